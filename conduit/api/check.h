@@ -44,6 +44,7 @@
     TK_CHECK((nargs) <= tk_max_args, "%s: %u arguments", call, nargs)
 
 #define TK_CHECK_REPLY(call, token, nargs)                                                         \
+    TK_CHECK(tk_in_handler != 0, "%s was called outside of a handler", call);                      \
     TK_CHECK(tk_token_head(token).kind == TK_REQUEST, "%s in a reply handler", call);              \
     TK_CHECK(!(token)->arrival.replied, "%s: this request was replied to before", call);           \
     TK_CHECK(tk_hsls_held() == 0, "%s was called with a gex_HSL_t held", call);                    \

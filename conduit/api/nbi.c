@@ -27,10 +27,16 @@ int gex_NBI_Test(gex_EC_t event_mask, gex_Flags_t flags)
     (void)flags;
     TK_CHECK_MAY_COMMUNICATE("gex_NBI_Test");
     CHECK_OUTSIDE("gex_NBI_Test");
-    if (!tk_nbi_now || tk_nbi_done(tk_nbi_now, event_mask))
+    if (!tk_nbi_now)
         return GASNET_OK;
-    tk_reap();
-    return tk_nbi_done(tk_nbi_now, event_mask) ? GASNET_OK : GASNET_ERR_NOT_READY;
+    if (!tk_nbi_done(tk_nbi_now, event_mask)) {
+        tk_reap();
+        if (!tk_nbi_done(tk_nbi_now, event_mask))
+            return GASNET_ERR_NOT_READY;
+    }
+    if (TK_IS_DEBUG)
+        tk_nbi_synced(tk_nbi_now, event_mask);
+    return GASNET_OK;
 }
 
 void gex_NBI_Wait(gex_EC_t event_mask, gex_Flags_t flags)
@@ -43,6 +49,8 @@ void gex_NBI_Wait(gex_EC_t event_mask, gex_Flags_t flags)
         tk_nbi_begin_thread();
     struct wanted wanted = {.set = tk_nbi_now, .categories = event_mask};
     tk_wait_until(is_done, &wanted);
+    if (TK_IS_DEBUG)
+        tk_nbi_synced(tk_nbi_now, event_mask);
 }
 
 void gex_NBI_BeginAccessRegion(gex_Flags_t flags)

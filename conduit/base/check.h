@@ -1,21 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Checks of debug builds only (--enable-debug, and the debug twins): a promise that other code has
- * to keep, and the message that ends the job when it is broken. */
+ * to keep, and the message that ends the job when it is broken, with the client's source line. */
 #ifndef TK_BASE_CHECK_H
 #define TK_BASE_CHECK_H
 
+#include "base/bits.h"
+#include "base/mode.h"
 #include "base/report.h"
 
+/* A call of the interface, as the headers of a debug library note it before they make it
+ * (TRUNKLINE_AT). No file: it was made by other ways, such as a pointer to the function. */
+struct tk_call {
+    const char *name, *file;
+    unsigned line;
+};
+
+/* The calling thread's last one. In a handler: that of the handler, else of its caller. */
+extern TK_HIDDEN TK_PER_CLIENT_THREAD struct tk_call tk_call_now;
+
+/* As tk_panic(), with the place of that call. */
+_Noreturn void tk_check_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 #ifdef TK_DEBUG
-#    define TK_IS_DEBUG 1
+#    define TK_IS_DEBUG      1
+#    define TK_IF_DEBUG(...) __VA_ARGS__
 #    define TK_CHECK(condition, ...)                                                               \
         do {                                                                                       \
             if (!(condition))                                                                      \
-                tk_panic(__VA_ARGS__);                                                             \
+                tk_check_failed(__VA_ARGS__);                                                      \
         } while (0)
 #else
 #    define TK_IS_DEBUG 0
+#    define TK_IF_DEBUG(...)
 #    define TK_CHECK(condition, ...)                                                               \
         do {                                                                                       \
         } while (0)

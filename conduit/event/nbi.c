@@ -39,6 +39,17 @@ bool tk_nbi_done(const struct tk_nbi_set *set, gex_EC_t categories)
            (!(categories & GEX_EC_RMW) || tk_op_done(&ops[TK_NBI_RMW]));
 }
 
+void tk_nbi_synced(struct tk_nbi_set *set, gex_EC_t categories)
+{
+    static const gex_EC_t needed[tk_nbi_kinds] = {[TK_NBI_PUT] = put_itself,
+                                                  [TK_NBI_GET] = GEX_EC_GET,
+                                                  [TK_NBI_RMW] = GEX_EC_RMW,
+                                                  [TK_NBI_LC] = GEX_EC_LC};
+    for (int kind = 0; TK_IS_DEBUG && kind < tk_nbi_kinds; kind++)
+        if (categories & needed[kind])
+            tk_unsynced_synced(&set->ops[kind]);
+}
+
 static void nbi_leave_behind(void *set)
 {
     nbi_own = tk_nbi_now = NULL; /* later destructors of this thread may still call the library */
@@ -117,6 +128,8 @@ struct tk_nbi_set *tk_nbi_end_region(void)
 
 void tk_nbi_give(struct tk_nbi_set *set)
 {
+    if (TK_IS_DEBUG)
+        tk_nbi_synced(set, GEX_EC_ALL);
     tk_lock(&free_lock);
     set->next = free_sets;
     free_sets = set;

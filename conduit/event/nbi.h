@@ -41,11 +41,16 @@ static inline struct tk_op *tk_nbi_op(enum tk_nbi_kind kind)
 {
     if (!tk_nbi_now)
         tk_nbi_begin_thread();
+    if (TK_IS_DEBUG)
+        tk_unsynced_implicit(&tk_nbi_now->ops[kind]);
     return &tk_nbi_now->ops[kind];
 }
 
 /* Whether all operations of these categories are complete. */
 bool tk_nbi_done(const struct tk_nbi_set *set, gex_EC_t categories);
+
+/* They were found complete, and the client knows; for checks. */
+void tk_nbi_synced(struct tk_nbi_set *set, gex_EC_t categories);
 
 /* Access regions of the calling thread. */
 bool tk_nbi_in_region(void);

@@ -11,11 +11,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/report.h"
+#include "base/check.h"
 #include "bootstrap/bootstrap.h"
 #include "exit/exit.h"
 #include "exit/exit_private.h"
 #include "exit/state.h"
+#include "op/unsynced.h"
 #include "peer/peer.h"
 #include "progress/progress.h"
 #include "settings/settings.h"
@@ -103,6 +104,13 @@ static _Noreturn void exit_in_signal(int code)
         pause();
 }
 
+/* Not of a job that failed, which may end in the middle of anything. */
+static void check_unsynced(int code)
+{
+    if (TK_IS_DEBUG && code == 0)
+        tk_unsynced_report();
+}
+
 static int code_that_counts(int code)
 {
     return tk_state_code_of_exit(&tk_exit_state, code);
@@ -118,6 +126,7 @@ void tk_exit(int code)
     if (!leave_running(code_that_counts(code), NULL))
         too_late(false);
     hold_signals(&before);
+    check_unsynced(code);
     tk_leave();
     _exit(tk_state_code(&tk_exit_state));
 }
@@ -190,6 +199,7 @@ static void process_ends(int code, void *unused)
     if (!leave_running(code_that_counts(code), NULL))
         too_late(false);
     hold_signals(&before);
+    check_unsynced(code);
     tk_leave();
     tk_state_to_client(&tk_exit_state, code);
     tk_restart_watchdog();

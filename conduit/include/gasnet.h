@@ -2,8 +2,8 @@
  *
  * The GASNet-1 interface (specification 1.8), as a thin layer over the EX one: each comment names
  * the EX call behind a call. Both may be used side by side, on the same job, segment and handler
- * table; gasnet_QueryGexObjects() returns the shared objects. Collectives (gasnet_coll.h) are not in
- * here.
+ * table; gasnet_QueryGexObjects() returns the shared objects. Collectives (gasnet_coll.h) are not
+ * in here.
  *
  * The rules of gasnetex.h hold: only calls marked [handler] may be called from handlers or with a
  * lock held, and in PAR any thread may call at any time. Owns nothing, locks nothing. */
@@ -108,6 +108,12 @@ TRUNKLINE_INLINE void gasnet_resume_interrupts(void)
 {
 }
 
+/* The functions of this interface call the other one from lines of their own, which say nothing: a
+ * client's line is noted where it calls them. */
+#if TRUNKLINE_HAS_LINES
+#    undef TRUNKLINE_AT
+#    define TRUNKLINE_AT(name, ...) name(__VA_ARGS__)
+#endif
 #include "trunkline_legacy_am.h"
 #include "trunkline_legacy_rma.h"
 
@@ -117,5 +123,9 @@ TRUNKLINE_INLINE void gasnet_resume_interrupts(void)
 
 #include "gasnet_vis.h"
 #include "trunkline_legacy_vis.h"
+#if TRUNKLINE_HAS_LINES
+#    undef TRUNKLINE_AT
+#    define TRUNKLINE_AT(name, ...) TRUNKLINE_NOTED(name, __VA_ARGS__)
+#endif
 
 #endif

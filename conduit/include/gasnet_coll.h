@@ -153,4 +153,31 @@ int gasnet_coll_get_num_tree_classes(gasnet_team_handle_t team, gasnet_coll_opty
 }
 #endif
 
+#if TRUNKLINE_HAS_LINES
+#    define gex_Coll_BroadcastNB(...)       TRUNKLINE_AT(gex_Coll_BroadcastNB, __VA_ARGS__)
+#    define gex_Coll_ReduceToOneNB(...)     TRUNKLINE_AT(gex_Coll_ReduceToOneNB, __VA_ARGS__)
+#    define gex_Coll_ReduceToAllNB(...)     TRUNKLINE_AT(gex_Coll_ReduceToAllNB, __VA_ARGS__)
+#    define gasnet_coll_broadcast(...)      TRUNKLINE_AT(gasnet_coll_broadcast, __VA_ARGS__)
+#    define gasnet_coll_scatter(...)        TRUNKLINE_AT(gasnet_coll_scatter, __VA_ARGS__)
+#    define gasnet_coll_gather(...)         TRUNKLINE_AT(gasnet_coll_gather, __VA_ARGS__)
+#    define gasnet_coll_gather_all(...)     TRUNKLINE_AT(gasnet_coll_gather_all, __VA_ARGS__)
+#    define gasnet_coll_exchange(...)       TRUNKLINE_AT(gasnet_coll_exchange, __VA_ARGS__)
+#    define gasnet_coll_broadcast_nb(...)   TRUNKLINE_AT(gasnet_coll_broadcast_nb, __VA_ARGS__)
+#    define gasnet_coll_scatter_nb(...)     TRUNKLINE_AT(gasnet_coll_scatter_nb, __VA_ARGS__)
+#    define gasnet_coll_gather_nb(...)      TRUNKLINE_AT(gasnet_coll_gather_nb, __VA_ARGS__)
+#    define gasnet_coll_gather_all_nb(...)  TRUNKLINE_AT(gasnet_coll_gather_all_nb, __VA_ARGS__)
+#    define gasnet_coll_exchange_nb(...)    TRUNKLINE_AT(gasnet_coll_exchange_nb, __VA_ARGS__)
+#    define gasnet_coll_try_sync(...)       TRUNKLINE_AT(gasnet_coll_try_sync, __VA_ARGS__)
+#    define gasnet_coll_try_sync_some(...)  TRUNKLINE_AT(gasnet_coll_try_sync_some, __VA_ARGS__)
+#    define gasnet_coll_try_sync_all(...)   TRUNKLINE_AT(gasnet_coll_try_sync_all, __VA_ARGS__)
+#    define gasnet_coll_wait_sync(...)      TRUNKLINE_AT(gasnet_coll_wait_sync, __VA_ARGS__)
+#    define gasnet_coll_wait_sync_some(...) TRUNKLINE_AT(gasnet_coll_wait_sync_some, __VA_ARGS__)
+#    define gasnet_coll_wait_sync_all(...)  TRUNKLINE_AT(gasnet_coll_wait_sync_all, __VA_ARGS__)
+#    define gasnet_coll_barrier_notify(...) TRUNKLINE_AT(gasnet_coll_barrier_notify, __VA_ARGS__)
+#    define gasnet_coll_barrier_try(...)    TRUNKLINE_AT(gasnet_coll_barrier_try, __VA_ARGS__)
+#    define gasnet_coll_barrier_wait(...)   TRUNKLINE_AT(gasnet_coll_barrier_wait, __VA_ARGS__)
+#    define gasnet_coll_barrier(...)        TRUNKLINE_AT(gasnet_coll_barrier, __VA_ARGS__)
+#    define gasnet_coll_barrier_result(...) TRUNKLINE_AT(gasnet_coll_barrier_result, __VA_ARGS__)
+#endif
+
 #endif

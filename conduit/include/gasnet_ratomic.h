@@ -59,4 +59,21 @@ TRUNKLINE_AD_DECLARE(DBL, double);
 }
 #endif
 
+#if TRUNKLINE_HAS_LINES
+#    define gex_AD_Create(...)    TRUNKLINE_AT(gex_AD_Create, __VA_ARGS__)
+#    define gex_AD_Destroy(...)   TRUNKLINE_AT(gex_AD_Destroy, __VA_ARGS__)
+#    define gex_AD_OpNB_I32(...)  TRUNKLINE_AT(gex_AD_OpNB_I32, __VA_ARGS__)
+#    define gex_AD_OpNB_U32(...)  TRUNKLINE_AT(gex_AD_OpNB_U32, __VA_ARGS__)
+#    define gex_AD_OpNB_I64(...)  TRUNKLINE_AT(gex_AD_OpNB_I64, __VA_ARGS__)
+#    define gex_AD_OpNB_U64(...)  TRUNKLINE_AT(gex_AD_OpNB_U64, __VA_ARGS__)
+#    define gex_AD_OpNB_FLT(...)  TRUNKLINE_AT(gex_AD_OpNB_FLT, __VA_ARGS__)
+#    define gex_AD_OpNB_DBL(...)  TRUNKLINE_AT(gex_AD_OpNB_DBL, __VA_ARGS__)
+#    define gex_AD_OpNBI_I32(...) TRUNKLINE_AT(gex_AD_OpNBI_I32, __VA_ARGS__)
+#    define gex_AD_OpNBI_U32(...) TRUNKLINE_AT(gex_AD_OpNBI_U32, __VA_ARGS__)
+#    define gex_AD_OpNBI_I64(...) TRUNKLINE_AT(gex_AD_OpNBI_I64, __VA_ARGS__)
+#    define gex_AD_OpNBI_U64(...) TRUNKLINE_AT(gex_AD_OpNBI_U64, __VA_ARGS__)
+#    define gex_AD_OpNBI_FLT(...) TRUNKLINE_AT(gex_AD_OpNBI_FLT, __VA_ARGS__)
+#    define gex_AD_OpNBI_DBL(...) TRUNKLINE_AT(gex_AD_OpNBI_DBL, __VA_ARGS__)
+#endif
+
 #endif

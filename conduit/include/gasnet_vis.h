@@ -95,4 +95,27 @@ void gex_VIS_SetPeerCompletionHandler(gex_AM_Index_t handler, const void *source
 }
 #endif
 
+#if TRUNKLINE_HAS_LINES
+#    define gex_VIS_VectorPutNB(...)        TRUNKLINE_AT(gex_VIS_VectorPutNB, __VA_ARGS__)
+#    define gex_VIS_VectorPutNBI(...)       TRUNKLINE_AT(gex_VIS_VectorPutNBI, __VA_ARGS__)
+#    define gex_VIS_VectorPutBlocking(...)  TRUNKLINE_AT(gex_VIS_VectorPutBlocking, __VA_ARGS__)
+#    define gex_VIS_VectorGetNB(...)        TRUNKLINE_AT(gex_VIS_VectorGetNB, __VA_ARGS__)
+#    define gex_VIS_VectorGetNBI(...)       TRUNKLINE_AT(gex_VIS_VectorGetNBI, __VA_ARGS__)
+#    define gex_VIS_VectorGetBlocking(...)  TRUNKLINE_AT(gex_VIS_VectorGetBlocking, __VA_ARGS__)
+#    define gex_VIS_IndexedPutNB(...)       TRUNKLINE_AT(gex_VIS_IndexedPutNB, __VA_ARGS__)
+#    define gex_VIS_IndexedPutNBI(...)      TRUNKLINE_AT(gex_VIS_IndexedPutNBI, __VA_ARGS__)
+#    define gex_VIS_IndexedPutBlocking(...) TRUNKLINE_AT(gex_VIS_IndexedPutBlocking, __VA_ARGS__)
+#    define gex_VIS_IndexedGetNB(...)       TRUNKLINE_AT(gex_VIS_IndexedGetNB, __VA_ARGS__)
+#    define gex_VIS_IndexedGetNBI(...)      TRUNKLINE_AT(gex_VIS_IndexedGetNBI, __VA_ARGS__)
+#    define gex_VIS_IndexedGetBlocking(...) TRUNKLINE_AT(gex_VIS_IndexedGetBlocking, __VA_ARGS__)
+#    define gex_VIS_StridedPutNB(...)       TRUNKLINE_AT(gex_VIS_StridedPutNB, __VA_ARGS__)
+#    define gex_VIS_StridedPutNBI(...)      TRUNKLINE_AT(gex_VIS_StridedPutNBI, __VA_ARGS__)
+#    define gex_VIS_StridedPutBlocking(...) TRUNKLINE_AT(gex_VIS_StridedPutBlocking, __VA_ARGS__)
+#    define gex_VIS_StridedGetNB(...)       TRUNKLINE_AT(gex_VIS_StridedGetNB, __VA_ARGS__)
+#    define gex_VIS_StridedGetNBI(...)      TRUNKLINE_AT(gex_VIS_StridedGetNBI, __VA_ARGS__)
+#    define gex_VIS_StridedGetBlocking(...) TRUNKLINE_AT(gex_VIS_StridedGetBlocking, __VA_ARGS__)
+#    define gex_VIS_SetPeerCompletionHandler(...)                                                  \
+        TRUNKLINE_AT(gex_VIS_SetPeerCompletionHandler, __VA_ARGS__)
+#endif
+
 #endif

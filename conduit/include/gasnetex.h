@@ -23,6 +23,7 @@
 #include "gasnet-tools/guard.h"
 #include "gasnet_fwd.h"
 #include "gasnet_core_fwd.h"
+#include "trunkline_line.h"
 
 /* ---- Compilation ---- */
 
@@ -675,6 +676,10 @@ static inline void GASNET_Safe(int error)
 
 #ifdef __cplusplus
 }
+#endif
+
+#if TRUNKLINE_HAS_LINES
+#    include "trunkline_lines.h"
 #endif
 
 #endif

@@ -9,11 +9,13 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/report.h"
 #include "memory/memory.h"
 #include "message/endpoint.h"
 #include "message/message.h"
 #include "progress/progress.h"
+#include "settings/settings.h"
 #include "stats/stats.h"
 #include "trace/trace.h"
 
@@ -167,6 +169,33 @@ static void no_handler(const struct tk_peer *from, struct tk_message_head head)
              head.handler, from->rank, from->host);
 }
 
+/* A client's handler that runs, in debug builds: the call that it interrupts, and since when. */
+struct running {
+    struct tk_call outer;
+    uint64_t begin;
+};
+
+static inline struct running __attribute__((unused)) run_begin(void)
+{
+    return (struct running){.outer = tk_call_now,
+                            .begin = tk_settings.handler_seconds ? tk_now() : 0};
+}
+
+/* A handler is reported again when it took twice as long as it did then. */
+static void __attribute__((unused)) check_duration(const gex_AM_Entry_t *entry, uint64_t begin)
+{
+    static _Atomic uint64_t reported[tk_handler_count];
+    if (!begin)
+        return;
+    uint64_t took = tk_now() - begin, before = reported[entry->gex_index];
+    if ((double)took < tk_settings.handler_seconds * (double)TK_SECOND || took < 2 * before)
+        return;
+    reported[entry->gex_index] = took;
+    tk_log_warn("handler %u '%s' ran for %.3f s; nothing else is handled by its thread meanwhile "
+                "(GASNET_HANDLER_SECONDS)",
+                entry->gex_index, tk_entry_name(entry), (double)took / (double)TK_SECOND);
+}
+
 /* State that a handler must have restored when it returns. */
 static void check_return(const gex_AM_Entry_t *entry)
 {
@@ -176,6 +205,13 @@ static void check_return(const gex_AM_Entry_t *entry)
     TK_CHECK(!tk_is_preparing(TK_REPLY),
              "handler %u '%s' returned between gex_AM_PrepareReply and its Commit",
              entry->gex_index, tk_entry_name(entry));
+}
+
+static inline void __attribute__((unused))
+run_end(const struct running *running, const gex_AM_Entry_t *entry)
+{
+    check_duration(entry, running->begin);
+    tk_call_now = running->outer;
 }
 
 static void run_short(struct tk_arrival *arrival, gex_Token_t token)
@@ -231,11 +267,13 @@ static void run_client(struct tk_arrival *arrival)
     gex_Token_t token = TK_CONTAINER_OF(arrival, struct trunkline_token, arrival);
     TK_TRACE_HANDLER(arrival->head->kind == TK_REPLY, arrival->peer->rank, index,
                      payload_of(arrival), arrival->head->reserved);
+    TK_IF_DEBUG(struct running running = run_begin();)
     if (arrival->head->category == TK_SHORT)
         run_short(arrival, token);
     else
         run_with_payload(arrival, token);
     check_return(&tk_handler_entries[index]);
+    TK_IF_DEBUG(run_end(&running, &tk_handler_entries[index]);)
 }
 
 /* ---- messages between endpoints that are not both endpoint 0 (endpoint.h) */
@@ -296,9 +334,11 @@ static void run_on_endpoint(struct tk_arrival *arrival)
     token.arrival.peer = tk_ep_peer_open(&copy, arrival->peer, ours, theirs);
     TK_TRACE_HANDLER(head->kind == TK_REPLY, arrival->peer->rank, head->handler,
                      payload_of(arrival), 0);
+    TK_IF_DEBUG(struct running running = run_begin();)
     call_on_endpoint(arrival, &token, fn, ours);
     arrival->replied = token.arrival.replied;
     check_return(&table->entries[head->handler]);
+    TK_IF_DEBUG(run_end(&running, &table->entries[head->handler]);)
 }
 
 /* ---- */
@@ -347,8 +387,10 @@ static void deliver_short(struct tk_peer *from, unsigned tag, const int32_t *arg
     tk_in_handler++;
     if (TK_IS_DEBUG)
         refuse(from, &tk_handler_entries[index], tk_tag_head(tag));
+    TK_IF_DEBUG(struct running running = run_begin();)
     call_short((generic_fn)fn, &token, tk_tag_nargs(tag), args);
     check_return(&tk_handler_entries[index]);
+    TK_IF_DEBUG(run_end(&running, &tk_handler_entries[index]);)
     tk_in_handler--;
 }
 

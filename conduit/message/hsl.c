@@ -4,8 +4,7 @@
  * order, none held where the library may poll. Owns each thread's stack of held locks; no lock. */
 #include "config.h"
 
-#include "base/mode.h"
-#include "base/report.h"
+#include "base/check.h"
 #include "base/wait_record.h"
 #include "message/message.h"
 #include "progress/progress.h"
@@ -23,9 +22,9 @@ unsigned tk_hsls_held(void)
 void trunkline_hsl_wanted(const gex_HSL_t *hsl)
 {
     for (unsigned i = 0; i < hsl_count && i < held_max; i++)
-        if (hsl_held[i] == hsl)
-            tk_panic("gex_HSL_Lock of %p, which this thread holds: these locks are not recursive",
-                     (const void *)hsl);
+        TK_CHECK(hsl_held[i] != hsl,
+                 "gex_HSL_Lock of %p, which this thread holds: these locks are not recursive",
+                 (const void *)hsl);
 }
 
 void trunkline_hsl_taken(const gex_HSL_t *hsl)
@@ -47,11 +46,10 @@ void trunkline_hsl_wait(gex_HSL_t *hsl)
 
 void trunkline_hsl_given(const gex_HSL_t *hsl)
 {
-    if (hsl_count == 0)
-        tk_panic("gex_HSL_Unlock of %p, but this thread holds no such lock", (const void *)hsl);
+    TK_CHECK(hsl_count != 0, "gex_HSL_Unlock of %p, but this thread holds no such lock",
+             (const void *)hsl);
     hsl_count--;
-    if (hsl_count < held_max && hsl_held[hsl_count] != hsl)
-        tk_panic(
-            "gex_HSL_Unlock of %p, but this thread acquired %p after it: release in reverse order",
-            (const void *)hsl, (const void *)hsl_held[hsl_count]);
+    TK_CHECK(hsl_count >= held_max || hsl_held[hsl_count] == hsl,
+             "gex_HSL_Unlock of %p, but this thread acquired %p after it: release in reverse order",
+             (const void *)hsl, (const void *)hsl_held[hsl_count]);
 }

@@ -12,6 +12,8 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/check.h"
+#include "op/unsynced.h"
 
 struct tk_op {
     _Alignas(8) tk_counter_t
@@ -56,6 +58,8 @@ static inline struct tk_op *tk_op_take_with(int32_t pending)
     tk_ops_next = op + 1;
     tk_counter_set(&op->pending, pending);
     tk_counter_set(&op->sources, 0);
+    if (TK_IS_DEBUG)
+        tk_unsynced_taken(op);
     return op;
 }
 

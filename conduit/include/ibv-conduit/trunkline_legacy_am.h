@@ -206,9 +206,11 @@ TRUNKLINE_LEGACY_FORMS(16)
 #define TRUNKLINE_C16(a, ...) TRUNKLINE_C1(a), TRUNKLINE_C15(__VA_ARGS__)
 
 /* Two steps, so that argument lists which are macros themselves are expanded first. */
-#define TRUNKLINE_CALL2(call, cast, a, b, ...)          (call)(a, b, cast(__VA_ARGS__))
-#define TRUNKLINE_CALL4(call, cast, a, b, c, d, ...)    (call)(a, b, c, d, cast(__VA_ARGS__))
-#define TRUNKLINE_CALL5(call, cast, a, b, c, d, e, ...) (call)(a, b, c, d, e, cast(__VA_ARGS__))
+#define TRUNKLINE_CALL2(call, cast, a, b, ...) (TRUNKLINE_NOTE(call)(call)(a, b, cast(__VA_ARGS__)))
+#define TRUNKLINE_CALL4(call, cast, a, b, c, d, ...)                                               \
+    (TRUNKLINE_NOTE(call)(call)(a, b, c, d, cast(__VA_ARGS__)))
+#define TRUNKLINE_CALL5(call, cast, a, b, c, d, e, ...)                                            \
+    (TRUNKLINE_NOTE(call)(call)(a, b, c, d, e, cast(__VA_ARGS__)))
 
 #define gasnet_AMRequestShort1(...)                                                                \
     TRUNKLINE_CALL2(gasnet_AMRequestShort1, TRUNKLINE_C1, __VA_ARGS__)
@@ -402,24 +404,36 @@ TRUNKLINE_LEGACY_FORMS(16)
  * list is never an empty "...", and shorter calls are padded in front to what TRUNKLINE_COUNT
  * expects. */
 #define gasnet_AMRequestShort(...)                                                                 \
-    TRUNKLINE_PASTE(trunkline_counted_RequestShort, TRUNKLINE_COUNT(0, 0, 0, 0, 0, __VA_ARGS__))   \
-    (__VA_ARGS__)
+    (TRUNKLINE_NOTE(gasnet_AMRequestShort) TRUNKLINE_PASTE(                                        \
+        trunkline_counted_RequestShort, TRUNKLINE_COUNT(0, 0, 0, 0, 0, __VA_ARGS__))(__VA_ARGS__))
 #define gasnet_AMRequestMedium(...)                                                                \
-    TRUNKLINE_PASTE(trunkline_counted_RequestMedium, TRUNKLINE_COUNT(0, 0, 0, __VA_ARGS__))        \
-    (__VA_ARGS__)
+    (TRUNKLINE_NOTE(gasnet_AMRequestMedium) TRUNKLINE_PASTE(                                       \
+        trunkline_counted_RequestMedium, TRUNKLINE_COUNT(0, 0, 0, __VA_ARGS__))(__VA_ARGS__))
 #define gasnet_AMRequestLong(...)                                                                  \
-    TRUNKLINE_PASTE(trunkline_counted_RequestLong, TRUNKLINE_COUNT(0, 0, __VA_ARGS__))(__VA_ARGS__)
+    (TRUNKLINE_NOTE(gasnet_AMRequestLong) TRUNKLINE_PASTE(                                         \
+        trunkline_counted_RequestLong, TRUNKLINE_COUNT(0, 0, __VA_ARGS__))(__VA_ARGS__))
 #define gasnet_AMRequestLongAsync(...)                                                             \
-    TRUNKLINE_PASTE(trunkline_counted_RequestLongAsync, TRUNKLINE_COUNT(0, 0, __VA_ARGS__))        \
-    (__VA_ARGS__)
+    (TRUNKLINE_NOTE(gasnet_AMRequestLongAsync) TRUNKLINE_PASTE(                                    \
+        trunkline_counted_RequestLongAsync, TRUNKLINE_COUNT(0, 0, __VA_ARGS__))(__VA_ARGS__))
 #define gasnet_AMReplyShort(...)                                                                   \
-    TRUNKLINE_PASTE(trunkline_counted_ReplyShort, TRUNKLINE_COUNT(0, 0, 0, 0, 0, __VA_ARGS__))     \
-    (__VA_ARGS__)
+    (TRUNKLINE_NOTE(gasnet_AMReplyShort) TRUNKLINE_PASTE(                                          \
+        trunkline_counted_ReplyShort, TRUNKLINE_COUNT(0, 0, 0, 0, 0, __VA_ARGS__))(__VA_ARGS__))
 #define gasnet_AMReplyMedium(...)                                                                  \
-    TRUNKLINE_PASTE(trunkline_counted_ReplyMedium, TRUNKLINE_COUNT(0, 0, 0, __VA_ARGS__))          \
-    (__VA_ARGS__)
+    (TRUNKLINE_NOTE(gasnet_AMReplyMedium) TRUNKLINE_PASTE(                                         \
+        trunkline_counted_ReplyMedium, TRUNKLINE_COUNT(0, 0, 0, __VA_ARGS__))(__VA_ARGS__))
 #define gasnet_AMReplyLong(...)                                                                    \
-    TRUNKLINE_PASTE(trunkline_counted_ReplyLong, TRUNKLINE_COUNT(0, 0, __VA_ARGS__))(__VA_ARGS__)
+    (TRUNKLINE_NOTE(gasnet_AMReplyLong) TRUNKLINE_PASTE(                                           \
+        trunkline_counted_ReplyLong, TRUNKLINE_COUNT(0, 0, __VA_ARGS__))(__VA_ARGS__))
 /* clang-format on */
+
+#if TRUNKLINE_HAS_LINES
+#    define gasnet_AMRequestShort0(...)     TRUNKLINE_AT(gasnet_AMRequestShort0, __VA_ARGS__)
+#    define gasnet_AMRequestMedium0(...)    TRUNKLINE_AT(gasnet_AMRequestMedium0, __VA_ARGS__)
+#    define gasnet_AMRequestLong0(...)      TRUNKLINE_AT(gasnet_AMRequestLong0, __VA_ARGS__)
+#    define gasnet_AMRequestLongAsync0(...) TRUNKLINE_AT(gasnet_AMRequestLongAsync0, __VA_ARGS__)
+#    define gasnet_AMReplyShort0(...)       TRUNKLINE_AT(gasnet_AMReplyShort0, __VA_ARGS__)
+#    define gasnet_AMReplyMedium0(...)      TRUNKLINE_AT(gasnet_AMReplyMedium0, __VA_ARGS__)
+#    define gasnet_AMReplyLong0(...)        TRUNKLINE_AT(gasnet_AMReplyLong0, __VA_ARGS__)
+#endif
 
 #endif

@@ -191,4 +191,42 @@ TRUNKLINE_INLINE gasnet_handle_t gasnet_end_nbi_accessregion(void)
     return gex_NBI_EndAccessRegion(0);
 }
 
+#if TRUNKLINE_HAS_LINES
+#    define gasnet_put(...)                TRUNKLINE_AT(gasnet_put, __VA_ARGS__)
+#    define gasnet_get(...)                TRUNKLINE_AT(gasnet_get, __VA_ARGS__)
+#    define gasnet_put_nb(...)             TRUNKLINE_AT(gasnet_put_nb, __VA_ARGS__)
+#    define gasnet_put_nb_bulk(...)        TRUNKLINE_AT(gasnet_put_nb_bulk, __VA_ARGS__)
+#    define gasnet_get_nb(...)             TRUNKLINE_AT(gasnet_get_nb, __VA_ARGS__)
+#    define gasnet_put_nbi(...)            TRUNKLINE_AT(gasnet_put_nbi, __VA_ARGS__)
+#    define gasnet_put_nbi_bulk(...)       TRUNKLINE_AT(gasnet_put_nbi_bulk, __VA_ARGS__)
+#    define gasnet_get_nbi(...)            TRUNKLINE_AT(gasnet_get_nbi, __VA_ARGS__)
+#    define gasnet_put_val(...)            TRUNKLINE_AT(gasnet_put_val, __VA_ARGS__)
+#    define gasnet_put_nb_val(...)         TRUNKLINE_AT(gasnet_put_nb_val, __VA_ARGS__)
+#    define gasnet_put_nbi_val(...)        TRUNKLINE_AT(gasnet_put_nbi_val, __VA_ARGS__)
+#    define gasnet_get_val(...)            TRUNKLINE_AT(gasnet_get_val, __VA_ARGS__)
+#    define gasnet_get_nb_val(...)         TRUNKLINE_AT(gasnet_get_nb_val, __VA_ARGS__)
+#    define gasnet_wait_syncnb_valget(...) TRUNKLINE_AT(gasnet_wait_syncnb_valget, __VA_ARGS__)
+#    define gasnet_memset(...)             TRUNKLINE_AT(gasnet_memset, __VA_ARGS__)
+#    define gasnet_memset_nb(...)          TRUNKLINE_AT(gasnet_memset_nb, __VA_ARGS__)
+#    define gasnet_memset_nbi(...)         TRUNKLINE_AT(gasnet_memset_nbi, __VA_ARGS__)
+#    define gasnet_try_syncnb(...)         TRUNKLINE_AT(gasnet_try_syncnb, __VA_ARGS__)
+#    define gasnet_try_syncnb_some_nopoll(...)                                                     \
+        TRUNKLINE_AT(gasnet_try_syncnb_some_nopoll, __VA_ARGS__)
+#    define gasnet_try_syncnb_some(...) TRUNKLINE_AT(gasnet_try_syncnb_some, __VA_ARGS__)
+#    define gasnet_try_syncnb_all_nopoll(...)                                                      \
+        TRUNKLINE_AT(gasnet_try_syncnb_all_nopoll, __VA_ARGS__)
+#    define gasnet_try_syncnb_all(...)    TRUNKLINE_AT(gasnet_try_syncnb_all, __VA_ARGS__)
+#    define gasnet_wait_syncnb_some(...)  TRUNKLINE_AT(gasnet_wait_syncnb_some, __VA_ARGS__)
+#    define gasnet_wait_syncnb_all(...)   TRUNKLINE_AT(gasnet_wait_syncnb_all, __VA_ARGS__)
+#    define gasnet_try_syncnbi_gets(...)  TRUNKLINE_AT(gasnet_try_syncnbi_gets, __VA_ARGS__)
+#    define gasnet_try_syncnbi_puts(...)  TRUNKLINE_AT(gasnet_try_syncnbi_puts, __VA_ARGS__)
+#    define gasnet_try_syncnbi_all(...)   TRUNKLINE_AT(gasnet_try_syncnbi_all, __VA_ARGS__)
+#    define gasnet_wait_syncnbi_gets(...) TRUNKLINE_AT(gasnet_wait_syncnbi_gets, __VA_ARGS__)
+#    define gasnet_wait_syncnbi_puts(...) TRUNKLINE_AT(gasnet_wait_syncnbi_puts, __VA_ARGS__)
+#    define gasnet_wait_syncnbi_all(...)  TRUNKLINE_AT(gasnet_wait_syncnbi_all, __VA_ARGS__)
+#    define gasnet_begin_nbi_accessregion(...)                                                     \
+        TRUNKLINE_AT(gasnet_begin_nbi_accessregion, __VA_ARGS__)
+#    define gasnet_end_nbi_accessregion(...) TRUNKLINE_AT(gasnet_end_nbi_accessregion, __VA_ARGS__)
+#endif
+
 #endif

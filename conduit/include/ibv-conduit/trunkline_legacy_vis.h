@@ -196,4 +196,25 @@ TRUNKLINE_INLINE void gasnet_gets_nbi_bulk(void *dstaddr, const size_t dststride
 }
 #endif
 
+#if TRUNKLINE_HAS_LINES
+#    define gasnet_putv_bulk(...)     TRUNKLINE_AT(gasnet_putv_bulk, __VA_ARGS__)
+#    define gasnet_putv_nb_bulk(...)  TRUNKLINE_AT(gasnet_putv_nb_bulk, __VA_ARGS__)
+#    define gasnet_putv_nbi_bulk(...) TRUNKLINE_AT(gasnet_putv_nbi_bulk, __VA_ARGS__)
+#    define gasnet_getv_bulk(...)     TRUNKLINE_AT(gasnet_getv_bulk, __VA_ARGS__)
+#    define gasnet_getv_nb_bulk(...)  TRUNKLINE_AT(gasnet_getv_nb_bulk, __VA_ARGS__)
+#    define gasnet_getv_nbi_bulk(...) TRUNKLINE_AT(gasnet_getv_nbi_bulk, __VA_ARGS__)
+#    define gasnet_puti_bulk(...)     TRUNKLINE_AT(gasnet_puti_bulk, __VA_ARGS__)
+#    define gasnet_puti_nb_bulk(...)  TRUNKLINE_AT(gasnet_puti_nb_bulk, __VA_ARGS__)
+#    define gasnet_puti_nbi_bulk(...) TRUNKLINE_AT(gasnet_puti_nbi_bulk, __VA_ARGS__)
+#    define gasnet_geti_bulk(...)     TRUNKLINE_AT(gasnet_geti_bulk, __VA_ARGS__)
+#    define gasnet_geti_nb_bulk(...)  TRUNKLINE_AT(gasnet_geti_nb_bulk, __VA_ARGS__)
+#    define gasnet_geti_nbi_bulk(...) TRUNKLINE_AT(gasnet_geti_nbi_bulk, __VA_ARGS__)
+#    define gasnet_puts_bulk(...)     TRUNKLINE_AT(gasnet_puts_bulk, __VA_ARGS__)
+#    define gasnet_puts_nb_bulk(...)  TRUNKLINE_AT(gasnet_puts_nb_bulk, __VA_ARGS__)
+#    define gasnet_puts_nbi_bulk(...) TRUNKLINE_AT(gasnet_puts_nbi_bulk, __VA_ARGS__)
+#    define gasnet_gets_bulk(...)     TRUNKLINE_AT(gasnet_gets_bulk, __VA_ARGS__)
+#    define gasnet_gets_nb_bulk(...)  TRUNKLINE_AT(gasnet_gets_nb_bulk, __VA_ARGS__)
+#    define gasnet_gets_nbi_bulk(...) TRUNKLINE_AT(gasnet_gets_nbi_bulk, __VA_ARGS__)
+#endif
+
 #endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See check.h. Owns each client thread's note of its last call; no lock. Linked into programs only
+ * where something checks. */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/check.h"
+#include "trunkline_line.h"
+
+TK_PER_CLIENT_THREAD struct tk_call tk_call_now;
+
+void trunkline_at(const char *call, const char *file, unsigned line)
+{
+    tk_call_now = (struct tk_call){.name = call, .file = file, .line = line};
+}
+
+void tk_check_failed(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (!tk_call_now.file)
+        tk_panic("%s", text);
+    tk_panic("%s; called at %s:%u", text, tk_call_now.file, tk_call_now.line);
+}

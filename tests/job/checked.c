@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a debug library finds beside wrong arguments, and the lines of source that it names. Usage:
+ * checked SCENARIO; rank 0 makes the mistake, in a line that this program prints ("line NAME
+ * NUMBER") before it does. Owned by the one client thread. */
+#include "config.h"
+
+#include "job.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "gasnet.h"
+
+static gex_AM_Index_t request_index, reply_index;
+static const char *scenario;
+static gex_Token_t kept;
+static volatile int replies;
+static gex_HSL_t lock = GEX_HSL_INITIALIZER;
+
+/* The next statement stands in this line. */
+#define HERE(name) printf("line %s %d\n", name, __LINE__ + 1), fflush(stdout)
+
+static int is(const char *name)
+{
+    return strcmp(scenario, name) == 0;
+}
+
+static void on_request(gex_Token_t token)
+{
+    const struct timespec nap = {.tv_nsec = 300 * 1000 * 1000};
+    if (is("slow"))
+        nanosleep(&nap, NULL);
+    kept = token;
+    if (is("request")) {
+        HERE("mistake");
+        gex_AM_RequestShort0(job.tm, 0, request_index, 0);
+    }
+    gex_AM_ReplyShort0(token, reply_index, 0);
+    if (is("twice")) {
+        HERE("mistake");
+        gex_AM_ReplyShort0(token, reply_index, 0);
+    }
+}
+
+static void on_reply(gex_Token_t token)
+{
+    kept = token;
+    replies++;
+}
+
+static void register_handlers(void)
+{
+    const gex_Flags_t request = GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST;
+    const gex_Flags_t reply = GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY;
+    gex_AM_Entry_t table[] = {{0, (gex_AM_Fn_t)on_request, request, 0, NULL, "request"},
+                              {0, (gex_AM_Fn_t)on_reply, reply, 0, NULL, "reply"}};
+    CHECK(gex_EP_RegisterHandlers(job.ep, table, 2) == GASNET_OK);
+    request_index = table[0].gex_index;
+    reply_index = table[1].gex_index;
+}
+
+static void ask(gex_Rank_t rank)
+{
+    replies = 0;
+    gex_AM_RequestShort0(job.tm, rank, request_index, 0);
+    GASNET_BLOCKUNTIL(replies);
+}
+
+/* A barrier that the others don't enter can't complete. */
+static void leave_events(void)
+{
+    static char source[1 << 20];
+    void *there = job_remote(job.size - 1, 0);
+    HERE("put");
+    (void)gex_RMA_PutNB(job.tm, job.size - 1, there, source, sizeof(source), GEX_EVENT_DEFER, 0);
+    for (int i = 0; i < 2; i++) {
+        HERE("get");
+        (void)gasnet_get_nb(source, job.size - 1, there, sizeof(source));
+    }
+    HERE("barrier");
+    (void)gex_Coll_BarrierNB(job.tm, 0);
+}
+
+static void leave_implicit(void)
+{
+    static char source[64];
+    void *there = job_remote(job.size - 1, 0);
+    gex_RMA_PutNBI(job.tm, job.size - 1, there, source, 8, GEX_EVENT_DEFER, 0);
+    gex_RMA_GetNBI(job.tm, source, job.size - 1, there, 8, 0);
+    gex_NBI_Wait(GEX_EC_PUT, 0);
+    while (gex_NBI_Test(GEX_EC_GET, 0) != GASNET_OK)
+        gasnet_AMPoll();
+    gex_NBI_BeginAccessRegion(0);
+    gex_RMA_PutNBI(job.tm, job.size - 1, there, source, 8, GEX_EVENT_DEFER, 0);
+    gex_Event_Wait(gex_NBI_EndAccessRegion(0));
+    for (int i = 0; i < 3; i++) {
+        HERE("put");
+        gex_RMA_PutNBI(job.tm, job.size - 1, there, source, 8, GEX_EVENT_DEFER, 0);
+    }
+    gex_RMA_GetNBI(job.tm, source, job.size - 1, there, 8, 0);
+    gex_NBI_Wait(GEX_EC_GET, 0);
+    HERE("value");
+    gasnet_put_nbi_val(job.size - 1, there, 1, 8);
+}
+
+/* As far as possible all that can be left open, closed. */
+static void leave_nothing(void)
+{
+    static char source[1 << 16];
+    void *there = job_remote(job.size - 1, 0);
+    gex_Event_t leaf, events[2];
+    events[0] = gex_RMA_PutNB(job.tm, job.size - 1, there, source, sizeof(source), &leaf, 0);
+    events[1] = gex_RMA_GetNB(job.tm, source, job.size - 1, there, sizeof(source), 0);
+    gex_Event_WaitAll(events, 2, 0);
+    gex_NBI_BeginAccessRegion(0);
+    gex_RMA_GetNBI(job.tm, source, job.size - 1, there, sizeof(source), 0);
+    gex_Event_Wait(gex_NBI_EndAccessRegion(0));
+    gasnet_memset_nbi(job.size - 1, there, 1, sizeof(source));
+    gasnet_wait_syncnbi_all();
+    ask(job.size - 1);
+}
+
+static void make_mistake(void)
+{
+    gex_Rank_t last = job.size - 1;
+    if (is("events"))
+        leave_events();
+    if (is("implicit"))
+        leave_implicit();
+    if (is("nothing"))
+        leave_nothing();
+    if (is("slow") || is("request") || is("twice") || is("outside"))
+        ask(last);
+    if (is("slow"))
+        ask(last);
+    if (is("outside")) {
+        HERE("mistake");
+        gex_AM_ReplyShort0(kept, reply_index, 0);
+    }
+    if (is("locked")) {
+        gex_HSL_Lock(&lock);
+        HERE("mistake");
+        gasnet_AMRequestShort0(last, request_index);
+    }
+    if (is("counted")) {
+        HERE("mistake");
+        gasnet_AMRequestShort(job.size, request_index, 0);
+    }
+}
+
+/* The calls of both interfaces are made here. */
+static void start(int argc, char **argv)
+{
+    CHECK(gex_Client_Init(&job.client, &job.ep, &job.tm, "CHECKED", &argc, &argv,
+                          GEX_FLAG_USES_GASNET1) == GASNET_OK);
+    job_deadline();
+    job.rank = gex_TM_QueryRank(job.tm);
+    job.size = gex_TM_QuerySize(job.tm);
+    job_attach(1 << 21);
+    register_handlers();
+    job_barrier();
+}
+
+int main(int argc, char **argv)
+{
+    scenario = argc > 1 ? argv[1] : "";
+    start(argc, argv);
+    if (job.rank == 0)
+        make_mistake();
+    if (!is("events"))
+        job_barrier();
+    gasnet_exit(0);
+}

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Debug libraries: what a client began and never synced, handlers that take long, and messages from where none may be sent are
+# reported in one line, which has the client's line of source. Scenarios are those of checked.c.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+[ "${TRUNKLINE_TEST_DEBUG:-no}" = yes ] || [ "${TRUNKLINE_TEST_TWIN:-yes}" = yes ] || skip "there is no debug library"
+
+# line NAME: where checked.c did that
+line()
+{
+    sed -n "s/^line $1 //p" "$scratch/out" | head -1
+}
+
+# checked SCENARIO [RANKS]: a job that ends well
+checked()
+{
+    job "${2:-2}" "$jobs/checked" "$1"
+    [ "$status" -eq 0 ] || failed "$1: status $status, not 0"
+}
+
+# wrong SCENARIO TEXT: one that the library ends, in a line with the place
+wrong()
+{
+    job 2 "$jobs/checked" "$1"
+    [ "$status" -ne 0 ] || failed "scenario $1 was accepted"
+    says "^trunkline.*$2.*; called at .*checked.c:$(line mistake)\$" 1
+}
+
+leaks='neither tested nor waited for\|not synced'
+checked nothing
+says "$leaks" 0
+says 'ran for' 0
+checked events
+says "at the end 4 events were neither tested .*: 1 of gex_RMA_PutNB at .*checked.c:$(line put), 2 of gasnet_get_nb at .*checked.c:$(line get), 1 of gex_Coll_BarrierNB at .*checked.c:$(line barrier)\$" 1
+says "$leaks" 1
+for reach in 0 1; do # neighbours, and over the network
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=$reach
+    checked implicit
+    says "at the end 4 implicit operations were not synced .*: 3 of gex_RMA_PutNBI at .*checked.c:$(line put), 1 of gasnet_put_nbi_val at .*checked.c:$(line value)\$" 1
+    says "$leaks" 1
+    wrong request 'gex_AM_RequestShort was called from a handler'
+done
+SETTINGS=GASNET_HANDLER_SECONDS=0.2
+checked slow
+says "handler [0-9]* 'request' ran for 0\.[0-9]* s" 1
+SETTINGS=GASNET_HANDLER_SECONDS=60
+checked slow
+says 'ran for' 0
+SETTINGS=
+checked slow 1
+says 'ran for' 0
+wrong twice 'gex_AM_ReplyShort: this request was replied to before'
+wrong outside 'gex_AM_ReplyShort was called outside of a handler'
+wrong locked 'gex_AM_RequestShort was called with a gex_HSL_t held'
+wrong counted 'gex_AM_RequestShort: rank 2 is not in the team of 2'
+finish
