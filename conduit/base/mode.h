@@ -83,6 +83,9 @@ enum { tk_is_everything = 0, tk_is_on_demand = 1 };
 enum { tk_is_everything = 0, tk_is_on_demand = 0 };
 #endif
 
+/* Of all processes of a job. */
+#define TK_IS_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+
 #define TK_CACHE_LINE 64 /* x86-64 and most arm64: unit of false sharing */
 
 #endif

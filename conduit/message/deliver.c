@@ -361,11 +361,11 @@ static void run_internal(struct tk_arrival *arrival)
     internal_handlers[index](arrival->peer, (const int32_t *)(arrival->head + 1));
 }
 
-static void deliver_short_first(struct tk_peer *from, unsigned tag, const int32_t *args);
+static bool deliver_short_first(struct tk_peer *from, unsigned tag, const int32_t *args);
 
 /* Like deliver(), for Shorts with few arguments, which are most messages. The token holds only what
  * a Short's handler may query. */
-static void deliver_short(struct tk_peer *from, unsigned tag, const int32_t *args)
+static bool deliver_short(struct tk_peer *from, unsigned tag, const int32_t *args)
 {
     struct trunkline_token token;
     uint8_t index = (uint8_t)tag;
@@ -373,13 +373,10 @@ static void deliver_short(struct tk_peer *from, unsigned tag, const int32_t *arg
     tk_if_unlikely(!fn)
     {
         no_handler(from, tk_tag_head(tag));
-        return;
+        return false;
     }
-    tk_if_unlikely(!tk_count_mine(tk_counter_shorts_received))
-    {
-        deliver_short_first(from, tag, args);
-        return;
-    }
+    tk_if_unlikely(!tk_count_mine(tk_counter_shorts_received)) return deliver_short_first(from, tag,
+                                                                                          args);
     token.arrival.peer = from;
     token.arrival.tag = tag;
     token.arrival.replied = false;
@@ -392,14 +389,15 @@ static void deliver_short(struct tk_peer *from, unsigned tag, const int32_t *arg
     check_return(&tk_handler_entries[index]);
     TK_IF_DEBUG(run_end(&running, &tk_handler_entries[index]);)
     tk_in_handler--;
+    return token.arrival.replied;
 }
 
 /* By a thread that has counted nothing. */
-static void __attribute__((noinline))
+static bool __attribute__((noinline))
 deliver_short_first(struct tk_peer *from, unsigned tag, const int32_t *args)
 {
     tk_stats_begin_thread();
-    deliver_short(from, tag, args);
+    return deliver_short(from, tag, args);
 }
 
 static void deliver(struct tk_arrival *arrival)

@@ -111,7 +111,7 @@ struct tk_rings_place {
     uint32_t reserved;
 };
 
-enum { tk_peer_info_version = 5, tk_job_secret_size = 16 };
+enum { tk_peer_info_version = 6, tk_job_secret_size = 16 };
 
 /* What each rank publishes at start-up. It is followed by the addresses of its rails, the numbers
  * (uint32_t) of its datagram queue pairs, one for each rail, 0 for none, those of the queue pairs

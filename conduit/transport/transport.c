@@ -8,7 +8,7 @@
 #include "transport/transport.h"
 
 void (*tk_deliver)(struct tk_arrival *arrival);
-void (*tk_deliver_short)(struct tk_peer *from, unsigned tag, const int32_t *args);
+bool (*tk_deliver_short)(struct tk_peer *from, unsigned tag, const int32_t *args);
 void (*tk_lost_peer)(uint32_t peer);
 
 enum tk_status tk_send_short_whole(struct tk_peer *peer, struct tk_message_head head,

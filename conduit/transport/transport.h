@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "base/status.h"
@@ -46,13 +47,32 @@ enum {
  * 4*nargs rounded up to 8 is what a Medium costs. */
 struct tk_message_head {
     uint8_t kind;
+    uint8_t handler;
+    uint8_t nargs;
     uint8_t credits; /* returned with this message; used by the transport only */
     uint8_t category;
-    uint8_t nargs;
-    uint8_t handler;
     uint8_t packed; /* Long: the payload follows; otherwise it was put before */
     uint16_t reserved;
 };
+
+/* A head as one number, its first byte the lowest. The members are in such an order that few
+ * instructions make it of a tag (below), and a tag of it. */
+enum { tk_head_handler_shift = 8, tk_head_nargs_shift = 16, tk_head_credits_shift = 24 };
+
+static inline uint64_t tk_head_number(const struct tk_message_head *head)
+{
+    uint64_t number;
+    memcpy(&number, head, sizeof(number));
+    return TK_IS_BIG_ENDIAN ? __builtin_bswap64(number) : number;
+}
+
+static inline struct tk_message_head tk_head_of_number(uint64_t number)
+{
+    struct tk_message_head head;
+    number = TK_IS_BIG_ENDIAN ? __builtin_bswap64(number) : number;
+    memcpy(&head, &number, sizeof(head));
+    return head;
+}
 
 /* In front of the arguments of a Long. */
 struct tk_long_head {
@@ -92,12 +112,37 @@ static inline unsigned tk_tag_nargs(unsigned tag)
     return tag >> tk_tag_args_shift & tk_tag_args_max;
 }
 
+enum {
+    /* Handler and number of arguments: in a head they stand so many bits higher, above the kind. */
+    tk_tag_call = tk_tag_handler | tk_tag_args_max << tk_tag_args_shift,
+    tk_tag_reply_shift = 12,
+    tk_handler_of_client = 0x80 /* GEX_AM_INDEX_BASE, a bit that those of the library lack */
+};
+_Static_assert(TK_REQUEST == 0 && TK_REPLY == 1 && TK_SHORT == 0 &&
+                   1 << tk_tag_reply_shift == (int)tk_tag_reply &&
+                   (int)tk_head_nargs_shift == tk_head_handler_shift + (int)tk_tag_args_shift,
+               "a head is the bits of a tag in other places");
+
 static inline struct tk_message_head tk_tag_head(unsigned tag)
 {
-    return (struct tk_message_head){.kind = tag & tk_tag_reply ? TK_REPLY : TK_REQUEST,
-                                    .category = TK_SHORT,
-                                    .nargs = (uint8_t)tk_tag_nargs(tag),
-                                    .handler = (uint8_t)tag};
+    return tk_head_of_number((tag & tk_tag_call) << tk_head_handler_shift |
+                             (tag >> tk_tag_reply_shift & TK_REPLY));
+}
+
+/* Is it the head of a Short for a handler of the client, and a tag can stand for all of it but the
+ * credits? */
+static inline bool tk_head_has_tag(uint64_t head)
+{
+    const uint64_t credits = (uint64_t)UINT8_MAX << tk_head_credits_shift;
+    const uint64_t call = tk_tag_call & ~(unsigned)tk_handler_of_client;
+    return (head & ~(credits | call << tk_head_handler_shift | TK_REPLY)) ==
+           tk_handler_of_client << tk_head_handler_shift;
+}
+
+static inline unsigned tk_head_tag(uint64_t head)
+{
+    return tk_tag_bit | (unsigned)(head >> tk_head_handler_shift & tk_tag_call) |
+           (unsigned)(head & TK_REPLY) << tk_tag_reply_shift;
 }
 
 /* Where the payload of a message begins. */
@@ -423,9 +468,9 @@ bool tk_get_never(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void
                   size_t nbytes);
 
 /* Delivery: set by the rooms above before anything can arrive. The second is for Shorts that arrive
- * with a tag, from transports that need not know whether they were replied to. */
+ * with a tag; it returns whether it was replied to. */
 extern TK_HIDDEN void (*tk_deliver)(struct tk_arrival *arrival);
-extern TK_HIDDEN void (*tk_deliver_short)(struct tk_peer *from, unsigned tag, const int32_t *args);
+extern TK_HIDDEN bool (*tk_deliver_short)(struct tk_peer *from, unsigned tag, const int32_t *args);
 
 /* Communication errors end the job: the transport logs the error, then calls this. NULL while the
  * job exits: peers that vanish then are no error. `peer` is the one that does not answer, whose end

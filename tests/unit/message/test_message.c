@@ -620,6 +620,41 @@ static void a_packed_long_writes_inside_the_segment_or_not_at_all(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void a_tag_stands_for_the_head_of_most_shorts(void **state)
+{
+    static const uint8_t handlers[] = {GEX_AM_INDEX_BASE, 200, 255};
+    (void)state;
+    for (unsigned i = 0; i < 3 * 2 * (tk_tag_args_max + 1); i++) {
+        struct tk_message_head head = {.kind = i % 2 ? TK_REPLY : TK_REQUEST,
+                                       .category = TK_SHORT,
+                                       .nargs = (uint8_t)(i / 6),
+                                       .handler = handlers[i % 3]};
+        unsigned tag = tk_tag(head.kind == TK_REPLY, head.nargs, head.handler);
+        struct tk_message_head same = tk_tag_head(tag);
+        assert_memory_equal(&same, &head, sizeof(head));
+        head.credits = 255;
+        assert_true(tk_head_has_tag(tk_head_number(&head)));
+        assert_int_equal(tk_head_tag(tk_head_number(&head)), tag);
+    }
+}
+
+static void other_heads_have_no_tag(void **state)
+{
+    static const struct tk_message_head others[] = {
+        {.kind = TK_ACK, .handler = 200},
+        {.kind = TK_CONTROL, .handler = 200},
+        {.category = TK_MEDIUM, .handler = 200},
+        {.packed = 1, .handler = 200},
+        {.reserved = 1, .handler = 200},
+        {.reserved = 0x8000, .handler = 200},
+        {.nargs = tk_tag_args_max + 1, .handler = 200},
+        {.handler = TK_HANDLER_EXIT},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        assert_false(tk_head_has_tag(tk_head_number(&others[i])));
+}
+
 static const struct CMUnitTest tests[] = {
     TEST(every_argument_count_of_every_category_arrives),
     TEST(payloads_of_every_size_around_the_limits_arrive),
@@ -648,6 +683,8 @@ static const struct CMUnitTest tests[] = {
     TEST(a_tag_for_nobody_ends_the_program),
     TEST(a_message_for_nobody_ends_the_program),
     TEST(a_packed_long_writes_inside_the_segment_or_not_at_all),
+    TEST(a_tag_stands_for_the_head_of_most_shorts),
+    TEST(other_heads_have_no_tag),
 };
 
 int main(void)

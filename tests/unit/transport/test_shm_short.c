@@ -56,10 +56,11 @@ static void take(struct tk_arrival *arrival)
     arrival->replied = got.replied;
 }
 
-static void take_short(struct tk_peer *from, unsigned tag, const int32_t *args)
+static bool take_short(struct tk_peer *from, unsigned tag, const int32_t *args)
 {
     got.tags++;
     note(from, tk_tag_head(tag), args);
+    return false;
 }
 
 static struct {

@@ -31,6 +31,13 @@ void tk_credit_owe(struct tk_conn *conn)
     tk_counter_add(&tk_verbs.pending_work, 1);
 }
 
+void tk_credit_owe_to(const struct tk_peer *peer)
+{
+    struct tk_conn *conn = tk_primary_lock(peer);
+    tk_credit_owe(conn);
+    tk_unlock(&conn->lock);
+}
+
 void tk_ack_retry(struct tk_conn *conn)
 {
     tk_lock(&conn->lock);

@@ -40,14 +40,20 @@ static inline enum tk_status tk_credit_take(struct tk_conn *conn)
     return TK_OK;
 }
 
-static inline void tk_credit_return(struct tk_conn *conn, int credits)
+/* Back for requests; the buffers of their replies are the caller's to count. */
+static inline void tk_credit_give(struct tk_conn *conn, int credits)
 {
     conn->credits += credits;
-    conn->rx_extra += credits;
     conn->starved_since = 0;
     tk_counter_add(&tk_verbs.credits_total, credits);
     tk_if_unlikely(conn->credits > tk_verbs.credits_pp)
         tk_wire_error(conn, "more credits came back than were given");
+}
+
+static inline void tk_credit_return(struct tk_conn *conn, int credits)
+{
+    conn->rx_extra += credits;
+    tk_credit_give(conn, credits);
 }
 
 static inline void tk_recv_post(struct tk_conn *conn, struct tk_buffer *buffer)

@@ -158,18 +158,19 @@ small_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t front, size
         tk_message_hand_up(conn, head, copy + front, size - front);
 }
 
-/* As small_arrived(), for messages without payload, and for ACKs. */
-static inline void short_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
+/* The same for most Shorts: their heads stay in a register. */
+static inline void tagged_arrived(struct tk_conn *conn, struct tk_buffer *buffer, uint64_t head)
 {
-    struct tk_short copy;
-    tk_if_likely(size <= tk_first_bytes) memcpy(&copy, buffer->data, tk_first_bytes);
-    else memcpy(&copy, buffer->data, sizeof(copy));
+    _Alignas(16) char copy[tk_first_bytes];
+    int credits = tk_head_credits(head);
+    memcpy(copy, buffer->data, sizeof(copy));
     tk_lock(&conn->lock);
-    account(conn, &copy.head);
+    conn->rx_extra += credits - 1;
+    if (credits)
+        tk_credit_give(conn, credits);
     post_again(conn, buffer);
     tk_unlock(&conn->lock);
-    if (copy.head.kind != TK_ACK)
-        tk_message_hand_up(conn, &copy.head, NULL, 0);
+    tk_short_hand_up(conn, head, copy);
 }
 
 /* A large message stays where it is and another buffer takes its place; without one it is copied
@@ -206,7 +207,7 @@ large_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t front, size
 }
 
 static void __attribute__((noinline))
-with_payload_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
+other_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 {
     tk_if_unlikely(((struct tk_message_head *)buffer->data)->kind > TK_CONTROL)
     {
@@ -220,13 +221,12 @@ with_payload_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size
         large_arrived(conn, buffer, front, size);
 }
 
-static inline void arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
+static inline void __attribute__((always_inline))
+arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 {
-    const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
-    tk_if_likely(size >= sizeof(*head) + 4u * head->nargs && size <= sizeof(struct tk_short) &&
-                 head->category == TK_SHORT && head->kind <= TK_CONTROL)
-        short_arrived(conn, buffer, size);
-    else with_payload_arrived(conn, buffer, size);
+    uint64_t head = tk_head_number((struct tk_message_head *)buffer->data);
+    tk_if_likely(tk_message_is_tagged(head, size)) tagged_arrived(conn, buffer, head);
+    else other_arrived(conn, buffer, size);
 }
 
 static void __attribute__((noinline)) recv_failed(struct tk_buffer *buffer, const struct ibv_wc *wc)

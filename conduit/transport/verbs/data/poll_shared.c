@@ -22,17 +22,20 @@ static void __attribute__((noinline)) control_came(struct tk_conn *conn)
     tk_unlock(&conn->lock);
 }
 
-static void count(struct tk_conn *conn, const struct tk_message_head *head)
+static inline void count_credits(struct tk_conn *conn, int credits)
 {
-    int credits = head->credits + (head->kind == TK_REPLY || head->kind == TK_ACK);
-    if (credits == 0) {
-        tk_if_unlikely(head->kind == TK_CONTROL) control_came(conn);
+    if (credits == 0)
         return;
-    }
     tk_lock(&conn->lock);
     tk_credit_return(conn, credits);
     tk_if_unlikely(tk_borrower_is_busy(&conn->loan->borrower)) tk_loan_step(conn);
     tk_unlock(&conn->lock);
+}
+
+static void count(struct tk_conn *conn, const struct tk_message_head *head)
+{
+    tk_if_unlikely(head->kind == TK_CONTROL) control_came(conn);
+    count_credits(conn, head->credits + (head->kind == TK_REPLY || head->kind == TK_ACK));
 }
 
 static void pass(struct tk_conn *conn, struct tk_message_head *head, void *payload, size_t nbytes)
@@ -42,14 +45,14 @@ static void pass(struct tk_conn *conn, struct tk_message_head *head, void *paylo
         tk_message_hand_up(conn, head, payload, nbytes);
 }
 
-static inline void short_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
-                              size_t size)
+static inline void tagged_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
+                               uint64_t head)
 {
-    struct tk_short copy;
-    tk_if_likely(size <= tk_first_bytes) memcpy(&copy, buffer->data, tk_first_bytes);
-    else memcpy(&copy, buffer->data, sizeof(copy));
+    _Alignas(16) char copy[tk_first_bytes];
+    memcpy(copy, buffer->data, sizeof(copy));
     tk_srq_give(srq, buffer);
-    pass(conn, &copy.head, NULL, 0);
+    count_credits(conn, tk_head_credits(head));
+    tk_short_hand_up(conn, head, copy);
 }
 
 static void small_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
@@ -141,8 +144,8 @@ static inline void one_came(struct tk_srq *srq, const struct ibv_wc *wc)
         failed(conn, srq, wc);
         return;
     }
-    tk_if_likely(tk_message_is_short((struct tk_message_head *)buffer->data, wc->byte_len))
-        short_came(conn, srq, buffer, wc->byte_len);
+    uint64_t head = tk_head_number((struct tk_message_head *)buffer->data);
+    tk_if_likely(tk_message_is_tagged(head, wc->byte_len)) tagged_came(conn, srq, buffer, head);
     else other_came(conn, srq, buffer, wc->byte_len);
 }
 

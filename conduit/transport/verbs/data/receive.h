@@ -5,6 +5,8 @@
 #ifndef TK_VERBS_RECEIVE_H
 #define TK_VERBS_RECEIVE_H
 
+#include <string.h>
+
 #include "base/bits.h"
 #include "base/report.h"
 #include "transport/device_events.h"
@@ -13,7 +15,7 @@
 
 enum {
     tk_small_message = 256, /* copying this much costs less than swapping buffers */
-    tk_first_bytes = 32     /* most Shorts; copied by a few instructions in line */
+    tk_first_bytes = 32     /* most Shorts: up to 6 arguments; copied by a few instructions */
 };
 
 /* One thread at a time; others find nothing, unless they insist. */
@@ -40,11 +42,32 @@ static inline size_t tk_message_check(struct tk_conn *conn, const struct tk_mess
     return front;
 }
 
-/* A Short that says more of itself than is there is left to the general way, which complains. */
-static inline bool tk_message_is_short(const struct tk_message_head *head, size_t size)
+/* A Short for a handler of the client with few arguments, as most messages are. One that says more
+ * of itself than is there is left to the general way, which complains. */
+static inline bool tk_message_is_tagged(uint64_t head, size_t size)
 {
-    return size >= sizeof(*head) + 4u * head->nargs && size <= sizeof(struct tk_short) &&
-           head->category == TK_SHORT && head->kind <= TK_CONTROL;
+    size_t nargs = head >> tk_head_nargs_shift & UINT8_MAX;
+    return tk_head_has_tag(head) && size >= sizeof(struct tk_message_head) + 4 * nargs &&
+           size <= tk_first_bytes;
+}
+
+static inline bool tk_head_is_reply(uint64_t head)
+{
+    return head & TK_REPLY;
+}
+
+/* Of such a Short: what comes back with it. */
+static inline int tk_head_credits(uint64_t head)
+{
+    return (int)(head >> tk_head_credits_shift & UINT8_MAX) + tk_head_is_reply(head);
+}
+
+/* `bytes`: a copy of all of it. */
+static inline void tk_short_hand_up(struct tk_conn *conn, uint64_t head, const char *bytes)
+{
+    const int32_t *args = (const int32_t *)(const void *)(bytes + sizeof(head));
+    bool is_replied = tk_deliver_short(conn->peer, tk_head_tag(head), args);
+    tk_if_unlikely(!is_replied && !tk_head_is_reply(head)) tk_credit_owe_to(conn->peer);
 }
 
 static inline void tk_message_hand_up(struct tk_conn *conn, struct tk_message_head *head,
@@ -53,11 +76,8 @@ static inline void tk_message_hand_up(struct tk_conn *conn, struct tk_message_he
     struct tk_arrival arrival = {
         .peer = conn->peer, .head = head, .payload = payload, .nbytes = nbytes};
     tk_deliver(&arrival);
-    if (arrival.replied || head->kind != TK_REQUEST)
-        return;
-    conn = tk_primary_lock(conn->peer);
-    tk_credit_owe(conn);
-    tk_unlock(&conn->lock);
+    if (!arrival.replied && head->kind == TK_REQUEST)
+        tk_credit_owe_to(conn->peer);
 }
 
 #endif

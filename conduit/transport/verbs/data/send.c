@@ -209,11 +209,29 @@ enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *m)
 
 /* The four below are about the message in unsignaled_data. */
 
+/* With a completion, by which those before it are known to be done. */
+static bool post_prebuilt_signaled(struct tk_conn *conn, size_t size)
+{
+    struct ibv_send_wr *wr = &conn->unsignaled_wr;
+    struct tk_tx *tx =
+        size > tk_verbs.inline_limit || tk_verbs.failover_enabled ? NULL : tk_tx_take(conn, false);
+    if (!tx)
+        return false;
+    hand_over_credits(conn, &conn->unsignaled_data.message.head);
+    tx->nbytes = conn->unsignaled_sge.length = (uint32_t)size;
+    tk_tx_post_logged(tx, wr, IBV_WR_SEND, IBV_SEND_INLINE, false, NULL);
+    wr->wr_id = (uintptr_t)&conn->unsignaled_tx;
+    wr->send_flags = IBV_SEND_INLINE;
+    return true;
+}
+
 static enum tk_status __attribute__((noinline)) post_short_signaled(struct tk_conn *conn)
 {
+    size_t size = tk_short_size(conn->unsignaled_data.message.head.nargs);
+    if (post_prebuilt_signaled(conn, size))
+        return TK_OK;
     struct tk_short message = conn->unsignaled_data.message;
-    struct tk_outgoing out = {.head = &message.head,
-                              .head_size = tk_short_size(message.head.nargs)};
+    struct tk_outgoing out = {.head = &message.head, .head_size = size};
     bool is_request = message.head.kind == TK_REQUEST;
     return post_signaled(conn, &out) == TK_OK ? TK_OK : no_room(conn, is_request);
 }
@@ -221,14 +239,13 @@ static enum tk_status __attribute__((noinline)) post_short_signaled(struct tk_co
 /* `is_logged` is a constant: where connections stand in for each other what is posted is logged,
  * and has its own functions: no test at run time. */
 static inline enum tk_status __attribute__((always_inline))
-post_short(struct tk_conn *conn, bool is_logged)
+post_short(struct tk_conn *conn, unsigned nargs, bool is_logged)
 {
-    struct tk_message_head *head = &conn->unsignaled_data.message.head;
-    size_t size = tk_short_size(head->nargs);
+    size_t size = tk_short_size(nargs);
     tk_if_unlikely(size > (size_t)tk_verbs.inline_limit ||
                    !(is_logged ? tk_logged_unsignaled_take(conn)
                                : tk_unsignaled_take(conn))) return post_short_signaled(conn);
-    hand_over_credits(conn, head);
+    hand_over_credits(conn, &conn->unsignaled_data.message.head);
     if (is_logged)
         tk_unsignaled_post_logged(conn, size);
     else
@@ -246,19 +263,21 @@ static enum tk_status __attribute__((noinline)) post_buffer_and_short(struct tk_
 {
     if (tk_credit_post_reply_buffer(conn) != TK_OK)
         return no_room(conn, false);
-    return tk_verbs.failover_enabled ? post_short(conn, true) : post_short(conn, false);
+    unsigned nargs = conn->unsignaled_data.message.head.nargs;
+    return tk_verbs.failover_enabled ? post_short(conn, nargs, true)
+                                     : post_short(conn, nargs, false);
 }
 
 /* The message is built. What is rare is left by jumps to functions of their own: then there is
  * little to be saved on the way that is not. */
 static inline enum tk_status __attribute__((always_inline))
-send_short_locked(struct tk_conn *conn, uint8_t kind, bool is_logged)
+send_short_locked(struct tk_conn *conn, bool is_request, unsigned nargs, bool is_logged)
 {
-    if (kind == TK_REQUEST) {
+    if (is_request) {
         tk_if_unlikely(!tk_credit_take_alone(conn)) return no_credit(conn);
         tk_if_unlikely(conn->rx_extra < 0) return post_buffer_and_short(conn);
     }
-    return post_short(conn, is_logged);
+    return post_short(conn, nargs, is_logged);
 }
 
 static inline enum tk_status __attribute__((always_inline))
@@ -268,7 +287,7 @@ send_short(struct tk_peer *peer, struct tk_message_head head, const int32_t *arg
     struct tk_conn *conn = tk_primary(peer);
     tk_lock(&conn->lock);
     tk_short_build(&conn->unsignaled_data.message, head, args);
-    enum tk_status status = send_short_locked(conn, head.kind, is_logged);
+    enum tk_status status = send_short_locked(conn, head.kind == TK_REQUEST, head.nargs, is_logged);
     tk_unlock(&conn->lock);
     tk_if_likely(status != TK_BUSY || !busy) return status;
     return busy(peer, head, args);
@@ -295,7 +314,8 @@ send_small(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *bus
     message->head = tk_tag_head(tag);
     message->args[0] = (int32_t)args;
     message->args[1] = (int32_t)(args >> 32);
-    enum tk_status status = send_short_locked(conn, message->head.kind, is_logged);
+    enum tk_status status =
+        send_short_locked(conn, !(tag & tk_tag_reply), tk_tag_nargs(tag), is_logged);
     tk_unlock(&conn->lock);
     tk_if_likely(status != TK_BUSY || !busy) return status;
     return busy(peer, tag, args);
