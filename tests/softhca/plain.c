@@ -4,7 +4,7 @@
  * like this too. */
 #include "config.h"
 
-#include "harness.h"
+#include "ask.h"
 
 /* A word is in a's buffer, which is not in b's. */
 static void open_with_traffic(struct end *a, struct end *b, struct address *to)
@@ -237,6 +237,306 @@ static void lists(void)
     close_two(&a, &b);
 }
 
+/* ---- what makes a request unusual ---- */
+
+static int request(struct end *from, enum ibv_wr_opcode op, const struct address *to, size_t at)
+{
+    return post(from, op, 1, 0, 8, IBV_SEND_SIGNALED, to, at);
+}
+
+static void succeeds(struct end *a, enum ibv_wr_opcode op, const struct address *to)
+{
+    CHECK_EQ(request(a, op, to, 0), 0);
+    CHECK_EQ(wait_wc(a->scq).status, IBV_WC_SUCCESS);
+}
+
+static void fails(struct end *a, enum ibv_wr_opcode op, const struct address *to,
+                  enum ibv_wc_status why)
+{
+    CHECK_EQ(request(a, op, to, 0), 0);
+    CHECK_EQ(wait_wc(a->scq).status, why);
+}
+
+static const enum ibv_wr_opcode each_op[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND};
+enum { OPS = sizeof each_op / sizeof *each_op };
+
+/* For each operation: one goes well, then something changes, then the next one fails. */
+static void after(void (*change)(struct end *a, struct end *b), const enum ibv_wc_status why[OPS])
+{
+    for (int i = 0; i < OPS; i++) {
+        struct end a, b;
+        struct address to;
+
+        open_with_traffic(&a, &b, &to);
+        for (int j = 0; j < 2; j++)
+            CHECK_EQ(post_recv(&b, 7, 64, 64), 0);
+        succeeds(&a, each_op[i], &to);
+        change(&a, &b);
+        fails(&a, each_op[i], &to, why[i]);
+    }
+}
+
+static void dereg_peer(struct end *a, struct end *b)
+{
+    (void)a;
+    CHECK_EQ(ibv_dereg_mr(b->mr), 0);
+}
+
+static void dereg_own(struct end *a, struct end *b)
+{
+    (void)b;
+    CHECK_EQ(ibv_dereg_mr(a->mr), 0);
+}
+
+/* The same key, with fewer rights. */
+static void restrict_region(struct end *e, int access)
+{
+    CHECK_EQ(ibv_rereg_mr(e->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, access), 0);
+}
+
+static void restrict_peer(struct end *a, struct end *b)
+{
+    uint32_t key = b->mr->rkey;
+
+    (void)a;
+    restrict_region(b, 0);
+    CHECK_EQ(b->mr->rkey, key);
+}
+
+static void restrict_own(struct end *a, struct end *b)
+{
+    (void)b;
+    restrict_region(a, 0);
+}
+
+static void move_domain(struct end *a, struct end *b)
+{
+    struct ibv_pd *pd = ibv_alloc_pd(b->ctx);
+
+    (void)a;
+    CHECK(pd != NULL);
+    CHECK_EQ(ibv_rereg_mr(b->mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0), 0);
+}
+
+static void regions_change(void)
+{
+    static const enum ibv_wc_status peers[] = {IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR,
+                                               IBV_WC_REM_OP_ERR},
+                                    own[] = {IBV_WC_LOC_PROT_ERR, IBV_WC_LOC_PROT_ERR,
+                                             IBV_WC_LOC_PROT_ERR},
+                                    fewer[] = {IBV_WC_SUCCESS, IBV_WC_LOC_PROT_ERR, IBV_WC_SUCCESS};
+
+    after(dereg_peer, peers);
+    after(dereg_own, own);
+    after(restrict_peer, peers);
+    after(restrict_own, fewer);
+    after(move_domain, peers);
+}
+
+/* A queue pair stops allowing what it allowed. */
+static void forbid(struct end *a, struct end *b)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS};
+
+    (void)a;
+    CHECK_EQ(ibv_modify_qp(b->qp, &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS), 0);
+}
+
+static void rights_change(void)
+{
+    static const enum ibv_wc_status why[] = {IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_INV_REQ_ERR,
+                                             IBV_WC_SUCCESS};
+
+    after(forbid, why);
+}
+
+/* A region that was used a moment ago ends where it ends. */
+static void ends_of_regions(void)
+{
+    for (int i = 0; i < 2; i++) {
+        struct end a, b;
+        struct address to;
+
+        open_with_traffic(&a, &b, &to);
+        CHECK_EQ(request(&a, each_op[i], &to, BUF_BYTES - 8), 0);
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+        CHECK_EQ(request(&a, each_op[i], &to, BUF_BYTES - 7), 0);
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_REM_ACCESS_ERR);
+        close_two(&a, &b);
+        open_with_traffic(&a, &b, &to);
+        succeeds(&a, each_op[i], &to);
+        CHECK_EQ(request(&a, each_op[i], &to, (size_t)0 - 1), 0);
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_REM_ACCESS_ERR);
+        close_two(&a, &b);
+        open_with_traffic(&a, &b, &to);
+        succeeds(&a, each_op[i], &to);
+        CHECK_EQ(post(&a, each_op[i], 1, BUF_BYTES - 7, 8, IBV_SEND_SIGNALED, &to, 0), 0);
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_LOC_PROT_ERR);
+        close_two(&a, &b);
+    }
+}
+
+/* Nothing is in no region: keys and addresses are not looked at. */
+static void nothing_at_all(void)
+{
+    for (int i = 0; i < OPS; i++) {
+        struct end a, b;
+        struct address to;
+        struct ibv_sge none = {0, 0, 0};
+        struct ibv_send_wr wr = {.sg_list = &none,
+                                 .num_sge = 1,
+                                 .opcode = each_op[i],
+                                 .send_flags = IBV_SEND_SIGNALED},
+                           *bad;
+
+        open_with_traffic(&a, &b, &to);
+        CHECK_EQ(post_recv(&b, 7, 64, 64), 0);
+        CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+        close_two(&a, &b);
+    }
+}
+
+/* After an overrun this end is broken, and the other one is not told. */
+static void own_queue_overrun(void)
+{
+    struct end_options few = {.cqe = 2};
+    struct end a, b;
+    struct address to, to_a;
+
+    end_open(&a, &few);
+    end_open(&b, NULL);
+    to = address_of(&b);
+    to_a = address_of(&a);
+    connect_to(&a, &to);
+    connect_to(&b, &to_a);
+    for (int i = 0; i < 2; i++)
+        succeeds(&a, IBV_WR_RDMA_WRITE, &to);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(request(&a, IBV_WR_RDMA_WRITE, &to, 0), 0);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    memset(b.buf, 0, 8);
+    fill(a.buf, 8, 5);
+    fails(&a, IBV_WR_RDMA_WRITE, &to, IBV_WC_WR_FLUSH_ERR);
+    CHECK(b.buf[0] == 0);
+}
+
+static void port_down(void)
+{
+    for (int i = 0; i < OPS; i++) {
+        struct end a, b;
+        struct address to;
+
+        open_with_traffic(&a, &b, &to);
+        CHECK_EQ(post_recv(&b, 7, 0, 64), 0);
+        good("link softhca0:1 down");
+        CHECK_EQ(request(&a, each_op[i], &to, 0), 0);
+        no_wc(a.scq);
+        CHECK(b.buf[0] == 0);
+        good("link softhca0:1 up");
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+        close_two(&a, &b);
+    }
+}
+
+static void fault_while_running(void)
+{
+    for (int i = 0; i < OPS; i++) {
+        struct end a, b;
+        struct address to;
+
+        open_with_traffic(&a, &b, &to);
+        CHECK_EQ(post_recv(&b, 7, 64, 64), 0);
+        good("fault set error:status=retry_exc,count=1");
+        fails(&a, each_op[i], &to, IBV_WC_RETRY_EXC_ERR);
+        CHECK(b.buf[0] == 0);
+        good("fault clear");
+    }
+}
+
+/* ---- in another process: what this one learns a moment later ---- */
+
+static struct address join(struct end *e, int fd)
+{
+    struct address to;
+
+    end_open(e, NULL);
+    to = swap_addresses(fd, e);
+    connect_to(e, &to);
+    meet(fd);
+    return to;
+}
+
+/* Writes go well; when the other process has gone or pulled its cable, sooner or later no longer.
+ */
+static void until_silent(struct end *e, const struct address *to)
+{
+    double until = seconds() + HANG / 2;
+    enum ibv_wc_status status;
+
+    do {
+        CHECK(seconds() < until);
+        CHECK_EQ(request(e, IBV_WR_RDMA_WRITE, to, 0), 0);
+        status = wait_wc(e->scq).status;
+    } while (status == IBV_WC_SUCCESS);
+    CHECK_EQ(status, IBV_WC_RETRY_EXC_ERR);
+}
+
+static void kills(int fd, pid_t other)
+{
+    struct end e;
+    struct address to = join(&e, fd);
+
+    for (int i = 0; i < 3; i++)
+        succeeds(&e, IBV_WR_RDMA_WRITE, &to);
+    CHECK_EQ(kill(other, SIGKILL), 0);
+    until_silent(&e, &to);
+}
+
+static void is_killed(int fd, pid_t other)
+{
+    struct end e;
+
+    (void)other;
+    join(&e, fd);
+    pause();
+}
+
+static void dead_peer(void)
+{
+    in_two(kills, is_killed);
+}
+
+static void stays(int fd, pid_t other)
+{
+    struct end e;
+    struct address to = join(&e, fd);
+
+    (void)other;
+    for (int i = 0; i < 3; i++)
+        succeeds(&e, IBV_WR_RDMA_WRITE, &to);
+    meet(fd);
+    until_silent(&e, &to);
+    meet(fd);
+}
+
+static void pulls(int fd, pid_t other)
+{
+    struct end e;
+
+    (void)other;
+    join(&e, fd);
+    meet(fd);
+    good("plug softhca0:1 out");
+    meet(fd);
+}
+
+static void cable_of_peer(void)
+{
+    in_two(stays, pulls);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -251,6 +551,15 @@ int main(int argc, char **argv)
         {"drained", drained},
         {"too_long", too_long},
         {"lists", lists},
+        {"regions_change", regions_change},
+        {"rights_change", rights_change},
+        {"ends_of_regions", ends_of_regions},
+        {"nothing_at_all", nothing_at_all},
+        {"own_queue_overrun", own_queue_overrun},
+        {"port_down", port_down},
+        {"fault_while_running", fault_while_running},
+        {"dead_peer", dead_peer},
+        {"cable_of_peer", cable_of_peer},
         {NULL, NULL},
     };
 

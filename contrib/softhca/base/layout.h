@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /* In every name, so that processes with different layouts never meet. */
-enum { SHCA_LAYOUT = 9 };
+enum { SHCA_LAYOUT = 10 };
 #define SHCA_MAGIC (UINT64_C(0x4341485446004f53) + SHCA_LAYOUT)
 
 enum {
@@ -59,7 +59,8 @@ struct shca_mr_sh {
     uint32_t pd;
     int32_t fd; /* owner's descriptor of the shared file behind it, or one of the two below */
     uint64_t file_offset;
-    uint64_t dev;
+    uint32_t dev;    /* the kernel's device numbers have 32 bits */
+    uint32_t serial; /* of this registration: a key comes back after 255 others with its number */
     uint64_t ino;
 };
 _Static_assert(sizeof(struct shca_mr_sh) == 64, "one line per region");

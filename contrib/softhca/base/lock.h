@@ -39,18 +39,19 @@ static inline void shca_relax(unsigned *turns)
         shca_pause();
 }
 
-static inline bool shca_trylock(struct shca_lock *l)
+__attribute__((always_inline)) static inline bool shca_trylock(struct shca_lock *l)
 {
     return atomic_load_explicit(&l->word, memory_order_relaxed) == 0 &&
            atomic_exchange_explicit(&l->word, 1, memory_order_acquire) == 0;
 }
 
-static inline void shca_lock(struct shca_lock *l)
-{
-    unsigned turns = 0;
+void shca_lock_slow(struct shca_lock *l);
 
-    while (!shca_trylock(l))
-        shca_relax(&turns);
+/* Inline however often a function calls it: it is on the path of each request. */
+__attribute__((always_inline)) static inline void shca_lock(struct shca_lock *l)
+{
+    if (__builtin_expect(!shca_trylock(l), 0))
+        shca_lock_slow(l);
 }
 
 static inline void shca_unlock(struct shca_lock *l)

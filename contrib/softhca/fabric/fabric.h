@@ -9,9 +9,8 @@
 
 struct shca_map {
     _Atomic uint32_t key;
-    bool failed; /* cannot be mapped: use CMA */
-    uint64_t ino, file_offset, addr;
-    char *base; /* local address of the first byte of the region */
+    uint32_t serial; /* of the registration that it is of */
+    char *base;      /* local address of the first byte of the region, NULL: use CMA */
     void *map;
     size_t map_bytes;
 };
@@ -256,10 +255,7 @@ static inline struct shca_context *shca_ctx(struct ibv_context *ctx)
 static inline bool shca_map_is_fresh(const struct shca_map *e, const struct shca_mr_sh *m,
                                      uint32_t key)
 {
-    /* A key has an 8-bit generation; comparing the other fields too makes its wrap-around
-     * harmless. */
-    return atomic_load_explicit(&e->key, memory_order_acquire) == key && e->addr == m->addr &&
-           e->file_offset == m->file_offset && e->ino == m->ino;
+    return atomic_load_explicit(&e->key, memory_order_acquire) == key && e->serial == m->serial;
 }
 
 /* What shca_peer_map has mapped for this region; NULL: it has yet to be called. */

@@ -176,6 +176,33 @@ struct shca_batch {
     struct shca_wqe *now; /* the request that setters apply to, NULL: none */
 };
 
+/* What a plain request asks of the regions that it names (wire/plain.c). */
+enum shca_use {
+    SHCA_USE_SOURCE, /* of a write or a message */
+    SHCA_USE_SINK,   /* of a read */
+    SHCA_USE_WRITE,  /* of the peer's memory, from here on */
+    SHCA_USE_READ,
+    SHCA_USE_RECEIVE,
+    SHCA_USES
+};
+
+/* The region that was used last for that: it is still allowed as long as the entry of the table has
+ * this key and is of the same registration. */
+struct shca_window {
+    const struct shca_mr_sh *region;
+    uint32_t key, serial;
+    uint64_t iova, length;
+    char *base; /* where the byte at iova is here */
+};
+
+/* What makes requests of a queue pair plain, see wire/plain.c. */
+struct shca_plain {
+    uint32_t epoch;   /* of the target; 0: nothing is plain */
+    uint32_t network; /* of the target, which meets this one's */
+    uint64_t most;    /* bytes of a request */
+    struct shca_window windows[SHCA_USES];
+};
+
 struct shca_udp;
 
 struct shca_xrcd {
@@ -241,7 +268,7 @@ struct shca_qp {
     struct shca_qp_sh *target;
     uint32_t target_tail;  /* known number of receives posted there, */
     uint32_t target_epoch; /* valid while the epoch is the same */
-    uint32_t plain_epoch;  /* see wire/plain.c; 0: nothing is plain */
+    struct shca_plain plain;
     uint32_t dest_port;
     /* another wire (wire/udp) */
     const struct shca_far *far; /* NULL: shared memory */
@@ -283,7 +310,8 @@ struct shca_process {
     uint64_t gone_messages, gone_bytes; /* sent by queue pairs that were destroyed */
     _Atomic uint32_t fatal;             /* a bit for each HCA that is broken */
     _Atomic uint32_t epoch;
-    uint32_t qp_high; /* all queue pairs are below this index */
+    uint32_t mr_serial; /* registrations so far */
+    uint32_t qp_high;   /* all queue pairs are below this index */
     _Atomic uint32_t n_qp, n_cq, n_mr, n_pd, n_srq;
     _Atomic uint32_t pending; /* length of the list of stalled send queues */
 };

@@ -267,7 +267,7 @@ static void map_file(struct shca_peer *p, struct shca_mr_sh *m, struct shca_map 
 
     if (fd < 0)
         return;
-    if (fstat(fd, &st) == 0 && st.st_dev == m->dev && st.st_ino == m->ino) {
+    if (fstat(fd, &st) == 0 && (uint32_t)st.st_dev == m->dev && st.st_ino == m->ino) {
         page = page_of(fd);
         in_page = m->file_offset & (page - 1);
         bytes = (size_t)((m->length + in_page + page - 1) & ~(page - 1));
@@ -292,9 +292,7 @@ static void renew(struct shca_peer *p, struct shca_mr_sh *m, uint32_t key, struc
     e->map = NULL;
     e->base = NULL;
     map_file(p, m, e);
-    e->ino = m->ino;
-    e->file_offset = m->file_offset;
-    e->addr = m->addr;
+    e->serial = m->serial;
     atomic_store_explicit(&e->key, key, memory_order_release);
 }
 

@@ -242,7 +242,7 @@ static int transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
     uint32_t from = shca_qp_state(qp), to = mask & IBV_QP_STATE ? attr->qp_state : from;
     struct ibv_qp_attr before = qp->attr;
 
-    qp->plain_epoch = 0;
+    qp->plain.epoch = 0;
     if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from)
         return EINVAL;
     if (!allowed(from, to, qp->qp.qp_type, mask) || !valid_numbers(attr, mask) ||

@@ -144,7 +144,8 @@ static void mr_publish(struct shca_mr *mr, uint64_t iova, unsigned access)
     m->pd = mr->mr.pd->handle;
     m->fd = descriptor(mr, access);
     m->file_offset = offset;
-    m->dev = mr->file ? mr->file->dev : 0;
+    m->dev = mr->file ? (uint32_t)mr->file->dev : 0;
+    m->serial = ++shca.mr_serial;
     m->ino = mr->file ? mr->file->ino : 0;
     atomic_store(&m->key, mr->mr.lkey);
 }

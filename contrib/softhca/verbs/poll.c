@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * ibv_poll_cq. The empty case is four loads. Otherwise, under cq->lock: first the fifo of what this
+ * ibv_poll_cq. The empty case is six loads. Otherwise, under cq->lock: first the fifo of what this
  * process completed itself, then the queue pairs whose ready bit is set, in turn. Owns only the
  * consumer side of the CQ. */
 #include "config.h"
@@ -8,6 +8,7 @@
 #include <sched.h>
 
 #include "verbs/verbs.h"
+#include "wire/entry.h"
 
 /* Consecutive empty polls before the CPU is yielded: on an oversubscribed machine the peer cannot
  * answer until it runs (measured: 432 us per round trip without, 28 us with). */
@@ -57,9 +58,8 @@ static inline void take_entry(struct shca_cqe *e, struct ibv_wc *wc)
     atomic_store_explicit(&e->qp->sq_head, e->sq_index + 1, memory_order_release);
 }
 
-/* The time stamps are kept, or the next one is to be chosen. */
-__attribute__((noinline)) static uint32_t take_chosen(struct shca_cq *cq, uint32_t max,
-                                                      struct ibv_wc *wc)
+/* Their time stamps are kept, and the next one may be to be chosen. */
+static uint32_t take_fifo(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
 {
     uint32_t head = atomic_load_explicit(&cq->fifo_head, memory_order_relaxed);
     uint32_t tail = atomic_load_explicit(&cq->fifo_tail, memory_order_acquire);
@@ -80,18 +80,25 @@ __attribute__((noinline)) static uint32_t take_chosen(struct shca_cq *cq, uint32
     return n;
 }
 
-static inline uint32_t take_fifo(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
+/* In order, which is all that is left when nothing is chosen. */
+static inline uint32_t take_in_order(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
 {
     uint32_t head = atomic_load_explicit(&cq->fifo_head, memory_order_relaxed);
     uint32_t tail = atomic_load_explicit(&cq->fifo_tail, memory_order_acquire);
     uint32_t n = 0;
 
-    if (cq->stamps || (cq->seeded && tail - head > 1))
-        return take_chosen(cq, max, wc);
     while (n < max && head != tail)
         take_entry(&cq->fifo[head++ & cq->fifo_mask], &wc[n++]);
     atomic_store_explicit(&cq->fifo_head, head, memory_order_relaxed);
     return n;
+}
+
+/* Is the next one to be chosen? */
+static inline bool fifo_has_choice(const struct shca_cq *cq)
+{
+    return cq->seeded && atomic_load_explicit(&cq->fifo_tail, memory_order_relaxed) -
+                                 atomic_load_explicit(&cq->fifo_head, memory_order_relaxed) >
+                             1;
 }
 
 static void collect_rest(struct shca_cq *cq)
@@ -108,9 +115,8 @@ static void collect_rest(struct shca_cq *cq)
 }
 
 /* The slot is read next: fetch its line while the exchange below is in progress. */
-static void prefetch_first(struct shca_cq *cq, uint64_t root)
+static inline void prefetch_first(struct shca_feed *feed)
 {
-    struct shca_feed *feed = cq->feeds[__builtin_ctzll(root)];
     struct shca_qp_sh *sh;
 
     if (!feed || feed->kind != SHCA_FEED_QP)
@@ -127,7 +133,7 @@ static void collect(struct shca_cq *cq)
 
     if (root == 0)
         return;
-    prefetch_first(cq, root);
+    prefetch_first(cq->feeds[__builtin_ctzll(root)]);
     root = atomic_exchange(&cq->sh->root, 0);
     if (root & ~more) {
         cq->ready[0] |= root & ~more;
@@ -209,7 +215,7 @@ static uint32_t take_receives(struct shca_qp *qp, uint32_t max, struct ibv_wc *w
             shca_flushed_wc(qp->rq_wr_id[at & sh->rq.mask], qp->qp.qp_num, &wc[n++]);
             if (qp->rcq->stamps)
                 qp->rcq->stamp = shca_now();
-        } else if (shca_settled_error(qp)) {
+        } else if (atomic_load(&sh->state) == IBV_QPS_ERR && shca_settled_error(qp)) {
             dead = true;
             continue; /* check again: the last holder may have completed this one */
         } else {
@@ -290,7 +296,7 @@ static uint32_t take_ready(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, 
 }
 
 /* After an overrun entries are lost, so every queue pair of the CQ is broken. */
-static void fail_queue_pairs(struct shca_cq *cq)
+__attribute__((noinline)) static void fail_queue_pairs(struct shca_cq *cq)
 {
     if (atomic_exchange(&cq->overrun_reported, true))
         return;
@@ -307,17 +313,27 @@ static void fail_queue_pairs(struct shca_cq *cq)
     pthread_mutex_unlock(&shca.lock);
 }
 
-static int nothing(struct shca_cq *cq)
+/* What an empty poll does now and then. */
+__attribute__((noinline)) static int use_time(uint32_t empty_polls)
 {
-    uint32_t n = atomic_load_explicit(&cq->empty_polls, memory_order_relaxed) + 1;
-
-    atomic_store_explicit(&cq->empty_polls, n, memory_order_relaxed);
     if (atomic_load_explicit(&shca.pending, memory_order_relaxed)) {
         atomic_fetch_add_explicit(&shca_fault_polls, 1, memory_order_relaxed);
         shca_pending_run();
     }
-    if (n % yield_every == 0)
+    if (empty_polls % yield_every == 0)
         sched_yield();
+    return 0;
+}
+
+static inline int nothing(struct shca_cq *cq)
+{
+    uint32_t n = atomic_load_explicit(&cq->empty_polls, memory_order_relaxed) + 1;
+
+    atomic_store_explicit(&cq->empty_polls, n, memory_order_relaxed);
+    if (__builtin_expect(n % yield_every == 0 ||
+                             atomic_load_explicit(&shca.pending, memory_order_relaxed) != 0,
+                         0))
+        return use_time(n);
     return 0;
 }
 
@@ -337,13 +353,6 @@ static uint32_t take_any(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, ui
     return own + theirs;
 }
 
-/* Nothing but own completions is waiting. */
-static inline bool only_own(const struct shca_cq *cq)
-{
-    return atomic_load_explicit(&cq->sh->root, memory_order_relaxed) == 0 &&
-           atomic_load_explicit(&cq->ready_root, memory_order_relaxed) == 0;
-}
-
 /* An entry is there; is it to be hidden from this poll? */
 static bool hides(struct shca_cq *cq)
 {
@@ -351,29 +360,18 @@ static bool hides(struct shca_cq *cq)
     return cq->hid_last;
 }
 
-static inline bool idle(const struct shca_cq *cq)
-{
-    return only_own(cq) && atomic_load_explicit(&cq->fifo_head, memory_order_relaxed) ==
-                               atomic_load_explicit(&cq->fifo_tail, memory_order_relaxed);
-}
-
-bool shca_poll_idle(struct shca_cq *cq)
-{
-    return idle(cq) && nothing(cq) == 0;
-}
-
-/* Polls completions; the time of the last of them in *stamp when that is not NULL. */
-static inline int poll_take(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, uint64_t *stamp)
+/* Any poll that is not empty, unless another thread was faster; the time of the last completion in
+ * *stamp when that is not NULL. */
+__attribute__((noinline)) static int poll_any(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc,
+                                              uint64_t *stamp)
 {
     uint32_t n = 0, counted = 0;
 
-    if (idle(cq))
-        return nothing(cq);
     if (atomic_load_explicit(&cq->sh->overrun, memory_order_relaxed))
         fail_queue_pairs(cq);
     shca_lock(&cq->lock);
     if (!cq->may_hide || !hides(cq))
-        n = only_own(cq) ? counted = take_fifo(cq, max, wc) : take_any(cq, max, wc, &counted);
+        n = take_any(cq, max, wc, &counted);
     atomic_store_explicit(&cq->sh->taken, cq->sh->taken + counted, memory_order_relaxed);
     if (stamp)
         *stamp = cq->stamp;
@@ -384,13 +382,134 @@ static inline int poll_take(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc,
     return (int)n;
 }
 
+/* ---- the two usual cases, which call nothing, so that no register is saved ---- */
+
+static inline bool own_waits(const struct shca_cq *cq)
+{
+    return atomic_load_explicit(&cq->fifo_head, memory_order_relaxed) !=
+           atomic_load_explicit(&cq->fifo_tail, memory_order_relaxed);
+}
+
+/* Takes the lock when it is free and nothing but the usual can be there. */
+static inline bool usual_begins(struct shca_cq *cq)
+{
+    if (atomic_load_explicit(&cq->sh->overrun, memory_order_relaxed) || !shca_trylock(&cq->lock))
+        return false;
+    if (!cq->stamps)
+        return true;
+    shca_unlock(&cq->lock);
+    return false;
+}
+
+static inline int poll_end(struct shca_cq *cq, uint32_t n, uint32_t counted)
+{
+    atomic_store_explicit(&cq->sh->taken, cq->sh->taken + counted, memory_order_relaxed);
+    atomic_store_explicit(&cq->empty_polls, 0, memory_order_relaxed);
+    shca_unlock(&cq->lock);
+    return (int)n;
+}
+
+/* Only own completions. */
+__attribute__((noinline)) static int poll_own(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
+{
+    uint32_t n;
+
+    if (!usual_begins(cq))
+        return poll_any(cq, max, wc, NULL);
+    if (fifo_has_choice(cq)) {
+        shca_unlock(&cq->lock);
+        return poll_any(cq, max, wc, NULL);
+    }
+    if (cq->may_hide && hides(cq)) {
+        shca_unlock(&cq->lock);
+        return nothing(cq);
+    }
+    n = take_in_order(cq, max, wc);
+    return poll_end(cq, n, n);
+}
+
+/* The receives of a queue pair that are complete and in place, with its lone bit in root cleared. A
+ * queue pair in ERR, and what another thread has taken, is left to poll_any(). */
+static inline uint32_t take_complete(struct shca_qp *qp, uint32_t max, struct ibv_wc *wc,
+                                     bool *drained, uint32_t *counted)
+{
+    struct shca_qp_sh *sh = qp->sh;
+    uint32_t at = atomic_load_explicit(&sh->rq_done, memory_order_relaxed), n = 0;
+    uint32_t tail = atomic_load_explicit(&sh->rq_tail, memory_order_relaxed);
+
+    *drained = false;
+    if (atomic_load_explicit(&sh->state, memory_order_acquire) == IBV_QPS_ERR)
+        return 0;
+    for (; n < max; at++) {
+        struct shca_slot *s = shca_slot_at(shca.seg, &sh->rq, at);
+
+        *drained = at == tail || atomic_load_explicit(&s->seq, memory_order_acquire) != at + 1;
+        if (*drained || s->eager)
+            break;
+        *counted += s->counted;
+        shca_receive_wc(s, qp->rq_wr_id[at & sh->rq.mask], qp->qp.qp_num, &wc[n++]);
+    }
+    atomic_store_explicit(&sh->rq_done, at, memory_order_release);
+    return n;
+}
+
+/* Receives of one queue pair, and nothing else. */
+__attribute__((noinline)) static int poll_lone(struct shca_cq *cq, uint64_t root, uint32_t max,
+                                               struct ibv_wc *wc)
+{
+    uint32_t bit = (uint32_t)__builtin_ctzll(root), n, counted = 0;
+    struct shca_feed *feed;
+    bool drained;
+
+    if (several(root) || bit == SHCA_ROOT_MORE || !usual_begins(cq))
+        return poll_any(cq, max, wc, NULL);
+    feed = cq->feeds[bit];
+    if (!feed || feed->kind != SHCA_FEED_QP ||
+        atomic_load_explicit(&cq->ready_root, memory_order_relaxed) != 0) {
+        shca_unlock(&cq->lock);
+        return poll_any(cq, max, wc, NULL);
+    }
+    if (cq->may_hide && hides(cq)) {
+        shca_unlock(&cq->lock);
+        return nothing(cq);
+    }
+    prefetch_first(feed);
+    /* First the bit, then the receives: initiators do it in the opposite order. Bits that others
+     * set meanwhile stay for the next poll. */
+    atomic_fetch_and(&cq->sh->root, ~root);
+    n = take_complete(shca_container(feed, struct shca_qp, feed), max, wc, &drained, &counted);
+    if (!drained) {
+        cq->ready[0] |= root;
+        atomic_store_explicit(&cq->ready_root, 1, memory_order_relaxed);
+    }
+    cq->turn = bit + 1;
+    poll_end(cq, n, counted);
+    if (n > 0)
+        return (int)n;
+    return drained ? nothing(cq) : poll_any(cq, max, wc, NULL);
+}
+
+bool shca_poll_idle(struct shca_cq *cq)
+{
+    return atomic_load_explicit(&cq->sh->root, memory_order_relaxed) == 0 &&
+           atomic_load_explicit(&cq->ready_root, memory_order_relaxed) == 0 && !own_waits(cq) &&
+           nothing(cq) == 0;
+}
+
 int shca_poll_cq(struct ibv_cq *ibcq, int max, struct ibv_wc *wc)
 {
-    return poll_take(shca_container(ibcq, struct shca_cq, cq), max > 0 ? (uint32_t)max : 0, wc,
-                     NULL);
+    struct shca_cq *cq = shca_container(ibcq, struct shca_cq, cq);
+    uint64_t root = atomic_load_explicit(&cq->sh->root, memory_order_relaxed);
+    uint64_t ready = atomic_load_explicit(&cq->ready_root, memory_order_relaxed);
+    uint32_t most = max > 0 ? (uint32_t)max : 0;
+
+    if ((root | ready) == 0)
+        return own_waits(cq) ? poll_own(cq, most, wc) : nothing(cq);
+    return ready == 0 && !own_waits(cq) ? poll_lone(cq, root, most, wc)
+                                        : poll_any(cq, most, wc, NULL);
 }
 
 bool shca_poll_one(struct shca_cq *cq, struct ibv_wc *wc, uint64_t *stamp)
 {
-    return poll_take(cq, 1, wc, stamp) == 1;
+    return !shca_poll_idle(cq) && poll_any(cq, 1, wc, stamp) == 1;
 }

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "verbs/verbs.h"
+#include "wire/entry.h"
 
 static int recv_post_one(struct shca_qp *qp, const struct ibv_recv_wr *wr)
 {

@@ -204,21 +204,27 @@ __attribute__((noinline)) static int post_special(struct shca_qp *qp, struct ibv
     return e;
 }
 
-int shca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+/* What is not plain, and all that follows it. Releases sq_lock. */
+__attribute__((noinline)) static int post_rest(struct shca_qp *qp, struct ibv_send_wr *wr,
+                                               struct ibv_send_wr **bad)
 {
-    struct shca_qp *qp = shca_container(ibqp, struct shca_qp, qp);
     int e = 0;
 
-    if (__builtin_expect(qp->special, 0))
-        return post_special(qp, wr, bad);
-    shca_lock(&qp->sq_lock);
     for (; wr && e == 0; wr = wr->next) {
-        if (shca_plain_post(qp, wr))
-            continue;
         e = send_post_one(qp, wr, false);
         if (e != 0)
             *bad = wr;
     }
     shca_unlock(&qp->sq_lock);
     return e;
+}
+
+int shca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    struct shca_qp *qp = shca_container(ibqp, struct shca_qp, qp);
+
+    if (__builtin_expect(qp->special, 0))
+        return post_special(qp, wr, bad);
+    wr = shca_plain_post(qp, wr);
+    return wr ? post_rest(qp, wr, bad) : 0;
 }

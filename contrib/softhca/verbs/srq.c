@@ -9,6 +9,7 @@
 
 #include "fault/fault.h"
 #include "verbs/verbs.h"
+#include "wire/entry.h"
 
 static struct shca_srq *of(struct ibv_srq *ibsrq)
 {

@@ -5,6 +5,7 @@
  * held throughout. */
 #include "config.h"
 
+#include "wire/entry.h"
 #include "wire/request.h"
 
 static struct shca_cq_sh *deliver_cq_of(struct shca_peer *p, struct shca_qp_sh *t)
@@ -40,13 +41,9 @@ bool shca_receive_posted(struct shca_peer *p, struct shca_qp *qp, struct shca_qp
 
     if (t->rq_kind != SHCA_RQ_OWN)
         return shca_shared_posted(p, qp, t);
-    /* The tail is in a line that the receiver keeps writing: read it only when the known receives
-     * are used up. */
-    if (qp->target_tail == head || qp->target_epoch != t->epoch || qp->qp.qp_type == IBV_QPT_UD) {
-        qp->target_epoch = t->epoch;
-        qp->target_tail = atomic_load_explicit(&t->rq_tail, memory_order_acquire);
-    }
-    return qp->target_tail != head;
+    if (qp->qp.qp_type == IBV_QPT_UD) /* each of its messages may go to another target */
+        qp->target_epoch = 0;
+    return shca_own_posted(qp, t, head);
 }
 
 /* Makes the completion visible and advances; payload and fields are in place. Inline, as the two

@@ -172,8 +172,8 @@ static int execute_rc(struct shca_qp *qp, const struct shca_op *op, const struct
     t = qp->target;
     shca_rx_lock(qp->peer->seg, t, shca.pid);
     if (connected(qp, t)) {
-        if (qp->qp.qp_type == IBV_QPT_RC && qp->init.cap.max_send_sge > 0)
-            qp->plain_epoch = t->epoch;
+        if (qp->qp.qp_type == IBV_QPT_RC && qp->plain.epoch != t->epoch)
+            shca_plain_allow(qp);
         wait = qp->qp.qp_type == IBV_QPT_XRC_SEND ? on_domain(qp, op, t, s, status)
                                                   : on_target(qp, op, t, s, status);
     }

@@ -50,18 +50,6 @@ void shca_rq_free(struct shca_rq_sh *q)
     q->slots = 0;
 }
 
-void shca_slot_fill(struct shca_rq_sh *q, uint32_t index, const struct ibv_recv_wr *wr)
-{
-    struct shca_slot *s = shca_slot_at(shca.seg, q, index);
-
-    s->nsge = (uint32_t)wr->num_sge;
-    for (uint32_t i = 0; i < s->nsge; i++) {
-        struct shca_sge *g = i == 0 ? &s->sge0 : shca_extra_at(shca.seg, q, index, i);
-
-        *g = (struct shca_sge){wr->sg_list[i].addr, wr->sg_list[i].length, wr->sg_list[i].lkey};
-    }
-}
-
 void shca_eager_unpack(const struct shca_rq_sh *rq, uint32_t index, const struct shca_slot *s)
 {
     const char *from = shca_eager_at(shca.seg, rq, s->eager - 1);
@@ -90,21 +78,6 @@ void shca_eager_settle(const struct shca_rq_sh *rq, uint32_t index, struct shca_
         shca_eager_unpack(rq, index, s);
         s->eager = 0;
     }
-}
-
-void shca_receive_wc(const struct shca_slot *s, uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc)
-{
-    memset(wc, 0, sizeof *wc);
-    wc->wr_id = wr_id;
-    wc->status = s->status;
-    wc->opcode = s->opcode ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
-    wc->byte_len = s->byte_len;
-    wc->imm_data = s->imm;
-    wc->wc_flags = s->wc_flags;
-    wc->qp_num = qpn;
-    wc->src_qp = s->src_qp;
-    wc->slid = s->slid;
-    wc->pkey_index = s->pkey_index;
 }
 
 void shca_flushed_wc(uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc)

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "wire/wire.h"
+#include "wire/entry.h"
 
 /* ---- receives of its own ---- */
 

@@ -57,6 +57,17 @@ bool shca_answers(struct shca_qp *qp);
 /* The same as shca_break_target for the other end of a connection, when there is one. */
 void shca_break_peer(struct shca_qp *qp, enum ibv_event_type why);
 
+/* Is a receive posted to the target's own queue, whose head this is? The tail is in a line that the
+ * receiver keeps writing: read it only when the known receives are used up. */
+static inline bool shca_own_posted(struct shca_qp *qp, const struct shca_qp_sh *t, uint32_t head)
+{
+    if (__builtin_expect(qp->target_tail == head || qp->target_epoch != t->epoch, 0)) {
+        qp->target_epoch = t->epoch;
+        qp->target_tail = atomic_load_explicit(&t->rq_tail, memory_order_acquire);
+    }
+    return qp->target_tail != head;
+}
+
 /* Is a receive posted for the next message? */
 bool shca_receive_posted(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t);
 /* Delivers a message of length bytes (or, with src->n == 0, the immediate of a write) into the next

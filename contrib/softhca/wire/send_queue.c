@@ -63,18 +63,6 @@ void shca_qp_error(struct shca_qp *qp)
     shca_rq_error(qp);
 }
 
-/* Written only here, under sq_lock: no atomic read-modify-write is needed, only whole words. Inline
- * although it has two callers: it is on the path of each request. */
-__attribute__((always_inline)) static inline void send_queue_count(struct shca_qp *qp,
-                                                                   uint32_t bytes)
-{
-    uint64_t m = atomic_load_explicit(&qp->messages, memory_order_relaxed) + 1;
-    uint64_t b = atomic_load_explicit(&qp->bytes, memory_order_relaxed) + bytes;
-
-    atomic_store_explicit(&qp->messages, m, memory_order_relaxed);
-    atomic_store_explicit(&qp->bytes, b, memory_order_relaxed);
-}
-
 /* A request failed. Without acknowledgements only the send queue breaks (SQE): receives go on, and
  * the program may restart it (10.3.1). */
 void shca_sq_break(struct shca_qp *qp)
@@ -96,7 +84,7 @@ void shca_sq_finish(struct shca_qp *qp, const struct shca_op *op, uint32_t index
 {
     qp->sq_exec = index + 1;
     if (status == IBV_WC_SUCCESS)
-        send_queue_count(qp, op->length);
+        shca_sq_count(qp, op->length);
     if (status != IBV_WC_SUCCESS || (op->flags & IBV_SEND_SIGNALED))
         push(qp, op, index, status);
 }
@@ -111,21 +99,9 @@ static void complete(struct shca_qp *qp, const struct shca_op *op, uint32_t inde
         shca_sq_break(qp);
         return;
     }
-    send_queue_count(qp, op->length);
+    shca_sq_count(qp, op->length);
     if (op->flags & IBV_SEND_SIGNALED)
         push(qp, op, index, status);
-}
-
-void shca_sq_plain(struct shca_qp *qp, const struct ibv_send_wr *wr, uint32_t index)
-{
-    uint32_t length = wr->sg_list->length;
-
-    qp->waiting = SHCA_DONE;
-    qp->sq_tail = qp->sq_exec = index + 1;
-    send_queue_count(qp, length);
-    if ((wr->send_flags & IBV_SEND_SIGNALED) || qp->init.sq_sig_all)
-        shca_cq_push(qp->scq, qp, index, wr->wr_id, IBV_WC_SUCCESS,
-                     wr->opcode == IBV_WR_RDMA_WRITE ? IBV_WC_RDMA_WRITE : IBV_WC_SEND, length);
 }
 
 /* ---- retry ---- */

@@ -11,6 +11,7 @@
  * that the next process to deliver or collect, a later initiator or the owner, finds it again. */
 #include "config.h"
 
+#include "wire/entry.h"
 #include "wire/request.h"
 
 static uint32_t *ring_of(struct shca_segment *seg, uint64_t offset)

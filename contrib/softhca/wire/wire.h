@@ -18,9 +18,8 @@ struct shca_piece {
 /* Enters the completion of the request at index of a send queue. */
 void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, uint64_t wr_id,
                   enum ibv_wc_status status, enum ibv_wc_opcode opcode, uint32_t byte_len);
-/* Marks a QP of a CQ as having receives; CQ and peer may be this process. */
-void shca_cq_ready(struct shca_cq_sh *cq, uint32_t bit);
-bool shca_cq_full(struct shca_cq_sh *cq);
+/* shca_cq_ready() (wire/entry.h) for the queue pairs behind the first ones. */
+void shca_cq_ready_more(struct shca_cq_sh *cq, uint32_t bit);
 /* Adds what a queue may put into the CQ at once (negative: removes it). Holds shca.lock. */
 void shca_cq_demand(struct shca_cq *cq, int64_t entries);
 /* Determines anew whether the entries of a CQ have to be counted. Holds shca.lock. */
@@ -80,15 +79,13 @@ void shca_eager_unpack(const struct shca_rq_sh *rq, uint32_t index, const struct
 /* The same now, if the message goes into the region of this key. */
 void shca_eager_settle(const struct shca_rq_sh *rq, uint32_t index, struct shca_slot *s,
                        uint32_t key);
-/* The completion of a receive; the completion of a receive that is flushed. */
-void shca_receive_wc(const struct shca_slot *s, uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc);
+/* The completion of a receive that is flushed. */
 void shca_flushed_wc(uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc);
 /* True in ERR, once nothing more can arrive because no initiator holds the lock any more. */
 bool shca_settled_error(struct shca_qp *qp);
-/* Allocates a receive queue in the segment (holds shca.lock); writes one posted receive. */
+/* Allocates a receive queue in the segment; holds shca.lock. */
 int shca_rq_place(struct shca_rq_sh *q, uint32_t depth, uint32_t max_sge, uint32_t max_eager);
 void shca_rq_free(struct shca_rq_sh *q);
-void shca_slot_fill(struct shca_rq_sh *q, uint32_t index, const struct ibv_recv_wr *wr);
 
 /* ---- receive_queue.c ---- */
 /* A region is deregistered: messages for it that wait in the segment of this process move to their
@@ -114,11 +111,12 @@ void shca_sq_flush(struct shca_qp *qp); /* Holds sq_lock. */
 void shca_qp_error(struct shca_qp *qp); /* to ERR; flushes the send queue. Holds sq_lock. */
 
 /* ---- plain.c ---- */
-/* Executes a request and completes it if it is of the plainest kind; false: nothing was done. Holds
- * sq_lock. */
-bool shca_plain_post(struct shca_qp *qp, const struct ibv_send_wr *wr);
-/* The end of such a request: the send queue moves on, and its completion goes to the CQ. */
-void shca_sq_plain(struct shca_qp *qp, const struct ibv_send_wr *wr, uint32_t index);
+/* Executes and completes requests of a list as long as they are of the plainest kind. NULL: all of
+ * them; else the first other one, and sq_lock is held from here on. */
+struct ibv_send_wr *shca_plain_post(struct shca_qp *qp, struct ibv_send_wr *wr);
+/* The two ends of the connection agree: from now on its requests may be plain. Holds sq_lock and
+ * the responder lock. */
+void shca_plain_allow(struct shca_qp *qp);
 
 /* A request that another wire carried: its completion. Then, after an error, what that does to the
  * queue pair (ERR, or SQE). Both hold sq_lock. */
@@ -196,6 +194,16 @@ static inline void shca_piece_of(struct shca_peer *p, struct shca_mr_sh *m, uint
     out->mapped = base ? base + (va - m->addr) : NULL;
     out->addr = va;
     out->length = length;
+}
+
+/* Written only under sq_lock: no atomic read-modify-write is needed, only whole words. */
+__attribute__((always_inline)) static inline void shca_sq_count(struct shca_qp *qp, uint32_t bytes)
+{
+    uint64_t m = atomic_load_explicit(&qp->messages, memory_order_relaxed) + 1;
+    uint64_t b = atomic_load_explicit(&qp->bytes, memory_order_relaxed) + bytes;
+
+    atomic_store_explicit(&qp->messages, m, memory_order_relaxed);
+    atomic_store_explicit(&qp->bytes, b, memory_order_relaxed);
 }
 
 static inline struct shca_wqe *shca_wqe_at(struct shca_qp *qp, uint32_t index)
