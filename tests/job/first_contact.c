@@ -5,7 +5,8 @@
  * first_contact SEED, or first_contact ring: each rank uses only the next one, or first_contact
  * computes NAME SECONDS: rank 0 uses all others, which have been connected with some of the ranks,
  * and make no call until it has waited so long; files beginning with NAME say so; or first_contact
- * killed: rank 0 is, once it is connected. Owned by the one client thread. */
+ * killed: rank 0 is, once it is connected, or lost: while all others use it. Owned by the one
+ * client thread. */
 #include "config.h"
 
 #include "job.h"
@@ -172,10 +173,10 @@ static void use_them(char **argv)
         compute(argv[2]);
     else if (!strcmp(argv[1], "computes"))
         use_all_that_compute(argv[2], atof(argv[3]));
+    else if (job.rank == 0 && (!strcmp(argv[1], "killed") || !strcmp(argv[1], "lost")))
+        raise(SIGKILL);
     else if (strcmp(argv[1], "killed"))
         use_all();
-    else if (job.rank == 0)
-        raise(SIGKILL);
 }
 
 int main(int argc, char **argv)

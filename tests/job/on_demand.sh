@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Ranks are connected when one first uses the other, and not before: whoever begins, if both do, however many datagrams get lost,
-# over one rail or several; all at start-up where GASNET_CONNECT_STATIC=1 or GASNET_CONNECT_DYNAMIC=0 asks for it.
+# over one rail or several; by librdmacm as by datagrams; all at start-up where GASNET_CONNECT_STATIC=1 or GASNET_CONNECT_DYNAMIC=0
+# asks for it.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1 GASNET_IBV_PORTS_VERBOSE=2 GASNET_CONNECT_STATIC=0
 first=$jobs/first_contact-seq
@@ -23,10 +24,13 @@ plain()
     connected 1 1
     SETTINGS= good 7 "$first" "$seed"
     connected 6 6
-    # beside the next and the last one: what start, barriers and exit need
+    # Beside the next and the last one: what start, barriers and exit need. A rank that leaves long before others, as ranks do on
+    # a busy machine, asks more of them whether they leave too.
     is_cheap 16 || return
     SETTINGS= good 16 "$first" ring
-    connected 2 4
+    connected 2 15
+    total=$(($(paste -sd+ <<<"$counts")))
+    [ $total -le 64 ] || failed "ranks of a ring were connected to $total peers together, of 240"
 }
 
 rails()
@@ -66,8 +70,52 @@ static()
     done
 }
 
+by_rdmacm()
+{
+    export GASNET_IBV_CONNECT=rdmacm
+    plain
+    SETTINGS="SOFTHCA_HCAS=2 GASNET_NUM_QPS=2 SOFTHCA_LINK=ib" good 4 "$first" "$seed"
+    connected 3 3
+    SETTINGS="SOFTHCA_HCAS=2 GASNET_NUM_QPS=3 GASNET_IBV_FAILOVER=0 GASNET_AM_CREDITS_PP=1" good 3 "$jobs/first_contact-par" "$seed"
+    connected 2 2
+    # A rank whose receive buffers are lent out lets the other wait.
+    SETTINGS="GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=14" good 5 "$first" "$seed"
+    connected 4 4
+    says 'is not connected by librdmacm' 0
+}
+
+# For longer than librdmacm waits for an answer: it is asked again.
+rdmacm_computing()
+{
+    export GASNET_IBV_CONNECT=rdmacm
+    is_cheap 9 || return
+    SETTINGS="GASNET_CONNECT_TIMEOUT=6" good 9 "$first" computes "$scratch/computes" 6.5
+    connected 1 8
+}
+
+# A rank dies while others connect to it: the job ends, and nobody waits.
+lost()
+{
+    for how in verbs rdmacm; do
+        SETTINGS="GASNET_IBV_CONNECT=$how" job 6 "$first" lost
+        fails_with 137 "a rank that is killed while others connect to it"
+    done
+}
+
+bounded_by_rdmacm()
+{
+    SETTINGS="GASNET_IBV_CONNECT=rdmacm GASNET_CONNECT_MAX=2" job 4 "$first" "$seed"
+    fails_with 1 "a bound that librdmacm's connections can't keep"
+    says 'GASNET_CONNECT_MAX=2 is less than the 3 queue pairs to 3 peers, and what librdmacm connected' 1
+    SETTINGS="GASNET_IBV_CONNECT=rdmacm GASNET_CONNECT_MAX=3" good 4 "$first" "$seed"
+    connected 3 3
+}
+
 lane plain plain
 lane rails rails
 lane lossy lossy static
 lane computing computing
+lane rdmacm by_rdmacm
+lane rdmacm_computing rdmacm_computing
+lane lost lost bounded_by_rdmacm
 finish

@@ -44,6 +44,19 @@ good_by_cm()
     [ $status = 0 ] || failed "$1: status $status: $(tail -n 20 $out.err)"
 }
 
+# Ranks that connect when they use each other: a ring, whose ends are beside each other, and all with all at once, over one rail.
+on_first_use()
+{
+    local GASNET_IBV_CONNECT=rdmacm GASNET_IBV_PORTS_VERBOSE=2 most
+    export GASNET_IBV_CONNECT GASNET_IBV_PORTS_VERBOSE GASNET_SUPERNODE_MAXSIZE=1
+    good "ring of six on first use, $1" 6 $all "$jobs/first_contact-seq" ring
+    most=$(sed -n 's/.*connections on demand: \([0-9]*\) of 5 peers.*/\1/p' $out.err | sort -n | tail -n 1)
+    [ "${most:-9}" -le 4 ] || failed "a rank of a ring was connected to ${most:-?} peers"
+    good "all with all on first use, $1" 6 $all "$jobs/first_contact-seq" 7
+    good "the same, PAR, $1" 3 $all "$jobs/first_contact-par" 8
+    unset GASNET_SUPERNODE_MAXSIZE
+}
+
 by_siw=
 connected()
 {
@@ -75,6 +88,7 @@ else
 fi
 nothing_sent_twice 1 2
 connected "Soft-RoCE by librdmacm" rxe0
+on_first_use "Soft-RoCE by librdmacm"
 nothing_sent_twice 1 2
 if [ -n "${SIW_MODULE-}" ]; then
     software_iwarp

@@ -129,8 +129,10 @@ static enum tk_status open_conns_to(uint32_t rank, struct tk_peer_info *info)
 
 static enum tk_status open_conns(struct tk_peer_info *info)
 {
+    if (tk_verbs.datagrams && tk_datagrams_open(info) != TK_OK)
+        return TK_FAIL;
     if (!tk_verbs.is_static)
-        return tk_datagrams_open(info) == TK_OK ? tk_conn_probe_inline() : TK_FAIL;
+        return tk_conn_probe_inline();
     for (uint32_t r = 0; r < tk_peers.size; r++)
         if (is_for_us(r) && open_conns_to(r, info) != TK_OK)
             return TK_FAIL;
@@ -156,18 +158,33 @@ static bool any_by_cm(void)
 /* A connect file names those to be connected at start-up, and one to be written those that were
  * needed. Datagrams are no part of iWARP, and where librdmacm is asked for they may not reach far.
  */
+static bool all_by_cm(void)
+{
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+        if (!tk_verbs.rails[i].by_cm)
+            return false;
+    return true;
+}
+
+/* On iWARP the rank that connects has to send first, over each queue pair, which only start-up sees
+ * to; and there is one way to connect on demand. */
+static bool cm_connects_all(void)
+{
+    return any_by_cm() && (tk_verbs.has_iwarp || !all_by_cm());
+}
+
 static bool connects_all(void)
 {
-    return any_by_cm() || (!tk_connect_is_listed() && !tk_connect_is_recorded() &&
-                           (tk_settings.connect_static || !tk_settings.connect_dynamic));
+    return cm_connects_all() || (!tk_connect_is_listed() && !tk_connect_is_recorded() &&
+                                 (tk_settings.connect_static || !tk_settings.connect_dynamic));
 }
 
 const char *tk_verbs_describe_connections(void)
 {
     if (!tk_verbs.is_static)
         return "each is made when one of its ranks first uses the other";
-    return any_by_cm() ? "all are made at start-up, as librdmacm makes them"
-                       : "all are made at start-up";
+    return cm_connects_all() ? "all are made at start-up, as librdmacm makes them"
+                             : "all are made at start-up";
 }
 
 static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
@@ -199,21 +216,13 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
     return TK_OK;
 }
 
-/* Then librdmacm carries the numbers of queue pairs. */
-static bool all_by_cm(void)
-{
-    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
-        if (!tk_verbs.rails[i].by_cm)
-            return false;
-    return true;
-}
-
 /* Makes room in the peer info for the description of rails and connections; it may move. */
 static enum tk_status widen(struct tk_peer_info **info, const char *unused)
 {
     struct tk_peer_info wide = **info;
     wide.rails = tk_verbs.rail_count;
     wide.conns = tk_verbs.conns_pp;
+    /* librdmacm carries the numbers of queue pairs. */
     wide.numbers = tk_verbs.is_static && !all_by_cm() ? tk_verbs.conns_pp : 0;
     wide.unused_size = (uint32_t)strlen(unused) + 1;
     struct tk_peer_info *moved = realloc(*info, tk_peer_info_size(&wide));
@@ -242,13 +251,18 @@ static enum tk_status check_bound(void)
             "connected at start-up: with GASNET_CONNECT_STATIC=0, without rdmacm, it may be; "
             "else legal are 0 (no bound) and %u or more",
             (unsigned)max, (unsigned)all, tk_verbs.peers, (unsigned)all);
+    else if (any_by_cm() && all > max)
+        tk_log_error("GASNET_CONNECT_MAX=%u is less than the %u queue pairs to %u peers, and what "
+                     "librdmacm connected is not closed for others: legal are 0 (no bound) and %u "
+                     "or more, or GASNET_IBV_CONNECT=verbs",
+                     (unsigned)max, (unsigned)all, tk_verbs.peers, (unsigned)all);
     else if (tk_verbs.conns_pp > max)
         tk_log_error(
             "GASNET_CONNECT_MAX=%u is less than the %u queue pairs to each peer (%u ports, "
             "GASNET_NUM_QPS=%u); legal are 0 (no bound) and %u or more",
             (unsigned)max, tk_verbs.conns_pp, tk_verbs.rail_count, (unsigned)tk_settings.num_qps,
             tk_verbs.conns_pp);
-    else if (!tk_verbs.is_static && tk_verbs.failover_enabled)
+    else if (!tk_verbs.is_static && !any_by_cm() && tk_verbs.failover_enabled)
         tk_log_error(
             "GASNET_CONNECT_MAX=%u does not go together with %u queue pairs to each peer "
             "that stand in for each other: set GASNET_IBV_FAILOVER=0, GASNET_CONNECT_MAX=0, "
@@ -272,7 +286,7 @@ static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
     if (tk_devices_open() != TK_OK || widen(info, choice.unused) != TK_OK)
         return TK_FAIL;
     deal_peers();
-    if (!tk_verbs.is_static && tk_datagrams_prepare() != TK_OK)
+    if (!tk_verbs.is_static && !any_by_cm() && tk_datagrams_prepare() != TK_OK)
         return TK_FAIL;
     if (tk_nobody_open() != TK_OK || tk_cm_open() != TK_OK || tk_devices_open_queues() != TK_OK ||
         open_tx() != TK_OK || tk_failover_open() != TK_OK || open_buffers() != TK_OK)
@@ -397,7 +411,8 @@ static enum tk_status connect_all(void)
 
 static enum tk_status connect_on_demand(void)
 {
-    if (tk_datagrams_connect() != TK_OK || tk_demand_open() != TK_OK)
+    enum tk_status status = tk_verbs.cm ? tk_cm_serve() : tk_datagrams_connect();
+    if (status != TK_OK || tk_demand_open() != TK_OK)
         return TK_FAIL;
     tk_unconnected_open(tk_verbs_transport());
     return TK_OK;

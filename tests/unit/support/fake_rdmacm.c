@@ -307,6 +307,8 @@ int rdma_connect(struct rdma_cm_id *which, struct rdma_conn_param *param)
     id->qp = param->qp_num;
     if (fake_cm.lost_connects > 0)
         fake_cm.lost_connects--;
+    else if (fake_cm.unreachable > 0 && fake_cm.unreachable--)
+        raise_event(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
     else if (!listener || fake_cm.refused_by_network > 0)
         raise_event(id, RDMA_CM_EVENT_REJECTED, stale, NULL, 0);
     else

@@ -34,6 +34,7 @@ struct fake_cm {
     int instead_status;
     int lost_connects; /* so many more do not arrive */
     int lost_answers;
+    int unreachable; /* so many more connects: lost, and the network says so */
     int refused_by_network; /* so many more connects: rejected with status 10 and no data */
     bool is_iwarp; /* an answer needs no acknowledgement; queue pairs are connected all the same */
     bool is_alone; /* a rank that waits plays no other one */

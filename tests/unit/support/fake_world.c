@@ -43,6 +43,7 @@ void tk_locality_drop(void)
 static const struct tk_transport near = {.name = "near"};
 uint32_t world_group;
 void (*world_machine)(uint32_t rank);
+bool world_is_on_demand;
 uint32_t world_hosts[world_max] = {0, 1, 2, 3, 4, 5, 6, 7};
 
 static struct node nodes[world_max];
@@ -127,7 +128,7 @@ static void open_rank(uint32_t rank, size_t segment)
     world_cards[rank] = world_info(world_size);
     if (world_machine)
         world_machine(rank);
-    tk_settings.connect_static = true; /* there are no datagrams of paper */
+    tk_settings.connect_static = !world_is_on_demand; /* there are no datagrams of paper */
     assert_int_equal(tk_verbs_open(&world_cards[rank], rank), TK_OK);
     if (segment > 0) {
         assert_int_equal(tk_area_open(&tk_segment_area, "segment", segment, false), TK_OK);

@@ -27,6 +27,9 @@ extern uint32_t world_hosts[world_max];
 /* Called before a rank is opened, to give it another machine; NULL: all have one of a kind. */
 extern void (*world_machine)(uint32_t rank);
 
+/* Ranks are not connected at start-up; of use with a fake of librdmacm. */
+extern bool world_is_on_demand;
+
 /* Opens and connects `size` ranks with the settings in force; each has a registered segment of
  * `segment` bytes (0: none). Leaves the test as rank 0. */
 void world_open(uint32_t size, size_t segment);

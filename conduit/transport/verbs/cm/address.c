@@ -3,7 +3,7 @@
  * The IP address of a rail, and its listener. librdmacm is what knows which address belongs to
  * which port: an address is bound, and the port is looked at that this leads to. On RoCE the port's
  * GIDs spell addresses, the rail's own first; on InfiniBand (IPoIB) and iWARP, whose GIDs spell
- * none, all addresses of the host come into question. No state; start-up only. */
+ * none, all addresses of the host come into question. No state. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -197,4 +197,14 @@ enum tk_status tk_cm_listen(struct tk_cm_listener *listener, const struct tk_rai
     }
     listener->place.port = rdma_get_src_port(listener->id);
     return TK_OK;
+}
+
+void tk_cm_close_listeners(void)
+{
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
+        struct tk_cm_listener *listener = &tk_verbs.cm->listeners[i];
+        if (listener->id)
+            rdma_destroy_id(listener->id);
+        listener->id = NULL;
+    }
 }

@@ -22,6 +22,9 @@ enum tk_status tk_cm_expect_greeting(struct tk_conn *conn);
 /* From the peers' infos on: connects all queue pairs of such rails, each of them greeted. */
 enum tk_status tk_cm_connect(void);
 
+/* Instead of that: ranks are connected on demand. What peers published is read. */
+enum tk_status tk_cm_serve(void);
+
 void tk_cm_close(void);
 
 /* For people: how librdmacm connects the rail. */
@@ -29,6 +32,39 @@ void tk_cm_describe(uint32_t rail, char *text, size_t size);
 
 /* How long events are not looked for after the last look, in ns; tests shorten it. */
 extern TK_HIDDEN uint64_t tk_cm_look_pause;
+
+/* ---- connections on demand; with the lock of demands ---- */
+
+/* Connects all queue pairs to a rank, which have their receive buffers and are published; nothing
+ * new if that is under way in this epoch. is_wanted: by us; the peer is asked again. */
+void tk_cm_pair_open(const struct tk_conn *conns, uint32_t epoch, bool is_wanted);
+void tk_cm_pair_close(const struct tk_conn *conns);
+
+enum tk_cm_outcome {
+    TK_CM_CONNECTING,
+    TK_CM_CONNECTED,
+    TK_CM_BROKEN, /* by the network: may be tried again with other queue pairs */
+    TK_CM_REFUSED /* by the peer; the cause was logged */
+};
+enum tk_cm_outcome tk_cm_pair_outcome(const struct tk_conn *conns);
+
+/* A rank wants to be connected, in this epoch: begins with *next == 0, false: no further one. It is
+ * reported again until its connections are open. */
+struct tk_cm_came {
+    uint32_t rank, epoch;
+    bool is_there;
+};
+bool tk_cm_came(uint32_t *next, struct tk_cm_came *came);
+
+/* All peers are connected. */
+void tk_cm_serve_no_more(void);
+
+/* Credits that it grants each peer for good. */
+int tk_cm_credits_of(uint32_t rank);
+
+bool tk_cm_has_heard(void);        /* of any rank of this job */
+bool tk_cm_is_quiet(uint64_t now); /* nothing has come, and it is not time to look; no lock */
+int tk_cm_file(void);              /* may be slept on until something comes; -1: none */
 
 /* ---- connections that come back; with the lock of moves ---- */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Between the files of cm/ only. Everything hangs on tk_verbs.cm; start-up and exit are
- * single-threaded, in between the lock of moves guards it. */
+ * single-threaded, in between its lock guards it, which the functions of cm.h take. It is taken
+ * last: after those of demands, moves and connections. */
 #ifndef TK_VERBS_CM_PRIVATE_H
 #define TK_VERBS_CM_PRIVATE_H
 
@@ -25,6 +26,7 @@ struct tk_cm_request {
     uint32_t from, to; /* ranks */
     uint32_t conn;     /* its number */
     uint32_t epoch;
+    uint32_t is_knock; /* a wish of the higher rank's: it is refused, and the lower one connects */
     uint8_t secret[tk_cm_secret_size];
 };
 _Static_assert(sizeof(struct tk_cm_request) <= 56, "private data of a connect on InfiniBand");
@@ -36,6 +38,7 @@ enum tk_cm_verdict {
     TK_CM_LATE,      /* of an incarnation that is over */
     TK_CM_DUPLICATE, /* of one that was asked for already */
     TK_CM_EARLY,     /* this end is not open so far: ask again */
+    TK_CM_HEARD,     /* the answer to a knock */
     tk_cm_verdicts
 };
 
@@ -73,6 +76,7 @@ struct tk_cm_listener {
     struct tk_cm_place place;
 };
 
+void tk_cm_close_listeners(void);
 enum tk_status tk_cm_listen(struct tk_cm_listener *listener, const struct tk_rail *rail);
 void tk_cm_place_sockaddr(const struct tk_cm_place *place, struct sockaddr_storage *address);
 void tk_cm_place_text(const struct tk_cm_place *place, char *text, size_t size);
@@ -98,21 +102,51 @@ struct tk_cm_end {
     uint16_t early; /* refusals that the other end is not open so far */
     uint8_t state;  /* enum tk_cm_state */
     bool is_greeted;
+    bool was_refused; /* by the peer itself, which is final */
+    bool is_logged;   /* why it failed, once */
+
+    /* Where connections are made on demand. */
+    bool was_knocked; /* of the first connection to a rank: the peer wants it */
+    struct tk_cm_knock *knock;
+    struct rdma_cm_id *caller; /* a connect that waits until the queue pair is there */
+    uint32_t caller_epoch;
 };
 
+/* Queue pairs of these connects are never used: connects of one pair's queue pairs that cross, or
+ * are refused, would spoil them on iWARP, and the kernel takes such a one for stale. */
+struct tk_cm_knock {
+    struct rdma_cm_id *id;
+    struct ibv_qp *qp;
+};
+
+/* Epochs of first connections lie before those of connections that come back: so each end knows the
+ * one kind from the other. */
+#define TK_CM_FIRST (UINT32_C(3) << 30)
+
+static inline bool tk_cm_is_first(uint32_t epoch)
+{
+    return (int32_t)epoch < 0;
+}
+
 struct tk_cm {
+    tk_lock_t lock;
     struct rdma_event_channel *channel;
     struct tk_cm_listener *listeners; /* by rail */
     struct tk_cm_place *places;       /* by rank and rail */
     struct tk_cm_end *ends;           /* by rank, and connection to it */
+    uint32_t *credits;                /* by rank: that it grants each peer for good */
     uint32_t end_count;
     uint32_t failed;    /* ends */
+    uint32_t waiting;   /* ends, for anything */
+    uint32_t callers;   /* that wait, and knocks that were not passed on */
     uint32_t in_flight; /* ends of ours that have asked, or are about to */
     uint32_t refused;   /* connects */
     uint64_t next_look;
     uint32_t left;     /* ends that are not connected and greeted, at start-up */
     uint64_t deadline; /* of all of them */
     bool is_starting;
+    bool is_on_demand;
+    bool has_heard; /* of any rank */
     uint8_t secret[tk_cm_secret_size];
 };
 
@@ -128,19 +162,44 @@ static inline struct tk_conn *tk_cm_conn_of(const struct tk_cm_end *end)
     return tk_conns_to(i / tk_verbs.conns_pp) + i % tk_verbs.conns_pp;
 }
 
+static inline const struct tk_cm_place *tk_cm_place_of_peer(const struct tk_conn *conn)
+{
+    return &tk_verbs.cm->places[conn->peer->rank * tk_verbs.rail_count + conn->rail];
+}
+
+static inline bool tk_cm_is_under_way(const struct tk_cm_end *end)
+{
+    return end->state == TK_CM_RESOLVES || end->state == TK_CM_ASKED ||
+           end->state == TK_CM_ANSWERED;
+}
+
+static inline bool tk_cm_is_waiting(const struct tk_cm_end *end)
+{
+    return tk_cm_is_under_way(end) || end->state == TK_CM_AWAITS || end->state == TK_CM_HOLDS;
+}
+
 /* Of two ranks the lower one connects: so connects do not cross. */
 static inline bool tk_cm_is_asker(const struct tk_conn *conn)
 {
     return tk_peers.me < conn->peer->rank;
 }
 
+static inline struct tk_cm_end *tk_cm_ends_of(uint32_t rank)
+{
+    return &tk_verbs.cm->ends[rank * tk_verbs.conns_pp];
+}
+
 void tk_cm_end_open(struct tk_cm_end *end, uint32_t epoch); /* AWAITS or HOLDS */
 void tk_cm_end_drop(struct tk_cm_end *end);                 /* CLOSED */
-void tk_cm_end_begin(struct tk_cm_end *end);                /* the lower rank's: asks */
+void tk_cm_addresses(const struct tk_conn *conn, struct sockaddr_storage *source,
+                     struct sockaddr_storage *target);
+void tk_cm_end_begin(struct tk_cm_end *end); /* the lower rank's: asks */
+void tk_cm_end_hold(struct tk_cm_end *end);  /* the same, but later */
 void tk_cm_end_resolved(struct tk_cm_end *end, bool is_route);
 void tk_cm_end_answered(struct tk_cm_end *end);
 void tk_cm_end_up(struct tk_cm_end *end);
 void tk_cm_end_refused(struct tk_cm_end *end, enum tk_cm_verdict verdict, int status);
+void tk_cm_end_rebuffed(struct tk_cm_end *end, enum tk_cm_verdict verdict); /* for good */
 
 /* `status` is a status of rdma_cm or an errno; 0: `what` says all. */
 void tk_cm_end_fail(struct tk_cm_end *end, const char *what, int status);
@@ -151,10 +210,22 @@ enum tk_cm_verdict tk_cm_end_judge(const struct tk_cm_end *end, uint32_t epoch);
 /* It was welcome: accepts it on this id, which belongs to the end from now on. */
 void tk_cm_end_accept(struct tk_cm_end *end, struct rdma_cm_id *id);
 
+/* ---- knock.c ---- */
+
+void tk_cm_knock_begin(struct tk_cm_end *end); /* unless one is under way */
+void tk_cm_knock_resolved(struct tk_cm_end *end, bool is_route);
+void tk_cm_knock_answered(struct tk_cm_end *end, enum tk_cm_verdict verdict);
+void tk_cm_knock_end(struct tk_cm_end *end);
+
+/* ---- call.c ---- */
+
+enum tk_cm_verdict tk_cm_call(struct tk_cm_end *end, struct rdma_cm_id *id, uint32_t epoch);
+enum tk_cm_verdict tk_cm_knock_came(uint32_t rank);
+void tk_cm_call_end(struct tk_cm_end *end); /* its connect was given up */
+
 /* ---- start.c ---- */
 
 enum tk_status tk_cm_open_ends(void); /* of all peers, by what they published */
-void tk_cm_close_listeners(void);
 
 /* ---- greet.c ---- */
 

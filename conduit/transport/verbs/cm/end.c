@@ -25,6 +25,7 @@
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm_private.h"
+#include "transport/verbs/failover/connection_state.h"
 
 enum {
     early_max = 40, /* refusals that the other end is not open so far: about two seconds */
@@ -43,8 +44,10 @@ static bool is_in_flight(const struct tk_cm_end *end)
 static void set_state(struct tk_cm_end *end, enum tk_cm_state state)
 {
     tk_verbs.cm->in_flight -= is_in_flight(end);
+    tk_verbs.cm->waiting -= tk_cm_is_waiting(end);
     end->state = (uint8_t)state;
     tk_verbs.cm->in_flight += is_in_flight(end);
+    tk_verbs.cm->waiting += tk_cm_is_waiting(end);
 }
 
 static void drop_id(struct tk_cm_end *end)
@@ -61,7 +64,7 @@ void tk_cm_end_open(struct tk_cm_end *end, uint32_t epoch)
     end->epoch = epoch;
     end->early = 0;
     end->again = 0;
-    end->is_greeted = false;
+    end->is_greeted = end->was_refused = false;
     end->deadline = 0;
 }
 
@@ -73,18 +76,36 @@ void tk_cm_end_drop(struct tk_cm_end *end)
 
 /* ---- failing ---- */
 
-static const struct tk_cm_place *place_of_peer(const struct tk_conn *conn)
+/* A first connection is made once more by itself, and what the network does meanwhile is no news
+ * but for the first time. */
+static void log_failure(struct tk_cm_end *end, const char *what)
 {
-    return &tk_verbs.cm->places[conn->peer->rank * tk_verbs.rail_count + conn->rail];
+    const struct tk_conn *conn = tk_cm_conn_of(end);
+    const struct tk_port_address *a = &tk_rail_of(conn)->address;
+    char ours[tk_cm_text_max], theirs[tk_cm_text_max];
+    bool is_first = tk_cm_is_first(end->epoch);
+    tk_cm_place_text(&tk_verbs.cm->listeners[conn->rail].place, ours, sizeof(ours));
+    tk_cm_place_text(tk_cm_place_of_peer(conn), theirs, sizeof(theirs));
+    if (tk_verbs.cm->is_starting || (is_first && end->was_refused))
+        tk_log_error("%s:%u (%s) can't be connected by librdmacm with rank %u (%s, %s), queue pair "
+                     "%u: %s",
+                     a->device, a->port, ours, conn->peer->rank, conn->peer->host, theirs,
+                     conn->qp->qp_num, what);
+    else if (!is_first)
+        tk_log_warn("%s:%u (%s) is not connected by librdmacm with rank %u (%s, %s) again, queue "
+                    "pair %u, incarnation %u: %s; it is tried again later",
+                    a->device, a->port, ours, conn->peer->rank, conn->peer->host, theirs,
+                    conn->qp->qp_num, end->epoch, what);
+    else if (!end->is_logged && !tk_is_leaving())
+        tk_log_warn("%s:%u (%s) was not connected by librdmacm with rank %u (%s, %s): %s; it is "
+                    "tried again (further failures are not logged)",
+                    a->device, a->port, ours, conn->peer->rank, conn->peer->host, theirs, what);
+    end->is_logged = true;
 }
 
 void tk_cm_end_fail(struct tk_cm_end *end, const char *what, int status)
 {
-    const struct tk_conn *conn = tk_cm_conn_of(end);
-    const struct tk_port_address *a = &tk_rail_of(conn)->address;
-    char ours[tk_cm_text_max], theirs[tk_cm_text_max], number[80] = "";
-    tk_cm_place_text(&tk_verbs.cm->listeners[conn->rail].place, ours, sizeof(ours));
-    tk_cm_place_text(place_of_peer(conn), theirs, sizeof(theirs));
+    char number[80] = "", text[256];
     /* Statuses are negative errnos, or reasons of a refusal (IBA 12.6.7.2). */
     if (status < 0)
         snprintf(number, sizeof(number), ", status %d (%s)", status, strerror(-status));
@@ -93,16 +114,8 @@ void tk_cm_end_fail(struct tk_cm_end *end, const char *what, int status)
     drop_id(end);
     set_state(end, TK_CM_FAILED);
     tk_verbs.cm->failed++;
-    if (tk_verbs.cm->is_starting)
-        tk_log_error("%s:%u (%s) can't be connected by librdmacm with rank %u (%s, %s), queue pair "
-                     "%u: %s%s",
-                     a->device, a->port, ours, conn->peer->rank, conn->peer->host, theirs,
-                     conn->qp->qp_num, what, number);
-    else
-        tk_log_warn("%s:%u (%s) is not connected by librdmacm with rank %u (%s, %s) again, queue "
-                    "pair %u, incarnation %u: %s%s; it is tried again later",
-                    a->device, a->port, ours, conn->peer->rank, conn->peer->host, theirs,
-                    conn->qp->qp_num, end->epoch, what, number);
+    snprintf(text, sizeof(text), "%s%s", what, number);
+    log_failure(end, text);
 }
 
 /* A call of librdmacm, which leaves errno. */
@@ -181,15 +194,22 @@ static struct rdma_conn_param param_of(const struct tk_conn *conn)
 
 /* ---- the lower rank ---- */
 
+void tk_cm_addresses(const struct tk_conn *conn, struct sockaddr_storage *source,
+                     struct sockaddr_storage *target)
+{
+    struct tk_cm_place from = tk_verbs.cm->listeners[conn->rail].place;
+    struct tk_cm_place to = *tk_cm_place_of_peer(conn);
+    from.port = 0;
+    to.scope = from.scope; /* the peer's name of its interface means nothing here */
+    tk_cm_place_sockaddr(&from, source);
+    tk_cm_place_sockaddr(&to, target);
+}
+
 void tk_cm_end_begin(struct tk_cm_end *end)
 {
     const struct tk_conn *conn = tk_cm_conn_of(end);
-    struct tk_cm_place from = tk_verbs.cm->listeners[conn->rail].place, to = *place_of_peer(conn);
     struct sockaddr_storage source, target;
-    from.port = 0;
-    to.scope = from.scope; /* the peer's name of its interface means nothing here */
-    tk_cm_place_sockaddr(&from, &source);
-    tk_cm_place_sockaddr(&to, &target);
+    tk_cm_addresses(conn, &source, &target);
     drop_id(end);
     end->again = 0;
     if (rdma_create_id(tk_verbs.cm->channel, &end->id, end, RDMA_PS_TCP)) {
@@ -243,6 +263,14 @@ void tk_cm_end_up(struct tk_cm_end *end)
         set_state(end, TK_CM_UP);
 }
 
+void tk_cm_end_rebuffed(struct tk_cm_end *end, enum tk_cm_verdict verdict)
+{
+    char what[160];
+    snprintf(what, sizeof(what), "the peer refused the connect: %s", tk_cm_verdict_text(verdict));
+    end->was_refused = verdict == TK_CM_FOREIGN || verdict == TK_CM_CROSSING;
+    tk_cm_end_fail(end, what, 0);
+}
+
 /* The peer's own word is final, but for "not so far". What the network or the kernel refuses (a
  * listener that is overrun, a connection of before that is not forgotten so far) is tried again. */
 void tk_cm_end_refused(struct tk_cm_end *end, enum tk_cm_verdict verdict, int status)
@@ -251,16 +279,18 @@ void tk_cm_end_refused(struct tk_cm_end *end, enum tk_cm_verdict verdict, int st
     if (end->state != TK_CM_ASKED)
         return;
     if (verdict != tk_cm_verdicts && !is_early) {
-        char what[160];
-        snprintf(what, sizeof(what), "the peer refused the connect: %s",
-                 tk_cm_verdict_text(verdict));
-        tk_cm_end_fail(end, what, 0);
+        tk_cm_end_rebuffed(end, verdict);
         return;
     }
     if (end->deadline && tk_now() >= end->deadline) {
         tk_cm_end_fail(end, "RDMA_CM_EVENT_REJECTED", status);
         return;
     }
+    tk_cm_end_hold(end);
+}
+
+void tk_cm_end_hold(struct tk_cm_end *end)
+{
     drop_id(end);
     set_state(end, TK_CM_HOLDS);
     end->again = tk_now() + looks_before_again * tk_cm_look_pause;

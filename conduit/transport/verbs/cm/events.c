@@ -81,10 +81,23 @@ static void log_refusal(const struct news *news, enum tk_cm_verdict verdict)
 static void refuse(const struct news *news, enum tk_cm_verdict verdict)
 {
     struct tk_cm_refusal refusal = tk_cm_refusal_make(verdict);
-    if (verdict != TK_CM_EARLY)
+    if (verdict != TK_CM_EARLY && verdict != TK_CM_HEARD &&
+        !(tk_verbs.cm->is_on_demand && (verdict == TK_CM_LATE || verdict == TK_CM_DUPLICATE)))
         log_refusal(news, verdict);
     rdma_reject(news->id, &refusal, sizeof(refusal));
     rdma_destroy_id(news->id);
+}
+
+/* Of a first connection, or of a wish for one. */
+static void call_came(const struct news *news, const struct tk_cm_request *request)
+{
+    struct tk_cm_end *end = tk_cm_ends_of(request->from) + request->conn;
+    enum tk_cm_verdict verdict = TK_CM_FOREIGN;
+    if (tk_verbs.cm->is_on_demand && tk_is_verbs_peer(request->from))
+        verdict = request->is_knock ? tk_cm_knock_came(request->from)
+                                    : tk_cm_call(end, news->id, request->epoch);
+    if (verdict != TK_CM_WELCOME)
+        refuse(news, verdict);
 }
 
 static void connect_came(const struct news *news)
@@ -92,6 +105,10 @@ static void connect_came(const struct news *news)
     struct tk_cm_request request;
     struct tk_cm_end *end = NULL;
     enum tk_cm_verdict verdict = tk_cm_request_read(&request, news->data, news->size, news->rail);
+    if (verdict == TK_CM_WELCOME && (request.is_knock || tk_cm_is_first(request.epoch))) {
+        call_came(news, &request);
+        return;
+    }
     if (verdict == TK_CM_WELCOME && tk_conns_to(request.from) == tk_verbs.nobody)
         verdict = TK_CM_FOREIGN;
     if (verdict == TK_CM_WELCOME) {
@@ -106,10 +123,38 @@ static void connect_came(const struct news *news)
 
 /* ---- all others ---- */
 
-static bool is_under_way(const struct tk_cm_end *end)
+/* A peer that computes does not answer: nothing has become of the queue pair, and it is asked for
+ * as long as that takes. On iWARP the kernel has given it up. */
+static bool retries(const struct tk_cm_end *end, const struct news *news)
 {
-    return end->state == TK_CM_RESOLVES || end->state == TK_CM_ASKED ||
-           end->state == TK_CM_ANSWERED;
+    const struct tk_conn *conn = tk_cm_conn_of(end);
+    return tk_cm_is_first(end->epoch) && !tk_rail_of(conn)->is_iwarp &&
+           news->type == RDMA_CM_EVENT_UNREACHABLE && end->state == TK_CM_ASKED;
+}
+
+static bool is_over(enum rdma_cm_event_type type)
+{
+    return type == RDMA_CM_EVENT_REJECTED || type == RDMA_CM_EVENT_UNREACHABLE ||
+           type == RDMA_CM_EVENT_CONNECT_ERROR || type == RDMA_CM_EVENT_ADDR_ERROR ||
+           type == RDMA_CM_EVENT_ROUTE_ERROR || type == RDMA_CM_EVENT_DISCONNECTED ||
+           type == RDMA_CM_EVENT_DEVICE_REMOVAL;
+}
+
+static enum tk_cm_verdict verdict_of(const struct news *news)
+{
+    enum tk_cm_verdict verdict = tk_cm_refusal_read(news->data, news->size);
+    if (verdict != tk_cm_verdicts)
+        tk_verbs.cm->has_heard = true;
+    return verdict;
+}
+
+static void knock_has_news(struct tk_cm_end *end, const struct news *news)
+{
+    bool is_route = news->type == RDMA_CM_EVENT_ROUTE_RESOLVED;
+    if (is_route || news->type == RDMA_CM_EVENT_ADDR_RESOLVED)
+        tk_cm_knock_resolved(end, is_route);
+    else if (is_over(news->type))
+        tk_cm_knock_answered(end, verdict_of(news));
 }
 
 /* What becomes of a connection that is up, the data path finds out by itself. */
@@ -121,13 +166,14 @@ static void end_has_news(struct tk_cm_end *end, const struct news *news)
         tk_cm_end_resolved(end, news->type == RDMA_CM_EVENT_ROUTE_RESOLVED);
         return;
     case RDMA_CM_EVENT_CONNECT_RESPONSE:
+        tk_verbs.cm->has_heard = true;
         tk_cm_end_answered(end);
         return;
     case RDMA_CM_EVENT_ESTABLISHED:
         tk_cm_end_up(end);
         return;
     case RDMA_CM_EVENT_REJECTED:
-        tk_cm_end_refused(end, tk_cm_refusal_read(news->data, news->size), news->status);
+        tk_cm_end_refused(end, verdict_of(news), news->status);
         return;
     case RDMA_CM_EVENT_ADDR_ERROR:
     case RDMA_CM_EVENT_ROUTE_ERROR:
@@ -135,12 +181,24 @@ static void end_has_news(struct tk_cm_end *end, const struct news *news)
     case RDMA_CM_EVENT_UNREACHABLE:
     case RDMA_CM_EVENT_DISCONNECTED:
     case RDMA_CM_EVENT_DEVICE_REMOVAL:
-        if (is_under_way(end))
+        if (retries(end, news))
+            tk_cm_end_hold(end);
+        else if (tk_cm_is_under_way(end))
             tk_cm_end_fail(end, rdma_event_str(news->type), news->status);
         return;
     default:
         return;
     }
+}
+
+static void id_has_news(struct tk_cm_end *end, const struct news *news)
+{
+    if (end->knock && end->knock->id == news->id)
+        knock_has_news(end, news);
+    else if (end->caller != news->id)
+        end_has_news(end, news);
+    else if (is_over(news->type))
+        tk_cm_call_end(end);
 }
 
 void tk_cm_events_read(void)
@@ -151,16 +209,11 @@ void tk_cm_events_read(void)
         if (news.is_connect)
             connect_came(&news);
         else if (news.id->context && !find_listener(news.id, &rail))
-            end_has_news(news.id->context, &news);
+            id_has_news(news.id->context, &news);
     }
 }
 
 /* ---- time ---- */
-
-static bool is_waiting(const struct tk_cm_end *end)
-{
-    return is_under_way(end) || end->state == TK_CM_AWAITS || end->state == TK_CM_HOLDS;
-}
 
 static const char *what_is_missing(const struct tk_cm_end *end)
 {
@@ -181,9 +234,9 @@ static const char *what_is_missing(const struct tk_cm_end *end)
 void tk_cm_events_timed(uint64_t now)
 {
     struct tk_cm *cm = tk_verbs.cm;
-    for (uint32_t i = 0; i < cm->end_count; i++) {
+    for (uint32_t i = 0; i < cm->end_count && cm->waiting > 0; i++) {
         struct tk_cm_end *end = &cm->ends[i];
-        if (!is_waiting(end))
+        if (!tk_cm_is_waiting(end))
             continue;
         if (end->deadline && now >= end->deadline)
             tk_cm_end_fail(end, what_is_missing(end), 0);

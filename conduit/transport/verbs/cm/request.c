@@ -12,7 +12,7 @@
 enum {
     request_magic = 0x546b636d,
     refusal_magic = 0x546b6e6f,
-    request_version = 1 /* of the private data */
+    request_version = 2 /* of the private data */
 };
 
 void tk_cm_request_make(struct tk_cm_request *request, const struct tk_conn *conn, uint32_t epoch)
@@ -44,7 +44,9 @@ enum tk_cm_verdict tk_cm_request_read(struct tk_cm_request *request, const void 
         request->from == tk_peers.me || request->rail != rail ||
         request->conn >= tk_verbs.conns_pp || request->conn % tk_verbs.rail_count != rail)
         return TK_CM_FOREIGN;
-    return request->from > tk_peers.me ? TK_CM_CROSSING : TK_CM_WELCOME;
+    tk_verbs.cm->has_heard = true;
+    bool lower_asks = request->from < tk_peers.me, is_knock = request->is_knock != 0;
+    return lower_asks == is_knock ? TK_CM_CROSSING : TK_CM_WELCOME;
 }
 
 struct tk_cm_refusal tk_cm_refusal_make(enum tk_cm_verdict verdict)
@@ -72,6 +74,7 @@ const char *tk_cm_verdict_text(enum tk_cm_verdict verdict)
         [TK_CM_CROSSING] = "the lower rank of a pair connects, not the higher one",
         [TK_CM_LATE] = "it is of an incarnation of the connection that is over",
         [TK_CM_DUPLICATE] = "the connection was asked for already",
-        [TK_CM_EARLY] = "the connection is not open at this end so far"};
+        [TK_CM_EARLY] = "the connection is not open at this end so far",
+        [TK_CM_HEARD] = "the lower rank connects"};
     return verdict < tk_cm_verdicts ? texts[verdict] : "no reason given";
 }

@@ -18,6 +18,7 @@
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"
+#include "transport/verbs/data/srq.h"
 
 static const char published[] = "tk.cm";
 
@@ -55,6 +56,7 @@ static bool any_by_cm(void)
 /* Followed by the places of the rails. */
 struct card {
     uint32_t rails;
+    uint32_t credits;                  /* that a peer gets for good */
     uint8_t secret[tk_cm_secret_size]; /* rank 0's is the job's */
 };
 
@@ -71,9 +73,11 @@ static enum tk_status allocate(void)
         cm->listeners = calloc(tk_verbs.rail_count, sizeof(*cm->listeners));
         cm->places = calloc((size_t)tk_peers.size * tk_verbs.rail_count, sizeof(*cm->places));
         cm->ends = calloc(cm->end_count, sizeof(*cm->ends));
+        cm->credits = calloc(tk_peers.size, sizeof(*cm->credits));
+        tk_lock_init(&cm->lock);
     }
     tk_verbs.cm = cm;
-    if (cm && cm->listeners && cm->places && cm->ends)
+    if (cm && cm->listeners && cm->places && cm->ends && cm->credits)
         return TK_OK;
     tk_log_error("out of memory for %u connections by librdmacm",
                  tk_peers.size * tk_verbs.conns_pp);
@@ -103,6 +107,7 @@ static enum tk_status cm_publish(void)
     }
     struct tk_cm_place *places = (struct tk_cm_place *)(card + 1);
     card->rails = tk_verbs.rail_count;
+    card->credits = (uint32_t)tk_srq_credits_base();
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         places[i] = tk_verbs.cm->listeners[i].place;
     if (getrandom(card->secret, sizeof(card->secret), 0) != (ssize_t)sizeof(card->secret))
@@ -135,24 +140,17 @@ void tk_cm_describe(uint32_t rail, char *text, size_t size)
     snprintf(text, size, "connected by librdmacm from %s", where);
 }
 
-void tk_cm_close_listeners(void)
-{
-    for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
-        struct tk_cm_listener *listener = &tk_verbs.cm->listeners[i];
-        if (listener->id)
-            rdma_destroy_id(listener->id);
-        listener->id = NULL;
-    }
-}
-
 void tk_cm_close(void)
 {
     struct tk_cm *cm = tk_verbs.cm;
     if (!cm)
         return;
-    for (uint32_t i = 0; cm->ends && i < cm->end_count; i++)
+    for (uint32_t i = 0; cm->ends && i < cm->end_count; i++) {
+        tk_cm_knock_end(&cm->ends[i]);
+        tk_cm_call_end(&cm->ends[i]);
         if (cm->ends[i].id)
             rdma_destroy_id(cm->ends[i].id);
+    }
     if (cm->listeners)
         tk_cm_close_listeners();
     if (cm->channel)
@@ -160,6 +158,7 @@ void tk_cm_close(void)
     free(cm->listeners);
     free(cm->places);
     free(cm->ends);
+    free(cm->credits);
     free(cm);
     tk_verbs.cm = NULL;
 }
@@ -173,8 +172,10 @@ static enum tk_status learn_of(uint32_t rank)
     size_t size;
     if (tk_bootstrap_get(rank, published, (void **)&card, &size) != TK_OK)
         return TK_FAIL;
-    bool is_sound = size == card_size() && card->rails == tk_verbs.rail_count;
+    bool is_sound = size == card_size() && card->rails == tk_verbs.rail_count &&
+                    card->credits >= 1 && card->credits <= (uint32_t)tk_verbs.credits_pp;
     if (is_sound) {
+        cm->credits[rank] = card->credits;
         memcpy(&cm->places[rank * tk_verbs.rail_count], card + 1, size - sizeof(*card));
         if (rank == 0)
             memcpy(cm->secret, card->secret, sizeof(cm->secret));
@@ -194,7 +195,7 @@ static bool is_ours(const struct tk_conn *conn)
 static enum tk_status cm_learn(void)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++) {
-        bool is_peer = tk_conns_to(r)->qp != NULL;
+        bool is_peer = tk_verbs.is_static ? tk_conns_to(r)->qp != NULL : tk_is_verbs_peer(r);
         if (r != tk_peers.me && (r == 0 || is_peer) && learn_of(r) != TK_OK)
             return TK_FAIL;
     }
@@ -202,14 +203,14 @@ static enum tk_status cm_learn(void)
 }
 
 /* A rail that librdmacm connects here and not there has no place in the peer's card. */
-static enum tk_status check_place(const struct tk_conn *conn)
+static enum tk_status check_place(const struct tk_peer *peer, uint32_t rail)
 {
-    const struct tk_port_address *a = &tk_rail_of(conn)->address;
-    if (tk_verbs.cm->places[conn->peer->rank * tk_verbs.rail_count + conn->rail].port)
+    const struct tk_port_address *a = &tk_verbs.rails[rail].address;
+    if (tk_verbs.cm->places[peer->rank * tk_verbs.rail_count + rail].port)
         return TK_OK;
     tk_log_error("%s:%u is connected by librdmacm, its counterpart of rank %u (%s) is not: iWARP "
                  "does not reach other networks; choose the ports with GASNET_IBV_PORTS",
-                 a->device, a->port, conn->peer->rank, conn->peer->host);
+                 a->device, a->port, peer->rank, peer->host);
     return TK_FAIL;
 }
 
@@ -220,7 +221,7 @@ static enum tk_status open_ends(void)
         struct tk_conn *conn = tk_cm_conn_of(&tk_verbs.cm->ends[i]);
         if (!is_ours(conn))
             continue;
-        if (check_place(conn) != TK_OK)
+        if (check_place(conn->peer, conn->rail) != TK_OK)
             return TK_FAIL;
         struct tk_cm_end *end = tk_cm_end_of(conn);
         tk_cm_end_open(end, 0);
@@ -233,4 +234,16 @@ static enum tk_status open_ends(void)
 enum tk_status tk_cm_open_ends(void)
 {
     return cm_learn() == TK_OK ? open_ends() : TK_FAIL;
+}
+
+enum tk_status tk_cm_serve(void)
+{
+    if (cm_learn() != TK_OK)
+        return TK_FAIL;
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        for (uint32_t i = 0; i < tk_verbs.rail_count && tk_is_verbs_peer(r); i++)
+            if (check_place(tk_peer(r), i) != TK_OK)
+                return TK_FAIL;
+    tk_verbs.cm->is_on_demand = true;
+    return TK_OK;
 }

@@ -18,10 +18,85 @@
 #include "base/report.h"
 #include "base/wait_record.h"
 #include "settings/settings.h"
+#include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/demand_private.h"
 #include "transport/verbs/conn/rest.h"
 
+/* ---- what librdmacm reports ---- */
+
+static void datagram_came(struct tk_peer *peer, const struct tk_datagram *datagram);
+
+static void cm_came(uint32_t rank, unsigned what, uint32_t epoch)
+{
+    struct tk_datagram news = {
+        .what = (uint8_t)what, .from = rank, .to = tk_peers.me, .epoch = epoch};
+    datagram_came(tk_peer(rank), &news);
+}
+
+static void take_outcome(struct tk_demand_record *record)
+{
+    bool asks = record->life.state == TK_LIFE_ASKING;
+    if (!asks && record->life.state != TK_LIFE_ANSWERED)
+        return;
+    switch (tk_cm_pair_outcome(record->conns)) {
+    case TK_CM_CONNECTED:
+        cm_came(record->peer->rank, asks ? TK_HANDSHAKE_ACCEPT : TK_HANDSHAKE_CONFIRM,
+                record->life.epoch);
+        break;
+    case TK_CM_BROKEN:
+        tk_demand_record_broke(record);
+        break;
+    case TK_CM_REFUSED:
+        tk_verbs.demand->has_failed = true;
+        break;
+    default:
+        break;
+    }
+}
+
+/* All are connected: polls cost no more from now on than those of others. */
+static void end_listening(void)
+{
+    tk_cm_serve_no_more();
+    tk_verbs.demand->is_listening = false;
+    tk_demand_pending_add(-1);
+}
+
+static void look_at_cm(void)
+{
+    struct tk_cm_came came;
+    uint32_t next = 0;
+    tk_cm_look();
+    while (!tk_verbs.demand->has_failed && tk_cm_came(&next, &came))
+        cm_came(came.rank, TK_HANDSHAKE_REQUEST, came.epoch);
+    for (struct tk_demand_record *record = tk_verbs.demand->records, *after; record;
+         record = after) {
+        after = record->next;
+        if (!tk_verbs.demand->has_failed)
+            take_outcome(record);
+    }
+    if (!tk_verbs.demand->any_came)
+        tk_verbs.demand->any_came = tk_cm_has_heard();
+    if (tk_verbs.demand->is_listening && !tk_verbs.demand->records &&
+        tk_verbs.demand->opened == tk_verbs.peers) /* none of them is closed again */
+        end_listening();
+}
+
 /* ---- what is under way ---- */
+
+static void log_hopeless(const struct tk_peer *peer, double limit)
+{
+    if (tk_demand_is_by_cm())
+        tk_log_error("no rank answered a connect of librdmacm in %.0f s, in which rank %u (%s, pid "
+                     "%d) was to be connected: the network loses them (rping tries it), or that "
+                     "rank makes no call (GASNET_CONNECT_TIMEOUT=0 waits)",
+                     limit, peer->rank, peer->host, peer->pid);
+    else
+        tk_log_error("no datagram came from any rank in %.0f s, in which rank %u (%s, pid %d) was "
+                     "asked to connect: the network loses them (GASNET_CONNECT_STATIC=1 goes "
+                     "without), or that rank makes no call (GASNET_CONNECT_TIMEOUT=0 waits)",
+                     limit, peer->rank, peer->host, peer->pid);
+}
 
 /* A peer that computes gives no answer, and its job must not end; but where not even one datagram
  * has ever come from anyone, the network carries none. */
@@ -32,10 +107,7 @@ static bool is_hopeless(const struct tk_demand_record *record, uint64_t now)
         (double)(now - record->since) < limit * 1e9)
         return false;
     if (!tk_verbs.demand->has_failed)
-        tk_log_error("no datagram came from any rank in %.0f s, in which rank %u (%s, pid %d) was "
-                     "asked to connect: the network loses them (GASNET_CONNECT_STATIC=1 goes "
-                     "without), or that rank makes no call (GASNET_CONNECT_TIMEOUT=0 waits)",
-                     limit, record->peer->rank, record->peer->host, record->peer->pid);
+        log_hopeless(record->peer, limit);
     return true;
 }
 
@@ -43,6 +115,8 @@ static void step_all(void)
 {
     uint64_t now = tk_now();
     int freed = 0;
+    if (tk_demand_is_by_cm())
+        look_at_cm();
     for (struct tk_demand_record *record = tk_verbs.demand->records, *next; record; record = next) {
         next = record->next;
         if (is_hopeless(record, now))
@@ -121,9 +195,15 @@ void tk_demand_want(struct tk_peer *peer)
         tk_demand_use(peer, false);
 }
 
+/* Nothing is under way, and librdmacm is not to be looked at so soon. */
+static bool is_quiet(void)
+{
+    return tk_verbs.demand->is_listening && tk_demand_pending() == 1 && tk_cm_is_quiet(tk_now());
+}
+
 void tk_demand_step(void)
 {
-    if (!tk_verbs.demand || !tk_trylock(&tk_verbs.demand->lock))
+    if (!tk_verbs.demand || is_quiet() || !tk_trylock(&tk_verbs.demand->lock))
         return;
     step_all();
     demand_unlock();
@@ -178,7 +258,11 @@ enum tk_status tk_demand_open(void)
         return TK_FAIL;
     }
     tk_lock_init(&tk_verbs.demand->lock);
-    return tk_rest_open((uint32_t)tk_settings.connect_max / tk_verbs.conns_pp);
+    if (!tk_demand_is_by_cm())
+        return tk_rest_open((uint32_t)tk_settings.connect_max / tk_verbs.conns_pp);
+    tk_verbs.demand->is_listening = true;
+    tk_demand_pending_add(1); /* connects come without a completion */
+    return tk_rest_open(0);
 }
 
 void tk_demand_close(void)
@@ -225,8 +309,9 @@ static void tell_stall(const struct tk_demand_record *record, double seconds)
                     seconds, peer->rank, peer->host, peer->pid, (unsigned)tk_settings.connect_max);
     else
         tk_log_warn("waiting %.0f s to be connected to rank %u (%s, pid %d): it has not polled, or "
-                    "datagrams do not reach it (GASNET_AM_STALL_SECONDS=0 silences this)",
-                    seconds, peer->rank, peer->host, peer->pid);
+                    "%s do not reach it (GASNET_AM_STALL_SECONDS=0 silences this)",
+                    seconds, peer->rank, peer->host, peer->pid,
+                    tk_demand_is_by_cm() ? "connects of librdmacm" : "datagrams");
 }
 
 void tk_demand_report_stall(uint64_t now, uint64_t limit)
@@ -264,8 +349,9 @@ void tk_demand_report_end(void)
         return;
     if (tk_rest_is_bounded())
         snprintf(closed, sizeof(closed), "; %u closed for others", demand->closed);
-    tk_log_info("connections on demand: %u of %u peers, %u of them asked for by this rank; %u "
-                "datagrams, %u of them again; %u waits for receive buffers%s",
-                tk_rest_count(), tk_verbs.peers, demand->wanted, demand->sent, demand->again,
-                demand->waited, closed);
+    tk_log_info("connections on demand: %u of %u peers, %u of them asked for by this rank; %u %s, "
+                "%u of them again; %u waits for receive buffers%s",
+                tk_rest_count(), tk_verbs.peers, demand->wanted, demand->sent,
+                tk_demand_is_by_cm() ? "connects" : "datagrams", demand->again, demand->waited,
+                closed);
 }

@@ -31,6 +31,7 @@ struct tk_demand {
     const struct tk_transport *connected, *unconnected;
     tk_counter_t pending;
     uint32_t wanted;      /* peers that were connected by our wish */
+    uint32_t opened;      /* peers, however often */
     uint32_t closed;      /* connections, for others */
     uint32_t questions;   /* to close, so far */
     uint32_t sent, again; /* datagrams; those that were sent before */
@@ -38,6 +39,7 @@ struct tk_demand {
     uint64_t refill;      /* when to make buffers for the next one; 0: they are there */
     bool any_came;        /* a datagram of this job has come */
     bool has_failed;      /* the cause was logged */
+    bool is_listening;    /* librdmacm may report connects of peers; counts as pending */
     bool is_starting;     /* ranks that were listed are connected whatever the settings say */
 };
 
@@ -52,7 +54,16 @@ static inline bool tk_demand_is_up(const struct tk_peer *peer)
     return tk_demand_table_of(peer) != tk_verbs.demand->unconnected;
 }
 
+/* Else by datagrams. */
+static inline bool tk_demand_is_by_cm(void)
+{
+    return tk_verbs.cm != NULL;
+}
+
 /* ---- demand_record.c ---- */
+
+/* To what polls are to go on with. */
+void tk_demand_pending_add(int by);
 
 struct tk_demand_record *tk_demand_record_of(const struct tk_peer *peer); /* NULL: there is none */
 struct tk_demand_record *tk_demand_record_make(struct tk_peer *peer);
@@ -61,6 +72,9 @@ void tk_demand_record_drop(struct tk_demand_record *record);
 /* These do what follows; the record may be gone then. */
 void tk_demand_record_advance(struct tk_demand_record *record, enum tk_life_event event);
 void tk_demand_record_came(struct tk_demand_record *record, const struct tk_datagram *datagram);
+
+/* What librdmacm did for it failed: it begins anew. */
+void tk_demand_record_broke(struct tk_demand_record *record);
 
 /* Requests of others first: they keep what they made for it until they are answered. */
 bool tk_demand_record_begin(struct tk_demand_record *record, uint64_t now);

@@ -12,6 +12,7 @@
 #include "base/report.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
+#include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/demand_private.h"
 #include "transport/verbs/conn/rest.h"
 
@@ -28,7 +29,7 @@ static void set_table(struct tk_peer *peer, const struct tk_transport *table)
     __atomic_store_n(&peer->transport, table, __ATOMIC_RELEASE);
 }
 
-static void pending_add(int by)
+void tk_demand_pending_add(int by)
 {
     tk_counter_add(&tk_verbs.demand->pending, by);
     tk_counter_add(&tk_verbs.pending_work, by);
@@ -57,7 +58,7 @@ struct tk_demand_record *tk_demand_record_make(struct tk_peer *peer)
     while (*at)
         at = &(*at)->next;
     *at = record;
-    pending_add(1);
+    tk_demand_pending_add(1);
     return record;
 }
 
@@ -68,7 +69,7 @@ void tk_demand_record_drop(struct tk_demand_record *record)
         at = &(*at)->next;
     *at = record->next;
     free(record);
-    pending_add(-1);
+    tk_demand_pending_add(-1);
 }
 
 /* There is nothing to be done about it. */
@@ -96,11 +97,15 @@ static enum tk_status make_pair(struct tk_demand_record *record)
     return TK_OK;
 }
 
-/* Published first: a message may come as soon as it can, and its handler looks for them. */
+/* Published first: a message may come as soon as it can, and its handler looks for them. librdmacm
+ * finds the numbers of queue pairs itself, and has to know what each end allows before. */
 static enum tk_status connect_pair(struct tk_demand_record *record,
                                    const struct tk_datagram *datagram)
 {
-    tk_pair_publish(record->peer->rank, record->conns);
+    uint32_t rank = record->peer->rank;
+    tk_pair_publish(rank, record->conns);
+    if (tk_demand_is_by_cm())
+        return tk_pair_connect(record->conns, NULL, tk_cm_credits_of(rank));
     return tk_pair_connect(record->conns, datagram->qps, (int)datagram->credits);
 }
 
@@ -108,6 +113,8 @@ static enum tk_status connect_pair(struct tk_demand_record *record,
 static void shut_pair(struct tk_demand_record *record)
 {
     tk_pair_publish(record->peer->rank, record->conns);
+    if (tk_demand_is_by_cm())
+        tk_cm_pair_close(record->conns);
     tk_pair_shut(record->conns);
 }
 
@@ -127,12 +134,23 @@ static uint64_t spread(uint64_t time)
     return time / 2 + (chance >> 32) % time;
 }
 
+/* With librdmacm the connects are what is said; nothing is to be repeated but a higher rank's wish.
+ */
+static bool say(const struct tk_demand_record *record, const struct tk_life_word *word)
+{
+    if (!tk_demand_is_by_cm())
+        return tk_datagram_send(record->peer->rank, word, record->conns);
+    if (word->what == TK_HANDSHAKE_REQUEST || word->what == TK_HANDSHAKE_ACCEPT)
+        tk_cm_pair_open(record->conns, word->epoch, word->what == TK_HANDSHAKE_REQUEST);
+    return true;
+}
+
 /* Lost or not sent at all is the same, but for the time until it is repeated. */
 static void record_send(struct tk_demand_record *record, const struct tk_life_word *word)
 {
     uint64_t longest = (uint64_t)tk_settings.connect_retrans_max * 1000;
     uint64_t now = tk_now();
-    if (!tk_datagram_send(record->peer->rank, word, record->conns)) {
+    if (!say(record, word)) {
         record->due = now;
         return;
     }
@@ -149,7 +167,7 @@ static void record_send(struct tk_demand_record *record, const struct tk_life_wo
 static void refill_later(void)
 {
     if (tk_verbs.demand->refill == 0)
-        pending_add(1);
+        tk_demand_pending_add(1);
     tk_verbs.demand->refill = tk_now() + refill_time;
 }
 
@@ -161,7 +179,7 @@ void tk_demand_refill(uint64_t now)
     if (demand->refill == 0 || now < demand->refill || demand->records)
         return;
     demand->refill = 0;
-    pending_add(-1);
+    tk_demand_pending_add(-1);
     tk_pair_make_ahead();
 }
 
@@ -175,8 +193,10 @@ static void record_live(struct tk_demand_record *record)
         refill_later();
     }
     tk_pair_release(record->conns);
-    if (!tk_demand_is_up(peer))
+    if (!tk_demand_is_up(peer)) {
         set_table(peer, tk_verbs.demand->connected);
+        tk_verbs.demand->opened++;
+    }
     if (tk_rest_is_bounded())
         tk_rest_begin(peer);
     record->is_wanted = false;
@@ -223,7 +243,7 @@ static void perform(struct tk_demand_record *record, struct tk_life_step step,
         return;
     }
     note_epoch(record);
-    if (status == TK_OK && step.connects)
+    if (status == TK_OK && (tk_demand_is_by_cm() ? step.opens : step.connects))
         status = connect_pair(record, datagram);
     if (status != TK_OK) {
         tk_verbs.demand->has_failed = true;
@@ -301,6 +321,16 @@ void tk_demand_record_came(struct tk_demand_record *record, const struct tk_data
         record->denied++;
     struct tk_life_step step = tk_life_came(&record->life, &word, &facts);
     perform(record, step, &before, datagram);
+}
+
+/* Queue pairs that librdmacm has in part connected don't serve once more. */
+void tk_demand_record_broke(struct tk_demand_record *record)
+{
+    bool asks = record->life.state == TK_LIFE_ASKING;
+    struct tk_datagram news = {.what = asks ? TK_LIFE_BUSY : TK_LIFE_OVER,
+                               .epoch = record->life.epoch + !asks};
+    record->denied += !asks;
+    tk_demand_record_came(record, &news);
 }
 
 /* ---- room for others, where connections are bounded ---- */

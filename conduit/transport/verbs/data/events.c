@@ -15,6 +15,8 @@
 #include "settings/settings.h"
 #include "topology/topology.h"
 #include "transport/device_events.h"
+#include "transport/verbs/cm/cm.h"
+#include "transport/verbs/data/housekeeping.h"
 #include "transport/verbs/verbs_private.h"
 
 static const struct tk_transport *served;
@@ -101,6 +103,8 @@ static unsigned files(unsigned roles, struct pollfd *all, unsigned max)
         if (roles & TK_DEVICE_SENDS && count < max)
             all[count++] = (struct pollfd){.fd = d->send_events->fd, .events = POLLIN};
     }
+    if (roles & TK_DEVICE_RECEIVES && tk_cm_file() != -1 && count < max)
+        all[count++] = (struct pollfd){.fd = tk_cm_file(), .events = POLLIN};
     return count;
 }
 
@@ -125,8 +129,8 @@ static bool arm(unsigned roles, bool *is_armed)
     tk_queues_insisted |= roles & ~(unsigned)tk_counter_read(&kept);
     bool any = roles & TK_DEVICE_RECEIVES ? served->poll() : served->reap();
     tk_queues_insisted = before;
-    *is_armed = tk_counter_read(&refused) == 0 &&
-                (!(roles & TK_DEVICE_RECEIVES) || tk_counter_read(&tk_verbs.pending_work) == 0);
+    *is_armed =
+        tk_counter_read(&refused) == 0 && (!(roles & TK_DEVICE_RECEIVES) || !tk_work_is_open());
     return any;
 }
 

@@ -27,7 +27,7 @@ static bool is_linked(uint32_t rank)
 
 void tk_acks_send(void)
 {
-    if (tk_verbs.failover_enabled)
+    if (tk_verbs.failover_enabled && tk_counter_read(&tk_verbs.pending_work) > tk_demand_pending())
         tk_failover_step();
     tk_demand_step();
     for (uint32_t r = 0;

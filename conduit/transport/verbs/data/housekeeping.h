@@ -4,6 +4,7 @@
 #ifndef TK_VERBS_HOUSEKEEPING_H
 #define TK_VERBS_HOUSEKEEPING_H
 
+#include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/verbs_private.h"
 
@@ -18,6 +19,12 @@ static inline bool tk_work_is_pending(void)
     if (pending > 0)
         tk_acks_send();
     return pending > tk_demand_pending();
+}
+
+/* Is there more than connects that may come? Those wake who sleeps on their file. */
+static inline bool tk_work_is_open(void)
+{
+    return tk_counter_read(&tk_verbs.pending_work) > (tk_cm_file() != -1);
 }
 
 #endif

@@ -389,7 +389,7 @@ static void __attribute__((noinline)) notice_came(struct tk_buffer *buffer, uint
 static void __attribute__((noinline))
 receive_failed(struct tk_buffer *buffer, const struct ibv_wc *wc)
 {
-    if (tk_is_datagram(buffer))
+    if (tk_is_datagram(buffer) || tk_pair_flushed(buffer))
         return;
     if (tk_is_failure(wc) && tk_conn_is_open(buffer->conn))
         tk_devices_reap(); /* the cause is there */
@@ -513,8 +513,13 @@ static bool __attribute__((noinline)) reap_all(void)
     return any;
 }
 
+static bool __attribute__((noinline)) reap_pending(void)
+{
+    return tk_work_is_open() ? reap_moving() : reap_all();
+}
+
 bool tk_logged_reap(void)
 {
-    tk_if_unlikely(tk_counter_read(&tk_verbs.pending_work) != 0) return reap_moving();
+    tk_if_unlikely(tk_counter_read(&tk_verbs.pending_work) != 0) return reap_pending();
     return tk_counter_read(&tk_verbs.tx_out) != 0 && reap_all();
 }

@@ -117,11 +117,11 @@ static uint32_t device_conns_on(uint32_t rail)
     return (tk_verbs.conns_pp + tk_verbs.rail_count - 1 - rail) / tk_verbs.rail_count;
 }
 
-/* The first messages of what librdmacm connects come over each connection. */
+/* The first messages of what librdmacm connects at start-up come over each connection. */
 static int greetings_max(const struct tk_device *device)
 {
     uint32_t conns = 0;
-    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+    for (uint32_t i = 0; i < tk_verbs.rail_count && tk_verbs.is_static; i++)
         if (tk_verbs.rails[i].device == device && tk_verbs.rails[i].by_cm)
             conns += tk_verbs.peers * device_conns_on(i);
     return (int)conns;

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Knocks: of two ranks the lower one connects, so a higher one that wants to be connected asks for
+ * that by a connect of a queue pair that is not used for anything else, which the lower one refuses
+ * when it polls. A knock that fails is over, and repeated by whom it was for. Owns the knocks'
+ * ids and queue pairs. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/report.h"
+#include "transport/verbs/cm/cm_private.h"
+#include "transport/verbs/failover/connection_state.h"
+
+enum { resolve_ms = 5000 };
+
+static struct ibv_qp *create_qp(const struct tk_device *device)
+{
+    struct ibv_qp_init_attr attr = {
+        .send_cq = device->send_cq,
+        .recv_cq = device->recv_cq,
+        .qp_type = IBV_QPT_RC,
+        .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};
+    return ibv_create_qp(device->pd, &attr);
+}
+
+/* First the id: on iWARP it holds the queue pair. */
+void tk_cm_knock_end(struct tk_cm_end *end)
+{
+    struct tk_cm_knock *knock = end->knock;
+    if (!knock)
+        return;
+    end->knock = NULL;
+    if (knock->id)
+        rdma_destroy_id(knock->id);
+    if (knock->qp)
+        ibv_destroy_qp(knock->qp);
+    free(knock);
+}
+
+/* It is as good as lost. */
+static void knock_failed(struct tk_cm_end *end, const char *what)
+{
+    const struct tk_conn *conn = tk_cm_conn_of(end);
+    const struct tk_port_address *a = &tk_rail_of(conn)->address;
+    if (!end->is_logged && !tk_is_leaving())
+        tk_log_warn("%s:%u: %s to ask rank %u (%s) for a connection by librdmacm failed: %s; it is "
+                    "tried again (further failures are not logged)",
+                    a->device, a->port, what, conn->peer->rank, conn->peer->host, strerror(errno));
+    end->is_logged = true;
+    tk_cm_knock_end(end);
+}
+
+void tk_cm_knock_begin(struct tk_cm_end *end)
+{
+    const struct tk_conn *conn = tk_cm_conn_of(end);
+    struct sockaddr_storage source, target;
+    if (end->knock)
+        return;
+    end->knock = calloc(1, sizeof(*end->knock));
+    if (!end->knock)
+        tk_panic("out of memory for a connection (%zu bytes)", sizeof(*end->knock));
+    end->knock->qp = create_qp(tk_rail_of(conn)->device);
+    if (!end->knock->qp) {
+        knock_failed(end, "create_qp");
+        return;
+    }
+    tk_cm_addresses(conn, &source, &target);
+    if (rdma_create_id(tk_verbs.cm->channel, &end->knock->id, end, RDMA_PS_TCP)) {
+        end->knock->id = NULL;
+        knock_failed(end, "rdma_create_id");
+    } else if (rdma_resolve_addr(end->knock->id, (struct sockaddr *)&source,
+                                 (struct sockaddr *)&target, resolve_ms)) {
+        knock_failed(end, "rdma_resolve_addr");
+    }
+}
+
+static void knock(struct tk_cm_end *end)
+{
+    const struct tk_conn *conn = tk_cm_conn_of(end);
+    struct tk_cm_request request;
+    struct rdma_conn_param param = {.private_data = &request,
+                                    .private_data_len = sizeof(request),
+                                    .retry_count = 7,
+                                    .rnr_retry_count = 7,
+                                    .qp_num = end->knock->qp->qp_num};
+    tk_cm_request_make(&request, conn, TK_CM_FIRST);
+    request.is_knock = 1;
+    if (rdma_connect(end->knock->id, &param))
+        knock_failed(end, "rdma_connect");
+}
+
+void tk_cm_knock_answered(struct tk_cm_end *end, enum tk_cm_verdict verdict)
+{
+    tk_cm_knock_end(end);
+    if (end->state == TK_CM_AWAITS && (verdict == TK_CM_FOREIGN || verdict == TK_CM_CROSSING))
+        tk_cm_end_rebuffed(end, verdict);
+}
+
+void tk_cm_knock_resolved(struct tk_cm_end *end, bool is_route)
+{
+    if (is_route)
+        knock(end);
+    else if (rdma_resolve_route(end->knock->id, resolve_ms))
+        knock_failed(end, "rdma_resolve_route");
+}

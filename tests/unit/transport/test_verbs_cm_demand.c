@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Connections on demand by librdmacm (transport/verbs/cm/call.c, knock.c), between ranks over a
+ * fake of it: whoever wants one, both at once, a peer that does not look, connects that the network
+ * loses, come twice, late or from strangers, and answers that fail. */
+#include "config.h"
+
+#include "failing_rails.h"
+#include "fake_rdmacm.h"
+
+#include "settings/settings.h"
+#include "transport/verbs/cm/cm.h"
+#include "transport/verbs/cm/cm_private.h"
+#include "transport/verbs/conn/demand.h"
+#include "unit.h"
+
+static void lost(uint32_t peer)
+{
+    (void)peer;
+    lost_count++;
+}
+
+static void open_ranks(uint32_t size, const char *qps)
+{
+    fake_reset();
+    fake_cm_reset();
+    fake.device_count = 1;
+    world_is_on_demand = true;
+    lost_count = 0;
+    tk_lost_peer = lost;
+    unit_settings("GASNET_IBV_CONNECT=rdmacm", "GASNET_CONNECT_RETRANS_MIN=60000000",
+                  "GASNET_CONNECT_RETRANS_MAX=60000000", qps, NULL);
+    world_open(size, 1 << 16);
+    assert_int_equal(fake_cm.connects, 0);
+}
+
+static void close_ranks(void)
+{
+    world_close();
+    assert_int_equal(fake_cm.ids + fake_cm.channels, 0);
+    assert_int_equal(fake_sins(), 0);
+}
+
+/* Bit R of `ranks`: rank R. */
+static void poll_ranks(unsigned who, unsigned times)
+{
+    for (unsigned i = 0; i < times; i++)
+        for (uint32_t r = 0; r < 8; r++) {
+            if (!(who >> r & 1))
+                continue;
+            world_be(r);
+            tk_verbs_transport()->poll();
+        }
+}
+
+static void want(uint32_t rank, uint32_t peer)
+{
+    world_be(rank);
+    tk_demand_want(tk_peer(peer));
+}
+
+static bool is_up(uint32_t rank, uint32_t peer)
+{
+    world_be(rank);
+    return tk_demand_is_connected(peer);
+}
+
+static void assert_connected(uint32_t a, uint32_t b, uint32_t conns)
+{
+    assert_true(is_up(a, b));
+    assert_true(is_up(b, a));
+    for (uint32_t k = 0; k < conns; k++) {
+        const struct tk_conn *one = conn_to(a, b, k), *other = conn_to(b, a, k);
+        assert_int_equal(one->qp->state, IBV_QPS_RTS);
+        assert_int_equal(other->qp->state, IBV_QPS_RTS);
+        assert_int_equal(fake_attr(one->qp, IBV_QPS_RTR)->dest_qp_num, other->qp->qp_num);
+        assert_int_equal(fake_attr(other->qp, IBV_QPS_RTR)->dest_qp_num, one->qp->qp_num);
+        assert_false(one->is_held || other->is_held);
+        assert_int_equal(tk_counter_read(&one->room), tk_verbs.depth_pp);
+    }
+}
+
+/* ---- who wants it ---- */
+
+static void the_lower_rank_connects(void **state)
+{
+    (void)state;
+    open_ranks(3, "GASNET_NUM_QPS=2");
+    want(0, 2);
+    poll_ranks(7, 10);
+    assert_connected(0, 2, 2);
+    assert_int_equal(fake_cm.connects, 2);
+    assert_false(is_up(0, 1) || is_up(1, 2));
+    close_ranks();
+}
+
+/* By a connect that is refused, after which the other one connects. */
+static void a_higher_rank_asks_for_it(void **state)
+{
+    (void)state;
+    open_ranks(2, "GASNET_NUM_QPS=2");
+    unit_listen();
+    want(1, 0);
+    poll_ranks(3, 10);
+    assert_connected(0, 1, 2);
+    assert_int_equal(fake_cm.connects, 1 + 2);
+    assert_null(tk_verbs.cm->ends[0].knock);
+    assert_string_equal(unit_heard(), "");
+    close_ranks();
+}
+
+/* In all orders in which the two look. */
+static void both_at_once_get_one_connection(void **state)
+{
+    (void)state;
+    for (unsigned order = 0; order < 64; order++) {
+        open_ranks(2, "GASNET_NUM_QPS=1");
+        unit_listen();
+        want(order & 1, !(order & 1));
+        want(!(order & 1), order & 1);
+        for (unsigned i = 1; i < 6; i++)
+            poll_ranks(1 << (order >> i & 1), 1);
+        poll_ranks(3, 10);
+        assert_connected(0, 1, 1);
+        assert_int_equal(conn_to(0, 1, 0)->epoch, 0);
+        assert_string_equal(unit_heard(), "");
+        close_ranks();
+    }
+}
+
+static void a_peer_that_computes_is_waited_for(void **state)
+{
+    (void)state;
+    for (uint32_t computing = 0; computing < 2; computing++) {
+        open_ranks(2, "GASNET_NUM_QPS=1");
+        unit_listen();
+        fake_cm.unreachable = 3;
+        tk_settings.connect_retrans_min = tk_settings.connect_retrans_max = 1;
+        want(!computing, computing);
+        poll_ranks(1 << !computing, 100);
+        assert_false(is_up(!computing, computing));
+        poll_ranks(3, 100);
+        assert_connected(0, 1, 1);
+        assert_int_equal(fake_cm.unreachable, 0);
+        assert_string_equal(unit_heard(), "");
+        close_ranks();
+    }
+}
+
+/* ---- what goes wrong ---- */
+
+/* An answer that can't be completed: the queue pairs of that try are gone, and others are made. */
+static void an_attempt_that_breaks_is_made_anew(void **state)
+{
+    (void)state;
+    static const enum fake_cm_call calls[] = {FAKE_CM_ESTABLISH, FAKE_CM_ACCEPT, FAKE_CM_CONNECT,
+                                              FAKE_CM_INIT_ATTR};
+    for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        open_ranks(2, "GASNET_NUM_QPS=2");
+        unit_listen();
+        fake_cm.failing[calls[i]].error = 22;
+        fake_cm.failing[calls[i]].allowed = 1; /* the second queue pair */
+        want(0, 1);
+        poll_ranks(3, 3);
+        assert_false(is_up(0, 1));
+        fake_cm.failing[calls[i]].error = 0;
+        for (unsigned n = 0; n < 100000 && !(is_up(0, 1) && is_up(1, 0)); n++) {
+            fake_settle();
+            poll_ranks(3, 1);
+        }
+        unit_assert_says(unit_heard(), "was not connected by librdmacm with rank");
+        assert_connected(0, 1, 2);
+        assert_true(conn_to(0, 1, 0)->epoch > 0);
+        assert_int_equal(conn_to(0, 1, 0)->epoch, conn_to(1, 0, 0)->epoch);
+        close_ranks();
+    }
+}
+
+/* Its knock was lost without a word: it is repeated when the network says so, or the first is over.
+ */
+static void a_knock_that_fails_is_repeated(void **state)
+{
+    (void)state;
+    open_ranks(2, "GASNET_NUM_QPS=1");
+    unit_listen();
+    fake_cm.refused_by_network = 2;
+    tk_settings.connect_retrans_min = tk_settings.connect_retrans_max = 1;
+    want(1, 0);
+    for (unsigned n = 0; n < 100000 && !is_up(1, 0); n++)
+        poll_ranks(3, 1);
+    assert_connected(0, 1, 1);
+    assert_string_equal(unit_heard(), "");
+    close_ranks();
+}
+
+/* ---- who may connect: rank 1, which rank 0 has connected in epoch 1 ---- */
+
+static void expect(const struct tk_cm_request *request, enum tk_cm_verdict verdict)
+{
+    struct tk_cm_refusal refusal;
+    struct tk_cm_end before = tk_verbs.cm->ends[0];
+    assert_int_equal(fake_cm_knock(request, sizeof(*request), &refusal, sizeof(refusal)),
+                     RDMA_CM_EVENT_REJECTED);
+    assert_int_equal(tk_cm_refusal_read(&refusal, sizeof(refusal)), verdict);
+    assert_memory_equal(&before, &tk_verbs.cm->ends[0], sizeof(before));
+}
+
+static void connects_that_are_not_wanted_are_refused(void **state)
+{
+    struct tk_cm_request good, r;
+    (void)state;
+    open_ranks(3, "GASNET_NUM_QPS=1");
+    want(0, 1);
+    poll_ranks(3, 10);
+    world_be(0);
+    tk_cm_request_make(&good, conn_to(0, 1, 0), TK_CM_FIRST);
+    world_be(1);
+    unit_listen();
+    r = good, expect(&r, TK_CM_DUPLICATE);
+    r = good, r.epoch--, expect(&r, TK_CM_LATE);
+    r = good, r.is_knock = 1, expect(&r, TK_CM_CROSSING);
+    r = good, r.from = 2, expect(&r, TK_CM_CROSSING);
+    r = good, r.secret[3] ^= 1, expect(&r, TK_CM_FOREIGN);
+    r = good, r.conn = 1, expect(&r, TK_CM_FOREIGN);
+    /* Of a connection that comes back, which none does. */
+    r = good, r.epoch = 1, expect(&r, TK_CM_EARLY);
+    unit_assert_says(unit_heard(), "refused a connect from");
+    assert_connected(0, 1, 1);
+    close_ranks();
+}
+
+/* A rank that all others are connected to has nothing more to look for. */
+static void the_last_connection_ends_the_listening(void **state)
+{
+    (void)state;
+    open_ranks(3, "GASNET_NUM_QPS=1");
+    want(0, 1);
+    poll_ranks(7, 10);
+    assert_true(tk_counter_read(&world_verbs(0)->pending_work) > 0);
+    assert_non_null(world_verbs(0)->cm->listeners[0].id);
+    want(2, 0);
+    poll_ranks(7, 10);
+    for (unsigned n = 0; n < 100000 && tk_counter_read(&world_verbs(0)->pending_work) > 0; n++)
+        poll_ranks(7, 1);
+    assert_int_equal(tk_counter_read(&world_verbs(0)->pending_work), 0);
+    assert_null(world_verbs(0)->cm->listeners[0].id);
+    assert_non_null(world_verbs(1)->cm->listeners[0].id);
+    want(1, 2);
+    poll_ranks(7, 10);
+    assert_connected(1, 2, 1);
+    close_ranks();
+}
+
+static void a_refusal_of_a_peer_ends_the_job(void **state)
+{
+    (void)state;
+    for (uint32_t asks = 0; asks < 2; asks++) {
+        open_ranks(2, "GASNET_NUM_QPS=1");
+        world_be(asks);
+        tk_verbs.cm->secret[0] ^= 1; /* for its peer it is of another job */
+        unit_listen();
+        want(asks, !asks);
+        poll_ranks(3, 10);
+        assert_false(is_up(asks, !asks));
+        const char *said = unit_heard();
+        unit_assert_says(said, "can't be connected by librdmacm with rank");
+        unit_assert_says(said, "the peer refused the connect: it is not of this job");
+        assert_true(lost_count > 0);
+        close_ranks();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_lower_rank_connects),
+                                       cmocka_unit_test(a_higher_rank_asks_for_it),
+                                       cmocka_unit_test(both_at_once_get_one_connection),
+                                       cmocka_unit_test(a_peer_that_computes_is_waited_for),
+                                       cmocka_unit_test(an_attempt_that_breaks_is_made_anew),
+                                       cmocka_unit_test(a_knock_that_fails_is_repeated),
+                                       cmocka_unit_test(connects_that_are_not_wanted_are_refused),
+                                       cmocka_unit_test(the_last_connection_ends_the_listening),
+                                       cmocka_unit_test(a_refusal_of_a_peer_ends_the_job)};
+    unit_deadline();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
