@@ -62,8 +62,8 @@ static struct {
     uint32_t generation;       /* number of event batches applied */
     unsigned skip, backoff; /* transfers that still skip pinning after a refusal; how many the last
                                refusal set */
-    uint64_t clock;         /* lookups, */
-    uint64_t lookup_misses; /* and those without a hit */
+    uint64_t clock;         /* lookups */
+    uint64_t hits_before;   /* as statistics had them when this was opened */
     unsigned declined;      /* consecutive transfers that evicted nothing */
     unsigned reluctance;    /* how many do so before one evicts */
     struct exchange trial;
@@ -422,6 +422,7 @@ static inline void region_ref(struct tk_pinned *p)
     if (p->refs++ == 0)
         tk_idle_remove(&p->entry);
     p->used = ++cache.clock;
+    tk_count_locked(tk_counter_regions_found);
 }
 
 static struct tk_pinned *__attribute__((noinline))
@@ -434,7 +435,6 @@ cache_get(uintptr_t at, size_t nbytes, size_t in_granule, bool is_forced)
         region_ref(p);
     } else {
         cache.clock++;
-        cache.lookup_misses++;
         is_try = (is_forced || is_worth_room(at)) && may_try();
     }
     cache_leave();
@@ -581,6 +581,12 @@ enum tk_status tk_firehose_open(const struct tk_firehose_device *device)
     return TK_OK;
 }
 
+/* Since the process began. */
+static uint64_t hits(void)
+{
+    return tk_stats_only.stats.counts[tk_counter_regions_found];
+}
+
 static void unpin_idle(void)
 {
     tk_lock(&cache.lock);
@@ -601,7 +607,8 @@ void tk_firehose_close(void)
     cache.is_open = cache.is_reported = false;
     cache.skip = cache.backoff = 0;
     cache.counts = (struct tk_firehose_counts){.hits = 0};
-    cache.clock = cache.lookup_misses = 0;
+    cache.clock = 0;
+    cache.hits_before = hits();
 }
 
 bool tk_firehose_is_open(void)
@@ -615,7 +622,7 @@ struct tk_firehose_counts tk_firehose_count(void)
 {
     tk_lock(&cache.lock);
     struct tk_firehose_counts counts = cache.counts;
-    counts.hits = cache.clock - cache.lookup_misses;
+    counts.hits = hits() - cache.hits_before;
     counts.queries = tk_monitor_queries();
     tk_unlock(&cache.lock);
     return counts;

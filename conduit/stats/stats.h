@@ -111,6 +111,12 @@ static inline void tk_count_rare(enum tk_counter counter)
     __atomic_fetch_add(&tk_stats_only.stats.counts[counter], 1, __ATOMIC_RELAXED);
 }
 
+/* For what one lock guards everywhere. */
+static inline void tk_count_locked(enum tk_counter counter)
+{
+    tk_stats_only.stats.counts[counter]++;
+}
+
 /* Takes a count back that turned out not to be one. Of this thread, after it has counted. */
 static inline void tk_uncount(enum tk_counter counter)
 {

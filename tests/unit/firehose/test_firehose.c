@@ -17,6 +17,7 @@
 #include "firehose/firehose_private.h"
 #include "pinning.h"
 #include "process/alone.h"
+#include "stats/stats.h"
 #include "unit.h"
 
 enum { granule = 128 << 10, block = 32 << 10, churn_threads = 4, churn_rounds = 3000 };
@@ -99,6 +100,9 @@ static void assert_sees(const char *at, size_t nbytes, char expected)
 static void what_was_pinned_is_found_again(void **state)
 {
     (void)state;
+    static struct tk_stats sum;
+    tk_stats_sum(&sum);
+    uint64_t found_before = sum.counts[tk_counter_regions_found];
     open_cache(NULL, NULL);
     char *p = map_granules(2);
     assert_true(use(p, block));
@@ -110,6 +114,8 @@ static void what_was_pinned_is_found_again(void **state)
     assert_int_equal(pinning.pins, 3);
     assert_int_equal(tk_firehose_count().hits, 2);
     assert_int_equal(tk_firehose_count().misses, 3);
+    tk_stats_sum(&sum);
+    assert_int_equal(sum.counts[tk_counter_regions_found] - found_before, 2);
     close_cache();
 }
 
