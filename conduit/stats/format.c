@@ -70,7 +70,7 @@ void tk_stats_for_people(struct tk_text *text, const struct tk_stats_heading *he
     tk_text_add(text, ", pid ");
     tk_text_number(text, (uint64_t)heading->pid);
     tk_text_add(text, ", ");
-    tk_text_seconds(text, heading->ns);
+    tk_text_fraction(text, heading->ns / 1000, 6);
     tk_text_add(text, " s: ");
     tk_text_add(text, heading->how);
     tk_text_char(text, '\n');
@@ -140,7 +140,7 @@ void tk_stats_for_programs(struct tk_text *text, const struct tk_stats_heading *
     tk_text_add(text, ",\"pid\":");
     tk_text_number(text, (uint64_t)heading->pid);
     tk_text_add(text, ",\"seconds\":");
-    tk_text_seconds(text, heading->ns);
+    tk_text_fraction(text, heading->ns / 1000, 6);
     tk_text_add(text, ",\"end\":");
     tk_text_quoted(text, heading->how);
     tk_text_add(text, ",\"counters\":{");

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "stats/text.h"
 
 enum { digits_max = 20 };
@@ -24,41 +25,52 @@ void tk_text_flush(struct tk_text *text)
     text->length = 0;
 }
 
+void tk_text_bytes(struct tk_text *text, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        if (text->length == tk_text_max && text->fd == 0)
+            return;
+        if (text->length == tk_text_max)
+            tk_text_flush(text);
+        size_t part = tk_min(length, tk_text_max - text->length);
+        memcpy(text->bytes + text->length, bytes, part);
+        text->length += part;
+        bytes += part;
+        length -= part;
+    }
+}
+
 void tk_text_char(struct tk_text *text, char c)
 {
-    if (text->length == tk_text_max)
-        tk_text_flush(text);
-    text->bytes[text->length++] = c;
+    tk_text_bytes(text, &c, 1);
 }
 
 void tk_text_add(struct tk_text *text, const char *more)
 {
-    for (; *more; more++)
-        tk_text_char(text, *more);
+    tk_text_bytes(text, more, strlen(more));
 }
 
-static unsigned digits_of(uint64_t number, char *digits)
+/* With `fill` in front of it, up to so many columns. */
+static void add_number(struct tk_text *text, uint64_t number, unsigned columns, char fill)
 {
-    unsigned count = 0;
+    char digits[digits_max];
+    unsigned at = digits_max;
     do
-        digits[count++] = (char)('0' + number % 10);
+        digits[--at] = (char)('0' + number % 10);
     while (number /= 10);
-    return count;
+    for (unsigned i = digits_max - at; i < columns; i++)
+        tk_text_char(text, fill);
+    tk_text_bytes(text, digits + at, digits_max - at);
 }
 
 void tk_text_number_in(struct tk_text *text, uint64_t number, unsigned columns)
 {
-    char digits[digits_max];
-    unsigned count = digits_of(number, digits);
-    for (unsigned i = count; i < columns; i++)
-        tk_text_char(text, ' ');
-    while (count > 0)
-        tk_text_char(text, digits[--count]);
+    add_number(text, number, columns, ' ');
 }
 
 void tk_text_number(struct tk_text *text, uint64_t number)
 {
-    tk_text_number_in(text, number, 0);
+    add_number(text, number, 0, ' ');
 }
 
 void tk_text_add_in(struct tk_text *text, const char *more, unsigned columns)
@@ -68,33 +80,41 @@ void tk_text_add_in(struct tk_text *text, const char *more, unsigned columns)
         tk_text_char(text, ' ');
 }
 
-void tk_text_seconds(struct tk_text *text, uint64_t ns)
+void tk_text_fraction(struct tk_text *text, uint64_t number, unsigned digits)
 {
-    char digits[digits_max];
-    uint64_t us = ns / 1000;
-    unsigned count = digits_of(us % 1000000 + 1000000, digits) - 1; /* without the 1 in front */
-    tk_text_number(text, us / 1000000);
+    uint64_t unit = 1;
+    for (unsigned i = 0; i < digits; i++)
+        unit *= 10;
+    tk_text_number(text, number / unit);
     tk_text_char(text, '.');
-    while (count > 0)
-        tk_text_char(text, digits[--count]);
+    add_number(text, number % unit, digits, '0');
+}
+
+void tk_text_line(struct tk_text *text, const char *more)
+{
+    for (; *more; more++)
+        tk_text_char(text, (unsigned char)*more < 0x20 ? ' ' : *more);
+}
+
+void tk_text_escaped(struct tk_text *text, const char *more)
+{
+    static const char hex[] = "0123456789abcdef";
+    for (; *more; more++) {
+        unsigned char c = (unsigned char)*more;
+        const char code[] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15], '\0'};
+        if (c < 0x20 || c >= 0x7f) { /* a program's text need not be UTF-8 */
+            tk_text_add(text, code);
+            continue;
+        }
+        if (c == '"' || c == '\\')
+            tk_text_char(text, '\\');
+        tk_text_char(text, *more);
+    }
 }
 
 void tk_text_quoted(struct tk_text *text, const char *more)
 {
-    static const char hex[] = "0123456789abcdef";
     tk_text_char(text, '"');
-    for (; *more; more++) {
-        unsigned char c = (unsigned char)*more;
-        if (c == '"' || c == '\\') {
-            tk_text_char(text, '\\');
-            tk_text_char(text, (char)c);
-        } else if (c < 0x20 || c >= 0x7f) { /* a program's text need not be UTF-8 */
-            tk_text_add(text, "\\u00");
-            tk_text_char(text, hex[c >> 4]);
-            tk_text_char(text, hex[c & 15]);
-        } else {
-            tk_text_char(text, (char)c);
-        }
-    }
+    tk_text_escaped(text, more);
     tk_text_char(text, '"');
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Text for a file, collected and written in few pieces. Async-signal-safe: no stdio, no allocation.
- * One at a time. */
+ * Text for a file, statistics or a trace, collected and written in few pieces. Async-signal-safe:
+ * no stdio, no allocation. One at a time. */
 #ifndef TK_STATS_TEXT_H
 #define TK_STATS_TEXT_H
 
@@ -9,15 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { tk_text_max = 32 << 10 };
+/* The second: for what an owner who writes by itself puts behind the text. */
+enum { tk_text_max = 64 << 10, tk_text_behind = 8 };
 
 struct tk_text {
-    int fd;
+    int fd;    /* 0, for nothing is written there: what has no room any more is cut */
     int error; /* errno of the first write that failed; later ones are left out */
     size_t length;
-    char bytes[tk_text_max];
+    char bytes[tk_text_max + tk_text_behind];
 };
 
+void tk_text_bytes(struct tk_text *text, const char *bytes, size_t length);
 void tk_text_add(struct tk_text *text, const char *more);
 void tk_text_char(struct tk_text *text, char c);
 void tk_text_number(struct tk_text *text, uint64_t number);
@@ -28,10 +30,14 @@ void tk_text_number_in(struct tk_text *text, uint64_t number, unsigned columns);
 /* Left-aligned. */
 void tk_text_add_in(struct tk_text *text, const char *more, unsigned columns);
 
-/* Nanoseconds as seconds, to the microsecond. */
-void tk_text_seconds(struct tk_text *text, uint64_t ns);
+/* In units of 10^digits, with so many digits behind the point. */
+void tk_text_fraction(struct tk_text *text, uint64_t number, unsigned digits);
 
-/* Between quotes, as JSON has it. */
+/* Without what would end the line. */
+void tk_text_line(struct tk_text *text, const char *more);
+
+/* As a string of JSON has it; and between quotes. */
+void tk_text_escaped(struct tk_text *text, const char *more);
 void tk_text_quoted(struct tk_text *text, const char *more);
 
 /* Writes what there is. */

@@ -5,17 +5,9 @@
 #ifndef TK_TRACE_FORMAT_H
 #define TK_TRACE_FORMAT_H
 
+#include "stats/text.h"
 #include "trace/align.h"
 #include "trace/event.h"
-
-/* The second: for what the writer puts behind them. */
-enum { tk_trace_lines_max = 65536, tk_trace_end_max = 8 };
-
-/* Lines, collected before they are written. What has no room any more is cut. */
-struct tk_trace_lines {
-    size_t length;
-    char bytes[tk_trace_lines_max + tk_trace_end_max];
-};
 
 /* The most that one event takes: its text may be escaped to six bytes for each of its own. */
 enum { tk_trace_event_max = 6 * tk_trace_text_max + 8192 };
@@ -34,12 +26,12 @@ struct tk_trace_clocks {
 };
 
 /* Objects of JSON begin with what separates them from the ones before: ",\n". */
-void tk_trace_put_event(struct tk_trace_lines *lines, const struct tk_trace_source *source,
+void tk_trace_put_event(struct tk_text *lines, const struct tk_trace_source *source,
                         uint32_t thread, const struct tk_trace_event *event, const char *text,
                         bool json);
-void tk_trace_put_start(struct tk_trace_lines *lines, const struct tk_trace_source *source,
+void tk_trace_put_start(struct tk_text *lines, const struct tk_trace_source *source,
                         const struct tk_trace_clocks *clocks, bool json);
-void tk_trace_put_end(struct tk_trace_lines *lines, const struct tk_trace_source *source,
+void tk_trace_put_end(struct tk_text *lines, const struct tk_trace_source *source,
                       const struct tk_trace_clocks *clocks, uint64_t lost, const char *how,
                       bool json);
 

@@ -35,6 +35,7 @@ enum {
 
 static const char json_begin[] = "[\n{\"name\":\"trunkline\",\"ph\":\"M\",\"pid\":0}";
 static const char json_end[] = "\n]\n";
+_Static_assert(sizeof(json_end) - 1 <= tk_text_behind, "stands behind the lines of each write");
 
 static struct tk_trace_source source;
 static struct tk_stats_file trace_file = {.before = "GASNET_TRACEFILE: cannot ",
@@ -44,7 +45,7 @@ static bool is_broken;
 static uint32_t mask_at_start;
 static _Atomic(bool) has_file, is_closed;
 static atomic_flag busy = ATOMIC_FLAG_INIT;
-static struct tk_trace_lines lines;
+static struct tk_text lines; /* of no file: it is opened for each write */
 static uint64_t lost_in_all;
 static char text[tk_trace_text_max + 1];
 static pid_t owner;
@@ -172,7 +173,7 @@ static void flush(void)
 static int correct_piece(int fd, struct piece piece)
 {
     while (piece.at < piece.end) {
-        size_t wanted = (size_t)tk_min(piece.end - piece.at, (off_t)tk_trace_lines_max);
+        size_t wanted = (size_t)tk_min(piece.end - piece.at, (off_t)tk_text_max);
         ssize_t n = pread(fd, lines.bytes, wanted, piece.at);
         if (n <= 0)
             return n < 0 ? errno : EIO;

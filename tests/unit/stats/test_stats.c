@@ -203,7 +203,7 @@ static void numbers_and_quotes(void **state)
     tk_text_char(&text, ' ');
     tk_text_add_in(&text, "ab", 4);
     tk_text_char(&text, '|');
-    tk_text_seconds(&text, UINT64_C(12003004999));
+    tk_text_fraction(&text, UINT64_C(12003004), 6);
     tk_text_quoted(&text, "a\"\\\n\x1f");
     assert_string_equal(end(&text, in),
                         "18446744073709551615   7 ab  |12.003004\"a\\\"\\\\\\u000a\\u001f\"");

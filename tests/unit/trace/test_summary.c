@@ -14,7 +14,7 @@
 static const struct tk_trace_source source = {
     .rank = 3, .size = 4, .host = "n\"1", .boot = "b", .pid = 7};
 
-static struct tk_trace_lines lines;
+static struct tk_text lines;
 
 static void assert_word(struct trace_word word, const char *wanted)
 {

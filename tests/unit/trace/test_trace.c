@@ -74,7 +74,7 @@ static void a_ring_holds_all_its_slots(void **state)
     free(ring);
 }
 
-static struct tk_trace_lines lines;
+static struct tk_text lines;
 
 static void assert_lines(const char *wanted)
 {
@@ -150,7 +150,7 @@ static int64_t random_offset(struct unit_random *r)
  * fast or slow, and times that gain or lose a digit. */
 static void lines_are_corrected(void **state)
 {
-    static struct tk_trace_lines wanted;
+    static struct tk_text wanted;
     struct unit_random r = unit_random(11);
     (void)state;
     for (int i = 0; i < 3000; i++) {
@@ -217,9 +217,9 @@ static void the_longest_event_has_room(void **state)
     file[200] = '\0';
     tk_trace_put_event(&lines, &source, UINT32_MAX, &event, text, true);
     assert_true(lines.length < tk_trace_event_max);
-    lines.length = tk_trace_lines_max - 3;
+    lines.length = tk_text_max - 3;
     tk_trace_put_event(&lines, &source, 0, &event, text, true);
-    assert_int_equal(lines.length, tk_trace_lines_max);
+    assert_int_equal(lines.length, tk_text_max);
     lines.length = 0;
 }
 
