@@ -73,6 +73,7 @@ static void meet(gex_TM_t tm)
  * with a handshake. But it keeps the phases of a location apart for clients that rely on it. */
 void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
 {
+    TK_TRACED(domain_create, tk_trace_no_peer, 0);
     const struct terms terms = {dt, ops, flags};
     TK_MUST_BE_OUTSIDE_HANDLERS("gex_AD_Create");
     TK_CHECK_MAY_COMMUNICATE("gex_AD_Create");
@@ -85,6 +86,7 @@ void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_F
 
 void gex_AD_Destroy(gex_AD_t ad)
 {
+    TK_TRACED(domain_destroy, tk_trace_no_peer, 0);
     TK_MUST_BE_OUTSIDE_HANDLERS("gex_AD_Destroy");
     TK_CHECK_MAY_COMMUNICATE("gex_AD_Destroy");
     if (ad == GEX_AD_INVALID)

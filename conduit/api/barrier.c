@@ -43,6 +43,7 @@ int gasnet_barrier_wait(int id, int flags)
 
 int gasnet_barrier_try(int id, int flags)
 {
+    TK_TRACED(barrier_try, tk_trace_no_peer, 0);
     TK_MUST_BE_OUTSIDE_HANDLERS("gasnet_barrier_try");
     TK_CHECK_MAY_COMMUNICATE("gasnet_barrier_try");
     CHECK_FLAGS("gasnet_barrier_try", flags);

@@ -7,6 +7,7 @@
 #include "collective/coll.h"
 #include "event/event.h"
 #include "team/objects.h"
+#include "trace/trace.h"
 
 static void must_be_allowed(const char *call, gasnet_team_handle_t team, gasnet_image_t root)
 {
@@ -29,8 +30,15 @@ static void must_name_modes(const char *call, int flags)
     (void)in, (void)out;
 }
 
+static const enum tk_trace_op traced_as[] __attribute__((unused)) = {
+    [TK_COLL_BROADCAST] = tk_trace_broadcast, [TK_COLL_SCATTER] = tk_trace_scatter,
+    [TK_COLL_GATHER] = tk_trace_gather,       [TK_COLL_GATHER_ALL] = tk_trace_gather_all,
+    [TK_COLL_EXCHANGE] = tk_trace_exchange,
+};
+
 static gasnet_coll_handle_t start(const char *name, struct tk_coll_call call, int flags)
 {
+    TK_TRACED_AS(traced_as[call.kind], broadcast, tk_trace_no_peer, call.nbytes);
     must_be_allowed(name, call.tm, call.root);
     must_name_modes(name, flags);
     call.syncs_in = flags & GASNET_COLL_IN_ALLSYNC;

@@ -11,6 +11,7 @@
 #include "gasnet.h"
 #include "vector/fill.h"
 #include "team/objects.h"
+#include "trace/trace.h"
 
 static struct tk_fill legacy_fill(const char *call, gasnet_node_t node, void *dest, int val,
                                   size_t nbytes)
@@ -29,18 +30,21 @@ static struct tk_fill legacy_fill(const char *call, gasnet_node_t node, void *de
 void gasnet_memset(gasnet_node_t node, void *dest, int val, size_t nbytes)
 {
     struct tk_fill f = legacy_fill("gasnet_memset", node, dest, val, nbytes);
+    TK_TRACED(fill, f.peer->rank, nbytes);
     tk_fill_blocking(&f);
 }
 
 gasnet_handle_t gasnet_memset_nb(gasnet_node_t node, void *dest, int val, size_t nbytes)
 {
     struct tk_fill f = legacy_fill("gasnet_memset_nb", node, dest, val, nbytes);
+    TK_TRACED(fill, f.peer->rank, nbytes);
     return tk_fill_start(&f);
 }
 
 void gasnet_memset_nbi(gasnet_node_t node, void *dest, int val, size_t nbytes)
 {
     struct tk_fill f = legacy_fill("gasnet_memset_nbi", node, dest, val, nbytes);
+    TK_TRACED(fill, f.peer->rank, nbytes);
     tk_fill_implicit(&f);
 }
 

@@ -12,6 +12,7 @@
 #include "collective/team_create.h"
 #include "settings/settings.h"
 #include "team/objects.h"
+#include "trace/trace.h"
 
 enum {
     query_flags = GEX_FLAG_TM_SCRATCH_SIZE_MIN | GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED,
@@ -77,6 +78,7 @@ static gex_Memvec_t scratch_of(const char *call, const struct trunkline_ep *ep, 
 size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent_tm, int color, int key, void *scratch_addr,
                     size_t scratch_size, gex_Flags_t flags)
 {
+    TK_TRACED(team_create, tk_trace_no_peer, 0);
     bool is_member = new_tm_p != NULL;
     gex_Memvec_t scratch = {NULL, 0};
     must_be_team("gex_TM_Split", parent_tm);
@@ -202,6 +204,7 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
                      gex_EP_Location_t *args, size_t numargs, gex_Addr_t *scratch_addrs,
                      size_t scratch_size, gex_Flags_t flags)
 {
+    TK_TRACED(team_create, tk_trace_no_peer, 0);
     must_be_team("gex_TM_Create", parent_tm);
     must_be_flags("gex_TM_Create", flags, create_flags);
     if (flags & query_flags)
@@ -227,6 +230,7 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
 
 int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags)
 {
+    TK_TRACED(team_destroy, tk_trace_no_peer, 0);
     must_be_team("gex_TM_Destroy", tm);
     must_be_flags("gex_TM_Destroy", flags, GEX_FLAG_GLOBALLY_QUIESCED);
     if (tm == &tk_tm)

@@ -28,9 +28,7 @@ static TK_PER_THREAD struct {
     struct tk_trace_ring *ring;
     uint32_t peer, sequence; /* of the message that the call under way sends */
     uint8_t handler;
-    const char *file; /* as the program gave it, and our copy */
-    const char *file_kept;
-    unsigned line;
+    struct tk_trace_place place;
     int frozen;
 } mine = {.peer = tk_trace_no_peer};
 
@@ -123,6 +121,7 @@ void tk_trace_begin(struct tk_trace_call *call, enum tk_trace_op op, uint32_t pe
         return;
     *call = (struct tk_trace_call){.begin = tk_now(),
                                    .nbytes = nbytes,
+                                   .place = mine.place,
                                    .peer = peer,
                                    .outer_peer = mine.peer,
                                    .outer_sequence = mine.sequence,
@@ -138,8 +137,8 @@ void tk_trace_waited(enum tk_trace_op op, uint32_t peer, uint64_t since)
 {
     const struct tk_trace_event event = {.begin = since,
                                          .end = tk_now(),
-                                         .file = mine.file_kept,
-                                         .line = mine.line,
+                                         .file = mine.place.kept,
+                                         .line = mine.place.line,
                                          .peer = peer,
                                          .op = (uint8_t)op};
     if (ring_of_this_thread())
@@ -167,14 +166,29 @@ void tk_trace_begin_handler(struct tk_trace_call *call, enum tk_trace_op op, uin
     call->handler = handler;
 }
 
+/* A handler's is what it says itself; what its thread said before belongs to the call that the
+ * handler runs inside of, and so does what follows it. */
+static struct tk_trace_place place_of(const struct tk_trace_call *call)
+{
+    struct tk_trace_place place = call->place;
+    if (!tk_trace_is_handler(call->op))
+        return place;
+    bool is_its_own = mine.place.kept != place.kept || mine.place.line != place.line;
+    place = is_its_own ? mine.place : (struct tk_trace_place){.kept = NULL};
+    if (mine.frozen == 0)
+        mine.place = call->place;
+    return place;
+}
+
 void tk_trace_end(const struct tk_trace_call *call)
 {
+    const struct tk_trace_place place = place_of(call);
     bool is_message = call->op >= tk_trace_request_short && call->op <= tk_trace_reply_long;
     struct tk_trace_event event = {.begin = call->begin,
                                    .end = tk_now(),
                                    .nbytes = call->nbytes,
-                                   .file = mine.file_kept,
-                                   .line = mine.line,
+                                   .file = place.kept,
+                                   .line = place.line,
                                    .peer = is_message ? mine.peer : call->peer,
                                    .sequence = is_message ? mine.sequence : call->sequence,
                                    .op = call->op,
@@ -218,8 +232,8 @@ void tk_trace_vprint(const char *format, va_list args)
     if (n > 0 && text[n - 1] == '\n')
         n--;
     struct tk_trace_event event = {.begin = tk_now(),
-                                   .file = mine.file_kept,
-                                   .line = mine.line,
+                                   .file = mine.place.kept,
+                                   .line = mine.place.line,
                                    .peer = tk_trace_no_peer,
                                    .op = tk_trace_program};
     event.end = event.begin;
@@ -294,17 +308,17 @@ void tk_trace_line_set(const char *file, unsigned line)
 {
     if (mine.frozen > 0)
         return;
-    mine.line = line;
-    if (file && file == mine.file && mine.file_kept && strcmp(file, mine.file_kept) == 0)
+    mine.place.line = line;
+    if (file && file == mine.place.given && mine.place.kept && strcmp(file, mine.place.kept) == 0)
         return;
-    mine.file = file;
-    mine.file_kept = file && tk_trace_is_open() ? keep(file) : NULL;
+    mine.place.given = file;
+    mine.place.kept = file && tk_trace_is_open() ? keep(file) : NULL;
 }
 
 void tk_trace_line_get(const char **file, unsigned *line)
 {
-    *file = mine.file;
-    *line = mine.line;
+    *file = mine.place.given;
+    *line = mine.place.line;
 }
 
 void tk_trace_line_freeze(int by)

@@ -28,10 +28,18 @@ static inline bool tk_trace_has(enum tk_trace_bit bit)
     return tk_is_traced && (__atomic_load_n(&tk_trace_mask, __ATOMIC_RELAXED) & bit);
 }
 
-/* A call under way. What its thread knew of an outer call's message is kept here meanwhile. */
+/* The program's source, as it says. */
+struct tk_trace_place {
+    const char *given, *kept; /* name of the file; our copy */
+    unsigned line;
+};
+
+/* A call under way, made at `place`. What its thread knew of an outer call's message is kept here
+ * meanwhile. */
 struct tk_trace_call {
     uint64_t begin; /* 0: it is not recorded */
     uint64_t nbytes;
+    struct tk_trace_place place;
     uint32_t peer, sequence, outer_peer, outer_sequence, outer_path;
     uint8_t op, handler, outer_handler;
 };
@@ -49,10 +57,13 @@ void tk_trace_waited(enum tk_trace_op op, uint32_t peer, uint64_t since);
 
 /* Records what follows in this block as one event. The peer of a message need not be given. The
  * arguments are evaluated if the class is recorded. */
-#define TK_TRACED(id, peer, nbytes)                                                                \
+#define TK_TRACED(id, peer, nbytes) TK_TRACED_AS(tk_trace_##id, id, peer, nbytes)
+
+/* The same as `op`, which is of the class of `id`. */
+#define TK_TRACED_AS(op, id, peer, nbytes)                                                         \
     TK_IF_TRACED(__attribute__((__cleanup__(tk_trace_leave))) struct tk_trace_call trace_call;     \
                  trace_call.begin = 0; tk_if_unlikely(tk_trace_has(tk_trace_bit_##id))             \
-                     tk_trace_begin(&trace_call, tk_trace_##id, peer, nbytes);)
+                     tk_trace_begin(&trace_call, op, peer, nbytes);)
 
 /* The same for a handler; `number` is what tk_trace_number() gave the sender. */
 void tk_trace_begin_handler(struct tk_trace_call *call, enum tk_trace_op op, uint32_t from,

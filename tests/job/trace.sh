@@ -91,6 +91,14 @@ programs()
     lines "$scratch/p-1" 40 ' P put .* at=_second.c:22$' # the frozen ones too
     lines "$scratch/p-1" 0 'at=frozen\|at=masked.*put\|text=masked\|at=zz'
     lines "$scratch/p-1" 20 ' P put .* at=other.c:66$'
+    # calls of all groups of the interface, at the line that their caller said although handlers said others
+    for name in request_short barrier reduce_to_all event_wait gather_all team_create team_destroy domain_create domain_destroy \
+        barrier_notify barrier_try; do
+        grep -q " $name .* at=caller.c:88\$" "$scratch/p-1" || failed "no $name at caller.c:88"
+    done
+    lines "$scratch/p-1" 1 ' request_handler .* at=asked.c:1$'
+    lines "$scratch/p-1" 1 ' reply_handler .* at=answered.c:2$'
+    lines "$scratch/p-1" 0 ' _handler .* at=caller.c\|\(barrier\|wait\|create\|try\|all\|fill\) .* at=a[a-z]*ed.c'
     lines "$scratch/p-1" 1 ' H program .*at=third.c:44 text=text "5"$'
     lines "$scratch/p-1" 1 'text=forced 1$'
     lines "$scratch/p-1" 1 '^# end .* lost=0 how=exit$'
