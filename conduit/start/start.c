@@ -316,7 +316,12 @@ static enum tk_status open_records(void)
 {
     static char host[tk_host_name_max];
     tk_topology_host_name(host);
-    return open_stats(host) == TK_OK ? open_trace(host) : TK_FAIL;
+    if (open_stats(host) != TK_OK || open_trace(host) != TK_OK)
+        return TK_FAIL;
+    /* Read by the tools only when a backtrace is printed. */
+    const char *nodes = tk_getenv("GASNET_BACKTRACE_NODES");
+    bool is_among;
+    return read_nodes("GASNET_BACKTRACE_NODES", nodes ? nodes : "", &is_among);
 }
 
 static enum tk_status open_rooms(void)
@@ -326,7 +331,8 @@ static enum tk_status open_rooms(void)
         return TK_FAIL;
     if (!TK_THREADED)
         tk_devices_single_thread();
-    tk_ports_list();
+    if (tk_ports_list() != TK_OK)
+        return TK_FAIL;
     tk_connect_record_open();
     tk_message_open();
     tk_barrier_open();

@@ -70,6 +70,11 @@ soft="GASNET_SOFTHCA=always SOFTHCA_ONLY=1"
 SETTINGS="$soft GASNET_IBV_LIST_PORTS=1 GASNET_IBV_LIST_PORTS_NODES=1 GASNET_IBV_PKEY=1" good 2 "$seq"
 says '^trunkline.1@.*port softhca0:1 is active: ' 1
 lines 1
+for wrong in GASNET_IBV_LIST_PORTS_NODES=all GASNET_IBV_LIST_PORTS_NODES=1- GASNET_BACKTRACE_NODES=5-3 GASNET_BACKTRACE_NODES=x; do
+    SETTINGS="$soft $wrong" job 1 "$seq"
+    fails_with 1 "$wrong"
+    says "${wrong%=*}='${wrong#*=}': not ranks in the form 0,3-5" 1
+done
 SETTINGS="$soft GASNET_IBV_PKEY=0x30" job 2 "$seq"
 fails_with 1 "a partition that is not there"
 says 'no usable RDMA port: softhca0:1 is not in the partition of GASNET_IBV_PKEY' 1

@@ -95,8 +95,8 @@ int tk_port_filter_names(const char *filter, const char *device, int port);
  * locks. What the user has set stays. */
 void tk_devices_single_thread(void);
 
-/* GASNET_IBV_LIST_PORTS, before any port is opened: logs all of them on the ranks that were
- * asked. */
-void tk_ports_list(void);
+/* GASNET_IBV_LIST_PORTS, before any port is opened: logs all of them on the ranks that were asked.
+ * TK_FAIL: which ranks these are can't be understood, which has been logged. */
+enum tk_status tk_ports_list(void);
 
 #endif

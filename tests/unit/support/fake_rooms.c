@@ -207,9 +207,10 @@ void tk_progress_threads_open(void)
     step("threads");
 }
 
-void tk_ports_list(void)
+enum tk_status tk_ports_list(void)
 {
     step("ports");
+    return TK_OK;
 }
 
 void tk_message_open(void)

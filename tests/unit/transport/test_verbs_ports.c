@@ -655,11 +655,13 @@ static void the_partition_is_found_by_its_key(void **state)
                      "no usable RDMA port: fake0:1 is not in the partition of GASNET_IBV_PKEY");
 }
 
+static bool is_listed;
+
 static const char *listing(const char *setting, const char *ranks)
 {
     unit_settings(setting, ranks, NULL);
     unit_listen();
-    tk_ports_list();
+    is_listed = tk_ports_list() == TK_OK;
     return unit_heard();
 }
 
@@ -681,6 +683,15 @@ static void ports_are_listed_on_request(void **state)
     assert_int_equal(fake.contexts, 0);
     fake.device_count = 0;
     unit_assert_says(listing("GASNET_IBV_LIST_PORTS=1", NULL), "there is no RDMA device");
+    assert_true(is_listed);
+    static const char *const wrong[] = {"all", "1-", "3-2", "1;2", "**"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        char nodes[64];
+        snprintf(nodes, sizeof(nodes), "GASNET_IBV_LIST_PORTS_NODES=%s", wrong[i]);
+        unit_assert_says(listing("GASNET_IBV_LIST_PORTS=0", nodes),
+                         "': not ranks in the form 0,3-5, or * for all");
+        assert_false(is_listed);
+    }
 }
 
 static void the_gid_of_an_interface_that_is_down_is_not_taken(void **state)

@@ -51,18 +51,23 @@ static void list_device(struct ibv_device *device)
     ibv_close_device(context);
 }
 
-static bool is_asked(void)
+static bool is_asked(const char *ranks)
 {
-    const char *ranks = tk_settings.ibv_list_ports_nodes;
-    return tk_settings.ibv_list_ports &&
-           (!*ranks || !strcmp(ranks, "*") || tk_tools_ranges_have(ranks, tk_peers.me));
+    bool all = !*ranks || !strcmp(ranks, "*");
+    return tk_settings.ibv_list_ports && (all || tk_tools_ranges_have(ranks, tk_peers.me));
 }
 
-void tk_ports_list(void)
+enum tk_status tk_ports_list(void)
 {
+    const char *ranks = tk_settings.ibv_list_ports_nodes;
     int count = 0;
-    if (!is_asked())
-        return;
+    if (strcmp(ranks, "*") != 0 && !tk_tools_is_ranges(ranks)) {
+        tk_log_error("GASNET_IBV_LIST_PORTS_NODES='%s': not ranks in the form 0,3-5, or * for all",
+                     ranks);
+        return TK_FAIL;
+    }
+    if (!is_asked(ranks))
+        return TK_OK;
     struct ibv_device **list = ibv_get_device_list(&count);
     if (!list || count == 0)
         tk_log_info("there is no RDMA device on this host");
@@ -70,4 +75,5 @@ void tk_ports_list(void)
         list_device(list[i]);
     if (list)
         ibv_free_device_list(list);
+    return TK_OK;
 }
