@@ -13,11 +13,16 @@
 #include <stdint.h>
 
 #define TK_RANK_SLOTS_NAME "ranks"
+#define TK_RANK_STACK_NAME "stack.%u" /* of rank */
 
 struct tk_rank_slot {
     uint64_t wait_page; /* address of its record of waits */
     uint32_t pid;       /* of the process that opened the library; 0: none yet */
-    uint32_t has_left;  /* it leaves in order: all ranks agreed on the exit code */
+    /* On which a thread appends its stack to the file TK_RANK_STACK_NAME, if the guard has made it;
+     * 0: the rank does not catch it. */
+    uint32_t stack_signal;
+    uint32_t unused;
+    uint32_t has_left; /* it leaves in order: all ranks agreed on the exit code */
 };
 
 static inline long tk_rank_slot_place(uint32_t rank)

@@ -518,6 +518,20 @@ void tk_bootstrap_show_waits(const void *record)
     write_slot(0, &slot, sizeof(slot));
 }
 
+void tk_bootstrap_show_stacks(uint32_t signal)
+{
+    write_slot(offsetof(struct tk_rank_slot, stack_signal), &signal, sizeof(signal));
+}
+
+int tk_bootstrap_stack_file(void)
+{
+    char path[sizeof(session) + 32];
+    if (tk_bootstrap.alone || !session[0])
+        return -1;
+    snprintf(path, sizeof(path), "%s/" TK_RANK_STACK_NAME, session, (unsigned)tk_bootstrap.rank);
+    return open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+}
+
 void tk_bootstrap_close(void)
 {
     if (tk_bootstrap.alone)

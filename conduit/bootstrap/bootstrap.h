@@ -92,6 +92,11 @@ bool tk_bootstrap_leave_mark(void);
 /* Shows our launcher where the record of waits lies. */
 void tk_bootstrap_show_waits(const void *record);
 
+/* The same of the signal that its threads write their stacks on; and the file for these, to append
+ * to, if the launcher waits for them, else -1. The latter is safe in signal handlers. */
+void tk_bootstrap_show_stacks(uint32_t signal);
+int tk_bootstrap_stack_file(void);
+
 /* Orderly good-bye; no bootstrap call afterwards. */
 void tk_bootstrap_close(void);
 

@@ -62,6 +62,11 @@ void tk_summary_take(void);
 void tk_summary_put(void);
 void tk_summary_write(void);
 
+/* ---- stack.c: the handler of the signal on which a thread shows its stack to the launcher. From
+ * now on the launcher may send it. */
+void tk_on_stack_signal(int number);
+void tk_stack_offer(int number);
+
 /* ---- leave.c */
 
 /* As for agree.c. */

@@ -154,14 +154,21 @@ static void open_stack(void)
         sigaltstack(&ours, NULL);
 }
 
-static void install(const struct caught *signal, const struct sigaction *ours)
+static bool install(const struct caught *signal, const struct sigaction *ours)
 {
     struct sigaction now;
-    if (is_excluded(signal) || sigaction(signal->number, NULL, &now) != 0)
-        return;
-    if (now.sa_handler != SIG_DFL)
-        return;
-    sigaction(signal->number, ours, NULL);
+    return !is_excluded(signal) && sigaction(signal->number, NULL, &now) == 0 &&
+           now.sa_handler == SIG_DFL && sigaction(signal->number, ours, NULL) == 0;
+}
+
+/* Tools such as valgrind need the last real-time signal, programs take the first ones. Calls that
+ * it interrupts go on, as far as the kernel lets them. */
+static void offer_stacks(void)
+{
+    const struct caught asking = {SIGRTMAX - 2, "SIGRTMAX-2", NULL};
+    if (install(&asking, &(struct sigaction){.sa_handler = tk_on_stack_signal,
+                                             .sa_flags = SA_RESTART | SA_ONSTACK}))
+        tk_stack_offer(asking.number);
 }
 
 static void watch(const struct caught *signal, void (*handler)(int))
@@ -183,6 +190,7 @@ void tk_signals_open(void)
     for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
         watch_fatal(&fatal[i]);
     watch(&quitting, on_quit);
+    offer_stacks();
     if (!is_excluded(&bus))
         tk_bus_open();
 }

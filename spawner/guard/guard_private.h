@@ -27,8 +27,11 @@ enum guard_phase {
 /* Stacks that the head has asked for. */
 enum { STACKS_MAX = 16 };
 struct guard_stacks {
-    pid_t gdb; /* 0: none runs */
-    int file;  /* its output */
+    pid_t gdb;         /* 0: none runs */
+    int file;          /* its output */
+    pid_t pid;         /* else: the process that was asked to show them itself, */
+    unsigned asked;    /* in so many threads; 0: none is asked */
+    int64_t own_until; /* no longer than that */
     uint32_t rank;
     int64_t deadline;
     uint32_t ranks[STACKS_MAX], waiting; /* those that come after it */

@@ -690,6 +690,22 @@ static void show_waits(void *record)
     tk_bootstrap_show_waits(record);
 }
 
+/* The guard makes the file for stacks when it wants them. */
+static void show_stacks(void *directory)
+{
+    char file[64];
+    assert_int_equal(tk_bootstrap_open(), TK_OK);
+    tk_bootstrap_show_stacks(62);
+    assert_int_equal(tk_bootstrap_stack_file(), -1);
+    snprintf(file, sizeof(file), "%s/" TK_RANK_STACK_NAME, (const char *)directory, (unsigned)me);
+    write_slots(file);
+    int fd = tk_bootstrap_stack_file();
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "x", 1), 1);
+    close(fd);
+    unlink(file);
+}
+
 static void
 the_slot_says_that_a_rank_has_left_closing_does_too_and_where_its_waits_are(void **state)
 {
@@ -706,12 +722,17 @@ the_slot_says_that_a_rank_has_left_closing_does_too_and_where_its_waits_are(void
     struct tk_rank_slot after_closing = read_slot(file);
     unit_assert_exit(show_waits, file, 0);
     struct tk_rank_slot of_waits = read_slot(file);
+    unit_assert_exit(show_stacks, directory, 0);
+    struct tk_rank_slot of_stacks = read_slot(file);
     unlink(file);
     unsetenv("TRUNKLINE_SESSION");
     assert_int_equal(rmdir(directory), 0);
     assert_int_equal(after_leaving.has_left, 1);
     assert_int_equal(after_closing.has_left, 1);
     assert_int_equal(of_waits.has_left, 0);
+    assert_int_equal(of_waits.stack_signal, 0);
+    assert_int_equal(of_stacks.stack_signal, 62);
+    assert_true(of_stacks.wait_page == of_waits.wait_page);
     assert_true(of_waits.pid != 0);
     assert_true(of_waits.wait_page == (uintptr_t)file);
 }

@@ -118,6 +118,17 @@ void tk_bootstrap_close(void)
     note("close");
 }
 
+/* No launcher asks for stacks. */
+void tk_bootstrap_show_stacks(uint32_t signal)
+{
+    (void)signal;
+}
+
+int tk_bootstrap_stack_file(void)
+{
+    return -1;
+}
+
 /* Nobody shares memory here. */
 void tk_liveness_set(enum tk_rank_liveness liveness)
 {

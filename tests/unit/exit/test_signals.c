@@ -31,6 +31,18 @@ void tk_liveness_set(enum tk_rank_liveness liveness)
     (void)liveness;
 }
 
+static uint32_t shown; /* to the launcher, as the signal for stacks */
+
+void tk_bootstrap_show_stacks(uint32_t signal)
+{
+    shown = signal;
+}
+
+int tk_bootstrap_stack_file(void)
+{
+    return -1;
+}
+
 static void catch_signals(void)
 {
     tk_state_open(&tk_exit_state, getpid());
@@ -321,6 +333,34 @@ static void only_a_clients_handler_is_notified(void **state)
     unit_assert_exit(notify, &yes, SIGQUIT);
 }
 
+static void open_for_stacks(void *what)
+{
+    unit_settings(what, NULL);
+    catch_signals();
+    if (shown && (shown != (uint32_t)SIGRTMAX - 2 || !is_caught(SIGRTMAX - 2)))
+        _exit(100);
+    _exit(shown ? 1 : 0);
+}
+
+static void open_beside_client(void *unused)
+{
+    (void)unused;
+    signal(SIGRTMAX - 2, clients_handler);
+    open_for_stacks(NULL);
+}
+
+/* It would be sent to a process that does something else on it. */
+static void the_signal_for_stacks_is_shown_only_where_it_is_ours(void **state)
+{
+    static char by_number[] = "GASNET_NO_CATCH_SIGNAL=62",
+                all_signals[] = "GASNET_NO_CATCH_SIGNAL=*";
+    (void)state;
+    unit_assert_exit(open_for_stacks, NULL, 1);
+    unit_assert_exit(open_for_stacks, by_number, 0);
+    unit_assert_exit(open_for_stacks, all_signals, 0);
+    unit_assert_exit(open_beside_client, NULL, 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(all_of_them_are_caught),
     cmocka_unit_test(names_and_numbers_exclude),
@@ -335,6 +375,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_missing_memory_is_the_clients),
     cmocka_unit_test(a_child_that_was_forked_just_dies),
     cmocka_unit_test(only_a_clients_handler_is_notified),
+    cmocka_unit_test(the_signal_for_stacks_is_shown_only_where_it_is_ours),
 };
 
 UNIT_MAIN(tests)
