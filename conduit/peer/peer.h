@@ -111,7 +111,17 @@ struct tk_rings_place {
     uint32_t reserved;
 };
 
-enum { tk_peer_info_version = 6, tk_job_secret_size = 16 };
+enum { tk_peer_info_version = 7, tk_job_secret_size = 16 };
+
+/* What a rank offers for extended reliable connections, see transport/verbs/conn/xrc_agree.c: why
+ * not, or 0; how many ranks a send queue has room for; and a file to share with neighbours. */
+struct tk_xrc_offer {
+    uint32_t refusal;
+    uint32_t ranks;
+    uint64_t inode;
+    int32_t fd;
+    uint32_t reserved;
+};
 
 /* What each rank publishes at start-up. It is followed by the addresses of its rails, the numbers
  * (uint32_t) of its datagram queue pairs, one for each rail, 0 for none, those of the queue pairs
@@ -136,6 +146,7 @@ struct tk_peer_info {
     uint32_t slack;       /* of its credits, each peer may hold back so many */
     uint32_t traces;      /* it writes one, or would with another mask: times are to be compared */
     uint32_t unused_size; /* of the text */
+    struct tk_xrc_offer xrc;
     uint8_t secret[tk_job_secret_size]; /* rank 0's is the job's; 0 where nothing needs it */
 };
 

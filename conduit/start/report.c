@@ -99,7 +99,8 @@ static void log_network(void)
         else
             tk_log_info("network: rail %u of %u: %s", i, tk_verbs_rails(), text);
     }
-    tk_log_info("connections: %s", tk_verbs_describe_connections());
+    tk_verbs_describe_connections(text, sizeof(text));
+    tk_log_info("connections: %s", text);
     log_firehose();
 }
 

@@ -66,13 +66,16 @@ has ssh DEFAULT_SPAWNER
 has mpi DEFAULT_SPAWNER --with-ibv-spawner=mpi
 has local DEFAULT_SPAWNER --with-ibv-spawner=local
 has '1.5 GiB' DEFAULT_PHYSMEM_MAX '--with-ibv-physmem-max=1.5 GiB'
-has ' ibv-rcv-thread=no ibv-xrc=no ibv-odp=yes ibv-serialize-poll-cq=no' UNUSED_OPTIONS --disable-ibv-rcv-thread \
-    --disable-ibv-xrc --enable-ibv-odp --disable-ibv-serialize-poll-cq
+has -1 DEFAULT_USE_XRC
+has 0 DEFAULT_USE_XRC --disable-ibv-xrc
+has ' ibv-rcv-thread=no ibv-odp=yes ibv-serialize-poll-cq=no' UNUSED_OPTIONS --disable-ibv-rcv-thread \
+    --enable-ibv-odp --disable-ibv-serialize-poll-cq
 for size in 512 1000 524288 yes; do
     refuses "--with-ibv-max-medium=$size is not a power of two from 1024 to 262144" --with-ibv-max-medium=$size
 done
 refuses '--with-ibv-spawner=rsh is not one of ssh, local, mpi, pmi' --with-ibv-spawner=rsh
 refuses '--with-ibv-physmem-max=much is neither a size nor a fraction' --with-ibv-physmem-max=much
+refuses '--enable-ibv-xrc=2 is neither yes nor no' --enable-ibv-xrc=2
 refuses '--enable-ibv-srq=0 is neither yes nor no' --enable-ibv-srq=0
 "$top_srcdir/configure" --help >log
 for option in with-ibv-max-medium with-ibv-spawner with-ibv-physmem-max enable-ibv-physmem-probe disable-ibv-rcv-thread \

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The ways to be connected, one after another: all ranks at start-up, on first use, and on first use with shared receive queues of
-# few buffers. Programs that other tests run in one of them, chosen for what they ask of the transport. MODES=all runs those other
-# tests whole (make check-long).
+# few buffers, there also over queue pairs that neighbours share. Programs that other tests run in one of them, chosen for what they
+# ask of the transport. MODES=all runs those other tests whole (make
+# check-long).
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1
 seed=${SEED:-$RANDOM}
@@ -54,7 +55,15 @@ shared()
     in_mode GASNET_CONNECT_STATIC=0 GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=$buffers
 }
 
+# Two ranks share memory, so both are reached over one queue pair; among neighbours tests of the network alone have nothing to see.
+extended()
+{
+    MODES=few
+    in_mode GASNET_CONNECT_STATIC=0 GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=20 GASNET_USE_XRC=1 GASNET_SUPERNODE_MAXSIZE=2
+}
+
 lane static static
 lane dynamic dynamic
 lane shared shared
+lane extended extended
 finish

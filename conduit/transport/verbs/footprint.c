@@ -9,6 +9,7 @@
 
 #include "settings/settings.h"
 #include "transport/verbs/conn/datagram_private.h"
+#include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/tx_log.h"
@@ -129,6 +130,34 @@ static uint64_t of_a_peer(const struct tk_job_shape *shape, const struct tk_verb
            (fails_over(shape) ? shape->conns * tk_tx_log_bytes((size_t)limits->depth_pp) : 0);
 }
 
+/* Do neighbours share queue pairs, if the devices can? */
+static bool has_xrc(const struct tk_job_shape *shape)
+{
+    return shape->nbrhd > 1 && tk_verbs_xrc_wish(shape->is_static) &&
+           shape->conns <= tk_xrc_conns_max;
+}
+
+/* To each neighbourhood one of each number; and of the targets, of which a neighbourhood has one
+ * for each process that it is connected to, a process makes its share. */
+static uint64_t shared_queue_pairs(const struct tk_job_shape *shape)
+{
+    uint64_t groups = (shape->connected + shape->nbrhd - 1) / shape->nbrhd;
+    return 2 * groups * shape->conns;
+}
+
+static void add_queue_pairs(struct tk_footprint *total, const struct tk_job_shape *shape,
+                            bool shares)
+{
+    if (!shares || !has_xrc(shape)) {
+        total->queue_pairs += (uint64_t)open_peers(shape) * shape->conns;
+        return;
+    }
+    total->queue_pairs += shared_queue_pairs(shape);
+    total->private_bytes += tk_xrc_private_bytes(shape->ranks, shape->conns);
+    total->shared +=
+        tk_align_up(tk_xrc_table_bytes(shape->ranks, shape->conns), tk_page_size()) / shape->nbrhd;
+}
+
 void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *shape)
 {
     struct tk_verbs_limits limits;
@@ -143,7 +172,7 @@ void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *s
         add_receive_buffers(total, shape, &limits, i);
     add_buffers(total, shape, (size_t)limits.bounces);
     add_datagrams(total, shape);
-    total->queue_pairs += (uint64_t)open_peers(shape) * shape->conns;
+    add_queue_pairs(total, shape, shares);
     total->private_bytes += tables(shape) + shape->connected * of_a_peer(shape, &limits) +
                             tk_conns_bytes(shape->conns) + /* that of nobody */
                             tk_txs_bytes((size_t)limits.depth_total) +

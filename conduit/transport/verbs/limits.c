@@ -102,3 +102,11 @@ bool tk_verbs_srq_wish(struct tk_lend_wish *wish, uint32_t ranks)
     wish->buffers = (int)tk_max((size_t)wish->buffers, (size_t)tk_lend_buffers_min(wish));
     return true;
 }
+
+/* What connections to several ranks go over can't be closed for others, nor may one of these ranks
+ * end and leave them to the rest: what comes too late for it would break them. */
+bool tk_verbs_xrc_wish(bool is_static)
+{
+    return tk_settings.use_xrc != 0 && !is_static && tk_settings.connect_max == 0 &&
+           tk_settings.catch_exit;
+}

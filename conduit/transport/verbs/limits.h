@@ -43,6 +43,10 @@ unsigned tk_verbs_spares(bool is_threaded);
  */
 bool tk_verbs_srq_wish(struct tk_lend_wish *wish, uint32_t ranks);
 
+/* Do ranks that share memory share queue pairs too, if receive queues are shared and the devices
+ * can? */
+bool tk_verbs_xrc_wish(bool is_static);
+
 /* Of so many peers, with so many queue pairs to each: those that can be connected at once
  * (GASNET_CONNECT_MAX). */
 uint32_t tk_verbs_peers_at_once(uint32_t peers, uint32_t conns, bool is_static);

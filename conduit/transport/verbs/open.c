@@ -19,9 +19,11 @@
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/conn/unconnected.h"
+#include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/loan.h"
 #include "transport/verbs/data/rma_post.h"
+#include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/limits.h"
@@ -179,12 +181,17 @@ static bool connects_all(void)
                                  (tk_settings.connect_static || !tk_settings.connect_dynamic));
 }
 
-const char *tk_verbs_describe_connections(void)
+static const char *when_connected(void)
 {
     if (!tk_verbs.is_static)
         return "each is made when one of its ranks first uses the other";
     return cm_connects_all() ? "all are made at start-up, as librdmacm makes them"
                              : "all are made at start-up";
+}
+
+void tk_verbs_describe_connections(char *text, size_t size)
+{
+    snprintf(text, size, "%s; %s", when_connected(), tk_xrc_describe());
 }
 
 static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
@@ -206,6 +213,7 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
      * with a connection is not known, so it can't be sent again. */
     tk_verbs.failover_enabled =
         tk_verbs.conns_pp > 1 && tk_settings.ibv_failover && !tk_verbs.has_iwarp;
+    tk_verbs.needs_more = tk_verbs.failover_enabled;
     tk_verbs.message_max = UINT32_MAX;
     for (uint32_t i = 0; i < choice->count; i++)
         tk_verbs.message_max = (uint32_t)tk_min(tk_verbs.message_max, choice->rails[i].message_max);
@@ -288,8 +296,10 @@ static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
     deal_peers();
     if (!tk_verbs.is_static && !any_by_cm() && tk_datagrams_prepare() != TK_OK)
         return TK_FAIL;
-    if (tk_nobody_open() != TK_OK || tk_cm_open() != TK_OK || tk_devices_open_queues() != TK_OK ||
-        open_tx() != TK_OK || tk_failover_open() != TK_OK || open_buffers() != TK_OK)
+    if (tk_nobody_open() != TK_OK || tk_cm_open() != TK_OK || tk_devices_open_queues() != TK_OK)
+        return TK_FAIL;
+    tk_xrc_offer(*info);
+    if (open_tx() != TK_OK || tk_failover_open() != TK_OK || open_buffers() != TK_OK)
         return TK_FAIL;
     if (tk_verbs.failover_enabled)
         tk_events_open();
@@ -409,6 +419,16 @@ static enum tk_status connect_all(void)
     return tk_cm_connect();
 }
 
+/* Receive queues belong to a domain of XRC if that is used. */
+static enum tk_status share_queue_pairs(void)
+{
+    bool is_offered = tk_xrc_is_offered();
+    if (tk_xrc_agree() != TK_OK)
+        return TK_FAIL;
+    tk_verbs.needs_more |= tk_xrc_in_use();
+    return is_offered ? tk_srqs_make() : TK_OK;
+}
+
 static enum tk_status connect_on_demand(void)
 {
     enum tk_status status = tk_verbs.cm ? tk_cm_serve() : tk_datagrams_connect();
@@ -432,7 +452,8 @@ enum tk_status tk_verbs_connect(const uint32_t *host_of)
     set_rma_limits();
     tk_atomics_agree();
     tk_paging_report();
-    if (tk_places_learn(host_of) != TK_OK || note_fences(host_of) != TK_OK)
+    if (tk_places_learn(host_of) != TK_OK || note_fences(host_of) != TK_OK ||
+        share_queue_pairs() != TK_OK)
         return TK_FAIL;
     return tk_verbs.is_static ? connect_all() : connect_on_demand();
 }
@@ -479,6 +500,7 @@ void tk_verbs_close(void)
     for (uint32_t r = 0; tk_verbs.nobody && tk_verbs.conns_of && r < tk_peers.size; r++)
         if (tk_verbs.conns_of[r])
             tk_pair_close(r);
+    tk_xrc_close();
     tk_datagrams_close();
     tk_segment_forget();
     tk_buffers_close();
@@ -581,5 +603,9 @@ const struct tk_transport *tk_verbs_transport(void)
     }
     if (tk_srq_in_use())
         several.poll = tk_shared_poll;
+    if (tk_xrc_in_use()) {
+        several.put = tk_xrc_put;
+        several.get = tk_xrc_get;
+    }
     return &several;
 }

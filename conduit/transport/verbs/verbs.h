@@ -72,8 +72,8 @@ uint32_t tk_verbs_rails(void);
 uint32_t tk_verbs_rail_to(uint32_t rank);
 void tk_verbs_describe(uint32_t rail, char *text, size_t size);
 
-/* When connections are made. */
-const char *tk_verbs_describe_connections(void);
+/* When connections are made, and whether they share queue pairs. */
+void tk_verbs_describe_connections(char *text, size_t size);
 
 /* Logs the peer with the largest wait for credits on the connections that starve now. Reads events
  * of ports as well. Called rarely, by a waiter without progress. */

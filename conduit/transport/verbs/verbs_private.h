@@ -50,6 +50,7 @@ struct tk_demand;
 struct tk_datagrams;
 struct tk_loan;
 struct tk_srq;
+struct tk_xrc;
 
 /* Memory that devices know: one object of each, and the keys by rail. */
 struct tk_registration {
@@ -102,6 +103,8 @@ struct tk_conn {
     int rx_base; /* receive buffers that are needed when no request is in flight */
     struct ibv_qp *qp;
     struct tk_peer *peer;
+    struct ibv_qp *target;  /* what comes through it is received by this; NULL: by qp */
+    uint32_t number;        /* among those to the peer */
     uint32_t rail;          /* its index */
     bool is_for_atomics;    /* only: the peer, which may be ourselves, has another transport */
     bool is_fenced;         /* puts have reads behind them: see data/stripe.c */
@@ -151,7 +154,8 @@ struct tk_device {
     unsigned index;
     _Alignas(TK_CACHE_LINE) tk_lock_t send_cq_lock;
     _Alignas(TK_CACHE_LINE) tk_lock_t recv_cq_lock;
-    struct tk_srq *srq; /* NULL: each connection has receive buffers of its own */
+    struct tk_srq *srq;    /* NULL: each connection has receive buffers of its own */
+    struct ibv_xrcd *xrcd; /* NULL: neither it nor its queue pairs are shared by neighbours */
 };
 
 struct tk_rail {
@@ -248,6 +252,7 @@ struct tk_verbs {
     bool has_iwarp;               /* a rail is of that kind */
     bool
         failover_enabled; /* what is posted is logged, to be posted again over another connection */
+    bool needs_more;      /* work requests, than RC alone does: see data/tx.h */
     struct tk_buffer *fence_sink; /* where reads behind puts go, if any; nobody looks at it */
     struct tk_slab *slabs;
     struct tk_pool bounce_pool, tx_pool;
@@ -273,6 +278,7 @@ struct tk_verbs {
     int credits_all;            /* what credits_total began with */
     struct tk_datagrams *datagrams; /* NULL: none are used; conn/datagram.h */
     struct tk_demand *demand;       /* NULL: nothing is connected on demand; conn/demand.h */
+    struct tk_xrc *xrc; /* NULL: each pair of ranks has queue pairs of its own; conn/xrc.h */
     /* Where ports of peers are: device/places.c. Ranks of a host share the addresses. */
     uint32_t *addresses;     /* each as long as its GIDs need */
     struct tk_place *places; /* by rank and rail */
@@ -503,9 +509,11 @@ void tk_qp_rts_limits(struct ibv_qp_attr *attr, const struct tk_route *route);
 
 /* conn/connect.c; the last two are 0 or what errno would be; `incarnation`: how often it was
  * connected before */
-enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t rail,
+enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t number,
                             bool is_primary);
-enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_address *to, uint32_t qp);
+/* `qp`: the number of the other end's, or what conn/xrc.h says. */
+enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_address *to,
+                               const uint32_t *qp);
 int tk_conn_ready(struct tk_conn *conn, uint32_t qp, uint32_t incarnation, const char **what);
 int tk_conn_init(struct tk_conn *conn);
 /* Nothing can be sent over it from now on, or can again; with its lock, or while nobody else sees

@@ -145,6 +145,8 @@ static void fill_limits(struct ibv_device_attr *a)
     a->max_res_rd_atom = 16 * (int)c->max_qp;
 }
 
+/* Of XRC in packets a target is connected by the process that made it alone, which is not all that
+ * the flag promises. */
 static void fill_attr(int hca, struct ibv_device_attr *a)
 {
     memset(a, 0, sizeof *a);
@@ -154,7 +156,8 @@ static void fill_attr(int hca, struct ibv_device_attr *a)
     a->vendor_id = vendor_id;
     a->vendor_part_id = 1;
     a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_N_NOTIFY_CQ |
-                          IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID;
+                          IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+                          (shca_config.udp ? 0 : IBV_DEVICE_XRC);
     a->atomic_cap = IBV_ATOMIC_HCA;
     a->max_pkeys = SHCA_PKEYS;
     a->local_ca_ack_delay = 15;

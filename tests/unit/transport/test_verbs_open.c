@@ -265,7 +265,7 @@ static void ranks_may_set_different_limits(void **state)
 static enum tk_status connect_to(const struct tk_port_address *to)
 {
     unit_listen();
-    return tk_conn_connect(world_conn(0, 1), to, 7);
+    return tk_conn_connect(world_conn(0, 1), to, &(uint32_t){7});
 }
 
 static void a_peer_that_no_way_leads_to_is_named(void **state)

@@ -55,7 +55,7 @@ static bool greet(struct tk_conn *conn)
     if (!tx)
         return false;
     tx->nbytes = sge.length;
-    tk_tx_post_logged(tx, &wr, IBV_WR_SEND, 0, false, NULL);
+    tk_tx_post_more(tx, &wr, IBV_WR_SEND, 0, false, NULL);
     return true;
 }
 

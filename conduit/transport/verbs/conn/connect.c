@@ -10,6 +10,7 @@
 
 #include "base/report.h"
 #include "stats/stats.h"
+#include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/connection_state.h"
@@ -161,28 +162,66 @@ static struct ibv_qp_init_attr conn_attr(const struct tk_device *device, bool is
     };
 }
 
+static enum tk_status probe_inline(const struct tk_device *device, struct ibv_qp_init_attr attr)
+{
+    struct ibv_qp *qp = create_with_inline(device, &attr);
+    if (qp) {
+        ibv_destroy_qp(qp);
+        return TK_OK;
+    }
+    tk_log_error("%s: create_qp failed: %s%s", ibv_get_device_name(device->context->device),
+                 strerror(errno), errno == ENOMEM ? out_of_queues : "");
+    return TK_FAIL;
+}
+
+/* Whether neighbours share queue pairs is not known yet. */
+static enum tk_status probe_sender(const struct tk_device *device)
+{
+    struct ibv_qp_init_attr attr = conn_attr(device, false);
+    attr.qp_type = IBV_QPT_XRC_SEND;
+    attr.recv_cq = NULL;
+    attr.cap.max_recv_wr = attr.cap.max_recv_sge = 0;
+    return probe_inline(device, attr);
+}
+
 enum tk_status tk_conn_probe_inline(void)
 {
-    for (const struct tk_device *device = &tk_verbs.device; device; device = device->next) {
-        struct ibv_qp_init_attr attr = conn_attr(device, true);
-        struct ibv_qp *qp = create_with_inline(device, &attr);
-        if (!qp) {
-            tk_log_error("%s: create_qp failed: %s%s", ibv_get_device_name(device->context->device),
-                         strerror(errno), errno == ENOMEM ? out_of_queues : "");
+    for (const struct tk_device *device = &tk_verbs.device; device; device = device->next)
+        if (probe_inline(device, conn_attr(device, !tk_xrc_is_offered())) != TK_OK ||
+            (tk_xrc_is_offered() && probe_sender(device) != TK_OK))
             return TK_FAIL;
-        }
-        ibv_destroy_qp(qp);
-    }
     return TK_OK;
 }
 
-enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t rail,
+static enum tk_status conn_share(struct tk_conn *conn)
+{
+    const char *what;
+    int error = tk_xrc_conn_open(conn, &what);
+    if (error)
+        return conn_failed(conn, what, error);
+    if (conn->loan)
+        tk_srq_join(conn);
+    return TK_OK;
+}
+
+static enum tk_status conn_make(struct tk_conn *conn, bool is_primary)
+{
+    struct ibv_qp_init_attr attr = conn_attr(tk_rail_of(conn)->device, is_primary);
+    if ((tk_verbs.is_static ? conn_create : conn_create_later)(conn, &attr) != TK_OK)
+        return TK_FAIL;
+    if (conn->loan)
+        tk_srq_join(conn);
+    int error = tk_conn_init(conn);
+    return error ? conn_failed(conn, "modify_qp to INIT", error) : TK_OK;
+}
+
+enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t number,
                             bool is_primary)
 {
-    struct ibv_qp_init_attr attr = conn_attr(tk_verbs.rails[rail].device, is_primary);
     if (!conn->peer) { /* else another thread may be reading them: a place that was used before */
         conn->peer = peer;
-        conn->rail = rail;
+        conn->number = number;
+        conn->rail = number % tk_verbs.rail_count;
     }
     tk_lock(&conn->lock);
     conn_prepare(conn, is_primary);
@@ -191,13 +230,8 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
         return TK_FAIL;
     if (tk_verbs.failover_enabled)
         tk_incarnation_name(conn);
-    if ((tk_verbs.is_static ? conn_create : conn_create_later)(conn, &attr) != TK_OK)
-        return TK_FAIL;
-    if (conn->loan)
-        tk_srq_join(conn);
     tk_count_rare(tk_counter_connections_made);
-    int error = tk_conn_init(conn);
-    return error ? conn_failed(conn, "modify_qp to INIT", error) : TK_OK;
+    return tk_xrc_is_shared(conn) ? conn_share(conn) : conn_make(conn, is_primary);
 }
 
 /* No packet of an earlier incarnation may be taken for one that is expected now: those that a
@@ -229,7 +263,8 @@ int tk_conn_ready(struct tk_conn *conn, uint32_t qp, uint32_t incarnation, const
     return tk_qp_rts(conn->qp, &route);
 }
 
-enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_address *to, uint32_t qp)
+enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_address *to,
+                               const uint32_t *qp)
 {
     const char *what;
     const struct tk_port_address *mine = &tk_rail_of(conn)->address;
@@ -238,16 +273,19 @@ enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_addres
     if (!tk_path_find(&conn->path, mine, to, tk_peers.me < conn->peer->rank) && !by_cm)
         return no_path(conn, to);
     if (conn->tx_log)
-        conn->tx_log->incarnation.to_qp = qp;
+        conn->tx_log->incarnation.to_qp = qp ? *qp : 0;
     if (by_cm) /* cm/cm.c connects all of them at once */
         return TK_OK;
-    int error = tk_conn_ready(conn, qp, conn->epoch, &what);
+    int error = tk_xrc_is_shared(conn) ? tk_xrc_conn_ready(conn, qp, &what)
+                                       : tk_conn_ready(conn, *qp, conn->epoch, &what);
     return error ? not_reached(conn, what, error) : TK_OK;
 }
 
 void tk_conn_close(struct tk_conn *conn)
 {
-    if (conn->qp)
+    if (tk_xrc_is_shared(conn))
+        tk_xrc_conn_close(conn);
+    else if (conn->qp)
         ibv_destroy_qp(conn->qp);
     set_qp(conn, NULL);
     tk_srq_leave(conn);

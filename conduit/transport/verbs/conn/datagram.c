@@ -15,6 +15,7 @@
 #include "settings/settings.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/datagram_private.h"
+#include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/limits.h"
@@ -168,6 +169,12 @@ enum tk_status tk_datagrams_connect(void)
     return TK_OK;
 }
 
+/* Numbers of queue pairs and the like in a datagram. */
+static uint32_t numbers(void)
+{
+    return tk_verbs.conns_pp * (tk_xrc_in_use() ? tk_xrc_numbers : 1);
+}
+
 bool tk_is_datagram(const struct tk_buffer *buffer)
 {
     return tk_is_datagram_conn(buffer->conn);
@@ -175,7 +182,7 @@ bool tk_is_datagram(const struct tk_buffer *buffer)
 
 static bool is_sound(const struct tk_datagram *d, uint32_t size)
 {
-    size_t wanted = offsetof(struct tk_datagram, qps) + tk_verbs.conns_pp * sizeof(d->qps[0]);
+    size_t wanted = offsetof(struct tk_datagram, qps) + numbers() * sizeof(d->qps[0]);
     return size >= tk_datagram_front + wanted && d->version == tk_datagram_version &&
            d->magic == tk_datagram_magic && d->to == tk_peers.me && d->from < tk_peers.size &&
            d->what > TK_HANDSHAKE_SILENCE && d->what < tk_life_messages &&
@@ -252,7 +259,9 @@ static void fill_datagram(struct tk_datagram *d, uint32_t to, const struct tk_li
                               .conns = tk_verbs.conns_pp,
                               .credits = (uint32_t)tk_srq_credits_base()};
     memcpy(d->secret, tk_verbs.datagrams->secret, sizeof(d->secret));
-    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
+    if (conns && tk_xrc_in_use())
+        tk_xrc_numbers_of(conns, d->qps);
+    for (uint32_t k = 0; k < tk_verbs.conns_pp && !tk_xrc_in_use(); k++)
         d->qps[k] = conns && conns[k].qp ? conns[k].qp->qp_num : 0;
 }
 
@@ -260,8 +269,7 @@ static void datagram_post_send(struct tk_tx *tx, const struct slot *slot, struct
                                uint32_t to_qp)
 {
     const struct rail_datagrams *rd = &tk_verbs.datagrams->rails[tx->conn->rail];
-    size_t size =
-        offsetof(struct tk_datagram, qps) + tk_verbs.conns_pp * sizeof(slot->datagram->qps[0]);
+    size_t size = offsetof(struct tk_datagram, qps) + numbers() * sizeof(slot->datagram->qps[0]);
     struct ibv_sge sge = {
         .addr = (uintptr_t)slot->datagram, .length = (uint32_t)size, .lkey = rd->mr->lkey};
     struct ibv_send_wr *bad, wr = {.wr_id = (uintptr_t)tx,

@@ -30,7 +30,7 @@ struct tk_datagram {
     uint32_t conns;
     uint32_t credits; /* requests that the other end may have under way to this one for good */
     uint8_t secret[tk_job_secret_size];
-    uint32_t qps[tk_conns_max]; /* `conns` of them */
+    uint32_t qps[tk_conns_max]; /* `conns` of them, or what conn/xrc.h says */
 };
 
 /* Before completion queues are made; before the peer infos are exchanged; once they are. */

@@ -21,6 +21,7 @@
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/demand_private.h"
 #include "transport/verbs/conn/rest.h"
+#include "transport/verbs/conn/xrc.h"
 
 /* ---- what librdmacm reports ---- */
 
@@ -354,4 +355,8 @@ void tk_demand_report_end(void)
                 tk_rest_count(), tk_verbs.peers, demand->wanted, demand->sent,
                 tk_demand_is_by_cm() ? "connects" : "datagrams", demand->again, demand->waited,
                 closed);
+    if (tk_xrc_in_use())
+        tk_log_info("extended reliable connections: %u send queue pairs, %u targets made, %u "
+                    "opened",
+                    tk_verbs.xrc->sending, tk_verbs.xrc->made, tk_verbs.xrc->opened);
 }

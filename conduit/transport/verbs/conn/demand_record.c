@@ -15,6 +15,7 @@
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/demand_private.h"
 #include "transport/verbs/conn/rest.h"
+#include "transport/verbs/conn/xrc.h"
 
 static const uint64_t spared_time =
     TK_SECOND / 50; /* that a new one is not closed, so that it is used */
@@ -219,27 +220,35 @@ static struct tk_life_word with_balance(const struct tk_demand_record *record,
     return word;
 }
 
-/* Nothing was done, as there are no receive buffers now: the next step tries again. */
+/* Nothing was done: the next step tries again. What is no request is as good as lost, and will be
+ * repeated. */
 static void postpone(struct tk_demand_record *record, const struct tk_life *before,
-                     const struct tk_datagram *request)
+                     const struct tk_datagram *datagram)
 {
-    if (request) {
+    if (datagram && datagram->what == TK_HANDSHAKE_REQUEST && before->state == TK_LIFE_IDLE) {
         record->came = tk_now();
-        record->request = *request;
+        record->request = *datagram;
     }
-    tk_verbs.demand->waited += !record->has_waited;
-    record->has_waited = true;
     record->life = *before;
     drop_if_settled(record);
 }
 
+/* There are no receive buffers now. */
+static void wait_for_buffers(struct tk_demand_record *record, const struct tk_life *before,
+                             const struct tk_datagram *datagram)
+{
+    tk_verbs.demand->waited += !record->has_waited;
+    record->has_waited = true;
+    postpone(record, before, datagram);
+}
+
 /* Does what the step says; the record may be gone then. */
-static void perform(struct tk_demand_record *record, struct tk_life_step step,
+static void do_step(struct tk_demand_record *record, struct tk_life_step step,
                     const struct tk_life *before, const struct tk_datagram *datagram)
 {
     enum tk_status status = step.opens ? make_pair(record) : TK_OK;
     if (status == TK_BUSY) {
-        postpone(record, before, datagram);
+        wait_for_buffers(record, before, datagram);
         return;
     }
     note_epoch(record);
@@ -260,6 +269,21 @@ static void perform(struct tk_demand_record *record, struct tk_life_step step,
     if (step.thaws)
         record_live(record);
     drop_if_settled(record);
+}
+
+/* The same, unless a neighbour is just making or connecting a queue pair that it needs. */
+static void perform(struct tk_demand_record *record, struct tk_life_step step,
+                    const struct tk_life *before, const struct tk_datagram *datagram)
+{
+    uint32_t rank = record->peer->rank;
+    bool needs_rank = step.opens || step.connects;
+    if (needs_rank && !tk_xrc_take(rank)) {
+        postpone(record, before, datagram);
+        return;
+    }
+    do_step(record, step, before, datagram);
+    if (needs_rank)
+        tk_xrc_give(rank);
 }
 
 static struct tk_life_facts facts_of(const struct tk_demand_record *record)

@@ -144,8 +144,7 @@ static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t rank)
 static enum tk_status pair_open_all(struct tk_conn *conns, uint32_t rank)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
-        if (tk_conn_open(&conns[k], tk_peer(rank), k % tk_verbs.rail_count,
-                         k == tk_primary_number(rank)) != TK_OK)
+        if (tk_conn_open(&conns[k], tk_peer(rank), k, k == tk_primary_number(rank)) != TK_OK)
             return TK_FAIL;
     return TK_OK;
 }
@@ -210,7 +209,7 @@ enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int c
             set_for_good(conn, is_fenced, to->rate_mbps);
         if (k == tk_primary_number(rank))
             tk_loan_open(conn, credits); /* first: messages may come as soon as it is connected */
-        if (tk_conn_connect(conn, to, qps ? qps[k] : 0) != TK_OK)
+        if (tk_conn_connect(conn, to, qps ? qps + k : NULL) != TK_OK)
             return TK_FAIL;
     }
     return TK_OK;
@@ -249,7 +248,7 @@ static void flush_quiet(struct tk_conn *conn)
     wr.wr.rdma.remote_addr = 0;
     wr.wr.rdma.rkey = 0;
     tx->nbytes = 0;
-    tk_tx_post_logged(tx, &wr, IBV_WR_RDMA_WRITE, 0, false, NULL);
+    tk_tx_post_more(tx, &wr, IBV_WR_RDMA_WRITE, 0, false, NULL);
 }
 
 static bool hold_if_idle(struct tk_conn *conn)

@@ -72,7 +72,7 @@ int tk_qp_rtr(struct ibv_qp *qp, const struct tk_route *route)
         tk_qp_rtr_limits(&attr, route);
         tk_route_set(&attr.ah_attr, route->rail, route->path);
     }
-    if (route->type == IBV_QPT_RC)
+    if (route->type == IBV_QPT_RC || route->type == IBV_QPT_XRC_RECV)
         mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
     return ibv_modify_qp(qp, &attr, mask);
 }
@@ -84,7 +84,7 @@ int tk_qp_rts(struct ibv_qp *qp, const struct tk_route *route)
         .sq_psn = route->psn,
     };
     int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-    if (route->type == IBV_QPT_RC) {
+    if (route->type == IBV_QPT_RC || route->type == IBV_QPT_XRC_SEND) {
         mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
         tk_qp_rts_limits(&attr, route);
     }

@@ -61,8 +61,8 @@ static void post(struct tk_tx *tx, const struct tk_device_atomic *a, struct ibv_
     wr.wr.atomic.rkey = a->remote_key;
     wr.wr.atomic.compare_add = a->operand;
     wr.wr.atomic.swap = a->swap;
-    tk_tx_post_logged(tx, &wr, a->is_swap ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD,
-                      0, false, NULL);
+    tk_tx_post_more(tx, &wr, a->is_swap ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD,
+                    0, tk_verbs.needs_more, NULL);
 }
 
 /* The connection has no room or, on demand, is not there. */
@@ -132,5 +132,5 @@ enum tk_status tk_verbs_atomic_open(struct tk_peer *peer, struct tk_atomic_end *
 
 enum tk_status tk_verbs_atomic_connect(struct tk_peer *peer, const struct tk_atomic_end *theirs)
 {
-    return tk_conn_connect(tk_conns_to(peer->rank), &theirs->address, theirs->qp);
+    return tk_conn_connect(tk_conns_to(peer->rank), &theirs->address, &theirs->qp);
 }

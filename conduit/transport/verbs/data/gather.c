@@ -44,8 +44,8 @@ enum tk_status tk_verbs_gather(struct tk_peer *peer, const struct tk_gather *g)
         tx->sources = g->is_put ? g->sources : NULL;
         if (tx->sources)
             tk_counter_add(tx->sources, 1);
-        tk_tx_post_logged(tx, &wr, g->is_put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, 0, false,
-                          NULL);
+        tk_tx_post_more(tx, &wr, g->is_put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, 0,
+                        tk_verbs.needs_more, NULL);
     }
     tk_unlock(&conn->lock);
     return tx ? TK_OK : TK_BUSY;

@@ -332,6 +332,9 @@ enum tk_status tk_verbs_rma(struct tk_peer *peer, const struct tk_rma *rma,
 /* ---- fast paths: one work request whose completion only decrements op->pending. They try the
  * lock; under contention the caller uses tk_verbs_rma(). ---- */
 
+/* A constant in each of them: what is posted is logged, or names the queue of its receiver. */
+enum posting { POST_PLAIN, POST_LOGGED, POST_XRC };
+
 /* Not inline: its registers need not be saved on the path that is taken almost always. */
 static bool __attribute__((noinline)) unlock_in_vain(struct tk_conn *conn)
 {
@@ -351,7 +354,7 @@ static bool __attribute__((noinline)) first_in_vain(struct tk_conn *conn, struct
 static inline bool __attribute__((always_inline))
 post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
            struct ibv_sge *sge, size_t nbytes, enum ibv_wr_opcode opcode, unsigned flags,
-           bool is_logged)
+           enum posting posting)
 {
     struct tk_tx_entry_keys keys;
     struct ibv_send_wr wr;
@@ -368,61 +371,75 @@ post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, u
     wr.num_sge = 1;
     wr.wr.rdma.remote_addr = remote;
     wr.wr.rdma.rkey = peer->segment_key;
-    if (is_logged) {
+    if (posting == POST_LOGGED) {
         keys.remote = tk_peers.keys[peer->rank];
         keys.local = opcode == IBV_WR_RDMA_READ ? tk_verbs.segment->local : NULL;
         tk_tx_entry_plain(tx, remote, sge, opcode, &keys);
     }
-    tk_tx_post_logged(tx, &wr, opcode, flags, false, NULL);
+    if (posting == POST_XRC)
+        tk_tx_name_queue(conn, &wr);
+    tk_tx_post_more(tx, &wr, opcode, flags, false, NULL);
     tk_unlock(&conn->lock);
     return true;
 }
 
 static inline bool __attribute__((always_inline))
 put_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
-          size_t nbytes, bool is_logged)
+          size_t nbytes, enum posting posting)
 {
     struct ibv_sge sge;
     struct tk_conn *conn = tk_primary(peer);
     tk_if_unlikely(nbytes - 1 >= conn->short_put_max) return false;
     sge.addr = (uintptr_t)local;
     return post_plain(conn, peer, op, remote, &sge, nbytes, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE,
-                      is_logged);
+                      posting);
 }
 
 static inline bool __attribute__((always_inline))
 get_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local, size_t nbytes,
-          bool is_logged)
+          enum posting posting)
 {
     struct ibv_sge sge;
-    size_t max = is_logged ? tk_verbs.logged_get_max : tk_verbs.short_get_max;
+    size_t max = posting == POST_LOGGED ? tk_verbs.logged_get_max : tk_verbs.short_get_max;
     tk_if_unlikely(nbytes - 1 >= max || !tk_is_registered(local, nbytes)) return false;
     struct tk_conn *conn = tk_primary(peer);
     sge.addr = (uintptr_t)local;
     sge.lkey = tk_verbs.segment->local[conn->rail];
-    return post_plain(conn, peer, op, remote, &sge, nbytes, IBV_WR_RDMA_READ, 0, is_logged);
+    return post_plain(conn, peer, op, remote, &sge, nbytes, IBV_WR_RDMA_READ, 0, posting);
 }
 
 bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                   size_t nbytes)
 {
-    return put_plain(peer, op, remote, local, nbytes, false);
+    return put_plain(peer, op, remote, local, nbytes, POST_PLAIN);
 }
 
 bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                   size_t nbytes)
 {
-    return get_plain(peer, op, remote, local, nbytes, false);
+    return get_plain(peer, op, remote, local, nbytes, POST_PLAIN);
 }
 
 bool tk_logged_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                    size_t nbytes)
 {
-    return put_plain(peer, op, remote, local, nbytes, true);
+    return put_plain(peer, op, remote, local, nbytes, POST_LOGGED);
 }
 
 bool tk_logged_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                    size_t nbytes)
 {
-    return get_plain(peer, op, remote, local, nbytes, true);
+    return get_plain(peer, op, remote, local, nbytes, POST_LOGGED);
+}
+
+bool tk_xrc_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                size_t nbytes)
+{
+    return put_plain(peer, op, remote, local, nbytes, POST_XRC);
+}
+
+bool tk_xrc_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                size_t nbytes)
+{
+    return get_plain(peer, op, remote, local, nbytes, POST_XRC);
 }

@@ -219,7 +219,7 @@ static bool post_prebuilt_signaled(struct tk_conn *conn, size_t size)
         return false;
     hand_over_credits(conn, &conn->unsignaled_data.message.head);
     tx->nbytes = conn->unsignaled_sge.length = (uint32_t)size;
-    tk_tx_post_logged(tx, wr, IBV_WR_SEND, IBV_SEND_INLINE, false, NULL);
+    tk_tx_post_more(tx, wr, IBV_WR_SEND, IBV_SEND_INLINE, false, NULL);
     wr->wr_id = (uintptr_t)&conn->unsignaled_tx;
     wr->send_flags = IBV_SEND_INLINE;
     return true;

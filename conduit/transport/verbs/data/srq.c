@@ -9,6 +9,7 @@
 
 #include "base/report.h"
 #include "settings/settings.h"
+#include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/limits.h"
 
@@ -135,23 +136,50 @@ enum tk_status tk_srqs_fit(void)
 
 static enum tk_status srq_open(struct tk_device *device)
 {
-    const char *name = ibv_get_device_name(device->context->device);
-    uint32_t conns = tk_verbs_peers_at_once(tk_verbs.peers, tk_verbs.conns_pp, tk_verbs.is_static);
-    uint32_t count = (uint32_t)tk_lend_stock(&tk_verbs.srq_plan, (int)conns).buffers;
-    struct ibv_srq_init_attr attr = {.attr = {.max_wr = count, .max_sge = 1}};
     struct tk_srq *srq = device->srq = make();
     if (!srq || !srq->table) {
         tk_log_error("out of memory for the connections of a shared receive queue");
         return TK_FAIL;
     }
-    srq->queue = ibv_create_srq(device->pd, &attr);
-    if (!srq->queue) {
-        tk_log_error("%s: no shared receive queue of %u buffers: %s; lower GASNET_RBUF_COUNT, or "
-                     "set GASNET_USE_SRQ=0",
-                     name, count, strerror(errno));
-        return TK_FAIL;
-    }
     return tk_recv_pool_open(first_rail(device), 0);
+}
+
+static struct ibv_srq *create_queue(struct tk_device *device, uint32_t count)
+{
+    struct ibv_srq_init_attr_ex attr = {
+        .attr = {.max_wr = count, .max_sge = 1},
+        .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+        .srq_type = IBV_SRQT_BASIC,
+        .pd = device->pd,
+    };
+    if (device->xrcd) {
+        attr.comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+        attr.srq_type = IBV_SRQT_XRC;
+        attr.xrcd = device->xrcd;
+        attr.cq = device->recv_cq;
+    }
+    return ibv_create_srq_ex(device->context, &attr);
+}
+
+static enum tk_status srq_make(struct tk_device *device)
+{
+    uint32_t conns = tk_verbs_peers_at_once(tk_verbs.peers, tk_verbs.conns_pp, tk_verbs.is_static);
+    uint32_t count = (uint32_t)tk_lend_stock(&tk_verbs.srq_plan, (int)conns).buffers;
+    device->srq->queue = create_queue(device, count);
+    if (device->srq->queue)
+        return TK_OK;
+    tk_log_error("%s: no shared receive queue of %u buffers: %s; lower GASNET_RBUF_COUNT, or "
+                 "set GASNET_USE_SRQ=0",
+                 ibv_get_device_name(device->context->device), count, strerror(errno));
+    return TK_FAIL;
+}
+
+enum tk_status tk_srqs_make(void)
+{
+    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
+        if (srq_make(device) != TK_OK)
+            return TK_FAIL;
+    return tk_srqs_fit();
 }
 
 enum tk_status tk_srqs_open(void)
@@ -159,7 +187,7 @@ enum tk_status tk_srqs_open(void)
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
         if (srq_open(device) != TK_OK)
             return TK_FAIL;
-    return tk_srqs_fit();
+    return tk_xrc_is_offered() ? TK_OK : tk_srqs_make();
 }
 
 void tk_srq_close(struct tk_device *device)
@@ -226,12 +254,13 @@ static void widen(struct tk_srq *srq)
 void tk_srq_join(struct tk_conn *conn)
 {
     struct tk_srq *srq = srq_of(conn);
+    uint32_t qp = (conn->target ? conn->target : conn->qp)->qp_num;
     tk_lock(&srq->lock);
     if (conn->loan)
-        conn->loan->qp = conn->qp->qp_num;
+        conn->loan->qp = qp;
     if (2 * ++srq->joined > srq->table->mask)
         widen(srq);
-    enter(srq->table, conn->qp->qp_num, conn);
+    enter(srq->table, qp, conn);
     tk_unlock(&srq->lock);
 }
 

@@ -72,6 +72,8 @@ void tk_srq_choose(uint32_t peers, int credits_total);
 
 /* After protection domains exist; posts what connections that are made at start-up need. */
 enum tk_status tk_srqs_open(void);
+/* Where tk_srqs_open() left the queues themselves to be made: domains of XRC were not known. */
+enum tk_status tk_srqs_make(void);
 void tk_srq_close(struct tk_device *device);
 
 /* Posts what the connections that there are by now need, and the one that is being made. */

@@ -7,6 +7,14 @@
 #include "firehose/firehose.h"
 #include "transport/verbs/data/tx.h"
 
+void tk_tx_more(struct tk_tx *tx, struct ibv_send_wr *wr, const struct tk_tx_entry_keys *keys)
+{
+    if (tk_verbs.failover_enabled)
+        tk_tx_entry_work(tx, wr, keys);
+    else
+        tk_tx_name_queue(tx->conn, wr);
+}
+
 void tk_tx_complete(struct tk_tx *tx)
 {
     if (tx->is_plain) {

@@ -87,13 +87,22 @@ static inline void tk_tx_complete_plain(struct tk_tx *tx)
     tk_counter_add(&op->pending, -1);
 }
 
+/* Over extended reliable connections each work request names the queue of the rank it is for. */
+static inline void tk_tx_name_queue(const struct tk_conn *conn, struct ibv_send_wr *wr)
+{
+    wr->qp_type.xrc.remote_srqn = conn->unsignaled_wr.qp_type.xrc.remote_srqn;
+}
+
+/* What only some connections need: tk_verbs.needs_more says that these do. */
+void tk_tx_more(struct tk_tx *tx, struct ibv_send_wr *wr, const struct tk_tx_entry_keys *keys);
+
 /* Fills in what all work requests share and posts. The rest of wr, 128 bytes of it, is left as it
- * is: no device looks at fields of other opcodes. `is_logged` is a constant where that saves
+ * is: no device looks at fields of other opcodes. `needs_more` is a constant where that saves
  * time; the keys by rail, of local memory that is no bounce buffer and of remote memory, are for
  * the log. */
 static inline void __attribute__((always_inline))
-tk_tx_post_logged(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv_wr_opcode opcode,
-                  unsigned flags, bool is_logged, const struct tk_tx_entry_keys *keys)
+tk_tx_post_more(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv_wr_opcode opcode, unsigned flags,
+                bool needs_more, const struct tk_tx_entry_keys *keys)
 {
     struct tk_conn *conn = tx->conn;
     struct ibv_send_wr *bad;
@@ -105,7 +114,7 @@ tk_tx_post_logged(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv_wr_opcode o
     tx->covers = conn->unsignaled;
     conn->unsignaled = 0;
     tk_counter_add(&tk_verbs.tx_out, 1);
-    tk_if_unlikely(is_logged) tk_tx_entry_work(tx, wr, keys);
+    tk_if_unlikely(needs_more) tk_tx_more(tx, wr, keys);
     int error = ibv_post_send(conn->qp, wr, &bad);
     tk_if_unlikely(error) tk_post_failed(tx, error);
 }
@@ -115,7 +124,7 @@ static inline void tk_tx_post(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv
                               const uint32_t *remote_keys)
 {
     struct tk_tx_entry_keys keys = {.local = local_keys, .remote = remote_keys};
-    tk_tx_post_logged(tx, wr, opcode, flags, tk_verbs.failover_enabled, &keys);
+    tk_tx_post_more(tx, wr, opcode, flags, tk_verbs.needs_more, &keys);
 }
 
 /* Completes its operation, and gives it back: also what was acknowledged in another way. */

@@ -219,6 +219,8 @@ enum tk_status tk_devices_fit(void)
 static void close_one(struct tk_device *device)
 {
     tk_srq_close(device);
+    if (device->xrcd)
+        ibv_close_xrcd(device->xrcd);
     if (device->recv_cq)
         ibv_destroy_cq(device->recv_cq);
     if (device->send_cq)
