@@ -12,6 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Under another launcher nobody has made such a file. There a rank keeps a socket whose name, in
+ * the abstract name space, has the same: user, pid, rank, ranks, address, and a number for the job,
+ * the same in all its ranks. It ends with the process. For printf and scanf. */
+#define TK_RANK_SOCKET_NAME "trunkline-rank-%u-%d-%u-%u-%llx-%llx"
+
 #define TK_RANK_SLOTS_NAME "ranks"
 #define TK_RANK_STACK_NAME "stack.%u" /* of rank */
 

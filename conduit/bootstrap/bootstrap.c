@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -512,8 +514,36 @@ bool tk_bootstrap_leave_mark(void)
     return is_written;
 }
 
+/* FNV-1a: names of jobs differ in their last characters. */
+static unsigned long long number_of_job(void)
+{
+    unsigned long long hash = 0xcbf29ce484222325;
+    for (const char *c = myself.nspace; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
+    return hash;
+}
+
+/* For gasnetrun_ibv --top and --explain, which have no guard to ask. Without it all else is as it
+ * should be. */
+static void keep_socket(const void *record)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, TK_RANK_SOCKET_NAME,
+                     (unsigned)geteuid(), (int)getpid(), (unsigned)tk_bootstrap.rank,
+                     (unsigned)tk_bootstrap.size, (unsigned long long)(uintptr_t)record,
+                     number_of_job());
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && bind(fd, (const struct sockaddr *)&name, size) != 0)
+        close(fd);
+}
+
 void tk_bootstrap_show_waits(const void *record)
 {
+    if (!tk_bootstrap.alone && !session[0]) {
+        keep_socket(record);
+        return;
+    }
     struct tk_rank_slot slot = {.wait_page = (uintptr_t)record, .pid = (uint32_t)getpid()};
     write_slot(0, &slot, sizeof(slot));
 }

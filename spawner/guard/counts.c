@@ -103,32 +103,33 @@ static void take_counters(const struct waits_rank *w, struct counts_rank *c)
         c->values[i] = tk_stats_value(&sum, &tk_stats_rows[i]);
 }
 
-static void read_counts(const struct guard *g, uint32_t i, struct counts_rank *c)
+void waits_counts(const struct waits_rank *w, struct counts_rank *c)
 {
-    struct waits_rank w;
-    waits_read(g->session, g->first + i, g->pids[i], &w);
-    *c = (struct counts_rank){.pid = w.pid,
+    *c = (struct counts_rank){.pid = w->pid,
                               .is_there = true,
-                              .is_done = g->finalized[i],
-                              .state = w.state,
+                              .is_done = w->is_done,
+                              .state = w->state,
                               .wait_peer = tk_wait_nobody};
-    if (w.state)
+    if (w->state)
         take_memory(c);
-    if (!w.has_record) {
-        snprintf(c->why, sizeof(c->why), "%s", w.why);
+    if (!w->has_record) {
+        snprintf(c->why, sizeof(c->why), "%s", w->why);
         return;
     }
-    c->rails = w.page.counters.rails;
-    c->ns = w.now > w.page.opened ? w.now - w.page.opened : 0;
-    take_wait(&w, c);
-    take_counters(&w, c);
+    c->rails = w->page.counters.rails;
+    c->ns = w->now > w->page.opened ? w->now - w->page.opened : 0;
+    take_wait(w, c);
+    take_counters(w, c);
 }
 
 void guard_send_counts(struct guard *g, uint32_t question)
 {
+    struct waits_rank w;
     struct counts_rank c;
     for (uint32_t i = 0; i < g->count; i++) {
-        read_counts(g, i, &c);
+        waits_read(g->session, g->first + i, g->pids[i], &w);
+        w.is_done = g->finalized[i];
+        waits_counts(&w, &c);
         guard_send(g, WIRE_COUNTS, g->first + i, &c, sizeof(c));
     }
     guard_send(g, WIRE_COUNTS_END, question, NULL, 0);

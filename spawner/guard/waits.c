@@ -70,12 +70,9 @@ static void read_record(uint32_t rank, uint64_t address, struct waits_rank *w)
     }
 }
 
-void waits_read(const char *session, uint32_t rank, pid_t pid, struct waits_rank *w)
+/* `address` 0: it has none yet. */
+void waits_read_at(uint32_t rank, pid_t pid, uint64_t address, struct waits_rank *w)
 {
-    struct tk_rank_slot slot = session_slot(session, rank);
-    /* The process may be a child of the one that was started: a program in a script. */
-    if (pid && slot.pid)
-        pid = (pid_t)slot.pid;
     *w = (struct waits_rank){.pid = (uint32_t)pid, .now = waits_now()};
     w->state = pid ? state_of(pid, pid) : 0;
     if (!w->state) {
@@ -84,11 +81,20 @@ void waits_read(const char *session, uint32_t rank, pid_t pid, struct waits_rank
     }
     procinfo_describe(pid, NULL, w->doing, sizeof(w->doing));
     w->doing[strcspn(w->doing, ",")] = 0; /* the first thread is the client's */
-    if (slot.pid)
-        read_record(rank, slot.wait_page, w);
+    if (address)
+        read_record(rank, address, w);
     else
         snprintf(w->why, sizeof(w->why), "it has not come to gex_Client_Init");
     w->now = waits_now();
+}
+
+void waits_read(const char *session, uint32_t rank, pid_t pid, struct waits_rank *w)
+{
+    struct tk_rank_slot slot = session_slot(session, rank);
+    /* The process may be a child of the one that was started: a program in a script. */
+    if (pid && slot.pid)
+        pid = (pid_t)slot.pid;
+    waits_read_at(rank, pid, slot.pid ? slot.wait_page : 0, w);
 }
 
 /* Libraries preloaded into a job's processes must not be loaded into gdb. */

@@ -4,6 +4,7 @@
 #ifndef TRUNKLINE_SPAWNER_GUARD_WAITS_H
 #define TRUNKLINE_SPAWNER_GUARD_WAITS_H
 
+#include "spawner/wire/counts.h"
 #include "spawner/wire/waits.h"
 
 #include <stdbool.h>
@@ -13,8 +14,14 @@
  * record. */
 void waits_read(const char *session, uint32_t rank, pid_t pid, struct waits_rank *waits);
 
+/* The same of a process whose record lies at that address. */
+void waits_read_at(uint32_t rank, pid_t pid, uint64_t address, struct waits_rank *waits);
+
 /* Copies memory of a process; false, with errno: it can't be read. */
 bool waits_copy(pid_t pid, uint64_t address, void *to, size_t size);
+
+/* counts.c. What a rank has counted, of which that was read. */
+void waits_counts(const struct waits_rank *waits, struct counts_rank *counts);
 
 /* Starts gdb on a rank, to print its stacks into the file returned; -1: why is in `why`. */
 int waits_start_stack(pid_t pid, pid_t *gdb, char *why, size_t size);

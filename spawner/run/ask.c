@@ -5,6 +5,7 @@
 #include "ask.h"
 
 #include "spawner/base/hail.h"
+#include "others.h"
 #include "spawner/base/log.h"
 
 #include <errno.h>
@@ -22,18 +23,22 @@ static int choose(const char *question, pid_t *pid)
     pid_t pids[JOBS_MAX];
     char list[JOBS_MAX * 12] = "";
     size_t count = hail_find(question, pids, JOBS_MAX), used = 0;
+    size_t written = count < JOBS_MAX ? count : JOBS_MAX;
+    count += others_find(pids + written, JOBS_MAX - written);
     if (count == 1) {
         *pid = pids[0];
         return 0;
     }
     if (count == 0) {
-        log_error("--%s: no job of this user runs on this host under gasnetrun_ibv", question);
+        log_error("--%s: no job of this user runs on this host", question);
         return EXIT_RUNTIME;
     }
     for (size_t i = 0; i < count && i < JOBS_MAX; i++)
         used += (size_t)snprintf(list + used, sizeof(list) - used, " %d", (int)pids[i]);
-    log_error("--%s: %zu jobs of this user run here, name one by the pid of its launcher:%s",
-              question, count, list);
+    log_error(
+        "--%s: %zu jobs of this user run here, name one by the pid of its launcher (under another "
+        "launcher: of a rank):%s",
+        question, count, list);
     return EXIT_USAGE;
 }
 
@@ -95,8 +100,14 @@ int ask_explain(const char *job)
 {
     pid_t pid = 0;
     int status = ask_find("explain", job, &pid);
+    struct others_job others;
     if (status)
         return status;
+    if (others_open(pid, &others)) {
+        status = others_explain(&others);
+        others_close(&others);
+        return status;
+    }
     int fd = ask_open("explain", pid);
     return fd < 0 ? EXIT_RUNTIME : print_answer(fd, pid);
 }

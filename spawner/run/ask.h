@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-/* `job`: the pid of its launcher; NULL: this user's only job on this host. Returns the exit status.
+/* `job`: the pid of its launcher, under another one also that of a rank; NULL: this user's only job on this host. Returns the exit status.
  */
 int ask_explain(const char *job);
 

@@ -6,6 +6,7 @@
 #include "top.h"
 
 #include "ask.h"
+#include "others.h"
 #include "spawner/base/hail.h"
 #include "spawner/base/log.h"
 #include "top_table.h"
@@ -60,6 +61,27 @@ static enum answer read_sample(int fd, struct top_sample *s)
     return answer;
 }
 
+/* Where samples come from: the launcher, or, of ranks of another one, their memory. */
+struct source {
+    pid_t pid;
+    struct others_job others; /* ranks NULL: not used */
+    int fd;                   /* the first connection; -1: none is open */
+};
+
+static enum answer next_sample(struct source *from, struct top_sample *s)
+{
+    if (from->others.ranks)
+        return others_sample(&from->others, s) ? ANSWER_WHOLE : ANSWER_OVER;
+    if (from->fd < 0)
+        from->fd = hail_connect("top", from->pid);
+    if (from->fd < 0)
+        return ANSWER_OVER;
+    enum answer answer = read_sample(from->fd, s);
+    close(from->fd);
+    from->fd = -1;
+    return answer;
+}
+
 static int report(enum answer answer, pid_t pid)
 {
     if (answer == ANSWER_LATE)
@@ -111,27 +133,23 @@ static bool is_written(void)
 }
 
 /* One table after the other, until the job is over; its end is not an error. */
-static int go_on(const struct options *o, pid_t pid, int fd)
+static int go_on(const struct options *o, struct source *from)
 {
     struct top_sample samples[2] = {0};
     unsigned count = 0;
     int status = 0;
     for (;; count++) {
         struct top_sample *now = &samples[count % 2], *former = &samples[(count + 1) % 2];
-        enum answer answer = read_sample(fd, now);
-        close(fd);
+        enum answer answer = next_sample(from, now);
         if (answer != ANSWER_WHOLE) {
             bool is_end = answer == ANSWER_OVER && count > 0;
-            status = is_end ? 0 : report(answer, pid);
+            status = is_end ? 0 : report(answer, from->pid);
             break;
         }
         show(o, now, count ? former : NULL);
         if (!is_written() || o->once)
             break;
         poll(NULL, 0, REDRAW_MS);
-        fd = hail_connect("top", pid);
-        if (fd < 0)
-            break;
     }
     free(samples[0].ranks);
     free(samples[1].ranks);
@@ -140,10 +158,16 @@ static int go_on(const struct options *o, pid_t pid, int fd)
 
 int top_run(const struct options *o)
 {
-    pid_t pid = 0;
-    int status = ask_find("top", o->job, &pid);
+    struct source from = {.fd = -1};
+    int status = ask_find("top", o->job, &from.pid);
     if (status)
         return status;
-    int fd = ask_open("top", pid);
-    return fd < 0 ? EXIT_RUNTIME : go_on(o, pid, fd);
+    if (!others_open(from.pid, &from.others)) {
+        from.fd = ask_open("top", from.pid);
+        if (from.fd < 0)
+            return EXIT_RUNTIME;
+    }
+    status = go_on(o, &from);
+    others_close(&from.others);
+    return status;
 }

@@ -203,9 +203,14 @@ static void put_rank(struct top_line *line, uint32_t rank, const struct counts_r
 
 static void put_title(struct top_line *line, const struct counts_job *job, bool is_rate)
 {
-    put(line, "gasnetrun_ibv: job %u, %u process%s of %s on %u host%s, %s", job->pid, job->ranks,
-        job->ranks == 1 ? "" : "es", job->program, job->hosts, job->hosts == 1 ? "" : "s",
-        is_rate ? "per second" : "since the start");
+    const char *span = is_rate ? "per second" : "since the start";
+    if (job->elsewhere)
+        put(line, "gasnetrun_ibv: job of process %u, %u of %u processes of %s, on this host, %s",
+            job->pid, job->ranks - job->elsewhere, job->ranks, job->program, span);
+    else
+        put(line, "gasnetrun_ibv: job %u, %u process%s of %s on %u host%s, %s", job->pid,
+            job->ranks, job->ranks == 1 ? "" : "es", job->program, job->hosts,
+            job->hosts == 1 ? "" : "s", span);
     if (job->silent)
         put(line, "; %u host%s not answered in time", job->silent,
             job->silent == 1 ? " has" : "s have");
@@ -230,19 +235,21 @@ void top_table(const struct top_screen *s, const struct top_sample *now,
     end_line(s, &line);
     put_heading(&line, former != NULL);
     end_line(s, &line);
-    for (uint32_t i = 0; i < now->job.ranks; i++) {
+    for (uint32_t i = 0, shown = 0; i < now->job.ranks; i++) {
         const struct counts_rank *was = former_of(former, i, &now->ranks[i]);
+        if (now->ranks[i].is_elsewhere)
+            continue;
         take_figures(&now->ranks[i], was, figures);
         for (unsigned f = 0; f < FIGURES; f++)
             all[f] += figures[f];
         memory += now->ranks[i].resident_kb;
-        if (i >= room)
+        if (shown++ >= room)
             continue;
         put_rank(&line, i, &now->ranks[i], was, figures);
         end_line(s, &line);
     }
-    if (now->job.ranks > room)
-        put(&line, "%6s and %u more", "...", now->job.ranks - room);
+    if (now->job.ranks - now->job.elsewhere > room)
+        put(&line, "%6s and %u more", "...", now->job.ranks - now->job.elsewhere - room);
     if (line.length)
         end_line(s, &line);
     put(&line, "%6s %-12s %8s %-9s %-22s", "all", "", "", "", "");
@@ -305,8 +312,10 @@ void top_json(FILE *out, const struct top_sample *now)
     quote(out, now->job.program);
     fprintf(out, ",\"size\":%u,\"hosts\":%u,\"silent_hosts\":%u,\"ranks\":[", now->job.ranks,
             now->job.hosts, now->job.silent);
-    for (uint32_t i = 0; i < now->job.ranks; i++) {
-        if (i)
+    for (uint32_t i = 0, shown = 0; i < now->job.ranks; i++) {
+        if (now->ranks[i].is_elsewhere)
+            continue;
+        if (shown++)
             fputc(',', out);
         json_rank(out, i, &now->ranks[i]);
     }

@@ -14,6 +14,7 @@ enum { COUNTS_MAGIC = 0x746f7031 };
 struct counts_rank {
     uint32_t pid;
     uint8_t is_there;     /* else its host has not answered */
+    uint8_t is_elsewhere; /* nobody can be asked for it, and it is not shown */
     uint8_t has_counters; /* else: why[] */
     uint8_t is_done;      /* it has left the job in order */
     char state;           /* of its process, a letter of /proc; 0: it is gone */
@@ -32,7 +33,8 @@ struct counts_rank {
 struct counts_job {
     uint32_t magic, rank_size; /* sizeof(struct counts_rank) */
     uint32_t ranks, hosts;
-    uint32_t silent; /* hosts that have not answered in time */
+    uint32_t silent;    /* hosts that have not answered in time */
+    uint32_t elsewhere; /* ranks that are not shown: another launcher's, on other hosts */
     uint32_t pid;
     char program[200];
 };

@@ -283,6 +283,26 @@ static void small_terminals_cut_lines_and_ranks_but_not_the_sum(void **state)
         assert_true(strlen(line(i)) <= 20);
 }
 
+/* Under another launcher. */
+static void ranks_elsewhere_are_counted_and_not_shown(void **state)
+{
+    (void)state;
+    now_ranks[1].is_elsewhere = 1;
+    now.job.elsewhere = 1;
+    set(&now_ranks[2], "short_requests", 5);
+    table(0, 0, NULL);
+    assert_has(line(0), "job of process 77, 2 of 3 processes of kv, on this host, since the start");
+    assert_int_equal(lines(), 5);
+    assert_has(line(3), "     2 ");
+    assert_string_equal(cell("MSGS", 1), "5");
+    table(5, 0, NULL);
+    assert_has(line(3), "... and 1 more");
+    object();
+    assert_has(text, "\"rank\":0,");
+    assert_has(text, "{\"rank\":2,");
+    assert_null(strstr(text, "\"rank\":1,"));
+}
+
 /* Names come from other hosts. */
 static void nothing_steers_a_terminal_or_breaks_the_object(void **state)
 {
@@ -537,6 +557,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(ranks_without_counters_say_why, begin, end),
         cmocka_unit_test_setup_teardown(small_terminals_cut_lines_and_ranks_but_not_the_sum, begin,
                                         end),
+        cmocka_unit_test_setup_teardown(ranks_elsewhere_are_counted_and_not_shown, begin, end),
         cmocka_unit_test_setup_teardown(nothing_steers_a_terminal_or_breaks_the_object, begin, end),
     };
     const struct CMUnitTest views[] = {

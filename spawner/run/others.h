@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ranks of this user on this host that other launchers have started (mpirun, srun). No guard is
+ * there to be asked, but each rank has a socket whose name says where its record lies
+ * (base/rank_slot.h), and what a guard reads can be read by any process of the user, as far as the
+ * kernel lets it. Only reads. */
+#ifndef TRUNKLINE_SPAWNER_OTHERS_H
+#define TRUNKLINE_SPAWNER_OTHERS_H
+
+#include "top_table.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* One such job: its ranks here. */
+struct others_job {
+    unsigned long long id;
+    uint32_t size;  /* ranks on all hosts */
+    uint32_t count; /* of them here */
+    struct others_rank {
+        pid_t pid;
+        uint32_t rank;
+        uint64_t address; /* of its record */
+    } * ranks;            /* in order */
+};
+
+/* Each job's first rank here; returns how many jobs there are, of which at most `most` are written.
+ */
+size_t others_find(pid_t *pids, size_t most);
+
+/* The job that a process is a rank of, or that it, such as mpirun, has started. False: there is
+ * none. */
+bool others_open(pid_t pid, struct others_job *job);
+void others_close(struct others_job *job);
+
+/* What its ranks count now. Replaces s->ranks. False: no rank is left. */
+bool others_sample(const struct others_job *job, struct top_sample *s);
+
+/* Prints what its ranks wait for. Returns the exit status. */
+int others_explain(const struct others_job *job);
+
+#endif
