@@ -114,6 +114,7 @@ void tk_stats_sum(struct tk_stats *sum)
 {
     sum_of_all(sum);
     tk_stats_add(sum, &at_reset, UINT64_MAX);
+    tk_stats_fold(sum);
 }
 
 void tk_stats_reset(void)

@@ -96,6 +96,19 @@ static inline bool tk_count_transfer_mine(enum tk_path_counted path, enum tk_cou
     return true;
 }
 
+/* The same for a put inline, of up to tk_small_put_max bytes. */
+static inline bool tk_count_small_put_mine(size_t nbytes)
+{
+    struct tk_stats_block *block = tk_stats_block();
+    if (tk_is_traced)
+        tk_path_taken = 1 + tk_path_puts_inline;
+    if (TK_IS_TSAN && tk_stats_is_first(block, 0))
+        return false;
+    uint64_t *at = &block->stats.small_puts[nbytes];
+    *at += 1;
+    return TK_IS_TSAN || !tk_stats_is_first(block, *at);
+}
+
 /* A poll that found nothing: the result of the poll. */
 bool tk_stats_poll_first(enum tk_counter counter);
 static inline bool tk_count_empty_poll(enum tk_counter counter)

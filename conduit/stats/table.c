@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "stats/table.h"
 
 const struct tk_stats_class tk_stats_classes[] = {
@@ -40,6 +41,16 @@ __attribute__((no_sanitize("thread"))) void tk_stats_add(struct tk_stats *sum,
     const volatile uint64_t *from = (const volatile uint64_t *)(const void *)part;
     for (unsigned i = 0; i < tk_stats_words; i++)
         to[i] += sign * from[i];
+}
+
+void tk_stats_fold(struct tk_stats *sum)
+{
+    for (unsigned nbytes = 1; nbytes <= tk_small_put_max; nbytes++) {
+        uint64_t puts = sum->small_puts[nbytes];
+        sum->transfers[tk_path_puts_inline][tk_log2(nbytes)] += puts;
+        sum->counts[tk_counter_put_bytes_network] += puts * nbytes;
+        sum->small_puts[nbytes] = 0;
+    }
 }
 
 _Static_assert(sizeof(tk_stats_rows) / sizeof(tk_stats_rows[0]) == tk_stats_rows_max,

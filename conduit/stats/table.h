@@ -24,10 +24,15 @@ enum tk_path_counted {
 
 enum { tk_size_classes = 48 /* 2^k to 2^(k+1) - 1 bytes; no address space has more */ };
 
-/* All that is counted: of a thread, or a sum. */
+enum { tk_small_put_max = 1023 /* bytes; no device takes more into a work request */ };
+
+/* All that is counted: of a thread, or a sum. Puts inline are counted by their exact size where
+ * they take the fast path, which costs one addition: tk_stats_fold() adds them to those of their
+ * path, and their bytes. */
 struct tk_stats {
     uint64_t counts[tk_counters];
     uint64_t transfers[tk_paths][tk_size_classes];
+    uint64_t small_puts[tk_small_put_max + 1];
 };
 
 enum { tk_stats_words = sizeof(struct tk_stats) / sizeof(uint64_t) };
@@ -54,6 +59,9 @@ uint64_t tk_stats_value(const struct tk_stats *stats, const struct tk_stats_row 
 /* sum += part, or with UINT64_MAX sum -= part. A thread may go on counting in `part`: each word is
  * one load. Async-signal-safe. */
 void tk_stats_add(struct tk_stats *sum, const struct tk_stats *part, uint64_t sign);
+
+/* Of a sum that is complete. Async-signal-safe. */
+void tk_stats_fold(struct tk_stats *sum);
 
 /* Classes as bits, by their place in the table. A mask is letters in any case; "^" in front: all
  * but these. Letters without a class (there are some in masks of other libraries) have no effect;

@@ -45,7 +45,10 @@ static bool sum_of(pid_t pid, const struct tk_wait_counters *at, struct tk_stats
         tk_stats_add(sum, &block.stats, 1);
         address = block.next;
     }
-    return add_part(pid, at->at_reset, UINT64_MAX, sum);
+    if (!add_part(pid, at->at_reset, UINT64_MAX, sum))
+        return false;
+    tk_stats_fold(sum);
+    return true;
 }
 
 static bool is_over(const struct waits_rank *w, const struct tk_wait_thread *t)

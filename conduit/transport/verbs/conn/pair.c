@@ -13,6 +13,7 @@
 #include "base/bits.h"
 #include "base/report.h"
 #include "settings/settings.h"
+#include "stats/table.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/loan.h"
 #include "transport/verbs/data/stripe.h"
@@ -194,7 +195,7 @@ void tk_pair_publish(uint32_t rank, struct tk_conn *conns)
 static void set_for_good(struct tk_conn *conn, bool is_fenced, uint32_t rate_mbps)
 {
     conn->is_fenced = is_fenced;
-    conn->short_put_max = is_fenced ? 0 : tk_verbs.inline_limit;
+    conn->short_put_max = is_fenced ? 0 : tk_min(tk_verbs.inline_limit, tk_small_put_max);
     tk_stripe_open(conn, rate_mbps);
 }
 

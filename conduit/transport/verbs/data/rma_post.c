@@ -363,10 +363,9 @@ post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, u
     tk_if_unlikely(!tx) return unlock_in_vain(conn);
     tx->nbytes = sge->length = (uint32_t)nbytes;
     bool is_get = opcode == IBV_WR_RDMA_READ;
-    tk_if_unlikely(!tk_count_transfer_mine(is_get ? tk_path_gets_segment : tk_path_puts_inline,
-                                           is_get ? tk_counter_get_bytes_network
-                                                  : tk_counter_put_bytes_network,
-                                           nbytes)) return first_in_vain(conn, tx);
+    tk_if_unlikely(!(
+        is_get ? tk_count_transfer_mine(tk_path_gets_segment, tk_counter_get_bytes_network, nbytes)
+               : tk_count_small_put_mine(nbytes))) return first_in_vain(conn, tx);
     wr.sg_list = sge;
     wr.num_sge = 1;
     wr.wr.rdma.remote_addr = remote;
