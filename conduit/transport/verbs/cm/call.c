@@ -10,13 +10,19 @@
 
 /* ---- connects that come, while events are read ---- */
 
+/* With the lock; tk_cm_is_quiet() reads it without. */
+static void callers_add(int by)
+{
+    __atomic_store_n(&tk_verbs.cm->callers, tk_verbs.cm->callers + (uint32_t)by, __ATOMIC_RELAXED);
+}
+
 void tk_cm_call_end(struct tk_cm_end *end)
 {
     if (!end->caller)
         return;
     rdma_destroy_id(end->caller);
     end->caller = NULL;
-    tk_verbs.cm->callers--;
+    callers_add(-1);
 }
 
 static uint32_t epoch_to(uint32_t rank)
@@ -41,14 +47,14 @@ enum tk_cm_verdict tk_cm_call(struct tk_cm_end *end, struct rdma_cm_id *id, uint
     end->caller = id;
     end->caller_epoch = epoch;
     id->context = end;
-    tk_verbs.cm->callers++;
+    callers_add(1);
     return TK_CM_WELCOME;
 }
 
 enum tk_cm_verdict tk_cm_knock_came(uint32_t rank)
 {
     struct tk_cm_end *end = tk_cm_ends_of(rank);
-    tk_verbs.cm->callers += !end->was_knocked;
+    callers_add(!end->was_knocked);
     end->was_knocked = true;
     return TK_CM_HEARD;
 }
@@ -59,7 +65,7 @@ static void accept_caller(struct tk_cm_end *end)
 {
     struct rdma_cm_id *id = end->caller;
     end->caller = NULL;
-    tk_verbs.cm->callers--;
+    callers_add(-1);
     tk_cm_end_accept(end, id);
 }
 
@@ -76,7 +82,7 @@ static bool call_of(uint32_t rank, struct tk_cm_came *came)
 {
     struct tk_cm_end *ends = tk_cm_ends_of(rank);
     *came = (struct tk_cm_came){.rank = rank, .epoch = tk_conns_to(rank)->epoch};
-    tk_verbs.cm->callers -= ends->was_knocked;
+    callers_add(-ends->was_knocked);
     came->is_there = ends->was_knocked;
     ends->was_knocked = false;
     accept_callers(rank);

@@ -59,7 +59,7 @@ static void take_outcome(struct tk_demand_record *record)
 static void end_listening(void)
 {
     tk_cm_serve_no_more();
-    tk_verbs.demand->is_listening = false;
+    __atomic_store_n(&tk_verbs.demand->is_listening, false, __ATOMIC_RELAXED);
     tk_demand_pending_add(-1);
 }
 
@@ -199,7 +199,8 @@ void tk_demand_want(struct tk_peer *peer)
 /* Nothing is under way, and librdmacm is not to be looked at so soon. */
 static bool is_quiet(void)
 {
-    return tk_verbs.demand->is_listening && tk_demand_pending() == 1 && tk_cm_is_quiet(tk_now());
+    return __atomic_load_n(&tk_verbs.demand->is_listening, __ATOMIC_RELAXED) &&
+           tk_demand_pending() == 1 && tk_cm_is_quiet(tk_now());
 }
 
 void tk_demand_step(void)
