@@ -28,10 +28,6 @@ typedef struct {
             false                                                                                  \
         }
 
-enum {
-    tk_lock_spins = 64 /* about the length of the longest critical section on a hot path */
-};
-
 static inline void tk_lock_init(tk_lock_t *lock)
 {
     atomic_init(&lock->held, false);
@@ -50,11 +46,14 @@ static inline bool tk_trylock_free(tk_lock_t *lock)
     return !atomic_exchange_explicit(&lock->held, true, memory_order_acquire);
 }
 
+/* lock.c. Takes a lock that another thread holds; not inline, so that hot paths keep no register
+ * for it. */
+void tk_lock_wait(tk_lock_t *lock);
+
 static inline void tk_lock(tk_lock_t *lock)
 {
-    for (int spins = 0; !tk_trylock(lock); spins++)
-        if (spins >= tk_lock_spins)
-            sched_yield();
+    if (__builtin_expect(!tk_trylock_free(lock), 0))
+        tk_lock_wait(lock);
 }
 
 static inline void tk_unlock(tk_lock_t *lock)

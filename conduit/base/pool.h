@@ -40,7 +40,7 @@ static inline void *tk_pool_take(struct tk_pool *pool)
  * alternative. */
 static inline void *tk_pool_try(struct tk_pool *pool)
 {
-    tk_if_unlikely(!tk_trylock(&pool->lock)) return NULL;
+    tk_if_unlikely(!tk_trylock_free(&pool->lock)) return NULL;
     struct tk_pool_item *item = pool->free;
     if (item)
         pool->free = item->next;

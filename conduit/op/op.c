@@ -28,7 +28,7 @@ struct slab {
 };
 
 static struct tk_op nothing = {.pending = end_of_slab};
-TK_PER_THREAD struct tk_op *tk_ops_next = &nothing;
+TK_PER_THREAD_NEAR struct tk_op *tk_ops_next = &nothing;
 
 static TK_PER_THREAD struct slab *first, *current;
 static TK_PER_THREAD size_t total;  /* operations in the chain */

@@ -44,7 +44,7 @@ static inline bool tk_op_source_free(const struct tk_op *op)
 }
 
 /* Of this thread: the one to look at first for a free one. */
-extern TK_HIDDEN TK_PER_THREAD struct tk_op *tk_ops_next;
+extern TK_HIDDEN TK_PER_THREAD_NEAR struct tk_op *tk_ops_next;
 
 /* Makes that a free one, and returns it. */
 struct tk_op *tk_ops_find(void);

@@ -12,7 +12,7 @@
 #include "progress/progress.h"
 #include "progress/progress_private.h"
 
-TK_PER_THREAD unsigned tk_in_handler;
+TK_PER_THREAD_NEAR unsigned tk_in_handler;
 tk_counter_t tk_deferred_work_wanted;
 tk_counter_t tk_deferred_work_lacks_space;
 

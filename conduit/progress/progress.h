@@ -15,7 +15,7 @@
 
 /* How deep this thread is in handlers. Inside, nothing may poll: waiting reaps, and at most serves
  * replies, whose handlers wait for nothing. */
-extern TK_HIDDEN TK_PER_THREAD unsigned tk_in_handler;
+extern TK_HIDDEN TK_PER_THREAD_NEAR unsigned tk_in_handler;
 
 /* The transport that is polled, or several, whose list stays the caller's; set once at start-up. A
  * job of one has none. */
@@ -114,7 +114,7 @@ void tk_wait_done(const struct tk_op *op);
 /* A put or get is over with its own completion; looking for messages each time would double its
  * cost on a fast device. Looking now and then keeps the promise that waiting serves others. */
 enum { tk_serve_others = 16 /* blocking operations between looks for messages */ };
-extern TK_HIDDEN TK_PER_THREAD unsigned tk_wait_turn;
+extern TK_HIDDEN TK_PER_THREAD_NEAR unsigned tk_wait_turn;
 
 static inline bool tk_turn_to_serve(void)
 {

@@ -120,7 +120,7 @@ static __attribute__((noinline)) void idle_until(bool (*ready)(const void *what)
     tk_wait_over();
 }
 
-TK_PER_THREAD unsigned tk_wait_turn;
+TK_PER_THREAD_NEAR unsigned tk_wait_turn;
 
 void tk_wait_done(const struct tk_op *op)
 {

@@ -40,6 +40,7 @@ static void derive_limits(uint32_t peers)
     int credits = tk_srq_in_use() ? v->srq_plan.replies : limits.credits_total;
     v->credits_all = credits;
     tk_counter_set(&v->credits_total, credits);
+    v->is_total_bound = tk_srq_in_use() || credits < (int64_t)v->credits_pp * peers;
     v->slack = (int)tk_min((size_t)limits.slack, (size_t)tk_srq_credits_base() - 1);
     v->slack = (int)tk_min((size_t)v->slack, (size_t)(credits - 1) / peers);
     v->depth_pp = limits.depth_pp;

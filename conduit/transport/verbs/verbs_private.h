@@ -276,6 +276,7 @@ struct tk_verbs {
     tk_counter_t tx_out;        /* work requests under way: an idle send CQ need not be polled */
     bool is_static;             /* all peers are connected at start-up */
     int credits_all;            /* what credits_total began with */
+    bool is_total_bound; /* it is less than the credits of all peers; else it isn't counted */
     struct tk_datagrams *datagrams; /* NULL: none are used; conn/datagram.h */
     struct tk_demand *demand;       /* NULL: nothing is connected on demand; conn/demand.h */
     struct tk_xrc *xrc; /* NULL: each pair of ranks has queue pairs of its own; conn/xrc.h */

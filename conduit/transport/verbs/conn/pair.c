@@ -351,7 +351,7 @@ void tk_pair_end(struct tk_conn *conns)
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         tk_lock(&conns[k].lock);
         if (k == tk_primary_number(rank))
-            tk_counter_add(&tk_verbs.credits_total, credits_out(&conns[k]));
+            tk_credit_total_give(credits_out(&conns[k]));
         tk_conn_close(&conns[k]);
         tk_unlock(&conns[k].lock);
     }

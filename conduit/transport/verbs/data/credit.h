@@ -22,10 +22,16 @@ static inline int tk_credit_buffers_posted(const struct tk_conn *conn)
     return tk_credit_buffers_needed(conn) + conn->rx_extra;
 }
 
+static inline void tk_credit_total_give(int credits)
+{
+    tk_if_unlikely(tk_verbs.is_total_bound) tk_counter_add(&tk_verbs.credits_total, credits);
+}
+
 /* One credit for a request about to be sent. A buffer for its reply may have to be posted then. */
 static inline bool tk_credit_take_alone(struct tk_conn *conn)
 {
-    tk_if_unlikely(conn->credits == 0 || !tk_counter_take(&tk_verbs.credits_total)) return false;
+    tk_if_unlikely(conn->credits == 0 || (tk_verbs.is_total_bound &&
+                                          !tk_counter_take(&tk_verbs.credits_total))) return false;
     conn->credits--;
     conn->rx_extra--;
     conn->starved_since = 0;
@@ -45,7 +51,7 @@ static inline void tk_credit_give(struct tk_conn *conn, int credits)
 {
     conn->credits += credits;
     conn->starved_since = 0;
-    tk_counter_add(&tk_verbs.credits_total, credits);
+    tk_credit_total_give(credits);
     tk_if_unlikely(conn->credits > tk_verbs.credits_pp)
         tk_wire_error(conn, "more credits came back than were given");
 }

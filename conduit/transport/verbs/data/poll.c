@@ -439,7 +439,7 @@ counted_came(struct tk_device *device, struct ibv_wc *wc, bool expects_more)
 /* Whether the poll before found something, on whatever device: a flood comes over one of them. Read
  * only behind a message: kept over the call of the device it would cost each empty poll a register.
  */
-static TK_PER_THREAD bool found_before;
+static TK_PER_THREAD_NEAR bool found_before;
 
 static inline bool __attribute__((always_inline)) receive_counted(struct tk_device *device)
 {

@@ -358,7 +358,7 @@ post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, u
 {
     struct tk_tx_entry_keys keys;
     struct ibv_send_wr wr;
-    tk_if_unlikely(!tk_trylock(&conn->lock)) return false;
+    tk_if_unlikely(!tk_trylock_free(&conn->lock)) return false;
     struct tk_tx *tx = tk_tx_take_plain(conn, op);
     tk_if_unlikely(!tx) return unlock_in_vain(conn);
     tx->nbytes = sge->length = (uint32_t)nbytes;
