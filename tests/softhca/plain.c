@@ -376,6 +376,133 @@ static void ends_of_regions(void)
     }
 }
 
+/* ---- attributes of the two ends ---- */
+
+struct attributes {
+    enum ibv_mtu mtu;
+    unsigned access;
+    uint8_t reads_in, reads_out;
+};
+
+static const struct attributes usual = {IBV_MTU_1024,
+                                        IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ, 1, 1};
+
+static void connect_with(struct end *e, const struct address *to, const struct attributes *with)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+                               .port_num = 1,
+                               .qp_access_flags = with->access,
+                               .path_mtu = with->mtu,
+                               .dest_qp_num = to->qpn,
+                               .rq_psn = to->psn,
+                               .sq_psn = (uint32_t)e->psn,
+                               .max_dest_rd_atomic = with->reads_in,
+                               .max_rd_atomic = with->reads_out,
+                               .min_rnr_timer = 12,
+                               .timeout = 14,
+                               .retry_cnt = 7,
+                               .rnr_retry = 7,
+                               .ah_attr = path_to(to)};
+
+    CHECK_EQ(ibv_modify_qp(e->qp, &attr,
+                           IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+             0);
+    attr.qp_state = IBV_QPS_RTR;
+    CHECK_EQ(ibv_modify_qp(e->qp, &attr,
+                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                               IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+             0);
+    attr.qp_state = IBV_QPS_RTS;
+    CHECK_EQ(ibv_modify_qp(e->qp, &attr,
+                           IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                               IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC),
+             0);
+}
+
+static struct address open_with(struct end *a, const struct attributes *of_a, struct end *b,
+                                const struct attributes *of_b)
+{
+    struct address to_a, to_b;
+
+    end_open(a, NULL);
+    end_open(b, NULL);
+    to_a = address_of(a);
+    to_b = address_of(b);
+    connect_with(a, &to_b, of_a);
+    connect_with(b, &to_a, of_b);
+    return to_b;
+}
+
+/* What is short is one packet for both ends, whatever their MTUs; longer ones are refused. */
+static void other_mtu(void)
+{
+    static const enum ibv_wc_status why[OPS] = {IBV_WC_REM_INV_REQ_ERR, IBV_WC_BAD_RESP_ERR,
+                                                IBV_WC_REM_INV_REQ_ERR};
+    struct attributes smaller = usual;
+
+    smaller.mtu = IBV_MTU_256;
+    for (int i = 0; i < OPS; i++) {
+        struct end a, b;
+        struct address to = open_with(&a, &usual, &b, &smaller);
+
+        for (int j = 0; j < 3; j++) {
+            CHECK_EQ(post_recv(&b, 7, 0, 1024), 0);
+            succeeds(&a, each_op[i], &to);
+        }
+        CHECK_EQ(post_recv(&b, 7, 0, 1024), 0);
+        CHECK_EQ(post(&a, each_op[i], 1, 0, 257, IBV_SEND_SIGNALED, &to, 0), 0);
+        CHECK_EQ(wait_wc(a.scq).status, why[i]);
+        close_two(&a, &b);
+    }
+}
+
+/* Writes go well, reads are not for these two. */
+static void no_reads(const struct attributes *of_a, const struct attributes *of_b,
+                     enum ibv_wc_status why)
+{
+    struct end a, b;
+    struct address to = open_with(&a, of_a, &b, of_b);
+
+    for (int i = 0; i < 3; i++)
+        succeeds(&a, IBV_WR_RDMA_WRITE, &to);
+    fails(&a, IBV_WR_RDMA_READ, &to, why);
+    close_two(&a, &b);
+}
+
+static void reads_not_accepted(void)
+{
+    struct attributes forbidden = usual, none_in = usual, none_out = usual;
+
+    forbidden.access = IBV_ACCESS_REMOTE_WRITE;
+    none_in.reads_in = 0;
+    none_out.reads_out = 0;
+    no_reads(&usual, &forbidden, IBV_WC_REM_INV_REQ_ERR);
+    no_reads(&usual, &none_in, IBV_WC_REM_INV_REQ_ERR);
+    no_reads(&none_out, &usual, IBV_WC_LOC_QP_OP_ERR);
+}
+
+/* The right place in memory, with a key that is not its. */
+static void other_keys(void)
+{
+    for (int i = 0; i < 2; i++) {
+        struct end a, b;
+        struct address to, wrong;
+
+        open_with_traffic(&a, &b, &to);
+        wrong = to;
+        wrong.rkey++;
+        succeeds(&a, each_op[i], &to);
+        fails(&a, each_op[i], &wrong, IBV_WC_REM_ACCESS_ERR);
+        close_two(&a, &b);
+        open_with_traffic(&a, &b, &to);
+        succeeds(&a, each_op[i], &to);
+        a.mr->lkey++;
+        fails(&a, each_op[i], &to, IBV_WC_LOC_PROT_ERR);
+        a.mr->lkey--;
+        close_two(&a, &b);
+    }
+}
+
 /* Nothing is in no region: keys and addresses are not looked at. */
 static void nothing_at_all(void)
 {
@@ -390,6 +517,9 @@ static void nothing_at_all(void)
                            *bad;
 
         open_with_traffic(&a, &b, &to);
+        /* Inline, so that no region of this end is looked for before one of the other end. */
+        if (each_op[i] != IBV_WR_RDMA_READ)
+            wr.send_flags |= IBV_SEND_INLINE;
         CHECK_EQ(post_recv(&b, 7, 64, 64), 0);
         CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
         CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
@@ -554,6 +684,9 @@ int main(int argc, char **argv)
         {"regions_change", regions_change},
         {"rights_change", rights_change},
         {"ends_of_regions", ends_of_regions},
+        {"other_mtu", other_mtu},
+        {"reads_not_accepted", reads_not_accepted},
+        {"other_keys", other_keys},
         {"nothing_at_all", nothing_at_all},
         {"own_queue_overrun", own_queue_overrun},
         {"port_down", port_down},

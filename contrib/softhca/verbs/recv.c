@@ -11,11 +11,11 @@ static int recv_post_one(struct shca_qp *qp, const struct ibv_recv_wr *wr)
 {
     struct shca_qp_sh *sh = qp->sh;
     uint32_t tail = atomic_load_explicit(&sh->rq_tail, memory_order_relaxed);
+    uint32_t state = atomic_load_explicit(&sh->state, memory_order_relaxed);
 
-    if (atomic_load_explicit(&sh->state, memory_order_relaxed) == IBV_QPS_RESET)
+    if (state == IBV_QPS_RESET)
         return EINVAL;
-    if (atomic_load_explicit(&sh->state, memory_order_relaxed) == IBV_QPS_ERR &&
-        shca_is_fatal(qp->qp.context))
+    if (state == IBV_QPS_ERR && shca_is_fatal(qp->qp.context))
         return EIO;
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > sh->rq.max_sge)
         return EINVAL;

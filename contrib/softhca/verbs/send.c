@@ -205,8 +205,7 @@ __attribute__((noinline)) static int post_special(struct shca_qp *qp, struct ibv
 }
 
 /* What is not plain, and all that follows it. Releases sq_lock. */
-__attribute__((noinline)) static int post_rest(struct shca_qp *qp, struct ibv_send_wr *wr,
-                                               struct ibv_send_wr **bad)
+static int post_rest(struct shca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     int e = 0;
 
@@ -225,6 +224,5 @@ int shca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 
     if (__builtin_expect(qp->special, 0))
         return post_special(qp, wr, bad);
-    wr = shca_plain_post(qp, wr);
-    return wr ? post_rest(qp, wr, bad) : 0;
+    return shca_plain_post(qp, wr, bad, post_rest);
 }

@@ -93,6 +93,11 @@ static inline void shca_receive_wc(const struct shca_slot *s, uint64_t wr_id, ui
                           .pkey_index = s->pkey_index};
 }
 
+static inline struct shca_sge shca_sge_of(const struct ibv_sge *g)
+{
+    return (struct shca_sge){g->addr, g->length, g->lkey};
+}
+
 /* Writes one posted receive. */
 static inline void shca_slot_fill(const struct shca_rq_sh *q, uint32_t index,
                                   const struct ibv_recv_wr *wr)
@@ -100,11 +105,10 @@ static inline void shca_slot_fill(const struct shca_rq_sh *q, uint32_t index,
     struct shca_slot *s = shca_slot_at(shca.seg, q, index);
 
     s->nsge = (uint32_t)wr->num_sge;
-    for (uint32_t i = 0; i < s->nsge; i++) {
-        struct shca_sge *g = i == 0 ? &s->sge0 : shca_extra_at(shca.seg, q, index, i);
-
-        *g = (struct shca_sge){wr->sg_list[i].addr, wr->sg_list[i].length, wr->sg_list[i].lkey};
-    }
+    for (uint32_t i = 1; i < s->nsge; i++)
+        *shca_extra_at(shca.seg, q, index, i) = shca_sge_of(&wr->sg_list[i]);
+    if (s->nsge > 0)
+        s->sge0 = shca_sge_of(wr->sg_list);
 }
 
 #endif

@@ -78,11 +78,12 @@ PLAIN_INLINE char *plain_memory(struct shca_qp *qp, enum shca_use use, uint32_t 
                                 uint32_t length)
 {
     const struct shca_window *w = &qp->plain.windows[use];
-    uint64_t at = addr - w->iova;
+    uint64_t at = addr - w->iova, end;
 
     /* A window of nothing has length 0. */
-    if (__builtin_expect(key != w->key || at > w->length || length > w->length - at ||
-                             atomic_load(&w->region->key) != key || w->region->serial != w->serial,
+    if (__builtin_expect(key != w->key || __builtin_add_overflow(at, length, &end) ||
+                             end > w->length || atomic_load(&w->region->key) != key ||
+                             w->region->serial != w->serial,
                          0))
         return plain_find(qp, use, key, addr, length);
     return w->base + at;
@@ -265,12 +266,14 @@ PLAIN_INLINE bool plain_request(struct shca_qp *qp, const struct ibv_send_wr *wr
     return wr->opcode == IBV_WR_RDMA_READ && plain_one(qp, wr, IBV_WR_RDMA_READ, IBV_WC_RDMA_READ);
 }
 
-struct ibv_send_wr *shca_plain_post(struct shca_qp *qp, struct ibv_send_wr *wr)
+int shca_plain_post(struct shca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad,
+                    shca_post_rest *rest)
 {
     shca_lock(&qp->sq_lock);
     while (wr && plain_request(qp, wr))
         wr = wr->next;
-    if (!wr)
-        shca_unlock(&qp->sq_lock);
-    return wr;
+    if (__builtin_expect(wr != NULL, 0))
+        return rest(qp, wr, bad);
+    shca_unlock(&qp->sq_lock);
+    return 0;
 }

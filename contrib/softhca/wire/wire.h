@@ -111,9 +111,11 @@ void shca_sq_flush(struct shca_qp *qp); /* Holds sq_lock. */
 void shca_qp_error(struct shca_qp *qp); /* to ERR; flushes the send queue. Holds sq_lock. */
 
 /* ---- plain.c ---- */
-/* Executes and completes requests of a list as long as they are of the plainest kind. NULL: all of
- * them; else the first other one, and sq_lock is held from here on. */
-struct ibv_send_wr *shca_plain_post(struct shca_qp *qp, struct ibv_send_wr *wr);
+/* Executes and completes requests of a list as long as they are of the plainest kind; 0. Where they
+ * no longer are, rest() goes on with sq_lock held, releases it, and has the result. */
+typedef int shca_post_rest(struct shca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int shca_plain_post(struct shca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad,
+                    shca_post_rest *rest);
 /* The two ends of the connection agree: from now on its requests may be plain. Holds sq_lock and
  * the responder lock. */
 void shca_plain_allow(struct shca_qp *qp);
