@@ -465,6 +465,7 @@ static void no_reads(const struct attributes *of_a, const struct attributes *of_
 
     for (int i = 0; i < 3; i++)
         succeeds(&a, IBV_WR_RDMA_WRITE, &to);
+    CHECK_EQ(post(&a, IBV_WR_RDMA_READ, 1, 0, 8, IBV_SEND_INLINE, &to, 0), EINVAL);
     fails(&a, IBV_WR_RDMA_READ, &to, why);
     close_two(&a, &b);
 }
@@ -476,6 +477,7 @@ static void reads_not_accepted(void)
     forbidden.access = IBV_ACCESS_REMOTE_WRITE;
     none_in.reads_in = 0;
     none_out.reads_out = 0;
+    no_reads(&usual, &usual, IBV_WC_SUCCESS);
     no_reads(&usual, &forbidden, IBV_WC_REM_INV_REQ_ERR);
     no_reads(&usual, &none_in, IBV_WC_REM_INV_REQ_ERR);
     no_reads(&none_out, &usual, IBV_WC_LOC_QP_OP_ERR);
@@ -503,6 +505,54 @@ static void other_keys(void)
     }
 }
 
+/* A receive without a buffer, in the place of one that had one. */
+static void receive_without_buffer(void)
+{
+    struct end_options one = {.recv_wr = 1};
+    struct ibv_recv_wr none = {.wr_id = 8}, *bad;
+    struct end a, b;
+
+    open_two(&a, &b, &one);
+    traffic_between(&a, &b);
+    CHECK_EQ(ibv_post_recv(b.qp, &none, &bad), 0);
+    fails(&a, IBV_WR_SEND, NULL, IBV_WC_REM_INV_REQ_ERR);
+    CHECK_EQ(wait_wc(b.rcq).status, IBV_WC_LOC_LEN_ERR);
+    close_two(&a, &b);
+}
+
+/* Pages that are looked at with each request may be gone at the next one. */
+static void paged_on_demand(void)
+{
+    struct ibv_sge sge = {.length = 8};
+    struct ibv_send_wr wr = {.sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_RDMA_WRITE,
+                             .send_flags = IBV_SEND_SIGNALED},
+                       *bad;
+    struct address to;
+    struct ibv_mr *mr;
+    struct end a, b;
+    char *page;
+
+    setenv("SOFTHCA_ODP", "1", 1);
+    open_with_traffic(&a, &b, &to);
+    page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED);
+    mr = ibv_reg_mr(a.pd, page, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
+    CHECK(mr != NULL);
+    sge.addr = (uintptr_t)page;
+    sge.lkey = mr->lkey;
+    wr.wr.rdma.remote_addr = to.addr;
+    wr.wr.rdma.rkey = to.rkey;
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    }
+    munmap(page, 4096);
+    CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_LOC_PROT_ERR);
+}
+
 /* Nothing is in no region: keys and addresses are not looked at. */
 static void nothing_at_all(void)
 {
@@ -518,8 +568,10 @@ static void nothing_at_all(void)
 
         open_with_traffic(&a, &b, &to);
         /* Inline, so that no region of this end is looked for before one of the other end. */
-        if (each_op[i] != IBV_WR_RDMA_READ)
+        if (each_op[i] != IBV_WR_RDMA_READ) {
             wr.send_flags |= IBV_SEND_INLINE;
+            none.addr = (uintptr_t)a.buf;
+        }
         CHECK_EQ(post_recv(&b, 7, 64, 64), 0);
         CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
         CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
@@ -687,6 +739,8 @@ int main(int argc, char **argv)
         {"other_mtu", other_mtu},
         {"reads_not_accepted", reads_not_accepted},
         {"other_keys", other_keys},
+        {"receive_without_buffer", receive_without_buffer},
+        {"paged_on_demand", paged_on_demand},
         {"nothing_at_all", nothing_at_all},
         {"own_queue_overrun", own_queue_overrun},
         {"port_down", port_down},

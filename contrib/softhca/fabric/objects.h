@@ -187,10 +187,10 @@ enum shca_use {
 };
 
 /* The region that was used last for that: it is still allowed as long as the entry of the table has
- * this key and is of the same registration. */
+ * the key of the request and is of the same registration. */
 struct shca_window {
     const struct shca_mr_sh *region;
-    uint32_t key, serial;
+    uint32_t serial;
     uint64_t iova, length;
     char *base; /* where the byte at iova is here */
 };

@@ -68,7 +68,7 @@ __attribute__((noinline)) static char *plain_find(struct shca_qp *qp, enum shca_
     base = own ? (char *)(uintptr_t)m->addr : shca_peer_mapped(qp->peer, m, key);
     if (!base)
         return NULL;
-    qp->plain.windows[use] = (struct shca_window){m, key, m->serial, m->iova, m->length, base};
+    qp->plain.windows[use] = (struct shca_window){m, m->serial, m->iova, m->length, base};
     return base + (va - m->addr);
 }
 
@@ -81,9 +81,8 @@ PLAIN_INLINE char *plain_memory(struct shca_qp *qp, enum shca_use use, uint32_t 
     uint64_t at = addr - w->iova, end;
 
     /* A window of nothing has length 0. */
-    if (__builtin_expect(key != w->key || __builtin_add_overflow(at, length, &end) ||
-                             end > w->length || atomic_load(&w->region->key) != key ||
-                             w->region->serial != w->serial,
+    if (__builtin_expect(__builtin_add_overflow(at, length, &end) || end > w->length ||
+                             atomic_load(&w->region->key) != key || w->region->serial != w->serial,
                          0))
         return plain_find(qp, use, key, addr, length);
     return w->base + at;
