@@ -86,6 +86,28 @@ others()
     says 'no longer reaches' 0
 }
 
+# Receive queues are shared, with as few buffers as there may be: a request of each peer, its exit notice and two notices of
+# dead connections, a reply, and payloads that handlers read; and with some to be lent. No receiver is ever not ready.
+shared()
+{
+    two=$((2 * 4 + 1))
+    eight=$((8 * 4 + 1))
+    for nth in $moments; do
+        for how in "$two_ports SOFTHCA_FAULT=unplug:port=2" "$two_devices SOFTHCA_FAULT=unplug:dev=softhca1"; do
+            SETTINGS="$how,op=send,nth=$nth GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=$((two + 1))" survives 3 "$jobs/random_mix-seq" --seconds 0 --seed "$nth"
+            SETTINGS="$how,op=any,nth=$nth,lost=ack GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=$((two + 8))" survives 3 "$jobs/random_mix-par" --seconds 0 --threads 3 --seed "$nth"
+            SETTINGS="$how,op=send,nth=$((nth % 10 + 1)) GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=$((eight + 1))" survives 9 "$jobs/many_to_one-seq" 20
+            SETTINGS="$how,op=send,every=40,ms=20 GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=60" survives 9 "$jobs/many_to_one-par" 20
+        done
+    done
+    SETTINGS="$two_ports SOFTHCA_FAULT=unplug:port=1,op=write,nth=20 GASNET_USE_SRQ=1 GASNET_IBV_FAILOVER=0" job 2 "$jobs/putget-seq"
+    fails_with 1 "a dead port without failover, with shared queues"
+    # The last message before a wait has no completion that is waited for, and nothing is flushed from the queue.
+    SETTINGS="SOFTHCA_FAULT=unplug:op=send,nth=3 GASNET_USE_SRQ=1 GASNET_CONNECT_STATIC=1" job 2 "$jobs/hello-seq"
+    fails_with 1 "a dead port with shared queues"
+    says 'failed on softhca0:1, queue pair [0-9]*: '
+}
+
 the_end()
 {
     for port in 1 2; do
@@ -109,6 +131,7 @@ last_message()
 lane one_host one_host most_had_deaths
 lane several_hosts several_hosts most_had_deaths
 lane others others
+lane shared shared most_had_deaths
 lane the_end the_end
 lane last_message last_message
 finish

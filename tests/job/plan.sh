@@ -56,6 +56,7 @@ compare 6 5 GASNET_SUPERNODE_MAXSIZE=0
 compare 6 2 GASNET_SUPERNODE_MAXSIZE=1 GASNET_USE_SRQ=2 GASNET_RBUF_COUNT=0
 compare 6 1 GASNET_SUPERNODE_MAXSIZE=1 GASNET_USE_SRQ=2 GASNET_RBUF_COUNT=60 GASNET_CONNECT_STATIC=1
 used=3 compare 6 5 GASNET_SUPERNODE_MAXSIZE=3 GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=40 GASNET_USE_XRC=1
+compare 6 2 GASNET_SUPERNODE_MAXSIZE=1 GASNET_USE_SRQ=2 GASNET_RBUF_COUNT=60 GASNET_NUM_QPS=2
 # All five are used, two at a time; at the end one of them may be closing, and others asking.
 used=5 compare 6 5 GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONNECT_MAX=2
 [ "$(value queue_pairs "$plan")" -eq 3 ] && [ "$(value queue_pairs "$real")" -le 3 ] || failed "more queue pairs than GASNET_CONNECT_MAX=2"

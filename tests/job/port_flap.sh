@@ -103,6 +103,17 @@ more_come_back()
         "lines=4,softhca0:1$back" calls=1 down=softhca0:2 "lines=4,softhca0:2$gone" calls=2
 }
 
+# Through shared receive queues of as few buffers as there may be, and of some more.
+shared_come_back()
+{
+    flaps 3 seq "$network $two_ports GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=10" calls=1 down=softhca0:2 "lines=6,softhca0:2$gone" up=softhca0:2 \
+        "lines=6,softhca0:2$back" down=softhca0:1 "lines=6,softhca0:1$gone" up=softhca0:1 "lines=6,softhca0:1$back" calls=1
+    flaps 3 par "$network $two_devices GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=20" calls=1 down=softhca0:1 "lines=6,softhca0:1$gone" up=softhca0:1 \
+        "lines=6,softhca0:1$back" down=softhca1:1 "lines=6,softhca1:1$gone" calls=1
+    flaps 3 seq "$network $four_of_eight GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=40" calls=1 down=softhca2:2 down=softhca0:2 "lines=12,$gone" up=softhca2:2 \
+        "lines=6,softhca2:2$back" down=softhca1:1 down=softhca3:1 "lines=24,$gone" calls=1
+}
+
 without_failover()
 {
     for shape in "$two_ports" "$two_devices"; do
@@ -118,5 +129,6 @@ lane for_good for_good
 lane for_good_mixed for_good_mixed
 lane comes_back comes_back
 lane more_come_back more_come_back
+lane shared_come_back shared_come_back
 lane without_failover without_failover
 finish

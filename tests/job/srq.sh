@@ -58,10 +58,13 @@ refused()
     SETTINGS="SOFTHCA_MAX_SRQ_WR=7" good 4 "$jobs/hello-seq"
     says 'no shared receive queues, because the device has none, or too small ones' 1
     two="SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:1,2"
-    SETTINGS="$two" good 3 "$jobs/am-seq"
-    says 'no shared receive queues, because ports stand in for each other' 1
-    SETTINGS="$two GASNET_IBV_FAILOVER=0 GASNET_RBUF_COUNT=12" good 3 "$jobs/am-seq"
-    says 'no shared receive queues' 0
+    for how in 0 1; do # where ports stand in for each other each peer has two more, for notices
+        SETTINGS="$two GASNET_IBV_FAILOVER=$how GASNET_RBUF_COUNT=10" good 3 "$jobs/am-seq"
+        says 'no shared receive queues' 0
+    done
+    SETTINGS="$two GASNET_RBUF_COUNT=9" job 3 "$jobs/hello-seq"
+    fails_with 1
+    says 'GASNET_RBUF_COUNT=9 is too few for the peers of rank 0: 10 to ' 1
 }
 
 if [ "$sanitizer" = thread ]; then
@@ -69,6 +72,8 @@ if [ "$sanitizer" = thread ]; then
     SETTINGS="GASNET_RBUF_COUNT=20" good 3 "$jobs/random_mix-par" --seconds 2 --seed "$seed"
     SETTINGS="GASNET_RBUF_COUNT=20 GASNET_CONNECT_MAX=1" good 3 "$jobs/random_mix-par" --seconds 2 --seed "$seed"
     SETTINGS="GASNET_RBUF_COUNT=24" good 4 "$flood-par" 10
+    SETTINGS="GASNET_RBUF_COUNT=30 SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:1,2 GASNET_QP_TIMEOUT=10 SOFTHCA_FAULT=unplug:port=2,op=send,nth=30" \
+        good 3 "$jobs/random_mix-par" --seconds 2 --seed "$seed"
     finish
 fi
 lane many many mixes

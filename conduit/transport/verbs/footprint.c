@@ -59,11 +59,18 @@ static bool is_shared(const struct tk_job_shape *shape, const struct tk_verbs_li
     struct tk_lend_wish wish = {.conns = (int)conns,
                                 .credits_pp = limits->credits_pp,
                                 .credits_total = limits->credits_total,
+                                .notices = tk_srq_notices(shape->conns, fails_over(shape)),
                                 .held = (int)tk_verbs_spares(shape->is_threaded)};
-    if (fails_over(shape) || !tk_verbs_srq_wish(&wish, shape->ranks))
+    if (!tk_verbs_srq_wish(&wish, shape->ranks))
         return false;
     *plan = tk_lend_plan(&wish);
     return true;
+}
+
+/* Peers of so many that send to a device: where ports stand in for each other, all. */
+static uint32_t peers_on(const struct tk_job_shape *shape, uint32_t peers, uint32_t device)
+{
+    return fails_over(shape) ? peers : tk_verbs_conns_on(peers, shape->devices, device);
 }
 
 static void add_shared(struct tk_footprint *total, const struct tk_job_shape *shape,
@@ -72,14 +79,19 @@ static void add_shared(struct tk_footprint *total, const struct tk_job_shape *sh
     uint32_t devices = shape->devices, all = open_peers(shape);
     unsigned have = 0;
     for (uint32_t peers = shape->is_static ? all : 0; peers <= all; peers++) {
-        int conns = (int)((peers + devices - 1 - device) / devices);
+        int conns = (int)peers_on(shape, peers, device);
         unsigned more = tk_verbs_pool_growth(have, (unsigned)tk_lend_stock(plan, conns).buffers);
         if (more > 0)
             add_buffers(total, shape, more);
         have += more;
     }
-    uint32_t joined = all / devices + (shape->is_static ? 0 : 1);
-    total->private_bytes += tk_srq_bytes(joined) + all / devices * sizeof(struct tk_loan);
+    uint32_t joined = all / devices, loans = all / devices;
+    if (fails_over(shape)) {
+        joined = all * tk_verbs_conns_on(shape->conns, devices, device);
+        loans = device == 0 ? all : 0;
+    }
+    joined += shape->is_static ? 0 : tk_verbs_conns_on(shape->rails, devices, device);
+    total->private_bytes += tk_srq_bytes(joined) + loans * sizeof(struct tk_loan);
 }
 
 /* All at once, or, on demand, as peers are connected one after the other, and for the next one. */

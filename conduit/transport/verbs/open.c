@@ -25,6 +25,7 @@
 #include "transport/verbs/data/rma_post.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/stripe.h"
+#include "transport/verbs/failover/async_events.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/limits.h"
 #include "transport/verbs/verbs_private.h"
@@ -302,7 +303,7 @@ static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
     tk_xrc_offer(*info);
     if (open_tx() != TK_OK || tk_failover_open() != TK_OK || open_buffers() != TK_OK)
         return TK_FAIL;
-    if (tk_verbs.failover_enabled)
+    if (tk_verbs.failover_enabled || tk_srq_in_use())
         tk_events_open();
     return open_conns(*info);
 }
@@ -604,6 +605,10 @@ const struct tk_transport *tk_verbs_transport(void)
     }
     if (tk_srq_in_use())
         several.poll = tk_shared_poll;
+    if (tk_srq_in_use() && tk_verbs.failover_enabled) {
+        several.poll = tk_shared_logged_poll;
+        several.reap = several.reap_in_handler = tk_shared_logged_reap;
+    }
     if (tk_xrc_in_use()) {
         several.put = tk_xrc_put;
         several.get = tk_xrc_get;

@@ -134,6 +134,7 @@ struct tk_conn {
     tk_counter_t state;       /* enum tk_connection_state, see failover/connection_state.h */
     struct tk_path path;      /* once it was connected */
     struct tk_loan *loan;     /* NULL: it has receive buffers of its own; see data/srq.h */
+    bool has_received_last;   /* its queue pair, in ERR, takes no more of a shared queue; atomic */
 
     /* Where connections are closed for others (conn/life.h); with the lock of demands. */
     uint32_t epoch;        /* connections to the peer that are over, or almost */
@@ -272,6 +273,7 @@ struct tk_verbs {
     tk_counter_t
         pending_work;     /* ACKs and moves to other connections that polls are to go on with */
     tk_counter_t returns; /* connections that came back; see tk_fence() */
+    tk_counter_t received_last; /* such of them, by events that were not acted upon so far */
     struct tk_rank_pair *pairs; /* by rank; see failover/failover.c. NULL: nothing is logged */
     tk_counter_t tx_out;        /* work requests under way: an idle send CQ need not be polled */
     bool is_static;             /* all peers are connected at start-up */
@@ -490,6 +492,10 @@ static inline const struct tk_port_address *tk_address_of(uint32_t rank, uint32_
     return (const void *)(tk_verbs.addresses + tk_place_of(rank, rail)->address);
 }
 
+/* device/last_wqe.c: do all devices report, by an asynchronous event, that a queue pair in ERR
+ * takes no more from its shared receive queue? Tried; before anything else reads their events. */
+bool tk_last_wqe_comes(void);
+
 /* conn/qp_state.c: 0, or what errno would be */
 struct tk_route {
     const struct tk_rail *rail;
@@ -608,6 +614,9 @@ bool tk_verbs_reap(void);
 bool tk_devices_poll(void); /* of all, where there are several */
 bool tk_shared_poll(void);  /* data/poll_shared.c: of all, where receive queues are shared */
 bool tk_devices_reap(void);
+bool tk_shared_logged_poll(
+    void); /* where they are shared and connections stand in for each other */
+bool tk_shared_logged_reap(void);
 bool tk_logged_poll(void); /* where connections stand in for each other */
 bool tk_logged_reap(void);
 

@@ -70,6 +70,7 @@ struct fake {
     /* The next event of the first device that is open; 0: none. Given once. */
     enum ibv_event_type event;
     int event_port;
+    bool no_last_wqe; /* no event comes of queue pairs in ERR, as once on Soft-RoCE */
 
     /* The last work request, as it was posted */
     struct ibv_send_wr last;

@@ -37,7 +37,7 @@ struct state {
 };
 
 static struct {
-    int senders, most, base, capacity;
+    int senders, most, base, notices, capacity;
 } rules;
 
 /* ---- messages ---- */
@@ -71,11 +71,14 @@ static bool is_open(const struct sender *s)
 
 static struct tk_lender lender_of(const struct state *s)
 {
-    struct tk_lender l = {.capacity = rules.capacity, .base = rules.base, .most = rules.most};
+    struct tk_lender l = {.capacity = rules.capacity,
+                          .base = rules.base,
+                          .most = rules.most,
+                          .notices = rules.notices};
     for (int i = 0; i < rules.senders; i++) {
         if (!is_open(&s->of[i]))
             continue;
-        l.promised += s->of[i].granted + 1;
+        l.promised += s->of[i].granted + rules.notices;
         l.lent += s->of[i].granted - rules.base;
     }
     return l;
@@ -276,7 +279,7 @@ static void check(const struct state *s)
         assert_in_range(one->granted, rules.base, rules.most);
         assert_true(one->credits >= 0 && one->owed >= 0 && one->given >= 0);
         assert_true(one->limit - one->given - one->owed >= rules.base);
-        promised += one->granted + 1;
+        promised += one->granted + rules.notices;
     }
     assert_true(promised <= rules.capacity);
 }
@@ -419,6 +422,7 @@ static void try_all(const struct state *from)
 static void search(int senders, int most, int base, int capacity)
 {
     struct state s = {0};
+    rules.notices = 1; /* what they are more takes part in nothing */
     rules.senders = senders, rules.most = most, rules.base = base, rules.capacity = capacity;
     for (int i = 0; i < senders; i++)
         assert_int_equal(open_one(&s, i), TK_LEND_YES);
@@ -458,7 +462,7 @@ static void no_order_lends_what_is_not_there(void **state)
 
 static void a_connection_waits_for_what_is_lent_and_not_for_what_is_reserved(void **state)
 {
-    struct tk_lender l = {.capacity = 7, .base = 1, .most = 4};
+    struct tk_lender l = {.capacity = 7, .base = 1, .most = 4, .notices = 1};
     struct tk_account a[4] = {{0}};
     (void)state;
     assert_int_equal(tk_lender_reserve(&l, &a[0]), TK_LEND_YES);
@@ -483,14 +487,17 @@ static void every_legal_number_of_buffers_serves_all(void **state)
     (void)state;
     for (int conns = 1; conns < 200; conns += 7)
         for (int held = 1; held < 20; held += 9) {
-            struct tk_lend_wish wish = {
-                .conns = conns, .credits_pp = 12, .credits_total = 256, .held = held};
+            struct tk_lend_wish wish = {.conns = conns,
+                                        .credits_pp = 12,
+                                        .credits_total = 256,
+                                        .notices = held % 4 == 1 ? 3 : 1,
+                                        .held = held};
             int least = tk_lend_buffers_min(&wish), most = tk_lend_buffers_max(&wish);
             for (wish.buffers = least; wish.buffers <= most + 1; wish.buffers++) {
                 struct tk_lend_plan p = tk_lend_plan(&wish);
                 assert_in_range(p.base, 1, 12);
                 assert_in_range(p.replies, 1, 256);
-                assert_true((p.base + 1) * conns <= p.capacity);
+                assert_true((p.base + p.notices) * conns <= p.capacity);
                 assert_int_equal(p.buffers, wish.buffers < most ? wish.buffers : most);
                 assert_int_equal(p.capacity + p.replies + p.batch - 1 + p.held, p.buffers);
             }
@@ -506,14 +513,15 @@ static void check_stock(const struct tk_lend_wish *wish, int peers)
     for (int n = 0; n <= peers; n++) {
         struct tk_lend_stock s = tk_lend_stock(&p, n);
         int in_flight = n * p.most < p.replies ? n * p.most : p.replies;
-        assert_true(s.capacity >= (p.base + 1) * n && s.capacity <= (p.most + 1) * n);
+        assert_true(s.capacity >= (p.base + p.notices) * n &&
+                    s.capacity <= (p.most + p.notices) * n);
         assert_true(s.capacity >= before.capacity && s.buffers >= before.buffers);
         assert_int_equal(s.buffers, s.capacity + in_flight + p.batch - 1 + p.held);
         /* What all may use; and what is lent is never taken from by further ones. */
         if (n <= p.conns)
             assert_true(s.buffers <= p.buffers);
         else
-            assert_int_equal(s.buffers - before.buffers, p.base + 1);
+            assert_int_equal(s.buffers - before.buffers, p.base + p.notices);
         before = s;
     }
 }
@@ -528,6 +536,7 @@ static void each_connection_adds_what_it_needs(void **state)
                                         .conns = peers,
                                         .credits_pp = 12,
                                         .credits_total = 12 * peers < 256 ? 12 * peers : 256,
+                                        .notices = count % 2 ? 1 : 3,
                                         .held = 1};
             wish.conns = tk_lend_conns_fit(&wish);
             if (wish.buffers < tk_lend_buffers_min(&wish))

@@ -92,6 +92,7 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
     conn->credits = conn->credits_to_return = conn->unsignaled = conn->control_expected = 0;
     conn->starved_since = conn->carried = 0;
     conn->is_closing = conn->has_sent_control = false;
+    __atomic_store_n(&conn->has_received_last, false, __ATOMIC_RELAXED);
     if (is_primary) {
         conn->credits = tk_verbs.credits_pp;
         conn->rx_base += 2 * tk_verbs.credits_pp;
@@ -146,10 +147,13 @@ static int receives_of(bool is_primary)
     return tk_verbs.failover_enabled || is_primary ? tk_receives_max() : 1;
 }
 
-static struct ibv_qp_init_attr conn_attr(const struct tk_device *device, bool is_primary)
+static struct ibv_qp_init_attr conn_attr(struct tk_conn *conn, const struct tk_device *device,
+                                         bool is_primary)
 {
-    struct ibv_srq *shared = is_primary && device->srq ? device->srq->queue : NULL;
+    bool is_shared = device->srq && (conn ? conn->loan != NULL : is_primary);
+    struct ibv_srq *shared = is_shared ? device->srq->queue : NULL;
     return (struct ibv_qp_init_attr){
+        .qp_context = conn,
         .send_cq = device->send_cq,
         .recv_cq = device->recv_cq,
         .srq = shared,
@@ -177,7 +181,7 @@ static enum tk_status probe_inline(const struct tk_device *device, struct ibv_qp
 /* Whether neighbours share queue pairs is not known yet. */
 static enum tk_status probe_sender(const struct tk_device *device)
 {
-    struct ibv_qp_init_attr attr = conn_attr(device, false);
+    struct ibv_qp_init_attr attr = conn_attr(NULL, device, false);
     attr.qp_type = IBV_QPT_XRC_SEND;
     attr.recv_cq = NULL;
     attr.cap.max_recv_wr = attr.cap.max_recv_sge = 0;
@@ -187,7 +191,7 @@ static enum tk_status probe_sender(const struct tk_device *device)
 enum tk_status tk_conn_probe_inline(void)
 {
     for (const struct tk_device *device = &tk_verbs.device; device; device = device->next)
-        if (probe_inline(device, conn_attr(device, !tk_xrc_is_offered())) != TK_OK ||
+        if (probe_inline(device, conn_attr(NULL, device, !tk_xrc_is_offered())) != TK_OK ||
             (tk_xrc_is_offered() && probe_sender(device) != TK_OK))
             return TK_FAIL;
     return TK_OK;
@@ -206,7 +210,7 @@ static enum tk_status conn_share(struct tk_conn *conn)
 
 static enum tk_status conn_make(struct tk_conn *conn, bool is_primary)
 {
-    struct ibv_qp_init_attr attr = conn_attr(tk_rail_of(conn)->device, is_primary);
+    struct ibv_qp_init_attr attr = conn_attr(conn, tk_rail_of(conn)->device, is_primary);
     if ((tk_verbs.is_static ? conn_create : conn_create_later)(conn, &attr) != TK_OK)
         return TK_FAIL;
     if (conn->loan)
@@ -283,11 +287,13 @@ enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_addres
 
 void tk_conn_close(struct tk_conn *conn)
 {
+    const struct ibv_qp *receiver = conn->target ? conn->target : conn->qp;
+    uint32_t number = receiver ? receiver->qp_num : 0;
     if (tk_xrc_is_shared(conn))
         tk_xrc_conn_close(conn);
     else if (conn->qp)
         ibv_destroy_qp(conn->qp);
     set_qp(conn, NULL);
-    tk_srq_leave(conn);
+    tk_srq_leave(conn, number);
     tk_tx_log_close(conn);
 }

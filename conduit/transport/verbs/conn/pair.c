@@ -130,11 +130,11 @@ static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t rank)
     struct tk_conn *conn = &conns[tk_primary_number(rank)];
     if (!conn->peer)
         conn->rail = tk_primary_number(rank) % tk_verbs.rail_count;
-    enum tk_lend_answer answer = tk_srq_in_use() ? tk_srq_reserve(conn) : TK_LEND_YES;
+    enum tk_lend_answer answer = tk_srq_in_use() ? tk_srq_reserve(conns, conn) : TK_LEND_YES;
     if (answer == TK_LEND_YES)
         return TK_OK;
     if (answer == TK_LEND_BUSY) {
-        tk_loan_call_back(tk_rail_of(conn)->device);
+        tk_loan_call_back(conn);
         return TK_BUSY;
     }
     tk_log_error("no receive buffers are left for rank %u: raise GASNET_RBUF_COUNT (%lld)", rank,

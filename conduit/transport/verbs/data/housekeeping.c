@@ -35,7 +35,7 @@ void tk_acks_send(void)
         if (is_linked(r)) {
             tk_ack_retry(tk_primary(tk_peer(r)));
             if (tk_srq_in_use())
-                tk_loan_retry(tk_primary(tk_peer(r)));
+                tk_loan_retry(tk_peer(r));
         }
 }
 
@@ -76,7 +76,7 @@ void tk_verbs_describe_waits(struct tk_wait_rows *rows)
 
 void tk_verbs_report_stall(void)
 {
-    if (tk_verbs.failover_enabled)
+    if (tk_verbs.failover_enabled || tk_srq_in_use())
         tk_events_look();
     uint64_t now = tk_now(), limit = (uint64_t)(tk_settings.am_stall_seconds * 1e9);
     tk_demand_report_stall(now, limit);

@@ -23,20 +23,27 @@ static int most_of(int a, int b)
 
 /* ---- plan ---- */
 
+/* What each connection needs at least: a request's buffer, and those of its notices. */
+static int each_min(const struct tk_lend_wish *wish)
+{
+    return 1 + wish->notices;
+}
+
 int tk_lend_buffers_min(const struct tk_lend_wish *wish)
 {
-    return tk_lend_each_min * wish->conns + 1 + wish->held;
+    return each_min(wish) * wish->conns + 1 + wish->held;
 }
 
 int tk_lend_buffers_max(const struct tk_lend_wish *wish)
 {
-    return (wish->credits_pp + 1) * wish->conns + wish->credits_total + wish->held + batch_max - 1;
+    return (wish->credits_pp + wish->notices) * wish->conns + wish->credits_total + wish->held +
+           batch_max - 1;
 }
 
 /* Half of what connections could have is lent and called back; the other half is theirs. */
 static int base_of(const struct tk_lend_wish *wish, int capacity)
 {
-    int each = wish->conns > 0 ? capacity / wish->conns - 1 : wish->credits_pp;
+    int each = wish->conns > 0 ? capacity / wish->conns - wish->notices : wish->credits_pp;
     if (each >= wish->credits_pp)
         return wish->credits_pp;
     return most_of(1, each / 2);
@@ -44,7 +51,7 @@ static int base_of(const struct tk_lend_wish *wish, int capacity)
 
 int tk_lend_conns_fit(const struct tk_lend_wish *wish)
 {
-    int fit = (wish->buffers / 2 - 1 - wish->held) / tk_lend_each_min;
+    int fit = (wish->buffers / 2 - 1 - wish->held) / each_min(wish);
     return most_of(1, least_of(wish->conns, fit));
 }
 
@@ -53,12 +60,13 @@ struct tk_lend_plan tk_lend_plan(const struct tk_lend_wish *wish)
     struct tk_lend_plan plan = {.conns = wish->conns,
                                 .most = wish->credits_pp,
                                 .buffers = least_of(wish->buffers, tk_lend_buffers_max(wish)),
-                                .held = wish->held};
+                                .held = wish->held,
+                                .notices = wish->notices};
     int spare = plan.buffers - tk_lend_buffers_min(wish);
     plan.batch = 1 + least_of(batch_max - 1, spare / 8);
     spare -= plan.batch - 1;
     /* All that makes sense where there is enough; else a quarter, as the others send to us too. */
-    int for_requests = (wish->credits_pp + 1 - tk_lend_each_min) * wish->conns;
+    int for_requests = (wish->credits_pp - 1) * wish->conns;
     plan.replies = 1 + least_of(wish->credits_total - 1, most_of(spare / 4, spare - for_requests));
     plan.capacity = plan.buffers - plan.replies - (plan.batch - 1) - plan.held;
     plan.base = base_of(wish, plan.capacity);
@@ -67,8 +75,8 @@ struct tk_lend_plan tk_lend_plan(const struct tk_lend_wish *wish)
 
 struct tk_lend_stock tk_lend_stock(const struct tk_lend_plan *plan, int conns)
 {
-    int further = most_of(0, conns - plan->conns) * (plan->base + 1);
-    int capacity = least_of((plan->most + 1) * conns, plan->capacity + further);
+    int further = most_of(0, conns - plan->conns) * (plan->base + plan->notices);
+    int capacity = least_of((plan->most + plan->notices) * conns, plan->capacity + further);
     int replies = least_of(plan->replies, plan->most * conns);
     return (struct tk_lend_stock){.buffers = capacity + replies + plan->batch - 1 + plan->held,
                                   .capacity = capacity};
@@ -78,7 +86,7 @@ struct tk_lend_stock tk_lend_stock(const struct tk_lend_plan *plan, int conns)
 
 enum tk_lend_answer tk_lender_reserve(struct tk_lender *lender, struct tk_account *account)
 {
-    int needed = lender->base + 1;
+    int needed = lender->base + lender->notices;
     if (lender->promised + needed > lender->capacity)
         return lender->promised - lender->lent + needed > lender->capacity ? TK_LEND_NO
                                                                            : TK_LEND_BUSY;
@@ -91,7 +99,7 @@ void tk_lender_release(struct tk_lender *lender, struct tk_account *account)
 {
     if (account->granted == 0)
         return;
-    lender->promised -= account->granted + 1;
+    lender->promised -= account->granted + lender->notices;
     lender->lent -= account->granted - lender->base;
     *account = (struct tk_account){.granted = 0};
 }

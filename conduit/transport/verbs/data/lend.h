@@ -24,17 +24,16 @@ struct tk_lend_plan {
     int replies;  /* kept for answers to requests of ours: as many as may be in flight at once */
     int batch;    /* buffers that were used are posted again so many at a time */
     int held;     /* handlers that may read a payload where it came at once */
-    int capacity; /* what is left to be promised: requests and exit notices */
+    int notices;  /* of each connection: buffers for messages that take no credit */
+    int capacity; /* what is left to be promised: requests and notices */
     int base;     /* credits of each connection that are never called back */
 };
-
-/* What each of so many connections needs at least: a request's buffer, and an exit notice's. */
-enum { tk_lend_each_min = 2 };
 
 struct tk_lend_wish {
     int buffers; /* at most */
     int conns;
     int credits_pp, credits_total; /* the most that makes sense */
+    int notices; /* of each connection: its exit notice, and what failover has to report */
     int held;
 };
 
@@ -57,9 +56,10 @@ struct tk_lend_stock tk_lend_stock(const struct tk_lend_plan *plan, int conns);
 /* ---- the receiver: one lender for each queue, an account for each connection ---- */
 
 struct tk_lender {
-    int capacity, promised; /* promised: base credits, lent ones, and exit notices */
+    int capacity, promised; /* promised: base credits, lent ones, and notices */
     int lent;               /* of these: beyond the base */
     int base, most;         /* credits of a connection */
+    int notices;            /* of a connection */
 };
 
 struct tk_account {

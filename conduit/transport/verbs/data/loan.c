@@ -12,6 +12,9 @@
  *
  * Credits of requests in flight are given back with a later ASK.
  *
+ * They are of two ranks rather than of a connection: where connections stand in for each other,
+ * what is sent goes over the primary one, and what comes is counted there, whichever it came over.
+ *
  * So each has a buffer where it comes, as all requests and replies have. A peer that does not poll
  * keeps what it has, and no rank waits for it: an ASK gets what is there, and is repeated later.
  * Takes the connection's lock, then that of the queue. */
@@ -40,11 +43,6 @@ void tk_loan_open(struct tk_conn *conn, int base)
     if (conn->loan)
         tk_borrower_open(&conn->loan->borrower, base, tk_verbs.credits_pp);
     tk_unlock(&conn->lock);
-}
-
-static struct tk_srq *loan_srq(const struct tk_conn *conn)
-{
-    return tk_rail_of(conn)->device->srq;
 }
 
 /* ---- sending, with the connection's lock ---- */
@@ -103,9 +101,9 @@ static void answer(struct tk_conn *conn)
     set_pending(conn);
 }
 
-void tk_loan_retry(struct tk_conn *conn)
+void tk_loan_retry(const struct tk_peer *peer)
 {
-    tk_lock(&conn->lock);
+    struct tk_conn *conn = tk_primary_lock(peer);
     if (conn->loan && conn->loan->is_pending) {
         answer(conn);
         if (conn->loan->is_ask_due)
@@ -122,7 +120,7 @@ void tk_loan_retry(struct tk_conn *conn)
 bool tk_loan_hold(struct tk_conn *conn)
 {
     struct tk_loan *loan = conn->loan;
-    struct tk_srq *srq = loan_srq(conn);
+    struct tk_srq *srq = tk_srq_lender(conn);
     if (loan->is_pending || loan->borrower.is_asking)
         return false;
     tk_lock(&srq->lock);
@@ -134,7 +132,7 @@ bool tk_loan_hold(struct tk_conn *conn)
 
 void tk_loan_release(struct tk_conn *conn)
 {
-    struct tk_srq *srq = loan_srq(conn);
+    struct tk_srq *srq = tk_srq_lender(conn);
     tk_lock(&srq->lock);
     conn->loan->is_held = false;
     tk_unlock(&srq->lock);
@@ -163,8 +161,8 @@ static struct tk_conn *next_victim(struct tk_srq *srq, int least, int *count)
 /* Without room or credit it is left: who needs it asks again. */
 static void recall(struct tk_conn *conn, int count)
 {
-    struct tk_srq *srq = loan_srq(conn);
-    tk_lock(&conn->lock);
+    struct tk_srq *srq = tk_srq_lender(conn);
+    conn = tk_primary_lock(conn->peer);
     bool has_credit = tk_credit_take_alone(conn);
     bool is_posted = has_credit && post(conn, LOAN_RECALL, count, 0);
     if (has_credit && !is_posted)
@@ -193,22 +191,23 @@ static void call_back(struct tk_srq *srq, int missing, int least)
     }
 }
 
-void tk_loan_call_back(struct tk_device *device)
+void tk_loan_call_back(const struct tk_conn *conn)
 {
-    call_back(device->srq, device->srq->lender.base + 1, 0);
+    struct tk_srq *srq = tk_srq_lender(conn);
+    call_back(srq, srq->lender.base + srq->lender.notices, 0);
 }
 
 /* ---- receiving ---- */
 
 static void asked(struct tk_conn *conn, int want, int give)
 {
-    struct tk_srq *srq = loan_srq(conn);
+    struct tk_srq *srq = tk_srq_lender(conn);
     struct tk_account *account = &conn->loan->account;
     tk_lock(&srq->lock);
     tk_lender_returned(&srq->lender, account, give);
     int granted = tk_lender_lend(&srq->lender, account, want), has = account->granted;
     tk_unlock(&srq->lock);
-    tk_lock(&conn->lock);
+    conn = tk_primary_lock(conn->peer);
     conn->loan->granted = granted;
     conn->loan->is_grant_due = true;
     answer(conn);
@@ -219,7 +218,7 @@ static void asked(struct tk_conn *conn, int want, int give)
 
 static void granted(struct tk_conn *conn, int count)
 {
-    tk_lock(&conn->lock);
+    conn = tk_primary_lock(conn->peer);
     conn->credits += count;
     tk_credit_return(conn, 1);
     tk_borrower_granted(&conn->loan->borrower, count);
@@ -230,7 +229,7 @@ static void granted(struct tk_conn *conn, int count)
 static void recalled(struct tk_conn *conn, int count)
 {
     struct tk_loan *loan = conn->loan;
-    tk_lock(&conn->lock);
+    conn = tk_primary_lock(conn->peer);
     conn->credits -= tk_borrower_recalled(&loan->borrower, count, conn->credits, &loan->returned);
     loan->is_return_due = true;
     answer(conn);
@@ -239,12 +238,12 @@ static void recalled(struct tk_conn *conn, int count)
 
 static void returned(struct tk_conn *conn, int count)
 {
-    struct tk_srq *srq = loan_srq(conn);
+    struct tk_srq *srq = tk_srq_lender(conn);
     tk_lock(&srq->lock);
     tk_lender_answered(&conn->loan->account);
     tk_lender_returned(&srq->lender, &conn->loan->account, count);
     tk_unlock(&srq->lock);
-    tk_lock(&conn->lock);
+    conn = tk_primary_lock(conn->peer);
     tk_credit_return(conn, 1);
     if (tk_borrower_is_busy(&conn->loan->borrower))
         tk_loan_step(conn);

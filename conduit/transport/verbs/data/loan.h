@@ -17,15 +17,15 @@ void tk_loan_came(struct tk_conn *conn, const struct tk_short *message, size_t s
 /* A credit came back, and the borrower has something to do with it; with the connection's lock. */
 void tk_loan_step(struct tk_conn *conn);
 
-/* Sends what found no room before, if there is something; takes the connection's lock. */
-void tk_loan_retry(struct tk_conn *conn);
+/* Sends what found no room before, if there is something; takes the lock of the primary one. */
+void tk_loan_retry(const struct tk_peer *peer);
 
 /* Nothing is asked, answered or called back, and none of that begins until it is released; with the
  * connection's lock. False: something is under way, or about to be. */
 bool tk_loan_hold(struct tk_conn *conn);
 void tk_loan_release(struct tk_conn *conn);
 
-/* Asks some peers to give back what this device lent, for a connection that can't be reserved. */
-void tk_loan_call_back(struct tk_device *device);
+/* Asks some peers to give back what they were lent, for a connection that can't be reserved. */
+void tk_loan_call_back(const struct tk_conn *conn);
 
 #endif

@@ -13,6 +13,7 @@
 #include "stats/stats.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
+#include "transport/verbs/data/aside.h"
 #include "transport/verbs/data/housekeeping.h"
 #include "transport/verbs/data/receive.h"
 #include "transport/verbs/data/tx.h"
@@ -300,11 +301,6 @@ bool tk_devices_poll(void)
 
 /* ---- the same where connections stand in for each other: what came over each is counted ---- */
 
-static void set_aside(struct tk_buffer *first)
-{
-    __atomic_store_n(&tk_verbs.aside.first, first, __ATOMIC_RELAXED);
-}
-
 /* It is accounted now, so that the connection may be closed; only its handler has to wait. */
 static void put_aside(struct tk_buffer *buffer, uint32_t size)
 {
@@ -325,55 +321,7 @@ static void put_aside(struct tk_buffer *buffer, uint32_t size)
         tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
         return;
     }
-    buffer->sge.length = size;
-    buffer->item.next = NULL;
-    tk_lock(&tk_verbs.aside.lock);
-    if (tk_verbs.aside.first)
-        tk_verbs.aside.last->item.next = &buffer->item;
-    else
-        set_aside(buffer);
-    tk_verbs.aside.last = buffer;
-    tk_unlock(&tk_verbs.aside.lock);
-}
-
-/* Most polls find nothing there, and take no lock to see that: `first` is written with the lock,
- * and atomically. */
-static inline bool has_aside(void)
-{
-    return __atomic_load_n(&tk_verbs.aside.first, __ATOMIC_RELAXED) != NULL;
-}
-
-static struct tk_buffer *take_aside(void)
-{
-    if (!has_aside())
-        return NULL;
-    tk_lock(&tk_verbs.aside.lock);
-    struct tk_buffer *buffer = tk_verbs.aside.first;
-    if (buffer)
-        set_aside((struct tk_buffer *)buffer->item.next);
-    tk_unlock(&tk_verbs.aside.lock);
-    return buffer;
-}
-
-static bool __attribute__((noinline)) hand_up_all_aside(void)
-{
-    struct tk_buffer *buffer;
-    bool any = false;
-    while ((buffer = take_aside()) != NULL) {
-        struct tk_message_head *head = (struct tk_message_head *)buffer->data;
-        size_t front = tk_message_front(head->category == TK_LONG, head->nargs);
-        tk_message_hand_up(buffer->conn, head, buffer->data + front, buffer->sge.length - front);
-        buffer->sge.length = tk_buffer_size;
-        tk_pool_give(&tk_rail_of(buffer->conn)->recv_pool, buffer);
-        any = true;
-    }
-    return any;
-}
-
-/* Before what came later. */
-static inline bool hand_up_aside(void)
-{
-    return has_aside() && hand_up_all_aside();
+    tk_aside_put(buffer, size);
 }
 
 static void __attribute__((noinline)) notice_came(struct tk_buffer *buffer, uint32_t size)
@@ -393,8 +341,14 @@ receive_failed(struct tk_buffer *buffer, const struct ibv_wc *wc)
         return;
     if (tk_is_failure(wc) && tk_conn_is_open(buffer->conn))
         tk_devices_reap(); /* the cause is there */
-    if (!tk_failover_flushed(buffer, wc))
+    if (!tk_failover_receive(buffer->conn, wc)) {
         tk_recv_failed(buffer->conn, wc);
+        return;
+    }
+    tk_lock(&buffer->conn->lock);
+    buffer->conn->rx_extra--;
+    tk_unlock(&buffer->conn->lock);
+    tk_pool_give(&tk_rail_of(buffer->conn)->recv_pool, buffer);
 }
 
 static inline void __attribute__((always_inline)) one_came(const struct ibv_wc *wc, bool in_handler)
@@ -431,7 +385,7 @@ counted_came(struct tk_device *device, struct ibv_wc *wc, bool expects_more)
     expects_more |= wc->status != IBV_WC_SUCCESS;
     do {
         one_came(wc, false);
-        hand_up_aside();
+        tk_aside_hand_up();
     } while (expects_more && ++count < tk_poll_batch &&
              tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, wc, 1) > 0);
 }
@@ -483,14 +437,14 @@ static bool __attribute__((noinline)) poll_all_logged(void)
     if (tk_counter_read(&tk_verbs.pending_work) > 0)
         tk_acks_send();
     bool any = tk_devices_reap();
-    any |= hand_up_aside();
+    any |= tk_aside_hand_up();
     return receive_from_all() || any;
 }
 
 bool tk_logged_poll(void)
 {
     tk_if_unlikely(tk_counter_read(&tk_verbs.tx_out) | tk_counter_read(&tk_verbs.pending_work) |
-                   has_aside()) return poll_all_logged();
+                   tk_aside_has_some()) return poll_all_logged();
     return receive_from_all();
 }
 

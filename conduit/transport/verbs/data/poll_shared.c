@@ -2,7 +2,10 @@
  *
  * Messages that come through shared queues (srq.h). A buffer is given back to its queue before the
  * credit of its message can be used again: before a request's handler runs, and before what a
- * reply gives back is counted. Takes a connection's lock. */
+ * reply gives back is counted. Takes a connection's lock.
+ *
+ * Where connections stand in for each other (`is_counted`, a constant on the way of a Short) what
+ * came over each is counted, and credits are those of the primary one, whichever they came over. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -11,80 +14,99 @@
 #include "stats/stats.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
+#include "transport/verbs/data/aside.h"
 #include "transport/verbs/data/housekeeping.h"
 #include "transport/verbs/data/loan.h"
 #include "transport/verbs/data/receive.h"
+#include "transport/verbs/failover/failover.h"
+
+static inline struct tk_conn *lock_account(struct tk_conn *conn, bool is_counted)
+{
+    if (is_counted)
+        return tk_primary_lock(conn->peer);
+    tk_lock(&conn->lock);
+    return conn;
+}
 
 static void __attribute__((noinline)) control_came(struct tk_conn *conn)
 {
-    tk_lock(&conn->lock);
+    conn = tk_primary_lock(conn->peer);
     conn->control_expected = 0;
     tk_unlock(&conn->lock);
 }
 
-static inline void count_credits(struct tk_conn *conn, int credits)
+static inline void __attribute__((always_inline))
+count_credits(struct tk_conn *conn, int credits, bool is_counted)
 {
     if (credits == 0)
         return;
-    tk_lock(&conn->lock);
+    conn = lock_account(conn, is_counted);
     tk_credit_return(conn, credits);
     tk_if_unlikely(tk_borrower_is_busy(&conn->loan->borrower)) tk_loan_step(conn);
     tk_unlock(&conn->lock);
 }
 
-static void count(struct tk_conn *conn, const struct tk_message_head *head)
+static inline void __attribute__((always_inline))
+count(struct tk_conn *conn, const struct tk_message_head *head, bool is_counted)
 {
     tk_if_unlikely(head->kind == TK_CONTROL) control_came(conn);
-    count_credits(conn, head->credits + (head->kind == TK_REPLY || head->kind == TK_ACK));
+    count_credits(conn, head->credits + (head->kind == TK_REPLY || head->kind == TK_ACK),
+                  is_counted);
 }
 
-static void pass(struct tk_conn *conn, struct tk_message_head *head, void *payload, size_t nbytes)
+static inline void __attribute__((always_inline))
+pass(struct tk_conn *conn, struct tk_message_head *head, void *payload, size_t nbytes,
+     bool is_counted)
 {
-    count(conn, head);
+    count(conn, head, is_counted);
     if (head->kind != TK_ACK)
         tk_message_hand_up(conn, head, payload, nbytes);
 }
 
-static inline void tagged_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
-                               uint64_t head)
+static inline void __attribute__((always_inline))
+tagged_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, uint64_t head,
+            bool is_counted)
 {
     _Alignas(16) char copy[tk_first_bytes];
     memcpy(copy, buffer->data, sizeof(copy));
     tk_srq_give(srq, buffer);
-    count_credits(conn, tk_head_credits(head));
+    count_credits(conn, tk_head_credits(head), is_counted);
     tk_short_hand_up(conn, head, copy);
 }
 
-static void small_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
-                       size_t front, size_t size)
+static inline void __attribute__((always_inline))
+small_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, size_t front,
+           size_t size, bool is_counted)
 {
     _Alignas(8) char copy[tk_small_message];
     struct tk_message_head *head = memcpy(copy, buffer->data, size);
     tk_srq_give(srq, buffer);
-    pass(conn, head, copy + front, size - front);
+    pass(conn, head, copy + front, size - front, is_counted);
 }
 
-static void copied_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
-                        size_t front, size_t size)
+static inline void __attribute__((always_inline))
+copied_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, size_t front,
+            size_t size, bool is_counted)
 {
     char *copy = malloc(size);
     if (!copy)
         tk_panic("out of memory for a message of %zu bytes", size);
     memcpy(copy, buffer->data, size);
     tk_srq_give(srq, buffer);
-    pass(conn, (struct tk_message_head *)copy, copy + front, size - front);
+    pass(conn, (struct tk_message_head *)copy, copy + front, size - front, is_counted);
     free(copy);
 }
 
-static void large_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
-                       size_t front, size_t size)
+static inline void __attribute__((always_inline))
+large_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, size_t front,
+           size_t size, bool is_counted)
 {
     struct tk_message_head *head = (struct tk_message_head *)buffer->data;
     if (!tk_srq_hold(srq)) {
-        copied_came(conn, srq, buffer, front, size);
+        copied_came(conn, srq, buffer, front, size, is_counted);
         return;
     }
-    pass(conn, head, buffer->data + front, size - front);
+    pass(conn, head, buffer->data + front, size - front, is_counted);
     tk_srq_release(srq, buffer);
 }
 
@@ -109,8 +131,9 @@ static void stranger_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_bu
         tk_wire_error(conn, "a malformed message came");
 }
 
-static void __attribute__((noinline))
-other_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, size_t size)
+static inline void __attribute__((always_inline))
+with_payload_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, size_t size,
+                  bool is_counted)
 {
     const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
     if (head->kind > TK_CONTROL) {
@@ -119,9 +142,15 @@ other_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, s
     }
     size_t front = tk_message_check(conn, head, size);
     if (size <= tk_small_message)
-        small_came(conn, srq, buffer, front, size);
+        small_came(conn, srq, buffer, front, size, is_counted);
     else
-        large_came(conn, srq, buffer, front, size);
+        large_came(conn, srq, buffer, front, size, is_counted);
+}
+
+static void __attribute__((noinline))
+other_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, size_t size)
+{
+    with_payload_came(conn, srq, buffer, size, false);
 }
 
 static void __attribute__((noinline))
@@ -145,7 +174,8 @@ static inline void one_came(struct tk_srq *srq, const struct ibv_wc *wc)
         return;
     }
     uint64_t head = tk_head_number((struct tk_message_head *)buffer->data);
-    tk_if_likely(tk_message_is_tagged(head, wc->byte_len)) tagged_came(conn, srq, buffer, head);
+    tk_if_likely(tk_message_is_tagged(head, wc->byte_len))
+        tagged_came(conn, srq, buffer, head, false);
     else other_came(conn, srq, buffer, wc->byte_len);
 }
 
@@ -188,4 +218,137 @@ bool tk_shared_poll(void)
     tk_if_unlikely(tk_counter_read(&tk_verbs.tx_out) |
                    tk_counter_read(&tk_verbs.pending_work)) return poll_all_shared();
     return receive_all();
+}
+
+/* ---- the same where connections stand in for each other ---- */
+
+static void __attribute__((noinline))
+other_counted_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, size_t size)
+{
+    const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
+    if (head->kind != TK_NOTICE || tk_is_datagram_conn(conn)) {
+        with_payload_came(conn, srq, buffer, size, true);
+        return;
+    }
+    buffer->conn = conn;
+    tk_notice_came(buffer, (uint32_t)size);
+    tk_srq_give(srq, buffer);
+}
+
+static void __attribute__((noinline))
+counted_failed(struct tk_conn *conn, struct tk_srq *srq, const struct ibv_wc *wc)
+{
+    if (tk_is_datagram_conn(conn))
+        return;
+    if (tk_is_failure(wc) && tk_conn_is_open(conn))
+        tk_devices_reap(); /* the cause is there */
+    if (tk_failover_receive(conn, wc))
+        tk_srq_give(srq, (struct tk_buffer *)(uintptr_t)wc->wr_id);
+    else
+        tk_recv_failed(conn, wc);
+}
+
+static inline void one_counted_came(struct tk_conn *conn, struct tk_srq *srq,
+                                    const struct ibv_wc *wc)
+{
+    struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;
+    tk_if_unlikely(wc->status != IBV_WC_SUCCESS)
+    {
+        counted_failed(conn, srq, wc);
+        return;
+    }
+    uint64_t head = tk_head_number((struct tk_message_head *)buffer->data);
+    tk_if_likely(tk_message_is_tagged(head, wc->byte_len))
+        tagged_came(conn, srq, buffer, head, true);
+    else other_counted_came(conn, srq, buffer, wc->byte_len);
+}
+
+/* In a handler: messages for handlers wait for its end, and their buffers are free before. */
+static void comes_later(struct tk_conn *conn, struct tk_srq *srq, const struct ibv_wc *wc)
+{
+    struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;
+    const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
+    if (wc->status != IBV_WC_SUCCESS || head->kind > TK_CONTROL) {
+        one_counted_came(conn, srq, wc);
+        return;
+    }
+    tk_message_check(conn, head, wc->byte_len);
+    struct tk_message_head copy = *head;
+    if (head->kind != TK_ACK)
+        tk_aside_put_copy(conn, buffer->data, wc->byte_len);
+    tk_srq_give(srq, buffer);
+    count(conn, &copy, true);
+}
+
+/* One at a time, and after a first one that was waited for no other: as tk_logged_poll(). */
+static TK_PER_THREAD bool found_before;
+
+static void __attribute__((noinline))
+counted_came(struct tk_device *device, struct tk_conn *conn, struct ibv_wc *wc, bool expects_more)
+{
+    int count = 0;
+    expects_more |= wc->status != IBV_WC_SUCCESS;
+    do {
+        one_counted_came(conn, device->srq, wc);
+        tk_aside_hand_up();
+    } while (expects_more && ++count < tk_poll_batch && tk_srq_take(device, wc, &conn) > 0);
+}
+
+static inline bool receive_counted(struct tk_device *device)
+{
+    struct tk_conn *conn;
+    struct ibv_wc wc;
+    if (tk_srq_take(device, &wc, &conn) == 0)
+        return tk_count_empty_poll(tk_counter_empty_polls_network);
+    counted_came(device, conn, &wc, found_before);
+    return true;
+}
+
+static bool receive_all_counted(void)
+{
+    bool any = receive_counted(&tk_verbs.device);
+    for (struct tk_device *device = tk_verbs.device.next; device; device = device->next)
+        any |= receive_counted(device);
+    found_before = any;
+    return any;
+}
+
+static bool __attribute__((noinline)) poll_all_counted(void)
+{
+    if (tk_counter_read(&tk_verbs.pending_work) > 0)
+        tk_acks_send();
+    bool any = tk_devices_reap();
+    any |= tk_aside_hand_up();
+    return receive_all_counted() || any;
+}
+
+bool tk_shared_logged_poll(void)
+{
+    tk_if_unlikely(tk_counter_read(&tk_verbs.tx_out) | tk_counter_read(&tk_verbs.pending_work) |
+                   tk_aside_has_some()) return poll_all_counted();
+    return receive_all_counted();
+}
+
+static bool receive_aside(struct tk_device *device)
+{
+    struct tk_conn *conn;
+    struct ibv_wc wc;
+    int count = 0;
+    while (count < tk_poll_batch && tk_srq_take(device, &wc, &conn) > 0) {
+        comes_later(conn, device->srq, &wc);
+        count++;
+    }
+    return count > 0;
+}
+
+/* As tk_logged_reap(). */
+bool tk_shared_logged_reap(void)
+{
+    if (tk_counter_read(&tk_verbs.pending_work) == 0)
+        return tk_devices_reap();
+    bool any = tk_devices_reap();
+    tk_acks_send();
+    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
+        any |= receive_aside(device);
+    return any;
 }

@@ -10,7 +10,9 @@
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/device_events.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/limits.h"
 
 /* ---- choosing ---- */
@@ -37,13 +39,15 @@ static bool is_asked_for(void)
 static const char *refusal(struct tk_lend_wish *wish, uint32_t conns)
 {
     struct ibv_device_attr attr = least_device();
-    if (tk_verbs.failover_enabled)
-        return "ports stand in for each other (GASNET_IBV_FAILOVER=0 ends that)";
     if (attr.max_srq_wr < wish->buffers)
         wish->buffers = (int)tk_max((size_t)attr.max_srq_wr, (size_t)tk_lend_buffers_min(wish));
     struct tk_lend_plan plan = tk_lend_plan(wish);
     if (attr.max_srq < 1 || attr.max_srq_wr < tk_lend_stock(&plan, (int)conns).buffers)
         return "the device has none, or too small ones";
+    if (tk_verbs.failover_enabled && !tk_last_wqe_comes())
+        return "a device does not report that a queue pair has received its last "
+               "(IBV_EVENT_QP_LAST_WQE_REACHED), which ports that stand in for each other need "
+               "(GASNET_IBV_FAILOVER=0 does without)";
     tk_verbs.srq_plan = plan;
     if (tk_settings.use_srq > 0 && tk_settings.rbuf_count > 0 &&
         tk_settings.rbuf_count < wish->buffers)
@@ -57,6 +61,8 @@ void tk_srq_choose(uint32_t peers, int credits_total)
     struct tk_lend_wish wish = {.conns = (int)conns,
                                 .credits_pp = tk_verbs.credits_pp,
                                 .credits_total = credits_total,
+                                .notices =
+                                    tk_srq_notices(tk_verbs.conns_pp, tk_verbs.failover_enabled),
                                 .held = (int)tk_verbs_spares(TK_THREADED)};
     if (peers == 0 || !tk_verbs_srq_wish(&wish, tk_peers.size))
         return;
@@ -91,46 +97,60 @@ static struct tk_srq *make(void)
         return NULL;
     memset(srq, 0, sizeof(*srq));
     tk_lock_init(&srq->lock);
-    srq->lender = (struct tk_lender){.base = tk_verbs.srq_plan.base, .most = tk_verbs.credits_pp};
+    tk_lock_init(&srq->take_lock);
+    srq->lender = (struct tk_lender){.base = tk_verbs.srq_plan.base,
+                                     .most = tk_verbs.credits_pp,
+                                     .notices = tk_verbs.srq_plan.notices};
     srq->table = table_make(tk_srq_table_first);
     return srq;
 }
 
-static enum tk_status srq_fit(struct tk_device *device, uint32_t conns)
+static enum tk_status srq_fit(struct tk_device *device, int buffers)
 {
     struct tk_srq *srq = device->srq;
     struct tk_rail *rail = first_rail(device);
-    struct tk_lend_stock stock = tk_lend_stock(&tk_verbs.srq_plan, (int)conns);
-    if (stock.buffers <= srq->buffers)
+    if (buffers <= srq->buffers)
         return TK_OK;
-    if (tk_recv_pool_fit(rail, (unsigned)stock.buffers) != TK_OK)
+    if (tk_recv_pool_fit(rail, (unsigned)buffers) != TK_OK)
         return TK_FAIL;
-    srq->buffers = stock.buffers;
+    srq->buffers = buffers;
     for (struct tk_buffer *buffer; (buffer = tk_pool_take(&rail->recv_pool)) != NULL;)
         tk_srq_give(srq, buffer);
-    tk_lock(&srq->lock);
-    srq->lender.capacity = stock.capacity;
-    tk_unlock(&srq->lock);
     return TK_OK;
 }
 
-/* That are connected at start-up, or by now. */
-static uint32_t conns_on(const struct tk_device *device)
+static void set_capacity(struct tk_srq *srq, int capacity)
+{
+    tk_lock(&srq->lock);
+    srq->lender.capacity = (int)tk_max((size_t)capacity, (size_t)srq->lender.capacity);
+    tk_unlock(&srq->lock);
+}
+
+/* Peers that are connected at start-up, or by now, and that may send to this device. */
+static uint32_t peers_on(const struct tk_device *device)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
         const struct tk_rail *rail = &tk_verbs.rails[i];
-        if (rail->device == device)
+        if (rail->device == device || tk_verbs.failover_enabled)
             count += tk_verbs.is_static ? rail->peers : rail->primaries;
     }
     return count;
 }
 
+static struct tk_lend_stock stock_of(const struct tk_device *device)
+{
+    return tk_lend_stock(&tk_verbs.srq_plan, (int)peers_on(device));
+}
+
+/* Nothing is promised before all devices have the buffers for it. */
 enum tk_status tk_srqs_fit(void)
 {
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
-        if (srq_fit(device, conns_on(device)) != TK_OK)
+        if (srq_fit(device, stock_of(device).buffers) != TK_OK)
             return TK_FAIL;
+    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
+        set_capacity(device->srq, stock_of(device).capacity);
     return TK_OK;
 }
 
@@ -211,18 +231,26 @@ static struct tk_srq *srq_of(const struct tk_conn *conn)
     return tk_rail_of(conn)->device->srq;
 }
 
-enum tk_lend_answer tk_srq_reserve(struct tk_conn *conn)
+struct tk_srq *tk_srq_lender(const struct tk_conn *conn)
 {
-    struct tk_srq *srq = srq_of(conn);
+    return tk_verbs.failover_enabled ? tk_verbs.device.srq : srq_of(conn);
+}
+
+enum tk_lend_answer tk_srq_reserve(struct tk_conn *conns, struct tk_conn *primary)
+{
+    struct tk_srq *srq = tk_srq_lender(primary);
     struct tk_loan *loan = calloc(1, sizeof(*loan));
     if (!loan)
         tk_panic("out of memory for a connection (%zu bytes)", sizeof(*loan));
     tk_lock(&srq->lock);
     enum tk_lend_answer answer = tk_lender_reserve(&srq->lender, &loan->account);
     tk_unlock(&srq->lock);
-    if (answer == TK_LEND_YES)
-        conn->loan = loan;
-    else
+    for (uint32_t k = 0; k < tk_verbs.conns_pp && answer == TK_LEND_YES; k++)
+        if (&conns[k] == primary || tk_verbs.failover_enabled) {
+            conns[k].loan = loan;
+            loan->conns++;
+        }
+    if (answer != TK_LEND_YES)
         free(loan);
     return answer;
 }
@@ -256,33 +284,41 @@ void tk_srq_join(struct tk_conn *conn)
     struct tk_srq *srq = srq_of(conn);
     uint32_t qp = (conn->target ? conn->target : conn->qp)->qp_num;
     tk_lock(&srq->lock);
-    if (conn->loan)
-        conn->loan->qp = qp;
     if (2 * ++srq->joined > srq->table->mask)
         widen(srq);
     enter(srq->table, qp, conn);
     tk_unlock(&srq->lock);
 }
 
-void tk_srq_leave(struct tk_conn *conn)
+static void srq_remove(struct tk_srq *srq, const struct tk_conn *conn, uint32_t qp)
 {
-    if (!conn->loan)
-        return;
-    struct tk_srq *srq = srq_of(conn);
     tk_lock(&srq->lock);
     for (uint32_t i = 0; i <= srq->table->mask; i++) {
-        struct tk_srq_entry *entry = &srq->table->entries[(conn->loan->qp + i) & srq->table->mask];
+        struct tk_srq_entry *entry = &srq->table->entries[(qp + i) & srq->table->mask];
         if (entry->conn != conn)
             continue;
         __atomic_store_n(&entry->conn, NULL, __ATOMIC_RELEASE);
         srq->joined--;
         break;
     }
-    tk_counter_add(&tk_verbs.pending_work, -conn->loan->is_pending);
-    tk_lender_release(&srq->lender, &conn->loan->account);
     tk_unlock(&srq->lock);
-    free(conn->loan);
+}
+
+void tk_srq_leave(struct tk_conn *conn, uint32_t qp)
+{
+    struct tk_loan *loan = conn->loan;
+    if (!loan)
+        return;
+    srq_remove(srq_of(conn), conn, qp);
     conn->loan = NULL;
+    if (--loan->conns > 0)
+        return;
+    struct tk_srq *srq = tk_srq_lender(conn);
+    tk_counter_add(&tk_verbs.pending_work, -loan->is_pending);
+    tk_lock(&srq->lock);
+    tk_lender_release(&srq->lender, &loan->account);
+    tk_unlock(&srq->lock);
+    free(loan);
 }
 
 /* ---- buffers ---- */
@@ -313,4 +349,58 @@ void tk_srq_release(struct tk_srq *srq, struct tk_buffer *buffer)
     tk_lock(&srq->lock);
     srq->held--;
     tk_unlock(&srq->lock);
+}
+
+/* ---- where connections stand in for each other ---- */
+
+/* One thread takes, as where queues are not counted, but for those that insist. The second lock
+ * holds for them too: when the queue is found empty, all that came before is counted, whichever
+ * thread took it. */
+int tk_srq_take(struct tk_device *device, struct ibv_wc *wc, struct tk_conn **conn)
+{
+    struct tk_srq *srq = device->srq;
+    bool is_alone = tk_trylock(&device->recv_cq_lock);
+    if (TK_THREADED && !is_alone && !(tk_queues_insisted & TK_DEVICE_RECEIVES))
+        return 0;
+    tk_lock(&srq->take_lock);
+    int n = ibv_poll_cq(device->recv_cq, 1, wc);
+    tk_if_likely(n == 0) srq->emptied++;
+    else if (n > 0)
+    {
+        srq->taken++;
+        *conn = tk_srq_conn(srq, wc->qp_num);
+        tk_if_likely(wc->status == IBV_WC_SUCCESS) tk_count_arrived((*conn)->tx_log);
+    }
+    tk_unlock(&srq->take_lock);
+    if (is_alone)
+        tk_unlock(&device->recv_cq_lock);
+    tk_if_unlikely(n < 0) tk_panic("ibv_poll_cq failed with error %d", n);
+    return n;
+}
+
+bool tk_srq_is_drained(struct tk_conn *conn)
+{
+    const struct tk_device *device = tk_rail_of(conn)->device;
+    struct tk_srq *srq = device->srq;
+    struct tk_last_receive *last = &conn->tx_log->last_receive;
+    if (!__atomic_load_n(&conn->has_received_last, __ATOMIC_ACQUIRE))
+        return false;
+    tk_lock(&srq->take_lock);
+    if (!last->is_noted)
+        *last = (struct tk_last_receive){
+            .is_noted = true, .taken = srq->taken, .emptied = srq->emptied};
+    bool is_drained =
+        srq->emptied != last->emptied || srq->taken - last->taken >= (uint64_t)device->recv_cq->cqe;
+    tk_unlock(&srq->take_lock);
+    return is_drained;
+}
+
+/* A connection keeps its place in memory, whatever becomes of it. */
+void tk_srq_last_wqe(const struct ibv_qp *qp)
+{
+    struct tk_conn *conn = qp->qp_context;
+    if (!conn)
+        return;
+    __atomic_store_n(&conn->has_received_last, true, __ATOMIC_RELEASE);
+    tk_counter_add(&tk_verbs.received_last, 1);
 }

@@ -4,21 +4,28 @@
  * receive buffers of each connection. Buffers that were used are posted again in batches; how the
  * queue is divided among connections is in lend.h, and how credits are lent in loan.c.
  *
+ * Where connections stand in for each other, all connections to a peer receive through the queues
+ * of their devices, and share one loan: what is promised to a peer holds for whichever of them is
+ * primary. So each queue has buffers for all peers, and the queue of the first device keeps the
+ * account of all. A shared queue flushes nothing when a queue pair dies; how it is known then that
+ * nothing more comes is described at tk_srq_is_drained().
+ *
  * The lock of a queue is taken last, under a connection's. */
 #ifndef TK_VERBS_SRQ_H
 #define TK_VERBS_SRQ_H
 
 #include "base/bits.h"
 #include "transport/verbs/data/lend.h"
+#include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/verbs_private.h"
 
-/* Of a connection whose messages come through a shared queue. */
+/* Of a peer whose messages come through a shared queue. */
 struct tk_loan {
-    struct tk_borrower borrower; /* what we have of the peer's buffers; the connection's lock */
-    struct tk_account account;   /* what the peer has of ours; the queue's lock */
+    struct tk_borrower borrower; /* what we have of the peer's buffers; the primary's lock */
+    struct tk_account account;   /* what the peer has of ours; the lender's lock */
     bool is_held;                /* nothing is called back, for it may be closed; the same lock */
-    uint32_t qp;                 /* by which it is found */
-    /* What found no room in the send queue; the connection's lock. */
+    uint32_t conns;              /* that have it */
+    /* What found no room in the send queue; the primary's lock. */
     int granted, returned;
     bool is_grant_due, is_return_due, is_ask_due;
     bool is_pending; /* counted among the pending work */
@@ -55,7 +62,18 @@ struct tk_srq {
     struct ibv_recv_wr *first, *last; /* used buffers, not posted again yet */
     int buffers;                      /* posted, or in use */
     uint32_t joined;                  /* connections in the table */
+
+    /* Where connections stand in for each other: guards the next two, and what came over each. */
+    tk_lock_t take_lock;
+    uint64_t taken, emptied; /* completions so far; looks that found none */
 };
+
+/* Buffers of each peer for messages that take no credit: its exit notice and, as notices of dead
+ * connections go over any of the others, as many for each of those as without shared queues. */
+static inline int tk_srq_notices(uint32_t conns_pp, bool fails_over)
+{
+    return 1 + (fails_over ? tk_notice_buffers_max * (int)(conns_pp - 1) : 0);
+}
 
 /* Of a queue that so many joined, one after the other: all tables are kept. */
 static inline size_t tk_srq_bytes(size_t joined)
@@ -79,11 +97,15 @@ void tk_srq_close(struct tk_device *device);
 /* Posts what the connections that there are by now need, and the one that is being made. */
 enum tk_status tk_srqs_fit(void);
 
-/* Reserves buffers for a connection of which the queue pair is about to be made; only where queues
- * are shared. TK_LEND_BUSY and TK_LEND_NO as in lend.h; for the first, tk_loan_call_back() asks for
- * what is lent. tk_srq_leave(): the queue pair is gone, or was never made. */
-enum tk_lend_answer tk_srq_reserve(struct tk_conn *conn);
-void tk_srq_leave(struct tk_conn *conn);
+/* Reserves buffers for the connections to a peer of which the queue pairs are about to be made, the
+ * primary one among them; only where queues are shared. TK_LEND_BUSY and TK_LEND_NO as in lend.h;
+ * for the first, tk_loan_call_back() asks for what is lent. tk_srq_leave(): the queue pair with
+ * this number is gone, or was never made. */
+enum tk_lend_answer tk_srq_reserve(struct tk_conn *conns, struct tk_conn *primary);
+void tk_srq_leave(struct tk_conn *conn, uint32_t qp);
+
+/* Keeps the account of the connection's peer. */
+struct tk_srq *tk_srq_lender(const struct tk_conn *conn);
 
 /* Its queue pair exists: messages that come over it are the connection's. For datagrams too. */
 void tk_srq_join(struct tk_conn *conn);
@@ -121,6 +143,19 @@ static inline void tk_srq_give(struct tk_srq *srq, struct tk_buffer *buffer)
     tk_if_unlikely(++srq->used >= tk_verbs.srq_plan.batch) tk_srq_post(srq);
     tk_unlock(&srq->lock);
 }
+
+/* Takes a completion, where connections stand in for each other, and counts what came; *conn is its
+ * connection. Returns how many: 0 or 1. */
+int tk_srq_take(struct tk_device *device, struct ibv_wc *wc, struct tk_conn **conn);
+
+/* Does nothing more come over this connection, whose queue pair is in ERR, and is all counted that
+ * came? After IBV_EVENT_QP_LAST_WQE_REACHED it takes no more buffers of its queue, and all
+ * completions of it are in the completion queue; then that is emptied, or as many are taken as it
+ * holds (IBA 10.3.1, on queue pairs that are to be reset). With the lock of moves. */
+bool tk_srq_is_drained(struct tk_conn *conn);
+
+/* That event came; no lock, until it is acknowledged the queue pair stays. */
+void tk_srq_last_wqe(const struct ibv_qp *qp);
 
 /* May a handler read this payload where it came? The buffer is given back by tk_srq_release(). */
 bool tk_srq_hold(struct tk_srq *srq);

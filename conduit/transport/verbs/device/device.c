@@ -147,12 +147,16 @@ static uint32_t primaries_on(const struct tk_rail *rail)
 /* Messages come over primary connections only, and each connection may become one. */
 static int receives_max(const struct tk_device *device)
 {
-    uint32_t conns = 0;
-    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
-        if (tk_verbs.rails[i].device == device)
+    uint32_t conns = 0, peers = 0;
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
+        bool is_ours = tk_verbs.rails[i].device == device;
+        if (is_ours || tk_verbs.failover_enabled)
+            peers += primaries_on(&tk_verbs.rails[i]);
+        if (is_ours)
             conns += tk_verbs.failover_enabled ? conns_on(i) : primaries_on(&tk_verbs.rails[i]);
+    }
     if (tk_srq_in_use())
-        return tk_lend_stock(&tk_verbs.srq_plan, (int)conns).buffers +
+        return tk_lend_stock(&tk_verbs.srq_plan, (int)peers).buffers +
                tk_datagrams_received(device);
     return tk_max(1, tk_receives_max() * (int)conns) + greetings_max(device) +
            tk_datagrams_received(device);

@@ -35,8 +35,10 @@
 #include "stats/stats.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/failover/connection_state.h"
+#include "transport/verbs/failover/async_events.h"
 #include "transport/verbs/failover/control.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/failover/reconnect.h"
@@ -164,18 +166,16 @@ bool tk_failover(struct tk_tx *tx, const struct ibv_wc *wc)
     return true;
 }
 
-bool tk_failover_flushed(struct tk_buffer *buffer, const struct ibv_wc *wc)
+bool tk_failover_receive(struct tk_conn *conn, const struct ibv_wc *wc)
 {
-    struct tk_conn *conn = buffer->conn;
-    if (!tk_is_failure(wc))
-        return false;
-    if (!die(conn, wc))
-        return false;
-    tk_lock(&conn->lock);
-    conn->rx_extra--;
-    tk_unlock(&conn->lock);
-    tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
-    return true;
+    return tk_is_failure(wc) && die(conn, wc);
+}
+
+void tk_failover_broken(struct tk_conn *conn)
+{
+    const struct ibv_wc flushed = {.status = IBV_WC_WR_FLUSH_ERR};
+    if (!tk_verbs.failover_enabled || !die(conn, &flushed))
+        tk_recv_failed(conn, &flushed);
 }
 
 static bool lives_elsewhere(uint32_t rank, uint32_t rail)
@@ -246,9 +246,9 @@ static bool is_drained(struct tk_conn *conn)
     tk_lock(&conn->lock);
     int taken = tk_verbs.depth_pp - (tk_counter_read(&conn->room) + tk_no_room_ever);
     bool is_sent = taken == tk_conn_unfinished(conn) + tk_counter_read(&conn->reserved);
-    bool is_received = tk_credit_buffers_posted(conn) == tk_no_room_ever;
+    bool is_received = conn->loan || tk_credit_buffers_posted(conn) == tk_no_room_ever;
     tk_unlock(&conn->lock);
-    return is_sent && is_received;
+    return is_sent && is_received && (!conn->loan || tk_srq_is_drained(conn));
 }
 
 static struct tk_replay *replay_of(const struct tk_tx_entry *entry)
@@ -330,9 +330,13 @@ static void take_over_control(struct tk_conn *next_primary)
     }
 }
 
-/* Posts the receive buffers that it will need. */
+/* Posts the receive buffers that it will need; a shared queue has them. */
 static void make_ready(struct tk_conn *next_primary)
 {
+    if (next_primary->loan) {
+        next_primary->is_ready = true;
+        return;
+    }
     int wanted =
         2 * tk_verbs.credits_pp - credits_left(next_primary->peer->rank) + tk_notice_buffers();
     tk_lock(&next_primary->lock);
@@ -373,6 +377,10 @@ static void take_over(struct tk_conn *next_primary, struct tk_conn *dead)
     if (dead->ack_due && next_primary->ack_due)
         tk_counter_add(&tk_verbs.pending_work, -1);
     next_primary->ack_due |= dead->ack_due;
+    if (dead->loan) {
+        next_primary->control_expected += dead->control_expected;
+        dead->control_expected = 0;
+    }
     dead->credits = dead->credits_to_return = 0;
     dead->ack_due = false;
 }
@@ -390,6 +398,19 @@ static void take_over_all(struct tk_conn *next_primary, const struct tk_conn *pr
     }
 }
 
+/* What it has posted beyond that is spare. */
+static void receive_as_primary(struct tk_conn *next_primary, int posted)
+{
+    if (next_primary->loan) {
+        next_primary->rx_extra = tk_verbs.credits_pp;
+        return;
+    }
+    next_primary->rx_base = 2 * tk_verbs.credits_pp + tk_notice_buffers();
+    next_primary->rx_extra = posted - tk_credit_buffers_needed(next_primary);
+    while (next_primary->rx_extra < 0 && tk_credit_post_buffer(next_primary) == TK_OK)
+        continue;
+}
+
 static void switch_primary(struct tk_conn *next_primary, struct tk_conn *primary)
 {
     struct tk_peer *peer = next_primary->peer;
@@ -398,10 +419,7 @@ static void switch_primary(struct tk_conn *next_primary, struct tk_conn *primary
     int posted = tk_credit_buffers_posted(next_primary);
     take_over_all(next_primary, primary);
     take_over(next_primary, primary);
-    next_primary->rx_base = 2 * tk_verbs.credits_pp + tk_notice_buffers();
-    next_primary->rx_extra = posted - tk_credit_buffers_needed(next_primary);
-    while (next_primary->rx_extra < 0 && tk_credit_post_buffer(next_primary) == TK_OK)
-        continue;
+    receive_as_primary(next_primary, posted);
     tk_peers.rail_to[peer->rank] = next_primary->rail;
     if (tk_peers.keys[peer->rank])
         peer->segment_key = tk_peers.keys[peer->rank][next_primary->rail];
@@ -476,6 +494,8 @@ static bool replay_over(struct tk_conn *conn)
 static void entry_drained(uint32_t rank)
 {
     struct tk_conn *conns = tk_conns_to(rank);
+    if (tk_srq_in_use() && tk_counter_read(&tk_verbs.pairs[rank].moving) > 0)
+        tk_events_read();
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         if (tk_counter_read(&conns[k].state) == TK_CLOSING && is_drained(&conns[k])) {
             conns[k].tx_log->notice_due = true;

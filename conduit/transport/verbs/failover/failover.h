@@ -14,9 +14,13 @@ void tk_failover_close(void);
 /* A work came back with an error. False: its connection is not to be replaced, or can't be. */
 bool tk_failover(struct tk_tx *tx, const struct ibv_wc *wc);
 
-/* So did a receive buffer. Where the connection is open the caller has looked for the cause before:
- * it is on the send side. */
-bool tk_failover_flushed(struct tk_buffer *buffer, const struct ibv_wc *wc);
+/* So did a receive buffer of the connection; if true it is free. Where the connection is open the
+ * caller has looked for the cause before: it is on the send side. */
+bool tk_failover_receive(struct tk_conn *conn, const struct ibv_wc *wc);
+
+/* Its queue pair broke, as an event says. Nothing is flushed from a shared queue, and a quiet
+ * message that failed has no completion that is waited for. */
+void tk_failover_broken(struct tk_conn *conn);
 
 /* Its port is down: gives up its connections to peers that have others. */
 void tk_failover_rail(uint32_t rail);
@@ -31,7 +35,6 @@ void tk_failover_step(void);
 void tk_notice_came(const struct tk_buffer *buffer, uint32_t size);
 
 /* failover/port_events.c */
-void tk_events_open(void);
 void tk_events_look(void);
 
 #endif

@@ -1,52 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Events of ports. A device tries for seconds to get something through a port that is down; its
- * event reports it at once, also to a rank that only waits for others. A cable that is out for a
- * moment is no reason to give the port up: so it must have been down for a while. A port that was
- * down is looked at from then on: it may be back. All now and then, by waiters without progress;
- * one thread at a time. */
+ * Ports that go down and come up. A device tries for seconds to get something through a port that
+ * is down; its event reports it at once, also to a rank that only waits for others. A cable that is
+ * out for a moment is no reason to give the port up: so it must have been down for a while. A port
+ * that was down is looked at from then on: it may be back. All now and then, by waiters without
+ * progress; one thread at a time. */
 #include "config.h"
-
-#include <fcntl.h>
 
 #include "base/clock.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/failover/async_events.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/failover/reconnect.h"
 #include "transport/verbs/verbs_private.h"
 
 static const uint64_t patience = TK_SECOND / 4;
-static tk_lock_t looking = TK_LOCK_INIT;
-
-void tk_events_open(void)
-{
-    for (const struct tk_device *device = &tk_verbs.device; device; device = device->next) {
-        int flags = fcntl(device->context->async_fd, F_GETFL);
-        if (flags != -1)
-            fcntl(device->context->async_fd, F_SETFL, flags | O_NONBLOCK);
-    }
-}
-
-static void port_mark(const struct tk_device *device, int port, bool is_down)
-{
-    for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
-        struct tk_rail *rail = &tk_verbs.rails[i];
-        if (rail->device != device || rail->address.port != port)
-            continue;
-        rail->down_since = is_down ? tk_now() : 0;
-        tk_reconnect_watch(rail);
-    }
-}
-
-static void read_events(const struct tk_device *device)
-{
-    struct ibv_async_event event;
-    while (ibv_get_async_event(device->context, &event) == 0) {
-        if (event.event_type == IBV_EVENT_PORT_ERR || event.event_type == IBV_EVENT_PORT_ACTIVE)
-            port_mark(device, event.element.port_num, event.event_type == IBV_EVENT_PORT_ERR);
-        ibv_ack_async_event(&event);
-    }
-}
 
 /* Events may be lost where a device has many: the port itself is asked before it is given up. */
 static bool is_down(const struct tk_rail *rail)
@@ -68,19 +36,39 @@ static void look_at_port(uint32_t number, uint64_t now)
         tk_failover_rail(number);
 }
 
+/* That is no news where we closed it. */
+static bool broke_by_itself(struct tk_conn *conn)
+{
+    tk_lock(&conn->lock);
+    bool is_broken = conn->qp && !conn->is_closing && tk_conn_is_open(conn) &&
+                     __atomic_load_n(&conn->has_received_last, __ATOMIC_ACQUIRE);
+    tk_unlock(&conn->lock);
+    return is_broken;
+}
+
+static void look_at_queue_pairs(void)
+{
+    if (tk_counter_read(&tk_verbs.received_last) == 0)
+        return;
+    tk_counter_set(&tk_verbs.received_last, 0);
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
+            if (broke_by_itself(tk_conns_to(r) + k))
+                tk_failover_broken(tk_conns_to(r) + k);
+}
+
 void tk_events_look(void)
 {
-    if (!tk_trylock(&looking))
+    if (!tk_events_begin())
         return;
-    for (const struct tk_device *device = &tk_verbs.device; device; device = device->next)
-        read_events(device);
     uint64_t now = tk_now();
-    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+    for (uint32_t i = 0; i < tk_verbs.rail_count && tk_verbs.failover_enabled; i++)
         look_at_port(i, now);
     if (tk_verbs.cm) { /* connects that nobody expects are refused, or they would stay */
         tk_lock(&tk_moves_lock);
         tk_cm_look();
         tk_unlock(&tk_moves_lock);
     }
-    tk_unlock(&looking);
+    tk_events_end();
+    look_at_queue_pairs();
 }

@@ -127,7 +127,10 @@ static void begin_incarnation(struct tk_conn *conn)
     tx_log->incarnation.is_wanted = tx_log->incarnation.is_asked = tx_log->incarnation.is_passed =
         false;
     tx_log->incarnation.before = tx_log->arrived;
-    tx_log->sent = tx_log->arrived = tx_log->delivered = 0;
+    tx_log->sent = tx_log->delivered = 0;
+    __atomic_store_n(&tx_log->arrived, 0, __ATOMIC_RELAXED);
+    tx_log->last_receive = (struct tk_last_receive){.is_noted = false};
+    __atomic_store_n(&conn->has_received_last, false, __ATOMIC_RELAXED);
     tx_log->is_delivered_known = false;
     tk_counter_add(&conn->room, tk_conn_unfinished(conn));
     tx_log->failed = conn->unsignaled = 0;
@@ -137,9 +140,13 @@ static void begin_incarnation(struct tk_conn *conn)
 /* As it was at start-up, where it is not the primary one. */
 static void post_buffers(struct tk_conn *conn)
 {
-    conn->rx_base = tk_notice_buffers();
-    conn->rx_extra = -tk_credit_buffers_needed(conn);
     conn->is_ready = false;
+    conn->rx_base = tk_notice_buffers();
+    if (conn->loan) {
+        conn->rx_extra = tk_verbs.credits_pp;
+        return;
+    }
+    conn->rx_extra = -tk_credit_buffers_needed(conn);
     while (conn->rx_extra < 0 && tk_credit_post_buffer(conn) == TK_OK)
         continue;
 }

@@ -49,6 +49,13 @@ struct tk_incarnation {
     struct tk_tx unsignaled[2];
 };
 
+/* Of a connection that is closed, where it receives through a shared queue: see
+ * tk_srq_is_drained(). */
+struct tk_last_receive {
+    bool is_noted; /* what the device's completions were by then: */
+    uint64_t taken, emptied;
+};
+
 /* Of a connection: what failover has to know. In the order of the send queue, and as long. */
 struct tk_tx_log {
     struct tk_incarnation incarnation;
@@ -58,12 +65,20 @@ struct tk_tx_log {
     int failed;              /* slots of the send queue whose works came back with an error */
     bool is_delivered_known; /* the other end has closed, and reported `delivered` */
     bool notice_due;         /* a notice of this connection is to be sent */
+    struct tk_last_receive last_receive;
     struct tk_tx_entry ring[];
 };
 
 static inline size_t tk_tx_log_bytes(size_t depth)
 {
     return sizeof(struct tk_tx_log) + depth * sizeof(struct tk_tx_entry);
+}
+
+/* A message came; by one thread at a time for each connection. */
+static inline void tk_count_arrived(struct tk_tx_log *tx_log)
+{
+    uint32_t arrived = __atomic_load_n(&tx_log->arrived, __ATOMIC_RELAXED);
+    __atomic_store_n(&tx_log->arrived, arrived + 1, __ATOMIC_RELAXED);
 }
 
 enum tk_status tk_tx_log_open(struct tk_conn *conn);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See async_events.h. Owns the lock of what events leave in rails; it is taken before that of
+ * moves, or only tried. */
+#include "config.h"
+
+#include <fcntl.h>
+
+#include "base/clock.h"
+#include "transport/verbs/data/srq.h"
+#include "transport/verbs/failover/async_events.h"
+#include "transport/verbs/failover/reconnect.h"
+#include "transport/verbs/verbs_private.h"
+
+static tk_lock_t reading = TK_LOCK_INIT;
+
+void tk_events_open(void)
+{
+    for (const struct tk_device *device = &tk_verbs.device; device; device = device->next) {
+        int flags = fcntl(device->context->async_fd, F_GETFL);
+        if (flags != -1)
+            fcntl(device->context->async_fd, F_SETFL, flags | O_NONBLOCK);
+    }
+}
+
+static void port_mark(const struct tk_device *device, int port, bool is_down)
+{
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
+        struct tk_rail *rail = &tk_verbs.rails[i];
+        if (rail->device != device || rail->address.port != port)
+            continue;
+        rail->down_since = is_down ? tk_now() : 0;
+        tk_reconnect_watch(rail);
+    }
+}
+
+static void read_events(const struct tk_device *device)
+{
+    struct ibv_async_event event;
+    while (ibv_get_async_event(device->context, &event) == 0) {
+        if (event.event_type == IBV_EVENT_QP_LAST_WQE_REACHED)
+            tk_srq_last_wqe(event.element.qp);
+        if (event.event_type == IBV_EVENT_PORT_ERR || event.event_type == IBV_EVENT_PORT_ACTIVE)
+            port_mark(device, event.element.port_num, event.event_type == IBV_EVENT_PORT_ERR);
+        ibv_ack_async_event(&event);
+    }
+}
+
+bool tk_events_begin(void)
+{
+    if (!tk_trylock(&reading))
+        return false;
+    for (const struct tk_device *device = &tk_verbs.device; device; device = device->next)
+        read_events(device);
+    return true;
+}
+
+void tk_events_end(void)
+{
+    tk_unlock(&reading);
+}
+
+void tk_events_read(void)
+{
+    if (tk_events_begin())
+        tk_events_end();
+}
