@@ -159,9 +159,6 @@ static bool any_by_cm(void)
     return false;
 }
 
-/* A connect file names those to be connected at start-up, and one to be written those that were
- * needed. Datagrams are no part of iWARP, and where librdmacm is asked for they may not reach far.
- */
 static bool all_by_cm(void)
 {
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
@@ -177,6 +174,8 @@ static bool cm_connects_all(void)
     return any_by_cm() && (tk_verbs.has_iwarp || !all_by_cm());
 }
 
+/* A connect file names those to be connected at start-up, and one to be written those that were
+ * needed. */
 static bool connects_all(void)
 {
     return cm_connects_all() || (!tk_connect_is_listed() && !tk_connect_is_recorded() &&
