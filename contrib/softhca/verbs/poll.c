@@ -435,7 +435,7 @@ static inline uint32_t take_complete(struct shca_qp *qp, uint32_t max, struct ib
 {
     struct shca_qp_sh *sh = qp->sh;
     uint32_t at = atomic_load_explicit(&sh->rq_done, memory_order_relaxed), n = 0;
-    uint32_t tail = atomic_load_explicit(&sh->rq_tail, memory_order_relaxed);
+    uint32_t tail = atomic_load_explicit(&sh->rq_tail, memory_order_acquire);
 
     *drained = false;
     if (atomic_load_explicit(&sh->state, memory_order_acquire) == IBV_QPS_ERR)
