@@ -109,6 +109,7 @@ struct tk_conn {
     bool is_for_atomics;    /* only: the peer, which may be ourselves, has another transport */
     bool is_fenced;         /* puts have reads behind them: see data/stripe.c */
     bool is_ready;          /* has the receive buffers of a primary connection, or will at once */
+    bool has_received_last; /* its queue pair, in ERR, takes no more of a shared queue; atomic */
     size_t short_put_max;   /* bytes; inline_limit, or 0 where it is fenced */
     uint64_t carried, cost; /* of large transfers: bytes times cost so far; of a byte */
     int credits;            /* requests that we may send now */
@@ -134,7 +135,6 @@ struct tk_conn {
     tk_counter_t state;       /* enum tk_connection_state, see failover/connection_state.h */
     struct tk_path path;      /* once it was connected */
     struct tk_loan *loan;     /* NULL: it has receive buffers of its own; see data/srq.h */
-    bool has_received_last;   /* its queue pair, in ERR, takes no more of a shared queue; atomic */
 
     /* Where connections are closed for others (conn/life.h); with the lock of demands. */
     uint32_t epoch;        /* connections to the peer that are over, or almost */
