@@ -247,7 +247,10 @@ enum tk_lend_answer tk_srq_reserve(struct tk_conn *conns, struct tk_conn *primar
     tk_unlock(&srq->lock);
     for (uint32_t k = 0; k < tk_verbs.conns_pp && answer == TK_LEND_YES; k++)
         if (&conns[k] == primary || tk_verbs.failover_enabled) {
+            /* Threads may have the place in hand, from when it was connected before. */
+            tk_lock(&conns[k].lock);
             conns[k].loan = loan;
+            tk_unlock(&conns[k].lock);
             loan->conns++;
         }
     if (answer != TK_LEND_YES)
