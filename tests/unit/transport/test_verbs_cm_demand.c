@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Connections on demand by librdmacm (transport/verbs/cm/call.c, knock.c), between ranks over a
- * fake of it: whoever wants one, both at once, a peer that does not look, connects that the network
+ * fake of it: either end asks, both at once, a peer that does not look, connects that the network
  * loses, come twice, late or from strangers, and answers that fail. */
 #include "config.h"
 

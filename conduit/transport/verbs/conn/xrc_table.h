@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The target queue pairs that ranks of one neighbourhood share, in memory that all of them map:
- * for each rank of the job those by which it reaches them, one for each connection of a pair. Who
- * comes first makes a target, who comes first with the number of the other end connects it, and
- * the others open it by the number that stands here.
+ * for each rank of the job those by which it reaches them, one for each connection of a pair. The
+ * first rank makes a target, the first that knows the number of the other end connects it, and the
+ * others open it by the number that stands here.
  *
- * A rank's row is changed while it is taken, and nobody ever waits for that: who finds it taken
- * tries again later. So a rank that dies with a row taken keeps nobody in a call; the job ends as
- * it does when any rank dies. All zero at first. */
+ * A rank's row is changed while it is taken, and no rank ever waits for that: one that finds it
+ * taken tries again later. So a rank that dies with a row taken keeps nobody in a call; the job
+ * ends as it does when any rank dies. All zero at first. */
 #ifndef TK_VERBS_XRC_TABLE_H
 #define TK_VERBS_XRC_TABLE_H
 
