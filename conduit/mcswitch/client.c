@@ -230,8 +230,10 @@ static bool receive(struct tk_mcsw_client *c, uint8_t *to, size_t size)
         if (n > 0) {
             c->held += (size_t)n;
         } else if (n == 0) {
-            broken(c, c->step == STEP_ANSWER ? "the switch does not accept the key of the job"
-                                             : "the switch closed the connection");
+            broken(c, c->step == STEP_ANSWER
+                          ? "the switch closed the connection in place of an answer (another key "
+                            "of the job, no room for a job, or its 5 s were over)"
+                          : "the switch closed the connection");
             return false;
         } else if (errno != EINTR) {
             if (errno != EAGAIN && errno != EWOULDBLOCK)

@@ -152,6 +152,25 @@ under_srun()
 parent_of() { sed -n 's/^PPid:[[:space:]]*//p' "/proc/$1/status"; }
 first_rank() { named stress-seq | head -n 1; }
 
+promise "--explain and --top find the ranks that srun started, by one's pid"
+mkdir "$work/bin" # no stacks: gdb takes seconds
+printf '#!/bin/sh\n' >"$work/bin/gdb" && chmod +x "$work/bin/gdb"
+says() # PATTERN ARGUMENTS...: a line of what the launcher prints matches
+{
+    pattern=$1
+    shift
+    PATH=$work/bin:$PATH "$GASNETRUN" "$@" "$(named hang-seq | head -n 1)" >"$work/said" 2>&1
+    grep -qE -e "$pattern" "$work/said"
+}
+start -spawner=pmi -n 3 -N 1 "$jobs/hang-seq" barrier "$work/hung"
+eventually 30 says '^  ranks? 0.* in barrier [0-9]+: rank 2 has not entered it' --explain || fail "$(cat "$work/said")"
+grep -q '3 of 3 processes of hang-seq, on this host:$' "$work/said" || fail "$(head -n 1 "$work/said")"
+eventually 30 says '^ +1 .* event' --top --once || fail "$(cat "$work/said")"
+for p in $(named hang-seq); do
+    kill -KILL "$p" 2>/dev/null
+done
+finish
+
 promise "a rank is killed"
 under_srun
 kill -KILL "$(first_rank)"
