@@ -89,6 +89,73 @@ static void sends_roce(void)
     in_two(send_left, send_right);
 }
 
+/* ---- small messages of a new connection go without a mapping of the receiver's memory ---- */
+
+static const size_t young[] = {192, 1, 100, 8, 64};
+#define N_YOUNG (sizeof young / sizeof young[0])
+
+static unsigned mapped_buffers(void)
+{
+    FILE *f = fopen("/proc/self/maps", "re");
+    char line[512];
+    unsigned n = 0;
+
+    CHECK(f != NULL);
+    while (fgets(line, sizeof line, f))
+        n += strstr(line, "memfd:test") != NULL;
+    fclose(f);
+    return n;
+}
+
+static void young_left(int fd, pid_t other)
+{
+    struct end e;
+    struct address peer;
+    unsigned own;
+
+    (void)other;
+    open_pair(fd, &e, &peer);
+    meet(fd); /* the receives are posted */
+    own = mapped_buffers();
+    for (unsigned i = 0; i < N_YOUNG; i++) {
+        CHECK_EQ(mapped_buffers(), own);
+        fill(e.buf, young[i], i);
+        CHECK_EQ(post(&e, IBV_WR_SEND, i, 0, young[i], IBV_SEND_SIGNALED, NULL, 0), 0);
+        CHECK_EQ(wait_wc(e.scq).status, IBV_WC_SUCCESS);
+    }
+    CHECK_EQ(mapped_buffers(), own + 1);
+    meet(fd);
+    meet(fd);
+    end_close(&e);
+}
+
+static void young_right(int fd, pid_t other)
+{
+    struct end e;
+    struct address peer;
+
+    (void)other;
+    open_pair(fd, &e, &peer);
+    for (unsigned i = 0; i < N_YOUNG; i++)
+        CHECK_EQ(post_recv(&e, i, i * 512, 512), 0);
+    meet(fd);
+    meet(fd); /* all were sent, and wait together */
+    for (unsigned i = 0; i < N_YOUNG; i++) {
+        struct ibv_wc wc = wait_wc(e.rcq);
+
+        CHECK_EQ(wc.wr_id, i);
+        CHECK_EQ(wc.byte_len, young[i]);
+        CHECK(filled(e.buf + i * 512, young[i], i));
+    }
+    meet(fd);
+    end_close(&e);
+}
+
+static void young_connection(void)
+{
+    in_two(young_left, young_right);
+}
+
 /* ---- several SGEs on both sides ---- */
 
 static void sges_left(int fd, pid_t other)
@@ -603,6 +670,7 @@ int main(int argc, char **argv)
         {"sends_shared", sends_shared},
         {"sends_private", sends_private},
         {"sends_roce", sends_roce},
+        {"young_connection", young_connection},
         {"sges_shared", sges_shared},
         {"sges_private", sges_private},
         {"rdma_shared", rdma_shared},

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /* In every name, so that processes with different layouts never meet. */
-enum { SHCA_LAYOUT = 10 };
+enum { SHCA_LAYOUT = 11 };
 #define SHCA_MAGIC (UINT64_C(0x4341485446004f53) + SHCA_LAYOUT)
 
 enum {
@@ -41,9 +41,12 @@ enum { SHCA_MCASTS = 1024 };
 
 /* A peer cannot store to memory that is not shared; short messages for such buffers wait in these
  * slots and are copied by ibv_poll_cq. This saves a system call of 1.5 us and pays off up to about
- * 4 KiB. */
+ * 4 KiB. Those of SMALL bytes have a place of their own, all in one page or two, most often the
+ * page of the posted receives: each page that is touched for the first time costs a page fault in
+ * both processes. */
 enum {
     SHCA_EAGER_BYTES = 4096,
+    SHCA_EAGER_SMALL = 192,
     SHCA_EAGER_SLOTS = 16,
 };
 /* The slots of a shared queue are used and returned in any order, so each of the first ones has its
@@ -345,9 +348,14 @@ static inline struct shca_sge *shca_extra_at(struct shca_segment *s, const struc
     return base + (size_t)(index & q->mask) * (q->max_sge - 1) + (n - 1);
 }
 
+/* Small payloads lie behind the extra SGEs. */
 static inline char *shca_eager_at(struct shca_segment *s, const struct shca_rq_sh *q,
-                                  uint32_t number)
+                                  uint32_t number, uint32_t bytes)
 {
+    if (bytes <= SHCA_EAGER_SMALL)
+        return (char *)shca_extra_at(s, q, 0, 1) +
+               (size_t)(q->mask + 1) * (q->max_sge - 1) * sizeof(struct shca_sge) +
+               (size_t)number * SHCA_EAGER_SMALL;
     return (char *)s + q->eager + (size_t)number * SHCA_EAGER_BYTES;
 }
 

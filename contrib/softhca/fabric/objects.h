@@ -270,6 +270,7 @@ struct shca_qp {
     uint32_t target_epoch; /* valid while the epoch is the same */
     struct shca_plain plain;
     uint32_t dest_port;
+    uint32_t unmapped; /* messages sent over it to memory that was not mapped for them */
     /* another wire (wire/udp) */
     const struct shca_far *far; /* NULL: shared memory */
     struct shca_udp *udp;

@@ -8,6 +8,8 @@
 #include "wire/entry.h"
 #include "wire/request.h"
 
+enum { unmapped_max = 4 /* small messages of a connection before memory is mapped for them */ };
+
 static struct shca_cq_sh *deliver_cq_of(struct shca_peer *p, struct shca_qp_sh *t)
 {
     return &shca_cq_table(p->seg)[t->recv_cq];
@@ -94,8 +96,18 @@ __attribute__((always_inline)) static inline void fill(struct shca_qp *qp, const
     s->eager = 0;
 }
 
-/* Resolves the posted buffers of a receive for length bytes. */
-static enum ibv_wc_status deliver_scatter(const struct shca_receive *r, uint32_t length,
+/* The piece as it is known; not mapped where that has yet to be done. */
+static struct shca_piece piece_mapped(struct shca_peer *p, const struct shca_mr_sh *m, uint32_t key,
+                                      uint64_t va, size_t length)
+{
+    char *base = shca_peer_mapped(p, m, key);
+
+    return (struct shca_piece){base ? base + (va - m->addr) : NULL, va, length};
+}
+
+/* Resolves the posted buffers of a receive for length bytes; `maps`: regions are mapped that were
+ * not yet. */
+static enum ibv_wc_status deliver_scatter(const struct shca_receive *r, uint32_t length, bool maps,
                                           struct shca_piece *out, unsigned *n)
 {
     const struct shca_slot *s = r->slot;
@@ -113,7 +125,10 @@ static enum ibv_wc_status deliver_scatter(const struct shca_receive *r, uint32_t
         m = shca_mr_check(r->p->seg, g->lkey, g->addr, take, IBV_ACCESS_LOCAL_WRITE, r->pd, &va);
         if (!m)
             return IBV_WC_LOC_PROT_ERR;
-        shca_piece_of(r->p, m, g->lkey, va, take, &out[(*n)++]);
+        if (maps || r->p->self)
+            shca_piece_of(r->p, m, g->lkey, va, take, &out[(*n)++]);
+        else
+            out[(*n)++] = piece_mapped(r->p, m, g->lkey, va, take);
         left -= take;
     }
     return left > 0 ? IBV_WC_LOC_LEN_ERR : IBV_WC_SUCCESS;
@@ -148,7 +163,7 @@ static bool put_eager(const struct shca_receive *r, const struct shca_qp_sh *t, 
 
     if (length > SHCA_EAGER_BYTES || shca_fault_dying() || !eager_free(r, t, &number))
         return false;
-    to = shca_eager_at(r->p->seg, r->rq, number);
+    to = shca_eager_at(r->p->seg, r->rq, number, length);
     for (unsigned i = 0; i < src->n; i++) {
         memcpy(to, src->iov[i].iov_base, src->iov[i].iov_len);
         to += src->iov[i].iov_len;
@@ -157,18 +172,34 @@ static bool put_eager(const struct shca_receive *r, const struct shca_qp_sh *t, 
     return true;
 }
 
+/* Mapping a region takes a hundred times as long as a small message, so those that may be the only
+ * ones of their connection go without. */
+static bool is_too_young_to_map(const struct shca_qp *qp, uint32_t length)
+{
+    return qp->unmapped < unmapped_max && length <= SHCA_EAGER_SMALL &&
+           qp->qp.qp_type != IBV_QPT_UD;
+}
+
 /* Puts the message into the receive; false: the receiver's process is exiting. */
-static bool deliver_place(const struct shca_receive *r, const struct shca_qp_sh *t, uint32_t length,
+static bool deliver_place(const struct shca_receive *r, struct shca_qp *qp,
+                          const struct shca_qp_sh *t, uint32_t length,
                           const struct shca_source *src, enum ibv_wc_status *theirs)
 {
     struct shca_piece piece[SHCA_MAX_SGE];
+    bool maps = !is_too_young_to_map(qp, length);
     unsigned n;
     int e;
 
-    *theirs = deliver_scatter(r, length, piece, &n);
+    *theirs = deliver_scatter(r, length, maps, piece, &n);
     if (*theirs != IBV_WC_SUCCESS)
         return true;
-    if (!all_mapped(piece, n) && put_eager(r, t, length, src))
+    if (!all_mapped(piece, n) && put_eager(r, t, length, src)) {
+        qp->unmapped += !maps;
+        return true;
+    }
+    if (!maps)
+        *theirs = deliver_scatter(r, length, true, piece, &n);
+    if (*theirs != IBV_WC_SUCCESS)
         return true;
     e = shca_move_out(r->p, piece, n, src->iov, src->n);
     /* Otherwise the memory disappeared under the region: the receiver's error. */
@@ -252,7 +283,7 @@ int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *
         return overrun(p, t, &r, status);
     fill(qp, op, r.slot, length, IBV_WC_SUCCESS);
     r.slot->pkey_index = t->pkey_index;
-    if (src->n && !deliver_place(&r, t, length, src, &theirs))
+    if (src->n && !deliver_place(&r, qp, t, length, src, &theirs))
         return SHCA_WAIT_ACK;
     r.slot->status = (uint8_t)theirs;
     deliver_publish(&r, op, qp, t);

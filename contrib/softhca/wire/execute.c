@@ -44,6 +44,7 @@ static bool find_target(struct shca_qp *qp)
         return false;
     qp->target = &shca_qp_table(qp->peer->seg)[qpn & (SHCA_QPS - 1)];
     qp->target_tail = 0;
+    qp->unmapped = 0;
     qp->target_epoch = 0; /* no queue pair has this epoch */
     return true;
 }

@@ -15,9 +15,10 @@ static uint64_t queue_bytes(const struct shca_rq_sh *q)
 {
     uint64_t slots = (uint64_t)(q->mask + 1) * sizeof(struct shca_slot);
     uint64_t extra = (uint64_t)(q->mask + 1) * (q->max_sge - 1) * sizeof(struct shca_sge);
+    uint64_t small = (uint64_t)q->n_eager * SHCA_EAGER_SMALL;
 
     /* Eager slots begin on a page: an unused one costs no memory. */
-    return ((slots + extra + 4095) & ~UINT64_C(4095)) + eager_bytes(q->n_eager);
+    return ((slots + extra + small + 4095) & ~UINT64_C(4095)) + eager_bytes(q->n_eager);
 }
 
 int shca_rq_place(struct shca_rq_sh *q, uint32_t depth, uint32_t max_sge, uint32_t max_eager)
@@ -52,7 +53,7 @@ void shca_rq_free(struct shca_rq_sh *q)
 
 void shca_eager_unpack(const struct shca_rq_sh *rq, uint32_t index, const struct shca_slot *s)
 {
-    const char *from = shca_eager_at(shca.seg, rq, s->eager - 1);
+    const char *from = shca_eager_at(shca.seg, rq, s->eager - 1, s->byte_len);
     size_t left = s->byte_len;
 
     for (uint32_t i = 0; i < s->nsge && left > 0; i++) {
