@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "base/mode.h"
 #include "base/wait_record.h"
+#include "peer/peer.h"
 #include "stats/stats.h"
 #include "transport/transport.h"
 
@@ -167,7 +168,15 @@ void tk_wait_until(bool (*ready)(const void *what), const void *what);
 /* Sends, or posts all pieces, waiting for room; TK_BUSY when it must be immediate and there is
  * none. Once a piece is posted there is no "not done" any more: only what is larger than an idle
  * queue can hold is waited for then. */
-enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message, bool immediate);
+enum tk_status tk_wait_send_again(struct tk_peer *peer, struct tk_outgoing *message);
+static inline enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message,
+                                          bool immediate)
+{
+    enum tk_status status = tk_peer_transport(peer)->send(peer, message);
+    tk_if_likely(status != TK_BUSY || immediate) return status;
+    return tk_wait_send_again(peer, message);
+}
+
 enum tk_status tk_wait_rma(struct tk_peer *peer, const struct tk_rma *rma);
 
 /* Send what there was no room for just now: what a Short that may wait is sent with. */

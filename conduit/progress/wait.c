@@ -169,13 +169,14 @@ void tk_wait_source_free(const struct tk_op *op)
     tk_wait_over();
 }
 
-enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message, bool immediate)
+enum tk_status tk_wait_send_again(struct tk_peer *peer, struct tk_outgoing *message)
 {
     unsigned empty = 0;
     struct stall stall = {.since = 0};
     enum tk_status status;
-    while ((status = tk_peer_transport(peer)->send(peer, message)) == TK_BUSY && !immediate)
+    do
         stall_step(&stall, &empty, SEND_TO(peer));
+    while ((status = tk_peer_transport(peer)->send(peer, message)) == TK_BUSY);
     stall_end(&stall, peer);
     return status;
 }

@@ -22,6 +22,7 @@ enum {
     segment_size = 1 << 20,
     flag_offset = 4096,
     go_offset = 8192,
+    medium = 4096,
     block_offset = 128 << 10,
     block = 64 << 10 /* in one region: GASNET_FIREHOSE_LEAST is as large */
 };
@@ -36,10 +37,14 @@ static gex_AD_t domain, domain_dbl;
 
 static void on_request(gex_Token_t token);
 static void on_note(gex_Token_t token);
+static void on_medium(gex_Token_t token, void *data, size_t nbytes);
+static void on_medium_back(gex_Token_t token, void *data, size_t nbytes);
 
 static gex_AM_Entry_t table[] = {
     {0, (gex_AM_Fn_t)on_request, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, "request"},
     {0, (gex_AM_Fn_t)on_note, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQREP, 0, NULL, "note"},
+    {0, (gex_AM_Fn_t)on_medium, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, NULL, "medium"},
+    {0, (gex_AM_Fn_t)on_medium_back, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0, NULL, "back"},
 };
 
 static void on_request(gex_Token_t token)
@@ -56,6 +61,23 @@ static void on_note(gex_Token_t token)
 static void request_short(void)
 {
     gex_AM_RequestShort(tm, peer, table[0].gex_index, 0);
+}
+
+static void on_medium(gex_Token_t token, void *data, size_t nbytes)
+{
+    requests_in++;
+    gex_AM_ReplyMedium(token, table[3].gex_index, data, nbytes, GEX_EVENT_NOW, 0);
+}
+
+static void on_medium_back(gex_Token_t token, void *data, size_t nbytes)
+{
+    (void)token, (void)data, (void)nbytes;
+}
+
+static void request_medium(void)
+{
+    gex_AM_RequestMedium(tm, peer, table[2].gex_index, mine + block_offset, medium, GEX_EVENT_NOW,
+                         0);
 }
 
 static void poll_once(void)
@@ -221,13 +243,25 @@ static void serve_request(int64_t number)
 
 /* Rank 0 asks by a store to its own segment, for a put of it would poll, and might take the request
  * in that poll. */
-static void send_request(int64_t number)
+static void send_when_asked(void (*request)(void), int64_t number)
 {
     int64_t asked = 0;
-    while (asked < number)
+    while (asked < number) {
         gex_RMA_GetBlocking(tm, &asked, peer, theirs + go_offset, sizeof(asked), 0);
-    request_short();
+        gasnet_AMPoll(); /* neighbours' replies */
+    }
+    request();
     raise_flag(number);
+}
+
+static void send_request(int64_t number)
+{
+    send_when_asked(request_short, number);
+}
+
+static void send_medium(int64_t number)
+{
+    send_when_asked(request_medium, number);
 }
 
 /* A collective that rank 0 starts last, when all of rank 1's part has come. */
@@ -265,6 +299,12 @@ static void ask(int64_t number)
 {
     (void)number;
     request_short();
+}
+
+static void ask_medium(int64_t number)
+{
+    (void)number;
+    request_medium();
 }
 
 static void ask_by_memory(int64_t number)
@@ -321,6 +361,9 @@ static const struct operation {
     {"short-request", nothing, request_short, serve_request, false},
     {"short-reply-in", ask, poll_once, serve_request, true},
     {"short-request-in", ask_by_memory, poll_once, send_request, true},
+    {"medium-request", nothing, request_medium, serve_request, false},
+    {"medium-reply-in", ask_medium, poll_once, serve_request, true},
+    {"medium-request-in", ask_by_memory, poll_once, send_medium, true},
 };
 
 /* callgrind collects inside this one. */
@@ -371,7 +414,8 @@ static void start(int *argc, char ***argv)
     void *owner = NULL;
     uintptr_t size;
     if (gex_Client_Init(&client, &ep, &tm, "operations", argc, argv, 0) ||
-        gex_TM_QuerySize(tm) != 2 || gex_EP_RegisterHandlers(ep, table, 2) ||
+        gex_TM_QuerySize(tm) != 2 ||
+        gex_EP_RegisterHandlers(ep, table, sizeof(table) / sizeof(*table)) ||
         gex_Segment_Attach(&segment, tm, segment_size)) {
         fprintf(stderr, "operations: can't start on two processes\n");
         gasnet_exit(1);

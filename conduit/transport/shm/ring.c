@@ -122,19 +122,25 @@ bool tk_ring_has_room(struct tk_ring_out *out, uint64_t lines)
     return tk_ring_fits(out, head, tail, lines) || look_again(out, &tail, lines);
 }
 
-bool tk_ring_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
+static inline bool __attribute__((always_inline))
+ring_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
 {
     uint64_t tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
     uint64_t head, next;
     do {
         head = atomic_load_explicit(&out->head, memory_order_acquire); /* as in ring.h */
-        if (!tk_ring_fits(out, head, tail, lines) && !look_again(out, &tail, lines))
-            return false;
+        tk_if_unlikely(!tk_ring_fits(out, head, tail, lines) &&
+                       !look_again(out, &tail, lines)) return false;
         next = tk_ring_advance(tail, lines);
     } while (!atomic_compare_exchange_weak_explicit(&out->shared->tail, &tail, next,
                                                     memory_order_relaxed, memory_order_relaxed));
     *ticket = tail;
     return true;
+}
+
+bool tk_ring_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
+{
+    return ring_reserve(out, lines, ticket);
 }
 
 /* Requests ownership of all lines at once: stores commit in order, and each would wait for its own
@@ -147,8 +153,9 @@ static void own_lines(const char *at, uint64_t lines)
 }
 
 /* A head that is too long for the slot goes in front of its payload. */
-void tk_ring_fill(const struct tk_ring_out *out, uint64_t ticket, uint64_t lines, const void *head,
-                  size_t head_size, const void *payload, size_t nbytes)
+static inline void __attribute__((always_inline))
+ring_fill(const struct tk_ring_out *out, uint64_t ticket, uint64_t lines, const void *head,
+          size_t head_size, const void *payload, size_t nbytes)
 {
     struct tk_ring_slot *slot = tk_ring_slot(out->shared, ticket, out->mask);
     char *to = out->payload + (ticket & (out->lines - 1)) * tk_ring_line;
@@ -165,24 +172,38 @@ void tk_ring_fill(const struct tk_ring_out *out, uint64_t ticket, uint64_t lines
     tk_ring_store_word(out, slot, ticket, tk_ring_slot_max + lines);
 }
 
+void tk_ring_fill(const struct tk_ring_out *out, uint64_t ticket, uint64_t lines, const void *head,
+                  size_t head_size, const void *payload, size_t nbytes)
+{
+    ring_fill(out, ticket, lines, head, head_size, payload, nbytes);
+}
+
+static enum tk_status __attribute__((noinline))
+send_in_slot(struct tk_ring_out *out, const void *head, size_t head_size, const void *payload,
+             size_t nbytes)
+{
+    uint64_t ticket;
+    char *blob = tk_ring_claim(out, &ticket);
+    if (!blob)
+        return TK_BUSY;
+    tk_copy_small(blob, head, head_size);
+    tk_copy_small(blob + head_size, payload, nbytes);
+    tk_ring_publish(out, ticket, head_size + nbytes);
+    return TK_OK;
+}
+
 enum tk_status tk_ring_send_slowly(struct tk_ring_out *out, const void *head, size_t head_size,
                                    const void *payload, size_t nbytes)
 {
-    uint64_t ticket = 0, total = head_size + nbytes;
-    uint64_t lines = total <= tk_ring_slot_max ? 0 : tk_ring_lines_for(head_size, nbytes);
+    uint64_t ticket;
+    tk_if_unlikely(head_size + nbytes <= tk_ring_slot_max) return send_in_slot(out, head, head_size,
+                                                                               payload, nbytes);
+    uint64_t lines = tk_ring_lines_for(head_size, nbytes);
     TK_CHECK(lines <= lines_most(out->limit / TK_RING_SLOT, out->lines),
-             "a message of %zu bytes is larger than half of a ring of %u lines", (size_t)total,
+             "a message of %zu bytes is larger than half of a ring of %u lines", head_size + nbytes,
              (unsigned)out->lines);
-    if (!tk_ring_reserve(out, lines, &ticket))
-        return TK_BUSY;
-    struct tk_ring_slot *slot = tk_ring_slot(out->shared, ticket, out->mask);
-    if (lines == 0) {
-        tk_copy_small(slot->blob, head, head_size);
-        tk_copy_small(slot->blob + head_size, payload, nbytes);
-        tk_ring_store_word(out, slot, ticket, total);
-        return TK_OK;
-    }
-    tk_ring_fill(out, ticket, lines, head, head_size, payload, nbytes);
+    tk_if_unlikely(!ring_reserve(out, lines, &ticket)) return TK_BUSY;
+    ring_fill(out, ticket, lines, head, head_size, payload, nbytes);
     return TK_OK;
 }
 
