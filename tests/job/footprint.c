@@ -125,7 +125,7 @@ void free(void *block)
 /* ---- the device ---- */
 
 static size_t registered_bytes;
-static long queue_pairs, connections; /* all, and those that are no datagram ones */
+static long queue_pairs, connections; /* all, and those that were connected */
 static _Thread_local int inside; /* one function of a library may call another that is counted */
 
 static void *next_of(const char *name)
@@ -174,14 +174,27 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
     struct ibv_qp *(*next)(struct ibv_pd *, struct ibv_qp_init_attr *) = next_of("ibv_create_qp");
     struct ibv_qp *qp = next(pd, attr);
     __atomic_add_fetch(&queue_pairs, qp != NULL, __ATOMIC_RELAXED);
-    __atomic_add_fetch(&connections, qp && qp->qp_type != IBV_QPT_UD, __ATOMIC_RELAXED);
     return qp;
+}
+
+static bool is_connected(const struct ibv_qp *qp)
+{
+    return qp->qp_type != IBV_QPT_UD && qp->state >= IBV_QPS_RTR;
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+    int (*next)(struct ibv_qp *, struct ibv_qp_attr *, int) = next_of("ibv_modify_qp");
+    bool was = is_connected(qp);
+    int error = next(qp, attr, mask);
+    __atomic_add_fetch(&connections, !was && is_connected(qp), __ATOMIC_RELAXED);
+    return error;
 }
 
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
     int (*next)(struct ibv_qp *) = next_of("ibv_destroy_qp");
-    bool is_connection = qp->qp_type != IBV_QPT_UD;
+    bool is_connection = is_connected(qp);
     int error = next(qp);
     __atomic_sub_fetch(&queue_pairs, error == 0, __ATOMIC_RELAXED);
     __atomic_sub_fetch(&connections, error == 0 && is_connection, __ATOMIC_RELAXED);

@@ -70,6 +70,17 @@ static()
     done
 }
 
+# The queue pair of the first connection is there already, but where there is a bound; one that can't be made is made later.
+ahead()
+{
+    SETTINGS= good 2 "$first" "$seed"
+    says ' 1 made ahead' 2
+    SETTINGS=GASNET_CONNECT_MAX=2 good 2 "$first" "$seed"
+    says ' 0 made ahead' 2
+    SETTINGS="SOFTHCA_FAULT=enomem:call=create_qp,nth=3" good 2 "$first" "$seed"
+    says ' 0 made ahead' 2
+}
+
 by_rdmacm()
 {
     export GASNET_IBV_CONNECT=rdmacm
@@ -113,7 +124,7 @@ bounded_by_rdmacm()
 
 lane plain plain
 lane rails rails
-lane lossy lossy static
+lane lossy lossy static ahead
 lane computing computing
 lane rdmacm by_rdmacm
 lane rdmacm_computing rdmacm_computing

@@ -62,6 +62,12 @@ used=5 compare 6 5 GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONNECT_MAX=2
 [ "$(value queue_pairs "$plan")" -eq 3 ] && [ "$(value queue_pairs "$real")" -le 3 ] || failed "more queue pairs than GASNET_CONNECT_MAX=2"
 used=5 compare 6 5 GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONNECT_MAX=2 GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=20
 
+# Beside those and that for datagrams one for the next peer, but not where a rank has just what start and barriers connect, and none is left to connect.
+for case in 2:4 3:4 4:6 255:256; do
+    planned=$(value queue_pairs "$(GASNET_SUPERNODE_MAXSIZE=1 GASNET_USE_SRQ=0 "$GASNETRUN" "--plan=${case%:*}" -n 256)")
+    [ "$planned" = "${case#*:}" ] || failed "${case%:*} of 255 peers: $planned queue pairs planned, not ${case#*:}"
+done
+
 idle=$(value idle_peer "$("$GASNETRUN" --plan=0 -n 100000 -N 1000)")
 [ "${idle:-999}" -le 256 ] || failed "a peer without a connection takes $idle bytes, more than 256"
 finish

@@ -43,6 +43,15 @@ uint32_t tk_verbs_peers_at_once(uint32_t peers, uint32_t conns, bool is_static)
     return is_static || most == 0 || most > peers ? peers : most;
 }
 
+/* Start, barriers and exit connect a rank of a large job to three others (topology/leaders.c); one
+ * that has these alone seldom wants a fourth. Where queue pairs are bounded none is made for
+ * nobody, and where there are several to a peer it depends on the peer which one messages use. */
+bool tk_verbs_makes_ahead(uint32_t peers, uint32_t connected, uint32_t conns)
+{
+    enum { usual = 3 };
+    return conns == 1 && tk_settings.connect_max == 0 && connected < peers && connected != usual;
+}
+
 unsigned tk_verbs_datagram_receives(uint32_t peers)
 {
     unsigned log = 0;

@@ -51,6 +51,9 @@ bool tk_verbs_xrc_wish(bool is_static);
  * (GASNET_CONNECT_MAX). */
 uint32_t tk_verbs_peers_at_once(uint32_t peers, uint32_t conns, bool is_static);
 
+/* Is a queue pair made ahead for the next peer, when so many are connected? */
+bool tk_verbs_makes_ahead(uint32_t peers, uint32_t connected, uint32_t conns);
+
 /* Datagrams that a rail has buffers for, by the manual's rule. */
 unsigned tk_verbs_datagram_receives(uint32_t peers);
 

@@ -436,6 +436,7 @@ static enum tk_status connect_on_demand(void)
     if (status != TK_OK || tk_demand_open() != TK_OK)
         return TK_FAIL;
     tk_unconnected_open(tk_verbs_transport());
+    tk_pair_open_ahead();
     return TK_OK;
 }
 

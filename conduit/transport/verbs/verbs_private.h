@@ -286,6 +286,7 @@ struct tk_verbs {
     uint32_t *addresses;     /* each as long as its GIDs need */
     struct tk_place *places; /* by rank and rail */
     bool *fenced;            /* by rank: puts to it have reads behind them (data/stripe.c) */
+    struct tk_conn *ahead;   /* for the next peer, or NULL; with the lock of demands */
 };
 
 extern TK_HIDDEN struct tk_verbs tk_verbs;
@@ -518,6 +519,9 @@ void tk_qp_rts_limits(struct ibv_qp_attr *attr, const struct tk_route *route);
  * connected before */
 enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t number,
                             bool is_primary);
+/* Its queue pair, before it is known whose it will be. A failure is no error: it is found again,
+ * and explained, when a peer needs one. */
+bool tk_conn_open_ahead(struct tk_conn *conn);
 /* `qp`: the number of the other end's, or what conn/xrc.h says. */
 enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_address *to,
                                const uint32_t *qp);
@@ -541,6 +545,8 @@ enum tk_status tk_pair_fill(struct tk_conn *conns); /* with receive buffers */
 /* Receive buffers for the next peer: to register them takes longer than all else of its first
  * message. */
 enum tk_status tk_pair_make_ahead(void);
+/* The same with its queue pair, where one is made ahead (limits.h). */
+void tk_pair_open_ahead(void);
 void tk_pair_drop(struct tk_conn *conns);
 /* Nothing is sent over those that were opened on demand until they are released. */
 void tk_pair_release(struct tk_conn *conns);

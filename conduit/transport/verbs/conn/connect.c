@@ -238,6 +238,15 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
     return tk_xrc_is_shared(conn) ? conn_share(conn) : conn_make(conn, is_primary);
 }
 
+bool tk_conn_open_ahead(struct tk_conn *conn)
+{
+    struct ibv_qp_init_attr attr = conn_attr(conn, tk_rail_of(conn)->device, true);
+    conn->peer = tk_peer(tk_peers.me); /* nobody else so far */
+    conn_prepare(conn, true);
+    conn->qp = ibv_create_qp(tk_rail_of(conn)->device->pd, &attr);
+    return conn->qp && tk_conn_init(conn) == 0;
+}
+
 /* No packet of an earlier incarnation may be taken for one that is expected now: those that a
  * connection sends after one another have numbers close together, and these are far apart. */
 static uint32_t conn_first_psn(uint32_t incarnation)

@@ -277,6 +277,9 @@ void tk_demand_close(void)
         tk_demand_record_drop(record);
     }
     tk_rest_close();
+    if (tk_verbs.ahead)
+        tk_pair_drop(tk_verbs.ahead);
+    tk_verbs.ahead = NULL;
     free(demand);
     tk_verbs.demand = NULL;
 }
@@ -352,10 +355,10 @@ void tk_demand_report_end(void)
     if (tk_rest_is_bounded())
         snprintf(closed, sizeof(closed), "; %u closed for others", demand->closed);
     tk_log_info("connections on demand: %u of %u peers, %u of them asked for by this rank; %u %s, "
-                "%u of them again; %u waits for receive buffers%s",
+                "%u of them again; %u made ahead; %u waits for receive buffers%s",
                 tk_rest_count(), tk_verbs.peers, demand->wanted, demand->sent,
-                tk_demand_is_by_cm() ? "connects" : "datagrams", demand->again, demand->waited,
-                closed);
+                tk_demand_is_by_cm() ? "connects" : "datagrams", demand->again, demand->ahead,
+                demand->waited, closed);
     if (tk_xrc_in_use())
         tk_log_info("extended reliable connections: %u send queue pairs, %u targets made, %u "
                     "opened",

@@ -36,6 +36,7 @@ struct tk_demand {
     uint32_t questions;   /* to close, so far */
     uint32_t sent, again; /* datagrams; those that were sent before */
     uint32_t waited;      /* connections: for receive buffers of a shared queue */
+    uint32_t ahead;       /* connections whose queue pairs were there before they were wanted */
     uint64_t refill;      /* when to make buffers for the next one; 0: they are there */
     bool any_came;        /* a datagram of this job has come */
     bool has_failed;      /* the cause was logged */

@@ -85,7 +85,7 @@ static void drop_if_settled(struct tk_demand_record *record)
 
 static enum tk_status make_pair(struct tk_demand_record *record)
 {
-    struct tk_conn *conns;
+    struct tk_conn *conns, *ahead = tk_verbs.ahead;
     enum tk_status status = tk_pair_open(record->peer->rank, &conns);
     if (status != TK_OK)
         return status;
@@ -94,6 +94,7 @@ static enum tk_status make_pair(struct tk_demand_record *record)
         return TK_FAIL;
     }
     record->conns = conns;
+    tk_verbs.demand->ahead += conns == ahead;
     tk_rest_add(record->peer->rank);
     return TK_OK;
 }
@@ -181,7 +182,8 @@ void tk_demand_refill(uint64_t now)
         return;
     demand->refill = 0;
     tk_demand_pending_add(-1);
-    tk_pair_make_ahead();
+    if (tk_pair_make_ahead() == TK_OK)
+        tk_pair_open_ahead();
 }
 
 /* Where connections are bounded one rests until it is used: so it shows. */

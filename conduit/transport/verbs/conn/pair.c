@@ -13,6 +13,7 @@
 #include "base/bits.h"
 #include "base/report.h"
 #include "settings/settings.h"
+#include "stats/stats.h"
 #include "stats/table.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/loan.h"
@@ -142,6 +143,39 @@ static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t rank)
     return TK_FAIL;
 }
 
+/* ---- one for the next peer ---- */
+
+static bool may_open_ahead(void)
+{
+    return !tk_verbs.ahead && !tk_verbs.cm && !tk_srq_in_use() &&
+           tk_verbs_makes_ahead(tk_verbs.peers, tk_verbs.rails[0].conns_open, tk_verbs.conns_pp);
+}
+
+void tk_pair_open_ahead(void)
+{
+    struct tk_conn *conn = may_open_ahead() ? conns_allocate() : NULL;
+    if (!conn)
+        return;
+    if (tk_devices_fit() == TK_OK && tk_conn_open_ahead(conn) && fill(conn) == TK_OK)
+        tk_verbs.ahead = conn;
+    else
+        tk_pair_drop(conn);
+}
+
+/* Not where there are places of before: threads may have them in hand. */
+static struct tk_conn *take_ahead(uint32_t rank)
+{
+    struct tk_conn *conn = tk_conns_to(rank) == tk_verbs.nobody ? tk_verbs.ahead : NULL;
+    if (!conn)
+        return NULL;
+    tk_verbs.ahead = NULL;
+    conn->peer = tk_peer(rank);
+    tk_count_rare(tk_counter_connections_made);
+    return conn;
+}
+
+/* ---- opening ---- */
+
 static enum tk_status pair_open_all(struct tk_conn *conns, uint32_t rank)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
@@ -160,7 +194,11 @@ static struct tk_conn *places_for(uint32_t rank)
 enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns)
 {
     pair_count(rank, 1);
-    if (make_room() != TK_OK || !(*conns = places_for(rank)))
+    if (make_room() != TK_OK)
+        return TK_FAIL;
+    if ((*conns = take_ahead(rank)))
+        return TK_OK;
+    if (!(*conns = places_for(rank)))
         return TK_FAIL;
     enum tk_status status = pair_reserve(*conns, rank);
     if (status == TK_OK)

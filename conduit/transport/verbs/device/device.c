@@ -140,7 +140,7 @@ static uint32_t conns_on(uint32_t rail)
 
 static uint32_t primaries_on(const struct tk_rail *rail)
 {
-    uint32_t now = (uint32_t)tk_max(rail->primaries, conns_expected);
+    uint32_t now = (uint32_t)tk_max(rail->primaries + 1, conns_expected); /* and the next one */
     return tk_verbs.is_static ? rail->peers : (uint32_t)tk_min(rail->peers, now);
 }
 
