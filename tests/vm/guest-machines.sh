@@ -30,8 +30,8 @@ foreign()
     [ $status = 0 ] || failed "mpirun: $(tail -n 5 $out.err)"
 }
 
-# siw does not look at what comes while it answers a connect: that message is read when another comes, and the first one has no
-# other behind it. The job ends with that reason then, and is started again.
+# siw does not look at what comes while it answers a connect: that message is read when another comes, and at start-up the first
+# one has no other behind it. The job ends with that reason then, and is started again.
 good_by_cm()
 {
     local i
@@ -68,16 +68,31 @@ connected()
     good_by_cm "put/get matrix, $1" "$jobs/putget-par"
 }
 
+# Not over one machine's device between its own ranks, as on_first_use().
+siw_on_first_use()
+{
+    local GASNET_IBV_PORTS_VERBOSE=2 said
+    export GASNET_IBV_PORTS_VERBOSE
+    good "all with all on first use, iWARP" 6 $all "$jobs/first_contact-seq" 7
+    said=$(grep -c 'connections on demand: 4 of 4 peers' $out.err)
+    [ "$said" = 6 ] || failed "$said ranks of 6 say that they were connected on demand"
+    good "ring of three on first use, PAR, iWARP" 3 $all "$jobs/first_contact-par" ring
+    GASNET_NUM_QPS=2 good "AM matrix, two queue pairs each, iWARP" 2 $both "$jobs/am-seq"
+    GASNET_USE_SRQ=1 good "the same, shared receive queues, iWARP" 3 $all "$jobs/first_contact-seq" 9
+    good "put/get matrix, iWARP" 2 $both "$jobs/putget-par"
+}
+
 # In the place of Soft-RoCE.
 software_iwarp()
 {
     local node
-    for node in node1 node2; do
+    for node in node1 node2 node3; do
         ssh $node "rdma link delete rxe0; busybox insmod $SIW_MODULE && rdma link add siw0 type siw netdev eth0" ||
             failed "$node has no siw"
     done
     by_siw=yes
-    connected "iWARP" siw0
+    GASNET_CONNECT_STATIC=1 connected "iWARP, connected at start-up" siw0
+    siw_on_first_use
 }
 
 address_handles

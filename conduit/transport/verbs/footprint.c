@@ -59,7 +59,7 @@ static bool is_shared(const struct tk_job_shape *shape, const struct tk_verbs_li
     struct tk_lend_wish wish = {.conns = (int)conns,
                                 .credits_pp = limits->credits_pp,
                                 .credits_total = limits->credits_total,
-                                .notices = tk_srq_notices(shape->conns, fails_over(shape)),
+                                .notices = tk_srq_notices(shape->conns, fails_over(shape), false),
                                 .held = (int)tk_verbs_spares(shape->is_threaded)};
     if (!tk_verbs_srq_wish(&wish, shape->ranks))
         return false;

@@ -167,11 +167,10 @@ static bool all_by_cm(void)
     return true;
 }
 
-/* On iWARP the rank that connects has to send first, over each queue pair, which only start-up sees
- * to; and there is one way to connect on demand. */
+/* There is one way to connect on demand. */
 static bool cm_connects_all(void)
 {
-    return any_by_cm() && (tk_verbs.has_iwarp || !all_by_cm());
+    return any_by_cm() && !all_by_cm();
 }
 
 /* A connect file names those to be connected at start-up, and one to be written those that were

@@ -29,6 +29,7 @@ struct fake_id {
     bool listens;
     uint16_t port;
     uint32_t qp, psn;
+    bool is_joined; /* over iWARP: the queue pair lives as long as this */
 };
 
 struct fake_event {
@@ -193,7 +194,11 @@ int rdma_destroy_id(struct rdma_cm_id *which)
 {
     struct fake_id *id = (struct fake_id *)which;
     forget_events(id);
+    if (id->is_joined)
+        fake_part(id->qp);
     if (id->other) {
+        if (id->is_joined)
+            fake_part(id->other->qp);
         id->other->other = NULL;
         raise_event(id->other, RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
     }
@@ -324,7 +329,8 @@ int rdma_accept(struct rdma_cm_id *which, struct rdma_conn_param *param)
         return -1;
     id->qp = param->qp_num;
     if (fake_cm.is_iwarp && id->other) {
-        fake_join(id->qp, id->other->qp);
+        fake_join(id->qp, id->other->qp, fake_cm.is_lazy);
+        id->is_joined = id->other->is_joined = true;
         raise_event(id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL, 0);
     }
     if (fake_cm.lost_answers > 0)

@@ -34,9 +34,10 @@ struct fake_cm {
     int instead_status;
     int lost_connects; /* so many more do not arrive */
     int lost_answers;
-    int unreachable; /* so many more connects: lost, and the network says so */
+    int unreachable;        /* so many more connects: lost, and the network says so */
     int refused_by_network; /* so many more connects: rejected with status 10 and no data */
     bool is_iwarp; /* an answer needs no acknowledgement; queue pairs are connected all the same */
+    bool is_lazy;  /* its kernel driver, see fake_join() */
     bool is_alone; /* a rank that waits plays no other one */
     int ids, channels;           /* that exist */
     unsigned connects;           /* that arrived */

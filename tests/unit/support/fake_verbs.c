@@ -50,6 +50,8 @@ struct fake_qp {
     int last_wqe_asked; /* which comes when it was asked for a few times */
     unsigned resets;
     bool broken, deaf; /* deaf: in RESET or INIT, and not for the first time */
+    bool must_wait;    /* for a message */
+    bool is_unseen;    /* what it sends, before there are two requests */
 };
 
 struct fake_srq {
@@ -129,7 +131,7 @@ void fake_gid(struct fake_port *port, enum ibv_gid_type type, const char *ipv6)
 unsigned fake_sins(void)
 {
     return fake.rnr + fake.too_long + fake.sq_overruns + fake.rq_overruns + fake.cq_overruns +
-           fake.bad_keys;
+           fake.bad_keys + fake.too_early;
 }
 
 /* True when this call must fail; errno says why. */
@@ -501,9 +503,20 @@ int ibv_modify_qp(struct ibv_qp *which, struct ibv_qp_attr *attr, int mask)
     return 0;
 }
 
+/* Its completions go with it, as most drivers have it. */
+static void forget_sends(struct fake_cq *cq, const struct fake_qp *qp)
+{
+    unsigned kept = cq->taken, cqe = (unsigned)cq->cq.cqe;
+    for (unsigned i = cq->taken; i != cq->put; i++)
+        if (cq->entries[i % cqe].sender != qp)
+            cq->entries[kept++ % cqe] = cq->entries[i % cqe];
+    cq->put = kept;
+}
+
 int ibv_destroy_qp(struct ibv_qp *which)
 {
     struct fake_qp *qp = (struct fake_qp *)which;
+    forget_sends((struct fake_cq *)qp->init.send_cq, qp);
     qps[which->qp_num - 100] = NULL;
     free(qp->requests);
     free(qp->receives);
@@ -583,6 +596,7 @@ static int post_send(struct ibv_qp *which, struct ibv_send_wr *wr, struct ibv_se
         fake.sq_overruns++;
         return ENOMEM;
     }
+    fake.too_early += qp->must_wait;
     struct request *r = &qp->requests[qp->posted++ % depth];
     r->wr = fake.last = *wr;
     if (wr->num_sge > 0)
@@ -673,6 +687,7 @@ static void receive(const struct fake_qp *from, struct fake_qp *to, const struct
 {
     if (!has_buffer(to))
         return;
+    to->must_wait = false;
     struct receive *buffer = next_receive(to);
     struct ibv_wc wc = {.wr_id = buffer->id, .opcode = IBV_WC_RECV, .qp_num = to->qp.qp_num};
     wc.byte_len = gather(from, r, buffer->at, buffer->size);
@@ -683,6 +698,8 @@ static void transfer(const struct fake_qp *from, const struct fake_qp *to, const
 {
     const struct ibv_sge *local = &r->sge[0];
     void *far = (void *)(uintptr_t)r->wr.wr.rdma.remote_addr;
+    if (r->wr.num_sge == 0)
+        return;
     if (!covers(to, r->wr.wr.rdma.rkey - 2000, r->wr.wr.rdma.remote_addr, local->length))
         return;
     if (!(r->wr.send_flags & IBV_SEND_INLINE) &&
@@ -713,6 +730,8 @@ bool fake_carry(struct ibv_qp *which)
         fake_break(which, IBV_WC_RETRY_EXC_ERR);
         return true;
     }
+    if (qp->is_unseen && qp->posted < 2)
+        return false;
     const struct request *r = &qp->requests[qp->carried % qp->init.cap.max_send_wr];
     bool is_message = r->wr.opcode == IBV_WR_SEND && dest < fake_qps_max && qps[dest];
     if (is_message && !has_buffer(qps[dest]))
@@ -775,10 +794,19 @@ void fake_break(struct ibv_qp *which, enum ibv_wc_status status)
     }
 }
 
-void fake_join(uint32_t one, uint32_t other)
+void fake_join(uint32_t accepts, uint32_t connects, bool is_lazy)
 {
-    qps[one - 100]->states[IBV_QPS_RTR].dest_qp_num = other;
-    qps[other - 100]->states[IBV_QPS_RTR].dest_qp_num = one;
+    struct fake_qp *one = qps[accepts - 100], *other = qps[connects - 100];
+    one->states[IBV_QPS_RTR].dest_qp_num = connects;
+    other->states[IBV_QPS_RTR].dest_qp_num = accepts;
+    one->must_wait = true;
+    other->is_unseen = is_lazy;
+}
+
+void fake_part(uint32_t qp)
+{
+    if (qp >= 100 && qps[qp - 100])
+        fake_break(&qps[qp - 100]->qp, IBV_WC_WR_FLUSH_ERR);
 }
 
 bool fake_is_broken(struct ibv_qp *which)

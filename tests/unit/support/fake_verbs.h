@@ -65,7 +65,8 @@ struct fake {
     unsigned sq_overruns; /* more requests posted than the queue holds */
     unsigned rq_overruns;
     unsigned cq_overruns;
-    unsigned bad_keys; /* memory that the key does not cover, or not on this device */
+    unsigned too_early; /* what was sent over iWARP before the one that connected sent anything */
+    unsigned bad_keys;  /* memory that the key does not cover, or not on this device */
 
     /* The next event of the first device that is open; 0: none. Given once. */
     enum ibv_event_type event;
@@ -109,8 +110,11 @@ bool fake_is_broken(struct ibv_qp *qp);
 /* A message from nowhere, as a faulty peer might send it. */
 void fake_inject(struct ibv_qp *to, const void *bytes, uint32_t size);
 
-/* What the kernel's driver of an iWARP device does to the queue pairs with these numbers. */
-void fake_join(uint32_t one, uint32_t other);
+/* What the kernel's driver of an iWARP device does to the queue pairs with these numbers, of which
+ * the first accepts; `is_lazy`: it looks at nothing that comes before there is a second request, as
+ * siw. And what it does when either end is given up. */
+void fake_join(uint32_t accepts, uint32_t connects, bool is_lazy);
+void fake_part(uint32_t qp);
 
 /* Receive buffers in the queue, slots of the send queue that are in use. */
 int fake_receives(struct ibv_qp *qp);

@@ -2,7 +2,9 @@
  *
  * Connections on demand by librdmacm (transport/verbs/cm/call.c, knock.c), between ranks over a
  * fake of it: either end asks, both at once, a peer that does not look, connects that the network
- * loses, come twice, late or from strangers, and answers that fail. */
+ * loses, come twice, late or from strangers, and answers that fail; over iWARP also who sends
+ * first, and first messages that are late, lost with their connection, or come through shared
+ * queues. */
 #include "config.h"
 
 #include "failing_rails.h"
@@ -12,6 +14,7 @@
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"
 #include "transport/verbs/conn/demand.h"
+#include "transport/verbs/data/srq.h"
 #include "unit.h"
 
 static void lost(uint32_t peer)
@@ -20,18 +23,42 @@ static void lost(uint32_t peer)
     lost_count++;
 }
 
-static void open_ranks(uint32_t size, const char *qps)
+static const char *sharing, *fewest; /* settings; NULL: receive queues are not shared, or large */
+static unsigned sent[world_max], came[world_max];
+
+static void deliver(struct tk_arrival *arrival)
+{
+    (void)arrival;
+    came[tk_peers.me]++;
+}
+
+static void open_ranks_of(enum ibv_transport_type kind, uint32_t size, const char *qps)
 {
     fake_reset();
     fake_cm_reset();
     fake.device_count = 1;
+    fake.devices[0].transport_type = kind;
+    fake_cm.is_iwarp = kind == IBV_TRANSPORT_IWARP;
+    if (fake_cm.is_iwarp)
+        fake_cm.instead[RDMA_CM_EVENT_CONNECT_RESPONSE] = RDMA_CM_EVENT_ESTABLISHED;
+    fake.attr.max_srq = 4;
+    fake.attr.max_srq_wr = 4096;
+    memset(sent, 0, sizeof(sent));
+    memset(came, 0, sizeof(came));
+    tk_deliver = deliver;
     world_is_on_demand = true;
     lost_count = 0;
     tk_lost_peer = lost;
     unit_settings("GASNET_IBV_CONNECT=rdmacm", "GASNET_CONNECT_RETRANS_MIN=60000000",
-                  "GASNET_CONNECT_RETRANS_MAX=60000000", qps, NULL);
+                  "GASNET_CONNECT_RETRANS_MAX=60000000", qps, sharing, fewest, NULL);
     world_open(size, 1 << 16);
     assert_int_equal(fake_cm.connects, 0);
+    assert_int_equal(tk_srq_in_use(), sharing != NULL);
+}
+
+static void open_ranks(uint32_t size, const char *qps)
+{
+    open_ranks_of(IBV_TRANSPORT_IB, size, qps);
 }
 
 static void close_ranks(void)
@@ -270,17 +297,224 @@ static void a_refusal_of_a_peer_ends_the_job(void **state)
     }
 }
 
+/* ---- over iWARP ---- */
+
+static void open_iwarp(const char *qps)
+{
+    open_ranks_of(IBV_TRANSPORT_IWARP, 2, qps);
+    unit_listen();
+}
+
+static void poll_both(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        fake_settle();
+        poll_ranks(3, 1);
+    }
+}
+
+static enum tk_status send_one(uint32_t to, enum tk_message_kind kind)
+{
+    struct tk_message_head head = {.kind = (uint8_t)kind};
+    struct tk_outgoing m = {.head = &head, .head_size = sizeof(head)};
+    return tk_peer(to)->transport->send(tk_peer(to), &m);
+}
+
+/* They are made in pairs by the kernel's driver; nothing is left of what went before. */
+static void assert_open(uint32_t rank, uint32_t conns)
+{
+    world_be(rank);
+    assert_true(tk_demand_is_connected(!rank));
+    fake_settle();
+    tk_verbs_transport()->poll();
+    assert_int_equal(tk_counter_read(&tk_verbs.tx_out), 0);
+    assert_int_equal(tk_verbs.cm->waiting, 0);
+    for (uint32_t k = 0; k < conns; k++) {
+        const struct tk_conn *conn = tk_conns_to(!rank) + k;
+        assert_int_equal(conn->qp->state, IBV_QPS_INIT);
+        assert_false(conn->is_held);
+        assert_int_equal(tk_counter_read(&conn->room), tk_verbs.depth_pp);
+        if (!conn->loan)
+            assert_int_equal(fake_receives(conn->qp), tk_credit_buffers_posted(conn));
+    }
+}
+
+/* As many requests as there are credits for, and an exit notice. */
+static void exchange_all(void)
+{
+    for (uint32_t r = 0; r < 2; r++) {
+        world_be(r);
+        while (send_one(!r, TK_REQUEST) == TK_OK)
+            sent[r]++;
+        assert_true(sent[r] > 0);
+        assert_int_equal(send_one(!r, TK_CONTROL), TK_OK);
+    }
+    poll_both(4);
+    assert_int_equal(came[0], sent[1] + 1);
+    assert_int_equal(came[1], sent[0] + 1);
+}
+
+static void assert_both_open(uint32_t conns)
+{
+    assert_string_equal(unit_heard(), "");
+    assert_open(0, conns);
+    assert_open(1, conns);
+    exchange_all();
+    close_ranks();
+}
+
+static void over_iwarp_the_lower_rank_sends_first(void **state)
+{
+    (void)state;
+    for (unsigned who = 1; who <= 3; who++)
+        for (unsigned qps = 1; qps <= 3; qps++) {
+            open_iwarp(qps == 1   ? "GASNET_NUM_QPS=1"
+                       : qps == 2 ? "GASNET_NUM_QPS=2"
+                                  : "GASNET_NUM_QPS=3");
+            if (who & 1)
+                want(0, 1);
+            if (who & 2)
+                want(1, 0);
+            poll_both(20);
+            assert_int_equal(conn_to(1, 0, 0)->epoch, 0);
+            assert_both_open(qps);
+        }
+}
+
+/* In all orders in which the network carries and the two look; nothing can be sent before, not even
+ * at once. */
+static void over_iwarp_nobody_sends_before_the_greetings(void **state)
+{
+    (void)state;
+    for (unsigned order = 0; order < 1 << 12; order += 5) {
+        open_iwarp("GASNET_NUM_QPS=2");
+        want(order & 1, !(order & 1));
+        for (unsigned i = 0; i < 12; i++) {
+            poll_ranks(1 << (order >> i & 1), 1);
+            if (order >> (11 - i) & 1)
+                fake_settle();
+            for (uint32_t r = 0; r < 2; r++) {
+                world_be(r);
+                sent[r] += send_one(!r, TK_REQUEST) == TK_OK;
+            }
+        }
+        poll_both(20);
+        assert_string_equal(unit_heard(), "");
+        assert_int_equal(fake_sins(), 0);
+        assert_true(is_up(0, 1) && is_up(1, 0));
+        exchange_all();
+        close_ranks();
+    }
+}
+
+/* The higher rank waits for the greetings over all queue pairs, the lower one for the answer. */
+static void over_iwarp_all_queue_pairs_are_greeted(void **state)
+{
+    (void)state;
+    open_iwarp("GASNET_NUM_QPS=2");
+    want(0, 1);
+    poll_ranks(3, 10);
+    uint32_t primary = tk_primary_number(!tk_peers.me);
+    world_be(0);
+    assert_true(fake_carry(conn_to(0, 1, primary)->qp));
+    poll_ranks(3, 10);
+    assert_false(is_up(0, 1) || is_up(1, 0));
+    world_be(0);
+    assert_true(fake_carry(conn_to(0, 1, !primary)->qp));
+    poll_ranks(3, 10);
+    assert_true(is_up(1, 0));
+    assert_false(is_up(0, 1));
+    poll_both(2);
+    assert_both_open(2);
+}
+
+/* A greeting that the driver does not look at: what follows it is looked at with it. */
+static void over_iwarp_a_greeting_is_not_left_lying(void **state)
+{
+    (void)state;
+    open_iwarp("GASNET_NUM_QPS=2");
+    fake_cm.is_lazy = true;
+    want(0, 1);
+    poll_both(40);
+    assert_both_open(2);
+}
+
+/* The kernel has given up the queue pairs: they are made anew, and it is no news. */
+static void over_iwarp_queue_pairs_serve_one_connect(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        open_iwarp("GASNET_NUM_QPS=2");
+        *(i & 1 ? &fake_cm.unreachable : &fake_cm.refused_by_network) = 1;
+        tk_settings.connect_retrans_min = tk_settings.connect_retrans_max = 1;
+        want(i >> 1, !(i >> 1));
+        for (unsigned n = 0; n < 10000 && !(is_up(0, 1) && is_up(1, 0)); n++)
+            poll_both(1);
+        assert_int_equal(conn_to(0, 1, 0)->epoch > 0, i < 2);
+        assert_both_open(2);
+    }
+}
+
+/* Which flushes receives at both ends, and the greetings that are under way. */
+static void over_iwarp_a_connection_lost_early_is_made_anew(void **state)
+{
+    (void)state;
+    for (unsigned looks = 3; looks < 8; looks++) {
+        open_iwarp("GASNET_NUM_QPS=2");
+        want(0, 1);
+        poll_ranks(3, looks);
+        if (looks & 1)
+            fake_carry(conn_to(0, 1, 1)->qp);
+        if (looks & 2) /* the device says so before librdmacm does */
+            fake_part(conn_to(1, 0, 0)->qp->qp_num);
+        poll_ranks(looks & 2, 1);
+        world_be(0);
+        struct tk_cm_end *end = &tk_verbs.cm->ends[tk_verbs.conns_pp];
+        assert_int_equal(end->state, TK_CM_GREETS);
+        tk_cm_end_fail(end, "a test", 0);
+        for (unsigned n = 0; n < 10000 && !(is_up(0, 1) && is_up(1, 0)); n++)
+            poll_both(1);
+        unit_assert_says(unit_heard(), "was not connected by librdmacm with rank 1");
+        assert_true(conn_to(0, 1, 0)->epoch > 0);
+        unit_listen();
+        assert_both_open(2);
+    }
+}
+
+static void over_iwarp_receive_queues_may_be_shared(void **state)
+{
+    sharing = "GASNET_USE_SRQ=1";
+    over_iwarp_the_lower_rank_sends_first(state);
+    over_iwarp_nobody_sends_before_the_greetings(state);
+    over_iwarp_all_queue_pairs_are_greeted(state);
+    over_iwarp_a_connection_lost_early_is_made_anew(state);
+    fewest = "GASNET_RBUF_COUNT=1";
+    open_iwarp("GASNET_NUM_QPS=8");
+    want(0, 1);
+    poll_both(20);
+    assert_both_open(8);
+    sharing = fewest = NULL;
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_lower_rank_connects),
-                                       cmocka_unit_test(a_higher_rank_asks_for_it),
-                                       cmocka_unit_test(both_at_once_get_one_connection),
-                                       cmocka_unit_test(a_peer_that_computes_is_waited_for),
-                                       cmocka_unit_test(an_attempt_that_breaks_is_made_anew),
-                                       cmocka_unit_test(a_knock_that_fails_is_repeated),
-                                       cmocka_unit_test(connects_that_are_not_wanted_are_refused),
-                                       cmocka_unit_test(the_last_connection_ends_the_listening),
-                                       cmocka_unit_test(a_refusal_of_a_peer_ends_the_job)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_lower_rank_connects),
+        cmocka_unit_test(a_higher_rank_asks_for_it),
+        cmocka_unit_test(both_at_once_get_one_connection),
+        cmocka_unit_test(a_peer_that_computes_is_waited_for),
+        cmocka_unit_test(an_attempt_that_breaks_is_made_anew),
+        cmocka_unit_test(a_knock_that_fails_is_repeated),
+        cmocka_unit_test(connects_that_are_not_wanted_are_refused),
+        cmocka_unit_test(the_last_connection_ends_the_listening),
+        cmocka_unit_test(a_refusal_of_a_peer_ends_the_job),
+        cmocka_unit_test(over_iwarp_the_lower_rank_sends_first),
+        cmocka_unit_test(over_iwarp_nobody_sends_before_the_greetings),
+        cmocka_unit_test(over_iwarp_all_queue_pairs_are_greeted),
+        cmocka_unit_test(over_iwarp_a_greeting_is_not_left_lying),
+        cmocka_unit_test(over_iwarp_queue_pairs_serve_one_connect),
+        cmocka_unit_test(over_iwarp_a_connection_lost_early_is_made_anew),
+        cmocka_unit_test(over_iwarp_receive_queues_may_be_shared)};
     unit_deadline();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

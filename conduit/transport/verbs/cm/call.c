@@ -32,7 +32,8 @@ static uint32_t epoch_to(uint32_t rank)
 
 static bool is_connected_in(const struct tk_cm_end *end, uint32_t epoch)
 {
-    return end->epoch == epoch && (end->state == TK_CM_ANSWERED || end->state == TK_CM_UP);
+    return end->epoch == epoch &&
+           (end->state == TK_CM_ANSWERED || end->state == TK_CM_GREETS || end->state == TK_CM_UP);
 }
 
 /* An earlier one of this end's was given up by the peer, or it would not ask once more. */

@@ -46,6 +46,8 @@ enum tk_cm_outcome {
     TK_CM_BROKEN, /* by the network: may be tried again with other queue pairs */
     TK_CM_REFUSED /* by the peer; the cause was logged */
 };
+/* Over iWARP: exchanges first messages, as far as that goes now. */
+void tk_cm_pair_greet(const struct tk_conn *conns);
 enum tk_cm_outcome tk_cm_pair_outcome(const struct tk_conn *conns);
 
 /* A rank wants to be connected, in this epoch: begins with *next == 0, false: no further one. It is
@@ -55,6 +57,20 @@ struct tk_cm_came {
     bool is_there;
 };
 bool tk_cm_came(uint32_t *next, struct tk_cm_came *came);
+
+/* Is each connection on demand greeted before it is used? */
+static inline bool tk_cm_greets(void)
+{
+    return tk_verbs.has_iwarp && !tk_verbs.is_static;
+}
+
+/* Receive buffers for that, beside those for what comes later. */
+int tk_cm_first_buffers(const struct tk_conn *conn);
+
+/* These with any lock but the ends' own. The first: while a connection is held, nothing but a
+ * greeting is sent; if it fails librdmacm reports the connection's end. */
+bool tk_cm_is_greeting(const struct tk_tx *tx);
+void tk_cm_greeting_came(const struct tk_conn *conn);
 
 /* All peers are connected. */
 void tk_cm_serve_no_more(void);

@@ -90,6 +90,7 @@ enum tk_cm_state {
     TK_CM_RESOLVES, /* address, then route */
     TK_CM_ASKED,    /* waits for the answer */
     TK_CM_ANSWERED, /* the higher rank has accepted, and waits until that has come */
+    TK_CM_GREETS,   /* over iWARP, on demand: connected, first messages are exchanged (first.c) */
     TK_CM_UP,       /* may be sent over */
     TK_CM_FAILED
 };
@@ -102,6 +103,8 @@ struct tk_cm_end {
     uint16_t early; /* refusals that the other end is not open so far */
     uint8_t state;  /* enum tk_cm_state */
     bool is_greeted;
+    bool has_greeted; /* over iWARP, on demand; and how often something followed that */
+    uint8_t pushes;
     bool was_refused; /* by the peer itself, which is final */
     bool is_logged;   /* why it failed, once */
 
@@ -170,7 +173,7 @@ static inline const struct tk_cm_place *tk_cm_place_of_peer(const struct tk_conn
 static inline bool tk_cm_is_under_way(const struct tk_cm_end *end)
 {
     return end->state == TK_CM_RESOLVES || end->state == TK_CM_ASKED ||
-           end->state == TK_CM_ANSWERED;
+           end->state == TK_CM_ANSWERED || end->state == TK_CM_GREETS;
 }
 
 static inline bool tk_cm_is_waiting(const struct tk_cm_end *end)
@@ -194,10 +197,11 @@ void tk_cm_end_drop(struct tk_cm_end *end);                 /* CLOSED */
 void tk_cm_addresses(const struct tk_conn *conn, struct sockaddr_storage *source,
                      struct sockaddr_storage *target);
 void tk_cm_end_begin(struct tk_cm_end *end); /* the lower rank's: asks */
-void tk_cm_end_hold(struct tk_cm_end *end);  /* the same, but later */
+void tk_cm_end_again(struct tk_cm_end *end); /* the network has lost or refused it */
 void tk_cm_end_resolved(struct tk_cm_end *end, bool is_route);
 void tk_cm_end_answered(struct tk_cm_end *end);
 void tk_cm_end_up(struct tk_cm_end *end);
+void tk_cm_end_greeted(struct tk_cm_end *end); /* UP, if nothing else was missing */
 void tk_cm_end_refused(struct tk_cm_end *end, enum tk_cm_verdict verdict, int status);
 void tk_cm_end_rebuffed(struct tk_cm_end *end, enum tk_cm_verdict verdict); /* for good */
 

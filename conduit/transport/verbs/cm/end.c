@@ -6,6 +6,8 @@
  *     lower    HOLDS - RESOLVES (address, route) - ASKED - UP
  *     higher   AWAITS - ANSWERED (accepted) - UP
  *
+ * Over iWARP connections on demand are greeted before they are UP (first.c).
+ *
  * A refusal that says "not so far", or one that comes from the network, is no failure: the lower
  * rank holds again and asks once more until its time is over. The queue pair is the connection's
  * own and none of librdmacm's (rdma_create_qp would tie it to librdmacm's context of the device):
@@ -64,7 +66,8 @@ void tk_cm_end_open(struct tk_cm_end *end, uint32_t epoch)
     end->epoch = epoch;
     end->early = 0;
     end->again = 0;
-    end->is_greeted = end->was_refused = false;
+    end->is_greeted = end->has_greeted = end->was_refused = false;
+    end->pushes = 0;
     end->deadline = 0;
 }
 
@@ -103,6 +106,13 @@ static void log_failure(struct tk_cm_end *end, const char *what)
     end->is_logged = true;
 }
 
+static void end_break(struct tk_cm_end *end)
+{
+    drop_id(end);
+    set_state(end, TK_CM_FAILED);
+    tk_verbs.cm->failed++;
+}
+
 void tk_cm_end_fail(struct tk_cm_end *end, const char *what, int status)
 {
     char number[80] = "", text[256];
@@ -111,9 +121,7 @@ void tk_cm_end_fail(struct tk_cm_end *end, const char *what, int status)
         snprintf(number, sizeof(number), ", status %d (%s)", status, strerror(-status));
     else if (status > 0)
         snprintf(number, sizeof(number), ", status %d", status);
-    drop_id(end);
-    set_state(end, TK_CM_FAILED);
-    tk_verbs.cm->failed++;
+    end_break(end);
     snprintf(text, sizeof(text), "%s%s", what, number);
     log_failure(end, text);
 }
@@ -259,7 +267,14 @@ void tk_cm_end_answered(struct tk_cm_end *end)
 
 void tk_cm_end_up(struct tk_cm_end *end)
 {
+    bool is_greeted_later = tk_cm_greets() && tk_cm_is_first(end->epoch);
     if (end->state == TK_CM_ASKED || end->state == TK_CM_ANSWERED)
+        set_state(end, is_greeted_later ? TK_CM_GREETS : TK_CM_UP);
+}
+
+void tk_cm_end_greeted(struct tk_cm_end *end)
+{
+    if (end->state == TK_CM_GREETS)
         set_state(end, TK_CM_UP);
 }
 
@@ -286,11 +301,17 @@ void tk_cm_end_refused(struct tk_cm_end *end, enum tk_cm_verdict verdict, int st
         tk_cm_end_fail(end, "RDMA_CM_EVENT_REJECTED", status);
         return;
     }
-    tk_cm_end_hold(end);
+    tk_cm_end_again(end);
 }
 
-void tk_cm_end_hold(struct tk_cm_end *end)
+/* Nothing has become of the queue pair, but on iWARP, where the kernel has given it up: a first
+ * connection is made with others then, which is no news either. */
+void tk_cm_end_again(struct tk_cm_end *end)
 {
+    if (tk_cm_is_first(end->epoch) && tk_rail_of(tk_cm_conn_of(end))->is_iwarp) {
+        end_break(end);
+        return;
+    }
     drop_id(end);
     set_state(end, TK_CM_HOLDS);
     end->again = tk_now() + looks_before_again * tk_cm_look_pause;

@@ -123,13 +123,11 @@ static void connect_came(const struct news *news)
 
 /* ---- all others ---- */
 
-/* A peer that computes does not answer: nothing has become of the queue pair, and it is asked for
- * as long as that takes. On iWARP the kernel has given it up. */
+/* A peer that computes does not answer, and is asked for as long as that takes. */
 static bool retries(const struct tk_cm_end *end, const struct news *news)
 {
-    const struct tk_conn *conn = tk_cm_conn_of(end);
-    return tk_cm_is_first(end->epoch) && !tk_rail_of(conn)->is_iwarp &&
-           news->type == RDMA_CM_EVENT_UNREACHABLE && end->state == TK_CM_ASKED;
+    return tk_cm_is_first(end->epoch) && news->type == RDMA_CM_EVENT_UNREACHABLE &&
+           end->state == TK_CM_ASKED;
 }
 
 static bool is_over(enum rdma_cm_event_type type)
@@ -182,7 +180,7 @@ static void end_has_news(struct tk_cm_end *end, const struct news *news)
     case RDMA_CM_EVENT_DISCONNECTED:
     case RDMA_CM_EVENT_DEVICE_REMOVAL:
         if (retries(end, news))
-            tk_cm_end_hold(end);
+            tk_cm_end_again(end);
         else if (tk_cm_is_under_way(end))
             tk_cm_end_fail(end, rdma_event_str(news->type), news->status);
         return;
@@ -224,6 +222,8 @@ static const char *what_is_missing(const struct tk_cm_end *end)
         return "no address or route was found in time";
     case TK_CM_ASKED:
         return "the peer has not answered in time";
+    case TK_CM_GREETS:
+        return "the peer's first message has not come in time";
     case TK_CM_ANSWERED:
         return "the peer has not acknowledged our answer in time";
     default:

@@ -39,6 +39,7 @@ static void take_outcome(struct tk_demand_record *record)
     bool asks = record->life.state == TK_LIFE_ASKING;
     if (!asks && record->life.state != TK_LIFE_ANSWERED)
         return;
+    tk_cm_pair_greet(record->conns);
     switch (tk_cm_pair_outcome(record->conns)) {
     case TK_CM_CONNECTED:
         cm_came(record->peer->rank, asks ? TK_HANDSHAKE_ACCEPT : TK_HANDSHAKE_CONFIRM,
@@ -172,7 +173,7 @@ static void ask(struct tk_peer *peer, bool is_reply)
         tk_verbs.demand->wanted++;
     }
     record->is_wanted = true;
-    if (is_reply)
+    if (is_reply && !tk_cm_greets()) /* else the first message has said so */
         tk_demand_record_advance(record, TK_LIFE_PROVED);
     else if (record->life.state == TK_LIFE_PARTING)
         tk_demand_record_advance(record, TK_LIFE_USED);

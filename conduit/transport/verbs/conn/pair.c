@@ -15,6 +15,7 @@
 #include "settings/settings.h"
 #include "stats/stats.h"
 #include "stats/table.h"
+#include "transport/verbs/cm/cm.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/loan.h"
 #include "transport/verbs/data/stripe.h"
@@ -55,7 +56,7 @@ enum tk_status tk_nobody_open(void)
 
 static enum tk_status fill(struct tk_conn *conn)
 {
-    while (conn->rx_extra < -conn->held_credits) {
+    while (conn->rx_extra < tk_cm_first_buffers(conn) - conn->held_credits) {
         struct tk_buffer *buffer = tk_recv_buffer_take(tk_rail_of(conn));
         if (!buffer)
             return TK_FAIL;
@@ -279,15 +280,8 @@ void tk_pair_release(struct tk_conn *conns)
 static void flush_quiet(struct tk_conn *conn)
 {
     struct tk_tx *tx = tk_tx_take(conn, false);
-    struct ibv_send_wr wr;
-    if (!tx)
-        return;
-    wr.sg_list = NULL;
-    wr.num_sge = 0;
-    wr.wr.rdma.remote_addr = 0;
-    wr.wr.rdma.rkey = 0;
-    tx->nbytes = 0;
-    tk_tx_post_more(tx, &wr, IBV_WR_RDMA_WRITE, 0, false, NULL);
+    if (tx)
+        tk_tx_post_nothing(tx);
 }
 
 static bool hold_if_idle(struct tk_conn *conn)
@@ -357,26 +351,30 @@ void tk_pair_shut(struct tk_conn *conns)
     }
 }
 
+/* The device of an iWARP port flushes them too when the other end gives up a connection that is not
+ * open so far. */
 bool tk_pair_flushed(struct tk_buffer *buffer)
 {
     struct tk_conn *conn = buffer->conn;
     tk_lock(&conn->lock);
-    bool is_closing = conn->is_closing;
-    conn->rx_extra -= is_closing;
+    bool is_flushed = conn->is_closing || (conn->is_held && tk_cm_greets());
+    conn->rx_extra -= is_flushed;
     tk_unlock(&conn->lock);
-    if (is_closing)
+    if (is_flushed)
         tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
-    return is_closing;
+    return is_flushed;
 }
 
 /* Of a shared queue it has none: the other end has sent nothing that was not taken, or it would not
- * be closed, and no more comes. */
+ * be closed, and no more comes (but a greeting: tk_srq_leave()). Of what was sent only a greeting
+ * may be under way, which has taken room that is not there otherwise. */
 bool tk_pair_is_shut(struct tk_conn *conns)
 {
     int posted = 0;
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         tk_lock(&conns[k].lock);
         posted += conns[k].loan ? 0 : tk_credit_buffers_posted(&conns[k]);
+        posted -= tk_cm_greets() ? tk_counter_read(&conns[k].room) : 0;
         tk_unlock(&conns[k].lock);
     }
     return posted == 0;

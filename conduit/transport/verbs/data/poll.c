@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "base/report.h"
 #include "stats/stats.h"
+#include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/data/aside.h"
@@ -29,6 +30,7 @@ static void __attribute__((noinline)) tx_done(struct tk_tx *tx, const struct ibv
         tk_datagram_failed(tx, wc);
         tk_tx_complete(tx); /* as good as lost */
     }
+    else if (tk_cm_is_greeting(tx)) tk_tx_complete(tx);
     else if (!tk_failover(tx, wc)) tk_tx_failed(tx, wc);
 }
 
@@ -112,9 +114,27 @@ bool tk_verbs_reap(void)
     return tk_counter_read(&tk_verbs.tx_out) != 0 && reap_some();
 }
 
+/* Its buffer is of those for requests, which may come once it is answered, or one more. */
+static void greeting_came(struct tk_conn *conn, struct tk_buffer *buffer)
+{
+    tk_lock(&conn->lock);
+    conn->rx_extra--;
+    if (conn->rx_extra < -conn->held_credits)
+        tk_recv_post(conn, buffer);
+    else
+        tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
+    tk_unlock(&conn->lock);
+    tk_cm_greeting_came(conn);
+}
+
 /* Its first byte is of no kind of message. */
 static void __attribute__((noinline)) stranger_came(struct tk_buffer *buffer, size_t size)
 {
+    const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
+    if (head->kind == TK_GREETING && tk_cm_greets()) {
+        greeting_came(buffer->conn, buffer);
+        return;
+    }
     if (!tk_is_datagram(buffer))
         tk_wire_error(buffer->conn, "a malformed message came");
     tk_demand_came(buffer, (uint32_t)size);

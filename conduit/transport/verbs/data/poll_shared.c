@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "stats/stats.h"
+#include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/data/aside.h"
@@ -119,11 +120,21 @@ static void loan_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer
     tk_loan_came(conn, &copy, size);
 }
 
+/* Of a queue pair that is gone, too. */
+static void greeting_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer)
+{
+    tk_srq_give(srq, buffer);
+    if (conn != tk_verbs.nobody)
+        tk_cm_greeting_came(conn);
+}
+
 static void stranger_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
                           size_t size)
 {
     const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
-    if (tk_is_datagram_conn(conn))
+    if (head->kind == TK_GREETING && tk_cm_greets())
+        greeting_came(conn, srq, buffer);
+    else if (tk_is_datagram_conn(conn))
         tk_demand_came(buffer, (uint32_t)size);
     else if (head->kind == TK_LOAN)
         loan_came(conn, srq, buffer, size);
@@ -156,9 +167,9 @@ other_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, s
 static void __attribute__((noinline))
 failed(struct tk_conn *conn, struct tk_srq *srq, const struct ibv_wc *wc)
 {
-    if (tk_is_datagram_conn(conn)) /* one buffer fewer: others are left */
+    if (tk_is_datagram_conn(conn) && conn != tk_verbs.nobody) /* one fewer: others are left */
         return;
-    if (conn->is_closing)
+    if (conn == tk_verbs.nobody || conn->is_closing || (conn->is_held && tk_cm_greets()))
         tk_srq_give(srq, (struct tk_buffer *)(uintptr_t)wc->wr_id);
     else
         tk_recv_failed(conn, wc);

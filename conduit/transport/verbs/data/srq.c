@@ -9,6 +9,7 @@
 
 #include "base/report.h"
 #include "settings/settings.h"
+#include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/xrc.h"
 #include "transport/device_events.h"
 #include "transport/verbs/data/srq.h"
@@ -58,12 +59,12 @@ static const char *refusal(struct tk_lend_wish *wish, uint32_t conns)
 void tk_srq_choose(uint32_t peers, int credits_total)
 {
     uint32_t conns = tk_verbs_peers_at_once(peers, tk_verbs.conns_pp, tk_verbs.is_static);
-    struct tk_lend_wish wish = {.conns = (int)conns,
-                                .credits_pp = tk_verbs.credits_pp,
-                                .credits_total = credits_total,
-                                .notices =
-                                    tk_srq_notices(tk_verbs.conns_pp, tk_verbs.failover_enabled),
-                                .held = (int)tk_verbs_spares(TK_THREADED)};
+    struct tk_lend_wish wish = {
+        .conns = (int)conns,
+        .credits_pp = tk_verbs.credits_pp,
+        .credits_total = credits_total,
+        .notices = tk_srq_notices(tk_verbs.conns_pp, tk_verbs.failover_enabled, tk_cm_greets()),
+        .held = (int)tk_verbs_spares(TK_THREADED)};
     if (peers == 0 || !tk_verbs_srq_wish(&wish, tk_peers.size))
         return;
     const char *why = refusal(&wish, conns);
@@ -126,13 +127,19 @@ static void set_capacity(struct tk_srq *srq, int capacity)
     tk_unlock(&srq->lock);
 }
 
+/* Messages come over all connections to a peer, not only over the primary one. */
+static bool all_receive(void)
+{
+    return tk_verbs.failover_enabled || tk_cm_greets();
+}
+
 /* Peers that are connected at start-up, or by now, and that may send to this device. */
 static uint32_t peers_on(const struct tk_device *device)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
         const struct tk_rail *rail = &tk_verbs.rails[i];
-        if (rail->device == device || tk_verbs.failover_enabled)
+        if (rail->device == device || all_receive())
             count += tk_verbs.is_static ? rail->peers : rail->primaries;
     }
     return count;
@@ -233,7 +240,7 @@ static struct tk_srq *srq_of(const struct tk_conn *conn)
 
 struct tk_srq *tk_srq_lender(const struct tk_conn *conn)
 {
-    return tk_verbs.failover_enabled ? tk_verbs.device.srq : srq_of(conn);
+    return all_receive() ? tk_verbs.device.srq : srq_of(conn);
 }
 
 enum tk_lend_answer tk_srq_reserve(struct tk_conn *conns, struct tk_conn *primary)
@@ -246,7 +253,7 @@ enum tk_lend_answer tk_srq_reserve(struct tk_conn *conns, struct tk_conn *primar
     enum tk_lend_answer answer = tk_lender_reserve(&srq->lender, &loan->account);
     tk_unlock(&srq->lock);
     for (uint32_t k = 0; k < tk_verbs.conns_pp && answer == TK_LEND_YES; k++)
-        if (&conns[k] == primary || tk_verbs.failover_enabled) {
+        if (&conns[k] == primary || all_receive()) {
             /* Threads may have the place in hand, from when it was connected before. */
             tk_lock(&conns[k].lock);
             conns[k].loan = loan;
@@ -258,11 +265,16 @@ enum tk_lend_answer tk_srq_reserve(struct tk_conn *conns, struct tk_conn *primar
     return answer;
 }
 
+static bool is_taken(const struct tk_srq_entry *entry, uint32_t qp)
+{
+    return entry->conn && !(entry->conn == tk_verbs.nobody && entry->qp == qp);
+}
+
 /* The first free entry. One that was left keeps its place in searches for those behind it. */
 static void enter(struct tk_srq_table *table, uint32_t qp, struct tk_conn *conn)
 {
     uint32_t at = qp;
-    while (table->entries[at & table->mask].conn)
+    while (is_taken(&table->entries[at & table->mask], qp))
         at++;
     struct tk_srq_entry *entry = &table->entries[at & table->mask];
     __atomic_store_n(&entry->qp, qp, __ATOMIC_RELAXED);
@@ -293,15 +305,17 @@ void tk_srq_join(struct tk_conn *conn)
     tk_unlock(&srq->lock);
 }
 
+/* Over iWARP a greeting may have come that nobody has looked at: its queue pair is still found. */
 static void srq_remove(struct tk_srq *srq, const struct tk_conn *conn, uint32_t qp)
 {
+    struct tk_conn *left = tk_cm_greets() ? tk_verbs.nobody : NULL;
     tk_lock(&srq->lock);
     for (uint32_t i = 0; i <= srq->table->mask; i++) {
         struct tk_srq_entry *entry = &srq->table->entries[(qp + i) & srq->table->mask];
         if (entry->conn != conn)
             continue;
-        __atomic_store_n(&entry->conn, NULL, __ATOMIC_RELEASE);
-        srq->joined--;
+        __atomic_store_n(&entry->conn, left, __ATOMIC_RELEASE);
+        srq->joined -= !left;
         break;
     }
     tk_unlock(&srq->lock);

@@ -7,8 +7,9 @@
  * Where connections stand in for each other, all connections to a peer receive through the queues
  * of their devices, and share one loan: what is promised to a peer holds for whichever of them is
  * primary. So each queue has buffers for all peers, and the queue of the first device keeps the
- * account of all. A shared queue flushes nothing when a queue pair dies; how it is known then that
- * nothing more comes is described at tk_srq_is_drained().
+ * account of all. The same where each connection is greeted (cm/first.c). A shared queue flushes
+ * nothing when a queue pair dies; how it is known then that nothing more comes is described at
+ * tk_srq_is_drained().
  *
  * The lock of a queue is taken last, under a connection's. */
 #ifndef TK_VERBS_SRQ_H
@@ -69,10 +70,12 @@ struct tk_srq {
 };
 
 /* Buffers of each peer for messages that take no credit: its exit notice and, as notices of dead
- * connections go over any of the others, as many for each of those as without shared queues. */
-static inline int tk_srq_notices(uint32_t conns_pp, bool fails_over)
+ * connections go over any of the others, as many for each of those as without shared queues. Over
+ * iWARP each connection on demand is greeted. */
+static inline int tk_srq_notices(uint32_t conns_pp, bool fails_over, bool greets)
 {
-    return 1 + (fails_over ? tk_notice_buffers_max * (int)(conns_pp - 1) : 0);
+    return 1 + (fails_over ? tk_notice_buffers_max * (int)(conns_pp - 1) : 0) +
+           (greets ? (int)conns_pp : 0);
 }
 
 /* Of a queue that so many joined, one after the other: all tables are kept. */

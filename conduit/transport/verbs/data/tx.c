@@ -36,3 +36,14 @@ void tk_tx_complete(struct tk_tx *tx)
     /* Last: a thread that sees zero may free the operation. */
     tk_counter_add(&op->pending, -1);
 }
+
+void tk_tx_post_nothing(struct tk_tx *tx)
+{
+    struct ibv_send_wr wr;
+    wr.sg_list = NULL;
+    wr.num_sge = 0;
+    wr.wr.rdma.remote_addr = 0;
+    wr.wr.rdma.rkey = 0;
+    tx->nbytes = 0;
+    tk_tx_post_more(tx, &wr, IBV_WR_RDMA_WRITE, 0, false, NULL);
+}

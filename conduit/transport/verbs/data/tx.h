@@ -127,6 +127,9 @@ static inline void tk_tx_post(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv
     tk_tx_post_more(tx, wr, opcode, flags, tk_verbs.needs_more, &keys);
 }
 
+/* A write of nothing, which takes no buffer of the other end and has a completion. */
+void tk_tx_post_nothing(struct tk_tx *tx);
+
 /* Completes its operation, and gives it back: also what was acknowledged in another way. */
 void tk_tx_complete(struct tk_tx *tx);
 
