@@ -75,6 +75,8 @@ ahead()
 {
     SETTINGS= good 2 "$first" "$seed"
     says ' 1 made ahead' 2
+    SETTINGS=GASNET_USE_SRQ=1 good 2 "$first" "$seed"
+    says ' 1 made ahead' 2
     SETTINGS=GASNET_CONNECT_MAX=2 good 2 "$first" "$seed"
     says ' 0 made ahead' 2
     SETTINGS="SOFTHCA_FAULT=enomem:call=create_qp,nth=3" good 2 "$first" "$seed"

@@ -161,7 +161,7 @@ static void add_queue_pairs(struct tk_footprint *total, const struct tk_job_shap
                             bool shares)
 {
     if (!shares || !has_xrc(shape)) {
-        bool ahead = !shares && !shape->is_static &&
+        bool ahead = !shape->is_static &&
                      tk_verbs_makes_ahead(tk_shape_peers(shape), shape->connected, shape->conns);
         total->queue_pairs += (uint64_t)open_peers(shape) * shape->conns + ahead;
         total->private_bytes += ahead ? tk_conns_bytes(1) : 0;

@@ -522,6 +522,7 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
 /* Its queue pair, before it is known whose it will be. A failure is no error: it is found again,
  * and explained, when a peer needs one. */
 bool tk_conn_open_ahead(struct tk_conn *conn);
+void tk_conn_give(struct tk_conn *conn, struct tk_peer *peer); /* it is this peer's */
 /* `qp`: the number of the other end's, or what conn/xrc.h says. */
 enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_address *to,
                                const uint32_t *qp);

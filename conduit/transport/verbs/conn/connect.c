@@ -240,11 +240,22 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
 
 bool tk_conn_open_ahead(struct tk_conn *conn)
 {
-    struct ibv_qp_init_attr attr = conn_attr(conn, tk_rail_of(conn)->device, true);
+    struct ibv_qp_init_attr attr = conn_attr(NULL, tk_rail_of(conn)->device, true);
+    attr.qp_context = conn;
     conn->peer = tk_peer(tk_peers.me); /* nobody else so far */
     conn_prepare(conn, true);
     conn->qp = ibv_create_qp(tk_rail_of(conn)->device->pd, &attr);
     return conn->qp && tk_conn_init(conn) == 0;
+}
+
+void tk_conn_give(struct tk_conn *conn, struct tk_peer *peer)
+{
+    conn->peer = peer;
+    if (conn->loan) {
+        conn_prepare(conn, true);
+        tk_srq_join(conn);
+    }
+    tk_count_rare(tk_counter_connections_made);
 }
 
 /* No packet of an earlier incarnation may be taken for one that is expected now: those that a

@@ -13,9 +13,9 @@
 #include "base/bits.h"
 #include "base/report.h"
 #include "settings/settings.h"
-#include "stats/stats.h"
 #include "stats/table.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/loan.h"
 #include "transport/verbs/data/stripe.h"
@@ -148,7 +148,7 @@ static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t rank)
 
 static bool may_open_ahead(void)
 {
-    return !tk_verbs.ahead && !tk_verbs.cm && !tk_srq_in_use() &&
+    return !tk_verbs.ahead && !tk_verbs.cm && !tk_xrc_in_use() &&
            tk_verbs_makes_ahead(tk_verbs.peers, tk_verbs.rails[0].conns_open, tk_verbs.conns_pp);
 }
 
@@ -157,22 +157,29 @@ void tk_pair_open_ahead(void)
     struct tk_conn *conn = may_open_ahead() ? conns_allocate() : NULL;
     if (!conn)
         return;
-    if (tk_devices_fit() == TK_OK && tk_conn_open_ahead(conn) && fill(conn) == TK_OK)
+    if (tk_devices_fit() == TK_OK && tk_conn_open_ahead(conn) &&
+        (tk_srq_in_use() || fill(conn) == TK_OK))
         tk_verbs.ahead = conn;
     else
         tk_pair_drop(conn);
 }
 
 /* Not where there are places of before: threads may have them in hand. */
-static struct tk_conn *take_ahead(uint32_t rank)
+static bool is_ahead_for(uint32_t rank)
 {
-    struct tk_conn *conn = tk_conns_to(rank) == tk_verbs.nobody ? tk_verbs.ahead : NULL;
-    if (!conn)
-        return NULL;
+    return tk_verbs.ahead && tk_conns_to(rank) == tk_verbs.nobody;
+}
+
+/* TK_BUSY: it stays, for this peer or another. */
+static enum tk_status take_ahead(uint32_t rank, struct tk_conn **conns)
+{
+    enum tk_status status = pair_reserve(tk_verbs.ahead, rank);
+    if (status != TK_OK)
+        return status;
+    *conns = tk_verbs.ahead;
     tk_verbs.ahead = NULL;
-    conn->peer = tk_peer(rank);
-    tk_count_rare(tk_counter_connections_made);
-    return conn;
+    tk_conn_give(*conns, tk_peer(rank));
+    return TK_OK;
 }
 
 /* ---- opening ---- */
@@ -192,22 +199,26 @@ static struct tk_conn *places_for(uint32_t rank)
     return conns == tk_verbs.nobody ? conns_allocate() : conns;
 }
 
-enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns)
+static enum tk_status make_anew(uint32_t rank, struct tk_conn **conns)
 {
-    pair_count(rank, 1);
-    if (make_room() != TK_OK)
-        return TK_FAIL;
-    if ((*conns = take_ahead(rank)))
-        return TK_OK;
     if (!(*conns = places_for(rank)))
         return TK_FAIL;
     enum tk_status status = pair_reserve(*conns, rank);
     if (status == TK_OK)
         status = pair_open_all(*conns, rank);
-    if (status == TK_OK)
-        return TK_OK;
-    pair_count(rank, -1);
-    tk_pair_drop(*conns);
+    if (status != TK_OK)
+        tk_pair_drop(*conns);
+    return status;
+}
+
+enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns)
+{
+    pair_count(rank, 1);
+    if (make_room() != TK_OK)
+        return TK_FAIL;
+    enum tk_status status = is_ahead_for(rank) ? take_ahead(rank, conns) : make_anew(rank, conns);
+    if (status != TK_OK)
+        pair_count(rank, -1);
     return status;
 }
 
