@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * See datagram.h. Owns the unreliable queue pairs, one for each rail, their memory, and address
- * handles, which are made when a datagram is sent and dropped when none is under way. With the lock
- * of demands, except for what says otherwise. */
+ * handles, which are made when a datagram is sent, kept for the next one, and dropped when there
+ * are many and nothing is under way. With the lock of demands, except for what says otherwise. */
 #include "config.h"
 
 #include <errno.h>
@@ -214,16 +214,25 @@ static void drop_handles(void)
 {
     struct tk_datagrams *all = tk_verbs.datagrams;
     while (all->handle_count > 0)
-        ibv_destroy_ah(all->handles[--all->handle_count]);
+        ibv_destroy_ah(all->handles[--all->handle_count].ah);
 }
 
-static struct ibv_ah *make_handle(uint32_t to, const struct tk_rail *rail)
+static struct ibv_ah *find_handle(uint32_t to, uint32_t rail)
+{
+    const struct tk_datagrams *all = tk_verbs.datagrams;
+    for (unsigned i = 0; i < all->handle_count; i++)
+        if (all->handles[i].to == to && all->handles[i].rail == rail)
+            return all->handles[i].ah;
+    return NULL;
+}
+
+static struct ibv_ah *make_handle(uint32_t to, uint32_t number)
 {
     struct tk_datagrams *all = tk_verbs.datagrams;
-    uint32_t number = (uint32_t)(rail - tk_verbs.rails);
+    const struct tk_rail *rail = &tk_verbs.rails[number];
     struct ibv_ah_attr attr = {.port_num = rail->address.port};
     struct tk_path path;
-    if (all->handle_count > 0 && is_idle())
+    if (all->handle_count >= handles_max / 2 && is_idle())
         drop_handles();
     if (all->handle_count == handles_max ||
         !tk_path_find(&path, &rail->address, tk_address_of(to, number), tk_peers.me < to))
@@ -231,7 +240,7 @@ static struct ibv_ah *make_handle(uint32_t to, const struct tk_rail *rail)
     tk_route_set(&attr, rail, &path);
     struct ibv_ah *handle = ibv_create_ah(rail->device->pd, &attr);
     if (handle)
-        all->handles[all->handle_count++] = handle;
+        all->handles[all->handle_count++] = (struct handle){handle, to, number};
     return handle;
 }
 
@@ -294,7 +303,9 @@ bool tk_datagram_send(uint32_t to, const struct tk_life_word *word, const struct
     uint32_t rail = all->next_rail++ % tk_verbs.rail_count;
     struct rail_datagrams *rd = &all->rails[rail];
     struct slot *slot = find_slot(rd);
-    struct ibv_ah *handle = slot ? make_handle(to, &tk_verbs.rails[rail]) : NULL;
+    struct ibv_ah *handle = slot ? find_handle(to, rail) : NULL;
+    if (slot && !handle)
+        handle = make_handle(to, rail);
     struct tk_tx *tx = handle ? tk_tx_take(rd->conn, false) : NULL;
     if (!tx)
         return false;

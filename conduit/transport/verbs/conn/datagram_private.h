@@ -8,7 +8,7 @@
 
 enum {
     slot_size = 512, /* of memory for one datagram, and what comes in front of it */
-    handles_max = 16 /* address handles that wait to be dropped */
+    handles_max = 16 /* address handles that are kept */
 };
 _Static_assert(tk_datagram_front + sizeof(struct tk_datagram) <= slot_size, "a datagram");
 _Static_assert(offsetof(struct tk_datagram, qps) + tk_datagram_front > sizeof(struct tk_short),
@@ -18,6 +18,12 @@ _Static_assert(offsetof(struct tk_datagram, qps) + tk_datagram_front > sizeof(st
 struct slot {
     struct tk_op op;
     struct tk_datagram *datagram;
+};
+
+/* Where datagrams to a rank go over a rail. */
+struct handle {
+    struct ibv_ah *ah;
+    uint32_t to, rail;
 };
 
 struct rail_datagrams {
@@ -33,7 +39,7 @@ struct tk_datagrams {
     uint32_t key;
     uint8_t secret[tk_job_secret_size];
     uint32_t next_rail; /* whose turn it is */
-    struct ibv_ah *handles[handles_max];
+    struct handle handles[handles_max];
     unsigned handle_count;
     struct rail_datagrams rails[];
 };
