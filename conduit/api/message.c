@@ -6,6 +6,7 @@
 #include "api/between.h"
 #include "api/check.h"
 #include "memory/memory.h"
+#include "message/medium.h"
 #include "message/message.h"
 #include "message/short.h"
 #include "team/objects.h"
@@ -86,6 +87,14 @@ int trunkline_am_request_small(gex_TM_t tm, gex_Rank_t rank, uint64_t args, gex_
     return tk_small_request(&peers[rank], handler, flags & GEX_FLAG_IMMEDIATE, tag, args);
 }
 
+static int __attribute__((noinline))
+request_medium(struct tk_peer *peers, gex_TM_t tm, gex_Rank_t rank, struct tk_message *m)
+{
+    tk_if_unlikely(!peers) return request_between("gex_AM_RequestMedium", tm, rank, m);
+    m->peer = &peers[rank];
+    return tk_request(m);
+}
+
 int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
                                 const void *src, size_t nbytes, gex_Event_t *lc_opt,
                                 gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
@@ -95,13 +104,13 @@ int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t han
     TK_CHECK_HANDLER("gex_AM_RequestMedium", handler);
     TK_CHECK_LC_REQUEST("gex_AM_RequestMedium", lc_opt);
     TK_MEDIUM_MUST_FIT("gex_AM_RequestMedium", nbytes, nargs);
+    struct tk_peer *peers = tk_team_peers(tm);
+    tk_if_likely(peers && lc_opt == GEX_EVENT_NOW) return tk_medium_send(
+        &peers[rank], TK_REQUEST, handler, flags & GEX_FLAG_IMMEDIATE, src, nbytes, nargs, args);
     struct tk_message m;
     set_head(&m, TK_MEDIUM, handler, flags, nargs, args);
     set_payload(&m, src, nbytes, NULL, lc_opt);
-    struct tk_peer *peers = tk_team_peers(tm);
-    tk_if_unlikely(!peers) return request_between("gex_AM_RequestMedium", tm, rank, &m);
-    m.peer = &peers[rank];
-    return tk_request(&m);
+    return request_medium(peers, tm, rank, &m);
 }
 
 int trunkline_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, const void *src,
@@ -158,6 +167,13 @@ int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const v
     TK_CHECK_HANDLER("gex_AM_ReplyMedium", handler);
     TK_CHECK_LC_REPLY("gex_AM_ReplyMedium", lc_opt);
     TK_MEDIUM_MUST_FIT("gex_AM_ReplyMedium", nbytes, nargs);
+    tk_if_likely(lc_opt == GEX_EVENT_NOW)
+    {
+        int failed = tk_medium_send(token->arrival.peer, TK_REPLY, handler,
+                                    flags & GEX_FLAG_IMMEDIATE, src, nbytes, nargs, args);
+        token->arrival.replied = !failed;
+        return failed;
+    }
     struct tk_message m;
     set_head(&m, TK_MEDIUM, handler, flags, nargs, args);
     set_payload(&m, src, nbytes, NULL, lc_opt);

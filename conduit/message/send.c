@@ -11,6 +11,7 @@
 #include "base/report.h"
 #include "event/event.h"
 #include "event/nbi.h"
+#include "message/medium.h"
 #include "message/message_private.h"
 #include "message/short.h"
 #include "progress/progress.h"
@@ -70,29 +71,27 @@ size_t tk_long_packed_max(unsigned nargs)
 }
 
 /* Where a message between endpoints is marked its number has no room (endpoint.h). */
-static uint16_t number_of(const struct tk_message *m)
+uint16_t tk_message_number(const struct tk_peer *peer, uint8_t handler)
 {
-    if (m->handler < GEX_AM_INDEX_BASE)
+    if (handler < GEX_AM_INDEX_BASE)
         return 0;
-    bool is_plain = m->peer == tk_peer(m->peer->rank);
-    return tk_trace_number(m->peer->rank, m->handler, is_plain);
+    return tk_trace_number(peer->rank, handler, peer == tk_peer(peer->rank));
 }
 
-/* `is_long` is a constant where that saves time. */
-static inline size_t __attribute__((always_inline))
-front_build(void *front, const struct tk_message *m, enum tk_message_kind kind, bool packed,
-            bool is_long)
+size_t tk_front_build(void *front, const struct tk_message *m, enum tk_message_kind kind,
+                      bool packed)
 {
     uint16_t number = 0;
     char *at = (char *)front + sizeof(struct tk_message_head);
-    tk_if_unlikely(tk_trace_has(tk_trace_bit_request_short)) number = number_of(m);
+    tk_if_unlikely(tk_trace_has(tk_trace_bit_request_short)) number =
+        tk_message_number(m->peer, m->handler);
     *(struct tk_message_head *)front = (struct tk_message_head){.kind = (uint8_t)kind,
                                                                 .category = m->category,
                                                                 .nargs = (uint8_t)m->nargs,
                                                                 .handler = m->handler,
                                                                 .packed = packed,
                                                                 .reserved = number};
-    if (is_long) {
+    if (m->category == TK_LONG) {
         struct tk_long_head place = {.dest = (uintptr_t)m->dest, .nbytes = (uint32_t)m->nbytes};
         memcpy(at, &place, sizeof(place));
         at += sizeof(place);
@@ -102,13 +101,7 @@ front_build(void *front, const struct tk_message *m, enum tk_message_kind kind, 
         args[i] = m->args[i];
     if (m->nargs & 1)
         args[m->nargs] = 0; /* padding must not leak stack contents */
-    return tk_message_front(is_long, m->nargs);
-}
-
-size_t tk_front_build(void *front, const struct tk_message *m, enum tk_message_kind kind,
-                      bool packed)
-{
-    return front_build(front, m, kind, packed, m->category == TK_LONG);
+    return tk_message_front(m->category == TK_LONG, m->nargs);
 }
 
 bool tk_is_packed(const struct tk_message *m)
@@ -269,20 +262,7 @@ enum tk_status tk_short_send_traced(struct tk_peer *peer, struct tk_message_head
     return status;
 }
 
-/* Transports have copied its payload when they return: there is nothing to wait for but room. */
-static inline enum tk_status __attribute__((always_inline))
-send_medium_now(const struct tk_message *m, enum tk_message_kind kind)
-{
-    union tk_front front;
-    struct tk_outgoing out = {.head = &front.head,
-                              .head_size = front_build(&front, m, kind, false, false),
-                              .payload = m->payload,
-                              .nbytes = m->nbytes};
-    return tk_wait_send(m->peer, &out, m->immediate);
-}
-
-static enum tk_status __attribute__((noinline))
-send_other(struct tk_message *m, enum tk_message_kind kind)
+static enum tk_status send(struct tk_message *m, enum tk_message_kind kind)
 {
     if (m->category == TK_SHORT)
         return tk_short_send(m->peer, kind, m->handler, m->immediate, m->nargs, m->args);
@@ -293,32 +273,15 @@ send_other(struct tk_message *m, enum tk_message_kind kind)
     return send_with_event(m, kind);
 }
 
-static inline enum tk_status __attribute__((always_inline))
-send(struct tk_message *m, enum tk_message_kind kind)
-{
-    tk_if_likely(m->category == TK_MEDIUM &&
-                 m->lc_opt == GEX_EVENT_NOW) return send_medium_now(m, kind);
-    return send_other(m, kind);
-}
-
-static inline void count_whole(const struct tk_message *m, enum tk_message_kind kind)
+void tk_message_count(const struct tk_message *m, enum tk_message_kind kind)
 {
     static const enum tk_counter counters[2][2] = {
         {tk_counter_medium_requests, tk_counter_long_requests},
         {tk_counter_medium_replies, tk_counter_long_replies}};
-    static const enum tk_counter bytes[] = {[TK_REACH_NETWORK] = tk_counter_message_bytes_network,
-                                            [TK_REACH_NEIGHBOUR] =
-                                                tk_counter_message_bytes_neighbours,
-                                            [TK_REACH_SELF] = tk_counter_message_bytes_self};
     if (m->category == TK_SHORT)
         return; /* counted where it was sent */
     tk_count(counters[kind == TK_REPLY][m->category == TK_LONG]);
-    tk_count_add(bytes[tk_peer_transport(m->peer)->reach], m->nbytes);
-}
-
-void tk_message_count(const struct tk_message *m, enum tk_message_kind kind)
-{
-    count_whole(m, kind);
+    tk_count_add(tk_message_bytes(m->peer), m->nbytes);
 }
 
 int tk_request(struct tk_message *m)
@@ -328,7 +291,7 @@ int tk_request(struct tk_message *m)
             tk_trace_unsent();
         return 1;
     }
-    count_whole(m, TK_REQUEST);
+    tk_message_count(m, TK_REQUEST);
     return 0;
 }
 
@@ -340,7 +303,7 @@ int tk_reply(gex_Token_t token, struct tk_message *m)
             tk_trace_unsent();
         return 1;
     }
-    count_whole(m, TK_REPLY);
+    tk_message_count(m, TK_REPLY);
     token->arrival.replied = true;
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See ring.h. What is rare: opening, a ring that looks full, messages larger than a slot, and space
- * given back in PAR. Owns the array of what is done. */
+ * See ring.h. What is rare: opening, a ring that looks full, sending what is larger than a slot,
+ * and space given back in PAR. Owns the array of what is done. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -205,59 +205,6 @@ enum tk_status tk_ring_send_slowly(struct tk_ring_out *out, const void *head, si
     tk_if_unlikely(!ring_reserve(out, lines, &ticket)) return TK_BUSY;
     ring_fill(out, ticket, lines, head, head_size, payload, nbytes);
     return TK_OK;
-}
-
-static uint64_t lines_of(const struct tk_ring_look *at)
-{
-    uint64_t size = tk_ring_size(at);
-    return size <= tk_ring_slot_max || tk_ring_is_tagged(at) ? 0 : size - tk_ring_slot_max;
-}
-
-static bool ring_claim(struct tk_ring_in *in, const struct tk_ring_look *at,
-                       struct tk_ring_item *item)
-{
-    item->start = tk_ring_start(in, at);
-    item->end = tk_ring_advance(item->start, lines_of(at));
-    return tk_ring_claim_taken(in, at, item->end);
-}
-
-static void find_lines(const struct tk_ring_in *in, struct tk_ring_item *item, uint64_t lines)
-{
-    struct tk_ring_note note;
-    char *at = in->payload + (item->start & (in->lines - 1)) * tk_ring_line;
-    tk_copy_small(&note, item->blob, sizeof(note));
-    if (lines > in->lines_most || note.nbytes > lines * tk_ring_line ||
-        note.head > tk_ring_head_max) {
-        item->blob = NULL;
-    } else if (note.head == 0) {
-        item->blob = at;
-        item->nbytes = note.nbytes;
-    } else {
-        item->blob += sizeof(note);
-        item->nbytes = note.head;
-        item->rest = at;
-        item->rest_size = note.nbytes;
-    }
-}
-
-bool tk_ring_take(struct tk_ring_in *in, struct tk_ring_item *item)
-{
-    struct tk_ring_look at;
-    do {
-        if (!tk_ring_look(in, &at)) {
-            if (tk_ring_is_behind(in))
-                tk_ring_retire_rest(in);
-            return false;
-        }
-    } while (!ring_claim(in, &at, item));
-    item->blob = at.slot->blob;
-    item->rest = NULL;
-    item->from = tk_ring_from(&at);
-    item->tag = tk_ring_is_tagged(&at) ? tk_ring_size(&at) : 0;
-    item->nbytes = item->tag ? tk_ring_slot_max : tk_ring_size(&at);
-    if (lines_of(&at))
-        find_lines(in, item, lines_of(&at));
-    return true;
 }
 
 /* The position behind the message at `position`, or that of another lap while it is in use. */

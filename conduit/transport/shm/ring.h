@@ -339,8 +339,67 @@ static inline bool tk_ring_take_tagged(struct tk_ring_in *in, const struct tk_ri
     return tk_ring_claim_taken(in, at, *end);
 }
 
+static inline uint64_t tk_ring_lines_of(const struct tk_ring_look *at)
+{
+    uint64_t size = tk_ring_size(at);
+    return size <= tk_ring_slot_max || tk_ring_is_tagged(at) ? 0 : size - tk_ring_slot_max;
+}
+
+static inline void tk_ring_find_lines(const struct tk_ring_in *in, struct tk_ring_item *item,
+                                      uint64_t lines)
+{
+    struct tk_ring_note note;
+    char *at = in->payload + (item->start & (in->lines - 1)) * tk_ring_line;
+    tk_copy_small(&note, item->blob, sizeof(note));
+    tk_if_unlikely(lines > in->lines_most || note.nbytes > lines * tk_ring_line ||
+                   note.head > tk_ring_head_max) item->blob = NULL;
+    else if (note.head == 0)
+    {
+        item->blob = at;
+        item->nbytes = note.nbytes;
+    }
+    else
+    {
+        item->blob += sizeof(note);
+        item->nbytes = note.head;
+        item->rest = at;
+        item->rest_size = note.nbytes;
+    }
+}
+
+/* Takes what tk_ring_look() saw; false: another thread has it, nothing was done. */
+static inline bool tk_ring_take_seen(struct tk_ring_in *in, const struct tk_ring_look *at,
+                                     struct tk_ring_item *item)
+{
+    uint64_t lines = tk_ring_lines_of(at);
+    item->start = tk_ring_start(in, at);
+    item->end = tk_ring_advance(item->start, lines);
+    if (!tk_ring_claim_taken(in, at, item->end))
+        return false;
+    item->blob = at->slot->blob;
+    item->rest = NULL;
+    item->rest_size = 0;
+    item->from = tk_ring_from(at);
+    item->tag = tk_ring_is_tagged(at) ? tk_ring_size(at) : 0;
+    item->nbytes = item->tag ? tk_ring_slot_max : tk_ring_size(at);
+    if (lines)
+        tk_ring_find_lines(in, item, lines);
+    return true;
+}
+
 /* The next message, where it lies; false: there is none. Thread-safe. */
-bool tk_ring_take(struct tk_ring_in *in, struct tk_ring_item *item);
+static inline bool tk_ring_take(struct tk_ring_in *in, struct tk_ring_item *item)
+{
+    struct tk_ring_look at;
+    do {
+        if (!tk_ring_look(in, &at)) {
+            if (tk_ring_is_behind(in))
+                tk_ring_retire_rest(in);
+            return false;
+        }
+    } while (!tk_ring_take_seen(in, &at, item));
+    return true;
+}
 
 /* Space is given back where an eighth of the slots or of the lines ends: at rest senders have seven
  * eighths. */

@@ -49,7 +49,7 @@ static void fetch(const char *payload, size_t nbytes)
             __builtin_prefetch(payload + at);
 }
 
-static void poll_hand_up(const struct tk_ring_item *item)
+static inline void poll_hand_up(const struct tk_ring_item *item)
 {
     struct tk_message_head *head = (struct tk_message_head *)(void *)item->blob;
     size_t front = poll_check(head, item->nbytes, item->from);

@@ -194,6 +194,54 @@ static void a_head_is_in_the_slot_while_it_fits(void **state)
     }
 }
 
+/* How many lines of the ring differ from a copy of it, which is made equal then. */
+static unsigned lines_written(char *copy)
+{
+    const char *parts[] = {(const char *)memory.shared, memory.payload};
+    const size_t sizes[] = {tk_ring_bytes(slots), memory.payload_size};
+    unsigned written = 0;
+    for (size_t i = 0; i < 2; copy += sizes[i], i++)
+        for (size_t at = 0; at < sizes[i]; at += tk_ring_line)
+            written += memcmp(copy + at, parts[i] + at, tk_ring_line) != 0;
+    copy -= sizes[0] + sizes[1];
+    memcpy(copy, parts[0], sizes[0]);
+    memcpy(copy + sizes[0], parts[1], sizes[1]);
+    return written;
+}
+
+/* What moves from processor to processor for a message: its slot, and its payload. The sender
+ * writes them and `tail`, which the receiver never reads; the receiver writes `head` alone, where
+ * an eighth ends, and the sender reads it only when the ring looks full. That neither reads the
+ * other's word is shown by a wrong one that is not noticed. */
+static void a_message_moves_its_slot_and_its_payload(void **state)
+{
+    enum { eighth = slots / 8 };
+    static const size_t payloads[] = {0, 8, 48, 49, 64, 65, 128};
+    static char copy[2 * slots * tk_ring_line + lines * tk_ring_line];
+    (void)state;
+    lines_written(copy);
+    for (uint32_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
+        size_t n = payloads[i], whole = (n + tk_ring_line - 1) / tk_ring_line;
+        uint64_t head = memory.shared->head, tail;
+        memory.shared->head = memory.shared->tail - slots * TK_RING_SLOT; /* full */
+        memcpy(copy, memory.shared, sizeof(*memory.shared));
+        memset(text, 'a' + (int)i, sizeof(text));
+        assert_int_equal(tk_ring_send(&out, text, head_size, text, n), TK_OK);
+        assert_int_equal(lines_written(copy), 2 + (n <= 48 ? 0 : whole));
+        tail = memory.shared->tail;
+        memory.shared->head = head;
+        memory.shared->tail = ~tail;
+        memcpy(copy, memory.shared, sizeof(*memory.shared));
+        struct tk_ring_item item;
+        assert_true(tk_ring_take(&in, &item));
+        assert_int_equal(lines_written(copy), 0);
+        tk_ring_done(&in, &item);
+        assert_int_equal(lines_written(copy), i % eighth == eighth - 1);
+        memory.shared->tail = tail;
+        lines_written(copy);
+    }
+}
+
 static void full_of_slots_is_busy_and_changes_nothing(void **state)
 {
     (void)state;
@@ -441,6 +489,7 @@ static const struct CMUnitTest tests[] = {
     PROMISE(what_is_built_in_place_comes_as_what_is_sent),
     PROMISE(what_is_claimed_first_comes_first),
     PROMISE(a_head_is_in_the_slot_while_it_fits),
+    PROMISE(a_message_moves_its_slot_and_its_payload),
     PROMISE(full_of_slots_is_busy_and_changes_nothing),
     PROMISE(full_of_lines_is_busy_but_small_messages_pass),
     PROMISE(space_comes_back_when_messages_are_done_not_when_they_are_taken),
