@@ -76,7 +76,9 @@ siw_on_first_use()
     good "all with all on first use, iWARP" 6 $all "$jobs/first_contact-seq" 7
     said=$(grep -c 'connections on demand: 4 of 4 peers' $out.err)
     [ "$said" = 6 ] || failed "$said ranks of 6 say that they were connected on demand"
-    good "ring of three on first use, PAR, iWARP" 3 $all "$jobs/first_contact-par" ring
+    GASNET_CONNECTFILE_OUT=/tmp/used.% good "ring of three on first use, PAR, iWARP" 3 $all "$jobs/first_contact-par" ring
+    GASNET_CONNECTFILE_IN=/tmp/used.% GASNET_CONNECT_DYNAMIC=0 good "the same by its connect files" 3 $all \
+        "$jobs/first_contact-par" ring
     GASNET_NUM_QPS=2 good "AM matrix, two queue pairs each, iWARP" 2 $both "$jobs/am-seq"
     GASNET_USE_SRQ=1 good "the same, shared receive queues, iWARP" 3 $all "$jobs/first_contact-seq" 9
     good "put/get matrix, iWARP" 2 $both "$jobs/putget-par"

@@ -26,10 +26,21 @@ static void lost(uint32_t peer)
 static const char *sharing, *fewest; /* settings; NULL: receive queues are not shared, or large */
 static unsigned sent[world_max], came[world_max];
 
+static enum tk_status send_one(uint32_t to, enum tk_message_kind kind)
+{
+    struct tk_message_head head = {.kind = (uint8_t)kind};
+    struct tk_outgoing m = {.head = &head, .head_size = sizeof(head)};
+    return tk_peer(to)->transport->send(tk_peer(to), &m);
+}
+
+/* Whoever has a request may answer it, in its handler. */
 static void deliver(struct tk_arrival *arrival)
 {
-    (void)arrival;
-    came[tk_peers.me]++;
+    came[tk_peers.me] += arrival->head->kind != TK_REPLY;
+    if (arrival->head->kind != TK_REQUEST)
+        return;
+    assert_int_equal(send_one(arrival->peer->rank, TK_REPLY), TK_OK);
+    arrival->replied = true;
 }
 
 static void open_ranks_of(enum ibv_transport_type kind, uint32_t size, const char *qps)
@@ -311,13 +322,6 @@ static void poll_both(unsigned times)
         fake_settle();
         poll_ranks(3, 1);
     }
-}
-
-static enum tk_status send_one(uint32_t to, enum tk_message_kind kind)
-{
-    struct tk_message_head head = {.kind = (uint8_t)kind};
-    struct tk_outgoing m = {.head = &head, .head_size = sizeof(head)};
-    return tk_peer(to)->transport->send(tk_peer(to), &m);
 }
 
 /* They are made in pairs by the kernel's driver; nothing is left of what went before. */
