@@ -35,6 +35,7 @@ static const struct tk_transport none = {
     .name = "none", .poll = poll_nothing, .reap = poll_nothing, .reap_in_handler = poll_nothing};
 static const struct tk_transport *network = &none;
 bool (*tk_poll_transports)(void) = poll_nothing;
+bool (*tk_reap_transports)(void) = poll_nothing;
 
 static bool poll_all(void)
 {
@@ -114,6 +115,7 @@ void tk_progress_use(const struct tk_transport *transport)
 {
     network = transport;
     tk_poll_transports = transport->poll;
+    tk_reap_transports = transport->reap;
     all_ring = transport->has_come != NULL;
     all_report = all_ring || transport->events;
     tk_sleep_use(transport->events, transport->has_come);
@@ -152,11 +154,6 @@ bool tk_deferred_work_after(bool any)
     if (TK_THREADED && any)
         tk_wake_own_threads();
     return any;
-}
-
-bool tk_reap(void)
-{
-    return network->reap();
 }
 
 bool tk_reap_in_handler(void)

@@ -38,8 +38,10 @@ extern TK_HIDDEN tk_counter_t tk_deferred_work_wanted;
  * again, so waiters sleep for short times only. */
 extern TK_HIDDEN tk_counter_t tk_deferred_work_lacks_space;
 
-/* For tk_poll() alone. What is polled; and that work, which returns whether there was anything. */
+/* For tk_poll() and tk_reap() alone. What is polled, what completes our own operations; and that
+ * work, which returns whether there was anything. */
 extern TK_HIDDEN bool (*tk_poll_transports)(void);
+extern TK_HIDDEN bool (*tk_reap_transports)(void);
 bool tk_deferred_work_after(bool any);
 
 /* PAR: what this thread has just done may be what another one of ours sleeps for. */
@@ -69,7 +71,10 @@ void tk_wait_asleep(unsigned *turn);
 void tk_poll_asleep(void);
 
 /* Completes our own operations only. */
-bool tk_reap(void);
+static inline bool tk_reap(void)
+{
+    return tk_reap_transports();
+}
 
 /* The same in a handler that waits for room; may run handlers of replies. */
 bool tk_reap_in_handler(void);

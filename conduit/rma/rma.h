@@ -48,10 +48,12 @@ static inline bool tk_at_once(bool is_put, struct tk_asked *asked, struct tk_op 
 {
     struct tk_peer *peer = asked->peer;
     const struct tk_transport *transport = tk_peer_transport(peer);
-    const struct tk_asked a = *asked;
+    const uintptr_t remote = asked->remote;
+    void *local = asked->local;
+    const size_t nbytes = asked->nbytes;
     tk_keep_in_memory(*asked);
-    return is_put ? transport->put(peer, op, a.remote, a.local, a.nbytes)
-                  : transport->get(peer, op, a.remote, a.local, a.nbytes);
+    return is_put ? transport->put(peer, op, remote, local, nbytes)
+                  : transport->get(peer, op, remote, local, nbytes);
 }
 
 static inline int tk_blocking(bool is_put, struct tk_peer *peer, void *remote, const void *local,

@@ -71,7 +71,7 @@ static inline void give_all(const struct gifts *gifts)
     tk_counter_add(&tk_verbs.tx_out, -gifts->txs);
 }
 
-/* Not inline: a caller that waits for one operation at a time has no use for it. */
+/* Not inline: a caller that waits for one operation at a time should save no registers for it. */
 static void __attribute__((noinline)) all_done(const struct ibv_wc *wc, int n)
 {
     struct gifts gifts = {.first = NULL};
@@ -87,20 +87,18 @@ static void __attribute__((noinline)) all_done(const struct ibv_wc *wc, int n)
 /* `device` is a constant where there is one device. */
 static inline bool __attribute__((always_inline)) reap_from(struct tk_device *device)
 {
-    struct ibv_wc wcs[tk_poll_batch], *wc = wcs;
-    int n = tk_cq_take(device->send_cq, &device->send_cq_lock, TK_DEVICE_SENDS, wcs, tk_poll_batch);
+    struct ibv_wc wc[tk_poll_batch];
+    int n = tk_cq_take(device->send_cq, &device->send_cq_lock, TK_DEVICE_SENDS, wc, tk_poll_batch);
     if (n == 0)
         return false;
-    if (TK_THREADED && n > 1) {
-        all_done(wcs, n);
+    tk_if_unlikely(n > 1)
+    {
+        all_done(wc, n);
         return true;
     }
-    do {
-        struct tk_tx *tx = (struct tk_tx *)(uintptr_t)wc->wr_id;
-        tk_if_unlikely(!tx->is_plain || wc->status != IBV_WC_SUCCESS) tx_done(tx, wc);
-        else tk_tx_complete_plain(tx);
-        wc++;
-    } while (--n > 0);
+    struct tk_tx *tx = (struct tk_tx *)(uintptr_t)wc->wr_id;
+    tk_if_unlikely(!tx->is_plain || wc->status != IBV_WC_SUCCESS) tx_done(tx, wc);
+    else tk_tx_complete_plain(tx);
     return true;
 }
 
