@@ -30,6 +30,15 @@
 #include "transport/verbs/limits.h"
 #include "transport/verbs/verbs_private.h"
 
+/* Almost half. The other half keeps a flood going until a completion comes; and where nothing else
+ * is under way, no completion does: what takes several slots at once, as an immediate Long, must
+ * find them beside these. */
+static int unsignaled_max(int depth)
+{
+    enum { at_once = 2 };
+    return (depth - at_once) / 2;
+}
+
 static void derive_limits(uint32_t peers)
 {
     struct tk_verbs *v = &tk_verbs;
@@ -45,7 +54,7 @@ static void derive_limits(uint32_t peers)
     v->slack = (int)tk_min((size_t)limits.slack, (size_t)tk_srq_credits_base() - 1);
     v->slack = (int)tk_min((size_t)v->slack, (size_t)(credits - 1) / peers);
     v->depth_pp = limits.depth_pp;
-    v->logged_unsignaled_max = v->depth_pp / 4;
+    v->logged_unsignaled_max = unsignaled_max(v->depth_pp);
     v->unsignaled_max = v->failover_enabled ? 0 : v->logged_unsignaled_max;
     v->depth_total = limits.depth_total;
     v->bounces = limits.bounces;

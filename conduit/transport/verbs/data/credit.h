@@ -62,13 +62,14 @@ static inline void tk_credit_return(struct tk_conn *conn, int credits)
     tk_credit_give(conn, credits);
 }
 
+/* The device names the request that it refuses: no register has to be saved for that. */
 static inline void tk_recv_post(struct tk_conn *conn, struct tk_buffer *buffer)
 {
     struct ibv_recv_wr *bad;
     buffer->conn = conn;
     conn->rx_extra++;
     int error = ibv_post_recv(conn->qp, &buffer->wr, &bad);
-    tk_if_unlikely(error) tk_recv_refused(conn, buffer, error);
+    tk_if_unlikely(error) tk_recv_refused(conn, TK_CONTAINER_OF(bad, struct tk_buffer, wr), error);
 }
 
 #endif

@@ -178,10 +178,12 @@ small_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t front, size
 }
 
 /* The same for most Shorts: their heads stay in a register. */
-static inline void tagged_arrived(struct tk_conn *conn, struct tk_buffer *buffer, uint64_t head)
+static inline void __attribute__((always_inline))
+tagged_arrived(struct tk_conn *conn, struct tk_buffer *buffer, uint64_t head)
 {
     _Alignas(16) char copy[tk_first_bytes];
     int credits = tk_head_credits(head);
+    unsigned tag = tk_head_tag(head);
     memcpy(copy, buffer->data, sizeof(copy));
     tk_lock(&conn->lock);
     conn->rx_extra += credits - 1;
@@ -189,7 +191,7 @@ static inline void tagged_arrived(struct tk_conn *conn, struct tk_buffer *buffer
         tk_credit_give(conn, credits);
     post_again(conn, buffer);
     tk_unlock(&conn->lock);
-    tk_short_hand_up(conn, head, copy);
+    tk_short_hand_up(conn, tag, copy);
 }
 
 /* A large message stays where it is and another buffer takes its place; without one it is copied
@@ -254,13 +256,24 @@ static void __attribute__((noinline)) recv_failed(struct tk_buffer *buffer, cons
         tk_recv_failed(buffer->conn, wc);
 }
 
-/* Not inline: an empty poll should save no registers for it. */
-static void __attribute__((noinline)) all_arrived(const struct ibv_wc *wc, int n)
+static inline void __attribute__((always_inline)) received(const struct ibv_wc *wc)
+{
+    struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;
+    tk_if_likely(wc->status == IBV_WC_SUCCESS) arrived(buffer->conn, buffer, wc->byte_len);
+    else recv_failed(buffer, wc);
+}
+
+/* Not inline, these two: an empty poll should save no registers for them, nor should one that finds
+ * one message for a loop. */
+static void __attribute__((noinline)) received_one(const struct ibv_wc *wc)
+{
+    received(wc);
+}
+
+static void __attribute__((noinline)) received_all(const struct ibv_wc *wc, int n)
 {
     do {
-        struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;
-        tk_if_likely(wc->status == IBV_WC_SUCCESS) arrived(buffer->conn, buffer, wc->byte_len);
-        else recv_failed(buffer, wc);
+        received(wc);
         wc++;
     } while (--n > 0);
 }
@@ -272,7 +285,10 @@ static inline bool __attribute__((always_inline)) receive_from(struct tk_device 
         tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, wc, tk_poll_batch);
     if (n <= 0)
         return tk_count_empty_poll(tk_counter_empty_polls_network);
-    all_arrived(wc, n);
+    if (n == 1)
+        received_one(wc);
+    else
+        received_all(wc, n);
     return true;
 }
 

@@ -62,12 +62,12 @@ static inline int tk_head_credits(uint64_t head)
     return (int)(head >> tk_head_credits_shift & UINT8_MAX) + tk_head_is_reply(head);
 }
 
-/* `bytes`: a copy of all of it. */
-static inline void tk_short_hand_up(struct tk_conn *conn, uint64_t head, const char *bytes)
+/* `bytes`: a copy of all of it, which has the kind where it costs nothing until it is asked for. */
+static inline void tk_short_hand_up(struct tk_conn *conn, unsigned tag, const char *bytes)
 {
-    const int32_t *args = (const int32_t *)(const void *)(bytes + sizeof(head));
-    bool is_replied = tk_deliver_short(conn->peer, tk_head_tag(head), args);
-    tk_if_unlikely(!is_replied && !tk_head_is_reply(head)) tk_credit_owe_to(conn->peer);
+    const struct tk_message_head *head = (const struct tk_message_head *)(const void *)bytes;
+    bool is_replied = tk_deliver_short(conn->peer, tag, (const int32_t *)(head + 1));
+    tk_if_unlikely(!is_replied && head->kind == TK_REQUEST) tk_credit_owe_to(conn->peer);
 }
 
 static inline void tk_message_hand_up(struct tk_conn *conn, struct tk_message_head *head,

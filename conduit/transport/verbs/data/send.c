@@ -236,48 +236,69 @@ static enum tk_status __attribute__((noinline)) post_short_signaled(struct tk_co
     return post_signaled(conn, &out) == TK_OK ? TK_OK : no_room(conn, is_request);
 }
 
-/* `is_logged` is a constant: where connections stand in for each other what is posted is logged,
- * and has its own functions: no test at run time. */
-static inline enum tk_status __attribute__((always_inline))
-post_short(struct tk_conn *conn, unsigned nargs, bool is_logged)
+/* What is posted is logged where connections stand in for each other: `is_logged` is a constant on
+ * the fast path, which exists twice for that. Takes what a Short needs if it is all there, the
+ * receive buffer for the reply included. False: nothing was taken. */
+static inline bool __attribute__((always_inline))
+take_at_once(struct tk_conn *conn, bool is_request, size_t size, bool is_logged)
 {
-    size_t size = tk_short_size(nargs);
-    tk_if_unlikely(size > (size_t)tk_verbs.inline_limit ||
-                   !(is_logged ? tk_logged_unsignaled_take(conn)
-                               : tk_unsignaled_take(conn))) return post_short_signaled(conn);
+    int max = is_logged ? tk_verbs.logged_unsignaled_max : tk_verbs.unsignaled_max;
+    if (size > tk_verbs.inline_limit || !tk_unsignaled_fits(conn, max))
+        return false;
+    if (is_request && (conn->rx_extra <= 0 || !tk_credit_take_alone(conn)))
+        return false;
+    tk_unsignaled_count(conn);
+    return true;
+}
+
+static inline void __attribute__((always_inline))
+post_taken(struct tk_conn *conn, size_t size, bool is_logged)
+{
     hand_over_credits(conn, &conn->unsignaled_data.message.head);
     if (is_logged)
         tk_unsignaled_post_logged(conn, size);
     else
         unsignaled_post(conn, size);
+}
+
+static enum tk_status post_short(struct tk_conn *conn, bool is_request, size_t size)
+{
+    bool is_logged = tk_verbs.failover_enabled;
+    if (is_request && tk_credit_take(conn) != TK_OK)
+        return no_room(conn, false);
+    if (!take_at_once(conn, false, size, is_logged))
+        return post_short_signaled(conn);
+    post_taken(conn, size, is_logged);
     return TK_OK;
 }
 
-static enum tk_status __attribute__((noinline)) no_credit(struct tk_conn *conn)
+static enum tk_status send_slowly(struct tk_peer *peer, struct tk_message_head head,
+                                  const int32_t *args)
 {
-    tk_credit_none(conn);
-    return no_room(conn, false);
+    struct tk_conn *conn = tk_primary(peer);
+    tk_lock(&conn->lock);
+    tk_short_build(&conn->unsignaled_data.message, head, args);
+    enum tk_status status = post_short(conn, head.kind == TK_REQUEST, tk_short_size(head.nargs));
+    tk_unlock(&conn->lock);
+    return status;
 }
 
-static enum tk_status __attribute__((noinline)) post_buffer_and_short(struct tk_conn *conn)
+/* These two are left to by jumps, with the arguments as they came and nothing taken: so the fast
+ * path saves no registers for what is rare. */
+static enum tk_status __attribute__((noinline))
+send_short_slowly(struct tk_peer *peer, struct tk_message_head head, const int32_t *args,
+                  tk_short_busy *busy)
 {
-    if (tk_credit_post_reply_buffer(conn) != TK_OK)
-        return no_room(conn, false);
-    unsigned nargs = conn->unsignaled_data.message.head.nargs;
-    return tk_verbs.failover_enabled ? post_short(conn, nargs, true)
-                                     : post_short(conn, nargs, false);
+    enum tk_status status = send_slowly(peer, head, args);
+    return status != TK_BUSY || !busy ? status : busy(peer, head, args);
 }
 
-/* The message is built. What is rare is left by jumps to functions of their own: then there is
- * little to be saved on the way that is not. */
-static inline enum tk_status __attribute__((always_inline))
-send_short_locked(struct tk_conn *conn, bool is_request, unsigned nargs, bool is_logged)
+static enum tk_status __attribute__((noinline))
+send_small_slowly(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *busy)
 {
-    if (is_request) {
-        tk_if_unlikely(!tk_credit_take_alone(conn)) return no_credit(conn);
-        tk_if_unlikely(conn->rx_extra < 0) return post_buffer_and_short(conn);
-    }
-    return post_short(conn, nargs, is_logged);
+    const int32_t both[] = {(int32_t)args, (int32_t)(args >> 32)};
+    enum tk_status status = send_slowly(peer, tk_tag_head(tag), both);
+    return status != TK_BUSY || !busy ? status : busy(peer, tag, args);
 }
 
 static inline enum tk_status __attribute__((always_inline))
@@ -285,12 +306,17 @@ send_short(struct tk_peer *peer, struct tk_message_head head, const int32_t *arg
            tk_short_busy *busy, bool is_logged)
 {
     struct tk_conn *conn = tk_primary(peer);
-    tk_lock(&conn->lock);
+    size_t size = tk_short_size(head.nargs);
+    tk_if_unlikely(!tk_trylock_free(&conn->lock)) return send_short_slowly(peer, head, args, busy);
+    tk_if_unlikely(!take_at_once(conn, head.kind == TK_REQUEST, size, is_logged))
+    {
+        tk_unlock(&conn->lock);
+        return send_short_slowly(peer, head, args, busy);
+    }
     tk_short_build(&conn->unsignaled_data.message, head, args);
-    enum tk_status status = send_short_locked(conn, head.kind == TK_REQUEST, head.nargs, is_logged);
+    post_taken(conn, size, is_logged);
     tk_unlock(&conn->lock);
-    tk_if_likely(status != TK_BUSY || !busy) return status;
-    return busy(peer, head, args);
+    return TK_OK;
 }
 
 enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head head,
@@ -309,16 +335,20 @@ static inline enum tk_status __attribute__((always_inline))
 send_small(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *busy, bool is_logged)
 {
     struct tk_conn *conn = tk_primary(peer);
-    tk_lock(&conn->lock);
+    size_t size = tk_short_size(tk_tag_nargs(tag));
+    tk_if_unlikely(!tk_trylock_free(&conn->lock)) return send_small_slowly(peer, tag, args, busy);
+    tk_if_unlikely(!take_at_once(conn, !(tag & tk_tag_reply), size, is_logged))
+    {
+        tk_unlock(&conn->lock);
+        return send_small_slowly(peer, tag, args, busy);
+    }
     struct tk_short *message = &conn->unsignaled_data.message;
     message->head = tk_tag_head(tag);
     message->args[0] = (int32_t)args;
     message->args[1] = (int32_t)(args >> 32);
-    enum tk_status status =
-        send_short_locked(conn, !(tag & tk_tag_reply), tk_tag_nargs(tag), is_logged);
+    post_taken(conn, size, is_logged);
     tk_unlock(&conn->lock);
-    tk_if_likely(status != TK_BUSY || !busy) return status;
-    return busy(peer, tag, args);
+    return TK_OK;
 }
 
 enum tk_status tk_verbs_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,

@@ -4,8 +4,8 @@
  * Inline because every operation passes here.
  *
  * Small messages whose completion has no waiter are posted unsignaled (IBA 10.7.3.1): a send queue
- * completes in order, so the next completion on the connection covers them too. At most a quarter
- * of the queue is unsignaled, so a full queue always holds something that completes. */
+ * completes in order, so the next completion on the connection covers them too. Less than half of
+ * the queue is unsignaled (open.c), so a full queue always holds something that completes. */
 #ifndef TK_VERBS_TX_H
 #define TK_VERBS_TX_H
 
@@ -133,21 +133,34 @@ void tk_tx_post_nothing(struct tk_tx *tx);
 /* Completes its operation, and gives it back: also what was acknowledged in another way. */
 void tk_tx_complete(struct tk_tx *tx);
 
-/* Takes a slot for a message without a completion; false: not now, take a work request. */
+/* Is there a slot for a message without a completion, of which `max` may follow each other? If not,
+ * it takes a work request. */
+static inline bool tk_unsignaled_fits(const struct tk_conn *conn, int max)
+{
+    return conn->unsignaled < max && tk_counter_read(&conn->room) > 0;
+}
+
+/* Takes it. */
+static inline void tk_unsignaled_count(struct tk_conn *conn)
+{
+    tk_counter_add(&conn->room, -1);
+    conn->unsignaled++;
+}
+
 static inline bool tk_unsignaled_take(struct tk_conn *conn)
 {
-    if (conn->unsignaled >= tk_verbs.unsignaled_max || !tk_slot_take(conn))
+    if (!tk_unsignaled_fits(conn, tk_verbs.unsignaled_max))
         return false;
-    conn->unsignaled++;
+    tk_unsignaled_count(conn);
     return true;
 }
 
 /* The same where messages are logged. */
 static inline bool tk_logged_unsignaled_take(struct tk_conn *conn)
 {
-    if (conn->unsignaled >= tk_verbs.logged_unsignaled_max || !tk_slot_take(conn))
+    if (!tk_unsignaled_fits(conn, tk_verbs.logged_unsignaled_max))
         return false;
-    conn->unsignaled++;
+    tk_unsignaled_count(conn);
     return true;
 }
 
