@@ -3,15 +3,17 @@
  * Stacks of this process for the launcher, where no debugger may look at it. The guard of this host
  * sends a signal to each thread, whose handler appends the addresses of that thread's calls to a
  * file that the guard has made; the guard finds the names. The handler allocates nothing, takes no
- * lock, and does nothing if there is no such file. */
+ * lock, and does nothing if there is no such file. It asks the unwinder itself: libc's backtrace()
+ * loads a library at its first call, so that each rank would have to make one at its start. */
 #include "config.h"
 
 #include <errno.h>
-#include <execinfo.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include "bootstrap/bootstrap.h"
 #include "exit/exit_private.h"
@@ -22,26 +24,42 @@ enum {
     text_most = 64 + 32 * frames_most
 };
 
+struct walk {
+    uintptr_t frames[frames_most];
+    int count;
+};
+
+static _Unwind_Reason_Code add_frame(struct _Unwind_Context *frame, void *object)
+{
+    struct walk *walk = object;
+    uintptr_t at = _Unwind_GetIP(frame);
+    if (at == 0 || walk->count == frames_most)
+        return _URC_END_OF_STACK;
+    walk->frames[walk->count++] = at;
+    return _URC_NO_REASON;
+}
+
 /* In one write, so that what threads append at once does not mix. */
-static void append_stack(int file, void *const *frames, int count)
+static void append_stack(int file, const struct walk *walk)
 {
     char text[text_most];
     int length = snprintf(text, sizeof(text), "Thread %ld\n", syscall(SYS_gettid));
-    for (int i = own_frames; i < count; i++)
+    for (int i = own_frames; i < walk->count; i++)
         length += snprintf(text + length, sizeof(text) - (size_t)length, "#%d 0x%lx\n",
-                           i - own_frames, (unsigned long)frames[i]);
+                           i - own_frames, (unsigned long)walk->frames[i]);
     ssize_t ignored = write(file, text, (size_t)length);
     (void)ignored;
 }
 
 void tk_on_stack_signal(int number)
 {
-    void *frames[frames_most];
+    struct walk walk = {.count = 0};
     int error = errno;
     (void)number;
     int file = tk_bootstrap_stack_file();
     if (file >= 0) {
-        append_stack(file, frames, backtrace(frames, frames_most));
+        _Unwind_Backtrace(add_frame, &walk);
+        append_stack(file, &walk);
         close(file);
     }
     errno = error;
@@ -49,7 +67,5 @@ void tk_on_stack_signal(int number)
 
 void tk_stack_offer(int number)
 {
-    void *frame;
-    backtrace(&frame, 1); /* its first call may load a library, which no handler may */
     tk_bootstrap_show_stacks((uint32_t)number);
 }

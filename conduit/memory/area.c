@@ -68,9 +68,15 @@ static int area_populate(const struct tk_area *area, uint64_t offset, uint64_t s
     return area_fallocate(area->fd, offset, size);
 }
 
+/* Ranks of a host reserve at the same time: between two checks none takes more than its share of
+ * half of what is left. */
+static uint64_t share_of(uint64_t left)
+{
+    return left / 2 / tk_machine_ranks() & ~(uint64_t)(tk_page_size() - 1);
+}
+
 /* The kernel kills a process rather than refuse pages that it can't find, so the library has to
- * check. Ranks of a host reserve at the same time: between two checks none takes more than its
- * share of half of what is left. */
+ * check. */
 static enum tk_status area_reserve(struct tk_area *area, const char *what)
 {
     enum { least = 256 << 10 /* for other processes meanwhile */ };
@@ -78,7 +84,7 @@ static enum tk_status area_reserve(struct tk_area *area, const char *what)
     for (size_t done = 0; done < area->size;) {
         uint64_t rest = area->size - done;
         uint64_t left = tk_memory_available(bound, sizeof(bound));
-        uint64_t share = left / 2 / tk_machine_ranks() & ~(uint64_t)(tk_page_size() - 1);
+        uint64_t share = share_of(left);
         if (rest > left || share < tk_min(rest, least)) {
             tk_log_error("no memory for %s (%zu bytes): %s leaves %llu bytes, for %u rank(s); ask "
                          "for less, or for more memory",
@@ -132,6 +138,18 @@ enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size,
     if (area_map(area, what) != TK_OK)
         return TK_FAIL;
     return reserved ? area_reserve(area, what) : TK_OK;
+}
+
+enum tk_status tk_area_open_measured(struct tk_area *area, const char *what, size_t size,
+                                     uint64_t left)
+{
+    const char *call;
+    if (tk_area_open(area, what, size, false) != TK_OK)
+        return TK_FAIL;
+    if (area->size > share_of(left))
+        return area_reserve(area, what);
+    int error = area_populate(area, 0, area->size, &call);
+    return error ? area_fail(area, what, call, error) : TK_OK;
 }
 
 enum tk_status tk_area_grow(struct tk_area *area, const char *what, size_t more)

@@ -39,10 +39,15 @@ static uint64_t number_in(const char *text)
     return value;
 }
 
+/* The file is that number, so it is all there in the first piece. */
 static uint64_t read_number(const char *path)
 {
-    char text[file_max];
-    read_file(path, text);
+    char text[32];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    text[got > 0 ? got : 0] = 0;
     return number_in(text);
 }
 
@@ -94,12 +99,11 @@ static const struct controller controllers[] = {
      "total_cache ", "total_shmem "},
 };
 
-/* This process's group, e.g. "/user.slice/x"; empty for the root, or where there is none. */
-static void my_group(const struct controller *c, char *path, size_t size)
+/* This process's group by its /proc/self/cgroup, e.g. "/user.slice/x"; empty for the root, or where
+ * there is none. */
+static void my_group(const struct controller *c, const char *text, char *path, size_t size)
 {
-    char text[file_max];
     path[0] = 0;
-    read_file("/proc/self/cgroup", text);
     for (const char *line = text; line; line = next_line(line)) {
         const char *name = line + strcspn(line, ":");
         size_t prefix = strlen(c->line);
@@ -125,6 +129,7 @@ static uint64_t droppable(const struct controller *c, const char *group)
 struct headroom {
     uint64_t limit, left;
     char what[1300];
+    uint64_t ram; /* of the host */
 };
 
 static uint64_t group_number(const struct controller *c, const char *group, const char *name)
@@ -141,7 +146,7 @@ static void host_check_group(const struct controller *c, const char *group,
                              struct headroom *headroom)
 {
     uint64_t limit = group_number(c, group, c->limit);
-    if (limit == 0 || limit >= host_ram())
+    if (limit == 0 || limit >= headroom->ram)
         return;
     uint64_t used = group_number(c, group, c->used), drop = droppable(c, group);
     used = used > drop ? used - drop : 0;
@@ -156,10 +161,11 @@ static void host_check_group(const struct controller *c, const char *group,
 
 /* A group is limited by its ancestors too. Within a container the path that the kernel reports may
  * not exist, and its last ancestor, the root, is the container's group. */
-static void host_check_groups(const struct controller *c, struct headroom *headroom)
+static void host_check_groups(const struct controller *c, const char *groups,
+                              struct headroom *headroom)
 {
     char group[1024];
-    my_group(c, group, sizeof(group));
+    my_group(c, groups, group, sizeof(group));
     for (;;) {
         host_check_group(c, group, headroom);
         char *last = strrchr(group, '/');
@@ -171,8 +177,10 @@ static void host_check_groups(const struct controller *c, struct headroom *headr
 
 static void host_check(struct headroom *headroom)
 {
+    char groups[file_max];
+    read_file("/proc/self/cgroup", groups);
     for (size_t i = 0; i < sizeof(controllers) / sizeof(controllers[0]); i++)
-        host_check_groups(&controllers[i], headroom);
+        host_check_groups(&controllers[i], groups, headroom);
 }
 
 /* Only relevant with strict overcommit accounting; by default the kernel promises more than it has.
@@ -193,8 +201,8 @@ static void host_check_commit_limit(struct headroom *headroom)
 
 static struct headroom host_measure(void)
 {
-    uint64_t bytes = meminfo("MemAvailable:");
-    struct headroom headroom = {.limit = host_ram(), .left = bytes ? bytes : UINT64_MAX};
+    uint64_t bytes = meminfo("MemAvailable:"), ram = host_ram();
+    struct headroom headroom = {.limit = ram, .left = bytes ? bytes : UINT64_MAX, .ram = ram};
     snprintf(headroom.what, sizeof(headroom.what), "the host (MemAvailable in /proc/meminfo)");
     host_check(&headroom);
     host_check_commit_limit(&headroom);
@@ -210,7 +218,8 @@ uint64_t tk_memory_available(char *what, size_t size)
 
 uint64_t tk_host_memory(void)
 {
-    struct headroom headroom = {.limit = host_ram()};
+    uint64_t ram = host_ram();
+    struct headroom headroom = {.limit = ram, .ram = ram};
     host_check(&headroom);
     return headroom.limit;
 }

@@ -25,6 +25,11 @@ struct tk_area {
  * area in messages; a string constant. */
 enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size, bool reserved);
 
+/* As tk_area_open() with `reserved`, for a rank that has just measured what is left: it measures
+ * again only if that is scarce. */
+enum tk_status tk_area_open_measured(struct tk_area *area, const char *what, size_t size,
+                                     uint64_t left);
+
 /* Makes the area's file larger; what is added is not mapped, and has no pages before it is touched.
  * Prints the cause on failure, and closes the area. */
 enum tk_status tk_area_grow(struct tk_area *area, const char *what, size_t more);

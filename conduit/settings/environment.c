@@ -34,15 +34,10 @@ static char *read_all(FILE *file, size_t *length)
     return text;
 }
 
-static const char *value_in(const char *entry, const char *name, size_t length)
-{
-    return !strncmp(entry, name, length) && entry[length] == '=' ? entry + length + 1 : NULL;
-}
-
 static bool is_setting(const char *entry)
 {
     for (size_t i = 0; i < tk_setting_count; i++)
-        if (value_in(entry, tk_setting_table[i].name, strlen(tk_setting_table[i].name)))
+        if (tk_value_in(entry, tk_setting_table[i].name))
             return true;
     return !strncmp(entry, "GASNET_IBV_PORTS_", 17) && strchr(entry, '='); /* and a number */
 }
@@ -85,28 +80,43 @@ void tk_environment_open(void)
 const char *tk_getenv(const char *name)
 {
     const char *value;
-    size_t length = strlen(name);
     for (const char *at = environment_given; at && *at; at += strlen(at) + 1)
-        if ((value = value_in(at, name, length)))
+        if ((value = tk_value_in(at, name)))
             return value;
     for (char **at = environ; at && *at; at++)
-        if ((value = value_in(*at, name, length)))
+        if ((value = tk_value_in(*at, name)))
             return value;
     return NULL;
 }
 
+static bool has_name_of(const char *entry, const char *other)
+{
+    while (*other && *other != '=' && *entry == *other)
+        entry++, other++;
+    return *entry == '=' && (*other == '=' || !*other);
+}
+
+/* Mostly the process still has what it was given in the same order: then *next is it. */
+static bool was_given(const char *entry, const char **next)
+{
+    if (!*next || !**next || !has_name_of(*next, entry))
+        for (*next = environment_given; *next && **next && !has_name_of(*next, entry);)
+            *next += strlen(*next) + 1;
+    if (!*next || !**next)
+        return false;
+    *next += strlen(*next) + 1;
+    return true;
+}
+
 static size_t environment_fill(char **to)
 {
+    const char *next = environment_given;
     size_t count = 0;
     for (char *at = environment_given; at && *at; at += strlen(at) + 1, count++)
         if (to)
             to[count] = at;
     for (char **at = environ; at && *at; at++) {
-        size_t length = strcspn(*at, "=");
-        bool is_given = false;
-        for (const char *old = environment_given; old && *old && !is_given; old += strlen(old) + 1)
-            is_given = value_in(old, *at, length) != NULL;
-        if (is_given)
+        if (was_given(*at, &next))
             continue;
         if (to)
             to[count] = *at;

@@ -14,11 +14,10 @@ struct tk_settings tk_settings;
 
 static const char *lookup(char *const *env, const char *name)
 {
-    size_t length = strlen(name);
-    for (; env && *env; env++)
-        if (!strncmp(*env, name, length) && (*env)[length] == '=')
-            return *env + length + 1;
-    return NULL;
+    const char *value = NULL;
+    for (; env && *env && !value; env++)
+        value = tk_value_in(*env, name);
+    return value;
 }
 
 bool tk_setting_is_default(const struct tk_setting *s)

@@ -82,6 +82,15 @@ extern struct tk_settings tk_settings;
  * there was one. `env` is a NULL-terminated array of NAME=value, as environ. */
 enum tk_status tk_settings_load(char *const *env);
 
+/* The value in an entry NAME=value of an environment; NULL: the entry has another name. Most have,
+ * by their first letter: each rank asks some ten thousand times at its start. */
+static inline const char *tk_value_in(const char *entry, const char *name)
+{
+    while (*name && *entry == *name)
+        entry++, name++;
+    return *name || *entry != '=' ? NULL : entry + 1;
+}
+
 /* The value without surrounding blanks; the length may be 0. */
 const char *tk_setting_trim(const char *value, size_t *length);
 

@@ -9,6 +9,7 @@
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -32,10 +33,14 @@ static int futex(struct tk_doorbell *bell, int operation, uint32_t value,
     return (int)syscall(SYS_futex, &bell->word, operation, value, patience, NULL, 0);
 }
 
-/* May be asked for again and again. */
+/* Once registered a process stays so. */
 static bool fences_come_by_themselves(void)
 {
-    return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
+    static atomic_bool do_come;
+    if (!atomic_load_explicit(&do_come, memory_order_relaxed) &&
+        membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0)
+        atomic_store_explicit(&do_come, true, memory_order_relaxed);
+    return atomic_load_explicit(&do_come, memory_order_relaxed);
 }
 
 void tk_doorbell_prepare(void)

@@ -33,6 +33,7 @@ struct flight {
 static struct {
     tk_lock_t lock;
     struct flight *free;
+    unsigned used; /* of the following: those behind were never taken */
     struct flight all[flights_max];
 } flights = {.lock = TK_LOCK_INIT};
 
@@ -42,6 +43,8 @@ static struct flight *flight_take(const struct tk_vector *v)
     struct flight *f = flights.free;
     if (f)
         flights.free = f->next;
+    else if (flights.used < flights_max)
+        f = &flights.all[flights.used++];
     tk_unlock(&flights.lock);
     if (!f)
         return NULL;
@@ -294,9 +297,7 @@ static void answered(struct tk_arrival *arrival)
 
 void tk_vector_messages_open(void)
 {
-    for (int i = flights_max; i-- > 0;) {
-        flights.all[i].next = flights.free;
-        flights.free = &flights.all[i];
-    }
+    flights.free = NULL;
+    flights.used = 0;
     tk_internal_register_whole(TK_HANDLER_VECTOR_ANSWER, answered);
 }

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What a start costs: how often each rank asks the PMIx server, and how many neighbours' memory it
- * has mapped after attach and a barrier, and how many files the job has made. The calls of libpmix
- * are counted on their way. */
+ * has mapped after attach and a barrier, how many files the job has made, and some system calls of
+ * the library that each rank once made several times. The calls of libpmix and libc are counted on
+ * their way. */
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "job.h"
 
-static unsigned gets, puts_made, fences;
+static unsigned gets, puts_made, fences, limits_read, registrations;
 static _Thread_local bool inside;
 
 /* libpmix's own function; the types are as wide as its own. */
@@ -61,6 +66,28 @@ int PMIx_Fence_nb(const void *procs, size_t proc_count, const void *info, size_t
     return REAL(PMIx_Fence_nb)(procs, proc_count, info, count, done, object);
 }
 
+int open(const char *path, int flags, ...)
+{
+    va_list rest;
+    va_start(rest, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
+    va_end(rest);
+    limits_read += !strcmp(path, "/proc/self/cgroup");
+    return REAL(open)(path, flags, mode);
+}
+
+long syscall(long number, ...)
+{
+    long a[6];
+    va_list rest;
+    va_start(rest, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(rest, long);
+    va_end(rest);
+    registrations += number == SYS_membarrier && a[0] == MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
+    return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
 enum { files_max = 4096 };
 
 /* Files of that name that are mapped, ours among them. A file may be mapped in several pieces. */
@@ -101,8 +128,9 @@ int main(int argc, char **argv)
 {
     job_start(&argc, &argv, (size_t)1 << 16);
     job_barrier();
-    printf("rank %u: %u gets, %u puts, %u fences, %u rings, %u segments, %u files\n",
+    printf("rank %u: %u gets, %u puts, %u fences, %u rings, %u segments, %u files, %u limits, "
+           "%u registrations\n",
            (unsigned)job.rank, gets, puts_made, fences, mapped("memfd:message rings"),
-           mapped("memfd:segment"), in_session());
+           mapped("memfd:segment"), in_session(), limits_read, registrations);
     job_end();
 }

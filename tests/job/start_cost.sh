@@ -31,6 +31,10 @@ most "segments mapped by all" "$(sum segments)" 32
 [ "$(sum segments)" -eq 32 ] || failed "the segments are not found in /proc/self/maps"
 # A file for each rank costs more than all else that it does at start, on some file systems.
 most "files of the job" "$(sum files 0)" 16
+# How much memory there is, and that fences come by themselves, is asked once.
+most "looks at the limits on memory" "$(sum limits)" 32
+most "registrations for fences" "$(sum registrations)" 32
+[ "$(sum limits)" -eq 32 ] || failed "not each rank has looked at the limits on memory"
 
 # Several hosts: one leader on each.
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" RUN="-H =a:4,=b:4" good 8 "$jobs/start_cost-seq"

@@ -88,14 +88,15 @@ static bool map_piece(char *at, size_t size, int fd, size_t offset)
 
 /* The payloads of both rings are there twice in a row, so that what wraps is contiguous all the
  * same. Of the file three stretches are mapped: up to the end of the first payloads, from there
- * again to the end of the second, and those again, with what lies behind them. */
+ * again to the end of the second, and those again, with what lies behind them. The first is mapped
+ * as long as all of them, which finds the room for the others. */
 char *tk_shm_map_rings(int fd)
 {
     const size_t front = tk_shm.front, one = tk_shm_payload;
-    char *base = mmap(NULL, tk_shm_mapped_size(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *base = mmap(NULL, tk_shm_mapped_size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED)
         return NULL;
-    if (map_piece(base, front + one, fd, 0) && map_piece(base + front + one, 2 * one, fd, front) &&
+    if (map_piece(base + front + one, 2 * one, fd, front) &&
         map_piece(base + front + 3 * one, one + tk_shm.scratch, fd, front + one))
         return base;
     int error = errno;

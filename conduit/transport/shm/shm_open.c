@@ -62,7 +62,8 @@ enum tk_status tk_shm_open(struct tk_peer_info *info)
     tk_shm.front = tk_shm_front();
     tk_shm.scratch =
         tk_align_up((size_t)tk_settings.coll_channels * tk_scratch_channel, tk_page_size());
-    if (tk_area_open(&tk_shm.area, "message rings", tk_shm_rings_size(), true) != TK_OK ||
+    if (tk_area_open_measured(&tk_shm.area, "message rings", tk_shm_rings_size(),
+                              info->memory_left) != TK_OK ||
         tk_area_grow(&tk_shm.area, "message rings", tk_shm.scratch) != TK_OK ||
         map_own() != TK_OK || open_rings() != TK_OK)
         return TK_FAIL;

@@ -249,6 +249,19 @@ static void a_reserved_area_has_its_pages(void **state)
     tk_area_close(&lazy);
 }
 
+/* Plenty was left when the caller looked; or little was, then the area looks again. */
+static void an_area_after_a_measurement_has_its_pages(void **state)
+{
+    static const uint64_t left[] = {1000 * MB, 1};
+    (void)state;
+    for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
+        struct tk_area area;
+        assert_int_equal(tk_area_open_measured(&area, "test", MB, left[i]), TK_OK);
+        assert_int_equal(tk_area_present(&area), MB);
+        tk_area_close(&area);
+    }
+}
+
 static void what_an_area_grows_by_has_no_pages(void **state)
 {
     struct tk_area area;
@@ -375,12 +388,15 @@ static void more_than_is_free_is_refused_before_it_is_reserved(void **state)
     struct tk_area area;
     (void)state;
     unit_listen();
-    enum tk_status status = tk_area_open(&area, "segment", tk_host_memory() + tk_page_size(), true);
+    size_t size = tk_host_memory() + tk_page_size();
+    enum tk_status status = tk_area_open(&area, "segment", size, true);
+    enum tk_status measured = tk_area_open_measured(&area, "segment", size, size);
     const char *said = unit_heard();
     assert_int_equal(status, TK_FAIL);
+    assert_int_equal(measured, TK_FAIL);
     unit_assert_says(said, " leaves ");
     unit_assert_says(said, "ask for less");
-    assert_int_equal(unit_lines(said), 1);
+    assert_int_equal(unit_lines(said), 2);
 }
 
 /* Internals of a fixed size must not eat the whole share of many ranks. */
@@ -438,6 +454,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_area_is_seen_through_its_descriptor),
     cmocka_unit_test(an_areas_descriptor_is_not_inherited),
     cmocka_unit_test(a_reserved_area_has_its_pages),
+    cmocka_unit_test(an_area_after_a_measurement_has_its_pages),
     cmocka_unit_test(what_an_area_grows_by_has_no_pages),
     cmocka_unit_test(populating_makes_all_present_and_changes_nothing),
     cmocka_unit_test(a_large_area_is_reserved_whole),
