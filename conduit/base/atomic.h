@@ -38,6 +38,14 @@ static inline int32_t tk_counter_add(tk_counter_t *counter, int32_t value)
     return atomic_fetch_add_explicit(counter, value, memory_order_acq_rel) + value;
 }
 
+/* As tk_counter_add() where a lock keeps other writers away: for those who read without it. Wraps.
+ */
+static inline void tk_counter_add_locked(tk_counter_t *counter, int32_t value)
+{
+    uint32_t seen = (uint32_t)atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, (int32_t)(seen + (uint32_t)value), memory_order_release);
+}
+
 /* Takes one if the counter is above zero. */
 static inline bool tk_counter_take(tk_counter_t *counter)
 {
@@ -71,6 +79,11 @@ static inline void tk_counter_leave(tk_counter_t *counter, int32_t value)
 static inline int32_t tk_counter_add(tk_counter_t *counter, int32_t value)
 {
     return *counter += value;
+}
+
+static inline void tk_counter_add_locked(tk_counter_t *counter, int32_t value)
+{
+    *counter += value;
 }
 
 static inline bool tk_counter_take(tk_counter_t *counter)

@@ -48,7 +48,8 @@ static const char *virtual_host(void)
 
 void tk_topology_expect(uint32_t local, uint32_t size)
 {
-    tk_topology.oversubscribed = (virtual_host() ? size : local) > count_cpus();
+    tk_topology.cpus = count_cpus();
+    tk_topology.oversubscribed = (virtual_host() ? size : local) > tk_topology.cpus;
 }
 
 void tk_topology_host_name(char name[tk_host_name_max])

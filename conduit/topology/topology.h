@@ -43,8 +43,8 @@ extern struct tk_topology tk_topology;
 /* The name of this host; on a virtual host of the launcher (gasnetrun_ibv -H =NAME) that one's. */
 void tk_topology_host_name(char name[tk_host_name_max]);
 
-/* Before the map is built: sets `oversubscribed` by what the launcher reports, ranks of this host
- * and of the job. */
+/* Before the map is built: sets `cpus`, and `oversubscribed` by what the launcher reports, ranks of
+ * this host and of the job. */
 void tk_topology_expect(uint32_t local, uint32_t size);
 
 /* Describes this host. */

@@ -14,6 +14,7 @@
 #include "base/report.h"
 #include "firehose/firehose.h"
 #include "settings/settings.h"
+#include "topology/topology.h"
 #include "transport/connect_record.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/datagram.h"
@@ -21,6 +22,7 @@
 #include "transport/verbs/conn/unconnected.h"
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/lane.h"
 #include "transport/verbs/data/loan.h"
 #include "transport/verbs/data/rma_post.h"
 #include "transport/verbs/data/srq.h"
@@ -58,18 +60,17 @@ static void derive_limits(uint32_t peers)
     v->unsignaled_max = v->failover_enabled ? 0 : v->logged_unsignaled_max;
     v->depth_total = limits.depth_total;
     v->bounces = limits.bounces;
+    v->lane_count = (uint32_t)tk_min(tk_topology.cpus, tk_lanes_max);
 }
 
 static enum tk_status open_tx(void)
 {
-    tk_pool_init(&tk_verbs.tx_pool);
     tk_verbs.txs = calloc(1, tk_txs_bytes((size_t)tk_verbs.depth_total));
     if (!tk_verbs.txs) {
         tk_log_error("out of memory for %d work requests", tk_verbs.depth_total);
         return TK_FAIL;
     }
-    for (int i = tk_verbs.depth_total; i-- > 0;)
-        tk_pool_give(&tk_verbs.tx_pool, &tk_verbs.txs[i]);
+    tk_lanes_open();
     return TK_OK;
 }
 

@@ -6,9 +6,9 @@
  * order. The others carry pieces of large transfers, and the notices by which another one becomes
  * primary when a connection dies (failover/failover.c).
  *
- * Locks: a connection's lock guards its credits, its receive queue and the order of its sends. A
- * pool's lock may be taken under it. The locks of the completion queues are only tried, and are
- * free again before a completion is acted upon. */
+ * Locks: a connection's lock guards its credits, its receive queue and the order of its sends. The
+ * lock of a pool or of a lane may be taken under it. The locks of the completion queues are only
+ * tried, and are free again before a completion is acted upon. */
 #ifndef TK_VERBS_PRIVATE_H
 #define TK_VERBS_PRIVATE_H
 
@@ -36,8 +36,9 @@ enum {
     tk_inline_max = 512, /* inline sends are gathered on the stack; no device gains from more */
     tk_conns_max = 64,   /* to a peer: tk_rma_state.unfenced has a bit for each */
     tk_unsignaled_max =
-        128,           /* bytes of an unsignaled message: Shorts, and a few words of payload */
-    tk_poll_batch = 16 /* completions taken at a time: one cache line each on most devices */
+        128,            /* bytes of an unsignaled message: Shorts, and a few words of payload */
+    tk_poll_batch = 16, /* completions taken at a time: one cache line each on most devices */
+    tk_lanes_max = TK_THREADED ? 8 : 1
 };
 
 struct tk_conn;
@@ -103,9 +104,10 @@ struct tk_conn {
     int rx_base; /* receive buffers that are needed when no request is in flight */
     struct ibv_qp *qp;
     struct tk_peer *peer;
+    struct tk_lane *lane;   /* the same for all connections to a rank */
     struct ibv_qp *target;  /* what comes through it is received by this; NULL: by qp */
-    uint32_t number;        /* among those to the peer */
-    uint32_t rail;          /* its index */
+    uint16_t number;        /* among those to the peer */
+    uint16_t rail;          /* its index */
     bool is_for_atomics;    /* only: the peer, which may be ourselves, has another transport */
     bool is_fenced;         /* puts have reads behind them: see data/stripe.c */
     bool is_ready;          /* has the receive buffers of a primary connection, or will at once */
@@ -117,9 +119,9 @@ struct tk_conn {
     int rx_extra;           /* receive buffers in the queue beyond those needed */
     int unsignaled;         /* messages posted without a completion since the last one with */
     int control_expected;   /* 1 until the peer's exit notice came: it has a buffer of its own */
-    bool ack_due;           /* an ACK could not be sent for lack of room */
+    tk_counter_t returned;  /* in PAR: slots that came back; with the lane's lock */
     tk_counter_t broken;    /* not 0: an error was logged; what is posted never completes */
-    tk_counter_t room;      /* free slots of the send queue */
+    tk_counter_t room;      /* free slots of the send queue, in PAR less `returned` */
     struct tk_tx unsignaled_tx; /* names the connection in errors of unsignaled messages */
     uint64_t starved_since;
     struct ibv_send_wr
@@ -142,18 +144,35 @@ struct tk_conn {
     uint64_t spared;       /* it is not closed before that time: somebody waited for it */
     int held_credits;      /* that may not be used now; with the connection's lock */
     bool is_held;          /* nothing is sent: it has neither room nor credits; the same lock */
+    bool ack_due;          /* an ACK could not be sent for lack of room; the same lock */
     bool is_closing;       /* what is posted comes back */
     bool has_sent_control; /* its exit notice */
+};
+
+/* A completion queue, and its lock in a line of its own. */
+struct tk_sends {
+    _Alignas(TK_CACHE_LINE) tk_lock_t lock;
+    struct ibv_cq *cq;
+};
+
+/* Work requests of some of the peers, and where they complete. In PAR there are as many lanes as
+ * CPUs: threads with different peers, which would else write the same words with each put, mostly
+ * have lanes of their own. */
+struct tk_lane {
+    _Alignas(TK_CACHE_LINE) tk_lock_t lock; /* of the next two, and `returned` of connections */
+    tk_counter_t out; /* of its work requests, which are taken: else there is nothing to reap */
+    struct tk_pool_item *free;
+    struct tk_sends sends; /* of the first device */
 };
 
 struct tk_device {
     struct ibv_context *context;
     struct ibv_pd *pd;
-    struct ibv_cq *send_cq, *recv_cq;
+    struct ibv_cq *recv_cq;
     struct ibv_comp_channel *send_events, *recv_events; /* NULL: nothing sleeps until they come */
     struct tk_device *next;
     unsigned index;
-    _Alignas(TK_CACHE_LINE) tk_lock_t send_cq_lock;
+    struct tk_sends *sends; /* by lane; NULL for the first device, whose are in the lanes */
     _Alignas(TK_CACHE_LINE) tk_lock_t recv_cq_lock;
     struct tk_srq *srq;    /* NULL: each connection has receive buffers of its own */
     struct ibv_xrcd *xrcd; /* NULL: neither it nor its queue pairs are shared by neighbours */
@@ -256,7 +275,9 @@ struct tk_verbs {
     bool needs_more;      /* work requests, than RC alone does: see data/tx.h */
     struct tk_buffer *fence_sink; /* where reads behind puts go, if any; nobody looks at it */
     struct tk_slab *slabs;
-    struct tk_pool bounce_pool, tx_pool;
+    struct tk_pool bounce_pool;
+    struct tk_lane lanes[tk_lanes_max];
+    uint32_t lane_count;
     struct tk_tx *txs;
     int credits_pp, slack;
     struct tk_lend_plan srq_plan; /* .buffers is 0: receive queues are not shared */
@@ -275,7 +296,6 @@ struct tk_verbs {
     tk_counter_t returns; /* connections that came back; see tk_fence() */
     tk_counter_t received_last; /* such of them, by events that were not acted upon so far */
     struct tk_rank_pair *pairs; /* by rank; see failover/failover.c. NULL: nothing is logged */
-    tk_counter_t tx_out;        /* work requests under way: an idle send CQ need not be polled */
     bool is_static;             /* all peers are connected at start-up */
     int credits_all;            /* what credits_total began with */
     bool is_total_bound; /* it is less than the credits of all peers; else it isn't counted */
@@ -338,6 +358,38 @@ static inline struct tk_conn *tk_primary_lock(const struct tk_peer *peer)
     }
     return conn;
 }
+
+static inline unsigned tk_lane_count(void)
+{
+    return TK_THREADED ? tk_verbs.lane_count : 1;
+}
+
+static inline struct tk_lane *tk_lane_of(const struct tk_conn *conn)
+{
+    return TK_THREADED ? conn->lane : tk_verbs.lanes;
+}
+
+/* Free slots of its send queue. In PAR both words wrap, one down, one up. */
+static inline int tk_conn_room(const struct tk_conn *conn)
+{
+    uint32_t room = (uint32_t)tk_counter_read(&conn->room);
+    return (int)(TK_THREADED ? room + (uint32_t)tk_counter_read(&conn->returned) : room);
+}
+
+static inline struct tk_sends *tk_sends_of(const struct tk_device *device, struct tk_lane *lane)
+{
+    return device->sends ? &device->sends[lane - tk_verbs.lanes] : &lane->sends;
+}
+
+/* By the number of a lane. */
+static inline struct ibv_cq *tk_send_cq(const struct tk_device *device, unsigned lane)
+{
+    return tk_sends_of(device, &tk_verbs.lanes[lane])->cq;
+}
+
+/* This thread's: the lane that it took a work request from last, and polls since it changed. */
+extern TK_HIDDEN TK_PER_THREAD_NEAR struct tk_lane *tk_lane_mine;
+extern TK_HIDDEN TK_PER_THREAD_NEAR unsigned tk_lane_polls;
 
 static inline struct tk_rail *tk_rail_of(const struct tk_conn *conn)
 {
@@ -621,6 +673,8 @@ bool tk_verbs_reap(void);
 bool tk_devices_poll(void); /* of all, where there are several */
 bool tk_shared_poll(void);  /* data/poll_shared.c: of all, where receive queues are shared */
 bool tk_devices_reap(void);
+bool tk_lanes_reap_others(void); /* of lanes that are not this thread's */
+void tk_lanes_reap(void);        /* of all, whether something is under way or not */
 bool tk_shared_logged_poll(
     void); /* where they are shared and connections stand in for each other */
 bool tk_shared_logged_reap(void);

@@ -331,7 +331,7 @@ static void assert_open(uint32_t rank, uint32_t conns)
     assert_true(tk_demand_is_connected(!rank));
     fake_settle();
     tk_verbs_transport()->poll();
-    assert_int_equal(tk_counter_read(&tk_verbs.tx_out), 0);
+    assert_int_equal(tk_counter_read(&tk_verbs.lanes[0].out), 0);
     assert_int_equal(tk_verbs.cm->waiting, 0);
     for (uint32_t k = 0; k < conns; k++) {
         const struct tk_conn *conn = tk_conns_to(!rank) + k;

@@ -197,7 +197,7 @@ static void assert_moved(size_t nbytes)
     assert_true(tk_op_done(&op));
     assert_int_equal(tk_counter_read(&op.pending), 0);
     assert_memory_equal(world_segment(1), world_segment(0), nbytes);
-    assert_int_equal(tk_counter_read(&tk_verbs.tx_out), 0);
+    assert_int_equal(tk_counter_read(&tk_verbs.lanes[0].out), 0);
     assert_int_equal(lost_count, 0);
 }
 

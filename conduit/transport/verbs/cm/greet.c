@@ -139,7 +139,7 @@ static void begin_to_wait(uint64_t now)
 static bool is_over(void)
 {
     const struct tk_cm *cm = tk_verbs.cm;
-    return cm->failed > 0 || (cm->left == 0 && tk_counter_read(&tk_verbs.tx_out) == 0);
+    return cm->failed > 0 || (cm->left == 0 && tk_lanes_are_idle());
 }
 
 /* Time is over when nothing came for as long: many ranks take longer together than a pair does. */

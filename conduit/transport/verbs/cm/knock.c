@@ -19,7 +19,7 @@ enum { resolve_ms = 5000 };
 static struct ibv_qp *create_qp(const struct tk_device *device)
 {
     struct ibv_qp_init_attr attr = {
-        .send_cq = device->send_cq,
+        .send_cq = tk_send_cq(device, 0),
         .recv_cq = device->recv_cq,
         .qp_type = IBV_QPT_RC,
         .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};

@@ -88,6 +88,7 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
     conn->unsignaled_wr.sg_list = &conn->unsignaled_sge;
     conn->unsignaled_wr.num_sge = 1;
     tk_counter_set(&conn->room, tk_verbs.depth_pp);
+    tk_counter_set(&conn->returned, 0);
     conn->rx_base = tk_notice_buffers();
     conn->credits = conn->credits_to_return = conn->unsignaled = conn->control_expected = 0;
     conn->starved_since = conn->carried = 0;
@@ -154,7 +155,7 @@ static struct ibv_qp_init_attr conn_attr(struct tk_conn *conn, const struct tk_d
     struct ibv_srq *shared = is_shared ? device->srq->queue : NULL;
     return (struct ibv_qp_init_attr){
         .qp_context = conn,
-        .send_cq = device->send_cq,
+        .send_cq = tk_sends_of(device, conn ? tk_lane_of(conn) : tk_verbs.lanes)->cq,
         .recv_cq = device->recv_cq,
         .srq = shared,
         .qp_type = IBV_QPT_RC,
@@ -219,6 +220,17 @@ static enum tk_status conn_make(struct tk_conn *conn, bool is_primary)
     return error ? conn_failed(conn, "modify_qp to INIT", error) : TK_OK;
 }
 
+static struct tk_lane *lane_of_number(uint32_t number)
+{
+    return &tk_verbs.lanes[number % tk_lane_count()];
+}
+
+/* Ranks that share a queue pair share the completion queue of its sends. */
+static struct tk_lane *lane_to(uint32_t rank)
+{
+    return lane_of_number(tk_xrc_in_use() ? tk_verbs.xrc->group_of[rank] : rank);
+}
+
 enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t number,
                             bool is_primary)
 {
@@ -226,6 +238,7 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
         conn->peer = peer;
         conn->number = number;
         conn->rail = number % tk_verbs.rail_count;
+        conn->lane = lane_to(peer->rank);
     }
     tk_lock(&conn->lock);
     conn_prepare(conn, is_primary);
@@ -240,11 +253,14 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
 
 bool tk_conn_open_ahead(struct tk_conn *conn)
 {
-    struct ibv_qp_init_attr attr = conn_attr(NULL, tk_rail_of(conn)->device, true);
+    const struct tk_device *device = tk_rail_of(conn)->device;
+    struct ibv_qp_init_attr attr = conn_attr(NULL, device, true);
+    conn->lane = lane_of_number(tk_verbs.rails[0].conns_open + 1); /* as if ranks came in order */
     attr.qp_context = conn;
+    attr.send_cq = tk_sends_of(device, tk_lane_of(conn))->cq;
     conn->peer = tk_peer(tk_peers.me); /* nobody else so far */
     conn_prepare(conn, true);
-    conn->qp = ibv_create_qp(tk_rail_of(conn)->device->pd, &attr);
+    conn->qp = ibv_create_qp(device->pd, &attr);
     return conn->qp && tk_conn_init(conn) == 0;
 }
 

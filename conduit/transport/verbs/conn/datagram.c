@@ -64,7 +64,7 @@ static enum tk_status open_memory(struct rail_datagrams *rd, const struct tk_rai
 static enum tk_status open_conn(struct tk_conn *conn, const struct tk_rail *rail)
 {
     const struct tk_datagrams *all = tk_verbs.datagrams;
-    struct ibv_qp_init_attr attr = {.send_cq = rail->device->send_cq,
+    struct ibv_qp_init_attr attr = {.send_cq = tk_send_cq(rail->device, 0),
                                     .recv_cq = rail->device->recv_cq,
                                     .qp_type = IBV_QPT_UD,
                                     .cap = {.max_send_wr = (uint32_t)all->sends,
@@ -72,7 +72,8 @@ static enum tk_status open_conn(struct tk_conn *conn, const struct tk_rail *rail
                                             .max_send_sge = 1,
                                             .max_recv_sge = 1}};
     tk_lock_init(&conn->lock);
-    conn->rail = (uint32_t)(rail - tk_verbs.rails);
+    conn->rail = (uint16_t)(rail - tk_verbs.rails);
+    conn->lane = tk_verbs.lanes;
     tk_counter_set(&conn->room, all->sends);
     if (tk_verbs.failover_enabled && !(conn->tx_log = calloc(1, sizeof(*conn->tx_log))))
         return open_failed(rail, "memory", ENOMEM);
@@ -205,7 +206,7 @@ static bool is_idle(void)
 {
     const struct tk_datagrams *all = tk_verbs.datagrams;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
-        if (tk_counter_read(&all->rails[i].conn->room) != all->sends)
+        if (tk_conn_room(all->rails[i].conn) != all->sends)
             return false;
     return true;
 }
@@ -292,7 +293,6 @@ static void datagram_post_send(struct tk_tx *tx, const struct slot *slot, struct
     tx->nbytes = sge.length;
     tx->opcode = IBV_WR_SEND;
     tx->covers = 0;
-    tk_counter_add(&tk_verbs.tx_out, 1);
     if (ibv_post_send(tx->conn->qp, &wr, &bad))
         tk_tx_complete(tx); /* as good as lost */
 }

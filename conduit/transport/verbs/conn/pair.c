@@ -299,7 +299,7 @@ static bool hold_if_idle(struct tk_conn *conn)
 {
     int idle_room = tk_verbs.depth_pp - conn->unsignaled;
     if (conn->is_held || conn->is_for_atomics || tk_counter_read(&conn->broken) || conn->ack_due ||
-        tk_counter_read(&conn->reserved) > 0 || tk_counter_read(&conn->room) != idle_room)
+        tk_counter_read(&conn->reserved) > 0 || tk_conn_room(conn) != idle_room)
         return false;
     if (conn->unsignaled > 0) {
         flush_quiet(conn);
@@ -385,7 +385,7 @@ bool tk_pair_is_shut(struct tk_conn *conns)
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         tk_lock(&conns[k].lock);
         posted += conns[k].loan ? 0 : tk_credit_buffers_posted(&conns[k]);
-        posted -= tk_cm_greets() ? tk_counter_read(&conns[k].room) : 0;
+        posted -= tk_cm_greets() ? tk_conn_room(&conns[k]) : 0;
         tk_unlock(&conns[k].lock);
     }
     return posted == 0;

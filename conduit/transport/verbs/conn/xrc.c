@@ -43,7 +43,7 @@ static struct ibv_qp *make_sender(const struct tk_conn *conn)
 {
     const struct tk_device *device = tk_rail_of(conn)->device;
     uint32_t ranks = group_size(tk_verbs.xrc->group_of[conn->peer->rank]);
-    struct ibv_qp_init_attr attr = {.send_cq = device->send_cq,
+    struct ibv_qp_init_attr attr = {.send_cq = tk_sends_of(device, tk_lane_of(conn))->cq,
                                     .qp_type = IBV_QPT_XRC_SEND,
                                     .cap = {.max_send_wr = (uint32_t)tk_verbs.depth_pp * ranks,
                                             .max_send_sge = (uint32_t)tk_verbs.list_max,

@@ -76,7 +76,7 @@ static bool move_slot(struct tk_conn *conn, struct tk_tx *tx)
     tk_counter_add(&conn->reserved, 1);
     /* In this order: then a failed connection never seems to have less under way than it has. */
     tk_counter_add(&tx->conn->reserved, -1);
-    tk_counter_add(&tx->conn->room, 1);
+    tk_slots_give(tx->conn, 1);
     tx->conn = conn;
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Errors of the network and the device. Each cause is logged once: a broken queue pair flushes
- * everything behind the first error, which carries no information. No lock. */
+ * everything behind the first error, which carries no information. Takes the lock of a lane. */
 #include "config.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include "base/report.h"
+#include "transport/verbs/data/lane.h"
 #include "transport/verbs/verbs_private.h"
 
 static const char *opcode_text(unsigned opcode)
@@ -166,7 +167,7 @@ void tk_recv_failed(struct tk_conn *conn, const struct ibv_wc *wc)
     }
     /* The cause is on the send side. It may be a quiet message's, which no work under way stands
      * for, so from now on the send queue never counts as idle. */
-    tk_counter_add(&tk_verbs.tx_out, 1);
+    tk_lane_stay_busy(tk_lane_of(conn));
 }
 
 void tk_wire_error(struct tk_conn *conn, const char *what)

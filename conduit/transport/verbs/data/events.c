@@ -108,13 +108,21 @@ static unsigned files(unsigned roles, struct pollfd *all, unsigned max)
     return count;
 }
 
+static int request_sends(struct tk_device *device)
+{
+    int error = 0;
+    for (unsigned lane = 0; lane < tk_lane_count(); lane++)
+        error |= ibv_req_notify_cq(tk_send_cq(device, lane), 0);
+    return error;
+}
+
 static void request_events(struct tk_device *device, unsigned roles)
 {
     int error = 0;
     if (roles & TK_DEVICE_RECEIVES)
         error = ibv_req_notify_cq(device->recv_cq, 0);
     if (roles & TK_DEVICE_SENDS)
-        error |= ibv_req_notify_cq(device->send_cq, 0);
+        error |= request_sends(device);
     if (error)
         tk_counter_set(&refused, 1);
 }
@@ -127,6 +135,7 @@ static bool arm(unsigned roles, bool *is_armed)
     for (struct tk_device *d = &tk_verbs.device; d; d = d->next)
         request_events(d, roles);
     tk_queues_insisted |= roles & ~(unsigned)tk_counter_read(&kept);
+    tk_lane_polls = 0; /* other lanes, too */
     bool any = roles & TK_DEVICE_RECEIVES ? served->poll() : served->reap();
     tk_queues_insisted = before;
     *is_armed =
@@ -157,14 +166,21 @@ static void insist(unsigned roles)
     tk_queues_insisted = roles;
 }
 
+static void set_lock(tk_lock_t *lock, bool is_locked)
+{
+    if (is_locked)
+        tk_lock(lock);
+    else
+        tk_unlock(lock);
+}
+
 static void lock_all(unsigned role, bool is_locked)
 {
     for (struct tk_device *d = &tk_verbs.device; d; d = d->next) {
-        tk_lock_t *lock = role == TK_DEVICE_RECEIVES ? &d->recv_cq_lock : &d->send_cq_lock;
-        if (is_locked)
-            tk_lock(lock);
-        else
-            tk_unlock(lock);
+        if (role == TK_DEVICE_RECEIVES)
+            set_lock(&d->recv_cq_lock, is_locked);
+        for (unsigned lane = 0; lane < tk_lane_count() && role == TK_DEVICE_SENDS; lane++)
+            set_lock(&tk_sends_of(d, &tk_verbs.lanes[lane])->lock, is_locked);
     }
 }
 

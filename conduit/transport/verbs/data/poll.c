@@ -35,8 +35,7 @@ static void __attribute__((noinline)) tx_done(struct tk_tx *tx, const struct ibv
 }
 
 /* What plain work that was completed together gives back: in PAR each piece by itself would be a
- * lock and two atomic additions. Until then its connection seems fuller than it is, which harms
- * nobody.
+ * lock. Until then its connection seems fuller than it is, which harms nobody. All are of one lane.
  */
 struct gifts {
     struct tk_pool_item *first, *last;
@@ -50,7 +49,7 @@ static inline void gather(struct gifts *gifts, struct tk_tx *tx)
     tk_if_unlikely(tx->conn != gifts->conn)
     {
         if (gifts->conn)
-            tk_counter_add(&gifts->conn->room, gifts->slots);
+            tk_slots_give(gifts->conn, gifts->slots);
         gifts->conn = tx->conn;
         gifts->slots = 0;
     }
@@ -66,9 +65,13 @@ static inline void gather(struct gifts *gifts, struct tk_tx *tx)
 static inline void give_all(const struct gifts *gifts)
 {
     tk_if_unlikely(!gifts->first) return;
-    tk_pool_give_all(&tk_verbs.tx_pool, gifts->first, gifts->last);
-    tk_counter_add(&gifts->conn->room, gifts->slots);
-    tk_counter_add(&tk_verbs.tx_out, -gifts->txs);
+    struct tk_lane *lane = tk_lane_of(gifts->conn);
+    tk_lock(&lane->lock);
+    gifts->last->next = lane->free;
+    lane->free = gifts->first;
+    tk_slots_give_locked(gifts->conn, gifts->slots);
+    tk_counter_add_locked(&lane->out, -gifts->txs);
+    tk_unlock(&lane->lock);
 }
 
 /* Not inline: a caller that waits for one operation at a time should save no registers for it. */
@@ -84,11 +87,11 @@ static void __attribute__((noinline)) all_done(const struct ibv_wc *wc, int n)
     give_all(&gifts);
 }
 
-/* `device` is a constant where there is one device. */
-static inline bool __attribute__((always_inline)) reap_from(struct tk_device *device)
+static inline bool __attribute__((always_inline))
+reap_from(struct tk_lane *lane, struct tk_sends *sends)
 {
     struct ibv_wc wc[tk_poll_batch];
-    int n = tk_cq_take(device->send_cq, &device->send_cq_lock, TK_DEVICE_SENDS, wc, tk_poll_batch);
+    int n = tk_cq_take(sends->cq, &sends->lock, TK_DEVICE_SENDS, wc, tk_poll_batch);
     if (n == 0)
         return false;
     tk_if_unlikely(n > 1)
@@ -98,18 +101,44 @@ static inline bool __attribute__((always_inline)) reap_from(struct tk_device *de
     }
     struct tk_tx *tx = (struct tk_tx *)(uintptr_t)wc->wr_id;
     tk_if_unlikely(!tx->is_plain || wc->status != IBV_WC_SUCCESS) tx_done(tx, wc);
-    else tk_tx_complete_plain(tx);
+    else tk_tx_complete_plain(lane, tx);
     return true;
 }
 
-static bool __attribute__((noinline)) reap_some(void)
+static bool __attribute__((noinline)) reap_mine(struct tk_lane *lane)
 {
-    return reap_from(&tk_verbs.device);
+    return reap_from(lane, &lane->sends);
+}
+
+static bool reap_lane(struct tk_lane *lane)
+{
+    bool any = false;
+    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
+        any |= reap_from(lane, tk_sends_of(device, lane));
+    return any;
+}
+
+bool tk_lanes_reap_others(void)
+{
+    bool any = false;
+    for (struct tk_lane *lane = tk_verbs.lanes; lane < tk_lanes_end(); lane++)
+        if (lane != tk_lane_hint() && tk_lane_out(lane) != 0)
+            any |= reap_lane(lane);
+    return any;
+}
+
+void tk_lanes_reap(void)
+{
+    for (struct tk_lane *lane = tk_verbs.lanes; lane < tk_lanes_end(); lane++)
+        reap_lane(lane);
 }
 
 bool tk_verbs_reap(void)
 {
-    return tk_counter_read(&tk_verbs.tx_out) != 0 && reap_some();
+    struct tk_lane *lane = tk_lane_hint();
+    if (tk_lane_out(lane) != 0 && reap_mine(lane))
+        return true;
+    return tk_lanes_are_due() && tk_lanes_reap_others();
 }
 
 /* Its buffer is of those for requests, which may come once it is answered, or one more. */
@@ -305,10 +334,17 @@ static bool __attribute__((noinline)) poll_all(void)
     return poll_recv() || any;
 }
 
+static bool __attribute__((noinline)) poll_others(void)
+{
+    bool any = tk_lanes_reap_others();
+    return poll_recv() || any;
+}
+
 bool tk_verbs_poll(void)
 {
-    tk_if_unlikely(tk_counter_read(&tk_verbs.tx_out) |
+    tk_if_unlikely(tk_lane_out(tk_lane_hint()) |
                    tk_counter_read(&tk_verbs.pending_work)) return poll_all();
+    tk_if_unlikely(tk_lanes_are_due()) return poll_others();
     return poll_recv();
 }
 
@@ -316,12 +352,10 @@ bool tk_verbs_poll(void)
 
 bool tk_devices_reap(void)
 {
-    bool any = false;
-    if (tk_counter_read(&tk_verbs.tx_out) == 0)
-        return false;
-    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
-        any |= reap_from(device);
-    return any;
+    struct tk_lane *lane = tk_lane_hint();
+    if (tk_lane_out(lane) != 0 && reap_lane(lane))
+        return true;
+    return tk_lanes_are_due() && tk_lanes_reap_others();
 }
 
 bool tk_devices_poll(void)
@@ -374,7 +408,7 @@ receive_failed(struct tk_buffer *buffer, const struct ibv_wc *wc)
     if (tk_is_datagram(buffer) || tk_pair_flushed(buffer))
         return;
     if (tk_is_failure(wc) && tk_conn_is_open(buffer->conn))
-        tk_devices_reap(); /* the cause is there */
+        tk_lanes_reap(); /* the cause is there */
     if (!tk_failover_receive(buffer->conn, wc)) {
         tk_recv_failed(buffer->conn, wc);
         return;
@@ -475,10 +509,17 @@ static bool __attribute__((noinline)) poll_all_logged(void)
     return receive_from_all() || any;
 }
 
+static bool __attribute__((noinline)) poll_others_logged(void)
+{
+    bool any = tk_lanes_reap_others();
+    return receive_from_all() || any;
+}
+
 bool tk_logged_poll(void)
 {
-    tk_if_unlikely(tk_counter_read(&tk_verbs.tx_out) | tk_counter_read(&tk_verbs.pending_work) |
+    tk_if_unlikely(tk_lane_out(tk_lane_hint()) | tk_counter_read(&tk_verbs.pending_work) |
                    tk_aside_has_some()) return poll_all_logged();
+    tk_if_unlikely(tk_lanes_are_due()) return poll_others_logged();
     return receive_from_all();
 }
 
@@ -493,21 +534,24 @@ static bool __attribute__((noinline)) reap_moving(void)
     return any;
 }
 
-static bool __attribute__((noinline)) reap_all(void)
+static bool __attribute__((noinline)) reap_all(struct tk_lane *lane)
 {
-    bool any = reap_from(&tk_verbs.device);
+    bool any = reap_from(lane, &lane->sends);
     for (struct tk_device *device = tk_verbs.device.next; device; device = device->next)
-        any |= reap_from(device);
+        any |= reap_from(lane, tk_sends_of(device, lane));
     return any;
 }
 
 static bool __attribute__((noinline)) reap_pending(void)
 {
-    return tk_work_is_open() ? reap_moving() : reap_all();
+    return tk_work_is_open() ? reap_moving() : tk_devices_reap();
 }
 
 bool tk_logged_reap(void)
 {
     tk_if_unlikely(tk_counter_read(&tk_verbs.pending_work) != 0) return reap_pending();
-    return tk_counter_read(&tk_verbs.tx_out) != 0 && reap_all();
+    struct tk_lane *lane = tk_lane_hint();
+    if (tk_lane_out(lane) != 0 && reap_all(lane))
+        return true;
+    return tk_lanes_are_due() && tk_lanes_reap_others();
 }

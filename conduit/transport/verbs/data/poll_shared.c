@@ -17,6 +17,7 @@
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/data/aside.h"
 #include "transport/verbs/data/housekeeping.h"
+#include "transport/verbs/data/lane.h"
 #include "transport/verbs/data/loan.h"
 #include "transport/verbs/data/receive.h"
 #include "transport/verbs/failover/failover.h"
@@ -224,10 +225,17 @@ static bool __attribute__((noinline)) poll_all_shared(void)
     return receive_all() || any;
 }
 
+static bool __attribute__((noinline)) poll_others_shared(void)
+{
+    bool any = tk_lanes_reap_others();
+    return receive_all() || any;
+}
+
 bool tk_shared_poll(void)
 {
-    tk_if_unlikely(tk_counter_read(&tk_verbs.tx_out) |
+    tk_if_unlikely(tk_lane_out(tk_lane_hint()) |
                    tk_counter_read(&tk_verbs.pending_work)) return poll_all_shared();
+    tk_if_unlikely(tk_lanes_are_due()) return poll_others_shared();
     return receive_all();
 }
 
@@ -252,7 +260,7 @@ counted_failed(struct tk_conn *conn, struct tk_srq *srq, const struct ibv_wc *wc
     if (tk_is_datagram_conn(conn))
         return;
     if (tk_is_failure(wc) && tk_conn_is_open(conn))
-        tk_devices_reap(); /* the cause is there */
+        tk_lanes_reap(); /* the cause is there */
     if (tk_failover_receive(conn, wc))
         tk_srq_give(srq, (struct tk_buffer *)(uintptr_t)wc->wr_id);
     else
@@ -333,10 +341,17 @@ static bool __attribute__((noinline)) poll_all_counted(void)
     return receive_all_counted() || any;
 }
 
+static bool __attribute__((noinline)) poll_others_counted(void)
+{
+    bool any = tk_lanes_reap_others();
+    return receive_all_counted() || any;
+}
+
 bool tk_shared_logged_poll(void)
 {
-    tk_if_unlikely(tk_counter_read(&tk_verbs.tx_out) | tk_counter_read(&tk_verbs.pending_work) |
+    tk_if_unlikely(tk_lane_out(tk_lane_hint()) | tk_counter_read(&tk_verbs.pending_work) |
                    tk_aside_has_some()) return poll_all_counted();
+    tk_if_unlikely(tk_lanes_are_due()) return poll_others_counted();
     return receive_all_counted();
 }
 

@@ -166,7 +166,7 @@ static struct tk_conn *find_conn(const struct post *p, size_t nbytes)
     if (p->plan.is_striped)
         return tk_stripe_conn(p->peer, nbytes);
     struct tk_conn *conn = tk_primary(p->peer);
-    return tk_counter_read(&conn->room) > 0 ? conn : NULL;
+    return tk_conn_room(conn) > 0 ? conn : NULL;
 }
 
 static enum tk_status __attribute__((noinline)) no_tx(const struct post *p)
@@ -346,7 +346,7 @@ static bool __attribute__((noinline)) unlock_in_vain(struct tk_conn *conn)
 static bool __attribute__((noinline)) first_in_vain(struct tk_conn *conn, struct tk_tx *tx)
 {
     tx->covers = 0;
-    tk_tx_give_plain(tx);
+    tk_tx_give_plain(tk_lane_of(conn), tx);
     tk_unlock(&conn->lock);
     return false;
 }

@@ -18,10 +18,9 @@ void tk_tx_more(struct tk_tx *tx, struct ibv_send_wr *wr, const struct tk_tx_ent
 void tk_tx_complete(struct tk_tx *tx)
 {
     if (tx->is_plain) {
-        tk_tx_complete_plain(tx);
+        tk_tx_complete_plain(tk_lane_of(tx->conn), tx);
         return;
     }
-    tk_counter_add(&tk_verbs.tx_out, -1);
     struct tk_op *op = tx->op;
     if (tx->is_held)
         tk_firehose_put(tx->held);

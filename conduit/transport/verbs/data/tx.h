@@ -10,17 +10,9 @@
 #define TK_VERBS_TX_H
 
 #include "base/bits.h"
+#include "transport/verbs/data/lane.h"
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"
-
-/* Slots come back at any time; they are taken with the connection's lock held, so by one thread. */
-static inline bool tk_slot_take(struct tk_conn *conn)
-{
-    if (tk_counter_read(&conn->room) <= 0)
-        return false;
-    tk_counter_add(&conn->room, -1);
-    return true;
-}
 
 /* A work request with a slot in the send queue and, if wanted, a bounce buffer. NULL: no room now.
  */
@@ -28,8 +20,10 @@ static inline struct tk_tx *tk_tx_take(struct tk_conn *conn, bool with_bounce)
 {
     if (!tk_slot_take(conn))
         return NULL;
-    struct tk_tx *tx = tk_pool_take(&tk_verbs.tx_pool);
+    struct tk_lane *lane = tk_lane_of(conn);
+    struct tk_tx *tx = tk_lane_take(lane);
     tk_if_unlikely(!tx) goto no_tx;
+    tk_lane_use(lane);
     tx->conn = conn;
     tx->is_plain = false;
     tx->op = NULL;
@@ -41,49 +35,46 @@ static inline struct tk_tx *tk_tx_take(struct tk_conn *conn, bool with_bounce)
         goto no_bounce;
     return tx;
 no_bounce:
-    tk_pool_give(&tk_verbs.tx_pool, tx);
+    tk_lane_give(lane, tx, 1);
+    return NULL;
 no_tx:
-    tk_counter_add(&conn->room, 1);
+    tk_counter_add_locked(&conn->room, 1);
     return NULL;
 }
 
 /* The same for what needs nothing but its operation counted. */
 static inline struct tk_tx *tk_tx_take_plain(struct tk_conn *conn, struct tk_op *op)
 {
-    tk_if_unlikely(tk_counter_read(&conn->room) <= 0) return NULL;
-    struct tk_tx *tx = tk_pool_try(&tk_verbs.tx_pool);
+    struct tk_lane *lane = tk_lane_of(conn);
+    tk_if_unlikely(tk_conn_room(conn) <= 0 || !tk_trylock_free(&lane->lock)) return NULL;
+    struct tk_tx *tx = tk_lane_pop(lane);
+    tk_unlock(&lane->lock);
     tk_if_unlikely(!tx) return NULL;
-    tk_counter_add(&conn->room, -1);
+    tk_counter_add_locked(&conn->room, -1);
+    tk_lane_use(lane);
     tx->conn = conn;
     tx->is_plain = true;
     tx->op = op;
     return tx;
 }
 
-static inline void tk_tx_give_plain(struct tk_tx *tx)
+static inline void tk_tx_give_plain(struct tk_lane *lane, struct tk_tx *tx)
 {
-    struct tk_conn *conn = tx->conn;
-    int slots = 1 + tx->covers;
-    tk_pool_give(&tk_verbs.tx_pool, tx);
-    tk_counter_add(&conn->room, slots);
+    tk_lane_give(lane, tx, 1 + tx->covers);
 }
 
 static inline void tk_tx_give(struct tk_tx *tx)
 {
-    struct tk_conn *conn = tx->conn;
-    int slots = 1 + tx->covers;
     if (tx->bounce)
         tk_pool_give(&tk_verbs.bounce_pool, tx->bounce);
-    tk_pool_give(&tk_verbs.tx_pool, tx);
-    tk_counter_add(&conn->room, slots);
+    tk_lane_give(tk_lane_of(tx->conn), tx, 1 + tx->covers);
 }
 
-/* The device is through with it, and counted it. */
-static inline void tk_tx_complete_plain(struct tk_tx *tx)
+/* The device is through with it. */
+static inline void tk_tx_complete_plain(struct tk_lane *lane, struct tk_tx *tx)
 {
     struct tk_op *op = tx->op;
-    tk_counter_add(&tk_verbs.tx_out, -1);
-    tk_tx_give_plain(tx);
+    tk_tx_give_plain(lane, tx);
     tk_counter_add(&op->pending, -1);
 }
 
@@ -113,7 +104,6 @@ tk_tx_post_more(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv_wr_opcode opc
     tx->opcode = (uint8_t)opcode;
     tx->covers = conn->unsignaled;
     conn->unsignaled = 0;
-    tk_counter_add(&tk_verbs.tx_out, 1);
     tk_if_unlikely(needs_more) tk_tx_more(tx, wr, keys);
     int error = ibv_post_send(conn->qp, wr, &bad);
     tk_if_unlikely(error) tk_post_failed(tx, error);
@@ -137,13 +127,13 @@ void tk_tx_complete(struct tk_tx *tx);
  * it takes a work request. */
 static inline bool tk_unsignaled_fits(const struct tk_conn *conn, int max)
 {
-    return conn->unsignaled < max && tk_counter_read(&conn->room) > 0;
+    return conn->unsignaled < max && tk_conn_room(conn) > 0;
 }
 
 /* Takes it. */
 static inline void tk_unsignaled_count(struct tk_conn *conn)
 {
-    tk_counter_add(&conn->room, -1);
+    tk_counter_add_locked(&conn->room, -1);
     conn->unsignaled++;
 }
 

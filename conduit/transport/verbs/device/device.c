@@ -46,14 +46,23 @@ static struct tk_device *device_find(const struct ibv_context *context)
     return device;
 }
 
+/* Not the first one: with completion queues of its own for all lanes. */
+static struct tk_device *device_allocate(void)
+{
+    size_t sends = tk_lanes_max * sizeof(struct tk_sends);
+    struct tk_device *device = aligned_alloc(TK_CACHE_LINE, sizeof(*device) + sends);
+    if (!device)
+        tk_panic("out of memory for a device (%zu bytes)", sizeof(*device) + sends);
+    memset(device, 0, sizeof(*device) + sends);
+    device->sends = (struct tk_sends *)(device + 1);
+    return device;
+}
+
 static struct tk_device *add(struct ibv_context *context)
 {
     struct tk_device *device = &tk_verbs.device;
     if (tk_verbs.device_count > 0) {
-        device = aligned_alloc(TK_CACHE_LINE, sizeof(*device));
-        if (!device)
-            tk_panic("out of memory for a device (%zu bytes)", sizeof(*device));
-        memset(device, 0, sizeof(*device));
+        device = device_allocate();
         struct tk_device **last = &tk_verbs.device.next;
         while (*last)
             last = &(*last)->next;
@@ -61,7 +70,6 @@ static struct tk_device *add(struct ibv_context *context)
     }
     device->context = context;
     device->index = tk_verbs.device_count++;
-    tk_lock_init(&device->send_cq_lock);
     tk_lock_init(&device->recv_cq_lock);
     return device;
 }
@@ -172,14 +180,25 @@ static int sends_max(const struct tk_device *device)
     return (int)tk_max((size_t)tk_verbs.depth_total, (size_t)tk_verbs.depth_pp * conns);
 }
 
+/* Each of the same depth: all work may be with peers of one lane. */
+static bool open_sends(const struct tk_device *device, int depth)
+{
+    for (unsigned lane = 0; lane < tk_lane_count(); lane++) {
+        struct tk_sends *sends = tk_sends_of(device, &tk_verbs.lanes[lane]);
+        tk_lock_init(&sends->lock);
+        sends->cq = ibv_create_cq(device->context, depth, NULL, device->send_events, 0);
+        if (!sends->cq)
+            return false;
+    }
+    return true;
+}
+
 static enum tk_status open_queues(struct tk_device *device)
 {
     int recv_depth = receives_max(device), send_depth = sends_max(device);
     tk_channels_open(device);
     device->pd = ibv_alloc_pd(device->context);
-    if (device->pd)
-        device->send_cq = ibv_create_cq(device->context, send_depth, NULL, device->send_events, 0);
-    if (device->send_cq)
+    if (device->pd && open_sends(device, send_depth))
         device->recv_cq = ibv_create_cq(device->context, recv_depth, NULL, device->recv_events, 0);
     if (device->recv_cq)
         return TK_OK;
@@ -211,11 +230,19 @@ static enum tk_status cq_fit(const struct tk_device *device, struct ibv_cq *cq, 
     return TK_FAIL;
 }
 
+static enum tk_status fit_sends(const struct tk_device *device)
+{
+    for (unsigned lane = 0; lane < tk_lane_count(); lane++)
+        if (cq_fit(device, tk_send_cq(device, lane), sends_max(device)) != TK_OK)
+            return TK_FAIL;
+    return TK_OK;
+}
+
 enum tk_status tk_devices_fit(void)
 {
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
         if (cq_fit(device, device->recv_cq, receives_max(device)) != TK_OK ||
-            cq_fit(device, device->send_cq, sends_max(device)) != TK_OK)
+            fit_sends(device) != TK_OK)
             return TK_FAIL;
     return TK_OK;
 }
@@ -227,8 +254,9 @@ static void close_one(struct tk_device *device)
         ibv_close_xrcd(device->xrcd);
     if (device->recv_cq)
         ibv_destroy_cq(device->recv_cq);
-    if (device->send_cq)
-        ibv_destroy_cq(device->send_cq);
+    for (unsigned lane = 0; lane < tk_lane_count(); lane++)
+        if (tk_send_cq(device, lane))
+            ibv_destroy_cq(tk_send_cq(device, lane));
     tk_channels_close(device);
     if (device->pd)
         ibv_dealloc_pd(device->pd);

@@ -244,7 +244,7 @@ void tk_notice_came(const struct tk_buffer *buffer, uint32_t size)
 static bool is_drained(struct tk_conn *conn)
 {
     tk_lock(&conn->lock);
-    int taken = tk_verbs.depth_pp - (tk_counter_read(&conn->room) + tk_no_room_ever);
+    int taken = tk_verbs.depth_pp - (tk_conn_room(conn) + tk_no_room_ever);
     bool is_sent = taken == tk_conn_unfinished(conn) + tk_counter_read(&conn->reserved);
     bool is_received = conn->loan || tk_credit_buffers_posted(conn) == tk_no_room_ever;
     tk_unlock(&conn->lock);
@@ -472,7 +472,6 @@ static bool repost(struct tk_conn *conn, const struct tk_tx_entry *entry)
         return repost_unsignaled(conn, entry);
     if (!tk_slot_take(conn))
         return false;
-    tk_counter_add(&tk_verbs.tx_out, -1); /* for the time that failed */
     repost_tx(conn, entry, entry->tx);
     return true;
 }

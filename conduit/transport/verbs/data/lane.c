@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See lane.h: what is rare. Takes the lock of one lane at a time. */
+#include "config.h"
+
+#include "transport/verbs/data/lane.h"
+
+void tk_lanes_open(void)
+{
+    for (struct tk_lane *lane = tk_verbs.lanes; lane < tk_lanes_end(); lane++) {
+        tk_lock_init(&lane->lock);
+        lane->free = NULL;
+        tk_counter_set(&lane->out, 0);
+    }
+    for (int i = tk_verbs.depth_total; i-- > 0;) {
+        struct tk_lane *lane = &tk_verbs.lanes[(uint32_t)i % tk_lane_count()];
+        tk_verbs.txs[i].item.next = lane->free;
+        lane->free = &tk_verbs.txs[i].item;
+    }
+}
+
+/* Another lane's free ones, a few at a time: those move to where they are needed. */
+static struct tk_pool_item *lane_rob(struct tk_lane *lane)
+{
+    enum { most = 8 };
+    tk_lock(&lane->lock);
+    struct tk_pool_item *first = lane->free, *last = first;
+    for (int n = 1; last && last->next && n < most; n++)
+        last = last->next;
+    if (last) {
+        lane->free = last->next;
+        last->next = NULL;
+    }
+    tk_unlock(&lane->lock);
+    return first;
+}
+
+static struct tk_tx *add_and_pop(struct tk_lane *lane, struct tk_pool_item *first)
+{
+    struct tk_pool_item *last = first;
+    while (last->next)
+        last = last->next;
+    tk_lock(&lane->lock);
+    last->next = lane->free;
+    lane->free = first;
+    struct tk_tx *tx = tk_lane_pop(lane);
+    tk_unlock(&lane->lock);
+    return tx;
+}
+
+struct tk_tx *tk_lane_borrow(struct tk_lane *lane)
+{
+    for (struct tk_lane *other = tk_verbs.lanes; other < tk_lanes_end(); other++) {
+        struct tk_pool_item *first = other == lane ? NULL : lane_rob(other);
+        if (first)
+            return add_and_pop(lane, first);
+    }
+    return NULL;
+}

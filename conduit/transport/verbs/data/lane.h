@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Lanes (struct tk_lane): free work requests, slots of send queues, and when to reap. In SEQ there
+ * is one lane, and all of this is a few plain instructions. Inline because every operation passes
+ * here. */
+#ifndef TK_VERBS_LANE_H
+#define TK_VERBS_LANE_H
+
+#include "base/bits.h"
+#include "transport/verbs/verbs_private.h"
+
+/* All that depth_total allows, dealt out. */
+void tk_lanes_open(void);
+
+/* In PAR slots are taken with the connection's lock and come back with the lane's, in words of
+ * their own: neither is an atomic addition. */
+static inline bool tk_slot_take(struct tk_conn *conn)
+{
+    tk_if_unlikely(tk_conn_room(conn) <= 0) return false;
+    tk_counter_add_locked(&conn->room, -1);
+    return true;
+}
+
+/* With the lock of its lane. */
+static inline void tk_slots_give_locked(struct tk_conn *conn, int slots)
+{
+    tk_counter_add_locked(TK_THREADED ? &conn->returned : &conn->room, slots);
+}
+
+static inline void tk_slots_give(struct tk_conn *conn, int slots)
+{
+    struct tk_lane *lane = tk_lane_of(conn);
+    tk_lock(&lane->lock);
+    tk_slots_give_locked(conn, slots);
+    tk_unlock(&lane->lock);
+}
+
+/* What is posted next completes there. */
+static inline void tk_lane_use(struct tk_lane *lane)
+{
+    tk_if_unlikely(TK_THREADED && tk_lane_mine != lane)
+    {
+        tk_lane_mine = lane;
+        tk_lane_polls = 0;
+    }
+}
+
+/* With the lane's lock. */
+static inline struct tk_tx *tk_lane_pop(struct tk_lane *lane)
+{
+    struct tk_pool_item *item = lane->free;
+    tk_if_unlikely(!item) return NULL;
+    lane->free = item->next;
+    tk_counter_add_locked(&lane->out, 1);
+    return (struct tk_tx *)item;
+}
+
+static inline void tk_lane_push(struct tk_lane *lane, struct tk_tx *tx)
+{
+    tx->item.next = lane->free;
+    lane->free = &tx->item;
+    tk_counter_add_locked(&lane->out, -1);
+}
+
+/* NULL: no lane has a free one. */
+struct tk_tx *tk_lane_borrow(struct tk_lane *lane);
+
+static inline struct tk_tx *tk_lane_take(struct tk_lane *lane)
+{
+    tk_lock(&lane->lock);
+    struct tk_tx *tx = tk_lane_pop(lane);
+    tk_unlock(&lane->lock);
+    tk_if_unlikely(TK_THREADED && !tx) return tk_lane_borrow(lane);
+    return tx;
+}
+
+/* Comes back with so many slots of its connection. */
+static inline void tk_lane_give(struct tk_lane *lane, struct tk_tx *tx, int slots)
+{
+    tk_lock(&lane->lock);
+    tk_slots_give_locked(tx->conn, slots);
+    tk_lane_push(lane, tx);
+    tk_unlock(&lane->lock);
+}
+
+/* From now on it never counts as idle. */
+static inline void tk_lane_stay_busy(struct tk_lane *lane)
+{
+    tk_lock(&lane->lock);
+    tk_counter_add_locked(&lane->out, 1);
+    tk_unlock(&lane->lock);
+}
+
+/* What this thread posted last completes in this lane. */
+static inline struct tk_lane *tk_lane_hint(void)
+{
+    return TK_THREADED ? tk_lane_mine : tk_verbs.lanes;
+}
+
+static inline int tk_lane_out(const struct tk_lane *lane)
+{
+    return tk_counter_read(&lane->out);
+}
+
+static inline struct tk_lane *tk_lanes_end(void)
+{
+    return tk_verbs.lanes + tk_lane_count();
+}
+
+/* Other lanes have what this thread posted before, and what nobody else may poll for. Only now and
+ * then: to look at words that other threads write makes their next writes slow. */
+static inline bool tk_lanes_are_due(void)
+{
+    enum { polls_between = 8 };
+    return TK_THREADED && tk_lane_polls++ % polls_between == 0 && tk_lane_count() > 1;
+}
+
+/* Is nothing of any lane under way? */
+static inline bool tk_lanes_are_idle(void)
+{
+    int out = 0;
+    for (const struct tk_lane *lane = tk_verbs.lanes; lane < tk_lanes_end(); lane++)
+        out |= tk_lane_out(lane);
+    return out == 0;
+}
+
+#endif
