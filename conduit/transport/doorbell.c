@@ -33,30 +33,29 @@ static int futex(struct tk_doorbell *bell, int operation, uint32_t value,
     return (int)syscall(SYS_futex, &bell->word, operation, value, patience, NULL, 0);
 }
 
-/* Once registered a process stays so. */
-static bool fences_come_by_themselves(void)
-{
-    static atomic_bool do_come;
-    if (!atomic_load_explicit(&do_come, memory_order_relaxed) &&
-        membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0)
-        atomic_store_explicit(&do_come, true, memory_order_relaxed);
-    return atomic_load_explicit(&do_come, memory_order_relaxed);
-}
+/* Once registered a process stays so: neighbours are attached later, by many calls. */
+static atomic_bool fences_come_by_themselves;
 
 void tk_doorbell_prepare(void)
 {
-    fences_come_by_themselves();
+    bool do_come = membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
+    atomic_store_explicit(&fences_come_by_themselves, do_come, memory_order_relaxed);
+}
+
+static bool is_prepared(void)
+{
+    return atomic_load_explicit(&fences_come_by_themselves, memory_order_relaxed);
 }
 
 void tk_doorbell_open(struct tk_doorbell *own)
 {
-    bool can = fences_come_by_themselves() && membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0;
+    bool can = is_prepared() && membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0;
     atomic_store_explicit(&own->word, can ? 0 : TK_BELL_FENCED, memory_order_release);
 }
 
 void tk_doorbell_attach(struct tk_doorbell *bell)
 {
-    if (!fences_come_by_themselves())
+    if (!is_prepared())
         atomic_fetch_or_explicit(&bell->word, TK_BELL_FENCED, memory_order_acq_rel);
 }
 

@@ -90,6 +90,7 @@ static void start(void)
     atomic_store_explicit(&said, 0, memory_order_relaxed);
     atomic_store_explicit(&heard, 0, memory_order_relaxed);
     atomic_store_explicit(&done, 0, memory_order_relaxed);
+    tk_doorbell_prepare();
     tk_doorbell_open(&bell);
     tk_doorbell_attach(&bell);
     tk_progress_bell(&bell);

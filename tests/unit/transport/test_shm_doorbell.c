@@ -92,6 +92,7 @@ static void sleep_until_more(int me, uint32_t beyond)
 static void ping_pong(int me)
 {
     int you = !me;
+    tk_doorbell_prepare();
     tk_doorbell_open(&shared->bell[me]);
     atomic_fetch_add(&shared->slept, 1);
     while (atomic_load(&shared->slept) < 2)
@@ -141,6 +142,7 @@ static void what_is_there_keeps_awake(void **state)
 {
     (void)state;
     struct watch watch = {0, 0};
+    tk_doorbell_prepare();
     tk_doorbell_open(&shared->bell[0]);
     shared->count[0] = 1;
     uint64_t before = tk_now();
@@ -152,6 +154,7 @@ static void what_is_there_keeps_awake(void **state)
 static void patience_ends(void **state)
 {
     (void)state;
+    tk_doorbell_prepare();
     tk_doorbell_open(&shared->bell[0]);
     uint64_t before = tk_now();
     assert_false(tk_doorbell_sleep(&shared->bell[0], nothing, NULL, TK_SECOND / 100));
@@ -162,6 +165,7 @@ static void patience_ends(void **state)
 static void nobody_asleep_needs_no_system_call(void **state)
 {
     (void)state;
+    tk_doorbell_prepare();
     tk_doorbell_open(&shared->bell[0]);
     uint32_t word = shared->bell[0].word;
     tk_doorbell_ring(&shared->bell[0]);
@@ -177,6 +181,7 @@ static void a_signal_ends_sleep(void **state)
 {
     struct sigaction action = {.sa_handler = wake};
     (void)state;
+    tk_doorbell_prepare();
     tk_doorbell_open(&shared->bell[0]);
     sigaction(SIGUSR1, &action, NULL);
     pid_t parent = getpid(), child = fork();
@@ -215,6 +220,7 @@ static void all_threads_are_woken(void **state)
     (void)state;
     if (!TK_THREADED)
         skip();
+    tk_doorbell_prepare();
     tk_doorbell_open(&shared->bell[0]);
     tk_doorbell_attach(&shared->bell[0]);
     for (int round = 0; round < 50; round++) {

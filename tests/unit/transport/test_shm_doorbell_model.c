@@ -29,9 +29,11 @@ static void start(void)
     enum weak_membarrier as_it_is = weak_membarrier;
     atomic_store_explicit(&said, 0, memory_order_relaxed);
     atomic_store_explicit(&heard, 0, memory_order_relaxed);
+    tk_doorbell_prepare();
     tk_doorbell_open(&bell);
     if (refused_to_neighbour)
         weak_membarrier = weak_membarrier_refused;
+    tk_doorbell_prepare(); /* the neighbour's process */
     tk_doorbell_attach(&bell);
     weak_membarrier = as_it_is;
 }

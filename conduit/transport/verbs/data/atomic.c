@@ -89,6 +89,22 @@ post_bounced(struct tk_peer *peer, struct tk_op *op, const struct tk_device_atom
     return tx ? TK_OK : atomic_busy(peer);
 }
 
+/* Its lane has no free work request; another one may. */
+static enum tk_status __attribute__((noinline))
+post_borrowed(struct tk_peer *peer, struct tk_op *op, const struct tk_device_atomic *a,
+              struct ibv_sge *sge)
+{
+    struct tk_conn *conn = tk_conns_to(peer->rank);
+    tk_lock(&conn->lock);
+    struct tk_tx *tx = tk_tx_take(conn, false);
+    if (tx) {
+        tx->op = op;
+        post(tx, a, sge);
+    }
+    tk_unlock(&conn->lock);
+    return tx ? TK_OK : atomic_busy(peer);
+}
+
 /* A result that the caller does not want goes to a place that nothing reads. */
 static bool find_place(const struct tk_device_atomic *a, struct ibv_sge *sge)
 {
@@ -115,7 +131,7 @@ enum tk_status tk_verbs_atomic(struct tk_peer *peer, struct tk_op *op,
     tk_if_likely(tx) post(tx, a, &sge);
     tk_unlock(&conn->lock);
     tk_if_likely(tx) return TK_OK;
-    return atomic_busy(peer);
+    return post_borrowed(peer, op, a, &sge);
 }
 
 /* A member of a domain is at least its own peer, so this is called before the first atomic. */

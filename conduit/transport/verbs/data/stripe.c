@@ -83,9 +83,10 @@ static void post(struct tk_tx *read, uint64_t remote, const uint32_t *remote_key
 
 static bool post_read(struct tk_conn *conn, const struct tk_peer *peer, const struct tk_rma *rma)
 {
-    struct tk_tx *tx = tk_tx_take_plain(conn, rma->op);
+    struct tk_tx *tx = tk_tx_take(conn, false);
     if (!tx)
         return false;
+    tx->op = rma->op;
     tk_counter_add(&rma->op->pending, 1);
     post(tx, rma->remote, tk_remote_keys(peer, rma));
     return true;

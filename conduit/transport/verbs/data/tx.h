@@ -42,7 +42,8 @@ no_tx:
     return NULL;
 }
 
-/* The same for what needs nothing but its operation counted. */
+/* The same for what needs nothing but its operation counted. NULL also where another lane has the
+ * only free work request: callers go the long way then. */
 static inline struct tk_tx *tk_tx_take_plain(struct tk_conn *conn, struct tk_op *op)
 {
     struct tk_lane *lane = tk_lane_of(conn);
