@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The step of start-up that connects ranks by a connect file (GASNET_CONNECTFILE_IN). Owns nothing
- * beyond the call; single-threaded, no lock. */
+ * The step of start-up that connects ranks by a connect file (GASNET_CONNECTFILE_IN), or all of
+ * them where they ask each other for it. Owns nothing beyond the call; single-threaded, no lock. */
 #include "config.h"
 
 #include <errno.h>
@@ -18,6 +18,7 @@
 #include "start/start_private.h"
 #include "transport/connect_record.h"
 #include "transport/transport.h"
+#include "transport/verbs/limits.h"
 
 /* To be freed; NULL: see errno. */
 static char *read_file(const char *name, size_t *size)
@@ -126,6 +127,23 @@ static void log_connected(const bool *wanted)
                     tk_peers.size - 1);
 }
 
+/* Returns when those that all ranks want are connected: one that wants none, or has all, answers
+ * those that do. */
+static enum tk_status connect_wanted(const bool *wanted)
+{
+    if (begin(wanted) != TK_OK)
+        return TK_FAIL;
+    tk_wait_until(are_ready, wanted);
+    return tk_bootstrap_fence(poll_once, 0);
+}
+
+static enum tk_status connect_all(bool *wanted)
+{
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        wanted[r] = r != tk_peers.me;
+    return connect_wanted(wanted);
+}
+
 static enum tk_status connect_listed(bool *wanted)
 {
     char *name = tk_connect_name(tk_settings.connectfile_in, tk_peers.me);
@@ -136,25 +154,23 @@ static enum tk_status connect_listed(bool *wanted)
     enum tk_status status = find_wanted(name, wanted);
     free(name);
     if (status == TK_OK)
-        status = begin(wanted);
-    if (status != TK_OK)
-        return status;
-    tk_wait_until(are_ready, wanted);
-    log_connected(wanted);
-    /* A rank that wants no connection, or has all, answers those that do. */
-    return tk_bootstrap_fence(poll_once, 0);
+        status = connect_wanted(wanted);
+    if (status == TK_OK)
+        log_connected(wanted);
+    return status;
 }
 
 enum tk_status tk_start_connect_listed(void)
 {
-    if (!tk_connect_is_listed())
+    bool is_listed = tk_connect_is_listed();
+    if (!is_listed && !(tk_connect_is_static() && tk_verbs_static_asks(1)))
         return TK_OK;
     bool *wanted = calloc(tk_peers.size, sizeof(*wanted));
     if (!wanted) {
         tk_log_error("out of memory for a list of %u ranks", tk_peers.size);
         return TK_FAIL;
     }
-    enum tk_status status = connect_listed(wanted);
+    enum tk_status status = is_listed ? connect_listed(wanted) : connect_all(wanted);
     free(wanted);
     return status;
 }

@@ -18,6 +18,7 @@
 #include "stats/stats.h"
 #include "topology/topology.h"
 #include "transport/shm/shm.h"
+#include "transport/verbs/limits.h"
 #include "transport/verbs/verbs.h"
 
 static uint32_t up(uint32_t value, uint32_t unit)
@@ -34,6 +35,7 @@ void tk_plan_shape(struct tk_job_shape *shape, uint32_t ranks, uint32_t hosts)
     while (environ[variables])
         variables++;
     uint32_t rails = (uint32_t)tk_max(1, (size_t)tk_settings.num_qps);
+    bool is_static = tk_settings.connect_static || !tk_settings.connect_dynamic;
     *shape = (struct tk_job_shape){.ranks = ranks,
                                    .hosts = hosts,
                                    .nbrhds = up(ranks, nbrhd),
@@ -46,8 +48,7 @@ void tk_plan_shape(struct tk_job_shape *shape, uint32_t ranks, uint32_t hosts)
                                    .variables = variables,
                                    .host_memory = tk_host_memory(),
                                    .device_regions = 1 << 20,
-                                   .is_static =
-                                       tk_settings.connect_static || !tk_settings.connect_dynamic,
+                                   .is_static = is_static && !tk_verbs_static_asks(rails),
                                    .is_threaded = true};
     shape->connected = tk_shape_peers(shape);
 }

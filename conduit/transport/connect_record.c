@@ -38,6 +38,12 @@ bool tk_connect_is_recorded(void)
     return tk_settings.connectfile_out[0];
 }
 
+bool tk_connect_is_static(void)
+{
+    return !tk_connect_is_listed() && !tk_connect_is_recorded() &&
+           (tk_settings.connect_static || !tk_settings.connect_dynamic);
+}
+
 static bool is_shared(void)
 {
     return !strchr(tk_settings.connectfile_out, '%');

@@ -11,6 +11,10 @@
  * start-up. */
 bool tk_connect_is_listed(void);
 
+/* All ranks are to be connected at start-up: a connect file would name those that are, and one to
+ * be written those that were needed. */
+bool tk_connect_is_static(void);
+
 /* GASNET_CONNECTFILE_OUT is given: connections are to be made only as they are needed. */
 bool tk_connect_is_recorded(void);
 

@@ -9,6 +9,7 @@
 #include "settings/settings.h"
 #include "spawner/base/log.h"
 #include "start/plan.h"
+#include "transport/verbs/limits.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -113,7 +114,7 @@ static bool print_connected(struct tk_job_shape *shape, const char *what, uint32
 
 static bool print_static(struct tk_job_shape *shape, uint32_t peers)
 {
-    shape->is_static = true;
+    shape->is_static = !tk_verbs_static_asks(shape->conns);
     return print_connected(shape, "GASNET_CONNECT_STATIC=1", peers);
 }
 
@@ -133,12 +134,17 @@ static bool print_unshared(struct tk_job_shape *shape, const struct tk_footprint
     return is_done;
 }
 
+static bool is_static(void)
+{
+    return tk_settings.connect_static || !tk_settings.connect_dynamic;
+}
+
 /* As the settings have it: by need, or all at start-up. */
 static bool print_some(struct tk_job_shape *shape)
 {
     static const uint32_t steps[] = {16, 64, 256, 1024};
     uint32_t peers = tk_shape_peers(shape), least = used_by_barriers(shape);
-    if (shape->is_static)
+    if (is_static())
         return peers == 0 || print_static(shape, peers);
     if (least < peers && !print_connected(shape, "barriers", least))
         return false;
@@ -153,13 +159,12 @@ static bool print_table(struct tk_job_shape *shape)
     struct tk_footprint any;
     uint64_t idle;
     uint32_t peers = tk_shape_peers(shape);
-    bool is_static = shape->is_static;
     if (tk_plan(&any, shape) != TK_OK) /* a wrong setting, before half a table */
         return false;
     print_head(shape);
     if (!print_some(shape) || !print_unshared(shape, &any))
         return false;
-    if (peers && !is_static && !print_static(shape, peers))
+    if (peers && !is_static() && !print_static(shape, peers))
         return false;
     if (tk_plan_idle_peer(&idle, shape) == TK_OK && peers)
         printf("\nA peer that is not connected takes %llu bytes of a process.\n",

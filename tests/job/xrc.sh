@@ -62,6 +62,22 @@ counted()
     [ "$plan" = 3 ] || failed "planned are $plan queue pairs, not 1 to send by, 1 target, and 1 for datagrams"
 }
 
+# The same when all are connected at start-up, though a rank has messages for one other only; and calls over them.
+at_start()
+{
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=3 GASNET_IBV_PORTS_VERBOSE=2 GASNET_VERBOSEENV=1 GASNET_CONNECT_STATIC=1" good 6 "$jobs/footprint-par" 1
+    used
+    says 'all are made at start-up, as ranks ask for them' 1
+    [ "$(sum 'send queue pairs')" = 6 ] && [ "$(sum 'targets made')" = 6 ] && [ "$(sum 'opened')" = 12 ] ||
+        failed "$(sum 'send queue pairs') send queue pairs, $(sum 'targets made') targets made, $(sum 'opened') opened; not 6, 6, 12"
+    plan=$(GASNET_SUPERNODE_MAXSIZE=3 GASNET_CONNECT_STATIC=1 "$GASNETRUN" --plan=all -n 6 | sed -n 's/^queue_pairs //p')
+    [ "$plan" = 3 ] || failed "planned for a static job are $plan queue pairs, not 3"
+    SETTINGS="$pairs GASNET_CONNECT_STATIC=1 GASNET_CONNECT_DYNAMIC=0 SOFTHCA_FAULT=drop:op=send,p=0.05 GASNET_QP_TIMEOUT=8" \
+        good 6 "$jobs/first_contact-seq" "$seed"
+    SETTINGS="$pairs GASNET_CONNECT_STATIC=1 GASNET_RBUF_COUNT=24" good 6 "$jobs/random_mix-par" --seconds 0 --seed "$seed" --threads 2
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=4 GASNET_CONNECT_STATIC=1" good 12 "$jobs/many_to_one-seq" 20
+}
+
 # At any place, whether neighbours of the dead one or others need it: the job ends, and a line names it.
 killed()
 {
@@ -93,7 +109,9 @@ refused()
 
 refusals()
 {
-    refused 'all ranks are connected at start-up' GASNET_CONNECT_STATIC=1
+    SETTINGS="$pairs GASNET_VERBOSEENV=1 GASNET_CONNECT_STATIC=1 GASNET_USE_XRC=-1" good 4 "$jobs/am-seq"
+    used NO
+    says 'all are made at start-up; no XRC: all ranks are connected at start-up' 1
     refused 'receive queues are not shared' GASNET_USE_SRQ=0
     refused 'connections are closed for others' GASNET_CONNECT_MAX=2
     refused 'no ranks share memory and use the same ports' GASNET_SUPERNODE_MAXSIZE=1
@@ -110,6 +128,7 @@ if [ "$sanitizer" = thread ]; then
 fi
 lane messages messages
 lane counted counted killed
+lane at_start at_start
 lane mixes mixes
 lane refusals refusals
 finish

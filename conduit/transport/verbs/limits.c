@@ -119,3 +119,10 @@ bool tk_verbs_xrc_wish(bool is_static)
     return tk_settings.use_xrc != 0 && !is_static && tk_settings.connect_max == 0 &&
            tk_settings.catch_exit;
 }
+
+bool tk_verbs_static_asks(uint32_t conns)
+{
+    bool fails_over = conns > 1 && tk_settings.ibv_failover;
+    return tk_settings.use_xrc > 0 && tk_settings.use_srq != 0 && !fails_over &&
+           tk_verbs_xrc_wish(false);
+}

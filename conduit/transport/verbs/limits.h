@@ -47,6 +47,11 @@ bool tk_verbs_srq_wish(struct tk_lend_wish *wish, uint32_t ranks);
  * can? */
 bool tk_verbs_xrc_wish(bool is_static);
 
+/* Where ranks are all connected at start-up, with so many queue pairs to each: by asking each other
+ * as on demand? The queue pairs that ranks share are made one after the other. Only where that is
+ * asked for, for by default such jobs do without datagrams; the same on all ranks. */
+bool tk_verbs_static_asks(uint32_t conns);
+
 /* Of so many peers, with so many queue pairs to each: those that can be connected at once
  * (GASNET_CONNECT_MAX). */
 uint32_t tk_verbs_peers_at_once(uint32_t peers, uint32_t conns, bool is_static);

@@ -183,16 +183,17 @@ static bool cm_connects_all(void)
     return any_by_cm() && !all_by_cm();
 }
 
-/* A connect file names those to be connected at start-up, and one to be written those that were
- * needed. */
+/* Do the numbers of all queue pairs go with the peer infos? */
 static bool connects_all(void)
 {
-    return cm_connects_all() || (!tk_connect_is_listed() && !tk_connect_is_recorded() &&
-                                 (tk_settings.connect_static || !tk_settings.connect_dynamic));
+    return cm_connects_all() ||
+           (tk_connect_is_static() && (any_by_cm() || !tk_verbs_static_asks(tk_verbs.conns_pp)));
 }
 
 static const char *when_connected(void)
 {
+    if (!tk_verbs.is_static && tk_connect_is_static())
+        return "all are made at start-up, as ranks ask for them";
     if (!tk_verbs.is_static)
         return "each is made when one of its ranks first uses the other";
     return cm_connects_all() ? "all are made at start-up, as librdmacm makes them"

@@ -43,7 +43,8 @@ static const char *const texts[refusals] = {
     [UNWANTED] = "GASNET_USE_XRC=0",
     [NOT_SHARED] = "receive queues are not shared (GASNET_USE_SRQ=1 makes them so)",
     [STANDS_IN] = "ports stand in for each other (GASNET_IBV_FAILOVER=0 ends that)",
-    [IS_STATIC] = "all ranks are connected at start-up (GASNET_CONNECT_STATIC=0 ends that)",
+    [IS_STATIC] = "all ranks are connected at start-up (GASNET_USE_XRC=1 or "
+                  "GASNET_CONNECT_STATIC=0 ends that)",
     [BY_CM] = "librdmacm connects ranks (GASNET_IBV_CONNECT=verbs ends that)",
     [IS_BOUNDED] = "connections are closed for others (GASNET_CONNECT_MAX=0 ends that)",
     [ENDS_ALONE] = "ranks may end one by one (GASNET_CATCH_EXIT=0)",
@@ -103,14 +104,14 @@ static enum refusal refusal_by_settings(void)
         return STANDS_IN;
     if (!tk_srq_in_use())
         return NOT_SHARED;
-    if (tk_verbs.is_static)
-        return IS_STATIC;
     if (tk_verbs.cm)
         return BY_CM;
     if (tk_settings.connect_max > 0)
         return IS_BOUNDED;
     if (!tk_settings.catch_exit)
         return ENDS_ALONE;
+    if (tk_verbs.is_static)
+        return IS_STATIC;
     return tk_verbs.conns_pp > tk_xrc_conns_max ? MANY_CONNS : OFFERED;
 }
 
