@@ -95,9 +95,10 @@ static void log_hopeless(const struct tk_peer *peer, double limit)
                      limit, peer->rank, peer->host, peer->pid);
     else
         tk_log_error("no datagram came from any rank in %.0f s, in which rank %u (%s, pid %d) was "
-                     "asked to connect: the network loses them (GASNET_CONNECT_STATIC=1 goes "
+                     "asked to connect: the network loses them (GASNET_CONNECT_STATIC=1%s goes "
                      "without), or that rank makes no call (GASNET_CONNECT_TIMEOUT=0 waits)",
-                     limit, peer->rank, peer->host, peer->pid);
+                     limit, peer->rank, peer->host, peer->pid,
+                     tk_settings.use_xrc > 0 ? " with GASNET_USE_XRC=0" : "");
 }
 
 /* A peer that computes gives no answer, and its job must not end; but where not even one datagram
