@@ -118,25 +118,27 @@ static bool print_static(struct tk_job_shape *shape, uint32_t peers)
     return print_connected(shape, "GASNET_CONNECT_STATIC=1", peers);
 }
 
+static bool is_static(void)
+{
+    return tk_settings.connect_static || !tk_settings.connect_dynamic;
+}
+
 /* Where receive buffers are shared: as if they were not. */
 static bool print_unshared(struct tk_job_shape *shape, const struct tk_footprint *shared)
 {
     struct tk_footprint own;
     int64_t asked = tk_settings.use_srq;
-    bool is_done = true;
+    bool is_done = true, asks = !shape->is_static && is_static();
     tk_settings.use_srq = 0;
+    shape->is_static |= asks; /* only queue pairs that are shared are asked for at start-up */
     shape->connected = tk_shape_peers(shape);
     if (tk_plan(&own, shape) != TK_OK)
         is_done = false;
     else if (own.registered != shared->registered)
         is_done = print_connected(shape, "GASNET_USE_SRQ=0", shape->connected);
     tk_settings.use_srq = asked;
+    shape->is_static &= !asks;
     return is_done;
-}
-
-static bool is_static(void)
-{
-    return tk_settings.connect_static || !tk_settings.connect_dynamic;
 }
 
 /* As the settings have it: by need, or all at start-up. */

@@ -70,8 +70,8 @@ at_start()
     says 'all are made at start-up, as ranks ask for them' 1
     [ "$(sum 'send queue pairs')" = 6 ] && [ "$(sum 'targets made')" = 6 ] && [ "$(sum 'opened')" = 12 ] ||
         failed "$(sum 'send queue pairs') send queue pairs, $(sum 'targets made') targets made, $(sum 'opened') opened; not 6, 6, 12"
-    plan=$(GASNET_SUPERNODE_MAXSIZE=3 GASNET_CONNECT_STATIC=1 "$GASNETRUN" --plan=all -n 6 | sed -n 's/^queue_pairs //p')
-    [ "$plan" = 3 ] || failed "planned for a static job are $plan queue pairs, not 3"
+    plan=$(GASNET_SUPERNODE_MAXSIZE=3 GASNET_CONNECT_STATIC=1 "$GASNETRUN" --plan=all -n 12 | sed -n 's/^queue_pairs //p')
+    [ "$plan" = 7 ] || failed "planned for a static job are $plan queue pairs, not 7"
     SETTINGS="$pairs GASNET_CONNECT_STATIC=1 GASNET_CONNECT_DYNAMIC=0 SOFTHCA_FAULT=drop:op=send,p=0.05 GASNET_QP_TIMEOUT=8" \
         good 6 "$jobs/first_contact-seq" "$seed"
     SETTINGS="$pairs GASNET_CONNECT_STATIC=1 GASNET_RBUF_COUNT=24" good 6 "$jobs/random_mix-par" --seconds 0 --seed "$seed" --threads 2

@@ -103,7 +103,7 @@ static void atomic_scatter(const struct shca_source *dst, uint64_t old)
 int shca_atomic(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
                 const struct shca_source *dst, enum ibv_wc_status *status)
 {
-    struct shca_peer *p = qp->peer;
+    struct shca_peer *p = qp->peer, *owner = shca_memory_of(qp);
     enum ibv_wc_status wrong;
     struct shca_piece piece;
     struct shca_mr_sh *m;
@@ -119,7 +119,9 @@ int shca_atomic(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh 
         wrong = IBV_WC_REM_INV_REQ_ERR;
     if (wrong != IBV_WC_SUCCESS)
         return shca_refuse(p, t, wrong, status);
-    e = change(shca_memory_of(qp), op, m, &piece, &old);
+    e = change(owner, op, m, &piece, &old);
+    if (e == EOPNOTSUPP && shca_holder_gone(owner->pid))
+        e = ESRCH; /* what could not be mapped went with its process */
     if (e == EOPNOTSUPP) {
         atomic_explain();
         return shca_refuse(p, t, IBV_WC_REM_OP_ERR, status);

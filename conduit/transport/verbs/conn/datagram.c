@@ -34,8 +34,9 @@ int tk_datagrams_received(const struct tk_device *device)
 static enum tk_status open_failed(const struct tk_rail *rail, const char *what, int error)
 {
     const struct tk_port_address *a = &rail->address;
-    tk_log_error("%s:%u: %s for datagrams failed: %s; GASNET_CONNECT_STATIC=1 goes without",
-                 a->device, a->port, what, strerror(error));
+    tk_log_error("%s:%u: %s for datagrams failed: %s; GASNET_CONNECT_STATIC=1%s goes without",
+                 a->device, a->port, what, strerror(error),
+                 tk_settings.use_xrc > 0 ? " with GASNET_USE_XRC=0" : "");
     return TK_FAIL;
 }
 
