@@ -160,6 +160,7 @@ static enum tk_status connect_listed(bool *wanted)
     return status;
 }
 
+/* Ranks with several queue pairs to a peer may be connected already: nothing is left to do then. */
 enum tk_status tk_start_connect_listed(void)
 {
     bool is_listed = tk_connect_is_listed();

@@ -369,7 +369,8 @@ static inline struct tk_lane *tk_lane_of(const struct tk_conn *conn)
     return TK_THREADED ? conn->lane : tk_verbs.lanes;
 }
 
-/* Free slots of its send queue. In PAR both words wrap, one down, one up. */
+/* Free slots of its send queue; `room` is written with the connection's lock. In PAR both words
+ * wrap, one down, one up. */
 static inline int tk_conn_room(const struct tk_conn *conn)
 {
     uint32_t room = (uint32_t)tk_counter_read(&conn->room);

@@ -2,8 +2,8 @@
  *
  * Connections on demand by librdmacm (transport/verbs/cm/call.c, knock.c), between ranks over a
  * fake of it: either end asks, both at once, a peer that does not look, connects that the network
- * loses, come twice, late or from strangers, and answers that fail; over iWARP also who sends
- * first, and first messages that are late, lost with their connection, or come through shared
+ * loses, come twice, late or from strangers, and answers that fail; over iWARP also which end
+ * sends first, and first messages that are late, lost with their connection, or come through shared
  * queues. */
 #include "config.h"
 
@@ -33,7 +33,7 @@ static enum tk_status send_one(uint32_t to, enum tk_message_kind kind)
     return tk_peer(to)->transport->send(tk_peer(to), &m);
 }
 
-/* Whoever has a request may answer it, in its handler. */
+/* A rank that has received a request may answer it in its handler. */
 static void deliver(struct tk_arrival *arrival)
 {
     came[tk_peers.me] += arrival->head->kind != TK_REPLY;

@@ -6,8 +6,8 @@
  *     lower    ASKED - GREETS (a greeting over each queue pair) --------------------- UP
  *     higher   ANSWERED - GREETS (until they are all there, then one back) - UP
  *
- * The answer goes over the primary connection, before anything else of its sender. So whoever has a
- * message of the peer's may send over all connections, and until the answer is there no other
+ * The answer goes over the primary connection, before anything else of its sender. So a rank that
+ * has a message of the peer's may send over all connections, and until the answer is there no other
  * message is under way: a greeting takes a receive buffer of those that are there for requests. The
  * answer has one more.
  *

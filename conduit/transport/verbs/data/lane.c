@@ -20,7 +20,7 @@ void tk_lanes_open(void)
 }
 
 /* Another lane's free ones, a few at a time: those move to where they are needed. */
-static struct tk_pool_item *lane_rob(struct tk_lane *lane)
+static struct tk_pool_item *lane_lend(struct tk_lane *lane)
 {
     enum { most = 8 };
     tk_lock(&lane->lock);
@@ -51,7 +51,7 @@ static struct tk_tx *add_and_pop(struct tk_lane *lane, struct tk_pool_item *firs
 struct tk_tx *tk_lane_borrow(struct tk_lane *lane)
 {
     for (struct tk_lane *other = tk_verbs.lanes; other < tk_lanes_end(); other++) {
-        struct tk_pool_item *first = other == lane ? NULL : lane_rob(other);
+        struct tk_pool_item *first = other == lane ? NULL : lane_lend(other);
         if (first)
             return add_and_pop(lane, first);
     }
