@@ -65,7 +65,7 @@ counted()
 # The same when all are connected at start-up, though a rank has messages for one other only; and calls over them.
 at_start()
 {
-    SETTINGS="GASNET_SUPERNODE_MAXSIZE=3 GASNET_IBV_PORTS_VERBOSE=2 GASNET_VERBOSEENV=1 GASNET_CONNECT_STATIC=1" good 6 "$jobs/footprint-par" 1
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=3 GASNET_IBV_PORTS_VERBOSE=2 GASNET_VERBOSEENV=1 GASNET_CONNECT_STATIC=1" good 6 "$jobs/connected-seq" 3
     used
     says 'all are made at start-up, as ranks ask for them' 1
     [ "$(sum 'send queue pairs')" = 6 ] && [ "$(sum 'targets made')" = 6 ] && [ "$(sum 'opened')" = 12 ] ||
