@@ -2,7 +2,7 @@
 /* Several threads of one process on one shared receive queue: two send over connections of their
  * own, two poll one CQ and post again what they got, one arms the limit and reads its events, one
  * breaks and makes a queue pair. Counts must come out right; under ThreadSanitizer nothing may
- * race. */
+ * race. And an XRC queue that is polled while another thread unregisters memory. */
 #include "config.h"
 
 #include <pthread.h>
@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "harness.h"
+#include "xrc.h"
 
 #define SENDERS    2
 #define PER_SENDER 2000
@@ -148,9 +149,60 @@ static void many_threads(void)
         end_close(&from[i]);
 }
 
+/* Seconds of a CPU that this thread has used: what others do to the machine does not count. */
+static double used(void)
+{
+    struct timespec t;
+
+    CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t), 0);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void *unregister_often(void *arg)
+{
+    struct side *b = arg;
+
+    while (!stop) {
+        struct ibv_mr *mr = ibv_reg_mr(b->e.pd, b->e.buf + 8192, 4096, IBV_ACCESS_LOCAL_WRITE);
+        double before = used();
+
+        CHECK(mr != NULL);
+        CHECK_EQ(ibv_dereg_mr(mr), 0);
+        CHECK(used() - before < 1);
+    }
+    return NULL;
+}
+
+/* ibv_dereg_mr looks at what has arrived and is not polled yet, while that is polled: it has to
+ * see an end of that. */
+static void unregistered_while_polling(void)
+{
+    pthread_t other;
+    struct end a;
+    struct side b;
+
+    open_pair(&a, &b, -1);
+    stop = false;
+    CHECK_EQ(pthread_create(&other, NULL, unregister_often, &b), 0);
+    for (unsigned i = 0; i < 100000; i++) {
+        CHECK_EQ(post_queue(&b, i, 0, 64), 0);
+        CHECK_EQ(post_xrc(&a, IBV_WR_SEND, b.srqn, 32, NULL), 0);
+        expect_message(&b, i, b.e.qp->qp_num, 32);
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    }
+    stop = true;
+    CHECK_EQ(pthread_join(other, NULL), 0);
+    close_side(&b);
+    end_close(&a);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = {{"many_threads", many_threads}, {NULL, NULL}};
+    static const struct test_case cases[] = {
+        {"many_threads", many_threads},
+        {"unregistered_while_polling", unregistered_while_polling},
+        {NULL, NULL},
+    };
 
     return run_cases(cases, argc, argv);
 }

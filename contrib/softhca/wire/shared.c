@@ -380,11 +380,13 @@ uint32_t shca_xrc_drop(struct shca_srq *srq)
 void shca_xrc_settle(struct shca_srq *srq, uint32_t key)
 {
     struct shca_srq_sh *q = srq->sh;
-    uint32_t head = atomic_load(&q->head);
+    uint32_t head;
 
     if (!srq->cq)
         return;
     shca_lock(&srq->cq->lock);
+    /* Only now: done passes an older head as soon as another thread polls. */
+    head = atomic_load(&q->head);
     for (uint32_t at = srq->done; at != head; at++) {
         uint32_t number = number_at(shca.seg, q, at);
 
