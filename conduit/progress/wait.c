@@ -50,6 +50,7 @@ void tk_wait_step_for(unsigned *empty, const struct tk_wait_why *why)
 struct stall {
     uint64_t since; /* 0: it has not begun */
     bool is_for_credit;
+    struct tk_turn turn;
 };
 
 static void stall_go_on(struct stall *stall)
@@ -59,12 +60,20 @@ static void stall_go_on(struct stall *stall)
     stall->since = tk_now();
     stall->is_for_credit = tk_lacks_credit;
     tk_lacks_credit = false;
+    if (TK_THREADED) {
+        stall->turn = (struct tk_turn){.outer = tk_turn};
+        tk_turn = &stall->turn;
+    }
 }
 
-static void stall_end(const struct stall *stall, const struct tk_peer *peer)
+static void stall_end(struct stall *stall, const struct tk_peer *peer)
 {
     if (!stall->since)
         return;
+    if (TK_THREADED)
+        tk_turn = stall->turn.outer;
+    if (TK_THREADED && stall->turn.line)
+        tk_peer_transport(peer)->leave_line(peer, &stall->turn);
     tk_wait_over();
     if (tk_trace_has(tk_trace_bit_credit_wait))
         tk_trace_waited(stall->is_for_credit ? tk_trace_credit_wait : tk_trace_room_wait,
@@ -77,7 +86,9 @@ static void stall_end(const struct stall *stall, const struct tk_peer *peer)
 static inline void stall_step(struct stall *stall, unsigned *empty, const struct tk_wait_why *why)
 {
     stall_go_on(stall);
+    stall->turn.is_up = false;
     wait_step(empty, TK_WAKE_SILENT, why);
+    stall->turn.is_up = true;
 }
 
 /* While holding a reservation of `transport`. */

@@ -195,6 +195,16 @@ struct tk_am_reservation {
     char *buffer;    /* if requested: tk_am_buffer_size bytes, aligned to 16 */
 };
 
+/* A wait of a thread for room to send, and its place among those that wait for the same. The waiter
+ * makes it, on its stack; the transport fills in the place. */
+struct tk_turn {
+    struct tk_turn *outer; /* the wait in which this one began: it goes on after it */
+    uint16_t line;         /* used by the transport only; 0: it stands in none */
+    uint16_t ticket;       /* used by the transport only */
+    bool is_up;            /* it tries again now; else what it serves meanwhile sends something */
+};
+extern TK_HIDDEN TK_PER_THREAD struct tk_turn *tk_turn; /* in PAR; the innermost, or NULL */
+
 /* A received message. Valid during the call of the deliver function. */
 struct tk_arrival {
     struct tk_peer *peer;
@@ -332,6 +342,8 @@ struct tk_transport {
     unsigned (*gather_max)(const struct tk_region *home, const void *at, size_t nbytes);
     /* Counts itself in op->pending and, a put, in *sources. TK_BUSY: nothing was done. */
     enum tk_status (*gather)(struct tk_peer *peer, const struct tk_gather *gather);
+    /* In PAR, where the transport has given the turn a line: the wait is over. */
+    void (*leave_line)(const struct tk_peer *peer, struct tk_turn *turn);
     /* Receives: runs handlers. True if anything had arrived. */
     bool (*poll)(void);
     /* Completes our own operations only: runs no handler. Legal in handlers. */

@@ -558,6 +558,7 @@ const struct tk_transport tk_transport_verbs = {
     .reserve = tk_verbs_reserve,
     .send_reserved = tk_verbs_send_reserved,
     .release = tk_verbs_release,
+    .leave_line = tk_verbs_leave_line,
     .put = tk_verbs_put,
     .get = tk_verbs_get,
     .rma = tk_verbs_rma,

@@ -101,7 +101,9 @@ struct tk_path {
 
 struct tk_conn {
     _Alignas(TK_CACHE_LINE) tk_lock_t lock;
-    int rx_base; /* receive buffers that are needed when no request is in flight */
+    int8_t control_expected; /* 1 until the peer's exit notice came: it has a buffer of its own */
+    uint16_t line;           /* for credits, its name; 0: there is none */
+    int rx_base;             /* receive buffers that are needed when no request is in flight */
     struct ibv_qp *qp;
     struct tk_peer *peer;
     struct tk_lane *lane;   /* the same for all connections to a rank */
@@ -118,7 +120,8 @@ struct tk_conn {
     int credits_to_return;  /* credits of the peer's that we hold back */
     int rx_extra;           /* receive buffers in the queue beyond those needed */
     int unsignaled;         /* messages posted without a completion since the last one with */
-    int control_expected;   /* 1 until the peer's exit notice came: it has a buffer of its own */
+    uint16_t waiting;       /* threads in line for credits; 0 in SEQ; see data/credit.c */
+    uint16_t served;        /* threads that left the line */
     tk_counter_t returned;  /* in PAR: slots that came back; with the lane's lock */
     tk_counter_t broken;    /* not 0: an error was logged; what is posted never completes */
     tk_counter_t room;      /* free slots of the send queue, in PAR less `returned` */
@@ -651,6 +654,7 @@ enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool plac
 enum tk_status tk_verbs_send_reserved(struct tk_am_reservation *reservation,
                                       struct tk_outgoing *message);
 void tk_verbs_release(struct tk_am_reservation *reservation, bool keep_credit);
+void tk_verbs_leave_line(const struct tk_peer *peer, struct tk_turn *turn);
 
 /* data/gather.c */
 unsigned tk_verbs_gather_max(const struct tk_region *home, const void *at, size_t nbytes);

@@ -15,7 +15,15 @@
  * buffers for all credits that peers have, and for the replies to as many requests as this process
  * may have in flight.
  *
- * Everything here is called with the connection's lock held. */
+ * In PAR threads that wait for credits of one connection stand in line. Each has a ticket; there is
+ * a credit for those whose ticket is below served + credits, in whatever order they come to take
+ * it. Other threads take what is beyond one credit for each that waits, so the sum does not fall
+ * below a ticket that it has passed. A request that must be immediate can't stand in line: of those
+ * that find only credits kept for others each fourth of a thread takes one, or it might never go. A
+ * thread never waits for itself: of two waits, one inside the other, the inner one goes in the
+ * place of the outer one.
+ *
+ * Everything here is called with the connection's lock held, but tk_verbs_leave_line(). */
 #include "config.h"
 
 #include "base/clock.h"
@@ -34,8 +42,58 @@ void tk_recv_refused(struct tk_conn *conn, struct tk_buffer *buffer, int error)
     tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
 }
 
+void tk_credit_line_clear(struct tk_conn *conn)
+{
+    static tk_counter_t lines;
+    conn->waiting = 0;
+    conn->line = TK_THREADED ? (uint16_t)((uint32_t)tk_counter_add(&lines, 1) % UINT16_MAX + 1) : 0;
+}
+
+/* Where a wait of this thread stands in line, or may do so. */
+static struct tk_turn *place_in_line(const struct tk_conn *conn)
+{
+    for (struct tk_turn *turn = tk_turn; turn; turn = turn->outer)
+        if (turn->line == conn->line)
+            return turn;
+    return tk_turn;
+}
+
+static bool is_turn(struct tk_conn *conn)
+{
+    struct tk_turn *turn = place_in_line(conn);
+    if (turn->line != conn->line) {
+        turn->line = conn->line;
+        turn->ticket = (uint16_t)(conn->served + conn->waiting++);
+    }
+    return conn->credits > (int16_t)(turn->ticket - conn->served);
+}
+
+static bool take_in_turn(struct tk_conn *conn)
+{
+    enum { one_of = 4 };
+    static TK_PER_THREAD unsigned refused;
+    if (!TK_THREADED || conn->line == 0)
+        return false;
+    bool waits = tk_turn && tk_turn->is_up;
+    bool may = waits ? is_turn(conn) : conn->credits > 0 && ++refused % one_of == 0;
+    return may && tk_credit_take_alone(conn, 0);
+}
+
+/* With or without a credit: if one was taken, `served` and `credits` have the same sum again. */
+void tk_verbs_leave_line(const struct tk_peer *peer, struct tk_turn *turn)
+{
+    struct tk_conn *conn = tk_primary_lock(peer);
+    if (turn->line == conn->line) {
+        conn->waiting--;
+        conn->served++;
+    }
+    tk_unlock(&conn->lock);
+}
+
 enum tk_status tk_credit_none(struct tk_conn *conn)
 {
+    if (take_in_turn(conn))
+        return conn->rx_extra < 0 ? tk_credit_post_reply_buffer(conn) : TK_OK;
     tk_lacks_credit = true;
     if (!conn->starved_since)
         conn->starved_since = tk_now();

@@ -8,7 +8,11 @@
 #include "base/bits.h"
 #include "transport/verbs/verbs_private.h"
 
-/* What is not there at once: TK_BUSY, or the buffer for a reply. */
+/* Nobody stands in line; who did has to begin again. */
+void tk_credit_line_clear(struct tk_conn *conn);
+
+/* What is not there at once: a credit, which this thread's wait may get in its turn, with the
+ * buffer; or that buffer alone. */
 enum tk_status tk_credit_none(struct tk_conn *conn);
 enum tk_status tk_credit_post_reply_buffer(struct tk_conn *conn);
 
@@ -27,11 +31,19 @@ static inline void tk_credit_total_give(int credits)
     tk_if_unlikely(tk_verbs.is_total_bound) tk_counter_add(&tk_verbs.credits_total, credits);
 }
 
-/* One credit for a request about to be sent. A buffer for its reply may have to be posted then. */
-static inline bool tk_credit_take_alone(struct tk_conn *conn)
+/* Threads that wait for credits here, in line. Each will have one before any other thread does. */
+static inline int tk_credit_waiting(const struct tk_conn *conn)
 {
-    tk_if_unlikely(conn->credits == 0 || (tk_verbs.is_total_bound &&
-                                          !tk_counter_take(&tk_verbs.credits_total))) return false;
+    return TK_THREADED ? conn->waiting : 0;
+}
+
+/* One credit for a request about to be sent, if as many as `kept` are left for others. A buffer for
+ * its reply may have to be posted then. */
+static inline bool tk_credit_take_alone(struct tk_conn *conn, int kept)
+{
+    tk_if_unlikely(
+        conn->credits <= kept ||
+        (tk_verbs.is_total_bound && !tk_counter_take(&tk_verbs.credits_total))) return false;
     conn->credits--;
     conn->rx_extra--;
     conn->starved_since = 0;
@@ -41,7 +53,8 @@ static inline bool tk_credit_take_alone(struct tk_conn *conn)
 /* The same with the buffer. */
 static inline enum tk_status tk_credit_take(struct tk_conn *conn)
 {
-    tk_if_unlikely(!tk_credit_take_alone(conn)) return tk_credit_none(conn);
+    tk_if_unlikely(!tk_credit_take_alone(conn, tk_credit_waiting(conn))) return tk_credit_none(
+        conn);
     tk_if_unlikely(conn->rx_extra < 0) return tk_credit_post_reply_buffer(conn);
     return TK_OK;
 }

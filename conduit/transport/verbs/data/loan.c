@@ -74,7 +74,7 @@ static void ask(struct tk_conn *conn)
     conn->loan->is_ask_due = false;
     if (!tk_borrower_asks(b, conn->credits, &message))
         return;
-    if (!tk_credit_take_alone(conn)) {
+    if (!tk_credit_take_alone(conn, 0)) {
         conn->loan->is_ask_due = message.give > 0;
     } else if (post(conn, LOAN_ASK, message.want, message.give)) {
         tk_borrower_asked(b, &message);
@@ -163,7 +163,7 @@ static void recall(struct tk_conn *conn, int count)
 {
     struct tk_srq *srq = tk_srq_lender(conn);
     conn = tk_primary_lock(conn->peer);
-    bool has_credit = tk_credit_take_alone(conn);
+    bool has_credit = tk_credit_take_alone(conn, 0);
     bool is_posted = has_credit && post(conn, LOAN_RECALL, count, 0);
     if (has_credit && !is_posted)
         tk_credit_return(conn, 1);

@@ -245,7 +245,7 @@ take_at_once(struct tk_conn *conn, bool is_request, size_t size, bool is_logged)
     int max = is_logged ? tk_verbs.logged_unsignaled_max : tk_verbs.unsignaled_max;
     if (size > tk_verbs.inline_limit || !tk_unsignaled_fits(conn, max))
         return false;
-    if (is_request && (conn->rx_extra <= 0 || !tk_credit_take_alone(conn)))
+    if (is_request && (conn->rx_extra <= 0 || !tk_credit_take_alone(conn, tk_credit_waiting(conn))))
         return false;
     tk_unsignaled_count(conn);
     return true;
