@@ -305,6 +305,44 @@ static void an_exit_notice_needs_no_credit(void **state)
     world_close();
 }
 
+static void freeze(struct tk_conn *conn)
+{
+    while (!tk_pair_freeze(conn)) { /* quiet messages are flushed first */
+        world_settle();
+        tk_verbs_reap();
+    }
+}
+
+/* By a thread that found the peer connected just before. It would keep the credit beyond the end of
+ * the connection, and the next one between the two ranks would get it for nothing. */
+static void a_credit_that_comes_back_while_the_connection_is_held_stays_there(void **state)
+{
+    struct tk_am_reservation r = {.kind = TK_REQUEST};
+    (void)state;
+    unit_settings("GASNET_AM_CREDITS_PP=2", "GASNET_AM_CREDITS_SLACK=1", NULL);
+    open_world(2);
+    r.peer = tk_peer(1);
+    assert_int_equal(request(1), TK_OK);
+    world_settle();
+    freeze(world_conn(0, 1));
+    assert_int_equal(credits(0, 1), 0);
+    world_be(1);
+    assert_int_equal(request(0), TK_OK); /* takes what was held back with it */
+    world_be(0);
+    world_settle();
+    assert_int_equal(credits(0, 1), 1);
+    assert_int_equal(tk_verbs_reserve(&r, false, false), TK_BUSY);
+    assert_int_equal(tk_verbs_reserve(&r, true, true), TK_BUSY);
+    assert_int_equal(request(1), TK_BUSY);
+    assert_int_equal(credits(0, 1), 1);
+    tk_pair_release(world_conn(0, 1));
+    assert_int_equal(credits(0, 1), 2);
+    assert_int_equal(tk_verbs_reserve(&r, false, false), TK_OK);
+    tk_verbs_release(&r, false);
+    world_settle();
+    world_close();
+}
+
 static void the_process_as_a_whole_has_a_limit_too(void **state)
 {
     (void)state;
@@ -511,6 +549,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(slack_credits_are_banked_and_ride_on_the_next_message),
     cmocka_unit_test(beyond_the_slack_all_banked_credits_come_in_one_ack),
     cmocka_unit_test(an_exit_notice_needs_no_credit),
+    cmocka_unit_test(a_credit_that_comes_back_while_the_connection_is_held_stays_there),
     cmocka_unit_test(the_process_as_a_whole_has_a_limit_too),
     cmocka_unit_test(a_full_send_queue_gives_the_credit_back),
     cmocka_unit_test(an_ack_that_finds_no_room_goes_with_a_later_poll),

@@ -50,8 +50,10 @@ enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool plac
     enum tk_status status = TK_OK;
     reservation->tx = NULL;
     tk_lock(&conn->lock);
+    /* While a connection is held, to be closed, credits still come back. What needs no slot would
+     * find nothing else that stops it, and the two ends have compared their credits already. */
     if (is_request)
-        status = tk_credit_take(conn);
+        status = conn->is_held ? TK_BUSY : tk_credit_take(conn);
     if (status == TK_OK) {
         status = take(conn, reservation, place, buffer);
         if (status != TK_OK && is_request)
