@@ -2,8 +2,9 @@
 /* Traffic of every kind, all of it verified, while a script pulls and plugs the ports that it goes
  * over: numbered messages of each category, which must come once and in order; puts that the target
  * looks at as soon as their initiator knows that they are complete; gets of what does not change.
- * usage: flap COMMAND. Rank 0 runs "COMMAND N", N from 0 on, with operations of its own under way:
- * status 0 asks for the next N, 1 for the same again, 2 for the end. All ranks go round by round.
+ * usage: flap COMMAND [ROUNDS]. Every 20 rounds, or as many as that says, rank 0 runs "COMMAND N",
+ * N from 0 on, with operations of its own under way: status 0 asks for the next N, 1 for the same
+ * again, 2 for the end. All ranks go round by round.
  * Owned by the one client thread. */
 #include "config.h"
 
@@ -186,9 +187,10 @@ static int is_over(uint32_t rounds)
     return __atomic_load_n((uint64_t *)job.base, __ATOMIC_ACQUIRE) == rounds && rounds > 0;
 }
 
+static uint32_t between = 20; /* rounds; a command takes as long as some of them */
+
 static void act(const char *command, uint32_t round)
 {
-    enum { between = 20 }; /* rounds; a command takes as long as some of them */
     static int number;
 
     if (job.rank > 0 || round % between)
@@ -239,7 +241,10 @@ int main(int argc, char **argv)
     uint32_t round = 0;
 
     job_start(&argc, &argv, (segment + 65535) / 65536 * 65536);
-    CHECK(argc == 2 && job.size <= ranks_most);
+    CHECK(argc >= 2 && argc <= 3 && job.size <= ranks_most);
+    if (argc == 3)
+        between = (uint32_t)atoi(argv[2]);
+    CHECK(between > 0, "ROUNDS is %s, not 1 or more", argv[2]);
     CHECK(gex_EP_RegisterHandlers(job.ep, handlers, sizeof handlers / sizeof *handlers) ==
           GASNET_OK);
     place();

@@ -45,13 +45,14 @@ plan()
     rm -f "$NOTES" "$NOTES".*
 }
 
-# flaps N MODE SETTINGS PLAN...: a job that must end well.
+# flaps N MODE SETTINGS PLAN...: a job that must end well; $rounds between two steps, if it is set.
+rounds=
 flaps()
 {
     local n=$1 mode=$2 settings=$3
     shift 3
     plan "$@"
-    SETTINGS=$settings good "$n" "$jobs/port_flap-$mode" "$step"
+    SETTINGS=$settings good "$n" "$jobs/port_flap-$mode" "$step" $rounds
 }
 
 gone=.no.longer.reaches.rank # in a plan, whose words have no blanks
@@ -114,6 +115,16 @@ shared_come_back()
         "lines=6,softhca2:2$back" down=softhca1:1 down=softhca3:1 "lines=24,$gone" calls=1
 }
 
+# Where a process has queue pairs to one peer at a time a port may be down while there is no connection that could die: those that
+# are made then do without it, silently, and use it when it is back. Each round closes and opens all of them.
+bounded()
+{
+    rounds=3
+    flaps 3 seq "$network $two_ports GASNET_CONNECT_MAX=2" calls=1 down=softhca0:2 calls=2 up=softhca0:2 calls=2 down=softhca0:1 calls=2
+    flaps 3 par "$network $two_devices GASNET_CONNECT_MAX=2 GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=20" calls=1 down=softhca0:1 calls=2 \
+        up=softhca0:1 calls=2 down=softhca1:1 calls=2 up=softhca1:1 calls=2
+}
+
 without_failover()
 {
     for shape in "$two_ports" "$two_devices"; do
@@ -130,5 +141,6 @@ lane for_good_mixed for_good_mixed
 lane comes_back comes_back
 lane more_come_back more_come_back
 lane shared_come_back shared_come_back
+lane bounded bounded
 lane without_failover without_failover
 finish

@@ -257,7 +257,6 @@ static enum tk_status widen(struct tk_peer_info **info, const char *unused)
     return TK_OK;
 }
 
-/* What failover logs and counts is of connections that stay. */
 static enum tk_status check_bound(void)
 {
     uint64_t max = (uint64_t)tk_settings.connect_max,
@@ -281,12 +280,6 @@ static enum tk_status check_bound(void)
             "GASNET_NUM_QPS=%u); legal are 0 (no bound) and %u or more",
             (unsigned)max, tk_verbs.conns_pp, tk_verbs.rail_count, (unsigned)tk_settings.num_qps,
             tk_verbs.conns_pp);
-    else if (!tk_verbs.is_static && !any_by_cm() && tk_verbs.failover_enabled)
-        tk_log_error(
-            "GASNET_CONNECT_MAX=%u does not go together with %u queue pairs to each peer "
-            "that stand in for each other: set GASNET_IBV_FAILOVER=0, GASNET_CONNECT_MAX=0, "
-            "or use one port (GASNET_IBV_PORTS, GASNET_NUM_QPS=1)",
-            (unsigned)max, tk_verbs.conns_pp);
     else
         return TK_OK;
     return TK_FAIL;

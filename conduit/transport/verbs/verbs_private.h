@@ -198,7 +198,7 @@ struct tk_rail {
     uint32_t conns_open;   /* of those that are opened on demand: how many, and how many of them */
     uint32_t primaries;    /* are primary ones */
     uint64_t down_since;   /* by the device's events; 0: it is not, or that was acted upon */
-    uint64_t look_again;   /* for connections to be opened again; 0: it never was down */
+    uint64_t look_again;   /* for connections to be opened again; 0: it never was down; atomic */
     tk_counter_t failures, returns; /* of its connections */
 };
 
@@ -614,11 +614,10 @@ struct tk_pair_balance {
     int32_t out, owed;
 };
 struct tk_pair_balance tk_pair_balance(struct tk_conn *conns);
-/* Closes them, while they are held: first their buffers come back; then the queue pairs go, and
- * what is left are places for the next ones to the peer. */
+/* Closes them, while they are held: first their buffers come back, until then the second returns
+ * false; then the queue pairs go, and what is left are places for the next ones to the peer. */
 void tk_pair_shut(struct tk_conn *conns);
-bool tk_pair_is_shut(struct tk_conn *conns);
-void tk_pair_end(struct tk_conn *conns);
+bool tk_pair_end(struct tk_conn *conns);
 /* Was the buffer of such a connection? Then it was given back. */
 bool tk_pair_flushed(struct tk_buffer *buffer);
 void tk_pair_publish(uint32_t rank, struct tk_conn *conns);

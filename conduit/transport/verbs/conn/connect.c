@@ -14,6 +14,7 @@
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/connection_state.h"
+#include "transport/verbs/failover/together.h"
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"
 
@@ -93,7 +94,8 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
     conn->credits = conn->credits_to_return = conn->unsignaled = conn->control_expected = 0;
     conn->starved_since = conn->carried = 0;
     tk_credit_line_clear(conn);
-    conn->is_closing = conn->has_sent_control = false;
+    conn->is_closing = conn->has_sent_control = conn->is_ready = false;
+    tk_counter_set(&conn->state, TK_LIVE);
     __atomic_store_n(&conn->has_received_last, false, __ATOMIC_RELAXED);
     if (is_primary) {
         conn->credits = tk_verbs.credits_pp;
@@ -313,12 +315,17 @@ enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_addres
     /* librdmacm goes by IP addresses; of the path it needs what both ends can do. */
     if (!tk_path_find(&conn->path, mine, to, tk_peers.me < conn->peer->rank) && !by_cm)
         return no_path(conn, to);
-    if (conn->tx_log)
-        conn->tx_log->incarnation.to_qp = qp ? *qp : 0;
+    if (conn->tx_log) {
+        conn->tx_log->incarnation.to_qp = qp ? *qp % tk_qp_left_out : 0;
+        tk_incarnation_begin(conn);
+    }
     if (by_cm) /* cm/cm.c connects all of them at once */
         return TK_OK;
+    if (conn->tx_log && conn->tx_log->is_left_out)
+        return TK_OK;
+    uint32_t first = conn->tx_log ? conn->tx_log->incarnation.number : conn->epoch;
     int error = tk_xrc_is_shared(conn) ? tk_xrc_conn_ready(conn, qp, &what)
-                                       : tk_conn_ready(conn, *qp, conn->epoch, &what);
+                                       : tk_conn_ready(conn, *qp, first, &what);
     return error ? not_reached(conn, what, error) : TK_OK;
 }
 
@@ -332,5 +339,4 @@ void tk_conn_close(struct tk_conn *conn)
         ibv_destroy_qp(conn->qp);
     set_qp(conn, NULL);
     tk_srq_leave(conn, number);
-    tk_tx_log_close(conn);
 }

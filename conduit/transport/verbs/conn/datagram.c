@@ -18,6 +18,7 @@
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/tx.h"
+#include "transport/verbs/failover/together.h"
 #include "transport/verbs/limits.h"
 
 int tk_datagrams_received(const struct tk_device *device)
@@ -110,6 +111,7 @@ enum tk_status tk_datagrams_prepare(void)
     }
     tk_verbs.datagrams->receives = (int)tk_verbs_datagram_receives(tk_verbs.peers);
     tk_verbs.datagrams->sends = (int)tk_settings.connect_snds;
+    tk_verbs.datagrams->chance = tk_peers.me;
     return TK_OK;
 }
 
@@ -273,7 +275,7 @@ static void fill_datagram(struct tk_datagram *d, uint32_t to, const struct tk_li
     if (conns && tk_xrc_in_use())
         tk_xrc_numbers_of(conns, d->qps);
     for (uint32_t k = 0; k < tk_verbs.conns_pp && !tk_xrc_in_use(); k++)
-        d->qps[k] = conns && conns[k].qp ? conns[k].qp->qp_num : 0;
+        d->qps[k] = conns ? tk_together_number(&conns[k]) : 0;
 }
 
 static void datagram_post_send(struct tk_tx *tx, const struct slot *slot, struct ibv_ah *handle,
@@ -298,10 +300,24 @@ static void datagram_post_send(struct tk_tx *tx, const struct slot *slot, struct
         tk_tx_complete(tx); /* as good as lost */
 }
 
+/* By chance: where one rail loses all, what is repeated and what is answered in between, by turns,
+ * would keep some of them on it. */
+static uint32_t choose_rail(struct tk_datagrams *all, const struct tk_conn *conns)
+{
+    all->chance = all->chance * 1664525 + 1013904223;
+    uint32_t first = (all->chance >> 16) % tk_verbs.rail_count;
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
+        uint32_t rail = (first + i) % tk_verbs.rail_count;
+        if (tk_together_reaches(conns, rail))
+            return rail;
+    }
+    return first;
+}
+
 bool tk_datagram_send(uint32_t to, const struct tk_life_word *word, const struct tk_conn *conns)
 {
     struct tk_datagrams *all = tk_verbs.datagrams;
-    uint32_t rail = all->next_rail++ % tk_verbs.rail_count;
+    uint32_t rail = choose_rail(all, conns);
     struct rail_datagrams *rd = &all->rails[rail];
     struct slot *slot = find_slot(rd);
     struct ibv_ah *handle = slot ? find_handle(to, rail) : NULL;

@@ -38,7 +38,7 @@ struct tk_datagrams {
     int receives, sends;
     uint32_t key;
     uint8_t secret[tk_job_secret_size];
-    uint32_t next_rail; /* whose turn it is */
+    uint32_t chance; /* of a rail, next time */
     struct handle handles[handles_max];
     unsigned handle_count;
     struct rail_datagrams rails[];

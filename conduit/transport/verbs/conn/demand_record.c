@@ -16,6 +16,7 @@
 #include "transport/verbs/conn/demand_private.h"
 #include "transport/verbs/conn/rest.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/verbs/failover/together.h"
 
 static const uint64_t spared_time =
     TK_SECOND / 50; /* that a new one is not closed, so that it is used */
@@ -108,13 +109,16 @@ static enum tk_status connect_pair(struct tk_demand_record *record,
     tk_pair_publish(rank, record->conns);
     if (tk_demand_is_by_cm())
         return tk_pair_connect(record->conns, NULL, tk_cm_credits_of(rank));
+    if (tk_verbs.failover_enabled)
+        tk_together_agree(record->conns, datagram->qps, datagram->what == TK_HANDSHAKE_REQUEST);
     return tk_pair_connect(record->conns, datagram->qps, (int)datagram->credits);
 }
 
 /* All of them, also those that were never connected: their places serve the next ones. */
 static void shut_pair(struct tk_demand_record *record)
 {
-    tk_pair_publish(record->peer->rank, record->conns);
+    if (tk_conns_to(record->peer->rank) != record->conns)
+        tk_pair_publish(record->peer->rank, record->conns);
     if (tk_demand_is_by_cm())
         tk_cm_pair_close(record->conns);
     tk_pair_shut(record->conns);
@@ -380,9 +384,8 @@ bool tk_demand_part_one(void)
     return false;
 }
 
-static void end_pair(struct tk_demand_record *record)
+static void close_record(struct tk_demand_record *record)
 {
-    tk_pair_end(record->conns);
     tk_rest_remove(record->peer->rank);
     record->conns = NULL;
     tk_verbs.demand->closed++;
@@ -409,8 +412,8 @@ int tk_demand_record_step(struct tk_demand_record *record, uint64_t now)
 {
     switch (record->life.state) {
     case TK_LIFE_CLOSING:
-        if (tk_pair_is_shut(record->conns))
-            end_pair(record);
+        if (tk_pair_end(record->conns))
+            close_record(record);
         return 1;
     case TK_LIFE_IDLE:
         return tk_demand_record_begin(record, now) || (now < record->due && !record->came) ? 0 : -1;

@@ -16,12 +16,14 @@
 #include "stats/table.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/verbs/data/ack.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/loan.h"
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/limits.h"
 #include "transport/verbs/failover/connection_state.h"
+#include "transport/verbs/failover/together.h"
 #include "transport/verbs/verbs_private.h"
 
 static struct tk_conn *conns_allocate(void)
@@ -77,8 +79,11 @@ void tk_pair_drop(struct tk_conn *conns)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         tk_conn_close(&conns[k]);
-    if (!conns->peer || tk_conns_to(conns->peer->rank) != conns)
-        free(conns);
+    if (conns->peer && tk_conns_to(conns->peer->rank) == conns)
+        return;
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
+        tk_tx_log_close(&conns[k]);
+    free(conns);
 }
 
 static void pair_count(uint32_t rank, int by)
@@ -189,6 +194,8 @@ static enum tk_status pair_open_all(struct tk_conn *conns, uint32_t rank)
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         if (tk_conn_open(&conns[k], tk_peer(rank), k, k == tk_primary_number(rank)) != TK_OK)
             return TK_FAIL;
+    if (tk_verbs.failover_enabled && tk_verbs.demand)
+        tk_together_open(conns);
     return TK_OK;
 }
 
@@ -249,6 +256,18 @@ static void set_for_good(struct tk_conn *conn, bool is_fenced, uint32_t rate_mbp
     tk_stripe_open(conn, rate_mbps);
 }
 
+/* Its lock: a port may just be found dead by another thread. */
+static enum tk_status connect_one(struct tk_conn *conn, const struct tk_port_address *to,
+                                  const uint32_t *qp)
+{
+    tk_lock(&conn->lock);
+    enum tk_status status = tk_conn_connect(conn, to, qp);
+    if (status == TK_OK && conn->tx_log)
+        tk_together_connected(conn);
+    tk_unlock(&conn->lock);
+    return status;
+}
+
 enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int credits)
 {
     uint32_t rank = conns->peer->rank;
@@ -260,7 +279,7 @@ enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int c
             set_for_good(conn, is_fenced, to->rate_mbps);
         if (k == tk_primary_number(rank))
             tk_loan_open(conn, credits); /* first: messages may come as soon as it is connected */
-        if (tk_conn_connect(conn, to, qps ? qps + k : NULL) != TK_OK)
+        if (connect_one(conn, to, qps ? qps + k : NULL) != TK_OK)
             return TK_FAIL;
     }
     return TK_OK;
@@ -283,6 +302,8 @@ void tk_pair_release(struct tk_conn *conns)
             release(&conns[k]);
         tk_unlock(&conns[k].lock);
     }
+    if (tk_verbs.failover_enabled)
+        tk_together_thaw(conns->peer->rank);
 }
 
 /* Quiet messages have arrived, for the credits say so, but their acknowledgements may have not: the
@@ -295,17 +316,23 @@ static void flush_quiet(struct tk_conn *conn)
         tk_tx_post_nothing(tx);
 }
 
+static bool is_idle(struct tk_conn *conn)
+{
+    bool has_quiet = conn->unsignaled > 0;
+    if (tk_conn_room(conn) != tk_verbs.depth_pp - conn->unsignaled)
+        return false;
+    if (has_quiet)
+        flush_quiet(conn);
+    return !has_quiet;
+}
+
 static bool hold_if_idle(struct tk_conn *conn)
 {
-    int idle_room = tk_verbs.depth_pp - conn->unsignaled;
     if (conn->is_held || conn->is_for_atomics || tk_counter_read(&conn->broken) || conn->ack_due ||
-        tk_counter_read(&conn->reserved) > 0 || tk_conn_room(conn) != idle_room)
+        tk_counter_read(&conn->reserved) > 0 || tk_conn_is_moving(conn) ||
+        (tk_conn_is_live(conn) && !is_idle(conn)))
         return false;
-    if (conn->unsignaled > 0) {
-        flush_quiet(conn);
-        return false;
-    }
-    if (conn->loan && !tk_loan_hold(conn))
+    if (conn->loan && conn == tk_primary(conn->peer) && !tk_loan_hold(conn))
         return false;
     tk_conn_hold(conn);
     return true;
@@ -313,7 +340,9 @@ static bool hold_if_idle(struct tk_conn *conn)
 
 bool tk_pair_freeze(struct tk_conn *conns)
 {
-    bool all = true;
+    bool all = !tk_verbs.failover_enabled || tk_together_freeze(conns->peer->rank);
+    if (!all)
+        return false;
     for (uint32_t k = 0; k < tk_verbs.conns_pp && all; k++) {
         tk_lock(&conns[k].lock);
         all = hold_if_idle(&conns[k]);
@@ -326,35 +355,60 @@ bool tk_pair_freeze(struct tk_conn *conns)
 
 /* Of those that the peer gave us, or lent: given back ones are its own again, with or without its
  * knowing. */
-static int credits_out(const struct tk_conn *primary)
+static int credits_out(struct tk_conn *conns)
 {
+    struct tk_conn *primary = tk_primary(conns->peer);
+    tk_lock(&primary->lock);
     int ours = primary->rx_base - tk_notice_buffers() - tk_verbs.credits_pp;
     if (primary->loan)
         ours = primary->loan->borrower.limit - primary->loan->borrower.given;
-    return ours - primary->credits - primary->held_credits;
+    tk_unlock(&primary->lock);
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
+        tk_lock(&conns[k].lock);
+        ours -= conns[k].credits + conns[k].held_credits;
+        tk_unlock(&conns[k].lock);
+    }
+    return ours;
 }
 
-/* An exit notice costs no credit, but counts as one here: it is not to be lost either. */
+/* An exit notice costs no credit, but counts as one here: it is not to be lost either. It may have
+ * gone over one that was primary before. */
 struct tk_pair_balance tk_pair_balance(struct tk_conn *conns)
 {
-    struct tk_conn *primary = conns + tk_primary_number(conns->peer->rank);
-    tk_lock(&primary->lock);
-    struct tk_pair_balance balance = {.out = credits_out(primary) + primary->has_sent_control,
-                                      .owed =
-                                          primary->credits_to_return + !primary->control_expected};
-    tk_unlock(&primary->lock);
+    struct tk_pair_balance balance = {.out = credits_out(conns)};
+    int control_expected = 0;
+    bool has_sent_control = false;
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
+        tk_lock(&conns[k].lock);
+        balance.owed += conns[k].credits_to_return;
+        control_expected += conns[k].control_expected;
+        has_sent_control |= conns[k].has_sent_control;
+        tk_unlock(&conns[k].lock);
+    }
+    balance.out += has_sent_control;
+    balance.owed += !control_expected;
     return balance;
+}
+
+/* Into ERR; with its lock. */
+static int end_queue_pair(struct tk_conn *conn)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+    if (!conn->tx_log)
+        return ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE);
+    if (tk_conn_is_open(conn))
+        tk_conn_close_end(conn);
+    return 0;
 }
 
 void tk_pair_shut(struct tk_conn *conns)
 {
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         struct tk_conn *conn = &conns[k];
         tk_lock(&conn->lock);
         conn->is_closing = true;
         tk_conn_hold_credits(conn);
-        int error = ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE);
+        int error = end_queue_pair(conn);
         tk_unlock(&conn->lock);
         if (error)
             tk_panic("closing queue pair %u to rank %u failed with error %d", conn->qp->qp_num,
@@ -377,32 +431,60 @@ bool tk_pair_flushed(struct tk_buffer *buffer)
 }
 
 /* Of a shared queue it has none: the other end has sent nothing that was not taken, or it would not
- * be closed, and no more comes (but a greeting: tk_srq_leave()). Of what was sent only a greeting
- * may be under way, which has taken room that is not there otherwise. */
-bool tk_pair_is_shut(struct tk_conn *conns)
+ * be closed, and no more comes (but a greeting: tk_srq_leave()). Nor has one that was drained
+ * before. */
+static int posted_on(struct tk_conn *conn)
+{
+    if (conn->loan || tk_counter_read(&conn->state) >= TK_DRAINED)
+        return 0;
+    int posted = tk_credit_buffers_posted(conn);
+    return tk_conn_is_open(conn) ? posted : posted - tk_no_room_ever;
+}
+
+/* Of what was sent only a greeting may be under way, which has taken room that is not there
+ * otherwise. */
+static bool is_shut(struct tk_conn *conns)
 {
     int posted = 0;
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         tk_lock(&conns[k].lock);
-        posted += conns[k].loan ? 0 : tk_credit_buffers_posted(&conns[k]);
+        posted += posted_on(&conns[k]);
         posted -= tk_cm_greets() ? tk_conn_room(&conns[k]) : 0;
         tk_unlock(&conns[k].lock);
     }
     return posted == 0;
 }
 
-/* Credits that the other end held back are this process's again. */
-void tk_pair_end(struct tk_conn *conns)
+/* Credits that the other end held back are this process's again, and those that we held back need
+ * no ACK. */
+static void end_all(struct tk_conn *conns)
 {
     uint32_t rank = conns->peer->rank;
+    tk_credit_total_give(credits_out(conns));
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         tk_lock(&conns[k].lock);
-        if (k == tk_primary_number(rank))
-            tk_credit_total_give(credits_out(&conns[k]));
+        tk_ack_forget(&conns[k]);
         tk_conn_close(&conns[k]);
         tk_unlock(&conns[k].lock);
     }
     pair_count(rank, -1);
+}
+
+bool tk_pair_end(struct tk_conn *conns)
+{
+    if (!is_shut(conns))
+        return false;
+    if (!tk_verbs.failover_enabled) {
+        end_all(conns);
+        return true;
+    }
+    if (!tk_together_end(conns))
+        return false;
+    end_all(conns);
+    /* Of the next ones the same as of the first. */
+    tk_primary_set(conns + tk_primary_number(conns->peer->rank));
+    tk_together_ended();
+    return true;
 }
 
 /* ---- end ---- */

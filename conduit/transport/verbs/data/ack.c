@@ -38,12 +38,16 @@ void tk_credit_owe_to(const struct tk_peer *peer)
     tk_unlock(&conn->lock);
 }
 
+void tk_ack_forget(struct tk_conn *conn)
+{
+    tk_counter_add(&tk_verbs.pending_work, -conn->ack_due);
+    conn->ack_due = false;
+}
+
 void tk_ack_retry(struct tk_conn *conn)
 {
     tk_lock(&conn->lock);
-    if (conn->ack_due && (conn->credits_to_return <= tk_verbs.slack || send_ack(conn) == TK_OK)) {
-        conn->ack_due = false;
-        tk_counter_add(&tk_verbs.pending_work, -1);
-    }
+    if (conn->ack_due && (conn->credits_to_return <= tk_verbs.slack || send_ack(conn) == TK_OK))
+        tk_ack_forget(conn);
     tk_unlock(&conn->lock);
 }

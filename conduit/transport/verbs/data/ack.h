@@ -15,4 +15,7 @@ void tk_credit_owe_to(const struct tk_peer *peer);
 /* Sends the ACK that found no room before, if there is one; takes the connection's lock. */
 void tk_ack_retry(struct tk_conn *conn);
 
+/* There is none from now on: the connection is closed; with its lock held. */
+void tk_ack_forget(struct tk_conn *conn);
+
 #endif

@@ -92,22 +92,23 @@ static bool post_read(struct tk_conn *conn, const struct tk_peer *peer, const st
     return true;
 }
 
-/* What a dead connection may not have written was written again over the primary one; so the read
- * goes there, too, if it is not sure that the connection is still the same. */
-static void mind_returns(const struct tk_peer *peer, struct tk_rma_state *state)
+/* What a dead connection may not have written was written again over the primary one; so reads go
+ * over all that may have been it, too, if it is not sure that the connections are still the same.
+ */
+static void mind_returns(struct tk_rma_state *state)
 {
     int32_t returns = tk_counter_read(&tk_verbs.returns);
     if (state->returns == returns)
         return;
     state->returns = returns;
-    state->unfenced |= UINT64_C(1) << (tk_primary(peer) - tk_conns_to(peer->rank));
+    state->unfenced |= UINT64_MAX >> (64 - tk_verbs.conns_pp);
 }
 
 enum tk_status tk_fence(const struct tk_peer *peer, const struct tk_rma *rma,
                         struct tk_rma_state *state)
 {
     while (state->unfenced) {
-        mind_returns(peer, state);
+        mind_returns(state);
         struct tk_conn *conn = tk_conns_to(peer->rank) + __builtin_ctzll(state->unfenced);
         if (tk_conn_is_closed(conn))
             conn = tk_primary(peer);

@@ -38,11 +38,13 @@ void tk_tx_complete(struct tk_tx *tx)
 
 void tk_tx_post_nothing(struct tk_tx *tx)
 {
+    static const uint32_t no_keys[tk_conns_max];
+    const struct tk_tx_entry_keys keys = {.local = no_keys, .remote = no_keys};
     struct ibv_send_wr wr;
     wr.sg_list = NULL;
     wr.num_sge = 0;
     wr.wr.rdma.remote_addr = 0;
     wr.wr.rdma.rkey = 0;
     tx->nbytes = 0;
-    tk_tx_post_more(tx, &wr, IBV_WR_RDMA_WRITE, 0, false, NULL);
+    tk_tx_post_more(tx, &wr, IBV_WR_RDMA_WRITE, 0, tk_verbs.failover_enabled, &keys);
 }

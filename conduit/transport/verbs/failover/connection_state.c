@@ -3,6 +3,10 @@
  * See connection_state.h. Owns the lock of moves. */
 #include "config.h"
 
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/report.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"
@@ -19,15 +23,51 @@ int tk_conn_unfinished(const struct tk_conn *conn)
     return conn->tx_log->failed + conn->unsignaled;
 }
 
+bool tk_conn_close_end(struct tk_conn *conn)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+    bool was_live = tk_conn_is_live(conn);
+    tk_counter_add(&tk_verbs.pending_work, 1);
+    tk_counter_add(&tk_pair_of(conn)->moving, 1);
+    if (was_live)
+        tk_counter_add(&conn->room, -tk_no_room_ever);
+    conn->rx_extra += tk_no_room_ever;
+    conn->tx_log->incarnation.ended = tk_now();
+    tk_counter_leave(&conn->state, TK_CLOSING);
+    int error = ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE);
+    if (error)
+        tk_panic("%s:%u: modify_qp to ERR for rank %u failed: %s", tk_rail_of(conn)->address.device,
+                 tk_rail_of(conn)->address.port, conn->peer->rank, strerror(error));
+    return was_live;
+}
+
+void tk_primary_set(struct tk_conn *conn)
+{
+    struct tk_peer *peer = conn->peer;
+    tk_peers.rail_to[peer->rank] = conn->rail;
+    if (tk_peers.keys[peer->rank])
+        peer->segment_key = tk_peers.keys[peer->rank][conn->rail];
+    __atomic_store_n(&peer->connection, conn, __ATOMIC_RELEASE);
+}
+
 /* ---- incarnations ---- */
 
 void tk_incarnation_name(struct tk_conn *conn)
 {
-    struct tk_tx *unsignaled =
-        &conn->tx_log->incarnation.unsignaled[conn->tx_log->incarnation.number % 2];
+    struct tk_incarnation *incarnation = &conn->tx_log->incarnation;
+    uint32_t name = 1 - __atomic_load_n(&incarnation->name, __ATOMIC_RELAXED);
+    __atomic_store_n(&incarnation->name, name, __ATOMIC_RELAXED);
+    struct tk_tx *unsignaled = &incarnation->unsignaled[name];
     unsignaled->conn = conn;
     unsignaled->opcode = IBV_WR_SEND;
     conn->unsignaled_wr.wr_id = (uintptr_t)unsignaled;
+}
+
+/* librdmacm knows apart itself what was closed for others. */
+void tk_incarnation_begin(struct tk_conn *conn)
+{
+    uint32_t first = tk_rail_of(conn)->by_cm ? 0 : conn->epoch * tk_incarnations_max;
+    __atomic_store_n(&conn->tx_log->incarnation.number, first, __ATOMIC_RELAXED);
 }
 
 bool tk_incarnation_names(const struct tk_tx *tx)
@@ -39,8 +79,8 @@ bool tk_incarnation_names(const struct tk_tx *tx)
 bool tk_incarnation_is_over(const struct tk_tx *tx)
 {
     const struct tk_incarnation *incarnation = &tx->conn->tx_log->incarnation;
-    uint32_t number = __atomic_load_n(&incarnation->number, __ATOMIC_RELAXED);
-    return tx == &incarnation->unsignaled[(number + 1) % 2];
+    uint32_t name = __atomic_load_n(&incarnation->name, __ATOMIC_RELAXED);
+    return tx == &incarnation->unsignaled[1 - name];
 }
 
 /* ---- what is to be done, until it is ---- */

@@ -62,6 +62,7 @@ struct tk_replay;
 
 struct tk_rank_pair {
     struct tk_replay *replay; /* in the order in which it was posted once */
+    bool is_frozen;           /* nothing of it goes on: see failover/together.h; atomic */
     tk_counter_t moving;      /* connections that died and are not closed */
     int pending_work;         /* connections of which there is something else to do */
     int next_primary;         /* number of the connection that will be primary; -1: the present
@@ -83,6 +84,19 @@ static inline uint32_t tk_conn_number(const struct tk_conn *conn)
     return (uint32_t)(conn - tk_conns_to(conn->peer->rank));
 }
 
+/* It died, and what went over it is not all posted again. */
+static inline bool tk_conn_is_moving(const struct tk_conn *conn)
+{
+    return !tk_conn_is_open(conn) && tk_counter_read(&conn->state) != TK_CLOSED;
+}
+
+/* Puts the queue pair into ERR; with the connection's lock, where it is open. True if it was live.
+ */
+bool tk_conn_close_end(struct tk_conn *conn);
+
+/* Messages and small transfers go over it from now on. */
+void tk_primary_set(struct tk_conn *conn);
+
 /* Protects moves and what comes back; taken before a connection's. */
 extern TK_HIDDEN tk_lock_t tk_moves_lock;
 
@@ -101,6 +115,9 @@ static inline bool tk_is_failure(const struct ibv_wc *wc)
 /* Names the connection in quiet messages of this incarnation; start-up, or with the connection's
  * lock. */
 void tk_incarnation_name(struct tk_conn *conn);
+
+/* Its first incarnation, of all that it will ever have; start-up, or with its lock. */
+void tk_incarnation_begin(struct tk_conn *conn);
 
 /* Does the work only name its connection in errors of quiet messages; of an incarnation that is
  * over? No lock. */

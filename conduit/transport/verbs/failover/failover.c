@@ -92,31 +92,13 @@ static struct tk_conn *first_open(uint32_t rank, const struct tk_conn *but)
 
 /* ---- death ---- */
 
-/* True if it was live. */
-static bool close_end(struct tk_conn *conn)
-{
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-    bool was_live = tk_conn_is_live(conn);
-    tk_counter_add(&tk_verbs.pending_work, 1);
-    tk_counter_add(&tk_pair_of(conn)->moving, 1);
-    if (was_live)
-        tk_counter_add(&conn->room, -tk_no_room_ever);
-    conn->rx_extra += tk_no_room_ever;
-    conn->tx_log->incarnation.ended = tk_now();
-    tk_counter_leave(&conn->state, TK_CLOSING);
-    int error = ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE);
-    if (error)
-        tk_panic("%s:%u: modify_qp to ERR for rank %u failed: %s", tk_rail_of(conn)->address.device,
-                 tk_rail_of(conn)->address.port, conn->peer->rank, strerror(error));
-    return was_live;
-}
-
 void tk_conn_give_up(struct tk_conn *conn, const char *why)
 {
     const struct tk_port_address *a = &tk_rail_of(conn)->address;
     char path[tk_path_text_size];
     tk_lock(&conn->lock);
-    bool was_live = tk_conn_is_open(conn) && close_end(conn);
+    bool may_end = conn->tx_log && conn->tx_log->is_connected && tk_conn_is_open(conn);
+    bool was_live = may_end && tk_conn_close_end(conn);
     tk_unlock(&conn->lock);
     if (!was_live)
         return;
@@ -137,7 +119,7 @@ static bool die(struct tk_conn *conn, const struct ibv_wc *wc)
 {
     if (!tk_conn_is_open(conn))
         return true;
-    if (tk_counter_read(&conn->broken))
+    if (conn->is_for_atomics || tk_counter_read(&conn->broken))
         return false;
     if (!first_open(conn->peer->rank, conn)) {
         struct tk_conn *primary = tk_primary(conn->peer);
@@ -191,7 +173,7 @@ void tk_failover_rail(uint32_t rail)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         struct tk_conn *conns = tk_conns_to(r);
-        if (!conns->qp || !lives_elsewhere(r, rail))
+        if (!__atomic_load_n(&conns->qp, __ATOMIC_RELAXED) || !lives_elsewhere(r, rail))
             continue;
         for (uint32_t k = rail; k < tk_verbs.conns_pp; k += tk_verbs.rail_count)
             tk_conn_give_up(&conns[k], "its port is down");
@@ -229,7 +211,8 @@ void tk_notice_came(const struct tk_buffer *buffer, uint32_t size)
 {
     struct tk_notice notice = tk_notice_parse(buffer, size);
     tk_lock(&tk_moves_lock);
-    uint32_t ahead = notice.incarnation - notice.conn->tx_log->incarnation.number;
+    uint32_t ahead = notice.incarnation -
+                     __atomic_load_n(&notice.conn->tx_log->incarnation.number, __ATOMIC_RELAXED);
     if (ahead == 0)
         take_news(&notice);
     else if (ahead == 1)
@@ -399,13 +382,14 @@ static void take_over_all(struct tk_conn *next_primary, const struct tk_conn *pr
 }
 
 /* What it has posted beyond that is spare. */
-static void receive_as_primary(struct tk_conn *next_primary, int posted)
+static void receive_as_primary(struct tk_conn *next_primary, const struct tk_conn *primary,
+                               int posted)
 {
     if (next_primary->loan) {
         next_primary->rx_extra = tk_verbs.credits_pp;
         return;
     }
-    next_primary->rx_base = 2 * tk_verbs.credits_pp + tk_notice_buffers();
+    next_primary->rx_base = primary->rx_base;
     next_primary->rx_extra = posted - tk_credit_buffers_needed(next_primary);
     while (next_primary->rx_extra < 0 && tk_credit_post_buffer(next_primary) == TK_OK)
         continue;
@@ -413,18 +397,14 @@ static void receive_as_primary(struct tk_conn *next_primary, int posted)
 
 static void switch_primary(struct tk_conn *next_primary, struct tk_conn *primary)
 {
-    struct tk_peer *peer = next_primary->peer;
     tk_lock(&next_primary->lock);
     tk_lock(&primary->lock);
     int posted = tk_credit_buffers_posted(next_primary);
     take_over_all(next_primary, primary);
     take_over(next_primary, primary);
     tk_credit_line_clear(next_primary);
-    receive_as_primary(next_primary, posted);
-    tk_peers.rail_to[peer->rank] = next_primary->rail;
-    if (tk_peers.keys[peer->rank])
-        peer->segment_key = tk_peers.keys[peer->rank][next_primary->rail];
-    __atomic_store_n(&peer->connection, next_primary, __ATOMIC_RELEASE);
+    receive_as_primary(next_primary, primary, posted);
+    tk_primary_set(next_primary);
     tk_unlock(&primary->lock);
     tk_unlock(&next_primary->lock);
     tk_pair_of(next_primary)->next_primary = -1;
@@ -445,8 +425,10 @@ static void repost_tx(struct tk_conn *conn, const struct tk_tx_entry *entry, str
         wr.wr.rdma.rkey = entry->remote_keys[conn->rail];
     }
     tx->conn = conn;
+    const uint32_t *local =
+        wr.num_sge == 0 || entry->is_inline ? NULL : entry->keys[wr.num_sge - 1];
     tk_tx_post(tx, &wr, (enum ibv_wr_opcode)entry->opcode, entry->is_inline ? IBV_SEND_INLINE : 0,
-               entry->is_inline ? NULL : entry->keys[entry->parts - 1], entry->remote_keys);
+               local, entry->remote_keys);
 }
 
 /* As few with a completion of their own as there were: works may all wait behind it. */
@@ -588,6 +570,8 @@ void tk_failover_step(void)
         return;
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         struct tk_rank_pair *pair = &tk_verbs.pairs[r];
+        if (__atomic_load_n(&pair->is_frozen, __ATOMIC_ACQUIRE))
+            continue;
         if (pair->pending_work > 0 && tk_verbs.cm)
             give_up_unconnected(r);
         if (tk_counter_read(&pair->moving) > 0 || pair->pending_work > 0)

@@ -27,8 +27,9 @@ static bool is_down(const struct tk_rail *rail)
 static void look_at_port(uint32_t number, uint64_t now)
 {
     struct tk_rail *rail = &tk_verbs.rails[number];
-    if (rail->look_again && now >= rail->look_again)
-        rail->look_again = tk_reconnect_look(number, now);
+    uint64_t look_again = __atomic_load_n(&rail->look_again, __ATOMIC_RELAXED);
+    if (look_again && now >= look_again)
+        __atomic_store_n(&rail->look_again, tk_reconnect_look(number, now), __ATOMIC_RELAXED);
     if (!rail->down_since || now - rail->down_since < patience)
         return;
     rail->down_since = 0;
@@ -40,7 +41,8 @@ static void look_at_port(uint32_t number, uint64_t now)
 static bool broke_by_itself(struct tk_conn *conn)
 {
     tk_lock(&conn->lock);
-    bool is_broken = conn->qp && !conn->is_closing && tk_conn_is_open(conn) &&
+    bool is_broken = __atomic_load_n(&conn->qp, __ATOMIC_RELAXED) && !conn->is_closing &&
+                     tk_conn_is_open(conn) &&
                      __atomic_load_n(&conn->has_received_last, __ATOMIC_ACQUIRE);
     tk_unlock(&conn->lock);
     return is_broken;

@@ -48,8 +48,8 @@ static struct tk_incarnation *incarnation_of(struct tk_conn *conn)
 
 void tk_reconnect_watch(struct tk_rail *rail)
 {
-    if (tk_verbs.failover_enabled && !rail->look_again)
-        rail->look_again = tk_now();
+    if (tk_verbs.failover_enabled && !__atomic_load_n(&rail->look_again, __ATOMIC_RELAXED))
+        __atomic_store_n(&rail->look_again, tk_now(), __ATOMIC_RELAXED);
 }
 
 static bool is_active(const struct tk_rail *rail)
@@ -61,9 +61,15 @@ static bool is_active(const struct tk_rail *rail)
            attr.lid == a->lid;
 }
 
+bool tk_rail_is_down(const struct tk_rail *rail)
+{
+    return __atomic_load_n(&rail->look_again, __ATOMIC_RELAXED) && !is_active(rail);
+}
+
 static uint64_t wait_of(struct tk_conn *conn)
 {
-    uint64_t wait = tk_reconnect_wait << tk_min(incarnation_of(conn)->number, doublings_max);
+    uint32_t deaths = incarnation_of(conn)->number % tk_incarnations_max;
+    uint64_t wait = tk_reconnect_wait << tk_min(deaths, doublings_max);
     return tk_min(wait, longest_wait);
 }
 
@@ -89,7 +95,8 @@ uint64_t tk_reconnect_look(uint32_t rail, uint64_t now)
     tk_lock(&tk_moves_lock);
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         struct tk_conn *conns = tk_conns_to(r);
-        for (uint32_t k = rail; conns->qp && k < tk_verbs.conns_pp; k += tk_verbs.rail_count)
+        bool has_any = __atomic_load_n(&conns->qp, __ATOMIC_RELAXED) != NULL;
+        for (uint32_t k = rail; has_any && k < tk_verbs.conns_pp; k += tk_verbs.rail_count)
             if (!ask_if_due(&conns[k], now))
                 soon = now + tk_reconnect_wait / 4;
     }
@@ -131,7 +138,7 @@ static void begin_incarnation(struct tk_conn *conn)
     __atomic_store_n(&tx_log->arrived, 0, __ATOMIC_RELAXED);
     tx_log->last_receive = (struct tk_last_receive){.is_noted = false};
     __atomic_store_n(&conn->has_received_last, false, __ATOMIC_RELAXED);
-    tx_log->is_delivered_known = false;
+    tx_log->is_delivered_known = tx_log->is_left_out = false;
     tk_counter_add(&conn->room, tk_conn_unfinished(conn));
     tx_log->failed = conn->unsignaled = 0;
     tk_incarnation_name(conn);

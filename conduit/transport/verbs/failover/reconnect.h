@@ -10,6 +10,9 @@
 /* How long the first death keeps a connection away, in ns; tests shorten it. */
 extern TK_HIDDEN uint64_t tk_reconnect_wait;
 
+/* Is its port down, or not found by peers? One that was never reported to be down is not asked. */
+bool tk_rail_is_down(const struct tk_rail *rail);
+
 /* Its port was down, or is: looks whether it is back from now on. */
 void tk_reconnect_watch(struct tk_rail *rail);
 

@@ -11,10 +11,18 @@
 
 enum tk_status tk_tx_log_open(struct tk_conn *conn)
 {
-    conn->tx_log = calloc(1, tk_tx_log_bytes((size_t)tk_verbs.depth_pp));
+    if (!conn->tx_log)
+        conn->tx_log = calloc(1, tk_tx_log_bytes((size_t)tk_verbs.depth_pp));
     if (!conn->tx_log)
         tk_log_error("out of memory for a log of %d operations", tk_verbs.depth_pp);
     return conn->tx_log ? TK_OK : TK_FAIL;
+}
+
+void tk_tx_log_reset(struct tk_conn *conn)
+{
+    struct tk_tx_log *tx_log = conn->tx_log;
+    memset(&tx_log->incarnation, 0, offsetof(struct tk_incarnation, name));
+    memset(&tx_log->next, 0, offsetof(struct tk_tx_log, ring) - offsetof(struct tk_tx_log, next));
 }
 
 void tk_tx_log_close(struct tk_conn *conn)

@@ -32,7 +32,8 @@ struct tk_tx_entry {
 /* Of a connection that dies and comes back (failover/reconnect.c). The lock of moves guards it,
  * except where a member says otherwise. */
 struct tk_incarnation {
-    uint32_t number; /* how often it was opened again; written with the connection's lock, and
+    uint32_t number; /* how often it was opened again, and in its upper half how often all to the
+                        peer were closed for others; written with the connection's lock, and
                         atomically */
     uint32_t before; /* messages that came over it in the incarnation before */
     uint64_t ended;  /* when it died last; written with the connection's lock */
@@ -43,11 +44,14 @@ struct tk_incarnation {
     bool is_pending_work; /* it is counted among the pending work for one of these, or for
                              `notice_due` */
     uint32_t to_qp;
-    /* Name the connection in errors of unsignaled messages, in incarnations with even and with odd
-     * numbers: an error that a thread still holds from the incarnation before is recognised by
-     * that. */
+    /* Name the connection in errors of unsignaled messages, in one incarnation this and in the next
+     * that: an error that a thread still holds from the incarnation before is recognised by that.
+     */
+    uint32_t name; /* which of them; atomic. Stays, with them, when all else begins anew. */
     struct tk_tx unsignaled[2];
 };
+
+enum { tk_incarnations_max = 1 << 16 }; /* between two times that all to a peer are closed */
 
 /* Of a connection that is closed, where it receives through a shared queue: see
  * tk_srq_is_drained(). */
@@ -65,6 +69,8 @@ struct tk_tx_log {
     int failed;              /* slots of the send queue whose works came back with an error */
     bool is_delivered_known; /* the other end has closed, and reported `delivered` */
     bool notice_due;         /* a notice of this connection is to be sent */
+    bool is_connected;       /* its queue pair was; with the connection's lock */
+    bool is_left_out;        /* it was not, for its port was down: see failover/together.h */
     struct tk_last_receive last_receive;
     struct tk_tx_entry ring[];
 };
@@ -81,7 +87,10 @@ static inline void tk_count_arrived(struct tk_tx_log *tx_log)
     __atomic_store_n(&tx_log->arrived, arrived + 1, __ATOMIC_RELAXED);
 }
 
+/* One that is there stays: another thread may hold an error that names it. */
 enum tk_status tk_tx_log_open(struct tk_conn *conn);
+/* Of a connection that is closed, with the lock of moves: as it was at first. */
+void tk_tx_log_reset(struct tk_conn *conn);
 void tk_tx_log_close(struct tk_conn *conn);
 
 static inline struct tk_tx_entry *tk_tx_entry_next(struct tk_conn *conn, enum ibv_wr_opcode opcode)
