@@ -25,7 +25,7 @@
 enum tk_ad_way { TK_AD_CPU, TK_AD_MESSAGE, TK_AD_DEVICE };
 
 struct trunkline_ad {
-    uintptr_t *offsets; /* first: read by inline code in clients (trunkline_ratomic.h) */
+    const uintptr_t *offsets; /* first: read by inline code in clients (trunkline_ratomic.h) */
     struct trunkline_tm *tm;
     const void *cdata;
     gex_DT_t dt;

@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/bits.h"
+#include "base/page.h"
+
 /* A job as one of its processes sees it. */
 struct tk_job_shape {
     uint32_t ranks, hosts, nbrhds; /* of the job */
@@ -18,7 +21,7 @@ struct tk_job_shape {
     uint32_t conns;                /* queue pairs to each peer over the network */
     uint32_t connected;            /* such peers that a rank is connected to */
     uint32_t host_name_length;
-    uint32_t variables; /* of the environment */
+    uint32_t variables;      /* of the environment */
     uint64_t host_memory;    /* bytes */
     uint64_t device_regions; /* that a device can register */
     bool is_static;          /* all are connected at start-up */
@@ -30,8 +33,19 @@ struct tk_footprint {
     uint64_t queue_pairs;
     uint64_t registered;    /* with the devices, segments apart */
     uint64_t private_bytes; /* of its own, not registered */
-    uint64_t shared;        /* of its own, which neighbours map */
+    uint64_t shared;        /* of its own, which others of its host map, and its share of theirs */
 };
+
+/* A table that ranks of a host have alike: one of them makes it for all (bootstrap/host_table.h).
+ */
+static inline void tk_footprint_add_table(struct tk_footprint *total,
+                                          const struct tk_job_shape *shape, uint64_t bytes)
+{
+    if (shape->local > 1)
+        total->shared += tk_align_up(bytes, tk_page_size()) / shape->local;
+    else
+        total->private_bytes += bytes;
+}
 
 /* Peers that are reached over the network. */
 static inline uint32_t tk_shape_peers(const struct tk_job_shape *shape)

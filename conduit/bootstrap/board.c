@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * See board.h. Owns the file, on the leader, and its mappings. The first page is the head, which
- * the leader alone writes; behind it lies the edition. No lock: one thread at a time. */
+ * the leader alone writes; editions and tables follow, each behind the one before it, and an
+ * edition that is replaced gives its pages back. No lock: one thread at a time. */
 #include "config.h"
 
 #include <errno.h>
@@ -26,19 +27,32 @@ static const uint64_t patience = TK_SECOND / 4;
 /* What an edition may be, beside its size. */
 enum edition_kind { EDITION_WHOLE, EDITION_NONE, EDITION_FAILED };
 
+struct edition {
+    uint64_t at, size; /* in the file */
+    uint32_t kind;
+    uint32_t reserved;
+};
+
+/* Between two fences the leader shows an edition and a few tables, so it can't be farther ahead of
+ * the others than that. */
+enum { editions_known = 8 };
+
 struct board_head {
     uint8_t nonce[16];
-    _Atomic uint32_t editions; /* so far; what the others sleep on */
-    uint32_t kind;             /* of the last one; this and its size are written before the count */
-    uint64_t size;
+    _Atomic uint32_t editions; /* and tables, so far; what the others sleep on */
+    uint32_t reserved;
+    struct edition last[editions_known]; /* by number, in turn; written before the count */
 };
 
 static struct {
     struct board_head *head; /* NULL: there is no board, or it is not reached */
     void *edition;           /* mapped now */
     size_t size;             /* of that mapping */
-    uint32_t seen;           /* editions that we have had */
+    uint32_t seen;           /* editions and tables that we have had */
     int fd, leader;
+    bool leads;             /* we are it; then also: */
+    uint64_t end;           /* of the file */
+    struct edition current; /* the next one replaces it */
     struct stat file;
 } board = {.fd = -1};
 
@@ -60,6 +74,9 @@ static bool board_map(int pid)
         head = mmap(NULL, tk_page_size(), PROT_READ | PROT_WRITE, MAP_SHARED, board.fd, 0);
     board.head = head == MAP_FAILED ? NULL : head;
     board.leader = pid;
+    board.leads = false;
+    board.end = tk_page_size();
+    board.current = (struct edition){.size = 0};
     board.seen = 0;
     return board.head != NULL;
 }
@@ -73,16 +90,15 @@ static bool board_is_open(struct stat *file)
 }
 
 /* Beyond the limit on files the kernel would send SIGXFSZ. */
-static bool has_room(size_t size)
+static bool board_grow(uint64_t at, size_t size)
 {
     struct rlimit limit;
-    size_t whole = tk_page_size() + size;
     int status;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-        whole > limit.rlim_cur)
+        at + size > limit.rlim_cur)
         return false;
     do
-        status = fallocate(board.fd, 0, 0, (off_t)whole);
+        status = fallocate(board.fd, 0, (off_t)at, (off_t)size);
     while (status != 0 && errno == EINTR);
     return status == 0;
 }
@@ -91,10 +107,11 @@ static bool has_room(size_t size)
 static bool board_make(struct tk_board_place *place)
 {
     board.fd = memfd_create("board", MFD_CLOEXEC);
-    if (board.fd < 0 || !has_room(0) || !board_map(getpid()) ||
+    if (board.fd < 0 || !board_grow(0, tk_page_size()) || !board_map(getpid()) ||
         getrandom(place->nonce, sizeof(place->nonce), 0) != sizeof(place->nonce))
         return false;
     memcpy(board.head->nonce, place->nonce, sizeof(place->nonce));
+    board.leads = true;
     place->pid = getpid();
     place->fd = board.fd;
     return true;
@@ -121,31 +138,66 @@ bool tk_board_join(const struct tk_board_place *place)
     return false;
 }
 
-static void board_show(size_t size, enum edition_kind kind)
+static void board_show(struct edition edition)
 {
-    board.head->size = size;
-    board.head->kind = kind;
-    atomic_fetch_add_explicit(&board.head->editions, 1, memory_order_release);
+    uint32_t number = atomic_load_explicit(&board.head->editions, memory_order_relaxed);
+    board.head->last[number % editions_known] = edition;
+    atomic_store_explicit(&board.head->editions, number + 1, memory_order_release);
     tk_futex_wake_all(&board.head->editions);
+}
+
+/* Memory for the next edition or table, to be written. NULL: there is none. */
+static void *board_extend(size_t size, struct edition *edition)
+{
+    struct stat file;
+    *edition = (struct edition){.at = board.end, .size = size, .kind = EDITION_WHOLE};
+    if (!board_is_open(&file) || !board_grow(board.end, size))
+        return NULL;
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, board.fd, (off_t)board.end);
+    if (at == MAP_FAILED)
+        return NULL;
+    board.end += tk_align_up(size, tk_page_size());
+    return at;
+}
+
+/* Nobody has the one before mapped: the others have dropped it before the fence. */
+static void board_replace(struct edition edition)
+{
+    if (board.current.size > 0)
+        fallocate(board.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)board.current.at,
+                  (off_t)tk_align_up(board.current.size, tk_page_size()));
+    board.current = edition;
 }
 
 bool tk_board_publish(size_t size, void (*write)(void *edition, const void *what), const void *what)
 {
-    struct stat file;
-    void *edition = MAP_FAILED;
+    struct edition edition;
     if (!board.head)
         return false;
-    if (write && board_is_open(&file) && has_room(size))
-        edition =
-            mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, board.fd, (off_t)tk_page_size());
-    if (edition == MAP_FAILED) {
-        board_show(0, write ? EDITION_NONE : EDITION_FAILED);
+    void *at = write ? board_extend(size, &edition) : NULL;
+    if (!at) {
+        board_show((struct edition){.kind = write ? EDITION_NONE : EDITION_FAILED});
         return false;
     }
-    write(edition, what);
-    munmap(edition, size);
-    board_show(size, EDITION_WHOLE);
+    write(at, what);
+    munmap(at, size);
+    board_replace(edition);
+    board_show(edition);
     return true;
+}
+
+const void *tk_board_keep(const void *table, size_t size)
+{
+    struct edition edition;
+    if (!board.head || !board.leads)
+        return NULL;
+    void *at = board_extend(size, &edition);
+    if (at) {
+        memcpy(at, table, size);
+        mprotect(at, size, PROT_READ);
+    }
+    board_show(at ? edition : (struct edition){.kind = EDITION_NONE});
+    return at;
 }
 
 static bool is_leader_gone(void)
@@ -153,8 +205,8 @@ static bool is_leader_gone(void)
     return kill(board.leader, 0) != 0 && errno == ESRCH;
 }
 
-/* False: the leader went without it. */
-static bool wait_for_edition(void)
+/* The next one, or a table. The leader may go without it: as if it had failed. */
+static struct edition wait_for_edition(void)
 {
     uint32_t now;
     while ((now = atomic_load_explicit(&board.head->editions, memory_order_acquire)) ==
@@ -162,25 +214,22 @@ static bool wait_for_edition(void)
         tk_futex_wait(&board.head->editions, now, patience);
         if (is_leader_gone() &&
             atomic_load_explicit(&board.head->editions, memory_order_acquire) == board.seen)
-            return false;
+            return (struct edition){.kind = EDITION_FAILED};
     }
-    board.seen = now;
-    return true;
+    return board.head->last[board.seen++ % editions_known];
 }
 
-/* The size comes from another process, and what lies behind the end of the file can't be read. */
-static void *map_edition(size_t size)
+/* Place and size come from another process, and what lies behind the end of the file can't be
+ * read. */
+static void *map_edition(const struct edition *edition, int access, int flags)
 {
     struct stat file;
-    if (size == 0 || !board_is_open(&file) || size > (size_t)file.st_size - tk_page_size())
+    if (edition->kind != EDITION_WHOLE || edition->size == 0 || !board_is_open(&file) ||
+        edition->at > (uint64_t)file.st_size ||
+        edition->size > (uint64_t)file.st_size - edition->at)
         return NULL;
-    void *edition =
-        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, board.fd, (off_t)tk_page_size());
-    if (edition == MAP_FAILED)
-        return NULL;
-    board.edition = edition;
-    board.size = size;
-    return edition;
+    void *at = mmap(NULL, edition->size, access, flags, board.fd, (off_t)edition->at);
+    return at == MAP_FAILED ? NULL : at;
 }
 
 void *tk_board_wait(size_t *size, bool *failed)
@@ -189,11 +238,20 @@ void *tk_board_wait(size_t *size, bool *failed)
     *failed = false;
     if (!board.head)
         return NULL;
-    *failed = !wait_for_edition() || board.head->kind == EDITION_FAILED;
-    if (*failed || board.head->kind != EDITION_WHOLE)
+    struct edition edition = wait_for_edition();
+    *failed = edition.kind == EDITION_FAILED;
+    board.edition = map_edition(&edition, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+    *size = board.size = edition.size;
+    return board.edition;
+}
+
+const void *tk_board_kept(size_t *size)
+{
+    if (!board.head || board.leads)
         return NULL;
-    *size = (size_t)board.head->size;
-    return map_edition(*size);
+    struct edition edition = wait_for_edition();
+    *size = edition.size;
+    return map_edition(&edition, PROT_READ, MAP_SHARED);
 }
 
 void tk_board_drop(void)

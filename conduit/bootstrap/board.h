@@ -3,7 +3,8 @@
  * The board of a host: a file in memory in which one of its ranks, the leader, shows the others
  * what it has gathered, so that not each of them asks the launcher's server for the data of every
  * rank. Editions replace each other; between two of them lies a fence of all ranks, so nobody reads
- * an edition that is being replaced. One thread at a time. */
+ * an edition that is being replaced. Tables stay for as long as a process has them mapped. All take
+ * editions and tables in the order in which the leader shows them. One thread at a time. */
 #ifndef TK_BOARD_H
 #define TK_BOARD_H
 
@@ -35,5 +36,12 @@ bool tk_board_publish(size_t size, void (*write)(void *edition, const void *what
  * until the next call, or tk_board_drop(). */
 void *tk_board_wait(size_t *size, bool *failed);
 void tk_board_drop(void);
+
+/* A table, read-only in each process: the leader copies it to the board, the others wait for it.
+ * The caller unmaps it. NULL: it is not there, and the caller is left with one of its own: there is
+ * no board, no memory for it, the leader has gone, or the caller is not whom the function is for.
+ */
+const void *tk_board_keep(const void *table, size_t size);
+const void *tk_board_kept(size_t *size);
 
 #endif

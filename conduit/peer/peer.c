@@ -29,7 +29,12 @@ enum tk_status tk_peers_open(uint32_t rank, uint32_t size)
         tk_peers.at[r] = (struct tk_peer){
             .rank = r, .segment_fd = -1, .segment_size = tk_is_everything ? UINTPTR_MAX : 0};
         tk_peers.offsets[r] = r == rank ? 0 : tk_unmapped;
-        tk_peers.unmapped[r] = tk_unmapped;
     }
     return TK_OK;
+}
+
+void tk_peers_unmap(uintptr_t *unmapped, uint32_t size)
+{
+    for (uint32_t r = 0; r < size; r++)
+        unmapped[r] = tk_unmapped;
 }

@@ -15,6 +15,7 @@
 #include "peer/peer.h"
 #include "settings/settings.h"
 #include "start/plan.h"
+#include "start/start_private.h"
 #include "stats/stats.h"
 #include "topology/topology.h"
 #include "transport/shm/shm.h"
@@ -60,8 +61,8 @@ static uint64_t tables(const struct tk_job_shape *shape)
     uint32_t ranks = shape->ranks, rails = tk_shape_peers(shape) ? shape->rails : 0;
     return tk_peers_lay_out(&layout, NULL, ranks) + tk_peers_keys_bytes(ranks, rails) +
            tk_host_names_bytes(shape->hosts, shape->host_name_length) +
-           tk_topology_map_bytes(ranks) + tk_topology_local_bytes(shape->local) +
-           tk_bootstrap_local_bytes(shape->local) + tk_exit_table_bytes(ranks) +
+           tk_topology_local_bytes(shape->local) + tk_bootstrap_local_bytes(shape->local) +
+           tk_exit_table_bytes(ranks) +
            tk_local_members_bytes(shape->nbrhd > 1 ? shape->nbrhd : 0) +
            tk_environment_bytes(shape->variables) + tk_ops_first_bytes +
            (shape->is_threaded ? sizeof(struct tk_stats_block) : 0);
@@ -70,6 +71,7 @@ static uint64_t tables(const struct tk_job_shape *shape)
 enum tk_status tk_plan(struct tk_footprint *total, const struct tk_job_shape *shape)
 {
     *total = (struct tk_footprint){.private_bytes = tables(shape)};
+    tk_footprint_add_table(total, shape, tk_start_tables_bytes(shape->ranks));
     tk_shm_footprint(total, shape);
     tk_verbs_footprint(total, shape);
     return tk_firehose_footprint(total, shape);

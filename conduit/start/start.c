@@ -65,7 +65,7 @@ static uint32_t local_index;         /* our index among the ranks of this host, 
 
 /* Predicts the neighbours from what the launcher reports: they need no queue pairs, and if all
  * ranks are neighbours no device is needed. Splits a host into neighbourhoods as
- * tk_topology_build() does. */
+ * tk_topology_map() does. */
 static void expect_neighbours(void)
 {
     const uint32_t *local = tk_bootstrap.local;
@@ -227,8 +227,7 @@ static enum tk_status join_others(struct tk_peer_info **info)
     if (tk_peer_info_exchange_all(*info) != TK_OK)
         return TK_FAIL;
     tk_phase_over("peer infos");
-    if (tk_topology_build(tk_peers.me, tk_peers.size, tk_host_info_of) != TK_OK ||
-        connect_transports() != TK_OK)
+    if (tk_start_tables(tk_host_info_of) != TK_OK || connect_transports() != TK_OK)
         return TK_FAIL;
     if (tk_barrier_connect() != TK_OK || tk_named_connect() != TK_OK || tk_limits_find() != TK_OK)
         return TK_FAIL;
@@ -253,7 +252,7 @@ static const struct tk_host_info *only_host_info(uint32_t rank)
 static enum tk_status start_single_process(struct tk_peer_info *info)
 {
     only_host = info->host;
-    if (tk_topology_build(0, 1, only_host_info) != TK_OK)
+    if (tk_start_tables(only_host_info) != TK_OK)
         return TK_FAIL;
     tk_peer(0)->host = only_host.name;
     tk_peer(0)->pid = (int)info->pid;

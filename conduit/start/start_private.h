@@ -39,6 +39,15 @@ enum tk_status tk_limits_find_pinnable(struct tk_peer_info *info);
 enum tk_status tk_limits_find(void);
 enum tk_status tk_limits_find_single(const struct tk_peer_info *info);
 
+/* ---- tables.c: once it is known of each rank on which host it is */
+
+static inline size_t tk_start_tables_bytes(size_t ranks)
+{
+    return tk_peers_unmapped_bytes(ranks) + tk_topology_map_bytes(ranks);
+}
+
+enum tk_status tk_start_tables(const struct tk_host_info *(*info_of)(uint32_t rank));
+
 /* ---- connect_list.c */
 
 /* Behind the last fence: connects the ranks that a connect file lists. */

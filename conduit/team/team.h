@@ -17,7 +17,7 @@
 
 /* Teams and pairs begin with this. */
 struct tk_team_head {
-    uintptr_t *offsets;    /* first: read by inline code in clients (trunkline_rma.h) */
+    const uintptr_t *offsets; /* first: read by inline code in clients (trunkline_rma.h) */
     struct tk_peer *peers; /* entries of the peer table, by rank. NULL: the job ranks are no range,
                               or some endpoint, ours included, is not endpoint 0 */
 };

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/report.h"
 #include "settings/settings.h"
 #include "topology/topology.h"
@@ -86,6 +87,11 @@ struct host {
     uint32_t nbrhd;                  /* of the last rank seen */
 };
 
+struct hosts {
+    struct host *all;
+    uint32_t count, nbrhds; /* so far */
+};
+
 /* Linear in hosts, not in ranks: a job has few hosts compared to ranks, and consecutive ranks
  * mostly share one. */
 static uint32_t topology_find_host(const struct tk_host_info *info, const struct host *all,
@@ -97,29 +103,53 @@ static uint32_t topology_find_host(const struct tk_host_info *info, const struct
     return hosts;
 }
 
-static void place(struct host *all, uint32_t rank, const struct tk_host_info *info)
+/* Returns its neighbourhood. */
+static uint32_t place(struct hosts *hosts, const struct tk_host_info *info, uint32_t *host_of)
 {
-    struct tk_topology *t = &tk_topology;
     uint32_t most = (uint32_t)tk_settings.supernode_maxsize;
-    uint32_t h = topology_find_host(info, all, t->hosts);
-    struct host *host = &all[h];
-    if (h == t->hosts) {
-        t->hosts++;
+    uint32_t h = topology_find_host(info, hosts->all, hosts->count);
+    struct host *host = &hosts->all[h];
+    if (h == hosts->count) {
+        hosts->count++;
         *host = (struct host){.info = info};
     }
     if (host->ranks == 0 || (most && host->ranks % most == 0))
-        host->nbrhd = t->nbrhds++;
+        host->nbrhd = hosts->nbrhds++;
     host->ranks++;
-    t->host_of[rank] = h;
-    t->nbrhd_of[rank] = host->nbrhd;
+    *host_of = h;
+    return host->nbrhd;
+}
+
+enum tk_status tk_topology_map(uint32_t *map, uint32_t size,
+                               const struct tk_host_info *(*info_of)(uint32_t))
+{
+    struct hosts hosts = {.all = calloc(size, sizeof(*hosts.all))};
+    if (!hosts.all) {
+        tk_log_error("out of memory for the hosts of %u ranks", size);
+        return TK_FAIL;
+    }
+    for (uint32_t r = 0; r < size; r++)
+        map[size + r] = place(&hosts, info_of(r), &map[r]);
+    free(hosts.all);
+    return TK_OK;
+}
+
+/* Both are numbered from 0 on. */
+static void topology_count(uint32_t size)
+{
+    struct tk_topology *t = &tk_topology;
+    t->hosts = t->nbrhds = t->local_size = 0;
+    for (uint32_t r = 0; r < size; r++) {
+        t->hosts = (uint32_t)tk_max(t->hosts, t->host_of[r] + 1);
+        t->nbrhds = (uint32_t)tk_max(t->nbrhds, t->nbrhd_of[r] + 1);
+        t->local_size += t->host_of[r] == t->my_host;
+    }
 }
 
 /* The ranks of a neighbourhood are contiguous among those of its host. */
 static void topology_find_local(uint32_t rank, uint32_t size)
 {
     struct tk_topology *t = &tk_topology;
-    t->my_host = t->host_of[rank];
-    t->my_nbrhd = t->nbrhd_of[rank];
     t->local_size = t->nbrhd_size = 0;
     for (uint32_t r = 0; r < size; r++) {
         if (t->host_of[r] != t->my_host)
@@ -134,29 +164,19 @@ static void topology_find_local(uint32_t rank, uint32_t size)
     }
 }
 
-static enum tk_status no_memory(uint32_t size, struct host *hosts)
-{
-    tk_log_error("out of memory for the map of %u ranks", size);
-    free(hosts);
-    return TK_FAIL;
-}
-
-enum tk_status tk_topology_build(uint32_t rank, uint32_t size,
-                                 const struct tk_host_info *(*info_of)(uint32_t))
+enum tk_status tk_topology_build(uint32_t rank, uint32_t size, const uint32_t *map)
 {
     struct tk_topology *t = &tk_topology;
-    struct host *hosts = calloc(size, sizeof(*hosts));
-    t->host_of = malloc(tk_topology_map_bytes(size));
-    if (!hosts || !t->host_of)
-        return no_memory(size, hosts);
-    t->nbrhd_of = t->host_of + size;
-    t->hosts = t->nbrhds = 0;
-    for (uint32_t r = 0; r < size; r++)
-        place(hosts, r, info_of(r));
-    t->local_ranks = malloc(tk_topology_local_bytes(hosts[t->host_of[rank]].ranks));
-    if (!t->local_ranks)
-        return no_memory(size, hosts);
-    free(hosts);
+    t->host_of = map;
+    t->nbrhd_of = map + size;
+    t->my_host = t->host_of[rank];
+    t->my_nbrhd = t->nbrhd_of[rank];
+    topology_count(size);
+    t->local_ranks = malloc(tk_topology_local_bytes(t->local_size));
+    if (!t->local_ranks) {
+        tk_log_error("out of memory for a list of %u ranks", t->local_size);
+        return TK_FAIL;
+    }
     topology_find_local(rank, size);
     t->cpus = count_cpus();
     t->on_machine = virtual_host() ? size : 0;

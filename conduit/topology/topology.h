@@ -26,15 +26,15 @@ struct tk_topology {
     uint32_t on_machine; /* ranks on this machine, where the launcher has made several virtual hosts
                             of it; else 0 */
     uint32_t local_rank; /* our index among them */
-    uint32_t *local_ranks; /* their job ranks, ascending */
-    uint32_t *host_of;     /* host index of each rank; nbrhd_of is in its block */
-    uint32_t nbrhds;       /* number of neighbourhoods: groups of ranks that share memory */
-    uint32_t my_nbrhd;     /* index of ours, in order of each one's lowest rank */
-    uint32_t nbrhd_size;   /* ranks in ours */
-    uint32_t nbrhd_rank;   /* our index among them */
-    uint32_t *nbrhd_ranks; /* their job ranks, ascending; a part of local_ranks */
-    uint32_t *nbrhd_of;    /* neighbourhood index of each rank */
-    unsigned cpus;         /* CPUs in this process's set */
+    uint32_t *local_ranks;    /* their job ranks, ascending */
+    const uint32_t *host_of;  /* host index of each rank */
+    uint32_t nbrhds;          /* number of neighbourhoods: groups of ranks that share memory */
+    uint32_t my_nbrhd;        /* index of ours, in order of each one's lowest rank */
+    uint32_t nbrhd_size;      /* ranks in ours */
+    uint32_t nbrhd_rank;      /* our index among them */
+    uint32_t *nbrhd_ranks;    /* their job ranks, ascending; a part of local_ranks */
+    const uint32_t *nbrhd_of; /* neighbourhood index of each rank */
+    unsigned cpus;            /* CPUs in this process's set */
     bool oversubscribed; /* ranks of this machine outnumber its CPUs: waiting must yield the CPU */
 };
 
@@ -50,12 +50,16 @@ void tk_topology_expect(uint32_t local, uint32_t size);
 /* Describes this host. */
 enum tk_status tk_topology_describe(struct tk_host_info *info);
 
-/* Builds the map; info_of(rank) returns the host part of each rank's peer info. Each host is
- * divided, in rank order, into neighbourhoods of at most GASNET_SUPERNODE_MAXSIZE ranks. */
-enum tk_status tk_topology_build(uint32_t rank, uint32_t size,
-                                 const struct tk_host_info *(*info_of)(uint32_t rank));
+/* Makes the map, which is the same in all ranks: host indices, then neighbourhood indices, by rank.
+ * info_of(rank) returns the host part of each rank's peer info. Each host is divided, in rank
+ * order, into neighbourhoods of at most GASNET_SUPERNODE_MAXSIZE ranks. */
+enum tk_status tk_topology_map(uint32_t *map, uint32_t size,
+                               const struct tk_host_info *(*info_of)(uint32_t rank));
 
-/* What the map takes: of all ranks, and of those of our host. */
+/* Finds our place in it. The map is kept. */
+enum tk_status tk_topology_build(uint32_t rank, uint32_t size, const uint32_t *map);
+
+/* What the map takes, and the ranks of our host. */
 static inline size_t tk_topology_map_bytes(size_t ranks)
 {
     return ranks * (sizeof(*tk_topology.host_of) + sizeof(*tk_topology.nbrhd_of));

@@ -63,6 +63,12 @@ used=5 compare 6 5 GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONNECT_MAX=2
 [ "$(value queue_pairs "$plan")" -eq 3 ] && [ "$(value queue_pairs "$real")" -le 3 ] || failed "more queue pairs than GASNET_CONNECT_MAX=2"
 used=5 compare 6 5 GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONNECT_MAX=2 GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=20
 
+# One more neighbour: what all ranks of a host know alike, 16 bytes of it, none of them has for itself.
+compare 16 0 GASNET_SUPERNODE_MAXSIZE=0
+few_real=$(value private "$real") few_plan=$(value private "$plan")
+compare 48 0 GASNET_SUPERNODE_MAXSIZE=0
+near "private memory for 32 neighbours more" $(($(value private "$plan") - few_plan)) $(($(value private "$real") - few_real)) 2
+
 # Beside those and that for datagrams one for the next peer, but not where a rank has just what start and barriers connect, and none is left to connect.
 for case in 2:4 3:4 4:6 255:256; do
     planned=$(value queue_pairs "$(GASNET_SUPERNODE_MAXSIZE=1 "$GASNETRUN" "--plan=${case%:*}" -n 256)")

@@ -111,6 +111,19 @@ static unsigned mapped(const char *name)
     return count;
 }
 
+/* Tables that ranks of the host share: read-only pieces of the board of their leader. */
+static unsigned tables_shared(void)
+{
+    char line[512];
+    unsigned count = 0;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    CHECK(maps != NULL);
+    while (fgets(line, sizeof(line), maps))
+        count += strstr(line, "memfd:board") && strstr(line, " r--s ");
+    fclose(maps);
+    return count;
+}
+
 /* What the launcher, libpmix and all ranks have put into the job's directory. */
 static unsigned in_session(void)
 {
@@ -129,8 +142,8 @@ int main(int argc, char **argv)
     job_start(&argc, &argv, (size_t)1 << 16);
     job_barrier();
     printf("rank %u: %u gets, %u puts, %u fences, %u rings, %u segments, %u files, %u limits, "
-           "%u registrations\n",
+           "%u registrations, %u tables\n",
            (unsigned)job.rank, gets, puts_made, fences, mapped("memfd:message rings"),
-           mapped("memfd:segment"), in_session(), limits_read, registrations);
+           mapped("memfd:segment"), in_session(), limits_read, registrations, tables_shared());
     job_end();
 }

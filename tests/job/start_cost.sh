@@ -36,8 +36,14 @@ most "looks at the limits on memory" "$(sum limits)" 32
 most "registrations for fences" "$(sum registrations)" 32
 [ "$(sum limits)" -eq 32 ] || failed "not each rank has looked at the limits on memory"
 
+# The host map; over the network also where ports are.
+[ "$(sum tables)" -eq 32 ] || failed "not each rank shares one table with the others of its host"
+
 # Several hosts: one leader on each.
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" RUN="-H =a:4,=b:4" good 8 "$jobs/start_cost-seq"
 most "questions of the leaders" "$(sum gets '0|4')" $((2 * 2 * 8))
 most "questions of the others" "$(sum gets '[12356789]')" 6
+[ "$(sum tables)" -eq 16 ] || failed "not each rank shares two tables with the others of its host"
+SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" RUN="-H =a:1,=b:1" good 2 "$jobs/start_cost-seq"
+[ "$(sum tables)" -eq 0 ] || failed "ranks that are alone on their hosts share tables"
 finish

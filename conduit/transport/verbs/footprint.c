@@ -128,12 +128,15 @@ static void add_datagrams(struct tk_footprint *total, const struct tk_job_shape 
 /* By rank, connected or not. A rank's ports are mostly those of the others on its host, and have
  * one GID or, with IPv4 and IPv6, two. */
 enum { gids_usual = 2 };
-static uint64_t tables(const struct tk_job_shape *shape)
+static void add_tables(struct tk_footprint *total, const struct tk_job_shape *shape)
 {
     uint32_t ranks = shape->ranks, rails = shape->rails;
-    return tk_conns_of_bytes(ranks) + tk_fenced_bytes(ranks) + tk_places_bytes(ranks, rails) +
-           shape->hosts * rails * tk_address_units(gids_usual) * sizeof(uint32_t) +
-           (fails_over(shape) ? tk_pairs_bytes(ranks) : 0);
+    total->private_bytes += tk_conns_of_bytes(ranks) + tk_kinds_bytes(ranks) +
+                            (fails_over(shape) ? tk_pairs_bytes(ranks) : 0);
+    tk_footprint_add_table(total, shape,
+                           tk_places_bytes(ranks, rails) + shape->hosts * rails *
+                                                               tk_address_units(gids_usual) *
+                                                               sizeof(uint32_t));
 }
 
 static uint64_t of_a_peer(const struct tk_job_shape *shape, const struct tk_verbs_limits *limits)
@@ -188,7 +191,8 @@ void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *s
     add_buffers(total, shape, (size_t)limits.bounces);
     add_datagrams(total, shape);
     add_queue_pairs(total, shape, shares);
-    total->private_bytes += tables(shape) + shape->connected * of_a_peer(shape, &limits) +
+    add_tables(total, shape);
+    total->private_bytes += shape->connected * of_a_peer(shape, &limits) +
                             tk_conns_bytes(shape->conns) + /* that of nobody */
                             tk_txs_bytes((size_t)limits.depth_total) +
                             shape->rails * sizeof(struct tk_rail);

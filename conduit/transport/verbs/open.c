@@ -401,12 +401,15 @@ static void set_rma_limits(void)
     tk_verbs.logged_get_max = tk_verbs.failover_enabled ? short_get_max : 0;
 }
 
-static enum tk_status note_fences(const uint32_t *host_of)
+static enum tk_status note_kinds(const uint32_t *host_of)
 {
     bool *is_mixed = find_mixed(host_of), any = false;
     for (uint32_t r = 0; r < tk_peers.size; r++) {
-        tk_verbs.fenced[r] = is_for_us(r) && (is_mixed[host_of[r]] || tk_verbs.has_iwarp);
-        any |= tk_verbs.fenced[r];
+        bool is_fenced = is_mixed[host_of[r]] || tk_verbs.has_iwarp;
+        if (!is_for_us(r))
+            continue;
+        tk_verbs.kind_of[r] = is_fenced ? TK_RANK_FENCED : TK_RANK_PLAIN;
+        any |= is_fenced;
     }
     free(is_mixed);
     return any && !tk_verbs.fence_sink ? tk_fence_sink_open() : TK_OK;
@@ -457,7 +460,7 @@ enum tk_status tk_verbs_connect(const uint32_t *host_of)
     set_rma_limits();
     tk_atomics_agree();
     tk_paging_report();
-    if (tk_places_learn(host_of) != TK_OK || note_fences(host_of) != TK_OK ||
+    if (tk_places_learn(host_of) != TK_OK || note_kinds(host_of) != TK_OK ||
         share_queue_pairs() != TK_OK)
         return TK_FAIL;
     return tk_verbs.is_static ? connect_all() : connect_on_demand();
@@ -514,7 +517,7 @@ void tk_verbs_close(void)
     free(tk_verbs.txs);
     free(tk_verbs.conns_of);
     free(tk_verbs.nobody);
-    free(tk_verbs.fenced);
+    free(tk_verbs.kind_of);
     tk_places_forget();
     free(tk_verbs.rails);
     tk_verbs = (struct tk_verbs){.rails = NULL};

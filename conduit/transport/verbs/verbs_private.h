@@ -20,6 +20,7 @@
 #include "base/bits.h"
 #include "base/lock.h"
 #include "base/pool.h"
+#include "bootstrap/host_table.h"
 #include "memory/memory.h"
 #include "peer/peer.h"
 #include "transport/transport.h"
@@ -238,16 +239,18 @@ static inline size_t tk_conns_of_bytes(size_t ranks)
     return ranks * sizeof(struct tk_conn *);
 }
 
-static inline size_t tk_fenced_bytes(size_t ranks)
+/* A rank is a neighbour or ourselves; a peer of this transport; one, and puts to it have reads
+ * behind them (data/stripe.c). */
+enum tk_rank_kind { TK_RANK_NOT_OURS, TK_RANK_PLAIN, TK_RANK_FENCED };
+
+static inline size_t tk_kinds_bytes(size_t ranks)
 {
-    return ranks * sizeof(bool);
+    return ranks * sizeof(uint8_t);
 }
 
-#define tk_no_address UINT32_MAX
-
-/* A peer's end of a rail. */
+/* A rank's end of a rail. */
 struct tk_place {
-    uint32_t address;     /* where it begins; tk_no_address: the rank is reached in another way */
+    uint32_t address;     /* where it begins */
     uint32_t datagram_qp; /* 0: none */
 };
 
@@ -306,10 +309,11 @@ struct tk_verbs {
     struct tk_demand *demand;       /* NULL: nothing is connected on demand; conn/demand.h */
     struct tk_xrc *xrc; /* NULL: each pair of ranks has queue pairs of its own; conn/xrc.h */
     /* Where ports of peers are: device/places.c. Ranks of a host share the addresses. */
-    uint32_t *addresses;     /* each as long as its GIDs need */
-    struct tk_place *places; /* by rank and rail */
-    bool *fenced;            /* by rank: puts to it have reads behind them (data/stripe.c) */
-    struct tk_conn *ahead;   /* for the next peer, or NULL; with the lock of demands */
+    struct tk_host_table place_table; /* has both, and is the same in all ranks */
+    const struct tk_place *places;    /* by rank and rail */
+    const uint32_t *addresses;        /* each as long as its GIDs need */
+    uint8_t *kind_of;                 /* by rank: enum tk_rank_kind */
+    struct tk_conn *ahead;            /* for the next peer, or NULL; with the lock of demands */
 };
 
 extern TK_HIDDEN struct tk_verbs tk_verbs;
@@ -516,8 +520,7 @@ struct tk_buffer *tk_recv_buffer_take(struct tk_rail *rail);
 void tk_buffers_close(void);
 void tk_segment_forget(void); /* at the end of the process, which must not unregister it then */
 
-/* device/places.c: the addresses of all peers that are ours, from their infos; kept without them.
- */
+/* device/places.c: the addresses of all ranks, from their infos; kept without them. */
 enum tk_status tk_places_learn(const uint32_t *host_of);
 void tk_places_forget(void);
 
@@ -541,7 +544,7 @@ static inline const struct tk_place *tk_place_of(uint32_t rank, uint32_t rail)
 /* Is the rank a peer of this transport? From tk_verbs_connect() on. */
 static inline bool tk_is_verbs_peer(uint32_t rank)
 {
-    return tk_place_of(rank, 0)->address != tk_no_address;
+    return tk_verbs.kind_of[rank] != TK_RANK_NOT_OURS;
 }
 
 static inline const struct tk_port_address *tk_address_of(uint32_t rank, uint32_t rail)

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "bootstrap/board.h"
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/gather.h"
+#include "bootstrap/host_table.h"
 #include "unit.h"
 
 enum { ranks = 4, keys_max = 16, blob_max = 4096 };
@@ -288,6 +290,130 @@ static void nobody_waits_for_a_leader_that_is_gone(void **state)
     each_rank(lose_the_leader);
 }
 
+/* ---- tables that stay */
+
+/* Each rank would make another one, so that it shows whose they have; `number` tells several. */
+static struct tk_host_table take_table(size_t size, char number)
+{
+    struct tk_host_table table;
+    if (!tk_host_table_find(&table, size)) {
+        char *own = malloc(size);
+        memset(own, number + (char)tk_bootstrap.rank, size);
+        tk_host_table_show(&table, own, size);
+    }
+    must(table.size == size, 50);
+    return table;
+}
+
+static bool is_all(const struct tk_host_table *table, char byte)
+{
+    const char *at = table->at;
+    for (size_t i = 0; i < table->size; i++)
+        if (at[i] != byte)
+            return false;
+    return true;
+}
+
+/* Nobody may write to it, and it is the file's: no copy was made. */
+static bool is_shared(const void *at)
+{
+    char line[512], access[8] = "";
+    unsigned long begin = 0;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (begin != (unsigned long)(uintptr_t)at && fgets(line, sizeof(line), maps))
+        sscanf(line, "%lx-%*x %7s", &begin, access);
+    fclose(maps);
+    return !strcmp(access, "r--s") && strstr(line, "memfd:board");
+}
+
+/* No fence lies between the tables, and the leader may be at the last before others have come. */
+static void share_tables(void)
+{
+    gather_once(0);
+    struct tk_host_table small = take_table(100, 1), large = take_table(3 * 4096 + 1, 9);
+    gather_once(1);
+    struct tk_host_table late = take_table(4096, 17);
+    gather_once(2);
+    must(small.is_mapped && large.is_mapped && late.is_mapped, 51);
+    must(is_shared(small.at) && is_shared(large.at) && is_shared(late.at), 52);
+    must(is_all(&small, 1) && is_all(&large, 9) && is_all(&late, 17), 53);
+    tk_host_table_drop(&small);
+    tk_host_table_drop(&late);
+    must(is_all(&large, 9) && !small.at, 54);
+}
+
+static void a_host_has_one_copy_of_a_table(void **state)
+{
+    (void)state;
+    each_rank(share_tables);
+}
+
+static void make_own_tables(void)
+{
+    alone_on_the_host();
+    struct tk_host_table table = take_table(100, 1);
+    must(!table.is_mapped && is_all(&table, (char)(1 + tk_bootstrap.rank)), 60);
+    tk_host_table_drop(&table);
+}
+
+static void without_a_board_each_has_its_own_table(void **state)
+{
+    (void)state;
+    each_rank(make_own_tables);
+}
+
+/* The others are to find out about each case, not to wait. */
+static void miss_tables(void)
+{
+    uint32_t me = tk_bootstrap.rank;
+    gather_once(0);
+    if (me == 3)
+        close_range(3, ~0u, 0);
+    struct tk_host_table table = take_table(100, 1);
+    must(table.is_mapped == (me != 3) && is_all(&table, me == 3 ? 4 : 1), 70);
+    tk_bootstrap_fence_data(NULL, 0);
+    if (me == 0)
+        close_range(3, ~0u, 0);
+    table = take_table(100, 1);
+    must(!table.is_mapped && is_all(&table, (char)(1 + me)), 71);
+    tk_bootstrap_fence_data(NULL, 0);
+    if (me == 0)
+        _exit(0);
+    table = take_table(100, 1);
+    must(!table.is_mapped && is_all(&table, (char)(1 + me)), 72);
+}
+
+static void who_does_not_get_the_table_has_its_own(void **state)
+{
+    (void)state;
+    each_rank(miss_tables);
+}
+
+/* Of an edition, which is replaced. */
+static void count_pages(void)
+{
+    enum { turns = 12, large = blob_max };
+    struct stat file;
+    char key[16], mine[large] = {0};
+    for (unsigned turn = 0; turn < turns; turn++) {
+        snprintf(key, sizeof(key), "p%u", turn);
+        must(tk_gather(key, mine, large, NULL) == TK_OK, 80);
+    }
+    if (tk_bootstrap.rank != 0)
+        return;
+    char path[64];
+    struct tk_board_place place;
+    memcpy(&place, server->put[0][0].bytes, sizeof(place));
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", place.fd);
+    must(stat(path, &file) == 0 && file.st_blocks * 512 < 3 * ranks * large, 81);
+}
+
+static void a_board_has_the_pages_of_one_edition(void **state)
+{
+    (void)state;
+    each_rank(count_pages);
+}
+
 /* ---- the place of a board */
 
 static void a_board_is_known_by_its_nonce(void **state)
@@ -326,6 +452,10 @@ static const struct CMUnitTest tests[] = {
     TEST(without_neighbours_there_is_no_board),
     TEST(when_the_leader_fails_all_fail),
     TEST(nobody_waits_for_a_leader_that_is_gone),
+    TEST(a_host_has_one_copy_of_a_table),
+    TEST(without_a_board_each_has_its_own_table),
+    TEST(who_does_not_get_the_table_has_its_own),
+    TEST(a_board_has_the_pages_of_one_edition),
     TEST(a_board_is_known_by_its_nonce),
 };
 

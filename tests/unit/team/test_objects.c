@@ -18,9 +18,12 @@ static uint32_t nbrhd_of[ranks] = {0, 1, 0, 1, 1}, host_of[ranks];
 
 static int set_up(void **state)
 {
+    static uintptr_t unmapped[ranks];
     (void)state;
     if (tk_peers_open(me, ranks) != TK_OK)
         return -1;
+    tk_peers_unmap(unmapped, ranks);
+    tk_peers.unmapped = unmapped;
     tk_topology =
         (struct tk_topology){.nbrhds = 2, .my_nbrhd = 1, .nbrhd_of = nbrhd_of, .host_of = host_of};
     tk_teams_open();

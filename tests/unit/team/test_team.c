@@ -68,9 +68,12 @@ static void hook_close(struct trunkline_tm *tm)
 static int set_up(void **state)
 {
     static const struct tk_team_hooks hooks = {hook_fill, hook_open, hook_close};
+    static uintptr_t unmapped[ranks];
     (void)state;
     if (tk_peers_open(me, ranks) != TK_OK)
         return -1;
+    tk_peers_unmap(unmapped, ranks);
+    tk_peers.unmapped = unmapped;
     tk_topology = (struct tk_topology){.nbrhds = 3,
                                        .my_nbrhd = 1,
                                        .my_host = 0,

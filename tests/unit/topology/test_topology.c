@@ -17,14 +17,22 @@ static const struct tk_host_info *info_of(uint32_t rank)
     return &infos[rank];
 }
 
+/* From `infos`. */
+static void build_of(uint32_t me, uint32_t size)
+{
+    static uint32_t map[2 * ranks_max];
+    free(tk_topology.local_ranks);
+    assert_int_equal(tk_topology_map_bytes(size), 2 * size * sizeof(*map));
+    assert_int_equal(tk_topology_map(map, size, info_of), TK_OK);
+    assert_int_equal(tk_topology_build(me, size, map), TK_OK);
+}
+
 /* host_of[r] is a letter for each rank: "abab" is two hosts, interleaved. */
 static void build(const char *hosts, uint32_t me)
 {
-    free(tk_topology.host_of);
-    free(tk_topology.local_ranks);
     for (size_t r = 0; hosts[r]; r++)
         snprintf(infos[r].id, sizeof(infos[r].id), "boot-id host-%c", hosts[r]);
-    assert_int_equal(tk_topology_build(me, (uint32_t)strlen(hosts), info_of), TK_OK);
+    build_of(me, (uint32_t)strlen(hosts));
 }
 
 static void one_rank_is_one_host(void **state)
@@ -66,9 +74,7 @@ static void a_host_for_each_rank_works_too(void **state)
     (void)state;
     for (unsigned r = 0; r < ranks_max; r++)
         snprintf(infos[r].id, sizeof(infos[r].id), "host-%u", r);
-    free(tk_topology.host_of);
-    free(tk_topology.local_ranks);
-    assert_int_equal(tk_topology_build(1000, ranks_max, info_of), TK_OK);
+    build_of(1000, ranks_max);
     assert_int_equal(tk_topology.hosts, ranks_max);
     assert_int_equal(tk_topology.my_host, 1000);
     assert_int_equal(tk_topology.local_size, 1);
@@ -81,9 +87,7 @@ static void hosts_differ_when_any_part_of_their_ids_does(void **state)
     strcpy(infos[0].id, "boot-1 node");
     strcpy(infos[1].id, "boot-2 node");
     strcpy(infos[2].id, "boot-1 node2");
-    free(tk_topology.host_of);
-    free(tk_topology.local_ranks);
-    assert_int_equal(tk_topology_build(0, 3, info_of), TK_OK);
+    build_of(0, 3);
     assert_int_equal(tk_topology.hosts, 3);
 }
 

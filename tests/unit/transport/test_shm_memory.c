@@ -45,7 +45,9 @@ static int open_two(void **state)
     (void)state;
     unit_settings(NULL, NULL);
     assert_int_equal(tk_peers_open(0, 2), TK_OK);
-    assert_int_equal(tk_topology_build(0, 2, one_host), TK_OK);
+    static uint32_t map[4];
+    assert_int_equal(tk_topology_map(map, 2, one_host), TK_OK);
+    assert_int_equal(tk_topology_build(0, 2, map), TK_OK);
     assert_int_equal(tk_shm_open(&mine), TK_OK);
     tk_lost_peer = lost;
     theirs = mine;

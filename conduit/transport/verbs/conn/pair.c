@@ -44,8 +44,8 @@ enum tk_status tk_nobody_open(void)
 {
     tk_verbs.nobody = conns_allocate();
     tk_verbs.conns_of = malloc(tk_conns_of_bytes(tk_peers.size));
-    tk_verbs.fenced = calloc(1, tk_fenced_bytes(tk_peers.size));
-    if (!tk_verbs.nobody || !tk_verbs.conns_of || !tk_verbs.fenced) {
+    tk_verbs.kind_of = calloc(1, tk_kinds_bytes(tk_peers.size));
+    if (!tk_verbs.nobody || !tk_verbs.conns_of || !tk_verbs.kind_of) {
         tk_log_error("out of memory for a table of %u ranks", tk_peers.size);
         return TK_FAIL;
     }
@@ -271,7 +271,7 @@ static enum tk_status connect_one(struct tk_conn *conn, const struct tk_port_add
 enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int credits)
 {
     uint32_t rank = conns->peer->rank;
-    bool is_fenced = tk_verbs.fenced[rank];
+    bool is_fenced = tk_verbs.kind_of[rank] == TK_RANK_FENCED;
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         struct tk_conn *conn = &conns[k];
         const struct tk_port_address *to = tk_address_of(rank, conn->rail);
