@@ -122,20 +122,26 @@ void tk_back_off(unsigned empty, enum tk_wake_source wake, const struct tk_wait_
         events_seen = tk_sleep_events_seen();
 }
 
-void tk_wait_asleep(unsigned *turn)
+static void poll_or_sleep(unsigned *turn)
 {
-    if (*turn == 0)
-        tk_wait_over();
-    if (TK_THREADED) {
-        tk_sleep_expect();
+    if (TK_THREADED)
         events_seen = tk_sleep_events_seen();
-    }
     if (tk_poll()) {
         *turn = 0;
         return;
     }
     note(&(struct tk_wait_why){.kind = TK_WAITS_LAUNCHER, .peer = tk_wait_nobody}, 1, 0);
     sleep_once(++*turn, TK_WAKE_BELL);
+}
+
+/* Each job starts and ends with some of these, and its polls in between must not pay for it. */
+void tk_wait_asleep(unsigned *turn)
+{
+    if (*turn == 0)
+        tk_wait_over();
+    tk_counter_add(&tk_sleeps_expected, 1);
+    poll_or_sleep(turn);
+    tk_counter_add(&tk_sleeps_expected, -1);
 }
 
 void tk_poll_asleep(void)

@@ -44,8 +44,16 @@ extern TK_HIDDEN bool (*tk_poll_transports)(void);
 extern TK_HIDDEN bool (*tk_reap_transports)(void);
 bool tk_deferred_work_after(bool any);
 
-/* PAR: what this thread has just done may be what another one of ours sleeps for. */
-void tk_wake_own_threads(void);
+/* PAR: what this thread has just done may be what another one of ours sleeps for. That takes two
+ * locked instructions, so polls of a job whose threads do not sleep (it has a CPU for each rank,
+ * and no client asked for it) look at a word that is not written any more. */
+extern TK_HIDDEN tk_counter_t tk_sleeps_expected; /* reasons why threads of the client may sleep */
+void tk_wake_sleepers(void);
+
+static inline void tk_wake_own_threads(void)
+{
+    tk_if_unlikely(tk_counter_read(&tk_sleeps_expected) != 0) tk_wake_sleepers();
+}
 
 /* Serves what has arrived and completes our own operations; runs handlers. True if there was
  * anything. */

@@ -40,8 +40,9 @@ static _Atomic uint32_t watched; /* roles whose events a thread waits for */
  * count before it last checks its condition and sleeps, so either the count changes or the bell
  * rings. */
 static tk_counter_t local_event_seq;
-static tk_counter_t some_sleep, asleep; /* threads of the client: at all, now */
-static tk_counter_t relying;            /* threads that sleep because others watch */
+tk_counter_t tk_sleeps_expected;
+static tk_counter_t asleep;  /* threads of the client */
+static tk_counter_t relying; /* threads that sleep because others watch */
 
 /* Something is pending at a device that it does not report. */
 static const uint64_t unsure = TK_SECOND / 1000;
@@ -58,10 +59,14 @@ void tk_progress_bell(struct tk_doorbell *own)
     bell = own ? own : &lone;
 }
 
+/* Threads that do this at the same time may each count: more than none is all that matters. */
 void tk_sleep_expect(void)
 {
-    if (tk_counter_read(&some_sleep) == 0)
-        tk_counter_set(&some_sleep, 1);
+    static tk_counter_t is_counted;
+    if (tk_counter_read(&is_counted) != 0)
+        return;
+    tk_counter_set(&is_counted, 1);
+    tk_counter_add(&tk_sleeps_expected, 1);
 }
 
 void tk_progress_look(bool (*look)(void))
@@ -105,10 +110,8 @@ static bool there_are(tk_counter_t *sleepers)
 
 /* Threads of the library do not sleep for this: each message that a client's thread takes would
  * wake them. */
-void tk_wake_own_threads(void)
+void tk_wake_sleepers(void)
 {
-    if (tk_counter_read(&some_sleep) == 0)
-        return;
     tk_counter_add(&local_event_seq, 1);
     if (there_are(&asleep))
         tk_doorbell_ring(bell);

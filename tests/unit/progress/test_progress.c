@@ -24,6 +24,7 @@ int sched_yield(void)
 static unsigned sleeps;
 static uint64_t longest_sleep, shortest_sleep;
 static bool was_over; /* what look() said last */
+static int32_t expected_asleep;
 
 void tk_doorbell_look(struct tk_doorbell *bell)
 {
@@ -34,6 +35,7 @@ bool tk_doorbell_sleep(struct tk_doorbell *own, bool (*look)(void *what), void *
 {
     (void)own;
     sleeps++;
+    expected_asleep = tk_counter_read(&tk_sleeps_expected);
     was_over = look(what);
     longest_sleep = nsec > longest_sleep ? nsec : longest_sleep;
     shortest_sleep = nsec < shortest_sleep ? nsec : shortest_sleep;
@@ -402,6 +404,30 @@ static void where_ranks_outnumber_cpus_polls_in_vain_give_the_cpu_away(void **st
     fake_job_close();
 }
 
+static void expect_sleeps(void *unused)
+{
+    unsigned turn = 0;
+    (void)unused;
+    fake_job_open(2);
+    tk_wait_asleep(&turn);
+    expect(sleeps == 1 && expected_asleep != 0);
+    tk_poll_asleep();
+    expect(sleeps == 2 && expected_asleep != 0);
+    expect(tk_counter_read(&tk_sleeps_expected) == 0);
+    tk_wait_mode(TK_WAIT_SPIN);
+    expect(tk_counter_read(&tk_sleeps_expected) == 0);
+    tk_wait_mode(TK_WAIT_BLOCK);
+    expect(tk_counter_read(&tk_sleeps_expected) != 0);
+}
+
+/* As long as none is expected, polls that find something have nobody to wake: in PAR that takes two
+ * locked instructions each time. Each job waits asleep when it starts. */
+static void waits_of_the_start_leave_no_sleep_to_be_expected(void **state)
+{
+    (void)state;
+    in_child(expect_sleeps);
+}
+
 static void anything_that_happens_starts_the_count_again(void **state)
 {
     unsigned empty = 77;
@@ -494,6 +520,8 @@ static void a_row_of_short_waits_serves_others_too(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    /* first: others expect sleeps, for good */
+    cmocka_unit_test(waits_of_the_start_leave_no_sleep_to_be_expected),
     cmocka_unit_test(a_job_of_one_has_nothing_to_poll),
     cmocka_unit_test(work_that_is_wanted_follows_each_poll_but_not_those_within_it),
     cmocka_unit_test(kinds_of_work_are_few),
