@@ -33,6 +33,12 @@ struct shca_stats {
     _Atomic uint64_t rnr, retries, sends, writes, reads, atomics, paged;
 };
 
+/* ---- lines.c ---- */
+/* Zeroed memory that shares no cache line with anything else, for what a thread writes with each
+ * request: the next queue may be another thread's. NULL when there is none. */
+void *shca_lines_alloc(size_t bytes);
+void shca_lines_free(void *memory);
+
 /* ---- clock.c ---- */
 uint64_t shca_now(void); /* ns, monotonic */
 

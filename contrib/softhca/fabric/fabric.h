@@ -61,6 +61,13 @@ static inline void *shca_handle_alloc(const struct ibv_context *ctx, enum shca_f
     return shca_faults() && shca_fault_fails(ctx, call) ? NULL : calloc(1, bytes);
 }
 
+/* The same for those that requests write to; for shca_lines_free(). */
+static inline void *shca_queue_handle_alloc(const struct ibv_context *ctx,
+                                            enum shca_fault_call call, size_t bytes)
+{
+    return shca_faults() && shca_fault_fails(ctx, call) ? NULL : shca_lines_alloc(bytes);
+}
+
 /* ---- file.c ---- */
 /* Finds the shared file behind [addr, addr+length); NULL when it is private memory. */
 struct shca_file *shca_file_find(const void *addr, size_t length, uint64_t *offset);

@@ -43,9 +43,9 @@ static int alloc_fifo(struct shca_cq *cq, uint32_t cqe, bool stamps)
 {
     uint32_t size = cq_power_of_two(cqe);
 
-    cq->fifo = calloc(size, sizeof *cq->fifo);
+    cq->fifo = shca_lines_alloc(size * sizeof *cq->fifo);
     if (stamps)
-        cq->stamps = calloc(size, sizeof *cq->stamps);
+        cq->stamps = shca_lines_alloc(size * sizeof *cq->stamps);
     cq->fifo_mask = size - 1;
     return cq->fifo && (cq->stamps || !stamps) ? 0 : ENOMEM;
 }
@@ -59,10 +59,10 @@ void shca_cursor_free(struct shca_cursor *c)
 
 static void cq_release(struct shca_cq *cq)
 {
-    free(cq->fifo);
-    free(cq->stamps);
+    shca_lines_free(cq->fifo);
+    shca_lines_free(cq->stamps);
     shca_cursor_free(cq->cursor);
-    free(cq);
+    shca_lines_free(cq);
 }
 
 static void cq_fill_shared(struct shca_cq *cq, struct ibv_context *ctx, struct ibv_comp_channel *ch)
@@ -117,7 +117,7 @@ struct ibv_cq *shca_cq_make(struct ibv_context *ctx, uint32_t cqe, void *cq_cont
         e = EINVAL;
     if (e == 0)
         e = shca_unusable(ctx);
-    if (e == 0 && !(cq = shca_handle_alloc(ctx, SHCA_CALL_CREATE_CQ, sizeof *cq)))
+    if (e == 0 && !(cq = shca_queue_handle_alloc(ctx, SHCA_CALL_CREATE_CQ, sizeof *cq)))
         e = ENOMEM;
     if (e == 0)
         e = alloc_fifo(cq, cqe, stamps);
@@ -206,8 +206,8 @@ static int move_fifo(struct shca_cq *cq, uint32_t cqe)
     if (shca_faults() && shca_fault_fails(cq->cq.context, SHCA_CALL_RESIZE_CQ))
         return ENOMEM;
     if (alloc_fifo(cq, cqe, stamps != NULL) != 0) {
-        free(cq->fifo);
-        free(stamps ? cq->stamps : NULL);
+        shca_lines_free(cq->fifo);
+        shca_lines_free(stamps ? cq->stamps : NULL);
         cq->fifo = fifo;
         cq->stamps = stamps;
         cq->fifo_mask = mask;
@@ -218,8 +218,8 @@ static int move_fifo(struct shca_cq *cq, uint32_t cqe)
         if (stamps)
             cq->stamps[i] = stamps[(cq->fifo_head + i) & mask];
     }
-    free(fifo);
-    free(stamps);
+    shca_lines_free(fifo);
+    shca_lines_free(stamps);
     cq->failed -= cq->fifo_head;
     cq->fifo_head = 0;
     cq->fifo_tail = n;

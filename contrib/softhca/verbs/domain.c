@@ -92,7 +92,7 @@ void *shca_queue_alloc(struct ibv_pd *ibpd, size_t bytes, bool *programs)
         p = pd->alloc(ibpd, pd->pd_context, bytes, sizeof(uint64_t) * 8, send_queue);
     *programs = p != IBV_ALLOCATOR_USE_DEFAULT;
     if (!*programs)
-        return calloc(1, bytes);
+        return shca_lines_alloc(bytes);
     return p ? memset(p, 0, bytes) : NULL;
 }
 
@@ -101,7 +101,7 @@ void shca_queue_free(struct ibv_pd *ibpd, void *p, bool programs)
     struct shca_pd *pd = ibpd ? shca_container(ibpd, struct shca_pd, pd) : NULL;
 
     if (!programs)
-        free(p);
+        shca_lines_free(p);
     else if (p)
         pd->free(ibpd, pd->pd_context, p, send_queue);
 }

@@ -190,7 +190,7 @@ static void qp_release(struct shca_qp *qp)
 {
     shca_queue_free(qp->qp.pd, qp->wqes, qp->wqes_programs);
     free(qp->batch);
-    free(qp);
+    shca_lines_free(qp);
 }
 
 struct ibv_qp *shca_create_qp(struct ibv_context *ctx, struct ibv_pd *pd, struct ibv_xrcd *xrcd,
@@ -201,7 +201,7 @@ struct ibv_qp *shca_create_qp(struct ibv_context *ctx, struct ibv_pd *pd, struct
 
     if (e == 0)
         e = qp_valid(ctx, pd, xrcd, init);
-    if (e == 0 && !(qp = shca_handle_alloc(ctx, SHCA_CALL_CREATE_QP, sizeof *qp)))
+    if (e == 0 && !(qp = shca_queue_handle_alloc(ctx, SHCA_CALL_CREATE_QP, sizeof *qp)))
         e = ENOMEM;
     if (e == 0) {
         init_handle(qp, ctx, pd, init);

@@ -88,8 +88,8 @@ static void free_place(struct shca_srq_sh *sh)
 
 static int srq_alloc_private(struct shca_srq *srq, uint32_t depth)
 {
-    srq->wr_id = calloc(depth, sizeof *srq->wr_id);
-    srq->free = calloc(depth, sizeof *srq->free);
+    srq->wr_id = shca_lines_alloc(depth * sizeof *srq->wr_id);
+    srq->free = shca_lines_alloc(depth * sizeof *srq->free);
     if (!srq->wr_id || !srq->free)
         return ENOMEM;
     srq->n_free = depth;
@@ -158,14 +158,14 @@ static int srq_enter_table(struct shca_srq *srq, const struct ibv_srq_init_attr_
 
 static void srq_release(struct shca_srq *srq)
 {
-    free(srq->wr_id);
-    free(srq->free);
-    free(srq);
+    shca_lines_free(srq->wr_id);
+    shca_lines_free(srq->free);
+    shca_lines_free(srq);
 }
 
 static struct shca_srq *new_srq(struct ibv_context *ctx, const struct ibv_srq_init_attr_ex *init)
 {
-    struct shca_srq *srq = shca_handle_alloc(ctx, SHCA_CALL_CREATE_SRQ, sizeof *srq);
+    struct shca_srq *srq = shca_queue_handle_alloc(ctx, SHCA_CALL_CREATE_SRQ, sizeof *srq);
 
     if (!srq || srq_alloc_private(srq, init->attr.max_wr) != 0) {
         if (srq)

@@ -49,14 +49,14 @@ struct ibv_qp *shca_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *a)
     struct shca_qp *qp = NULL;
     int e = check_open(ctx, a);
 
-    if (e == 0 && !(qp = shca_handle_alloc(ctx, SHCA_CALL_CREATE_QP, sizeof *qp)))
+    if (e == 0 && !(qp = shca_queue_handle_alloc(ctx, SHCA_CALL_CREATE_QP, sizeof *qp)))
         e = ENOMEM;
     if (e == 0) {
         qp->xrcd = shca_container(a->xrcd, struct shca_xrcd, xrcd);
         e = xrc_attach(qp, a->qp_num);
     }
     if (e != 0) {
-        free(qp);
+        shca_lines_free(qp);
         errno = e;
         return NULL;
     }

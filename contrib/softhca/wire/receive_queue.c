@@ -20,11 +20,11 @@ static int create_own(struct shca_qp *qp)
     if (e != 0)
         return e;
     qp->feed.kind = SHCA_FEED_QP;
-    qp->rq_wr_id = calloc(sh->rq.mask + 1, sizeof *qp->rq_wr_id);
+    qp->rq_wr_id = shca_lines_alloc((sh->rq.mask + 1) * sizeof *qp->rq_wr_id);
     e = qp->rq_wr_id ? shca_cq_attach(qp->rcq, &qp->feed, &sh->cq_bit) : ENOMEM;
     if (e != 0) {
         shca_rq_free(&sh->rq);
-        free(qp->rq_wr_id);
+        shca_lines_free(qp->rq_wr_id);
         return e;
     }
     shca_cq_demand(qp->rcq, c->max_recv_wr);
@@ -53,7 +53,7 @@ static void destroy_own(struct shca_qp *qp)
     shca_cq_detach(qp->rcq, qp->sh->cq_bit);
     shca_cq_demand(qp->rcq, -(int64_t)qp->init.cap.max_recv_wr);
     shca_rq_free(&qp->sh->rq);
-    free(qp->rq_wr_id);
+    shca_lines_free(qp->rq_wr_id);
 }
 
 static uint32_t clear_own(struct shca_qp *qp)
