@@ -55,9 +55,13 @@ static void stats_make_key(void)
 
 static struct tk_stats_block *make_block(void)
 {
-    struct tk_stats_block *block = calloc(1, sizeof(*block));
+    /* Whole lines: its thread writes there with each operation, and what is next to it in memory
+     * may be another thread's. */
+    size_t size = tk_align_up(sizeof(struct tk_stats_block), TK_CACHE_LINE);
+    struct tk_stats_block *block = aligned_alloc(TK_CACHE_LINE, size);
     if (!block)
         tk_panic("out of memory for %zu bytes of counters", sizeof(*block));
+    memset(block, 0, size);
     block->next = atomic_load_explicit(&blocks, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&blocks, &block->next, block,
                                                   memory_order_release, memory_order_relaxed))

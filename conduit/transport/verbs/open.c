@@ -65,11 +65,13 @@ static void derive_limits(uint32_t peers)
 
 static enum tk_status open_tx(void)
 {
-    tk_verbs.txs = calloc(1, tk_txs_bytes((size_t)tk_verbs.depth_total));
+    size_t size = tk_txs_bytes((size_t)tk_verbs.depth_total);
+    tk_verbs.txs = aligned_alloc(TK_CACHE_LINE, size);
     if (!tk_verbs.txs) {
         tk_log_error("out of memory for %d work requests", tk_verbs.depth_total);
         return TK_FAIL;
     }
+    memset(tk_verbs.txs, 0, size);
     tk_lanes_open();
     return TK_OK;
 }
@@ -442,6 +444,7 @@ static enum tk_status connect_on_demand(void)
     if (status != TK_OK || tk_demand_open() != TK_OK)
         return TK_FAIL;
     tk_unconnected_open(tk_verbs_transport());
+    tk_verbs.expected = (tk_peers.me + 1) % tk_peers.size;
     tk_pair_open_ahead();
     return TK_OK;
 }

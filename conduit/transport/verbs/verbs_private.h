@@ -71,9 +71,9 @@ struct tk_buffer {
     struct ibv_sge sge;    /* length: of a message that waits in it, while it does */
 };
 
-/* A work request under way. */
+/* A work request under way: one cache line, of one lane. */
 struct tk_tx {
-    struct tk_pool_item item;
+    _Alignas(TK_CACHE_LINE) struct tk_pool_item item;
     struct tk_conn *conn;
     uint32_t nbytes;
     int covers;               /* unsignaled messages before it that its completion covers */
@@ -88,6 +88,7 @@ struct tk_tx {
     bool is_held;          /* which of the two above; neither may be */
     bool is_plain; /* completion only counts: bounce, get_to, sources and held are not looked at */
 };
+_Static_assert(sizeof(struct tk_tx) == TK_CACHE_LINE, "a work request has a line of its own");
 
 /* How a connection reaches its other end: what the ports of both ends have in common. */
 struct tk_path {
@@ -161,10 +162,11 @@ struct tk_sends {
 
 /* Work requests of some of the peers, and where they complete. In PAR there are as many lanes as
  * CPUs: threads with different peers, which would else write the same words with each put, mostly
- * have lanes of their own. */
+ * have lanes of their own. Two lines, aligned so because some processors fetch lines in pairs. */
 struct tk_lane {
-    _Alignas(TK_CACHE_LINE) tk_lock_t lock; /* of the next two, and `returned` of connections */
-    tk_counter_t out; /* of its work requests, which are taken: else there is nothing to reap */
+    _Alignas(TK_THREADED ? 2 * TK_CACHE_LINE : TK_CACHE_LINE)
+        tk_lock_t lock; /* of the next two, and `returned` of connections */
+    tk_counter_t out;   /* of its work requests, which are taken: else there is nothing to reap */
     struct tk_pool_item *free;
     struct tk_sends sends; /* of the first device */
 };
@@ -314,6 +316,7 @@ struct tk_verbs {
     const uint32_t *addresses;        /* each as long as its GIDs need */
     uint8_t *kind_of;                 /* by rank: enum tk_rank_kind */
     struct tk_conn *ahead;            /* for the next peer, or NULL; with the lock of demands */
+    uint32_t expected;                /* that peer, as far as one can guess */
 };
 
 extern TK_HIDDEN struct tk_verbs tk_verbs;
@@ -581,7 +584,8 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
 /* Its queue pair, before it is known whose it will be. A failure is no error: it is found again,
  * and explained, when a peer needs one. */
 bool tk_conn_open_ahead(struct tk_conn *conn);
-void tk_conn_give(struct tk_conn *conn, struct tk_peer *peer); /* it is this peer's */
+void tk_conn_give(struct tk_conn *conn, struct tk_peer *peer);  /* it is this peer's */
+bool tk_conn_suits(const struct tk_conn *ahead, uint32_t rank); /* it is of the rank's lane */
 /* `qp`: the number of the other end's, or what conn/xrc.h says. */
 enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_address *to,
                                const uint32_t *qp);
@@ -607,6 +611,7 @@ enum tk_status tk_pair_fill(struct tk_conn *conns); /* with receive buffers */
 enum tk_status tk_pair_make_ahead(void);
 /* The same with its queue pair, where one is made ahead (limits.h). */
 void tk_pair_open_ahead(void);
+bool tk_pair_is_ahead_for(uint32_t rank);
 void tk_pair_drop(struct tk_conn *conns);
 /* Nothing is sent over those that were opened on demand until they are released. */
 void tk_pair_release(struct tk_conn *conns);

@@ -258,13 +258,18 @@ bool tk_conn_open_ahead(struct tk_conn *conn)
 {
     const struct tk_device *device = tk_rail_of(conn)->device;
     struct ibv_qp_init_attr attr = conn_attr(NULL, device, true);
-    conn->lane = lane_of_number(tk_verbs.rails[0].conns_open + 1); /* as if ranks came in order */
+    conn->lane = lane_to(tk_verbs.expected); /* as if ranks came in order */
     attr.qp_context = conn;
     attr.send_cq = tk_sends_of(device, tk_lane_of(conn))->cq;
     conn->peer = tk_peer(tk_peers.me); /* nobody else so far */
     conn_prepare(conn, true);
     conn->qp = ibv_create_qp(device->pd, &attr);
     return conn->qp && tk_conn_init(conn) == 0;
+}
+
+bool tk_conn_suits(const struct tk_conn *ahead, uint32_t rank)
+{
+    return tk_lane_of(ahead) == lane_to(rank);
 }
 
 void tk_conn_give(struct tk_conn *conn, struct tk_peer *peer)

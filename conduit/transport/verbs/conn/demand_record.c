@@ -86,7 +86,8 @@ static void drop_if_settled(struct tk_demand_record *record)
 
 static enum tk_status make_pair(struct tk_demand_record *record)
 {
-    struct tk_conn *conns, *ahead = tk_verbs.ahead;
+    struct tk_conn *conns;
+    bool is_ahead = tk_pair_is_ahead_for(record->peer->rank);
     enum tk_status status = tk_pair_open(record->peer->rank, &conns);
     if (status != TK_OK)
         return status;
@@ -95,7 +96,7 @@ static enum tk_status make_pair(struct tk_demand_record *record)
         return TK_FAIL;
     }
     record->conns = conns;
-    tk_verbs.demand->ahead += conns == ahead;
+    tk_verbs.demand->ahead += is_ahead;
     tk_rest_add(record->peer->rank);
     return TK_OK;
 }

@@ -170,9 +170,22 @@ void tk_pair_open_ahead(void)
 }
 
 /* Not where there are places of before: threads may have them in hand. */
-static bool is_ahead_for(uint32_t rank)
+bool tk_pair_is_ahead_for(uint32_t rank)
 {
-    return tk_verbs.ahead && tk_conns_to(rank) == tk_verbs.nobody;
+    return tk_verbs.ahead && tk_conns_to(rank) == tk_verbs.nobody &&
+           tk_conn_suits(tk_verbs.ahead, rank);
+}
+
+/* A queue pair stays with its completion queue. If it were used nevertheless, whether threads with
+ * different peers share a lane would depend on the order in which these were connected. Dropped
+ * here and not kept for a rank of its lane, because its receive buffers are those that the pool has
+ * for this peer. */
+static void drop_unsuited(uint32_t rank)
+{
+    if (!tk_verbs.ahead || tk_conn_suits(tk_verbs.ahead, rank))
+        return;
+    tk_pair_drop(tk_verbs.ahead);
+    tk_verbs.ahead = NULL;
 }
 
 /* TK_BUSY: it stays, for this peer or another. */
@@ -223,7 +236,10 @@ enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns)
     pair_count(rank, 1);
     if (make_room() != TK_OK)
         return TK_FAIL;
-    enum tk_status status = is_ahead_for(rank) ? take_ahead(rank, conns) : make_anew(rank, conns);
+    tk_verbs.expected = (rank + 1) % tk_peers.size;
+    drop_unsuited(rank);
+    enum tk_status status =
+        tk_pair_is_ahead_for(rank) ? take_ahead(rank, conns) : make_anew(rank, conns);
     if (status != TK_OK)
         pair_count(rank, -1);
     return status;

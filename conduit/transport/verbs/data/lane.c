@@ -5,17 +5,21 @@
 
 #include "transport/verbs/data/lane.h"
 
+/* A lane's are next to each other: lines that are fetched in pairs have one lane, too. */
 void tk_lanes_open(void)
 {
-    for (struct tk_lane *lane = tk_verbs.lanes; lane < tk_lanes_end(); lane++) {
+    int next = tk_verbs.depth_total;
+    for (struct tk_lane *lane = tk_lanes_end(); lane-- > tk_verbs.lanes;) {
+        int first = (int)((uint64_t)tk_verbs.depth_total * (size_t)(lane - tk_verbs.lanes) /
+                          tk_lane_count());
         tk_lock_init(&lane->lock);
         lane->free = NULL;
         tk_counter_set(&lane->out, 0);
-    }
-    for (int i = tk_verbs.depth_total; i-- > 0;) {
-        struct tk_lane *lane = &tk_verbs.lanes[(uint32_t)i % tk_lane_count()];
-        tk_verbs.txs[i].item.next = lane->free;
-        lane->free = &tk_verbs.txs[i].item;
+        while (next > first) {
+            struct tk_pool_item *item = &tk_verbs.txs[--next].item;
+            item->next = lane->free;
+            lane->free = item;
+        }
     }
 }
 
