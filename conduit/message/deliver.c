@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/copy.h"
 #include "base/report.h"
 #include "memory/memory.h"
 #include "message/endpoint.h"
@@ -123,7 +124,7 @@ static void *place_long(const struct tk_arrival *arrival, const struct tk_long_h
                  "segment [%p, +%zu)",
                  arrival->peer->rank, arrival->peer->host, front->nbytes, dest, segment->base,
                  segment->size);
-    memcpy(dest, arrival->payload, front->nbytes);
+    tk_copy_large(dest, arrival->payload, front->nbytes);
     return dest;
 }
 

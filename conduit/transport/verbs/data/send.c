@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/copy.h"
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/data/credit.h"
@@ -54,8 +55,7 @@ static void post_copied(struct tk_tx *tx, const struct tk_outgoing *m)
     wr.sg_list = &sge;
     wr.num_sge = 1;
     memcpy(bytes, m->head, m->head_size);
-    if (m->nbytes)
-        memcpy(bytes + m->head_size, m->payload, m->nbytes);
+    tk_copy_large(bytes + m->head_size, m->payload, m->nbytes);
     tx->nbytes = sge.length;
     tk_tx_post(tx, &wr, IBV_WR_SEND, 0, NULL, NULL);
 }
