@@ -81,8 +81,23 @@ static struct tk_transfer transfer(const struct tk_asked *asked, bool is_put, ge
                                         .immediate = flags & GEX_FLAG_IMMEDIATE}};
 }
 
+/* A put too large for the work request, if its source need not be free on return: in one piece,
+ * from where it lies. `op` counts it. */
+static bool put_from(const struct tk_asked *asked, struct tk_op *op)
+{
+    const struct tk_transport *transport = tk_peer_transport(asked->peer);
+    return transport->put_from &&
+           transport->put_from(asked->peer, op, asked->remote, asked->local, asked->nbytes);
+}
+
 int tk_blocking_slowly(const struct tk_asked *asked, bool is_put, gex_Flags_t flags)
 {
+    struct tk_op op;
+    tk_counter_set(&op.pending, 1);
+    if (is_put && put_from(asked, &op)) {
+        tk_wait_done(&op);
+        return 0;
+    }
     struct tk_transfer t = transfer(asked, is_put, flags);
     return tk_transfer_blocking(&t);
 }
@@ -90,6 +105,8 @@ int tk_blocking_slowly(const struct tk_asked *asked, bool is_put, gex_Flags_t fl
 gex_Event_t tk_start_slowly(const struct tk_asked *asked, bool is_put, struct tk_op *op,
                             gex_Event_t *lc_opt, gex_Flags_t flags)
 {
+    if (is_put && lc_opt == GEX_EVENT_DEFER && put_from(asked, op))
+        return tk_event_of(op);
     struct tk_transfer t = transfer(asked, is_put, flags);
     tk_op_give(op);
     return tk_transfer_start(&t, lc_opt);
@@ -98,6 +115,8 @@ gex_Event_t tk_start_slowly(const struct tk_asked *asked, bool is_put, struct tk
 int tk_implicit_slowly(const struct tk_asked *asked, bool is_put, struct tk_op *op,
                        gex_Event_t *lc_opt, gex_Flags_t flags)
 {
+    if (is_put && lc_opt == GEX_EVENT_DEFER && put_from(asked, op))
+        return 0;
     struct tk_transfer t = transfer(asked, is_put, flags);
     tk_counter_add(&op->pending, -1);
     return tk_transfer_implicit(&t, lc_opt);

@@ -334,6 +334,10 @@ struct tk_transport {
                 size_t nbytes);
     bool (*get)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                 size_t nbytes);
+    /* The same for a put in one piece from registered memory, whose source is in use until it
+     * completes. May be NULL. */
+    bool (*put_from)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                     size_t nbytes);
     /* Posts as many pieces as there are resources for; TK_BUSY when some are left: call it again
      * with an equal request and the same state. After TK_OK the transport refers to neither. */
     enum tk_status (*rma)(struct tk_peer *peer, const struct tk_rma *rma,

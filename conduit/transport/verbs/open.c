@@ -399,6 +399,9 @@ static void set_rma_limits(void)
     size_t short_get_max = tk_verbs.conns_pp > 1 ? tk_min(tk_verbs.message_max,
                                                           tk_verbs.rma_limits.stripe_above[false])
                                                  : tk_verbs.message_max;
+    tk_verbs.put_from_max =
+        tk_verbs.conns_pp > 1 ? tk_min(tk_verbs.message_max, tk_verbs.rma_limits.stripe_above[true])
+                              : tk_verbs.message_max;
     tk_verbs.short_get_max = tk_verbs.failover_enabled ? 0 : short_get_max;
     tk_verbs.logged_get_max = tk_verbs.failover_enabled ? short_get_max : 0;
 }
@@ -559,6 +562,7 @@ const struct tk_transport tk_transport_verbs = {
     .release = tk_verbs_release,
     .leave_line = tk_verbs_leave_line,
     .put = tk_verbs_put,
+    .put_from = tk_verbs_put_from,
     .get = tk_verbs_get,
     .rma = tk_verbs_rma,
     .gather_max = tk_verbs_gather_max,
@@ -606,6 +610,7 @@ const struct tk_transport *tk_verbs_transport(void)
         several.send_short = tk_logged_send_short;
         several.send_small = tk_logged_send_small;
         several.put = tk_logged_put;
+        several.put_from = tk_logged_put_from;
         several.get = tk_logged_get;
         several.poll = tk_logged_poll;
         several.reap = several.reap_in_handler = tk_logged_reap;
@@ -621,6 +626,7 @@ const struct tk_transport *tk_verbs_transport(void)
     }
     if (tk_xrc_in_use()) {
         several.put = tk_xrc_put;
+        several.put_from = tk_xrc_put_from;
         several.get = tk_xrc_get;
     }
     return &several;

@@ -268,6 +268,7 @@ struct tk_verbs {
     struct tk_conn *nobody;    /* conns_pp that have no queue pair and never any room */
     struct tk_registration *segment;
     size_t inline_limit;   /* the least of all queue pairs */
+    size_t put_from_max;   /* bytes of a put in place that goes in one piece */
     size_t short_get_max;  /* bytes of a get that needs no thought of other connections */
     size_t logged_get_max; /* the same where what is posted is logged; else 0 */
     struct tk_rma_limits rma_limits;

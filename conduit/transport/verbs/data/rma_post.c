@@ -351,29 +351,38 @@ static bool __attribute__((noinline)) first_in_vain(struct tk_conn *conn, struct
     return false;
 }
 
+/* False: by a thread that has counted nothing. */
+static inline bool __attribute__((always_inline))
+count_plain(enum ibv_wr_opcode opcode, bool is_inline, size_t nbytes)
+{
+    if (opcode == IBV_WR_RDMA_READ)
+        return tk_count_transfer_mine(tk_path_gets_segment, tk_counter_get_bytes_network, nbytes);
+    if (is_inline)
+        return tk_count_small_put_mine(nbytes);
+    return tk_count_transfer_mine(tk_path_puts_segment, tk_counter_put_bytes_network, nbytes);
+}
+
 static inline bool __attribute__((always_inline))
 post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
            struct ibv_sge *sge, size_t nbytes, enum ibv_wr_opcode opcode, unsigned flags,
            enum posting posting)
 {
+    const bool is_inline = flags & IBV_SEND_INLINE;
     struct tk_tx_entry_keys keys;
     struct ibv_send_wr wr;
     tk_if_unlikely(!tk_trylock_free(&conn->lock)) return false;
     struct tk_tx *tx = tk_tx_take_plain(conn, op);
     tk_if_unlikely(!tx) return unlock_in_vain(conn);
     tx->nbytes = sge->length = (uint32_t)nbytes;
-    bool is_get = opcode == IBV_WR_RDMA_READ;
-    tk_if_unlikely(!(
-        is_get ? tk_count_transfer_mine(tk_path_gets_segment, tk_counter_get_bytes_network, nbytes)
-               : tk_count_small_put_mine(nbytes))) return first_in_vain(conn, tx);
+    tk_if_unlikely(!count_plain(opcode, is_inline, nbytes)) return first_in_vain(conn, tx);
     wr.sg_list = sge;
     wr.num_sge = 1;
     wr.wr.rdma.remote_addr = remote;
     wr.wr.rdma.rkey = peer->segment_key;
     if (posting == POST_LOGGED) {
         keys.remote = tk_peers.keys[peer->rank];
-        keys.local = opcode == IBV_WR_RDMA_READ ? tk_verbs.segment->local : NULL;
-        tk_tx_entry_plain(tx, remote, sge, opcode, &keys);
+        keys.local = is_inline ? NULL : tk_verbs.segment->local;
+        tk_tx_entry_plain(tx, remote, sge, opcode, is_inline, &keys);
     }
     if (posting == POST_XRC)
         tk_tx_name_queue(conn, &wr);
@@ -392,6 +401,20 @@ put_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *
     sge.addr = (uintptr_t)local;
     return post_plain(conn, peer, op, remote, &sge, nbytes, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE,
                       posting);
+}
+
+/* In place. A fenced connection needs a read behind it, and what is larger may be cut. */
+static inline bool __attribute__((always_inline))
+put_from_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+               size_t nbytes, enum posting posting)
+{
+    struct ibv_sge sge;
+    struct tk_conn *conn = tk_primary(peer);
+    if (nbytes - 1 >= tk_verbs.put_from_max || conn->is_fenced || !tk_is_registered(local, nbytes))
+        return false;
+    sge.addr = (uintptr_t)local;
+    sge.lkey = tk_verbs.segment->local[conn->rail];
+    return post_plain(conn, peer, op, remote, &sge, nbytes, IBV_WR_RDMA_WRITE, 0, posting);
 }
 
 static inline bool __attribute__((always_inline))
@@ -413,6 +436,12 @@ bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, cons
     return put_plain(peer, op, remote, local, nbytes, POST_PLAIN);
 }
 
+bool tk_verbs_put_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                       size_t nbytes)
+{
+    return put_from_plain(peer, op, remote, local, nbytes, POST_PLAIN);
+}
+
 bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                   size_t nbytes)
 {
@@ -425,6 +454,12 @@ bool tk_logged_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, con
     return put_plain(peer, op, remote, local, nbytes, POST_LOGGED);
 }
 
+bool tk_logged_put_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                        size_t nbytes)
+{
+    return put_from_plain(peer, op, remote, local, nbytes, POST_LOGGED);
+}
+
 bool tk_logged_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                    size_t nbytes)
 {
@@ -435,6 +470,12 @@ bool tk_xrc_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const 
                 size_t nbytes)
 {
     return put_plain(peer, op, remote, local, nbytes, POST_XRC);
+}
+
+bool tk_xrc_put_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                     size_t nbytes)
+{
+    return put_from_plain(peer, op, remote, local, nbytes, POST_XRC);
 }
 
 bool tk_xrc_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,

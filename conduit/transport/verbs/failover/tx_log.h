@@ -107,11 +107,11 @@ static inline struct tk_tx_entry *tk_tx_entry_next(struct tk_conn *conn, enum ib
 void tk_tx_entry_work(struct tk_tx *tx, const struct ibv_send_wr *wr,
                       const struct tk_tx_entry_keys *keys);
 
-/* The same for a small put or a get in one piece, of which nothing else has to be remembered. The
- * usual word is copied without a call. */
+/* The same for a put or a get in one piece, of which nothing else has to be remembered. The usual
+ * word of one inline is copied without a call. */
 static inline void __attribute__((always_inline))
 tk_tx_entry_plain(struct tk_tx *tx, uint64_t remote, const struct ibv_sge *sge,
-                  enum ibv_wr_opcode opcode, const struct tk_tx_entry_keys *keys)
+                  enum ibv_wr_opcode opcode, bool is_inline, const struct tk_tx_entry_keys *keys)
 {
     struct tk_tx_entry *entry = tk_tx_entry_next(tx->conn, opcode);
     const void *local = (const void *)(uintptr_t)sge->addr;
@@ -119,8 +119,8 @@ tk_tx_entry_plain(struct tk_tx *tx, uint64_t remote, const struct ibv_sge *sge,
     entry->remote = remote;
     entry->remote_keys = keys->remote;
     entry->size[0] = sge->length;
-    entry->is_inline = opcode == IBV_WR_RDMA_WRITE;
-    if (opcode != IBV_WR_RDMA_WRITE) {
+    entry->is_inline = is_inline;
+    if (!is_inline) {
         entry->parts = 1;
         entry->part[0] = sge->addr;
         entry->keys[0] = keys->local;
