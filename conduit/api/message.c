@@ -105,8 +105,11 @@ int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t han
     TK_CHECK_LC_REQUEST("gex_AM_RequestMedium", lc_opt);
     TK_MEDIUM_MUST_FIT("gex_AM_RequestMedium", nbytes, nargs);
     struct tk_peer *peers = tk_team_peers(tm);
-    tk_if_likely(peers && lc_opt == GEX_EVENT_NOW) return tk_medium_send(
-        &peers[rank], TK_REQUEST, handler, flags & GEX_FLAG_IMMEDIATE, src, nbytes, nargs, args);
+    tk_if_likely(peers && lc_opt == GEX_EVENT_NOW &&
+                 nbytes < tk_medium_lent_min) return tk_medium_send(&peers[rank], TK_REQUEST,
+                                                                    handler,
+                                                                    flags & GEX_FLAG_IMMEDIATE, src,
+                                                                    nbytes, nargs, args);
     struct tk_message m;
     set_head(&m, TK_MEDIUM, handler, flags, nargs, args);
     set_payload(&m, src, nbytes, NULL, lc_opt);
@@ -167,7 +170,7 @@ int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const v
     TK_CHECK_HANDLER("gex_AM_ReplyMedium", handler);
     TK_CHECK_LC_REPLY("gex_AM_ReplyMedium", lc_opt);
     TK_MEDIUM_MUST_FIT("gex_AM_ReplyMedium", nbytes, nargs);
-    tk_if_likely(lc_opt == GEX_EVENT_NOW)
+    tk_if_likely(lc_opt == GEX_EVENT_NOW && nbytes < tk_medium_lent_min)
     {
         int failed = tk_medium_send(token->arrival.peer, TK_REPLY, handler,
                                     flags & GEX_FLAG_IMMEDIATE, src, nbytes, nargs, args);

@@ -23,6 +23,11 @@ static inline enum tk_counter tk_message_bytes(const struct tk_peer *peer)
     return bytes[tk_peer_transport(peer)->reach];
 }
 
+/* With GEX_EVENT_NOW shorter payloads are copied behind their heads: lent to the device they would
+ * be a second range of memory in the work request, which costs more up to about this size (over
+ * softhca 70 ns, in which 4 KiB are copied). */
+enum { tk_medium_lent_min = 8 << 10 };
+
 /* Also the result of clients' calls: 0, or 1 if nothing was sent (immediate only). */
 static inline int tk_medium_send(struct tk_peer *peer, enum tk_message_kind kind, uint8_t handler,
                                  bool immediate, const void *payload, size_t nbytes, unsigned nargs,

@@ -107,7 +107,10 @@ static void commit_now(struct tk_am_reservation *reservation, struct tk_message 
 {
     struct tk_op op;
     tk_op_init(&op);
-    commit_from(reservation, m, &op, true);
+    bool is_lent = tk_is_lent(m);
+    commit_from(reservation, m, &op, !is_lent);
+    if (is_lent)
+        tk_source_look(&op.pending);
     tk_wait_done(&op);
 }
 

@@ -11,6 +11,7 @@
 #include "base/report.h"
 #include "event/event.h"
 #include "event/nbi.h"
+#include "memory/memory.h"
 #include "message/medium.h"
 #include "message/message_private.h"
 #include "message/short.h"
@@ -104,11 +105,22 @@ size_t tk_front_build(void *front, const struct tk_message *m, enum tk_message_k
     return tk_message_front(m->category == TK_LONG, m->nargs);
 }
 
+/* From there the device takes it without a copy, and it takes none at the receiver. */
+static bool is_better_put(const struct tk_message *m)
+{
+    return m->nbytes >= tk_settings.long_put_min &&
+           tk_peer_transport(m->peer)->reach == TK_REACH_NETWORK &&
+           tk_area_holds(&tk_segment_area, m->payload, m->nbytes);
+}
+
 bool tk_is_packed(const struct tk_message *m)
 {
     size_t max = tk_peer_transport(m->peer)->packed_max;
-    if (!tk_is_on_demand)
+    if (!tk_is_on_demand) {
         max = tk_min(tk_settings.packedlong_limit, max);
+        if (is_better_put(m))
+            return false;
+    }
     return m->category == TK_LONG && m->nbytes > 0 && m->nbytes <= max;
 }
 
@@ -213,11 +225,20 @@ static enum tk_status inject(struct tk_message *m, enum tk_message_kind kind, st
     return tk_wait_send(m->peer, &out, m->immediate);
 }
 
+bool tk_is_lent(const struct tk_message *m)
+{
+    bool is_behind = m->category == TK_MEDIUM || tk_is_packed(m);
+    return m->nbytes >= (is_behind ? (size_t)tk_medium_lent_min : 1) && tk_source_lend();
+}
+
 static enum tk_status send_now(struct tk_message *m, enum tk_message_kind kind)
 {
     struct tk_op op;
     tk_op_init(&op);
-    enum tk_status status = inject(m, kind, &op, true);
+    bool is_lent = tk_is_lent(m);
+    enum tk_status status = inject(m, kind, &op, !is_lent);
+    if (is_lent)
+        tk_source_look(&op.pending);
     tk_wait_done(&op);
     return status;
 }

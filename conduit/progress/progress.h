@@ -175,6 +175,11 @@ static inline void tk_wait_served(const tk_counter_t *left)
 
 void tk_wait_source_free(const struct tk_op *op);
 
+/* For GEX_EVENT_NOW (lend.h): whether the next source is lent rather than copied, and then, once it
+ * is posted, looks whether `left` of it has become nothing. The caller waits for what is left. */
+bool tk_source_lend(void);
+void tk_source_look(const tk_counter_t *left);
+
 /* As tk_wait_served(), for what is no single operation. */
 void tk_wait_until(bool (*ready)(const void *what), const void *what);
 

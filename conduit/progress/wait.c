@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "peer/peer.h"
+#include "progress/lend.h"
 #include "progress/progress.h"
 #include "progress/progress_private.h"
 #include "stats/stats.h"
@@ -170,6 +171,23 @@ void tk_wait_until(bool (*ready)(const void *what), const void *what)
             idle_until(ready, what);
             return;
         }
+}
+
+static TK_PER_THREAD struct tk_lend lend;
+
+bool tk_source_lend(void)
+{
+    return tk_lend_next(&lend);
+}
+
+/* What was copied after all, or sent inline, says nothing of the device. */
+void tk_source_look(const tk_counter_t *left)
+{
+    if (tk_counter_read(left) <= 0)
+        return;
+    for (int i = 0; i < tk_lend_looks && tk_counter_read(left) > 0; i++)
+        tk_reap();
+    tk_lend_learn(&lend, tk_counter_read(left) <= 0);
 }
 
 void tk_wait_source_free(const struct tk_op *op)

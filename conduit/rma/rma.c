@@ -34,19 +34,26 @@ static gex_Event_t nothing(gex_Event_t *lc_opt)
     return GEX_EVENT_INVALID;
 }
 
+static void await_source(const struct tk_transfer *t, const struct tk_op *op)
+{
+    if (!t->rma.copy_source)
+        tk_source_look(&op->sources);
+    tk_wait_source_free(op);
+}
+
 gex_Event_t tk_transfer_start(struct tk_transfer *t, gex_Event_t *lc_opt)
 {
     if (t->rma.nbytes == 0)
         return nothing(lc_opt);
     struct tk_op *op = tk_op_take();
-    t->rma.copy_source = lc_opt == GEX_EVENT_NOW;
+    t->rma.copy_source = lc_opt == GEX_EVENT_NOW && !tk_source_lend();
     t->rma.sources = lc_opt == GEX_EVENT_DEFER ? NULL : &op->sources;
     if (post_all(t, op) != TK_OK) {
         tk_op_give(op);
         return GEX_EVENT_NO_OP;
     }
     if (lc_opt == GEX_EVENT_NOW)
-        tk_wait_source_free(op);
+        await_source(t, op);
     else if (lc_opt != GEX_EVENT_DEFER && (*lc_opt = tk_leaf_of(op)) != GEX_EVENT_INVALID)
         return (gex_Event_t)op; /* even if complete by now: the leaf is valid as long as its root */
     return tk_event_of(op);
@@ -60,12 +67,12 @@ int tk_transfer_implicit(struct tk_transfer *t, gex_Event_t *lc_opt)
         return 0;
     struct tk_op *op = tk_nbi_op(t->rma.is_put ? TK_NBI_PUT : TK_NBI_GET);
     tk_op_init(&mine);
-    t->rma.copy_source = lc_opt == GEX_EVENT_NOW;
+    t->rma.copy_source = lc_opt == GEX_EVENT_NOW && !tk_source_lend();
     if (lc_opt != GEX_EVENT_DEFER)
         t->rma.sources = lc_opt == GEX_EVENT_NOW ? &mine.sources : &op->sources;
     if (post_all(t, op) != TK_OK)
         return 1;
-    tk_wait_source_free(&mine);
+    await_source(t, &mine);
     return 0;
 }
 

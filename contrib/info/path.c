@@ -91,10 +91,14 @@ static void describe_long(size_t nbytes, char *text, size_t size)
 {
     size_t head = sizeof(struct tk_message_head) + sizeof(struct tk_long_head) +
                   message_args * sizeof(int32_t);
-    if (nbytes <= tk_settings.packedlong_limit)
-        describe_message(nbytes, head, text, size);
-    else
+    if (nbytes > tk_settings.packedlong_limit)
         snprintf(text, size, "a put, and behind it a message");
+    else if (nbytes >= tk_settings.long_put_min)
+        snprintf(
+            text, size,
+            "copied into a registered buffer; from the segment a put, and behind it a message");
+    else
+        describe_message(nbytes, head, text, size);
 }
 
 static const struct row {

@@ -380,14 +380,15 @@ static void around(enum category category, size_t size, unsigned nargs)
     one_size(category, size + 1, nargs);
 }
 
-/* The defaults of GASNET_AM_GATHER_MIN and GASNET_PACKEDLONG_LIMIT, a page, an odd big one. */
+/* The defaults of GASNET_LONG_PUT_MIN, GASNET_AM_GATHER_MIN and GASNET_PACKEDLONG_LIMIT, a page,
+ * the least Medium that is lent to the device, an odd big one. */
 static void limits(void)
 {
     static const unsigned counts[] = {0, 1, 16};
-    static const size_t sizes[] = {1500, 4012, 4096, 30001};
+    static const size_t sizes[] = {1024, 1500, 4012, 4096, 8192, 30001};
 
     for (int i = 0; i < 3; i++)
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 6; k++) {
             around(MEDIUM, sizes[k], counts[i]);
             around(LONG, sizes[k], counts[i]);
         }

@@ -121,14 +121,14 @@ static void *cell_at(gex_Rank_t to, unsigned number)
 static int try_to_send(enum pattern pattern, gex_Rank_t to, unsigned number, gex_Flags_t flags)
 {
     static const size_t sizes[] = {0, 8, 60, 100, 1499, 1500, 4012, 4096};
-    static const size_t long_sizes[] = {0, 33, 4012, 4013, MAX_LONG};
+    static const size_t long_sizes[] = {0, 33, 1024, 4012, 4013, MAX_LONG};
     uint64_t seed = job_mix(number, job.rank);
     size_t size;
 
     if (number % 4 == 0)
         return gex_AM_RequestShort2(job.tm, to, short_index, flags, pattern, (gex_AM_Arg_t)number);
     if (number % 4 == 3) {
-        size = long_sizes[number / 4 % 5];
+        size = long_sizes[number / 4 % 6];
         job_fill(source, size, seed);
         return gex_AM_RequestLong2(job.tm, to, long_index, source, size, cell_at(to, number),
                                    GEX_EVENT_NOW, flags, pattern, (gex_AM_Arg_t)number);

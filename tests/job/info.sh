@@ -68,6 +68,7 @@ has "^WRONG +$scratch/none, where the launcher makes its directory"
 # Paths: the boundaries move with the settings that they follow.
 GASNET_SOFTHCA=always GASNET_PACKEDLONG_LIMIT=2000 "$info" --path >"$scratch/out" 2>"$scratch/err" || failed "--path: status $?"
 has '^ *put from the segment +1 to 72 +inline'
+has '1024 to 2000 +copied into a registered buffer; from the segment a put, and behind it a message'
 has '2001 and more +a put, and behind it a message'
 GASNET_SOFTHCA=always GASNET_NUM_QPS=2 GASNET_PUT_STRIPE_SZ=64 "$info" --path 1M >"$scratch/out" 2>"$scratch/err" || failed "--path 1M: status $?"
 has '^ *put from the segment +in place, by the device, in pieces of 65536 over 2 queue pairs'

@@ -157,7 +157,8 @@ static void every_argument_count_of_every_category_arrives(void **state)
 
 static void payloads_of_every_size_around_the_limits_arrive(void **state)
 {
-    static const size_t sizes[] = {0, 1, 7, 8, 9, 1499, 1500, 4011, 4012, 4013, 60000};
+    static const size_t sizes[] = {0,    1,    7,    8,    9,    1024, 1025, 1499,
+                                   1500, 4011, 4012, 4013, 8191, 8192, 60000};
     (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct tk_message m = message(TK_MEDIUM, 1, sizes[i]);
@@ -230,6 +231,28 @@ static void a_long_is_packed_up_to_the_limit(void **state)
     tk_request(&m);
     assert_true(fake_job.sent[3].is_rma);
     fake_transport.packed_max = 60000;
+}
+
+/* From the segment a device takes it without a copy, and it takes none at the receiver;
+ * neighbours have it in one copy in any case. */
+static void a_long_from_the_segment_is_put_from_its_least_size_on(void **state)
+{
+    (void)state;
+    struct tk_message m = message(TK_LONG, 0, 1023);
+    m.payload = segment + 4096;
+    tk_request(&m);
+    assert_int_equal(fake_job.count, 1);
+    assert_true(fake_job.sent[0].head->packed);
+    m.nbytes = 1024;
+    tk_request(&m);
+    assert_int_equal(fake_job.count, 3);
+    assert_true(fake_job.sent[1].is_rma && fake_job.sent[1].is_put);
+    assert_false(fake_job.sent[2].head->packed);
+    fake_transport.reach = TK_REACH_NEIGHBOUR;
+    tk_request(&m);
+    fake_transport.reach = TK_REACH_NETWORK;
+    assert_int_equal(fake_job.count, 4);
+    assert_true(fake_job.sent[3].head->packed);
 }
 
 static void a_long_of_nothing_is_one_message(void **state)
@@ -662,6 +685,7 @@ static const struct CMUnitTest tests[] = {
     TEST(the_largest_medium_fits_exactly),
     TEST(nothing_of_our_stack_leaves_with_the_padding),
     TEST(a_long_is_packed_up_to_the_limit),
+    TEST(a_long_from_the_segment_is_put_from_its_least_size_on),
     TEST(a_long_of_nothing_is_one_message),
     TEST(the_handler_knows_where_it_is),
     TEST(a_request_waits_by_polling),

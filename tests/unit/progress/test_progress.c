@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fake_job.h"
+#include "progress/lend.h"
 #include "progress/progress.h"
 #include "topology/topology.h"
 #include "transport/device_events.h"
@@ -489,6 +490,81 @@ static void waiting_ends_with_the_operation(void **state)
     assert_int_equal(polls_until_done, 0);
 }
 
+/* Sources are lent to a device that is through with them when it is asked, at the latest after
+ * `looks` looks; to another only now and then, ever more rarely. Returns how many of `n` are. */
+static unsigned looks, looked;
+
+static bool finish_after_looks(void)
+{
+    if (++looked >= looks)
+        tk_counter_set(&waited.pending, 0);
+    return true;
+}
+
+static unsigned lent(unsigned n)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (!tk_source_lend())
+            continue;
+        count++;
+        looked = 0;
+        tk_counter_set(&waited.pending, 1);
+        tk_source_look(&waited.pending);
+    }
+    return count;
+}
+
+static void sources_are_lent_to_a_device_that_gives_them_back_at_once(void **state)
+{
+    static const struct tk_transport device = {.reap = finish_after_looks};
+    (void)state;
+    tk_progress_use(&device);
+    looks = 1;
+    assert_int_equal(lent(tk_lend_copies_min), 0); /* a program that sends little never tries */
+    assert_int_equal(lent(100), 100);
+    looks = tk_lend_looks; /* a completion may be late by chance */
+    assert_int_equal(lent(100), 100);
+    looks++;
+    assert_int_equal(lent(1 + 2 * tk_lend_copies_min), 1);
+    assert_int_equal(lent(1 + 4 * tk_lend_copies_min), 1);
+    looks = 1;
+    assert_int_equal(lent(50), 50);
+}
+
+/* Nor does what was copied after all, and is back before anything is asked. */
+static void a_source_that_was_not_lent_teaches_nothing(void **state)
+{
+    static const struct tk_transport device = {.reap = finish_after_looks};
+    (void)state;
+    tk_progress_use(&device);
+    looks = tk_lend_looks + 1;
+    while (lent(1) == 0)
+        continue;
+    for (int i = 0; i < 1000; i++)
+        if (tk_source_lend()) {
+            tk_counter_set(&waited.pending, 0);
+            looked = 0;
+            tk_source_look(&waited.pending);
+            assert_int_equal(looked, 0);
+        }
+    assert_true(lent(2 * tk_lend_copies_min) <= 1);
+}
+
+static void tries_become_rare_but_do_not_end(void **state)
+{
+    struct tk_lend lend = {.lends = false};
+    unsigned tries = 0;
+    (void)state;
+    for (uint32_t i = 0; i < 4 * tk_lend_copies_max; i++)
+        if (tk_lend_next(&lend)) {
+            tries++;
+            tk_lend_learn(&lend, false);
+        }
+    assert_in_range(tries, 10, 20);
+    assert_true(lend.copies <= tk_lend_copies_max);
+}
+
 static unsigned served;
 
 static bool finish_by_reaping(void)
@@ -525,6 +601,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_job_of_one_has_nothing_to_poll),
     cmocka_unit_test(work_that_is_wanted_follows_each_poll_but_not_those_within_it),
     cmocka_unit_test(kinds_of_work_are_few),
+    cmocka_unit_test(sources_are_lent_to_a_device_that_gives_them_back_at_once),
+    cmocka_unit_test(a_source_that_was_not_lent_teaches_nothing),
+    cmocka_unit_test(tries_become_rare_but_do_not_end),
     cmocka_unit_test(inside_a_handler_waiting_reaps_only),
     cmocka_unit_test(with_cpus_for_all_we_spin_first),
     cmocka_unit_test(with_more_ranks_than_cpus_we_soon_give_ours_away_and_then_sleep),

@@ -111,6 +111,61 @@ static void with_now_the_source_is_copied_or_waited_for(void **state)
     assert_true(tk_event_test(event));
 }
 
+/* A transport that takes a put in place at once, and reads its source until it is reaped. */
+static struct tk_op *placed;
+
+static bool place(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                  size_t nbytes)
+{
+    (void)peer;
+    memcpy((void *)remote, local, nbytes);
+    placed = op;
+    return true;
+}
+
+static bool give_back_placed(void)
+{
+    bool any = placed != NULL;
+    if (any)
+        tk_counter_add(&placed->pending, -1);
+    placed = NULL;
+    return any;
+}
+
+static void only_puts_whose_source_may_wait_are_posted_in_place_at_once(void **state)
+{
+    struct tk_transport before = fake_transport;
+    gex_Event_t leaf;
+    (void)state;
+    fake_transport.put_from = place;
+    fake_transport.reap = fake_transport.poll = give_back_placed;
+    tk_progress_use(&fake_transport);
+    assert_int_equal(tk_blocking(true, tk_peer(1), far, near, 100, 0), 0);
+    assert_memory_equal(far, near, 100);
+    assert_null(placed); /* it was waited for */
+    gex_Event_t event = tk_start(true, tk_peer(1), far, near, 200, GEX_EVENT_DEFER, 0);
+    assert_non_null(placed);
+    assert_false(tk_event_test(event));
+    give_back_placed();
+    assert_true(tk_event_test(event));
+    tk_implicit(true, tk_peer(1), far, near, 300, GEX_EVENT_DEFER, 0);
+    assert_non_null(placed);
+    give_back_placed();
+    assert_int_equal(fake_job.count, 0);
+    fake_transport = before;
+    tk_progress_use(&fake_transport);
+    fake_transport.put_from = place;
+    tk_start(true, tk_peer(1), far, near, 100, GEX_EVENT_NOW, 0);
+    tk_start(true, tk_peer(1), far, near, 100, &leaf, 0);
+    tk_implicit(true, tk_peer(1), far, near, 100, GEX_EVENT_NOW, 0);
+    tk_implicit(true, tk_peer(1), far, near, 100, GEX_EVENT_GROUP, 0);
+    tk_blocking(false, tk_peer(1), far, near, 100, 0);
+    assert_null(placed);
+    assert_int_equal(fake_job.count, 5);
+    fake_transport.reap();
+    fake_transport = before;
+}
+
 static void with_defer_there_is_no_leaf(void **state)
 {
     (void)state;
@@ -226,6 +281,7 @@ static const struct CMUnitTest tests[] = {
     TEST(an_operation_is_not_done_before_its_last_piece),
     TEST(immediate_gives_up_only_while_nothing_was_done),
     TEST(with_now_the_source_is_copied_or_waited_for),
+    TEST(only_puts_whose_source_may_wait_are_posted_in_place_at_once),
     TEST(with_defer_there_is_no_leaf),
     TEST(a_leaf_is_of_the_operation_of_its_root),
     TEST(implicit_operations_count_in_the_threads_set),

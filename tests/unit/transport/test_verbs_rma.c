@@ -384,6 +384,12 @@ static bool short_put(const char *local, size_t nbytes)
     return tk_verbs_put(tk_peer(1), &op, (uintptr_t)world_segment(1), local, nbytes);
 }
 
+static bool put_from(const char *local, size_t nbytes)
+{
+    tk_counter_set(&op.pending, 1);
+    return tk_verbs_put_from(tk_peer(1), &op, (uintptr_t)world_segment(1), local, nbytes);
+}
+
 static bool short_get(char *local, size_t nbytes)
 {
     tk_counter_set(&op.pending, 1);
@@ -401,6 +407,11 @@ static void the_short_way_counts_its_operation_and_nothing_else(void **state)
     settle();
     assert_true(tk_op_done(&op));
     assert_memory_equal(world_segment(1), outside + 1, 72);
+    assert_true(put_from(inside + 7, 5000));
+    assert_false(tk_op_done(&op));
+    settle();
+    assert_true(tk_op_done(&op));
+    assert_memory_equal(world_segment(1), inside + 7, 5000);
     memcpy(world_segment(1), "a new word", 10);
     assert_true(short_get(inside, segment_size));
     settle();
@@ -427,6 +438,12 @@ static void of_what_it_refuses_nothing_is_done(void **state)
     unsigned before = fake.posted;
     assert_refused(short_put(outside, 0));
     assert_refused(short_put(outside, 73));
+    assert_refused(put_from(inside, 0));
+    assert_refused(put_from(outside, 100));
+    assert_refused(put_from(inside + segment_size - 99, 100));
+    tk_primary(tk_peer(1))->is_fenced = true; /* a read has to follow */
+    assert_refused(put_from(inside, 100));
+    tk_primary(tk_peer(1))->is_fenced = false;
     assert_refused(short_get(inside, 0));
     assert_refused(short_get(outside, 8));
     assert_refused(short_get(inside + segment_size - 8, 9));
@@ -434,6 +451,7 @@ static void of_what_it_refuses_nothing_is_done(void **state)
     assert_true(short_put(outside, 8));
     assert_true(short_put(outside, 8));
     assert_refused(short_put(outside, 8));
+    assert_refused(put_from(inside, 100));
     assert_refused(short_get(inside, 8));
     assert_int_equal(fake.posted, before + 2);
     settle();
