@@ -111,7 +111,7 @@ struct tk_rings_place {
     uint32_t reserved;
 };
 
-enum { tk_peer_info_version = 7, tk_job_secret_size = 16 };
+enum { tk_peer_info_version = 8, tk_job_secret_size = 16 };
 
 /* What a rank offers for extended reliable connections, see transport/verbs/conn/xrc_agree.c: why
  * not, or 0; how many ranks a send queue has room for; and a file to share with neighbours. */
@@ -143,6 +143,7 @@ struct tk_peer_info {
     uint32_t numbers;     /* of them published: as many, or 0 */
     uint32_t credits;     /* requests that each peer may have under way to it from the beginning */
     uint32_t recv_min;    /* buffers that its shared queue needs at least, if it was to have less */
+    uint32_t whole_max;   /* bytes of the largest message that its receive buffers take */
     uint32_t slack;       /* of its credits, each peer may hold back so many */
     uint32_t traces;      /* it writes one, or would with another mask: times are to be compared */
     uint32_t unused_size; /* of the text */

@@ -10,6 +10,7 @@
 #include "settings/settings.h"
 #include "transport/verbs/conn/datagram_private.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/verbs/data/pull.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/tx_log.h"
@@ -29,9 +30,10 @@ static uint32_t open_peers(const struct tk_job_shape *shape)
 }
 
 /* A slab of message buffers, and what describes them. */
-static void add_buffers(struct tk_footprint *total, const struct tk_job_shape *shape, size_t count)
+static void add_buffers(struct tk_footprint *total, const struct tk_job_shape *shape, size_t count,
+                        size_t size)
 {
-    total->registered += tk_align_up(count * tk_buffer_stride, tk_page_size());
+    total->registered += tk_align_up(count * tk_buffer_stride_of(size), tk_page_size());
     total->private_bytes +=
         tk_slab_bytes(count) + tk_registration_bytes(shape->rails, shape->devices);
 }
@@ -77,12 +79,13 @@ static void add_shared(struct tk_footprint *total, const struct tk_job_shape *sh
                        const struct tk_lend_plan *plan, uint32_t device)
 {
     uint32_t devices = shape->devices, all = open_peers(shape);
+    size_t size = tk_verbs_shared_buffer(fails_over(shape));
     unsigned have = 0;
     for (uint32_t peers = shape->is_static ? all : 0; peers <= all; peers++) {
         int conns = (int)peers_on(shape, peers, device);
         unsigned more = tk_verbs_pool_growth(have, (unsigned)tk_lend_stock(plan, conns).buffers);
         if (more > 0)
-            add_buffers(total, shape, more);
+            add_buffers(total, shape, more, size);
         have += more;
     }
     uint32_t joined = all / devices, loans = all / devices;
@@ -103,12 +106,12 @@ static void add_receive_buffers(struct tk_footprint *total, const struct tk_job_
         shape->is_static ? 0 : tk_verbs_peers_at_once(tk_shape_peers(shape), shape->conns, false);
     unsigned have = wanted(shape, limits, rail, peers, peers < most);
     if (have > 0)
-        add_buffers(total, shape, have);
+        add_buffers(total, shape, have, tk_buffer_size);
     while (peers++ < all) {
         unsigned more =
             tk_verbs_pool_growth(have, wanted(shape, limits, rail, peers, peers < most));
         if (more > 0)
-            add_buffers(total, shape, more);
+            add_buffers(total, shape, more, tk_buffer_size);
         have += more;
     }
 }
@@ -186,9 +189,12 @@ void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *s
     bool shares = is_shared(shape, &limits, &plan);
     for (uint32_t i = 0; shares && i < shape->devices; i++)
         add_shared(total, shape, &plan, i);
+    total->private_bytes += sizeof(struct tk_pulls);
+    if (shares && tk_verbs_shared_buffer(fails_over(shape)) < tk_buffer_size)
+        add_buffers(total, shape, tk_verbs_landings(shape->is_threaded), tk_buffer_size);
     for (uint32_t i = 0; !shares && i < shape->rails; i++)
         add_receive_buffers(total, shape, &limits, i);
-    add_buffers(total, shape, (size_t)limits.bounces);
+    add_buffers(total, shape, (size_t)limits.bounces, tk_buffer_size);
     add_datagrams(total, shape);
     add_queue_pairs(total, shape, shares);
     add_tables(total, shape);

@@ -7,11 +7,16 @@
 
 #include "base/bits.h"
 #include "settings/settings.h"
+#include "transport/transport.h"
 #include "transport/verbs/limits.h"
 
 /* Threads of a PAR client that may run handlers at the same time; more only cost a copy of the
  * message. */
 enum { spares_threaded = 8, spares_single = 1 };
+
+/* A read of 64 KiB takes about as long on the wire as its round trip and its handler each: of three
+ * under way one is always on the wire. */
+enum { landings_threaded = 8, landings_single = 4 };
 
 static int total_or_all(int64_t setting, int64_t all)
 {
@@ -67,6 +72,22 @@ unsigned tk_verbs_spares(bool is_threaded)
     if (tk_settings.rbuf_spares > 0)
         return (unsigned)tk_settings.rbuf_spares;
     return is_threaded ? spares_threaded : spares_single;
+}
+
+size_t tk_verbs_shared_buffer(bool fails_over)
+{
+    enum { least = 1024 /* more than goes inline, and than all that the transport itself sends */ };
+    size_t payload = tk_max((size_t)tk_settings.rbuf_size, least);
+    size_t whole = tk_align_up(payload + tk_message_head_max, TK_CACHE_LINE);
+    return tk_settings.rbuf_size == 0 || fails_over || whole > tk_message_max ? tk_message_max
+                                                                              : whole;
+}
+
+unsigned tk_verbs_landings(bool is_threaded)
+{
+    if (tk_settings.rbuf_large > 0)
+        return (unsigned)tk_settings.rbuf_large;
+    return is_threaded ? landings_threaded : landings_single;
 }
 
 /* Requests from all peers and their exit notices are always posted; buffers for replies as credits

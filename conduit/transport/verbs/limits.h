@@ -38,6 +38,14 @@ unsigned tk_verbs_pool_growth(unsigned have, unsigned wanted);
 /* Buffers whose payload handlers may read where it came, at once. */
 unsigned tk_verbs_spares(bool is_threaded);
 
+/* Bytes of the largest message that a buffer of a shared queue takes; tk_message_max: of any.
+ * Messages that are read from their sender's memory are read over one connection: a port that
+ * stands in for it would need keys of its own. */
+size_t tk_verbs_shared_buffer(bool fails_over);
+
+/* Buffers for larger messages that are read, or in a handler, at once. */
+unsigned tk_verbs_landings(bool is_threaded);
+
 /* Are receive queues shared in a job of so many ranks, if the devices can? `wish` has what
  * connections there are and need; of how many buffers, and for how many of the connections, is set.
  */

@@ -24,6 +24,7 @@
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/lane.h"
 #include "transport/verbs/data/loan.h"
+#include "transport/verbs/data/pull.h"
 #include "transport/verbs/data/rma_post.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/stripe.h"
@@ -49,6 +50,8 @@ static void derive_limits(uint32_t peers)
     v->credits_pp = limits.credits_pp;
     v->peers = peers;
     tk_srq_choose(peers, limits.credits_total);
+    size_t shared = tk_verbs_shared_buffer(v->failover_enabled);
+    v->recv_small = tk_srq_in_use() && shared < tk_buffer_size ? (uint32_t)shared : 0;
     int credits = tk_srq_in_use() ? v->srq_plan.replies : limits.credits_total;
     v->credits_all = credits;
     tk_counter_set(&v->credits_total, credits);
@@ -95,6 +98,8 @@ static enum tk_status open_buffers(void)
     if (!tk_verbs.is_static && tk_pair_make_ahead() != TK_OK)
         return TK_FAIL;
     if (tk_srq_in_use() && tk_srqs_open() != TK_OK)
+        return TK_FAIL;
+    if (tk_pulls_open() != TK_OK)
         return TK_FAIL;
     return tk_bounce_pool_open((unsigned)tk_verbs.bounces);
 }
@@ -202,9 +207,24 @@ static const char *when_connected(void)
                              : "all are made at start-up";
 }
 
+static void describe_receives(char *text, size_t size)
+{
+    if (tk_verbs.recv_small)
+        snprintf(text, size, "%u bytes, larger messages are read from their senders",
+                 tk_verbs.recv_small);
+    else
+        snprintf(text, size, "any message%s",
+                 tk_srq_in_use() && tk_verbs.failover_enabled && tk_settings.rbuf_size > 0
+                     ? ", for ports stand in for each other"
+                     : "");
+}
+
 void tk_verbs_describe_connections(char *text, size_t size)
 {
-    snprintf(text, size, "%s; %s", when_connected(), tk_xrc_describe());
+    char receives[80];
+    describe_receives(receives, sizeof(receives));
+    snprintf(text, size, "%s; %s; receive buffers have room for %s", when_connected(),
+             tk_xrc_describe(), receives);
 }
 
 static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
@@ -319,6 +339,7 @@ enum tk_status tk_verbs_open(struct tk_peer_info **info, uint32_t turn)
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         *tk_peer_info_rail(*info, i) = tk_verbs.rails[i].address;
     (*info)->credits = (uint32_t)tk_srq_credits_base();
+    (*info)->whole_max = tk_recv_size();
     (*info)->recv_min = tk_verbs.recv_min;
     (*info)->slack = (uint32_t)tk_verbs.slack;
     return TK_OK;
@@ -413,7 +434,9 @@ static enum tk_status note_kinds(const uint32_t *host_of)
         bool is_fenced = is_mixed[host_of[r]] || tk_verbs.has_iwarp;
         if (!is_for_us(r))
             continue;
-        tk_verbs.kind_of[r] = is_fenced ? TK_RANK_FENCED : TK_RANK_PLAIN;
+        bool is_small = tk_peer_info_of(r)->whole_max < tk_buffer_size;
+        tk_verbs.kind_of[r] = (uint8_t)((is_fenced ? TK_RANK_FENCED : TK_RANK_PLAIN) |
+                                        (is_small ? TK_RANK_SMALL : 0));
         any |= is_fenced;
     }
     free(is_mixed);
@@ -517,6 +540,7 @@ void tk_verbs_close(void)
     tk_xrc_close();
     tk_datagrams_close();
     tk_segment_forget();
+    tk_pulls_close();
     tk_buffers_close();
     tk_devices_close();
     tk_failover_close();

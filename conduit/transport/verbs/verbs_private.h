@@ -33,7 +33,8 @@ enum {
         tk_message_max, /* of a receive and of a bounce buffer: the largest Medium with its head */
     /* Apart in memory by a little more than their size: heads of all buffers would else fall into
      * the same few sets of the cache. Also what tk_am_buffer_size needs. */
-    tk_buffer_stride = tk_buffer_size + TK_CACHE_LINE,
+    tk_buffer_gap = TK_CACHE_LINE,
+    tk_buffer_stride = tk_buffer_size + tk_buffer_gap,
     tk_inline_max = 512, /* inline sends are gathered on the stack; no device gains from more */
     tk_conns_max = 64,   /* to a peer: tk_rma_state.unfenced has a bit for each */
     tk_unsignaled_max =
@@ -51,6 +52,7 @@ struct tk_cm;
 struct tk_demand;
 struct tk_datagrams;
 struct tk_loan;
+struct tk_pulls;
 struct tk_srq;
 struct tk_xrc;
 
@@ -61,7 +63,7 @@ struct tk_registration {
     uint32_t local[];
 };
 
-/* A registered piece of tk_buffer_size bytes. */
+/* A registered piece of tk_buffer_size bytes, or of as many as a receive buffer has. */
 struct tk_buffer {
     struct tk_pool_item item;
     struct tk_conn *conn; /* while posted for receiving */
@@ -118,6 +120,8 @@ struct tk_conn {
     bool has_received_last; /* its queue pair, in ERR, takes no more of a shared queue; atomic */
     size_t short_put_max;   /* bytes; inline_limit, or 0 where it is fenced */
     uint64_t carried, cost; /* of large transfers: bytes times cost so far; of a byte */
+    uint32_t whole_max;     /* bytes of the largest message that the peer's receive buffers take,
+                               others it reads from here (data/pull.h); 0: they take any */
     int credits;            /* requests that we may send now */
     int credits_to_return;  /* credits of the peer's that we hold back */
     int rx_extra;           /* receive buffers in the queue beyond those needed */
@@ -139,6 +143,7 @@ struct tk_conn {
 
     struct tk_tx_log *tx_log; /* NULL: connections do not stand in for each other */
     tk_counter_t reserved;    /* slots taken by am reservations */
+    tk_counter_t pulls;       /* messages that the peer may still read here, or we there */
     tk_counter_t state;       /* enum tk_connection_state, see failover/connection_state.h */
     struct tk_path path;      /* once it was connected */
     struct tk_loan *loan;     /* NULL: it has receive buffers of its own; see data/srq.h */
@@ -213,6 +218,11 @@ struct tk_slab {
     struct tk_buffer buffers[];
 };
 
+static inline size_t tk_buffer_stride_of(size_t size)
+{
+    return size + tk_buffer_gap;
+}
+
 /* What is allocated: for a slab of so many buffers, beside its area; for a registration; for work
  * requests; for the connections to a peer, and by rank, connected or not. */
 static inline size_t tk_slab_bytes(size_t count)
@@ -242,8 +252,13 @@ static inline size_t tk_conns_of_bytes(size_t ranks)
 }
 
 /* A rank is a neighbour or ourselves; a peer of this transport; one, and puts to it have reads
- * behind them (data/stripe.c). */
-enum tk_rank_kind { TK_RANK_NOT_OURS, TK_RANK_PLAIN, TK_RANK_FENCED };
+ * behind them (data/stripe.c). With TK_RANK_SMALL: its receive buffers are small (data/pull.h). */
+enum tk_rank_kind {
+    TK_RANK_NOT_OURS,
+    TK_RANK_PLAIN,
+    TK_RANK_FENCED,
+    TK_RANK_SMALL = 4 /* a bit beside the others */
+};
 
 static inline size_t tk_kinds_bytes(size_t ranks)
 {
@@ -285,6 +300,11 @@ struct tk_verbs {
     struct tk_buffer *fence_sink; /* where reads behind puts go, if any; nobody looks at it */
     struct tk_slab *slabs;
     struct tk_pool bounce_pool;
+    struct tk_pool large_pool; /* of the same kind, for messages that are pulled: data/pull.h */
+    uint32_t recv_small;       /* bytes that a receive buffer takes; 0: any message */
+    struct tk_pulls *pulling;
+    tk_counter_t pulls;       /* messages that we read, or will; part of the pending work */
+    tk_counter_t pulls_stuck; /* of these: that found no room in a send queue */
     struct tk_lane lanes[tk_lanes_max];
     uint32_t lane_count;
     struct tk_tx *txs;
@@ -336,6 +356,11 @@ static inline const uint32_t *tk_local_keys(const struct tk_region *home, const 
     if (tk_is_registered(at, nbytes))
         return tk_verbs.segment->local;
     return home && tk_region_holds(home, at, nbytes) ? home->local_keys : NULL;
+}
+
+static inline uint32_t tk_recv_size(void)
+{
+    return tk_verbs.recv_small ? tk_verbs.recv_small : tk_buffer_size;
 }
 
 static inline struct tk_conn *tk_conns_to(uint32_t rank)
@@ -511,6 +536,9 @@ void tk_devices_close(void);
 
 /* data/memory.c */
 enum tk_status tk_bounce_pool_open(unsigned count);
+enum tk_status tk_large_pool_open(unsigned count);
+/* Never NULL: registers more if need be, and ends the job if that can't be. */
+struct tk_buffer *tk_large_buffer_take(void);
 enum tk_status tk_fence_sink_open(void);
 enum tk_status tk_recv_pool_open(struct tk_rail *rail, unsigned count);
 enum tk_status tk_recv_pool_grow(struct tk_rail *rail);

@@ -4,13 +4,16 @@
  * delivers and acknowledges in random order, with random limits. In every order: no message ever
  * finds the receiver without a buffer, no queue overruns, no credit and no buffer is lost, and
  * everybody can go on. In half of the schedules receive queues are shared, with any number of
- * buffers from the least on, and in some of these one rank's device has none. UNIT_SEED=n runs
- * schedule n alone. */
+ * buffers from the least on, and in some of these one rank's device has none; their buffers are
+ * small in most, so that large messages, also those of that rank, are read from where they are
+ * sent, one to three at once. UNIT_SEED=n runs schedule n alone. */
 #include "config.h"
 
 #include "fake_world.h"
 #include "settings/settings.h"
+#include "transport/verbs/data/pull.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/limits.h"
 #include "unit.h"
 
 enum { schedules = 400, steps = 400, shared_steps = 1600, nap = 200 };
@@ -86,12 +89,26 @@ static unsigned pool_count(const struct tk_pool *pool)
     return count_items(pool->free);
 }
 
+/* Those of full size. */
 static unsigned buffers_of(const struct tk_verbs *v)
 {
     unsigned n = 0;
     for (const struct tk_slab *slab = v->slabs; slab; slab = slab->next)
-        n += (unsigned)(slab->area.size / tk_buffer_stride);
+        if (slab->buffers[0].sge.length == tk_buffer_size)
+            n += (unsigned)(slab->area.size / tk_buffer_stride);
     return n;
+}
+
+/* A source is that of a request or of a reply under way, and each of them has a credit of one of
+ * the ends. */
+static void check_sources(const struct tk_verbs *v)
+{
+    unsigned sources = 0;
+    for (const struct tk_buffer *b = v->pulling->sources_first; b;
+         b = (const struct tk_buffer *)b->item.next)
+        sources++;
+    assert_true(sources <= 2 * (unsigned)v->credits_pp * (ranks - 1));
+    assert_in_range(v->pulling->queue.places, 0, 3);
 }
 
 /* Credits that are ours, used or not. */
@@ -131,6 +148,7 @@ static void check(void)
             }
         assert_int_equal(tk_counter_read(&world_verbs(me)->credits_total),
                          world_verbs(me)->is_total_bound ? totals[me] - out : totals[me]);
+        check_sources(world_verbs(me));
     }
 }
 
@@ -174,6 +192,9 @@ static void check_loan(const struct tk_borrower *b, int has)
 /* True when all has been served. */
 static void check_rest(uint32_t me)
 {
+    world_be(me);
+    tk_pulls_reclaim();
+    assert_null(tk_verbs.pulling->sources_first);
     const struct tk_verbs *v = world_verbs(me);
     unsigned posted = 0;
     for (uint32_t peer = 0; peer < ranks; peer++) {
@@ -189,6 +210,7 @@ static void check_rest(uint32_t me)
         assert_false(ours->ack_due);
         assert_int_equal(tk_counter_read(&ours->room) + ours->unsignaled, v->depth_pp);
         assert_true(ours->credits > 0);
+        assert_int_equal(tk_counter_read(&ours->pulls), 0);
         if (ours->loan)
             continue;
         assert_int_equal(fake_receives(ours->qp), tk_credit_buffers_posted(ours));
@@ -204,7 +226,13 @@ static void check_rest(uint32_t me)
     assert_int_equal(tk_counter_read(&v->lanes[0].out), 0);
     assert_int_equal(tk_counter_read(&v->pending_work), 0);
     assert_int_equal(count_items(v->lanes[0].free), v->depth_total);
-    assert_int_equal(posted + pool_count(&v->rails[0].recv_pool) + pool_count(&v->bounce_pool),
+    assert_int_equal(tk_counter_read(&v->pulls) + tk_counter_read(&v->pulls_stuck), 0);
+    if (v->recv_small) {
+        assert_int_equal(v->pulling->queue.places, (int)tk_verbs_landings(false));
+        posted = 0;
+    }
+    assert_int_equal(posted + pool_count(&v->rails[0].recv_pool) + pool_count(&v->bounce_pool) +
+                         pool_count(&v->large_pool),
                      buffers_of(v));
 }
 
@@ -232,6 +260,7 @@ static void set_device(uint32_t rank)
 static void set_limits(void)
 {
     char pp[40], slack[40], total[40], depth[40], depth_total[40], bounce[40], use[40], count[40];
+    char small[40], large[40];
     unsigned credits = 1 + unit_below(&dice, 5);
     ranks = 2 + unit_below(&dice, 3);
     reply_percent = unit_below(&dice, 3) * 50;
@@ -243,7 +272,9 @@ static void set_limits(void)
              unit_below(&dice, 8));
     snprintf(bounce, sizeof(bounce), "GASNET_BBUF_COUNT=%u", unit_below(&dice, 4));
     set_shared(use, count);
-    unit_settings(pp, slack, total, depth, depth_total, bounce, use, count, NULL);
+    snprintf(small, sizeof(small), "GASNET_RBUF_SIZE=%u", unit_below(&dice, 4) * 1400);
+    snprintf(large, sizeof(large), "GASNET_RBUF_LARGE=%u", 1 + unit_below(&dice, 3));
+    unit_settings(pp, slack, total, depth, depth_total, bounce, use, count, small, large, NULL);
 }
 
 static void run(unsigned seed)

@@ -19,6 +19,7 @@
 #include "transport/verbs/data/ack.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/loan.h"
+#include "transport/verbs/data/pull.h"
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/limits.h"
@@ -267,6 +268,8 @@ void tk_pair_publish(uint32_t rank, struct tk_conn *conns)
 
 static void set_for_good(struct tk_conn *conn, bool is_fenced, uint32_t rate_mbps)
 {
+    bool is_small = tk_verbs.kind_of[conn->peer->rank] & TK_RANK_SMALL;
+    conn->whole_max = is_small ? (uint32_t)tk_verbs_shared_buffer(tk_verbs.failover_enabled) : 0;
     conn->is_fenced = is_fenced;
     conn->short_put_max = is_fenced ? 0 : tk_min(tk_verbs.inline_limit, tk_small_put_max);
     tk_stripe_open(conn, rate_mbps);
@@ -287,7 +290,7 @@ static enum tk_status connect_one(struct tk_conn *conn, const struct tk_port_add
 enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int credits)
 {
     uint32_t rank = conns->peer->rank;
-    bool is_fenced = tk_verbs.kind_of[rank] == TK_RANK_FENCED;
+    bool is_fenced = tk_verbs.kind_of[rank] & TK_RANK_FENCED;
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         struct tk_conn *conn = &conns[k];
         const struct tk_port_address *to = tk_address_of(rank, conn->rail);
@@ -345,8 +348,8 @@ static bool is_idle(struct tk_conn *conn)
 static bool hold_if_idle(struct tk_conn *conn)
 {
     if (conn->is_held || conn->is_for_atomics || tk_counter_read(&conn->broken) || conn->ack_due ||
-        tk_counter_read(&conn->reserved) > 0 || tk_conn_is_moving(conn) ||
-        (tk_conn_is_live(conn) && !is_idle(conn)))
+        tk_counter_read(&conn->reserved) > 0 || tk_counter_read(&conn->pulls) > 0 ||
+        tk_conn_is_moving(conn) || (tk_conn_is_live(conn) && !is_idle(conn)))
         return false;
     if (conn->loan && conn == tk_primary(conn->peer) && !tk_loan_hold(conn))
         return false;
@@ -356,6 +359,7 @@ static bool hold_if_idle(struct tk_conn *conn)
 
 bool tk_pair_freeze(struct tk_conn *conns)
 {
+    tk_pulls_reclaim();
     bool all = !tk_verbs.failover_enabled || tk_together_freeze(conns->peer->rank);
     if (!all)
         return false;

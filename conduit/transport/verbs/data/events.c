@@ -127,6 +127,13 @@ static void request_events(struct tk_device *device, unsigned roles)
         tk_counter_set(&refused, 1);
 }
 
+/* A message that came is read from its sender's memory, which completes among what was sent: a
+ * thread that sleeps for what is received goes on polling for these microseconds. */
+static bool is_reading(void)
+{
+    return tk_counter_read(&tk_verbs.pulls) > tk_counter_read(&tk_verbs.pulls_stuck);
+}
+
 /* What came before a queue was armed is not reported, so all of it is taken after that, even if
  * another thread is at it: that one may have looked before, and leave. */
 static bool arm(unsigned roles, bool *is_armed)
@@ -137,6 +144,7 @@ static bool arm(unsigned roles, bool *is_armed)
     tk_queues_insisted |= roles & ~(unsigned)tk_counter_read(&kept);
     tk_lane_polls = 0; /* other lanes, too */
     bool any = roles & TK_DEVICE_RECEIVES ? served->poll() : served->reap();
+    any |= roles == TK_DEVICE_RECEIVES && is_reading();
     tk_queues_insisted = before;
     *is_armed =
         tk_counter_read(&refused) == 0 && (!(roles & TK_DEVICE_RECEIVES) || !tk_work_is_open());

@@ -12,19 +12,29 @@
  * tk_verbs.pending_work is not 0. Takes the locks itself. */
 void tk_acks_send(void);
 
+/* The same without messages that are pulled, with which polls of shared queues go on. Those count
+ * themselves last and leave first. */
+static inline int tk_work_besides_pulls(void)
+{
+    int pulls = tk_counter_read(&tk_verbs.pulls);
+    return tk_counter_read(&tk_verbs.pending_work) - pulls;
+}
+
 /* Goes on with it. Connections that wait for an answer are no reason not to sleep. */
 static inline bool tk_work_is_pending(void)
 {
-    int pending = tk_counter_read(&tk_verbs.pending_work);
+    int pending = tk_work_besides_pulls();
     if (pending > 0)
         tk_acks_send();
     return pending > tk_demand_pending();
 }
 
-/* Is there more than connects that may come? Those wake who sleeps on their file. */
+/* Is there more than connects that may come, and than reads that complete? Those wake who sleeps on
+ * their file, and on the device's. */
 static inline bool tk_work_is_open(void)
 {
-    return tk_counter_read(&tk_verbs.pending_work) > (tk_cm_file() != -1);
+    return tk_work_besides_pulls() > (tk_cm_file() != -1) ||
+           tk_counter_read(&tk_verbs.pulls_stuck) > 0;
 }
 
 #endif

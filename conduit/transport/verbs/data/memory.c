@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Registered memory: slabs of message buffers, segments, and what is registered on the fly. Buffers
- * are of one size, so that any free one serves any message. Pages of a slab come into being on
+ * are of one size, so that any free one serves any message, but those of shared receive queues may
+ * be smaller (data/pull.h). Pages of a slab come into being on
  * first use: a rank with 63 peers posts 50 MB of buffers and touches few. */
 #include "config.h"
 
@@ -217,41 +218,44 @@ enum tk_status tk_verbs_open_firehose(unsigned ranks_on_host, bool is_first)
 
 /* ---- slabs of buffers ---- */
 
-static void buffer_open(struct tk_buffer *buffer, char *data, const uint32_t *keys, uint32_t key)
+static void buffer_open(struct tk_buffer *buffer, char *data, uint32_t size, const uint32_t *keys,
+                        uint32_t key)
 {
     buffer->data = data;
     buffer->keys = keys;
-    buffer->sge = (struct ibv_sge){.addr = (uintptr_t)data, .length = tk_buffer_size, .lkey = key};
+    buffer->sge = (struct ibv_sge){.addr = (uintptr_t)data, .length = size, .lkey = key};
     buffer->wr =
         (struct ibv_recv_wr){.wr_id = (uintptr_t)buffer, .sg_list = &buffer->sge, .num_sge = 1};
 }
 
-static void fill_pool(struct tk_slab *slab, unsigned count, struct tk_pool *pool, uint32_t rail)
+static void fill_pool(struct tk_slab *slab, unsigned count, uint32_t size, struct tk_pool *pool,
+                      uint32_t rail)
 {
     const uint32_t *keys = slab->registration->local;
     for (unsigned i = count; i-- > 0;) {
-        char *data = (char *)slab->area.base + (size_t)i * tk_buffer_stride;
-        buffer_open(&slab->buffers[i], data, keys, keys[rail]);
+        char *data = (char *)slab->area.base + i * tk_buffer_stride_of(size);
+        buffer_open(&slab->buffers[i], data, size, keys, keys[rail]);
         tk_pool_give(pool, &slab->buffers[i]);
     }
 }
 
-/* Buffers for receiving are one rail's; those for sending go over any. */
+/* Buffers for receiving are one rail's, and may be smaller; those for sending go over any. */
 static enum tk_status slab_open(const struct tk_rail *rail, struct tk_pool *pool, unsigned count,
                                 const char *what)
 {
+    uint32_t buffer_size = rail ? tk_recv_size() : tk_buffer_size;
     struct tk_slab *slab = calloc(1, tk_slab_bytes(count));
     if (!slab) {
         tk_log_error("out of memory for %u buffers", count);
         return TK_FAIL;
     }
-    if (tk_area_open(&slab->area, what, (size_t)count * tk_buffer_stride, false) != TK_OK)
+    if (tk_area_open(&slab->area, what, count * tk_buffer_stride_of(buffer_size), false) != TK_OK)
         goto free_slab;
     slab->registration = reg_for_good(rail ? rail->device : NULL, slab->area.base, slab->area.size,
                                       what, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
     if (!slab->registration)
         goto close_area;
-    fill_pool(slab, count, pool, rail ? (uint32_t)(rail - tk_verbs.rails) : 0);
+    fill_pool(slab, count, buffer_size, pool, rail ? (uint32_t)(rail - tk_verbs.rails) : 0);
     slab->next = tk_verbs.slabs;
     tk_verbs.slabs = slab;
     return TK_OK;
@@ -271,6 +275,33 @@ enum tk_status tk_bounce_pool_open(unsigned count)
     const struct tk_area *area = &tk_verbs.slabs->area;
     tk_verbs.pins = tk_area_present(area) >= area->size;
     return TK_OK;
+}
+
+static enum tk_status large_pool_grow(unsigned count)
+{
+    tk_lock(&growing);
+    enum tk_status status =
+        slab_open(NULL, &tk_verbs.large_pool, count, "buffers for large messages");
+    tk_unlock(&growing);
+    tk_count_add(tk_counter_large_buffers, count);
+    return status;
+}
+
+enum tk_status tk_large_pool_open(unsigned count)
+{
+    tk_pool_init(&tk_verbs.large_pool);
+    return count > 0 ? large_pool_grow(count) : TK_OK;
+}
+
+struct tk_buffer *tk_large_buffer_take(void)
+{
+    struct tk_buffer *buffer;
+    while (!(buffer = tk_pool_take(&tk_verbs.large_pool)))
+        if (large_pool_grow(tk_pool_growth_min) != TK_OK)
+            tk_panic("no memory for a message larger than GASNET_RBUF_SIZE (%zu): fewer are under "
+                     "way with a lower GASNET_AM_CREDITS_TOTAL, none with GASNET_RBUF_SIZE=0",
+                     (size_t)tk_settings.rbuf_size);
+    return buffer;
 }
 
 /* Of its own: bounce buffers may be fewer than there are needed at once. */

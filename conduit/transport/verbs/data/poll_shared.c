@@ -19,6 +19,7 @@
 #include "transport/verbs/data/housekeeping.h"
 #include "transport/verbs/data/lane.h"
 #include "transport/verbs/data/loan.h"
+#include "transport/verbs/data/pull.h"
 #include "transport/verbs/data/receive.h"
 #include "transport/verbs/failover/failover.h"
 
@@ -129,6 +130,16 @@ static void greeting_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_bu
         tk_cm_greeting_came(conn);
 }
 
+/* The offer's buffer is free before anything of the message is counted. */
+static void offer_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
+                       size_t size)
+{
+    struct tk_pull_offer copy;
+    memcpy(&copy, buffer->data, sizeof(copy));
+    tk_srq_give(srq, buffer);
+    tk_pull_came(conn, &copy, size);
+}
+
 static void stranger_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
                           size_t size)
 {
@@ -139,6 +150,8 @@ static void stranger_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_bu
         tk_demand_came(buffer, (uint32_t)size);
     else if (head->kind == TK_LOAN)
         loan_came(conn, srq, buffer, size);
+    else if (head->kind == TK_PULL)
+        offer_came(conn, srq, buffer, size);
     else
         tk_wire_error(conn, "a malformed message came");
 }
@@ -218,10 +231,35 @@ static bool receive_all(void)
     return any;
 }
 
+static void pulled(struct tk_pull *pull)
+{
+    struct tk_message_head *head = (struct tk_message_head *)pull->buffer->data;
+    if (pull->size < sizeof(*head) || head->kind > TK_REPLY)
+        tk_wire_error(pull->conn, "a malformed message came");
+    size_t front = tk_message_check(pull->conn, head, pull->size);
+    pass(pull->conn, head, pull->buffer->data + front, pull->size - front, false);
+    tk_pull_give(pull);
+}
+
+/* What waits is begun as soon as a place is free, so that there is always something on its way. */
+static bool pulls_go_on(void)
+{
+    bool any = false;
+    tk_pulls_start();
+    for (struct tk_pull *pull; (pull = tk_pull_take()) != NULL;) {
+        pulled(pull);
+        tk_pulls_start();
+        any = true;
+    }
+    return any;
+}
+
 static bool __attribute__((noinline)) poll_all_shared(void)
 {
     bool any = tk_work_is_pending();
     any |= tk_devices_reap();
+    if (tk_counter_read(&tk_verbs.pulls) > 0)
+        any |= pulls_go_on();
     return receive_all() || any;
 }
 

@@ -12,6 +12,7 @@
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/pull.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/verbs_private.h"
 
@@ -99,12 +100,31 @@ static bool is_in_place(const struct tk_tx *tx, const struct tk_outgoing *m)
     return (uintptr_t)m->head - (uintptr_t)tx->bounce->data < tk_am_buffer_size;
 }
 
+/* The peer's buffers are too small for it. */
+static bool is_pulled(const struct tk_conn *conn, const struct tk_outgoing *m)
+{
+    return conn->whole_max != 0 && m->head_size + m->nbytes > conn->whole_max;
+}
+
+static void __attribute__((noinline)) post_offer(struct tk_tx *tx, const struct tk_outgoing *m)
+{
+    struct tk_pull_offer offer;
+    struct tk_outgoing out = {.head = &offer.head, .head_size = sizeof(offer)};
+    tk_pull_offer(tx, m, &offer);
+    if (is_small(&out))
+        post_inline(tx, &out);
+    else
+        post_copied(tx, &out);
+}
+
 /* `tx` was taken together with a buffer unless the message is small. */
 void tk_message_post_tx(struct tk_conn *conn, struct tk_tx *tx, struct tk_outgoing *m)
 {
     hand_over_credits(conn, m->head);
     if (is_small(m))
         post_inline(tx, m);
+    else if (is_pulled(conn, m))
+        post_offer(tx, m);
     else if (is_in_place(tx, m))
         post_in_place(tx, m);
     else if (worth_gathering(m))

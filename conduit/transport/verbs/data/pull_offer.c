@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The sender of messages that are pulled (pull.h). Owns the sources in
+ * tk_verbs.pulling. Their lock is taken under a connection's. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/lock.h"
+#include "stats/stats.h"
+#include "transport/verbs/data/pull.h"
+
+/* Behind all that a message takes of a buffer, which may begin a little later (tk_am_buffer_size).
+ */
+enum { word_at = tk_buffer_stride - sizeof(uint64_t) };
+_Static_assert((int)word_at >= (int)tk_am_buffer_size && word_at % sizeof(uint64_t) == 0,
+               "the word has no place of its own");
+
+static uint64_t *word_of(const struct tk_buffer *buffer)
+{
+    return (uint64_t *)(void *)(buffer->data + word_at);
+}
+
+/* A device writes it. */
+static bool is_read(const struct tk_buffer *buffer)
+{
+    return __atomic_load_n(word_of(buffer), __ATOMIC_ACQUIRE) != 0;
+}
+
+static struct tk_buffer *source_next(const struct tk_buffer *buffer)
+{
+    return (struct tk_buffer *)buffer->item.next;
+}
+
+static void sources_add(struct tk_buffer *buffer)
+{
+    struct tk_pulls *pulls = tk_verbs.pulling;
+    buffer->item.next = NULL;
+    tk_lock(&pulls->source_lock);
+    if (pulls->sources_first)
+        pulls->sources_last->item.next = &buffer->item;
+    else
+        pulls->sources_first = buffer;
+    pulls->sources_last = buffer;
+    tk_unlock(&pulls->source_lock);
+}
+
+/* The oldest that has been read; peers read in any order. */
+static struct tk_buffer *sources_take(void)
+{
+    struct tk_pulls *pulls = tk_verbs.pulling;
+    struct tk_buffer *before = NULL;
+    tk_lock(&pulls->source_lock);
+    struct tk_buffer *buffer = pulls->sources_first;
+    for (; buffer && !is_read(buffer); buffer = source_next(buffer))
+        before = buffer;
+    if (buffer) {
+        if (before)
+            before->item.next = buffer->item.next;
+        else
+            pulls->sources_first = source_next(buffer);
+        if (pulls->sources_last == buffer)
+            pulls->sources_last = before;
+    }
+    tk_unlock(&pulls->source_lock);
+    if (buffer)
+        tk_counter_add(&buffer->conn->pulls, -1);
+    return buffer;
+}
+
+/* Where it lies if the client wrote it into a buffer of ours. */
+static const char *gather(const struct tk_buffer *source, const struct tk_outgoing *m)
+{
+    if ((uintptr_t)m->head - (uintptr_t)source->data < tk_am_buffer_size)
+        return (const char *)m->head;
+    memcpy(source->data, m->head, m->head_size);
+    memcpy(source->data + m->head_size, m->payload, m->nbytes);
+    return source->data;
+}
+
+void tk_pull_offer(struct tk_tx *tx, const struct tk_outgoing *m, struct tk_pull_offer *offer)
+{
+    struct tk_buffer *source = tx->bounce, *other = sources_take();
+    source->conn = tx->conn;
+    *offer = (struct tk_pull_offer){
+        .head = {.kind = TK_PULL},
+        .address = (uintptr_t)gather(source, m),
+        .word = (uintptr_t)word_of(source),
+        .key = source->keys[tk_verbs.rail_count + tx->conn->rail], /* as they are registered */
+        .size = (uint32_t)(m->head_size + m->nbytes)};
+    __atomic_store_n(word_of(source), 0, __ATOMIC_RELAXED);
+    tk_counter_add(&tx->conn->pulls, 1);
+    sources_add(source);
+    tx->bounce = other ? other : tk_large_buffer_take();
+    tk_count(tk_counter_messages_offered);
+}
+
+void tk_pulls_reclaim(void)
+{
+    for (struct tk_buffer *buffer; (buffer = sources_take()) != NULL;)
+        tk_pool_give(&tk_verbs.large_pool, buffer);
+}
