@@ -7,6 +7,9 @@
  * payload is larger than SIZE, and each has 16 arguments large_messages exit|kill MESSAGES rank 1
  * leaves by gasnet_exit(5), or dies, after so many requests, while all others go on for ever
  *
+ *     large_messages computing MESSAGES       rank 0 computes and never polls; most answers of its
+ * progress threads take less than 10 ms all the same
+ *
  * What a message is follows from its number and its sender, so its receiver knows what to expect.
  * Counters are atomic: in PAR several threads send, and handlers run in all of them. */
 #include "config.h"
@@ -314,6 +317,27 @@ static void all_to_one(unsigned from, unsigned to)
     job_barrier();
 }
 
+/* ---- a receiver that computes ---- */
+
+static void to_one_that_computes(unsigned messages)
+{
+    unsigned slow = 0, answers = 0;
+    char *source = NULL;
+    make_source(&source);
+    job_barrier();
+    while (job.rank == 0 && atomic_load(&got[1].requests) < messages)
+        usleep(1000);
+    for (unsigned i = 0; job.rank == 1 && i < messages; i++) {
+        double begin = job_seconds();
+        request(0, i, source);
+        answers += answer_of(seed_of(i, 1)) != NONE;
+        GASNET_BLOCKUNTIL(atomic_load(&got[0].answers) == answers);
+        slow += job_seconds() - begin > 0.01;
+    }
+    CHECK(slow <= messages / 2, "%u of %u answers took more than 10 ms", slow, messages);
+    free(source);
+}
+
 /* ---- ends in the middle ---- */
 
 static void never_end(unsigned messages, int is_killed)
@@ -350,6 +374,10 @@ int main(int argc, char **argv)
     job_barrier();
     if (strcmp(how, "exit") == 0 || strcmp(how, "kill") == 0)
         never_end(number_at(argv, argc, 2, 20), strcmp(how, "kill") == 0);
+    if (strcmp(how, "computing") == 0) {
+        to_one_that_computes(number_at(argv, argc, 2, 40));
+        job_end();
+    }
     unsigned messages = number_at(argv, argc, only_whole ? 3 : 1, 40);
     threads = number_at(argv, argc, only_whole ? 9 : 2, 1);
     CHECK(threads >= 1 && threads <= THREADS_MAX);
