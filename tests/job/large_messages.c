@@ -8,7 +8,7 @@
  * leaves by gasnet_exit(5), or dies, after so many requests, while all others go on for ever
  *
  *     large_messages computing MESSAGES       rank 0 computes and never polls; most answers of its
- * progress threads take less than 10 ms all the same
+ * progress thread take more than 10 ms (over a slow port)
  *
  * What a message is follows from its number and its sender, so its receiver knows what to expect.
  * Counters are atomic: in PAR several threads send, and handlers run in all of them. */
@@ -334,7 +334,7 @@ static void to_one_that_computes(unsigned messages)
         GASNET_BLOCKUNTIL(atomic_load(&got[0].answers) == answers);
         slow += job_seconds() - begin > 0.01;
     }
-    CHECK(slow <= messages / 2, "%u of %u answers took more than 10 ms", slow, messages);
+    CHECK(slow <= messages / 6, "%u of %u answers took more than 10 ms", slow, messages);
     free(source);
 }
 

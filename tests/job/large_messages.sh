@@ -48,7 +48,7 @@ threads()
     SETTINGS="GASNET_RBUF_LARGE=1" good 3 "$large-par" 40 4
     SETTINGS="GASNET_RBUF_LARGE=2 GASNET_BBUF_COUNT=1 GASNET_NETWORKDEPTH_PP=2" good 3 "$large-par" 20 3
     SETTINGS="GASNET_RCV_THREAD=1 GASNET_SND_THREAD=1" good 3 "$large-par" 20 2
-    SETTINGS="GASNET_RCV_THREAD=1" good 2 "$large-par" computing 60
+    SETTINGS="GASNET_RCV_THREAD=1 SOFTHCA_RATE=20" good 2 "$large-par" computing 60
 }
 
 # Connections to read over: such as all ranks of a neighbourhood share, such as are closed for others, and one of two ports.
