@@ -2,13 +2,17 @@
 /* Mediums of every size around what a receive buffer of a shared queue has room for, requests and
  * replies, in every way to send them: each comes once and whole, whoever floods whom. Usage:
  *
- *     large_messages [MESSAGES [THREADS]]     all to all, then all to rank 0, which polls late;
- * each time so many requests for each pair (default 40) large_messages whole SIZE MESSAGES      no
- * payload is larger than SIZE, and each has 16 arguments large_messages exit|kill MESSAGES rank 1
- * leaves by gasnet_exit(5), or dies, after so many requests, while all others go on for ever
+ *     large_messages [MESSAGES [THREADS]]
+ *         all to all, then all to rank 0, which polls late: so many for each pair (default 40)
  *
- *     large_messages computing MESSAGES       rank 0 computes and never polls; most answers of its
- * progress thread take more than 10 ms (over a slow port)
+ *     large_messages whole SIZE MESSAGES
+ *         no payload is larger than SIZE, and each has 16 arguments
+ *
+ *     large_messages computing MESSAGES
+ *         rank 0 computes and never polls; few answers of its progress thread take more than 10 ms
+ *
+ *     large_messages exit|kill MESSAGES
+ *         rank 1 leaves by gasnet_exit(5), or dies, after so many; all others go on for ever
  *
  * What a message is follows from its number and its sender, so its receiver knows what to expect.
  * Counters are atomic: in PAR several threads send, and handlers run in all of them. */

@@ -9,6 +9,7 @@
 #include "fake_world.h"
 #include "settings/settings.h"
 #include "transport/verbs/data/housekeeping.h"
+#include "transport/verbs/data/pull.h"
 #include "transport/verbs/data/srq.h"
 #include "unit.h"
 
@@ -318,6 +319,25 @@ static void freeze(struct tk_conn *conn)
     }
 }
 
+/* Neither before the peer has read it, nor before we know that. */
+static void a_connection_is_not_closed_while_a_message_waits_to_be_read(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_USE_SRQ=1", NULL);
+    open_shared(2);
+    assert_int_equal(send_with(1, TK_REQUEST, 65000), TK_OK);
+    for (int i = 0; i < 4; i++) {
+        assert_false(tk_pair_freeze(world_conn(0, 1)));
+        fake_settle();
+        tk_verbs_reap();
+    }
+    world_settle();
+    assert_int_equal(got.count, 1);
+    freeze(world_conn(0, 1));
+    tk_pair_release(world_conn(0, 1));
+    world_close();
+}
+
 /* By a thread that found the peer connected just before. It would keep the credit beyond the end of
  * the connection, and the next one between the two ranks would get it for nothing. */
 static void a_credit_that_comes_back_while_the_connection_is_held_stays_there(void **state)
@@ -482,6 +502,29 @@ static void malformed_messages_about_credits_are_refused(void **state)
     world_close();
 }
 
+static void inject_offer(void *offer)
+{
+    const struct tk_pull_offer *o = offer;
+    fake_inject(world_conn(0, 1)->qp, offer, o->word ? sizeof(*o) : sizeof(*o) - 8);
+    tk_verbs_transport()->poll();
+}
+
+/* One that is cut, larger than any message, or so small that it is none. */
+static void malformed_offers_are_refused(void **state)
+{
+    struct tk_pull_offer offer = {.head = {.kind = TK_PULL}, .size = 10000};
+    (void)state;
+    unit_settings("GASNET_USE_SRQ=1", NULL);
+    open_shared(2);
+    unit_assert_panic(inject_offer, &offer, "a malformed message came");
+    offer.word = 1;
+    offer.size = tk_message_max + 1;
+    unit_assert_panic(inject_offer, &offer, "a large message was offered that is none");
+    offer.size = tk_verbs.recv_small;
+    unit_assert_panic(inject_offer, &offer, "a large message was offered that is none");
+    world_close();
+}
+
 static void a_peer_that_does_not_serve_is_named(void **state)
 {
     (void)state;
@@ -547,6 +590,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_shared_queue_is_full_again_before_the_handler_runs),
     cmocka_unit_test(a_handler_beyond_those_that_may_hold_a_buffer_gets_a_copy),
     cmocka_unit_test(malformed_messages_about_credits_are_refused),
+    cmocka_unit_test(malformed_offers_are_refused),
+    cmocka_unit_test(a_connection_is_not_closed_while_a_message_waits_to_be_read),
     cmocka_unit_test(a_payload_arrives_as_it_was_sent),
     cmocka_unit_test(without_spares_the_handler_gets_a_copy),
     cmocka_unit_test(a_reply_gives_the_credit_back),
