@@ -27,6 +27,7 @@
 
 #include "base/report.h"
 #include "exit/exit_private.h"
+#include "exit/state.h"
 #include "peer/peer.h"
 #include "topology/topology.h"
 #include "transport/neighbour.h"
@@ -160,13 +161,23 @@ static bool wait_for_death(void)
            errno == ESRCH;
 }
 
+/* Once we leave nothing comes of a death. All ranks of a host end within milliseconds then, and
+ * each would look for its next neighbour among all that have ended. */
+static void watch_next(void)
+{
+    watch_stop();
+    if (tk_state_is_running(&tk_exit_state))
+        watch_from(behind(watch.index));
+    else
+        atomic_store_explicit(&watch.is_active, false, memory_order_relaxed);
+}
+
 /* The watched rank is dead. Returns it, or NULL if it left in order. The next one is watched. */
 static struct tk_peer *bury(enum tk_rank_liveness *how)
 {
     struct tk_peer *dead = peer_at(watch.index);
     *how = (enum tk_rank_liveness)atomic_load_explicit(watch.liveness, memory_order_acquire);
-    watch_stop();
-    watch_from(behind(watch.index));
+    watch_next();
     return *how == TK_LIVENESS_LEFT ? NULL : dead;
 }
 

@@ -152,6 +152,15 @@ enum tk_status tk_area_open_measured(struct tk_area *area, const char *what, siz
     return error ? area_fail(area, what, call, error) : TK_OK;
 }
 
+/* Making 162 pages present and freeing them takes 0.3 ms of each rank: hundreds start at once. */
+enum tk_status tk_area_open_by_need(struct tk_area *area, const char *what, size_t size,
+                                    uint64_t left)
+{
+    enum { plenty = 32 };
+    return size <= share_of(left) / plenty ? tk_area_open(area, what, size, false)
+                                           : tk_area_open_measured(area, what, size, left);
+}
+
 enum tk_status tk_area_grow(struct tk_area *area, const char *what, size_t more)
 {
     size_t size = area->size + more;

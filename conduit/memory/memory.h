@@ -30,6 +30,12 @@ enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size,
 enum tk_status tk_area_open_measured(struct tk_area *area, const char *what, size_t size,
                                      uint64_t left);
 
+/* As tk_area_open_measured(), for memory of which most processes use little: where each rank's
+ * share of what is left is many times that, there is none to be short of, and pages come when they
+ * are touched. */
+enum tk_status tk_area_open_by_need(struct tk_area *area, const char *what, size_t size,
+                                    uint64_t left);
+
 /* Makes the area's file larger; what is added is not mapped, and has no pages before it is touched.
  * Prints the cause on failure, and closes the area. */
 enum tk_status tk_area_grow(struct tk_area *area, const char *what, size_t more);

@@ -207,10 +207,13 @@ void tk_team_drop(struct trunkline_tm *tm)
 /* A pair of endpoints 0 is as good as the team of all processes. */
 void tk_teams_open(void)
 {
+    static bool is_reopened;
     for (size_t i = 0; i < sizeof(tk_pairs) / sizeof(tk_pairs[0]); i++)
         tk_pairs[i].head.offsets = tk_peers.unmapped;
     tk_pairs[0].head.peers = tk_peer(0);
-    memset(teams, 0, sizeof(teams));
+    if (is_reopened) /* else they are zeroed: 8 pages that need not be touched */
+        memset(teams, 0, sizeof(teams));
+    is_reopened = true;
     tk_tm.rank = tk_peers.me;
     tk_list_make_rule(&tk_tm.jobranks, 0, 1, tk_peers.size);
     tk_list_make_rule(&tk_tm.endpoints, 0, 0, tk_peers.size);

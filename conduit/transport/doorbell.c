@@ -47,10 +47,11 @@ static bool is_prepared(void)
     return atomic_load_explicit(&fences_come_by_themselves, memory_order_relaxed);
 }
 
+/* A kernel that registers has the fence too. It is not tried: it interrupts all CPUs of the host,
+ * and hundreds of ranks that start at once would do so for nothing. */
 void tk_doorbell_open(struct tk_doorbell *own)
 {
-    bool can = is_prepared() && membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0;
-    atomic_store_explicit(&own->word, can ? 0 : TK_BELL_FENCED, memory_order_release);
+    atomic_store_explicit(&own->word, is_prepared() ? 0 : TK_BELL_FENCED, memory_order_release);
 }
 
 void tk_doorbell_attach(struct tk_doorbell *bell)
@@ -186,7 +187,8 @@ static bool lie_down(struct tk_doorbell *own, uint32_t how, bool (*look)(void *w
                      uint32_t *word)
 {
     *word = atomic_fetch_or_explicit(&own->word, how, memory_order_acq_rel) | how;
-    /* It worked when the bell was hung up; were it refused now, sleeping would not be safe. */
+    /* Registering worked when the bell was hung up; were it refused now, sleeping would not be
+     * safe. */
     return ((*word & TK_BELL_FENCED) || membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0) &&
            !look(what);
 }

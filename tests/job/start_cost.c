@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -112,6 +113,24 @@ static unsigned mapped(const char *name)
     return count;
 }
 
+/* KiB of our message rings and scratch that are in memory. */
+static unsigned long rings_present(void)
+{
+    char path[64], link[64];
+    struct stat file;
+    unsigned long kib = 0;
+    for (int fd = 3; fd < 256; fd++) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        ssize_t size = readlink(path, link, sizeof(link) - 1);
+        if (size <= 0)
+            continue;
+        link[size] = 0;
+        if (strstr(link, "memfd:message rings") && fstat(fd, &file) == 0)
+            kib += (unsigned long)file.st_blocks / 2;
+    }
+    return kib;
+}
+
 /* Tables that ranks of the host share: read-only pieces of the board of their leader. */
 static unsigned tables_shared(void)
 {
@@ -143,8 +162,9 @@ int main(int argc, char **argv)
     job_start(&argc, &argv, (size_t)1 << 16);
     job_barrier();
     printf("rank %u: %u gets, %u puts, %u fences, %u rings, %u segments, %u files, %u limits, "
-           "%u registrations, %u tables\n",
+           "%u registrations, %u tables, %lu KiB\n",
            (unsigned)job.rank, gets, puts_made, fences, mapped("memfd:message rings"),
-           mapped("memfd:segment"), in_session(), limits_read, registrations, tables_shared());
+           mapped("memfd:segment"), in_session(), limits_read, registrations, tables_shared(),
+           rings_present());
     job_end();
 }

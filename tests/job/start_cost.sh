@@ -36,6 +36,13 @@ most "looks at the limits on memory" "$(sum limits)" 32
 most "registrations for fences" "$(sum registrations)" 32
 [ "$(sum limits)" -eq 32 ] || failed "not each rank has looked at the limits on memory"
 
+# Of the message rings, 648 KiB and scratch, what is touched. Where memory is short all of them are made present.
+present=$(sum KiB)
+if [ "$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)" -gt $((8 << 20)) ] && ! grep -q '^[0-9]*$' /sys/fs/cgroup/memory.max 2>/dev/null; then
+    most "KiB of message rings present" "$present" $((32 * 128))
+fi
+[ "$present" -ge $((32 * 4)) ] || failed "the message rings are not found"
+
 # The host map; over the network also where ports are.
 [ "$(sum tables)" -eq 32 ] || failed "not each rank shares one table with the others of its host"
 

@@ -32,12 +32,12 @@ static enum tk_status map_own(void)
     return TK_OK;
 }
 
+/* The area is zeroed, which is what rings are at first: writing their slots would touch 32 pages of
+ * each rank, most of which a short job never needs. */
 static enum tk_status open_rings(void)
 {
     const struct tk_shm_parts at = tk_shm_parts(tk_shm.base);
     tk_doorbell_open(at.bell);
-    tk_ring_format(at.requests, tk_shm_slots, 0);
-    tk_ring_format(at.replies, tk_shm_slots, 0);
     if (tk_ring_in_open(&tk_shm.requests, at.requests, at.request_payload, tk_shm_slots,
                         tk_shm_lines) != TK_OK)
         return TK_FAIL;
@@ -62,8 +62,8 @@ enum tk_status tk_shm_open(struct tk_peer_info *info)
     tk_shm.front = tk_shm_front();
     tk_shm.scratch =
         tk_align_up((size_t)tk_settings.coll_channels * tk_scratch_channel, tk_page_size());
-    if (tk_area_open_measured(&tk_shm.area, "message rings", tk_shm_rings_size(),
-                              info->memory_left) != TK_OK ||
+    if (tk_area_open_by_need(&tk_shm.area, "message rings", tk_shm_rings_size(),
+                             info->memory_left) != TK_OK ||
         tk_area_grow(&tk_shm.area, "message rings", tk_shm.scratch) != TK_OK ||
         map_own() != TK_OK || open_rings() != TK_OK)
         return TK_FAIL;

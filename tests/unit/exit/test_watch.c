@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "exit/exit_private.h"
+#include "exit/state.h"
 #include "peer/peer.h"
 #include "topology/topology.h"
 #include "unit.h"
@@ -19,8 +20,11 @@ enum { ranks = 4, me = 2 /* watches 3, then 0, then 1 */, first_rank = 10 };
 static _Atomic uint32_t liveness[ranks];
 static bool unreachable[ranks];
 
+static unsigned looks;
+
 const _Atomic uint32_t *tk_liveness_of(uint32_t index)
 {
+    looks++;
     return unreachable[index] ? NULL : &liveness[index];
 }
 
@@ -162,6 +166,21 @@ static void left_all(void)
     expect(me, TK_LIVENESS_RUNS);
 }
 
+/* All others end too: looking for one that does not would be work that grows with the square. */
+static void left_while_we_leave(void)
+{
+    tk_watch_neighbours();
+    tk_state_leave(&tk_exit_state, 0);
+    unsigned before = looks;
+    end(3, TK_LIVENESS_LEFT);
+    end(0, TK_LIVENESS_RUNS);
+    signal(SIGALRM, call_later);
+    alarm(1);
+    expect(me, TK_LIVENESS_RUNS);
+    if (looks != before)
+        _exit(3);
+}
+
 static void close_all(void)
 {
     for (int fd = 3; fd < 256; fd++)
@@ -216,6 +235,12 @@ static void who_leaves_in_order_hands_the_watch_on(void **state)
     in_child(left_all);
 }
 
+static void who_leaves_watches_nobody_else(void **state)
+{
+    (void)state;
+    in_child(left_while_we_leave);
+}
+
 /* Clients that become daemons do. */
 static void a_client_may_close_our_descriptors(void **state)
 {
@@ -229,6 +254,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_death_of_the_next_neighbour_ends_it),
     cmocka_unit_test(a_launcher_that_ends_us_speaks_for_itself),
     cmocka_unit_test(who_leaves_in_order_hands_the_watch_on),
+    cmocka_unit_test(who_leaves_watches_nobody_else),
     cmocka_unit_test(a_client_may_close_our_descriptors),
 };
 

@@ -262,6 +262,21 @@ static void an_area_after_a_measurement_has_its_pages(void **state)
     }
 }
 
+/* Where there is plenty they come when they are touched; else lack of memory is found at once. */
+static void an_area_by_need_has_pages_where_memory_is_not_plenty(void **state)
+{
+    static const uint64_t left[] = {1000 * MB, 20 * MB, 1};
+    (void)state;
+    for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
+        struct tk_area area;
+        assert_int_equal(tk_area_open_by_need(&area, "test", MB, left[i]), TK_OK);
+        assert_int_equal(tk_area_present(&area), i == 0 ? 0 : MB);
+        ((char *)area.base)[MB / 2] = 1;
+        assert_int_equal(tk_area_present(&area), i == 0 ? tk_page_size() : MB);
+        tk_area_close(&area);
+    }
+}
+
 static void what_an_area_grows_by_has_no_pages(void **state)
 {
     struct tk_area area;
@@ -455,6 +470,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_areas_descriptor_is_not_inherited),
     cmocka_unit_test(a_reserved_area_has_its_pages),
     cmocka_unit_test(an_area_after_a_measurement_has_its_pages),
+    cmocka_unit_test(an_area_by_need_has_pages_where_memory_is_not_plenty),
     cmocka_unit_test(what_an_area_grows_by_has_no_pages),
     cmocka_unit_test(populating_makes_all_present_and_changes_nothing),
     cmocka_unit_test(a_large_area_is_reserved_whole),
