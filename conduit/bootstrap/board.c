@@ -245,13 +245,15 @@ void *tk_board_wait(size_t *size, bool *failed)
     return board.edition;
 }
 
+/* Tables are looked at on the path of a first message, so their pages are not left to page faults
+ * there (3 us). */
 const void *tk_board_kept(size_t *size)
 {
     if (!board.head || board.leads)
         return NULL;
     struct edition edition = wait_for_edition();
     *size = edition.size;
-    return map_edition(&edition, PROT_READ, MAP_SHARED);
+    return map_edition(&edition, PROT_READ, MAP_SHARED | MAP_POPULATE);
 }
 
 void tk_board_drop(void)

@@ -3,6 +3,8 @@
  * datagrams, events, early senders, and what a survivor sees after the other was killed. */
 #include "config.h"
 
+#include <sys/resource.h>
+
 #include "harness.h"
 
 static struct end_options options;
@@ -154,6 +156,70 @@ static void young_right(int fd, pid_t other)
 static void young_connection(void)
 {
     in_two(young_left, young_right);
+}
+
+/* ---- receive queues side by side ---- */
+
+enum { NEIGHBOURS = 8 };
+
+static void open_neighbours(int fd, struct end *e)
+{
+    options = (struct end_options){.private = true, .recv_wr = 16};
+    for (unsigned i = 0; i < NEIGHBOURS; i++) {
+        struct address peer;
+
+        end_open(&e[i], &options);
+        peer = swap_addresses(fd, &e[i]);
+        connect_to(&e[i], &peer);
+        CHECK_EQ(post_recv(&e[i], i, 0, 64), 0);
+    }
+    meet(fd);
+}
+
+static long faults(void)
+{
+    struct rusage usage;
+
+    CHECK_EQ(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_minflt;
+}
+
+static void neighbours_left(int fd, pid_t other)
+{
+    struct end e[NEIGHBOURS];
+    long before = 0, after;
+
+    (void)other;
+    open_neighbours(fd, e);
+    for (unsigned i = 0; i < NEIGHBOURS; i++) {
+        before = i == 1 ? faults() : before;
+        CHECK_EQ(post(&e[i], IBV_WR_SEND, i, 0, 8, IBV_SEND_INLINE, NULL, 0), 0);
+    }
+    after = faults();
+    printf("     %d more queues of a peer are reached with %ld page faults\n", NEIGHBOURS - 1,
+           after - before);
+    CHECK(after - before < NEIGHBOURS / 2);
+    meet(fd);
+    for (unsigned i = 0; i < NEIGHBOURS; i++)
+        end_close(&e[i]);
+}
+
+static void neighbours_right(int fd, pid_t other)
+{
+    struct end e[NEIGHBOURS];
+
+    (void)other;
+    open_neighbours(fd, e);
+    for (unsigned i = 0; i < NEIGHBOURS; i++)
+        CHECK_EQ(wait_wc(e[i].rcq).byte_len, 8);
+    meet(fd);
+    for (unsigned i = 0; i < NEIGHBOURS; i++)
+        end_close(&e[i]);
+}
+
+static void neighbours(void)
+{
+    in_two(neighbours_left, neighbours_right);
 }
 
 /* ---- several SGEs on both sides ---- */
@@ -671,6 +737,7 @@ int main(int argc, char **argv)
         {"sends_private", sends_private},
         {"sends_roce", sends_roce},
         {"young_connection", young_connection},
+        {"neighbours", neighbours},
         {"sges_shared", sges_shared},
         {"sges_private", sges_private},
         {"rdma_shared", rdma_shared},

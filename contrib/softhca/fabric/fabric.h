@@ -130,7 +130,8 @@ enum ibv_mtu shca_inet_mtu(uint32_t fabric_port);
 
 /* ---- heap.c ---- */
 int shca_heap_init(uint64_t offset, uint64_t size);
-uint64_t shca_heap_alloc(uint64_t bytes); /* offset, page-aligned and zero; 0 when full */
+uint64_t shca_heap_alloc(uint64_t bytes);       /* offset, page-aligned and zero; 0 when full */
+uint64_t shca_heap_alloc_apart(uint64_t bytes); /* the same, for pages that are seldom touched */
 void shca_heap_free(uint64_t offset, uint64_t bytes);
 uint64_t shca_heap_used(void);
 

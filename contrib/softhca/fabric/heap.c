@@ -2,7 +2,11 @@
  *
  * Page-granular allocator for receive queues in the segment. Owns the list of free ranges (private
  * memory, sorted by offset); every call is made under shca.lock. Freed pages go back to the kernel,
- * which also makes them zero for the next user. */
+ * which also makes them zero for the next user.
+ *
+ * What is always touched comes from the low end, what is seldom touched from the other: where pages
+ * that exist lie side by side, the kernel maps 16 of them at a peer's first read of one, so a peer
+ * that reaches one queue has the others mapped too. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -60,6 +64,28 @@ uint64_t shca_heap_alloc(uint64_t bytes)
         return offset;
     }
     return 0;
+}
+
+uint64_t shca_heap_alloc_apart(uint64_t bytes)
+{
+    struct range **last = NULL, *r;
+    uint64_t offset;
+
+    bytes = round_up(bytes);
+    for (struct range **at = &heap; *at; at = &(*at)->next)
+        if ((*at)->bytes >= bytes)
+            last = at;
+    if (!last || bytes == 0)
+        return 0;
+    r = *last;
+    r->bytes -= bytes;
+    heap_free_bytes -= bytes;
+    offset = r->offset + r->bytes;
+    if (r->bytes == 0) {
+        *last = r->next;
+        free(r);
+    }
+    return offset;
 }
 
 static void join_next(struct range *r)

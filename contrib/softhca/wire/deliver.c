@@ -238,6 +238,13 @@ static int overrun(struct shca_peer *p, struct shca_qp_sh *t, const struct shca_
     return SHCA_DONE;
 }
 
+/* A first touch that reads maps the pages around it too (fabric/heap.c), one that writes does not
+ * (3 us); and the compiler may not put a store before it. */
+static inline void read_first(const struct shca_slot *s)
+{
+    __asm__ volatile("" ::"r"(s->nsge) : "memory");
+}
+
 int shca_receive_begin(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t,
                        struct shca_receive *r)
 {
@@ -281,6 +288,7 @@ int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *
         return SHCA_WAIT_RNR;
     if (shca_cq_full(r.cq))
         return overrun(p, t, &r, status);
+    read_first(r.slot);
     fill(qp, op, r.slot, length, IBV_WC_SUCCESS);
     r.slot->pkey_index = t->pkey_index;
     if (src->n && !deliver_place(&r, qp, t, length, src, &theirs))

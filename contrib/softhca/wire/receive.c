@@ -17,8 +17,13 @@ static uint64_t queue_bytes(const struct shca_rq_sh *q)
     uint64_t extra = (uint64_t)(q->mask + 1) * (q->max_sge - 1) * sizeof(struct shca_sge);
     uint64_t small = (uint64_t)q->n_eager * SHCA_EAGER_SMALL;
 
-    /* Eager slots begin on a page: an unused one costs no memory. */
-    return ((slots + extra + small + 4095) & ~UINT64_C(4095)) + eager_bytes(q->n_eager);
+    return slots + extra + small;
+}
+
+static void free_eager(const struct shca_rq_sh *q)
+{
+    if (q->n_eager > 0)
+        shca_heap_free(q->eager, eager_bytes(q->n_eager));
 }
 
 int shca_rq_place(struct shca_rq_sh *q, uint32_t depth, uint32_t max_sge, uint32_t max_eager)
@@ -36,18 +41,23 @@ int shca_rq_place(struct shca_rq_sh *q, uint32_t depth, uint32_t max_sge, uint32
      * short messages. */
     if (shca_heap_used() > heap / 2)
         q->n_eager = 0;
+    q->eager = shca_heap_alloc_apart(eager_bytes(q->n_eager));
+    if (q->eager == 0)
+        q->n_eager = 0;
     at = shca_heap_alloc(queue_bytes(q));
-    if (at == 0)
+    if (at == 0) {
+        free_eager(q);
         return ENOMEM;
+    }
     q->slots = at;
     q->extra = at + (uint64_t)(q->mask + 1) * sizeof(struct shca_slot);
-    q->eager = at + queue_bytes(q) - eager_bytes(q->n_eager);
     return 0;
 }
 
 void shca_rq_free(struct shca_rq_sh *q)
 {
     shca_heap_free(q->slots, queue_bytes(q));
+    free_eager(q);
     q->slots = 0;
 }
 
