@@ -8,6 +8,7 @@
 #include <ucontext.h>
 
 #include "base/code.h"
+#include "base/first_use.h"
 
 /* Two for each extent: its begin and its end, each relative to the address of the number itself.
  * Weak: there are none in a build without code_extent.h. */
@@ -43,5 +44,6 @@ bool tk_code_faulted(const void *context)
          extent += 2)
         if (at >= target(extent) && at < target(extent + 1))
             return true;
-    return false;
+    return at >= (uintptr_t)__start_trunkline_first_use &&
+           at < (uintptr_t)__stop_trunkline_first_use;
 }

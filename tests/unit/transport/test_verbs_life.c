@@ -7,6 +7,8 @@
  * moment on a few rounds in which nothing gets lost connect two ranks of which one wants it. */
 #include "config.h"
 
+#include "base/first_use.h"
+#include "transport/verbs/conn/handshake.h"
 #include "transport/verbs/conn/life.h"
 #include "unit.h"
 
@@ -380,7 +382,20 @@ static void lives_of_chance_end_well(void **state)
     free(todo);
 }
 
+/* The code is prefetched as a whole when a peer is first used, so it lies in one section. */
+static void its_code_is_in_the_section_of_a_first_use(void **state)
+{
+    (void)state;
+    const uintptr_t code[] = {(uintptr_t)tk_life_act, (uintptr_t)tk_life_came,
+                              (uintptr_t)tk_handshake_next};
+    for (size_t i = 0; i < sizeof(code) / sizeof(code[0]); i++)
+        assert_in_range(code[i], (uintptr_t)__start_trunkline_first_use,
+                        (uintptr_t)__stop_trunkline_first_use - 1);
+    tk_first_use_prefetch(); /* which has no effect to be seen, wherever it is called */
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(its_code_is_in_the_section_of_a_first_use),
     cmocka_unit_test(every_order_ends_well),
     cmocka_unit_test(lives_of_chance_end_well),
 };

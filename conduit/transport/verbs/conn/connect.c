@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/first_use.h"
 #include "base/report.h"
 #include "stats/stats.h"
 #include "transport/verbs/conn/xrc.h"
@@ -67,7 +68,7 @@ void tk_conn_hold(struct tk_conn *conn)
     tk_counter_add(&conn->room, -tk_verbs.depth_pp);
 }
 
-void tk_conn_release(struct tk_conn *conn)
+TK_FIRST_USE void tk_conn_release(struct tk_conn *conn)
 {
     conn->is_held = false;
     conn->credits += conn->held_credits;
@@ -272,7 +273,7 @@ bool tk_conn_suits(const struct tk_conn *ahead, uint32_t rank)
     return tk_lane_of(ahead) == lane_to(rank);
 }
 
-void tk_conn_give(struct tk_conn *conn, struct tk_peer *peer)
+TK_FIRST_USE void tk_conn_give(struct tk_conn *conn, struct tk_peer *peer)
 {
     conn->peer = peer;
     if (conn->loan) {
@@ -295,7 +296,8 @@ int tk_conn_init(struct tk_conn *conn)
     return tk_qp_init(conn->qp, tk_rail_of(conn), IBV_QPT_RC, tk_verbs.remote_access);
 }
 
-int tk_conn_ready(struct tk_conn *conn, uint32_t qp, uint32_t incarnation, const char **what)
+TK_FIRST_USE int tk_conn_ready(struct tk_conn *conn, uint32_t qp, uint32_t incarnation,
+                               const char **what)
 {
     const struct tk_route route = {.rail = tk_rail_of(conn),
                                    .path = tk_path_of(conn),
@@ -311,8 +313,8 @@ int tk_conn_ready(struct tk_conn *conn, uint32_t qp, uint32_t incarnation, const
     return tk_qp_rts(conn->qp, &route);
 }
 
-enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_address *to,
-                               const uint32_t *qp)
+TK_FIRST_USE enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_address *to,
+                                            const uint32_t *qp)
 {
     const char *what;
     const struct tk_port_address *mine = &tk_rail_of(conn)->address;

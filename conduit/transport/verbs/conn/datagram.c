@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #include "base/bits.h"
+#include "base/first_use.h"
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/conn/datagram.h"
@@ -179,6 +180,13 @@ static uint32_t numbers(void)
     return tk_verbs.conns_pp * (tk_xrc_in_use() ? tk_xrc_numbers : 1);
 }
 
+/* Of those in this job; most have room for more numbers. */
+static size_t bytes_of_datagram(void)
+{
+    return offsetof(struct tk_datagram, qps) +
+           numbers() * sizeof(((struct tk_datagram *)NULL)->qps[0]);
+}
+
 bool tk_is_datagram(const struct tk_buffer *buffer)
 {
     return tk_is_datagram_conn(buffer->conn);
@@ -186,8 +194,7 @@ bool tk_is_datagram(const struct tk_buffer *buffer)
 
 static bool is_sound(const struct tk_datagram *d, uint32_t size)
 {
-    size_t wanted = offsetof(struct tk_datagram, qps) + numbers() * sizeof(d->qps[0]);
-    return size >= tk_datagram_front + wanted && d->version == tk_datagram_version &&
+    return size >= tk_datagram_front + bytes_of_datagram() && d->version == tk_datagram_version &&
            d->magic == tk_datagram_magic && d->to == tk_peers.me && d->from < tk_peers.size &&
            d->what > TK_HANDSHAKE_SILENCE && d->what < tk_life_messages &&
            d->conns == tk_verbs.conns_pp && d->credits >= 1 &&
@@ -196,9 +203,10 @@ static bool is_sound(const struct tk_datagram *d, uint32_t size)
 }
 
 /* Without a lock: the buffer is the caller's. */
-bool tk_datagram_take(struct tk_buffer *buffer, uint32_t size, struct tk_datagram *datagram)
+TK_FIRST_USE bool tk_datagram_take(struct tk_buffer *buffer, uint32_t size,
+                                   struct tk_datagram *datagram)
 {
-    memcpy(datagram, buffer->data, sizeof(*datagram));
+    memcpy(datagram, buffer->data, bytes_of_datagram());
     datagram_post(buffer);
     return is_sound(datagram, size);
 }
@@ -230,7 +238,7 @@ static struct ibv_ah *find_handle(uint32_t to, uint32_t rail)
     return NULL;
 }
 
-static struct ibv_ah *make_handle(uint32_t to, uint32_t number)
+TK_FIRST_USE static struct ibv_ah *make_handle(uint32_t to, uint32_t number)
 {
     struct tk_datagrams *all = tk_verbs.datagrams;
     const struct tk_rail *rail = &tk_verbs.rails[number];
@@ -256,21 +264,22 @@ static struct slot *find_slot(struct rail_datagrams *rd)
     return NULL;
 }
 
-static void fill_datagram(struct tk_datagram *d, uint32_t to, const struct tk_life_word *word,
-                          const struct tk_conn *conns)
+TK_FIRST_USE static void fill_datagram(struct tk_datagram *d, uint32_t to,
+                                       const struct tk_life_word *word, const struct tk_conn *conns)
 {
-    *d = (struct tk_datagram){.mark = tk_datagram_mark,
-                              .what = word->what,
-                              .version = tk_datagram_version,
-                              .magic = tk_datagram_magic,
-                              .from = tk_peers.me,
-                              .to = to,
-                              .epoch = word->epoch,
-                              .number = word->number,
-                              .out = word->out,
-                              .owed = word->owed,
-                              .conns = tk_verbs.conns_pp,
-                              .credits = (uint32_t)tk_srq_credits_base()};
+    memset(d, 0, bytes_of_datagram());
+    d->mark = tk_datagram_mark;
+    d->what = word->what;
+    d->version = tk_datagram_version;
+    d->magic = tk_datagram_magic;
+    d->from = tk_peers.me;
+    d->to = to;
+    d->epoch = word->epoch;
+    d->number = word->number;
+    d->out = word->out;
+    d->owed = word->owed;
+    d->conns = tk_verbs.conns_pp;
+    d->credits = (uint32_t)tk_srq_credits_base();
     memcpy(d->secret, tk_verbs.datagrams->secret, sizeof(d->secret));
     if (conns && tk_xrc_in_use())
         tk_xrc_numbers_of(conns, d->qps);
@@ -278,13 +287,13 @@ static void fill_datagram(struct tk_datagram *d, uint32_t to, const struct tk_li
         d->qps[k] = conns ? tk_together_number(&conns[k]) : 0;
 }
 
-static void datagram_post_send(struct tk_tx *tx, const struct slot *slot, struct ibv_ah *handle,
-                               uint32_t to_qp)
+TK_FIRST_USE static void datagram_post_send(struct tk_tx *tx, const struct slot *slot,
+                                            struct ibv_ah *handle, uint32_t to_qp)
 {
     const struct rail_datagrams *rd = &tk_verbs.datagrams->rails[tx->conn->rail];
-    size_t size = offsetof(struct tk_datagram, qps) + numbers() * sizeof(slot->datagram->qps[0]);
-    struct ibv_sge sge = {
-        .addr = (uintptr_t)slot->datagram, .length = (uint32_t)size, .lkey = rd->mr->lkey};
+    struct ibv_sge sge = {.addr = (uintptr_t)slot->datagram,
+                          .length = (uint32_t)bytes_of_datagram(),
+                          .lkey = rd->mr->lkey};
     struct ibv_send_wr *bad, wr = {.wr_id = (uintptr_t)tx,
                                    .sg_list = &sge,
                                    .num_sge = 1,
@@ -314,7 +323,8 @@ static uint32_t choose_rail(struct tk_datagrams *all, const struct tk_conn *conn
     return first;
 }
 
-bool tk_datagram_send(uint32_t to, const struct tk_life_word *word, const struct tk_conn *conns)
+TK_FIRST_USE bool tk_datagram_send(uint32_t to, const struct tk_life_word *word,
+                                   const struct tk_conn *conns)
 {
     struct tk_datagrams *all = tk_verbs.datagrams;
     uint32_t rail = choose_rail(all, conns);

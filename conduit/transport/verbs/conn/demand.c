@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/first_use.h"
 #include "base/report.h"
 #include "base/wait_record.h"
 #include "settings/settings.h"
@@ -114,7 +115,7 @@ static bool is_hopeless(const struct tk_demand_record *record, uint64_t now)
     return true;
 }
 
-static void step_all(void)
+TK_FIRST_USE static void step_all(void)
 {
     uint64_t now = tk_now();
     int freed = 0;
@@ -142,6 +143,13 @@ static void demand_unlock(void)
         lost_peer(tk_no_peer);
 }
 
+/* Where another one is under way it is there already. */
+static inline void fetch_code(void)
+{
+    if (!tk_verbs.demand->records)
+        tk_first_use_prefetch();
+}
+
 /* ---- what others want ---- */
 
 static void not_allowed(const struct tk_peer *peer)
@@ -160,7 +168,7 @@ static bool may_ask(const struct tk_peer *peer)
            tk_conns_to(peer->rank) != tk_verbs.nobody;
 }
 
-static void ask(struct tk_peer *peer, bool is_reply)
+TK_FIRST_USE static void ask(struct tk_peer *peer, bool is_reply)
 {
     struct tk_demand_record *record = tk_demand_record_of(peer);
     if (tk_verbs.demand->has_failed)
@@ -170,6 +178,7 @@ static void ask(struct tk_peer *peer, bool is_reply)
         return;
     }
     if (!record) {
+        fetch_code();
         record = tk_demand_record_make(peer);
         tk_verbs.demand->wanted++;
     }
@@ -182,7 +191,7 @@ static void ask(struct tk_peer *peer, bool is_reply)
         tk_demand_record_begin(record, tk_now());
 }
 
-void tk_demand_use(struct tk_peer *peer, bool is_reply)
+TK_FIRST_USE void tk_demand_use(struct tk_peer *peer, bool is_reply)
 {
     tk_lock(&tk_verbs.demand->lock);
     if (!tk_demand_is_up(peer))
@@ -228,7 +237,7 @@ static void request_waits(struct tk_demand_record *record, const struct tk_datag
     step_all();
 }
 
-static void datagram_came(struct tk_peer *peer, const struct tk_datagram *datagram)
+TK_FIRST_USE static void datagram_came(struct tk_peer *peer, const struct tk_datagram *datagram)
 {
     struct tk_demand_record *record = tk_demand_record_of(peer);
     if (!record)
@@ -240,9 +249,11 @@ static void datagram_came(struct tk_peer *peer, const struct tk_datagram *datagr
         tk_demand_record_came(record, datagram);
 }
 
-void tk_demand_came(struct tk_buffer *buffer, uint32_t size)
+TK_FIRST_USE void tk_demand_came(struct tk_buffer *buffer, uint32_t size)
 {
     struct tk_datagram datagram;
+    if (tk_verbs.demand)
+        fetch_code();
     if (!tk_datagram_take(buffer, size, &datagram) || !tk_verbs.demand)
         return;
     tk_lock(&tk_verbs.demand->lock);

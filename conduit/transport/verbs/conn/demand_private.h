@@ -28,6 +28,7 @@ struct tk_demand_record {
 struct tk_demand {
     tk_lock_t lock;
     struct tk_demand_record *records;
+    struct tk_demand_record spare; /* the first of them; its peer is NULL while it is not in use */
     const struct tk_transport *connected, *unconnected;
     tk_counter_t pending;
     uint32_t wanted;      /* peers that were connected by our wish */

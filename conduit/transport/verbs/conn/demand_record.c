@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/first_use.h"
 #include "base/report.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
@@ -26,18 +27,18 @@ static const uint64_t denied_time = TK_SECOND / 10000; /* until it is asked agai
 
 /* ---- records ---- */
 
-static void set_table(struct tk_peer *peer, const struct tk_transport *table)
+TK_FIRST_USE static void set_table(struct tk_peer *peer, const struct tk_transport *table)
 {
     __atomic_store_n(&peer->transport, table, __ATOMIC_RELEASE);
 }
 
-void tk_demand_pending_add(int by)
+TK_FIRST_USE void tk_demand_pending_add(int by)
 {
     tk_counter_add(&tk_verbs.demand->pending, by);
     tk_counter_add(&tk_verbs.pending_work, by);
 }
 
-struct tk_demand_record *tk_demand_record_of(const struct tk_peer *peer)
+TK_FIRST_USE struct tk_demand_record *tk_demand_record_of(const struct tk_peer *peer)
 {
     struct tk_demand_record *record = tk_verbs.demand->records;
     while (record && record->peer != peer)
@@ -45,13 +46,23 @@ struct tk_demand_record *tk_demand_record_of(const struct tk_peer *peer)
     return record;
 }
 
-/* Behind the others: records get room in the order in which they were made. */
-struct tk_demand_record *tk_demand_record_make(struct tk_peer *peer)
+/* A process seldom connects several peers at once, and memory from the heap takes 1 us in a hurry.
+ */
+TK_FIRST_USE static struct tk_demand_record *record_allocate(struct tk_demand *demand)
 {
-    struct tk_demand *demand = tk_verbs.demand;
-    struct tk_demand_record *record = calloc(1, sizeof(*record)), **at = &demand->records;
+    struct tk_demand_record *record = &demand->spare;
+    if (record->peer)
+        record = calloc(1, sizeof(*record));
     if (!record)
         tk_panic("out of memory for a connection (%zu bytes)", sizeof(*record));
+    return record;
+}
+
+/* Behind the others: records get room in the order in which they were made. */
+TK_FIRST_USE struct tk_demand_record *tk_demand_record_make(struct tk_peer *peer)
+{
+    struct tk_demand *demand = tk_verbs.demand;
+    struct tk_demand_record *record = record_allocate(demand), **at = &demand->records;
     record->peer = peer;
     record->since = tk_now();
     record->life.state = tk_demand_is_up(peer) ? TK_LIFE_UP : TK_LIFE_IDLE;
@@ -64,18 +75,21 @@ struct tk_demand_record *tk_demand_record_make(struct tk_peer *peer)
     return record;
 }
 
-void tk_demand_record_drop(struct tk_demand_record *record)
+TK_FIRST_USE void tk_demand_record_drop(struct tk_demand_record *record)
 {
     struct tk_demand_record **at = &tk_verbs.demand->records;
     while (*at != record)
         at = &(*at)->next;
     *at = record->next;
-    free(record);
+    if (record == &tk_verbs.demand->spare)
+        *record = (struct tk_demand_record){.peer = NULL};
+    else
+        free(record);
     tk_demand_pending_add(-1);
 }
 
 /* There is nothing to be done about it. */
-static void drop_if_settled(struct tk_demand_record *record)
+TK_FIRST_USE static void drop_if_settled(struct tk_demand_record *record)
 {
     if (record->life.state == TK_LIFE_UP ||
         (record->life.state == TK_LIFE_IDLE && !record->is_wanted && !record->came))
@@ -84,7 +98,7 @@ static void drop_if_settled(struct tk_demand_record *record)
 
 /* ---- steps ---- */
 
-static enum tk_status make_pair(struct tk_demand_record *record)
+TK_FIRST_USE static enum tk_status make_pair(struct tk_demand_record *record)
 {
     struct tk_conn *conns;
     bool is_ahead = tk_pair_is_ahead_for(record->peer->rank);
@@ -103,8 +117,8 @@ static enum tk_status make_pair(struct tk_demand_record *record)
 
 /* Published first: a message may come as soon as it can, and its handler looks for them. librdmacm
  * finds the numbers of queue pairs itself, and has to know what each end allows before. */
-static enum tk_status connect_pair(struct tk_demand_record *record,
-                                   const struct tk_datagram *datagram)
+TK_FIRST_USE static enum tk_status connect_pair(struct tk_demand_record *record,
+                                                const struct tk_datagram *datagram)
 {
     uint32_t rank = record->peer->rank;
     tk_pair_publish(rank, record->conns);
@@ -153,7 +167,8 @@ static bool say(const struct tk_demand_record *record, const struct tk_life_word
 }
 
 /* Lost or not sent at all is the same, but for the time until it is repeated. */
-static void record_send(struct tk_demand_record *record, const struct tk_life_word *word)
+TK_FIRST_USE static void record_send(struct tk_demand_record *record,
+                                     const struct tk_life_word *word)
 {
     uint64_t longest = (uint64_t)tk_settings.connect_retrans_max * 1000;
     uint64_t now = tk_now();
@@ -171,7 +186,7 @@ static void record_send(struct tk_demand_record *record, const struct tk_life_wo
     record->interval = tk_min(2 * record->interval, longest);
 }
 
-static void refill_later(void)
+TK_FIRST_USE static void refill_later(void)
 {
     if (tk_verbs.demand->refill == 0)
         tk_demand_pending_add(1);
@@ -192,7 +207,7 @@ void tk_demand_refill(uint64_t now)
 }
 
 /* Where connections are bounded one rests until it is used: so it shows. */
-static void record_live(struct tk_demand_record *record)
+TK_FIRST_USE static void record_live(struct tk_demand_record *record)
 {
     struct tk_peer *peer = record->peer;
     if (!tk_demand_is_up(peer)) {
@@ -210,7 +225,7 @@ static void record_live(struct tk_demand_record *record)
     record->is_wanted = false;
 }
 
-static void note_epoch(struct tk_demand_record *record)
+TK_FIRST_USE static void note_epoch(struct tk_demand_record *record)
 {
     for (uint32_t k = 0; record->conns && k < tk_verbs.conns_pp; k++)
         record->conns[k].epoch = record->life.epoch;
@@ -250,8 +265,8 @@ static void wait_for_buffers(struct tk_demand_record *record, const struct tk_li
 }
 
 /* Does what the step says; the record may be gone then. */
-static void do_step(struct tk_demand_record *record, struct tk_life_step step,
-                    const struct tk_life *before, const struct tk_datagram *datagram)
+TK_FIRST_USE static void do_step(struct tk_demand_record *record, struct tk_life_step step,
+                                 const struct tk_life *before, const struct tk_datagram *datagram)
 {
     enum tk_status status = step.opens ? make_pair(record) : TK_OK;
     if (status == TK_BUSY) {
@@ -279,8 +294,8 @@ static void do_step(struct tk_demand_record *record, struct tk_life_step step,
 }
 
 /* The same, unless a neighbour is just making or connecting a queue pair that it needs. */
-static void perform(struct tk_demand_record *record, struct tk_life_step step,
-                    const struct tk_life *before, const struct tk_datagram *datagram)
+TK_FIRST_USE static void perform(struct tk_demand_record *record, struct tk_life_step step,
+                                 const struct tk_life *before, const struct tk_datagram *datagram)
 {
     uint32_t rank = record->peer->rank;
     bool needs_rank = step.opens || step.connects;
@@ -293,13 +308,14 @@ static void perform(struct tk_demand_record *record, struct tk_life_step step,
         tk_xrc_give(rank);
 }
 
-static struct tk_life_facts facts_of(const struct tk_demand_record *record)
+TK_FIRST_USE static struct tk_life_facts facts_of(const struct tk_demand_record *record)
 {
     return (struct tk_life_facts){.is_lower = tk_peers.me < record->peer->rank,
                                   .has_room = tk_rest_has_room()};
 }
 
-void tk_demand_record_advance(struct tk_demand_record *record, enum tk_life_event event)
+TK_FIRST_USE void tk_demand_record_advance(struct tk_demand_record *record,
+                                           enum tk_life_event event)
 {
     struct tk_life_facts facts = facts_of(record);
     struct tk_life before = record->life;
@@ -341,7 +357,8 @@ static struct tk_life_word word_of(const struct tk_datagram *datagram)
                                  .owed = datagram->owed};
 }
 
-void tk_demand_record_came(struct tk_demand_record *record, const struct tk_datagram *datagram)
+TK_FIRST_USE void tk_demand_record_came(struct tk_demand_record *record,
+                                        const struct tk_datagram *datagram)
 {
     struct tk_life_facts facts = facts_of(record);
     struct tk_life before = record->life;
@@ -395,7 +412,7 @@ static void close_record(struct tk_demand_record *record)
     tk_demand_record_advance(record, TK_LIFE_CLOSED);
 }
 
-bool tk_demand_record_begin(struct tk_demand_record *record, uint64_t now)
+TK_FIRST_USE bool tk_demand_record_begin(struct tk_demand_record *record, uint64_t now)
 {
     if (record->came && (tk_rest_has_room() || now - record->came > request_time)) {
         struct tk_datagram request = record->request;
@@ -409,7 +426,7 @@ bool tk_demand_record_begin(struct tk_demand_record *record, uint64_t now)
     return true;
 }
 
-int tk_demand_record_step(struct tk_demand_record *record, uint64_t now)
+TK_FIRST_USE int tk_demand_record_step(struct tk_demand_record *record, uint64_t now)
 {
     switch (record->life.state) {
     case TK_LIFE_CLOSING:

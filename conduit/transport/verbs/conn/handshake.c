@@ -3,9 +3,10 @@
  * See handshake.h. No state, no lock; must not touch a device. */
 #include "config.h"
 
+#include "base/first_use.h"
 #include "transport/verbs/conn/handshake.h"
 
-static struct tk_handshake_step when_idle(enum tk_handshake_event event)
+TK_FIRST_USE static struct tk_handshake_step when_idle(enum tk_handshake_event event)
 {
     if (event == TK_HANDSHAKE_WANTED)
         return (struct tk_handshake_step){
@@ -18,7 +19,8 @@ static struct tk_handshake_step when_idle(enum tk_handshake_event event)
     return (struct tk_handshake_step){.next = TK_HANDSHAKE_IDLE};
 }
 
-static struct tk_handshake_step when_asking(enum tk_handshake_event event, bool is_lower)
+TK_FIRST_USE static struct tk_handshake_step when_asking(enum tk_handshake_event event,
+                                                         bool is_lower)
 {
     if (event == TK_HANDSHAKE_CAME_REQUEST && !is_lower)
         return (struct tk_handshake_step){
@@ -31,7 +33,7 @@ static struct tk_handshake_step when_asking(enum tk_handshake_event event, bool 
                                       .next = TK_HANDSHAKE_ASKING};
 }
 
-static struct tk_handshake_step when_answered(enum tk_handshake_event event)
+TK_FIRST_USE static struct tk_handshake_step when_answered(enum tk_handshake_event event)
 {
     if (event == TK_HANDSHAKE_CAME_CONFIRM || event == TK_HANDSHAKE_PROVED)
         return (struct tk_handshake_step){.next = TK_HANDSHAKE_UP};
@@ -48,8 +50,8 @@ static struct tk_handshake_step when_up(enum tk_handshake_event event)
         .next = TK_HANDSHAKE_UP};
 }
 
-struct tk_handshake_step tk_handshake_next(enum tk_handshake_state state,
-                                           enum tk_handshake_event event, bool is_lower)
+TK_FIRST_USE struct tk_handshake_step
+tk_handshake_next(enum tk_handshake_state state, enum tk_handshake_event event, bool is_lower)
 {
     switch (state) {
     case TK_HANDSHAKE_IDLE:

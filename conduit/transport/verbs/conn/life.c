@@ -3,6 +3,7 @@
  * See life.h. No state, no lock; must not touch a device. */
 #include "config.h"
 
+#include "base/first_use.h"
 #include "transport/verbs/conn/life.h"
 
 static struct tk_life_word word_of(const struct tk_life *life, unsigned what)
@@ -136,8 +137,8 @@ static bool is_opening(const struct tk_life *life)
     return life->state <= TK_LIFE_UP;
 }
 
-static struct tk_life_step came_now(struct tk_life *life, const struct tk_life_word *word,
-                                    const struct tk_life_facts *facts)
+TK_FIRST_USE static struct tk_life_step
+came_now(struct tk_life *life, const struct tk_life_word *word, const struct tk_life_facts *facts)
 {
     switch (word->what) {
     case TK_HANDSHAKE_REQUEST:
@@ -202,8 +203,8 @@ static struct tk_life_step came_early(struct tk_life *life, const struct tk_life
     }
 }
 
-struct tk_life_step tk_life_came(struct tk_life *life, const struct tk_life_word *word,
-                                 const struct tk_life_facts *facts)
+TK_FIRST_USE struct tk_life_step tk_life_came(struct tk_life *life, const struct tk_life_word *word,
+                                              const struct tk_life_facts *facts)
 {
     int32_t ahead = (int32_t)(word->epoch - life->epoch);
     if (ahead < 0)
@@ -229,8 +230,8 @@ static struct tk_life_step repeat(const struct tk_life *life)
     }
 }
 
-struct tk_life_step tk_life_act(struct tk_life *life, enum tk_life_event event,
-                                const struct tk_life_facts *facts)
+TK_FIRST_USE struct tk_life_step tk_life_act(struct tk_life *life, enum tk_life_event event,
+                                             const struct tk_life_facts *facts)
 {
     switch (event) {
     case TK_LIFE_WANTED:

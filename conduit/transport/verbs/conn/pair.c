@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/first_use.h"
 #include "base/report.h"
 #include "settings/settings.h"
 #include "stats/table.h"
@@ -57,7 +58,7 @@ enum tk_status tk_nobody_open(void)
     return TK_OK;
 }
 
-static enum tk_status fill(struct tk_conn *conn)
+TK_FIRST_USE static enum tk_status fill(struct tk_conn *conn)
 {
     while (conn->rx_extra < tk_cm_first_buffers(conn) - conn->held_credits) {
         struct tk_buffer *buffer = tk_recv_buffer_take(tk_rail_of(conn));
@@ -68,7 +69,7 @@ static enum tk_status fill(struct tk_conn *conn)
     return TK_OK;
 }
 
-enum tk_status tk_pair_fill(struct tk_conn *conns)
+TK_FIRST_USE enum tk_status tk_pair_fill(struct tk_conn *conns)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         if (fill(&conns[k]) != TK_OK)
@@ -87,7 +88,7 @@ void tk_pair_drop(struct tk_conn *conns)
     free(conns);
 }
 
-static void pair_count(uint32_t rank, int by)
+TK_FIRST_USE static void pair_count(uint32_t rank, int by)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         struct tk_rail *rail = &tk_verbs.rails[k % tk_verbs.rail_count];
@@ -96,7 +97,7 @@ static void pair_count(uint32_t rank, int by)
     }
 }
 
-static enum tk_status pool_fit(struct tk_rail *rail)
+TK_FIRST_USE static enum tk_status pool_fit(struct tk_rail *rail)
 {
     return tk_recv_pool_fit(rail, tk_recv_buffers_wanted(rail->conns_open, rail->primaries));
 }
@@ -120,7 +121,7 @@ enum tk_status tk_pair_make_ahead(void)
     return TK_OK;
 }
 
-static enum tk_status make_room(void)
+TK_FIRST_USE static enum tk_status make_room(void)
 {
     if (tk_verbs.is_static)
         return TK_OK;
@@ -133,7 +134,7 @@ static enum tk_status make_room(void)
 }
 
 /* Of the shared queue that messages from the rank come through. */
-static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t rank)
+TK_FIRST_USE static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t rank)
 {
     struct tk_conn *conn = &conns[tk_primary_number(rank)];
     if (!conn->peer)
@@ -152,10 +153,25 @@ static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t rank)
 
 /* ---- one for the next peer ---- */
 
+static uint32_t room_ahead; /* connections that there is room for, with the next one */
+
 static bool may_open_ahead(void)
 {
     return !tk_verbs.ahead && !tk_verbs.cm && !tk_xrc_in_use() &&
            tk_verbs_makes_ahead(tk_verbs.peers, tk_verbs.rails[0].conns_open, tk_verbs.conns_pp);
+}
+
+/* So that none is to be made when it is used. A shared queue gets its buffers then. */
+static bool make_room_ahead(void)
+{
+    uint32_t rank = tk_peers.me; /* whichever it will be: there is one connection to each */
+    if (tk_srq_in_use())
+        return tk_devices_fit() == TK_OK;
+    pair_count(rank, 1);
+    room_ahead = tk_verbs.rails[0].conns_open;
+    enum tk_status status = make_room();
+    pair_count(rank, -1);
+    return status == TK_OK;
 }
 
 void tk_pair_open_ahead(void)
@@ -163,8 +179,7 @@ void tk_pair_open_ahead(void)
     struct tk_conn *conn = may_open_ahead() ? conns_allocate() : NULL;
     if (!conn)
         return;
-    if (tk_devices_fit() == TK_OK && tk_conn_open_ahead(conn) &&
-        (tk_srq_in_use() || fill(conn) == TK_OK))
+    if (make_room_ahead() && tk_conn_open_ahead(conn) && (tk_srq_in_use() || fill(conn) == TK_OK))
         tk_verbs.ahead = conn;
     else
         tk_pair_drop(conn);
@@ -190,7 +205,7 @@ static void drop_unsuited(uint32_t rank)
 }
 
 /* TK_BUSY: it stays, for this peer or another. */
-static enum tk_status take_ahead(uint32_t rank, struct tk_conn **conns)
+TK_FIRST_USE static enum tk_status take_ahead(uint32_t rank, struct tk_conn **conns)
 {
     enum tk_status status = pair_reserve(tk_verbs.ahead, rank);
     if (status != TK_OK)
@@ -232,15 +247,15 @@ static enum tk_status make_anew(uint32_t rank, struct tk_conn **conns)
     return status;
 }
 
-enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns)
+TK_FIRST_USE enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns)
 {
     pair_count(rank, 1);
-    if (make_room() != TK_OK)
+    bool is_ahead = tk_pair_is_ahead_for(rank);
+    if ((!is_ahead || tk_verbs.rails[0].conns_open > room_ahead) && make_room() != TK_OK)
         return TK_FAIL;
     tk_verbs.expected = (rank + 1) % tk_peers.size;
     drop_unsuited(rank);
-    enum tk_status status =
-        tk_pair_is_ahead_for(rank) ? take_ahead(rank, conns) : make_anew(rank, conns);
+    enum tk_status status = is_ahead ? take_ahead(rank, conns) : make_anew(rank, conns);
     if (status != TK_OK)
         pair_count(rank, -1);
     return status;
@@ -260,13 +275,13 @@ enum tk_status tk_pair_open_for_atomics(struct tk_peer *peer)
     return TK_OK;
 }
 
-void tk_pair_publish(uint32_t rank, struct tk_conn *conns)
+TK_FIRST_USE void tk_pair_publish(uint32_t rank, struct tk_conn *conns)
 {
     __atomic_store_n(&tk_verbs.conns_of[rank], conns, __ATOMIC_RELEASE);
     __atomic_store_n(&tk_peer(rank)->connection, conns + tk_primary_number(rank), __ATOMIC_RELEASE);
 }
 
-static void set_for_good(struct tk_conn *conn, bool is_fenced, uint32_t rate_mbps)
+TK_FIRST_USE static void set_for_good(struct tk_conn *conn, bool is_fenced, uint32_t rate_mbps)
 {
     bool is_small = tk_verbs.kind_of[conn->peer->rank] & TK_RANK_SMALL;
     conn->whole_max = is_small ? (uint32_t)tk_verbs_shared_buffer(tk_verbs.failover_enabled) : 0;
@@ -276,8 +291,8 @@ static void set_for_good(struct tk_conn *conn, bool is_fenced, uint32_t rate_mbp
 }
 
 /* Its lock: a port may just be found dead by another thread. */
-static enum tk_status connect_one(struct tk_conn *conn, const struct tk_port_address *to,
-                                  const uint32_t *qp)
+TK_FIRST_USE static enum tk_status connect_one(struct tk_conn *conn,
+                                               const struct tk_port_address *to, const uint32_t *qp)
 {
     tk_lock(&conn->lock);
     enum tk_status status = tk_conn_connect(conn, to, qp);
@@ -287,7 +302,7 @@ static enum tk_status connect_one(struct tk_conn *conn, const struct tk_port_add
     return status;
 }
 
-enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int credits)
+TK_FIRST_USE enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int credits)
 {
     uint32_t rank = conns->peer->rank;
     bool is_fenced = tk_verbs.kind_of[rank] & TK_RANK_FENCED;
@@ -306,14 +321,14 @@ enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int c
 
 /* ---- closing, where others are needed more ---- */
 
-static void release(struct tk_conn *conn)
+TK_FIRST_USE static void release(struct tk_conn *conn)
 {
     if (conn->loan)
         tk_loan_release(conn);
     tk_conn_release(conn);
 }
 
-void tk_pair_release(struct tk_conn *conns)
+TK_FIRST_USE void tk_pair_release(struct tk_conn *conns)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         tk_lock(&conns[k].lock);

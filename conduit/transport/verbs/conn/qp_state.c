@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/first_use.h"
 #include "settings/settings.h"
 #include "transport/verbs/verbs_private.h"
 
@@ -30,7 +31,8 @@ int tk_qp_init(struct ibv_qp *qp, const struct tk_rail *rail, enum ibv_qp_type t
                          mask | (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 }
 
-void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail, const struct tk_path *path)
+TK_FIRST_USE void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail,
+                               const struct tk_path *path)
 {
     ah->port_num = rail->address.port;
     ah->dlid = path->lid;
@@ -44,14 +46,14 @@ void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail, const stru
     memcpy(ah->grh.dgid.raw, path->to.raw, sizeof(path->to.raw));
 }
 
-void tk_qp_rtr_limits(struct ibv_qp_attr *attr, const struct tk_route *route)
+TK_FIRST_USE void tk_qp_rtr_limits(struct ibv_qp_attr *attr, const struct tk_route *route)
 {
     attr->min_rnr_timer = rnr_timer;
     attr->path_mtu = (enum ibv_mtu)route->path->mtu;
     attr->max_dest_rd_atomic = route->path->reads_in;
 }
 
-void tk_qp_rts_limits(struct ibv_qp_attr *attr, const struct tk_route *route)
+TK_FIRST_USE void tk_qp_rts_limits(struct ibv_qp_attr *attr, const struct tk_route *route)
 {
     attr->timeout = (uint8_t)tk_settings.qp_timeout;
     attr->retry_cnt = route->rail->retry_count;
@@ -59,7 +61,7 @@ void tk_qp_rts_limits(struct ibv_qp_attr *attr, const struct tk_route *route)
     attr->max_rd_atomic = route->path->reads_out;
 }
 
-int tk_qp_rtr(struct ibv_qp *qp, const struct tk_route *route)
+TK_FIRST_USE int tk_qp_rtr(struct ibv_qp *qp, const struct tk_route *route)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
@@ -77,7 +79,7 @@ int tk_qp_rtr(struct ibv_qp *qp, const struct tk_route *route)
     return ibv_modify_qp(qp, &attr, mask);
 }
 
-int tk_qp_rts(struct ibv_qp *qp, const struct tk_route *route)
+TK_FIRST_USE int tk_qp_rts(struct ibv_qp *qp, const struct tk_route *route)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTS,

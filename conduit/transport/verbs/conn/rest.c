@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/first_use.h"
 #include "base/report.h"
 #include "transport/verbs/conn/rest.h"
 
@@ -37,7 +38,7 @@ void tk_rest_close(void)
     rest.count = rest.max = 0;
 }
 
-bool tk_rest_is_bounded(void)
+TK_FIRST_USE bool tk_rest_is_bounded(void)
 {
     return rest.max > 0;
 }
@@ -48,7 +49,7 @@ void tk_rest_use_tables(const struct tk_transport *connected, const struct tk_tr
     rest.resting = resting;
 }
 
-bool tk_rest_has_room(void)
+TK_FIRST_USE bool tk_rest_has_room(void)
 {
     return rest.max == 0 || rest.count < rest.max;
 }
@@ -58,7 +59,7 @@ uint32_t tk_rest_count(void)
     return rest.count;
 }
 
-void tk_rest_add(uint32_t rank)
+TK_FIRST_USE void tk_rest_add(uint32_t rank)
 {
     if (rest.max > 0)
         rest.ranks[rest.count] = rank;

@@ -7,15 +7,16 @@
 
 #include <errno.h>
 
+#include "base/first_use.h"
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/srq.h"
 
-bool tk_xrc_take(uint32_t rank)
+TK_FIRST_USE bool tk_xrc_take(uint32_t rank)
 {
     return !tk_verbs.xrc || tk_xrc_table_take(&tk_verbs.xrc->table, rank, tk_peers.me);
 }
 
-void tk_xrc_give(uint32_t rank)
+TK_FIRST_USE void tk_xrc_give(uint32_t rank)
 {
     if (tk_verbs.xrc)
         tk_xrc_table_give(&tk_verbs.xrc->table, rank);

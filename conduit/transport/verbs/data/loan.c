@@ -20,6 +20,7 @@
  * Takes the connection's lock, then that of the queue. */
 #include "config.h"
 
+#include "base/first_use.h"
 #include "base/report.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/loan.h"
@@ -28,7 +29,7 @@
 enum loan_kind { LOAN_ASK, LOAN_GRANT, LOAN_RECALL, LOAN_RETURN, loan_kinds };
 enum { KIND, COUNT, GIVEN, loan_args };
 
-void tk_loan_open(struct tk_conn *conn, int base)
+TK_FIRST_USE void tk_loan_open(struct tk_conn *conn, int base)
 {
     tk_lock(&conn->lock);
     /* Buffers for our replies are as many as requests in flight. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/first_use.h"
 #include "base/report.h"
 #include "firehose/firehose.h"
 #include "settings/settings.h"
@@ -324,7 +325,7 @@ enum tk_status tk_recv_pool_open(struct tk_rail *rail, unsigned count)
     return slab_open(rail, &rail->recv_pool, count, "receive buffers");
 }
 
-unsigned tk_recv_buffers_wanted(uint32_t conns, uint32_t primaries)
+TK_FIRST_USE unsigned tk_recv_buffers_wanted(uint32_t conns, uint32_t primaries)
 {
     const struct tk_verbs_limits limits = {.credits_pp = tk_verbs.credits_pp,
                                            .credits_total = tk_verbs.credits_all};

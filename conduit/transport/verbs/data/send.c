@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "base/copy.h"
+#include "base/first_use.h"
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/data/credit.h"
@@ -292,8 +293,8 @@ static enum tk_status post_short(struct tk_conn *conn, bool is_request, size_t s
     return TK_OK;
 }
 
-static enum tk_status send_slowly(struct tk_peer *peer, struct tk_message_head head,
-                                  const int32_t *args)
+TK_FIRST_USE static enum tk_status send_slowly(struct tk_peer *peer, struct tk_message_head head,
+                                               const int32_t *args)
 {
     struct tk_conn *conn = tk_primary(peer);
     tk_lock(&conn->lock);
@@ -305,7 +306,7 @@ static enum tk_status send_slowly(struct tk_peer *peer, struct tk_message_head h
 
 /* These two are left to by jumps, with the arguments as they came and nothing taken: so the fast
  * path saves no registers for what is rare. */
-static enum tk_status __attribute__((noinline))
+TK_FIRST_USE static enum tk_status __attribute__((noinline))
 send_short_slowly(struct tk_peer *peer, struct tk_message_head head, const int32_t *args,
                   tk_short_busy *busy)
 {
@@ -313,7 +314,7 @@ send_short_slowly(struct tk_peer *peer, struct tk_message_head head, const int32
     return status != TK_BUSY || !busy ? status : busy(peer, head, args);
 }
 
-static enum tk_status __attribute__((noinline))
+TK_FIRST_USE static enum tk_status __attribute__((noinline))
 send_small_slowly(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *busy)
 {
     const int32_t both[] = {(int32_t)args, (int32_t)(args >> 32)};

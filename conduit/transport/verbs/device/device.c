@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/first_use.h"
 #include "base/report.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/data/srq.h"
@@ -120,13 +121,13 @@ enum tk_status tk_devices_open(void)
     return status;
 }
 
-static uint32_t device_conns_on(uint32_t rail)
+TK_FIRST_USE static uint32_t device_conns_on(uint32_t rail)
 {
     return (tk_verbs.conns_pp + tk_verbs.rail_count - 1 - rail) / tk_verbs.rail_count;
 }
 
 /* The first messages of what librdmacm connects at start-up come over each connection. */
-static int greetings_max(const struct tk_device *device)
+TK_FIRST_USE static int greetings_max(const struct tk_device *device)
 {
     uint32_t conns = 0;
     for (uint32_t i = 0; i < tk_verbs.rail_count && tk_verbs.is_static; i++)
@@ -139,21 +140,21 @@ static int greetings_max(const struct tk_device *device)
  * some, or of those that there are by now. */
 enum { conns_expected = 64 /* by each rail */ };
 
-static uint32_t conns_on(uint32_t rail)
+TK_FIRST_USE static uint32_t conns_on(uint32_t rail)
 {
     uint32_t all = tk_verbs.peers * device_conns_on(rail);
     uint32_t now = (uint32_t)tk_max(tk_verbs.rails[rail].conns_open, conns_expected);
     return tk_verbs.is_static ? all : (uint32_t)tk_min(all, now);
 }
 
-static uint32_t primaries_on(const struct tk_rail *rail)
+TK_FIRST_USE static uint32_t primaries_on(const struct tk_rail *rail)
 {
     uint32_t now = (uint32_t)tk_max(rail->primaries + 1, conns_expected); /* and the next one */
     return tk_verbs.is_static ? rail->peers : (uint32_t)tk_min(rail->peers, now);
 }
 
 /* Messages come over primary connections only, and each connection may become one. */
-static int receives_max(const struct tk_device *device)
+TK_FIRST_USE static int receives_max(const struct tk_device *device)
 {
     uint32_t conns = 0, peers = 0;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
@@ -171,7 +172,7 @@ static int receives_max(const struct tk_device *device)
 }
 
 /* A connection that dies flushes all that it has, with a completion for each. */
-static int sends_max(const struct tk_device *device)
+TK_FIRST_USE static int sends_max(const struct tk_device *device)
 {
     uint32_t conns = 0;
     for (uint32_t i = 0; i < tk_verbs.rail_count && tk_verbs.failover_enabled; i++)
@@ -218,7 +219,8 @@ enum tk_status tk_devices_open_queues(void)
 }
 
 /* Twice as large as it must be: so it is rare. */
-static enum tk_status cq_fit(const struct tk_device *device, struct ibv_cq *cq, int wanted)
+TK_FIRST_USE static enum tk_status cq_fit(const struct tk_device *device, struct ibv_cq *cq,
+                                          int wanted)
 {
     if (wanted <= cq->cqe)
         return TK_OK;
@@ -230,7 +232,7 @@ static enum tk_status cq_fit(const struct tk_device *device, struct ibv_cq *cq, 
     return TK_FAIL;
 }
 
-static enum tk_status fit_sends(const struct tk_device *device)
+TK_FIRST_USE static enum tk_status fit_sends(const struct tk_device *device)
 {
     for (unsigned lane = 0; lane < tk_lane_count(); lane++)
         if (cq_fit(device, tk_send_cq(device, lane), sends_max(device)) != TK_OK)
@@ -238,7 +240,7 @@ static enum tk_status fit_sends(const struct tk_device *device)
     return TK_OK;
 }
 
-enum tk_status tk_devices_fit(void)
+TK_FIRST_USE enum tk_status tk_devices_fit(void)
 {
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
         if (cq_fit(device, device->recv_cq, receives_max(device)) != TK_OK ||

@@ -9,24 +9,26 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/first_use.h"
 #include "base/report.h"
 #include "transport/verbs/verbs_private.h"
 
-static bool is_one_subnet(const struct tk_port_address *a, const struct tk_port_address *b)
+TK_FIRST_USE static bool is_one_subnet(const struct tk_port_address *a,
+                                       const struct tk_port_address *b)
 {
     return a->gid_count == 0 || b->gid_count == 0 ||
            tk_gid_is_same_network(&a->gids[0], &b->gids[0]);
 }
 
-static bool find_gids(struct tk_path *path, const struct tk_port_address *mine,
-                      const struct tk_port_address *theirs, bool is_first)
+TK_FIRST_USE static bool find_gids(struct tk_path *path, const struct tk_port_address *mine,
+                                   const struct tk_port_address *theirs, bool is_first)
 {
     return is_first ? tk_gid_pair_find(mine, theirs, &path->from, &path->to)
                     : tk_gid_pair_find(theirs, mine, &path->to, &path->from);
 }
 
-bool tk_path_find(struct tk_path *path, const struct tk_port_address *mine,
-                  const struct tk_port_address *theirs, bool is_first)
+TK_FIRST_USE bool tk_path_find(struct tk_path *path, const struct tk_port_address *mine,
+                               const struct tk_port_address *theirs, bool is_first)
 {
     *path = (struct tk_path){.lid = theirs->lid,
                              .port = theirs->port,

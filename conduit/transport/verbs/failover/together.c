@@ -3,6 +3,7 @@
  * See together.h. With the lock of demands; owns nothing. */
 #include "config.h"
 
+#include "base/first_use.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/async_events.h"
 #include "transport/verbs/failover/connection_state.h"
@@ -44,7 +45,7 @@ void tk_together_agree(const struct tk_conn *conns, const uint32_t *numbers, boo
     leave_out(conns, is_marked);
 }
 
-bool tk_together_reaches(const struct tk_conn *conns, uint32_t rail)
+TK_FIRST_USE bool tk_together_reaches(const struct tk_conn *conns, uint32_t rail)
 {
     const struct tk_conn *conn = conns ? &conns[rail] : NULL; /* the first ones are one on each */
     bool is_dead = conn && conn->tx_log && (conn->tx_log->is_left_out || !tk_conn_is_open(conn));
