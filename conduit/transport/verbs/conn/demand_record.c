@@ -46,8 +46,7 @@ TK_FIRST_USE struct tk_demand_record *tk_demand_record_of(const struct tk_peer *
     return record;
 }
 
-/* A process seldom connects several peers at once, and memory from the heap takes 1 us in a hurry.
- */
+/* Several are seldom needed at once, and the code of the heap is in no cache by then. */
 TK_FIRST_USE static struct tk_demand_record *record_allocate(struct tk_demand *demand)
 {
     struct tk_demand_record *record = &demand->spare;
