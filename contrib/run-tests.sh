@@ -139,10 +139,10 @@ run_stage()
     local began=$SECONDS
     say "$1"
     case $1 in
-    check) stage check --enable-werror 1200 check ;;
+    check) stage check --enable-werror 1800 check ;;
     sim) stage check --enable-werror 600 check-sim ;;
-    asan) stage asan "--enable-debug --enable-trace --enable-sanitizer=address,undefined" 1200 check-sanitizer ;;
-    tsan) stage tsan --enable-sanitizer=thread 600 check-tsan ;;
+    asan) stage asan "--enable-debug --enable-trace --enable-sanitizer=address,undefined" 1800 check-sanitizer ;;
+    tsan) stage tsan --enable-sanitizer=thread 900 check-tsan ;;
     vm) stage check --enable-werror 2400 check-vm ;;
     esac
     say "$1 took $((SECONDS - began)) s"
