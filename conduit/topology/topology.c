@@ -49,11 +49,8 @@ static const char *virtual_host(void)
 
 void tk_topology_expect(uint32_t local, uint32_t size)
 {
-    enum { crowd_per_cpu = 8 };
     tk_topology.cpus = count_cpus();
-    const uint32_t ranks = virtual_host() ? size : local;
-    tk_topology.oversubscribed = ranks > tk_topology.cpus;
-    tk_topology.crowded = ranks >= crowd_per_cpu * tk_topology.cpus;
+    tk_topology.oversubscribed = (virtual_host() ? size : local) > tk_topology.cpus;
 }
 
 void tk_topology_host_name(char name[tk_host_name_max])

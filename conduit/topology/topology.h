@@ -35,7 +35,6 @@ struct tk_topology {
     uint32_t *nbrhd_ranks;    /* their job ranks, ascending; a part of local_ranks */
     const uint32_t *nbrhd_of; /* neighbourhood index of each rank */
     unsigned cpus;            /* CPUs in this process's set */
-    bool crowded;             /* as far as the launcher says: eight ranks or more for each CPU */
     bool oversubscribed; /* ranks of this machine outnumber its CPUs: waiting must yield the CPU */
 };
 

@@ -54,15 +54,10 @@ void tk_doorbell_open(struct tk_doorbell *own)
     atomic_store_explicit(&own->word, is_prepared() ? 0 : TK_BELL_FENCED, memory_order_release);
 }
 
-void tk_doorbell_fence(struct tk_doorbell *own)
-{
-    atomic_fetch_or_explicit(&own->word, TK_BELL_FENCED, memory_order_acq_rel);
-}
-
 void tk_doorbell_attach(struct tk_doorbell *bell)
 {
     if (!is_prepared())
-        tk_doorbell_fence(bell);
+        atomic_fetch_or_explicit(&bell->word, TK_BELL_FENCED, memory_order_acq_rel);
 }
 
 /* ---- the socket ---- */

@@ -49,10 +49,6 @@ void tk_doorbell_prepare(void);
 /* By the owner, before it is seen by others. */
 void tk_doorbell_open(struct tk_doorbell *own);
 
-/* Likewise, where sleeps are as frequent as messages: neighbours fence, and the sleeper need not
- * interrupt the other CPUs of the host each time. */
-void tk_doorbell_fence(struct tk_doorbell *own);
-
 /* By each neighbour, before it rings for the first time. */
 void tk_doorbell_attach(struct tk_doorbell *bell);
 

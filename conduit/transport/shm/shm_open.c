@@ -38,8 +38,6 @@ static enum tk_status open_rings(void)
 {
     const struct tk_shm_parts at = tk_shm_parts(tk_shm.base);
     tk_doorbell_open(at.bell);
-    if (tk_topology.crowded)
-        tk_doorbell_fence(at.bell);
     if (tk_ring_in_open(&tk_shm.requests, at.requests, at.request_payload, tk_shm_slots,
                         tk_shm_lines) != TK_OK)
         return TK_FAIL;

@@ -162,27 +162,6 @@ static void patience_ends(void **state)
     assert_int_equal(shared->bell[0].word & TK_BELL_ASLEEP, 0);
 }
 
-/* Else it would not sleep: the filter refuses what it would need. */
-static void who_has_neighbours_fence_sleeps_without_membarrier(void **state)
-{
-    int status;
-    (void)state;
-    pid_t child = fork();
-    if (child == 0) {
-        tk_doorbell_prepare();
-        tk_doorbell_open(&shared->bell[0]);
-        bool can = !(shared->bell[0].word & TK_BELL_FENCED);
-        tk_doorbell_fence(&shared->bell[0]);
-        if (can && !refuse_membarrier())
-            _exit(2);
-        uint64_t before = tk_now();
-        bool rung = tk_doorbell_sleep(&shared->bell[0], nothing, NULL, TK_SECOND / 100);
-        _exit(rung || tk_now() - before < TK_SECOND / 100);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-}
-
 static void nobody_asleep_needs_no_system_call(void **state)
 {
     (void)state;
@@ -262,13 +241,9 @@ static void all_threads_are_woken(void **state)
 #define PROMISE(name) cmocka_unit_test_setup_teardown(name, open_bells, close_bells)
 
 static const struct CMUnitTest tests[] = {
-    PROMISE(every_wake_up_arrives),
-    PROMISE(what_is_there_keeps_awake),
-    PROMISE(patience_ends),
-    PROMISE(nobody_asleep_needs_no_system_call),
-    PROMISE(who_has_neighbours_fence_sleeps_without_membarrier),
-    PROMISE(a_signal_ends_sleep),
-    PROMISE(all_threads_are_woken),
+    PROMISE(every_wake_up_arrives), PROMISE(what_is_there_keeps_awake),
+    PROMISE(patience_ends),         PROMISE(nobody_asleep_needs_no_system_call),
+    PROMISE(a_signal_ends_sleep),   PROMISE(all_threads_are_woken),
 };
 
 UNIT_MAIN(tests)
