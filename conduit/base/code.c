@@ -44,6 +44,7 @@ bool tk_code_faulted(const void *context)
          extent += 2)
         if (at >= target(extent) && at < target(extent + 1))
             return true;
-    return at >= (uintptr_t)__start_trunkline_first_use &&
+    return &__start_trunkline_code[0] < &__stop_trunkline_code[0] && /* there is a twin */
+           at >= (uintptr_t)__start_trunkline_first_use &&
            at < (uintptr_t)__stop_trunkline_first_use;
 }

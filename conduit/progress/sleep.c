@@ -65,8 +65,8 @@ void tk_sleep_expect(void)
     static tk_counter_t is_counted;
     if (tk_counter_read(&is_counted) != 0)
         return;
-    tk_counter_set(&is_counted, 1);
     tk_counter_add(&tk_sleeps_expected, 1);
+    tk_counter_set(&is_counted, 1);
 }
 
 void tk_progress_look(bool (*look)(void))

@@ -186,7 +186,8 @@ void tk_source_look(const tk_counter_t *left)
     if (tk_counter_read(left) <= 0)
         return;
     for (int i = 0; i < tk_lend_looks && tk_counter_read(left) > 0; i++)
-        tk_reap();
+        if (tk_reap() && TK_THREADED)
+            tk_wake_own_threads();
     tk_lend_learn(&lend, tk_counter_read(left) <= 0);
 }
 

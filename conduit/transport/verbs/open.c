@@ -51,6 +51,7 @@ static void derive_limits(uint32_t peers)
     v->peers = peers;
     tk_srq_choose(peers, limits.credits_total);
     size_t shared = tk_verbs_shared_buffer(v->failover_enabled);
+    v->small_max = (uint32_t)shared; /* of one size in all ranks */
     v->recv_small = tk_srq_in_use() && shared < tk_buffer_size ? (uint32_t)shared : 0;
     int credits = tk_srq_in_use() ? v->srq_plan.replies : limits.credits_total;
     v->credits_all = credits;

@@ -75,7 +75,7 @@ struct tk_buffer {
 
 /* A work request under way: one cache line, of one lane. */
 struct tk_tx {
-    _Alignas(TK_CACHE_LINE) struct tk_pool_item item;
+    struct tk_pool_item item;
     struct tk_conn *conn;
     uint32_t nbytes;
     int covers;               /* unsignaled messages before it that its completion covers */
@@ -90,7 +90,8 @@ struct tk_tx {
     bool is_held;          /* which of the two above; neither may be */
     bool is_plain; /* completion only counts: bounce, get_to, sources and held are not looked at */
 };
-_Static_assert(sizeof(struct tk_tx) == TK_CACHE_LINE, "a work request has a line of its own");
+_Static_assert(sizeof(struct tk_tx) == TK_CACHE_LINE,
+               "those of the lanes, which begin at a line, have one each");
 
 /* How a connection reaches its other end: what the ports of both ends have in common. */
 struct tk_path {
@@ -100,7 +101,7 @@ struct tk_path {
     bool is_global;
     uint8_t mtu;                 /* enum ibv_mtu */
     uint8_t reads_in, reads_out; /* RDMA reads at once, served and under way */
-    char device[32];
+    char device[28];             /* its beginning */
 };
 
 struct tk_conn {
@@ -112,7 +113,8 @@ struct tk_conn {
     struct tk_peer *peer;
     struct tk_lane *lane;   /* the same for all connections to a rank */
     struct ibv_qp *target;  /* what comes through it is received by this; NULL: by qp */
-    uint16_t number;        /* among those to the peer */
+    uint8_t number;         /* among those to the peer */
+    bool takes_small;       /* the peer's receive buffers; it reads larger messages (data/pull.h) */
     uint16_t rail;          /* its index */
     bool is_for_atomics;    /* only: the peer, which may be ourselves, has another transport */
     bool is_fenced;         /* puts have reads behind them: see data/stripe.c */
@@ -120,8 +122,6 @@ struct tk_conn {
     bool has_received_last; /* its queue pair, in ERR, takes no more of a shared queue; atomic */
     size_t short_put_max;   /* bytes; inline_limit, or 0 where it is fenced */
     uint64_t carried, cost; /* of large transfers: bytes times cost so far; of a byte */
-    uint32_t whole_max;     /* bytes of the largest message that the peer's receive buffers take,
-                               others it reads from here (data/pull.h); 0: they take any */
     int credits;            /* requests that we may send now */
     int credits_to_return;  /* credits of the peer's that we hold back */
     int rx_extra;           /* receive buffers in the queue beyond those needed */
@@ -302,6 +302,7 @@ struct tk_verbs {
     struct tk_pool bounce_pool;
     struct tk_pool large_pool; /* of the same kind, for messages that are pulled: data/pull.h */
     uint32_t recv_small;       /* bytes that a receive buffer takes; 0: any message */
+    uint32_t small_max;        /* bytes that one of a peer takes that has small ones */
     struct tk_pulls *pulling;
     tk_counter_t pulls;       /* messages that we read, or will; part of the pending work */
     tk_counter_t pulls_stuck; /* of these: that found no room in a send queue */

@@ -240,7 +240,7 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
 {
     if (!conn->peer) { /* else another thread may be reading them: a place that was used before */
         conn->peer = peer;
-        conn->number = number;
+        conn->number = (uint8_t)number;
         conn->rail = number % tk_verbs.rail_count;
         conn->lane = lane_to(peer->rank);
     }

@@ -252,11 +252,10 @@ TK_FIRST_USE static void datagram_came(struct tk_peer *peer, const struct tk_dat
 TK_FIRST_USE void tk_demand_came(struct tk_buffer *buffer, uint32_t size)
 {
     struct tk_datagram datagram;
-    if (tk_verbs.demand)
-        fetch_code();
     if (!tk_datagram_take(buffer, size, &datagram) || !tk_verbs.demand)
         return;
     tk_lock(&tk_verbs.demand->lock);
+    fetch_code();
     tk_verbs.demand->any_came = true;
     if (!tk_verbs.demand->has_failed) /* else the process ends */
         datagram_came(tk_peer(datagram.from), &datagram);

@@ -58,13 +58,18 @@ enum tk_status tk_nobody_open(void)
     return TK_OK;
 }
 
-TK_FIRST_USE static enum tk_status fill(struct tk_conn *conn)
+/* What was posted is listed behind `posted`, unless that is NULL. */
+TK_FIRST_USE static enum tk_status fill(struct tk_conn *conn, struct tk_pool_item **posted)
 {
     while (conn->rx_extra < tk_cm_first_buffers(conn) - conn->held_credits) {
         struct tk_buffer *buffer = tk_recv_buffer_take(tk_rail_of(conn));
         if (!buffer)
             return TK_FAIL;
         tk_recv_post(conn, buffer);
+        if (posted) {
+            buffer->item.next = *posted;
+            *posted = &buffer->item;
+        }
     }
     return TK_OK;
 }
@@ -72,7 +77,7 @@ TK_FIRST_USE static enum tk_status fill(struct tk_conn *conn)
 TK_FIRST_USE enum tk_status tk_pair_fill(struct tk_conn *conns)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
-        if (fill(&conns[k]) != TK_OK)
+        if (fill(&conns[k], NULL) != TK_OK)
             return TK_FAIL;
     return TK_OK;
 }
@@ -154,6 +159,7 @@ TK_FIRST_USE static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t 
 /* ---- one for the next peer ---- */
 
 static uint32_t room_ahead; /* connections that there is room for, with the next one */
+static struct tk_pool_item *posted_ahead; /* receive buffers of tk_verbs.ahead */
 
 static bool may_open_ahead(void)
 {
@@ -174,15 +180,30 @@ static bool make_room_ahead(void)
     return status == TK_OK;
 }
 
+/* Nothing comes over it before it is connected, so it may go at any time; but a queue pair that is
+ * destroyed gives back none of what was posted. */
+static void drop_ahead(struct tk_conn *conn)
+{
+    struct tk_rail *rail = tk_rail_of(conn);
+    tk_pair_drop(conn);
+    while (posted_ahead) {
+        struct tk_pool_item *item = posted_ahead;
+        posted_ahead = item->next;
+        tk_pool_give(&rail->recv_pool, (struct tk_buffer *)(void *)item);
+    }
+}
+
 void tk_pair_open_ahead(void)
 {
     struct tk_conn *conn = may_open_ahead() ? conns_allocate() : NULL;
     if (!conn)
         return;
-    if (make_room_ahead() && tk_conn_open_ahead(conn) && (tk_srq_in_use() || fill(conn) == TK_OK))
+    posted_ahead = NULL;
+    if (make_room_ahead() && tk_conn_open_ahead(conn) &&
+        (tk_srq_in_use() || fill(conn, &posted_ahead) == TK_OK))
         tk_verbs.ahead = conn;
     else
-        tk_pair_drop(conn);
+        drop_ahead(conn);
 }
 
 /* Not where there are places of before: threads may have them in hand. */
@@ -200,7 +221,7 @@ static void drop_unsuited(uint32_t rank)
 {
     if (!tk_verbs.ahead || tk_conn_suits(tk_verbs.ahead, rank))
         return;
-    tk_pair_drop(tk_verbs.ahead);
+    drop_ahead(tk_verbs.ahead);
     tk_verbs.ahead = NULL;
 }
 
@@ -212,6 +233,7 @@ TK_FIRST_USE static enum tk_status take_ahead(uint32_t rank, struct tk_conn **co
         return status;
     *conns = tk_verbs.ahead;
     tk_verbs.ahead = NULL;
+    posted_ahead = NULL; /* they are the connection's */
     tk_conn_give(*conns, tk_peer(rank));
     return TK_OK;
 }
@@ -283,8 +305,7 @@ TK_FIRST_USE void tk_pair_publish(uint32_t rank, struct tk_conn *conns)
 
 TK_FIRST_USE static void set_for_good(struct tk_conn *conn, bool is_fenced, uint32_t rate_mbps)
 {
-    bool is_small = tk_verbs.kind_of[conn->peer->rank] & TK_RANK_SMALL;
-    conn->whole_max = is_small ? (uint32_t)tk_verbs_shared_buffer(tk_verbs.failover_enabled) : 0;
+    conn->takes_small = tk_verbs.kind_of[conn->peer->rank] & TK_RANK_SMALL;
     conn->is_fenced = is_fenced;
     conn->short_put_max = is_fenced ? 0 : tk_min(tk_verbs.inline_limit, tk_small_put_max);
     tk_stripe_open(conn, rate_mbps);

@@ -178,6 +178,7 @@ static void tell(struct tk_pull *pull)
 static void tell_all(struct tk_pulls *pulls)
 {
     struct tk_pull *pull;
+    bool is_told; /* a pull that has ended may serve another thread at once */
     do {
         tk_lock(&pulls->lock);
         pull = tk_pull_list_take(&pulls->untold);
@@ -185,9 +186,10 @@ static void tell_all(struct tk_pulls *pulls)
         if (!pull)
             return;
         tell(pull);
-        if (pull->is_told)
+        is_told = pull->is_told;
+        if (is_told)
             pull_end(pull);
-    } while (pull->is_told);
+    } while (is_told);
     tk_lock(&pulls->lock);
     tk_pull_list_add(&pulls->untold, pull);
     tk_unlock(&pulls->lock);

@@ -104,7 +104,7 @@ static bool is_in_place(const struct tk_tx *tx, const struct tk_outgoing *m)
 /* The peer's buffers are too small for it. */
 static bool is_pulled(const struct tk_conn *conn, const struct tk_outgoing *m)
 {
-    return conn->whole_max != 0 && m->head_size + m->nbytes > conn->whole_max;
+    return conn->takes_small && m->head_size + m->nbytes > tk_verbs.small_max;
 }
 
 static void __attribute__((noinline)) post_offer(struct tk_tx *tx, const struct tk_outgoing *m)

@@ -35,7 +35,8 @@ TK_FIRST_USE bool tk_path_find(struct tk_path *path, const struct tk_port_addres
                              .mtu = (uint8_t)tk_min(mine->mtu, theirs->mtu),
                              .reads_in = (uint8_t)tk_min(mine->reads, theirs->reads_out),
                              .reads_out = (uint8_t)tk_min(mine->reads_out, theirs->reads)};
-    memcpy(path->device, theirs->device, sizeof(path->device));
+    memcpy(path->device, theirs->device, sizeof(path->device) - 1);
+    path->device[sizeof(path->device) - 1] = 0;
     path->is_global = mine->needs_gid || theirs->needs_gid || !is_one_subnet(mine, theirs);
     return !path->is_global || find_gids(path, mine, theirs, is_first);
 }
