@@ -42,15 +42,12 @@ struct pace {
     unsigned spins, yields;
 };
 
-enum load { A_CPU_EACH, MORE_RANKS, FAR_MORE_RANKS };
-
-/* In a crowd a CPU that is given away comes back after so many others that one turn would do what
- * ten sleeps do: yielding is then only a load. */
-static const struct pace paces[][FAR_MORE_RANKS + 1] = {
-    [TK_WAIT_BY_LOAD] = {{spin_alone, FOR_EVER}, {spin_crowded, yield_crowded}, {spin_crowded, 0}},
-    [TK_WAIT_SPIN] = {{FOR_EVER, 0}, {spin_crowded, FOR_EVER}, {spin_crowded, FOR_EVER}},
-    [TK_WAIT_BLOCK] = {{0, 0}, {0, 0}, {0, 0}},
-    [TK_WAIT_SPINBLOCK] = {{spin_to_block, 0}, {spin_crowded, yield_crowded}, {spin_crowded, 0}}};
+static const struct pace paces[][2] = {
+    /* with a CPU for each rank        with more ranks than CPUs */
+    [TK_WAIT_BY_LOAD] = {{spin_alone, FOR_EVER}, {spin_crowded, yield_crowded}},
+    [TK_WAIT_SPIN] = {{FOR_EVER, 0}, {spin_crowded, FOR_EVER}},
+    [TK_WAIT_BLOCK] = {{0, 0}, {0, 0}},
+    [TK_WAIT_SPINBLOCK] = {{spin_to_block, 0}, {spin_crowded, yield_crowded}}};
 
 /* Set by any thread at any time. */
 static tk_counter_t mode = TK_WAIT_BY_LOAD;
@@ -66,26 +63,13 @@ void tk_wait_mode(enum tk_wait_mode wanted)
 static TK_PER_THREAD unsigned sleeps, polls_in_vain;
 static TK_PER_THREAD int32_t events_seen;
 
-/* Ranks for each CPU, in eights. */
-static unsigned crowd(void)
-{
-    enum { few = 8 };
-    return tk_topology.cpus ? tk_machine_ranks() / tk_topology.cpus / few : 0;
-}
-
-static enum load load(void)
-{
-    if (!tk_topology.oversubscribed)
-        return A_CPU_EACH;
-    return crowd() > 0 ? FAR_MORE_RANKS : MORE_RANKS;
-}
-
 /* Wake-ups of hundreds of ranks for nothing are a load of their own: the more of them a CPU has,
  * the longer they sleep. */
 static uint64_t longest_by_ring(void)
 {
-    enum { most = 5 };
-    return longest_rung * tk_min(tk_max(crowd(), 1), most);
+    enum { few = 8, most = 5 };
+    unsigned crowd = tk_topology.cpus ? tk_machine_ranks() / tk_topology.cpus / few : 0;
+    return longest_rung * tk_min(tk_max(crowd, 1), most);
 }
 
 static void sleep_once(unsigned turn, enum tk_wake_source wake)
@@ -123,7 +107,7 @@ void tk_wait_forget(void)
 
 void tk_back_off(unsigned empty, enum tk_wake_source wake, const struct tk_wait_why *why)
 {
-    const struct pace *pace = &paces[tk_counter_read(&mode)][load()];
+    const struct pace *pace = &paces[tk_counter_read(&mode)][tk_topology.oversubscribed];
     tk_empty_polls = 0;
     note(why, empty, pace->spins);
     if (empty > pace->spins) {

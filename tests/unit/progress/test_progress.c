@@ -209,19 +209,6 @@ static void with_more_ranks_than_cpus_we_soon_give_ours_away_and_then_sleep(void
     close_job();
 }
 
-/* What a yield would give it, all others would have to yield for. */
-static void with_far_more_ranks_than_cpus_we_sleep_at_once(void **state)
-{
-    (void)state;
-    open_job(true);
-    tk_topology.cpus = 2;
-    tk_topology.on_machine = 16;
-    assert_int_equal(empty_steps(100), 0);
-    assert_in_range(sleeps, 50, 99);
-    tk_topology.cpus = tk_topology.on_machine = 0;
-    close_job();
-}
-
 static void a_client_that_says_spin_is_never_put_to_sleep(void **state)
 {
     (void)state;
@@ -620,7 +607,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(inside_a_handler_waiting_reaps_only),
     cmocka_unit_test(with_cpus_for_all_we_spin_first),
     cmocka_unit_test(with_more_ranks_than_cpus_we_soon_give_ours_away_and_then_sleep),
-    cmocka_unit_test(with_far_more_ranks_than_cpus_we_sleep_at_once),
     cmocka_unit_test(a_client_that_says_spin_is_never_put_to_sleep),
     cmocka_unit_test(a_client_that_says_block_never_spins),
     cmocka_unit_test(one_that_says_spinblock_does_both),
