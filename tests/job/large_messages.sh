@@ -114,7 +114,8 @@ ends()
 if [ "$sanitizer" = thread ]; then
     SETTINGS="GASNET_RBUF_LARGE=1" good 3 "$large-par" 20 3
     SETTINGS="GASNET_RBUF_LARGE=2 GASNET_CONNECT_MAX=1" good 3 "$large-par" 10 3
-    SETTINGS="GASNET_SUPERNODE_MAXSIZE=2 GASNET_USE_XRC=1" good 4 "$large-par" 20 2
+    # One thread: lines of a neighbour's ring go from one sender to the next by way of the receiver, which the tool does not see.
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=2 GASNET_USE_XRC=1" good 4 "$large-par" 20 1
     finish
 fi
 lane least least

@@ -100,6 +100,16 @@ static void atomic_scatter(const struct shca_source *dst, uint64_t old)
     }
 }
 
+/* A process that ends loses its program before its files, and these before its socket of the
+ * registry. */
+static bool is_ending(uint32_t pid)
+{
+    char path[32], program;
+
+    snprintf(path, sizeof path, "/proc/%u/exe", pid);
+    return readlink(path, &program, 1) < 0 && errno == ENOENT;
+}
+
 int shca_atomic(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
                 const struct shca_source *dst, enum ibv_wc_status *status)
 {
@@ -120,7 +130,7 @@ int shca_atomic(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh 
     if (wrong != IBV_WC_SUCCESS)
         return shca_refuse(p, t, wrong, status);
     e = change(owner, op, m, &piece, &old);
-    if (e == EOPNOTSUPP && shca_holder_gone(owner->pid))
+    if (e == EOPNOTSUPP && (shca_holder_gone(owner->pid) || is_ending(owner->pid)))
         e = ESRCH; /* what could not be mapped went with its process */
     if (e == EOPNOTSUPP) {
         atomic_explain();
