@@ -198,7 +198,9 @@ static void neighbours_left(int fd, pid_t other)
     after = faults();
     printf("     %d more queues of a peer are reached with %ld page faults\n", NEIGHBOURS - 1,
            after - before);
-    CHECK(after - before < NEIGHBOURS / 2);
+    /* A sanitizer has memory of its own about each page. */
+    const char *sanitizer = getenv("TRUNKLINE_TEST_SANITIZER");
+    CHECK((sanitizer && strcmp(sanitizer, "no") != 0) || after - before < NEIGHBOURS / 2);
     meet(fd);
     for (unsigned i = 0; i < NEIGHBOURS; i++)
         end_close(&e[i]);
