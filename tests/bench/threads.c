@@ -140,7 +140,7 @@ static const struct operation {
     {"put, 8 in flight", put_flood, 1.3, 1},
     {"get", get, 1.3, 1},
     /* The receiver has to run, on the CPU of one of the threads if there are no others: in a window
-     * of few time slices that thread may do nothing, whoever its peer is. */
+     * of few time slices that thread may do nothing, to any peer. */
     {"Short, the call", send_short, 1.3, 10},
 };
 
