@@ -8,6 +8,11 @@
  * last of all locks, under the responder lock of the target. */
 #include "config.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "wire/request.h"
 
 /* A holder keeps the lock for two system calls; see fabric/lock.c. */
