@@ -174,7 +174,7 @@ by_rdmacm()
     export GASNET_IBV_CONNECT=rdmacm
     GASNET_VERBOSEENV=1 case_of_two "AM matrix, librdmacm" "$job/am-seq"
     grep -q 'connected by librdmacm from 10\.0\.0\.1:' $out.err || failed "librdmacm did not connect: $(grep 'network:' $out.err)"
-    GASNET_IBV_PORTS=rxe0+rxe1 case_of_two "put/get matrix, librdmacm, two rails" "$job/putget-seq"
+    GASNET_IBV_PORTS=rxe0+rxe1 case_of_two "put/get matrix to 64 KiB, librdmacm, two rails" "$job/putget-seq" 65536
     unset GASNET_IBV_CONNECT
 }
 

@@ -34,14 +34,15 @@ foreign()
 # one has no other behind it. The job ends with that reason then, and is started again.
 good_by_cm()
 {
-    local i
+    local what=$1 i
+    shift
     for i in 1 2 3; do
-        timed "$1" "$GASNETRUN" -E JOB_DEADLINE -n 2 -H $both "$2"
+        timed "$what" "$GASNETRUN" -E JOB_DEADLINE -n 2 -H $both "$@"
         if [ $status = 0 ] || [ -z "$by_siw" ] || ! grep -q 'siw0:1.*its first message has not come in time' $out.err; then
             break
         fi
     done
-    [ $status = 0 ] || failed "$1: status $status: $(tail -n 20 $out.err)"
+    [ $status = 0 ] || failed "$what: status $status: $(tail -n 20 $out.err)"
 }
 
 # Ranks that connect when they use each other: a ring, whose ends are beside each other, and all with all at once, over one rail.
@@ -65,7 +66,7 @@ connected()
     good_by_cm "hello, $1" "$jobs/hello-seq"
     grep -q "verbs $2:1 .*librdmacm" $out.out || failed "not over $2 by librdmacm: $(cat $out.out)"
     good_by_cm "AM matrix, $1" "$jobs/am-seq"
-    good_by_cm "put/get matrix, $1" "$jobs/putget-par"
+    good_by_cm "put/get matrix to 64 KiB, $1" "$jobs/putget-par" 65536
 }
 
 # Not over one machine's device between its own ranks, as on_first_use().
@@ -81,7 +82,7 @@ siw_on_first_use()
         "$jobs/first_contact-par" ring
     GASNET_NUM_QPS=2 good "AM matrix, two queue pairs each, iWARP" 2 $both "$jobs/am-seq"
     GASNET_USE_SRQ=1 good "the same, shared receive queues, iWARP" 3 $all "$jobs/first_contact-seq" 9
-    good "put/get matrix, iWARP" 2 $both "$jobs/putget-par"
+    good "put/get matrix to 64 KiB, iWARP" 2 $both "$jobs/putget-par" 65536
 }
 
 # In the place of Soft-RoCE.
