@@ -162,7 +162,7 @@ two_rails()
     export GASNET_IBV_PORTS=rxe0+rxe1
     said=$(GASNET_VERBOSEENV=1 "$GASNETRUN" -n 2 "$job/barrier-seq" 2>&1)
     grep -q 'rxe1' <<<"$said" || failed "rxe1 is not used: $said"
-    GASNET_PUT_STRIPE_SZ=8K GASNET_GET_STRIPE_SZ=8K case_of_two "put/get matrix, two rails" "$job/putget-seq"
+    GASNET_PUT_STRIPE_SZ=8K GASNET_GET_STRIPE_SZ=8K case_of_two "put/get matrix to 64 KiB, two rails" "$job/putget-seq" 65536
     case_of_two "AM matrix, two rails" "$job/am-seq"
     unset GASNET_IBV_PORTS
 }
