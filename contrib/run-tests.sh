@@ -9,7 +9,9 @@
 #   vm     make check-vm: the same over the kernel's Soft-RoCE in a virtual machine
 # Tests that failed beside the others, if they are few, run once more with the machine to themselves, to find out whether load is what
 # they need in order to fail. They are failures all the same.
-# Each stage builds in its own folder below ./build-tests (BUILD=directory for another place) and has a time limit.
+# Each stage builds in its own folder below ./build-tests (BUILD=directory for another place) and has a time limit; all of them
+# together have one of 44 minutes (LIMIT=seconds), at whose end the stage that runs is cut short, those behind it do not start, and
+# each of them is a failure.
 # Status 0: tests ran and none failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -19,6 +21,13 @@ base=${BUILD:-$top/build-tests}
 jobs=$(($(nproc) * 2))
 passed=0 failed=0 skipped=0
 again_max=3
+whole=${LIMIT:-2640}
+case $whole in
+'' | *[!0-9]*)
+    echo "run-tests.sh: LIMIT=$whole is not a number of seconds" >&2
+    exit 2
+    ;;
+esac
 
 say()
 {
@@ -30,6 +39,32 @@ broken()
 {
     echo "==> FAILED: $*"
     failed=$((failed + 1))
+}
+
+# at_most LIMIT: so many seconds, or what is left of the whole
+at_most()
+{
+    local left=$((whole - SECONDS))
+    [ "$left" -gt 0 ] || left=0
+    echo $((left < $1 ? left : $1))
+}
+
+# within LIMIT FILE command...: its output goes to FILE; status 124 or 137: it was ended after so many seconds
+within()
+{
+    local limit=$1 file=$2
+    shift 2
+    timeout -k 10 "$limit" "$@" >"$file" 2>&1 </dev/null
+}
+
+# too_long WHAT LIMIT: the line for what within() ended
+too_long()
+{
+    if [ $SECONDS -ge "$whole" ]; then
+        broken "$1 was cut short after $2 s: all stages together have $whole s (LIMIT)"
+    else
+        broken "$1 took longer than $2 s"
+    fi
 }
 
 prepare()
@@ -46,7 +81,7 @@ make_tree()
     local name=$1
     shift
     mkdir -p "$base/$name" && cd "$base/$name" || return 1
-    [ -f Makefile ] || "$top/configure" --quiet "$@" >configure.log 2>&1 || { tail -5 configure.log; return 1; }
+    [ -f Makefile ] || within 300 configure.log "$top/configure" --quiet "$@" || { tail -5 configure.log; return 1; }
 }
 
 # Adds the results written since $1 (a file) to the totals and shows what failed or was skipped.
@@ -85,13 +120,14 @@ failed_since()
 # second_try LIMIT FILE: what failed since then, alone; says whether it passes so
 second_try()
 {
-    local limit=$1 before=$2 logs log
+    local limit before=$2 logs log
+    limit=$(at_most "$1")
     mapfile -t logs < <(failed_since "$before")
-    [ ${#logs[@]} -gt 0 ] && [ ${#logs[@]} -le $again_max ] || return 0
-    timeout -k 10 "$limit" make -k --no-print-directory check-TESTS check_PROGRAMS= check_LTLIBRARIES= check_SCRIPTS= \
-        TEST_LOGS="${logs[*]}" >again.log 2>&1 </dev/null
+    [ "$limit" -gt 0 ] && [ ${#logs[@]} -gt 0 ] && [ ${#logs[@]} -le $again_max ] || return 0
+    within "$limit" again.log make -k --no-print-directory check-TESTS check_PROGRAMS= check_LTLIBRARIES= check_SCRIPTS= \
+        TEST_LOGS="${logs[*]}"
     for log in "${logs[@]}"; do
-        if grep -qE '^:test-result: *PASS' "${log%.log}.trs"; then
+        if grep -qsE '^:test-result: *PASS' "${log%.log}.trs"; then
             say "${log%.log} passed when it ran alone: UNSTABLE"
         else
             say "${log%.log} failed alone too"
@@ -102,17 +138,19 @@ second_try()
 # run_make LIMIT target...: builds what the target's tests need and runs them, all within so many seconds; counts the tests
 run_make()
 {
-    local limit=$1 status before
+    local limit status before
+    limit=$(at_most "$1")
+    [ "$limit" -gt 0 ] || limit=1 # 0 would be no limit
     shift
     before=$(mktemp)
     local had=$((passed + failed + skipped))
-    timeout -k 10 "$limit" make -j"$jobs" -k --no-print-directory "$@" >test.log 2>&1 </dev/null
+    within "$limit" test.log make -j"$jobs" -k --no-print-directory "$@"
     status=$?
     count "$before"
-    [ $status -eq 124 ] || [ $status -eq 137 ] || second_try "$limit" "$before"
+    [ $status -eq 124 ] || [ $status -eq 137 ] || second_try 600 "$before"
     rm -f "$before"
     if [ $status -eq 124 ] || [ $status -eq 137 ]; then
-        broken "make $* took longer than $limit s"
+        too_long "make $*" "$limit"
     elif [ $((passed + failed + skipped)) -eq $had ]; then
         tail -30 test.log
         broken "make $* ran no test"
@@ -126,7 +164,9 @@ run_make()
 stage()
 {
     # shellcheck disable=SC2086 # a list
-    if make_tree "$1" $2; then
+    if [ "$(at_most "$3")" -eq 0 ]; then
+        broken "make $4 did not start: all stages together have $whole s (LIMIT)"
+    elif make_tree "$1" $2; then
         run_make "$3" "$4"
     else
         broken "the tree for $4 does not build"

@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Fails unless contrib/run-tests.sh ends in its time and prints its count, whatever its stages do: one that would take longer is cut
+# short, those behind it do not start, and both are failures with a line of their own. On a tree of its own, whose tests are sleeps.
+set -u
+source=${top_srcdir:-$(dirname "$0")/../..}
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/contrib" || exit 2
+cp "$source/contrib/run-tests.sh" "$dir/contrib/" || exit 2
+printf '#!/bin/sh\n' >"$dir/contrib/install-packages.sh"
+cat >"$dir/configure" <<'CONFIGURE'
+#!/bin/sh
+printf 'one:\n\tmkdir -p tests; echo ":test-result: PASS" >tests/one.trs\n' >Makefile
+printf 'check: one\n\tsleep 60\ncheck-sim: one\ncheck-sanitizer: one\n' >>Makefile
+CONFIGURE
+chmod +x "$dir/contrib/install-packages.sh" "$dir/configure"
+failed=0
+
+# expect LINES... : what the last run printed, each a pattern
+expect()
+{
+    local pattern
+    for pattern in "$@"; do
+        grep -qE "$pattern" "$dir/out" || { echo "no line '$pattern' in:"; cat "$dir/out"; failed=1; }
+    done
+}
+
+unset MAKEFLAGS MFLAGS MAKELEVEL
+began=$SECONDS
+LIMIT=3 "$dir/contrib/run-tests.sh" check sim >"$dir/out" 2>&1
+[ $? -eq 1 ] || { echo "status of a run that was cut short is not 1"; failed=1; }
+[ $((SECONDS - began)) -lt 30 ] || { echo "3 s took $((SECONDS - began)) s"; failed=1; }
+expect '^==> FAILED: make check was cut short after [1-3] s: all stages together have 3 s \(LIMIT\)$' \
+    '^==> FAILED: make check-sim did not start: all stages together have 3 s \(LIMIT\)$' '^1 passed, 2 failed, 0 skipped$'
+
+LIMIT=60 "$dir/contrib/run-tests.sh" sim asan >"$dir/out" 2>&1 || { echo "status of a run that passed is not 0"; failed=1; }
+expect '^2 passed, 0 failed, 0 skipped$'
+
+LIMIT=soon "$dir/contrib/run-tests.sh" sim >"$dir/out" 2>&1
+[ $? -eq 2 ] || { echo "LIMIT=soon is taken for a number"; failed=1; }
+expect 'LIMIT=soon is not a number of seconds'
+exit $failed
