@@ -61,11 +61,11 @@ check_settings()
     for name in $(grep -oE 'GASNET_[A-Z0-9_]+' "$work/settings" | sort -u); do
         grep -q "$name" "$work/settings.man" || wrong "trunkline-settings(7) lacks $name"
     done
+    grep -rohE '\bGASNET_\w+' conduit/include conduit/*.in configure.ac | sort -u >"$work/names"
     # shellcheck disable=SC2086 # lists
     for name in $(grep -ohE '\bGASNET_[A-Z0-9_]+[A-Z0-9]\b' $texts $pages man/trunkline-settings.7.in man/trunkline-counters.7.in | sort -u); do
         grep -qE "(^|[^A-Z_])$name" "$work/settings" && continue
-        grep -rqw -- "$name" conduit/include conduit/*.in configure.ac ||
-            wrong "the documents name $name, which nothing knows"
+        grep -qx -- "$name" "$work/names" || wrong "the documents name $name, which nothing knows"
     done
 }
 
@@ -113,13 +113,19 @@ check_messages()
     source_texts >"$work/texts"
     grep -E '^\| *`' doc/messages.md | sed 's/^| *//; s/ *|.*//' | grep -oE '`[^`]+`' | tr -d '`' >"$work/messages"
     [ "$(wc -l <"$work/messages")" -ge 100 ] || wrong "doc/messages.md quotes fewer than 100 messages"
-    while IFS= read -r message; do
-        longest=$(printf '%s\n' "$message" | sed 's/\.\.\./\n/g' | awk '{ if (length($0) > n) { n = length($0); text = $0 } } END { print text }')
-        printf '%s\n' "$message" | sed 's/\.\.\./\n/g' | awk -v longest="$longest" 'length($0) >= 12 || $0 == longest' >"$work/parts"
-        while IFS= read -r part; do
-            grep -qF -- "$part" "$work/texts" || wrong "doc/messages.md quotes '$message', but no source says '$part'"
-        done <"$work/parts"
-    done <"$work/messages"
+    LC_ALL=C awk '
+        FILENAME == ARGV[1] { texts = texts $0 "\n"; next }
+        {
+            parts = split($0, part, /\.\.\./)
+            longest = ""
+            for (i = 1; i <= parts; i++)
+                if (length(part[i]) > length(longest))
+                    longest = part[i]
+            for (i = 1; i <= parts; i++)
+                if ((length(part[i]) >= 12 || part[i] == longest) && !index(texts, part[i]))
+                    print "doc/messages.md quotes '\''" $0 "'\'', but no source says '\''" part[i] "'\''"
+        }' "$work/texts" "$work/messages" >"$work/unsaid"
+    [ -s "$work/unsaid" ] && wrong "$(cat "$work/unsaid")"
 }
 
 if [ "${1:-}" = --update ]; then
