@@ -100,6 +100,16 @@ count()
     done < <(find tests contrib -name '*.trs' -newer "$1" 2>/dev/null | sort)
 }
 
+# The tests since $1 (a file) that took longest, beside the others: from the birth of the log to the result.
+longest()
+{
+    local trs born
+    find tests contrib -name '*.trs' -newer "$1" 2>/dev/null | while IFS= read -r trs; do
+        born=$(stat -c %W "${trs%.trs}.log" 2>/dev/null) && [ "$born" -gt 0 ] &&
+            echo "$(($(stat -c %Y "$trs") - born)) s ${trs%.trs}"
+    done | sort -rn | head -8 | paste -s -d ',' | sed 's/,/, /g; s/^./==> longest: &/'
+}
+
 show()
 {
     local log=${1%.trs}.log
@@ -147,6 +157,7 @@ run_make()
     within "$limit" test.log make -j"$jobs" -k --no-print-directory "$@"
     status=$?
     count "$before"
+    longest "$before"
     [ $status -eq 124 ] || [ $status -eq 137 ] || second_try 600 "$before"
     rm -f "$before"
     if [ $status -eq 124 ] || [ $status -eq 137 ]; then
