@@ -35,6 +35,15 @@
 #    define SANITIZED false
 #endif
 
+/* Each message, or atomic, is an exchange between processes there, which may have to wait for a CPU
+ * each time: beside others the numbers of the long tests take minutes. */
+static inline bool over_packets(void)
+{
+    const char *wire = getenv("SOFTHCA_WIRE");
+
+    return wire && strcmp(wire, "udp") == 0;
+}
+
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
         if (!(condition)) {                                                                        \

@@ -36,9 +36,7 @@ static struct lane lanes[LANES_RANKS];
 
 bool lanes_of_packets(void)
 {
-    const char *wire = getenv("SOFTHCA_WIRE");
-
-    return wire && strcmp(wire, "udp") == 0;
+    return over_packets();
 }
 
 int lanes_timeout(void)

@@ -420,6 +420,7 @@ static void receive_whole(struct side *s, struct ibv_qp *const *target)
 static void killed_sender(void)
 {
     struct ibv_qp *target[VICTIMS];
+    const int messages = over_packets() ? 100 : 500;
     int fd[VICTIMS];
     pid_t pid[VICTIMS];
     struct side s;
@@ -442,7 +443,7 @@ static void killed_sender(void)
     for (int i = 0; i < VICTIMS; i++)
         meet(fd[i]);
     for (int i = 0; i < VICTIMS; i++) {
-        for (int n = 0; n < 500; n++)
+        for (int n = 0; n < messages; n++)
             receive_whole(&s, target);
         kill(pid[i], SIGKILL);
         CHECK_EQ(waitpid(pid[i], NULL, 0), pid[i]);
