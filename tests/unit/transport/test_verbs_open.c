@@ -458,6 +458,85 @@ static void a_failed_registration_is_explained_by_its_likely_cause(void **state)
     world_close();
 }
 
+/* ---- a queue pair for the next peer ---- */
+
+static unsigned pool_count(struct tk_pool *pool)
+{
+    unsigned n = 0;
+    for (const struct tk_pool_item *item = pool->free; item; item = item->next)
+        n++;
+    return n;
+}
+
+static void let_memory_fail(bool fails)
+{
+    fake.failing[FAKE_REG_MR].allowed = fails ? 0 : -1;
+    fake.failing[FAKE_REG_MR].error = ENOMEM;
+}
+
+static void open_on_demand(uint32_t size)
+{
+    fake_reset();
+    unit_settings(NULL, NULL);
+    world_is_on_demand = true;
+    world_open_only(size, 0);
+    world_is_on_demand = false;
+    tk_verbs.expected = 1;
+}
+
+/* A queue pair that is destroyed gives back none of the buffers that were posted to it. */
+static void a_pair_made_ahead_that_is_dropped_returns_its_buffers(void **state)
+{
+    struct tk_buffer *taken[256];
+    unsigned count = 0;
+    (void)state;
+    open_on_demand(3);
+    struct tk_pool *pool = &tk_verbs.rails[0].recv_pool;
+    for (unsigned left = pool_count(pool); left > 2; left--)
+        taken[count++] = tk_pool_take(pool);
+    let_memory_fail(true); /* the third is not to be had */
+    unit_listen();
+    tk_pair_open_ahead();
+    unit_heard();
+    let_memory_fail(false);
+    assert_null(tk_verbs.ahead);
+    assert_int_equal(pool_count(pool), 2);
+    while (count > 0)
+        tk_pool_give(pool, taken[--count]);
+    tk_pair_open_ahead();
+    assert_non_null(tk_verbs.ahead);
+    tk_pair_drop(tk_verbs.ahead);
+    tk_verbs.ahead = NULL;
+    world_close();
+}
+
+/* The next peer finds room made; where others were connected since, that room is theirs. */
+static void a_pair_made_ahead_has_room_for_one_connection(void **state)
+{
+    struct tk_conn *conns = NULL;
+    (void)state;
+    open_on_demand(world_max);
+    struct tk_rail *rail = &tk_verbs.rails[0];
+    tk_pair_open_ahead();
+    struct tk_conn *ahead = tk_verbs.ahead;
+    assert_non_null(ahead);
+    let_memory_fail(true);
+    rail->conns_open += world_max - 2;
+    rail->primaries += world_max - 2;
+    unit_listen();
+    enum tk_status status = tk_pair_open(1, &conns);
+    unit_heard();
+    assert_int_equal(status, TK_FAIL);
+    assert_ptr_equal(tk_verbs.ahead, ahead);
+    rail->conns_open = rail->primaries = 0;
+    assert_int_equal(tk_pair_open(1, &conns), TK_OK);
+    let_memory_fail(false);
+    assert_ptr_equal(conns, ahead);
+    assert_null(tk_verbs.ahead);
+    tk_pair_publish(1, conns);
+    world_close();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_pair_takes_what_both_ends_have),
     cmocka_unit_test(ranks_may_set_different_limits),
@@ -476,6 +555,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_device_with_short_queues_is_told_with_the_remedy),
     cmocka_unit_test(the_choice_can_be_described),
     cmocka_unit_test(a_failed_registration_is_explained_by_its_likely_cause),
+    cmocka_unit_test(a_pair_made_ahead_that_is_dropped_returns_its_buffers),
+    cmocka_unit_test(a_pair_made_ahead_has_room_for_one_connection),
 };
 
 UNIT_MAIN(tests)
