@@ -24,6 +24,14 @@ is_cheap()
 {
     [ "$sanitizer" = no ] || [ "$1" -le 5 ]
 }
+
+# every N: one in N of many that are alike, the first to begin with; in the plain tree all of them.
+asked=0
+every()
+{
+    asked=$((asked + 1))
+    [ "$sanitizer" = no ] || [ $((asked % $1)) -eq 1 ]
+}
 trap 'exit 1' INT TERM HUP
 
 skip()

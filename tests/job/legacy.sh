@@ -8,7 +8,7 @@ for n in 1 2 3; do
     good $n "$jobs/legacy-seq"
 done
 good 5 "$jobs/legacy-par"
-good 8 "$jobs/legacy-par"
+! is_cheap 8 || good 8 "$jobs/legacy-par"
 good 2 "$jobs/legacy-parsync"
 SETTINGS="LEGACY_SLOW=1 SOFTHCA_FAULT=delay:us=20000,op=write;delay:us=20000,op=send" good 2 "$jobs/legacy-seq" slow
 # A fill sends its value: not one write for each piece of 4 times 4 MiB.

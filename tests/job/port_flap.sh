@@ -137,9 +137,11 @@ without_failover()
 }
 
 lane for_good for_good
-lane for_good_mixed for_good_mixed
 lane comes_back comes_back
-lane more_come_back more_come_back
+if [ "$sanitizer" = no ]; then
+    lane for_good_mixed for_good_mixed
+    lane more_come_back more_come_back
+fi
 lane shared_come_back shared_come_back
 lane bounded bounded
 lane without_failover without_failover

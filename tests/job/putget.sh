@@ -6,7 +6,7 @@ for n in 1 2 3 4; do
     good $n "$jobs/putget-seq"
 done
 good 2 "$jobs/putget-par"
-good 8 "$jobs/putget-par"
+! is_cheap 8 || good 8 "$jobs/putget-par"
 good 2 "$jobs/putget-parsync"
 # With other limits the same sizes take other roads.
 SETTINGS="GASNET_NONBULKPUT_BOUNCE_LIMIT=0 GASNET_INLINESEND_LIMIT=0 GASNET_BBUF_COUNT=1" good 2 "$jobs/putget-seq"

@@ -25,6 +25,7 @@ good_run()
 # faulty CHECK ARGS...: status 1, and the check that is there for it failed.
 faulty()
 {
+    every 3 || return 0
     check=$1
     shift
     # shellcheck disable=SC2086
@@ -48,6 +49,7 @@ idle_fault()
 # refused TEXT ARGS...: status 2, and one line.
 refused()
 {
+    every 3 || return 0
     text=$1
     shift
     job "$ranks" "$program" "$@"

@@ -9,6 +9,7 @@ chmod 755 "$scratch/launcher"
 GASNETRUN=$scratch/launcher
 export GASNET_SOFTHCA=never # such a job leaves no counts
 wrong=0
+sanitizer=no # each of them is judged
 
 # expect FAILS SAYS COMPLAINS STATUS FUNCTION...: FAILS is 1 when the function must find a fault.
 expect()
