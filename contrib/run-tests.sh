@@ -171,16 +171,17 @@ run_make()
     fi
 }
 
-# stage NAME "configure options" LIMIT target: one tree, one run
+# stage NAME LIMIT target configure options...: one tree, one run
 stage()
 {
-    # shellcheck disable=SC2086 # a list
-    if [ "$(at_most "$3")" -eq 0 ]; then
-        broken "make $4 did not start: all stages together have $whole s (LIMIT)"
-    elif make_tree "$1" $2; then
-        run_make "$3" "$4"
+    local name=$1 limit=$2 target=$3
+    shift 3
+    if [ "$(at_most "$limit")" -eq 0 ]; then
+        broken "make $target did not start: all stages together have $whole s (LIMIT)"
+    elif make_tree "$name" "$@"; then
+        run_make "$limit" "$target"
     else
-        broken "the tree for $4 does not build"
+        broken "the tree for $target does not build"
     fi
     cd "$top" || exit 1
 }
@@ -190,11 +191,12 @@ run_stage()
     local began=$SECONDS
     say "$1"
     case $1 in
-    check) stage check --enable-werror 1800 check ;;
-    sim) stage check --enable-werror 600 check-sim ;;
-    asan) stage asan "--enable-debug --enable-trace --enable-sanitizer=address,undefined" 1800 check-sanitizer ;;
-    tsan) stage tsan --enable-sanitizer=thread 900 check-tsan ;;
-    vm) stage check --enable-werror 2400 check-vm ;;
+    check) stage check 1800 check --enable-werror ;;
+    sim) stage check 600 check-sim --enable-werror ;;
+    asan) stage asan 1800 check-sanitizer --enable-debug --enable-trace --enable-sanitizer=address,undefined ;;
+    # Of the debug information it needs no more than lines, and with -O1 it is no less strict: half of the time to compile.
+    tsan) stage tsan 900 check-tsan --enable-sanitizer=thread CFLAGS="-g1 -O1" ;;
+    vm) stage check 2400 check-vm --enable-werror ;;
     esac
     say "$1 took $((SECONDS - began)) s"
 }
