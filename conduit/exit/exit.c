@@ -116,9 +116,19 @@ static int code_that_counts(int code)
     return tk_state_code_of_exit(&tk_exit_state, code);
 }
 
+/* Settings, tables and the launcher's server are not there yet, so there is no job to leave: the
+ * launcher sees the code. */
+static _Noreturn void exit_before_start(int code)
+{
+    gasnett_flush_streams();
+    _exit(code & 0xff);
+}
+
 void tk_exit(int code)
 {
     sigset_t before;
+    if (!tk_exit_state.pid)
+        exit_before_start(code);
     if (tk_exit_thread.signal)
         exit_in_signal(code);
     if (tk_is_interrupted())

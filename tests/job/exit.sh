@@ -42,6 +42,9 @@ item_63_all_leave()
         ends 3 "$seq" $scenario
         leaves_cleanly
     done
+    # Before start-up there is no job to leave: a usage error of a client, say.
+    ends 3 "$seq" 34
+    leaves_cleanly
     # Returning from main runs what was registered with atexit(), also before start-up, on every rank.
     ends 3 "$seq" 2
     says 'atexit function ran' 3
