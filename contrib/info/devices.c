@@ -10,7 +10,6 @@
 #include "settings/settings.h"
 #include "transport/verbs/verbs_private.h"
 
-#include <infiniband/verbs.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,7 +164,8 @@ void info_devices(void)
 {
     struct tk_choice choice;
     int devices = 0;
-    struct ibv_device **list = ibv_get_device_list(&devices);
+    struct ibv_device **list =
+        tk_verbs_library_open() == TK_OK ? ibv_get_device_list(&devices) : NULL;
     info_section("RDMA devices");
     if (!list || devices == 0)
         info_fact("none", "found by libibverbs");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What a start costs: how often each rank asks the PMIx server, and how many neighbours' memory it
- * has mapped after attach and a barrier, how many files the job has made, and some system calls of
- * the library that each rank once made several times. The calls of libpmix and libc are counted on
- * their way. */
+ * has mapped after attach and a barrier, how many of libibverbs and librdmacm, how many files the
+ * job has made, and some system calls of the library that each rank once made several times. The
+ * calls of libpmix and libc are counted on their way. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -162,9 +162,9 @@ int main(int argc, char **argv)
     job_start(&argc, &argv, (size_t)1 << 16);
     job_barrier();
     printf("rank %u: %u gets, %u puts, %u fences, %u rings, %u segments, %u files, %u limits, "
-           "%u registrations, %u tables, %lu KiB\n",
+           "%u registrations, %u tables, %u libraries, %lu KiB\n",
            (unsigned)job.rank, gets, puts_made, fences, mapped("memfd:message rings"),
            mapped("memfd:segment"), in_session(), limits_read, registrations, tables_shared(),
-           rings_present());
+           mapped("/libibverbs.so") + mapped("/librdmacm.so"), rings_present());
     job_end();
 }

@@ -36,6 +36,9 @@ most "looks at the limits on memory" "$(sum limits)" 32
 most "registrations for fences" "$(sum registrations)" 32
 [ "$(sum limits)" -eq 32 ] || failed "not each rank has looked at the limits on memory"
 
+# They and what they load take each rank a tenth of the time of its start. Devices are not opened here.
+most "ranks with libibverbs, and with librdmacm" "$(sum libraries)" 0
+
 # Of the message rings, 648 KiB and scratch, what is touched. Where memory is short all of them are made present.
 present=$(sum KiB)
 if [ "$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)" -gt $((8 << 20)) ] && ! grep -q '^[0-9]*$' /sys/fs/cgroup/memory.max 2>/dev/null; then
@@ -50,7 +53,15 @@ fi
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" RUN="-H =a:4,=b:4" good 8 "$jobs/start_cost-seq"
 most "questions of the leaders" "$(sum gets '0|4')" $((2 * 2 * 8))
 most "questions of the others" "$(sum gets '[12356789]')" 6
+[ "$(sum libraries)" -eq 8 ] || failed "not each rank has loaded libibverbs, and nothing else"
 [ "$(sum tables)" -eq 16 ] || failed "not each rank shares two tables with the others of its host"
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" RUN="-H =a:1,=b:1" good 2 "$jobs/start_cost-seq"
 [ "$(sum tables)" -eq 0 ] || failed "ranks that are alone on their hosts share tables"
+
+# A library that is missing is missed where a device is opened, and not before.
+: >"$scratch/libibverbs.so.1"
+SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" good 2 env "LD_LIBRARY_PATH=$scratch" "$jobs/start_cost-seq"
+SETTINGS="GASNET_SUPERNODE_MAXSIZE=1" job 2 env "LD_LIBRARY_PATH=$scratch" "$jobs/start_cost-seq"
+fails_with 1 "without libibverbs"
+says "^trunkline.*: libibverbs.so.1 can't be loaded: .*; install rdma-core's libraries (Debian: libibverbs1)"
 finish

@@ -12,7 +12,6 @@
 #ifndef TK_VERBS_PRIVATE_H
 #define TK_VERBS_PRIVATE_H
 
-#include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,6 +25,7 @@
 #include "transport/transport.h"
 #include "transport/verbs/data/lend.h"
 #include "transport/verbs/data/rma_plan.h"
+#include "transport/verbs/library.h"
 #include "transport/verbs/verbs.h"
 
 enum {

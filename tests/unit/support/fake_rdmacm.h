@@ -7,6 +7,8 @@
 #ifndef FAKE_RDMACM_H
 #define FAKE_RDMACM_H
 
+#include "transport/verbs/library.h" /* the fake has its names */
+
 #include <rdma/rdma_cma.h>
 
 enum fake_cm_call {

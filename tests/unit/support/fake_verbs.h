@@ -7,9 +7,10 @@
 #ifndef FAKE_VERBS_H
 #define FAKE_VERBS_H
 
-#include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "transport/verbs/library.h" /* the fake has its names */
 
 enum {
     fake_devices_max = 4,

@@ -6,6 +6,8 @@
 #ifndef TK_VERBS_CM_PRIVATE_H
 #define TK_VERBS_CM_PRIVATE_H
 
+#include "transport/verbs/library.h" /* before the headers of verbs */
+
 #include <rdma/rdma_cma.h>
 
 #include "transport/verbs/cm/cm.h"

@@ -86,6 +86,8 @@ static enum tk_status allocate(void)
 
 static enum tk_status open_channel(void)
 {
+    if (tk_cm_library_open() != TK_OK)
+        return TK_FAIL;
     tk_verbs.cm->channel = rdma_create_event_channel();
     int fd = tk_verbs.cm->channel ? tk_verbs.cm->channel->fd : -1;
     int flags = fd == -1 ? -1 : fcntl(fd, F_GETFL);

@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include <arpa/inet.h>
-#include <infiniband/verbs.h>
 #include <stdio.h>
 #include <string.h>
 

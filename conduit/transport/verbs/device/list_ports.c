@@ -68,6 +68,8 @@ enum tk_status tk_ports_list(void)
     }
     if (!is_asked(ranks))
         return TK_OK;
+    if (tk_verbs_library_open() != TK_OK)
+        return TK_FAIL;
     struct ibv_device **list = ibv_get_device_list(&count);
     if (!list || count == 0)
         tk_log_info("there is no RDMA device on this host");

@@ -151,8 +151,8 @@ static enum tk_status look_at_device(struct search *search, struct ibv_device *d
 static enum tk_status look_at_all(struct search *search)
 {
     int devices = 0;
-    enum tk_status status = TK_OK;
-    struct ibv_device **list = ibv_get_device_list(&devices);
+    enum tk_status status = tk_verbs_library_open();
+    struct ibv_device **list = status == TK_OK ? ibv_get_device_list(&devices) : NULL;
     for (int i = 0; list && i < devices && status == TK_OK; i++)
         status = look_at_device(search, list[i]);
     if (list)

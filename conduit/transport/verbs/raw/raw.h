@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/status.h"
+#include "transport/verbs/library.h" /* before trunkline_rails.h, which has headers of verbs */
 #include "trunkline_rails.h"
 
 /* Do the settings that name ports make sense? */

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See library.h. Owns where the functions are, written when a library is loaded and only read
+ * after that. */
+#include "config.h"
+
+#include "transport/verbs/library.h"
+
+#include <dlfcn.h>
+#include <rdma/rdma_cma.h>
+
+#include "base/report.h"
+
+#define NUMBER(type, name, parameters, arguments) number_of_##name,
+#define NAME(type, name, parameters, arguments)   #name,
+
+enum { TK_FUNCTIONS_OF_VERBS(NUMBER) verbs_end };
+enum { TK_FUNCTIONS_OF_CM(NUMBER) cm_end };
+
+static const char *const names_of_verbs[] = {TK_FUNCTIONS_OF_VERBS(NAME)};
+static const char *const names_of_cm[] = {TK_FUNCTIONS_OF_CM(NAME)};
+static void *functions_of_verbs[verbs_end], *functions_of_cm[cm_end];
+
+static const struct library {
+    const char *file, *package;
+    const char *const *names;
+    void **functions;
+    int count;
+} verbs = {"libibverbs.so.1", "libibverbs1", names_of_verbs, functions_of_verbs, verbs_end},
+  cm = {"librdmacm.so.1", "librdmacm1", names_of_cm, functions_of_cm, cm_end};
+
+/* Where the dynamic linker would find it had we been linked with the library: in the program, in
+ * what is preloaded (softhca), in the library that was loaded last. */
+static enum tk_status look_up(const struct library *library, int number)
+{
+    library->functions[number] = dlsym(RTLD_DEFAULT, library->names[number]);
+    if (library->functions[number])
+        return TK_OK;
+    tk_log_error("%s has no function %s(): it is older than the one that this library was built "
+                 "with; install a newer rdma-core",
+                 library->file, library->names[number]);
+    return TK_FAIL;
+}
+
+/* Global, so that its functions are found as above, and those of the library behind it by softhca's
+ * dlsym(RTLD_NEXT). Never unloaded: devices have threads and drivers of their own in it. */
+static enum tk_status load(const struct library *library)
+{
+    if (library->functions[library->count - 1])
+        return TK_OK;
+    if (!dlopen(library->file, RTLD_LAZY | RTLD_GLOBAL)) {
+        tk_log_error("%s can't be loaded: %s; install rdma-core's libraries (Debian: %s)",
+                     library->file, dlerror(), library->package);
+        return TK_FAIL;
+    }
+    for (int i = 0; i < library->count; i++)
+        if (look_up(library, i) != TK_OK)
+            return TK_FAIL;
+    return TK_OK;
+}
+
+enum tk_status tk_verbs_library_open(void)
+{
+    return load(&verbs);
+}
+
+enum tk_status tk_cm_library_open(void)
+{
+    return load(&cm);
+}
+
+static void *loaded(const struct library *library, int number)
+{
+    if (!library->functions[number] && load(library) != TK_OK)
+        tk_panic("%s() can't be called without %s", library->names[number], library->file);
+    return library->functions[number];
+}
+
+/* Weak, for fakes of some of them. In parentheses, because some are also macros. */
+#define CALL(library, type, name, parameters, arguments)                                           \
+    __attribute__((weak)) type(name) parameters                                                    \
+    {                                                                                              \
+        return ((type(*) parameters)loaded(&(library), number_of_##name))arguments;                \
+    }
+#define CALL_VERBS(...) CALL(verbs, __VA_ARGS__)
+#define CALL_CM(...)    CALL(cm, __VA_ARGS__)
+
+TK_FUNCTIONS_OF_VERBS(CALL_VERBS)
+TK_FUNCTIONS_OF_CM(CALL_CM)
