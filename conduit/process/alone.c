@@ -197,6 +197,15 @@ void tk_alone_accept(void)
     remember_all();
 }
 
+void tk_alone_close(void)
+{
+    atomic_store_explicit(&tk_alone.head, &never, memory_order_relaxed);
+    coming = NULL;
+    if (records)
+        munmap((void *)(uintptr_t)(records - records_size), 2 * records_size);
+    records = NULL;
+}
+
 static void copy_record(void *to, uint64_t from, size_t nbytes)
 {
     for (size_t i = 0; i < nbytes; i++)

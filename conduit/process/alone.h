@@ -28,6 +28,9 @@ void tk_alone_open(void);
  * seen a second thread. */
 void tk_alone_accept(void);
 
+/* Nobody will ask tk_is_alone(), which is false from now on. */
+void tk_alone_close(void);
+
 /* Slow path: examines the kernel's records since the last check. */
 bool tk_alone_check(void);
 

@@ -397,7 +397,11 @@ void tk_start(void)
         tk_transports_close();
         tk_exit_failed();
     }
-    tk_alone_accept();
+    /* The registration cache asks. Where it has nothing to do, a look at each thread is spared. */
+    if (has_others())
+        tk_alone_accept();
+    else
+        tk_alone_close();
     tk_phase_over("rest");
     if (tk_settings.verboseenv && tk_peers.me == 0)
         tk_start_report();

@@ -202,6 +202,22 @@ static void who_is_not_the_first_thread_never_is_alone(void **state)
     run(open_too_late);
 }
 
+static void close_it(void *unused)
+{
+    (void)unused;
+    be_asked();
+    tk_alone_close();
+    check(!tk_is_alone(), 3);
+    tk_alone_accept();
+    check(!tk_is_alone(), 4);
+}
+
+static void when_it_is_closed_nobody_is_alone(void **state)
+{
+    (void)state;
+    run(close_it);
+}
+
 static void be_forbidden(void *unused)
 {
     (void)unused;
@@ -224,6 +240,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(threads_are_not_merely_counted),
     cmocka_unit_test(threads_of_the_library_do_not_count),
     cmocka_unit_test(who_is_not_the_first_thread_never_is_alone),
+    cmocka_unit_test(when_it_is_closed_nobody_is_alone),
     cmocka_unit_test(where_the_kernel_does_not_tell_nobody_is_alone),
 };
 

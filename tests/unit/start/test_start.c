@@ -161,7 +161,7 @@ static void where_the_launcher_says_that_all_are_here_no_device_is_opened(void *
         .rank = 1, .size = 3, .local = {0, 1, 2}, .local_size = 3, .memory = {9, 9, 9}};
     const char *said = start_job(true);
     assert_order(said, "shm_open", "shm_connect", "use:shm", "network_ready", "barrier_start",
-                 "all_came", "alone_accept", NULL);
+                 "all_came", "alone_close", NULL);
     assert_false(did(said, "verbs_open") || did(said, "verbs_connect") || did(said, "fence"));
 }
 

@@ -76,6 +76,11 @@ void tk_alone_accept(void)
     step("alone_accept");
 }
 
+void tk_alone_close(void)
+{
+    step("alone_close");
+}
+
 enum tk_status tk_bootstrap_open(void)
 {
     tk_bootstrap = (struct tk_bootstrap){.rank = job.rank,
