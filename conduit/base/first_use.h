@@ -17,6 +17,18 @@
 extern const char __start_trunkline_first_use[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_trunkline_first_use[] __attribute__((weak, visibility("hidden")));
 
+/* A prefetch does nothing where no page is mapped: so before the first one. The kernel would map
+ * them in the middle of a first message otherwise. */
+static inline void tk_first_use_map(void)
+{
+    enum { page_min = 4096 };
+    uintptr_t stop = (uintptr_t)__stop_trunkline_first_use;
+    for (uintptr_t at = (uintptr_t)__start_trunkline_first_use; at < stop; at += page_min)
+        (void)*(const volatile char *)at;
+    if (stop)
+        (void)*(const volatile char *)(stop - 1);
+}
+
 static inline void tk_first_use_prefetch(void)
 {
     uintptr_t stop = (uintptr_t)__stop_trunkline_first_use;

@@ -7,6 +7,11 @@
  * queues. */
 #include "config.h"
 
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/first_use.h"
 #include "failing_rails.h"
 #include "fake_rdmacm.h"
 
@@ -503,9 +508,47 @@ static void over_iwarp_receive_queues_may_be_shared(void **state)
     sharing = fewest = NULL;
 }
 
+/* ---- the code of first uses */
+
+static uintptr_t page_size;
+static unsigned pages_read;
+
+static void on_access(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)context;
+    void *page = (void *)((uintptr_t)info->si_addr / page_size * page_size);
+    if (mprotect(page, page_size, PROT_READ | PROT_EXEC) != 0)
+        _exit(1);
+    pages_read++;
+}
+
+/* A prefetch has no effect where no page is mapped, so each is read when the library starts. Those
+ * that other code shares are left out. */
+static void the_code_of_first_uses_is_mapped_by_then(void **state)
+{
+    (void)state;
+    struct sigaction action = {.sa_sigaction = on_access, .sa_flags = SA_SIGINFO}, before;
+    page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = ((uintptr_t)__start_trunkline_first_use + page_size - 1) / page_size;
+    uintptr_t end = (uintptr_t)__stop_trunkline_first_use / page_size;
+    if (end < first + 2)
+        skip();
+    sigaction(SIGSEGV, &action, &before);
+    assert_int_equal(mprotect((void *)(first * page_size), (end - first) * page_size, PROT_NONE),
+                     0);
+    open_ranks(2, "GASNET_NUM_QPS=1");
+    unsigned count = pages_read;
+    assert_int_equal(
+        mprotect((void *)(first * page_size), (end - first) * page_size, PROT_READ | PROT_EXEC), 0);
+    sigaction(SIGSEGV, &before, NULL);
+    assert_int_equal(count, end - first);
+    close_ranks();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_code_of_first_uses_is_mapped_by_then),
         cmocka_unit_test(the_lower_rank_connects),
         cmocka_unit_test(a_higher_rank_asks_for_it),
         cmocka_unit_test(both_at_once_get_one_connection),

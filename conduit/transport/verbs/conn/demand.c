@@ -272,6 +272,7 @@ enum tk_status tk_demand_open(void)
         return TK_FAIL;
     }
     tk_lock_init(&tk_verbs.demand->lock);
+    tk_first_use_map();
     if (!tk_demand_is_by_cm())
         return tk_rest_open((uint32_t)tk_settings.connect_max / tk_verbs.conns_pp);
     tk_verbs.demand->is_listening = true;
