@@ -158,6 +158,13 @@ static void young_connection(void)
     in_two(young_left, young_right);
 }
 
+/* A sanitizer has memory of its own about each page. */
+static bool is_sanitized(void)
+{
+    const char *sanitizer = getenv("TRUNKLINE_TEST_SANITIZER");
+    return sanitizer && strcmp(sanitizer, "no") != 0;
+}
+
 /* ---- receive queues side by side ---- */
 
 enum { NEIGHBOURS = 8 };
@@ -198,9 +205,7 @@ static void neighbours_left(int fd, pid_t other)
     after = faults();
     printf("     %d more queues of a peer are reached with %ld page faults\n", NEIGHBOURS - 1,
            after - before);
-    /* A sanitizer has memory of its own about each page. */
-    const char *sanitizer = getenv("TRUNKLINE_TEST_SANITIZER");
-    CHECK((sanitizer && strcmp(sanitizer, "no") != 0) || after - before < NEIGHBOURS / 2);
+    CHECK(is_sanitized() || after - before < NEIGHBOURS / 2);
     meet(fd);
     for (unsigned i = 0; i < NEIGHBOURS; i++)
         end_close(&e[i]);
@@ -222,6 +227,62 @@ static void neighbours_right(int fd, pid_t other)
 static void neighbours(void)
 {
     in_two(neighbours_left, neighbours_right);
+}
+
+/* ---- the first two receive queues, however deep they are ---- */
+
+enum { DEEP = 2 };
+
+static void open_deep(int fd, struct end *e, struct address *peers)
+{
+    options = (struct end_options){.recv_wr = 128};
+    for (unsigned i = 0; i < DEEP; i++) {
+        end_open(&e[i], &options);
+        peers[i] = swap_addresses(fd, &e[i]);
+        connect_to(&e[i], &peers[i]);
+        CHECK_EQ(post_recv(&e[i], i, 0, 64), 0);
+    }
+    meet(fd);
+}
+
+static void deep_left(int fd, pid_t other)
+{
+    struct end e[DEEP];
+    struct address peers[DEEP];
+    long before, after;
+
+    (void)other;
+    open_deep(fd, e, peers);
+    CHECK_EQ(post(&e[0], IBV_WR_SEND, 0, 0, 0, 0, NULL, 0), 0);
+    /* Touches all that it needs but the receive queue. */
+    CHECK_EQ(post(&e[1], IBV_WR_RDMA_WRITE, 0, 0, 0, 0, &peers[1], 0), 0);
+    before = faults();
+    CHECK_EQ(post(&e[1], IBV_WR_SEND, 1, 0, 0, 0, NULL, 0), 0);
+    after = faults();
+    printf("     the second queue of a peer is reached with %ld page faults\n", after - before);
+    CHECK(is_sanitized() || after == before);
+    meet(fd);
+    for (unsigned i = 0; i < DEEP; i++)
+        end_close(&e[i]);
+}
+
+static void deep_right(int fd, pid_t other)
+{
+    struct end e[DEEP];
+    struct address peers[DEEP];
+
+    (void)other;
+    open_deep(fd, e, peers);
+    for (unsigned i = 0; i < DEEP; i++)
+        CHECK_EQ(wait_wc(e[i].rcq).byte_len, 0);
+    meet(fd);
+    for (unsigned i = 0; i < DEEP; i++)
+        end_close(&e[i]);
+}
+
+static void deep(void)
+{
+    in_two(deep_left, deep_right);
 }
 
 /* ---- several SGEs on both sides ---- */
@@ -740,6 +801,7 @@ int main(int argc, char **argv)
         {"sends_roce", sends_roce},
         {"young_connection", young_connection},
         {"neighbours", neighbours},
+        {"deep", deep},
         {"sges_shared", sges_shared},
         {"sges_private", sges_private},
         {"rdma_shared", rdma_shared},

@@ -49,6 +49,8 @@ enum {
     SHCA_EAGER_SMALL = 192,
     SHCA_EAGER_SLOTS = 16,
 };
+/* Bytes around a page that the kernel maps at its first read (fault_around_bytes). */
+enum { SHCA_FAULT_AROUND = 65536 };
 /* The slots of a shared queue are used and returned in any order, so each of the first ones has its
  * own. */
 enum { SHCA_EAGER_SHARED = 256 };

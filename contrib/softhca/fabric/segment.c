@@ -77,6 +77,25 @@ static int open_segment(uint32_t pid, int remote_fd, int flags)
     return fd;
 }
 
+static void *map_shared(void *wish, size_t size, int fd)
+{
+    return mmap(wish, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+}
+
+/* What the kernel maps around a page at its first read begins at a multiple of 16 pages in our
+ * addresses, so those of the segment have to begin there too. The place below is free nearly
+ * always, since the kernel goes downwards; if not it takes any. */
+static void *map_at_multiple(size_t size, int fd)
+{
+    void *at = map_shared(NULL, size, fd);
+    uintptr_t past = (uintptr_t)at & (SHCA_FAULT_AROUND - 1);
+
+    if (at == MAP_FAILED || past == 0)
+        return at;
+    munmap(at, size);
+    return map_shared((char *)at - past, size, fd);
+}
+
 struct shca_segment *shca_segment_map(uint32_t slot, uint32_t pid, int remote_fd)
 {
     size_t size = (size_t)shca.seg->size;
@@ -85,7 +104,7 @@ struct shca_segment *shca_segment_map(uint32_t slot, uint32_t pid, int remote_fd
 
     if (fd < 0)
         return NULL;
-    s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    s = map_at_multiple(size, fd);
     close(fd);
     if (s == MAP_FAILED)
         return NULL;

@@ -42,7 +42,9 @@ static void lay_out(struct shca_segment *s)
     at += pages(SHCA_MCASTS * sizeof(struct shca_mcast_sh));
     s->srq_off = at;
     at += pages(SHCA_SRQS * sizeof(struct shca_srq_sh));
-    s->heap_off = at;
+    /* At the first read of a page the kernel maps those that exist of 16, from a multiple of 16 on:
+     * a peer that has sent a datagram has then the first connection's queue mapped too. */
+    s->heap_off = (at + SHCA_FAULT_AROUND - 1) & ~((uint64_t)SHCA_FAULT_AROUND - 1);
     s->size = segment_bytes;
 }
 
