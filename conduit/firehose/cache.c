@@ -43,11 +43,10 @@ enum {
 struct exchange {
     uintptr_t evicted, admitted; /* addresses; 0: decided already, or none under way */
     size_t size;                 /* of the evicted region */
-    uint64_t clock;              /* cache.clock at the eviction */
+    uint64_t clock;              /* tk_firehose_hits.clock at the eviction */
 };
 
 static struct {
-    tk_lock_t lock;
     bool is_open, is_reported;
     struct tk_firehose_device device;
     struct tk_firehose_limits limits;
@@ -62,13 +61,16 @@ static struct {
     uint32_t generation;       /* number of event batches applied */
     unsigned skip, backoff; /* transfers that still skip pinning after a refusal; how many the last
                                refusal set */
-    uint64_t clock;         /* lookups */
     uint64_t hits_before;   /* as statistics had them when this was opened */
     unsigned declined;      /* consecutive transfers that evicted nothing */
     unsigned reluctance;    /* how many do so before one evicts */
     struct exchange trial;
     struct tk_firehose_counts counts;
-} cache = {.lock = TK_LOCK_INIT};
+} cache;
+
+static struct tk_pinned nothing;
+
+struct tk_firehose_hits tk_firehose_hits = {.lock = TK_LOCK_INIT, .last = &nothing};
 
 static int64_t static_bytes; /* bytes that stay registered until the process ends */
 
@@ -125,6 +127,19 @@ static void cache_remove(struct tk_pinned *p)
     cache.deferred = &p->entry;
 }
 
+/* The region found last becomes one like others: before anything is removed. It is the newest idle
+ * one then, although others may have been found since in other ways. */
+static void cache_forget_last(void)
+{
+    struct tk_pinned *p = tk_firehose_hits.last;
+    if (p == &nothing)
+        return;
+    tk_firehose_hits.last = &nothing;
+    p->used = tk_firehose_hits.clock;
+    if (--p->refs == 0)
+        tk_idle_add_newest(&cache.idle, &p->entry);
+}
+
 static void cache_invalidate_in(struct tk_entry *first, uintptr_t from, uintptr_t to)
 {
     for (struct tk_entry *e = first, *next; e; e = next) {
@@ -160,7 +175,8 @@ static void cache_apply_events(void)
 
 static void cache_enter(void)
 {
-    tk_lock(&cache.lock);
+    tk_lock(&tk_firehose_hits.lock);
+    cache_forget_last();
     if (tk_monitor_has_events())
         cache_apply_events();
 }
@@ -178,20 +194,20 @@ static void cache_unpin_list(struct tk_entry *list)
 {
     for (struct tk_entry *e = list; e; e = e->next)
         cache.device.unpin(region_of(e)->handle);
-    tk_lock(&cache.lock);
+    tk_lock(&tk_firehose_hits.lock);
     while (list) {
         struct tk_pinned *p = region_of(list);
         list = list->next;
         cache_slot_free(p);
     }
-    tk_unlock(&cache.lock);
+    tk_unlock(&tk_firehose_hits.lock);
 }
 
 static void cache_leave(void)
 {
     struct tk_entry *deferred = cache.deferred;
     cache.deferred = NULL;
-    tk_unlock(&cache.lock);
+    tk_unlock(&tk_firehose_hits.lock);
     tk_if_unlikely(deferred) cache_unpin_list(deferred);
 }
 
@@ -246,7 +262,7 @@ static void make_room(size_t size)
 static struct tk_pinned *cache_slot_alloc(uintptr_t base, size_t size)
 {
     struct tk_pinned *p = NULL;
-    tk_lock(&cache.lock);
+    tk_lock(&tk_firehose_hits.lock);
     if (has_room(size)) {
         p = region_of(cache.free);
         cache.free = cache.free->next;
@@ -255,11 +271,11 @@ static struct tk_pinned *cache_slot_alloc(uintptr_t base, size_t size)
                                 .end = (base & ~write_mark) + size,
                                 .refs = 1,
                                 .generation = cache.generation,
-                                .used = cache.clock};
+                                .used = tk_firehose_hits.clock};
         cache.counts.pinned += size;
         cache.counts.pinned_max = tk_max(cache.counts.pinned_max, cache.counts.pinned);
     }
-    tk_unlock(&cache.lock);
+    tk_unlock(&tk_firehose_hits.lock);
     return p;
 }
 
@@ -268,7 +284,8 @@ static struct tk_pinned *cache_slot_alloc(uintptr_t base, size_t size)
 /* False: nothing is left to evict. */
 static bool evict_some(size_t size)
 {
-    tk_lock(&cache.lock);
+    tk_lock(&tk_firehose_hits.lock);
+    cache_forget_last();
     bool any = tk_idle_oldest(&cache.idle) != NULL;
     evict(size);
     cache_leave();
@@ -282,14 +299,14 @@ static void pin_refused(struct tk_pinned *p, int error)
 {
     size_t size = p->size;
     bool is_general = error != EFAULT;
-    tk_lock(&cache.lock);
+    tk_lock(&tk_firehose_hits.lock);
     cache_slot_free(p);
     cache.counts.refusals++;
     if (is_general)
         cache.skip = cache.backoff = (unsigned)tk_min(2 * cache.backoff + 1, backoff_max);
     bool is_first = is_general && !cache.is_reported;
     cache.is_reported |= is_first;
-    tk_unlock(&cache.lock);
+    tk_unlock(&tk_firehose_hits.lock);
     if (is_first && cache.device.explain)
         cache.device.explain(size, error);
 }
@@ -334,9 +351,9 @@ static void cache_keep(struct tk_pinned *p, bool is_watched)
 
 static struct tk_pinned *cache_count_refusal(void)
 {
-    tk_lock(&cache.lock);
+    tk_lock(&tk_firehose_hits.lock);
     cache.counts.refusals++;
-    tk_unlock(&cache.lock);
+    tk_unlock(&tk_firehose_hits.lock);
     return NULL;
 }
 
@@ -394,8 +411,10 @@ static void begin_trial(const struct tk_pinned *oldest, uintptr_t at)
 {
     if (cache.trial.evicted && was_good())
         cache.reluctance = tk_max(cache.reluctance / 2, reluctance_min);
-    cache.trial = (struct exchange){
-        .evicted = oldest->base, .size = oldest->size, .admitted = at, .clock = cache.clock};
+    cache.trial = (struct exchange){.evicted = oldest->base,
+                                    .size = oldest->size,
+                                    .admitted = at,
+                                    .clock = tk_firehose_hits.clock};
 }
 
 /* Called with the lock held. */
@@ -407,7 +426,7 @@ static bool is_worth_room(uintptr_t at)
         return true;
     const struct tk_pinned *oldest = region_of(first);
     judge_trial(at);
-    bool is_old = cache.clock - oldest->used > rounds_old * max;
+    bool is_old = tk_firehose_hits.clock - oldest->used > rounds_old * max;
     if (++cache.declined >= (is_old ? reluctance_old : cache.reluctance)) {
         cache.declined = 0;
         begin_trial(oldest, at);
@@ -421,7 +440,7 @@ static inline void region_ref(struct tk_pinned *p)
 {
     if (p->refs++ == 0)
         tk_idle_remove(&p->entry);
-    p->used = ++cache.clock;
+    p->used = ++tk_firehose_hits.clock;
     tk_count_locked(tk_counter_regions_found);
 }
 
@@ -434,7 +453,7 @@ cache_get(uintptr_t at, size_t nbytes, size_t in_granule, bool is_forced)
     if (p) {
         region_ref(p);
     } else {
-        cache.clock++;
+        tk_firehose_hits.clock++;
         is_try = (is_forced || is_worth_room(at)) && may_try();
     }
     cache_leave();
@@ -459,10 +478,11 @@ struct tk_pinned *tk_firehose_get(const void *address, size_t nbytes)
 static inline struct tk_pinned *cache_get_fast(uintptr_t at, size_t nbytes, size_t in_granule)
 {
     struct tk_pinned *p = NULL;
-    tk_if_unlikely(!tk_trylock_free(&cache.lock)) return cache_get(at, nbytes, in_granule, false);
+    tk_if_unlikely(!tk_trylock_free(&tk_firehose_hits.lock)) return cache_get(at, nbytes,
+                                                                              in_granule, false);
     tk_if_likely(!tk_monitor_has_events() && (p = cache_find(at, in_granule)) != NULL)
         region_ref(p);
-    tk_unlock(&cache.lock);
+    tk_unlock(&tk_firehose_hits.lock);
     tk_if_likely(p) return p;
     return cache_get(at, nbytes, in_granule, false);
 }
@@ -475,6 +495,27 @@ struct tk_pinned *tk_firehose_get_if_worth(const void *address, size_t nbytes, s
 struct tk_pinned *tk_firehose_get_for_writing(void *address, size_t nbytes, size_t in_granule)
 {
     return cache_get_fast((uintptr_t)address | cache.mark, nbytes, in_granule);
+}
+
+static void cache_find_last(struct tk_pinned *p)
+{
+    region_ref(p);
+    if (p == tk_firehose_hits.last)
+        return;
+    cache_forget_last();
+    p->refs++;
+    tk_firehose_hits.last = p;
+}
+
+struct tk_pinned *tk_firehose_find(const void *address, size_t nbytes)
+{
+    struct tk_pinned *p = NULL;
+    if (!tk_monitor_is_quiet_unasked() || !tk_trylock_free(&tk_firehose_hits.lock))
+        return NULL;
+    if (!tk_monitor_has_events() && (p = cache_find((uintptr_t)address, nbytes)) != NULL)
+        cache_find_last(p);
+    tk_unlock(&tk_firehose_hits.lock);
+    return p;
 }
 
 static void __attribute__((noinline)) cache_defer_unpin(struct tk_pinned *p)
@@ -495,18 +536,18 @@ static inline void cache_put(struct tk_pinned *p)
         }
         tk_idle_add_newest(&cache.idle, &p->entry);
     }
-    tk_unlock(&cache.lock);
+    tk_unlock(&tk_firehose_hits.lock);
 }
 
 static void __attribute__((noinline)) cache_put_slow(struct tk_pinned *p)
 {
-    tk_lock(&cache.lock);
+    tk_lock(&tk_firehose_hits.lock);
     cache_put(p);
 }
 
 void tk_firehose_put(struct tk_pinned *p)
 {
-    tk_if_likely(tk_trylock_free(&cache.lock)) cache_put(p);
+    tk_if_likely(tk_trylock_free(&tk_firehose_hits.lock)) cache_put(p);
     else cache_put_slow(p);
 }
 
@@ -589,7 +630,8 @@ static uint64_t hits(void)
 
 static void unpin_idle(void)
 {
-    tk_lock(&cache.lock);
+    tk_lock(&tk_firehose_hits.lock);
+    cache_forget_last();
     while (evict_one())
         continue;
     cache_leave();
@@ -607,7 +649,7 @@ void tk_firehose_close(void)
     cache.is_open = cache.is_reported = false;
     cache.skip = cache.backoff = 0;
     cache.counts = (struct tk_firehose_counts){.hits = 0};
-    cache.clock = 0;
+    tk_firehose_hits.clock = 0;
     cache.hits_before = hits();
 }
 
@@ -620,11 +662,11 @@ bool tk_firehose_is_open(void)
 
 struct tk_firehose_counts tk_firehose_count(void)
 {
-    tk_lock(&cache.lock);
+    tk_lock(&tk_firehose_hits.lock);
     struct tk_firehose_counts counts = cache.counts;
     counts.hits = hits() - cache.hits_before;
     counts.queries = tk_monitor_queries();
-    tk_unlock(&cache.lock);
+    tk_unlock(&tk_firehose_hits.lock);
     return counts;
 }
 

@@ -10,6 +10,7 @@
 #ifndef TK_FIREHOSE_H
 #define TK_FIREHOSE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,7 +18,10 @@
 #include "base/bits.h"
 #include "base/footprint.h"
 #include "base/idle_table.h"
+#include "base/lock.h"
 #include "base/status.h"
+#include "process/alone.h"
+#include "stats/stats.h"
 
 /* A registered region; valid while referenced. */
 struct tk_pinned {
@@ -91,13 +95,86 @@ static inline size_t tk_firehose_piece(const void *address, size_t nbytes)
  * as several copies. */
 struct tk_pinned *tk_firehose_get_if_worth(const void *address, size_t nbytes, size_t in_granule);
 
-/* The same for memory that the transfer writes. Where regions are paged on demand, those for
- * reading may not be written: the device asks for the right to write each page of a region that
- * may, and read-only memory could be no source. Elsewhere a region serves both. */
+/* As tk_firehose_get_if_worth() for memory that the transfer writes. Where regions are paged on
+ * demand, those for reading may not be written: the device asks for the right to write each page of
+ * a region that may, and read-only memory could be no source. Elsewhere a region serves both. */
 struct tk_pinned *tk_firehose_get_for_writing(void *address, size_t nbytes, size_t in_granule);
 
 /* Is all of this memory mapped, and writable? */
 bool tk_mapping_is_writable(const void *address, size_t nbytes);
+
+/* ---- fast path: memory that is read, in one region that was registered before ---- */
+
+/* Of the cache, here so that it is inline. */
+struct tk_firehose_hits {
+    tk_lock_t lock;         /* the cache's */
+    struct tk_pinned *last; /* the region found last by the functions below: the cache has a
+                               reference of its own to it, so that a hit leaves the ring of idle
+                               ones alone. Never NULL: an empty region if there is none */
+    uint64_t clock;         /* lookups */
+};
+extern TK_HIDDEN struct tk_firehose_hits tk_firehose_hits;
+
+/* Of the monitor, see firehose_private.h. */
+struct tk_monitor_events {
+    _Atomic uint32_t begun, ended; /* batches of events */
+    uint32_t seen;                 /* last batch applied by the cache */
+    atomic_bool runs;
+    atomic_bool is_apart; /* the thread has a descriptor table of its own */
+};
+extern TK_HIDDEN struct tk_monitor_events tk_monitor_events;
+
+/* True: no unmapping is under way whose event is not queued yet; to be checked before relying on
+ * the next one, see monitor.c. False: the kernel has to be asked. */
+static inline bool tk_monitor_is_quiet_unasked(void)
+{
+    tk_if_likely(!atomic_load_explicit(&tk_monitor_events.runs, memory_order_relaxed)) return true;
+    return atomic_load_explicit(&tk_monitor_events.is_apart, memory_order_relaxed) &&
+           tk_was_alone();
+}
+
+/* With the cache's lock held: are there events to apply? */
+static inline bool tk_monitor_has_events(void)
+{
+    return atomic_load_explicit(&tk_monitor_events.begun, memory_order_acquire) !=
+           tk_monitor_events.seen;
+}
+
+/* A region that contains all of this memory, if it is the one found last. Does what
+ * tk_firehose_may_get() does, too. NULL: nothing was done. */
+static inline struct tk_pinned *tk_firehose_find_last(const void *address, size_t nbytes)
+{
+    const uintptr_t at = (uintptr_t)address;
+    tk_if_unlikely(!tk_monitor_is_quiet_unasked() ||
+                   !tk_trylock_free(&tk_firehose_hits.lock)) return NULL;
+    struct tk_pinned *p = tk_firehose_hits.last;
+    tk_if_likely(at >= p->base && at + nbytes <= p->end && !tk_monitor_has_events())
+    {
+        p->refs++;
+        tk_firehose_hits.clock++;
+        tk_count_locked(tk_counter_regions_found);
+    }
+    else p = NULL;
+    tk_unlock(&tk_firehose_hits.lock);
+    return p;
+}
+
+/* The same if finding it takes no more than a lookup; from then on it is the one found last. NULL:
+ * there is none, or the lock, the monitor or the kernel has to be asked first. */
+struct tk_pinned *tk_firehose_find(const void *address, size_t nbytes);
+
+/* As tk_firehose_put(), unless it is the last reference, or the lock is held: false, and nothing
+ * was done. */
+static inline bool tk_firehose_put_found(struct tk_pinned *region)
+{
+    tk_if_unlikely(!tk_trylock_free(&tk_firehose_hits.lock)) return false;
+    bool is_last = region->refs == 1;
+    tk_if_likely(!is_last) region->refs--;
+    tk_unlock(&tk_firehose_hits.lock);
+    return !is_last;
+}
+
+/* ---- diagnostics, and what others have to know ---- */
 
 /* Number of regions that other ranks may request. */
 uint64_t tk_firehose_exported(void);

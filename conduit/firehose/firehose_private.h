@@ -4,10 +4,7 @@
 #ifndef TK_FIREHOSE_PRIVATE_H
 #define TK_FIREHOSE_PRIVATE_H
 
-#include <stdatomic.h>
-
 #include "firehose/firehose.h"
-#include "process/alone.h"
 
 /* limits.c */
 
@@ -61,37 +58,20 @@ bool tk_monitor_watch(uintptr_t base, size_t size);
  * device has pinned. */
 bool tk_monitor_is_private(uintptr_t base, size_t size);
 
-/* State of monitor.c, here so that the fast path is inline. */
-struct tk_monitor_events {
-    _Atomic uint32_t begun, ended; /* batches of events */
-    uint32_t seen;                 /* last batch applied by the cache */
-    atomic_bool runs;
-    atomic_bool is_apart; /* the thread has a descriptor table of its own */
-};
-extern TK_HIDDEN struct tk_monitor_events tk_monitor_events;
-
 /* Asks the kernel whether no unmapping is under way; and how often that was done. */
 bool tk_monitor_query(void);
 uint64_t tk_monitor_queries(void);
 
-/* True: no unmapping is under way whose event is not queued yet. To be checked before relying on
- * tk_monitor_has_events(): see monitor.c. */
+/* As tk_monitor_is_quiet_unasked(), but asks. */
 static inline bool tk_monitor_is_quiet(void)
 {
-    if (!atomic_load_explicit(&tk_monitor_events.runs, memory_order_relaxed))
-        return true;
-    tk_if_likely(atomic_load_explicit(&tk_monitor_events.is_apart, memory_order_relaxed) &&
-                 tk_is_alone()) return true;
-    return tk_monitor_query();
+    tk_if_likely(tk_monitor_is_quiet_unasked()) return true;
+    return (atomic_load_explicit(&tk_monitor_events.is_apart, memory_order_relaxed) &&
+            tk_is_alone()) ||
+           tk_monitor_query();
 }
 
-/* With the cache's lock held: are there events to apply? tk_monitor_collect() calls invalidate()
- * for each range of them. */
-static inline bool tk_monitor_has_events(void)
-{
-    return atomic_load_explicit(&tk_monitor_events.begun, memory_order_acquire) !=
-           tk_monitor_events.seen;
-}
+/* With the cache's lock held: calls invalidate() for each range of the events. */
 void tk_monitor_collect(void (*invalidate)(uintptr_t from, uintptr_t to));
 
 /* mapping.c */

@@ -130,8 +130,10 @@ static struct slab *next_slab(void)
 struct tk_op *tk_ops_find(void)
 {
     for (struct tk_op *op = tk_ops_next;; op++) {
-        if (tk_counter_read(&op->pending) == tk_op_free)
+        if (tk_counter_read(&op->pending) == tk_op_free) {
+            tk_ops_next = op + 1;
             return op;
+        }
         if (!current || op == &current->ops[current->count]) {
             current = next_slab();
             op = current->ops - 1;

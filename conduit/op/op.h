@@ -46,7 +46,8 @@ static inline bool tk_op_source_free(const struct tk_op *op)
 /* Of this thread: the one to look at first for a free one. */
 extern TK_HIDDEN TK_PER_THREAD_NEAR struct tk_op *tk_ops_next;
 
-/* Makes that a free one, and returns it. */
+/* Goes on to a free one and returns it; the one behind it is looked at next. It does that itself,
+ * so that its callers need not keep the place of the word above in a register for it. */
 struct tk_op *tk_ops_find(void);
 
 /* With the first piece, or the starting thread, counted already. Thread-safe. Never NULL: lack of
@@ -55,7 +56,7 @@ static inline struct tk_op *tk_op_take_with(int32_t pending)
 {
     struct tk_op *op = tk_ops_next;
     tk_if_unlikely(tk_counter_read(&op->pending) != tk_op_free) op = tk_ops_find();
-    tk_ops_next = op + 1;
+    else tk_ops_next = op + 1;
     tk_counter_set(&op->pending, pending);
     tk_counter_set(&op->sources, 0);
     if (TK_IS_DEBUG)

@@ -34,11 +34,16 @@ void tk_alone_close(void);
 /* Slow path: examines the kernel's records since the last check. */
 bool tk_alone_check(void);
 
+/* Nothing has been recorded since it was found that there is one. False: it has to be examined. */
+static inline bool tk_was_alone(void)
+{
+    return atomic_load_explicit(tk_alone.head, memory_order_acquire) == tk_alone.seen;
+}
+
 /* False for good from the moment a second thread starts; false if the kernel does not report. */
 static inline bool tk_is_alone(void)
 {
-    tk_if_likely(atomic_load_explicit(tk_alone.head, memory_order_acquire) ==
-                 tk_alone.seen) return true;
+    tk_if_likely(tk_was_alone()) return true;
     return tk_alone_check();
 }
 

@@ -44,27 +44,26 @@ gex_Event_t tk_start_slowly(const struct tk_asked *asked, bool is_put, struct tk
 int tk_implicit_slowly(const struct tk_asked *asked, bool is_put, struct tk_op *op,
                        gex_Event_t *lc_opt, gex_Flags_t flags);
 
-static inline bool tk_at_once(bool is_put, struct tk_asked *asked, struct tk_op *op)
+/* The arguments are passed on as they came: read from `asked` they would be loaded again. */
+static inline bool tk_at_once(bool is_put, struct tk_peer *peer, struct tk_op *op, void *remote,
+                              const void *local, size_t nbytes, struct tk_asked *asked)
 {
-    struct tk_peer *peer = asked->peer;
     const struct tk_transport *transport = tk_peer_transport(peer);
-    const uintptr_t remote = asked->remote;
-    void *local = asked->local;
-    const size_t nbytes = asked->nbytes;
+    *asked = (struct tk_asked){peer, (uintptr_t)remote, (void *)local, nbytes};
     tk_keep_in_memory(*asked);
-    return is_put ? transport->put(peer, op, remote, local, nbytes)
-                  : transport->get(peer, op, remote, local, nbytes);
+    return is_put ? transport->put(peer, op, (uintptr_t)remote, local, nbytes)
+                  : transport->get(peer, op, (uintptr_t)remote, (void *)local, nbytes);
 }
 
 static inline int tk_blocking(bool is_put, struct tk_peer *peer, void *remote, const void *local,
                               size_t nbytes, gex_Flags_t flags)
 {
     struct tk_op op;
-    struct tk_asked asked = {peer, (uintptr_t)remote, (void *)local, nbytes};
+    struct tk_asked asked;
     tk_counter_set(&op.pending, 1);
     tk_keep_in_memory(flags);
-    tk_if_unlikely(!tk_at_once(is_put, &asked, &op)) return tk_blocking_slowly(&asked, is_put,
-                                                                               flags);
+    tk_if_unlikely(!tk_at_once(is_put, peer, &op, remote, local, nbytes,
+                               &asked)) return tk_blocking_slowly(&asked, is_put, flags);
     tk_if_likely(!tk_op_done(&op)) tk_wait_undone(&op.pending);
     return 0;
 }
@@ -74,10 +73,10 @@ static inline gex_Event_t tk_start(bool is_put, struct tk_peer *peer, void *remo
                                    gex_Flags_t flags)
 {
     struct tk_op *op = tk_op_take_with(1);
-    struct tk_asked asked = {peer, (uintptr_t)remote, (void *)local, nbytes};
+    struct tk_asked asked;
     tk_keep_in_memory(lc_opt);
-    tk_if_unlikely(!tk_at_once(is_put, &asked, op)) return tk_start_slowly(&asked, is_put, op,
-                                                                           lc_opt, flags);
+    tk_if_unlikely(!tk_at_once(is_put, peer, op, remote, local, nbytes,
+                               &asked)) return tk_start_slowly(&asked, is_put, op, lc_opt, flags);
     if (is_put && lc_opt != GEX_EVENT_NOW && lc_opt != GEX_EVENT_DEFER)
         *lc_opt = GEX_EVENT_INVALID;
     return tk_event_of(op);
@@ -87,10 +86,11 @@ static inline int tk_implicit(bool is_put, struct tk_peer *peer, void *remote, c
                               size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
 {
     struct tk_op *op = tk_nbi_op(is_put ? TK_NBI_PUT : TK_NBI_GET);
-    struct tk_asked asked = {peer, (uintptr_t)remote, (void *)local, nbytes};
+    struct tk_asked asked;
     tk_counter_add(&op->pending, 1);
-    tk_if_unlikely(!tk_at_once(is_put, &asked, op)) return tk_implicit_slowly(&asked, is_put, op,
-                                                                              lc_opt, flags);
+    tk_if_unlikely(!tk_at_once(is_put, peer, op, remote, local, nbytes,
+                               &asked)) return tk_implicit_slowly(&asked, is_put, op, lc_opt,
+                                                                  flags);
     return 0;
 }
 

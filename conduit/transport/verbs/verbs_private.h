@@ -73,6 +73,14 @@ struct tk_buffer {
     struct ibv_sge sge;    /* length: of a message that waits in it, while it does */
 };
 
+/* What the completion of a work request does. Others than the first look only at `op`, which each
+ * of them has, and the last at `held`. */
+enum tk_tx_kind {
+    TK_TX_GENERAL,
+    TK_TX_PLAIN, /* counts only */
+    TK_TX_HELD   /* counts, and releases local memory that is registered on the fly */
+};
+
 /* A work request under way: one cache line, of one lane. */
 struct tk_tx {
     struct tk_pool_item item;
@@ -86,9 +94,9 @@ struct tk_tx {
         struct tk_pinned *held; /* local memory registered on the fly; released on completion */
     };
     tk_counter_t *sources; /* counts it too, while it reads its source; may be NULL */
-    uint8_t opcode;        /* enum ibv_wr_opcode, for messages */
+    uint8_t opcode;        /* enum ibv_wr_opcode, for messages; stored at once with: */
+    uint8_t kind;          /* enum tk_tx_kind */
     bool is_held;          /* which of the two above; neither may be */
-    bool is_plain; /* completion only counts: bounce, get_to, sources and held are not looked at */
 };
 _Static_assert(sizeof(struct tk_tx) == TK_CACHE_LINE,
                "those of the lanes, which begin at a line, have one each");

@@ -171,6 +171,70 @@ static bool use_if_worth(const void *at)
 
 /* Going round through more memory than there is room for, the oldest region would be the next to be
  * used: a caller that releases it never finds anything. A few tries show that. */
+/* As a put does that takes the shortest way. */
+static bool find(const void *at, size_t nbytes)
+{
+    struct tk_pinned *last = tk_firehose_find_last(at, nbytes);
+    struct tk_pinned *p = last ? last : tk_firehose_find(at, nbytes);
+    if (p && !tk_firehose_put_found(p))
+        tk_firehose_put(p);
+    return p;
+}
+
+/* Not watched: else the kernel would have to be asked here, where the client is not known to have
+ * one thread. */
+static void what_was_found_last_is_found_without_a_lookup(void **state)
+{
+    (void)state;
+    open_cache("GASNET_FIREHOSE_MONITOR=none", NULL);
+    char *p = map_granules(2);
+    assert_false(find(p, block));
+    assert_true(use(p, block));
+    assert_true(use(p + granule, block));
+    assert_null(tk_firehose_find_last(p, block));
+    assert_true(find(p, block));
+    for (int i = 0; i < 2; i++) {
+        struct tk_pinned *one = tk_firehose_find_last(p, block);
+        struct tk_pinned *two = tk_firehose_find_last(p + block - 1, 1);
+        assert_non_null(one);
+        assert_ptr_equal(one, two);
+        assert_null(tk_firehose_find_last(p + block - 1, 2));
+        assert_null(tk_firehose_find_last(p - 1, 2));
+        assert_null(tk_firehose_find_last(p + granule, block));
+        assert_true(tk_firehose_put_found(two));
+        assert_true(tk_firehose_put_found(one));
+    }
+    assert_true(find(p + granule, block));
+    assert_null(tk_firehose_find_last(p, block));
+    assert_int_equal(tk_firehose_count().hits, 6);
+    close_cache();
+}
+
+static void what_was_found_last_is_given_up_in_its_turn(void **state)
+{
+    (void)state;
+    open_cache("GASNET_FIREHOSE_MAXVICTIM_R=2", "GASNET_FIREHOSE_MONITOR=none");
+    char *p = map_granules(3);
+    assert_true(use(p, block));
+    assert_true(use(p + granule, block));
+    assert_true(find(p, block)); /* now the younger one */
+    struct tk_pinned *third = tk_firehose_get(p + 2 * granule, block);
+    assert_non_null(third);
+    assert_false(find(p + granule, block));
+    assert_true(find(p, block));
+    assert_true(use(p + granule, block)); /* in place of the one found last, which nobody holds */
+    assert_false(find(p, block));
+    assert_true(find(p + granule, block));
+    struct tk_pinned *last = tk_firehose_find_last(p + granule, block);
+    assert_null(tk_firehose_get(p, block)); /* both are held */
+    assert_false(tk_firehose_put_found(last));
+    tk_firehose_put(last);
+    tk_firehose_put(third);
+    assert_true(use(p, block));
+    assert_int_equal(tk_firehose_count().evictions, 3);
+    close_cache();
+}
+
 static void a_round_through_too_much_still_finds_some(void **state)
 {
     enum { room = 8, used = 2 * room, rounds = 40, tries = 6 };
@@ -530,7 +594,44 @@ static void hit(void *with_others)
     bool may = tk_firehose_may_get(p, block);
     if (may && !use(p, block))
         _exit(3);
+    if (may != find(p, block))
+        _exit(4);
     syscall(SYS_exit_group, may ? 10 : 11);
+}
+
+/* By a client that has one thread. */
+static void lose_found(void *unused)
+{
+    (void)unused;
+    tk_alone_open();
+    tk_alone_accept();
+    unit_settings("GASNET_USE_FIREHOSE=1", NULL);
+    if (!tk_is_alone() || pinning_open() != TK_OK)
+        _exit(unit_cannot);
+    for (size_t i = 0; i < sizeof(ways_to_lose) / sizeof(ways_to_lose[0]); i++) {
+        char *p = map_granules(1), seen;
+        if (!use(p, block) || !is_apart())
+            _exit(unit_cannot);
+        if (!find(p, block) || !tk_firehose_find_last(p, block))
+            _exit(3);
+        ways_to_lose[i](p);
+        memset(p, 'b', block);
+        if (find(p, block))
+            _exit(4);
+        struct tk_pinned *r = tk_firehose_get(p, block);
+        if (!r || !find(p, block))
+            _exit(5);
+        pinning_read(r, p + 8192, &seen, 1);
+        if (seen != 'b')
+            _exit(6);
+    }
+    syscall(SYS_exit_group, 10);
+}
+
+static void what_was_found_last_is_forgotten_with_its_memory(void **state)
+{
+    (void)state;
+    unit_assert_exit_or_skip(lose_found, NULL, 10);
 }
 
 static void a_hit_is_no_system_call_where_the_client_has_one_thread(void **state)
@@ -718,6 +819,8 @@ static const struct CMUnitTest tests[] = {
     TEST(what_was_pinned_is_found_again),
     TEST(no_more_pages_are_pinned_than_were_named),
     TEST(the_oldest_that_nobody_holds_is_given_up),
+    TEST(what_was_found_last_is_found_without_a_lookup),
+    TEST(what_was_found_last_is_given_up_in_its_turn),
     TEST(a_round_through_too_much_still_finds_some),
     TEST(what_is_used_most_gets_room),
     TEST(what_is_not_used_any_more_is_given_up),
@@ -733,6 +836,7 @@ static const struct CMUnitTest tests[] = {
     TEST(what_is_pinned_can_be_enlarged_and_moved),
     TEST(shared_memory_is_not_kept),
     TEST(where_nothing_can_be_watched_nothing_is_kept),
+    TEST(what_was_found_last_is_forgotten_with_its_memory),
     TEST(a_hit_is_no_system_call_where_the_client_has_one_thread),
     TEST(a_client_that_closes_our_descriptor_does_no_harm),
     TEST(threads_never_see_each_others_old_memory),

@@ -4,7 +4,9 @@
  * free, and that an operation is complete when all of its bytes are there and not before. */
 #include "config.h"
 
+#include "base/bits.h"
 #include "fake_world.h"
+#include "firehose/firehose.h"
 #include "settings/settings.h"
 #include "transport/verbs/data/tx.h"
 #include "unit.h"
@@ -460,6 +462,103 @@ static void of_what_it_refuses_nothing_is_done(void **state)
     world_close();
 }
 
+/* ---- the same from memory outside of the segment that was registered before */
+
+enum { region = 32 << 10, granule = 128 << 10 };
+
+static char *open_world_with_cache(const char *setting)
+{
+    fake.attr.max_mr = 1000;
+    unit_settings("GASNET_FIREHOSE_LEAST=4096", "GASNET_FIREHOSE_MONITOR=none", setting, NULL);
+    world_open(2, segment_size);
+    for (int i = 0; i < segment_size; i++)
+        outside[i] = (char)(i * 31 + i / 251);
+    assert_int_equal(tk_verbs_open_firehose(2, true), TK_OK);
+    return (char *)tk_align_up((uintptr_t)outside, granule);
+}
+
+/* With no reference left behind, each registration goes when the cache is closed. */
+static void close_world_with_cache(int mrs)
+{
+    tk_firehose_close();
+    assert_int_equal(fake.mrs, mrs);
+    assert_int_equal(fake_sins(), 0);
+    world_close();
+}
+
+static void assert_put_at_once(const char *local, size_t nbytes)
+{
+    memset(world_segment(1), 0, nbytes);
+    assert_true(put_from(local, nbytes));
+    assert_false(tk_op_done(&op));
+    settle();
+    assert_true(tk_op_done(&op));
+    assert_memory_equal(world_segment(1), local, nbytes);
+}
+
+static void what_was_registered_before_goes_the_short_way(void **state)
+{
+    (void)state;
+    fake_reset();
+    char *first = open_world_with_cache(NULL), *second = first + granule;
+    int mrs = fake.mrs;
+    assert_refused(put_from(first, region));
+    assert_put(first, 0, region, 1);
+    assert_put(second, 0, region, 1);
+    assert_int_equal(fake.mrs, mrs + 2);
+    for (int i = 0; i < 3; i++) {
+        assert_put_at_once(first, region);
+        assert_put_at_once(first + 99, region - 100);
+        assert_put_at_once(second + region - 4096, 4096);
+    }
+    assert_int_equal(tk_firehose_count().hits, 9);
+    assert_int_equal(fake.mrs, mrs + 2);
+    close_world_with_cache(mrs);
+}
+
+/* What does not lie in one region, what is too small to be registered, and a full queue. */
+static void what_a_region_does_not_hold_is_refused(void **state)
+{
+    (void)state;
+    fake_reset();
+    char *first = open_world_with_cache("GASNET_NETWORKDEPTH_PP=2");
+    int mrs = fake.mrs;
+    assert_put(first, 0, region, 1);
+    unsigned before = fake.posted;
+    assert_refused(put_from(first, 4095));
+    assert_refused(put_from(first - 1, 4096));
+    assert_refused(put_from(first + region - 4096, 4097));
+    assert_refused(put_from(first + granule, 4096));
+    assert_int_equal(fake.posted, before);
+    assert_true(put_from(first, region));
+    assert_true(put_from(first, region));
+    assert_refused(put_from(first, region));
+    assert_int_equal(fake.posted, before + 2);
+    settle();
+    close_world_with_cache(mrs);
+}
+
+/* The cache has one region only, and the next one has to wait for the put. */
+static void a_region_is_held_until_its_put_is_done(void **state)
+{
+    (void)state;
+    fake_reset();
+    char *first = open_world_with_cache("GASNET_FIREHOSE_MAXVICTIM_R=1");
+    int mrs = fake.mrs;
+    assert_put(first, 0, region, 1);
+    assert_put_at_once(first, region);
+    assert_true(put_from(first, region));
+    assert_null(tk_firehose_get(first + granule, region));
+    assert_int_equal(fake.mrs, mrs + 1);
+    settle();
+    struct tk_pinned *other = tk_firehose_get(first + granule, region);
+    assert_non_null(other);
+    tk_firehose_put(other);
+    assert_refused(put_from(first, region));
+    assert_int_equal(fake.mrs, mrs + 1);
+    close_world_with_cache(mrs);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bytes_arrive_from_anywhere_at_any_size),
     cmocka_unit_test(gets_bring_them_back),
@@ -480,6 +579,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_get_is_not_done_before_its_bytes_are_in_place),
     cmocka_unit_test(the_short_way_counts_its_operation_and_nothing_else),
     cmocka_unit_test(of_what_it_refuses_nothing_is_done),
+    cmocka_unit_test(what_was_registered_before_goes_the_short_way),
+    cmocka_unit_test(what_a_region_does_not_hold_is_refused),
+    cmocka_unit_test(a_region_is_held_until_its_put_is_done),
 };
 
 UNIT_MAIN(tests)

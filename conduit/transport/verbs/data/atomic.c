@@ -127,7 +127,7 @@ enum tk_status tk_verbs_atomic(struct tk_peer *peer, struct tk_op *op,
     struct ibv_sge sge;
     tk_if_unlikely(!find_place(a, &sge)) return post_bounced(peer, op, a);
     tk_lock(&conn->lock);
-    struct tk_tx *tx = tk_tx_take_plain(conn, op);
+    struct tk_tx *tx = tk_tx_take_plain(conn, op, IBV_WR_ATOMIC_FETCH_AND_ADD);
     tk_if_likely(tx) post(tx, a, &sge);
     tk_unlock(&conn->lock);
     tk_if_likely(tx) return TK_OK;

@@ -80,34 +80,41 @@ static void __attribute__((noinline)) all_done(const struct ibv_wc *wc, int n)
     struct gifts gifts = {.first = NULL};
     do {
         struct tk_tx *tx = (struct tk_tx *)(uintptr_t)wc->wr_id;
-        tk_if_unlikely(!tx->is_plain || wc->status != IBV_WC_SUCCESS) tx_done(tx, wc);
+        tk_if_unlikely(tx->kind != TK_TX_PLAIN || wc->status != IBV_WC_SUCCESS) tx_done(tx, wc);
         else gather(&gifts, tx);
         wc++;
     } while (--n > 0);
     give_all(&gifts);
 }
 
+/* All of a look, or an error in place of their number. */
+static void __attribute__((noinline)) any_done(const struct ibv_wc *wc, int n)
+{
+    tk_cq_check(n);
+    if (n == 1)
+        tx_done((struct tk_tx *)(uintptr_t)wc->wr_id, wc);
+    else
+        all_done(wc, n);
+}
+
+/* The only one of a look. False: nothing was done. */
+static inline bool one_done(struct tk_lane *lane, const struct ibv_wc *wc)
+{
+    struct tk_tx *tx = (struct tk_tx *)(uintptr_t)wc->wr_id;
+    tk_if_unlikely(tx->kind != TK_TX_PLAIN || wc->status != IBV_WC_SUCCESS) return false;
+    return tk_tx_complete_at_once(lane, tx);
+}
+
 static inline bool __attribute__((always_inline))
 reap_from(struct tk_lane *lane, struct tk_sends *sends)
 {
     struct ibv_wc wc[tk_poll_batch];
-    int n = tk_cq_take(sends->cq, &sends->lock, TK_DEVICE_SENDS, wc, tk_poll_batch);
+    int n = tk_cq_take_unchecked(sends->cq, &sends->lock, TK_DEVICE_SENDS, wc, tk_poll_batch);
+    tk_if_likely(n == 1 && one_done(lane, wc)) return true;
     if (n == 0)
         return false;
-    tk_if_unlikely(n > 1)
-    {
-        all_done(wc, n);
-        return true;
-    }
-    struct tk_tx *tx = (struct tk_tx *)(uintptr_t)wc->wr_id;
-    tk_if_unlikely(!tx->is_plain || wc->status != IBV_WC_SUCCESS) tx_done(tx, wc);
-    else tk_tx_complete_plain(lane, tx);
+    any_done(wc, n);
     return true;
-}
-
-static bool __attribute__((noinline)) reap_mine(struct tk_lane *lane)
-{
-    return reap_from(lane, &lane->sends);
 }
 
 static bool reap_lane(struct tk_lane *lane)
@@ -127,6 +134,12 @@ bool tk_lanes_reap_others(void)
     return any;
 }
 
+/* The lane of this thread, then those of others if they are due. */
+static bool __attribute__((noinline)) reap_mine(struct tk_lane *lane)
+{
+    return reap_from(lane, &lane->sends) || (tk_lanes_are_due() && tk_lanes_reap_others());
+}
+
 void tk_lanes_reap(void)
 {
     for (struct tk_lane *lane = tk_verbs.lanes; lane < tk_lanes_end(); lane++)
@@ -136,8 +149,7 @@ void tk_lanes_reap(void)
 bool tk_verbs_reap(void)
 {
     struct tk_lane *lane = tk_lane_hint();
-    if (tk_lane_out(lane) != 0 && reap_mine(lane))
-        return true;
+    tk_if_likely(tk_lane_out(lane) != 0) return reap_mine(lane);
     return tk_lanes_are_due() && tk_lanes_reap_others();
 }
 
@@ -301,6 +313,7 @@ static void __attribute__((noinline)) received_one(const struct ibv_wc *wc)
 
 static void __attribute__((noinline)) received_all(const struct ibv_wc *wc, int n)
 {
+    tk_cq_check(n);
     do {
         received(wc);
         wc++;
@@ -310,9 +323,9 @@ static void __attribute__((noinline)) received_all(const struct ibv_wc *wc, int 
 static inline bool __attribute__((always_inline)) receive_from(struct tk_device *device)
 {
     struct ibv_wc wc[tk_poll_batch];
-    int n =
-        tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, wc, tk_poll_batch);
-    if (n <= 0)
+    int n = tk_cq_take_unchecked(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, wc,
+                                 tk_poll_batch);
+    if (n == 0)
         return tk_count_empty_poll(tk_counter_empty_polls_network);
     if (n == 1)
         received_one(wc);

@@ -18,15 +18,28 @@ enum {
     tk_first_bytes = 32     /* most Shorts: up to 6 arguments; copied by a few instructions */
 };
 
-/* One thread at a time; others find nothing, unless they insist. */
+static inline void tk_cq_check(int n)
+{
+    tk_if_unlikely(n < 0) tk_panic("ibv_poll_cq failed with error %d", n);
+}
+
+/* One thread at a time; others find nothing, unless they insist. Of a result other than 0 and 1 the
+ * caller has to check that it is no error. */
 static inline int __attribute__((always_inline))
-tk_cq_take(struct ibv_cq *cq, tk_lock_t *lock, unsigned role, struct ibv_wc *wc, int max)
+tk_cq_take_unchecked(struct ibv_cq *cq, tk_lock_t *lock, unsigned role, struct ibv_wc *wc, int max)
 {
     if (!tk_trylock(lock))
         return TK_THREADED ? tk_cq_take_insisting(cq, role, wc, max) : 0;
     int n = ibv_poll_cq(cq, max, wc);
     tk_unlock(lock);
-    tk_if_unlikely(n < 0) tk_panic("ibv_poll_cq failed with error %d", n);
+    return n;
+}
+
+static inline int __attribute__((always_inline))
+tk_cq_take(struct ibv_cq *cq, tk_lock_t *lock, unsigned role, struct ibv_wc *wc, int max)
+{
+    int n = tk_cq_take_unchecked(cq, lock, role, wc, max);
+    tk_cq_check(n);
     return n;
 }
 

@@ -335,6 +335,9 @@ enum tk_status tk_verbs_rma(struct tk_peer *peer, const struct tk_rma *rma,
 /* A constant in each of them: what is posted is logged, or names the queue of its receiver. */
 enum posting { POST_PLAIN, POST_LOGGED, POST_XRC };
 
+typedef bool put_at_once(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
+                         const void *local, size_t nbytes);
+
 /* Not inline: its registers need not be saved on the path that is taken almost always. */
 static bool __attribute__((noinline)) unlock_in_vain(struct tk_conn *conn)
 {
@@ -351,42 +354,84 @@ static bool __attribute__((noinline)) first_in_vain(struct tk_conn *conn, struct
     return false;
 }
 
-/* False: by a thread that has counted nothing. */
-static inline bool __attribute__((always_inline))
-count_plain(enum ibv_wr_opcode opcode, bool is_inline, size_t nbytes)
+/* A work request and its range of local memory. */
+struct request {
+    struct ibv_send_wr wr;
+    struct ibv_sge sge;
+};
+
+/* What is the same in all requests of a kind is filled in once, where calls can't run at the same
+ * time: no device keeps or changes a request. In PAR each call has its own. */
+struct plain {
+    enum ibv_wr_opcode opcode;
+    bool is_inline;
+    struct request *only;
+};
+
+#define REQUEST(name, what, flags)                                                                 \
+    static struct request name = {.wr = {.sg_list = &name.sge,                                     \
+                                         .num_sge = 1,                                             \
+                                         .opcode = what,                                           \
+                                         .send_flags = (flags) | IBV_SEND_SIGNALED}}
+
+REQUEST(inline_put, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE);
+REQUEST(put_in_place, IBV_WR_RDMA_WRITE, 0);
+REQUEST(get_in_place, IBV_WR_RDMA_READ, 0);
+
+static const struct plain plain_put = {IBV_WR_RDMA_WRITE, true, &inline_put},
+                          plain_put_from = {IBV_WR_RDMA_WRITE, false, &put_in_place},
+                          plain_get = {IBV_WR_RDMA_READ, false, &get_in_place};
+
+static inline void __attribute__((always_inline)) fill_plain(struct request *r, struct plain plain)
 {
-    if (opcode == IBV_WR_RDMA_READ)
-        return tk_count_transfer_mine(tk_path_gets_segment, tk_counter_get_bytes_network, nbytes);
-    if (is_inline)
-        return tk_count_small_put_mine(nbytes);
-    return tk_count_transfer_mine(tk_path_puts_segment, tk_counter_put_bytes_network, nbytes);
+    r->wr.next = NULL;
+    r->wr.sg_list = &r->sge;
+    r->wr.num_sge = 1;
+    r->wr.opcode = plain.opcode;
+    r->wr.send_flags = (plain.is_inline ? IBV_SEND_INLINE : 0) | IBV_SEND_SIGNALED;
 }
 
+/* False: by a thread that has counted nothing. */
+static inline bool __attribute__((always_inline))
+count_plain(struct plain plain, bool is_held, size_t nbytes)
+{
+    if (plain.opcode == IBV_WR_RDMA_READ)
+        return tk_count_transfer_mine(tk_path_gets_segment, tk_counter_get_bytes_network, nbytes);
+    if (plain.is_inline)
+        return tk_count_small_put_mine(nbytes);
+    return tk_count_transfer_mine(is_held ? tk_path_puts_registered : tk_path_puts_segment,
+                                  tk_counter_put_bytes_network, nbytes);
+}
+
+/* `keys`: by rail, of the local memory; `region`: it is in this one; both NULL where it is inline.
+ */
 static inline bool __attribute__((always_inline))
 post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
-           struct ibv_sge *sge, size_t nbytes, enum ibv_wr_opcode opcode, unsigned flags,
-           enum posting posting)
+           const void *local, size_t nbytes, const uint32_t *keys, struct tk_pinned *region,
+           struct plain plain, enum posting posting)
 {
-    const bool is_inline = flags & IBV_SEND_INLINE;
-    struct tk_tx_entry_keys keys;
-    struct ibv_send_wr wr;
+    struct request mine, *r = TK_THREADED ? &mine : plain.only;
     tk_if_unlikely(!tk_trylock_free(&conn->lock)) return false;
-    struct tk_tx *tx = tk_tx_take_plain(conn, op);
+    struct tk_tx *tx = tk_tx_take_plain(conn, op, plain.opcode);
     tk_if_unlikely(!tx) return unlock_in_vain(conn);
-    tx->nbytes = sge->length = (uint32_t)nbytes;
-    tk_if_unlikely(!count_plain(opcode, is_inline, nbytes)) return first_in_vain(conn, tx);
-    wr.sg_list = sge;
-    wr.num_sge = 1;
-    wr.wr.rdma.remote_addr = remote;
-    wr.wr.rdma.rkey = peer->segment_key;
+    tx->nbytes = r->sge.length = (uint32_t)nbytes;
+    tk_if_unlikely(!count_plain(plain, region != NULL, nbytes)) return first_in_vain(conn, tx);
+    if (region)
+        tk_tx_hold(tx, region);
+    if (TK_THREADED)
+        fill_plain(r, plain);
+    r->sge.addr = (uintptr_t)local;
+    if (keys)
+        r->sge.lkey = keys[conn->rail];
+    r->wr.wr.rdma.remote_addr = remote;
+    r->wr.wr.rdma.rkey = peer->segment_key;
     if (posting == POST_LOGGED) {
-        keys.remote = tk_peers.keys[peer->rank];
-        keys.local = is_inline ? NULL : tk_verbs.segment->local;
-        tk_tx_entry_plain(tx, remote, sge, opcode, is_inline, &keys);
+        const struct tk_tx_entry_keys both = {.local = keys, .remote = tk_peers.keys[peer->rank]};
+        tk_tx_entry_plain(tx, remote, &r->sge, plain.opcode, plain.is_inline, &both);
     }
     if (posting == POST_XRC)
-        tk_tx_name_queue(conn, &wr);
-    tk_tx_post_more(tx, &wr, opcode, flags, false, NULL);
+        tk_tx_name_queue(conn, &r->wr);
+    tk_tx_post_filled(tx, &r->wr);
     tk_unlock(&conn->lock);
     return true;
 }
@@ -395,91 +440,93 @@ static inline bool __attribute__((always_inline))
 put_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
           size_t nbytes, enum posting posting)
 {
-    struct ibv_sge sge;
     struct tk_conn *conn = tk_primary(peer);
     tk_if_unlikely(nbytes - 1 >= conn->short_put_max) return false;
-    sge.addr = (uintptr_t)local;
-    return post_plain(conn, peer, op, remote, &sge, nbytes, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE,
-                      posting);
+    return post_plain(conn, peer, op, remote, local, nbytes, NULL, NULL, plain_put, posting);
 }
 
-/* In place. A fenced connection needs a read behind it, and what is larger may be cut. */
+/* With a reference to the region, which is given back if nothing was done. */
+static inline bool __attribute__((always_inline))
+put_held(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local, size_t nbytes,
+         struct tk_pinned *region, enum posting posting)
+{
+    tk_if_likely(post_plain(tk_primary(peer), peer, op, remote, local, nbytes, region_keys(region),
+                            region, plain_put_from, posting)) return true;
+    tk_firehose_put(region);
+    return false;
+}
+
+/* From a region that is registered already: the one found last, as a rule; the lookup of another is
+ * apart because the usual way keeps no registers for it. */
+static inline bool __attribute__((always_inline))
+put_found(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+          size_t nbytes, put_at_once *other, enum posting posting)
+{
+    if (nbytes < tk_verbs.rma_limits.register_min)
+        return false;
+    struct tk_pinned *region = tk_firehose_find_last(local, nbytes);
+    tk_if_unlikely(!region) return other(peer, op, remote, local, nbytes);
+    return put_held(peer, op, remote, local, nbytes, region, posting);
+}
+
+/* In place, and in one piece: what is larger may be cut. */
+static inline bool is_one_piece(const struct tk_conn *conn, size_t nbytes)
+{
+    return nbytes - 1 < tk_verbs.put_from_max && !conn->is_fenced; /* that needs a read behind it */
+}
+
 static inline bool __attribute__((always_inline))
 put_from_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
-               size_t nbytes, enum posting posting)
+               size_t nbytes, put_at_once *elsewhere, enum posting posting)
 {
-    struct ibv_sge sge;
     struct tk_conn *conn = tk_primary(peer);
-    if (nbytes - 1 >= tk_verbs.put_from_max || conn->is_fenced || !tk_is_registered(local, nbytes))
+    if (!is_one_piece(conn, nbytes))
         return false;
-    sge.addr = (uintptr_t)local;
-    sge.lkey = tk_verbs.segment->local[conn->rail];
-    return post_plain(conn, peer, op, remote, &sge, nbytes, IBV_WR_RDMA_WRITE, 0, posting);
+    if (!tk_is_registered(local, nbytes))
+        return elsewhere(peer, op, remote, local, nbytes);
+    return post_plain(conn, peer, op, remote, local, nbytes, tk_verbs.segment->local, NULL,
+                      plain_put_from, posting);
 }
 
 static inline bool __attribute__((always_inline))
 get_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local, size_t nbytes,
           enum posting posting)
 {
-    struct ibv_sge sge;
     size_t max = posting == POST_LOGGED ? tk_verbs.logged_get_max : tk_verbs.short_get_max;
     tk_if_unlikely(nbytes - 1 >= max || !tk_is_registered(local, nbytes)) return false;
-    struct tk_conn *conn = tk_primary(peer);
-    sge.addr = (uintptr_t)local;
-    sge.lkey = tk_verbs.segment->local[conn->rail];
-    return post_plain(conn, peer, op, remote, &sge, nbytes, IBV_WR_RDMA_READ, 0, posting);
+    return post_plain(tk_primary(peer), peer, op, remote, local, nbytes, tk_verbs.segment->local,
+                      NULL, plain_get, posting);
 }
 
-bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
-                  size_t nbytes)
-{
-    return put_plain(peer, op, remote, local, nbytes, POST_PLAIN);
-}
+/* All of them for one way of posting. */
+#define FAST_PATHS(name, posting)                                                                  \
+    static bool __attribute__((noinline)) name##_put_other(                                        \
+        struct tk_peer *peer, struct tk_op *op, uintptr_t to, const void *local, size_t nbytes)    \
+    {                                                                                              \
+        struct tk_pinned *region = tk_firehose_find(local, nbytes);                                \
+        return region && put_held(peer, op, to, local, nbytes, region, posting);                   \
+    }                                                                                              \
+    static bool __attribute__((noinline)) name##_put_found(                                        \
+        struct tk_peer *peer, struct tk_op *op, uintptr_t to, const void *local, size_t nbytes)    \
+    {                                                                                              \
+        return put_found(peer, op, to, local, nbytes, name##_put_other, posting);                  \
+    }                                                                                              \
+    bool name##_put(struct tk_peer *peer, struct tk_op *op, uintptr_t to, const void *local,       \
+                    size_t nbytes)                                                                 \
+    {                                                                                              \
+        return put_plain(peer, op, to, local, nbytes, posting);                                    \
+    }                                                                                              \
+    bool name##_put_from(struct tk_peer *peer, struct tk_op *op, uintptr_t to, const void *local,  \
+                         size_t nbytes)                                                            \
+    {                                                                                              \
+        return put_from_plain(peer, op, to, local, nbytes, name##_put_found, posting);             \
+    }                                                                                              \
+    bool name##_get(struct tk_peer *peer, struct tk_op *op, uintptr_t from, void *local,           \
+                    size_t nbytes)                                                                 \
+    {                                                                                              \
+        return get_plain(peer, op, from, local, nbytes, posting);                                  \
+    }
 
-bool tk_verbs_put_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
-                       size_t nbytes)
-{
-    return put_from_plain(peer, op, remote, local, nbytes, POST_PLAIN);
-}
-
-bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
-                  size_t nbytes)
-{
-    return get_plain(peer, op, remote, local, nbytes, POST_PLAIN);
-}
-
-bool tk_logged_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
-                   size_t nbytes)
-{
-    return put_plain(peer, op, remote, local, nbytes, POST_LOGGED);
-}
-
-bool tk_logged_put_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
-                        size_t nbytes)
-{
-    return put_from_plain(peer, op, remote, local, nbytes, POST_LOGGED);
-}
-
-bool tk_logged_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
-                   size_t nbytes)
-{
-    return get_plain(peer, op, remote, local, nbytes, POST_LOGGED);
-}
-
-bool tk_xrc_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
-                size_t nbytes)
-{
-    return put_plain(peer, op, remote, local, nbytes, POST_XRC);
-}
-
-bool tk_xrc_put_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
-                     size_t nbytes)
-{
-    return put_from_plain(peer, op, remote, local, nbytes, POST_XRC);
-}
-
-bool tk_xrc_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
-                size_t nbytes)
-{
-    return get_plain(peer, op, remote, local, nbytes, POST_XRC);
-}
+FAST_PATHS(tk_verbs, POST_PLAIN)
+FAST_PATHS(tk_logged, POST_LOGGED)
+FAST_PATHS(tk_xrc, POST_XRC)

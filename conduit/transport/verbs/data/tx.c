@@ -15,12 +15,8 @@ void tk_tx_more(struct tk_tx *tx, struct ibv_send_wr *wr, const struct tk_tx_ent
         tk_tx_name_queue(tx->conn, wr);
 }
 
-void tk_tx_complete(struct tk_tx *tx)
+static void __attribute__((noinline)) complete_general(struct tk_tx *tx)
 {
-    if (tx->is_plain) {
-        tk_tx_complete_plain(tk_lane_of(tx->conn), tx);
-        return;
-    }
     struct tk_op *op = tx->op;
     if (tx->is_held)
         tk_firehose_put(tx->held);
@@ -34,6 +30,28 @@ void tk_tx_complete(struct tk_tx *tx)
         tk_counter_add(sources, -1);
     /* Last: a thread that sees zero may free the operation. */
     tk_counter_add(&op->pending, -1);
+}
+
+static void __attribute__((noinline)) complete_plain(struct tk_tx *tx)
+{
+    tk_tx_complete_plain(tk_lane_of(tx->conn), tx);
+}
+
+static void __attribute__((noinline)) complete_last_held(struct tk_tx *tx)
+{
+    tk_firehose_put(tx->held);
+    complete_plain(tx);
+}
+
+/* Those above are left to by jumps: no registers need be saved for them. */
+void tk_tx_complete(struct tk_tx *tx)
+{
+    if (tx->kind == TK_TX_GENERAL)
+        complete_general(tx);
+    else if (tx->kind == TK_TX_HELD && !tk_firehose_put_found(tx->held))
+        complete_last_held(tx);
+    else
+        tk_if_unlikely(!tk_tx_complete_at_once(tk_lane_of(tx->conn), tx)) complete_plain(tx);
 }
 
 void tk_tx_post_nothing(struct tk_tx *tx)

@@ -25,7 +25,7 @@ static inline struct tk_tx *tk_tx_take(struct tk_conn *conn, bool with_bounce)
     tk_if_unlikely(!tx) goto no_tx;
     tk_lane_use(lane);
     tx->conn = conn;
-    tx->is_plain = false;
+    tx->kind = TK_TX_GENERAL;
     tx->op = NULL;
     tx->get_to = NULL;
     tx->sources = NULL;
@@ -44,7 +44,8 @@ no_tx:
 
 /* The same for what needs nothing but its operation counted. NULL also where another lane has the
  * only free work request: callers go the long way then. */
-static inline struct tk_tx *tk_tx_take_plain(struct tk_conn *conn, struct tk_op *op)
+static inline struct tk_tx *tk_tx_take_plain(struct tk_conn *conn, struct tk_op *op,
+                                             enum ibv_wr_opcode opcode)
 {
     struct tk_lane *lane = tk_lane_of(conn);
     tk_if_unlikely(tk_conn_room(conn) <= 0 || !tk_trylock_free(&lane->lock)) return NULL;
@@ -54,9 +55,17 @@ static inline struct tk_tx *tk_tx_take_plain(struct tk_conn *conn, struct tk_op 
     tk_counter_add_locked(&conn->room, -1);
     tk_lane_use(lane);
     tx->conn = conn;
-    tx->is_plain = true;
+    tx->opcode = (uint8_t)opcode;
+    tx->kind = TK_TX_PLAIN;
     tx->op = op;
     return tx;
+}
+
+/* A work request so taken holds local memory that is registered on the fly. */
+static inline void tk_tx_hold(struct tk_tx *tx, struct tk_pinned *region)
+{
+    tx->kind = TK_TX_HELD;
+    tx->held = region;
 }
 
 static inline void tk_tx_give_plain(struct tk_lane *lane, struct tk_tx *tx)
@@ -79,6 +88,19 @@ static inline void tk_tx_complete_plain(struct tk_lane *lane, struct tk_tx *tx)
     tk_counter_add(&op->pending, -1);
 }
 
+/* The same without a wait for the lane's lock, for which registers would have to be saved. False:
+ * nothing was done. */
+static inline bool tk_tx_complete_at_once(struct tk_lane *lane, struct tk_tx *tx)
+{
+    tk_if_unlikely(!tk_trylock_free(&lane->lock)) return false;
+    struct tk_op *op = tx->op;
+    tk_slots_give_locked(tx->conn, 1 + tx->covers);
+    tk_lane_push(lane, tx);
+    tk_unlock(&lane->lock);
+    tk_counter_add(&op->pending, -1);
+    return true;
+}
+
 /* Over extended reliable connections each work request names the queue of the rank it is for. */
 static inline void tk_tx_name_queue(const struct tk_conn *conn, struct ibv_send_wr *wr)
 {
@@ -88,6 +110,20 @@ static inline void tk_tx_name_queue(const struct tk_conn *conn, struct ibv_send_
 /* What only some connections need: tk_verbs.needs_more says that these do. */
 void tk_tx_more(struct tk_tx *tx, struct ibv_send_wr *wr, const struct tk_tx_entry_keys *keys);
 
+/* Posts what is filled in but for what is said here. */
+static inline void __attribute__((always_inline))
+tk_tx_post_filled(struct tk_tx *tx, struct ibv_send_wr *wr)
+{
+    struct tk_conn *conn = tx->conn;
+    struct ibv_send_wr *bad;
+    wr->wr_id = (uintptr_t)tx;
+    tx->covers = conn->unsignaled;
+    conn->unsignaled = 0;
+    int error = ibv_post_send(conn->qp, wr, &bad);
+    /* By what the request says: on the usual path `tx` needs no register over the call. */
+    tk_if_unlikely(error) tk_post_failed((struct tk_tx *)(uintptr_t)wr->wr_id, error);
+}
+
 /* Fills in what all work requests share and posts. The rest of wr, 128 bytes of it, is left as it
  * is: no device looks at fields of other opcodes. `needs_more` is a constant where that saves
  * time; the keys by rail, of local memory that is no bounce buffer and of remote memory, are for
@@ -96,18 +132,12 @@ static inline void __attribute__((always_inline))
 tk_tx_post_more(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv_wr_opcode opcode, unsigned flags,
                 bool needs_more, const struct tk_tx_entry_keys *keys)
 {
-    struct tk_conn *conn = tx->conn;
-    struct ibv_send_wr *bad;
-    wr->wr_id = (uintptr_t)tx;
     wr->next = NULL;
     wr->opcode = opcode;
     wr->send_flags = flags | IBV_SEND_SIGNALED;
     tx->opcode = (uint8_t)opcode;
-    tx->covers = conn->unsignaled;
-    conn->unsignaled = 0;
     tk_if_unlikely(needs_more) tk_tx_more(tx, wr, keys);
-    int error = ibv_post_send(conn->qp, wr, &bad);
-    tk_if_unlikely(error) tk_post_failed(tx, error);
+    tk_tx_post_filled(tx, wr);
 }
 
 static inline void tk_tx_post(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv_wr_opcode opcode,

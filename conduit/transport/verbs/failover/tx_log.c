@@ -54,7 +54,8 @@ static void keep_places(struct tk_tx_entry *entry, const struct tk_tx *tx,
     for (int i = 0; i < wr->num_sge; i++) {
         entry->part[i] = wr->sg_list[i].addr;
         entry->size[i] = wr->sg_list[i].length;
-        entry->keys[i] = i == 0 && !tx->is_plain && tx->bounce ? tx->bounce->keys : keys->local;
+        entry->keys[i] =
+            i == 0 && tx->kind == TK_TX_GENERAL && tx->bounce ? tx->bounce->keys : keys->local;
     }
 }
 
