@@ -8,8 +8,8 @@
 #include "transport/verbs/verbs_private.h"
 
 struct tk_verbs tk_verbs;
-TK_PER_THREAD_NEAR struct tk_lane *tk_lane_mine = tk_verbs.lanes;
-TK_PER_THREAD_NEAR unsigned tk_lane_polls;
+TK_PER_THREAD_NEAR struct tk_lane_place tk_lane_mine = {.lane = tk_verbs.lanes,
+                                                        .polls = tk_lanes_due_next};
 
 bool tk_verbs_is_open(void)
 {

@@ -433,9 +433,14 @@ static inline struct ibv_cq *tk_send_cq(const struct tk_device *device, unsigned
     return tk_sends_of(device, &tk_verbs.lanes[lane])->cq;
 }
 
-/* This thread's: the lane that it took a work request from last, and polls since it changed. */
-extern TK_HIDDEN TK_PER_THREAD_NEAR struct tk_lane *tk_lane_mine;
-extern TK_HIDDEN TK_PER_THREAD_NEAR unsigned tk_lane_polls;
+/* This thread's: the lane that it took a work request from last, and polls since it changed, by
+ * which it is found when the others are due: one addition wraps to 0 each eighth time. */
+enum { tk_lane_poll_step = 256 / 8, tk_lanes_due_next = 256 - tk_lane_poll_step };
+struct tk_lane_place {
+    struct tk_lane *lane;
+    uint8_t polls; /* times the step */
+};
+extern TK_HIDDEN TK_PER_THREAD_NEAR struct tk_lane_place tk_lane_mine;
 
 static inline struct tk_rail *tk_rail_of(const struct tk_conn *conn)
 {

@@ -46,7 +46,9 @@ static inline bool tk_credit_take_alone(struct tk_conn *conn, int kept)
         (tk_verbs.is_total_bound && !tk_counter_take(&tk_verbs.credits_total))) return false;
     conn->credits--;
     conn->rx_extra--;
-    conn->starved_since = 0;
+    /* Else it was reset when the credit came. */
+    if (TK_THREADED || tk_verbs.is_total_bound)
+        conn->starved_since = 0;
     return true;
 }
 
@@ -75,14 +77,20 @@ static inline void tk_credit_return(struct tk_conn *conn, int credits)
     tk_credit_give(conn, credits);
 }
 
-/* The device names the request that it refuses: no register has to be saved for that. */
-static inline void tk_recv_post(struct tk_conn *conn, struct tk_buffer *buffer)
+/* A buffer that came over this connection; `extra`: what rx_extra is without it. The device names
+ * the request that it refuses: no register has to be saved for that. */
+static inline void tk_recv_post_again(struct tk_conn *conn, struct tk_buffer *buffer, int extra)
 {
     struct ibv_recv_wr *bad;
-    buffer->conn = conn;
-    conn->rx_extra++;
+    conn->rx_extra = extra + 1;
     int error = ibv_post_recv(conn->qp, &buffer->wr, &bad);
     tk_if_unlikely(error) tk_recv_refused(conn, TK_CONTAINER_OF(bad, struct tk_buffer, wr), error);
+}
+
+static inline void tk_recv_post(struct tk_conn *conn, struct tk_buffer *buffer)
+{
+    buffer->conn = conn;
+    tk_recv_post_again(conn, buffer, conn->rx_extra);
 }
 
 #endif

@@ -142,7 +142,7 @@ static bool arm(unsigned roles, bool *is_armed)
     for (struct tk_device *d = &tk_verbs.device; d; d = d->next)
         request_events(d, roles);
     tk_queues_insisted |= roles & ~(unsigned)tk_counter_read(&kept);
-    tk_lane_polls = 0; /* other lanes, too */
+    tk_lane_mine.polls = tk_lanes_due_next; /* other lanes, too */
     bool any = roles & TK_DEVICE_RECEIVES ? served->poll() : served->reap();
     any |= roles == TK_DEVICE_RECEIVES && is_reading();
     tk_queues_insisted = before;

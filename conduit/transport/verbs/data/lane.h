@@ -38,10 +38,10 @@ static inline void tk_slots_give(struct tk_conn *conn, int slots)
 /* What is posted next completes there. */
 static inline void tk_lane_use(struct tk_lane *lane)
 {
-    tk_if_unlikely(TK_THREADED && tk_lane_mine != lane)
+    tk_if_unlikely(TK_THREADED && tk_lane_mine.lane != lane)
     {
-        tk_lane_mine = lane;
-        tk_lane_polls = 0;
+        tk_lane_mine.lane = lane;
+        tk_lane_mine.polls = tk_lanes_due_next;
     }
 }
 
@@ -94,7 +94,7 @@ static inline void tk_lane_stay_busy(struct tk_lane *lane)
 /* What this thread posted last completes in this lane. */
 static inline struct tk_lane *tk_lane_hint(void)
 {
-    return TK_THREADED ? tk_lane_mine : tk_verbs.lanes;
+    return TK_THREADED ? tk_lane_mine.lane : tk_verbs.lanes;
 }
 
 static inline int tk_lane_out(const struct tk_lane *lane)
@@ -111,8 +111,7 @@ static inline struct tk_lane *tk_lanes_end(void)
  * then: to look at words that other threads write makes their next writes slow. */
 static inline bool tk_lanes_are_due(void)
 {
-    enum { polls_between = 8 };
-    return TK_THREADED && tk_lane_polls++ % polls_between == 0 && tk_lane_count() > 1;
+    return TK_THREADED && (tk_lane_mine.polls += tk_lane_poll_step) == 0 && tk_lane_count() > 1;
 }
 
 /* Is nothing of any lane under way? */

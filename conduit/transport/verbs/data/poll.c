@@ -218,21 +218,46 @@ small_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t front, size
         tk_message_hand_up(conn, head, copy + front, size - front);
 }
 
-/* The same for most Shorts: their heads stay in a register. */
+/* Not inline: the usual path needs no registers for it. */
+static void __attribute__((noinline)) keep_buffer(struct tk_conn *conn, struct tk_buffer *buffer)
+{
+    tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
+}
+
+/* The same for most Shorts: their heads stay in a register. With the connection's lock, which it
+ * releases. */
+static inline void __attribute__((always_inline))
+tagged_arrived_locked(struct tk_conn *conn, struct tk_buffer *buffer, uint64_t head)
+{
+    _Alignas(16) char copy[tk_first_bytes];
+    int credits = tk_head_credits(head), extra = conn->rx_extra + credits - 1;
+    unsigned tag = tk_head_tag(head);
+    tk_keep_in_memory(tag);
+    memcpy(copy, buffer->data, sizeof(copy));
+    if (credits)
+        tk_credit_give(conn, credits);
+    tk_if_likely(extra <= 0) tk_recv_post_again(conn, buffer, extra);
+    else
+    {
+        conn->rx_extra = extra;
+        keep_buffer(conn, buffer);
+    }
+    tk_unlock(&conn->lock);
+    tk_short_hand_up(conn, tag, copy);
+}
+
+static void __attribute__((noinline))
+tagged_arrived_later(struct tk_conn *conn, struct tk_buffer *buffer, uint64_t head)
+{
+    tk_lock(&conn->lock);
+    tagged_arrived_locked(conn, buffer, head);
+}
+
 static inline void __attribute__((always_inline))
 tagged_arrived(struct tk_conn *conn, struct tk_buffer *buffer, uint64_t head)
 {
-    _Alignas(16) char copy[tk_first_bytes];
-    int credits = tk_head_credits(head);
-    unsigned tag = tk_head_tag(head);
-    memcpy(copy, buffer->data, sizeof(copy));
-    tk_lock(&conn->lock);
-    conn->rx_extra += credits - 1;
-    if (credits)
-        tk_credit_give(conn, credits);
-    post_again(conn, buffer);
-    tk_unlock(&conn->lock);
-    tk_short_hand_up(conn, tag, copy);
+    tk_if_likely(tk_trylock_free(&conn->lock)) tagged_arrived_locked(conn, buffer, head);
+    else tagged_arrived_later(conn, buffer, head);
 }
 
 /* A large message stays where it is and another buffer takes its place; without one it is copied
@@ -358,7 +383,7 @@ bool tk_verbs_poll(void)
     tk_if_unlikely(tk_lane_out(tk_lane_hint()) |
                    tk_counter_read(&tk_verbs.pending_work)) return poll_all();
     tk_if_unlikely(tk_lanes_are_due()) return poll_others();
-    return poll_recv();
+    return receive_from(&tk_verbs.device);
 }
 
 /* ---- the same with several devices ---- */

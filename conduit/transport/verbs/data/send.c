@@ -140,7 +140,8 @@ static inline void unsignaled_post(struct tk_conn *conn, size_t size)
     struct ibv_send_wr *bad;
     conn->unsignaled_sge.length = (uint32_t)size;
     int error = ibv_post_send(conn->qp, &conn->unsignaled_wr, &bad);
-    tk_if_unlikely(error) tk_post_failed(&conn->unsignaled_tx, error);
+    /* By the request that the device names: no register has to be saved for that. */
+    tk_if_unlikely(error) tk_post_failed((struct tk_tx *)(uintptr_t)bad->wr_id, error);
 }
 
 static size_t gather_unsignaled(struct tk_conn *conn, const struct tk_outgoing *m)
