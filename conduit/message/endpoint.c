@@ -95,6 +95,7 @@ struct tk_peer *tk_ep_peer_open(struct tk_ep_peer *copy, struct tk_peer *real, u
     copy->transport.reserve = ep_reserve;
     copy->transport.send_reserved = ep_send_reserved;
     copy->transport.release = ep_release;
+    copy->transport.payload_from = NULL; /* by rma(): it may have other keys */
     copy->transport.rma = ep_rma;
     copy->transport.replies = ep_replies;
     copy->peer = *real;

@@ -133,6 +133,7 @@ struct tk_rma tk_payload_put(const struct tk_message *m, struct tk_op *op, bool 
                            .is_put = true,
                            .is_payload = true,
                            .copy_source = copy,
+                           .is_lent = !copy && m->lc_opt == GEX_EVENT_NOW,
                            .sources_only = true};
 }
 
@@ -166,6 +167,7 @@ bool tk_is_payload_striped(const struct tk_message *m)
 struct tk_rma tk_stripe_put(const struct tk_message *m, struct tk_op *all)
 {
     struct tk_rma rma = tk_payload_put(m, all, false);
+    rma.is_lent = false;
     rma.sources_only = false;
     rma.is_blocking = true;
     return rma;
@@ -191,22 +193,44 @@ static void begin_reply(struct tk_peer *peer)
         transport->replies(peer);
 }
 
+/* Where it lies, in one piece. */
+static bool put_at_once(const struct tk_message *m, struct tk_op *op)
+{
+    const struct tk_transport *transport = tk_peer_transport(m->peer);
+    if (!transport->payload_from)
+        return false;
+    tk_counter_add(&op->pending, 1);
+    if (transport->payload_from(m->peer, op, (uintptr_t)m->dest, m->payload, m->nbytes))
+        return true;
+    tk_counter_add(&op->pending, -1);
+    return false;
+}
+
+static void put_payload(const struct tk_message *m, struct tk_op *op, bool copy)
+{
+    if (!copy && put_at_once(m, op))
+        return;
+    const struct tk_rma rma = tk_payload_put(m, op, copy);
+    tk_wait_rma(m->peer, &rma);
+}
+
 /* The payload of a Long that does not fit beside its head is sent first, over the same queue pair:
  * the head cannot overtake it. An immediate one is not striped, because it cannot wait. */
 static enum tk_status send_apart(struct tk_message *m, enum tk_message_kind kind, struct tk_op *op,
                                  bool copy)
 {
     union tk_front front;
-    struct tk_rma rma = tk_payload_put(m, op, copy);
     struct tk_outgoing out = {.head = &front.head,
                               .head_size = tk_front_build(&front, m, kind, false)};
     if (kind == TK_REPLY)
         begin_reply(m->peer);
-    if (m->immediate)
+    if (m->immediate) {
+        const struct tk_rma rma = tk_payload_put(m, op, copy);
         return send_apart_at_once(m, kind, &rma, &out);
+    }
     if (tk_is_payload_striped(m))
         return send_behind(m, &out);
-    tk_wait_rma(m->peer, &rma);
+    put_payload(m, op, copy);
     return tk_wait_send(m->peer, &out, false);
 }
 

@@ -168,7 +168,7 @@ static void make_table(struct tk_transport *table, const struct tk_transport *ne
 {
     *table = *network;
     table->put = tk_put_never;
-    table->put_from = NULL;
+    table->put_from = table->payload_from = NULL;
     table->get = tk_get_never;
     table->rma = rma_on_demand;
     table->report_end = report_end;

@@ -41,12 +41,18 @@ static void await_source(const struct tk_transfer *t, const struct tk_op *op)
     tk_wait_source_free(op);
 }
 
+static void lend_or_copy(struct tk_transfer *t, const gex_Event_t *lc_opt)
+{
+    t->rma.is_lent = lc_opt == GEX_EVENT_NOW && tk_source_lend();
+    t->rma.copy_source = lc_opt == GEX_EVENT_NOW && !t->rma.is_lent;
+}
+
 gex_Event_t tk_transfer_start(struct tk_transfer *t, gex_Event_t *lc_opt)
 {
     if (t->rma.nbytes == 0)
         return nothing(lc_opt);
     struct tk_op *op = tk_op_take();
-    t->rma.copy_source = lc_opt == GEX_EVENT_NOW && !tk_source_lend();
+    lend_or_copy(t, lc_opt);
     t->rma.sources = lc_opt == GEX_EVENT_DEFER ? NULL : &op->sources;
     if (post_all(t, op) != TK_OK) {
         tk_op_give(op);
@@ -67,7 +73,7 @@ int tk_transfer_implicit(struct tk_transfer *t, gex_Event_t *lc_opt)
         return 0;
     struct tk_op *op = tk_nbi_op(t->rma.is_put ? TK_NBI_PUT : TK_NBI_GET);
     tk_op_init(&mine);
-    t->rma.copy_source = lc_opt == GEX_EVENT_NOW && !tk_source_lend();
+    lend_or_copy(t, lc_opt);
     if (lc_opt != GEX_EVENT_DEFER)
         t->rma.sources = lc_opt == GEX_EVENT_NOW ? &mine.sources : &op->sources;
     if (post_all(t, op) != TK_OK)

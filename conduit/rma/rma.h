@@ -12,7 +12,7 @@
 
 struct tk_transfer {
     struct tk_peer *peer;
-    struct tk_rma rma; /* op, sources and copy_source are set by the functions below */
+    struct tk_rma rma; /* op, sources, copy_source and is_lent are set by the functions below */
 };
 
 /* 0, or 1 if nothing was done (immediate only). */

@@ -228,6 +228,7 @@ struct tk_rma {
     tk_counter_t *sources; /* put: also counts pieces that still read their source; may be NULL */
     bool is_put;
     bool copy_source;  /* put: the caller waits for the source: copying it may be faster */
+    bool is_lent;      /* put: the same, but what is registered goes in place (progress/lend.h) */
     bool is_payload;   /* of a message, which is counted as that */
     bool immediate;    /* post as many pieces as an idle queue holds, or nothing */
     bool is_blocking;  /* the caller blocks until all pieces complete: optimise for latency */
@@ -339,6 +340,10 @@ struct tk_transport {
      * completes. May be NULL. */
     bool (*put_from)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                      size_t nbytes);
+    /* The same for the payload of a Long, which is counted as that, in front of its head:
+     * op->pending counts it while it reads its source. */
+    bool (*payload_from)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
+                         const void *local, size_t nbytes);
     /* Posts as many pieces as there are resources for; TK_BUSY when some are left: call it again
      * with an equal request and the same state. After TK_OK the transport refers to neither. */
     enum tk_status (*rma)(struct tk_peer *peer, const struct tk_rma *rma,

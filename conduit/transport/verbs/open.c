@@ -588,6 +588,7 @@ const struct tk_transport tk_transport_verbs = {
     .leave_line = tk_verbs_leave_line,
     .put = tk_verbs_put,
     .put_from = tk_verbs_put_from,
+    .payload_from = tk_verbs_payload_from,
     .get = tk_verbs_get,
     .rma = tk_verbs_rma,
     .gather_max = tk_verbs_gather_max,
@@ -636,6 +637,7 @@ const struct tk_transport *tk_verbs_transport(void)
         several.send_small = tk_logged_send_small;
         several.put = tk_logged_put;
         several.put_from = tk_logged_put_from;
+        several.payload_from = tk_logged_payload_from;
         several.get = tk_logged_get;
         several.poll = tk_logged_poll;
         several.reap = several.reap_in_handler = tk_logged_reap;
@@ -652,6 +654,7 @@ const struct tk_transport *tk_verbs_transport(void)
     if (tk_xrc_in_use()) {
         several.put = tk_xrc_put;
         several.put_from = tk_xrc_put_from;
+        several.payload_from = tk_xrc_payload_from;
         several.get = tk_xrc_get;
     }
     return &several;

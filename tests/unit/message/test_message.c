@@ -432,6 +432,55 @@ static void with_now_the_source_is_free_on_return(void **state)
     assert_null(fake_job.sent[2].op);
 }
 
+static struct tk_op *placed;
+static bool may_place;
+
+static bool place_payload(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
+                          const void *local, size_t nbytes)
+{
+    (void)peer;
+    if (!may_place)
+        return false;
+    memcpy((void *)remote, local, nbytes);
+    placed = op;
+    return true;
+}
+
+/* Posted at once where the transport takes it so, in front of its head; what it refuses goes the
+ * other way, as does what is copied. */
+static void the_payload_of_a_long_whose_source_may_wait_goes_at_once(void **state)
+{
+    gex_Event_t event;
+    (void)state;
+    fake_transport.payload_from = place_payload;
+    placed = NULL;
+    may_place = true;
+    struct tk_message m = message(TK_LONG, 0, 5000);
+    m.lc_opt = &event;
+    assert_int_equal(tk_request(&m), 0);
+    assert_non_null(placed);
+    assert_int_equal(fake_job.count, 1);
+    assert_false(fake_job.sent[0].is_rma || fake_job.sent[0].head->packed);
+    assert_memory_equal(m.dest, m.payload, 5000);
+    assert_false(tk_event_test(event));
+    tk_counter_add(&placed->pending, -1);
+    assert_true(tk_event_test(event));
+    placed = NULL;
+    m.lc_opt = GEX_EVENT_NOW;
+    assert_int_equal(tk_request(&m), 0);
+    assert_null(placed);
+    assert_true(fake_job.sent[1].is_rma && fake_job.sent[1].copy_source);
+    may_place = false;
+    m.lc_opt = &event;
+    assert_int_equal(tk_request(&m), 0);
+    assert_true(fake_job.sent[3].is_rma && !fake_job.sent[3].copy_source);
+    assert_int_equal(fake_job.count, 5);
+    for (unsigned i = 0; i < fake_job.count; i++)
+        tk_reap();
+    assert_true(tk_event_test(event));
+    fake_transport.payload_from = NULL;
+}
+
 static void with_an_event_the_source_is_free_when_it_is_done(void **state)
 {
     gex_Event_t event;
@@ -697,6 +746,7 @@ static const struct CMUnitTest tests[] = {
     TEST(cancel_gives_everything_back),
     TEST(an_immediate_prepare_does_not_wait),
     TEST(with_now_the_source_is_free_on_return),
+    TEST(the_payload_of_a_long_whose_source_may_wait_goes_at_once),
     TEST(with_an_event_the_source_is_free_when_it_is_done),
     TEST(an_event_that_is_done_already_is_none),
     TEST(a_reply_goes_to_whom_the_request_came_from),

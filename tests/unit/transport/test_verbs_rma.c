@@ -8,6 +8,7 @@
 #include "fake_world.h"
 #include "firehose/firehose.h"
 #include "settings/settings.h"
+#include "stats/stats.h"
 #include "transport/verbs/data/tx.h"
 #include "unit.h"
 
@@ -392,6 +393,12 @@ static bool put_from(const char *local, size_t nbytes)
     return tk_verbs_put_from(tk_peer(1), &op, (uintptr_t)world_segment(1), local, nbytes);
 }
 
+static bool payload_from(const char *local, size_t nbytes)
+{
+    tk_counter_set(&op.pending, 1);
+    return tk_verbs_payload_from(tk_peer(1), &op, (uintptr_t)world_segment(1), local, nbytes);
+}
+
 static bool short_get(char *local, size_t nbytes)
 {
     tk_counter_set(&op.pending, 1);
@@ -427,6 +434,39 @@ static void assert_refused(bool taken)
 {
     assert_false(taken);
     assert_int_equal(tk_counter_read(&op.pending), 1);
+}
+
+static uint64_t put_bytes(void)
+{
+    static struct tk_stats sum;
+    tk_stats_sum(&sum);
+    return sum.counts[tk_counter_put_bytes_network];
+}
+
+/* It is counted as what it belongs to. */
+static void a_payload_goes_like_a_put_but_is_none(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_world(NULL);
+    char *inside = tk_segment_area.base;
+    uint64_t before = put_bytes();
+    assert_true(payload_from(inside + 7, 5000));
+    assert_false(tk_op_done(&op));
+    settle();
+    assert_true(tk_op_done(&op));
+    assert_memory_equal(world_segment(1), inside + 7, 5000);
+    assert_int_equal(put_bytes(), before);
+    assert_true(put_from(inside, 5000));
+    settle();
+    assert_int_equal(put_bytes(), before + 5000);
+    assert_refused(payload_from(inside, 0));
+    assert_refused(payload_from(outside, 100));
+    tk_primary(tk_peer(1))->is_fenced = true;
+    assert_refused(payload_from(inside, 100));
+    tk_primary(tk_peer(1))->is_fenced = false;
+    assert_int_equal(fake_sins(), 0);
+    world_close();
 }
 
 /* Nothing to move, what is too large to be inline, memory that is not registered, and a full queue.
@@ -578,6 +618,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(without_a_bounce_buffer_there_is_no_room),
     cmocka_unit_test(a_get_is_not_done_before_its_bytes_are_in_place),
     cmocka_unit_test(the_short_way_counts_its_operation_and_nothing_else),
+    cmocka_unit_test(a_payload_goes_like_a_put_but_is_none),
     cmocka_unit_test(of_what_it_refuses_nothing_is_done),
     cmocka_unit_test(what_was_registered_before_goes_the_short_way),
     cmocka_unit_test(what_a_region_does_not_hold_is_refused),

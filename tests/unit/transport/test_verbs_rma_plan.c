@@ -53,6 +53,11 @@ static struct tk_rma put(size_t nbytes)
     return (struct tk_rma){.nbytes = nbytes, .is_put = true};
 }
 
+static struct tk_rma lent(size_t nbytes)
+{
+    return (struct tk_rma){.nbytes = nbytes, .is_put = true, .is_lent = true};
+}
+
 static struct tk_rma get(size_t nbytes)
 {
     return (struct tk_rma){.nbytes = nbytes};
@@ -156,6 +161,19 @@ static void a_source_with_a_waiter_is_copied_up_to_the_limit(void **state)
     above.copy_source = true;
     const struct tk_rma_plan plan = plan_of(&above, &one, true);
     assert_piece(tk_rma_plan_piece(&plan, 100, true), 100, TK_RMA_IN_PLACE);
+}
+
+/* The caller waits for it all the same, so it is not worth a registration either. */
+static void a_source_that_is_lent_is_copied_unless_it_is_registered(void **state)
+{
+    struct tk_rma_limits limits = one;
+    const struct tk_rma at_limit = lent(copy_max), above = lent(register_min);
+    (void)state;
+    limits.register_min = copy_max;
+    assert_piece(first(&at_limit, &limits, true), copy_max, TK_RMA_IN_PLACE);
+    assert_piece(first(&at_limit, &limits, false), copy_max, TK_RMA_BOUNCE);
+    assert_false(plan_of(&at_limit, &limits, false).wants_register);
+    assert_true(plan_of(&above, &limits, false).wants_register);
 }
 
 /* ---- registered on the fly ---- */
@@ -343,6 +361,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_memory_is_bounced_a_buffer_at_a_time),
     cmocka_unit_test(no_piece_is_larger_than_a_message),
     cmocka_unit_test(a_source_with_a_waiter_is_copied_up_to_the_limit),
+    cmocka_unit_test(a_source_that_is_lent_is_copied_unless_it_is_registered),
     cmocka_unit_test(large_transfers_register_their_memory),
     cmocka_unit_test(what_is_copied_is_not_registered),
     cmocka_unit_test(a_part_is_judged_by_its_whole),

@@ -137,7 +137,7 @@ static void make_table(struct tk_transport *table, const struct tk_transport *co
     table->send_reserved = demand_send_reserved;
     table->release = demand_release;
     table->put = demand_put;
-    table->put_from = NULL; /* rma() connects */
+    table->put_from = table->payload_from = NULL; /* rma() connects */
     table->get = demand_get;
     table->rma = demand_rma;
     table->gather = demand_gather;

@@ -26,7 +26,9 @@ void tk_rma_plan_make(struct tk_rma_plan *plan, const struct tk_rma *rma,
                       const struct tk_rma_limits *limits, bool is_registered)
 {
     plan->is_striped = is_striped(rma, limits);
-    plan->is_copied = rma->copy_source && rma->nbytes <= limits->copy_max;
+    /* What is lent is not registered for that: it would take longer than the copy. */
+    bool wants_copy = rma->copy_source || (rma->is_lent && !is_registered);
+    plan->is_copied = wants_copy && rma->nbytes <= limits->copy_max;
     plan->wants_register = !is_registered && !plan->is_copied && wants_register(rma, limits);
     plan->wants_fence = rma->is_put && !rma->sources_only;
     plan->inline_max = rma->is_put && !plan->is_striped ? limits->inline_max : 0;
