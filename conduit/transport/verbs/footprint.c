@@ -33,7 +33,7 @@ static uint32_t open_peers(const struct tk_job_shape *shape)
 static void add_buffers(struct tk_footprint *total, const struct tk_job_shape *shape, size_t count,
                         size_t size)
 {
-    total->registered += tk_align_up(count * tk_buffer_stride_of(size), tk_page_size());
+    total->registered += tk_align_up(tk_slab_area_bytes(count, size), tk_page_size());
     total->private_bytes +=
         tk_slab_bytes(count) + tk_registration_bytes(shape->rails, shape->devices);
 }

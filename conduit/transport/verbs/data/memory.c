@@ -229,13 +229,16 @@ static void buffer_open(struct tk_buffer *buffer, char *data, uint32_t size, con
         (struct ibv_recv_wr){.wr_id = (uintptr_t)buffer, .sg_list = &buffer->sge, .num_sge = 1};
 }
 
-static void fill_pool(struct tk_slab *slab, unsigned count, uint32_t size, struct tk_pool *pool,
-                      uint32_t rail)
+static void fill_pool(struct tk_slab *slab, unsigned count, struct tk_pool *pool,
+                      const struct tk_rail *rail)
 {
     const uint32_t *keys = slab->registration->local;
+    uint32_t key = rail ? keys[rail - tk_verbs.rails] : keys[0];
+    uint32_t size = rail ? tk_recv_size() : tk_buffer_size;
+    char *first = (char *)slab->area.base + (rail ? 0 : tk_send_buffers_at);
     for (unsigned i = count; i-- > 0;) {
-        char *data = (char *)slab->area.base + i * tk_buffer_stride_of(size);
-        buffer_open(&slab->buffers[i], data, size, keys, keys[rail]);
+        char *data = first + i * tk_buffer_stride_of(size);
+        buffer_open(&slab->buffers[i], data, size, keys, key);
         tk_pool_give(pool, &slab->buffers[i]);
     }
 }
@@ -250,13 +253,13 @@ static enum tk_status slab_open(const struct tk_rail *rail, struct tk_pool *pool
         tk_log_error("out of memory for %u buffers", count);
         return TK_FAIL;
     }
-    if (tk_area_open(&slab->area, what, count * tk_buffer_stride_of(buffer_size), false) != TK_OK)
+    if (tk_area_open(&slab->area, what, tk_slab_area_bytes(count, buffer_size), false) != TK_OK)
         goto free_slab;
     slab->registration = reg_for_good(rail ? rail->device : NULL, slab->area.base, slab->area.size,
                                       what, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
     if (!slab->registration)
         goto close_area;
-    fill_pool(slab, count, buffer_size, pool, rail ? (uint32_t)(rail - tk_verbs.rails) : 0);
+    fill_pool(slab, count, pool, rail);
     slab->next = tk_verbs.slabs;
     tk_verbs.slabs = slab;
     return TK_OK;
