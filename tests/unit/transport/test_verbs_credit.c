@@ -295,6 +295,29 @@ static void beyond_the_slack_all_banked_credits_come_in_one_ack(void **state)
     world_close();
 }
 
+/* Of messages that one poll takes together, with less than a third of the credits held back. */
+static void what_came_together_is_acknowledged_together(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_AM_CREDITS_SLACK=0", "GASNET_AM_CREDITS_PP=30", NULL);
+    open_world(2);
+    for (int n = 1; n <= 13; n += 4) {
+        unsigned before = fake.posted;
+        for (int i = 0; i < n; i++)
+            assert_int_equal(request(1), TK_OK);
+        fake_settle();
+        world_be(1);
+        tk_verbs_poll();
+        assert_int_equal(world_conn(1, 0)->credits_to_return, 0);
+        world_be(0);
+        world_settle();
+        assert_int_equal(fake.posted - before, n + (n + 9) / 10);
+        assert_int_equal(credits(0, 1), 30);
+    }
+    assert_int_equal(fake_sins(), 0);
+    world_close();
+}
+
 /* The exit notice has a buffer that credits know nothing of: nothing rides on it. */
 static void an_exit_notice_needs_no_credit(void **state)
 {
@@ -598,6 +621,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(without_slack_an_ack_gives_it_back_at_once),
     cmocka_unit_test(slack_credits_are_banked_and_ride_on_the_next_message),
     cmocka_unit_test(beyond_the_slack_all_banked_credits_come_in_one_ack),
+    cmocka_unit_test(what_came_together_is_acknowledged_together),
     cmocka_unit_test(an_exit_notice_needs_no_credit),
     cmocka_unit_test(a_credit_that_comes_back_while_the_connection_is_held_stays_there),
     cmocka_unit_test(the_process_as_a_whole_has_a_limit_too),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Credits that no message of ours takes back to the peer: held back up to `slack` of them, then
- * sent in an ACK. The rules of flow control are in credit.c. */
+ * sent in an ACK, after several messages that came together in one for all of them. The rules of
+ * flow control are in credit.c. */
 #include "config.h"
 
 #include "transport/verbs/data/ack.h"
@@ -20,9 +21,8 @@ static enum tk_status send_ack(struct tk_conn *conn)
     return status;
 }
 
-void tk_credit_owe(struct tk_conn *conn)
+static void settle(struct tk_conn *conn)
 {
-    conn->credits_to_return++;
     if (conn->credits_to_return <= tk_verbs.slack || conn->ack_due)
         return;
     if (send_ack(conn) == TK_OK)
@@ -31,11 +31,53 @@ void tk_credit_owe(struct tk_conn *conn)
     tk_counter_add(&tk_verbs.pending_work, 1);
 }
 
+void tk_credit_owe(struct tk_conn *conn)
+{
+    conn->credits_to_return++;
+    settle(conn);
+}
+
+static TK_PER_THREAD struct tk_ack_batch *batch_now;
+
+/* Is it left to the end of the batch? */
+static bool is_noted(const struct tk_conn *conn)
+{
+    enum { held_of = 3 };
+    struct tk_ack_batch *batch = batch_now;
+    if (!batch || conn->credits_to_return >= tk_verbs.credits_pp / held_of)
+        return false;
+    if (batch->count > 0 && batch->peers[batch->count - 1] == conn->peer)
+        return true;
+    if (batch->count == tk_poll_batch)
+        return false;
+    batch->peers[batch->count++] = conn->peer;
+    return true;
+}
+
 void tk_credit_owe_to(const struct tk_peer *peer)
 {
     struct tk_conn *conn = tk_primary_lock(peer);
-    tk_credit_owe(conn);
+    conn->credits_to_return++;
+    if (!is_noted(conn))
+        settle(conn);
     tk_unlock(&conn->lock);
+}
+
+void tk_ack_batch_begin(struct tk_ack_batch *batch)
+{
+    batch->count = 0;
+    batch->outer = batch_now;
+    batch_now = batch;
+}
+
+void tk_ack_batch_end(struct tk_ack_batch *batch)
+{
+    batch_now = batch->outer;
+    for (unsigned i = 0; i < batch->count; i++) {
+        struct tk_conn *conn = tk_primary_lock(batch->peers[i]);
+        settle(conn);
+        tk_unlock(&conn->lock);
+    }
 }
 
 void tk_ack_forget(struct tk_conn *conn)

@@ -338,11 +338,14 @@ static void __attribute__((noinline)) received_one(const struct ibv_wc *wc)
 
 static void __attribute__((noinline)) received_all(const struct ibv_wc *wc, int n)
 {
+    struct tk_ack_batch batch;
     tk_cq_check(n);
+    tk_ack_batch_begin(&batch);
     do {
         received(wc);
         wc++;
     } while (--n > 0);
+    tk_ack_batch_end(&batch);
 }
 
 static inline bool __attribute__((always_inline)) receive_from(struct tk_device *device)
