@@ -46,11 +46,11 @@ static inline void tk_counter_add_locked(tk_counter_t *counter, int32_t value)
     atomic_store_explicit(counter, (int32_t)(seen + (uint32_t)value), memory_order_release);
 }
 
-/* Takes one if the counter is above zero. */
-static inline bool tk_counter_take(tk_counter_t *counter)
+/* Takes one if as many as `left` are left. */
+static inline bool tk_counter_take_above(tk_counter_t *counter, int32_t left)
 {
     int32_t seen = atomic_load_explicit(counter, memory_order_relaxed);
-    while (seen > 0)
+    while (seen > left)
         if (atomic_compare_exchange_weak_explicit(counter, &seen, seen - 1, memory_order_acq_rel,
                                                   memory_order_relaxed))
             return true;
@@ -86,13 +86,20 @@ static inline void tk_counter_add_locked(tk_counter_t *counter, int32_t value)
     *counter += value;
 }
 
-static inline bool tk_counter_take(tk_counter_t *counter)
+static inline bool tk_counter_take_above(tk_counter_t *counter, int32_t left)
 {
-    if (*counter <= 0)
+    if (*counter <= left)
         return false;
     --*counter;
     return true;
 }
 
 #endif
+
+/* Takes one if the counter is above zero. */
+static inline bool tk_counter_take(tk_counter_t *counter)
+{
+    return tk_counter_take_above(counter, 0);
+}
+
 #endif

@@ -120,7 +120,7 @@ static void cache_remove(struct tk_pinned *p)
 {
     tk_table_remove(&cache.table, p->base >> cache.shift, &p->entry);
     p->is_cached = false;
-    if (p->refs > 0)
+    if (tk_counter_read(&p->refs) > 0)
         return;
     tk_idle_remove(&p->entry);
     p->entry.next = cache.deferred;
@@ -136,7 +136,7 @@ static void cache_forget_last(void)
         return;
     tk_firehose_hits.last = &nothing;
     p->used = tk_firehose_hits.clock;
-    if (--p->refs == 0)
+    if (tk_counter_add(&p->refs, -1) == 0)
         tk_idle_add_newest(&cache.idle, &p->entry);
 }
 
@@ -438,7 +438,7 @@ static bool is_worth_room(uintptr_t at)
 
 static inline void region_ref(struct tk_pinned *p)
 {
-    if (p->refs++ == 0)
+    if (tk_counter_add(&p->refs, 1) == 1)
         tk_idle_remove(&p->entry);
     p->used = ++tk_firehose_hits.clock;
     tk_count_locked(tk_counter_regions_found);
@@ -503,7 +503,7 @@ static void cache_find_last(struct tk_pinned *p)
     if (p == tk_firehose_hits.last)
         return;
     cache_forget_last();
-    p->refs++;
+    tk_counter_add(&p->refs, 1);
     tk_firehose_hits.last = p;
 }
 
@@ -528,7 +528,7 @@ static void __attribute__((noinline)) cache_defer_unpin(struct tk_pinned *p)
 /* Called with the lock held; releases it. */
 static inline void cache_put(struct tk_pinned *p)
 {
-    if (--p->refs == 0) {
+    if (tk_counter_add(&p->refs, -1) == 0) {
         tk_if_unlikely(!p->is_cached)
         {
             cache_defer_unpin(p);

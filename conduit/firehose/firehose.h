@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/footprint.h"
 #include "base/idle_table.h"
@@ -30,8 +31,8 @@ struct tk_pinned {
     size_t size;
     uintptr_t end;
     void *handle;
-    uint32_t key; /* local key */
-    uint32_t refs;
+    uint32_t key;      /* local key */
+    tk_counter_t refs; /* without the lock one may go, if another is left */
     uint32_t generation;
     uint64_t used;  /* cache clock at the last get */
     bool is_cached; /* false: unpinned when the last reference is dropped */
@@ -150,7 +151,7 @@ static inline struct tk_pinned *tk_firehose_find_last(const void *address, size_
     struct tk_pinned *p = tk_firehose_hits.last;
     tk_if_likely(at >= p->base && at + nbytes <= p->end && !tk_monitor_has_events())
     {
-        p->refs++;
+        tk_counter_add(&p->refs, 1);
         tk_firehose_hits.clock++;
         tk_count_locked(tk_counter_regions_found);
     }
@@ -163,15 +164,10 @@ static inline struct tk_pinned *tk_firehose_find_last(const void *address, size_
  * there is none, or the lock, the monitor or the kernel has to be asked first. */
 struct tk_pinned *tk_firehose_find(const void *address, size_t nbytes);
 
-/* As tk_firehose_put(), unless it is the last reference, or the lock is held: false, and nothing
- * was done. */
+/* As tk_firehose_put(), unless it is the last reference: false, and nothing was done. No lock. */
 static inline bool tk_firehose_put_found(struct tk_pinned *region)
 {
-    tk_if_unlikely(!tk_trylock_free(&tk_firehose_hits.lock)) return false;
-    bool is_last = region->refs == 1;
-    tk_if_likely(!is_last) region->refs--;
-    tk_unlock(&tk_firehose_hits.lock);
-    return !is_last;
+    return tk_counter_take_above(&region->refs, 1);
 }
 
 /* ---- diagnostics, and what others have to know ---- */

@@ -10,6 +10,8 @@
 #ifndef TK_OP_H
 #define TK_OP_H
 
+#include <string.h>
+
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/check.h"
@@ -50,6 +52,16 @@ extern TK_HIDDEN TK_PER_THREAD_NEAR struct tk_op *tk_ops_next;
  * so that its callers need not keep the place of the word above in a register for it. */
 struct tk_op *tk_ops_find(void);
 
+/* Both counts, by one store. */
+static inline void tk_op_set(struct tk_op *op, int32_t pending)
+{
+    const struct {
+        int32_t pending, sources;
+    } counts = {pending, 0};
+    _Static_assert(sizeof(counts) == sizeof(*op), "an operation is two counts");
+    memcpy(op, &counts, sizeof(counts));
+}
+
 /* With the first piece, or the starting thread, counted already. Thread-safe. Never NULL: lack of
  * memory ends the program with a message. */
 static inline struct tk_op *tk_op_take_with(int32_t pending)
@@ -57,8 +69,7 @@ static inline struct tk_op *tk_op_take_with(int32_t pending)
     struct tk_op *op = tk_ops_next;
     tk_if_unlikely(tk_counter_read(&op->pending) != tk_op_free) op = tk_ops_find();
     else tk_ops_next = op + 1;
-    tk_counter_set(&op->pending, pending);
-    tk_counter_set(&op->sources, 0);
+    tk_op_set(op, pending);
     if (TK_IS_DEBUG)
         tk_unsynced_taken(op);
     return op;

@@ -134,23 +134,23 @@ bool tk_lanes_reap_others(void)
     return any;
 }
 
-/* The lane of this thread, then those of others if they are due. */
-static bool __attribute__((noinline)) reap_mine(struct tk_lane *lane)
-{
-    return reap_from(lane, &lane->sends) || (tk_lanes_are_due() && tk_lanes_reap_others());
-}
-
 void tk_lanes_reap(void)
 {
     for (struct tk_lane *lane = tk_verbs.lanes; lane < tk_lanes_end(); lane++)
         reap_lane(lane);
 }
 
+/* Not inline: the usual path needs no registers for it. */
+static bool __attribute__((noinline)) reap_others_if_due(void)
+{
+    return tk_lanes_are_due() && tk_lanes_reap_others();
+}
+
 bool tk_verbs_reap(void)
 {
     struct tk_lane *lane = tk_lane_hint();
-    tk_if_likely(tk_lane_out(lane) != 0) return reap_mine(lane);
-    return tk_lanes_are_due() && tk_lanes_reap_others();
+    tk_if_likely(tk_lane_out(lane) != 0 && reap_from(lane, &lane->sends)) return true;
+    return TK_THREADED && reap_others_if_due();
 }
 
 /* Its buffer is of those for requests, which may come once it is answered, or one more. */

@@ -338,20 +338,27 @@ enum posting { POST_PLAIN, POST_LOGGED, POST_XRC };
 typedef bool put_at_once(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
                          const void *local, size_t nbytes);
 
-/* Not inline: its registers need not be saved on the path that is taken almost always. */
-static bool __attribute__((noinline)) unlock_in_vain(struct tk_conn *conn)
+/* Not inline: registers need not be saved for these on the path that is taken almost always. All
+ * return false, and give the region back, if there is one. */
+static bool __attribute__((noinline)) put_in_vain(struct tk_pinned *region)
 {
-    tk_unlock(&conn->lock);
+    tk_firehose_put(region);
     return false;
 }
 
+static bool __attribute__((noinline)) unlock_in_vain(struct tk_conn *conn, struct tk_pinned *region)
+{
+    tk_unlock(&conn->lock);
+    return region && put_in_vain(region);
+}
+
 /* By a thread that has counted nothing: the slow path counts it. */
-static bool __attribute__((noinline)) first_in_vain(struct tk_conn *conn, struct tk_tx *tx)
+static bool __attribute__((noinline))
+first_in_vain(struct tk_conn *conn, struct tk_tx *tx, struct tk_pinned *region)
 {
     tx->covers = 0;
     tk_tx_give_plain(tk_lane_of(conn), tx);
-    tk_unlock(&conn->lock);
-    return false;
+    return unlock_in_vain(conn, region);
 }
 
 /* A work request and its range of local memory. */
@@ -406,7 +413,7 @@ count_plain(struct plain plain, bool is_held, size_t nbytes)
                                   tk_counter_put_bytes_network, nbytes);
 }
 
-/* `keys`: by rail, of the local memory; `region`: it is in this one; both NULL where it is inline.
+/* `keys`: of the local memory, by rail; or `region`, which holds it; both NULL where it is inline.
  */
 static inline bool __attribute__((always_inline))
 post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
@@ -414,16 +421,19 @@ post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, u
            struct plain plain, enum posting posting)
 {
     struct request mine, *r = TK_THREADED ? &mine : plain.only;
-    tk_if_unlikely(!tk_trylock_free(&conn->lock)) return false;
+    tk_if_unlikely(!tk_trylock_free(&conn->lock)) return region && put_in_vain(region);
     struct tk_tx *tx = tk_tx_take_plain(conn, op, plain.opcode);
-    tk_if_unlikely(!tx) return unlock_in_vain(conn);
+    tk_if_unlikely(!tx) return unlock_in_vain(conn, region);
     tx->nbytes = r->sge.length = (uint32_t)nbytes;
-    tk_if_unlikely(!count_plain(plain, region != NULL, nbytes)) return first_in_vain(conn, tx);
+    tk_if_unlikely(!count_plain(plain, region != NULL, nbytes)) return first_in_vain(conn, tx,
+                                                                                     region);
     if (region)
         tk_tx_hold(tx, region);
     if (TK_THREADED)
         fill_plain(r, plain);
     r->sge.addr = (uintptr_t)local;
+    if (region)
+        keys = region_keys(region);
     if (keys)
         r->sge.lkey = keys[conn->rail];
     r->wr.wr.rdma.remote_addr = remote;
@@ -453,10 +463,8 @@ static inline bool __attribute__((always_inline))
 put_held(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local, size_t nbytes,
          struct tk_pinned *region, enum posting posting)
 {
-    tk_if_likely(post_plain(tk_primary(peer), peer, op, remote, local, nbytes, region_keys(region),
-                            region, plain_put_from, posting)) return true;
-    tk_firehose_put(region);
-    return false;
+    return post_plain(tk_primary(peer), peer, op, remote, local, nbytes, NULL, region,
+                      plain_put_from, posting);
 }
 
 /* From a region that is registered already: the one found last, as a rule; the lookup of another is
