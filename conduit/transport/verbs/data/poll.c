@@ -90,11 +90,12 @@ static void __attribute__((noinline)) all_done(const struct ibv_wc *wc, int n)
 /* All of a look, or an error in place of their number. */
 static void __attribute__((noinline)) any_done(const struct ibv_wc *wc, int n)
 {
-    tk_cq_check(n);
-    if (n == 1)
+    if (n == 1) {
         tx_done((struct tk_tx *)(uintptr_t)wc->wr_id, wc);
-    else
-        all_done(wc, n);
+        return;
+    }
+    tk_cq_check(n);
+    all_done(wc, n);
 }
 
 /* The only one of a look. False: nothing was done. */
