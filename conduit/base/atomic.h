@@ -57,6 +57,11 @@ static inline bool tk_counter_take_above(tk_counter_t *counter, int32_t left)
     return false;
 }
 
+/* Words that a lock guards, and that threads without it look at too: relaxed. */
+#    define TK_UNLOCKED          _Atomic
+#    define tk_peek(word)        atomic_load_explicit(word, memory_order_relaxed)
+#    define tk_poke(word, value) atomic_store_explicit(word, value, memory_order_relaxed)
+
 #else
 
 typedef int32_t tk_counter_t;
@@ -93,6 +98,10 @@ static inline bool tk_counter_take_above(tk_counter_t *counter, int32_t left)
     --*counter;
     return true;
 }
+
+#    define TK_UNLOCKED
+#    define tk_peek(word)        (*(word))
+#    define tk_poke(word, value) ((void)(*(word) = (value)))
 
 #endif
 

@@ -18,6 +18,10 @@
  * for it. */
 #define tk_keep_in_memory(object) __asm__("" : "+m"(object))
 
+/* Behind a call: makes the compiler compute again what it knows of the value, addresses of members
+ * above all, instead of keeping that in registers that have to be saved for it. */
+#define tk_compute_again(value) __asm__("" : "+r"(value))
+
 #define TK_CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
 /* Requests the line of `at` for writing. Compilers emit a prefetch for reading unless told that the

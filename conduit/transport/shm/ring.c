@@ -80,8 +80,9 @@ enum tk_status tk_ring_in_open(struct tk_ring_in *in, struct tk_ring_shared *sha
                               .within = tk_max(slots / 8, 1) * TK_RING_SLOT - TK_RING_SLOT,
                               .due = eighths(slots, lines),
                               .lines_most = lines_most(slots, lines)};
-    in->seq = tk_ring_seq(start);
-    in->next = tk_ring_slot(shared, start, in->mask);
+    tk_poke(&in->seq, tk_ring_seq(start));
+    tk_poke(&in->next, (uintptr_t)tk_ring_slot(shared, start, in->mask));
+    tk_lock_init(&in->taking);
     tk_lock_init(&in->lock);
     atomic_store_explicit(&in->taken, start, memory_order_relaxed);
     atomic_store_explicit(&in->retired, start, memory_order_relaxed);

@@ -11,8 +11,9 @@
  * from the one of the lap before by its count alone, and only counts are ever stored there.
  *
  * Who sees what: publishing releases and looking at the word acquires the message; storing `head`
- * releases and reading it acquires the space. All else is relaxed. No lock but the one that PAR
- * tries (never waits for) to give space back. */
+ * releases and reading it acquires the space. All else is relaxed. In PAR two locks, which are
+ * tried and never waited for: one for the few instructions in which a thread takes a message, so
+ * that an empty poll finds where to look by two words as in SEQ, and one to give space back. */
 #ifndef TK_RING_H
 #define TK_RING_H
 
@@ -21,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/copy.h"
 #include "base/lock.h"
@@ -83,11 +85,12 @@ struct tk_ring_out {
 
 /* The receiver's handle. */
 struct tk_ring_in {
-    struct tk_ring_slot *next; /* one thread: the slot at `taken`, */
-    uint32_t seq;              /* and the count in its word when it is published */
-    _Atomic bool behind;       /* PAR: an eighth or more may be left to be given back */
-    _Atomic uint64_t taken;    /* up to here some thread has it */
-    _Atomic uint64_t retired;  /* up to here it is given back: equal to shared->head */
+    TK_UNLOCKED uintptr_t next; /* the slot at `taken`, */
+    TK_UNLOCKED uint32_t seq;   /* and the count in its word when it is published */
+    _Atomic bool behind;        /* PAR: an eighth or more may be left to be given back */
+    tk_lock_t taking;           /* guards next, seq and taken */
+    _Atomic uint64_t taken;     /* up to here some thread has it */
+    _Atomic uint64_t retired;   /* up to here it is given back: equal to shared->head */
     struct tk_ring_shared *shared;
     char *payload;
     uint64_t mask; /* of a slot's place among all, in bytes */
@@ -259,7 +262,6 @@ static inline enum tk_status tk_ring_send(struct tk_ring_out *out, const void *h
 struct tk_ring_look {
     struct tk_ring_slot *slot;
     uint64_t word;
-    uint64_t position; /* PAR */
 };
 
 static inline uint64_t tk_ring_taken(const struct tk_ring_in *in)
@@ -267,19 +269,13 @@ static inline uint64_t tk_ring_taken(const struct tk_ring_in *in)
     return atomic_load_explicit((_Atomic uint64_t *)&in->taken, memory_order_relaxed);
 }
 
-static inline uint64_t tk_ring_start(const struct tk_ring_in *in, const struct tk_ring_look *at)
-{
-    return TK_THREADED ? at->position : tk_ring_taken(in);
-}
-
-/* Is it published? One thread has it ready where to look and what it must see there; several find
- * both by the one word that says how much is taken. */
+/* Is it published? In PAR without the lock the two words may not belong together while another
+ * thread takes something: then it is a guess, and the next one is better. */
 static inline bool tk_ring_look(const struct tk_ring_in *in, struct tk_ring_look *at)
 {
-    at->position = TK_THREADED ? tk_ring_taken(in) : 0;
-    at->slot = TK_THREADED ? tk_ring_slot(in->shared, at->position, in->mask) : in->next;
+    at->slot = (struct tk_ring_slot *)tk_peek(&in->next);
     at->word = atomic_load_explicit(&at->slot->word, memory_order_acquire);
-    return (uint32_t)at->word == (TK_THREADED ? tk_ring_seq(at->position) : in->seq);
+    return (uint32_t)at->word == tk_peek(&in->seq);
 }
 
 /* PAR: may there be an eighth or more to be given back? Who was done with its end may have left
@@ -292,26 +288,53 @@ static inline bool tk_ring_is_behind(const struct tk_ring_in *in)
 /* PAR: gives back, in order, what is done with: at the end of an eighth; and what was left then. */
 void tk_ring_retire(struct tk_ring_in *in);
 void tk_ring_retire_rest(struct tk_ring_in *in);
+static inline void tk_ring_retire_left(struct tk_ring_in *in)
+{
+    if (tk_ring_is_behind(in))
+        tk_ring_retire_rest(in);
+}
 
 /* Is tk_ring_take() worth calling? In PAR also when there is space to give back, which the last
- * thread may have left undone. Thread-safe. */
+ * thread may have left undone. Thread-safe; a guess, as above. */
 static inline bool tk_ring_ready(const struct tk_ring_in *in)
 {
     struct tk_ring_look at;
     return tk_ring_look(in, &at) || tk_ring_is_behind(in);
 }
 
-static inline bool tk_ring_claim_taken(struct tk_ring_in *in, const struct tk_ring_look *at,
-                                       uint64_t next)
+/* The same, and no guess: for a thread that will not look again before it sleeps. One word says how
+ * much is taken. */
+static inline bool tk_ring_has_come(const struct tk_ring_in *in)
 {
-    uint64_t taken = at->position;
-    if (TK_THREADED)
-        return atomic_compare_exchange_weak_explicit(&in->taken, &taken, next, memory_order_relaxed,
-                                                     memory_order_relaxed);
-    atomic_store_explicit(&in->taken, next, memory_order_relaxed);
-    in->seq = (uint32_t)at->word + 1;
-    in->next = tk_ring_slot(in->shared, next, in->mask);
-    return true;
+    uint64_t taken = tk_ring_taken(in);
+    struct tk_ring_slot *slot = tk_ring_slot(in->shared, taken, in->mask);
+    uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
+    return (uint32_t)word == tk_ring_seq(taken) || tk_ring_is_behind(in);
+}
+
+/* Begins to take a message, which tk_ring_pass() ends. False: there is none, or another thread is
+ * about to take it. */
+static inline bool tk_ring_begin(struct tk_ring_in *in, struct tk_ring_look *at)
+{
+    tk_if_unlikely(!tk_trylock_free(&in->taking)) return false;
+    tk_if_likely(tk_ring_look(in, at)) return true;
+    tk_unlock(&in->taking);
+    return false;
+}
+
+/* Where mostly there is none: in PAR that is found without the lock. */
+static inline bool tk_ring_begin_next(struct tk_ring_in *in, struct tk_ring_look *at)
+{
+    return (!TK_THREADED || tk_ring_look(in, at)) && tk_ring_begin(in, at);
+}
+
+/* Takes what ends in front of `end`. */
+static inline void tk_ring_pass(struct tk_ring_in *in, const struct tk_ring_look *at, uint64_t end)
+{
+    atomic_store_explicit(&in->taken, end, memory_order_relaxed);
+    tk_poke(&in->seq, (uint32_t)at->word + 1);
+    tk_poke(&in->next, (uintptr_t)tk_ring_slot(in->shared, end, in->mask));
+    tk_unlock(&in->taking);
 }
 
 static inline unsigned tk_ring_from(const struct tk_ring_look *at)
@@ -329,14 +352,12 @@ static inline bool tk_ring_is_tagged(const struct tk_ring_look *at)
     return at->word >> 63 != 0;
 }
 
-/* Takes what tk_ring_look() saw if it has a tag, which tk_ring_size() is then. *end is the position
- * behind it. False: it has none, or another thread has it; nothing was done. */
-static inline bool tk_ring_take_tagged(struct tk_ring_in *in, const struct tk_ring_look *at,
-                                       uint64_t *end)
+/* A message with a tag, which tk_ring_size() is then. Returns the position behind it. */
+static inline uint64_t tk_ring_pass_tagged(struct tk_ring_in *in, const struct tk_ring_look *at)
 {
-    tk_if_unlikely(!tk_ring_is_tagged(at)) return false;
-    *end = tk_ring_start(in, at) + TK_RING_SLOT;
-    return tk_ring_claim_taken(in, at, *end);
+    uint64_t end = tk_ring_taken(in) + TK_RING_SLOT;
+    tk_ring_pass(in, at, end);
+    return end;
 }
 
 static inline uint64_t tk_ring_lines_of(const struct tk_ring_look *at)
@@ -367,15 +388,14 @@ static inline void tk_ring_find_lines(const struct tk_ring_in *in, struct tk_rin
     }
 }
 
-/* Takes what tk_ring_look() saw; false: another thread has it, nothing was done. */
-static inline bool tk_ring_take_seen(struct tk_ring_in *in, const struct tk_ring_look *at,
-                                     struct tk_ring_item *item)
+/* Any message. */
+static inline void tk_ring_pass_any(struct tk_ring_in *in, const struct tk_ring_look *at,
+                                    struct tk_ring_item *item)
 {
     uint64_t lines = tk_ring_lines_of(at);
-    item->start = tk_ring_start(in, at);
+    item->start = tk_ring_taken(in);
     item->end = tk_ring_advance(item->start, lines);
-    if (!tk_ring_claim_taken(in, at, item->end))
-        return false;
+    tk_ring_pass(in, at, item->end);
     item->blob = at->slot->blob;
     item->rest = NULL;
     item->rest_size = 0;
@@ -384,20 +404,18 @@ static inline bool tk_ring_take_seen(struct tk_ring_in *in, const struct tk_ring
     item->nbytes = item->tag ? tk_ring_slot_max : tk_ring_size(at);
     if (lines)
         tk_ring_find_lines(in, item, lines);
-    return true;
 }
 
-/* The next message, where it lies; false: there is none. Thread-safe. */
+/* The next message, where it lies; false: there is none, or another thread is about to take it.
+ * Thread-safe. */
 static inline bool tk_ring_take(struct tk_ring_in *in, struct tk_ring_item *item)
 {
     struct tk_ring_look at;
-    do {
-        if (!tk_ring_look(in, &at)) {
-            if (tk_ring_is_behind(in))
-                tk_ring_retire_rest(in);
-            return false;
-        }
-    } while (!tk_ring_take_seen(in, &at, item));
+    if (!tk_ring_begin_next(in, &at)) {
+        tk_ring_retire_left(in);
+        return false;
+    }
+    tk_ring_pass_any(in, &at, item);
     return true;
 }
 

@@ -77,72 +77,82 @@ static inline void poll_hand_up_short(char *blob, unsigned tag, unsigned from)
     tk_deliver_short(tk_shm.peers[from], tag, (const int32_t *)(void *)blob);
 }
 
-/* What has no tag; or nothing, or something else, where another thread has what we saw. */
-static void __attribute__((noinline)) serve_any(struct tk_ring_in *ring)
+/* What has no tag. Returns the position behind it. */
+static uint64_t __attribute__((noinline)) serve_any(struct tk_ring_in *ring, struct tk_ring_look at)
 {
     struct tk_ring_item item;
-    if (!tk_ring_take(ring, &item))
-        return;
-    if (item.tag)
-        poll_hand_up_short(item.blob, item.tag, item.from);
-    else
-        poll_hand_up(&item);
+    tk_ring_pass_any(ring, &at, &item);
+    poll_hand_up(&item);
     tk_ring_done(ring, &item);
-}
-
-/* Returns how far messages are taken. */
-static inline uint64_t serve_one(struct tk_ring_in *ring, const struct tk_ring_look *at)
-{
-    uint64_t end;
-    tk_if_unlikely(!tk_ring_take_tagged(ring, at, &end))
-    {
-        serve_any(ring);
-        return tk_ring_taken(ring);
-    }
-    poll_hand_up_short(at->slot->blob, tk_ring_size(at), tk_ring_from(at));
-    tk_ring_done_slot(ring, end);
-    return end;
+    return item.end;
 }
 
 /* Not inline: an empty poll should save no registers for it. */
 static bool __attribute__((noinline)) serve(struct tk_ring_in *ring)
 {
     struct tk_ring_look at;
-    if (!tk_ring_look(ring, &at)) {
-        if (tk_ring_is_behind(ring))
-            tk_ring_retire_rest(ring);
+    uint64_t end;
+    if (!tk_ring_begin(ring, &at))
         return false;
-    }
-    while ((serve_one(ring, &at) & batch) && tk_ring_look(ring, &at))
-        continue;
+    do {
+        tk_if_unlikely(!tk_ring_is_tagged(&at))
+        {
+            end = serve_any(ring, at);
+            continue;
+        }
+        end = tk_ring_pass_tagged(ring, &at);
+        poll_hand_up_short(at.slot->blob, tk_ring_size(&at), tk_ring_from(&at));
+        if (TK_THREADED) {
+            tk_compute_again(ring);
+            tk_compute_again(end);
+        }
+        tk_ring_done_slot(ring, end);
+    } while ((end & batch) && tk_ring_begin_next(ring, &at));
     return true;
 }
 
 bool tk_shm_poll_replies(void)
 {
-    return tk_ring_ready(&tk_shm.replies) && serve(&tk_shm.replies);
+    struct tk_ring_look at;
+    if (tk_ring_look(&tk_shm.replies, &at))
+        return serve(&tk_shm.replies);
+    tk_ring_retire_left(&tk_shm.replies);
+    return false;
 }
 
 /* Not inline: a poll that finds nothing, or one request, should save no registers. */
 static bool __attribute__((noinline)) serve_both(void)
 {
+    struct tk_ring_look at;
     bool any = serve(&tk_shm.replies);
-    if (tk_ring_ready(&tk_shm.requests))
+    if (tk_ring_look(&tk_shm.requests, &at))
         any |= serve(&tk_shm.requests);
     return any;
 }
 
+/* Likewise. */
+static bool __attribute__((noinline)) retire_both(void)
+{
+    tk_ring_retire_left(&tk_shm.replies);
+    tk_ring_retire_left(&tk_shm.requests);
+    return false;
+}
+
 bool tk_shm_poll(void)
 {
-    tk_if_unlikely(tk_ring_ready(&tk_shm.replies)) return serve_both();
-    if (tk_ring_ready(&tk_shm.requests))
+    struct tk_ring_look at;
+    tk_if_unlikely(tk_ring_look(&tk_shm.replies, &at)) return serve_both();
+    if (tk_ring_look(&tk_shm.requests, &at))
         return serve(&tk_shm.requests);
+    tk_if_unlikely(tk_ring_is_behind(&tk_shm.replies) ||
+                   tk_ring_is_behind(&tk_shm.requests)) return retire_both();
     return tk_count_empty_poll(tk_counter_empty_polls_neighbours);
 }
 
 bool tk_shm_has_come(bool requests_too)
 {
-    return tk_ring_ready(&tk_shm.replies) || (requests_too && tk_ring_ready(&tk_shm.requests));
+    return tk_ring_has_come(&tk_shm.replies) ||
+           (requests_too && tk_ring_has_come(&tk_shm.requests));
 }
 
 /* What we do is complete when it is done. */

@@ -469,10 +469,19 @@ uint64_t weak_exchange(volatile void *at, size_t size, enum weak_change change, 
         plain_store(at, size, changed(old, change, value));
         return old;
     }
+    if (broken(weak_torn_exchange, at)) {
+        uint64_t old = weak_load(at, size, order);
+        if (changed(old, change, value) != old)
+            weak_store(at, size, changed(old, change, value), order);
+        return old;
+    }
     let_anybody_run();
     unsigned w = word_at(at, size);
     const struct store *store = read_store(w, words[w].count - 1, order);
-    append(w, changed(store->value, change, value), order, store);
+    uint64_t after = changed(store->value, change, value);
+    /* A lock that is found taken: nobody can tell such a store from none. */
+    if (after != store->value || (order != memory_order_relaxed && order != memory_order_acquire))
+        append(w, after, order, store);
     return store->value;
 }
 

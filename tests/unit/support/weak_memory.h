@@ -53,7 +53,7 @@ void weak_private(const void *memory, size_t size);
 enum weak_flaw {
     weak_no_release,   /* a store or exchange there releases nothing */
     weak_no_acquire,   /* a load there acquires nothing */
-    weak_torn_exchange /* compare-and-swap there is a load, a comparison and a store */
+    weak_torn_exchange /* an exchange there is a load, compare-and-swap a comparison, and a store */
 };
 void weak_break(enum weak_flaw flaw, const void *memory, size_t size);
 void weak_repair(void);

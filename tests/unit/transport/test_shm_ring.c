@@ -129,7 +129,7 @@ static void every_size_up_to_the_largest_comes_whole_at_every_place(void **state
 static void a_message_may_be_less_than_a_word(void **state)
 {
     (void)state;
-    struct tk_ring_item item;
+    struct tk_ring_item item = {.blob = NULL};
     for (size_t n = 0; n <= tk_ring_slot_max; n++) {
         char guarded[tk_ring_slot_max + 1];
         memset(guarded, 'a' + (int)(n % 26), sizeof(guarded));
@@ -232,7 +232,7 @@ static void a_message_moves_its_slot_and_its_payload(void **state)
         memory.shared->head = head;
         memory.shared->tail = ~tail;
         memcpy(copy, memory.shared, sizeof(*memory.shared));
-        struct tk_ring_item item;
+        struct tk_ring_item item = {.blob = NULL};
         assert_true(tk_ring_take(&in, &item));
         assert_int_equal(lines_written(copy), 0);
         tk_ring_done(&in, &item);
@@ -456,6 +456,40 @@ static void sizes_are_powers_of_two_within_limits(void **state)
     assert_true(tk_ring_message_max(1024, 16384) >= 262144); /* --with-ibv-max-medium=262144 */
 }
 
+/* Between the two stores of a thread that takes a message; a thread about to sleep looks just then.
+ */
+static void a_sleeper_sees_a_message_that_a_glance_does_not(void **state)
+{
+    (void)state;
+    if (!TK_THREADED)
+        skip();
+    assert_false(tk_ring_has_come(&in));
+    assert_int_equal(send(0, 20), TK_OK);
+    assert_true(tk_ring_has_come(&in));
+    uint32_t seq = tk_peek(&in.seq);
+    tk_poke(&in.seq, seq - 1);
+    assert_false(tk_ring_ready(&in));
+    assert_true(tk_ring_has_come(&in));
+    tk_poke(&in.seq, seq);
+    take_and_done(0, 20);
+    assert_false(tk_ring_has_come(&in));
+}
+
+/* As if another thread were about to take it. */
+static void what_another_thread_takes_is_not_there(void **state)
+{
+    struct tk_ring_item item;
+    (void)state;
+    if (!TK_THREADED)
+        skip();
+    assert_int_equal(send(0, 20), TK_OK);
+    tk_lock(&in.taking);
+    assert_true(tk_ring_ready(&in));
+    assert_false(tk_ring_take(&in, &item));
+    tk_unlock(&in.taking);
+    take_and_done(0, 20);
+}
+
 /* What threads are for: others go on while one of them keeps a message. */
 static void done_out_of_order_gives_space_back_in_order(void **state)
 {
@@ -503,6 +537,8 @@ static const struct CMUnitTest tests[] = {
     PROMISE(a_slot_that_lies_about_its_size_is_told),
     cmocka_unit_test(sizes_are_powers_of_two_within_limits),
     PROMISE(done_out_of_order_gives_space_back_in_order),
+    PROMISE(a_sleeper_sees_a_message_that_a_glance_does_not),
+    PROMISE(what_another_thread_takes_is_not_there),
 };
 
 UNIT_MAIN(tests)

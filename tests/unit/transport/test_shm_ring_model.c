@@ -63,6 +63,9 @@ static void empty_receiver(void)
     in.places = plan.slots - 1;
     for (uint64_t i = 0; i < plan.slots; i++)
         atomic_store_explicit(&in.done[i], i * TK_RING_SLOT, memory_order_relaxed);
+    tk_poke(&in.next, (uintptr_t)memory.shared.slots);
+    tk_poke(&in.seq, tk_ring_seq(0));
+    tk_lock_init(&in.taking);
     tk_lock_init(&in.lock);
 }
 
@@ -136,7 +139,7 @@ static void receiver(void)
     for (;;) {
         struct tk_ring_item item;
         weak_here(next_of[0] * 16 + next_of[1]);
-        if ((plan.two_receivers || tk_ring_ready(&in)) && tk_ring_take(&in, &item)) {
+        if (tk_ring_ready(&in) && tk_ring_take(&in, &item)) {
             check(&item);
             tk_ring_done(&in, &item);
         } else {
@@ -279,7 +282,7 @@ static void the_same_orders_guard_lines_of_payload(void **state)
         weak_break(flaws[i], &memory.shared.head, sizeof(memory.shared.head));
         assert_wrong(&one_and_one, &long_large_one);
         weak_break(flaws[i], (const void *)in.done, slots_max * sizeof(*in.done));
-        assert_wrong(&one_and_two, &lines_to_threads);
+        assert_wrong(&shorter, &lines_to_threads);
     }
 }
 
@@ -310,21 +313,35 @@ static void a_thread_that_is_done_must_release(void **state)
 {
     (void)state;
     weak_break(weak_no_release, (const void *)in.done, slots_max * sizeof(*in.done));
-    assert_wrong(&one_and_two, &receiving_threads);
+    assert_wrong(&shorter, &receiving_threads);
 }
 
 static void a_thread_that_gives_back_must_acquire(void **state)
 {
     (void)state;
     weak_break(weak_no_acquire, (const void *)in.done, slots_max * sizeof(*in.done));
-    assert_wrong(&one_and_two, &receiving_threads);
+    assert_wrong(&shorter, &receiving_threads);
 }
 
 static void taking_must_be_one_step(void **state)
 {
     (void)state;
-    weak_break(weak_torn_exchange, &in.taken, sizeof(in.taken));
-    assert_wrong(&one_and_two, &receiving_threads);
+    weak_break(weak_torn_exchange, &in.taking, sizeof(in.taking));
+    assert_wrong(&shorter, &receiving_threads);
+}
+
+static void a_thread_that_has_taken_must_release(void **state)
+{
+    (void)state;
+    weak_break(weak_no_release, &in.taking, sizeof(in.taking));
+    assert_wrong(&shorter, &receiving_threads);
+}
+
+static void a_thread_that_takes_must_acquire(void **state)
+{
+    (void)state;
+    weak_break(weak_no_acquire, &in.taking, sizeof(in.taking));
+    assert_wrong(&shorter, &receiving_threads);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -343,6 +360,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_thread_that_is_done_must_release),
     cmocka_unit_test(a_thread_that_gives_back_must_acquire),
     cmocka_unit_test(taking_must_be_one_step),
+    cmocka_unit_test(a_thread_that_has_taken_must_release),
+    cmocka_unit_test(a_thread_that_takes_must_acquire),
 };
 
 int main(void)
