@@ -85,6 +85,7 @@ enum tk_status tk_ring_in_open(struct tk_ring_in *in, struct tk_ring_shared *sha
     tk_lock_init(&in->taking);
     tk_lock_init(&in->lock);
     atomic_store_explicit(&in->taken, start, memory_order_relaxed);
+    atomic_store_explicit(&in->finished, start, memory_order_relaxed);
     atomic_store_explicit(&in->retired, start, memory_order_relaxed);
     if (!TK_THREADED)
         return TK_OK;
@@ -219,18 +220,27 @@ static bool is_behind(uint64_t position, uint64_t behind)
     return ((position + TK_RING_SLOT) ^ behind) <= TK_RING_LINES;
 }
 
-/* From `retired` as far as messages are done with, with the lock. */
-static uint64_t retire_locked(struct tk_ring_in *in, uint64_t retired)
+/* As far as messages are done with, with the lock. Acquire: senders write over what the threads
+ * that say "done" have read. */
+static uint64_t follow(struct tk_ring_in *in)
 {
-    uint64_t old = retired, behind;
-    /* Acquire: senders write over what the thread that says "done" has read. */
-    while (behind = done_behind(in, retired, memory_order_acquire), is_behind(retired, behind))
-        retired = behind;
-    if (retired != old) {
-        atomic_store_explicit(&in->retired, retired, memory_order_relaxed);
-        atomic_store_explicit(&in->shared->head, retired, memory_order_release);
+    uint64_t old = atomic_load_explicit(&in->finished, memory_order_acquire);
+    uint64_t finished = old, behind;
+    while (behind = done_behind(in, finished, memory_order_acquire), is_behind(finished, behind))
+        finished = behind;
+    if (finished != old) /* else it is another thread's to move */
+        atomic_store_explicit(&in->finished, finished, memory_order_release);
+    return finished;
+}
+
+static uint64_t retire_locked(struct tk_ring_in *in)
+{
+    uint64_t finished = follow(in);
+    if (finished != atomic_load_explicit(&in->retired, memory_order_relaxed)) {
+        atomic_store_explicit(&in->retired, finished, memory_order_relaxed);
+        atomic_store_explicit(&in->shared->head, finished, memory_order_release);
     }
-    return retired;
+    return finished;
 }
 
 /* Trylock: otherwise the holder of the lock, or the next poll that finds the ring empty, does it.
@@ -241,11 +251,13 @@ static uint64_t retire_locked(struct tk_ring_in *in, uint64_t retired)
 void tk_ring_retire_rest(struct tk_ring_in *in)
 {
     uint64_t retired = atomic_load_explicit(&in->retired, memory_order_relaxed);
-    if (!is_behind(retired, done_behind(in, retired, memory_order_relaxed)) ||
+    uint64_t finished = atomic_load_explicit(&in->finished, memory_order_relaxed);
+    if ((finished == retired &&
+         !is_behind(retired, done_behind(in, retired, memory_order_relaxed))) ||
         !tk_trylock(&in->lock))
         return;
     atomic_exchange_explicit(&in->behind, false, memory_order_acquire);
-    retired = retire_locked(in, atomic_load_explicit(&in->retired, memory_order_relaxed));
+    retired = retire_locked(in);
     if (tk_ring_ends_eighth(in, retired, atomic_load_explicit(&in->taken, memory_order_relaxed)))
         atomic_store_explicit(&in->behind, true, memory_order_relaxed);
     tk_unlock(&in->lock);

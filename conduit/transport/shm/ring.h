@@ -90,6 +90,7 @@ struct tk_ring_in {
     _Atomic bool behind;        /* PAR: an eighth or more may be left to be given back */
     tk_lock_t taking;           /* guards next, seq and taken */
     _Atomic uint64_t taken;     /* up to here some thread has it */
+    _Atomic uint64_t finished;  /* PAR: up to here all are done with, as far as it was followed */
     _Atomic uint64_t retired;   /* up to here it is given back: equal to shared->head */
     struct tk_ring_shared *shared;
     char *payload;
@@ -99,7 +100,8 @@ struct tk_ring_in {
     uint64_t within;        /* bits of a position that are 0 where an eighth of the slots ends */
     uint64_t due;           /* bits of a position that change where an eighth ends */
     uint64_t lines_most;    /* that a message may have */
-    _Atomic uint64_t *done; /* PAR, for each slot: the position behind it, once it is done with */
+    _Atomic uint64_t *done; /* PAR, for each slot: the position behind it, if it was done with
+                               before one in front of it */
     tk_lock_t lock;         /* guards retired and shared->head */
 };
 
@@ -431,9 +433,15 @@ static inline _Atomic uint64_t *tk_ring_done_word(const struct tk_ring_in *in, u
     return &in->done[(position >> tk_ring_line_bits) & in->places];
 }
 
-static inline void tk_ring_mark_done(struct tk_ring_in *in, uint64_t start, uint64_t end)
+/* PAR. `finished` is moved by the one thread whose message begins there: in its order a message
+ * needs no word of `done`, and nobody looks for it there. Another one leaves a word, over which the
+ * next thread that gives space back moves `finished`, with the lock; the thread that left it does
+ * not look again. So there is one writer at a time. */
+static inline void tk_ring_finish(struct tk_ring_in *in, uint64_t start, uint64_t end)
 {
-    atomic_store_explicit(tk_ring_done_word(in, start), end, memory_order_release);
+    tk_if_likely(atomic_load_explicit(&in->finished, memory_order_acquire) == start)
+        atomic_store_explicit(&in->finished, end, memory_order_release);
+    else atomic_store_explicit(tk_ring_done_word(in, start), end, memory_order_release);
 }
 
 static inline void tk_ring_give_back(struct tk_ring_in *in, uint64_t end)
@@ -449,7 +457,7 @@ static inline void tk_ring_give_back(struct tk_ring_in *in, uint64_t end)
 static inline void tk_ring_done(struct tk_ring_in *in, const struct tk_ring_item *item)
 {
     if (TK_THREADED)
-        tk_ring_mark_done(in, item->start, item->end);
+        tk_ring_finish(in, item->start, item->end);
     if (tk_ring_ends_eighth(in, item->start, item->end))
         tk_ring_give_back(in, item->end);
 }
@@ -458,7 +466,7 @@ static inline void tk_ring_done(struct tk_ring_in *in, const struct tk_ring_item
 static inline void tk_ring_done_slot(struct tk_ring_in *in, uint64_t end)
 {
     if (TK_THREADED)
-        tk_ring_mark_done(in, end - TK_RING_SLOT, end);
+        tk_ring_finish(in, end - TK_RING_SLOT, end);
     tk_if_unlikely((end & in->within) == 0) tk_ring_give_back(in, end);
 }
 

@@ -57,6 +57,7 @@ static int close_receiver(void **state)
 static void empty_receiver(void)
 {
     atomic_store_explicit(&in.taken, 0, memory_order_relaxed);
+    atomic_store_explicit(&in.finished, 0, memory_order_relaxed);
     atomic_store_explicit(&in.retired, 0, memory_order_relaxed);
     atomic_store_explicit(&in.behind, false, memory_order_relaxed);
     in.mask = (plan.slots - 1) * tk_ring_line;
@@ -179,7 +180,11 @@ static const struct plan long_one = {2, 0, {5, 0}, {small, small}, false, false,
 static const struct plan long_large_one = {4, 0, {5, 0}, {large, large}, false, false, true};
 static const struct plan receiving_threads = {2, 2, {3, 0}, {small, small}, false, true, false};
 static const struct plan large_to_threads = {4, 2, {3, 0}, {large, large}, false, true, false};
-static const struct plan lines_to_threads = {4, 2, {3, 0}, {large, large}, false, true, true};
+
+/* The last message comes where one was that a thread may have been done with before the one in
+ * front of it. */
+static const struct plan second_again = {2, 2, {4, 0}, {small, small}, false, true, false};
+static const struct plan second_lines_again = {4, 2, {4, 0}, {large, large}, false, true, true};
 
 static const char *search(const struct weak_program *program, const struct plan *p)
 {
@@ -234,6 +239,7 @@ static void two_threads_that_receive(void **state)
     (void)state;
     assert_right(&one_and_two, &receiving_threads);
     assert_right(&shorter, &large_to_threads);
+    assert_right(&shorter, &second_again);
 }
 
 static void publishing_must_release(void **state)
@@ -282,7 +288,7 @@ static void the_same_orders_guard_lines_of_payload(void **state)
         weak_break(flaws[i], &memory.shared.head, sizeof(memory.shared.head));
         assert_wrong(&one_and_one, &long_large_one);
         weak_break(flaws[i], (const void *)in.done, slots_max * sizeof(*in.done));
-        assert_wrong(&shorter, &lines_to_threads);
+        assert_wrong(&shorter, &second_lines_again);
     }
 }
 
@@ -313,13 +319,27 @@ static void a_thread_that_is_done_must_release(void **state)
 {
     (void)state;
     weak_break(weak_no_release, (const void *)in.done, slots_max * sizeof(*in.done));
-    assert_wrong(&shorter, &receiving_threads);
+    assert_wrong(&shorter, &second_again);
 }
 
 static void a_thread_that_gives_back_must_acquire(void **state)
 {
     (void)state;
     weak_break(weak_no_acquire, (const void *)in.done, slots_max * sizeof(*in.done));
+    assert_wrong(&shorter, &second_again);
+}
+
+static void a_thread_that_is_done_in_order_must_release(void **state)
+{
+    (void)state;
+    weak_break(weak_no_release, &in.finished, sizeof(in.finished));
+    assert_wrong(&shorter, &receiving_threads);
+}
+
+static void a_thread_that_is_done_behind_another_must_acquire(void **state)
+{
+    (void)state;
+    weak_break(weak_no_acquire, &in.finished, sizeof(in.finished));
     assert_wrong(&shorter, &receiving_threads);
 }
 
@@ -359,6 +379,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_head_that_another_thread_read_must_be_acquired),
     cmocka_unit_test(a_thread_that_is_done_must_release),
     cmocka_unit_test(a_thread_that_gives_back_must_acquire),
+    cmocka_unit_test(a_thread_that_is_done_in_order_must_release),
+    cmocka_unit_test(a_thread_that_is_done_behind_another_must_acquire),
     cmocka_unit_test(taking_must_be_one_step),
     cmocka_unit_test(a_thread_that_has_taken_must_release),
     cmocka_unit_test(a_thread_that_takes_must_acquire),
