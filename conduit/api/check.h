@@ -75,7 +75,7 @@
     } while (0)
 #define TK_MEDIUM_MUST_FIT(call, nbytes, nargs)                                                    \
     TK_MUST_FIT(call, nbytes, tk_message_max - tk_message_front(false, tk_max_args),               \
-                tk_medium_max(nargs))
+                tk_message_max - tk_message_front(false, nargs))
 #define TK_LONG_MUST_FIT(call, nbytes)                                                             \
     TK_MUST_FIT(call, nbytes,                                                                      \
                 tk_is_on_demand ? tk_message_max - tk_message_front(true, tk_max_args)             \

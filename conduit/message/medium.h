@@ -14,19 +14,61 @@
 uint16_t tk_message_number(const struct tk_peer *peer, uint8_t handler);
 
 /* The bytes of its payload are counted by whom it went to. */
-static inline enum tk_counter tk_message_bytes(const struct tk_peer *peer)
+static inline enum tk_counter tk_message_bytes_by(const struct tk_transport *transport)
 {
     static const enum tk_counter bytes[] = {[TK_REACH_NETWORK] = tk_counter_message_bytes_network,
                                             [TK_REACH_NEIGHBOUR] =
                                                 tk_counter_message_bytes_neighbours,
                                             [TK_REACH_SELF] = tk_counter_message_bytes_self};
-    return bytes[tk_peer_transport(peer)->reach];
+    return bytes[transport->reach];
 }
 
-/* With GEX_EVENT_NOW shorter payloads are copied behind their heads: lent to the device they would
- * be a second range of memory in the work request, which costs more up to about this size (over
- * softhca 70 ns, in which 4 KiB are copied). */
+static inline enum tk_counter tk_message_bytes(const struct tk_peer *peer)
+{
+    return tk_message_bytes_by(tk_peer_transport(peer));
+}
+
+/* With GEX_EVENT_NOW shorter payloads to others are copied behind their heads: lent to the device
+ * they would be a second range of memory in the work request, which costs more up to about this
+ * size (over softhca 70 ns, in which 4 KiB are copied). */
 enum { tk_medium_lent_min = 8 << 10 };
+
+/* ---- To peers whose transport has a way for them, of any size ---- */
+
+/* In place of waiting, if a message must be immediate. */
+tk_medium_busy tk_medium_refused TK_HIDDEN;
+
+/* Indexed by `immediate`: a look-up is faster than a branch. */
+extern TK_HIDDEN tk_medium_busy *const tk_medium_if_busy[2];
+
+/* The same by a thread that has counted nothing. */
+int tk_medium_direct_first(struct tk_peer *peer, uint64_t head, const gex_AM_Arg_t *args,
+                           const void *payload, size_t nbytes, tk_medium_busy *busy);
+
+static inline enum tk_counter tk_medium_counter(uint64_t head)
+{
+    return tk_head_is_reply(head) ? tk_counter_medium_replies : tk_counter_medium_requests;
+}
+
+static inline bool tk_medium_is_direct(const struct tk_peer *peer)
+{
+    return tk_peer_transport(peer)->send_medium != NULL;
+}
+
+/* Counted before it is tried: sending is then a tail call. */
+static inline int tk_medium_direct(struct tk_peer *peer, uint64_t head, const gex_AM_Arg_t *args,
+                                   const void *payload, size_t nbytes, tk_medium_busy *busy)
+{
+    const struct tk_transport *transport = tk_peer_transport(peer);
+    tk_if_unlikely(!tk_count_mine(tk_medium_counter(head))) return tk_medium_direct_first(
+        peer, head, args, payload, nbytes, busy);
+    tk_count_more(tk_message_bytes_by(transport), nbytes);
+    tk_if_unlikely(tk_trace_has(tk_trace_bit_request_short)) head |=
+        (uint64_t)tk_message_number(peer, tk_head_handler(head)) << tk_head_reserved_shift;
+    return (int)transport->send_medium(peer, head, args, payload, nbytes, busy);
+}
+
+/* ---- To others ---- */
 
 /* Also the result of clients' calls: 0, or 1 if nothing was sent (immediate only). */
 static inline int tk_medium_send(struct tk_peer *peer, enum tk_message_kind kind, uint8_t handler,
@@ -34,8 +76,7 @@ static inline int tk_medium_send(struct tk_peer *peer, enum tk_message_kind kind
                                  const gex_AM_Arg_t *args)
 {
     struct tk_short front;
-    struct tk_message_head head = {
-        .kind = (uint8_t)kind, .category = TK_MEDIUM, .nargs = (uint8_t)nargs, .handler = handler};
+    struct tk_message_head head = tk_head_of_number(tk_head_of_medium(kind, handler, nargs));
     tk_if_unlikely(tk_trace_has(tk_trace_bit_request_short)) head.reserved =
         tk_message_number(peer, handler);
     tk_short_build(&front, head, args);

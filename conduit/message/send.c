@@ -39,6 +39,24 @@ static enum tk_status small_refused(struct tk_peer *peer, unsigned tag, uint64_t
     return TK_BUSY;
 }
 
+enum tk_status tk_medium_refused(struct tk_peer *peer, uint64_t head, const int32_t *args,
+                                 const void *payload, size_t nbytes)
+{
+    (void)args, (void)payload;
+    tk_uncount(tk_medium_counter(head));
+    tk_count_more(tk_message_bytes(peer), -(uint64_t)nbytes);
+    if (tk_is_traced)
+        tk_trace_unsent();
+    return TK_BUSY;
+}
+
+int tk_medium_direct_first(struct tk_peer *peer, uint64_t head, const gex_AM_Arg_t *args,
+                           const void *payload, size_t nbytes, tk_medium_busy *busy)
+{
+    tk_stats_begin_thread();
+    return tk_medium_direct(peer, head, args, payload, nbytes, busy);
+}
+
 int tk_small_request_first(struct tk_peer *peer, uint8_t handler, bool immediate, unsigned tag,
                            uint64_t args)
 {
@@ -53,6 +71,8 @@ int tk_small_reply_first(gex_Token_t token, uint8_t handler, unsigned nargs, uin
 }
 
 tk_small_busy *const tk_small_if_busy[2] = {tk_wait_send_small, small_refused};
+
+tk_medium_busy *const tk_medium_if_busy[2] = {tk_wait_send_medium, tk_medium_refused};
 
 size_t tk_medium_max(unsigned nargs)
 {

@@ -197,9 +197,10 @@ static inline enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoi
 
 enum tk_status tk_wait_rma(struct tk_peer *peer, const struct tk_rma *rma);
 
-/* Send what there was no room for just now: what a Short that may wait is sent with. */
+/* Send what there was no room for just now: what a message that may wait is sent with. */
 tk_short_busy tk_wait_send_short TK_HIDDEN;
 tk_small_busy tk_wait_send_small TK_HIDDEN;
+tk_medium_busy tk_wait_send_medium TK_HIDDEN;
 
 /* Room for a message, waited for as for sending one. */
 enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place, bool buffer,

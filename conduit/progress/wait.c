@@ -230,6 +230,19 @@ enum tk_status tk_wait_send_small(struct tk_peer *peer, unsigned tag, uint64_t a
     return tk_wait_send_short(peer, tk_tag_head(tag), both);
 }
 
+enum tk_status tk_wait_send_medium(struct tk_peer *peer, uint64_t head, const int32_t *args,
+                                   const void *payload, size_t nbytes)
+{
+    unsigned empty = 0;
+    struct stall stall = {.since = 0};
+    enum tk_status status;
+    do
+        stall_step(&stall, &empty, SEND_TO(peer));
+    while ((status = tk_send_medium_whole(peer, head, args, payload, nbytes, NULL)) == TK_BUSY);
+    stall_end(&stall, peer);
+    return status;
+}
+
 enum tk_status tk_wait_rma(struct tk_peer *peer, const struct tk_rma *rma)
 {
     struct tk_rma_state state = {.done = 0};

@@ -65,6 +65,12 @@ static inline void tk_count(enum tk_counter counter)
     tk_count_add(counter, 1);
 }
 
+/* By a thread that has its block: it has counted before, or behind tk_count_mine(). */
+static inline void tk_count_more(enum tk_counter counter, uint64_t amount)
+{
+    tk_stats_block()->stats.counts[counter] += amount;
+}
+
 /* The same for hot paths, which leave by a jump what is rare: false if nothing was counted because
  * the thread has no block. The caller passes its own arguments to a function that gives it one and
  * begins again. */

@@ -22,6 +22,19 @@ enum tk_status tk_send_short_whole(struct tk_peer *peer, struct tk_message_head 
     return status == TK_BUSY && busy ? busy(peer, head, args) : status;
 }
 
+enum tk_status tk_send_medium_whole(struct tk_peer *peer, uint64_t head, const int32_t *args,
+                                    const void *payload, size_t nbytes, tk_medium_busy *busy)
+{
+    struct tk_short front;
+    struct tk_outgoing out = {.head = &front.head,
+                              .head_size = tk_short_size(tk_head_nargs(head)),
+                              .payload = payload,
+                              .nbytes = nbytes};
+    tk_short_build(&front, tk_head_of_number(head), args);
+    enum tk_status status = tk_peer_transport(peer)->send(peer, &out);
+    return status == TK_BUSY && busy ? busy(peer, head, args, payload, nbytes) : status;
+}
+
 enum tk_status tk_send_small_short(struct tk_peer *peer, unsigned tag, uint64_t args,
                                    tk_small_busy *busy)
 {

@@ -59,13 +59,42 @@ struct tk_message_head {
 
 /* A head as one number, its first byte the lowest. The members are in such an order that few
  * instructions make it of a tag (below), and a tag of it. */
-enum { tk_head_handler_shift = 8, tk_head_nargs_shift = 16, tk_head_credits_shift = 24 };
+enum {
+    tk_head_handler_shift = 8,
+    tk_head_nargs_shift = 16,
+    tk_head_credits_shift = 24,
+    tk_head_category_shift = 32,
+    tk_head_reserved_shift = 48
+};
 
 static inline uint64_t tk_head_number(const struct tk_message_head *head)
 {
     uint64_t number;
     memcpy(&number, head, sizeof(number));
     return TK_IS_BIG_ENDIAN ? __builtin_bswap64(number) : number;
+}
+
+/* Of a Medium of the client. */
+static inline uint64_t tk_head_of_medium(enum tk_message_kind kind, uint8_t handler, unsigned nargs)
+{
+    return (uint64_t)TK_MEDIUM << tk_head_category_shift |
+           (nargs << tk_head_nargs_shift | (unsigned)handler << tk_head_handler_shift |
+            (unsigned)kind);
+}
+
+static inline uint8_t tk_head_handler(uint64_t head)
+{
+    return (uint8_t)(head >> tk_head_handler_shift);
+}
+
+static inline bool tk_head_is_reply(uint64_t head)
+{
+    return head & TK_REPLY;
+}
+
+static inline unsigned tk_head_nargs(uint64_t head)
+{
+    return head >> tk_head_nargs_shift & UINT8_MAX;
 }
 
 static inline struct tk_message_head tk_head_of_number(uint64_t number)
@@ -291,12 +320,15 @@ struct tk_atomic_end {
     uint32_t qp;
 };
 
-/* Called by send_short() and send_small() in place of returning TK_BUSY, as a tail call with their
- * own arguments: so the sender need not save the arguments across the call, which would cost the
- * fast path instructions. NULL: they return TK_BUSY. The transport itself never waits. */
+/* Called by send_short(), send_small() and send_medium() in place of returning TK_BUSY, as a tail
+ * call with their own arguments: so the sender need not save the arguments across the call, which
+ * would cost the fast path instructions. NULL: they return TK_BUSY. The transport itself never
+ * waits. */
 typedef enum tk_status tk_short_busy(struct tk_peer *peer, struct tk_message_head head,
                                      const int32_t *args);
 typedef enum tk_status tk_small_busy(struct tk_peer *peer, unsigned tag, uint64_t args);
+typedef enum tk_status tk_medium_busy(struct tk_peer *peer, uint64_t head, const int32_t *args,
+                                      const void *payload, size_t nbytes);
 
 struct tk_mcast_device;
 struct tk_device_events;
@@ -319,6 +351,10 @@ struct tk_transport {
     /* The same for up to two arguments, the second one in the upper half. */
     enum tk_status (*send_small)(struct tk_peer *peer, unsigned tag, uint64_t args,
                                  tk_small_busy *busy);
+    /* A Medium with its head (tk_head_number()) and the arguments that it counts; the payload is
+     * copied before return. NULL: send() is as good. */
+    enum tk_status (*send_medium)(struct tk_peer *peer, uint64_t head, const int32_t *args,
+                                  const void *payload, size_t nbytes, tk_medium_busy *busy);
     /* Takes what depends on the peer (a request's credit) and, if requested, a place in our own
      * send queue and a buffer. All of it or, with TK_BUSY, nothing. */
     enum tk_status (*reserve)(struct tk_am_reservation *reservation, bool place, bool buffer);
@@ -479,6 +515,10 @@ void tk_transports_close(void);
 /* A send_short for transports without a fast path: calls their send. */
 enum tk_status tk_send_short_whole(struct tk_peer *peer, struct tk_message_head head,
                                    const int32_t *args, tk_short_busy *busy);
+
+/* A send_medium that calls the transport's send. */
+enum tk_status tk_send_medium_whole(struct tk_peer *peer, uint64_t head, const int32_t *args,
+                                    const void *payload, size_t nbytes, tk_medium_busy *busy);
 
 /* A send_small for transports without a fast path: calls their send_short. */
 enum tk_status tk_send_small_short(struct tk_peer *peer, unsigned tag, uint64_t args,

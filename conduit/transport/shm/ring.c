@@ -145,24 +145,15 @@ bool tk_ring_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
     return ring_reserve(out, lines, ticket);
 }
 
-/* Requests ownership of all lines at once: stores commit in order, and each would wait for its own
- * line where the receiver has read it. More than a core keeps under way only delay the copy. */
-static void own_lines(const char *at, uint64_t lines)
-{
-    enum { lines_max = 16 };
-    for (uint64_t i = 0; lines <= lines_max && i < lines; i++)
-        tk_prefetch_write(at + i * tk_ring_line);
-}
-
 /* A head that is too long for the slot goes in front of its payload. */
 static inline void __attribute__((always_inline))
 ring_fill(const struct tk_ring_out *out, uint64_t ticket, uint64_t lines, const void *head,
           size_t head_size, const void *payload, size_t nbytes)
 {
     struct tk_ring_slot *slot = tk_ring_slot(out->shared, ticket, out->mask);
-    char *to = out->payload + (ticket & (out->lines - 1)) * tk_ring_line;
+    char *to = tk_ring_lines_at(out, ticket);
     struct tk_ring_note note = {.nbytes = (uint32_t)nbytes, .head = (uint32_t)head_size};
-    own_lines(to, lines);
+    tk_ring_own(to, lines);
     if (head_size > tk_ring_head_max) {
         note = (struct tk_ring_note){.nbytes = (uint32_t)(head_size + nbytes)};
         tk_copy(to, head, head_size);

@@ -121,6 +121,8 @@ enum tk_status tk_shm_send_short(struct tk_peer *peer, struct tk_message_head he
                                  const int32_t *args, tk_short_busy *busy);
 enum tk_status tk_shm_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
                                  tk_small_busy *busy);
+enum tk_status tk_shm_send_medium(struct tk_peer *peer, uint64_t head, const int32_t *args,
+                                  const void *payload, size_t nbytes, tk_medium_busy *busy);
 enum tk_status tk_shm_reserve(struct tk_am_reservation *reservation, bool place, bool buffer);
 enum tk_status tk_shm_send_reserved(struct tk_am_reservation *reservation,
                                     struct tk_outgoing *message);

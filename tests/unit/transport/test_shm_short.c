@@ -48,7 +48,11 @@ static void note(struct tk_peer *from, struct tk_message_head head, const int32_
 
 static void take(struct tk_arrival *arrival)
 {
-    note(arrival->peer, *arrival->head, (const int32_t *)(arrival->head + 1));
+    const int32_t *args = (const int32_t *)(arrival->head + 1);
+    note(arrival->peer, *arrival->head, args);
+    /* padding: nothing of an older message, or of the sender's stack */
+    if (arrival->head->nargs & 1)
+        assert_int_equal(args[arrival->head->nargs], 0);
     assert_in_range(arrival->nbytes, 0, payload_max);
     got.nbytes = arrival->nbytes;
     got.place = (uintptr_t)arrival->payload;
@@ -175,39 +179,117 @@ static void shorts_of_every_argument_count_arrive(void **state)
     assert_in_range(got.tags, with_tags - laps, with_tags);
 }
 
+static char payload[payload_max];
+
+static void fill_payload(void)
+{
+    for (unsigned i = 0; i < payload_max; i++)
+        payload[i] = (char)(i * 5 + i / 64);
+}
+
+static struct {
+    unsigned calls;
+    struct tk_peer *to;
+    uint64_t head;
+    const int32_t *args;
+    const void *payload;
+    size_t nbytes;
+} medium_later;
+
+static enum tk_status send_medium_later(struct tk_peer *to, uint64_t head, const int32_t *args,
+                                        const void *from, size_t nbytes)
+{
+    medium_later.calls++;
+    medium_later.to = to;
+    medium_later.head = head;
+    medium_later.args = args;
+    medium_later.payload = from;
+    medium_later.nbytes = nbytes;
+    return TK_OK;
+}
+
+static enum tk_status send_medium(enum tk_message_kind kind, unsigned nargs, size_t nbytes,
+                                  bool immediate)
+{
+    return tk_transport_shm.send_medium(tk_peer(1), tk_head_of_medium(kind, handler, nargs),
+                                        arguments, payload, nbytes,
+                                        immediate ? NULL : send_medium_later);
+}
+
+static enum tk_status send_medium_as_any(enum tk_message_kind kind, unsigned nargs, size_t nbytes)
+{
+    struct tk_short front;
+    struct tk_outgoing m = {.head = &front.head,
+                            .head_size = tk_message_front(false, nargs),
+                            .payload = payload,
+                            .nbytes = nbytes};
+    tk_short_build(&front,
+                   (struct tk_message_head){.kind = (uint8_t)kind,
+                                            .category = TK_MEDIUM,
+                                            .nargs = (uint8_t)nargs,
+                                            .handler = handler},
+                   arguments);
+    return tk_transport_shm.send(tk_peer(1), &m);
+}
+
+static void assert_medium_came(enum tk_message_kind kind, unsigned nargs, size_t nbytes)
+{
+    assert_true(tk_transport_shm.poll());
+    assert_int_equal(got.calls, 1);
+    assert_int_equal(got.head.kind, kind);
+    assert_int_equal(got.head.category, TK_MEDIUM);
+    assert_int_equal(got.head.handler, handler);
+    assert_int_equal(got.head.packed, 0);
+    assert_int_equal(got.head.reserved, 0);
+    assert_int_equal(got.head.nargs, nargs);
+    assert_memory_equal(got.args, arguments, 4u * nargs);
+    assert_int_equal(got.nbytes, nbytes);
+    assert_int_equal(got.place % 8, 0);
+    assert_memory_equal(got.payload, payload, nbytes);
+    assert_false(tk_transport_shm.poll());
+    got.calls = 0;
+}
+
 /* Every shape, answered or not: in the slot, its head there, or all of it in lines. */
 static void mediums_of_every_shape_arrive_aligned(void **state)
 {
     static const size_t sizes[] = {0, 1, 7, 8, 40, 48, 49, 56, 57, 64, 65, 128, 600, payload_max};
-    struct tk_short front;
-    char payload[payload_max];
     (void)state;
-    for (unsigned i = 0; i < payload_max; i++)
-        payload[i] = (char)(i * 5 + i / 64);
+    fill_payload();
     for (unsigned n = 0; n <= tk_max_args; n++)
         for (unsigned i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {
-            struct tk_outgoing m = {.head = &front.head,
-                                    .head_size = tk_message_front(false, n),
-                                    .payload = payload,
-                                    .nbytes = sizes[i / 2]};
-            tk_short_build(&front,
-                           (struct tk_message_head){.kind = i % 2 ? TK_REPLY : TK_REQUEST,
-                                                    .category = TK_MEDIUM,
-                                                    .nargs = (uint8_t)n,
-                                                    .handler = handler},
-                           arguments);
+            const enum tk_message_kind kind = i % 2 ? TK_REPLY : TK_REQUEST;
             got.replied = n % 2;
-            assert_int_equal(tk_transport_shm.send(tk_peer(1), &m), TK_OK);
-            assert_true(tk_transport_shm.poll());
-            assert_int_equal(got.calls, 1);
-            assert_int_equal(got.head.nargs, n);
-            assert_memory_equal(got.args, arguments, 4u * n);
-            assert_int_equal(got.nbytes, m.nbytes);
-            assert_int_equal(got.place % 8, 0);
-            assert_memory_equal(got.payload, payload, m.nbytes);
-            assert_false(tk_transport_shm.poll());
-            got.calls = 0;
+            assert_int_equal(send_medium_as_any(kind, n, sizes[i / 2]), TK_OK);
+            assert_medium_came(kind, n, sizes[i / 2]);
+            /* Once in a lap the ring looks full to it, but is not. */
+            assert_int_equal(send_medium(kind, n, sizes[i / 2], true), TK_OK);
+            assert_medium_came(kind, n, sizes[i / 2]);
         }
+}
+
+static void a_medium_that_finds_no_room_is_refused_or_waited_for(void **state)
+{
+    static const size_t sizes[] = {8, 400};
+    (void)state;
+    fill_payload();
+    memset(&medium_later, 0, sizeof(medium_later));
+    for (unsigned i = 0; i < 2; i++) {
+        while (send_medium(TK_REQUEST, 3, 400, true) == TK_OK)
+            continue; /* the lines are full */
+        assert_int_equal(send_medium(TK_REQUEST, 3, 400, false), TK_OK);
+        assert_int_equal(medium_later.calls, 1 + 2 * i);
+        while (send_medium(TK_REQUEST, 3, 8, true) == TK_OK)
+            continue; /* and the slots */
+        assert_int_equal(send_medium(TK_REQUEST, 3, sizes[i], true), TK_BUSY);
+        assert_int_equal(send_medium(TK_REQUEST, 3, sizes[i], false), TK_OK);
+        assert_int_equal(medium_later.calls, 2 + 2 * i);
+        assert_ptr_equal(medium_later.to, tk_peer(1));
+        assert_int_equal(medium_later.head, tk_head_of_medium(TK_REQUEST, handler, 3));
+        assert_ptr_equal(medium_later.args, arguments);
+        assert_ptr_equal(medium_later.payload, payload);
+        assert_int_equal(medium_later.nbytes, sizes[i]);
+    }
 }
 
 /* A handler that waits for room for its reply serves these and nothing else. */
@@ -305,9 +387,13 @@ static void what_makes_no_sense_is_refused_by_name(void **state)
 #define PROMISE(name) cmocka_unit_test_setup_teardown(name, open_neighbour, close_neighbour)
 
 static const struct CMUnitTest tests[] = {
-    PROMISE(shorts_of_every_argument_count_arrive), PROMISE(mediums_of_every_shape_arrive_aligned),
-    PROMISE(replies_have_a_ring_of_their_own),      PROMISE(a_full_ring_is_busy_or_waited_for),
-    PROMISE(space_comes_back_lap_after_lap),        PROMISE(what_makes_no_sense_is_refused_by_name),
+    PROMISE(shorts_of_every_argument_count_arrive),
+    PROMISE(mediums_of_every_shape_arrive_aligned),
+    PROMISE(replies_have_a_ring_of_their_own),
+    PROMISE(a_full_ring_is_busy_or_waited_for),
+    PROMISE(a_medium_that_finds_no_room_is_refused_or_waited_for),
+    PROMISE(space_comes_back_lap_after_lap),
+    PROMISE(what_makes_no_sense_is_refused_by_name),
 };
 
 UNIT_MAIN(tests)

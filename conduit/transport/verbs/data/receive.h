@@ -64,11 +64,6 @@ static inline bool tk_message_is_tagged(uint64_t head, size_t size)
            size <= tk_first_bytes;
 }
 
-static inline bool tk_head_is_reply(uint64_t head)
-{
-    return head & TK_REPLY;
-}
-
 /* Of such a Short: what comes back with it. */
 static inline int tk_head_credits(uint64_t head)
 {
