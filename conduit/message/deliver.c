@@ -94,8 +94,9 @@ static inline __attribute__((always_inline)) void call_short(generic_fn fn, gex_
     }
 }
 
-static void call_with_payload(generic_fn fn, gex_Token_t token, void *buf, size_t n, unsigned nargs,
-                              const gex_AM_Arg_t *a)
+static inline __attribute__((always_inline)) void
+call_with_payload_inline(generic_fn fn, gex_Token_t token, void *buf, size_t n, unsigned nargs,
+                         const gex_AM_Arg_t *a)
 {
     switch (nargs) {
     case 0:
@@ -108,6 +109,12 @@ static void call_with_payload(generic_fn fn, gex_Token_t token, void *buf, size_
         CASES(CASE)
 #undef CASE
     }
+}
+
+static void call_with_payload(generic_fn fn, gex_Token_t token, void *buf, size_t n, unsigned nargs,
+                              const gex_AM_Arg_t *a)
+{
+    call_with_payload_inline(fn, token, buf, n, nargs, a);
 }
 
 /* Copies the payload of a packed Long to its destination. The address came over the wire: a wrong
@@ -230,18 +237,28 @@ static void run_short(struct tk_arrival *arrival, gex_Token_t token)
     call_short(fn, token, head->nargs, (const gex_AM_Arg_t *)(head + 1));
 }
 
-/* Checking the entry is cheap compared to a payload, so release builds do it too. */
+/* Checking the entry is cheap compared to a payload, so release builds do it too. The function, or
+ * NULL: the message is dropped. */
+static inline generic_fn payload_function(struct tk_arrival *arrival, uint8_t category)
+{
+    struct tk_message_head head = *arrival->head;
+    const gex_AM_Entry_t *entry = &tk_handler_entries[head.handler];
+    generic_fn fn = (generic_fn)tk_payload_function(head.handler);
+    head.category = category;
+    tk_if_unlikely(!fn)
+    {
+        no_handler(arrival->peer, head);
+        return NULL;
+    }
+    tk_if_unlikely(!allows(entry, head)) refuse(arrival->peer, entry, head);
+    return fn;
+}
+
 static void run_with_payload(struct tk_arrival *arrival, gex_Token_t token)
 {
     const struct tk_message_head *head = arrival->head;
-    const gex_AM_Entry_t *entry = &tk_handler_entries[head->handler];
-    generic_fn fn = (generic_fn)tk_payload_function(head->handler);
-    tk_if_unlikely(!fn)
-    {
-        no_handler(arrival->peer, *head);
-        return;
-    }
-    tk_if_unlikely(!allows(entry, *head)) refuse(arrival->peer, entry, *head);
+    generic_fn fn = payload_function(arrival, head->category);
+    tk_if_unlikely(!fn) return;
     tk_count(head->category == TK_MEDIUM ? tk_counter_mediums_received : tk_counter_longs_received);
     if (head->category == TK_MEDIUM) {
         call_with_payload(fn, token, arrival->payload, arrival->nbytes, head->nargs,
@@ -411,8 +428,30 @@ static void deliver(struct tk_arrival *arrival)
     tk_in_handler--;
 }
 
+/* Like deliver(), for Mediums of the client. */
+static void deliver_medium(struct tk_arrival *arrival)
+{
+    const struct tk_message_head *head = arrival->head;
+    gex_Token_t token = TK_CONTAINER_OF(arrival, struct trunkline_token, arrival);
+    TK_TRACE_HANDLER(head->kind == TK_REPLY, arrival->peer->rank, head->handler, arrival->nbytes,
+                     head->reserved);
+    tk_in_handler++;
+    TK_IF_DEBUG(struct running running = run_begin();)
+    generic_fn fn = payload_function(arrival, TK_MEDIUM);
+    tk_if_likely(fn != NULL)
+    {
+        tk_count(tk_counter_mediums_received);
+        call_with_payload_inline(fn, token, arrival->payload, arrival->nbytes, head->nargs,
+                                 (const gex_AM_Arg_t *)(head + 1));
+    }
+    check_return(&tk_handler_entries[arrival->head->handler]);
+    TK_IF_DEBUG(run_end(&running, &tk_handler_entries[arrival->head->handler]);)
+    tk_in_handler--;
+}
+
 void tk_message_open(void)
 {
     tk_deliver = deliver;
+    tk_deliver_medium = deliver_medium;
     tk_deliver_short = deliver_short;
 }

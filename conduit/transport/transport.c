@@ -8,6 +8,7 @@
 #include "transport/transport.h"
 
 void (*tk_deliver)(struct tk_arrival *arrival);
+void (*tk_deliver_medium)(struct tk_arrival *arrival);
 bool (*tk_deliver_short)(struct tk_peer *from, unsigned tag, const int32_t *args);
 void (*tk_lost_peer)(uint32_t peer);
 TK_PER_THREAD struct tk_turn *tk_turn;

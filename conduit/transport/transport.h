@@ -170,6 +170,14 @@ static inline bool tk_head_has_tag(uint64_t head)
            tk_handler_of_client << tk_head_handler_shift;
 }
 
+/* Is it what tk_head_of_medium() makes? */
+static inline bool tk_head_is_medium(uint64_t head)
+{
+    const uint64_t free = (uint64_t)UINT8_MAX << tk_head_nargs_shift |
+                          (uint64_t)INT8_MAX << tk_head_handler_shift | TK_REPLY;
+    return (head & ~free) == tk_head_of_medium(TK_REQUEST, tk_handler_of_client, 0);
+}
+
 static inline unsigned tk_head_tag(uint64_t head)
 {
     return tk_tag_bit | (unsigned)(head >> tk_head_handler_shift & tk_tag_call) |
@@ -530,9 +538,11 @@ bool tk_put_never(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, cons
 bool tk_get_never(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                   size_t nbytes);
 
-/* Delivery: set by the rooms above before anything can arrive. The second is for Shorts that arrive
- * with a tag; it returns whether it was replied to. */
+/* Delivery: set by the rooms above before anything can arrive. The second is for what
+ * tk_head_is_medium(), the third for Shorts that arrive with a tag; it returns whether it was
+ * replied to. */
 extern TK_HIDDEN void (*tk_deliver)(struct tk_arrival *arrival);
+extern TK_HIDDEN void (*tk_deliver_medium)(struct tk_arrival *arrival);
 extern TK_HIDDEN bool (*tk_deliver_short)(struct tk_peer *from, unsigned tag, const int32_t *args);
 
 /* Communication errors end the job: the transport logs the error, then calls this. NULL while the

@@ -485,6 +485,31 @@ static inline bool tk_ring_take(struct tk_ring_in *in, struct tk_ring_item *item
     return true;
 }
 
+/* A message that has lines and its head in its slot, before tk_ring_pass(). */
+struct tk_ring_parts {
+    char *head, *rest;
+    size_t head_size, rest_size;
+    uint64_t start, end;
+};
+
+/* False: it is none, or lies about its size; tk_ring_pass_any() finds out. `at` has no tag. */
+static inline bool tk_ring_part(const struct tk_ring_in *in, const struct tk_ring_look *at,
+                                struct tk_ring_parts *parts)
+{
+    const uint64_t lines = (uint64_t)tk_ring_size(at) - tk_ring_slot_max; /* huge without lines */
+    struct tk_ring_note note;
+    memcpy(&note, at->slot->blob, sizeof(note));
+    tk_if_unlikely(lines > in->lines_most || note.nbytes > lines * tk_ring_line ||
+                   note.head - 1 >= tk_ring_head_max) return false;
+    parts->start = tk_ring_taken(in);
+    parts->end = tk_ring_advance(parts->start, lines);
+    parts->head = at->slot->blob + sizeof(note);
+    parts->head_size = note.head;
+    parts->rest = in->payload + (parts->start & (in->lines - 1)) * tk_ring_line;
+    parts->rest_size = note.nbytes;
+    return true;
+}
+
 /* Space is given back where an eighth of the slots or of the lines ends: at rest senders have seven
  * eighths. */
 static inline bool tk_ring_ends_eighth(const struct tk_ring_in *in, uint64_t start, uint64_t end)
@@ -516,14 +541,19 @@ static inline void tk_ring_give_back(struct tk_ring_in *in, uint64_t end)
         atomic_store_explicit(&in->shared->head, end, memory_order_release);
 }
 
+static inline void tk_ring_done_from(struct tk_ring_in *in, uint64_t start, uint64_t end)
+{
+    if (TK_THREADED)
+        tk_ring_finish(in, start, end);
+    if (tk_ring_ends_eighth(in, start, end))
+        tk_ring_give_back(in, end);
+}
+
 /* The message is not looked at any more. Once for each item; in PAR in any order and by any thread,
  * else in the order of taking. */
 static inline void tk_ring_done(struct tk_ring_in *in, const struct tk_ring_item *item)
 {
-    if (TK_THREADED)
-        tk_ring_finish(in, item->start, item->end);
-    if (tk_ring_ends_eighth(in, item->start, item->end))
-        tk_ring_give_back(in, item->end);
+    tk_ring_done_from(in, item->start, item->end);
 }
 
 /* The same for a message that was in its slot alone. */

@@ -11,7 +11,16 @@
 /* Others have their turn when the messages taken from a ring are a multiple of 16. */
 static const uint64_t batch = 15 * TK_RING_SLOT;
 
-enum { fetch_above = 512, fetch_max = 8192 };
+enum { fetch_above = 512, fetch_max = 8192, fetch_step = 512 };
+_Static_assert((int)fetch_step <= (int)fetch_above, "the last step is a whole one");
+
+/* These two inline in any case: GCC drops calls of functions that only prefetch. */
+static inline void __attribute__((always_inline)) fetch_one_step(const char *at)
+{
+#pragma GCC unroll 8
+    for (size_t line = 0; line < fetch_step; line += TK_CACHE_LINE)
+        __builtin_prefetch(at + line);
+}
 
 static _Noreturn void wire_error(unsigned from, const char *what)
 {
@@ -41,12 +50,25 @@ static size_t poll_check(const struct tk_message_head *head, size_t nbytes, unsi
  * execution covers shorter copies, string instructions the longer ones. Only for a peer whose last
  * request was answered: it waits for our reply. The rest may be a flood whose handler never reads
  * its payload, and a line that stays in its writer's cache is written again without a request to
- * ours. */
-static void fetch(const char *payload, size_t nbytes)
+ * ours. In steps, the last one at the end, since a loop line by line takes three times the
+ * instructions. */
+static inline void __attribute__((always_inline)) fetch(const char *payload, size_t nbytes)
 {
-    if (nbytes > fetch_above && nbytes <= fetch_max)
-        for (size_t at = 0; at < nbytes; at += TK_CACHE_LINE)
-            __builtin_prefetch(payload + at);
+    if (nbytes <= fetch_above || nbytes > fetch_max)
+        return;
+    const char *last = payload + tk_align_up(nbytes, TK_CACHE_LINE) - fetch_step;
+    do {
+        fetch_one_step(payload);
+        payload += fetch_step;
+    } while (payload < last);
+    fetch_one_step(last);
+}
+
+static inline void note_answer(struct tk_shm_conn *link, const struct tk_arrival *arrival)
+{
+    if (arrival->replied != __atomic_load_n(&link->was_answered, __ATOMIC_RELAXED) &&
+        arrival->head->kind == TK_REQUEST)
+        __atomic_store_n(&link->was_answered, arrival->replied, __ATOMIC_RELAXED);
 }
 
 static inline void poll_hand_up(const struct tk_ring_item *item)
@@ -61,13 +83,34 @@ static inline void poll_hand_up(const struct tk_ring_item *item)
     if (item->rest) {
         arrival.payload = item->rest;
         arrival.nbytes = item->rest_size;
-        if (__atomic_load_n(&link->was_answered, __ATOMIC_RELAXED))
-            fetch(item->rest, item->rest_size);
     }
     tk_deliver(&arrival);
-    if (arrival.replied != __atomic_load_n(&link->was_answered, __ATOMIC_RELAXED) &&
-        head->kind == TK_REQUEST)
-        __atomic_store_n(&link->was_answered, arrival.replied, __ATOMIC_RELAXED);
+    note_answer(link, &arrival);
+}
+
+/* Mediums of the client are nearly all of what has no tag: one comparison says that a head is one's
+ * and nothing else. */
+static inline bool poll_is_medium(const struct tk_ring_parts *parts, unsigned from)
+{
+    const uint64_t head = tk_head_number((struct tk_message_head *)(void *)parts->head);
+    return from < tk_shm.size && tk_head_is_medium(head) &&
+           tk_short_size(tk_head_nargs(head)) == parts->head_size;
+}
+
+static inline void poll_hand_up_medium(const struct tk_ring_parts *parts, unsigned from)
+{
+    struct tk_shm_conn *link = &tk_shm.links[from];
+    struct tk_arrival arrival; /* one by one: an initializer would clear all of it first */
+    arrival.peer = tk_shm.peers[from];
+    arrival.head = (struct tk_message_head *)(void *)parts->head;
+    arrival.payload = parts->rest;
+    arrival.nbytes = parts->rest_size;
+    arrival.tag = 0;
+    arrival.replied = false;
+    if (__atomic_load_n(&link->was_answered, __ATOMIC_RELAXED))
+        fetch(parts->rest, parts->rest_size);
+    tk_deliver_medium(&arrival);
+    note_answer(link, &arrival);
 }
 
 static inline void poll_hand_up_short(char *blob, unsigned tag, unsigned from)
@@ -77,7 +120,6 @@ static inline void poll_hand_up_short(char *blob, unsigned tag, unsigned from)
     tk_deliver_short(tk_shm.peers[from], tag, (const int32_t *)(void *)blob);
 }
 
-/* What has no tag. Returns the position behind it. */
 static uint64_t __attribute__((noinline)) serve_any(struct tk_ring_in *ring, struct tk_ring_look at)
 {
     struct tk_ring_item item;
@@ -85,6 +127,20 @@ static uint64_t __attribute__((noinline)) serve_any(struct tk_ring_in *ring, str
     poll_hand_up(&item);
     tk_ring_done(ring, &item);
     return item.end;
+}
+
+/* What has no tag. Returns the position behind it. */
+static uint64_t __attribute__((noinline))
+serve_untagged(struct tk_ring_in *ring, struct tk_ring_look at)
+{
+    struct tk_ring_parts parts;
+    const unsigned from = tk_ring_from(&at);
+    tk_if_unlikely(!tk_ring_part(ring, &at, &parts) ||
+                   !poll_is_medium(&parts, from)) return serve_any(ring, at);
+    tk_ring_pass(ring, &at, parts.end);
+    poll_hand_up_medium(&parts, from);
+    tk_ring_done_from(ring, parts.start, parts.end);
+    return parts.end;
 }
 
 /* Not inline: an empty poll should save no registers for it. */
@@ -97,7 +153,7 @@ static bool __attribute__((noinline)) serve(struct tk_ring_in *ring)
     do {
         tk_if_unlikely(!tk_ring_is_tagged(&at))
         {
-            end = serve_any(ring, at);
+            end = serve_untagged(ring, at);
             continue;
         }
         end = tk_ring_pass_tagged(ring, &at);
