@@ -351,6 +351,7 @@ static void space_comes_back_lap_after_lap(void **state)
 struct bad {
     uint16_t from, size;
     struct tk_message_head head;
+    struct tk_ring_note note; /* in front of the head; not there if it is 0 */
 };
 
 static void arrive(void *what)
@@ -359,7 +360,12 @@ static void arrive(void *what)
     struct tk_ring_out out;
     uint64_t ticket = 0;
     ring_memory_out(&requests, &out, bad->from);
-    memcpy(tk_ring_claim(&out, &ticket), &bad->head, sizeof(bad->head));
+    char *at = tk_ring_claim(&out, &ticket);
+    if (bad->note.head) {
+        memcpy(at, &bad->note, sizeof(bad->note));
+        at += sizeof(bad->note);
+    }
+    memcpy(at, &bad->head, sizeof(bad->head));
     tk_ring_publish(&out, ticket, bad->size);
     tk_transport_shm.poll();
 }
@@ -383,13 +389,25 @@ static void what_makes_no_sense_is_refused_by_name(void **state)
         {.from = 1, .size = tk_ring_slot_max + lines},
         {.from = 1, .size = tk_ring_slot_max + 1, .head = {.handler = 4}}, /* a note: 4 bytes */
     };
-    struct bad cut = {.from = 1, .size = 8, .head = {.nargs = 1}};
+    const struct tk_message_head medium = {.category = TK_MEDIUM, .handler = handler};
+    struct tk_message_head medium_of_one = medium;
+    medium_of_one.nargs = 1;
+    struct bad cut[] = {{.from = 1, .size = 8, .head = {.nargs = 1}},
+                        {.from = 1,
+                         .size = tk_ring_slot_max + 1,
+                         .head = medium_of_one,
+                         .note = {.nbytes = 64, .head = 8}}};
     struct bad nobody[] = {{.from = 2, .size = (uint16_t)tk_tag(false, 0, handler)},
-                           {.from = 2, .size = 8}};
+                           {.from = 2, .size = 8},
+                           {.from = 2,
+                            .size = tk_ring_slot_max + 1,
+                            .head = medium,
+                            .note = {.nbytes = 64, .head = 8}}};
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_refused(&bad[i], "a malformed message came from neighbour rank 1 (");
-    assert_refused(&cut, "shorter than its head says from neighbour rank 1 (");
+    for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++)
+        assert_refused(&cut[i], "shorter than its head says from neighbour rank 1 (");
     for (size_t i = 0; i < sizeof(nobody) / sizeof(nobody[0]); i++)
         assert_refused(&nobody[i], "from a neighbour that there is not, 2 of 2");
 }
