@@ -95,22 +95,16 @@ request_medium(struct tk_peer *peers, gex_TM_t tm, gex_Rank_t rank, struct tk_me
     return tk_request(m);
 }
 
-/* What is not direct. Has the parameters of its caller, which passes them on by a jump. */
+/* What takes more than a copy. Has the parameters of its caller, which passes them on by a jump. */
 static int __attribute__((noinline))
 request_medium_whole(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, const void *src,
                      size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs,
                      const gex_AM_Arg_t *args)
 {
-    struct tk_peer *peers = tk_team_peers(tm);
-    tk_if_likely(peers && lc_opt == GEX_EVENT_NOW &&
-                 nbytes < tk_medium_lent_min) return tk_medium_send(&peers[rank], TK_REQUEST,
-                                                                    handler,
-                                                                    flags & GEX_FLAG_IMMEDIATE, src,
-                                                                    nbytes, nargs, args);
     struct tk_message m;
     set_head(&m, TK_MEDIUM, handler, flags, nargs, args);
     set_payload(&m, src, nbytes, NULL, lc_opt);
-    return request_medium(peers, tm, rank, &m);
+    return request_medium(tk_team_peers(tm), tm, rank, &m);
 }
 
 int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
@@ -123,9 +117,15 @@ int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t han
     TK_CHECK_LC_REQUEST("gex_AM_RequestMedium", lc_opt);
     TK_MEDIUM_MUST_FIT("gex_AM_RequestMedium", nbytes, nargs);
     struct tk_peer *peers = tk_team_peers(tm);
-    if (peers && lc_opt == GEX_EVENT_NOW && tk_medium_is_direct(&peers[rank]))
-        return tk_medium_direct(&peers[rank], tk_head_of_medium(TK_REQUEST, handler, nargs), args,
-                                src, nbytes, tk_medium_if_busy[!!(flags & GEX_FLAG_IMMEDIATE)]);
+    tk_if_likely(peers && lc_opt == GEX_EVENT_NOW)
+    {
+        const uint64_t head = tk_head_of_medium(TK_REQUEST, handler, nargs);
+        if (tk_medium_is_direct(&peers[rank]))
+            return tk_medium_direct(&peers[rank], head, args, src, nbytes,
+                                    tk_medium_if_busy[!!(flags & GEX_FLAG_IMMEDIATE)]);
+        tk_if_likely(nbytes < tk_medium_lent_min) return tk_medium_send(
+            &peers[rank], head, args, src, nbytes, flags & GEX_FLAG_IMMEDIATE);
+    }
     return request_medium_whole(tm, rank, handler, src, nbytes, lc_opt, flags, nargs, args);
 }
 
@@ -174,37 +174,18 @@ int trunkline_am_reply_small(gex_Token_t token, gex_AM_Index_t handler, uint64_t
     return reply_at_once(token, handler, nargs, args);
 }
 
-/* These two likewise. */
+/* Likewise. */
 static int __attribute__((noinline))
 reply_medium_whole(gex_Token_t token, gex_AM_Index_t handler, const void *src, size_t nbytes,
                    gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
-    tk_if_likely(lc_opt == GEX_EVENT_NOW && nbytes < tk_medium_lent_min)
-    {
-        int failed = tk_medium_send(token->arrival.peer, TK_REPLY, handler,
-                                    flags & GEX_FLAG_IMMEDIATE, src, nbytes, nargs, args);
-        token->arrival.replied = !failed;
-        return failed;
-    }
     struct tk_message m;
     set_head(&m, TK_MEDIUM, handler, flags, nargs, args);
     set_payload(&m, src, nbytes, NULL, lc_opt);
     return tk_reply(token, &m);
 }
 
-static int __attribute__((noinline))
-reply_medium_at_once(gex_Token_t token, gex_AM_Index_t handler, const void *src, size_t nbytes,
-                     gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs,
-                     const gex_AM_Arg_t *args)
-{
-    (void)lc_opt, (void)flags;
-    int failed = tk_medium_direct(token->arrival.peer, tk_head_of_medium(TK_REPLY, handler, nargs),
-                                  args, src, nbytes, tk_medium_refused);
-    token->arrival.replied = !failed;
-    return failed;
-}
-
-/* `replied` is set first: sending directly, which cannot fail, is a tail call. */
+/* `replied` is set first: sending what may wait, which cannot fail, is a tail call. */
 int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *src,
                               size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs,
                               const gex_AM_Arg_t *args)
@@ -214,14 +195,17 @@ int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const v
     TK_CHECK_HANDLER("gex_AM_ReplyMedium", handler);
     TK_CHECK_LC_REPLY("gex_AM_ReplyMedium", lc_opt);
     TK_MEDIUM_MUST_FIT("gex_AM_ReplyMedium", nbytes, nargs);
-    struct tk_peer *peer = token->arrival.peer;
-    if (lc_opt != GEX_EVENT_NOW || !tk_medium_is_direct(peer))
-        return reply_medium_whole(token, handler, src, nbytes, lc_opt, flags, nargs, args);
-    tk_if_unlikely(flags & GEX_FLAG_IMMEDIATE) return reply_medium_at_once(
-        token, handler, src, nbytes, lc_opt, flags, nargs, args);
-    token->arrival.replied = true;
-    return tk_medium_direct(peer, tk_head_of_medium(TK_REPLY, handler, nargs), args, src, nbytes,
-                            tk_wait_send_medium);
+    tk_if_likely(lc_opt == GEX_EVENT_NOW && !(flags & GEX_FLAG_IMMEDIATE))
+    {
+        struct tk_peer *peer = token->arrival.peer;
+        const uint64_t head = tk_head_of_medium(TK_REPLY, handler, nargs);
+        token->arrival.replied = true;
+        if (tk_medium_is_direct(peer))
+            return tk_medium_direct(peer, head, args, src, nbytes, tk_wait_send_medium);
+        tk_if_likely(nbytes < tk_medium_lent_min) return tk_medium_send(peer, head, args, src,
+                                                                        nbytes, false);
+    }
+    return reply_medium_whole(token, handler, src, nbytes, lc_opt, flags, nargs, args);
 }
 
 int trunkline_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src,

@@ -68,29 +68,27 @@ static inline int tk_medium_direct(struct tk_peer *peer, uint64_t head, const ge
     return (int)transport->send_medium(peer, head, args, payload, nbytes, busy);
 }
 
-/* ---- To others ---- */
+/* ---- To others, below tk_medium_lent_min ---- */
 
 /* Also the result of clients' calls: 0, or 1 if nothing was sent (immediate only). */
-static inline int tk_medium_send(struct tk_peer *peer, enum tk_message_kind kind, uint8_t handler,
-                                 bool immediate, const void *payload, size_t nbytes, unsigned nargs,
-                                 const gex_AM_Arg_t *args)
+static inline int tk_medium_send(struct tk_peer *peer, uint64_t head, const gex_AM_Arg_t *args,
+                                 const void *payload, size_t nbytes, bool immediate)
 {
     struct tk_short front;
-    struct tk_message_head head = tk_head_of_number(tk_head_of_medium(kind, handler, nargs));
-    tk_if_unlikely(tk_trace_has(tk_trace_bit_request_short)) head.reserved =
-        tk_message_number(peer, handler);
-    tk_short_build(&front, head, args);
     struct tk_outgoing out = {.head = &front.head,
-                              .head_size = tk_short_size(nargs),
+                              .head_size = tk_short_size(tk_head_nargs(head)),
                               .payload = payload,
                               .nbytes = nbytes};
+    tk_if_unlikely(tk_trace_has(tk_trace_bit_request_short)) head |=
+        (uint64_t)tk_message_number(peer, tk_head_handler(head)) << tk_head_reserved_shift;
+    tk_short_build(&front, tk_head_of_number(head), args);
     tk_if_unlikely(tk_wait_send(peer, &out, immediate) != TK_OK)
     {
         if (tk_is_traced)
             tk_trace_unsent();
         return 1;
     }
-    tk_count(kind == TK_REPLY ? tk_counter_medium_replies : tk_counter_medium_requests);
+    tk_count(tk_medium_counter(head));
     tk_count_add(tk_message_bytes(peer), nbytes);
     return 0;
 }
