@@ -9,9 +9,11 @@
 
 #include "event/event.h"
 #include "fake_job.h"
+#include "message/medium.h"
 #include "message/message.h"
 #include "progress/progress.h"
 #include "settings/settings.h"
+#include "stats/stats.h"
 #include "transport/self/self.h"
 #include "unit.h"
 
@@ -286,6 +288,43 @@ static void a_request_waits_by_polling(void **state)
     assert_int_equal(tk_request(&m), 0);
     assert_int_equal(fake_job.polls, 5);
     assert_int_equal(fake_job.count, 1);
+}
+
+/* A transport with a way of its own for Mediums, which finds no room as the general one does. */
+static int send_direct(size_t nbytes, bool immediate)
+{
+    return tk_medium_direct(tk_peer(3), tk_head_of_medium(TK_REQUEST, payload_base + 3, 3),
+                            arguments, source, nbytes, tk_medium_if_busy[immediate]);
+}
+
+static void a_medium_sent_directly_waits_with_all_that_it_has(void **state)
+{
+    (void)state;
+    fake_transport.send_medium = tk_send_medium_whole;
+    fake_job.busy_sends = 3;
+    assert_int_equal(send_direct(5000, false), 0);
+    assert_int_equal(fake_job.polls, 3);
+    assert_handled(3, 5000);
+    fake_transport.send_medium = NULL;
+}
+
+static void a_medium_that_was_refused_is_not_counted(void **state)
+{
+    struct tk_stats before, after;
+    (void)state;
+    fake_transport.send_medium = tk_send_medium_whole;
+    assert_int_equal(send_direct(77, true), 0);
+    tk_stats_sum(&before);
+    fake_job.busy_sends = 1;
+    assert_int_equal(send_direct(77, true), 1);
+    tk_stats_sum(&after);
+    assert_int_equal(fake_job.polls, 0);
+    assert_memory_equal(&before, &after, sizeof(before));
+    assert_int_equal(send_direct(77, true), 0);
+    tk_stats_sum(&after);
+    assert_int_equal(after.counts[tk_counter_medium_requests],
+                     before.counts[tk_counter_medium_requests] + 1);
+    fake_transport.send_medium = NULL;
 }
 
 static void an_immediate_request_does_not_wait(void **state)
@@ -738,6 +777,8 @@ static const struct CMUnitTest tests[] = {
     TEST(a_long_of_nothing_is_one_message),
     TEST(the_handler_knows_where_it_is),
     TEST(a_request_waits_by_polling),
+    TEST(a_medium_sent_directly_waits_with_all_that_it_has),
+    TEST(a_medium_that_was_refused_is_not_counted),
     TEST(an_immediate_request_does_not_wait),
     TEST(an_immediate_long_goes_on_once_its_payload_is_under_way),
     TEST(an_immediate_long_reserves_room_for_both_parts),
