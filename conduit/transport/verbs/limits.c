@@ -23,6 +23,15 @@ static int total_or_all(int64_t setting, int64_t all)
     return (int)tk_min(setting > 0 && setting < all ? (size_t)setting : (size_t)all, INT_MAX);
 }
 
+/* Of a peer's credits as many as leave it two thirds, and of all that it has for all of its peers
+ * no more than this process's share: a peer must be able to send to others while a handler of ours
+ * is long. */
+static int batch_slack(int pp, int total, uint32_t peers)
+{
+    enum { held_of = 3 };
+    return (int)tk_min((size_t)(pp / held_of), (size_t)(total - 1) / peers);
+}
+
 /* The slack is the highest that can't stop a job: a peer must never hold all of our credits. */
 void tk_verbs_limits_find(struct tk_verbs_limits *limits, uint32_t peers, uint32_t conns)
 {
@@ -37,6 +46,7 @@ void tk_verbs_limits_find(struct tk_verbs_limits *limits, uint32_t peers, uint32
     *limits = (struct tk_verbs_limits){.credits_pp = pp,
                                        .credits_total = credits,
                                        .slack = (int)tk_min(slack, (size_t)(credits - 1) / peers),
+                                       .batch_slack = batch_slack(pp, credits, peers),
                                        .depth_pp = depth_pp,
                                        .depth_total = depth,
                                        .bounces = total_or_all(tk_settings.bbuf_count, depth)};

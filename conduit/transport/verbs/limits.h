@@ -13,6 +13,7 @@
 
 struct tk_verbs_limits {
     int credits_pp, credits_total, slack;
+    int batch_slack; /* credits held back while several messages that came together are handled */
     int depth_pp, depth_total;
     int bounces;
 };

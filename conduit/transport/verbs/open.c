@@ -59,6 +59,7 @@ static void derive_limits(uint32_t peers)
     v->is_total_bound = tk_srq_in_use() || credits < (int64_t)v->credits_pp * peers;
     v->slack = (int)tk_min((size_t)limits.slack, (size_t)tk_srq_credits_base() - 1);
     v->slack = (int)tk_min((size_t)v->slack, (size_t)(credits - 1) / peers);
+    v->batch_slack = limits.batch_slack;
     v->depth_pp = limits.depth_pp;
     v->logged_unsignaled_max = unsignaled_max(v->depth_pp);
     v->unsignaled_max = v->failover_enabled ? 0 : v->logged_unsignaled_max;

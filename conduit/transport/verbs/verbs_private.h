@@ -327,7 +327,7 @@ struct tk_verbs {
     struct tk_lane lanes[tk_lanes_max];
     uint32_t lane_count;
     struct tk_tx *txs;
-    int credits_pp, slack;
+    int credits_pp, slack, batch_slack;
     struct tk_lend_plan srq_plan; /* .buffers is 0: receive queues are not shared */
     uint32_t recv_min;            /* not 0: GASNET_RBUF_COUNT is too few, and this is the least */
     int depth_pp, depth_total;

@@ -67,6 +67,21 @@ static void slack_is_lowered_where_it_could_stop_the_job(void **state)
     world_close();
 }
 
+/* A third of a peer's credits, and its share of all that the peer has. */
+static void what_a_batch_holds_back_leaves_the_peer_credits_for_others(void **state)
+{
+    (void)state;
+    fake_reset();
+    unit_settings("GASNET_AM_CREDITS_PP=30", NULL);
+    world_open(2, 0);
+    assert_int_equal(tk_verbs.batch_slack, 10);
+    world_close();
+    unit_settings("GASNET_AM_CREDITS_PP=30", "GASNET_AM_CREDITS_TOTAL=4", NULL);
+    world_open(3, 0);
+    assert_int_equal(tk_verbs.batch_slack, 1);
+    world_close();
+}
+
 static void queues_are_as_deep_as_the_settings_say(void **state)
 {
     (void)state;
@@ -543,6 +558,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_peer_that_no_way_leads_to_is_named),
     cmocka_unit_test(the_total_of_credits_follows_the_manual),
     cmocka_unit_test(slack_is_lowered_where_it_could_stop_the_job),
+    cmocka_unit_test(what_a_batch_holds_back_leaves_the_peer_credits_for_others),
     cmocka_unit_test(queues_are_as_deep_as_the_settings_say),
     cmocka_unit_test(a_peer_finds_buffers_for_its_credits_and_its_exit_notice),
     cmocka_unit_test(a_card_names_a_queue_pair_for_each_peer),

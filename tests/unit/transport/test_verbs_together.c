@@ -8,6 +8,7 @@
 
 #include "failing_rails.h"
 
+#include "transport/verbs/data/ack.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/failover/reconnect.h"
 #include "transport/verbs/failover/together.h"
@@ -468,9 +469,43 @@ static void an_ack_that_is_due_goes_with_the_connection(void **state)
     world_close();
 }
 
+/* Another thread's handler is long, and what came before it in the same poll is not acknowledged
+ * yet when the connection is closed: no ACK is due on a connection that there is not. */
+static void what_a_batch_holds_back_ends_with_the_connection(void **state)
+{
+    struct tk_ack_batch batch;
+    (void)state;
+    begin();
+    unit_listen();
+    port_dies(0, 1);
+    unit_heard();
+    tk_ack_batch_begin(&batch);
+    for (int i = 0; i <= tk_verbs.slack; i++) {
+        look_until_idle();
+        send_from(0, 1);
+    }
+    look_until_idle();
+    assert_int_equal(conn_to(1, 0, 0)->credits_to_return, tk_verbs.slack + 1);
+    life.asker = 0;
+    life.is_agreed = freeze(0) && freeze(1) && is_balanced();
+    assert_true(life.is_agreed);
+    fake.ports[1][1].attr.state = IBV_PORT_ACTIVE;
+    for (enum step step = SHUT; step <= FOLLOW; step++)
+        take_step(step);
+    world_be(1);
+    tk_ack_batch_end(&batch);
+    assert_int_equal(tk_counter_read(&tk_verbs.pending_work), 0);
+    for (enum step step = OPEN; step < steps; step++)
+        take_step(step);
+    assert_nothing_is_left();
+    assert_as_new();
+    world_close();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_death_ends_well),
     cmocka_unit_test(an_ack_that_is_due_goes_with_the_connection),
+    cmocka_unit_test(what_a_batch_holds_back_ends_with_the_connection),
 };
 
 UNIT_MAIN(tests)

@@ -520,6 +520,7 @@ static void end_all(struct tk_conn *conns)
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         tk_lock(&conns[k].lock);
         tk_ack_forget(&conns[k]);
+        conns[k].credits_to_return = 0; /* a batch of another thread may still have noted them */
         tk_conn_close(&conns[k]);
         tk_unlock(&conns[k].lock);
     }

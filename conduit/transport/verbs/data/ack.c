@@ -21,6 +21,7 @@ static enum tk_status send_ack(struct tk_conn *conn)
     return status;
 }
 
+/* With the connection's lock held. */
 static void settle(struct tk_conn *conn)
 {
     if (conn->credits_to_return <= tk_verbs.slack || conn->ack_due)
@@ -31,20 +32,13 @@ static void settle(struct tk_conn *conn)
     tk_counter_add(&tk_verbs.pending_work, 1);
 }
 
-void tk_credit_owe(struct tk_conn *conn)
-{
-    conn->credits_to_return++;
-    settle(conn);
-}
-
 static TK_PER_THREAD struct tk_ack_batch *batch_now;
 
-/* Is it left to the end of the batch? */
-static bool is_noted(const struct tk_conn *conn)
+/* Leaves the credits to the end of the batch, unless there is none, or it may not hold so many. */
+static bool leave_to_batch(const struct tk_conn *conn)
 {
-    enum { held_of = 3 };
     struct tk_ack_batch *batch = batch_now;
-    if (!batch || conn->credits_to_return >= tk_verbs.credits_pp / held_of)
+    if (!batch || conn->credits_to_return >= tk_verbs.batch_slack)
         return false;
     if (batch->count > 0 && batch->peers[batch->count - 1] == conn->peer)
         return true;
@@ -58,7 +52,7 @@ void tk_credit_owe_to(const struct tk_peer *peer)
 {
     struct tk_conn *conn = tk_primary_lock(peer);
     conn->credits_to_return++;
-    if (!is_noted(conn))
+    if (!leave_to_batch(conn))
         settle(conn);
     tk_unlock(&conn->lock);
 }

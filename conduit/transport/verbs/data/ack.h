@@ -6,17 +6,15 @@
 
 #include "transport/verbs/verbs_private.h"
 
-/* The handler of a request is through and sent no reply; with the connection's lock held. */
-void tk_credit_owe(struct tk_conn *conn);
-
-/* The same without the lock. */
+/* The handler of a request is through and sent no reply; takes the connection's lock. */
 void tk_credit_owe_to(const struct tk_peer *peer);
 
 /* While a thread runs the handlers of several messages that came together, more credits than
- * `slack` may be held back, but not a third of the peer's: one ACK then gives them back, at the end
- * at the latest. A handler waits for nothing that another rank does, so the end comes. */
+ * `slack` may be held back, but not more than `batch_slack` (limits.h): one ACK then gives them
+ * back, at the end at the latest. The end comes: what a handler waits for, room to send or the
+ * answer of a peer whose connection is being closed, needs none of these credits. */
 struct tk_ack_batch {
-    struct tk_ack_batch *outer;
+    struct tk_ack_batch *outer; /* of the handler that polls: an exit from there does */
     unsigned count;
     const struct tk_peer *peers[tk_poll_batch];
 };
