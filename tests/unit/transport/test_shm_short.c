@@ -348,6 +348,38 @@ static void space_comes_back_lap_after_lap(void **state)
     }
 }
 
+/* What ends an eighth is done with first, so nothing is given back then, nor by the thread that is
+ * done with what was in front of it. */
+static void leave_space(bool is_reply, struct tk_ring_in *in)
+{
+    struct tk_ring_item item[slots / 8];
+    for (unsigned i = 0; i < slots / 8; i++) {
+        assert_int_equal(send_small(is_reply, 0, true), TK_OK);
+        assert_true(tk_ring_take(in, &item[i]));
+    }
+    for (unsigned i = slots / 8; i-- > 0;)
+        tk_ring_done(in, &item[i]);
+}
+
+/* A neighbour's handler may wait for room in the quiet one. */
+static void space_left_in_one_ring_comes_back_while_the_other_is_never_empty(void **state)
+{
+    const struct ring_memory *quiet[] = {&requests, &replies};
+    (void)state;
+    if (!TK_THREADED)
+        skip();
+    for (unsigned reply = 0; reply < 2; reply++) {
+        const struct tk_ring_shared *shared = quiet[reply]->shared;
+        leave_space(reply, reply ? &tk_shm.replies : &tk_shm.requests);
+        assert_int_not_equal(shared->head, shared->tail);
+        for (unsigned i = 0; i < slots; i++) {
+            assert_int_equal(send_small(!reply, 0, true), TK_OK);
+            assert_true(tk_transport_shm.poll());
+        }
+        assert_int_equal(shared->head, shared->tail);
+    }
+}
+
 struct bad {
     uint16_t from, size;
     struct tk_message_head head;
@@ -421,6 +453,7 @@ static const struct CMUnitTest tests[] = {
     PROMISE(a_full_ring_is_busy_or_waited_for),
     PROMISE(a_medium_that_finds_no_room_is_refused_or_waited_for),
     PROMISE(space_comes_back_lap_after_lap),
+    PROMISE(space_left_in_one_ring_comes_back_while_the_other_is_never_empty),
     PROMISE(what_makes_no_sense_is_refused_by_name),
 };
 
