@@ -78,9 +78,13 @@ static void sleep_once(unsigned turn, enum tk_wake_source wake)
                     (tk_all_rings() || (tk_all_report() && tk_can_sleep_by_events()));
     uint64_t by_clock = shortest_sleep << tk_min(turn - 1, 5);
     by_clock = by_clock < longest_sleep ? by_clock : longest_sleep;
-    bool woken =
+    enum tk_slept slept =
         tk_sleep_until(wake, events_seen, all_wake ? longest_by_ring() : by_clock, by_clock);
-    sleeps += woken || !all_wake ? 1 : stall_check_asleep / 4;
+    /* What keeps us awake, though the poll before found nothing: another thread was about to take
+     * it when it lost its CPU, perhaps to us. */
+    if (slept == TK_SLEPT_NOT && turn > 1)
+        sched_yield();
+    sleeps += slept != TK_SLEPT_OUT || !all_wake ? 1 : stall_check_asleep / 4;
     if (sleeps >= stall_check_asleep) {
         sleeps = 0;
         tk_transports_report_stall();

@@ -49,10 +49,15 @@ bool tk_can_sleep_by_events(void);
  * time. */
 int32_t tk_sleep_events_seen(void);
 
-/* Serves what came from devices meanwhile and returns true, or sleeps until something wakes it, an
- * event of another thread beyond those `seen` too; false: until the time was over. by_clock: the
- * time where a device can't be relied on. In a handler devices are not waited for. */
-bool tk_sleep_until(enum tk_wake_source wake, int32_t seen, uint64_t by_bell, uint64_t by_clock);
+/* TK_SLEPT_NOT: there was something to be served already. */
+enum tk_slept { TK_SLEPT_OUT, TK_SLEPT_WOKEN, TK_SLEPT_NOT };
+
+/* Serves what came from devices meanwhile and returns TK_SLEPT_WOKEN, or sleeps until something
+ * wakes it, an event of another thread beyond those `seen` too; TK_SLEPT_OUT: until the time was
+ * over. by_clock: the time where a device can't be relied on. In a handler devices are not waited
+ * for. */
+enum tk_slept tk_sleep_until(enum tk_wake_source wake, int32_t seen, uint64_t by_bell,
+                             uint64_t by_clock);
 
 /* The same for a thread of the library, which waits for devices in these roles (enum
  * tk_device_role) and, if it receives, for neighbours. Returns how long it slept. */

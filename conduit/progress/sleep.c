@@ -52,6 +52,7 @@ struct nap {
     bool is_client;  /* and waits for what other threads of this process do, */
     int32_t seen;    /* after this many such events */
     uint32_t others; /* roles that other threads must watch */
+    bool was_over;   /* when it was about to begin */
 };
 
 void tk_progress_bell(struct tk_doorbell *own)
@@ -124,10 +125,11 @@ void tk_progress_ring(void)
 
 static bool is_over(void *what)
 {
-    const struct nap *nap = what;
+    struct nap *nap = what;
     uint32_t now = atomic_load_explicit(&watched, memory_order_acquire);
-    return (nap->is_client && tk_counter_read(&local_event_seq) != nap->seen) ||
-           (now & nap->others) != nap->others || has_come(nap->wake);
+    nap->was_over = (nap->is_client && tk_counter_read(&local_event_seq) != nap->seen) ||
+                    (now & nap->others) != nap->others || has_come(nap->wake);
+    return nap->was_over;
 }
 
 static uint32_t watch_begin(uint32_t roles)
@@ -194,7 +196,8 @@ static bool sleep_prepared(struct nap *nap, uint32_t roles, uint32_t mine, uint6
     return woken;
 }
 
-bool tk_sleep_until(enum tk_wake_source wake, int32_t seen, uint64_t by_bell, uint64_t by_clock)
+enum tk_slept tk_sleep_until(enum tk_wake_source wake, int32_t seen, uint64_t by_bell,
+                             uint64_t by_clock)
 {
     struct nap nap = {.wake = wake, .is_client = true, .seen = seen};
     bool uses_events = tk_can_sleep_by_events() && wake <= TK_WAKE_SILENT;
@@ -205,7 +208,7 @@ bool tk_sleep_until(enum tk_wake_source wake, int32_t seen, uint64_t by_bell, ui
     if (TK_THREADED && found == FOUND_SOMETHING)
         tk_wake_own_threads();
     if (found == FOUND_SOMETHING)
-        return true;
+        return TK_SLEPT_WOKEN;
     tk_counter_add(&asleep, 1);
     bool woken = found == FOUND_NOTHING
                      ? sleep_prepared(&nap, TK_DEVICE_ANY, mine, by_bell)
@@ -214,7 +217,7 @@ bool tk_sleep_until(enum tk_wake_source wake, int32_t seen, uint64_t by_bell, ui
     tk_count(tk_counter_sleeps);
     if (woken)
         tk_count(tk_counter_wakes);
-    return woken;
+    return nap.was_over ? TK_SLEPT_NOT : woken ? TK_SLEPT_WOKEN : TK_SLEPT_OUT;
 }
 
 uint64_t tk_sleep_in_thread(uint32_t roles, uint64_t nsec, bool *found)

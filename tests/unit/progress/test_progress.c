@@ -391,6 +391,21 @@ static void the_last_look_sees_what_would_be_served(void **state)
     tk_wait_mode(TK_WAIT_BY_LOAD);
 }
 
+/* A message that a poll does not find: its taker has no CPU. One that came just now is found by the
+ * next poll, which should not be late. */
+static void what_is_there_but_not_found_gives_the_cpu_away(void **state)
+{
+    (void)state;
+    tk_wait_mode(TK_WAIT_BLOCK);
+    tk_progress_use(&ringing);
+    assert_int_equal(empty_steps(10), 0);
+    has_come_result = true;
+    assert_int_equal(empty_steps(1), 0);
+    assert_int_equal(empty_steps(10), 9);
+    has_come_result = false;
+    tk_wait_mode(TK_WAIT_BY_LOAD);
+}
+
 /* Clients that wait in loops of their own. */
 static void where_ranks_outnumber_cpus_polls_in_vain_give_the_cpu_away(void **state)
 {
@@ -613,6 +628,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(sleep_is_short_and_grows_where_nobody_rings),
     cmocka_unit_test(where_a_device_reports_sleep_is_long),
     cmocka_unit_test(the_last_look_sees_what_would_be_served),
+    cmocka_unit_test(what_is_there_but_not_found_gives_the_cpu_away),
     cmocka_unit_test(where_ranks_outnumber_cpus_polls_in_vain_give_the_cpu_away),
     cmocka_unit_test(anything_that_happens_starts_the_count_again),
     cmocka_unit_test(now_and_then_stalls_are_looked_for),
