@@ -64,6 +64,13 @@ static inline void __attribute__((always_inline)) fetch(const char *payload, siz
     fetch_one_step(last);
 }
 
+static inline void __attribute__((always_inline))
+fetch_if_awaited(const struct tk_shm_conn *link, const char *payload, size_t nbytes)
+{
+    if (__atomic_load_n(&link->was_answered, __ATOMIC_RELAXED))
+        fetch(payload, nbytes);
+}
+
 static inline void note_answer(struct tk_shm_conn *link, const struct tk_arrival *arrival)
 {
     if (arrival->replied != __atomic_load_n(&link->was_answered, __ATOMIC_RELAXED) &&
@@ -83,6 +90,7 @@ static inline void poll_hand_up(const struct tk_ring_item *item)
     if (item->rest) {
         arrival.payload = item->rest;
         arrival.nbytes = item->rest_size;
+        fetch_if_awaited(link, item->rest, item->rest_size);
     }
     tk_deliver(&arrival);
     note_answer(link, &arrival);
@@ -107,8 +115,7 @@ static inline void poll_hand_up_medium(const struct tk_ring_parts *parts, unsign
     arrival.nbytes = parts->rest_size;
     arrival.tag = 0;
     arrival.replied = false;
-    if (__atomic_load_n(&link->was_answered, __ATOMIC_RELAXED))
-        fetch(parts->rest, parts->rest_size);
+    fetch_if_awaited(link, parts->rest, parts->rest_size);
     tk_deliver_medium(&arrival);
     note_answer(link, &arrival);
 }
