@@ -496,10 +496,10 @@ struct tk_ring_parts {
 static inline bool tk_ring_part(const struct tk_ring_in *in, const struct tk_ring_look *at,
                                 struct tk_ring_parts *parts)
 {
-    const uint64_t lines = (uint64_t)tk_ring_size(at) - tk_ring_slot_max; /* huge without lines */
+    const uint64_t lines = (uint64_t)tk_ring_size(at) - tk_ring_slot_max; /* without: 0 or huge */
     struct tk_ring_note note;
     memcpy(&note, at->slot->blob, sizeof(note));
-    tk_if_unlikely(lines > in->lines_most || note.nbytes > lines * tk_ring_line ||
+    tk_if_unlikely(lines - 1 >= in->lines_most || note.nbytes > lines * tk_ring_line ||
                    note.head - 1 >= tk_ring_head_max) return false;
     parts->start = tk_ring_taken(in);
     parts->end = tk_ring_advance(parts->start, lines);

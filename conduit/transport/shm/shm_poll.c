@@ -105,6 +105,9 @@ static inline bool poll_is_medium(const struct tk_ring_parts *parts, unsigned fr
            tk_short_size(tk_head_nargs(head)) == parts->head_size;
 }
 
+_Static_assert(sizeof(struct tk_arrival) == 4 * sizeof(void *) + 2 * sizeof(unsigned),
+               "poll_hand_up_medium() sets each member");
+
 static inline void poll_hand_up_medium(const struct tk_ring_parts *parts, unsigned from)
 {
     struct tk_shm_conn *link = &tk_shm.links[from];

@@ -98,7 +98,7 @@ static inline char *build_head(char *at, uint64_t head, const int32_t *args)
     memcpy(at, &whole, sizeof(whole));
     for (unsigned i = 0; i < nargs; i++) {
         to[i] = args[i];
-        __asm__("" : "+r"(i)); /* or compilers make a string instruction of the loop */
+        tk_compute_again(i); /* or compilers make a string instruction of the loop */
     }
     if (nargs & 1) /* padding must not carry an older message to the receiver */
         to[nargs] = 0;
