@@ -185,8 +185,8 @@ static bool __attribute__((noinline)) serve(struct tk_ring_in *ring)
     /* Polls that find messages do not look for space that was left, and while one ring is never
      * empty no other poll comes: a sender to the other ring may wait for that space. Once in a
      * batch costs less than an instruction a message. */
-    if (TK_THREADED && !(end & batch))
-        retire_both();
+    tk_if_unlikely(!(end & batch) && (tk_ring_is_behind(&tk_shm.replies) ||
+                                      tk_ring_is_behind(&tk_shm.requests))) retire_both();
     return true;
 }
 
