@@ -72,6 +72,17 @@ static uint64_t longest_by_ring(void)
     return longest_rung * tk_min(tk_max(crowd, 1), most);
 }
 
+/* What keeps us awake twice, though the poll in between found nothing: another thread was about to
+ * take it when it lost its CPU, perhaps to us. Once it is what has come since that poll, and is
+ * ours. */
+static void yield_if_kept_awake(unsigned turn, enum tk_slept slept)
+{
+    static TK_PER_THREAD unsigned times;
+    times = slept != TK_SLEPT_NOT ? 0 : turn > 1 ? times + 1 : 1;
+    if (times > 1)
+        sched_yield();
+}
+
 static void sleep_once(unsigned turn, enum tk_wake_source wake)
 {
     bool all_wake = wake == TK_WAKE_BELL && tk_counter_read(&tk_deferred_work_lacks_space) == 0 &&
@@ -80,10 +91,7 @@ static void sleep_once(unsigned turn, enum tk_wake_source wake)
     by_clock = by_clock < longest_sleep ? by_clock : longest_sleep;
     enum tk_slept slept =
         tk_sleep_until(wake, events_seen, all_wake ? longest_by_ring() : by_clock, by_clock);
-    /* What keeps us awake, though the poll before found nothing: another thread was about to take
-     * it when it lost its CPU, perhaps to us. */
-    if (slept == TK_SLEPT_NOT && turn > 1)
-        sched_yield();
+    yield_if_kept_awake(turn, slept);
     sleeps += slept != TK_SLEPT_OUT || !all_wake ? 1 : stall_check_asleep / 4;
     if (sleeps >= stall_check_asleep) {
         sleeps = 0;

@@ -406,6 +406,23 @@ static void what_is_there_but_not_found_gives_the_cpu_away(void **state)
     tk_wait_mode(TK_WAIT_BY_LOAD);
 }
 
+/* What comes between a poll and the sleep behind it, in a wait that has slept before. */
+static void what_has_just_come_does_not_give_the_cpu_away(void **state)
+{
+    unsigned empty = 0;
+    (void)state;
+    tk_wait_mode(TK_WAIT_BLOCK);
+    tk_progress_use(&ringing);
+    empty_steps(10);
+    for (int i = 0; i < 20; i++) {
+        has_come_result = i % 2 != 0;
+        tk_wait_step(&empty);
+    }
+    assert_int_equal(yields, 0);
+    has_come_result = false;
+    tk_wait_mode(TK_WAIT_BY_LOAD);
+}
+
 /* Clients that wait in loops of their own. */
 static void where_ranks_outnumber_cpus_polls_in_vain_give_the_cpu_away(void **state)
 {
@@ -629,6 +646,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(where_a_device_reports_sleep_is_long),
     cmocka_unit_test(the_last_look_sees_what_would_be_served),
     cmocka_unit_test(what_is_there_but_not_found_gives_the_cpu_away),
+    cmocka_unit_test(what_has_just_come_does_not_give_the_cpu_away),
     cmocka_unit_test(where_ranks_outnumber_cpus_polls_in_vain_give_the_cpu_away),
     cmocka_unit_test(anything_that_happens_starts_the_count_again),
     cmocka_unit_test(now_and_then_stalls_are_looked_for),
