@@ -136,12 +136,18 @@ static void begin_incarnation(struct tk_conn *conn)
     tx_log->incarnation.before = tx_log->arrived;
     tx_log->sent = tx_log->delivered = 0;
     __atomic_store_n(&tx_log->arrived, 0, __ATOMIC_RELAXED);
-    tx_log->last_receive = (struct tk_last_receive){.is_noted = false};
-    __atomic_store_n(&conn->has_received_last, false, __ATOMIC_RELAXED);
     tx_log->is_delivered_known = tx_log->is_left_out = false;
     tk_counter_add(&conn->room, tk_conn_unfinished(conn));
     tx_log->failed = conn->unsignaled = 0;
     tk_incarnation_name(conn);
+}
+
+/* Its queue pair takes of the shared queue again. Not so where an incarnation is passed over: the
+ * queue pair stays in ERR, and the device says only once that it takes no more. */
+static void forget_last_receive(struct tk_conn *conn)
+{
+    conn->tx_log->last_receive = (struct tk_last_receive){.is_noted = false};
+    __atomic_store_n(&conn->has_received_last, false, __ATOMIC_RELAXED);
 }
 
 /* As it was at start-up, where it is not the primary one. */
@@ -228,6 +234,7 @@ static void reopen(struct tk_conn *conn)
         tk_reconnect_watch(tk_rail_of(conn));
     } else {
         begin_incarnation(conn);
+        forget_last_receive(conn);
         post_buffers(conn);
         tk_counter_leave(&conn->state, TK_OPENING);
     }
