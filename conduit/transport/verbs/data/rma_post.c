@@ -422,6 +422,10 @@ post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, u
 {
     struct request mine, *r = TK_THREADED ? &mine : plain.only;
     tk_if_unlikely(!tk_trylock_free(&conn->lock)) return region && put_in_vain(region);
+    /* Another connection may have become the primary one since `conn` was looked up, and this one
+     * be in use again: segment_key is for the other one's port. */
+    tk_if_unlikely(TK_THREADED && posting == POST_LOGGED &&
+                   conn != tk_primary(peer)) return unlock_in_vain(conn, region);
     struct tk_tx *tx = tk_tx_take_plain(conn, op, plain.opcode);
     tk_if_unlikely(!tx) return unlock_in_vain(conn, region);
     tx->nbytes = r->sge.length = (uint32_t)nbytes;

@@ -386,6 +386,8 @@ int tk_srq_take(struct tk_device *device, struct ibv_wc *wc, struct tk_conn **co
     {
         srq->taken++;
         *conn = tk_srq_conn(srq, wc->qp_num);
+        tk_if_unlikely(!*conn)
+            tk_panic("a message came over queue pair %u, which is closed", wc->qp_num);
         tk_if_likely(wc->status == IBV_WC_SUCCESS) tk_count_arrived((*conn)->tx_log);
     }
     tk_unlock(&srq->take_lock);
