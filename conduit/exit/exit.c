@@ -120,7 +120,8 @@ static int code_that_counts(int code)
  * launcher sees the code. */
 static _Noreturn void exit_before_start(int code)
 {
-    gasnett_flush_streams();
+    flush_own(stdout);
+    flush_own(stderr);
     _exit(code & 0xff);
 }
 
