@@ -96,8 +96,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One rank at a time comes late, and all wait for it. The median holds on a busy machine too. Who is
- * not woken sleeps for 20 ms. */
+/* One rank at a time comes late, and all wait for it. The median holds on a busy machine too. Who
+ * is not woken sleeps for 20 ms. */
 static void sleepers_are_woken(size_t nbytes, double most)
 {
     enum { times = 51 };

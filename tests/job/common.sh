@@ -25,12 +25,13 @@ is_cheap()
     [ "$sanitizer" = no ] || [ "$1" -le 5 ]
 }
 
-# every N: one in N of many that are alike, the first to begin with; in the plain tree all of them.
-asked=0
+# every N: one in N of many that are alike, of those that one function asks for, the first to begin with; in the plain tree all of them.
+declare -A asked
 every()
 {
-    asked=$((asked + 1))
-    [ "$sanitizer" = no ] || [ $((asked % $1)) -eq 1 ]
+    local who=${FUNCNAME[1]}
+    asked[$who]=$((${asked[$who]:-0} + 1))
+    [ "$sanitizer" = no ] || [ $((asked[$who] % $1)) -eq $((1 % $1)) ]
 }
 trap 'exit 1' INT TERM HUP
 

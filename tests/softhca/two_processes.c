@@ -187,7 +187,7 @@ static long faults(void)
 {
     struct rusage usage;
 
-    CHECK_EQ(getrusage(RUSAGE_SELF, &usage), 0);
+    CHECK_EQ(getrusage(RUSAGE_THREAD, &usage), 0);
     return usage.ru_minflt;
 }
 
