@@ -16,6 +16,7 @@ enum { count_max = 200000, first_count = 4 };
 
 static struct {
     const char *json, *only, *port;
+    size_t bytes; /* of the cases that are measured; 0: all */
     int reps;
     double seconds; /* of one sample */
 } options = {.reps = 51, .seconds = 0.001};
@@ -23,12 +24,13 @@ static struct {
 static struct bench_result results[bench_cases_max];
 
 static const char usage[] = "usage: gasnetrun_ibv -n 2 bench [--json FILE] [--reps N] [--ms N] "
-                            "[--only NAME] [--port DEVICE[:PORT]]\n"
+                            "[--only NAME] [--bytes N] [--port DEVICE[:PORT]]\n"
                             "  --json FILE  write the results as JSON, too\n"
                             "  --reps N     repetitions, of which the median counts (51; 1..101)\n"
                             "  --ms N       milliseconds of one sample (1; 1..1000): short ones "
                             "often escape other programs\n"
                             "  --only NAME  only cases whose name starts so, for example put\n"
+                            "  --bytes N    only cases of that size (1..4194304)\n"
                             "  --port P     port of the raw measurements (default: "
                             "GASNET_IBV_PORTS, else the first active one)\n";
 
@@ -54,7 +56,8 @@ static void parse(int argc, char **argv)
 {
     static const struct option known[] = {{"json", 1, NULL, 'j'}, {"reps", 1, NULL, 'r'},
                                           {"ms", 1, NULL, 'm'},   {"only", 1, NULL, 'o'},
-                                          {"port", 1, NULL, 'p'}, {NULL, 0, NULL, 0}};
+                                          {"port", 1, NULL, 'p'}, {"bytes", 1, NULL, 'b'},
+                                          {NULL, 0, NULL, 0}};
     int option;
     opterr = 0;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
@@ -66,6 +69,8 @@ static void parse(int argc, char **argv)
             options.seconds = 1e-3 * (double)number(optarg, 1000, "--ms");
         else if (option == 'o')
             options.only = optarg;
+        else if (option == 'b')
+            options.bytes = (size_t)number(optarg, 4 << 20, "--bytes");
         else if (option == 'p')
             options.port = optarg;
         else
@@ -123,7 +128,8 @@ static double in_unit(const struct bench_case *what, long count, double seconds)
 
 static bool chosen(const struct bench_case *what)
 {
-    return !options.only || !strncmp(what->name, options.only, strlen(options.only));
+    return (!options.only || !strncmp(what->name, options.only, strlen(options.only))) &&
+           (options.bytes == 0 || what->bytes == options.bytes);
 }
 
 /* Conduit and raw verbs take turns; which is first alternates. */
