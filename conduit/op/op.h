@@ -52,7 +52,8 @@ extern TK_HIDDEN TK_PER_THREAD_NEAR struct tk_op *tk_ops_next;
  * so that its callers need not keep the place of the word above in a register for it. */
 struct tk_op *tk_ops_find(void);
 
-/* Both counts, by one store. */
+/* Both counts, by one store, which need not be atomic: of a free operation, which no other thread
+ * looks at. */
 static inline void tk_op_set(struct tk_op *op, int32_t pending)
 {
     const struct {

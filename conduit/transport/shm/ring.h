@@ -360,16 +360,8 @@ static inline void tk_ring_retire_left(struct tk_ring_in *in)
         tk_ring_retire_rest(in);
 }
 
-/* Is tk_ring_take() worth calling? In PAR also when there is space to give back, which the last
- * thread may have left undone. Thread-safe; a guess, as above. */
-static inline bool tk_ring_ready(const struct tk_ring_in *in)
-{
-    struct tk_ring_look at;
-    return tk_ring_look(in, &at) || tk_ring_is_behind(in);
-}
-
-/* The same, and no guess: for a thread that will not look again before it sleeps. One word says how
- * much is taken. */
+/* Is there something to take, or space to give back? No guess: for a thread that will not look
+ * again before it sleeps. One word says how much is taken. */
 static inline bool tk_ring_has_come(const struct tk_ring_in *in)
 {
     uint64_t taken = tk_ring_taken(in);
@@ -470,19 +462,6 @@ static inline void tk_ring_pass_any(struct tk_ring_in *in, const struct tk_ring_
     item->nbytes = item->tag ? tk_ring_slot_max : tk_ring_size(at);
     if (lines)
         tk_ring_find_lines(in, item, lines);
-}
-
-/* The next message, where it lies; false: there is none, or another thread is about to take it.
- * Thread-safe. */
-static inline bool tk_ring_take(struct tk_ring_in *in, struct tk_ring_item *item)
-{
-    struct tk_ring_look at;
-    if (!tk_ring_begin_next(in, &at)) {
-        tk_ring_retire_left(in);
-        return false;
-    }
-    tk_ring_pass_any(in, &at, item);
-    return true;
 }
 
 /* A message that has lines and its head in its slot, before tk_ring_pass(). */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "transport/shm/ring.h"
+#include "ring_take.h"
 
 struct ring_memory {
     struct tk_ring_shared *shared;

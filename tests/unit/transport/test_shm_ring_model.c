@@ -8,7 +8,7 @@
 
 #include "unit.h"
 
-#include "transport/shm/ring.h"
+#include "ring_take.h"
 
 enum {
     slots_max = 4,
