@@ -12,7 +12,8 @@ printf '#!/bin/sh\n' >"$dir/contrib/install-packages.sh"
 cat >"$dir/configure" <<'CONFIGURE'
 #!/bin/sh
 printf 'one:\n\tmkdir -p tests; echo ":test-result: PASS" >tests/one.trs\n' >Makefile
-printf 'check: one\n\tsleep 60\ncheck-sim: one\ncheck-sanitizer: one\n' >>Makefile
+printf 'check: one\n\tsleep 60\ncheck-sim: one\ncheck-sanitizer: one\ncheck-vm: one\n\tfor i in 1 2 3 4 5 6 7 8 9; do [ ! -f ../asan/ahead ] || exit 0; sleep 1; done; exit 1\n' >>Makefile
+printf 'build-sanitizer:\n\techo built >ahead\n' >>Makefile
 CONFIGURE
 chmod +x "$dir/contrib/install-packages.sh" "$dir/configure"
 failed=0
@@ -35,6 +36,10 @@ expect '^==> FAILED: make check was cut short after [1-3] s: all stages together
     '^==> FAILED: make check-sim did not start: all stages together have 3 s \(LIMIT\)$' '^1 passed, 2 failed, 0 skipped$'
 
 LIMIT=60 "$dir/contrib/run-tests.sh" sim asan >"$dir/out" 2>&1 || { echo "status of a run that passed is not 0"; failed=1; }
+expect '^2 passed, 0 failed, 0 skipped$'
+
+# The tree of a stage behind the virtual machines is built beside them.
+LIMIT=60 "$dir/contrib/run-tests.sh" vm asan >"$dir/out" 2>&1 || { echo "status of a run with virtual machines is not 0"; failed=1; }
 expect '^2 passed, 0 failed, 0 skipped$'
 
 LIMIT=soon "$dir/contrib/run-tests.sh" sim >"$dir/out" 2>&1
