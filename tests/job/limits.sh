@@ -7,6 +7,8 @@ export GASNET_SUPERNODE_MAXSIZE=0
 fill=$jobs/fill_segment-seq
 
 # ---- open files: how many there must be does not depend on the number of ranks
+# What we were given open would count.
+exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 limited=0
 for files in 10 11 12 13 14; do
     job 3 sh -c "ulimit -n $files"'; exec "$@"' sh "$fill"

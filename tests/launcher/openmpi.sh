@@ -31,6 +31,8 @@ END
 chmod +x "$work/agent"
 OMPI_MCA_plm_rsh_agent=$work/agent
 export OMPI_MCA_plm_rsh_agent
+# mpirun ends when the ranks have, and its daemons on the other hosts a moment later.
+settle=20
 
 promise "mpirun starts the ranks, with arguments and what -E names"
 OWN='a  b;c' job -spawner=mpi -n 4 -E OWN sh -c 'echo "$OWN:$1" >&2; exec "$2"' - "c 'd'" "$jobs/hello-seq"

@@ -80,13 +80,8 @@ promise "Slurm's daemons start"
 daemon slurmctld -D
 daemon slurmd -D -N n0
 daemon slurmd -D -N n1
-# In place of lib.sh's: srun returns when the ranks have ended; what the daemons had for them goes a moment later.
-clean()
-{
-    eventually 20 unmarked || fail "processes left: $(marked)"
-    [ -z "$(ls "$work/session")" ] || fail "left in the session directory: $(ls "$work/session")"
-}
-unmarked() { [ -z "$(marked)" ]; }
+# srun returns when the ranks have ended; what the daemons had for them goes a moment later.
+settle=20
 
 eventually 20 is_up || {
     tail -n 5 "$work"/*.log
