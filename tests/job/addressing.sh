@@ -25,11 +25,11 @@ by_rank()
 # What is chosen stands in the record of rank 0, with the reason.
 records()
 {
-    SETTINGS="GASNET_VERBOSEENV=1" good 2 "$program"
+    SETTINGS="GASNET_VERBOSEENV=1" good 2 "$program" 65536
     says 'network: softhca0:1 (InfiniBand, LID [0-9]*, .*; only usable device of this host)' 1
-    SETTINGS="GASNET_VERBOSEENV=1 SOFTHCA_LINK=roce" good 2 "$program"
+    SETTINGS="GASNET_VERBOSEENV=1 SOFTHCA_LINK=roce" good 2 "$program" 65536
     says 'network: softhca0:1 (Ethernet, GID index 3, ::ffff:10.83.0.1, RoCE v2: the best usable one, ' 1
-    SETTINGS="GASNET_VERBOSEENV=1 SOFTHCA_LINK=roce GASNET_IBV_GID_INDEX=softhca1:1=1,softhca0:1=0" good 2 "$program"
+    SETTINGS="GASNET_VERBOSEENV=1 SOFTHCA_LINK=roce GASNET_IBV_GID_INDEX=softhca1:1=1,softhca0:1=0" good 2 "$program" 65536
     says 'GID index 0, fe80::[0-9a-f:]*, RoCE v1: set by GASNET_IBV_GID_INDEX, ' 1
 }
 
@@ -37,7 +37,7 @@ records()
 tables_that_differ()
 {
     by_rank types SOFTHCA_ROCE=3 SOFTHCA_ROCE=3 SOFTHCA_ROCE=1
-    SETTINGS="GASNET_VERBOSEENV=1 SOFTHCA_LINK=roce" good 3 "$scratch/types" "$program"
+    SETTINGS="GASNET_VERBOSEENV=1 SOFTHCA_LINK=roce" good 3 "$scratch/types" "$program" 65536
     says 'GID index 3, ::ffff:10.83.0.1, RoCE v2: the best usable one; 1 other connections differ, ' 1
     by_rank apart SOFTHCA_ROCE=2 SOFTHCA_ROCE=3 SOFTHCA_ROCE=1
     SETTINGS="SOFTHCA_LINK=roce" job 3 "$scratch/apart" "$hello"
@@ -49,7 +49,7 @@ tables_that_differ()
 subnets()
 {
     by_rank subnets SOFTHCA_SUBNET=0 SOFTHCA_SUBNET=4 SOFTHCA_SUBNET=4
-    SETTINGS="GASNET_VERBOSEENV=1" good 3 "$scratch/subnets" "$program"
+    SETTINGS="GASNET_VERBOSEENV=1" good 3 "$scratch/subnets" "$program" 65536
     says 'network: softhca0:1 (InfiniBand, GID index 0, fe80::[0-9a-f:]*, InfiniBand: to other subnets, ' 1
 }
 
@@ -58,9 +58,9 @@ limits_that_differ()
 {
     by_rank limits "GASNET_MAX_MTU=512 GASNET_QP_RD_ATOM=1" "GASNET_MAX_MTU=2048 GASNET_QP_TIMEOUT=17 GASNET_IBV_SL=3" \
         "GASNET_QP_RETRY_COUNT=5 GASNET_QP_RD_ATOM=7 GASNET_IBV_TRAFFIC_CLASS=104"
-    good 3 "$scratch/limits" "$program"
+    good 3 "$scratch/limits" "$program" 65536
     good 3 "$scratch/limits" "$jobs/am-seq"
-    SETTINGS="SOFTHCA_LINK=roce" good 3 "$scratch/limits" "$program"
+    SETTINGS="SOFTHCA_LINK=roce" good 3 "$scratch/limits" "$program" 65536
 }
 
 partitions()
@@ -82,12 +82,12 @@ lost_peers()
         end='(LID [0-9]*)'
         [ $link = ib ] || end='(GID ::ffff:10.83.0.1)'
         SETTINGS="GASNET_CONNECT_STATIC=1 SOFTHCA_LINK=$link SOFTHCA_FAULT=drop GASNET_QP_TIMEOUT=12 GASNET_QP_RETRY_COUNT=1 GASNET_EXITTIMEOUT=2" \
-            job 2 "$program"
+            job 2 "$program" 65536
         fails_with 1 "a network that drops everything ($link)"
         within 10 # 4 * 2 * 17 ms + 2 s, and what a busy machine adds
         says "failed on softhca0:1, queue pair [0-9]*: transport retry counter exceeded .*; path: softhca0:1 $end to softhca0:1 $end\$"
     done
-    SETTINGS="GASNET_CONNECT_STATIC=0 GASNET_CONNECT_TIMEOUT=1 SOFTHCA_FAULT=drop GASNET_EXITTIMEOUT=2" job 2 "$program"
+    SETTINGS="GASNET_CONNECT_STATIC=0 GASNET_CONNECT_TIMEOUT=1 SOFTHCA_FAULT=drop GASNET_EXITTIMEOUT=2" job 2 "$program" 65536
     fails_with 1 "a network that drops all datagrams"
     says 'no datagram came from any rank in 1 s, in which rank [01] (.*) was asked to connect'
 }

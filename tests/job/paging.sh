@@ -51,10 +51,10 @@ without()
     good 3 "$jobs/putget-seq"
     says 'GASNET_USE_ODP=1, but the devices of 3 of 3 ranks (the first: rank 0 on ' 1
     says 'ODP' 1
-    SETTINGS="GASNET_ODP_VERBOSE=2 SOFTHCA_ODP=3" good 2 "$jobs/putget-seq"
+    SETTINGS="GASNET_ODP_VERBOSE=2 SOFTHCA_ODP=3" good 2 "$jobs/putget-seq" 65536
     says 'device softhca0 has no on-demand paging for sends on reliable connections, so memory is pinned' 2
     paged 2 0
-    SETTINGS="GASNET_ODP_VERBOSE=0" good 2 "$jobs/putget-seq"
+    SETTINGS="GASNET_ODP_VERBOSE=0" good 2 "$jobs/putget-seq" 65536
     says 'ODP' 0
 }
 

@@ -11,8 +11,8 @@ two_devices="SOFTHCA_HCAS=2 GASNET_NUM_QPS=2"
 four_of_eight="SOFTHCA_HCAS=4 SOFTHCA_PORTS=2 GASNET_NUM_QPS=4"
 
 SETTINGS=$two_ports good 4 "$jobs/putget-seq"
-SETTINGS=$two_devices good 4 "$jobs/putget-par"
-SETTINGS=$four_of_eight good 5 "$jobs/putget-seq"
+SETTINGS=$two_devices good 4 "$jobs/putget-par" 65536
+SETTINGS=$four_of_eight good 5 "$jobs/putget-seq" 65536
 SETTINGS=$two_ports good 3 "$jobs/am-par"
 SETTINGS=$four_of_eight good 5 "$jobs/am-seq"
 SETTINGS=$two_ports good 3 "$jobs/random_mix-par" --seconds 1 --seed 7
@@ -28,7 +28,7 @@ SETTINGS="$two_devices GASNET_AM_CREDITS_TOTAL=1 GASNET_NETWORKDEPTH_TOTAL=1 GAS
 # Cut in pieces, by rails of different speeds.
 stripes="GASNET_PUT_STRIPE_SZ=16 GASNET_GET_STRIPE_SZ=8K"
 SETTINGS="$two_ports $stripes SOFTHCA_SPEED=softhca0:1=1xqdr,softhca0:2=4xqdr" good 2 "$jobs/putget-seq"
-SETTINGS="$four_of_eight $stripes" good 3 "$jobs/putget-par"
+SETTINGS="$four_of_eight $stripes" good 3 "$jobs/putget-par" 1048576
 SETTINGS="$two_devices $stripes GASNET_NETWORKDEPTH_PP=2" good 2 "$jobs/random_mix-par" --seconds 1 --seed 12
 
 # A write that one device has acknowledged is not in memory yet: the notification must not overtake it, whichever device is late.

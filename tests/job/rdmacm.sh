@@ -13,7 +13,7 @@ connects()
     SETTINGS="SOFTHCA_LINK=roce GASNET_VERBOSEENV=1" good 4 "$jobs/am-seq"
     says 'connected by librdmacm from 10.83.0.1:' 1
     says 'connections: each is made when one of its ranks first uses the other' 1
-    SETTINGS="SOFTHCA_LINK=ib SOFTHCA_HCAS=2 GASNET_NUM_QPS=2" good 3 "$jobs/putget-seq"
+    SETTINGS="SOFTHCA_LINK=ib SOFTHCA_HCAS=2 GASNET_NUM_QPS=2" good 3 "$jobs/putget-seq" 1048576
     SETTINGS="SOFTHCA_LINK=roce SOFTHCA_HCAS=2 GASNET_NUM_QPS=3 GASNET_IBV_FAILOVER=0 GASNET_INLINESEND_LIMIT=0 GASNET_AM_CREDITS_PP=1" good 3 "$jobs/am-par"
     # Neighbours need no connection, and atomics of the device among them get one without librdmacm.
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=2 GASNET_AD_METHOD=device" good 4 "$jobs/atomics-seq" 1

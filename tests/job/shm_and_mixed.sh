@@ -5,7 +5,7 @@
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export JOB_WORD="some word" JOB_HOSTS=1
 
-most="am am_items attach endpoints handlers legacy named_barrier nbi negotiated putget query rma"
+most="am am_items attach endpoints handlers legacy named_barrier nbi negotiated query rma"
 threaded="am nbi negotiated legacy" # what threads change
 
 # through SIZE MODE PROGRAMS...
@@ -25,10 +25,12 @@ through()
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=0"
     # A build for a sanitizer is slow: there a mixed job does for both ways in SEQ, a pure one in PAR.
     [ "$sanitizer" != no ] || through 3 seq $most
+    [ "$sanitizer" != no ] || good 3 "$jobs/putget-seq" 1048576
     through 2 par $threaded
     good 2 "$jobs/putget-parsync"
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=2"
     through 3 seq $most
+    good 3 "$jobs/putget-seq" 1048576
     [ "$sanitizer" != no ] || through 5 par $threaded
 }
 finish

@@ -20,7 +20,7 @@ programs()
 
 transfers()
 {
-    good 4 "$jobs/putget-seq"
+    good 4 "$jobs/putget-seq" 65536
 }
 
 workload()

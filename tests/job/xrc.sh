@@ -35,7 +35,7 @@ messages()
 mixes()
 {
     SETTINGS="$pairs GASNET_RBUF_COUNT=20" good 4 "$jobs/random_mix-par" --seconds 1 --seed "$seed" --threads 2
-    SETTINGS="$pairs" good 4 "$jobs/putget-seq"
+    SETTINGS="$pairs" good 4 "$jobs/putget-seq" 65536
     SETTINGS="$pairs GASNET_AD_METHOD=device" good 4 "$jobs/atomics-seq"
     SETTINGS="$pairs" good 4 "$jobs/vector-seq" 12 "$seed"
     two="SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:1,2 GASNET_IBV_FAILOVER=0"
@@ -55,7 +55,7 @@ sum()
 # process of the other, which its other two ranks open. Of 18 pairs of ranks connected both ways, RC would have 36.
 counted()
 {
-    SETTINGS="GASNET_SUPERNODE_MAXSIZE=3 GASNET_IBV_PORTS_VERBOSE=2" good 6 "$jobs/putget-seq"
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=3 GASNET_IBV_PORTS_VERBOSE=2" good 6 "$jobs/putget-seq" 65536
     [ "$(sum 'send queue pairs')" = 6 ] && [ "$(sum 'targets made')" = 6 ] && [ "$(sum 'opened')" = 12 ] ||
         failed "$(sum 'send queue pairs') send queue pairs, $(sum 'targets made') targets made, $(sum 'opened') opened; not 6, 6, 12"
     plan=$(GASNET_SUPERNODE_MAXSIZE=3 "$GASNETRUN" --plan=3 -n 6 | sed -n 's/^queue_pairs //p')

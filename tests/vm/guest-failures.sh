@@ -62,8 +62,8 @@ breaks()
     ! pgrep -f "$jobs/soak-seq" >/dev/null || failed "$name: a rank is left"
 }
 
-# Large transfers may fail: rxe counts each negative acknowledgement as a retry, and restores the count only by an
-# acknowledgement, which it asks for each 66th packet and the last.
+# No matrix of large messages: rxe counts each negative acknowledgement as a retry, and restores the count only by an
+# acknowledgement, which it asks for each 66th packet and the last, so those may fail.
 lossy()
 {
     local words
@@ -72,10 +72,8 @@ lossy()
         rxe-wire $words >/dev/null
     done
     good "mix of all calls, 1 % lost, 3 % late, 1 % twice" 2 $both "$jobs/random_mix-seq" --seconds 1
-    timed "AM matrix, the same" "$GASNETRUN" -E JOB_DEADLINE -n 2 -H $both "$jobs/am-seq"
-    [ $status = 0 ] || { [ $status = 1 ] && only_says "$transfer.*retry counter exceeded"; } || failed "status $status"
     rxe-wire loss 5 >/dev/null
-    good "mix of all calls, 5 % lost, 3 % late, 1 % twice" 2 $both "$jobs/random_mix-seq" --seconds 1
+    good "mix of all calls, PAR, 5 % lost, 3 % late, 1 % twice" 2 $both "$jobs/random_mix-par" --seconds 1
     [[ $(rxe-wire count) != *" lost 0 "* ]] || failed "nothing was lost"
     rxe-wire clear >/dev/null
 }

@@ -25,8 +25,8 @@ address_handles()
 # Another's launcher and PMIx server.
 foreign()
 {
-    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timed "AM matrix under mpirun" mpirun --bind-to none -n 2 -H $both \
-        -x GASNET_SOFTHCA -x GASNET_QP_TIMEOUT -x JOB_DEADLINE "$jobs/am-seq"
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timed "credits under mpirun" mpirun --bind-to none -n 2 -H $both \
+        -x GASNET_SOFTHCA -x GASNET_QP_TIMEOUT -x JOB_DEADLINE "$jobs/credits-seq"
     [ $status = 0 ] || failed "mpirun: $(tail -n 5 $out.err)"
 }
 
