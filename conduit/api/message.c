@@ -75,6 +75,15 @@ int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t hand
 _Static_assert(TRUNKLINE_AM_TAG(1u) == (tk_tag_bit | 1 << tk_tag_args_shift),
                "clients pass the tags of transports");
 
+/* Apart, as an immediate reply is: a choice between the two would cost each request more than the
+ * jump costs these. */
+static int __attribute__((noinline))
+request_small_at_once(gex_TM_t tm, gex_Rank_t rank, uint64_t args, gex_AM_Index_t handler,
+                      unsigned tag)
+{
+    return tk_small_request(&tk_team_peers(tm)[rank], tag | handler, args, tk_small_refused);
+}
+
 int trunkline_am_request_small(gex_TM_t tm, gex_Rank_t rank, uint64_t args, gex_Flags_t flags,
                                gex_AM_Index_t handler, unsigned tag)
 {
@@ -84,7 +93,9 @@ int trunkline_am_request_small(gex_TM_t tm, gex_Rank_t rank, uint64_t args, gex_
     struct tk_peer *peers = tk_team_peers(tm);
     tk_if_unlikely(!peers) return request_small_between(tm, rank, args, flags, handler,
                                                         tk_tag_nargs(tag));
-    return tk_small_request(&peers[rank], handler, flags & GEX_FLAG_IMMEDIATE, tag, args);
+    tk_if_unlikely(flags & GEX_FLAG_IMMEDIATE) return request_small_at_once(tm, rank, args, handler,
+                                                                            tag);
+    return tk_small_request(&peers[rank], tag | handler, args, tk_wait_send_small);
 }
 
 static int __attribute__((noinline))

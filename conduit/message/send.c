@@ -32,7 +32,7 @@ enum tk_status tk_short_refused(struct tk_peer *peer, struct tk_message_head hea
     return TK_BUSY;
 }
 
-static enum tk_status small_refused(struct tk_peer *peer, unsigned tag, uint64_t args)
+enum tk_status tk_small_refused(struct tk_peer *peer, unsigned tag, uint64_t args)
 {
     (void)peer, (void)args;
     uncount_short(tag & tk_tag_reply);
@@ -57,11 +57,10 @@ int tk_medium_direct_first(struct tk_peer *peer, uint64_t head, const gex_AM_Arg
     return tk_medium_direct(peer, head, args, payload, nbytes, busy);
 }
 
-int tk_small_request_first(struct tk_peer *peer, uint8_t handler, bool immediate, unsigned tag,
-                           uint64_t args)
+int tk_small_request_first(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *busy)
 {
     tk_stats_begin_thread();
-    return tk_small_request(peer, handler, immediate, tag, args);
+    return tk_small_request(peer, tag, args, busy);
 }
 
 int tk_small_reply_first(gex_Token_t token, uint8_t handler, unsigned nargs, uint64_t args)
@@ -69,8 +68,6 @@ int tk_small_reply_first(gex_Token_t token, uint8_t handler, unsigned nargs, uin
     tk_stats_begin_thread();
     return tk_small_reply(token, handler, nargs, args);
 }
-
-tk_small_busy *const tk_small_if_busy[2] = {tk_wait_send_small, small_refused};
 
 tk_medium_busy *const tk_medium_if_busy[2] = {tk_wait_send_medium, tk_medium_refused};
 

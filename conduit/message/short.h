@@ -51,27 +51,24 @@ static inline int tk_short_reply(gex_Token_t token, uint8_t handler, bool immedi
 
 /* ---- Up to two arguments, the second one in the upper half ---- */
 
-/* Indexed by `immediate`: a look-up is faster than a branch. */
-extern TK_HIDDEN tk_small_busy *const tk_small_if_busy[2];
+tk_small_busy tk_small_refused TK_HIDDEN;
 
 /* The same by a thread that has counted nothing. */
-int tk_small_request_first(struct tk_peer *peer, uint8_t handler, bool immediate, unsigned tag,
-                           uint64_t args);
+int tk_small_request_first(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *busy);
 int tk_small_reply_first(gex_Token_t token, uint8_t handler, unsigned nargs, uint64_t args);
 
-/* `tag` is complete but for the handler. */
-static inline int tk_small_request(struct tk_peer *peer, uint8_t handler, bool immediate,
-                                   unsigned tag, uint64_t args)
+/* `busy` is a constant: tk_wait_send_small() or, if it must be immediate, tk_small_refused(). */
+static inline int tk_small_request(struct tk_peer *peer, unsigned tag, uint64_t args,
+                                   tk_small_busy *busy)
 {
     tk_if_unlikely(!tk_count_mine(tk_counter_short_requests)) return tk_small_request_first(
-        peer, handler, immediate, tag, args);
+        peer, tag, args, busy);
     tk_if_unlikely(tk_trace_has(tk_trace_bit_request_short))
     {
         const gex_AM_Arg_t both[] = {(gex_AM_Arg_t)args, (gex_AM_Arg_t)(args >> 32)};
-        return (int)tk_short_send_traced(peer, tk_tag_head(tag | handler), immediate, both);
+        return (int)tk_short_send_traced(peer, tk_tag_head(tag), busy == tk_small_refused, both);
     }
-    return (int)tk_peer_transport(peer)->send_small(peer, tag | handler, args,
-                                                    tk_small_if_busy[immediate]);
+    return (int)tk_peer_transport(peer)->send_small(peer, tag, args, busy);
 }
 
 /* `replied` is set first: sending, which cannot fail, is a tail call. */

@@ -178,10 +178,17 @@ static inline bool tk_head_is_medium(uint64_t head)
     return (head & ~free) == tk_head_of_medium(TK_REQUEST, tk_handler_of_client, 0);
 }
 
-static inline unsigned tk_head_tag(uint64_t head)
+/* Of a head that has one: in memory, where handler and number of arguments are one number. */
+_Static_assert(offsetof(struct tk_message_head, handler) + 1 ==
+                       offsetof(struct tk_message_head, nargs) &&
+                   (int)tk_tag_args_shift == 8,
+               "they stand as in a tag");
+static inline unsigned tk_head_tag(const struct tk_message_head *head)
 {
-    return tk_tag_bit | (unsigned)(head >> tk_head_handler_shift & tk_tag_call) |
-           (unsigned)(head & TK_REPLY) << tk_tag_reply_shift;
+    uint16_t call;
+    memcpy(&call, (const char *)head + offsetof(struct tk_message_head, handler), sizeof(call));
+    call = TK_IS_BIG_ENDIAN ? __builtin_bswap16(call) : call;
+    return tk_tag_bit + ((unsigned)head->kind << tk_tag_reply_shift) + call;
 }
 
 /* Where the payload of a message begins. */
@@ -334,6 +341,7 @@ struct tk_atomic_end {
  * waits. */
 typedef enum tk_status tk_short_busy(struct tk_peer *peer, struct tk_message_head head,
                                      const int32_t *args);
+enum { tk_small_args_max = 2 }; /* of send_small() */
 typedef enum tk_status tk_small_busy(struct tk_peer *peer, unsigned tag, uint64_t args);
 typedef enum tk_status tk_medium_busy(struct tk_peer *peer, uint64_t head, const int32_t *args,
                                       const void *payload, size_t nbytes);

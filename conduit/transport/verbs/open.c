@@ -150,6 +150,15 @@ static enum tk_status open_conns_to(uint32_t rank, struct tk_peer_info *info)
     return tk_pair_fill(conns);
 }
 
+/* Small Shorts, which are nearly all of them, go unsignaled and are compared with this number
+ * anyway: where the devices would not take them inline it is 0, so that the limit need not be asked
+ * too. */
+static void allow_unsignaled(void)
+{
+    if (tk_verbs.inline_limit < tk_short_size(tk_small_args_max))
+        tk_verbs.unsignaled_max = tk_verbs.logged_unsignaled_max = 0;
+}
+
 static enum tk_status open_conns(struct tk_peer_info *info)
 {
     if (tk_verbs.datagrams && tk_datagrams_open(info) != TK_OK)
@@ -331,7 +340,10 @@ static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
         return TK_FAIL;
     if (tk_verbs.failover_enabled || tk_srq_in_use())
         tk_events_open();
-    return open_conns(*info);
+    if (open_conns(*info) != TK_OK)
+        return TK_FAIL;
+    allow_unsignaled();
+    return TK_OK;
 }
 
 enum tk_status tk_verbs_open(struct tk_peer_info **info, uint32_t turn)

@@ -336,7 +336,8 @@ struct tk_verbs {
         tk_lock_t lock;
         struct tk_buffer *first, *last; /* messages that came while nobody could run handlers */
     } aside;
-    int unsignaled_max; /* unsignaled messages in a row on a connection; 0 where they are logged */
+    int unsignaled_max; /* unsignaled messages in a row on a connection; 0 where they are logged,
+                           and where not even two arguments go inline */
     int logged_unsignaled_max;  /* the same for those */
     tk_counter_t credits_total; /* requests that this process may still have in flight */
     tk_counter_t

@@ -131,7 +131,7 @@ void fake_gid(struct fake_port *port, enum ibv_gid_type type, const char *ipv6)
 unsigned fake_sins(void)
 {
     return fake.rnr + fake.too_long + fake.sq_overruns + fake.rq_overruns + fake.cq_overruns +
-           fake.bad_keys + fake.too_early;
+           fake.bad_keys + fake.too_early + fake.inline_overruns;
 }
 
 /* True when this call must fail; errno says why. */
@@ -574,13 +574,14 @@ int fake_srq_receives(struct ibv_srq *srq)
 
 /* ---- posting */
 
-static void keep_inline(struct request *r)
+static void keep_inline(struct request *r, uint32_t max)
 {
     uint32_t size = 0;
     for (int i = 0; i < r->wr.num_sge; i++) {
         memcpy(r->inlined + size, (void *)(uintptr_t)r->sge[i].addr, r->sge[i].length);
         size += r->sge[i].length;
     }
+    fake.inline_overruns += size > max;
     r->sge[0] = (struct ibv_sge){.addr = (uintptr_t)r->inlined, .length = size};
     r->wr.num_sge = 1;
 }
@@ -604,7 +605,7 @@ static int post_send(struct ibv_qp *which, struct ibv_send_wr *wr, struct ibv_se
     memcpy(fake.last_sge, r->sge, sizeof(fake.last_sge));
     fake.posted++;
     if (wr->send_flags & IBV_SEND_INLINE)
-        keep_inline(r);
+        keep_inline(r, qp->init.cap.max_inline_data);
     if (qp->broken)
         fake_break(which, IBV_WC_WR_FLUSH_ERR);
     return 0;

@@ -61,9 +61,10 @@ struct fake {
     int contexts, pds, channels, cqs, qps, mrs, srqs;
 
     /* Sins */
-    unsigned rnr;         /* a message found no receive buffer, and waits for one */
-    unsigned too_long;    /* ... or one that was too small */
-    unsigned sq_overruns; /* more requests posted than the queue holds */
+    unsigned rnr;             /* a message found no receive buffer, and waits for one */
+    unsigned too_long;        /* ... or one that was too small */
+    unsigned sq_overruns;     /* more requests posted than the queue holds */
+    unsigned inline_overruns; /* more inline than the queue pair takes */
     unsigned rq_overruns;
     unsigned cq_overruns;
     unsigned too_early; /* what was sent over iWARP before the one that connected sent anything */

@@ -20,7 +20,7 @@ static struct {
     char payload[tk_message_max];
     size_t nbytes;
     int receives;
-    bool reply;
+    bool reply, reply_by_tag, was_inline;
 } got;
 
 static void send_reply(struct tk_arrival *arrival)
@@ -28,6 +28,17 @@ static void send_reply(struct tk_arrival *arrival)
     struct tk_message_head head = {.kind = TK_REPLY};
     struct tk_outgoing reply = {.head = &head, .head_size = sizeof(head)};
     assert_int_equal(tk_verbs_send(arrival->peer, &reply), TK_OK);
+    arrival->replied = true;
+}
+
+/* As most Shorts are sent. */
+static void send_small_reply(struct tk_arrival *arrival)
+{
+    const uint64_t args = UINT64_C(5) << 32 | 4;
+    unsigned posted = fake.posted;
+    assert_int_equal(tk_verbs_send_small(arrival->peer, tk_tag(true, 2, 3), args, NULL), TK_OK);
+    assert_int_equal(fake.posted, posted + 1);
+    got.was_inline = fake.last.send_flags & IBV_SEND_INLINE;
     arrival->replied = true;
 }
 
@@ -43,6 +54,8 @@ static void deliver(struct tk_arrival *arrival)
         memcpy(got.payload, arrival->payload, arrival->nbytes);
     if (got.reply && arrival->head->kind == TK_REQUEST)
         send_reply(arrival);
+    if (got.reply_by_tag && arrival->head->kind == TK_REQUEST)
+        send_small_reply(arrival);
 }
 
 static void open_world(uint32_t size)
@@ -98,6 +111,35 @@ static void a_request_takes_a_credit_and_the_last_one_is_the_last(void **state)
     world_settle();
     assert_int_equal(fake_sins(), 0);
     world_close();
+}
+
+/* The size of one with up to two arguments is not compared with the limit. A reply: the first
+ * request finds no buffer beyond those needed, and goes the slow way. */
+static void a_short_goes_inline_only_where_the_device_takes_it(void **state)
+{
+    static const struct {
+        uint32_t device, limit;
+        bool is_inline;
+    } cases[] = {{1024, 72, true}, {18, 18, true}, {10, 9, false}, {0, 0, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        unit_settings(NULL, NULL);
+        memset(&got, 0, sizeof(got));
+        fake_reset();
+        fake.inline_max = cases[i].device;
+        tk_deliver = deliver;
+        world_open(2, 0);
+        assert_int_equal(tk_verbs.inline_limit, cases[i].limit);
+        got.reply_by_tag = true;
+        assert_int_equal(request(1), TK_OK);
+        world_settle();
+        assert_int_equal(got.was_inline, cases[i].is_inline);
+        assert_int_equal(got.count, 2);
+        assert_int_equal(got.head.nargs, 2);
+        assert_int_equal(got.head.handler, 3);
+        assert_int_equal(fake_sins(), 0);
+        world_close();
+    }
 }
 
 /* Or the reply could find no buffer (RNR). */
@@ -607,6 +649,7 @@ static void a_stall_of_zero_seconds_is_never_told(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_request_takes_a_credit_and_the_last_one_is_the_last),
+    cmocka_unit_test(a_short_goes_inline_only_where_the_device_takes_it),
     cmocka_unit_test(each_request_has_a_buffer_for_its_reply),
     cmocka_unit_test(a_request_without_a_buffer_for_its_reply_does_not_go),
     cmocka_unit_test(the_replacement_is_posted_before_the_handler_runs),

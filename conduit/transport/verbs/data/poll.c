@@ -225,40 +225,41 @@ static void __attribute__((noinline)) keep_buffer(struct tk_conn *conn, struct t
     tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
 }
 
-/* The same for most Shorts: their heads stay in a register. With the connection's lock, which it
- * releases. */
+/* The same for most Shorts, whose heads were looked at in a register: what they say comes out of
+ * the copy, where its members need no shifts. A reply, whose kind is 1, gives a credit back. With
+ * the connection's lock, which it releases. */
 static inline void __attribute__((always_inline))
-tagged_arrived_locked(struct tk_conn *conn, struct tk_buffer *buffer, uint64_t head)
+tagged_arrived_locked(struct tk_conn *conn, struct tk_buffer *buffer, const char *data)
 {
     _Alignas(16) char copy[tk_first_bytes];
-    int credits = tk_head_credits(head), extra = conn->rx_extra + credits - 1;
-    unsigned tag = tk_head_tag(head);
-    tk_keep_in_memory(tag);
-    memcpy(copy, buffer->data, sizeof(copy));
+    const struct tk_message_head *head = (struct tk_message_head *)copy;
+    memcpy(copy, data, sizeof(copy));
+    tk_keep_in_memory(copy);
+    int credits = head->credits + head->kind, posted = conn->rx_extra + credits;
     if (credits)
         tk_credit_give(conn, credits);
-    tk_if_likely(extra <= 0) tk_recv_post_again(conn, buffer, extra);
+    tk_if_likely(posted <= 1) tk_recv_post_again(conn, buffer, posted - 1);
     else
     {
-        conn->rx_extra = extra;
+        conn->rx_extra = posted - 1;
         keep_buffer(conn, buffer);
     }
     tk_unlock(&conn->lock);
-    tk_short_hand_up(conn, tag, copy);
+    tk_short_hand_up(conn, tk_head_tag(head), copy);
 }
 
 static void __attribute__((noinline))
-tagged_arrived_later(struct tk_conn *conn, struct tk_buffer *buffer, uint64_t head)
+tagged_arrived_later(struct tk_conn *conn, struct tk_buffer *buffer)
 {
     tk_lock(&conn->lock);
-    tagged_arrived_locked(conn, buffer, head);
+    tagged_arrived_locked(conn, buffer, buffer->data);
 }
 
 static inline void __attribute__((always_inline))
-tagged_arrived(struct tk_conn *conn, struct tk_buffer *buffer, uint64_t head)
+tagged_arrived(struct tk_conn *conn, struct tk_buffer *buffer, const char *data)
 {
-    tk_if_likely(tk_trylock_free(&conn->lock)) tagged_arrived_locked(conn, buffer, head);
-    else tagged_arrived_later(conn, buffer, head);
+    tk_if_likely(tk_trylock_free(&conn->lock)) tagged_arrived_locked(conn, buffer, data);
+    else tagged_arrived_later(conn, buffer);
 }
 
 /* A large message stays where it is and another buffer takes its place; without one it is copied
@@ -312,8 +313,9 @@ other_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 static inline void __attribute__((always_inline))
 arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 {
-    uint64_t head = tk_head_number((struct tk_message_head *)buffer->data);
-    tk_if_likely(tk_message_is_tagged(head, size)) tagged_arrived(conn, buffer, head);
+    const char *data = buffer->data;
+    uint64_t head = tk_head_number((const struct tk_message_head *)(const void *)data);
+    tk_if_likely(tk_message_is_tagged(head, size)) tagged_arrived(conn, buffer, data);
     else other_arrived(conn, buffer, size);
 }
 

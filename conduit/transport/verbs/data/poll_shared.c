@@ -74,7 +74,7 @@ tagged_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, 
     memcpy(copy, buffer->data, sizeof(copy));
     tk_srq_give(srq, buffer);
     count_credits(conn, tk_head_credits(head), is_counted);
-    tk_short_hand_up(conn, tk_head_tag(head), copy);
+    tk_short_hand_up(conn, tk_head_tag((struct tk_message_head *)copy), copy);
 }
 
 static inline void __attribute__((always_inline))

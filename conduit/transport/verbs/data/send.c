@@ -259,13 +259,13 @@ static enum tk_status __attribute__((noinline)) post_short_signaled(struct tk_co
 }
 
 /* What is posted is logged where connections stand in for each other: `is_logged` is a constant on
- * the fast path, which exists twice for that. Takes what a Short needs if it is all there, the
- * receive buffer for the reply included. False: nothing was taken. */
+ * the fast path, which exists twice for that. Takes what a Short that goes inline needs if it is
+ * all there, the receive buffer for the reply included. False: nothing was taken. */
 static inline bool __attribute__((always_inline))
-take_at_once(struct tk_conn *conn, bool is_request, size_t size, bool is_logged)
+take_at_once(struct tk_conn *conn, bool is_request, bool is_logged)
 {
     int max = is_logged ? tk_verbs.logged_unsignaled_max : tk_verbs.unsignaled_max;
-    if (size > tk_verbs.inline_limit || !tk_unsignaled_fits(conn, max))
+    if (!tk_unsignaled_fits(conn, max))
         return false;
     if (is_request && (conn->rx_extra <= 0 || !tk_credit_take_alone(conn, tk_credit_waiting(conn))))
         return false;
@@ -288,7 +288,7 @@ static enum tk_status post_short(struct tk_conn *conn, bool is_request, size_t s
     bool is_logged = tk_verbs.failover_enabled;
     if (is_request && tk_credit_take(conn) != TK_OK)
         return no_room(conn, false);
-    if (!take_at_once(conn, false, size, is_logged))
+    if (size > tk_verbs.inline_limit || !take_at_once(conn, false, is_logged))
         return post_short_signaled(conn);
     post_taken(conn, size, is_logged);
     return TK_OK;
@@ -330,7 +330,8 @@ send_short(struct tk_peer *peer, struct tk_message_head head, const int32_t *arg
     struct tk_conn *conn = tk_primary(peer);
     size_t size = tk_short_size(head.nargs);
     tk_if_unlikely(!tk_trylock_free(&conn->lock)) return send_short_slowly(peer, head, args, busy);
-    tk_if_unlikely(!take_at_once(conn, head.kind == TK_REQUEST, size, is_logged))
+    tk_if_unlikely(size > tk_verbs.inline_limit ||
+                   !take_at_once(conn, head.kind == TK_REQUEST, is_logged))
     {
         tk_unlock(&conn->lock);
         return send_short_slowly(peer, head, args, busy);
@@ -359,7 +360,8 @@ send_small(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *bus
     struct tk_conn *conn = tk_primary(peer);
     size_t size = tk_short_size(tk_tag_nargs(tag));
     tk_if_unlikely(!tk_trylock_free(&conn->lock)) return send_small_slowly(peer, tag, args, busy);
-    tk_if_unlikely(!take_at_once(conn, !(tag & tk_tag_reply), size, is_logged))
+    /* It goes inline: allow_unsignaled() in open.c. */
+    tk_if_unlikely(!take_at_once(conn, !(tag & tk_tag_reply), is_logged))
     {
         tk_unlock(&conn->lock);
         return send_small_slowly(peer, tag, args, busy);
