@@ -244,8 +244,9 @@ struct tk_am_reservation {
  * makes it, on its stack; the transport fills in the place. */
 struct tk_turn {
     struct tk_turn *outer; /* the wait in which this one began: it goes on after it */
+    const void *at;        /* used by the transport only: whose line it is */
+    uint32_t ticket;       /* used by the transport only */
     uint16_t line;         /* used by the transport only; 0: it stands in none */
-    uint16_t ticket;       /* used by the transport only */
     bool is_up;            /* it tries again now; else what it serves meanwhile sends something */
 };
 extern TK_HIDDEN TK_PER_THREAD struct tk_turn *tk_turn; /* in PAR; the innermost, or NULL */

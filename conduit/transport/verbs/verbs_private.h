@@ -135,7 +135,6 @@ struct tk_conn {
     int rx_extra;           /* receive buffers in the queue beyond those needed */
     int unsignaled;         /* messages posted without a completion since the last one with */
     uint16_t waiting;       /* threads in line for credits; 0 in SEQ; see data/credit.c */
-    uint16_t served;        /* threads that left the line */
     tk_counter_t returned;  /* in PAR: slots that came back; with the lane's lock */
     tk_counter_t broken;    /* not 0: an error was logged; what is posted never completes */
     tk_counter_t room;      /* free slots of the send queue, in PAR less `returned` */
@@ -161,6 +160,7 @@ struct tk_conn {
     uint32_t last_used;    /* a time; only of those that rest (conn/rest.c) */
     uint64_t spared;       /* it is not closed before that time: somebody waited for it */
     int held_credits;      /* that may not be used now; with the connection's lock */
+    uint32_t served;       /* threads that left the line for credits; the same lock */
     bool is_held;          /* nothing is sent: it has neither room nor credits; the same lock */
     bool ack_due;          /* an ACK could not be sent for lack of room; the same lock */
     bool is_closing;       /* what is posted comes back */

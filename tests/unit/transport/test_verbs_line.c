@@ -148,6 +148,19 @@ static void who_comes_late_finds_its_credit_and_others_have_gone_on(void **state
     close_world();
 }
 
+/* In a long handler: while it runs others come and go without end. */
+static void a_wait_that_has_missed_many_turns_is_served(void **state)
+{
+    (void)state;
+    open_world("GASNET_AM_CREDITS_PP=1");
+    spend(1);
+    assert_false(goes(0));
+    conn()->served += 40000;
+    answers(1);
+    assert_true(goes(0));
+    close_world();
+}
+
 /* Its place is taken, not its credit alone: or with one credit in all it would wait for itself. */
 static void a_wait_inside_another_one_goes_in_its_place(void **state)
 {
@@ -277,7 +290,7 @@ static void nobody_is_forgotten_in_any_order(void **state)
         char setting[40];
         snprintf(setting, sizeof(setting), "GASNET_AM_CREDITS_PP=%d", credits);
         open_world(setting);
-        conn()->served = UINT16_MAX - 100;
+        conn()->served = UINT32_MAX - 100;
         play(&dice, credits);
         close_world();
     }
@@ -286,6 +299,7 @@ static void nobody_is_forgotten_in_any_order(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(who_waits_goes_first_and_in_order),
     cmocka_unit_test(who_comes_late_finds_its_credit_and_others_have_gone_on),
+    cmocka_unit_test(a_wait_that_has_missed_many_turns_is_served),
     cmocka_unit_test(a_wait_inside_another_one_goes_in_its_place),
     cmocka_unit_test(who_cannot_wait_gets_a_kept_credit_sometimes),
     cmocka_unit_test(who_lacks_something_else_keeps_its_place),

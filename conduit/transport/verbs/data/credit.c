@@ -49,11 +49,16 @@ void tk_credit_line_clear(struct tk_conn *conn)
     conn->line = TK_THREADED ? (uint16_t)((uint32_t)tk_counter_add(&lines, 1) % UINT16_MAX + 1) : 0;
 }
 
+static bool stands_in_line(const struct tk_turn *turn, const struct tk_conn *conn)
+{
+    return turn->at == conn && turn->line == conn->line;
+}
+
 /* Where a wait of this thread stands in line, or may do so. */
 static struct tk_turn *place_in_line(const struct tk_conn *conn)
 {
     for (struct tk_turn *turn = tk_turn; turn; turn = turn->outer)
-        if (turn->line == conn->line)
+        if (stands_in_line(turn, conn))
             return turn;
     return tk_turn;
 }
@@ -61,11 +66,12 @@ static struct tk_turn *place_in_line(const struct tk_conn *conn)
 static bool is_turn(struct tk_conn *conn)
 {
     struct tk_turn *turn = place_in_line(conn);
-    if (turn->line != conn->line) {
+    if (!stands_in_line(turn, conn)) {
+        turn->at = conn;
         turn->line = conn->line;
-        turn->ticket = (uint16_t)(conn->served + conn->waiting++);
+        turn->ticket = conn->served + conn->waiting++;
     }
-    return conn->credits > (int16_t)(turn->ticket - conn->served);
+    return conn->credits > (int32_t)(turn->ticket - conn->served);
 }
 
 static bool take_in_turn(struct tk_conn *conn)
@@ -83,7 +89,7 @@ static bool take_in_turn(struct tk_conn *conn)
 void tk_verbs_leave_line(const struct tk_peer *peer, struct tk_turn *turn)
 {
     struct tk_conn *conn = tk_primary_lock(peer);
-    if (turn->line == conn->line) {
+    if (stands_in_line(turn, conn)) {
         conn->waiting--;
         conn->served++;
     }
