@@ -48,17 +48,45 @@ enum tk_status tk_shm_send(struct tk_peer *peer, struct tk_outgoing *m)
     return status;
 }
 
+/* A slot that another sender was faster to take, or that must be waited for. */
+static enum tk_status __attribute__((noinline))
+send_short_slowly(struct tk_peer *peer, struct tk_message_head head, const int32_t *args,
+                  tk_short_busy *busy)
+{
+    uint64_t ticket;
+    struct tk_shm_conn *link = link_to(peer);
+    tk_if_unlikely(!link) return TK_OK;
+    struct tk_ring_out *ring = ring_of(link, head.kind);
+    if (head.nargs > tk_shm_slot_args)
+        return tk_send_short_whole(peer, head, args, busy);
+    if (!tk_ring_reserve(ring, 0, &ticket))
+        return busy ? busy(peer, head, args) : TK_BUSY;
+    struct tk_ring_slot *slot = tk_ring_slot(ring->shared, ticket, ring->mask);
+    memcpy(slot->blob, args, head.nargs * sizeof(*args));
+    tk_ring_store_word(ring, slot, ticket, tk_tag(head.kind == TK_REPLY, head.nargs, head.handler));
+    tk_doorbell_ring(link->bell);
+    return TK_OK;
+}
+
+static enum tk_status __attribute__((noinline))
+send_small_slowly(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *busy)
+{
+    const int32_t both[] = {(int32_t)args, (int32_t)(args >> 32)};
+    enum tk_status status = send_short_slowly(peer, tk_tag_head(tag), both, NULL);
+    return status == TK_BUSY && busy ? busy(peer, tag, args) : status;
+}
+
 /* What is rare is left by jumps: there is then nothing to be saved on the way that is not. */
 enum tk_status tk_shm_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
                                  tk_small_busy *busy)
 {
     uint64_t ticket;
     struct tk_shm_conn *link = __atomic_load_n(&peer->connection, __ATOMIC_ACQUIRE);
-    tk_if_unlikely(!link) return tk_send_small_short(peer, tag, args, busy);
+    tk_if_unlikely(!link) return send_small_slowly(peer, tag, args, busy);
     struct tk_ring_out *ring = tag & tk_tag_reply ? &link->replies : &link->requests;
     struct tk_ring_shared *shared = ring->shared;
-    tk_if_unlikely(!tk_ring_try_slot(ring, &ticket)) return tk_send_small_short(link->peer, tag,
-                                                                                args, busy);
+    tk_if_unlikely(!tk_ring_try_slot(ring, &ticket)) return send_small_slowly(link->peer, tag, args,
+                                                                              busy);
     struct tk_ring_slot *slot = tk_ring_slot(shared, ticket, ring->mask);
     int32_t *to = (int32_t *)(void *)slot->blob;
     to[0] = (int32_t)args;
@@ -76,8 +104,8 @@ enum tk_status tk_shm_send_short(struct tk_peer *peer, struct tk_message_head he
     tk_if_unlikely(!link) return TK_OK;
     struct tk_ring_out *ring = ring_of(link, head.kind);
     tk_if_unlikely(head.nargs > tk_shm_slot_args ||
-                   !tk_ring_try_slot(ring, &ticket)) return tk_send_short_whole(peer, head, args,
-                                                                                busy);
+                   !tk_ring_try_slot(ring, &ticket)) return send_short_slowly(peer, head, args,
+                                                                              busy);
     struct tk_ring_slot *slot = tk_ring_slot(ring->shared, ticket, ring->mask);
     int32_t *to = (int32_t *)(void *)slot->blob;
     for (unsigned i = 0; i < head.nargs; i++)
