@@ -23,6 +23,7 @@ enum {
     spin_alone = 20000,   /* empty polls, about a millisecond: longer than any healthy round trip */
     spin_crowded = 20,    /* long enough for an answer that is already on its way */
     spin_to_block = 1000, /* about what going to sleep and being woken costs */
+    spin_for_room = 200,  /* longer than an eighth of a ring takes an idle receiver */
     yield_crowded = 10,
     stall_check = 1u << 12,  /* empty polls between checks of the clock */
     stall_check_asleep = 64, /* sleeps */
@@ -117,16 +118,26 @@ void tk_wait_forget(void)
     tk_wait_note_end();
 }
 
+/* Threads may outnumber CPUs where ranks do not: each that spins until there is room in a ring,
+ * anew with each turn, keeps the receiver from its CPU (8 threads on 2 CPUs then send less than a
+ * fourth). */
+static unsigned spins_of(const struct pace *pace, enum tk_wake_source wake)
+{
+    const bool yields = TK_THREADED && wake == TK_WAKE_ROOM && pace->yields == FOR_EVER;
+    return yields ? (unsigned)tk_min(pace->spins, spin_for_room) : pace->spins;
+}
+
 void tk_back_off(unsigned empty, enum tk_wake_source wake, const struct tk_wait_why *why)
 {
     const struct pace *pace = &paces[tk_counter_read(&mode)][tk_topology.oversubscribed];
+    const unsigned spins = spins_of(pace, wake);
     tk_empty_polls = 0;
-    note(why, empty, pace->spins);
-    if (empty > pace->spins) {
-        if (empty - pace->spins <= pace->yields)
+    note(why, empty, spins);
+    if (empty > spins) {
+        if (empty - spins <= pace->yields)
             sched_yield();
         else
-            sleep_once(empty - pace->spins - pace->yields, wake);
+            sleep_once(empty - spins - pace->yields, wake);
     }
     if (++polls_in_vain % stall_check == 0)
         tk_transports_report_stall();

@@ -84,11 +84,17 @@ static void stall_end(struct stall *stall, const struct tk_peer *peer)
                  tk_now() - stall->since);
 }
 
-static inline void stall_step(struct stall *stall, unsigned *empty, const struct tk_wait_why *why)
+static enum tk_wake_source room_of(const struct tk_transport *transport)
+{
+    return transport->reach == TK_REACH_NEIGHBOUR ? TK_WAKE_ROOM : TK_WAKE_SILENT;
+}
+
+static inline void stall_step(struct stall *stall, unsigned *empty, const struct tk_peer *peer,
+                              const struct tk_wait_why *why)
 {
     stall_go_on(stall);
     stall->turn.is_up = false;
-    wait_step(empty, TK_WAKE_SILENT, why);
+    wait_step(empty, room_of(tk_peer_transport(peer)), why);
     stall->turn.is_up = true;
 }
 
@@ -97,11 +103,20 @@ static void step_with_room(const struct tk_transport *transport, unsigned *empty
                            const struct tk_wait_why *why)
 {
     if (transport->reservation_is_no_hold)
-        wait_step(empty, TK_WAKE_SILENT, why);
+        wait_step(empty, room_of(transport), why);
     else if (tk_reap())
         *empty = 0;
     else
         tk_back_off(++*empty, TK_WAKE_DEVICE, why);
+}
+
+static void stall_step_with_room(struct stall *stall, unsigned *empty, const struct tk_peer *peer,
+                                 const struct tk_wait_why *why)
+{
+    stall_go_on(stall);
+    stall->turn.is_up = false;
+    step_with_room(tk_peer_transport(peer), empty, why);
+    stall->turn.is_up = true;
 }
 
 /* ---- for events: a wait whose polls all find something pays nothing for the record of waits ----
@@ -205,7 +220,7 @@ enum tk_status tk_wait_send_again(struct tk_peer *peer, struct tk_outgoing *mess
     struct stall stall = {.since = 0};
     enum tk_status status;
     do
-        stall_step(&stall, &empty, SEND_TO(peer));
+        stall_step(&stall, &empty, peer, SEND_TO(peer));
     while ((status = tk_peer_transport(peer)->send(peer, message)) == TK_BUSY);
     stall_end(&stall, peer);
     return status;
@@ -218,7 +233,7 @@ enum tk_status tk_wait_send_short(struct tk_peer *peer, struct tk_message_head h
     struct stall stall = {.since = 0};
     enum tk_status status;
     do
-        stall_step(&stall, &empty, SEND_TO(peer));
+        stall_step(&stall, &empty, peer, SEND_TO(peer));
     while ((status = tk_peer_transport(peer)->send_short(peer, head, args, NULL)) == TK_BUSY);
     stall_end(&stall, peer);
     return status;
@@ -237,7 +252,7 @@ enum tk_status tk_wait_send_medium(struct tk_peer *peer, uint64_t head, const in
     struct stall stall = {.since = 0};
     enum tk_status status;
     do
-        stall_step(&stall, &empty, SEND_TO(peer));
+        stall_step(&stall, &empty, peer, SEND_TO(peer));
     while ((status = tk_send_medium_whole(peer, head, args, payload, nbytes, NULL)) == TK_BUSY);
     stall_end(&stall, peer);
     return status;
@@ -251,7 +266,7 @@ enum tk_status tk_wait_rma(struct tk_peer *peer, const struct tk_rma *rma)
     enum tk_status status;
     while ((status = tk_peer_transport(peer)->rma(peer, rma, &state)) == TK_BUSY &&
            !(rma->immediate && state.done == 0))
-        stall_step(&stall, &empty, RMA_TO(peer));
+        stall_step(&stall, &empty, peer, RMA_TO(peer));
     stall_end(&stall, peer);
     return status;
 }
@@ -265,7 +280,7 @@ enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place
     enum tk_status status;
     while ((status = tk_peer_transport(peer)->reserve(reservation, place, buffer)) == TK_BUSY &&
            !immediate)
-        stall_step(&stall, &empty, SEND_TO(peer));
+        stall_step(&stall, &empty, peer, SEND_TO(peer));
     stall_end(&stall, peer);
     return status;
 }
@@ -275,10 +290,8 @@ void tk_wait_send_reserved(struct tk_am_reservation *reservation, struct tk_outg
     unsigned empty = 0;
     struct stall stall = {.since = 0};
     struct tk_peer *peer = reservation->peer;
-    while (tk_peer_transport(peer)->send_reserved(reservation, message) == TK_BUSY) {
-        stall_go_on(&stall);
-        step_with_room(tk_peer_transport(peer), &empty, SEND_TO(peer));
-    }
+    while (tk_peer_transport(peer)->send_reserved(reservation, message) == TK_BUSY)
+        stall_step_with_room(&stall, &empty, peer, SEND_TO(peer));
     stall_end(&stall, peer);
 }
 
@@ -295,9 +308,7 @@ void tk_wait_rma_reserved(struct tk_peer *peer, const struct tk_rma *rma,
 {
     unsigned empty = 0;
     struct stall stall = {.since = 0};
-    while (tk_peer_transport(peer)->rma(peer, rma, state) == TK_BUSY) {
-        stall_go_on(&stall);
-        step_with_room(tk_peer_transport(peer), &empty, RMA_TO(peer));
-    }
+    while (tk_peer_transport(peer)->rma(peer, rma, state) == TK_BUSY)
+        stall_step_with_room(&stall, &empty, peer, RMA_TO(peer));
     stall_end(&stall, peer);
 }

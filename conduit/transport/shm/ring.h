@@ -2,7 +2,8 @@
  *
  * A ring of messages in the receiver's shared memory: many senders (threads of several processes),
  * one receiving process. Knows nothing of peers: the user gives the memory and a number that
- * names the sender. The code on the hot path is here, what is rare is in ring.c.
+ * names the sender. The code on the hot path is here, what is rare is in ring.c and
+ * ring_send.c.
  *
  * Where it is: one word says how many slots and how many payload lines were ever taken. Senders
  * advance `tail` with one compare-and-swap, which reserves both; the receiver advances its own
@@ -28,6 +29,7 @@
 #include "base/lock.h"
 #include "base/mode.h"
 #include "base/status.h"
+#include "transport/shm/ring_turns.h"
 
 enum {
     tk_ring_line = 64,
@@ -80,7 +82,10 @@ struct tk_ring_out {
     uint64_t limit; /* slots, as part of a position */
     uint64_t from;  /* as part of a slot's word */
     uint64_t lines;
-    _Atomic uint64_t head; /* as it was when the ring last looked full */
+    /* As it was when the ring last looked full; less what is kept for threads that wait in turn: to
+     * the others the ring looks full sooner then, which costs nothing. */
+    _Atomic uint64_t head;
+    struct tk_ring_turns turns;
 };
 
 /* The receiver's handle. */
@@ -179,6 +184,32 @@ static inline bool tk_ring_fits(const struct tk_ring_out *out, uint64_t head, ui
 {
     return tail - (head & ~TK_RING_LINES) < out->limit &&
            (lines == 0 || ((tail - head) & TK_RING_LINES) + lines <= out->lines);
+}
+
+static inline uint64_t tk_ring_out_slots(const struct tk_ring_out *out)
+{
+    return out->mask / tk_ring_line + 1;
+}
+
+/* As if so many slots and lines, a position, were not free. */
+static inline uint64_t tk_ring_head_less(uint64_t head, uint64_t kept)
+{
+    return ((head & ~TK_RING_LINES) - (kept & ~TK_RING_LINES)) | ((head - kept) & TK_RING_LINES);
+}
+
+static inline uint64_t tk_ring_true_head(const struct tk_ring_out *out)
+{
+    return atomic_load_explicit(&out->shared->head, memory_order_acquire);
+}
+
+static inline uint64_t tk_ring_learn_head(struct tk_ring_out *out)
+{
+    uint64_t head = tk_ring_true_head(out);
+    if (TK_THREADED)
+        head = tk_ring_head_less(head, tk_peek(&out->turns.kept));
+    if (head != atomic_load_explicit(&out->head, memory_order_relaxed))
+        atomic_store_explicit(&out->head, head, memory_order_release);
+    return head;
 }
 
 /* Takes a slot and lines: the position they have is in *ticket. Looks at the true head when the one

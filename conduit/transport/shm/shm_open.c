@@ -147,6 +147,7 @@ const struct tk_transport tk_transport_shm = {
     .reserve = tk_shm_reserve,
     .send_reserved = tk_shm_send_reserved,
     .release = tk_shm_release,
+    .leave_line = tk_shm_leave_line,
     .put = tk_shm_put,
     .get = tk_shm_get,
     .rma = tk_shm_rma,

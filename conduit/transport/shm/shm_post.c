@@ -238,6 +238,12 @@ enum tk_status tk_shm_reserve(struct tk_am_reservation *reservation, bool place,
     return TK_OK;
 }
 
+void tk_shm_leave_line(const struct tk_peer *peer, struct tk_turn *turn)
+{
+    (void)peer;
+    tk_ring_turns_leave(turn);
+}
+
 void tk_shm_release(struct tk_am_reservation *reservation, bool keep_credit)
 {
     (void)keep_credit;
