@@ -258,11 +258,18 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 {
     if (take_last_wqe(context, event))
         return 0;
-    if (!fake.event || context->device != &fake.devices[0])
+    bool is_its =
+        fake.event_qp ? context == fake.event_qp->context : context->device == &fake.devices[0];
+    if (!fake.event || !is_its || fake.event_late-- > 0)
         return -1;
+    fake.event_late = 0;
     *event = (struct ibv_async_event){.event_type = fake.event};
-    event->element.port_num = fake.event_port;
+    if (fake.event_qp)
+        event->element.qp = fake.event_qp;
+    else
+        event->element.port_num = fake.event_port;
     fake.event = 0;
+    fake.event_qp = NULL;
     return 0;
 }
 
@@ -455,6 +462,8 @@ static int poll_cq(struct ibv_cq *which, int count, struct ibv_wc *wc)
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
     unsigned slot = 0;
+    if (fake.before_create_qp)
+        fake.before_create_qp();
     if (fails(FAKE_CREATE_QP))
         return NULL;
     if (attr->cap.max_inline_data > fake.inline_max) {

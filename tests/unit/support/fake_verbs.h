@@ -57,6 +57,8 @@ struct fake {
         int allowed, error;
     } failing[fake_calls];
 
+    void (*before_create_qp)(void); /* may be NULL */
+
     /* Objects that exist */
     int contexts, pds, channels, cqs, qps, mrs, srqs;
 
@@ -73,7 +75,9 @@ struct fake {
     /* The next event of the first device that is open; 0: none. Given once. */
     enum ibv_event_type event;
     int event_port;
-    bool no_last_wqe; /* no event comes of queue pairs in ERR, as once on Soft-RoCE */
+    struct ibv_qp *event_qp; /* not NULL: it is about this one instead, and of its device, */
+    int event_late;          /* and comes when it was asked for in vain so often */
+    bool no_last_wqe;        /* no event comes of queue pairs in ERR, as once on Soft-RoCE */
 
     /* The last work request, as it was posted */
     struct ibv_send_wr last;

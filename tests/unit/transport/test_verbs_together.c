@@ -502,8 +502,47 @@ static void what_a_batch_holds_back_ends_with_the_connection(void **state)
     world_close();
 }
 
+/* The error of a quiet message, as a thread holds it: it has just found that the connection's
+ * incarnation is that of the error. */
+static void error_in_hand(void)
+{
+    const struct ibv_wc wc = {.status = IBV_WC_WR_FLUSH_ERR};
+    for (uint32_t k = 0; k < devices; k++) {
+        struct tk_tx *quiet = (struct tk_tx *)(uintptr_t)conns()[k].unsignaled_wr.wr_id;
+        assert_true(tk_failover(quiet, &wc));
+        assert_int_equal(tk_counter_read(&conns()[k].broken), 0);
+    }
+}
+
+/* Also while their next queue pairs are made, when they seem live and there is no other. */
+static void errors_that_a_thread_holds_while_all_are_closed_and_opened_are_of_none(void **state)
+{
+    (void)state;
+    begin();
+    look_until_idle();
+    life.asker = 0;
+    life.is_agreed = freeze(0) && freeze(1) && is_balanced();
+    assert_true(life.is_agreed);
+    for (enum step step = SHUT; step <= FOLLOW; step++)
+        take_step(step);
+    world_be(0);
+    error_in_hand();
+    fake.before_create_qp = error_in_hand;
+    for (enum step step = OPEN; step <= ANSWER; step++)
+        take_step(step);
+    fake.before_create_qp = NULL;
+    world_be(1);
+    error_in_hand();
+    for (enum step step = USE; step < steps; step++)
+        take_step(step);
+    assert_nothing_is_left();
+    assert_as_new();
+    world_close();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_death_ends_well),
+    cmocka_unit_test(errors_that_a_thread_holds_while_all_are_closed_and_opened_are_of_none),
     cmocka_unit_test(an_ack_that_is_due_goes_with_the_connection),
     cmocka_unit_test(what_a_batch_holds_back_ends_with_the_connection),
 };

@@ -92,16 +92,10 @@ static struct tk_conn *first_open(uint32_t rank, const struct tk_conn *but)
 
 /* ---- death ---- */
 
-void tk_conn_give_up(struct tk_conn *conn, const char *why)
+static void report_death(struct tk_conn *conn, const char *why)
 {
     const struct tk_port_address *a = &tk_rail_of(conn)->address;
     char path[tk_path_text_size];
-    tk_lock(&conn->lock);
-    bool may_end = conn->tx_log && conn->tx_log->is_connected && tk_conn_is_open(conn);
-    bool was_live = may_end && tk_conn_close_end(conn);
-    tk_unlock(&conn->lock);
-    if (!was_live)
-        return;
     tk_counter_add(&tk_rail_of(conn)->failures, 1);
     tk_count_rare(tk_counter_failovers);
     if (tk_is_leaving()) /* with GASNET_CATCH_EXIT=0 the peer may just be gone */
@@ -112,33 +106,71 @@ void tk_conn_give_up(struct tk_conn *conn, const char *why)
                 tk_path_text(conn, path));
 }
 
+void tk_conn_give_up(struct tk_conn *conn, const char *why)
+{
+    tk_lock(&conn->lock);
+    bool may_end = conn->tx_log && conn->tx_log->is_connected && tk_conn_is_open(conn);
+    bool was_live = may_end && tk_conn_close_end(conn);
+    tk_unlock(&conn->lock);
+    if (was_live)
+        report_death(conn, why);
+}
+
+/* By what a failure shows: a completion of this work, that of a receive buffer, or an event. */
+struct sign {
+    const struct tk_tx *tx;
+    bool is_event;
+    const char *why;
+};
+
+/* Is it of a queue pair that is closed by now? The errors of quiet messages are not waited for when
+ * a connection is closed. A thread that has taken one from the device may hold it until the pair is
+ * closed for others, opened anew, or just being opened: the connection seems live then, and has no
+ * queue pair yet. With the connection's lock, and that is kept until the sign was acted upon: else
+ * it would kill the next incarnation. */
+static bool is_late(const struct tk_conn *conn, const struct sign *sign)
+{
+    return !tk_conn_is_open(conn) || !conn->tx_log->is_connected ||
+           (sign->tx && tk_incarnation_is_over(sign->tx)) ||
+           (sign->is_event && !__atomic_load_n(&conn->has_received_last, __ATOMIC_ACQUIRE));
+}
+
+/* Is there a connection that takes its place? If not, what waits on the primary one for this one
+ * waits no more. */
+static bool can_be_replaced(const struct tk_conn *conn)
+{
+    if (conn->is_for_atomics || tk_counter_read(&conn->broken))
+        return false;
+    if (first_open(conn->peer->rank, conn))
+        return true;
+    struct tk_conn *primary = tk_primary(conn->peer);
+    if (!tk_conn_is_live(primary))
+        tk_counter_add(&primary->broken, 1);
+    return false;
+}
+
 /* False: the connection stays as it is: its failure ends the job, unless it is leaving. A job that
  * leaves fails over too: what died may hold the message that lets a peer out of its last barrier.
  */
-static bool die(struct tk_conn *conn, const struct ibv_wc *wc)
+static bool die(struct tk_conn *conn, const struct sign *sign)
 {
-    if (!tk_conn_is_open(conn))
-        return true;
-    if (conn->is_for_atomics || tk_counter_read(&conn->broken))
-        return false;
-    if (!first_open(conn->peer->rank, conn)) {
-        struct tk_conn *primary = tk_primary(conn->peer);
-        if (!tk_conn_is_live(primary)) /* what waits there for this one waits no more */
-            tk_counter_add(&primary->broken, 1);
-        return false;
-    }
-    tk_conn_give_up(conn, ibv_wc_status_str(wc->status));
-    return true;
+    tk_lock(&conn->lock);
+    bool is_news = !is_late(conn, sign);
+    bool may_die = is_news && can_be_replaced(conn);
+    bool was_live = may_die && tk_conn_close_end(conn);
+    tk_unlock(&conn->lock);
+    if (was_live)
+        report_death(conn, sign->why);
+    return !is_news || may_die;
 }
 
 bool tk_failover(struct tk_tx *tx, const struct ibv_wc *wc)
 {
     struct tk_conn *conn = tx->conn;
+    const struct sign sign = {.tx = tx, .why = ibv_wc_status_str(wc->status)};
     if (!tk_verbs.failover_enabled || !tk_is_failure(wc))
         return false;
-    if (tk_incarnation_is_over(tx))
-        return true;
-    if (!die(conn, wc))
+    if (!die(conn, &sign))
         return false;
     if (tk_incarnation_names(tx))
         return true;
@@ -150,13 +182,15 @@ bool tk_failover(struct tk_tx *tx, const struct ibv_wc *wc)
 
 bool tk_failover_receive(struct tk_conn *conn, const struct ibv_wc *wc)
 {
-    return tk_is_failure(wc) && die(conn, wc);
+    const struct sign sign = {.why = ibv_wc_status_str(wc->status)};
+    return tk_is_failure(wc) && die(conn, &sign);
 }
 
 void tk_failover_broken(struct tk_conn *conn)
 {
     const struct ibv_wc flushed = {.status = IBV_WC_WR_FLUSH_ERR};
-    if (!tk_verbs.failover_enabled || !die(conn, &flushed))
+    const struct sign sign = {.is_event = true, .why = ibv_wc_status_str(flushed.status)};
+    if (!tk_verbs.failover_enabled || !die(conn, &sign))
         tk_recv_failed(conn, &flushed);
 }
 
