@@ -344,6 +344,29 @@ static void late_errors_are_told_by_their_incarnation(void **state)
     world_close();
 }
 
+/* A queue pair reports only once that it takes no more of a shared queue, but the report does not
+ * say of which incarnation it is: it may come just before the queue pair is reset. */
+static void a_late_report_of_the_last_receive_is_not_of_the_next_incarnation(void **state)
+{
+    (void)state;
+    open_returning(2, "GASNET_NUM_QPS=2", NULL);
+    if (tk_srq_in_use()) {
+        kill_and_settle(1);
+        ports_are_back(0);
+        fake.event_qp = qp_of(0, 1);
+        fake.event = IBV_EVENT_QP_LAST_WQE_REACHED;
+        fake.event_late = 1;
+        logged_until_idle();
+        assert_int_equal(fake.event, 0);
+        ports_are_back(0); /* acts upon what events say of queue pairs */
+        assert_false(conn_to(0, 1, 1)->has_received_last);
+        assert_int_equal(state_of(0, 1), TK_LIVE);
+        logged_until_idle();
+        assert_as_new(0);
+    }
+    world_close();
+}
+
 /* Packets have other numbers. */
 static void lives_have_numbers_of_their_own(void **state)
 {
@@ -726,6 +749,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(two_lives_are_passed_over),
     cmocka_unit_test(late_notices_are_not_listened_to),
     cmocka_unit_test(late_errors_are_told_by_their_incarnation),
+    cmocka_unit_test(a_late_report_of_the_last_receive_is_not_of_the_next_incarnation),
     cmocka_unit_test(lives_have_numbers_of_their_own),
     cmocka_unit_test(room_that_was_lent_comes_back),
     cmocka_unit_test(reads_are_behind_what_was_written_again),

@@ -46,12 +46,17 @@ static void read_events(const struct tk_device *device)
     }
 }
 
+void tk_events_go_on(void)
+{
+    for (const struct tk_device *device = &tk_verbs.device; device; device = device->next)
+        read_events(device);
+}
+
 bool tk_events_begin(void)
 {
     if (!tk_trylock(&reading))
         return false;
-    for (const struct tk_device *device = &tk_verbs.device; device; device = device->next)
-        read_events(device);
+    tk_events_go_on();
     return true;
 }
 

@@ -16,6 +16,7 @@ void tk_events_read(void);
 /* The same, and nobody else does until tk_events_end(): what is noted in rails may be acted upon.
  * False: another thread is at it. */
 bool tk_events_begin(void);
+void tk_events_go_on(void); /* in between: notes what has come since */
 void tk_events_end(void);
 
 #endif

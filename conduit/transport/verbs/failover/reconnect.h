@@ -5,6 +5,7 @@
 #ifndef TK_VERBS_RECONNECT_H
 #define TK_VERBS_RECONNECT_H
 
+#include "base/clock.h"
 #include "transport/verbs/verbs_private.h"
 
 /* How long the first death keeps a connection away, in ns; tests shorten it. */
@@ -14,7 +15,11 @@ extern TK_HIDDEN uint64_t tk_reconnect_wait;
 bool tk_rail_is_down(const struct tk_rail *rail);
 
 /* Its port was down, or is: looks whether it is back from now on. */
-void tk_reconnect_watch(struct tk_rail *rail);
+static inline void tk_reconnect_watch(struct tk_rail *rail)
+{
+    if (tk_verbs.failover_enabled && !__atomic_load_n(&rail->look_again, __ATOMIC_RELAXED))
+        __atomic_store_n(&rail->look_again, tk_now(), __ATOMIC_RELAXED);
+}
 
 /* Is the port back, and connections of it to be opened again? Takes the lock of moves. Returns when
  * to look again. */
