@@ -45,11 +45,10 @@ static enum tk_status take(struct tk_conn *conn, struct tk_am_reservation *reser
 
 enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool place, bool buffer)
 {
-    struct tk_conn *conn = tk_primary(reservation->peer);
+    struct tk_conn *conn = tk_primary_lock(reservation->peer);
     bool is_request = reservation->kind == TK_REQUEST;
     enum tk_status status = TK_OK;
     reservation->tx = NULL;
-    tk_lock(&conn->lock);
     /* While a connection is held, to be closed, credits still come back. What needs no slot would
      * find nothing else that stops it, and the two ends have compared their credits already. */
     if (is_request)
@@ -98,9 +97,8 @@ static enum tk_status complete(struct tk_conn *conn, struct tk_am_reservation *r
 
 enum tk_status tk_verbs_send_reserved(struct tk_am_reservation *reservation, struct tk_outgoing *m)
 {
-    struct tk_conn *conn = tk_primary(reservation->peer);
+    struct tk_conn *conn = tk_primary_lock(reservation->peer);
     bool is_small = m->head_size + m->nbytes <= tk_verbs.inline_limit;
-    tk_lock(&conn->lock);
     enum tk_status status =
         tk_counter_read(&conn->broken) ? TK_FAIL : complete(conn, reservation, is_small);
     if (status == TK_OK) {

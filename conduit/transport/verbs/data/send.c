@@ -220,10 +220,12 @@ static enum tk_status send_locked(struct tk_conn *conn, struct tk_outgoing *m)
     return TK_OK;
 }
 
+/* Locked as the primary one: another thread may have made another connection that, and this one be
+ * in use again since. A request would find no credit there; a reply or an ACK takes none, and would
+ * go where the peer has no buffer for it and counts its credit for a connection that uses none. */
 enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *m)
 {
-    struct tk_conn *conn = tk_primary(peer);
-    tk_lock(&conn->lock);
+    struct tk_conn *conn = tk_primary_lock(peer);
     enum tk_status status = send_locked(conn, m);
     tk_unlock(&conn->lock);
     return status;
@@ -297,8 +299,7 @@ static enum tk_status post_short(struct tk_conn *conn, bool is_request, size_t s
 TK_FIRST_USE static enum tk_status send_slowly(struct tk_peer *peer, struct tk_message_head head,
                                                const int32_t *args)
 {
-    struct tk_conn *conn = tk_primary(peer);
-    tk_lock(&conn->lock);
+    struct tk_conn *conn = tk_primary_lock(peer);
     tk_short_build(&conn->unsignaled_data.message, head, args);
     enum tk_status status = post_short(conn, head.kind == TK_REQUEST, tk_short_size(head.nargs));
     tk_unlock(&conn->lock);
@@ -323,6 +324,13 @@ send_small_slowly(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_bu
     return status != TK_BUSY || !busy ? status : busy(peer, tag, args);
 }
 
+/* As tk_verbs_send(), where connections stand in for each other. */
+static inline bool __attribute__((always_inline))
+is_passed_over(const struct tk_conn *conn, const struct tk_peer *peer, bool is_logged)
+{
+    return TK_THREADED && is_logged && conn != tk_primary(peer);
+}
+
 static inline enum tk_status __attribute__((always_inline))
 send_short(struct tk_peer *peer, struct tk_message_head head, const int32_t *args,
            tk_short_busy *busy, bool is_logged)
@@ -330,7 +338,7 @@ send_short(struct tk_peer *peer, struct tk_message_head head, const int32_t *arg
     struct tk_conn *conn = tk_primary(peer);
     size_t size = tk_short_size(head.nargs);
     tk_if_unlikely(!tk_trylock_free(&conn->lock)) return send_short_slowly(peer, head, args, busy);
-    tk_if_unlikely(size > tk_verbs.inline_limit ||
+    tk_if_unlikely(is_passed_over(conn, peer, is_logged) || size > tk_verbs.inline_limit ||
                    !take_at_once(conn, head.kind == TK_REQUEST, is_logged))
     {
         tk_unlock(&conn->lock);
@@ -361,7 +369,8 @@ send_small(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *bus
     size_t size = tk_short_size(tk_tag_nargs(tag));
     tk_if_unlikely(!tk_trylock_free(&conn->lock)) return send_small_slowly(peer, tag, args, busy);
     /* It goes inline: allow_unsignaled() in open.c. */
-    tk_if_unlikely(!take_at_once(conn, !(tag & tk_tag_reply), is_logged))
+    tk_if_unlikely(is_passed_over(conn, peer, is_logged) ||
+                   !take_at_once(conn, !(tag & tk_tag_reply), is_logged))
     {
         tk_unlock(&conn->lock);
         return send_small_slowly(peer, tag, args, busy);
