@@ -543,6 +543,8 @@ static void a_pair_made_ahead_has_room_for_one_connection(void **state)
     unit_heard();
     assert_int_equal(status, TK_FAIL);
     assert_ptr_equal(tk_verbs.ahead, ahead);
+    assert_int_equal(rail->conns_open, world_max - 2); /* it does not count */
+    assert_int_equal(rail->primaries, world_max - 2);
     rail->conns_open = rail->primaries = 0;
     assert_int_equal(tk_pair_open(1, &conns), TK_OK);
     let_memory_fail(false);

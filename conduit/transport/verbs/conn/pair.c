@@ -180,6 +180,11 @@ static bool make_room_ahead(void)
     return status == TK_OK;
 }
 
+TK_FIRST_USE static bool has_room_ahead(void)
+{
+    return tk_verbs.rails[0].conns_open <= room_ahead;
+}
+
 /* Nothing comes over it before it is connected, so it may go at any time; but a queue pair that is
  * destroyed gives back none of what was posted. */
 static void drop_ahead(struct tk_conn *conn)
@@ -272,12 +277,13 @@ static enum tk_status make_anew(uint32_t rank, struct tk_conn **conns)
 TK_FIRST_USE enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns)
 {
     pair_count(rank, 1);
-    bool is_ahead = tk_pair_is_ahead_for(rank);
-    if ((!is_ahead || tk_verbs.rails[0].conns_open > room_ahead) && make_room() != TK_OK)
-        return TK_FAIL;
-    tk_verbs.expected = (rank + 1) % tk_peers.size;
-    drop_unsuited(rank);
-    enum tk_status status = is_ahead ? take_ahead(rank, conns) : make_anew(rank, conns);
+    bool is_ahead = tk_pair_is_ahead_for(rank), has_room = is_ahead && has_room_ahead();
+    enum tk_status status = has_room ? TK_OK : make_room();
+    if (status == TK_OK) {
+        tk_verbs.expected = (rank + 1) % tk_peers.size;
+        drop_unsuited(rank);
+        status = is_ahead ? take_ahead(rank, conns) : make_anew(rank, conns);
+    }
     if (status != TK_OK)
         pair_count(rank, -1);
     return status;
