@@ -169,6 +169,14 @@ static struct tk_conn *find_conn(const struct post *p, size_t nbytes)
     return tk_conn_room(conn) > 0 ? conn : NULL;
 }
 
+/* Another thread may have made another connection the primary one since it was looked up, and this
+ * one be in use again: a message behind what is posted now would not go over the same one, and
+ * could overtake it. With its lock. */
+static bool is_passed_over(const struct post *p, const struct tk_conn *conn)
+{
+    return TK_THREADED && !p->plan.is_striped && conn != tk_primary(p->peer);
+}
+
 static enum tk_status __attribute__((noinline)) no_tx(const struct post *p)
 {
     if (p->region)
@@ -183,7 +191,9 @@ static inline enum tk_status post_next(struct post *p)
         return TK_BUSY;
     find_piece(p);
     tk_lock(&conn->lock);
-    struct tk_tx *tx = tk_tx_take(conn, p->piece.path == TK_RMA_BOUNCE);
+    struct tk_tx *tx = NULL;
+    if (!is_passed_over(p, conn))
+        tx = tk_tx_take(conn, p->piece.path == TK_RMA_BOUNCE);
     if (tx)
         post_piece(tx, p);
     tk_unlock(&conn->lock);
@@ -243,7 +253,7 @@ static struct tk_tx *reserve_one(const struct post *p, size_t nbytes, bool with_
     if (!conn)
         return NULL;
     tk_lock(&conn->lock);
-    struct tk_tx *tx = tk_tx_take(conn, with_bounce);
+    struct tk_tx *tx = is_passed_over(p, conn) ? NULL : tk_tx_take(conn, with_bounce);
     tk_unlock(&conn->lock);
     if (tx && p->plan.is_striped)
         tk_stripe_count(conn, nbytes);
@@ -273,7 +283,8 @@ static bool reserve(const struct post *p, struct tk_tx **reserved)
     return false;
 }
 
-/* Nothing is posted over a connection that has failed since: what is left then goes over others. */
+/* Nothing is posted over a connection that has failed since, or is no longer the primary one: what
+ * is left then goes over others. */
 static void post_reserved(struct post *p, struct tk_tx *reserved)
 {
     while (reserved && left_of(p) > 0) {
@@ -281,11 +292,11 @@ static void post_reserved(struct post *p, struct tk_tx *reserved)
         struct tk_conn *conn = tx->conn;
         find_piece(p);
         tk_lock(&conn->lock);
-        bool is_live = tk_conn_is_live(conn);
-        if (is_live)
+        bool may_post = tk_conn_is_live(conn) && !is_passed_over(p, conn);
+        if (may_post)
             post_piece(tx, p);
         tk_unlock(&conn->lock);
-        if (!is_live)
+        if (!may_post)
             give_back_one(tx);
     }
     give_back(reserved);
