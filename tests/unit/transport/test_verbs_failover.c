@@ -414,7 +414,39 @@ static void all_conns_at_once_name_their_ports(void **state)
     world_close();
 }
 
+/* What a client writes into a buffer of ours begins where its payload is aligned, and before that
+ * is what was in the buffer before. */
+static void a_message_behind_the_begin_of_its_buffer_is_no_notice(void **state)
+{
+    enum { before = 8, nbytes = 1000 };
+    struct tk_am_reservation reservation = {.kind = TK_REQUEST};
+    (void)state;
+    open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
+    world_be(0);
+    reservation.peer = tk_peer(1);
+    assert_int_equal(tk_verbs_reserve(&reservation, true, true), TK_OK);
+    char *at = reservation.buffer;
+    memset(at, 0x7f, before);
+    at[0] = TK_NOTICE;
+    struct tk_short *front = (struct tk_short *)(void *)(at + before);
+    struct tk_outgoing m = {.head = &front->head, .head_size = tk_short_size(1), .nbytes = nbytes};
+    char *payload = at + before + m.head_size;
+    front->head = (struct tk_message_head){.kind = TK_REQUEST, .category = TK_MEDIUM, .nargs = 1};
+    front->args[0] = stream[1].sent;
+    for (size_t i = 0; i < nbytes; i++)
+        payload[i] = pattern(stream[1].sent, i);
+    m.payload = payload;
+    stream[1].sent++;
+    assert_int_equal(tk_verbs_send_reserved(&reservation, &m), TK_OK);
+    fake_break(tk_primary(tk_peer(1))->qp, IBV_WC_RETRY_EXC_ERR);
+    logged_until_idle();
+    assert_int_equal(stream[1].came, stream[1].sent);
+    assert_whole();
+    world_close();
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_message_behind_the_begin_of_its_buffer_is_no_notice),
     cmocka_unit_test(messages_come_once_whatever_became_of_them),
     cmocka_unit_test(both_ends_notice_at_once),
     cmocka_unit_test(a_fast_end_finds_buffers),

@@ -77,7 +77,8 @@ const struct tk_short *tk_tx_entry_as_notice(const struct tk_tx_entry *entry)
 {
     if (entry->opcode != IBV_WR_SEND)
         return NULL;
-    const void *bytes = entry->is_inline ? entry->bytes : entry->tx->bounce->data;
+    /* Where it begins, which is not the begin of its buffer where the client wrote it there. */
+    const void *bytes = entry->is_inline ? entry->bytes : (const void *)(uintptr_t)entry->part[0];
     const struct tk_short *message = bytes;
     return message->head.kind == TK_NOTICE ? message : NULL;
 }
