@@ -288,7 +288,9 @@ static void number_request(struct kv_pending *pending, uint16_t place)
 static void issue(enum kv_op op, uint64_t number, bool rmw, uint64_t now)
 {
     struct kv_key key = kv_key_of((uint64_t)kv.common.seed, number);
-    while (slot_is_taken(kv_server_of(kv_hash_of(&key), kv_servers)))
+    struct kv_hash hash = kv_hash_of(&key);
+    uint32_t server = kv_server_of(hash, kv_servers);
+    while (slot_is_taken(server))
         if (!retire())
             return;
     uint16_t place = client.free[(uint64_t)kv.window - out() - 1];
@@ -300,10 +302,10 @@ static void issue(enum kv_op op, uint64_t number, bool rmw, uint64_t now)
                                    .rmw = rmw,
                                    .posted = now,
                                    .key = key,
-                                   .hash = kv_hash_of(&key),
+                                   .server = server,
+                                   .hash = hash,
                                    .image = image,
                                    .answer = answer};
-    pending->server = kv_server_of(pending->hash, kv_servers);
     number_request(pending, place);
     client.row[wrap(client.first + out())] = place;
     kv_known_issue(pending);

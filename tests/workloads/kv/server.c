@@ -298,12 +298,20 @@ static void save_store(void)
         kv_fail(kv_k18, "%.150s", why);
 }
 
+/* Asked after each poll, of which a look at the clock takes as long as the shortest. */
+static bool is_over(uint64_t end)
+{
+    enum { looks = 8 };
+    static unsigned asked;
+    return ++asked % looks == 0 && wl_now() > end;
+}
+
 /* Some milliseconds at a time, or all the time in a handler for what comes in one poll. */
 static void serve_api(void)
 {
-    uint64_t began = wl_now();
+    uint64_t end = wl_now() + WL_SECOND / 50;
     GASNET_BLOCKUNTIL(server.done == kv_clients || server.held_count || wl_stopped() ||
-                      wl_now() - began > WL_SECOND / 50);
+                      is_over(end));
 }
 
 static uint64_t served_by_now(void)
