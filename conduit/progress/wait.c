@@ -47,18 +47,23 @@ void tk_wait_step_for(unsigned *empty, const struct tk_wait_why *why)
     wait_step(empty, TK_WAKE_BELL, why);
 }
 
-/* A wait for room, which is rare, is counted with its time; by what was lacking when it began. */
+/* A wait for room is counted, by what was lacking when it began; and with its time, once it has
+ * taken some turns: a client that sends as fast as credits come back waits at almost each message,
+ * mostly for one turn, and each look at the clock takes as long as two of them. */
+enum { turns_untimed = 8 };
 struct stall {
-    uint64_t since; /* 0: it has not begun */
+    uint64_t since; /* 0: its time is not counted so far */
+    uint64_t turns; /* 0: it has not begun */
     bool is_for_credit;
     struct tk_turn turn;
 };
 
 static void stall_go_on(struct stall *stall)
 {
-    if (stall->since)
+    if (stall->turns++ == (tk_is_traced ? 0 : turns_untimed))
+        stall->since = tk_now();
+    if (stall->turns > 1)
         return;
-    stall->since = tk_now();
     stall->is_for_credit = tk_lacks_credit;
     tk_lacks_credit = false;
     if (TK_THREADED) {
@@ -69,7 +74,7 @@ static void stall_go_on(struct stall *stall)
 
 static void stall_end(struct stall *stall, const struct tk_peer *peer)
 {
-    if (!stall->since)
+    if (!stall->turns)
         return;
     if (TK_THREADED)
         tk_turn = stall->turn.outer;
@@ -80,8 +85,9 @@ static void stall_end(struct stall *stall, const struct tk_peer *peer)
         tk_trace_waited(stall->is_for_credit ? tk_trace_credit_wait : tk_trace_room_wait,
                         peer->rank, stall->since);
     tk_count(stall->is_for_credit ? tk_counter_credit_waits : tk_counter_room_waits);
-    tk_count_add(stall->is_for_credit ? tk_counter_credit_wait_ns : tk_counter_room_wait_ns,
-                 tk_now() - stall->since);
+    if (stall->since)
+        tk_count_add(stall->is_for_credit ? tk_counter_credit_wait_ns : tk_counter_room_wait_ns,
+                     tk_now() - stall->since);
 }
 
 static enum tk_wake_source room_of(const struct tk_transport *transport)
@@ -217,7 +223,7 @@ void tk_wait_source_free(const struct tk_op *op)
 enum tk_status tk_wait_send_again(struct tk_peer *peer, struct tk_outgoing *message)
 {
     unsigned empty = 0;
-    struct stall stall = {.since = 0};
+    struct stall stall = {.turns = 0};
     enum tk_status status;
     do
         stall_step(&stall, &empty, peer, SEND_TO(peer));
@@ -230,7 +236,7 @@ enum tk_status tk_wait_send_short(struct tk_peer *peer, struct tk_message_head h
                                   const int32_t *args)
 {
     unsigned empty = 0;
-    struct stall stall = {.since = 0};
+    struct stall stall = {.turns = 0};
     enum tk_status status;
     do
         stall_step(&stall, &empty, peer, SEND_TO(peer));
@@ -249,11 +255,12 @@ enum tk_status tk_wait_send_medium(struct tk_peer *peer, uint64_t head, const in
                                    const void *payload, size_t nbytes)
 {
     unsigned empty = 0;
-    struct stall stall = {.since = 0};
+    struct stall stall = {.turns = 0};
     enum tk_status status;
     do
         stall_step(&stall, &empty, peer, SEND_TO(peer));
-    while ((status = tk_send_medium_whole(peer, head, args, payload, nbytes, NULL)) == TK_BUSY);
+    while ((status = tk_peer_transport(peer)->send_medium(peer, head, args, payload, nbytes,
+                                                          NULL)) == TK_BUSY);
     stall_end(&stall, peer);
     return status;
 }
@@ -261,7 +268,7 @@ enum tk_status tk_wait_send_medium(struct tk_peer *peer, uint64_t head, const in
 enum tk_status tk_wait_rma(struct tk_peer *peer, const struct tk_rma *rma)
 {
     struct tk_rma_state state = {.done = 0};
-    struct stall stall = {.since = 0};
+    struct stall stall = {.turns = 0};
     unsigned empty = 0;
     enum tk_status status;
     while ((status = tk_peer_transport(peer)->rma(peer, rma, &state)) == TK_BUSY &&
@@ -276,7 +283,7 @@ enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place
 {
     struct tk_peer *peer = reservation->peer;
     unsigned empty = 0;
-    struct stall stall = {.since = 0};
+    struct stall stall = {.turns = 0};
     enum tk_status status;
     while ((status = tk_peer_transport(peer)->reserve(reservation, place, buffer)) == TK_BUSY &&
            !immediate)
@@ -288,7 +295,7 @@ enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place
 void tk_wait_send_reserved(struct tk_am_reservation *reservation, struct tk_outgoing *message)
 {
     unsigned empty = 0;
-    struct stall stall = {.since = 0};
+    struct stall stall = {.turns = 0};
     struct tk_peer *peer = reservation->peer;
     while (tk_peer_transport(peer)->send_reserved(reservation, message) == TK_BUSY)
         stall_step_with_room(&stall, &empty, peer, SEND_TO(peer));
@@ -307,7 +314,7 @@ void tk_wait_rma_reserved(struct tk_peer *peer, const struct tk_rma *rma,
                           struct tk_rma_state *state)
 {
     unsigned empty = 0;
-    struct stall stall = {.since = 0};
+    struct stall stall = {.turns = 0};
     while (tk_peer_transport(peer)->rma(peer, rma, state) == TK_BUSY)
         stall_step_with_room(&stall, &empty, peer, RMA_TO(peer));
     stall_end(&stall, peer);

@@ -40,7 +40,10 @@ enum {
     tk_unsignaled_max =
         128,            /* bytes of an unsignaled message: Shorts, and a few words of payload */
     tk_poll_batch = 16, /* completions taken at a time: one cache line each on most devices */
-    tk_lanes_max = TK_THREADED ? 8 : 1
+    tk_lanes_max = TK_THREADED ? 8 : 1,
+    /* In place of a time that is not looked at so far: a client that sends as fast as credits come
+     * back is refused at almost each message, and a look at the clock takes 20 to 40 ns. */
+    tk_starved_unseen = 1
 };
 
 struct tk_conn;
@@ -139,7 +142,7 @@ struct tk_conn {
     tk_counter_t broken;    /* not 0: an error was logged; what is posted never completes */
     tk_counter_t room;      /* free slots of the send queue, in PAR less `returned` */
     struct tk_tx unsignaled_tx; /* names the connection in errors of unsignaled messages */
-    uint64_t starved_since;
+    uint64_t starved_since;     /* when a report saw that a request found no credit; 0: none did */
     struct ibv_send_wr
         unsignaled_wr; /* of unsignaled messages; only the length changes between them */
     struct ibv_sge unsignaled_sge;

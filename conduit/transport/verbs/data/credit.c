@@ -26,7 +26,6 @@
  * Everything here is called with the connection's lock held, but tk_verbs_leave_line(). */
 #include "config.h"
 
-#include "base/clock.h"
 #include "base/report.h"
 #include "stats/stats.h"
 #include "transport/verbs/data/credit.h"
@@ -102,7 +101,7 @@ enum tk_status tk_credit_none(struct tk_conn *conn)
         return conn->rx_extra < 0 ? tk_credit_post_reply_buffer(conn) : TK_OK;
     tk_lacks_credit = true;
     if (!conn->starved_since)
-        conn->starved_since = tk_now();
+        conn->starved_since = tk_starved_unseen;
     if (conn->loan && conn->credits == 0)
         tk_borrower_starves(&conn->loan->borrower);
     return TK_BUSY;

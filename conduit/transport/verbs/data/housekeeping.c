@@ -84,6 +84,8 @@ void tk_verbs_report_stall(void)
         if (!conn || !tk_trylock(&conn->lock))
             continue;
         bool is_starved = conn->credits == 0 || tk_counter_read(&tk_verbs.credits_total) == 0;
+        if (conn->starved_since == tk_starved_unseen)
+            conn->starved_since = now;
         if (is_starved && conn->starved_since && now - conn->starved_since > limit) {
             tell_stall(conn, (double)(now - conn->starved_since) / 1e9);
             conn->starved_since = now;
