@@ -131,7 +131,7 @@ int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t han
     tk_if_likely(peers && lc_opt == GEX_EVENT_NOW)
     {
         const uint64_t head = tk_head_of_medium(TK_REQUEST, handler, nargs);
-        if (tk_medium_is_direct(&peers[rank]))
+        if (tk_medium_is_direct(&peers[rank], nbytes))
             return tk_medium_direct(&peers[rank], head, args, src, nbytes,
                                     tk_medium_if_busy[!!(flags & GEX_FLAG_IMMEDIATE)]);
         tk_if_likely(nbytes < tk_medium_lent_min) return tk_medium_send(
@@ -211,7 +211,7 @@ int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const v
         struct tk_peer *peer = token->arrival.peer;
         const uint64_t head = tk_head_of_medium(TK_REPLY, handler, nargs);
         token->arrival.replied = true;
-        if (tk_medium_is_direct(peer))
+        if (tk_medium_is_direct(peer, nbytes))
             return tk_medium_direct(peer, head, args, src, nbytes, tk_wait_send_medium);
         tk_if_likely(nbytes < tk_medium_lent_min) return tk_medium_send(peer, head, args, src,
                                                                         nbytes, false);

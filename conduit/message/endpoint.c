@@ -93,6 +93,7 @@ struct tk_peer *tk_ep_peer_open(struct tk_ep_peer *copy, struct tk_peer *real, u
     copy->transport.send_short = tk_send_short_whole;
     copy->transport.send_small = tk_send_small_short;
     copy->transport.send_medium = NULL;
+    copy->transport.medium_below = 0;
     copy->transport.reserve = ep_reserve;
     copy->transport.send_reserved = ep_send_reserved;
     copy->transport.release = ep_release;

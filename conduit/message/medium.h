@@ -28,12 +28,7 @@ static inline enum tk_counter tk_message_bytes(const struct tk_peer *peer)
     return tk_message_bytes_by(tk_peer_transport(peer));
 }
 
-/* With GEX_EVENT_NOW shorter payloads to others are copied behind their heads: lent to the device
- * they would be a second range of memory in the work request, which costs more up to about this
- * size (over softhca 70 ns, in which 4 KiB are copied). */
-enum { tk_medium_lent_min = 8 << 10 };
-
-/* ---- To peers whose transport has a way for them, of any size ---- */
+/* ---- To peers whose transport has a way for them, of that size ---- */
 
 /* In place of waiting, if a message must be immediate. */
 tk_medium_busy tk_medium_refused TK_HIDDEN;
@@ -50,9 +45,9 @@ static inline enum tk_counter tk_medium_counter(uint64_t head)
     return tk_head_is_reply(head) ? tk_counter_medium_replies : tk_counter_medium_requests;
 }
 
-static inline bool tk_medium_is_direct(const struct tk_peer *peer)
+static inline bool tk_medium_is_direct(const struct tk_peer *peer, size_t nbytes)
 {
-    return tk_peer_transport(peer)->send_medium != NULL;
+    return nbytes < tk_peer_transport(peer)->medium_below;
 }
 
 /* Counted before it is tried: sending is then a tail call. */

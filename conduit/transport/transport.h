@@ -336,6 +336,11 @@ struct tk_atomic_end {
     uint32_t qp;
 };
 
+/* Mediums with GEX_EVENT_NOW: shorter payloads are copied behind their heads. Lent to the device
+ * they would be a second range of memory in the work request, which costs more up to about this
+ * size (over softhca 70 ns, in which 4 KiB are copied). */
+enum { tk_medium_lent_min = 8 << 10 };
+
 /* Called by send_short(), send_small() and send_medium() in place of returning TK_BUSY, as a tail
  * call with their own arguments: so the sender need not save the arguments across the call, which
  * would cost the fast path instructions. NULL: they return TK_BUSY. The transport itself never
@@ -369,7 +374,8 @@ struct tk_transport {
     enum tk_status (*send_small)(struct tk_peer *peer, unsigned tag, uint64_t args,
                                  tk_small_busy *busy);
     /* A Medium with its head (tk_head_number()) and the arguments that it counts; the payload is
-     * copied before return. NULL: send() is as good. */
+     * copied before return. send() is as good for payloads of medium_below bytes and more. */
+    size_t medium_below;
     enum tk_status (*send_medium)(struct tk_peer *peer, uint64_t head, const int32_t *args,
                                   const void *payload, size_t nbytes, tk_medium_busy *busy);
     /* Takes what depends on the peer (a request's credit) and, if requested, a place in our own

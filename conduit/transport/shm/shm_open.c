@@ -143,6 +143,7 @@ const struct tk_transport tk_transport_shm = {
     .send = tk_shm_send,
     .send_short = tk_shm_send_short,
     .send_small = tk_shm_send_small,
+    .medium_below = SIZE_MAX,
     .send_medium = tk_shm_send_medium,
     .reserve = tk_shm_reserve,
     .send_reserved = tk_shm_send_reserved,

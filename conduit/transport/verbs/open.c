@@ -595,6 +595,8 @@ const struct tk_transport tk_transport_verbs = {
     .send = tk_verbs_send,
     .send_short = tk_verbs_send_short,
     .send_small = tk_verbs_send_small,
+    .medium_below = tk_medium_lent_min,
+    .send_medium = tk_verbs_send_medium,
     .reserve = tk_verbs_reserve,
     .send_reserved = tk_verbs_send_reserved,
     .release = tk_verbs_release,
@@ -648,6 +650,7 @@ const struct tk_transport *tk_verbs_transport(void)
     if (tk_verbs.failover_enabled) {
         several.send_short = tk_logged_send_short;
         several.send_small = tk_logged_send_small;
+        several.send_medium = tk_logged_send_medium;
         several.put = tk_logged_put;
         several.put_from = tk_logged_put_from;
         several.payload_from = tk_logged_payload_from;

@@ -702,6 +702,11 @@ enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head 
                                    const int32_t *args, tk_short_busy *busy);
 enum tk_status tk_verbs_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
                                    tk_small_busy *busy);
+/* Mediums of which no part is lent to the device. */
+enum tk_status tk_verbs_send_medium(struct tk_peer *peer, uint64_t head, const int32_t *args,
+                                    const void *payload, size_t nbytes, tk_medium_busy *busy);
+enum tk_status tk_logged_send_medium(struct tk_peer *peer, uint64_t head, const int32_t *args,
+                                     const void *payload, size_t nbytes, tk_medium_busy *busy);
 enum tk_status tk_logged_send_short(struct tk_peer *peer, struct tk_message_head head,
                                     const int32_t *args, tk_short_busy *busy);
 enum tk_status tk_logged_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,

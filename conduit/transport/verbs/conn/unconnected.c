@@ -133,6 +133,7 @@ static void make_table(struct tk_transport *table, const struct tk_transport *co
     table->send = demand_send;
     table->send_short = demand_send_short;
     table->send_small = demand_send_small;
+    table->send_medium = tk_send_medium_whole; /* by demand_send() */
     table->reserve = demand_reserve;
     table->send_reserved = demand_send_reserved;
     table->release = demand_release;

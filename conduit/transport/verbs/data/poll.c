@@ -209,8 +209,8 @@ static inline void post_again(struct tk_conn *conn, struct tk_buffer *buffer)
 static void __attribute__((noinline))
 small_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t front, size_t size)
 {
-    _Alignas(8) char copy[tk_small_message];
-    struct tk_message_head *head = memcpy(copy, buffer->data, size);
+    _Alignas(16) char copy[tk_small_message];
+    struct tk_message_head *head = tk_message_copy_small(copy, buffer->data, size);
     tk_lock(&conn->lock);
     account(conn, head);
     post_again(conn, buffer);

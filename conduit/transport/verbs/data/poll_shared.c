@@ -81,8 +81,8 @@ static inline void __attribute__((always_inline))
 small_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, size_t front,
            size_t size, bool is_counted)
 {
-    _Alignas(8) char copy[tk_small_message];
-    struct tk_message_head *head = memcpy(copy, buffer->data, size);
+    _Alignas(16) char copy[tk_small_message];
+    struct tk_message_head *head = tk_message_copy_small(copy, buffer->data, size);
     tk_srq_give(srq, buffer);
     pass(conn, head, copy + front, size - front, is_counted);
 }

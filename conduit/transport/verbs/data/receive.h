@@ -15,8 +15,16 @@
 
 enum {
     tk_small_message = 256, /* copying this much costs less than swapping buffers */
-    tk_first_bytes = 32     /* most Shorts: up to 6 arguments; copied by a few instructions */
+    tk_first_bytes = 32,    /* most Shorts: up to 6 arguments; copied by a few instructions */
+    tk_few_bytes = 64       /* of a small message; the same */
 };
+
+/* A receive buffer has room for more than either. */
+static inline void *tk_message_copy_small(char *copy, const char *from, size_t size)
+{
+    tk_if_likely(size <= tk_few_bytes) return memcpy(copy, from, tk_few_bytes);
+    return memcpy(copy, from, size);
+}
 
 static inline void tk_cq_check(int n)
 {
@@ -81,11 +89,12 @@ static inline void tk_short_hand_up(struct tk_conn *conn, unsigned tag, const ch
 static inline void tk_message_hand_up(struct tk_conn *conn, struct tk_message_head *head,
                                       void *payload, size_t nbytes)
 {
+    const uint64_t credits = (uint64_t)UINT8_MAX << tk_head_credits_shift;
     struct tk_arrival arrival = {
         .peer = conn->peer, .head = head, .payload = payload, .nbytes = nbytes};
-    tk_deliver(&arrival);
-    if (!arrival.replied && head->kind == TK_REQUEST)
-        tk_credit_owe_to(conn->peer);
+    tk_if_likely(tk_head_is_medium(tk_head_number(head) & ~credits)) tk_deliver_medium(&arrival);
+    else tk_deliver(&arrival);
+    tk_if_unlikely(!arrival.replied && head->kind == TK_REQUEST) tk_credit_owe_to(conn->peer);
 }
 
 #endif

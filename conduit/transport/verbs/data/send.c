@@ -17,15 +17,22 @@
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/verbs_private.h"
 
-/* Head and payload are gathered by the device; the payload's length may be 0. */
+/* Head and payload, whose length may be 0, in one piece: the device copies them in any case, and
+ * one in software executes a request of one range by a shorter way. */
 static void post_inline(struct tk_tx *tx, const struct tk_outgoing *m)
 {
-    struct ibv_sge sge[2] = {{.addr = (uintptr_t)m->head, .length = (uint32_t)m->head_size},
-                             {.addr = (uintptr_t)m->payload, .length = (uint32_t)m->nbytes}};
+    char bytes[tk_inline_max];
+    struct ibv_sge sge = {.addr = (uintptr_t)m->head,
+                          .length = (uint32_t)(m->head_size + m->nbytes)};
     struct ibv_send_wr wr;
-    wr.sg_list = sge;
-    wr.num_sge = m->nbytes ? 2 : 1;
-    tx->nbytes = (uint32_t)(m->head_size + m->nbytes);
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    if (m->nbytes > 0) {
+        memcpy(bytes, m->head, m->head_size);
+        memcpy(bytes + m->head_size, m->payload, m->nbytes);
+        sge.addr = (uintptr_t)bytes;
+    }
+    tx->nbytes = sge.length;
     tk_tx_post(tx, &wr, IBV_WR_SEND, IBV_SEND_INLINE, NULL, NULL);
 }
 
@@ -47,19 +54,24 @@ static void post_gathered(struct tk_tx *tx, const struct tk_outgoing *m)
     tk_tx_post(tx, &wr, IBV_WR_SEND, 0, tk_verbs.segment->local, NULL);
 }
 
-static void post_copied(struct tk_tx *tx, const struct tk_outgoing *m)
+/* What lies in its buffer. */
+static inline void post_buffer(struct tk_tx *tx, const void *at, size_t size)
 {
-    char *bytes = tx->bounce->data;
-    struct ibv_sge sge = {.addr = (uintptr_t)bytes,
-                          .length = (uint32_t)(m->head_size + m->nbytes),
-                          .lkey = tx->bounce->keys[tx->conn->rail]};
+    struct ibv_sge sge = {
+        .addr = (uintptr_t)at, .length = (uint32_t)size, .lkey = tx->bounce->keys[tx->conn->rail]};
     struct ibv_send_wr wr;
     wr.sg_list = &sge;
     wr.num_sge = 1;
-    memcpy(bytes, m->head, m->head_size);
-    tk_copy_large(bytes + m->head_size, m->payload, m->nbytes);
     tx->nbytes = sge.length;
     tk_tx_post(tx, &wr, IBV_WR_SEND, 0, NULL, NULL);
+}
+
+static void post_copied(struct tk_tx *tx, const struct tk_outgoing *m)
+{
+    char *bytes = tx->bounce->data;
+    memcpy(bytes, m->head, m->head_size);
+    tk_copy_large(bytes + m->head_size, m->payload, m->nbytes);
+    post_buffer(tx, bytes, m->head_size + m->nbytes);
 }
 
 static bool worth_gathering(const struct tk_outgoing *m)
@@ -82,18 +94,6 @@ static inline void hand_over_credits(struct tk_conn *conn, struct tk_message_hea
 static inline bool is_small(const struct tk_outgoing *m)
 {
     return m->head_size + m->nbytes <= tk_verbs.inline_limit;
-}
-
-static void post_in_place(struct tk_tx *tx, const struct tk_outgoing *m)
-{
-    struct ibv_sge sge = {.addr = (uintptr_t)m->head,
-                          .length = (uint32_t)(m->head_size + m->nbytes),
-                          .lkey = tx->bounce->keys[tx->conn->rail]};
-    struct ibv_send_wr wr;
-    wr.sg_list = &sge;
-    wr.num_sge = 1;
-    tx->nbytes = sge.length;
-    tk_tx_post(tx, &wr, IBV_WR_SEND, 0, NULL, NULL);
 }
 
 static bool is_in_place(const struct tk_tx *tx, const struct tk_outgoing *m)
@@ -127,7 +127,7 @@ void tk_message_post_tx(struct tk_conn *conn, struct tk_tx *tx, struct tk_outgoi
     else if (is_pulled(conn, m))
         post_offer(tx, m);
     else if (is_in_place(tx, m))
-        post_in_place(tx, m);
+        post_buffer(tx, m->head, m->head_size + m->nbytes);
     else if (worth_gathering(m))
         post_gathered(tx, m);
     else
@@ -394,4 +394,73 @@ enum tk_status tk_logged_send_small(struct tk_peer *peer, unsigned tag, uint64_t
                                     tk_small_busy *busy)
 {
     return send_small(peer, tag, args, busy, true);
+}
+
+/* A Medium that is too large to travel inside of its work request: put together in the buffer that
+ * it is sent from. */
+static enum tk_status post_medium(struct tk_conn *conn, uint64_t head, const int32_t *args,
+                                  const void *payload, size_t nbytes)
+{
+    bool is_request = !tk_head_is_reply(head);
+    size_t front = tk_short_size(tk_head_nargs(head));
+    tk_if_unlikely(is_request && tk_credit_take(conn) != TK_OK) return no_room(conn, false);
+    struct tk_tx *tx = tk_tx_take(conn, true);
+    tk_if_unlikely(!tx) return no_room(conn, is_request);
+    struct tk_short *message = (struct tk_short *)(void *)tx->bounce->data;
+    tk_short_build(message, tk_head_of_number(head), args);
+    hand_over_credits(conn, &message->head);
+    tk_copy_large((char *)message + front, payload, nbytes);
+    post_buffer(tx, message, front + nbytes);
+    return TK_OK;
+}
+
+static enum tk_status __attribute__((noinline))
+send_medium_copied(struct tk_peer *peer, uint64_t head, const int32_t *args, const void *payload,
+                   size_t nbytes, tk_medium_busy *busy)
+{
+    tk_if_unlikely(tk_primary(peer)->takes_small) return tk_send_medium_whole(peer, head, args,
+                                                                              payload, nbytes, busy);
+    struct tk_conn *conn = tk_primary_lock(peer);
+    enum tk_status status = post_medium(conn, head, args, payload, nbytes);
+    tk_unlock(&conn->lock);
+    return status == TK_BUSY && busy ? busy(peer, head, args, payload, nbytes) : status;
+}
+
+/* One that goes without a completion, its head and payload put together where they are sent from.
+ * What does not is left to by a jump, as above. */
+static inline enum tk_status __attribute__((always_inline))
+send_medium(struct tk_peer *peer, uint64_t head, const int32_t *args, const void *payload,
+            size_t nbytes, tk_medium_busy *busy, bool is_logged)
+{
+    struct tk_conn *conn = tk_primary(peer);
+    size_t front = tk_short_size(tk_head_nargs(head)), size = front + nbytes;
+    if (size > tk_verbs.inline_limit)
+        return send_medium_copied(peer, head, args, payload, nbytes, busy);
+    tk_if_unlikely(size > tk_unsignaled_max ||
+                   !tk_trylock_free(&conn->lock)) return tk_send_medium_whole(peer, head, args,
+                                                                              payload, nbytes,
+                                                                              busy);
+    tk_if_unlikely(is_passed_over(conn, peer, is_logged) ||
+                   !take_at_once(conn, !tk_head_is_reply(head), is_logged))
+    {
+        tk_unlock(&conn->lock);
+        return tk_send_medium_whole(peer, head, args, payload, nbytes, busy);
+    }
+    tk_short_build(&conn->unsignaled_data.message, tk_head_of_number(head), args);
+    tk_copy(conn->unsignaled_data.bytes + front, payload, nbytes);
+    post_taken(conn, size, is_logged);
+    tk_unlock(&conn->lock);
+    return TK_OK;
+}
+
+enum tk_status tk_verbs_send_medium(struct tk_peer *peer, uint64_t head, const int32_t *args,
+                                    const void *payload, size_t nbytes, tk_medium_busy *busy)
+{
+    return send_medium(peer, head, args, payload, nbytes, busy, false);
+}
+
+enum tk_status tk_logged_send_medium(struct tk_peer *peer, uint64_t head, const int32_t *args,
+                                     const void *payload, size_t nbytes, tk_medium_busy *busy)
+{
+    return send_medium(peer, head, args, payload, nbytes, busy, true);
 }
