@@ -237,6 +237,66 @@ static void lists(void)
     close_two(&a, &b);
 }
 
+/* A head, and what lies apart from it in a region of its own. */
+static int post_pair(struct end *a, size_t head, struct ibv_mr *region, size_t n)
+{
+    struct ibv_sge sge[2] = {sge_of(a, 0, (uint32_t)head),
+                             {(uintptr_t)region->addr, (uint32_t)n, region->lkey}};
+    struct ibv_send_wr wr = {
+        .sg_list = sge, .num_sge = 2, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr *bad;
+
+    return ibv_post_send(a->qp, &wr, &bad);
+}
+
+static void pairs(void)
+{
+    static char apart[8192];
+    struct end a, b;
+    struct address to;
+    struct ibv_mr *region, gone;
+
+    open_with_traffic(&a, &b, &to);
+    region = ibv_reg_mr(a.pd, apart, sizeof apart, 0);
+    CHECK(region != NULL);
+    fill(apart, sizeof apart, 9);
+    for (size_t n = 1; n < 5000; n += n < 70 ? 1 : 531) {
+        size_t head = 1 + n % 300;
+
+        fill(a.buf, head, (unsigned)n);
+        memset(b.buf, 0, 8192);
+        CHECK_EQ(post_recv(&b, n, 1024, head + n), 0);
+        CHECK_EQ(post_pair(&a, head, region, n), 0);
+        CHECK_EQ(wait_wc(b.rcq).byte_len, head + n);
+        CHECK_EQ(wait_wc(a.scq).byte_len, head + n);
+        CHECK(filled(b.buf + 1024, head, (unsigned)n));
+        CHECK(memcmp(b.buf + 1024 + head, apart, n) == 0);
+        CHECK(b.buf[1023] == 0 && b.buf[1024 + head + n] == 0);
+    }
+    CHECK_EQ(post_recv(&b, 7, 1024, 64), 0);
+    gone = *region; /* its key is used once more */
+    CHECK_EQ(ibv_dereg_mr(region), 0);
+    CHECK_EQ(post_pair(&a, 8, &gone, 8), 0);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_LOC_PROT_ERR);
+    close_two(&a, &b);
+}
+
+/* Together they are longer than the buffer that waits for them. */
+static void pair_too_long(void)
+{
+    struct end a, b;
+    struct address to;
+
+    open_with_traffic(&a, &b, &to);
+    memset(b.buf, 0, 128);
+    CHECK_EQ(post_recv(&b, 7, 0, 64), 0);
+    CHECK_EQ(post_pair(&a, 40, a.mr, 25), 0);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_REM_INV_REQ_ERR);
+    CHECK_EQ(wait_wc(b.rcq).status, IBV_WC_LOC_LEN_ERR);
+    CHECK(b.buf[64] == 0);
+    close_two(&a, &b);
+}
+
 /* ---- what makes a request unusual ---- */
 
 static int request(struct end *from, enum ibv_wr_opcode op, const struct address *to, size_t at)
@@ -737,6 +797,8 @@ int main(int argc, char **argv)
         {"drained", drained},
         {"too_long", too_long},
         {"lists", lists},
+        {"pairs", pairs},
+        {"pair_too_long", pair_too_long},
         {"regions_change", regions_change},
         {"rights_change", rights_change},
         {"ends_of_regions", ends_of_regions},
