@@ -275,11 +275,12 @@ static void a_short_without_room_waits_above_the_transport(void **state)
 {
     (void)state;
     for (int i = 0; i < paper_room; i++)
-        assert_int_equal(tk_small_request(tk_peer(1), 9, true, tk_tag(false, 2, 0), 5), 0);
-    assert_int_equal(tk_small_request(tk_peer(1), 9, true, tk_tag(false, 2, 0), 5), 1);
+        assert_int_equal(tk_small_request(tk_peer(1), tk_tag(false, 2, 9), 5, tk_small_refused), 0);
+    assert_int_equal(tk_small_request(tk_peer(1), tk_tag(false, 2, 9), 5, tk_small_refused), 1);
     assert_int_equal(paper.polls, 0);
-    assert_int_equal(
-        tk_small_request(tk_peer(1), 10, false, tk_tag(false, 2, 0), UINT64_C(0x200000001)), 0);
+    assert_int_equal(tk_small_request(tk_peer(1), tk_tag(false, 2, 10), UINT64_C(0x200000001),
+                                      tk_wait_send_small),
+                     0);
     assert_int_equal(paper.polls, 1);
     assert_int_equal(paper.count, 1);
     assert_int_equal(paper.kept[0].head.handler, 10);
@@ -299,7 +300,7 @@ static void all_transports_are_polled_and_reaped(void **state)
     tk_progress_use_all(tk_transports.at, tk_transports.count);
     assert_int_equal(tk_transports.count, 3);
     assert_false(tk_poll());
-    assert_int_equal(tk_small_request(tk_peer(1), 9, false, tk_tag(false, 0, 0), 0), 0);
+    assert_int_equal(tk_small_request(tk_peer(1), tk_tag(false, 0, 9), 0, tk_wait_send_small), 0);
     assert_true(tk_poll());
     assert_int_equal(fake_job.polls, 2);
     assert_int_equal(paper.polls, 2);

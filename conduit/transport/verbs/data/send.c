@@ -418,8 +418,8 @@ static enum tk_status __attribute__((noinline))
 send_medium_copied(struct tk_peer *peer, uint64_t head, const int32_t *args, const void *payload,
                    size_t nbytes, tk_medium_busy *busy)
 {
-    tk_if_unlikely(tk_primary(peer)->takes_small) return tk_send_medium_whole(peer, head, args,
-                                                                              payload, nbytes, busy);
+    tk_if_unlikely(tk_primary(peer)->takes_small) return tk_send_medium_whole(
+        peer, head, args, payload, nbytes, busy);
     struct tk_conn *conn = tk_primary_lock(peer);
     enum tk_status status = post_medium(conn, head, args, payload, nbytes);
     tk_unlock(&conn->lock);
