@@ -5,6 +5,7 @@
 #include "host_list.h"
 
 #include <errno.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,33 +47,62 @@ static bool is_address(const char *name, size_t length)
            memchr(name, ':', length);
 }
 
+/* Of the tree. Lists of batch systems have tens of thousands of hosts, each of which is looked for.
+ */
+struct place {
+    const char *name;
+    size_t length;
+    bool is_virtual;
+    uint32_t at;
+};
+
+static int place_compare(const void *left, const void *right)
+{
+    const struct place *a = left, *b = right;
+    if (a->is_virtual != b->is_virtual)
+        return a->is_virtual ? 1 : -1;
+    if (a->length != b->length)
+        return a->length < b->length ? -1 : 1;
+    return memcmp(a->name, b->name, a->length);
+}
+
 static struct host *host_list_find(const struct host_list *list, const char *name, size_t length,
                                    bool is_virtual)
 {
-    for (uint32_t i = list->count; i-- > 0;) { /* batch systems repeat the host named last */
-        struct host *h = &list->hosts[i];
-        if (h->is_virtual == is_virtual && !strncmp(h->name, name, length) && !h->name[length])
-            return h;
-    }
-    return NULL;
+    const struct place wanted = {.name = name, .length = length, .is_virtual = is_virtual};
+    struct place *const *found = tfind(&wanted, &list->by_name, place_compare);
+    return found ? &list->hosts[(*found)->at] : NULL;
 }
 
-static struct host *host_list_append(struct host_list *list, const char *name, size_t length)
+static bool host_list_has_room(struct host_list *list)
 {
-    if (list->count == list->capacity) {
-        uint32_t capacity = list->capacity ? 2 * list->capacity : 16;
-        struct host *larger = realloc(list->hosts, capacity * sizeof(*larger));
-        if (!larger)
-            return NULL;
-        list->hosts = larger;
-        list->capacity = capacity;
-    }
+    if (list->count < list->capacity)
+        return true;
+    uint32_t capacity = list->capacity ? 2 * list->capacity : 16;
+    struct host *larger = realloc(list->hosts, capacity * sizeof(*larger));
+    if (!larger)
+        return false;
+    list->hosts = larger;
+    list->capacity = capacity;
+    return true;
+}
+
+static struct host *host_list_append(struct host_list *list, const char *name, size_t length,
+                                     bool is_virtual)
+{
     char *copy = strndup(name, length);
-    if (!copy)
-        return NULL;
-    struct host *h = &list->hosts[list->count++];
-    *h = (struct host){.name = copy};
-    return h;
+    struct place *place = malloc(sizeof(*place));
+    if (copy && place && host_list_has_room(list)) {
+        *place = (struct place){copy, length, is_virtual, list->count};
+        if (tsearch(place, &list->by_name, place_compare)) {
+            struct host *h = &list->hosts[list->count++];
+            *h = (struct host){.name = copy, .is_virtual = is_virtual};
+            return h;
+        }
+    }
+    free(copy);
+    free(place);
+    return NULL;
 }
 
 bool host_list_add(struct host_list *list, const char *name, size_t length, uint32_t slots,
@@ -86,9 +116,8 @@ bool host_list_add(struct host_list *list, const char *name, size_t length, uint
     }
     if (!h && list->count == HOST_COUNT_MAX)
         return host_list_fail(why, size, "more than 65536 hosts are named");
-    if (!h && !(h = host_list_append(list, name, length)))
+    if (!h && !(h = host_list_append(list, name, length, is_virtual)))
         return host_list_fail(why, size, "out of memory for the list of hosts");
-    h->is_virtual = is_virtual;
     h->mentions++;
     h->bare += slots == 0;
     h->slots = h->slots + slots > HOST_SLOTS_MAX ? HOST_SLOTS_MAX : h->slots + slots;
@@ -107,6 +136,7 @@ void host_list_free(struct host_list *list)
     for (uint32_t i = 0; i < list->count; i++)
         free(list->hosts[i].name);
     free(list->hosts);
+    tdestroy(list->by_name, free);
     *list = (struct host_list){0};
 }
 

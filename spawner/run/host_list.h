@@ -23,6 +23,7 @@ struct host_list {
     struct host *hosts; /* each name once, in the order of first mention */
     uint32_t count;
     uint32_t capacity;
+    void *by_name;        /* a tree of search.h: where each stands in `hosts` */
     bool has_slots;       /* at least one number was given */
     bool keep_duplicates; /* each mention is one more share of the ranks */
     bool is_allocation;   /* from a batch system, not named by the user */
