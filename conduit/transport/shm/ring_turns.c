@@ -97,7 +97,9 @@ static const struct tk_turn *place_in_line(const struct tk_ring_out *out)
 static void stand_in_line(struct tk_ring_out *out, uint64_t lines)
 {
     struct tk_ring_turns *turns = &out->turns;
-    tk_lock(&turns->lock);
+    /* The next look is soon, and its owner may have been interrupted for good, by a signal. */
+    if (!tk_trylock(&turns->lock))
+        return;
     const uint32_t waiting = tk_peek(&turns->waiting);
     tk_turn->at = out;
     tk_turn->line = 1;
@@ -151,7 +153,8 @@ static bool reserve_without_turn(struct tk_ring_out *out, uint64_t lines, uint64
     const uint64_t tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
     if ((int64_t)(tail - tk_peek(&out->turns.spared)) < 0 || !reserve_behind(out, 0, lines, ticket))
         return false;
-    tk_poke(&out->turns.spared, tail + turn_slots(out) * TK_RING_SLOT);
+    if (ticket) /* a look takes nothing */
+        tk_poke(&out->turns.spared, tail + turn_slots(out) * TK_RING_SLOT);
     return true;
 }
 
@@ -163,7 +166,9 @@ bool tk_ring_turns_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ti
     const struct tk_turn *place = waits ? place_in_line(out) : NULL;
     if (place)
         return reserve_in_turn(out, place, lines, ticket);
-    if (tk_peek(&out->turns.waiting) > 0 && reserve_without_turn(out, lines, ticket))
+    /* The last one in line that leaves may lose its CPU before nothing is kept any longer. */
+    const bool is_kept = tk_peek(&out->turns.waiting) > 0 || tk_peek(&out->turns.kept) > 0;
+    if (is_kept && reserve_without_turn(out, lines, ticket))
         return true;
     if (waits && tk_turn->line == 0)
         stand_in_line(out, lines);

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "fake_job.h"
+#include "message/endpoint.h"
 #include "message/short.h"
 #include "progress/progress.h"
 #include "rma/rma.h"
@@ -27,6 +28,7 @@ static struct paper {
     _Atomic uint32_t words[ranks];
     char flags[ranks][64], scratch[ranks][64];
     const struct tk_region *segment;
+    const struct tk_peer *left;
 } paper;
 
 static char ours[3000], theirs[3000];
@@ -106,6 +108,12 @@ static void paper_segment(const struct tk_region *region)
     paper.segment = region;
 }
 
+static void paper_leave_line(const struct tk_peer *peer, struct tk_turn *turn)
+{
+    (void)turn;
+    paper.left = peer;
+}
+
 static void paper_stall(void)
 {
     paper.stalls++;
@@ -165,6 +173,7 @@ static const struct tk_transport paper_transport = {.name = "paper",
                                                     .register_region = paper_register,
                                                     .unregister_region = paper_unregister,
                                                     .use_segment = paper_segment,
+                                                    .leave_line = paper_leave_line,
                                                     .report_stall = paper_stall,
                                                     .report_end = paper_end,
                                                     .flags = paper_flags,
@@ -293,6 +302,17 @@ static void a_short_without_room_waits_above_the_transport(void **state)
     assert_int_equal(paper.kept[0].args[2], 3);
 }
 
+/* Not the copy, whose connection is that of when it was made. */
+static void a_copy_for_endpoints_leaves_the_line_of_its_peer(void **state)
+{
+    struct tk_ep_peer copy;
+    struct tk_turn turn = {.line = 1};
+    struct tk_peer *peer = tk_ep_peer_open(&copy, tk_peer(1), 1, 0);
+    (void)state;
+    tk_peer_transport(peer)->leave_line(peer, &turn);
+    assert_ptr_equal(paper.left, tk_peer(1));
+}
+
 static void all_transports_are_polled_and_reaped(void **state)
 {
     (void)state;
@@ -360,6 +380,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(what_is_refused_is_done_by_the_slow_start, set_up, tear_down),
     cmocka_unit_test_setup_teardown(immediate_is_refused_with_nothing_done, set_up, tear_down),
     cmocka_unit_test_setup_teardown(a_short_without_room_waits_above_the_transport, set_up,
+                                    tear_down),
+    cmocka_unit_test_setup_teardown(a_copy_for_endpoints_leaves_the_line_of_its_peer, set_up,
                                     tear_down),
     cmocka_unit_test_setup_teardown(all_transports_are_polled_and_reaped, set_up, tear_down),
     cmocka_unit_test_setup_teardown(regions_are_registered_with_all_or_none, set_up, tear_down),
