@@ -126,7 +126,8 @@ struct tk_conn {
     struct ibv_qp *target;  /* what comes through it is received by this; NULL: by qp */
     uint8_t number;         /* among those to the peer */
     bool takes_small;       /* the peer's receive buffers; it reads larger messages (data/pull.h) */
-    uint16_t rail;          /* its index */
+    uint8_t rail;           /* its index */
+    bool is_closing;        /* what is posted comes back */
     bool is_for_atomics;    /* only: the peer, which may be ourselves, has another transport */
     bool is_fenced;         /* puts have reads behind them: see data/stripe.c */
     bool is_ready;          /* has the receive buffers of a primary connection, or will at once */
@@ -138,9 +139,12 @@ struct tk_conn {
     int rx_extra;           /* receive buffers in the queue beyond those needed */
     int unsignaled;         /* messages posted without a completion since the last one with */
     uint16_t waiting;       /* threads in line for credits; 0 in SEQ; see data/credit.c */
-    tk_counter_t returned;  /* in PAR: slots that came back; with the lane's lock */
-    tk_counter_t broken;    /* not 0: an error was logged; what is posted never completes */
-    tk_counter_t room;      /* free slots of the send queue, in PAR less `returned` */
+    bool is_held;           /* nothing is sent: it has neither room nor credits; the same lock */
+    bool ack_due : 1;       /* an ACK could not be sent for lack of room; the same lock */
+    bool has_sent_control : 1;  /* its exit notice; the same lock */
+    tk_counter_t returned;      /* in PAR: slots that came back; with the lane's lock */
+    tk_counter_t broken;        /* not 0: an error was logged; what is posted never completes */
+    tk_counter_t room;          /* free slots of the send queue, in PAR less `returned` */
     struct tk_tx unsignaled_tx; /* names the connection in errors of unsignaled messages */
     uint64_t starved_since;     /* when a report saw that a request found no credit; 0: none did */
     struct ibv_send_wr
@@ -159,15 +163,11 @@ struct tk_conn {
     struct tk_loan *loan;     /* NULL: it has receive buffers of its own; see data/srq.h */
 
     /* Where connections are closed for others (conn/life.h); with the lock of demands. */
-    uint32_t epoch;        /* connections to the peer that are over, or almost */
-    uint32_t last_used;    /* a time; only of those that rest (conn/rest.c) */
-    uint64_t spared;       /* it is not closed before that time: somebody waited for it */
-    int held_credits;      /* that may not be used now; with the connection's lock */
-    uint32_t served;       /* threads that left the line for credits; the same lock */
-    bool is_held;          /* nothing is sent: it has neither room nor credits; the same lock */
-    bool ack_due;          /* an ACK could not be sent for lack of room; the same lock */
-    bool is_closing;       /* what is posted comes back */
-    bool has_sent_control; /* its exit notice */
+    uint32_t epoch;     /* connections to the peer that are over, or almost */
+    uint32_t last_used; /* a time; only of those that rest (conn/rest.c) */
+    uint64_t spared;    /* it is not closed before that time: somebody waited for it */
+    int held_credits;   /* that may not be used now; with the connection's lock */
+    uint32_t served;    /* threads that left the line for credits; the same lock */
 };
 
 /* A completion queue, and its lock in a line of its own. */

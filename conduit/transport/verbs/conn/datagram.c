@@ -75,7 +75,7 @@ static enum tk_status open_conn(struct tk_conn *conn, const struct tk_rail *rail
                                             .max_send_sge = 1,
                                             .max_recv_sge = 1}};
     tk_lock_init(&conn->lock);
-    conn->rail = (uint16_t)(rail - tk_verbs.rails);
+    conn->rail = (uint8_t)(rail - tk_verbs.rails);
     conn->lane = tk_verbs.lanes;
     tk_counter_set(&conn->room, all->sends);
     if (tk_verbs.failover_enabled && !(conn->tx_log = calloc(1, sizeof(*conn->tx_log))))
