@@ -69,7 +69,7 @@ with rping -c -a 10.83.0.1 -p $((port + 1)) -C 1 2>&1 | grep 'connect by verbs' 
 survives()
 {
     local pid runs_on=1
-    port=$((port + 1))
+    next_port
     LD_PRELOAD=$lib timeout 20 rping -s -p $port -v >"$work/server" 2>&1 &
     server=$!
     await_service t $port

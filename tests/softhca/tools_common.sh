@@ -6,8 +6,8 @@
 lib=${top_builddir:?}/contrib/softhca/.libs/libsofthca.so
 export SOFTHCA_FABRIC=tools-$$ SOFTHCA_ONLY=1
 failed=0
-# Below the ports that the kernel gives to clients (32768 and up).
-port=$((10000 + $$ % 20000))
+# Below the ports that the kernel gives to clients (32768 and up); scripts that begin one after the other have 200 each.
+port=$((10000 + $$ % 110 * 200))
 
 # prepare PACKAGE TOOL...: or skip, when a tool is missing
 prepare()
@@ -78,12 +78,21 @@ await_server()
     done
 }
 
+# The next one that nobody has, in $port
+next_port()
+{
+    port=$((port + 1))
+    while listening $port; do
+        port=$((port + 1))
+    done
+}
+
 # together COMMAND...: the same command as server in the background and as client of localhost in front;
 # what they print is in $work/server and $work/client
 together()
 {
     local server client_status
-    port=$((port + 1))
+    next_port
     with_behind "$@" -p $port >"$work/server" 2>&1 &
     server=$!
     await_server $server $port

@@ -58,7 +58,7 @@ SOFTHCA_FAULT="drop:p=0.05,count=25" packets ibv_rc_pingpong -n 100 -s 9000 -c -
 # A server that waits, and what it has open.
 start_server()
 {
-    port=$((port + 1))
+    next_port
     rm -f "$work/stats"
     SOFTHCA_STATS=$work/stats with stdbuf -oL ibv_rc_pingpong -p $port -g 1 "$@" >"$work/server" 2>&1 &
     server=$!
@@ -113,7 +113,7 @@ softhca()
 {
     "$top_builddir/contrib/softhca/softhca" "$@" >"$work/out" 2>&1 || { fail "softhca $*"; cat "$work/out"; }
 }
-port=$((port + 1))
+next_port
 rm -f "$work/stats"
 export SOFTHCA_STATS=$work/stats
 LD_PRELOAD=$lib ibv_rc_pingpong -p $port -g 1 -n 4000 -c >"$work/server" 2>&1 &
@@ -132,7 +132,7 @@ unset SOFTHCA_STATS
 [ "$(counter lost)" -ge 20 ] || fail "softhca fault set: $(counter lost) packets were lost"
 
 # A cable that is out: nothing arrives, and the client ends by its retries.
-port=$((port + 1))
+next_port
 LD_PRELOAD=$lib ibv_rc_pingpong -p $port -g 1 >"$work/server" 2>&1 &
 server=$!
 await_server $server $port || fail "no server"
@@ -144,7 +144,7 @@ wait $server
 
 # The peer is killed: the client, which always has a request outstanding, ends by its own timers.
 if command -v ib_write_bw >/dev/null; then
-    port=$((port + 1))
+    next_port
     LD_PRELOAD=$lib ib_write_bw -F -x 1 -p $port -n 100000000 >"$work/server" 2>&1 &
     server=$!
     await_server $server $port || fail "no server"

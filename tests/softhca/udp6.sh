@@ -39,7 +39,7 @@ counter()
 # start_server COMMAND...: on the other machine, where it listens by IPv4
 start_server()
 {
-    port=$((port + 1))
+    next_port
     "${on_other[@]}" env SOFTHCA_STATS="$work/stats" SOFTHCA_UDP="${other_udp-e0}" LD_PRELOAD="$lib" timeout 60 "$@" -p $port >"$work/server" 2>&1 &
     server=$!
     for ((i = 0; i < 500; i++)); do
