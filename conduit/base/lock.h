@@ -26,7 +26,7 @@
  * is inside before it reads the word, and the second thread would wait until it is out: store,
  * compare, jump, store, where a free lock takes five instructions, and recv_cq_lock, which is
  * looked at first, eight. That is 4 of the 42 of an empty poll of the network, none of the 32 of
- * one of neighbours, which takes no lock, and 12 of the 468 of a Short's round trip, as long as no
+ * one of neighbours, which takes no lock, and 12 of the 467 of a Short's round trip, as long as no
  * caller saves registers for the slow way: where they did a put was 50 dearer. In time a lock is 5
  * ns, and that would be 1. Threads of the library, as those that serve the network, are second ones
  * too. */

@@ -47,8 +47,7 @@ static bool is_address(const char *name, size_t length)
            memchr(name, ':', length);
 }
 
-/* Of the tree. Lists of batch systems have tens of thousands of hosts, each of which is looked for.
- */
+/* Of the tree: each of the tens of thousands of hosts of a batch system is looked for. */
 struct place {
     const char *name;
     size_t length;

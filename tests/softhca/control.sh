@@ -223,7 +223,8 @@ test_json()
 # A ping-pong whose port goes down goes on when it comes back, and has rates while it runs.
 test_traffic()
 {
-    local server client port=$((port + 1)) deadline=$((SECONDS + 60))
+    local server client deadline=$((SECONDS + 60))
+    next_port
     export SOFTHCA_FABRIC=traffic-$$
     "$softhca" run ibv_rc_pingpong -p $port -n 100000000 >"$work/server" 2>&1 &
     server=$!

@@ -405,12 +405,19 @@ static inline struct tk_conn *tk_primary(const struct tk_peer *peer)
     return __atomic_load_n(&peer->connection, __ATOMIC_RELAXED);
 }
 
+/* Another thread may have made another connection the primary one since `conn` was looked up as
+ * such, and this one be in use again. With its lock. */
+static inline bool tk_is_passed_over(const struct tk_conn *conn, const struct tk_peer *peer)
+{
+    return TK_THREADED && conn != tk_primary(peer);
+}
+
 /* For callers that change its credits: locked, and still the primary one. */
 static inline struct tk_conn *tk_primary_lock(const struct tk_peer *peer)
 {
     struct tk_conn *conn = tk_primary(peer);
     tk_lock(&conn->lock);
-    while (TK_THREADED && conn != tk_primary(peer)) {
+    while (tk_is_passed_over(conn, peer)) {
         tk_unlock(&conn->lock);
         conn = tk_primary(peer);
         tk_lock(&conn->lock);

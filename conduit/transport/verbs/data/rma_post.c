@@ -169,12 +169,11 @@ static struct tk_conn *find_conn(const struct post *p, size_t nbytes)
     return tk_conn_room(conn) > 0 ? conn : NULL;
 }
 
-/* Another thread may have made another connection the primary one since it was looked up, and this
- * one be in use again: a message behind what is posted now would not go over the same one, and
- * could overtake it. With its lock. */
+/* A message behind what is posted now would not go over the same connection, and could overtake it.
+ */
 static bool is_passed_over(const struct post *p, const struct tk_conn *conn)
 {
-    return TK_THREADED && !p->plan.is_striped && conn != tk_primary(p->peer);
+    return !p->plan.is_striped && tk_is_passed_over(conn, p->peer);
 }
 
 static enum tk_status __attribute__((noinline)) no_tx(const struct post *p)
@@ -433,10 +432,9 @@ post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, u
 {
     struct request mine, *r = TK_THREADED ? &mine : plain.only;
     tk_if_unlikely(!tk_trylock_free(&conn->lock)) return region && put_in_vain(region);
-    /* Another connection may have become the primary one since `conn` was looked up, and this one
-     * be in use again: segment_key is for the other one's port. */
-    tk_if_unlikely(TK_THREADED && posting == POST_LOGGED &&
-                   conn != tk_primary(peer)) return unlock_in_vain(conn, region);
+    /* segment_key is for the port of another one then. */
+    tk_if_unlikely(posting == POST_LOGGED &&
+                   tk_is_passed_over(conn, peer)) return unlock_in_vain(conn, region);
     struct tk_tx *tx = tk_tx_take_plain(conn, op, plain.opcode);
     tk_if_unlikely(!tx) return unlock_in_vain(conn, region);
     tx->nbytes = r->sge.length = (uint32_t)nbytes;

@@ -324,13 +324,6 @@ send_small_slowly(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_bu
     return status != TK_BUSY || !busy ? status : busy(peer, tag, args);
 }
 
-/* As tk_verbs_send(), where connections stand in for each other. */
-static inline bool __attribute__((always_inline))
-is_passed_over(const struct tk_conn *conn, const struct tk_peer *peer, bool is_logged)
-{
-    return TK_THREADED && is_logged && conn != tk_primary(peer);
-}
-
 static inline enum tk_status __attribute__((always_inline))
 send_short(struct tk_peer *peer, struct tk_message_head head, const int32_t *args,
            tk_short_busy *busy, bool is_logged)
@@ -338,7 +331,7 @@ send_short(struct tk_peer *peer, struct tk_message_head head, const int32_t *arg
     struct tk_conn *conn = tk_primary(peer);
     size_t size = tk_short_size(head.nargs);
     tk_if_unlikely(!tk_trylock_free(&conn->lock)) return send_short_slowly(peer, head, args, busy);
-    tk_if_unlikely(is_passed_over(conn, peer, is_logged) || size > tk_verbs.inline_limit ||
+    tk_if_unlikely((is_logged && tk_is_passed_over(conn, peer)) || size > tk_verbs.inline_limit ||
                    !take_at_once(conn, head.kind == TK_REQUEST, is_logged))
     {
         tk_unlock(&conn->lock);
@@ -369,7 +362,7 @@ send_small(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *bus
     size_t size = tk_short_size(tk_tag_nargs(tag));
     tk_if_unlikely(!tk_trylock_free(&conn->lock)) return send_small_slowly(peer, tag, args, busy);
     /* It goes inline: allow_unsignaled() in open.c. */
-    tk_if_unlikely(is_passed_over(conn, peer, is_logged) ||
+    tk_if_unlikely((is_logged && tk_is_passed_over(conn, peer)) ||
                    !take_at_once(conn, !(tag & tk_tag_reply), is_logged))
     {
         tk_unlock(&conn->lock);
@@ -440,7 +433,7 @@ send_medium(struct tk_peer *peer, uint64_t head, const int32_t *args, const void
                    !tk_trylock_free(&conn->lock)) return tk_send_medium_whole(peer, head, args,
                                                                               payload, nbytes,
                                                                               busy);
-    tk_if_unlikely(is_passed_over(conn, peer, is_logged) ||
+    tk_if_unlikely((is_logged && tk_is_passed_over(conn, peer)) ||
                    !take_at_once(conn, !tk_head_is_reply(head), is_logged))
     {
         tk_unlock(&conn->lock);
