@@ -29,7 +29,9 @@ typedef gex_AM_Index_t gasnet_handler_t;
 typedef gex_AM_Arg_t gasnet_handlerarg_t;
 typedef gex_RMA_Value_t gasnet_register_value_t;
 typedef gex_Event_t gasnet_handle_t;
+#if !defined(TRUNKLINE_ANY_MODE)
 typedef gex_HSL_t gasnet_hsl_t;
+#endif
 
 #define GASNET_INVALID_HANDLE          GEX_EVENT_INVALID
 #define SIZEOF_GASNET_REGISTER_VALUE_T SIZEOF_GEX_RMA_VALUE_T

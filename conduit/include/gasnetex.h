@@ -27,8 +27,11 @@
 
 /* ---- Compilation ---- */
 
-#if defined(GASNET_SEQ) + defined(GASNET_PARSYNC) + defined(GASNET_PAR) != 1
-#    error "define exactly one of GASNET_SEQ, GASNET_PARSYNC, GASNET_PAR (for example -DGASNET_PAR)"
+#if !defined(TRUNKLINE_ANY_MODE)
+#    if defined(GASNET_SEQ) + defined(GASNET_PARSYNC) + defined(GASNET_PAR) != 1
+#        error                                                                                     \
+            "define exactly one of GASNET_SEQ, GASNET_PARSYNC, GASNET_PAR (for example -DGASNET_PAR)"
+#    endif
 #endif
 
 #if GASNET_DEBUG && (defined(__OPTIMIZE__) || defined(NDEBUG))
@@ -37,21 +40,23 @@
 #endif
 
 /* A client may have defined the macro with any value, or none. */
-#if defined(GASNET_SEQ)
-#    undef GASNET_SEQ
-#    define GASNET_SEQ            1
-#    define TRUNKLINE_MODE        seq
-#    define TRUNKLINE_THREADMODEL "SEQ"
-#elif defined(GASNET_PARSYNC)
-#    undef GASNET_PARSYNC
-#    define GASNET_PARSYNC        1
-#    define TRUNKLINE_MODE        parsync
-#    define TRUNKLINE_THREADMODEL "PARSYNC"
-#else
-#    undef GASNET_PAR
-#    define GASNET_PAR            1
-#    define TRUNKLINE_MODE        par
-#    define TRUNKLINE_THREADMODEL "PAR"
+#if !defined(TRUNKLINE_ANY_MODE)
+#    if defined(GASNET_SEQ)
+#        undef GASNET_SEQ
+#        define GASNET_SEQ            1
+#        define TRUNKLINE_MODE        seq
+#        define TRUNKLINE_THREADMODEL "SEQ"
+#    elif defined(GASNET_PARSYNC)
+#        undef GASNET_PARSYNC
+#        define GASNET_PARSYNC        1
+#        define TRUNKLINE_MODE        parsync
+#        define TRUNKLINE_THREADMODEL "PARSYNC"
+#    else
+#        undef GASNET_PAR
+#        define GASNET_PAR            1
+#        define TRUNKLINE_MODE        par
+#        define TRUNKLINE_THREADMODEL "PAR"
+#    endif
 #endif
 
 #if GASNET_DEBUG
@@ -101,8 +106,10 @@
 
 #define TRUNKLINE_INLINE static __inline__ __attribute__((__unused__))
 
-#if GASNET_PAR
-#    include <pthread.h>
+#if !defined(TRUNKLINE_ANY_MODE)
+#    if GASNET_PAR
+#        include <pthread.h>
+#    endif
 #endif
 
 #ifdef __cplusplus
@@ -111,18 +118,23 @@ extern "C" {
 
 /* Threading mode, checking, kind of segment and version of the ABI, in which this object and its
  * library must agree. */
-#if defined(GASNET_SEGMENT_LARGE)
-#    define TRUNKLINE_SEGMENT large
-#elif defined(GASNET_SEGMENT_EVERYTHING)
-#    define TRUNKLINE_SEGMENT everything
-#else
-#    define TRUNKLINE_SEGMENT fast
-#endif
-#define TRUNKLINE_GUARD_(mode, checking, segment)                                                  \
-    trunkline_needs_gasnet_ibv_##mode##_##checking##_##segment##_v1
-#define TRUNKLINE_GUARD_OF(mode, checking, segment) TRUNKLINE_GUARD_(mode, checking, segment)
-#define TRUNKLINE_GUARD                             TRUNKLINE_GUARD_OF(TRUNKLINE_MODE, TRUNKLINE_CHECKING, TRUNKLINE_SEGMENT)
+#if !defined(TRUNKLINE_ANY_MODE)
+#    if defined(GASNET_SEGMENT_LARGE)
+#        define TRUNKLINE_SEGMENT large
+#    elif defined(GASNET_SEGMENT_EVERYTHING)
+#        define TRUNKLINE_SEGMENT everything
+#    else
+#        define TRUNKLINE_SEGMENT fast
+#    endif
+#    define TRUNKLINE_GUARD_(mode, checking, segment)                                              \
+        trunkline_needs_gasnet_ibv_##mode##_##checking##_##segment##_v1
+#    define TRUNKLINE_GUARD_OF(mode, checking, segment) TRUNKLINE_GUARD_(mode, checking, segment)
+#    define TRUNKLINE_GUARD                                                                        \
+        TRUNKLINE_GUARD_OF(TRUNKLINE_MODE, TRUNKLINE_CHECKING, TRUNKLINE_SEGMENT)
+#    if !defined(TRUNKLINE_INSIDE)
 TRUNKLINE_NEED(trunkline_guard, TRUNKLINE_GUARD);
+#    endif
+#endif
 
 /* ---- Types ---- */
 
@@ -658,7 +670,9 @@ int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
 
 /* ---- Handler-safe locks ---- */
 
-#include "trunkline_hsl.h"
+#if !defined(TRUNKLINE_ANY_MODE)
+#    include "trunkline_hsl.h"
+#endif
 
 /* Not part of the interface: a macro of GASNet's own tests that clients copy, for calls that must
  * succeed. A function, so that a client's macro of this name, defined later, replaces it without a

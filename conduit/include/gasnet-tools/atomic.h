@@ -189,10 +189,12 @@ TRUNKLINE_TOOLS_INLINE void trunkline_atomic_after(int flags, int truth)
         (void)name##_add(p, (val_t)-1, flags);                                                     \
     }
 
-#if GASNETT_THREAD_SINGLE
-#    define TRUNKLINE_ATOMIC_WEAK(name, type, val_t) TRUNKLINE_ATOMIC_PLAIN(name, type, val_t)
-#else
-#    define TRUNKLINE_ATOMIC_WEAK(name, type, val_t) TRUNKLINE_ATOMIC_REAL(name, type, val_t)
+#if !defined(TRUNKLINE_ANY_MODE)
+#    if GASNETT_THREAD_SINGLE
+#        define TRUNKLINE_ATOMIC_WEAK(name, type, val_t) TRUNKLINE_ATOMIC_PLAIN(name, type, val_t)
+#    else
+#        define TRUNKLINE_ATOMIC_WEAK(name, type, val_t) TRUNKLINE_ATOMIC_REAL(name, type, val_t)
+#    endif
 #endif
 
 GASNETT_BEGIN_EXTERNC
@@ -205,9 +207,11 @@ TRUNKLINE_ATOMIC_TYPE(gasnett_strongatomic, gasnett_atomic_val_t)
 TRUNKLINE_ATOMIC_TYPE(gasnett_strongatomic32, uint32_t)
 TRUNKLINE_ATOMIC_TYPE(gasnett_strongatomic64, uint64_t)
 
+#if !defined(TRUNKLINE_ANY_MODE)
 TRUNKLINE_ATOMIC_WEAK(gasnett_atomic, gasnett_atomic_t, gasnett_atomic_val_t)
 TRUNKLINE_ATOMIC_WEAK(gasnett_atomic32, gasnett_atomic32_t, uint32_t)
 TRUNKLINE_ATOMIC_WEAK(gasnett_atomic64, gasnett_atomic64_t, uint64_t)
+#endif
 TRUNKLINE_ATOMIC_REAL(gasnett_strongatomic, gasnett_strongatomic_t, gasnett_atomic_val_t)
 TRUNKLINE_ATOMIC_REAL(gasnett_strongatomic32, gasnett_strongatomic32_t, uint32_t)
 TRUNKLINE_ATOMIC_REAL(gasnett_strongatomic64, gasnett_strongatomic64_t, uint64_t)

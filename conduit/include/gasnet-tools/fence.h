@@ -54,14 +54,16 @@ TRUNKLINE_TOOLS_INLINE void gasnett_spinloop_hint(void)
 }
 
 /* Between threads of this process only: nothing to order if there is only one. */
-#if GASNETT_THREAD_SINGLE
-#    define gasnett_weak_wmb() ((void)0)
-#    define gasnett_weak_rmb() ((void)0)
-#    define gasnett_weak_mb()  ((void)0)
-#else
-#    define gasnett_weak_wmb() gasnett_local_wmb()
-#    define gasnett_weak_rmb() gasnett_local_rmb()
-#    define gasnett_weak_mb()  gasnett_local_mb()
+#if !defined(TRUNKLINE_ANY_MODE)
+#    if GASNETT_THREAD_SINGLE
+#        define gasnett_weak_wmb() ((void)0)
+#        define gasnett_weak_rmb() ((void)0)
+#        define gasnett_weak_mb()  ((void)0)
+#    else
+#        define gasnett_weak_wmb() gasnett_local_wmb()
+#        define gasnett_weak_rmb() gasnett_local_rmb()
+#        define gasnett_weak_mb()  gasnett_local_mb()
+#    endif
 #endif
 
 #endif

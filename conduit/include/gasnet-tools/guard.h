@@ -7,6 +7,22 @@
 #ifndef GASNET_TOOLS_GUARD_H
 #define GASNET_TOOLS_GUARD_H
 
+/* The library's own objects (TRUNKLINE_INSIDE) need no library. Most of them are the same in all
+ * modes and are compiled once, with none defined: what depends on the mode does not exist for them,
+ * and the words by which one would ask for it are errors from here on. A check of the sources
+ * defines TRUNKLINE_ANY_MODE itself, to see that a mode makes no difference. */
+#if defined(TRUNKLINE_INSIDE) && !defined(TRUNKLINE_ANY_MODE)
+#    if !defined(GASNET_SEQ) && !defined(GASNET_PARSYNC) && !defined(GASNET_PAR) &&                \
+        !defined(GASNETT_THREAD_SINGLE) && !defined(GASNETT_THREAD_SAFE)
+#        define TRUNKLINE_ANY_MODE 1
+#        pragma GCC poison GASNET_SEQ GASNET_PARSYNC GASNET_PAR
+#        pragma GCC poison GASNETT_THREAD_SINGLE GASNETT_THREAD_SAFE
+#        pragma GCC poison TRUNKLINE_MODE TRUNKLINE_TOOLS_MODE
+#        pragma GCC poison TRUNKLINE_GUARD TRUNKLINE_TOOLS_GUARD GASNETT_MAX_THREADS
+#        pragma GCC poison GASNET_RCV_THREAD GASNET_SND_THREAD GASNET_HIDDEN_AM_CONCURRENCY_LEVEL
+#    endif
+#endif
+
 /* Nothing in the object uses the reference: neither the compiler nor the linker (--gc-sections) may
  * discard it. */
 #define TRUNKLINE_KEEP __attribute__((__used__))

@@ -6,7 +6,13 @@
 #ifndef GASNET_TOOLS_LOCK_H
 #define GASNET_TOOLS_LOCK_H
 
-#if GASNETT_THREAD_SAFE || GASNETT_USE_TRUE_MUTEXES
+#if GASNETT_USE_TRUE_MUTEXES
+#    define TRUNKLINE_REAL_LOCKS 1
+#elif !defined(TRUNKLINE_ANY_MODE)
+#    define TRUNKLINE_REAL_LOCKS GASNETT_THREAD_SAFE
+#endif
+
+#if TRUNKLINE_REAL_LOCKS
 
 #    include <pthread.h>
 
@@ -195,7 +201,7 @@ void gasnett_rwlock_assertunlocked(gasnett_rwlock_t *pl); /* by this thread, for
 
 GASNETT_END_EXTERNC
 
-#else
+#elif !defined(TRUNKLINE_ANY_MODE)
 
 typedef struct {
     char trunkline_nothing; /* C has no empty structs */

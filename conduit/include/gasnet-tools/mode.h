@@ -12,48 +12,52 @@
 #    undef GASNETT_LITE_MODE
 #    define GASNETT_LITE_MODE 1
 #endif
-#if defined(GASNETT_THREAD_SAFE)
-#    undef GASNETT_THREAD_SAFE
-#    define GASNETT_THREAD_SAFE 1
-#endif
-#if defined(GASNETT_THREAD_SINGLE)
-#    undef GASNETT_THREAD_SINGLE
-#    define GASNETT_THREAD_SINGLE 1
-#endif
+#if !defined(TRUNKLINE_ANY_MODE)
+#    if defined(GASNETT_THREAD_SAFE)
+#        undef GASNETT_THREAD_SAFE
+#        define GASNETT_THREAD_SAFE 1
+#    endif
+#    if defined(GASNETT_THREAD_SINGLE)
+#        undef GASNETT_THREAD_SINGLE
+#        define GASNETT_THREAD_SINGLE 1
+#    endif
 
-#if defined(GASNETT_LITE_MODE) + defined(GASNETT_THREAD_SAFE) + defined(GASNETT_THREAD_SINGLE) > 1
-#    error "define at most one of GASNETT_THREAD_SAFE, GASNETT_THREAD_SINGLE, GASNETT_LITE_MODE"
-#endif
+#    if defined(GASNETT_LITE_MODE) + defined(GASNETT_THREAD_SAFE) +                                \
+            defined(GASNETT_THREAD_SINGLE) >                                                       \
+        1
+#        error "define at most one of GASNETT_THREAD_SAFE, GASNETT_THREAD_SINGLE, GASNETT_LITE_MODE"
+#    endif
 
 /* With a conduit its mode decides, and what the client requested must not contradict it. PARSYNC
  * has several threads, so its locks and atomics are real. */
-#if defined(GASNETEX_H) && GASNET_SEQ && GASNETT_THREAD_SAFE
-#    error "GASNETT_THREAD_SAFE contradicts GASNET_SEQ"
-#endif
-#if defined(GASNETEX_H) && !GASNET_SEQ && GASNETT_THREAD_SINGLE
-#    error "GASNETT_THREAD_SINGLE contradicts GASNET_PAR or GASNET_PARSYNC"
-#endif
-
-#if !GASNETT_LITE_MODE && !GASNETT_THREAD_SAFE && !GASNETT_THREAD_SINGLE
-#    if defined(GASNET_PAR) || defined(GASNET_PARSYNC)
-#        define GASNETT_THREAD_SAFE 1
-#    elif defined(GASNET_SEQ)
-#        define GASNETT_THREAD_SINGLE 1
-#    elif defined(_REENTRANT) || defined(_THREAD_SAFE) || defined(_PTHREAD_H)
-#        define GASNETT_THREAD_SAFE 1
-#    else
-#        define GASNETT_THREAD_SINGLE 1
+#    if defined(GASNETEX_H) && GASNET_SEQ && GASNETT_THREAD_SAFE
+#        error "GASNETT_THREAD_SAFE contradicts GASNET_SEQ"
 #    endif
-#endif
+#    if defined(GASNETEX_H) && !GASNET_SEQ && GASNETT_THREAD_SINGLE
+#        error "GASNETT_THREAD_SINGLE contradicts GASNET_PAR or GASNET_PARSYNC"
+#    endif
 
-#if GASNETT_THREAD_SAFE
-#    define GASNETT_THREAD_MODEL         PAR
-#    define TRUNKLINE_TOOLS_MODE         par
-#    define TRUNKLINE_TOOLS_MODEL_STRING "PAR"
-#else
-#    define GASNETT_THREAD_MODEL         SEQ
-#    define TRUNKLINE_TOOLS_MODE         seq
-#    define TRUNKLINE_TOOLS_MODEL_STRING "SEQ"
+#    if !GASNETT_LITE_MODE && !GASNETT_THREAD_SAFE && !GASNETT_THREAD_SINGLE
+#        if defined(GASNET_PAR) || defined(GASNET_PARSYNC)
+#            define GASNETT_THREAD_SAFE 1
+#        elif defined(GASNET_SEQ)
+#            define GASNETT_THREAD_SINGLE 1
+#        elif defined(_REENTRANT) || defined(_THREAD_SAFE) || defined(_PTHREAD_H)
+#            define GASNETT_THREAD_SAFE 1
+#        else
+#            define GASNETT_THREAD_SINGLE 1
+#        endif
+#    endif
+
+#    if GASNETT_THREAD_SAFE
+#        define GASNETT_THREAD_MODEL         PAR
+#        define TRUNKLINE_TOOLS_MODE         par
+#        define TRUNKLINE_TOOLS_MODEL_STRING "PAR"
+#    else
+#        define GASNETT_THREAD_MODEL         SEQ
+#        define TRUNKLINE_TOOLS_MODE         seq
+#        define TRUNKLINE_TOOLS_MODEL_STRING "SEQ"
+#    endif
 #endif
 
 /* Real mutexes in the single-threaded mode too; for clients with threads that the mode does not
@@ -121,13 +125,17 @@
 
 GASNETT_BEGIN_EXTERNC
 
-#define TRUNKLINE_TOOLS_GUARD_(mode, checking, heap)                                               \
-    trunkline_needs_gasnet_tools_##mode##_##checking##_##heap##_v1
-#define TRUNKLINE_TOOLS_GUARD_OF(mode, checking, heap) TRUNKLINE_TOOLS_GUARD_(mode, checking, heap)
-#define TRUNKLINE_TOOLS_GUARD                                                                      \
-    TRUNKLINE_TOOLS_GUARD_OF(TRUNKLINE_TOOLS_MODE, TRUNKLINE_TOOLS_CHECKING, TRUNKLINE_TOOLS_MALLOC)
+#if !defined(TRUNKLINE_ANY_MODE)
+#    define TRUNKLINE_TOOLS_GUARD_(mode, checking, heap)                                           \
+        trunkline_needs_gasnet_tools_##mode##_##checking##_##heap##_v1
+#    define TRUNKLINE_TOOLS_GUARD_OF(mode, checking, heap)                                         \
+        TRUNKLINE_TOOLS_GUARD_(mode, checking, heap)
+#    define TRUNKLINE_TOOLS_GUARD                                                                  \
+        TRUNKLINE_TOOLS_GUARD_OF(TRUNKLINE_TOOLS_MODE, TRUNKLINE_TOOLS_CHECKING,                   \
+                                 TRUNKLINE_TOOLS_MALLOC)
+#endif
 
-#if !GASNETT_LITE_MODE
+#if !GASNETT_LITE_MODE && !defined(TRUNKLINE_INSIDE)
 TRUNKLINE_NEED(trunkline_tools_guard, TRUNKLINE_TOOLS_GUARD);
 #endif
 

@@ -20,10 +20,12 @@
 #define GASNETT_CACHE_LINE_BYTES 64 /* x86-64 and most arm64 */
 
 /* The size of a client's tables of threads; GASNET_MAX_THREADS may set another limit. */
-#if GASNETT_THREAD_SINGLE
-#    define GASNETT_MAX_THREADS 1
-#else
-#    define GASNETT_MAX_THREADS 256
+#if !defined(TRUNKLINE_ANY_MODE)
+#    if GASNETT_THREAD_SINGLE
+#        define GASNETT_MAX_THREADS 1
+#    else
+#        define GASNETT_MAX_THREADS 256
+#    endif
 #endif
 
 GASNETT_BEGIN_EXTERNC

@@ -47,13 +47,15 @@
 
 /* Threads of the library may serve the network, and one of them run handlers, if the environment
  * asks for it (GASNET_RCV_THREAD, GASNET_SND_THREAD). */
-#ifdef GASNET_PAR
-#    define GASNET_RCV_THREAD                  1
-#    define GASNET_SND_THREAD                  1
-#    define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 1
-#    define GASNETC_IBV_RCV_THREAD             1
-#else
-#    define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 0
+#if !defined(TRUNKLINE_ANY_MODE)
+#    ifdef GASNET_PAR
+#        define GASNET_RCV_THREAD                  1
+#        define GASNET_SND_THREAD                  1
+#        define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 1
+#        define GASNETC_IBV_RCV_THREAD             1
+#    else
+#        define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 0
+#    endif
 #endif
 
 /* Every field of gex_Token_Info_t is filled in. */
