@@ -21,7 +21,7 @@
 #include "progress/progress.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
-#include "tools/public.h"
+#include "gasnet_tools.h"
 #include "trace/trace.h"
 #include "transport/transport.h"
 

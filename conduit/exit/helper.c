@@ -17,7 +17,7 @@
 #include "peer/peer.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
-#include "tools/public.h"
+#include "gasnet_tools.h"
 #include "trace/trace.h"
 
 /* The watchdog of an exit in a signal handler, in seconds: libpmix's lock may be what the

@@ -20,7 +20,7 @@
 #include "progress/threads.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
-#include "tools/public.h"
+#include "gasnet_tools.h"
 #include "topology/topology.h"
 #include "trace/trace.h"
 #include "transport/neighbour.h"

@@ -16,7 +16,7 @@
 #include "settings/settings.h"
 #include "start/start.h"
 #include "start/start_private.h"
-#include "tools/public.h"
+#include "gasnet_tools.h"
 #include "topology/topology.h"
 #include "transport/shm/shm.h"
 #include "transport/verbs/verbs.h"

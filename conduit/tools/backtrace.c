@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tools/public.h"
+#include "gasnet_tools.h"
 #include "tools/tools.h"
 
 enum {
@@ -118,7 +118,7 @@ static int try_method(const struct method *method, int fd)
 /* In the order of the list; if wanted, methods that show all threads come first. */
 static int print_backtrace(int fd)
 {
-    bool by_threads = tk_tools_is_on("GASNET_BACKTRACE_MT", GASNETT_MAX_THREADS > 1);
+    bool by_threads = tk_tools_is_on("GASNET_BACKTRACE_MT", tk_tools_has_threads);
     for (int round = by_threads ? 0 : 1; round < 2; round++)
         for (const char *at = tk_tools_backtrace_types(); *at;) {
             size_t length = strcspn(at, ", ");

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/public.h"
+#include "gasnet_tools.h"
 #include "tools/tools.h"
 
 static void on_backtrace_signal(int number)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "tools/public.h"
+#include "gasnet_tools.h"
 
 /* FNV-1a, 64 bits: simple, the same on every host, and sensitive to each byte and their order. */
 uint64_t gasnett_checksum(const void *p, int numbytes)

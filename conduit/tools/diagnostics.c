@@ -10,8 +10,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/client_mode.h"
 #include "base/mode.h"
-#include "tools/public.h"
+#include "gasnetex.h"
+#include "gasnet_tools.h"
 #include "tools/tools.h"
 
 enum { threads_max = 64, nap_ns = 2 * 1000 * 1000 };

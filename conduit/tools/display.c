@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/report.h"
-#include "tools/public.h"
+#include "gasnet_tools.h"
 #include "tools/tools.h"
 
 /* In the order of first display; lives as long as the program. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tools/public.h"
+#include "gasnet_tools.h"
 #include "tools/tools.h"
 
 /* If the client catches the abort, this is called again. */

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/public.h"
+#include "gasnetex.h"
+#include "gasnet_tools.h"
 
 struct bit {
     uint32_t value;

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/public.h"
+#include "gasnetex.h"
+#include "gasnet_tools.h"
 
 enum {
     head_max = 256, /* the text around the lists */

@@ -4,9 +4,13 @@
  * finds, the release. Constant data. */
 #include "config.h"
 
-#include "tools/public.h"
+#include "base/client_mode.h"
+#include "gasnet_tools.h"
+#include "tools/tools.h"
 
 const int TRUNKLINE_TOOLS_GUARD = 1;
+
+const bool tk_tools_has_threads = TK_SEVERAL_CLIENT_THREADS;
 
 #define IDENT(name, text) TRUNKLINE_KEEP const char trunkline_ident_tools_##name[] = text
 

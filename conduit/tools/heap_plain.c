@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/public.h"
+#include "gasnet_tools.h"
 
 static void *there(void *block, size_t size, const char *file, int line)
 {

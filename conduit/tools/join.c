@@ -3,7 +3,7 @@
  * What the tools do once the job has started and the rank is known. No state. */
 #include "config.h"
 
-#include "tools/public.h"
+#include "gasnet_tools.h"
 #include "tools/tools.h"
 
 void tk_tools_join_job(void)

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "tools/public.h"
+#include "gasnet_tools.h"
 
 /* GASNETT_RWLOCK_INITIALIZER is all zero, and so is that of glibc and musl. */
 _Static_assert(sizeof(pthread_rwlock_t) <= 64, "the header's room is too small");

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/public.h"
+#include "gasnet_tools.h"
 
 static char host_name[256], exe_name[4096];
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tools/public.h"
+#include "gasnet_tools.h"
 #include "tools/tools.h"
 
 static const char letters[] = "BKMGT";

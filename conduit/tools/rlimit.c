@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-#include "tools/public.h"
+#include "gasnet_tools.h"
 #include "tools/tools.h"
 
 int gasnett_maximize_rlimit(int res, const char *lim_desc)

@@ -5,8 +5,9 @@
 
 #include <stdarg.h>
 
+#include "gasnetex.h"
+#include "gasnet_tools.h"
 #include "stats/stats.h"
-#include "tools/public.h"
 
 int trunkline_stats_is_on(void)
 {

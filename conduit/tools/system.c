@@ -11,7 +11,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include "tools/public.h"
+#include "gasnet_tools.h"
 #include "tools/tools.h"
 
 static cpu_set_t allowed;

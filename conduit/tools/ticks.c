@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/report.h"
 #include "tools/counter.h"
-#include "tools/public.h"
+#include "gasnet_tools.h"
 #include "tools/tools.h"
 
 enum {

@@ -20,6 +20,9 @@ int64_t tk_tools_rank(void);
 /* Are lines to name the rank? */
 bool tk_tools_in_job(void);
 
+/* Whether the library is one for programs with several threads. */
+extern const bool tk_tools_has_threads;
+
 /* Called once the rank is known: displays the settings kept back until then, prepares backtraces,
  * and waits for a debugger if GASNET_FREEZE says so. */
 void tk_tools_join_job(void);

@@ -3,7 +3,7 @@
  * Functions that exist for their names only. No state. */
 #include "config.h"
 
-#include "tools/public.h"
+#include "gasnet_tools.h"
 
 void _gasnett_trace_printf_noop(const char *format, ...)
 {

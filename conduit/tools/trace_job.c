@@ -5,7 +5,8 @@
 
 #include <stdarg.h>
 
-#include "tools/public.h"
+#include "gasnetex.h"
+#include "gasnet_tools.h"
 #include "trace/trace.h"
 
 int trunkline_trace_is_on(void)

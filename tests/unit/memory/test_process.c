@@ -14,7 +14,7 @@
 #include "memory/memory.h"
 #include "process/thread.h"
 #include "settings/settings.h"
-#include "tools/public.h"
+#include "gasnet_tools.h"
 #include "unit.h"
 
 static rlim_t locked_memory(void)
