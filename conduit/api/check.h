@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #include "base/check.h"
+#include "base/report.h"
+#include "base/segment_mode.h"
 #include "gasnetex.h"
 #include "message/message.h"
 #include "progress/progress.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/check.h"
+#include "base/report.h"
 #include "collective/mcast.h"
 #include "message/message.h"
 #include "progress/threads.h"

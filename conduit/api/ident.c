@@ -5,8 +5,9 @@
  * into a statically linked program. Constant data, no lock. */
 #include "config.h"
 
-#include "base/mode.h"
 #include "gasnetex.h"
+#include "base/client_mode.h"
+#include "base/segment_mode.h"
 
 const int TRUNKLINE_GUARD = 1;
 

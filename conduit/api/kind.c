@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "api/check.h"
+#include "base/report.h"
 #include "gasnet_mk.h"
 
 int gex_MK_Create(gex_MK_t *mk_p, gex_Client_t client, const gex_MK_Create_args_t *args,

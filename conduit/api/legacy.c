@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #include "api/check.h"
+#include "base/report.h"
+#include "base/segment_mode.h"
 #include "gasnet.h"
 #include "message/message.h"
 #include "start/start.h"

@@ -5,6 +5,7 @@
 
 #include "api/check.h"
 #include "event/event.h"
+#include "event/nbi_now.h"
 #include "trace/trace.h"
 
 #define CHECK_OUTSIDE(call)                                                                        \

@@ -9,7 +9,7 @@
 
 #include "api/between.h"
 #include "api/check.h"
-#include "base/mode.h"
+#include "base/client_mode.h"
 #include "base/report.h"
 #include "message/message.h"
 #include "team/objects.h"

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "api/check.h"
+#include "base/client_mode.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "peer/peer.h"

@@ -4,6 +4,8 @@
 #include "config.h"
 
 #include "api/check.h"
+#include "base/report.h"
+#include "base/segment_mode.h"
 #include "memory/memory.h"
 #include "start/start.h"
 #include "team/objects.h"

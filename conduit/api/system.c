@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "api/check.h"
+#include "base/client_mode.h"
+#include "base/report.h"
 #include "exit/exit.h"
 #include "op/threads.h"
 #include "peer/peer.h"

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 
 #include "api/check.h"
+#include "base/client_mode.h"
 #include "base/report.h"
+#include "base/segment_mode.h"
 #include "collective/team_create.h"
 #include "settings/settings.h"
 #include "team/objects.h"

@@ -10,6 +10,7 @@
 
 #include "atomic/atomic_private.h"
 #include "base/report.h"
+#include "base/segment_mode.h"
 #include "settings/settings.h"
 #include "topology/topology.h"
 #include "transport/transport.h"

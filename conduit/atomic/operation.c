@@ -7,7 +7,7 @@
 
 #include "atomic/atomic_private.h"
 #include "event/event.h"
-#include "event/nbi.h"
+#include "event/nbi_now.h"
 #include "stats/stats.h"
 #include "topology/topology.h"
 #include "transport/neighbour.h"

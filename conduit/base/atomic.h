@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/mode.h"
+#include "base/platform.h"
 
 #if TK_THREADED
 

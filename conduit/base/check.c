@@ -8,13 +8,25 @@
 #include <stdio.h>
 
 #include "base/check.h"
+#include "base/client_mode.h"
+#include "base/report.h"
 #include "trunkline_line.h"
 
-TK_PER_CLIENT_THREAD struct tk_call tk_call_now;
+static TK_PER_CLIENT_THREAD struct tk_call call_now;
 
 void trunkline_at(const char *call, const char *file, unsigned line)
 {
-    tk_call_now = (struct tk_call){.name = call, .file = file, .line = line};
+    call_now = (struct tk_call){.name = call, .file = file, .line = line};
+}
+
+struct tk_call tk_call_last(void)
+{
+    return call_now;
+}
+
+void tk_call_resume(const struct tk_call *call)
+{
+    call_now = *call;
 }
 
 void tk_check_failed(const char *format, ...)
@@ -24,7 +36,7 @@ void tk_check_failed(const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    if (!tk_call_now.file)
+    if (!call_now.file)
         tk_panic("%s", text);
-    tk_panic("%s; called at %s:%u", text, tk_call_now.file, tk_call_now.line);
+    tk_panic("%s; called at %s:%u", text, call_now.file, call_now.line);
 }

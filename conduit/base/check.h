@@ -5,10 +5,6 @@
 #ifndef TK_BASE_CHECK_H
 #define TK_BASE_CHECK_H
 
-#include "base/bits.h"
-#include "base/mode.h"
-#include "base/report.h"
-
 /* A call of the interface, as the headers of a debug library note it before they make it
  * (TRUNKLINE_AT). No file: it was made by other ways, such as a pointer to the function. */
 struct tk_call {
@@ -17,7 +13,10 @@ struct tk_call {
 };
 
 /* The calling thread's last one. In a handler: that of the handler, else of its caller. */
-extern TK_HIDDEN TK_PER_CLIENT_THREAD struct tk_call tk_call_now;
+struct tk_call tk_call_last(void);
+
+/* The handler that ran within that call has returned. */
+void tk_call_resume(const struct tk_call *call);
 
 /* As tk_panic(), with the place of that call. */
 _Noreturn void tk_check_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));

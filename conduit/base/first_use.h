@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "base/mode.h"
+#include "base/platform.h"
 
 #define TK_FIRST_USE __attribute__((section("trunkline_first_use")))
 

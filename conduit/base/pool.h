@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "base/lock.h"
+#include "base/platform.h"
 
 struct tk_pool_item {
     struct tk_pool_item *next;

@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/client_mode.h"
 #include "base/clock.h"
-#include "base/mode.h"
 #include "base/report.h"
 #include "base/wait_record.h"
 

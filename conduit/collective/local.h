@@ -24,7 +24,6 @@
 #include <stdint.h>
 
 #include "base/bits.h"
-#include "base/mode.h"
 #include "base/status.h"
 
 /* arg2_and_out[i] = arg1[i] op arg2_and_out[i]; gex_Coll_ReduceFn_t. Operations commute. */

@@ -10,9 +10,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/client_mode.h"
 #include "base/lock.h"
 #include "base/report.h"
-#include "event/nbi.h"
+#include "event/nbi_now.h"
 #include "op/threads.h"
 
 /* GEX_EC_PUT contains GEX_EC_LC. */

@@ -3,7 +3,7 @@
  * Implicit operations (NBI), which have no event of their own: each client thread counts its
  * operations in a set, by category. An access region replaces the thread's set by another one,
  * which becomes an event at the end of the region. Until then a set belongs to one thread; only its
- * counters are shared, with the transports. */
+ * counters are shared, with the transports. nbi_now.h has the thread's set. */
 #ifndef TK_NBI_H
 #define TK_NBI_H
 
@@ -29,22 +29,6 @@ struct tk_nbi_set {
     tk_counter_t marks[tk_nbi_kinds + 1]; /* tk_set_mark + kind, or + TK_NBI_ROOT; never written */
     struct tk_nbi_set *next;              /* while free */
 };
-
-/* The set in which operations of the calling thread are counted now. NULL before its first. */
-extern TK_HIDDEN TK_PER_CLIENT_THREAD struct tk_nbi_set *tk_nbi_now;
-
-/* Makes the set of the calling thread. Out of memory is fatal, with a message. */
-void tk_nbi_begin_thread(void);
-
-/* The counters for the next implicit operation of this thread. Valid until the call returns. */
-static inline struct tk_op *tk_nbi_op(enum tk_nbi_kind kind)
-{
-    if (!tk_nbi_now)
-        tk_nbi_begin_thread();
-    if (TK_IS_DEBUG)
-        tk_unsynced_implicit(&tk_nbi_now->ops[kind]);
-    return &tk_nbi_now->ops[kind];
-}
 
 /* Whether all operations of these categories are complete. */
 bool tk_nbi_done(const struct tk_nbi_set *set, gex_EC_t categories);

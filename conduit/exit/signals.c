@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/client_mode.h"
 #include "base/code.h"
-#include "base/mode.h"
 #include "base/report.h"
 #include "exit/exit.h"
 #include "exit/exit_private.h"

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/mode.h"
 #include "base/report.h"
+#include "base/segment_mode.h"
 #include "firehose/firehose_private.h"
 #include "memory/memory.h"
 #include "settings/settings.h"

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/copy.h"
 #include "base/report.h"
+#include "base/segment_mode.h"
 #include "memory/memory.h"
 #include "message/endpoint.h"
 #include "message/message.h"
@@ -185,7 +186,7 @@ struct running {
 
 static inline struct running __attribute__((unused)) run_begin(void)
 {
-    return (struct running){.outer = tk_call_now,
+    return (struct running){.outer = tk_call_last(),
                             .begin = tk_settings.handler_seconds ? tk_now() : 0};
 }
 
@@ -219,7 +220,7 @@ static inline void __attribute__((unused))
 run_end(const struct running *running, const gex_AM_Entry_t *entry)
 {
     check_duration(entry, running->begin);
-    tk_call_now = running->outer;
+    tk_call_resume(&running->outer);
 }
 
 static void run_short(struct tk_arrival *arrival, gex_Token_t token)

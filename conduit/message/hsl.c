@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "base/check.h"
+#include "base/client_mode.h"
 #include "base/wait_record.h"
 #include "message/message.h"
 #include "progress/progress.h"

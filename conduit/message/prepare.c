@@ -7,9 +7,9 @@
 #include "config.h"
 
 #include "base/bits.h"
-#include "base/mode.h"
+#include "base/client_mode.h"
 #include "event/event.h"
-#include "event/nbi.h"
+#include "event/nbi_now.h"
 #include "message/message_private.h"
 #include "progress/progress.h"
 #include "stats/stats.h"

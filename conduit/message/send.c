@@ -9,8 +9,9 @@
 
 #include "base/bits.h"
 #include "base/report.h"
+#include "base/segment_mode.h"
 #include "event/event.h"
-#include "event/nbi.h"
+#include "event/nbi_now.h"
 #include "memory/memory.h"
 #include "message/medium.h"
 #include "message/message_private.h"

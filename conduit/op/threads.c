@@ -6,11 +6,13 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
+#include "base/client_mode.h"
 #include "base/report.h"
 #include "op/threads.h"
 
-TK_PER_CLIENT_THREAD bool tk_thread_is_counted;
+static TK_PER_CLIENT_THREAD bool is_counted;
 
 static atomic_int counted;
 static int most = INT_MAX;
@@ -20,7 +22,7 @@ static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 static void leave(void *unused)
 {
     (void)unused;
-    tk_thread_is_counted = false;
+    is_counted = false;
     atomic_fetch_sub_explicit(&counted, 1, memory_order_relaxed);
 }
 
@@ -29,9 +31,11 @@ static void threads_make_key(void)
     pthread_key_create(&thread_end, leave);
 }
 
-void tk_thread_count(void)
+void tk_thread_enter(void)
 {
-    tk_thread_is_counted = true;
+    if (is_counted)
+        return;
+    is_counted = true;
     if (!TK_SEVERAL_CLIENT_THREADS)
         return;
     pthread_once(&thread_end_once, threads_make_key);
@@ -41,6 +45,11 @@ void tk_thread_count(void)
         tk_panic("%d client threads use the library at once, and GASNET_MAX_THREADS allows %d: "
                  "set it to more, or let some of them end first",
                  now, most);
+}
+
+void tk_thread_exempt(void)
+{
+    is_counted = true;
 }
 
 void tk_thread_limit(int limit)

@@ -6,23 +6,14 @@
 #ifndef TK_THREADS_H
 #define TK_THREADS_H
 
-#include <stdbool.h>
-
-#include "base/bits.h"
-#include "base/mode.h"
-
-extern TK_PER_CLIENT_THREAD bool tk_thread_is_counted;
-
-/* One thread more than the limit ends the program with a message. */
-void tk_thread_count(void);
-
 /* No limit before this is called, which is at start-up. */
 void tk_thread_limit(int limit);
 
-/* From wherever a thread gets something of its own; costs one load and one branch. */
-static inline void tk_thread_enter(void)
-{
-    tk_if_unlikely(!tk_thread_is_counted) tk_thread_count();
-}
+/* From wherever a thread gets something of its own: counts it, once. One thread more than the limit
+ * ends the program with a message. */
+void tk_thread_enter(void);
+
+/* The calling thread is none of the client's and does not count. */
+void tk_thread_exempt(void);
 
 #endif

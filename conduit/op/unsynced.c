@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/report.h"
 #include "op/op.h"
 #include "op/unsynced.h"
 
@@ -74,7 +75,7 @@ static struct entry *entry_of(struct tk_op *op)
 void tk_unsynced_taken(struct tk_op *op)
 {
     pthread_mutex_lock(&unsynced_lock);
-    entry_of(op)->taken = (struct place){.call = tk_call_now, .count = 1, .number = begun++};
+    entry_of(op)->taken = (struct place){.call = tk_call_last(), .count = 1, .number = begun++};
     pthread_mutex_unlock(&unsynced_lock);
 }
 
@@ -106,7 +107,7 @@ void tk_unsynced_implicit(struct tk_op *op)
     struct entry *entry = entry_of(op);
     if (!entry->implicit && !(entry->implicit = calloc(1, sizeof(*entry->implicit))))
         tk_panic("out of memory for the checks of a debug library");
-    add_place(entry->implicit, &(struct place){tk_call_now, 1, begun++});
+    add_place(entry->implicit, &(struct place){tk_call_last(), 1, begun++});
     pthread_mutex_unlock(&unsynced_lock);
 }
 

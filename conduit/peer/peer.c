@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "base/segment_mode.h"
 #include "peer/peer.h"
 
 struct tk_peers tk_peers;

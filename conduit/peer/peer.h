@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/bits.h"
-#include "base/mode.h"
+#include "base/platform.h"
 #include "base/status.h"
 #include "topology/topology.h"
 

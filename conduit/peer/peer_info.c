@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mode.h"
+#include "base/client_mode.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/gather.h"

@@ -15,6 +15,7 @@
 #include "base/lock.h"
 #include "base/ranges.h"
 #include "base/report.h"
+#include "base/segment_mode.h"
 #include "bootstrap/gather.h"
 #include "peer/peer.h"
 

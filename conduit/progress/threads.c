@@ -99,7 +99,7 @@ static void enter(struct progress_thread *t)
 {
     block_signals();
     is_ours = true;
-    tk_thread_is_counted = true; /* it is no thread of the client's */
+    tk_thread_exempt();
     t->self = pthread_self();
     pthread_setname_np(t->self, t->role == TK_DEVICE_RECEIVES ? "tk-receive" : "tk-send");
     t->began = tk_now();

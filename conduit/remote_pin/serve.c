@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "base/lock.h"
 #include "base/report.h"
+#include "base/segment_mode.h"
 #include "firehose/firehose.h"
 #include "memory/memory.h"
 #include "remote_pin/remote_pin_private.h"

@@ -9,8 +9,8 @@
 #include <inttypes.h>
 
 #include "base/bits.h"
-#include "base/mode.h"
 #include "base/report.h"
+#include "base/segment_mode.h"
 #include "firehose/firehose.h"
 #include "memory/memory.h"
 #include "peer/peer.h"

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "event/event.h"
+#include "event/nbi_now.h"
 #include "progress/progress.h"
 #include "rma/rma.h"
 

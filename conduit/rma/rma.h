@@ -5,6 +5,7 @@
 #define TK_RMA_H
 
 #include "event/event.h"
+#include "event/nbi_now.h"
 #include "gasnetex.h"
 #include "peer/peer.h"
 #include "progress/progress.h"

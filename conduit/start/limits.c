@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/bits.h"
+#include "base/segment_mode.h"
 #include "firehose/firehose.h"
 #include "memory/memory.h"
 #include "peer/peer.h"

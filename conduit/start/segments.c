@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/report.h"
+#include "base/segment_mode.h"
 #include "collective/barrier.h"
 #include "collective/exchange.h"
 #include "firehose/firehose.h"

@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/report.h"
+#include "base/segment_mode.h"
 #include "base/wait_record.h"
 #include "bootstrap/bootstrap.h"
 #include "collective/barrier.h"

@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "base/mode.h"
+#include "base/platform.h"
 #include "base/traced.h"
 #include "stats/table.h"
 

@@ -8,6 +8,7 @@
 
 #include "base/lock.h"
 #include "base/report.h"
+#include "base/segment_mode.h"
 #include "settings/settings.h"
 #include "team/objects.h"
 #include "transport/neighbour.h"

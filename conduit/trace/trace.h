@@ -10,7 +10,6 @@
 #include <stdarg.h>
 
 #include "base/bits.h"
-#include "base/mode.h"
 #include "base/traced.h"
 #include "trace/event.h"
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mode.h"
 #include "transport/doorbell.h"
 
 static int membarrier(int command)

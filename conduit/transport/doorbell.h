@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "base/bits.h"
-#include "base/mode.h"
+#include "base/platform.h"
 
 enum {
     TK_BELL_ASLEEP = 1, /* somebody sleeps, or is about to: take this away and wake all */

@@ -16,7 +16,7 @@
 #include "base/bits.h"
 #include "base/report.h"
 #include "event/event.h"
-#include "event/nbi.h"
+#include "event/nbi_now.h"
 #include "progress/progress.h"
 #include "vector/fill.h"
 #include "vector/vector_private.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "base/segment_mode.h"
 #include "memory/memory.h"
 #include "message/message.h"
 #include "vector/copy.h"

@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/client_mode.h"
 #include "base/lock.h"
 #include "base/report.h"
+#include "base/segment_mode.h"
 #include "event/event.h"
-#include "event/nbi.h"
+#include "event/nbi_now.h"
 #include "progress/progress.h"
 #include "stats/stats.h"
 #include "topology/topology.h"

@@ -11,7 +11,6 @@
 
 #include "base/atomic.h"
 #include "base/lock.h"
-#include "base/mode.h"
 
 struct tk_ring_out;
 struct tk_turn;

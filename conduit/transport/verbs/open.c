@@ -12,6 +12,7 @@
 
 #include "base/bits.h"
 #include "base/report.h"
+#include "base/segment_mode.h"
 #include "firehose/firehose.h"
 #include "settings/settings.h"
 #include "topology/topology.h"

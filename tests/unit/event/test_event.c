@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "event/event.h"
+#include "event/nbi_now.h"
 #include "unit.h"
 
 static struct tk_op *start(int pending, int sources)

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "event/event.h"
+#include "event/nbi_now.h"
 #include "unit.h"
 
 static void begin(enum tk_nbi_kind kind)

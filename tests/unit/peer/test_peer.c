@@ -4,7 +4,8 @@
  * this test, filled with what others might have published. */
 #include "config.h"
 
-#include "base/mode.h"
+#include "base/client_mode.h"
+#include "base/platform.h"
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/gather.h"
 #include "peer/peer.h"

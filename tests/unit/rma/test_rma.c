@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "event/event.h"
+#include "event/nbi_now.h"
 #include "fake_job.h"
 #include "rma/rma.h"
 #include "transport/self/self.h"

@@ -4,7 +4,6 @@
  * are never freed, so tests of them build on one another's. */
 #include "config.h"
 
-#include "base/mode.h"
 #include "bootstrap/bootstrap.h"
 #include "team/objects.h"
 #include "unit.h"

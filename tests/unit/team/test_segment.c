@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <sys/mman.h>
 
-#include "base/mode.h"
 #include "bootstrap/bootstrap.h"
 #include "settings/settings.h"
 #include "team/objects.h"

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mode.h"
 #include "transport/doorbell.h"
 #include "unit.h"
 

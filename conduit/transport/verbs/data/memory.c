@@ -11,6 +11,7 @@
 
 #include "base/first_use.h"
 #include "base/report.h"
+#include "base/segment_mode.h"
 #include "firehose/firehose.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
