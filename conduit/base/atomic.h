@@ -11,12 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/counter.h"
 #include "base/mode.h"
 #include "base/platform.h"
 
 #if TK_THREADED
-
-typedef _Atomic int32_t tk_counter_t;
 
 static inline int32_t tk_counter_read(const tk_counter_t *counter)
 {
@@ -71,38 +70,43 @@ static inline bool tk_counter_take_above(tk_counter_t *counter, int32_t left)
 
 #else
 
-typedef int32_t tk_counter_t;
+/* For the compiler too: nothing else looks at it meanwhile. */
+static inline int32_t *tk_counter_plain(tk_counter_t *counter)
+{
+    return (int32_t *)counter;
+}
 
 static inline int32_t tk_counter_read(const tk_counter_t *counter)
 {
-    return *(const volatile tk_counter_t *)counter;
+    return *(const volatile int32_t *)counter;
 }
 
 static inline void tk_counter_set(tk_counter_t *counter, int32_t value)
 {
-    *counter = value;
+    *tk_counter_plain(counter) = value;
 }
 
 static inline void tk_counter_leave(tk_counter_t *counter, int32_t value)
 {
-    *counter = value;
+    *tk_counter_plain(counter) = value;
 }
 
 static inline int32_t tk_counter_add(tk_counter_t *counter, int32_t value)
 {
-    return *counter += value;
+    return *tk_counter_plain(counter) += value;
 }
 
 static inline void tk_counter_add_locked(tk_counter_t *counter, int32_t value)
 {
-    *counter += value;
+    *tk_counter_plain(counter) += value;
 }
 
 static inline bool tk_counter_take_above(tk_counter_t *counter, int32_t left)
 {
-    if (*counter <= left)
+    int32_t *plain = tk_counter_plain(counter);
+    if (*plain <= left)
         return false;
-    --*counter;
+    --*plain;
     return true;
 }
 

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/counter.h"
 #include "base/mode.h"
 
 #if TK_THREADED
@@ -30,15 +31,6 @@
  * caller saves registers for the slow way: where they did a put was 50 dearer. In time a lock is 5
  * ns, and that would be 1. Threads of the library, as those that serve the network, are second ones
  * too. */
-typedef struct {
-    _Atomic bool held;
-} tk_lock_t;
-
-#    define TK_LOCK_INIT                                                                           \
-        {                                                                                          \
-            false                                                                                  \
-        }
-
 static inline void tk_lock_init(tk_lock_t *lock)
 {
     atomic_init(&lock->held, false);
@@ -73,15 +65,6 @@ static inline void tk_unlock(tk_lock_t *lock)
 }
 
 #else
-
-typedef struct {
-    char nothing;
-} tk_lock_t;
-
-#    define TK_LOCK_INIT                                                                           \
-        {                                                                                          \
-            0                                                                                      \
-        }
 
 static inline void tk_lock_init(tk_lock_t *lock)
 {
