@@ -10,6 +10,7 @@
 #include "api/check.h"
 #include "atomic/atomic.h"
 #include "collective/exchange.h"
+#include "progress/progress.h"
 #include "trace/trace.h"
 
 /* ---- Domains ---- */

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "api/check.h"
+#include "progress/progress.h"
 #include "stats/stats.h"
 #include "collective/named.h"
 #include "trace/trace.h"

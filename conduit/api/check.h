@@ -10,14 +10,13 @@
 
 #include "base/check.h"
 #include "base/report.h"
-#include "base/segment_mode.h"
 #include "gasnetex.h"
 #include "message/message.h"
-#include "progress/progress.h"
+#include "progress/steps.h"
 #include "team/team.h"
 
 /* For barriers, in release builds too: a barrier in a handler never returns, as handlers cannot
- * poll, but lets the other ranks finish as if all were well. */
+ * poll, but lets the other ranks finish as if all were well. Needs progress/progress.h. */
 #define TK_MUST_BE_OUTSIDE_HANDLERS(call)                                                          \
     do {                                                                                           \
         tk_if_unlikely(tk_in_handler != 0)                                                         \
@@ -27,7 +26,7 @@
 /* For calls that may poll or send. */
 #define TK_CHECK_MAY_COMMUNICATE(call)                                                             \
     do {                                                                                           \
-        TK_CHECK(tk_in_handler == 0,                                                               \
+        TK_CHECK(!tk_is_in_handler(),                                                              \
                  "%s was called from a handler, where only replies are allowed", call);            \
         TK_CHECK(tk_hsls_held() == 0, "%s was called with a gex_HSL_t held", call);                \
         TK_CHECK(!tk_is_preparing(TK_REQUEST),                                                     \
@@ -46,7 +45,7 @@
     TK_CHECK((nargs) <= tk_max_args, "%s: %u arguments", call, nargs)
 
 #define TK_CHECK_REPLY(call, token, nargs)                                                         \
-    TK_CHECK(tk_in_handler != 0, "%s was called outside of a handler", call);                      \
+    TK_CHECK(tk_is_in_handler(), "%s was called outside of a handler", call);                      \
     TK_CHECK(tk_token_head(token).kind == TK_REQUEST, "%s in a reply handler", call);              \
     TK_CHECK(!(token)->arrival.replied, "%s: this request was replied to before", call);           \
     TK_CHECK(tk_hsls_held() == 0, "%s was called with a gex_HSL_t held", call);                    \
@@ -70,7 +69,8 @@
              "%s: lc_opt must be GEX_EVENT_NOW or an event's address", call)
 
 /* In release builds too: the receiver has no buffer for a larger message. One comparison with the
- * limit for any number of arguments; only above that is the exact limit computed. */
+ * limit for any number of arguments; only above that is the exact limit computed. That of a Long
+ * needs base/segment_mode.h. */
 #define TK_MUST_FIT(call, nbytes, always, most)                                                    \
     do {                                                                                           \
         tk_if_unlikely((nbytes) > (always)) tk_must_fit(call, nbytes, most);                       \

@@ -10,6 +10,7 @@
 #include "collective/barrier.h"
 #include "collective/coll.h"
 #include "event/event.h"
+#include "progress/progress.h"
 #include "stats/stats.h"
 #include "team/objects.h"
 #include "trace/trace.h"

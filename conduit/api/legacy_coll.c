@@ -6,6 +6,7 @@
 #include "api/check.h"
 #include "collective/coll.h"
 #include "event/event.h"
+#include "progress/progress.h"
 #include "team/objects.h"
 #include "trace/trace.h"
 

@@ -5,6 +5,7 @@
 
 #include "api/between.h"
 #include "api/check.h"
+#include "base/segment_mode.h"
 #include "memory/memory.h"
 #include "message/medium.h"
 #include "message/message.h"

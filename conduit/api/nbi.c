@@ -6,6 +6,7 @@
 #include "api/check.h"
 #include "event/event.h"
 #include "event/nbi_now.h"
+#include "progress/progress.h"
 #include "trace/trace.h"
 
 #define CHECK_OUTSIDE(call)                                                                        \

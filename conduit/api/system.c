@@ -10,8 +10,9 @@
 #include "base/client_mode.h"
 #include "base/report.h"
 #include "exit/exit.h"
-#include "op/threads.h"
+#include "op/thread_now.h"
 #include "peer/peer.h"
+#include "progress/progress.h"
 #include "progress/threads.h"
 #include "settings/settings.h"
 #include "start/start.h"
@@ -30,7 +31,7 @@ int gasnet_AMPoll(void)
 void trunkline_wait_step(unsigned *empty_polls)
 {
     TK_CHECK_MAY_COMMUNICATE("GASNET_BLOCKUNTIL");
-    tk_thread_enter();
+    tk_thread_enter_again();
     if (*empty_polls == 0) /* another wait, or there was something */
         tk_wait_over();
     tk_wait_step_silent(empty_polls);

@@ -12,6 +12,7 @@
 #include "base/report.h"
 #include "base/segment_mode.h"
 #include "collective/team_create.h"
+#include "progress/progress.h"
 #include "settings/settings.h"
 #include "team/objects.h"
 #include "trace/trace.h"

@@ -6,7 +6,8 @@
 
 #include "atomic/atomic.h"
 #include "base/status.h"
-#include "op/op.h"
+
+struct tk_op;
 
 /* execute.c. By this CPU; returns the previous value. The operation is one that the type has, the
  * address is mapped and aligned. */

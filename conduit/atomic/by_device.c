@@ -6,7 +6,7 @@
 
 #include "atomic/atomic_private.h"
 #include "base/report.h"
-#include "progress/progress.h"
+#include "progress/steps.h"
 #include "transport/transport.h"
 
 const struct tk_transport *tk_atomic_device(void)

@@ -16,6 +16,7 @@
 #include "base/pool.h"
 #include "base/report.h"
 #include "message/message.h"
+#include "op/op_type.h"
 #include "progress/progress.h"
 
 struct flight {

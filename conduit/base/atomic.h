@@ -70,12 +70,6 @@ static inline bool tk_counter_take_above(tk_counter_t *counter, int32_t left)
 
 #else
 
-/* For the compiler too: nothing else looks at it meanwhile. */
-static inline int32_t *tk_counter_plain(tk_counter_t *counter)
-{
-    return (int32_t *)counter;
-}
-
 static inline int32_t tk_counter_read(const tk_counter_t *counter)
 {
     return *(const volatile int32_t *)counter;
@@ -83,30 +77,29 @@ static inline int32_t tk_counter_read(const tk_counter_t *counter)
 
 static inline void tk_counter_set(tk_counter_t *counter, int32_t value)
 {
-    *tk_counter_plain(counter) = value;
+    *(int32_t *)counter = value;
 }
 
 static inline void tk_counter_leave(tk_counter_t *counter, int32_t value)
 {
-    *tk_counter_plain(counter) = value;
+    *(int32_t *)counter = value;
 }
 
 static inline int32_t tk_counter_add(tk_counter_t *counter, int32_t value)
 {
-    return *tk_counter_plain(counter) += value;
+    return *(int32_t *)counter += value;
 }
 
 static inline void tk_counter_add_locked(tk_counter_t *counter, int32_t value)
 {
-    *tk_counter_plain(counter) += value;
+    *(int32_t *)counter += value;
 }
 
 static inline bool tk_counter_take_above(tk_counter_t *counter, int32_t left)
 {
-    int32_t *plain = tk_counter_plain(counter);
-    if (*plain <= left)
+    if (*(int32_t *)counter <= left)
         return false;
-    --*plain;
+    --*(int32_t *)counter;
     return true;
 }
 

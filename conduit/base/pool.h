@@ -9,16 +9,7 @@
 
 #include "base/bits.h"
 #include "base/lock.h"
-#include "base/platform.h"
-
-struct tk_pool_item {
-    struct tk_pool_item *next;
-};
-
-struct tk_pool {
-    _Alignas(TK_CACHE_LINE) tk_lock_t lock;
-    struct tk_pool_item *free;
-};
+#include "base/pool_type.h"
 
 static inline void tk_pool_init(struct tk_pool *pool)
 {

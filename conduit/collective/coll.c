@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/report.h"
 #include "base/wait_record.h"
 #include "collective/coll_private.h"

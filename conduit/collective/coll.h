@@ -12,7 +12,8 @@
 
 #include "base/status.h"
 #include "gasnet_coll.h"
-#include "op/op.h"
+
+struct tk_op;
 
 enum tk_coll_kind {
     TK_COLL_BARRIER,

@@ -10,8 +10,10 @@
 #ifndef TK_COLL_PRIVATE_H
 #define TK_COLL_PRIVATE_H
 
+#include "base/counter.h"
 #include "collective/coll.h"
 #include "collective/local.h"
+#include "op/op_type.h"
 #include "peer/peer.h"
 #include "team/objects.h"
 #include "transport/transport.h"
@@ -33,7 +35,7 @@ static const uint32_t tk_coll_ready_tag = UINT32_C(1) << 31;
 /* Larger payloads travel when their receiver is ready, so that what arrives early stays small. */
 enum { tk_coll_eager_max = TK_MAX_MEDIUM < 16384 ? TK_MAX_MEDIUM / 2 : 8192 };
 
-/* A receive. Its owner may free it once it is done. */
+/* A receive. Its owner may free it once it is done: tk_coll_post_done() in coll_post.h. */
 struct tk_coll_post {
     struct tk_coll_post *next;
     struct tk_coll_key key;
@@ -50,11 +52,6 @@ void tk_coll_post_enter(struct tk_coll_post *post);
 
 /* Of a message that will not come; it may be freed then. */
 void tk_coll_post_withdraw(struct tk_coll_post *post);
-
-static inline bool tk_coll_post_done(const struct tk_coll_post *post)
-{
-    return tk_counter_read(&post->done) != 0;
-}
 
 /* Changes whenever a receive is done. */
 extern TK_HIDDEN tk_counter_t tk_coll_news;

@@ -16,7 +16,9 @@
 #include "base/lock.h"
 #include "base/report.h"
 #include "base/wait_record.h"
+#include "collective/coll_post.h"
 #include "collective/coll_private.h"
+#include "op/op.h"
 #include "progress/progress.h"
 #include "settings/settings.h"
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/lock.h"
 #include "base/pool.h"
 #include "base/report.h"

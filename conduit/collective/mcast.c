@@ -9,7 +9,9 @@
 
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/report.h"
+#include "collective/coll_post.h"
 #include "collective/mcast_private.h"
 
 /* Tags of the phase's messages. */

@@ -5,6 +5,7 @@
  * exits of any other kind the connections that break do that, and the lease. */
 #include "config.h"
 
+#include "base/lock.h"
 #include "collective/mcast_private.h"
 
 enum { request_ms = 1000 };

@@ -8,7 +8,7 @@
 #include <netinet/in.h>
 
 #include "base/bitset.h"
-#include "base/lock.h"
+#include "base/counter.h"
 #include "collective/coll_private.h"
 #include "collective/mcast.h"
 #include "mcswitch/client.h"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/report.h"
 #include "collective/mcast_private.h"
 #include "message/message.h"

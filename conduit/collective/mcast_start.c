@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/report.h"
 #include "collective/exchange.h"
 #include "collective/mcast_private.h"

@@ -5,6 +5,7 @@
  * group was made again. With the group's lock held, but for tk_mcast_settle(). */
 #include "config.h"
 
+#include "base/lock.h"
 #include "collective/mcast_private.h"
 #include "progress/progress.h"
 

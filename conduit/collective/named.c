@@ -16,6 +16,7 @@
 #include "collective/named.h"
 #include "collective/nbrhd.h"
 #include "message/message.h"
+#include "op/op.h"
 #include "progress/progress.h"
 #include "topology/leaders.h"
 #include "transport/neighbour.h"

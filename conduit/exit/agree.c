@@ -17,7 +17,7 @@
 #include "exit/exit_private.h"
 #include "message/message.h"
 #include "peer/peer.h"
-#include "progress/progress.h"
+#include "progress/steps.h"
 #include "progress/threads.h"
 #include "topology/leaders.h"
 #include "topology/topology.h"

@@ -16,8 +16,8 @@
 #include "exit/state.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
-#include "stats/stats.h"
 #include "gasnet_tools.h"
+#include "stats/write.h"
 #include "trace/trace.h"
 
 /* The watchdog of an exit in a signal handler, in seconds: libpmix's lock may be what the

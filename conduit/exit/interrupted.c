@@ -9,6 +9,7 @@
 
 #include "exit/exit_private.h"
 #include "exit/state.h"
+#include "exit/thread.h"
 
 static _Unwind_Reason_Code look(struct _Unwind_Context *frame, void *count)
 {

@@ -21,6 +21,7 @@
 #include "settings/settings.h"
 #include "stats/stats.h"
 #include "gasnet_tools.h"
+#include "stats/write.h"
 #include "topology/topology.h"
 #include "trace/trace.h"
 #include "transport/neighbour.h"

@@ -11,7 +11,7 @@
 #include "base/report.h"
 #include "exit/exit_private.h"
 #include "exit/state.h"
-#include "stats/stats.h"
+#include "stats/write.h"
 #include "tools/tools.h"
 #include "trace/trace.h"
 #include "transport/neighbour.h"

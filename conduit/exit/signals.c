@@ -18,6 +18,7 @@
 #include "exit/exit.h"
 #include "exit/exit_private.h"
 #include "exit/state.h"
+#include "exit/thread.h"
 #include "progress/threads.h"
 #include "settings/settings.h"
 

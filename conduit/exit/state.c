@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exit/state.h"
+#include "exit/thread.h"
 
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_BOOL_LOCK_FREE == 2 &&
                    ATOMIC_LONG_LOCK_FREE == 2,

@@ -17,8 +17,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/mode.h"
-
 enum tk_exit_phase {
     TK_EXIT_RUNNING,
     TK_EXIT_LEAVING,     /* one thread leaves; not yet at the point where it can be resumed */
@@ -47,18 +45,8 @@ struct tk_exit_state {
     uint64_t grace_end, deadline;
 };
 
-/* What the current thread does; set and read by it and its signal handlers only. */
-struct tk_exit_thread {
-    /* The signal because of which it runs a client's SIGQUIT handler; 0: none. */
-    volatile sig_atomic_t signal;
-    /* 1 while the library raises SIGQUIT itself where it holds nothing: there is a signal handler
-     * on the stack, but one that interrupted nothing. */
-    volatile sig_atomic_t raises_quit;
-};
-
-/* Those of this process. */
+/* That of this process. */
 extern struct tk_exit_state tk_exit_state;
-extern TK_PER_THREAD struct tk_exit_thread tk_exit_thread;
 
 /* Start-up: before signal handlers are installed; and once exits may use the network, which comes
  * last, because a signal handler may leave at any time. */

@@ -10,7 +10,7 @@
 #include "exit/exit_private.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
-#include "stats/stats.h"
+#include "stats/write.h"
 
 static const char key_of_values[] = "tk.stats";
 static uint64_t values[tk_stats_rows_max];

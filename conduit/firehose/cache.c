@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/idle_table.h"
 #include "base/lock.h"

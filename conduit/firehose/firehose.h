@@ -15,14 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/atomic.h"
 #include "base/bits.h"
+#include "base/counter.h"
 #include "base/footprint.h"
 #include "base/idle_table.h"
-#include "base/lock.h"
 #include "base/status.h"
 #include "process/alone.h"
-#include "stats/stats.h"
 
 /* A registered region; valid while referenced. */
 struct tk_pinned {
@@ -104,7 +102,7 @@ struct tk_pinned *tk_firehose_get_for_writing(void *address, size_t nbytes, size
 /* Is all of this memory mapped, and writable? */
 bool tk_mapping_is_writable(const void *address, size_t nbytes);
 
-/* ---- fast path: memory that is read, in one region that was registered before ---- */
+/* ---- fast path: memory that is read, in one region that was registered before: find.h ---- */
 
 /* Of the cache, here so that it is inline. */
 struct tk_firehose_hits {
@@ -141,34 +139,10 @@ static inline bool tk_monitor_has_events(void)
            tk_monitor_events.seen;
 }
 
-/* A region that contains all of this memory, if it is the one found last. Does what
- * tk_firehose_may_get() does, too. NULL: nothing was done. */
-static inline struct tk_pinned *tk_firehose_find_last(const void *address, size_t nbytes)
-{
-    const uintptr_t at = (uintptr_t)address;
-    tk_if_unlikely(!tk_monitor_is_quiet_unasked() ||
-                   !tk_trylock_free(&tk_firehose_hits.lock)) return NULL;
-    struct tk_pinned *p = tk_firehose_hits.last;
-    tk_if_likely(at >= p->base && at + nbytes <= p->end && !tk_monitor_has_events())
-    {
-        tk_counter_add(&p->refs, 1);
-        tk_firehose_hits.clock++;
-        tk_count_locked(tk_counter_regions_found);
-    }
-    else p = NULL;
-    tk_unlock(&tk_firehose_hits.lock);
-    return p;
-}
-
-/* The same if finding it takes no more than a lookup; from then on it is the one found last. NULL:
- * there is none, or the lock, the monitor or the kernel has to be asked first. */
+/* As tk_firehose_find_last() in find.h, if finding it takes no more than a lookup; from then on it
+ * is the one found last. NULL: there is none, or the lock, the monitor or the kernel has to be
+ * asked first. */
 struct tk_pinned *tk_firehose_find(const void *address, size_t nbytes);
-
-/* As tk_firehose_put(), unless it is the last reference: false, and nothing was done. No lock. */
-static inline bool tk_firehose_put_found(struct tk_pinned *region)
-{
-    return tk_counter_take_above(&region->refs, 1);
-}
 
 /* ---- diagnostics, and what others have to know ---- */
 

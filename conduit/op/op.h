@@ -15,19 +15,9 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/check.h"
+#include "base/mode.h"
+#include "op/op_type.h"
 #include "op/unsynced.h"
-
-struct tk_op {
-    _Alignas(8) tk_counter_t
-        pending; /* pieces not complete; the starter holds one more until all pieces are posted */
-    tk_counter_t sources; /* pieces whose source is still being read, if a leaf was asked for */
-};
-
-/* What a thread has for them at first: eight cache lines, of one that never has many in flight. */
-enum { tk_ops_first_bytes = 512 };
-
-/* In place of `pending`: given back; of `sources`: its leaf was synced. */
-enum { tk_op_free = -1 };
 
 static inline void tk_op_init(struct tk_op *op)
 {

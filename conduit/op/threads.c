@@ -10,9 +10,10 @@
 
 #include "base/client_mode.h"
 #include "base/report.h"
+#include "op/thread_now.h"
 #include "op/threads.h"
 
-static TK_PER_CLIENT_THREAD bool is_counted;
+TK_PER_CLIENT_THREAD bool tk_thread_is_counted;
 
 static atomic_int counted;
 static int most = INT_MAX;
@@ -22,7 +23,7 @@ static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 static void leave(void *unused)
 {
     (void)unused;
-    is_counted = false;
+    tk_thread_is_counted = false;
     atomic_fetch_sub_explicit(&counted, 1, memory_order_relaxed);
 }
 
@@ -33,9 +34,9 @@ static void threads_make_key(void)
 
 void tk_thread_enter(void)
 {
-    if (is_counted)
+    if (tk_thread_is_counted)
         return;
-    is_counted = true;
+    tk_thread_is_counted = true;
     if (!TK_SEVERAL_CLIENT_THREADS)
         return;
     pthread_once(&thread_end_once, threads_make_key);
@@ -49,7 +50,7 @@ void tk_thread_enter(void)
 
 void tk_thread_exempt(void)
 {
-    is_counted = true;
+    tk_thread_is_counted = true;
 }
 
 void tk_thread_limit(int limit)

@@ -26,6 +26,11 @@ static unsigned work_count;
 static TK_PER_THREAD bool working;
 static bool all_ring, all_report;
 
+bool tk_is_in_handler(void)
+{
+    return tk_in_handler != 0;
+}
+
 static bool poll_nothing(void)
 {
     return false;

@@ -7,12 +7,14 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/clock.h"
+#include "op/op.h"
 #include "peer/peer.h"
 #include "progress/lend.h"
 #include "progress/progress.h"
 #include "progress/progress_private.h"
 #include "stats/stats.h"
 #include "trace/trace.h"
+#include "transport/turn.h"
 
 static inline __attribute__((always_inline)) void
 wait_step(unsigned *empty, enum tk_wake_source wake, const struct tk_wait_why *why)

@@ -11,6 +11,7 @@
 
 #include "base/lock.h"
 #include "base/report.h"
+#include "op/op.h"
 #include "progress/progress.h"
 #include "remote_pin/hoses.h"
 #include "remote_pin/remote_pin_private.h"

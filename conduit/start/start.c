@@ -35,6 +35,7 @@
 #include "start/start.h"
 #include "start/start_private.h"
 #include "stats/stats.h"
+#include "stats/write.h"
 #include "team/objects.h"
 #include "tools/tools.h"
 #include "trace/trace.h"

@@ -13,6 +13,7 @@
 #include "base/report.h"
 #include "base/wait_record.h"
 #include "stats/stats.h"
+#include "stats/write.h"
 
 struct tk_stats_block tk_stats_only;
 

@@ -7,7 +7,6 @@
 #ifndef TK_STATS_H
 #define TK_STATS_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -154,57 +153,5 @@ static inline void tk_count_transfer(enum tk_path_counted path, enum tk_counter 
 /* What this thread's last attempt lacked was a credit: set where that is found, taken back where it
  * is waited for. */
 extern TK_HIDDEN TK_PER_THREAD bool tk_lacks_credit;
-
-/* ---- What was counted ---- */
-
-/* The sum over all threads since the start or the last reset. Async-signal-safe. Not exact while
- * other threads count, but each word is as of some moment during the call. */
-void tk_stats_sum(struct tk_stats *sum);
-
-/* Where all this is, for a reader outside. */
-struct tk_wait_counters;
-void tk_stats_show(struct tk_wait_counters *places);
-
-/* From now on everything begins at 0. */
-void tk_stats_reset(void);
-
-/* ---- What is written, and where ---- */
-
-/* How a rank writes; texts are the caller's and stay. */
-struct tk_stats_plan {
-    const char *file; /* with `%` for the rank; "-", "stderr", "stdout" */
-    uint32_t mask;
-    uint32_t rank, size;
-    const char *host;
-    bool writes; /* this rank; else it may have to empty a file that others write to */
-};
-
-/* At start-up, by all ranks: creates the file or, where ranks share it, lets rank 0 empty
- * it. What can't be written to is reported by one line, and nothing is written then. */
-void tk_stats_open(const struct tk_stats_plan *plan);
-bool tk_stats_is_open(void);
-
-/* The statistics of this rank: once for each process, by the first call. `how` the job ended, in
- * a word or two. Async-signal-safe but for the function of the program, which runs if `by_exit`. */
-void tk_stats_write(const char *how, bool by_exit);
-
-/* What each rank gives to a summary, by rows of the table: as of tk_stats_write(), or now. */
-void tk_stats_values(uint64_t *values);
-
-/* Behind the statistics of this rank. `size`: of the job. */
-void tk_stats_write_summary(const struct tk_stats_summary *summary);
-
-/* The same at any time, any number of times. */
-void tk_stats_dump(bool reset);
-
-/* What programs do by GASNETT_STATS_...: a line; the mask; a function that is called at the end
- * with what prints a line. */
-typedef void tk_stats_print(const char *format, ...);
-void tk_stats_print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void tk_stats_vprint_line(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
-bool tk_stats_prints(void);
-const char *tk_stats_mask_text(void);
-void tk_stats_mask_set(const char *text);
-void tk_stats_at_end(void (*function)(tk_stats_print *print));
 
 #endif

@@ -18,7 +18,7 @@
 #include "base/report.h"
 #include "stats/file.h"
 #include "stats/format.h"
-#include "stats/stats.h"
+#include "stats/write.h"
 
 enum { line_max = 2048, functions_max = 8 };
 

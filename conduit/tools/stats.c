@@ -7,7 +7,7 @@
 
 #include "gasnetex.h"
 #include "gasnet_tools.h"
-#include "stats/stats.h"
+#include "stats/write.h"
 
 int trunkline_stats_is_on(void)
 {

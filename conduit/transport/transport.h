@@ -14,13 +14,16 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/counter.h"
+#include "base/platform.h"
 #include "base/status.h"
-#include "op/op.h"
 #include "transport/neighbour.h"
 
 struct tk_doorbell;
+struct tk_op;
 struct tk_pinned;
 struct tk_region;
+struct tk_turn;
 struct tk_wait_rows;
 
 enum tk_message_kind {
@@ -239,17 +242,6 @@ struct tk_am_reservation {
     uint64_t ticket; /* used by the transport only */
     char *buffer;    /* if requested: tk_am_buffer_size bytes, aligned to 16 */
 };
-
-/* A wait of a thread for room to send, and its place among those that wait for the same. The waiter
- * makes it, on its stack; the transport fills in the place. */
-struct tk_turn {
-    struct tk_turn *outer; /* the wait in which this one began: it goes on after it */
-    const void *at;        /* used by the transport only: whose line it is */
-    uint32_t ticket;       /* used by the transport only */
-    uint16_t line;         /* used by the transport only; 0: it stands in none */
-    bool is_up;            /* it tries again now; else what it serves meanwhile sends something */
-};
-extern TK_HIDDEN TK_PER_THREAD struct tk_turn *tk_turn; /* in PAR; the innermost, or NULL */
 
 /* A received message. Valid during the call of the deliver function. */
 struct tk_arrival {

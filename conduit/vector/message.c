@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/lock.h"
 #include "base/report.h"

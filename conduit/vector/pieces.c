@@ -4,6 +4,7 @@
  * the transport takes its locks. */
 #include "config.h"
 
+#include "base/atomic.h"
 #include "vector/vector_private.h"
 
 /* The transport's fast path, which keeps nothing. */

@@ -9,6 +9,7 @@
 #include "base/bits.h"
 #include "base/lock.h"
 #include "memory/memory.h"
+#include "op/op.h"
 #include "progress/progress.h"
 #include "vector/copy.h"
 #include "vector/vector_private.h"

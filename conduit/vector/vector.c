@@ -13,6 +13,7 @@
 
 #include "base/client_mode.h"
 #include "base/lock.h"
+#include "base/pool.h"
 #include "base/report.h"
 #include "base/segment_mode.h"
 #include "event/event.h"

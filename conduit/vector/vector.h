@@ -6,7 +6,6 @@
 #define TK_VECTOR_H
 
 #include "gasnetex.h"
-#include "op/op.h"
 #include "peer/peer.h"
 #include "vector/stream.h"
 

@@ -4,7 +4,8 @@
 #ifndef TK_VECTOR_PRIVATE_H
 #define TK_VECTOR_PRIVATE_H
 
-#include "base/pool.h"
+#include "base/pool_type.h"
+#include "op/op_type.h"
 #include "transport/transport.h"
 #include "vector/choose.h"
 #include "vector/stream.h"

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/pool.h"
 #include "base/report.h"
+#include "op/op_type.h"
 #include "stats/stats.h"
 #include "transport/self/self.h"
 #include "transport/transport.h"

@@ -11,6 +11,7 @@
 
 #include "base/atomic.h"
 #include "base/lock.h"
+#include "transport/turn.h"
 
 struct tk_ring_out;
 struct tk_turn;

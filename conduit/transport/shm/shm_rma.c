@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "base/copy.h"
 #include "base/report.h"
+#include "op/op_type.h"
 #include "stats/stats.h"
 #include "transport/shm/shm_private.h"
 

@@ -14,11 +14,13 @@
 #include <unistd.h>
 
 #include "base/mode.h"
+#include "firehose/find.h"
 #include "firehose/firehose_private.h"
 #include "pinning.h"
 #include "process/alone.h"
 #include "stats/stats.h"
 #include "unit.h"
+#include "stats/write.h"
 
 enum { granule = 128 << 10, block = 32 << 10, churn_threads = 4, churn_rounds = 3000 };
 

@@ -14,6 +14,7 @@
 #include "progress/progress.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
+#include "stats/write.h"
 #include "transport/self/self.h"
 #include "unit.h"
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fake_job.h"
+#include "op/op_type.h"
 #include "progress/lend.h"
 #include "progress/progress.h"
 #include "topology/topology.h"

@@ -12,6 +12,7 @@
 #include "firehose/firehose.h"
 #include "memory/memory.h"
 #include "message/message.h"
+#include "op/op.h"
 #include "progress/progress.h"
 #include "remote_pin/remote_pin.h"
 #include "remote_pin/remote_pin_private.h"

@@ -13,6 +13,7 @@
 #include "stats/format.h"
 #include "stats/stats.h"
 #include "unit.h"
+#include "stats/write.h"
 
 /* ---- the table ---- */
 

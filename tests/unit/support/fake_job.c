@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "fake_job.h"
+#include "op/op_type.h"
 #include "progress/progress.h"
 #include "transport/transport.h"
 #include "unit.h"

@@ -5,6 +5,7 @@
 
 #include "fake_world.h"
 #include "bootstrap/bootstrap.h"
+#include "op/op.h"
 #include "settings/settings.h"
 #include "topology/locality.h"
 #include "unit.h"

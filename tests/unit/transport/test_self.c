@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "fake_job.h"
+#include "op/op.h"
 #include "transport/self/self.h"
 #include "transport/transport.h"
 #include "unit.h"

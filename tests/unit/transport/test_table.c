@@ -11,6 +11,7 @@
 #include "progress/progress.h"
 #include "rma/rma.h"
 #include "unit.h"
+#include "transport/turn.h"
 
 enum { paper_room = 2, ranks = 4 };
 

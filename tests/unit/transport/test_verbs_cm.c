@@ -9,6 +9,7 @@
 #include "failing_rails.h"
 #include "fake_rdmacm.h"
 
+#include "op/op_type.h"
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"

@@ -8,6 +8,7 @@
 
 #include "fake_world.h"
 #include "unit.h"
+#include "op/op.h"
 
 static unsigned lost_count;
 static uint32_t lost_rank;

@@ -8,6 +8,7 @@
 #include <poll.h>
 
 #include "fake_world.h"
+#include "op/op_type.h"
 #include "topology/topology.h"
 #include "transport/device_events.h"
 #include "unit.h"

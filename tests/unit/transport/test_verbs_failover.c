@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "failing_rails.h"
+#include "op/op.h"
 #include "settings/settings.h"
 #include "transport/verbs/failover/failover.h"
 #include "unit.h"

@@ -6,6 +6,7 @@
 
 #include "fake_world.h"
 #include "unit.h"
+#include "transport/turn.h"
 
 enum { waits_max = 8 };
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "failing_rails.h"
+#include "op/op_type.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "unit.h"
 

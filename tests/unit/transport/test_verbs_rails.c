@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "fake_world.h"
+#include "op/op.h"
 #include "settings/settings.h"
 #include "transport/verbs/failover/failover.h"
 #include "unit.h"

@@ -7,8 +7,10 @@
 #include "base/bits.h"
 #include "fake_world.h"
 #include "firehose/firehose.h"
+#include "op/op.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
+#include "stats/write.h"
 #include "transport/verbs/data/tx.h"
 #include "unit.h"
 

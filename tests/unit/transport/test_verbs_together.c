@@ -8,6 +8,7 @@
 
 #include "failing_rails.h"
 
+#include "op/op.h"
 #include "transport/verbs/data/ack.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/failover/reconnect.h"

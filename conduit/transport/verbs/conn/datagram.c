@@ -13,6 +13,7 @@
 #include "base/bits.h"
 #include "base/first_use.h"
 #include "base/report.h"
+#include "op/op.h"
 #include "settings/settings.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/datagram_private.h"

@@ -4,6 +4,7 @@
 #ifndef TK_VERBS_DATAGRAM_PRIVATE_H
 #define TK_VERBS_DATAGRAM_PRIVATE_H
 
+#include "op/op_type.h"
 #include "transport/verbs/conn/datagram.h"
 
 enum {

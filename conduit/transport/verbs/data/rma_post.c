@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "base/copy.h"
+#include "firehose/find.h"
 #include "firehose/firehose.h"
 #include "stats/stats.h"
 #include "transport/verbs/data/rma_plan.h"

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "base/copy.h"
+#include "firehose/find.h"
 #include "firehose/firehose.h"
 #include "transport/verbs/data/tx.h"
 

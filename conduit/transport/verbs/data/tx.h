@@ -10,6 +10,7 @@
 #define TK_VERBS_TX_H
 
 #include "base/bits.h"
+#include "op/op_type.h"
 #include "transport/verbs/data/lane.h"
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"

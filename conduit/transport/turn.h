@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Turns: how threads that wait for room to send keep their order. One is made by who waits
+ * (progress/wait.c) and used by the transport that has no room. Each belongs to its thread. */
+#ifndef TK_TURN_H
+#define TK_TURN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "base/mode.h"
+
+/* A wait of a thread for room to send, and its place among those that wait for the same. The waiter
+ * makes it, on its stack; the transport fills in the place. */
+struct tk_turn {
+    struct tk_turn *outer; /* the wait in which this one began: it goes on after it */
+    const void *at;        /* used by the transport only: whose line it is */
+    uint32_t ticket;       /* used by the transport only */
+    uint16_t line;         /* used by the transport only; 0: it stands in none */
+    bool is_up;            /* it tries again now; else what it serves meanwhile sends something */
+};
+extern TK_HIDDEN TK_PER_THREAD struct tk_turn *tk_turn; /* in PAR; the innermost, or NULL */
+
+#endif
