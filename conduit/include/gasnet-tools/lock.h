@@ -274,4 +274,5 @@ TRUNKLINE_TOOLS_INLINE void gasnett_cond_wait(gasnett_cond_t *pc, gasnett_mutex_
 }
 
 #endif
+#undef TRUNKLINE_REAL_LOCKS
 #endif
