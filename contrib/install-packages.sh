@@ -11,7 +11,7 @@
 # Uses sudo when not root. Status 0: all there; 1: something is missing, and which.
 set -u
 
-build="gcc g++ binutils make autoconf automake libtool pkg-config libibverbs-dev librdmacm-dev libpmix-dev libhwloc-dev"
+build="gcc g++ binutils make autoconf automake pkg-config libibverbs-dev librdmacm-dev libpmix-dev libhwloc-dev"
 test="libcmocka-dev cmake clang libclang-rt-dev libc6-dev-arm64-cross binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db mandoc openmpi-bin mpich slurmctld slurmd slurm-client slurm-wlm-basic-plugins openssh-server openssh-client procps util-linux iproute2 memcached redis-server gnuplot-nox"
 sanitizer="libasan8 libubsan1 libtsan2"
 bench="ucx-utils openmpi-bin libopenmpi-dev memcached redis-server gnuplot-nox"

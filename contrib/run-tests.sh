@@ -10,7 +10,7 @@
 # Tests that failed beside the others, if they are few, run once more with the machine to themselves, to find out whether load is what
 # they need in order to fail. They are failures all the same.
 # Each stage builds in its own folder below ./build-tests (BUILD=directory for another place) and has a time limit; all of them
-# together have one of 54 minutes (LIMIT=seconds), at whose end the stage that runs is cut short, those behind it do not start, and
+# together have one of 80 minutes (LIMIT=seconds), at whose end the stage that runs is cut short, those behind it do not start, and
 # each of them is a failure.
 # Status 0: tests ran and none failed.
 set -u
@@ -21,8 +21,8 @@ base=${BUILD:-$top/build-tests}
 jobs=$(($(nproc) * 2))
 passed=0 failed=0 skipped=0
 again_max=3
-# They take half an hour on an idle machine of two CPUs; one that others slow down gets more before nothing is printed at all.
-whole=${LIMIT:-3240}
+# Three times what they take on an idle machine of two CPUs: one that others slow down gets to its end.
+whole=${LIMIT:-4800}
 case $whole in
 '' | *[!0-9]*)
     echo "run-tests.sh: LIMIT=$whole is not a number of seconds" >&2
@@ -50,12 +50,15 @@ at_most()
     echo $((left < $1 ? left : $1))
 }
 
-# within LIMIT FILE command...: its output goes to FILE; status 124 or 137: it was ended after so many seconds
+# within LIMIT FILE command...: its output goes to FILE, what it says of failed tests is shown at once; status 124 or 137: it was
+# ended after so many seconds
 within()
 {
-    local limit=$1 file=$2
+    local limit=$1 file=$2 status
     shift 2
-    timeout -k 10 "$limit" "$@" >"$file" 2>&1 </dev/null
+    timeout -k 10 "$limit" "$@" 2>&1 </dev/null | tee "$file" | grep --line-buffered -E '^(FAIL|ERROR|XPASS): |^    \| '
+    status=${PIPESTATUS[0]}
+    return $status
 }
 
 # too_long WHAT LIMIT: the line for what within() ended
@@ -82,7 +85,7 @@ make_tree()
 {
     local options=()
     case $1 in
-    check) options=(--enable-werror CFLAGS="-g1 -O2") ;;
+    check) options=(--enable-werror --enable-debug-twin --enable-mcswitch CFLAGS="-g1 -O2") ;;
     asan) options=(--enable-debug --enable-trace "--enable-sanitizer=address,undefined" CFLAGS=-g1) ;;
     tsan) options=(--enable-sanitizer=thread CFLAGS="-g1 -O1") ;;
     esac
@@ -110,7 +113,7 @@ build_ahead()
 # ahead NAME TARGET
 ahead()
 (
-    make_tree "$1" && nice -n 19 timeout --foreground -k 10 "$(at_most 1200)" make -j"$(nproc)" -k --no-print-directory "$2" >ahead.log
+    make_tree "$1" && nice -n 19 timeout --foreground -k 10 "$(at_most 1500)" make -j"$(nproc)" -k --no-print-directory "$2" >ahead.log
 )
 
 # Adds the results written since $1 (a file) to the totals and shows what failed or was skipped.
@@ -144,7 +147,6 @@ show()
     local log=${1%.trs}.log
     if grep -qE '^:test-result: *(FAIL|ERROR|XPASS)' "$1"; then
         say "FAILED: ${log%.log}"
-        tail -80 "$log"
     elif grep -qE '^:test-result: *SKIP' "$1"; then
         say "skipped: ${log%.log}: $(grep -v '^SKIP' "$log" | head -1)"
     fi
@@ -163,7 +165,7 @@ second_try()
     limit=$(at_most "$1")
     mapfile -t logs < <(failed_since "$before")
     [ "$limit" -gt 0 ] && [ ${#logs[@]} -gt 0 ] && [ ${#logs[@]} -le $again_max ] || return 0
-    within "$limit" again.log make -k --no-print-directory check-TESTS check_PROGRAMS= check_LTLIBRARIES= check_SCRIPTS= \
+    within "$limit" again.log make -k --no-print-directory check-TESTS \
         TEST_LOGS="${logs[*]}"
     for log in "${logs[@]}"; do
         if grep -qsE '^:test-result: *PASS' "${log%.log}.trs"; then
@@ -219,11 +221,11 @@ run_stage()
     local began=$SECONDS
     say "$1"
     case $1 in
-    check) stage check 1800 check ;;
+    check) stage check 2700 check ;;
     sim) stage check 600 check-sim ;;
     vm) stage check 2400 check-vm ;;
-    asan) stage asan 1800 check-sanitizer ;;
-    tsan) stage tsan 900 check-tsan ;;
+    asan) stage asan 2400 check-sanitizer ;;
+    tsan) stage tsan 1500 check-tsan ;;
     esac
     say "$1 took $((SECONDS - began)) s"
 }

@@ -9,21 +9,16 @@ set -u
 plan=$top_srcdir/contrib/check/calls.txt
 bad=0
 
-# symbols DIRECTORY PREFIX: a line for each symbol of each object that has a source: file, D (defined) or U, name. Objects of
-# libraries lie in .libs, those of programs do not.
+# symbols DIRECTORY VARIANT...: a line for each symbol of each object that is compiled in one of these ways (contrib/build/rules.mk): file,
+# D (defined) or U, name
 symbols()
 {
-    place=
-    [ -z "$(find "$top_builddir/$1" -path "*/.libs/$2*.o" | head -n 1)" ] || place=/.libs
-    (cd "$top_builddir" && find "$1" -path "*$place/$2*.o" -exec "${NM:-nm}" -A {} +) |
-        sed -n "s#^\(.*\)$place/$2\([^:/]*\)\.o:[0-9a-f ]* \([A-Z]\) \(.*\)#\1/\2.c \3 \4#p" |
-        while read -r file kind name; do
-            [ "$file" = "${last:-}" ] || { last=$file; there=no; [ ! -e "$top_srcdir/$file" ] || there=yes; }
-            case $there$kind in
-            yesU) echo "$file U $name" ;;
-            yes[TDBRGSVWC]) echo "$file D $name" ;;
-            esac
-        done
+    directory=$1
+    shift
+    for variant; do
+        (cd "$top_builddir/obj/$variant" 2>/dev/null && find . -name "$(echo "$directory/" | tr / -)*.o" -exec "${NM:-nm}" -A {} +)
+    done | sed -n 's#^\./\([^:/]*\)\.o:[0-9a-f ]* \([A-Z]\) \(.*\)#\1 \2 \3#p' |
+        awk '{ gsub("-", "/", $1) } $2 ~ /[UTDBRGSVWC]/ { print $1 ".c", $2 == "U" ? "U" : "D", $3 }'
 }
 
 # included DIRECTORY: a line "file header #include" for each #include that names a room of it
@@ -133,9 +128,10 @@ judge()
 work=$(mktemp -d "${TMPDIR:-/tmp}/calls.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 grep '^tree ' "$plan" >"$work/trees" || { echo "no plan in $plan"; exit 1; }
-while read -r _ tree prefix; do
-    symbols "$tree" "$prefix" >"$work/symbols"
-    [ -s "$work/symbols" ] || { echo "$tree: no objects $prefix*; build first"; bad=1; continue; }
+while read -r _ tree variants; do
+    # shellcheck disable=SC2086 # a list
+    symbols "$tree" $variants >"$work/symbols"
+    [ -s "$work/symbols" ] || { echo "$tree: no objects of $variants; build first"; bad=1; continue; }
     awk '$2 == "D" { home[$3] = $1 } $2 == "U" { use[++n] = $1 " " $3 }
         END { for (i = 1; i <= n; i++) { split(use[i], u, " "); if (u[2] in home && home[u[2]] != u[1]) print u[1], home[u[2]], u[2] } }' \
         "$work/symbols" | sort >"$work/edges"

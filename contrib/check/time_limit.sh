@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Fails unless contrib/run-tests.sh ends in its time and prints its count, whatever its stages do: one that would take longer is cut
-# short, those behind it do not start, and both are failures with a line of their own. On a tree of its own, whose tests are sleeps.
+# short, those behind it do not start, and both are failures with a line of their own; and unless what a failed test said is shown before
+# the stage is over. On a tree of its own, whose tests are sleeps.
 set -u
 source=${top_srcdir:-$(dirname "$0")/../..}
 dir=$(mktemp -d) || exit 2
@@ -13,6 +14,8 @@ cat >"$dir/configure" <<'CONFIGURE'
 #!/bin/sh
 printf 'one:\n\tmkdir -p tests; echo ":test-result: PASS" >tests/one.trs\n' >Makefile
 printf 'check: one\n\tsleep 60\ncheck-sim: one\ncheck-sanitizer: one\ncheck-vm: one\n\tfor i in 1 2 3 4 5 6 7 8 9; do [ ! -f ../asan/ahead ] || exit 0; sleep 1; done; exit 1\n' >>Makefile
+printf 'check-tsan:\n\t@echo "FAIL: two"; echo "    | its reason"; echo "    of no interest"; mkdir -p tests; echo ":test-result: FAIL" >tests/two.trs; touch tests/two.log; exit 1\n' >>Makefile
+printf 'check-TESTS:\n' >>Makefile
 printf 'build-sanitizer:\n\techo built >ahead\n' >>Makefile
 CONFIGURE
 chmod +x "$dir/contrib/install-packages.sh" "$dir/configure"
@@ -41,6 +44,18 @@ expect '^2 passed, 0 failed, 0 skipped$'
 # The tree of a stage behind the virtual machines is built beside them.
 LIMIT=60 "$dir/contrib/run-tests.sh" vm asan >"$dir/out" 2>&1 || { echo "status of a run with virtual machines is not 0"; failed=1; }
 expect '^2 passed, 0 failed, 0 skipped$'
+
+LIMIT=60 "$dir/contrib/run-tests.sh" tsan >"$dir/out" 2>&1
+[ $? -eq 1 ] || { echo "status of a run with a failed test is not 1"; failed=1; }
+expect '^FAIL: two$' '^    \| its reason$' '^==> FAILED: tests/two$' '^0 passed, 1 failed, 0 skipped$'
+! grep -q 'of no interest' "$dir/out" || { echo "more than what a failed test said is shown"; failed=1; }
+
+# The driver of one test: the lines come from its log, when it failed and only then.
+for result in PASS FAIL; do
+    printf '#!/bin/sh\necho "said by the test" >"$2"\necho ":test-result: %s" >"$4"\n' $result >"$dir/driver"
+    sh "$source/contrib/build/test-driver" sh "$dir/driver" --log-file "$dir/one.log" --trs-file "$dir/one.trs" -- true >"$dir/$result"
+done
+[ "$(cat "$dir/FAIL")" = '    | said by the test' ] && [ ! -s "$dir/PASS" ] || { echo "test-driver does not show what a failed test said"; failed=1; }
 
 LIMIT=soon "$dir/contrib/run-tests.sh" sim >"$dir/out" 2>&1
 [ $? -eq 2 ] || { echo "LIMIT=soon is taken for a number"; failed=1; }

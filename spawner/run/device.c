@@ -56,10 +56,8 @@ static bool own_directory(char *path, size_t size)
 static bool find_library(char *path, size_t size)
 {
     static const char *const places[] = {
-        "%s/../contrib/softhca/.libs/libsofthca.so",    /* the build tree */
-        "%s/../../contrib/softhca/.libs/libsofthca.so", /* the build tree, under libtool's wrapper
-                                                         */
-        "%s/../lib/trunkline/libsofthca.so",            /* an installation, moved or not */
+        "%s/../contrib/softhca/libsofthca.so", /* the build tree */
+        "%s/../lib/trunkline/libsofthca.so",   /* an installation, moved or not */
     };
     char dir[PATH_MAX], candidate[PATH_MAX + 64];
     const char *named = getenv("TRUNKLINE_SOFTHCA_LIB");

@@ -69,10 +69,10 @@ present "$bindir/gasnet_trace"
 one_kind()
 {
     libdir=$root-one$TRUNKLINE_TEST_LIBDIR
-    plain_make -C "$top_builddir" install-libLTLIBRARIES install-exec-hook "DESTDIR=$root-one" "install_shared=$1" "install_static=$2" \
+    plain_make -C "$top_builddir" install-libraries "DESTDIR=$root-one" "install_shared=$1" "install_static=$2" \
         >/dev/null 2>&1 || fail "make install with shared libraries: $1, static ones: $2"
     libraries "$1" "$2"
-    plain_make -C "$top_builddir" uninstall-libLTLIBRARIES uninstall-hook "DESTDIR=$root-one" >/dev/null 2>&1
+    plain_make -C "$top_builddir" uninstall-libraries "DESTDIR=$root-one" >/dev/null 2>&1
     find "$root-one" -type f | grep . && fail "left after make uninstall, with shared libraries: $1, static ones: $2"
     rm -rf "$root-one"
 }

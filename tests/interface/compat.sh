@@ -13,7 +13,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/trunkline-test-XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
 export LC_ALL=C
 failures=0
-libraries=$top_builddir/conduit/.libs
+libraries=$top_builddir/conduit
 options="-Wall -Wextra -pedantic -Werror -D_GNU_SOURCE=1 -pthread -I$top_srcdir/conduit/include
     -I$top_srcdir/conduit/include/ibv-conduit -I$top_builddir/conduit/include"
 

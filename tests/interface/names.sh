@@ -104,17 +104,17 @@ program()
         "$top_builddir/conduit/$6" -Wl,--no-as-needed -lpthread -lm -o "$scratch/names"
 }
 
-program "tools, one thread" c c11 "lite all" -DGASNETT_THREAD_SINGLE tools/.libs/libgasnet_tools-seq.so
-program "tools, threads" c c2x "lite all" -DGASNETT_THREAD_SAFE tools/.libs/libgasnet_tools-par.so
-program "tools, true mutexes" c c11 "lite all" "-DGASNETT_THREAD_SINGLE -DGASNETT_USE_TRUE_MUTEXES=1" tools/.libs/libgasnet_tools-seq.so
-program "tools, lite" c c11 "lite" -DGASNETT_LITE_MODE tools/.libs/libgasnet_tools-seq.so
-program "conduit, SEQ" c c11 "lite all job" -DGASNET_SEQ .libs/libgasnet-ibv-seq.so
-program "conduit, PARSYNC" c c11 "lite all job" -DGASNET_PARSYNC .libs/libgasnet-ibv-parsync.so
-program "conduit, PAR" c c11 "lite all job" -DGASNET_PAR .libs/libgasnet-ibv-par.so
-program "tools, threads, C++" c++ c++11 "lite all" -DGASNETT_THREAD_SAFE tools/.libs/libgasnet_tools-par.so
-program "conduit, PAR, C++" c++ c++20 "lite all job" -DGASNET_PAR .libs/libgasnet-ibv-par.so
+program "tools, one thread" c c11 "lite all" -DGASNETT_THREAD_SINGLE tools/libgasnet_tools-seq.so
+program "tools, threads" c c2x "lite all" -DGASNETT_THREAD_SAFE tools/libgasnet_tools-par.so
+program "tools, true mutexes" c c11 "lite all" "-DGASNETT_THREAD_SINGLE -DGASNETT_USE_TRUE_MUTEXES=1" tools/libgasnet_tools-seq.so
+program "tools, lite" c c11 "lite" -DGASNETT_LITE_MODE tools/libgasnet_tools-seq.so
+program "conduit, SEQ" c c11 "lite all job" -DGASNET_SEQ libgasnet-ibv-seq.so
+program "conduit, PARSYNC" c c11 "lite all job" -DGASNET_PARSYNC libgasnet-ibv-parsync.so
+program "conduit, PAR" c c11 "lite all job" -DGASNET_PAR libgasnet-ibv-par.so
+program "tools, threads, C++" c++ c++11 "lite all" -DGASNETT_THREAD_SAFE tools/libgasnet_tools-par.so
+program "conduit, PAR, C++" c++ c++20 "lite all job" -DGASNET_PAR libgasnet-ibv-par.so
 program "no attributes" c c11 "lite all" "-DGASNETT_THREAD_SAFE -DGASNETT_COMPILER_FORCE_MISMATCH=1 -DGASNETT_USE_RESTRICT=0 -Wno-unused -Wno-return-type -Wno-implicit-fallthrough" \
-    tools/.libs/libgasnet_tools-par.so
+    tools/libgasnet_tools-par.so
 
 echo "$checked uses of names compiled in silence"
 [ "$failures" -eq 0 ] || { echo "$failures failure(s)"; exit 1; }

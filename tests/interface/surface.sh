@@ -17,7 +17,7 @@ export LC_ALL=C # quotes in messages of compilers
 failures=0 checked=0
 
 include="-I$top_srcdir/conduit/include -I$top_srcdir/conduit/include/ibv-conduit -I$top_builddir/conduit/include"
-libraries=$top_builddir/conduit/.libs
+libraries=$top_builddir/conduit
 strict="-Wall -Wextra -pedantic -Werror -D_GNU_SOURCE=1 -pthread"
 
 listed()

@@ -101,7 +101,7 @@ cxx()
 {
     [ "$sanitizer" = no ] && command -v g++ >/dev/null || return
     for optimisation in -O0 -O2; do
-        libraries=$top_builddir/conduit/.libs
+        libraries=$top_builddir/conduit
         g++ -std=c++17 $optimisation -Wall -Wextra -pedantic -Werror -DGASNET_SEQ -I"$top_srcdir/conduit/include" \
             -I"$top_srcdir/conduit/include/ibv-conduit" -I"$top_builddir/conduit/include" "$top_srcdir/tests/job/atomics_cxx.cc" \
             "$libraries/libgasnet-ibv-seq.so" "-Wl,-rpath,$libraries" -o "$scratch/cxx" >"$scratch/err" 2>&1

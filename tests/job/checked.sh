@@ -3,7 +3,6 @@
 # Debug libraries: what a client began and never synced, handlers that take long, and messages from where none may be sent are
 # reported in one line, which has the client's line of source. Scenarios are those of checked.c.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
-[ "${TRUNKLINE_TEST_DEBUG:-no}" = yes ] || [ "${TRUNKLINE_TEST_TWIN:-yes}" = yes ] || skip "there is no debug library"
 
 # line NAME: where checked.c did that
 line()

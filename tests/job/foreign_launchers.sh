@@ -40,7 +40,7 @@ fails_with 0 "the first of two jobs"
 
 # Somebody else's PMIx server. Its daemons go their own way when they leave, so not under the watchdog but under a time limit.
 if command -v mpirun >/dev/null; then
-    softhca=$top_builddir/contrib/softhca/.libs/libsofthca.so
+    softhca=$top_builddir/contrib/softhca/libsofthca.so
     mkdir "$scratch/mpi"
     root=
     [ "$(id -u)" -ne 0 ] || root=--allow-run-as-root

@@ -12,7 +12,7 @@ root=
 command="mpirun -n 3 hang-seq barrier"
 # shellcheck disable=SC2086 # may be empty
 TMPDIR=$scratch/tmp SOFTHCA_FABRIC=others-$$ JOB_DEADLINE=$((limit - 10)) mpirun $root --oversubscribe -n 3 \
-    env LD_PRELOAD="$top_builddir/contrib/softhca/.libs/libsofthca.so" "$jobs/hang-seq" barrier "$scratch/mark" \
+    env LD_PRELOAD="$top_builddir/contrib/softhca/libsofthca.so" "$jobs/hang-seq" barrier "$scratch/mark" \
     </dev/null >"$scratch/out" 2>"$scratch/err" &
 launcher=$!
 

@@ -75,7 +75,7 @@ knock=$scratch/knock
 strangers()
 {
     command -v rping >/dev/null || return
-    export NOTES=$scratch/notes SAID=$scratch/err SOFTHCA=$top_builddir/contrib/softhca/.libs/libsofthca.so
+    export NOTES=$scratch/notes SAID=$scratch/err SOFTHCA=$top_builddir/contrib/softhca/libsofthca.so
     SETTINGS="SOFTHCA_LINK=roce SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:1,2 GASNET_VERBOSEENV=1" good 2 "$jobs/port_flap-seq" "$knock"
     grep -q '^rping: [1-9]' "$NOTES" || failed "a stranger was let in: $(cat "$NOTES")"
     says 'softhca0:1 refused a connect from 10.83.0.1: it is not of this job' 1

@@ -13,7 +13,7 @@ members()
     shift
     port=$((port + 1))
     for ((rank = n - 1; rank >= 0; rank--)); do
-        LD_PRELOAD=$top_builddir/contrib/softhca/.libs/libsofthca.so timeout 200 "$top_builddir/tests/mcswitch/broadcast" \
+        LD_PRELOAD=$top_builddir/contrib/softhca/libsofthca.so timeout 200 "$top_builddir/tests/mcswitch/broadcast" \
             $rank "$n" 127.0.0.1:$port $controller "$@" >"$work/out$rank" 2>&1 &
         pids+=($!)
     done
@@ -43,7 +43,7 @@ start --udp $vips
 during=hostile members 3
 copied_once
 # Two levels, in one process.
-LD_PRELOAD=$top_builddir/contrib/softhca/.libs/libsofthca.so timeout 200 "$top_builddir/tests/mcswitch/levels" $controller ||
+LD_PRELOAD=$top_builddir/contrib/softhca/libsofthca.so timeout 200 "$top_builddir/tests/mcswitch/levels" $controller ||
     fail "two levels: $(stat)"
 for name in drop_icrc drop_future; do
     [ "$(counter core $name)" = 0 ] || fail "$name: $(stat)"

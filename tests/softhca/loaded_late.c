@@ -47,7 +47,7 @@ static void *load(void)
     char path[4096];
     void *library;
 
-    snprintf(path, sizeof path, "%s/contrib/softhca/.libs/libsofthca.so", getenv("top_builddir"));
+    snprintf(path, sizeof path, "%s/contrib/softhca/libsofthca.so", getenv("top_builddir"));
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         fprintf(stderr, "%s\n", dlerror());

@@ -4,7 +4,7 @@
 # does, other people's programs run on it, and without the host's library calls fail cleanly.
 . "${top_srcdir:?}/tests/softhca/tools_common.sh"
 prepare ibverbs-utils ibv_devinfo ibv_rc_pingpong
-replacement=$top_builddir/contrib/softhca/replace/.libs
+replacement=$top_builddir/contrib/softhca/replace
 [ -e "$replacement/libibverbs.so.1" ] || {
     echo "the replacement is not built on this machine (see the end of configure's output); skipped"
     exit 77

@@ -3,7 +3,7 @@
 # what a tool prints, and pairs of a server and a client on this host. Owns $work (a directory), the
 # fabric's name and the TCP ports it gives out.
 # shellcheck shell=bash
-lib=${top_builddir:?}/contrib/softhca/.libs/libsofthca.so
+lib=${top_builddir:?}/contrib/softhca/libsofthca.so
 export SOFTHCA_FABRIC=tools-$$ SOFTHCA_ONLY=1
 failed=0
 # Below the ports that the kernel gives to clients (32768 and up); scripts that begin one after the other have 200 each.

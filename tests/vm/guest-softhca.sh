@@ -5,7 +5,7 @@
 # killed, a cable goes out and in. Then the other machine loses rdma_rxe too, and our launcher starts a job on both over ssh, without
 # a setting.
 . "$(dirname "$0")/guest-lib.sh"
-softhca=$top_builddir/contrib/softhca/.libs/libsofthca.so
+softhca=$top_builddir/contrib/softhca/libsofthca.so
 by_softhca=(env "LD_PRELOAD=$softhca" SOFTHCA_WIRE=udp SOFTHCA_UDP=10.0.0.0/24 SOFTHCA_ONLY=1 SOFTHCA_STATS=2)
 export JOB_DEADLINE=100
 

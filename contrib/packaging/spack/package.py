@@ -18,7 +18,6 @@ class Trunkline(AutotoolsPackage):
     depends_on("cxx", type="build")
     depends_on("autoconf", type="build", when="@main")
     depends_on("automake", type="build", when="@main")
-    depends_on("libtool", type="build", when="@main")
     depends_on("pkgconfig", type="build")
     depends_on("rdma-core")
     depends_on("pmix@3:")

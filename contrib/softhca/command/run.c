@@ -82,7 +82,7 @@ static int prepend(const char *name, const char *text, const char *separator)
 static int use_preload(void)
 {
     static const char *const places[] = {
-        ".libs/libsofthca.so",            /* the build tree */
+        "libsofthca.so",                  /* the build tree */
         "../lib/trunkline/libsofthca.so", /* an installation, moved or not */
         NULL,
     };
@@ -98,7 +98,6 @@ static int use_replacement(void)
 {
     static const char *const places[] = {
         "replace/libibverbs.so.1",
-        "replace/.libs/libibverbs.so.1",
         "../lib/trunkline/softhca/libibverbs.so.1",
         NULL,
     };

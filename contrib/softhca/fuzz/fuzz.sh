@@ -23,7 +23,7 @@ instrumented="$source/fuzz/targets.c $source/fuzz/libfuzzer.c $source/base/setti
     $source/wire/control.c $source/replace/real.c"
 # shellcheck disable=SC2046,SC2086
 ${FUZZ_CC:-clang} -g -O1 -std=gnu11 -D_GNU_SOURCE -fsanitize=fuzzer,address -I"$top_builddir" -I"$source" \
-    $(pkg-config --cflags libibverbs) $instrumented "$top_builddir/contrib/softhca/.libs/libcore.a" \
+    $(pkg-config --cflags libibverbs) $instrumented "$top_builddir/contrib/softhca/libcore.a" \
     -o "$dir/fuzzer" -pthread -ldl || exit 1
 
 fuzz()

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The launcher. A new source file is added here.
+
+# Pure parts, which the unit tests link too
+launcher_pure_sources = $(addprefix spawner/, \
+    $(patsubst %,base/%.c,bytes procinfo log hail words) \
+    $(patsubst %,wire/%.c,wire auth dial hello pack job_frame exchange) \
+    $(patsubst %,agent/%.c,listen ssh_text) \
+    $(patsubst %,head/%.c,fences explain policy devices network output) \
+    $(patsubst %,iof/%.c,lines pump) \
+    $(patsubst %,run/%.c,options program environ host_list batch hosts layout foreign) \
+    server/owner.c \
+    $(patsubst %,guard/%.c,session oom)) \
+    conduit/base/sha256.c conduit/settings/settings_parse.c conduit/settings/settings_table.c
+launcher_sources = $(launcher_pure_sources) $(addprefix spawner/, \
+    $(patsubst %,run/%.c,main place plan device probe ask top others top_table) \
+    $(patsubst %,head/%.c,head hang view input) \
+    base/signals.c \
+    $(patsubst %,agent/%.c,agent fork ssh) \
+    $(patsubst %,guard/%.c,remote there stacks symbols waits explain counts guard binding launch report orders end) \
+    $(patsubst %,tree/%.c,tree watch) \
+    $(patsubst %,children/%.c,start reach bind) \
+    $(patsubst %,server/%.c,server channel upcalls jobinfo exchange gate)) \
+    contrib/softhca/base/settings.c contrib/softhca/base/names.c contrib/softhca/fault/fault_parse.c \
+    conduit/settings/settings_print.c conduit/stats/print.c conduit/stats/table.c
+launcher_flags = $(AM_CPPFLAGS) -I$(srcdir)/conduit -I$(srcdir)/contrib/softhca -DTRUNKLINE_PKGLIBDIR='"$(pkglibdir)"' $(plain_cflags) \
+    $(PMIX_CFLAGS) $(IBVERBS_CFLAGS) $(HWLOC_CFLAGS)
+$(call variant,launcher,$$(launcher_flags))
+launcher_libs = $(PMIX_LIBS) $(IBVERBS_LIBS) $(HWLOC_LIBS)
+
+# Never sanitized: libpmix under AddressSanitizer is most of the time that a short job takes, and tests are short jobs.
+launcher = spawner/gasnetrun_ibv
+$(call program,$(launcher),$(call objects,launcher,$(launcher_sources)) $(plan_objects),$$(launcher_libs),plain)
+all_products += $(launcher)
+
+# The same with the sanitizer of the tree, for tests of the launcher alone
+ifneq ($(enable_sanitizer),no)
+launcher_checked = launcher-sanitized
+$(call variant,launcher-sanitized,$$(launcher_flags) $$(SANITIZER_CFLAGS))
+$(call program,spawner/gasnetrun_sanitized,$(call objects,launcher-sanitized,$(launcher_sources)) $(plan_objects),$$(launcher_libs))
+else
+launcher_checked = launcher
+endif

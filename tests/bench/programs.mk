@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Speed. make bench measures everything here and writes doc/benchmarks.md; nothing of it is part of make check, because a busy
+# machine says nothing about the code. Results for programs are left in tests/bench/*.json of the build tree. make
+# bench-instructions counts instructions, which a busy machine does not change, and shows what differs from the record in
+# tests/bench/instructions.txt.
+
+$(foreach m,seq par,$(call variant,bench-$(m),$$(client_flags) -I$$(srcdir)/contrib/roce $$(AM_CFLAGS) $$(IBVERBS_CFLAGS) -DGASNET_$(call upper,$(m))))
+# $(call bench,NAME,MODE[,SOURCES][,LIBRARIES])
+bench = $(call program,tests/bench/$(1),$(call objects,bench-$(2),$(patsubst %,tests/bench/%.c,$(or $(3),$(1)))),\
+    conduit/libgasnet-ibv-$(2).a $$(conduit_libs) $(4))
+# $(call bench_pair,NAME[,SOURCES][,LIBRARIES]): NAME-seq and NAME-par
+bench_pair = $(foreach m,seq par,$(call bench,$(1)-$(m),$(m),$(or $(2),$(1)),$(3)))
+
+bench_sources = bench cases conduit_am conduit_rma job raw_open raw_ops report
+$(call bench,bench,seq,$(bench_sources),$$(IBVERBS_LIBS))
+$(call bench,bench-par,par,$(bench_sources),$$(IBVERBS_LIBS))
+$(call bench,start,seq)
+$(call bench,leave,seq)
+$(call bench,first_message,seq,,$$(IBVERBS_LIBS))
+$(call bench,threads,par)
+$(call bench,working_set,seq,conduit_am job working_set)
+$(call bench,operations,seq)
+$(call bench,operations-par,par,operations)
+# Between neighbours: the same program with other cases and another raw side, a flood from many, and a table that has what other
+# libraries do in it. make bench-nbrhd NBRHD_OPTIONS=--medium: only Medium messages, with their aims.
+$(call bench_pair,nbrhd_pair,bench conduit_am conduit_rma job nbrhd_cases nbrhd_raw report)
+$(call bench_pair,nbrhd_flood)
+nbrhd_programs = $(foreach m,seq par,tests/bench/nbrhd_pair-$(m) tests/bench/nbrhd_flood-$(m))
+# Remote atomics and non-contiguous transfers: the same program with other cases
+$(call bench_pair,atomics,atomics_cases bench conduit_am job raw_open raw_ops report,$$(IBVERBS_LIBS))
+atomics_programs = tests/bench/atomics-seq tests/bench/atomics-par
+$(call bench_pair,vector,bench conduit_am job report vector_cases)
+vector_programs = tests/bench/vector-seq tests/bench/vector-par
+# Collectives: times in a job of any size, and a table that has Open MPI in it
+$(call bench_pair,collectives)
+collectives_programs = tests/bench/collectives-seq tests/bench/collectives-par
+# The device alone; the wire of packets, beside plain UDP
+$(foreach p,softhca roce,$(call program,tests/bench/$(p),$(call objects,bench-seq,tests/bench/$(p).c),\
+    $(softhca_library) $(roce_library) $$(IBVERBS_LIBS)))
+# A library to be preloaded
+no_pidfd = tests/bench/libnopidfd.so
+$(call variant,preloaded,$$(AM_CPPFLAGS) $$(AM_CFLAGS) $$(pic))
+$(call shared,$(no_pidfd),$(call objects,preloaded,tests/bench/no_pidfd.c),-ldl)
+bench_programs = $(patsubst %,tests/bench/%,roce bench bench-par start leave working_set operations operations-par)
+cleaned += $(wildcard tests/bench/*.json)
+TESTS += tests/bench/compare.sh
+
+bench-softhca: tests/bench/softhca
+	tests/bench/softhca
+# SOFTHCA_CRC=tables: as on a CPU without PCLMULQDQ.
+bench-roce: all-am tests/bench/roce
+	@echo "Check sums by the best that the CPU has:" && tests/bench/roce && \
+	echo "By tables, as on a CPU without PCLMULQDQ:" && SOFTHCA_CRC=tables tests/bench/roce "1 MiB"
+.PHONY: bench-softhca bench-roce
+
+# All of them, as a page: doc/benchmarks.md. BENCH="--any-load nbrhd kv" for options and parts. What they need is built before
+# anything is measured, and not in the middle of a table.
+bench: all-am $(bench_programs) $(nbrhd_programs) $(vector_programs) $(collectives_programs) $(atomics_programs) $(workloads_programs) \
+    $(no_pidfd) tests/bench/first_message tests/bench/threads tests/launcher/pmix_probe tests/job/footprint-par \
+    tests/job/many_ranks-seq
+	$(srcdir)/tests/bench/benchmarks $(BENCH)
+bench-compare:
+	@$(srcdir)/tests/bench/compare --all "$${OLD:-HEAD}" "$${NEW:-$(srcdir)/doc/benchmarks.md}"
+# What building costs, beside the aims; OLD=REVISION in the same run
+bench-build:
+	@$(srcdir)/contrib/build/bench $(OLD)
+.PHONY: bench-build
+bench-verbs: all-am $(bench_programs)
+	@$(AM_TESTS_ENVIRONMENT) \
+	"$$GASNETRUN" -n 2 tests/bench/bench --json tests/bench/bench.json
+bench-start: all-am $(bench_programs) tests/launcher/pmix_probe
+	@$(AM_TESTS_ENVIRONMENT) \
+	$(srcdir)/tests/bench/start64 --json tests/bench/start64.json && \
+	$(srcdir)/tests/bench/exit64 && GASNET_SUPERNODE_MAXSIZE=0 $(srcdir)/tests/bench/exit64 && \
+	echo "start and end in one neighbourhood, best of 5, beside a PMIx program (init, put, fence, finalize):" && \
+	$(srcdir)/tests/bench/start_ratio 5 64
+bench-par: all-am $(bench_programs)
+	@$(AM_TESTS_ENVIRONMENT) \
+	"$$GASNETRUN" -n 2 tests/bench/bench-par --json tests/bench/bench-par.json
+bench-nbrhd: all-am $(nbrhd_programs)
+	@$(AM_TESTS_ENVIRONMENT) GASNET_SUPERNODE_MAXSIZE=0 $(srcdir)/tests/bench/nbrhd $(NBRHD_OPTIONS)
+bench-atomics: all-am $(atomics_programs) $(bench_programs) $(no_pidfd)
+	@$(AM_TESTS_ENVIRONMENT) \
+	for mode in seq par; do \
+	    echo "By devices, `echo $$mode | tr a-z A-Z`"; \
+	    "$$GASNETRUN" -n 2 tests/bench/atomics-$$mode --json tests/bench/bench-atomics-$$mode.json || exit 1; \
+	done; \
+	echo "By CPUs of neighbours: instructions, the locked one among them"; \
+	$(srcdir)/tests/bench/instructions nbrhd-atomic
+bench-vector: all-am $(vector_programs)
+	@$(AM_TESTS_ENVIRONMENT) \
+	for mode in seq par; do \
+	    echo "`echo $$mode | tr a-z A-Z`"; \
+	    "$$GASNETRUN" -n 2 tests/bench/vector-$$mode --json tests/bench/bench-vector-$$mode.json && \
+	    GASNET_SUPERNODE_MAXSIZE=0 "$$GASNETRUN" -n 2 tests/bench/vector-$$mode --json tests/bench/bench-vector-nbrhd-$$mode.json || exit 1; \
+	done
+bench-collectives: all-am $(collectives_programs)
+	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/collectives $(COLLECTIVES_OPTIONS)
+bench-instructions: all-am $(bench_programs) $(no_pidfd)
+	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/instructions
+bench-kv: all-am tests/workloads/kv/kv
+	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/kv --json tests/bench/bench-kv.json
+bench-rma: all-am tests/workloads/swarm/swarm tests/workloads/swarm/swarm-seq \
+    tests/workloads/sharing/sharing tests/workloads/sharing/sharing-seq
+	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/rma --json tests/bench/bench-rma.json
+bench-start-hosts: all-am $(bench_programs) tests/launcher/pmix_probe
+	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/start_hosts
+bench-start-ratio: all-am $(bench_programs) tests/launcher/pmix_probe
+	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/start_ratio
+bench-rails: all-am $(bench_programs)
+	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/rails
+bench-scale: spawner/gasnetrun_ibv $(softhca_library) tests/bench/start tests/bench/first_message \
+    tests/launcher/pmix_probe tests/job/footprint-par tests/job/many_ranks-seq
+	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/scale
+bench-threads: all-am tests/bench/threads
+	@$(AM_TESTS_ENVIRONMENT) \
+	echo "Over the network" && \
+	"$$GASNETRUN" -n 9 tests/bench/threads --json tests/bench/bench-threads.json && \
+	echo "Between neighbours" && \
+	GASNET_SUPERNODE_MAXSIZE=0 "$$GASNETRUN" -n 9 tests/bench/threads --json tests/bench/bench-threads-nbrhd.json
+bench-working-set: all-am $(bench_programs)
+	@$(AM_TESTS_ENVIRONMENT) \
+	GASNET_FIREHOSE_MAXVICTIM_M=4 "$$GASNETRUN" -n 2 tests/bench/working_set
+.PHONY: bench bench-compare bench-scale bench-collectives bench-verbs bench-start bench-kv bench-rma bench-nbrhd bench-par bench-instructions bench-atomics bench-vector bench-start-hosts bench-start-ratio bench-rails bench-working-set bench-threads

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Tests of the launcher
+$(call variant,launcher-test,$$(AM_CPPFLAGS) -I$$(srcdir)/conduit $$(AM_CFLAGS) $$(CMOCKA_CFLAGS) $$(PMIX_CFLAGS) $$(HWLOC_CFLAGS))
+$(call variant,launcher-plain,$$(AM_CPPFLAGS) $$(plain_cflags))
+launcher_program = $(call program,tests/launcher/$(1),$(call objects,launcher-test,$(2)),$(3))
+$(call launcher_program,pmix_probe,tests/launcher/pmix_probe.c,$$(PMIX_LIBS))
+# Without libraries: it runs as a user that may not be able to read the build tree.
+$(call program,tests/launcher/foreign_connection,$(call objects,launcher-plain,tests/launcher/foreign_connection.c),,plain)
+
+# The launcher's pure parts, with the sanitizer of the tree
+launcher_pure = tests/launcher/libpure.a
+$(call archive,$(launcher_pure),$(call objects,$(launcher_checked),$(launcher_pure_sources)))
+$(call launcher_program,hostile,tests/launcher/hostile.c,$(launcher_pure))
+
+ifeq ($(have_cmocka),yes)
+launcher_units = launcher environ auth explain wire hosts foreign
+$(foreach u,$(launcher_units),$(call launcher_program,unit_$(u),tests/launcher/unit_$(u).c,$(launcher_pure) $$(CMOCKA_LIBS)))
+# With a made tree and caller instead of those of the launcher
+$(call launcher_program,unit_top,tests/launcher/unit_top.c spawner/head/view.c spawner/run/top_table.c spawner/base/bytes.c \
+    spawner/base/log.c conduit/stats/table.c,$$(CMOCKA_LIBS))
+$(call launcher_program,unit_bind,tests/launcher/unit_bind.c spawner/children/bind.c,$$(CMOCKA_LIBS) $$(HWLOC_LIBS))
+launcher_unit_tests = $(patsubst %,tests/launcher/unit_%,$(launcher_units) top bind)
+endif
+launcher_scripts = $(patsubst %,tests/launcher/%.sh,status usage signals killed start_timeout foreign_connection server_stuck_at_exit output \
+    unread_output input environment hosts scale slurm openmpi ordinary_user ssh ssh_errors)
+launcher_needs = $(patsubst %,tests/launcher/%,pmix_probe foreign_connection hostile)
+$(foreach t,$(launcher_scripts),$(eval needs_$(t) = $$(launcher_needs)))
+TESTS += $(launcher_unit_tests) $(launcher_scripts) $(if $(filter-out no,$(enable_sanitizer)),tests/launcher/sanitized.sh)
+sanitizer_tests += $(launcher_unit_tests) tests/launcher/sanitized.sh
+tsan_tests += tests/launcher/sanitized.sh
+needs_tests/launcher/sanitized.sh = spawner/gasnetrun_sanitized $(launcher_needs)

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The kernel's own RDMA stack as a judge: make check-vm. Not part of make check: a VM takes its time.
+vm_tests = $(patsubst %,tests/vm/%.sh,softhca machines failures devices conduit cm-events mcswitch)
+# One after the other: two CPUs are emulated at a time.
+tests/vm/cm-events.log: tests/vm/conduit.log
+tests/vm/conduit.log: tests/vm/devices.log
+tests/vm/machines.log: tests/vm/cm-events.log
+tests/vm/failures.log: tests/vm/machines.log
+tests/vm/softhca.log: tests/vm/failures.log
+tests/vm/mcswitch.log: tests/vm/softhca.log
+$(call program,tests/vm/cm_events,$(call objects,softhca-test,tests/softhca/cm_events.c),$$(RDMACM_LIBS) $$(IBVERBS_LIBS))
+# RoCE frames of the kernel's, for tests that have no kernel to ask: make record-frames FRAMES=DIRECTORY
+FRAMES = frames
+record-frames:
+	$(AM_TESTS_ENVIRONMENT) bash $(srcdir)/tests/vm/record_frames.sh $(FRAMES)
+.PHONY: record-frames
