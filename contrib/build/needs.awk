@@ -54,7 +54,8 @@ function read_script(script,    folder, line, words, i, n, word, last)
             sub(/.*\//, "", last)
             if ((folder, last) in in_folder)
                 needed[in_folder[folder, last]] = 1
-            if (word ~ /^\$jobs\// && ("tests/job", last) in in_folder)
+            # hello-seq is a program of tests/job for scripts of all folders, watchdog only as $jobs/watchdog
+            if ((word ~ /^\$jobs\// || last ~ /-(seq|par|parsync|large|everything)$/) && ("tests/job", last) in in_folder)
                 needed[in_folder["tests/job", last]] = 1
             # ${top_srcdir:?...}/tests/job/common.sh: what stands before the folder is gone
             if (word ~ /^\/tests\/.*\.sh$/)
@@ -62,7 +63,7 @@ function read_script(script,    folder, line, words, i, n, word, last)
             else if (last ~ /\.sh$/ && !((folder "/" last) in was_read) && is_there(folder "/" last))
                 read_script(folder "/" last)
             # barrier-$mode, hang-${3:-seq}, and large=$jobs/large_messages, to which a mode is added later
-            if (last ~ /-\$?$|-\$/ || word ~ /^\$jobs\//) {
+            if (last ~ /-\$?$|-\$/ || word ~ /^(\$jobs|tests\/job)\//) {
                 sub(/-\$.*|-$/, "", last)
                 if (("tests/job", last) in family)
                     need(family["tests/job", last])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The kernel's own RDMA stack as a judge: make check-vm. Not part of make check: a VM takes its time.
 vm_tests = $(patsubst %,tests/vm/%.sh,one_machine cm-events machines failures softhca mcswitch)
+needs_tests/vm/mcswitch.sh = $(mcswitch_needs)
 # One after the other: two CPUs are emulated at a time.
 tests/vm/cm-events.log: tests/vm/one_machine.log
 tests/vm/machines.log: tests/vm/cm-events.log
