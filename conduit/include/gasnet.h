@@ -84,7 +84,7 @@ TRUNKLINE_INLINE gasnet_node_t gasnet_nodes(void)
 
 /* The team of all processes. With --enable-debug it is returned by a function, which ends the job
  * if the client did not pass GEX_FLAG_USES_GASNET1. */
-#if GASNET_DEBUG
+#if defined(GASNET_DEBUG)
 #    define TRUNKLINE_WORLD(call) trunkline_world_for(call)
 #else
 #    define TRUNKLINE_WORLD(call) trunkline_world

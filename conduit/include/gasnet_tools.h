@@ -18,7 +18,7 @@
 #include "gasnet-tools/time.h"
 
 /* Lite mode has time and memory barriers only. */
-#if !GASNETT_LITE_MODE
+#if !defined(GASNETT_LITE_MODE)
 #    include "gasnet-tools/error.h"
 #    include "gasnet-tools/atomic.h"
 #    include "gasnet-tools/lock.h"
@@ -32,7 +32,7 @@
 #endif
 
 /* Needs types of a job: teams, ranks, data types. */
-#if defined(GASNETEX_H) && !GASNETT_LITE_MODE
+#if defined(GASNETEX_H) && !defined(GASNETT_LITE_MODE)
 #    include "gasnet-tools/format.h"
 #endif
 

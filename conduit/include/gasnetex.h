@@ -34,7 +34,7 @@
 #    endif
 #endif
 
-#if GASNET_DEBUG && (defined(__OPTIMIZE__) || defined(NDEBUG))
+#if defined(GASNET_DEBUG) && (defined(__OPTIMIZE__) || defined(NDEBUG))
 #    error                                                                                         \
         "this is a debug library (-debug, or configured with --enable-debug): compile its clients without optimisation and without NDEBUG"
 #endif
@@ -59,7 +59,7 @@
 #    endif
 #endif
 
-#if GASNET_DEBUG
+#if defined(GASNET_DEBUG)
 #    define TRUNKLINE_CHECKING      debug
 #    define TRUNKLINE_CHECKING_NAME "debug"
 #else
@@ -79,7 +79,7 @@
 #    define TRUNKLINE_HEAP_NAME "nodebugmalloc"
 #endif
 
-#if GASNET_TRACE
+#if defined(GASNET_TRACE)
 #    define TRUNKLINE_TRACE_NAME "trace"
 #else
 #    define TRUNKLINE_TRACE_NAME "notrace"
@@ -107,7 +107,7 @@
 #define TRUNKLINE_INLINE static __inline__ __attribute__((__unused__))
 
 #if !defined(TRUNKLINE_ANY_MODE)
-#    if GASNET_PAR
+#    if defined(GASNET_PAR)
 #        include <pthread.h>
 #    endif
 #endif
@@ -515,7 +515,7 @@ struct trunkline_event {
 enum { TRUNKLINE_EVENT_CONSUMED = -1 };
 int trunkline_event_test(gex_Event_t event);
 
-#if GASNET_DEBUG
+#if defined(GASNET_DEBUG)
 #    define gex_Event_Test trunkline_event_test
 #else
 TRUNKLINE_INLINE int gex_Event_Test(gex_Event_t event)

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The installed headers compile without a word in every C and C++ standard in use, with every compiler that is here, and
-# refuse what must be refused.
+# The installed headers compile without a word in every C and C++ standard in use, with every compiler that is here and the
+# warnings that clients enable (-Wundef among them), and refuse what must be refused.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root
 make_scratch
 
-warnings="-Wall -Wextra -pedantic -Wstrict-prototypes -Wshadow -Werror"
-cxx_warnings="-Wall -Wextra -pedantic -Wshadow -Werror"
+warnings="-Wall -Wextra -pedantic -Wstrict-prototypes -Wshadow -Wundef -Werror"
+cxx_warnings="-Wall -Wextra -pedantic -Wshadow -Wundef -Werror"
 includes="-I$incdir -I$incdir/ibv-conduit"
 compiled=0
 
@@ -50,7 +50,7 @@ c_standards()
             try "$1 -std=$std $mode, tools" "$1" -std=$std -fsyntax-only $warnings "-D$mode" $includes "$here/tools.c"
         done
     done
-    for header in gasnetex.h gasnet.h trunkline_rails.h gasnet_fwd.h gasnet_mk.h gasnet_portable_platform.h gasnet_config.h gasnet_tools.h; do
+    for header in $public; do
         printf '#include <%s>\ntypedef int not_empty;\n' "$header" >"$scratch/alone.c"
         try "$header alone" "$1" -std=c11 -fsyntax-only $warnings -DGASNET_PAR $includes "$scratch/alone.c"
     done
@@ -68,6 +68,31 @@ cxx_standards()
         done
         try "$1 -std=$std, lite tools" "$1" -x c++ -std=$std -fsyntax-only $cxx_warnings -DGASNETT_LITE_MODE $includes "$here/tools.c"
     done
+}
+
+# Each public header in turn in one source, in all modes, as a client of each kind of library compiles it: optimised, where puts,
+# gets and atomics between neighbours are code in the headers, and of the debug twin.
+# shellcheck disable=SC2086
+all_headers()
+{
+    optimised=-O2
+    [ "$TRUNKLINE_TEST_DEBUG" = no ] || optimised=-O0
+    kind="$warnings -x c -std=c11"
+    case $1 in *++) kind="$cxx_warnings -x c++ -std=c++11" ;; esac
+    for mode in SEQ PAR PARSYNC; do
+        for library in $optimised -DTRUNKLINE_DEBUG=1; do
+            try "$1 $mode $library, all headers" "$1" $kind -fsyntax-only -D_GNU_SOURCE=1 -DGASNET_$mode $library $includes "$scratch/all.c"
+        done
+    done
+}
+
+# An installed header that no public one brings would be compiled by nobody above.
+# shellcheck disable=SC2086
+none_is_left_out()
+{
+    { gcc -M -DGASNET_PAR $includes "$scratch/all.c"; gcc -M -DGASNET_PAR -DTRUNKLINE_DEBUG=1 $includes "$scratch/all.c"; } | tr -s ' \\' '\n' | grep -F "$incdir/" | sort -u >"$scratch/reached"
+    find "$incdir" -name '*.h' | sort | comm -23 - "$scratch/reached" >"$scratch/missed"
+    [ -s "$scratch/missed" ] && fail "installed, but not compiled here: $(paste -sd ' ' "$scratch/missed")"
 }
 
 # shellcheck disable=SC2086
@@ -92,16 +117,23 @@ refusals()
     try "the library decides on checking" "$1" -fsyntax-only -DGASNET_SEQ "-DGASNET_$2" $includes "$scratch/decide.c"
 }
 
+public=$(cd "$incdir" && echo gasnet*.h trunkline*.h && cd ibv-conduit && echo gasnet_core.h gasnet_core_fwd.h)
+for header in gasnetex.h $public trunkline_query.h; do
+    echo "#include <$header>"
+done >"$scratch/all.c"
+none_is_left_out
 other=DEBUG
 [ "$TRUNKLINE_TEST_DEBUG" = yes ] && other=NDEBUG
 for cc in gcc clang; do
     command -v $cc >/dev/null || { echo "no $cc here"; continue; }
     c_standards $cc
+    all_headers $cc
     refusals $cc $other
 done
 for cxx in g++ clang++; do
     command -v $cxx >/dev/null || { echo "no $cxx here"; continue; }
     cxx_standards $cxx
+    all_headers $cxx
 done
 echo "$compiled compilations were quiet"
 [ "$compiled" -gt 0 ] || fail "no compiler was found"

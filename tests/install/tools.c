@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#if GASNETT_LITE_MODE
+#if defined(GASNETT_LITE_MODE)
 
 int main(void)
 {

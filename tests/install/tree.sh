@@ -4,6 +4,7 @@
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 
 rm -rf "$root"
+mkdir -p "$top_builddir/tests/install" # `make try` comes here first in a new tree
 plain_make -C "$top_builddir" install DESTDIR="$root" >"$top_builddir/tests/install/install.log" 2>&1 || {
     tail -20 "$top_builddir/tests/install/install.log"
     echo "make install failed"

@@ -7,7 +7,8 @@
 
 /* ---- Selection ---- */
 
-#if defined(__GNUC__) && !GASNETT_COMPILER_FORCE_MISMATCH
+#if defined(__GNUC__) &&                                                                           \
+    !(defined(GASNETT_COMPILER_FORCE_MISMATCH) && GASNETT_COMPILER_FORCE_MISMATCH)
 #    define TRUNKLINE_GNU 1
 #else
 #    define TRUNKLINE_GNU 0

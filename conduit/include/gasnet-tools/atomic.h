@@ -36,7 +36,7 @@ typedef int32_t gasnett_atomic_sval_t;
 /* The ordering that an operation of the instruction set has by itself. On x86-64 every locked
  * operation is a full barrier, every load acquires and every store releases; requesting it costs
  * nothing, and thread sanitizers can see it. */
-#if PLATFORM_ARCH_X86_64
+#if defined(PLATFORM_ARCH_X86_64)
 #    define TRUNKLINE_ORDER_LOAD               __ATOMIC_ACQUIRE
 #    define TRUNKLINE_ORDER_STORE              __ATOMIC_RELEASE
 #    define TRUNKLINE_ORDER_SWAP               __ATOMIC_SEQ_CST
@@ -190,7 +190,7 @@ TRUNKLINE_TOOLS_INLINE void trunkline_atomic_after(int flags, int truth)
     }
 
 #if !defined(TRUNKLINE_ANY_MODE)
-#    if GASNETT_THREAD_SINGLE
+#    if defined(GASNETT_THREAD_SINGLE)
 #        define TRUNKLINE_ATOMIC_WEAK(name, type, val_t) TRUNKLINE_ATOMIC_PLAIN(name, type, val_t)
 #    else
 #        define TRUNKLINE_ATOMIC_WEAK(name, type, val_t) TRUNKLINE_ATOMIC_REAL(name, type, val_t)

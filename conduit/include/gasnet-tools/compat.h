@@ -44,7 +44,7 @@
 #define gasneti_fatalerror  gasnett_fatalerror
 #define gasneti_gethostname gasnett_gethostname
 
-#if GASNET_DEBUG
+#if defined(GASNET_DEBUG)
 #    define gasneti_assert(expr)                                                                   \
         (GASNETT_PREDICT_TRUE(expr) ? (void)0 : gasnett_fatalerror("assertion failure: %s", #expr))
 #else

@@ -7,13 +7,13 @@
 
 #define TRUNKLINE_COMPILER_FENCE() __asm__ __volatile__("" : : : "memory")
 
-#if PLATFORM_ARCH_X86_64
+#if defined(PLATFORM_ARCH_X86_64)
 #    define TRUNKLINE_FENCE_WRITE() TRUNKLINE_COMPILER_FENCE()
 #    define TRUNKLINE_FENCE_READ()  TRUNKLINE_COMPILER_FENCE()
 #    define TRUNKLINE_FENCE_FULL()                                                                 \
         __asm__ __volatile__("lock; orl $0, (%%rsp)" : : : "memory", "cc")
 #    define TRUNKLINE_SPIN_PAUSE() __asm__ __volatile__("pause" : : : "memory")
-#elif PLATFORM_ARCH_AARCH64
+#elif defined(PLATFORM_ARCH_AARCH64)
 #    define TRUNKLINE_FENCE_WRITE() __asm__ __volatile__("dmb ishst" : : : "memory")
 #    define TRUNKLINE_FENCE_READ()  __asm__ __volatile__("dmb ishld" : : : "memory")
 #    define TRUNKLINE_FENCE_FULL()  __asm__ __volatile__("dmb ish" : : : "memory")
@@ -55,7 +55,7 @@ TRUNKLINE_TOOLS_INLINE void gasnett_spinloop_hint(void)
 
 /* Between threads of this process only: nothing to order if there is only one. */
 #if !defined(TRUNKLINE_ANY_MODE)
-#    if GASNETT_THREAD_SINGLE
+#    if defined(GASNETT_THREAD_SINGLE)
 #        define gasnett_weak_wmb() ((void)0)
 #        define gasnett_weak_rmb() ((void)0)
 #        define gasnett_weak_mb()  ((void)0)

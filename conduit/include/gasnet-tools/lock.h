@@ -8,8 +8,10 @@
 
 #if GASNETT_USE_TRUE_MUTEXES
 #    define TRUNKLINE_REAL_LOCKS 1
-#elif !defined(TRUNKLINE_ANY_MODE)
-#    define TRUNKLINE_REAL_LOCKS GASNETT_THREAD_SAFE
+#elif defined(GASNETT_THREAD_SAFE) && !defined(TRUNKLINE_ANY_MODE)
+#    define TRUNKLINE_REAL_LOCKS 1
+#else
+#    define TRUNKLINE_REAL_LOCKS 0
 #endif
 
 #if TRUNKLINE_REAL_LOCKS
@@ -20,7 +22,7 @@ GASNETT_BEGIN_EXTERNC
 
 /* ---- Mutex ---- */
 
-#    if GASNET_DEBUG
+#    if defined(GASNET_DEBUG)
 typedef struct {
     pthread_mutex_t trunkline_mutex;
     volatile uintptr_t trunkline_owner;

@@ -30,14 +30,15 @@
 
 /* With a conduit its mode decides, and what the client requested must not contradict it. PARSYNC
  * has several threads, so its locks and atomics are real. */
-#    if defined(GASNETEX_H) && GASNET_SEQ && GASNETT_THREAD_SAFE
+#    if defined(GASNETEX_H) && defined(GASNET_SEQ) && defined(GASNETT_THREAD_SAFE)
 #        error "GASNETT_THREAD_SAFE contradicts GASNET_SEQ"
 #    endif
-#    if defined(GASNETEX_H) && !GASNET_SEQ && GASNETT_THREAD_SINGLE
+#    if defined(GASNETEX_H) && !defined(GASNET_SEQ) && defined(GASNETT_THREAD_SINGLE)
 #        error "GASNETT_THREAD_SINGLE contradicts GASNET_PAR or GASNET_PARSYNC"
 #    endif
 
-#    if !GASNETT_LITE_MODE && !GASNETT_THREAD_SAFE && !GASNETT_THREAD_SINGLE
+#    if !defined(GASNETT_LITE_MODE) && !defined(GASNETT_THREAD_SAFE) &&                            \
+        !defined(GASNETT_THREAD_SINGLE)
 #        if defined(GASNET_PAR) || defined(GASNET_PARSYNC)
 #            define GASNETT_THREAD_SAFE 1
 #        elif defined(GASNET_SEQ)
@@ -49,7 +50,7 @@
 #        endif
 #    endif
 
-#    if GASNETT_THREAD_SAFE
+#    if defined(GASNETT_THREAD_SAFE)
 #        define GASNETT_THREAD_MODEL         PAR
 #        define TRUNKLINE_TOOLS_MODE         par
 #        define TRUNKLINE_TOOLS_MODEL_STRING "PAR"
@@ -81,7 +82,7 @@
 #define GASNETT_PLATFORM_COMPILER_IDSTR    PLATFORM_COMPILER_IDSTR
 #define GASNETT_PLATFORM_COMPILER_VERSION  PLATFORM_COMPILER_VERSION
 
-#if PLATFORM_ARCH_64
+#if defined(PLATFORM_ARCH_64)
 #    define GASNETT_PTR_CONFIG         64bit
 #    define TRUNKLINE_TOOLS_PTR_STRING "64bit"
 #else
@@ -89,7 +90,7 @@
 #    define TRUNKLINE_TOOLS_PTR_STRING "32bit"
 #endif
 
-#if GASNET_DEBUG
+#if defined(GASNET_DEBUG)
 #    define GASNETT_DEBUG_CONFIG         debug
 #    define TRUNKLINE_TOOLS_CHECKING     debug
 #    define TRUNKLINE_TOOLS_DEBUG_STRING "debug"
@@ -135,7 +136,7 @@ GASNETT_BEGIN_EXTERNC
                                  TRUNKLINE_TOOLS_MALLOC)
 #endif
 
-#if !GASNETT_LITE_MODE && !defined(TRUNKLINE_INSIDE)
+#if !defined(GASNETT_LITE_MODE) && !defined(TRUNKLINE_INSIDE)
 TRUNKLINE_NEED(trunkline_tools_guard, TRUNKLINE_TOOLS_GUARD);
 #endif
 

@@ -21,7 +21,7 @@
 
 /* The size of a client's tables of threads; GASNET_MAX_THREADS may set another limit. */
 #if !defined(TRUNKLINE_ANY_MODE)
-#    if GASNETT_THREAD_SINGLE
+#    if defined(GASNETT_THREAD_SINGLE)
 #        define GASNETT_MAX_THREADS 1
 #    else
 #        define GASNETT_MAX_THREADS 256

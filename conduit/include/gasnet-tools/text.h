@@ -44,7 +44,7 @@ TRUNKLINE_TOOLS_INLINE int gasnett_count0s_uintptr_t(uintptr_t x)
 #define GASNETT_FAST_UNALIGNED_MEMCPY(dst, src, nbytes) memcpy((dst), (src), (nbytes))
 
 /* The low `nbytes` (at most 8) of a value to memory, and back. */
-#if PLATFORM_ARCH_BIG_ENDIAN
+#if defined(PLATFORM_ARCH_BIG_ENDIAN)
 #    define TRUNKLINE_LOW_BYTES(word, nbytes) ((unsigned char *)&(word) + sizeof(word) - (nbytes))
 #else
 #    define TRUNKLINE_LOW_BYTES(word, nbytes) ((unsigned char *)&(word))

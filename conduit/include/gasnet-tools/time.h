@@ -17,14 +17,14 @@ typedef uint64_t gasnett_tick_t;
 extern int trunkline_ticks_by_counter;
 gasnett_tick_t trunkline_ticks_by_call(void);
 
-#if PLATFORM_ARCH_X86_64
+#if defined(PLATFORM_ARCH_X86_64)
 TRUNKLINE_TOOLS_INLINE gasnett_tick_t trunkline_ticks_counter(void)
 {
     uint32_t low, high;
     __asm__ __volatile__("rdtsc" : "=a"(low), "=d"(high) : : "memory");
     return ((gasnett_tick_t)high << 32) | low;
 }
-#elif PLATFORM_ARCH_AARCH64
+#elif defined(PLATFORM_ARCH_AARCH64)
 TRUNKLINE_TOOLS_INLINE gasnett_tick_t trunkline_ticks_counter(void)
 {
     uint64_t count;

@@ -31,7 +31,7 @@ GASNETT_END_EXTERNC
 #define TRUNKLINE_TRACE_NOTHING(...) ((void)(0 && (_gasnett_trace_printf_noop(__VA_ARGS__), 0)))
 #define TRUNKLINE_TRACE_STRING(text) ((void)sizeof(*(const char *)(text)))
 
-#if GASNET_TRACE && defined(GASNETEX_H)
+#if defined(GASNET_TRACE) && defined(GASNETEX_H)
 
 GASNETT_BEGIN_EXTERNC
 /* Does this rank write a trace at all, and lines of the program (H of GASNET_TRACEMASK)? */

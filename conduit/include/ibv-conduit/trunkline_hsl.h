@@ -9,13 +9,13 @@
 #ifndef TRUNKLINE_HSL_H
 #define TRUNKLINE_HSL_H
 
-#if GASNET_PAR
+#if defined(GASNET_PAR)
 #    define TRUNKLINE_MUTEX(call) call
 #else
 #    define TRUNKLINE_MUTEX(call) 0
 #endif
 
-#if GASNET_PAR
+#if defined(GASNET_PAR)
 
 typedef struct {
     pthread_mutex_t trunkline_mutex;
@@ -44,7 +44,7 @@ typedef struct {
 #endif
 
 /* Debug builds check the rules above. */
-#if GASNET_DEBUG
+#if defined(GASNET_DEBUG)
 #    define TRUNKLINE_HSL_NOTE(call) call
 #else
 #    define TRUNKLINE_HSL_NOTE(call) ((void)0)

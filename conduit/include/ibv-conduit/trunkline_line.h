@@ -15,7 +15,7 @@ void trunkline_at(const char *call, const char *file, unsigned line);
 }
 #endif
 
-#if GASNET_DEBUG && !defined(TRUNKLINE_INSIDE)
+#if defined(GASNET_DEBUG) && !defined(TRUNKLINE_INSIDE)
 #    define TRUNKLINE_HAS_LINES        1
 #    define TRUNKLINE_NOTE(name)       trunkline_at(#    name, __FILE__, __LINE__),
 #    define TRUNKLINE_NOTED(name, ...) (trunkline_at(#    name, __FILE__, __LINE__), name(__VA_ARGS__))

@@ -135,7 +135,8 @@ TRUNKLINE_AD_REAL(DBL, double, trunkline_ad_64_t)
 
 /* ---- The calls ---- */
 
-#if !GASNET_DEBUG && !GASNET_TRACE && !defined(GASNET_STATS) && defined(__OPTIMIZE__)
+#if !defined(GASNET_DEBUG) && !defined(GASNET_TRACE) && !defined(GASNET_STATS) &&                  \
+    defined(__OPTIMIZE__)
 
 /* A domain begins like a team, with a pointer to a table of address offsets by rank. Where the
  * CPU must not touch the words of the domain, all of these are TRUNKLINE_UNMAPPED. */

@@ -13,7 +13,8 @@
  * must be called. */
 enum { TRUNKLINE_UNMAPPED = 1 };
 
-#if !GASNET_DEBUG && !GASNET_TRACE && !defined(GASNET_STATS) && defined(__OPTIMIZE__)
+#if !defined(GASNET_DEBUG) && !defined(GASNET_TRACE) && !defined(GASNET_STATS) &&                  \
+    defined(__OPTIMIZE__)
 
 /* The inline body serves calls only; taking the address of the function yields the library's.
  * Static helpers of these bodies are not functions of the library. */
