@@ -60,15 +60,26 @@ only_if_true()
     [ "$ld" = "$(pc --variable=GASNET_LD "$2")" ] || fail "$1: a client that asks by ifdef links with $ld"
 }
 
-# optimised FRAGMENT PACKAGE FLAGS: GASNET_OPT_CFLAGS of the fragment has these, and nothing else has any
+# optimised FRAGMENT PACKAGE FLAGS: GASNET_CFLAGS and _CXXFLAGS of the fragment begin with these, which GASNET_OPT_CFLAGS and
+# _CXXFLAGS are alone; nothing else has any
 optimised()
 {
-    printf 'include %s\nshow:\n\t@echo $(GASNET_OPT_CFLAGS)\n\t@echo $(GASNET_OPT_CXXFLAGS)\n\t@echo rest $(GASNET_CFLAGS) $(GASNET_CXXFLAGS) $(GASNET_CPPFLAGS) $(GASNET_LDFLAGS) $(GASNET_LIBS)\n' \
-        "$1" >"$scratch/opt.make"
-    plain_make -f "$scratch/opt.make" show >"$scratch/opt"
-    [ "$(sed -n 1p "$scratch/opt")|$(sed -n 2p "$scratch/opt")" = "$3|$3" ] || fail "$1: GASNET_OPT_CFLAGS and _CXXFLAGS are '$(head -2 "$scratch/opt")'"
-    for text in "$(sed -n 3p "$scratch/opt")" "$(cat "$libdir/pkgconfig/$2.pc" "$libdir/cmake/Trunkline/TrunklineConfig.cmake")"; do
-        echo "$text" | grep -E -e '(^|[ ="])-O([0-9sgz ]|$)' && fail "$1, $2.pc or CMake: optimisation outside of GASNET_OPT_CFLAGS"
+    cat >"$scratch/opt.make" <<MAKE
+include $1
+show:
+	@echo \$(GASNET_OPT_CFLAGS)
+	@echo \$(GASNET_OPT_CXXFLAGS)
+	@echo \$(GASNET_CFLAGS) -Dend
+	@echo \$(GASNET_CXXFLAGS) -Dend
+	@echo rest \$(GASNET_MISC_CFLAGS) \$(GASNET_MISC_CXXFLAGS) \$(GASNET_CPPFLAGS) \$(GASNET_CXXCPPFLAGS) \$(GASNET_LDFLAGS) \$(GASNET_LIBS)
+MAKE
+    plain_make -f "$scratch/opt.make" MANUAL_CFLAGS=-O1 MANUAL_CXXFLAGS=-O1 show >"$scratch/opt"
+    [ "$(sed -n 1p "$scratch/opt")|$(sed -n 2p "$scratch/opt")" = "$3|$3" ] || fail "$1: GASNET_OPT_CFLAGS and _CXXFLAGS are '$(head -2 "$scratch/opt")', not '$3'"
+    for flags in "$(sed -n 3p "$scratch/opt")" "$(sed -n 4p "$scratch/opt")"; do
+        case $flags in "$3"*"-O1 -Dend") ;; *) fail "$1: flags are '$flags': not '$3' first and the client's last" ;; esac
+    done
+    for text in "$(sed -n 5p "$scratch/opt")" "$(cat "$libdir/pkgconfig/$2.pc" "$libdir/cmake/Trunkline/TrunklineConfig.cmake")"; do
+        echo "$text" | grep -E -e '(^|[ ="])-O([0-9sgz ]|$)' && fail "$1, $2.pc or CMake: optimisation outside of GASNET_CFLAGS and GASNET_CXXFLAGS"
     done
 }
 
@@ -182,7 +193,9 @@ by_hand()
         -lpthread -lm -o "$scratch/hand" && runs "by hand" "$scratch/hand" "LD_LIBRARY_PATH=$libdir"
 }
 
-[ "$TRUNKLINE_TEST_DEBUG" = yes ] && opt="-O0 -g" || opt=-O2
+# The last -O of the flags that the library was built with
+opt="-O0 -g"
+[ "$TRUNKLINE_TEST_DEBUG" = yes ] || opt=$(sed -n 's/^CFLAGS = //p' "$top_builddir/Makefile" | tr ' ' '\n' | sed -n '/^-O/h; ${g;p;}')
 kinds=$modes
 [ "$twin" = no ] || kinds="$kinds seq-debug par-debug parsync-debug"
 for kind in $kinds; do

@@ -25,11 +25,9 @@ good()
     shows 2 'process [01] of 2: the sum is 300'
 }
 
-opt=-O2
-[ "$TRUNKLINE_TEST_DEBUG" = no ] || opt=-g
-plain_make -C "$scratch" "PREFIX=$prefix" MODE=seq "OPT=$opt" all >"$scratch/out" 2>&1 || { tail -5 "$scratch/out"; fail "make"; }
+plain_make -C "$scratch" "PREFIX=$prefix" MODE=seq all >"$scratch/out" 2>&1 || { tail -5 "$scratch/out"; fail "make"; }
 grep -i 'warning' "$scratch/out" && fail "the examples do not build in silence"
-env LD_LIBRARY_PATH= timeout -k 5 60 make -C "$scratch" "PREFIX=$prefix" MODE=seq "OPT=$opt" run >"$scratch/out" 2>&1 || { tail -5 "$scratch/out"; fail "make run"; }
+env LD_LIBRARY_PATH= timeout -k 5 60 make -C "$scratch" "PREFIX=$prefix" MODE=seq run >"$scratch/out" 2>&1 || { tail -5 "$scratch/out"; fail "make run"; }
 good
 if [ "$twin" = yes ]; then
     plain_make -B -C "$scratch" "PREFIX=$prefix" DEBUG=-debug OPT=-g all >"$scratch/out" 2>&1 || { tail -5 "$scratch/out"; fail "make DEBUG=-debug"; }
