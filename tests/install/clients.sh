@@ -185,6 +185,41 @@ caffeine()
         $(var LD) $(var LDFLAGS) "$scratch/caf.o" $(var LIBS) -o "$scratch/caf" && runs Caffeine "$scratch/caf"
 }
 
+# A package file that is read line by line: each variable is known before it is used, and flags are words.
+chapel()
+{
+    awk -v "prefix=$prefix" '
+    function replaced(text,    name) {
+        while (match(text, /[$][{][^}]*[}]/)) {
+            name = substr(text, RSTART + 2, RLENGTH - 3)
+            if (!(name in value))
+                exit bad = 1
+            text = substr(text, 1, RSTART - 1) value[name] substr(text, RSTART + RLENGTH)
+        }
+        return text
+    }
+    /^[A-Za-z_0-9]+=/ {
+        name = $0
+        sub(/=.*/, "", name)
+        value[name] = name == "prefix" ? prefix : replaced(substr($0, length(name) + 2))
+    }
+    /^(Cflags|Libs):/ { print $1, replaced(substr($0, index($0, ":") + 1)) }
+    END { exit bad }' "$libdir/pkgconfig/gasnet-ibv-par.pc" >"$scratch/chapel" || fail "Chapel: gasnet-ibv-par.pc uses a variable above its definition"
+    # shellcheck disable=SC2046 # lists of options
+    gcc -O2 $(sed -n 's/^Cflags: //p' "$scratch/chapel") "$scratch/client.c" $(sed -n 's/^Libs: //p' "$scratch/chapel") -o "$scratch/chapel-client" &&
+        runs Chapel "$scratch/chapel-client"
+}
+
+# A configure script that looks for the conduit's folder, then for its core header and the library in places made up from names
+osss()
+{
+    [ -d "$incdir/ibv-conduit" ] || fail "OSSS: no folder ibv-conduit"
+    [ -f "$incdir/ibv-conduit/gasnet_core.h" ] || fail "OSSS: no gasnet_core.h"
+    printf '#include <gasnet_core.h>\n#include <gasnet.h>\nint ok = GASNET_VERSION;\n' >"$scratch/osss.c"
+    gcc -DGASNET_PAR "-I$incdir" "-I$incdir/ibv-conduit" -c "$scratch/osss.c" -o "$scratch/osss.o" || fail "OSSS: gasnet_core.h"
+    [ -e "$libdir/libgasnet-ibv-par.a" ] || [ -e "$libdir/libgasnet-ibv-par.so" ] || fail "OSSS: no libgasnet-ibv-par"
+}
+
 # A line written by hand, as in small codes: no fragment, no package
 by_hand()
 {
@@ -211,5 +246,7 @@ done
 realm
 upcxx
 caffeine
+chapel
+osss
 by_hand
 finish

@@ -90,7 +90,11 @@ all_headers()
 # shellcheck disable=SC2086
 none_is_left_out()
 {
-    { gcc -M -DGASNET_PAR $includes "$scratch/all.c"; gcc -M -DGASNET_PAR -DTRUNKLINE_DEBUG=1 $includes "$scratch/all.c"; } | tr -s ' \\' '\n' | grep -F "$incdir/" | sort -u >"$scratch/reached"
+    {
+        gcc -M -DGASNET_PAR $includes "$scratch/all.c"
+        gcc -M -DGASNET_PAR -DTRUNKLINE_DEBUG=1 $includes "$scratch/all.c"
+        gcc -M -DGASNET_PAR -isystem "$incdir" $includes "$scratch/all.c" # as below /usr/local
+    } | tr -s ' \\' '\n' | grep -F "$incdir/" | sort -u >"$scratch/reached"
     find "$incdir" -name '*.h' | sort | comm -23 - "$scratch/reached" >"$scratch/missed"
     [ -s "$scratch/missed" ] && fail "installed, but not compiled here: $(paste -sd ' ' "$scratch/missed")"
 }
