@@ -49,6 +49,18 @@ refuses '--with-ibv-ports=a: is not of the form' --with-ibv-ports=a:
 refuses '--with-ibv-ports=a b is not of the form' '--with-ibv-ports=a b'
 refuses '--with-ibv-fenced-puts=maybe is neither 0 nor 1' --with-ibv-fenced-puts=maybe
 
+# Directories that .mak, .pc and -rpath could not quote
+takes_apart='has a character that makefiles and linkers of clients take apart; choose a directory of letters'
+blank=$(printf '/opt/a\tb')
+for directory in '/opt/a b' "$blank" '/opt/a#b' '/opt/a,b' "/opt/a'b"; do
+    refuses "--prefix=$directory $takes_apart" "--prefix=$directory"
+done
+for option in exec-prefix libdir docdir; do
+    refuses "--$option=/opt/a b $takes_apart" "--$option=/opt/a b"
+done
+# shellcheck disable=SC2016 # make's variable
+gives '1||0' --prefix=/opt/a-b_1.2+c=@~/é '--libdir=${exec_prefix}/lib64' '--docdir=${datarootdir}/doc/${PACKAGE_TARNAME}'
+
 # The other options, one NAME of a define after another: has WANT NAME OPTION...
 has()
 {
