@@ -131,6 +131,42 @@ ${TRUNKLINE_TEST_CC:-cc} -I. -I"$top_srcdir/conduit" -o show show.c "$top_srcdir
     "$top_srcdir/conduit/settings/settings_print.c" || fail "the table of settings does not compile by itself"
 ./show | grep -A1 '^GASNET_IBV_PORTS$' | grep -q 'default mlx5_9' || fail "GASNET_IBV_PORTS has not the default of the build"
 
+# What --help says against what configure does without options, and against the settings.
+"$top_srcdir/configure" --help | awk '/^  --/ { printf "\n" } { sub(/^ +/, " "); printf "%s", $0 }' >help # one line an option
+"$top_srcdir/configure" -q CC=/bin/false >log 2>&1
+# says OPTION TEXT
+says()
+{
+    grep -e "^ --$1[ =@,[]" help | grep -qF -e "$2" || fail "configure --help: --$1 is '$(grep -e "^ --$1[ =@,[]" help)' and lacks '$2'"
+}
+while read -r option name; do
+    value=$(sed -n "s/^#define TK_$name \"\{0,1\}\([^\"]*\)\"\{0,1\}$/\1/p" config.log | tail -n 1)
+    says "$option" "(default: ${value:-empty}"
+done <<END
+with-ibv-max-medium MAX_MEDIUM
+with-ibv-spawner DEFAULT_SPAWNER
+with-ibv-physmem-max DEFAULT_PHYSMEM_MAX
+with-ibv-ports DEFAULT_IBV_PORTS
+disable-ibv-xrc DEFAULT_USE_XRC
+enable-ibv-multirail DEFAULT_MAX_HCAS
+END
+# Of options without effect the settings of the same name have none either, and both give one reason.
+grep -F 'accepted' help | grep -vF 'accepted, no effect: ' | grep -vF 'accepted, no effect, as GASNET_USE_FENCED_PUTS: ' && fail "configure --help: accepted, but with which effect?"
+for row in "with-ibv-fenced-puts GASNET_USE_FENCED_PUTS" "enable-ibv-physmem-probe GASNET_PHYSMEM_PROBE"; do
+    setting=${row#* }
+    ./show | grep -A1 "^$setting\(,.*\)*$" | grep -q 'accepted, no effect' || fail "$setting acts, and configure --help says that it does not"
+    says "${row% *}" "$(./show | grep -A2 "^$setting\(,.*\)*$" | sed -n '3s/^ *//p')"
+done
+# The other settings that help names exist and act.
+grep -F 'accepted, no effect: ' help | grep -oE 'GASNET_[A-Z_]+' | grep -v '^GASNET_PHYSMEM_PROBE$' | sort -u >named
+for setting in $(cat named); do
+    ./show | grep -A1 "^$setting$" | grep -q '(default' || fail "configure --help refers to $setting, which does not act"
+done
+[ "$(wc -l <named)" -ge 5 ] || fail "configure --help refers to $(wc -l <named) settings only"
+# Connecting needs no thread because ranks are connected on first use: the default of a setting.
+./show | grep -A1 '^GASNET_CONNECT_STATIC$' | grep -q '(default 0;' && says enable-ibv-conn-thread 'when one first uses the other'
+rm -f config.log
+
 # The record of the start names such a default; a library without one has no such line.
 # shellcheck disable=SC2086 # a command and its options
 tell()
