@@ -13,7 +13,7 @@ work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$top" || exit 2
 pages="man/gasnetrun_ibv.1 man/gasnet_trace.1 man/trunkline.7 man/trunkline_rails.3 man/softhca-fault.7 contrib/softhca/softhca.1 contrib/mcswitch/daemon/mcswitchd.1"
-texts="README HACKING CONTRIBUTING CHANGELOG doc/*.md"
+texts="README doc/README HACKING CONTRIBUTING CHANGELOG doc/*.md"
 readme_lines=150
 bad=0
 
