@@ -3,13 +3,13 @@
 
 # Pure parts, which the unit tests link too
 launcher_pure_sources = $(addprefix spawner/, \
-    $(patsubst %,base/%.c,bytes procinfo log hail words) \
+    $(patsubst %,base/%.c,bytes procinfo log hail words signal_text) \
     $(patsubst %,wire/%.c,wire auth dial hello pack job_frame exchange) \
     $(patsubst %,agent/%.c,listen ssh_text) \
     $(patsubst %,head/%.c,fences explain policy devices network output) \
     $(patsubst %,iof/%.c,lines pump) \
     $(patsubst %,run/%.c,options program environ host_list batch hosts layout foreign) \
-    server/owner.c \
+    $(patsubst %,server/%.c,owner handshake) \
     $(patsubst %,guard/%.c,session oom)) \
     conduit/base/sha256.c conduit/settings/settings_parse.c conduit/settings/settings_table.c
 launcher_sources = $(launcher_pure_sources) $(addprefix spawner/, \

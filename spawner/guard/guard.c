@@ -9,6 +9,7 @@
 #include "there.h"
 #include "spawner/base/clock.h"
 #include "spawner/base/log.h"
+#include "spawner/base/signal_text.h"
 #include "spawner/children/children.h"
 #include "spawner/tree/shape.h"
 #include "spawner/wire/hello.h"
@@ -36,14 +37,25 @@ static void guard_read_exec_errors(struct guard *g)
     }
 }
 
+/* A crash of libpmix, or SIGKILL: by the kernel for lack of memory, or by somebody. */
+static void server_was_killed(struct guard *g, int status)
+{
+    char name[100], memory[500];
+    const char *why = "libpmix crashed; with -v -v this shows what it printed before";
+
+    signal_text(WTERMSIG(status), WCOREDUMP(status), name, sizeof(name));
+    if (WTERMSIG(status) == SIGKILL)
+        why = oom_explain(&g->memory, memory, sizeof(memory)) ? memory : "sent by another process";
+    guard_report_failure(g, "the PMIx server process was killed by signal %s: %s", name, why);
+}
+
 static void server_ended(struct guard *g, int status)
 {
     g->server_pid = 0;
     if (g->killing || g->phase >= GUARD_CLEANING)
         return;
     if (WIFSIGNALED(status))
-        guard_report_failure(g, "the PMIx server process was killed by signal %d",
-                             WTERMSIG(status));
+        server_was_killed(g, status);
     else
         guard_report_failure(g, "the PMIx server process ended with status %d",
                              WEXITSTATUS(status));

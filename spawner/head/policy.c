@@ -5,6 +5,7 @@
 #include "policy.h"
 #include "spawner/base/clock.h"
 #include "spawner/base/log.h"
+#include "spawner/base/signal_text.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -441,30 +442,15 @@ static bool is_of_terminal(int signal)
     return signal == SIGINT || signal == SIGQUIT || signal == SIGHUP;
 }
 
-static const char *signal_name(int signal)
-{
-    static const struct {
-        int number;
-        const char *name;
-    } known[] = {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"},
-                 {SIGILL, "SIGILL"},   {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"},
-                 {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"},
-                 {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
-                 {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}};
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (known[i].number == signal)
-            return known[i].name;
-    return NULL;
-}
-
 static void signal_sentence(const struct policy *p, char *text, size_t size)
 {
-    const char *name = signal_name(p->code);
+    char name[100];
     bool is_oom = p->oom_text[0] && p->oom_rank == p->culprit && p->code == SIGKILL;
-    snprintf(text, size, "rank %u (pid %d%s) was killed by signal %d (%s%s%s)%s%s%s", p->culprit,
-             p->rank[p->culprit].pid, place_of(p, p->culprit).text, p->code, name ? name : "",
-             name ? ": " : "", strsignal(p->code), p->core ? ", core dumped" : "",
-             is_oom ? ": " : "", is_oom ? p->oom_text : "");
+
+    signal_text(p->code, p->core, name, sizeof(name));
+    snprintf(text, size, "rank %u (pid %d%s) was killed by signal %s%s%s", p->culprit,
+             p->rank[p->culprit].pid, place_of(p, p->culprit).text, name, is_oom ? ": " : "",
+             is_oom ? p->oom_text : "");
 }
 
 /* run/ has seen that the program is on the launcher's host. */

@@ -2,13 +2,14 @@
 /* The accept(), recv(), read() and send() that libpmix calls; see gate.h. Called by libpmix's
  * threads at the same time, for different descriptors: an entry of the table is written by the
  * thread that accepts before it hands the descriptor on, then used by the thread that reads it.
- * Fields are atomic because a descriptor's number may be reused for another thread's file
- * meanwhile. */
+ * The fields that tell whether an entry is in use are atomic, because a descriptor's number may be
+ * reused for another thread's file meanwhile. */
 #include "config.h"
 
 #include "gate.h"
 #include "owner.h"
 #include "spawner/base/clock.h"
+#include "spawner/base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -29,18 +31,29 @@ enum { GRACE_MS = 1000 };
 /* Between two attempts to accept when files or memory are short. */
 enum { PAUSE_MS = 10 };
 
+enum gate_stage {
+    GATE_FRESH,   /* nothing was read */
+    GATE_HANDED,  /* the first message is good, and libpmix takes it piece by piece */
+    GATE_PASSED,  /* it has all of it */
+    GATE_REFUSED, /* libpmix sees the end of the connection */
+};
+
 struct gate_connection {
     _Atomic int64_t deadline; /* 0: not under watch */
     _Atomic uint64_t inode;   /* of the socket: the number may be another file's by now */
-    _Atomic bool served;      /* we have answered, or begun to read */
-    _Atomic bool answered;    /* libpmix has sent something, so the first message was complete */
+    enum gate_stage stage;    /* of the first message */
+    uint8_t *message;         /* with its header; of the heap */
+    size_t length, taken;
+    _Atomic bool served;   /* we have answered, or begun to read */
+    _Atomic bool answered; /* libpmix has sent something, so the first message was complete */
 };
 
 static struct gate_connection *gate_connections;
 static size_t gate_size;
 static int64_t first_message_ms;
+static const struct handshake_rules *_Atomic gate_rules; /* NULL: no rank exists */
 
-void gate_close(int64_t first_ms)
+bool gate_close(int64_t first_ms)
 {
     struct rlimit files;
     size_t count = 65536;
@@ -50,6 +63,12 @@ void gate_close(int64_t first_ms)
     first_message_ms = first_ms;
     gate_connections = calloc(count, sizeof(*gate_connections));
     gate_size = gate_connections ? count : 0;
+    return gate_connections;
+}
+
+void gate_open(const struct handshake_rules *rules)
+{
+    atomic_store(&gate_rules, rules);
 }
 
 static uint64_t inode_of(int fd)
@@ -72,10 +91,10 @@ static struct gate_connection *gate_watched(int fd)
     return NULL;
 }
 
-static bool is_other_user(int fd)
+static bool is_ours(int fd)
 {
     uid_t uid;
-    return owner_of_peer(fd, &uid) && uid != geteuid();
+    return owner_of_peer(fd, &uid) && uid == geteuid();
 }
 
 /* EAGAIN is the one error that no caller takes for a failure of its listening socket. */
@@ -105,13 +124,15 @@ static int gate_admit(int fd)
         return fd;
     if (fd < 0)
         return is_transient(errno) ? accept_nothing() : fd;
-    if ((size_t)fd >= gate_size)
-        return fd;
-    if (is_other_user(fd)) {
+    if ((size_t)fd >= gate_size || !is_ours(fd)) {
         close(fd);
         return accept_nothing();
     }
     struct gate_connection *v = &gate_connections[fd];
+    free(v->message); /* of an earlier connection that libpmix closed on the way */
+    v->message = NULL;
+    v->length = v->taken = 0;
+    v->stage = GATE_FRESH;
     atomic_store(&v->inode, inode_of(fd));
     atomic_store(&v->served, false);
     atomic_store(&v->answered, false);
@@ -170,7 +191,64 @@ static ssize_t read_until(int fd, char *data, size_t size, int flags, int64_t de
     return (ssize_t)have;
 }
 
-static ssize_t gate_receive(struct gate_connection *v, int fd, void *data, size_t size, int flags)
+/* Reads exactly `size` bytes, whatever the mode of the socket; false at the deadline or at the end
+ * of the connection. */
+static bool read_all(int fd, uint8_t *data, size_t size, int64_t deadline)
+{
+    return read_until(fd, (char *)data, size, MSG_WAITALL, deadline) == (ssize_t)size;
+}
+
+/* Reads the first message into `v` and returns what is wrong with it; NULL: nothing is. */
+static const char *read_first(struct gate_connection *v, int fd, int64_t deadline)
+{
+    const struct handshake_rules *rules = atomic_load(&gate_rules);
+    uint8_t header[HANDSHAKE_HEADER];
+
+    if (!rules)
+        return "no rank was started yet";
+    if (!read_all(fd, header, sizeof(header), deadline))
+        return "no message came in time";
+    size_t length = handshake_length(header);
+    if (!length)
+        return "a length that no first message has";
+    v->message = malloc(sizeof(header) + length);
+    if (!v->message)
+        return "no memory";
+    memcpy(v->message, header, sizeof(header));
+    v->length = sizeof(header) + length;
+    if (!read_all(fd, v->message + sizeof(header), length, deadline))
+        return "the message was not complete in time";
+    return handshake_flaw(rules, v->message + sizeof(header), length);
+}
+
+static void gate_judge(struct gate_connection *v, int fd)
+{
+    const char *flaw = read_first(v, fd, deadline_of(v));
+
+    v->stage = flaw ? GATE_REFUSED : GATE_HANDED;
+    if (!flaw)
+        return;
+    free(v->message);
+    v->message = NULL;
+    log_verbose(2, "the PMIx server refuses a connection of a process of this user: %s", flaw);
+}
+
+static ssize_t gate_hand_on(struct gate_connection *v, void *data, size_t size)
+{
+    size_t left = v->length - v->taken, count = size < left ? size : left;
+
+    memcpy(data, v->message + v->taken, count);
+    v->taken += count;
+    if (v->taken < v->length)
+        return (ssize_t)count;
+    free(v->message);
+    v->message = NULL;
+    v->stage = GATE_PASSED;
+    return (ssize_t)count;
+}
+
+/* What follows the first message. */
+static ssize_t gate_pass(struct gate_connection *v, int fd, void *data, size_t size, int flags)
 {
     int64_t deadline = deadline_of(v);
 
@@ -181,6 +259,17 @@ static ssize_t gate_receive(struct gate_connection *v, int fd, void *data, size_
         return plain_recv(fd, data, size, flags);
     }
     return read_some(fd, data, size, flags, deadline);
+}
+
+static ssize_t gate_receive(struct gate_connection *v, int fd, void *data, size_t size, int flags)
+{
+    if (v->stage == GATE_FRESH)
+        gate_judge(v, fd);
+    if (v->stage == GATE_REFUSED)
+        return 0;
+    if (v->stage == GATE_HANDED)
+        return gate_hand_on(v, data, size);
+    return gate_pass(v, fd, data, size, flags);
 }
 
 /* Under the names of libc. Other names in C, as headers declare these in different ways. */

@@ -4,17 +4,25 @@
  * sends nothing would stop the job. The launcher's executable therefore defines accept(),
  * accept4(), recv(), read() and send() itself; the dynamic linker finds these before libc's.
  *
- * accept() closes at once a connection that another user's process has opened. What else was
- * accepted has a deadline for its first message: after it recv() and read() report end of file
- * instead of blocking. */
+ * accept() closes at once a connection that is not shown to belong to a process of our user: of
+ * another user, of an unknown one, or ended already. What else was accepted has a deadline for its
+ * first message. The gate reads this message itself and gives it to libpmix if that will accept it
+ * (handshake.h); otherwise, and after the deadline, recv() and read() report end of file. */
 #ifndef TRUNKLINE_SPAWNER_GATE_H
 #define TRUNKLINE_SPAWNER_GATE_H
 
+#include "handshake.h"
+
+#include <stdbool.h>
 #include <stdint.h>
 
 /* From now on connections are judged; before, and in processes that never call this, the functions
  * above do what libc's do. `first_ms` is the time from accept() to the end of the first message.
- * One call, before any other thread exists. */
-void gate_close(int64_t first_ms);
+ * One call, before any other thread exists. False: no memory. */
+bool gate_close(int64_t first_ms);
+
+/* Whom to let in from now on; nobody before. `rules` and its strings stay the caller's and must
+ * not change any more. */
+void gate_open(const struct handshake_rules *rules);
 
 #endif

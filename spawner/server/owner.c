@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The owner of a connection's other end; see owner.h. First by socket diagnosis (netlink), which
- * finds one socket by its addresses, then by the lists in /proc/net. */
+ * finds one socket by its addresses, then by the lists in /proc/net. Both show user 0 for a socket
+ * that its process has closed, so only an established one counts. */
 #include "config.h"
 
 #include "owner.h"
@@ -10,6 +11,7 @@
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,6 +107,8 @@ static bool owner_by_diagnosis(const struct owner_end *ours, const struct owner_
         answer.header.nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg)))
         return false;
     const struct inet_diag_msg *m = NLMSG_DATA(&answer.header);
+    if (m->idiag_state != TCP_ESTABLISHED)
+        return false;
     *uid = m->idiag_uid;
     return true;
 }
@@ -126,14 +130,15 @@ static void print_end(const struct owner_end *e, bool six, char *text, size_t si
 static bool find_in_list(const char *path, const char *ours, const char *theirs, uid_t *uid)
 {
     char line[512], local[64], remote[64];
-    unsigned owner;
+    unsigned owner, state;
     bool found = false;
     FILE *f = fopen(path, "re");
     if (!f)
         return false;
     while (!found && fgets(line, sizeof(line), f))
-        if (sscanf(line, " %*[^:]: %63s %63s %*s %*s %*s %*s %u", local, remote, &owner) == 3)
-            found = !strcmp(local, theirs) && !strcmp(remote, ours);
+        if (sscanf(line, " %*[^:]: %63s %63s %x %*s %*s %*s %u", local, remote, &state, &owner) ==
+            4)
+            found = state == TCP_ESTABLISHED && !strcmp(local, theirs) && !strcmp(remote, ours);
     fclose(f);
     if (found)
         *uid = owner;
@@ -153,15 +158,59 @@ static bool owner_in_lists(const struct owner_end *ours, const struct owner_end 
     return false;
 }
 
+/* Asked after the other end was found: as long as ours is connected, no other socket can have had
+ * the same two addresses. */
+static bool is_connected(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+           info.tcpi_state == TCP_ESTABLISHED;
+}
+
 bool owner_by_proc(int fd, uid_t *uid)
 {
     struct owner_end ours, theirs;
-    return owner_ends(fd, &ours, &theirs) && owner_in_lists(&ours, &theirs, uid);
+    return owner_ends(fd, &ours, &theirs) && owner_in_lists(&ours, &theirs, uid) &&
+           is_connected(fd);
 }
 
 bool owner_of_peer(int fd, uid_t *uid)
 {
     struct owner_end ours, theirs;
     return owner_ends(fd, &ours, &theirs) &&
-           (owner_by_diagnosis(&ours, &theirs, uid) || owner_in_lists(&ours, &theirs, uid));
+           (owner_by_diagnosis(&ours, &theirs, uid) || owner_in_lists(&ours, &theirs, uid)) &&
+           is_connected(fd);
+}
+
+/* A connection of this process with itself; false: there is no loopback interface. */
+static bool connect_self(int listener, int *ours, int *theirs)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(at);
+
+    if (bind(listener, (struct sockaddr *)&at, size) != 0 || listen(listener, 1) != 0 ||
+        getsockname(listener, (struct sockaddr *)&at, &size) != 0 ||
+        connect(*theirs, (struct sockaddr *)&at, size) != 0)
+        return false;
+    *ours = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    return *ours >= 0;
+}
+
+bool owner_is_shown(void)
+{
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int theirs = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), ours = -1;
+    uid_t uid;
+    bool shown = true;
+
+    if (listener >= 0 && theirs >= 0 && connect_self(listener, &ours, &theirs))
+        shown = owner_of_peer(ours, &uid) && uid == geteuid();
+    if (listener >= 0)
+        close(listener);
+    if (theirs >= 0)
+        close(theirs);
+    if (ours >= 0)
+        close(ours);
+    return shown;
 }

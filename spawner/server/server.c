@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "gate.h"
+#include "owner.h"
 #include "server_private.h"
 #include "spawner/base/clock.h"
 #include "spawner/base/procinfo.h"
@@ -111,6 +112,26 @@ static void start_libpmix(const struct server_job *job)
     PMIX_INFO_FREE(info, 8);
 }
 
+/* Whom the gate lets in: ranks of this host that use a module that they were given. */
+static struct handshake_rules rules;
+
+static char *copy_setting(char *const *env, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (; env && *env; env++)
+        if (!strncmp(*env, name, length) && (*env)[length] == '=')
+            return strdup(*env + length + 1);
+    return strdup("");
+}
+
+/* They are the same for all ranks, and in use to the end of the process. */
+static void learn_modules(char *const *env)
+{
+    rules.security = copy_setting(env, "PMIX_SECURITY_MODE");
+    rules.storage = copy_setting(env, "PMIX_GDS_MODULE");
+}
+
 static void send_environment(const struct server_job *job, uint32_t rank)
 {
     char **env = NULL;
@@ -121,6 +142,8 @@ static void send_environment(const struct server_job *job, uint32_t rank)
     server_check("prepare a rank", PMIx_server_setup_fork(&proc, &env));
     for (char **e = env; e && *e; e++)
         bytes_append(&packed, *e, strlen(*e) + 1);
+    if (!rules.security)
+        learn_modules(env);
     server_send(WIRE_ENV, rank, bytes_front(&packed), packed.length);
     bytes_free(&packed);
     PMIX_ARGV_FREE(env);
@@ -208,10 +231,41 @@ static void server_watch_libpmix(const struct server_job *job)
         }
 }
 
+static void server_refuse_to_start(const char *why) __attribute__((noreturn));
+
+static void server_refuse_to_start(const char *why)
+{
+    server_send(WIRE_FAILED, 0, why, strlen(why));
+    _exit(EXIT_RUNTIME);
+}
+
+static void close_gate(void)
+{
+    if (!owner_is_shown())
+        server_refuse_to_start(
+            "the PMIx server cannot find out which user opens a connection to it: neither socket "
+            "diagnosis (NETLINK_SOCK_DIAG) nor /proc/net/tcp shows the owner; allow one of them in "
+            "this container");
+    if (!gate_close(FIRST_MESSAGE_MS))
+        server_refuse_to_start("the PMIx server has no memory for its table of connections");
+}
+
+static void open_gate(const struct server_job *job)
+{
+    const struct job_host *host = server_host(job);
+
+    rules.nspace = job->job->nspace;
+    rules.first = host->first;
+    rules.count = host->count;
+    rules.uid = geteuid();
+    rules.gid = getegid();
+    gate_open(&rules);
+}
+
 void server_run(const struct server_job *job, int fd, pid_t guard)
 {
     server_detach(fd, guard);
-    gate_close(FIRST_MESSAGE_MS);
+    close_gate();
     server_open_exchange(job);
     start_libpmix(job);
     server_check("register the job", server_register_job(job));
@@ -220,6 +274,7 @@ void server_run(const struct server_job *job, int fd, pid_t guard)
         server_check("register a rank", server_register_rank(job, r));
     for (uint32_t r = host->first; r < host->first + host->count; r++)
         send_environment(job, r);
+    open_gate(job);
     server_send(WIRE_READY, 0, NULL, 0);
     silence_libpmix();
     server_watch_libpmix(job);

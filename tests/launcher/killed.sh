@@ -56,7 +56,16 @@ kill -KILL "$(named gasnetrun-pmix)"
 finish
 status_is 1
 err_lines 1
-err_has 'PMIx server process was killed by signal 9'
+err_has 'PMIx server process was killed by signal 9 (SIGKILL: Killed): sent by another process$'
+clean
+
+promise "a crash of the PMIx server is one line that names the signal"
+begin
+kill -SEGV "$(named gasnetrun-pmix)"
+finish
+status_is 1
+err_lines 1
+err_has 'PMIx server process was killed by signal 11 (SIGSEGV: Segmentation fault[a-z, ]*): libpmix crashed'
 clean
 
 promise "a PMIx server that does not answer keeps nobody for ever"
