@@ -43,7 +43,13 @@ static bool is_committed;       /* nothing was put since the last commit */
  * SLURM_NTASKS is not among them: it describes an allocation, in which a program may run alone. */
 static const char *const size_names[] = {
     "TRUNKLINE_LAUNCHED", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PRTE_JOB_SIZE",
-    "PMI_SIZE",           "MV2_COMM_WORLD_SIZE"};
+    "PMI_SIZE",           "MV2_COMM_WORLD_SIZE",  "JSM_NAMESPACE_SIZE"};
+
+/* And the rank in these. Rank 0 alone says nothing: the shell of an allocation is rank 0 of Slurm,
+ * too. PMIX_RANK is another matter, because only a PMIx server sets it. */
+static const char *const rank_names[] = {
+    "OMPI_COMM_WORLD_RANK", "PMI_RANK",    "SLURM_PROCID",   "MV2_COMM_WORLD_RANK",
+    "JSM_NAMESPACE_RANK",   "PALS_RANKID", "FLUX_TASK_RANK", "ALPS_APP_PE"};
 
 static const char *launcher_with_ranks(long *ranks)
 {
@@ -56,10 +62,34 @@ static const char *launcher_with_ranks(long *ranks)
     return NULL;
 }
 
+/* The variable that makes this process one of several by its rank; NULL: none does. */
+static const char *launcher_with_rank(void)
+{
+    if (tk_getenv("PMIX_RANK"))
+        return "PMIX_RANK";
+    for (size_t i = 0; i < sizeof(rank_names) / sizeof(rank_names[0]); i++) {
+        const char *value = tk_getenv(rank_names[i]);
+        if (value && strtol(value, NULL, 10) > 0)
+            return rank_names[i];
+    }
+    return NULL;
+}
+
+static enum tk_status refuse_as_rank(const char *name, pmix_status_t rc)
+{
+    tk_log_error("started as a rank of a job (%s=%s), but the launcher's PMIx server can't be "
+                 "reached (%s); start the program with gasnetrun_ibv, mpirun or srun --mpi=pmix, "
+                 "or unset %s to run alone",
+                 name, tk_getenv(name), PMIx_Error_string(rc), name);
+    return TK_FAIL;
+}
+
 static enum tk_status alone(pmix_status_t rc)
 {
     long ranks;
-    const char *name = launcher_with_ranks(&ranks);
+    const char *name = launcher_with_ranks(&ranks), *rank = launcher_with_rank();
+    if (!name && rank)
+        return refuse_as_rank(rank, rc);
     if (!name && (rc == PMIX_ERR_UNREACH || rc == PMIX_ERR_INVALID_NAMESPACE ||
                   !tk_getenv("PMIX_NAMESPACE")))
         return TK_OK;

@@ -22,6 +22,10 @@ fails_with 0 "alone"
 plain env TRUNKLINE_LAUNCHED=4 "$hello"
 fails_with 1 "a launcher that is not there"
 says 'one of 4 ranks .* server can.t be reached' 1
+# A rank whose server is dead, although nobody has said how many ranks there are.
+plain env PMIX_NAMESPACE=gone PMIX_RANK=3 "PMIX_SERVER_URI41=gone.0;tcp4://127.0.0.1:1" "PMIX_SERVER_URI4=gone.0;tcp4://127.0.0.1:1" "$hello"
+fails_with 1 "a rank of a dead server"
+says 'a rank of a job (PMIX_RANK=3).* server can.t be reached' 1
 
 # A job inside of a rank of another job, and two jobs at once.
 plain "$GASNETRUN" -n 2 "$GASNETRUN" -n 2 "$hello"

@@ -18,8 +18,14 @@
 
 static const char *const names[] = {
     "TRUNKLINE_LAUNCHED", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PRTE_JOB_SIZE",
-    "PMI_SIZE",           "MV2_COMM_WORLD_SIZE",  "PMIX_NAMESPACE",       "SLURM_NTASKS"};
-enum { launchers = 6 };
+    "PMI_SIZE",           "MV2_COMM_WORLD_SIZE",  "JSM_NAMESPACE_SIZE",   "PMIX_NAMESPACE",
+    "SLURM_NTASKS"};
+enum { launchers = 7 };
+static const char *const rank_names[] = {
+    "OMPI_COMM_WORLD_RANK", "PMI_RANK",           "SLURM_PROCID",
+    "MV2_COMM_WORLD_RANK",  "JSM_NAMESPACE_RANK", "PALS_RANKID",
+    "FLUX_TASK_RANK",       "ALPS_APP_PE",        "PMIX_RANK"};
+enum { rank_variables = 9 };
 
 /* A server that knows a job of four, and that this process is rank 2. */
 static int set_up(void **state)
@@ -27,6 +33,8 @@ static int set_up(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         unsetenv(names[i]);
+    for (size_t i = 0; i < rank_variables; i++)
+        unsetenv(rank_names[i]);
     memset(&server, 0, sizeof(server));
     server.job_size = (pmix_value_t){.type = PMIX_UINT32, .data.uint32 = ranks};
     server.peers_type = PMIX_STRING;
@@ -121,11 +129,36 @@ static void a_rank_of_several_never_runs_alone(void **state)
     }
 }
 
+static void a_rank_never_runs_alone_whatever_names_it(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < rank_variables; i++) {
+        char text[64];
+        set_up(state);
+        setenv("PMIX_NAMESPACE", "gone", 1);
+        setenv(rank_names[i], "3", 1);
+        server.init = PMIX_ERR_UNREACH;
+        snprintf(text, sizeof(text), "a rank of a job (%s=3)", rank_names[i]);
+        assert_open_fails(text);
+    }
+}
+
+/* Else the first rank of a job whose server died would give a result, and the others none. */
+static void rank_0_of_a_lost_server_does_not_run_alone(void **state)
+{
+    (void)state;
+    setenv("PMIX_RANK", "0", 1);
+    server.init = PMIX_ERR_UNREACH;
+    assert_open_fails("unset PMIX_RANK to run alone");
+}
+
 static void a_launcher_of_one_rank_needs_no_server(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < launchers; i++)
         setenv(names[i], "1", 1);
+    for (unsigned i = 0; i + 1 < rank_variables; i++)
+        setenv(rank_names[i], "0", 1);
     assert_alone(PMIX_ERR_UNREACH);
 }
 
@@ -753,6 +786,8 @@ static const struct CMUnitTest tests[] = {
     TEST(a_namespace_whose_server_is_gone_still_leaves_a_job_of_one),
     TEST(a_namespace_whose_server_refuses_is_an_error),
     TEST(a_rank_of_several_never_runs_alone),
+    TEST(a_rank_never_runs_alone_whatever_names_it),
+    TEST(rank_0_of_a_lost_server_does_not_run_alone),
     TEST(a_launcher_of_one_rank_needs_no_server),
     TEST(an_allocation_is_not_a_launcher),
     TEST(when_libpmix_could_not_start_its_thread_the_limits_are_named),
