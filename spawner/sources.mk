@@ -11,7 +11,7 @@ launcher_pure_sources = $(addprefix spawner/, \
     $(patsubst %,run/%.c,options program environ host_list batch hosts layout foreign) \
     $(patsubst %,server/%.c,owner handshake) \
     $(patsubst %,guard/%.c,session oom)) \
-    conduit/base/sha256.c conduit/settings/settings_parse.c conduit/settings/settings_table.c
+    conduit/base/sha256.c conduit/base/file_text.c conduit/settings/settings_parse.c conduit/settings/settings_table.c
 launcher_sources = $(launcher_pure_sources) $(addprefix spawner/, \
     $(patsubst %,run/%.c,main place plan device probe ask top others top_table) \
     $(patsubst %,head/%.c,head hang view input) \

@@ -4,11 +4,10 @@
  * them where they ask each other for it. Owns nothing beyond the call; single-threaded, no lock. */
 #include "config.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_text.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "peer/connect_file.h"
@@ -20,26 +19,12 @@
 #include "transport/transport.h"
 #include "transport/verbs/limits.h"
 
-/* To be freed; NULL: see errno. */
-static char *read_file(const char *name, size_t *size)
+/* Room for lists of all peers of all ranks, as if all were connected: far more than a file that
+ * saves anything has. */
+static size_t longest_file(void)
 {
-    char *text = NULL, part[4096];
-    size_t n;
-    FILE *file = fopen(name, "re");
-    FILE *copy = file ? open_memstream(&text, size) : NULL;
-    while (copy && (n = fread(part, 1, sizeof(part), file)) > 0)
-        fwrite(part, 1, n, copy);
-    int error = errno;
-    bool is_read = copy && !ferror(file) && !ferror(copy);
-    if (copy && fclose(copy) != 0)
-        is_read = false;
-    if (file)
-        fclose(file);
-    if (is_read)
-        return text;
-    free(text);
-    errno = error;
-    return NULL;
+    uint64_t ranks = tk_peers.size, bytes = (1 << 20) + 32 * ranks * ranks;
+    return bytes < 1 << 30 ? (size_t)bytes : 1 << 30;
 }
 
 /* A file that does not fit costs the time that it was to save, where ranks may be connected later;
@@ -63,9 +48,9 @@ static enum tk_status find_wanted(const char *name, bool *wanted)
 {
     char why[200];
     size_t size = 0;
-    char *text = read_file(name, &size);
+    char *text = tk_file_text(name, longest_file(), &size, why, sizeof(why));
     if (!text)
-        return do_without(name, strerror(errno));
+        return do_without(name, why);
     enum tk_connect_verdict verdict =
         tk_connect_parse(text, size, tk_peers.me, tk_peers.size, wanted, why, sizeof(why));
     free(text);

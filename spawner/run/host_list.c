@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "host_list.h"
+#include "base/file_text.h"
 
 #include <errno.h>
 #include <search.h>
@@ -205,30 +206,31 @@ bool host_list_read_text(struct host_list *list, const char *text, const char *o
     return is_right;
 }
 
+/* The longest text is a hundred thousand lines of long names. */
+enum { HOST_FILE_MAX = 16 << 20 };
+
 bool host_list_each_line(struct host_list *list, const char *path, const char *origin,
                          host_line_taker take, char *why, size_t size)
 {
-    char *line = NULL, place[HOST_NAME_LONGEST + 4200];
-    size_t room = 0;
+    char place[HOST_NAME_LONGEST + 4200], flaw[200], *next;
+    size_t length;
     bool is_right = true;
-    FILE *file = fopen(path, "re");
+    char *content = tk_file_text(path, HOST_FILE_MAX, &length, flaw, sizeof(flaw));
 
-    for (unsigned long number = 1; file && is_right && getline(&line, &room, file) >= 0; number++) {
-        char *text = line + strspn(line, blanks);
+    if (!content) {
+        snprintf(why, size, "the file of hosts %s (%s) cannot be read: %s", path, origin, flaw);
+        return false;
+    }
+    next = content;
+    for (unsigned long number = 1; next && is_right; number++) {
+        char *line = strsep(&next, "\n"), *text = line + strspn(line, blanks);
         text[strcspn(text, "#")] = 0;
         for (size_t n = strlen(text); n && strchr(blanks, text[n - 1]); n--)
             text[n - 1] = 0;
         snprintf(place, sizeof(place), "%s:%lu", path, number);
         is_right = !*text || take(list, text, place, why, size);
     }
-    if (!file || ferror(file)) {
-        snprintf(why, size, "the file of hosts %s (%s) cannot be read: %s", path, origin,
-                 strerror(errno));
-        is_right = false;
-    }
-    free(line);
-    if (file)
-        fclose(file);
+    free(content);
     return is_right;
 }
 

@@ -5,6 +5,7 @@
 
 #include "options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 const char options_help[] =
     "usage: gasnetrun_ibv -n N [options] [--] program [arguments]\n"
+    "       (a long option may have one dash or two)\n"
     "  -n N, -np N, -nN     number of processes to run (required)\n"
     "  -N M                 number of hosts to run on, the first M of those that there are\n"
     "  -H HOST[:SLOTS],...  hosts to run on, and how many processes each takes; =NAME:SLOTS is a\n"
@@ -87,6 +89,8 @@ static bool take_number(struct options_reader *r, const char *option, const char
 {
     const char *text;
     char *end;
+    if (isalpha((unsigned char)*rest)) /* a longer word that begins with the letter */
+        return options_wrong(r, "unknown option %s; see gasnetrun_ibv --help", r->at[-1]);
     if (!take_value(r, option, rest, &text))
         return false;
     errno = 0;
@@ -108,75 +112,104 @@ static bool take_bind(struct options *o, struct options_reader *r, const char *w
     return options_wrong(r, "--bind %s: not one of none, core, socket", word);
 }
 
+/* A long option without its dashes: one is as good as two, as for mpirun. */
+static const char *bare(const char *word)
+{
+    return word + (word[1] == '-' ? 2 : 1);
+}
+
 /* Whether `word` is "--name" or "--name=value". */
 static bool is_long(const char *word, const char *name)
 {
     size_t n = strlen(name);
+    word = bare(word);
     return strncmp(word, name, n) == 0 && (!word[n] || word[n] == '=');
 }
 
 static bool take_long_text(struct options_reader *r, const char *word, const char *name,
                            const char **value)
 {
-    size_t n = strlen(name);
-    if (!word[n])
-        return take_value(r, name, "", value);
-    *value = word + n + 1;
+    const char *rest = bare(word) + strlen(name);
+    if (!*rest)
+        return take_value(r, word, "", value);
+    *value = rest + 1;
     return true;
 }
 
 static bool take_long_value(struct options *o, struct options_reader *r, const char *word)
 {
     const char *value;
-    if (is_long(word, "--spawner"))
-        return take_long_text(r, word, "--spawner", &o->spawner);
-    if (is_long(word, "--nodefile"))
-        return take_long_text(r, word, "--nodefile", &o->nodefile);
-    if (is_long(word, "--bind"))
-        return take_long_text(r, word, "--bind", &value) && take_bind(o, r, value);
+    if (is_long(word, "spawner"))
+        return take_long_text(r, word, "spawner", &o->spawner);
+    if (is_long(word, "nodefile"))
+        return take_long_text(r, word, "nodefile", &o->nodefile);
+    if (is_long(word, "bind"))
+        return take_long_text(r, word, "bind", &value) && take_bind(o, r, value);
     return options_wrong(r, "unknown option %s; see gasnetrun_ibv --help", word);
+}
+
+/* Those with a job behind them, or a number of peers. */
+static bool take_long_wish(struct options *o, struct options_reader *r, const char *name)
+{
+    if (!strcmp(name, "top")) {
+        o->wish = ACTION_TOP;
+        if (*r->at && (*r->at)[0] != '-')
+            o->job = *r->at++;
+    } else if (!strncmp(name, "top=", 4)) {
+        o->wish = ACTION_TOP;
+        o->job = name + 4;
+    } else if (!strcmp(name, "explain")) {
+        o->wish = ACTION_EXPLAIN;
+        if (*r->at)
+            o->job = *r->at++;
+    } else if (!strncmp(name, "explain=", 8)) {
+        o->wish = ACTION_EXPLAIN;
+        o->job = name + 8;
+    } else if (!strcmp(name, "plan")) {
+        o->wish = ACTION_PLAN;
+    } else if (!strncmp(name, "plan=", 5)) {
+        o->wish = ACTION_PLAN;
+        o->plan = name + 5;
+    } else {
+        return false;
+    }
+    return true;
 }
 
 static bool take_long(struct options *o, struct options_reader *r, const char *word)
 {
-    if (!strcmp(word, "--help"))
+    const char *name = bare(word);
+    if (!strcmp(name, "help"))
         o->wish = ACTION_HELP;
-    else if (!strcmp(word, "--version"))
+    else if (!strcmp(name, "version"))
         o->wish = ACTION_VERSION;
-    else if (!strcmp(word, "--settings"))
+    else if (!strcmp(name, "settings"))
         o->wish = ACTION_SETTINGS;
-    else if (!strcmp(word, "--settings=man"))
+    else if (!strcmp(name, "settings=man"))
         o->wish = ACTION_SETTINGS_MAN;
-    else if (!strcmp(word, "--counters"))
+    else if (!strcmp(name, "counters"))
         o->wish = ACTION_COUNTERS;
-    else if (!strcmp(word, "--counters=man"))
+    else if (!strcmp(name, "counters=man"))
         o->wish = ACTION_COUNTERS_MAN;
-    else if (!strcmp(word, "--once"))
+    else if (!strcmp(name, "once"))
         o->once = true;
-    else if (!strcmp(word, "--json"))
+    else if (!strcmp(name, "json"))
         o->json = true;
-    else if (!strcmp(word, "--top")) {
-        o->wish = ACTION_TOP;
-        if (*r->at && (*r->at)[0] != '-')
-            o->job = *r->at++;
-    } else if (!strncmp(word, "--top=", 6)) {
-        o->wish = ACTION_TOP;
-        o->job = word + 6;
-    } else if (!strcmp(word, "--explain")) {
-        o->wish = ACTION_EXPLAIN;
-        if (*r->at)
-            o->job = *r->at++;
-    } else if (!strncmp(word, "--explain=", 10)) {
-        o->wish = ACTION_EXPLAIN;
-        o->job = word + 10;
-    } else if (!strcmp(word, "--plan"))
-        o->wish = ACTION_PLAN;
-    else if (!strncmp(word, "--plan=", 7)) {
-        o->wish = ACTION_PLAN;
-        o->plan = word + 7;
-    } else
+    else if (!take_long_wish(o, r, name))
         return take_long_value(o, r, word);
     return true;
+}
+
+/* Options of one letter have no such names. */
+static bool is_long_name(const char *word)
+{
+    static const char *const names[] = {"help", "version", "settings", "counters",
+                                        "once", "json",    "top",      "explain",
+                                        "plan", "spawner", "nodefile", "bind"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (is_long(word, names[i]))
+            return true;
+    return false;
 }
 
 /* Letters that take no value may be joined: -vv, -vt. */
@@ -207,12 +240,8 @@ static bool take_flags(struct options *o, struct options_reader *r, const char *
 
 static bool take_word(struct options *o, struct options_reader *r, const char *word)
 {
-    if (word[1] == '-')
+    if (word[1] == '-' || is_long_name(word))
         return take_long(o, r, word);
-    if (!strncmp(word, "-spawner=", 9)) {
-        o->spawner = word + 9;
-        return true;
-    }
     if (!strcmp(word, "-restart"))
         return options_wrong(r, "%s: restarting from a checkpoint is not possible", word);
     if (!strncmp(word, "-np", 3))

@@ -89,6 +89,13 @@ unfit()
     says "GASNET_CONNECTFILE_IN: $scratch/missing: No such file or directory; with GASNET_CONNECT_DYNAMIC=0 ranks can't be" 1
     SETTINGS="GASNET_CONNECTFILE_IN=$scratch" good 2 "$connected" 1
     says "GASNET_CONNECTFILE_IN: $scratch: Is a directory; it is not used" 1
+    # Without an end, or larger than the lists of all ranks could be.
+    SETTINGS="GASNET_CONNECTFILE_IN=/dev/zero" good 2 "$connected" 1
+    says "GASNET_CONNECTFILE_IN: /dev/zero: it is not text: a zero byte is in it; it is not used" 1
+    yes '1: 0' | head -c 2000000 >"$scratch/long"
+    SETTINGS="GASNET_CONNECTFILE_IN=$scratch/long $only" job 2 "$connected" 1
+    fails_with 1
+    says "GASNET_CONNECTFILE_IN: $scratch/long: it has more than 1048704 bytes, the limit for such a file; with GASNET_CONNECT" 1
     printf 'size: 6\nbase: 10\n0: 5\n' >"$scratch/other"
     SETTINGS="GASNET_CONNECTFILE_IN=$scratch/other" good 2 "$connected" 1
     says 'line 1: it is of a job of 6 ranks, but this one has 2; it is not used' 1

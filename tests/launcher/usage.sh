@@ -31,6 +31,8 @@ wrong 'No such file' -n 2 /no/such/program
 wrong 'Is a directory' -n 2 /tmp
 echo text >"$work/text"
 wrong 'Permission denied' -n 2 "$work/text"
+wrong 'unknown option -nodes;' -nodes 2 "$probe"
+wrong 'unknown option -cpus' -n 2 -cpus 2 "$probe"
 wrong 'restarting' -n 2 -restart x "$probe"
 wrong '--bind pin: not one of none, core, socket' -n 2 --bind pin "$probe"
 
@@ -52,6 +54,15 @@ printf 'a\n# b\nb c\n' >"$work/nodes"
 wrong "$work/nodes:3: 'b c' is not host" -n 2 --nodefile "$work/nodes" "$probe"
 GASNET_SSH_NODEFILE=$work/nodes wrong "$work/nodes:3: 'b c' is not host" -n 2 "$probe"
 wrong 'the file of hosts /no/such (--nodefile) cannot be read' -n 2 --nodefile=/no/such "$probe"
+wrong 'the file of hosts /no/such (--nodefile) cannot be read' -n 2 -nodefile /no/such "$probe"
+wrong 'the file of hosts /no/such (--nodefile) cannot be read' -nodefile=/no/such -n 2 "$probe"
+# Files without an end, of zero bytes and of text.
+wrong 'the file of hosts /dev/zero (--nodefile) cannot be read: it is not text' -n 2 --nodefile /dev/zero "$probe"
+GASNET_NODEFILE=/dev/zero wrong '(GASNET_NODEFILE) cannot be read: it is not text' -n 2 "$probe"
+mkfifo "$work/endless"
+yes '#' 2>/dev/null >"$work/endless" &
+wrong 'it has more than 16777216 bytes, the limit for such a file' -n 2 --nodefile "$work/endless" "$probe"
+wait $!
 GASNET_SSH_OUT_DEGREE=-1 wrong "GASNET_SSH_OUT_DEGREE='-1'" -n 2 "$probe"
 GASNET_MPIRUN_CMD='mpirun %C' wrong "GASNET_MPIRUN_CMD='mpirun %C' lacks %N" -n 2 -spawner=mpi "$probe"
 GASNET_PMIRUN_CMD='/no/such %N %C' wrong 'cannot run /no/such: No such file' -n 2 -spawner=pmi "$probe"
