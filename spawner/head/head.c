@@ -615,6 +615,16 @@ static void report_unread(const struct head *h)
                 (double)h->job->reader_ms / 1000);
 }
 
+/* The reason of a status that no rank has given. Where ranks were ended by SIGPIPE, that is told.
+ */
+static void report_closed(const struct head *h)
+{
+    for (unsigned s = STDOUT_FILENO; s <= STDERR_FILENO; s++)
+        if (h->output.stream[s].is_closed)
+            log_error("standard %s is incomplete: its reader went away before the job had ended",
+                      s == STDOUT_FILENO ? "output" : "error");
+}
+
 static void head_loop(struct head *h, bool (*is_over)(const struct head *))
 {
     int64_t deadline;
@@ -727,6 +737,8 @@ int head_run(const struct job *job)
     reap_guards(&h);
     tree_free(&h.tree);
     int status = policy_status(&h.policy);
+    if (status == 0)
+        report_closed(&h);
     policy_free(&h.policy);
     fences_free(&h.fences);
     free(h.hosts);

@@ -87,14 +87,16 @@ static bool output_is_writable(unsigned stream)
     return poll(&p, 1, 0) > 0;
 }
 
-/* When the reader has closed its end, the ranks are to see that, too. A full disk does not concern
- * them: the job goes on without output. */
+/* When the reader has closed its end, the ranks are to see that, too, and most are ended by SIGPIPE
+ * as without a launcher. A job that ends well all the same has lost output. A full disk does not
+ * concern the ranks: the job goes on without output. */
 static unsigned break_stream(struct output *o, unsigned stream, int error)
 {
     o->stream[stream].dead = true;
+    o->failed = true;
+    o->stream[stream].is_closed = error == EPIPE;
     if (error == EPIPE)
         return stream;
-    o->failed = true;
     log_error("cannot write standard %s: %s", stream == STDOUT_FILENO ? "output" : "error",
               error == EBADF ? "it is closed" : strerror(error));
     return 0;

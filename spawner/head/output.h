@@ -14,6 +14,7 @@ struct output_piece;
 
 struct output_stream {
     bool dead;          /* it has no reader any more */
+    bool is_closed;     /* the reader has gone, and some output was still to come */
     bool given_up;      /* the reader exists but does not read */
     size_t unread;      /* bytes given up so far */
     bool open_line;     /* the last thing written did not end with a newline */
@@ -25,7 +26,8 @@ struct output {
     size_t length;    /* bytes queued */
     uint64_t written; /* bytes written */
     struct output_stream stream[3];
-    bool failed; /* output was lost for a reason worth a non-zero status (disk full, no reader) */
+    bool failed; /* output was lost for a reason worth a non-zero status (disk full, no reader);
+                  a job that ended well has status 74 then */
 };
 
 /* The guard is not read while more than this waits for the user. */

@@ -65,6 +65,41 @@ status=$(cat "$work/status")
 status_is 141
 clean
 
+promise "what a reader that went away has lost is told, and gives a status of its own"
+{
+    # shellcheck disable=SC2016 # for the shell of the rank
+    TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" "$GASNETRUN" -n 1 \
+        sh -c 'echo one; until [ -e "$0" ]; do sleep 0.02; done; echo two' "$work/gone" 2>"$work/err"
+    echo $? >"$work/status"
+} | {
+    read -r line
+    echo "$line" >"$work/out"
+    exec <&-
+    echo >"$work/gone"
+}
+eventually 10 test -s "$work/status" || fail "no status"
+status=$(cat "$work/status")
+status_is 74
+out_is one
+err_lines 1
+err_has 'standard output is incomplete: its reader went away before the job had ended'
+clean
+
+promise "a reader that went away after the last byte has lost nothing"
+{
+    # shellcheck disable=SC2016 # for the shell of the rank
+    TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" "$GASNETRUN" -n 1 \
+        sh -c 'echo one; until [ -e "$0" ]; do sleep 0.02; done' "$work/gone2" 2>"$work/err"
+    echo $? >"$work/status"
+} | {
+    read -r line
+    exec <&-
+    echo >"$work/gone2"
+}
+status=$(cat "$work/status")
+status_is 0
+err_lines 0
+
 promise "a reader that never reads does not keep SIGINT from ending the job"
 mkfifo "$work/fifo"
 sleep 1000 <"$work/fifo" &
