@@ -249,6 +249,16 @@ static int guard_catch_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* Rank 0 reads the user's file or pipe itself, so that what it does not read is left for others:
+ * for the shell whose loop runs jobs. A terminal is relayed, because ranks are in process groups
+ * that it stops when they read. */
+static int take_input(bool is_forked)
+{
+    return is_forked && !isatty(STDIN_FILENO)
+               ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+               : -1;
+}
+
 static void guard_detach(void)
 {
     setpgid(0, 0);
@@ -337,6 +347,10 @@ static void guard_receive_job(struct guard *g)
     g->first = g->job->hosts[f.host].first;
     g->count = g->job->hosts[f.host].count;
     g->end = shape_end(g->job->host_count, g->job->out_degree, f.host);
+    if (g->first > 0 && g->input >= 0) {
+        close(g->input);
+        g->input = -1;
+    }
     session_of_host(g->job, f.host, g->session, sizeof(g->session));
     if (g->session_copy && !g->job->keep)
         snprintf(g->session_copy, SESSION_PATH_MAX, "%s", g->session);
@@ -381,6 +395,7 @@ static void guard_live(struct guard *g, enum hello_ports ports) __attribute__((n
 
 static void guard_live(struct guard *g, enum hello_ports ports)
 {
+    g->input = take_input(g->lifeline < 0);
     guard_detach();
     g->signals = guard_catch_signals();
     oom_open(&g->memory, "");
@@ -401,6 +416,7 @@ static struct guard guard_made(int control, int output, int lifeline)
                       .tick_at = CLOCK_NEVER,
                       .reports_due = CLOCK_NEVER,
                       .stack.deadline = CLOCK_NEVER,
+                      .input = -1,
                       .feed = {.fd = -1},
                       .lifeline = lifeline};
 

@@ -59,7 +59,8 @@ struct guard {
     uint32_t alive, connected_count, finalized_count;
     char **late_env;    /* settings that came with GO, NULL-terminated */
     struct pump *pumps; /* stdout and stderr of each rank */
-    struct feed feed;
+    int input;          /* the launcher's standard input, for rank 0 itself; -1: it is relayed */
+    struct feed feed;   /* the other way: a pipe to rank 0 */
     struct oom_watch memory;
     struct bytes reports; /* about ranks, not yet sent */
     int64_t reports_due, reports_latest;

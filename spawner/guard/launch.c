@@ -178,18 +178,26 @@ static void close_pair(const int pair[2])
     errno = error;
 }
 
-/* The three pipes of a rank: `theirs` goes to the child, `ours` stays. Only our ends are
+/* in[1] is -1 where nothing is relayed. */
+static bool open_input(struct guard *g, uint32_t rank, int in[2])
+{
+    in[1] = -1;
+    if (rank == 0 && g->input < 0)
+        return pipe2(in, O_CLOEXEC) == 0;
+    in[0] = rank == 0 ? g->input : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (rank == 0)
+        g->input = -1;
+    return in[0] >= 0;
+}
+
+/* The three files of a rank: `theirs` goes to the child, `ours` stays. Only our ends of pipes are
  * non-blocking: the flag belongs to the end, and a program must not find it on its own. */
-static bool open_files(uint32_t rank, int theirs[3], int ours[3])
+static bool open_files(struct guard *g, uint32_t rank, int theirs[3], int ours[3])
 {
     int in[2], out[2], err[2];
 
-    if (rank == 0) {
-        if (pipe2(in, O_CLOEXEC) != 0)
-            return false;
-    } else if ((in[0] = in[1] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0) {
+    if (!open_input(g, rank, in))
         return false;
-    }
     if (pipe2(out, O_CLOEXEC) != 0) {
         close_pair(in);
         return false;
@@ -201,7 +209,7 @@ static bool open_files(uint32_t rank, int theirs[3], int ours[3])
     }
     memcpy(theirs, (int[3]){in[0], out[1], err[1]}, 3 * sizeof(int));
     memcpy(ours, (int[3]){in[1], out[0], err[0]}, 3 * sizeof(int));
-    for (int i = rank == 0 ? 0 : 1; i < 3; i++)
+    for (int i = in[1] < 0; i < 3; i++)
         fcntl(ours[i], F_SETFL, fcntl(ours[i], F_GETFL) | O_NONBLOCK);
     return true;
 }
@@ -235,7 +243,7 @@ static bool start_rank(struct guard *g, uint32_t rank)
         return false;
     }
     g->envs[i] = with_late_env(g->envs[i], g->late_env);
-    if (!open_files(rank, theirs, ours))
+    if (!open_files(g, rank, theirs, ours))
         return false;
     guard_bind_rank(g, rank, &image);
     pid_t pid = child_start(&image, rank, g->envs[i], theirs);

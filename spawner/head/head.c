@@ -671,6 +671,8 @@ static bool head_prepare(struct head *h)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (!tree_grow(&h->tree, job, 0, job->host_count, guard_run, &head_events, h))
         return false;
+    if (!h->tree.branches[0].agent->remote)
+        input_hand_over(&h->input);
     h->poll = calloc(POLL_TREE + tree_poll_max(&h->tree), sizeof(*h->poll));
     return h->poll != NULL;
 }

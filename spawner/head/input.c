@@ -6,6 +6,7 @@
 #include "spawner/base/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 /* How often a job in the background checks whether it is in the foreground; there is no event for
@@ -17,6 +18,19 @@ enum { INPUT_CHUNK = 64 << 10 };
 void input_init(struct input *i)
 {
     *i = (struct input){.terminal = isatty(STDIN_FILENO), .ask_again = CLOCK_NEVER};
+}
+
+/* Our copy goes, so that a writer sees when rank 0 has closed its own. */
+void input_hand_over(struct input *i)
+{
+    if (i->terminal)
+        return;
+    i->ended = true;
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0)
+        return;
+    dup2(null, STDIN_FILENO);
+    close(null);
 }
 
 static bool in_foreground(void)

@@ -298,10 +298,22 @@ static int run_own(const struct options *o)
     return head_run(&job);
 }
 
+/* For every process that we start, mpirun and srun too. */
+static void close_input(void)
+{
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0)
+        return;
+    dup2(null, STDIN_FILENO);
+    close(null);
+}
+
 static int main_run(const struct options *o)
 {
     char why[5000];
 
+    if (o->no_input)
+        close_input();
     if (!environ_load(&settings))
         return EXIT_USAGE;
     log_set_verbosity(o->verbose ? o->verbose : settings.spawn_verbose);

@@ -22,6 +22,7 @@ const char options_help[] =
     "  -c K                 CPUs per process; implies --bind core\n"
     "  --bind none|core|socket\n"
     "                       bind each process to K CPUs in whole cores, or to a socket\n"
+    "  --stdin none|0       who reads standard input: nobody, or rank 0 (default)\n"
     "  -E A[,B...]          environment variables to propagate beside GASNET_* and SOFTHCA_*\n"
     "                       (on this host all are)\n"
     "  -l                   put \"[rank] \" before each line of output\n"
@@ -136,6 +137,13 @@ static bool take_long_text(struct options_reader *r, const char *word, const cha
     return true;
 }
 
+static bool take_stdin(struct options *o, struct options_reader *r, const char *word)
+{
+    o->no_input = !strcmp(word, "none");
+    return o->no_input || !strcmp(word, "0") ||
+           options_wrong(r, "--stdin %s: not one of none, 0", word);
+}
+
 static bool take_long_value(struct options *o, struct options_reader *r, const char *word)
 {
     const char *value;
@@ -145,6 +153,8 @@ static bool take_long_value(struct options *o, struct options_reader *r, const c
         return take_long_text(r, word, "nodefile", &o->nodefile);
     if (is_long(word, "bind"))
         return take_long_text(r, word, "bind", &value) && take_bind(o, r, value);
+    if (is_long(word, "stdin"))
+        return take_long_text(r, word, "stdin", &value) && take_stdin(o, r, value);
     return options_wrong(r, "unknown option %s; see gasnetrun_ibv --help", word);
 }
 
@@ -203,9 +213,9 @@ static bool take_long(struct options *o, struct options_reader *r, const char *w
 /* Options of one letter have no such names. */
 static bool is_long_name(const char *word)
 {
-    static const char *const names[] = {"help", "version", "settings", "counters",
-                                        "once", "json",    "top",      "explain",
-                                        "plan", "spawner", "nodefile", "bind"};
+    static const char *const names[] = {"help",     "version", "settings", "counters", "once",
+                                        "json",     "top",     "explain",  "plan",     "spawner",
+                                        "nodefile", "bind",    "stdin"};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (is_long(word, names[i]))
             return true;

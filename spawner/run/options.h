@@ -30,6 +30,7 @@ struct options {
     enum options_bind bind;
     int verbose; /* how often -v was given; -t and -k imply one */
     bool dry_run, keep, label;
+    bool no_input;         /* --stdin none */
     const char *exported;  /* -E A,B; NULL when not given */
     const char *spawner;   /* NULL when not given */
     const char *host_list; /* -H; NULL when not given */

@@ -30,6 +30,52 @@ promise "the other ranks have an empty one"
 fed "$work/data" -n 3 sh -c 'cat | wc -c'
 [ "$(sort -n "$work/out" | tr -s ' \n' ' ')" = "0 0 $(wc -c <"$work/data") " ] || fail "$(cat "$work/out")"
 
+# loop ARGS...: a shell's loop over the lines of $work/lines, whose body is a job; the lines that it gets are in $work/seen
+loop()
+{
+    : >"$work/seen"
+    while read -r line; do
+        echo "$line" >>"$work/seen"
+        TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" "$GASNETRUN" "$@" >>"$work/out" 2>"$work/err" || fail "status $?"
+    done
+}
+
+promise "a job in a loop that reads lines leaves them to the loop"
+printf '1\n2\n3\n4\n' >"$work/lines"
+for hosts in "-n 1" "-n 2" "-n 2 -H =a,=b"; do
+    # shellcheck disable=SC2086 # several words
+    loop $hosts true <"$work/lines"
+    [ "$(tr -d '\n' <"$work/seen")" = 1234 ] || fail "$hosts: a file: only $(tr '\n' ' ' <"$work/seen")"
+    # shellcheck disable=SC2086 # several words
+    cat "$work/lines" | loop $hosts true
+    [ "$(tr -d '\n' <"$work/seen")" = 1234 ] || fail "$hosts: a pipe: only $(tr '\n' ' ' <"$work/seen")"
+done
+
+promise "a rank that reads one line takes no more"
+: >"$work/out"
+# shellcheck disable=SC2016 # for the shell of the rank
+loop -n 1 sh -c 'read -r line; echo "$line"' <"$work/lines"
+[ "$(tr -d '\n' <"$work/seen"),$(tr -d '\n' <"$work/out")" = 13,24 ] || fail "$(cat "$work/seen"), $(cat "$work/out")"
+
+promise "with --stdin none, and with </dev/null, there is nothing to read"
+: >"$work/out"
+loop -n 2 --stdin none cat <"$work/lines"
+[ "$(tr -d '\n' <"$work/seen")" = 1234 ] && out_is "" || fail "$(cat "$work/seen"), $(cat "$work/out")"
+fed /dev/null -n 2 cat
+status_is 0
+out_is ""
+fed "$work/lines" -n 1 -stdin=0 cat
+cmp "$work/lines" "$work/out" || fail "differs"
+
+promise "what writes to a rank that has closed its input is told" # no timeout(1) here: it would keep the pipe
+{
+    timeout -k 1 "$limit" yes 2>/dev/null
+    echo $? >"$work/writer"
+    echo >"$work/go"
+} | TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -n 1 sh -c \
+    'exec <&-; until [ -e "$0" ]; do sleep 0.02; done' "$work/go" 2>"$work/err" || fail "status $?"
+[ "$(cat "$work/writer")" -eq 141 ] || fail "the writer's status is $(cat "$work/writer")"
+
 promise "a job that does not read ends well, however much there is"
 yes | TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" "$GASNETRUN" -n 2 "$probe" >"$work/out" 2>"$work/err"
 status=$?

@@ -33,6 +33,7 @@ echo text >"$work/text"
 wrong 'Permission denied' -n 2 "$work/text"
 wrong 'unknown option -nodes;' -nodes 2 "$probe"
 wrong 'unknown option -cpus' -n 2 -cpus 2 "$probe"
+wrong '--stdin all: not one of none, 0' -n 2 --stdin all "$probe"
 wrong 'restarting' -n 2 -restart x "$probe"
 wrong '--bind pin: not one of none, core, socket' -n 2 --bind pin "$probe"
 
