@@ -148,7 +148,7 @@ struct tk_peer_info {
     uint32_t traces;      /* it writes one, or would with another mask: times are to be compared */
     uint32_t unused_size; /* of the text */
     struct tk_xrc_offer xrc;
-    uint8_t secret[tk_job_secret_size]; /* rank 0's is the job's; 0 where nothing needs it */
+    uint8_t secret[tk_job_secret_size]; /* rank 0's is the job's; 0: it opened no device */
 };
 
 static inline size_t tk_peer_info_size(const struct tk_peer_info *info)

@@ -20,6 +20,7 @@
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
+#include "transport/verbs/conn/psn.h"
 #include "transport/verbs/conn/unconnected.h"
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/credit.h"
@@ -162,6 +163,8 @@ static void allow_unsignaled(void)
 
 static enum tk_status open_conns(struct tk_peer_info *info)
 {
+    if (tk_psn_secret_draw(info) != TK_OK)
+        return TK_FAIL;
     if (tk_verbs.datagrams && tk_datagrams_open(info) != TK_OK)
         return TK_FAIL;
     if (!tk_verbs.is_static)
@@ -500,6 +503,7 @@ static void agree_on_slack(void)
 
 enum tk_status tk_verbs_connect(const uint32_t *host_of)
 {
+    tk_psn_secret_agree();
     agree_on_slack();
     set_rma_limits();
     tk_atomics_agree();

@@ -355,12 +355,13 @@ struct tk_verbs {
     struct tk_demand *demand;       /* NULL: nothing is connected on demand; conn/demand.h */
     struct tk_xrc *xrc; /* NULL: each pair of ranks has queue pairs of its own; conn/xrc.h */
     /* Where ports of peers are: device/places.c. Ranks of a host share the addresses. */
-    struct tk_host_table place_table; /* has both, and is the same in all ranks */
-    const struct tk_place *places;    /* by rank and rail */
-    const uint32_t *addresses;        /* each as long as its GIDs need */
-    uint8_t *kind_of;                 /* by rank: enum tk_rank_kind */
-    struct tk_conn *ahead;            /* for the next peer, or NULL; with the lock of demands */
-    uint32_t expected;                /* that peer, as far as one can guess */
+    struct tk_host_table place_table;   /* has both, and is the same in all ranks */
+    const struct tk_place *places;      /* by rank and rail */
+    const uint32_t *addresses;          /* each as long as its GIDs need */
+    uint8_t *kind_of;                   /* by rank: enum tk_rank_kind */
+    struct tk_conn *ahead;              /* for the next peer, or NULL; with the lock of demands */
+    uint32_t expected;                  /* that peer, as far as one can guess */
+    uint8_t secret[tk_job_secret_size]; /* the job's: conn/psn.h */
 };
 
 extern TK_HIDDEN struct tk_verbs tk_verbs;

@@ -11,6 +11,7 @@
 #include "base/first_use.h"
 #include "base/report.h"
 #include "stats/stats.h"
+#include "transport/verbs/conn/psn.h"
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/srq.h"
@@ -283,14 +284,6 @@ TK_FIRST_USE void tk_conn_give(struct tk_conn *conn, struct tk_peer *peer)
     tk_count_rare(tk_counter_connections_made);
 }
 
-/* No packet of an earlier incarnation may be taken for one that is expected now: those that a
- * connection sends after one another have numbers close together, and these are far apart. */
-static uint32_t conn_first_psn(uint32_t incarnation)
-{
-    enum { psn_bits = 24, scatter = 0x9e3779 };
-    return incarnation * scatter & ((1u << psn_bits) - 1);
-}
-
 int tk_conn_init(struct tk_conn *conn)
 {
     return tk_qp_init(conn->qp, tk_rail_of(conn), IBV_QPT_RC, tk_verbs.remote_access);
@@ -299,12 +292,15 @@ int tk_conn_init(struct tk_conn *conn)
 TK_FIRST_USE int tk_conn_ready(struct tk_conn *conn, uint32_t qp, uint32_t incarnation,
                                const char **what)
 {
+    const struct tk_psn_pair psn =
+        tk_psn_of_conn(conn->is_for_atomics ? TK_PSN_ATOMICS : TK_PSN_MESSAGES, conn->peer->rank,
+                       conn->number, incarnation);
     const struct tk_route route = {.rail = tk_rail_of(conn),
                                    .path = tk_path_of(conn),
                                    .type = IBV_QPT_RC,
                                    .to_qp = qp,
-                                   .to_psn = conn_first_psn(incarnation),
-                                   .psn = conn_first_psn(incarnation)};
+                                   .to_psn = psn.theirs,
+                                   .psn = psn.mine};
     *what = "modify_qp to RTR";
     int error = tk_qp_rtr(conn->qp, &route);
     if (error)

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "base/first_use.h"
+#include "transport/verbs/conn/psn.h"
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/srq.h"
 
@@ -24,11 +25,14 @@ TK_FIRST_USE void tk_xrc_give(uint32_t rank)
 
 /* ---- the sender ---- */
 
+static uint32_t group_to(const struct tk_conn *conn)
+{
+    return tk_verbs.xrc->group_of[conn->peer->rank];
+}
+
 static struct ibv_qp **sender_of(const struct tk_conn *conn)
 {
-    struct tk_xrc *xrc = tk_verbs.xrc;
-    return &xrc->senders[(size_t)xrc->group_of[conn->peer->rank] * tk_verbs.conns_pp +
-                         conn->number];
+    return &tk_verbs.xrc->senders[(size_t)group_to(conn) * tk_verbs.conns_pp + conn->number];
 }
 
 static uint32_t group_size(uint32_t group)
@@ -43,7 +47,7 @@ static uint32_t group_size(uint32_t group)
 static struct ibv_qp *make_sender(const struct tk_conn *conn)
 {
     const struct tk_device *device = tk_rail_of(conn)->device;
-    uint32_t ranks = group_size(tk_verbs.xrc->group_of[conn->peer->rank]);
+    uint32_t ranks = group_size(group_to(conn));
     struct ibv_qp_init_attr attr = {.send_cq = tk_sends_of(device, tk_lane_of(conn))->cq,
                                     .qp_type = IBV_QPT_XRC_SEND,
                                     .cap = {.max_send_wr = (uint32_t)tk_verbs.depth_pp * ranks,
@@ -70,7 +74,8 @@ static int ready_sender(struct tk_conn *conn, uint32_t target, const char **what
     const struct tk_route route = {.rail = tk_rail_of(conn),
                                    .path = tk_path_of(conn),
                                    .type = IBV_QPT_XRC_SEND,
-                                   .to_qp = target};
+                                   .to_qp = target,
+                                   .psn = tk_psn_of_xrc(tk_peers.me, group_to(conn), conn->number)};
     *what = "modify_qp to RTR (XRC_SEND)";
     if (conn->qp->state == IBV_QPS_RTS)
         return 0;
@@ -124,10 +129,13 @@ static int open_target(struct tk_conn *conn, const char **what)
 static int ready_target(struct tk_conn *conn, uint32_t sender, const char **what)
 {
     const struct tk_xrc_table *table = &tk_verbs.xrc->table;
-    const struct tk_route route = {.rail = tk_rail_of(conn),
-                                   .path = tk_path_of(conn),
-                                   .type = IBV_QPT_XRC_RECV,
-                                   .to_qp = sender};
+    const struct tk_route route = {
+        .rail = tk_rail_of(conn),
+        .path = tk_path_of(conn),
+        .type = IBV_QPT_XRC_RECV,
+        .to_qp = sender,
+        .to_psn =
+            tk_psn_of_xrc(conn->peer->rank, tk_verbs.xrc->group_of[tk_peers.me], conn->number)};
     *what = "modify_qp to RTR (XRC_RECV)";
     if (tk_xrc_table_is_connected(table, conn->peer->rank, conn->number))
         return 0;

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/multicast.h"
+#include "transport/verbs/conn/psn.h"
 #include "transport/verbs/verbs_private.h"
 
 enum {
@@ -87,10 +87,7 @@ static struct tk_mcast_link *link_open(void *memory, size_t size, const char **w
         link->sqp = qp_open(rail, link->cq, tk_mcast_depth);
         link->rqp = qp_open(rail, link->cq, 1);
     }
-    uint32_t chance = (uint32_t)tk_now() * UINT32_C(2654435761);
-    link->sqpsn = chance >> 8;
-    link->rqpsn = chance & psn_mask;
-    if (link->sqp && link->rqp)
+    if (link->sqp && link->rqp && tk_psn_random(&link->sqpsn) && tk_psn_random(&link->rqpsn))
         return &link->head;
     link_close(&link->head);
     return NULL;

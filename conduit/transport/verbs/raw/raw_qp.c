@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "base/report.h"
+#include "transport/verbs/conn/psn.h"
 #include "transport/verbs/raw/raw.h"
 #include "transport/verbs/raw/raw_private.h"
 
@@ -106,20 +107,16 @@ static enum tk_status raw_create(trunkline_qp_t *qp, const trunkline_domain_t *d
     return TK_OK;
 }
 
-/* Packets of a queue pair that had the number before are not taken for this one's, so far as that
- * can be had: numbers in sequence begin where the hash of its own number and address says. */
-static uint32_t raw_first_psn(const trunkline_qp_t *qp)
+/* Packets of strangers, or of a queue pair that had the number before, are not taken for the
+ * peer's: the first number in sequence is random. */
+static enum tk_status set_address(trunkline_qp_t *qp, enum ibv_qp_type type)
 {
-    enum { psn_bits = 24 };
-    uint64_t mixed = ((uintptr_t)qp->qp ^ qp->qp->qp_num) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(mixed >> (64 - psn_bits));
-}
-
-static void set_address(trunkline_qp_t *qp, enum ibv_qp_type type)
-{
+    uint32_t psn;
+    if (!tk_psn_random(&psn))
+        return raw_failed(qp, "random bytes", errno);
     const struct tk_port_address *a = &tk_raw_rail(qp->rail)->address;
     qp->address = (trunkline_address_t){.qpn = qp->qp->qp_num,
-                                        .psn = raw_first_psn(qp),
+                                        .psn = psn,
                                         .lid = a->lid,
                                         .mtu = a->mtu,
                                         .reads = a->reads,
@@ -128,6 +125,7 @@ static void set_address(trunkline_qp_t *qp, enum ibv_qp_type type)
                                         .gid_type = a->gids[0].type};
     memcpy(qp->address.gid, a->gids[0].raw, sizeof(a->gids[0].raw));
     snprintf(qp->address.rail, sizeof(qp->address.rail), "%.31s", qp->rail->name);
+    return TK_OK;
 }
 
 enum tk_status tk_raw_qp_open(trunkline_qp_t *qp, const trunkline_domain_t *domain,
@@ -146,8 +144,8 @@ enum tk_status tk_raw_qp_open(trunkline_qp_t *qp, const trunkline_domain_t *doma
         status = error ? raw_failed(qp, "modify_qp to INIT", error) : TK_OK;
     }
     if (status == TK_OK)
-        set_address(qp, options->type);
-    else
+        status = set_address(qp, options->type);
+    if (status != TK_OK)
         tk_raw_qp_close(qp);
     return status;
 }

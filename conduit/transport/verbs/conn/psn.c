@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See psn.h. Owns nothing; the secret is in tk_verbs. */
+#include "config.h"
+
+#include "transport/verbs/conn/psn.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/first_use.h"
+#include "base/report.h"
+#include "base/sha256.h"
+#include "transport/verbs/verbs_private.h"
+
+enum { psn_bits = 24, psn_mask = (1 << psn_bits) - 1, psn_of_xrc = TK_PSN_ATOMICS + 1 };
+
+/* What a code is computed over. All ranks of a job have the same byte order. */
+struct psn_subject {
+    uint32_t kind; /* enum tk_psn_kind, or psn_of_xrc */
+    uint32_t ranks[2], number;
+};
+
+/* The first words of the code: enough for both directions. */
+TK_FIRST_USE static void psn_code(const struct psn_subject *subject, uint32_t words[2])
+{
+    uint8_t code[SHA256_SIZE];
+    tk_sha256_hmac(tk_verbs.secret, sizeof(tk_verbs.secret), subject, sizeof(*subject), code);
+    memcpy(words, code, 2 * sizeof(words[0]));
+}
+
+/* No packet of an earlier incarnation may be taken for one that is expected now: those that a
+ * connection sends after one another have numbers close together, and those of its incarnations are
+ * far apart. Chance alone would bring two of them together now and then. */
+TK_FIRST_USE static uint32_t psn_of_incarnation(uint32_t code, uint32_t incarnation)
+{
+    enum { scatter = 0x9e3779 };
+    return (code + incarnation * scatter) & psn_mask;
+}
+
+TK_FIRST_USE struct tk_psn_pair tk_psn_of_conn(enum tk_psn_kind kind, uint32_t peer,
+                                               uint32_t number, uint32_t incarnation)
+{
+    uint32_t me = tk_peers.me, words[2];
+    const struct psn_subject subject = {
+        .kind = kind,
+        .ranks = {me < peer ? me : peer, me < peer ? peer : me},
+        .number = number,
+    };
+    psn_code(&subject, words);
+    /* A rank may be its own peer, with a queue pair that is connected to itself. */
+    return (struct tk_psn_pair){.mine = psn_of_incarnation(words[me > peer], incarnation),
+                                .theirs = psn_of_incarnation(words[me < peer], incarnation)};
+}
+
+TK_FIRST_USE uint32_t tk_psn_of_xrc(uint32_t sender, uint32_t group, uint32_t number)
+{
+    const struct psn_subject subject = {
+        .kind = psn_of_xrc, .ranks = {sender, group}, .number = number};
+    uint32_t words[2];
+    psn_code(&subject, words);
+    return words[0] & psn_mask;
+}
+
+bool tk_psn_random(uint32_t *psn)
+{
+    if (getrandom(psn, sizeof(*psn), 0) != (ssize_t)sizeof(*psn))
+        return false;
+    *psn &= psn_mask;
+    return true;
+}
+
+enum tk_status tk_psn_secret_draw(struct tk_peer_info *info)
+{
+    if (getrandom(info->secret, sizeof(info->secret), 0) == (ssize_t)sizeof(info->secret))
+        return TK_OK;
+    tk_log_error("no random bytes for the job's secret: %s", strerror(errno));
+    return TK_FAIL;
+}
+
+void tk_psn_secret_agree(void)
+{
+    memcpy(tk_verbs.secret, tk_peer_info_of(0)->secret, sizeof(tk_verbs.secret));
+}

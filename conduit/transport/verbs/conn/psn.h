@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * First packet sequence numbers of queue pairs. Both ends compute those of a connection from the
+ * job's secret, so that no message carries them, and one who does not know the secret has to guess
+ * 24 bits of each direction before a packet of his is taken for the peer's. Where no end computes
+ * the other's they come from the kernel. No lock: nothing is kept but the secret, which is there
+ * before the first connection. */
+#ifndef TK_VERBS_PSN_H
+#define TK_VERBS_PSN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "peer/peer.h"
+
+/* Connections between the same two ranks that have numbers of their own. */
+enum tk_psn_kind { TK_PSN_MESSAGES, TK_PSN_ATOMICS };
+
+struct tk_psn_pair {
+    uint32_t mine, theirs; /* that this rank sends with, that the peer does */
+};
+
+/* `number`: of the connection; `incarnation`: how often it was opened. */
+struct tk_psn_pair tk_psn_of_conn(enum tk_psn_kind kind, uint32_t peer, uint32_t number,
+                                  uint32_t incarnation);
+
+/* From an XRC sender to the target that a group of ranks shares. */
+uint32_t tk_psn_of_xrc(uint32_t sender, uint32_t group, uint32_t number);
+
+/* From the kernel's random source; false: it has no bytes, errno says why. */
+bool tk_psn_random(uint32_t *psn);
+
+/* Draws a secret for the peer info; then rank 0's becomes the job's. */
+enum tk_status tk_psn_secret_draw(struct tk_peer_info *info);
+void tk_psn_secret_agree(void);
+
+#endif
