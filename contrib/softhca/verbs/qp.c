@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "verbs/verbs.h"
 #include "wire/udp/udp.h"
@@ -75,14 +76,25 @@ static void round_caps(struct ibv_qp_cap *c, bool shared)
         c->max_inline_data = least;
 }
 
+/* On a wire of packets strangers have to guess the number. Within shared memory there are none, and
+ * numbers in a row lie in the same pages. */
+static uint32_t first_try(uint32_t room)
+{
+    uint32_t r;
+
+    if (shca_config.udp && getrandom(&r, sizeof r, GRND_NONBLOCK) == (ssize_t)sizeof r)
+        return r % room;
+    return shca.next_qp;
+}
+
 static int qp_take_index(struct shca_qp *qp)
 {
-    uint32_t room = SHCA_QPS - first_index;
+    uint32_t room = SHCA_QPS - first_index, first = first_try(room);
 
     if (shca.n_qp >= shca_config.max_qp)
         return ENOMEM;
     for (uint32_t i = 0; i < room; i++) {
-        uint32_t at = first_index + (shca.next_qp + i) % room;
+        uint32_t at = first_index + (first + i) % room;
 
         /* A target that other processes hold keeps its number when its creator closes it. */
         if (shca.qps[at] || shca_qp_table(shca.seg)[at].qpn != 0)
