@@ -8,7 +8,7 @@ softhca_core_sources = $(addprefix contrib/softhca/, \
     $(patsubst %,fabric/%.c,contexts file gid heap helper inet link load lock multicast paging peer registry segment state watch) \
     $(patsubst %,wire/%.c,atomic completion control copy datagram deliver early engine execute fatal fault_run multicast notify pending plain \
         rate rdma receive receive_queue send_queue shared target) \
-    $(patsubst %,wire/udp/%.c,attend batch calls datagram drops early explain fate faults held name network open put_off qp rx select state \
+    $(patsubst %,wire/udp/%.c,attend batch calls datagram drops early explain fate faults held name network open put_off qp rx select source state \
         timer tx) \
     wire/xrc.c \
     $(patsubst %,verbs/%.c,ah channel context cq cq_ex device dm domain gid modify mr multicast poll port process qp qp_ex recv send srq stats \

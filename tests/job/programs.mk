@@ -105,7 +105,7 @@ job_tests = $(patsubst %,tests/job/%.sh, \
     two_machines legacy settings misuse checked environment firehose addressing failover port_flap connect_max on_demand rdmacm rails segments \
     putget negotiated teams thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma locality summit \
     raw rma barrier named_barrier legacy_threads exit_contexts limits plan gasnet_trace info attach_memory paging connect_files query stress \
-    tools foreign_launchers others exit_messages)
+    tools foreign_launchers others strangers exit_messages)
 TESTS += $(job_tests)
 tsan_tests += $(patsubst %,tests/job/%.sh,atomics collectives endpoint_am vector firehose random_mix srq large_messages xrc stress legacy_threads nbi \
     thread_turns)

@@ -28,8 +28,10 @@ $(call softhca_program,refused_environment,contrib/softhca/base/names.c)
 # Connection management
 $(call softhca_program,cm,,$$(RDMACM_LIBS) $$(IBVERBS_LIBS))
 $(call softhca_program,cm_events,,$$(RDMACM_LIBS) $$(IBVERBS_LIBS))
-$(foreach p,udp_hostile udp_stranger,$(call program,tests/softhca/$(p),$(call objects,softhca-test,tests/softhca/$(p).c),\
+$(foreach p,udp_hostile udp_stranger udp_source_port,$(call program,tests/softhca/$(p),$(call objects,softhca-test,tests/softhca/$(p).c),\
     $(roce_library) $(softhca_library) $$(IBVERBS_LIBS)))
+# Without the device: another user runs it
+$(call program,tests/softhca/udp_spray,$(call objects,softhca-test,tests/softhca/udp_spray.c contrib/softhca/base/names.c),$(roce_library))
 $(call softhca_plain,loaded_late,,-ldl)
 $(call softhca_plain,settings,contrib/softhca/base/settings.c contrib/softhca/base/names.c,$$(IBVERBS_LIBS))
 $(call softhca_plain,faultlang,contrib/softhca/fault/fault_parse.c,$$(IBVERBS_LIBS))
@@ -41,8 +43,8 @@ $(call softhca_plain,rdmacm_client,,$$(RDMACM_LIBS) $$(IBVERBS_LIBS))
 $(call program,tests/softhca/replay,$(call objects,softhca-test,contrib/softhca/fuzz/replay.c contrib/softhca/fuzz/targets.c \
     contrib/softhca/replace/real.c),$(softhca_core) -ldl)
 
-softhca_test_programs = $(patsubst %,tests/softhca/%,$(softhca_programs) $(softhca_proofs) mesh_random loaded_late settings udp_hostile udp_stranger \
-    faultrules faultlang refused_environment cm)
+softhca_test_programs = $(patsubst %,tests/softhca/%,$(softhca_programs) $(softhca_proofs) mesh_random loaded_late settings \
+    udp_hostile udp_stranger udp_source_port faultrules faultlang refused_environment cm)
 softhca_scripts = $(patsubst %,tests/softhca/%.sh,debian_tools udp udp6 rdmacm perftest instrumented_programs pyverbs udp_programs control replace \
     cm_events fuzz)
 TESTS += $(softhca_test_programs) $(softhca_scripts)

@@ -212,6 +212,24 @@ static bool acceptable(struct roce_endpoint *e, const struct roce_packet *p)
     return false;
 }
 
+static bool awaits_response(const struct roce_endpoint *e, uint32_t psn)
+{
+    const struct roce_queue *q = &e->tx.q;
+    int32_t ahead = roce_psn_diff(psn, roce_psn_add(e->a.send_psn, (uint32_t)q->una));
+
+    return e->tx.on && ahead >= 0 && q->una + (uint64_t)ahead < q->high;
+}
+
+bool roce_expects(const struct roce_endpoint *e, const struct roce_packet *p)
+{
+    if (!roce_connected(e) || e->failed || p->dest_qpn != e->a.qpn ||
+        !partition_meets(p->pkey, e->a.pkey) || roce_opcode_transport(p->opcode) != e->a.transport)
+        return false;
+    if (roce_is_response(p->opcode))
+        return awaits_response(e, p->psn);
+    return e->rx.on && !e->a.initiator && p->psn == e->rx.expected;
+}
+
 static void request(struct roce_endpoint *e, roce_time now, const struct roce_packet *p,
                     bool congested)
 {

@@ -121,7 +121,8 @@ bool shca_inet_of(const union ibv_gid *gid, struct shca_inet *out);
 enum shca_inet_kind shca_inet_kind(const struct shca_inet *a);
 void shca_inet_ipv4(struct shca_inet *a, uint32_t ipv4); /* host order */
 bool shca_inet_loopback(const struct shca_inet *a);
-bool shca_inet_softhca(uint16_t port); /* does a softhca send from this port? */
+bool shca_inet_own_loopback(const struct shca_inet *a); /* 127.128.0.0/9: only softhcas use it */
+bool shca_inet_softhca(uint16_t port);                  /* does a softhca send from this port? */
 /* As text: a.b.c.d:port, or [x:y::z]:port. */
 enum { SHCA_INET_TEXT = 56 };
 const char *shca_inet_text(const struct shca_inet *a, char text[SHCA_INET_TEXT]);

@@ -52,6 +52,11 @@ bool shca_inet_loopback(const struct shca_inet *a)
     return prefix == 0 && (id == 1 || id >> 24 == (plain_id >> 24 | 127));
 }
 
+bool shca_inet_own_loopback(const struct shca_inet *a)
+{
+    return shca_inet_kind(a) == SHCA_INET_IPV4 && shca_inet_loopback(a) && a->ip[13] >= 128;
+}
+
 void shca_inet_gid(const struct shca_inet *a, bool with_port, union ibv_gid *gid)
 {
     enum shca_inet_kind kind = shca_inet_kind(a);

@@ -59,5 +59,5 @@ bool shca_udp_segments(const struct shca_inet *to)
 {
     if (shca_inet_kind(to) != SHCA_INET_IPV4)
         return true;
-    return shca_inet_loopback(to) && (to->port != 0 || to->ip[mapped + 1] >= 128);
+    return shca_inet_loopback(to) && (to->port != 0 || shca_inet_own_loopback(to));
 }

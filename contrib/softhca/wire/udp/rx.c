@@ -79,7 +79,7 @@ static bool intact(const struct arrival *a, struct shca_udp_icrc *known, const u
 
 /* Does the packet come to the right port, from the peer? SHCA_UDP_DROPS: yes. */
 static enum shca_udp_drop known(const struct shca_qp *qp, const struct shca_udp_socket *s,
-                                const struct shca_inet *from)
+                                const struct shca_inet *from, uint8_t opcode)
 {
     const struct shca_udp_port *port = &shca_udp_port[qp->sh->port];
     const struct shca_inet *peer = &qp->udp->peer;
@@ -93,7 +93,7 @@ static enum shca_udp_drop known(const struct shca_qp *qp, const struct shca_udp_
         return SHCA_UDP_DROPS;
     if (s != &port->socket[shca_inet_kind(peer)] || memcmp(from->ip, peer->ip, sizeof peer->ip))
         return SHCA_DROP_ADDRESS;
-    return peer->port == 0 || from->port == peer->port ? SHCA_UDP_DROPS : SHCA_DROP_PORT;
+    return shca_udp_source_fits(qp->udp, opcode, from->port) ? SHCA_UDP_DROPS : SHCA_DROP_PORT;
 }
 
 static struct shca_qp *find(uint32_t qpn)
@@ -117,20 +117,24 @@ static void touched(struct shca_qp *qp, uint64_t now)
         shca_udp_touch(qp, now);
 }
 
-/* Packets of a connection come from one address, so that what is in front of them is known. */
+/* Packets of a connection come from one address and port, so that what is in front of them is
+ * known. */
 static void take_known(struct shca_qp *qp, const struct arrival *a, const struct roce_packet *p,
                        const uint8_t *packet, size_t n)
 {
-    bool connected = qp->qp.qp_type != IBV_QPT_UD && qp->udp->peer.port != 0;
+    struct shca_udp *u = qp->udp;
+    bool same = shca_udp_source_is(u, a->from.port);
 
-    if (!intact(a, connected ? &qp->udp->icrc_in : NULL, packet, n)) {
+    if (!intact(a, same ? &u->icrc_in : NULL, packet, n)) {
         drop(SHCA_DROP_ICRC);
         return;
     }
-    qp->udp->from = a->from;
+    if (!same)
+        shca_udp_source_learn(u, p, a->from.port);
+    u->from = a->from;
     if (shca_faults())
         shca_udp_arrives(qp, p);
-    roce_input(qp->udp->e, a->now, p, a->congested);
+    roce_input(u->e, a->now, p, a->congested);
     touched(qp, a->now);
 }
 
@@ -158,7 +162,7 @@ static void take(const struct arrival *a, const uint8_t *packet, size_t bytes)
     qp = find(p.dest_qpn);
     if (qp) {
         shca_lock(&qp->sq_lock);
-        why = known(qp, a->by, &a->from);
+        why = known(qp, a->by, &a->from, p.opcode);
         if (why == SHCA_UDP_DROPS)
             take_known(qp, a, &p, packet, n);
         shca_unlock(&qp->sq_lock);

@@ -75,6 +75,7 @@ static void use_path(struct shca_qp *qp, const struct shca_inet *to)
     struct shca_udp *u = qp->udp;
 
     u->peer = *to;
+    shca_udp_source_begin(qp);
     memset(&u->icrc_in, 0, sizeof u->icrc_in);
     memset(&u->icrc_out, 0, sizeof u->icrc_out);
     use_sockets(qp, to);

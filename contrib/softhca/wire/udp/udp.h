@@ -87,10 +87,15 @@ static inline void shca_udp_icrc_keep(struct shca_udp_icrc *i, size_t length, ui
     i->of[i->next].state = state;
 }
 
+/* Who of the peer sends a packet. Cards may answer from another UDP port than they ask from. */
+enum shca_udp_source { SHCA_FROM_REQUESTER, SHCA_FROM_RESPONDER, SHCA_UDP_SOURCES };
+
 /* What a queue pair on this wire has besides a qp; protected by its sq_lock. */
 struct shca_udp {
     struct roce_endpoint *e;
-    struct shca_inet peer; /* RC and UC: packets of others are dropped; port 0: any */
+    struct shca_inet peer; /* RC and UC: packets of others are dropped */
+    /* UDP ports that its packets come from, 0: not known yet. A softhca has one for all. */
+    uint16_t source[SHCA_UDP_SOURCES];
     struct shca_udp_icrc icrc_in, icrc_out; /* of the path to that peer, and back */
     struct shca_peer *self;
     struct shca_receive receive; /* taken, not yet complete */
@@ -281,6 +286,20 @@ bool shca_udp_equip(struct shca_qp *qp);
 void shca_udp_touch(struct shca_qp *qp, uint64_t now);
 /* Calls the end points whose time has come. */
 void shca_udp_timers(uint64_t now);
+
+/* ---- source.c ---- */
+/* What is known from the beginning of the UDP ports that the peer sends from. */
+void shca_udp_source_begin(struct shca_qp *qp);
+/* Does the packet come from the port that the peer has for such packets, as far as it is known? */
+bool shca_udp_source_fits(const struct shca_udp *u, uint8_t opcode, uint16_t port);
+/* A packet whose check is right, before its end point takes it: its port may be the peer's. */
+void shca_udp_source_learn(struct shca_udp *u, const struct roce_packet *p, uint16_t port);
+/* Do all packets of the peer come from this port? */
+static inline bool shca_udp_source_is(const struct shca_udp *u, uint16_t port)
+{
+    return port != 0 && u->source[SHCA_FROM_REQUESTER] == port &&
+           u->source[SHCA_FROM_RESPONDER] == port;
+}
 
 /* ---- rx.c ---- */
 void shca_udp_progress(void);
