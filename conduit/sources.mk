@@ -5,7 +5,7 @@
 room = $(eval conduit_sources += $(2:%=$(1)/%.c))
 $(call room,conduit/api,ad barrier client coll event ident kind legacy legacy_coll legacy_rma message nbi negotiated rails rma segment system team team_create vis)
 $(call room,conduit/atomic,by_device by_message connect domain execute operation)
-$(call room,conduit/base,check code file_text lock page ranges report sha256 wait_record)
+$(call room,conduit/base,check code file_text lock number page ranges report sha256 signal_name wait_record)
 $(call room,conduit/bootstrap,board bootstrap gather host_table)
 $(call room,conduit/collective,barrier blocks broadcast choose clocks coll engine exchange kernels local local_place local_team match mcast mcast_control mcast_receive mcast_life mcast_leave mcast_window mcast_slots mcast_start mcast_notify named nbrhd near reduce team_create)
 $(call room,conduit/event,event nbi)
@@ -20,7 +20,7 @@ $(call room,conduit/process,alone thread)
 $(call room,conduit/progress,backoff poll sleep thread_pace threads wait)
 $(call room,conduit/remote_pin,flight hoses serve transfer)
 $(call room,conduit/rma,rma)
-$(call room,conduit/settings,environment settings settings_parse settings_print settings_table settings_unknown)
+$(call room,conduit/settings,environment settings settings_forms settings_parse settings_print settings_size settings_table settings_unknown)
 $(call room,conduit/start,connect_list limits phases report segments start tables)
 $(call room,conduit/stats,file format stats table text write)
 $(call room,conduit/team,list objects segment team)
@@ -48,7 +48,7 @@ tools_sources = $(tools_names:%=conduit/tools/%.c)
 # With a conduit: the job's environment and rank, and what knows of teams and ranks
 tools_job_sources = $(tools_sources) \
     $(patsubst %,conduit/tools/%.c,diagnostics format format_memory join stats trace_job env_backend_job)
-tools_alone_sources = $(tools_sources) conduit/base/report.c conduit/tools/env_backend_process.c
+tools_alone_sources = $(tools_sources) conduit/base/number.c conduit/base/report.c conduit/base/signal_name.c conduit/tools/env_backend_process.c
 library_sources = $(conduit_sources) $(tools_job_sources)
 
 # ---- Which source is compiled how often ----

@@ -11,7 +11,8 @@ launcher_pure_sources = $(addprefix spawner/, \
     $(patsubst %,run/%.c,options program environ host_list batch hosts layout foreign) \
     $(patsubst %,server/%.c,owner handshake) \
     $(patsubst %,guard/%.c,session oom)) \
-    conduit/base/sha256.c conduit/base/file_text.c conduit/settings/settings_parse.c conduit/settings/settings_table.c
+    conduit/base/file_text.c conduit/base/number.c conduit/base/sha256.c conduit/base/signal_name.c conduit/stats/table.c \
+    $(patsubst %,conduit/settings/settings_%.c,forms parse size table)
 launcher_sources = $(launcher_pure_sources) $(addprefix spawner/, \
     $(patsubst %,run/%.c,main place plan device probe ask top others top_table) \
     $(patsubst %,head/%.c,head hang view input) \
@@ -22,7 +23,7 @@ launcher_sources = $(launcher_pure_sources) $(addprefix spawner/, \
     $(patsubst %,children/%.c,start reach bind) \
     $(patsubst %,server/%.c,server channel upcalls jobinfo exchange gate)) \
     contrib/softhca/base/settings.c contrib/softhca/base/names.c contrib/softhca/fault/fault_parse.c \
-    conduit/settings/settings_print.c conduit/stats/print.c conduit/stats/table.c
+    conduit/settings/settings_print.c conduit/stats/print.c
 launcher_flags = $(AM_CPPFLAGS) -I$(srcdir)/conduit -I$(srcdir)/contrib/softhca -DTRUNKLINE_PKGLIBDIR='"$(pkglibdir)"' $(plain_cflags) \
     $(PMIX_CFLAGS) $(IBVERBS_CFLAGS) $(HWLOC_CFLAGS)
 $(call variant,launcher,$$(launcher_flags))

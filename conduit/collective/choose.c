@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/report.h"
 #include "collective/coll_private.h"
 #include "collective/mcast.h"
 #include "settings/settings.h"
@@ -15,40 +14,21 @@
 /* `least` of those that no size chooses. */
 #define only_forced SIZE_MAX
 
-/* The first row that fits serves. Thresholds are where two algorithms move as many bytes in as many
- * steps: with n members a ring takes 2(n - 1) steps for 2 payloads sent, a tree or doubling log2 n
- * steps for log2 n payloads. */
 static const struct row {
     enum tk_coll_kind kind;
-    const char *name;
+    const char *kind_name, *name;
     tk_coll_algorithm *next;
     size_t least;       /* bytes */
     uint32_t ranks_min; /* members */
 } rows[] = {
-    {TK_COLL_BARRIER, "dissemination", tk_coll_dissemination, 0, 0},
-    {TK_COLL_BROADCAST, "scatter_allgather", tk_coll_broadcast_scatter, 256 << 10, 4},
-    {TK_COLL_BROADCAST, "binomial", tk_coll_broadcast_binomial, 0, 0},
-    {TK_COLL_BROADCAST, "flat", tk_coll_broadcast_flat, only_forced, 0},
-    {TK_COLL_BROADCAST, "chain", tk_coll_broadcast_chain, only_forced, 0},
-    {TK_COLL_BROADCAST, "switch", tk_coll_broadcast_switch, only_forced, 0},
-    {TK_COLL_REDUCE_ALL, "switch", tk_coll_broadcast_switch, only_forced, 0},
-    {TK_COLL_REDUCE, "ring", tk_coll_reduce_ring, 256 << 10, 4},
-    {TK_COLL_REDUCE, "binomial", tk_coll_reduce_binomial, 0, 0},
-    {TK_COLL_REDUCE_ALL, "ring", tk_coll_reduce_all_ring, 64 << 10, 3},
-    {TK_COLL_REDUCE_ALL, "recursive_doubling", tk_coll_reduce_all_doubling, 0, 0},
-    {TK_COLL_SCATTER, "linear", tk_coll_scatter_linear, 0, 0},
-    {TK_COLL_GATHER, "linear", tk_coll_gather_linear, 0, 0},
-    {TK_COLL_GATHER_ALL, "ring", tk_coll_gather_all_ring, 0, 0},
-    {TK_COLL_EXCHANGE, "window", tk_coll_exchange_window, 0, 0},
+#define TK_ONLY_FORCED only_forced
+#define TK_ALGORITHM(kind, kind_name, name, next, least, ranks_min)                                \
+    {kind, kind_name, name, next, least, ranks_min},
+#include "settings/coll_algorithms.def"
+#undef TK_ALGORITHM
+#undef TK_ONLY_FORCED
 };
 enum { row_count = sizeof(rows) / sizeof(rows[0]) };
-
-static const char *const kind_names[tk_coll_kinds] = {
-    [TK_COLL_BARRIER] = "barrier",       [TK_COLL_BROADCAST] = "broadcast",
-    [TK_COLL_REDUCE] = "reduce",         [TK_COLL_REDUCE_ALL] = "reduce_all",
-    [TK_COLL_SCATTER] = "scatter",       [TK_COLL_GATHER] = "gather",
-    [TK_COLL_GATHER_ALL] = "gather_all", [TK_COLL_EXCHANGE] = "exchange",
-};
 
 static const struct row *forced[tk_coll_kinds];
 static bool is_flat;
@@ -105,7 +85,7 @@ static bool force(const char *word, size_t size)
         return false;
     size_t kind_size = (size_t)(equals - word), name_size = size - kind_size - 1;
     for (int i = 0; i < row_count; i++)
-        if (is_word(word, kind_size, kind_names[rows[i].kind]) &&
+        if (is_word(word, kind_size, rows[i].kind_name) &&
             is_word(equals + 1, name_size, rows[i].name)) {
             forced[rows[i].kind] = &rows[i];
             return true;
@@ -118,31 +98,17 @@ bool tk_coll_choose_force(const char *word)
     return force(word, strlen(word));
 }
 
-static void list_all(char *text, size_t size)
-{
-    size_t at = 0;
-    for (int i = 0; i < row_count && at < size; i++)
-        at += (size_t)snprintf(text + at, size - at, "%s=%s, ", kind_names[rows[i].kind],
-                               rows[i].name);
-}
-
-enum tk_status tk_coll_choose_open(void)
+/* The words are known to be right: settings are judged at the start. */
+void tk_coll_choose_open(void)
 {
     const char *at = tk_settings.coll_algorithm;
     memset(forced, 0, sizeof(forced));
     is_flat = false;
     while (*at) {
         size_t size = strcspn(at, ",");
-        if (size && !force(at, size)) {
-            char all[512];
-            list_all(all, sizeof(all));
-            tk_log_error("GASNET_COLL_ALGORITHM=%s: '%.*s' is none of %slevels=no",
-                         tk_settings.coll_algorithm, (int)size, at, all);
-            return TK_FAIL;
-        }
+        force(at, size);
         at += size + (at[size] == ',');
     }
-    return TK_OK;
 }
 
 /* ---- description */
@@ -160,7 +126,10 @@ bool tk_coll_describe(unsigned line, char *text, size_t size)
     if (line >= tk_coll_kinds)
         return false;
     enum tk_coll_kind kind = (enum tk_coll_kind)line;
-    size_t at = (size_t)snprintf(text, size, "%s:", kind_names[kind]);
+    const struct row *first = rows;
+    while (first->kind != kind)
+        first++;
+    size_t at = (size_t)snprintf(text, size, "%s:", first->kind_name);
     for (int i = 0; i < row_count && at < size; i++)
         if (rows[i].kind == kind &&
             (forced[kind] ? forced[kind] == &rows[i] : rows[i].least != only_forced))

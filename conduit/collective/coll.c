@@ -347,12 +347,12 @@ static void team_closed(struct trunkline_tm *tm)
     tm->coll = NULL;
 }
 
-enum tk_status tk_coll_open(void)
+void tk_coll_open(void)
 {
     static const struct tk_team_hooks hooks = {team_fill, team_opened, team_closed};
     tk_team_use_hooks(&hooks);
     tk_coll_match_open();
     tk_mcast_open();
     tk_coll_engine_open();
-    return tk_coll_choose_open();
+    tk_coll_choose_open();
 }

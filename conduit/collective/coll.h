@@ -52,9 +52,8 @@ void tk_coll_start(const struct tk_coll_call *call, struct tk_op *op);
 gex_Coll_ReduceFn_t tk_coll_kernel(gex_DT_t dt, gex_OP_t op);
 size_t tk_coll_type_size(gex_DT_t dt);
 
-/* Before any communication, and before tk_teams_open(). TK_FAIL: a bad setting, which was logged.
- */
-enum tk_status tk_coll_open(void);
+/* Before any communication, and before tk_teams_open(). */
+void tk_coll_open(void);
 
 /* As an entry of GASNET_COLL_ALGORITHM, between collectives; for benchmarks. All members of a team
  * must do the same. False: there is no such algorithm. */

@@ -202,7 +202,7 @@ struct tk_coll_near tk_coll_near_way(const struct tk_coll *coll, enum tk_coll_ki
 
 /* ---- choose.c ---- */
 
-enum tk_status tk_coll_choose_open(void);
+void tk_coll_choose_open(void);
 /* Whether the payload goes over a multicast switch, where a team has one. */
 bool tk_coll_is_switched(enum tk_coll_kind kind, const struct tk_coll_team *team, size_t nbytes);
 tk_coll_algorithm *tk_coll_choose(enum tk_coll_kind kind, size_t nbytes, uint32_t ranks);

@@ -49,9 +49,6 @@
  * before clients run. */
 void tk_exit_open(void);
 
-/* Checks that GASNET_NO_CATCH_SIGNAL is a list of signals; logs an error if not. */
-enum tk_status tk_signals_check(void);
-
 /* Never returns. From any thread, from handlers and from signal handlers. */
 _Noreturn void tk_exit(int code);
 

@@ -113,38 +113,6 @@ static bool is_excluded(const struct caught *signal)
     return false;
 }
 
-static bool is_signal(const char *word, size_t length)
-{
-    char *end;
-    if (isdigit((unsigned char)*word)) {
-        unsigned long number = strtoul(word, &end, 10);
-        return end == word + length && number > 0 && number < NSIG;
-    }
-    if (length > 3 && !strncmp(word, "SIG", 3))
-        word += 3, length -= 3;
-    for (int number = 1; number < NSIG; number++) {
-        const char *name = sigabbrev_np(number);
-        if (name && strlen(name) == length && !strncmp(name, word, length))
-            return true;
-    }
-    return false;
-}
-
-enum tk_status tk_signals_check(void)
-{
-    const char *at = tk_settings.no_catch_signal;
-    for (size_t length; *at; at += length + (at[length] != 0)) {
-        length = strcspn(at, ", ");
-        if (length == 0 || (length == 1 && *at == '*') || is_signal(at, length))
-            continue;
-        tk_log_error("GASNET_NO_CATCH_SIGNAL='%s': %.*s is not a signal (a name as SIGHUP or HUP, "
-                     "a number, or * for all)",
-                     tk_settings.no_catch_signal, (int)length, at);
-        return TK_FAIL;
-    }
-    return TK_OK;
-}
-
 /* Alternate stack of the thread that starts the job, to report that its own stack is exhausted. A
  * backtrace by gdb takes some 30 KiB. */
 static void open_stack(void)

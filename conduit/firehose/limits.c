@@ -30,27 +30,10 @@ enum {
 static const double pinnable_part = 2.0 / 3, /* of the host's memory, as in the manual */
     main_part = 0.75; /* of that, where other ranks use it too, as in the manual */
 
-static bool parse_quotient(const char *text, double *value)
-{
-    char top[64];
-    double bottom = 1;
-    size_t length = strcspn(text, "/");
-    if (length == 0 || length >= sizeof(top))
-        return false;
-    memcpy(top, text, length);
-    top[length] = 0;
-    if (tk_parse_size(top, "B", value) != TK_OK)
-        return false;
-    if (text[length] && tk_parse_size(text + length + 1, "B", &bottom) != TK_OK)
-        return false;
-    *value /= bottom;
-    return *value >= 0 && *value < 0x1p62;
-}
-
 /* A number below 1 is a fraction of `whole`. */
 static enum tk_status find_share(const char *name, const char *text, double whole, double *value)
 {
-    if (!parse_quotient(text, value)) {
+    if (!tk_parse_share(text, value)) {
         tk_log_error("%s='%s' is neither a fraction below 1 (as 0.5 or 5/8) nor a number from 1 "
                      "(with K, M, G or T)",
                      name, text);

@@ -3,11 +3,9 @@
  * Maximum size of a segment. No state. */
 #include "config.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "base/report.h"
@@ -18,6 +16,7 @@
  * internals" (/H). */
 static const uint64_t internal_bytes = 64u << 20;
 
+/* A client may have given it (gasnet_max_segsize_str). */
 static enum tk_status segsize_refuse(const char *text)
 {
     tk_log_error("GASNET_MAX_SEGSIZE='%s' is not a size (as 512M, 2GB) or a fraction (as 0.85), "
@@ -32,21 +31,6 @@ static double without_internals(double bytes)
 {
     double internals = (double)internal_bytes;
     return bytes - (internals < bytes / 4 ? internals : bytes / 4);
-}
-
-static bool segsize_parse(const char *text, bool *has_unit, bool *per_host, double *bytes)
-{
-    char number[64];
-    size_t length = strcspn(text, "/");
-    const char *share = text + length;
-    *per_host = !strcasecmp(share, "/H");
-    if ((*share && !*per_host && strcasecmp(share, "/P")) || length == 0 ||
-        length >= sizeof(number))
-        return false;
-    memcpy(number, text, length);
-    number[length] = 0;
-    *has_unit = isalpha((unsigned char)number[length - 1]);
-    return tk_parse_size(number, "B", bytes) == TK_OK && *bytes > 0 && *bytes < 0x1p62;
 }
 
 /* Untouched pages take no memory, so an explicit size may exceed what is left, provided that all
@@ -69,15 +53,15 @@ static double bound(double bytes, bool is_share, const struct tk_segment_bounds 
 enum tk_status tk_segment_limit(const char *text, const struct tk_segment_bounds *bounds,
                                 uint64_t *limit)
 {
-    double bytes;
-    bool has_unit, per_host;
-    if (!segsize_parse(text, &has_unit, &per_host, &bytes))
+    struct tk_segsize asked;
+    if (!tk_parse_segsize(text, &asked))
         return segsize_refuse(text);
-    if (!has_unit && bytes <= 1)
+    double bytes = asked.bytes;
+    if (!asked.has_unit && bytes <= 1)
         bytes *= (double)bounds->memory;
-    if (per_host)
+    if (asked.is_per_host)
         bytes = without_internals(bytes / bounds->ranks);
-    bytes = bound(bytes, per_host, bounds);
+    bytes = bound(bytes, asked.is_per_host, bounds);
     if (bytes < (double)tk_page_size())
         bytes = (double)tk_page_size();
     *limit = (uint64_t)bytes & ~(uint64_t)(tk_page_size() - 1);

@@ -125,8 +125,8 @@ void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m);
 void tk_cancel(gex_AM_SrcDesc_t sd);
 
 /* Pattern in provided buffers, for debug builds (GASNET_SD_INIT*). Open once at start-up, in all
- * builds; TK_FAIL: a bad GASNET_SD_INITVAL, which has been logged. Afterwards any thread. */
-enum tk_status tk_pattern_open(void);
+ * builds. Afterwards any thread. */
+void tk_pattern_open(void);
 void tk_pattern_fill(void *buffer, size_t size);
 
 /* Whether the beginning of the buffer still holds the pattern of tk_pattern_fill(). False below 8

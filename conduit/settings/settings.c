@@ -12,14 +12,6 @@
 
 struct tk_settings tk_settings;
 
-static const char *lookup(char *const *env, const char *name)
-{
-    const char *value = NULL;
-    for (; env && *env && !value; env++)
-        value = tk_value_in(*env, name);
-    return value;
-}
-
 bool tk_setting_is_default(const struct tk_setting *s)
 {
     size_t length = 0;
@@ -29,22 +21,14 @@ bool tk_setting_is_default(const struct tk_setting *s)
     return length == 0;
 }
 
+static void log_refusal(const char *line)
+{
+    tk_log_error("%s", line);
+}
+
 enum tk_status tk_settings_load(char *const *env)
 {
-    enum tk_status status = TK_OK;
-    for (size_t i = 0; i < tk_setting_count; i++) {
-        const struct tk_setting *s = &tk_setting_table[i];
-        char why[512];
-        tk_setting_reset(s, &tk_settings);
-        const char *value = lookup(env, s->name);
-        if (!value || s->scope == TK_SCOPE_LAUNCHER)
-            continue;
-        if (tk_setting_parse(s, value, &tk_settings, why, sizeof(why)) != TK_OK) {
-            tk_log_error("%s", why);
-            status = TK_FAIL;
-        }
-    }
-    return status;
+    return tk_settings_parse(env, &tk_settings, log_refusal);
 }
 
 void tk_setting_format(const struct tk_setting *s, const struct tk_settings *values, char *out,

@@ -23,11 +23,12 @@ struct tk_settings {
 #define TK_SIZE(field, name, def, min, max, unit, scope, help) uint64_t field;
 #define TK_BOOL(field, name, def, scope, help)                 bool field;
 #define TK_TEXT(field, name, def, scope, help)                 const char *field;
+#define TK_FORM(field, name, def, form, scope, help)           const char *field;
 #define TK_CHOICE(field, name, def, words, scope, help)        const char *field;
 #define TK_ONE_OF(field, name, def, words, unit, scope, help)  int64_t field;
 #define TK_IGNORED(name, help)
 #define TK_RETIRED(name, help)
-#define TK_TOOLS(name, def, help)
+#define TK_TOOLS(name, def, form, help)
 #define TK_SWITCH(name, def, help)
 #include "settings/settings.def"
 #undef TK_INT
@@ -35,6 +36,7 @@ struct tk_settings {
 #undef TK_SIZE
 #undef TK_BOOL
 #undef TK_TEXT
+#undef TK_FORM
 #undef TK_CHOICE
 #undef TK_ONE_OF
 #undef TK_IGNORED
@@ -58,6 +60,29 @@ enum tk_setting_type {
 
 enum tk_setting_scope { TK_SCOPE_JOB, TK_SCOPE_RANK, TK_SCOPE_LAUNCHER };
 
+/* What a text must look like; settings_forms.c has a checker for each. */
+enum tk_form {
+    TK_FORM_ANY,
+    TK_FORM_PORTS,      /* device[:port,port]+device... */
+    TK_FORM_PART,       /* hwloc's name of a part of a machine */
+    TK_FORM_GID_INDEX,  /* a number, or device:port=number,... */
+    TK_FORM_SHARE,      /* a number, or a fraction of what there is */
+    TK_FORM_SEGSIZE,    /* a size or a fraction, /P or /H */
+    TK_FORM_RANKS,      /* 0,3-5 */
+    TK_FORM_RANKS_ALL,  /* the same, or * */
+    TK_FORM_LETTERS,    /* of trunkline-counters(7) */
+    TK_FORM_SIGNALS,    /* names or numbers, or * */
+    TK_FORM_SIGNAL,     /* one that can be caught */
+    TK_FORM_PATTERN,    /* 64 bits, or NAN */
+    TK_FORM_BITS,       /* 64 bits */
+    TK_FORM_ALGORITHMS, /* kind=algorithm,... */
+    TK_FORM_ADDRESS,    /* host:port */
+    TK_FORM_NAMES,      /* words, separated by commas */
+    TK_FORM_RATE,       /* walltime, cpuinfo or Hz */
+    TK_FORM_TOLERANCE,  /* 0 to 1 */
+    TK_FORM_SPAWNER
+};
+
 /* One row of the table that settings.def makes. Numbers are doubles: every legal value is below
  * 2^53. */
 struct tk_setting {
@@ -70,6 +95,7 @@ struct tk_setting {
     const char *unit;
     enum tk_setting_scope scope;
     const char *help;
+    enum tk_form form; /* TEXT, TOOLS */
 };
 
 extern const struct tk_setting tk_setting_table[];
@@ -78,8 +104,14 @@ extern const size_t tk_setting_count;
 /* The values in force; valid after tk_settings_load() returned TK_OK. */
 extern struct tk_settings tk_settings;
 
-/* Reads and checks the whole environment. Prints one line for each bad value and returns TK_FAIL if
- * there was one. `env` is a NULL-terminated array of NAME=value, as environ. */
+/* Reads and checks the whole environment, settings that are not used here too; what is not set has
+ * its default. Calls refuse() with one line for each bad value and returns TK_FAIL if there was
+ * one; the setting has its default then. `env` is a NULL-terminated array of NAME=value, as
+ * environ. */
+enum tk_status tk_settings_parse(char *const *env, struct tk_settings *out,
+                                 void (*refuse)(const char *line));
+
+/* The same into tk_settings, with the lines as errors. */
 enum tk_status tk_settings_load(char *const *env);
 
 /* The value in an entry NAME=value of an environment; NULL: the entry has another name. Most have,
@@ -101,6 +133,32 @@ void tk_setting_reset(const struct tk_setting *setting, struct tk_settings *out)
  * freed. On error writes a sentence without newline to `why`. */
 enum tk_status tk_setting_parse(const struct tk_setting *setting, const char *value,
                                 struct tk_settings *out, char *why, size_t why_size);
+
+enum { tk_setting_why_max = 1024 /* of the lines about a value; the longest lists algorithms */ };
+
+/* Does the text have this form? If not, `why` gets the rest of a line that begins with
+ * NAME='text'. */
+bool tk_form_is(enum tk_form form, const char *text, char *why, size_t why_size);
+
+/* Is this the name, or NAME=value, of GASNET_IBV_PORTS_<number>? */
+bool tk_setting_is_numbered(const char *name);
+
+/* ---- Values of special forms, for those who use them ---- */
+
+/* A number or a quotient of two, with suffixes: below 1 a fraction of what there is. */
+bool tk_parse_share(const char *text, double *value);
+
+struct tk_segsize {
+    double bytes; /* without a unit and up to 1: a fraction of the host's memory */
+    bool has_unit, is_per_host;
+};
+bool tk_parse_segsize(const char *text, struct tk_segsize *size);
+
+/* What fills new buffers: 64 bits, or NAN. */
+bool tk_parse_pattern(const char *text, uint64_t *value);
+
+/* A finite decimal number at the front of `text`; *end: behind it. */
+bool tk_parse_decimal(const char *text, double *value, char **end);
 
 /* "2.5M", "64K", "1GiB" or a number in `unit` to bytes. */
 enum tk_status tk_parse_size(const char *text, const char *unit, double *bytes);

@@ -2,13 +2,9 @@
  *
  * Text to values: one parser per type, each refusing what is not entirely a value in range. One
  * rule for all settings, here and in the launcher: blanks around a value are ignored, and an empty
- * value counts as unset. No state but the "C" locale, made on first use: start-up is
- * single-threaded. */
+ * value counts as unset. No state. */
 #include "config.h"
 
-#include <errno.h>
-#include <locale.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -30,52 +26,6 @@ const char *tk_setting_trim(const char *value, size_t *length)
     return value;
 }
 
-/* "K", "KB", "KiB", "k" ... -> 1024; "" and "B" -> 1; anything else -> 0 */
-static double suffix_factor(const char *suffix)
-{
-    static const char letters[] = "KMGT";
-    double factor = 1024;
-    if (!*suffix || !strcasecmp(suffix, "B"))
-        return 1;
-    for (const char *letter = letters; *letter; letter++, factor *= 1024) {
-        if ((suffix[0] & ~0x20) != *letter)
-            continue;
-        const char *rest = suffix + 1;
-        return !*rest || !strcasecmp(rest, "B") || !strcasecmp(rest, "iB") ? factor : 0;
-    }
-    return 0;
-}
-
-/* The client's locale may use a decimal comma; "0.85/H" must be a fraction there too. */
-static double setting_decimal(const char *text, char **end)
-{
-    static locale_t c_locale;
-    if (!c_locale)
-        c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    return strtod_l(text, end, c_locale);
-}
-
-static bool number(const char *text, double *value, char **end)
-{
-    errno = 0;
-    *value = setting_decimal(text, end);
-    return *end != text && errno == 0 && isfinite(*value);
-}
-
-enum tk_status tk_parse_size(const char *text, const char *unit, double *bytes)
-{
-    char *end;
-    if (!number(text, bytes, &end))
-        return TK_FAIL;
-    while (*end == ' ')
-        end++;
-    double factor = suffix_factor(*end ? end : unit);
-    if (factor == 0)
-        return TK_FAIL;
-    *bytes *= factor;
-    return TK_OK;
-}
-
 static enum tk_status parse_bool(const char *text, bool *value)
 {
     static const char *const words[][2] = {
@@ -93,8 +43,8 @@ static bool parse_is_word(const char *words, const char *value, bool in_any_case
 {
     size_t length = strlen(value);
     for (const char *word = words; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL)
-        if (length == strcspn(word, "|") && (in_any_case ? !strncasecmp(word, value, length)
-                                                         : !strncmp(word, value, length)))
+        if (length == strcspn(word, "|") &&
+            (in_any_case ? !strncasecmp(word, value, length) : !strncmp(word, value, length)))
             return true;
     return false;
 }
@@ -104,7 +54,7 @@ static enum tk_status parse_number(const struct tk_setting *s, const char *value
     char *end;
     if (s->type == TK_SETTING_SIZE)
         return tk_parse_size(value, s->unit, result);
-    return number(value, result, &end) && !*end ? TK_OK : TK_FAIL;
+    return tk_parse_decimal(value, result, &end) && !*end ? TK_OK : TK_FAIL;
 }
 
 static bool is_listed(const struct tk_setting *s, double value)
@@ -195,7 +145,7 @@ static enum tk_status parse_trimmed(const struct tk_setting *s, const char *valu
     switch (s->type) {
     case TK_SETTING_IGNORED:
     case TK_SETTING_RETIRED:
-    case TK_SETTING_TOOLS:
+    case TK_SETTING_TOOLS: /* its form is all */
         return TK_OK;
     case TK_SETTING_SWITCH:
     case TK_SETTING_BOOL:
@@ -228,8 +178,68 @@ enum tk_status tk_setting_parse(const struct tk_setting *s, const char *value,
         snprintf(why, why_size, "out of memory for the value of %s", s->name);
         return TK_FAIL;
     }
-    enum tk_status status = parse_trimmed(s, text, (char *)out + s->offset, &is_kept);
+    char complaint[tk_setting_why_max];
+    bool has_form = tk_form_is(s->form, text, complaint, sizeof(complaint));
+    if (!has_form)
+        snprintf(why, why_size, "%s='%s'%s", s->name, text, complaint);
+    else if (parse_trimmed(s, text, (char *)out + s->offset, &is_kept) != TK_OK)
+        has_form = setting_refuse(s, value, why, why_size) == TK_OK;
     if (!is_kept)
         free(text);
-    return status == TK_OK ? TK_OK : setting_refuse(s, value, why, why_size);
+    return has_form ? TK_OK : TK_FAIL;
+}
+
+/* GASNET_IBV_PORTS_0, _1 ...: one for each socket, or object of GASNET_IBV_PORTS_TYPE. */
+bool tk_setting_is_numbered(const char *name)
+{
+    static const char stem[] = "GASNET_IBV_PORTS_";
+    const char *digits = name + sizeof(stem) - 1;
+    if (strncmp(name, stem, sizeof(stem) - 1) != 0)
+        return false;
+    size_t count = strspn(digits, "0123456789");
+    return count > 0 && (!digits[count] || digits[count] == '=');
+}
+
+static enum tk_status check_numbered(const char *entry, char *why, size_t why_size)
+{
+    char name[64];
+    size_t length = strcspn(entry, "=");
+    if (!tk_setting_is_numbered(entry) || !entry[length] || length >= sizeof(name))
+        return TK_OK;
+    memcpy(name, entry, length);
+    name[length] = 0;
+    struct tk_settings unused;
+    const struct tk_setting ports = {
+        .name = name, .type = TK_SETTING_TOOLS, .form = TK_FORM_PORTS, .unit = ""};
+    return tk_setting_parse(&ports, entry + length + 1, &unused, why, why_size);
+}
+
+static const char *value_of(char *const *env, const char *name)
+{
+    const char *value = NULL;
+    for (; env && *env && !value; env++)
+        value = tk_value_in(*env, name);
+    return value;
+}
+
+enum tk_status tk_settings_parse(char *const *env, struct tk_settings *out,
+                                 void (*refuse)(const char *line))
+{
+    char why[tk_setting_why_max];
+    enum tk_status status = TK_OK;
+    for (size_t i = 0; i < tk_setting_count; i++) {
+        const struct tk_setting *s = &tk_setting_table[i];
+        const char *value = value_of(env, s->name);
+        tk_setting_reset(s, out);
+        if (!value || tk_setting_parse(s, value, out, why, sizeof(why)) == TK_OK)
+            continue;
+        refuse(why);
+        status = TK_FAIL;
+    }
+    for (; env && *env; env++)
+        if (check_numbered(*env, why, sizeof(why)) != TK_OK) {
+            refuse(why);
+            status = TK_FAIL;
+        }
+    return status;
 }

@@ -25,11 +25,12 @@ static const char *const order[] = {
 #define TK_SIZE(field, name, def, min, max, unit, scope, help) name,
 #define TK_BOOL(field, name, def, scope, help)                 name,
 #define TK_TEXT(field, name, def, scope, help)                 name,
+#define TK_FORM(field, name, def, form, scope, help)           name,
 #define TK_CHOICE(field, name, def, words, scope, help)        name,
 #define TK_ONE_OF(field, name, def, words, unit, scope, help)  name,
 #define TK_IGNORED(name, help)                                 name,
 #define TK_RETIRED(name, help)                                 name,
-#define TK_TOOLS(name, def, help)                              name,
+#define TK_TOOLS(name, def, form, help)                        name,
 #define TK_SWITCH(name, def, help)                             name,
 #include "settings/settings.def"
 };

@@ -41,18 +41,9 @@ static unsigned distance(const char *a, const char *b)
     return row[length];
 }
 
-/* GASNET_IBV_PORTS_0, _1 ...: one for each socket, or object of GASNET_IBV_PORTS_TYPE. */
-static bool is_numbered(const char *name)
-{
-    static const char stem[] = "GASNET_IBV_PORTS_";
-    const char *digits = name + sizeof(stem) - 1;
-    return !strncmp(name, stem, sizeof(stem) - 1) && *digits &&
-           !digits[strspn(digits, "0123456789")];
-}
-
 static bool setting_is_known(const char *name)
 {
-    if (is_numbered(name))
+    if (tk_setting_is_numbered(name))
         return true;
     for (size_t i = 0; i < tk_setting_count; i++)
         if (!strcmp(name, tk_setting_table[i].name))

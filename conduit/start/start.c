@@ -13,6 +13,7 @@
 #include "atomic/atomic.h"
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/number.h"
 #include "base/report.h"
 #include "base/segment_mode.h"
 #include "base/wait_record.h"
@@ -262,74 +263,55 @@ static enum tk_status start_single_process(struct tk_peer_info *info)
     return tk_limits_find_single(info);
 }
 
-/* What ranks write of what they did, and whether this one does. */
-static enum tk_status read_letters(const char *setting, const char *text, uint32_t *mask)
+static bool is_among(const char *ranks)
 {
-    if (tk_stats_mask_parse(text, mask) && (*mask || *text == '^'))
-        return TK_OK;
-    tk_log_error("%s='%s': not letters of trunkline-counters(7), with ^ in front for all but these",
-                 setting, text);
-    return TK_FAIL;
-}
-
-static enum tk_status read_nodes(const char *setting, const char *text, bool *is_among)
-{
-    *is_among = !*text || tk_tools_ranges_have(text, tk_peers.me);
-    if (tk_tools_is_ranges(text))
-        return TK_OK;
-    tk_log_error("%s='%s': not ranks in the form 0,3-5", setting, text);
-    return TK_FAIL;
+    return !*ranks || tk_number_in_ranges(ranks, tk_peers.me);
 }
 
 /* Before the last wait for the others, so that a file which ranks share is empty when the first of
  * them writes. `host` stays. */
-static enum tk_status open_stats(const char *host)
+static void open_stats(const char *host)
 {
-    struct tk_stats_plan plan = {
-        .file = tk_settings.stats_file, .rank = tk_peers.me, .size = tk_peers.size, .host = host};
-    if (read_letters("GASNET_STATSMASK", tk_settings.stats_mask, &plan.mask) != TK_OK ||
-        read_nodes("GASNET_STATSNODES", tk_settings.stats_nodes, &plan.writes) != TK_OK)
-        return TK_FAIL;
+    struct tk_stats_plan plan = {.file = tk_settings.stats_file,
+                                 .rank = tk_peers.me,
+                                 .size = tk_peers.size,
+                                 .host = host,
+                                 .writes = is_among(tk_settings.stats_nodes)};
+    tk_stats_mask_parse(tk_settings.stats_mask, &plan.mask);
     tk_stats_open(&plan);
-    return TK_OK;
 }
 
 /* Likewise. */
-static enum tk_status open_trace(const char *host)
+static void open_trace(const char *host)
 {
     struct tk_trace_plan plan = {.file = tk_settings.trace_file,
                                  .rank = tk_peers.me,
                                  .size = tk_peers.size,
                                  .host = host,
+                                 .records = is_among(tk_settings.trace_nodes),
                                  .local = tk_settings.trace_local};
-    if (read_letters("GASNET_TRACEMASK", tk_settings.trace_mask, &plan.mask) != TK_OK ||
-        read_nodes("GASNET_TRACENODES", tk_settings.trace_nodes, &plan.records) != TK_OK)
-        return TK_FAIL;
+    tk_stats_mask_parse(tk_settings.trace_mask, &plan.mask);
     if (plan.file[0] && !tk_is_traced && plan.rank == 0)
         tk_log_warn("GASNET_TRACEFILE is ignored: this library has no traces; configure one with "
                     "--enable-trace");
     if (tk_is_traced)
         tk_trace_open(&plan);
-    return TK_OK;
 }
 
-static enum tk_status open_records(void)
+static void open_records(void)
 {
     static char host[tk_host_name_max];
     tk_topology_host_name(host);
-    if (open_stats(host) != TK_OK || open_trace(host) != TK_OK)
-        return TK_FAIL;
-    /* Read by the tools only when a backtrace is printed. */
-    const char *nodes = tk_getenv("GASNET_BACKTRACE_NODES");
-    bool is_among;
-    return read_nodes("GASNET_BACKTRACE_NODES", nodes ? nodes : "", &is_among);
+    open_stats(host);
+    open_trace(host);
 }
 
 static enum tk_status open_rooms(void)
 {
     struct tk_peer_info *info = calloc(1, sizeof(*info));
-    if (!info || fill_info(info) != TK_OK || open_records() != TK_OK)
+    if (!info || fill_info(info) != TK_OK)
         return TK_FAIL;
+    open_records();
     if (!TK_THREADED)
         tk_devices_single_thread();
     if (tk_ports_list() != TK_OK)
@@ -347,10 +329,9 @@ static enum tk_status open_rooms(void)
     if (tk_is_on_demand)
         tk_remote_open();
     tk_peer(tk_peers.me)->transport = &tk_transport_self;
-    enum tk_status status = tk_coll_open();
+    tk_coll_open();
     tk_wait_describe_add(tk_transports_describe_waits); /* after rooms that name a cause */
-    if (status == TK_OK)
-        status = tk_peers.size > 1 ? join_others(&info) : start_single_process(info);
+    enum tk_status status = tk_peers.size > 1 ? join_others(&info) : start_single_process(info);
     free(info);
     return status;
 }
@@ -361,11 +342,11 @@ static enum tk_status load_settings(void)
     enum tk_status status = tk_settings_load(tk_environment());
     tk_report_quiet(tk_settings.quiet);
     tk_thread_limit((int)tk_settings.max_threads);
-    if (status == TK_OK)
-        tk_process_memory_open();
-    if (status == TK_OK)
-        status = tk_signals_check();
-    return status == TK_OK ? tk_pattern_open() : status;
+    if (status != TK_OK)
+        return status;
+    tk_process_memory_open();
+    tk_pattern_open();
+    return TK_OK;
 }
 
 static enum tk_status start_open_all(void)

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "gasnet_tools.h"
 #include "tools/tools.h"
 
@@ -148,7 +149,7 @@ bool tk_tools_backtrace_is_wanted(void)
     const char *nodes = tk_tools_lookup("GASNET_BACKTRACE_NODES");
     if (!tk_tools_is_on("GASNET_BACKTRACE", false))
         return false;
-    return !nodes || !*nodes || tk_tools_rank() < 0 || tk_tools_ranges_have(nodes, tk_tools_rank());
+    return !nodes || !*nodes || tk_tools_rank() < 0 || tk_number_in_ranges(nodes, tk_tools_rank());
 }
 
 static int print_if_enabled(int fd)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/signal_name.h"
 #include "gasnet_tools.h"
 #include "tools/tools.h"
 
@@ -28,7 +29,7 @@ static void listen_for(const char *variable, gasnett_sighandlerfn_t handler)
     const char *text = tk_tools_lookup(variable);
     if (!text || !*text)
         return;
-    int number = tk_tools_signal_number(text);
+    int number = tk_signal_number(text);
     if (!number)
         gasnett_fatalerror_nopos("%s='%s' is not a signal: a name as SIGUSR1 or a number", variable,
                                  text);

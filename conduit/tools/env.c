@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "gasnet_tools.h"
 #include "tools/tools.h"
 
@@ -57,7 +58,7 @@ int64_t gasnett_getenv_int_withdefault(const char *keyname, int64_t defaultval,
 {
     int64_t value = defaultval;
     const char *text = set_value(keyname);
-    if (text && !tk_tools_whole_number(text, mem_size_multiplier, &value))
+    if (text && !tk_number_whole(text, mem_size_multiplier, &value))
         gasnett_fatalerror_nopos("%s='%s' is not %s", keyname, text,
                                  mem_size_multiplier
                                      ? "a size: a number and a unit B, KB, MB, GB or TB"
@@ -70,7 +71,7 @@ double gasnett_getenv_dbl_withdefault(const char *keyname, double defaultval)
 {
     double value = defaultval;
     const char *text = set_value(keyname);
-    if (text && !tk_tools_real(text, &value))
+    if (text && !tk_number_real(text, &value))
         gasnett_fatalerror_nopos("%s='%s' is not a number or a fraction as 3/4", keyname, text);
     gasnett_envdbl_display(keyname, value, !text);
     return value;

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/number.h"
 #include "base/report.h"
 #include "tools/counter.h"
 #include "gasnet_tools.h"
@@ -92,7 +93,7 @@ static double tolerance(const char *name, double otherwise)
     const char *text = tk_tools_lookup(name);
     if (!text || !*text)
         return otherwise;
-    if (!tk_tools_real(text, &value) || value < 0 || value > 1)
+    if (!tk_number_real(text, &value) || value < 0 || value > 1)
         gasnett_fatalerror_nopos("%s='%s' is not a number from 0 to 1 (0: no check)", name, text);
     return value;
 }
@@ -127,7 +128,7 @@ static double chosen_hz(void)
         return measured;
     if (!strcasecmp(source, "cpuinfo"))
         hz = tk_tools_cpuinfo_hz();
-    else if (tk_tools_whole_number(source, 0, &given) && given >= 1000000)
+    else if (tk_number_whole(source, 0, &given) && given >= 1000000)
         hz = (double)given;
     else
         gasnett_fatalerror_nopos("GASNET_TSC_RATE='%s' is not walltime, cpuinfo or a rate from "

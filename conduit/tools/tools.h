@@ -45,20 +45,10 @@ void tk_tools_vlog(const char *name, const char *place, const char *format, va_l
  * start). */
 bool tk_tools_is_on(const char *name, bool otherwise);
 
-/* All of `text` as a number; false if it is none or too large. See gasnett_parse_int(). */
-bool tk_tools_whole_number(const char *text, uint64_t unit, int64_t *value);
 bool tk_tools_truth(const char *text, bool *value);
-bool tk_tools_real(const char *text, double *value);
 
 /* Is `item` in a comma-separated list? Case does not matter. */
 bool tk_tools_list_has(const char *list, const char *item);
-
-/* Is `number` in a list as "0,3-5"? Is it such a list, or empty? */
-bool tk_tools_ranges_have(const char *ranges, int64_t number);
-bool tk_tools_is_ranges(const char *text);
-
-/* The number of "SIGSEGV", "SEGV" or "11"; 0: there is no such signal. */
-int tk_tools_signal_number(const char *text);
 
 /* Displays what gasnett_env*_display() kept back until the rank was known. */
 void tk_tools_display_kept(void);

@@ -37,6 +37,9 @@ void info_build(void);
 /* False: a value is not legal, which was printed. */
 bool info_read_settings(void);
 
+/* Was there such a value, in whatever section it was read? */
+bool info_refused_settings(void);
+
 /* Reads the settings; with `all` prints those too that have their defaults. */
 void info_settings(bool all);
 

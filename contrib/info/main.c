@@ -41,7 +41,8 @@ static const char usage[] =
     "  --devices      RDMA devices, ports and GIDs; which would be used, and why\n"
     "  --limits       what the kernel and the administrator allow\n"
     "  --path[=SIZE]  how puts, gets and messages travel between hosts, by size (starts a job)\n"
-    "  --check        what is well and what should be mended; status 1 if something is wrong\n";
+    "  --check        what is well and what should be mended; status 1 if something is wrong,\n"
+    "                 2 if a setting is\n";
 
 static int refuse(const char *word)
 {
@@ -64,6 +65,8 @@ static int print_check(void)
     print_all();
     printf("%u good, %u to consider, %u wrong\n", info_findings(INFO_GOOD),
            info_findings(INFO_ADVICE), info_findings(INFO_WRONG));
+    if (info_refused_settings())
+        return EXIT_USAGE;
     return info_findings(INFO_WRONG) > 0;
 }
 

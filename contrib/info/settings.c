@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The settings as a job that is started in this environment would have them, and where each comes
- * from. No state. */
+ * from. Owns whether one was refused. */
 #include "config.h"
 
 #include "contrib/info/info.h"
@@ -47,10 +47,18 @@ static void find_useless(void)
     tk_settings_unknown(tk_environment(), unknown_finding);
 }
 
+static bool is_refused;
+
 bool info_read_settings(void)
 {
     tk_environment_open();
-    return tk_settings_load(tk_environment()) == TK_OK;
+    is_refused = tk_settings_load(tk_environment()) != TK_OK;
+    return !is_refused;
+}
+
+bool info_refused_settings(void)
+{
+    return is_refused;
 }
 
 void info_settings(bool all)

@@ -24,16 +24,16 @@ void environ_forget_pmix(void)
 }
 
 /* The ranks inherit the result, so that the launcher and all ranks see one value. */
-static const char *tidy(const char *name)
+static void tidy(const char *name)
 {
     size_t length;
     const char *value = getenv(name);
     if (!value)
-        return NULL;
+        return;
     const char *start = tk_setting_trim(value, &length);
     if (length == 0) {
         unsetenv(name);
-        return NULL;
+        return;
     }
     if (length < strlen(value)) {
         char *copy = strndup(start, length);
@@ -41,24 +41,18 @@ static const char *tidy(const char *name)
             setenv(name, copy, 1);
         free(copy);
     }
-    return getenv(name);
+}
+
+static void refuse(const char *line)
+{
+    log_error("%s", line);
 }
 
 bool environ_load(struct tk_settings *out)
 {
-    bool is_right = true;
-    for (size_t i = 0; i < tk_setting_count; i++) {
-        const struct tk_setting *s = &tk_setting_table[i];
-        char why[512];
-        tk_setting_reset(s, out);
-        const char *value = tidy(s->name);
-        if (!value || tk_setting_parse(s, value, out, why, sizeof(why)) == TK_OK ||
-            s->scope != TK_SCOPE_LAUNCHER)
-            continue;
-        log_error("%s", why);
-        is_right = false;
-    }
-    return is_right;
+    for (size_t i = 0; i < tk_setting_count; i++)
+        tidy(tk_setting_table[i].name);
+    return tk_settings_parse(environ, out, refuse) == TK_OK;
 }
 
 bool environ_is_set(const char *name)

@@ -16,8 +16,8 @@ void environ_forget_pmix(void);
 
 /* Applies the rule of all settings (blanks around a value do not count, an empty value is none) to
  * this process's environment and reads all of it by the library's own parser; what is not set has
- * its default of settings.def. Prints what is wrong with settings of the launcher and returns
- * false. A wrong value of another setting leaves the default: the library refuses it. */
+ * its default of settings.def. Prints what is wrong, with settings that only ranks use too, and
+ * returns false: no rank is started to find out. */
 bool environ_load(struct tk_settings *out);
 
 /* Whether the user gave this setting a value; valid after environ_load(). */

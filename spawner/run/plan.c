@@ -15,24 +15,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct tk_settings tk_settings;
 
-/* As the ranks of the job would: each wrong value is an error. */
-static bool load_settings(void)
+static void refuse(const char *line)
 {
-    bool is_right = true;
-    for (size_t i = 0; i < tk_setting_count; i++) {
-        const struct tk_setting *s = &tk_setting_table[i];
-        const char *value = getenv(s->name);
-        char why[512];
-        tk_setting_reset(s, &tk_settings);
-        if (!value || tk_setting_parse(s, value, &tk_settings, why, sizeof(why)) == TK_OK)
-            continue;
-        log_error("%s", why);
-        is_right = false;
-    }
-    return is_right;
+    log_error("%s", line);
 }
 
 /* ---- the table ---- */
@@ -214,7 +203,7 @@ static bool read_peers(const char *text, struct tk_job_shape *shape)
 bool plan_print(const struct options *o)
 {
     struct tk_job_shape shape;
-    if (!load_settings())
+    if (tk_settings_parse(environ, &tk_settings, refuse) != TK_OK)
         return false;
     if (o->hosts > o->ranks) {
         log_error("-N %u: more hosts than processes (-n %u)", o->hosts, o->ranks);

@@ -104,7 +104,7 @@ unfit()
     fails_with 1
     says "GASNET_CONNECTFILE_IN: $scratch/bad: line 2: '1-0' is not a range: its end is below its begin" 1
     SETTINGS="GASNET_CONNECTFILE_BASE=37" job 2 "$connected" 1
-    fails_with 1
+    fails_with 2
     says "GASNET_CONNECTFILE_BASE='37' is not a whole number from 2 to 36" 1
 }
 

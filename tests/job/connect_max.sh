@@ -88,7 +88,7 @@ refused()
     fails_with 1 "a bound below one peer"
     says 'GASNET_CONNECT_MAX=1 is less than the 2 queue pairs to each peer .*; legal are 0 (no bound) and 2 or more'
     SETTINGS="GASNET_CONNECT_MAX=-1" job 2 "$jobs/hello-seq"
-    fails_with 1 "a bound out of range"
+    fails_with 2 "a bound out of range"
     says "GASNET_CONNECT_MAX='-1' is not a whole number from 0 to"
 }
 

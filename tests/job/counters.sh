@@ -133,7 +133,7 @@ files()
     [ "$status" -ne 0 ] && grep -q "GASNET_STATSMASK='P1'" "$scratch/err" || failed "a mask with a digit was taken"
     for wrong in GASNET_STATSMASK=zz GASNET_STATSNODES=x GASNET_STATSNODES=3-1 GASNET_STATSNODES=0x1 GASNET_TRACENODES=0-; do
         SETTINGS=$wrong job 1 "$jobs/counters-seq" "$scratch/expected"
-        fails_with 1 "$wrong"
+        fails_with 2 "$wrong"
         says "${wrong%=*}='${wrong#*=}': not " 1
     done
     SETTINGS="GASNET_STATSFILE=$scratch/none GASNET_STATSMASK=^PGABCRVSIH GASNET_STATSNODES=0,2-5" good 1 "$jobs/counters-seq" "$scratch/expected"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # trunkline_info prints what a job would do: its settings, ports and paths agree with those of a job; --check has status 1
-# exactly if something is wrong.
+# exactly if something is wrong, 2 if that is a setting.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 [ "$sanitizer" = no ] || skip "the program is the plain one"
 info=$top_builddir/contrib/info/trunkline_info
@@ -57,7 +57,7 @@ has '^ok +1 port would be used'
 has '^[0-9]+ good, [0-9]+ to consider, 0 wrong$'
 run 1 SOFTHCA_DOWN=softhca0:1 -- --check
 has '^WRONG +none of the ports of this host can be used'
-run 1 GASNET_AM_CREDITS_PP=many -- --check
+run 2 GASNET_AM_CREDITS_PP=many -- --check
 has '^WRONG +a setting has a value that is not legal'
 run 0 GASNET_USE_XCR=1 -- --check
 has '^advice +GASNET_USE_XCR is not a setting of this library; did you mean GASNET_USE_XRC\?'

@@ -37,6 +37,6 @@ on 1 "GASNET_IBV_PORTS_1=softhca0 GASNET_IBV_PORTS_TYPE=Machine GASNET_IBV_PORTS
 says 'network: softhca1:1 .*; only usable device of GASNET_IBV_PORTS_0)' 1
 
 SETTINGS="GASNET_IBV_PORTS_0=softhca0 GASNET_IBV_PORTS_TYPE=Shelf" job 2 "$hello"
-fails_with 1 "a type that is none"
+fails_with 2 "a type that is none"
 says "GASNET_IBV_PORTS_TYPE='Shelf' is no type"
 finish

@@ -12,8 +12,8 @@ SETTINGS="$near SOFTHCA_HCAS=2 GASNET_IBV_PORTS=softhca1" good 2 "$jobs/raw-par"
 SETTINGS="$near SOFTHCA_PORTS=2 SOFTHCA_DOWN=softhca0:1" good 1 "$jobs/raw-par" 1
 
 SETTINGS="$near GASNET_IBV_PORTS=softhca0:x" job 2 "$jobs/raw-seq"
-fails_with 1 "a setting that makes no sense"
-says "^raw: GASNET_IBV_PORTS='softhca0:x': 'softhca0:x' is not device or device:port,port" 1
+fails_with 2 "a setting that makes no sense"
+says "^gasnetrun_ibv: GASNET_IBV_PORTS='softhca0:x': 'softhca0:x' is not device or device:port,port" 1
 SETTINGS="$near GASNET_IBV_PORTS=mlx7" job 2 "$jobs/raw-seq"
 fails_with 77 "no port of that name"
 says "^raw: no usable RDMA port: softhca0:1 is not in GASNET_IBV_PORTS" 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Settings that cannot be: each ends the job soon, with status 1 and one line that names the variable, what was seen and what
-# would be right. Unknown names are warned about once.
+# Settings that cannot be: each ends the job soon, with one line that names the variable, what was seen and what would be right:
+# the launcher's, with status 2, before a rank starts, or that of a rank by itself. Unknown names are warned about once.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 hello=$jobs/hello-seq
 
@@ -12,18 +12,26 @@ lines()
     [ "$counted" -eq "$1" ] || failed "$counted lines instead of $1"
 }
 
-# refused SETTINGS PATTERN: on 1 and on 3 ranks.
+# refused SETTINGS PATTERN: by the launcher, by a rank that something else starts, by trunkline_info.
+info=$top_builddir/contrib/info/trunkline_info
 refused()
 {
-    SETTINGS=$1
-    for n in 1 3; do
-        job $n "$hello"
-        fails_with 1 "$1"
+    SETTINGS=$1 job 3 "$hello"
+    fails_with 2 "$1"
+    says "^gasnetrun_ibv: $2" 1
+    lines 1
+    env "$1" "$hello" >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    fails_with 1 "$1 of a rank"
+    says "$2" 1
+    lines 1
+    for section in --settings --check; do
+        env "$1" "$info" $section >"$scratch/out" 2>"$scratch/err"
+        status=$?
+        fails_with 2 "$1, trunkline_info $section"
         says "$2" 1
-        lines 1
-        within 10
     done
-    SETTINGS=
+    grep -q '^WRONG .*a setting has a value that is not legal' "$scratch/out" || failed "$1: --check has no finding"
 }
 
 # What each type takes is in tests/unit/settings; every setting out of its range is in environment.sh.
@@ -32,6 +40,11 @@ refused GASNET_AM_CREDITS_PP=99999999999999999999 "GASNET_AM_CREDITS_PP='9*' is 
 refused GASNET_AM_CREDITS_PP=12x "GASNET_AM_CREDITS_PP='12x' is not"
 refused GASNET_PACKEDLONG_LIMIT=1Q "GASNET_PACKEDLONG_LIMIT='1Q' is not"
 refused GASNET_MAX_SEGSIZE=junk "GASNET_MAX_SEGSIZE='junk' is not a size"
+# Also what a job within shared memory does not use; tests/unit/settings/test_forms.c has the forms.
+refused GASNET_PHYSMEM_MAX=abc "GASNET_PHYSMEM_MAX='abc' is neither a fraction below 1"
+refused GASNET_IBV_PORTS=::: "GASNET_IBV_PORTS=':::': ':::' is not device or device:port,port"
+refused GASNET_IBV_PORTS_3=a: "GASNET_IBV_PORTS_3='a:': 'a:' is not device or device:port,port"
+refused GASNET_IBV_PORTS_TYPE=Nonsense "GASNET_IBV_PORTS_TYPE='Nonsense' is no type of hwloc's for parts of a machine: Package (or Socket)"
 
 # Once, from rank 0, with the nearest name; the job runs. Not at all when nothing is to be said.
 SETTINGS=GASNET_AM_CREDIT_PP=4 good 3 "$hello"

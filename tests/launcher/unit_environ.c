@@ -89,14 +89,18 @@ static void settings_are_read_by_the_librarys_parser(void **state)
     unset_settings();
 }
 
-static void a_wrong_value_of_the_library_is_left_to_it(void **state)
+static void a_wrong_value_of_the_library_is_refused_too(void **state)
 {
     static struct tk_settings s;
     (void)state;
     unset_settings();
     setenv("GASNET_SUPERNODE_MAXSIZE", "three", 1);
-    assert_true(environ_load(&s));
+    assert_false(environ_load(&s));
     assert_int_equal(s.supernode_maxsize, 0);
+    unset_settings();
+    setenv("GASNET_PHYSMEM_MAX", "abc", 1);
+    assert_false(environ_load(&s));
+    unset_settings();
     setenv("GASNET_KILL_GRACE", "-1", 1);
     assert_false(environ_load(&s));
     unset_settings();
@@ -124,7 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_those_of_settings_def),
         cmocka_unit_test(settings_are_read_by_the_librarys_parser),
-        cmocka_unit_test(a_wrong_value_of_the_library_is_left_to_it),
+        cmocka_unit_test(a_wrong_value_of_the_library_is_refused_too),
         cmocka_unit_test(the_session_directory_has_three_parents),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

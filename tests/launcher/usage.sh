@@ -39,8 +39,8 @@ wrong '--bind pin: not one of none, core, socket' -n 2 --bind pin "$probe"
 
 # Where to run.
 wrong '-spawner=pigeon: unknown spawner; there are' -n 2 -spawner=pigeon "$probe"
-GASNET_IBV_SPAWNER=rsh wrong 'GASNET_IBV_SPAWNER=rsh: unknown spawner' -n 2 "$probe"
-GASNET_SPAWNER=rsh wrong 'GASNET_SPAWNER=rsh: unknown spawner' -n 2 "$probe"
+GASNET_IBV_SPAWNER=rsh wrong "GASNET_IBV_SPAWNER='rsh': unknown spawner" -n 2 "$probe"
+GASNET_SPAWNER=rsh wrong "GASNET_SPAWNER='rsh': unknown spawner" -n 2 "$probe"
 wrong '-N 2: only this host is known; name others by' -n 2 -N 2 "$probe"
 wrong '-N 2: -spawner=local has this host only' -n 2 -N 2 -spawner=local "$probe"
 wrong "-H: 'a:0' is not host, host:slots" -n 2 -H a:0 "$probe"

@@ -83,9 +83,8 @@ void tk_verbs_report_stall(void);
 struct tk_wait_rows;
 void tk_verbs_describe_waits(struct tk_wait_rows *rows);
 
-/* Ports of one filter: does GASNET_IBV_PORTS `filter` admit this port? Malformed filters fail with
- * a message that has the variable's name. */
-enum tk_status tk_port_filter_check(const char *name, const char *filter);
+/* Ports of one filter: does GASNET_IBV_PORTS `filter`, of which the form was judged at the start,
+ * admit this port? */
 int tk_port_filter_admits(const char *filter, const char *device, int port);
 
 /* Does it name this very port by its number? */
@@ -96,7 +95,7 @@ int tk_port_filter_names(const char *filter, const char *device, int port);
 void tk_devices_single_thread(void);
 
 /* GASNET_IBV_LIST_PORTS, before any port is opened: logs all of them on the ranks that were asked.
- * TK_FAIL: which ranks these are can't be understood, which has been logged. */
+ * TK_FAIL: there is no libibverbs, which has been logged. */
 enum tk_status tk_ports_list(void);
 
 #endif

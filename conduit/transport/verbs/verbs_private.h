@@ -494,7 +494,6 @@ const char *tk_port_take(struct tk_rail *rail, struct ibv_context *context, int 
 uint32_t tk_port_rate(const struct ibv_port_attr *attr);
 
 /* device/gid_index.c: GASNET_IBV_GID_INDEX; -1: it names none for this port */
-enum tk_status tk_gid_index_check(void);
 int tk_gid_index_of(const char *device, int port);
 
 /* device/gid_choose.c, which sees no device; a row of a port's table, as far as rules ask for it */

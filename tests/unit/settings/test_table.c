@@ -130,11 +130,20 @@ static void each_bad_value_is_told_in_one_line(void **state)
     unit_assert_says(said, "GASNET_QP_TIMEOUT='32'");
 }
 
-/* The launcher has read and judged them; a rank must not stop because of them. */
-static void the_launchers_settings_are_not_judged_here(void **state)
+/* A launcher of another kind has not looked at them. */
+static void settings_that_others_use_are_judged_here_too(void **state)
 {
+    static char *const env[] = {"GASNET_SOFTHCA=perhaps", "GASNET_SPAWN_VERBOSE=perhaps",
+                                "GASNET_IBV_PORTS_7=a:1;b", NULL};
     (void)state;
-    unit_settings("GASNET_SOFTHCA=perhaps", "GASNET_SPAWN_VERBOSE=perhaps", NULL);
+    unit_listen();
+    enum tk_status status = tk_settings_load(env);
+    const char *said = unit_heard();
+    assert_int_equal(status, TK_FAIL);
+    assert_int_equal(unit_lines(said), 3);
+    unit_assert_says(said, "GASNET_SOFTHCA='perhaps' is not one of auto|always|never");
+    unit_assert_says(said, "GASNET_SPAWN_VERBOSE='perhaps' is not one of 0, 1");
+    unit_assert_says(said, "GASNET_IBV_PORTS_7='a:1;b': 'a:1;b' is not device or device:port,port");
     assert_string_equal(tk_settings.softhca, "auto");
 }
 
@@ -198,7 +207,7 @@ static void numbered_ports_are_known(void **state)
 static void a_switch_of_the_tools_is_judged_here(void **state)
 {
     static char *const env[] = {"GASNET_BACKTRACE=perhaps", "GASNET_FREEZE=on",
-                                "GASNET_BACKTRACE_TYPE=perhaps", NULL};
+                                "GASNET_BACKTRACE_TYPE=perhaps", NULL}; /* a client's own */
     (void)state;
     unit_listen();
     enum tk_status status = tk_settings_load(env);
@@ -323,7 +332,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_name_that_another_one_begins_with_is_not_that_one),
     cmocka_unit_test(an_empty_value_counts_as_unset),
     cmocka_unit_test(each_bad_value_is_told_in_one_line),
-    cmocka_unit_test(the_launchers_settings_are_not_judged_here),
+    cmocka_unit_test(settings_that_others_use_are_judged_here_too),
     cmocka_unit_test(a_misspelt_name_is_told_with_the_nearest),
     cmocka_unit_test(a_name_like_no_other_is_told_alone),
     cmocka_unit_test(known_and_foreign_names_are_not_told),

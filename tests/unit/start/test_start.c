@@ -31,8 +31,8 @@ static int set_up(void **state)
 static void who_we_are_comes_first_then_settings_then_rooms(void **state)
 {
     (void)state;
-    assert_order(start_job(true), "alone_open", "prepare", "bootstrap", "process_memory", "signals",
-                 "pattern", "peers", "describe", "ports", "record_open", "message", "barrier_open",
+    assert_order(start_job(true), "alone_open", "prepare", "bootstrap", "process_memory", "pattern",
+                 "peers", "describe", "ports", "record_open", "message", "barrier_open",
                  "named_open", "exchange_open", "atomic_open", "vector_open", "exit_open",
                  "shm_open", "verbs_open", "exchange", "topology", "started", NULL);
 }
@@ -92,7 +92,7 @@ static void assert_fails_at(const char *name, const char *before, const char *un
 
 static void what_fails_before_transports_ends_the_job_and_undoes_nothing(void **state)
 {
-    static const char *const early[] = {"bootstrap", "signals", "pattern", "peers", "describe"};
+    static const char *const early[] = {"bootstrap", "peers", "describe"};
     (void)state;
     for (size_t i = 0; i < sizeof(early) / sizeof(early[0]); i++)
         assert_fails_at(early[i], i ? early[i - 1] : NULL, "");
@@ -139,7 +139,7 @@ static void bad_settings_end_the_job_before_rooms_open(void **state)
     unsetenv("GASNET_SUPERNODE_MAXSIZE");
     unit_assert_says(said, "GASNET_SUPERNODE_MAXSIZE");
     assert_order(said, "bootstrap", "exit_failed", NULL);
-    assert_false(did(said, "signals") || did(said, "peers"));
+    assert_false(did(said, "pattern") || did(said, "peers"));
 }
 
 /* ---- which transports */

@@ -117,14 +117,9 @@ void tk_process_memory_open(void)
     step("process_memory");
 }
 
-enum tk_status tk_signals_check(void)
+void tk_pattern_open(void)
 {
-    return step("signals");
-}
-
-enum tk_status tk_pattern_open(void)
-{
-    return step("pattern");
+    step("pattern");
 }
 
 static struct tk_peer_info infos[ranks_max];
@@ -261,9 +256,9 @@ void tk_named_open(void)
     step("named_open");
 }
 
-enum tk_status tk_coll_open(void)
+void tk_coll_open(void)
 {
-    return step("coll_open");
+    step("coll_open");
 }
 
 bool tk_coll_describe(unsigned line, char *text, size_t size)

@@ -9,6 +9,7 @@
 
 #include <sched.h>
 
+#include "settings/settings.h"
 #include "topology/locality.h"
 #include "unit.h"
 
@@ -122,6 +123,27 @@ static void types_that_are_none_are_refused(void **state)
     }
 }
 
+/* A start that asks no hwloc judges the name by a list of ours. */
+static void names_are_judged_as_hwloc_does(void **state)
+{
+    static const char *const names[] = {
+        "Machine",  "machine0", "Package", "pa",     "Socket", "SOCKET",   "Socket0",   "NUMANode",
+        "numa",     "Node",     "no",      "Die",    "Group",  "Group0",   "group12",   "Core",
+        "co",       "PU",       "L1",      "L1d",    "L1i",    "L1iCache", "L2Cache",   "l2cache",
+        "L3",       "L3Cache",  "L3u",     "L5",     "",       "Rack",     "Shelf",     "OSDev",
+        "PCI",      "Bridge",   "1",       "L0",     "L9",     "auto",     "automatic", "AUTO",
+        "Nonsense", "os",       "p",       "Coresx", "L2x"};
+    char why[tk_setting_why_max];
+    (void)state;
+    stand_on(0, 0);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        int index;
+        bool is_known = tk_locality_index(names[i], &index) == TK_OK;
+        if (tk_form_is(TK_FORM_PART, names[i], why, sizeof(why)) != is_known)
+            fail_msg("'%s': hwloc %s it", names[i], is_known ? "knows" : "does not know");
+    }
+}
+
 /* The manual's example: two HCAs at each of two sockets of 22 cores. */
 static void a_rank_of_summit_finds_the_hcas_of_its_socket(void **state)
 {
@@ -159,6 +181,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_device_that_hwloc_does_not_know_is_farthest),
     cmocka_unit_test(a_bound_thread_is_in_one_part),
     cmocka_unit_test(types_that_are_none_are_refused),
+    cmocka_unit_test(names_are_judged_as_hwloc_does),
     cmocka_unit_test(a_rank_of_summit_finds_the_hcas_of_its_socket),
     cmocka_unit_test(a_file_that_is_no_machine_does_no_harm),
 };

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/verbs_private.h"
 
@@ -51,23 +50,6 @@ static bool read_entry(const char *text, size_t length, struct entry *entry)
 static bool is_for_all(const char *text)
 {
     return !*text || !strcmp(text, "-1") || small_number(text, strlen(text)) >= 0;
-}
-
-enum tk_status tk_gid_index_check(void)
-{
-    const char *text = tk_settings.gid_index;
-    struct entry entry;
-    for (const char *at = text; !is_for_all(text) && *at;) {
-        size_t length = strcspn(at, ",");
-        if (!read_entry(at, length, &entry)) {
-            tk_log_error("GASNET_IBV_GID_INDEX='%s': '%.*s' is neither an index from 0 to %d, for "
-                         "all ports, nor device:port=index",
-                         text, (int)length, at, index_max);
-            return TK_FAIL;
-        }
-        at += length + (at[length] == ',');
-    }
-    return TK_OK;
 }
 
 int tk_gid_index_of(const char *device, int port)

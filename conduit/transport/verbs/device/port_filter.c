@@ -4,11 +4,9 @@
  * harmless: the same text serves machines with different devices. No state. */
 #include "config.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/report.h"
 #include "transport/verbs/verbs.h"
 
 /* Does the list "1,2" of `length` characters hold the port? */
@@ -46,37 +44,4 @@ int tk_port_filter_admits(const char *filter, const char *device, int port)
 int tk_port_filter_names(const char *filter, const char *device, int port)
 {
     return any_entry(filter, device, port, 0);
-}
-
-static int entry_is_good(const char *entry, size_t length)
-{
-    size_t name = strcspn(entry, "+:");
-    if (name == 0 || name > length)
-        return length == 0; /* "a++b": an empty entry says nothing */
-    if (name == length)
-        return 1;
-    int digits = 0;
-    for (const char *at = entry + name + 1; at < entry + length; at++) {
-        if (isdigit((unsigned char)*at))
-            digits++;
-        else if (*at != ',' || !digits)
-            return 0;
-        else
-            digits = 0;
-    }
-    return digits > 0;
-}
-
-enum tk_status tk_port_filter_check(const char *name, const char *filter)
-{
-    for (const char *at = filter; *at;) {
-        size_t entry = strcspn(at, "+");
-        if (!entry_is_good(at, entry)) {
-            tk_log_error("%s='%s': '%.*s' is not device or device:port,port", name, filter,
-                         (int)entry, at);
-            return TK_FAIL;
-        }
-        at += entry + (at[entry] == '+');
-    }
-    return TK_OK;
 }

@@ -125,11 +125,7 @@ static enum tk_status describe_rails(void)
 enum tk_status tk_raw_check(void)
 {
     struct tk_port_family family;
-    if (tk_port_family_find(&family) != TK_OK)
-        return TK_FAIL;
-    if (tk_port_filter_check(family.name, family.filter) != TK_OK)
-        return TK_FAIL;
-    return tk_gid_index_check();
+    return tk_port_family_find(&family);
 }
 
 enum tk_status tk_raw_open(const trunkline_rail_t **rails, unsigned *count, uint32_t turn)

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Numbers in texts of users, exact and independent of the locale: for settings, and for the tools,
+ * which have no table of them. No state. */
+#ifndef TK_NUMBER_H
+#define TK_NUMBER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Parses the number at *at and moves *at behind it; false if there is none or it does not fit.
+ * Fractions and units are accepted only for a size. */
+bool tk_number_scan(const char **at, bool is_size, uint64_t default_unit, int64_t *value);
+
+/* All of `text` as a number; false if it is none or too large. See gasnett_parse_int(). */
+bool tk_number_whole(const char *text, uint64_t unit, int64_t *value);
+
+/* All of `text` as a decimal number or a quotient of two. */
+bool tk_number_real(const char *text, double *value);
+
+/* Is `number` in a list as "0,3-5"? Is it such a list, or empty? */
+bool tk_number_in_ranges(const char *ranges, int64_t number);
+bool tk_number_is_ranges(const char *text);
+
+#endif
