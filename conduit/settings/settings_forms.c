@@ -131,6 +131,8 @@ static bool form_is_part(const char *text, char *why, size_t size)
 #define PARTS "Package (or Socket), NUMANode, Group, L3Cache, L2Cache, L1Cache, Core, PU"
     if (is_part(text))
         return true;
+    if (!strncasecmp(text, "auto", 4))
+        return form_refuse(why, size, ": auto is not supported yet; give one of " PARTS);
     return form_refuse(why, size, " is no type of hwloc's for parts of a machine: " PARTS);
 #undef PARTS
 }
