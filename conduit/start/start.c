@@ -336,14 +336,23 @@ static enum tk_status open_rooms(void)
     return status;
 }
 
+static bool are_tools_settings_right(void)
+{
+    char why[256];
+    bool is_wrong = tk_tools_backtrace_is_wrong(why, sizeof(why));
+    if (is_wrong)
+        tk_log_error("%s", why);
+    return !is_wrong;
+}
+
 static enum tk_status load_settings(void)
 {
     tk_environment_open();
     enum tk_status status = tk_settings_load(tk_environment());
     tk_report_quiet(tk_settings.quiet);
     tk_thread_limit((int)tk_settings.max_threads);
-    if (status != TK_OK)
-        return status;
+    if (status != TK_OK || !are_tools_settings_right())
+        return TK_FAIL;
     tk_process_memory_open();
     tk_pattern_open();
     return TK_OK;

@@ -86,6 +86,22 @@ const char *tk_tools_backtrace_types(void)
     return list && *list ? list : "USER,GDB,EXECINFO";
 }
 
+bool tk_tools_backtrace_is_wrong(char *why, size_t size)
+{
+    for (const char *at = tk_tools_backtrace_types(); *at;) {
+        size_t length = strcspn(at, ", ");
+        if (length && !tk_tools_backtrace_has_type(at, length)) {
+            snprintf(why, size,
+                     "GASNET_BACKTRACE_TYPE='%s' names '%.*s', which is not one of USER, GDB, "
+                     "EXECINFO",
+                     tk_tools_backtrace_types(), (int)length, at);
+            return true;
+        }
+        at += length + (at[length] != 0);
+    }
+    return false;
+}
+
 static void copy(int from, int to)
 {
     char text[line_max];

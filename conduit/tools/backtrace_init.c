@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include <execinfo.h>
-#include <string.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/signal_name.h"
@@ -31,28 +31,19 @@ static void listen_for(const char *variable, gasnett_sighandlerfn_t handler)
         return;
     int number = tk_signal_number(text);
     if (!number)
-        gasnett_fatalerror_nopos("%s='%s' is not a signal: a name as SIGUSR1 or a number", variable,
-                                 text);
+        tk_tools_refuse("%s='%s' is not a signal: a name as SIGUSR1 or a number", variable, text);
+    if (number == SIGKILL || number == SIGSTOP)
+        tk_tools_refuse("%s='%s' can't be caught: give another signal, as SIGUSR1", variable, text);
     gasnett_reghandler(number, handler);
-}
-
-static void check_types(void)
-{
-    for (const char *at = tk_tools_backtrace_types(); *at;) {
-        size_t length = strcspn(at, ", ");
-        if (length && !tk_tools_backtrace_has_type(at, length))
-            gasnett_fatalerror_nopos("GASNET_BACKTRACE_TYPE='%s' names '%.*s', which is not one of "
-                                     "USER, GDB, EXECINFO",
-                                     tk_tools_backtrace_types(), (int)length, at);
-        at += length + (at[length] != 0);
-    }
 }
 
 void gasnett_backtrace_init(const char *exename)
 {
     void *frame;
+    char why[256];
     (void)exename; /* /proc knows it better */
-    check_types();
+    if (tk_tools_backtrace_is_wrong(why, sizeof(why)))
+        tk_tools_refuse("%s", why);
     listen_for("GASNET_BACKTRACE_SIGNAL", on_backtrace_signal);
     listen_for("GASNET_FREEZE_SIGNAL", on_freeze_signal);
     /* The first call loads a library, which must not happen in a signal handler. */

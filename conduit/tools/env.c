@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Values of environment variables. A value that can't be parsed ends the program: going on with
- * another one would do what the user did not ask for. No state. */
+ * Values of environment variables. A value that can't be parsed ends the program with status 2:
+ * going on with another one would do what the user did not ask for. No state. */
 #include "config.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ int gasnett_getenv_yesno_withdefault(const char *keyname, int defaultval)
     bool value = defaultval != 0;
     const char *text = set_value(keyname);
     if (text && !tk_tools_truth(text, &value))
-        gasnett_fatalerror_nopos("%s='%s' is not one of y, yes, 1, n, no, 0", keyname, text);
+        tk_tools_refuse("%s='%s' is not one of y, yes, 1, n, no, 0", keyname, text);
     gasnett_envstr_display(keyname, value ? "YES" : "NO", !text);
     return value;
 }
@@ -59,10 +59,9 @@ int64_t gasnett_getenv_int_withdefault(const char *keyname, int64_t defaultval,
     int64_t value = defaultval;
     const char *text = set_value(keyname);
     if (text && !tk_number_whole(text, mem_size_multiplier, &value))
-        gasnett_fatalerror_nopos("%s='%s' is not %s", keyname, text,
-                                 mem_size_multiplier
-                                     ? "a size: a number and a unit B, KB, MB, GB or TB"
-                                     : "a whole number of 64 bits, decimal or 0x...");
+        tk_tools_refuse("%s='%s' is not %s", keyname, text,
+                        mem_size_multiplier ? "a size: a number and a unit B, KB, MB, GB or TB"
+                                            : "a whole number of 64 bits, decimal or 0x...");
     gasnett_envint_display(keyname, value, !text, mem_size_multiplier != 0);
     return value;
 }
@@ -72,7 +71,7 @@ double gasnett_getenv_dbl_withdefault(const char *keyname, double defaultval)
     double value = defaultval;
     const char *text = set_value(keyname);
     if (text && !tk_number_real(text, &value))
-        gasnett_fatalerror_nopos("%s='%s' is not a number or a fraction as 3/4", keyname, text);
+        tk_tools_refuse("%s='%s' is not a number or a fraction as 3/4", keyname, text);
     gasnett_envdbl_display(keyname, value, !text);
     return value;
 }

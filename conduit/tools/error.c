@@ -12,6 +12,8 @@
 #include "gasnet_tools.h"
 #include "tools/tools.h"
 
+enum { exit_bad_input = 2 };
+
 /* If the client catches the abort, this is called again. */
 void tk_tools_post_mortem(void)
 {
@@ -51,6 +53,18 @@ void gasnett_fatalerror_nopos(const char *fmt, ...)
     hint();
     tk_tools_post_mortem();
     abort();
+}
+
+/* Without exit(): the caller may be inside pthread_once(), and functions of atexit() may call it
+ * again. */
+void tk_tools_refuse(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    tk_tools_vlog("ERROR", "", format, args);
+    va_end(args);
+    fflush(NULL);
+    _exit(exit_bad_input);
 }
 
 char *trunkline_current_loc(const char *function, const char *file, int line)

@@ -94,7 +94,7 @@ static double tolerance(const char *name, double otherwise)
     if (!text || !*text)
         return otherwise;
     if (!tk_number_real(text, &value) || value < 0 || value > 1)
-        gasnett_fatalerror_nopos("%s='%s' is not a number from 0 to 1 (0: no check)", name, text);
+        tk_tools_refuse("%s='%s' is not a number from 0 to 1 (0: no check)", name, text);
     return value;
 }
 
@@ -106,11 +106,10 @@ static void compare(const char *source, double hz, double measured)
     double soft = tolerance("GASNET_TSC_RATE_TOLERANCE", tolerance_default);
     double hard = tolerance("GASNET_TSC_RATE_HARD_TOLERANCE", hard_tolerance_default);
     if (hard > 0 && off > hard)
-        gasnett_fatalerror_nopos(
-            "GASNET_TSC_RATE=%s gives %.0f Hz, but %.0f Hz were measured: they "
-            "differ by more than GASNET_TSC_RATE_HARD_TOLERANCE=%g; unset it "
-            "or use walltime",
-            source, hz, measured, hard);
+        tk_tools_refuse("GASNET_TSC_RATE=%s gives %.0f Hz, but %.0f Hz were measured: they "
+                        "differ by more than GASNET_TSC_RATE_HARD_TOLERANCE=%g; unset it "
+                        "or use walltime",
+                        source, hz, measured, hard);
     if (soft > 0 && off > soft)
         tk_log_warn(
             "GASNET_TSC_RATE=%s gives %.0f Hz, but %.0f Hz were measured: they differ by more "
@@ -118,22 +117,27 @@ static void compare(const char *source, double hz, double measured)
             source, hz, measured, soft);
 }
 
-static double chosen_hz(void)
+/* The setting, judged on machines without a steady counter too. *given: a number, else 0. */
+static const char *rate_source(int64_t *given)
 {
-    int64_t given;
     const char *source = tk_tools_lookup("GASNET_TSC_RATE");
+    *given = 0;
+    if (!source || !*source)
+        return "walltime";
+    if (strcasecmp(source, "walltime") != 0 && strcasecmp(source, "cpuinfo") != 0 &&
+        (!tk_number_whole(source, 0, given) || *given < 1000000))
+        tk_tools_refuse("GASNET_TSC_RATE='%s' is not walltime, cpuinfo or a rate from 1000000 Hz",
+                        source);
+    return source;
+}
+
+static double chosen_hz(const char *source, int64_t given)
+{
     double known = tk_tools_counter_hz();
-    double measured = known > 0 ? known : measured_hz(), hz = measured;
-    if (!source || !*source || !strcasecmp(source, "walltime"))
+    double measured = known > 0 ? known : measured_hz();
+    if (!strcasecmp(source, "walltime"))
         return measured;
-    if (!strcasecmp(source, "cpuinfo"))
-        hz = tk_tools_cpuinfo_hz();
-    else if (tk_number_whole(source, 0, &given) && given >= 1000000)
-        hz = (double)given;
-    else
-        gasnett_fatalerror_nopos("GASNET_TSC_RATE='%s' is not walltime, cpuinfo or a rate from "
-                                 "1000000 Hz",
-                                 source);
+    double hz = given ? (double)given : tk_tools_cpuinfo_hz();
     if (hz <= 0)
         return measured; /* /proc/cpuinfo has no rate */
     compare(source, hz, measured);
@@ -142,9 +146,11 @@ static double chosen_hz(void)
 
 static void settle_rate(void)
 {
+    int64_t given;
+    const char *source = rate_source(&given);
     trunkline_ticks_by_call();
     if (trunkline_ticks_by_counter)
-        ns_per_tick = 1e9 / chosen_hz();
+        ns_per_tick = 1e9 / chosen_hz(source, given);
     multiplier = (uint64_t)(ns_per_tick * 4294967296.0 + 0.5);
     if (!tk_tools_is_on("GASNET_TSC_VERBOSE", false))
         return;

@@ -31,6 +31,10 @@ void tk_tools_join_job(void);
  * for signal handlers, as far as that is possible. */
 void tk_tools_post_mortem(void);
 
+/* A variable has a value that can't be: one line, and the process ends with status 2. A mistake of
+ * the user, not of the program, so without a backtrace and a core file. */
+_Noreturn void tk_tools_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* "*** NAME: text" or "*** NAME (proc N): text", one write to standard error. */
 void tk_tools_log(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -58,6 +62,10 @@ void tk_tools_display_kept(void);
 /* The list of types in order of preference, and whether there is a type of this name. */
 const char *tk_tools_backtrace_types(void);
 bool tk_tools_backtrace_has_type(const char *name, size_t length);
+
+/* True: GASNET_BACKTRACE_TYPE names a type that does not exist; `why` gets the line. The client may
+ * have added one, so that only its processes know. */
+bool tk_tools_backtrace_is_wrong(char *why, size_t size);
 
 /* Do the settings ask for a backtrace of this rank? */
 bool tk_tools_backtrace_is_wanted(void);

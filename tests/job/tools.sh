@@ -90,7 +90,16 @@ says '^rank [01] went on' 2
 # Told of the setting by its name, not as an unknown one
 SETTINGS="GASNET_FREEZE_SIGNAL=USR2 GASNET_TSC_RATE=walltime" good 2 "$jobs/tools-seq" display
 says 'is no setting' 0
-SETTINGS="GASNET_BACKTRACE_SIGNAL=NOSUCH" job 2 "$jobs/tools-seq" display
-[ "$status" -ne 0 ] || failed "a signal that is none was accepted"
-says "GASNET_BACKTRACE_SIGNAL='NOSUCH' is not a signal"
+# refused SETTING PATTERN: one line, by the launcher if it can know.
+refused()
+{
+    SETTINGS=$1 job 2 "$jobs/tools-seq" display
+    fails_with "${3:-2}" "$1"
+    says "$2" 1
+    [ "$(wc -l <"$scratch/err")" -eq 1 ] || failed "$1: not one line"
+}
+refused GASNET_BACKTRACE_SIGNAL=NOSUCH "GASNET_BACKTRACE_SIGNAL='NOSUCH' is not a signal"
+refused GASNET_FREEZE_SIGNAL=KILL "GASNET_FREEZE_SIGNAL='KILL' can't be caught"
+refused GASNET_TSC_RATE=foo "GASNET_TSC_RATE='foo' is not walltime, cpuinfo or a rate from 1000000 Hz"
+refused GASNET_BACKTRACE_TYPE=GDB,FOO "GASNET_BACKTRACE_TYPE='GDB,FOO' names 'FOO', which is not one of USER, GDB, EXECINFO" 1
 finish

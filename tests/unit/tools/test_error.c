@@ -35,6 +35,17 @@ static void assert_aborts(void (*fn)(void *), void *arg, const char **said)
     assert_int_equal(WTERMSIG(status), SIGABRT);
 }
 
+/* Of a setting: one line, and no core file. */
+static void assert_refuses(void (*fn)(void *), void *arg, const char *line)
+{
+    const char *said;
+    int status = unit_child(fn, arg, &said);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 2);
+    unit_assert_says(said, line);
+    assert_int_equal(unit_lines(said), 1);
+}
+
 static void a_fatal_error_says_what_and_where(void **state)
 {
     (void)state;
@@ -94,10 +105,8 @@ static void gdb_is_asked_or_passed_over(void **state)
 static void an_unknown_way_is_refused(void **state)
 {
     (void)state;
-    const char *said;
-    assert_aborts(die_with_backtrace, "GDB,PRINTF", &said);
-    unit_assert_says(said,
-                     "GASNET_BACKTRACE_TYPE='GDB,PRINTF' names 'PRINTF', which is not one of");
+    assert_refuses(die_with_backtrace, "GDB,PRINTF",
+                   "*** ERROR: GASNET_BACKTRACE_TYPE='GDB,PRINTF' names 'PRINTF', which is not");
 }
 
 static void print_when_off(void *arg)
@@ -203,17 +212,17 @@ static void a_signal_freezes(void **state)
 
 static void listen_for_nonsense(void *arg)
 {
-    (void)arg;
-    setenv("GASNET_FREEZE_SIGNAL", "SIGNAL", 1);
+    setenv("GASNET_FREEZE_SIGNAL", arg, 1);
     gasnett_backtrace_init(NULL);
 }
 
 static void a_signal_that_is_none_is_refused(void **state)
 {
     (void)state;
-    const char *said;
-    assert_aborts(listen_for_nonsense, NULL, &said);
-    unit_assert_says(said, "GASNET_FREEZE_SIGNAL='SIGNAL' is not a signal");
+    assert_refuses(listen_for_nonsense, "SIGNAL",
+                   "GASNET_FREEZE_SIGNAL='SIGNAL' is not a signal: a name as SIGUSR1 or a number");
+    assert_refuses(listen_for_nonsense, "SIGKILL",
+                   "GASNET_FREEZE_SIGNAL='SIGKILL' can't be caught: give another signal");
 }
 
 static volatile sig_atomic_t seen;
