@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,4 +162,16 @@ void tk_log_error_signal_safe(const char *text)
     memcpy(buffer + start, text, length);
     buffer[start + length] = '\n';
     report_write(buffer, start + length + 1);
+}
+
+static atomic_bool has_lost_output;
+
+void tk_report_output_lost(void)
+{
+    atomic_store_explicit(&has_lost_output, true, memory_order_relaxed);
+}
+
+bool tk_report_has_lost_output(void)
+{
+    return atomic_load_explicit(&has_lost_output, memory_order_relaxed);
 }

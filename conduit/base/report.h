@@ -47,6 +47,12 @@ void tk_report_into(char *text, size_t size);
 /* Misuse, or a broken invariant of the library: prints, then abort()s. */
 _Noreturn void tk_panic(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* A file that the user asked for can't be written, which was reported: where all else ends well,
+ * the process ends with this status, as the launcher does for lost output. Async-signal-safe. */
+enum { tk_status_output_lost = 74 /* EX_IOERR */ };
+void tk_report_output_lost(void);
+bool tk_report_has_lost_output(void);
+
 /* For signal handlers: prints `text` with this process's prefix, unformatted. */
 void tk_log_error_signal_safe(const char *text);
 

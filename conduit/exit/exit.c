@@ -224,7 +224,11 @@ static void process_ends(int code, void *unused)
  * larger one. Destructors run after functions of atexit(). */
 __attribute__((destructor)) static void end_with_the_code_of_all(void)
 {
-    if (!tk_state_exits_with_another(&tk_exit_state) || getpid() != tk_exit_state.pid)
+    if (getpid() != tk_exit_state.pid)
+        return;
+    if (tk_state_phase(&tk_exit_state) == TK_EXIT_TO_CLIENT)
+        tk_leave_count_lost_output(); /* of functions of atexit() */
+    if (!tk_state_exits_with_another(&tk_exit_state))
         return;
     gasnett_flush_streams();
     _exit(tk_state_code(&tk_exit_state));

@@ -83,6 +83,9 @@ void tk_leave(void);
 /* By the same thread, from anywhere inside tk_leave(): the rest of it. */
 void tk_leave_rest(void);
 
+/* Where the code is 0 and a file that the user asked for could not be written: it becomes 74. */
+void tk_leave_count_lost_output(void);
+
 /* Only its begin: deadlines and the watchdog. And its rest without the network, for the helper:
  * ends the process. */
 void tk_leave_begin(void);

@@ -243,6 +243,13 @@ static void part(void)
     tk_state_over(&tk_exit_state);
 }
 
+/* Too late for the others to learn of it: the launcher takes the largest code of all. */
+void tk_leave_count_lost_output(void)
+{
+    if (tk_report_has_lost_output() && tk_state_code(&tk_exit_state) == 0)
+        tk_state_learn(&tk_exit_state, tk_status_output_lost);
+}
+
 void tk_leave(void)
 {
     tk_leave_begin();
@@ -257,6 +264,7 @@ void tk_leave(void)
     gasnett_flush_streams();
     tk_state_agree(&tk_exit_state);
     tk_leave_rest();
+    tk_leave_count_lost_output();
 }
 
 void tk_leave_rest(void)
@@ -279,6 +287,7 @@ static _Noreturn void flush_and_exit(void)
     tk_trace_close("exit in a signal handler");
     alarm(last_flush);
     gasnett_flush_streams();
+    tk_leave_count_lost_output();
     _exit(tk_state_code(&tk_exit_state));
 }
 

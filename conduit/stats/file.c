@@ -61,4 +61,5 @@ void tk_stats_file_failed(const struct tk_stats_file *file, const char *what, in
             line[length++] = *at;
     line[length] = '\0';
     tk_log_error_signal_safe(line);
+    tk_report_output_lost();
 }

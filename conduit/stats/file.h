@@ -21,7 +21,7 @@ struct tk_stats_file {
  * "-", "stderr" and "stdout" are streams. 0, or errno. */
 int tk_stats_file_name(struct tk_stats_file *file, const char *name, uint32_t rank);
 
-/* Prints the line. Async-signal-safe. */
+/* Prints the line, and the process will not end with 0. Async-signal-safe. */
 void tk_stats_file_failed(const struct tk_stats_file *file, const char *what, int error);
 
 #endif

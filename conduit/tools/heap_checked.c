@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/report.h"
 #include "gasnet_tools.h"
 #include "tools/tools.h"
 
@@ -309,6 +310,7 @@ void gasnett_heapinfo_dump(const char *filename, int show_live_objects)
     if (!out) {
         tk_tools_log("WARNING", "the heap's report cannot be written to %s: %s", filename,
                      strerror(errno));
+        tk_report_output_lost();
         return;
     }
     pthread_mutex_lock(&heap_lock);
@@ -320,6 +322,10 @@ void gasnett_heapinfo_dump(const char *filename, int show_live_objects)
     if (show_live_objects)
         list_live(out);
     pthread_mutex_unlock(&heap_lock);
-    if (!to_stderr)
-        fclose(out);
+    bool is_written = !ferror(out);
+    if ((to_stderr ? fflush(out) : fclose(out)) == 0 && is_written)
+        return;
+    tk_tools_log("WARNING", "the heap's report cannot be written to %s: %s",
+                 to_stderr ? "standard error" : filename, strerror(errno));
+    tk_report_output_lost();
 }

@@ -298,7 +298,8 @@ static int create(bool is_ours)
         error = write_whole(fd, json_begin, sizeof(json_begin) - 1, 0);
     if (is_ours && trace_file.is_json && !error)
         error = write_whole(fd, json_end, sizeof(json_end) - 1, sizeof(json_begin) - 1);
-    close(fd);
+    if (close(fd) != 0 && !error)
+        error = errno;
     return error;
 }
 

@@ -2,10 +2,10 @@
  *
  * See connect_record.h. A rank writes its lines at the end of the job: to a file of its own (a '%'
  * in the name), or appends them to one that all ranks share, under the file's lock. Either has
- * another name until it is complete, which for a shared file its last rank sees. What can't be
- * written is found when the job starts, and reported by the rank whose file it is: of a shared one
- * by rank 0, and by the first rank of each other host that does not have its directory. Owns
- * whether that was so here, no lock in the process; one thread. */
+ * another name until it is complete, which for a shared file its last rank sees. A device or a pipe
+ * keeps its name. What can't be written is found when the job starts, and reported by the rank
+ * whose file it is: of a shared one by rank 0, and by the first rank of each other host that does
+ * not have its directory. Owns whether that was so here, no lock in the process; one thread. */
 #include "config.h"
 
 #include <errno.h>
@@ -49,7 +49,14 @@ static bool is_shared(void)
     return !strchr(tk_settings.connectfile_out, '%');
 }
 
-/* Both names, to be freed; false: out of memory. */
+/* A device or a pipe is written as it is: another file in its place would take it away from all. */
+static bool is_special(const char *name)
+{
+    struct stat s;
+    return stat(name, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode);
+}
+
+/* Both names, to be freed; false: out of memory. They are equal for a special file. */
 static bool names_of(char **name, char **unfinished)
 {
     size_t size;
@@ -60,21 +67,22 @@ static bool names_of(char **name, char **unfinished)
     size = strlen(*name) + sizeof(".part");
     *unfinished = malloc(size);
     if (*unfinished)
-        snprintf(*unfinished, size, "%s.part", *name);
+        snprintf(*unfinished, size, "%s%s", *name, is_special(*name) ? "" : ".part");
     return *unfinished;
 }
 
 static void report_unwritable(const char *name, int error)
 {
-    tk_log_warn("GASNET_CONNECTFILE_OUT: %s can't be written: %s; give a file in a directory "
-                "that this user may write to or, where the file system has no locks, one for "
-                "each rank (a per cent sign in its name)",
-                name ? name : tk_settings.connectfile_out, strerror(error));
+    tk_log_error("GASNET_CONNECTFILE_OUT: %s can't be written: %s; give a file in a directory "
+                 "that this user may write to or, where the file system has no locks, one for "
+                 "each rank (a per cent sign in its name)",
+                 name ? name : tk_settings.connectfile_out, strerror(error));
 }
 
 static int open_unfinished(const char *unfinished)
 {
-    return open(unfinished, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    int how = is_special(unfinished) ? O_WRONLY : O_RDWR | O_CREAT;
+    return open(unfinished, how | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
 }
 
 /* 0, or an errno */
@@ -95,7 +103,7 @@ static int try_file(const char *name, const char *unfinished)
         return errno;
     int error = lock_whole(fd);
     close(fd);
-    return unlink(unfinished) != 0 && error == 0 ? errno : error;
+    return strcmp(name, unfinished) != 0 && unlink(unfinished) != 0 && error == 0 ? errno : error;
 }
 
 /* Without a trace: the file is another rank's to try. */
@@ -180,13 +188,15 @@ static int append(int fd, bool *is_whole)
     struct stat s;
     if (fstat(fd, &s) != 0)
         return errno;
-    char *text = lines_of_ours(s.st_size == 0);
+    bool counts = is_shared() && S_ISREG(s.st_mode);
+    char *text =
+        lines_of_ours(S_ISREG(s.st_mode) ? s.st_size == 0 : !is_shared() || tk_peers.me == 0);
     if (!text)
         return ENOMEM;
     bool done = write_all(fd, text, strlen(text));
     free(text);
-    int64_t ranks = done && is_shared() ? ranks_in(fd) : 1;
-    *is_whole = !is_shared() || ranks == tk_peers.size;
+    int64_t ranks = done && counts ? ranks_in(fd) : 1;
+    *is_whole = !counts || ranks == tk_peers.size;
     return done && ranks >= 0 ? 0 : errno;
 }
 
@@ -200,7 +210,7 @@ static int write_record(const char *name, const char *unfinished)
     int error = lock_whole(fd);
     if (error == 0)
         error = append(fd, &is_whole);
-    if (error == 0 && is_whole && rename(unfinished, name) != 0)
+    if (error == 0 && is_whole && strcmp(name, unfinished) != 0 && rename(unfinished, name) != 0)
         error = errno;
     if (close(fd) != 0 && error == 0)
         error = errno;
@@ -214,7 +224,8 @@ static bool is_reported(int error)
     if (!is_shared() || tk_peers.me == 0)
         return was_refused;
     bool is_elsewhere = host_of && host_of[tk_peers.me] != host_of[0];
-    return error == ENOLCK || (was_refused && (!is_elsewhere || tk_topology.local_rank > 0));
+    return error == ENOLCK || error == EISDIR ||
+           (was_refused && (!is_elsewhere || tk_topology.local_rank > 0));
 }
 
 void tk_connect_record_write(void)
@@ -225,6 +236,8 @@ void tk_connect_record_write(void)
     int error = names_of(&name, &unfinished) ? write_record(name, unfinished) : ENOMEM;
     if (error && !is_reported(error))
         report_unwritable(name, error);
+    if (error)
+        tk_report_output_lost();
     free(name);
     free(unfinished);
 }

@@ -62,7 +62,8 @@ one_for_all()
     SETTINGS="GASNET_CONNECTFILE_IN=$scratch/missing GASNET_CONNECT_STATIC=0" good 2 "$connected" 1
     says 'CONNECTFILE' 0
     SETTINGS="GASNET_CONNECTFILE_IN=$scratch/shared.in GASNET_CONNECT_STATIC=1 $only" good 4 "$connected" 1
-    SETTINGS="GASNET_CONNECTFILE_OUT=$scratch/no/where" good 2 "$connected" 1
+    SETTINGS="GASNET_CONNECTFILE_OUT=$scratch/no/where" job 2 "$connected" 1
+    fails_with 74 "a directory that is missing"
     says "GASNET_CONNECTFILE_OUT: $scratch/no/where can't be written: No such file or directory; give" 1
 }
 
@@ -78,6 +79,18 @@ unwritable()
         says "GASNET_CONNECTFILE_OUT: $scratch/${name%%%}[0-2]* *can't be written: .*; give" $lines
     done
     [ ! -e "$scratch/directory.part" ] || failed "left behind: directory.part"
+    # The job ends well but for the file; a device stays what it is, also for root, who may put another file in its place.
+    SETTINGS="GASNET_CONNECTFILE_OUT=$scratch/directory" job 2 "$jobs/hello-seq"
+    fails_with 74 "a file that cannot be made"
+    says "can't be written: Is a directory; give" 1
+    ln -s /dev/full "$scratch/full"
+    ln -s /dev/full "$scratch/full0"
+    for name in full full%; do
+        SETTINGS="GASNET_CONNECTFILE_OUT=$scratch/$name" job 1 "$jobs/hello-seq"
+        fails_with 74 "a full disk, $name"
+        says "GASNET_CONNECTFILE_OUT: $scratch/full0* can't be written: No space left on device; give" 1
+    done
+    [ -h "$scratch/full" ] && [ -c "$scratch/full" ] || failed "the device was replaced"
 }
 
 unfit()

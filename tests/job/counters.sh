@@ -102,7 +102,8 @@ files()
     grep -q 'statistics of rank 1' "$scratch/err" || failed "no statistics on standard error"
     grep -q 'statistics of rank 0' "$scratch/err" && failed "GASNET_STATSNODES=1 has rank 0 write too"
     for file in /dev/full "$scratch/none/here-%"; do
-        SETTINGS="GASNET_STATSFILE=$file" good 2 "$jobs/counters-seq" "$scratch/expected"
+        SETTINGS="GASNET_STATSFILE=$file" job 2 "$jobs/counters-seq" "$scratch/expected"
+        fails_with 74 "GASNET_STATSFILE=$file"
         [ "$(grep -c 'GASNET_STATSFILE: cannot' "$scratch/err")" = 2 ] || failed "not a line of each rank for $file"
     done
     # Sums over ranks are those of the ranks' own files.

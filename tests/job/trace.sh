@@ -121,7 +121,8 @@ assert any(e["name"] == "end" and e["args"]["how"] != "exit" for e in events), "
         failed "after an abort: $(tail -1 "$scratch/python")"
     ln -s /dev/full "$scratch/full.json"
     for file in /dev/full "$scratch/none/here-%" "$scratch/full.json"; do
-        SETTINGS="TRACED_ON=any GASNET_TRACEFILE=$file" good 2 "$jobs/traced-seq"
+        SETTINGS="TRACED_ON=any GASNET_TRACEFILE=$file" job 2 "$jobs/traced-seq"
+        fails_with 74 "GASNET_TRACEFILE=$file"
         said=$(grep -c 'GASNET_TRACEFILE: cannot' "$scratch/err")
         [ "$said" -ge 1 ] && [ "$said" -le 2 ] || failed "$said lines, not one of each rank, for $file"
     done

@@ -60,8 +60,8 @@ static void report(void)
     fd = open_sink(where, &ours);
     if (fd < 0 || write(fd, line, (size_t)n) != n)
         shca_log("cannot write SOFTHCA_STATS=%s: %s", where, strerror(errno));
-    if (ours && fd >= 0)
-        close(fd);
+    if (ours && fd >= 0 && close(fd) != 0)
+        shca_log("cannot write SOFTHCA_STATS=%s: %s", where, strerror(errno));
 }
 
 __attribute__((destructor)) static void stats_finish(void)
