@@ -60,6 +60,10 @@ c='--control 127.0.0.1:9 --udp 127.77.1.1,127.77.1.2'
 grep -q 'no switch answers' "$work/out" || fail "no reason: $(cat "$work/out")"
 "$mcswitchd" --help | grep -q -- '--control HOST:PORT' || fail "--help"
 "$mcswitchd" --version | grep -q '^mcswitchd (Trunkline) ' || fail "--version"
+for question in --help --version; do
+    "$mcswitchd" $question >/dev/full 2>"$work/out" && fail "$question on a full disk has status 0"
+    grep -q '^mcswitchd: cannot write standard output: No space left' "$work/out" || fail "$question: $(cat "$work/out")"
+done
 
 # The controller, first without a key of its own, then with one.
 start --udp $vips

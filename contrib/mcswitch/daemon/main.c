@@ -159,7 +159,7 @@ int main(int argc, char **argv)
 
     mcd_options_read(&options, argc, argv);
     if (options.command)
-        return mcd_admin_ask(options.socket, options.command);
+        return mcd_options_printed(mcd_admin_ask(options.socket, options.command));
     catch_signals();
     opened = open_all();
     if (opened) {

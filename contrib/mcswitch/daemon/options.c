@@ -6,6 +6,7 @@
 #include "daemon/options.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -128,6 +129,15 @@ static void add_port(struct mcd_options *o, const char *text)
     o->ports[o->port_count++] = text;
 }
 
+/* A full disk shows when the buffer is written, at the latest. */
+int mcd_options_printed(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "mcswitchd: cannot write standard output: %s\n", strerror(errno));
+    return status ? status : 1;
+}
+
 static void take(struct mcd_options *o, int option, const char *text)
 {
     switch (option) {
@@ -166,10 +176,10 @@ static void take(struct mcd_options *o, int option, const char *text)
         break;
     case HELP:
         fputs(usage, stdout);
-        exit(0);
+        exit(mcd_options_printed(0));
     case VERSION_:
         printf("mcswitchd (Trunkline) %s\n", PACKAGE_VERSION);
-        exit(0);
+        exit(mcd_options_printed(0));
     default: /* getopt has named it */
         fputs("see mcswitchd --help\n", stderr);
         exit(2);

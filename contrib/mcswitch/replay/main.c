@@ -196,8 +196,10 @@ int main(int argc, char **argv)
     int status;
 
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-        fputs(usage, stdout);
-        return 0;
+        if (fputs(usage, stdout) >= 0 && fflush(stdout) == 0)
+            return 0;
+        perror("mcsw-replay: cannot write standard output");
+        return 1;
     }
     if (argc != 4) {
         fputs(usage, stderr);

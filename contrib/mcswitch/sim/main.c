@@ -41,16 +41,10 @@ static void print_replay(const char *what, const struct sim_options *o)
     printf("%s: %s\n", what, line);
 }
 
-int main(int argc, char **argv)
+static int run(struct sim_options o)
 {
-    struct sim_options o;
     struct sim_outcome r;
-    int status;
 
-    sim_options_default(&o);
-    status = sim_options_parse(&o, argc, argv);
-    if (status)
-        return status == 1 ? 0 : status;
     sim_run(&o, &r);
     sim_print_heading();
     sim_print("mcsw-sim", &r);
@@ -66,4 +60,21 @@ int main(int argc, char **argv)
         printf("%s\n", r.first);
     }
     return 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct sim_options o;
+    int status;
+
+    sim_options_default(&o);
+    status = sim_options_parse(&o, argc, argv);
+    if (status)
+        status = status == 1 ? 0 : status; /* it was a question */
+    else
+        status = run(o);
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    perror("mcsw-sim: cannot write standard output");
+    return status ? status : 1;
 }

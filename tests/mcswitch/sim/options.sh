@@ -44,6 +44,7 @@ refuses 'this build has none' --mutant 1
 refuses "unknown option '--member'" --member 4
 refuses "unknown option '6'" 6
 refuses "unknown option '--alone=1'" --alone=1
+"$sim" --help >/dev/full 2>/dev/null && wrong "mcsw-sim --help on a full disk has status 0"
 "$sim" --help | grep -q -- --aggregate || wrong "mcsw-sim --help lacks --aggregate"
 
 run="--loss 2 --dup 5 --reorder 10 --deaths 2 --broadcasts 60 --keep 40"
