@@ -11,6 +11,7 @@
 #include "atomic/atomic_private.h"
 #include "base/report.h"
 #include "base/segment_mode.h"
+#include "gasnet_tools.h"
 #include "settings/settings.h"
 #include "topology/topology.h"
 #include "transport/transport.h"
@@ -81,6 +82,16 @@ static struct choice choose(gex_TM_t tm, const struct trunkline_ad *ad)
     return by_device_or_not(tm, ad);
 }
 
+/* In the words of the interface. All names together have some 330 characters. */
+static void log_choice(const struct trunkline_ad *ad, const char *why)
+{
+    char type[64], ops[512];
+    gasnett_format_dt(type, ad->dt);
+    gasnett_format_op(ops, ad->ops);
+    tk_log_info("gex_AD_Create: type %s, operations %s, %u ranks: executed by %s (%s)", type, ops,
+                tk_team_size(ad->tm), way_names[ad->way], why);
+}
+
 struct trunkline_ad *tk_ad_create(gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
 {
     struct trunkline_ad *ad = malloc(sizeof(*ad));
@@ -97,8 +108,7 @@ struct trunkline_ad *tk_ad_create(gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Fl
     if (ad->way == TK_AD_DEVICE)
         tk_atomic_connect(tm);
     if (tk_settings.verboseenv && tk_team_rank(tm) == 0)
-        tk_log_info("gex_AD_Create: type 0x%x, operations 0x%x, %u ranks: executed by %s (%s)", dt,
-                    ops, tk_team_size(tm), way_names[ad->way], choice.why);
+        log_choice(ad, choice.why);
     return ad;
 }
 

@@ -9,10 +9,7 @@
 
 #include "settings/settings.h"
 
-enum {
-    name_max = 64, /* longer than every name of the table */
-    near = 4       /* edits up to which a known name is worth suggesting */
-};
+enum { name_max = 64 /* longer than every name of the table */ };
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)
 {
@@ -20,25 +17,29 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
     return least < c ? least : c;
 }
 
-/* Levenshtein distance, one row at a time. */
+/* Characters to insert, remove, replace or swap with the next one until `a` is `b`: two rows of the
+ * table above the current one are enough. */
 static unsigned distance(const char *a, const char *b)
 {
-    unsigned row[name_max + 1];
-    size_t length = strlen(b);
-    if (length > name_max || strlen(a) > name_max)
+    unsigned rows[3][name_max + 1];
+    size_t length = strlen(b), height = strlen(a);
+    if (length > name_max || height > name_max)
         return name_max;
-    for (size_t j = 0; j <= length; j++)
-        row[j] = (unsigned)j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        unsigned diagonal = row[0];
+    for (size_t i = 0; i <= height; i++) {
+        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= length; j++) {
-            unsigned above = row[j];
-            row[j] = min3(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
-            diagonal = above;
+            if (i == 0) {
+                row[j] = (unsigned)j;
+                continue;
+            }
+            row[j] = min3(above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                before[j - 2] + 1 < row[j])
+                row[j] = before[j - 2] + 1;
         }
     }
-    return row[length];
+    return rows[height % 3][length];
 }
 
 static bool setting_is_known(const char *name)
@@ -51,15 +52,28 @@ static bool setting_is_known(const char *name)
     return false;
 }
 
+/* A suggestion is to be a slip of the same word: a shorter name admits fewer. */
+static unsigned slips_max(const char *word)
+{
+    return 1 + (unsigned)strlen(word) / 6;
+}
+
+static bool has_effect(const struct tk_setting *s)
+{
+    return s->type != TK_SETTING_IGNORED && s->type != TK_SETTING_RETIRED;
+}
+
 static const char *nearest_to(const char *name)
 {
+    const size_t prefix = strlen("GASNET_");
     const char *best = NULL;
-    unsigned least = near + 1;
+    unsigned least = slips_max(name + prefix) + 1;
     for (size_t i = 0; i < tk_setting_count; i++) {
-        unsigned edits = distance(name, tk_setting_table[i].name);
-        if (edits < least) {
-            least = edits;
-            best = tk_setting_table[i].name;
+        const struct tk_setting *s = &tk_setting_table[i];
+        unsigned slips = distance(name + prefix, s->name + prefix);
+        if (slips < least && has_effect(s)) {
+            least = slips;
+            best = s->name;
         }
     }
     return best;

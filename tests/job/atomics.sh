@@ -41,8 +41,9 @@ devices()
 {
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=2 GASNET_AD_METHOD=device GASNET_VERBOSEENV=1"
     good 5 "$jobs/atomics-par" $turns
-    says 'gex_AD_Create: type 0x8, operations 0xd8c0b18, 5 ranks: executed by devices (GASNET_AD_METHOD)'
-    says 'gex_AD_Create: type 0x8, operations 0xf8c0f18, 5 ranks: executed by CPUs'
+    plain='GEX_OP_ADD|GEX_OP_SUB|GEX_OP_INC|GEX_OP_DEC' fetching='GEX_OP_FADD|GEX_OP_FSUB|GEX_OP_FINC|GEX_OP_FDEC'
+    says "gex_AD_Create: type GEX_DT_U64, operations $plain|GEX_OP_CAS|$fetching|GEX_OP_FCAS|GEX_OP_GET, 5 ranks: executed by devices (GASNET_AD_METHOD)"
+    says "gex_AD_Create: type GEX_DT_U64, operations $plain|GEX_OP_SET|GEX_OP_CAS|$fetching|GEX_OP_SWAP|GEX_OP_FCAS|GEX_OP_GET, 5 ranks: executed by CPUs"
     SETTINGS="GASNET_NETWORKDEPTH_TOTAL=2 GASNET_BBUF_COUNT=1"
     good 3 "$jobs/atomics-par" $turns client
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=2 GASNET_AD_METHOD=device"

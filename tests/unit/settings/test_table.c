@@ -172,6 +172,20 @@ static void a_misspelt_name_is_told_with_the_nearest(void **state)
                                          "GASNET_QUITE->GASNET_QUIET;");
 }
 
+/* Four letters of GASNET_SSH_CMD make another short word; PSHM_NODES and HCA_ID would do nothing.
+ */
+static void a_suggestion_does_not_mislead(void **state)
+{
+    static char *const env[] = {"GASNET_ENV_CMD=1",  "GASNET_SHM_NODES=1",  "GASNET_HCA_IDS=1",
+                                "GASNET_RSH_CMD=1",  "GASNET_QUIT=1",       "GASNET_NODES=1",
+                                "GASNET_TIMEOUT=30", "GASNET_MAXTHREADS=1", NULL};
+    (void)state;
+    assert_string_equal(unknown_in(env),
+                        "GASNET_ENV_CMD->?;GASNET_SHM_NODES->?;GASNET_HCA_IDS->?;"
+                        "GASNET_RSH_CMD->GASNET_SSH_CMD;GASNET_QUIT->GASNET_QUIET;"
+                        "GASNET_NODES->?;GASNET_TIMEOUT->?;GASNET_MAXTHREADS->GASNET_MAX_THREADS;");
+}
+
 static void a_name_like_no_other_is_told_alone(void **state)
 {
     char long_name[200] = "GASNET_";
@@ -186,8 +200,9 @@ static void a_name_like_no_other_is_told_alone(void **state)
 
 static void known_and_foreign_names_are_not_told(void **state)
 {
-    static char *const env[] = {"GASNET_USE_SRQ=1", "GASNET_QUIET=0",      "GASNETX_Y=1", "GASNET",
-                                "OMPI_X=1",         "GASNET_SOFTHCA=auto", NULL};
+    static char *const env[] = {
+        "GASNET_USE_SRQ=1", "GASNET_QUIET=0",      "GASNETX_Y=1",       "GASNET",
+        "OMPI_X=1",         "GASNET_SOFTHCA=auto", "GASNET_ENVCMD=env", NULL};
     (void)state;
     assert_string_equal(unknown_in(env), "");
     assert_string_equal(unknown_in(NULL), "");
@@ -334,6 +349,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_bad_value_is_told_in_one_line),
     cmocka_unit_test(settings_that_others_use_are_judged_here_too),
     cmocka_unit_test(a_misspelt_name_is_told_with_the_nearest),
+    cmocka_unit_test(a_suggestion_does_not_mislead),
     cmocka_unit_test(a_name_like_no_other_is_told_alone),
     cmocka_unit_test(known_and_foreign_names_are_not_told),
     cmocka_unit_test(numbered_ports_are_known),
