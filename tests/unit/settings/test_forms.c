@@ -44,7 +44,7 @@ static const struct {
     {TK_FORM_LETTERS, {"PGA", "^P", "pg", "^"}, {"P1", "PG^", "Q*"}, ": not letters of"},
     {TK_FORM_SIGNALS,
      {"*", "HUP,SIGTERM", "1 15", "64"},
-     {"SIGFOO", "HUP,FOO", "0", "9999", "hup"},
+     {"SIGFOO", "SIG", "IN", "SIGINTX", "HUP,FOO", "0", "9999", "hup"},
      " is not a signal (a name as SIGHUP or HUP, a number, or * for all)"},
     {TK_FORM_SIGNAL,
      {"USR1", "SIGUSR2", "sigusr1", "10"},
