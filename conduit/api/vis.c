@@ -34,7 +34,7 @@ static void set_peer(const char *call, struct tk_vector_call *v, gex_TM_t tm, ge
     v->peer = tk_peer_of(tm, rank);
     v->is_put = is_put;
     v->wants_leaf = is_put && flags & GEX_FLAG_ENABLE_LEAF_LC;
-    v->is_box = v->is_pair = false;
+    v->is_box = v->is_pair = v->is_empty = false;
     v->endpoint = 0;
     v->remote_keys = NULL;
     v->home = NULL;
@@ -69,13 +69,22 @@ static void check_remote(const char *call, const struct tk_vector_call *v,
 
 /* ---- the three forms; false: nothing to do ---- */
 
+/* A peer completion handler belongs to the next put, also to one that moves nothing: left armed, it
+ * would run at the target of a later one. */
+static bool set_empty(struct tk_vector_call *v)
+{
+    v->is_empty = v->is_put && tk_vector_is_armed();
+    return v->is_empty;
+}
+
 static bool set_lists(const char *call, struct tk_vector_call *v, size_t to, size_t from)
 {
     tk_if_unlikely(to != from)
         tk_panic("%s: the destination has %zu bytes, the source %zu", call, to, from);
-    if (to > 0)
-        check_remote(call, v, &v->remote);
-    return to > 0;
+    if (to == 0)
+        return set_empty(v);
+    check_remote(call, v, &v->remote);
+    return true;
 }
 
 static bool set_vector(const char *call, struct tk_vector_call *v, size_t dstcount,
@@ -102,7 +111,7 @@ static bool set_indexed(const char *call, struct tk_vector_call *v, size_t dstco
 static bool set_strided(const char *call, struct tk_vector_call *v, const struct tk_strided *what)
 {
     if (!tk_box_open(&v->box, what))
-        return false;
+        return set_empty(v);
     v->is_box = true;
     if (TK_IS_DEBUG) {
         tk_stream_box(&v->remote, &v->box, v->is_put);

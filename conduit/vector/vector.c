@@ -249,7 +249,9 @@ static void begin(struct tk_vector_call *call, struct tk_op *op)
     tk_counter_add(&op->pending, 1);
     if (v->sources)
         tk_counter_add(v->sources, 1);
-    if (offset != tk_unmapped) {
+    if (call->is_empty) {
+        v->way = TK_VECTOR_BY_PIECES;
+    } else if (offset != tk_unmapped) {
         copy_in_place(call, offset);
         v->way = TK_VECTOR_BY_PIECES;
     } else {
@@ -301,6 +303,11 @@ void tk_vector_arm(uint8_t handler, const void *payload, size_t nbytes)
     armed.nbytes = (uint8_t)nbytes;
     if (handler && nbytes)
         memcpy(armed.bytes, payload, nbytes);
+}
+
+bool tk_vector_is_armed(void)
+{
+    return armed.handler != 0;
 }
 
 void tk_vector_open(void)

@@ -18,7 +18,8 @@ struct tk_vector_call {
     uint32_t endpoint; /* the peer's */
     const uint32_t *remote_keys;
     const struct tk_region *home;
-    bool is_box; /* strided: `box`; else the two streams */
+    bool is_empty; /* an armed put of no bytes: neither `box` nor streams are filled in */
+    bool is_box;   /* strided: `box`; else the two streams */
     struct tk_box box;
     struct tk_stream remote, local;
 };
@@ -33,8 +34,10 @@ gex_Event_t tk_vector_start(struct tk_vector_call *call);
 void tk_vector_implicit(struct tk_vector_call *call);
 
 /* After the next put of the calling thread is complete, `handler` of the client runs at its target
- * with a copy of these bytes; 0: no more. */
+ * with a copy of these bytes; 0: no more. The next put may be empty: callers start it if a handler
+ * is armed. */
 enum { tk_vector_notice_max = 127 };
 void tk_vector_arm(uint8_t handler, const void *payload, size_t nbytes);
+bool tk_vector_is_armed(void);
 
 #endif

@@ -414,6 +414,60 @@ static void note_at_the_peer(void)
     CHECK(notes == 1);
 }
 
+/* An empty put, by form (vector, indexed, strided) and kind of completion. */
+static void put_nothing(unsigned form, unsigned kind)
+{
+    const gex_Memvec_t empty = {job_remote(peer, 0), 0};
+    void *const there[] = {job_remote(peer, 0)};
+    const ptrdiff_t strides[] = {8};
+    const size_t none[] = {0};
+    gex_Event_t event = GEX_EVENT_INVALID;
+
+    if (form == 0 && kind == 0)
+        gex_VIS_VectorPutBlocking(job.tm, peer, 1, &empty, 0, NULL, 0);
+    if (form == 0 && kind == 1)
+        event = gex_VIS_VectorPutNB(job.tm, peer, 1, &empty, 0, NULL, GEX_FLAG_ENABLE_LEAF_LC);
+    if (form == 0 && kind == 2)
+        gex_VIS_VectorPutNBI(job.tm, peer, 1, &empty, 0, NULL, 0);
+    if (form == 1 && kind == 0)
+        gex_VIS_IndexedPutBlocking(job.tm, peer, 1, there, 0, 0, NULL, 0, 0);
+    if (form == 1 && kind == 1)
+        event = gex_VIS_IndexedPutNB(job.tm, peer, 1, there, 0, 0, NULL, 0, 0);
+    if (form == 1 && kind == 2)
+        gex_VIS_IndexedPutNBI(job.tm, peer, 1, there, 0, 0, NULL, 0, 0);
+    if (form == 2 && kind == 0)
+        gex_VIS_StridedPutBlocking(job.tm, peer, job.base, strides, NULL, strides, 8, none, 1, 0);
+    if (form == 2 && kind == 1)
+        event = gex_VIS_StridedPutNB(job.tm, peer, there[0], strides, NULL, strides, 8, none, 1, 0);
+    if (form == 2 && kind == 2)
+        gex_VIS_StridedPutNBI(job.tm, peer, there[0], strides, NULL, strides, 0, none, 1, 0);
+    gex_Event_Wait(event);
+    gex_NBI_Wait(GEX_EC_ALL, 0);
+}
+
+/* The handler runs at the target of the empty put, and not with a later one, here to ourselves.
+ * Runs after note_at_the_peer(), whose data on_note() checks. */
+static void note_of_nothing(void)
+{
+    const gex_Memvec_t here = {job.base + LOCAL, 8};
+    char note[NOTE];
+
+    job_fill(note, NOTE, job.rank);
+    for (unsigned i = 0; i < 9; i++) {
+        job_phase("completion of an empty put, form %u, kind %u", i / 3, i % 3);
+        notes = 0;
+        job_barrier();
+        gex_VIS_SetPeerCompletionHandler(note_index, note, NOTE, 0);
+        put_nothing(i / 3, i % 3);
+        gex_VIS_VectorPutBlocking(job.tm, job.rank, 1, &here, 1, &here, 0);
+        GASNET_BLOCKUNTIL(notes >= 1);
+        job_barrier();
+        gasnet_AMPoll();
+        job_barrier();
+        CHECK(notes == 1, "notes came %d times", (int)notes);
+    }
+}
+
 /* ---- nothing ---- */
 
 static void nothing(void)
@@ -492,6 +546,7 @@ int main(int argc, char **argv)
         random_transfers(transfers, job_mix(seed, shift));
         many_at_once();
         note_at_the_peer();
+        note_of_nothing();
         if (count && shift == 1)
             very_many(count);
         job_barrier();
