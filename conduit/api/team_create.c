@@ -203,20 +203,28 @@ static struct members members_of(gex_TM_t parent, const gex_EP_Location_t *args,
     return m;
 }
 
+/* Without members the call takes part in the parent's collective and creates nothing: all other
+ * arguments, num_new_tms included, are ignored. */
 size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
                      gex_EP_Location_t *args, size_t numargs, gex_Addr_t *scratch_addrs,
                      size_t scratch_size, gex_Flags_t flags)
 {
     TK_TRACED(team_create, tk_trace_no_peer, 0);
     must_be_team("gex_TM_Create", parent_tm);
-    must_be_flags("gex_TM_Create", flags, create_flags);
-    if (flags & query_flags)
-        return numargs > 0 ? scratch_size_wanted(flags) : 0;
-    must_be_able_to_wait("gex_TM_Create", parent_tm);
-    if (numargs > 0)
+    if (numargs == 0) {
+        if (flags & query_flags)
+            return 0;
+        num_new_tms = 0;
+        flags = 0;
+    } else {
+        must_be_flags("gex_TM_Create", flags, create_flags);
+        if (flags & query_flags)
+            return scratch_size_wanted(flags);
         must_be_scratch(flags, scratch_addrs);
-    if ((numargs > 0 && !args) || (num_new_tms > 0 && !new_tms))
-        tk_panic("gex_TM_Create: %s is NULL", numargs > 0 && !args ? "args" : "new_tms");
+        if (!args || (num_new_tms > 0 && !new_tms))
+            tk_panic("gex_TM_Create: %s is NULL", args ? "new_tms" : "args");
+    }
+    must_be_able_to_wait("gex_TM_Create", parent_tm);
     struct members m = members_of(parent_tm, args, numargs, num_new_tms, flags);
     members_scratch(&m, scratch_addrs, scratch_size, flags);
     struct tk_team_list list = {.jobranks = m.jobranks,

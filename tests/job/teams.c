@@ -397,8 +397,12 @@ static void random_create(uint64_t seed)
     model_find_me(&t);
     gex_Flags_t kind = scratch_addresses(&t, drawn, addresses);
     t.tm = GEX_TM_INVALID;
-    gex_TM_Create(&t.tm, !only_takes_part, parent.tm, args, only_takes_part ? 0 : t.size, addresses,
-                  SCRATCH, kind | (by_jobrank ? GEX_FLAG_RANK_IS_JOBRANK : 0));
+    if (only_takes_part) /* all that is not the parent is ignored then */
+        gex_TM_Create(drawn & 1 ? &t.tm : NULL, drawn % 3, parent.tm, drawn & 2 ? args : NULL, 0,
+                      NULL, 0, drawn & 4 ? GEX_FLAG_SCRATCH_SEG_OFFSET : kind);
+    else
+        gex_TM_Create(&t.tm, 1, parent.tm, args, t.size, addresses, SCRATCH,
+                      kind | (by_jobrank ? GEX_FLAG_RANK_IS_JOBRANK : 0));
     CHECK((t.tm == GEX_TM_INVALID) == only_takes_part);
     if (only_takes_part) {
         for (int i = 0; i < 3; i++)
