@@ -20,6 +20,8 @@ static bool has_one_bit(uint32_t set)
     return set && !(set & (set - 1));
 }
 
+/* Flags are hints. Unknown ones change nothing and are kept for gex_AD_QueryFlags(): clients pass
+ * such as GEX_FLAG_PEER_SEG_OFFSET. */
 static void check_create(gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
 {
     const gex_Flags_t favors =
@@ -33,8 +35,8 @@ static void check_create(gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Flags_t fla
     if (!ops || (ops & ~tk_ad_ops_of(dt)))
         tk_panic("gex_AD_Create: ops 0x%x: type 0x%x has the operations 0x%x", ops, dt,
                  tk_ad_ops_of(dt));
-    if ((flags & ~favors) || (flags & (flags - 1)))
-        tk_panic("gex_AD_Create: flags 0x%x are not at most one of GEX_FLAG_AD_FAVOR_MY_RANK, "
+    if ((flags & favors) && !has_one_bit(flags & favors))
+        tk_panic("gex_AD_Create: flags 0x%x have more than one of GEX_FLAG_AD_FAVOR_MY_RANK, "
                  "_MY_NBRHD, _REMOTE",
                  flags);
 }

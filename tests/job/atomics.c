@@ -33,6 +33,11 @@ static void queries(void)
     gex_AD_SetCData(ad, &data);
     CHECK(gex_AD_QueryCData(ad) == &data);
     gex_AD_Destroy(ad);
+    /* Flags that mean nothing here are kept. */
+    const gex_Flags_t unknown = GEX_FLAG_PEER_SEG_OFFSET | GEX_FLAG_AD_FAVOR_MY_RANK;
+    gex_AD_Create(&ad, job.tm, GEX_DT_U32, GEX_OP_FADD, unknown);
+    CHECK(gex_AD_QueryFlags(ad) == unknown);
+    gex_AD_Destroy(ad);
 }
 
 /* Flags change nothing that one rank can see, except that IMMEDIATE may refuse. */

@@ -81,7 +81,7 @@ mistakes()
     wrong type 'gex_AD_Create: dt 0x3 is not exactly one of GEX_DT_I32'
     wrong user_type 'gex_AD_Create: dt 0x40 is not exactly one of GEX_DT_I32'
     wrong no_such_operation 'gex_AD_Create: ops 0xc: type 0x10 has the operations 0xffc0ff8'
-    wrong hints 'gex_AD_Create: flags 0x5 are not at most one of'
+    wrong hints 'gex_AD_Create: flags 0x5 have more than one of'
     wrong pair 'gex_AD_Create: the argument tm is not a team'
     wrong jobrank 'gex_AD_OpNB_U64: rank 1 of the job is not in the domain.s team'
     if [ "${TRUNKLINE_TEST_DEBUG:-no}" = no ]; then
