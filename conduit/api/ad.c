@@ -55,7 +55,7 @@ static void compare_terms(gex_TM_t tm, const struct terms *mine)
     struct terms *all = calloc(size, sizeof(*all));
     if (!all)
         tk_panic("out of memory for what %u ranks give gex_AD_Create", size);
-    tk_exchange(tm, mine, all, sizeof(*mine));
+    tk_exchange(tm, TK_CALL_AD_CREATE, mine, all, sizeof(*mine));
     for (gex_Rank_t r = 0; r < size; r++)
         if (memcmp(&all[r], mine, sizeof(*mine)) != 0)
             tk_panic("gex_AD_Create: rank %u gives dt 0x%x, ops 0x%x, flags 0x%x, rank %u 0x%x, "
@@ -65,15 +65,9 @@ static void compare_terms(gex_TM_t tm, const struct terms *mine)
     free(all);
 }
 
-/* Not where a process has several members: it would wait for itself. */
-static void meet(gex_TM_t tm)
-{
-    if (!tm->is_plural)
-        tk_exchange_barrier(tm);
-}
-
-/* The barrier is more than is needed: handlers know no domains, and connections of devices are made
- * with a handshake. But it keeps the phases of a location apart for clients that rely on it. */
+/* Does not wait for other members, but where debug builds compare their arguments: handlers know no
+ * domains, and connections of devices are made in polls. Not even that where a process has several
+ * members: it would wait for itself. Clients put barriers between the phases of a location. */
 void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
 {
     TK_TRACED(domain_create, tk_trace_no_peer, 0);
@@ -84,7 +78,6 @@ void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_F
     if (TK_IS_DEBUG && !tm->is_plural)
         compare_terms(tm, &terms);
     *ad_p = tk_ad_create(tm, dt, ops, flags);
-    meet(tm);
 }
 
 void gex_AD_Destroy(gex_AD_t ad)
@@ -94,7 +87,6 @@ void gex_AD_Destroy(gex_AD_t ad)
     TK_CHECK_MAY_COMMUNICATE("gex_AD_Destroy");
     if (ad == GEX_AD_INVALID)
         tk_panic("gex_AD_Destroy: GEX_AD_INVALID");
-    meet(ad->tm);
     tk_ad_destroy(ad);
 }
 

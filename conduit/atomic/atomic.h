@@ -40,7 +40,7 @@ struct trunkline_ad {
 /* At start-up, before any message can arrive. */
 void tk_atomic_open(void);
 
-/* Collective, without a barrier. The arguments are legal. */
+/* Local: operations may reach members that have not created theirs. The arguments are legal. */
 struct trunkline_ad *tk_ad_create(gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags);
 void tk_ad_destroy(struct trunkline_ad *ad);
 

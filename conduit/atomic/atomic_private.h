@@ -33,8 +33,8 @@ enum tk_status tk_atomic_by_device(const struct tk_atomic *m, struct tk_op *op);
 const struct tk_transport *tk_atomic_device(void);
 gex_OP_t tk_atomic_device_ops(gex_DT_t dt);
 
-/* connect.c. Makes connections for atomics to the members of a team that messages do not reach over
- * the network: neighbours and ourselves. Collective over the team; polls. */
+/* connect.c. Asks for connections for atomics to the members of a team that messages do not reach
+ * over the network: neighbours and ourselves. Does not wait: operations do, for space. */
 void tk_atomic_open_connections(void);
 void tk_atomic_connect(gex_TM_t tm);
 

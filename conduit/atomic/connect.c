@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Connections for atomics by the device between ranks that share memory, and of a rank with itself:
- * a domain that uses the device uses nothing else. Made when the first such domain is created,
- * because few programs have one. Both ends send each other where they are, connect, and wait until
- * the other has: a device drops what arrives before. Owns the state of these connections by rank of
- * the job; a lock guards which thread makes which, the rest is written by that thread and by
- * handlers. */
+ * a domain that uses the device uses nothing else. Creating the first such domain asks for them,
+ * because few programs have one, and does not wait: each end opens its half, sends the other where
+ * that is, connects, and sends that it has, in polls. A device drops what arrives before both have,
+ * so the transport has no space for atomics until then. An end that has created no domain answers
+ * all the same: members of a team create one whenever they like.
+ *
+ * Owns the state of these connections by index in the neighbourhood. Handlers write what comes; a
+ * lock guards the rest. */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -20,18 +23,18 @@
 #include "topology/topology.h"
 #include "transport/transport.h"
 
-enum { END_CAME = 1, READY_CAME = 2 };
+enum { IS_WANTED = 1, END_CAME = 2, READY_CAME = 4 };
 
 struct connection {
-    struct tk_atomic_end theirs;
-    _Atomic unsigned heard; /* what has come from the other end: a set of the above */
-    _Atomic bool is_ready;  /* both ends are */
-    bool is_claimed;        /* a thread of ours makes it; under the lock */
+    struct tk_atomic_end ours, theirs;
+    _Atomic unsigned heard; /* a set of the above: what asks for a step */
+    bool is_open, has_sent_end, is_connected, has_sent_ready, is_ready;
 };
 
-static struct connection *connections; /* by index in the neighbourhood */
-static tk_lock_t connections_lock = TK_LOCK_INIT;
-static tk_lock_t opening_lock = TK_LOCK_INIT; /* of two threads, for different teams */
+static struct connection *connections;
+static tk_lock_t connections_lock = TK_LOCK_INIT; /* of the pointer; and of making it */
+static tk_lock_t steps_lock = TK_LOCK_INIT;       /* held while messages are sent, none served */
+static tk_counter_t news;                         /* of `heard`, also in tk_deferred_work_wanted */
 
 /* A neighbour may come before we have begun. */
 static struct connection *connections_get(void)
@@ -41,8 +44,17 @@ static struct connection *connections_get(void)
         connections = calloc(tk_topology.nbrhd_size, sizeof(*connections));
     if (!connections)
         tk_panic("out of memory for connections to %u neighbours", tk_topology.nbrhd_size);
+    struct connection *all = connections;
     tk_unlock(&connections_lock);
-    return connections;
+    return all;
+}
+
+/* Threads of ours may handle the two messages of the other end in either order. */
+static void hear(struct connection *c, unsigned what)
+{
+    atomic_fetch_or_explicit(&c->heard, what, memory_order_acq_rel);
+    tk_counter_add(&news, 1);
+    tk_counter_add(&tk_deferred_work_wanted, 1);
 }
 
 static void came(struct tk_arrival *arrival)
@@ -52,115 +64,100 @@ static void came(struct tk_arrival *arrival)
     while (i < tk_topology.nbrhd_size && tk_topology.nbrhd_ranks[i] != arrival->peer->rank)
         i++;
     bool is_end = arrival->nbytes == sizeof(struct tk_atomic_end);
-    if (i == tk_topology.nbrhd_size || (!is_end && arrival->nbytes > 0))
+    if (i == tk_topology.nbrhd_size || (!is_end && arrival->nbytes > 0) || !tk_atomic_device())
         tk_panic("rank %u asks for a connection in a way that makes no sense; the ranks of a job "
                  "must be built against one version of this library",
                  arrival->peer->rank);
     if (is_end)
         memcpy(&all[i].theirs, arrival->payload, sizeof(all[i].theirs));
-    /* Threads of ours may handle the two messages in either order. */
-    atomic_fetch_or_explicit(&all[i].heard, is_end ? END_CAME : READY_CAME, memory_order_acq_rel);
+    hear(&all[i], is_end ? END_CAME : READY_CAME);
 }
 
-static void notify(struct tk_peer *peer, const struct tk_atomic_end *end)
+static bool notify(struct tk_peer *peer, const struct tk_atomic_end *end)
 {
     const struct tk_internal_medium medium = {
         .handler = TK_HANDLER_ATOMIC_CONNECT, .payload = end, .nbytes = end ? sizeof(*end) : 0};
-    unsigned empty = 0;
-    while (tk_internal_request(peer, &medium) == TK_BUSY)
-        tk_wait_step_silent(&empty);
-}
-
-static bool end_came(const void *connection)
-{
-    const struct connection *c = connection;
-    return atomic_load_explicit(&c->heard, memory_order_acquire) & END_CAME;
-}
-
-static bool ready_came(const void *connection)
-{
-    const struct connection *c = connection;
-    return atomic_load_explicit(&c->heard, memory_order_acquire) & READY_CAME;
-}
-
-static bool is_ready(const void *connection)
-{
-    const struct connection *c = connection;
-    return atomic_load_explicit(&c->is_ready, memory_order_acquire);
+    return tk_internal_request(peer, &medium) == TK_OK;
 }
 
 static _Noreturn void connect_failed(const struct tk_peer *peer)
 {
-    tk_panic("gex_AD_Create: no connection for atomic operations to rank %u, which shares memory "
-             "with this one (see above); GASNET_AD_METHOD=cpu goes without",
+    tk_panic("no connection for atomic operations to rank %u, which shares memory with this one "
+             "(see above); GASNET_AD_METHOD=cpu goes without",
              peer->rank);
 }
 
-static void open_end(struct tk_peer *peer)
+static void open_end(struct tk_peer *peer, struct connection *c)
 {
-    struct tk_atomic_end ours;
-    memset(&ours, 0, sizeof(ours));
-    tk_lock(&opening_lock);
-    enum tk_status status = tk_atomic_device()->atomic_open(peer, &ours);
-    tk_unlock(&opening_lock);
-    if (status != TK_OK)
+    if (tk_atomic_device()->atomic_open(peer, &c->ours) != TK_OK)
         connect_failed(peer);
-    if (peer->rank == tk_peers.me) {
-        struct connection *self = &connections[tk_topology.nbrhd_rank];
-        self->theirs = ours;
-        atomic_store_explicit(&self->heard, END_CAME, memory_order_relaxed);
-    } else {
-        notify(peer, &ours);
-    }
+    c->is_open = true;
+    if (peer->rank != tk_peers.me)
+        return;
+    c->theirs = c->ours;
+    c->has_sent_end = c->has_sent_ready = true;
+    atomic_fetch_or_explicit(&c->heard, END_CAME | READY_CAME, memory_order_relaxed);
 }
 
-static void connect_ends(struct tk_peer *peer, struct connection *c)
+static void connect_end(struct tk_peer *peer, struct connection *c)
 {
-    tk_wait_until(end_came, c);
     if (tk_atomic_device()->atomic_connect(peer, &c->theirs) != TK_OK)
         connect_failed(peer);
-    if (peer->rank != tk_peers.me) {
-        notify(peer, NULL);
-        tk_wait_until(ready_came, c);
-    }
-    atomic_store_explicit(&c->is_ready, true, memory_order_release);
+    c->is_connected = true;
 }
 
-/* False: another thread makes it, or has. */
-static bool claim(struct connection *c)
+/* With the lock. As far as it goes now; false: a message could not be sent, to be tried again. */
+static bool advance(struct tk_peer *peer, struct connection *c)
 {
-    tk_lock(&connections_lock);
-    bool is_ours = !c->is_claimed;
-    c->is_claimed = true;
-    tk_unlock(&connections_lock);
-    return is_ours;
+    unsigned heard = atomic_load_explicit(&c->heard, memory_order_acquire);
+    if (!c->is_open && heard)
+        open_end(peer, c);
+    if (c->is_open && !c->has_sent_end && !(c->has_sent_end = notify(peer, &c->ours)))
+        return false;
+    heard = atomic_load_explicit(&c->heard, memory_order_acquire);
+    if (!c->is_connected && heard & END_CAME)
+        connect_end(peer, c);
+    if (c->is_connected && !c->has_sent_ready && !(c->has_sent_ready = notify(peer, NULL)))
+        return false;
+    if (c->is_connected && !c->is_ready && heard & READY_CAME) {
+        tk_atomic_device()->atomic_ready(peer);
+        c->is_ready = true;
+    }
+    return true;
 }
 
-/* All of ours are opened before any is waited for, or members could wait in a circle. */
+/* An operation may wait for any of them: true. */
+static bool connections_progress(void)
+{
+    if (tk_counter_read(&news) == 0 || !tk_trylock(&steps_lock))
+        return false;
+    struct connection *all = connections_get();
+    int32_t seen = tk_counter_read(&news);
+    bool is_done = true;
+    for (uint32_t i = 0; i < tk_topology.nbrhd_size; i++)
+        is_done &= advance(tk_peer(tk_topology.nbrhd_ranks[i]), &all[i]);
+    if (is_done) {
+        tk_counter_add(&news, -seen);
+        tk_counter_add(&tk_deferred_work_wanted, -seen);
+    }
+    tk_unlock(&steps_lock);
+    return is_done && seen > 0;
+}
+
 void tk_atomic_connect(gex_TM_t tm)
 {
     struct connection *all = connections_get();
-    uint32_t count = tk_topology.nbrhd_size;
-    bool *is_ours = calloc(count, sizeof(*is_ours));
-    if (!is_ours)
-        tk_panic("out of memory for a list of %u neighbours", count);
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t rank = tk_topology.nbrhd_ranks[i];
-        if (tk_team_rank_of_jobrank(tm, rank) == GEX_RANK_INVALID || !claim(&all[i]))
-            continue;
-        is_ours[i] = true;
-        open_end(tk_peer(rank));
+    for (uint32_t i = 0; i < tk_topology.nbrhd_size; i++) {
+        bool is_member =
+            tk_team_rank_of_jobrank(tm, tk_topology.nbrhd_ranks[i]) != GEX_RANK_INVALID;
+        if (is_member && !atomic_load_explicit(&all[i].heard, memory_order_relaxed))
+            hear(&all[i], IS_WANTED);
     }
-    for (uint32_t i = 0; i < count; i++)
-        if (is_ours[i])
-            connect_ends(tk_peer(tk_topology.nbrhd_ranks[i]), &all[i]);
-    for (uint32_t i = 0; i < count; i++)
-        if (tk_team_rank_of_jobrank(tm, tk_topology.nbrhd_ranks[i]) != GEX_RANK_INVALID)
-            tk_wait_until(is_ready, &all[i]);
-    free(is_ours);
+    connections_progress();
 }
 
 void tk_atomic_open_connections(void)
 {
     tk_internal_register_whole(TK_HANDLER_ATOMIC_CONNECT, came);
+    tk_progress_add(connections_progress);
 }

@@ -44,7 +44,17 @@ enum tk_wait_reason {
     TK_REASON_BARRIER,    /* number: which; more: round among leaders, or 0 */
     TK_REASON_NAMED,      /* likewise */
     TK_REASON_COLLECTIVE, /* number: of the collective on its team; more: the team */
-    TK_REASON_TEAM /* a call that makes a team; number: of such calls on it; more: the team */
+    TK_REASON_TEAM        /* members of a team: number: in which call, as below; more: the team */
+};
+
+/* Calls in which members of a team exchange records. */
+enum tk_wait_call {
+    TK_CALL_INIT,
+    TK_CALL_SPLIT,
+    TK_CALL_CREATE,
+    TK_CALL_DESTROY,
+    TK_CALL_PUBLISH,
+    TK_CALL_AD_CREATE /* debug builds */
 };
 
 enum {

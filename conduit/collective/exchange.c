@@ -153,10 +153,11 @@ static void exchange_describe(struct tk_wait_rows *rows)
         tk_wait_row_add(rows, TK_REASON_TEAM, awaited.peer, awaited.number, awaited.more);
 }
 
-static void exchange_await(struct trunkline_tm *tm, const struct exchange *x, unsigned round)
+static void exchange_await(struct trunkline_tm *tm, enum tk_wait_call call,
+                           const struct exchange *x, unsigned round)
 {
     uint32_t source = (uint32_t)((x->rank + (UINT64_C(1) << round)) % x->count);
-    awaited.number = x->number;
+    awaited.number = call;
     awaited.more = x->team;
     awaited.peer = tk_peer_of(tm, source)->rank;
     tk_wait_served(&x->missing[round]);
@@ -226,12 +227,13 @@ static struct exchange *exchange_begin(struct trunkline_tm *tm, const void *mine
     return x;
 }
 
-void tk_exchange(struct trunkline_tm *tm, const void *mine, void *all, size_t size)
+void tk_exchange(struct trunkline_tm *tm, enum tk_wait_call call, const void *mine, void *all,
+                 size_t size)
 {
     struct exchange *x = exchange_begin(tm, mine, size);
     for (unsigned round = 0; has_round(x->count, round); round++) {
         exchange_send_round(tm, x, round);
-        exchange_await(tm, x, round);
+        exchange_await(tm, call, x, round);
     }
     size_t behind = (x->count - x->rank) * size; /* bytes of our record and those of higher ranks */
     if (size > 0) {

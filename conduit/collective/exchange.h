@@ -6,18 +6,21 @@
 #ifndef TK_EXCHANGE_H
 #define TK_EXCHANGE_H
 
+#include "base/wait_record.h"
 #include "team/team.h"
 
 /* Before any communication. */
 void tk_exchange_open(void);
 
 /* Fills `all` with the records by rank; `size` is equal on all members. No member returns before
- * all have called; with `size` 0 that is all there is to it. Not in handlers. */
-void tk_exchange(struct trunkline_tm *tm, const void *mine, void *all, size_t size);
+ * all have called; with `size` 0 that is all there is to it. Not in handlers. `call` is what the
+ * record of waits says that the client called. */
+void tk_exchange(struct trunkline_tm *tm, enum tk_wait_call call, const void *mine, void *all,
+                 size_t size);
 
-static inline void tk_exchange_barrier(struct trunkline_tm *tm)
+static inline void tk_exchange_barrier(struct trunkline_tm *tm, enum tk_wait_call call)
 {
-    tk_exchange(tm, NULL, NULL, 0);
+    tk_exchange(tm, call, NULL, NULL, 0);
 }
 
 #endif

@@ -132,7 +132,7 @@ static bool all_agree(struct found *mine)
     struct found *all = calloc(tk_peers.size, sizeof(*all));
     if (!all)
         tk_panic("out of memory for what %u ranks found", tk_peers.size);
-    tk_exchange(&tk_tm, mine, all, sizeof(*mine));
+    tk_exchange(&tk_tm, TK_CALL_INIT, mine, all, sizeof(*mine));
     bool good = true;
     for (uint32_t r = 0; r < tk_peers.size && good; r++)
         if (!all[r].is_good) {
@@ -190,7 +190,7 @@ static void do_without(const char *why)
     if (tk_peers.me == 0 && tk_settings.verboseenv)
         tk_log_info("broadcasts go by trees: no multicast switch: %s", why);
     if (must)
-        tk_exchange_barrier(&tk_tm);
+        tk_exchange_barrier(&tk_tm, TK_CALL_INIT);
 }
 
 static void begin(struct found *found)

@@ -31,14 +31,15 @@ static void *create_table(size_t count, size_t size)
     return table;
 }
 
-static struct entry *create_exchange(struct trunkline_tm *parent, struct entry *mine)
+static struct entry *create_exchange(struct trunkline_tm *parent, enum tk_wait_call call,
+                                     struct entry *mine)
 {
     struct entry *all = create_table(tk_team_size(parent), sizeof(*all));
     if (mine->is_member) {
         mine->id = tk_team_next_id();
         tk_team_fill_blob(mine->blob);
     }
-    tk_exchange(parent, mine, all, sizeof(*mine));
+    tk_exchange(parent, call, mine, all, sizeof(*mine));
     return all;
 }
 
@@ -135,10 +136,10 @@ struct trunkline_tm *tk_team_split(struct trunkline_tm *parent, bool is_member, 
 {
     struct entry mine = {
         .is_member = is_member, .color = color, .key = key, .scratch = scratch.gex_len};
-    struct entry *all = create_exchange(parent, &mine);
+    struct entry *all = create_exchange(parent, TK_CALL_SPLIT, &mine);
     struct trunkline_tm *tm = is_member ? split_make(parent, all, scratch, flags) : NULL;
     free(all);
-    tk_exchange_barrier(parent);
+    tk_exchange_barrier(parent, TK_CALL_SPLIT);
     return tm;
 }
 
@@ -176,7 +177,7 @@ void tk_team_create(struct trunkline_tm **tms, struct trunkline_tm *parent,
         mine.members = list_hash(list);
         mine.scratch = list->scratch[0].gex_len;
     }
-    struct entry *all = create_exchange(parent, &mine);
+    struct entry *all = create_exchange(parent, TK_CALL_CREATE, &mine);
     check_members(parent, all, list);
     check_scratch("gex_TM_Create", parent, all, list->parents, list->count);
     char *blobs = create_blobs(all, list->parents, list->count);
@@ -195,12 +196,12 @@ void tk_team_create(struct trunkline_tm **tms, struct trunkline_tm *parent,
     }
     free(blobs);
     free(all);
-    tk_exchange_barrier(parent);
+    tk_exchange_barrier(parent, TK_CALL_CREATE);
 }
 
 void tk_team_destroy(struct trunkline_tm *tm, bool is_quiesced)
 {
     if (!is_quiesced && !tm->is_plural)
-        tk_exchange_barrier(tm);
+        tk_exchange_barrier(tm, TK_CALL_DESTROY);
     tk_team_drop(tm);
 }

@@ -119,14 +119,14 @@ static enum tk_status exchange_in_team(struct trunkline_tm *tm, const struct tk_
 {
     uint32_t size = tk_team_size(tm), most = count;
     uint32_t *counts = publish_memory(size, sizeof(*counts));
-    tk_exchange(tm, &count, counts, sizeof(count));
+    tk_exchange(tm, TK_CALL_PUBLISH, &count, counts, sizeof(count));
     for (uint32_t r = 0; r < size; r++)
         most = (uint32_t)tk_max(most, counts[r]);
     size_t width = tk_align_up(tk_bound_offer_size(most), 8);
     char *own = publish_memory(1, width), *all = publish_memory(size, width);
     void *offer = tk_bound_offer(mine, count);
     memcpy(own, offer, tk_bound_offer_size(count));
-    tk_exchange(tm, own, all, width);
+    tk_exchange(tm, TK_CALL_PUBLISH, own, all, width);
     enum tk_status status = TK_OK;
     for (uint32_t r = 0; r < size && status == TK_OK; r++)
         status = tk_bound_accept(tk_team_jobrank(tm, r), all + r * width,

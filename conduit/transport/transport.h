@@ -470,10 +470,12 @@ struct tk_transport {
     enum tk_status (*atomic)(struct tk_peer *peer, struct tk_op *op,
                              const struct tk_device_atomic *atomic);
     /* A rank that has another transport needs a connection for atomics: made at each of its ends
-     * (the same one for ourselves), and connected once the other end is known. TK_FAIL: the cause
-     * was logged. One thread at a time opens; not two connect to one peer. */
+     * (the same one for ourselves), connected once the other end is known, and ready when that is
+     * connected too: it has no space for atomics before. TK_FAIL: the cause was logged. One thread
+     * at a time. */
     enum tk_status (*atomic_open)(struct tk_peer *peer, struct tk_atomic_end *ours);
     enum tk_status (*atomic_connect)(struct tk_peer *peer, const struct tk_atomic_end *theirs);
+    void (*atomic_ready)(struct tk_peer *peer);
 
     /* ---- reports; all of these may be NULL ---- */
 

@@ -266,6 +266,18 @@ static void connect_rank(struct explain *e, uint32_t r)
 
 /* ---- sentences */
 
+static const char *call_name(uint64_t call)
+{
+    static const char *const names[] = {
+        [TK_CALL_INIT] = "gex_Client_Init",
+        [TK_CALL_SPLIT] = "gex_TM_Split",
+        [TK_CALL_CREATE] = "gex_TM_Create",
+        [TK_CALL_DESTROY] = "gex_TM_Destroy",
+        [TK_CALL_PUBLISH] = "gex_EP_PublishBoundSegment",
+        [TK_CALL_AD_CREATE] = "gex_AD_Create (debug libraries compare the members' arguments)"};
+    return call < sizeof(names) / sizeof(names[0]) ? names[call] : "a call of a team";
+}
+
 /* Of a barrier, how the ranks in it differ in nothing but their own number: one line for all. */
 static void add_reason(struct explain *e, const struct explain_edge *edge)
 {
@@ -294,7 +306,7 @@ static void add_reason(struct explain *e, const struct explain_edge *edge)
             (unsigned long long)row->number, (unsigned long long)row->more, to);
         break;
     case TK_REASON_TEAM:
-        add(e, "in a call that makes a team (gex_TM_Split, gex_TM_Create), for rank %u", to);
+        add(e, "in %s for rank %u", call_name(row->number), to);
         break;
     default:
         add(e, "in %s %llu for word of rank %u, which has entered it",

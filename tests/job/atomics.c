@@ -20,6 +20,54 @@ static void *there(size_t offset)
     return job_remote(peer, offset);
 }
 
+/* ---- a domain is created and destroyed without the other members */
+
+#if GASNET_DEBUG
+static const bool is_debug = true;
+#else
+static const bool is_debug = false;
+#endif
+static gex_AM_Index_t go_index;
+static volatile unsigned goes;
+
+static void on_go(gex_Token_t token)
+{
+    (void)token;
+    goes++;
+}
+
+static void register_go(void)
+{
+    gex_AM_Entry_t table[] = {
+        {0, (gex_AM_Fn_t)on_go, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, "go"}};
+    CHECK(gex_EP_RegisterHandlers(job.ep, table, 1) == GASNET_OK);
+    go_index = table[0].gex_index;
+}
+
+/* One rank after another creates it, adds to all and destroys it; those behind only poll. Before
+ * any other domain, so that devices connect meanwhile. Debug libraries compare the arguments. */
+static void one_after_another(void)
+{
+    gex_AD_t ad;
+    uint64_t was;
+    if (is_debug)
+        return;
+    job_phase("domains created by one rank after another");
+    register_go();
+    memset(job.base + CELLS, 0, 8);
+    job_barrier();
+    GASNET_BLOCKUNTIL(goes == (job.rank > 0));
+    gex_AD_Create(&ad, job.tm, GEX_DT_U64, DEVICE_OPS, 0);
+    for (gex_Rank_t r = 0; r < job.size; r++) {
+        finish_event(gex_AD_OpNB_U64(ad, &was, r, job_remote(r, CELLS), GEX_OP_FADD, 1, 0, 0));
+        CHECK(was == job.rank);
+    }
+    gex_AD_Destroy(ad);
+    if (job.rank + 1 < job.size)
+        gex_AM_RequestShort0(job.tm, job.rank + 1, go_index, 0);
+    job_barrier();
+}
+
 static void queries(void)
 {
     int data;
@@ -163,6 +211,7 @@ static void in_team(gex_TM_t tm, size_t offset)
     memset(job.base + offset, 0, 8);
     gex_AD_Create(&ad, tm, GEX_DT_U64, DEVICE_OPS, 0);
     gex_AD_Create(&also, tm, GEX_DT_FLT, GEX_OP_FMAX, 0);
+    gex_Coll_BarrierBlocking(tm, 0); /* all have set theirs to 0 */
     CHECK(gex_AD_QueryTM(ad) == tm);
     for (gex_Rank_t r = 0; r < size; r++) {
         gex_Rank_t jobrank = gex_TM_TranslateRankToJobrank(tm, r);
@@ -172,6 +221,7 @@ static void in_team(gex_TM_t tm, size_t offset)
                                      GEX_FLAG_RANK_IS_JOBRANK));
         sum += 2;
     }
+    gex_Coll_BarrierBlocking(tm, 0); /* all have added */
     gex_AD_Destroy(also);
     gex_AD_Destroy(ad);
     CHECK(*(uint64_t *)(void *)(job.base + offset) == sum * (job.rank + 1));
@@ -222,6 +272,7 @@ int main(int argc, char **argv)
         make_mistake(argv[2]);
         job_end();
     }
+    one_after_another();
     queries();
     teams();
     with_each_peer(flags);

@@ -225,6 +225,7 @@ void hammer(unsigned turns)
     gex_AD_Create(&of_u64, job.tm, GEX_DT_U64, DEVICE_OPS, 0);
     gex_AD_Create(&of_i32, job.tm, GEX_DT_I32, ops, GEX_FLAG_AD_FAVOR_REMOTE);
     gex_AD_Create(&of_dbl, job.tm, GEX_DT_DBL, ops, GEX_FLAG_AD_FAVOR_MY_NBRHD);
+    job_barrier();
     in_threads(work);
     job_barrier();
     check_sums(all_turns());

@@ -157,6 +157,14 @@ static void team(void)
     gex_TM_Split(&split, job.tm, 0, (int)job.rank, job.base, job.segment_size, 0);
 }
 
+static void destroy(void)
+{
+    gex_TM_t split;
+    gex_TM_Split(&split, job.tm, 0, (int)job.rank, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    missing_is_away(1, stay_away);
+    gex_TM_Destroy(split, NULL, 0);
+}
+
 #if GASNET_PAR
 static gex_HSL_t hsl = GEX_HSL_INITIALIZER;
 static volatile int is_held;
@@ -199,6 +207,7 @@ static const struct {
     {"connection", connection, 0},
     {"put", put, 1},
     {"team", team, 1},
+    {"destroy", destroy, 1},
 #if GASNET_PAR
     {"lock", lock, 1},
 #endif

@@ -78,7 +78,8 @@ barriers()
     explained 2 circle seq "^  circle: rank (0 waits for rank 1, which waits for rank 0|1 waits for rank 0, which waits for rank 1)$" \
         "^  rank 0 .*in barrier [0-9]+: rank 1 has not" "^  rank 1 .*in named barrier 1: rank 0 has not"
     explained 3 collective seq "in collective [0-9]+ of team [0-9a-f]+: rank 1 has not entered it" "^  rank 1 $nobody"
-    explained 3 team seq "in a call that makes a team .*for rank 1" "^  rank 1 $nobody"
+    explained 3 team seq "in gex_TM_Split for rank 1" "^  rank 1 $nobody"
+    explained 3 destroy seq "in gex_TM_Destroy for rank 1" "^  rank 1 $nobody"
 }
 
 messages()

@@ -181,6 +181,27 @@ static void a_wait_that_polls_no_more(void **state)
     has("  rank 2 waits for nothing of the library; last waited there 5.0 s ago");
 }
 
+static void calls_of_a_team_are_named(void **state)
+{
+    (void)state;
+    const char *const names[] = {[TK_CALL_INIT] = "in gex_Client_Init for rank 1",
+                                 [TK_CALL_SPLIT] = "in gex_TM_Split for rank 1",
+                                 [TK_CALL_CREATE] = "in gex_TM_Create for rank 1",
+                                 [TK_CALL_DESTROY] = "in gex_TM_Destroy for rank 1",
+                                 [TK_CALL_PUBLISH] = "in gex_EP_PublishBoundSegment for rank 1",
+                                 [TK_CALL_AD_CREATE] = "in gex_AD_Create (debug libraries compare",
+                                 [TK_CALL_AD_CREATE + 1] = "in a call of a team for rank 1"};
+    for (unsigned call = 0; call < sizeof(names) / sizeof(names[0]); call++) {
+        struct waits_rank a = waiting(TK_WAITS_EVENT, tk_wait_nobody), b = made('S');
+        row(&a, TK_REASON_TEAM, 1, call, 7);
+        begin(2);
+        put(0, &a);
+        put(1, &b);
+        join();
+        has(names[call]);
+    }
+}
+
 static void stacks_are_lines(void **state)
 {
     static const char gdb[] =
@@ -221,6 +242,7 @@ int main(void)
                                        cmocka_unit_test(a_circle_is_shown_once),
                                        cmocka_unit_test(no_circle_where_one_may_end),
                                        cmocka_unit_test(a_wait_that_polls_no_more),
+                                       cmocka_unit_test(calls_of_a_team_are_named),
                                        cmocka_unit_test(stacks_are_lines),
                                        cmocka_unit_test(damaged_answers)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -635,6 +635,7 @@ const struct tk_transport tk_transport_verbs = {
     .atomic = tk_verbs_atomic,
     .atomic_open = tk_verbs_atomic_open,
     .atomic_connect = tk_verbs_atomic_connect,
+    .atomic_ready = tk_verbs_atomic_ready,
     .describe = describe_way,
     .report_stall = tk_verbs_report_stall,
     .describe_waits = tk_verbs_describe_waits,

@@ -744,6 +744,7 @@ enum tk_status tk_verbs_atomic(struct tk_peer *peer, struct tk_op *op,
                                const struct tk_device_atomic *atomic);
 enum tk_status tk_verbs_atomic_open(struct tk_peer *peer, struct tk_atomic_end *ours);
 enum tk_status tk_verbs_atomic_connect(struct tk_peer *peer, const struct tk_atomic_end *theirs);
+void tk_verbs_atomic_ready(struct tk_peer *peer);
 
 /* mcast/link.c */
 extern TK_HIDDEN const struct tk_mcast_device tk_verbs_multicast;

@@ -76,9 +76,10 @@ void tk_barrier_start(struct tk_op *op)
 
 /* ---- not reached: publishing in a part of the job is tested by tests/job/teams.c */
 
-void tk_exchange(struct trunkline_tm *tm, const void *mine, void *all, size_t nbytes)
+void tk_exchange(struct trunkline_tm *tm, enum tk_wait_call call, const void *mine, void *all,
+                 size_t nbytes)
 {
-    (void)tm, (void)mine, (void)all, (void)nbytes;
+    (void)tm, (void)call, (void)mine, (void)all, (void)nbytes;
     fail();
 }
 

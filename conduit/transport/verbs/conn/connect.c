@@ -111,7 +111,7 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
         tk_borrower_open(&conn->loan->borrower, tk_verbs.credits_pp, tk_verbs.credits_pp);
     }
     conn->is_held = false;
-    if (tk_verbs.demand && !conn->is_for_atomics)
+    if (tk_verbs.demand || conn->is_for_atomics)
         tk_conn_hold(conn);
 }
 

@@ -65,10 +65,12 @@ static void post(struct tk_tx *tx, const struct tk_device_atomic *a, struct ibv_
                     0, tk_verbs.needs_more, NULL);
 }
 
-/* The connection has no room or, on demand, is not there. */
+/* The connection has no room or, on demand, is not there. One to a rank of another transport is
+ * made elsewhere (tk_verbs_atomic_open()). */
 static enum tk_status __attribute__((noinline)) atomic_busy(struct tk_peer *peer)
 {
-    tk_demand_want(peer);
+    if (tk_is_verbs_peer(peer->rank))
+        tk_demand_want(peer);
     return TK_BUSY;
 }
 
@@ -149,4 +151,12 @@ enum tk_status tk_verbs_atomic_open(struct tk_peer *peer, struct tk_atomic_end *
 enum tk_status tk_verbs_atomic_connect(struct tk_peer *peer, const struct tk_atomic_end *theirs)
 {
     return tk_conn_connect(tk_conns_to(peer->rank), &theirs->address, &theirs->qp);
+}
+
+void tk_verbs_atomic_ready(struct tk_peer *peer)
+{
+    struct tk_conn *conn = tk_conns_to(peer->rank);
+    tk_lock(&conn->lock);
+    tk_conn_release(conn);
+    tk_unlock(&conn->lock);
 }
