@@ -152,11 +152,13 @@ void tk_stats_for_programs(struct tk_text *text, const struct tk_stats_heading *
 
 /* ---- of all ranks ---- */
 
+/* To the nearest tenth. Ten tenths are carried: ten times the sum may not fit. */
 static void average(struct tk_text *text, uint64_t sum, uint32_t ranks, unsigned columns)
 {
-    tk_text_number_in(text, sum / ranks, columns);
+    uint64_t tenths = (sum % ranks * 10 + ranks / 2) / ranks;
+    tk_text_number_in(text, sum / ranks + tenths / 10, columns);
     tk_text_char(text, '.');
-    tk_text_char(text, (char)('0' + sum % ranks * 10 / ranks));
+    tk_text_char(text, (char)('0' + tenths % 10));
 }
 
 static void row_of_all(struct tk_text *text, const struct tk_stats_row *row,

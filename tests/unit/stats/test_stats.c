@@ -306,6 +306,40 @@ static void a_summary_names_the_ranks_with_least_and_most(void **state)
         "               5.0               9       2 barriers\n");
 }
 
+/* The sums are of one rank, and as many others as `ranks` says have 0. */
+static void averages_are_rounded(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t sum;
+        uint32_t ranks;
+        const char *average;
+    } cases[] = {{2, 3, "0.7"},     {1, 3, "0.3"},
+                 {1, 20, "0.1"},    {1, 21, "0.0"},
+                 {119, 60, "2.0"},  {UINT64_MAX, 1, "18446744073709551615.0"},
+                 {199, 100, "2.0"}, {UINT64_MAX, 2, "9223372036854775807.5"}};
+    static uint64_t values[tk_stats_rows_max];
+    unsigned row = 0;
+    while (strcmp(tk_stats_rows[row].id, "barriers") != 0)
+        row++;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int in;
+        char wanted[64];
+        struct tk_stats_summary summary = {.ranks = 0};
+        for (uint32_t rank = 0; rank < cases[i].ranks; rank++) {
+            values[row] = rank ? 0 : cases[i].sum;
+            tk_stats_summary_add(&summary, rank, values);
+        }
+        begin(&text, &in);
+        tk_stats_summary_for_programs(&text, &summary, cases[i].ranks, mask_of("B"));
+        snprintf(wanted, sizeof(wanted), "\"avg\":%s,\"max\":%llu,", cases[i].average,
+                 (unsigned long long)cases[i].sum);
+        if (!strstr(end(&text, in), wanted))
+            fail_msg("%llu / %u is not %s", (unsigned long long)cases[i].sum, cases[i].ranks,
+                     cases[i].average);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_row_has_a_class_and_a_name_of_its_own),
     cmocka_unit_test(each_class_has_a_letter_of_its_own),
@@ -318,6 +352,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(people_get_what_is_not_zero),
     cmocka_unit_test(programs_get_one_line),
     cmocka_unit_test(a_summary_names_the_ranks_with_least_and_most),
+    cmocka_unit_test(averages_are_rounded),
 };
 
 UNIT_MAIN(tests)
