@@ -27,7 +27,8 @@ static void check_create(gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Flags_t fla
     const gex_Flags_t favors =
         GEX_FLAG_AD_FAVOR_MY_RANK | GEX_FLAG_AD_FAVOR_MY_NBRHD | GEX_FLAG_AD_FAVOR_REMOTE;
     if (tm == GEX_TM_INVALID || tk_is_pair(tm))
-        tk_panic("gex_AD_Create: the argument tm is not a team");
+        tk_misused("gex_AD_Create: the argument tm is not a team: %s",
+                   tm ? "a pair" : "GEX_TM_INVALID");
     if (!has_one_bit(dt) || dt >= GEX_DT_USER)
         tk_panic("gex_AD_Create: dt 0x%x is not exactly one of GEX_DT_I32, _U32, _I64, _U64, _FLT, "
                  "_DBL",
@@ -86,37 +87,43 @@ void gex_AD_Destroy(gex_AD_t ad)
     TK_MUST_BE_OUTSIDE_HANDLERS("gex_AD_Destroy");
     TK_CHECK_MAY_COMMUNICATE("gex_AD_Destroy");
     if (ad == GEX_AD_INVALID)
-        tk_panic("gex_AD_Destroy: GEX_AD_INVALID");
+        tk_misused("gex_AD_Destroy: the argument is GEX_AD_INVALID");
     tk_ad_destroy(ad);
 }
 
 gex_Flags_t gex_AD_QueryFlags(gex_AD_t ad)
 {
+    TK_CHECK_AD("gex_AD_QueryFlags", ad);
     return ad->flags;
 }
 
 gex_TM_t gex_AD_QueryTM(gex_AD_t ad)
 {
+    TK_CHECK_AD("gex_AD_QueryTM", ad);
     return ad->tm;
 }
 
 gex_DT_t gex_AD_QueryDT(gex_AD_t ad)
 {
+    TK_CHECK_AD("gex_AD_QueryDT", ad);
     return ad->dt;
 }
 
 gex_OP_t gex_AD_QueryOps(gex_AD_t ad)
 {
+    TK_CHECK_AD("gex_AD_QueryOps", ad);
     return ad->ops;
 }
 
 void gex_AD_SetCData(gex_AD_t ad, const void *value)
 {
+    TK_CHECK_AD("gex_AD_SetCData", ad);
     ad->cdata = value;
 }
 
 void *gex_AD_QueryCData(gex_AD_t ad)
 {
+    TK_CHECK_AD("gex_AD_QueryCData", ad);
     return (void *)ad->cdata;
 }
 
@@ -171,7 +178,7 @@ static gex_Rank_t rank_of(const char *call, const struct tk_atomic *m, gex_Rank_
 static inline void aim(const char *call, struct tk_atomic *m, gex_Rank_t rank, gex_DT_t dt)
 {
     TK_CHECK_MAY_COMMUNICATE(call);
-    TK_CHECK(m->ad != GEX_AD_INVALID, "%s: GEX_AD_INVALID", call);
+    TK_CHECK_AD(call, m->ad);
     if (m->flags & GEX_FLAG_RANK_IS_JOBRANK)
         rank = rank_of(call, m, rank);
     TK_CHECK_RANK(call, m->ad->tm, rank);

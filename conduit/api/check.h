@@ -23,6 +23,21 @@
             tk_panic("%s was called from a handler, where only replies are allowed", call);        \
     } while (0)
 
+/* ---- Objects. Release builds refuse an invalid one only where that costs nothing, or where the
+ * call has a status to return. ---- */
+
+#define TK_CHECK_OBJECT(call, object, invalid)                                                     \
+    TK_CHECK((object) != (invalid), "%s: the argument is " #invalid, call)
+#define TK_CHECK_CLIENT(call, client)   TK_CHECK_OBJECT(call, client, GEX_CLIENT_INVALID)
+#define TK_CHECK_EP(call, ep)           TK_CHECK_OBJECT(call, ep, GEX_EP_INVALID)
+#define TK_CHECK_TM(call, tm)           TK_CHECK_OBJECT(call, tm, GEX_TM_INVALID)
+#define TK_CHECK_SEGMENT(call, segment) TK_CHECK_OBJECT(call, segment, GEX_SEGMENT_INVALID)
+#define TK_CHECK_AD(call, ad)           TK_CHECK_OBJECT(call, ad, GEX_AD_INVALID)
+/* The interface has no name for it. */
+#define TK_CHECK_TOKEN(call, token) TK_CHECK((token) != NULL, "%s: the token is NULL", call)
+
+/* ---- Context ---- */
+
 /* For calls that may poll or send. */
 #define TK_CHECK_MAY_COMMUNICATE(call)                                                             \
     do {                                                                                           \
@@ -40,11 +55,13 @@
 /* ---- Active messages ---- */
 
 #define TK_CHECK_REQUEST(call, tm, rank, nargs)                                                    \
+    TK_CHECK_TM(call, tm);                                                                         \
     TK_CHECK_MAY_COMMUNICATE(call);                                                                \
     TK_CHECK_RANK(call, tm, rank);                                                                 \
     TK_CHECK((nargs) <= tk_max_args, "%s: %u arguments", call, nargs)
 
 #define TK_CHECK_REPLY(call, token, nargs)                                                         \
+    TK_CHECK_TOKEN(call, token);                                                                   \
     TK_CHECK(tk_is_in_handler(), "%s was called outside of a handler", call);                      \
     TK_CHECK(tk_token_head(token).kind == TK_REQUEST, "%s in a reply handler", call);              \
     TK_CHECK(!(token)->arrival.replied, "%s: this request was replied to before", call);           \

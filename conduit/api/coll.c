@@ -25,7 +25,7 @@
 static void must_be_team(const char *call, gex_TM_t tm)
 {
     if (!tm || tk_is_pair(tm))
-        tk_panic("%s: tm is %s; collectives need a team", call, tm ? "a pair" : "no team");
+        tk_misused("%s: tm is %s; collectives need a team", call, tm ? "a pair" : "GEX_TM_INVALID");
 }
 
 static void must_have_root(const char *call, gex_TM_t tm, gex_Rank_t root)

@@ -59,6 +59,7 @@ void gex_Event_Wait(gex_Event_t event)
 
 gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t event_category)
 {
+    TK_CHECK(root != GEX_EVENT_NO_OP, "gex_Event_QueryLeaf: the event is GEX_EVENT_NO_OP");
     TK_CHECK(root == GEX_EVENT_INVALID || !tk_event_is_leaf(root),
              "gex_Event_QueryLeaf: the event is not a root event");
     TK_CHECK(event_category == GEX_EC_PUT || event_category == GEX_EC_GET ||

@@ -10,7 +10,11 @@
 int gex_MK_Create(gex_MK_t *mk_p, gex_Client_t client, const gex_MK_Create_args_t *args,
                   gex_Flags_t flags)
 {
-    (void)mk_p, (void)client, (void)flags;
+    (void)mk_p, (void)flags;
+    if (client == GEX_CLIENT_INVALID) {
+        tk_refused("gex_MK_Create: the client is GEX_CLIENT_INVALID");
+        return GASNET_ERR_BAD_ARG;
+    }
     tk_verbose_error("gex_MK_Create: GEX_MK_HOST is the only memory kind of this library, and "
                      "cannot be created (requested: class %d)",
                      args ? (int)args->gex_class : -1);
@@ -19,7 +23,9 @@ int gex_MK_Create(gex_MK_t *mk_p, gex_Client_t client, const gex_MK_Create_args_
 
 static _Noreturn void no_kind(const char *call)
 {
-    tk_panic("%s: the argument was not made by gex_MK_Create", call);
+    tk_misused(
+        "%s: the argument was not made by gex_MK_Create: it is GEX_MK_HOST or GEX_MK_INVALID",
+        call);
 }
 
 void gex_MK_Destroy(gex_MK_t mk, gex_Flags_t flags)

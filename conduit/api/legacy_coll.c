@@ -15,7 +15,8 @@ static void must_be_allowed(const char *call, gasnet_team_handle_t team, gasnet_
     TK_MUST_BE_OUTSIDE_HANDLERS(call);
     TK_CHECK_MAY_COMMUNICATE(call);
     if (!team || tk_is_pair(team))
-        tk_panic("%s: team is %s; collectives need a team", call, team ? "a pair" : "no team");
+        tk_misused("%s: team is %s; collectives need a team", call,
+                   team ? "a pair" : "GEX_TM_INVALID");
     if (root >= tk_team_size(team))
         tk_panic("%s: rank %u is not in the team of %u", call, root, tk_team_size(team));
 }
@@ -160,7 +161,8 @@ void gasnet_coll_wait_sync_all(gasnet_coll_handle_t *phandle, size_t numhandles)
 static void must_be_all(const char *call, gasnet_team_handle_t team)
 {
     if (team != &tk_tm)
-        tk_panic("%s: the named barrier is that of GASNET_TEAM_ALL", call);
+        tk_misused("%s: the named barrier is that of GASNET_TEAM_ALL, not of %s", call,
+                   team ? "another team" : "GEX_TM_INVALID");
 }
 
 void gasnet_coll_barrier_notify(gasnet_team_handle_t team, int id, int flags)
@@ -198,32 +200,38 @@ int gasnet_coll_barrier_result(gasnet_team_handle_t team, int *id)
 void gasnet_coll_loadTuningState(char *filename, gasnet_team_handle_t team)
 {
     (void)filename, (void)team;
+    TK_CHECK_TM(__func__, team);
 }
 
 void gasnet_coll_dumpTuningState(char *filename, gasnet_team_handle_t team)
 {
     (void)filename, (void)team;
+    TK_CHECK_TM(__func__, team);
 }
 
 void gasnet_coll_dumpProfile(char *filename, gasnet_team_handle_t team)
 {
     (void)filename, (void)team;
+    TK_CHECK_TM(__func__, team);
 }
 
 void gasnet_coll_set_tree_kind(gasnet_team_handle_t team, int tree_type, int fanout,
                                gasnet_coll_optype_t optype)
 {
     (void)team, (void)tree_type, (void)fanout, (void)optype;
+    TK_CHECK_TM(__func__, team);
 }
 
 void gasnet_coll_set_dissem_limit(gasnet_team_handle_t team, size_t dissemlimit,
                                   gasnet_coll_optype_t optype)
 {
     (void)team, (void)dissemlimit, (void)optype;
+    TK_CHECK_TM(__func__, team);
 }
 
 int gasnet_coll_get_num_tree_classes(gasnet_team_handle_t team, gasnet_coll_optype_t optype)
 {
     (void)team, (void)optype;
+    TK_CHECK_TM(__func__, team);
     return 0;
 }

@@ -253,6 +253,7 @@ static size_t am_long_max(gex_Flags_t flags, unsigned nargs)
 size_t gex_AM_MaxRequestMedium(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
                                gex_Flags_t flags, unsigned int numargs)
 {
+    TK_CHECK_TM("gex_AM_MaxRequestMedium", tm);
     (void)tm, (void)other_rank, (void)lc_opt, (void)flags;
     return tk_medium_max(numargs);
 }
@@ -260,6 +261,7 @@ size_t gex_AM_MaxRequestMedium(gex_TM_t tm, gex_Rank_t other_rank, const gex_Eve
 size_t gex_AM_MaxReplyMedium(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
                              gex_Flags_t flags, unsigned int numargs)
 {
+    TK_CHECK_TM("gex_AM_MaxReplyMedium", tm);
     (void)tm, (void)other_rank, (void)lc_opt, (void)flags;
     return tk_medium_max(numargs);
 }
@@ -267,6 +269,7 @@ size_t gex_AM_MaxReplyMedium(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event
 size_t gex_AM_MaxRequestLong(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
                              gex_Flags_t flags, unsigned int numargs)
 {
+    TK_CHECK_TM("gex_AM_MaxRequestLong", tm);
     (void)tm, (void)other_rank, (void)lc_opt;
     return am_long_max(flags, numargs);
 }
@@ -274,6 +277,7 @@ size_t gex_AM_MaxRequestLong(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event
 size_t gex_AM_MaxReplyLong(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
                            gex_Flags_t flags, unsigned int numargs)
 {
+    TK_CHECK_TM("gex_AM_MaxReplyLong", tm);
     (void)tm, (void)other_rank, (void)lc_opt;
     return am_long_max(flags, numargs);
 }
@@ -301,6 +305,7 @@ size_t gex_AM_LUBReplyLong(void)
 size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
                                 unsigned int numargs)
 {
+    TK_CHECK_TOKEN("gex_Token_MaxReplyMedium", token);
     (void)token, (void)lc_opt, (void)flags;
     return tk_medium_max(numargs);
 }
@@ -308,12 +313,14 @@ size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, ge
 size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
                               unsigned int numargs)
 {
+    TK_CHECK_TOKEN("gex_Token_MaxReplyLong", token);
     (void)token, (void)lc_opt;
     return am_long_max(flags, numargs);
 }
 
 gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask)
 {
+    TK_CHECK_TOKEN("gex_Token_Info", token);
     (void)mask; /* returning all fields costs less than testing the mask */
     struct tk_message_head head = tk_token_head(token);
     info->gex_srcrank = token->arrival.peer->rank;

@@ -24,7 +24,8 @@
              "%s: with client_buf NULL (a buffer of the library) lc_opt must be NULL", call)
 
 #define CHECK_SD(call, sd, kind_, category_)                                                       \
-    TK_CHECK((sd) != GEX_AM_SRCDESC_NO_OP && (sd)->open, "%s: nothing is prepared", call);         \
+    TK_CHECK_OBJECT(call, sd, GEX_AM_SRCDESC_NO_OP);                                               \
+    TK_CHECK((sd)->open, "%s: nothing is prepared", call);                                         \
     TK_CHECK((sd)->reservation.kind == (kind_) && (sd)->category == (category_),                   \
              "%s: another kind of message was prepared", call)
 
@@ -130,11 +131,13 @@ gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_b
 
 void *gex_AM_SrcDescAddr(gex_AM_SrcDesc_t sd)
 {
+    TK_CHECK_OBJECT("gex_AM_SrcDescAddr", sd, GEX_AM_SRCDESC_NO_OP);
     return sd->address;
 }
 
 size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd)
 {
+    TK_CHECK_OBJECT("gex_AM_SrcDescSize", sd, GEX_AM_SRCDESC_NO_OP);
     return sd->size;
 }
 

@@ -102,6 +102,7 @@ team_implicit(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void 
 static inline int put_blocking(const char *call, gex_TM_t tm, gex_Rank_t rank, void *dest,
                                const void *src, size_t nbytes, gex_Flags_t flags)
 {
+    TK_CHECK_TM(call, tm);
     TRACED(put, tm, rank, nbytes);
     struct tk_peer *peers = tk_team_peers(tm);
     tk_if_unlikely(!peers) return team_blocking(call, tm, rank, true, dest, (void *)src, nbytes,
@@ -120,6 +121,7 @@ static inline gex_Event_t put_start(const char *call, gex_TM_t tm, gex_Rank_t ra
                                     const void *src, size_t nbytes, gex_Event_t *lc_opt,
                                     gex_Flags_t flags)
 {
+    TK_CHECK_TM(call, tm);
     TRACED(put_nb, tm, rank, nbytes);
     CHECK_LC_NB(call, lc_opt);
     struct tk_peer *peers = tk_team_peers(tm);
@@ -139,6 +141,7 @@ static inline int put_implicit(const char *call, gex_TM_t tm, gex_Rank_t rank, v
                                const void *src, size_t nbytes, gex_Event_t *lc_opt,
                                gex_Flags_t flags)
 {
+    TK_CHECK_TM(call, tm);
     TRACED(put_nbi, tm, rank, nbytes);
     CHECK_LC_NBI(call, lc_opt);
     struct tk_peer *peers = tk_team_peers(tm);
@@ -159,6 +162,7 @@ int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, si
 static inline int get_blocking(const char *call, gex_TM_t tm, void *dest, gex_Rank_t rank,
                                void *src, size_t nbytes, gex_Flags_t flags)
 {
+    TK_CHECK_TM(call, tm);
     TRACED(get, tm, rank, nbytes);
     struct tk_peer *peers = tk_team_peers(tm);
     tk_if_unlikely(!peers) return team_blocking(call, tm, rank, false, src, dest, nbytes, flags);
@@ -175,6 +179,7 @@ int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, siz
 gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                           gex_Flags_t flags)
 {
+    TK_CHECK_TM("gex_RMA_GetNB", tm);
     TRACED(get_nb, tm, rank, nbytes);
     struct tk_peer *peers = tk_team_peers(tm);
     tk_if_unlikely(!peers) return team_start("gex_RMA_GetNB", tm, rank, false, src, dest, nbytes,
@@ -186,6 +191,7 @@ gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, s
 int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                    gex_Flags_t flags)
 {
+    TK_CHECK_TM("gex_RMA_GetNBI", tm);
     TRACED(get_nbi, tm, rank, nbytes);
     struct tk_peer *peers = tk_team_peers(tm);
     tk_if_unlikely(!peers) return team_implicit("gex_RMA_GetNBI", tm, rank, false, src, dest,

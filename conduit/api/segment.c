@@ -28,8 +28,11 @@ static bool may_attach(uintptr_t size)
 /* A rank whose arguments are wrong takes part all the same: the others wait for all ranks. */
 int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
 {
-    (void)tm;
     TK_CHECK_MAY_COMMUNICATE("gex_Segment_Attach");
+    if (tm == GEX_TM_INVALID) {
+        tk_refused("gex_Segment_Attach: the team is GEX_TM_INVALID");
+        return GASNET_ERR_BAD_ARG;
+    }
     TK_CHECK(tm == &tk_tm, "gex_Segment_Attach: not the team of gex_Client_Init");
     TK_CHECK(tk_is_everything || (size > 0 && size % GASNET_PAGESIZE == 0),
              "gex_Segment_Attach: size %zu is not a non-zero multiple of %d", (size_t)size,
@@ -53,9 +56,9 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
     if (length == 0)
         tk_panic("gex_Segment_Create: a segment has at least one byte");
     if (!segment_p || client != &tk_client || kind != GEX_MK_HOST || flags != 0) {
-        tk_verbose_error("gex_Segment_Create: segment_p must not be NULL, client must be valid, "
-                         "kind GEX_MK_HOST and flags (0x%x) 0",
-                         flags);
+        tk_refused("gex_Segment_Create: segment_p must not be NULL, client not GEX_CLIENT_INVALID, "
+                   "kind must be GEX_MK_HOST, the only one, and flags (0x%x) 0",
+                   flags);
         return GASNET_ERR_BAD_ARG;
     }
     tk_report_returned(true);
@@ -73,17 +76,19 @@ void gex_Segment_Destroy(gex_Segment_t segment, gex_Flags_t flags)
     TK_CHECK_MAY_COMMUNICATE("gex_Segment_Destroy");
     TK_CHECK(flags == 0, "gex_Segment_Destroy: flags are 0x%x, not 0", flags);
     if (segment == GEX_SEGMENT_INVALID || segment == &tk_segment)
-        tk_panic("gex_Segment_Destroy: %s cannot be destroyed",
-                 segment ? "the segment of gex_Segment_Attach" : "GEX_SEGMENT_INVALID");
+        tk_misused("gex_Segment_Destroy: %s cannot be destroyed",
+                   segment ? "the segment of gex_Segment_Attach" : "GEX_SEGMENT_INVALID");
     tk_segment_destroy(segment);
 }
 
 int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags)
 {
     TK_CHECK_MAY_COMMUNICATE("gex_EP_BindSegment");
-    if (segment == GEX_SEGMENT_INVALID || flags != 0) {
-        tk_verbose_error("gex_EP_BindSegment: %s",
-                         flags ? "flags must be 0" : "GEX_SEGMENT_INVALID cannot be bound");
+    if (ep == GEX_EP_INVALID || segment == GEX_SEGMENT_INVALID || flags != 0) {
+        tk_refused("gex_EP_BindSegment: %s", flags ? "flags must be 0"
+                                             : ep == GEX_EP_INVALID
+                                                 ? "the endpoint is GEX_EP_INVALID"
+                                                 : "GEX_SEGMENT_INVALID cannot be bound");
         return GASNET_ERR_BAD_ARG;
     }
     if (!tk_segment_bind(ep, segment)) {
@@ -93,15 +98,31 @@ int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags)
     return GASNET_OK;
 }
 
-/* A rank whose arguments are wrong takes part all the same: the others wait for all ranks. */
+static bool are_endpoints(const gex_EP_t *eps, size_t count)
+{
+    if (count > GASNET_MAXEPS || (!eps && count > 0))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (eps[i] == GEX_EP_INVALID)
+            return false;
+    return true;
+}
+
+/* A rank whose arguments are wrong takes part all the same, if it has a team: the others wait for
+ * all ranks. */
 int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_Flags_t flags)
 {
     TK_CHECK_MAY_COMMUNICATE("gex_EP_PublishBoundSegment");
+    if (tm == GEX_TM_INVALID) {
+        tk_refused("gex_EP_PublishBoundSegment: the team is GEX_TM_INVALID");
+        return GASNET_ERR_BAD_ARG;
+    }
     TK_CHECK(!tk_is_pair(tm), "gex_EP_PublishBoundSegment: the argument is a pair, not a team");
-    bool is_legal = num_eps <= GASNET_MAXEPS && (eps || num_eps == 0) && flags == 0;
+    bool is_legal = are_endpoints(eps, num_eps) && flags == 0;
     if (!is_legal)
-        tk_verbose_error("gex_EP_PublishBoundSegment: %zu endpoints at %p, flags 0x%x", num_eps,
-                         (void *)eps, flags);
+        tk_refused("gex_EP_PublishBoundSegment: %zu endpoints at %p, none of which may be "
+                   "GEX_EP_INVALID, flags 0x%x",
+                   num_eps, (void *)eps, flags);
     if (tk_publish(tm, eps, is_legal ? num_eps : 0) != TK_OK)
         return GASNET_ERR_RESOURCE;
     return is_legal ? GASNET_OK : GASNET_ERR_BAD_ARG;
@@ -109,32 +130,38 @@ int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_F
 
 gex_Client_t gex_Segment_QueryClient(gex_Segment_t segment)
 {
+    TK_CHECK_SEGMENT("gex_Segment_QueryClient", segment);
     return segment->client;
 }
 
 gex_Flags_t gex_Segment_QueryFlags(gex_Segment_t segment)
 {
+    TK_CHECK_SEGMENT("gex_Segment_QueryFlags", segment);
     (void)segment;
     return 0;
 }
 
 void *gex_Segment_QueryAddr(gex_Segment_t segment)
 {
+    TK_CHECK_SEGMENT("gex_Segment_QueryAddr", segment);
     return segment->base;
 }
 
 uintptr_t gex_Segment_QuerySize(gex_Segment_t segment)
 {
+    TK_CHECK_SEGMENT("gex_Segment_QuerySize", segment);
     return segment->size;
 }
 
 void gex_Segment_SetCData(gex_Segment_t segment, const void *value)
 {
+    TK_CHECK_SEGMENT("gex_Segment_SetCData", segment);
     segment->cdata = value;
 }
 
 void *gex_Segment_QueryCData(gex_Segment_t segment)
 {
+    TK_CHECK_SEGMENT("gex_Segment_QueryCData", segment);
     return (void *)segment->cdata;
 }
 
@@ -153,6 +180,10 @@ static void *local_address(gex_TM_t tm, gex_Rank_t rank, const struct tk_bound *
 int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, void **localaddr_p,
                            uintptr_t *size_p)
 {
+    if (tm == GEX_TM_INVALID) {
+        tk_refused("gex_Segment_QueryBound: the team is GEX_TM_INVALID");
+        return GASNET_ERR_BAD_ARG;
+    }
     TK_CHECK_RANK("gex_Segment_QueryBound", tm, rank);
     const struct tk_bound bound = tk_bound_by(tm, rank);
     bool is_everything = tk_is_everything && bound.endpoint == 0;
@@ -171,6 +202,7 @@ gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owne
                                        void **localaddr_p, uintptr_t *size_p, gex_Flags_t flags)
 {
     (void)flags;
+    TK_CHECK_TM("gex_EP_QueryBoundSegmentNB", tm);
     if (gex_Segment_QueryBound(tm, rank, owneraddr_p, localaddr_p, size_p) != 0 && size_p)
         *size_p = 0;
     return GEX_EVENT_INVALID;

@@ -171,10 +171,9 @@ int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
 {
     TK_CHECK_MAY_COMMUNICATE("gex_System_QueryProgressThreads");
     if (!client || !count_p || !info_p || flags != 0) {
-        tk_verbose_error(
-            "gex_System_QueryProgressThreads: client, count_p and info_p must not be NULL, "
-            "flags (0x%x) must be 0",
-            flags);
+        tk_refused("gex_System_QueryProgressThreads: client must not be GEX_CLIENT_INVALID, "
+                   "count_p and info_p not NULL, flags (0x%x) must be 0",
+                   flags);
         return GASNET_ERR_BAD_ARG;
     }
     if (!(client->flags & GEX_FLAG_DEFER_THREADS)) {

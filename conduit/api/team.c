@@ -9,10 +9,12 @@
 
 gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index)
 {
+    TK_CHECK_EP("gex_TM_Pair", local_ep);
     return tk_pair(local_ep->index, remote_ep_index);
 }
 
 #define CHECK_TEAM(call, tm)                                                                       \
+    TK_CHECK_TM(call, tm);                                                                         \
     TK_CHECK(!tk_is_pair(tm), "%s: the argument is a pair, not a team", call)
 
 gex_Client_t gex_TM_QueryClient(gex_TM_t tm)

@@ -31,7 +31,7 @@ static void must_be_team(const char *call, gex_TM_t tm)
     TK_MUST_BE_OUTSIDE_HANDLERS(call);
     TK_CHECK_MAY_COMMUNICATE(call);
     if (tm == GEX_TM_INVALID || tk_is_pair(tm))
-        tk_panic("%s: the team is %s", call, tm ? "a pair" : "GEX_TM_INVALID");
+        tk_misused("%s: the team is %s", call, tm ? "a pair" : "GEX_TM_INVALID");
 }
 
 /* All members call at the same time, which one thread cannot do for two of them. */

@@ -30,6 +30,7 @@ static void set_peer(const char *call, struct tk_vector_call *v, gex_TM_t tm, ge
 {
     (void)call;
     TK_CHECK_MAY_COMMUNICATE(call);
+    TK_CHECK_TM(call, tm);
     TK_CHECK_RANK(call, tm, rank);
     v->peer = tk_peer_of(tm, rank);
     v->is_put = is_put;

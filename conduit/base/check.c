@@ -29,9 +29,24 @@ void tk_call_resume(const struct tk_call *call)
     call_now = *call;
 }
 
+enum { text_max = 1024 };
+
+void tk_check_refused(const char *format, ...)
+{
+    char text[text_max];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (call_now.file)
+        tk_verbose_error("%s; called at %s:%u", text, call_now.file, call_now.line);
+    else
+        tk_verbose_error("%s", text);
+}
+
 void tk_check_failed(const char *format, ...)
 {
-    char text[1024];
+    char text[text_max];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);

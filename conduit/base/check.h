@@ -18,8 +18,9 @@ struct tk_call tk_call_last(void);
 /* The handler that ran within that call has returned. */
 void tk_call_resume(const struct tk_call *call);
 
-/* As tk_panic(), with the place of that call. */
+/* As tk_panic() and tk_verbose_error(), with the place of that call. */
 _Noreturn void tk_check_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void tk_check_refused(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #ifdef TK_DEBUG
 #    define TK_IS_DEBUG      1
@@ -29,8 +30,13 @@ _Noreturn void tk_check_failed(const char *format, ...) __attribute__((format(pr
             if (!(condition))                                                                      \
                 tk_check_failed(__VA_ARGS__);                                                      \
         } while (0)
+/* What release builds check too, there without the place: ends the job, or precedes a status. */
+#    define tk_misused(...) tk_check_failed(__VA_ARGS__)
+#    define tk_refused(...) tk_check_refused(__VA_ARGS__)
 #else
-#    define TK_IS_DEBUG 0
+#    define tk_misused(...) tk_panic(__VA_ARGS__)
+#    define tk_refused(...) tk_verbose_error(__VA_ARGS__)
+#    define TK_IS_DEBUG     0
 #    define TK_IF_DEBUG(...)
 #    define TK_CHECK(condition, ...)                                                               \
         do {                                                                                       \

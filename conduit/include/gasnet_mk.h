@@ -54,4 +54,14 @@ void *gex_MK_QueryCData(gex_MK_t mk);
 }
 #endif
 
+#if TRUNKLINE_HAS_LINES
+#    define gex_MK_Create(...)      TRUNKLINE_AT(gex_MK_Create, __VA_ARGS__)
+#    define gex_MK_Destroy(...)     TRUNKLINE_AT(gex_MK_Destroy, __VA_ARGS__)
+#    define gex_MK_QueryClient(...) TRUNKLINE_AT(gex_MK_QueryClient, __VA_ARGS__)
+#    define gex_MK_QueryFlags(...)  TRUNKLINE_AT(gex_MK_QueryFlags, __VA_ARGS__)
+#    define gex_MK_QueryClass(...)  TRUNKLINE_AT(gex_MK_QueryClass, __VA_ARGS__)
+#    define gex_MK_SetCData(...)    TRUNKLINE_AT(gex_MK_SetCData, __VA_ARGS__)
+#    define gex_MK_QueryCData(...)  TRUNKLINE_AT(gex_MK_QueryCData, __VA_ARGS__)
+#endif
+
 #endif

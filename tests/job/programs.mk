@@ -98,12 +98,21 @@ checked_library = conduit/libgasnet-ibv-seq$(if $(filter no,$(enable_debug)),-de
 $(call variant,checked,$$(job_flags) $(if $(filter no,$(enable_debug)),-DTRUNKLINE_DEBUG=1) -DGASNET_SEQ,$$(twin_late))
 $(call program,tests/job/checked,$(call objects,checked,tests/job/checked.c tests/job/job.c),$(checked_library) $$(conduit_libs))
 
+# Each call of the public headers with each object invalid, in the same and in a release library
+invalid_headers = $(notdir $(wildcard $(srcdir)/conduit/include/*.h))
+tests/job/invalid_table.c: tests/job/invalid.awk $(wildcard $(srcdir)/conduit/include/*.h $(srcdir)/conduit/include/*/*.h) $(this_list)
+	$(call say,GEN,$@)mkdir -p tests/job && printf '#include <%s>\n' gasnetex.h $(invalid_headers) | \
+	    $(CC) $(DEFS) -I. $(flags_checked) $(CPPFLAGS) -E -P -x c - | awk -f $< >$@.tmp && mv $@.tmp $@
+cleaned += tests/job/invalid_table.c
+$(call program,tests/job/invalid-debug,$(call objects,checked,tests/job/invalid.c tests/job/invalid_table.c tests/job/job.c),$(checked_library) $$(conduit_libs))
+$(call program,tests/job/invalid-release,$(call objects,job-seq,tests/job/invalid.c tests/job/invalid_table.c tests/job/job.c),$(job_library_seq) $$(conduit_libs))
+
 # The longest first
 job_tests = $(patsubst %,tests/job/%.sh, \
     shm_and_mixed exit exit_matrix crashes many_ranks start_cost coll_channels testbcast collectives kill soak unresponsive_rank neighbours \
     waiting hang top virtual_hosts vector counters trace credits srq large_messages xrc modes random_mix progress_threads packets \
     two_machines legacy settings misuse checked environment firehose addressing failover port_flap connect_max on_demand rdmacm rails segments \
-    putget negotiated teams thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma locality summit \
+    putget negotiated teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma locality summit \
     raw rma barrier named_barrier legacy_threads exit_contexts limits plan gasnet_trace info attach_memory paging connect_files query stress \
     tools foreign_launchers others strangers exit_messages)
 TESTS += $(job_tests)

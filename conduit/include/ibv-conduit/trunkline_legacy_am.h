@@ -427,6 +427,7 @@ TRUNKLINE_LEGACY_FORMS(16)
 /* clang-format on */
 
 #if TRUNKLINE_HAS_LINES
+#    define gasnet_AMGetMsgSource(...)      TRUNKLINE_AT(gasnet_AMGetMsgSource, __VA_ARGS__)
 #    define gasnet_AMRequestShort0(...)     TRUNKLINE_AT(gasnet_AMRequestShort0, __VA_ARGS__)
 #    define gasnet_AMRequestMedium0(...)    TRUNKLINE_AT(gasnet_AMRequestMedium0, __VA_ARGS__)
 #    define gasnet_AMRequestLong0(...)      TRUNKLINE_AT(gasnet_AMRequestLong0, __VA_ARGS__)
