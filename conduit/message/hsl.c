@@ -1,37 +1,78 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Checks the rules of handler-safe locks, for debug builds: not recursive, released in reverse
- * order, none held where the library may poll. Owns each thread's stack of held locks; no lock. */
+ * Checks the rules of handler-safe locks, for debug builds: initialised and destroyed once, not
+ * recursive, released in reverse order and soon, none held where the library may poll. Owns each
+ * thread's stack of held locks; no lock. */
 #include "config.h"
 
 #include "base/check.h"
 #include "base/client_mode.h"
+#include "base/clock.h"
+#include "base/report.h"
 #include "base/wait_record.h"
 #include "message/message.h"
 #include "progress/progress.h"
+#include "settings/settings.h"
 
 enum { held_max = 64 /* per thread; locks beyond these are counted but not checked */ };
 
 static TK_PER_CLIENT_THREAD unsigned hsl_count;
-static TK_PER_CLIENT_THREAD const gex_HSL_t *hsl_held[held_max];
+static TK_PER_CLIENT_THREAD struct {
+    const gex_HSL_t *hsl;
+    uint64_t since; /* 0: nobody asked */
+} hsl_held[held_max];
+
+/* The states of a lock; that of GEX_HSL_INITIALIZER is in trunkline_hsl.h. */
+enum { state_static = 0x5ca1ab1e, state_live = 0x1ce1ab1e, state_destroyed = 0x0dead10c };
 
 unsigned tk_hsls_held(void)
 {
     return hsl_count;
 }
 
+/* A warning only: the value may be that of a lock that was on this stack before, which needs no
+ * gex_HSL_Destroy. */
+static void warn_of_static(const gex_HSL_t *hsl)
+{
+    struct tk_call call = tk_call_last();
+    tk_log_warn("gex_HSL_Init of %p, which GEX_HSL_INITIALIZER has initialised; called at %s:%u",
+                (const void *)hsl, call.file ? call.file : "?", call.line);
+}
+
+void trunkline_hsl_init(gex_HSL_t *hsl, unsigned *state)
+{
+    TK_CHECK(*state != state_live,
+             "gex_HSL_Init of %p, which is initialised: gex_HSL_Destroy comes first",
+             (const void *)hsl);
+    if (*state == state_static)
+        warn_of_static(hsl);
+    *state = state_live;
+}
+
+void trunkline_hsl_destroy(gex_HSL_t *hsl, unsigned *state)
+{
+    TK_CHECK(*state != state_destroyed, "gex_HSL_Destroy of %p, which was destroyed already",
+             (const void *)hsl);
+    for (unsigned i = 0; i < hsl_count && i < held_max; i++)
+        TK_CHECK(hsl_held[i].hsl != hsl, "gex_HSL_Destroy of %p, which this thread holds",
+                 (const void *)hsl);
+    *state = state_destroyed;
+}
+
 void trunkline_hsl_wanted(const gex_HSL_t *hsl)
 {
     for (unsigned i = 0; i < hsl_count && i < held_max; i++)
-        TK_CHECK(hsl_held[i] != hsl,
+        TK_CHECK(hsl_held[i].hsl != hsl,
                  "gex_HSL_Lock of %p, which this thread holds: these locks are not recursive",
                  (const void *)hsl);
 }
 
 void trunkline_hsl_taken(const gex_HSL_t *hsl)
 {
-    if (hsl_count < held_max)
-        hsl_held[hsl_count] = hsl;
+    if (hsl_count < held_max) {
+        hsl_held[hsl_count].hsl = hsl;
+        hsl_held[hsl_count].since = tk_settings.hsl_seconds > 0 ? tk_now() : 0;
+    }
     hsl_count++;
 }
 
@@ -45,12 +86,26 @@ void trunkline_hsl_wait(gex_HSL_t *hsl)
     tk_wait_note_end();
 }
 
+/* When it is released: whoever wanted it meanwhile has waited, and could not poll. */
+static void check_duration(const gex_HSL_t *hsl, uint64_t since)
+{
+    double seconds = since ? (double)(tk_now() - since) / (double)TK_SECOND : 0;
+    struct tk_call call = tk_call_last();
+    if (seconds <= tk_settings.hsl_seconds || !since)
+        return;
+    tk_log_warn("gex_HSL_t %p was held for %.3f s; handlers that want it wait meanwhile "
+                "(GASNET_HSL_SECONDS); released at %s:%u",
+                (const void *)hsl, seconds, call.file ? call.file : "?", call.line);
+}
+
 void trunkline_hsl_given(const gex_HSL_t *hsl)
 {
     TK_CHECK(hsl_count != 0, "gex_HSL_Unlock of %p, but this thread holds no such lock",
              (const void *)hsl);
     hsl_count--;
-    TK_CHECK(hsl_count >= held_max || hsl_held[hsl_count] == hsl,
+    TK_CHECK(hsl_count >= held_max || hsl_held[hsl_count].hsl == hsl,
              "gex_HSL_Unlock of %p, but this thread acquired %p after it: release in reverse order",
-             (const void *)hsl, (const void *)hsl_held[hsl_count]);
+             (const void *)hsl, (const void *)hsl_held[hsl_count].hsl);
+    if (hsl_count < held_max)
+        check_duration(hsl, hsl_held[hsl_count].since);
 }

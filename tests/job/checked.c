@@ -121,6 +121,45 @@ static void leave_nothing(void)
     ask(job.size - 1);
 }
 
+static void misuse_lock(void)
+{
+    static gex_HSL_t once = GEX_HSL_INITIALIZER;
+    const struct timespec nap = {.tv_nsec = 300 * 1000 * 1000};
+    gex_HSL_t local;
+    memset(&local, 0, sizeof(local));
+    if (is("statically")) {
+        HERE("mistake");
+        gex_HSL_Init(&once);
+    }
+    if (is("held"))
+        for (int i = 0; i < 2; i++) {
+            if (i == 0)
+                gex_HSL_Lock(&once);
+            else
+                CHECK(gex_HSL_Trylock(&once) == GASNET_OK);
+            nanosleep(&nap, NULL);
+            HERE("released");
+            gex_HSL_Unlock(&once);
+        }
+    gex_HSL_Init(&local);
+    if (is("initialised")) {
+        HERE("mistake");
+        gex_HSL_Init(&local);
+    }
+    if (is("destroyed held")) {
+        gex_HSL_Lock(&local);
+        HERE("mistake");
+        gex_HSL_Destroy(&local);
+    }
+    gex_HSL_Destroy(&local);
+    if (is("destroyed")) {
+        HERE("mistake");
+        gex_HSL_Destroy(&local);
+    }
+    gex_HSL_Init(&local); /* again: it was destroyed */
+    gex_HSL_Destroy(&local);
+}
+
 static void make_mistake(void)
 {
     gex_Rank_t last = job.size - 1;
@@ -143,6 +182,7 @@ static void make_mistake(void)
         HERE("mistake");
         gasnet_AMRequestShort0(last, request_index);
     }
+    misuse_lock();
     if (is("counted")) {
         HERE("mistake");
         gasnet_AMRequestShort(job.size, request_index, 0);

@@ -42,6 +42,12 @@ done
 SETTINGS=GASNET_HANDLER_SECONDS=0.2
 checked slow
 says "handler [0-9]* 'request' ran for 0\.[0-9]* s" 1
+SETTINGS=GASNET_HSL_SECONDS=0.2
+checked held
+says "gex_HSL_t 0x[0-9a-f]* was held for 0\.[0-9]* s.*; released at .*checked.c:$(line released)\$" 2
+SETTINGS=GASNET_HSL_SECONDS=0
+checked held
+says 'was held' 0
 SETTINGS=GASNET_HANDLER_SECONDS=60
 checked slow
 says 'ran for' 0
@@ -51,5 +57,10 @@ says 'ran for' 0
 wrong twice 'gex_AM_ReplyShort: this request was replied to before'
 wrong outside 'gex_AM_ReplyShort was called outside of a handler'
 wrong locked 'gex_AM_RequestShort was called with a gex_HSL_t held'
+checked statically
+says "gex_HSL_Init of .*, which GEX_HSL_INITIALIZER has initialised; called at .*checked.c:$(line mistake)\$" 1
+wrong initialised 'gex_HSL_Init of .*, which is initialised: gex_HSL_Destroy comes first'
+wrong destroyed 'gex_HSL_Destroy of .*, which was destroyed already'
+wrong 'destroyed held' 'gex_HSL_Destroy of .*, which this thread holds'
 wrong counted 'gex_AM_RequestShort: rank 2 is not in the team of 2'
 finish

@@ -15,16 +15,29 @@
 #    define TRUNKLINE_MUTEX(call) 0
 #endif
 
+/* Debug builds check the rules above, and that a lock is initialised and destroyed once. What the
+ * state holds says whether it is initialised; other values are of memory that was never a lock. */
+#if defined(GASNET_DEBUG)
+#    define TRUNKLINE_HSL_STATE      unsigned trunkline_state;
+#    define TRUNKLINE_HSL_STATIC     , 0x5ca1ab1eu
+#    define TRUNKLINE_HSL_NOTE(call) call
+#else
+#    define TRUNKLINE_HSL_STATE
+#    define TRUNKLINE_HSL_STATIC
+#    define TRUNKLINE_HSL_NOTE(call) ((void)0)
+#endif
+
 #if defined(GASNET_PAR)
 
 typedef struct {
     pthread_mutex_t trunkline_mutex;
+    TRUNKLINE_HSL_STATE
 } gex_HSL_t;
 
 /* clang-format off: a brace list, not a block */
 #    define GEX_HSL_INITIALIZER                                                                    \
         {                                                                                          \
-            PTHREAD_MUTEX_INITIALIZER                                                              \
+            PTHREAD_MUTEX_INITIALIZER TRUNKLINE_HSL_STATIC                                         \
         }
 /* clang-format on */
 
@@ -32,23 +45,20 @@ typedef struct {
 
 typedef struct {
     char trunkline_nothing; /* C has no empty structs */
+    TRUNKLINE_HSL_STATE
 } gex_HSL_t;
 
 /* clang-format off: a brace list, not a block */
 #    define GEX_HSL_INITIALIZER                                                                    \
         {                                                                                          \
-            0                                                                                      \
+            0 TRUNKLINE_HSL_STATIC                                                                 \
         }
 /* clang-format on */
 
 #endif
 
-/* Debug builds check the rules above. */
-#if defined(GASNET_DEBUG)
-#    define TRUNKLINE_HSL_NOTE(call) call
-#else
-#    define TRUNKLINE_HSL_NOTE(call) ((void)0)
-#endif
+void trunkline_hsl_init(gex_HSL_t *hsl, unsigned *state);
+void trunkline_hsl_destroy(gex_HSL_t *hsl, unsigned *state);
 void trunkline_hsl_wanted(const gex_HSL_t *hsl);
 void trunkline_hsl_taken(const gex_HSL_t *hsl);
 void trunkline_hsl_given(const gex_HSL_t *hsl);
@@ -58,12 +68,14 @@ void trunkline_hsl_wait(gex_HSL_t *hsl);
 TRUNKLINE_INLINE void gex_HSL_Init(gex_HSL_t *hsl)
 {
     (void)hsl;
+    TRUNKLINE_HSL_NOTE(trunkline_hsl_init(hsl, &hsl->trunkline_state));
     (void)TRUNKLINE_MUTEX(pthread_mutex_init(&hsl->trunkline_mutex, 0));
 }
 
 TRUNKLINE_INLINE void gex_HSL_Destroy(gex_HSL_t *hsl)
 {
     (void)hsl;
+    TRUNKLINE_HSL_NOTE(trunkline_hsl_destroy(hsl, &hsl->trunkline_state));
     (void)TRUNKLINE_MUTEX(pthread_mutex_destroy(&hsl->trunkline_mutex));
 }
 
