@@ -656,7 +656,8 @@ void gex_System_SetVerboseErrors(int enable);
 int gex_System_QueryHiddenAMConcurrencyLevel(void);
 
 /* Threads that the client must start for the library if it passed GEX_FLAG_DEFER_THREADS (otherwise
- * GASNET_ERR_RESOURCE). There are none: *count_p becomes 0. flags: 0. Not [handler]. */
+ * GASNET_ERR_RESOURCE). gex_device_list names a device, or is "shm" in a job that has shared memory
+ * alone. flags: 0. Not [handler]. */
 #define GEX_THREAD_ROLE_RCV (1U << 0)
 #define GEX_THREAD_ROLE_SND (1U << 1)
 typedef struct {

@@ -228,7 +228,7 @@ void tk_progress_threads_open(void)
     for (unsigned i = 0; i < devices && tk_settings.snd_thread; i++)
         add(TK_DEVICE_SENDS, events->name(i));
     if (devices == 0 && tk_transports.count > 0 && tk_settings.rcv_thread)
-        add(TK_DEVICE_RECEIVES, "");
+        add(TK_DEVICE_RECEIVES, "shm");
 }
 
 unsigned tk_progress_threads_count(void)
@@ -288,15 +288,14 @@ void tk_progress_threads_report(void)
     for (unsigned i = 0; i < count; i++) {
         struct progress_thread *t = &threads[i];
         const char *what = t->role == TK_DEVICE_RECEIVES ? "receive" : "send";
-        const char *device = *t->device ? t->device : "shared memory";
         if (!atomic_load_explicit(&t->runs, memory_order_acquire)) {
-            tk_log_info("%s thread of %s: never started", what, device);
+            tk_log_info("%s thread of %s: never started", what, t->device);
             continue;
         }
         double lived = (double)(tk_now() - t->began) / 1e9, cpu = cpu_seconds(t);
         tk_log_info("%s thread of %s: %llu wake-ups in %.3f s (%.1f a second), %llu rests, awake "
                     "%.2f %% of the time, CPU %.3f s (%.2f %%)",
-                    what, device, (unsigned long long)t->wakes, lived, (double)t->wakes / lived,
+                    what, t->device, (unsigned long long)t->wakes, lived, (double)t->wakes / lived,
                     (unsigned long long)t->rests, (double)t->awake / lived / 1e7, cpu,
                     cpu / lived * 100);
     }

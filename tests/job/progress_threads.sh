@@ -88,6 +88,8 @@ starting()
 {
     SETTINGS="$with GASNET_SND_THREAD=1 EXPECT_DEVICE=softhca0" soon 2 "$par" defer $for_long
     [ "$(grep -c "^thread [01]: 'softhca0' role [12]" "$scratch/out")" -eq 4 ] || failed "not two threads on each rank"
+    SETTINGS="$with GASNET_SUPERNODE_MAXSIZE=0 EXPECT_DEVICE=shm" soon 2 "$par" defer $for_long
+    [ "$(grep -c "^thread 0: 'shm' role 1" "$scratch/out")" -eq 2 ] || failed "not one thread on each rank"
     SETTINGS="$with GASNET_VERBOSEENV=1" good 2 "$par" defer-none
     says 'receive thread of .*: never started' 2
     prints 'hidden 1, drivers none none'
