@@ -87,6 +87,7 @@ void gex_Event_WaitSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags
     (void)flags;
     TK_TRACED(event_wait, tk_trace_no_peer, 0);
     CHECK_EVENTS("gex_Event_WaitSome", events, numevents);
+    tk_serve_now_and_then();
     while (tk_events_pass(events, numevents, &left) == 0 && left)
         tk_wait_step(&empty);
     tk_wait_over();
@@ -109,6 +110,7 @@ void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
     (void)flags;
     TK_TRACED(event_wait, tk_trace_no_peer, 0);
     CHECK_EVENTS("gex_Event_WaitAll", events, numevents);
+    tk_serve_now_and_then();
     while (tk_events_pass(events, numevents, &left), left)
         tk_wait_step(&empty);
     tk_wait_over();

@@ -119,15 +119,10 @@ request_medium_whole(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, const
     return request_medium(tk_team_peers(tm), tm, rank, &m);
 }
 
-int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
-                                const void *src, size_t nbytes, gex_Event_t *lc_opt,
-                                gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
+static inline int request_medium_begin(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
+                                       const void *src, size_t nbytes, gex_Event_t *lc_opt,
+                                       gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
-    TK_TRACED(request_medium, tk_trace_no_peer, nbytes);
-    TK_CHECK_REQUEST("gex_AM_RequestMedium", tm, rank, nargs);
-    TK_CHECK_HANDLER("gex_AM_RequestMedium", handler);
-    TK_CHECK_LC_REQUEST("gex_AM_RequestMedium", lc_opt);
-    TK_MEDIUM_MUST_FIT("gex_AM_RequestMedium", nbytes, nargs);
     struct tk_peer *peers = tk_team_peers(tm);
     tk_if_likely(peers && lc_opt == GEX_EVENT_NOW)
     {
@@ -141,6 +136,31 @@ int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t han
     return request_medium_whole(tm, rank, handler, src, nbytes, lc_opt, flags, nargs, args);
 }
 
+/* When it is the turn of a request to poll. */
+static int __attribute__((noinline))
+request_medium_poll(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, const void *src,
+                    size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs,
+                    const gex_AM_Arg_t *args)
+{
+    tk_request_poll(flags & GEX_FLAG_IMMEDIATE);
+    tk_stats_take_turn_uncounted();
+    return request_medium_begin(tm, rank, handler, src, nbytes, lc_opt, flags, nargs, args);
+}
+
+int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
+                                const void *src, size_t nbytes, gex_Event_t *lc_opt,
+                                gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    TK_TRACED(request_medium, tk_trace_no_peer, nbytes);
+    TK_CHECK_REQUEST("gex_AM_RequestMedium", tm, rank, nargs);
+    TK_CHECK_HANDLER("gex_AM_RequestMedium", handler);
+    TK_CHECK_LC_REQUEST("gex_AM_RequestMedium", lc_opt);
+    TK_MEDIUM_MUST_FIT("gex_AM_RequestMedium", nbytes, nargs);
+    tk_if_unlikely(!tk_stats_take_turn_uncounted()) return request_medium_poll(
+        tm, rank, handler, src, nbytes, lc_opt, flags, nargs, args);
+    return request_medium_begin(tm, rank, handler, src, nbytes, lc_opt, flags, nargs, args);
+}
+
 int trunkline_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, const void *src,
                               size_t nbytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
                               unsigned nargs, const gex_AM_Arg_t *args)
@@ -150,6 +170,7 @@ int trunkline_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handl
     TK_CHECK_HANDLER("gex_AM_RequestLong", handler);
     TK_CHECK_LC_REQUEST("gex_AM_RequestLong", lc_opt);
     TK_LONG_MUST_FIT("gex_AM_RequestLong", nbytes);
+    tk_request_take_turn(flags & GEX_FLAG_IMMEDIATE);
     struct tk_message m;
     set_head(&m, TK_LONG, handler, flags, nargs, args);
     set_payload(&m, src, nbytes, dest, lc_opt);

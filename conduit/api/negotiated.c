@@ -12,6 +12,7 @@
 #include "base/client_mode.h"
 #include "base/report.h"
 #include "message/message.h"
+#include "progress/progress.h"
 #include "team/objects.h"
 #include "trace/trace.h"
 
@@ -82,6 +83,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const
     if (client_buf)
         TK_CHECK_LC_REQUEST("gex_AM_PrepareRequestMedium", lc_opt);
     struct tk_message m = negotiated_message(TK_MEDIUM, client_buf, NULL, lc_opt, flags, numargs);
+    tk_request_take_turn(flags & GEX_FLAG_IMMEDIATE);
     m.peer = prepare_peer("gex_AM_PrepareRequestMedium", tm, rank);
     return fill_pattern(tk_prepare_request(&m, most_payload));
 }
@@ -97,6 +99,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const v
     if (client_buf)
         TK_CHECK_LC_REQUEST("gex_AM_PrepareRequestLong", lc_opt);
     struct tk_message m = negotiated_message(TK_LONG, client_buf, dest, lc_opt, flags, numargs);
+    tk_request_take_turn(flags & GEX_FLAG_IMMEDIATE);
     m.peer = prepare_peer("gex_AM_PrepareRequestLong", tm, rank);
     return fill_pattern(tk_prepare_request(&m, most_payload));
 }

@@ -22,7 +22,10 @@
 
 static void uncount_short(bool is_reply)
 {
-    tk_uncount(is_reply ? tk_counter_short_replies : tk_counter_short_requests);
+    if (is_reply)
+        tk_uncount(tk_counter_short_replies);
+    else
+        tk_stats_uncount_short_request();
 }
 
 enum tk_status tk_short_refused(struct tk_peer *peer, struct tk_message_head head,
@@ -58,9 +61,9 @@ int tk_medium_direct_first(struct tk_peer *peer, uint64_t head, const gex_AM_Arg
     return tk_medium_direct(peer, head, args, payload, nbytes, busy);
 }
 
-int tk_small_request_first(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *busy)
+int tk_small_request_poll(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *busy)
 {
-    tk_stats_begin_thread();
+    tk_request_poll(busy == tk_small_refused);
     return tk_small_request(peer, tag, args, busy);
 }
 

@@ -21,13 +21,26 @@ tk_short_busy tk_short_refused TK_HIDDEN;
 enum tk_status tk_short_send_traced(struct tk_peer *peer, struct tk_message_head head,
                                     bool immediate, const gex_AM_Arg_t *args);
 
+/* Counts a request. */
+static inline void tk_short_take_turn(bool immediate)
+{
+    tk_if_unlikely(!tk_stats_take_turn())
+    {
+        tk_request_poll(immediate);
+        tk_stats_take_turn();
+    }
+}
+
 static inline enum tk_status tk_short_send(struct tk_peer *peer, enum tk_message_kind kind,
                                            uint8_t handler, bool immediate, unsigned nargs,
                                            const gex_AM_Arg_t *args)
 {
     struct tk_message_head head = {
         .kind = (uint8_t)kind, .category = TK_SHORT, .nargs = (uint8_t)nargs, .handler = handler};
-    tk_count(kind == TK_REPLY ? tk_counter_short_replies : tk_counter_short_requests);
+    if (kind == TK_REPLY)
+        tk_count(tk_counter_short_replies);
+    else
+        tk_short_take_turn(immediate);
     tk_if_unlikely(tk_trace_has(tk_trace_bit_request_short)) return tk_short_send_traced(
         peer, head, immediate, args);
     return tk_peer_transport(peer)->send_short(peer, head, args,
@@ -53,16 +66,18 @@ static inline int tk_short_reply(gex_Token_t token, uint8_t handler, bool immedi
 
 tk_small_busy tk_small_refused TK_HIDDEN;
 
+/* The same when it is the turn of a request to poll; a thread that has counted nothing begins so.
+ */
+int tk_small_request_poll(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *busy);
+
 /* The same by a thread that has counted nothing. */
-int tk_small_request_first(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *busy);
 int tk_small_reply_first(gex_Token_t token, uint8_t handler, unsigned nargs, uint64_t args);
 
 /* `busy` is a constant: tk_wait_send_small() or, if it must be immediate, tk_small_refused(). */
 static inline int tk_small_request(struct tk_peer *peer, unsigned tag, uint64_t args,
                                    tk_small_busy *busy)
 {
-    tk_if_unlikely(!tk_count_mine(tk_counter_short_requests)) return tk_small_request_first(
-        peer, tag, args, busy);
+    tk_if_unlikely(!tk_stats_take_turn()) return tk_small_request_poll(peer, tag, args, busy);
     tk_if_unlikely(tk_trace_has(tk_trace_bit_request_short))
     {
         const gex_AM_Arg_t both[] = {(gex_AM_Arg_t)args, (gex_AM_Arg_t)(args >> 32)};

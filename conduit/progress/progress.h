@@ -89,6 +89,32 @@ static inline bool tk_turn_to_serve(void)
     return ++tk_wait_turn % tk_serve_others == 0;
 }
 
+/* Requests that find space wait for nothing, and those to this rank or to a neighbour may find it
+ * for ever. So one of so many requests of a thread polls before it is sent: a client that only
+ * sends them serves others. Immediate ones do not poll; the next other one does. */
+enum { tk_request_turn = 128 };
+void tk_request_poll(bool immediate);
+
+/* Of a request that is no Short (short.h). Not between Prepare and Commit. */
+static inline void tk_request_take_turn(bool immediate)
+{
+    tk_if_unlikely(!tk_stats_take_turn_uncounted())
+    {
+        tk_request_poll(immediate);
+        tk_stats_take_turn_uncounted();
+    }
+}
+
+/* The same of blocking puts and gets that are copies. Clients' inline ones count this word down
+ * too, and call the library when it is below zero (trunkline_rma.h). */
+extern TK_PER_THREAD_NEAR int32_t trunkline_turn;
+void trunkline_copy_poll(void);
+
+static inline void tk_copy_take_turn(void)
+{
+    tk_if_unlikely(--trunkline_turn < 0) trunkline_copy_poll();
+}
+
 /* For what is left of an operation, or of its sources, when that is more than nothing. */
 void tk_wait_long(const tk_counter_t *left);
 
@@ -124,6 +150,15 @@ static inline void tk_wait_undone(const tk_counter_t *left)
 static inline void tk_wait_served(const tk_counter_t *left)
 {
     tk_serve(left);
+    tk_if_unlikely(tk_counter_read(left) > 0) tk_wait_long(left);
+}
+
+/* The same for what was just posted over any transport: a copy is over, others never are. The turn
+ * is looked at once for both. */
+static inline void tk_wait_posted(const tk_counter_t *left)
+{
+    tk_if_unlikely(tk_turn_to_serve()) tk_poll();
+    else tk_if_likely(tk_counter_read(left) > 0) tk_reap();
     tk_if_unlikely(tk_counter_read(left) > 0) tk_wait_long(left);
 }
 

@@ -157,6 +157,23 @@ static __attribute__((noinline)) void idle_until(bool (*ready)(const void *what)
 
 TK_PER_THREAD_NEAR unsigned tk_wait_turn;
 
+/* A request in a handler is an error, which only debug builds report. */
+void tk_request_poll(bool immediate)
+{
+    tk_stats_grant(immediate ? 1 : tk_request_turn);
+    if (!immediate && !tk_in_handler)
+        tk_poll();
+}
+
+TK_PER_THREAD_NEAR int32_t trunkline_turn;
+
+void trunkline_copy_poll(void)
+{
+    trunkline_turn = tk_request_turn - 1;
+    if (!tk_in_handler)
+        tk_poll();
+}
+
 void tk_wait_done(const struct tk_op *op)
 {
     if (tk_op_done(op))

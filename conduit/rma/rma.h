@@ -65,7 +65,7 @@ static inline int tk_blocking(bool is_put, struct tk_peer *peer, void *remote, c
     tk_keep_in_memory(flags);
     tk_if_unlikely(!tk_at_once(is_put, peer, &op, remote, local, nbytes,
                                &asked)) return tk_blocking_slowly(&asked, is_put, flags);
-    tk_if_likely(!tk_op_done(&op)) tk_wait_undone(&op.pending);
+    tk_wait_posted(&op.pending);
     return 0;
 }
 

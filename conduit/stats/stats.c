@@ -87,6 +87,17 @@ void tk_stats_begin_thread(void)
     pthread_setspecific(thread_end, block);
 }
 
+void tk_stats_grant(unsigned requests)
+{
+    if (TK_THREADED && tk_stats_mine == &nobody)
+        tk_stats_begin_thread();
+    else
+        tk_stats_block()->stats.requests_left++;
+    struct tk_stats *stats = &tk_stats_block()->stats;
+    stats->requests_granted += requests - stats->requests_left;
+    stats->requests_left = requests;
+}
+
 void tk_stats_count_first(enum tk_counter counter, uint64_t amount)
 {
     tk_stats_begin_thread();

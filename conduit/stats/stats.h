@@ -84,6 +84,35 @@ static inline bool tk_count_mine(enum tk_counter counter)
     return TK_IS_TSAN || !tk_stats_is_first(block, *at);
 }
 
+/* ---- The turn of requests: how many this thread may send before one polls (progress.h) ---- */
+
+/* Of a Short, which is counted so. False: it is over, or the thread has no block; nothing was
+ * counted, and tk_stats_grant() comes next. */
+static inline bool tk_stats_take_turn(void)
+{
+    struct tk_stats_block *block = tk_stats_block();
+    if (TK_IS_TSAN && tk_stats_is_first(block, 0))
+        return false;
+    return (int64_t)--block->stats.requests_left >= 0;
+}
+
+/* Of a request that is no Short. */
+static inline bool tk_stats_take_turn_uncounted(void)
+{
+    tk_if_unlikely(!tk_stats_take_turn()) return false;
+    tk_stats_block()->stats.requests_granted--;
+    return true;
+}
+
+/* After a turn that was not had: the next one is of so many requests. */
+void tk_stats_grant(unsigned requests);
+
+/* A Short was not sent after all; its turn is over all the same. */
+static inline void tk_stats_uncount_short_request(void)
+{
+    tk_stats_block()->stats.requests_granted--;
+}
+
 /* For traces: by which path this thread's last transfer went, and 1 more; 0: none yet. */
 extern TK_HIDDEN TK_PER_THREAD unsigned tk_path_taken;
 

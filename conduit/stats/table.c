@@ -51,6 +51,8 @@ void tk_stats_fold(struct tk_stats *sum)
         sum->counts[tk_counter_put_bytes_network] += puts * nbytes;
         sum->small_puts[nbytes] = 0;
     }
+    sum->counts[tk_counter_short_requests] += sum->requests_granted - sum->requests_left;
+    sum->requests_granted = sum->requests_left = 0;
 }
 
 _Static_assert(sizeof(tk_stats_rows) / sizeof(tk_stats_rows[0]) == tk_stats_rows_max,

@@ -28,11 +28,13 @@ enum { tk_small_put_max = 1023 /* bytes; no device takes more into a work reques
 
 /* All that is counted: of a thread, or a sum. Puts inline are counted by their exact size where
  * they take the fast path, which costs one addition: tk_stats_fold() adds them to those of their
- * path, and their bytes. */
+ * path, and their bytes. Short requests are counted by what is left of the turn of requests
+ * (tk_stats_take_turn()), so that one subtraction does both; tk_stats_fold() adds them too. */
 struct tk_stats {
     uint64_t counts[tk_counters];
     uint64_t transfers[tk_paths][tk_size_classes];
     uint64_t small_puts[tk_small_put_max + 1];
+    uint64_t requests_granted, requests_left; /* their difference: Short requests */
 };
 
 enum { tk_stats_words = sizeof(struct tk_stats) / sizeof(uint64_t) };

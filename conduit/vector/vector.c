@@ -275,8 +275,10 @@ static bool at_once(struct tk_vector_call *call)
 void tk_vector_blocking(struct tk_vector_call *call)
 {
     struct tk_op op;
-    if (at_once(call))
+    if (at_once(call)) {
+        tk_copy_take_turn();
         return;
+    }
     tk_op_init(&op);
     begin(call, &op);
     tk_wait_done(&op);

@@ -76,6 +76,7 @@ $(call job,remapped_memory,seq par large everything)
 $(call job,rma,seq par)
 $(call job,segment_cost,seq)
 $(call job,shm_rma,seq par)
+$(call job,spinning,seq par)
 $(call job,start_cost,seq)
 $(call job,soak,seq par)
 $(call job,stress,seq par)
@@ -111,8 +112,9 @@ $(call program,tests/job/invalid-release,$(call objects,job-seq,tests/job/invali
 job_tests = $(patsubst %,tests/job/%.sh, \
     shm_and_mixed exit exit_matrix crashes many_ranks start_cost coll_channels testbcast collectives kill soak unresponsive_rank neighbours \
     waiting hang top virtual_hosts vector counters trace credits srq large_messages xrc modes random_mix progress_threads packets \
-    two_machines legacy settings misuse checked environment firehose addressing failover port_flap connect_max on_demand rdmacm rails segments \
-    putget negotiated teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma locality summit \
+    spinning two_machines legacy settings misuse checked environment firehose addressing failover port_flap connect_max on_demand rdmacm rails \
+    segments putget negotiated teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma \
+    locality summit \
     raw rma barrier named_barrier legacy_threads exit_contexts limits plan gasnet_trace info attach_memory paging connect_files query stress \
     tools foreign_launchers others strangers exit_messages)
 TESTS += $(job_tests)

@@ -10,6 +10,7 @@
 #include "fake_job.h"
 #include "message/message.h"
 #include "progress/progress.h"
+#include "stats/write.h"
 #include "team/objects.h"
 #include "unit.h"
 
@@ -419,6 +420,87 @@ static void more_than_there_can_be_or_than_was_prepared_ends_the_process(void **
     unit_assert_panic(commit_too_much, NULL, "11 bytes are more than gex_AM_SrcDescSize");
 }
 
+/* ---- the turn of requests */
+
+static void request(unsigned i, gex_Flags_t flags)
+{
+    switch (i % 5) {
+    case 0:
+        gex_AM_RequestShort0(tm, 1, handler, flags);
+        break;
+    case 1:
+        gex_AM_RequestShort3(tm, 1, handler, flags, 1, 2, 3);
+        break;
+    case 2:
+        gex_AM_RequestMedium0(tm, 1, handler, local, 8, GEX_EVENT_NOW, flags);
+        break;
+    case 3:
+        gex_AM_RequestLong0(tm, 1, handler, local, 8, remote, GEX_EVENT_NOW, flags);
+        break;
+    default:
+        gex_AM_CommitRequestMedium0(gex_AM_PrepareRequestMedium(tm, 1, NULL, 8, 8, NULL, flags, 0),
+                                    handler, 8);
+    }
+}
+
+/* What was sent before is forgotten: the fake job keeps a few hundred messages. */
+static void begin_turn(void)
+{
+    for (unsigned before = fake_job.polls; fake_job.polls == before;)
+        request(0, 0);
+    tear_down(NULL);
+    set_up(NULL);
+}
+
+static void one_request_in_a_turn_polls_whatever_it_is(void **state)
+{
+    (void)state;
+    begin_turn();
+    const unsigned before = fake_job.polls;
+    for (unsigned i = 1; i < tk_request_turn; i++)
+        request(i, 0);
+    assert_int_equal(fake_job.polls, before);
+    for (unsigned kind = 0; kind < 5; kind++) {
+        begin_turn();
+        for (unsigned i = 1; i < tk_request_turn; i++)
+            request(i, 0);
+        const unsigned now = fake_job.polls;
+        request(kind, 0);
+        assert_int_equal(fake_job.polls, now + 1);
+    }
+}
+
+static void immediate_requests_do_not_poll_but_the_next_one_does(void **state)
+{
+    (void)state;
+    begin_turn();
+    for (unsigned i = 1; i < tk_request_turn; i++)
+        request(i, 0);
+    const unsigned before = fake_job.polls;
+    for (unsigned i = 0; i < 10; i++)
+        request(i, GEX_FLAG_IMMEDIATE);
+    assert_int_equal(fake_job.polls, before);
+    request(0, 0);
+    assert_int_equal(fake_job.polls, before + 1);
+}
+
+static void shorts_are_counted_by_the_turns_of_them(void **state)
+{
+    struct tk_stats stats;
+    (void)state;
+    begin_turn();
+    tk_stats_reset();
+    for (unsigned i = 0; i < 200; i++)
+        request(i, i % 7 ? 0 : GEX_FLAG_IMMEDIATE);
+    fake_job.busy_sends = 2;
+    assert_int_equal(gex_AM_RequestShort0(tm, 1, handler, GEX_FLAG_IMMEDIATE), 1);
+    assert_int_equal(gex_AM_RequestShort3(tm, 1, handler, GEX_FLAG_IMMEDIATE, 1, 2, 3), 1);
+    tk_stats_sum(&stats);
+    assert_int_equal(stats.counts[tk_counter_short_requests], 80);
+    assert_int_equal(stats.counts[tk_counter_medium_requests], 80);
+    assert_int_equal(stats.counts[tk_counter_long_requests], 40);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static const struct CMUnitTest tests[] = {
@@ -443,6 +525,9 @@ static const struct CMUnitTest tests[] = {
     TEST(a_prepare_that_is_immediate_may_prepare_nothing),
     TEST(a_cancel_gives_everything_back_and_sends_nothing),
     TEST(more_than_there_can_be_or_than_was_prepared_ends_the_process),
+    TEST(one_request_in_a_turn_polls_whatever_it_is),
+    TEST(immediate_requests_do_not_poll_but_the_next_one_does),
+    TEST(shorts_are_counted_by_the_turns_of_them),
 };
 
 UNIT_MAIN(tests)
