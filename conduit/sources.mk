@@ -5,7 +5,7 @@
 room = $(eval conduit_sources += $(2:%=$(1)/%.c))
 $(call room,conduit/api,ad barrier client coll event ident kind legacy legacy_coll legacy_rma message nbi negotiated rails rma segment system team team_create vis)
 $(call room,conduit/atomic,by_device by_message connect domain execute operation)
-$(call room,conduit/base,check code file_text lock number page ranges report sha256 signal_name wait_record)
+$(call room,conduit/base,check code file_text lock number page ranges report sha256 thread_own signal_name wait_record)
 $(call room,conduit/bootstrap,board bootstrap gather host_table)
 $(call room,conduit/collective,barrier blocks broadcast choose clocks coll engine exchange kernels local local_place local_team match mcast mcast_control mcast_receive mcast_life mcast_leave mcast_window mcast_slots mcast_start mcast_notify named nbrhd near reduce team_create)
 $(call room,conduit/event,event nbi)

@@ -9,8 +9,8 @@
 
 #include "api/between.h"
 #include "api/check.h"
-#include "base/client_mode.h"
 #include "base/report.h"
+#include "base/thread_own.h"
 #include "message/message.h"
 #include "progress/progress.h"
 #include "team/objects.h"
@@ -60,9 +60,10 @@ static struct tk_message negotiated_message(enum tk_message_category category,
  */
 static struct tk_peer *prepare_peer(const char *call, gex_TM_t tm, gex_Rank_t rank)
 {
-    static TK_PER_CLIENT_THREAD struct tk_ep_peer copy;
     struct tk_peer *peers = tk_team_peers(tm);
-    return peers ? &peers[rank] : tk_peer_between(call, &copy, tm, rank);
+    if (peers)
+        return &peers[rank];
+    return tk_peer_between(call, tk_thread_own(TK_OWN_PEER, sizeof(struct tk_ep_peer)), tm, rank);
 }
 
 static gex_AM_SrcDesc_t fill_pattern(gex_AM_SrcDesc_t sd)

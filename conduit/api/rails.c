@@ -4,24 +4,29 @@
 #include "config.h"
 
 #include "api/check.h"
-#include "base/client_mode.h"
 #include "base/report.h"
+#include "base/thread_own.h"
 #include "bootstrap/bootstrap.h"
 #include "peer/peer.h"
 #include "topology/topology.h"
 #include "transport/verbs/raw/raw.h"
 
-static TK_PER_CLIENT_THREAD char rails_error[1024];
+enum { rails_error_max = 1024 };
+
+static char *rails_error(void)
+{
+    return tk_thread_own(TK_OWN_RAILS_ERROR, rails_error_max);
+}
 
 const char *trunkline_rails_error(void)
 {
-    return rails_error;
+    return rails_error();
 }
 
 /* Errors logged between begin and end become the error line instead. */
 static void capture_errors(void)
 {
-    tk_report_into(rails_error, sizeof(rails_error));
+    tk_report_into(rails_error(), rails_error_max);
 }
 
 static int end_capture(enum tk_status status, int code)

@@ -31,8 +31,11 @@
 #    define TK_PER_THREAD
 #endif
 
-/* The same for a word on hot paths: one load finds it, in shared libraries too, at the price of
- * static TLS, of which programs that load libraries later have little. */
+/* The same for a word on hot paths: one load finds it, in shared libraries too. One such word makes
+ * all thread-local variables of a library static, and programs that load libraries later have
+ * little static TLS: 256 bytes for each of ours (tests/job/loaded_late.sh). thread_own.h is for the
+ * rest.
+ */
 #if TK_THREADED
 #    define TK_PER_THREAD_NEAR _Thread_local __attribute__((tls_model("initial-exec")))
 #else

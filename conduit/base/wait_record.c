@@ -8,9 +8,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/client_mode.h"
 #include "base/clock.h"
 #include "base/report.h"
+#include "base/thread_own.h"
 #include "base/wait_record.h"
 
 enum { describers_max = 8 };
@@ -23,9 +23,11 @@ struct tk_wait_page tk_wait_page;
 static void (*describers[describers_max])(struct tk_wait_rows *rows);
 static unsigned describer_count;
 
-static TK_PER_CLIENT_THREAD struct tk_wait_thread *mine;
-static TK_PER_CLIENT_THREAD uint64_t described;
-static TK_PER_CLIENT_THREAD bool is_without;
+struct waiter {
+    struct tk_wait_thread *entry; /* NULL: it has none yet, or found none */
+    uint64_t described;           /* when */
+    bool is_without;
+};
 static pthread_key_t thread_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -59,7 +61,9 @@ void tk_wait_record_open(uint32_t rank)
 /* A thread's own, until it ends: the next one that takes it sees all that was written. */
 static void give_entry_back(void *entry)
 {
-    mine = NULL; /* later destructors of this thread may still wait */
+    struct waiter *mine = tk_thread_owned(TK_OWN_WAIT);
+    if (mine)
+        mine->entry = NULL; /* later destructors of this thread may still wait */
     __atomic_store_n(&((struct tk_wait_thread *)entry)->tid, 0, __ATOMIC_RELEASE);
 }
 
@@ -82,14 +86,15 @@ static struct tk_wait_thread *take_entry(uint32_t tid)
     return NULL;
 }
 
-static struct tk_wait_thread *own_entry(void)
+static struct waiter *this_thread(void)
 {
-    if (mine || is_without)
+    struct waiter *mine = tk_thread_own(TK_OWN_WAIT, sizeof(*mine));
+    if (mine->entry || mine->is_without)
         return mine;
-    mine = take_entry((uint32_t)syscall(SYS_gettid));
-    is_without = !mine;
-    if (mine && pthread_once(&once, make_thread_end) == 0)
-        pthread_setspecific(thread_end, mine);
+    mine->entry = take_entry((uint32_t)syscall(SYS_gettid));
+    mine->is_without = !mine->entry;
+    if (mine->entry && pthread_once(&once, make_thread_end) == 0)
+        pthread_setspecific(thread_end, mine->entry);
     return mine;
 }
 
@@ -104,7 +109,8 @@ static void describe(struct tk_wait_thread *entry)
 
 void tk_wait_note(const struct tk_wait_why *why, const unsigned *in_handler, bool is_new)
 {
-    struct tk_wait_thread *entry = own_entry();
+    struct waiter *mine = this_thread();
+    struct tk_wait_thread *entry = mine->entry;
     uint64_t now = tk_now();
     if (!entry)
         return;
@@ -112,12 +118,12 @@ void tk_wait_note(const struct tk_wait_why *why, const unsigned *in_handler, boo
         entry->row_count = 0;
         entry->since = now;
         entry->in_handler = (uintptr_t)in_handler;
-        described = now + rows_after - rows_every;
+        mine->described = now + rows_after - rows_every;
     }
     entry->beat = now;
     entry->why = *why;
-    if (now - described >= rows_every) {
-        described = now;
+    if (now - mine->described >= rows_every) {
+        mine->described = now;
         describe(entry);
     }
 }
@@ -134,7 +140,7 @@ uint32_t tk_wait_holder_of(const pthread_mutex_t *mutex)
 
 void tk_wait_note_end(void)
 {
-    struct tk_wait_thread *entry = own_entry();
+    struct tk_wait_thread *entry = this_thread()->entry;
     if (!entry || entry->why.kind == TK_WAITS_NOT)
         return;
     entry->why.kind = TK_WAITS_NOT;

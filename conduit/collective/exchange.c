@@ -15,6 +15,7 @@
 
 #include "base/lock.h"
 #include "base/report.h"
+#include "base/thread_own.h"
 #include "base/wait_record.h"
 #include "collective/exchange.h"
 #include "message/message.h"
@@ -145,23 +146,28 @@ static void exchange_deliver(struct tk_arrival *arrival)
 }
 
 /* What this thread waits for in tk_exchange(). */
-static TK_PER_THREAD struct tk_wait_row awaited = {.peer = tk_wait_nobody};
+struct exchange_wait {
+    bool is_on;
+    uint32_t peer;
+    uint64_t number, team;
+};
 
 static void exchange_describe(struct tk_wait_rows *rows)
 {
-    if (awaited.peer != tk_wait_nobody)
-        tk_wait_row_add(rows, TK_REASON_TEAM, awaited.peer, awaited.number, awaited.more);
+    const struct exchange_wait *wait = tk_thread_owned(TK_OWN_EXCHANGE);
+    if (wait && wait->is_on)
+        tk_wait_row_add(rows, TK_REASON_TEAM, wait->peer, wait->number, wait->team);
 }
 
 static void exchange_await(struct trunkline_tm *tm, enum tk_wait_call call,
                            const struct exchange *x, unsigned round)
 {
     uint32_t source = (uint32_t)((x->rank + (UINT64_C(1) << round)) % x->count);
-    awaited.number = call;
-    awaited.more = x->team;
-    awaited.peer = tk_peer_of(tm, source)->rank;
+    struct exchange_wait *wait = tk_thread_own(TK_OWN_EXCHANGE, sizeof(*wait));
+    *wait = (struct exchange_wait){
+        .is_on = true, .peer = tk_peer_of(tm, source)->rank, .number = call, .team = x->team};
     tk_wait_served(&x->missing[round]);
-    awaited.peer = tk_wait_nobody;
+    wait->is_on = false;
 }
 
 void tk_exchange_open(void)

@@ -9,6 +9,7 @@
 #include "base/client_mode.h"
 #include "base/clock.h"
 #include "base/report.h"
+#include "base/thread_own.h"
 #include "base/wait_record.h"
 #include "message/message.h"
 #include "progress/progress.h"
@@ -17,10 +18,16 @@
 enum { held_max = 64 /* per thread; locks beyond these are counted but not checked */ };
 
 static TK_PER_CLIENT_THREAD unsigned hsl_count;
-static TK_PER_CLIENT_THREAD struct {
+
+struct held {
     const gex_HSL_t *hsl;
     uint64_t since; /* 0: nobody asked */
-} hsl_held[held_max];
+};
+
+static struct held *hsl_held(void)
+{
+    return tk_thread_own(TK_OWN_LOCKS, held_max * sizeof(struct held));
+}
 
 /* The states of a lock; that of GEX_HSL_INITIALIZER is in trunkline_hsl.h. */
 enum { state_static = 0x5ca1ab1e, state_live = 0x1ce1ab1e, state_destroyed = 0x0dead10c };
@@ -54,7 +61,7 @@ void trunkline_hsl_destroy(gex_HSL_t *hsl, unsigned *state)
     TK_CHECK(*state != state_destroyed, "gex_HSL_Destroy of %p, which was destroyed already",
              (const void *)hsl);
     for (unsigned i = 0; i < hsl_count && i < held_max; i++)
-        TK_CHECK(hsl_held[i].hsl != hsl, "gex_HSL_Destroy of %p, which this thread holds",
+        TK_CHECK(hsl_held()[i].hsl != hsl, "gex_HSL_Destroy of %p, which this thread holds",
                  (const void *)hsl);
     *state = state_destroyed;
 }
@@ -62,17 +69,15 @@ void trunkline_hsl_destroy(gex_HSL_t *hsl, unsigned *state)
 void trunkline_hsl_wanted(const gex_HSL_t *hsl)
 {
     for (unsigned i = 0; i < hsl_count && i < held_max; i++)
-        TK_CHECK(hsl_held[i].hsl != hsl,
+        TK_CHECK(hsl_held()[i].hsl != hsl,
                  "gex_HSL_Lock of %p, which this thread holds: these locks are not recursive",
                  (const void *)hsl);
 }
 
 void trunkline_hsl_taken(const gex_HSL_t *hsl)
 {
-    if (hsl_count < held_max) {
-        hsl_held[hsl_count].hsl = hsl;
-        hsl_held[hsl_count].since = tk_settings.hsl_seconds > 0 ? tk_now() : 0;
-    }
+    if (hsl_count < held_max)
+        hsl_held()[hsl_count] = (struct held){hsl, tk_settings.hsl_seconds > 0 ? tk_now() : 0};
     hsl_count++;
 }
 
@@ -103,9 +108,9 @@ void trunkline_hsl_given(const gex_HSL_t *hsl)
     TK_CHECK(hsl_count != 0, "gex_HSL_Unlock of %p, but this thread holds no such lock",
              (const void *)hsl);
     hsl_count--;
-    TK_CHECK(hsl_count >= held_max || hsl_held[hsl_count].hsl == hsl,
+    TK_CHECK(hsl_count >= held_max || hsl_held()[hsl_count].hsl == hsl,
              "gex_HSL_Unlock of %p, but this thread acquired %p after it: release in reverse order",
-             (const void *)hsl, (const void *)hsl_held[hsl_count].hsl);
+             (const void *)hsl, (const void *)hsl_held()[hsl_count].hsl);
     if (hsl_count < held_max)
-        check_duration(hsl, hsl_held[hsl_count].since);
+        check_duration(hsl, hsl_held()[hsl_count].since);
 }

@@ -7,18 +7,26 @@
 #include "config.h"
 
 #include "base/bits.h"
-#include "base/client_mode.h"
+#include "base/thread_own.h"
 #include "event/event.h"
 #include "event/nbi_now.h"
 #include "message/message_private.h"
 #include "progress/progress.h"
 #include "stats/stats.h"
 
-static TK_PER_CLIENT_THREAD struct trunkline_srcdesc request, reply;
+struct prepared {
+    struct trunkline_srcdesc request, reply;
+};
+
+static struct prepared *prepared(void)
+{
+    return tk_thread_own(TK_OWN_PREPARED, sizeof(struct prepared));
+}
 
 bool tk_is_preparing(enum tk_message_kind kind)
 {
-    return kind == TK_REQUEST ? request.open : reply.open;
+    const struct prepared *mine = tk_thread_owned(TK_OWN_PREPARED);
+    return mine && (kind == TK_REQUEST ? mine->request.open : mine->reply.open);
 }
 
 /* In a provided buffer the payload is aligned to 16 bytes: it may be of any type. */
@@ -51,14 +59,15 @@ static gex_AM_SrcDesc_t prepare(struct trunkline_srcdesc *sd, const struct tk_me
 
 gex_AM_SrcDesc_t tk_prepare_request(const struct tk_message *m, size_t nbytes_max)
 {
-    return prepare(&request, m, TK_REQUEST, nbytes_max);
+    return prepare(&prepared()->request, m, TK_REQUEST, nbytes_max);
 }
 
 gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_t nbytes_max)
 {
+    struct trunkline_srcdesc *reply = &prepared()->reply;
     m->peer = token->arrival.peer;
-    reply.arrival = &token->arrival;
-    return prepare(&reply, m, TK_REPLY, nbytes_max);
+    reply->arrival = &token->arrival;
+    return prepare(reply, m, TK_REPLY, nbytes_max);
 }
 
 /* A Long in a provided buffer is always packed with its head: the buffer is needed for nothing

@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/thread_own.h"
 #include "progress/progress.h"
 #include "progress/progress_private.h"
 #include "topology/topology.h"
@@ -61,8 +62,17 @@ void tk_wait_mode(enum tk_wait_mode wanted)
 }
 
 /* Over all waits: in a busy job each wait is short, and ports still go down and come back. */
-static TK_PER_THREAD unsigned sleeps, polls_in_vain;
-static TK_PER_THREAD int32_t events_seen;
+struct waits {
+    unsigned sleeps, empty_polls;
+    unsigned kept_awake; /* times in a row */
+    unsigned asleep;     /* turns of tk_poll_asleep() */
+    int32_t events_seen;
+};
+
+static struct waits *this_thread(void)
+{
+    return tk_thread_own(TK_OWN_BACKOFF, sizeof(struct waits));
+}
 
 /* Wake-ups of hundreds of ranks for nothing are a load of their own: the more of them a CPU has,
  * the longer they sleep. */
@@ -78,9 +88,9 @@ static uint64_t longest_by_ring(void)
  * ours. */
 static void yield_if_kept_awake(unsigned turn, enum tk_slept slept)
 {
-    static TK_PER_THREAD unsigned times;
-    times = slept != TK_SLEPT_NOT ? 0 : turn > 1 ? times + 1 : 1;
-    if (times > 1)
+    unsigned *times = &this_thread()->kept_awake;
+    *times = slept != TK_SLEPT_NOT ? 0 : turn > 1 ? *times + 1 : 1;
+    if (*times > 1)
         sched_yield();
 }
 
@@ -90,12 +100,13 @@ static void sleep_once(unsigned turn, enum tk_wake_source wake)
                     (tk_all_rings() || (tk_all_report() && tk_can_sleep_by_events()));
     uint64_t by_clock = shortest_sleep << tk_min(turn - 1, 5);
     by_clock = by_clock < longest_sleep ? by_clock : longest_sleep;
+    struct waits *waits = this_thread();
     enum tk_slept slept =
-        tk_sleep_until(wake, events_seen, all_wake ? longest_by_ring() : by_clock, by_clock);
+        tk_sleep_until(wake, waits->events_seen, all_wake ? longest_by_ring() : by_clock, by_clock);
     yield_if_kept_awake(turn, slept);
-    sleeps += slept != TK_SLEPT_OUT || !all_wake ? 1 : stall_check_asleep / 4;
-    if (sleeps >= stall_check_asleep) {
-        sleeps = 0;
+    waits->sleeps += slept != TK_SLEPT_OUT || !all_wake ? 1 : stall_check_asleep / 4;
+    if (waits->sleeps >= stall_check_asleep) {
+        waits->sleeps = 0;
         tk_transports_report_stall();
     }
 }
@@ -131,6 +142,7 @@ void tk_back_off(unsigned empty, enum tk_wake_source wake, const struct tk_wait_
 {
     const struct pace *pace = &paces[tk_counter_read(&mode)][tk_topology.oversubscribed];
     const unsigned spins = spins_of(pace, wake);
+    struct waits *waits = this_thread();
     tk_empty_polls = 0;
     note(why, empty, spins);
     if (empty > spins) {
@@ -139,16 +151,16 @@ void tk_back_off(unsigned empty, enum tk_wake_source wake, const struct tk_wait_
         else
             sleep_once(empty - spins - pace->yields, wake);
     }
-    if (++polls_in_vain % stall_check == 0)
+    if (++waits->empty_polls % stall_check == 0)
         tk_transports_report_stall();
     if (TK_THREADED)
-        events_seen = tk_sleep_events_seen();
+        waits->events_seen = tk_sleep_events_seen();
 }
 
 static void poll_or_sleep(unsigned *turn)
 {
     if (TK_THREADED)
-        events_seen = tk_sleep_events_seen();
+        this_thread()->events_seen = tk_sleep_events_seen();
     if (tk_poll()) {
         *turn = 0;
         return;
@@ -169,6 +181,5 @@ void tk_wait_asleep(unsigned *turn)
 
 void tk_poll_asleep(void)
 {
-    static TK_PER_THREAD unsigned turn;
-    tk_wait_asleep(&turn);
+    tk_wait_asleep(&this_thread()->asleep);
 }

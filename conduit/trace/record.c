@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
+#include "base/thread_own.h"
 #include "stats/stats.h"
 #include "trace/trace_private.h"
 
@@ -24,13 +25,18 @@ struct file_name {
     char name[];
 };
 
-static TK_PER_THREAD struct {
+struct recorder {
     struct tk_trace_ring *ring;
     uint32_t peer, sequence; /* of the message that the call under way sends */
     uint8_t handler;
     struct tk_trace_place place;
     int frozen;
-} mine = {.peer = tk_trace_no_peer};
+};
+
+static struct recorder *this_thread(void)
+{
+    return tk_thread_own(TK_OWN_TRACE, sizeof(struct recorder));
+}
 
 static uint32_t me;
 static _Atomic(bool) is_open;
@@ -80,8 +86,9 @@ static struct tk_trace_ring *ring_of_ended_thread(void)
 
 static struct tk_trace_ring *ring_of_this_thread(void)
 {
-    if (mine.ring)
-        return mine.ring;
+    struct recorder *mine = this_thread();
+    if (mine->ring)
+        return mine->ring;
     struct tk_trace_ring *ring = ring_of_ended_thread();
     if (!ring) {
         ring = calloc(1, sizeof(*ring));
@@ -92,9 +99,8 @@ static struct tk_trace_ring *ring_of_this_thread(void)
         while (!atomic_compare_exchange_weak(&tk_trace_rings, &ring->next, ring))
             ;
     }
-    if (TK_THREADED)
-        pthread_setspecific(end_of_thread, ring);
-    return mine.ring = ring;
+    pthread_setspecific(end_of_thread, ring);
+    return mine->ring = ring;
 }
 
 static void add(const struct tk_trace_event *event, const char *text, size_t length)
@@ -119,26 +125,28 @@ void tk_trace_begin(struct tk_trace_call *call, enum tk_trace_op op, uint32_t pe
      * events that overlap with the other's. */
     if (!ring_of_this_thread())
         return;
+    struct recorder *mine = this_thread();
     *call = (struct tk_trace_call){.begin = tk_now(),
                                    .nbytes = nbytes,
-                                   .place = mine.place,
+                                   .place = mine->place,
                                    .peer = peer,
-                                   .outer_peer = mine.peer,
-                                   .outer_sequence = mine.sequence,
+                                   .outer_peer = mine->peer,
+                                   .outer_sequence = mine->sequence,
                                    .op = (uint8_t)op,
                                    .outer_path = tk_path_taken,
-                                   .outer_handler = mine.handler};
+                                   .outer_handler = mine->handler};
     tk_path_taken = 0;
-    mine.peer = tk_trace_no_peer;
-    mine.sequence = 0;
+    mine->peer = tk_trace_no_peer;
+    mine->sequence = 0;
 }
 
 void tk_trace_waited(enum tk_trace_op op, uint32_t peer, uint64_t since)
 {
+    const struct recorder *mine = this_thread();
     const struct tk_trace_event event = {.begin = since,
                                          .end = tk_now(),
-                                         .file = mine.place.kept,
-                                         .line = mine.place.line,
+                                         .file = mine->place.kept,
+                                         .line = mine->place.line,
                                          .peer = peer,
                                          .op = (uint8_t)op};
     if (ring_of_this_thread())
@@ -173,30 +181,32 @@ static struct tk_trace_place place_of(const struct tk_trace_call *call)
     struct tk_trace_place place = call->place;
     if (!tk_trace_is_handler(call->op))
         return place;
-    bool is_its_own = mine.place.kept != place.kept || mine.place.line != place.line;
-    place = is_its_own ? mine.place : (struct tk_trace_place){.kept = NULL};
-    if (mine.frozen == 0)
-        mine.place = call->place;
+    struct recorder *mine = this_thread();
+    bool is_its_own = mine->place.kept != place.kept || mine->place.line != place.line;
+    place = is_its_own ? mine->place : (struct tk_trace_place){.kept = NULL};
+    if (mine->frozen == 0)
+        mine->place = call->place;
     return place;
 }
 
 void tk_trace_end(const struct tk_trace_call *call)
 {
     const struct tk_trace_place place = place_of(call);
+    struct recorder *mine = this_thread();
     bool is_message = call->op >= tk_trace_request_short && call->op <= tk_trace_reply_long;
     struct tk_trace_event event = {.begin = call->begin,
                                    .end = tk_now(),
                                    .nbytes = call->nbytes,
                                    .file = place.kept,
                                    .line = place.line,
-                                   .peer = is_message ? mine.peer : call->peer,
-                                   .sequence = is_message ? mine.sequence : call->sequence,
+                                   .peer = is_message ? mine->peer : call->peer,
+                                   .sequence = is_message ? mine->sequence : call->sequence,
                                    .op = call->op,
                                    .path = (uint8_t)tk_path_taken,
-                                   .handler = is_message ? mine.handler : call->handler};
-    mine.peer = call->outer_peer;
-    mine.sequence = call->outer_sequence;
-    mine.handler = call->outer_handler;
+                                   .handler = is_message ? mine->handler : call->handler};
+    mine->peer = call->outer_peer;
+    mine->sequence = call->outer_sequence;
+    mine->handler = call->outer_handler;
     tk_path_taken = call->outer_path;
     if (event.peer != me || atomic_load_explicit(&is_local_wanted, memory_order_relaxed))
         add(&event, NULL, 0);
@@ -207,15 +217,16 @@ uint16_t tk_trace_number(uint32_t peer, uint8_t handler, bool is_numbered)
     uint32_t number = 0;
     while (is_numbered && !(uint16_t)number)
         number = 1 + atomic_fetch_add_explicit(&numbers_sent[peer], 1, memory_order_relaxed);
-    mine.peer = peer;
-    mine.handler = handler;
-    mine.sequence = number;
+    struct recorder *mine = this_thread();
+    mine->peer = peer;
+    mine->handler = handler;
+    mine->sequence = number;
     return (uint16_t)number;
 }
 
 void tk_trace_unsent(void)
 {
-    mine.sequence = 0;
+    this_thread()->sequence = 0;
 }
 
 /* ---- the program ---- */
@@ -231,9 +242,10 @@ void tk_trace_vprint(const char *format, va_list args)
     size_t n = strlen(text);
     if (n > 0 && text[n - 1] == '\n')
         n--;
+    const struct recorder *mine = this_thread();
     struct tk_trace_event event = {.begin = tk_now(),
-                                   .file = mine.place.kept,
-                                   .line = mine.place.line,
+                                   .file = mine->place.kept,
+                                   .line = mine->place.line,
                                    .peer = tk_trace_no_peer,
                                    .op = tk_trace_program};
     event.end = event.begin;
@@ -262,13 +274,14 @@ static uint32_t by_letter(uint32_t classes)
 
 const char *tk_trace_mask_text(void)
 {
-    static TK_PER_THREAD char text[33];
+    enum { size = 33 };
+    char *text = tk_thread_own(TK_OWN_TRACE_MASK, size);
     uint32_t bits = __atomic_load_n(&tk_trace_mask, __ATOMIC_RELAXED);
     uint32_t classes = 0;
     for (unsigned i = 0; i < tk_stats_class_count; i++)
         if (bits & UINT32_C(1) << (tk_stats_classes[i].letter - 'A'))
             classes |= UINT32_C(1) << i;
-    tk_stats_mask_format(classes, text, sizeof(text));
+    tk_stats_mask_format(classes, text, size);
     return text;
 }
 
@@ -306,22 +319,25 @@ static const char *keep(const char *name)
 
 void tk_trace_line_set(const char *file, unsigned line)
 {
-    if (mine.frozen > 0)
+    struct recorder *mine = this_thread();
+    if (mine->frozen > 0)
         return;
-    mine.place.line = line;
-    if (file && file == mine.place.given && mine.place.kept && strcmp(file, mine.place.kept) == 0)
+    mine->place.line = line;
+    if (file && file == mine->place.given && mine->place.kept &&
+        strcmp(file, mine->place.kept) == 0)
         return;
-    mine.place.given = file;
-    mine.place.kept = file && tk_trace_is_open() ? keep(file) : NULL;
+    mine->place.given = file;
+    mine->place.kept = file && tk_trace_is_open() ? keep(file) : NULL;
 }
 
 void tk_trace_line_get(const char **file, unsigned *line)
 {
-    *file = mine.place.given;
-    *line = mine.place.line;
+    const struct recorder *mine = this_thread();
+    *file = mine->place.given;
+    *line = mine->place.line;
 }
 
 void tk_trace_line_freeze(int by)
 {
-    mine.frozen += by;
+    this_thread()->frozen += by;
 }

@@ -16,6 +16,7 @@
 #include "base/pool.h"
 #include "base/report.h"
 #include "base/segment_mode.h"
+#include "base/thread_own.h"
 #include "event/event.h"
 #include "event/nbi_now.h"
 #include "progress/progress.h"
@@ -34,7 +35,13 @@ static struct {
     struct tk_vector *first, **end;
 } waiting = {.lock = TK_LOCK_INIT, .end = &waiting.first};
 
-static TK_PER_CLIENT_THREAD struct tk_notice armed;
+/* The rest of what is armed is read by one put in a while. */
+static TK_PER_CLIENT_THREAD uint8_t armed_handler; /* 0: nothing */
+
+static struct tk_notice *armed(void)
+{
+    return tk_thread_own(TK_OWN_NOTICE, sizeof(struct tk_notice));
+}
 
 /* ---- advancing ---- */
 
@@ -239,9 +246,9 @@ static void begin(struct tk_vector_call *call, struct tk_op *op)
                              .endpoint = call->endpoint,
                              .remote_keys = call->remote_keys,
                              .home = call->home};
-    if (call->is_put && armed.handler) {
-        v->notice = armed;
-        armed.handler = 0;
+    if (call->is_put && armed_handler) {
+        v->notice = *armed();
+        armed_handler = 0;
         tk_op_init(&v->own);
         v->pieces = &v->own;
     }
@@ -266,7 +273,7 @@ static bool at_once(struct tk_vector_call *call)
 {
     uintptr_t offset = offset_of(call);
     tk_count(call->is_put ? tk_counter_vector_puts : tk_counter_vector_gets);
-    if (offset == tk_unmapped || (call->is_put && armed.handler))
+    if (offset == tk_unmapped || (call->is_put && armed_handler))
         return false;
     copy_in_place(call, offset);
     return true;
@@ -301,15 +308,19 @@ void tk_vector_implicit(struct tk_vector_call *call)
 
 void tk_vector_arm(uint8_t handler, const void *payload, size_t nbytes)
 {
-    armed.handler = handler;
-    armed.nbytes = (uint8_t)nbytes;
-    if (handler && nbytes)
-        memcpy(armed.bytes, payload, nbytes);
+    armed_handler = handler;
+    if (!handler)
+        return;
+    struct tk_notice *notice = armed();
+    notice->handler = handler;
+    notice->nbytes = (uint8_t)nbytes;
+    if (nbytes)
+        memcpy(notice->bytes, payload, nbytes);
 }
 
 bool tk_vector_is_armed(void)
 {
-    return armed.handler != 0;
+    return armed_handler != 0;
 }
 
 void tk_vector_open(void)

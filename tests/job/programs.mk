@@ -113,11 +113,12 @@ job_tests = $(patsubst %,tests/job/%.sh, \
     shm_and_mixed exit exit_matrix crashes many_ranks start_cost coll_channels testbcast collectives kill soak unresponsive_rank neighbours \
     waiting hang top virtual_hosts vector counters trace credits srq large_messages xrc modes random_mix progress_threads packets \
     spinning two_machines legacy settings misuse checked environment firehose addressing failover port_flap connect_max on_demand rdmacm rails \
-    segments putget negotiated teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma \
+    segments loaded_late putget negotiated teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma \
     locality summit \
     raw rma barrier named_barrier legacy_threads exit_contexts limits plan gasnet_trace info attach_memory paging connect_files query stress \
     tools foreign_launchers others strangers exit_messages)
 TESTS += $(job_tests)
+needs_tests/job/loaded_late.sh = $(call library_files,$(installed_libraries))
 tsan_tests += $(patsubst %,tests/job/%.sh,atomics collectives endpoint_am vector firehose random_mix srq large_messages xrc stress legacy_threads nbi \
     thread_turns)
 

@@ -24,6 +24,7 @@
 #include "config.h"
 
 #include "base/bits.h"
+#include "base/thread_own.h"
 #include "transport/shm/ring.h"
 #include "transport/transport.h"
 
@@ -31,10 +32,10 @@ enum { turns_of_ring = 16 };
 
 /* This thread's turn, which has come, lasts until the ring's tail is here. A position rather than a
  * count of its own messages: those that find room as if nobody waited are not counted. */
-static TK_PER_THREAD struct {
+struct granted {
     const struct tk_ring_out *out;
     uint64_t end;
-} granted;
+};
 
 static uint64_t turn_slots(const struct tk_ring_out *out)
 {
@@ -127,7 +128,8 @@ static bool reserve_granted(struct tk_ring_out *out, uint64_t lines, uint64_t *t
 {
     uint64_t end = atomic_load_explicit(&out->shared->tail, memory_order_relaxed) +
                    cost(out, lines) * TK_RING_SLOT;
-    return granted.out == out && (int64_t)(granted.end - end) >= 0 &&
+    const struct granted *granted = tk_thread_owned(TK_OWN_GRANTED);
+    return granted && granted->out == out && (int64_t)(granted->end - end) >= 0 &&
            reserve_behind(out, 0, lines, ticket);
 }
 
@@ -139,8 +141,9 @@ static bool reserve_in_turn(struct tk_ring_out *out, const struct tk_turn *place
     if (!reserve_behind(out, ahead > 0 ? (uint32_t)ahead : 0, lines, ticket))
         return false;
     if (ticket) {
-        granted.out = out;
-        granted.end = (*ticket | TK_RING_LINES) + turn_slots(out) * TK_RING_SLOT;
+        struct granted *granted = tk_thread_own(TK_OWN_GRANTED, sizeof(*granted));
+        granted->out = out;
+        granted->end = (*ticket | TK_RING_LINES) + turn_slots(out) * TK_RING_SLOT;
     }
     return true;
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a client thread keeps beside the words of hot paths. Those are in static TLS, of which a
+ * program that loads this library at run time has a few hundred bytes for all that it loads so, and
+ * one such word makes all thread-local variables of a library static. So what is large or rare lies
+ * in memory that a thread gets at its first use and gives back at its end, found by one word of
+ * TLS. No lock. */
+#ifndef TK_THREAD_OWN_H
+#define TK_THREAD_OWN_H
+
+#include <stddef.h>
+
+enum tk_own {
+    TK_OWN_LOCKS,       /* message/hsl.c */
+    TK_OWN_PREPARED,    /* message/prepare.c */
+    TK_OWN_PEER,        /* api/negotiated.c */
+    TK_OWN_RAILS_ERROR, /* api/rails.c */
+    TK_OWN_NOTICE,      /* vector/vector.c */
+    TK_OWN_EXCHANGE,    /* collective/exchange.c */
+    TK_OWN_TRACE,       /* trace/record.c */
+    TK_OWN_TRACE_MASK,
+    TK_OWN_WAIT,    /* base/wait_record.c */
+    TK_OWN_BACKOFF, /* progress/backoff.c */
+    TK_OWN_GRANTED, /* transport/shm/ring_turns.c */
+    tk_owns
+};
+
+/* Of this thread, aligned for any type; at first all of it is zero. Lack of memory ends the program
+ * with a message. Each caller has a value of its own, and one size. Async-signal-safe. */
+void *tk_thread_own(enum tk_own what, size_t size);
+
+/* The same, or NULL: it was not asked for yet. */
+void *tk_thread_owned(enum tk_own what);
+
+#endif
