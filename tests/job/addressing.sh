@@ -127,7 +127,7 @@ bad_values()
     local setting
     for setting in GASNET_IBV_GID_INDEX=softhca0=1 GASNET_IBV_SL=16 GASNET_IBV_TRAFFIC_CLASS=256; do
         SETTINGS=$setting job 2 "$hello"
-        fails_with 1 "$setting"
+        fails_with 2 "$setting"
         says "${setting%%=*}='${setting#*=}'"
     done
 }

@@ -84,7 +84,7 @@ strangers()
 refuses()
 {
     SETTINGS="GASNET_IBV_CONNECT=ethernet" job 2 "$jobs/barrier-seq"
-    fails_with 1 "a way to connect that is none"
+    fails_with 2 "a way to connect that is none"
     says 'GASNET_IBV_CONNECT' 1
 }
 

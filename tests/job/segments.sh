@@ -49,7 +49,7 @@ refusals()
     fails_with 1
     says '^trunkline.*GASNET_USE_FIREHOSE=0, but this library registers memory of other ranks on the fly'
     SETTINGS="GASNET_PUTINMOVE_LIMIT=4K" job 2 "$jobs/nbi-large"
-    fails_with 1
+    fails_with 2
     says 'GASNET_PUTINMOVE_LIMIT.*3072'
 }
 
