@@ -19,7 +19,8 @@ static enum tk_status post_all(struct tk_transfer *t, struct tk_op *op)
 int tk_transfer_blocking(struct tk_transfer *t)
 {
     struct tk_op op;
-    tk_copy_take_turn();
+    if (!t->rma.immediate) /* which asks for the space that there is: a poll would make some */
+        tk_copy_take_turn();
     if (t->rma.nbytes == 0)
         return 0;
     tk_op_init(&op);
