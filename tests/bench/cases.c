@@ -14,48 +14,33 @@ static const size_t long_bulk_sizes[] = {131072, 1048576, 0};
 static const size_t no_payload[] = {8, 0}; /* of the raw message: what the head of a Short has */
 static const size_t bulk_sizes[] = {4096, 32768, 262144, 1048576, 4194304, 0};
 
-/* The aims: put within 1.25 of a raw write at 8 B, 0.95 of its bandwidth at 1 MiB, Short within 1.5
- * of a raw ping-pong. */
+/* An operation, the raw one beside it, the unit and the sizes; then the aim of the ratio and at
+ * which size. */
+#define SERIES(name, run, raw_name, raw_run, unit, sizes, ...)                                     \
+    {                                                                                              \
+        {name, raw_name, bench_##run, bench_raw_##raw_run, BENCH_##unit, 0, 0, 0}, sizes,          \
+            __VA_ARGS__                                                                            \
+    }
+
 static const struct series {
     struct bench_case what;
     const size_t *sizes;
+    double aim;
     size_t aim_bytes;
 } series[] = {
-    {{"put latency", "write", bench_put, bench_raw_write, BENCH_US, 0, 1.25, 0}, rma_sizes, 8},
-    {{"get latency", "read", bench_get, bench_raw_read, BENCH_US, 0, 0, 0}, rma_sizes, 0},
-    {{"put flood", "write", bench_put_window, bench_raw_write_window, BENCH_KOPS, 0, 0, 0},
-     small_sizes,
-     0},
-    {{"get flood", "read", bench_get_window, bench_raw_read_window, BENCH_KOPS, 0, 0, 0},
-     small_sizes,
-     0},
-    {{"put bandwidth", "write", bench_put_window, bench_raw_write_window, BENCH_MBPS, 0, 0.95, 0},
-     bulk_sizes,
-     1 << 20},
-    {{"get bandwidth", "read", bench_get_window, bench_raw_read_window, BENCH_MBPS, 0, 0, 0},
-     bulk_sizes,
-     0},
-    {{"Short round trip", "send", bench_am_short, bench_raw_send, BENCH_US, 0, 1.5, 0},
-     no_payload,
-     8},
-    {{"Medium round trip", "send", bench_am_medium, bench_raw_send, BENCH_US, 0, 0, 0},
-     medium_sizes,
-     0},
-    {{"Long round trip", "write+imm", bench_am_long, bench_raw_write_imm, BENCH_US, 0, 0, 0},
-     long_sizes,
-     0},
-    {{"Short flood", "send", bench_am_short_flood, bench_raw_flood, BENCH_KOPS, 0, 0, 0},
-     no_payload,
-     0},
-    {{"Medium flood", "send", bench_am_medium_flood, bench_raw_flood, BENCH_KOPS, 0, 0, 0},
-     medium_sizes,
-     0},
-    {{"Long flood", "write", bench_am_long_flood, bench_raw_write_window, BENCH_KOPS, 0, 0, 0},
-     long_sizes,
-     0},
-    {{"Long bandwidth", "write", bench_am_long_flood, bench_raw_write_window, BENCH_MBPS, 0, 0, 0},
-     long_bulk_sizes,
-     0},
+    SERIES("put latency", put, "write", write, US, rma_sizes, 1.25, 8),
+    SERIES("get latency", get, "read", read, US, rma_sizes, 0, 0),
+    SERIES("put flood", put_window, "write", write_window, KOPS, small_sizes, 0, 0),
+    SERIES("get flood", get_window, "read", read_window, KOPS, small_sizes, 0, 0),
+    SERIES("put bandwidth", put_window, "write", write_window, MBPS, bulk_sizes, 0.95, 1 << 20),
+    SERIES("get bandwidth", get_window, "read", read_window, MBPS, bulk_sizes, 0, 0),
+    SERIES("Short round trip", am_short, "send", send, US, no_payload, 1.5, 8),
+    SERIES("Medium round trip", am_medium, "send", send, US, medium_sizes, 0, 0),
+    SERIES("Long round trip", am_long, "write+imm", write_imm, US, long_sizes, 0, 0),
+    SERIES("Short flood", am_short_flood, "send", flood, KOPS, no_payload, 0, 0),
+    SERIES("Medium flood", am_medium_flood, "send", flood, KOPS, medium_sizes, 0, 0),
+    SERIES("Long flood", am_long_flood, "write", write_window, KOPS, long_sizes, 0, 0),
+    SERIES("Long bandwidth", am_long_flood, "write", write_window, MBPS, long_bulk_sizes, 0, 0),
 };
 
 int bench_cases_fill(void)
@@ -66,7 +51,7 @@ int bench_cases_fill(void)
             struct bench_case *what = &bench_cases[count++];
             *what = series[i].what;
             what->bytes = *size;
-            what->aim = *size == series[i].aim_bytes ? what->aim : 0;
+            what->aim = *size == series[i].aim_bytes ? series[i].aim : 0;
         }
     return count;
 }
