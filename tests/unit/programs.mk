@@ -25,7 +25,7 @@ unit_no_multicast = $(call unit_part,no_multicast)
 unit_no_gather = $(call unit_part,no_gather)
 # What start/ opens
 unit_rooms = $(call unit_part,fake_rooms)
-unit_weak = $(call unit_part,weak_cells weak_memory weak_system)
+unit_weak = $(call unit_part,weak_assert weak_cells weak_memory weak_system)
 # A ring of messages in memory of its own; a device that pins pages without hardware
 unit_ring = $(call unit_part,ring_memory)
 unit_pinning = $(call unit_part,pinning)

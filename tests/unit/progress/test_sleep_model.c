@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "unit.h"
+#include "weak_assert.h"
 
 #include "progress/progress.h"
 #include "progress/progress_private.h"
@@ -177,40 +178,16 @@ static const struct weak_program one_leaves_early = {
 static const struct weak_program one_serves = {
     start, {device, serves, waits_for_device}, all_is_served, 3};
 
-static const char *search(const struct weak_program *program)
-{
-    const char *bad = weak_search(program);
-    print_message("  %lu states, %lu executions%s%s\n", weak_count.states, weak_count.executions,
-                  bad ? ": " : "", bad ? bad : "");
-    return bad;
-}
-
-static void assert_right(const struct weak_program *program)
-{
-    const char *bad = search(program);
-    if (bad) {
-        weak_tell();
-        fail_msg("%s", bad);
-    }
-}
-
-static void assert_lost(const struct weak_program *program)
-{
-    const char *bad = search(program);
-    assert_non_null(bad);
-    assert_string_equal(bad, "nobody can go on");
-}
-
 static void all_are_right(void)
 {
-    assert_right(&by_bell);
-    assert_right(&by_device);
-    assert_right(&both);
-    assert_right(&two_wait);
-    assert_right(&each_waits);
-    assert_right(&one_serves);
-    assert_right(&one_leaves);
-    assert_right(&one_leaves_early);
+    weak_assert_right(&by_bell);
+    weak_assert_right(&by_device);
+    weak_assert_right(&both);
+    weak_assert_right(&two_wait);
+    weak_assert_right(&each_waits);
+    weak_assert_right(&one_serves);
+    weak_assert_right(&one_leaves);
+    weak_assert_right(&one_leaves_early);
 }
 
 static void nobody_sleeps_through_a_message_or_a_completion(void **state)
@@ -230,14 +207,14 @@ static void without_a_look_after_arming_a_completion_is_lost(void **state)
 {
     (void)state;
     polls_before_arming = true;
-    assert_lost(&by_device);
+    weak_assert_lost(&by_device);
 }
 
 static void without_fences_a_message_is_lost(void **state)
 {
     (void)state;
     weak_membarrier = weak_membarrier_lies;
-    assert_lost(&by_bell);
+    weak_assert_lost(&by_bell);
 }
 
 static int as_it_should_be(void **state)

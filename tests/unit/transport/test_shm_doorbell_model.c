@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "unit.h"
+#include "weak_assert.h"
 
 #include "transport/doorbell.h"
 
@@ -102,37 +103,13 @@ static const struct weak_program two_say = {start, {says_once, says_once, hears_
 static const struct weak_program two_hear = {start, {says_once, hears_one, hears_one}, NULL, 4};
 static const struct weak_program one_acts = {start, {says_once, acts, awaits_the_act}, NULL, 4};
 
-static const char *search(const struct weak_program *program)
-{
-    const char *bad = weak_search(program);
-    print_message("  %lu states, %lu executions%s%s\n", weak_count.states, weak_count.executions,
-                  bad ? ": " : "", bad ? bad : "");
-    return bad;
-}
-
-static void assert_right(const struct weak_program *program)
-{
-    const char *bad = search(program);
-    if (bad) {
-        weak_tell();
-        fail_msg("%s", bad);
-    }
-}
-
-static void assert_lost(const struct weak_program *program)
-{
-    const char *bad = search(program);
-    assert_non_null(bad);
-    assert_string_equal(bad, "nobody can go on");
-}
-
 static void all_are_right(void)
 {
-    assert_right(&one_word);
-    assert_right(&two_words);
-    assert_right(&two_say);
-    assert_right(&two_hear);
-    assert_right(&one_acts);
+    weak_assert_right(&one_word);
+    weak_assert_right(&two_words);
+    weak_assert_right(&two_say);
+    weak_assert_right(&two_hear);
+    weak_assert_right(&one_acts);
 }
 
 static void nobody_sleeps_on_with_membarrier(void **state)
@@ -162,14 +139,14 @@ static void without_the_second_look_a_wake_up_is_lost(void **state)
 {
     (void)state;
     looks = false;
-    assert_lost(&one_word);
+    weak_assert_lost(&one_word);
 }
 
 static void without_fences_a_wake_up_is_lost(void **state)
 {
     (void)state;
     weak_membarrier = weak_membarrier_lies;
-    assert_lost(&one_word);
+    weak_assert_lost(&one_word);
 }
 
 static void without_a_release_by_those_who_fence_a_wake_up_is_lost(void **state)
@@ -177,7 +154,7 @@ static void without_a_release_by_those_who_fence_a_wake_up_is_lost(void **state)
     (void)state;
     weak_membarrier = weak_membarrier_refused;
     weak_break(weak_no_release, &bell.word, sizeof(bell.word));
-    assert_lost(&one_word);
+    weak_assert_lost(&one_word);
 }
 
 static int as_it_should_be(void **state)

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "unit.h"
+#include "weak_assert.h"
 
 #include "ring_take.h"
 
@@ -186,27 +187,16 @@ static const struct plan large_to_threads = {4, 2, {3, 0}, {large, large}, false
 static const struct plan second_again = {2, 2, {4, 0}, {small, small}, false, true, false};
 static const struct plan second_lines_again = {4, 2, {4, 0}, {large, large}, false, true, true};
 
-static const char *search(const struct weak_program *program, const struct plan *p)
-{
-    plan = *p;
-    const char *bad = weak_search(program);
-    print_message("  %lu states, %lu executions%s%s\n", weak_count.states, weak_count.executions,
-                  bad ? ": " : "", bad ? bad : "");
-    return bad;
-}
-
 static void assert_right(const struct weak_program *program, const struct plan *p)
 {
-    const char *bad = search(program, p);
-    if (bad) {
-        weak_tell();
-        fail_msg("%s", bad);
-    }
+    plan = *p;
+    weak_assert_right(program);
 }
 
 static void assert_wrong(const struct weak_program *program, const struct plan *p)
 {
-    assert_non_null(search(program, p));
+    plan = *p;
+    weak_assert_wrong(program);
     weak_repair();
 }
 

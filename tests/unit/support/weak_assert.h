@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What tests say of a search (weak_memory.h). Each prints how far it went. Include after unit.h. */
+#ifndef WEAK_ASSERT_H
+#define WEAK_ASSERT_H
+
+#include "weak_memory.h"
+
+/* No execution is wrong; else the first wrong one is printed. */
+void weak_assert_right(const struct weak_program *program);
+
+/* Some execution is wrong. */
+void weak_assert_wrong(const struct weak_program *program);
+
+/* Some execution leaves a thread asleep for ever. */
+void weak_assert_lost(const struct weak_program *program);
+
+#endif
