@@ -58,22 +58,34 @@ static void deliver(struct tk_arrival *arrival)
         send_small_reply(arrival);
 }
 
-static void open_world(uint32_t size)
+static void reset(void)
 {
     memset(&got, 0, sizeof(got));
     fake_reset();
     tk_deliver = deliver;
+}
+
+static void open_world(uint32_t size, bool is_shared)
+{
+    reset();
+    if (is_shared) {
+        fake.attr.max_srq = 1;
+        fake.attr.max_srq_wr = 4096;
+    }
     world_open(size, 0);
 }
 
-static void open_shared(uint32_t size)
+/* A job with these settings ("NAME=value"; NULL: the defaults), without and with receive queues
+ * that peers share. */
+#define OPEN(size, ...)  (unit_settings(__VA_ARGS__, NULL), open_world(size, false))
+#define OPEN_SHARED(...) (unit_settings("GASNET_USE_SRQ=1", __VA_ARGS__, NULL), open_world(2, true))
+
+/* Nothing is under way any more, and the device was used as it may be. */
+static void close_world(void)
 {
-    memset(&got, 0, sizeof(got));
-    fake_reset();
-    fake.attr.max_srq = 1;
-    fake.attr.max_srq_wr = 4096;
-    tk_deliver = deliver;
-    world_open(size, 0);
+    world_settle();
+    assert_int_equal(fake_sins(), 0);
+    world_close();
 }
 
 static enum tk_status send_with(uint32_t to, enum tk_message_kind kind, size_t nbytes)
@@ -92,6 +104,20 @@ static enum tk_status request(uint32_t to)
     return send_with(to, TK_REQUEST, 0);
 }
 
+static void requests(uint32_t to, int n)
+{
+    while (n-- > 0)
+        assert_int_equal(request(to), TK_OK);
+}
+
+/* The last message had this much payload, as send_with() sends it. */
+static void assert_payload(size_t nbytes)
+{
+    assert_int_equal(got.nbytes, nbytes);
+    for (size_t i = 0; i < nbytes; i++)
+        assert_int_equal(got.payload[i], (char)(i * 7));
+}
+
 static int credits(uint32_t from, uint32_t to)
 {
     return world_conn(from, to)->credits;
@@ -100,17 +126,13 @@ static int credits(uint32_t from, uint32_t to)
 static void a_request_takes_a_credit_and_the_last_one_is_the_last(void **state)
 {
     (void)state;
-    unit_settings("GASNET_AM_CREDITS_PP=2", NULL);
-    open_world(2);
-    assert_int_equal(request(1), TK_OK);
-    assert_int_equal(request(1), TK_OK);
+    OPEN(2, "GASNET_AM_CREDITS_PP=2");
+    requests(1, 2);
     assert_int_equal(credits(0, 1), 0);
     unsigned posted = fake.posted;
     assert_int_equal(request(1), TK_BUSY);
     assert_int_equal(fake.posted, posted);
-    world_settle();
-    assert_int_equal(fake_sins(), 0);
-    world_close();
+    close_world();
 }
 
 /* The size of one with up to two arguments is not compared with the limit. A reply: the first
@@ -124,10 +146,8 @@ static void a_short_goes_inline_only_where_the_device_takes_it(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         unit_settings(NULL, NULL);
-        memset(&got, 0, sizeof(got));
-        fake_reset();
+        reset();
         fake.inline_max = cases[i].device;
-        tk_deliver = deliver;
         world_open(2, 0);
         assert_int_equal(tk_verbs.inline_limit, cases[i].limit);
         got.reply_by_tag = true;
@@ -137,8 +157,7 @@ static void a_short_goes_inline_only_where_the_device_takes_it(void **state)
         assert_int_equal(got.count, 2);
         assert_int_equal(got.head.nargs, 2);
         assert_int_equal(got.head.handler, 3);
-        assert_int_equal(fake_sins(), 0);
-        world_close();
+        close_world();
     }
 }
 
@@ -146,23 +165,20 @@ static void a_short_goes_inline_only_where_the_device_takes_it(void **state)
 static void each_request_has_a_buffer_for_its_reply(void **state)
 {
     (void)state;
-    unit_settings("GASNET_AM_CREDITS_PP=3", NULL);
-    open_world(2);
+    OPEN(2, "GASNET_AM_CREDITS_PP=3");
     struct tk_conn *conn = world_conn(0, 1);
     assert_int_equal(fake_receives(conn->qp), 3 + 1); /* requests, and the exit notice */
     for (int i = 1; i <= 3; i++) {
         assert_int_equal(request(1), TK_OK);
         assert_int_equal(fake_receives(conn->qp), 3 + 1 + i);
     }
-    world_settle();
-    world_close();
+    close_world();
 }
 
 static void a_request_without_a_buffer_for_its_reply_does_not_go(void **state)
 {
     (void)state;
-    unit_settings("GASNET_AM_CREDITS_PP=3", NULL);
-    open_world(2);
+    OPEN(2, "GASNET_AM_CREDITS_PP=3");
     while (tk_pool_take(&tk_verbs.rails[0].recv_pool))
         continue;
     fake.failing[FAKE_REG_MR].allowed = 0;
@@ -176,8 +192,7 @@ static void a_request_without_a_buffer_for_its_reply_does_not_go(void **state)
     assert_int_equal(credits(0, 1), 3);
     fake.failing[FAKE_REG_MR].allowed = -1;
     assert_int_equal(request(1), TK_OK); /* more buffers were made */
-    world_settle();
-    world_close();
+    close_world();
 }
 
 /* The handler's reply gives the credit back: the sender's next request may arrive at once. */
@@ -186,13 +201,12 @@ static void the_replacement_is_posted_before_the_handler_runs(void **state)
     static const size_t sizes[] = {0, 200, 300, 65000}; /* copied, copied, swapped, swapped */
     (void)state;
     for (int i = 0; i < 4; i++) {
-        unit_settings("GASNET_AM_CREDITS_PP=1", NULL);
-        open_world(2);
+        OPEN(2, "GASNET_AM_CREDITS_PP=1");
         assert_int_equal(send_with(1, TK_REQUEST, sizes[i]), TK_OK);
         world_settle();
         assert_int_equal(got.count, 1);
         assert_int_equal(got.receives, 1 + 1);
-        world_close();
+        close_world();
     }
 }
 
@@ -204,8 +218,7 @@ static void a_shared_queue_is_full_again_before_the_handler_runs(void **state)
     const struct tk_message_head head = {.kind = TK_REQUEST};
     (void)state;
     for (int i = -1; i < 4; i++) {
-        unit_settings("GASNET_USE_SRQ=1", "GASNET_RBUF_COUNT=4", NULL);
-        open_shared(2);
+        OPEN_SHARED("GASNET_RBUF_COUNT=4");
         if (i < 0)
             assert_int_equal(tk_verbs_send_short(tk_peer(1), head, NULL, NULL), TK_OK);
         else
@@ -214,21 +227,16 @@ static void a_shared_queue_is_full_again_before_the_handler_runs(void **state)
         assert_int_equal(got.count, 1);
         /* One is held by the handler; of the last one only an offer came that way. */
         assert_int_equal(got.receives, 4 - (i == 2));
-        if (i >= 0)
-            assert_int_equal(got.nbytes, sizes[i]);
-        for (size_t k = 0; i >= 0 && k < sizes[i]; k++)
-            assert_int_equal(got.payload[k], (char)(k * 7));
+        assert_payload(i >= 0 ? sizes[i] : 0);
         assert_int_equal(fake_srq_receives(tk_verbs.device.srq->queue), 4);
-        assert_int_equal(fake_sins(), 0);
-        world_close();
+        close_world();
     }
 }
 
 static void a_handler_beyond_those_that_may_hold_a_buffer_gets_a_copy(void **state)
 {
     (void)state;
-    unit_settings("GASNET_USE_SRQ=1", "GASNET_RBUF_COUNT=4", NULL);
-    open_shared(2);
+    OPEN_SHARED("GASNET_RBUF_COUNT=4");
     world_be(1);
     assert_true(tk_srq_hold(tk_verbs.device.srq));
     assert_false(tk_srq_hold(tk_verbs.device.srq));
@@ -236,33 +244,27 @@ static void a_handler_beyond_those_that_may_hold_a_buffer_gets_a_copy(void **sta
     assert_int_equal(send_with(1, TK_REQUEST, 3000), TK_OK);
     world_settle();
     assert_int_equal(got.receives, 4);
-    for (size_t i = 0; i < 3000; i++)
-        assert_int_equal(got.payload[i], (char)(i * 7));
-    world_close();
+    assert_payload(3000);
+    close_world();
 }
 
 static void a_payload_arrives_as_it_was_sent(void **state)
 {
     static const size_t sizes[] = {1, 64, 65, 248, 249, 1499, 1500, 65528};
     (void)state;
-    unit_settings(NULL, NULL);
-    open_world(2);
+    OPEN(2, NULL);
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
         assert_int_equal(send_with(1, TK_REQUEST, sizes[s]), TK_OK);
         world_settle();
-        assert_int_equal(got.nbytes, sizes[s]);
-        for (size_t i = 0; i < sizes[s]; i++)
-            assert_int_equal(got.payload[i], (char)(i * 7));
+        assert_payload(sizes[s]);
     }
-    assert_int_equal(fake_sins(), 0);
-    world_close();
+    close_world();
 }
 
 static void without_spares_the_handler_gets_a_copy(void **state)
 {
     (void)state;
-    unit_settings("GASNET_AM_CREDITS_PP=1", NULL);
-    open_world(2);
+    OPEN(2, "GASNET_AM_CREDITS_PP=1");
     assert_int_equal(send_with(1, TK_REQUEST, 3000), TK_OK);
     world_be(1);
     while (tk_pool_take(&tk_verbs.rails[0].recv_pool))
@@ -271,45 +273,39 @@ static void without_spares_the_handler_gets_a_copy(void **state)
     world_settle();
     assert_int_equal(got.count, 1);
     assert_int_equal(got.receives, 1 + 1);
-    for (size_t i = 0; i < 3000; i++)
-        assert_int_equal(got.payload[i], (char)(i * 7));
-    assert_int_equal(fake_sins(), 0);
-    world_close();
+    assert_payload(3000);
+    close_world();
 }
 
 static void a_reply_gives_the_credit_back(void **state)
 {
     (void)state;
-    unit_settings("GASNET_AM_CREDITS_PP=2", NULL);
-    open_world(2);
+    OPEN(2, "GASNET_AM_CREDITS_PP=2");
     got.reply = true;
     assert_int_equal(request(1), TK_OK);
     world_settle();
     assert_int_equal(got.head.kind, TK_REPLY);
     assert_int_equal(credits(0, 1), 2);
     assert_int_equal(world_conn(1, 0)->credits_to_return, 0);
-    world_close();
+    close_world();
 }
 
 static void without_slack_an_ack_gives_it_back_at_once(void **state)
 {
     (void)state;
-    unit_settings("GASNET_AM_CREDITS_SLACK=0", NULL);
-    open_world(2);
+    OPEN(2, "GASNET_AM_CREDITS_SLACK=0");
     assert_int_equal(request(1), TK_OK);
     world_settle();
     assert_int_equal(credits(0, 1), 12);
     assert_int_equal(got.count, 1); /* no handler runs for an ACK */
-    world_close();
+    close_world();
 }
 
 static void slack_credits_are_banked_and_ride_on_the_next_message(void **state)
 {
     (void)state;
-    unit_settings("GASNET_AM_CREDITS_SLACK=2", NULL);
-    open_world(2);
-    request(1);
-    request(1);
+    OPEN(2, "GASNET_AM_CREDITS_SLACK=2");
+    requests(1, 2);
     world_settle();
     assert_int_equal(credits(0, 1), 10);
     assert_int_equal(world_conn(1, 0)->credits_to_return, 2);
@@ -320,33 +316,29 @@ static void slack_credits_are_banked_and_ride_on_the_next_message(void **state)
     assert_int_equal(got.head.credits, 2);
     assert_int_equal(credits(0, 1), 12);
     assert_int_equal(world_conn(1, 0)->credits_to_return, 0);
-    world_close();
+    close_world();
 }
 
 static void beyond_the_slack_all_banked_credits_come_in_one_ack(void **state)
 {
     (void)state;
-    unit_settings("GASNET_AM_CREDITS_SLACK=2", NULL);
-    open_world(2);
+    OPEN(2, "GASNET_AM_CREDITS_SLACK=2");
     unsigned before = fake.posted;
-    for (int i = 0; i < 3; i++)
-        request(1);
+    requests(1, 3);
     world_settle();
     assert_int_equal(credits(0, 1), 12);
     assert_int_equal(fake.posted - before, 3 + 1);
-    world_close();
+    close_world();
 }
 
 /* Of messages that one poll takes together, with less than a third of the credits held back. */
 static void what_came_together_is_acknowledged_together(void **state)
 {
     (void)state;
-    unit_settings("GASNET_AM_CREDITS_SLACK=0", "GASNET_AM_CREDITS_PP=30", NULL);
-    open_world(2);
+    OPEN(2, "GASNET_AM_CREDITS_SLACK=0", "GASNET_AM_CREDITS_PP=30");
     for (int n = 1; n <= 13; n += 4) {
         unsigned before = fake.posted;
-        for (int i = 0; i < n; i++)
-            assert_int_equal(request(1), TK_OK);
+        requests(1, n);
         fake_settle();
         world_be(1);
         tk_verbs_poll();
@@ -356,24 +348,21 @@ static void what_came_together_is_acknowledged_together(void **state)
         assert_int_equal(fake.posted - before, n + (n + 9) / 10);
         assert_int_equal(credits(0, 1), 30);
     }
-    assert_int_equal(fake_sins(), 0);
-    world_close();
+    close_world();
 }
 
 /* The exit notice has a buffer that credits know nothing of: nothing rides on it. */
 static void an_exit_notice_needs_no_credit(void **state)
 {
     (void)state;
-    unit_settings("GASNET_AM_CREDITS_PP=1", NULL);
-    open_world(2);
+    OPEN(2, "GASNET_AM_CREDITS_PP=1");
     assert_int_equal(request(1), TK_OK);
     assert_int_equal(request(1), TK_BUSY);
     assert_int_equal(send_with(1, TK_CONTROL, 0), TK_OK);
     world_settle();
     assert_int_equal(got.count, 2);
     assert_int_equal(world_conn(1, 0)->control_expected, 0);
-    assert_int_equal(fake_sins(), 0);
-    world_close();
+    close_world();
 }
 
 static void freeze(struct tk_conn *conn)
@@ -388,8 +377,7 @@ static void freeze(struct tk_conn *conn)
 static void a_connection_is_not_closed_while_a_message_waits_to_be_read(void **state)
 {
     (void)state;
-    unit_settings("GASNET_USE_SRQ=1", NULL);
-    open_shared(2);
+    OPEN_SHARED(NULL);
     assert_int_equal(send_with(1, TK_REQUEST, 65000), TK_OK);
     for (int i = 0; i < 4; i++) {
         assert_false(tk_pair_freeze(world_conn(0, 1)));
@@ -400,7 +388,7 @@ static void a_connection_is_not_closed_while_a_message_waits_to_be_read(void **s
     assert_int_equal(got.count, 1);
     freeze(world_conn(0, 1));
     tk_pair_release(world_conn(0, 1));
-    world_close();
+    close_world();
 }
 
 /* By a thread that found the peer connected just before. It would keep the credit beyond the end of
@@ -409,8 +397,7 @@ static void a_credit_that_comes_back_while_the_connection_is_held_stays_there(vo
 {
     struct tk_am_reservation r = {.kind = TK_REQUEST};
     (void)state;
-    unit_settings("GASNET_AM_CREDITS_PP=2", "GASNET_AM_CREDITS_SLACK=1", NULL);
-    open_world(2);
+    OPEN(2, "GASNET_AM_CREDITS_PP=2", "GASNET_AM_CREDITS_SLACK=1");
     r.peer = tk_peer(1);
     assert_int_equal(request(1), TK_OK);
     world_settle();
@@ -429,50 +416,40 @@ static void a_credit_that_comes_back_while_the_connection_is_held_stays_there(vo
     assert_int_equal(credits(0, 1), 2);
     assert_int_equal(tk_verbs_reserve(&r, false, false), TK_OK);
     tk_verbs_release(&r, false);
-    world_settle();
-    world_close();
+    close_world();
 }
 
 static void the_process_as_a_whole_has_a_limit_too(void **state)
 {
     (void)state;
-    unit_settings("GASNET_AM_CREDITS_PP=4", "GASNET_AM_CREDITS_TOTAL=5", NULL);
-    open_world(3);
-    for (int i = 0; i < 4; i++)
-        assert_int_equal(request(1), TK_OK);
-    assert_int_equal(request(2), TK_OK);
+    OPEN(3, "GASNET_AM_CREDITS_PP=4", "GASNET_AM_CREDITS_TOTAL=5");
+    requests(1, 4);
+    requests(2, 1);
     assert_int_equal(request(2), TK_BUSY);
     assert_int_equal(credits(0, 2), 3);
     world_settle();
     assert_int_equal(request(2), TK_OK);
-    world_settle();
-    world_close();
+    close_world();
 }
 
 static void a_full_send_queue_gives_the_credit_back(void **state)
 {
     (void)state;
-    unit_settings("GASNET_NETWORKDEPTH_PP=2", NULL);
-    open_world(2);
-    assert_int_equal(request(1), TK_OK);
-    assert_int_equal(request(1), TK_OK);
+    OPEN(2, "GASNET_NETWORKDEPTH_PP=2");
+    requests(1, 2);
     assert_int_equal(request(1), TK_BUSY);
     assert_int_equal(credits(0, 1), 10);
-    world_settle();
-    assert_int_equal(fake_sins(), 0);
-    world_close();
+    close_world();
 }
 
 static void an_ack_that_finds_no_room_goes_with_a_later_poll(void **state)
 {
     (void)state;
-    unit_settings("GASNET_NETWORKDEPTH_PP=2", "GASNET_AM_CREDITS_SLACK=0", NULL);
-    open_world(2);
+    OPEN(2, "GASNET_NETWORKDEPTH_PP=2", "GASNET_AM_CREDITS_SLACK=0");
     request(1);
     fake_settle();
     world_be(1);
-    request(0);
-    request(0); /* the send queue of rank 1 is full */
+    requests(0, 2); /* the send queue of rank 1 is full */
     tk_verbs_poll();
     assert_true(world_conn(1, 0)->ack_due);
     assert_int_equal(tk_counter_read(&tk_verbs.pending_work), 1);
@@ -482,20 +459,18 @@ static void an_ack_that_finds_no_room_goes_with_a_later_poll(void **state)
     assert_int_equal(credits(0, 1), 12);
     assert_false(world_conn(1, 0)->ack_due);
     assert_int_equal(tk_counter_read(&world_verbs(1)->pending_work), 0);
-    world_close();
+    close_world();
 }
 
 /* The banked credits of a due ACK rode on another message meanwhile: no ACK is needed any more. */
 static void an_ack_that_is_not_needed_any_more_is_not_sent(void **state)
 {
     (void)state;
-    unit_settings("GASNET_NETWORKDEPTH_PP=2", "GASNET_AM_CREDITS_SLACK=0", NULL);
-    open_world(2);
+    OPEN(2, "GASNET_NETWORKDEPTH_PP=2", "GASNET_AM_CREDITS_SLACK=0");
     request(1);
     fake_settle();
     world_be(1);
-    request(0);
-    request(0);
+    requests(0, 2);
     tk_verbs_poll();
     fake_settle();
     tk_verbs_reap();
@@ -506,7 +481,7 @@ static void an_ack_that_is_not_needed_any_more_is_not_sent(void **state)
     assert_int_equal(tk_counter_read(&tk_verbs.pending_work), 0);
     world_settle();
     assert_int_equal(world_conn(0, 1)->credits, 12);
-    world_close();
+    close_world();
 }
 
 static void inject(void *bytes)
@@ -520,11 +495,10 @@ static void credits_that_nobody_gave_are_refused(void **state)
     struct tk_message_head ack = {.kind = TK_ACK};
     struct tk_message_head too_rich = {.kind = TK_CONTROL, .credits = 1};
     (void)state;
-    unit_settings(NULL, NULL);
-    open_world(2);
+    OPEN(2, NULL);
     unit_assert_panic(inject, &ack, "more credits came back than were given from rank 1 (node1");
     unit_assert_panic(inject, &too_rich, "more credits came back than were given");
-    world_close();
+    close_world();
 }
 
 static void malformed_messages_are_refused(void **state)
@@ -536,14 +510,13 @@ static void malformed_messages_are_refused(void **state)
     struct tk_message_head no_place = {.kind = TK_REPLY, .category = TK_LONG};
     struct tk_message_head cut = {.kind = TK_REQUEST};
     (void)state;
-    unit_settings(NULL, NULL);
-    open_world(2);
+    OPEN(2, NULL);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         unit_assert_panic(inject, (void *)&bad[i], "a malformed message came from rank 1");
     unit_assert_panic(inject, &cut, "a malformed message came"); /* 4 bytes */
     unit_assert_panic(inject, &shorter, "shorter than its head says");
     unit_assert_panic(inject, &no_place, "shorter than its head says");
-    world_close();
+    close_world();
 }
 
 static void inject_shared(void *message)
@@ -558,13 +531,12 @@ static void malformed_messages_about_credits_are_refused(void **state)
     static const int32_t bad[][3] = {{4, 1, 0}, {0, 13, 0}, {0, -1, 0}, {1, 1, 1}};
     struct tk_short message = {.head = {.kind = TK_LOAN, .category = TK_SHORT, .nargs = 3}};
     (void)state;
-    unit_settings("GASNET_USE_SRQ=1", NULL);
-    open_shared(2);
+    OPEN_SHARED(NULL);
     for (int i = 0; i < 4; i++) {
         memcpy(message.args, bad[i], sizeof(bad[i]));
         unit_assert_panic(inject_shared, &message, "a malformed message about credits came");
     }
-    world_close();
+    close_world();
 }
 
 static void inject_offer(void *offer)
@@ -579,22 +551,20 @@ static void malformed_offers_are_refused(void **state)
 {
     struct tk_pull_offer offer = {.head = {.kind = TK_PULL}, .size = 10000};
     (void)state;
-    unit_settings("GASNET_USE_SRQ=1", NULL);
-    open_shared(2);
+    OPEN_SHARED(NULL);
     unit_assert_panic(inject_offer, &offer, "a malformed message came");
     offer.word = 1;
     offer.size = tk_message_max + 1;
     unit_assert_panic(inject_offer, &offer, "a large message was offered that is none");
     offer.size = tk_verbs.recv_small;
     unit_assert_panic(inject_offer, &offer, "a large message was offered that is none");
-    world_close();
+    close_world();
 }
 
 static void a_peer_that_does_not_serve_is_named(void **state)
 {
     (void)state;
-    unit_settings("GASNET_AM_CREDITS_PP=1", "GASNET_AM_STALL_SECONDS=0.000001", NULL);
-    open_world(2);
+    OPEN(2, "GASNET_AM_CREDITS_PP=1", "GASNET_AM_STALL_SECONDS=0.000001");
     unit_listen();
     request(1);
     tk_verbs_report_stall(); /* out of credits, but no request was refused yet */
@@ -609,41 +579,39 @@ static void a_peer_that_does_not_serve_is_named(void **state)
     unit_assert_says(said, "to send active messages to rank 1 (node1, pid 1001): all 1 "
                            "credits are out");
     assert_int_equal(unit_lines(said), 1);
-    world_settle();
-    world_close();
+    close_world();
+}
+
+static void assert_no_stall_is_told(void)
+{
+    unit_listen();
+    for (int i = 0; i < 1000; i++)
+        tk_verbs_report_stall();
+    assert_string_equal(unit_heard(), "");
 }
 
 /* A client that was refused and turned to something else is not waiting once the credit is back. */
 static void a_stall_ends_when_the_credit_comes_back(void **state)
 {
     (void)state;
-    unit_settings("GASNET_AM_CREDITS_PP=1", "GASNET_AM_STALL_SECONDS=0.000001", NULL);
-    open_world(2);
+    OPEN(2, "GASNET_AM_CREDITS_PP=1", "GASNET_AM_STALL_SECONDS=0.000001");
     request(1);
     request(1); /* refused */
     assert_true(world_conn(0, 1)->starved_since != 0);
     world_settle();
     world_be(0);
-    unit_listen();
-    for (int i = 0; i < 1000; i++)
-        tk_verbs_report_stall();
-    assert_string_equal(unit_heard(), "");
-    world_close();
+    assert_no_stall_is_told();
+    close_world();
 }
 
 static void a_stall_of_zero_seconds_is_never_told(void **state)
 {
     (void)state;
-    unit_settings("GASNET_AM_CREDITS_PP=1", "GASNET_AM_STALL_SECONDS=0", NULL);
-    open_world(2);
+    OPEN(2, "GASNET_AM_CREDITS_PP=1", "GASNET_AM_STALL_SECONDS=0");
     request(1);
     request(1);
-    unit_listen();
-    for (int i = 0; i < 1000; i++)
-        tk_verbs_report_stall();
-    assert_string_equal(unit_heard(), "");
-    world_settle();
-    world_close();
+    assert_no_stall_is_told();
+    close_world();
 }
 
 static const struct CMUnitTest tests[] = {
