@@ -3,28 +3,13 @@
 # The other processor of RDMA machines: every source of the library and the public headers compile for 64-bit ARM without a
 # warning; the tools, which have assembler in them, become objects. Where there is a whole cross toolchain and an emulator, a
 # client of the tools runs.
-set -u
-: "${top_builddir:?run through make check}" "${top_srcdir:?}"
-if [ "${TRUNKLINE_TEST_SANITIZER:-no}" != no ]; then
-    echo "skipped: the sources are the same in a tree without sanitizers"
-    exit 77
-fi
+. "${top_srcdir:?run through make check}/tests/interface/common.sh"
 libc=/usr/aarch64-linux-gnu/include
 [ -d $libc ] || { echo "skipped: no $libc (Debian package libc6-dev-arm64-cross)"; exit 77; }
 command -v clang >/dev/null || { echo "skipped: there is no clang"; exit 77; }
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/trunkline-test-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-public="-I$top_srcdir/conduit/include -I$top_srcdir/conduit/include/ibv-conduit -I$top_builddir/conduit/include"
-private="-I$top_builddir -I$top_srcdir/conduit $public"
+private="-I$top_builddir -I$top_srcdir/conduit $include"
 strict="-Wall -Wextra -Wno-unused-parameter -Werror -D_GNU_SOURCE"
 arm="--target=aarch64-linux-gnu -isystem $libc"
-
-fail()
-{
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
 
 # quiet LABEL command...
 quiet()
@@ -66,8 +51,8 @@ int main(void)
     return gasnet_AMPoll() || gasnett_ticks_now() < start;
 }
 SOURCE
-    quiet "a client" clang $arm -std=c99 -O2 -c $strict -pedantic -DGASNET_PAR $public client.c
-    quiet "a client in C++" clang++ $arm -x c++ -std=c++11 -O2 -c $strict -pedantic -DGASNET_SEQ $public client.c
+    quiet "a client" clang $arm -std=c99 -O2 -c $strict -pedantic -DGASNET_PAR $include client.c
+    quiet "a client in C++" clang++ $arm -x c++ -std=c++11 -O2 -c $strict -pedantic -DGASNET_SEQ $include client.c
 }
 
 # shellcheck disable=SC2086
@@ -94,4 +79,4 @@ done
 library
 objects
 run
-[ "$failures" -eq 0 ] || { echo "$failures failure(s)"; exit 1; }
+finish

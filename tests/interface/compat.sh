@@ -2,26 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Names that were never part of the interface, but that clients lean on (compat.txt), are what clients take them for, in C and
 # C++; those that clients own as well yield to the client's definition, and to the system's.
-set -u
-: "${top_builddir:?run through make check}" "${top_srcdir:?}"
-if [ "${TRUNKLINE_TEST_SANITIZER:-no}" != no ]; then
-    echo "skipped: the names are the same in a tree without sanitizers"
-    exit 77
-fi
-list=$top_srcdir/tests/interface/compat.txt
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/trunkline-test-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-export LC_ALL=C
-failures=0
+. "${top_srcdir:?run through make check}/tests/interface/common.sh"
+list=$here/compat.txt
 libraries=$top_builddir/conduit
-options="-Wall -Wextra -pedantic -Werror -D_GNU_SOURCE=1 -pthread -I$top_srcdir/conduit/include
-    -I$top_srcdir/conduit/include/ibv-conduit -I$top_builddir/conduit/include"
-
-fail()
-{
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
+options="-Wall -Wextra -pedantic -Werror -D_GNU_SOURCE=1 -pthread $include"
 
 # The program that uses each name as the list says; it prints the names that are something else.
 generate()
@@ -116,4 +100,4 @@ done
 owned
 echo "$(cat "$scratch/count") names"
 [ "$(cat "$scratch/count")" -eq 33 ] || fail "33 were expected"
-[ "$failures" -eq 0 ] || { echo "$failures failure(s)"; exit 1; }
+finish

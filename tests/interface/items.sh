@@ -1,24 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Headers where implementations of this interface have broken the builds of clients: items 70 to 76 of tests/rules.md.
-set -u
-: "${top_builddir:?run through make check}" "${top_srcdir:?}"
-if [ "${TRUNKLINE_TEST_SANITIZER:-no}" != no ]; then
-    echo "skipped: the headers are the same in a tree without sanitizers"
-    exit 77
-fi
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/trunkline-test-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-export LC_ALL=C
-failures=0
-include="-I$top_srcdir/conduit/include -I$top_srcdir/conduit/include/ibv-conduit -I$top_builddir/conduit/include"
+# Headers where implementations of this interface have broken the builds of clients: items 70 to 75 of tests/rules.md.
+. "${top_srcdir:?run through make check}/tests/interface/common.sh"
 warnings="-Wall -Wextra -pedantic -Werror -D_GNU_SOURCE=1 -fsyntax-only"
-
-fail()
-{
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
 
 # quiet ITEM OPTIONS... FILE: compiles in silence, C by gcc and clang, C++ by g++ and clang++
 # shellcheck disable=SC2086 # lists of options
@@ -170,19 +154,8 @@ SOURCE
     done
 }
 
-# order.sh tries all pairs of headers.
-# shellcheck disable=SC2086 # lists of options
-item_76()
-{
-    printf '#include <gasnet_tools.h>\n#include <gasnetex.h>\n' >"$scratch/76.c"
-    gcc $include -DGASNET_SEQ -fsyntax-only "$scratch/76.c" 2>&1 | grep -q 'error.*gasnetex.h before gasnet_tools.h' ||
-        fail "item 76: gasnet_tools.h may come first"
-    printf '#include <gasnetex.h>\n#include <gasnet_tools.h>\n#include <gasnet.h>\n#include <gasnet_tools.h>\n#include <gasnetex.h>\nextern int x;\n' >"$scratch/76.c"
-    quiet "76: twice, in the right order" -DGASNET_SEQ "$scratch/76.c"
-}
-
-for item in 70 71 72 73 74 75 76; do
+for item in 70 71 72 73 74 75; do
     item_$item
 done
-echo "items 70 to 76"
-[ "$failures" -eq 0 ] || { echo "$failures failure(s)"; exit 1; }
+echo "items 70 to 75"
+finish

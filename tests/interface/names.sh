@@ -2,16 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Every name of the tools interface is there, in C and in C++, as what it must be (tools-names.txt), without a word of any
 # compiler that is here; and what the headers promise, each library holds.
-set -u
-: "${top_builddir:?run through make check}" "${top_srcdir:?}"
-if [ "${TRUNKLINE_TEST_SANITIZER:-no}" != no ]; then
-    echo "the names are the same in a tree without sanitizers"
-    exit 77
-fi
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-list=$top_srcdir/tests/interface/tools-names.txt
-failures=0 checked=0
+. "${top_srcdir:?run through make check}/tests/interface/common.sh"
+list=$here/tools-names.txt
 
 # generate c|c++ "worlds": writes a program that uses each name of these worlds
 generate()
@@ -83,8 +75,7 @@ try()
         checked=$((checked + $(cat "$scratch/count")))
     else
         head -5 "$scratch/out"
-        echo "FAILED: $label"
-        failures=$((failures + 1))
+        fail "$label"
     fi
 }
 
@@ -117,5 +108,5 @@ program "no attributes" c c11 "lite all" "-DGASNETT_THREAD_SAFE -DGASNETT_COMPIL
     tools/libgasnet_tools-par.so
 
 echo "$checked uses of names compiled in silence"
-[ "$failures" -eq 0 ] || { echo "$failures failure(s)"; exit 1; }
-[ "$checked" -gt 5000 ] || { echo "that is too few"; exit 1; }
+[ "$checked" -gt 5000 ] || fail "that is too few"
+finish

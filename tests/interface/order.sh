@@ -1,29 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The public headers say nothing to any compiler in any standard: each alone, and each before and after each other one. What
-# a client gets wrong is one error that says what to do. Macros keep to the names of the interface.
-set -u
-: "${top_builddir:?run through make check}" "${top_srcdir:?}"
-if [ "${TRUNKLINE_TEST_SANITIZER:-no}" != no ]; then
-    echo "skipped: the headers are the same in a tree without sanitizers"
-    exit 77
-fi
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/trunkline-test-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-export LC_ALL=C
-failures=0 compiled=0
+# The public headers say nothing to any compiler in any standard: each alone and twice, and each before and after each other one
+# (item 76). What a client gets wrong is one error that says what to do. Macros keep to the names of the interface.
+. "${top_srcdir:?run through make check}/tests/interface/common.sh"
+compiled=0
 
 plain="-I$top_srcdir/conduit/include -I$top_builddir/conduit/include"
 include="$plain -I$top_srcdir/conduit/include/ibv-conduit"
 warnings="-Wall -Wextra -pedantic -Wshadow -Werror -fsyntax-only"
 headers=$(cd "$top_srcdir/conduit/include" && echo *.h)
 tools_first="include gasnetex.h before gasnet_tools.h"
-
-fail()
-{
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
 
 # quiet LABEL command... SOURCES: must succeed in silence
 quiet()
@@ -166,5 +152,5 @@ mistakes
 without_mode
 macros
 echo "$compiled runs of compilers were quiet, over $(echo "$headers" | wc -w) headers"
-[ "$failures" -eq 0 ] || { echo "$failures failure(s)"; exit 1; }
-[ "$compiled" -ge 8 ] || { echo "no compiler was found"; exit 1; }
+[ "$compiled" -ge 8 ] || fail "no compiler was found"
+finish

@@ -3,25 +3,9 @@
 # Each PLATFORM name (platform-names.txt) is what it must be, with each compiler that is here, in C and C++. Other projects
 # carry headers with the same names, which throw away what is there and define all anew: one of those in front of ours,
 # behind it and between two of ours makes neither a warning nor a difference for the rest.
-set -u
-: "${top_builddir:?run through make check}" "${top_srcdir:?}"
-if [ "${TRUNKLINE_TEST_SANITIZER:-no}" != no ]; then
-    echo "skipped: the names are the same in a tree without sanitizers"
-    exit 77
-fi
-list=$top_srcdir/tests/interface/platform-names.txt
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/trunkline-test-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-export LC_ALL=C
-failures=0
-options="-Wall -Wextra -pedantic -Werror -D_GNU_SOURCE=1 -DGASNET_PAR -I$top_srcdir/conduit/include
-    -I$top_srcdir/conduit/include/ibv-conduit -I$top_builddir/conduit/include -I$scratch"
-
-fail()
-{
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
+. "${top_srcdir:?run through make check}/tests/interface/common.sh"
+list=$here/platform-names.txt
+options="-Wall -Wextra -pedantic -Werror -D_GNU_SOURCE=1 -DGASNET_PAR $include -I$scratch"
 
 # One declaration for each name, which does not compile when the name is something else
 checks()
@@ -115,4 +99,4 @@ for compiler in $compilers; do
     cmp -s "$scratch/is" "$scratch/expected" || fail "$compiler: defined are $(tr '\n' ' ' <"$scratch/is")"
 done
 echo "128 names with $compilers"
-[ "$failures" -eq 0 ] || { echo "$failures failure(s)"; exit 1; }
+finish

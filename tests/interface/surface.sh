@@ -3,32 +3,15 @@
 # Every name of the public interface (names.txt) is in its header as what it must be, in C and C++, in each threading mode,
 # and the library has what it needs, but for the names that missing.txt lists; and none of those is there by now.
 # `surface.sh --update`, with top_srcdir and top_builddir set, takes those that came out of missing.txt.
-set -u
-: "${top_builddir:?run through make check}" "${top_srcdir:?}"
-if [ "${TRUNKLINE_TEST_SANITIZER:-no}" != no ]; then
-    echo "skipped: the names are the same in a tree without sanitizers"
-    exit 77
-fi
-here=$top_srcdir/tests/interface
+. "${top_srcdir:?run through make check}/tests/interface/common.sh"
 missing=$here/missing.txt
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/trunkline-test-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-export LC_ALL=C # quotes in messages of compilers
-failures=0 checked=0
 
-include="-I$top_srcdir/conduit/include -I$top_srcdir/conduit/include/ibv-conduit -I$top_builddir/conduit/include"
 libraries=$top_builddir/conduit
 strict="-Wall -Wextra -pedantic -Werror -D_GNU_SOURCE=1 -pthread"
 
 listed()
 {
     grep -q "^$1 |" "$missing"
-}
-
-fail()
-{
-    echo "FAILED: $*"
-    failures=$((failures + 1))
 }
 
 # The headers that are there
@@ -133,5 +116,5 @@ for mode in SEQ PARSYNC PAR; do
 done
 
 echo "$checked uses of names compiled in silence; $(grep -vc '^#' "$missing") names and headers are missing"
-[ "$failures" -eq 0 ] || { echo "$failures failure(s)"; exit 1; }
-[ "$checked" -gt 3000 ] || { echo "that is too few"; exit 1; }
+[ "$checked" -gt 3000 ] || fail "that is too few"
+finish
