@@ -5,7 +5,8 @@
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 cost=$jobs/segment_cost-seq
 
-# lazily RANKS: the last job's ranks attached a GiB at least, all of which another way would have taken seconds for, without memory.
+# lazily RANKS: the last job's ranks attached a GiB at least, all of which another way would have taken seconds for, without memory
+# (item 84).
 lazily()
 {
     said=$(awk '/^attached / && $2 >= 1024 && $5 < 1000 && $7 == 0 { count++ } END { print count + 0 }' "$scratch/err")

@@ -70,7 +70,7 @@ of_causes()
     done
 }
 
-# Codes of ranks that leave because of another's exit do not change that exit's code.
+# Codes of ranks that leave because of another's exit do not change that exit's code (item 82).
 of_codes()
 {
     for maxsize in 0 1; do

@@ -72,6 +72,7 @@ same()
     grep -q '^summary  api_per_raw  *[0-9]' "$scratch/out" || failed "no ratio"
 }
 
+# H12: what is swapped or lost fails H3, and each other fault its own check.
 raw_faults()
 {
     faults="--qps 10 --layer raw"

@@ -124,6 +124,7 @@ broken()
     says '^swarm: softhca0:1: queue pair on_phys_mc_[01]-at_thr_0-for_phys_mc_[01]-for_vm_0 to rank [01]: .*retry'
 }
 
+# S13: each fault fails its check.
 raw_faults()
 {
     faults="--layer raw"
