@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The installed headers compile without a word in every C and C++ standard in use, with every compiler that is here and the
-# warnings that clients enable (-Wundef among them), and refuse what must be refused.
+# Clients of the installed headers compile without a word in every C and C++ standard in use, with every compiler that is here and the
+# warnings that clients enable (-Wundef among them), and modes that contradict each other are refused. Each header alone, their
+# order and debug libraries: tests/interface, for the same files (tree.sh compares them).
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root
 make_scratch
@@ -50,12 +51,6 @@ c_standards()
             try "$1 -std=$std $mode, tools" "$1" -std=$std -fsyntax-only $warnings "-D$mode" $includes "$here/tools.c"
         done
     done
-    for header in $public; do
-        printf '#include <%s>\ntypedef int not_empty;\n' "$header" >"$scratch/alone.c"
-        try "$header alone" "$1" -std=c11 -fsyntax-only $warnings -DGASNET_PAR $includes "$scratch/alone.c"
-    done
-    echo '#include <gasnet_fwd.h>' >"$scratch/fwd.c"
-    try "gasnet_fwd.h without mode and conduit" "$1" -std=c99 -fsyntax-only $warnings "-I$incdir" "$scratch/fwd.c"
 }
 
 # shellcheck disable=SC2086
@@ -102,23 +97,10 @@ none_is_left_out()
 # shellcheck disable=SC2086
 refusals()
 {
-    echo '#include <gasnetex.h>' >"$scratch/empty.c"
-    refuse "exactly one of GASNET_SEQ" "$1" -fsyntax-only $includes "$scratch/empty.c"
-    refuse "exactly one of GASNET_SEQ" "$1" -fsyntax-only -DGASNET_SEQ -DGASNET_PAR $includes "$scratch/empty.c"
-    printf '#include <gasnet_tools.h>\n#include <gasnetex.h>\n' >"$scratch/order.c"
-    refuse "gasnetex.h before gasnet_tools.h" "$1" -fsyntax-only -DGASNET_SEQ $includes "$scratch/order.c"
     printf '#include <gasnet_tools.h>\n' >"$scratch/tools.c"
     refuse "at most one of GASNETT_THREAD_SAFE" "$1" -fsyntax-only -DGASNETT_THREAD_SAFE -DGASNETT_LITE_MODE $includes "$scratch/tools.c"
     printf '#include <gasnetex.h>\n#include <gasnet_tools.h>\n' >"$scratch/tools.c"
     refuse "contradicts GASNET_SEQ" "$1" -fsyntax-only -DGASNET_SEQ -DGASNETT_THREAD_SAFE $includes "$scratch/tools.c"
-    sed -e 's/GASNET_NDEBUG 1/GASNET_DEBUG 1/' "$incdir/gasnet_config.h" >"$scratch/gasnet_config.h"
-    cp "$incdir/gasnetex.h" "$scratch/"
-    refuse "without optimisation" "$1" -O2 -fsyntax-only -DGASNET_SEQ "-I$scratch" $includes "$scratch/empty.c"
-    refuse "without optimisation" "$1" -DNDEBUG -fsyntax-only -DGASNET_SEQ "-I$scratch" $includes "$scratch/empty.c"
-    try "debug library, plain client" "$1" -O0 -fsyntax-only -DGASNET_SEQ "-I$scratch" $includes "$scratch/empty.c"
-    rm -f "$scratch/gasnetex.h" "$scratch/gasnet_config.h"
-    printf '#include <gasnetex.h>\n#ifdef GASNET_%s\n#error "the client decided"\n#endif\n' "$2" >"$scratch/decide.c"
-    try "the library decides on checking" "$1" -fsyntax-only -DGASNET_SEQ "-DGASNET_$2" $includes "$scratch/decide.c"
 }
 
 public=$(cd "$incdir" && echo gasnet*.h trunkline*.h && cd ibv-conduit && echo gasnet_core.h gasnet_core_fwd.h)
@@ -126,13 +108,11 @@ for header in gasnetex.h $public trunkline_query.h; do
     echo "#include <$header>"
 done >"$scratch/all.c"
 none_is_left_out
-other=DEBUG
-[ "$TRUNKLINE_TEST_DEBUG" = yes ] && other=NDEBUG
 for cc in gcc clang; do
     command -v $cc >/dev/null || { echo "no $cc here"; continue; }
     c_standards $cc
     all_headers $cc
-    refusals $cc $other
+    refusals $cc
 done
 for cxx in g++ clang++; do
     command -v $cxx >/dev/null || { echo "no $cxx here"; continue; }

@@ -78,6 +78,14 @@ one_kind()
     rm -rf "$root-one"
 }
 
+# The headers are those that tests/interface looks at.
+find "$incdir" -name '*.h' | while read -r header; do
+    name=${header#"$incdir"/}
+    cmp -s "$header" "$top_srcdir/conduit/include/$name" || cmp -s "$header" "$top_builddir/conduit/include/$name" || echo "$name"
+done >"$root/differs"
+[ ! -s "$root/differs" ] || fail "not as in the tree: $(tr '\n' ' ' <"$root/differs")"
+rm -f "$root/differs"
+
 text_files=$(find "$incdir" "$libdir/pkgconfig" "$libdir/cmake" -type f)
 for place in "$top_builddir" "$root"; do
     # shellcheck disable=SC2086 # a list of files
