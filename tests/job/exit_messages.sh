@@ -23,6 +23,7 @@ its_own()
     says '^gasnetrun_ibv\|^trunkline' 0
 }
 
+# Killed, crashed, or gone without a word and status 0: exit_contexts.sh, items 63, 67 and 68
 of_ranks()
 {
     its_own 1 leave
@@ -30,10 +31,6 @@ of_ranks()
     its_own 3 exit-all
     words 3 '^gasnetrun_ibv: rank . (pid [0-9]*) exited with status 3' 1 _exit 3
     words 3 '^gasnetrun_ibv: rank . (pid [0-9]*) exited with status 3' 2 _exit-all 3
-    words 1 '^gasnetrun_ibv: rank 1 (pid [0-9]*) exited with status 0 but without PMIx_Finalize' 2 _exit 0
-    words 137 '^gasnetrun_ibv: rank 1 (pid [0-9]*) was killed by signal 9' 2 kill 0
-    words 134 '^trunkline.*died of SIGABRT' 2 abort 0
-    words 134 'FATAL ERROR (proc 1)' 2 fatal 0
     words 130 '^gasnetrun_ibv: rank 1 (pid [0-9]*) aborted the job with status 130: ended by SIGINT' 2 sigint 0
     words 143 '^gasnetrun_ibv: rank 0 (pid [0-9]*) was killed by signal 15 (SIGTERM' 1 sigterm-all 0
     words 143 '^gasnetrun_ibv: rank . (pid [0-9]*) was killed by signal 15 (SIGTERM' 2 sigterm-all 0
