@@ -130,20 +130,6 @@ static void what_is_small_travels_in_its_request(void **state)
     world_close();
 }
 
-static void a_get_is_never_inline(void **state)
-{
-    char bytes[8];
-    (void)state;
-    fake_reset();
-    open_world(NULL);
-    rma = transfer(false, bytes, 0, 8);
-    assert_int_equal(start(), TK_OK);
-    assert_int_equal(fake.last.opcode, IBV_WR_RDMA_READ);
-    assert_false(fake.last.send_flags & IBV_SEND_INLINE);
-    run();
-    world_close();
-}
-
 static void registered_memory_goes_from_where_it_lies(void **state)
 {
     char *inside;
@@ -605,7 +591,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bytes_arrive_from_anywhere_at_any_size),
     cmocka_unit_test(gets_bring_them_back),
     cmocka_unit_test(what_is_small_travels_in_its_request),
-    cmocka_unit_test(a_get_is_never_inline),
     cmocka_unit_test(registered_memory_goes_from_where_it_lies),
     cmocka_unit_test(other_memory_is_free_at_once),
     cmocka_unit_test(a_source_wanted_back_is_copied_up_to_the_limit),
