@@ -13,6 +13,7 @@
 all_scenarios="1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 100 101 102 103 104 105 106"
 crash_ways=(backtrace fatal abort segv bus fpe ill)
 crash_codes=(100 134 134 139 135 136 132)
+crash_names=('' SIGABRT SIGABRT SIGSEGV SIGBUS SIGFPE SIGILL)
 slack_ms=4000 # start and end of a job on a busy machine
 [ "$sanitizer" = no ] || slack_ms=20000
 
@@ -63,6 +64,18 @@ scenario()
     fi
 }
 
+# dead RANK SIGNAL NUMBER: library and launcher say once who died of what; fatal() says its own words, and a sanitizer has its own.
+dead()
+{
+    [ "$sanitizer" = no ] || return
+    from="\[$1@.*\]"
+    [ "$job_size" -gt 1 ] || from= # alone it has no number
+    says "^trunkline$from: pid [0-9]* died of $2" 1
+    says "rank $1 (pid [0-9]*) was killed by signal $3" 1
+    pid=$(sed -n "s/^gasnetrun_ibv: rank $1 (pid \([0-9]*\)).*/\1/p" "$scratch/err")
+    says "^trunkline.*: pid $pid died of $2" 1
+}
+
 crash()
 {
     which=$(($1 - 100))
@@ -71,6 +84,9 @@ crash()
     fails_with "${crash_codes[which]}" "crash $1"
     output_is_complete $(($2 - (which > 0))) # a rank that dies by a signal loses its own output
     says '^\[[0-9]\] .*exit_contexts-.*\[0x'
+    [ "${crash_ways[which]}" != fatal ] ||
+        says "^\*\*\* FATAL ERROR (proc $(($2 - 1))): in fatal() at .*: rank $(($2 - 1)) has had enough\$" 1
+    [ $which -eq 0 ] || dead $(($2 - 1)) ${crash_names[which]} $((crash_codes[which] - 128))
     told $(($2 - 1))
 }
 

@@ -23,7 +23,7 @@ its_own()
     says '^gasnetrun_ibv\|^trunkline' 0
 }
 
-# Killed, crashed, or gone without a word and status 0: exit_contexts.sh, items 63, 67 and 68
+# Crashed: exit_matrix.sh. Killed, or gone without a word and status 0: exit_contexts.sh, items 67 and 68
 of_ranks()
 {
     its_own 1 leave
