@@ -8,18 +8,7 @@
 #include <string.h>
 
 #include "contrib/softhca/fault/fault.h"
-
-static int failures;
-
-#define EXPECT(condition, ...)                                                                     \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            printf("FAIL line %d: ", __LINE__);                                                    \
-            printf(__VA_ARGS__);                                                                   \
-            putchar('\n');                                                                         \
-            failures++;                                                                            \
-        }                                                                                          \
-    } while (0)
+#include "expect.h"
 
 #define SELECTORS "dev, port, qp, op, nth, every, after, count, p, for"
 
@@ -191,7 +180,7 @@ static char document[32768];
 
 static void read_document(const char *name)
 {
-    const char *top = getenv("srcdir");
+    const char *top = getenv("top_srcdir");
     char path[512];
     FILE *f;
 

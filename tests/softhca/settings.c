@@ -12,18 +12,7 @@
 #include <string.h>
 
 #include "contrib/softhca/base/settings.h"
-
-static int failures;
-
-#define EXPECT(condition, ...)                                                                     \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            printf("FAIL line %d: ", __LINE__);                                                    \
-            printf(__VA_ARGS__);                                                                   \
-            putchar('\n');                                                                         \
-            failures++;                                                                            \
-        }                                                                                          \
-    } while (0)
+#include "expect.h"
 
 static int parse(const char *one, const char *two, struct shca_config *c, char why[400])
 {

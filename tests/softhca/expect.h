@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * For programs that try many rows and say of each what is wrong. Single-threaded. */
+#ifndef SOFTHCA_EXPECT_H
+#define SOFTHCA_EXPECT_H
+
+#include <stdio.h>
+
+static int failures;
+
+#define EXPECT(condition, ...)                                                                     \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            printf("FAIL line %d: ", __LINE__);                                                    \
+            printf(__VA_ARGS__);                                                                   \
+            putchar('\n');                                                                         \
+            failures++;                                                                            \
+        }                                                                                          \
+    } while (0)
+
+#endif
