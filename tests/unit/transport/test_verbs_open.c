@@ -13,6 +13,15 @@
 #include "settings/settings.h"
 #include "unit.h"
 
+/* Ranks that open with these settings ("NAME=value"; NULL: the defaults) have this value there. */
+#define ASSERT_OPENED(ranks, what, value, ...)                                                     \
+    do {                                                                                           \
+        unit_settings(__VA_ARGS__, NULL);                                                          \
+        world_open(ranks, 0);                                                                      \
+        assert_int_equal(what, value);                                                             \
+        world_close();                                                                             \
+    } while (0)
+
 static int total_credits(void)
 {
     return tk_counter_read(&tk_verbs.credits_total);
@@ -22,26 +31,11 @@ static void the_total_of_credits_follows_the_manual(void **state)
 {
     (void)state;
     fake_reset();
-    unit_settings(NULL, NULL);
-    world_open(4, 0);
-    assert_int_equal(total_credits(), 3 * 12);
-    world_close();
-    unit_settings("GASNET_AM_CREDITS_PP=100", NULL);
-    world_open(4, 0);
-    assert_int_equal(total_credits(), 256);
-    world_close();
-    unit_settings("GASNET_AM_CREDITS_PP=100", "GASNET_AM_CREDITS_TOTAL=0", NULL);
-    world_open(4, 0);
-    assert_int_equal(total_credits(), 300);
-    world_close();
-    unit_settings("GASNET_AM_CREDITS_TOTAL=20", NULL);
-    world_open(4, 0);
-    assert_int_equal(total_credits(), 20);
-    world_close();
-    unit_settings("GASNET_AM_CREDITS_TOTAL=1000", NULL);
-    world_open(4, 0);
-    assert_int_equal(total_credits(), 36);
-    world_close();
+    ASSERT_OPENED(4, total_credits(), 3 * 12, NULL);
+    ASSERT_OPENED(4, total_credits(), 256, "GASNET_AM_CREDITS_PP=100");
+    ASSERT_OPENED(4, total_credits(), 300, "GASNET_AM_CREDITS_PP=100", "GASNET_AM_CREDITS_TOTAL=0");
+    ASSERT_OPENED(4, total_credits(), 20, "GASNET_AM_CREDITS_TOTAL=20");
+    ASSERT_OPENED(4, total_credits(), 36, "GASNET_AM_CREDITS_TOTAL=1000");
 }
 
 /* What peers may hold back must leave each of us a credit, or all could wait for ever. */
@@ -49,22 +43,11 @@ static void slack_is_lowered_where_it_could_stop_the_job(void **state)
 {
     (void)state;
     fake_reset();
-    unit_settings("GASNET_AM_CREDITS_SLACK=5", NULL);
-    world_open(3, 0);
-    assert_int_equal(tk_verbs.slack, 5);
-    world_close();
-    unit_settings("GASNET_AM_CREDITS_SLACK=5", "GASNET_AM_CREDITS_PP=3", NULL);
-    world_open(3, 0);
-    assert_int_equal(tk_verbs.slack, 2);
-    world_close();
-    unit_settings("GASNET_AM_CREDITS_PP=1", NULL);
-    world_open(2, 0);
-    assert_int_equal(tk_verbs.slack, 0);
-    world_close();
-    unit_settings("GASNET_AM_CREDITS_SLACK=5", "GASNET_AM_CREDITS_TOTAL=7", NULL);
-    world_open(4, 0);
-    assert_int_equal(tk_verbs.slack, 2); /* 3 peers x 2 < 7 */
-    world_close();
+    ASSERT_OPENED(3, tk_verbs.slack, 5, "GASNET_AM_CREDITS_SLACK=5");
+    ASSERT_OPENED(3, tk_verbs.slack, 2, "GASNET_AM_CREDITS_SLACK=5", "GASNET_AM_CREDITS_PP=3");
+    ASSERT_OPENED(2, tk_verbs.slack, 0, "GASNET_AM_CREDITS_PP=1");
+    ASSERT_OPENED(4, tk_verbs.slack, 2, "GASNET_AM_CREDITS_SLACK=5",
+                  "GASNET_AM_CREDITS_TOTAL=7"); /* 3 peers x 2 < 7 */
 }
 
 /* A third of a peer's credits, and its share of all that the peer has. */
@@ -72,14 +55,9 @@ static void what_a_batch_holds_back_leaves_the_peer_credits_for_others(void **st
 {
     (void)state;
     fake_reset();
-    unit_settings("GASNET_AM_CREDITS_PP=30", NULL);
-    world_open(2, 0);
-    assert_int_equal(tk_verbs.batch_slack, 10);
-    world_close();
-    unit_settings("GASNET_AM_CREDITS_PP=30", "GASNET_AM_CREDITS_TOTAL=4", NULL);
-    world_open(3, 0);
-    assert_int_equal(tk_verbs.batch_slack, 1);
-    world_close();
+    ASSERT_OPENED(2, tk_verbs.batch_slack, 10, "GASNET_AM_CREDITS_PP=30");
+    ASSERT_OPENED(3, tk_verbs.batch_slack, 1, "GASNET_AM_CREDITS_PP=30",
+                  "GASNET_AM_CREDITS_TOTAL=4");
 }
 
 static void queues_are_as_deep_as_the_settings_say(void **state)
@@ -95,10 +73,7 @@ static void queues_are_as_deep_as_the_settings_say(void **state)
     assert_true(tk_verbs.lanes[0].sends.cq->cqe >= 20);
     assert_true(tk_verbs.device.recv_cq->cqe >= 26);
     world_close();
-    unit_settings("GASNET_NETWORKDEPTH_TOTAL=7", NULL);
-    world_open(3, 0);
-    assert_int_equal(tk_verbs.depth_total, 7);
-    world_close();
+    ASSERT_OPENED(3, tk_verbs.depth_total, 7, "GASNET_NETWORKDEPTH_TOTAL=7");
 }
 
 static void a_peer_finds_buffers_for_its_credits_and_its_exit_notice(void **state)
@@ -151,10 +126,7 @@ static void the_device_decides_how_much_is_inline(void **state)
 {
     (void)state;
     fake_reset();
-    unit_settings(NULL, NULL);
-    world_open(2, 0);
-    assert_int_equal(tk_verbs.inline_limit, 72);
-    world_close();
+    ASSERT_OPENED(2, tk_verbs.inline_limit, 72, NULL);
     fake.inline_max = 30;
     world_open(2, 0);
     assert_in_range(tk_verbs.inline_limit, 15, 30);
@@ -164,10 +136,7 @@ static void the_device_decides_how_much_is_inline(void **state)
     assert_int_equal(tk_verbs.inline_limit, 0);
     world_close();
     fake.inline_max = 1024;
-    unit_settings("GASNET_INLINESEND_LIMIT=-1", NULL);
-    world_open(2, 0);
-    assert_int_equal(tk_verbs.inline_limit, tk_inline_max);
-    world_close();
+    ASSERT_OPENED(2, tk_verbs.inline_limit, tk_inline_max, "GASNET_INLINESEND_LIMIT=-1");
 }
 
 static void an_infiniband_peer_is_reached_by_lid(void **state)
