@@ -16,20 +16,7 @@ modes="seq par parsync"
 shared=${TRUNKLINE_TEST_SHARED:-yes}
 static=${TRUNKLINE_TEST_STATIC:-yes}
 twin=${TRUNKLINE_TEST_TWIN:-yes} # are there libgasnet-ibv-*-debug?
-failures=0
-
-fail()
-{
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-
-finish()
-{
-    [ "$failures" -eq 0 ] && exit 0
-    echo "$failures failure(s)"
-    exit 1
-}
+. "$top_srcdir/tests/failures.sh"
 
 make_scratch()
 {

@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2034 # used where this is sourced
 # SPDX-License-Identifier: BSD-3-Clause
 # What the scripts of this folder share; sourced, not run. Sets `include` (options for the public headers of both trees), `scratch`
-# (removed at the end), `failures` and `checked`. Skips in a sanitizer's tree, where headers and names are the same.
+# (removed at the end) and `checked`. Skips in a sanitizer's tree, where headers and names are the same.
 set -u
 : "${top_builddir:?run through make check}" "${top_srcdir:?}"
 if [ "${TRUNKLINE_TEST_SANITIZER:-no}" != no ]; then
@@ -12,19 +12,6 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/trunkline-test-XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
 export LC_ALL=C # quotes in messages of compilers
 here=$top_srcdir/tests/interface
-failures=0 checked=0
+. "$top_srcdir/tests/failures.sh"
+checked=0
 include="-I$top_srcdir/conduit/include -I$top_srcdir/conduit/include/ibv-conduit -I$top_builddir/conduit/include"
-
-fail()
-{
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-
-# The status of the script
-finish()
-{
-    [ "$failures" -eq 0 ] && exit 0
-    echo "$failures failure(s)"
-    exit 1
-}
