@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Fails when the subject of a commit is not `room: what changes` in at most 72 characters. A room is the end of a path that the tree
-# has or had (transport/verbs, verbs, README, documents.sh) or one of the words below; several are joined by a comma and a space.
+# has or had, with or without the ending of a file (transport/verbs, verbs, README, documents.sh, configure), or one of the words
+# below; several are joined by a comma and a space.
 # What changes begins with a small letter, unless the word is a name with more capitals or a digit (MPI, RoCE, K16), and ends
 # without a full stop. Commits up to the one in `since` are older than the rule; merge commits have git's own subject.
 # usage: subjects.sh             (through make check)
@@ -17,17 +18,22 @@ skip()
     exit 77
 }
 
-# rooms PATHS: each end of each path and of each of its folders
+# rooms PATHS: each end of each path and of each of its folders; of files also without their ending
 rooms()
 {
     tr ' ' '\n' <<<"$words"
     awk -F/ '{
-        for (last = 1; last <= NF; last++)
+        for (last = 1; last <= NF; last++) {
+            end = ""
             for (first = last; first >= 1; first--) {
-                end = $first (first < last ? "/" end : "")
-                if (!seen[end]++)
-                    print end
+                end = $first (end == "" ? "" : "/" end)
+                name = end
+                do
+                    if (!seen[name]++)
+                        print name
+                while (last == NF && sub(/[.][^.\/]+$/, "", name) && name != "")
             }
+        }
     }'
 }
 
@@ -86,6 +92,7 @@ good=$(judge "$work/rooms" <<'GOOD'
 2 transport/verbs: read the GID: it may change
 3 api, vector: RoCE needs a GID
 4 documents.sh, README: MPI is optional
+5 configure: look for MPI
 GOOD
 )
 [ "$bad" -eq 6 ] && [ -z "$good" ] || { echo "the check is broken: of 6 wrong subjects it finds $bad; wrongly it finds: $good"; exit 1; }
