@@ -13,7 +13,6 @@ built=${top_builddir:-.}
 page=doc/testing.md
 bad=0
 
-lines() { cat "$@" | grep -c '[^[:space:]]'; }
 files() { find "$@" | grep -c .; }
 code() { find "$@" -type f -name '*.[chS]' ! -path '*/fuzz/*' -print0 | xargs -0 cat | grep -c '[^[:space:]]'; }
 
@@ -40,7 +39,7 @@ rows()
 # exit_cells part|whole: of the matrix of exits
 exit_cells()
 (
-    sanitizer=no
+    sanitizer=no # what the lines of the script ask for
     eval "$(sed -n '/^all_scenarios=/p; /^is_for_threads/p; /^sizes=/p; /^part()/,/^}/p; /^whole()/,/^}/p' tests/job/exit_matrix.sh)"
     "$1" | grep -c .
 )
