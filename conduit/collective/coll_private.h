@@ -189,7 +189,7 @@ struct tk_coll *tk_coll_take(void);
 /* `compose`, called with the lock of the engine, sets sequence number and phases. */
 void tk_coll_begin(struct tk_coll *coll, void (*compose)(struct tk_coll *coll));
 
-/* ---- near.c: phases in shared memory ---- */
+/* ---- node_local.c: phases in shared memory ---- */
 
 /* The phase for our neighbourhood, which is all of the team or a part of it, and how many tickets
  * it takes. */

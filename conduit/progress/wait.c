@@ -14,7 +14,7 @@
 #include "progress/progress_private.h"
 #include "stats/stats.h"
 #include "trace/trace.h"
-#include "transport/turn.h"
+#include "transport/wait_ticket.h"
 
 static inline __attribute__((always_inline)) void
 wait_step(unsigned *empty, enum tk_wake_source wake, const struct tk_wait_why *why)

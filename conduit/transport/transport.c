@@ -6,7 +6,7 @@
 
 #include "peer/peer.h"
 #include "transport/transport.h"
-#include "transport/turn.h"
+#include "transport/wait_ticket.h"
 
 void (*tk_deliver)(struct tk_arrival *arrival);
 void (*tk_deliver_medium)(struct tk_arrival *arrival);

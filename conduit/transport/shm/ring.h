@@ -29,7 +29,7 @@
 #include "base/lock.h"
 #include "base/mode.h"
 #include "base/status.h"
-#include "transport/shm/ring_turns.h"
+#include "transport/shm/ring_queue.h"
 
 enum {
     tk_ring_line = 64,

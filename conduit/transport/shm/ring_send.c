@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "transport/shm/ring.h"
-#include "transport/shm/ring_turns.h"
+#include "transport/shm/ring_queue.h"
 
 /* The true head, and once more tail: one from before that head says nothing. */
 static bool look_again(struct tk_ring_out *out, uint64_t *tail, uint64_t lines)

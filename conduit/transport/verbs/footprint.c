@@ -10,7 +10,7 @@
 #include "settings/settings.h"
 #include "transport/verbs/conn/datagram_private.h"
 #include "transport/verbs/conn/xrc.h"
-#include "transport/verbs/data/pull.h"
+#include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/tx_log.h"

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "transport/verbs/data/lend.h"
+#include "transport/verbs/data/credit_loan.h"
 
 struct tk_verbs_limits {
     int credits_pp, credits_total, slack;

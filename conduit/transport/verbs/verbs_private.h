@@ -23,7 +23,7 @@
 #include "memory/memory.h"
 #include "peer/peer.h"
 #include "transport/transport.h"
-#include "transport/verbs/data/lend.h"
+#include "transport/verbs/data/credit_loan.h"
 #include "transport/verbs/data/rma_plan.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs.h"
@@ -122,12 +122,12 @@ struct tk_conn {
     int rx_base;             /* receive buffers that are needed when no request is in flight */
     struct ibv_qp *qp;
     struct tk_peer *peer;
-    struct tk_lane *lane;   /* the same for all connections to a rank */
-    struct ibv_qp *target;  /* what comes through it is received by this; NULL: by qp */
-    uint8_t number;         /* among those to the peer */
-    bool takes_small;       /* the peer's receive buffers; it reads larger messages (data/pull.h) */
-    uint8_t rail;           /* its index */
-    bool is_closing;        /* what is posted comes back */
+    struct tk_lane *lane;  /* the same for all connections to a rank */
+    struct ibv_qp *target; /* what comes through it is received by this; NULL: by qp */
+    uint8_t number;        /* among those to the peer */
+    bool takes_small; /* the peer's receive buffers; it reads larger messages (data/rendezvous.h) */
+    uint8_t rail;     /* its index */
+    bool is_closing;  /* what is posted comes back */
     bool is_for_atomics;    /* only: the peer, which may be ourselves, has another transport */
     bool is_fenced;         /* puts have reads behind them: see data/stripe.c */
     bool is_ready;          /* has the receive buffers of a primary connection, or will at once */
@@ -162,9 +162,9 @@ struct tk_conn {
     struct tk_path path;      /* once it was connected */
     struct tk_loan *loan;     /* NULL: it has receive buffers of its own; see data/srq.h */
 
-    /* Where connections are closed for others (conn/life.h); with the lock of demands. */
+    /* Where connections are closed for others (conn/incarnation.h); with the lock of demands. */
     uint32_t epoch;     /* connections to the peer that are over, or almost */
-    uint32_t last_used; /* a time; only of those that rest (conn/rest.c) */
+    uint32_t last_used; /* a time; only of those that rest (conn/qp_evict.c) */
     uint64_t spared;    /* it is not closed before that time: somebody waited for it */
     int held_credits;   /* that may not be used now; with the connection's lock */
     uint32_t served;    /* threads that left the line for credits; the same lock */
@@ -273,7 +273,8 @@ static inline size_t tk_conns_of_bytes(size_t ranks)
 }
 
 /* A rank is a neighbour or ourselves; a peer of this transport; one, and puts to it have reads
- * behind them (data/stripe.c). With TK_RANK_SMALL: its receive buffers are small (data/pull.h). */
+ * behind them (data/stripe.c). With TK_RANK_SMALL: its receive buffers are small
+ * (data/rendezvous.h). */
 enum tk_rank_kind {
     TK_RANK_NOT_OURS,
     TK_RANK_PLAIN,
@@ -321,9 +322,10 @@ struct tk_verbs {
     struct tk_buffer *fence_sink; /* where reads behind puts go, if any; nobody looks at it */
     struct tk_slab *slabs;
     struct tk_pool bounce_pool;
-    struct tk_pool large_pool; /* of the same kind, for messages that are pulled: data/pull.h */
-    uint32_t recv_small;       /* bytes that a receive buffer takes; 0: any message */
-    uint32_t small_max;        /* bytes that one of a peer takes that has small ones */
+    struct tk_pool
+        large_pool;      /* of the same kind, for messages that are pulled: data/rendezvous.h */
+    uint32_t recv_small; /* bytes that a receive buffer takes; 0: any message */
+    uint32_t small_max;  /* bytes that one of a peer takes that has small ones */
     struct tk_pulls *pulling;
     tk_counter_t pulls;       /* messages that we read, or will; part of the pending work */
     tk_counter_t pulls_stuck; /* of these: that found no room in a send queue */

@@ -11,7 +11,7 @@
 #include "progress/progress.h"
 #include "rma/rma.h"
 #include "unit.h"
-#include "transport/turn.h"
+#include "transport/wait_ticket.h"
 
 enum { paper_room = 2, ranks = 4 };
 

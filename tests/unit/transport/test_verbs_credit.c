@@ -9,7 +9,7 @@
 #include "fake_world.h"
 #include "settings/settings.h"
 #include "transport/verbs/data/housekeeping.h"
-#include "transport/verbs/data/pull.h"
+#include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/srq.h"
 #include "unit.h"
 

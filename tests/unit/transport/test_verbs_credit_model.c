@@ -11,7 +11,7 @@
 
 #include "fake_world.h"
 #include "settings/settings.h"
-#include "transport/verbs/data/pull.h"
+#include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/limits.h"
 #include "unit.h"

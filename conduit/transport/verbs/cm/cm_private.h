@@ -18,7 +18,7 @@ enum {
     tk_cm_text_max = 64 /* an IPv6 address with interface, and a port */
 };
 
-/* ---- request.c: what a connect carries, and what a refusal says ---- */
+/* ---- private_data.c: what a connect carries, and what a refusal says ---- */
 
 /* 56 bytes are left for it on InfiniBand (rdma_connect(3)); iWARP has more. */
 struct tk_cm_request {
@@ -83,7 +83,7 @@ enum tk_status tk_cm_listen(struct tk_cm_listener *listener, const struct tk_rai
 void tk_cm_place_sockaddr(const struct tk_cm_place *place, struct sockaddr_storage *address);
 void tk_cm_place_text(const struct tk_cm_place *place, char *text, size_t size);
 
-/* ---- end.c: one end of one connection ---- */
+/* ---- endpoint_state.c: one end of one connection ---- */
 
 enum tk_cm_state {
     TK_CM_CLOSED,   /* nothing is to be connected */
@@ -92,7 +92,8 @@ enum tk_cm_state {
     TK_CM_RESOLVES, /* address, then route */
     TK_CM_ASKED,    /* waits for the answer */
     TK_CM_ANSWERED, /* the higher rank has accepted, and waits until that has come */
-    TK_CM_GREETS,   /* over iWARP, on demand: connected, first messages are exchanged (first.c) */
+    TK_CM_GREETS,   /* over iWARP, on demand: connected, first messages are exchanged
+                       (iwarp_first_send.c) */
     TK_CM_UP,       /* may be sent over */
     TK_CM_FAILED
 };
@@ -216,14 +217,14 @@ enum tk_cm_verdict tk_cm_end_judge(const struct tk_cm_end *end, uint32_t epoch);
 /* It was welcome: accepts it on this id, which belongs to the end from now on. */
 void tk_cm_end_accept(struct tk_cm_end *end, struct rdma_cm_id *id);
 
-/* ---- knock.c ---- */
+/* ---- connect_request.c ---- */
 
 void tk_cm_knock_begin(struct tk_cm_end *end); /* unless one is under way */
 void tk_cm_knock_resolved(struct tk_cm_end *end, bool is_route);
 void tk_cm_knock_answered(struct tk_cm_end *end, enum tk_cm_verdict verdict);
 void tk_cm_knock_end(struct tk_cm_end *end);
 
-/* ---- call.c ---- */
+/* ---- on_demand.c ---- */
 
 enum tk_cm_verdict tk_cm_call(struct tk_cm_end *end, struct rdma_cm_id *id, uint32_t epoch);
 enum tk_cm_verdict tk_cm_knock_came(uint32_t rank);
@@ -233,7 +234,7 @@ void tk_cm_call_end(struct tk_cm_end *end); /* its connect was given up */
 
 enum tk_status tk_cm_open_ends(void); /* of all peers, by what they published */
 
-/* ---- greet.c ---- */
+/* ---- startup_handshake.c ---- */
 
 /* Start-up, without waiting; false: it is over, for good or bad. */
 bool tk_cm_connect_step(void);

@@ -15,7 +15,7 @@
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/connection_state.h"
-#include "transport/verbs/failover/together.h"
+#include "transport/verbs/failover/failover_group.h"
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"
 

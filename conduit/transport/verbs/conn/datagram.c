@@ -20,7 +20,7 @@
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/tx.h"
-#include "transport/verbs/failover/together.h"
+#include "transport/verbs/failover/failover_group.h"
 #include "transport/verbs/limits.h"
 
 int tk_datagrams_received(const struct tk_device *device)

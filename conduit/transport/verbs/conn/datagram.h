@@ -7,7 +7,7 @@
 #ifndef TK_VERBS_DATAGRAM_H
 #define TK_VERBS_DATAGRAM_H
 
-#include "transport/verbs/conn/life.h"
+#include "transport/verbs/conn/incarnation.h"
 #include "transport/verbs/verbs_private.h"
 
 enum {
@@ -25,7 +25,7 @@ struct tk_datagram {
     uint32_t magic;
     uint32_t from, to; /* ranks */
     uint32_t epoch;    /* connections of these two that are over */
-    uint32_t number;   /* of a question to close; see conn/life.h, also for these two: */
+    uint32_t number;   /* of a question to close; see conn/incarnation.h, also for these two: */
     int32_t out, owed;
     uint32_t conns;
     uint32_t credits; /* requests that the other end may have under way to this one for good */

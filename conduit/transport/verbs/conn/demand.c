@@ -21,7 +21,7 @@
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/demand_private.h"
-#include "transport/verbs/conn/rest.h"
+#include "transport/verbs/conn/qp_evict.h"
 #include "transport/verbs/conn/xrc.h"
 
 /* ---- what librdmacm reports ---- */

@@ -7,7 +7,7 @@
 
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
-#include "transport/verbs/conn/life.h"
+#include "transport/verbs/conn/incarnation.h"
 
 /* A peer that is being connected, or whose connection is being closed. */
 struct tk_demand_record {

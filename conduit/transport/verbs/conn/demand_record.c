@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What becomes of a peer's record: its life (life.h) says what is to be done, here it is done. Owns
- * the list of records, with the lock of demands. Nothing is polled and no failure is reported here:
- * see demand.c. */
+ * What becomes of a peer's record: its life (incarnation.h) says what is to be done, here it is
+ * done. Owns the list of records, with the lock of demands. Nothing is polled and no failure is
+ * reported here: see demand.c. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 #include "stats/stats.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/demand_private.h"
-#include "transport/verbs/conn/rest.h"
+#include "transport/verbs/conn/qp_evict.h"
 #include "transport/verbs/conn/xrc.h"
-#include "transport/verbs/failover/together.h"
+#include "transport/verbs/failover/failover_group.h"
 
 static const uint64_t spared_time =
     TK_SECOND / 50; /* that a new one is not closed, so that it is used */

@@ -19,13 +19,13 @@
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/ack.h"
 #include "transport/verbs/data/credit.h"
-#include "transport/verbs/data/loan.h"
-#include "transport/verbs/data/pull.h"
+#include "transport/verbs/data/credit_loan_messages.h"
+#include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/limits.h"
 #include "transport/verbs/failover/connection_state.h"
-#include "transport/verbs/failover/together.h"
+#include "transport/verbs/failover/failover_group.h"
 #include "transport/verbs/verbs_private.h"
 
 static struct tk_conn *conns_allocate(void)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of peers that are not connected, or whose connections rest (rest.h): each function
+ * The table of peers that are not connected, or whose connections rest (qp_evict.h): each function
  * begins to connect the peer, and goes on with the table of connected peers if it is one by then.
  * Owns the tables; no lock but in demand.c. */
 #include "config.h"
 
 #include "transport/verbs/conn/demand_private.h"
-#include "transport/verbs/conn/rest.h"
+#include "transport/verbs/conn/qp_evict.h"
 #include "transport/verbs/conn/unconnected.h"
 
 /* The table to go on with; NULL: not now. */

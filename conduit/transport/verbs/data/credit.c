@@ -28,7 +28,7 @@
 
 #include "base/report.h"
 #include "stats/stats.h"
-#include "transport/turn.h"
+#include "transport/wait_ticket.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/verbs_private.h"

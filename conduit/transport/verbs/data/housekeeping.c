@@ -13,7 +13,7 @@
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/data/ack.h"
 #include "transport/verbs/data/housekeeping.h"
-#include "transport/verbs/data/loan.h"
+#include "transport/verbs/data/credit_loan_messages.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
 

@@ -2,7 +2,7 @@
  *
  * Registered memory: slabs of message buffers, segments, and what is registered on the fly. Buffers
  * are of one size, so that any free one serves any message, but those of shared receive queues may
- * be smaller (data/pull.h). Pages of a slab come into being on
+ * be smaller (data/rendezvous.h). Pages of a slab come into being on
  * first use: a rank with 63 peers posts 50 MB of buffers and touches few. */
 #include "config.h"
 

@@ -14,7 +14,7 @@
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
-#include "transport/verbs/data/aside.h"
+#include "transport/verbs/data/deferred.h"
 #include "transport/verbs/data/housekeeping.h"
 #include "transport/verbs/data/receive.h"
 #include "transport/verbs/data/tx.h"

@@ -13,7 +13,7 @@
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/data/credit.h"
-#include "transport/verbs/data/pull.h"
+#include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/verbs_private.h"
 

@@ -2,21 +2,22 @@
  *
  * Shared receive queues: one for each device in use, for all connections of its rails, instead of
  * receive buffers of each connection. Buffers that were used are posted again in batches; how the
- * queue is divided among connections is in lend.h, and how credits are lent in loan.c.
+ * queue is divided among connections is in credit_loan.h, and how credits are lent in
+ * credit_loan_messages.c.
  *
  * Where connections stand in for each other, all connections to a peer receive through the queues
  * of their devices, and share one loan: what is promised to a peer holds for whichever of them is
  * primary. So each queue has buffers for all peers, and the queue of the first device keeps the
- * account of all. The same where each connection is greeted (cm/first.c). A shared queue flushes
- * nothing when a queue pair dies; how it is known then that nothing more comes is described at
- * tk_srq_is_drained().
+ * account of all. The same where each connection is greeted (cm/iwarp_first_send.c). A shared queue
+ * flushes nothing when a queue pair dies; how it is known then that nothing more comes is described
+ * at tk_srq_is_drained().
  *
  * The lock of a queue is taken last, under a connection's. */
 #ifndef TK_VERBS_SRQ_H
 #define TK_VERBS_SRQ_H
 
 #include "base/bits.h"
-#include "transport/verbs/data/lend.h"
+#include "transport/verbs/data/credit_loan.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/verbs_private.h"
 
@@ -101,9 +102,9 @@ void tk_srq_close(struct tk_device *device);
 enum tk_status tk_srqs_fit(void);
 
 /* Reserves buffers for the connections to a peer of which the queue pairs are about to be made, the
- * primary one among them; only where queues are shared. TK_LEND_BUSY and TK_LEND_NO as in lend.h;
- * for the first, tk_loan_call_back() asks for what is lent. tk_srq_leave(): the queue pair with
- * this number is gone, or was never made. */
+ * primary one among them; only where queues are shared. TK_LEND_BUSY and TK_LEND_NO as in
+ * credit_loan.h; for the first, tk_loan_call_back() asks for what is lent. tk_srq_leave(): the
+ * queue pair with this number is gone, or was never made. */
 enum tk_lend_answer tk_srq_reserve(struct tk_conn *conns, struct tk_conn *primary);
 void tk_srq_leave(struct tk_conn *conn, uint32_t qp);
 

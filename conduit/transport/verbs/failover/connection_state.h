@@ -62,7 +62,7 @@ struct tk_replay;
 
 struct tk_rank_pair {
     struct tk_replay *replay; /* in the order in which it was posted once */
-    bool is_frozen;           /* nothing of it goes on: see failover/together.h; atomic */
+    bool is_frozen;           /* nothing of it goes on: see failover/failover_group.h; atomic */
     tk_counter_t moving;      /* connections that died and are not closed */
     int pending_work;         /* connections of which there is something else to do */
     int next_primary;         /* number of the connection that will be primary; -1: the present

@@ -70,7 +70,7 @@ struct tk_tx_log {
     bool is_delivered_known; /* the other end has closed, and reported `delivered` */
     bool notice_due;         /* a notice of this connection is to be sent */
     bool is_connected;       /* its queue pair was; with the connection's lock */
-    bool is_left_out;        /* it was not, for its port was down: see failover/together.h */
+    bool is_left_out;        /* it was not, for its port was down: see failover/failover_group.h */
     struct tk_last_receive last_receive;
     struct tk_tx_entry ring[];
 };

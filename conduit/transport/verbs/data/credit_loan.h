@@ -10,8 +10,8 @@
  * was given back, and the borrower (sender) counts it as its own only in between. So there are
  * never more credits than buffers, whatever is on its way. The caller's lock protects each
  * object. */
-#ifndef TK_VERBS_LEND_H
-#define TK_VERBS_LEND_H
+#ifndef TK_VERBS_CREDIT_LOAN_H
+#define TK_VERBS_CREDIT_LOAN_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See together.h. With the lock of demands; owns nothing. */
+ * See failover_group.h. With the lock of demands; owns nothing. */
 #include "config.h"
 
 #include "base/first_use.h"
@@ -8,7 +8,7 @@
 #include "transport/verbs/failover/async_events.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/reconnect.h"
-#include "transport/verbs/failover/together.h"
+#include "transport/verbs/failover/failover_group.h"
 
 static void set_frozen(uint32_t rank, bool is_frozen)
 {

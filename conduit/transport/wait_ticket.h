@@ -2,8 +2,8 @@
  *
  * Turns: how threads that wait for room to send keep their order. One is made by who waits
  * (progress/wait.c) and used by the transport that has no room. Each belongs to its thread. */
-#ifndef TK_TURN_H
-#define TK_TURN_H
+#ifndef TK_WAIT_TICKET_H
+#define TK_WAIT_TICKET_H
 
 #include <stdbool.h>
 #include <stdint.h>

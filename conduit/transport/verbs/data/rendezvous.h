@@ -36,10 +36,10 @@
  *
  * Locks: that of the queue of offers, or of sources, is taken under a connection's; a pool's under
  * it. */
-#ifndef TK_VERBS_PULL_H
-#define TK_VERBS_PULL_H
+#ifndef TK_VERBS_RENDEZVOUS_H
+#define TK_VERBS_RENDEZVOUS_H
 
-#include "transport/verbs/data/pull_queue.h"
+#include "transport/verbs/data/rendezvous_queue.h"
 #include "transport/verbs/verbs_private.h"
 
 /* Instead of the message. */
@@ -64,7 +64,7 @@ struct tk_pulls {
 enum tk_status tk_pulls_open(void); /* before bounce buffers */
 void tk_pulls_close(void);
 
-/* ---- the sender: pull_offer.c ---- */
+/* ---- the sender: rendezvous_request.c ---- */
 
 /* Fills in the offer of `message`, whose source will be the buffer of `tx`; that gets another one.
  * With the connection's lock. */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Threads of one process that wait for room in a neighbour's ring, in PAR; the rules are in
- * ring_turns.c. The turns of a process are its own: the ring is shared with others, which know
+ * ring_queue.c. The turns of a process are its own: the ring is shared with others, which know
  * nothing of them. */
-#ifndef TK_RING_TURNS_H
-#define TK_RING_TURNS_H
+#ifndef TK_RING_QUEUE_H
+#define TK_RING_QUEUE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/atomic.h"
 #include "base/lock.h"
-#include "transport/turn.h"
+#include "transport/wait_ticket.h"
 
 struct tk_ring_out;
 struct tk_turn;

@@ -22,8 +22,8 @@
  * A rank that has no room for a connection denies it (BUSY): the one that asked closes what it made
  * for it, so that it has room for others meanwhile, and asks again later. A rank that waits for an
  * answer never withholds its own from others, so ranks do not wait in a circle. */
-#ifndef TK_VERBS_LIFE_H
-#define TK_VERBS_LIFE_H
+#ifndef TK_VERBS_INCARNATION_H
+#define TK_VERBS_INCARNATION_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * Messages that came while nobody could run handlers: in the wait of a handler for a connection to
  * be moved, where connections stand in for each other. They are accounted when they come, so that
  * the connection may be closed; only their handlers wait. */
-#ifndef TK_VERBS_ASIDE_H
-#define TK_VERBS_ASIDE_H
+#ifndef TK_VERBS_DEFERRED_H
+#define TK_VERBS_DEFERRED_H
 
 #include "base/bits.h"
 #include "transport/verbs/verbs_private.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See rest.h. Owns the list of ranks that have queue pairs, which is as long as there may be of
+ * See qp_evict.h. Owns the list of ranks that have queue pairs, which is as long as there may be of
  * them. Each look at all of them makes those rest that were used since the last one and gives them
  * a number; the lowest number is the one that was found in use longest ago. */
 #include "config.h"
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/first_use.h"
 #include "base/report.h"
-#include "transport/verbs/conn/rest.h"
+#include "transport/verbs/conn/qp_evict.h"
 
 static struct {
     const struct tk_transport *connected, *resting;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Turns of threads that wait for room in a ring (transport/shm/ring_turns.c), in the build for
+ * Turns of threads that wait for room in a ring (transport/shm/ring_queue.c), in the build for
  * threads. One thread plays those that wait: what a thread is, is the wait that it is in. Those
  * that do not wait are threads of their own. */
 #include "config.h"

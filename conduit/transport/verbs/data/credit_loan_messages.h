@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Messages by which connections over shared queues ask for credits, get them, and give them back.
- * The rules are in lend.h. */
-#ifndef TK_VERBS_LOAN_H
-#define TK_VERBS_LOAN_H
+ * The rules are in credit_loan.h. */
+#ifndef TK_VERBS_CREDIT_LOAN_MESSAGES_H
+#define TK_VERBS_CREDIT_LOAN_MESSAGES_H
 
 #include "transport/verbs/data/srq.h"
 

@@ -6,7 +6,7 @@
  *     lower    HOLDS - RESOLVES (address, route) - ASKED - UP
  *     higher   AWAITS - ANSWERED (accepted) - UP
  *
- * Over iWARP connections on demand are greeted before they are UP (first.c).
+ * Over iWARP connections on demand are greeted before they are UP (iwarp_first_send.c).
  *
  * A refusal that says "not so far", or one that comes from the network, is no failure: the lower
  * rank holds again and asks once more until its time is over. The queue pair is the connection's

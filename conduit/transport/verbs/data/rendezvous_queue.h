@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which messages are pulled next (pull.h): those that wait, in the order in which they came, and
- * those that are being read, as many at once as there are places. Pure, without a device; the
+ * Which messages are pulled next (rendezvous.h): those that wait, in the order in which they came,
+ * and those that are being read, as many at once as there are places. Pure, without a device; the
  * caller's lock protects it. */
-#ifndef TK_VERBS_PULL_QUEUE_H
-#define TK_VERBS_PULL_QUEUE_H
+#ifndef TK_VERBS_RENDEZVOUS_QUEUE_H
+#define TK_VERBS_RENDEZVOUS_QUEUE_H
 
 #include <stdbool.h>
 #include <stdint.h>

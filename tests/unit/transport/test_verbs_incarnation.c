@@ -9,7 +9,7 @@
 
 #include "base/first_use.h"
 #include "transport/verbs/conn/handshake.h"
-#include "transport/verbs/conn/life.h"
+#include "transport/verbs/conn/incarnation.h"
 #include "unit.h"
 
 enum { ranks = 2, sent_max = 34 };

@@ -12,7 +12,7 @@
 #include "transport/verbs/data/ack.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/failover/reconnect.h"
-#include "transport/verbs/failover/together.h"
+#include "transport/verbs/failover/failover_group.h"
 #include "transport/verbs/failover/tx_log.h"
 #include "unit.h"
 

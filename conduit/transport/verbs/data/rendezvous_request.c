@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The sender of messages that are pulled (pull.h). Owns the sources in
+ * The sender of messages that are pulled (rendezvous.h). Owns the sources in
  * tk_verbs.pulling. Their lock is taken under a connection's. */
 #include "config.h"
 
@@ -9,7 +9,7 @@
 #include "base/bits.h"
 #include "base/lock.h"
 #include "stats/stats.h"
-#include "transport/verbs/data/pull.h"
+#include "transport/verbs/data/rendezvous.h"
 
 /* Behind all that a message takes of a buffer, which may begin a little later (tk_am_buffer_size).
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * All connections to a peer, where they stand in for each other and are opened on demand, and
- * perhaps closed for others (conn/life.h): that is done to all of them together.
+ * perhaps closed for others (conn/incarnation.h): that is done to all of them together.
  *
  * While they are held for that they are frozen: none is moved or opened again. One that dies
  * meanwhile keeps what is to be done about it until they are released; if they are closed instead,
@@ -10,8 +10,8 @@
  *
  * Those of ports that are down here or there are left out when they are opened: both ends take them
  * for dead from the beginning, so they are opened again when their ports are back. */
-#ifndef TK_VERBS_TOGETHER_H
-#define TK_VERBS_TOGETHER_H
+#ifndef TK_VERBS_FAILOVER_GROUP_H
+#define TK_VERBS_FAILOVER_GROUP_H
 
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"

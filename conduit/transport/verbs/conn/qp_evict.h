@@ -4,8 +4,8 @@
  * (GASNET_CONNECT_MAX). Nothing is counted on the way of a message: a peer whose connection is
  * looked at gets a table of functions that find out that it is used again, and put the other table
  * back. All with the lock of demands, except for tk_rest_end(). */
-#ifndef TK_VERBS_REST_H
-#define TK_VERBS_REST_H
+#ifndef TK_VERBS_QP_EVICT_H
+#define TK_VERBS_QP_EVICT_H
 
 #include "transport/verbs/verbs_private.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The receiver of messages that are pulled (pull.h). Owns tk_verbs.pulling, but for the sources in
- * it. Its lock is taken alone. */
+ * The receiver of messages that are pulled (rendezvous.h). Owns tk_verbs.pulling, but for the
+ * sources in it. Its lock is taken alone. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/lock.h"
 #include "base/report.h"
 #include "peer/peer.h"
-#include "transport/verbs/data/pull.h"
+#include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/limits.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See life.h. No state, no lock; must not touch a device. */
+ * See incarnation.h. No state, no lock; must not touch a device. */
 #include "config.h"
 
 #include "base/first_use.h"
-#include "transport/verbs/conn/life.h"
+#include "transport/verbs/conn/incarnation.h"
 
 static struct tk_life_word word_of(const struct tk_life *life, unsigned what)
 {

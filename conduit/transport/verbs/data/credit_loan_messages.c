@@ -23,7 +23,7 @@
 #include "base/first_use.h"
 #include "base/report.h"
 #include "transport/verbs/data/credit.h"
-#include "transport/verbs/data/loan.h"
+#include "transport/verbs/data/credit_loan_messages.h"
 #include "transport/verbs/data/tx.h"
 
 enum loan_kind { LOAN_ASK, LOAN_GRANT, LOAN_RECALL, LOAN_RETURN, loan_kinds };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See lend.h. Owns nothing, no lock, calls nothing. */
+ * See credit_loan.h. Owns nothing, no lock, calls nothing. */
 #include "config.h"
 
-#include "transport/verbs/data/lend.h"
+#include "transport/verbs/data/credit_loan.h"
 
 enum {
     batch_max = 16,     /* saves doorbells; more saves little */

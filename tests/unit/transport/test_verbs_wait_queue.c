@@ -6,7 +6,7 @@
 
 #include "fake_world.h"
 #include "unit.h"
-#include "transport/turn.h"
+#include "transport/wait_ticket.h"
 
 enum { waits_max = 8 };
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rules of pull_queue.h: messages are read in the order in which they came, as many at once as
- * there are places; one that can't begin now lets others go first and gives its place back; reads
- * complete in any order; and whatever happens, places are neither lost nor made. Single-threaded.
+ * The rules of rendezvous_queue.h: messages are read in the order in which they came, as many at
+ * once as there are places; one that can't begin now lets others go first and gives its place back;
+ * reads complete in any order; and whatever happens, places are neither lost nor made.
+ * Single-threaded.
  */
 #include "config.h"
 
 #include <stdlib.h>
 
-#include "transport/verbs/data/pull_queue.h"
+#include "transport/verbs/data/rendezvous_queue.h"
 #include "unit.h"
 
 enum { many = 40 };

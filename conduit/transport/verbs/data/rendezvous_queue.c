@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See pull_queue.h. No state of its own. */
+ * See rendezvous_queue.h. No state of its own. */
 #include "config.h"
 
 #include <stddef.h>
 
-#include "transport/verbs/data/pull_queue.h"
+#include "transport/verbs/data/rendezvous_queue.h"
 
 void tk_pull_list_add(struct tk_pull_list *list, struct tk_pull *pull)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rules of lend.h, for two and three senders with few credits: every order in which messages
- * can be sent and arrive is tried, also with a send queue that has no room at any time. In every
- * state there are no more credits than buffers, wherever they are; from every state all comes to
- * rest with each sender's reserved credits in its hands and nothing owed; and a sender that goes on
- * while the others rest gets its share. A connection that has nothing under way may be closed at
+ * The rules of credit_loan.h, for two and three senders with few credits: every order in which
+ * messages can be sent and arrive is tried, also with a send queue that has no room at any time. In
+ * every state there are no more credits than buffers, wherever they are; from every state all comes
+ * to rest with each sender's reserved credits in its hands and nothing owed; and a sender that goes
+ * on while the others rest gets its share. A connection that has nothing under way may be closed at
  * any time, and is opened again at any other; what it had is the others' then, and it finds room.
  * The waiting time between two questions is left out: whether one is asked is a choice here.
  * Single-threaded. */
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/verbs/data/lend.h"
+#include "transport/verbs/data/credit_loan.h"
 #include "unit.h"
 
 enum { senders_max = 3, fifo_max = 8 };

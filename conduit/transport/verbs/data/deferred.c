@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See aside.h. Owns tk_verbs.aside, a list that has a lock of its own. Buffers of a connection wait
- * in it themselves; of a shared queue, which has none to spare, copies do. */
+ * See deferred.h. Owns tk_verbs.aside, a list that has a lock of its own. Buffers of a connection
+ * wait in it themselves; of a shared queue, which has none to spare, copies do. */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/report.h"
-#include "transport/verbs/data/aside.h"
+#include "transport/verbs/data/deferred.h"
 #include "transport/verbs/data/receive.h"
 #include "transport/verbs/data/srq.h"
 
