@@ -340,7 +340,7 @@ struct tk_verbs {
     struct {
         tk_lock_t lock;
         struct tk_buffer *first, *last; /* messages that came while nobody could run handlers */
-    } aside;
+    } deferred;
     int unsignaled_max; /* unsignaled messages in a row on a connection; 0 where they are logged,
                            and where not even two arguments go inline */
     int logged_unsignaled_max;  /* the same for those */

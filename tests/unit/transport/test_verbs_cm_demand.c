@@ -147,7 +147,7 @@ static void a_higher_rank_asks_for_it(void **state)
     poll_ranks(3, 10);
     assert_connected(0, 1, 2);
     assert_int_equal(fake_cm.connects, 1 + 2);
-    assert_null(tk_verbs.cm->ends[0].knock);
+    assert_null(tk_verbs.cm->ends[0].conn_request);
     assert_string_equal(unit_heard(), "");
     close_ranks();
 }
@@ -261,7 +261,7 @@ static void connects_that_are_not_wanted_are_refused(void **state)
     unit_listen();
     r = good, expect(&r, TK_CM_DUPLICATE);
     r = good, r.epoch--, expect(&r, TK_CM_LATE);
-    r = good, r.is_knock = 1, expect(&r, TK_CM_CROSSING);
+    r = good, r.is_conn_request = 1, expect(&r, TK_CM_CROSSING);
     r = good, r.from = 2, expect(&r, TK_CM_CROSSING);
     r = good, r.secret[3] ^= 1, expect(&r, TK_CM_FOREIGN);
     r = good, r.conn = 1, expect(&r, TK_CM_FOREIGN);

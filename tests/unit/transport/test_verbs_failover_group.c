@@ -146,7 +146,7 @@ static void make(uint32_t rank)
 static void say_numbers(uint32_t rank)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
-        life.numbers[rank][k] = tk_together_number(&conns()[k]);
+        life.numbers[rank][k] = tk_failover_group_number(&conns()[k]);
 }
 
 static void connect_to(uint32_t rank, bool asks)
@@ -154,7 +154,7 @@ static void connect_to(uint32_t rank, bool asks)
     const uint32_t *theirs = life.numbers[1 - rank];
     world_be(rank);
     tk_pair_publish(1 - rank, conns());
-    tk_together_agree(conns(), theirs, asks);
+    tk_failover_group_agree(conns(), theirs, asks);
     assert_int_equal(tk_pair_connect(conns(), theirs, tk_verbs.credits_pp), TK_OK);
 }
 

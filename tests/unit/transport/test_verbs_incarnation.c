@@ -27,7 +27,7 @@ struct said {
 };
 
 struct rank {
-    struct tk_life life;
+    struct tk_incarnation incarnation;
     uint8_t asked;              /* questions so far */
     uint8_t pairs;              /* made so far; the last one is open if has_pair */
     uint8_t to;                 /* the other end's, once it is connected */
@@ -89,13 +89,13 @@ static void find(const struct world *w)
 
 /* ---- steps ---- */
 
-static void say(struct rank *r, const struct tk_life_word *word)
+static void say(struct rank *r, const struct tk_incarnation_word *word)
 {
     struct said said = {.what = word->what & 15, .epoch = word->epoch & 7};
     int at = r->sent_count;
-    if (word->what >= TK_LIFE_PART && word->what <= TK_LIFE_CANCEL)
+    if (word->what >= TK_INCARNATION_PART && word->what <= TK_INCARNATION_CANCEL)
         said.number = word->number & 7;
-    if (word->what == TK_LIFE_PART) {
+    if (word->what == TK_INCARNATION_PART) {
         said.out = r->out & 1;
         said.owed = r->owed & 1;
     }
@@ -116,18 +116,19 @@ static void say(struct rank *r, const struct tk_life_word *word)
 static void check_close(const struct world *w, int i, unsigned before)
 {
     const struct rank *r = &w->at[i], *other = &w->at[1 - i];
-    if (before < TK_LIFE_UP)
+    if (before < TK_INCARNATION_UP)
         return;
     assert_true(r->is_ready);
     if (other->has_pair && other->pairs == r->to) {
-        assert_true(other->life.state == TK_LIFE_AGREED);
+        assert_true(other->incarnation.state == TK_INCARNATION_AGREED);
         assert_int_equal(r->request + r->credit + other->request + other->credit, 0);
         assert_int_equal(r->out, other->owed);
         assert_int_equal(other->out, r->owed);
     }
 }
 
-static void do_step(struct world *w, int i, struct tk_life_step step, unsigned before, uint8_t pair)
+static void do_step(struct world *w, int i, struct tk_incarnation_step step, unsigned before,
+                    uint8_t pair)
 {
     struct rank *r = &w->at[i];
     if (step.opens) {
@@ -149,27 +150,27 @@ static void do_step(struct world *w, int i, struct tk_life_step step, unsigned b
     }
     if (step.sends.what)
         say(r, &step.sends);
-    if (r->life.state == TK_LIFE_UP) {
-        if (before != TK_LIFE_UP && step.thaws)
+    if (r->incarnation.state == TK_INCARNATION_UP) {
+        if (before != TK_INCARNATION_UP && step.thaws)
             r->is_wanted = 0;
         assert_true(r->has_pair && r->is_ready);
     }
 }
 
-static struct tk_life_facts facts_of(int i, bool has_room)
+static struct tk_incarnation_facts facts_of(int i, bool has_room)
 {
-    return (struct tk_life_facts){.is_lower = i == 0, .has_room = has_room};
+    return (struct tk_incarnation_facts){.is_lower = i == 0, .has_room = has_room};
 }
 
-static struct world act(const struct world *w, int i, enum tk_life_event event)
+static struct world act(const struct world *w, int i, enum tk_incarnation_event event)
 {
     struct world next = *w;
     struct rank *r = &next.at[i];
-    struct tk_life_facts facts = facts_of(i, true);
-    unsigned before = r->life.state;
-    if (event == TK_LIFE_PARTED)
+    struct tk_incarnation_facts facts = facts_of(i, true);
+    unsigned before = r->incarnation.state;
+    if (event == TK_INCARNATION_PARTED)
         facts.next = ++r->asked;
-    do_step(&next, i, tk_life_act(&r->life, event, &facts), before, 0);
+    do_step(&next, i, tk_incarnation_act(&r->incarnation, event, &facts), before, 0);
     return next;
 }
 
@@ -177,15 +178,15 @@ static struct world come(const struct world *w, int i, const struct said *said, 
 {
     struct world next = *w;
     struct rank *r = &next.at[i];
-    struct tk_life_facts facts = facts_of(i, has_room);
-    unsigned before = r->life.state;
-    struct tk_life_word word = {.what = said->what,
-                                .epoch = said->epoch,
-                                .number = said->number,
-                                .out = said->out,
-                                .owed = said->owed};
+    struct tk_incarnation_facts facts = facts_of(i, has_room);
+    unsigned before = r->incarnation.state;
+    struct tk_incarnation_word word = {.what = said->what,
+                                       .epoch = said->epoch,
+                                       .number = said->number,
+                                       .out = said->out,
+                                       .owed = said->owed};
     facts.agrees = !r->is_wanted && word.out == r->owed && word.owed == r->out;
-    do_step(&next, i, tk_life_came(&r->life, &word, &facts), before, said->pair);
+    do_step(&next, i, tk_incarnation_came(&r->incarnation, &word, &facts), before, said->pair);
     return next;
 }
 
@@ -201,7 +202,7 @@ static void messages_of(const struct world *w, int i)
 {
     const struct rank *r = &w->at[i], *other = &w->at[1 - i];
     struct world next = *w;
-    if (r->life.state == TK_LIFE_UP) {
+    if (r->incarnation.state == TK_INCARNATION_UP) {
         assert_true(reaches(w, i)); /* whatever it sends now */
         if (!r->out && limits.senders & 1u << i) {
             next.at[i].out = next.at[i].request = 1;
@@ -220,8 +221,8 @@ static void messages_of(const struct world *w, int i)
         next.at[1 - i].request = 0;
         next.at[i].owed = 1;
         find(&next);
-        next = act(&next, i, TK_LIFE_PROVED); /* its handler replies */
-        assert_int_equal(next.at[i].life.state, TK_LIFE_UP);
+        next = act(&next, i, TK_INCARNATION_PROVED); /* its handler replies */
+        assert_int_equal(next.at[i].incarnation.state, TK_INCARNATION_UP);
         find(&next);
     }
     if (other->credit) {
@@ -236,28 +237,29 @@ static void every_step_of(const struct world *w, int i)
 {
     const struct rank *r = &w->at[i], *other = &w->at[1 - i];
     struct world next;
-    if (r->life.state != TK_LIFE_UP && !r->is_wanted) {
+    if (r->incarnation.state != TK_INCARNATION_UP && !r->is_wanted) {
         next = *w;
         next.at[i].is_wanted = 1;
         find(&next);
     }
-    if (r->is_wanted && r->life.state == TK_LIFE_IDLE && r->life.epoch < limits.epochs) {
-        next = act(w, i, TK_LIFE_WANTED);
+    if (r->is_wanted && r->incarnation.state == TK_INCARNATION_IDLE &&
+        r->incarnation.epoch < limits.epochs) {
+        next = act(w, i, TK_INCARNATION_WANTED);
         find(&next);
     }
-    if (r->is_wanted && r->life.state == TK_LIFE_PARTING) {
-        next = act(w, i, TK_LIFE_USED);
+    if (r->is_wanted && r->incarnation.state == TK_INCARNATION_PARTING) {
+        next = act(w, i, TK_INCARNATION_USED);
         find(&next);
     }
-    if (r->life.state == TK_LIFE_UP && r->asked < limits.questions) {
-        next = act(w, i, TK_LIFE_PARTED);
+    if (r->incarnation.state == TK_INCARNATION_UP && r->asked < limits.questions) {
+        next = act(w, i, TK_INCARNATION_PARTED);
         find(&next);
     }
-    if (r->life.state == TK_LIFE_CLOSING) {
-        next = act(w, i, TK_LIFE_CLOSED);
+    if (r->incarnation.state == TK_INCARNATION_CLOSING) {
+        next = act(w, i, TK_INCARNATION_CLOSED);
         find(&next);
     }
-    next = act(w, i, TK_LIFE_TIMED);
+    next = act(w, i, TK_INCARNATION_TIMED);
     find(&next);
     for (int m = 0; m < other->sent_count; m++)
         for (int has_room = 0; has_room < 2; has_room++) {
@@ -289,7 +291,8 @@ static void deliver_all(struct world *w)
 
 static bool is_through(const struct world *w)
 {
-    return w->at[0].life.state == TK_LIFE_UP && w->at[1].life.state == TK_LIFE_UP;
+    return w->at[0].incarnation.state == TK_INCARNATION_UP &&
+           w->at[1].incarnation.state == TK_INCARNATION_UP;
 }
 
 static void a_few_rounds_connect(struct world w)
@@ -302,20 +305,21 @@ static void a_few_rounds_connect(struct world w)
             struct rank *r = &w.at[i];
             forget_sent(&w.at[0]);
             forget_sent(&w.at[1]);
-            if (r->life.state == TK_LIFE_CLOSING)
-                w = act(&w, i, TK_LIFE_CLOSED);
-            else if (r->is_wanted && r->life.state == TK_LIFE_IDLE)
-                w = act(&w, i, TK_LIFE_WANTED);
-            else if (r->is_wanted && r->life.state == TK_LIFE_PARTING)
-                w = act(&w, i, TK_LIFE_USED);
+            if (r->incarnation.state == TK_INCARNATION_CLOSING)
+                w = act(&w, i, TK_INCARNATION_CLOSED);
+            else if (r->is_wanted && r->incarnation.state == TK_INCARNATION_IDLE)
+                w = act(&w, i, TK_INCARNATION_WANTED);
+            else if (r->is_wanted && r->incarnation.state == TK_INCARNATION_PARTING)
+                w = act(&w, i, TK_INCARNATION_USED);
             else
-                w = act(&w, i, TK_LIFE_TIMED);
+                w = act(&w, i, TK_INCARNATION_TIMED);
             deliver_all(&w);
         }
     bool is_done = is_through(&w);
     /* What closed meanwhile had no wish left. */
     for (int i = 0; i < ranks; i++)
-        is_done |= w.at[i].life.state == TK_LIFE_IDLE && !w.at[0].is_wanted && !w.at[1].is_wanted;
+        is_done |= w.at[i].incarnation.state == TK_INCARNATION_IDLE && !w.at[0].is_wanted &&
+                   !w.at[1].is_wanted;
     assert_true(is_done);
 }
 
@@ -332,7 +336,7 @@ static void search(unsigned epochs, unsigned questions, unsigned senders)
     find(&begin);
     while (todo_count > 0) {
         struct world w = todo[--todo_count];
-        again += w.at[0].life.state == TK_LIFE_UP && w.at[0].life.epoch > 0;
+        again += w.at[0].incarnation.state == TK_INCARNATION_UP && w.at[0].incarnation.epoch > 0;
         every_step_of(&w, 0); /* where only one of them goes on the other is dead or computes */
         every_step_of(&w, 1);
         a_few_rounds_connect(w);
@@ -386,7 +390,7 @@ static void lives_of_chance_end_well(void **state)
 static void its_code_is_in_the_section_of_a_first_use(void **state)
 {
     (void)state;
-    const uintptr_t code[] = {(uintptr_t)tk_life_act, (uintptr_t)tk_life_came,
+    const uintptr_t code[] = {(uintptr_t)tk_incarnation_act, (uintptr_t)tk_incarnation_came,
                               (uintptr_t)tk_handshake_next};
     for (size_t i = 0; i < sizeof(code) / sizeof(code[0]); i++)
         assert_in_range(code[i], (uintptr_t)__start_trunkline_first_use,

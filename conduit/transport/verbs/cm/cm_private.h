@@ -28,7 +28,8 @@ struct tk_cm_request {
     uint32_t from, to; /* ranks */
     uint32_t conn;     /* its number */
     uint32_t epoch;
-    uint32_t is_knock; /* a wish of the higher rank's: it is refused, and the lower one connects */
+    uint32_t is_conn_request; /* a wish of the higher rank's: it is refused, and the lower one
+                                 connects */
     uint8_t secret[tk_cm_secret_size];
 };
 _Static_assert(sizeof(struct tk_cm_request) <= 56, "private data of a connect on InfiniBand");
@@ -112,15 +113,15 @@ struct tk_cm_end {
     bool is_logged;   /* why it failed, once */
 
     /* Where connections are made on demand. */
-    bool was_knocked; /* of the first connection to a rank: the peer wants it */
-    struct tk_cm_knock *knock;
-    struct rdma_cm_id *caller; /* a connect that waits until the queue pair is there */
-    uint32_t caller_epoch;
+    bool was_requested; /* of the first connection to a rank: the peer wants it */
+    struct tk_cm_conn_request *conn_request;
+    struct rdma_cm_id *kept; /* a connect that waits until the queue pair is there */
+    uint32_t kept_epoch;
 };
 
 /* Queue pairs of these connects are never used: connects of one pair's queue pairs that cross, or
  * are refused, would spoil them on iWARP, and the kernel takes such a one for stale. */
-struct tk_cm_knock {
+struct tk_cm_conn_request {
     struct rdma_cm_id *id;
     struct ibv_qp *qp;
 };
@@ -142,11 +143,11 @@ struct tk_cm {
     struct tk_cm_end *ends;           /* by rank, and connection to it */
     uint32_t *credits;                /* by rank: that it grants each peer for good */
     uint32_t end_count;
-    uint32_t failed;    /* ends */
-    uint32_t waiting;   /* ends, for anything */
-    uint32_t callers;   /* that wait, and knocks that were not passed on */
-    uint32_t in_flight; /* ends of ours that have asked, or are about to */
-    uint32_t refused;   /* connects */
+    uint32_t failed;     /* ends */
+    uint32_t waiting;    /* ends, for anything */
+    uint32_t kept_count; /* that wait, and knocks that were not passed on */
+    uint32_t in_flight;  /* ends of ours that have asked, or are about to */
+    uint32_t refused;    /* connects */
     uint64_t next_look;
     uint32_t left;     /* ends that are not connected and greeted, at start-up */
     uint64_t deadline; /* of all of them */
@@ -219,16 +220,16 @@ void tk_cm_end_accept(struct tk_cm_end *end, struct rdma_cm_id *id);
 
 /* ---- connect_request.c ---- */
 
-void tk_cm_knock_begin(struct tk_cm_end *end); /* unless one is under way */
-void tk_cm_knock_resolved(struct tk_cm_end *end, bool is_route);
-void tk_cm_knock_answered(struct tk_cm_end *end, enum tk_cm_verdict verdict);
-void tk_cm_knock_end(struct tk_cm_end *end);
+void tk_cm_conn_request_begin(struct tk_cm_end *end); /* unless one is under way */
+void tk_cm_conn_request_resolved(struct tk_cm_end *end, bool is_route);
+void tk_cm_conn_request_answered(struct tk_cm_end *end, enum tk_cm_verdict verdict);
+void tk_cm_conn_request_end(struct tk_cm_end *end);
 
 /* ---- on_demand.c ---- */
 
-enum tk_cm_verdict tk_cm_call(struct tk_cm_end *end, struct rdma_cm_id *id, uint32_t epoch);
-enum tk_cm_verdict tk_cm_knock_came(uint32_t rank);
-void tk_cm_call_end(struct tk_cm_end *end); /* its connect was given up */
+enum tk_cm_verdict tk_cm_connect_keep(struct tk_cm_end *end, struct rdma_cm_id *id, uint32_t epoch);
+enum tk_cm_verdict tk_cm_conn_request_came(uint32_t rank);
+void tk_cm_connect_drop(struct tk_cm_end *end); /* its connect was given up */
 
 /* ---- start.c ---- */
 

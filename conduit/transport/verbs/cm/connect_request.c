@@ -27,21 +27,21 @@ static struct ibv_qp *create_qp(const struct tk_device *device)
 }
 
 /* First the id: on iWARP it holds the queue pair. */
-void tk_cm_knock_end(struct tk_cm_end *end)
+void tk_cm_conn_request_end(struct tk_cm_end *end)
 {
-    struct tk_cm_knock *knock = end->knock;
-    if (!knock)
+    struct tk_cm_conn_request *conn_request = end->conn_request;
+    if (!conn_request)
         return;
-    end->knock = NULL;
-    if (knock->id)
-        rdma_destroy_id(knock->id);
-    if (knock->qp)
-        ibv_destroy_qp(knock->qp);
-    free(knock);
+    end->conn_request = NULL;
+    if (conn_request->id)
+        rdma_destroy_id(conn_request->id);
+    if (conn_request->qp)
+        ibv_destroy_qp(conn_request->qp);
+    free(conn_request);
 }
 
 /* It is as good as lost. */
-static void knock_failed(struct tk_cm_end *end, const char *what)
+static void conn_request_failed(struct tk_cm_end *end, const char *what)
 {
     const struct tk_conn *conn = tk_cm_conn_of(end);
     const struct tk_port_address *a = &tk_rail_of(conn)->address;
@@ -50,34 +50,34 @@ static void knock_failed(struct tk_cm_end *end, const char *what)
                     "tried again (further failures are not logged)",
                     a->device, a->port, what, conn->peer->rank, conn->peer->host, strerror(errno));
     end->is_logged = true;
-    tk_cm_knock_end(end);
+    tk_cm_conn_request_end(end);
 }
 
-void tk_cm_knock_begin(struct tk_cm_end *end)
+void tk_cm_conn_request_begin(struct tk_cm_end *end)
 {
     const struct tk_conn *conn = tk_cm_conn_of(end);
     struct sockaddr_storage source, target;
-    if (end->knock)
+    if (end->conn_request)
         return;
-    end->knock = calloc(1, sizeof(*end->knock));
-    if (!end->knock)
-        tk_panic("out of memory for a connection (%zu bytes)", sizeof(*end->knock));
-    end->knock->qp = create_qp(tk_rail_of(conn)->device);
-    if (!end->knock->qp) {
-        knock_failed(end, "create_qp");
+    end->conn_request = calloc(1, sizeof(*end->conn_request));
+    if (!end->conn_request)
+        tk_panic("out of memory for a connection (%zu bytes)", sizeof(*end->conn_request));
+    end->conn_request->qp = create_qp(tk_rail_of(conn)->device);
+    if (!end->conn_request->qp) {
+        conn_request_failed(end, "create_qp");
         return;
     }
     tk_cm_addresses(conn, &source, &target);
-    if (rdma_create_id(tk_verbs.cm->channel, &end->knock->id, end, RDMA_PS_TCP)) {
-        end->knock->id = NULL;
-        knock_failed(end, "rdma_create_id");
-    } else if (rdma_resolve_addr(end->knock->id, (struct sockaddr *)&source,
+    if (rdma_create_id(tk_verbs.cm->channel, &end->conn_request->id, end, RDMA_PS_TCP)) {
+        end->conn_request->id = NULL;
+        conn_request_failed(end, "rdma_create_id");
+    } else if (rdma_resolve_addr(end->conn_request->id, (struct sockaddr *)&source,
                                  (struct sockaddr *)&target, resolve_ms)) {
-        knock_failed(end, "rdma_resolve_addr");
+        conn_request_failed(end, "rdma_resolve_addr");
     }
 }
 
-static void knock(struct tk_cm_end *end)
+static void conn_request(struct tk_cm_end *end)
 {
     const struct tk_conn *conn = tk_cm_conn_of(end);
     struct tk_cm_request request;
@@ -85,24 +85,24 @@ static void knock(struct tk_cm_end *end)
                                     .private_data_len = sizeof(request),
                                     .retry_count = 7,
                                     .rnr_retry_count = 7,
-                                    .qp_num = end->knock->qp->qp_num};
+                                    .qp_num = end->conn_request->qp->qp_num};
     tk_cm_request_make(&request, conn, TK_CM_FIRST);
-    request.is_knock = 1;
-    if (rdma_connect(end->knock->id, &param))
-        knock_failed(end, "rdma_connect");
+    request.is_conn_request = 1;
+    if (rdma_connect(end->conn_request->id, &param))
+        conn_request_failed(end, "rdma_connect");
 }
 
-void tk_cm_knock_answered(struct tk_cm_end *end, enum tk_cm_verdict verdict)
+void tk_cm_conn_request_answered(struct tk_cm_end *end, enum tk_cm_verdict verdict)
 {
-    tk_cm_knock_end(end);
+    tk_cm_conn_request_end(end);
     if (end->state == TK_CM_AWAITS && (verdict == TK_CM_FOREIGN || verdict == TK_CM_CROSSING))
         tk_cm_end_rebuffed(end, verdict);
 }
 
-void tk_cm_knock_resolved(struct tk_cm_end *end, bool is_route)
+void tk_cm_conn_request_resolved(struct tk_cm_end *end, bool is_route)
 {
     if (is_route)
-        knock(end);
-    else if (rdma_resolve_route(end->knock->id, resolve_ms))
-        knock_failed(end, "rdma_resolve_route");
+        conn_request(end);
+    else if (rdma_resolve_route(end->conn_request->id, resolve_ms))
+        conn_request_failed(end, "rdma_resolve_route");
 }

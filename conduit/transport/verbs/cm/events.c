@@ -89,13 +89,13 @@ static void refuse(const struct news *news, enum tk_cm_verdict verdict)
 }
 
 /* Of a first connection, or of a wish for one. */
-static void call_came(const struct news *news, const struct tk_cm_request *request)
+static void first_connect_came(const struct news *news, const struct tk_cm_request *request)
 {
     struct tk_cm_end *end = tk_cm_ends_of(request->from) + request->conn;
     enum tk_cm_verdict verdict = TK_CM_FOREIGN;
     if (tk_verbs.cm->is_on_demand && tk_is_verbs_peer(request->from))
-        verdict = request->is_knock ? tk_cm_knock_came(request->from)
-                                    : tk_cm_call(end, news->id, request->epoch);
+        verdict = request->is_conn_request ? tk_cm_conn_request_came(request->from)
+                                           : tk_cm_connect_keep(end, news->id, request->epoch);
     if (verdict != TK_CM_WELCOME)
         refuse(news, verdict);
 }
@@ -105,8 +105,8 @@ static void connect_came(const struct news *news)
     struct tk_cm_request request;
     struct tk_cm_end *end = NULL;
     enum tk_cm_verdict verdict = tk_cm_request_read(&request, news->data, news->size, news->rail);
-    if (verdict == TK_CM_WELCOME && (request.is_knock || tk_cm_is_first(request.epoch))) {
-        call_came(news, &request);
+    if (verdict == TK_CM_WELCOME && (request.is_conn_request || tk_cm_is_first(request.epoch))) {
+        first_connect_came(news, &request);
         return;
     }
     if (verdict == TK_CM_WELCOME && tk_conns_to(request.from) == tk_verbs.nobody)
@@ -146,13 +146,13 @@ static enum tk_cm_verdict verdict_of(const struct news *news)
     return verdict;
 }
 
-static void knock_has_news(struct tk_cm_end *end, const struct news *news)
+static void conn_request_has_news(struct tk_cm_end *end, const struct news *news)
 {
     bool is_route = news->type == RDMA_CM_EVENT_ROUTE_RESOLVED;
     if (is_route || news->type == RDMA_CM_EVENT_ADDR_RESOLVED)
-        tk_cm_knock_resolved(end, is_route);
+        tk_cm_conn_request_resolved(end, is_route);
     else if (is_over(news->type))
-        tk_cm_knock_answered(end, verdict_of(news));
+        tk_cm_conn_request_answered(end, verdict_of(news));
 }
 
 /* What becomes of a connection that is up, the data path finds out by itself. */
@@ -191,12 +191,12 @@ static void end_has_news(struct tk_cm_end *end, const struct news *news)
 
 static void id_has_news(struct tk_cm_end *end, const struct news *news)
 {
-    if (end->knock && end->knock->id == news->id)
-        knock_has_news(end, news);
-    else if (end->caller != news->id)
+    if (end->conn_request && end->conn_request->id == news->id)
+        conn_request_has_news(end, news);
+    else if (end->kept != news->id)
         end_has_news(end, news);
     else if (is_over(news->type))
-        tk_cm_call_end(end);
+        tk_cm_connect_drop(end);
 }
 
 void tk_cm_events_read(void)

@@ -11,18 +11,19 @@
 /* ---- connects that come, while events are read ---- */
 
 /* With the lock; tk_cm_is_quiet() reads it without. */
-static void callers_add(int by)
+static void kept_add(int by)
 {
-    __atomic_store_n(&tk_verbs.cm->callers, tk_verbs.cm->callers + (uint32_t)by, __ATOMIC_RELAXED);
+    __atomic_store_n(&tk_verbs.cm->kept_count, tk_verbs.cm->kept_count + (uint32_t)by,
+                     __ATOMIC_RELAXED);
 }
 
-void tk_cm_call_end(struct tk_cm_end *end)
+void tk_cm_connect_drop(struct tk_cm_end *end)
 {
-    if (!end->caller)
+    if (!end->kept)
         return;
-    rdma_destroy_id(end->caller);
-    end->caller = NULL;
-    callers_add(-1);
+    rdma_destroy_id(end->kept);
+    end->kept = NULL;
+    kept_add(-1);
 }
 
 static uint32_t epoch_to(uint32_t rank)
@@ -37,65 +38,64 @@ static bool is_connected_in(const struct tk_cm_end *end, uint32_t epoch)
 }
 
 /* An earlier one of this end's was given up by the peer, or it would not ask once more. */
-enum tk_cm_verdict tk_cm_call(struct tk_cm_end *end, struct rdma_cm_id *id, uint32_t epoch)
+enum tk_cm_verdict tk_cm_connect_keep(struct tk_cm_end *end, struct rdma_cm_id *id, uint32_t epoch)
 {
     uint32_t rank = (uint32_t)(end - tk_verbs.cm->ends) / tk_verbs.conns_pp;
     if ((int32_t)(epoch - epoch_to(rank)) < 0)
         return TK_CM_LATE;
     if (is_connected_in(end, epoch))
         return TK_CM_DUPLICATE;
-    tk_cm_call_end(end);
-    end->caller = id;
-    end->caller_epoch = epoch;
+    tk_cm_connect_drop(end);
+    end->kept = id;
+    end->kept_epoch = epoch;
     id->context = end;
-    callers_add(1);
+    kept_add(1);
     return TK_CM_WELCOME;
 }
 
-enum tk_cm_verdict tk_cm_knock_came(uint32_t rank)
+enum tk_cm_verdict tk_cm_conn_request_came(uint32_t rank)
 {
     struct tk_cm_end *end = tk_cm_ends_of(rank);
-    callers_add(!end->was_knocked);
-    end->was_knocked = true;
+    kept_add(!end->was_requested);
+    end->was_requested = true;
     return TK_CM_HEARD;
 }
 
 /* ---- what has come ---- */
 
-static void accept_caller(struct tk_cm_end *end)
+static void accept_kept(struct tk_cm_end *end)
 {
-    struct rdma_cm_id *id = end->caller;
-    end->caller = NULL;
-    callers_add(-1);
+    struct rdma_cm_id *id = end->kept;
+    end->kept = NULL;
+    kept_add(-1);
     tk_cm_end_accept(end, id);
 }
 
-static void accept_callers(uint32_t rank)
+static void accept_all_kept(uint32_t rank)
 {
     struct tk_cm_end *ends = tk_cm_ends_of(rank);
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
-        if (ends[k].caller && ends[k].state == TK_CM_AWAITS &&
-            ends[k].epoch == ends[k].caller_epoch)
-            accept_caller(&ends[k]);
+        if (ends[k].kept && ends[k].state == TK_CM_AWAITS && ends[k].epoch == ends[k].kept_epoch)
+            accept_kept(&ends[k]);
 }
 
-static bool call_of(uint32_t rank, struct tk_cm_came *came)
+static bool connects_of(uint32_t rank, struct tk_cm_came *came)
 {
     struct tk_cm_end *ends = tk_cm_ends_of(rank);
     *came = (struct tk_cm_came){.rank = rank, .epoch = tk_conns_to(rank)->epoch};
-    callers_add(-ends->was_knocked);
-    came->is_there = ends->was_knocked;
-    ends->was_knocked = false;
-    accept_callers(rank);
+    kept_add(-ends->was_requested);
+    came->is_there = ends->was_requested;
+    ends->was_requested = false;
+    accept_all_kept(rank);
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
-        if (!ends[k].caller)
+        if (!ends[k].kept)
             continue;
-        if ((int32_t)(ends[k].caller_epoch - epoch_to(rank)) < 0) {
-            tk_cm_call_end(&ends[k]);
+        if ((int32_t)(ends[k].kept_epoch - epoch_to(rank)) < 0) {
+            tk_cm_connect_drop(&ends[k]);
             continue;
         }
         came->is_there = true;
-        came->epoch = ends[k].caller_epoch - TK_CM_FIRST;
+        came->epoch = ends[k].kept_epoch - TK_CM_FIRST;
     }
     return came->is_there;
 }
@@ -105,8 +105,8 @@ bool tk_cm_came(uint32_t *next, struct tk_cm_came *came)
     struct tk_cm *cm = tk_verbs.cm;
     came->is_there = false;
     tk_lock(&cm->lock);
-    while (*next < tk_peers.size && cm->callers > 0 && !came->is_there)
-        call_of((*next)++, came);
+    while (*next < tk_peers.size && cm->kept_count > 0 && !came->is_there)
+        connects_of((*next)++, came);
     tk_unlock(&cm->lock);
     return came->is_there;
 }
@@ -131,9 +131,9 @@ void tk_cm_pair_open(const struct tk_conn *conns, uint32_t epoch, bool is_wanted
     tk_lock(&tk_verbs.cm->lock);
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         open_end(&ends[k], TK_CM_FIRST + epoch);
-    accept_callers(rank);
+    accept_all_kept(rank);
     if (is_wanted && !tk_cm_is_asker(conns) && ends->state == TK_CM_AWAITS)
-        tk_cm_knock_begin(ends);
+        tk_cm_conn_request_begin(ends);
     __atomic_store_n(&tk_verbs.cm->next_look, 0, __ATOMIC_RELAXED);
     tk_unlock(&tk_verbs.cm->lock);
 }
@@ -142,7 +142,7 @@ void tk_cm_pair_close(const struct tk_conn *conns)
 {
     struct tk_cm_end *ends = tk_cm_ends_of(conns->peer->rank);
     tk_lock(&tk_verbs.cm->lock);
-    tk_cm_knock_end(ends);
+    tk_cm_conn_request_end(ends);
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         tk_cm_end_drop(&ends[k]);
     tk_unlock(&tk_verbs.cm->lock);
@@ -186,7 +186,7 @@ bool tk_cm_has_heard(void)
 bool tk_cm_is_quiet(uint64_t now)
 {
     return now < __atomic_load_n(&tk_verbs.cm->next_look, __ATOMIC_RELAXED) &&
-           __atomic_load_n(&tk_verbs.cm->callers, __ATOMIC_RELAXED) == 0;
+           __atomic_load_n(&tk_verbs.cm->kept_count, __ATOMIC_RELAXED) == 0;
 }
 
 int tk_cm_credits_of(uint32_t rank)

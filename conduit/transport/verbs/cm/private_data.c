@@ -45,8 +45,8 @@ enum tk_cm_verdict tk_cm_request_read(struct tk_cm_request *request, const void 
         request->conn >= tk_verbs.conns_pp || request->conn % tk_verbs.rail_count != rail)
         return TK_CM_FOREIGN;
     tk_verbs.cm->has_heard = true;
-    bool lower_asks = request->from < tk_peers.me, is_knock = request->is_knock != 0;
-    return lower_asks == is_knock ? TK_CM_CROSSING : TK_CM_WELCOME;
+    bool lower_asks = request->from < tk_peers.me, is_conn_request = request->is_conn_request != 0;
+    return lower_asks == is_conn_request ? TK_CM_CROSSING : TK_CM_WELCOME;
 }
 
 struct tk_cm_refusal tk_cm_refusal_make(enum tk_cm_verdict verdict)

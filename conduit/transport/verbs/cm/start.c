@@ -148,8 +148,8 @@ void tk_cm_close(void)
     if (!cm)
         return;
     for (uint32_t i = 0; cm->ends && i < cm->end_count; i++) {
-        tk_cm_knock_end(&cm->ends[i]);
-        tk_cm_call_end(&cm->ends[i]);
+        tk_cm_conn_request_end(&cm->ends[i]);
+        tk_cm_connect_drop(&cm->ends[i]);
         if (cm->ends[i].id)
             rdma_destroy_id(cm->ends[i].id);
     }

@@ -250,7 +250,7 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
     if (tk_verbs.failover_enabled && tk_tx_log_open(conn) != TK_OK)
         return TK_FAIL;
     if (tk_verbs.failover_enabled)
-        tk_incarnation_name(conn);
+        tk_log_incarnation_name(conn);
     tk_count_rare(tk_counter_connections_made);
     return tk_xrc_is_shared(conn) ? conn_share(conn) : conn_make(conn, is_primary);
 }
@@ -324,7 +324,7 @@ TK_FIRST_USE enum tk_status tk_conn_connect(struct tk_conn *conn, const struct t
         return no_path(conn, to);
     if (conn->tx_log) {
         conn->tx_log->incarnation.to_qp = qp ? *qp % tk_qp_left_out : 0;
-        tk_incarnation_begin(conn);
+        tk_log_incarnation_begin(conn);
     }
     if (by_cm) /* cm/cm.c connects all of them at once */
         return TK_OK;

@@ -197,7 +197,7 @@ static bool is_sound(const struct tk_datagram *d, uint32_t size)
 {
     return size >= tk_datagram_front + bytes_of_datagram() && d->version == tk_datagram_version &&
            d->magic == tk_datagram_magic && d->to == tk_peers.me && d->from < tk_peers.size &&
-           d->what > TK_HANDSHAKE_SILENCE && d->what < tk_life_messages &&
+           d->what > TK_HANDSHAKE_SILENCE && d->what < tk_incarnation_messages &&
            d->conns == tk_verbs.conns_pp && d->credits >= 1 &&
            d->credits <= (uint32_t)tk_verbs.credits_pp && tk_is_verbs_peer(d->from) &&
            !memcmp(d->secret, tk_verbs.datagrams->secret, sizeof(d->secret));
@@ -266,7 +266,8 @@ static struct slot *find_slot(struct rail_datagrams *rd)
 }
 
 TK_FIRST_USE static void fill_datagram(struct tk_datagram *d, uint32_t to,
-                                       const struct tk_life_word *word, const struct tk_conn *conns)
+                                       const struct tk_incarnation_word *word,
+                                       const struct tk_conn *conns)
 {
     memset(d, 0, bytes_of_datagram());
     d->mark = tk_datagram_mark;
@@ -285,7 +286,7 @@ TK_FIRST_USE static void fill_datagram(struct tk_datagram *d, uint32_t to,
     if (conns && tk_xrc_in_use())
         tk_xrc_numbers_of(conns, d->qps);
     for (uint32_t k = 0; k < tk_verbs.conns_pp && !tk_xrc_in_use(); k++)
-        d->qps[k] = conns ? tk_together_number(&conns[k]) : 0;
+        d->qps[k] = conns ? tk_failover_group_number(&conns[k]) : 0;
 }
 
 TK_FIRST_USE static void datagram_post_send(struct tk_tx *tx, const struct slot *slot,
@@ -318,13 +319,13 @@ static uint32_t choose_rail(struct tk_datagrams *all, const struct tk_conn *conn
     uint32_t first = (all->chance >> 16) % tk_verbs.rail_count;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
         uint32_t rail = (first + i) % tk_verbs.rail_count;
-        if (tk_together_reaches(conns, rail))
+        if (tk_failover_group_reaches(conns, rail))
             return rail;
     }
     return first;
 }
 
-TK_FIRST_USE bool tk_datagram_send(uint32_t to, const struct tk_life_word *word,
+TK_FIRST_USE bool tk_datagram_send(uint32_t to, const struct tk_incarnation_word *word,
                                    const struct tk_conn *conns)
 {
     struct tk_datagrams *all = tk_verbs.datagrams;

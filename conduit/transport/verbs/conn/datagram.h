@@ -20,7 +20,7 @@ enum {
 /* Shorter than the smallest packet (256 bytes) up to 50 connections to a peer. */
 struct tk_datagram {
     uint8_t mark;
-    uint8_t what; /* enum tk_handshake_message or tk_life_message */
+    uint8_t what; /* enum tk_handshake_message or tk_incarnation_message */
     uint16_t version;
     uint32_t magic;
     uint32_t from, to; /* ranks */
@@ -54,7 +54,8 @@ bool tk_datagram_take(struct tk_buffer *buffer, uint32_t size, struct tk_datagra
 
 /* Over one rail after the other; `conns` may have no queue pairs or be NULL. False: no room now;
  * nothing was sent. */
-bool tk_datagram_send(uint32_t to, const struct tk_life_word *word, const struct tk_conn *conns);
+bool tk_datagram_send(uint32_t to, const struct tk_incarnation_word *word,
+                      const struct tk_conn *conns);
 
 /* The work of a datagram that failed: it counts as lost. */
 bool tk_is_datagram_sent(const struct tk_tx *tx);

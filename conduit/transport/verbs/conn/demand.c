@@ -37,14 +37,14 @@ static void cm_came(uint32_t rank, unsigned what, uint32_t epoch)
 
 static void take_outcome(struct tk_demand_record *record)
 {
-    bool asks = record->life.state == TK_LIFE_ASKING;
-    if (!asks && record->life.state != TK_LIFE_ANSWERED)
+    bool asks = record->incarnation.state == TK_INCARNATION_ASKING;
+    if (!asks && record->incarnation.state != TK_INCARNATION_ANSWERED)
         return;
     tk_cm_pair_greet(record->conns);
     switch (tk_cm_pair_outcome(record->conns)) {
     case TK_CM_CONNECTED:
         cm_came(record->peer->rank, asks ? TK_HANDSHAKE_ACCEPT : TK_HANDSHAKE_CONFIRM,
-                record->life.epoch);
+                record->incarnation.epoch);
         break;
     case TK_CM_BROKEN:
         tk_demand_record_broke(record);
@@ -107,7 +107,8 @@ static void log_hopeless(const struct tk_peer *peer, double limit)
 static bool is_hopeless(const struct tk_demand_record *record, uint64_t now)
 {
     double limit = tk_settings.connect_timeout;
-    if (tk_verbs.demand->any_came || limit <= 0 || record->life.state != TK_LIFE_ASKING ||
+    if (tk_verbs.demand->any_came || limit <= 0 ||
+        record->incarnation.state != TK_INCARNATION_ASKING ||
         (double)(now - record->since) < limit * 1e9)
         return false;
     if (!tk_verbs.demand->has_failed)
@@ -184,10 +185,10 @@ TK_FIRST_USE static void ask(struct tk_peer *peer, bool is_reply)
     }
     record->is_wanted = true;
     if (is_reply && !tk_cm_greets()) /* else the first message has said so */
-        tk_demand_record_advance(record, TK_LIFE_PROVED);
-    else if (record->life.state == TK_LIFE_PARTING)
-        tk_demand_record_advance(record, TK_LIFE_USED);
-    else if (record->life.state == TK_LIFE_IDLE)
+        tk_demand_record_advance(record, TK_INCARNATION_PROVED);
+    else if (record->incarnation.state == TK_INCARNATION_PARTING)
+        tk_demand_record_advance(record, TK_INCARNATION_USED);
+    else if (record->incarnation.state == TK_INCARNATION_IDLE)
         tk_demand_record_begin(record, tk_now());
 }
 
@@ -242,8 +243,9 @@ TK_FIRST_USE static void datagram_came(struct tk_peer *peer, const struct tk_dat
     struct tk_demand_record *record = tk_demand_record_of(peer);
     if (!record)
         record = tk_demand_record_make(peer);
-    if (datagram->what == TK_HANDSHAKE_REQUEST && record->life.state == TK_LIFE_IDLE &&
-        !tk_rest_has_room() && (int32_t)(datagram->epoch - record->life.epoch) >= 0)
+    if (datagram->what == TK_HANDSHAKE_REQUEST &&
+        record->incarnation.state == TK_INCARNATION_IDLE && !tk_evict_has_space() &&
+        (int32_t)(datagram->epoch - record->incarnation.epoch) >= 0)
         request_waits(record, datagram);
     else
         tk_demand_record_came(record, datagram);
@@ -274,10 +276,10 @@ enum tk_status tk_demand_open(void)
     tk_lock_init(&tk_verbs.demand->lock);
     tk_first_use_map();
     if (!tk_demand_is_by_cm())
-        return tk_rest_open((uint32_t)tk_settings.connect_max / tk_verbs.conns_pp);
+        return tk_evict_open((uint32_t)tk_settings.connect_max / tk_verbs.conns_pp);
     tk_verbs.demand->is_listening = true;
     tk_demand_pending_add(1); /* connects come without a completion */
-    return tk_rest_open(0);
+    return tk_evict_open(0);
 }
 
 void tk_demand_close(void)
@@ -289,7 +291,7 @@ void tk_demand_close(void)
             tk_pair_drop(record->conns);
         tk_demand_record_drop(record);
     }
-    tk_rest_close();
+    tk_evict_close();
     if (tk_verbs.ahead)
         tk_pair_drop(tk_verbs.ahead);
     tk_verbs.ahead = NULL;
@@ -313,14 +315,15 @@ bool tk_demand_is_connected(uint32_t rank)
 {
     if (!tk_is_verbs_peer(rank) || !tk_verbs.demand)
         return tk_is_verbs_peer(rank);
-    bool was_up = tk_rest_is_bounded() && tk_conns_to(rank) != tk_verbs.nobody;
+    bool was_up = tk_evict_is_bounded() && tk_conns_to(rank) != tk_verbs.nobody;
     return tk_demand_is_up(tk_peer(rank)) || was_up;
 }
 
 static void tell_stall(const struct tk_demand_record *record, double seconds)
 {
     const struct tk_peer *peer = record->peer;
-    if (record->life.state == TK_LIFE_IDLE || record->life.state == TK_LIFE_CLOSING)
+    if (record->incarnation.state == TK_INCARNATION_IDLE ||
+        record->incarnation.state == TK_INCARNATION_CLOSING)
         tk_log_warn("waiting %.0f s to be connected to rank %u (%s, pid %d): all connections that "
                     "GASNET_CONNECT_MAX=%u allows here or there are in use, or their peers have "
                     "not polled (GASNET_AM_STALL_SECONDS=0 silences this)",
@@ -339,8 +342,8 @@ void tk_demand_report_stall(uint64_t now, uint64_t limit)
     for (struct tk_demand_record *record = tk_verbs.demand->records; record;
          record = record->next) {
         uint64_t from = record->reported ? record->reported : record->since;
-        bool is_opening =
-            record->life.state == TK_LIFE_ASKING || record->life.state == TK_LIFE_ANSWERED;
+        bool is_opening = record->incarnation.state == TK_INCARNATION_ASKING ||
+                          record->incarnation.state == TK_INCARNATION_ANSWERED;
         if (now - from <= limit || (!is_opening && !record->is_wanted))
             continue;
         record->reported = now;
@@ -365,11 +368,11 @@ void tk_demand_report_end(void)
     char closed[48] = "";
     if (!demand || tk_settings.ibv_ports_verbose < 2)
         return;
-    if (tk_rest_is_bounded())
+    if (tk_evict_is_bounded())
         snprintf(closed, sizeof(closed), "; %u closed for others", demand->closed);
     tk_log_info("connections on demand: %u of %u peers, %u of them asked for by this rank; %u %s, "
                 "%u of them again; %u made ahead; %u waits for receive buffers%s",
-                tk_rest_count(), tk_verbs.peers, demand->wanted, demand->sent,
+                tk_evict_count(), tk_verbs.peers, demand->wanted, demand->sent,
                 tk_demand_is_by_cm() ? "connects" : "datagrams", demand->again, demand->ahead,
                 demand->waited, closed);
     if (tk_xrc_in_use())

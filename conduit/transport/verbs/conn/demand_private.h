@@ -17,7 +17,7 @@ struct tk_demand_record {
     uint64_t since, reported;
     uint64_t due;      /* when to repeat what was sent, or to ask again what was denied */
     uint64_t interval; /* until it is repeated once more */
-    struct tk_life life;
+    struct tk_incarnation incarnation;
     unsigned denied; /* times that the other end had no room */
     bool is_wanted;  /* by us */
     bool has_waited; /* for receive buffers of a shared queue */
@@ -72,7 +72,7 @@ struct tk_demand_record *tk_demand_record_make(struct tk_peer *peer);
 void tk_demand_record_drop(struct tk_demand_record *record);
 
 /* These do what follows; the record may be gone then. */
-void tk_demand_record_advance(struct tk_demand_record *record, enum tk_life_event event);
+void tk_demand_record_advance(struct tk_demand_record *record, enum tk_incarnation_event event);
 void tk_demand_record_came(struct tk_demand_record *record, const struct tk_datagram *datagram);
 
 /* What librdmacm did for it failed: it begins anew. */

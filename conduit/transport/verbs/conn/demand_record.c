@@ -64,8 +64,8 @@ TK_FIRST_USE struct tk_demand_record *tk_demand_record_make(struct tk_peer *peer
     struct tk_demand_record *record = record_allocate(demand), **at = &demand->records;
     record->peer = peer;
     record->since = tk_now();
-    record->life.state = tk_demand_is_up(peer) ? TK_LIFE_UP : TK_LIFE_IDLE;
-    record->life.epoch = tk_conns_to(peer->rank)->epoch;
+    record->incarnation.state = tk_demand_is_up(peer) ? TK_INCARNATION_UP : TK_INCARNATION_IDLE;
+    record->incarnation.epoch = tk_conns_to(peer->rank)->epoch;
     record->conns = tk_demand_is_up(peer) ? tk_conns_to(peer->rank) : NULL;
     while (*at)
         at = &(*at)->next;
@@ -90,8 +90,8 @@ TK_FIRST_USE void tk_demand_record_drop(struct tk_demand_record *record)
 /* There is nothing to be done about it. */
 TK_FIRST_USE static void drop_if_settled(struct tk_demand_record *record)
 {
-    if (record->life.state == TK_LIFE_UP ||
-        (record->life.state == TK_LIFE_IDLE && !record->is_wanted && !record->came))
+    if (record->incarnation.state == TK_INCARNATION_UP ||
+        (record->incarnation.state == TK_INCARNATION_IDLE && !record->is_wanted && !record->came))
         tk_demand_record_drop(record);
 }
 
@@ -110,7 +110,7 @@ TK_FIRST_USE static enum tk_status make_pair(struct tk_demand_record *record)
     }
     record->conns = conns;
     tk_verbs.demand->ahead += is_ahead;
-    tk_rest_add(record->peer->rank);
+    tk_evict_add(record->peer->rank);
     return TK_OK;
 }
 
@@ -124,7 +124,8 @@ TK_FIRST_USE static enum tk_status connect_pair(struct tk_demand_record *record,
     if (tk_demand_is_by_cm())
         return tk_pair_connect(record->conns, NULL, tk_cm_credits_of(rank));
     if (tk_verbs.failover_enabled)
-        tk_together_agree(record->conns, datagram->qps, datagram->what == TK_HANDSHAKE_REQUEST);
+        tk_failover_group_agree(record->conns, datagram->qps,
+                                datagram->what == TK_HANDSHAKE_REQUEST);
     return tk_pair_connect(record->conns, datagram->qps, (int)datagram->credits);
 }
 
@@ -156,7 +157,7 @@ static uint64_t spread(uint64_t time)
 
 /* With librdmacm the connects are what is said; nothing is to be repeated but a higher rank's wish.
  */
-static bool say(const struct tk_demand_record *record, const struct tk_life_word *word)
+static bool say(const struct tk_demand_record *record, const struct tk_incarnation_word *word)
 {
     if (!tk_demand_is_by_cm())
         return tk_datagram_send(record->peer->rank, word, record->conns);
@@ -167,7 +168,7 @@ static bool say(const struct tk_demand_record *record, const struct tk_life_word
 
 /* Lost or not sent at all is the same, but for the time until it is repeated. */
 TK_FIRST_USE static void record_send(struct tk_demand_record *record,
-                                     const struct tk_life_word *word)
+                                     const struct tk_incarnation_word *word)
 {
     uint64_t longest = (uint64_t)tk_settings.connect_retrans_max * 1000;
     uint64_t now = tk_now();
@@ -219,21 +220,21 @@ TK_FIRST_USE static void record_live(struct tk_demand_record *record)
         set_table(peer, tk_verbs.demand->connected);
         tk_verbs.demand->opened++;
     }
-    if (tk_rest_is_bounded())
-        tk_rest_begin(peer);
+    if (tk_evict_is_bounded())
+        tk_evict_watch(peer);
     record->is_wanted = false;
 }
 
 TK_FIRST_USE static void note_epoch(struct tk_demand_record *record)
 {
     for (uint32_t k = 0; record->conns && k < tk_verbs.conns_pp; k++)
-        record->conns[k].epoch = record->life.epoch;
+        record->conns[k].epoch = record->incarnation.epoch;
 }
 
-static struct tk_life_word with_balance(const struct tk_demand_record *record,
-                                        struct tk_life_word word)
+static struct tk_incarnation_word with_balance(const struct tk_demand_record *record,
+                                               struct tk_incarnation_word word)
 {
-    if (word.what == TK_LIFE_PART) {
+    if (word.what == TK_INCARNATION_PART) {
         struct tk_pair_balance balance = tk_pair_balance(record->conns);
         word.out = balance.out;
         word.owed = balance.owed;
@@ -243,19 +244,20 @@ static struct tk_life_word with_balance(const struct tk_demand_record *record,
 
 /* Nothing was done: the next step tries again. What is no request is as good as lost, and will be
  * repeated. */
-static void postpone(struct tk_demand_record *record, const struct tk_life *before,
+static void postpone(struct tk_demand_record *record, const struct tk_incarnation *before,
                      const struct tk_datagram *datagram)
 {
-    if (datagram && datagram->what == TK_HANDSHAKE_REQUEST && before->state == TK_LIFE_IDLE) {
+    if (datagram && datagram->what == TK_HANDSHAKE_REQUEST &&
+        before->state == TK_INCARNATION_IDLE) {
         record->came = tk_now();
         record->request = *datagram;
     }
-    record->life = *before;
+    record->incarnation = *before;
     drop_if_settled(record);
 }
 
 /* There are no receive buffers now. */
-static void wait_for_buffers(struct tk_demand_record *record, const struct tk_life *before,
+static void wait_for_buffers(struct tk_demand_record *record, const struct tk_incarnation *before,
                              const struct tk_datagram *datagram)
 {
     tk_verbs.demand->waited += !record->has_waited;
@@ -264,8 +266,9 @@ static void wait_for_buffers(struct tk_demand_record *record, const struct tk_li
 }
 
 /* Does what the step says; the record may be gone then. */
-TK_FIRST_USE static void do_step(struct tk_demand_record *record, struct tk_life_step step,
-                                 const struct tk_life *before, const struct tk_datagram *datagram)
+TK_FIRST_USE static void do_step(struct tk_demand_record *record, struct tk_incarnation_step step,
+                                 const struct tk_incarnation *before,
+                                 const struct tk_datagram *datagram)
 {
     enum tk_status status = step.opens ? make_pair(record) : TK_OK;
     if (status == TK_BUSY) {
@@ -279,7 +282,7 @@ TK_FIRST_USE static void do_step(struct tk_demand_record *record, struct tk_life
         tk_verbs.demand->has_failed = true;
         return;
     }
-    if (record->life.state != before->state)
+    if (record->incarnation.state != before->state)
         record->interval = 0;
     if (step.closes)
         shut_pair(record);
@@ -293,8 +296,9 @@ TK_FIRST_USE static void do_step(struct tk_demand_record *record, struct tk_life
 }
 
 /* The same, unless a neighbour is just making or connecting a queue pair that it needs. */
-TK_FIRST_USE static void perform(struct tk_demand_record *record, struct tk_life_step step,
-                                 const struct tk_life *before, const struct tk_datagram *datagram)
+TK_FIRST_USE static void perform(struct tk_demand_record *record, struct tk_incarnation_step step,
+                                 const struct tk_incarnation *before,
+                                 const struct tk_datagram *datagram)
 {
     uint32_t rank = record->peer->rank;
     bool needs_rank = step.opens || step.connects;
@@ -307,20 +311,20 @@ TK_FIRST_USE static void perform(struct tk_demand_record *record, struct tk_life
         tk_xrc_give(rank);
 }
 
-TK_FIRST_USE static struct tk_life_facts facts_of(const struct tk_demand_record *record)
+TK_FIRST_USE static struct tk_incarnation_facts facts_of(const struct tk_demand_record *record)
 {
-    return (struct tk_life_facts){.is_lower = tk_peers.me < record->peer->rank,
-                                  .has_room = tk_rest_has_room()};
+    return (struct tk_incarnation_facts){.is_lower = tk_peers.me < record->peer->rank,
+                                         .has_room = tk_evict_has_space()};
 }
 
 TK_FIRST_USE void tk_demand_record_advance(struct tk_demand_record *record,
-                                           enum tk_life_event event)
+                                           enum tk_incarnation_event event)
 {
-    struct tk_life_facts facts = facts_of(record);
-    struct tk_life before = record->life;
-    if (event == TK_LIFE_PARTED)
+    struct tk_incarnation_facts facts = facts_of(record);
+    struct tk_incarnation before = record->incarnation;
+    if (event == TK_INCARNATION_PARTED)
         facts.next = ++tk_verbs.demand->questions;
-    struct tk_life_step step = tk_life_act(&record->life, event, &facts);
+    struct tk_incarnation_step step = tk_incarnation_act(&record->incarnation, event, &facts);
     perform(record, step, &before, NULL);
 }
 
@@ -329,17 +333,18 @@ TK_FIRST_USE void tk_demand_record_advance(struct tk_demand_record *record,
 static bool freeze(struct tk_demand_record *record)
 {
     struct tk_peer *peer = record->peer;
-    if (tk_rest_begin(peer) || !tk_rest_is_idle(peer) || !tk_pair_freeze(record->conns))
+    if (tk_evict_watch(peer) || !tk_evict_is_idle(peer) || !tk_pair_freeze(record->conns))
         return false;
     set_table(peer, tk_verbs.demand->unconnected);
     return true;
 }
 
-static bool agrees(struct tk_demand_record *record, const struct tk_life_word *word)
+static bool agrees(struct tk_demand_record *record, const struct tk_incarnation_word *word)
 {
-    bool is_judged = record->life.state == TK_LIFE_ANSWERED ||
-                     record->life.state == TK_LIFE_PARTING || record->life.state == TK_LIFE_AGREED;
-    if (record->life.state == TK_LIFE_UP)
+    bool is_judged = record->incarnation.state == TK_INCARNATION_ANSWERED ||
+                     record->incarnation.state == TK_INCARNATION_PARTING ||
+                     record->incarnation.state == TK_INCARNATION_AGREED;
+    if (record->incarnation.state == TK_INCARNATION_UP)
         is_judged = freeze(record);
     if (!is_judged || record->is_wanted)
         return false;
@@ -347,35 +352,36 @@ static bool agrees(struct tk_demand_record *record, const struct tk_life_word *w
     return balance.out == word->owed && balance.owed == word->out;
 }
 
-static struct tk_life_word word_of(const struct tk_datagram *datagram)
+static struct tk_incarnation_word word_of(const struct tk_datagram *datagram)
 {
-    return (struct tk_life_word){.what = datagram->what,
-                                 .epoch = datagram->epoch,
-                                 .number = datagram->number,
-                                 .out = datagram->out,
-                                 .owed = datagram->owed};
+    return (struct tk_incarnation_word){.what = datagram->what,
+                                        .epoch = datagram->epoch,
+                                        .number = datagram->number,
+                                        .out = datagram->out,
+                                        .owed = datagram->owed};
 }
 
 TK_FIRST_USE void tk_demand_record_came(struct tk_demand_record *record,
                                         const struct tk_datagram *datagram)
 {
-    struct tk_life_facts facts = facts_of(record);
-    struct tk_life before = record->life;
-    struct tk_life_word word = word_of(datagram);
-    if (word.what == TK_LIFE_PART && word.epoch == before.epoch)
+    struct tk_incarnation_facts facts = facts_of(record);
+    struct tk_incarnation before = record->incarnation;
+    struct tk_incarnation_word word = word_of(datagram);
+    if (word.what == TK_INCARNATION_PART && word.epoch == before.epoch)
         facts.agrees = agrees(record, &word);
-    if (word.what == TK_LIFE_BUSY && before.state == TK_LIFE_ASKING && word.epoch == before.epoch)
+    if (word.what == TK_INCARNATION_BUSY && before.state == TK_INCARNATION_ASKING &&
+        word.epoch == before.epoch)
         record->denied++;
-    struct tk_life_step step = tk_life_came(&record->life, &word, &facts);
+    struct tk_incarnation_step step = tk_incarnation_came(&record->incarnation, &word, &facts);
     perform(record, step, &before, datagram);
 }
 
 /* Queue pairs that librdmacm has in part connected don't serve once more. */
 void tk_demand_record_broke(struct tk_demand_record *record)
 {
-    bool asks = record->life.state == TK_LIFE_ASKING;
-    struct tk_datagram news = {.what = asks ? TK_LIFE_BUSY : TK_LIFE_OVER,
-                               .epoch = record->life.epoch + !asks};
+    bool asks = record->incarnation.state == TK_INCARNATION_ASKING;
+    struct tk_datagram news = {.what = asks ? TK_INCARNATION_BUSY : TK_INCARNATION_OVER,
+                               .epoch = record->incarnation.epoch + !asks};
     record->denied += !asks;
     tk_demand_record_came(record, &news);
 }
@@ -390,12 +396,12 @@ static bool is_settled(const struct tk_peer *peer)
 bool tk_demand_part_one(void)
 {
     struct tk_peer *peer;
-    for (int tries = 0; tries < 4 && (peer = tk_rest_next(is_settled)) != NULL; tries++) {
+    for (int tries = 0; tries < 4 && (peer = tk_evict_next(is_settled)) != NULL; tries++) {
         if (!tk_pair_freeze(tk_conns_to(peer->rank)))
             continue;
         struct tk_demand_record *record = tk_demand_record_make(peer);
         set_table(peer, tk_verbs.demand->unconnected);
-        tk_demand_record_advance(record, TK_LIFE_PARTED);
+        tk_demand_record_advance(record, TK_INCARNATION_PARTED);
         return true;
     }
     return false;
@@ -403,42 +409,43 @@ bool tk_demand_part_one(void)
 
 static void close_record(struct tk_demand_record *record)
 {
-    tk_rest_remove(record->peer->rank);
+    tk_evict_remove(record->peer->rank);
     record->conns = NULL;
     tk_verbs.demand->closed++;
     tk_count_rare(tk_counter_connections_closed);
     record->due = record->denied ? tk_now() + spread(after(denied_time, record->denied)) : 0;
-    tk_demand_record_advance(record, TK_LIFE_CLOSED);
+    tk_demand_record_advance(record, TK_INCARNATION_CLOSED);
 }
 
 TK_FIRST_USE bool tk_demand_record_begin(struct tk_demand_record *record, uint64_t now)
 {
-    if (record->came && (tk_rest_has_room() || now - record->came > request_time)) {
+    if (record->came && (tk_evict_has_space() || now - record->came > request_time)) {
         struct tk_datagram request = record->request;
         record->came = 0;
         tk_demand_record_came(record, &request);
         return true;
     }
-    if (!record->is_wanted || now < record->due || !tk_rest_has_room())
+    if (!record->is_wanted || now < record->due || !tk_evict_has_space())
         return false;
-    tk_demand_record_advance(record, TK_LIFE_WANTED);
+    tk_demand_record_advance(record, TK_INCARNATION_WANTED);
     return true;
 }
 
 TK_FIRST_USE int tk_demand_record_step(struct tk_demand_record *record, uint64_t now)
 {
-    switch (record->life.state) {
-    case TK_LIFE_CLOSING:
+    switch (record->incarnation.state) {
+    case TK_INCARNATION_CLOSING:
         if (tk_pair_end(record->conns))
             close_record(record);
         return 1;
-    case TK_LIFE_IDLE:
+    case TK_INCARNATION_IDLE:
         return tk_demand_record_begin(record, now) || (now < record->due && !record->came) ? 0 : -1;
     default:
         break;
     }
-    bool frees = record->life.state == TK_LIFE_PARTING || record->life.state == TK_LIFE_AGREED;
+    bool frees = record->incarnation.state == TK_INCARNATION_PARTING ||
+                 record->incarnation.state == TK_INCARNATION_AGREED;
     if (now >= record->due)
-        tk_demand_record_advance(record, TK_LIFE_TIMED);
+        tk_demand_record_advance(record, TK_INCARNATION_TIMED);
     return frees;
 }

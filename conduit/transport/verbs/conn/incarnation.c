@@ -6,38 +6,39 @@
 #include "base/first_use.h"
 #include "transport/verbs/conn/incarnation.h"
 
-static struct tk_life_word word_of(const struct tk_life *life, unsigned what)
+static struct tk_incarnation_word word_of(const struct tk_incarnation *incarnation, unsigned what)
 {
-    return (struct tk_life_word){
-        .what = (uint8_t)what, .epoch = life->epoch, .number = life->number};
+    return (struct tk_incarnation_word){
+        .what = (uint8_t)what, .epoch = incarnation->epoch, .number = incarnation->number};
 }
 
-static struct tk_life_step say(const struct tk_life *life, unsigned what)
+static struct tk_incarnation_step say(const struct tk_incarnation *incarnation, unsigned what)
 {
-    return (struct tk_life_step){.sends = word_of(life, what)};
+    return (struct tk_incarnation_step){.sends = word_of(incarnation, what)};
 }
 
-static struct tk_life_step answer(const struct tk_life *life, unsigned what, uint32_t number)
+static struct tk_incarnation_step answer(const struct tk_incarnation *incarnation, unsigned what,
+                                         uint32_t number)
 {
-    struct tk_life_step step = say(life, what);
+    struct tk_incarnation_step step = say(incarnation, what);
     step.sends.number = number;
     return step;
 }
 
-static struct tk_life_step nothing(void)
+static struct tk_incarnation_step nothing(void)
 {
-    return (struct tk_life_step){.sends.what = TK_HANDSHAKE_SILENCE};
+    return (struct tk_incarnation_step){.sends.what = TK_HANDSHAKE_SILENCE};
 }
 
 /* ---- opening: as in handshake.c ---- */
 
-static struct tk_life_step open_step(struct tk_life *life, enum tk_handshake_event event,
-                                     bool is_lower)
+static struct tk_incarnation_step open_step(struct tk_incarnation *incarnation,
+                                            enum tk_handshake_event event, bool is_lower)
 {
     struct tk_handshake_step open =
-        tk_handshake_next((enum tk_handshake_state)life->state, event, is_lower);
-    life->state = (uint8_t)open.next;
-    struct tk_life_step step = say(life, open.sends);
+        tk_handshake_next((enum tk_handshake_state)incarnation->state, event, is_lower);
+    incarnation->state = (uint8_t)open.next;
+    struct tk_incarnation_step step = say(incarnation, open.sends);
     step.opens = open.opens;
     step.connects = open.connects;
     step.thaws = open.next == TK_HANDSHAKE_UP;
@@ -46,212 +47,228 @@ static struct tk_life_step open_step(struct tk_life *life, enum tk_handshake_eve
 
 /* ---- closing ---- */
 
-static struct tk_life_step close_end(struct tk_life *life, uint32_t epoch)
+static struct tk_incarnation_step close_end(struct tk_incarnation *incarnation, uint32_t epoch)
 {
-    life->state = TK_LIFE_CLOSING;
-    life->epoch = epoch;
-    return (struct tk_life_step){.closes = true};
+    incarnation->state = TK_INCARNATION_CLOSING;
+    incarnation->epoch = epoch;
+    return (struct tk_incarnation_step){.closes = true};
 }
 
-static struct tk_life_step thaw(struct tk_life *life)
+static struct tk_incarnation_step thaw(struct tk_incarnation *incarnation)
 {
-    life->state = TK_LIFE_UP;
-    return (struct tk_life_step){.thaws = true};
+    incarnation->state = TK_INCARNATION_UP;
+    return (struct tk_incarnation_step){.thaws = true};
 }
 
-static struct tk_life_step agree(struct tk_life *life, uint32_t number)
+static struct tk_incarnation_step agree(struct tk_incarnation *incarnation, uint32_t number)
 {
-    life->state = TK_LIFE_AGREED;
-    life->number = number;
-    return say(life, TK_LIFE_AGREE);
+    incarnation->state = TK_INCARNATION_AGREED;
+    incarnation->number = number;
+    return say(incarnation, TK_INCARNATION_AGREE);
 }
 
 /* The other end asks only while it sends nothing: what is frozen here for an earlier question is
  * judged anew. */
-static struct tk_life_step refuse(struct tk_life *life, uint32_t number)
+static struct tk_incarnation_step refuse(struct tk_incarnation *incarnation, uint32_t number)
 {
-    bool is_parting = life->state == TK_LIFE_PARTING;
-    struct tk_life_step step = is_parting ? nothing() : thaw(life);
-    step.sends = answer(life, TK_LIFE_REFUSE, number).sends;
+    bool is_parting = incarnation->state == TK_INCARNATION_PARTING;
+    struct tk_incarnation_step step = is_parting ? nothing() : thaw(incarnation);
+    step.sends = answer(incarnation, TK_INCARNATION_REFUSE, number).sends;
     return step;
 }
 
 /* Both may ask at once: then the lower rank's question counts. */
-static struct tk_life_step came_part(struct tk_life *life, const struct tk_life_word *word,
-                                     const struct tk_life_facts *facts)
+static struct tk_incarnation_step came_part(struct tk_incarnation *incarnation,
+                                            const struct tk_incarnation_word *word,
+                                            const struct tk_incarnation_facts *facts)
 {
-    switch (life->state) {
-    case TK_LIFE_PARTING:
+    switch (incarnation->state) {
+    case TK_INCARNATION_PARTING:
         if (facts->is_lower)
             return nothing();
         break;
-    case TK_LIFE_AGREED:
-        if (life->number == word->number)
-            return say(life, TK_LIFE_AGREE);
-        if ((int32_t)(word->number - life->number) < 0)
+    case TK_INCARNATION_AGREED:
+        if (incarnation->number == word->number)
+            return say(incarnation, TK_INCARNATION_AGREE);
+        if ((int32_t)(word->number - incarnation->number) < 0)
             return nothing(); /* late: to a later one the answer was yes */
         break;
-    case TK_LIFE_ANSWERED: /* the rank that asks to close is up */
-    case TK_LIFE_UP:
+    case TK_INCARNATION_ANSWERED: /* the rank that asks to close is up */
+    case TK_INCARNATION_UP:
         break;
     default:
         return nothing();
     }
-    return facts->agrees ? agree(life, word->number) : refuse(life, word->number);
+    return facts->agrees ? agree(incarnation, word->number) : refuse(incarnation, word->number);
 }
 
-static struct tk_life_step came_agree(struct tk_life *life, const struct tk_life_word *word)
+static struct tk_incarnation_step came_agree(struct tk_incarnation *incarnation,
+                                             const struct tk_incarnation_word *word)
 {
-    if (life->state != TK_LIFE_PARTING || life->number != word->number)
-        return answer(life, TK_LIFE_CANCEL, word->number);
-    struct tk_life_step step = close_end(life, life->epoch + 1);
-    step.sends = word_of(life, TK_LIFE_OVER);
+    if (incarnation->state != TK_INCARNATION_PARTING || incarnation->number != word->number)
+        return answer(incarnation, TK_INCARNATION_CANCEL, word->number);
+    struct tk_incarnation_step step = close_end(incarnation, incarnation->epoch + 1);
+    step.sends = word_of(incarnation, TK_INCARNATION_OVER);
     return step;
 }
 
-static struct tk_life_step came_answer(struct tk_life *life, const struct tk_life_word *word,
-                                       enum tk_life_state waiting)
+static struct tk_incarnation_step came_answer(struct tk_incarnation *incarnation,
+                                              const struct tk_incarnation_word *word,
+                                              enum tk_incarnation_state waiting)
 {
-    if (life->state != waiting || life->number != word->number)
+    if (incarnation->state != waiting || incarnation->number != word->number)
         return nothing();
-    return thaw(life);
+    return thaw(incarnation);
 }
 
 /* What was made for it goes, so that others find room here. */
-static struct tk_life_step came_busy(struct tk_life *life)
+static struct tk_incarnation_step came_busy(struct tk_incarnation *incarnation)
 {
-    return life->state == TK_LIFE_ASKING ? close_end(life, life->epoch + 1) : nothing();
+    return incarnation->state == TK_INCARNATION_ASKING
+               ? close_end(incarnation, incarnation->epoch + 1)
+               : nothing();
 }
 
 /* ---- datagrams ---- */
 
-static struct tk_life_step came_request(struct tk_life *life, const struct tk_life_facts *facts)
+static struct tk_incarnation_step came_request(struct tk_incarnation *incarnation,
+                                               const struct tk_incarnation_facts *facts)
 {
-    if (life->state == TK_LIFE_IDLE && !facts->has_room)
-        return say(life, TK_LIFE_BUSY);
-    return open_step(life, TK_HANDSHAKE_CAME_REQUEST, facts->is_lower);
+    if (incarnation->state == TK_INCARNATION_IDLE && !facts->has_room)
+        return say(incarnation, TK_INCARNATION_BUSY);
+    return open_step(incarnation, TK_HANDSHAKE_CAME_REQUEST, facts->is_lower);
 }
 
-static bool is_opening(const struct tk_life *life)
+static bool is_opening(const struct tk_incarnation *incarnation)
 {
-    return life->state <= TK_LIFE_UP;
+    return incarnation->state <= TK_INCARNATION_UP;
 }
 
-TK_FIRST_USE static struct tk_life_step
-came_now(struct tk_life *life, const struct tk_life_word *word, const struct tk_life_facts *facts)
+TK_FIRST_USE static struct tk_incarnation_step came_now(struct tk_incarnation *incarnation,
+                                                        const struct tk_incarnation_word *word,
+                                                        const struct tk_incarnation_facts *facts)
 {
     switch (word->what) {
     case TK_HANDSHAKE_REQUEST:
-        return is_opening(life) ? came_request(life, facts) : nothing();
+        return is_opening(incarnation) ? came_request(incarnation, facts) : nothing();
     case TK_HANDSHAKE_ACCEPT:
-        if (life->state == TK_LIFE_IDLE || life->state == TK_LIFE_CLOSING)
+        if (incarnation->state == TK_INCARNATION_IDLE ||
+            incarnation->state == TK_INCARNATION_CLOSING)
             return nothing();
-        return is_opening(life) ? open_step(life, TK_HANDSHAKE_CAME_ACCEPT, facts->is_lower)
-                                : say(life, TK_HANDSHAKE_CONFIRM);
+        return is_opening(incarnation)
+                   ? open_step(incarnation, TK_HANDSHAKE_CAME_ACCEPT, facts->is_lower)
+                   : say(incarnation, TK_HANDSHAKE_CONFIRM);
     case TK_HANDSHAKE_CONFIRM:
-        return life->state == TK_LIFE_ANSWERED
-                   ? open_step(life, TK_HANDSHAKE_CAME_CONFIRM, facts->is_lower)
+        return incarnation->state == TK_INCARNATION_ANSWERED
+                   ? open_step(incarnation, TK_HANDSHAKE_CAME_CONFIRM, facts->is_lower)
                    : nothing();
-    case TK_LIFE_BUSY:
-        return came_busy(life);
-    case TK_LIFE_PART:
-        return came_part(life, word, facts);
-    case TK_LIFE_AGREE:
-        return came_agree(life, word);
-    case TK_LIFE_REFUSE:
-        return came_answer(life, word, TK_LIFE_PARTING);
-    case TK_LIFE_CANCEL:
-        return came_answer(life, word, TK_LIFE_AGREED);
+    case TK_INCARNATION_BUSY:
+        return came_busy(incarnation);
+    case TK_INCARNATION_PART:
+        return came_part(incarnation, word, facts);
+    case TK_INCARNATION_AGREE:
+        return came_agree(incarnation, word);
+    case TK_INCARNATION_REFUSE:
+        return came_answer(incarnation, word, TK_INCARNATION_PARTING);
+    case TK_INCARNATION_CANCEL:
+        return came_answer(incarnation, word, TK_INCARNATION_AGREED);
     default:
         return nothing();
     }
 }
 
 /* Only what waits for an answer gets one: else two ends might answer each other for ever. */
-static struct tk_life_step came_late(const struct tk_life *life, const struct tk_life_word *word)
+static struct tk_incarnation_step came_late(const struct tk_incarnation *incarnation,
+                                            const struct tk_incarnation_word *word)
 {
     bool waits = word->what == TK_HANDSHAKE_REQUEST || word->what == TK_HANDSHAKE_ACCEPT ||
-                 word->what == TK_LIFE_PART || word->what == TK_LIFE_AGREE;
-    return waits ? say(life, TK_LIFE_OVER) : nothing();
+                 word->what == TK_INCARNATION_PART || word->what == TK_INCARNATION_AGREE;
+    return waits ? say(incarnation, TK_INCARNATION_OVER) : nothing();
 }
 
 /* The other end is ahead: what it asked for, or has of ours, is of a connection that is over. */
-static struct tk_life_step came_early(struct tk_life *life, const struct tk_life_word *word,
-                                      const struct tk_life_facts *facts)
+static struct tk_incarnation_step came_early(struct tk_incarnation *incarnation,
+                                             const struct tk_incarnation_word *word,
+                                             const struct tk_incarnation_facts *facts)
 {
-    struct tk_life_word again = *word;
-    switch (life->state) {
-    case TK_LIFE_ANSWERED:
-    case TK_LIFE_AGREED:
-        return close_end(life, word->epoch);
-    case TK_LIFE_ASKING: {
+    struct tk_incarnation_word again = *word;
+    switch (incarnation->state) {
+    case TK_INCARNATION_ANSWERED:
+    case TK_INCARNATION_AGREED:
+        return close_end(incarnation, word->epoch);
+    case TK_INCARNATION_ASKING: {
         /* Our queue pairs were never connected and will do for the next one. */
-        life->epoch = word->epoch;
-        struct tk_life_step step = came_now(life, &again, facts);
-        if (life->state == TK_LIFE_ASKING)
-            step.sends = word_of(life, TK_HANDSHAKE_REQUEST);
+        incarnation->epoch = word->epoch;
+        struct tk_incarnation_step step = came_now(incarnation, &again, facts);
+        if (incarnation->state == TK_INCARNATION_ASKING)
+            step.sends = word_of(incarnation, TK_HANDSHAKE_REQUEST);
         return step;
     }
-    case TK_LIFE_IDLE:
-        life->epoch = word->epoch;
-        return came_now(life, &again, facts);
-    case TK_LIFE_CLOSING:
-        life->epoch = word->epoch;
+    case TK_INCARNATION_IDLE:
+        incarnation->epoch = word->epoch;
+        return came_now(incarnation, &again, facts);
+    case TK_INCARNATION_CLOSING:
+        incarnation->epoch = word->epoch;
         return nothing();
     default: /* nobody closes without our consent */
         return nothing();
     }
 }
 
-TK_FIRST_USE struct tk_life_step tk_life_came(struct tk_life *life, const struct tk_life_word *word,
-                                              const struct tk_life_facts *facts)
+TK_FIRST_USE struct tk_incarnation_step
+tk_incarnation_came(struct tk_incarnation *incarnation, const struct tk_incarnation_word *word,
+                    const struct tk_incarnation_facts *facts)
 {
-    int32_t ahead = (int32_t)(word->epoch - life->epoch);
+    int32_t ahead = (int32_t)(word->epoch - incarnation->epoch);
     if (ahead < 0)
-        return came_late(life, word);
-    return ahead > 0 ? came_early(life, word, facts) : came_now(life, word, facts);
+        return came_late(incarnation, word);
+    return ahead > 0 ? came_early(incarnation, word, facts) : came_now(incarnation, word, facts);
 }
 
 /* ---- what happens here ---- */
 
-static struct tk_life_step repeat(const struct tk_life *life)
+static struct tk_incarnation_step repeat(const struct tk_incarnation *incarnation)
 {
-    switch (life->state) {
-    case TK_LIFE_ASKING:
-        return say(life, TK_HANDSHAKE_REQUEST);
-    case TK_LIFE_ANSWERED:
-        return say(life, TK_HANDSHAKE_ACCEPT);
-    case TK_LIFE_PARTING:
-        return say(life, TK_LIFE_PART);
-    case TK_LIFE_AGREED:
-        return say(life, TK_LIFE_AGREE);
+    switch (incarnation->state) {
+    case TK_INCARNATION_ASKING:
+        return say(incarnation, TK_HANDSHAKE_REQUEST);
+    case TK_INCARNATION_ANSWERED:
+        return say(incarnation, TK_HANDSHAKE_ACCEPT);
+    case TK_INCARNATION_PARTING:
+        return say(incarnation, TK_INCARNATION_PART);
+    case TK_INCARNATION_AGREED:
+        return say(incarnation, TK_INCARNATION_AGREE);
     default:
         return nothing();
     }
 }
 
-TK_FIRST_USE struct tk_life_step tk_life_act(struct tk_life *life, enum tk_life_event event,
-                                             const struct tk_life_facts *facts)
+TK_FIRST_USE struct tk_incarnation_step tk_incarnation_act(struct tk_incarnation *incarnation,
+                                                           enum tk_incarnation_event event,
+                                                           const struct tk_incarnation_facts *facts)
 {
     switch (event) {
-    case TK_LIFE_WANTED:
-        return life->state == TK_LIFE_IDLE ? open_step(life, TK_HANDSHAKE_WANTED, facts->is_lower)
-                                           : nothing();
-    case TK_LIFE_PROVED:
-        if (life->state == TK_LIFE_ANSWERED)
-            return open_step(life, TK_HANDSHAKE_PROVED, facts->is_lower);
-        return life->state == TK_LIFE_AGREED || life->state == TK_LIFE_PARTING ? thaw(life)
-                                                                               : nothing();
-    case TK_LIFE_TIMED:
-        return repeat(life);
-    case TK_LIFE_USED:
-        return life->state == TK_LIFE_PARTING ? thaw(life) : nothing();
-    case TK_LIFE_PARTED:
-        life->state = TK_LIFE_PARTING;
-        life->number = facts->next;
-        return say(life, TK_LIFE_PART);
+    case TK_INCARNATION_WANTED:
+        return incarnation->state == TK_INCARNATION_IDLE
+                   ? open_step(incarnation, TK_HANDSHAKE_WANTED, facts->is_lower)
+                   : nothing();
+    case TK_INCARNATION_PROVED:
+        if (incarnation->state == TK_INCARNATION_ANSWERED)
+            return open_step(incarnation, TK_HANDSHAKE_PROVED, facts->is_lower);
+        return incarnation->state == TK_INCARNATION_AGREED ||
+                       incarnation->state == TK_INCARNATION_PARTING
+                   ? thaw(incarnation)
+                   : nothing();
+    case TK_INCARNATION_TIMED:
+        return repeat(incarnation);
+    case TK_INCARNATION_USED:
+        return incarnation->state == TK_INCARNATION_PARTING ? thaw(incarnation) : nothing();
+    case TK_INCARNATION_PARTED:
+        incarnation->state = TK_INCARNATION_PARTING;
+        incarnation->number = facts->next;
+        return say(incarnation, TK_INCARNATION_PART);
     default:
-        life->state = TK_LIFE_IDLE;
+        incarnation->state = TK_INCARNATION_IDLE;
         return nothing();
     }
 }

@@ -29,52 +29,53 @@
 
 #include "transport/verbs/conn/handshake.h"
 
-enum tk_life_state {
-    TK_LIFE_IDLE = TK_HANDSHAKE_IDLE,
-    TK_LIFE_ASKING = TK_HANDSHAKE_ASKING,
-    TK_LIFE_ANSWERED = TK_HANDSHAKE_ANSWERED,
-    TK_LIFE_UP = TK_HANDSHAKE_UP,
-    TK_LIFE_PARTING, /* nothing is sent; we asked to close */
-    TK_LIFE_AGREED,  /* nothing is sent; the other end asked */
-    TK_LIFE_CLOSING  /* of this end's queue pairs; the epoch is the next one's already */
+enum tk_incarnation_state {
+    TK_INCARNATION_IDLE = TK_HANDSHAKE_IDLE,
+    TK_INCARNATION_ASKING = TK_HANDSHAKE_ASKING,
+    TK_INCARNATION_ANSWERED = TK_HANDSHAKE_ANSWERED,
+    TK_INCARNATION_UP = TK_HANDSHAKE_UP,
+    TK_INCARNATION_PARTING, /* nothing is sent; we asked to close */
+    TK_INCARNATION_AGREED,  /* nothing is sent; the other end asked */
+    TK_INCARNATION_CLOSING  /* of this end's queue pairs; the epoch is the next one's already */
 };
 
 /* Kinds of datagrams beside those of enum tk_handshake_message. */
-enum tk_life_message {
-    TK_LIFE_BUSY = tk_handshake_messages, /* denies a REQUEST */
-    TK_LIFE_PART,
-    TK_LIFE_AGREE,
-    TK_LIFE_REFUSE,
-    TK_LIFE_CANCEL,
-    TK_LIFE_OVER,
-    tk_life_messages
+enum tk_incarnation_message {
+    TK_INCARNATION_BUSY = tk_handshake_messages, /* denies a REQUEST */
+    TK_INCARNATION_PART,
+    TK_INCARNATION_AGREE,
+    TK_INCARNATION_REFUSE,
+    TK_INCARNATION_CANCEL,
+    TK_INCARNATION_OVER,
+    tk_incarnation_messages
 };
 
 /* What a datagram says. */
-struct tk_life_word {
-    uint8_t what; /* enum tk_handshake_message or tk_life_message */
+struct tk_incarnation_word {
+    uint8_t what; /* enum tk_handshake_message or tk_incarnation_message */
     uint32_t epoch;
     uint32_t number;   /* of the question */
     int32_t out, owed; /* PART: credits of its sender's that are out, of ours that it holds back */
 };
 
-struct tk_life {
-    uint8_t state; /* enum tk_life_state */
+struct tk_incarnation {
+    uint8_t state; /* enum tk_incarnation_state */
     uint32_t epoch;
     uint32_t number; /* of the question, while parting or agreed */
 };
 
-enum tk_life_event {
-    TK_LIFE_WANTED = TK_HANDSHAKE_WANTED, /* there is something to send, and room to connect */
-    TK_LIFE_PROVED = TK_HANDSHAKE_PROVED, /* a message came over the connection */
-    TK_LIFE_TIMED = TK_HANDSHAKE_TIMED,
-    TK_LIFE_USED,   /* something is to be sent over what was about to be closed */
-    TK_LIFE_PARTED, /* nothing is under way, and nothing is sent from now on: ask to close */
-    TK_LIFE_CLOSED  /* the queue pairs are gone */
+enum tk_incarnation_event {
+    TK_INCARNATION_WANTED =
+        TK_HANDSHAKE_WANTED, /* there is something to send, and room to connect */
+    TK_INCARNATION_PROVED = TK_HANDSHAKE_PROVED, /* a message came over the connection */
+    TK_INCARNATION_TIMED = TK_HANDSHAKE_TIMED,
+    TK_INCARNATION_USED,   /* something is to be sent over what was about to be closed */
+    TK_INCARNATION_PARTED, /* nothing is under way, and nothing is sent from now on: ask to close */
+    TK_INCARNATION_CLOSED  /* the queue pairs are gone */
 };
 
 /* What matters besides the state. */
-struct tk_life_facts {
+struct tk_incarnation_facts {
     bool is_lower; /* our rank is the lower one of the two */
     bool has_room; /* for one more connection */
     bool agrees;   /* PART: nothing is under way or wanted here, nothing is sent from now on, and
@@ -83,17 +84,19 @@ struct tk_life_facts {
 };
 
 /* What to do, in this order. */
-struct tk_life_step {
-    bool opens;                /* make the queue pairs and post their receive buffers */
-    bool connects;             /* make them ready, by the numbers that came with the datagram */
-    bool closes;               /* the queue pairs, and report when that is done */
-    bool thaws;                /* may be sent over again */
-    struct tk_life_word sends; /* what: TK_HANDSHAKE_SILENCE for nothing */
+struct tk_incarnation_step {
+    bool opens;    /* make the queue pairs and post their receive buffers */
+    bool connects; /* make them ready, by the numbers that came with the datagram */
+    bool closes;   /* the queue pairs, and report when that is done */
+    bool thaws;    /* may be sent over again */
+    struct tk_incarnation_word sends; /* what: TK_HANDSHAKE_SILENCE for nothing */
 };
 
-struct tk_life_step tk_life_act(struct tk_life *life, enum tk_life_event event,
-                                const struct tk_life_facts *facts);
-struct tk_life_step tk_life_came(struct tk_life *life, const struct tk_life_word *word,
-                                 const struct tk_life_facts *facts);
+struct tk_incarnation_step tk_incarnation_act(struct tk_incarnation *incarnation,
+                                              enum tk_incarnation_event event,
+                                              const struct tk_incarnation_facts *facts);
+struct tk_incarnation_step tk_incarnation_came(struct tk_incarnation *incarnation,
+                                               const struct tk_incarnation_word *word,
+                                               const struct tk_incarnation_facts *facts);
 
 #endif

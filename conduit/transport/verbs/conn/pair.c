@@ -251,7 +251,7 @@ static enum tk_status pair_open_all(struct tk_conn *conns, uint32_t rank)
         if (tk_conn_open(&conns[k], tk_peer(rank), k, k == tk_primary_number(rank)) != TK_OK)
             return TK_FAIL;
     if (tk_verbs.failover_enabled && tk_verbs.demand)
-        tk_together_open(conns);
+        tk_failover_group_open(conns);
     return TK_OK;
 }
 
@@ -324,7 +324,7 @@ TK_FIRST_USE static enum tk_status connect_one(struct tk_conn *conn,
     tk_lock(&conn->lock);
     enum tk_status status = tk_conn_connect(conn, to, qp);
     if (status == TK_OK && conn->tx_log)
-        tk_together_connected(conn);
+        tk_failover_group_connected(conn);
     tk_unlock(&conn->lock);
     return status;
 }
@@ -364,7 +364,7 @@ TK_FIRST_USE void tk_pair_release(struct tk_conn *conns)
         tk_unlock(&conns[k].lock);
     }
     if (tk_verbs.failover_enabled)
-        tk_together_thaw(conns->peer->rank);
+        tk_failover_group_thaw(conns->peer->rank);
 }
 
 /* Quiet messages have arrived, for the credits say so, but their acknowledgements may have not: the
@@ -402,7 +402,7 @@ static bool hold_if_idle(struct tk_conn *conn)
 bool tk_pair_freeze(struct tk_conn *conns)
 {
     tk_pulls_reclaim();
-    bool all = !tk_verbs.failover_enabled || tk_together_freeze(conns->peer->rank);
+    bool all = !tk_verbs.failover_enabled || tk_failover_group_freeze(conns->peer->rank);
     if (!all)
         return false;
     for (uint32_t k = 0; k < tk_verbs.conns_pp && all; k++) {
@@ -541,12 +541,12 @@ bool tk_pair_end(struct tk_conn *conns)
         end_all(conns);
         return true;
     }
-    if (!tk_together_end(conns))
+    if (!tk_failover_group_end(conns))
         return false;
     end_all(conns);
     /* Of the next ones the same as of the first. */
     tk_primary_set(conns + tk_primary_number(conns->peer->rank));
-    tk_together_ended();
+    tk_failover_group_ended();
     return true;
 }
 

@@ -13,65 +13,65 @@
 #include "transport/verbs/conn/qp_evict.h"
 
 static struct {
-    const struct tk_transport *connected, *resting;
+    const struct tk_transport *connected, *watched;
     uint32_t *ranks;
     uint32_t count, max;
     uint32_t looks;
-} rest;
+} evict;
 
-enum tk_status tk_rest_open(uint32_t max)
+enum tk_status tk_evict_open(uint32_t max)
 {
-    rest.max = max;
-    rest.count = rest.looks = 0;
-    rest.ranks = max ? calloc(max, sizeof(*rest.ranks)) : NULL;
-    if (max && !rest.ranks) {
+    evict.max = max;
+    evict.count = evict.looks = 0;
+    evict.ranks = max ? calloc(max, sizeof(*evict.ranks)) : NULL;
+    if (max && !evict.ranks) {
         tk_log_error("out of memory for a list of %u connections", max);
         return TK_FAIL;
     }
     return TK_OK;
 }
 
-void tk_rest_close(void)
+void tk_evict_close(void)
 {
-    free(rest.ranks);
-    rest.ranks = NULL;
-    rest.count = rest.max = 0;
+    free(evict.ranks);
+    evict.ranks = NULL;
+    evict.count = evict.max = 0;
 }
 
-TK_FIRST_USE bool tk_rest_is_bounded(void)
+TK_FIRST_USE bool tk_evict_is_bounded(void)
 {
-    return rest.max > 0;
+    return evict.max > 0;
 }
 
-void tk_rest_use_tables(const struct tk_transport *connected, const struct tk_transport *resting)
+void tk_evict_use_tables(const struct tk_transport *connected, const struct tk_transport *watched)
 {
-    rest.connected = connected;
-    rest.resting = resting;
+    evict.connected = connected;
+    evict.watched = watched;
 }
 
-TK_FIRST_USE bool tk_rest_has_room(void)
+TK_FIRST_USE bool tk_evict_has_space(void)
 {
-    return rest.max == 0 || rest.count < rest.max;
+    return evict.max == 0 || evict.count < evict.max;
 }
 
-uint32_t tk_rest_count(void)
+uint32_t tk_evict_count(void)
 {
-    return rest.count;
+    return evict.count;
 }
 
-TK_FIRST_USE void tk_rest_add(uint32_t rank)
+TK_FIRST_USE void tk_evict_add(uint32_t rank)
 {
-    if (rest.max > 0)
-        rest.ranks[rest.count] = rank;
-    rest.count++;
+    if (evict.max > 0)
+        evict.ranks[evict.count] = rank;
+    evict.count++;
 }
 
-void tk_rest_remove(uint32_t rank)
+void tk_evict_remove(uint32_t rank)
 {
-    rest.count--;
-    for (uint32_t i = 0; rest.max > 0 && i < rest.count; i++)
-        if (rest.ranks[i] == rank)
-            rest.ranks[i] = rest.ranks[rest.count];
+    evict.count--;
+    for (uint32_t i = 0; evict.max > 0 && i < evict.count; i++)
+        if (evict.ranks[i] == rank)
+            evict.ranks[i] = evict.ranks[evict.count];
 }
 
 static bool swap_table(struct tk_peer *peer, const struct tk_transport *from,
@@ -81,43 +81,43 @@ static bool swap_table(struct tk_peer *peer, const struct tk_transport *from,
                                        __ATOMIC_ACQUIRE);
 }
 
-bool tk_rest_begin(struct tk_peer *peer)
+bool tk_evict_watch(struct tk_peer *peer)
 {
-    if (!swap_table(peer, rest.connected, rest.resting))
+    if (!swap_table(peer, evict.connected, evict.watched))
         return false;
-    tk_conns_to(peer->rank)->last_used = ++rest.looks;
+    tk_conns_to(peer->rank)->last_used = ++evict.looks;
     return true;
 }
 
-void tk_rest_end(struct tk_peer *peer)
+void tk_evict_used(struct tk_peer *peer)
 {
-    if (__atomic_load_n(&peer->transport, __ATOMIC_ACQUIRE) != rest.resting)
+    if (__atomic_load_n(&peer->transport, __ATOMIC_ACQUIRE) != evict.watched)
         return;
     __atomic_store_n(&tk_conns_to(peer->rank)->spared, 0, __ATOMIC_RELAXED);
-    swap_table(peer, rest.resting, rest.connected);
+    swap_table(peer, evict.watched, evict.connected);
 }
 
-bool tk_rest_is_idle(const struct tk_peer *peer)
+bool tk_evict_is_idle(const struct tk_peer *peer)
 {
-    return __atomic_load_n(&peer->transport, __ATOMIC_ACQUIRE) == rest.resting &&
+    return __atomic_load_n(&peer->transport, __ATOMIC_ACQUIRE) == evict.watched &&
            __atomic_load_n(&tk_conns_to(peer->rank)->spared, __ATOMIC_RELAXED) <= tk_now();
 }
 
 /* It goes behind the others: what can't be closed now is not asked again before them. */
-struct tk_peer *tk_rest_next(bool (*is_open)(const struct tk_peer *peer))
+struct tk_peer *tk_evict_next(bool (*is_open)(const struct tk_peer *peer))
 {
     struct tk_peer *oldest = NULL;
-    for (uint32_t i = 0; rest.max > 0 && i < rest.count; i++) {
-        struct tk_peer *peer = tk_peer(rest.ranks[i]);
+    for (uint32_t i = 0; evict.max > 0 && i < evict.count; i++) {
+        struct tk_peer *peer = tk_peer(evict.ranks[i]);
         if (!is_open(peer))
             continue;
-        tk_rest_begin(peer);
-        if (tk_rest_is_idle(peer) &&
+        tk_evict_watch(peer);
+        if (tk_evict_is_idle(peer) &&
             (!oldest || (int32_t)(tk_conns_to(peer->rank)->last_used -
                                   tk_conns_to(oldest->rank)->last_used) < 0))
             oldest = peer;
     }
     if (oldest)
-        tk_conns_to(oldest->rank)->last_used = ++rest.looks;
+        tk_conns_to(oldest->rank)->last_used = ++evict.looks;
     return oldest;
 }

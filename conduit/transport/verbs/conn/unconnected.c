@@ -14,7 +14,7 @@ static const struct tk_transport *table_for(struct tk_peer *peer, bool is_reply)
 {
     if (!tk_demand_is_up(peer))
         tk_demand_use(peer, is_reply);
-    tk_rest_end(peer);
+    tk_evict_used(peer);
     return tk_demand_is_up(peer) ? tk_verbs.demand->connected : NULL;
 }
 
@@ -105,14 +105,14 @@ static void demand_replies(struct tk_peer *peer)
 
 struct tk_transport tk_transport_unconnected;
 
-static struct tk_transport resting; /* the same functions: they find out which it is */
+static struct tk_transport watched; /* the same functions: they find out which it is */
 
 static void set_tables(const struct tk_transport *connected, const struct tk_transport *unconnected)
 {
     tk_verbs.demand->connected = connected;
     tk_verbs.demand->unconnected = unconnected;
-    resting = *unconnected;
-    tk_rest_use_tables(connected, &resting);
+    watched = *unconnected;
+    tk_evict_use_tables(connected, &watched);
 }
 
 void tk_unconnected_use_tables(const struct tk_transport *connected,

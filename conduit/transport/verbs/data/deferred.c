@@ -14,41 +14,41 @@
 
 static void set_first(struct tk_buffer *first)
 {
-    __atomic_store_n(&tk_verbs.aside.first, first, __ATOMIC_RELAXED);
+    __atomic_store_n(&tk_verbs.deferred.first, first, __ATOMIC_RELAXED);
 }
 
-void tk_aside_put(struct tk_buffer *buffer, uint32_t size)
+void tk_deferred_put(struct tk_buffer *buffer, uint32_t size)
 {
     buffer->sge.length = size;
     buffer->item.next = NULL;
-    tk_lock(&tk_verbs.aside.lock);
-    if (tk_verbs.aside.first)
-        tk_verbs.aside.last->item.next = &buffer->item;
+    tk_lock(&tk_verbs.deferred.lock);
+    if (tk_verbs.deferred.first)
+        tk_verbs.deferred.last->item.next = &buffer->item;
     else
         set_first(buffer);
-    tk_verbs.aside.last = buffer;
-    tk_unlock(&tk_verbs.aside.lock);
+    tk_verbs.deferred.last = buffer;
+    tk_unlock(&tk_verbs.deferred.lock);
 }
 
-void tk_aside_put_copy(struct tk_conn *conn, const char *data, uint32_t size)
+void tk_deferred_put_copy(struct tk_conn *conn, const char *data, uint32_t size)
 {
     struct tk_buffer *copy = malloc(sizeof(*copy) + size);
     if (!copy)
         tk_panic("out of memory for a message of %u bytes", size);
     copy->conn = conn;
     copy->data = memcpy(copy + 1, data, size);
-    tk_aside_put(copy, size);
+    tk_deferred_put(copy, size);
 }
 
 static struct tk_buffer *take(void)
 {
-    if (!tk_aside_has_some())
+    if (!tk_deferred_has_some())
         return NULL;
-    tk_lock(&tk_verbs.aside.lock);
-    struct tk_buffer *buffer = tk_verbs.aside.first;
+    tk_lock(&tk_verbs.deferred.lock);
+    struct tk_buffer *buffer = tk_verbs.deferred.first;
     if (buffer)
         set_first((struct tk_buffer *)buffer->item.next);
-    tk_unlock(&tk_verbs.aside.lock);
+    tk_unlock(&tk_verbs.deferred.lock);
     return buffer;
 }
 
@@ -62,7 +62,7 @@ static void give_back(struct tk_buffer *buffer)
     tk_pool_give(&tk_rail_of(buffer->conn)->recv_pool, buffer);
 }
 
-bool tk_aside_hand_up_all(void)
+bool tk_deferred_hand_up_all(void)
 {
     struct tk_buffer *buffer;
     bool any = false;

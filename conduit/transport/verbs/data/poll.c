@@ -414,7 +414,7 @@ bool tk_devices_poll(void)
 /* ---- the same where connections stand in for each other: what came over each is counted ---- */
 
 /* It is accounted now, so that the connection may be closed; only its handler has to wait. */
-static void put_aside(struct tk_buffer *buffer, uint32_t size)
+static void defer(struct tk_buffer *buffer, uint32_t size)
 {
     struct tk_conn *conn = buffer->conn;
     struct tk_message_head *head = (struct tk_message_head *)buffer->data;
@@ -433,7 +433,7 @@ static void put_aside(struct tk_buffer *buffer, uint32_t size)
         tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
         return;
     }
-    tk_aside_put(buffer, size);
+    tk_deferred_put(buffer, size);
 }
 
 static void __attribute__((noinline)) notice_came(struct tk_buffer *buffer, uint32_t size)
@@ -478,7 +478,7 @@ static inline void __attribute__((always_inline)) one_came(const struct ibv_wc *
         conn->tx_log->arrived++;
     tk_if_unlikely(((const struct tk_message_head *)buffer->data)->kind == TK_NOTICE)
         notice_came(buffer, wc->byte_len);
-    else if (in_handler) put_aside(buffer, wc->byte_len);
+    else if (in_handler) defer(buffer, wc->byte_len);
     else arrived(conn, buffer, wc->byte_len);
 }
 
@@ -497,7 +497,7 @@ counted_came(struct tk_device *device, struct ibv_wc *wc, bool expects_more)
     expects_more |= wc->status != IBV_WC_SUCCESS;
     do {
         one_came(wc, false);
-        tk_aside_hand_up();
+        tk_deferred_hand_up();
     } while (expects_more && ++count < tk_poll_batch &&
              tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, wc, 1) > 0);
 }
@@ -516,7 +516,7 @@ static inline bool __attribute__((always_inline)) receive_counted(struct tk_devi
     return true;
 }
 
-static bool receive_aside(struct tk_device *device)
+static bool receive_deferred(struct tk_device *device)
 {
     struct ibv_wc wc;
     int count = 0;
@@ -549,7 +549,7 @@ static bool __attribute__((noinline)) poll_all_logged(void)
     if (tk_counter_read(&tk_verbs.pending_work) > 0)
         tk_acks_send();
     bool any = tk_devices_reap();
-    any |= tk_aside_hand_up();
+    any |= tk_deferred_hand_up();
     return receive_from_all() || any;
 }
 
@@ -562,7 +562,7 @@ static bool __attribute__((noinline)) poll_others_logged(void)
 bool tk_logged_poll(void)
 {
     tk_if_unlikely(tk_lane_out(tk_lane_hint()) | tk_counter_read(&tk_verbs.pending_work) |
-                   tk_aside_has_some()) return poll_all_logged();
+                   tk_deferred_has_some()) return poll_all_logged();
     tk_if_unlikely(tk_lanes_are_due()) return poll_others_logged();
     return receive_from_all();
 }
@@ -574,7 +574,7 @@ static bool __attribute__((noinline)) reap_moving(void)
     bool any = tk_devices_reap();
     tk_acks_send();
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
-        any |= receive_aside(device);
+        any |= receive_deferred(device);
     return any;
 }
 

@@ -332,7 +332,7 @@ static void comes_later(struct tk_conn *conn, struct tk_srq *srq, const struct i
     tk_message_check(conn, head, wc->byte_len);
     struct tk_message_head copy = *head;
     if (head->kind != TK_ACK)
-        tk_aside_put_copy(conn, buffer->data, wc->byte_len);
+        tk_deferred_put_copy(conn, buffer->data, wc->byte_len);
     tk_srq_give(srq, buffer);
     count(conn, &copy, true);
 }
@@ -347,7 +347,7 @@ counted_came(struct tk_device *device, struct tk_conn *conn, struct ibv_wc *wc, 
     expects_more |= wc->status != IBV_WC_SUCCESS;
     do {
         one_counted_came(conn, device->srq, wc);
-        tk_aside_hand_up();
+        tk_deferred_hand_up();
     } while (expects_more && ++count < tk_poll_batch && tk_srq_take(device, wc, &conn) > 0);
 }
 
@@ -375,7 +375,7 @@ static bool __attribute__((noinline)) poll_all_counted(void)
     if (tk_counter_read(&tk_verbs.pending_work) > 0)
         tk_acks_send();
     bool any = tk_devices_reap();
-    any |= tk_aside_hand_up();
+    any |= tk_deferred_hand_up();
     return receive_all_counted() || any;
 }
 
@@ -388,12 +388,12 @@ static bool __attribute__((noinline)) poll_others_counted(void)
 bool tk_shared_logged_poll(void)
 {
     tk_if_unlikely(tk_lane_out(tk_lane_hint()) | tk_counter_read(&tk_verbs.pending_work) |
-                   tk_aside_has_some()) return poll_all_counted();
+                   tk_deferred_has_some()) return poll_all_counted();
     tk_if_unlikely(tk_lanes_are_due()) return poll_others_counted();
     return receive_all_counted();
 }
 
-static bool receive_aside(struct tk_device *device)
+static bool receive_deferred(struct tk_device *device)
 {
     struct tk_conn *conn;
     struct ibv_wc wc;
@@ -413,6 +413,6 @@ bool tk_shared_logged_reap(void)
     bool any = tk_devices_reap();
     tk_acks_send();
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
-        any |= receive_aside(device);
+        any |= receive_deferred(device);
     return any;
 }

@@ -52,9 +52,9 @@ void tk_primary_set(struct tk_conn *conn)
 
 /* ---- incarnations ---- */
 
-void tk_incarnation_name(struct tk_conn *conn)
+void tk_log_incarnation_name(struct tk_conn *conn)
 {
-    struct tk_incarnation *incarnation = &conn->tx_log->incarnation;
+    struct tk_log_incarnation *incarnation = &conn->tx_log->incarnation;
     uint32_t name = 1 - __atomic_load_n(&incarnation->name, __ATOMIC_RELAXED);
     __atomic_store_n(&incarnation->name, name, __ATOMIC_RELAXED);
     struct tk_tx *unsignaled = &incarnation->unsignaled[name];
@@ -64,21 +64,21 @@ void tk_incarnation_name(struct tk_conn *conn)
 }
 
 /* librdmacm knows apart itself what was closed for others. */
-void tk_incarnation_begin(struct tk_conn *conn)
+void tk_log_incarnation_begin(struct tk_conn *conn)
 {
     uint32_t first = tk_rail_of(conn)->by_cm ? 0 : conn->epoch * tk_incarnations_max;
     __atomic_store_n(&conn->tx_log->incarnation.number, first, __ATOMIC_RELAXED);
 }
 
-bool tk_incarnation_names(const struct tk_tx *tx)
+bool tk_log_incarnation_names(const struct tk_tx *tx)
 {
-    const struct tk_incarnation *incarnation = &tx->conn->tx_log->incarnation;
+    const struct tk_log_incarnation *incarnation = &tx->conn->tx_log->incarnation;
     return tx == &incarnation->unsignaled[0] || tx == &incarnation->unsignaled[1];
 }
 
-bool tk_incarnation_is_over(const struct tk_tx *tx)
+bool tk_log_incarnation_is_over(const struct tk_tx *tx)
 {
-    const struct tk_incarnation *incarnation = &tx->conn->tx_log->incarnation;
+    const struct tk_log_incarnation *incarnation = &tx->conn->tx_log->incarnation;
     uint32_t name = __atomic_load_n(&incarnation->name, __ATOMIC_RELAXED);
     return tx == &incarnation->unsignaled[1 - name];
 }

@@ -114,15 +114,15 @@ static inline bool tk_is_failure(const struct ibv_wc *wc)
 
 /* Names the connection in quiet messages of this incarnation; start-up, or with the connection's
  * lock. */
-void tk_incarnation_name(struct tk_conn *conn);
+void tk_log_incarnation_name(struct tk_conn *conn);
 
 /* Its first incarnation, of all that it will ever have; start-up, or with its lock. */
-void tk_incarnation_begin(struct tk_conn *conn);
+void tk_log_incarnation_begin(struct tk_conn *conn);
 
 /* Does the work only name its connection in errors of quiet messages; of an incarnation that is
  * over? No lock. */
-bool tk_incarnation_names(const struct tk_tx *tx);
-bool tk_incarnation_is_over(const struct tk_tx *tx);
+bool tk_log_incarnation_names(const struct tk_tx *tx);
+bool tk_log_incarnation_is_over(const struct tk_tx *tx);
 
 /* Counts the connection among those of which there is something to do, and out again; with the lock
  * of moves. */

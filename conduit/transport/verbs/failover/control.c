@@ -40,7 +40,7 @@ static bool post_notice(struct tk_conn *carrier, struct tk_short *notice)
 
 static void control_send(struct tk_conn *conn, struct tk_conn *carrier)
 {
-    const struct tk_incarnation *incarnation = &conn->tx_log->incarnation;
+    const struct tk_log_incarnation *incarnation = &conn->tx_log->incarnation;
     int32_t arrived = (int32_t)__atomic_load_n(&conn->tx_log->arrived, __ATOMIC_RELAXED);
     struct tk_short notice = {
         .head = {.kind = TK_NOTICE, .category = TK_SHORT, .nargs = notice_args}};

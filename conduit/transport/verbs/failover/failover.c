@@ -53,7 +53,7 @@ enum tk_status tk_failover_open(void)
 {
     if (!tk_verbs.failover_enabled)
         return TK_OK;
-    tk_lock_init(&tk_verbs.aside.lock);
+    tk_lock_init(&tk_verbs.deferred.lock);
     tk_verbs.pairs = calloc(1, tk_pairs_bytes(tk_peers.size));
     if (!tk_verbs.pairs) {
         tk_log_error("out of memory for %u pairs of ranks", tk_peers.size);
@@ -131,7 +131,7 @@ struct sign {
 static bool is_late(const struct tk_conn *conn, const struct sign *sign)
 {
     return !tk_conn_is_open(conn) || !conn->tx_log->is_connected ||
-           (sign->tx && tk_incarnation_is_over(sign->tx)) ||
+           (sign->tx && tk_log_incarnation_is_over(sign->tx)) ||
            (sign->is_event && !__atomic_load_n(&conn->has_received_last, __ATOMIC_ACQUIRE));
 }
 
@@ -172,7 +172,7 @@ bool tk_failover(struct tk_tx *tx, const struct ibv_wc *wc)
         return false;
     if (!die(conn, &sign))
         return false;
-    if (tk_incarnation_names(tx))
+    if (tk_log_incarnation_names(tx))
         return true;
     tk_lock(&conn->lock);
     conn->tx_log->failed += 1 + tx->covers;

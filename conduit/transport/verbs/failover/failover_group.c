@@ -27,7 +27,7 @@ static void leave_out(const struct tk_conn *conns, const bool *is_marked)
         conns[k].tx_log->is_left_out = is_marked[k] && !all;
 }
 
-void tk_together_open(const struct tk_conn *conns)
+void tk_failover_group_open(const struct tk_conn *conns)
 {
     bool is_marked[tk_conns_max];
     tk_events_read();
@@ -37,7 +37,7 @@ void tk_together_open(const struct tk_conn *conns)
     set_frozen(conns->peer->rank, true);
 }
 
-void tk_together_agree(const struct tk_conn *conns, const uint32_t *numbers, bool asks)
+void tk_failover_group_agree(const struct tk_conn *conns, const uint32_t *numbers, bool asks)
 {
     bool is_marked[tk_conns_max];
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
@@ -45,7 +45,7 @@ void tk_together_agree(const struct tk_conn *conns, const uint32_t *numbers, boo
     leave_out(conns, is_marked);
 }
 
-TK_FIRST_USE bool tk_together_reaches(const struct tk_conn *conns, uint32_t rail)
+TK_FIRST_USE bool tk_failover_group_reaches(const struct tk_conn *conns, uint32_t rail)
 {
     const struct tk_conn *conn = conns ? &conns[rail] : NULL; /* the first ones are one on each */
     bool is_dead = conn && conn->tx_log && (conn->tx_log->is_left_out || !tk_conn_is_open(conn));
@@ -54,7 +54,7 @@ TK_FIRST_USE bool tk_together_reaches(const struct tk_conn *conns, uint32_t rail
 
 /* One that was left out is taken for dead at once. That nothing came over it both ends know, but
  * not when the other one has receive buffers for what goes over the next primary connection. */
-void tk_together_connected(struct tk_conn *conn)
+void tk_failover_group_connected(struct tk_conn *conn)
 {
     struct tk_tx_log *tx_log = conn->tx_log;
     tx_log->is_connected = true;
@@ -66,7 +66,7 @@ void tk_together_connected(struct tk_conn *conn)
 
 /* ---- closing ---- */
 
-bool tk_together_freeze(uint32_t rank)
+bool tk_failover_group_freeze(uint32_t rank)
 {
     const struct tk_rank_pair *pair = &tk_verbs.pairs[rank];
     if (!tk_trylock(&tk_moves_lock))
@@ -78,7 +78,7 @@ bool tk_together_freeze(uint32_t rank)
     return may;
 }
 
-void tk_together_thaw(uint32_t rank)
+void tk_failover_group_thaw(uint32_t rank)
 {
     set_frozen(rank, false);
 }
@@ -105,10 +105,10 @@ static void forget(struct tk_conn *conn)
     conn->is_ready = false;
     pair->next_primary = -1;
     tk_tx_log_reset(conn);
-    tk_incarnation_begin(conn); /* notices of before are not taken for those to come */
+    tk_log_incarnation_begin(conn); /* notices of before are not taken for those to come */
 }
 
-bool tk_together_end(struct tk_conn *conns)
+bool tk_failover_group_end(struct tk_conn *conns)
 {
     if (!tk_trylock(&tk_moves_lock))
         return false;
@@ -124,7 +124,7 @@ bool tk_together_end(struct tk_conn *conns)
     return may;
 }
 
-void tk_together_ended(void)
+void tk_failover_group_ended(void)
 {
     tk_unlock(&tk_moves_lock);
 }

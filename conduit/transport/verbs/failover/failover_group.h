@@ -17,12 +17,12 @@
 #include "transport/verbs/verbs_private.h"
 
 /* Their queue pairs are made: they are frozen, and those of ports that are down marked. */
-void tk_together_open(const struct tk_conn *conns);
+void tk_failover_group_open(const struct tk_conn *conns);
 
 /* Queue pairs have numbers of 24 bits (IBA 9.2.4): in what is sent to the peer the upper ones have
  * room for the mark. */
 enum { tk_qp_left_out = 1 << 24 };
-static inline uint32_t tk_together_number(const struct tk_conn *conn)
+static inline uint32_t tk_failover_group_number(const struct tk_conn *conn)
 {
     bool is_left_out = conn->tx_log && conn->tx_log->is_left_out;
     return conn->qp ? conn->qp->qp_num | (is_left_out ? tk_qp_left_out : 0) : 0;
@@ -30,21 +30,21 @@ static inline uint32_t tk_together_number(const struct tk_conn *conn)
 
 /* By what the peer sent. Of an asker's numbers: what either end marked is left out, unless that
  * would be all. Of an answer's: what it says. */
-void tk_together_agree(const struct tk_conn *conns, const uint32_t *numbers, bool asks);
+void tk_failover_group_agree(const struct tk_conn *conns, const uint32_t *numbers, bool asks);
 
 /* Is there no sign that this rail loses what is sent to their other ends? They may be NULL. */
-bool tk_together_reaches(const struct tk_conn *conns, uint32_t rail);
+bool tk_failover_group_reaches(const struct tk_conn *conns, uint32_t rail);
 
 /* It was connected, or left out; with its lock. */
-void tk_together_connected(struct tk_conn *conn);
+void tk_failover_group_connected(struct tk_conn *conn);
 
 /* Freezes them, if none is being moved. */
-bool tk_together_freeze(uint32_t rank);
-void tk_together_thaw(uint32_t rank);
+bool tk_failover_group_freeze(uint32_t rank);
+void tk_failover_group_thaw(uint32_t rank);
 
 /* Their queue pairs are in ERR. If nothing more comes over them they are forgotten, and the lock of
- * moves is held until tk_together_ended(). False: not now. */
-bool tk_together_end(struct tk_conn *conns);
-void tk_together_ended(void);
+ * moves is held until tk_failover_group_ended(). False: not now. */
+bool tk_failover_group_end(struct tk_conn *conns);
+void tk_failover_group_ended(void);
 
 #endif

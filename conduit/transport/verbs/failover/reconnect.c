@@ -9,8 +9,8 @@
  *
  * A connection counts its incarnations. Nothing of an incarnation that is over can be taken for
  * this one's: notices name theirs, packets by their numbers, errors by the incarnation that they
- * carry (struct tk_incarnation). An end that learns that the other is one incarnation ahead knows
- * that the one before is closed there, and what came over it. If it is dead there again, this
+ * carry (struct tk_log_incarnation). An end that learns that the other is one incarnation ahead
+ * knows that the one before is closed there, and what came over it. If it is dead there again, this
  * incarnation is passed over, as one in which nothing came.
  *
  * The pair's messages stay where they are; large transfers take turns over the connection again,
@@ -40,7 +40,7 @@ enum { doublings_max = 6 }; /* of tk_reconnect_wait: at most about a minute */
 static const uint64_t longest_wait = 60 * TK_SECOND;
 uint64_t tk_reconnect_wait = TK_SECOND;
 
-static struct tk_incarnation *incarnation_of(struct tk_conn *conn)
+static struct tk_log_incarnation *incarnation_of(struct tk_conn *conn)
 {
     return &conn->tx_log->incarnation;
 }
@@ -103,7 +103,7 @@ uint64_t tk_reconnect_look(uint32_t rail, uint64_t now)
 
 static int reconnect(struct tk_conn *conn, const char **what)
 {
-    struct tk_incarnation *incarnation = incarnation_of(conn);
+    struct tk_log_incarnation *incarnation = incarnation_of(conn);
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
     *what = "modify_qp to RESET";
     int error = ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE);
@@ -136,7 +136,7 @@ static void begin_incarnation(struct tk_conn *conn)
     tx_log->is_delivered_known = tx_log->is_left_out = false;
     tk_counter_add(&conn->room, tk_conn_unfinished(conn));
     tx_log->failed = conn->unsignaled = 0;
-    tk_incarnation_name(conn);
+    tk_log_incarnation_name(conn);
 }
 
 /* Its queue pair takes of the shared queue again. Not so where an incarnation is passed over: the
@@ -294,7 +294,7 @@ static void pass_over(struct tk_conn *conn)
 
 static void step_conn(struct tk_conn *conn)
 {
-    struct tk_incarnation *incarnation = incarnation_of(conn);
+    struct tk_log_incarnation *incarnation = incarnation_of(conn);
     bool is_closed = tk_counter_read(&conn->state) == TK_CLOSED;
     if (is_closed && incarnation->is_wanted && !tk_is_leaving()) {
         if (!is_active(tk_rail_of(conn)))

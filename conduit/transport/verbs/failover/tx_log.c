@@ -21,7 +21,7 @@ enum tk_status tk_tx_log_open(struct tk_conn *conn)
 void tk_tx_log_reset(struct tk_conn *conn)
 {
     struct tk_tx_log *tx_log = conn->tx_log;
-    memset(&tx_log->incarnation, 0, offsetof(struct tk_incarnation, name));
+    memset(&tx_log->incarnation, 0, offsetof(struct tk_log_incarnation, name));
     memset(&tx_log->next, 0, offsetof(struct tk_tx_log, ring) - offsetof(struct tk_tx_log, next));
 }
 

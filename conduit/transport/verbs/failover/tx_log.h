@@ -31,7 +31,7 @@ struct tk_tx_entry {
 
 /* Of a connection that dies and comes back (failover/reconnect.c). The lock of moves guards it,
  * except where a member says otherwise. */
-struct tk_incarnation {
+struct tk_log_incarnation {
     uint32_t number; /* how often it was opened again, and in its upper half how often all to the
                         peer were closed for others; written with the connection's lock, and
                         atomically */
@@ -62,7 +62,7 @@ struct tk_last_receive {
 
 /* Of a connection: what failover has to know. In the order of the send queue, and as long. */
 struct tk_tx_log {
-    struct tk_incarnation incarnation;
+    struct tk_log_incarnation incarnation;
     uint32_t next;           /* where in the ring the next one goes */
     uint32_t sent, arrived;  /* messages that were posted; that came */
     uint32_t delivered;      /* messages of ours that the other end got before it closed */
