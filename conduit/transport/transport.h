@@ -34,9 +34,9 @@ enum tk_message_kind {
     TK_CONTROL, /* at most one each way per job (exit notice): has a receive buffer of its own */
     /* Between transports: never delivered to the rooms above */
     TK_NOTICE,
-    TK_LOAN,     /* verbs/data/credit_loan_messages.c */
-    TK_GREETING, /* verbs/cm/iwarp_first_send.c */
-    TK_PULL      /* verbs/data/rendezvous.h */
+    TK_LOAN,      /* verbs/data/credit_loan_messages.c */
+    TK_GREETING,  /* verbs/cm/iwarp_first_send.c */
+    TK_RENDEZVOUS /* verbs/data/rendezvous.h */
 };
 
 enum tk_message_category { TK_SHORT, TK_MEDIUM, TK_LONG };

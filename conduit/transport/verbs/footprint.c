@@ -55,17 +55,17 @@ static unsigned wanted(const struct tk_job_shape *shape, const struct tk_verbs_l
 
 /* Is the pool of buffers one of a device, which all connections share? */
 static bool is_shared(const struct tk_job_shape *shape, const struct tk_verbs_limits *limits,
-                      struct tk_lend_plan *plan)
+                      struct tk_loan_plan *plan)
 {
     uint32_t conns = tk_verbs_peers_at_once(tk_shape_peers(shape), shape->conns, shape->is_static);
-    struct tk_lend_wish wish = {.conns = (int)conns,
-                                .credits_pp = limits->credits_pp,
-                                .credits_total = limits->credits_total,
-                                .notices = tk_srq_notices(shape->conns, fails_over(shape), false),
-                                .held = (int)tk_verbs_spares(shape->is_threaded)};
-    if (!tk_verbs_srq_wish(&wish, shape->ranks))
+    struct tk_loan_input input = {.conns = (int)conns,
+                                  .credits_pp = limits->credits_pp,
+                                  .credits_total = limits->credits_total,
+                                  .notices = tk_srq_notices(shape->conns, fails_over(shape), false),
+                                  .held = (int)tk_verbs_spares(shape->is_threaded)};
+    if (!tk_verbs_srq_wish(&input, shape->ranks))
         return false;
-    *plan = tk_lend_plan(&wish);
+    *plan = tk_loan_plan(&input);
     return true;
 }
 
@@ -76,14 +76,14 @@ static uint32_t peers_on(const struct tk_job_shape *shape, uint32_t peers, uint3
 }
 
 static void add_shared(struct tk_footprint *total, const struct tk_job_shape *shape,
-                       const struct tk_lend_plan *plan, uint32_t device)
+                       const struct tk_loan_plan *plan, uint32_t device)
 {
     uint32_t devices = shape->devices, all = open_peers(shape);
     size_t size = tk_verbs_shared_buffer(fails_over(shape));
     unsigned have = 0;
     for (uint32_t peers = shape->is_static ? all : 0; peers <= all; peers++) {
         int conns = (int)peers_on(shape, peers, device);
-        unsigned more = tk_verbs_pool_growth(have, (unsigned)tk_lend_stock(plan, conns).buffers);
+        unsigned more = tk_verbs_pool_growth(have, (unsigned)tk_loan_stock(plan, conns).buffers);
         if (more > 0)
             add_buffers(total, shape, more, size);
         have += more;
@@ -182,14 +182,14 @@ static void add_queue_pairs(struct tk_footprint *total, const struct tk_job_shap
 void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *shape)
 {
     struct tk_verbs_limits limits;
-    struct tk_lend_plan plan;
+    struct tk_loan_plan plan;
     if (tk_shape_peers(shape) == 0)
         return;
     tk_verbs_limits_find(&limits, tk_shape_peers(shape), shape->conns);
     bool shares = is_shared(shape, &limits, &plan);
     for (uint32_t i = 0; shares && i < shape->devices; i++)
         add_shared(total, shape, &plan, i);
-    total->private_bytes += sizeof(struct tk_pulls);
+    total->private_bytes += sizeof(struct tk_rndv_state);
     if (shares && tk_verbs_shared_buffer(fails_over(shape)) < tk_buffer_size)
         add_buffers(total, shape, tk_verbs_landings(shape->is_threaded), tk_buffer_size);
     for (uint32_t i = 0; !shares && i < shape->rails; i++)

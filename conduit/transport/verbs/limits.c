@@ -120,26 +120,26 @@ unsigned tk_verbs_pool_growth(unsigned have, unsigned wanted)
 }
 
 /* -1: where connections with queues of their own would need more buffers. */
-static bool is_srq_wanted(const struct tk_lend_wish *wish, uint32_t ranks)
+static bool is_srq_wanted(const struct tk_loan_input *input, uint32_t ranks)
 {
     int64_t from = tk_settings.use_srq;
     if (from >= 0)
         return from > 0 && from <= ranks;
-    return tk_settings.rbuf_count > 0 && tk_settings.rbuf_count < tk_lend_buffers_max(wish);
+    return tk_settings.rbuf_count > 0 && tk_settings.rbuf_count < tk_loan_buffers_max(input);
 }
 
 /* The default is no wish of the user's: where it is too few, connections beyond those that it
  * suffices for get what they need. */
-bool tk_verbs_srq_wish(struct tk_lend_wish *wish, uint32_t ranks)
+bool tk_verbs_srq_wish(struct tk_loan_input *input, uint32_t ranks)
 {
-    if (!is_srq_wanted(wish, ranks))
+    if (!is_srq_wanted(input, ranks))
         return false;
-    wish->buffers = (int)tk_settings.rbuf_count;
+    input->buffers = (int)tk_settings.rbuf_count;
     if (tk_settings.rbuf_count == 0)
-        wish->buffers = tk_lend_buffers_max(wish);
+        input->buffers = tk_loan_buffers_max(input);
     else if (tk_settings.use_srq < 0)
-        wish->conns = tk_lend_conns_fit(wish);
-    wish->buffers = (int)tk_max((size_t)wish->buffers, (size_t)tk_lend_buffers_min(wish));
+        input->conns = tk_loan_conns_fit(input);
+    input->buffers = (int)tk_max((size_t)input->buffers, (size_t)tk_loan_buffers_min(input));
     return true;
 }
 

@@ -50,7 +50,7 @@ unsigned tk_verbs_landings(bool is_threaded);
 /* Are receive queues shared in a job of so many ranks, if the devices can? `wish` has what
  * connections there are and need; of how many buffers, and for how many of the connections, is set.
  */
-bool tk_verbs_srq_wish(struct tk_lend_wish *wish, uint32_t ranks);
+bool tk_verbs_srq_wish(struct tk_loan_input *input, uint32_t ranks);
 
 /* Do ranks that share memory share queue pairs too, if receive queues are shared and the devices
  * can? */

@@ -102,7 +102,7 @@ static enum tk_status open_buffers(void)
         return TK_FAIL;
     if (tk_srq_in_use() && tk_srqs_open() != TK_OK)
         return TK_FAIL;
-    if (tk_pulls_open() != TK_OK)
+    if (tk_rndv_open() != TK_OK)
         return TK_FAIL;
     return tk_bounce_pool_open((unsigned)tk_verbs.bounces);
 }
@@ -555,7 +555,7 @@ void tk_verbs_close(void)
     tk_xrc_close();
     tk_datagrams_close();
     tk_segment_forget();
-    tk_pulls_close();
+    tk_rndv_close();
     tk_buffers_close();
     tk_devices_close();
     tk_failover_close();

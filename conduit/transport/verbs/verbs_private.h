@@ -55,7 +55,7 @@ struct tk_cm;
 struct tk_demand;
 struct tk_datagrams;
 struct tk_loan;
-struct tk_pulls;
+struct tk_rndv_state;
 struct tk_srq;
 struct tk_xrc;
 
@@ -157,7 +157,7 @@ struct tk_conn {
 
     struct tk_tx_log *tx_log; /* NULL: connections do not stand in for each other */
     tk_counter_t reserved;    /* slots taken by am reservations */
-    tk_counter_t pulls;       /* messages that the peer may still read here, or we there */
+    tk_counter_t rndv_count;  /* messages that the peer may still read here, or we there */
     tk_counter_t state;       /* enum tk_connection_state, see failover/connection_state.h */
     struct tk_path path;      /* once it was connected */
     struct tk_loan *loan;     /* NULL: it has receive buffers of its own; see data/srq.h */
@@ -326,14 +326,14 @@ struct tk_verbs {
         large_pool;      /* of the same kind, for messages that are pulled: data/rendezvous.h */
     uint32_t recv_small; /* bytes that a receive buffer takes; 0: any message */
     uint32_t small_max;  /* bytes that one of a peer takes that has small ones */
-    struct tk_pulls *pulling;
-    tk_counter_t pulls;       /* messages that we read, or will; part of the pending work */
-    tk_counter_t pulls_stuck; /* of these: that found no room in a send queue */
+    struct tk_rndv_state *rndv;
+    tk_counter_t rndv_count; /* messages that we read, or will; part of the pending work */
+    tk_counter_t rndv_stuck; /* of these: that found no room in a send queue */
     struct tk_lane lanes[tk_lanes_max];
     uint32_t lane_count;
     struct tk_tx *txs;
     int credits_pp, slack, batch_slack;
-    struct tk_lend_plan srq_plan; /* .buffers is 0: receive queues are not shared */
+    struct tk_loan_plan srq_plan; /* .buffers is 0: receive queues are not shared */
     uint32_t recv_min;            /* not 0: GASNET_RBUF_COUNT is too few, and this is the least */
     int depth_pp, depth_total;
     int bounces; /* buffers in bounce_pool and out of it */

@@ -569,7 +569,7 @@ static void malformed_messages_about_credits_are_refused(void **state)
 
 static void inject_offer(void *offer)
 {
-    const struct tk_pull_offer *o = offer;
+    const struct tk_rndv_request *o = offer;
     fake_inject(world_conn(0, 1)->qp, offer, o->word ? sizeof(*o) : sizeof(*o) - 8);
     tk_verbs_transport()->poll();
 }
@@ -577,7 +577,7 @@ static void inject_offer(void *offer)
 /* One that is cut, larger than any message, or so small that it is none. */
 static void malformed_offers_are_refused(void **state)
 {
-    struct tk_pull_offer offer = {.head = {.kind = TK_PULL}, .size = 10000};
+    struct tk_rndv_request offer = {.head = {.kind = TK_RENDEZVOUS}, .size = 10000};
     (void)state;
     unit_settings("GASNET_USE_SRQ=1", NULL);
     open_shared(2);

@@ -27,8 +27,8 @@ struct fifo {
 
 struct sender {
     int8_t credits; /* unused */
-    int8_t granted, is_recalled;
-    int8_t limit, owed, given, wants, is_asking;
+    int8_t granted, is_reclaiming;
+    int8_t limit, owed, given, wants, is_requesting;
     struct fifo out, in;
 };
 
@@ -86,13 +86,13 @@ static struct tk_lender lender_of(const struct state *s)
 
 static struct tk_account account_of(const struct sender *s)
 {
-    return (struct tk_account){.granted = s->granted, .is_recalled = s->is_recalled};
+    return (struct tk_account){.granted = s->granted, .is_reclaiming = s->is_reclaiming};
 }
 
 static void account_save(struct sender *s, const struct tk_account *a)
 {
     s->granted = (int8_t)a->granted;
-    s->is_recalled = a->is_recalled;
+    s->is_reclaiming = a->is_reclaiming;
 }
 
 static struct tk_borrower borrower_of(const struct sender *s)
@@ -103,7 +103,7 @@ static struct tk_borrower borrower_of(const struct sender *s)
                                 .owed = s->owed,
                                 .given = s->given,
                                 .wants = s->wants,
-                                .is_asking = s->is_asking};
+                                .is_requesting = s->is_requesting};
 }
 
 static void borrower_save(struct sender *s, const struct tk_borrower *b)
@@ -112,7 +112,7 @@ static void borrower_save(struct sender *s, const struct tk_borrower *b)
     s->owed = (int8_t)b->owed;
     s->given = (int8_t)b->given;
     s->wants = b->wants;
-    s->is_asking = b->is_asking;
+    s->is_requesting = b->is_requesting;
 }
 
 /* ---- what happens ---- */
@@ -121,11 +121,11 @@ static void borrower_save(struct sender *s, const struct tk_borrower *b)
 static void step(struct sender *s, bool has_room)
 {
     struct tk_borrower b = borrower_of(s);
-    struct tk_ask ask;
+    struct tk_loan_request ask;
     s->credits -= (int8_t)tk_borrower_collect(&b, s->credits);
-    if (has_room && tk_borrower_asks(&b, s->credits, &ask)) {
+    if (has_room && tk_borrower_requests(&b, s->credits, &ask)) {
         s->credits--;
-        tk_borrower_asked(&b, &ask);
+        tk_borrower_requested(&b, &ask);
         push(&s->out, message(ASK, ask.want, ask.give));
     }
     borrower_save(s, &b);
@@ -149,11 +149,11 @@ static void call_back(struct state *s, int asker, bool has_room)
     for (int i = 0; i < rules.senders; i++) {
         struct tk_lender l = lender_of(s);
         struct tk_account a = account_of(&s->of[i]);
-        int count = i == asker ? 0 : tk_lender_recall(&l, &a, least);
+        int count = i == asker ? 0 : tk_lender_reclaim(&l, &a, least);
         if (count > 0 && has_room)
             push(&s->of[i].in, message(RECALL, count, 0));
         if (count > 0 && !has_room)
-            tk_lender_answered(&a);
+            tk_lender_reclaim_end(&a);
         account_save(&s->of[i], &a);
     }
 }
@@ -163,7 +163,7 @@ static bool call_all_back(struct state *s, int i)
 {
     struct tk_lender l = lender_of(s);
     struct tk_account a = account_of(&s->of[i]);
-    int count = tk_lender_recall_all(&l, &a);
+    int count = tk_lender_reclaim_all(&l, &a);
     if (count > 0)
         push(&s->of[i].in, message(RECALL, count, 0));
     account_save(&s->of[i], &a);
@@ -180,11 +180,11 @@ static void receiver_gets(struct state *s, int i, bool has_room)
     if (kind == REQUEST) {
         push(&from->in, message(REPLY, 0, 0));
     } else if (kind == RETURN) {
-        tk_lender_answered(&a);
+        tk_lender_reclaim_end(&a);
         tk_lender_returned(&l, &a, count);
     } else {
         tk_lender_returned(&l, &a, give);
-        give = tk_lender_lend(&l, &a, count);
+        give = tk_lender_grant(&l, &a, count);
         push(&from->in, message(GRANT, give, 0));
     }
     account_save(from, &a);
@@ -198,7 +198,7 @@ static void sender_gets(struct sender *s, bool has_room)
     uint8_t m = pop(&s->in);
     int kind = m >> 6, count = m >> 3 & 7, give;
     if (kind == RECALL) {
-        s->credits -= (int8_t)tk_borrower_recalled(&b, count, s->credits, &give);
+        s->credits -= (int8_t)tk_borrower_reclaimed(&b, count, s->credits, &give);
         borrower_save(s, &b);
         push(&s->out, message(RETURN, give, 0));
         return;
@@ -215,7 +215,7 @@ static void sender_gets(struct sender *s, bool has_room)
 /* As tk_loan_hold(), and what the balance of credits says. */
 static bool may_close(const struct sender *s)
 {
-    return is_open(s) && s->out.count + s->in.count + s->is_asking + s->is_recalled == 0;
+    return is_open(s) && s->out.count + s->in.count + s->is_requesting + s->is_reclaiming == 0;
 }
 
 static void close_one(struct state *s, int i)
@@ -229,14 +229,14 @@ static void close_one(struct state *s, int i)
     assert_int_equal(l.lent, after.lent);
 }
 
-static enum tk_lend_answer open_one(struct state *s, int i)
+static enum tk_reserve_result open_one(struct state *s, int i)
 {
     struct tk_lender l = lender_of(s);
     struct sender *one = &s->of[i];
     struct tk_account a;
     struct tk_borrower b;
-    enum tk_lend_answer answer = tk_lender_reserve(&l, &a);
-    if (answer != TK_LEND_YES)
+    enum tk_reserve_result answer = tk_lender_reserve(&l, &a);
+    if (answer != TK_RESERVE_OK)
         return answer;
     tk_borrower_open(&b, rules.base, rules.most);
     account_save(one, &a);
@@ -292,7 +292,7 @@ static bool deliver_one(struct state *s)
             receiver_gets(s, i, true);
         else if (one->in.count > 0)
             sender_gets(one, true);
-        else if (one->given > 0 && !one->is_asking && one->credits > 0)
+        else if (one->given > 0 && !one->is_requesting && one->credits > 0)
             step(one, true); /* as polls do while it is due */
         else
             continue;
@@ -309,7 +309,7 @@ static void settle(struct state *s)
     for (int i = 0; i < rules.senders; i++) {
         const struct sender *one = &s->of[i];
         assert_int_equal(one->credits, one->granted);
-        assert_int_equal(one->owed + one->given + one->is_asking + one->is_recalled, 0);
+        assert_int_equal(one->owed + one->given + one->is_requesting + one->is_reclaiming, 0);
     }
     check(s);
 }
@@ -338,7 +338,7 @@ static void check_room(struct state s)
     for (int i = 0; i < rules.senders; i++) {
         struct state t = s;
         int rounds = 0;
-        while (!is_open(&t.of[i]) && open_one(&t, i) != TK_LEND_YES) {
+        while (!is_open(&t.of[i]) && open_one(&t, i) != TK_RESERVE_OK) {
             assert_true(++rounds <= 2);
             for (int j = 0; j < rules.senders; j++)
                 call_all_back(&t, j);
@@ -382,7 +382,7 @@ static void try_life(const struct state *from, int i)
     if (may_close(&s.of[i])) {
         close_one(&s, i);
         add(&s);
-    } else if (!is_open(&s.of[i]) && open_one(&s, i) == TK_LEND_YES) {
+    } else if (!is_open(&s.of[i]) && open_one(&s, i) == TK_RESERVE_OK) {
         add(&s);
     }
 }
@@ -425,7 +425,7 @@ static void search(int senders, int most, int base, int capacity)
     rules.notices = 1; /* what they are more takes part in nothing */
     rules.senders = senders, rules.most = most, rules.base = base, rules.capacity = capacity;
     for (int i = 0; i < senders; i++)
-        assert_int_equal(open_one(&s, i), TK_LEND_YES);
+        assert_int_equal(open_one(&s, i), TK_RESERVE_OK);
     seen.count = 0;
     memset(seen.table, 0, (seen.mask + 1) * sizeof(*seen.table));
     add(&s);
@@ -465,18 +465,18 @@ static void a_connection_waits_for_what_is_lent_and_not_for_what_is_reserved(voi
     struct tk_lender l = {.capacity = 7, .base = 1, .most = 4, .notices = 1};
     struct tk_account a[4] = {{0}};
     (void)state;
-    assert_int_equal(tk_lender_reserve(&l, &a[0]), TK_LEND_YES);
-    assert_int_equal(tk_lender_reserve(&l, &a[1]), TK_LEND_YES);
-    assert_int_equal(tk_lender_lend(&l, &a[0], 9), 3);
-    assert_int_equal(tk_lender_reserve(&l, &a[2]), TK_LEND_BUSY);
-    assert_int_equal(tk_lender_recall_all(&l, &a[0]), 3);
-    assert_int_equal(tk_lender_recall_all(&l, &a[0]), 0); /* once at a time */
-    tk_lender_answered(&a[0]);
+    assert_int_equal(tk_lender_reserve(&l, &a[0]), TK_RESERVE_OK);
+    assert_int_equal(tk_lender_reserve(&l, &a[1]), TK_RESERVE_OK);
+    assert_int_equal(tk_lender_grant(&l, &a[0], 9), 3);
+    assert_int_equal(tk_lender_reserve(&l, &a[2]), TK_RESERVE_BUSY);
+    assert_int_equal(tk_lender_reclaim_all(&l, &a[0]), 3);
+    assert_int_equal(tk_lender_reclaim_all(&l, &a[0]), 0); /* once at a time */
+    tk_lender_reclaim_end(&a[0]);
     tk_lender_returned(&l, &a[0], 2);
-    assert_int_equal(tk_lender_reserve(&l, &a[2]), TK_LEND_YES);
-    assert_int_equal(tk_lender_reserve(&l, &a[3]), TK_LEND_NO);
+    assert_int_equal(tk_lender_reserve(&l, &a[2]), TK_RESERVE_OK);
+    assert_int_equal(tk_lender_reserve(&l, &a[3]), TK_RESERVE_FULL);
     tk_lender_release(&l, &a[0]);
-    assert_int_equal(tk_lender_reserve(&l, &a[3]), TK_LEND_YES);
+    assert_int_equal(tk_lender_reserve(&l, &a[3]), TK_RESERVE_OK);
     assert_int_equal(l.promised, 6);
     assert_int_equal(l.lent, 0);
 }
@@ -487,31 +487,31 @@ static void every_legal_number_of_buffers_serves_all(void **state)
     (void)state;
     for (int conns = 1; conns < 200; conns += 7)
         for (int held = 1; held < 20; held += 9) {
-            struct tk_lend_wish wish = {.conns = conns,
-                                        .credits_pp = 12,
-                                        .credits_total = 256,
-                                        .notices = held % 4 == 1 ? 3 : 1,
-                                        .held = held};
-            int least = tk_lend_buffers_min(&wish), most = tk_lend_buffers_max(&wish);
-            for (wish.buffers = least; wish.buffers <= most + 1; wish.buffers++) {
-                struct tk_lend_plan p = tk_lend_plan(&wish);
+            struct tk_loan_input input = {.conns = conns,
+                                          .credits_pp = 12,
+                                          .credits_total = 256,
+                                          .notices = held % 4 == 1 ? 3 : 1,
+                                          .held = held};
+            int least = tk_loan_buffers_min(&input), most = tk_loan_buffers_max(&input);
+            for (input.buffers = least; input.buffers <= most + 1; input.buffers++) {
+                struct tk_loan_plan p = tk_loan_plan(&input);
                 assert_in_range(p.base, 1, 12);
                 assert_in_range(p.replies, 1, 256);
                 assert_true((p.base + p.notices) * conns <= p.capacity);
-                assert_int_equal(p.buffers, wish.buffers < most ? wish.buffers : most);
+                assert_int_equal(p.buffers, input.buffers < most ? input.buffers : most);
                 assert_int_equal(p.capacity + p.replies + p.batch - 1 + p.held, p.buffers);
             }
-            assert_int_equal(tk_lend_plan(&wish).base, 12);
-            assert_int_equal(tk_lend_plan(&wish).replies, 256);
+            assert_int_equal(tk_loan_plan(&input).base, 12);
+            assert_int_equal(tk_loan_plan(&input).replies, 256);
         }
 }
 
-static void check_stock(const struct tk_lend_wish *wish, int peers)
+static void check_stock(const struct tk_loan_input *input, int peers)
 {
-    const struct tk_lend_plan p = tk_lend_plan(wish);
-    struct tk_lend_stock before = {.buffers = p.held + p.batch - 1};
+    const struct tk_loan_plan p = tk_loan_plan(input);
+    struct tk_loan_stock before = {.buffers = p.held + p.batch - 1};
     for (int n = 0; n <= peers; n++) {
-        struct tk_lend_stock s = tk_lend_stock(&p, n);
+        struct tk_loan_stock s = tk_loan_stock(&p, n);
         int in_flight = n * p.most < p.replies ? n * p.most : p.replies;
         assert_true(s.capacity >= (p.base + p.notices) * n &&
                     s.capacity <= (p.most + p.notices) * n);
@@ -532,16 +532,16 @@ static void each_connection_adds_what_it_needs(void **state)
     (void)state;
     for (int peers = 1; peers < 40; peers++)
         for (int count = 2; count < 200; count += 3) {
-            struct tk_lend_wish wish = {.buffers = count,
-                                        .conns = peers,
-                                        .credits_pp = 12,
-                                        .credits_total = 12 * peers < 256 ? 12 * peers : 256,
-                                        .notices = count % 2 ? 1 : 3,
-                                        .held = 1};
-            wish.conns = tk_lend_conns_fit(&wish);
-            if (wish.buffers < tk_lend_buffers_min(&wish))
-                wish.buffers = tk_lend_buffers_min(&wish);
-            check_stock(&wish, peers);
+            struct tk_loan_input input = {.buffers = count,
+                                          .conns = peers,
+                                          .credits_pp = 12,
+                                          .credits_total = 12 * peers < 256 ? 12 * peers : 256,
+                                          .notices = count % 2 ? 1 : 3,
+                                          .held = 1};
+            input.conns = tk_loan_conns_fit(&input);
+            if (input.buffers < tk_loan_buffers_min(&input))
+                input.buffers = tk_loan_buffers_min(&input);
+            check_stock(&input, peers);
         }
 }
 

@@ -14,27 +14,27 @@
 
 enum { many = 40 };
 
-static struct tk_pull_queue queue;
-static struct tk_pull all[many];
+static struct tk_rndv_queue queue;
+static struct tk_rndv all[many];
 
 static void open_with(unsigned places, unsigned count)
 {
-    tk_pull_queue_open(&queue, places);
+    tk_rndv_queue_open(&queue, places);
     for (unsigned i = 0; i < count; i++) {
-        all[i] = (struct tk_pull){.size = i};
-        tk_pull_queue_add(&queue, &all[i]);
+        all[i] = (struct tk_rndv){.size = i};
+        tk_rndv_queue_add(&queue, &all[i]);
     }
 }
 
-static void begin(struct tk_pull *pull)
+static void begin(struct tk_rndv *rndv)
 {
-    tk_counter_set(&pull->op.pending, 1);
-    tk_pull_queue_read(&queue, pull);
+    tk_counter_set(&rndv->op.pending, 1);
+    tk_rndv_queue_read(&queue, rndv);
 }
 
-static void complete(struct tk_pull *pull)
+static void complete(struct tk_rndv *rndv)
 {
-    tk_counter_set(&pull->op.pending, 0);
+    tk_counter_set(&rndv->op.pending, 0);
 }
 
 static void they_begin_in_order_as_many_as_there_are_places(void **state)
@@ -42,18 +42,18 @@ static void they_begin_in_order_as_many_as_there_are_places(void **state)
     (void)state;
     open_with(3, 5);
     for (unsigned i = 0; i < 3; i++) {
-        struct tk_pull *pull = tk_pull_queue_next(&queue);
-        assert_ptr_equal(pull, &all[i]);
-        begin(pull);
+        struct tk_rndv *rndv = tk_rndv_queue_next(&queue);
+        assert_ptr_equal(rndv, &all[i]);
+        begin(rndv);
     }
-    assert_null(tk_pull_queue_next(&queue));
-    assert_null(tk_pull_queue_take(&queue));
+    assert_null(tk_rndv_queue_next(&queue));
+    assert_null(tk_rndv_queue_take(&queue));
     complete(&all[1]); /* a handler has it: it keeps its place */
-    assert_ptr_equal(tk_pull_queue_take(&queue), &all[1]);
-    assert_null(tk_pull_queue_next(&queue));
-    tk_pull_queue_leave(&queue);
-    assert_ptr_equal(tk_pull_queue_next(&queue), &all[3]);
-    assert_null(tk_pull_queue_next(&queue));
+    assert_ptr_equal(tk_rndv_queue_take(&queue), &all[1]);
+    assert_null(tk_rndv_queue_next(&queue));
+    tk_rndv_queue_leave(&queue);
+    assert_ptr_equal(tk_rndv_queue_next(&queue), &all[3]);
+    assert_null(tk_rndv_queue_next(&queue));
 }
 
 static void one_place_serves_all(void **state)
@@ -61,13 +61,13 @@ static void one_place_serves_all(void **state)
     (void)state;
     open_with(1, many);
     for (unsigned i = 0; i < many; i++) {
-        begin(tk_pull_queue_next(&queue));
-        assert_null(tk_pull_queue_next(&queue));
+        begin(tk_rndv_queue_next(&queue));
+        assert_null(tk_rndv_queue_next(&queue));
         complete(&all[i]);
-        assert_ptr_equal(tk_pull_queue_take(&queue), &all[i]);
-        tk_pull_queue_leave(&queue);
+        assert_ptr_equal(tk_rndv_queue_take(&queue), &all[i]);
+        tk_rndv_queue_leave(&queue);
     }
-    assert_null(tk_pull_queue_next(&queue));
+    assert_null(tk_rndv_queue_next(&queue));
     assert_int_equal(queue.count, 0);
     assert_int_equal(queue.places, 1);
 }
@@ -76,17 +76,17 @@ static void one_without_room_lets_others_go_first(void **state)
 {
     (void)state;
     open_with(1, 3);
-    tk_pull_queue_put_back(&queue, tk_pull_queue_next(&queue));
+    tk_rndv_queue_put_back(&queue, tk_rndv_queue_next(&queue));
     assert_int_equal(queue.count, 3);
     for (unsigned i = 0; i < 3; i++) {
-        struct tk_pull *pull = tk_pull_queue_next(&queue);
-        assert_ptr_equal(pull, &all[(i + 1) % 3]);
-        begin(pull);
-        complete(pull);
-        assert_ptr_equal(tk_pull_queue_take(&queue), pull);
-        tk_pull_queue_leave(&queue);
+        struct tk_rndv *rndv = tk_rndv_queue_next(&queue);
+        assert_ptr_equal(rndv, &all[(i + 1) % 3]);
+        begin(rndv);
+        complete(rndv);
+        assert_ptr_equal(tk_rndv_queue_take(&queue), rndv);
+        tk_rndv_queue_leave(&queue);
     }
-    assert_null(tk_pull_queue_next(&queue));
+    assert_null(tk_rndv_queue_next(&queue));
 }
 
 static void reads_complete_in_any_order(void **state)
@@ -96,20 +96,20 @@ static void reads_complete_in_any_order(void **state)
     for (unsigned o = 0; o < 4; o++) {
         open_with(4, 4);
         for (unsigned i = 0; i < 4; i++)
-            begin(tk_pull_queue_next(&queue));
+            begin(tk_rndv_queue_next(&queue));
         for (unsigned i = 0; i < 4; i++) {
             complete(&all[orders[o][i]]);
-            assert_ptr_equal(tk_pull_queue_take(&queue), &all[orders[o][i]]);
-            assert_null(tk_pull_queue_take(&queue));
+            assert_ptr_equal(tk_rndv_queue_take(&queue), &all[orders[o][i]]);
+            assert_null(tk_rndv_queue_take(&queue));
         }
         open_with(2, 1); /* what was the last is added behind again */
-        begin(tk_pull_queue_next(&queue));
+        begin(tk_rndv_queue_next(&queue));
         complete(&all[0]);
-        assert_ptr_equal(tk_pull_queue_take(&queue), &all[0]);
-        tk_pull_queue_add(&queue, &all[1]);
-        begin(tk_pull_queue_next(&queue));
+        assert_ptr_equal(tk_rndv_queue_take(&queue), &all[0]);
+        tk_rndv_queue_add(&queue, &all[1]);
+        begin(tk_rndv_queue_next(&queue));
         complete(&all[1]);
-        assert_ptr_equal(tk_pull_queue_take(&queue), &all[1]);
+        assert_ptr_equal(tk_rndv_queue_take(&queue), &all[1]);
     }
 }
 
@@ -124,32 +124,32 @@ static void places_are_neither_lost_nor_made(void **state)
     while (done < 20 * many) {
         random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
         unsigned choice = (unsigned)(random >> 33) % 5, other = (unsigned)(random >> 40);
-        struct tk_pull *pull;
+        struct tk_rndv *rndv;
         if (choice == 0 && came - done < many) {
-            tk_pull_queue_add(&queue, &all[came++ % many]);
-        } else if (choice <= 2 && (pull = tk_pull_queue_next(&queue)) != NULL) {
+            tk_rndv_queue_add(&queue, &all[came++ % many]);
+        } else if (choice <= 2 && (rndv = tk_rndv_queue_next(&queue)) != NULL) {
             if (choice == 1) {
-                tk_pull_queue_put_back(&queue, pull);
+                tk_rndv_queue_put_back(&queue, rndv);
                 /* or it would take the slot of one that is still there */
-                while (queue.waiting.first != pull)
-                    tk_pull_queue_put_back(&queue, tk_pull_queue_next(&queue));
+                while (queue.waiting.first != rndv)
+                    tk_rndv_queue_put_back(&queue, tk_rndv_queue_next(&queue));
             } else {
-                begin(pull);
+                begin(rndv);
                 reading++;
             }
         } else if (choice == 3) {
-            for (pull = queue.reading.first; pull && other-- % 3; pull = pull->next)
+            for (rndv = queue.reading.first; rndv && other-- % 3; rndv = rndv->next)
                 continue;
-            if (pull)
-                complete(pull);
-            if (handled < places && (pull = tk_pull_queue_take(&queue)) != NULL) {
-                assert_true(tk_op_done(&pull->op));
+            if (rndv)
+                complete(rndv);
+            if (handled < places && (rndv = tk_rndv_queue_take(&queue)) != NULL) {
+                assert_true(tk_op_done(&rndv->op));
                 handled++;
                 reading--;
             }
         } else if (choice == 4 && handled > 0) {
             handled--;
-            tk_pull_queue_leave(&queue);
+            tk_rndv_queue_leave(&queue);
             done++;
         }
         assert_int_equal(queue.places + (int)reading + (int)handled, places);

@@ -144,11 +144,11 @@ TK_FIRST_USE static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t 
     struct tk_conn *conn = &conns[tk_primary_number(rank)];
     if (!conn->peer)
         conn->rail = tk_primary_number(rank) % tk_verbs.rail_count;
-    enum tk_lend_answer answer = tk_srq_in_use() ? tk_srq_reserve(conns, conn) : TK_LEND_YES;
-    if (answer == TK_LEND_YES)
+    enum tk_reserve_result answer = tk_srq_in_use() ? tk_srq_reserve(conns, conn) : TK_RESERVE_OK;
+    if (answer == TK_RESERVE_OK)
         return TK_OK;
-    if (answer == TK_LEND_BUSY) {
-        tk_loan_call_back(conn);
+    if (answer == TK_RESERVE_BUSY) {
+        tk_loan_reclaim(conn);
         return TK_BUSY;
     }
     tk_log_error("no receive buffers are left for rank %u: raise GASNET_RBUF_COUNT (%lld)", rank,
@@ -390,7 +390,7 @@ static bool is_idle(struct tk_conn *conn)
 static bool hold_if_idle(struct tk_conn *conn)
 {
     if (conn->is_held || conn->is_for_atomics || tk_counter_read(&conn->broken) || conn->ack_due ||
-        tk_counter_read(&conn->reserved) > 0 || tk_counter_read(&conn->pulls) > 0 ||
+        tk_counter_read(&conn->reserved) > 0 || tk_counter_read(&conn->rndv_count) > 0 ||
         tk_conn_is_moving(conn) || (tk_conn_is_live(conn) && !is_idle(conn)))
         return false;
     if (conn->loan && conn == tk_primary(conn->peer) && !tk_loan_hold(conn))
@@ -401,7 +401,7 @@ static bool hold_if_idle(struct tk_conn *conn)
 
 bool tk_pair_freeze(struct tk_conn *conns)
 {
-    tk_pulls_reclaim();
+    tk_rndv_reclaim();
     bool all = !tk_verbs.failover_enabled || tk_failover_group_freeze(conns->peer->rank);
     if (!all)
         return false;

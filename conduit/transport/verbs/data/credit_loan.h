@@ -17,7 +17,7 @@
 
 /* ---- how a queue is divided ---- */
 
-struct tk_lend_plan {
+struct tk_loan_plan {
     int conns;    /* that share what is lent; further ones have their base alone */
     int most;     /* credits of a connection */
     int buffers;  /* of the queue, with that many connections */
@@ -29,7 +29,7 @@ struct tk_lend_plan {
     int base;     /* credits of each connection that are never called back */
 };
 
-struct tk_lend_wish {
+struct tk_loan_input {
     int buffers; /* at most */
     int conns;
     int credits_pp, credits_total; /* the most that makes sense */
@@ -38,20 +38,20 @@ struct tk_lend_wish {
 };
 
 /* The fewest buffers with which `conns` connections work. */
-int tk_lend_buffers_min(const struct tk_lend_wish *wish);
+int tk_loan_buffers_min(const struct tk_loan_input *input);
 /* With so many nothing ever needs to be called back. */
-int tk_lend_buffers_max(const struct tk_lend_wish *wish);
+int tk_loan_buffers_max(const struct tk_loan_input *input);
 /* Of no fewer buffers than the minimum. */
-struct tk_lend_plan tk_lend_plan(const struct tk_lend_wish *wish);
+struct tk_loan_plan tk_loan_plan(const struct tk_loan_input *input);
 /* As many of wish->conns as leave half of the buffers to be lent, and for replies; at least 1. */
-int tk_lend_conns_fit(const struct tk_lend_wish *wish);
+int tk_loan_conns_fit(const struct tk_loan_input *input);
 
 /* What the queue has when there are so many connections: as much as they can use, up to the plan,
  * and beyond its number of connections the base of each. */
-struct tk_lend_stock {
+struct tk_loan_stock {
     int buffers, capacity;
 };
-struct tk_lend_stock tk_lend_stock(const struct tk_lend_plan *plan, int conns);
+struct tk_loan_stock tk_loan_stock(const struct tk_loan_plan *plan, int conns);
 
 /* ---- the receiver: one lender for each queue, an account for each connection ---- */
 
@@ -63,27 +63,27 @@ struct tk_lender {
 };
 
 struct tk_account {
-    int granted;      /* credits that the peer has, or that are on their way; 0: closed */
-    bool is_recalled; /* some were asked back, and the answer has not come */
+    int granted;        /* credits that the peer has, or that are on their way; 0: closed */
+    bool is_reclaiming; /* some were asked back, and the answer has not come */
 };
 
-enum tk_lend_answer {
-    TK_LEND_NO,   /* all is reserved: not before a connection is closed */
-    TK_LEND_BUSY, /* not before something lent came back: call it back, and try again */
-    TK_LEND_YES
+enum tk_reserve_result {
+    TK_RESERVE_FULL, /* all is reserved: not before a connection is closed */
+    TK_RESERVE_BUSY, /* not before something lent came back: call it back, and try again */
+    TK_RESERVE_OK
 };
 
 /* Reserves buffers for a new connection. */
-enum tk_lend_answer tk_lender_reserve(struct tk_lender *lender, struct tk_account *account);
+enum tk_reserve_result tk_lender_reserve(struct tk_lender *lender, struct tk_account *account);
 /* The connection is closed, and its peer sends nothing more. */
 void tk_lender_release(struct tk_lender *lender, struct tk_account *account);
 /* The peer asks for `wanted` more: returns how many it gets now. */
-int tk_lender_lend(struct tk_lender *lender, struct tk_account *account, int wanted);
+int tk_lender_grant(struct tk_lender *lender, struct tk_account *account, int wanted);
 /* How many to ask back from this one, for a connection that has `least` credits, or for one that is
- * to be opened; 0: none. The account counts as recalled then, until tk_lender_answered(). */
-int tk_lender_recall(const struct tk_lender *lender, struct tk_account *account, int least);
-int tk_lender_recall_all(const struct tk_lender *lender, struct tk_account *account);
-void tk_lender_answered(struct tk_account *account);
+ * to be opened; 0: none. The account counts as recalled then, until tk_lender_reclaim_end(). */
+int tk_lender_reclaim(const struct tk_lender *lender, struct tk_account *account, int least);
+int tk_lender_reclaim_all(const struct tk_lender *lender, struct tk_account *account);
+void tk_lender_reclaim_end(struct tk_account *account);
 /* Word came that the peer has given so many back. */
 void tk_lender_returned(struct tk_lender *lender, struct tk_account *account, int count);
 
@@ -91,16 +91,16 @@ void tk_lender_returned(struct tk_lender *lender, struct tk_account *account, in
 
 struct tk_borrower {
     int base, most;
-    int limit;      /* credits that are ours, used or not: base and what was lent */
-    int owed;       /* to be given back as they come back from requests in flight */
-    int given;      /* of `limit`: out of use, but the lender has no word of it yet */
-    int backoff;    /* credits that come back before it is asked again, when there was nothing */
-    int patience;   /* how many of these are left */
-    bool wants;     /* a request found no credit */
-    bool is_asking; /* not answered yet */
+    int limit;    /* credits that are ours, used or not: base and what was lent */
+    int owed;     /* to be given back as they come back from requests in flight */
+    int given;    /* of `limit`: out of use, but the lender has no word of it yet */
+    int backoff;  /* credits that come back before it is asked again, when there was nothing */
+    int patience; /* how many of these are left */
+    bool wants;   /* a request found no credit */
+    bool is_requesting; /* not answered yet */
 };
 
-struct tk_ask {
+struct tk_loan_request {
     int want, give;
 };
 
@@ -122,13 +122,13 @@ static inline bool tk_borrower_is_busy(const struct tk_borrower *b)
 int tk_borrower_collect(struct tk_borrower *b, int credits);
 /* A message came: is it time to ask for more, or to give back what was collected? Takes one of
  * `credits`, as any request. */
-bool tk_borrower_asks(struct tk_borrower *b, int credits, struct tk_ask *ask);
+bool tk_borrower_requests(struct tk_borrower *b, int credits, struct tk_loan_request *request);
 /* That was posted. */
-void tk_borrower_asked(struct tk_borrower *b, const struct tk_ask *ask);
+void tk_borrower_requested(struct tk_borrower *b, const struct tk_loan_request *request);
 /* Its answer came: so many more. */
 void tk_borrower_granted(struct tk_borrower *b, int count);
 /* The lender wants `count` back, and we have `credits` unused: returns how many of these are taken
  * out of use now. *give: what the answer gives back. */
-int tk_borrower_recalled(struct tk_borrower *b, int count, int credits, int *give);
+int tk_borrower_reclaimed(struct tk_borrower *b, int count, int credits, int *give);
 
 #endif

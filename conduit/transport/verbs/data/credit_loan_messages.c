@@ -26,7 +26,7 @@
 #include "transport/verbs/data/credit_loan_messages.h"
 #include "transport/verbs/data/tx.h"
 
-enum loan_kind { LOAN_ASK, LOAN_GRANT, LOAN_RECALL, LOAN_RETURN, loan_kinds };
+enum loan_kind { LOAN_REQUEST, LOAN_GRANT, LOAN_RECLAIM, LOAN_RETURN, loan_kinds };
 enum { KIND, COUNT, GIVEN, loan_args };
 
 TK_FIRST_USE void tk_loan_open(struct tk_conn *conn, int base)
@@ -61,34 +61,34 @@ static bool post(struct tk_conn *conn, enum loan_kind kind, int count, int given
 static void set_pending(struct tk_conn *conn)
 {
     struct tk_loan *loan = conn->loan;
-    bool is_pending = loan->is_grant_due || loan->is_return_due || loan->is_ask_due;
+    bool is_pending = loan->is_grant_due || loan->is_return_due || loan->is_request_due;
     tk_counter_add(&tk_verbs.pending_work, is_pending - loan->is_pending);
     loan->is_pending = is_pending;
 }
 
 /* One that only wants more may wait for the next message; what is given back may be all that others
  * wait for. */
-static void ask(struct tk_conn *conn)
+static void request(struct tk_conn *conn)
 {
     struct tk_borrower *b = &conn->loan->borrower;
-    struct tk_ask message;
-    conn->loan->is_ask_due = false;
-    if (!tk_borrower_asks(b, conn->credits, &message))
+    struct tk_loan_request message;
+    conn->loan->is_request_due = false;
+    if (!tk_borrower_requests(b, conn->credits, &message))
         return;
     if (!tk_credit_take_alone(conn, 0)) {
-        conn->loan->is_ask_due = message.give > 0;
-    } else if (post(conn, LOAN_ASK, message.want, message.give)) {
-        tk_borrower_asked(b, &message);
+        conn->loan->is_request_due = message.give > 0;
+    } else if (post(conn, LOAN_REQUEST, message.want, message.give)) {
+        tk_borrower_requested(b, &message);
     } else {
         tk_credit_return(conn, 1);
-        conn->loan->is_ask_due = message.give > 0;
+        conn->loan->is_request_due = message.give > 0;
     }
 }
 
 void tk_loan_step(struct tk_conn *conn)
 {
     conn->credits -= tk_borrower_collect(&conn->loan->borrower, conn->credits);
-    ask(conn);
+    request(conn);
     set_pending(conn);
 }
 
@@ -107,7 +107,7 @@ void tk_loan_retry(const struct tk_peer *peer)
     struct tk_conn *conn = tk_primary_lock(peer);
     if (conn->loan && conn->loan->is_pending) {
         answer(conn);
-        if (conn->loan->is_ask_due)
+        if (conn->loan->is_request_due)
             tk_loan_step(conn);
     }
     tk_unlock(&conn->lock);
@@ -122,10 +122,10 @@ bool tk_loan_hold(struct tk_conn *conn)
 {
     struct tk_loan *loan = conn->loan;
     struct tk_srq *srq = tk_srq_lender(conn);
-    if (loan->is_pending || loan->borrower.is_asking)
+    if (loan->is_pending || loan->borrower.is_requesting)
         return false;
     tk_lock(&srq->lock);
-    bool may = !loan->account.is_recalled;
+    bool may = !loan->account.is_reclaiming;
     loan->is_held = may;
     tk_unlock(&srq->lock);
     return may;
@@ -151,8 +151,8 @@ static struct tk_conn *next_victim(struct tk_srq *srq, int least, int *count)
         if (!conn || !conn->loan || conn->loan->is_held)
             continue;
         struct tk_account *account = &conn->loan->account;
-        *count = least > 0 ? tk_lender_recall(&srq->lender, account, least)
-                           : tk_lender_recall_all(&srq->lender, account);
+        *count = least > 0 ? tk_lender_reclaim(&srq->lender, account, least)
+                           : tk_lender_reclaim_all(&srq->lender, account);
         if (*count > 0)
             return conn;
     }
@@ -160,24 +160,24 @@ static struct tk_conn *next_victim(struct tk_srq *srq, int least, int *count)
 }
 
 /* Without room or credit it is left: who needs it asks again. */
-static void recall(struct tk_conn *conn, int count)
+static void reclaim(struct tk_conn *conn, int count)
 {
     struct tk_srq *srq = tk_srq_lender(conn);
     conn = tk_primary_lock(conn->peer);
     bool has_credit = tk_credit_take_alone(conn, 0);
-    bool is_posted = has_credit && post(conn, LOAN_RECALL, count, 0);
+    bool is_posted = has_credit && post(conn, LOAN_RECLAIM, count, 0);
     if (has_credit && !is_posted)
         tk_credit_return(conn, 1);
     tk_unlock(&conn->lock);
     if (is_posted)
         return;
     tk_lock(&srq->lock);
-    tk_lender_answered(&conn->loan->account);
+    tk_lender_reclaim_end(&conn->loan->account);
     tk_unlock(&srq->lock);
 }
 
 /* Of a few, so that a message costs no more where there are many. */
-static void call_back(struct tk_srq *srq, int missing, int least)
+static void reclaim_some(struct tk_srq *srq, int missing, int least)
 {
     enum { victims_max = 4 };
     for (int i = 0; i < victims_max && missing > 0; i++) {
@@ -187,26 +187,26 @@ static void call_back(struct tk_srq *srq, int missing, int least)
         tk_unlock(&srq->lock);
         if (!victim)
             return;
-        recall(victim, count);
+        reclaim(victim, count);
         missing -= count;
     }
 }
 
-void tk_loan_call_back(const struct tk_conn *conn)
+void tk_loan_reclaim(const struct tk_conn *conn)
 {
     struct tk_srq *srq = tk_srq_lender(conn);
-    call_back(srq, srq->lender.base + srq->lender.notices, 0);
+    reclaim_some(srq, srq->lender.base + srq->lender.notices, 0);
 }
 
 /* ---- receiving ---- */
 
-static void asked(struct tk_conn *conn, int want, int give)
+static void requested(struct tk_conn *conn, int want, int give)
 {
     struct tk_srq *srq = tk_srq_lender(conn);
     struct tk_account *account = &conn->loan->account;
     tk_lock(&srq->lock);
     tk_lender_returned(&srq->lender, account, give);
-    int granted = tk_lender_lend(&srq->lender, account, want), has = account->granted;
+    int granted = tk_lender_grant(&srq->lender, account, want), has = account->granted;
     tk_unlock(&srq->lock);
     conn = tk_primary_lock(conn->peer);
     conn->loan->granted = granted;
@@ -214,7 +214,7 @@ static void asked(struct tk_conn *conn, int want, int give)
     answer(conn);
     tk_unlock(&conn->lock);
     if (granted < want)
-        call_back(srq, want - granted, has);
+        reclaim_some(srq, want - granted, has);
 }
 
 static void granted(struct tk_conn *conn, int count)
@@ -227,11 +227,11 @@ static void granted(struct tk_conn *conn, int count)
     tk_unlock(&conn->lock);
 }
 
-static void recalled(struct tk_conn *conn, int count)
+static void reclaimed(struct tk_conn *conn, int count)
 {
     struct tk_loan *loan = conn->loan;
     conn = tk_primary_lock(conn->peer);
-    conn->credits -= tk_borrower_recalled(&loan->borrower, count, conn->credits, &loan->returned);
+    conn->credits -= tk_borrower_reclaimed(&loan->borrower, count, conn->credits, &loan->returned);
     loan->is_return_due = true;
     answer(conn);
     tk_unlock(&conn->lock);
@@ -241,7 +241,7 @@ static void returned(struct tk_conn *conn, int count)
 {
     struct tk_srq *srq = tk_srq_lender(conn);
     tk_lock(&srq->lock);
-    tk_lender_answered(&conn->loan->account);
+    tk_lender_reclaim_end(&conn->loan->account);
     tk_lender_returned(&srq->lender, &conn->loan->account, count);
     tk_unlock(&srq->lock);
     conn = tk_primary_lock(conn->peer);
@@ -258,12 +258,12 @@ void tk_loan_came(struct tk_conn *conn, const struct tk_short *message, size_t s
     if (size != tk_short_size(loan_args) || message->head.nargs != loan_args || !conn->loan ||
         args[COUNT] < 0 || args[COUNT] > most || args[GIVEN] < 0 || args[GIVEN] > most)
         tk_wire_error(conn, "a malformed message about credits came");
-    if (args[KIND] == LOAN_ASK)
-        asked(conn, args[COUNT], args[GIVEN]);
+    if (args[KIND] == LOAN_REQUEST)
+        requested(conn, args[COUNT], args[GIVEN]);
     else if (args[KIND] == LOAN_GRANT)
         granted(conn, args[COUNT]);
-    else if (args[KIND] == LOAN_RECALL)
-        recalled(conn, args[COUNT]);
+    else if (args[KIND] == LOAN_RECLAIM)
+        reclaimed(conn, args[COUNT]);
     else if (args[KIND] == LOAN_RETURN)
         returned(conn, args[COUNT]);
     else

@@ -26,6 +26,6 @@ bool tk_loan_hold(struct tk_conn *conn);
 void tk_loan_release(struct tk_conn *conn);
 
 /* Asks some peers to give back what they were lent, for a connection that can't be reserved. */
-void tk_loan_call_back(const struct tk_conn *conn);
+void tk_loan_reclaim(const struct tk_conn *conn);
 
 #endif

@@ -131,7 +131,7 @@ static void request_events(struct tk_device *device, unsigned roles)
  * thread that sleeps for what is received goes on polling for these microseconds. */
 static bool is_reading(void)
 {
-    return tk_counter_read(&tk_verbs.pulls) > tk_counter_read(&tk_verbs.pulls_stuck);
+    return tk_counter_read(&tk_verbs.rndv_count) > tk_counter_read(&tk_verbs.rndv_stuck);
 }
 
 /* What came before a queue was armed is not reported, so all of it is taken after that, even if

@@ -30,7 +30,7 @@ void tk_acks_send(void)
     if (tk_verbs.failover_enabled && tk_counter_read(&tk_verbs.pending_work) > tk_demand_pending())
         tk_failover_step();
     tk_demand_step();
-    for (uint32_t r = 0; r < tk_peers.size && tk_work_besides_pulls() > tk_demand_pending(); r++)
+    for (uint32_t r = 0; r < tk_peers.size && tk_work_besides_rndv() > tk_demand_pending(); r++)
         if (is_linked(r)) {
             tk_ack_retry(tk_primary(tk_peer(r)));
             if (tk_srq_in_use())

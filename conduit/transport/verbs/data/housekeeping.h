@@ -14,16 +14,16 @@ void tk_acks_send(void);
 
 /* The same without messages that are pulled, with which polls of shared queues go on. Those count
  * themselves last and leave first. */
-static inline int tk_work_besides_pulls(void)
+static inline int tk_work_besides_rndv(void)
 {
-    int pulls = tk_counter_read(&tk_verbs.pulls);
-    return tk_counter_read(&tk_verbs.pending_work) - pulls;
+    int rndv_count = tk_counter_read(&tk_verbs.rndv_count);
+    return tk_counter_read(&tk_verbs.pending_work) - rndv_count;
 }
 
 /* Goes on with it. Connections that wait for an answer are no reason not to sleep. */
 static inline bool tk_work_is_pending(void)
 {
-    int pending = tk_work_besides_pulls();
+    int pending = tk_work_besides_rndv();
     if (pending > 0)
         tk_acks_send();
     return pending > tk_demand_pending();
@@ -33,8 +33,8 @@ static inline bool tk_work_is_pending(void)
  * their file, and on the device's. */
 static inline bool tk_work_is_open(void)
 {
-    return tk_work_besides_pulls() > (tk_cm_file() != -1) ||
-           tk_counter_read(&tk_verbs.pulls_stuck) > 0;
+    return tk_work_besides_rndv() > (tk_cm_file() != -1) ||
+           tk_counter_read(&tk_verbs.rndv_stuck) > 0;
 }
 
 #endif

@@ -134,10 +134,10 @@ static void greeting_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_bu
 static void offer_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
                        size_t size)
 {
-    struct tk_pull_offer copy;
+    struct tk_rndv_request copy;
     memcpy(&copy, buffer->data, sizeof(copy));
     tk_srq_give(srq, buffer);
-    tk_pull_came(conn, &copy, size);
+    tk_rndv_request_came(conn, &copy, size);
 }
 
 static void stranger_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
@@ -150,7 +150,7 @@ static void stranger_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_bu
         tk_demand_came(buffer, (uint32_t)size);
     else if (head->kind == TK_LOAN)
         loan_came(conn, srq, buffer, size);
-    else if (head->kind == TK_PULL)
+    else if (head->kind == TK_RENDEZVOUS)
         offer_came(conn, srq, buffer, size);
     else
         tk_wire_error(conn, "a malformed message came");
@@ -231,24 +231,24 @@ static bool receive_all(void)
     return any;
 }
 
-static void pulled(struct tk_pull *pull)
+static void rndv_read(struct tk_rndv *rndv)
 {
-    struct tk_message_head *head = (struct tk_message_head *)pull->buffer->data;
-    if (pull->size < sizeof(*head) || head->kind > TK_REPLY)
-        tk_wire_error(pull->conn, "a malformed message came");
-    size_t front = tk_message_check(pull->conn, head, pull->size);
-    pass(pull->conn, head, pull->buffer->data + front, pull->size - front, false);
-    tk_pull_give(pull);
+    struct tk_message_head *head = (struct tk_message_head *)rndv->buffer->data;
+    if (rndv->size < sizeof(*head) || head->kind > TK_REPLY)
+        tk_wire_error(rndv->conn, "a malformed message came");
+    size_t front = tk_message_check(rndv->conn, head, rndv->size);
+    pass(rndv->conn, head, rndv->buffer->data + front, rndv->size - front, false);
+    tk_rndv_give(rndv);
 }
 
 /* What waits is begun as soon as a place is free, so that there is always something on its way. */
-static bool pulls_go_on(void)
+static bool rndv_go_on(void)
 {
     bool any = false;
-    tk_pulls_start();
-    for (struct tk_pull *pull; (pull = tk_pull_take()) != NULL;) {
-        pulled(pull);
-        tk_pulls_start();
+    tk_rndv_start();
+    for (struct tk_rndv *rndv; (rndv = tk_rndv_take()) != NULL;) {
+        rndv_read(rndv);
+        tk_rndv_start();
         any = true;
     }
     return any;
@@ -258,8 +258,8 @@ static bool __attribute__((noinline)) poll_all_shared(void)
 {
     bool any = tk_work_is_pending();
     any |= tk_devices_reap();
-    if (tk_counter_read(&tk_verbs.pulls) > 0)
-        any |= pulls_go_on();
+    if (tk_counter_read(&tk_verbs.rndv_count) > 0)
+        any |= rndv_go_on();
     return receive_all() || any;
 }
 

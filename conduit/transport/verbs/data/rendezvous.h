@@ -43,7 +43,7 @@
 #include "transport/verbs/verbs_private.h"
 
 /* Instead of the message. */
-struct tk_pull_offer {
+struct tk_rndv_request {
     struct tk_message_head head; /* its kind is all there is to it */
     uint64_t address, word;      /* of the message, and what is written when it has been read */
     uint32_t key;                /* of both, for the port of the connection */
@@ -51,39 +51,39 @@ struct tk_pull_offer {
 };
 
 /* All of it that a process has. */
-struct tk_pulls {
+struct tk_rndv_state {
     tk_lock_t lock; /* of what it reads: */
-    struct tk_pull_queue queue;
-    struct tk_pull_list untold; /* handled, but there was no room to tell their senders */
-    struct tk_pull_list free;
-    struct tk_pull *newest;
+    struct tk_rndv_queue queue;
+    struct tk_rndv_list unacked; /* handled, but there was no room to tell their senders */
+    struct tk_rndv_list free;
+    struct tk_rndv *newest;
     tk_lock_t source_lock; /* of what is read here, as far as is known, the oldest first: */
     struct tk_buffer *sources_first, *sources_last;
 };
 
-enum tk_status tk_pulls_open(void); /* before bounce buffers */
-void tk_pulls_close(void);
+enum tk_status tk_rndv_open(void); /* before bounce buffers */
+void tk_rndv_close(void);
 
 /* ---- the sender: rendezvous_request.c ---- */
 
 /* Fills in the offer of `message`, whose source will be the buffer of `tx`; that gets another one.
  * With the connection's lock. */
-void tk_pull_offer(struct tk_tx *tx, const struct tk_outgoing *message,
-                   struct tk_pull_offer *offer);
+void tk_rndv_request(struct tk_tx *tx, const struct tk_outgoing *message,
+                     struct tk_rndv_request *request);
 
 /* Looks which messages have been read: connections that nothing is pulled over may be closed. */
-void tk_pulls_reclaim(void);
+void tk_rndv_reclaim(void);
 
 /* ---- the receiver; without locks ---- */
 
 /* An offer came, of `size` bytes; it is copied. */
-void tk_pull_came(struct tk_conn *conn, const void *offer, size_t size);
+void tk_rndv_request_came(struct tk_conn *conn, const void *request, size_t size);
 
 /* Begins what there is room for. */
-void tk_pulls_start(void);
+void tk_rndv_start(void);
 
 /* A message that has been read, for its handler; NULL: none now. It is given back afterwards. */
-struct tk_pull *tk_pull_take(void);
-void tk_pull_give(struct tk_pull *pull);
+struct tk_rndv *tk_rndv_take(void);
+void tk_rndv_give(struct tk_rndv *rndv);
 
 #endif

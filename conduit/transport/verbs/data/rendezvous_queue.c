@@ -7,74 +7,74 @@
 
 #include "transport/verbs/data/rendezvous_queue.h"
 
-void tk_pull_list_add(struct tk_pull_list *list, struct tk_pull *pull)
+void tk_rndv_list_add(struct tk_rndv_list *list, struct tk_rndv *rndv)
 {
-    pull->next = NULL;
+    rndv->next = NULL;
     if (list->first)
-        list->last->next = pull;
+        list->last->next = rndv;
     else
-        list->first = pull;
-    list->last = pull;
+        list->first = rndv;
+    list->last = rndv;
 }
 
-struct tk_pull *tk_pull_list_take(struct tk_pull_list *list)
+struct tk_rndv *tk_rndv_list_take(struct tk_rndv_list *list)
 {
-    struct tk_pull *pull = list->first;
-    if (pull)
-        list->first = pull->next;
-    return pull;
+    struct tk_rndv *rndv = list->first;
+    if (rndv)
+        list->first = rndv->next;
+    return rndv;
 }
 
-void tk_pull_queue_open(struct tk_pull_queue *queue, unsigned places)
+void tk_rndv_queue_open(struct tk_rndv_queue *queue, unsigned places)
 {
-    *queue = (struct tk_pull_queue){.places = (int)places};
+    *queue = (struct tk_rndv_queue){.places = (int)places};
 }
 
-void tk_pull_queue_add(struct tk_pull_queue *queue, struct tk_pull *pull)
+void tk_rndv_queue_add(struct tk_rndv_queue *queue, struct tk_rndv *rndv)
 {
-    tk_pull_list_add(&queue->waiting, pull);
+    tk_rndv_list_add(&queue->waiting, rndv);
     queue->count++;
 }
 
-struct tk_pull *tk_pull_queue_next(struct tk_pull_queue *queue)
+struct tk_rndv *tk_rndv_queue_next(struct tk_rndv_queue *queue)
 {
     if (queue->places == 0 || queue->count == 0)
         return NULL;
     queue->places--;
     queue->count--;
-    return tk_pull_list_take(&queue->waiting);
+    return tk_rndv_list_take(&queue->waiting);
 }
 
-void tk_pull_queue_read(struct tk_pull_queue *queue, struct tk_pull *pull)
+void tk_rndv_queue_read(struct tk_rndv_queue *queue, struct tk_rndv *rndv)
 {
-    tk_pull_list_add(&queue->reading, pull);
+    tk_rndv_list_add(&queue->reading, rndv);
 }
 
-void tk_pull_queue_put_back(struct tk_pull_queue *queue, struct tk_pull *pull)
+void tk_rndv_queue_put_back(struct tk_rndv_queue *queue, struct tk_rndv *rndv)
 {
     queue->places++;
-    tk_pull_queue_add(queue, pull);
+    tk_rndv_queue_add(queue, rndv);
 }
 
-struct tk_pull *tk_pull_queue_take(struct tk_pull_queue *queue)
+struct tk_rndv *tk_rndv_queue_take(struct tk_rndv_queue *queue)
 {
-    struct tk_pull *before = NULL, *pull = queue->reading.first;
-    while (pull && !tk_op_done(&pull->op)) {
-        before = pull;
-        pull = pull->next;
+    struct tk_rndv *before = NULL, *rndv = queue->reading.first;
+    while (rndv && !tk_op_done(&rndv->op)) {
+        before = rndv;
+        rndv = rndv->next;
     }
-    if (!pull)
+    if (!rndv)
         return NULL;
     if (before)
-        before->next = pull->next;
+        before->next = rndv->next;
     else
-        queue->reading.first = pull->next;
-    if (queue->reading.last == pull)
+        queue->reading.first = rndv->next;
+    if (queue->reading.last == rndv)
         queue->reading.last = before;
-    return pull;
+    return rndv;
 }
 
-void tk_pull_queue_leave(struct tk_pull_queue *queue)
+void tk_rndv_queue_leave(struct tk_rndv_queue *queue)
 {
     queue->places++;
 }

@@ -35,37 +35,37 @@ static struct tk_buffer *source_next(const struct tk_buffer *buffer)
 
 static void sources_add(struct tk_buffer *buffer)
 {
-    struct tk_pulls *pulls = tk_verbs.pulling;
+    struct tk_rndv_state *state = tk_verbs.rndv;
     buffer->item.next = NULL;
-    tk_lock(&pulls->source_lock);
-    if (pulls->sources_first)
-        pulls->sources_last->item.next = &buffer->item;
+    tk_lock(&state->source_lock);
+    if (state->sources_first)
+        state->sources_last->item.next = &buffer->item;
     else
-        pulls->sources_first = buffer;
-    pulls->sources_last = buffer;
-    tk_unlock(&pulls->source_lock);
+        state->sources_first = buffer;
+    state->sources_last = buffer;
+    tk_unlock(&state->source_lock);
 }
 
 /* The oldest that has been read; peers read in any order. */
 static struct tk_buffer *sources_take(void)
 {
-    struct tk_pulls *pulls = tk_verbs.pulling;
+    struct tk_rndv_state *state = tk_verbs.rndv;
     struct tk_buffer *before = NULL;
-    tk_lock(&pulls->source_lock);
-    struct tk_buffer *buffer = pulls->sources_first;
+    tk_lock(&state->source_lock);
+    struct tk_buffer *buffer = state->sources_first;
     for (; buffer && !is_read(buffer); buffer = source_next(buffer))
         before = buffer;
     if (buffer) {
         if (before)
             before->item.next = buffer->item.next;
         else
-            pulls->sources_first = source_next(buffer);
-        if (pulls->sources_last == buffer)
-            pulls->sources_last = before;
+            state->sources_first = source_next(buffer);
+        if (state->sources_last == buffer)
+            state->sources_last = before;
     }
-    tk_unlock(&pulls->source_lock);
+    tk_unlock(&state->source_lock);
     if (buffer)
-        tk_counter_add(&buffer->conn->pulls, -1);
+        tk_counter_add(&buffer->conn->rndv_count, -1);
     return buffer;
 }
 
@@ -79,24 +79,24 @@ static const char *gather(const struct tk_buffer *source, const struct tk_outgoi
     return source->data;
 }
 
-void tk_pull_offer(struct tk_tx *tx, const struct tk_outgoing *m, struct tk_pull_offer *offer)
+void tk_rndv_request(struct tk_tx *tx, const struct tk_outgoing *m, struct tk_rndv_request *request)
 {
     struct tk_buffer *source = tx->bounce, *other = sources_take();
     source->conn = tx->conn;
-    *offer = (struct tk_pull_offer){
-        .head = {.kind = TK_PULL},
+    *request = (struct tk_rndv_request){
+        .head = {.kind = TK_RENDEZVOUS},
         .address = (uintptr_t)gather(source, m),
         .word = (uintptr_t)word_of(source),
         .key = source->keys[tk_verbs.rail_count + tx->conn->rail], /* as they are registered */
         .size = (uint32_t)(m->head_size + m->nbytes)};
     __atomic_store_n(word_of(source), 0, __ATOMIC_RELAXED);
-    tk_counter_add(&tx->conn->pulls, 1);
+    tk_counter_add(&tx->conn->rndv_count, 1);
     sources_add(source);
     tx->bounce = other ? other : tk_large_buffer_take();
     tk_count(tk_counter_messages_offered);
 }
 
-void tk_pulls_reclaim(void)
+void tk_rndv_reclaim(void)
 {
     for (struct tk_buffer *buffer; (buffer = sources_take()) != NULL;)
         tk_pool_give(&tk_verbs.large_pool, buffer);

@@ -102,16 +102,16 @@ static bool is_in_place(const struct tk_tx *tx, const struct tk_outgoing *m)
 }
 
 /* The peer's buffers are too small for it. */
-static bool is_pulled(const struct tk_conn *conn, const struct tk_outgoing *m)
+static bool is_rndv(const struct tk_conn *conn, const struct tk_outgoing *m)
 {
     return conn->takes_small && m->head_size + m->nbytes > tk_verbs.small_max;
 }
 
 static void __attribute__((noinline)) post_offer(struct tk_tx *tx, const struct tk_outgoing *m)
 {
-    struct tk_pull_offer offer;
+    struct tk_rndv_request offer;
     struct tk_outgoing out = {.head = &offer.head, .head_size = sizeof(offer)};
-    tk_pull_offer(tx, m, &offer);
+    tk_rndv_request(tx, m, &offer);
     if (is_small(&out))
         post_inline(tx, &out);
     else
@@ -124,7 +124,7 @@ void tk_message_post_tx(struct tk_conn *conn, struct tk_tx *tx, struct tk_outgoi
     hand_over_credits(conn, m->head);
     if (is_small(m))
         post_inline(tx, m);
-    else if (is_pulled(conn, m))
+    else if (is_rndv(conn, m))
         post_offer(tx, m);
     else if (is_in_place(tx, m))
         post_buffer(tx, m->head, m->head_size + m->nbytes);

@@ -29,7 +29,7 @@ struct tk_loan {
     uint32_t conns;              /* that have it */
     /* What found no room in the send queue; the primary's lock. */
     int granted, returned;
-    bool is_grant_due, is_return_due, is_ask_due;
+    bool is_grant_due, is_return_due, is_request_due;
     bool is_pending; /* counted among the pending work */
 };
 
@@ -102,10 +102,10 @@ void tk_srq_close(struct tk_device *device);
 enum tk_status tk_srqs_fit(void);
 
 /* Reserves buffers for the connections to a peer of which the queue pairs are about to be made, the
- * primary one among them; only where queues are shared. TK_LEND_BUSY and TK_LEND_NO as in
- * credit_loan.h; for the first, tk_loan_call_back() asks for what is lent. tk_srq_leave(): the
+ * primary one among them; only where queues are shared. TK_RESERVE_BUSY and TK_RESERVE_FULL as in
+ * credit_loan.h; for the first, tk_loan_reclaim() asks for what is lent. tk_srq_leave(): the
  * queue pair with this number is gone, or was never made. */
-enum tk_lend_answer tk_srq_reserve(struct tk_conn *conns, struct tk_conn *primary);
+enum tk_reserve_result tk_srq_reserve(struct tk_conn *conns, struct tk_conn *primary);
 void tk_srq_leave(struct tk_conn *conn, uint32_t qp);
 
 /* Keeps the account of the connection's peer. */

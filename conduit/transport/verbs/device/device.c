@@ -165,7 +165,7 @@ TK_FIRST_USE static int receives_max(const struct tk_device *device)
             conns += tk_verbs.failover_enabled ? conns_on(i) : primaries_on(&tk_verbs.rails[i]);
     }
     if (tk_srq_in_use())
-        return tk_lend_stock(&tk_verbs.srq_plan, (int)peers).buffers +
+        return tk_loan_stock(&tk_verbs.srq_plan, (int)peers).buffers +
                tk_datagrams_received(device);
     return tk_max(1, tk_receives_max() * (int)conns) + greetings_max(device) +
            tk_datagrams_received(device);
