@@ -74,10 +74,10 @@ static enum tk_status ep_rma(struct tk_peer *peer, const struct tk_rma *rma,
 }
 
 /* The peer's connection may be another one than when this copy was made. */
-static void ep_leave_line(const struct tk_peer *peer, struct tk_turn *turn)
+static void ep_leave_queue(const struct tk_peer *peer, struct tk_wait_ticket *ticket)
 {
     const struct tk_ep_peer *copy = copy_of(peer);
-    tk_peer_transport(copy->real)->leave_line(copy->real, turn);
+    tk_peer_transport(copy->real)->leave_queue(copy->real, ticket);
 }
 
 static void ep_replies(struct tk_peer *peer)
@@ -106,7 +106,7 @@ struct tk_peer *tk_ep_peer_open(struct tk_ep_peer *copy, struct tk_peer *real, u
     copy->transport.release = ep_release;
     copy->transport.payload_from = NULL; /* by rma(): it may have other keys */
     copy->transport.rma = ep_rma;
-    copy->transport.leave_line = ep_leave_line;
+    copy->transport.leave_queue = ep_leave_queue;
     copy->transport.replies = ep_replies;
     copy->peer = *real;
     copy->peer.transport = &copy->transport;

@@ -57,7 +57,7 @@ struct stall {
     uint64_t since; /* 0: its time is not counted so far */
     uint64_t turns; /* 0: it has not begun */
     bool is_for_credit;
-    struct tk_turn turn;
+    struct tk_wait_ticket ticket;
 };
 
 static void stall_go_on(struct stall *stall)
@@ -69,8 +69,8 @@ static void stall_go_on(struct stall *stall)
     stall->is_for_credit = tk_lacks_credit;
     tk_lacks_credit = false;
     if (TK_THREADED) {
-        stall->turn = (struct tk_turn){.outer = tk_turn};
-        tk_turn = &stall->turn;
+        stall->ticket = (struct tk_wait_ticket){.outer = tk_wait_ticket};
+        tk_wait_ticket = &stall->ticket;
     }
 }
 
@@ -79,9 +79,9 @@ static void stall_end(struct stall *stall, const struct tk_peer *peer)
     if (!stall->turns)
         return;
     if (TK_THREADED)
-        tk_turn = stall->turn.outer;
-    if (TK_THREADED && stall->turn.line)
-        tk_peer_transport(peer)->leave_line(peer, &stall->turn);
+        tk_wait_ticket = stall->ticket.outer;
+    if (TK_THREADED && stall->ticket.queue)
+        tk_peer_transport(peer)->leave_queue(peer, &stall->ticket);
     tk_wait_over();
     if (tk_trace_has(tk_trace_bit_credit_wait))
         tk_trace_waited(stall->is_for_credit ? tk_trace_credit_wait : tk_trace_room_wait,
@@ -101,9 +101,9 @@ static inline void stall_step(struct stall *stall, unsigned *empty, const struct
                               const struct tk_wait_why *why)
 {
     stall_go_on(stall);
-    stall->turn.is_up = false;
+    stall->ticket.is_up = false;
     wait_step(empty, room_of(tk_peer_transport(peer)), why);
-    stall->turn.is_up = true;
+    stall->ticket.is_up = true;
 }
 
 /* While holding a reservation of `transport`. */
@@ -122,9 +122,9 @@ static void stall_step_with_room(struct stall *stall, unsigned *empty, const str
                                  const struct tk_wait_why *why)
 {
     stall_go_on(stall);
-    stall->turn.is_up = false;
+    stall->ticket.is_up = false;
     step_with_room(tk_peer_transport(peer), empty, why);
-    stall->turn.is_up = true;
+    stall->ticket.is_up = true;
 }
 
 /* ---- for events: a wait whose polls all find something pays nothing for the record of waits ----

@@ -23,7 +23,7 @@ struct tk_doorbell;
 struct tk_op;
 struct tk_pinned;
 struct tk_region;
-struct tk_turn;
+struct tk_wait_ticket;
 struct tk_wait_rows;
 
 enum tk_message_kind {
@@ -404,7 +404,7 @@ struct tk_transport {
     /* Counts itself in op->pending and, a put, in *sources. TK_BUSY: nothing was done. */
     enum tk_status (*gather)(struct tk_peer *peer, const struct tk_gather *gather);
     /* In PAR, where the transport has given the turn a line: the wait is over. */
-    void (*leave_line)(const struct tk_peer *peer, struct tk_turn *turn);
+    void (*leave_queue)(const struct tk_peer *peer, struct tk_wait_ticket *ticket);
     /* Receives: runs handlers. True if anything had arrived. */
     bool (*poll)(void);
     /* Completes our own operations only: runs no handler. Legal in handlers. */

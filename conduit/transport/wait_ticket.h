@@ -13,13 +13,14 @@
 
 /* A wait of a thread for room to send, and its place among those that wait for the same. The waiter
  * makes it, on its stack; the transport fills in the place. */
-struct tk_turn {
-    struct tk_turn *outer; /* the wait in which this one began: it goes on after it */
-    const void *at;        /* used by the transport only: whose line it is */
-    uint32_t ticket;       /* used by the transport only */
-    uint16_t line;         /* used by the transport only; 0: it stands in none */
-    bool is_up;            /* it tries again now; else what it serves meanwhile sends something */
+struct tk_wait_ticket {
+    struct tk_wait_ticket *outer; /* the wait in which this one began: it goes on after it */
+    const void *at;               /* used by the transport only: whose line it is */
+    uint32_t number;              /* used by the transport only */
+    uint16_t queue;               /* used by the transport only; 0: it stands in none */
+    bool is_up; /* it tries again now; else what it serves meanwhile sends something */
 };
-extern TK_HIDDEN TK_PER_THREAD struct tk_turn *tk_turn; /* in PAR; the innermost, or NULL */
+extern TK_HIDDEN TK_PER_THREAD struct tk_wait_ticket
+    *tk_wait_ticket; /* in PAR; the innermost, or NULL */
 
 #endif

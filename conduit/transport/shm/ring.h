@@ -85,7 +85,7 @@ struct tk_ring_out {
     /* As it was when the ring last looked full; less what is kept for threads that wait in turn: to
      * the others the ring looks full sooner then, which costs nothing. */
     _Atomic uint64_t head;
-    struct tk_ring_turns turns;
+    struct tk_ring_queue queue;
 };
 
 /* The receiver's handle. */
@@ -206,7 +206,7 @@ static inline uint64_t tk_ring_learn_head(struct tk_ring_out *out)
 {
     uint64_t head = tk_ring_true_head(out);
     if (TK_THREADED)
-        head = tk_ring_head_less(head, tk_peek(&out->turns.kept));
+        head = tk_ring_head_less(head, tk_peek(&out->queue.kept));
     if (head != atomic_load_explicit(&out->head, memory_order_relaxed))
         atomic_store_explicit(&out->head, head, memory_order_release);
     return head;

@@ -27,7 +27,7 @@
 #include "transport/shm/ring.h"
 #include "transport/transport.h"
 
-enum { turns_of_ring = 16 };
+enum { tickets_of_ring = 16 };
 
 /* This thread's turn, which has come, lasts until the ring's tail is here. A position rather than a
  * count of its own messages: those that find room as if nobody waited are not counted. */
@@ -36,9 +36,9 @@ static TK_PER_THREAD struct {
     uint64_t end;
 } granted;
 
-static uint64_t turn_slots(const struct tk_ring_out *out)
+static uint64_t ticket_slots(const struct tk_ring_out *out)
 {
-    return tk_max(tk_ring_out_slots(out) / turns_of_ring, 1);
+    return tk_max(tk_ring_out_slots(out) / tickets_of_ring, 1);
 }
 
 /* Of a turn: lines count by what part of the ring they are. */
@@ -51,16 +51,16 @@ static uint64_t cost(const struct tk_ring_out *out, uint64_t lines)
 static uint64_t kept_for(const struct tk_ring_out *out, uint32_t threads)
 {
     const uint64_t lines_each =
-        tk_max(tk_peek(&out->turns.largest_lines), out->lines / turns_of_ring);
-    return tk_min(threads * turn_slots(out), tk_ring_out_slots(out) / 2) * TK_RING_SLOT +
+        tk_max(tk_peek(&out->queue.largest_lines), out->lines / tickets_of_ring);
+    return tk_min(threads * ticket_slots(out), tk_ring_out_slots(out) / 2) * TK_RING_SLOT +
            tk_min(threads * lines_each, out->lines / 4);
 }
 
 /* With the lock. */
 static void keep_for(struct tk_ring_out *out, uint32_t waiting)
 {
-    tk_poke(&out->turns.waiting, waiting);
-    tk_poke(&out->turns.kept, kept_for(out, waiting));
+    tk_poke(&out->queue.waiting, waiting);
+    tk_poke(&out->queue.kept, kept_for(out, waiting));
     tk_ring_learn_head(out);
 }
 
@@ -86,41 +86,41 @@ static bool reserve_behind(struct tk_ring_out *out, uint32_t ahead, uint64_t lin
 }
 
 /* Where a wait of this thread stands in line; NULL: nowhere. */
-static const struct tk_turn *place_in_line(const struct tk_ring_out *out)
+static const struct tk_wait_ticket *find_ticket(const struct tk_ring_out *out)
 {
-    for (const struct tk_turn *turn = tk_turn; turn; turn = turn->outer)
-        if (turn->at == out && turn->line)
-            return turn;
+    for (const struct tk_wait_ticket *ticket = tk_wait_ticket; ticket; ticket = ticket->outer)
+        if (ticket->at == out && ticket->queue)
+            return ticket;
     return NULL;
 }
 
-static void stand_in_line(struct tk_ring_out *out, uint64_t lines)
+static void join_queue(struct tk_ring_out *out, uint64_t lines)
 {
-    struct tk_ring_turns *turns = &out->turns;
+    struct tk_ring_queue *queue = &out->queue;
     /* The next look is soon, and its owner may have been interrupted for good, by a signal. */
-    if (!tk_trylock(&turns->lock))
+    if (!tk_trylock(&queue->lock))
         return;
-    const uint32_t waiting = tk_peek(&turns->waiting);
-    tk_turn->at = out;
-    tk_turn->line = 1;
-    tk_turn->ticket = tk_peek(&turns->served) + waiting;
-    if (waiting == 0 || lines > tk_peek(&turns->largest_lines))
-        tk_poke(&turns->largest_lines, (uint32_t)lines);
+    const uint32_t waiting = tk_peek(&queue->waiting);
+    tk_wait_ticket->at = out;
+    tk_wait_ticket->queue = 1;
+    tk_wait_ticket->number = tk_peek(&queue->served) + waiting;
+    if (waiting == 0 || lines > tk_peek(&queue->largest_lines))
+        tk_poke(&queue->largest_lines, (uint32_t)lines);
     if (waiting == 0)
-        tk_poke(&turns->spared, atomic_load_explicit(&out->shared->tail, memory_order_relaxed) +
-                                    turn_slots(out) * TK_RING_SLOT);
+        tk_poke(&queue->spared, atomic_load_explicit(&out->shared->tail, memory_order_relaxed) +
+                                    ticket_slots(out) * TK_RING_SLOT);
     keep_for(out, waiting + 1);
-    tk_unlock(&turns->lock);
+    tk_unlock(&queue->lock);
 }
 
-void tk_ring_turns_leave(struct tk_turn *turn)
+void tk_ring_queue_leave(struct tk_wait_ticket *ticket)
 {
-    struct tk_ring_out *out = (struct tk_ring_out *)turn->at;
-    struct tk_ring_turns *turns = &out->turns;
-    tk_lock(&turns->lock);
-    tk_poke(&turns->served, tk_peek(&turns->served) + 1);
-    keep_for(out, tk_peek(&turns->waiting) - 1);
-    tk_unlock(&turns->lock);
+    struct tk_ring_out *out = (struct tk_ring_out *)ticket->at;
+    struct tk_ring_queue *queue = &out->queue;
+    tk_lock(&queue->lock);
+    tk_poke(&queue->served, tk_peek(&queue->served) + 1);
+    keep_for(out, tk_peek(&queue->waiting) - 1);
+    tk_unlock(&queue->lock);
 }
 
 static bool reserve_granted(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
@@ -131,46 +131,46 @@ static bool reserve_granted(struct tk_ring_out *out, uint64_t lines, uint64_t *t
            reserve_behind(out, 0, lines, ticket);
 }
 
-static bool reserve_in_turn(struct tk_ring_out *out, const struct tk_turn *place, uint64_t lines,
-                            uint64_t *ticket)
+static bool reserve_queued(struct tk_ring_out *out, const struct tk_wait_ticket *own,
+                           uint64_t lines, uint64_t *ticket)
 {
     /* Those behind it may have gone before it. */
-    int32_t ahead = (int32_t)(place->ticket - tk_peek(&out->turns.served));
+    int32_t ahead = (int32_t)(own->number - tk_peek(&out->queue.served));
     if (!reserve_behind(out, ahead > 0 ? (uint32_t)ahead : 0, lines, ticket))
         return false;
     if (ticket) {
         granted.out = out;
-        granted.end = (*ticket | TK_RING_LINES) + turn_slots(out) * TK_RING_SLOT;
+        granted.end = (*ticket | TK_RING_LINES) + ticket_slots(out) * TK_RING_SLOT;
     }
     return true;
 }
 
 /* No more is left than what is kept. */
-static bool reserve_without_turn(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
+static bool reserve_unqueued(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
 {
     if (reserve_granted(out, lines, ticket))
         return true;
     const uint64_t tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
-    if ((int64_t)(tail - tk_peek(&out->turns.spared)) < 0 || !reserve_behind(out, 0, lines, ticket))
+    if ((int64_t)(tail - tk_peek(&out->queue.spared)) < 0 || !reserve_behind(out, 0, lines, ticket))
         return false;
     if (ticket) /* a look takes nothing */
-        tk_poke(&out->turns.spared, tail + turn_slots(out) * TK_RING_SLOT);
+        tk_poke(&out->queue.spared, tail + ticket_slots(out) * TK_RING_SLOT);
     return true;
 }
 
-bool tk_ring_turns_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
+bool tk_ring_queue_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
 {
     if (!TK_THREADED)
         return false;
-    const bool waits = tk_turn && tk_turn->is_up;
-    const struct tk_turn *place = waits ? place_in_line(out) : NULL;
-    if (place)
-        return reserve_in_turn(out, place, lines, ticket);
+    const bool waits = tk_wait_ticket && tk_wait_ticket->is_up;
+    const struct tk_wait_ticket *own = waits ? find_ticket(out) : NULL;
+    if (own)
+        return reserve_queued(out, own, lines, ticket);
     /* The last one in line that leaves may lose its CPU before nothing is kept any longer. */
-    const bool is_kept = tk_peek(&out->turns.waiting) > 0 || tk_peek(&out->turns.kept) > 0;
-    if (is_kept && reserve_without_turn(out, lines, ticket))
+    const bool is_kept = tk_peek(&out->queue.waiting) > 0 || tk_peek(&out->queue.kept) > 0;
+    if (is_kept && reserve_unqueued(out, lines, ticket))
         return true;
-    if (waits && tk_turn->line == 0)
-        stand_in_line(out, lines);
+    if (waits && tk_wait_ticket->queue == 0)
+        join_queue(out, lines);
     return false;
 }

@@ -14,9 +14,9 @@
 #include "transport/wait_ticket.h"
 
 struct tk_ring_out;
-struct tk_turn;
+struct tk_wait_ticket;
 
-struct tk_ring_turns {
+struct tk_ring_queue {
     TK_UNLOCKED uint64_t spared;  /* from this position on one message may go without a turn */
     TK_UNLOCKED uint64_t kept;    /* slots and lines, a position */
     tk_lock_t lock;               /* guards the words below, and the one above */
@@ -28,9 +28,9 @@ struct tk_ring_turns {
 /* When no room was found beside those that wait: this thread's turn, if its wait is up again and
  * there is room for it; else it stands in line from now on. Also what is beyond the room that is
  * kept, for threads that do not wait. ticket: NULL: only looks. Thread-safe. */
-bool tk_ring_turns_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket);
+bool tk_ring_queue_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket);
 
 /* The wait is over, with room or without. Thread-safe. */
-void tk_ring_turns_leave(struct tk_turn *turn);
+void tk_ring_queue_leave(struct tk_wait_ticket *ticket);
 
 #endif

@@ -21,7 +21,7 @@ bool tk_ring_has_room(struct tk_ring_out *out, uint64_t lines)
     uint64_t tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
     uint64_t head = atomic_load_explicit(&out->head, memory_order_acquire);
     return tk_ring_fits(out, head, tail, lines) || look_again(out, &tail, lines) ||
-           tk_ring_turns_reserve(out, lines, NULL);
+           tk_ring_queue_reserve(out, lines, NULL);
 }
 
 static inline bool __attribute__((always_inline))
@@ -32,7 +32,7 @@ ring_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
     do {
         head = atomic_load_explicit(&out->head, memory_order_acquire); /* as in ring.h */
         tk_if_unlikely(!tk_ring_fits(out, head, tail, lines) &&
-                       !look_again(out, &tail, lines)) return tk_ring_turns_reserve(out, lines,
+                       !look_again(out, &tail, lines)) return tk_ring_queue_reserve(out, lines,
                                                                                     ticket);
         next = tk_ring_advance(tail, lines);
     } while (!atomic_compare_exchange_weak_explicit(&out->shared->tail, &tail, next,

@@ -238,10 +238,10 @@ enum tk_status tk_shm_reserve(struct tk_am_reservation *reservation, bool place,
     return TK_OK;
 }
 
-void tk_shm_leave_line(const struct tk_peer *peer, struct tk_turn *turn)
+void tk_shm_leave_queue(const struct tk_peer *peer, struct tk_wait_ticket *ticket)
 {
     (void)peer;
-    tk_ring_turns_leave(turn);
+    tk_ring_queue_leave(ticket);
 }
 
 void tk_shm_release(struct tk_am_reservation *reservation, bool keep_credit)

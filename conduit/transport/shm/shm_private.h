@@ -127,7 +127,7 @@ enum tk_status tk_shm_reserve(struct tk_am_reservation *reservation, bool place,
 enum tk_status tk_shm_send_reserved(struct tk_am_reservation *reservation,
                                     struct tk_outgoing *message);
 void tk_shm_release(struct tk_am_reservation *reservation, bool keep_credit);
-void tk_shm_leave_line(const struct tk_peer *peer, struct tk_turn *turn);
+void tk_shm_leave_queue(const struct tk_peer *peer, struct tk_wait_ticket *ticket);
 
 /* shm_rma.c */
 bool tk_shm_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,

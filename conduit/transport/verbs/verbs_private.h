@@ -118,7 +118,7 @@ struct tk_path {
 struct tk_conn {
     _Alignas(TK_CACHE_LINE) tk_lock_t lock;
     int8_t control_expected; /* 1 until the peer's exit notice came: it has a buffer of its own */
-    uint16_t line;           /* for credits, its name; 0: there is none */
+    uint16_t queue;          /* for credits, its name; 0: there is none */
     int rx_base;             /* receive buffers that are needed when no request is in flight */
     struct ibv_qp *qp;
     struct tk_peer *peer;
@@ -732,7 +732,7 @@ enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool plac
 enum tk_status tk_verbs_send_reserved(struct tk_am_reservation *reservation,
                                       struct tk_outgoing *message);
 void tk_verbs_release(struct tk_am_reservation *reservation, bool keep_credit);
-void tk_verbs_leave_line(const struct tk_peer *peer, struct tk_turn *turn);
+void tk_verbs_leave_queue(const struct tk_peer *peer, struct tk_wait_ticket *ticket);
 
 /* data/gather.c */
 unsigned tk_verbs_gather_max(const struct tk_region *home, const void *at, size_t nbytes);

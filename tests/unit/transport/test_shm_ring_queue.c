@@ -25,7 +25,7 @@ enum {
 static struct ring_memory memory;
 static struct tk_ring_out out;
 static struct tk_ring_in in;
-static struct tk_turn waits[waits_max];
+static struct tk_wait_ticket waits[waits_max];
 static unsigned in_ring;
 
 /* Each ring goes on where the one before it was: a turn ends at a position. */
@@ -41,12 +41,12 @@ static void open_ring(void)
 
 static bool is_narrow(void)
 {
-    return tk_peek(&out.turns.kept) != 0;
+    return tk_peek(&out.queue.kept) != 0;
 }
 
 static unsigned in_line(void)
 {
-    return tk_peek(&out.turns.waiting);
+    return tk_peek(&out.queue.waiting);
 }
 
 static void close_ring(void)
@@ -80,21 +80,21 @@ static bool other(size_t nbytes)
     return sent;
 }
 
-static bool try_in(struct tk_turn *wait, size_t nbytes)
+static bool try_in(struct tk_wait_ticket *wait, size_t nbytes)
 {
-    tk_turn = wait;
+    tk_wait_ticket = wait;
     wait->is_up = true;
     bool sent = send(nbytes);
     wait->is_up = false;
-    tk_turn = NULL;
+    tk_wait_ticket = NULL;
     return sent;
 }
 
-static void leave(struct tk_turn *wait)
+static void leave(struct tk_wait_ticket *wait)
 {
-    if (wait->line)
-        tk_ring_turns_leave(wait);
-    *wait = (struct tk_turn){.outer = NULL};
+    if (wait->queue)
+        tk_ring_queue_leave(wait);
+    *wait = (struct tk_wait_ticket){.outer = NULL};
 }
 
 /* A wait tries again, and is over if that worked. */
@@ -207,11 +207,11 @@ static void the_largest_message_goes_beside_all_that_is_kept(void **state)
         assert_false(goes_with(i, large));
     receive(slots);
     assert_true(tk_ring_reserve(&out, lines / 8, &ticket)); /* never published: not given back */
-    struct tk_turn last = {.outer = NULL};
-    tk_turn = &last;
+    struct tk_wait_ticket last = {.outer = NULL};
+    tk_wait_ticket = &last;
     last.is_up = true;
     assert_int_equal(tk_ring_send(&out, text, head_size, text, sizeof(text) - head_size), TK_OK);
-    tk_turn = NULL;
+    tk_wait_ticket = NULL;
     for (unsigned i = 0; i < waits_max; i++)
         leave(&waits[i]);
     close_ring();
@@ -258,13 +258,13 @@ static void lines_are_kept_from_the_moment_that_a_thread_waits(void **state)
 /* Its place is taken, or a thread would wait for itself. */
 static void a_wait_inside_another_one_goes_in_its_place(void **state)
 {
-    struct tk_turn inner = {.outer = &waits[0]};
+    struct tk_wait_ticket inner = {.outer = &waits[0]};
     (void)state;
     open_ring();
     fill();
     stand(1);
     assert_false(try_in(&inner, small));
-    assert_int_equal(inner.line, 0);
+    assert_int_equal(inner.queue, 0);
     assert_false(goes(1));
     assert_int_equal(in_line(), 2);
     receive(step);
@@ -280,7 +280,7 @@ static void a_wait_inside_one_for_another_ring_stands_there_itself(void **state)
 {
     struct tk_ring_out replies;
     struct ring_memory replies_memory;
-    struct tk_turn inner = {.outer = &waits[0], .is_up = true};
+    struct tk_wait_ticket inner = {.outer = &waits[0], .is_up = true};
     char text[small] = "";
     (void)state;
     open_ring();
@@ -290,13 +290,13 @@ static void a_wait_inside_one_for_another_ring_stands_there_itself(void **state)
     stand(1);
     while (tk_ring_send(&replies, text, small, NULL, 0) == TK_OK)
         continue;
-    tk_turn = &inner;
+    tk_wait_ticket = &inner;
     assert_int_equal(tk_ring_send(&replies, text, small, NULL, 0), TK_BUSY);
-    tk_turn = NULL;
+    tk_wait_ticket = NULL;
     assert_ptr_equal(inner.at, &replies);
-    assert_int_equal(tk_peek(&replies.turns.waiting), 1);
+    assert_int_equal(tk_peek(&replies.queue.waiting), 1);
     assert_int_equal(in_line(), 1);
-    tk_ring_turns_leave(&inner);
+    tk_ring_queue_leave(&inner);
     receive(step);
     assert_true(goes(0));
     ring_memory_close(&replies_memory);
@@ -351,13 +351,13 @@ static void a_look_for_room_waits_in_line_too(void **state)
     open_ring();
     fill();
     stand(1);
-    tk_turn = &waits[1];
+    tk_wait_ticket = &waits[1];
     waits[1].is_up = true;
     assert_false(tk_ring_has_room(&out, 0));
     assert_int_equal(in_line(), 2);
     receive(step);
     assert_true(tk_ring_has_room(&out, 0));
-    tk_turn = NULL;
+    tk_wait_ticket = NULL;
     leave(&waits[1]);
     assert_true(goes(0));
     close_ring();
@@ -367,8 +367,8 @@ static unsigned first_in_line(void)
 {
     unsigned first = waits_max;
     for (unsigned i = 0; i < waits_max; i++)
-        if (waits[i].line &&
-            (first == waits_max || (int32_t)(waits[i].ticket - waits[first].ticket) < 0))
+        if (waits[i].queue &&
+            (first == waits_max || (int32_t)(waits[i].number - waits[first].number) < 0))
             first = i;
     return first;
 }
@@ -380,7 +380,7 @@ static void no_wait_is_forgotten_in_any_order(void **state)
     struct unit_random dice = unit_random(8);
     (void)state;
     open_ring();
-    tk_poke(&out.turns.served, UINT32_MAX - 1000);
+    tk_poke(&out.queue.served, UINT32_MAX - 1000);
     for (int turn = 0; turn < 20000; turn++) {
         size_t nbytes = unit_below(&dice, 4) ? small : large / 2;
         switch (unit_below(&dice, 4)) {
@@ -396,7 +396,7 @@ static void no_wait_is_forgotten_in_any_order(void **state)
         }
         unsigned standing = 0;
         for (unsigned i = 0; i < waits_max; i++)
-            standing += waits[i].line != 0;
+            standing += waits[i].queue != 0;
         assert_int_equal(in_line(), standing);
         assert_int_equal(is_narrow(), standing > 0);
     }

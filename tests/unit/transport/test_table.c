@@ -109,7 +109,7 @@ static void paper_segment(const struct tk_region *region)
     paper.segment = region;
 }
 
-static void paper_leave_line(const struct tk_peer *peer, struct tk_turn *turn)
+static void paper_leave_queue(const struct tk_peer *peer, struct tk_wait_ticket *turn)
 {
     (void)turn;
     paper.left = peer;
@@ -174,7 +174,7 @@ static const struct tk_transport paper_transport = {.name = "paper",
                                                     .register_region = paper_register,
                                                     .unregister_region = paper_unregister,
                                                     .use_segment = paper_segment,
-                                                    .leave_line = paper_leave_line,
+                                                    .leave_queue = paper_leave_queue,
                                                     .report_stall = paper_stall,
                                                     .report_end = paper_end,
                                                     .flags = paper_flags,
@@ -307,10 +307,10 @@ static void a_short_without_room_waits_above_the_transport(void **state)
 static void a_copy_for_endpoints_leaves_the_line_of_its_peer(void **state)
 {
     struct tk_ep_peer copy;
-    struct tk_turn turn = {.line = 1};
+    struct tk_wait_ticket turn = {.queue = 1};
     struct tk_peer *peer = tk_ep_peer_open(&copy, tk_peer(1), 1, 0);
     (void)state;
-    tk_peer_transport(peer)->leave_line(peer, &turn);
+    tk_peer_transport(peer)->leave_queue(peer, &turn);
     assert_ptr_equal(paper.left, tk_peer(1));
 }
 

@@ -10,7 +10,7 @@
 
 enum { waits_max = 8 };
 
-static struct tk_turn waits[waits_max];
+static struct tk_wait_ticket waits[waits_max];
 
 static void ignore(struct tk_arrival *arrival)
 {
@@ -50,25 +50,25 @@ static enum tk_status send_now(void)
     return tk_verbs_send_short(tk_peer(1), head, NULL, NULL);
 }
 
-static enum tk_status try_in(struct tk_turn *wait)
+static enum tk_status try_in(struct tk_wait_ticket *wait)
 {
-    tk_turn = wait;
+    tk_wait_ticket = wait;
     wait->is_up = true;
     enum tk_status status = send_now();
     wait->is_up = false;
-    tk_turn = NULL;
+    tk_wait_ticket = NULL;
     return status;
 }
 
 /* A wait tries again, and is over if that worked. */
 static bool goes(unsigned number)
 {
-    struct tk_turn *wait = &waits[number];
+    struct tk_wait_ticket *wait = &waits[number];
     if (try_in(wait) != TK_OK)
         return false;
-    if (wait->line)
-        tk_verbs_leave_line(tk_peer(1), wait);
-    *wait = (struct tk_turn){.outer = NULL};
+    if (wait->queue)
+        tk_verbs_leave_queue(tk_peer(1), wait);
+    *wait = (struct tk_wait_ticket){.outer = NULL};
     return true;
 }
 
@@ -165,13 +165,13 @@ static void a_wait_that_has_missed_many_turns_is_served(void **state)
 /* Its place is taken, not its credit alone: or with one credit in all it would wait for itself. */
 static void a_wait_inside_another_one_goes_in_its_place(void **state)
 {
-    struct tk_turn inner = {.outer = &waits[0]};
+    struct tk_wait_ticket inner = {.outer = &waits[0]};
     (void)state;
     open_world("GASNET_AM_CREDITS_PP=1");
     spend(1);
     assert_false(goes(0));
     assert_int_equal(try_in(&inner), TK_BUSY);
-    assert_int_equal(inner.line, 0);
+    assert_int_equal(inner.queue, 0);
     assert_false(goes(1));
     answers(1);
     assert_false(goes(1));
@@ -229,9 +229,9 @@ static void a_new_line_begins_without_those_of_the_old_one(void **state)
     spend(1);
     assert_false(goes(0));
     assert_false(goes(1));
-    tk_credit_line_clear(conn());
+    tk_credit_queue_clear(conn());
     assert_int_equal(conn()->waiting, 0);
-    tk_verbs_leave_line(tk_peer(1), &waits[0]);
+    tk_verbs_leave_queue(tk_peer(1), &waits[0]);
     assert_int_equal(conn()->waiting, 0);
     assert_false(goes(1));
     assert_int_equal(conn()->waiting, 1);
@@ -265,7 +265,7 @@ static void play(struct unit_random *dice, int credits)
         }
         int waiting = 0;
         for (unsigned i = 0; i < waits_max; i++)
-            waiting += waits[i].line != 0;
+            waiting += waits[i].queue != 0;
         assert_int_equal(conn()->waiting, waiting);
         assert_int_equal(conn()->credits + out, credits);
     }
@@ -273,10 +273,10 @@ static void play(struct unit_random *dice, int credits)
     for (unsigned i = 0; i < waits_max; i++) {
         unsigned first = 0;
         for (unsigned k = 0; k < waits_max; k++)
-            if (waits[k].line &&
-                (!waits[first].line || (int16_t)(waits[k].ticket - waits[first].ticket) < 0))
+            if (waits[k].queue &&
+                (!waits[first].queue || (int16_t)(waits[k].number - waits[first].number) < 0))
                 first = k;
-        if (!waits[first].line)
+        if (!waits[first].queue)
             break;
         assert_true(goes(first));
         answers(1);

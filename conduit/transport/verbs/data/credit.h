@@ -9,7 +9,7 @@
 #include "transport/verbs/verbs_private.h"
 
 /* Nobody stands in line; who did has to begin again. */
-void tk_credit_line_clear(struct tk_conn *conn);
+void tk_credit_queue_clear(struct tk_conn *conn);
 
 /* What is not there at once: a credit, which this thread's wait may get in its turn, with the
  * buffer; or that buffer alone. */

@@ -436,7 +436,7 @@ static void switch_primary(struct tk_conn *next_primary, struct tk_conn *primary
     int posted = tk_credit_buffers_posted(next_primary);
     take_over_all(next_primary, primary);
     take_over(next_primary, primary);
-    tk_credit_line_clear(next_primary);
+    tk_credit_queue_clear(next_primary);
     receive_as_primary(next_primary, primary, posted);
     tk_primary_set(next_primary);
     tk_unlock(&primary->lock);
