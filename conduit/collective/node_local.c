@@ -18,28 +18,28 @@ static uint32_t ticket_of(const struct tk_coll *coll)
     return coll->phases[coll->phase].ticket;
 }
 
-static enum tk_coll_turn near_turn(struct tk_coll *coll, void (*begin)(struct tk_coll *coll))
+static enum tk_coll_turn node_local_turn(struct tk_coll *coll, void (*begin)(struct tk_coll *coll))
 {
     if (coll->stage == 0)
         begin(coll);
     coll->stage = 1;
-    coll->is_near = !tk_local_step(&coll->near);
-    return coll->is_near ? TK_COLL_LATER : TK_COLL_OVER;
+    coll->is_node_local = !tk_local_step(&coll->node_local);
+    return coll->is_node_local ? TK_COLL_LATER : TK_COLL_OVER;
 }
 
 static void begin_meeting(struct tk_coll *coll)
 {
-    tk_local_meet(&coll->near, local_of(coll), ticket_of(coll));
+    tk_local_meet(&coll->node_local, local_of(coll), ticket_of(coll));
 }
 
 static void begin_gathering(struct tk_coll *coll)
 {
-    tk_local_gather(&coll->near, local_of(coll), ticket_of(coll), tk_coll_group(coll)->root);
+    tk_local_gather(&coll->node_local, local_of(coll), ticket_of(coll), tk_coll_group(coll)->root);
 }
 
 static void begin_release(struct tk_coll *coll)
 {
-    tk_local_release(&coll->near, local_of(coll), ticket_of(coll), tk_coll_group(coll)->root);
+    tk_local_release(&coll->node_local, local_of(coll), ticket_of(coll), tk_coll_group(coll)->root);
 }
 
 static void begin_broadcast(struct tk_coll *coll)
@@ -47,7 +47,7 @@ static void begin_broadcast(struct tk_coll *coll)
     const struct tk_coll_group *group = tk_coll_group(coll);
     if (group->me != group->root)
         tk_coll_value_receive(coll);
-    tk_local_broadcast(&coll->near, local_of(coll), ticket_of(coll), group->root, coll->value,
+    tk_local_broadcast(&coll->node_local, local_of(coll), ticket_of(coll), group->root, coll->value,
                        coll->value, coll->call.nbytes);
 }
 
@@ -68,7 +68,7 @@ static void begin_reduction(struct tk_coll *coll)
 {
     const struct tk_coll_group *group = tk_coll_group(coll);
     const struct tk_local_reduction how = reduction_of(coll);
-    tk_local_reduce(&coll->near, local_of(coll), ticket_of(coll), group->root, &how);
+    tk_local_reduce(&coll->node_local, local_of(coll), ticket_of(coll), group->root, &how);
     if (group->me == group->root)
         tk_coll_value_receive(coll);
 }
@@ -76,61 +76,62 @@ static void begin_reduction(struct tk_coll *coll)
 static void begin_reduction_to_all(struct tk_coll *coll)
 {
     const struct tk_local_reduction how = reduction_of(coll);
-    tk_local_reduce_to_all(&coll->near, local_of(coll), ticket_of(coll), &how);
+    tk_local_reduce_to_all(&coll->node_local, local_of(coll), ticket_of(coll), &how);
     tk_coll_value_receive(coll);
 }
 
-static enum tk_coll_turn near_meet(struct tk_coll *coll)
+static enum tk_coll_turn node_local_meet(struct tk_coll *coll)
 {
-    return near_turn(coll, begin_meeting);
+    return node_local_turn(coll, begin_meeting);
 }
 
-static enum tk_coll_turn near_gather(struct tk_coll *coll)
+static enum tk_coll_turn node_local_gather(struct tk_coll *coll)
 {
-    return near_turn(coll, begin_gathering);
+    return node_local_turn(coll, begin_gathering);
 }
 
-static enum tk_coll_turn near_release(struct tk_coll *coll)
+static enum tk_coll_turn node_local_release(struct tk_coll *coll)
 {
-    return near_turn(coll, begin_release);
+    return node_local_turn(coll, begin_release);
 }
 
 /* The root copies to its own destination while others copy to theirs. */
-static enum tk_coll_turn near_broadcast(struct tk_coll *coll)
+static enum tk_coll_turn node_local_broadcast(struct tk_coll *coll)
 {
-    enum tk_coll_turn turn = near_turn(coll, begin_broadcast);
-    if (coll->is_all_near && coll->value != coll->call.dst && coll->call.nbytes) {
+    enum tk_coll_turn turn = node_local_turn(coll, begin_broadcast);
+    if (coll->is_all_node_local && coll->value != coll->call.dst && coll->call.nbytes) {
         memcpy(coll->call.dst, coll->value, coll->call.nbytes);
         coll->value = coll->call.dst;
     }
     return turn;
 }
 
-static enum tk_coll_turn near_reduce(struct tk_coll *coll)
+static enum tk_coll_turn node_local_reduce(struct tk_coll *coll)
 {
-    return near_turn(coll, begin_reduction);
+    return node_local_turn(coll, begin_reduction);
 }
 
-static enum tk_coll_turn near_reduce_all(struct tk_coll *coll)
+static enum tk_coll_turn node_local_reduce_all(struct tk_coll *coll)
 {
-    return near_turn(coll, begin_reduction_to_all);
+    return node_local_turn(coll, begin_reduction_to_all);
 }
 
-struct tk_coll_near tk_coll_near_way(const struct tk_coll *coll, enum tk_coll_kind kind,
-                                     bool is_all)
+struct tk_coll_node_local tk_coll_node_local_algorithm(const struct tk_coll *coll,
+                                                       enum tk_coll_kind kind, bool is_all)
 {
     const struct tk_local *local = local_of(coll);
     switch (kind) {
     case TK_COLL_BARRIER:
-        return is_all ? (struct tk_coll_near){near_meet, tk_local_meet_tickets(local)}
-                      : (struct tk_coll_near){near_gather, 1};
+        return is_all ? (struct tk_coll_node_local){node_local_meet, tk_local_meet_tickets(local)}
+                      : (struct tk_coll_node_local){node_local_gather, 1};
     case TK_COLL_BROADCAST:
-        return coll->call.kind == TK_COLL_BARRIER ? (struct tk_coll_near){near_release, 1}
-                                                  : (struct tk_coll_near){near_broadcast, 1};
+        return coll->call.kind == TK_COLL_BARRIER
+                   ? (struct tk_coll_node_local){node_local_release, 1}
+                   : (struct tk_coll_node_local){node_local_broadcast, 1};
     case TK_COLL_REDUCE_ALL:
-        return (struct tk_coll_near){near_reduce_all,
-                                     tk_local_to_all_tickets(local, coll->call.nbytes)};
+        return (struct tk_coll_node_local){node_local_reduce_all,
+                                           tk_local_to_all_tickets(local, coll->call.nbytes)};
     default:
-        return (struct tk_coll_near){near_reduce, 1};
+        return (struct tk_coll_node_local){node_local_reduce, 1};
     }
 }

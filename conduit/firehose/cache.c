@@ -244,12 +244,12 @@ static void evict(uint64_t bytes)
     }
 }
 
-static bool has_room(size_t size)
+static bool has_space(size_t size)
 {
     return cache.free && cache.counts.pinned + size <= bytes_max();
 }
 
-static void make_room(size_t size)
+static void make_space(size_t size)
 {
     uint64_t max = bytes_max();
     cache_enter();
@@ -264,7 +264,7 @@ static struct tk_pinned *cache_slot_alloc(uintptr_t base, size_t size)
 {
     struct tk_pinned *p = NULL;
     tk_lock(&tk_firehose_hits.lock);
-    if (has_room(size)) {
+    if (has_space(size)) {
         p = region_of(cache.free);
         cache.free = cache.free->next;
         *p = (struct tk_pinned){.base = base,
@@ -367,7 +367,7 @@ static struct tk_pinned *cache_add(uintptr_t at, size_t nbytes, size_t in_granul
         return cache_count_refusal();
     if (!is_watched)
         size = tk_align_up(at + tk_min(nbytes, single_max), cache.page) - base;
-    make_room(size);
+    make_space(size);
     struct tk_pinned *p = cache_slot_alloc(base, size);
     if (!p)
         return cache_count_refusal();
@@ -419,11 +419,11 @@ static void begin_trial(const struct tk_pinned *oldest, uintptr_t at)
 }
 
 /* Called with the lock held. */
-static bool is_worth_room(uintptr_t at)
+static bool is_worth_space(uintptr_t at)
 {
     struct tk_entry *first = tk_idle_oldest(&cache.idle);
     uint64_t max = tk_min(cache.limits.regions, bytes_max() / cache.limits.granule);
-    if (!first || has_room(cache.limits.granule))
+    if (!first || has_space(cache.limits.granule))
         return true;
     const struct tk_pinned *oldest = region_of(first);
     judge_trial(at);
@@ -455,7 +455,7 @@ cache_get(uintptr_t at, size_t nbytes, size_t in_granule, bool is_forced)
         region_ref(p);
     } else {
         tk_firehose_hits.clock++;
-        is_try = (is_forced || is_worth_room(at)) && may_try();
+        is_try = (is_forced || is_worth_space(at)) && may_try();
     }
     cache_leave();
     return is_try ? cache_add(at, nbytes, in_granule) : p;

@@ -92,9 +92,9 @@ static void stall_end(struct stall *stall, const struct tk_peer *peer)
                      tk_now() - stall->since);
 }
 
-static enum tk_wake_source room_of(const struct tk_transport *transport)
+static enum tk_wake_source space_of(const struct tk_transport *transport)
 {
-    return transport->reach == TK_REACH_NEIGHBOUR ? TK_WAKE_ROOM : TK_WAKE_SILENT;
+    return transport->reach == TK_REACH_NEIGHBOUR ? TK_WAKE_SPACE : TK_WAKE_SILENT;
 }
 
 static inline void stall_step(struct stall *stall, unsigned *empty, const struct tk_peer *peer,
@@ -102,28 +102,28 @@ static inline void stall_step(struct stall *stall, unsigned *empty, const struct
 {
     stall_go_on(stall);
     stall->ticket.is_up = false;
-    wait_step(empty, room_of(tk_peer_transport(peer)), why);
+    wait_step(empty, space_of(tk_peer_transport(peer)), why);
     stall->ticket.is_up = true;
 }
 
 /* While holding a reservation of `transport`. */
-static void step_with_room(const struct tk_transport *transport, unsigned *empty,
-                           const struct tk_wait_why *why)
+static void step_with_space(const struct tk_transport *transport, unsigned *empty,
+                            const struct tk_wait_why *why)
 {
     if (transport->reservation_is_no_hold)
-        wait_step(empty, room_of(transport), why);
+        wait_step(empty, space_of(transport), why);
     else if (tk_reap())
         *empty = 0;
     else
         tk_back_off(++*empty, TK_WAKE_DEVICE, why);
 }
 
-static void stall_step_with_room(struct stall *stall, unsigned *empty, const struct tk_peer *peer,
-                                 const struct tk_wait_why *why)
+static void stall_step_with_space(struct stall *stall, unsigned *empty, const struct tk_peer *peer,
+                                  const struct tk_wait_why *why)
 {
     stall_go_on(stall);
     stall->ticket.is_up = false;
-    step_with_room(tk_peer_transport(peer), empty, why);
+    step_with_space(tk_peer_transport(peer), empty, why);
     stall->ticket.is_up = true;
 }
 
@@ -300,7 +300,7 @@ void tk_wait_send_reserved(struct tk_am_reservation *reservation, struct tk_outg
     struct stall stall = {.turns = 0};
     struct tk_peer *peer = reservation->peer;
     while (tk_peer_transport(peer)->send_reserved(reservation, message) == TK_BUSY)
-        stall_step_with_room(&stall, &empty, peer, SEND_TO(peer));
+        stall_step_with_space(&stall, &empty, peer, SEND_TO(peer));
     stall_end(&stall, peer);
 }
 
@@ -308,7 +308,7 @@ void tk_wait_done_reserved(struct tk_peer *peer, const struct tk_op *op)
 {
     unsigned empty = 0;
     while (!tk_op_done(op))
-        step_with_room(tk_peer_transport(peer), &empty, RMA_TO(peer));
+        step_with_space(tk_peer_transport(peer), &empty, RMA_TO(peer));
     tk_wait_over();
 }
 
@@ -318,6 +318,6 @@ void tk_wait_rma_reserved(struct tk_peer *peer, const struct tk_rma *rma,
     unsigned empty = 0;
     struct stall stall = {.turns = 0};
     while (tk_peer_transport(peer)->rma(peer, rma, state) == TK_BUSY)
-        stall_step_with_room(&stall, &empty, peer, RMA_TO(peer));
+        stall_step_with_space(&stall, &empty, peer, RMA_TO(peer));
     stall_end(&stall, peer);
 }

@@ -506,7 +506,8 @@ enum { tk_transports_max = 4 };
 struct tk_transports {
     const struct tk_transport *at[tk_transports_max];
     unsigned count;
-    const struct tk_transport *near; /* the one that shares memory with neighbours; may be NULL */
+    const struct tk_transport
+        *node_local; /* the one that shares memory with neighbours; may be NULL */
 };
 extern TK_HIDDEN struct tk_transports tk_transports;
 

@@ -40,7 +40,7 @@ static TK_PER_CLIENT_THREAD struct tk_notice armed;
 
 static bool post(struct tk_vector *v)
 {
-    switch (v->way) {
+    switch (v->path) {
     case TK_VECTOR_BY_MESSAGES:
         return tk_vector_by_messages(v);
     case TK_VECTOR_BY_STAGES:
@@ -131,8 +131,9 @@ uintptr_t tk_vector_offset(struct tk_peer *peer, uint32_t endpoint)
     if (peer->rank == tk_peers.me)
         return 0;
     uintptr_t offset = tk_bound_addr_offset(peer->rank, endpoint);
-    if (offset == tk_unmapped && tk_transports.near &&
-        tk_peer_transport(peer) == tk_transports.near && tk_bound_of(peer->rank, endpoint).fd >= 0)
+    if (offset == tk_unmapped && tk_transports.node_local &&
+        tk_peer_transport(peer) == tk_transports.node_local &&
+        tk_bound_of(peer->rank, endpoint).fd >= 0)
         offset = tk_neighbour_addr_offset(peer, endpoint);
     return offset;
 }
@@ -187,20 +188,20 @@ static bool is_whole(struct tk_stream *s, size_t nbytes)
     return s->left >= nbytes;
 }
 
-static enum tk_vector_way choose(struct tk_vector *v)
+static enum tk_vector_path choose(struct tk_vector *v)
 {
     struct tk_vector_facts facts = {.nbytes = tk_stream_bytes(&v->remote),
                                     .pieces = tk_max(v->remote.chunks, v->local.chunks)};
     uint32_t endpoint = v->rma.is_pair ? v->rma.endpoint : 0;
     facts.is_remote_whole = is_whole(&v->remote, facts.nbytes);
     facts.may_pack = endpoint == 0;
-    bool is_candidate = tk_peer_transport(v->peer) != tk_transports.near && !tk_is_on_demand &&
-                        facts.is_remote_whole && facts.pieces > 1;
+    bool is_candidate = tk_peer_transport(v->peer) != tk_transports.node_local &&
+                        !tk_is_on_demand && facts.is_remote_whole && facts.pieces > 1;
     v->listed.count = 0;
     v->list_max = is_candidate ? tk_vector_list_max(v) : 0;
     facts.may_list = v->list_max > 1;
     facts.may_stage = is_candidate && tk_vector_can_stage();
-    facts.is_slow = tk_peer_transport(v->peer) == tk_transports.near || tk_is_on_demand;
+    facts.is_slow = tk_peer_transport(v->peer) == tk_transports.node_local || tk_is_on_demand;
     return tk_vector_choose(&facts);
 }
 
@@ -222,7 +223,7 @@ void tk_vector_fill(struct tk_peer *peer, uintptr_t remote, size_t nbytes, uint8
                     struct tk_op *op)
 {
     struct tk_vector *v = take_for(peer, op, true);
-    v->way = TK_VECTOR_BY_FILL;
+    v->path = TK_VECTOR_BY_FILL;
     v->rma = (struct tk_rma){.remote = remote, .nbytes = nbytes};
     v->state = (struct tk_rma_state){.done = 0};
     v->value = value;
@@ -251,10 +252,10 @@ static void begin(struct tk_vector_call *call, struct tk_op *op)
         tk_counter_add(v->sources, 1);
     if (offset != tk_unmapped) {
         copy_in_place(call, offset);
-        v->way = TK_VECTOR_BY_PIECES;
+        v->path = TK_VECTOR_BY_PIECES;
     } else {
         open_streams(v, call);
-        v->way = choose(v);
+        v->path = choose(v);
     }
     advance_or_wait(v);
 }

@@ -30,7 +30,7 @@ struct tk_vector {
     struct tk_op own;      /* counts pieces, if a notice follows them */
     struct tk_op *pieces;  /* &own or op */
     tk_counter_t *sources; /* as in struct tk_rma; counts this transfer while it is posted */
-    enum tk_vector_way way;
+    enum tk_vector_path path;
     bool is_put, is_posted;
     struct tk_stream remote, local;
     struct tk_rma rma; /* the piece that is being posted, and what all have in common */

@@ -319,7 +319,7 @@ static inline char *tk_ring_note_at(struct tk_ring_slot *slot, size_t head_size,
 }
 
 /* Was there room for such a message just now? Promises nothing where several send. */
-bool tk_ring_has_room(struct tk_ring_out *out, uint64_t lines);
+bool tk_ring_has_space(struct tk_ring_out *out, uint64_t lines);
 
 /* Lines that a message needs besides its slot. */
 static inline uint64_t tk_ring_lines_for(size_t head_size, size_t nbytes)

@@ -16,7 +16,7 @@ static bool look_again(struct tk_ring_out *out, uint64_t *tail, uint64_t lines)
     return tk_ring_fits(out, head, *tail, lines);
 }
 
-bool tk_ring_has_room(struct tk_ring_out *out, uint64_t lines)
+bool tk_ring_has_space(struct tk_ring_out *out, uint64_t lines)
 {
     uint64_t tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
     uint64_t head = atomic_load_explicit(&out->head, memory_order_acquire);

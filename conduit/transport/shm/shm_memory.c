@@ -60,7 +60,7 @@ static void log_refusal(const struct tk_peer *peer, const char *what, const char
 }
 
 /* Nothing is wrong with the file, but it can't be mapped. */
-static void explain_no_room(char *why, size_t why_size, size_t size)
+static void explain_no_space(char *why, size_t why_size, size_t size)
 {
     snprintf(why, why_size, "mmap of %zu bytes: %s; look at ulimit -v", size, strerror(errno));
 }
@@ -116,7 +116,7 @@ static char *map_file(const struct tk_rings_place *rings, int fd, size_t size, c
     }
     char *base = tk_shm_map_rings(fd);
     if (!base) {
-        explain_no_room(why, why_size, tk_shm_mapped_size());
+        explain_no_space(why, why_size, tk_shm_mapped_size());
         return NULL;
     }
     if (memcmp(base, rings->nonce, sizeof(rings->nonce)) == 0)
@@ -214,7 +214,7 @@ static void map_segment(struct tk_peer *peer, const struct tk_bound *bound)
     }
     void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED)
-        explain_no_room(why, sizeof(why), size);
+        explain_no_space(why, sizeof(why), size);
     close(fd);
     if (base == MAP_FAILED) {
         log_refusal(peer, "segment", why);

@@ -228,7 +228,7 @@ enum tk_status tk_shm_reserve(struct tk_am_reservation *reservation, bool place,
     reservation->tx = reservation->buffer = NULL;
     if (ring && place && !buffer)
         return claim_head(reservation, ring);
-    if (ring && !tk_ring_has_room(ring, buffer ? message_lines : head_lines))
+    if (ring && !tk_ring_has_space(ring, buffer ? message_lines : head_lines))
         return TK_BUSY;
     if (!buffer)
         return TK_OK;

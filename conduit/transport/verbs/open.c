@@ -568,7 +568,7 @@ void tk_verbs_close(void)
     tk_verbs = (struct tk_verbs){.rails = NULL};
 }
 
-static void describe_way(const struct tk_peer *peer, char *text, size_t size)
+static void describe_choice(const struct tk_peer *peer, char *text, size_t size)
 {
     tk_verbs_describe(tk_verbs_rail_to(peer->rank), text, size);
 }
@@ -631,7 +631,7 @@ const struct tk_transport tk_transport_verbs = {
     .atomic = tk_verbs_atomic,
     .atomic_open = tk_verbs_atomic_open,
     .atomic_connect = tk_verbs_atomic_connect,
-    .describe = describe_way,
+    .describe = describe_choice,
     .report_stall = tk_verbs_report_stall,
     .describe_waits = tk_verbs_describe_waits,
     .report_end = report_end,

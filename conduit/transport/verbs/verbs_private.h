@@ -144,7 +144,7 @@ struct tk_conn {
     bool has_sent_control : 1;  /* its exit notice; the same lock */
     tk_counter_t returned;      /* in PAR: slots that came back; with the lane's lock */
     tk_counter_t broken;        /* not 0: an error was logged; what is posted never completes */
-    tk_counter_t room;          /* free slots of the send queue, in PAR less `returned` */
+    tk_counter_t space;         /* free slots of the send queue, in PAR less `returned` */
     struct tk_tx unsignaled_tx; /* names the connection in errors of unsignaled messages */
     uint64_t starved_since;     /* when a report saw that a request found no credit; 0: none did */
     struct ibv_send_wr
@@ -439,10 +439,10 @@ static inline struct tk_lane *tk_lane_of(const struct tk_conn *conn)
 
 /* Free slots of its send queue; `room` is written with the connection's lock. In PAR both words
  * wrap, one down, one up. */
-static inline int tk_conn_room(const struct tk_conn *conn)
+static inline int tk_conn_space(const struct tk_conn *conn)
 {
-    uint32_t room = (uint32_t)tk_counter_read(&conn->room);
-    return (int)(TK_THREADED ? room + (uint32_t)tk_counter_read(&conn->returned) : room);
+    uint32_t space = (uint32_t)tk_counter_read(&conn->space);
+    return (int)(TK_THREADED ? space + (uint32_t)tk_counter_read(&conn->returned) : space);
 }
 
 static inline struct tk_sends *tk_sends_of(const struct tk_device *device, struct tk_lane *lane)

@@ -353,10 +353,10 @@ static void a_look_for_room_waits_in_line_too(void **state)
     stand(1);
     tk_wait_ticket = &waits[1];
     waits[1].is_up = true;
-    assert_false(tk_ring_has_room(&out, 0));
+    assert_false(tk_ring_has_space(&out, 0));
     assert_int_equal(in_line(), 2);
     receive(step);
-    assert_true(tk_ring_has_room(&out, 0));
+    assert_true(tk_ring_has_space(&out, 0));
     tk_wait_ticket = NULL;
     leave(&waits[1]);
     assert_true(goes(0));

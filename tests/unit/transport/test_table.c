@@ -371,7 +371,7 @@ static void neighbours_are_those_of_the_transport_that_shares_memory(void **stat
     assert_int_equal(paper.liveness, TK_LIVENESS_LEFT);
     assert_ptr_equal(tk_liveness_of(1), &paper.words[1]);
     tk_transport_drop(&paper_transport);
-    assert_null(tk_transports.near);
+    assert_null(tk_transports.node_local);
     tk_liveness_set(TK_LIVENESS_RUNS); /* nobody to tell */
     assert_int_equal(paper.liveness, TK_LIVENESS_LEFT);
 }

@@ -57,7 +57,7 @@ static void assert_connected(uint32_t rank, uint32_t peer, uint32_t number)
     assert_int_equal(rts->retry_cnt, 7);
     assert_int_equal(rts->rnr_retry, 7);
     assert_int_equal(fake_receives(conn->qp), tk_credit_buffers_posted(conn));
-    assert_int_equal(tk_counter_read(&conn->room), tk_verbs.depth_pp);
+    assert_int_equal(tk_counter_read(&conn->space), tk_verbs.depth_pp);
 }
 
 static void assert_all_connected(uint32_t size, uint32_t conns)

@@ -119,7 +119,7 @@ static void assert_connected(uint32_t a, uint32_t b, uint32_t conns)
         assert_int_equal(fake_attr(one->qp, IBV_QPS_RTR)->dest_qp_num, other->qp->qp_num);
         assert_int_equal(fake_attr(other->qp, IBV_QPS_RTR)->dest_qp_num, one->qp->qp_num);
         assert_false(one->is_held || other->is_held);
-        assert_int_equal(tk_counter_read(&one->room), tk_verbs.depth_pp);
+        assert_int_equal(tk_counter_read(&one->space), tk_verbs.depth_pp);
     }
 }
 
@@ -342,7 +342,7 @@ static void assert_open(uint32_t rank, uint32_t conns)
         const struct tk_conn *conn = tk_conns_to(!rank) + k;
         assert_int_equal(conn->qp->state, IBV_QPS_INIT);
         assert_false(conn->is_held);
-        assert_int_equal(tk_counter_read(&conn->room), tk_verbs.depth_pp);
+        assert_int_equal(tk_counter_read(&conn->space), tk_verbs.depth_pp);
         if (!conn->loan)
             assert_int_equal(fake_receives(conn->qp), tk_credit_buffers_posted(conn));
     }

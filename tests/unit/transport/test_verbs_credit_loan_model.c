@@ -118,12 +118,12 @@ static void borrower_save(struct sender *s, const struct tk_borrower *b)
 /* ---- what happens ---- */
 
 /* As tk_loan_step(). */
-static void step(struct sender *s, bool has_room)
+static void step(struct sender *s, bool has_space)
 {
     struct tk_borrower b = borrower_of(s);
     struct tk_loan_request ask;
     s->credits -= (int8_t)tk_borrower_collect(&b, s->credits);
-    if (has_room && tk_borrower_requests(&b, s->credits, &ask)) {
+    if (has_space && tk_borrower_requests(&b, s->credits, &ask)) {
         s->credits--;
         tk_borrower_requested(&b, &ask);
         push(&s->out, message(ASK, ask.want, ask.give));
@@ -143,16 +143,16 @@ static void send_request(struct sender *s)
     borrower_save(s, &b);
 }
 
-static void call_back(struct state *s, int asker, bool has_room)
+static void call_back(struct state *s, int asker, bool has_space)
 {
     int least = s->of[asker].granted;
     for (int i = 0; i < rules.senders; i++) {
         struct tk_lender l = lender_of(s);
         struct tk_account a = account_of(&s->of[i]);
         int count = i == asker ? 0 : tk_lender_reclaim(&l, &a, least);
-        if (count > 0 && has_room)
+        if (count > 0 && has_space)
             push(&s->of[i].in, message(RECALL, count, 0));
-        if (count > 0 && !has_room)
+        if (count > 0 && !has_space)
             tk_lender_reclaim_end(&a);
         account_save(&s->of[i], &a);
     }
@@ -170,7 +170,7 @@ static bool call_all_back(struct state *s, int i)
     return count > 0;
 }
 
-static void receiver_gets(struct state *s, int i, bool has_room)
+static void receiver_gets(struct state *s, int i, bool has_space)
 {
     struct sender *from = &s->of[i];
     struct tk_lender l = lender_of(s);
@@ -189,10 +189,10 @@ static void receiver_gets(struct state *s, int i, bool has_room)
     }
     account_save(from, &a);
     if (kind == ASK && give < count)
-        call_back(s, i, has_room);
+        call_back(s, i, has_space);
 }
 
-static void sender_gets(struct sender *s, bool has_room)
+static void sender_gets(struct sender *s, bool has_space)
 {
     struct tk_borrower b = borrower_of(s);
     uint8_t m = pop(&s->in);
@@ -209,7 +209,7 @@ static void sender_gets(struct sender *s, bool has_room)
         tk_borrower_granted(&b, count);
         borrower_save(s, &b);
     }
-    step(s, has_room);
+    step(s, has_space);
 }
 
 /* As tk_loan_hold(), and what the balance of credits says. */
@@ -351,7 +351,7 @@ static void check_room(struct state s)
 
 static struct {
     struct state *at;
-    size_t count, room;
+    size_t count, space;
     size_t *table; /* number of the state, and 1; 0: free */
     size_t mask;
 } seen;
@@ -371,7 +371,7 @@ static void add(const struct state *s)
     for (; seen.table[at]; at = (at + 1) & seen.mask)
         if (!memcmp(&seen.at[seen.table[at] - 1], s, sizeof(*s)))
             return;
-    assert_true(seen.count < seen.room);
+    assert_true(seen.count < seen.space);
     seen.at[seen.count++] = *s;
     seen.table[at] = seen.count;
 }
@@ -396,15 +396,15 @@ static void try_all(const struct state *from)
             continue;
         send_request(&s.of[i]);
         add(&s);
-        for (int has_room = 0; has_room < 2; has_room++) {
+        for (int has_space = 0; has_space < 2; has_space++) {
             if (from->of[i].out.count > 0) {
                 s = *from;
-                receiver_gets(&s, i, has_room);
+                receiver_gets(&s, i, has_space);
                 add(&s);
             }
             if (from->of[i].in.count > 0) {
                 s = *from;
-                sender_gets(&s.of[i], has_room);
+                sender_gets(&s.of[i], has_space);
                 add(&s);
             }
         }
@@ -445,8 +445,8 @@ static void search(int senders, int most, int base, int capacity)
 static void no_order_lends_what_is_not_there(void **state)
 {
     (void)state;
-    seen.room = 1 << 20, seen.mask = (1 << 21) - 1;
-    seen.at = malloc(seen.room * sizeof(*seen.at));
+    seen.space = 1 << 20, seen.mask = (1 << 21) - 1;
+    seen.at = malloc(seen.space * sizeof(*seen.at));
     seen.table = malloc((seen.mask + 1) * sizeof(*seen.table));
     assert_true(seen.at && seen.table);
     for (int extra = 0; extra <= 3; extra++)

@@ -133,7 +133,7 @@ static void check_conn(uint32_t me, uint32_t peer)
         assert_true(tk_credit_buffers_posted(conn) <= 2 * v->credits_pp + 1);
         assert_true(fake_receives(conn->qp) <= tk_credit_buffers_posted(conn));
     }
-    assert_int_equal(fake_sends(conn->qp), v->depth_pp - tk_counter_read(&conn->room));
+    assert_int_equal(fake_sends(conn->qp), v->depth_pp - tk_counter_read(&conn->space));
 }
 
 static void check(void)
@@ -208,7 +208,7 @@ static void check_rest(uint32_t me)
             assert_int_equal(theirs->loan->account.granted, owned(me, peer));
         assert_true(theirs->credits_to_return <= v->slack);
         assert_false(ours->ack_due);
-        assert_int_equal(tk_counter_read(&ours->room) + ours->unsignaled, v->depth_pp);
+        assert_int_equal(tk_counter_read(&ours->space) + ours->unsignaled, v->depth_pp);
         assert_true(ours->credits > 0);
         assert_int_equal(tk_counter_read(&ours->rndv_count), 0);
         if (ours->loan)

@@ -127,20 +127,20 @@ static void notices_are_told_again(void **state)
 /* A credit and a place taken before, a buffer filled: they are good for the new connection. */
 static void room_that_was_taken_moves_along(void **state)
 {
-    struct tk_am_reservation room = {.kind = TK_REQUEST}, unused = {.kind = TK_REQUEST};
+    struct tk_am_reservation space = {.kind = TK_REQUEST}, unused = {.kind = TK_REQUEST};
     (void)state;
     open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
-    room.peer = unused.peer = tk_peer(1);
-    assert_int_equal(tk_verbs_reserve(&room, true, true), TK_OK);
+    space.peer = unused.peer = tk_peer(1);
+    assert_int_equal(tk_verbs_reserve(&space, true, true), TK_OK);
     assert_int_equal(tk_verbs_reserve(&unused, true, false), TK_OK);
     send_five(0, 3, 0);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
     logged_until_idle();
-    struct tk_short *front = (struct tk_short *)(void *)room.buffer;
+    struct tk_short *front = (struct tk_short *)(void *)space.buffer;
     *front = (struct tk_short){.head = {.kind = TK_REQUEST, .nargs = 1}, .args = {5}};
     struct tk_outgoing m = {.head = &front->head, .head_size = tk_short_size(1)};
     stream[1].sent++;
-    assert_int_equal(tk_verbs_send_reserved(&room, &m), TK_OK);
+    assert_int_equal(tk_verbs_send_reserved(&space, &m), TK_OK);
     tk_verbs_release(&unused, false);
     logged_until_idle();
     assert_int_equal(stream[1].came, 6);

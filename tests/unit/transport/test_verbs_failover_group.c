@@ -324,7 +324,7 @@ static void assert_as_new(void)
         for (uint32_t k = 0; k < devices; k++) {
             struct tk_conn *conn = conn_to(r, 1 - r, k);
             assert_int_equal(tk_counter_read(&conn->state), TK_LIVE);
-            assert_int_equal(tk_conn_room(conn) + conn->unsignaled, tk_verbs.depth_pp);
+            assert_int_equal(tk_conn_space(conn) + conn->unsignaled, tk_verbs.depth_pp);
             assert_false(conn->ack_due || conn->is_held || conn->is_closing);
             assert_int_equal(conn->tx_log->incarnation.number,
                              conn_to(1 - r, r, k)->tx_log->incarnation.number);

@@ -157,9 +157,9 @@ static void do_step(struct world *w, int i, struct tk_incarnation_step step, uns
     }
 }
 
-static struct tk_incarnation_facts facts_of(int i, bool has_room)
+static struct tk_incarnation_facts facts_of(int i, bool has_space)
 {
-    return (struct tk_incarnation_facts){.is_lower = i == 0, .has_room = has_room};
+    return (struct tk_incarnation_facts){.is_lower = i == 0, .has_space = has_space};
 }
 
 static struct world act(const struct world *w, int i, enum tk_incarnation_event event)
@@ -174,11 +174,11 @@ static struct world act(const struct world *w, int i, enum tk_incarnation_event 
     return next;
 }
 
-static struct world come(const struct world *w, int i, const struct said *said, bool has_room)
+static struct world come(const struct world *w, int i, const struct said *said, bool has_space)
 {
     struct world next = *w;
     struct rank *r = &next.at[i];
-    struct tk_incarnation_facts facts = facts_of(i, has_room);
+    struct tk_incarnation_facts facts = facts_of(i, has_space);
     unsigned before = r->incarnation.state;
     struct tk_incarnation_word word = {.what = said->what,
                                        .epoch = said->epoch,
@@ -262,8 +262,8 @@ static void every_step_of(const struct world *w, int i)
     next = act(w, i, TK_INCARNATION_TIMED);
     find(&next);
     for (int m = 0; m < other->sent_count; m++)
-        for (int has_room = 0; has_room < 2; has_room++) {
-            next = come(w, i, &other->sent[m], has_room);
+        for (int has_space = 0; has_space < 2; has_space++) {
+            next = come(w, i, &other->sent[m], has_space);
             find(&next);
         }
     messages_of(w, i);

@@ -322,8 +322,8 @@ static void immediate_finds_room_on_all_rails_or_takes_none(void **state)
     assert_int_equal(start_special(6 * piece, false, true), TK_BUSY);
     assert_int_equal(posted.done, 0);
     assert_int_equal(tk_counter_read(&op.pending), 12);
-    assert_int_equal(tk_counter_read(&conn_to(0, 1, 0)->room), depth - 6);
-    assert_int_equal(tk_counter_read(&conn_to(0, 1, 1)->room), depth - 6);
+    assert_int_equal(tk_counter_read(&conn_to(0, 1, 0)->space), depth - 6);
+    assert_int_equal(tk_counter_read(&conn_to(0, 1, 1)->space), depth - 6);
     assert_int_equal(conn_to(0, 1, 0)->carried + conn_to(0, 1, 1)->carried, carried);
     assert_int_equal(start_special(4 * piece, false, true), TK_OK);
     end(4 * piece);
@@ -336,12 +336,12 @@ static void immediate_passes_over_a_full_rail(void **state)
 {
     (void)state;
     open_small_pieces();
-    tk_counter_set(&conn_to(0, 1, 0)->room, 0);
+    tk_counter_set(&conn_to(0, 1, 0)->space, 0);
     assert_int_equal(start_special(5 * piece, false, true), TK_OK);
     assert_int_equal(sends(0), 0);
     assert_int_equal(sends(1), 5);
     end(5 * piece);
-    tk_counter_set(&conn_to(0, 1, 0)->room, depth);
+    tk_counter_set(&conn_to(0, 1, 0)->space, depth);
     assert_int_equal(start_special(20 * piece, false, true), TK_BUSY);
     assert_int_equal(posted.done, 16 * piece);
     world_close();

@@ -74,7 +74,7 @@ static void assert_as_new(uint32_t primary)
         for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
             struct tk_conn *conn = conn_to(r, 1 - r, k);
             assert_int_equal(tk_counter_read(&conn->state), TK_LIVE);
-            assert_int_equal(tk_counter_read(&conn->room) + conn->unsignaled, tk_verbs.depth_pp);
+            assert_int_equal(tk_counter_read(&conn->space) + conn->unsignaled, tk_verbs.depth_pp);
             assert_int_equal(incarnation(0, k), incarnation(1, k));
             if (conn->loan)
                 continue;
@@ -384,15 +384,15 @@ static void lives_have_numbers_of_their_own(void **state)
 /* Room that was taken in one incarnation is given back in the next. */
 static void room_that_was_lent_comes_back(void **state)
 {
-    struct tk_am_reservation room = {.kind = TK_REQUEST};
+    struct tk_am_reservation space = {.kind = TK_REQUEST};
     (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
-    room.peer = tk_peer(1);
-    assert_int_equal(tk_verbs_reserve(&room, true, true), TK_OK);
+    space.peer = tk_peer(1);
+    assert_int_equal(tk_verbs_reserve(&space, true, true), TK_OK);
     die_and_return();
-    assert_int_equal(tk_counter_read(&conn_to(0, 1, 1)->room), tk_verbs.depth_pp - 1);
+    assert_int_equal(tk_counter_read(&conn_to(0, 1, 1)->space), tk_verbs.depth_pp - 1);
     world_be(0);
-    tk_verbs_release(&room, false);
+    tk_verbs_release(&space, false);
     assert_as_new(0);
     world_close();
 }

@@ -275,12 +275,12 @@ static void immediate_posts_all_pieces_or_none(void **state)
     assert_int_equal(start(), TK_BUSY);
     assert_int_equal(posted.done, 0);
     assert_int_equal(tk_counter_read(&op.pending), 2);
-    assert_int_equal(tk_counter_read(&conn->room), 2);
+    assert_int_equal(tk_counter_read(&conn->space), 2);
     rma.nbytes = 2 * tk_buffer_size - 7;
     assert_int_equal(start(), TK_OK);
     assert_int_equal(tk_counter_read(&op.pending), 4);
     run();
-    assert_int_equal(tk_counter_read(&conn->room), 4);
+    assert_int_equal(tk_counter_read(&conn->space), 4);
     world_close();
 }
 
@@ -339,7 +339,7 @@ static void a_quiet_message_is_no_reason_to_refuse_for_ever(void **state)
     assert_int_equal(start(), TK_BUSY);
     assert_int_equal(posted.done, 3 * tk_buffer_size);
     run();
-    assert_int_equal(tk_counter_read(&conn->room), 4);
+    assert_int_equal(tk_counter_read(&conn->space), 4);
     world_close();
 }
 
@@ -351,7 +351,7 @@ static void without_a_bounce_buffer_there_is_no_room(void **state)
     rma = transfer(true, outside, 0, 2 * tk_buffer_size);
     assert_int_equal(start(), TK_BUSY);
     assert_int_equal(posted.done, tk_buffer_size);
-    assert_int_equal(tk_counter_read(&world_conn(0, 1)->room), tk_verbs.depth_pp - 1);
+    assert_int_equal(tk_counter_read(&world_conn(0, 1)->space), tk_verbs.depth_pp - 1);
     run();
     assert_memory_equal(world_segment(1), outside, 2 * tk_buffer_size);
     world_close();

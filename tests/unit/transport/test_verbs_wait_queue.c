@@ -209,11 +209,11 @@ static void who_lacks_something_else_keeps_its_place(void **state)
     spend(1);
     assert_false(goes(0));
     answers(1);
-    tk_counter_t room = conn()->room;
-    tk_counter_set(&conn()->room, -conn()->returned);
+    tk_counter_t space = conn()->space;
+    tk_counter_set(&conn()->space, -conn()->returned);
     assert_false(goes(0));
     assert_false(goes(1));
-    tk_counter_set(&conn()->room, room);
+    tk_counter_set(&conn()->space, space);
     assert_false(goes(1));
     assert_true(goes(0));
     answers(1);

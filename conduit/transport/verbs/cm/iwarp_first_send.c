@@ -40,9 +40,9 @@ int tk_cm_first_buffers(const struct tk_conn *conn)
 /* Nothing else is sent over a connection that is held: all of its room is there. NULL: not now. */
 static struct tk_tx *take_held(struct tk_conn *conn, bool with_bounce)
 {
-    tk_counter_add(&conn->room, tk_verbs.depth_pp);
+    tk_counter_add(&conn->space, tk_verbs.depth_pp);
     struct tk_tx *tx = tk_tx_take(conn, with_bounce);
-    tk_counter_add(&conn->room, -tk_verbs.depth_pp);
+    tk_counter_add(&conn->space, -tk_verbs.depth_pp);
     return tx;
 }
 

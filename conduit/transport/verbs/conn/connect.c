@@ -65,7 +65,7 @@ void tk_conn_hold(struct tk_conn *conn)
     conn->is_held = true;
     conn->held_credits = 0;
     tk_conn_hold_credits(conn);
-    tk_counter_add(&conn->room, -tk_verbs.depth_pp);
+    tk_counter_add(&conn->space, -tk_verbs.depth_pp);
 }
 
 TK_FIRST_USE void tk_conn_release(struct tk_conn *conn)
@@ -75,7 +75,7 @@ TK_FIRST_USE void tk_conn_release(struct tk_conn *conn)
     conn->rx_extra += conn->held_credits;
     conn->held_credits = 0;
     conn->starved_since = 0;
-    tk_counter_add(&conn->room, tk_verbs.depth_pp);
+    tk_counter_add(&conn->space, tk_verbs.depth_pp);
 }
 
 /* Another thread may still have it in hand from before it was closed: with its lock. */
@@ -89,7 +89,7 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
     conn->unsignaled_wr.send_flags = IBV_SEND_INLINE;
     conn->unsignaled_wr.sg_list = &conn->unsignaled_sge;
     conn->unsignaled_wr.num_sge = 1;
-    tk_counter_set(&conn->room, tk_verbs.depth_pp);
+    tk_counter_set(&conn->space, tk_verbs.depth_pp);
     tk_counter_set(&conn->returned, 0);
     conn->rx_base = tk_notice_buffers();
     conn->credits = conn->credits_to_return = conn->unsignaled = conn->control_expected = 0;

@@ -78,7 +78,7 @@ static enum tk_status open_conn(struct tk_conn *conn, const struct tk_rail *rail
     tk_lock_init(&conn->lock);
     conn->rail = (uint8_t)(rail - tk_verbs.rails);
     conn->lane = tk_verbs.lanes;
-    tk_counter_set(&conn->room, all->sends);
+    tk_counter_set(&conn->space, all->sends);
     if (tk_verbs.failover_enabled && !(conn->tx_log = calloc(1, sizeof(*conn->tx_log))))
         return open_failed(rail, "memory", ENOMEM);
     conn->qp = ibv_create_qp(rail->device->pd, &attr);
@@ -218,7 +218,7 @@ static bool is_idle(void)
 {
     const struct tk_datagrams *all = tk_verbs.datagrams;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
-        if (tk_conn_room(all->rails[i].conn) != all->sends)
+        if (tk_conn_space(all->rails[i].conn) != all->sends)
             return false;
     return true;
 }

@@ -314,7 +314,7 @@ TK_FIRST_USE static void perform(struct tk_demand_record *record, struct tk_inca
 TK_FIRST_USE static struct tk_incarnation_facts facts_of(const struct tk_demand_record *record)
 {
     return (struct tk_incarnation_facts){.is_lower = tk_peers.me < record->peer->rank,
-                                         .has_room = tk_evict_has_space()};
+                                         .has_space = tk_evict_has_space()};
 }
 
 TK_FIRST_USE void tk_demand_record_advance(struct tk_demand_record *record,

@@ -134,7 +134,7 @@ static struct tk_incarnation_step came_busy(struct tk_incarnation *incarnation)
 static struct tk_incarnation_step came_request(struct tk_incarnation *incarnation,
                                                const struct tk_incarnation_facts *facts)
 {
-    if (incarnation->state == TK_INCARNATION_IDLE && !facts->has_room)
+    if (incarnation->state == TK_INCARNATION_IDLE && !facts->has_space)
         return say(incarnation, TK_INCARNATION_BUSY);
     return open_step(incarnation, TK_HANDSHAKE_CAME_REQUEST, facts->is_lower);
 }

@@ -76,11 +76,11 @@ enum tk_incarnation_event {
 
 /* What matters besides the state. */
 struct tk_incarnation_facts {
-    bool is_lower; /* our rank is the lower one of the two */
-    bool has_room; /* for one more connection */
-    bool agrees;   /* PART: nothing is under way or wanted here, nothing is sent from now on, and
-                      the numbers of credits are equal */
-    uint32_t next; /* PARTED: number of the question, not used before */
+    bool is_lower;  /* our rank is the lower one of the two */
+    bool has_space; /* for one more connection */
+    bool agrees;    /* PART: nothing is under way or wanted here, nothing is sent from now on, and
+                       the numbers of credits are equal */
+    uint32_t next;  /* PARTED: number of the question, not used before */
 };
 
 /* What to do, in this order. */

@@ -126,7 +126,7 @@ enum tk_status tk_pair_make_ahead(void)
     return TK_OK;
 }
 
-TK_FIRST_USE static enum tk_status make_room(void)
+TK_FIRST_USE static enum tk_status make_space(void)
 {
     if (tk_verbs.is_static)
         return TK_OK;
@@ -158,7 +158,7 @@ TK_FIRST_USE static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t 
 
 /* ---- one for the next peer ---- */
 
-static uint32_t room_ahead; /* connections that there is room for, with the next one */
+static uint32_t space_ahead; /* connections that there is room for, with the next one */
 static struct tk_pool_item *posted_ahead; /* receive buffers of tk_verbs.ahead */
 
 static bool may_open_ahead(void)
@@ -168,21 +168,21 @@ static bool may_open_ahead(void)
 }
 
 /* So that none is to be made when it is used. A shared queue gets its buffers then. */
-static bool make_room_ahead(void)
+static bool make_space_ahead(void)
 {
     uint32_t rank = tk_peers.me; /* whichever it will be: there is one connection to each */
     if (tk_srq_in_use())
         return tk_devices_fit() == TK_OK;
     pair_count(rank, 1);
-    room_ahead = tk_verbs.rails[0].conns_open;
-    enum tk_status status = make_room();
+    space_ahead = tk_verbs.rails[0].conns_open;
+    enum tk_status status = make_space();
     pair_count(rank, -1);
     return status == TK_OK;
 }
 
-TK_FIRST_USE static bool has_room_ahead(void)
+TK_FIRST_USE static bool has_space_ahead(void)
 {
-    return tk_verbs.rails[0].conns_open <= room_ahead;
+    return tk_verbs.rails[0].conns_open <= space_ahead;
 }
 
 /* Nothing comes over it before it is connected, so it may go at any time; but a queue pair that is
@@ -204,7 +204,7 @@ void tk_pair_open_ahead(void)
     if (!conn)
         return;
     posted_ahead = NULL;
-    if (make_room_ahead() && tk_conn_open_ahead(conn) &&
+    if (make_space_ahead() && tk_conn_open_ahead(conn) &&
         (tk_srq_in_use() || fill(conn, &posted_ahead) == TK_OK))
         tk_verbs.ahead = conn;
     else
@@ -277,8 +277,8 @@ static enum tk_status make_anew(uint32_t rank, struct tk_conn **conns)
 TK_FIRST_USE enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns)
 {
     pair_count(rank, 1);
-    bool is_ahead = tk_pair_is_ahead_for(rank), has_room = is_ahead && has_room_ahead();
-    enum tk_status status = has_room ? TK_OK : make_room();
+    bool is_ahead = tk_pair_is_ahead_for(rank), has_space = is_ahead && has_space_ahead();
+    enum tk_status status = has_space ? TK_OK : make_space();
     if (status == TK_OK) {
         tk_verbs.expected = (rank + 1) % tk_peers.size;
         drop_unsuited(rank);
@@ -380,7 +380,7 @@ static void flush_quiet(struct tk_conn *conn)
 static bool is_idle(struct tk_conn *conn)
 {
     bool has_quiet = conn->unsignaled > 0;
-    if (tk_conn_room(conn) != tk_verbs.depth_pp - conn->unsignaled)
+    if (tk_conn_space(conn) != tk_verbs.depth_pp - conn->unsignaled)
         return false;
     if (has_quiet)
         flush_quiet(conn);
@@ -500,7 +500,7 @@ static int posted_on(struct tk_conn *conn)
     if (conn->loan || tk_counter_read(&conn->state) >= TK_DRAINED)
         return 0;
     int posted = tk_credit_buffers_posted(conn);
-    return tk_conn_is_open(conn) ? posted : posted - tk_no_room_ever;
+    return tk_conn_is_open(conn) ? posted : posted - tk_space_closed;
 }
 
 /* Of what was sent only a greeting may be under way, which has taken room that is not there
@@ -511,7 +511,7 @@ static bool is_shut(struct tk_conn *conns)
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         tk_lock(&conns[k].lock);
         posted += posted_on(&conns[k]);
-        posted -= tk_cm_greets() ? tk_conn_room(&conns[k]) : 0;
+        posted -= tk_cm_greets() ? tk_conn_space(&conns[k]) : 0;
         tk_unlock(&conns[k].lock);
     }
     return posted == 0;

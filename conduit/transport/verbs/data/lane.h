@@ -16,15 +16,15 @@ void tk_lanes_open(void);
  * their own: neither is an atomic addition. */
 static inline bool tk_slot_take(struct tk_conn *conn)
 {
-    tk_if_unlikely(tk_conn_room(conn) <= 0) return false;
-    tk_counter_add_locked(&conn->room, -1);
+    tk_if_unlikely(tk_conn_space(conn) <= 0) return false;
+    tk_counter_add_locked(&conn->space, -1);
     return true;
 }
 
 /* With the lock of its lane. */
 static inline void tk_slots_give_locked(struct tk_conn *conn, int slots)
 {
-    tk_counter_add_locked(TK_THREADED ? &conn->returned : &conn->room, slots);
+    tk_counter_add_locked(TK_THREADED ? &conn->returned : &conn->space, slots);
 }
 
 static inline void tk_slots_give(struct tk_conn *conn, int slots)

@@ -167,7 +167,7 @@ static struct tk_conn *find_conn(const struct post *p, size_t nbytes)
     if (p->plan.is_striped)
         return tk_stripe_conn(p->peer, nbytes);
     struct tk_conn *conn = tk_primary(p->peer);
-    return tk_conn_room(conn) > 0 ? conn : NULL;
+    return tk_conn_space(conn) > 0 ? conn : NULL;
 }
 
 /* A message behind what is posted now would not go over the same connection, and could overtake it.

@@ -197,7 +197,7 @@ enum tk_status tk_message_post(struct tk_conn *conn, struct tk_outgoing *m)
 
 /* What a broken connection holds never completes. Only a job that is leaving goes on after that,
  * and its notices to other peers must not wait for this one. */
-static enum tk_status __attribute__((noinline)) no_room(struct tk_conn *conn, bool give_credit)
+static enum tk_status __attribute__((noinline)) queue_full(struct tk_conn *conn, bool give_credit)
 {
     if (give_credit)
         tk_credit_return(conn, 1);
@@ -206,8 +206,8 @@ static enum tk_status __attribute__((noinline)) no_room(struct tk_conn *conn, bo
 
 static enum tk_status send_request(struct tk_conn *conn, struct tk_outgoing *m)
 {
-    tk_if_unlikely(tk_credit_take(conn) != TK_OK) return no_room(conn, false);
-    return tk_message_post(conn, m) == TK_OK ? TK_OK : no_room(conn, true);
+    tk_if_unlikely(tk_credit_take(conn) != TK_OK) return queue_full(conn, false);
+    return tk_message_post(conn, m) == TK_OK ? TK_OK : queue_full(conn, true);
 }
 
 static enum tk_status send_locked(struct tk_conn *conn, struct tk_outgoing *m)
@@ -215,7 +215,7 @@ static enum tk_status send_locked(struct tk_conn *conn, struct tk_outgoing *m)
     if (m->head->kind == TK_REQUEST)
         return send_request(conn, m);
     if (tk_message_post(conn, m) != TK_OK)
-        return no_room(conn, false);
+        return queue_full(conn, false);
     conn->has_sent_control |= m->head->kind == TK_CONTROL;
     return TK_OK;
 }
@@ -257,7 +257,7 @@ static enum tk_status __attribute__((noinline)) post_short_signaled(struct tk_co
     struct tk_short message = conn->unsignaled_data.message;
     struct tk_outgoing out = {.head = &message.head, .head_size = size};
     bool is_request = message.head.kind == TK_REQUEST;
-    return post_signaled(conn, &out) == TK_OK ? TK_OK : no_room(conn, is_request);
+    return post_signaled(conn, &out) == TK_OK ? TK_OK : queue_full(conn, is_request);
 }
 
 /* What is posted is logged where connections stand in for each other: `is_logged` is a constant on
@@ -289,7 +289,7 @@ static enum tk_status post_short(struct tk_conn *conn, bool is_request, size_t s
 {
     bool is_logged = tk_verbs.failover_enabled;
     if (is_request && tk_credit_take(conn) != TK_OK)
-        return no_room(conn, false);
+        return queue_full(conn, false);
     if (size > tk_verbs.inline_limit || !take_at_once(conn, false, is_logged))
         return post_short_signaled(conn);
     post_taken(conn, size, is_logged);
@@ -396,9 +396,9 @@ static enum tk_status post_medium(struct tk_conn *conn, uint64_t head, const int
 {
     bool is_request = !tk_head_is_reply(head);
     size_t front = tk_short_size(tk_head_nargs(head));
-    tk_if_unlikely(is_request && tk_credit_take(conn) != TK_OK) return no_room(conn, false);
+    tk_if_unlikely(is_request && tk_credit_take(conn) != TK_OK) return queue_full(conn, false);
     struct tk_tx *tx = tk_tx_take(conn, true);
-    tk_if_unlikely(!tx) return no_room(conn, is_request);
+    tk_if_unlikely(!tx) return queue_full(conn, is_request);
     struct tk_short *message = (struct tk_short *)(void *)tx->bounce->data;
     tk_short_build(message, tk_head_of_number(head), args);
     hand_over_credits(conn, &message->head);

@@ -58,7 +58,7 @@ struct tk_conn *tk_stripe_conn(const struct tk_peer *peer, size_t nbytes)
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         struct tk_conn *conn = &conns[k];
         uint64_t then = __atomic_load_n(&conn->carried, __ATOMIC_RELAXED) + nbytes * conn->cost;
-        if (then >= least || tk_conn_room(conn) <= 0)
+        if (then >= least || tk_conn_space(conn) <= 0)
             continue;
         least = then;
         best = conn;

@@ -39,7 +39,7 @@ no_bounce:
     tk_lane_give(lane, tx, 1);
     return NULL;
 no_tx:
-    tk_counter_add_locked(&conn->room, 1);
+    tk_counter_add_locked(&conn->space, 1);
     return NULL;
 }
 
@@ -49,11 +49,11 @@ static inline struct tk_tx *tk_tx_take_plain(struct tk_conn *conn, struct tk_op 
                                              enum ibv_wr_opcode opcode)
 {
     struct tk_lane *lane = tk_lane_of(conn);
-    tk_if_unlikely(tk_conn_room(conn) <= 0 || !tk_trylock_free(&lane->lock)) return NULL;
+    tk_if_unlikely(tk_conn_space(conn) <= 0 || !tk_trylock_free(&lane->lock)) return NULL;
     struct tk_tx *tx = tk_lane_pop(lane);
     tk_unlock(&lane->lock);
     tk_if_unlikely(!tx) return NULL;
-    tk_counter_add_locked(&conn->room, -1);
+    tk_counter_add_locked(&conn->space, -1);
     tk_lane_use(lane);
     tx->conn = conn;
     tx->opcode = (uint8_t)opcode;
@@ -159,13 +159,13 @@ void tk_tx_complete(struct tk_tx *tx);
  * it takes a work request. */
 static inline bool tk_unsignaled_fits(const struct tk_conn *conn, int max)
 {
-    return conn->unsignaled < max && tk_conn_room(conn) > 0;
+    return conn->unsignaled < max && tk_conn_space(conn) > 0;
 }
 
 /* Takes it. */
 static inline void tk_unsignaled_count(struct tk_conn *conn)
 {
-    tk_counter_add_locked(&conn->room, -1);
+    tk_counter_add_locked(&conn->space, -1);
     conn->unsignaled++;
 }
 

@@ -20,19 +20,19 @@ enum { no_address = UINT32_MAX };
 struct lists {
     struct tk_port_address *all;
     uint32_t *first, *next; /* by host; by address */
-    uint32_t count, room;   /* of addresses */
+    uint32_t count, space;  /* of addresses */
 };
 
 static bool lists_grow(struct lists *lists)
 {
-    uint32_t room = lists->room ? 2 * lists->room : 16;
-    void *all = realloc(lists->all, room * sizeof(*lists->all));
+    uint32_t space = lists->space ? 2 * lists->space : 16;
+    void *all = realloc(lists->all, space * sizeof(*lists->all));
     if (all)
         lists->all = all;
-    void *next = realloc(lists->next, room * sizeof(*lists->next));
+    void *next = realloc(lists->next, space * sizeof(*lists->next));
     if (next)
         lists->next = next;
-    lists->room = room;
+    lists->space = space;
     return all && next;
 }
 
@@ -52,7 +52,7 @@ static uint32_t keep_address(struct lists *lists, uint32_t host,
     uint32_t i = find_address(lists, host, address);
     if (i != no_address)
         return i;
-    if (lists->count == lists->room && !lists_grow(lists))
+    if (lists->count == lists->space && !lists_grow(lists))
         return no_address;
     i = lists->count++;
     lists->all[i] = *address;

@@ -361,21 +361,21 @@ static enum tk_status take_wanted(struct search *search)
 static void gather_unused(const struct search *search)
 {
     char *text = search->choice->unused;
-    size_t length = 0, room = sizeof(search->choice->unused);
+    size_t length = 0, space = sizeof(search->choice->unused);
     if (search->verdict_count == 0)
-        snprintf(text, room, "%s", tk_no_device);
-    for (uint32_t i = 0; i < search->verdict_count && length < room; i++) {
+        snprintf(text, space, "%s", tk_no_device);
+    for (uint32_t i = 0; i < search->verdict_count && length < space; i++) {
         const struct verdict *v = &search->verdicts[i];
         char port[16] = "";
         if (v->is_used)
             continue;
         if (v->port > 0)
             snprintf(port, sizeof(port), ":%d", v->port);
-        length += (size_t)snprintf(text + length, room - length, "%s%s%s %s", length ? ", " : "",
+        length += (size_t)snprintf(text + length, space - length, "%s%s%s %s", length ? ", " : "",
                                    v->device, port, v->text);
     }
-    if (length >= room)
-        strcpy(text + room - sizeof(" ..."), " ...");
+    if (length >= space)
+        strcpy(text + space - sizeof(" ..."), " ...");
 }
 
 static void each_verdict(const struct search *search, tk_port_verdict report)

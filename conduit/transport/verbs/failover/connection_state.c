@@ -30,8 +30,8 @@ bool tk_conn_close_end(struct tk_conn *conn)
     tk_counter_add(&tk_verbs.pending_work, 1);
     tk_counter_add(&tk_pair_of(conn)->moving, 1);
     if (was_live)
-        tk_counter_add(&conn->room, -tk_no_room_ever);
-    conn->rx_extra += tk_no_room_ever;
+        tk_counter_add(&conn->space, -tk_space_closed);
+    conn->rx_extra += tk_space_closed;
     conn->tx_log->incarnation.ended = tk_now();
     tk_counter_leave(&conn->state, TK_CLOSING);
     int error = ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE);

@@ -25,7 +25,7 @@ enum {
     tk_notice_buffers_max = 2,
     /* Taken from the room of a connection that is not live, and given to it as spare buffers: it
      * neither sends nor receives then. */
-    tk_no_room_ever = 1 << 30
+    tk_space_closed = 1 << 30
 };
 
 static inline int tk_notice_buffers(void)

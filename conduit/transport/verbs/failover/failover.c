@@ -261,9 +261,9 @@ void tk_notice_came(const struct tk_buffer *buffer, uint32_t size)
 static bool is_drained(struct tk_conn *conn)
 {
     tk_lock(&conn->lock);
-    int taken = tk_verbs.depth_pp - (tk_conn_room(conn) + tk_no_room_ever);
+    int taken = tk_verbs.depth_pp - (tk_conn_space(conn) + tk_space_closed);
     bool is_sent = taken == tk_conn_unfinished(conn) + tk_counter_read(&conn->reserved);
-    bool is_received = conn->loan || tk_credit_buffers_posted(conn) == tk_no_room_ever;
+    bool is_received = conn->loan || tk_credit_buffers_posted(conn) == tk_space_closed;
     tk_unlock(&conn->lock);
     return is_sent && is_received && (!conn->loan || tk_srq_is_drained(conn));
 }

@@ -134,7 +134,7 @@ static void begin_incarnation(struct tk_conn *conn)
     tx_log->sent = tx_log->delivered = 0;
     __atomic_store_n(&tx_log->arrived, 0, __ATOMIC_RELAXED);
     tx_log->is_delivered_known = tx_log->is_left_out = false;
-    tk_counter_add(&conn->room, tk_conn_unfinished(conn));
+    tk_counter_add(&conn->space, tk_conn_unfinished(conn));
     tx_log->failed = conn->unsignaled = 0;
     tk_log_incarnation_name(conn);
 }
@@ -180,7 +180,7 @@ static void go_live(struct tk_conn *conn)
         __atomic_store_n(&conn->carried, carried_max(conn), __ATOMIC_RELAXED);
         tk_counter_add(&tk_verbs.returns, 1); /* first: see tk_fence() */
         tk_counter_leave(&conn->state, TK_LIVE);
-        tk_counter_add(&conn->room, tk_no_room_ever);
+        tk_counter_add(&conn->space, tk_space_closed);
     }
     tk_unlock(&conn->lock);
     if (!was_opening)
