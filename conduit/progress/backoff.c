@@ -61,7 +61,7 @@ void tk_wait_mode(enum tk_wait_mode wanted)
 }
 
 /* Over all waits: in a busy job each wait is short, and ports still go down and come back. */
-static TK_PER_THREAD unsigned sleeps, polls_in_vain;
+static TK_PER_THREAD unsigned sleeps, empty_polls;
 static TK_PER_THREAD int32_t events_seen;
 
 /* Wake-ups of hundreds of ranks for nothing are a load of their own: the more of them a CPU has,
@@ -139,7 +139,7 @@ void tk_back_off(unsigned empty, enum tk_wake_source wake, const struct tk_wait_
         else
             sleep_once(empty - spins - pace->yields, wake);
     }
-    if (++polls_in_vain % stall_check == 0)
+    if (++empty_polls % stall_check == 0)
         tk_transports_report_stall();
     if (TK_THREADED)
         events_seen = tk_sleep_events_seen();

@@ -37,54 +37,54 @@ static void __attribute__((noinline)) tx_done(struct tk_tx *tx, const struct ibv
 /* What plain work that was completed together gives back: in PAR each piece by itself would be a
  * lock. Until then its connection seems fuller than it is, which harms nobody. All are of one lane.
  */
-struct gifts {
+struct batch {
     struct tk_pool_item *first, *last;
     struct tk_conn *conn; /* that the slots are of */
     int txs, slots;
 };
 
-static inline void gather(struct gifts *gifts, struct tk_tx *tx)
+static inline void gather(struct batch *batch, struct tk_tx *tx)
 {
     struct tk_op *op = tx->op;
-    tk_if_unlikely(tx->conn != gifts->conn)
+    tk_if_unlikely(tx->conn != batch->conn)
     {
-        if (gifts->conn)
-            tk_slots_give(gifts->conn, gifts->slots);
-        gifts->conn = tx->conn;
-        gifts->slots = 0;
+        if (batch->conn)
+            tk_slots_give(batch->conn, batch->slots);
+        batch->conn = tx->conn;
+        batch->slots = 0;
     }
-    gifts->slots += 1 + tx->covers;
-    gifts->txs++;
-    if (!gifts->first)
-        gifts->last = &tx->item;
-    tx->item.next = gifts->first;
-    gifts->first = &tx->item;
+    batch->slots += 1 + tx->covers;
+    batch->txs++;
+    if (!batch->first)
+        batch->last = &tx->item;
+    tx->item.next = batch->first;
+    batch->first = &tx->item;
     tk_counter_add(&op->pending, -1);
 }
 
-static inline void give_all(const struct gifts *gifts)
+static inline void batch_release(const struct batch *batch)
 {
-    tk_if_unlikely(!gifts->first) return;
-    struct tk_lane *lane = tk_lane_of(gifts->conn);
+    tk_if_unlikely(!batch->first) return;
+    struct tk_lane *lane = tk_lane_of(batch->conn);
     tk_lock(&lane->lock);
-    gifts->last->next = lane->free;
-    lane->free = gifts->first;
-    tk_slots_give_locked(gifts->conn, gifts->slots);
-    tk_counter_add_locked(&lane->out, -gifts->txs);
+    batch->last->next = lane->free;
+    lane->free = batch->first;
+    tk_slots_give_locked(batch->conn, batch->slots);
+    tk_counter_add_locked(&lane->out, -batch->txs);
     tk_unlock(&lane->lock);
 }
 
 /* Not inline: a caller that waits for one operation at a time should save no registers for it. */
 static void __attribute__((noinline)) all_done(const struct ibv_wc *wc, int n)
 {
-    struct gifts gifts = {.first = NULL};
+    struct batch batch = {.first = NULL};
     do {
         struct tk_tx *tx = (struct tk_tx *)(uintptr_t)wc->wr_id;
         tk_if_unlikely(tx->kind != TK_TX_PLAIN || wc->status != IBV_WC_SUCCESS) tx_done(tx, wc);
-        else gather(&gifts, tx);
+        else gather(&batch, tx);
         wc++;
     } while (--n > 0);
-    give_all(&gifts);
+    batch_release(&batch);
 }
 
 /* All of a look, or an error in place of their number. */
@@ -168,7 +168,7 @@ static void greeting_came(struct tk_conn *conn, struct tk_buffer *buffer)
 }
 
 /* Its first byte is of no kind of message. */
-static void __attribute__((noinline)) stranger_came(struct tk_buffer *buffer, size_t size)
+static void __attribute__((noinline)) handle_unknown_kind(struct tk_buffer *buffer, size_t size)
 {
     const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
     if (head->kind == TK_GREETING && tk_cm_greets()) {
@@ -300,7 +300,7 @@ other_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 {
     tk_if_unlikely(((struct tk_message_head *)buffer->data)->kind > TK_CONTROL)
     {
-        stranger_came(buffer, size);
+        handle_unknown_kind(buffer, size);
         return;
     }
     size_t front = tk_message_check(conn, (struct tk_message_head *)buffer->data, size);
@@ -420,7 +420,7 @@ static void defer(struct tk_buffer *buffer, uint32_t size)
     struct tk_message_head *head = (struct tk_message_head *)buffer->data;
     tk_if_unlikely(head->kind > TK_CONTROL)
     {
-        stranger_came(buffer, size);
+        handle_unknown_kind(buffer, size);
         return;
     }
     tk_message_check(conn, head, size);

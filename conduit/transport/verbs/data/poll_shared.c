@@ -140,8 +140,8 @@ static void offer_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffe
     tk_rndv_request_came(conn, &copy, size);
 }
 
-static void stranger_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
-                          size_t size)
+static void handle_unknown_kind(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
+                                size_t size)
 {
     const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
     if (head->kind == TK_GREETING && tk_cm_greets())
@@ -162,7 +162,7 @@ with_payload_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *bu
 {
     const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
     if (head->kind > TK_CONTROL) {
-        stranger_came(conn, srq, buffer, size);
+        handle_unknown_kind(conn, srq, buffer, size);
         return;
     }
     size_t front = tk_message_check(conn, head, size);

@@ -351,25 +351,25 @@ typedef bool put_at_once(struct tk_peer *peer, struct tk_op *op, uintptr_t remot
 
 /* Not inline: registers need not be saved for these on the path that is taken almost always. All
  * return false, and give the region back, if there is one. */
-static bool __attribute__((noinline)) put_in_vain(struct tk_pinned *region)
+static bool __attribute__((noinline)) put_undo(struct tk_pinned *region)
 {
     tk_firehose_put(region);
     return false;
 }
 
-static bool __attribute__((noinline)) unlock_in_vain(struct tk_conn *conn, struct tk_pinned *region)
+static bool __attribute__((noinline)) unlock_undo(struct tk_conn *conn, struct tk_pinned *region)
 {
     tk_unlock(&conn->lock);
-    return region && put_in_vain(region);
+    return region && put_undo(region);
 }
 
 /* By a thread that has counted nothing: the slow path counts it. */
 static bool __attribute__((noinline))
-first_in_vain(struct tk_conn *conn, struct tk_tx *tx, struct tk_pinned *region)
+retry_uncounted(struct tk_conn *conn, struct tk_tx *tx, struct tk_pinned *region)
 {
     tx->covers = 0;
     tk_tx_give_plain(tk_lane_of(conn), tx);
-    return unlock_in_vain(conn, region);
+    return unlock_undo(conn, region);
 }
 
 /* A work request and its range of local memory. */
@@ -432,15 +432,15 @@ post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, u
            struct plain plain, enum posting posting)
 {
     struct request mine, *r = TK_THREADED ? &mine : plain.only;
-    tk_if_unlikely(!tk_trylock_free(&conn->lock)) return region && put_in_vain(region);
+    tk_if_unlikely(!tk_trylock_free(&conn->lock)) return region && put_undo(region);
     /* segment_key is for the port of another one then. */
     tk_if_unlikely(posting == POST_LOGGED &&
-                   tk_is_passed_over(conn, peer)) return unlock_in_vain(conn, region);
+                   tk_is_passed_over(conn, peer)) return unlock_undo(conn, region);
     struct tk_tx *tx = tk_tx_take_plain(conn, op, plain.opcode);
-    tk_if_unlikely(!tx) return unlock_in_vain(conn, region);
+    tk_if_unlikely(!tx) return unlock_undo(conn, region);
     tx->nbytes = r->sge.length = (uint32_t)nbytes;
-    tk_if_unlikely(!count_plain(plain, region != NULL, nbytes)) return first_in_vain(conn, tx,
-                                                                                     region);
+    tk_if_unlikely(!count_plain(plain, region != NULL, nbytes)) return retry_uncounted(conn, tx,
+                                                                                       region);
     if (region)
         tk_tx_hold(tx, region);
     if (TK_THREADED)
