@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See neighbour.h: the word that each rank leaves about its end. No state. */
+ * See neighbour.h: the word in which each rank records how it ends. No state. */
 #include "config.h"
 
 #include "transport/neighbour.h"

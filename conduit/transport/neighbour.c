@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See neighbour.h: memory that neighbours share, by the table of whichever transport shares it. No
- * state. */
+ * See neighbour.h: memory shared with neighbours, through the table of the transport that shares
+ * it. No state. */
 #include "config.h"
 
 #include "transport/neighbour.h"

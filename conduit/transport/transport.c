@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The ways up from transports: to messages, and to the end of the job. Written at start-up; the
- * second is taken away when the job is leaving. And what transports share. */
+ * Calls from transports upwards: to deliver messages, and to end the job. Written at start-up; the
+ * second is cleared when the job is leaving. Also what transports share. */
 #include "config.h"
 
 #include "peer/peer.h"

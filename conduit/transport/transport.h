@@ -31,7 +31,7 @@ enum tk_message_kind {
                    message */
     TK_REPLY, /* gives the credit back; uses the buffer that the requester posted before it sent */
     TK_ACK,   /* as REPLY, without a handler */
-    TK_CONTROL, /* at most one each way per job (exit notice): has a receive buffer of its own */
+    TK_CONTROL, /* at most one each way per job (exit notice); it has a receive buffer of its own */
     /* Between transports: never delivered to the rooms above */
     TK_NOTICE,
     TK_LOAN,      /* verbs/data/credit_loan_messages.c */
@@ -48,8 +48,8 @@ enum {
 };
 
 /* The first bytes of every message on the wire; arguments (int32_t each) follow, then, at a
- * multiple of 8 bytes, the payload. Byte order is the host's: a job runs on one architecture. 8 +
- * 4*nargs rounded up to 8 is what a Medium costs. */
+ * multiple of 8 bytes, the payload. Byte order is the host's: a job runs on one architecture. A
+ * Medium costs 8 + 4*nargs, rounded up to 8. */
 struct tk_message_head {
     uint8_t kind;
     uint8_t handler;
@@ -60,8 +60,8 @@ struct tk_message_head {
     uint16_t reserved;
 };
 
-/* A head as one number, its first byte the lowest. The members are in such an order that few
- * instructions make it of a tag (below), and a tag of it. */
+/* A head as one number, its first byte the lowest. The order of the members is chosen so that few
+ * instructions convert a tag (below) to a head and back. */
 enum {
     tk_head_handler_shift = 8,
     tk_head_nargs_shift = 16,
@@ -77,7 +77,7 @@ static inline uint64_t tk_head_number(const struct tk_message_head *head)
     return TK_IS_BIG_ENDIAN ? __builtin_bswap64(number) : number;
 }
 
-/* Of a Medium of the client. */
+/* The head of a client's Medium. */
 static inline uint64_t tk_head_of_medium(enum tk_message_kind kind, uint8_t handler, unsigned nargs)
 {
     return (uint64_t)TK_MEDIUM << tk_head_category_shift |
@@ -126,8 +126,8 @@ struct tk_short {
     int32_t args[tk_max_args];
 };
 
-/* The head of a Short in 16 bits, for transports that have no more to spare: the highest is 1, then
- * the kind, the number of arguments and the handler. */
+/* The head of a Short in 16 bits, for transports that have only these to spare: the highest bit is
+ * 1, then the kind, the number of arguments and the handler. */
 enum {
     tk_tag_bit = 0x8000,
     tk_tag_reply = 0x1000,
@@ -147,10 +147,11 @@ static inline unsigned tk_tag_nargs(unsigned tag)
 }
 
 enum {
-    /* Handler and number of arguments: in a head they stand so many bits higher, above the kind. */
+    /* Handler and number of arguments: a head has them this many bits higher, above the kind. */
     tk_tag_call = tk_tag_handler | tk_tag_args_max << tk_tag_args_shift,
     tk_tag_reply_shift = 12,
-    tk_handler_of_client = 0x80 /* GEX_AM_INDEX_BASE, a bit that those of the library lack */
+    tk_handler_of_client =
+        0x80 /* GEX_AM_INDEX_BASE, a bit that is clear in the library's own handlers */
 };
 _Static_assert(TK_REQUEST == 0 && TK_REPLY == 1 && TK_SHORT == 0 &&
                    1 << tk_tag_reply_shift == (int)tk_tag_reply &&
@@ -163,7 +164,7 @@ static inline struct tk_message_head tk_tag_head(unsigned tag)
                              (tag >> tk_tag_reply_shift & TK_REPLY));
 }
 
-/* Is it the head of a Short for a handler of the client, and a tag can stand for all of it but the
+/* Is it the head of a Short for a client's handler, so that a tag can express all of it but the
  * credits? */
 static inline bool tk_head_has_tag(uint64_t head)
 {
@@ -181,7 +182,8 @@ static inline bool tk_head_is_medium(uint64_t head)
     return (head & ~free) == tk_head_of_medium(TK_REQUEST, tk_handler_of_client, 0);
 }
 
-/* Of a head that has one: in memory, where handler and number of arguments are one number. */
+/* For a head that has a tag: handler and number of arguments are adjacent in memory and form one
+ * number. */
 _Static_assert(offsetof(struct tk_message_head, handler) + 1 ==
                        offsetof(struct tk_message_head, nargs) &&
                    (int)tk_tag_args_shift == 8,
@@ -230,7 +232,7 @@ struct tk_outgoing {
 };
 
 /* A buffer reserved for a message: the payload may begin at a multiple of 16 bytes although the
- * head in front of it is a multiple of 8. */
+ * head in front of it is only a multiple of 8. */
 enum { tk_am_buffer_alignment = 16, tk_am_buffer_size = tk_message_max + tk_am_buffer_alignment };
 
 /* Resources for a message to `peer`, taken before the message exists: reserve() fills this in,
@@ -253,37 +255,38 @@ struct tk_arrival {
     bool replied; /* set by the sender of the reply */
 };
 
-/* One put or get: what the caller asks for. The caller fills it in, leaves fields that it does not
- * need 0, and does not change it until rma() has returned TK_OK or nothing is posted. A transport
- * only reads it. */
+/* One put or get: what the caller requests. The caller fills it in, leaves unused fields 0, and
+ * does not change it until rma() has returned TK_OK or nothing is posted. A transport only reads
+ * it. */
 struct tk_rma {
     uintptr_t remote;
     char *local;
     size_t nbytes;
-    size_t whole;          /* bytes of the transfer that this is a part of; 0: it is not a part */
-    struct tk_op *op;      /* op->pending counts the pieces under way */
-    tk_counter_t *sources; /* put: also counts pieces that still read their source; may be NULL */
+    size_t whole;     /* bytes of the transfer of which this is a part; 0: it is not a part */
+    struct tk_op *op; /* op->pending counts the pieces under way */
+    tk_counter_t
+        *sources; /* put: also counts pieces whose source is still being read; may be NULL */
     bool is_put;
     bool copy_source;  /* put: the caller waits for the source: copying it may be faster */
-    bool is_lent;      /* put: the same, but what is registered goes in place (progress/lend.h) */
-    bool is_payload;   /* of a message, which is counted as that */
+    bool is_lent;      /* put: the same, but registered memory is sent in place (progress/lend.h) */
+    bool is_payload;   /* the payload of a message: counted as such */
     bool immediate;    /* post as many pieces as an idle queue holds, or nothing */
     bool is_blocking;  /* the caller blocks until all pieces complete: optimise for latency */
-    bool sources_only; /* op->pending counts only the pieces that still read their source */
-    bool is_pair;      /* not between endpoints 0: the three below say what memory it is between */
+    bool sources_only; /* op->pending counts only the pieces whose source is still being read */
+    bool is_pair;      /* not between endpoints 0: the three below name the memory */
     uint32_t endpoint; /* of the peer */
     const uint32_t *remote_keys;  /* by rail */
     const struct tk_region *home; /* local memory that needs no registration; may be NULL */
 };
 
-/* How far a transport is with a tk_rma. The caller passes zeros to the first call of rma() for it
- * and the same struct to each further one; only the transport changes it. A caller may read `done`;
- * the other fields have no meaning outside the transport. */
+/* How far a transport is with a tk_rma. The caller zeroes it before the first call of rma() and
+ * passes the same struct to each further one; only the transport changes it. The caller may read
+ * `done`; the other fields have no meaning outside the transport. */
 struct tk_rma_state {
-    size_t done;       /* bytes posted; op->pending counts what of them is still under way */
+    size_t done;       /* bytes posted; op->pending counts what is still in flight of them */
     uint64_t unfenced; /* a bit for each connection that needs a read behind its writes */
-    int32_t returns;   /* connections that had come back when `unfenced` was still 0 */
-    bool may_hold;     /* the local memory was found to be fit for registration on the fly */
+    int32_t returns;   /* connections that had been reopened when `unfenced` was still 0 */
+    bool may_hold;     /* the local memory was found fit for registration on the fly */
 };
 
 /* A put or a get between one range of remote memory and several of local memory. */

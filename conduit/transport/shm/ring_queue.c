@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Turns of threads that wait for room in one ring, as those that wait for credits have them
- * (transport/verbs/data/credit.c). Each has a ticket, and a sixteenth of the ring is kept for it,
- * or the lines of the largest message that one of them waits with; but for all together no more
- * than half of the slots and a quarter of the lines, so that those in long handlers, or without a
- * CPU, keep no other thread from going on: with the largest message, half of the lines, that is
- * less than the seven eighths which are free at rest. A thread goes if there is room beside what is
- * kept for those in front of it; one that does not wait has all of them in front. What must be
- * immediate can't stand in line: of as many messages as a turn has one may take what is kept for
- * others, or it might never go. A thread never waits for itself: of two waits, one inside the
- * other, the inner one goes in the place of the outer one.
+ * Queue of threads that wait for space in one ring; threads that wait for credits have the like
+ * (transport/verbs/data/credit.c). Each thread has a ticket, for which a sixteenth of the ring is
+ * kept, or the lines of the largest message that one of them waits with. All tickets together keep
+ * at most half of the slots and a quarter of the lines, so that waiters in long handlers, or
+ * without a CPU, can't block other threads: together with the largest message (half of the lines)
+ * that is less than the seven eighths which are free at rest. A queued thread sends if there is
+ * space besides what is kept for those in front of it; for a thread that does not wait, all are in
+ * front. An immediate message can't queue: one in as many messages as a ticket covers may take
+ * space kept for others, or it might never be sent. A thread never waits for itself: of two nested
+ * waits, the inner one uses the position of the outer one.
  *
- * A turn is as much as is kept for a thread, not one message: a thread that shares its CPU with the
- * receiver finds room only when it begins to run. What it leaves is not kept any longer.
+ * A ticket covers the space kept for a thread, not one message: a thread that shares its CPU with
+ * the receiver finds space only when it begins to run. What it does not use is no longer kept.
  *
- * Room is not a promise, as credits are: other processes take it too. So the order is kept only
- * among those for whom there is some, and the first one in line goes whenever it fits.
+ * Space, unlike a credit, is not guaranteed: other processes take it too. So the order holds only
+ * among threads that find some space, and the first in the queue sends whenever its message fits.
  *
- * The head that the handle knows is less by what is kept, so threads which find room beside that
- * take it as if nobody waited; the others come here. The lock is for joining and leaving, and looks
- * need none: where a position has changed meanwhile, or a thread that had not seen that stored a
- * head, the next look at the true head is right again. */
+ * The head in the handle is reduced by what is kept. Threads that find space by that head take it
+ * without looking at the queue; the others come here. The lock is for joining and leaving; looking
+ * needs none: if a position has changed meanwhile, or a thread that had not seen that stored a
+ * head, the next look at the true head corrects it. */
 #include "config.h"
 
 #include "base/bits.h"
@@ -29,8 +29,8 @@
 
 enum { tickets_of_ring = 16 };
 
-/* This thread's turn, which has come, lasts until the ring's tail is here. A position rather than a
- * count of its own messages: those that find room as if nobody waited are not counted. */
+/* This thread's ticket was served, and is good until the ring's tail is here. A position rather
+ * than a count of its messages: those that did not need the queue are not counted. */
 static TK_PER_THREAD struct {
     const struct tk_ring_out *out;
     uint64_t end;
@@ -41,13 +41,13 @@ static uint64_t ticket_slots(const struct tk_ring_out *out)
     return tk_max(tk_ring_out_slots(out) / tickets_of_ring, 1);
 }
 
-/* Of a turn: lines count by what part of the ring they are. */
+/* What a message costs of a ticket: lines count by their share of the ring. */
 static uint64_t cost(const struct tk_ring_out *out, uint64_t lines)
 {
     return 1 + lines * tk_ring_out_slots(out) / out->lines;
 }
 
-/* For so many threads, as a position. */
+/* What is kept for so many threads, as a position. */
 static uint64_t kept_for(const struct tk_ring_out *out, uint32_t threads)
 {
     const uint64_t lines_each =
@@ -64,14 +64,14 @@ static void keep_for(struct tk_ring_out *out, uint32_t waiting)
     tk_ring_learn_head(out);
 }
 
-/* Reserves if there is room beside what is kept for `ahead` threads. */
+/* Reserves if there is space besides what is kept for `ahead` threads. */
 static bool reserve_behind(struct tk_ring_out *out, uint32_t ahead, uint64_t lines,
                            uint64_t *ticket)
 {
     const uint64_t kept = kept_for(out, ahead);
     uint64_t tail, next;
     do {
-        /* A tail from before that head would say nothing. */
+        /* A tail read before that head would be meaningless. */
         uint64_t head = tk_ring_head_less(tk_ring_true_head(out), kept);
         tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
         if (!tk_ring_fits(out, head, tail, lines))
@@ -85,7 +85,7 @@ static bool reserve_behind(struct tk_ring_out *out, uint32_t ahead, uint64_t lin
     return true;
 }
 
-/* Where a wait of this thread stands in line; NULL: nowhere. */
+/* The ticket of this thread in the queue of this ring; NULL: none. */
 static const struct tk_wait_ticket *find_ticket(const struct tk_ring_out *out)
 {
     for (const struct tk_wait_ticket *ticket = tk_wait_ticket; ticket; ticket = ticket->outer)
@@ -97,7 +97,8 @@ static const struct tk_wait_ticket *find_ticket(const struct tk_ring_out *out)
 static void join_queue(struct tk_ring_out *out, uint64_t lines)
 {
     struct tk_ring_queue *queue = &out->queue;
-    /* The next look is soon, and its owner may have been interrupted for good, by a signal. */
+    /* Do not wait for the lock: the next look is soon, and a signal may have interrupted its owner
+     * for good. */
     if (!tk_trylock(&queue->lock))
         return;
     const uint32_t waiting = tk_peek(&queue->waiting);
@@ -134,7 +135,7 @@ static bool reserve_granted(struct tk_ring_out *out, uint64_t lines, uint64_t *t
 static bool reserve_queued(struct tk_ring_out *out, const struct tk_wait_ticket *own,
                            uint64_t lines, uint64_t *ticket)
 {
-    /* Those behind it may have gone before it. */
+    /* Those behind it may have gone first. */
     int32_t ahead = (int32_t)(own->number - tk_peek(&out->queue.served));
     if (!reserve_behind(out, ahead > 0 ? (uint32_t)ahead : 0, lines, ticket))
         return false;
@@ -145,7 +146,7 @@ static bool reserve_queued(struct tk_ring_out *out, const struct tk_wait_ticket 
     return true;
 }
 
-/* No more is left than what is kept. */
+/* Only the kept space is left. */
 static bool reserve_unqueued(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
 {
     if (reserve_granted(out, lines, ticket))
@@ -166,7 +167,7 @@ bool tk_ring_queue_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ti
     const struct tk_wait_ticket *own = waits ? find_ticket(out) : NULL;
     if (own)
         return reserve_queued(out, own, lines, ticket);
-    /* The last one in line that leaves may lose its CPU before nothing is kept any longer. */
+    /* The last thread that leaves the queue may lose its CPU before it has cleared `kept`. */
     const bool is_kept = tk_peek(&out->queue.waiting) > 0 || tk_peek(&out->queue.kept) > 0;
     if (is_kept && reserve_unqueued(out, lines, ticket))
         return true;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Threads of one process that wait for room in a neighbour's ring, in PAR; the rules are in
- * ring_queue.c. The turns of a process are its own: the ring is shared with others, which know
- * nothing of them. */
+ * Threads of one process that wait for space in a neighbour's ring, in PAR; the rules are in
+ * ring_queue.c. Each process has its own queue: other processes that use the ring do not see it. */
 #ifndef TK_RING_QUEUE_H
 #define TK_RING_QUEUE_H
 
@@ -17,20 +16,21 @@ struct tk_ring_out;
 struct tk_wait_ticket;
 
 struct tk_ring_queue {
-    TK_UNLOCKED uint64_t spared;  /* from this position on one message may go without a turn */
+    TK_UNLOCKED uint64_t spared;  /* from this position on one message may go without a ticket */
     TK_UNLOCKED uint64_t kept;    /* slots and lines, a position */
     tk_lock_t lock;               /* guards the words below, and the one above */
-    TK_UNLOCKED uint32_t waiting; /* threads in line */
-    TK_UNLOCKED uint32_t served;  /* threads that left the line */
-    TK_UNLOCKED uint32_t largest_lines; /* that one in line asked for since it was last empty */
+    TK_UNLOCKED uint32_t waiting; /* threads in the queue */
+    TK_UNLOCKED uint32_t served;  /* threads that left the queue */
+    TK_UNLOCKED uint32_t
+        largest_lines; /* the most that one of them asked for since the queue was last empty */
 };
 
-/* When no room was found beside those that wait: this thread's turn, if its wait is up again and
- * there is room for it; else it stands in line from now on. Also what is beyond the room that is
- * kept, for threads that do not wait. ticket: NULL: only looks. Thread-safe. */
+/* Call when no space was found besides what is kept. Reserves if this thread is queued, tries again
+ * and its message fits; otherwise it joins the queue. Threads that do not wait may take what
+ * exceeds the kept space. ticket: NULL: only looks. Thread-safe. */
 bool tk_ring_queue_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket);
 
-/* The wait is over, with room or without. Thread-safe. */
+/* The wait is over, with space or without. Thread-safe. */
 void tk_ring_queue_leave(struct tk_wait_ticket *ticket);
 
 #endif

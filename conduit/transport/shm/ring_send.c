@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See ring.h. Sending that is rare: into a ring that looks full, and what is larger than a slot. No
- * lock. */
+ * See ring.h. Rare cases of sending: into a ring that looks full, and messages larger than a slot.
+ * No lock. */
 #include "config.h"
 
 #include "base/check.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/ring_queue.h"
 
-/* The true head, and once more tail: one from before that head says nothing. */
+/* Reads the true head, then tail again: a tail from before that head is meaningless. */
 static bool look_again(struct tk_ring_out *out, uint64_t *tail, uint64_t lines)
 {
     uint64_t head = tk_ring_learn_head(out);
