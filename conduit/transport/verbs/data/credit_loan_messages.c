@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Credits on loan. Four Shorts, which no handler sees:
+ * Loans of credits. Four Shorts, which no handler sees:
  *
- *   ASK     sender to receiver: wants so many more, gives so many back; takes a credit
+ * REQUEST  sender to receiver: wants so many more, gives so many back; takes a credit
  *
- *   GRANT   the reply to ASK: so many more, perhaps none; gives the credit of ASK back
+ * GRANT    the reply to REQUEST: so many more, perhaps 0; returns the credit of REQUEST
  *
- *   RECALL  receiver to sender: give so many back; takes a credit of the receiver's own
+ * RECLAIM  receiver to sender: give so many back; takes a credit of the receiver's own
  *
- *   RETURN  the reply to RECALL: so many are given back now
+ * RETURN   the reply to RECLAIM: so many are given back now
  *
- * Credits of requests in flight are given back with a later ASK.
+ * A later REQUEST gives back the credits of requests that are in flight.
  *
- * They are of two ranks rather than of a connection: where connections stand in for each other,
- * what is sent goes over the primary one, and what comes is counted there, whichever it came over.
+ * Credits belong to two ranks rather than to a connection: in a failover group the primary
+ * connection carries these messages and counts credits, whichever connection a message came over.
  *
- * So each has a buffer where it comes, as all requests and replies have. A peer that does not poll
- * keeps what it has, and no rank waits for it: an ASK gets what is there, and is repeated later.
- * Takes the connection's lock, then that of the queue. */
+ * So each message has a receive buffer, as all requests and replies have. A peer that does not poll
+ * keeps what it has, and no rank waits for it: a REQUEST gets what is available, and is repeated
+ * later. Takes the connection's lock, then that of the queue. */
 #include "config.h"
 
 #include "base/first_use.h"
@@ -32,7 +32,7 @@ enum { KIND, COUNT, GIVEN, loan_args };
 TK_FIRST_USE void tk_loan_open(struct tk_conn *conn, int base)
 {
     tk_lock(&conn->lock);
-    /* Buffers for our replies are as many as requests in flight. */
+    /* Replies need as many buffers as requests are in flight. */
     int fewer = conn->credits + conn->held_credits - base;
     conn->rx_base -= fewer;
     if (conn->held_credits > 0) {
@@ -66,8 +66,8 @@ static void set_pending(struct tk_conn *conn)
     loan->is_pending = is_pending;
 }
 
-/* One that only wants more may wait for the next message; what is given back may be all that others
- * wait for. */
+/* A request that only wants more may wait for the next message; one that gives credits back may
+ * carry all that others wait for. */
 static void request(struct tk_conn *conn)
 {
     struct tk_borrower *b = &conn->loan->borrower;
@@ -115,9 +115,9 @@ void tk_loan_retry(const struct tk_peer *peer)
 
 /* ---- closing ---- */
 
-/* Another thread that has chosen this one to be called back has it in hand until it is no longer
- * recalled; held, it is not chosen. Whatever else is of the connection then shows in its credits:
- * an ASK or a RECALL is answered when its credit is back. */
+/* A thread that has chosen this connection for a RECLAIM may be using it until is_reclaiming is
+ * cleared; a held connection is not chosen. Anything else in flight on the connection shows in its
+ * credits: a REQUEST or a RECLAIM is answered when its credit is back. */
 bool tk_loan_hold(struct tk_conn *conn)
 {
     struct tk_loan *loan = conn->loan;
@@ -141,8 +141,8 @@ void tk_loan_release(struct tk_conn *conn)
 
 /* ---- calling back ---- */
 
-/* The next connection of which something can be asked back for one that has `least` credits, or,
- * if that is 0, for one that is to be opened. With the queue's lock. */
+/* The next connection from which something can be reclaimed for one that has `least` credits or, if
+ * that is 0, for one that is to be opened. With the queue's lock. */
 static struct tk_conn *next_victim(struct tk_srq *srq, int least, int *count)
 {
     const struct tk_srq_table *table = srq->table;
@@ -159,7 +159,7 @@ static struct tk_conn *next_victim(struct tk_srq *srq, int least, int *count)
     return NULL;
 }
 
-/* Without room or credit it is left: who needs it asks again. */
+/* Without space or credit nothing is sent: the connection in need requests again. */
 static void reclaim(struct tk_conn *conn, int count)
 {
     struct tk_srq *srq = tk_srq_lender(conn);
@@ -176,7 +176,7 @@ static void reclaim(struct tk_conn *conn, int count)
     tk_unlock(&srq->lock);
 }
 
-/* Of a few, so that a message costs no more where there are many. */
+/* From a few connections, so that a message costs the same however many there are. */
 static void reclaim_some(struct tk_srq *srq, int missing, int least)
 {
     enum { victims_max = 4 };

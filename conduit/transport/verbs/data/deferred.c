@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See deferred.h. Owns tk_verbs.aside, a list that has a lock of its own. Buffers of a connection
- * wait in it themselves; of a shared queue, which has none to spare, copies do. */
+ * See deferred.h. Owns tk_verbs.deferred, a list with a lock of its own. Buffers of a connection
+ * are queued themselves; a shared queue has none to spare, so its messages are copied. */
 #include "config.h"
 
 #include <stdlib.h>

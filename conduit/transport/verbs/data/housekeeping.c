@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What is pending besides messages and transfers: connections that are to be moved, ACKs that found
- * no room; and the report of peers that give no credits back. Takes the connections' locks. */
+ * Pending work besides messages and transfers: connections that are to be moved, ACKs that found no
+ * space; and the report of peers that return no credits. Takes the connections' locks. */
 #include "config.h"
 
 #include <stdio.h>
@@ -17,7 +17,8 @@
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
 
-/* By messages: where a connection carries atomics only, the peer's private pointer is not ours. */
+/* Connected for messages: if a connection carries atomics only, the peer's private pointer is not
+ * ours. */
 static bool is_linked(uint32_t rank)
 {
     const struct tk_conn *conn = tk_conns_to(rank);
@@ -52,7 +53,7 @@ static void tell_stall(const struct tk_conn *conn, double seconds)
                 seconds, conn->peer->rank, conn->peer->host, conn->peer->pid, text);
 }
 
-/* Credits that are out are requests that were not answered. */
+/* A credit in use is a request that was not answered. */
 static void describe_conn(struct tk_wait_rows *rows, struct tk_conn *conn)
 {
     if (!tk_trylock(&conn->lock))

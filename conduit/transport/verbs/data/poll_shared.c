@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Messages that come through shared queues (srq.h). A buffer is given back to its queue before the
- * credit of its message can be used again: before a request's handler runs, and before what a
- * reply gives back is counted. Takes a connection's lock.
+ * credit of its message can be used again: before a request's handler runs, and before the credits
+ * that a reply returns are counted. Takes a connection's lock.
  *
- * Where connections stand in for each other (`is_counted`, a constant on the way of a Short) what
- * came over each is counted, and credits are those of the primary one, whichever they came over. */
+ * In a failover group (`is_counted`, a constant on the path of a Short) messages are counted per
+ * connection, and credits are those of the primary one, whichever connection a message came
+ * over. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -122,7 +123,7 @@ static void loan_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer
     tk_loan_came(conn, &copy, size);
 }
 
-/* Of a queue pair that is gone, too. */
+/* The queue pair may be gone already. */
 static void greeting_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer)
 {
     tk_srq_give(srq, buffer);
@@ -130,7 +131,7 @@ static void greeting_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_bu
         tk_cm_greeting_came(conn);
 }
 
-/* The offer's buffer is free before anything of the message is counted. */
+/* Frees the request's buffer before anything of the message is counted. */
 static void offer_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
                        size_t size)
 {
@@ -181,7 +182,8 @@ other_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, s
 static void __attribute__((noinline))
 failed(struct tk_conn *conn, struct tk_srq *srq, const struct ibv_wc *wc)
 {
-    if (tk_is_datagram_conn(conn) && conn != tk_verbs.nobody) /* one fewer: others are left */
+    if (tk_is_datagram_conn(conn) &&
+        conn != tk_verbs.nobody) /* a buffer was lost: others are left */
         return;
     if (conn == tk_verbs.nobody || conn->is_closing || (conn->is_held && tk_cm_greets()))
         tk_srq_give(srq, (struct tk_buffer *)(uintptr_t)wc->wr_id);
@@ -241,7 +243,7 @@ static void rndv_read(struct tk_rndv *rndv)
     tk_rndv_give(rndv);
 }
 
-/* What waits is begun as soon as a place is free, so that there is always something on its way. */
+/* Begins the next read as soon as a buffer is free, so that one is always in flight. */
 static bool rndv_go_on(void)
 {
     bool any = false;
@@ -277,7 +279,7 @@ bool tk_shared_poll(void)
     return receive_all();
 }
 
-/* ---- the same where connections stand in for each other ---- */
+/* ---- the same in a failover group ---- */
 
 static void __attribute__((noinline))
 other_counted_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, size_t size)
@@ -320,7 +322,8 @@ static inline void one_counted_came(struct tk_conn *conn, struct tk_srq *srq,
     else other_counted_came(conn, srq, buffer, wc->byte_len);
 }
 
-/* In a handler: messages for handlers wait for its end, and their buffers are free before. */
+/* In a handler: messages for handlers are deferred to its end, and their buffers are freed
+ * before. */
 static void comes_later(struct tk_conn *conn, struct tk_srq *srq, const struct ibv_wc *wc)
 {
     struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;
@@ -337,7 +340,7 @@ static void comes_later(struct tk_conn *conn, struct tk_srq *srq, const struct i
     count(conn, &copy, true);
 }
 
-/* One at a time, and after a first one that was waited for no other: as tk_logged_poll(). */
+/* One message at a time, and none after a first one that was waited for: see tk_logged_poll(). */
 static TK_PER_THREAD bool found_before;
 
 static void __attribute__((noinline))
@@ -405,7 +408,7 @@ static bool receive_deferred(struct tk_device *device)
     return count > 0;
 }
 
-/* As tk_logged_reap(). */
+/* See tk_logged_reap(). */
 bool tk_shared_logged_reap(void)
 {
     if (tk_counter_read(&tk_verbs.pending_work) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The receiver of messages that are pulled (rendezvous.h). Owns tk_verbs.pulling, but for the
- * sources in it. Its lock is taken alone. */
+ * The receiver of rendezvous messages (rendezvous.h). Owns tk_verbs.rndv except the sources in it.
+ * No other lock is held while its lock is taken. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -40,9 +40,9 @@ void tk_rndv_close(void)
     tk_verbs.rndv = NULL;
 }
 
-/* ---- offers ---- */
+/* ---- requests ---- */
 
-/* With the lock; as many as ever were there at once, which credits of peers bound. */
+/* With the lock. There are as many as were ever in flight at once; credits of peers bound that. */
 static struct tk_rndv *rndv_make(struct tk_rndv_state *state)
 {
     struct tk_rndv *rndv = tk_rndv_list_take(&state->free);
@@ -78,7 +78,7 @@ void tk_rndv_request_came(struct tk_conn *conn, const void *bytes, size_t size)
         request.size <= tk_verbs.recv_small)
         tk_wire_error(conn, "a large message was offered that is none");
     tk_counter_add(&conn->rndv_count, 1);
-    /* In this order: what is pending besides is never less than nothing. */
+    /* In this order, so that tk_work_besides_rndv() is never negative. */
     tk_counter_add(&tk_verbs.pending_work, 1);
     tk_counter_add(&tk_verbs.rndv_count, 1);
     tk_lock(&state->lock);
@@ -94,10 +94,10 @@ void tk_rndv_request_came(struct tk_conn *conn, const void *bytes, size_t size)
     tk_rndv_start();
 }
 
-/* ---- to the sender's memory ---- */
+/* ---- access to the sender's memory ---- */
 
-/* The primary one, as for replies; the message may be the first that is to go to this peer, whose
- * connection is then begun. A connection that may not be used yet has no room. */
+/* The primary connection, as for replies. The message may be the first one to this peer; then this
+ * begins to connect. A connection that may not be used yet has no space. */
 static struct tk_conn *conn_back(const struct tk_rndv *rndv)
 {
     struct tk_peer *peer = rndv->conn->peer;
@@ -141,8 +141,8 @@ static bool start(struct tk_rndv *rndv)
     return tx != NULL;
 }
 
-/* From a buffer of its own where nothing goes inline: the large one may soon be another's source,
- * and is not to change before the device has read it. */
+/* If nothing can be inline, the word is sent from a buffer of its own: the large buffer may soon be
+ * the source of another message, and must not change before the device has read it. */
 static void post_word(struct tk_conn *conn, struct tk_tx *tx, const struct tk_rndv *rndv)
 {
     uint64_t word = 1;
@@ -162,7 +162,7 @@ static void post_word(struct tk_conn *conn, struct tk_tx *tx, const struct tk_rn
                     tk_verbs.needs_more, NULL);
 }
 
-/* Its source may be used again. */
+/* Tells the sender that its source may be used again. */
 static void ack(struct tk_rndv *rndv)
 {
     struct tk_conn *conn = conn_back(rndv);
@@ -174,12 +174,12 @@ static void ack(struct tk_rndv *rndv)
     rndv->is_acked = tx != NULL;
 }
 
-/* ---- going on ---- */
+/* ---- progress ---- */
 
 static void ack_all(struct tk_rndv_state *state)
 {
     struct tk_rndv *rndv;
-    bool is_acked; /* a pull that has ended may serve another thread at once */
+    bool is_acked; /* a request that has ended may be reused by another thread at once */
     do {
         tk_lock(&state->lock);
         rndv = tk_rndv_list_take(&state->unacked);
@@ -207,7 +207,7 @@ static struct tk_rndv *next(struct tk_rndv_state *state, int *tries)
     return rndv;
 }
 
-/* Each of them once: the connection of one may have no room, and those of others have. */
+/* Tries each once: one connection may have no space while others have. */
 void tk_rndv_start(void)
 {
     struct tk_rndv_state *state = tk_verbs.rndv;

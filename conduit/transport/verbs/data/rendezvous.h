@@ -1,63 +1,68 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages that are pulled: receive buffers of shared queues are small (GASNET_RBUF_SIZE), for a
+ * Rendezvous messages. Receive buffers of shared queues are small (GASNET_RBUF_SIZE), because a
  * connection takes the next buffer of its one queue, whatever the size of the message, and each of
- * thousands of peers needs two. Of a message that is larger, request or reply, only an offer is
- * sent: where in the sender's registered memory the whole of it lies, its own head included. The
+ * thousands of peers needs two. A larger message, request or reply, is not sent: the sender sends a
+ * rendezvous request that says where in its registered memory the message lies, head included. The
  * receiver reads it into one of a few large buffers, runs its handler, and writes a word into the
- * sender's memory: the source may be used again.
+ * sender's memory, after which the source may be used again.
  *
  *     sender                                     receiver
  *     copies the message into a source
- *     sends the offer, as any small message -->  gives the small buffer back, queues the offer
+ *     sends the request, as a small message -->  frees the small buffer, queues the request
  *                                           <--  reads the source, when a large buffer is free
  *                                           <--  writes the word, then runs the handler
  *     finds the word when it needs a source
  *
- * What holds it together:
+ * Why it works:
  *
- * - The offer of a request takes the request's credit, that of a reply the buffer that the
- * requester kept for it. All credits that come with the message are counted when it has been read,
- * so the reply's own is back no sooner than its source is free.
- * - A read and the word wait for nothing but our own send queue, and a large buffer is held by
- *   nothing but a read and a handler, neither of which waits for another process. So one large
- *   buffer is enough for any number of senders, requests and replies alike.
- * - A sender never waits for a source: then a handler that replies would wait for a peer to poll,
- *   whose handler may wait for us. There is one for each message that is not known to have been
- *   read, of which credits allow no more than for requests under way: more memory is registered.
- * - Each offer trades a free large buffer for the bounce buffer that has become its source, so
- *   there are as many bounce buffers as before for what only our own device is to complete.
- * - The word is a write and not a message: a message would need a buffer where it comes, and an
- *   answer to a reply has none. The sender looks for it in memory, never sleeps for it.
- * - Nobody reads in a handler's time: completed reads are found by polls, which run handlers.
- * - A connection is not closed for others while an end has something to pull or to be pulled over
- *   it (tk_conn.pulls). One that dies ends the job, as with any other transfer; where connections
- *   stand in for each other receive buffers are large, and nothing is pulled.
+ * - A rendezvous request takes the credit of the AM request that it stands for; one for a reply
+ *   uses the buffer that the requester kept for that reply. All credits that come with the message
+ *   are counted when it has been read, so the reply's own credit returns only after its source is
+ *   free.
+ * - A read and the word wait only for our own send queue. Only a read or a handler holds a large
+ *   buffer, and neither waits for another process. So one large buffer is enough for any number of
+ *   senders, requests and replies alike.
+ * - A sender never waits for a source: a handler that replies would then wait for a peer to poll,
+ *   and that peer's handler may wait for us. Each message that is not known to have been read has a
+ *   source of its own; credits bound them as they bound requests in flight. More memory is
+ *   registered as needed.
+ * - Each rendezvous request trades a free large buffer for the bounce buffer that became its
+ * source, so there are as many bounce buffers as before for work that only our own device
+ * completes.
+ * - The word is a write and not a message: a message would need a receive buffer, and an answer to
+ * a reply has none. The sender looks for the word in memory and never sleeps for it.
+ * - No read is taken while a handler runs: polls find completed reads, and run handlers.
+ * - A connection is not closed for others while either end has a rendezvous message on it
+ *   (tk_conn.rndv_count). If such a connection dies, the job ends, as with any other transfer; in a
+ *   failover group receive buffers are large, and there is no rendezvous.
  *
- * Locks: that of the queue of offers, or of sources, is taken under a connection's; a pool's under
- * it. */
+ * Locks: the lock of the request queue, or that of sources, is taken under a connection's; a pool's
+ * lock under it. */
 #ifndef TK_VERBS_RENDEZVOUS_H
 #define TK_VERBS_RENDEZVOUS_H
 
 #include "transport/verbs/data/rendezvous_queue.h"
 #include "transport/verbs/verbs_private.h"
 
-/* Instead of the message. */
+/* Sent in place of the message. */
 struct tk_rndv_request {
-    struct tk_message_head head; /* its kind is all there is to it */
-    uint64_t address, word;      /* of the message, and what is written when it has been read */
-    uint32_t key;                /* of both, for the port of the connection */
+    struct tk_message_head head; /* only its kind is used */
+    uint64_t address, word; /* of the message, and of the word to write when it has been read */
+    uint32_t key;           /* of both, for the port of the connection */
     uint32_t size;
 };
 
-/* All of it that a process has. */
+/* All rendezvous state of a process. */
 struct tk_rndv_state {
-    tk_lock_t lock; /* of what it reads: */
+    tk_lock_t lock; /* guards what it reads: */
     struct tk_rndv_queue queue;
-    struct tk_rndv_list unacked; /* handled, but there was no room to tell their senders */
+    struct tk_rndv_list
+        unacked; /* handled, but there was no space to write the word to their senders */
     struct tk_rndv_list free;
     struct tk_rndv *newest;
-    tk_lock_t source_lock; /* of what is read here, as far as is known, the oldest first: */
+    tk_lock_t
+        source_lock; /* guards messages that peers may still have to read, the oldest first: */
     struct tk_buffer *sources_first, *sources_last;
 };
 
@@ -66,23 +71,23 @@ void tk_rndv_close(void);
 
 /* ---- the sender: rendezvous_request.c ---- */
 
-/* Fills in the offer of `message`, whose source will be the buffer of `tx`; that gets another one.
- * With the connection's lock. */
+/* Fills in the request for `message`. The buffer of `tx` becomes its source, and `tx` gets another
+ * buffer. With the connection's lock. */
 void tk_rndv_request(struct tk_tx *tx, const struct tk_outgoing *message,
                      struct tk_rndv_request *request);
 
-/* Looks which messages have been read: connections that nothing is pulled over may be closed. */
+/* Frees the sources that have been read: connections without rendezvous messages may be closed. */
 void tk_rndv_reclaim(void);
 
 /* ---- the receiver; without locks ---- */
 
-/* An offer came, of `size` bytes; it is copied. */
+/* A rendezvous request of `size` bytes came; it is copied. */
 void tk_rndv_request_came(struct tk_conn *conn, const void *request, size_t size);
 
-/* Begins what there is room for. */
+/* Begins as many reads as there are buffers and space for. */
 void tk_rndv_start(void);
 
-/* A message that has been read, for its handler; NULL: none now. It is given back afterwards. */
+/* A message that has been read, for its handler, which gives it back afterwards; NULL: none now. */
 struct tk_rndv *tk_rndv_take(void);
 void tk_rndv_give(struct tk_rndv *rndv);
 

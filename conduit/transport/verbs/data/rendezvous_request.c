@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The sender of messages that are pulled (rendezvous.h). Owns the sources in
- * tk_verbs.pulling. Their lock is taken under a connection's. */
+ * The sender of rendezvous messages (rendezvous.h). Owns the sources in tk_verbs.rndv. Their lock
+ * is taken under a connection's. */
 #include "config.h"
 
 #include <string.h>
@@ -11,7 +11,8 @@
 #include "stats/stats.h"
 #include "transport/verbs/data/rendezvous.h"
 
-/* Behind all that a message takes of a buffer, which may begin a little later (tk_am_buffer_size).
+/* Behind everything that a message uses of a buffer; the message may begin a little later
+ * (tk_am_buffer_size).
  */
 enum { word_at = tk_buffer_stride - sizeof(uint64_t) };
 _Static_assert((int)word_at >= (int)tk_am_buffer_size && word_at % sizeof(uint64_t) == 0,
@@ -22,7 +23,7 @@ static uint64_t *word_of(const struct tk_buffer *buffer)
     return (uint64_t *)(void *)(buffer->data + word_at);
 }
 
-/* A device writes it. */
+/* The peer's device writes the word. */
 static bool is_read(const struct tk_buffer *buffer)
 {
     return __atomic_load_n(word_of(buffer), __ATOMIC_ACQUIRE) != 0;
@@ -46,7 +47,7 @@ static void sources_add(struct tk_buffer *buffer)
     tk_unlock(&state->source_lock);
 }
 
-/* The oldest that has been read; peers read in any order. */
+/* Takes the oldest source that has been read; peers read in any order. */
 static struct tk_buffer *sources_take(void)
 {
     struct tk_rndv_state *state = tk_verbs.rndv;
@@ -69,7 +70,7 @@ static struct tk_buffer *sources_take(void)
     return buffer;
 }
 
-/* Where it lies if the client wrote it into a buffer of ours. */
+/* The message's address, if the client wrote it into a buffer of ours; otherwise copies it. */
 static const char *gather(const struct tk_buffer *source, const struct tk_outgoing *m)
 {
     if ((uintptr_t)m->head - (uintptr_t)source->data < tk_am_buffer_size)
@@ -87,7 +88,8 @@ void tk_rndv_request(struct tk_tx *tx, const struct tk_outgoing *m, struct tk_rn
         .head = {.kind = TK_RENDEZVOUS},
         .address = (uintptr_t)gather(source, m),
         .word = (uintptr_t)word_of(source),
-        .key = source->keys[tk_verbs.rail_count + tx->conn->rail], /* as they are registered */
+        .key = source->keys[tk_verbs.rail_count +
+                            tx->conn->rail], /* the remote keys follow the local ones */
         .size = (uint32_t)(m->head_size + m->nbytes)};
     __atomic_store_n(word_of(source), 0, __ATOMIC_RELAXED);
     tk_counter_add(&tx->conn->rndv_count, 1);

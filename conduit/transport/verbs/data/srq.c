@@ -31,7 +31,7 @@ static struct ibv_device_attr least_device(void)
     return least;
 }
 
-/* Where the library itself decides nothing is to be reported. */
+/* Where the library itself decides, nothing is reported. */
 static bool is_asked_for(void)
 {
     return tk_settings.use_srq > 0 && tk_peers.me == 0;
@@ -150,7 +150,7 @@ static struct tk_loan_stock stock_of(const struct tk_device *device)
     return tk_loan_stock(&tk_verbs.srq_plan, (int)peers_on(device));
 }
 
-/* Nothing is promised before all devices have the buffers for it. */
+/* Grants nothing before all devices have the buffers for it. */
 enum tk_status tk_srqs_fit(void)
 {
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
@@ -254,7 +254,7 @@ enum tk_reserve_result tk_srq_reserve(struct tk_conn *conns, struct tk_conn *pri
     tk_unlock(&srq->lock);
     for (uint32_t k = 0; k < tk_verbs.conns_pp && answer == TK_RESERVE_OK; k++)
         if (&conns[k] == primary || all_receive()) {
-            /* Threads may have the place in hand, from when it was connected before. */
+            /* another thread may be using the entry, from an earlier connection */
             tk_lock(&conns[k].lock);
             conns[k].loan = loan;
             tk_unlock(&conns[k].lock);
@@ -270,7 +270,8 @@ static bool is_taken(const struct tk_srq_entry *entry, uint32_t qp)
     return entry->conn && !(entry->conn == tk_verbs.nobody && entry->qp == qp);
 }
 
-/* The first free entry. One that was left keeps its place in searches for those behind it. */
+/* The first free entry. An entry that was left still counts as used in searches for entries behind
+ * it. */
 static void enter(struct tk_srq_table *table, uint32_t qp, struct tk_conn *conn)
 {
     uint32_t at = qp;
@@ -305,7 +306,8 @@ void tk_srq_join(struct tk_conn *conn)
     tk_unlock(&srq->lock);
 }
 
-/* Over iWARP a greeting may have come that nobody has looked at: its queue pair is still found. */
+/* Over iWARP a greeting may have come that no poll has taken: its queue pair must still be
+ * found. */
 static void srq_remove(struct tk_srq *srq, const struct tk_conn *conn, uint32_t qp)
 {
     struct tk_conn *left = tk_cm_greets() ? tk_verbs.nobody : NULL;
@@ -368,11 +370,10 @@ void tk_srq_release(struct tk_srq *srq, struct tk_buffer *buffer)
     tk_unlock(&srq->lock);
 }
 
-/* ---- where connections stand in for each other ---- */
+/* ---- in a failover group ---- */
 
-/* One thread takes, as where queues are not counted, but for those that insist. The second lock
- * holds for them too: when the queue is found empty, all that came before is counted, whichever
- * thread took it. */
+/* One thread polls at a time, except those that insist. The second lock holds for them too: when
+ * the queue is found empty, all that came before is counted, whichever thread took it. */
 int tk_srq_take(struct tk_device *device, struct ibv_wc *wc, struct tk_conn **conn)
 {
     struct tk_srq *srq = device->srq;
@@ -414,7 +415,7 @@ bool tk_srq_is_drained(struct tk_conn *conn)
     return is_drained;
 }
 
-/* A connection keeps its place in memory, whatever becomes of it. */
+/* A connection's address never changes. */
 void tk_srq_last_wqe(const struct ibv_qp *qp)
 {
     struct tk_conn *conn = qp->qp_context;
