@@ -63,7 +63,7 @@ void tk_log_incarnation_name(struct tk_conn *conn)
     conn->unsignaled_wr.wr_id = (uintptr_t)unsignaled;
 }
 
-/* librdmacm knows apart itself what was closed for others. */
+/* librdmacm itself tells apart connections that were closed for others. */
 void tk_log_incarnation_begin(struct tk_conn *conn)
 {
     uint32_t first = tk_rail_of(conn)->by_cm ? 0 : conn->epoch * tk_incarnations_max;
@@ -83,7 +83,7 @@ bool tk_log_incarnation_is_over(const struct tk_tx *tx)
     return tx == &incarnation->unsignaled[1 - name];
 }
 
-/* ---- what is to be done, until it is ---- */
+/* ---- pending work ---- */
 
 void tk_pending_work_add(struct tk_conn *conn)
 {

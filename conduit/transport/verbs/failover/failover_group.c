@@ -17,7 +17,7 @@ static void set_frozen(uint32_t rank, bool is_frozen)
 
 /* ---- opening ---- */
 
-/* Over one there must be a way; if all are marked the devices find out which. */
+/* At least one must remain; if all are marked, the devices find out which ones work. */
 static void leave_out(const struct tk_conn *conns, const bool *is_marked)
 {
     bool all = true;
@@ -47,13 +47,14 @@ void tk_failover_group_agree(const struct tk_conn *conns, const uint32_t *number
 
 TK_FIRST_USE bool tk_failover_group_reaches(const struct tk_conn *conns, uint32_t rail)
 {
-    const struct tk_conn *conn = conns ? &conns[rail] : NULL; /* the first ones are one on each */
+    const struct tk_conn *conn =
+        conns ? &conns[rail] : NULL; /* with several on each rail: the first one of the rail */
     bool is_dead = conn && conn->tx_log && (conn->tx_log->is_left_out || !tk_conn_is_open(conn));
     return !is_dead && !tk_rail_is_down(&tk_verbs.rails[rail]);
 }
 
-/* One that was left out is taken for dead at once. That nothing came over it both ends know, but
- * not when the other one has receive buffers for what goes over the next primary connection. */
+/* A connection that was left out is treated as dead at once. Both ends know that nothing came over
+ * it, but not when the other end has receive buffers for what uses the next primary connection. */
 void tk_failover_group_connected(struct tk_conn *conn)
 {
     struct tk_tx_log *tx_log = conn->tx_log;
@@ -83,7 +84,7 @@ void tk_failover_group_thaw(uint32_t rank)
     set_frozen(rank, false);
 }
 
-/* One that was never connected has received nothing, and no device says so. */
+/* A connection that was never connected has received nothing, and no device reports that. */
 static bool all_came(struct tk_conn *conns)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
@@ -105,7 +106,7 @@ static void forget(struct tk_conn *conn)
     conn->is_ready = false;
     pair->next_primary = -1;
     tk_tx_log_reset(conn);
-    tk_log_incarnation_begin(conn); /* notices of before are not taken for those to come */
+    tk_log_incarnation_begin(conn); /* so that late notices are not mistaken for those to come */
 }
 
 bool tk_failover_group_end(struct tk_conn *conns)

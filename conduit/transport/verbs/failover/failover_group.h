@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * All connections to a peer, where they stand in for each other and are opened on demand, and
- * perhaps closed for others (conn/incarnation.h): that is done to all of them together.
+ * A failover group: all connections to a peer, each of which can replace the others. On demand they
+ * are opened together, and perhaps closed for other peers (conn/incarnation.h).
  *
- * While they are held for that they are frozen: none is moved or opened again. One that dies
- * meanwhile keeps what is to be done about it until they are released; if they are closed instead,
- * nothing was under way over it. None is closed before all that once died are moved, at both ends;
- * one that waits to be opened again has carried nothing, and goes with the others.
+ * While the group is held for that it is frozen: no connection is moved or reopened. If one dies
+ * meanwhile, its pending work stays until the release; if the group is closed instead, nothing was
+ * in flight over it. The group is closed only when all connections that ever died are moved, at
+ * both ends; a connection that waits to be reopened has carried nothing, and is closed with the
+ * others.
  *
- * Those of ports that are down here or there are left out when they are opened: both ends take them
- * for dead from the beginning, so they are opened again when their ports are back. */
+ * Connections of ports that are down at either end are left out when the group is opened: both ends
+ * treat them as dead from the beginning, so they are reopened when their ports are back. */
 #ifndef TK_VERBS_FAILOVER_GROUP_H
 #define TK_VERBS_FAILOVER_GROUP_H
 
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"
 
-/* Their queue pairs are made: they are frozen, and those of ports that are down marked. */
+/* The queue pairs exist: freezes the group and marks connections whose ports are down. */
 void tk_failover_group_open(const struct tk_conn *conns);
 
-/* Queue pairs have numbers of 24 bits (IBA 9.2.4): in what is sent to the peer the upper ones have
- * room for the mark. */
+/* Queue pair numbers have 24 bits (IBA 9.2.4): in what is sent to the peer, the upper bits carry
+ * the mark. */
 enum { tk_qp_left_out = 1 << 24 };
 static inline uint32_t tk_failover_group_number(const struct tk_conn *conn)
 {
@@ -28,22 +29,23 @@ static inline uint32_t tk_failover_group_number(const struct tk_conn *conn)
     return conn->qp ? conn->qp->qp_num | (is_left_out ? tk_qp_left_out : 0) : 0;
 }
 
-/* By what the peer sent. Of an asker's numbers: what either end marked is left out, unless that
- * would be all. Of an answer's: what it says. */
+/* Applies what the peer sent. For numbers of the asker: what either end marked is left out, unless
+ * that would be all. For those of an answer: what it says. */
 void tk_failover_group_agree(const struct tk_conn *conns, const uint32_t *numbers, bool asks);
 
-/* Is there no sign that this rail loses what is sent to their other ends? They may be NULL. */
+/* True if nothing suggests that this rail loses what is sent to the connections' other ends. They
+ * may be NULL. */
 bool tk_failover_group_reaches(const struct tk_conn *conns, uint32_t rail);
 
 /* It was connected, or left out; with its lock. */
 void tk_failover_group_connected(struct tk_conn *conn);
 
-/* Freezes them, if none is being moved. */
+/* Freezes the group, if no connection is being moved. */
 bool tk_failover_group_freeze(uint32_t rank);
 void tk_failover_group_thaw(uint32_t rank);
 
-/* Their queue pairs are in ERR. If nothing more comes over them they are forgotten, and the lock of
- * moves is held until tk_failover_group_ended(). False: not now. */
+/* The queue pairs are in ERR. If nothing more comes over them, forgets them, and holds the lock of
+ * moves until tk_failover_group_ended(). False: not now. */
 bool tk_failover_group_end(struct tk_conn *conns);
 void tk_failover_group_ended(void);
 
