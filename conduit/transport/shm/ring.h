@@ -62,8 +62,7 @@ struct tk_ring_slot {
  * message. The payload also begins at a line, where copies are fastest. */
 struct tk_ring_note {
     uint32_t nbytes; /* in the lines */
-    uint32_t
-        head; /* bytes in the slot behind this; 0: the head is in the lines, before the payload */
+    uint32_t head;   /* bytes in the slot behind this; 0: the head is in the lines */
 };
 
 enum { tk_ring_head_max = tk_ring_slot_max - sizeof(struct tk_ring_note) };

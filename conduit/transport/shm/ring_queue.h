@@ -21,8 +21,7 @@ struct tk_ring_queue {
     tk_lock_t lock;               /* guards the words below, and the one above */
     TK_UNLOCKED uint32_t waiting; /* threads in the queue */
     TK_UNLOCKED uint32_t served;  /* threads that left the queue */
-    TK_UNLOCKED uint32_t
-        largest_lines; /* the most that one of them asked for since the queue was last empty */
+    TK_UNLOCKED uint32_t largest_lines; /* largest request since the queue was empty */
 };
 
 /* Call when no space was found besides what is kept. Reserves if this thread is queued, tries again

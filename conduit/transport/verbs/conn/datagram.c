@@ -2,7 +2,7 @@
  *
  * See datagram.h. Owns the unreliable queue pairs, one for each rail, their memory, and address
  * handles, which are made when a datagram is sent, kept for the next one, and dropped when there
- * are many and nothing is under way. With the lock of demands, except for what says otherwise. */
+ * are many and none is in use. With the lock of demands, except where a comment says otherwise. */
 #include "config.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static enum tk_status open_memory(struct rail_datagrams *rd, const struct tk_rai
     return TK_OK;
 }
 
-/* A message's path counts what comes over it where connections stand in for each other. */
+/* In a failover group the path of a message counts what comes over each connection. */
 static enum tk_status open_conn(struct tk_conn *conn, const struct tk_rail *rail)
 {
     const struct tk_datagrams *all = tk_verbs.datagrams;
@@ -119,7 +119,7 @@ enum tk_status tk_datagrams_prepare(void)
 
 /* ---- receiving ---- */
 
-/* It may have been anything: what came before the datagram too. */
+/* Its contents may be anything, including the bytes before the datagram. */
 static void datagram_post(struct tk_buffer *buffer)
 {
     struct ibv_recv_wr *bad;
@@ -175,13 +175,13 @@ enum tk_status tk_datagrams_connect(void)
     return TK_OK;
 }
 
-/* Numbers of queue pairs and the like in a datagram. */
+/* How many numbers of queue pairs and the like a datagram carries. */
 static uint32_t numbers(void)
 {
     return tk_verbs.conns_pp * (tk_xrc_in_use() ? tk_xrc_numbers : 1);
 }
 
-/* Of those in this job; most have room for more numbers. */
+/* The size of this job's datagrams; most could carry more numbers. */
 static size_t bytes_of_datagram(void)
 {
     return offsetof(struct tk_datagram, qps) +
@@ -203,7 +203,7 @@ static bool is_sound(const struct tk_datagram *d, uint32_t size)
            !memcmp(d->secret, tk_verbs.datagrams->secret, sizeof(d->secret));
 }
 
-/* Without a lock: the buffer is the caller's. */
+/* Without a lock: the caller owns the buffer. */
 TK_FIRST_USE bool tk_datagram_take(struct tk_buffer *buffer, uint32_t size,
                                    struct tk_datagram *datagram)
 {
@@ -308,11 +308,11 @@ TK_FIRST_USE static void datagram_post_send(struct tk_tx *tx, const struct slot 
     tx->opcode = IBV_WR_SEND;
     tx->covers = 0;
     if (ibv_post_send(tx->conn->qp, &wr, &bad))
-        tk_tx_complete(tx); /* as good as lost */
+        tk_tx_complete(tx); /* treated as lost */
 }
 
-/* By chance: where one rail loses all, what is repeated and what is answered in between, by turns,
- * would keep some of them on it. */
+/* At random: if one rail loses everything, strict alternation of repeats and answers would keep
+ * some datagrams on it. */
 static uint32_t choose_rail(struct tk_datagrams *all, const struct tk_conn *conns)
 {
     all->chance = all->chance * 1664525 + 1013904223;

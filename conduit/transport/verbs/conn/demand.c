@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See demand.h. Owns a record of each peer that is being connected, from the first wish or request
- * until it may be sent to; the lock of demands guards them and the calls of datagram.c and pair.c.
- * It is taken before a connection's lock. While it is held nothing is polled, because a poll may
- * find a datagram, and no failure is reported, because that ends the process.
+ * See demand.h. Owns a record of each peer that is being connected, from the first use or request
+ * until messages may be sent to it; the lock of demands guards the records and the calls of
+ * datagram.c and pair.c. It is taken before a connection's lock. A thread that holds it does not
+ * poll, because a poll may find a datagram, and reports no failure, because that ends the process.
  *
- * Nothing is queued here: a send returns "no room", as it does when a queue is full, and is tried
- * again between polls; so messages keep the order of their senders, an immediate one does not
- * wait, and a datagram that is lost delays but does not fail. There is no thread: a peer answers
- * when it polls, and is asked for as long as that takes. */
+ * Nothing is queued here: a send returns TK_BUSY, as it does when a queue is full, and is retried
+ * between polls. So messages keep the order of their senders, an immediate one does not wait, and a
+ * lost datagram delays but does not fail. There is no thread: a peer answers when it polls, and the
+ * request is repeated as long as that takes. */
 #include "config.h"
 
 #include <stdio.h>
@@ -57,7 +57,7 @@ static void take_outcome(struct tk_demand_record *record)
     }
 }
 
-/* All are connected: polls cost no more from now on than those of others. */
+/* All peers are connected: from now on polls cost no more than in other jobs. */
 static void end_listening(void)
 {
     tk_cm_serve_no_more();
@@ -102,8 +102,8 @@ static void log_hopeless(const struct tk_peer *peer, double limit)
                      tk_settings.use_xrc > 0 ? " with GASNET_USE_XRC=0" : "");
 }
 
-/* A peer that computes gives no answer, and its job must not end; but where not even one datagram
- * has ever come from anyone, the network carries none. */
+/* A peer that computes does not answer, which must not end the job; but if no datagram has ever
+ * come from any rank, the network carries none. */
 static bool is_hopeless(const struct tk_demand_record *record, uint64_t now)
 {
     double limit = tk_settings.connect_timeout;
@@ -134,7 +134,7 @@ TK_FIRST_USE static void step_all(void)
     tk_demand_refill(now);
 }
 
-/* Ends the process, or goes on leaving: not with the lock. */
+/* Ends the process after a failure, or continues leaving: not with the lock. */
 static void demand_unlock(void)
 {
     bool has_failed = tk_verbs.demand->has_failed;
@@ -144,7 +144,7 @@ static void demand_unlock(void)
         lost_peer(tk_no_peer);
 }
 
-/* Where another one is under way it is there already. */
+/* If another connection is being made, the code is in the cache already. */
 static inline void fetch_code(void)
 {
     if (!tk_verbs.demand->records)
@@ -162,7 +162,7 @@ static void not_allowed(const struct tk_peer *peer)
     tk_verbs.demand->has_failed = true;
 }
 
-/* What was connected may be connected again. */
+/* A peer that was connected before may be connected again. */
 static bool may_ask(const struct tk_peer *peer)
 {
     return tk_settings.connect_dynamic || tk_verbs.demand->is_starting ||
@@ -184,7 +184,7 @@ TK_FIRST_USE static void ask(struct tk_peer *peer, bool is_reply)
         tk_verbs.demand->wanted++;
     }
     record->is_wanted = true;
-    if (is_reply && !tk_cm_greets()) /* else the first message has said so */
+    if (is_reply && !tk_cm_greets()) /* with greetings the first message has proved it */
         tk_demand_record_advance(record, TK_INCARNATION_PROVED);
     else if (record->incarnation.state == TK_INCARNATION_PARTING)
         tk_demand_record_advance(record, TK_INCARNATION_USED);
@@ -208,7 +208,7 @@ void tk_demand_want(struct tk_peer *peer)
         tk_demand_use(peer, false);
 }
 
-/* Nothing is under way, and librdmacm is not to be looked at so soon. */
+/* Nothing is in flight, and it is not time to look at librdmacm. */
 static bool is_quiet(void)
 {
     return __atomic_load_n(&tk_verbs.demand->is_listening, __ATOMIC_RELAXED) &&
@@ -230,7 +230,7 @@ int tk_demand_pending(void)
 
 /* ---- what comes ---- */
 
-/* It waits a little: it is answered when another connection was closed. */
+/* The request waits a little: it is answered when another connection was closed. */
 static void request_waits(struct tk_demand_record *record, const struct tk_datagram *datagram)
 {
     record->came = tk_now();
@@ -259,7 +259,7 @@ TK_FIRST_USE void tk_demand_came(struct tk_buffer *buffer, uint32_t size)
     tk_lock(&tk_verbs.demand->lock);
     fetch_code();
     tk_verbs.demand->any_came = true;
-    if (!tk_verbs.demand->has_failed) /* else the process ends */
+    if (!tk_verbs.demand->has_failed) /* otherwise the process ends */
         datagram_came(tk_peer(datagram.from), &datagram);
     demand_unlock();
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What becomes of a peer's record: its life (incarnation.h) says what is to be done, here it is
- * done. Owns the list of records, with the lock of demands. Nothing is polled and no failure is
- * reported here: see demand.c. */
+ * Executes the steps that incarnation.h decides for a peer's record. Owns the list of records, with
+ * the lock of demands. Does not poll and reports no failure: see demand.c. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -20,10 +19,10 @@
 #include "transport/verbs/failover/failover_group.h"
 
 static const uint64_t spared_time =
-    TK_SECOND / 50; /* that a new one is not closed, so that it is used */
-static const uint64_t refill_time = TK_SECOND / 1000;  /* for the first message to go before */
-static const uint64_t request_time = TK_SECOND / 500;  /* that a request waits for room here */
-static const uint64_t denied_time = TK_SECOND / 10000; /* until it is asked again, at first */
+    TK_SECOND / 50; /* a new connection is not closed before that, so that it is used */
+static const uint64_t refill_time = TK_SECOND / 1000; /* lets the first message go first */
+static const uint64_t request_time = TK_SECOND / 500; /* a request waits that long for space here */
+static const uint64_t denied_time = TK_SECOND / 10000; /* first repeat after a denial */
 
 /* ---- records ---- */
 
@@ -46,7 +45,7 @@ TK_FIRST_USE struct tk_demand_record *tk_demand_record_of(const struct tk_peer *
     return record;
 }
 
-/* Several are seldom needed at once, and the code of the heap is in no cache by then. */
+/* Rarely are several needed at once, and the allocator's code is in no cache by then. */
 TK_FIRST_USE static struct tk_demand_record *record_allocate(struct tk_demand *demand)
 {
     struct tk_demand_record *record = &demand->spare;
@@ -57,7 +56,7 @@ TK_FIRST_USE static struct tk_demand_record *record_allocate(struct tk_demand *d
     return record;
 }
 
-/* Behind the others: records get room in the order in which they were made. */
+/* At the end of the list: records get space in the order in which they were made. */
 TK_FIRST_USE struct tk_demand_record *tk_demand_record_make(struct tk_peer *peer)
 {
     struct tk_demand *demand = tk_verbs.demand;
@@ -87,7 +86,7 @@ TK_FIRST_USE void tk_demand_record_drop(struct tk_demand_record *record)
     tk_demand_pending_add(-1);
 }
 
-/* There is nothing to be done about it. */
+/* Drops a record that needs no more work. */
 TK_FIRST_USE static void drop_if_settled(struct tk_demand_record *record)
 {
     if (record->incarnation.state == TK_INCARNATION_UP ||
@@ -114,8 +113,8 @@ TK_FIRST_USE static enum tk_status make_pair(struct tk_demand_record *record)
     return TK_OK;
 }
 
-/* Published first: a message may come as soon as it can, and its handler looks for them. librdmacm
- * finds the numbers of queue pairs itself, and has to know what each end allows before. */
+/* Publishes the connections first: a message may come at once, and its handler looks them up.
+ * librdmacm finds the numbers of queue pairs itself, and must know before what each end allows. */
 TK_FIRST_USE static enum tk_status connect_pair(struct tk_demand_record *record,
                                                 const struct tk_datagram *datagram)
 {
@@ -129,7 +128,8 @@ TK_FIRST_USE static enum tk_status connect_pair(struct tk_demand_record *record,
     return tk_pair_connect(record->conns, datagram->qps, (int)datagram->credits);
 }
 
-/* All of them, also those that were never connected: their places serve the next ones. */
+/* Closes all of them, including those that were never connected: their entries serve the next
+ * ones. */
 static void shut_pair(struct tk_demand_record *record)
 {
     if (tk_conns_to(record->peer->rank) != record->conns)
@@ -145,7 +145,7 @@ static uint64_t after(uint64_t least, unsigned times)
     return tk_min(least << tk_min(times, 8), longest);
 }
 
-/* Ranks that deny each other must not come back at the same time. */
+/* Spreads times, so that ranks that deny each other do not come back at the same time. */
 static uint64_t spread(uint64_t time)
 {
     static TK_PER_THREAD uint64_t chance;
@@ -155,7 +155,8 @@ static uint64_t spread(uint64_t time)
     return time / 2 + (chance >> 32) % time;
 }
 
-/* With librdmacm the connects are what is said; nothing is to be repeated but a higher rank's wish.
+/* With librdmacm the connects are the messages; only a higher rank's connection request is
+ * repeated.
  */
 static bool say(const struct tk_demand_record *record, const struct tk_incarnation_word *word)
 {
@@ -166,7 +167,8 @@ static bool say(const struct tk_demand_record *record, const struct tk_incarnati
     return true;
 }
 
-/* Lost or not sent at all is the same, but for the time until it is repeated. */
+/* A lost message and one that could not be sent are treated alike, except for the time of the
+ * repeat. */
 TK_FIRST_USE static void record_send(struct tk_demand_record *record,
                                      const struct tk_incarnation_word *word)
 {
@@ -193,8 +195,8 @@ TK_FIRST_USE static void refill_later(void)
     tk_verbs.demand->refill = tk_now() + refill_time;
 }
 
-/* Not while the processor is needed to connect. If there is no memory, that is found again when a
- * connection needs it, and matters only then. */
+/* Not while the processor is needed to connect. Failing to get memory matters only when a
+ * connection needs it, which finds that out again. */
 void tk_demand_refill(uint64_t now)
 {
     struct tk_demand *demand = tk_verbs.demand;
@@ -206,7 +208,7 @@ void tk_demand_refill(uint64_t now)
         tk_pair_open_ahead();
 }
 
-/* Where connections are bounded one rests until it is used: so it shows. */
+/* Where connections are bounded, watches the new one until it is used, so that use shows. */
 TK_FIRST_USE static void record_live(struct tk_demand_record *record)
 {
     struct tk_peer *peer = record->peer;
@@ -242,7 +244,7 @@ static struct tk_incarnation_word with_balance(const struct tk_demand_record *re
     return word;
 }
 
-/* Nothing was done: the next step tries again. What is no request is as good as lost, and will be
+/* Nothing was done: the next step tries again. Anything but a request counts as lost, and will be
  * repeated. */
 static void postpone(struct tk_demand_record *record, const struct tk_incarnation *before,
                      const struct tk_datagram *datagram)
@@ -256,7 +258,7 @@ static void postpone(struct tk_demand_record *record, const struct tk_incarnatio
     drop_if_settled(record);
 }
 
-/* There are no receive buffers now. */
+/* No receive buffers are free now. */
 static void wait_for_buffers(struct tk_demand_record *record, const struct tk_incarnation *before,
                              const struct tk_datagram *datagram)
 {
@@ -265,7 +267,7 @@ static void wait_for_buffers(struct tk_demand_record *record, const struct tk_in
     postpone(record, before, datagram);
 }
 
-/* Does what the step says; the record may be gone then. */
+/* Executes the step; the record may be gone afterwards. */
 TK_FIRST_USE static void do_step(struct tk_demand_record *record, struct tk_incarnation_step step,
                                  const struct tk_incarnation *before,
                                  const struct tk_datagram *datagram)
@@ -295,7 +297,7 @@ TK_FIRST_USE static void do_step(struct tk_demand_record *record, struct tk_inca
     drop_if_settled(record);
 }
 
-/* The same, unless a neighbour is just making or connecting a queue pair that it needs. */
+/* The same, unless a neighbour is making or connecting a queue pair that it needs. */
 TK_FIRST_USE static void perform(struct tk_demand_record *record, struct tk_incarnation_step step,
                                  const struct tk_incarnation *before,
                                  const struct tk_datagram *datagram)
@@ -328,8 +330,8 @@ TK_FIRST_USE void tk_demand_record_advance(struct tk_demand_record *record,
     perform(record, step, &before, NULL);
 }
 
-/* Nobody here has used it since it was looked at the last time, and nothing is under way. What is
- * found to be used now rests from now on. */
+/* True if this rank has not used it since the last look, and nothing is in flight. A connection
+ * found in use is watched from now on. */
 static bool freeze(struct tk_demand_record *record)
 {
     struct tk_peer *peer = record->peer;
@@ -376,7 +378,7 @@ TK_FIRST_USE void tk_demand_record_came(struct tk_demand_record *record,
     perform(record, step, &before, datagram);
 }
 
-/* Queue pairs that librdmacm has in part connected don't serve once more. */
+/* Queue pairs that librdmacm has partly connected can't be used again. */
 void tk_demand_record_broke(struct tk_demand_record *record)
 {
     bool asks = record->incarnation.state == TK_INCARNATION_ASKING;
@@ -386,7 +388,7 @@ void tk_demand_record_broke(struct tk_demand_record *record)
     tk_demand_record_came(record, &news);
 }
 
-/* ---- room for others, where connections are bounded ---- */
+/* ---- space for others, where connections are bounded ---- */
 
 static bool is_settled(const struct tk_peer *peer)
 {

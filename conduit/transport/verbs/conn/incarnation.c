@@ -67,8 +67,8 @@ static struct tk_incarnation_step agree(struct tk_incarnation *incarnation, uint
     return say(incarnation, TK_INCARNATION_AGREE);
 }
 
-/* The other end asks only while it sends nothing: what is frozen here for an earlier question is
- * judged anew. */
+/* The other end asks only while it sends nothing: a freeze for an earlier question is decided
+ * anew. */
 static struct tk_incarnation_step refuse(struct tk_incarnation *incarnation, uint32_t number)
 {
     bool is_parting = incarnation->state == TK_INCARNATION_PARTING;
@@ -91,7 +91,7 @@ static struct tk_incarnation_step came_part(struct tk_incarnation *incarnation,
         if (incarnation->number == word->number)
             return say(incarnation, TK_INCARNATION_AGREE);
         if ((int32_t)(word->number - incarnation->number) < 0)
-            return nothing(); /* late: to a later one the answer was yes */
+            return nothing(); /* late: a later question was answered with yes */
         break;
     case TK_INCARNATION_ANSWERED: /* the rank that asks to close is up */
     case TK_INCARNATION_UP:
@@ -121,7 +121,7 @@ static struct tk_incarnation_step came_answer(struct tk_incarnation *incarnation
     return thaw(incarnation);
 }
 
-/* What was made for it goes, so that others find room here. */
+/* Closes what was made for it, so that others find space here. */
 static struct tk_incarnation_step came_busy(struct tk_incarnation *incarnation)
 {
     return incarnation->state == TK_INCARNATION_ASKING
@@ -177,7 +177,8 @@ TK_FIRST_USE static struct tk_incarnation_step came_now(struct tk_incarnation *i
     }
 }
 
-/* Only what waits for an answer gets one: else two ends might answer each other for ever. */
+/* Answers only a rank that waits for an answer; otherwise two ends might answer each other for
+ * ever. */
 static struct tk_incarnation_step came_late(const struct tk_incarnation *incarnation,
                                             const struct tk_incarnation_word *word)
 {
@@ -186,7 +187,7 @@ static struct tk_incarnation_step came_late(const struct tk_incarnation *incarna
     return waits ? say(incarnation, TK_INCARNATION_OVER) : nothing();
 }
 
-/* The other end is ahead: what it asked for, or has of ours, is of a connection that is over. */
+/* The other end is ahead: its question, or what it has of ours, belongs to a closed connection. */
 static struct tk_incarnation_step came_early(struct tk_incarnation *incarnation,
                                              const struct tk_incarnation_word *word,
                                              const struct tk_incarnation_facts *facts)
@@ -197,7 +198,7 @@ static struct tk_incarnation_step came_early(struct tk_incarnation *incarnation,
     case TK_INCARNATION_AGREED:
         return close_end(incarnation, word->epoch);
     case TK_INCARNATION_ASKING: {
-        /* Our queue pairs were never connected and will do for the next one. */
+        /* Our queue pairs were never connected and can be used for the next connection. */
         incarnation->epoch = word->epoch;
         struct tk_incarnation_step step = came_now(incarnation, &again, facts);
         if (incarnation->state == TK_INCARNATION_ASKING)
@@ -210,7 +211,7 @@ static struct tk_incarnation_step came_early(struct tk_incarnation *incarnation,
     case TK_INCARNATION_CLOSING:
         incarnation->epoch = word->epoch;
         return nothing();
-    default: /* nobody closes without our consent */
+    default: /* no rank closes without our consent */
         return nothing();
     }
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * All connections to one rank: they are made, connected and closed together. Owns tk_verbs.conns_of
- * and .nobody, which stands for the connections to a rank that there are none to: it has no queue
- * pair and never any room, so that a check for room and a loop over all ranks need no special case.
- * Single-threaded at start-up and exit, with the lock of demands (demand.c) in between. Connections
- * that were closed keep their places, held: another thread may have loaded the pointer before. */
+ * and .nobody. The latter stands for ranks without connections: it has no queue pair and never any
+ * space, so checks for space and loops over ranks need no special case. Single-threaded at start-up
+ * and exit, with the lock of demands (demand.c) in between. Closed connections keep their entries,
+ * held: another thread may have loaded the pointer before. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ enum tk_status tk_nobody_open(void)
     return TK_OK;
 }
 
-/* What was posted is listed behind `posted`, unless that is NULL. */
+/* Posted buffers are listed behind `posted`, unless that is NULL. */
 TK_FIRST_USE static enum tk_status fill(struct tk_conn *conn, struct tk_pool_item **posted)
 {
     while (conn->rx_extra < tk_cm_first_buffers(conn) - conn->held_credits) {
@@ -107,7 +107,7 @@ TK_FIRST_USE static enum tk_status pool_fit(struct tk_rail *rail)
     return tk_recv_pool_fit(rail, tk_recv_buffers_wanted(rail->conns_open, rail->primaries));
 }
 
-/* For one peer more, if there may be. */
+/* Receive buffers for one more peer, if there may be one. */
 static unsigned buffers_ahead(const struct tk_rail *rail)
 {
     uint32_t most = tk_verbs_peers_at_once(tk_verbs.peers, tk_verbs.conns_pp, false);
@@ -138,7 +138,7 @@ TK_FIRST_USE static enum tk_status make_space(void)
     return tk_srq_in_use() ? tk_srqs_fit() : TK_OK;
 }
 
-/* Of the shared queue that messages from the rank come through. */
+/* Buffers of the shared queue that receives the rank's messages. */
 TK_FIRST_USE static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t rank)
 {
     struct tk_conn *conn = &conns[tk_primary_number(rank)];
@@ -158,7 +158,7 @@ TK_FIRST_USE static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t 
 
 /* ---- one for the next peer ---- */
 
-static uint32_t space_ahead; /* connections that there is room for, with the next one */
+static uint32_t space_ahead; /* connections for which there is space, including the next one */
 static struct tk_pool_item *posted_ahead; /* receive buffers of tk_verbs.ahead */
 
 static bool may_open_ahead(void)
@@ -167,10 +167,11 @@ static bool may_open_ahead(void)
            tk_verbs_makes_ahead(tk_verbs.peers, tk_verbs.rails[0].conns_open, tk_verbs.conns_pp);
 }
 
-/* So that none is to be made when it is used. A shared queue gets its buffers then. */
+/* So that the next connection finds its queue pair made. A shared queue gets the buffers
+ * instead. */
 static bool make_space_ahead(void)
 {
-    uint32_t rank = tk_peers.me; /* whichever it will be: there is one connection to each */
+    uint32_t rank = tk_peers.me; /* the rank is not known yet: there is one connection to each */
     if (tk_srq_in_use())
         return tk_devices_fit() == TK_OK;
     pair_count(rank, 1);
@@ -185,8 +186,8 @@ TK_FIRST_USE static bool has_space_ahead(void)
     return tk_verbs.rails[0].conns_open <= space_ahead;
 }
 
-/* Nothing comes over it before it is connected, so it may go at any time; but a queue pair that is
- * destroyed gives back none of what was posted. */
+/* Nothing comes over it before it is connected, so it may be dropped at any time; but destroying a
+ * queue pair gives back none of its posted buffers. */
 static void drop_ahead(struct tk_conn *conn)
 {
     struct tk_rail *rail = tk_rail_of(conn);
@@ -211,17 +212,16 @@ void tk_pair_open_ahead(void)
         drop_ahead(conn);
 }
 
-/* Not where there are places of before: threads may have them in hand. */
+/* Not if entries from before exist: other threads may hold pointers to them. */
 bool tk_pair_is_ahead_for(uint32_t rank)
 {
     return tk_verbs.ahead && tk_conns_to(rank) == tk_verbs.nobody &&
            tk_conn_suits(tk_verbs.ahead, rank);
 }
 
-/* A queue pair stays with its completion queue. If it were used nevertheless, whether threads with
- * different peers share a lane would depend on the order in which these were connected. Dropped
- * here and not kept for a rank of its lane, because its receive buffers are those that the pool has
- * for this peer. */
+/* A queue pair is tied to its completion queue. If it were used anyway, whether threads with
+ * different peers share a lane would depend on the order of connecting. It is dropped and not kept
+ * for a rank of its lane, because its receive buffers are those that the pool has for this peer. */
 static void drop_unsuited(uint32_t rank)
 {
     if (!tk_verbs.ahead || tk_conn_suits(tk_verbs.ahead, rank))
@@ -238,7 +238,7 @@ TK_FIRST_USE static enum tk_status take_ahead(uint32_t rank, struct tk_conn **co
         return status;
     *conns = tk_verbs.ahead;
     tk_verbs.ahead = NULL;
-    posted_ahead = NULL; /* they are the connection's */
+    posted_ahead = NULL; /* now owned by the connection */
     tk_conn_give(*conns, tk_peer(rank));
     return TK_OK;
 }
@@ -255,7 +255,7 @@ static enum tk_status pair_open_all(struct tk_conn *conns, uint32_t rank)
     return TK_OK;
 }
 
-/* Those of before, if there are any: threads may have them in hand. */
+/* The entries from before, if any: other threads may hold pointers to them. */
 static struct tk_conn *places_for(uint32_t rank)
 {
     struct tk_conn *conns = tk_conns_to(rank);
@@ -294,7 +294,7 @@ enum tk_status tk_pair_open_for_atomics(struct tk_peer *peer)
     struct tk_conn *conn = conns_allocate();
     if (!conn)
         return TK_FAIL;
-    conn->is_for_atomics = true; /* before others see that it has a queue pair */
+    conn->is_for_atomics = true; /* before other threads see its queue pair */
     if (tk_conn_open(conn, peer, 0, false) != TK_OK) {
         tk_pair_drop(conn);
         return TK_FAIL;
@@ -317,7 +317,7 @@ TK_FIRST_USE static void set_for_good(struct tk_conn *conn, bool is_fenced, uint
     tk_stripe_open(conn, rate_mbps);
 }
 
-/* Its lock: a port may just be found dead by another thread. */
+/* Its lock: another thread may just be finding a port dead. */
 TK_FIRST_USE static enum tk_status connect_one(struct tk_conn *conn,
                                                const struct tk_port_address *to, const uint32_t *qp)
 {
@@ -336,7 +336,8 @@ TK_FIRST_USE enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         struct tk_conn *conn = &conns[k];
         const struct tk_port_address *to = tk_address_of(rank, conn->rail);
-        if (!conn->cost) /* else a place that was used before, and another thread may be reading */
+        if (!conn->cost) /* otherwise the entry was used before, and another thread may be reading
+                          */
             set_for_good(conn, is_fenced, to->rate_mbps);
         if (k == tk_primary_number(rank))
             tk_loan_open(conn, credits); /* first: messages may come as soon as it is connected */
@@ -346,7 +347,7 @@ TK_FIRST_USE enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_
     return TK_OK;
 }
 
-/* ---- closing, where others are needed more ---- */
+/* ---- closing, where others need the space more ---- */
 
 TK_FIRST_USE static void release(struct tk_conn *conn)
 {
@@ -367,8 +368,8 @@ TK_FIRST_USE void tk_pair_release(struct tk_conn *conns)
         tk_failover_group_thaw(conns->peer->rank);
 }
 
-/* Quiet messages have arrived, for the credits say so, but their acknowledgements may have not: the
- * device would send them again to a queue pair that is gone. A write of nothing behind them has a
+/* Unsignaled messages have arrived, as the credits prove, but perhaps not their acknowledgements:
+ * the device would repeat them to a queue pair that is gone. A write of 0 bytes behind them has a
  * completion. */
 static void flush_quiet(struct tk_conn *conn)
 {
@@ -415,8 +416,8 @@ bool tk_pair_freeze(struct tk_conn *conns)
     return all;
 }
 
-/* Of those that the peer gave us, or lent: given back ones are its own again, with or without its
- * knowing. */
+/* Of the credits that the peer granted or lent us: those given back are its own again, whether it
+ * knows that or not. */
 static int credits_out(struct tk_conn *conns)
 {
     struct tk_conn *primary = tk_primary(conns->peer);
@@ -433,8 +434,8 @@ static int credits_out(struct tk_conn *conns)
     return ours;
 }
 
-/* An exit notice costs no credit, but counts as one here: it is not to be lost either. It may have
- * gone over one that was primary before. */
+/* An exit notice costs no credit, but counts as one here, because it must not be lost either. It
+ * may have gone over an earlier primary. */
 struct tk_pair_balance tk_pair_balance(struct tk_conn *conns)
 {
     struct tk_pair_balance balance = {.out = credits_out(conns)};
@@ -452,7 +453,7 @@ struct tk_pair_balance tk_pair_balance(struct tk_conn *conns)
     return balance;
 }
 
-/* Into ERR; with its lock. */
+/* Puts the queue pair into ERR; with the connection's lock. */
 static int end_queue_pair(struct tk_conn *conn)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -478,8 +479,8 @@ void tk_pair_shut(struct tk_conn *conns)
     }
 }
 
-/* The device of an iWARP port flushes them too when the other end gives up a connection that is not
- * open so far. */
+/* The device of an iWARP port also flushes them when the other end gives up a connection that is
+ * not open yet. */
 bool tk_pair_flushed(struct tk_buffer *buffer)
 {
     struct tk_conn *conn = buffer->conn;
@@ -492,8 +493,8 @@ bool tk_pair_flushed(struct tk_buffer *buffer)
     return is_flushed;
 }
 
-/* Of a shared queue it has none: the other end has sent nothing that was not taken, or it would not
- * be closed, and no more comes (but a greeting: tk_srq_leave()). Nor has one that was drained
+/* 0 for a shared queue: the other end has sent nothing that was not taken, or it would not be
+ * closed, and nothing more comes (except a greeting: tk_srq_leave()). Also 0 if it was drained
  * before. */
 static int posted_on(struct tk_conn *conn)
 {
@@ -503,8 +504,7 @@ static int posted_on(struct tk_conn *conn)
     return tk_conn_is_open(conn) ? posted : posted - tk_space_closed;
 }
 
-/* Of what was sent only a greeting may be under way, which has taken room that is not there
- * otherwise. */
+/* Only a greeting may still be in flight, which used space that is otherwise not available. */
 static bool is_shut(struct tk_conn *conns)
 {
     int posted = 0;
@@ -517,8 +517,8 @@ static bool is_shut(struct tk_conn *conns)
     return posted == 0;
 }
 
-/* Credits that the other end held back are this process's again, and those that we held back need
- * no ACK. */
+/* Credits that the other end held back belong to this process again, and those that we held back
+ * need no ACK. */
 static void end_all(struct tk_conn *conns)
 {
     uint32_t rank = conns->peer->rank;
@@ -526,7 +526,7 @@ static void end_all(struct tk_conn *conns)
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         tk_lock(&conns[k].lock);
         tk_ack_forget(&conns[k]);
-        conns[k].credits_to_return = 0; /* a batch of another thread may still have noted them */
+        conns[k].credits_to_return = 0; /* a batch of another thread may still have recorded them */
         tk_conn_close(&conns[k]);
         tk_unlock(&conns[k].lock);
     }
@@ -544,7 +544,7 @@ bool tk_pair_end(struct tk_conn *conns)
     if (!tk_failover_group_end(conns))
         return false;
     end_all(conns);
-    /* Of the next ones the same as of the first. */
+    /* The next connections start with the same primary as the first ones. */
     tk_primary_set(conns + tk_primary_number(conns->peer->rank));
     tk_failover_group_ended();
     return true;

@@ -322,8 +322,7 @@ arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 
 static void __attribute__((noinline)) recv_failed(struct tk_buffer *buffer, const struct ibv_wc *wc)
 {
-    if (!tk_is_datagram(buffer) &&
-        !tk_pair_flushed(buffer)) /* a buffer was lost: others are left */
+    if (!tk_is_datagram(buffer) && !tk_pair_flushed(buffer)) /* one fewer is left */
         tk_recv_failed(buffer->conn, wc);
 }
 

@@ -182,8 +182,7 @@ other_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, s
 static void __attribute__((noinline))
 failed(struct tk_conn *conn, struct tk_srq *srq, const struct ibv_wc *wc)
 {
-    if (tk_is_datagram_conn(conn) &&
-        conn != tk_verbs.nobody) /* a buffer was lost: others are left */
+    if (tk_is_datagram_conn(conn) && conn != tk_verbs.nobody) /* one fewer is left */
         return;
     if (conn == tk_verbs.nobody || conn->is_closing || (conn->is_held && tk_cm_greets()))
         tk_srq_give(srq, (struct tk_buffer *)(uintptr_t)wc->wr_id);

@@ -57,12 +57,10 @@ struct tk_rndv_request {
 struct tk_rndv_state {
     tk_lock_t lock; /* guards what it reads: */
     struct tk_rndv_queue queue;
-    struct tk_rndv_list
-        unacked; /* handled, but there was no space to write the word to their senders */
+    struct tk_rndv_list unacked; /* handled, no space to tell their senders */
     struct tk_rndv_list free;
     struct tk_rndv *newest;
-    tk_lock_t
-        source_lock; /* guards messages that peers may still have to read, the oldest first: */
+    tk_lock_t source_lock; /* of messages that are to be read here, oldest first: */
     struct tk_buffer *sources_first, *sources_last;
 };
 

@@ -501,7 +501,7 @@ put_found(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *
 static inline bool is_one_piece(const struct tk_conn *conn, size_t nbytes)
 {
     return nbytes - 1 < tk_verbs.put_from_max &&
-           !conn->is_fenced; /* a fenced connection needs a read behind it */
+           !conn->is_fenced; /* which needs a read behind it */
 }
 
 static inline bool __attribute__((always_inline))

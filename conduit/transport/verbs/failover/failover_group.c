@@ -47,8 +47,7 @@ void tk_failover_group_agree(const struct tk_conn *conns, const uint32_t *number
 
 TK_FIRST_USE bool tk_failover_group_reaches(const struct tk_conn *conns, uint32_t rail)
 {
-    const struct tk_conn *conn =
-        conns ? &conns[rail] : NULL; /* with several on each rail: the first one of the rail */
+    const struct tk_conn *conn = conns ? &conns[rail] : NULL; /* the first one of each rail */
     bool is_dead = conn && conn->tx_log && (conn->tx_log->is_left_out || !tk_conn_is_open(conn));
     return !is_dead && !tk_rail_is_down(&tk_verbs.rails[rail]);
 }
