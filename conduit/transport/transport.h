@@ -262,10 +262,9 @@ struct tk_rma {
     uintptr_t remote;
     char *local;
     size_t nbytes;
-    size_t whole;     /* bytes of the transfer of which this is a part; 0: it is not a part */
-    struct tk_op *op; /* op->pending counts the pieces under way */
-    tk_counter_t
-        *sources; /* put: also counts pieces whose source is still being read; may be NULL */
+    size_t whole;          /* bytes of the transfer of which this is a part; 0: it is not a part */
+    struct tk_op *op;      /* op->pending counts the pieces under way */
+    tk_counter_t *sources; /* put: pieces whose source is in use; may be NULL */
     bool is_put;
     bool copy_source;  /* put: the caller waits for the source: copying it may be faster */
     bool is_lent;      /* put: the same, but registered memory is sent in place (progress/lend.h) */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Knocks: of two ranks the lower one connects, so a higher one that wants to be connected asks for
- * that by a connect of a queue pair that is not used for anything else, which the lower one refuses
- * when it polls. A knock that fails is over, and repeated by whom it was for. Owns the knocks'
- * ids and queue pairs. */
+ * Connection requests. Of two ranks the lower one connects. A higher rank that wants a connection
+ * asks for it by a connect with a queue pair that is used for nothing else; the lower rank refuses
+ * that connect when it polls, and then connects itself. A request that fails is dropped; the
+ * connection that needed it repeats it. Owns the requests' ids and queue pairs. */
 #include "config.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static struct ibv_qp *create_qp(const struct tk_device *device)
     return ibv_create_qp(device->pd, &attr);
 }
 
-/* First the id: on iWARP it holds the queue pair. */
+/* The id first: on iWARP it holds the queue pair. */
 void tk_cm_conn_request_end(struct tk_cm_end *end)
 {
     struct tk_cm_conn_request *conn_request = end->conn_request;
@@ -40,7 +40,7 @@ void tk_cm_conn_request_end(struct tk_cm_end *end)
     free(conn_request);
 }
 
-/* It is as good as lost. */
+/* A failed request counts as lost. */
 static void conn_request_failed(struct tk_cm_end *end, const char *what)
 {
     const struct tk_conn *conn = tk_cm_conn_of(end);

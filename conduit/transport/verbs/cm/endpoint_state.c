@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One end of a connection on its way from INIT to RTS. Of a pair the lower rank connects and the
- * higher one listens, so connects never cross:
+ * One end of a connection, from INIT to RTS. Of a pair the lower rank connects and the higher one
+ * listens, so connects never cross:
  *
  *     lower    HOLDS - RESOLVES (address, route) - ASKED - UP
  *     higher   AWAITS - ANSWERED (accepted) - UP
  *
  * Over iWARP connections on demand are greeted before they are UP (iwarp_first_send.c).
  *
- * A refusal that says "not so far", or one that comes from the network, is no failure: the lower
- * rank holds again and asks once more until its time is over. The queue pair is the connection's
- * own and none of librdmacm's (rdma_create_qp would tie it to librdmacm's context of the device):
- * so its states are set here, by what rdma_init_qp_attr says and our own limits, and the lower rank
- * completes the connection by rdma_establish. On iWARP the kernel's driver does both, because a
- * queue pair there is a TCP connection.
+ * A refusal that means "not yet", or that comes from the network, is no failure: the lower rank
+ * goes back to HOLDS and asks again until its time is over. The queue pair belongs to the
+ * connection and not to librdmacm (rdma_create_qp would tie it to librdmacm's context of the
+ * device): so this file sets its states, by what rdma_init_qp_attr returns and our own limits, and
+ * the lower rank completes the connection by rdma_establish. On iWARP the kernel's driver does
+ * both, because a queue pair there is a TCP connection.
  *
- * Owns the ends' ids. An id is destroyed only when all events of it that were read are
+ * Owns the ends' ids. An id may be destroyed only after all its events that were read are
  * acknowledged: events.c does that before it calls. */
 #include "config.h"
 
@@ -30,14 +30,14 @@
 #include "transport/verbs/failover/connection_state.h"
 
 enum {
-    early_max = 40, /* refusals that the other end is not open so far: about two seconds */
+    early_max = 40, /* refusals because the other end was not open yet: about two seconds */
     resolve_ms = 5000,
     looks_before_again = 50 /* about 50 ms */
 };
 
 uint64_t tk_cm_look_pause = TK_SECOND / 1000;
 
-/* Asks, or is about to; more than a few at once would overrun listeners. */
+/* The end asks, or is about to; more than a few at once would overrun listeners. */
 static bool is_in_flight(const struct tk_cm_end *end)
 {
     return end->state == TK_CM_RESOLVES || end->state == TK_CM_ASKED;
@@ -79,8 +79,7 @@ void tk_cm_end_drop(struct tk_cm_end *end)
 
 /* ---- failing ---- */
 
-/* A first connection is made once more by itself, and what the network does meanwhile is no news
- * but for the first time. */
+/* A first connection is retried by itself, so failures of the network are logged only once. */
 static void log_failure(struct tk_cm_end *end, const char *what)
 {
     const struct tk_conn *conn = tk_cm_conn_of(end);
@@ -126,7 +125,7 @@ void tk_cm_end_fail(struct tk_cm_end *end, const char *what, int status)
     log_failure(end, text);
 }
 
-/* A call of librdmacm, which leaves errno. */
+/* A call of librdmacm failed and set errno. */
 static void call_failed(struct tk_cm_end *end, const char *what)
 {
     tk_cm_end_fail(end, what, errno ? -errno : -EIO);
@@ -140,7 +139,7 @@ static struct tk_route route_of(const struct tk_conn *conn)
         .rail = tk_rail_of(conn), .path = tk_path_of(conn), .type = IBV_QPT_RC};
 }
 
-/* The route is librdmacm's; settings that name a service level or a class go before. */
+/* librdmacm finds the route, but settings for service level or traffic class take precedence. */
 static void set_classes(struct ibv_ah_attr *ah)
 {
     if (tk_settings.ibv_sl)
@@ -149,7 +148,7 @@ static void set_classes(struct ibv_ah_attr *ah)
         ah->grh.traffic_class = (uint8_t)tk_settings.ibv_traffic_class;
 }
 
-/* 0 or an errno. librdmacm has the path, the packet numbers and the partition. */
+/* Returns 0 or an errno. librdmacm knows the path, the packet numbers and the partition. */
 static int enter(const struct tk_cm_end *end, enum ibv_qp_state state)
 {
     const struct tk_conn *conn = tk_cm_conn_of(end);
@@ -169,7 +168,7 @@ static int enter(const struct tk_cm_end *end, enum ibv_qp_state state)
     return ibv_modify_qp(conn->qp, &attr, mask);
 }
 
-/* False: it failed, and that was logged. */
+/* False: it failed, which was logged. */
 static bool make_ready(struct tk_cm_end *end)
 {
     static const enum ibv_qp_state states[] = {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS};
@@ -208,7 +207,7 @@ void tk_cm_addresses(const struct tk_conn *conn, struct sockaddr_storage *source
     struct tk_cm_place from = tk_verbs.cm->listeners[conn->rail].place;
     struct tk_cm_place to = *tk_cm_place_of_peer(conn);
     from.port = 0;
-    to.scope = from.scope; /* the peer's name of its interface means nothing here */
+    to.scope = from.scope; /* the peer's interface number means nothing here */
     tk_cm_place_sockaddr(&from, source);
     tk_cm_place_sockaddr(&to, target);
 }
@@ -254,7 +253,7 @@ void tk_cm_end_resolved(struct tk_cm_end *end, bool is_route)
         call_failed(end, "rdma_resolve_route");
 }
 
-/* An answer is complete only when it is acknowledged; on iWARP it needs none. */
+/* Our acknowledgement completes an answer; iWARP needs none. */
 void tk_cm_end_answered(struct tk_cm_end *end)
 {
     if (end->state != TK_CM_ASKED || !make_ready(end))
@@ -286,8 +285,8 @@ void tk_cm_end_rebuffed(struct tk_cm_end *end, enum tk_cm_verdict verdict)
     tk_cm_end_fail(end, what, 0);
 }
 
-/* The peer's own word is final, but for "not so far". What the network or the kernel refuses (a
- * listener that is overrun, a connection of before that is not forgotten so far) is tried again. */
+/* The peer's own refusal is final, except "not yet". A refusal of the network or the kernel (an
+ * overrun listener, an earlier connection that is not cleaned up yet) is retried. */
 void tk_cm_end_refused(struct tk_cm_end *end, enum tk_cm_verdict verdict, int status)
 {
     bool is_early = verdict == TK_CM_EARLY && ++end->early < early_max;
@@ -304,8 +303,8 @@ void tk_cm_end_refused(struct tk_cm_end *end, enum tk_cm_verdict verdict, int st
     tk_cm_end_again(end);
 }
 
-/* Nothing has become of the queue pair, but on iWARP, where the kernel has given it up: a first
- * connection is made with others then, which is no news either. */
+/* The queue pair is unchanged, except on iWARP, where the kernel has given it up: then a first
+ * connection is made with another queue pair, and that is not logged either. */
 void tk_cm_end_again(struct tk_cm_end *end)
 {
     if (tk_cm_is_first(end->epoch) && tk_rail_of(tk_cm_conn_of(end))->is_iwarp) {
@@ -332,7 +331,7 @@ enum tk_cm_verdict tk_cm_end_judge(const struct tk_cm_end *end, uint32_t epoch)
     return end->state == TK_CM_ANSWERED || end->state == TK_CM_UP ? TK_CM_DUPLICATE : TK_CM_LATE;
 }
 
-/* The state first: what fails then refuses by destroying the id. */
+/* Sets the state first: on a later failure, destroying the id refuses the connect. */
 void tk_cm_end_accept(struct tk_cm_end *end, struct rdma_cm_id *id)
 {
     struct rdma_conn_param param = param_of(tk_cm_conn_of(end));

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * First messages of connections on demand over iWARP, where the rank that accepted must not send
- * before something came from the one that connected (RFC 5044 7.1.3):
+ * before a message of the rank that connected (RFC 5044 7.1.3):
  *
  *     lower    ASKED - GREETS (a greeting over each queue pair) --------------------- UP
  *     higher   ANSWERED - GREETS (until they are all there, then one back) - UP
  *
- * The answer goes over the primary connection, before anything else of its sender. So a rank that
- * has a message of the peer's may send over all connections, and until the answer is there no other
- * message is under way: a greeting takes a receive buffer of those that are there for requests. The
- * answer has one more.
+ * The answer goes over the primary connection, before any other message of its sender. So a rank
+ * that has received a message of the peer may send over all connections, and until the answer comes
+ * no other message is in flight: a greeting uses one of the receive buffers for requests. The
+ * answer has a buffer of its own.
  *
- * The siw driver does not look at what comes while it answers a connect before something else
- * comes: until the answer is there, writes of nothing, which take no buffer, follow a greeting.
+ * While the siw driver answers a connect it does not notice what comes, until something else comes:
+ * so writes of 0 bytes, which take no buffer, follow a greeting until the answer comes.
  *
- * No state of its own. Called with the lock of demands, but for what says otherwise; takes a
- * connection's lock, and that of the ends. */
+ * No state of its own. Called with the lock of demands, except where a comment says otherwise;
+ * takes a connection's lock, and that of the ends. */
 #include "config.h"
 
 #include "base/bits.h"
@@ -37,7 +37,8 @@ int tk_cm_first_buffers(const struct tk_conn *conn)
 
 /* ---- sending ---- */
 
-/* Nothing else is sent over a connection that is held: all of its room is there. NULL: not now. */
+/* Nothing but greetings is sent over a held connection, so its whole send queue is free. NULL: not
+ * now. */
 static struct tk_tx *take_held(struct tk_conn *conn, bool with_bounce)
 {
     tk_counter_add(&conn->space, tk_verbs.depth_pp);
@@ -87,7 +88,7 @@ void tk_cm_greeting_came(const struct tk_conn *conn)
 
 /* ---- both ends ---- */
 
-/* The lower rank's. */
+/* For the lower rank. */
 static void greet_over(struct tk_cm_end *end, uint64_t now)
 {
     if (end->state != TK_CM_GREETS || now < end->again)

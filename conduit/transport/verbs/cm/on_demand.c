@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections on demand by librdmacm, for conn/demand.c: those to a rank together. A connect that
- * comes before this end has queue pairs is kept until it has; the one that asks waits as long. No
- * state of its own; nothing here waits. */
+ * Connections on demand by librdmacm, for conn/demand.c, which opens all connections to a rank
+ * together. A connect that comes before this end has queue pairs is kept until it has; the rank
+ * that connects waits as long. No state of its own; nothing here waits. */
 #include "config.h"
 
 #include "transport/verbs/cm/cm.h"
@@ -37,7 +37,8 @@ static bool is_connected_in(const struct tk_cm_end *end, uint32_t epoch)
            (end->state == TK_CM_ANSWERED || end->state == TK_CM_GREETS || end->state == TK_CM_UP);
 }
 
-/* An earlier one of this end's was given up by the peer, or it would not ask once more. */
+/* Replaces an earlier connect of this end: the peer has given that up, or it would not ask
+ * again. */
 enum tk_cm_verdict tk_cm_connect_keep(struct tk_cm_end *end, struct rdma_cm_id *id, uint32_t epoch)
 {
     uint32_t rank = (uint32_t)(end - tk_verbs.cm->ends) / tk_verbs.conns_pp;
@@ -165,7 +166,7 @@ enum tk_cm_outcome tk_cm_pair_outcome(const struct tk_conn *conns)
     return outcome;
 }
 
-/* Without failover nobody connects any more, and strangers find nobody. */
+/* Without failover no rank connects any more, so strangers find no listener. */
 void tk_cm_serve_no_more(void)
 {
     tk_lock(&tk_verbs.cm->lock);

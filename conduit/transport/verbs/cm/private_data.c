@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The private data of connects and refusals: made, and read with distrust, for anybody on the
- * network may connect to a listener. Owns nothing; looks at nothing but the job's shape and its
- * secret, and must not touch librdmacm. */
+ * The private data of connects and refusals: makes it, and validates what comes, since anyone on
+ * the network may connect to a listener. Owns nothing; uses only the job's shape and its secret,
+ * and must not touch librdmacm. */
 #include "config.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Connections that come back by librdmacm. There is no thread: events wait in the channel until a
- * rank polls. A rank that brings a connection back waits for a peer that computes, as its messages
+ * rank polls. A rank that reopens a connection waits for a peer that computes, as its messages
  * would; the time limit is GASNET_IBV_CONNECT_TIMEOUT, and another attempt follows. */
 #include "config.h"
 
@@ -10,7 +10,7 @@
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"
 
-enum { looks_while_waiting = 50 /* for one else: somebody waits for a connection */ };
+enum { looks_while_waiting = 50 /* more often while a thread waits for a connection */ };
 
 static bool is_time(uint64_t now)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Start-up's waiting: all ends are connected and greeted before the client may use them. The first
- * message of each connection is one of a byte from the rank that connected: on iWARP the other one
- * must not send before it came (RFC 5044 7.1.3), and it proves on any network that the queue pairs
- * have found each other. Single-threaded, no lock; owns nothing. */
+ * Start-up with librdmacm: all ends are connected and greeted before the client may use them. The
+ * first message of each connection is one byte from the rank that connected: on iWARP the other
+ * rank must not send before it (RFC 5044 7.1.3), and on any network it proves that the queue pairs
+ * are connected with each other. Single-threaded, no lock; owns nothing. */
 #include "config.h"
 
 #include <poll.h>
@@ -17,11 +17,11 @@
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/tx.h"
 
-/* Completions of them have the connection with this bit. */
+/* In a completion's wr_id: the rest is the connection. */
 enum { greeting_bit = 1 };
 
-/* The siw driver takes no list of no pieces. No bounce buffer is in use so early, and all devices
- * know them: the byte is read from and written to one of them. */
+/* The siw driver rejects an empty scatter/gather list. No bounce buffer is in use so early, and all
+ * devices know them: the byte is read from and written to one of them. */
 static struct ibv_sge greeting_byte(const struct tk_conn *conn)
 {
     const struct tk_slab *slab = tk_verbs.slabs;
@@ -36,7 +36,7 @@ enum tk_status tk_cm_expect_greeting(struct tk_conn *conn)
     struct ibv_sge sge = greeting_byte(conn);
     struct ibv_recv_wr *bad,
         wr = {.wr_id = (uintptr_t)conn | greeting_bit, .sg_list = &sge, .num_sge = 1};
-    /* A shared queue has buffers for it: there is no other message before. */
+    /* A shared queue has buffers for it: no other message comes before. */
     if (!tk_rail_of(conn)->by_cm || tk_cm_is_asker(conn) || conn->loan)
         return TK_OK;
     int error = ibv_post_recv(conn->qp, &wr, &bad);
@@ -46,7 +46,7 @@ enum tk_status tk_cm_expect_greeting(struct tk_conn *conn)
     return error ? TK_FAIL : TK_OK;
 }
 
-/* False: no room so far. Not logged: it is complete before anything else is posted. */
+/* False: no space yet. Not logged: it is complete before anything else is posted. */
 static bool greet(struct tk_conn *conn)
 {
     struct ibv_sge sge = greeting_byte(conn);
@@ -142,7 +142,7 @@ static bool is_over(void)
     return cm->failed > 0 || (cm->left == 0 && tk_lanes_are_idle());
 }
 
-/* Time is over when nothing came for as long: many ranks take longer together than a pair does. */
+/* The time limit starts again with each event: many ranks together take longer than one pair. */
 bool tk_cm_connect_step(void)
 {
     struct tk_cm *cm = tk_verbs.cm;
@@ -159,14 +159,14 @@ bool tk_cm_connect_step(void)
     return !is_over();
 }
 
-/* Greetings come through a completion queue, so events alone are not waited for. */
+/* Greetings come through a completion queue, so waiting for events alone would miss them. */
 static void await_events(void)
 {
     struct pollfd fd = {.fd = tk_verbs.cm->channel->fd, .events = POLLIN};
     poll(&fd, 1, 1);
 }
 
-/* After start-up a connect can only be of a connection that comes back. */
+/* After start-up a connect can only belong to a connection that comes back. */
 enum tk_status tk_cm_connect(void)
 {
     struct tk_cm *cm = tk_verbs.cm;

@@ -28,8 +28,7 @@ struct tk_demand_record {
 struct tk_demand {
     tk_lock_t lock;
     struct tk_demand_record *records;
-    struct tk_demand_record
-        spare; /* used for the first record; its peer is NULL while it is free */
+    struct tk_demand_record spare; /* the first one; its peer is NULL while free */
     const struct tk_transport *connected, *unconnected;
     tk_counter_t pending;
     uint32_t wanted;      /* peers connected because this rank wanted it */

@@ -88,8 +88,7 @@ void tk_rndv_request(struct tk_tx *tx, const struct tk_outgoing *m, struct tk_rn
         .head = {.kind = TK_RENDEZVOUS},
         .address = (uintptr_t)gather(source, m),
         .word = (uintptr_t)word_of(source),
-        .key = source->keys[tk_verbs.rail_count +
-                            tx->conn->rail], /* remote keys follow the local ones */
+        .key = source->keys[tk_verbs.rail_count + tx->conn->rail], /* remote keys are last */
         .size = (uint32_t)(m->head_size + m->nbytes)};
     __atomic_store_n(word_of(source), 0, __ATOMIC_RELAXED);
     tk_counter_add(&tx->conn->rndv_count, 1);

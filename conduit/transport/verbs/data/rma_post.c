@@ -500,8 +500,7 @@ put_found(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *
 /* In place and in one piece: a larger transfer may be cut. */
 static inline bool is_one_piece(const struct tk_conn *conn, size_t nbytes)
 {
-    return nbytes - 1 < tk_verbs.put_from_max &&
-           !conn->is_fenced; /* which needs a read behind it */
+    return nbytes - 1 < tk_verbs.put_from_max && !conn->is_fenced; /* or a read follows */
 }
 
 static inline bool __attribute__((always_inline))

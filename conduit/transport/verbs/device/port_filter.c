@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * GASNET_IBV_PORTS: device[:port,port]+device[:...]. Order, duplicates and unknown names are
- * harmless: the same text serves machines with different devices. No state. */
+ * GASNET_IBV_PORTS: device[:port,port]+device[:...]. Order and duplicates do not matter, and
+ * unknown names are ignored: the same text serves machines with different devices. No state. */
 #include "config.h"
 
 #include <ctype.h>
@@ -11,7 +11,7 @@
 #include "base/report.h"
 #include "transport/verbs/verbs.h"
 
-/* Does the list "1,2" of `length` characters hold the port? */
+/* Does the list "1,2" of `length` characters contain the port? */
 static int list_holds(const char *list, size_t length, int port)
 {
     const char *end = list + length;
@@ -24,7 +24,7 @@ static int list_holds(const char *list, size_t length, int port)
     return 0;
 }
 
-/* An entry without a list: all its ports are admitted, none is named. */
+/* An entry without a list admits all ports of the device but names none. */
 static int any_entry(const char *filter, const char *device, int port, int without_list)
 {
     while (*filter) {
@@ -52,7 +52,7 @@ static int entry_is_good(const char *entry, size_t length)
 {
     size_t name = strcspn(entry, "+:");
     if (name == 0 || name > length)
-        return length == 0; /* "a++b": an empty entry says nothing */
+        return length == 0; /* "a++b": an empty entry matches nothing */
     if (name == length)
         return 1;
     int digits = 0;
