@@ -150,8 +150,7 @@ enum {
     /* Handler and number of arguments: a head has them this many bits higher, above the kind. */
     tk_tag_call = tk_tag_handler | tk_tag_args_max << tk_tag_args_shift,
     tk_tag_reply_shift = 12,
-    tk_handler_of_client =
-        0x80 /* GEX_AM_INDEX_BASE, a bit that is clear in the library's own handlers */
+    tk_handler_of_client = 0x80 /* GEX_AM_INDEX_BASE, a bit that those of the library lack */
 };
 _Static_assert(TK_REQUEST == 0 && TK_REPLY == 1 && TK_SHORT == 0 &&
                    1 << tk_tag_reply_shift == (int)tk_tag_reply &&

@@ -27,9 +27,7 @@
 /* What the ends of a connection send each other: numbers of the sender, of the target for the other
  * end, and of the shared receive queue. In an array each kind has conns_pp entries in a row. */
 enum { TK_XRC_SENDER, TK_XRC_TARGET, TK_XRC_QUEUE, tk_xrc_numbers };
-enum {
-    tk_xrc_conns_max = tk_conns_max / tk_xrc_numbers
-}; /* of a pair: a datagram carries all numbers */
+enum { tk_xrc_conns_max = tk_conns_max / tk_xrc_numbers }; /* of a pair: a datagram has all */
 
 struct tk_xrc {
     struct tk_xrc_table table;

@@ -38,7 +38,7 @@ struct tk_log_incarnation {
     uint64_t ended;  /* when it last died; written with the connection's lock */
     bool is_wanted;  /* it should be reopened */
     bool is_asked;   /* the other end is open for the next incarnation */
-    bool is_passed;  /* opened for the next incarnation, and died, there only */
+    bool is_passed;  /* opened there for the next one, but already dead */
     bool is_pending_work; /* counted among the pending work for one of these, or for `notice_due` */
     uint32_t to_qp;
     /* Name the connection in errors of unsignaled messages, alternating with the incarnation: an

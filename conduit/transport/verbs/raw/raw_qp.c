@@ -63,7 +63,7 @@ enum tk_status tk_raw_qp_check(const trunkline_domain_t *domain, const trunkline
     return TK_OK;
 }
 
-/* Completion queues that the client did not bring. */
+/* Makes the completion queues that the client did not provide. */
 static enum tk_status open_cqs(trunkline_qp_t *qp, const trunkline_domain_t *domain,
                                const trunkline_qp_options_t *options)
 {
@@ -82,7 +82,8 @@ static enum tk_status open_cqs(trunkline_qp_t *qp, const trunkline_domain_t *dom
     return TK_OK;
 }
 
-/* Devices do not say how much inline data they allow; too much is refused, so less is tried. */
+/* Devices do not report how much inline data they allow, and refuse too much: tries less until one
+ * accepts. */
 static enum tk_status raw_create(trunkline_qp_t *qp, const trunkline_domain_t *domain,
                                  const trunkline_qp_options_t *options)
 {
@@ -106,8 +107,8 @@ static enum tk_status raw_create(trunkline_qp_t *qp, const trunkline_domain_t *d
     return TK_OK;
 }
 
-/* Packets of a queue pair that had the number before are not taken for this one's, so far as that
- * can be had: numbers in sequence begin where the hash of its own number and address says. */
+/* Packets of an earlier queue pair with the same number should not be mistaken for this one's: the
+ * first packet number is a hash of its own number and address. */
 static uint32_t raw_first_psn(const trunkline_qp_t *qp)
 {
     enum { psn_bits = 24 };
@@ -152,7 +153,7 @@ enum tk_status tk_raw_qp_open(trunkline_qp_t *qp, const trunkline_domain_t *doma
     return status;
 }
 
-/* From the best GID of each end: an address has one. */
+/* Uses the best GID of each end: an address has one. */
 static struct tk_path path_to(const trunkline_qp_t *qp, const trunkline_address_t *to)
 {
     const struct tk_port_address *a = &tk_raw_rail(qp->rail)->address;
@@ -168,7 +169,7 @@ static struct tk_path path_to(const trunkline_qp_t *qp, const trunkline_address_
     return path;
 }
 
-/* An address comes from another process. */
+/* An address comes from another process: checks it. */
 static enum tk_status fits(const trunkline_qp_t *qp, const trunkline_address_t *to)
 {
     const trunkline_address_t *mine = &qp->address;
