@@ -128,8 +128,8 @@ static void cache_remove(struct tk_pinned *p)
     cache.deferred = &p->entry;
 }
 
-/* The region found last becomes one like others: before anything is removed. It is the newest idle
- * one then, although others may have been found since in other ways. */
+/* Makes the region found last an ordinary one, before anything is removed. It then counts as the
+ * newest idle one, although others may have been found since on other paths. */
 static void cache_forget_last(void)
 {
     struct tk_pinned *p = tk_firehose_hits.last;
@@ -327,9 +327,9 @@ static bool region_pin(struct tk_pinned *p)
     }
 }
 
-/* A region that is paged on demand is what the page tables say at the time of a transfer, so there
- * is nothing to watch. Those that other ranks request are for reading and writing: they are watched
- * all the same, because other memory at their addresses may have other rights. */
+/* A region that is paged on demand follows the page tables at the time of a transfer, so it needs
+ * no watch. Those that other ranks request are for reading and writing: they are watched all the
+ * same, because other memory at their addresses may have other rights. */
 static bool needs_no_watch(uintptr_t base, size_t size)
 {
     return cache.mark || is_permanent(base, size);
