@@ -28,7 +28,7 @@ static _Noreturn void wire_error(unsigned from, const char *what)
     if (from < tk_shm.size)
         peer = tk_peer(tk_topology.nbrhd_ranks[from]);
     if (!peer)
-        tk_panic("%s from a neighbour that there is not, %u of %u", what, from, tk_shm.size);
+        tk_panic("%s from neighbour %u, but there are only %u", what, from, tk_shm.size);
     tk_panic("%s from neighbour rank %u (%s, pid %d); the ranks of a job must be built against one "
              "version of this library",
              what, peer->rank, peer->host, peer->pid);

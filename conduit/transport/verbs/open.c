@@ -226,7 +226,7 @@ static void describe_receives(char *text, size_t size)
     else
         snprintf(text, size, "any message%s",
                  tk_srq_in_use() && tk_verbs.failover_enabled && tk_settings.rbuf_size > 0
-                     ? ", for ports stand in for each other"
+                     ? ", because ports fail over"
                      : "");
 }
 
@@ -234,8 +234,8 @@ void tk_verbs_describe_connections(char *text, size_t size)
 {
     char receives[80];
     describe_receives(receives, sizeof(receives));
-    snprintf(text, size, "%s; %s; receive buffers have room for %s", when_connected(),
-             tk_xrc_describe(), receives);
+    snprintf(text, size, "%s; %s; receive buffers hold %s", when_connected(), tk_xrc_describe(),
+             receives);
 }
 
 static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)

@@ -441,7 +441,7 @@ static void what_makes_no_sense_is_refused_by_name(void **state)
     for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++)
         assert_refused(&cut[i], "shorter than its head says from neighbour rank 1 (");
     for (size_t i = 0; i < sizeof(nobody) / sizeof(nobody[0]); i++)
-        assert_refused(&nobody[i], "from a neighbour that there is not, 2 of 2");
+        assert_refused(&nobody[i], "from neighbour 2, but there are only 2");
 }
 
 #define PROMISE(name) cmocka_unit_test_setup_teardown(name, open_neighbour, close_neighbour)

@@ -584,9 +584,9 @@ static void malformed_offers_are_refused(void **state)
     unit_assert_panic(inject_offer, &offer, "a malformed message came");
     offer.word = 1;
     offer.size = tk_message_max + 1;
-    unit_assert_panic(inject_offer, &offer, "a large message was offered that is none");
+    unit_assert_panic(inject_offer, &offer, "a malformed rendezvous request came");
     offer.size = tk_verbs.recv_small;
-    unit_assert_panic(inject_offer, &offer, "a large message was offered that is none");
+    unit_assert_panic(inject_offer, &offer, "a malformed rendezvous request came");
     world_close();
 }
 

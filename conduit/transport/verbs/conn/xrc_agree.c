@@ -42,7 +42,7 @@ static const char *const texts[refusals] = {
     [OFFERED] = "one send queue pair to all ranks of a neighbourhood (XRC)",
     [UNWANTED] = "GASNET_USE_XRC=0",
     [NOT_SHARED] = "receive queues are not shared (GASNET_USE_SRQ=1 makes them so)",
-    [STANDS_IN] = "ports stand in for each other (GASNET_IBV_FAILOVER=0 ends that)",
+    [STANDS_IN] = "ports fail over (GASNET_IBV_FAILOVER=0 ends that)",
     [IS_STATIC] = "all ranks are connected at start-up (GASNET_USE_XRC=1 or "
                   "GASNET_CONNECT_STATIC=0 ends that)",
     [BY_CM] = "librdmacm connects ranks (GASNET_IBV_CONNECT=verbs ends that)",

@@ -76,7 +76,7 @@ void tk_rndv_request_came(struct tk_conn *conn, const void *bytes, size_t size)
     memcpy(&request, bytes, sizeof(request));
     if (!tk_verbs.recv_small || request.size > tk_message_max ||
         request.size <= tk_verbs.recv_small)
-        tk_wire_error(conn, "a large message was offered that is none");
+        tk_wire_error(conn, "a malformed rendezvous request came");
     tk_counter_add(&conn->rndv_count, 1);
     /* In this order, so that tk_work_besides_rndv() is never negative. */
     tk_counter_add(&tk_verbs.pending_work, 1);

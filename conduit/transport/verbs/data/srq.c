@@ -47,7 +47,7 @@ static const char *refusal(struct tk_loan_input *input, uint32_t conns)
         return "the device has none, or too small ones";
     if (tk_verbs.failover_enabled && !tk_last_wqe_comes())
         return "a device does not report that a queue pair has received its last "
-               "(IBV_EVENT_QP_LAST_WQE_REACHED), which ports that stand in for each other need "
+               "(IBV_EVENT_QP_LAST_WQE_REACHED), which failover between ports needs "
                "(GASNET_IBV_FAILOVER=0 does without)";
     tk_verbs.srq_plan = plan;
     if (tk_settings.use_srq > 0 && tk_settings.rbuf_count > 0 &&
