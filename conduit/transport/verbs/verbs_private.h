@@ -325,10 +325,9 @@ struct tk_verbs {
     struct tk_buffer *fence_sink; /* target of reads behind puts, never used */
     struct tk_slab *slabs;
     struct tk_pool bounce_pool;
-    struct tk_pool
-        large_pool;      /* of the same kind, for messages that are pulled: data/rendezvous.h */
-    uint32_t recv_small; /* bytes of a receive buffer; 0: any message fits */
-    uint32_t small_max;  /* bytes of a peer's receive buffer, if that is small */
+    struct tk_pool large_pool; /* of the same kind, for rendezvous messages: data/rendezvous.h */
+    uint32_t recv_small;       /* bytes of a receive buffer; 0: any message fits */
+    uint32_t small_max;        /* bytes of a peer's receive buffer, if that is small */
     struct tk_rndv_state *rndv;
     tk_counter_t rndv_count; /* messages that we read, or will; part of the pending work */
     tk_counter_t rndv_stuck; /* those of them that found no space in a send queue */
@@ -761,10 +760,9 @@ bool tk_verbs_reap(void);
 bool tk_devices_poll(void); /* of all, if there are several */
 bool tk_shared_poll(void);  /* data/poll_shared.c: of all, with shared receive queues */
 bool tk_devices_reap(void);
-bool tk_lanes_reap_others(void); /* of lanes that are not this thread's */
-void tk_lanes_reap(void);        /* of all lanes, busy or not */
-bool tk_shared_logged_poll(
-    void); /* where they are shared and connections stand in for each other */
+bool tk_lanes_reap_others(void);  /* of lanes that are not this thread's */
+void tk_lanes_reap(void);         /* of all lanes, busy or not */
+bool tk_shared_logged_poll(void); /* shared queues in failover groups */
 bool tk_shared_logged_reap(void);
 bool tk_logged_poll(void); /* in failover groups */
 bool tk_logged_reap(void);

@@ -85,7 +85,7 @@ static void look_at_cm(void)
         end_listening();
 }
 
-/* ---- what is under way ---- */
+/* ---- connections in progress ---- */
 
 static void log_hopeless(const struct tk_peer *peer, double limit)
 {
