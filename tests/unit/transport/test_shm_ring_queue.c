@@ -44,14 +44,14 @@ static bool is_narrow(void)
     return tk_peek(&out.queue.kept) != 0;
 }
 
-static unsigned in_line(void)
+static unsigned in_queue(void)
 {
     return tk_peek(&out.queue.waiting);
 }
 
 static void close_ring(void)
 {
-    assert_int_equal(in_line(), 0);
+    assert_int_equal(in_queue(), 0);
     assert_false(is_narrow());
     tk_ring_in_close(&in);
     ring_memory_close(&memory);
@@ -133,7 +133,7 @@ static void stand(unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         assert_false(goes(i));
-    assert_int_equal(in_line(), count);
+    assert_int_equal(in_queue(), count);
 }
 
 static void threads_that_wait_go_in_order_before_others(void **state)
@@ -157,7 +157,7 @@ static void threads_that_wait_go_in_order_before_others(void **state)
 }
 
 /* It may be in a long handler. */
-static void a_thread_that_comes_late_finds_room_and_others_have_gone_on(void **state)
+static void a_thread_that_comes_late_finds_space_and_others_have_gone_on(void **state)
 {
     (void)state;
     open_ring();
@@ -266,10 +266,10 @@ static void a_wait_inside_another_one_goes_in_its_place(void **state)
     assert_false(try_in(&inner, small));
     assert_int_equal(inner.queue, 0);
     assert_false(goes(1));
-    assert_int_equal(in_line(), 2);
+    assert_int_equal(in_queue(), 2);
     receive(step);
     assert_true(try_in(&inner, small));
-    assert_int_equal(in_line(), 2);
+    assert_int_equal(in_queue(), 2);
     assert_true(goes(0));
     assert_true(goes(1));
     close_ring();
@@ -295,7 +295,7 @@ static void a_wait_inside_one_for_another_ring_stands_there_itself(void **state)
     tk_wait_ticket = NULL;
     assert_ptr_equal(inner.at, &replies);
     assert_int_equal(tk_peek(&replies.queue.waiting), 1);
-    assert_int_equal(in_line(), 1);
+    assert_int_equal(in_queue(), 1);
     tk_ring_queue_leave(&inner);
     receive(step);
     assert_true(goes(0));
@@ -305,7 +305,7 @@ static void a_wait_inside_one_for_another_ring_stands_there_itself(void **state)
 
 /* What must be immediate has no place in line, but is not kept out for ever: one message in as many
  * as a turn has. */
-static void a_thread_that_cannot_wait_gets_kept_room_sometimes(void **state)
+static void a_thread_that_cannot_wait_gets_kept_space_sometimes(void **state)
 {
     enum { waiting = 4 };
     unsigned sent = 0;
@@ -345,7 +345,7 @@ static void a_turn_is_several_messages(void **state)
 }
 
 /* At a Prepare. */
-static void a_look_for_room_waits_in_line_too(void **state)
+static void a_look_for_space_waits_in_the_queue_too(void **state)
 {
     (void)state;
     open_ring();
@@ -354,7 +354,7 @@ static void a_look_for_room_waits_in_line_too(void **state)
     tk_wait_ticket = &waits[1];
     waits[1].is_up = true;
     assert_false(tk_ring_has_space(&out, 0));
-    assert_int_equal(in_line(), 2);
+    assert_int_equal(in_queue(), 2);
     receive(step);
     assert_true(tk_ring_has_space(&out, 0));
     tk_wait_ticket = NULL;
@@ -363,7 +363,7 @@ static void a_look_for_room_waits_in_line_too(void **state)
     close_ring();
 }
 
-static unsigned first_in_line(void)
+static unsigned first_in_queue(void)
 {
     unsigned first = waits_max;
     for (unsigned i = 0; i < waits_max; i++)
@@ -397,28 +397,28 @@ static void no_wait_is_forgotten_in_any_order(void **state)
         unsigned standing = 0;
         for (unsigned i = 0; i < waits_max; i++)
             standing += waits[i].queue != 0;
-        assert_int_equal(in_line(), standing);
+        assert_int_equal(in_queue(), standing);
         assert_int_equal(is_narrow(), standing > 0);
     }
-    while (in_line() > 0) {
+    while (in_queue() > 0) {
         receive(in_ring);
-        assert_true(goes(first_in_line()));
+        assert_true(goes(first_in_queue()));
     }
     close_ring();
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(threads_that_wait_go_in_order_before_others),
-    cmocka_unit_test(a_thread_that_comes_late_finds_room_and_others_have_gone_on),
+    cmocka_unit_test(a_thread_that_comes_late_finds_space_and_others_have_gone_on),
     cmocka_unit_test(no_more_than_half_of_the_ring_is_kept),
     cmocka_unit_test(the_largest_message_goes_beside_all_that_is_kept),
     cmocka_unit_test(small_messages_take_no_lines_from_a_large_one_that_waits),
     cmocka_unit_test(lines_are_kept_from_the_moment_that_a_thread_waits),
     cmocka_unit_test(a_wait_inside_another_one_goes_in_its_place),
     cmocka_unit_test(a_wait_inside_one_for_another_ring_stands_there_itself),
-    cmocka_unit_test(a_thread_that_cannot_wait_gets_kept_room_sometimes),
+    cmocka_unit_test(a_thread_that_cannot_wait_gets_kept_space_sometimes),
     cmocka_unit_test(a_turn_is_several_messages),
-    cmocka_unit_test(a_look_for_room_waits_in_line_too),
+    cmocka_unit_test(a_look_for_space_waits_in_the_queue_too),
     cmocka_unit_test(no_wait_is_forgotten_in_any_order),
 };
 

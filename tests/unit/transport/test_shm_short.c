@@ -278,7 +278,7 @@ static void mediums_of_every_shape_arrive_aligned(void **state)
         }
 }
 
-static void a_medium_that_finds_no_room_is_refused_or_waited_for(void **state)
+static void a_medium_that_finds_no_space_is_refused_or_waited_for(void **state)
 {
     static const size_t sizes[] = {8, 400};
     (void)state;
@@ -451,7 +451,7 @@ static const struct CMUnitTest tests[] = {
     PROMISE(mediums_of_every_shape_arrive_aligned),
     PROMISE(replies_have_a_ring_of_their_own),
     PROMISE(a_full_ring_is_busy_or_waited_for),
-    PROMISE(a_medium_that_finds_no_room_is_refused_or_waited_for),
+    PROMISE(a_medium_that_finds_no_space_is_refused_or_waited_for),
     PROMISE(space_comes_back_lap_after_lap),
     PROMISE(space_left_in_one_ring_comes_back_while_the_other_is_never_empty),
     PROMISE(what_makes_no_sense_is_refused_by_name),

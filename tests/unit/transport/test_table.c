@@ -13,12 +13,12 @@
 #include "unit.h"
 #include "transport/wait_ticket.h"
 
-enum { paper_room = 2, ranks = 4 };
+enum { paper_space = 2, ranks = 4 };
 
-/* Ranks 1 and 2 are reached by paper, which keeps up to paper_room Shorts until it is polled; rank
+/* Ranks 1 and 2 are reached by paper, which keeps up to paper_space Shorts until it is polled; rank
  * 3 by the transport of fake_job. */
 static struct paper {
-    struct tk_short kept[paper_room];
+    struct tk_short kept[paper_space];
     unsigned count, polls, reaps, delivered, waited;
     bool refuses;   /* puts and gets at once */
     size_t piece;   /* bytes of a put or get that it takes in one call; 0: all */
@@ -52,7 +52,7 @@ static bool paper_reap(void)
 static enum tk_status paper_send(struct tk_peer *peer, struct tk_outgoing *m)
 {
     (void)peer;
-    if (paper.count == paper_room)
+    if (paper.count == paper_space)
         return TK_BUSY;
     memcpy(&paper.kept[paper.count++], m->head, m->head_size);
     return TK_OK;
@@ -281,10 +281,10 @@ static void immediate_is_refused_with_nothing_done(void **state)
 }
 
 /* The sender waits, and polls meanwhile; an immediate one is refused. */
-static void a_short_without_room_waits_above_the_transport(void **state)
+static void a_short_without_space_waits_above_the_transport(void **state)
 {
     (void)state;
-    for (int i = 0; i < paper_room; i++)
+    for (int i = 0; i < paper_space; i++)
         assert_int_equal(tk_small_request(tk_peer(1), tk_tag(false, 2, 9), 5, tk_small_refused), 0);
     assert_int_equal(tk_small_request(tk_peer(1), tk_tag(false, 2, 9), 5, tk_small_refused), 1);
     assert_int_equal(paper.polls, 0);
@@ -297,9 +297,9 @@ static void a_short_without_room_waits_above_the_transport(void **state)
     assert_int_equal(paper.kept[0].args[0], 1);
     assert_int_equal(paper.kept[0].args[1], 2);
     const int32_t three[] = {1, 2, 3};
-    for (int i = 0; i < 2 * paper_room; i++)
+    for (int i = 0; i < 2 * paper_space; i++)
         assert_int_equal(tk_short_request(tk_peer(2), 11, false, 3, three), 0);
-    assert_int_equal(paper.delivered + paper.count, 3 * paper_room + 1);
+    assert_int_equal(paper.delivered + paper.count, 3 * paper_space + 1);
     assert_int_equal(paper.kept[0].args[2], 3);
 }
 
@@ -380,7 +380,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(what_is_taken_at_once_needs_nothing_more, set_up, tear_down),
     cmocka_unit_test_setup_teardown(what_is_refused_is_done_by_the_slow_start, set_up, tear_down),
     cmocka_unit_test_setup_teardown(immediate_is_refused_with_nothing_done, set_up, tear_down),
-    cmocka_unit_test_setup_teardown(a_short_without_room_waits_above_the_transport, set_up,
+    cmocka_unit_test_setup_teardown(a_short_without_space_waits_above_the_transport, set_up,
                                     tear_down),
     cmocka_unit_test_setup_teardown(a_copy_for_endpoints_leaves_the_line_of_its_peer, set_up,
                                     tear_down),

@@ -221,7 +221,7 @@ static void an_attempt_that_breaks_is_made_anew(void **state)
 
 /* Its knock was lost without a word: it is repeated when the network says so, or the first is over.
  */
-static void a_knock_that_fails_is_repeated(void **state)
+static void a_connection_request_that_fails_is_repeated(void **state)
 {
     (void)state;
     open_ranks(2, "GASNET_NUM_QPS=1");
@@ -242,7 +242,7 @@ static void expect(const struct tk_cm_request *request, enum tk_cm_verdict verdi
 {
     struct tk_cm_refusal refusal;
     struct tk_cm_end before = tk_verbs.cm->ends[0];
-    assert_int_equal(fake_cm_knock(request, sizeof(*request), &refusal, sizeof(refusal)),
+    assert_int_equal(fake_cm_conn_request(request, sizeof(*request), &refusal, sizeof(refusal)),
                      RDMA_CM_EVENT_REJECTED);
     assert_int_equal(tk_cm_refusal_read(&refusal, sizeof(refusal)), verdict);
     assert_memory_equal(&before, &tk_verbs.cm->ends[0], sizeof(before));
@@ -554,7 +554,7 @@ int main(void)
         cmocka_unit_test(both_at_once_get_one_connection),
         cmocka_unit_test(a_peer_that_computes_is_waited_for),
         cmocka_unit_test(an_attempt_that_breaks_is_made_anew),
-        cmocka_unit_test(a_knock_that_fails_is_repeated),
+        cmocka_unit_test(a_connection_request_that_fails_is_repeated),
         cmocka_unit_test(connects_that_are_not_wanted_are_refused),
         cmocka_unit_test(the_last_connection_ends_the_listening),
         cmocka_unit_test(a_refusal_of_a_peer_ends_the_job),

@@ -463,7 +463,7 @@ static void a_full_send_queue_gives_the_credit_back(void **state)
     world_close();
 }
 
-static void an_ack_that_finds_no_room_goes_with_a_later_poll(void **state)
+static void an_ack_that_finds_no_space_goes_with_a_later_poll(void **state)
 {
     (void)state;
     unit_settings("GASNET_NETWORKDEPTH_PP=2", "GASNET_AM_CREDITS_SLACK=0", NULL);
@@ -668,7 +668,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_credit_that_comes_back_while_the_connection_is_held_stays_there),
     cmocka_unit_test(the_process_as_a_whole_has_a_limit_too),
     cmocka_unit_test(a_full_send_queue_gives_the_credit_back),
-    cmocka_unit_test(an_ack_that_finds_no_room_goes_with_a_later_poll),
+    cmocka_unit_test(an_ack_that_finds_no_space_goes_with_a_later_poll),
     cmocka_unit_test(an_ack_that_is_not_needed_any_more_is_not_sent),
     cmocka_unit_test(credits_that_nobody_gave_are_refused),
     cmocka_unit_test(malformed_messages_are_refused),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections that stand in for each other, closed for others and opened again while ports die and
+ * Failover groups that are closed for others and opened again while ports die and
  * come back: two ranks, and every step of that, with every port that dies at either end before it,
  * and comes back or is found dead by the other end too before every later one. Nothing is lost,
  * doubled or left over, and what is free afterwards is all that was taken. */

@@ -382,7 +382,7 @@ static void lives_have_numbers_of_their_own(void **state)
 }
 
 /* Room that was taken in one incarnation is given back in the next. */
-static void room_that_was_lent_comes_back(void **state)
+static void lent_space_comes_back(void **state)
 {
     struct tk_am_reservation space = {.kind = TK_REQUEST};
     (void)state;
@@ -752,7 +752,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(late_errors_are_told_by_their_incarnation),
     cmocka_unit_test(a_late_report_of_the_last_receive_is_not_of_the_next_incarnation),
     cmocka_unit_test(lives_have_numbers_of_their_own),
-    cmocka_unit_test(room_that_was_lent_comes_back),
+    cmocka_unit_test(lent_space_comes_back),
     cmocka_unit_test(reads_are_behind_what_was_written_again),
     cmocka_unit_test(reads_do_not_wait_for_an_answer),
     cmocka_unit_test(each_death_keeps_away_for_longer),

@@ -72,7 +72,7 @@ static void one_place_serves_all(void **state)
     assert_int_equal(queue.places, 1);
 }
 
-static void one_without_room_lets_others_go_first(void **state)
+static void one_without_space_lets_others_go_first(void **state)
 {
     (void)state;
     open_with(1, 3);
@@ -160,7 +160,7 @@ static void places_are_neither_lost_nor_made(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(they_begin_in_order_as_many_as_there_are_places),
     cmocka_unit_test(one_place_serves_all),
-    cmocka_unit_test(one_without_room_lets_others_go_first),
+    cmocka_unit_test(one_without_space_lets_others_go_first),
     cmocka_unit_test(reads_complete_in_any_order),
     cmocka_unit_test(places_are_neither_lost_nor_made),
 };

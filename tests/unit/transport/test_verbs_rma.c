@@ -343,7 +343,7 @@ static void a_quiet_message_is_no_reason_to_refuse_for_ever(void **state)
     world_close();
 }
 
-static void without_a_bounce_buffer_there_is_no_room(void **state)
+static void without_a_bounce_buffer_nothing_is_posted(void **state)
 {
     (void)state;
     fake_reset();
@@ -617,7 +617,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(immediate_is_refused_for_lack_of_bounce_buffers),
     cmocka_unit_test(immediate_takes_an_idle_queue_for_what_none_could_hold),
     cmocka_unit_test(a_quiet_message_is_no_reason_to_refuse_for_ever),
-    cmocka_unit_test(without_a_bounce_buffer_there_is_no_room),
+    cmocka_unit_test(without_a_bounce_buffer_nothing_is_posted),
     cmocka_unit_test(a_get_is_not_done_before_its_bytes_are_in_place),
     cmocka_unit_test(the_short_way_counts_its_operation_and_nothing_else),
     cmocka_unit_test(a_payload_goes_like_a_put_but_is_none),
