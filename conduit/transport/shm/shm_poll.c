@@ -8,7 +8,8 @@
 #include "stats/stats.h"
 #include "transport/shm/shm_private.h"
 
-/* After every 16 messages of a ring, a poll returns so that others are served. */
+/* A poll leaves a ring when the messages taken from it are a multiple of 16, so that others are
+ * served. */
 static const uint64_t batch = 15 * TK_RING_SLOT;
 
 enum { fetch_above = 512, fetch_max = 8192, fetch_step = 512 };

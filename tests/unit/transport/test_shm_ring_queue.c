@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Turns of threads that wait for room in a ring (transport/shm/ring_queue.c), in the build for
- * threads. One thread plays those that wait: what a thread is, is the wait that it is in. Those
- * that do not wait are threads of their own. */
+ * The queue of threads that wait for space in a ring (transport/shm/ring_queue.c), in the build for
+ * threads. One thread plays all waiters: a waiter is represented by its wait. Those that do not
+ * wait are threads of their own. */
 #include "config.h"
 
 #include <pthread.h>

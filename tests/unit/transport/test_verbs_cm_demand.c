@@ -219,7 +219,8 @@ static void an_attempt_that_breaks_is_made_anew(void **state)
     }
 }
 
-/* Its knock was lost without a word: it is repeated when the network says so, or the first is over.
+/* Its connection request was lost silently: it is repeated when the network reports that, or the
+ * first one is over.
  */
 static void a_connection_request_that_fails_is_repeated(void **state)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rules of credit_loan.h, for two and three senders with few credits: every order in which
- * messages can be sent and arrive is tried, also with a send queue that has no room at any time. In
- * every state there are no more credits than buffers, wherever they are; from every state all comes
- * to rest with each sender's reserved credits in its hands and nothing owed; and a sender that goes
- * on while the others rest gets its share. A connection that has nothing under way may be closed at
- * any time, and is opened again at any other; what it had is the others' then, and it finds room.
- * The waiting time between two questions is left out: whether one is asked is a choice here.
+ * The rules of credit_loan.h, for two and three senders with few credits: tries every order in
+ * which messages can be sent and arrive, also with a send queue that may be full at any time. In
+ * every state there are no more credits than buffers, wherever they are; from every state the
+ * senders come to rest with their reserved credits in hand and nothing owed; and a sender that
+ * continues while the others rest gets its share. A connection that has nothing in flight may be
+ * closed at any time, and opened again at any other; others then get what it had, and it finds
+ * space. The time between two requests is left out: whether one is sent is a choice here.
  * Single-threaded. */
 #include "config.h"
 

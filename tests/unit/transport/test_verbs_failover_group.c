@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Failover groups that are closed for others and opened again while ports die and
- * come back: two ranks, and every step of that, with every port that dies at either end before it,
- * and comes back or is found dead by the other end too before every later one. Nothing is lost,
- * doubled or left over, and what is free afterwards is all that was taken. */
+ * Failover groups that are closed for others and opened again while ports die and come back: two
+ * ranks, and each step with each port that dies at either end before it, and comes back, or is
+ * found dead by the other end too, before each later step. Nothing may be lost, doubled or left
+ * over, and afterwards everything that was taken is free. */
 #include "config.h"
 
 #include "failing_rails.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How two ranks open, close and open their connection again, searched through: all orders in which
- * they wish, ask, change their mind, find no room, repeat and receive what was ever sent, once,
- * often or never, with requests and credits over the connection in between. What must hold: who
- * closes its queue pairs loses nothing that was sent over them, who sends is received, and from any
- * moment on a few rounds in which nothing gets lost connect two ranks of which one wants it. */
+ * How two ranks open, close and reopen their connection: searches all orders in which they want it,
+ * ask, change their mind, find no space, repeat, and receive whatever was ever sent, once, often or
+ * never, with requests and credits over the connection in between. What must hold: a rank that
+ * closes its queue pairs loses nothing that was sent over them; what is sent is received; and from
+ * any moment on, a few rounds without loss connect two ranks of which one wants it. */
 #include "config.h"
 
 #include "base/first_use.h"

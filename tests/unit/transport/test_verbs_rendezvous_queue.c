@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rules of rendezvous_queue.h: messages are read in the order in which they came, as many at
- * once as there are places; one that can't begin now lets others go first and gives its place back;
- * reads complete in any order; and whatever happens, places are neither lost nor made.
- * Single-threaded.
+ * The rules of rendezvous_queue.h: messages are read in the order in which they came, at most one
+ * per place; a message that can't begin now gives its place back and lets others go first; reads
+ * complete in any order; and no place is ever lost or duplicated. Single-threaded.
  */
 #include "config.h"
 

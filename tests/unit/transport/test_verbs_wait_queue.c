@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The line of threads that wait for credits of one connection (data/credit.c), in the build for
- * threads. Here one thread plays all of them: what a thread is, is the wait that it is in. */
+ * The queue of threads that wait for credits of one connection (data/credit.c), in the build for
+ * threads. One thread plays all of them: a waiter is represented by its wait. */
 #include "config.h"
 
 #include "fake_world.h"

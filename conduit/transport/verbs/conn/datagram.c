@@ -119,7 +119,7 @@ enum tk_status tk_datagrams_prepare(void)
 
 /* ---- receiving ---- */
 
-/* Its contents may be anything, including the bytes before the datagram. */
+/* Restores the mark: what came may have been anything, also in the bytes before the datagram. */
 static void datagram_post(struct tk_buffer *buffer)
 {
     struct ibv_recv_wr *bad;

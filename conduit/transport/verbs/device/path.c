@@ -88,7 +88,8 @@ static const char *why_this(const struct tk_port_address *a, const struct tk_pat
                : "the best usable one that the peer has the kind of";
 }
 
-/* How many peers are reached from another GID, or by LID; *first is the path to one of these.
+/* How many peers are reached from another GID than the first peer, or by LID where that one is not;
+ * *first is the path to that peer, *any says whether there is one.
  */
 static unsigned count_others(const struct tk_rail *rail, struct tk_path *first, bool *any)
 {

@@ -187,8 +187,9 @@ static uint32_t count_first_network(const struct search *search)
 }
 
 /* Ports of another network don't reach those of the first, which all ranks of equal hosts find
- * first. If that network has too few ports for distances to matter, ranks take the same ports,
- * however near: rails of one number must meet. Call it when distances are known. */
+ * first. If that network has fewer ports than wanted, the order of discovery replaces the
+ * distances: all ranks then take the same ports, however near, because rails of one number must
+ * meet. Call it when distances are known. */
 static void keep_to_one_network(struct search *search)
 {
     uint32_t first = count_first_network(search);
