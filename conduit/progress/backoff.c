@@ -118,7 +118,7 @@ void tk_wait_forget(void)
     tk_wait_note_end();
 }
 
-/* Threads may outnumber CPUs where ranks do not: each that spins until there is room in a ring,
+/* Threads may outnumber CPUs where ranks do not: each that spins until there is space in a ring,
  * anew with each turn, keeps the receiver from its CPU (8 threads on 2 CPUs then send less than a
  * fourth). */
 static unsigned spins_of(const struct pace *pace, enum tk_wake_source wake)

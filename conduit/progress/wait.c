@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Waiting: the only loops of the library that wait at run time. backoff.c decides what happens
- * between two checks. No bell rings when room in a queue becomes free. No lock. */
+ * between two checks. No bell rings when space in a queue becomes free. No lock. */
 #include "config.h"
 
 #include "base/atomic.h"
@@ -49,7 +49,7 @@ void tk_wait_step_for(unsigned *empty, const struct tk_wait_why *why)
     wait_step(empty, TK_WAKE_BELL, why);
 }
 
-/* A wait for room is counted, by what was lacking when it began; and with its time, once it has
+/* A wait for space is counted, by what was lacking when it began; and with its time, once it has
  * taken some turns: a client that sends as fast as credits come back waits at almost each message,
  * mostly for one turn, and each look at the clock takes as long as two of them. */
 enum { turns_untimed = 8 };

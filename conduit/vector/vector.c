@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Starts non-contiguous transfers. Memory that this process can address, a neighbour's or its own,
- * is copied in place; all else is posted by one of several ways (choose.h) as far as there is room,
- * and what is left is posted by polls. Owns the list of transfers that are not posted, under a lock
- * that is held while some of them are advanced and that no handler takes; and each thread's notice
- * of completion. Memory for transfers is kept, as much as there were at once. */
+ * is copied in place; all else is posted by one of several paths (choose.h) as far as there is
+ * space, and what is left is posted by polls. Owns the list of transfers that are not posted, under
+ * a lock that is held while some of them are advanced and that no handler takes; and each thread's
+ * notice of completion. Memory for transfers is kept, as much as there were at once. */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -25,7 +25,7 @@
 #include "vector/copy.h"
 #include "vector/vector_private.h"
 
-enum { tries_in_a_poll = 8 /* of transfers that have no room: a poll stays short */ };
+enum { tries_in_a_poll = 8 /* of transfers that have no space: a poll stays short */ };
 
 static struct tk_pool free_vectors = {.lock = TK_LOCK_INIT};
 
@@ -82,7 +82,7 @@ static void enqueue(struct tk_vector *v)
     waiting.end = &v->next;
 }
 
-/* In turn, so that one target without room does not keep others waiting. */
+/* In turn, so that a target without space does not delay the others. */
 static bool advance_some(void)
 {
     bool any = false;
