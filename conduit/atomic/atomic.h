@@ -22,7 +22,7 @@
 #include "gasnet_ratomic.h"
 #include "team/team.h"
 
-enum tk_ad_way { TK_AD_CPU, TK_AD_MESSAGE, TK_AD_DEVICE };
+enum tk_ad_path { TK_AD_CPU, TK_AD_MESSAGE, TK_AD_DEVICE };
 
 struct trunkline_ad {
     const uintptr_t *offsets; /* first: read by inline code in clients (trunkline_ratomic.h) */
@@ -31,7 +31,7 @@ struct trunkline_ad {
     gex_DT_t dt;
     gex_OP_t ops;
     gex_Flags_t flags;
-    enum tk_ad_way way;
+    enum tk_ad_path path;
     bool by_device_only;               /* TK_AD_DEVICE, and not TK_ATOMIC_GLOBAL */
     const struct tk_transport *device; /* TK_AD_DEVICE */
     struct tk_peer *peers;             /* of the team, as tk_team_peers() */

@@ -16,12 +16,12 @@
 #include "topology/topology.h"
 #include "transport/transport.h"
 
-static const char *const way_names[] = {[TK_AD_CPU] = "CPUs, in mapped memory or by messages",
-                                        [TK_AD_MESSAGE] = "CPUs, by messages",
-                                        [TK_AD_DEVICE] = "devices"};
+static const char *const path_names[] = {[TK_AD_CPU] = "CPUs, in mapped memory or by messages",
+                                         [TK_AD_MESSAGE] = "CPUs, by messages",
+                                         [TK_AD_DEVICE] = "devices"};
 
 struct choice {
-    enum tk_ad_way way;
+    enum tk_ad_path path;
     enum tk_atomic_scope scope;
     const char *why;
 };
@@ -30,16 +30,16 @@ struct choice {
  * the device spares their CPU's attention; for neighbours it is a detour. */
 static bool is_mostly_remote(gex_TM_t tm)
 {
-    uint64_t size = tk_team_size(tm), near = 0;
+    uint64_t size = tk_team_size(tm), node_local = 0;
     uint32_t *members = calloc(tk_topology.nbrhds, sizeof(*members));
     if (!members)
         tk_panic("out of memory for a table of %u neighbourhoods", tk_topology.nbrhds);
     for (gex_Rank_t r = 0; r < size; r++)
         members[tk_topology.nbrhd_of[tk_team_jobrank(tm, r)]]++;
     for (uint32_t i = 0; i < tk_topology.nbrhds; i++)
-        near += (uint64_t)members[i] * members[i];
+        node_local += (uint64_t)members[i] * members[i];
     free(members);
-    return 2 * near <= size * size;
+    return 2 * node_local <= size * size;
 }
 
 /* With on-demand registration the target's memory may not be registered when an operation
@@ -52,7 +52,7 @@ static enum tk_atomic_scope scope_of_devices(void)
 
 static struct choice by_device_or_not(gex_TM_t tm, const struct trunkline_ad *ad)
 {
-    struct choice c = {.way = TK_AD_CPU, .scope = scope_of_devices()};
+    struct choice c = {.path = TK_AD_CPU, .scope = scope_of_devices()};
     bool is_set = !strcmp(tk_settings.ad_method, "device");
     if (c.scope == TK_ATOMIC_NONE)
         c.why = "no device can be used: none is open, it has no atomics, or there are several "
@@ -64,7 +64,7 @@ static struct choice by_device_or_not(gex_TM_t tm, const struct trunkline_ad *ad
     else if (!is_set && !(ad->flags & GEX_FLAG_AD_FAVOR_REMOTE) && !is_mostly_remote(tm))
         c.why = "most targets share memory";
     else
-        c = (struct choice){.way = TK_AD_DEVICE,
+        c = (struct choice){.path = TK_AD_DEVICE,
                             .scope = c.scope,
                             .why = is_set ? "GASNET_AD_METHOD"
                                    : ad->flags & GEX_FLAG_AD_FAVOR_REMOTE
@@ -76,9 +76,9 @@ static struct choice by_device_or_not(gex_TM_t tm, const struct trunkline_ad *ad
 static struct choice choose(gex_TM_t tm, const struct trunkline_ad *ad)
 {
     if (!strcmp(tk_settings.ad_method, "message"))
-        return (struct choice){.way = TK_AD_MESSAGE, .why = "GASNET_AD_METHOD"};
+        return (struct choice){.path = TK_AD_MESSAGE, .why = "GASNET_AD_METHOD"};
     if (!strcmp(tk_settings.ad_method, "cpu"))
-        return (struct choice){.way = TK_AD_CPU, .why = "GASNET_AD_METHOD"};
+        return (struct choice){.path = TK_AD_CPU, .why = "GASNET_AD_METHOD"};
     return by_device_or_not(tm, ad);
 }
 
@@ -89,7 +89,7 @@ static void log_choice(const struct trunkline_ad *ad, const char *why)
     gasnett_format_dt(type, ad->dt);
     gasnett_format_op(ops, ad->ops);
     tk_log_info("gex_AD_Create: type %s, operations %s, %u ranks: executed by %s (%s)", type, ops,
-                tk_team_size(ad->tm), way_names[ad->way], why);
+                tk_team_size(ad->tm), path_names[ad->path], why);
 }
 
 struct trunkline_ad *tk_ad_create(gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
@@ -99,13 +99,13 @@ struct trunkline_ad *tk_ad_create(gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Fl
         tk_panic("out of memory for an atomic domain");
     *ad = (struct trunkline_ad){.tm = tm, .dt = dt, .ops = ops, .flags = flags};
     const struct choice choice = choose(tm, ad);
-    ad->way = choice.way;
-    ad->by_device_only = ad->way == TK_AD_DEVICE && choice.scope != TK_ATOMIC_GLOBAL;
+    ad->path = choice.path;
+    ad->by_device_only = ad->path == TK_AD_DEVICE && choice.scope != TK_ATOMIC_GLOBAL;
     ad->device = tk_atomic_device();
     ad->peers = tk_team_peers(tm);
-    bool is_mapped = ad->way != TK_AD_MESSAGE && !ad->by_device_only;
+    bool is_mapped = ad->path != TK_AD_MESSAGE && !ad->by_device_only;
     ad->offsets = is_mapped ? tm->head.offsets : tk_peers.unmapped;
-    if (ad->way == TK_AD_DEVICE)
+    if (ad->path == TK_AD_DEVICE)
         tk_atomic_connect(tm);
     if (tk_settings.verboseenv && tk_team_rank(tm) == 0)
         log_choice(ad, choice.why);

@@ -14,7 +14,7 @@
 
 static enum tk_status post(const struct tk_atomic *m, struct tk_op *op)
 {
-    bool by_device = m->ad->way == TK_AD_DEVICE;
+    bool by_device = m->ad->path == TK_AD_DEVICE;
     enum tk_status status = by_device ? tk_atomic_by_device(m, op) : tk_atomic_by_message(m, op);
     if (status == TK_OK)
         tk_count(by_device ? tk_counter_atomics_by_device : tk_counter_atomics_by_message);
@@ -28,7 +28,7 @@ static void *mapped(const struct tk_atomic *m)
     uint32_t rank = m->peer->rank;
     if (rank == tk_peers.me)
         return (void *)m->address;
-    if (m->ad->way == TK_AD_MESSAGE || !tk_is_neighbour(rank))
+    if (m->ad->path == TK_AD_MESSAGE || !tk_is_neighbour(rank))
         return NULL;
     uintptr_t offset = tk_bound_addr_offset(rank, m->endpoint);
     if (offset == tk_unmapped && tk_bound_of(rank, m->endpoint).fd >= 0)

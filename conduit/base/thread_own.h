@@ -21,7 +21,7 @@ enum tk_own {
     TK_OWN_TRACE_MASK,
     TK_OWN_WAIT,    /* base/wait_record.c */
     TK_OWN_BACKOFF, /* progress/backoff.c */
-    TK_OWN_GRANTED, /* transport/shm/ring_turns.c */
+    TK_OWN_GRANTED, /* transport/shm/ring_queue.c */
     tk_owns
 };
 

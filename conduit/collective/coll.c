@@ -97,23 +97,23 @@ static bool is_rooted_below(enum tk_coll_kind kind)
     return kind == TK_COLL_BARRIER || kind == TK_COLL_REDUCE || kind == TK_COLL_REDUCE_ALL;
 }
 
-static bool is_near(const struct tk_coll *coll)
+static bool is_node_local(const struct tk_coll *coll)
 {
-    return coll->call.tm->coll->is_near && tk_local_reducible(coll->call.fold.element);
+    return coll->call.tm->coll->is_node_local && tk_local_reducible(coll->call.fold.element);
 }
 
 /* In shared memory where that can be, else by messages. */
 static void phase_of_neighbours(struct tk_coll *coll, enum tk_coll_kind kind,
                                 const struct tk_coll_group *neighbours, bool is_all)
 {
-    if (!is_near(coll)) {
+    if (!is_node_local(coll)) {
         phase_choose(coll, kind == TK_COLL_BARRIER && !is_all ? TK_COLL_REDUCE : kind, neighbours);
         return;
     }
-    const struct tk_coll_near near = tk_coll_near_way(coll, kind, is_all);
-    phase_add(coll, near.next, neighbours);
+    const struct tk_coll_node_local node_local = tk_coll_node_local_algorithm(coll, kind, is_all);
+    phase_add(coll, node_local.next, neighbours);
     coll->phases[coll->phase_count - 1].ticket =
-        tk_local_take_tickets(&coll->call.tm->coll->local, near.tickets);
+        tk_local_take_tickets(&coll->call.tm->coll->local, node_local.tickets);
 }
 
 static void compose_levels(struct tk_coll *coll)
@@ -202,7 +202,7 @@ static void compose_data(struct tk_coll *coll, const struct tk_coll_group *all)
 {
     uint32_t leaders = coll->call.tm->leaders.ranks.count;
     bool has_levels = leaders > 1 && leaders < all->size;
-    if (coll->is_all_near)
+    if (coll->is_all_node_local)
         phase_of_neighbours(coll, coll->call.kind, all, true);
     else if (tk_coll_is_switched(coll->call.kind, coll->call.tm->coll, coll->call.nbytes))
         compose_switched(coll);
@@ -244,18 +244,18 @@ static void compose(struct tk_coll *coll)
 
 /* ---- start */
 
-static bool is_all_near(const struct tk_coll *coll)
+static bool is_all_node_local(const struct tk_coll *coll)
 {
     return coll->call.tm->leaders.ranks.count == 1 && tk_coll_by_levels(coll->call.kind) &&
-           is_near(coll);
+           is_node_local(coll);
 }
 
 /* Destinations serve as buffers; members that do not get the result combine in scratch memory. */
 static void set_buffers(struct tk_coll *coll)
 {
     const struct tk_coll_call *call = &coll->call;
-    bool reduces =
-        !coll->is_all_near && (call->kind == TK_COLL_REDUCE || call->kind == TK_COLL_REDUCE_ALL);
+    bool reduces = !coll->is_all_node_local &&
+                   (call->kind == TK_COLL_REDUCE || call->kind == TK_COLL_REDUCE_ALL);
     size_t size = tk_align_up(call->nbytes, TK_CACHE_LINE);
     coll->value = (char *)call->src;
     coll->buffers[0] = call->dst;
@@ -289,7 +289,7 @@ void tk_coll_start(const struct tk_coll_call *call, struct tk_op *op)
     coll->op = op;
     if (coll->call.fold.element == 0)
         coll->call.fold.element = 1;
-    coll->is_all_near = is_all_near(coll);
+    coll->is_all_node_local = is_all_node_local(coll);
     set_buffers(coll);
     tk_coll_begin(coll, compose);
 }
@@ -322,7 +322,7 @@ static void open_local(struct trunkline_tm *tm, const char *blobs)
             theirs[i] = blob_of(blobs, rank);
     }
     tk_local_open(&tm->coll->local, jobranks, count, tm->nbrhd.mine, blobs ? theirs : NULL);
-    tm->coll->is_near = count > 1 && tk_local_usable(&tm->coll->local);
+    tm->coll->is_node_local = count > 1 && tk_local_usable(&tm->coll->local);
     free(jobranks);
     free(theirs);
 }

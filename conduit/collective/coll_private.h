@@ -97,9 +97,9 @@ enum { tk_coll_phases_max = 7 };
 
 /* State of the collectives of a team. */
 struct tk_coll_team {
-    uint32_t last;    /* sequence number of the collective that was started last; wraps */
-    bool is_near;     /* members of our neighbourhood meet in shared memory */
-    bool is_switched; /* broadcasts may go over a multicast switch: mcast.h */
+    uint32_t last;      /* sequence number of the collective that was started last; wraps */
+    bool is_node_local; /* members of our neighbourhood meet in shared memory */
+    bool is_switched;   /* broadcasts may go over a multicast switch: mcast.h */
     struct tk_local local;
 };
 
@@ -135,9 +135,9 @@ struct tk_coll {
     char *scratch;
     size_t scratch_size;
 
-    struct tk_local_op near; /* of a phase in shared memory, */
-    bool is_near;            /* which is under way */
-    bool is_all_near;        /* such a phase is all: it needs no buffers */
+    struct tk_local_op node_local; /* of a phase in shared memory, */
+    bool is_node_local;            /* which is under way */
+    bool is_all_node_local;        /* such a phase is all: it needs no buffers */
 
     struct tk_coll_post word; /* of a broadcast over a switch: that it goes by the tree instead, */
     int slot;                 /* and at its root: of the ring; */
@@ -146,7 +146,7 @@ struct tk_coll {
     uint64_t where[1 + tk_coll_below_max];
 
     struct tk_coll_step *steps;
-    unsigned step_count, step_room;
+    unsigned step_count, step_space;
 };
 
 static inline const struct tk_coll_group *tk_coll_group(const struct tk_coll *coll)
@@ -189,16 +189,16 @@ struct tk_coll *tk_coll_take(void);
 /* `compose`, called with the lock of the engine, sets sequence number and phases. */
 void tk_coll_begin(struct tk_coll *coll, void (*compose)(struct tk_coll *coll));
 
-/* ---- near.c: phases in shared memory ---- */
+/* ---- node_local.c: phases in shared memory ---- */
 
 /* The phase for our neighbourhood, which is all of the team or a part of it, and how many tickets
  * it takes. */
-struct tk_coll_near {
+struct tk_coll_node_local {
     tk_coll_algorithm *next;
     uint32_t tickets;
 };
-struct tk_coll_near tk_coll_near_way(const struct tk_coll *coll, enum tk_coll_kind kind,
-                                     bool is_all);
+struct tk_coll_node_local tk_coll_node_local_algorithm(const struct tk_coll *coll,
+                                                       enum tk_coll_kind kind, bool is_all);
 
 /* ---- choose.c ---- */
 

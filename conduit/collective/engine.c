@@ -55,11 +55,11 @@ static uint32_t rank_of(const struct tk_coll_group *group, uint32_t index)
 
 static struct tk_coll_step *step_add(struct tk_coll *coll)
 {
-    if (coll->step_count == coll->step_room) {
-        coll->step_room = coll->step_room ? 2 * coll->step_room : 4;
-        coll->steps = realloc(coll->steps, coll->step_room * sizeof(*coll->steps));
+    if (coll->step_count == coll->step_space) {
+        coll->step_space = coll->step_space ? 2 * coll->step_space : 4;
+        coll->steps = realloc(coll->steps, coll->step_space * sizeof(*coll->steps));
         if (!coll->steps)
-            tk_panic("out of memory for %u transfers of a collective", coll->step_room);
+            tk_panic("out of memory for %u transfers of a collective", coll->step_space);
     }
     return &coll->steps[coll->step_count++];
 }
@@ -278,7 +278,7 @@ struct tk_coll *tk_coll_take(void)
     }
     tk_unlock(&engine.lock);
     coll->phase = coll->phase_count = coll->round = 0;
-    coll->is_near = false;
+    coll->is_node_local = false;
     coll->stage = 0;
     coll->step_count = 0;
     return coll;
@@ -377,10 +377,10 @@ static bool engine_progress(void)
     return any;
 }
 
-static bool near_is_due(void)
+static bool node_local_is_due(void)
 {
     for (const struct tk_coll *coll = engine.first; coll; coll = coll->next)
-        if (coll->is_near && tk_local_is_due(&coll->near))
+        if (coll->is_node_local && tk_local_is_due(&coll->node_local))
             return true;
     return false;
 }
@@ -389,7 +389,8 @@ static bool engine_is_due(void)
 {
     if (!tk_trylock(&engine.lock))
         return true;
-    bool due = engine.first && (tk_counter_read(&tk_coll_news) != engine.news || near_is_due());
+    bool due =
+        engine.first && (tk_counter_read(&tk_coll_news) != engine.news || node_local_is_due());
     tk_unlock(&engine.lock);
     return due;
 }
@@ -405,8 +406,8 @@ static void coll_describe(struct tk_wait_rows *rows, const struct tk_coll *coll)
                             coll->call.tm->id);
             added++;
         }
-    if (!added && coll->is_near)
-        tk_local_missing(&coll->near, rows, coll->sequence, coll->call.tm->id);
+    if (!added && coll->is_node_local)
+        tk_local_missing(&coll->node_local, rows, coll->sequence, coll->call.tm->id);
 }
 
 static void engine_describe(struct tk_wait_rows *rows)

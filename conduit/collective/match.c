@@ -20,12 +20,12 @@
 #include "collective/coll_private.h"
 #include "message/message.h"
 
-enum { match_buckets = 256, early_small = 192 };
+enum { match_buckets = 256, unexpected_small = 192 };
 
 /* A message without a receive. */
-struct early {
+struct unexpected {
     struct tk_pool_item item;
-    struct early *next;
+    struct unexpected *next;
     struct tk_coll_key key;
     uint64_t word;
     uint32_t nbytes;
@@ -34,7 +34,7 @@ struct early {
 };
 
 /* The contents of a message. */
-struct brought {
+struct arrived {
     const void *payload;
     size_t nbytes, offset;
     uint64_t word;
@@ -44,11 +44,11 @@ struct brought {
 static struct {
     tk_lock_t lock;
     struct tk_coll_post *posts[match_buckets];
-    struct early *early[match_buckets];
+    struct unexpected *unexpected[match_buckets];
 } match = {.lock = TK_LOCK_INIT};
 
-static struct tk_pool small_early = {.lock = TK_LOCK_INIT};
-static struct tk_pool large_early = {.lock = TK_LOCK_INIT};
+static struct tk_pool small_unexpected = {.lock = TK_LOCK_INIT};
+static struct tk_pool large_unexpected = {.lock = TK_LOCK_INIT};
 tk_counter_t tk_coll_news;
 
 static unsigned bucket_of(const struct tk_coll_key *key)
@@ -67,44 +67,45 @@ static bool key_is(const struct tk_coll_key *a, const struct tk_coll_key *b)
 
 /* ---- messages that wait */
 
-static struct early *early_take(size_t nbytes)
+static struct unexpected *unexpected_take(size_t nbytes)
 {
-    bool is_small = nbytes <= early_small;
-    struct early *early = tk_pool_take(is_small ? &small_early : &large_early);
-    size_t size = is_small ? early_small : tk_coll_eager_max;
-    if (!early && !(early = malloc(sizeof(*early) + size)))
+    bool is_small = nbytes <= unexpected_small;
+    struct unexpected *unexpected = tk_pool_take(is_small ? &small_unexpected : &large_unexpected);
+    size_t size = is_small ? unexpected_small : tk_coll_eager_max;
+    if (!unexpected && !(unexpected = malloc(sizeof(*unexpected) + size)))
         tk_panic("out of memory for a message of a collective (%zu bytes)", size);
-    return early;
+    return unexpected;
 }
 
-static void early_give(struct early *early)
+static void unexpected_give(struct unexpected *unexpected)
 {
-    tk_pool_give(early->nbytes <= early_small ? &small_early : &large_early, early);
+    tk_pool_give(unexpected->nbytes <= unexpected_small ? &small_unexpected : &large_unexpected,
+                 unexpected);
 }
 
-static void early_keep(const struct tk_coll_key *key, const struct brought *m)
+static void unexpected_keep(const struct tk_coll_key *key, const struct arrived *m)
 {
-    struct early *early = early_take(m->nbytes);
-    early->key = *key;
-    early->word = m->word;
-    early->is_word = m->is_word;
-    early->nbytes = (uint32_t)m->nbytes;
+    struct unexpected *unexpected = unexpected_take(m->nbytes);
+    unexpected->key = *key;
+    unexpected->word = m->word;
+    unexpected->is_word = m->is_word;
+    unexpected->nbytes = (uint32_t)m->nbytes;
     if (m->nbytes)
-        memcpy(early->payload, m->payload, m->nbytes);
-    struct early **bucket = &match.early[bucket_of(key)];
-    early->next = *bucket;
-    *bucket = early;
+        memcpy(unexpected->payload, m->payload, m->nbytes);
+    struct unexpected **bucket = &match.unexpected[bucket_of(key)];
+    unexpected->next = *bucket;
+    *bucket = unexpected;
 }
 
-static struct early *early_find(const struct tk_coll_key *key)
+static struct unexpected *unexpected_find(const struct tk_coll_key *key)
 {
-    struct early **at = &match.early[bucket_of(key)];
+    struct unexpected **at = &match.unexpected[bucket_of(key)];
     while (*at && !key_is(&(*at)->key, key))
         at = &(*at)->next;
-    struct early *early = *at;
-    if (early)
-        *at = early->next;
-    return early;
+    struct unexpected *unexpected = *at;
+    if (unexpected)
+        *at = unexpected->next;
+    return unexpected;
 }
 
 /* ---- receives */
@@ -117,7 +118,7 @@ static struct tk_coll_post **post_find(const struct tk_coll_key *key)
     return at;
 }
 
-static _Noreturn void does_not_fit(const struct tk_coll_post *post, const struct brought *m)
+static _Noreturn void does_not_fit(const struct tk_coll_post *post, const struct arrived *m)
 {
     tk_panic(
         "rank %u of a team sent %zu bytes at offset %zu to a collective in which this rank, %u "
@@ -129,7 +130,7 @@ static _Noreturn void does_not_fit(const struct tk_coll_post *post, const struct
 
 /* True if that was the last piece. A word carries the number of bytes that were put before it;
  * where no bytes are expected it is the message itself. */
-static bool post_bring(struct tk_coll_post *post, const struct brought *m)
+static bool post_bring(struct tk_coll_post *post, const struct arrived *m)
 {
     size_t bytes = m->is_word ? (size_t)m->word : m->nbytes;
     if (post->key.tag & tk_coll_ready_tag) {
@@ -152,14 +153,14 @@ static void post_finish(struct tk_coll_post *post)
     tk_counter_add(&tk_coll_news, 1);
 }
 
-static bool is_part(const struct tk_coll_key *key, const struct brought *m)
+static bool is_part(const struct tk_coll_key *key, const struct arrived *m)
 {
     return m->offset > 0 || m->nbytes > tk_coll_eager_max ||
            (m->is_word && m->word > 0 && !(key->tag & tk_coll_ready_tag));
 }
 
 static void arrive(const struct tk_peer *from, const struct tk_coll_key *key,
-                   const struct brought *m)
+                   const struct arrived *m)
 {
     tk_lock(&match.lock);
     struct tk_coll_post **at = post_find(key), *post = *at;
@@ -168,7 +169,7 @@ static void arrive(const struct tk_peer *from, const struct tk_coll_key *key,
             tk_panic("rank %u (%s) sent a part of a payload for collective %" PRIu32
                      " of a team, and nothing waits for it here",
                      from->rank, from->host, key->sequence);
-        early_keep(key, m);
+        unexpected_keep(key, m);
     } else if (post_bring(post, m)) {
         *at = post->next;
         post_finish(post);
@@ -181,16 +182,16 @@ void tk_coll_post_enter(struct tk_coll_post *post)
     post->left = post->nbytes;
     tk_counter_set(&post->done, 0);
     tk_lock(&match.lock);
-    struct early *early = early_find(&post->key);
-    if (early) {
-        const struct brought m = {.payload = early->payload,
-                                  .nbytes = early->nbytes,
-                                  .word = early->word,
-                                  .is_word = early->is_word};
+    struct unexpected *unexpected = unexpected_find(&post->key);
+    if (unexpected) {
+        const struct arrived m = {.payload = unexpected->payload,
+                                  .nbytes = unexpected->nbytes,
+                                  .word = unexpected->word,
+                                  .is_word = unexpected->is_word};
         if (!post_bring(post, &m))
             does_not_fit(post, &m);
         tk_counter_add(&post->done, 1);
-        early_give(early);
+        unexpected_give(unexpected);
     } else {
         struct tk_coll_post **bucket = &match.posts[bucket_of(&post->key)];
         post->next = *bucket;
@@ -247,7 +248,7 @@ static void word_pack(uint64_t word, int32_t *args)
 static void on_word(struct tk_peer *from, const int32_t *args)
 {
     const struct tk_coll_key key = key_unpack(args);
-    const struct brought m = {.word = word_unpack(args), .is_word = true};
+    const struct arrived m = {.word = word_unpack(args), .is_word = true};
     arrive(from, &key, &m);
 }
 
@@ -255,7 +256,7 @@ static void on_data(struct tk_arrival *arrival)
 {
     const int32_t *args = (const int32_t *)(arrival->head + 1);
     const struct tk_coll_key key = key_unpack(args);
-    const struct brought m = {.payload = arrival->payload,
+    const struct arrived m = {.payload = arrival->payload,
                               .nbytes = arrival->nbytes,
                               .offset = arrival->head->nargs == all_args ? word_unpack(args) : 0};
     arrive(arrival->peer, &key, &m);

@@ -19,13 +19,13 @@ uint32_t tk_mcast_ranks[tk_mcast_members];
 bool tk_mcast_all_ranks;
 
 struct tk_mcast_message *tk_mcast_message_add(struct tk_mcast_message **list, unsigned *count,
-                                              unsigned *room)
+                                              unsigned *space)
 {
-    if (*count == *room) {
-        *room = *room ? 2 * *room : 64;
-        *list = realloc(*list, *room * sizeof(**list));
+    if (*count == *space) {
+        *space = *space ? 2 * *space : 64;
+        *list = realloc(*list, *space * sizeof(**list));
         if (!*list)
-            tk_panic("out of memory for %u messages about a multicast switch", *room);
+            tk_panic("out of memory for %u messages about a multicast switch", *space);
     }
     return &(*list)[(*count)++];
 }
@@ -34,7 +34,7 @@ void tk_mcast_notify(struct tk_mcast_group *group, uint32_t to, enum tk_mcast_wo
                      uint32_t b, uint32_t c)
 {
     struct tk_mcast_message *m =
-        tk_mcast_message_add(&group->out, &group->out_count, &group->out_room);
+        tk_mcast_message_add(&group->out, &group->out_count, &group->out_space);
     *m = (struct tk_mcast_message){.to = to};
     m->args[tk_mcast_what] = (int32_t)((uint32_t)word | group->index << 8 | c << 16);
     m->args[tk_mcast_first] = (int32_t)a;

@@ -132,7 +132,7 @@ struct tk_mcast_group {
     uint8_t wanted[tk_mcast_members]; /* slots that their root waits for */
     struct tk_bitset owing;           /* members to whom now */
     struct tk_mcast_lack *lacks;
-    unsigned lack_count, lack_room;
+    unsigned lack_count, lack_space;
 
     /* life */
     enum tk_mcast_life life;
@@ -153,9 +153,9 @@ struct tk_mcast_group {
 
     /* talk */
     struct tk_mcast_message *out;
-    unsigned out_count, out_room;
+    unsigned out_count, out_space;
     struct tk_mcast_message *in; /* questions of others, answered outside of handlers */
-    unsigned in_count, in_room;
+    unsigned in_count, in_space;
 };
 
 extern TK_HIDDEN struct tk_mcast_group *tk_mcast_groups;
@@ -256,7 +256,7 @@ bool tk_mcast_send_offer(struct tk_mcast_group *group, uint32_t to, const void *
 /* Sends what waits. */
 void tk_mcast_send_due(struct tk_mcast_group *group);
 struct tk_mcast_message *tk_mcast_message_add(struct tk_mcast_message **list, unsigned *count,
-                                              unsigned *room);
+                                              unsigned *space);
 
 /* Arguments of a word: what, the group and a small number; then as the word needs them. */
 enum {

@@ -42,7 +42,7 @@ static void take_answer(struct tk_mcast_group *group, uint32_t from, unsigned sl
 static void keep_question(struct tk_mcast_group *group, uint32_t from, const int32_t *args)
 {
     struct tk_mcast_message *m =
-        tk_mcast_message_add(&group->in, &group->in_count, &group->in_room);
+        tk_mcast_message_add(&group->in, &group->in_count, &group->in_space);
     m->to = from;
     memcpy(m->args, args, tk_mcast_args * sizeof(*args));
 }
@@ -110,11 +110,11 @@ static void answer(struct tk_mcast_group *group, uint32_t to, const int32_t *arg
     struct tk_mcast_slot *s = &group->memory->rings[to][slot];
     bool has = (uint32_t)atomic_load_explicit(&s->stamp, memory_order_acquire) == number;
     if (!has) {
-        if (group->lack_count == group->lack_room) {
-            group->lack_room = group->lack_room ? 2 * group->lack_room : 16;
-            group->lacks = realloc(group->lacks, group->lack_room * sizeof(*group->lacks));
+        if (group->lack_count == group->lack_space) {
+            group->lack_space = group->lack_space ? 2 * group->lack_space : 16;
+            group->lacks = realloc(group->lacks, group->lack_space * sizeof(*group->lacks));
             if (!group->lacks)
-                tk_panic("out of memory for %u lost broadcasts", group->lack_room);
+                tk_panic("out of memory for %u lost broadcasts", group->lack_space);
         }
         group->lacks[group->lack_count++] =
             (struct tk_mcast_lack){.team = (uint32_t)args[tk_mcast_team_low] |

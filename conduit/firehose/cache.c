@@ -128,8 +128,8 @@ static void cache_remove(struct tk_pinned *p)
     cache.deferred = &p->entry;
 }
 
-/* The region found last becomes one like others: before anything is removed. It is the newest idle
- * one then, although others may have been found since in other ways. */
+/* Makes the region found last an ordinary one, before anything is removed. It then counts as the
+ * newest idle one, although others may have been found since on other paths. */
 static void cache_forget_last(void)
 {
     struct tk_pinned *p = tk_firehose_hits.last;
@@ -244,12 +244,12 @@ static void evict(uint64_t bytes)
     }
 }
 
-static bool has_room(size_t size)
+static bool has_space(size_t size)
 {
     return cache.free && cache.counts.pinned + size <= bytes_max();
 }
 
-static void make_room(size_t size)
+static void make_space(size_t size)
 {
     uint64_t max = bytes_max();
     cache_enter();
@@ -264,7 +264,7 @@ static struct tk_pinned *cache_slot_alloc(uintptr_t base, size_t size)
 {
     struct tk_pinned *p = NULL;
     tk_lock(&tk_firehose_hits.lock);
-    if (has_room(size)) {
+    if (has_space(size)) {
         p = region_of(cache.free);
         cache.free = cache.free->next;
         *p = (struct tk_pinned){.base = base,
@@ -327,9 +327,9 @@ static bool region_pin(struct tk_pinned *p)
     }
 }
 
-/* A region that is paged on demand is what the page tables say at the time of a transfer, so there
- * is nothing to watch. Those that other ranks request are for reading and writing: they are watched
- * all the same, because other memory at their addresses may have other rights. */
+/* A region that is paged on demand follows the page tables at the time of a transfer, so it needs
+ * no watch. Those that other ranks request are for reading and writing: they are watched all the
+ * same, because other memory at their addresses may have other rights. */
 static bool needs_no_watch(uintptr_t base, size_t size)
 {
     return cache.mark || is_permanent(base, size);
@@ -367,7 +367,7 @@ static struct tk_pinned *cache_add(uintptr_t at, size_t nbytes, size_t in_granul
         return cache_count_refusal();
     if (!is_watched)
         size = tk_align_up(at + tk_min(nbytes, single_max), cache.page) - base;
-    make_room(size);
+    make_space(size);
     struct tk_pinned *p = cache_slot_alloc(base, size);
     if (!p)
         return cache_count_refusal();
@@ -419,11 +419,11 @@ static void begin_trial(const struct tk_pinned *oldest, uintptr_t at)
 }
 
 /* Called with the lock held. */
-static bool is_worth_room(uintptr_t at)
+static bool is_worth_space(uintptr_t at)
 {
     struct tk_entry *first = tk_idle_oldest(&cache.idle);
     uint64_t max = tk_min(cache.limits.regions, bytes_max() / cache.limits.granule);
-    if (!first || has_room(cache.limits.granule))
+    if (!first || has_space(cache.limits.granule))
         return true;
     const struct tk_pinned *oldest = region_of(first);
     judge_trial(at);
@@ -455,7 +455,7 @@ cache_get(uintptr_t at, size_t nbytes, size_t in_granule, bool is_forced)
         region_ref(p);
     } else {
         tk_firehose_hits.clock++;
-        is_try = (is_forced || is_worth_room(at)) && may_try();
+        is_try = (is_forced || is_worth_space(at)) && may_try();
     }
     cache_leave();
     return is_try ? cache_add(at, nbytes, in_granule) : p;

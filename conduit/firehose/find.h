@@ -10,8 +10,8 @@
 #include "firehose/firehose.h"
 #include "stats/stats.h"
 
-/* A region that contains all of this memory, if it is the one found last. Does what
- * tk_firehose_may_get() does, too. NULL: nothing was done. */
+/* A region that contains all of this memory, if it is the one found last. Also does what
+ * tk_firehose_may_get() does. NULL: nothing was done. */
 static inline struct tk_pinned *tk_firehose_find_last(const void *address, size_t nbytes)
 {
     const uintptr_t at = (uintptr_t)address;

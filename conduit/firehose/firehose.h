@@ -139,9 +139,8 @@ static inline bool tk_monitor_has_events(void)
            tk_monitor_events.seen;
 }
 
-/* As tk_firehose_find_last() in find.h, if finding it takes no more than a lookup; from then on it
- * is the one found last. NULL: there is none, or the lock, the monitor or the kernel has to be
- * asked first. */
+/* As tk_firehose_find_last() in find.h, if a lookup suffices; the region is then the one found
+ * last. NULL: none, or it needs the lock, the monitor or the kernel. */
 struct tk_pinned *tk_firehose_find(const void *address, size_t nbytes);
 
 /* ---- diagnostics, and what others have to know ---- */

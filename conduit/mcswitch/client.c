@@ -56,7 +56,7 @@ bool tk_mcsw_job_make(struct tk_mcsw_job *job, const uint8_t site_key[TK_MCSW_KE
 /* ---- the address ---- */
 
 /* Cuts "host:port" or "[v6]:port" into two; false: neither. */
-static bool cut_address(const char *text, char *host, size_t room, const char **port)
+static bool cut_address(const char *text, char *host, size_t space, const char **port)
 {
     const char *end, *from = text;
 
@@ -68,7 +68,7 @@ static bool cut_address(const char *text, char *host, size_t room, const char **
         end = strrchr(text, ':');
         *port = end ? end + 1 : NULL;
     }
-    if (!end || end == from || (size_t)(end - from) >= room || !**port ||
+    if (!end || end == from || (size_t)(end - from) >= space || !**port ||
         strspn(*port, "0123456789") != strlen(*port) || strlen(*port) > 5)
         return false;
     memcpy(host, from, (size_t)(end - from));
@@ -76,7 +76,7 @@ static bool cut_address(const char *text, char *host, size_t room, const char **
     return *text == '[' || !strchr(host, ':');
 }
 
-bool tk_mcsw_resolve(const char *text, struct sockaddr_storage *to, char *why, size_t room)
+bool tk_mcsw_resolve(const char *text, struct sockaddr_storage *to, char *why, size_t space)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
     char host[256];
@@ -86,12 +86,12 @@ bool tk_mcsw_resolve(const char *text, struct sockaddr_storage *to, char *why, s
 
     if (!cut_address(text, host, sizeof(host), &port) || sscanf(port, "%u", &number) != 1 ||
         number < 1 || number > 65535) {
-        snprintf(why, room, "'%s' is not host:port, with a port from 1 to 65535", text);
+        snprintf(why, space, "'%s' is not host:port, with a port from 1 to 65535", text);
         return false;
     }
     error = getaddrinfo(host, port, &hints, &found);
     if (error != 0) {
-        snprintf(why, room, "%s: %s", host, gai_strerror(error));
+        snprintf(why, space, "%s: %s", host, gai_strerror(error));
         return false;
     }
     memset(to, 0, sizeof(*to));

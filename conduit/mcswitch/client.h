@@ -51,7 +51,7 @@ struct tk_mcsw_client {
 
 /* "host:port" or "[v6]:port" of GASNET_MCAST_CTRL; asks the resolver, so it may take a while. False
  * with a sentence. Once in a job: the others take the address from the modex. */
-bool tk_mcsw_resolve(const char *text, struct sockaddr_storage *to, char *why, size_t room);
+bool tk_mcsw_resolve(const char *text, struct sockaddr_storage *to, char *why, size_t space);
 
 /* Connects and proves that it knows the job's key. Each request has `ms` from its call on. */
 void tk_mcsw_dial(struct tk_mcsw_client *c, const struct sockaddr_storage *to,

@@ -258,7 +258,7 @@ static bool parse_key(const char *text, size_t length, uint8_t key[TK_MCSW_KEY])
     return true;
 }
 
-bool tk_mcsw_key_read(const char *path, uint8_t key[TK_MCSW_KEY], char *why, size_t room)
+bool tk_mcsw_key_read(const char *path, uint8_t key[TK_MCSW_KEY], char *why, size_t space)
 {
     char text[2 * TK_MCSW_KEY + 8];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -270,8 +270,8 @@ bool tk_mcsw_key_read(const char *path, uint8_t key[TK_MCSW_KEY], char *why, siz
         close(fd);
     memset(text, 0, sizeof(text));
     if (n < 0)
-        snprintf(why, room, "the key %s cannot be read: %s", path, strerror(error));
+        snprintf(why, space, "the key %s cannot be read: %s", path, strerror(error));
     else if (!good)
-        snprintf(why, room, "%s is no key: one line of 64 hexadecimal digits", path);
+        snprintf(why, space, "%s is no key: one line of 64 hexadecimal digits", path);
     return good;
 }

@@ -173,6 +173,6 @@ void tk_mcsw_code(const uint8_t key[TK_MCSW_KEY], bool by_switch, const uint8_t 
 void tk_mcsw_derive(const uint8_t site[TK_MCSW_KEY], const uint8_t id[TK_MCSW_ID],
                     uint8_t key[TK_MCSW_KEY]);
 /* Reads a file of 64 hexadecimal digits. False with a sentence. */
-bool tk_mcsw_key_read(const char *path, uint8_t key[TK_MCSW_KEY], char *why, size_t room);
+bool tk_mcsw_key_read(const char *path, uint8_t key[TK_MCSW_KEY], char *why, size_t space);
 
 #endif

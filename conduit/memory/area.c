@@ -39,7 +39,7 @@ static enum tk_status area_fail(struct tk_area *area, const char *what, const ch
     return TK_FAIL;
 }
 
-/* In pieces: a signal ends the call, and the kernel then takes back what it gave in it. A client
+/* In pieces: a signal ends the call, and the kernel then undoes the interrupted piece. A client
  * with a profiling timer may have one each millisecond. */
 static int area_fallocate(int fd, uint64_t offset, uint64_t size)
 {
@@ -68,7 +68,7 @@ static int area_populate(const struct tk_area *area, uint64_t offset, uint64_t s
     return area_fallocate(area->fd, offset, size);
 }
 
-/* Ranks of a host reserve at the same time: between two checks none takes more than its share of
+/* Ranks of a host reserve at the same time: between two checks a rank takes at most its share of
  * half of what is left. */
 static uint64_t share_of(uint64_t left)
 {
@@ -152,7 +152,8 @@ enum tk_status tk_area_open_measured(struct tk_area *area, const char *what, siz
     return error ? area_fail(area, what, call, error) : TK_OK;
 }
 
-/* Making 162 pages present and freeing them takes 0.3 ms of each rank: hundreds start at once. */
+/* Making 162 pages present and freeing them takes 0.3 ms per rank, and hundreds of ranks start at
+ * once. */
 enum tk_status tk_area_open_by_need(struct tk_area *area, const char *what, size_t size,
                                     uint64_t left)
 {

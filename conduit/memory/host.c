@@ -28,7 +28,7 @@ static void read_file(const char *path, char text[file_max])
     text[length] = 0;
 }
 
-/* 0: no number, as "max" in cgroup v2, which means no limit. */
+/* 0: no number, as "max" in cgroup v2, which means unlimited. */
 static uint64_t number_in(const char *text)
 {
     uint64_t value = 0;
@@ -39,7 +39,7 @@ static uint64_t number_in(const char *text)
     return value;
 }
 
-/* The file is that number, so it is all there in the first piece. */
+/* The file contains only that number, so one read suffices. */
 static uint64_t read_number(const char *path)
 {
     char text[32];
@@ -51,14 +51,14 @@ static uint64_t read_number(const char *path)
     return number_in(text);
 }
 
-/* The next line; NULL: there is none. */
+/* The next line; NULL: none. */
 static const char *next_line(const char *line)
 {
     const char *end = strchr(line, '\n');
     return end && end[1] ? end + 1 : NULL;
 }
 
-/* The number in a line that begins with `name`; 0: there is none. */
+/* The number in a line that begins with `name`; 0: none. */
 static uint64_t number_of_line(const char *text, const char *name)
 {
     for (const char *line = text; line; line = next_line(line))
@@ -99,8 +99,8 @@ static const struct controller controllers[] = {
      "total_cache ", "total_shmem "},
 };
 
-/* This process's group by its /proc/self/cgroup, e.g. "/user.slice/x"; empty for the root, or where
- * there is none. */
+/* This process's group by its /proc/self/cgroup, e.g. "/user.slice/x"; empty for the root, or if it
+ * has no group. */
 static void my_group(const struct controller *c, const char *text, char *path, size_t size)
 {
     path[0] = 0;
@@ -139,9 +139,9 @@ static uint64_t group_number(const struct controller *c, const char *group, cons
     return read_number(path);
 }
 
-/* A limit above the host's memory limits nothing; version 1 writes "none" so. The kernel adds up
- * the counters of all CPUs and groups below for what is used, which is not asked for then: of
- * hundreds of ranks that start at once, each asks several times. */
+/* A limit above the host's memory limits nothing; version 1 writes "unlimited" so. Then the usage
+ * is not read: the kernel adds up the counters of all CPUs and groups below for it, and hundreds of
+ * ranks that start at once would each ask several times. */
 static void host_check_group(const struct controller *c, const char *group,
                              struct headroom *headroom)
 {

@@ -30,9 +30,9 @@ enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size,
 enum tk_status tk_area_open_measured(struct tk_area *area, const char *what, size_t size,
                                      uint64_t left);
 
-/* As tk_area_open_measured(), for memory of which most processes use little: where each rank's
- * share of what is left is many times that, there is none to be short of, and pages come when they
- * are touched. */
+/* As tk_area_open_measured(), for memory of which most processes use little: if each rank's share
+ * of what is left is many times that, nothing is reserved, and pages are allocated when they are
+ * touched. */
 enum tk_status tk_area_open_by_need(struct tk_area *area, const char *what, size_t size,
                                     uint64_t left);
 

@@ -272,7 +272,7 @@ static void run_with_payload(struct tk_arrival *arrival, gex_Token_t token)
     }
 }
 
-/* Of a Long: that which was put before it too. Only traces ask. */
+/* For a Long, including what was put before it. Only traces use it. */
 static inline size_t __attribute__((unused)) payload_of(const struct tk_arrival *arrival)
 {
     if (arrival->head->category != TK_LONG)
@@ -411,7 +411,7 @@ static bool deliver_short(struct tk_peer *from, unsigned tag, const int32_t *arg
     return token.arrival.replied;
 }
 
-/* By a thread that has counted nothing. */
+/* For a thread that has not counted the message. */
 static bool __attribute__((noinline))
 deliver_short_first(struct tk_peer *from, unsigned tag, const int32_t *args)
 {

@@ -15,7 +15,7 @@ static const struct tk_ep_peer *copy_of(const struct tk_peer *peer)
     return (const struct tk_ep_peer *)(const void *)peer;
 }
 
-/* A message that found no room is marked already when it comes again. */
+/* A message that found no space before is marked already. */
 static void mark(const struct tk_ep_peer *copy, struct tk_message_head *head)
 {
     if (head->handler < GEX_AM_INDEX_BASE)
@@ -73,11 +73,11 @@ static enum tk_status ep_rma(struct tk_peer *peer, const struct tk_rma *rma,
     return tk_peer_transport(copy->real)->rma(copy->real, &pair, state);
 }
 
-/* The peer's connection may be another one than when this copy was made. */
-static void ep_leave_line(const struct tk_peer *peer, struct tk_turn *turn)
+/* The peer's connection may have changed since this copy was made. */
+static void ep_leave_queue(const struct tk_peer *peer, struct tk_wait_ticket *ticket)
 {
     const struct tk_ep_peer *copy = copy_of(peer);
-    tk_peer_transport(copy->real)->leave_line(copy->real, turn);
+    tk_peer_transport(copy->real)->leave_queue(copy->real, ticket);
 }
 
 static void ep_replies(struct tk_peer *peer)
@@ -104,9 +104,9 @@ struct tk_peer *tk_ep_peer_open(struct tk_ep_peer *copy, struct tk_peer *real, u
     copy->transport.reserve = ep_reserve;
     copy->transport.send_reserved = ep_send_reserved;
     copy->transport.release = ep_release;
-    copy->transport.payload_from = NULL; /* by rma(): it may have other keys */
+    copy->transport.payload_from = NULL; /* rma() does it: the keys may differ */
     copy->transport.rma = ep_rma;
-    copy->transport.leave_line = ep_leave_line;
+    copy->transport.leave_queue = ep_leave_queue;
     copy->transport.replies = ep_replies;
     copy->peer = *real;
     copy->peer.transport = &copy->transport;

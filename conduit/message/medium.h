@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Fast path for Mediums whose payload is copied before the call returns: from the client's call to
- * the transport in one function. There is no operation to wait for, only room. No lock. */
+ * the transport in one function. It waits only for space, not for an operation. No lock. */
 #ifndef TK_MEDIUM_H
 #define TK_MEDIUM_H
 
@@ -13,7 +13,7 @@
 /* For traces: what the head carries. */
 uint16_t tk_message_number(const struct tk_peer *peer, uint8_t handler);
 
-/* The bytes of its payload are counted by whom it went to. */
+/* The bytes of its payload are counted by the kind of destination. */
 static inline enum tk_counter tk_message_bytes_by(const struct tk_transport *transport)
 {
     static const enum tk_counter bytes[] = {[TK_REACH_NETWORK] = tk_counter_message_bytes_network,
@@ -28,15 +28,15 @@ static inline enum tk_counter tk_message_bytes(const struct tk_peer *peer)
     return tk_message_bytes_by(tk_peer_transport(peer));
 }
 
-/* ---- To peers whose transport has a way for them, of that size ---- */
+/* ---- Peers whose transport has a fast path for this size ---- */
 
-/* In place of waiting, if a message must be immediate. */
+/* Replaces waiting, if a message must be immediate. */
 tk_medium_busy tk_medium_refused TK_HIDDEN;
 
 /* Indexed by `immediate`: a look-up is faster than a branch. */
 extern TK_HIDDEN tk_medium_busy *const tk_medium_if_busy[2];
 
-/* The same by a thread that has counted nothing. */
+/* The same for a thread that has not counted the message. */
 int tk_medium_direct_first(struct tk_peer *peer, uint64_t head, const gex_AM_Arg_t *args,
                            const void *payload, size_t nbytes, tk_medium_busy *busy);
 
@@ -63,7 +63,7 @@ static inline int tk_medium_direct(struct tk_peer *peer, uint64_t head, const ge
     return (int)transport->send_medium(peer, head, args, payload, nbytes, busy);
 }
 
-/* ---- To others, below tk_medium_lent_min ---- */
+/* ---- Other peers, below tk_medium_lent_min ---- */
 
 /* Also the result of clients' calls: 0, or 1 if nothing was sent (immediate only). */
 static inline int tk_medium_send(struct tk_peer *peer, uint64_t head, const gex_AM_Arg_t *args,

@@ -88,7 +88,7 @@ void tk_internal_reply(struct tk_arrival *to, const struct tk_internal_medium *m
 
 /* prepare.c. The same in two steps: the caller writes the payload where it is sent from, at
  * *payload (aligned to 16 bytes, tk_medium_max(nargs) long), and passes it to the second step. The
- * reservation holds peer and kind. A request returns TK_BUSY if there is no room now; a reply
+ * reservation holds peer and kind. A request returns TK_BUSY if there is no space now; a reply
  * waits. */
 enum tk_status tk_internal_prepare(struct tk_am_reservation *reservation, unsigned nargs,
                                    char **payload);

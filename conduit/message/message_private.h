@@ -6,7 +6,7 @@
 
 #include "message/message.h"
 
-/* A head with all that may stand between it and the payload. */
+/* A head and all that may follow it before the payload. */
 union tk_front {
     struct tk_message_head head;
     char bytes[tk_message_head_max];

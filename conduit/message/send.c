@@ -92,7 +92,7 @@ size_t tk_long_packed_max(unsigned nargs)
     return tk_message_max - tk_message_front(true, nargs);
 }
 
-/* Where a message between endpoints is marked its number has no room (endpoint.h). */
+/* The mark of a message between endpoints takes the place of the trace number (endpoint.h). */
 uint16_t tk_message_number(const struct tk_peer *peer, uint8_t handler)
 {
     if (handler < GEX_AM_INDEX_BASE)
@@ -126,7 +126,7 @@ size_t tk_front_build(void *front, const struct tk_message *m, enum tk_message_k
     return tk_message_front(m->category == TK_LONG, m->nargs);
 }
 
-/* From there the device takes it without a copy, and it takes none at the receiver. */
+/* The device sends it from there without a copy, and the receiver needs none either. */
 static bool is_better_put(const struct tk_message *m)
 {
     return m->nbytes >= tk_settings.long_put_min &&
@@ -214,7 +214,7 @@ static void begin_reply(struct tk_peer *peer)
         transport->replies(peer);
 }
 
-/* Where it lies, in one piece. */
+/* In place, in one piece. */
 static bool put_at_once(const struct tk_message *m, struct tk_op *op)
 {
     const struct tk_transport *transport = tk_peer_transport(m->peer);

@@ -13,11 +13,11 @@
 /* Also the result of clients' calls: 0, or 1 if nothing was sent (immediate only). */
 _Static_assert(TK_OK == 0 && TK_BUSY == 1, "a status is a result");
 
-/* In place of waiting, if a message must be immediate: it was counted before it was tried, which
- * costs the least. */
+/* Replaces waiting, if a message must be immediate. The message was counted before the attempt,
+ * which costs the least. */
 tk_short_busy tk_short_refused TK_HIDDEN;
 
-/* With a whole head, in which the message's number travels. */
+/* With a whole head, which carries the message's trace number. */
 enum tk_status tk_short_send_traced(struct tk_peer *peer, struct tk_message_head head,
                                     bool immediate, const gex_AM_Arg_t *args);
 
@@ -66,11 +66,11 @@ static inline int tk_short_reply(gex_Token_t token, uint8_t handler, bool immedi
 
 tk_small_busy tk_small_refused TK_HIDDEN;
 
-/* The same when it is the turn of a request to poll; a thread that has counted nothing begins so.
+/* The same when it is this request's turn to poll, or for a thread that has not counted a message.
  */
 int tk_small_request_poll(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *busy);
 
-/* The same by a thread that has counted nothing. */
+/* The same for a thread that has not counted the message. */
 int tk_small_reply_first(gex_Token_t token, uint8_t handler, unsigned nargs, uint64_t args);
 
 /* `busy` is a constant: tk_wait_send_small() or, if it must be immediate, tk_small_refused(). */

@@ -36,7 +36,7 @@ struct entry {
 
 static pthread_mutex_t unsynced_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *entries;
-static size_t room, used;
+static size_t space, used;
 static uint64_t begun;
 
 static struct entry *slot_of(struct entry *table, size_t size, const struct tk_op *op)
@@ -49,24 +49,24 @@ static struct entry *slot_of(struct entry *table, size_t size, const struct tk_o
 
 static void grow(void)
 {
-    size_t larger = room ? 2 * room : first_entries;
+    size_t larger = space ? 2 * space : first_entries;
     struct entry *table = calloc(larger, sizeof(*table));
     if (!table)
         tk_panic("out of memory for the checks of a debug library");
-    for (size_t i = 0; i < room; i++)
+    for (size_t i = 0; i < space; i++)
         if (entries[i].op)
             *slot_of(table, larger, entries[i].op) = entries[i];
     free(entries);
     entries = table;
-    room = larger;
+    space = larger;
 }
 
 /* Makes one where there is none. */
 static struct entry *entry_of(struct tk_op *op)
 {
-    if (2 * used >= room)
+    if (2 * used >= space)
         grow();
-    struct entry *entry = slot_of(entries, room, op);
+    struct entry *entry = slot_of(entries, space, op);
     used += !entry->op;
     entry->op = op;
     return entry;
@@ -114,7 +114,7 @@ void tk_unsynced_implicit(struct tk_op *op)
 void tk_unsynced_synced(struct tk_op *op)
 {
     pthread_mutex_lock(&unsynced_lock);
-    struct entry *entry = room ? slot_of(entries, room, op) : NULL;
+    struct entry *entry = space ? slot_of(entries, space, op) : NULL;
     if (entry && entry->implicit)
         entry->implicit->count = 0;
     pthread_mutex_unlock(&unsynced_lock);
@@ -136,7 +136,7 @@ static uint64_t collect(bool implicit, struct places *all)
 {
     uint64_t sum = 0;
     all->count = 0;
-    for (size_t i = 0; i < room; i++) {
+    for (size_t i = 0; i < space; i++) {
         const struct entry *entry = &entries[i];
         if (!implicit && is_open_event(entry))
             add_place(all, &entry->taken);

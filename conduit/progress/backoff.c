@@ -24,7 +24,7 @@ enum {
     spin_alone = 20000,   /* empty polls, about a millisecond: longer than any healthy round trip */
     spin_crowded = 20,    /* long enough for an answer that is already on its way */
     spin_to_block = 1000, /* about what going to sleep and being woken costs */
-    spin_for_room = 200,  /* longer than an eighth of a ring takes an idle receiver */
+    spin_for_space = 200, /* longer than an eighth of a ring takes an idle receiver */
     yield_crowded = 10,
     stall_check = 1u << 12,  /* empty polls between checks of the clock */
     stall_check_asleep = 64, /* sleeps */
@@ -129,13 +129,13 @@ void tk_wait_forget(void)
     tk_wait_note_end();
 }
 
-/* Threads may outnumber CPUs where ranks do not: each that spins until there is room in a ring,
+/* Threads may outnumber CPUs where ranks do not: each that spins until there is space in a ring,
  * anew with each turn, keeps the receiver from its CPU (8 threads on 2 CPUs then send less than a
  * fourth). */
 static unsigned spins_of(const struct pace *pace, enum tk_wake_source wake)
 {
-    const bool yields = TK_THREADED && wake == TK_WAKE_ROOM && pace->yields == FOR_EVER;
-    return yields ? (unsigned)tk_min(pace->spins, spin_for_room) : pace->spins;
+    const bool yields = TK_THREADED && wake == TK_WAKE_SPACE && pace->yields == FOR_EVER;
+    return yields ? (unsigned)tk_min(pace->spins, spin_for_space) : pace->spins;
 }
 
 void tk_back_off(unsigned empty, enum tk_wake_source wake, const struct tk_wait_why *why)

@@ -65,7 +65,7 @@ static inline bool tk_reap(void)
     return tk_reap_transports();
 }
 
-/* The same in a handler that waits for room; may run handlers of replies. */
+/* The same in a handler that waits for space; may run handlers of replies. */
 bool tk_reap_in_handler(void);
 
 /* At the end of any loop of steps, of which tk_wait_step_for() may have been one. */
@@ -172,7 +172,7 @@ void tk_source_look(const tk_counter_t *left);
 /* As tk_wait_served(), for what is no single operation. */
 void tk_wait_until(bool (*ready)(const void *what), const void *what);
 
-/* Sends, or posts all pieces, waiting for room; TK_BUSY when it must be immediate and there is
+/* Sends, or posts all pieces, waiting for space; TK_BUSY when it must be immediate and there is
  * none. Once a piece is posted there is no "not done" any more: only what is larger than an idle
  * queue can hold is waited for then. */
 enum tk_status tk_wait_send_again(struct tk_peer *peer, struct tk_outgoing *message);
@@ -186,7 +186,7 @@ static inline enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoi
 
 enum tk_status tk_wait_rma(struct tk_peer *peer, const struct tk_rma *rma);
 
-/* Send what there was no room for just now: what a message that may wait is sent with. */
+/* Retry a send that found no space just now, for messages that may wait. */
 tk_short_busy tk_wait_send_short TK_HIDDEN;
 tk_small_busy tk_wait_send_small TK_HIDDEN;
 tk_medium_busy tk_wait_send_medium TK_HIDDEN;

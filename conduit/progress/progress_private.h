@@ -16,10 +16,10 @@
 /* What may end a wait, for a thread about to sleep. */
 enum tk_wake_source {
     TK_WAKE_BELL,   /* only events that ring our bell */
-    TK_WAKE_ROOM,   /* also room in a neighbour's ring of messages, for which no bell rings */
+    TK_WAKE_SPACE,  /* also space in a neighbour's ring of messages, for which no bell rings */
     TK_WAKE_SILENT, /* also other events without a bell: memory that others write */
     TK_WAKE_REPLY,  /* in a handler: silent too, and requests that came are not served now */
-    TK_WAKE_DEVICE  /* with room in hand: silent too, and no message is served now */
+    TK_WAKE_DEVICE  /* with space in hand: silent too, and no message is served now */
 };
 
 /* After a turn in which nothing happened, the *empty-th in a row. */

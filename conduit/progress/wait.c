@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Waiting: the only loops of the library that wait at run time. backoff.c decides what happens
- * between two checks. No bell rings when room in a queue becomes free. No lock. */
+ * between two checks. No bell rings when space in a queue becomes free. No lock. */
 #include "config.h"
 
 #include "base/atomic.h"
@@ -14,7 +14,7 @@
 #include "progress/progress_private.h"
 #include "stats/stats.h"
 #include "trace/trace.h"
-#include "transport/turn.h"
+#include "transport/wait_ticket.h"
 
 static inline __attribute__((always_inline)) void
 wait_step(unsigned *empty, enum tk_wake_source wake, const struct tk_wait_why *why)
@@ -49,7 +49,7 @@ void tk_wait_step_for(unsigned *empty, const struct tk_wait_why *why)
     wait_step(empty, TK_WAKE_BELL, why);
 }
 
-/* A wait for room is counted, by what was lacking when it began; and with its time, once it has
+/* A wait for space is counted, by what was lacking when it began; and with its time, once it has
  * taken some turns: a client that sends as fast as credits come back waits at almost each message,
  * mostly for one turn, and each look at the clock takes as long as two of them. */
 enum { turns_untimed = 8 };
@@ -57,7 +57,7 @@ struct stall {
     uint64_t since; /* 0: its time is not counted so far */
     uint64_t turns; /* 0: it has not begun */
     bool is_for_credit;
-    struct tk_turn turn;
+    struct tk_wait_ticket ticket;
 };
 
 static void stall_go_on(struct stall *stall)
@@ -69,8 +69,8 @@ static void stall_go_on(struct stall *stall)
     stall->is_for_credit = tk_lacks_credit;
     tk_lacks_credit = false;
     if (TK_THREADED) {
-        stall->turn = (struct tk_turn){.outer = tk_turn};
-        tk_turn = &stall->turn;
+        stall->ticket = (struct tk_wait_ticket){.outer = tk_wait_ticket};
+        tk_wait_ticket = &stall->ticket;
     }
 }
 
@@ -79,9 +79,9 @@ static void stall_end(struct stall *stall, const struct tk_peer *peer)
     if (!stall->turns)
         return;
     if (TK_THREADED)
-        tk_turn = stall->turn.outer;
-    if (TK_THREADED && stall->turn.line)
-        tk_peer_transport(peer)->leave_line(peer, &stall->turn);
+        tk_wait_ticket = stall->ticket.outer;
+    if (TK_THREADED && stall->ticket.queue)
+        tk_peer_transport(peer)->leave_queue(peer, &stall->ticket);
     tk_wait_over();
     if (tk_trace_has(tk_trace_bit_credit_wait))
         tk_trace_waited(stall->is_for_credit ? tk_trace_credit_wait : tk_trace_room_wait,
@@ -92,39 +92,39 @@ static void stall_end(struct stall *stall, const struct tk_peer *peer)
                      tk_now() - stall->since);
 }
 
-static enum tk_wake_source room_of(const struct tk_transport *transport)
+static enum tk_wake_source space_of(const struct tk_transport *transport)
 {
-    return transport->reach == TK_REACH_NEIGHBOUR ? TK_WAKE_ROOM : TK_WAKE_SILENT;
+    return transport->reach == TK_REACH_NEIGHBOUR ? TK_WAKE_SPACE : TK_WAKE_SILENT;
 }
 
 static inline void stall_step(struct stall *stall, unsigned *empty, const struct tk_peer *peer,
                               const struct tk_wait_why *why)
 {
     stall_go_on(stall);
-    stall->turn.is_up = false;
-    wait_step(empty, room_of(tk_peer_transport(peer)), why);
-    stall->turn.is_up = true;
+    stall->ticket.is_up = false;
+    wait_step(empty, space_of(tk_peer_transport(peer)), why);
+    stall->ticket.is_up = true;
 }
 
 /* While holding a reservation of `transport`. */
-static void step_with_room(const struct tk_transport *transport, unsigned *empty,
-                           const struct tk_wait_why *why)
+static void step_with_space(const struct tk_transport *transport, unsigned *empty,
+                            const struct tk_wait_why *why)
 {
     if (transport->reservation_is_no_hold)
-        wait_step(empty, room_of(transport), why);
+        wait_step(empty, space_of(transport), why);
     else if (tk_reap())
         *empty = 0;
     else
         tk_back_off(++*empty, TK_WAKE_DEVICE, why);
 }
 
-static void stall_step_with_room(struct stall *stall, unsigned *empty, const struct tk_peer *peer,
-                                 const struct tk_wait_why *why)
+static void stall_step_with_space(struct stall *stall, unsigned *empty, const struct tk_peer *peer,
+                                  const struct tk_wait_why *why)
 {
     stall_go_on(stall);
-    stall->turn.is_up = false;
-    step_with_room(tk_peer_transport(peer), empty, why);
-    stall->turn.is_up = true;
+    stall->ticket.is_up = false;
+    step_with_space(tk_peer_transport(peer), empty, why);
+    stall->ticket.is_up = true;
 }
 
 /* ---- for events: a wait whose polls all find something pays nothing for the record of waits ----
@@ -317,7 +317,7 @@ void tk_wait_send_reserved(struct tk_am_reservation *reservation, struct tk_outg
     struct stall stall = {.turns = 0};
     struct tk_peer *peer = reservation->peer;
     while (tk_peer_transport(peer)->send_reserved(reservation, message) == TK_BUSY)
-        stall_step_with_room(&stall, &empty, peer, SEND_TO(peer));
+        stall_step_with_space(&stall, &empty, peer, SEND_TO(peer));
     stall_end(&stall, peer);
 }
 
@@ -325,7 +325,7 @@ void tk_wait_done_reserved(struct tk_peer *peer, const struct tk_op *op)
 {
     unsigned empty = 0;
     while (!tk_op_done(op))
-        step_with_room(tk_peer_transport(peer), &empty, RMA_TO(peer));
+        step_with_space(tk_peer_transport(peer), &empty, RMA_TO(peer));
     tk_wait_over();
 }
 
@@ -335,6 +335,6 @@ void tk_wait_rma_reserved(struct tk_peer *peer, const struct tk_rma *rma,
     unsigned empty = 0;
     struct stall stall = {.turns = 0};
     while (tk_peer_transport(peer)->rma(peer, rma, state) == TK_BUSY)
-        stall_step_with_room(&stall, &empty, peer, RMA_TO(peer));
+        stall_step_with_space(&stall, &empty, peer, RMA_TO(peer));
     stall_end(&stall, peer);
 }

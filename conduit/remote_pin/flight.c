@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Pieces of transfers that are under way: by a firehose, which is busy until the piece is done, or
- * in a message, whose answer ends it. Owns a fixed number of them, the operations that count the
- * former, and a list of those, which is gone through after polls. One lock. Under it the network
- * may post a read behind a put, so its locks come after this one; no message is sent under it and
- * no handler runs. */
+ * Pieces of transfers in flight: through a firehose, which is busy until the piece is done, or in a
+ * message, whose answer ends it. Owns a fixed number of records, the operations that count pieces
+ * of the first kind, and a list of those, which is checked after polls. One lock. The network may
+ * post a read behind a put under it, so its locks come after this one; no message is sent and no
+ * handler runs under it. */
 #include "config.h"
 
 #include <string.h>
@@ -19,14 +19,14 @@
 enum { flights = 1024 /* more than the queues of a few peers hold */ };
 
 struct flight {
-    struct tk_op op;           /* by a firehose: counts what the network still works on */
-    struct tk_op *whole;       /* what this is a piece of */
+    struct tk_op op;           /* through a firehose: counts what the network still works on */
+    struct tk_op *whole;       /* the transfer of which this is a piece */
     struct tk_hose *hose;      /* NULL: in a message */
-    struct tk_rma part;        /* by a firehose: all of its bytes are posted, */
+    struct tk_rma part;        /* through a firehose: all of its bytes are posted, */
     struct tk_rma_state state; /* but the reads behind them only if is_posted */
     const struct tk_transport *network;
     struct flight *next;
-    char *to; /* get in a message: where its data belongs */
+    char *to; /* get in a message: destination of the data */
     size_t nbytes;
     uint32_t rank;
     bool is_out, is_posted;
@@ -76,7 +76,7 @@ static void flight_complete(struct flight *f)
     tk_counter_add(&whole->pending, -1);
 }
 
-/* ---- by a firehose ---- */
+/* ---- through a firehose ---- */
 
 static void track(struct flight *f)
 {
@@ -125,7 +125,7 @@ static bool land_all(void)
     return any;
 }
 
-/* The part is between any memory and a region that has keys, as of other endpoints. */
+/* The part is between any memory and a region with keys, as for other endpoints. */
 static struct tk_rma part_of(const struct tk_rma *rma, size_t done, struct flight *f, size_t nbytes)
 {
     struct tk_rma part = *rma;
@@ -208,7 +208,7 @@ enum tk_status tk_transfer_by_am(struct tk_peer *peer, const struct tk_rma *rma,
         want(&what, hose);
     f->to = rma->is_put ? NULL : local;
     f->nbytes = nbytes;
-    /* Before the answer can come. */
+    /* before the answer can come */
     tk_counter_add(&rma->op->pending, 1);
     enum tk_status status =
         flight_ask(peer, &what, rma->is_put ? local : NULL, rma->is_put ? nbytes : 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of remote firehoses: found by rank and number of granule. Those of a rank that nobody
- * uses are in a ring, the oldest first, which is where the next one to be moved is taken from; one
- * that points at nothing is as old as can be. */
+ * The table of remote firehoses, found by rank and number of granule. For each rank the unused ones
+ * are in a ring, oldest first, from which the next one to be moved is taken; an empty one counts as
+ * the oldest. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 #include "base/report.h"
 #include "remote_pin/hoses.h"
 
-enum { refusal_uses = 8 /* transfers that do not ask again */ };
+enum { refusal_uses = 8 /* transfers that do not request it again */ };
 
-/* What is lent by one rank. */
+/* What one rank lends to us. */
 struct lender {
     struct tk_entry idle; /* ring */
     uint32_t count, most;
@@ -58,7 +58,7 @@ static void make_busy(struct tk_hose *h)
 
 /* ---- buckets ---- */
 
-/* Ranks often have their segments at the same addresses: the rank changes the low bits too. */
+/* Ranks often have their segments at the same addresses: so the rank changes the low bits too. */
 static uint64_t key_of(uint32_t rank, uintptr_t at)
 {
     return (uint64_t)(at >> table.shift) ^ rank * UINT64_C(0x632be5ab);
@@ -75,7 +75,7 @@ static struct tk_hose *hose_find(uint32_t rank, uintptr_t at, const void *owner)
     return NULL;
 }
 
-/* ---- one for another region ---- */
+/* ---- reuse for another region ---- */
 
 static void hose_empty(struct tk_hose *h)
 {
@@ -172,7 +172,7 @@ struct tk_hose *tk_hose_seek_ahead(uint32_t rank, uintptr_t at, const void *owne
     return h;
 }
 
-/* What served one transfer is of no use to the next. */
+/* In EVERYTHING mode the next transfer can't use the region of this one. */
 void tk_hose_leave(struct tk_hose *h, bool is_used)
 {
     tk_lock(&table.lock);
@@ -205,8 +205,8 @@ void tk_hose_cancel(struct tk_hose *h)
     tk_unlock(&table.lock);
 }
 
-/* The region that was asked for may be part of what is registered there, which is found from one
- * granule only: that of what was asked for. */
+/* The requested region may be part of what is registered there. The table finds it from one granule
+ * only: that of the request. */
 static void hose_settle(struct tk_hose *h, uintptr_t base, size_t size, uint32_t handle)
 {
     h->handle = handle;
@@ -282,7 +282,7 @@ static void hoses_set_up(void)
     }
     for (uint32_t r = 0; r < table.ranks; r++) {
         struct lender *lender = &table.lenders[r];
-        lender->most = 1; /* until that rank has sent how many */
+        lender->most = 1; /* until that rank has sent the number */
         tk_idle_open(&lender->idle);
     }
 }

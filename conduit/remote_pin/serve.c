@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rank whose memory it is: serves asks, in handlers. Owns the regions that are held for others,
- * by handles; one lock. Registering takes some microseconds in which this thread serves nobody
- * else, as a handler of a client's might; regions come from the cache of all that is registered on
- * the fly, and stay there when nobody holds them any more. */
+ * The rank that owns the memory: serves asks, in handlers. Owns the regions that are held for
+ * others, by handles; one lock. Registering takes some microseconds in which this thread serves no
+ * other rank, as a client's handler might; regions come from the cache of memory registered on the
+ * fly, and stay there when no rank holds them any more. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct loan {
 
 static struct {
     tk_lock_t lock;
-    const struct tk_transport *network; /* which registers the regions */
+    const struct tk_transport *network; /* registers the regions */
     struct loan *loans;                 /* by handle - 1 */
     uint32_t count, lent_each;
     uint32_t free; /* handle; 0: none */
@@ -92,8 +92,8 @@ static const uint32_t *serve_lend(const struct tk_peer *to, const struct tk_ask 
 
 /* ---- asks ---- */
 
-/* Addresses come over the wire: a mistake of the other rank's must not be an access to memory of
- * this one that is no segment. */
+/* Addresses come over the wire: an error of the other rank must not access memory of this one
+ * outside of its segment. */
 static void serve_check_place(const struct tk_peer *from, uint64_t at, uint64_t nbytes)
 {
     if (tk_is_everything || tk_area_holds(&tk_segment_area, (void *)(uintptr_t)at, (size_t)nbytes))

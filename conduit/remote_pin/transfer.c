@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Puts and gets over the network where nothing of the other side is registered beforehand: the
- * network's transport with another way for these. Each piece lies in one granule of the other
- * side's memory. One that has a firehose goes at once; for one that has none the firehose is asked
- * for, and for some of those behind it, and the caller comes again. Owns the transport. */
+ * Puts and gets over the network when the other side's memory is not registered beforehand: the
+ * network's transport with other functions for these. Each piece lies in one granule of the other
+ * side's memory. A piece that has a firehose is posted at once; otherwise the firehose is
+ * requested, and those of some later pieces, and the caller retries. Owns the transport. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -19,12 +19,12 @@
 #include "remote_pin/remote_pin_private.h"
 #include "settings/settings.h"
 
-enum { ahead_most = 8 /* regions asked for together: their answers come in one round trip */ };
+enum { ahead_most = 8 /* regions requested together: their answers come in one round trip */ };
 
-static const struct tk_transport *network_below; /* that the registered pieces go by */
+static const struct tk_transport *network_below; /* through which registered pieces go */
 static struct tk_transport on_demand, on_demand_unconnected;
 
-/* The same of a peer that may not be connected so far. */
+/* The same for a peer that may not be connected yet. */
 static const struct tk_transport *below(const struct tk_peer *peer)
 {
     return tk_peer_transport(peer) == &on_demand ? network_below : network_below->unconnected;
@@ -36,8 +36,8 @@ static const void *owner_of(const struct tk_rma_state *state)
     return tk_is_everything ? state : NULL;
 }
 
-/* In a message a transfer needs one round trip, as asking alone does, but is copied twice. One that
- * may be given up in the middle can't have a region of its own. */
+/* In a message a transfer needs one round trip, as asking alone does, but is copied twice. A
+ * transfer that may be abandoned midway can't have a region of its own. */
 static bool wants_hose(const struct tk_rma *rma)
 {
     return !tk_is_everything || (rma->nbytes >= tk_settings.firehose_min && !rma->immediate);
@@ -47,8 +47,8 @@ struct range {
     uintptr_t from, to;
 };
 
-/* All of a segment's granule, for more of it is likely to be wanted; of other memory whole pages,
- * because what lies around may not be there. */
+/* The whole granule of a segment, since more of it is likely to be wanted; of other memory only
+ * whole pages, because memory around it may not exist. */
 static struct range region_around(const struct tk_peer *peer, const struct tk_rma *rma,
                                   uintptr_t at)
 {
@@ -69,7 +69,7 @@ static enum tk_status transfer_by_am(struct tk_peer *peer, const struct tk_rma *
                              tk_min(rma->nbytes - state->done, tk_data_max()));
 }
 
-/* A small put rides on the request for the region that it goes to. */
+/* A small put is sent with the request for its region. */
 static bool may_ride(const struct tk_rma *rma, size_t left, uintptr_t at, struct range region)
 {
     return !tk_is_everything && rma->is_put && left <= tk_settings.putinmove_limit &&
@@ -87,7 +87,7 @@ static enum tk_status ask_for(struct tk_peer *peer, const struct tk_rma *rma,
     return status;
 }
 
-/* Of no more than half of what there may be: the rest is for pieces before these. */
+/* Uses at most half of the firehoses: the rest is for earlier pieces. */
 static void ask_ahead(struct tk_peer *peer, const struct tk_rma *rma, struct tk_rma_state *state,
                       uintptr_t at)
 {
@@ -134,8 +134,8 @@ static enum tk_status rma_on_demand(struct tk_peer *peer, const struct tk_rma *r
                                     struct tk_rma_state *state)
 {
     enum tk_status status = TK_OK;
-    /* Segments of other endpoints are registered whole; that of endpoint 0 is not, whichever
-     * endpoint of ours the transfer is from. */
+    /* Segments of other endpoints are registered whole; that of endpoint 0 is not, whichever local
+     * endpoint the transfer uses. */
     if (rma->is_pair && rma->endpoint != 0)
         return below(peer)->rma(peer, rma, state);
     while (status == TK_OK && state->done < rma->nbytes)
@@ -174,7 +174,7 @@ static void make_table(struct tk_transport *table, const struct tk_transport *ne
     table->report_end = report_end;
 }
 
-/* Returns how many ranks have one of the two. */
+/* Returns the number of ranks with either table. */
 static uint32_t set_tables(const struct tk_transport *network)
 {
     uint32_t askers = 0;

@@ -45,7 +45,7 @@ gex_Event_t tk_start_slowly(const struct tk_asked *asked, bool is_put, struct tk
 int tk_implicit_slowly(const struct tk_asked *asked, bool is_put, struct tk_op *op,
                        gex_Event_t *lc_opt, gex_Flags_t flags);
 
-/* The arguments are passed on as they came: read from `asked` they would be loaded again. */
+/* The original arguments are passed on: read from `asked` they would be loaded again. */
 static inline bool tk_at_once(bool is_put, struct tk_peer *peer, struct tk_op *op, void *remote,
                               const void *local, size_t nbytes, struct tk_asked *asked)
 {

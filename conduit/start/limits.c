@@ -55,31 +55,31 @@ enum tk_status tk_limits_find_pinnable(struct tk_peer_info *info)
     return tk_verbs_pins() ? tk_firehose_physmem(info->host_memory, &info->pinnable) : TK_OK;
 }
 
-static enum tk_status limit_by(const struct tk_segment_bounds *room, uint64_t *limit)
+static enum tk_status limit_by(const struct tk_segment_bounds *space, uint64_t *limit)
 {
     if (tk_is_everything) {
         *limit = UINTPTR_MAX;
         return TK_OK;
     }
-    return tk_segment_limit(segment_limit_text(), room, limit);
+    return tk_segment_limit(segment_limit_text(), space, limit);
 }
 
 /* Peer infos were made at different moments, and GASNET_PHYSMEM_MAX may differ between ranks: the
  * smallest value on a host counts for all of its ranks. */
-static struct tk_segment_bounds room_on_host(uint32_t host)
+static struct tk_segment_bounds space_on_host(uint32_t host)
 {
-    struct tk_segment_bounds room = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
+    struct tk_segment_bounds space = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         const struct tk_peer_info *info = tk_peer_info_of(r);
         if (tk_topology.host_of[r] != host)
             continue;
-        room.memory = tk_min(room.memory, info->host_memory);
-        room.left = tk_min(room.left, info->memory_left);
+        space.memory = tk_min(space.memory, info->host_memory);
+        space.left = tk_min(space.left, info->memory_left);
         if (tk_topology.nbrhds > 1 && !tk_is_on_demand)
-            room.pinnable = tk_min(room.pinnable, info->pinnable);
-        room.ranks++;
+            space.pinnable = tk_min(space.pinnable, info->pinnable);
+        space.ranks++;
     }
-    return room;
+    return space;
 }
 
 /* Each rank's limit follows from the peer infos of its host, so no second exchange is needed. */
@@ -88,8 +88,8 @@ enum tk_status tk_limits_find(void)
     tk_segment_limit_global = UINT64_MAX;
     for (uint32_t host = 0; host < tk_topology.hosts; host++) {
         uint64_t limit;
-        const struct tk_segment_bounds room = room_on_host(host);
-        if (limit_by(&room, &limit) != TK_OK)
+        const struct tk_segment_bounds space = space_on_host(host);
+        if (limit_by(&space, &limit) != TK_OK)
             return TK_FAIL;
         tk_segment_limit_global = tk_min(tk_segment_limit_global, limit);
         if (host == tk_topology.my_host)
@@ -101,8 +101,8 @@ enum tk_status tk_limits_find(void)
 /* A job of one process has no device either. */
 enum tk_status tk_limits_find_single(const struct tk_peer_info *info)
 {
-    const struct tk_segment_bounds room = {info->host_memory, info->memory_left, UINT64_MAX, 1};
-    enum tk_status status = limit_by(&room, &tk_segment_limit_local);
+    const struct tk_segment_bounds space = {info->host_memory, info->memory_left, UINT64_MAX, 1};
+    enum tk_status status = limit_by(&space, &tk_segment_limit_local);
     tk_segment_limit_global = tk_segment_limit_local;
     return status;
 }

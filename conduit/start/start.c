@@ -193,8 +193,8 @@ static enum tk_status connect_transports(void)
 
 static void set_up_polling(void)
 {
-    if (tk_transports.near)
-        tk_progress_bell(tk_transports.near->bell());
+    if (tk_transports.node_local)
+        tk_progress_bell(tk_transports.node_local->bell());
     tk_bootstrap_bell(tk_progress_ring);
     tk_progress_look(tk_bootstrap_has_answer);
     tk_progress_use_all(tk_transports.at, tk_transports.count);

@@ -61,7 +61,7 @@ struct piece {
     off_t at, end;
 };
 static struct piece *pieces;
-static size_t piece_count, piece_room;
+static size_t piece_count, piece_space;
 
 /* ---- the file ---- */
 
@@ -74,13 +74,13 @@ static void note_piece(off_t at, size_t length)
         pieces[piece_count - 1].end += (off_t)length;
         return;
     }
-    if (piece_count == piece_room) {
-        size_t room = 2 * piece_room + 16;
-        struct piece *more = realloc(pieces, room * sizeof(*more));
+    if (piece_count == piece_space) {
+        size_t space = 2 * piece_space + 16;
+        struct piece *more = realloc(pieces, space * sizeof(*more));
         if (!more)
             return;
         pieces = more;
-        piece_room = room;
+        piece_space = space;
     }
     pieces[piece_count++] = (struct piece){.at = at, .end = at + (off_t)length};
 }
@@ -208,7 +208,7 @@ static void correct(void)
 
 /* ---- from the rings ---- */
 
-static void make_room(void)
+static void make_space(void)
 {
     if (lines.length + tk_trace_event_max > sizeof(lines.bytes))
         flush();
@@ -225,7 +225,7 @@ static void report_lost(struct tk_trace_ring *ring)
                                          .nbytes = lost - ring->lost_reported,
                                          .peer = tk_trace_no_peer,
                                          .op = tk_trace_lost};
-    make_room();
+    make_space();
     tk_trace_put_event(&lines, &source, ring->thread, &event, NULL, trace_file.is_json);
     lost_in_all += lost - ring->lost_reported;
     ring->lost_reported = lost;
@@ -239,7 +239,7 @@ static void drain(void)
         for (int i = 0; i < tk_trace_ring_slots; i++) {
             if (!tk_trace_ring_take(ring, &event, text, sizeof(text)))
                 break;
-            make_room();
+            make_space();
             tk_trace_put_event(&lines, &source, ring->thread, &event, event.slots ? text : NULL,
                                trace_file.is_json);
         }

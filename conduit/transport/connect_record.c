@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See connect_record.h. A rank writes its lines at the end of the job: to a file of its own (a '%'
- * in the name), or appends them to one that all ranks share, under the file's lock. Either has
- * another name until it is complete, which for a shared file its last rank sees. A device or a pipe
- * keeps its name. What can't be written is found when the job starts, and reported by the rank
- * whose file it is: of a shared one by rank 0, and by the first rank of each other host that does
- * not have its directory. Owns whether that was so here, no lock in the process; one thread. */
+ * See connect_record.h. At the end of the job each rank writes its lines: to a file of its own (a
+ * '%' in the name), or it appends them to one file that all ranks share, under that file's lock.
+ * The file has a temporary name until it is complete; of a shared file the last rank renames it. A
+ * device or a pipe keeps its name. The job finds out at its start that a file can't be written. The
+ * rank whose file it is reports that; for a shared file rank 0 does, and the first rank of each
+ * other host that lacks the directory. Owns whether the file was refused here; no lock in the
+ * process; one thread. */
 #include "config.h"
 
 #include <errno.h>
@@ -92,7 +93,8 @@ static int lock_whole(int fd)
     return is_shared() && fcntl(fd, F_SETLKW, &whole) != 0 ? errno : 0;
 }
 
-/* As it will be written; what an earlier run has left goes, and nothing stays. 0, or an errno. */
+/* Tries the file that will be written. Removes what an earlier run has left, and leaves nothing. 0,
+ * or an errno. */
 static int try_file(const char *name, const char *unfinished)
 {
     struct stat s;
@@ -106,7 +108,7 @@ static int try_file(const char *name, const char *unfinished)
     return strcmp(name, unfinished) != 0 && unlink(unfinished) != 0 && error == 0 ? errno : error;
 }
 
-/* Without a trace: the file is another rank's to try. */
+/* Leaves no trace: another rank tries the file. */
 static int try_directory(const char *name)
 {
     char *path = strdup(name), *last = path ? strrchr(path, '/') : NULL;
@@ -168,7 +170,7 @@ static bool write_all(int fd, const char *text, size_t size)
     return true;
 }
 
-/* -1: it can't be read, see errno. */
+/* -1: the file can't be read, see errno. */
 static int64_t ranks_in(int fd)
 {
     struct stat s;
@@ -181,8 +183,8 @@ static int64_t ranks_in(int fd)
     return count;
 }
 
-/* With a file that is open and, if it is shared, locked. 0, or an errno; *is_whole: no other rank
- * will write. */
+/* The file is open and, if it is shared, locked. 0, or an errno; *is_whole: all other ranks have
+ * written. */
 static int append(int fd, bool *is_whole)
 {
     struct stat s;
@@ -217,7 +219,7 @@ static int write_record(const char *name, const char *unfinished)
     return error;
 }
 
-/* At start-up by this rank, or by the one that speaks for it. */
+/* Reported at start-up by this rank, or by the rank that reports for it. */
 static bool is_reported(int error)
 {
     const uint32_t *host_of = tk_topology.host_of;

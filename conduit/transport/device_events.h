@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How a thread sleeps until a device has something: a transport over devices names its functions
- * here; the objects are its own. Thread-safe. */
+ * How a thread sleeps until a device reports something. A transport over devices names its
+ * functions here and owns the objects. Thread-safe. */
 #ifndef TK_TRANSPORT_DEVICE_EVENTS_H
 #define TK_TRANSPORT_DEVICE_EVENTS_H
 
@@ -19,24 +19,24 @@ struct tk_device_events {
     unsigned (*devices)(void);
     const char *(*name)(unsigned device);
 
-    /* Were the queues made with files for their events? If not, none of the following. */
+    /* Were the queues made with event files? If not, the functions below must not be called. */
     bool (*is_open)(void);
 
-    /* The files to wait for: how many of `max`. */
+    /* Fills in the files to wait for; returns how many, at most `max`. */
     unsigned (*files)(unsigned roles, struct pollfd *files, unsigned max);
 
-    /* From here on what comes makes a file readable, once; then serves what was there already.
-     * *is_armed false: a device refused, or something is pending that no event reports. */
+    /* From here on the next completion makes a file readable, once; then serves what was there
+     * already. *is_armed false: a device refused, or something is pending that raises no event. */
     bool (*arm)(unsigned roles, bool *is_armed);
 
-    /* Takes the events back, so that the files are no longer readable: who calls this serves the
+    /* Takes the events back, so that the files are no longer readable. The caller serves the
      * queues, or arms them, before it waits again. */
     void (*take)(unsigned roles);
 
-    /* This thread takes from the queues whether or not another one is at it. */
+    /* This thread polls the queues even while another thread polls them. */
     void (*insist)(unsigned roles);
 
-    /* Only threads that insist take from the queues, until it is taken back. Async-signal-safe. */
+    /* Only threads that called insist() poll the queues, until give_back(). Async-signal-safe. */
     void (*keep)(unsigned roles);
     void (*give_back)(unsigned roles);
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See doorbell.h. Owns this process's registration for membarrier, of which there is one, the
- * socket that it is woken by, and the one that it wakes others from. No lock. */
+ * See doorbell.h. Owns this process's registration for membarrier (there is one per process), the
+ * socket that wakes it, and the socket from which it wakes others. No lock. */
 #include "config.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static int futex(struct tk_doorbell *bell, int operation, uint32_t value,
     return (int)syscall(SYS_futex, &bell->word, operation, value, patience, NULL, 0);
 }
 
-/* Once registered a process stays so: neighbours are attached later, by many calls. */
+/* A process stays registered: neighbours are attached later, by many calls. */
 static atomic_bool fences_come_by_themselves;
 
 void tk_doorbell_prepare(void)
@@ -48,8 +48,8 @@ static bool is_prepared(void)
     return atomic_load_explicit(&fences_come_by_themselves, memory_order_relaxed);
 }
 
-/* A kernel that registers has the fence too. It is not tried: it interrupts all CPUs of the host,
- * and hundreds of ranks that start at once would do so for nothing. */
+/* A kernel that accepts the registration has the fence too. We do not try the fence: it interrupts
+ * all CPUs of the host, and hundreds of ranks that start at once would each do so. */
 void tk_doorbell_open(struct tk_doorbell *own)
 {
     atomic_store_explicit(&own->word, is_prepared() ? 0 : TK_BELL_FENCED, memory_order_release);
@@ -64,7 +64,7 @@ void tk_doorbell_attach(struct tk_doorbell *bell)
 /* ---- the socket ---- */
 
 static int socket_of_ours = -1;         /* written at start-up */
-static _Atomic int sender = -1;         /* opened by the first that needs it */
+static _Atomic int sender = -1;         /* opened by the first thread that needs it */
 static const char prefix[] = "tk-bell"; /* behind the 0 of an abstract name */
 
 static int open_datagrams(void)
@@ -72,7 +72,7 @@ static int open_datagrams(void)
     return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-/* Nothing is in the file system, and the name is gone with its process. */
+/* An abstract name: the file system has no entry, and the name vanishes with its process. */
 static socklen_t socket_name(struct sockaddr_un *at, uint64_t number)
 {
     memset(at, 0, sizeof(*at));
@@ -118,9 +118,9 @@ static int own_sender(void)
     return none;
 }
 
-/* A full queue is as good: the socket can be read. One that can't be reached, because it belongs to
- * another network namespace or no file is left here, wakes nobody: its owner finds out when its
- * patience ends. */
+/* A full queue is as good: the socket can be read. If the socket can't be reached (it belongs to
+ * another network namespace, or this process has no file descriptor left), nothing is woken: its
+ * owner finds out when its patience ends. */
 static void send_to(struct tk_doorbell *bell)
 {
     struct sockaddr_un at;
@@ -158,9 +158,9 @@ static void wake_all(struct tk_doorbell *bell)
     }
 }
 
-/* Both sides change the word where there is no membarrier, and of two changes one is first: if
- * ours, the sleeper's acquires what we wrote before; if the sleeper's, we see it. Adding nothing is
- * a change too. */
+/* Without membarrier both sides change the word, and one of the two changes is first. If ours is,
+ * the sleeper's change acquires what we wrote before; if the sleeper's is, we see it. Adding 0 is a
+ * change too. */
 void tk_doorbell_look(struct tk_doorbell *bell)
 {
     uint32_t word = atomic_load_explicit(&bell->word, memory_order_relaxed);
@@ -172,8 +172,8 @@ void tk_doorbell_look(struct tk_doorbell *bell)
 
 /* ---- sleeping ---- */
 
-/* This thread is awake. Another one may sleep, and the thread that clears ASLEEP must wake that
- * too. */
+/* This thread is awake. Other threads may still sleep, and the thread that clears ASLEEP must wake
+ * them too. */
 static void get_up(struct tk_doorbell *own)
 {
     if (TK_THREADED)
@@ -182,14 +182,14 @@ static void get_up(struct tk_doorbell *own)
         atomic_fetch_and_explicit(&own->word, ~(uint32_t)TK_BELL_ASLEEP, memory_order_relaxed);
 }
 
-/* Says in the word that a thread sleeps, and looks once more. Returns the word in *word; false: it
- * must not sleep. */
+/* Marks in the word that a thread sleeps, and looks once more. Returns the word in *word; false:
+ * the thread must not sleep. */
 static bool lie_down(struct tk_doorbell *own, uint32_t how, bool (*look)(void *what), void *what,
                      uint32_t *word)
 {
     *word = atomic_fetch_or_explicit(&own->word, how, memory_order_acq_rel) | how;
-    /* Registering worked when the bell was hung up; were it refused now, sleeping would not be
-     * safe. */
+    /* The registration worked when the bell was opened; if the kernel refuses the fence now,
+     * sleeping would not be safe. */
     return ((*word & TK_BELL_FENCED) || membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0) &&
            !look(what);
 }
@@ -211,8 +211,8 @@ bool tk_doorbell_sleep(struct tk_doorbell *own, bool (*look)(void *what), void *
     return !over;
 }
 
-/* POLLED is this thread's alone: the one that sleeps by files. Unlike ASLEEP it needs no count: a
- * datagram that was sent before poll() is still there. */
+/* Only the one thread that sleeps by files sets POLLED. Unlike ASLEEP it needs no count: a datagram
+ * that was sent before poll() is still there. */
 bool tk_doorbell_sleep_on(struct tk_doorbell *own, bool (*look)(void *what), void *what,
                           struct pollfd *files, unsigned count, uint64_t nsec)
 {

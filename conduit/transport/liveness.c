@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See neighbour.h: the word that each rank leaves about its end. No state. */
+ * See neighbour.h: the word in which each rank records how it ends. No state. */
 #include "config.h"
 
 #include "transport/neighbour.h"
@@ -8,12 +8,13 @@
 
 void tk_liveness_set(enum tk_rank_liveness liveness)
 {
-    const struct tk_transport *near = __atomic_load_n(&tk_transports.near, __ATOMIC_ACQUIRE);
-    if (near)
-        near->set_liveness(liveness);
+    const struct tk_transport *node_local =
+        __atomic_load_n(&tk_transports.node_local, __ATOMIC_ACQUIRE);
+    if (node_local)
+        node_local->set_liveness(liveness);
 }
 
 const _Atomic uint32_t *tk_liveness_of(uint32_t index)
 {
-    return tk_transports.near->liveness_of(index);
+    return tk_transports.node_local->liveness_of(index);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The ways up from transports: to messages, and to the end of the job. Written at start-up; the
- * second is taken away when the job is leaving. And what transports share. */
+ * Calls from transports upwards: to deliver messages, and to end the job. Written at start-up; the
+ * second is cleared when the job is leaving. Also what transports share. */
 #include "config.h"
 
 #include "peer/peer.h"
 #include "transport/transport.h"
-#include "transport/turn.h"
+#include "transport/wait_ticket.h"
 
 void (*tk_deliver)(struct tk_arrival *arrival);
 void (*tk_deliver_medium)(struct tk_arrival *arrival);
 bool (*tk_deliver_short)(struct tk_peer *from, unsigned tag, const int32_t *args);
 void (*tk_lost_peer)(uint32_t peer);
-TK_PER_THREAD struct tk_turn *tk_turn;
+TK_PER_THREAD struct tk_wait_ticket *tk_wait_ticket;
 
 enum tk_status tk_send_short_whole(struct tk_peer *peer, struct tk_message_head head,
                                    const int32_t *args, tk_short_busy *busy)

@@ -23,7 +23,7 @@ struct tk_doorbell;
 struct tk_op;
 struct tk_pinned;
 struct tk_region;
-struct tk_turn;
+struct tk_wait_ticket;
 struct tk_wait_rows;
 
 enum tk_message_kind {
@@ -31,12 +31,12 @@ enum tk_message_kind {
                    message */
     TK_REPLY, /* gives the credit back; uses the buffer that the requester posted before it sent */
     TK_ACK,   /* as REPLY, without a handler */
-    TK_CONTROL, /* at most one each way per job (exit notice): has a receive buffer of its own */
+    TK_CONTROL, /* at most one each way per job (exit notice); it has a receive buffer of its own */
     /* Between transports: never delivered to the rooms above */
     TK_NOTICE,
-    TK_LOAN,     /* verbs/data/loan.c */
-    TK_GREETING, /* verbs/cm/first.c */
-    TK_PULL      /* verbs/data/pull.h */
+    TK_LOAN,      /* verbs/data/credit_loan_messages.c */
+    TK_GREETING,  /* verbs/cm/iwarp_first_send.c */
+    TK_RENDEZVOUS /* verbs/data/rendezvous.h */
 };
 
 enum tk_message_category { TK_SHORT, TK_MEDIUM, TK_LONG };
@@ -48,8 +48,8 @@ enum {
 };
 
 /* The first bytes of every message on the wire; arguments (int32_t each) follow, then, at a
- * multiple of 8 bytes, the payload. Byte order is the host's: a job runs on one architecture. 8 +
- * 4*nargs rounded up to 8 is what a Medium costs. */
+ * multiple of 8 bytes, the payload. Byte order is the host's: a job runs on one architecture. A
+ * Medium costs 8 + 4*nargs, rounded up to 8. */
 struct tk_message_head {
     uint8_t kind;
     uint8_t handler;
@@ -60,8 +60,8 @@ struct tk_message_head {
     uint16_t reserved;
 };
 
-/* A head as one number, its first byte the lowest. The members are in such an order that few
- * instructions make it of a tag (below), and a tag of it. */
+/* A head as one number, its first byte the lowest. The order of the members is chosen so that few
+ * instructions convert a tag (below) to a head and back. */
 enum {
     tk_head_handler_shift = 8,
     tk_head_nargs_shift = 16,
@@ -77,7 +77,7 @@ static inline uint64_t tk_head_number(const struct tk_message_head *head)
     return TK_IS_BIG_ENDIAN ? __builtin_bswap64(number) : number;
 }
 
-/* Of a Medium of the client. */
+/* The head of a client's Medium. */
 static inline uint64_t tk_head_of_medium(enum tk_message_kind kind, uint8_t handler, unsigned nargs)
 {
     return (uint64_t)TK_MEDIUM << tk_head_category_shift |
@@ -126,8 +126,8 @@ struct tk_short {
     int32_t args[tk_max_args];
 };
 
-/* The head of a Short in 16 bits, for transports that have no more to spare: the highest is 1, then
- * the kind, the number of arguments and the handler. */
+/* The head of a Short in 16 bits, for transports that have only these to spare: the highest bit is
+ * 1, then the kind, the number of arguments and the handler. */
 enum {
     tk_tag_bit = 0x8000,
     tk_tag_reply = 0x1000,
@@ -147,7 +147,7 @@ static inline unsigned tk_tag_nargs(unsigned tag)
 }
 
 enum {
-    /* Handler and number of arguments: in a head they stand so many bits higher, above the kind. */
+    /* Handler and number of arguments: a head has them this many bits higher, above the kind. */
     tk_tag_call = tk_tag_handler | tk_tag_args_max << tk_tag_args_shift,
     tk_tag_reply_shift = 12,
     tk_handler_of_client = 0x80 /* GEX_AM_INDEX_BASE, a bit that those of the library lack */
@@ -163,7 +163,7 @@ static inline struct tk_message_head tk_tag_head(unsigned tag)
                              (tag >> tk_tag_reply_shift & TK_REPLY));
 }
 
-/* Is it the head of a Short for a handler of the client, and a tag can stand for all of it but the
+/* Is it the head of a Short for a client's handler, so that a tag can express all of it but the
  * credits? */
 static inline bool tk_head_has_tag(uint64_t head)
 {
@@ -181,7 +181,8 @@ static inline bool tk_head_is_medium(uint64_t head)
     return (head & ~free) == tk_head_of_medium(TK_REQUEST, tk_handler_of_client, 0);
 }
 
-/* Of a head that has one: in memory, where handler and number of arguments are one number. */
+/* For a head that has a tag: handler and number of arguments are adjacent in memory and form one
+ * number. */
 _Static_assert(offsetof(struct tk_message_head, handler) + 1 ==
                        offsetof(struct tk_message_head, nargs) &&
                    (int)tk_tag_args_shift == 8,
@@ -230,7 +231,7 @@ struct tk_outgoing {
 };
 
 /* A buffer reserved for a message: the payload may begin at a multiple of 16 bytes although the
- * head in front of it is a multiple of 8. */
+ * head in front of it is only a multiple of 8. */
 enum { tk_am_buffer_alignment = 16, tk_am_buffer_size = tk_message_max + tk_am_buffer_alignment };
 
 /* Resources for a message to `peer`, taken before the message exists: reserve() fills this in,
@@ -253,37 +254,37 @@ struct tk_arrival {
     bool replied; /* set by the sender of the reply */
 };
 
-/* One put or get: what the caller asks for. The caller fills it in, leaves fields that it does not
- * need 0, and does not change it until rma() has returned TK_OK or nothing is posted. A transport
- * only reads it. */
+/* One put or get: what the caller requests. The caller fills it in, leaves unused fields 0, and
+ * does not change it until rma() has returned TK_OK or nothing is posted. A transport only reads
+ * it. */
 struct tk_rma {
     uintptr_t remote;
     char *local;
     size_t nbytes;
-    size_t whole;          /* bytes of the transfer that this is a part of; 0: it is not a part */
-    struct tk_op *op;      /* op->pending counts the pieces under way */
-    tk_counter_t *sources; /* put: also counts pieces that still read their source; may be NULL */
+    size_t whole;          /* bytes of the transfer of which this is a part; 0: it is not a part */
+    struct tk_op *op;      /* op->pending counts the pieces in flight */
+    tk_counter_t *sources; /* put: pieces whose source is in use; may be NULL */
     bool is_put;
     bool copy_source;  /* put: the caller waits for the source: copying it may be faster */
-    bool is_lent;      /* put: the same, but what is registered goes in place (progress/lend.h) */
-    bool is_payload;   /* of a message, which is counted as that */
+    bool is_lent;      /* put: the same, but registered memory is sent in place (progress/lend.h) */
+    bool is_payload;   /* the payload of a message: counted as such */
     bool immediate;    /* post as many pieces as an idle queue holds, or nothing */
     bool is_blocking;  /* the caller blocks until all pieces complete: optimise for latency */
-    bool sources_only; /* op->pending counts only the pieces that still read their source */
-    bool is_pair;      /* not between endpoints 0: the three below say what memory it is between */
+    bool sources_only; /* op->pending counts only the pieces whose source is still being read */
+    bool is_pair;      /* not between endpoints 0: the three below name the memory */
     uint32_t endpoint; /* of the peer */
     const uint32_t *remote_keys;  /* by rail */
     const struct tk_region *home; /* local memory that needs no registration; may be NULL */
 };
 
-/* How far a transport is with a tk_rma. The caller passes zeros to the first call of rma() for it
- * and the same struct to each further one; only the transport changes it. A caller may read `done`;
- * the other fields have no meaning outside the transport. */
+/* How far a transport is with a tk_rma. The caller zeroes it before the first call of rma() and
+ * passes the same struct to each further one; only the transport changes it. The caller may read
+ * `done`; the other fields have no meaning outside the transport. */
 struct tk_rma_state {
-    size_t done;       /* bytes posted; op->pending counts what of them is still under way */
+    size_t done;       /* bytes posted; op->pending counts what is still in flight of them */
     uint64_t unfenced; /* a bit for each connection that needs a read behind its writes */
-    int32_t returns;   /* connections that had come back when `unfenced` was still 0 */
-    bool may_hold;     /* the local memory was found to be fit for registration on the fly */
+    int32_t returns;   /* connections that had been reopened when `unfenced` was still 0 */
+    bool may_hold;     /* the local memory was found fit for registration on the fly */
 };
 
 /* A put or a get between one range of remote memory and several of local memory. */
@@ -308,29 +309,29 @@ struct tk_gather {
 /* An atomic operation on 8 aligned bytes of a peer's memory, by its device. */
 struct tk_device_atomic {
     uintptr_t remote;
-    uint64_t operand;    /* what is added, or what is compared with the bytes */
-    uint64_t swap;       /* what they become if they are equal */
-    void *result;        /* where the previous value goes; NULL: nowhere */
+    uint64_t operand;    /* the addend, or the value to compare with */
+    uint64_t swap;       /* the new value if they are equal */
+    void *result;        /* destination of the previous value; NULL: none */
     uint32_t remote_key; /* on the peer's first rail */
     bool is_swap;        /* compare and swap; else fetch and add */
 };
 
 /* With what else the atomics of devices are atomic. */
 enum tk_atomic_scope {
-    TK_ATOMIC_NONE,   /* there are none */
+    TK_ATOMIC_NONE,   /* devices have no atomics */
     TK_ATOMIC_DEVICE, /* with those of the same device only */
     TK_ATOMIC_GLOBAL  /* with CPUs too */
 };
 
-/* An end of a connection that carries atomics only, as the other end must know it. */
+/* One end of a connection that carries only atomics, as the other end needs it. */
 struct tk_atomic_end {
     struct tk_port_address address;
     uint32_t qp;
 };
 
-/* Mediums with GEX_EVENT_NOW: shorter payloads are copied behind their heads. Lent to the device
- * they would be a second range of memory in the work request, which costs more up to about this
- * size (over softhca 70 ns, in which 4 KiB are copied). */
+/* Mediums with GEX_EVENT_NOW: shorter payloads are copied behind their heads. Sent in place they
+ * would be a second range of memory in the work request, which costs more up to about this size
+ * (over softhca 70 ns, in which 4 KiB are copied). */
 enum { tk_medium_lent_min = 8 << 10 };
 
 /* Called by send_short(), send_small() and send_medium() in place of returning TK_BUSY, as a tail
@@ -359,7 +360,7 @@ struct tk_transport {
     size_t stripe_min; /* payloads from this size on are faster when striped over connections, which
                           are not ordered: the head is sent after them; 0: one connection */
     enum tk_status (*send)(struct tk_peer *peer, struct tk_outgoing *message);
-    /* The same for a message without payload, with its head and head.nargs arguments. */
+    /* Sends a message without payload, with its head and head.nargs arguments. */
     enum tk_status (*send_short)(struct tk_peer *peer, struct tk_message_head head,
                                  const int32_t *args, tk_short_busy *busy);
     /* The same for up to two arguments, the second one in the upper half. */
@@ -370,12 +371,12 @@ struct tk_transport {
     size_t medium_below;
     enum tk_status (*send_medium)(struct tk_peer *peer, uint64_t head, const int32_t *args,
                                   const void *payload, size_t nbytes, tk_medium_busy *busy);
-    /* Takes what depends on the peer (a request's credit) and, if requested, a place in our own
-     * send queue and a buffer. All of it or, with TK_BUSY, nothing. */
+    /* Takes what depends on the peer (a request's credit) and, if requested, a slot in our own send
+     * queue and a buffer. All of it or, with TK_BUSY, nothing. */
     enum tk_status (*reserve)(struct tk_am_reservation *reservation, bool place, bool buffer);
-    /* Sends with what was reserved. TK_BUSY while a resource that was not requested then is
-     * missing; completions of our own device free it. A message in reservation->buffer lies there
-     * with its head directly in front of its payload. */
+    /* Sends with what was reserved. TK_BUSY while a resource is missing that was not requested
+     * then; completions of our own device free it. A message in reservation->buffer has its head
+     * directly in front of its payload. */
     enum tk_status (*send_reserved)(struct tk_am_reservation *reservation,
                                     struct tk_outgoing *message);
     /* Gives everything back, or all but the credit. */
@@ -391,26 +392,27 @@ struct tk_transport {
      * completes. May be NULL. */
     bool (*put_from)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                      size_t nbytes);
-    /* The same for the payload of a Long, which is counted as that, in front of its head:
-     * op->pending counts it while it reads its source. */
+    /* The same for the payload of a Long, counted as a payload, before its head: op->pending counts
+     * it while its source is in use. */
     bool (*payload_from)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
                          const void *local, size_t nbytes);
     /* Posts as many pieces as there are resources for; TK_BUSY when some are left: call it again
      * with an equal request and the same state. After TK_OK the transport refers to neither. */
     enum tk_status (*rma)(struct tk_peer *peer, const struct tk_rma *rma,
                           struct tk_rma_state *state);
-    /* How many pieces of this local memory one gather() takes; 0: none. Both may be NULL. */
+    /* How many pieces of this local memory one gather() takes; 0: none. Both functions may be
+     * NULL. */
     unsigned (*gather_max)(const struct tk_region *home, const void *at, size_t nbytes);
     /* Counts itself in op->pending and, a put, in *sources. TK_BUSY: nothing was done. */
     enum tk_status (*gather)(struct tk_peer *peer, const struct tk_gather *gather);
-    /* In PAR, where the transport has given the turn a line: the wait is over. */
-    void (*leave_line)(const struct tk_peer *peer, struct tk_turn *turn);
+    /* PAR: the wait of a ticket that is in a queue of this transport is over. */
+    void (*leave_queue)(const struct tk_peer *peer, struct tk_wait_ticket *ticket);
     /* Receives: runs handlers. True if anything had arrived. */
     bool (*poll)(void);
     /* Completes our own operations only: runs no handler. Legal in handlers. */
     bool (*reap)(void);
-    /* For a handler that waits for resources: as reap(), but may run handlers of replies where
-     * resources that other ranks wait for are freed only by that. */
+    /* For a handler that waits for resources: as reap(), but may run handlers of replies if only
+     * that frees resources that other ranks wait for. */
     bool (*reap_in_handler)(void);
     /* Has anything arrived (requests_too: including requests)? Called before a thread sleeps; later
      * arrivals ring the doorbell. NULL: the transport has no doorbell. */
@@ -420,30 +422,32 @@ struct tk_transport {
 
     /* ---- connections on demand: all of these or none ---- */
 
-    /* The table of peers that are not connected so far: its functions begin that, and find no room.
+    /* The table for peers that are not connected yet: its functions begin to connect and return
+     * TK_BUSY.
      */
     const struct tk_transport *unconnected;
-    /* Its peers have these tables from now on; at start-up. */
+    /* Peers of this transport have these tables from now on; at start-up. */
     void (*use_tables)(const struct tk_transport *connected,
                        const struct tk_transport *unconnected);
-    /* At start-up, behind the last fence: begins to connect these ranks, as far as they are its
-     * peers; polls go on with it. */
+    /* At start-up, after the last fence: begins to connect those of these ranks that are its peers;
+     * polls continue that. */
     enum tk_status (*connect_ranks)(const uint32_t *ranks, uint32_t count);
     bool (*is_connected)(uint32_t rank);
-    /* Only in the table of peers that are not connected: a handler of a message of this peer is
-     * about to reply, and begins with rma(). */
+    /* Only in the table for unconnected peers: a handler of a message of this peer is about to
+     * reply, and begins with rma(). */
     void (*replies)(struct tk_peer *peer);
 
     /* ---- start and end; all of these may be NULL. One thread. ---- */
 
     /* Before the peer infos are exchanged: fills in ours, which may move. `turn` is our number
-     * among the ranks of this host. It gets the peers that no transport before it has taken. */
+     * among the ranks of this host. The transport gets the peers that no earlier transport has
+     * taken. */
     enum tk_status (*open)(struct tk_peer_info **info, uint32_t turn);
-    /* With the peer infos of all ranks: can these ranks be connected? All ranks come to the same
+    /* With the peer infos of all ranks: can these ranks be connected? All ranks derive the same
      * answer; if it is no, rank 0 logs why. */
     bool (*agree)(void);
-    /* Reaches its peers from now on: they have the table that is returned, this one or another with
-     * the same functions below. NULL: it failed, which was logged. */
+    /* Starts to serve its peers: they get the returned table, which is this one or another with the
+     * same functions below. NULL: it failed, which was logged. */
     const struct tk_transport *(*connect)(void);
     void (*close)(void);
 
@@ -455,35 +459,35 @@ struct tk_transport {
     void (*unregister_region)(struct tk_region *region);
     /* Does registering make all pages of a region present? */
     bool (*pins)(void);
-    /* Makes it the segment of endpoint 0, tk_segment_area being the same memory; NULL: there is
-     * none any more. */
+    /* Makes it the segment of endpoint 0; tk_segment_area is the same memory; NULL: no segment any
+     * more. */
     void (*use_segment)(const struct tk_region *region);
-    /* What peers must present for a region that is registered on the fly, on each rail. */
+    /* The keys, for each rail, that peers must present for a region registered on the fly. */
     const uint32_t *(*remote_keys)(const struct tk_pinned *pinned);
 
     /* ---- atomics; all of these or none ---- */
 
-    /* What devices of all ranks can do: the same answer everywhere. */
+    /* What devices of all ranks can do: the same answer on all ranks. */
     enum tk_atomic_scope (*atomic_scope)(void);
-    /* For peers of any transport, ourselves too; see the next two. op->pending counts it before the
-     * call. TK_BUSY: no room now, nothing was done. */
+    /* For peers of any transport, including ourselves; see the next two. op->pending counts it
+     * before the call. TK_BUSY: no space now, nothing was done. */
     enum tk_status (*atomic)(struct tk_peer *peer, struct tk_op *op,
                              const struct tk_device_atomic *atomic);
-    /* A rank that has another transport needs a connection for atomics: made at each of its ends
-     * (the same one for ourselves), connected once the other end is known, and ready when that is
-     * connected too: it has no space for atomics before. TK_FAIL: the cause was logged. One thread
-     * at a time. */
+    /* A rank of another transport needs a connection for atomics. Each end makes its own (for
+     * ourselves the same one), connects it when it knows the other end, and makes it ready when the
+     * other end is connected too: before that it has no space for atomics. TK_FAIL: the cause was
+     * logged. One thread at a time. */
     enum tk_status (*atomic_open)(struct tk_peer *peer, struct tk_atomic_end *ours);
     enum tk_status (*atomic_connect)(struct tk_peer *peer, const struct tk_atomic_end *theirs);
     void (*atomic_ready)(struct tk_peer *peer);
 
     /* ---- reports; all of these may be NULL ---- */
 
-    /* Writes how it reaches the peer. */
+    /* Describes how it reaches the peer. */
     void (*describe)(const struct tk_peer *peer, char *text, size_t size);
     /* Called rarely, by a waiter without progress: logs which peer keeps us waiting. */
     void (*report_stall)(void);
-    /* Likewise: adds what it has under way with peers to the record of waits. */
+    /* Likewise: adds operations in flight with peers to the record of waits. */
     void (*describe_waits)(struct tk_wait_rows *rows);
     /* At the end of a job: logs the counts that settings ask for. */
     void (*report_end)(void);
@@ -502,13 +506,14 @@ struct tk_transport {
     const _Atomic uint32_t *(*liveness_of)(uint32_t index);
 };
 
-/* The transports in use, in the order in which they are polled. Only start/ knows which there are,
- * and puts them here; written at start-up. */
+/* The transports in use, in polling order. Only start/ knows which ones exist, and puts them here;
+ * written at start-up. */
 enum { tk_transports_max = 4 };
 struct tk_transports {
     const struct tk_transport *at[tk_transports_max];
     unsigned count;
-    const struct tk_transport *near; /* the one that shares memory with neighbours; may be NULL */
+    const struct tk_transport
+        *node_local; /* the one that shares memory with neighbours; may be NULL */
 };
 extern TK_HIDDEN struct tk_transports tk_transports;
 
@@ -516,12 +521,12 @@ extern TK_HIDDEN struct tk_transports tk_transports;
 void tk_transport_use(const struct tk_transport *transport);
 void tk_transport_drop(const struct tk_transport *transport);
 
-/* By each transport that can. If one fails to register, the others are undone. */
+/* Registers with each transport that can. If one fails, the others are undone. */
 enum tk_status tk_transports_register(struct tk_region *region);
 void tk_transports_unregister(struct tk_region *region);
 bool tk_transports_pin(void);
 
-/* At start-up: some peers are connected when they are first used. */
+/* At start-up: are some peers connected only when they are first used? */
 bool tk_transports_connect_later(void);
 void tk_transports_use_segment(const struct tk_region *region);
 void tk_transports_report_stall(void);
@@ -547,16 +552,16 @@ bool tk_put_never(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, cons
 bool tk_get_never(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                   size_t nbytes);
 
-/* Delivery: set by the rooms above before anything can arrive. The second is for what
- * tk_head_is_medium(), the third for Shorts that arrive with a tag; it returns whether it was
- * replied to. */
+/* Delivery: set by the rooms above before anything can arrive. The second takes messages for which
+ * tk_head_is_medium() is true, the third Shorts that arrive with a tag; it returns whether a reply
+ * was sent. */
 extern TK_HIDDEN void (*tk_deliver)(struct tk_arrival *arrival);
 extern TK_HIDDEN void (*tk_deliver_medium)(struct tk_arrival *arrival);
 extern TK_HIDDEN bool (*tk_deliver_short)(struct tk_peer *from, unsigned tag, const int32_t *args);
 
 /* Communication errors end the job: the transport logs the error, then calls this. NULL while the
- * job exits: peers that vanish then are no error. `peer` is the one that does not answer, whose end
- * may be the cause; tk_no_peer: no peer is involved. */
+ * job exits: vanishing peers are no error then. `peer` does not answer, and its end may be the
+ * cause; tk_no_peer: no peer is involved. */
 extern void (*tk_lost_peer)(uint32_t peer);
 static const uint32_t tk_no_peer = UINT32_MAX;
 

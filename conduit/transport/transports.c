@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The transports in use, and what is asked of all of them. Owns tk_transports; no lock: it is
- * written at start-up, but for a signal handler that may read it at any time. */
+ * The transports in use, and calls to all of them. Owns tk_transports. No lock: it is written at
+ * start-up only, and a signal handler may read it at any time. */
 #include "config.h"
 
 #include <string.h>
@@ -19,12 +19,12 @@ static const struct tk_transport **transports_place_of(const char *name)
     return NULL;
 }
 
-static void find_near(void)
+static void find_node_local(void)
 {
-    const struct tk_transport *near = NULL;
-    for (unsigned i = 0; i < tk_transports.count && !near; i++)
-        near = tk_transports.at[i]->flags ? tk_transports.at[i] : NULL;
-    __atomic_store_n(&tk_transports.near, near, __ATOMIC_RELEASE);
+    const struct tk_transport *node_local = NULL;
+    for (unsigned i = 0; i < tk_transports.count && !node_local; i++)
+        node_local = tk_transports.at[i]->flags ? tk_transports.at[i] : NULL;
+    __atomic_store_n(&tk_transports.node_local, node_local, __ATOMIC_RELEASE);
 }
 
 void tk_transport_use(const struct tk_transport *transport)
@@ -35,7 +35,7 @@ void tk_transport_use(const struct tk_transport *transport)
     if (!place)
         place = &tk_transports.at[tk_transports.count++];
     *place = transport;
-    find_near();
+    find_node_local();
 }
 
 void tk_transport_drop(const struct tk_transport *transport)
@@ -46,7 +46,7 @@ void tk_transport_drop(const struct tk_transport *transport)
         return;
     memmove(place, place + 1, (size_t)(end - place - 1) * sizeof(*place));
     tk_transports.count--;
-    find_near();
+    find_node_local();
 }
 
 bool tk_transports_connect_later(void)

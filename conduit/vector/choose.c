@@ -8,7 +8,7 @@
 
 /* One piece is an ordinary put or get. Of several, small ones cost their packing, which needs the
  * target's CPU too, and large ones their posting. */
-enum tk_vector_way tk_vector_choose(const struct tk_vector_facts *facts)
+enum tk_vector_path tk_vector_choose(const struct tk_vector_facts *facts)
 {
     if (facts->pieces < 2)
         return TK_VECTOR_BY_PIECES;

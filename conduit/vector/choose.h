@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum tk_vector_way {
+enum tk_vector_path {
     TK_VECTOR_BY_PIECES,   /* a put or get for each piece */
     TK_VECTOR_BY_MESSAGES, /* packed in active messages */
     TK_VECTOR_BY_LISTS,    /* by lists of the device, for a far side that is contiguous */
@@ -25,6 +25,6 @@ struct tk_vector_facts {
     bool is_slow;          /* each piece would cost a system call or a registration */
 };
 
-enum tk_vector_way tk_vector_choose(const struct tk_vector_facts *facts);
+enum tk_vector_path tk_vector_choose(const struct tk_vector_facts *facts);
 
 #endif

@@ -32,7 +32,7 @@ unsigned tk_vector_list_max(struct tk_vector *v)
                   tk_gather_max);
 }
 
-/* What is listed has left the streams: it stays in v until there is room for it. */
+/* What is listed has left the streams: it stays in v until there is space for it. */
 static void list_next(struct tk_vector *v)
 {
     v->listed.nbytes = 0;

@@ -2,7 +2,7 @@
  *
  * Pieces packed in active messages: a request carries addresses and data of a put, or addresses of
  * a get, whose data the reply brings. A request takes a credit, so there are never more under way
- * than there are buffers, however many pieces there are; what has no room goes on in a later poll.
+ * than there are buffers, however many pieces there are; what has no space goes on in a later poll.
  * Owns the requests that are not answered, under one lock, which handlers take too. */
 #include "config.h"
 
@@ -86,7 +86,7 @@ static inline void spend(struct budget *b, size_t entry, size_t data)
     *(b->is_put ? &b->request : &b->reply) -= data;
 }
 
-/* Whole entries of a list of addresses, as many as there is room for. */
+/* Whole entries of a list of addresses, as many as there is space for. */
 static size_t pack_addresses(struct tk_stream *s, char *to, struct budget *b,
                              struct tk_vector_ask *ask)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Starts non-contiguous transfers. Memory that this process can address, a neighbour's or its own,
- * is copied in place; all else is posted by one of several ways (choose.h) as far as there is room,
- * and what is left is posted by polls. Owns the list of transfers that are not posted, under a lock
- * that is held while some of them are advanced and that no handler takes; and each thread's notice
- * of completion. Memory for transfers is kept, as much as there were at once. */
+ * is copied in place; all else is posted by one of several paths (choose.h) as far as there is
+ * space, and what is left is posted by polls. Owns the list of transfers that are not posted, under
+ * a lock that is held while some of them are advanced and that no handler takes; and each thread's
+ * notice of completion. Memory for transfers is kept, as much as there were at once. */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -26,7 +26,7 @@
 #include "vector/copy.h"
 #include "vector/vector_private.h"
 
-enum { tries_in_a_poll = 8 /* of transfers that have no room: a poll stays short */ };
+enum { tries_in_a_poll = 8 /* of transfers that have no space: a poll stays short */ };
 
 static struct tk_pool free_vectors = {.lock = TK_LOCK_INIT};
 
@@ -47,7 +47,7 @@ static struct tk_notice *armed(void)
 
 static bool post(struct tk_vector *v)
 {
-    switch (v->way) {
+    switch (v->path) {
     case TK_VECTOR_BY_MESSAGES:
         return tk_vector_by_messages(v);
     case TK_VECTOR_BY_STAGES:
@@ -89,7 +89,7 @@ static void enqueue(struct tk_vector *v)
     waiting.end = &v->next;
 }
 
-/* In turn, so that one target without room does not keep others waiting. */
+/* In turn, so that a target without space does not delay the others. */
 static bool advance_some(void)
 {
     bool any = false;
@@ -138,8 +138,9 @@ uintptr_t tk_vector_offset(struct tk_peer *peer, uint32_t endpoint)
     if (peer->rank == tk_peers.me)
         return 0;
     uintptr_t offset = tk_bound_addr_offset(peer->rank, endpoint);
-    if (offset == tk_unmapped && tk_transports.near &&
-        tk_peer_transport(peer) == tk_transports.near && tk_bound_of(peer->rank, endpoint).fd >= 0)
+    if (offset == tk_unmapped && tk_transports.node_local &&
+        tk_peer_transport(peer) == tk_transports.node_local &&
+        tk_bound_of(peer->rank, endpoint).fd >= 0)
         offset = tk_neighbour_addr_offset(peer, endpoint);
     return offset;
 }
@@ -194,20 +195,20 @@ static bool is_whole(struct tk_stream *s, size_t nbytes)
     return s->left >= nbytes;
 }
 
-static enum tk_vector_way choose(struct tk_vector *v)
+static enum tk_vector_path choose(struct tk_vector *v)
 {
     struct tk_vector_facts facts = {.nbytes = tk_stream_bytes(&v->remote),
                                     .pieces = tk_max(v->remote.chunks, v->local.chunks)};
     uint32_t endpoint = v->rma.is_pair ? v->rma.endpoint : 0;
     facts.is_remote_whole = is_whole(&v->remote, facts.nbytes);
     facts.may_pack = endpoint == 0;
-    bool is_candidate = tk_peer_transport(v->peer) != tk_transports.near && !tk_is_on_demand &&
-                        facts.is_remote_whole && facts.pieces > 1;
+    bool is_candidate = tk_peer_transport(v->peer) != tk_transports.node_local &&
+                        !tk_is_on_demand && facts.is_remote_whole && facts.pieces > 1;
     v->listed.count = 0;
     v->list_max = is_candidate ? tk_vector_list_max(v) : 0;
     facts.may_list = v->list_max > 1;
     facts.may_stage = is_candidate && tk_vector_can_stage();
-    facts.is_slow = tk_peer_transport(v->peer) == tk_transports.near || tk_is_on_demand;
+    facts.is_slow = tk_peer_transport(v->peer) == tk_transports.node_local || tk_is_on_demand;
     return tk_vector_choose(&facts);
 }
 
@@ -229,7 +230,7 @@ void tk_vector_fill(struct tk_peer *peer, uintptr_t remote, size_t nbytes, uint8
                     struct tk_op *op)
 {
     struct tk_vector *v = take_for(peer, op, true);
-    v->way = TK_VECTOR_BY_FILL;
+    v->path = TK_VECTOR_BY_FILL;
     v->rma = (struct tk_rma){.remote = remote, .nbytes = nbytes};
     v->state = (struct tk_rma_state){.done = 0};
     v->value = value;
@@ -257,13 +258,13 @@ static void begin(struct tk_vector_call *call, struct tk_op *op)
     if (v->sources)
         tk_counter_add(v->sources, 1);
     if (call->is_empty) {
-        v->way = TK_VECTOR_BY_PIECES;
+        v->path = TK_VECTOR_BY_PIECES;
     } else if (offset != tk_unmapped) {
         copy_in_place(call, offset);
-        v->way = TK_VECTOR_BY_PIECES;
+        v->path = TK_VECTOR_BY_PIECES;
     } else {
         open_streams(v, call);
-        v->way = choose(v);
+        v->path = choose(v);
     }
     advance_or_wait(v);
 }

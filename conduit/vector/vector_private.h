@@ -30,14 +30,14 @@ struct tk_vector {
     struct tk_op own;      /* counts pieces, if a notice follows them */
     struct tk_op *pieces;  /* &own or op */
     tk_counter_t *sources; /* as in struct tk_rma; counts this transfer while it is posted */
-    enum tk_vector_way way;
+    enum tk_vector_path path;
     bool is_put, is_posted;
     struct tk_stream remote, local;
     struct tk_rma rma; /* the piece that is being posted, and what all have in common */
     struct tk_rma_state state;
     struct tk_notice notice;
     unsigned list_max;
-    struct { /* by lists: what was refused for lack of room */
+    struct { /* by lists: what was refused for lack of space */
         struct tk_local_piece pieces[tk_gather_max];
         unsigned count;
         size_t nbytes;
@@ -51,7 +51,7 @@ uintptr_t tk_vector_offset(struct tk_peer *peer, uint32_t endpoint);
 void tk_vector_fill(struct tk_peer *peer, uintptr_t remote, size_t nbytes, uint8_t value,
                     struct tk_op *op);
 
-/* Each posts as much as there is room for, and returns whether that was all. */
+/* Each posts as much as there is space for, and returns whether that was all. */
 bool tk_vector_by_pieces(struct tk_vector *v);
 bool tk_vector_by_messages(struct tk_vector *v);
 bool tk_vector_by_stages(struct tk_vector *v);

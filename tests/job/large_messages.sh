@@ -81,7 +81,7 @@ none()
     [ "$(of large_buffers)" -eq 0 ] || failed "$(of large_buffers) large buffers with $1"
 }
 
-# What a buffer is said to have room for does not need to be read; and where ports stand in for each other nothing is.
+# A message that a buffer holds by its own account is not read from its sender; with failover between ports none is.
 whole()
 {
     for size in 1024 4096 10000; do
@@ -93,7 +93,7 @@ whole()
     none GASNET_RBUF_SIZE=0
     none GASNET_USE_SRQ=0
     none "SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:1,2 GASNET_VERBOSEENV=1"
-    says 'receive buffers have room for any message, for ports stand in for each other' 1
+    says 'receive buffers hold any message, because ports fail over' 1
     none GASNET_RBUF_SIZE=65500
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The way to ourselves: memory copies, and handlers that run inside the sending call. Owns buffers
- * for payloads, which handlers may write to: as many as messages are being handled at once (a
- * request and its reply, for each thread). */
+ * Transport to ourselves: memory copies, and handlers that run inside the sending call. Owns
+ * buffers for payloads, which handlers may write to: as many as messages are being handled at once
+ * (a request and its reply, for each thread). */
 #include "config.h"
 
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static void self_release(struct tk_am_reservation *reservation, bool keep_credit
     reservation->tx = NULL;
 }
 
-/* The handler gets the very buffer that the client wrote to. */
+/* The handler gets the buffer that the client filled. */
 static enum tk_status self_send_reserved(struct tk_am_reservation *reservation,
                                          struct tk_outgoing *m)
 {

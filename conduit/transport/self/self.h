@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The way to ourselves. */
+ * Transport to ourselves. */
 #ifndef TK_SELF_H
 #define TK_SELF_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See ring.h. Sizes, opening, and space given back in PAR. Owns the array of what is done. */
+ * See ring.h. Sizes, opening, and giving space back in PAR. Owns the array `done`. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -24,8 +24,8 @@ size_t tk_ring_bytes(uint32_t slots)
     return sizeof(struct tk_ring_shared) + slots * sizeof(struct tk_ring_slot);
 }
 
-/* Half of the lines: seven eighths are free at rest, and one sender of large messages among others
- * of small ones shall find room before long. */
+/* Half of the lines: seven eighths are free at rest, and a sender of large messages among senders
+ * of small ones must find space before long. */
 static uint64_t lines_most(uint64_t slots, uint64_t lines)
 {
     return tk_min(lines / 2, TK_RING_SLOT / slots - 1);
@@ -60,7 +60,7 @@ void tk_ring_out_open(struct tk_ring_out *out, struct tk_ring_shared *shared, ch
     atomic_store_explicit(&out->head, head, memory_order_release);
 }
 
-/* The bit that counts eighths of the slots, and all that count eighths of the lines. */
+/* The bit that counts eighths of the slots, and all bits that count eighths of the lines. */
 static uint64_t eighths(uint64_t slots, uint64_t lines)
 {
     return tk_max(slots / 8, 1) * TK_RING_SLOT | (TK_RING_LINES & ~(lines / 8 - 1));
@@ -105,7 +105,8 @@ void tk_ring_in_close(struct tk_ring_in *in)
     in->done = NULL;
 }
 
-/* The position behind the message at `position`, or that of another lap while it is in use. */
+/* The position behind the message at `position`, or a position of another lap while the message is
+ * in use. */
 static uint64_t done_behind(const struct tk_ring_in *in, uint64_t position, memory_order order)
 {
     return atomic_load_explicit(tk_ring_done_word(in, position), order);
@@ -116,15 +117,15 @@ static bool is_behind(uint64_t position, uint64_t behind)
     return ((position + TK_RING_SLOT) ^ behind) <= TK_RING_LINES;
 }
 
-/* As far as messages are done with, with the lock. Acquire: senders write over what the threads
- * that say "done" have read. */
+/* Moves `finished` up to the first message that is still in use; with the lock. Acquire: senders
+ * overwrite what the threads that stored "done" have read. */
 static uint64_t follow(struct tk_ring_in *in)
 {
     uint64_t old = atomic_load_explicit(&in->finished, memory_order_acquire);
     uint64_t finished = old, behind;
     while (behind = done_behind(in, finished, memory_order_acquire), is_behind(finished, behind))
         finished = behind;
-    if (finished != old) /* else it is another thread's to move */
+    if (finished != old) /* otherwise another thread moves it */
         atomic_store_explicit(&in->finished, finished, memory_order_release);
     return finished;
 }
@@ -139,10 +140,10 @@ static uint64_t retire_locked(struct tk_ring_in *in)
     return finished;
 }
 
-/* Trylock: otherwise the holder of the lock, or the next poll that finds the ring empty, does it.
- * The flag that there is something to be given back is cleared first, and what the threads that
- * raised it had taken and done is seen with it (acquire); it stays where messages in between are
- * not done with.
+/* Trylock: if another thread holds the lock, that thread does it, or the next poll that finds the
+ * ring empty. Clears the flag "something is to be given back" first: acquire then shows what the
+ * threads that raised it had taken and done. The flag stays raised while messages in between are in
+ * use.
  */
 void tk_ring_retire_rest(struct tk_ring_in *in)
 {
@@ -159,7 +160,7 @@ void tk_ring_retire_rest(struct tk_ring_in *in)
     tk_unlock(&in->lock);
 }
 
-/* Says so before it tries: others may be at work and past what we have done. */
+/* Raises the flag before it tries: other threads may be giving back, and past what we have done. */
 void tk_ring_retire(struct tk_ring_in *in)
 {
     atomic_store_explicit(&in->behind, true, memory_order_release);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A ring of messages in the receiver's shared memory: many senders (threads of several processes),
- * one receiving process. Knows nothing of peers: the user gives the memory and a number that
- * names the sender. The code on the hot path is here, what is rare is in ring.c and
- * ring_send.c.
+ * one receiving process. It knows nothing of peers: the user provides the memory and a number that
+ * names the sender. The hot path is here, the rare cases are in ring.c and ring_send.c.
  *
- * Where it is: one word says how many slots and how many payload lines were ever taken. Senders
- * advance `tail` with one compare-and-swap, which reserves both; the receiver advances its own
- * `taken`, and `head` when it gives space back. A slot is published by one store of its word and
- * never written by the receiver, whose reading so leaves the line with one owner. The word differs
- * from the one of the lap before by its count alone, and only counts are ever stored there.
+ * Positions: one word counts all slots and payload lines that were ever taken. Senders advance
+ * `tail` with one compare-and-swap, which reserves both; the receiver advances its own `taken`, and
+ * `head` when it gives space back. One store of a slot's word publishes the slot. The receiver
+ * never writes to it, so its cache line keeps one owner. The word differs from that of the lap
+ * before by its count alone, and only counts are ever stored there.
  *
- * Who sees what: publishing releases and looking at the word acquires the message; storing `head`
- * releases and reading it acquires the space. All else is relaxed. In PAR two locks, which are
- * tried and never waited for: one for the few instructions in which a thread takes a message, so
- * that an empty poll finds where to look by two words as in SEQ, and one to give space back. */
+ * Ordering: publishing releases the message and reading the word acquires it; storing `head`
+ * releases the space and reading it acquires it. All else is relaxed. PAR has two locks, which
+ * are tried and never waited for: one for the few instructions in which a thread takes a message
+ * (so that an empty poll finds where to look by two words, as in SEQ), and one for giving space
+ * back. */
 #ifndef TK_RING_H
 #define TK_RING_H
 
@@ -29,7 +29,7 @@
 #include "base/lock.h"
 #include "base/mode.h"
 #include "base/status.h"
-#include "transport/shm/ring_turns.h"
+#include "transport/shm/ring_queue.h"
 
 enum {
     tk_ring_line = 64,
@@ -37,8 +37,8 @@ enum {
     tk_ring_slots_max = 8192,
     tk_ring_lines_max = 32768,
     /* Lines take 24 bits of a position, slots 40. A sender that slept must not take an old `head`
-     * for a new one: 2^40 messages are more than a day of flood, 2^32 would be minutes. That lines
-     * wrap sooner does no harm: they are compared only when slots are less than a lap apart, and
+     * for a new one: 2^40 messages are more than a day of flood, 2^32 would be minutes. Lines may
+     * wrap sooner: they are compared only when slots are less than a lap apart, and
      * tk_ring_message_max() keeps a lap of messages below 2^24 lines. */
     tk_ring_line_bits = 24
 };
@@ -46,23 +46,23 @@ enum {
 #define TK_RING_SLOT  (UINT64_C(1) << tk_ring_line_bits)
 #define TK_RING_LINES (TK_RING_SLOT - 1)
 
-/* Word of a slot: low 32 bits: its position plus 1; then 16 bits: the sender; then 16 bits: bytes,
- * or above tk_ring_slot_max: tk_ring_slot_max + lines, and `blob` begins with a struct
- * tk_ring_note; or, with the highest bit, a tag: whatever the sender means by it, and all of the
- * slot goes with it. */
+/* Word of a slot: low 32 bits: its position plus 1; then 16 bits: the sender; then 16 bits: the
+ * number of bytes. A number above tk_ring_slot_max means tk_ring_slot_max + lines, and `blob`
+ * begins with a struct tk_ring_note. If the highest bit is set they are a tag, whose meaning the
+ * sender chooses, and the whole slot belongs to it. */
 struct tk_ring_slot {
     _Alignas(tk_ring_line) _Atomic uint64_t word;
     char blob[tk_ring_slot_max];
 };
 
-/* In front of a message that is larger than its slot. Its head stays in the slot if it fits behind
- * this, so that the receiver need not touch the lines of the payload before the handler does. With
- * the head in the first of them, each message had that line fetched from the sender's cache, and
- * the sender had to fetch it back a lap later before any store behind it could commit: a cache miss
- * for each message. Also the payload begins at a line, where copies are fastest. */
+/* In front of a message that is larger than its slot. The head stays in the slot if it fits behind
+ * this, so the receiver need not touch the lines of the payload before the handler does. With the
+ * head in the first line, each message had that line fetched from the sender's cache, and a lap
+ * later the sender had to fetch it back before any later store could commit: one cache miss per
+ * message. The payload also begins at a line, where copies are fastest. */
 struct tk_ring_note {
     uint32_t nbytes; /* in the lines */
-    uint32_t head;   /* bytes in the slot behind this; 0: the head is in the lines, in front */
+    uint32_t head;   /* bytes in the slot behind this; 0: the head is in the lines */
 };
 
 enum { tk_ring_head_max = tk_ring_slot_max - sizeof(struct tk_ring_note) };
@@ -82,10 +82,10 @@ struct tk_ring_out {
     uint64_t limit; /* slots, as part of a position */
     uint64_t from;  /* as part of a slot's word */
     uint64_t lines;
-    /* As it was when the ring last looked full; less what is kept for threads that wait in turn: to
-     * the others the ring looks full sooner then, which costs nothing. */
+    /* As it was when the ring last looked full, less what is kept for queued threads: the ring then
+     * looks full sooner to the others, which costs nothing. */
     _Atomic uint64_t head;
-    struct tk_ring_turns turns;
+    struct tk_ring_queue queue;
 };
 
 /* The receiver's handle. */
@@ -94,9 +94,9 @@ struct tk_ring_in {
     TK_UNLOCKED uint32_t seq;   /* and the count in its word when it is published */
     _Atomic bool behind;        /* PAR: an eighth or more may be left to be given back */
     tk_lock_t taking;           /* guards next, seq and taken */
-    _Atomic uint64_t taken;     /* up to here some thread has it */
-    _Atomic uint64_t finished;  /* PAR: up to here all are done with, as far as it was followed */
-    _Atomic uint64_t retired;   /* up to here it is given back: equal to shared->head */
+    _Atomic uint64_t taken;     /* some thread has taken all before this */
+    _Atomic uint64_t finished;  /* PAR: all before this are done with, as far as it was followed */
+    _Atomic uint64_t retired;   /* all before this is given back: equal to shared->head */
     struct tk_ring_shared *shared;
     char *payload;
     uint64_t mask; /* of a slot's place among all, in bytes */
@@ -106,15 +106,15 @@ struct tk_ring_in {
     uint64_t due;           /* bits of a position that change where an eighth ends */
     uint64_t lines_most;    /* that a message may have */
     _Atomic uint64_t *done; /* PAR, for each slot: the position behind it, if it was done with
-                               before one in front of it */
+                               before a slot in front of it */
     tk_lock_t lock;         /* guards retired and shared->head */
 };
 
-/* A message taken. blob == NULL: the slot's word makes no sense, and `from` is its writer. */
+/* A message taken. blob == NULL: the slot's word is malformed, and `from` wrote it. */
 struct tk_ring_item {
     char *blob; /* in place, at a multiple of 8: all of it, or its head alone */
     size_t nbytes;
-    char *rest; /* what does not lie behind the head, in place, at a line; NULL: nothing */
+    char *rest; /* the part that is not behind the head, in place, at a line; NULL: none */
     size_t rest_size;
     unsigned from;
     unsigned tag;        /* 0: none */
@@ -123,34 +123,36 @@ struct tk_ring_item {
 
 /* ---- Sizes ---- */
 
-/* Both powers of two, slots >= 2; lines >= 8 and, because the payload is mapped twice in a row, a
- * multiple of a page: that is the caller's to see. */
+/* Both powers of two, slots >= 2; lines >= 8 and a multiple of a page, because the payload is
+ * mapped twice in a row: the caller ensures that. */
 bool tk_ring_legal(uint64_t slots, uint64_t lines);
 
 /* Bytes of struct tk_ring_shared with its slots: a multiple of 64. The payload has lines * 64 bytes
  * elsewhere. */
 size_t tk_ring_bytes(uint32_t slots);
 
-/* Bytes beside a ring of ours that several threads empty; none where one does. */
+/* Bytes beside a ring of ours that several threads empty; 0 if only one does. */
 static inline size_t tk_ring_done_bytes(uint32_t slots, bool is_threaded)
 {
     return is_threaded ? slots * sizeof(_Atomic uint64_t) : 0;
 }
 
-/* Bytes of the largest message, which finds room in any ring at rest. Senders keep to it. */
+/* Bytes of the largest message that fits any ring at rest. Senders keep to it. */
 size_t tk_ring_message_max(uint32_t slots, uint32_t lines);
 
 /* ---- Opening ---- */
 
-/* Makes a ring of memory at a multiple of 64, before anybody else sees it. `start` is the position
- * that counts begin at: 0, which zeroed memory is a ring of already; tests have others. */
+/* Makes a ring of memory at a multiple of 64, before other processes see it. `start` is the
+ * position at which counts begin: 0, for which zeroed memory is a valid ring already; tests use
+ * others. */
 void tk_ring_format(struct tk_ring_shared *shared, uint32_t slots, uint64_t start);
 
-/* `payload`: as this process has it mapped, twice in a row. Sends as `from`. */
+/* `payload`: as this process has it mapped, twice in a row. Messages carry `from` as their
+ * sender. */
 void tk_ring_out_open(struct tk_ring_out *out, struct tk_ring_shared *shared, char *payload,
                       uint32_t slots, uint32_t lines, uint16_t from);
 
-/* TK_FAIL: no memory, which was logged. Before anything is sent. */
+/* TK_FAIL: out of memory, which was logged. Before anything is sent. */
 enum tk_status tk_ring_in_open(struct tk_ring_in *in, struct tk_ring_shared *shared, char *payload,
                                uint32_t slots, uint32_t lines);
 void tk_ring_in_close(struct tk_ring_in *in);
@@ -178,7 +180,7 @@ static inline struct tk_ring_slot *tk_ring_slot(struct tk_ring_shared *shared, u
 
 /* ---- Sending ---- */
 
-/* Is there room for a slot and these lines between a head that was true once and tail? */
+/* Does a slot with these lines fit between tail and a head that was true once? */
 static inline bool tk_ring_fits(const struct tk_ring_out *out, uint64_t head, uint64_t tail,
                                 uint64_t lines)
 {
@@ -191,7 +193,7 @@ static inline uint64_t tk_ring_out_slots(const struct tk_ring_out *out)
     return out->mask / tk_ring_line + 1;
 }
 
-/* As if so many slots and lines, a position, were not free. */
+/* The head as if so many slots and lines (a position) were not free. */
 static inline uint64_t tk_ring_head_less(uint64_t head, uint64_t kept)
 {
     return ((head & ~TK_RING_LINES) - (kept & ~TK_RING_LINES)) | ((head - kept) & TK_RING_LINES);
@@ -206,28 +208,28 @@ static inline uint64_t tk_ring_learn_head(struct tk_ring_out *out)
 {
     uint64_t head = tk_ring_true_head(out);
     if (TK_THREADED)
-        head = tk_ring_head_less(head, tk_peek(&out->turns.kept));
+        head = tk_ring_head_less(head, tk_peek(&out->queue.kept));
     if (head != atomic_load_explicit(&out->head, memory_order_relaxed))
         atomic_store_explicit(&out->head, head, memory_order_release);
     return head;
 }
 
-/* Takes a slot and lines: the position they have is in *ticket. Looks at the true head when the one
- * we know leaves no room. False: full, nothing was done. */
+/* Takes a slot and lines; *ticket is their position. Reads the true head when the known one leaves
+ * no space. False: full, nothing was done. */
 bool tk_ring_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket);
 
-/* Those of a message: its size may be a tag. */
+/* The word of a message; its size may be a tag. */
 static inline uint64_t tk_ring_word(const struct tk_ring_out *out, uint64_t ticket, uint64_t size)
 {
     return tk_ring_seq(ticket) | out->from | size << 48;
 }
 
-/* A slot and lines, if no other sender comes between and there is room by the head that we know. */
+/* Takes a slot and lines, unless another sender comes between or the known head leaves no space. */
 static inline bool tk_ring_try(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
 {
     struct tk_ring_shared *shared = out->shared;
     *ticket = atomic_load_explicit(&shared->tail, memory_order_relaxed);
-    /* Acquire: another thread may have read this head, and we write where it says. */
+    /* Acquire: another thread may have read this head, and we write to the space that it frees. */
     uint64_t head = atomic_load_explicit(&out->head, memory_order_acquire);
     tk_if_unlikely(!tk_ring_fits(out, head, *ticket, lines)) return false;
     uint64_t tail = *ticket;
@@ -255,9 +257,9 @@ static inline void tk_ring_store_word(const struct tk_ring_out *out, struct tk_r
     atomic_store_explicit(&slot->word, tk_ring_word(out, ticket, size), memory_order_release);
 }
 
-/* A place of tk_ring_slot_max bytes at a multiple of 8 for a message to be built in; NULL: full,
- * nothing was done. Whatever comes later waits behind it: no wait, poll or code of a client's
- * before tk_ring_publish(). Thread-safe. */
+/* Claims tk_ring_slot_max bytes at a multiple of 8 in which to build a message; NULL: full, nothing
+ * was done. All later messages wait behind it: before tk_ring_publish() do not wait, poll or run
+ * client code. Thread-safe. */
 static inline char *tk_ring_claim(struct tk_ring_out *out, uint64_t *ticket)
 {
     bool taken = tk_ring_try_slot(out, ticket);
@@ -271,15 +273,15 @@ static inline void tk_ring_publish(const struct tk_ring_out *out, uint64_t ticke
     tk_ring_store_word(out, tk_ring_slot(out->shared, ticket, out->mask), ticket, nbytes);
 }
 
-/* The lines that go with a ticket. */
+/* The lines of a ticket. */
 static inline char *tk_ring_lines_at(const struct tk_ring_out *out, uint64_t ticket)
 {
     return out->payload + (ticket & (out->lines - 1)) * tk_ring_line;
 }
 
-/* Requests ownership of all lines at once: stores commit in order, and each would wait for its own
- * line where the receiver has read it. More than a core keeps under way only delay the copy. The
- * jump costs one instruction a line, a loop three. */
+/* Requests ownership of all lines at once. Stores commit in order, and each would otherwise wait
+ * for its own line where the receiver has read it. More lines than a core keeps in flight only
+ * delay the copy. The jump costs one instruction a line, a loop three. */
 static inline void tk_ring_own(const char *at, uint64_t lines)
 {
 #define TK_RING_OWN(n)                                                                             \
@@ -309,8 +311,8 @@ case n:                                                                         
 #undef TK_RING_OWN
 }
 
-/* A message that is built in place: where the head of one that has lines goes, of head_size bytes,
- * no more than tk_ring_head_max. */
+/* For a message that is built in place and has lines: where its head goes, of head_size bytes, at
+ * most tk_ring_head_max. */
 static inline char *tk_ring_note_at(struct tk_ring_slot *slot, size_t head_size, size_t nbytes)
 {
     struct tk_ring_note note = {.nbytes = (uint32_t)nbytes, .head = (uint32_t)head_size};
@@ -318,8 +320,8 @@ static inline char *tk_ring_note_at(struct tk_ring_slot *slot, size_t head_size,
     return slot->blob + sizeof(note);
 }
 
-/* Was there room for such a message just now? Promises nothing where several send. */
-bool tk_ring_has_room(struct tk_ring_out *out, uint64_t lines);
+/* Would such a message have fit just now? No guarantee where several threads send. */
+bool tk_ring_has_space(struct tk_ring_out *out, uint64_t lines);
 
 /* Lines that a message needs besides its slot. */
 static inline uint64_t tk_ring_lines_for(size_t head_size, size_t nbytes)
@@ -328,16 +330,16 @@ static inline uint64_t tk_ring_lines_for(size_t head_size, size_t nbytes)
     return (outside + tk_ring_line - 1) / tk_ring_line;
 }
 
-/* Into lines that were reserved, and publishes them: a copy of head and payload, which fit there.
+/* Copies head and payload into reserved lines, in which they fit, and publishes them.
  */
 void tk_ring_fill(const struct tk_ring_out *out, uint64_t ticket, uint64_t lines, const void *head,
                   size_t head_size, const void *payload, size_t nbytes);
 
-/* What does not fit a slot, or came between other senders, or finds no room at first sight. */
+/* Slow path: a message that exceeds a slot, meets other senders, or finds no space at first. */
 enum tk_status tk_ring_send_slowly(struct tk_ring_out *out, const void *head, size_t head_size,
                                    const void *payload, size_t nbytes);
 
-/* A copy of head and payload, one behind the other. TK_BUSY: full, nothing was done. Thread-safe.
+/* Copies head and payload, one behind the other. TK_BUSY: full, nothing was done. Thread-safe.
  */
 static inline enum tk_status tk_ring_send(struct tk_ring_out *out, const void *head,
                                           size_t head_size, const void *payload, size_t nbytes)
@@ -366,8 +368,8 @@ static inline uint64_t tk_ring_taken(const struct tk_ring_in *in)
     return atomic_load_explicit((_Atomic uint64_t *)&in->taken, memory_order_relaxed);
 }
 
-/* Is it published? In PAR without the lock the two words may not belong together while another
- * thread takes something: then it is a guess, and the next one is better. */
+/* Is it published? Without the lock, in PAR, the two words may not match while another thread takes
+ * a message: the result is then a guess, and the next one is better. */
 static inline bool tk_ring_look(const struct tk_ring_in *in, struct tk_ring_look *at)
 {
     at->slot = (struct tk_ring_slot *)tk_peek(&in->next);
@@ -375,14 +377,15 @@ static inline bool tk_ring_look(const struct tk_ring_in *in, struct tk_ring_look
     return (uint32_t)at->word == tk_peek(&in->seq);
 }
 
-/* PAR: may there be an eighth or more to be given back? Who was done with its end may have left
- * before others were done with the rest. */
+/* PAR: may an eighth or more be waiting to be given back? The thread that finished its end may have
+ * left before other threads finished the rest. */
 static inline bool tk_ring_is_behind(const struct tk_ring_in *in)
 {
     return TK_THREADED && atomic_load_explicit((_Atomic bool *)&in->behind, memory_order_relaxed);
 }
 
-/* PAR: gives back, in order, what is done with: at the end of an eighth; and what was left then. */
+/* PAR: gives back, in order, what is done with, at the end of an eighth; the second also what was
+ * left over then. */
 void tk_ring_retire(struct tk_ring_in *in);
 void tk_ring_retire_rest(struct tk_ring_in *in);
 static inline void tk_ring_retire_left(struct tk_ring_in *in)
@@ -391,8 +394,8 @@ static inline void tk_ring_retire_left(struct tk_ring_in *in)
         tk_ring_retire_rest(in);
 }
 
-/* Is there something to take, or space to give back? No guess: for a thread that will not look
- * again before it sleeps. One word says how much is taken. */
+/* Is there a message to take, or space to give back? Exact, not a guess: for a thread that will not
+ * look again before it sleeps. One word says how much is taken. */
 static inline bool tk_ring_has_come(const struct tk_ring_in *in)
 {
     uint64_t taken = tk_ring_taken(in);
@@ -401,8 +404,8 @@ static inline bool tk_ring_has_come(const struct tk_ring_in *in)
     return (uint32_t)word == tk_ring_seq(taken) || tk_ring_is_behind(in);
 }
 
-/* Begins to take a message, which tk_ring_pass() ends. False: there is none, or another thread is
- * about to take it. */
+/* Begins to take a message; tk_ring_pass() ends that. False: none, or another thread is about to
+ * take it. */
 static inline bool tk_ring_begin(struct tk_ring_in *in, struct tk_ring_look *at)
 {
     tk_if_unlikely(!tk_trylock_free(&in->taking)) return false;
@@ -411,7 +414,7 @@ static inline bool tk_ring_begin(struct tk_ring_in *in, struct tk_ring_look *at)
     return false;
 }
 
-/* Where mostly there is none: in PAR that is found without the lock. */
+/* The same for a ring that is mostly empty: PAR finds that out without the lock. */
 static inline bool tk_ring_begin_next(struct tk_ring_in *in, struct tk_ring_look *at)
 {
     return (!TK_THREADED || tk_ring_look(in, at)) && tk_ring_begin(in, at);
@@ -502,7 +505,8 @@ struct tk_ring_parts {
     uint64_t start, end;
 };
 
-/* False: it is none, or lies about its size; tk_ring_pass_any() finds out. `at` has no tag. */
+/* False: the message has no such parts, or its size is wrong; tk_ring_pass_any() finds out. `at`
+ * has no tag. */
 static inline bool tk_ring_part(const struct tk_ring_in *in, const struct tk_ring_look *at,
                                 struct tk_ring_parts *parts)
 {
@@ -520,8 +524,8 @@ static inline bool tk_ring_part(const struct tk_ring_in *in, const struct tk_rin
     return true;
 }
 
-/* Space is given back where an eighth of the slots or of the lines ends: at rest senders have seven
- * eighths. */
+/* Space is given back where an eighth of the slots or of the lines ends: at rest seven eighths are
+ * free for senders. */
 static inline bool tk_ring_ends_eighth(const struct tk_ring_in *in, uint64_t start, uint64_t end)
 {
     return ((start ^ end) & in->due) != 0;
@@ -532,10 +536,10 @@ static inline _Atomic uint64_t *tk_ring_done_word(const struct tk_ring_in *in, u
     return &in->done[(position >> tk_ring_line_bits) & in->places];
 }
 
-/* PAR. `finished` is moved by the one thread whose message begins there: in its order a message
- * needs no word of `done`, and nobody looks for it there. Another one leaves a word, over which the
- * next thread that gives space back moves `finished`, with the lock; the thread that left it does
- * not look again. So there is one writer at a time. */
+/* PAR. The one thread whose message begins at `finished` moves it: a message that is finished in
+ * order needs no word in `done`, and no thread looks for one. A thread that finishes out of order
+ * leaves a word; the next thread that gives space back moves `finished` over it, with the lock, and
+ * the thread that left it does not look again. So there is one writer at a time. */
 static inline void tk_ring_finish(struct tk_ring_in *in, uint64_t start, uint64_t end)
 {
     tk_if_likely(atomic_load_explicit(&in->finished, memory_order_acquire) == start)
@@ -559,14 +563,14 @@ static inline void tk_ring_done_from(struct tk_ring_in *in, uint64_t start, uint
         tk_ring_give_back(in, end);
 }
 
-/* The message is not looked at any more. Once for each item; in PAR in any order and by any thread,
- * else in the order of taking. */
+/* The message is no longer read. Once for each item; in PAR in any order and by any thread,
+ * otherwise in the order of taking. */
 static inline void tk_ring_done(struct tk_ring_in *in, const struct tk_ring_item *item)
 {
     tk_ring_done_from(in, item->start, item->end);
 }
 
-/* The same for a message that was in its slot alone. */
+/* The same for a message that fit its slot. */
 static inline void tk_ring_done_slot(struct tk_ring_in *in, uint64_t end)
 {
     if (TK_THREADED)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See ring.h. Sending that is rare: into a ring that looks full, and what is larger than a slot. No
- * lock. */
+ * See ring.h. Rare cases of sending: into a ring that looks full, and messages larger than a slot.
+ * No lock. */
 #include "config.h"
 
 #include "base/check.h"
 #include "transport/shm/ring.h"
-#include "transport/shm/ring_turns.h"
+#include "transport/shm/ring_queue.h"
 
-/* The true head, and once more tail: one from before that head says nothing. */
+/* Reads the true head, then tail again: a tail from before that head is meaningless. */
 static bool look_again(struct tk_ring_out *out, uint64_t *tail, uint64_t lines)
 {
     uint64_t head = tk_ring_learn_head(out);
@@ -16,12 +16,12 @@ static bool look_again(struct tk_ring_out *out, uint64_t *tail, uint64_t lines)
     return tk_ring_fits(out, head, *tail, lines);
 }
 
-bool tk_ring_has_room(struct tk_ring_out *out, uint64_t lines)
+bool tk_ring_has_space(struct tk_ring_out *out, uint64_t lines)
 {
     uint64_t tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
     uint64_t head = atomic_load_explicit(&out->head, memory_order_acquire);
     return tk_ring_fits(out, head, tail, lines) || look_again(out, &tail, lines) ||
-           tk_ring_turns_reserve(out, lines, NULL);
+           tk_ring_queue_reserve(out, lines, NULL);
 }
 
 static inline bool __attribute__((always_inline))
@@ -32,7 +32,7 @@ ring_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
     do {
         head = atomic_load_explicit(&out->head, memory_order_acquire); /* as in ring.h */
         tk_if_unlikely(!tk_ring_fits(out, head, tail, lines) &&
-                       !look_again(out, &tail, lines)) return tk_ring_turns_reserve(out, lines,
+                       !look_again(out, &tail, lines)) return tk_ring_queue_reserve(out, lines,
                                                                                     ticket);
         next = tk_ring_advance(tail, lines);
     } while (!atomic_compare_exchange_weak_explicit(&out->shared->tail, &tail, next,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The way to neighbours, ranks of this host with which we share memory, as the rooms above see it:
- * start-up, segments of neighbours, and its description. */
+ * Transport to neighbours, ranks of this host with which we share memory, as the rooms above see
+ * it: start-up, segments of neighbours, and its description. */
 #ifndef TK_SHM_H
 #define TK_SHM_H
 
@@ -15,12 +15,12 @@
 
 extern const struct tk_transport tk_transport_shm;
 
-/* Makes the memory in which neighbours leave their messages for us, and fills in peer info->rings.
+/* Makes the memory in which neighbours leave messages for us, and fills in info->rings.
  */
 enum tk_status tk_shm_open(struct tk_peer_info *info);
 
-/* After the peer infos came and the topology is known: neighbours are reached this way from now on.
- * The memory of one of them is mapped here and now, so that what prevents it is found at start;
+/* After the peer infos came and the topology is known: from now on this transport serves
+ * neighbours. Maps the memory of one neighbour at once, so that start-up finds what prevents it;
  * that of the others when the first message to them is sent. */
 enum tk_status tk_shm_connect(void);
 
@@ -28,7 +28,7 @@ void tk_shm_close(void);
 
 uintptr_t tk_shm_addr_offset(struct tk_peer *peer, uint32_t endpoint);
 
-/* Ours; NULL without neighbours. */
+/* Our doorbell; NULL without neighbours. */
 struct tk_doorbell *tk_shm_bell(void);
 
 void tk_shm_wake(uint32_t rank);
@@ -41,10 +41,10 @@ void tk_shm_admit_neighbours(void);
 void tk_shm_set_liveness(enum tk_rank_liveness liveness);
 const _Atomic uint32_t *tk_shm_liveness_of(uint32_t index);
 
-/* What a rank with neighbours takes; nothing without. */
+/* What a rank with neighbours uses; without neighbours nothing. */
 void tk_shm_footprint(struct tk_footprint *total, const struct tk_job_shape *shape);
 
-/* For people. */
+/* For logs. */
 void tk_shm_describe(char *text, size_t size);
 
 #endif

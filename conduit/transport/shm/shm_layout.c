@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The state that all files of transport/shm work on, and what lies where in a mapping of rings.
- * Apart from shm_open.c, which calls them, so that they need nothing above them. Owns tk_shm, and
+ * The state that all files of transport/shm use, and the layout of a mapping of rings. Separate
+ * from shm_open.c, which calls those files, so that they need nothing above them. Owns tk_shm, and
  * with it the file of our rings; shm_open.c fills it in. No lock: start-up and exit are
  * single-threaded, and in between only the rings change, which need none (ring.h). */
 #include "config.h"
@@ -39,8 +39,8 @@ struct tk_doorbell *tk_shm_bell(void)
     return tk_shm.base ? tk_shm_parts(tk_shm.base).bell : NULL;
 }
 
-/* Of the scratch only what collectives touch is present: the first page of the channel that all
- * processes share. */
+/* Of the scratch only what collectives touch becomes present: the first page of the channel that
+ * all processes share. */
 void tk_shm_footprint(struct tk_footprint *total, const struct tk_job_shape *shape)
 {
     if (shape->nbrhd < 2)

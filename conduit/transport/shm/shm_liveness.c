@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The word that each rank leaves about its end, in the first line of its file. The watcher
- * of a neighbour has it mapped before that dies, mostly with the rings; else the first page alone.
- * Owns those pages. No lock: one thread watches; our own word changes by compare-and-swap, because
- * a signal handler may change it at the same time. */
+ * The word in which each rank records how it ends, in the first line of its file. The watcher of a
+ * neighbour maps it before the neighbour dies, mostly with the rings, otherwise the first page
+ * alone. Owns those pages. No lock: one thread watches; our own word changes by compare-and-swap,
+ * because a signal handler may change it at the same time. */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -26,7 +26,7 @@ void tk_shm_set_liveness(enum tk_rank_liveness liveness)
         continue;
 }
 
-/* Logs nothing on failure: that is done where the neighbour itself is needed. */
+/* Logs no failure: the code that needs the neighbour itself does. */
 static const _Atomic uint32_t *map_word(const struct tk_shm_conn *link)
 {
     char why[512];

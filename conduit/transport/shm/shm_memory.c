@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of neighbours in this process: their message rings and their segments, mapped when first
- * used through /proc/PID/fd, which needs no more than to be of one user. Owns the mappings of
- * rings; those of segments belong to the table of segments (peer/segment.c). One lock, around the
- * mapping of anything. */
+ * Memory of neighbours in this process: their message rings and their segments, mapped at first use
+ * through /proc/PID/fd, which only requires the same user. Owns the mappings of rings; the table of
+ * segments (peer/segment.c) owns those of segments. One lock, around any mapping. */
 #include "config.h"
 
 #include <errno.h>
@@ -25,7 +24,7 @@
 
 static tk_lock_t mapping = TK_LOCK_INIT;
 
-/* Also when nobody has reaped it yet, or it is just about to vanish: its files go first. */
+/* True also for a process that is not reaped yet, or is about to vanish: its files go first. */
 static bool is_dead(const struct tk_peer *peer)
 {
     enum { last_breath_ms = 100 };
@@ -37,9 +36,9 @@ static bool is_dead(const struct tk_peer *peer)
     return dead;
 }
 
-/* Of one that died before our first message to it its watcher (exit/watch.c) knows more: it gives
- * the launcher a second to report, and is about to end the job. On a busy host that takes some
- * more; a rank without a watcher is reported after all. */
+/* If the neighbour died before our first message to it, its watcher (exit/watch.c) knows more: the
+ * watcher gives the launcher a second to report, and is about to end the job. On a busy host that
+ * takes longer; after that a rank without a watcher is reported here. */
 static void leave_it_to_its_watcher(const struct tk_peer *peer)
 {
     struct timespec left = {.tv_sec = 10};
@@ -59,8 +58,8 @@ static void log_refusal(const struct tk_peer *peer, const char *what, const char
                      peer->host, peer->pid, why);
 }
 
-/* Nothing is wrong with the file, but it can't be mapped. */
-static void explain_no_room(char *why, size_t why_size, size_t size)
+/* The file is sound, but it can't be mapped. */
+static void explain_no_space(char *why, size_t why_size, size_t size)
 {
     snprintf(why, why_size, "mmap of %zu bytes: %s; look at ulimit -v", size, strerror(errno));
 }
@@ -86,10 +85,10 @@ static bool map_piece(char *at, size_t size, int fd, size_t offset)
            MAP_FAILED;
 }
 
-/* The payloads of both rings are there twice in a row, so that what wraps is contiguous all the
- * same. Of the file three stretches are mapped: up to the end of the first payloads, from there
- * again to the end of the second, and those again, with what lies behind them. The first is mapped
- * as long as all of them, which finds the room for the others. */
+/* The payloads of both rings are mapped twice in a row, so that a message that wraps is contiguous.
+ * Three stretches of the file are mapped: up to the end of the first payloads; from there again to
+ * the end of the second; and those again, with what follows them. The first mapping has the length
+ * of all three, which finds the address space for the others. */
 char *tk_shm_map_rings(int fd)
 {
     const size_t front = tk_shm.front, one = tk_shm_payload;
@@ -105,8 +104,8 @@ char *tk_shm_map_rings(int fd)
     return NULL;
 }
 
-/* The nonce says that this is the file that the peer info means, whatever pid and number mean
- * here. */
+/* The nonce proves that this is the file that the peer info means, even if pid and file number mean
+ * something else here. */
 static char *map_file(const struct tk_rings_place *rings, int fd, size_t size, char *why,
                       size_t why_size)
 {
@@ -116,7 +115,7 @@ static char *map_file(const struct tk_rings_place *rings, int fd, size_t size, c
     }
     char *base = tk_shm_map_rings(fd);
     if (!base) {
-        explain_no_room(why, why_size, tk_shm_mapped_size());
+        explain_no_space(why, why_size, tk_shm_mapped_size());
         return NULL;
     }
     if (memcmp(base, rings->nonce, sizeof(rings->nonce)) == 0)
@@ -214,7 +213,7 @@ static void map_segment(struct tk_peer *peer, const struct tk_bound *bound)
     }
     void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED)
-        explain_no_room(why, sizeof(why), size);
+        explain_no_space(why, sizeof(why), size);
     close(fd);
     if (base == MAP_FAILED) {
         log_refusal(peer, "segment", why);
@@ -238,8 +237,8 @@ uintptr_t tk_shm_addr_offset(struct tk_peer *peer, uint32_t endpoint)
     return tk_bound_addr_offset(peer->rank, endpoint);
 }
 
-/* Where processes of one user may not trace each other unless asked to. It is no error where nobody
- * forbids it. */
+/* For systems that forbid processes of one user to trace each other unless asked to. Elsewhere the
+ * call fails, which is no error. */
 void tk_shm_admit_neighbours(void)
 {
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);

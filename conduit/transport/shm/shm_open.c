@@ -16,7 +16,7 @@
 #include "settings/settings.h"
 #include "transport/shm/shm_private.h"
 
-/* The area as its owner sees it is exchanged for one in which payloads lie twice. */
+/* Replaces the owner's mapping of the area by one that has the payloads twice. */
 static enum tk_status map_own(void)
 {
     tk_shm.base = tk_shm_map_rings(tk_shm.area.fd);
@@ -32,8 +32,8 @@ static enum tk_status map_own(void)
     return TK_OK;
 }
 
-/* The area is zeroed, which is what rings are at first: writing their slots would touch 32 pages of
- * each rank, most of which a short job never needs. */
+/* The area is zeroed, which is a valid ring: writing its slots would touch 32 pages of each rank,
+ * most of which a short job never needs. */
 static enum tk_status open_rings(void)
 {
     const struct tk_shm_parts at = tk_shm_parts(tk_shm.base);
@@ -148,7 +148,7 @@ const struct tk_transport tk_transport_shm = {
     .reserve = tk_shm_reserve,
     .send_reserved = tk_shm_send_reserved,
     .release = tk_shm_release,
-    .leave_line = tk_shm_leave_line,
+    .leave_queue = tk_shm_leave_queue,
     .put = tk_shm_put,
     .get = tk_shm_get,
     .rma = tk_shm_rma,

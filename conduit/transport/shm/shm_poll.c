@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What neighbours sent: taken from our two rings, handled where it lies. Handlers run without a
- * lock, those of several threads at the same time. */
+ * Receiving from neighbours: takes messages from our two rings and handles them in place. Handlers
+ * run without a lock, those of several threads at the same time. */
 #include "config.h"
 
 #include "base/report.h"
 #include "stats/stats.h"
 #include "transport/shm/shm_private.h"
 
-/* Others have their turn when the messages taken from a ring are a multiple of 16. */
+/* A poll leaves a ring when the messages taken from it are a multiple of 16, so that others are
+ * served. */
 static const uint64_t batch = 15 * TK_RING_SLOT;
 
 enum { fetch_above = 512, fetch_max = 8192, fetch_step = 512 };
 _Static_assert((int)fetch_step <= (int)fetch_above, "the last step is a whole one");
 
-/* These two inline in any case: GCC drops calls of functions that only prefetch. */
+/* Always inline: GCC drops calls of functions that only prefetch. */
 static inline void __attribute__((always_inline)) fetch_one_step(const char *at)
 {
 #pragma GCC unroll 8
@@ -28,13 +29,13 @@ static _Noreturn void wire_error(unsigned from, const char *what)
     if (from < tk_shm.size)
         peer = tk_peer(tk_topology.nbrhd_ranks[from]);
     if (!peer)
-        tk_panic("%s from a neighbour that there is not, %u of %u", what, from, tk_shm.size);
+        tk_panic("%s from neighbour %u, but there are only %u", what, from, tk_shm.size);
     tk_panic("%s from neighbour rank %u (%s, pid %d); the ranks of a job must be built against one "
              "version of this library",
              what, peer->rank, peer->host, peer->pid);
 }
 
-/* Comes from another process: nothing in it is trusted before it is checked. */
+/* The message comes from another process: check it before trusting anything in it. */
 static size_t poll_check(const struct tk_message_head *head, size_t nbytes, unsigned from)
 {
     if (from >= tk_shm.size || !head || nbytes < sizeof(*head) || head->nargs > tk_max_args ||
@@ -48,9 +49,9 @@ static size_t poll_check(const struct tk_message_head *head, size_t nbytes, unsi
 
 /* Starts fetching a payload from the sender's cache while its handler is looked up. Out-of-order
  * execution covers shorter copies, string instructions the longer ones. Only for a peer whose last
- * request was answered: it waits for our reply. The rest may be a flood whose handler never reads
- * its payload, and a line that stays in its writer's cache is written again without a request to
- * ours. In steps, the last one at the end, since a loop line by line takes three times the
+ * request was answered: it waits for our reply. Other messages may be a flood whose handler never
+ * reads its payload, and a line that stays in its writer's cache is written again without a request
+ * to ours. In steps, the last one at the end, since a loop line by line takes three times the
  * instructions. */
 static inline void __attribute__((always_inline)) fetch(const char *payload, size_t nbytes)
 {
@@ -96,8 +97,8 @@ static inline void poll_hand_up(const struct tk_ring_item *item)
     note_answer(link, &arrival);
 }
 
-/* Mediums of the client are nearly all of what has no tag: one comparison says that a head is one's
- * and nothing else. */
+/* Nearly all messages without a tag are Mediums of the client: one comparison recognises such a
+ * head. */
 static inline bool poll_is_medium(const struct tk_ring_parts *parts, unsigned from)
 {
     const uint64_t head = tk_head_number((struct tk_message_head *)(void *)parts->head);
@@ -139,7 +140,7 @@ static uint64_t __attribute__((noinline)) serve_any(struct tk_ring_in *ring, str
     return item.end;
 }
 
-/* What has no tag. Returns the position behind it. */
+/* Serves a message without a tag. Returns the position behind it. */
 static uint64_t __attribute__((noinline))
 serve_untagged(struct tk_ring_in *ring, struct tk_ring_look at)
 {
@@ -153,7 +154,7 @@ serve_untagged(struct tk_ring_in *ring, struct tk_ring_look at)
     return parts.end;
 }
 
-/* Not inline: an empty poll should save no registers for it. */
+/* Not inline, so that an empty poll saves no registers for it. */
 static bool __attribute__((noinline)) retire_both(void)
 {
     tk_ring_retire_left(&tk_shm.replies);
@@ -161,7 +162,7 @@ static bool __attribute__((noinline)) retire_both(void)
     return false;
 }
 
-/* Not inline either. */
+/* Not inline, for the same reason. */
 static bool __attribute__((noinline)) serve(struct tk_ring_in *ring)
 {
     struct tk_ring_look at;
@@ -182,9 +183,9 @@ static bool __attribute__((noinline)) serve(struct tk_ring_in *ring)
         }
         tk_ring_done_slot(ring, end);
     } while ((end & batch) && tk_ring_begin_next(ring, &at));
-    /* Polls that find messages do not look for space that was left, and while one ring is never
-     * empty no other poll comes: a sender to the other ring may wait for that space. Once in a
-     * batch costs less than an instruction a message. */
+    /* Polls that find messages do not look for space that was left to be given back, and while one
+     * ring is never empty no other poll comes: a sender to the other ring may wait for that space.
+     * Once in a batch costs less than an instruction a message. */
     tk_if_unlikely(!(end & batch) && (tk_ring_is_behind(&tk_shm.replies) ||
                                       tk_ring_is_behind(&tk_shm.requests))) retire_both();
     return true;
@@ -199,7 +200,7 @@ bool tk_shm_poll_replies(void)
     return false;
 }
 
-/* Not inline: a poll that finds nothing, or one request, should save no registers. */
+/* Not inline: a poll that finds nothing, or one request, saves no registers. */
 static bool __attribute__((noinline)) serve_both(void)
 {
     struct tk_ring_look at;
@@ -226,7 +227,7 @@ bool tk_shm_has_come(bool requests_too)
            (requests_too && tk_ring_has_come(&tk_shm.requests));
 }
 
-/* What we do is complete when it is done. */
+/* Our operations complete when they return. */
 bool tk_shm_reap(void)
 {
     return false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sending to neighbours: into the ring for requests, or for replies, of the receiver. A message
- * prepared ahead is built in a buffer of our own and copied at its Commit: a place in the ring that
- * is taken but not filled would hold up all messages behind it. Owns those buffers, as many
- * as threads prepare at once. */
+ * Sending to neighbours, into the receiver's ring for requests or for replies. A message
+ * prepared ahead is built in a buffer of our own and copied at its Commit: a claimed but empty
+ * slot of the ring would block all messages behind it. Owns those buffers, as many as threads
+ * prepare at once. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct lent {
 
 static struct tk_pool buffers = {.lock = TK_LOCK_INIT};
 
-/* NULL: it can't be reached. The job ends, or is ending. */
+/* NULL: the neighbour can't be reached, and the job ends or is ending. */
 static inline struct tk_shm_conn *link_to(struct tk_peer *peer)
 {
     struct tk_shm_conn *link = __atomic_load_n(&peer->connection, __ATOMIC_ACQUIRE);
@@ -48,7 +48,7 @@ enum tk_status tk_shm_send(struct tk_peer *peer, struct tk_outgoing *m)
     return status;
 }
 
-/* A slot that another sender was faster to take, or that must be waited for. */
+/* Another sender took the slot, or it must be waited for. */
 static enum tk_status __attribute__((noinline))
 send_short_slowly(struct tk_peer *peer, struct tk_message_head head, const int32_t *args,
                   tk_short_busy *busy)
@@ -76,7 +76,7 @@ send_small_slowly(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_bu
     return status == TK_BUSY && busy ? busy(peer, tag, args) : status;
 }
 
-/* What is rare is left by jumps: there is then nothing to be saved on the way that is not. */
+/* Rare cases leave by tail jumps, so that the common path saves no registers for them. */
 enum tk_status tk_shm_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
                                  tk_small_busy *busy)
 {
@@ -149,8 +149,8 @@ send_medium_in_slot(struct tk_peer *peer, uint64_t head, const int32_t *args, co
     return TK_OK;
 }
 
-/* Short, since with a payload of 1 KiB the way there costs as much as the copy. The head is built
- * where it is read, and what is rare is left by jumps. */
+/* Kept short: with a payload of 1 KiB the code before the copy costs as much as the copy. The head
+ * is built where it is read, and rare cases leave by tail jumps. */
 enum tk_status tk_shm_send_medium(struct tk_peer *peer, uint64_t head, const int32_t *args,
                                   const void *payload, size_t nbytes, tk_medium_busy *busy)
 {
@@ -208,8 +208,8 @@ enum { head_lines = 2, message_lines = tk_message_max / tk_ring_line };
 
 _Static_assert(tk_message_head_max <= head_lines * tk_ring_line, "any head fits its lines");
 
-/* Of a Long that must be immediate: a place for its head, before its payload is put. What might
- * take long is done first: messages of others wait behind that place. */
+/* For a Long that must be immediate: claims the slot of its head before its payload is put. Does
+ * whatever may take long first: messages of others wait behind that slot. */
 static enum tk_status claim_head(struct tk_am_reservation *reservation, struct tk_ring_out *ring)
 {
     tk_shm_addr_offset(reservation->peer, 0);
@@ -228,7 +228,7 @@ enum tk_status tk_shm_reserve(struct tk_am_reservation *reservation, bool place,
     reservation->tx = reservation->buffer = NULL;
     if (ring && place && !buffer)
         return claim_head(reservation, ring);
-    if (ring && !tk_ring_has_room(ring, buffer ? message_lines : head_lines))
+    if (ring && !tk_ring_has_space(ring, buffer ? message_lines : head_lines))
         return TK_BUSY;
     if (!buffer)
         return TK_OK;
@@ -238,10 +238,10 @@ enum tk_status tk_shm_reserve(struct tk_am_reservation *reservation, bool place,
     return TK_OK;
 }
 
-void tk_shm_leave_line(const struct tk_peer *peer, struct tk_turn *turn)
+void tk_shm_leave_queue(const struct tk_peer *peer, struct tk_wait_ticket *ticket)
 {
     (void)peer;
-    tk_ring_turns_leave(turn);
+    tk_ring_queue_leave(ticket);
 }
 
 void tk_shm_release(struct tk_am_reservation *reservation, bool keep_credit)

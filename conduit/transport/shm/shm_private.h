@@ -4,7 +4,7 @@
  * neighbours, in which they leave messages for it: a line with a nonce and its liveness, a line for
  * its doorbell, two rings, flags of rooms above, the payloads of the rings, and scratch for
  * collectives. Requests and replies have a ring each: a thread that handles a request may wait for
- * room for its reply, and meanwhile serves replies, which wait for nothing. */
+ * space for its reply, and meanwhile serves replies, which wait for nothing. */
 #ifndef TK_SHM_PRIVATE_H
 #define TK_SHM_PRIVATE_H
 
@@ -24,20 +24,20 @@ enum {
     tk_shm_payload = tk_shm_lines * TK_CACHE_LINE
 };
 
-/* A Short with no more than these is a tag and its arguments, in a slot. */
+/* A Short with at most this many arguments travels as a tag and its arguments, in a slot. */
 enum { tk_shm_slot_args = tk_ring_slot_max / sizeof(int32_t) };
 
 _Static_assert((int)tk_shm_slot_args <= (int)tk_tag_args_max, "the tag can count them");
 _Static_assert(tk_message_max <= tk_shm_payload / 2, "the ring holds any message");
 
-/* The way to a neighbour. */
+/* Our connection to a neighbour. */
 struct tk_shm_conn {
     struct tk_ring_out requests, replies;
     struct tk_doorbell *bell;
     char *flags, *scratch;
     struct tk_peer *peer;
     struct tk_rings_place place;
-    bool was_answered;                /* the last request that it sent to us; a hint */
+    bool was_answered;                /* the last request that it sent to us was answered; a hint */
     const _Atomic uint32_t *liveness; /* NULL: nothing of it is mapped */
 };
 
@@ -75,7 +75,7 @@ static inline size_t tk_shm_mapped_size(void)
     return tk_shm.front + 4 * (size_t)tk_shm_payload + tk_shm.scratch;
 }
 
-/* Beside that, of the process alone: a row for each rank of the neighbourhood. */
+/* Private memory of the process besides: a row for each rank of the neighbourhood. */
 static inline size_t tk_shm_links_bytes(size_t size)
 {
     return tk_align_up(size * sizeof(struct tk_shm_conn), TK_CACHE_LINE);
@@ -100,7 +100,7 @@ struct tk_shm_parts tk_shm_parts(char *base);
 /* Bytes in front of the payloads, whole pages. */
 size_t tk_shm_front(void);
 
-/* The word about the end of the rank whose file is mapped there: behind the nonce. */
+/* The liveness word of the rank whose file is mapped there: behind the nonce. */
 static inline _Atomic uint32_t *tk_shm_liveness_at(char *base)
 {
     return (_Atomic uint32_t *)(void *)(base + sizeof(((struct tk_rings_place *)0)->nonce));
@@ -109,7 +109,7 @@ static inline _Atomic uint32_t *tk_shm_liveness_at(char *base)
 /* shm_memory.c */
 char *tk_shm_map_rings(int fd);
 
-/* Maps the neighbour's rings, once; NULL: it can't be, which was logged. */
+/* Maps the neighbour's rings, once; NULL: it can't; the cause was logged. */
 struct tk_shm_conn *tk_shm_conn_make(struct tk_peer *peer);
 
 /* Ends the job, unless it is leaving anyway. */
@@ -127,7 +127,7 @@ enum tk_status tk_shm_reserve(struct tk_am_reservation *reservation, bool place,
 enum tk_status tk_shm_send_reserved(struct tk_am_reservation *reservation,
                                     struct tk_outgoing *message);
 void tk_shm_release(struct tk_am_reservation *reservation, bool keep_credit);
-void tk_shm_leave_line(const struct tk_peer *peer, struct tk_turn *turn);
+void tk_shm_leave_queue(const struct tk_peer *peer, struct tk_wait_ticket *ticket);
 
 /* shm_rma.c */
 bool tk_shm_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,

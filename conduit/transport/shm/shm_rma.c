@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Puts and gets between neighbours: copies by this very CPU, complete on return. A segment that is
- * the client's own memory cannot be mapped; the kernel copies to and from it. No lock. */
+ * Puts and gets between neighbours: copies by this CPU, complete on return. A segment that is the
+ * client's own memory cannot be mapped; the kernel copies to and from it. No lock. */
 #include "config.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@
 #include "stats/stats.h"
 #include "transport/shm/shm_private.h"
 
-/* What is complete is seen by others before whatever we write next; what we got is no older than
- * what we do next. */
+/* Other processes see what is complete before whatever we write next; what we got is at least as
+ * new as what we do next. */
 static inline void put(uintptr_t to, const char *from, size_t nbytes)
 {
     tk_copy_whole((void *)to, from, nbytes);

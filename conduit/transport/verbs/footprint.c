@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the verbs transport takes in a job of a given shape, from the sizes that open.c and what it
- * calls allocate by. Also part of the launcher, so it uses no state of a job. What a driver has for
- * its queue pairs and completion queues is not known here. */
+ * Memory that the verbs transport uses in a job of a given shape, from the same sizes by which
+ * open.c and its callees allocate. Also part of the launcher, so it uses no state of a job. What a
+ * driver allocates for its queue pairs and completion queues is not known here. */
 #include "config.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "settings/settings.h"
 #include "transport/verbs/conn/datagram_private.h"
 #include "transport/verbs/conn/xrc.h"
-#include "transport/verbs/data/pull.h"
+#include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/tx_log.h"
@@ -23,13 +23,13 @@ static bool fails_over(const struct tk_job_shape *shape)
     return shape->conns > 1 && tk_settings.ibv_failover;
 }
 
-/* Of the peers that were connected, those that are at once (GASNET_CONNECT_MAX). */
+/* Of the connected peers, how many are connected at once (GASNET_CONNECT_MAX). */
 static uint32_t open_peers(const struct tk_job_shape *shape)
 {
     return tk_verbs_peers_at_once(shape->connected, shape->conns, shape->is_static);
 }
 
-/* A slab of message buffers, and what describes them. */
+/* A slab of message buffers, and its descriptors. */
 static void add_buffers(struct tk_footprint *total, const struct tk_job_shape *shape, size_t count,
                         size_t size)
 {
@@ -38,8 +38,8 @@ static void add_buffers(struct tk_footprint *total, const struct tk_job_shape *s
         tk_slab_bytes(count) + tk_registration_bytes(shape->rails, shape->devices);
 }
 
-/* When a rank has so many peers connected, and so many more are expected; primary connections are
- * dealt out by rank number. */
+/* Buffers wanted when a rank has so many peers connected, and expects so many more; primary
+ * connections are distributed by rank number. */
 static unsigned wanted(const struct tk_job_shape *shape, const struct tk_verbs_limits *limits,
                        uint32_t rail, uint32_t peers, uint32_t more)
 {
@@ -53,37 +53,37 @@ static unsigned wanted(const struct tk_job_shape *shape, const struct tk_verbs_l
     return tk_verbs_receive_buffers(limits, &receivers);
 }
 
-/* Is the pool of buffers one of a device, which all connections share? */
+/* Do all connections of a device share its pool of buffers? */
 static bool is_shared(const struct tk_job_shape *shape, const struct tk_verbs_limits *limits,
-                      struct tk_lend_plan *plan)
+                      struct tk_loan_plan *plan)
 {
     uint32_t conns = tk_verbs_peers_at_once(tk_shape_peers(shape), shape->conns, shape->is_static);
-    struct tk_lend_wish wish = {.conns = (int)conns,
-                                .credits_pp = limits->credits_pp,
-                                .credits_total = limits->credits_total,
-                                .notices = tk_srq_notices(shape->conns, fails_over(shape), false),
-                                .held = (int)tk_verbs_spares(shape->is_threaded)};
-    if (!tk_verbs_srq_wish(&wish, shape->ranks))
+    struct tk_loan_input input = {.conns = (int)conns,
+                                  .credits_pp = limits->credits_pp,
+                                  .credits_total = limits->credits_total,
+                                  .notices = tk_srq_notices(shape->conns, fails_over(shape), false),
+                                  .held = (int)tk_verbs_spares(shape->is_threaded)};
+    if (!tk_verbs_srq_wish(&input, shape->ranks))
         return false;
-    *plan = tk_lend_plan(&wish);
+    *plan = tk_loan_plan(&input);
     return true;
 }
 
-/* Peers of so many that send to a device: where ports stand in for each other, all. */
+/* How many of so many peers send to a device: all in a failover group. */
 static uint32_t peers_on(const struct tk_job_shape *shape, uint32_t peers, uint32_t device)
 {
     return fails_over(shape) ? peers : tk_verbs_conns_on(peers, shape->devices, device);
 }
 
 static void add_shared(struct tk_footprint *total, const struct tk_job_shape *shape,
-                       const struct tk_lend_plan *plan, uint32_t device)
+                       const struct tk_loan_plan *plan, uint32_t device)
 {
     uint32_t devices = shape->devices, all = open_peers(shape);
     size_t size = tk_verbs_shared_buffer(fails_over(shape));
     unsigned have = 0;
     for (uint32_t peers = shape->is_static ? all : 0; peers <= all; peers++) {
         int conns = (int)peers_on(shape, peers, device);
-        unsigned more = tk_verbs_pool_growth(have, (unsigned)tk_lend_stock(plan, conns).buffers);
+        unsigned more = tk_verbs_pool_growth(have, (unsigned)tk_loan_stock(plan, conns).buffers);
         if (more > 0)
             add_buffers(total, shape, more, size);
         have += more;
@@ -97,7 +97,7 @@ static void add_shared(struct tk_footprint *total, const struct tk_job_shape *sh
     total->private_bytes += tk_srq_bytes(joined) + loans * sizeof(struct tk_loan);
 }
 
-/* All at once, or, on demand, as peers are connected one after the other, and for the next one. */
+/* All at once or, on demand, as peers are connected one after the other, and for the next one. */
 static void add_receive_buffers(struct tk_footprint *total, const struct tk_job_shape *shape,
                                 const struct tk_verbs_limits *limits, uint32_t rail)
 {
@@ -128,8 +128,8 @@ static void add_datagrams(struct tk_footprint *total, const struct tk_job_shape 
         sizeof(struct tk_datagrams) + shape->rails * tk_datagrams_bytes(receives, sends);
 }
 
-/* By rank, connected or not. A rank's ports are mostly those of the others on its host, and have
- * one GID or, with IPv4 and IPv6, two. */
+/* Tables by rank, connected or not. The ranks of a host mostly have the same ports, with one GID
+ * or, with IPv4 and IPv6, two. */
 enum { gids_usual = 2 };
 static void add_tables(struct tk_footprint *total, const struct tk_job_shape *shape)
 {
@@ -155,8 +155,8 @@ static bool has_xrc(const struct tk_job_shape *shape)
            shape->conns <= tk_xrc_conns_max;
 }
 
-/* To each neighbourhood one of each number; and of the targets, of which a neighbourhood has one
- * for each process that it is connected to, a process makes its share. */
+/* Senders: one of each number to each neighbourhood. Targets: a neighbourhood has one for each
+ * connected process, and each process makes its share. */
 static uint64_t shared_queue_pairs(const struct tk_job_shape *shape)
 {
     uint64_t groups = (shape->connected + shape->nbrhd - 1) / shape->nbrhd;
@@ -182,14 +182,14 @@ static void add_queue_pairs(struct tk_footprint *total, const struct tk_job_shap
 void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *shape)
 {
     struct tk_verbs_limits limits;
-    struct tk_lend_plan plan;
+    struct tk_loan_plan plan;
     if (tk_shape_peers(shape) == 0)
         return;
     tk_verbs_limits_find(&limits, tk_shape_peers(shape), shape->conns);
     bool shares = is_shared(shape, &limits, &plan);
     for (uint32_t i = 0; shares && i < shape->devices; i++)
         add_shared(total, shape, &plan, i);
-    total->private_bytes += sizeof(struct tk_pulls);
+    total->private_bytes += sizeof(struct tk_rndv_state);
     if (shares && tk_verbs_shared_buffer(fails_over(shape)) < tk_buffer_size)
         add_buffers(total, shape, tk_verbs_landings(shape->is_threaded), tk_buffer_size);
     for (uint32_t i = 0; !shares && i < shape->rails; i++)
@@ -199,7 +199,7 @@ void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *s
     add_queue_pairs(total, shape, shares);
     add_tables(total, shape);
     total->private_bytes += shape->connected * of_a_peer(shape, &limits) +
-                            tk_conns_bytes(shape->conns) + /* that of nobody */
+                            tk_conns_bytes(shape->conns) + /* those of `nobody` */
                             tk_txs_bytes((size_t)limits.depth_total) +
                             shape->rails * sizeof(struct tk_rail);
 }

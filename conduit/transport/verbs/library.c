@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See library.h. Owns where the functions are, written when a library is loaded and only read
+ * See library.h. Owns the pointers to the functions, written when a library is loaded and only read
  * after that. */
 #include "config.h"
 
@@ -29,8 +29,8 @@ static const struct library {
 } verbs = {"libibverbs.so.1", "libibverbs1", names_of_verbs, functions_of_verbs, verbs_end},
   cm = {"librdmacm.so.1", "librdmacm1", names_of_cm, functions_of_cm, cm_end};
 
-/* Where the dynamic linker would find it had we been linked with the library: in the program, in
- * what is preloaded (softhca), in the library that was loaded last. */
+/* Finds the function where the dynamic linker would, had we been linked with the library: in the
+ * program, in what is preloaded (softhca), in the library that was loaded last. */
 static enum tk_status look_up(const struct library *library, int number)
 {
     library->functions[number] = dlsym(RTLD_DEFAULT, library->names[number]);
@@ -42,8 +42,8 @@ static enum tk_status look_up(const struct library *library, int number)
     return TK_FAIL;
 }
 
-/* Global, so that its functions are found as above, and those of the library behind it by softhca's
- * dlsym(RTLD_NEXT). Never unloaded: devices have threads and drivers of their own in it. */
+/* Global, so that its functions are found as above, and softhca's dlsym(RTLD_NEXT) finds those of
+ * the library behind it. Never unloaded: devices have threads and drivers in it. */
 static enum tk_status load(const struct library *library)
 {
     if (library->functions[library->count - 1])
@@ -76,7 +76,7 @@ static void *loaded(const struct library *library, int number)
     return library->functions[number];
 }
 
-/* Weak, for fakes of some of them. In parentheses, because some are also macros. */
+/* Weak, so that tests can replace some of them. In parentheses, because some are also macros. */
 #define CALL(library, type, name, parameters, arguments)                                           \
     __attribute__((weak)) type(name) parameters                                                    \
     {                                                                                              \

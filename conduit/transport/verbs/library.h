@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * libibverbs and librdmacm, loaded when they are needed: most jobs of one host open no device, and
- * the two, with what they load, are a tenth of the time in which hundreds of ranks start there. To
- * be included instead of, or before, their headers: their functions get other names for the linker
- * (GCC's and clang's redefine_extname, also inside their headers' inline functions), which
- * library.c defines. A function that is missing in the lists does not link. Fakes in unit tests
- * include this too, so they define those names. */
+ * loading the two, with their dependencies, takes a tenth of the time in which hundreds of ranks
+ * start there. Include this instead of, or before, their headers: it gives their functions other
+ * names for the linker (GCC's and clang's redefine_extname, also inside their headers' inline
+ * functions), which library.c defines. A function that is missing in the lists does not link. Fakes
+ * in unit tests include this too, so they define those names. */
 #ifndef TK_VERBS_LIBRARY_H
 #define TK_VERBS_LIBRARY_H
 
@@ -104,8 +104,8 @@ TK_FUNCTIONS_OF_CM(TK_RENAME)
 
 #include <infiniband/verbs.h>
 
-/* Before the first call of each, while the process has one thread that calls any: loads the
- * library, unless it is loaded. TK_FAIL: it is not there, which has been logged. */
+/* Call before the first function of each library, while only one thread calls any: loads the
+ * library, unless it is loaded. TK_FAIL: it is missing, which was logged. */
 enum tk_status tk_verbs_library_open(void);
 enum tk_status tk_cm_library_open(void);
 

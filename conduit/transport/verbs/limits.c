@@ -10,12 +10,12 @@
 #include "transport/transport.h"
 #include "transport/verbs/limits.h"
 
-/* Threads of a PAR client that may run handlers at the same time; more only cost a copy of the
- * message. */
+/* Threads of a PAR client that may run handlers at the same time; each one beyond that only costs a
+ * copy of the message. */
 enum { spares_threaded = 8, spares_single = 1 };
 
-/* A read of 64 KiB takes about as long on the wire as its round trip and its handler each: of three
- * under way one is always on the wire. */
+/* A read of 64 KiB takes about as long on the wire as its round trip and as its handler: of three
+ * in flight, one is always on the wire. */
 enum { landings_threaded = 8, landings_single = 4 };
 
 static int total_or_all(int64_t setting, int64_t all)
@@ -23,9 +23,9 @@ static int total_or_all(int64_t setting, int64_t all)
     return (int)tk_min(setting > 0 && setting < all ? (size_t)setting : (size_t)all, INT_MAX);
 }
 
-/* Of a peer's credits as many as leave it two thirds, and of all that it has for all of its peers
+/* Of a peer's credits we may hold back at most a third, and of all that it has for all of its peers
  * no more than this process's share: a peer must be able to send to others while a handler of ours
- * is long. */
+ * runs long. */
 static int batch_slack(int pp, int total, uint32_t peers)
 {
     enum { held_of = 3 };
@@ -41,7 +41,7 @@ void tk_verbs_limits_find(struct tk_verbs_limits *limits, uint32_t peers, uint32
     int credits = total < 0 ? (int)tk_min(256, (size_t)all) : total_or_all(total, all);
     size_t slack = tk_min((size_t)tk_settings.am_credits_slack, (size_t)pp - 1);
     int depth = total_or_all(tk_settings.networkdepth_total, (int64_t)depth_pp * peers * conns);
-    /* An immediate Long has to find room for its payload and its head at once. */
+    /* An immediate Long needs space for its payload and its head at the same time. */
     depth = (int)tk_max((size_t)depth, 2);
     *limits = (struct tk_verbs_limits){.credits_pp = pp,
                                        .credits_total = credits,
@@ -58,9 +58,9 @@ uint32_t tk_verbs_peers_at_once(uint32_t peers, uint32_t conns, bool is_static)
     return is_static || most == 0 || most > peers ? peers : most;
 }
 
-/* Start, barriers and exit connect a rank of a large job to three others (topology/leaders.c); one
- * that has these alone seldom wants a fourth. Where queue pairs are bounded none is made for
- * nobody, and where there are several to a peer it depends on the peer which one messages use. */
+/* Start, barriers and exit connect a rank of a large job to three others (topology/leaders.c); a
+ * rank that has only these seldom needs a fourth. If queue pairs are bounded, none is made without
+ * a peer; and with several per peer, the peer decides which one messages use. */
 bool tk_verbs_makes_ahead(uint32_t peers, uint32_t connected, uint32_t conns)
 {
     enum { usual = 3 };
@@ -100,15 +100,15 @@ unsigned tk_verbs_landings(bool is_threaded)
     return is_threaded ? landings_threaded : landings_single;
 }
 
-/* Requests from all peers and their exit notices are always posted; buffers for replies as credits
- * allow. */
+/* Buffers for requests from all peers and their exit notices are always posted; those for replies
+ * as credits allow. */
 unsigned tk_verbs_receive_buffers(const struct tk_verbs_limits *limits,
                                   const struct tk_verbs_receivers *receivers)
 {
     unsigned peers = receivers->primaries, each = (unsigned)limits->credits_pp;
     unsigned notices = receivers->notices * receivers->conns;
     unsigned replies = (unsigned)tk_min((size_t)limits->credits_total, (size_t)each * peers);
-    unsigned kept = peers; /* the one more that small messages leave posted */
+    unsigned kept = peers; /* small messages leave one more posted */
     if (peers == 0 && notices == 0)
         return 0;
     return (each + 1) * peers + kept + replies + notices + tk_verbs_spares(receivers->is_threaded);
@@ -119,32 +119,32 @@ unsigned tk_verbs_pool_growth(unsigned have, unsigned wanted)
     return wanted > have ? wanted - have : 0;
 }
 
-/* -1: where connections with queues of their own would need more buffers. */
-static bool is_srq_wanted(const struct tk_lend_wish *wish, uint32_t ranks)
+/* -1: shared if connections with queues of their own would need more buffers. */
+static bool is_srq_wanted(const struct tk_loan_input *input, uint32_t ranks)
 {
     int64_t from = tk_settings.use_srq;
     if (from >= 0)
         return from > 0 && from <= ranks;
-    return tk_settings.rbuf_count > 0 && tk_settings.rbuf_count < tk_lend_buffers_max(wish);
+    return tk_settings.rbuf_count > 0 && tk_settings.rbuf_count < tk_loan_buffers_max(input);
 }
 
-/* The default is no wish of the user's: where it is too few, connections beyond those that it
+/* The default is not a choice of the user: where it is too small, connections beyond those that it
  * suffices for get what they need. */
-bool tk_verbs_srq_wish(struct tk_lend_wish *wish, uint32_t ranks)
+bool tk_verbs_srq_wish(struct tk_loan_input *input, uint32_t ranks)
 {
-    if (!is_srq_wanted(wish, ranks))
+    if (!is_srq_wanted(input, ranks))
         return false;
-    wish->buffers = (int)tk_settings.rbuf_count;
+    input->buffers = (int)tk_settings.rbuf_count;
     if (tk_settings.rbuf_count == 0)
-        wish->buffers = tk_lend_buffers_max(wish);
+        input->buffers = tk_loan_buffers_max(input);
     else if (tk_settings.use_srq < 0)
-        wish->conns = tk_lend_conns_fit(wish);
-    wish->buffers = (int)tk_max((size_t)wish->buffers, (size_t)tk_lend_buffers_min(wish));
+        input->conns = tk_loan_conns_fit(input);
+    input->buffers = (int)tk_max((size_t)input->buffers, (size_t)tk_loan_buffers_min(input));
     return true;
 }
 
-/* What connections to several ranks go over can't be closed for others, nor may one of these ranks
- * end and leave them to the rest: what comes too late for it would break them. */
+/* Queue pairs that connections to several ranks share can't be closed for others, and none of these
+ * ranks may end and leave them to the rest: late packets for it would break them. */
 bool tk_verbs_xrc_wish(bool is_static)
 {
     return tk_settings.use_xrc != 0 && !is_static && tk_settings.connect_max == 0 &&

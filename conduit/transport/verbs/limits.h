@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How many of everything a process of a job has, by the settings: what is allocated, and what
- * gasnetrun_ibv --plan says of it. Pure: sees no device and no job. */
+ * The sizes of everything that a process of a job allocates, by the settings; gasnetrun_ibv --plan
+ * prints them too. Pure: sees no device and no job. */
 #ifndef TK_VERBS_LIMITS_H
 #define TK_VERBS_LIMITS_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "transport/verbs/data/lend.h"
+#include "transport/verbs/data/credit_loan.h"
 
 struct tk_verbs_limits {
     int credits_pp, credits_total, slack;
@@ -18,12 +18,13 @@ struct tk_verbs_limits {
     int bounces;
 };
 
-/* Of a process with so many peers over the network, at least one, and queue pairs to each. */
+/* For a process with so many peers over the network (at least one), and so many queue pairs to
+ * each. */
 void tk_verbs_limits_find(struct tk_verbs_limits *limits, uint32_t peers, uint32_t conns);
 
-/* Buffers that receive over one rail. */
+/* What receives over one rail. */
 struct tk_verbs_receivers {
-    uint32_t primaries; /* peers whose messages go over it */
+    uint32_t primaries; /* all queue pairs on the rail */
     uint32_t conns;     /* all queue pairs on it */
     unsigned notices;   /* buffers for notices on each of those */
     bool is_threaded;
@@ -33,45 +34,45 @@ unsigned tk_verbs_receive_buffers(const struct tk_verbs_limits *limits,
 
 enum { tk_pool_growth_min = 16 /* buffers: 1 MiB, small beside what is posted for one peer */ };
 
-/* How many more a pool of `have` buffers gets when so many are wanted; 0: it is large enough. */
+/* By how many a pool of `have` buffers grows when so many are wanted; 0: it is large enough. */
 unsigned tk_verbs_pool_growth(unsigned have, unsigned wanted);
 
-/* Buffers whose payload handlers may read where it came, at once. */
+/* Buffers whose payload handlers may read in place at the same time. */
 unsigned tk_verbs_spares(bool is_threaded);
 
-/* Bytes of the largest message that a buffer of a shared queue takes; tk_message_max: of any.
- * Messages that are read from their sender's memory are read over one connection: a port that
- * stands in for it would need keys of its own. */
+/* The largest message, in bytes, that a buffer of a shared queue takes; tk_message_max: any.
+ * Rendezvous messages are read over one connection: a port that replaces it would need keys of its
+ * own. */
 size_t tk_verbs_shared_buffer(bool fails_over);
 
-/* Buffers for larger messages that are read, or in a handler, at once. */
+/* Buffers for larger messages that are being read, or handled, at the same time. */
 unsigned tk_verbs_landings(bool is_threaded);
 
-/* Are receive queues shared in a job of so many ranks, if the devices can? `wish` has what
- * connections there are and need; of how many buffers, and for how many of the connections, is set.
+/* Are receive queues shared in a job of so many ranks, if the devices can? `input` has the number
+ * of connections and their needs; sets the number of buffers, and for how many of the connections.
  */
-bool tk_verbs_srq_wish(struct tk_lend_wish *wish, uint32_t ranks);
+bool tk_verbs_srq_wish(struct tk_loan_input *input, uint32_t ranks);
 
 /* Do ranks that share memory share queue pairs too, if receive queues are shared and the devices
  * can? */
 bool tk_verbs_xrc_wish(bool is_static);
 
-/* Where ranks are all connected at start-up, with so many queue pairs to each: by asking each other
- * as on demand? The queue pairs that ranks share are made one after the other. Only where that is
- * asked for, for by default such jobs do without datagrams; the same on all ranks. */
+/* If all ranks are connected at start-up, with so many queue pairs to each: do they ask each other
+ * as on demand? Shared queue pairs are made one after the other. Only if a setting asks for it,
+ * because by default such jobs need no datagrams; the same on all ranks. */
 bool tk_verbs_static_asks(uint32_t conns);
 
-/* Of so many peers, with so many queue pairs to each: those that can be connected at once
+/* Of so many peers, with so many queue pairs to each: how many can be connected at once
  * (GASNET_CONNECT_MAX). */
 uint32_t tk_verbs_peers_at_once(uint32_t peers, uint32_t conns, bool is_static);
 
 /* Is a queue pair made ahead for the next peer, when so many are connected? */
 bool tk_verbs_makes_ahead(uint32_t peers, uint32_t connected, uint32_t conns);
 
-/* Datagrams that a rail has buffers for, by the manual's rule. */
+/* Datagrams for which a rail has buffers, by the manual's rule. */
 unsigned tk_verbs_datagram_receives(uint32_t peers);
 
-/* Of so many queue pairs to a peer, those that go over this rail. */
+/* Of so many queue pairs to a peer, how many use this rail. */
 static inline uint32_t tk_verbs_conns_on(uint32_t conns, uint32_t rails, uint32_t rail)
 {
     return (conns + rails - 1 - rail) / rails;

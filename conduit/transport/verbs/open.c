@@ -25,8 +25,8 @@
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/lane.h"
-#include "transport/verbs/data/loan.h"
-#include "transport/verbs/data/pull.h"
+#include "transport/verbs/data/credit_loan_messages.h"
+#include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/rma_post.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/stripe.h"
@@ -35,9 +35,9 @@
 #include "transport/verbs/limits.h"
 #include "transport/verbs/verbs_private.h"
 
-/* Almost half. The other half keeps a flood going until a completion comes; and where nothing else
- * is under way, no completion does: what takes several slots at once, as an immediate Long, must
- * find them beside these. */
+/* Almost half. The other half keeps a flood going until a completion comes. If nothing else is in
+ * flight, no completion comes: whatever takes several slots at once, as an immediate Long, must
+ * find them besides these. */
 static int unsignaled_max(int depth)
 {
     enum { at_once = 2 };
@@ -53,7 +53,7 @@ static void derive_limits(uint32_t peers)
     v->peers = peers;
     tk_srq_choose(peers, limits.credits_total);
     size_t shared = tk_verbs_shared_buffer(v->failover_enabled);
-    v->small_max = (uint32_t)shared; /* of one size in all ranks */
+    v->small_max = (uint32_t)shared; /* the same size in all ranks */
     v->recv_small = tk_srq_in_use() && shared < tk_buffer_size ? (uint32_t)shared : 0;
     int credits = tk_srq_in_use() ? v->srq_plan.replies : limits.credits_total;
     v->credits_all = credits;
@@ -83,7 +83,7 @@ static enum tk_status open_tx(void)
     return TK_OK;
 }
 
-/* On demand those of connections come with them, but for the first one. */
+/* On demand, buffers come with their connections, except for the first one. */
 static enum tk_status open_recv_buffers(struct tk_rail *rail)
 {
     uint32_t number = (uint32_t)(rail - tk_verbs.rails), peers = rail->peers;
@@ -103,7 +103,7 @@ static enum tk_status open_buffers(void)
         return TK_FAIL;
     if (tk_srq_in_use() && tk_srqs_open() != TK_OK)
         return TK_FAIL;
-    if (tk_pulls_open() != TK_OK)
+    if (tk_rndv_open() != TK_OK)
         return TK_FAIL;
     return tk_bounce_pool_open((unsigned)tk_verbs.bounces);
 }
@@ -126,7 +126,7 @@ static uint32_t rail_of_conn(uint32_t number)
     return number % tk_verbs.rail_count;
 }
 
-/* Where the small transfers with each peer go. */
+/* Assigns each peer the rail of its small transfers. */
 static void deal_peers(void)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++) {
@@ -142,7 +142,7 @@ static enum tk_status open_conns_to(uint32_t rank, struct tk_peer_info *info)
     struct tk_conn *conns;
     if (tk_pair_open(rank, &conns) != TK_OK)
         return TK_FAIL;
-    tk_verbs.conns_of[rank] = conns; /* the peer may get another transport so far */
+    tk_verbs.conns_of[rank] = conns; /* the peer may still get another transport */
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         if (tk_cm_expect_greeting(&conns[k]) != TK_OK)
             return TK_FAIL;
@@ -152,9 +152,8 @@ static enum tk_status open_conns_to(uint32_t rank, struct tk_peer_info *info)
     return tk_pair_fill(conns);
 }
 
-/* Small Shorts, which are nearly all of them, go unsignaled and are compared with this number
- * anyway: where the devices would not take them inline it is 0, so that the limit need not be asked
- * too. */
+/* Nearly all Shorts are small: they go unsignaled and are compared with this number anyway. It is 0
+ * if the devices would not take them inline, so that the inline limit need not be checked too. */
 static void allow_unsignaled(void)
 {
     if (tk_verbs.inline_limit < tk_short_size(tk_small_args_max))
@@ -175,7 +174,7 @@ static enum tk_status open_conns(struct tk_peer_info *info)
     return TK_OK;
 }
 
-/* What is sent inline may have to be sent again: then it must fit into a log entry. */
+/* An inline message may have to be sent again: then it must fit into a log entry. */
 static size_t inline_limit(void)
 {
     int64_t limit = tk_settings.inlinesend_limit;
@@ -199,13 +198,13 @@ static bool all_by_cm(void)
     return true;
 }
 
-/* There is one way to connect on demand. */
+/* There is only one method of connecting on demand. */
 static bool cm_connects_all(void)
 {
     return any_by_cm() && !all_by_cm();
 }
 
-/* Do the numbers of all queue pairs go with the peer infos? */
+/* Do the peer infos carry the numbers of all queue pairs? */
 static bool connects_all(void)
 {
     return cm_connects_all() ||
@@ -230,7 +229,7 @@ static void describe_receives(char *text, size_t size)
     else
         snprintf(text, size, "any message%s",
                  tk_srq_in_use() && tk_verbs.failover_enabled && tk_settings.rbuf_size > 0
-                     ? ", for ports stand in for each other"
+                     ? ", because ports fail over"
                      : "");
 }
 
@@ -238,8 +237,8 @@ void tk_verbs_describe_connections(char *text, size_t size)
 {
     char receives[80];
     describe_receives(receives, sizeof(receives));
-    snprintf(text, size, "%s; %s; receive buffers have room for %s", when_connected(),
-             tk_xrc_describe(), receives);
+    snprintf(text, size, "%s; %s; receive buffers hold %s", when_connected(), tk_xrc_describe(),
+             receives);
 }
 
 static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
@@ -257,8 +256,8 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
     }
     if (tk_cm_choose() != TK_OK)
         return TK_FAIL;
-    /* On iWARP a completion means that TCP has it, not that it arrived (RFC 5040 5.5): what is lost
-     * with a connection is not known, so it can't be sent again. */
+    /* On iWARP a completion means that TCP has the data, not that it arrived (RFC 5040 5.5): what a
+     * broken connection lost is unknown, so it can't be sent again. */
     tk_verbs.failover_enabled =
         tk_verbs.conns_pp > 1 && tk_settings.ibv_failover && !tk_verbs.has_iwarp;
     tk_verbs.needs_more = tk_verbs.failover_enabled;
@@ -272,7 +271,7 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
     return TK_OK;
 }
 
-/* Makes room in the peer info for the description of rails and connections; it may move. */
+/* Makes space in the peer info for the description of rails and connections; it may move. */
 static enum tk_status widen(struct tk_peer_info **info, const char *unused)
 {
     struct tk_peer_info wide = **info;
@@ -327,7 +326,7 @@ static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
     struct tk_choice choice;
     if (choose_rails(&choice, turn) != TK_OK)
         return TK_FAIL;
-    if (choice.count == 0) /* reported from the peer infos: tk_verbs_agree() */
+    if (choice.count == 0) /* tk_verbs_agree() reports it from the peer infos */
         return widen(info, choice.unused);
     derive_limits(count_peers());
     if (check_bound() != TK_OK)
@@ -375,8 +374,8 @@ static enum tk_status connect_to(uint32_t rank)
     return TK_OK;
 }
 
-/* Of each host: does it use several devices? Two of its ranks may receive through different ones,
- * and share memory. To be freed. */
+/* For each host: does it use several devices? Two of its ranks may then receive through different
+ * ones, and share memory. The caller frees it. */
 static bool *find_mixed(const uint32_t *host_of)
 {
     bool *is_mixed = calloc(tk_peers.size, sizeof(*is_mixed));
@@ -397,8 +396,8 @@ static bool *find_mixed(const uint32_t *host_of)
     return is_mixed;
 }
 
-/* 0: pieces as large as the port's largest message, so that a transfer is not cut; large ones go
- * over the connections in turn. */
+/* 0: pieces as large as the port's largest message, so that a transfer is not cut; large ones use
+ * the connections in turn. */
 static void set_stripe(bool is_put, uint64_t setting)
 {
     enum { least_in_turn = 16 << 10 /* takes longer on the wire than choosing a connection */ };
@@ -408,8 +407,8 @@ static void set_stripe(bool is_put, uint64_t setting)
     limits->stripe_above[is_put] = setting > 0 ? limits->stripe[is_put] : least_in_turn;
 }
 
-/* The payload of a Long whose head waits for it is cut in any case: nothing else of its sender is
- * under way. A piece takes longer on the wire than handling its completion. */
+/* The payload of a Long whose head waits for it is always cut: its sender has nothing else in
+ * flight. A piece takes longer on the wire than handling its completion. */
 static void set_blocking_stripe(void)
 {
     enum { blocking_piece = 64 << 10 };
@@ -419,7 +418,7 @@ static void set_blocking_stripe(void)
                                   : tk_min(blocking_piece, limits->message_max);
 }
 
-/* When all queue pairs exist: only then is it known how much they take inline. */
+/* Call it when all queue pairs exist: only then is it known how much they take inline. */
 static void set_rma_limits(void)
 {
     tk_verbs.rma_limits =
@@ -472,7 +471,7 @@ static enum tk_status connect_all(void)
     return tk_cm_connect();
 }
 
-/* Receive queues belong to a domain of XRC if that is used. */
+/* With XRC, receive queues belong to an XRC domain. */
 static enum tk_status share_queue_pairs(void)
 {
     bool is_offered = tk_xrc_is_offered();
@@ -493,8 +492,8 @@ static enum tk_status connect_on_demand(void)
     return TK_OK;
 }
 
-/* Ranks with shared receive queues have fewer credits, and none may be stopped by what others hold
- * back. */
+/* Ranks with shared receive queues have fewer credits, and what others hold back must not stop any
+ * of them. */
 static void agree_on_slack(void)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++)
@@ -559,7 +558,7 @@ void tk_verbs_close(void)
     tk_xrc_close();
     tk_datagrams_close();
     tk_segment_forget();
-    tk_pulls_close();
+    tk_rndv_close();
     tk_buffers_close();
     tk_devices_close();
     tk_failover_close();
@@ -572,13 +571,13 @@ void tk_verbs_close(void)
     tk_verbs = (struct tk_verbs){.rails = NULL};
 }
 
-static void describe_way(const struct tk_peer *peer, char *text, size_t size)
+static void describe_choice(const struct tk_peer *peer, char *text, size_t size)
 {
     tk_verbs_describe(tk_verbs_rail_to(peer->rank), text, size);
 }
 
-/* The firehose is opened when the neighbours are known: ranks of a host share what may be
- * registered, and the first one warns. */
+/* Opens the firehose when the neighbours are known: ranks of a host share what may be registered,
+ * and the first one warns. */
 static const struct tk_transport *connect_peers(void)
 {
     if (tk_verbs_connect(tk_topology.host_of) != TK_OK ||
@@ -605,7 +604,7 @@ const struct tk_transport tk_transport_verbs = {
     .reserve = tk_verbs_reserve,
     .send_reserved = tk_verbs_send_reserved,
     .release = tk_verbs_release,
-    .leave_line = tk_verbs_leave_line,
+    .leave_queue = tk_verbs_leave_queue,
     .put = tk_verbs_put,
     .put_from = tk_verbs_put_from,
     .payload_from = tk_verbs_payload_from,
@@ -636,14 +635,14 @@ const struct tk_transport tk_transport_verbs = {
     .atomic_open = tk_verbs_atomic_open,
     .atomic_connect = tk_verbs_atomic_connect,
     .atomic_ready = tk_verbs_atomic_ready,
-    .describe = describe_way,
+    .describe = describe_choice,
     .report_stall = tk_verbs_report_stall,
     .describe_waits = tk_verbs_describe_waits,
     .report_end = report_end,
 };
 
-/* Polls of one device go without a loop over them. A Long of less than two pieces has nothing to
- * share out. */
+/* With one device, polls need no loop over devices. A Long of less than two pieces is not
+ * striped. */
 const struct tk_transport *tk_verbs_transport(void)
 {
     static struct tk_transport several;

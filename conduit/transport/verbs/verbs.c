@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The state that all files of transport/verbs work on. Apart from open.c, which calls them, so that
+ * The state that all files of transport/verbs use. Separate from open.c, which calls them, so that
  * they need nothing above them. open.c fills it in; its members say which lock protects them. */
 #include "config.h"
 

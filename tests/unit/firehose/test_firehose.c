@@ -239,14 +239,14 @@ static void what_was_found_last_is_given_up_in_its_turn(void **state)
 
 static void a_round_through_too_much_still_finds_some(void **state)
 {
-    enum { room = 8, used = 2 * room, rounds = 40, tries = 6 };
+    enum { space = 8, used = 2 * space, rounds = 40, tries = 6 };
     (void)state;
     open_cache("GASNET_FIREHOSE_MAXVICTIM_R=8", NULL);
     char *p = map_granules(used);
     for (int i = 0; i < rounds * used; i++)
         use_if_worth(p + (i % used) * granule);
     assert_true(tk_firehose_count().hits > (uint64_t)rounds * used * 2 / 5);
-    assert_true(pinning.pins <= room + tries);
+    assert_true(pinning.pins <= space + tries);
     close_cache();
 }
 
@@ -254,7 +254,7 @@ static void a_round_through_too_much_still_finds_some(void **state)
  * made the cache, and though all of the others are still used. */
 static void what_is_used_most_gets_room(void **state)
 {
-    enum { room = 8, used = 2 * room, rounds = 40, later = 400, often = 10 };
+    enum { space = 8, used = 2 * space, rounds = 40, later = 400, often = 10 };
     (void)state;
     open_cache("GASNET_FIREHOSE_MAXVICTIM_R=8", NULL);
     char *p = map_granules(used + 1);
@@ -272,17 +272,17 @@ static void what_is_used_most_gets_room(void **state)
 /* Nor does it stick to what is not used any more. */
 static void what_is_not_used_any_more_is_given_up(void **state)
 {
-    enum { room = 8, rounds = 60 };
+    enum { space = 8, rounds = 60 };
     (void)state;
     open_cache("GASNET_FIREHOSE_MAXVICTIM_R=8", NULL);
-    char *p = map_granules(2 * room);
-    for (int i = 0; i < room; i++)
+    char *p = map_granules(2 * space);
+    for (int i = 0; i < space; i++)
         assert_true(use_if_worth(p + i * granule));
-    for (int i = 0; i < rounds * room; i++)
-        use_if_worth(p + (room + i % room) * granule);
-    for (int i = 0; i < room; i++)
-        assert_true(use_if_worth(p + (room + i) * granule));
-    assert_int_equal(tk_firehose_count().misses, 2 * room);
+    for (int i = 0; i < rounds * space; i++)
+        use_if_worth(p + (space + i % space) * granule);
+    for (int i = 0; i < space; i++)
+        assert_true(use_if_worth(p + (space + i) * granule));
+    assert_int_equal(tk_firehose_count().misses, 2 * space);
     close_cache();
 }
 

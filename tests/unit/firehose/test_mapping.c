@@ -50,7 +50,7 @@ static void map(int first, int count, int rights)
 
 /* Far from where the kernel puts what asks for no address: a hole there would soon be filled by
  * malloc() or a sanitizer. */
-static int make_room(void **state)
+static int make_space(void **state)
 {
     (void)state;
     at = mmap((void *)0x200000000000, (pages + 2) * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -216,7 +216,7 @@ static void rights_are_those_of_all_pages(void **state)
     munmap(at, pages * page);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_room, leave_room)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_space, leave_room)
 
 static const struct CMUnitTest tests[] = {
     TEST(rows_are_found),

@@ -367,7 +367,7 @@ static void an_immediate_long_goes_on_once_its_payload_is_under_way(void **state
 }
 
 /* Both parts of a Long find room, or neither is posted and nothing stays taken. */
-static void an_immediate_long_reserves_room_for_both_parts(void **state)
+static void an_immediate_long_reserves_space_for_both_parts(void **state)
 {
     (void)state;
     struct tk_message m = message(TK_LONG, 0, 5000);
@@ -782,7 +782,7 @@ static const struct CMUnitTest tests[] = {
     TEST(a_medium_that_was_refused_is_not_counted),
     TEST(an_immediate_request_does_not_wait),
     TEST(an_immediate_long_goes_on_once_its_payload_is_under_way),
-    TEST(an_immediate_long_reserves_room_for_both_parts),
+    TEST(an_immediate_long_reserves_space_for_both_parts),
     TEST(a_long_in_pieces_holds_no_place_while_it_waits),
     TEST(prepared_is_a_message_like_others),
     TEST(cancel_gives_everything_back),

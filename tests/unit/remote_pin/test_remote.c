@@ -417,7 +417,7 @@ static void no_room(void *unused)
     finish(&rma, &posted);
 }
 
-static void without_room_nothing_is_done_and_it_may_be_tried_again(void **state)
+static void without_space_nothing_is_done_and_it_may_be_tried_again(void **state)
 {
     (void)state;
     unit_assert_exit(no_room, NULL, 0);
@@ -611,7 +611,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_cannot_be_registered_travels_in_messages),
     cmocka_unit_test(no_message_carries_more_than_fits),
     cmocka_unit_test(an_operation_is_done_when_the_answer_is_there),
-    cmocka_unit_test(without_room_nothing_is_done_and_it_may_be_tried_again),
+    cmocka_unit_test(without_space_nothing_is_done_and_it_may_be_tried_again),
     cmocka_unit_test(segments_with_keys_of_their_own_need_no_request),
     cmocka_unit_test(peers_of_the_network_and_no_others_have_no_shorter_way),
     cmocka_unit_test(nobody_reaches_memory_outside_of_the_segment),

@@ -60,7 +60,7 @@ static void nothing_is_nothing(void **state)
     assert_int_equal(fake_job.count, 0);
 }
 
-static void pieces_are_posted_as_room_allows(void **state)
+static void pieces_are_posted_as_space_allows(void **state)
 {
     (void)state;
     fake_job.rma_piece = 999;
@@ -278,7 +278,7 @@ static void to_ourselves_all_is_done_at_once(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(blocking_is_done_on_return),
     TEST(nothing_is_nothing),
-    TEST(pieces_are_posted_as_room_allows),
+    TEST(pieces_are_posted_as_space_allows),
     TEST(an_operation_is_not_done_before_its_last_piece),
     TEST(immediate_gives_up_only_while_nothing_was_done),
     TEST(with_now_the_source_is_copied_or_waited_for),

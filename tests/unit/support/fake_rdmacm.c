@@ -379,8 +379,8 @@ int rdma_init_qp_attr(struct rdma_cm_id *which, struct ibv_qp_attr *attr, int *m
     return 0;
 }
 
-enum rdma_cm_event_type fake_cm_knock(const void *request, uint8_t request_size, void *data,
-                                      size_t size)
+enum rdma_cm_event_type fake_cm_conn_request(const void *request, uint8_t request_size, void *data,
+                                             size_t size)
 {
     struct rdma_event_channel *channel = rdma_create_event_channel();
     struct fake_id *id = make_id(channel, NULL);

@@ -52,7 +52,7 @@ void fake_cm_reset(void);
 /* A connect to the first listener of the rank that the test is, with these bytes; returns the event
  * and status that came back, or RDMA_CM_EVENT_TIMEWAIT_EXIT for none; what the refusal carried is
  * in *data, of `size` bytes. */
-enum rdma_cm_event_type fake_cm_knock(const void *request, uint8_t request_size, void *data,
-                                      size_t size);
+enum rdma_cm_event_type fake_cm_conn_request(const void *request, uint8_t request_size, void *data,
+                                             size_t size);
 
 #endif

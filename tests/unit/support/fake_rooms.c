@@ -401,11 +401,11 @@ enum tk_status tk_firehose_physmem(uint64_t host_memory, uint64_t *bytes)
 }
 
 /* The least of all bounds, for each rank. */
-enum tk_status tk_segment_limit(const char *text, const struct tk_segment_bounds *room,
+enum tk_status tk_segment_limit(const char *text, const struct tk_segment_bounds *space,
                                 uint64_t *limit)
 {
     char name[64];
-    *limit = tk_min(tk_min(room->memory, room->left), room->pinnable) / room->ranks;
+    *limit = tk_min(tk_min(space->memory, space->left), space->pinnable) / space->ranks;
     snprintf(name, sizeof(name), "limit:%s", text);
     step(name);
     return step("limit");

@@ -278,7 +278,7 @@ static void mediums_of_every_shape_arrive_aligned(void **state)
         }
 }
 
-static void a_medium_that_finds_no_room_is_refused_or_waited_for(void **state)
+static void a_medium_that_finds_no_space_is_refused_or_waited_for(void **state)
 {
     static const size_t sizes[] = {8, 400};
     (void)state;
@@ -441,7 +441,7 @@ static void what_makes_no_sense_is_refused_by_name(void **state)
     for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++)
         assert_refused(&cut[i], "shorter than its head says from neighbour rank 1 (");
     for (size_t i = 0; i < sizeof(nobody) / sizeof(nobody[0]); i++)
-        assert_refused(&nobody[i], "from a neighbour that there is not, 2 of 2");
+        assert_refused(&nobody[i], "from neighbour 2, but there are only 2");
 }
 
 #define PROMISE(name) cmocka_unit_test_setup_teardown(name, open_neighbour, close_neighbour)
@@ -451,7 +451,7 @@ static const struct CMUnitTest tests[] = {
     PROMISE(mediums_of_every_shape_arrive_aligned),
     PROMISE(replies_have_a_ring_of_their_own),
     PROMISE(a_full_ring_is_busy_or_waited_for),
-    PROMISE(a_medium_that_finds_no_room_is_refused_or_waited_for),
+    PROMISE(a_medium_that_finds_no_space_is_refused_or_waited_for),
     PROMISE(space_comes_back_lap_after_lap),
     PROMISE(space_left_in_one_ring_comes_back_while_the_other_is_never_empty),
     PROMISE(what_makes_no_sense_is_refused_by_name),

@@ -11,14 +11,14 @@
 #include "progress/progress.h"
 #include "rma/rma.h"
 #include "unit.h"
-#include "transport/turn.h"
+#include "transport/wait_ticket.h"
 
-enum { paper_room = 2, ranks = 4 };
+enum { paper_space = 2, ranks = 4 };
 
-/* Ranks 1 and 2 are reached by paper, which keeps up to paper_room Shorts until it is polled; rank
+/* Ranks 1 and 2 are reached by paper, which keeps up to paper_space Shorts until it is polled; rank
  * 3 by the transport of fake_job. */
 static struct paper {
-    struct tk_short kept[paper_room];
+    struct tk_short kept[paper_space];
     unsigned count, polls, reaps, delivered, waited;
     bool refuses;   /* puts and gets at once */
     size_t piece;   /* bytes of a put or get that it takes in one call; 0: all */
@@ -52,7 +52,7 @@ static bool paper_reap(void)
 static enum tk_status paper_send(struct tk_peer *peer, struct tk_outgoing *m)
 {
     (void)peer;
-    if (paper.count == paper_room)
+    if (paper.count == paper_space)
         return TK_BUSY;
     memcpy(&paper.kept[paper.count++], m->head, m->head_size);
     return TK_OK;
@@ -109,7 +109,7 @@ static void paper_segment(const struct tk_region *region)
     paper.segment = region;
 }
 
-static void paper_leave_line(const struct tk_peer *peer, struct tk_turn *turn)
+static void paper_leave_queue(const struct tk_peer *peer, struct tk_wait_ticket *turn)
 {
     (void)turn;
     paper.left = peer;
@@ -174,7 +174,7 @@ static const struct tk_transport paper_transport = {.name = "paper",
                                                     .register_region = paper_register,
                                                     .unregister_region = paper_unregister,
                                                     .use_segment = paper_segment,
-                                                    .leave_line = paper_leave_line,
+                                                    .leave_queue = paper_leave_queue,
                                                     .report_stall = paper_stall,
                                                     .report_end = paper_end,
                                                     .flags = paper_flags,
@@ -281,10 +281,10 @@ static void immediate_is_refused_with_nothing_done(void **state)
 }
 
 /* The sender waits, and polls meanwhile; an immediate one is refused. */
-static void a_short_without_room_waits_above_the_transport(void **state)
+static void a_short_without_space_waits_above_the_transport(void **state)
 {
     (void)state;
-    for (int i = 0; i < paper_room; i++)
+    for (int i = 0; i < paper_space; i++)
         assert_int_equal(tk_small_request(tk_peer(1), tk_tag(false, 2, 9), 5, tk_small_refused), 0);
     assert_int_equal(tk_small_request(tk_peer(1), tk_tag(false, 2, 9), 5, tk_small_refused), 1);
     assert_int_equal(paper.polls, 0);
@@ -297,9 +297,9 @@ static void a_short_without_room_waits_above_the_transport(void **state)
     assert_int_equal(paper.kept[0].args[0], 1);
     assert_int_equal(paper.kept[0].args[1], 2);
     const int32_t three[] = {1, 2, 3};
-    for (int i = 0; i < 2 * paper_room; i++)
+    for (int i = 0; i < 2 * paper_space; i++)
         assert_int_equal(tk_short_request(tk_peer(2), 11, false, 3, three), 0);
-    assert_int_equal(paper.delivered + paper.count, 3 * paper_room + 1);
+    assert_int_equal(paper.delivered + paper.count, 3 * paper_space + 1);
     assert_int_equal(paper.kept[0].args[2], 3);
 }
 
@@ -307,10 +307,10 @@ static void a_short_without_room_waits_above_the_transport(void **state)
 static void a_copy_for_endpoints_leaves_the_line_of_its_peer(void **state)
 {
     struct tk_ep_peer copy;
-    struct tk_turn turn = {.line = 1};
+    struct tk_wait_ticket turn = {.queue = 1};
     struct tk_peer *peer = tk_ep_peer_open(&copy, tk_peer(1), 1, 0);
     (void)state;
-    tk_peer_transport(peer)->leave_line(peer, &turn);
+    tk_peer_transport(peer)->leave_queue(peer, &turn);
     assert_ptr_equal(paper.left, tk_peer(1));
 }
 
@@ -371,7 +371,7 @@ static void neighbours_are_those_of_the_transport_that_shares_memory(void **stat
     assert_int_equal(paper.liveness, TK_LIVENESS_LEFT);
     assert_ptr_equal(tk_liveness_of(1), &paper.words[1]);
     tk_transport_drop(&paper_transport);
-    assert_null(tk_transports.near);
+    assert_null(tk_transports.node_local);
     tk_liveness_set(TK_LIVENESS_RUNS); /* nobody to tell */
     assert_int_equal(paper.liveness, TK_LIVENESS_LEFT);
 }
@@ -380,7 +380,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(what_is_taken_at_once_needs_nothing_more, set_up, tear_down),
     cmocka_unit_test_setup_teardown(what_is_refused_is_done_by_the_slow_start, set_up, tear_down),
     cmocka_unit_test_setup_teardown(immediate_is_refused_with_nothing_done, set_up, tear_down),
-    cmocka_unit_test_setup_teardown(a_short_without_room_waits_above_the_transport, set_up,
+    cmocka_unit_test_setup_teardown(a_short_without_space_waits_above_the_transport, set_up,
                                     tear_down),
     cmocka_unit_test_setup_teardown(a_copy_for_endpoints_leaves_the_line_of_its_peer, set_up,
                                     tear_down),

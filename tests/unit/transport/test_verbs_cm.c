@@ -57,7 +57,7 @@ static void assert_connected(uint32_t rank, uint32_t peer, uint32_t number)
     assert_int_equal(rts->retry_cnt, 7);
     assert_int_equal(rts->rnr_retry, 7);
     assert_int_equal(fake_receives(conn->qp), tk_credit_buffers_posted(conn));
-    assert_int_equal(tk_counter_read(&conn->room), tk_verbs.depth_pp);
+    assert_int_equal(tk_counter_read(&conn->space), tk_verbs.depth_pp);
 }
 
 static void assert_all_connected(uint32_t size, uint32_t conns)
@@ -166,7 +166,7 @@ static void expect(const struct tk_cm_request *request, enum tk_cm_verdict verdi
     struct tk_cm_refusal refusal;
     const struct tk_cm_end before = *tk_cm_end_of(conn_to(1, 0, 0));
     enum rdma_cm_event_type type =
-        fake_cm_knock(request, sizeof(*request), &refusal, sizeof(refusal));
+        fake_cm_conn_request(request, sizeof(*request), &refusal, sizeof(refusal));
     assert_int_equal(type, RDMA_CM_EVENT_REJECTED);
     assert_int_equal(tk_cm_refusal_read(&refusal, sizeof(refusal)), verdict);
     assert_memory_equal(&before, tk_cm_end_of(conn_to(1, 0, 0)), sizeof(before));
@@ -200,7 +200,7 @@ static void strangers_are_refused(void **state)
     r = good, r.rail = 1, expect(&r, TK_CM_FOREIGN);
     r = good, r.conn = 1, expect(&r, TK_CM_FOREIGN);
     r = good, r.conn = 2, expect(&r, TK_CM_FOREIGN);
-    assert_int_equal(fake_cm_knock(&good, 8, data, sizeof(data)), RDMA_CM_EVENT_REJECTED);
+    assert_int_equal(fake_cm_conn_request(&good, 8, data, sizeof(data)), RDMA_CM_EVENT_REJECTED);
     const char *said = unit_heard();
     /* However many they are. */
     assert_int_equal(unit_lines(said), 1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections on demand by librdmacm (transport/verbs/cm/call.c, knock.c), between ranks over a
- * fake of it: either end asks, both at once, a peer that does not look, connects that the network
- * loses, come twice, late or from strangers, and answers that fail; over iWARP also which end
- * sends first, and first messages that are late, lost with their connection, or come through shared
- * queues. */
+ * Connections on demand by librdmacm (transport/verbs/cm/on_demand.c, connect_request.c), between
+ * ranks over a fake of it: either end asks, both at once, a peer that does not look, connects that
+ * the network loses, come twice, late or from strangers, and answers that fail; over iWARP also
+ * which end sends first, and first messages that are late, lost with their connection, or come
+ * through shared queues. */
 #include "config.h"
 
 #include <signal.h>
@@ -119,7 +119,7 @@ static void assert_connected(uint32_t a, uint32_t b, uint32_t conns)
         assert_int_equal(fake_attr(one->qp, IBV_QPS_RTR)->dest_qp_num, other->qp->qp_num);
         assert_int_equal(fake_attr(other->qp, IBV_QPS_RTR)->dest_qp_num, one->qp->qp_num);
         assert_false(one->is_held || other->is_held);
-        assert_int_equal(tk_counter_read(&one->room), tk_verbs.depth_pp);
+        assert_int_equal(tk_counter_read(&one->space), tk_verbs.depth_pp);
     }
 }
 
@@ -147,7 +147,7 @@ static void a_higher_rank_asks_for_it(void **state)
     poll_ranks(3, 10);
     assert_connected(0, 1, 2);
     assert_int_equal(fake_cm.connects, 1 + 2);
-    assert_null(tk_verbs.cm->ends[0].knock);
+    assert_null(tk_verbs.cm->ends[0].conn_request);
     assert_string_equal(unit_heard(), "");
     close_ranks();
 }
@@ -219,9 +219,10 @@ static void an_attempt_that_breaks_is_made_anew(void **state)
     }
 }
 
-/* Its knock was lost without a word: it is repeated when the network says so, or the first is over.
+/* Its connection request was lost silently: it is repeated when the network reports that, or the
+ * first one is over.
  */
-static void a_knock_that_fails_is_repeated(void **state)
+static void a_connection_request_that_fails_is_repeated(void **state)
 {
     (void)state;
     open_ranks(2, "GASNET_NUM_QPS=1");
@@ -242,7 +243,7 @@ static void expect(const struct tk_cm_request *request, enum tk_cm_verdict verdi
 {
     struct tk_cm_refusal refusal;
     struct tk_cm_end before = tk_verbs.cm->ends[0];
-    assert_int_equal(fake_cm_knock(request, sizeof(*request), &refusal, sizeof(refusal)),
+    assert_int_equal(fake_cm_conn_request(request, sizeof(*request), &refusal, sizeof(refusal)),
                      RDMA_CM_EVENT_REJECTED);
     assert_int_equal(tk_cm_refusal_read(&refusal, sizeof(refusal)), verdict);
     assert_memory_equal(&before, &tk_verbs.cm->ends[0], sizeof(before));
@@ -261,7 +262,7 @@ static void connects_that_are_not_wanted_are_refused(void **state)
     unit_listen();
     r = good, expect(&r, TK_CM_DUPLICATE);
     r = good, r.epoch--, expect(&r, TK_CM_LATE);
-    r = good, r.is_knock = 1, expect(&r, TK_CM_CROSSING);
+    r = good, r.is_conn_request = 1, expect(&r, TK_CM_CROSSING);
     r = good, r.from = 2, expect(&r, TK_CM_CROSSING);
     r = good, r.secret[3] ^= 1, expect(&r, TK_CM_FOREIGN);
     r = good, r.conn = 1, expect(&r, TK_CM_FOREIGN);
@@ -342,7 +343,7 @@ static void assert_open(uint32_t rank, uint32_t conns)
         const struct tk_conn *conn = tk_conns_to(!rank) + k;
         assert_int_equal(conn->qp->state, IBV_QPS_INIT);
         assert_false(conn->is_held);
-        assert_int_equal(tk_counter_read(&conn->room), tk_verbs.depth_pp);
+        assert_int_equal(tk_counter_read(&conn->space), tk_verbs.depth_pp);
         if (!conn->loan)
             assert_int_equal(fake_receives(conn->qp), tk_credit_buffers_posted(conn));
     }
@@ -554,7 +555,7 @@ int main(void)
         cmocka_unit_test(both_at_once_get_one_connection),
         cmocka_unit_test(a_peer_that_computes_is_waited_for),
         cmocka_unit_test(an_attempt_that_breaks_is_made_anew),
-        cmocka_unit_test(a_knock_that_fails_is_repeated),
+        cmocka_unit_test(a_connection_request_that_fails_is_repeated),
         cmocka_unit_test(connects_that_are_not_wanted_are_refused),
         cmocka_unit_test(the_last_connection_ends_the_listening),
         cmocka_unit_test(a_refusal_of_a_peer_ends_the_job),

@@ -9,7 +9,7 @@
 #include "fake_world.h"
 #include "settings/settings.h"
 #include "transport/verbs/data/housekeeping.h"
-#include "transport/verbs/data/pull.h"
+#include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/srq.h"
 #include "unit.h"
 
@@ -442,7 +442,7 @@ static void a_full_send_queue_gives_the_credit_back(void **state)
     close_world();
 }
 
-static void an_ack_that_finds_no_room_goes_with_a_later_poll(void **state)
+static void an_ack_that_finds_no_space_goes_with_a_later_poll(void **state)
 {
     (void)state;
     OPEN(2, "GASNET_NETWORKDEPTH_PP=2", "GASNET_AM_CREDITS_SLACK=0");
@@ -541,7 +541,7 @@ static void malformed_messages_about_credits_are_refused(void **state)
 
 static void inject_offer(void *offer)
 {
-    const struct tk_pull_offer *o = offer;
+    const struct tk_rndv_request *o = offer;
     fake_inject(world_conn(0, 1)->qp, offer, o->word ? sizeof(*o) : sizeof(*o) - 8);
     tk_verbs_transport()->poll();
 }
@@ -549,15 +549,15 @@ static void inject_offer(void *offer)
 /* One that is cut, larger than any message, or so small that it is none. */
 static void malformed_offers_are_refused(void **state)
 {
-    struct tk_pull_offer offer = {.head = {.kind = TK_PULL}, .size = 10000};
+    struct tk_rndv_request offer = {.head = {.kind = TK_RENDEZVOUS}, .size = 10000};
     (void)state;
     OPEN_SHARED(NULL);
     unit_assert_panic(inject_offer, &offer, "a malformed message came");
     offer.word = 1;
     offer.size = tk_message_max + 1;
-    unit_assert_panic(inject_offer, &offer, "a large message was offered that is none");
+    unit_assert_panic(inject_offer, &offer, "a malformed rendezvous request came");
     offer.size = tk_verbs.recv_small;
-    unit_assert_panic(inject_offer, &offer, "a large message was offered that is none");
+    unit_assert_panic(inject_offer, &offer, "a malformed rendezvous request came");
     close_world();
 }
 
@@ -636,7 +636,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_credit_that_comes_back_while_the_connection_is_held_stays_there),
     cmocka_unit_test(the_process_as_a_whole_has_a_limit_too),
     cmocka_unit_test(a_full_send_queue_gives_the_credit_back),
-    cmocka_unit_test(an_ack_that_finds_no_room_goes_with_a_later_poll),
+    cmocka_unit_test(an_ack_that_finds_no_space_goes_with_a_later_poll),
     cmocka_unit_test(an_ack_that_is_not_needed_any_more_is_not_sent),
     cmocka_unit_test(credits_that_nobody_gave_are_refused),
     cmocka_unit_test(malformed_messages_are_refused),

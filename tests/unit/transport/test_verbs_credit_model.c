@@ -11,7 +11,7 @@
 
 #include "fake_world.h"
 #include "settings/settings.h"
-#include "transport/verbs/data/pull.h"
+#include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/limits.h"
 #include "unit.h"
@@ -104,11 +104,11 @@ static unsigned buffers_of(const struct tk_verbs *v)
 static void check_sources(const struct tk_verbs *v)
 {
     unsigned sources = 0;
-    for (const struct tk_buffer *b = v->pulling->sources_first; b;
+    for (const struct tk_buffer *b = v->rndv->sources_first; b;
          b = (const struct tk_buffer *)b->item.next)
         sources++;
     assert_true(sources <= 2 * (unsigned)v->credits_pp * (ranks - 1));
-    assert_in_range(v->pulling->queue.places, 0, 3);
+    assert_in_range(v->rndv->queue.places, 0, 3);
 }
 
 /* Credits that are ours, used or not. */
@@ -133,7 +133,7 @@ static void check_conn(uint32_t me, uint32_t peer)
         assert_true(tk_credit_buffers_posted(conn) <= 2 * v->credits_pp + 1);
         assert_true(fake_receives(conn->qp) <= tk_credit_buffers_posted(conn));
     }
-    assert_int_equal(fake_sends(conn->qp), v->depth_pp - tk_counter_read(&conn->room));
+    assert_int_equal(fake_sends(conn->qp), v->depth_pp - tk_counter_read(&conn->space));
 }
 
 static void check(void)
@@ -185,7 +185,7 @@ static void one_step(void)
 
 static void check_loan(const struct tk_borrower *b, int has)
 {
-    assert_int_equal(b->owed + b->given + b->is_asking, 0);
+    assert_int_equal(b->owed + b->given + b->is_requesting, 0);
     assert_in_range(has, b->base, b->most);
 }
 
@@ -193,8 +193,8 @@ static void check_loan(const struct tk_borrower *b, int has)
 static void check_rest(uint32_t me)
 {
     world_be(me);
-    tk_pulls_reclaim();
-    assert_null(tk_verbs.pulling->sources_first);
+    tk_rndv_reclaim();
+    assert_null(tk_verbs.rndv->sources_first);
     const struct tk_verbs *v = world_verbs(me);
     unsigned posted = 0;
     for (uint32_t peer = 0; peer < ranks; peer++) {
@@ -208,9 +208,9 @@ static void check_rest(uint32_t me)
             assert_int_equal(theirs->loan->account.granted, owned(me, peer));
         assert_true(theirs->credits_to_return <= v->slack);
         assert_false(ours->ack_due);
-        assert_int_equal(tk_counter_read(&ours->room) + ours->unsignaled, v->depth_pp);
+        assert_int_equal(tk_counter_read(&ours->space) + ours->unsignaled, v->depth_pp);
         assert_true(ours->credits > 0);
-        assert_int_equal(tk_counter_read(&ours->pulls), 0);
+        assert_int_equal(tk_counter_read(&ours->rndv_count), 0);
         if (ours->loan)
             continue;
         assert_int_equal(fake_receives(ours->qp), tk_credit_buffers_posted(ours));
@@ -220,15 +220,15 @@ static void check_rest(uint32_t me)
         const struct tk_srq *srq = v->device.srq;
         assert_int_equal(srq->held, 0);
         posted = (unsigned)(fake_srq_receives(srq->queue) + srq->used);
-        assert_int_equal(posted, tk_lend_stock(&v->srq_plan, (int)ranks - 1).buffers);
+        assert_int_equal(posted, tk_loan_stock(&v->srq_plan, (int)ranks - 1).buffers);
     }
     assert_true(tk_counter_read(&v->credits_total) > 0);
     assert_int_equal(tk_counter_read(&v->lanes[0].out), 0);
     assert_int_equal(tk_counter_read(&v->pending_work), 0);
     assert_int_equal(count_items(v->lanes[0].free), v->depth_total);
-    assert_int_equal(tk_counter_read(&v->pulls) + tk_counter_read(&v->pulls_stuck), 0);
+    assert_int_equal(tk_counter_read(&v->rndv_count) + tk_counter_read(&v->rndv_stuck), 0);
     if (v->recv_small) {
-        assert_int_equal(v->pulling->queue.places, (int)tk_verbs_landings(false));
+        assert_int_equal(v->rndv->queue.places, (int)tk_verbs_landings(false));
         posted = 0;
     }
     assert_int_equal(posted + pool_count(&v->rails[0].recv_pool) + pool_count(&v->bounce_pool) +

@@ -125,22 +125,22 @@ static void notices_are_told_again(void **state)
 }
 
 /* A credit and a place taken before, a buffer filled: they are good for the new connection. */
-static void room_that_was_taken_moves_along(void **state)
+static void space_that_was_taken_moves_along(void **state)
 {
-    struct tk_am_reservation room = {.kind = TK_REQUEST}, unused = {.kind = TK_REQUEST};
+    struct tk_am_reservation space = {.kind = TK_REQUEST}, unused = {.kind = TK_REQUEST};
     (void)state;
     open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
-    room.peer = unused.peer = tk_peer(1);
-    assert_int_equal(tk_verbs_reserve(&room, true, true), TK_OK);
+    space.peer = unused.peer = tk_peer(1);
+    assert_int_equal(tk_verbs_reserve(&space, true, true), TK_OK);
     assert_int_equal(tk_verbs_reserve(&unused, true, false), TK_OK);
     send_five(0, 3, 0);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
     logged_until_idle();
-    struct tk_short *front = (struct tk_short *)(void *)room.buffer;
+    struct tk_short *front = (struct tk_short *)(void *)space.buffer;
     *front = (struct tk_short){.head = {.kind = TK_REQUEST, .nargs = 1}, .args = {5}};
     struct tk_outgoing m = {.head = &front->head, .head_size = tk_short_size(1)};
     stream[1].sent++;
-    assert_int_equal(tk_verbs_send_reserved(&room, &m), TK_OK);
+    assert_int_equal(tk_verbs_send_reserved(&space, &m), TK_OK);
     tk_verbs_release(&unused, false);
     logged_until_idle();
     assert_int_equal(stream[1].came, 6);
@@ -319,7 +319,7 @@ static void lost_answers_are_asked_for_again(void **state)
     world_close();
 }
 
-static void pieces_wait_for_room_on_another_conn(void **state)
+static void pieces_wait_for_space_on_another_conn(void **state)
 {
     (void)state;
     open_failing_rails(2, "GASNET_NUM_QPS=2", "GASNET_NETWORKDEPTH_PP=20");
@@ -340,7 +340,7 @@ static void pieces_wait_for_room_on_another_conn(void **state)
 }
 
 /* With one work request in all and no bounce buffer to spare. */
-static void next_to_no_room_is_enough(void **state)
+static void minimal_space_is_enough(void **state)
 {
     (void)state;
     open_failing_rails(2, "GASNET_NUM_QPS=2", "GASNET_NETWORKDEPTH_TOTAL=1");
@@ -452,15 +452,15 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(both_ends_notice_at_once),
     cmocka_unit_test(a_fast_end_finds_buffers),
     cmocka_unit_test(notices_are_told_again),
-    cmocka_unit_test(room_that_was_taken_moves_along),
+    cmocka_unit_test(space_that_was_taken_moves_along),
     cmocka_unit_test(a_port_that_stays_down_is_given_up),
     cmocka_unit_test(transfers_go_over_another_conn),
     cmocka_unit_test(short_transfers_go_over_another_conn),
     cmocka_unit_test(short_transfers_know_the_new_device),
     cmocka_unit_test(what_was_read_is_not_written_again),
     cmocka_unit_test(lost_answers_are_asked_for_again),
-    cmocka_unit_test(pieces_wait_for_room_on_another_conn),
-    cmocka_unit_test(next_to_no_room_is_enough),
+    cmocka_unit_test(pieces_wait_for_space_on_another_conn),
+    cmocka_unit_test(minimal_space_is_enough),
     cmocka_unit_test(other_deaths_end_the_job),
     cmocka_unit_test(the_last_link_names_its_port),
     cmocka_unit_test(all_conns_at_once_name_their_ports),

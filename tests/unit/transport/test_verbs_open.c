@@ -495,7 +495,7 @@ static void a_pair_made_ahead_that_is_dropped_returns_its_buffers(void **state)
 }
 
 /* The next peer finds room made; where others were connected since, that room is theirs. */
-static void a_pair_made_ahead_has_room_for_one_connection(void **state)
+static void a_pair_made_ahead_has_space_for_one_connection(void **state)
 {
     struct tk_conn *conns = NULL;
     (void)state;
@@ -543,7 +543,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_choice_can_be_described),
     cmocka_unit_test(a_failed_registration_is_explained_by_its_likely_cause),
     cmocka_unit_test(a_pair_made_ahead_that_is_dropped_returns_its_buffers),
-    cmocka_unit_test(a_pair_made_ahead_has_room_for_one_connection),
+    cmocka_unit_test(a_pair_made_ahead_has_space_for_one_connection),
 };
 
 UNIT_MAIN(tests)

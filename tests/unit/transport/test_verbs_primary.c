@@ -90,7 +90,7 @@ static void *post(void *argument)
 
 static int taken(const struct tk_conn *conn)
 {
-    return tk_verbs.depth_pp - tk_conn_room(conn);
+    return tk_verbs.depth_pp - tk_conn_space(conn);
 }
 
 /* It is sure to wait only after a while; in vain it never waits. */

@@ -311,7 +311,7 @@ static void open_small_pieces(void)
 }
 
 /* A refused call has taken no resource, not even a turn of the rails. */
-static void immediate_finds_room_on_all_rails_or_takes_none(void **state)
+static void immediate_finds_space_on_all_rails_or_takes_none(void **state)
 {
     (void)state;
     open_small_pieces();
@@ -322,8 +322,8 @@ static void immediate_finds_room_on_all_rails_or_takes_none(void **state)
     assert_int_equal(start_special(6 * piece, false, true), TK_BUSY);
     assert_int_equal(posted.done, 0);
     assert_int_equal(tk_counter_read(&op.pending), 12);
-    assert_int_equal(tk_counter_read(&conn_to(0, 1, 0)->room), depth - 6);
-    assert_int_equal(tk_counter_read(&conn_to(0, 1, 1)->room), depth - 6);
+    assert_int_equal(tk_counter_read(&conn_to(0, 1, 0)->space), depth - 6);
+    assert_int_equal(tk_counter_read(&conn_to(0, 1, 1)->space), depth - 6);
     assert_int_equal(conn_to(0, 1, 0)->carried + conn_to(0, 1, 1)->carried, carried);
     assert_int_equal(start_special(4 * piece, false, true), TK_OK);
     end(4 * piece);
@@ -336,12 +336,12 @@ static void immediate_passes_over_a_full_rail(void **state)
 {
     (void)state;
     open_small_pieces();
-    tk_counter_set(&conn_to(0, 1, 0)->room, 0);
+    tk_counter_set(&conn_to(0, 1, 0)->space, 0);
     assert_int_equal(start_special(5 * piece, false, true), TK_OK);
     assert_int_equal(sends(0), 0);
     assert_int_equal(sends(1), 5);
     end(5 * piece);
-    tk_counter_set(&conn_to(0, 1, 0)->room, depth);
+    tk_counter_set(&conn_to(0, 1, 0)->space, depth);
     assert_int_equal(start_special(20 * piece, false, true), TK_BUSY);
     assert_int_equal(posted.done, 16 * piece);
     world_close();
@@ -434,7 +434,7 @@ static void more_conns_than_there_are_bits_are_refused(void **state)
     free(tk_peers.keys);
 }
 
-static void reads_behind_puts_wait_for_room(void **state)
+static void reads_behind_puts_wait_for_space(void **state)
 {
     (void)state;
     fake_reset();
@@ -668,13 +668,13 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_needs_order_is_not_striped),
     cmocka_unit_test(the_payload_of_a_long_is_cut),
     cmocka_unit_test(with_one_link_no_head_waits),
-    cmocka_unit_test(immediate_finds_room_on_all_rails_or_takes_none),
+    cmocka_unit_test(immediate_finds_space_on_all_rails_or_takes_none),
     cmocka_unit_test(immediate_passes_over_a_full_rail),
     cmocka_unit_test(a_full_rail_is_passed_over),
     cmocka_unit_test(a_put_over_devices_ends_with_a_read),
     cmocka_unit_test(a_primary_link_of_any_number_has_its_read),
     cmocka_unit_test(more_conns_than_there_are_bits_are_refused),
-    cmocka_unit_test(reads_behind_puts_wait_for_room),
+    cmocka_unit_test(reads_behind_puts_wait_for_space),
     cmocka_unit_test(two_devices_of_a_host_are_enough_for_reads),
     cmocka_unit_test(only_puts_to_such_a_host_have_reads),
     cmocka_unit_test(different_numbers_are_told_in_one_table),

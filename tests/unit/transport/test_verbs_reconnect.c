@@ -74,7 +74,7 @@ static void assert_as_new(uint32_t primary)
         for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
             struct tk_conn *conn = conn_to(r, 1 - r, k);
             assert_int_equal(tk_counter_read(&conn->state), TK_LIVE);
-            assert_int_equal(tk_counter_read(&conn->room) + conn->unsignaled, tk_verbs.depth_pp);
+            assert_int_equal(tk_counter_read(&conn->space) + conn->unsignaled, tk_verbs.depth_pp);
             assert_int_equal(incarnation(0, k), incarnation(1, k));
             if (conn->loan)
                 continue;
@@ -382,17 +382,17 @@ static void lives_have_numbers_of_their_own(void **state)
 }
 
 /* Room that was taken in one incarnation is given back in the next. */
-static void room_that_was_lent_comes_back(void **state)
+static void lent_space_comes_back(void **state)
 {
-    struct tk_am_reservation room = {.kind = TK_REQUEST};
+    struct tk_am_reservation space = {.kind = TK_REQUEST};
     (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
-    room.peer = tk_peer(1);
-    assert_int_equal(tk_verbs_reserve(&room, true, true), TK_OK);
+    space.peer = tk_peer(1);
+    assert_int_equal(tk_verbs_reserve(&space, true, true), TK_OK);
     die_and_return();
-    assert_int_equal(tk_counter_read(&conn_to(0, 1, 1)->room), tk_verbs.depth_pp - 1);
+    assert_int_equal(tk_counter_read(&conn_to(0, 1, 1)->space), tk_verbs.depth_pp - 1);
     world_be(0);
-    tk_verbs_release(&room, false);
+    tk_verbs_release(&space, false);
     assert_as_new(0);
     world_close();
 }
@@ -752,7 +752,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(late_errors_are_told_by_their_incarnation),
     cmocka_unit_test(a_late_report_of_the_last_receive_is_not_of_the_next_incarnation),
     cmocka_unit_test(lives_have_numbers_of_their_own),
-    cmocka_unit_test(room_that_was_lent_comes_back),
+    cmocka_unit_test(lent_space_comes_back),
     cmocka_unit_test(reads_are_behind_what_was_written_again),
     cmocka_unit_test(reads_do_not_wait_for_an_answer),
     cmocka_unit_test(each_death_keeps_away_for_longer),

@@ -261,12 +261,12 @@ static void immediate_posts_all_pieces_or_none(void **state)
     assert_int_equal(start(), TK_BUSY);
     assert_int_equal(posted.done, 0);
     assert_int_equal(tk_counter_read(&op.pending), 2);
-    assert_int_equal(tk_counter_read(&conn->room), 2);
+    assert_int_equal(tk_counter_read(&conn->space), 2);
     rma.nbytes = 2 * tk_buffer_size - 7;
     assert_int_equal(start(), TK_OK);
     assert_int_equal(tk_counter_read(&op.pending), 4);
     run();
-    assert_int_equal(tk_counter_read(&conn->room), 4);
+    assert_int_equal(tk_counter_read(&conn->space), 4);
     world_close();
 }
 
@@ -325,11 +325,11 @@ static void a_quiet_message_is_no_reason_to_refuse_for_ever(void **state)
     assert_int_equal(start(), TK_BUSY);
     assert_int_equal(posted.done, 3 * tk_buffer_size);
     run();
-    assert_int_equal(tk_counter_read(&conn->room), 4);
+    assert_int_equal(tk_counter_read(&conn->space), 4);
     world_close();
 }
 
-static void without_a_bounce_buffer_there_is_no_room(void **state)
+static void without_a_bounce_buffer_nothing_is_posted(void **state)
 {
     (void)state;
     fake_reset();
@@ -337,7 +337,7 @@ static void without_a_bounce_buffer_there_is_no_room(void **state)
     rma = transfer(true, outside, 0, 2 * tk_buffer_size);
     assert_int_equal(start(), TK_BUSY);
     assert_int_equal(posted.done, tk_buffer_size);
-    assert_int_equal(tk_counter_read(&world_conn(0, 1)->room), tk_verbs.depth_pp - 1);
+    assert_int_equal(tk_counter_read(&world_conn(0, 1)->space), tk_verbs.depth_pp - 1);
     run();
     assert_memory_equal(world_segment(1), outside, 2 * tk_buffer_size);
     world_close();
@@ -602,7 +602,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(immediate_is_refused_for_lack_of_bounce_buffers),
     cmocka_unit_test(immediate_takes_an_idle_queue_for_what_none_could_hold),
     cmocka_unit_test(a_quiet_message_is_no_reason_to_refuse_for_ever),
-    cmocka_unit_test(without_a_bounce_buffer_there_is_no_room),
+    cmocka_unit_test(without_a_bounce_buffer_nothing_is_posted),
     cmocka_unit_test(a_get_is_not_done_before_its_bytes_are_in_place),
     cmocka_unit_test(the_short_way_counts_its_operation_and_nothing_else),
     cmocka_unit_test(a_payload_goes_like_a_put_but_is_none),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The IP address of a rail, and its listener. librdmacm is what knows which address belongs to
- * which port: an address is bound, and the port is looked at that this leads to. On RoCE the port's
- * GIDs spell addresses, the rail's own first; on InfiniBand (IPoIB) and iWARP, whose GIDs spell
- * none, all addresses of the host come into question. No state. */
+ * The IP address of a rail, and its listener. Only librdmacm knows which address belongs to which
+ * port: binds to an address, and checks which port that yields. On RoCE the port's GIDs contain
+ * addresses, the rail's own first; on InfiniBand (IPoIB) and iWARP they contain none, so all
+ * addresses of the host are candidates. No state. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -55,7 +55,7 @@ static bool is_link_local(const uint8_t *ip6)
     return ip6[0] == 0xfe && (ip6[1] & 0xc0) == 0x80;
 }
 
-/* As a RoCE port's GID spells it. False: it spells none. */
+/* Reads the address in a RoCE port's GID. False: the GID contains none. */
 static bool place_of_gid(struct tk_cm_place *place, const struct ibv_gid_entry *gid)
 {
     static const uint8_t zero[16], mapped[mapped_bytes] = {[10] = 0xff, [11] = 0xff};
@@ -98,7 +98,7 @@ static bool is_port_of(const struct rdma_cm_id *id, const struct tk_rail *rail)
            !strcmp(ibv_get_device_name(id->verbs->device), rail->address.device);
 }
 
-/* An id that is bound to the place, if that is the rail's; else NULL. */
+/* An id bound to the address, if the address belongs to the rail; else NULL. */
 static struct rdma_cm_id *bind_to(const struct tk_cm_place *place, const struct tk_rail *rail)
 {
     struct sockaddr_storage address;
@@ -128,7 +128,7 @@ static bool try_gid(struct tk_cm_listener *listener, const struct tk_rail *rail,
            place_of_gid(&place, &gid) && try_place(listener, rail, &place);
 }
 
-/* The best first; GASNET_IBV_GID_INDEX leaves one. */
+/* The best first; with GASNET_IBV_GID_INDEX there is only one. */
 static bool try_gids(struct tk_cm_listener *listener, const struct tk_rail *rail)
 {
     for (unsigned i = 0; i < rail->address.gid_count; i++)
@@ -137,8 +137,8 @@ static bool try_gids(struct tk_cm_listener *listener, const struct tk_rail *rail
     return false;
 }
 
-/* The software device's addresses are those of no interface: 10.83.N.P for port P of softhcaN, also
- * in InfiniBand mode. */
+/* The software device's addresses belong to no interface: 10.83.N.P for port P of softhcaN, also in
+ * InfiniBand mode. */
 static bool try_softhca(struct tk_cm_listener *listener, const struct tk_rail *rail)
 {
     struct tk_cm_place place = {.address = {10, 83}};

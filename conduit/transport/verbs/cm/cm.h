@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queue pairs that librdmacm connects, as the rest of the transport sees it: which rails, start-up,
- * and connections that come back. The queue pairs are made, reset and closed as all others are;
- * here they only find each other. */
+ * Queue pairs that librdmacm connects, as the rest of the transport sees them: which rails,
+ * start-up, and connections that come back. The queue pairs are made, reset and closed as all
+ * others are; librdmacm only connects them with their other ends. */
 #ifndef TK_VERBS_CM_H
 #define TK_VERBS_CM_H
 
@@ -13,45 +13,47 @@
 /* Marks the rails (tk_rail.by_cm) once they are chosen. */
 enum tk_status tk_cm_choose(void);
 
-/* A listener for each such rail, and what peers must know of them is published. */
+/* Opens a listener for each such rail, and publishes what peers must know about them. */
 enum tk_status tk_cm_open(void);
 
-/* Before any other buffer of the connection is posted. */
+/* Call it before any other buffer of the connection is posted. */
 enum tk_status tk_cm_expect_greeting(struct tk_conn *conn);
 
-/* From the peers' infos on: connects all queue pairs of such rails, each of them greeted. */
+/* Call it when the peers' infos are known: connects all queue pairs of such rails, with a greeting
+ * over each. */
 enum tk_status tk_cm_connect(void);
 
-/* Instead of that: ranks are connected on demand. What peers published is read. */
+/* The alternative for connections on demand: only reads what peers published. */
 enum tk_status tk_cm_serve(void);
 
 void tk_cm_close(void);
 
-/* For people: how librdmacm connects the rail. */
+/* For logs: how librdmacm connects the rail. */
 void tk_cm_describe(uint32_t rail, char *text, size_t size);
 
-/* How long events are not looked for after the last look, in ns; tests shorten it. */
+/* Events are not looked for until so many ns after the last look; tests shorten it. */
 extern TK_HIDDEN uint64_t tk_cm_look_pause;
 
 /* ---- connections on demand; with the lock of demands ---- */
 
-/* Connects all queue pairs to a rank, which have their receive buffers and are published; nothing
- * new if that is under way in this epoch. is_wanted: by us; the peer is asked again. */
+/* Connects all queue pairs to a rank; they have their receive buffers and are published. Does
+ * nothing new if that is in progress in this epoch. is_wanted: this rank wants it, and asks the
+ * peer again. */
 void tk_cm_pair_open(const struct tk_conn *conns, uint32_t epoch, bool is_wanted);
 void tk_cm_pair_close(const struct tk_conn *conns);
 
 enum tk_cm_outcome {
     TK_CM_CONNECTING,
     TK_CM_CONNECTED,
-    TK_CM_BROKEN, /* by the network: may be tried again with other queue pairs */
-    TK_CM_REFUSED /* by the peer; the cause was logged */
+    TK_CM_BROKEN, /* the network failed: retry with other queue pairs */
+    TK_CM_REFUSED /* the peer refused; the cause was logged */
 };
-/* Over iWARP: exchanges first messages, as far as that goes now. */
+/* Over iWARP: exchanges first messages, as far as possible now. */
 void tk_cm_pair_greet(const struct tk_conn *conns);
 enum tk_cm_outcome tk_cm_pair_outcome(const struct tk_conn *conns);
 
-/* A rank wants to be connected, in this epoch: begins with *next == 0, false: no further one. It is
- * reported again until its connections are open. */
+/* Finds a rank that wants to be connected, in this epoch. Start with *next == 0; false: no more. A
+ * rank is reported again until its connections are open. */
 struct tk_cm_came {
     uint32_t rank, epoch;
     bool is_there;
@@ -64,35 +66,35 @@ static inline bool tk_cm_greets(void)
     return tk_verbs.has_iwarp && !tk_verbs.is_static;
 }
 
-/* Receive buffers for that, beside those for what comes later. */
+/* The number of receive buffers for greetings, besides those for later messages. */
 int tk_cm_first_buffers(const struct tk_conn *conn);
 
-/* These with any lock but the ends' own. The first: while a connection is held, nothing but a
- * greeting is sent; if it fails librdmacm reports the connection's end. */
+/* Call these without the lock of the ends. The first: while a connection is held, only greetings
+ * are sent over it; if one fails, librdmacm reports the end of the connection. */
 bool tk_cm_is_greeting(const struct tk_tx *tx);
 void tk_cm_greeting_came(const struct tk_conn *conn);
 
 /* All peers are connected. */
 void tk_cm_serve_no_more(void);
 
-/* Credits that it grants each peer for good. */
+/* Credits that the rank always grants each peer. */
 int tk_cm_credits_of(uint32_t rank);
 
-bool tk_cm_has_heard(void);        /* of any rank of this job */
+bool tk_cm_has_heard(void);        /* a message of any rank of this job came */
 bool tk_cm_is_quiet(uint64_t now); /* nothing has come, and it is not time to look; no lock */
-int tk_cm_file(void);              /* may be slept on until something comes; -1: none */
+int tk_cm_file(void);              /* a file to sleep on until something comes; -1: none */
 
 /* ---- connections that come back; with the lock of moves ---- */
 
-/* The queue pair is in INIT once more, for this incarnation. */
+/* The queue pair is in INIT again, for this incarnation. */
 void tk_cm_reset(struct tk_conn *conn, uint32_t epoch);
 
-/* The other end is open in the same incarnation, or is to be tried: from now on the time runs. May
- * be repeated. */
+/* The other end is open in the same incarnation, or is to be tried: starts the time limit. May be
+ * repeated. */
 void tk_cm_go(struct tk_conn *conn);
 
-/* Reads events, refuses what is not for us and ends what takes too long. Costs a look at the clock
- * if it was called a moment ago. */
+/* Reads events, refuses connects that are not for us and ends what takes too long. Costs a look at
+ * the clock if it was called a moment ago. */
 void tk_cm_look(void);
 
 bool tk_cm_is_going(const struct tk_conn *conn);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Between the files of cm/ only. Everything hangs on tk_verbs.cm; start-up and exit are
- * single-threaded, in between its lock guards it, which the functions of cm.h take. It is taken
- * last: after those of demands, moves and connections. */
+ * Shared by the files of cm/ only. All state is in tk_verbs.cm. Start-up and exit are
+ * single-threaded; in between its lock guards it, which the functions of cm.h take. It is taken
+ * last: after the locks of demands, moves and connections. */
 #ifndef TK_VERBS_CM_PRIVATE_H
 #define TK_VERBS_CM_PRIVATE_H
 
@@ -18,9 +18,9 @@ enum {
     tk_cm_text_max = 64 /* an IPv6 address with interface, and a port */
 };
 
-/* ---- request.c: what a connect carries, and what a refusal says ---- */
+/* ---- private_data.c: what a connect carries, and what a refusal says ---- */
 
-/* 56 bytes are left for it on InfiniBand (rdma_connect(3)); iWARP has more. */
+/* InfiniBand has 56 bytes for it (rdma_connect(3)); iWARP has more. */
 struct tk_cm_request {
     uint32_t magic;
     uint16_t version;
@@ -28,7 +28,8 @@ struct tk_cm_request {
     uint32_t from, to; /* ranks */
     uint32_t conn;     /* its number */
     uint32_t epoch;
-    uint32_t is_knock; /* a wish of the higher rank's: it is refused, and the lower one connects */
+    uint32_t is_conn_request; /* the higher rank asks to be connected: it is refused, and the lower
+                                 one connects */
     uint8_t secret[tk_cm_secret_size];
 };
 _Static_assert(sizeof(struct tk_cm_request) <= 56, "private data of a connect on InfiniBand");
@@ -36,11 +37,11 @@ _Static_assert(sizeof(struct tk_cm_request) <= 56, "private data of a connect on
 enum tk_cm_verdict {
     TK_CM_WELCOME,
     TK_CM_FOREIGN,   /* not of this job, or for another rank or rail */
-    TK_CM_CROSSING,  /* the higher rank listens, and does not connect */
-    TK_CM_LATE,      /* of an incarnation that is over */
-    TK_CM_DUPLICATE, /* of one that was asked for already */
-    TK_CM_EARLY,     /* this end is not open so far: ask again */
-    TK_CM_HEARD,     /* the answer to a knock */
+    TK_CM_CROSSING,  /* the higher rank must not connect */
+    TK_CM_LATE,      /* of a past incarnation */
+    TK_CM_DUPLICATE, /* a connect of the same queue pair is in progress */
+    TK_CM_EARLY,     /* this end is not open yet: ask again */
+    TK_CM_HEARD,     /* the answer to a connection request */
     tk_cm_verdicts
 };
 
@@ -51,22 +52,22 @@ struct tk_cm_refusal {
 
 void tk_cm_request_make(struct tk_cm_request *request, const struct tk_conn *conn, uint32_t epoch);
 
-/* Is it one of this job for the listener of `rail`? Then *request is sound: its ranks and its
- * number lie in their tables. */
+/* Does it belong to this job and to the listener of `rail`? Then *request is valid: its ranks and
+ * its number are in range. */
 enum tk_cm_verdict tk_cm_request_read(struct tk_cm_request *request, const void *data, size_t size,
                                       uint32_t rail);
 struct tk_cm_refusal tk_cm_refusal_make(enum tk_cm_verdict verdict);
 
-/* tk_cm_verdicts: it is not one of ours, but the network's or the kernel's. */
+/* tk_cm_verdicts: the network or the kernel refused, not a rank of this job. */
 enum tk_cm_verdict tk_cm_refusal_read(const void *data, size_t size);
 const char *tk_cm_verdict_text(enum tk_cm_verdict verdict);
 
 /* ---- address.c: listeners ---- */
 
-/* Of a listener, as peers get it. */
+/* A listener's address, as peers get it. */
 struct tk_cm_place {
-    uint8_t address[16]; /* the first 4 bytes of it where it is IPv4 */
-    uint16_t port;       /* in network order; 0: there is none */
+    uint8_t address[16]; /* IPv4 uses the first 4 bytes */
+    uint16_t port;       /* in network order; 0: no listener */
     uint8_t is_ip6;
     uint8_t reserved;
     uint32_t
@@ -83,7 +84,7 @@ enum tk_status tk_cm_listen(struct tk_cm_listener *listener, const struct tk_rai
 void tk_cm_place_sockaddr(const struct tk_cm_place *place, struct sockaddr_storage *address);
 void tk_cm_place_text(const struct tk_cm_place *place, char *text, size_t size);
 
-/* ---- end.c: one end of one connection ---- */
+/* ---- endpoint_state.c: one end of one connection ---- */
 
 enum tk_cm_state {
     TK_CM_CLOSED,   /* nothing is to be connected */
@@ -91,41 +92,43 @@ enum tk_cm_state {
     TK_CM_HOLDS,    /* the lower rank: waits for tk_cm_end_begin(), or until it asks again */
     TK_CM_RESOLVES, /* address, then route */
     TK_CM_ASKED,    /* waits for the answer */
-    TK_CM_ANSWERED, /* the higher rank has accepted, and waits until that has come */
-    TK_CM_GREETS,   /* over iWARP, on demand: connected, first messages are exchanged (first.c) */
-    TK_CM_UP,       /* may be sent over */
+    TK_CM_ANSWERED, /* the higher rank has accepted, and waits for the acknowledgement */
+    TK_CM_GREETS,   /* over iWARP, on demand: connected, first messages are exchanged
+                       (iwarp_first_send.c) */
+    TK_CM_UP,       /* messages may be sent */
     TK_CM_FAILED
 };
 
 struct tk_cm_end {
     struct rdma_cm_id *id;
     uint64_t deadline; /* 0: none; at start-up there is one for all ends */
-    uint64_t again;    /* when to ask once more; 0: not by itself */
+    uint64_t again;    /* when to ask again; 0: never by itself */
     uint32_t epoch;
-    uint16_t early; /* refusals that the other end is not open so far */
+    uint16_t early; /* refusals because the other end was not open yet */
     uint8_t state;  /* enum tk_cm_state */
     bool is_greeted;
     bool has_greeted; /* over iWARP, on demand; and how often something followed that */
     uint8_t pushes;
-    bool was_refused; /* by the peer itself, which is final */
-    bool is_logged;   /* why it failed, once */
+    bool was_refused; /* the peer itself refused, which is final */
+    bool is_logged;   /* its failure was logged once */
 
-    /* Where connections are made on demand. */
-    bool was_knocked; /* of the first connection to a rank: the peer wants it */
-    struct tk_cm_knock *knock;
-    struct rdma_cm_id *caller; /* a connect that waits until the queue pair is there */
-    uint32_t caller_epoch;
+    /* With connections on demand. */
+    bool was_requested; /* set for the first connection to a rank: the peer asked for it */
+    struct tk_cm_conn_request *conn_request;
+    struct rdma_cm_id *kept; /* a connect that waits until the queue pair exists */
+    uint32_t kept_epoch;
 };
 
-/* Queue pairs of these connects are never used: connects of one pair's queue pairs that cross, or
- * are refused, would spoil them on iWARP, and the kernel takes such a one for stale. */
-struct tk_cm_knock {
+/* The queue pairs of these connects are never used. Connects of one pair's queue pairs that cross,
+ * or are refused, would spoil these queue pairs on iWARP, and the kernel takes such a one for
+ * stale. */
+struct tk_cm_conn_request {
     struct rdma_cm_id *id;
     struct ibv_qp *qp;
 };
 
-/* Epochs of first connections lie before those of connections that come back: so each end knows the
- * one kind from the other. */
+/* Epochs of first connections are lower than those of connections that come back, so each end can
+ * tell the two kinds apart. */
 #define TK_CM_FIRST (UINT32_C(3) << 30)
 
 static inline bool tk_cm_is_first(uint32_t epoch)
@@ -139,19 +142,19 @@ struct tk_cm {
     struct tk_cm_listener *listeners; /* by rail */
     struct tk_cm_place *places;       /* by rank and rail */
     struct tk_cm_end *ends;           /* by rank, and connection to it */
-    uint32_t *credits;                /* by rank: that it grants each peer for good */
+    uint32_t *credits;                /* by rank: credits that it always grants each peer */
     uint32_t end_count;
-    uint32_t failed;    /* ends */
-    uint32_t waiting;   /* ends, for anything */
-    uint32_t callers;   /* that wait, and knocks that were not passed on */
-    uint32_t in_flight; /* ends of ours that have asked, or are about to */
-    uint32_t refused;   /* connects */
+    uint32_t failed;     /* ends */
+    uint32_t waiting;    /* ends that wait for anything */
+    uint32_t kept_count; /* connects and connection requests that wait */
+    uint32_t in_flight;  /* our ends that have asked, or are about to */
+    uint32_t refused;    /* connects */
     uint64_t next_look;
-    uint32_t left;     /* ends that are not connected and greeted, at start-up */
+    uint32_t left;     /* ends that are not connected and greeted yet, at start-up */
     uint64_t deadline; /* of all of them */
     bool is_starting;
     bool is_on_demand;
-    bool has_heard; /* of any rank */
+    bool has_heard; /* from any rank */
     uint8_t secret[tk_cm_secret_size];
 };
 
@@ -183,7 +186,7 @@ static inline bool tk_cm_is_waiting(const struct tk_cm_end *end)
     return tk_cm_is_under_way(end) || end->state == TK_CM_AWAITS || end->state == TK_CM_HOLDS;
 }
 
-/* Of two ranks the lower one connects: so connects do not cross. */
+/* Of two ranks the lower one connects, so connects never cross. */
 static inline bool tk_cm_is_asker(const struct tk_conn *conn)
 {
     return tk_peers.me < conn->peer->rank;
@@ -198,7 +201,7 @@ void tk_cm_end_open(struct tk_cm_end *end, uint32_t epoch); /* AWAITS or HOLDS *
 void tk_cm_end_drop(struct tk_cm_end *end);                 /* CLOSED */
 void tk_cm_addresses(const struct tk_conn *conn, struct sockaddr_storage *source,
                      struct sockaddr_storage *target);
-void tk_cm_end_begin(struct tk_cm_end *end); /* the lower rank's: asks */
+void tk_cm_end_begin(struct tk_cm_end *end); /* for the lower rank: asks */
 void tk_cm_end_again(struct tk_cm_end *end); /* the network has lost or refused it */
 void tk_cm_end_resolved(struct tk_cm_end *end, bool is_route);
 void tk_cm_end_answered(struct tk_cm_end *end);
@@ -207,43 +210,43 @@ void tk_cm_end_greeted(struct tk_cm_end *end); /* UP, if nothing else was missin
 void tk_cm_end_refused(struct tk_cm_end *end, enum tk_cm_verdict verdict, int status);
 void tk_cm_end_rebuffed(struct tk_cm_end *end, enum tk_cm_verdict verdict); /* for good */
 
-/* `status` is a status of rdma_cm or an errno; 0: `what` says all. */
+/* `status` is a status of rdma_cm or an errno; 0: `what` is complete. */
 void tk_cm_end_fail(struct tk_cm_end *end, const char *what, int status);
 
-/* Whether the other end may connect in this epoch. */
+/* May the other end connect in this epoch? */
 enum tk_cm_verdict tk_cm_end_judge(const struct tk_cm_end *end, uint32_t epoch);
 
-/* It was welcome: accepts it on this id, which belongs to the end from now on. */
+/* The connect is accepted on this id, which belongs to the end from now on. */
 void tk_cm_end_accept(struct tk_cm_end *end, struct rdma_cm_id *id);
 
-/* ---- knock.c ---- */
+/* ---- connect_request.c ---- */
 
-void tk_cm_knock_begin(struct tk_cm_end *end); /* unless one is under way */
-void tk_cm_knock_resolved(struct tk_cm_end *end, bool is_route);
-void tk_cm_knock_answered(struct tk_cm_end *end, enum tk_cm_verdict verdict);
-void tk_cm_knock_end(struct tk_cm_end *end);
+void tk_cm_conn_request_begin(struct tk_cm_end *end); /* unless one is in progress */
+void tk_cm_conn_request_resolved(struct tk_cm_end *end, bool is_route);
+void tk_cm_conn_request_answered(struct tk_cm_end *end, enum tk_cm_verdict verdict);
+void tk_cm_conn_request_end(struct tk_cm_end *end);
 
-/* ---- call.c ---- */
+/* ---- on_demand.c ---- */
 
-enum tk_cm_verdict tk_cm_call(struct tk_cm_end *end, struct rdma_cm_id *id, uint32_t epoch);
-enum tk_cm_verdict tk_cm_knock_came(uint32_t rank);
-void tk_cm_call_end(struct tk_cm_end *end); /* its connect was given up */
+enum tk_cm_verdict tk_cm_connect_keep(struct tk_cm_end *end, struct rdma_cm_id *id, uint32_t epoch);
+enum tk_cm_verdict tk_cm_conn_request_came(uint32_t rank);
+void tk_cm_connect_drop(struct tk_cm_end *end); /* the peer gave up its connect */
 
 /* ---- start.c ---- */
 
 enum tk_status tk_cm_open_ends(void); /* of all peers, by what they published */
 
-/* ---- greet.c ---- */
+/* ---- startup_handshake.c ---- */
 
-/* Start-up, without waiting; false: it is over, for good or bad. */
+/* One step of start-up, without waiting; false: finished or failed. */
 bool tk_cm_connect_step(void);
 
 /* ---- events.c ---- */
 
-/* All that have come. */
+/* Reads all events that have come. */
 void tk_cm_events_read(void);
 
-/* Ends whose time is over fail, and those that were refused for the moment ask again. */
+/* Fails ends that exceed their time, and asks again for those that were refused temporarily. */
 void tk_cm_events_timed(uint64_t now);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Events of librdmacm: read from the one channel that all ids share, acknowledged, and handed to
- * the ends they concern; connects that come are accepted or refused. Owns no state but the count of
- * refusals; nothing here waits. */
+ * Events of librdmacm: reads them from the one channel that all ids share, acknowledges them, and
+ * passes them to their ends; accepts or refuses connects. Owns only the count of refusals; nothing
+ * here waits. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -19,7 +19,7 @@ enum {
     flight_max = 64      /* connects of ours at once, of all peers */
 };
 
-/* What is left of an event once it is acknowledged. */
+/* A copy of an event, which outlives its acknowledgement. */
 struct news {
     struct rdma_cm_id *id;
     enum rdma_cm_event_type type;
@@ -38,7 +38,7 @@ static bool find_listener(const struct rdma_cm_id *id, uint32_t *rail)
     return false;
 }
 
-/* False: none is there. */
+/* False: no event. */
 static bool take_news(struct news *news)
 {
     struct rdma_cm_event *event;
@@ -60,7 +60,7 @@ static bool take_news(struct news *news)
 
 /* ---- connects ---- */
 
-/* Anybody may knock again and again: one line is enough. */
+/* Anyone may connect again and again: one line is enough. */
 static void log_refusal(const struct news *news, enum tk_cm_verdict verdict)
 {
     const struct tk_port_address *a = &tk_verbs.rails[news->rail].address;
@@ -88,14 +88,14 @@ static void refuse(const struct news *news, enum tk_cm_verdict verdict)
     rdma_destroy_id(news->id);
 }
 
-/* Of a first connection, or of a wish for one. */
-static void call_came(const struct news *news, const struct tk_cm_request *request)
+/* A connect of a first connection, or a connection request. */
+static void first_connect_came(const struct news *news, const struct tk_cm_request *request)
 {
     struct tk_cm_end *end = tk_cm_ends_of(request->from) + request->conn;
     enum tk_cm_verdict verdict = TK_CM_FOREIGN;
     if (tk_verbs.cm->is_on_demand && tk_is_verbs_peer(request->from))
-        verdict = request->is_knock ? tk_cm_knock_came(request->from)
-                                    : tk_cm_call(end, news->id, request->epoch);
+        verdict = request->is_conn_request ? tk_cm_conn_request_came(request->from)
+                                           : tk_cm_connect_keep(end, news->id, request->epoch);
     if (verdict != TK_CM_WELCOME)
         refuse(news, verdict);
 }
@@ -105,8 +105,8 @@ static void connect_came(const struct news *news)
     struct tk_cm_request request;
     struct tk_cm_end *end = NULL;
     enum tk_cm_verdict verdict = tk_cm_request_read(&request, news->data, news->size, news->rail);
-    if (verdict == TK_CM_WELCOME && (request.is_knock || tk_cm_is_first(request.epoch))) {
-        call_came(news, &request);
+    if (verdict == TK_CM_WELCOME && (request.is_conn_request || tk_cm_is_first(request.epoch))) {
+        first_connect_came(news, &request);
         return;
     }
     if (verdict == TK_CM_WELCOME && tk_conns_to(request.from) == tk_verbs.nobody)
@@ -123,7 +123,7 @@ static void connect_came(const struct news *news)
 
 /* ---- all others ---- */
 
-/* A peer that computes does not answer, and is asked for as long as that takes. */
+/* A peer that computes does not answer, and is asked again as long as that takes. */
 static bool retries(const struct tk_cm_end *end, const struct news *news)
 {
     return tk_cm_is_first(end->epoch) && news->type == RDMA_CM_EVENT_UNREACHABLE &&
@@ -146,16 +146,16 @@ static enum tk_cm_verdict verdict_of(const struct news *news)
     return verdict;
 }
 
-static void knock_has_news(struct tk_cm_end *end, const struct news *news)
+static void conn_request_has_news(struct tk_cm_end *end, const struct news *news)
 {
     bool is_route = news->type == RDMA_CM_EVENT_ROUTE_RESOLVED;
     if (is_route || news->type == RDMA_CM_EVENT_ADDR_RESOLVED)
-        tk_cm_knock_resolved(end, is_route);
+        tk_cm_conn_request_resolved(end, is_route);
     else if (is_over(news->type))
-        tk_cm_knock_answered(end, verdict_of(news));
+        tk_cm_conn_request_answered(end, verdict_of(news));
 }
 
-/* What becomes of a connection that is up, the data path finds out by itself. */
+/* The data path itself notices what happens to a connection that is up. */
 static void end_has_news(struct tk_cm_end *end, const struct news *news)
 {
     switch (news->type) {
@@ -191,12 +191,12 @@ static void end_has_news(struct tk_cm_end *end, const struct news *news)
 
 static void id_has_news(struct tk_cm_end *end, const struct news *news)
 {
-    if (end->knock && end->knock->id == news->id)
-        knock_has_news(end, news);
-    else if (end->caller != news->id)
+    if (end->conn_request && end->conn_request->id == news->id)
+        conn_request_has_news(end, news);
+    else if (end->kept != news->id)
         end_has_news(end, news);
     else if (is_over(news->type))
-        tk_cm_call_end(end);
+        tk_cm_connect_drop(end);
 }
 
 void tk_cm_events_read(void)

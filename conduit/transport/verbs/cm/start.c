@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connecting by librdmacm, start-up and end: which rails, their listeners, what ranks publish and
- * learn of each other. Owns tk_verbs.cm. Single-threaded, no lock. */
+ * Connecting by librdmacm, start-up and end: chooses the rails, opens their listeners, publishes
+ * their addresses and reads those of others. Owns tk_verbs.cm. Single-threaded, no lock. */
 #include "config.h"
 
 #include <errno.h>
@@ -53,10 +53,10 @@ static bool any_by_cm(void)
 
 /* ---- opening ---- */
 
-/* Followed by the places of the rails. */
+/* Followed by the addresses of the rails. */
 struct card {
     uint32_t rails;
-    uint32_t credits;                  /* that a peer gets for good */
+    uint32_t credits;                  /* that each peer always has */
     uint8_t secret[tk_cm_secret_size]; /* rank 0's is the job's */
 };
 
@@ -148,8 +148,8 @@ void tk_cm_close(void)
     if (!cm)
         return;
     for (uint32_t i = 0; cm->ends && i < cm->end_count; i++) {
-        tk_cm_knock_end(&cm->ends[i]);
-        tk_cm_call_end(&cm->ends[i]);
+        tk_cm_conn_request_end(&cm->ends[i]);
+        tk_cm_connect_drop(&cm->ends[i]);
         if (cm->ends[i].id)
             rdma_destroy_id(cm->ends[i].id);
     }
@@ -204,7 +204,7 @@ static enum tk_status cm_learn(void)
     return TK_OK;
 }
 
-/* A rail that librdmacm connects here and not there has no place in the peer's card. */
+/* A rail that librdmacm connects here but not there has no address in what the peer published. */
 static enum tk_status check_place(const struct tk_peer *peer, uint32_t rail)
 {
     const struct tk_port_address *a = &tk_verbs.rails[rail].address;

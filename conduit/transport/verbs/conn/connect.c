@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections: creation of their queue pairs, and connection with those of the peer. No lock:
- * nobody else sees a connection before it is ready. */
+ * Connections: creation of their queue pairs, and connecting them with those of the peer. No lock:
+ * no other thread sees a connection before it is ready. */
 #include "config.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/connection_state.h"
-#include "transport/verbs/failover/together.h"
+#include "transport/verbs/failover/failover_group.h"
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"
 
@@ -32,7 +32,7 @@ static enum tk_status conn_failed(const struct tk_conn *conn, const char *what, 
     return TK_FAIL;
 }
 
-/* The kernel looks for the way to the other end when a queue pair becomes ready to receive. */
+/* The kernel resolves the route to the other end when a queue pair becomes ready to receive. */
 static enum tk_status not_reached(const struct tk_conn *conn, const char *what, int error)
 {
     char path[tk_path_text_size];
@@ -66,7 +66,7 @@ void tk_conn_hold(struct tk_conn *conn)
     conn->is_held = true;
     conn->held_credits = 0;
     tk_conn_hold_credits(conn);
-    tk_counter_add(&conn->room, -tk_verbs.depth_pp);
+    tk_counter_add(&conn->space, -tk_verbs.depth_pp);
 }
 
 TK_FIRST_USE void tk_conn_release(struct tk_conn *conn)
@@ -76,10 +76,10 @@ TK_FIRST_USE void tk_conn_release(struct tk_conn *conn)
     conn->rx_extra += conn->held_credits;
     conn->held_credits = 0;
     conn->starved_since = 0;
-    tk_counter_add(&conn->room, tk_verbs.depth_pp);
+    tk_counter_add(&conn->space, tk_verbs.depth_pp);
 }
 
-/* Another thread may still have it in hand from before it was closed: with its lock. */
+/* Another thread may still hold the pointer from before it was closed: with its lock. */
 static void conn_prepare(struct tk_conn *conn, bool is_primary)
 {
     conn->unsignaled_tx.conn = conn;
@@ -90,12 +90,12 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
     conn->unsignaled_wr.send_flags = IBV_SEND_INLINE;
     conn->unsignaled_wr.sg_list = &conn->unsignaled_sge;
     conn->unsignaled_wr.num_sge = 1;
-    tk_counter_set(&conn->room, tk_verbs.depth_pp);
+    tk_counter_set(&conn->space, tk_verbs.depth_pp);
     tk_counter_set(&conn->returned, 0);
     conn->rx_base = tk_notice_buffers();
     conn->credits = conn->credits_to_return = conn->unsignaled = conn->control_expected = 0;
     conn->starved_since = conn->carried = 0;
-    tk_credit_line_clear(conn);
+    tk_credit_queue_clear(conn);
     conn->is_closing = conn->has_sent_control = conn->is_ready = false;
     tk_counter_set(&conn->state, TK_LIVE);
     __atomic_store_n(&conn->has_received_last, false, __ATOMIC_RELAXED);
@@ -105,7 +105,7 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
         conn->control_expected = 1;
     }
     conn->rx_extra = -tk_credit_buffers_needed(conn);
-    /* Buffers are in the shared queue, for answers too: none is missing when a request goes. */
+    /* The shared queue has the buffers, for answers too: a request never has to post one. */
     if (conn->loan) {
         conn->rx_extra = tk_verbs.credits_pp;
         tk_borrower_open(&conn->loan->borrower, tk_verbs.credits_pp, tk_verbs.credits_pp);
@@ -115,7 +115,8 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
         tk_conn_hold(conn);
 }
 
-/* Devices do not say how much inline data they allow; too much is refused, so less is tried. */
+/* Devices do not report how much inline data they allow, and refuse too much: tries less until one
+ * accepts. */
 static struct ibv_qp *create_with_inline(const struct tk_device *device,
                                          struct ibv_qp_init_attr *attr)
 {
@@ -135,13 +136,13 @@ static enum tk_status conn_create(struct tk_conn *conn, struct ibv_qp_init_attr 
     return conn->qp ? TK_OK : conn_failed(conn, "create_qp", errno);
 }
 
-/* Others may look at places of connections to see whether there is one. */
+/* Other threads may check whether a connection has a queue pair. */
 static void set_qp(struct tk_conn *conn, struct ibv_qp *qp)
 {
     __atomic_store_n(&conn->qp, qp, __ATOMIC_RELAXED);
 }
 
-/* After the start other connections rely on the limit. */
+/* After start-up other connections rely on the limit. */
 static enum tk_status conn_create_later(struct tk_conn *conn, struct ibv_qp_init_attr *attr)
 {
     set_qp(conn, ibv_create_qp(tk_rail_of(conn)->device->pd, attr));
@@ -184,7 +185,7 @@ static enum tk_status probe_inline(const struct tk_device *device, struct ibv_qp
     return TK_FAIL;
 }
 
-/* Whether neighbours share queue pairs is not known yet. */
+/* It is not known yet whether neighbours share queue pairs. */
 static enum tk_status probe_sender(const struct tk_device *device)
 {
     struct ibv_qp_init_attr attr = conn_attr(NULL, device, false);
@@ -239,7 +240,7 @@ static struct tk_lane *lane_to(uint32_t rank)
 enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t number,
                             bool is_primary)
 {
-    if (!conn->peer) { /* else another thread may be reading them: a place that was used before */
+    if (!conn->peer) { /* otherwise another thread may be reading them: the entry was used before */
         conn->peer = peer;
         conn->number = (uint8_t)number;
         conn->rail = number % tk_verbs.rail_count;
@@ -251,7 +252,7 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
     if (tk_verbs.failover_enabled && tk_tx_log_open(conn) != TK_OK)
         return TK_FAIL;
     if (tk_verbs.failover_enabled)
-        tk_incarnation_name(conn);
+        tk_log_incarnation_name(conn);
     tk_count_rare(tk_counter_connections_made);
     return tk_xrc_is_shared(conn) ? conn_share(conn) : conn_make(conn, is_primary);
 }
@@ -260,10 +261,10 @@ bool tk_conn_open_ahead(struct tk_conn *conn)
 {
     const struct tk_device *device = tk_rail_of(conn)->device;
     struct ibv_qp_init_attr attr = conn_attr(NULL, device, true);
-    conn->lane = lane_to(tk_verbs.expected); /* as if ranks came in order */
+    conn->lane = lane_to(tk_verbs.expected); /* as if ranks connected in order */
     attr.qp_context = conn;
     attr.send_cq = tk_sends_of(device, tk_lane_of(conn))->cq;
-    conn->peer = tk_peer(tk_peers.me); /* nobody else so far */
+    conn->peer = tk_peer(tk_peers.me); /* no peer is known yet */
     conn_prepare(conn, true);
     conn->qp = ibv_create_qp(device->pd, &attr);
     return conn->qp && tk_conn_init(conn) == 0;
@@ -315,14 +316,14 @@ TK_FIRST_USE enum tk_status tk_conn_connect(struct tk_conn *conn, const struct t
     const char *what;
     const struct tk_port_address *mine = &tk_rail_of(conn)->address;
     bool by_cm = tk_rail_of(conn)->by_cm && !conn->is_for_atomics;
-    /* librdmacm goes by IP addresses; of the path it needs what both ends can do. */
+    /* librdmacm uses IP addresses; it takes from the path only what both ends can do */
     if (!tk_path_find(&conn->path, mine, to, tk_peers.me < conn->peer->rank) && !by_cm)
         return no_path(conn, to);
     if (conn->tx_log) {
         conn->tx_log->incarnation.to_qp = qp ? *qp % tk_qp_left_out : 0;
-        tk_incarnation_begin(conn);
+        tk_log_incarnation_begin(conn);
     }
-    if (by_cm) /* cm/cm.c connects all of them at once */
+    if (by_cm) /* cm/ connects all of them at once */
         return TK_OK;
     if (conn->tx_log && conn->tx_log->is_left_out)
         return TK_OK;

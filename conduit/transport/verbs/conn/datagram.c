@@ -2,7 +2,7 @@
  *
  * See datagram.h. Owns the unreliable queue pairs, one for each rail, their memory, and address
  * handles, which are made when a datagram is sent, kept for the next one, and dropped when there
- * are many and nothing is under way. With the lock of demands, except for what says otherwise. */
+ * are many and none is in use. With the lock of demands, except where a comment says otherwise. */
 #include "config.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/tx.h"
-#include "transport/verbs/failover/together.h"
+#include "transport/verbs/failover/failover_group.h"
 #include "transport/verbs/limits.h"
 
 int tk_datagrams_received(const struct tk_device *device)
@@ -63,7 +63,7 @@ static enum tk_status open_memory(struct rail_datagrams *rd, const struct tk_rai
     return TK_OK;
 }
 
-/* A message's path counts what comes over it where connections stand in for each other. */
+/* In a failover group the path of a message counts what comes over each connection. */
 static enum tk_status open_conn(struct tk_conn *conn, const struct tk_rail *rail)
 {
     const struct tk_datagrams *all = tk_verbs.datagrams;
@@ -77,7 +77,7 @@ static enum tk_status open_conn(struct tk_conn *conn, const struct tk_rail *rail
     tk_lock_init(&conn->lock);
     conn->rail = (uint8_t)(rail - tk_verbs.rails);
     conn->lane = tk_verbs.lanes;
-    tk_counter_set(&conn->room, all->sends);
+    tk_counter_set(&conn->space, all->sends);
     if (tk_verbs.failover_enabled && !(conn->tx_log = calloc(1, sizeof(*conn->tx_log))))
         return open_failed(rail, "memory", ENOMEM);
     conn->qp = ibv_create_qp(rail->device->pd, &attr);
@@ -115,7 +115,7 @@ enum tk_status tk_datagrams_prepare(void)
 
 /* ---- receiving ---- */
 
-/* It may have been anything: what came before the datagram too. */
+/* Restores the mark: what came may have been anything, also in the bytes before the datagram. */
 static void datagram_post(struct tk_buffer *buffer)
 {
     struct ibv_recv_wr *bad;
@@ -171,13 +171,13 @@ enum tk_status tk_datagrams_connect(void)
     return TK_OK;
 }
 
-/* Numbers of queue pairs and the like in a datagram. */
+/* How many numbers of queue pairs and the like a datagram carries. */
 static uint32_t numbers(void)
 {
     return tk_verbs.conns_pp * (tk_xrc_in_use() ? tk_xrc_numbers : 1);
 }
 
-/* Of those in this job; most have room for more numbers. */
+/* The size of this job's datagrams; most could carry more numbers. */
 static size_t bytes_of_datagram(void)
 {
     return offsetof(struct tk_datagram, qps) +
@@ -193,13 +193,13 @@ static bool is_sound(const struct tk_datagram *d, uint32_t size)
 {
     return size >= tk_datagram_front + bytes_of_datagram() && d->version == tk_datagram_version &&
            d->magic == tk_datagram_magic && d->to == tk_peers.me && d->from < tk_peers.size &&
-           d->what > TK_HANDSHAKE_SILENCE && d->what < tk_life_messages &&
+           d->what > TK_HANDSHAKE_SILENCE && d->what < tk_incarnation_messages &&
            d->conns == tk_verbs.conns_pp && d->credits >= 1 &&
            d->credits <= (uint32_t)tk_verbs.credits_pp && tk_is_verbs_peer(d->from) &&
            !memcmp(d->secret, tk_verbs.datagrams->secret, sizeof(d->secret));
 }
 
-/* Without a lock: the buffer is the caller's. */
+/* Without a lock: the caller owns the buffer. */
 TK_FIRST_USE bool tk_datagram_take(struct tk_buffer *buffer, uint32_t size,
                                    struct tk_datagram *datagram)
 {
@@ -214,7 +214,7 @@ static bool is_idle(void)
 {
     const struct tk_datagrams *all = tk_verbs.datagrams;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
-        if (tk_conn_room(all->rails[i].conn) != all->sends)
+        if (tk_conn_space(all->rails[i].conn) != all->sends)
             return false;
     return true;
 }
@@ -262,7 +262,8 @@ static struct slot *find_slot(struct rail_datagrams *rd)
 }
 
 TK_FIRST_USE static void fill_datagram(struct tk_datagram *d, uint32_t to,
-                                       const struct tk_life_word *word, const struct tk_conn *conns)
+                                       const struct tk_incarnation_word *word,
+                                       const struct tk_conn *conns)
 {
     memset(d, 0, bytes_of_datagram());
     d->mark = tk_datagram_mark;
@@ -281,7 +282,7 @@ TK_FIRST_USE static void fill_datagram(struct tk_datagram *d, uint32_t to,
     if (conns && tk_xrc_in_use())
         tk_xrc_numbers_of(conns, d->qps);
     for (uint32_t k = 0; k < tk_verbs.conns_pp && !tk_xrc_in_use(); k++)
-        d->qps[k] = conns ? tk_together_number(&conns[k]) : 0;
+        d->qps[k] = conns ? tk_failover_group_number(&conns[k]) : 0;
 }
 
 TK_FIRST_USE static void datagram_post_send(struct tk_tx *tx, const struct slot *slot,
@@ -303,24 +304,24 @@ TK_FIRST_USE static void datagram_post_send(struct tk_tx *tx, const struct slot 
     tx->opcode = IBV_WR_SEND;
     tx->covers = 0;
     if (ibv_post_send(tx->conn->qp, &wr, &bad))
-        tk_tx_complete(tx); /* as good as lost */
+        tk_tx_complete(tx); /* treated as lost */
 }
 
-/* By chance: where one rail loses all, what is repeated and what is answered in between, by turns,
- * would keep some of them on it. */
+/* At random: if one rail loses everything, strict alternation of repeats and answers would keep
+ * some datagrams on it. */
 static uint32_t choose_rail(struct tk_datagrams *all, const struct tk_conn *conns)
 {
     all->chance = all->chance * 1664525 + 1013904223;
     uint32_t first = (all->chance >> 16) % tk_verbs.rail_count;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
         uint32_t rail = (first + i) % tk_verbs.rail_count;
-        if (tk_together_reaches(conns, rail))
+        if (tk_failover_group_reaches(conns, rail))
             return rail;
     }
     return first;
 }
 
-TK_FIRST_USE bool tk_datagram_send(uint32_t to, const struct tk_life_word *word,
+TK_FIRST_USE bool tk_datagram_send(uint32_t to, const struct tk_incarnation_word *word,
                                    const struct tk_conn *conns)
 {
     struct tk_datagrams *all = tk_verbs.datagrams;

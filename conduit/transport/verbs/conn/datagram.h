@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Datagrams between ranks that are not connected: one unreliable queue pair for each rail that has
- * such. They come through the completion queue of messages, so that polling for those, or sleeping
- * until one comes, receives them at no further cost: their first byte is not that of any message,
- * so they are recognised where malformed messages are handled. */
+ * Datagrams between ranks that are not connected: one unreliable queue pair for each rail that
+ * needs one. They use the completion queue of messages, so polling for those, or sleeping until one
+ * comes, receives them at no further cost. Their first byte is that of no message, so the code that
+ * handles malformed messages recognises them. */
 #ifndef TK_VERBS_DATAGRAM_H
 #define TK_VERBS_DATAGRAM_H
 
-#include "transport/verbs/conn/life.h"
+#include "transport/verbs/conn/incarnation.h"
 #include "transport/verbs/verbs_private.h"
 
 enum {
@@ -17,33 +17,35 @@ enum {
     tk_datagram_front = 40 /* bytes before a datagram that the device may fill: IBA 11.4.2.1 */
 };
 
-/* Shorter than the smallest packet (256 bytes) up to 50 connections to a peer. */
+/* With up to 50 connections to a peer it is shorter than the smallest packet (256 bytes). */
 struct tk_datagram {
     uint8_t mark;
-    uint8_t what; /* enum tk_handshake_message or tk_life_message */
+    uint8_t what; /* enum tk_handshake_message or tk_incarnation_message */
     uint16_t version;
     uint32_t magic;
     uint32_t from, to; /* ranks */
-    uint32_t epoch;    /* connections of these two that are over */
-    uint32_t number;   /* of a question to close; see conn/life.h, also for these two: */
+    uint32_t epoch;    /* how often connections of these two ranks were closed */
+    uint32_t number;   /* of a question to close; see conn/incarnation.h, also for these two: */
     int32_t out, owed;
     uint32_t conns;
-    uint32_t credits; /* requests that the other end may have under way to this one for good */
+    uint32_t credits; /* requests that the other end may always have in flight to this one */
     uint8_t secret[tk_job_secret_size];
-    uint32_t qps[tk_conns_max]; /* `conns` of them, or what conn/xrc.h says */
+    uint32_t qps[tk_conns_max]; /* `conns` of them, or what conn/xrc.h describes */
 };
 
-/* Before completion queues are made; before the peer infos are exchanged; once they are. */
+/* Call these before completion queues are made; before the peer infos are exchanged; and after
+ * that. */
 enum tk_status tk_datagrams_prepare(void);
 enum tk_status tk_datagrams_open(struct tk_peer_info *info);
 enum tk_status tk_datagrams_connect(void);
 void tk_datagrams_close(void);
 
-/* Completions of receives that a device may have at once. */
+/* The most receives that a device may complete at once. */
 int tk_datagrams_received(const struct tk_device *device);
 
-/* Is the buffer one of these? Then what it has is judged and copied, and it is posted again. False
- * too if the datagram is not sound, or not of this job for this rank. */
+/* Does the buffer belong to datagrams? tk_datagram_take() then checks and copies its contents
+ * and posts it again; it returns false if the datagram is malformed, or not of this job for this
+ * rank. */
 static inline bool tk_is_datagram_conn(const struct tk_conn *conn)
 {
     return !conn->peer;
@@ -52,11 +54,12 @@ static inline bool tk_is_datagram_conn(const struct tk_conn *conn)
 bool tk_is_datagram(const struct tk_buffer *buffer);
 bool tk_datagram_take(struct tk_buffer *buffer, uint32_t size, struct tk_datagram *datagram);
 
-/* Over one rail after the other; `conns` may have no queue pairs or be NULL. False: no room now;
- * nothing was sent. */
-bool tk_datagram_send(uint32_t to, const struct tk_life_word *word, const struct tk_conn *conns);
+/* Uses the rails in turn; `conns` may have no queue pairs or be NULL. False: no space now; nothing
+ * was sent. */
+bool tk_datagram_send(uint32_t to, const struct tk_incarnation_word *word,
+                      const struct tk_conn *conns);
 
-/* The work of a datagram that failed: it counts as lost. */
+/* The descriptor of a datagram that failed: it counts as lost. */
 bool tk_is_datagram_sent(const struct tk_tx *tx);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The memory of datagram.c, for that file and for what says how much it is (footprint.c). */
+ * The memory of datagram.c, for that file and for footprint.c, which reports its size. */
 #ifndef TK_VERBS_DATAGRAM_PRIVATE_H
 #define TK_VERBS_DATAGRAM_PRIVATE_H
 
@@ -8,29 +8,29 @@
 #include "transport/verbs/conn/datagram.h"
 
 enum {
-    slot_size = 512, /* of memory for one datagram, and what comes in front of it */
+    slot_size = 512, /* of memory for one datagram, and the bytes before it */
     handles_max = 16 /* address handles that are kept */
 };
 _Static_assert(tk_datagram_front + sizeof(struct tk_datagram) <= slot_size, "a datagram");
 _Static_assert(offsetof(struct tk_datagram, qps) + tk_datagram_front > sizeof(struct tk_short),
                "a datagram must not be as short as a Short");
 
-/* Memory of a datagram that is sent; free while nothing is pending. */
+/* Memory of a datagram that is being sent; free while its operation is complete. */
 struct slot {
     struct tk_op op;
     struct tk_datagram *datagram;
 };
 
-/* Where datagrams to a rank go over a rail. */
+/* The route of datagrams to a rank over a rail. */
 struct handle {
     struct ibv_ah *ah;
     uint32_t to, rail;
 };
 
 struct rail_datagrams {
-    struct tk_conn *conn; /* stands for the queue pair; its peer is NULL */
+    struct tk_conn *conn; /* represents the queue pair; its peer is NULL */
     struct tk_buffer *buffers;
-    struct ibv_mr *mr; /* of all slots, those of receives first */
+    struct ibv_mr *mr; /* of all slots, receive slots first */
     char *memory;
     struct slot *sends;
 };
@@ -39,13 +39,13 @@ struct tk_datagrams {
     int receives, sends;
     uint32_t key;
     uint8_t secret[tk_job_secret_size];
-    uint32_t chance; /* of a rail, next time */
+    uint32_t chance; /* state of the random choice of a rail */
     struct handle handles[handles_max];
     unsigned handle_count;
     struct rail_datagrams rails[];
 };
 
-/* Of a rail, by the numbers of datagrams to receive and to send: what is registered; beside that.
+/* For a rail, by the numbers of receive and send slots: registered memory; other memory.
  */
 static inline size_t tk_datagrams_registered(int receives, int sends)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See demand.h. Owns a record of each peer that is being connected, from the first wish or request
- * until it may be sent to; the lock of demands guards them and the calls of datagram.c and pair.c.
- * It is taken before a connection's lock. While it is held nothing is polled, because a poll may
- * find a datagram, and no failure is reported, because that ends the process.
+ * See demand.h. Owns a record of each peer that is being connected, from the first use or request
+ * until messages may be sent to it; the lock of demands guards the records and the calls of
+ * datagram.c and pair.c. It is taken before a connection's lock. A thread that holds it does not
+ * poll, because a poll may find a datagram, and reports no failure, because that ends the process.
  *
- * Nothing is queued here: a send returns "no room", as it does when a queue is full, and is tried
- * again between polls; so messages keep the order of their senders, an immediate one does not
- * wait, and a datagram that is lost delays but does not fail. There is no thread: a peer answers
- * when it polls, and is asked for as long as that takes. */
+ * Nothing is queued here: a send returns TK_BUSY, as it does when a queue is full, and is retried
+ * between polls. So messages keep the order of their senders, an immediate one does not wait, and a
+ * lost datagram delays but does not fail. There is no thread: a peer answers when it polls, and the
+ * request is repeated as long as that takes. */
 #include "config.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/demand_private.h"
-#include "transport/verbs/conn/rest.h"
+#include "transport/verbs/conn/qp_evict.h"
 #include "transport/verbs/conn/xrc.h"
 
 /* ---- what librdmacm reports ---- */
@@ -37,14 +37,14 @@ static void cm_came(uint32_t rank, unsigned what, uint32_t epoch)
 
 static void take_outcome(struct tk_demand_record *record)
 {
-    bool asks = record->life.state == TK_LIFE_ASKING;
-    if (!asks && record->life.state != TK_LIFE_ANSWERED)
+    bool asks = record->incarnation.state == TK_INCARNATION_ASKING;
+    if (!asks && record->incarnation.state != TK_INCARNATION_ANSWERED)
         return;
     tk_cm_pair_greet(record->conns);
     switch (tk_cm_pair_outcome(record->conns)) {
     case TK_CM_CONNECTED:
         cm_came(record->peer->rank, asks ? TK_HANDSHAKE_ACCEPT : TK_HANDSHAKE_CONFIRM,
-                record->life.epoch);
+                record->incarnation.epoch);
         break;
     case TK_CM_BROKEN:
         tk_demand_record_broke(record);
@@ -57,7 +57,7 @@ static void take_outcome(struct tk_demand_record *record)
     }
 }
 
-/* All are connected: polls cost no more from now on than those of others. */
+/* All peers are connected: from now on polls cost no more than in other jobs. */
 static void end_listening(void)
 {
     tk_cm_serve_no_more();
@@ -85,29 +85,30 @@ static void look_at_cm(void)
         end_listening();
 }
 
-/* ---- what is under way ---- */
+/* ---- connections in progress ---- */
 
 static void log_hopeless(const struct tk_peer *peer, double limit)
 {
     if (tk_demand_is_by_cm())
         tk_log_error("no rank answered a connect of librdmacm in %.0f s, in which rank %u (%s, pid "
                      "%d) was to be connected: the network loses them (rping tries it), or that "
-                     "rank makes no call (GASNET_CONNECT_TIMEOUT=0 waits)",
+                     "rank does not poll (GASNET_CONNECT_TIMEOUT=0 waits)",
                      limit, peer->rank, peer->host, peer->pid);
     else
         tk_log_error("no datagram came from any rank in %.0f s, in which rank %u (%s, pid %d) was "
                      "asked to connect: the network loses them (GASNET_CONNECT_STATIC=1%s goes "
-                     "without), or that rank makes no call (GASNET_CONNECT_TIMEOUT=0 waits)",
+                     "without), or that rank does not poll (GASNET_CONNECT_TIMEOUT=0 waits)",
                      limit, peer->rank, peer->host, peer->pid,
                      tk_settings.use_xrc > 0 ? " with GASNET_USE_XRC=0" : "");
 }
 
-/* A peer that computes gives no answer, and its job must not end; but where not even one datagram
- * has ever come from anyone, the network carries none. */
+/* A peer that computes does not answer, which must not end the job; but if no datagram has ever
+ * come from any rank, the network carries none. */
 static bool is_hopeless(const struct tk_demand_record *record, uint64_t now)
 {
     double limit = tk_settings.connect_timeout;
-    if (tk_verbs.demand->any_came || limit <= 0 || record->life.state != TK_LIFE_ASKING ||
+    if (tk_verbs.demand->any_came || limit <= 0 ||
+        record->incarnation.state != TK_INCARNATION_ASKING ||
         (double)(now - record->since) < limit * 1e9)
         return false;
     if (!tk_verbs.demand->has_failed)
@@ -133,7 +134,7 @@ TK_FIRST_USE static void step_all(void)
     tk_demand_refill(now);
 }
 
-/* Ends the process, or goes on leaving: not with the lock. */
+/* Ends the process after a failure, or continues leaving: not with the lock. */
 static void demand_unlock(void)
 {
     bool has_failed = tk_verbs.demand->has_failed;
@@ -143,7 +144,7 @@ static void demand_unlock(void)
         lost_peer(tk_no_peer);
 }
 
-/* Where another one is under way it is there already. */
+/* If another connection is being made, the code is in the cache already. */
 static inline void fetch_code(void)
 {
     if (!tk_verbs.demand->records)
@@ -161,7 +162,7 @@ static void not_allowed(const struct tk_peer *peer)
     tk_verbs.demand->has_failed = true;
 }
 
-/* What was connected may be connected again. */
+/* A peer that was connected before may be connected again. */
 static bool may_ask(const struct tk_peer *peer)
 {
     return tk_settings.connect_dynamic || tk_verbs.demand->is_starting ||
@@ -183,11 +184,11 @@ TK_FIRST_USE static void ask(struct tk_peer *peer, bool is_reply)
         tk_verbs.demand->wanted++;
     }
     record->is_wanted = true;
-    if (is_reply && !tk_cm_greets()) /* else the first message has said so */
-        tk_demand_record_advance(record, TK_LIFE_PROVED);
-    else if (record->life.state == TK_LIFE_PARTING)
-        tk_demand_record_advance(record, TK_LIFE_USED);
-    else if (record->life.state == TK_LIFE_IDLE)
+    if (is_reply && !tk_cm_greets()) /* with greetings the first message has proved it */
+        tk_demand_record_advance(record, TK_INCARNATION_PROVED);
+    else if (record->incarnation.state == TK_INCARNATION_PARTING)
+        tk_demand_record_advance(record, TK_INCARNATION_USED);
+    else if (record->incarnation.state == TK_INCARNATION_IDLE)
         tk_demand_record_begin(record, tk_now());
 }
 
@@ -207,7 +208,7 @@ void tk_demand_want(struct tk_peer *peer)
         tk_demand_use(peer, false);
 }
 
-/* Nothing is under way, and librdmacm is not to be looked at so soon. */
+/* Nothing is in flight, and it is not time to look at librdmacm. */
 static bool is_quiet(void)
 {
     return __atomic_load_n(&tk_verbs.demand->is_listening, __ATOMIC_RELAXED) &&
@@ -229,7 +230,7 @@ int tk_demand_pending(void)
 
 /* ---- what comes ---- */
 
-/* It waits a little: it is answered when another connection was closed. */
+/* The request waits a little: it is answered when another connection was closed. */
 static void request_waits(struct tk_demand_record *record, const struct tk_datagram *datagram)
 {
     record->came = tk_now();
@@ -242,8 +243,9 @@ TK_FIRST_USE static void datagram_came(struct tk_peer *peer, const struct tk_dat
     struct tk_demand_record *record = tk_demand_record_of(peer);
     if (!record)
         record = tk_demand_record_make(peer);
-    if (datagram->what == TK_HANDSHAKE_REQUEST && record->life.state == TK_LIFE_IDLE &&
-        !tk_rest_has_room() && (int32_t)(datagram->epoch - record->life.epoch) >= 0)
+    if (datagram->what == TK_HANDSHAKE_REQUEST &&
+        record->incarnation.state == TK_INCARNATION_IDLE && !tk_evict_has_space() &&
+        (int32_t)(datagram->epoch - record->incarnation.epoch) >= 0)
         request_waits(record, datagram);
     else
         tk_demand_record_came(record, datagram);
@@ -257,7 +259,7 @@ TK_FIRST_USE void tk_demand_came(struct tk_buffer *buffer, uint32_t size)
     tk_lock(&tk_verbs.demand->lock);
     fetch_code();
     tk_verbs.demand->any_came = true;
-    if (!tk_verbs.demand->has_failed) /* else the process ends */
+    if (!tk_verbs.demand->has_failed) /* otherwise the process ends */
         datagram_came(tk_peer(datagram.from), &datagram);
     demand_unlock();
 }
@@ -274,10 +276,10 @@ enum tk_status tk_demand_open(void)
     tk_lock_init(&tk_verbs.demand->lock);
     tk_first_use_map();
     if (!tk_demand_is_by_cm())
-        return tk_rest_open((uint32_t)tk_settings.connect_max / tk_verbs.conns_pp);
+        return tk_evict_open((uint32_t)tk_settings.connect_max / tk_verbs.conns_pp);
     tk_verbs.demand->is_listening = true;
     tk_demand_pending_add(1); /* connects come without a completion */
-    return tk_rest_open(0);
+    return tk_evict_open(0);
 }
 
 void tk_demand_close(void)
@@ -289,7 +291,7 @@ void tk_demand_close(void)
             tk_pair_drop(record->conns);
         tk_demand_record_drop(record);
     }
-    tk_rest_close();
+    tk_evict_close();
     if (tk_verbs.ahead)
         tk_pair_drop(tk_verbs.ahead);
     tk_verbs.ahead = NULL;
@@ -313,14 +315,15 @@ bool tk_demand_is_connected(uint32_t rank)
 {
     if (!tk_is_verbs_peer(rank) || !tk_verbs.demand)
         return tk_is_verbs_peer(rank);
-    bool was_up = tk_rest_is_bounded() && tk_conns_to(rank) != tk_verbs.nobody;
+    bool was_up = tk_evict_is_bounded() && tk_conns_to(rank) != tk_verbs.nobody;
     return tk_demand_is_up(tk_peer(rank)) || was_up;
 }
 
 static void tell_stall(const struct tk_demand_record *record, double seconds)
 {
     const struct tk_peer *peer = record->peer;
-    if (record->life.state == TK_LIFE_IDLE || record->life.state == TK_LIFE_CLOSING)
+    if (record->incarnation.state == TK_INCARNATION_IDLE ||
+        record->incarnation.state == TK_INCARNATION_CLOSING)
         tk_log_warn("waiting %.0f s to be connected to rank %u (%s, pid %d): all connections that "
                     "GASNET_CONNECT_MAX=%u allows here or there are in use, or their peers have "
                     "not polled (GASNET_AM_STALL_SECONDS=0 silences this)",
@@ -339,8 +342,8 @@ void tk_demand_report_stall(uint64_t now, uint64_t limit)
     for (struct tk_demand_record *record = tk_verbs.demand->records; record;
          record = record->next) {
         uint64_t from = record->reported ? record->reported : record->since;
-        bool is_opening =
-            record->life.state == TK_LIFE_ASKING || record->life.state == TK_LIFE_ANSWERED;
+        bool is_opening = record->incarnation.state == TK_INCARNATION_ASKING ||
+                          record->incarnation.state == TK_INCARNATION_ANSWERED;
         if (now - from <= limit || (!is_opening && !record->is_wanted))
             continue;
         record->reported = now;
@@ -365,11 +368,11 @@ void tk_demand_report_end(void)
     char closed[48] = "";
     if (!demand || tk_settings.ibv_ports_verbose < 2)
         return;
-    if (tk_rest_is_bounded())
+    if (tk_evict_is_bounded())
         snprintf(closed, sizeof(closed), "; %u closed for others", demand->closed);
     tk_log_info("connections on demand: %u of %u peers, %u of them asked for by this rank; %u %s, "
                 "%u of them again; %u made ahead; %u waits for receive buffers%s",
-                tk_rest_count(), tk_verbs.peers, demand->wanted, demand->sent,
+                tk_evict_count(), tk_verbs.peers, demand->wanted, demand->sent,
                 tk_demand_is_by_cm() ? "connects" : "datagrams", demand->again, demand->ahead,
                 demand->waited, closed);
     if (tk_xrc_in_use())

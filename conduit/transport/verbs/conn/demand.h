@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections on demand: peers that are wanted by the functions of those that are not connected
- * (unconnected.h), or that ask, are connected. */
+ * Connections on demand: connects peers that this rank uses (unconnected.h), and peers that ask for
+ * it. */
 #ifndef TK_VERBS_DEMAND_H
 #define TK_VERBS_DEMAND_H
 
@@ -10,11 +10,11 @@
 enum tk_status tk_demand_open(void);
 void tk_demand_close(void);
 
-/* Begins to connect the peer unless that is so, and goes on with it. Nothing where all are
+/* Begins to connect the peer if it is not connected, and continues that. Does nothing if all are
  * connected at start-up. */
 void tk_demand_want(struct tk_peer *peer);
 
-/* Repeats what was not answered. Runs no handler. */
+/* Repeats requests that were not answered. Runs no handler. */
 void tk_demand_step(void);
 
 /* A datagram came in this buffer, which is posted again. */
@@ -23,14 +23,14 @@ void tk_demand_came(struct tk_buffer *buffer, uint32_t size);
 /* Peers that are being connected, and buffers still to be made; each counts as pending work. */
 int tk_demand_pending(void);
 
-/* At the end, if it was asked for. */
+/* At the end, if a setting asks for it. */
 void tk_demand_report_end(void);
 
 /* Adds the peers that are being connected, or wait for that, to the record of waits. */
 struct tk_wait_rows;
 void tk_demand_describe_waits(struct tk_wait_rows *rows);
 
-/* Logs which peer has not answered for long. */
+/* Logs a peer that has not answered for long. */
 void tk_demand_report_stall(uint64_t now, uint64_t limit);
 
 /* See struct tk_transport. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What becomes of a peer's record: its life (life.h) says what is to be done, here it is done. Owns
- * the list of records, with the lock of demands. Nothing is polled and no failure is reported here:
- * see demand.c. */
+ * Executes the steps that incarnation.h decides for a peer's record. Owns the list of records, with
+ * the lock of demands. Does not poll and reports no failure: see demand.c. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -15,15 +14,15 @@
 #include "stats/stats.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/demand_private.h"
-#include "transport/verbs/conn/rest.h"
+#include "transport/verbs/conn/qp_evict.h"
 #include "transport/verbs/conn/xrc.h"
-#include "transport/verbs/failover/together.h"
+#include "transport/verbs/failover/failover_group.h"
 
 static const uint64_t spared_time =
-    TK_SECOND / 50; /* that a new one is not closed, so that it is used */
-static const uint64_t refill_time = TK_SECOND / 1000;  /* for the first message to go before */
-static const uint64_t request_time = TK_SECOND / 500;  /* that a request waits for room here */
-static const uint64_t denied_time = TK_SECOND / 10000; /* until it is asked again, at first */
+    TK_SECOND / 50; /* a new connection is not closed before that, so that it is used */
+static const uint64_t refill_time = TK_SECOND / 1000; /* lets the first message go first */
+static const uint64_t request_time = TK_SECOND / 500; /* a request waits that long for space here */
+static const uint64_t denied_time = TK_SECOND / 10000; /* first repeat after a denial */
 
 /* ---- records ---- */
 
@@ -46,7 +45,7 @@ TK_FIRST_USE struct tk_demand_record *tk_demand_record_of(const struct tk_peer *
     return record;
 }
 
-/* Several are seldom needed at once, and the code of the heap is in no cache by then. */
+/* Rarely are several needed at once, and the allocator's code is in no cache by then. */
 TK_FIRST_USE static struct tk_demand_record *record_allocate(struct tk_demand *demand)
 {
     struct tk_demand_record *record = &demand->spare;
@@ -57,15 +56,15 @@ TK_FIRST_USE static struct tk_demand_record *record_allocate(struct tk_demand *d
     return record;
 }
 
-/* Behind the others: records get room in the order in which they were made. */
+/* At the end of the list: records get space in the order in which they were made. */
 TK_FIRST_USE struct tk_demand_record *tk_demand_record_make(struct tk_peer *peer)
 {
     struct tk_demand *demand = tk_verbs.demand;
     struct tk_demand_record *record = record_allocate(demand), **at = &demand->records;
     record->peer = peer;
     record->since = tk_now();
-    record->life.state = tk_demand_is_up(peer) ? TK_LIFE_UP : TK_LIFE_IDLE;
-    record->life.epoch = tk_conns_to(peer->rank)->epoch;
+    record->incarnation.state = tk_demand_is_up(peer) ? TK_INCARNATION_UP : TK_INCARNATION_IDLE;
+    record->incarnation.epoch = tk_conns_to(peer->rank)->epoch;
     record->conns = tk_demand_is_up(peer) ? tk_conns_to(peer->rank) : NULL;
     while (*at)
         at = &(*at)->next;
@@ -87,11 +86,11 @@ TK_FIRST_USE void tk_demand_record_drop(struct tk_demand_record *record)
     tk_demand_pending_add(-1);
 }
 
-/* There is nothing to be done about it. */
+/* Drops a record that needs no more work. */
 TK_FIRST_USE static void drop_if_settled(struct tk_demand_record *record)
 {
-    if (record->life.state == TK_LIFE_UP ||
-        (record->life.state == TK_LIFE_IDLE && !record->is_wanted && !record->came))
+    if (record->incarnation.state == TK_INCARNATION_UP ||
+        (record->incarnation.state == TK_INCARNATION_IDLE && !record->is_wanted && !record->came))
         tk_demand_record_drop(record);
 }
 
@@ -110,12 +109,12 @@ TK_FIRST_USE static enum tk_status make_pair(struct tk_demand_record *record)
     }
     record->conns = conns;
     tk_verbs.demand->ahead += is_ahead;
-    tk_rest_add(record->peer->rank);
+    tk_evict_add(record->peer->rank);
     return TK_OK;
 }
 
-/* Published first: a message may come as soon as it can, and its handler looks for them. librdmacm
- * finds the numbers of queue pairs itself, and has to know what each end allows before. */
+/* Publishes the connections first: a message may come at once, and its handler looks them up.
+ * librdmacm finds the numbers of queue pairs itself, and must know before what each end allows. */
 TK_FIRST_USE static enum tk_status connect_pair(struct tk_demand_record *record,
                                                 const struct tk_datagram *datagram)
 {
@@ -124,11 +123,13 @@ TK_FIRST_USE static enum tk_status connect_pair(struct tk_demand_record *record,
     if (tk_demand_is_by_cm())
         return tk_pair_connect(record->conns, NULL, tk_cm_credits_of(rank));
     if (tk_verbs.failover_enabled)
-        tk_together_agree(record->conns, datagram->qps, datagram->what == TK_HANDSHAKE_REQUEST);
+        tk_failover_group_agree(record->conns, datagram->qps,
+                                datagram->what == TK_HANDSHAKE_REQUEST);
     return tk_pair_connect(record->conns, datagram->qps, (int)datagram->credits);
 }
 
-/* All of them, also those that were never connected: their places serve the next ones. */
+/* Closes all of them, including those that were never connected: their entries serve the next
+ * ones. */
 static void shut_pair(struct tk_demand_record *record)
 {
     if (tk_conns_to(record->peer->rank) != record->conns)
@@ -144,7 +145,7 @@ static uint64_t after(uint64_t least, unsigned times)
     return tk_min(least << tk_min(times, 8), longest);
 }
 
-/* Ranks that deny each other must not come back at the same time. */
+/* Spreads times, so that ranks that deny each other do not come back at the same time. */
 static uint64_t spread(uint64_t time)
 {
     static TK_PER_THREAD uint64_t chance;
@@ -154,9 +155,10 @@ static uint64_t spread(uint64_t time)
     return time / 2 + (chance >> 32) % time;
 }
 
-/* With librdmacm the connects are what is said; nothing is to be repeated but a higher rank's wish.
+/* With librdmacm the connects are the messages; only a higher rank's connection request is
+ * repeated.
  */
-static bool say(const struct tk_demand_record *record, const struct tk_life_word *word)
+static bool say(const struct tk_demand_record *record, const struct tk_incarnation_word *word)
 {
     if (!tk_demand_is_by_cm())
         return tk_datagram_send(record->peer->rank, word, record->conns);
@@ -165,9 +167,10 @@ static bool say(const struct tk_demand_record *record, const struct tk_life_word
     return true;
 }
 
-/* Lost or not sent at all is the same, but for the time until it is repeated. */
+/* A lost message and one that could not be sent are treated alike, except for the time of the
+ * repeat. */
 TK_FIRST_USE static void record_send(struct tk_demand_record *record,
-                                     const struct tk_life_word *word)
+                                     const struct tk_incarnation_word *word)
 {
     uint64_t longest = (uint64_t)tk_settings.connect_retrans_max * 1000;
     uint64_t now = tk_now();
@@ -192,8 +195,8 @@ TK_FIRST_USE static void refill_later(void)
     tk_verbs.demand->refill = tk_now() + refill_time;
 }
 
-/* Not while the processor is needed to connect. If there is no memory, that is found again when a
- * connection needs it, and matters only then. */
+/* Not while the processor is needed to connect. Failing to get memory matters only when a
+ * connection needs it, which finds that out again. */
 void tk_demand_refill(uint64_t now)
 {
     struct tk_demand *demand = tk_verbs.demand;
@@ -205,7 +208,7 @@ void tk_demand_refill(uint64_t now)
         tk_pair_open_ahead();
 }
 
-/* Where connections are bounded one rests until it is used: so it shows. */
+/* Where connections are bounded, watches the new one until it is used, so that use shows. */
 TK_FIRST_USE static void record_live(struct tk_demand_record *record)
 {
     struct tk_peer *peer = record->peer;
@@ -219,21 +222,21 @@ TK_FIRST_USE static void record_live(struct tk_demand_record *record)
         set_table(peer, tk_verbs.demand->connected);
         tk_verbs.demand->opened++;
     }
-    if (tk_rest_is_bounded())
-        tk_rest_begin(peer);
+    if (tk_evict_is_bounded())
+        tk_evict_watch(peer);
     record->is_wanted = false;
 }
 
 TK_FIRST_USE static void note_epoch(struct tk_demand_record *record)
 {
     for (uint32_t k = 0; record->conns && k < tk_verbs.conns_pp; k++)
-        record->conns[k].epoch = record->life.epoch;
+        record->conns[k].epoch = record->incarnation.epoch;
 }
 
-static struct tk_life_word with_balance(const struct tk_demand_record *record,
-                                        struct tk_life_word word)
+static struct tk_incarnation_word with_balance(const struct tk_demand_record *record,
+                                               struct tk_incarnation_word word)
 {
-    if (word.what == TK_LIFE_PART) {
+    if (word.what == TK_INCARNATION_PART) {
         struct tk_pair_balance balance = tk_pair_balance(record->conns);
         word.out = balance.out;
         word.owed = balance.owed;
@@ -241,21 +244,22 @@ static struct tk_life_word with_balance(const struct tk_demand_record *record,
     return word;
 }
 
-/* Nothing was done: the next step tries again. What is no request is as good as lost, and will be
+/* Nothing was done: the next step tries again. Anything but a request counts as lost, and will be
  * repeated. */
-static void postpone(struct tk_demand_record *record, const struct tk_life *before,
+static void postpone(struct tk_demand_record *record, const struct tk_incarnation *before,
                      const struct tk_datagram *datagram)
 {
-    if (datagram && datagram->what == TK_HANDSHAKE_REQUEST && before->state == TK_LIFE_IDLE) {
+    if (datagram && datagram->what == TK_HANDSHAKE_REQUEST &&
+        before->state == TK_INCARNATION_IDLE) {
         record->came = tk_now();
         record->request = *datagram;
     }
-    record->life = *before;
+    record->incarnation = *before;
     drop_if_settled(record);
 }
 
-/* There are no receive buffers now. */
-static void wait_for_buffers(struct tk_demand_record *record, const struct tk_life *before,
+/* No receive buffers are free now. */
+static void wait_for_buffers(struct tk_demand_record *record, const struct tk_incarnation *before,
                              const struct tk_datagram *datagram)
 {
     tk_verbs.demand->waited += !record->has_waited;
@@ -263,9 +267,10 @@ static void wait_for_buffers(struct tk_demand_record *record, const struct tk_li
     postpone(record, before, datagram);
 }
 
-/* Does what the step says; the record may be gone then. */
-TK_FIRST_USE static void do_step(struct tk_demand_record *record, struct tk_life_step step,
-                                 const struct tk_life *before, const struct tk_datagram *datagram)
+/* Executes the step; the record may be gone afterwards. */
+TK_FIRST_USE static void do_step(struct tk_demand_record *record, struct tk_incarnation_step step,
+                                 const struct tk_incarnation *before,
+                                 const struct tk_datagram *datagram)
 {
     enum tk_status status = step.opens ? make_pair(record) : TK_OK;
     if (status == TK_BUSY) {
@@ -279,7 +284,7 @@ TK_FIRST_USE static void do_step(struct tk_demand_record *record, struct tk_life
         tk_verbs.demand->has_failed = true;
         return;
     }
-    if (record->life.state != before->state)
+    if (record->incarnation.state != before->state)
         record->interval = 0;
     if (step.closes)
         shut_pair(record);
@@ -292,9 +297,10 @@ TK_FIRST_USE static void do_step(struct tk_demand_record *record, struct tk_life
     drop_if_settled(record);
 }
 
-/* The same, unless a neighbour is just making or connecting a queue pair that it needs. */
-TK_FIRST_USE static void perform(struct tk_demand_record *record, struct tk_life_step step,
-                                 const struct tk_life *before, const struct tk_datagram *datagram)
+/* The same, unless a neighbour is making or connecting a queue pair that it needs. */
+TK_FIRST_USE static void perform(struct tk_demand_record *record, struct tk_incarnation_step step,
+                                 const struct tk_incarnation *before,
+                                 const struct tk_datagram *datagram)
 {
     uint32_t rank = record->peer->rank;
     bool needs_rank = step.opens || step.connects;
@@ -307,39 +313,40 @@ TK_FIRST_USE static void perform(struct tk_demand_record *record, struct tk_life
         tk_xrc_give(rank);
 }
 
-TK_FIRST_USE static struct tk_life_facts facts_of(const struct tk_demand_record *record)
+TK_FIRST_USE static struct tk_incarnation_facts facts_of(const struct tk_demand_record *record)
 {
-    return (struct tk_life_facts){.is_lower = tk_peers.me < record->peer->rank,
-                                  .has_room = tk_rest_has_room()};
+    return (struct tk_incarnation_facts){.is_lower = tk_peers.me < record->peer->rank,
+                                         .has_space = tk_evict_has_space()};
 }
 
 TK_FIRST_USE void tk_demand_record_advance(struct tk_demand_record *record,
-                                           enum tk_life_event event)
+                                           enum tk_incarnation_event event)
 {
-    struct tk_life_facts facts = facts_of(record);
-    struct tk_life before = record->life;
-    if (event == TK_LIFE_PARTED)
+    struct tk_incarnation_facts facts = facts_of(record);
+    struct tk_incarnation before = record->incarnation;
+    if (event == TK_INCARNATION_PARTED)
         facts.next = ++tk_verbs.demand->questions;
-    struct tk_life_step step = tk_life_act(&record->life, event, &facts);
+    struct tk_incarnation_step step = tk_incarnation_act(&record->incarnation, event, &facts);
     perform(record, step, &before, NULL);
 }
 
-/* Nobody here has used it since it was looked at the last time, and nothing is under way. What is
- * found to be used now rests from now on. */
+/* True if this rank has not used it since the last look, and nothing is in flight. A connection
+ * found in use is watched from now on. */
 static bool freeze(struct tk_demand_record *record)
 {
     struct tk_peer *peer = record->peer;
-    if (tk_rest_begin(peer) || !tk_rest_is_idle(peer) || !tk_pair_freeze(record->conns))
+    if (tk_evict_watch(peer) || !tk_evict_is_idle(peer) || !tk_pair_freeze(record->conns))
         return false;
     set_table(peer, tk_verbs.demand->unconnected);
     return true;
 }
 
-static bool agrees(struct tk_demand_record *record, const struct tk_life_word *word)
+static bool agrees(struct tk_demand_record *record, const struct tk_incarnation_word *word)
 {
-    bool is_judged = record->life.state == TK_LIFE_ANSWERED ||
-                     record->life.state == TK_LIFE_PARTING || record->life.state == TK_LIFE_AGREED;
-    if (record->life.state == TK_LIFE_UP)
+    bool is_judged = record->incarnation.state == TK_INCARNATION_ANSWERED ||
+                     record->incarnation.state == TK_INCARNATION_PARTING ||
+                     record->incarnation.state == TK_INCARNATION_AGREED;
+    if (record->incarnation.state == TK_INCARNATION_UP)
         is_judged = freeze(record);
     if (!is_judged || record->is_wanted)
         return false;
@@ -347,40 +354,41 @@ static bool agrees(struct tk_demand_record *record, const struct tk_life_word *w
     return balance.out == word->owed && balance.owed == word->out;
 }
 
-static struct tk_life_word word_of(const struct tk_datagram *datagram)
+static struct tk_incarnation_word word_of(const struct tk_datagram *datagram)
 {
-    return (struct tk_life_word){.what = datagram->what,
-                                 .epoch = datagram->epoch,
-                                 .number = datagram->number,
-                                 .out = datagram->out,
-                                 .owed = datagram->owed};
+    return (struct tk_incarnation_word){.what = datagram->what,
+                                        .epoch = datagram->epoch,
+                                        .number = datagram->number,
+                                        .out = datagram->out,
+                                        .owed = datagram->owed};
 }
 
 TK_FIRST_USE void tk_demand_record_came(struct tk_demand_record *record,
                                         const struct tk_datagram *datagram)
 {
-    struct tk_life_facts facts = facts_of(record);
-    struct tk_life before = record->life;
-    struct tk_life_word word = word_of(datagram);
-    if (word.what == TK_LIFE_PART && word.epoch == before.epoch)
+    struct tk_incarnation_facts facts = facts_of(record);
+    struct tk_incarnation before = record->incarnation;
+    struct tk_incarnation_word word = word_of(datagram);
+    if (word.what == TK_INCARNATION_PART && word.epoch == before.epoch)
         facts.agrees = agrees(record, &word);
-    if (word.what == TK_LIFE_BUSY && before.state == TK_LIFE_ASKING && word.epoch == before.epoch)
+    if (word.what == TK_INCARNATION_BUSY && before.state == TK_INCARNATION_ASKING &&
+        word.epoch == before.epoch)
         record->denied++;
-    struct tk_life_step step = tk_life_came(&record->life, &word, &facts);
+    struct tk_incarnation_step step = tk_incarnation_came(&record->incarnation, &word, &facts);
     perform(record, step, &before, datagram);
 }
 
-/* Queue pairs that librdmacm has in part connected don't serve once more. */
+/* Queue pairs that librdmacm has partly connected can't be used again. */
 void tk_demand_record_broke(struct tk_demand_record *record)
 {
-    bool asks = record->life.state == TK_LIFE_ASKING;
-    struct tk_datagram news = {.what = asks ? TK_LIFE_BUSY : TK_LIFE_OVER,
-                               .epoch = record->life.epoch + !asks};
+    bool asks = record->incarnation.state == TK_INCARNATION_ASKING;
+    struct tk_datagram news = {.what = asks ? TK_INCARNATION_BUSY : TK_INCARNATION_OVER,
+                               .epoch = record->incarnation.epoch + !asks};
     record->denied += !asks;
     tk_demand_record_came(record, &news);
 }
 
-/* ---- room for others, where connections are bounded ---- */
+/* ---- space for others, where connections are bounded ---- */
 
 static bool is_settled(const struct tk_peer *peer)
 {
@@ -390,12 +398,12 @@ static bool is_settled(const struct tk_peer *peer)
 bool tk_demand_part_one(void)
 {
     struct tk_peer *peer;
-    for (int tries = 0; tries < 4 && (peer = tk_rest_next(is_settled)) != NULL; tries++) {
+    for (int tries = 0; tries < 4 && (peer = tk_evict_next(is_settled)) != NULL; tries++) {
         if (!tk_pair_freeze(tk_conns_to(peer->rank)))
             continue;
         struct tk_demand_record *record = tk_demand_record_make(peer);
         set_table(peer, tk_verbs.demand->unconnected);
-        tk_demand_record_advance(record, TK_LIFE_PARTED);
+        tk_demand_record_advance(record, TK_INCARNATION_PARTED);
         return true;
     }
     return false;
@@ -403,42 +411,43 @@ bool tk_demand_part_one(void)
 
 static void close_record(struct tk_demand_record *record)
 {
-    tk_rest_remove(record->peer->rank);
+    tk_evict_remove(record->peer->rank);
     record->conns = NULL;
     tk_verbs.demand->closed++;
     tk_count_rare(tk_counter_connections_closed);
     record->due = record->denied ? tk_now() + spread(after(denied_time, record->denied)) : 0;
-    tk_demand_record_advance(record, TK_LIFE_CLOSED);
+    tk_demand_record_advance(record, TK_INCARNATION_CLOSED);
 }
 
 TK_FIRST_USE bool tk_demand_record_begin(struct tk_demand_record *record, uint64_t now)
 {
-    if (record->came && (tk_rest_has_room() || now - record->came > request_time)) {
+    if (record->came && (tk_evict_has_space() || now - record->came > request_time)) {
         struct tk_datagram request = record->request;
         record->came = 0;
         tk_demand_record_came(record, &request);
         return true;
     }
-    if (!record->is_wanted || now < record->due || !tk_rest_has_room())
+    if (!record->is_wanted || now < record->due || !tk_evict_has_space())
         return false;
-    tk_demand_record_advance(record, TK_LIFE_WANTED);
+    tk_demand_record_advance(record, TK_INCARNATION_WANTED);
     return true;
 }
 
 TK_FIRST_USE int tk_demand_record_step(struct tk_demand_record *record, uint64_t now)
 {
-    switch (record->life.state) {
-    case TK_LIFE_CLOSING:
+    switch (record->incarnation.state) {
+    case TK_INCARNATION_CLOSING:
         if (tk_pair_end(record->conns))
             close_record(record);
         return 1;
-    case TK_LIFE_IDLE:
+    case TK_INCARNATION_IDLE:
         return tk_demand_record_begin(record, now) || (now < record->due && !record->came) ? 0 : -1;
     default:
         break;
     }
-    bool frees = record->life.state == TK_LIFE_PARTING || record->life.state == TK_LIFE_AGREED;
+    bool frees = record->incarnation.state == TK_INCARNATION_PARTING ||
+                 record->incarnation.state == TK_INCARNATION_AGREED;
     if (now >= record->due)
-        tk_demand_record_advance(record, TK_LIFE_TIMED);
+        tk_demand_record_advance(record, TK_INCARNATION_TIMED);
     return frees;
 }

@@ -42,7 +42,7 @@ TK_FIRST_USE static struct tk_handshake_step when_answered(enum tk_handshake_eve
                                       .next = TK_HANDSHAKE_ANSWERED};
 }
 
-/* The other end may wait for a CONFIRM that was lost: it repeats its ACCEPT until it has one. */
+/* The other end may wait for a CONFIRM that was lost: it repeats its ACCEPT until it gets one. */
 static struct tk_handshake_step when_up(enum tk_handshake_event event)
 {
     return (struct tk_handshake_step){

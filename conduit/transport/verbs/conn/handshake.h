@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How two ranks come to a connection by datagrams that may be lost, doubled and late: a function of
- * state and event, without a device, that tests search through for two ranks. Owns nothing.
+ * How two ranks connect by datagrams that may be lost, duplicated and late: a function of state and
+ * event, without a device; tests search all sequences for two ranks. Owns nothing.
  *
  *     asks first    IDLE - ASKING (REQUEST) ------------ UP (CONFIRM)
  *     is asked      IDLE --------- ANSWERED (ACCEPT) ------ UP
  *
- * A queue pair that is not ready to receive drops what comes, and the sender tries again only after
- * its timeout, which is long. So each end sends over the connection only when it knows that the
- * other is ready: the asker knows by the ACCEPT, which is sent by a rank that is ready; the other
- * when it has the CONFIRM or, as good as that, a message over the connection itself.
+ * A queue pair that is not ready to receive drops packets, and the sender retries only after its
+ * timeout, which is long. So each end sends over the connection only when it knows that the other
+ * is ready: the asker knows by the ACCEPT, which a rank sends only when ready; the other knows by
+ * the CONFIRM or, equivalently, by a message over the connection itself.
  *
  * Both may ask at once: then the lower rank's request counts, and the higher one answers it with
- * the queue pairs that it has made. The lower one ignores the other request: its own is repeated
- * until it is answered. Each end repeats what it waits for an answer to; nothing else keeps time.
+ * the queue pairs that it has made. The lower one ignores the other request and repeats its own
+ * until it is answered. Each end repeats whatever it waits for an answer to; nothing else depends
+ * on time.
  */
 #ifndef TK_VERBS_HANDSHAKE_H
 #define TK_VERBS_HANDSHAKE_H
@@ -24,7 +25,7 @@ enum tk_handshake_state {
     TK_HANDSHAKE_IDLE,
     TK_HANDSHAKE_ASKING,   /* queue pairs exist, with receive buffers */
     TK_HANDSHAKE_ANSWERED, /* they are ready to receive and to send; the other end's may not be */
-    TK_HANDSHAKE_UP        /* may be sent over */
+    TK_HANDSHAKE_UP        /* messages may be sent */
 };
 
 enum tk_handshake_message {
@@ -56,7 +57,7 @@ struct tk_handshake_step {
 struct tk_handshake_step tk_handshake_next(enum tk_handshake_state state,
                                            enum tk_handshake_event event, bool is_lower);
 
-/* The event that the arrival of a message is. */
+/* The event that corresponds to a message's arrival. */
 static inline enum tk_handshake_event tk_handshake_came(enum tk_handshake_message message)
 {
     return (enum tk_handshake_event)(TK_HANDSHAKE_CAME_REQUEST + (int)message -

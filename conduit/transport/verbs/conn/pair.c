@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * All connections to one rank: they are made, connected and closed together. Owns tk_verbs.conns_of
- * and .nobody, which stands for the connections to a rank that there are none to: it has no queue
- * pair and never any room, so that a check for room and a loop over all ranks need no special case.
- * Single-threaded at start-up and exit, with the lock of demands (demand.c) in between. Connections
- * that were closed keep their places, held: another thread may have loaded the pointer before. */
+ * and .nobody. The latter stands for ranks without connections: it has no queue pair and never any
+ * space, so checks for space and loops over ranks need no special case. Single-threaded at start-up
+ * and exit, with the lock of demands (demand.c) in between. Closed connections keep their entries,
+ * held: another thread may have loaded the pointer before. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -19,13 +19,13 @@
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/ack.h"
 #include "transport/verbs/data/credit.h"
-#include "transport/verbs/data/loan.h"
-#include "transport/verbs/data/pull.h"
+#include "transport/verbs/data/credit_loan_messages.h"
+#include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/limits.h"
 #include "transport/verbs/failover/connection_state.h"
-#include "transport/verbs/failover/together.h"
+#include "transport/verbs/failover/failover_group.h"
 #include "transport/verbs/verbs_private.h"
 
 static struct tk_conn *conns_allocate(void)
@@ -58,7 +58,7 @@ enum tk_status tk_nobody_open(void)
     return TK_OK;
 }
 
-/* What was posted is listed behind `posted`, unless that is NULL. */
+/* Posted buffers are listed behind `posted`, unless that is NULL. */
 TK_FIRST_USE static enum tk_status fill(struct tk_conn *conn, struct tk_pool_item **posted)
 {
     while (conn->rx_extra < tk_cm_first_buffers(conn) - conn->held_credits) {
@@ -107,7 +107,7 @@ TK_FIRST_USE static enum tk_status pool_fit(struct tk_rail *rail)
     return tk_recv_pool_fit(rail, tk_recv_buffers_wanted(rail->conns_open, rail->primaries));
 }
 
-/* For one peer more, if there may be. */
+/* Receive buffers for one more peer, if there may be one. */
 static unsigned buffers_ahead(const struct tk_rail *rail)
 {
     uint32_t most = tk_verbs_peers_at_once(tk_verbs.peers, tk_verbs.conns_pp, false);
@@ -126,7 +126,7 @@ enum tk_status tk_pair_make_ahead(void)
     return TK_OK;
 }
 
-TK_FIRST_USE static enum tk_status make_room(void)
+TK_FIRST_USE static enum tk_status make_space(void)
 {
     if (tk_verbs.is_static)
         return TK_OK;
@@ -138,17 +138,17 @@ TK_FIRST_USE static enum tk_status make_room(void)
     return tk_srq_in_use() ? tk_srqs_fit() : TK_OK;
 }
 
-/* Of the shared queue that messages from the rank come through. */
+/* Buffers of the shared queue that receives the rank's messages. */
 TK_FIRST_USE static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t rank)
 {
     struct tk_conn *conn = &conns[tk_primary_number(rank)];
     if (!conn->peer)
         conn->rail = tk_primary_number(rank) % tk_verbs.rail_count;
-    enum tk_lend_answer answer = tk_srq_in_use() ? tk_srq_reserve(conns, conn) : TK_LEND_YES;
-    if (answer == TK_LEND_YES)
+    enum tk_reserve_result answer = tk_srq_in_use() ? tk_srq_reserve(conns, conn) : TK_RESERVE_OK;
+    if (answer == TK_RESERVE_OK)
         return TK_OK;
-    if (answer == TK_LEND_BUSY) {
-        tk_loan_call_back(conn);
+    if (answer == TK_RESERVE_BUSY) {
+        tk_loan_reclaim(conn);
         return TK_BUSY;
     }
     tk_log_error("no receive buffers are left for rank %u: raise GASNET_RBUF_COUNT (%lld)", rank,
@@ -158,7 +158,7 @@ TK_FIRST_USE static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t 
 
 /* ---- one for the next peer ---- */
 
-static uint32_t room_ahead; /* connections that there is room for, with the next one */
+static uint32_t space_ahead; /* connections for which there is space, including the next one */
 static struct tk_pool_item *posted_ahead; /* receive buffers of tk_verbs.ahead */
 
 static bool may_open_ahead(void)
@@ -167,26 +167,27 @@ static bool may_open_ahead(void)
            tk_verbs_makes_ahead(tk_verbs.peers, tk_verbs.rails[0].conns_open, tk_verbs.conns_pp);
 }
 
-/* So that none is to be made when it is used. A shared queue gets its buffers then. */
-static bool make_room_ahead(void)
+/* So that the next connection finds its queue pair made. A shared queue gets the buffers
+ * instead. */
+static bool make_space_ahead(void)
 {
-    uint32_t rank = tk_peers.me; /* whichever it will be: there is one connection to each */
+    uint32_t rank = tk_peers.me; /* the rank is not known yet: there is one connection to each */
     if (tk_srq_in_use())
         return tk_devices_fit() == TK_OK;
     pair_count(rank, 1);
-    room_ahead = tk_verbs.rails[0].conns_open;
-    enum tk_status status = make_room();
+    space_ahead = tk_verbs.rails[0].conns_open;
+    enum tk_status status = make_space();
     pair_count(rank, -1);
     return status == TK_OK;
 }
 
-TK_FIRST_USE static bool has_room_ahead(void)
+TK_FIRST_USE static bool has_space_ahead(void)
 {
-    return tk_verbs.rails[0].conns_open <= room_ahead;
+    return tk_verbs.rails[0].conns_open <= space_ahead;
 }
 
-/* Nothing comes over it before it is connected, so it may go at any time; but a queue pair that is
- * destroyed gives back none of what was posted. */
+/* Nothing comes over it before it is connected, so it may be dropped at any time; but destroying a
+ * queue pair gives back none of its posted buffers. */
 static void drop_ahead(struct tk_conn *conn)
 {
     struct tk_rail *rail = tk_rail_of(conn);
@@ -204,24 +205,23 @@ void tk_pair_open_ahead(void)
     if (!conn)
         return;
     posted_ahead = NULL;
-    if (make_room_ahead() && tk_conn_open_ahead(conn) &&
+    if (make_space_ahead() && tk_conn_open_ahead(conn) &&
         (tk_srq_in_use() || fill(conn, &posted_ahead) == TK_OK))
         tk_verbs.ahead = conn;
     else
         drop_ahead(conn);
 }
 
-/* Not where there are places of before: threads may have them in hand. */
+/* Not if entries from before exist: other threads may hold pointers to them. */
 bool tk_pair_is_ahead_for(uint32_t rank)
 {
     return tk_verbs.ahead && tk_conns_to(rank) == tk_verbs.nobody &&
            tk_conn_suits(tk_verbs.ahead, rank);
 }
 
-/* A queue pair stays with its completion queue. If it were used nevertheless, whether threads with
- * different peers share a lane would depend on the order in which these were connected. Dropped
- * here and not kept for a rank of its lane, because its receive buffers are those that the pool has
- * for this peer. */
+/* A queue pair is tied to its completion queue. If it were used anyway, whether threads with
+ * different peers share a lane would depend on the order of connecting. It is dropped and not kept
+ * for a rank of its lane, because its receive buffers are those that the pool has for this peer. */
 static void drop_unsuited(uint32_t rank)
 {
     if (!tk_verbs.ahead || tk_conn_suits(tk_verbs.ahead, rank))
@@ -238,7 +238,7 @@ TK_FIRST_USE static enum tk_status take_ahead(uint32_t rank, struct tk_conn **co
         return status;
     *conns = tk_verbs.ahead;
     tk_verbs.ahead = NULL;
-    posted_ahead = NULL; /* they are the connection's */
+    posted_ahead = NULL; /* now owned by the connection */
     tk_conn_give(*conns, tk_peer(rank));
     return TK_OK;
 }
@@ -251,11 +251,11 @@ static enum tk_status pair_open_all(struct tk_conn *conns, uint32_t rank)
         if (tk_conn_open(&conns[k], tk_peer(rank), k, k == tk_primary_number(rank)) != TK_OK)
             return TK_FAIL;
     if (tk_verbs.failover_enabled && tk_verbs.demand)
-        tk_together_open(conns);
+        tk_failover_group_open(conns);
     return TK_OK;
 }
 
-/* Those of before, if there are any: threads may have them in hand. */
+/* The entries from before, if any: other threads may hold pointers to them. */
 static struct tk_conn *places_for(uint32_t rank)
 {
     struct tk_conn *conns = tk_conns_to(rank);
@@ -277,8 +277,8 @@ static enum tk_status make_anew(uint32_t rank, struct tk_conn **conns)
 TK_FIRST_USE enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns)
 {
     pair_count(rank, 1);
-    bool is_ahead = tk_pair_is_ahead_for(rank), has_room = is_ahead && has_room_ahead();
-    enum tk_status status = has_room ? TK_OK : make_room();
+    bool is_ahead = tk_pair_is_ahead_for(rank), has_space = is_ahead && has_space_ahead();
+    enum tk_status status = has_space ? TK_OK : make_space();
     if (status == TK_OK) {
         tk_verbs.expected = (rank + 1) % tk_peers.size;
         drop_unsuited(rank);
@@ -294,7 +294,7 @@ enum tk_status tk_pair_open_for_atomics(struct tk_peer *peer)
     struct tk_conn *conn = conns_allocate();
     if (!conn)
         return TK_FAIL;
-    conn->is_for_atomics = true; /* before others see that it has a queue pair */
+    conn->is_for_atomics = true; /* before other threads see its queue pair */
     if (tk_conn_open(conn, peer, 0, false) != TK_OK) {
         tk_pair_drop(conn);
         return TK_FAIL;
@@ -317,14 +317,14 @@ TK_FIRST_USE static void set_for_good(struct tk_conn *conn, bool is_fenced, uint
     tk_stripe_open(conn, rate_mbps);
 }
 
-/* Its lock: a port may just be found dead by another thread. */
+/* Its lock: another thread may just be finding a port dead. */
 TK_FIRST_USE static enum tk_status connect_one(struct tk_conn *conn,
                                                const struct tk_port_address *to, const uint32_t *qp)
 {
     tk_lock(&conn->lock);
     enum tk_status status = tk_conn_connect(conn, to, qp);
     if (status == TK_OK && conn->tx_log)
-        tk_together_connected(conn);
+        tk_failover_group_connected(conn);
     tk_unlock(&conn->lock);
     return status;
 }
@@ -336,7 +336,8 @@ TK_FIRST_USE enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         struct tk_conn *conn = &conns[k];
         const struct tk_port_address *to = tk_address_of(rank, conn->rail);
-        if (!conn->cost) /* else a place that was used before, and another thread may be reading */
+        if (!conn->cost) /* otherwise the entry was used before, and another thread may be reading
+                          */
             set_for_good(conn, is_fenced, to->rate_mbps);
         if (k == tk_primary_number(rank))
             tk_loan_open(conn, credits); /* first: messages may come as soon as it is connected */
@@ -346,7 +347,7 @@ TK_FIRST_USE enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_
     return TK_OK;
 }
 
-/* ---- closing, where others are needed more ---- */
+/* ---- closing, where others need the space more ---- */
 
 TK_FIRST_USE static void release(struct tk_conn *conn)
 {
@@ -364,11 +365,11 @@ TK_FIRST_USE void tk_pair_release(struct tk_conn *conns)
         tk_unlock(&conns[k].lock);
     }
     if (tk_verbs.failover_enabled)
-        tk_together_thaw(conns->peer->rank);
+        tk_failover_group_thaw(conns->peer->rank);
 }
 
-/* Quiet messages have arrived, for the credits say so, but their acknowledgements may have not: the
- * device would send them again to a queue pair that is gone. A write of nothing behind them has a
+/* Unsignaled messages have arrived, as the credits prove, but perhaps not their acknowledgements:
+ * the device would repeat them to a queue pair that is gone. A write of 0 bytes behind them has a
  * completion. */
 static void flush_quiet(struct tk_conn *conn)
 {
@@ -380,7 +381,7 @@ static void flush_quiet(struct tk_conn *conn)
 static bool is_idle(struct tk_conn *conn)
 {
     bool has_quiet = conn->unsignaled > 0;
-    if (tk_conn_room(conn) != tk_verbs.depth_pp - conn->unsignaled)
+    if (tk_conn_space(conn) != tk_verbs.depth_pp - conn->unsignaled)
         return false;
     if (has_quiet)
         flush_quiet(conn);
@@ -390,7 +391,7 @@ static bool is_idle(struct tk_conn *conn)
 static bool hold_if_idle(struct tk_conn *conn)
 {
     if (conn->is_held || conn->is_for_atomics || tk_counter_read(&conn->broken) || conn->ack_due ||
-        tk_counter_read(&conn->reserved) > 0 || tk_counter_read(&conn->pulls) > 0 ||
+        tk_counter_read(&conn->reserved) > 0 || tk_counter_read(&conn->rndv_count) > 0 ||
         tk_conn_is_moving(conn) || (tk_conn_is_live(conn) && !is_idle(conn)))
         return false;
     if (conn->loan && conn == tk_primary(conn->peer) && !tk_loan_hold(conn))
@@ -401,8 +402,8 @@ static bool hold_if_idle(struct tk_conn *conn)
 
 bool tk_pair_freeze(struct tk_conn *conns)
 {
-    tk_pulls_reclaim();
-    bool all = !tk_verbs.failover_enabled || tk_together_freeze(conns->peer->rank);
+    tk_rndv_reclaim();
+    bool all = !tk_verbs.failover_enabled || tk_failover_group_freeze(conns->peer->rank);
     if (!all)
         return false;
     for (uint32_t k = 0; k < tk_verbs.conns_pp && all; k++) {
@@ -415,8 +416,8 @@ bool tk_pair_freeze(struct tk_conn *conns)
     return all;
 }
 
-/* Of those that the peer gave us, or lent: given back ones are its own again, with or without its
- * knowing. */
+/* Of the credits that the peer granted or lent us: those given back are its own again, whether it
+ * knows that or not. */
 static int credits_out(struct tk_conn *conns)
 {
     struct tk_conn *primary = tk_primary(conns->peer);
@@ -433,8 +434,8 @@ static int credits_out(struct tk_conn *conns)
     return ours;
 }
 
-/* An exit notice costs no credit, but counts as one here: it is not to be lost either. It may have
- * gone over one that was primary before. */
+/* An exit notice costs no credit, but counts as one here, because it must not be lost either. It
+ * may have gone over an earlier primary. */
 struct tk_pair_balance tk_pair_balance(struct tk_conn *conns)
 {
     struct tk_pair_balance balance = {.out = credits_out(conns)};
@@ -452,7 +453,7 @@ struct tk_pair_balance tk_pair_balance(struct tk_conn *conns)
     return balance;
 }
 
-/* Into ERR; with its lock. */
+/* Puts the queue pair into ERR; with the connection's lock. */
 static int end_queue_pair(struct tk_conn *conn)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -478,8 +479,8 @@ void tk_pair_shut(struct tk_conn *conns)
     }
 }
 
-/* The device of an iWARP port flushes them too when the other end gives up a connection that is not
- * open so far. */
+/* The device of an iWARP port also flushes them when the other end gives up a connection that is
+ * not open yet. */
 bool tk_pair_flushed(struct tk_buffer *buffer)
 {
     struct tk_conn *conn = buffer->conn;
@@ -492,33 +493,32 @@ bool tk_pair_flushed(struct tk_buffer *buffer)
     return is_flushed;
 }
 
-/* Of a shared queue it has none: the other end has sent nothing that was not taken, or it would not
- * be closed, and no more comes (but a greeting: tk_srq_leave()). Nor has one that was drained
+/* 0 for a shared queue: the other end has sent nothing that was not taken, or it would not be
+ * closed, and nothing more comes (except a greeting: tk_srq_leave()). Also 0 if it was drained
  * before. */
 static int posted_on(struct tk_conn *conn)
 {
     if (conn->loan || tk_counter_read(&conn->state) >= TK_DRAINED)
         return 0;
     int posted = tk_credit_buffers_posted(conn);
-    return tk_conn_is_open(conn) ? posted : posted - tk_no_room_ever;
+    return tk_conn_is_open(conn) ? posted : posted - tk_space_closed;
 }
 
-/* Of what was sent only a greeting may be under way, which has taken room that is not there
- * otherwise. */
+/* Only a greeting may still be in flight, which used space that is otherwise not available. */
 static bool is_shut(struct tk_conn *conns)
 {
     int posted = 0;
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         tk_lock(&conns[k].lock);
         posted += posted_on(&conns[k]);
-        posted -= tk_cm_greets() ? tk_conn_room(&conns[k]) : 0;
+        posted -= tk_cm_greets() ? tk_conn_space(&conns[k]) : 0;
         tk_unlock(&conns[k].lock);
     }
     return posted == 0;
 }
 
-/* Credits that the other end held back are this process's again, and those that we held back need
- * no ACK. */
+/* Credits that the other end held back belong to this process again, and those that we held back
+ * need no ACK. */
 static void end_all(struct tk_conn *conns)
 {
     uint32_t rank = conns->peer->rank;
@@ -526,7 +526,7 @@ static void end_all(struct tk_conn *conns)
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         tk_lock(&conns[k].lock);
         tk_ack_forget(&conns[k]);
-        conns[k].credits_to_return = 0; /* a batch of another thread may still have noted them */
+        conns[k].credits_to_return = 0; /* a batch of another thread may still have recorded them */
         tk_conn_close(&conns[k]);
         tk_unlock(&conns[k].lock);
     }
@@ -541,12 +541,12 @@ bool tk_pair_end(struct tk_conn *conns)
         end_all(conns);
         return true;
     }
-    if (!tk_together_end(conns))
+    if (!tk_failover_group_end(conns))
         return false;
     end_all(conns);
-    /* Of the next ones the same as of the first. */
+    /* The next connections start with the same primary as the first ones. */
     tk_primary_set(conns + tk_primary_number(conns->peer->rank));
-    tk_together_ended();
+    tk_failover_group_ended();
     return true;
 }
 

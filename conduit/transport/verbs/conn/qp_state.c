@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The way of a queue pair from RESET to RTS (IBA 10.3), for connections and for the client's own.
- * A peer is reached by LID, or by GID with a global route header: see device/path.c. No state. */
+ * Transitions of a queue pair from RESET to RTS (IBA 10.3), for connections and for the client's
+ * own. A peer is addressed by LID, or by GID with a global route header: see device/path.c. No
+ * state. */
 #include "config.h"
 
 #include <string.h>
@@ -12,8 +13,8 @@
 
 enum {
     hop_limit = 64, /* of a routed RoCE network; the usual IP default */
-    rnr_timer = 12, /* 0.64 ms (IBA 9.7.5.2.8); credits keep receivers ready, so it only runs while
-                       a peer that is paged on demand brings in a page */
+    rnr_timer = 12, /* 0.64 ms (IBA 9.7.5.2.8); credits keep receivers ready, so it runs only while
+                       a peer with on-demand paging brings in a page */
     rnr_retry_for_ever = 7 /* 7 means without limit: a receiver that is slow is no error */
 };
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of peers that are not connected, or whose connections rest (rest.h): each function
- * begins to connect the peer, and goes on with the table of connected peers if it is one by then.
- * Owns the tables; no lock but in demand.c. */
+ * The table of peers that are not connected, or that are being watched (qp_evict.h): each function
+ * begins to connect the peer, and calls the table of connected peers once it is connected. Owns the
+ * tables; locks only in demand.c. */
 #include "config.h"
 
 #include "transport/verbs/conn/demand_private.h"
-#include "transport/verbs/conn/rest.h"
+#include "transport/verbs/conn/qp_evict.h"
 #include "transport/verbs/conn/unconnected.h"
 
-/* The table to go on with; NULL: not now. */
+/* The table to call; NULL: not now. */
 static const struct tk_transport *table_for(struct tk_peer *peer, bool is_reply)
 {
     if (!tk_demand_is_up(peer))
         tk_demand_use(peer, is_reply);
-    tk_rest_end(peer);
+    tk_evict_used(peer);
     return tk_demand_is_up(peer) ? tk_verbs.demand->connected : NULL;
 }
 
@@ -60,13 +60,13 @@ static enum tk_status demand_send_reserved(struct tk_am_reservation *reservation
     return table ? table->send_reserved(reservation, message) : TK_BUSY;
 }
 
-/* What is reserved was reserved of a connection. */
+/* A reservation always belongs to a connection. */
 static void demand_release(struct tk_am_reservation *reservation, bool keep_credit)
 {
     tk_verbs.demand->connected->release(reservation, keep_credit);
 }
 
-/* Not at once: the caller goes on with rma(). */
+/* Never at once: the caller falls back to rma(). */
 static bool demand_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                        size_t nbytes)
 {
@@ -105,14 +105,14 @@ static void demand_replies(struct tk_peer *peer)
 
 struct tk_transport tk_transport_unconnected;
 
-static struct tk_transport resting; /* the same functions: they find out which it is */
+static struct tk_transport watched; /* the same functions: they find out which it is */
 
 static void set_tables(const struct tk_transport *connected, const struct tk_transport *unconnected)
 {
     tk_verbs.demand->connected = connected;
     tk_verbs.demand->unconnected = unconnected;
-    resting = *unconnected;
-    tk_rest_use_tables(connected, &resting);
+    watched = *unconnected;
+    tk_evict_use_tables(connected, &watched);
 }
 
 void tk_unconnected_use_tables(const struct tk_transport *connected,

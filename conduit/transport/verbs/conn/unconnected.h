@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of functions of peers that are not connected: they begin to connect the peer and report
- * that there is no room. When it is connected it gets the table that all have else: the paths of
- * connected peers know nothing of this. */
+ * The table of functions of peers that are not connected: they begin to connect the peer and return
+ * TK_BUSY. A connected peer gets the usual table, so the paths of connected peers know nothing of
+ * this. */
 #ifndef TK_VERBS_UNCONNECTED_H
 #define TK_VERBS_UNCONNECTED_H
 
@@ -10,8 +10,8 @@
 
 extern TK_HIDDEN struct tk_transport tk_transport_unconnected;
 
-/* After tk_demand_open(); `connected` is the table of peers that are connected. The peers get the
- * other one. */
+/* Call after tk_demand_open(); `connected` is the table of connected peers. Peers get the table of
+ * unconnected ones. */
 void tk_unconnected_open(const struct tk_transport *connected);
 
 /* See struct tk_transport. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Extended reliable connections (IBA annex A14): all ranks of a neighbourhood are reached over one
- * send queue pair, which ends at one target queue pair there; each request names the shared receive
- * queue of the rank that it is for. A process has one send queue pair for each remote neighbourhood
- * instead of one for each rank, and a target for each remote process serves all ranks here.
+ * Extended reliable connections (XRC, IBA annex A14): one send queue pair reaches all ranks of a
+ * neighbourhood, and ends at one target queue pair there; each request names the shared receive
+ * queue of the rank that it addresses. A process has one send queue pair for each remote
+ * neighbourhood instead of one for each rank, and a target for each remote process serves all ranks
+ * here.
  *
  *     sender       the send queue pair of this process to one group
  *
@@ -12,19 +13,19 @@
  *
  *     group        ranks that share targets: those of a neighbourhood that use the same ports
  *
- * Connections (struct tk_conn) remain what they are, one for each pair of ranks, with credits, room
- * and order of their own; a sender has room for those of all connections over it. Which target
- * serves a process stands in memory that the group shares (xrc_table.h).
+ * Connections (struct tk_conn) remain what they are, one for each pair of ranks, with credits,
+ * space and order of their own; a sender has space for those of all its connections. Memory that
+ * the group shares records which target serves a process (xrc_table.h).
  *
- * With the lock of demands, but for start-up and exit. */
+ * With the lock of demands, except at start-up and exit. */
 #ifndef TK_VERBS_XRC_H
 #define TK_VERBS_XRC_H
 
 #include "transport/verbs/conn/xrc_table.h"
 #include "transport/verbs/verbs_private.h"
 
-/* What the ends of a connection send each other: numbers of the sender, of the target for the
- * other end, and of the shared receive queue. In an array each kind is conns_pp in a row. */
+/* What the ends of a connection send each other: numbers of the sender, of the target for the other
+ * end, and of the shared receive queue. In an array each kind has conns_pp entries in a row. */
 enum { TK_XRC_SENDER, TK_XRC_TARGET, TK_XRC_QUEUE, tk_xrc_numbers };
 enum { tk_xrc_conns_max = tk_conns_max / tk_xrc_numbers }; /* of a pair: a datagram has all */
 
@@ -41,17 +42,17 @@ static inline size_t tk_xrc_private_bytes(size_t ranks, size_t conns)
     return sizeof(struct tk_xrc) + ranks * (sizeof(uint32_t) + conns * sizeof(struct ibv_qp *));
 }
 
-/* Once devices have protection domains, before receive queues are made: what this rank offers in
- * its peer info. */
+/* Call once devices have protection domains, before receive queues are made: what this rank offers
+ * in its peer info. */
 void tk_xrc_offer(struct tk_peer_info *info);
 
-/* Was it offered? Then receive queues are made after tk_xrc_agree(), by what came of it. */
+/* Was it offered? Then receive queues are made after tk_xrc_agree(), by its result. */
 static inline bool tk_xrc_is_offered(void)
 {
     return tk_verbs.device.xrcd != NULL;
 }
 
-/* With the peer infos of all ranks, which come to the same answer. */
+/* With the peer infos of all ranks, from which all derive the same answer. */
 enum tk_status tk_xrc_agree(void);
 
 /* After connections are closed, before devices are. */
@@ -67,25 +68,25 @@ static inline bool tk_xrc_is_shared(const struct tk_conn *conn)
     return tk_verbs.xrc && !conn->is_for_atomics;
 }
 
-/* Around steps that make or connect targets of the rank. False: a neighbour is at it, so not now.
- * Always true where nothing is shared. */
+/* Brackets steps that make or connect targets of the rank. False: a neighbour is doing that, so not
+ * now. Always true if nothing is shared. */
 bool tk_xrc_take(uint32_t rank);
 void tk_xrc_give(uint32_t rank);
 
-/* With the rank taken: the queue pairs of a connection exist afterwards, in INIT. Returns 0 or what
- * errno would be; *what was tried. */
+/* With the rank taken: afterwards the queue pairs of the connection exist, in INIT. Returns 0 or an
+ * errno; *what was tried. */
 int tk_xrc_conn_open(struct tk_conn *conn, const char **what);
 
-/* With the rank taken: they are ready, by the numbers of the other end, conns_pp apart. */
+/* With the rank taken: makes them ready, by the numbers of the other end, conns_pp apart. */
 int tk_xrc_conn_ready(struct tk_conn *conn, const uint32_t *numbers, const char **what);
 
-/* The target is given up by this process; others may go on with it. */
+/* This process gives up the target; others may still use it. */
 void tk_xrc_conn_close(struct tk_conn *conn);
 
-/* Of all connections of a pair, as they are sent. */
+/* The numbers of all connections of a pair, as they are sent. */
 void tk_xrc_numbers_of(const struct tk_conn *conns, uint32_t *numbers);
 
-/* For people: is it used, and why not. */
+/* For logs: is it used, and why not. */
 const char *tk_xrc_describe(void);
 
 #endif

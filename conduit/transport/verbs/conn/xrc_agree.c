@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whether ranks share queue pairs (xrc.h): each offers it in its peer info, with the reason if it
- * can't, and all come to the same answer from those. Owns the file that a group shares: it holds
- * their table, and names their domain on each device. Single-threaded. */
+ * Whether ranks share queue pairs (xrc.h): each rank offers it in its peer info, or gives the
+ * reason why it can't, and all derive the same answer from those. Owns the file that a group
+ * shares: it holds the group's table, and names its domain on each device. Single-threaded. */
 #include "config.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/srq.h"
 
-/* In a peer info; the same text on all ranks. */
+/* In a peer info; every rank prints the same text. */
 enum refusal {
     OFFERED,
     UNWANTED,
@@ -42,7 +42,7 @@ static const char *const texts[refusals] = {
     [OFFERED] = "one send queue pair to all ranks of a neighbourhood (XRC)",
     [UNWANTED] = "GASNET_USE_XRC=0",
     [NOT_SHARED] = "receive queues are not shared (GASNET_USE_SRQ=1 makes them so)",
-    [STANDS_IN] = "ports stand in for each other (GASNET_IBV_FAILOVER=0 ends that)",
+    [STANDS_IN] = "ports fail over (GASNET_IBV_FAILOVER=0 ends that)",
     [IS_STATIC] = "all ranks are connected at start-up (GASNET_USE_XRC=1 or "
                   "GASNET_CONNECT_STATIC=0 ends that)",
     [BY_CM] = "librdmacm connects ranks (GASNET_IBV_CONNECT=verbs ends that)",
@@ -115,7 +115,7 @@ static enum refusal refusal_by_settings(void)
     return tk_verbs.conns_pp > tk_xrc_conns_max ? MANY_CONNS : OFFERED;
 }
 
-/* Some devices say that they have it and refuse: so a domain is opened now, when it may be done
+/* Some devices report XRC and then refuse it: so a domain is opened now, while the job can still do
  * without. */
 static enum refusal try_devices(struct tk_peer_info *info)
 {
@@ -157,8 +157,8 @@ static bool has_same_ports(uint32_t one, uint32_t other)
     return true;
 }
 
-/* Fills in the group of each rank, and returns the largest one's size. `first` and `next` lead from
- * a neighbourhood to the first ranks of its groups, one after the other; `count` is by group. */
+/* Fills in the group of each rank, and returns the size of the largest group. `first` and `next`
+ * chain a neighbourhood to the first ranks of its groups; `count` is by group. */
 static uint32_t find_groups(uint32_t *group_of, uint32_t *first, uint32_t *next, uint32_t *count)
 {
     uint32_t largest = 0;
@@ -216,7 +216,7 @@ static void *map_table(int fd, size_t size)
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* The file of the group's first rank, whose own it stays: it is open until the job ends. */
+/* Opens the file of the group's first rank, which owns it: it is open until the job ends. */
 static enum tk_status join_group(struct tk_xrc *xrc)
 {
     uint32_t first = xrc->group_of[tk_peers.me];
@@ -227,7 +227,7 @@ static enum tk_status join_group(struct tk_xrc *xrc)
     int fd = tk_area_reach(&place, &xrc->table_size, why, sizeof(why));
     if (fd < 0)
         return agree_failed("table", why);
-    close_domains(); /* those of our own file */
+    close_domains(); /* of our own file */
     bool has_domains = open_domains(fd);
     int error = errno;
     void *table = map_table(fd, xrc->table_size);
@@ -261,7 +261,7 @@ static bool is_asked_for(void)
     return tk_settings.use_xrc > 0 && tk_peers.me == 0;
 }
 
-/* Where it is not even offered here, the others need not be looked at. */
+/* If this rank does not offer it, the others need not be checked. */
 enum tk_status tk_xrc_agree(void)
 {
     enum refusal mine = (enum refusal)tk_peer_info_of(tk_peers.me)->xrc.refusal;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The target queue pairs that ranks of one neighbourhood share, in memory that all of them map:
- * for each rank of the job those by which it reaches them, one for each connection of a pair. The
- * first rank makes a target, the first that knows the number of the other end connects it, and the
- * others open it by the number that stands here.
+ * The target queue pairs that ranks of one neighbourhood share, in memory that all of them map: for
+ * each rank of the job those by which it reaches them, one for each connection of a pair. The first
+ * rank makes a target, the first one that knows the number of the other end connects it, and the
+ * others open it by the number that is recorded here.
  *
- * A rank's row is changed while it is taken, and no rank ever waits for that: one that finds it
- * taken tries again later. So a rank that dies with a row taken keeps nobody in a call; the job
- * ends as it does when any rank dies. All zero at first. */
+ * A rank must take a row before it changes it, and never waits for a row: if it is taken, it tries
+ * again later. So a rank that dies with a row taken blocks no other rank in a call; the job ends as
+ * it does when any rank dies. All zero at first. */
 #ifndef TK_VERBS_XRC_TABLE_H
 #define TK_VERBS_XRC_TABLE_H
 
@@ -27,7 +27,7 @@ static inline size_t tk_xrc_table_bytes(uint32_t ranks, uint32_t conns)
     return (size_t)ranks * (tk_xrc_row_front + conns) * sizeof(uint32_t);
 }
 
-/* Takes the row of a rank, for our rank `me`; false: another has it. */
+/* Takes the row of a rank, for our rank `me`; false: another rank has it. */
 bool tk_xrc_table_take(const struct tk_xrc_table *table, uint32_t rank, uint32_t me);
 void tk_xrc_table_give(const struct tk_xrc_table *table, uint32_t rank);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Credits that no message of ours takes back to the peer: held back up to `slack` of them, then
- * sent in an ACK, after several messages that came together in one for all of them. The rules of
+ * Credits that no message of ours takes back to the peer: up to `slack` of them are held back, then
+ * an ACK returns them; after several messages that came together one ACK returns all. The rules of
  * flow control are in credit.c. */
 #include "config.h"
 
@@ -12,8 +12,7 @@ static enum tk_status send_ack(struct tk_conn *conn)
 {
     struct tk_message_head head = {.kind = TK_ACK};
     struct tk_outgoing message = {.head = &head, .head_size = sizeof(head)};
-    /* The ACK itself is worth one credit; the others ride in its head, put there by
-     * tk_message_post(). */
+    /* The ACK itself returns one credit; tk_message_post() puts the others into its head. */
     conn->credits_to_return--;
     enum tk_status status = tk_message_post(conn, &message);
     if (status != TK_OK)
@@ -34,7 +33,8 @@ static void settle(struct tk_conn *conn)
 
 static TK_PER_THREAD struct tk_ack_batch *batch_now;
 
-/* Leaves the credits to the end of the batch, unless there is none, or it may not hold so many. */
+/* Leaves the credits to the end of the batch, unless there is no batch or it may not hold so
+ * many. */
 static bool leave_to_batch(const struct tk_conn *conn)
 {
     struct tk_ack_batch *batch = batch_now;

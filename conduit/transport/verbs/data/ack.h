@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Credits that go back by themselves. */
+ * Returning credits without a reply. */
 #ifndef TK_VERBS_ACK_H
 #define TK_VERBS_ACK_H
 
 #include "transport/verbs/verbs_private.h"
 
-/* The handler of a request is through and sent no reply; takes the connection's lock. */
+/* The handler of a request has ended and sent no reply; takes the connection's lock. */
 void tk_credit_owe_to(const struct tk_peer *peer);
 
-/* While a thread runs the handlers of several messages that came together, more credits than
- * `slack` may be held back, but not more than `batch_slack` (limits.h): one ACK then gives them
- * back, at the end at the latest. The end comes: what a handler waits for, room to send or the
- * answer of a peer whose connection is being closed, needs none of these credits. */
+/* While a thread runs the handlers of several messages that came together, it may hold back more
+ * credits than `slack`, but not more than `batch_slack` (limits.h); one ACK returns them, at the
+ * end of the batch at the latest. The end always comes: a handler waits for space to send, or for
+ * the answer of a peer whose connection is being closed, and neither needs these credits. */
 struct tk_ack_batch {
-    struct tk_ack_batch *outer; /* of the handler that polls: an exit from there does */
+    struct tk_ack_batch *outer; /* the batch in which the handler that polls was called, or exits */
     unsigned count;
     const struct tk_peer *peers[tk_poll_batch];
 };
 void tk_ack_batch_begin(struct tk_ack_batch *batch);
 void tk_ack_batch_end(struct tk_ack_batch *batch);
 
-/* Sends the ACK that found no room before, if there is one; takes the connection's lock. */
+/* Sends the ACK that found no space before, if one is due; takes the connection's lock. */
 void tk_ack_retry(struct tk_conn *conn);
 
-/* There is none from now on: the connection is closed; with its lock held. */
+/* Drops the ACK that is due: the connection is closed; with its lock held. */
 void tk_ack_forget(struct tk_conn *conn);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Reservations: a credit, a slot of the send queue and a bounce buffer that the client itself
- * fills, taken before the message exists. Takes the connection's lock. A thread must not wait for
- * one of these while it has another that other threads wait for: reserve() takes all or none, and
- * what send_reserved() may still lack is freed by completions of our own device alone. */
+ * fills, taken before the message exists. Takes the connection's lock. A thread that holds one of
+ * these must not wait for another, because other threads wait for the first: reserve() takes all or
+ * none, and only completions of our own device free what send_reserved() may still lack. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
 
-/* Slots of a broken connection never become free; only a job that is exiting goes on after that. It
- * gets memory that is never read or freed. */
+/* Slots of a broken connection never become free; only a job that is exiting continues after that.
+ * It gets memory that is never read or freed. */
 static void reserve_nowhere(struct tk_am_reservation *reservation, bool buffer)
 {
     reservation->buffer = buffer ? aligned_alloc(TK_CACHE_LINE, tk_buffer_stride) : NULL;
@@ -49,8 +49,8 @@ enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool plac
     bool is_request = reservation->kind == TK_REQUEST;
     enum tk_status status = TK_OK;
     reservation->tx = NULL;
-    /* While a connection is held, to be closed, credits still come back. What needs no slot would
-     * find nothing else that stops it, and the two ends have compared their credits already. */
+    /* While a connection is held, to be closed, credits still come back. Nothing else would stop a
+     * message that needs no slot, and the two ends have compared their credits already. */
     if (is_request)
         status = conn->is_held ? TK_BUSY : tk_credit_take(conn);
     if (status == TK_OK) {
@@ -66,7 +66,7 @@ enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool plac
     return status;
 }
 
-/* If the connection of a reservation has failed since, a slot of the current primary replaces it.
+/* If the connection of a reservation has failed since, takes a slot of the current primary instead.
  */
 static bool move_slot(struct tk_conn *conn, struct tk_tx *tx)
 {
@@ -75,7 +75,8 @@ static bool move_slot(struct tk_conn *conn, struct tk_tx *tx)
     if (!tk_slot_take(conn))
         return false;
     tk_counter_add(&conn->reserved, 1);
-    /* In this order: then a failed connection never seems to have less under way than it has. */
+    /* In this order: a failed connection then never seems to have fewer work requests in flight
+     * than it has. */
     tk_counter_add(&tx->conn->reserved, -1);
     tk_slots_give(tx->conn, 1);
     tx->conn = conn;

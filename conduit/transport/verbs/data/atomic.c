@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Atomics of the device: fetch-and-add and compare-and-swap of 8 bytes. Owns the connections that
- * carry nothing else, to ranks that another transport serves and to ourselves; they lie in the
- * table of connections and are closed with the others. The connection's lock guards its send queue.
+ * carry only atomics, to ranks of other transports and to ourselves; they are in the table of
+ * connections and are closed with the others. The connection's lock guards its send queue.
  *
- * Only where there is one queue pair to each peer. With several, failover would have to know of an
- * atomic whose completion is lost with its rail whether it was done: it was or was not, and done
- * twice is as wrong as never. A put can be written again, an addition can't. (The responder's
- * device would answer a repeated packet from its own memory, but for the same queue pair only,
- * IBA 9.4.5.) So several queue pairs mean no atomics here, and with one a lost connection ends the
- * job. For the same reason all operations on a word go through one device of its owner's. */
+ * Only with one queue pair to each peer. With several, failover would have to know whether an
+ * atomic whose completion was lost with its rail was executed: executing it twice is as wrong as
+ * never. A put can be repeated, an addition can't. (The responder's device would answer a repeated
+ * packet from its own memory, but only on the same queue pair, IBA 9.4.5.) So several queue pairs
+ * mean no atomics here, and with one a lost connection ends the job. For the same reason all
+ * operations on a word go through one device of its owner. */
 #include "config.h"
 
 #include "base/bits.h"
@@ -65,8 +65,8 @@ static void post(struct tk_tx *tx, const struct tk_device_atomic *a, struct ibv_
                     0, tk_verbs.needs_more, NULL);
 }
 
-/* The connection has no room or, on demand, is not there. One to a rank of another transport is
- * made elsewhere (tk_verbs_atomic_open()). */
+/* The connection has no space or, on demand, does not exist yet. One to a rank of another transport
+ * is made elsewhere (tk_verbs_atomic_open()). */
 static enum tk_status __attribute__((noinline)) atomic_busy(struct tk_peer *peer)
 {
     if (tk_is_verbs_peer(peer->rank))
@@ -74,7 +74,7 @@ static enum tk_status __attribute__((noinline)) atomic_busy(struct tk_peer *peer
     return TK_BUSY;
 }
 
-/* The device cannot write where the caller wants the previous value: it is copied there. */
+/* The device cannot write to the place of the result: copies the previous value there. */
 static enum tk_status __attribute__((noinline))
 post_bounced(struct tk_peer *peer, struct tk_op *op, const struct tk_device_atomic *a)
 {
@@ -91,7 +91,7 @@ post_bounced(struct tk_peer *peer, struct tk_op *op, const struct tk_device_atom
     return tx ? TK_OK : atomic_busy(peer);
 }
 
-/* Its lane has no free work request; another one may. */
+/* Its lane has no free work request; another lane may have one. */
 static enum tk_status __attribute__((noinline))
 post_borrowed(struct tk_peer *peer, struct tk_op *op, const struct tk_device_atomic *a,
               struct ibv_sge *sge)
@@ -107,7 +107,7 @@ post_borrowed(struct tk_peer *peer, struct tk_op *op, const struct tk_device_ato
     return tx ? TK_OK : atomic_busy(peer);
 }
 
-/* A result that the caller does not want goes to a place that nothing reads. */
+/* A result that the caller does not want is written to memory that nothing reads. */
 static bool find_place(const struct tk_device_atomic *a, struct ibv_sge *sge)
 {
     uintptr_t result = (uintptr_t)a->result;
@@ -125,7 +125,7 @@ static bool find_place(const struct tk_device_atomic *a, struct ibv_sge *sge)
 enum tk_status tk_verbs_atomic(struct tk_peer *peer, struct tk_op *op,
                                const struct tk_device_atomic *a)
 {
-    struct tk_conn *conn = tk_conns_to(peer->rank); /* there is one to each */
+    struct tk_conn *conn = tk_conns_to(peer->rank); /* one connection to each peer */
     struct ibv_sge sge;
     tk_if_unlikely(!find_place(a, &sge)) return post_bounced(peer, op, a);
     tk_lock(&conn->lock);
@@ -136,7 +136,7 @@ enum tk_status tk_verbs_atomic(struct tk_peer *peer, struct tk_op *op,
     return post_borrowed(peer, op, a, &sge);
 }
 
-/* A member of a domain is at least its own peer, so this is called before the first atomic. */
+/* Every member of a domain is at least its own peer, so this is called before the first atomic. */
 enum tk_status tk_verbs_atomic_open(struct tk_peer *peer, struct tk_atomic_end *ours)
 {
     if (!tk_verbs.fence_sink && tk_fence_sink_open() != TK_OK)

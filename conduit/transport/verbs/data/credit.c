@@ -4,31 +4,31 @@
  * (RNR), and replies can always be sent.
  *
  * Of a connection's receive buffers, credits_pp are for requests: as many as the peer has credits.
- * For each request that we have in flight (credits_pp - credits) there is one more, for its reply
- * or ACK, posted before the request goes out. One is for the peer's exit notice. A request's buffer
- * is replaced before its handler runs, because the handler's reply gives the credit back. One
- * buffer more than needed stays posted when a small message leaves it: then the next request need
- * not post. A responder may hold back up to `slack` credits to send with its next message; the
- * buffers that were posted for those replies then serve later ones.
+ * Each request that we have in flight (credits_pp - credits) has one more, for its reply or ACK,
+ * posted before the request is sent. One is for the peer's exit notice. A request's buffer is
+ * replaced before its handler runs, because the handler's reply returns the credit. When a small
+ * message frees a buffer, one more than needed stays posted: then the next request need not post. A
+ * responder may hold back up to `slack` credits and send them with its next message; the buffers
+ * that were posted for those replies then serve later ones.
  *
- * Where receive queues are shared (data/srq.h) the same holds of the queue of a device: it has the
- * buffers for all credits that peers have, and for the replies to as many requests as this process
- * may have in flight.
+ * Where receive queues are shared (data/srq.h) the same holds for the queue of a device: it has the
+ * buffers for all credits of peers, and for the replies to as many requests as this process may
+ * have in flight.
  *
- * In PAR threads that wait for credits of one connection stand in line. Each has a ticket; there is
- * a credit for those whose ticket is below served + credits, in whatever order they come to take
- * it. Other threads take what is beyond one credit for each that waits, so the sum does not fall
- * below a ticket that it has passed. A request that must be immediate can't stand in line: of those
- * that find only credits kept for others each fourth of a thread takes one, or it might never go. A
- * thread never waits for itself: of two waits, one inside the other, the inner one goes in the
- * place of the outer one.
+ * In PAR, threads that wait for credits of one connection form a wait queue. Each has a ticket; a
+ * credit is kept for tickets below served + credits, in whatever order their threads come to take
+ * it. Other threads take only what exceeds one credit per waiter, so the sum never falls below a
+ * ticket that it has passed. An immediate request can't wait in the queue: when a thread finds only
+ * credits kept for others, every fourth of its attempts takes one, or its request might never be
+ * sent. A thread never waits for itself: of two nested waits, the inner one uses the position of
+ * the outer one.
  *
- * Everything here is called with the connection's lock held, but tk_verbs_leave_line(). */
+ * Call all functions with the connection's lock held, except tk_verbs_leave_queue(). */
 #include "config.h"
 
 #include "base/report.h"
 #include "stats/stats.h"
-#include "transport/turn.h"
+#include "transport/wait_ticket.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/verbs_private.h"
@@ -42,54 +42,55 @@ void tk_recv_refused(struct tk_conn *conn, struct tk_buffer *buffer, int error)
     tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
 }
 
-void tk_credit_line_clear(struct tk_conn *conn)
+void tk_credit_queue_clear(struct tk_conn *conn)
 {
-    static tk_counter_t lines;
+    static tk_counter_t queues;
     conn->waiting = 0;
-    conn->line = TK_THREADED ? (uint16_t)((uint32_t)tk_counter_add(&lines, 1) % UINT16_MAX + 1) : 0;
+    conn->queue =
+        TK_THREADED ? (uint16_t)((uint32_t)tk_counter_add(&queues, 1) % UINT16_MAX + 1) : 0;
 }
 
-static bool stands_in_line(const struct tk_turn *turn, const struct tk_conn *conn)
+static bool is_queued(const struct tk_wait_ticket *ticket, const struct tk_conn *conn)
 {
-    return turn->at == conn && turn->line == conn->line;
+    return ticket->at == conn && ticket->queue == conn->queue;
 }
 
-/* Where a wait of this thread stands in line, or may do so. */
-static struct tk_turn *place_in_line(const struct tk_conn *conn)
+/* The ticket of a wait of this thread in the queue; else its innermost, which may join. */
+static struct tk_wait_ticket *find_ticket(const struct tk_conn *conn)
 {
-    for (struct tk_turn *turn = tk_turn; turn; turn = turn->outer)
-        if (stands_in_line(turn, conn))
-            return turn;
-    return tk_turn;
+    for (struct tk_wait_ticket *ticket = tk_wait_ticket; ticket; ticket = ticket->outer)
+        if (is_queued(ticket, conn))
+            return ticket;
+    return tk_wait_ticket;
 }
 
-static bool is_turn(struct tk_conn *conn)
+static bool is_next(struct tk_conn *conn)
 {
-    struct tk_turn *turn = place_in_line(conn);
-    if (!stands_in_line(turn, conn)) {
-        turn->at = conn;
-        turn->line = conn->line;
-        turn->ticket = conn->served + conn->waiting++;
+    struct tk_wait_ticket *ticket = find_ticket(conn);
+    if (!is_queued(ticket, conn)) {
+        ticket->at = conn;
+        ticket->queue = conn->queue;
+        ticket->number = conn->served + conn->waiting++;
     }
-    return conn->credits > (int32_t)(turn->ticket - conn->served);
+    return conn->credits > (int32_t)(ticket->number - conn->served);
 }
 
-static bool take_in_turn(struct tk_conn *conn)
+static bool take_queued(struct tk_conn *conn)
 {
     enum { one_of = 4 };
     static TK_PER_THREAD unsigned refused;
-    if (!TK_THREADED || conn->line == 0)
+    if (!TK_THREADED || conn->queue == 0)
         return false;
-    bool waits = tk_turn && tk_turn->is_up;
-    bool may = waits ? is_turn(conn) : conn->credits > 0 && ++refused % one_of == 0;
+    bool waits = tk_wait_ticket && tk_wait_ticket->is_up;
+    bool may = waits ? is_next(conn) : conn->credits > 0 && ++refused % one_of == 0;
     return may && tk_credit_take_alone(conn, 0);
 }
 
-/* With or without a credit: if one was taken, `served` and `credits` have the same sum again. */
-void tk_verbs_leave_line(const struct tk_peer *peer, struct tk_turn *turn)
+/* With or without a credit: if one was taken, served + credits is again what it was. */
+void tk_verbs_leave_queue(const struct tk_peer *peer, struct tk_wait_ticket *ticket)
 {
     struct tk_conn *conn = tk_primary_lock(peer);
-    if (stands_in_line(turn, conn)) {
+    if (is_queued(ticket, conn)) {
         conn->waiting--;
         conn->served++;
     }
@@ -98,7 +99,7 @@ void tk_verbs_leave_line(const struct tk_peer *peer, struct tk_turn *turn)
 
 enum tk_status tk_credit_none(struct tk_conn *conn)
 {
-    if (take_in_turn(conn))
+    if (take_queued(conn))
         return conn->rx_extra < 0 ? tk_credit_post_reply_buffer(conn) : TK_OK;
     tk_lacks_credit = true;
     if (!conn->starved_since)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The part of flow control that every message passes; the rules are in data/credit.c. All with the
- * connection's lock held. */
+ * The part of flow control that every message passes; the rules are in data/credit.c. Call all
+ * functions with the connection's lock held. */
 #ifndef TK_VERBS_CREDIT_H
 #define TK_VERBS_CREDIT_H
 
 #include "base/bits.h"
 #include "transport/verbs/verbs_private.h"
 
-/* Nobody stands in line; who did has to begin again. */
-void tk_credit_line_clear(struct tk_conn *conn);
+/* Empties the wait queue; threads that were in it have to join again. */
+void tk_credit_queue_clear(struct tk_conn *conn);
 
-/* What is not there at once: a credit, which this thread's wait may get in its turn, with the
- * buffer; or that buffer alone. */
+/* Slow path: gets a credit when this thread's ticket is served, with the reply's buffer; the second
+ * only the buffer. */
 enum tk_status tk_credit_none(struct tk_conn *conn);
 enum tk_status tk_credit_post_reply_buffer(struct tk_conn *conn);
 
@@ -31,14 +31,14 @@ static inline void tk_credit_total_give(int credits)
     tk_if_unlikely(tk_verbs.is_total_bound) tk_counter_add(&tk_verbs.credits_total, credits);
 }
 
-/* Threads that wait for credits here, in line. Each will have one before any other thread does. */
+/* Threads in the wait queue for credits. Each gets one before any other thread does. */
 static inline int tk_credit_waiting(const struct tk_conn *conn)
 {
     return TK_THREADED ? conn->waiting : 0;
 }
 
-/* One credit for a request about to be sent, if as many as `kept` are left for others. A buffer for
- * its reply may have to be posted then. */
+/* Takes one credit for a request about to be sent, if at least `kept` remain for others. A buffer
+ * for its reply may have to be posted then. */
 static inline bool tk_credit_take_alone(struct tk_conn *conn, int kept)
 {
     tk_if_unlikely(
@@ -46,13 +46,13 @@ static inline bool tk_credit_take_alone(struct tk_conn *conn, int kept)
         (tk_verbs.is_total_bound && !tk_counter_take(&tk_verbs.credits_total))) return false;
     conn->credits--;
     conn->rx_extra--;
-    /* Else it was reset when the credit came. */
+    /* otherwise it was reset when the credit came */
     if (TK_THREADED || tk_verbs.is_total_bound)
         conn->starved_since = 0;
     return true;
 }
 
-/* The same with the buffer. */
+/* Takes a credit and posts the buffer. */
 static inline enum tk_status tk_credit_take(struct tk_conn *conn)
 {
     tk_if_unlikely(!tk_credit_take_alone(conn, tk_credit_waiting(conn))) return tk_credit_none(
@@ -61,7 +61,7 @@ static inline enum tk_status tk_credit_take(struct tk_conn *conn)
     return TK_OK;
 }
 
-/* Back for requests; the buffers of their replies are the caller's to count. */
+/* Returns credits; the caller counts the buffers of their replies. */
 static inline void tk_credit_give(struct tk_conn *conn, int credits)
 {
     conn->credits += credits;
@@ -77,8 +77,8 @@ static inline void tk_credit_return(struct tk_conn *conn, int credits)
     tk_credit_give(conn, credits);
 }
 
-/* A buffer that came over this connection; `extra`: what rx_extra is without it. The device names
- * the request that it refuses: no register has to be saved for that. */
+/* Posts a buffer that came over this connection; `extra`: rx_extra without it. The device names a
+ * request that it refuses, so no register has to be saved for that. */
 static inline void tk_recv_post_again(struct tk_conn *conn, struct tk_buffer *buffer, int extra)
 {
     struct ibv_recv_wr *bad;

@@ -63,8 +63,8 @@ static void tell(struct tk_conn *conn, const char *what, size_t nbytes, const ch
                  conn->qp->qp_num, why, tk_path_text(conn, path));
 }
 
-/* Acts in one of the threads that may notice at the same time. `may_be_dead`: the peer. Nothing is
- * reported when the job is leaving: peers vanish then, as they should. */
+/* Acts only in the first of the threads that notice. `may_be_dead`: the peer. A job that is leaving
+ * reports nothing: peers vanish then, as they should. */
 static void give_up(struct tk_conn *conn, const char *what, size_t nbytes, const char *why,
                     bool may_be_dead)
 {
@@ -75,8 +75,8 @@ static void give_up(struct tk_conn *conn, const char *what, size_t nbytes, const
     lost_peer(may_be_dead ? conn->peer->rank : tk_no_peer);
 }
 
-/* The cause was logged when registration failed. Trying again would log it with every try, perhaps
- * for ever. */
+/* Failed registration has logged the cause. Trying again would log it each time, perhaps for
+ * ever. */
 void tk_buffers_exhausted(struct tk_conn *conn)
 {
     void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
@@ -106,7 +106,7 @@ void tk_conns_exhausted(const struct tk_peer *peer)
     lost_peer(peer->rank);
 }
 
-/* A process that dies may lose its memory before its queue pairs, so refusals count too. */
+/* A dying process may lose its memory before its queue pairs, so refusals count too. */
 static bool is_of_peer(enum ibv_wc_status status)
 {
     return status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RNR_RETRY_EXC_ERR ||
@@ -131,8 +131,8 @@ void tk_tx_failed(struct tk_tx *tx, const struct ibv_wc *wc)
     completion_failed(conn, opcode_text(tx->opcode), tx->nbytes, wc);
 }
 
-/* A queue pair of datagrams, which stops at a failure of its own: no connection would be made any
- * more. Flushes come with the end of a port or of the job. */
+/* A queue pair of datagrams stops at a failure of its own, and then no connection can be made.
+ * Flushes are no failure: they come when a port or the job ends. */
 void tk_datagram_failed(struct tk_tx *tx, const struct ibv_wc *wc)
 {
     const struct tk_port_address *a = &tk_rail_of(tx->conn)->address;
@@ -147,7 +147,7 @@ void tk_datagram_failed(struct tk_tx *tx, const struct ibv_wc *wc)
     lost_peer(tk_no_peer);
 }
 
-/* The device refused a work request for which there was room: its queue pair is broken. */
+/* The device refused a work request although its queue had space: the queue pair is broken. */
 void tk_post_failed(struct tk_tx *tx, int error)
 {
     char why[128];
@@ -165,8 +165,8 @@ void tk_recv_failed(struct tk_conn *conn, const struct ibv_wc *wc)
         completion_failed(conn, "receive", 0, wc);
         return;
     }
-    /* The cause is on the send side. It may be a quiet message's, which no work under way stands
-     * for, so from now on the send queue never counts as idle. */
+    /* The cause is on the send side. It may be an unsignaled message, which no work request
+     * represents, so from now on the send queue never counts as idle. */
     tk_lane_stay_busy(tk_lane_of(conn));
 }
 
@@ -186,8 +186,7 @@ static void limit_text(char *text, size_t size)
         snprintf(text, size, "%llu bytes", (unsigned long long)limit.rlim_cur);
 }
 
-/* The cause is guessed from what can be read: the kernel says ENOMEM for the limit and for lack of
- * memory alike. */
+/* Guesses the cause: the kernel reports ENOMEM both for the limit and for lack of memory. */
 static const char *registration_remedy(const struct ibv_device_attr *attr, size_t size, int error)
 {
     struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
@@ -206,7 +205,7 @@ static const char *registration_remedy(const struct ibv_device_attr *attr, size_
     return "check dmesg";
 }
 
-/* Only where it may be the cause. */
+/* Only if memory may be the cause. */
 static void say_memory(char *text, size_t text_size, size_t size)
 {
     char what[160];

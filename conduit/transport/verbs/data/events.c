@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Completion channels: how a thread sleeps until a device has something
- * (transport/device_events.h). A queue that is armed reports its next completion once. One channel
- * a queue, so that threads may wait for either. Made only where something will sleep: on some
- * devices a queue with a channel costs a fence at each completion. Owns the channels, which
- * start-up makes; no lock. */
+ * Completion channels: how a thread sleeps until a device has a completion
+ * (transport/device_events.h). An armed queue reports its next completion once. Each queue has a
+ * channel of its own, so that threads may wait for either. Channels are made only if a thread will
+ * sleep: on some devices a queue with a channel costs a fence at each completion. Owns the
+ * channels, which start-up makes; no lock. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -20,11 +20,11 @@
 #include "transport/verbs/verbs_private.h"
 
 static const struct tk_transport *served;
-static tk_counter_t refused; /* a device did not arm a queue, and never is asked again */
+static tk_counter_t refused; /* a device did not arm a queue; it is not asked again */
 TK_PER_THREAD unsigned tk_queues_insisted;
-static tk_counter_t kept; /* roles: only threads that insist take from these queues */
+static tk_counter_t kept; /* roles: only threads that insist poll these queues */
 
-/* Another thread is at it, which is no harm: the device has a lock of its own. */
+/* Another thread may poll at the same time, which is safe: the device has a lock of its own. */
 int tk_cq_take_insisting(struct ibv_cq *cq, unsigned role, struct ibv_wc *wc, int max)
 {
     int n = tk_queues_insisted & role ? ibv_poll_cq(cq, max, wc) : 0;
@@ -47,7 +47,7 @@ static struct ibv_comp_channel *channel_open(const struct tk_device *device)
     return channel;
 }
 
-/* Without them sleeps are short, by the clock. */
+/* Without channels, sleeps are short, by the clock. */
 void tk_channels_open(struct tk_device *device)
 {
     if (!something_sleeps())
@@ -127,15 +127,15 @@ static void request_events(struct tk_device *device, unsigned roles)
         tk_counter_set(&refused, 1);
 }
 
-/* A message that came is read from its sender's memory, which completes among what was sent: a
- * thread that sleeps for what is received goes on polling for these microseconds. */
+/* A rendezvous message is read from its sender's memory, and the read completes on the send queue:
+ * a thread that sleeps for received messages keeps polling for these microseconds. */
 static bool is_reading(void)
 {
-    return tk_counter_read(&tk_verbs.pulls) > tk_counter_read(&tk_verbs.pulls_stuck);
+    return tk_counter_read(&tk_verbs.rndv_count) > tk_counter_read(&tk_verbs.rndv_stuck);
 }
 
-/* What came before a queue was armed is not reported, so all of it is taken after that, even if
- * another thread is at it: that one may have looked before, and leave. */
+/* An armed queue does not report what came before, so all of it is taken after arming, even while
+ * another thread polls: that thread may have looked before, and leave. */
 static bool arm(unsigned roles, bool *is_armed)
 {
     unsigned before = tk_queues_insisted;
@@ -192,7 +192,7 @@ static void lock_all(unsigned role, bool is_locked)
     }
 }
 
-/* One role at a time; each by the first of its threads. */
+/* One role at a time; the first of its threads does it. */
 static void keep(unsigned role)
 {
     lock_all(role, true);

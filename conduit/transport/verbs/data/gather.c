@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Puts and gets between one range of remote memory and several of local memory, in one work request
- * with a list of them. The connection's lock guards its send queue.
+ * with a scatter/gather list. The connection's lock guards its send queue.
  *
- * Only where there is one queue pair to each peer: the log by which failover repeats transfers has
- * one range of local memory for each (tx_log.h). */
+ * Only with one queue pair to each peer: an entry of the log by which failover repeats transfers
+ * has one range of local memory (tx_log.h). */
 #include "config.h"
 
 #include "base/bits.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What is pending besides messages and transfers: connections that are to be moved, ACKs that found
- * no room; and the report of peers that give no credits back. Takes the connections' locks. */
+ * Pending work besides messages and transfers: connections that are to be moved, ACKs that found no
+ * space; and the report of peers that return no credits. Takes the connections' locks. */
 #include "config.h"
 
 #include <stdio.h>
@@ -13,11 +13,12 @@
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/data/ack.h"
 #include "transport/verbs/data/housekeeping.h"
-#include "transport/verbs/data/loan.h"
+#include "transport/verbs/data/credit_loan_messages.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
 
-/* By messages: where a connection carries atomics only, the peer's private pointer is not ours. */
+/* Connected for messages: if a connection carries atomics only, the peer's private pointer is not
+ * ours. */
 static bool is_linked(uint32_t rank)
 {
     const struct tk_conn *conn = tk_conns_to(rank);
@@ -30,7 +31,7 @@ void tk_acks_send(void)
     if (tk_verbs.failover_enabled && tk_counter_read(&tk_verbs.pending_work) > tk_demand_pending())
         tk_failover_step();
     tk_demand_step();
-    for (uint32_t r = 0; r < tk_peers.size && tk_work_besides_pulls() > tk_demand_pending(); r++)
+    for (uint32_t r = 0; r < tk_peers.size && tk_work_besides_rndv() > tk_demand_pending(); r++)
         if (is_linked(r)) {
             tk_ack_retry(tk_primary(tk_peer(r)));
             if (tk_srq_in_use())
@@ -52,7 +53,7 @@ static void tell_stall(const struct tk_conn *conn, double seconds)
                 seconds, conn->peer->rank, conn->peer->host, conn->peer->pid, text);
 }
 
-/* Credits that are out are requests that were not answered. */
+/* A credit in use is a request that was not answered. */
 static void describe_conn(struct tk_wait_rows *rows, struct tk_conn *conn)
 {
     if (!tk_trylock(&conn->lock))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What polls go on with besides completions. */
+ * Work that polls do besides completions. */
 #ifndef TK_VERBS_HOUSEKEEPING_H
 #define TK_VERBS_HOUSEKEEPING_H
 
@@ -8,33 +8,33 @@
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/verbs_private.h"
 
-/* Connections that are to be moved, and ACKs that found no room in the send queue; while
+/* Moves connections and sends ACKs that found no space in the send queue; call while
  * tk_verbs.pending_work is not 0. Takes the locks itself. */
 void tk_acks_send(void);
 
-/* The same without messages that are pulled, with which polls of shared queues go on. Those count
- * themselves last and leave first. */
-static inline int tk_work_besides_pulls(void)
+/* Pending work without rendezvous messages, which polls of shared queues handle. Those increment
+ * pending_work first and decrement it last. */
+static inline int tk_work_besides_rndv(void)
 {
-    int pulls = tk_counter_read(&tk_verbs.pulls);
-    return tk_counter_read(&tk_verbs.pending_work) - pulls;
+    int rndv_count = tk_counter_read(&tk_verbs.rndv_count);
+    return tk_counter_read(&tk_verbs.pending_work) - rndv_count;
 }
 
-/* Goes on with it. Connections that wait for an answer are no reason not to sleep. */
+/* Is there pending work? Connections that wait for an answer do not prevent sleep. */
 static inline bool tk_work_is_pending(void)
 {
-    int pending = tk_work_besides_pulls();
+    int pending = tk_work_besides_rndv();
     if (pending > 0)
         tk_acks_send();
     return pending > tk_demand_pending();
 }
 
-/* Is there more than connects that may come, and than reads that complete? Those wake who sleeps on
- * their file, and on the device's. */
+/* Is there more than connects that may come, and reads that will complete? Those two wake a thread
+ * that sleeps on their files and the device's. */
 static inline bool tk_work_is_open(void)
 {
-    return tk_work_besides_pulls() > (tk_cm_file() != -1) ||
-           tk_counter_read(&tk_verbs.pulls_stuck) > 0;
+    return tk_work_besides_rndv() > (tk_cm_file() != -1) ||
+           tk_counter_read(&tk_verbs.rndv_stuck) > 0;
 }
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See lane.h: what is rare. Takes the lock of one lane at a time. */
+ * See lane.h: the rare cases. Takes the lock of one lane at a time. */
 #include "config.h"
 
 #include "transport/verbs/data/lane.h"
 
-/* A lane's are next to each other: lines that are fetched in pairs have one lane, too. */
+/* A lane's work requests are adjacent: cache lines that are fetched in pairs belong to one lane,
+ * too. */
 void tk_lanes_open(void)
 {
     int next = tk_verbs.depth_total;
@@ -23,7 +24,7 @@ void tk_lanes_open(void)
     }
 }
 
-/* Another lane's free ones, a few at a time: those move to where they are needed. */
+/* Takes free work requests of another lane, a few at a time: they move to where they are needed. */
 static struct tk_pool_item *lane_lend(struct tk_lane *lane)
 {
     enum { most = 8 };

@@ -9,22 +9,22 @@
 #include "base/bits.h"
 #include "transport/verbs/verbs_private.h"
 
-/* All that depth_total allows, dealt out. */
+/* Distributes the depth_total work requests over the lanes. */
 void tk_lanes_open(void);
 
-/* In PAR slots are taken with the connection's lock and come back with the lane's, in words of
- * their own: neither is an atomic addition. */
+/* In PAR slots are taken with the connection's lock and given back with the lane's, in separate
+ * words, so that neither needs an atomic addition. */
 static inline bool tk_slot_take(struct tk_conn *conn)
 {
-    tk_if_unlikely(tk_conn_room(conn) <= 0) return false;
-    tk_counter_add_locked(&conn->room, -1);
+    tk_if_unlikely(tk_conn_space(conn) <= 0) return false;
+    tk_counter_add_locked(&conn->space, -1);
     return true;
 }
 
 /* With the lock of its lane. */
 static inline void tk_slots_give_locked(struct tk_conn *conn, int slots)
 {
-    tk_counter_add_locked(TK_THREADED ? &conn->returned : &conn->room, slots);
+    tk_counter_add_locked(TK_THREADED ? &conn->returned : &conn->space, slots);
 }
 
 static inline void tk_slots_give(struct tk_conn *conn, int slots)
@@ -35,7 +35,7 @@ static inline void tk_slots_give(struct tk_conn *conn, int slots)
     tk_unlock(&lane->lock);
 }
 
-/* What is posted next completes there. */
+/* Work requests posted next complete in this lane. */
 static inline void tk_lane_use(struct tk_lane *lane)
 {
     tk_if_unlikely(TK_THREADED && tk_lane_mine.lane != lane)
@@ -62,7 +62,7 @@ static inline void tk_lane_push(struct tk_lane *lane, struct tk_tx *tx)
     tk_counter_add_locked(&lane->out, -1);
 }
 
-/* NULL: no lane has a free one. */
+/* NULL: no lane has a free work request. */
 struct tk_tx *tk_lane_borrow(struct tk_lane *lane);
 
 static inline struct tk_tx *tk_lane_take(struct tk_lane *lane)
@@ -74,7 +74,7 @@ static inline struct tk_tx *tk_lane_take(struct tk_lane *lane)
     return tx;
 }
 
-/* Comes back with so many slots of its connection. */
+/* Gives it back with so many slots of its connection. */
 static inline void tk_lane_give(struct tk_lane *lane, struct tk_tx *tx, int slots)
 {
     tk_lock(&lane->lock);
@@ -83,7 +83,7 @@ static inline void tk_lane_give(struct tk_lane *lane, struct tk_tx *tx, int slot
     tk_unlock(&lane->lock);
 }
 
-/* From now on it never counts as idle. */
+/* From now on the lane never counts as idle. */
 static inline void tk_lane_stay_busy(struct tk_lane *lane)
 {
     tk_lock(&lane->lock);
@@ -91,7 +91,7 @@ static inline void tk_lane_stay_busy(struct tk_lane *lane)
     tk_unlock(&lane->lock);
 }
 
-/* What this thread posted last completes in this lane. */
+/* The lane in which this thread's last work request completes. */
 static inline struct tk_lane *tk_lane_hint(void)
 {
     return TK_THREADED ? tk_lane_mine.lane : tk_verbs.lanes;
@@ -107,14 +107,14 @@ static inline struct tk_lane *tk_lanes_end(void)
     return tk_verbs.lanes + tk_lane_count();
 }
 
-/* Other lanes have what this thread posted before, and what nobody else may poll for. Only now and
- * then: to look at words that other threads write makes their next writes slow. */
+/* Other lanes hold what this thread posted before, and perhaps what no other thread polls for.
+ * Looks only now and then: reading words that other threads write makes their next writes slow. */
 static inline bool tk_lanes_are_due(void)
 {
     return TK_THREADED && (tk_lane_mine.polls += tk_lane_poll_step) == 0 && tk_lane_count() > 1;
 }
 
-/* Is nothing of any lane under way? */
+/* Is no lane busy? */
 static inline bool tk_lanes_are_idle(void)
 {
     int out = 0;

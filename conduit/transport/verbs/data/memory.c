@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Registered memory: slabs of message buffers, segments, and what is registered on the fly. Buffers
- * are of one size, so that any free one serves any message, but those of shared receive queues may
- * be smaller (data/pull.h). Pages of a slab come into being on
- * first use: a rank with 63 peers posts 50 MB of buffers and touches few. */
+ * Registered memory: slabs of message buffers, segments, and memory registered on the fly. Buffers
+ * have one size, so that any free one serves any message; only those of shared receive queues may
+ * be smaller (data/rendezvous.h). Pages of a slab are allocated on first use: a rank with 63 peers
+ * posts 50 MB of buffers and touches few. */
 #include "config.h"
 
 #include <errno.h>
@@ -60,10 +60,10 @@ static bool register_on(struct tk_registration *r, const struct tk_device *devic
     return true;
 }
 
-/* For people, when a registration fails: which of the devices it was. */
+/* For error messages: the device that refused a registration. */
 static const struct tk_device *refusing = &tk_verbs.device;
 
-/* With all devices, or with one alone. NULL: errno has the reason. */
+/* Registers with all devices, or with one alone. NULL: errno has the reason. */
 static struct tk_registration *reg(const struct tk_device *only, void *base, size_t size,
                                    int access)
 {
@@ -82,7 +82,7 @@ static struct tk_registration *reg(const struct tk_device *only, void *base, siz
     return r;
 }
 
-/* For as long as there is a network, or nearly. */
+/* The registration lasts as long as the network, or nearly. */
 static struct tk_registration *reg_for_good(const struct tk_device *only, void *base, size_t size,
                                             const char *what, int remote_access)
 {
@@ -94,8 +94,8 @@ static struct tk_registration *reg_for_good(const struct tk_device *only, void *
     return r;
 }
 
-/* Registering what is paged looks at no page: memory that may not be written to would be found out
- * by the first transfer, which then fails, even if it only reads. It is refused as if it were
+/* Registering with on-demand paging looks at no page: the first transfer would find that the memory
+ * may not be written to, and fail, even one that only reads. So it is refused here, as if it were
  * pinned. */
 static struct tk_registration *reg_paged(void *base, size_t size, int access)
 {
@@ -106,7 +106,7 @@ static struct tk_registration *reg_paged(void *base, size_t size, int access)
     return reg(NULL, base, size, access | IBV_ACCESS_ON_DEMAND);
 }
 
-/* A segment that is paged takes no memory, so it counts against no limit. */
+/* A paged segment pins no memory, so it counts against no limit. */
 static struct tk_registration *reg_segment(void *base, size_t size)
 {
     int access = IBV_ACCESS_LOCAL_WRITE | tk_verbs.remote_access;
@@ -156,13 +156,13 @@ void tk_segment_forget(void)
     tk_verbs.segment = NULL;
 }
 
-/* ---- on the fly: nobody else reaches it but where that is what it is for; it is written by gets
+/* ---- on the fly: not reachable from outside except where that is its purpose; gets write to it
  * ---- */
 
 static void *pin(void *base, size_t size, bool is_source, uint32_t *key)
 {
     int access = is_source ? 0 : IBV_ACCESS_LOCAL_WRITE;
-    /* On iWARP what a read brings is written by the peer's device (RFC 5040 4.1). */
+    /* On iWARP the peer's device writes the data of a read (RFC 5040 4.1). */
     if (tk_verbs.has_iwarp)
         access |= IBV_ACCESS_REMOTE_WRITE;
     if (tk_is_on_demand)
@@ -190,7 +190,7 @@ static void explain(size_t size, int error)
     tk_warn_registration(__atomic_load_n(&refusing, __ATOMIC_RELAXED), size, error);
 }
 
-/* The least of the devices': each knows every region. */
+/* The minimum over devices: each device registers every region. */
 static uint64_t regions_max(void)
 {
     int least = 0;
@@ -244,7 +244,7 @@ static void fill_pool(struct tk_slab *slab, unsigned count, struct tk_pool *pool
     }
 }
 
-/* Buffers for receiving are one rail's, and may be smaller; those for sending go over any. */
+/* Receive buffers belong to one rail, and may be smaller; send buffers are used on any rail. */
 static enum tk_status slab_open(const struct tk_rail *rail, struct tk_pool *pool, unsigned count,
                                 const char *what)
 {
@@ -276,7 +276,7 @@ enum tk_status tk_bounce_pool_open(unsigned count)
     tk_pool_init(&tk_verbs.bounce_pool);
     if (slab_open(NULL, &tk_verbs.bounce_pool, count, "bounce buffers") != TK_OK)
         return TK_FAIL;
-    /* Registered with all devices, and nobody has touched it. */
+    /* Registered with all devices, and not touched yet. */
     const struct tk_area *area = &tk_verbs.slabs->area;
     tk_verbs.pins = tk_area_present(area) >= area->size;
     return TK_OK;
@@ -309,7 +309,7 @@ struct tk_buffer *tk_large_buffer_take(void)
     return buffer;
 }
 
-/* Of its own: bounce buffers may be fewer than there are needed at once. */
+/* A buffer of its own: bounce buffers may be fewer than are needed at once. */
 enum tk_status tk_fence_sink_open(void)
 {
     struct tk_pool pool;
@@ -362,8 +362,8 @@ enum tk_status tk_recv_pool_fit(struct tk_rail *rail, unsigned wanted)
     return status;
 }
 
-/* A port's buffers serve the other ports of its device as well: when it is dead, nobody else needs
- * them. */
+/* A port's buffers also serve the other ports of its device: other ports don't need them when it is
+ * dead. */
 struct tk_buffer *tk_recv_buffer_take(struct tk_rail *rail)
 {
     struct tk_buffer *buffer = tk_pool_take(&rail->recv_pool);

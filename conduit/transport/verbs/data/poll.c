@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Completions: of our own work (reap) and of what peers sent (poll). One thread at a time takes
- * completions from a queue, others return at once; what was taken is acted upon without that lock,
- * so handlers run at the same time in PAR. */
+ * completions from a queue, others return at once. The thread handles them without that lock, so
+ * handlers run at the same time in PAR. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -14,80 +14,80 @@
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
-#include "transport/verbs/data/aside.h"
+#include "transport/verbs/data/deferred.h"
 #include "transport/verbs/data/housekeeping.h"
 #include "transport/verbs/data/receive.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
 
-/* Not inline: the loop around it should be short for what is plain. */
+/* Not inline: keeps the loop around it short for the common case. */
 static void __attribute__((noinline)) tx_done(struct tk_tx *tx, const struct ibv_wc *wc)
 {
     tk_if_likely(wc->status == IBV_WC_SUCCESS) tk_tx_complete(tx);
     else if (tk_is_datagram_sent(tx))
     {
         tk_datagram_failed(tx, wc);
-        tk_tx_complete(tx); /* as good as lost */
+        tk_tx_complete(tx); /* treated as lost */
     }
     else if (tk_cm_is_greeting(tx)) tk_tx_complete(tx);
     else if (!tk_failover(tx, wc)) tk_tx_failed(tx, wc);
 }
 
-/* What plain work that was completed together gives back: in PAR each piece by itself would be a
- * lock. Until then its connection seems fuller than it is, which harms nobody. All are of one lane.
+/* What plain work that completed together gives back: giving back each alone would take a lock in
+ * PAR. Until then the connection seems fuller than it is, which is safe. All are of one lane.
  */
-struct gifts {
+struct batch {
     struct tk_pool_item *first, *last;
-    struct tk_conn *conn; /* that the slots are of */
+    struct tk_conn *conn; /* whose slots these are */
     int txs, slots;
 };
 
-static inline void gather(struct gifts *gifts, struct tk_tx *tx)
+static inline void gather(struct batch *batch, struct tk_tx *tx)
 {
     struct tk_op *op = tx->op;
-    tk_if_unlikely(tx->conn != gifts->conn)
+    tk_if_unlikely(tx->conn != batch->conn)
     {
-        if (gifts->conn)
-            tk_slots_give(gifts->conn, gifts->slots);
-        gifts->conn = tx->conn;
-        gifts->slots = 0;
+        if (batch->conn)
+            tk_slots_give(batch->conn, batch->slots);
+        batch->conn = tx->conn;
+        batch->slots = 0;
     }
-    gifts->slots += 1 + tx->covers;
-    gifts->txs++;
-    if (!gifts->first)
-        gifts->last = &tx->item;
-    tx->item.next = gifts->first;
-    gifts->first = &tx->item;
+    batch->slots += 1 + tx->covers;
+    batch->txs++;
+    if (!batch->first)
+        batch->last = &tx->item;
+    tx->item.next = batch->first;
+    batch->first = &tx->item;
     tk_counter_add(&op->pending, -1);
 }
 
-static inline void give_all(const struct gifts *gifts)
+static inline void batch_release(const struct batch *batch)
 {
-    tk_if_unlikely(!gifts->first) return;
-    struct tk_lane *lane = tk_lane_of(gifts->conn);
+    tk_if_unlikely(!batch->first) return;
+    struct tk_lane *lane = tk_lane_of(batch->conn);
     tk_lock(&lane->lock);
-    gifts->last->next = lane->free;
-    lane->free = gifts->first;
-    tk_slots_give_locked(gifts->conn, gifts->slots);
-    tk_counter_add_locked(&lane->out, -gifts->txs);
+    batch->last->next = lane->free;
+    lane->free = batch->first;
+    tk_slots_give_locked(batch->conn, batch->slots);
+    tk_counter_add_locked(&lane->out, -batch->txs);
     tk_unlock(&lane->lock);
 }
 
-/* Not inline: a caller that waits for one operation at a time should save no registers for it. */
+/* Not inline, so that a caller that waits for one operation at a time saves no registers for it. */
 static void __attribute__((noinline)) all_done(const struct ibv_wc *wc, int n)
 {
-    struct gifts gifts = {.first = NULL};
+    struct batch batch = {.first = NULL};
     do {
         struct tk_tx *tx = (struct tk_tx *)(uintptr_t)wc->wr_id;
         tk_if_unlikely(tx->kind != TK_TX_PLAIN || wc->status != IBV_WC_SUCCESS) tx_done(tx, wc);
-        else gather(&gifts, tx);
+        else gather(&batch, tx);
         wc++;
     } while (--n > 0);
-    give_all(&gifts);
+    batch_release(&batch);
 }
 
-/* All of a look, or an error in place of their number. */
+/* Handles all completions of a look; n < 0 is an error. */
 static void __attribute__((noinline)) any_done(const struct ibv_wc *wc, int n)
 {
     if (n == 1) {
@@ -98,7 +98,7 @@ static void __attribute__((noinline)) any_done(const struct ibv_wc *wc, int n)
     all_done(wc, n);
 }
 
-/* The only one of a look. False: nothing was done. */
+/* Handles the only completion of a look. False: nothing was done. */
 static inline bool one_done(struct tk_lane *lane, const struct ibv_wc *wc)
 {
     struct tk_tx *tx = (struct tk_tx *)(uintptr_t)wc->wr_id;
@@ -141,7 +141,7 @@ void tk_lanes_reap(void)
         reap_lane(lane);
 }
 
-/* Not inline: the usual path needs no registers for it. */
+/* Not inline: the common path needs no registers for it. */
 static bool __attribute__((noinline)) reap_others_if_due(void)
 {
     return tk_lanes_are_due() && tk_lanes_reap_others();
@@ -154,7 +154,8 @@ bool tk_verbs_reap(void)
     return TK_THREADED && reap_others_if_due();
 }
 
-/* Its buffer is of those for requests, which may come once it is answered, or one more. */
+/* A greeting takes a buffer of requests, which can come only after it is answered, or the extra
+ * one. */
 static void greeting_came(struct tk_conn *conn, struct tk_buffer *buffer)
 {
     tk_lock(&conn->lock);
@@ -167,8 +168,8 @@ static void greeting_came(struct tk_conn *conn, struct tk_buffer *buffer)
     tk_cm_greeting_came(conn);
 }
 
-/* Its first byte is of no kind of message. */
-static void __attribute__((noinline)) stranger_came(struct tk_buffer *buffer, size_t size)
+/* Its first byte names no kind of active message. */
+static void __attribute__((noinline)) handle_unknown_kind(struct tk_buffer *buffer, size_t size)
 {
     const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
     if (head->kind == TK_GREETING && tk_cm_greets()) {
@@ -196,16 +197,16 @@ static inline void account(struct tk_conn *conn, const struct tk_message_head *h
         tk_credit_return(conn, credits);
 }
 
-/* What was in `buffer` is copied, or of no more interest. One buffer more than needed stays posted;
- * see data/credit.c. */
+/* The contents of `buffer` are copied, or no longer needed: posts it again. One buffer more than
+ * needed stays posted; see data/credit.c. */
 static inline void post_again(struct tk_conn *conn, struct tk_buffer *buffer)
 {
     tk_if_likely(conn->rx_extra <= 0) tk_recv_post(conn, buffer);
     else tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
 }
 
-/* A small message is copied: its buffer can receive the next one before any handler gives the
- * sender its credit back. */
+/* Copies a small message: its buffer can receive the next one before any handler returns the
+ * sender's credit. */
 static void __attribute__((noinline))
 small_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t front, size_t size)
 {
@@ -219,15 +220,15 @@ small_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t front, size
         tk_message_hand_up(conn, head, copy + front, size - front);
 }
 
-/* Not inline: the usual path needs no registers for it. */
+/* Not inline: the common path needs no registers for it. */
 static void __attribute__((noinline)) keep_buffer(struct tk_conn *conn, struct tk_buffer *buffer)
 {
     tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
 }
 
-/* The same for most Shorts, whose heads were looked at in a register: what they say comes out of
- * the copy, where its members need no shifts. A reply, whose kind is 1, gives a credit back. With
- * the connection's lock, which it releases. */
+/* The same for most Shorts, whose heads were checked in a register. The members are read from the
+ * copy, where they need no shifts. A reply, whose kind is 1, returns a credit. Called with the
+ * connection's lock, which it releases. */
 static inline void __attribute__((always_inline))
 tagged_arrived_locked(struct tk_conn *conn, struct tk_buffer *buffer, const char *data)
 {
@@ -262,8 +263,8 @@ tagged_arrived(struct tk_conn *conn, struct tk_buffer *buffer, const char *data)
     else tagged_arrived_later(conn, buffer);
 }
 
-/* A large message stays where it is and another buffer takes its place; without one it is copied
- * after all. Returns the copy. */
+/* A large message stays in its buffer, and another buffer replaces that one; without a free buffer
+ * it is copied after all. Returns the copy. */
 static void *replace_buffer(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 {
     if (conn->rx_extra >= 0)
@@ -300,7 +301,7 @@ other_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 {
     tk_if_unlikely(((struct tk_message_head *)buffer->data)->kind > TK_CONTROL)
     {
-        stranger_came(buffer, size);
+        handle_unknown_kind(buffer, size);
         return;
     }
     size_t front = tk_message_check(conn, (struct tk_message_head *)buffer->data, size);
@@ -321,7 +322,7 @@ arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 
 static void __attribute__((noinline)) recv_failed(struct tk_buffer *buffer, const struct ibv_wc *wc)
 {
-    if (!tk_is_datagram(buffer) && !tk_pair_flushed(buffer)) /* one buffer fewer: others are left */
+    if (!tk_is_datagram(buffer) && !tk_pair_flushed(buffer)) /* one fewer is left */
         tk_recv_failed(buffer->conn, wc);
 }
 
@@ -332,8 +333,8 @@ static inline void __attribute__((always_inline)) received(const struct ibv_wc *
     else recv_failed(buffer, wc);
 }
 
-/* Not inline, these two: an empty poll should save no registers for them, nor should one that finds
- * one message for a loop. */
+/* Not inline, these two: an empty poll saves no registers for them, and a poll of one message none
+ * for a loop. */
 static void __attribute__((noinline)) received_one(const struct ibv_wc *wc)
 {
     received(wc);
@@ -370,7 +371,7 @@ static bool poll_recv(void)
     return receive_from(&tk_verbs.device);
 }
 
-/* Apart from the usual way, which need not remember what it found on this one. */
+/* Separate from the common path, so that that path need not remember what it found here. */
 static bool __attribute__((noinline)) poll_all(void)
 {
     bool any = tk_work_is_pending();
@@ -392,7 +393,7 @@ bool tk_verbs_poll(void)
     return receive_from(&tk_verbs.device);
 }
 
-/* ---- the same with several devices ---- */
+/* ---- the same for several devices ---- */
 
 bool tk_devices_reap(void)
 {
@@ -411,16 +412,16 @@ bool tk_devices_poll(void)
     return any;
 }
 
-/* ---- the same where connections stand in for each other: what came over each is counted ---- */
+/* ---- the same in a failover group: messages that come over each connection are counted ---- */
 
-/* It is accounted now, so that the connection may be closed; only its handler has to wait. */
-static void put_aside(struct tk_buffer *buffer, uint32_t size)
+/* Accounts the message now, so that the connection may be closed; only its handler is deferred. */
+static void defer(struct tk_buffer *buffer, uint32_t size)
 {
     struct tk_conn *conn = buffer->conn;
     struct tk_message_head *head = (struct tk_message_head *)buffer->data;
     tk_if_unlikely(head->kind > TK_CONTROL)
     {
-        stranger_came(buffer, size);
+        handle_unknown_kind(buffer, size);
         return;
     }
     tk_message_check(conn, head, size);
@@ -433,7 +434,7 @@ static void put_aside(struct tk_buffer *buffer, uint32_t size)
         tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
         return;
     }
-    tk_aside_put(buffer, size);
+    tk_deferred_put(buffer, size);
 }
 
 static void __attribute__((noinline)) notice_came(struct tk_buffer *buffer, uint32_t size)
@@ -478,7 +479,7 @@ static inline void __attribute__((always_inline)) one_came(const struct ibv_wc *
         conn->tx_log->arrived++;
     tk_if_unlikely(((const struct tk_message_head *)buffer->data)->kind == TK_NOTICE)
         notice_came(buffer, wc->byte_len);
-    else if (in_handler) put_aside(buffer, wc->byte_len);
+    else if (in_handler) defer(buffer, wc->byte_len);
     else arrived(conn, buffer, wc->byte_len);
 }
 
@@ -487,9 +488,9 @@ static void __attribute__((noinline)) comes_later(const struct ibv_wc *wc)
     one_came(wc, true);
 }
 
-/* One at a time: while a handler waits nobody may hold what came behind it, or a connection that
- * gave it would never be drained. After a first one that was waited for the device is not asked for
- * another: mostly there is none. */
+/* One message at a time: while a handler waits, no thread may hold messages behind it, or the
+ * connection that delivered them could never be drained. After a first message that was waited for,
+ * the device is not asked for another: mostly there is none. */
 static void __attribute__((noinline))
 counted_came(struct tk_device *device, struct ibv_wc *wc, bool expects_more)
 {
@@ -497,13 +498,14 @@ counted_came(struct tk_device *device, struct ibv_wc *wc, bool expects_more)
     expects_more |= wc->status != IBV_WC_SUCCESS;
     do {
         one_came(wc, false);
-        tk_aside_hand_up();
+        tk_deferred_hand_up();
     } while (expects_more && ++count < tk_poll_batch &&
              tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, wc, 1) > 0);
 }
 
-/* Whether the poll before found something, on whatever device: a flood comes over one of them. Read
- * only behind a message: kept over the call of the device it would cost each empty poll a register.
+/* Whether the previous poll found something, on whatever device: a flood comes over one of them.
+ * Read only after a message: kept over the call of the device it would cost each empty poll a
+ * register.
  */
 static TK_PER_THREAD_NEAR bool found_before;
 
@@ -516,7 +518,7 @@ static inline bool __attribute__((always_inline)) receive_counted(struct tk_devi
     return true;
 }
 
-static bool receive_aside(struct tk_device *device)
+static bool receive_deferred(struct tk_device *device)
 {
     struct ibv_wc wc;
     int count = 0;
@@ -549,7 +551,7 @@ static bool __attribute__((noinline)) poll_all_logged(void)
     if (tk_counter_read(&tk_verbs.pending_work) > 0)
         tk_acks_send();
     bool any = tk_devices_reap();
-    any |= tk_aside_hand_up();
+    any |= tk_deferred_hand_up();
     return receive_from_all() || any;
 }
 
@@ -562,19 +564,19 @@ static bool __attribute__((noinline)) poll_others_logged(void)
 bool tk_logged_poll(void)
 {
     tk_if_unlikely(tk_lane_out(tk_lane_hint()) | tk_counter_read(&tk_verbs.pending_work) |
-                   tk_aside_has_some()) return poll_all_logged();
+                   tk_deferred_has_some()) return poll_all_logged();
     tk_if_unlikely(tk_lanes_are_due()) return poll_others_logged();
     return receive_from_all();
 }
 
-/* A wait for room in a handler may be for a connection to be moved, and that takes messages
- * from the other end: those for handlers are put aside. */
+/* A handler that waits for space may wait for a connection to be moved, which needs messages from
+ * the other end: messages for handlers are deferred. */
 static bool __attribute__((noinline)) reap_moving(void)
 {
     bool any = tk_devices_reap();
     tk_acks_send();
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
-        any |= receive_aside(device);
+        any |= receive_deferred(device);
     return any;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Messages that come through shared queues (srq.h). A buffer is given back to its queue before the
- * credit of its message can be used again: before a request's handler runs, and before what a
- * reply gives back is counted. Takes a connection's lock.
+ * credit of its message can be used again: before a request's handler runs, and before the credits
+ * that a reply returns are counted. Takes a connection's lock.
  *
- * Where connections stand in for each other (`is_counted`, a constant on the way of a Short) what
- * came over each is counted, and credits are those of the primary one, whichever they came over. */
+ * In a failover group (`is_counted`, a constant on the path of a Short) messages are counted per
+ * connection, and credits are those of the primary one, whichever connection a message came
+ * over. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -15,11 +16,11 @@
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
-#include "transport/verbs/data/aside.h"
+#include "transport/verbs/data/deferred.h"
 #include "transport/verbs/data/housekeeping.h"
 #include "transport/verbs/data/lane.h"
-#include "transport/verbs/data/loan.h"
-#include "transport/verbs/data/pull.h"
+#include "transport/verbs/data/credit_loan_messages.h"
+#include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/receive.h"
 #include "transport/verbs/failover/failover.h"
 
@@ -122,7 +123,7 @@ static void loan_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer
     tk_loan_came(conn, &copy, size);
 }
 
-/* Of a queue pair that is gone, too. */
+/* The queue pair may be gone already. */
 static void greeting_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer)
 {
     tk_srq_give(srq, buffer);
@@ -130,18 +131,18 @@ static void greeting_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_bu
         tk_cm_greeting_came(conn);
 }
 
-/* The offer's buffer is free before anything of the message is counted. */
+/* Frees the request's buffer before anything of the message is counted. */
 static void offer_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
                        size_t size)
 {
-    struct tk_pull_offer copy;
+    struct tk_rndv_request copy;
     memcpy(&copy, buffer->data, sizeof(copy));
     tk_srq_give(srq, buffer);
-    tk_pull_came(conn, &copy, size);
+    tk_rndv_request_came(conn, &copy, size);
 }
 
-static void stranger_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
-                          size_t size)
+static void handle_unknown_kind(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
+                                size_t size)
 {
     const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
     if (head->kind == TK_GREETING && tk_cm_greets())
@@ -150,7 +151,7 @@ static void stranger_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_bu
         tk_demand_came(buffer, (uint32_t)size);
     else if (head->kind == TK_LOAN)
         loan_came(conn, srq, buffer, size);
-    else if (head->kind == TK_PULL)
+    else if (head->kind == TK_RENDEZVOUS)
         offer_came(conn, srq, buffer, size);
     else
         tk_wire_error(conn, "a malformed message came");
@@ -162,7 +163,7 @@ with_payload_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *bu
 {
     const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
     if (head->kind > TK_CONTROL) {
-        stranger_came(conn, srq, buffer, size);
+        handle_unknown_kind(conn, srq, buffer, size);
         return;
     }
     size_t front = tk_message_check(conn, head, size);
@@ -181,7 +182,7 @@ other_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, s
 static void __attribute__((noinline))
 failed(struct tk_conn *conn, struct tk_srq *srq, const struct ibv_wc *wc)
 {
-    if (tk_is_datagram_conn(conn) && conn != tk_verbs.nobody) /* one fewer: others are left */
+    if (tk_is_datagram_conn(conn) && conn != tk_verbs.nobody) /* one fewer is left */
         return;
     if (conn == tk_verbs.nobody || conn->is_closing || (conn->is_held && tk_cm_greets()))
         tk_srq_give(srq, (struct tk_buffer *)(uintptr_t)wc->wr_id);
@@ -231,24 +232,24 @@ static bool receive_all(void)
     return any;
 }
 
-static void pulled(struct tk_pull *pull)
+static void rndv_read(struct tk_rndv *rndv)
 {
-    struct tk_message_head *head = (struct tk_message_head *)pull->buffer->data;
-    if (pull->size < sizeof(*head) || head->kind > TK_REPLY)
-        tk_wire_error(pull->conn, "a malformed message came");
-    size_t front = tk_message_check(pull->conn, head, pull->size);
-    pass(pull->conn, head, pull->buffer->data + front, pull->size - front, false);
-    tk_pull_give(pull);
+    struct tk_message_head *head = (struct tk_message_head *)rndv->buffer->data;
+    if (rndv->size < sizeof(*head) || head->kind > TK_REPLY)
+        tk_wire_error(rndv->conn, "a malformed message came");
+    size_t front = tk_message_check(rndv->conn, head, rndv->size);
+    pass(rndv->conn, head, rndv->buffer->data + front, rndv->size - front, false);
+    tk_rndv_give(rndv);
 }
 
-/* What waits is begun as soon as a place is free, so that there is always something on its way. */
-static bool pulls_go_on(void)
+/* Begins the next read as soon as a buffer is free, so that one is always in flight. */
+static bool rndv_go_on(void)
 {
     bool any = false;
-    tk_pulls_start();
-    for (struct tk_pull *pull; (pull = tk_pull_take()) != NULL;) {
-        pulled(pull);
-        tk_pulls_start();
+    tk_rndv_start();
+    for (struct tk_rndv *rndv; (rndv = tk_rndv_take()) != NULL;) {
+        rndv_read(rndv);
+        tk_rndv_start();
         any = true;
     }
     return any;
@@ -258,8 +259,8 @@ static bool __attribute__((noinline)) poll_all_shared(void)
 {
     bool any = tk_work_is_pending();
     any |= tk_devices_reap();
-    if (tk_counter_read(&tk_verbs.pulls) > 0)
-        any |= pulls_go_on();
+    if (tk_counter_read(&tk_verbs.rndv_count) > 0)
+        any |= rndv_go_on();
     return receive_all() || any;
 }
 
@@ -277,7 +278,7 @@ bool tk_shared_poll(void)
     return receive_all();
 }
 
-/* ---- the same where connections stand in for each other ---- */
+/* ---- the same in a failover group ---- */
 
 static void __attribute__((noinline))
 other_counted_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, size_t size)
@@ -320,7 +321,8 @@ static inline void one_counted_came(struct tk_conn *conn, struct tk_srq *srq,
     else other_counted_came(conn, srq, buffer, wc->byte_len);
 }
 
-/* In a handler: messages for handlers wait for its end, and their buffers are free before. */
+/* In a handler: messages for handlers are deferred to its end, and their buffers are freed
+ * before. */
 static void comes_later(struct tk_conn *conn, struct tk_srq *srq, const struct ibv_wc *wc)
 {
     struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;
@@ -332,12 +334,12 @@ static void comes_later(struct tk_conn *conn, struct tk_srq *srq, const struct i
     tk_message_check(conn, head, wc->byte_len);
     struct tk_message_head copy = *head;
     if (head->kind != TK_ACK)
-        tk_aside_put_copy(conn, buffer->data, wc->byte_len);
+        tk_deferred_put_copy(conn, buffer->data, wc->byte_len);
     tk_srq_give(srq, buffer);
     count(conn, &copy, true);
 }
 
-/* One at a time, and after a first one that was waited for no other: as tk_logged_poll(). */
+/* One message at a time, and none after a first one that was waited for: see tk_logged_poll(). */
 static TK_PER_THREAD bool found_before;
 
 static void __attribute__((noinline))
@@ -347,7 +349,7 @@ counted_came(struct tk_device *device, struct tk_conn *conn, struct ibv_wc *wc, 
     expects_more |= wc->status != IBV_WC_SUCCESS;
     do {
         one_counted_came(conn, device->srq, wc);
-        tk_aside_hand_up();
+        tk_deferred_hand_up();
     } while (expects_more && ++count < tk_poll_batch && tk_srq_take(device, wc, &conn) > 0);
 }
 
@@ -375,7 +377,7 @@ static bool __attribute__((noinline)) poll_all_counted(void)
     if (tk_counter_read(&tk_verbs.pending_work) > 0)
         tk_acks_send();
     bool any = tk_devices_reap();
-    any |= tk_aside_hand_up();
+    any |= tk_deferred_hand_up();
     return receive_all_counted() || any;
 }
 
@@ -388,12 +390,12 @@ static bool __attribute__((noinline)) poll_others_counted(void)
 bool tk_shared_logged_poll(void)
 {
     tk_if_unlikely(tk_lane_out(tk_lane_hint()) | tk_counter_read(&tk_verbs.pending_work) |
-                   tk_aside_has_some()) return poll_all_counted();
+                   tk_deferred_has_some()) return poll_all_counted();
     tk_if_unlikely(tk_lanes_are_due()) return poll_others_counted();
     return receive_all_counted();
 }
 
-static bool receive_aside(struct tk_device *device)
+static bool receive_deferred(struct tk_device *device)
 {
     struct tk_conn *conn;
     struct ibv_wc wc;
@@ -405,7 +407,7 @@ static bool receive_aside(struct tk_device *device)
     return count > 0;
 }
 
-/* As tk_logged_reap(). */
+/* See tk_logged_reap(). */
 bool tk_shared_logged_reap(void)
 {
     if (tk_counter_read(&tk_verbs.pending_work) == 0)
@@ -413,6 +415,6 @@ bool tk_shared_logged_reap(void)
     bool any = tk_devices_reap();
     tk_acks_send();
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
-        any |= receive_aside(device);
+        any |= receive_deferred(device);
     return any;
 }

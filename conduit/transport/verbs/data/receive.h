@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What all ways to receive share: completions taken from a queue, a message's head checked, its
- * handler run. Inline because every message passes here. */
+ * What all receive paths share: taking completions from a queue, checking a message's head, running
+ * its handler. Inline because every message passes here. */
 #ifndef TK_VERBS_RECEIVE_H
 #define TK_VERBS_RECEIVE_H
 
@@ -19,7 +19,7 @@ enum {
     tk_few_bytes = 64       /* of a small message; the same */
 };
 
-/* A receive buffer has room for more than either. */
+/* A receive buffer is larger than either. */
 static inline void *tk_message_copy_small(char *copy, const char *from, size_t size)
 {
     tk_if_likely(size <= tk_few_bytes) return memcpy(copy, from, tk_few_bytes);
@@ -31,8 +31,8 @@ static inline void tk_cq_check(int n)
     tk_if_unlikely(n < 0) tk_panic("ibv_poll_cq failed with error %d", n);
 }
 
-/* One thread at a time; others find nothing, unless they insist. Of a result other than 0 and 1 the
- * caller has to check that it is no error. */
+/* One thread at a time; others find nothing, unless they insist. The caller must check results
+ * other than 0 and 1 for errors. */
 static inline int __attribute__((always_inline))
 tk_cq_take_unchecked(struct ibv_cq *cq, tk_lock_t *lock, unsigned role, struct ibv_wc *wc, int max)
 {
@@ -51,7 +51,7 @@ tk_cq_take(struct ibv_cq *cq, tk_lock_t *lock, unsigned role, struct ibv_wc *wc,
     return n;
 }
 
-/* Of a kind that was looked at. Returns where the payload begins. */
+/* The kind was checked. Returns where the payload begins. */
 static inline size_t tk_message_check(struct tk_conn *conn, const struct tk_message_head *head,
                                       size_t size)
 {
@@ -63,8 +63,8 @@ static inline size_t tk_message_check(struct tk_conn *conn, const struct tk_mess
     return front;
 }
 
-/* A Short for a handler of the client with few arguments, as most messages are. One that says more
- * of itself than is there is left to the general way, which complains. */
+/* A Short for a client's handler with few arguments, as most messages are. If its head claims more
+ * than arrived, the general path reports it. */
 static inline bool tk_message_is_tagged(uint64_t head, size_t size)
 {
     size_t nargs = head >> tk_head_nargs_shift & UINT8_MAX;
@@ -72,13 +72,13 @@ static inline bool tk_message_is_tagged(uint64_t head, size_t size)
            size <= tk_first_bytes;
 }
 
-/* Of such a Short: what comes back with it. */
+/* The credits that come back with such a Short. */
 static inline int tk_head_credits(uint64_t head)
 {
     return (int)(head >> tk_head_credits_shift & UINT8_MAX) + tk_head_is_reply(head);
 }
 
-/* `bytes`: a copy of all of it, which has the kind where it costs nothing until it is asked for. */
+/* `bytes`: a copy of the whole message; the kind is read from it only when it is needed. */
 static inline void tk_short_hand_up(struct tk_conn *conn, unsigned tag, const char *bytes)
 {
     const struct tk_message_head *head = (const struct tk_message_head *)(const void *)bytes;

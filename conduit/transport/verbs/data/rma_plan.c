@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See rma_plan.h. Owns nothing; no lock; must not depend on anything but its arguments. */
+ * See rma_plan.h. Owns nothing; no lock; must depend only on its arguments. */
 #include "config.h"
 
 #include "base/bits.h"
 #include "transport/transport.h"
 #include "transport/verbs/data/rma_plan.h"
 
-/* What must be in order (the payload of a Long whose head does not wait for it) is not striped. */
+/* A transfer that must stay in order (the payload of a Long whose head does not wait for it) is not
+ * striped. */
 static bool is_striped(const struct tk_rma *rma, const struct tk_rma_limits *limits)
 {
     return limits->conns > 1 && rma->nbytes > limits->stripe_above[rma->is_put] &&
@@ -26,7 +27,7 @@ void tk_rma_plan_make(struct tk_rma_plan *plan, const struct tk_rma *rma,
                       const struct tk_rma_limits *limits, bool is_registered)
 {
     plan->is_striped = is_striped(rma, limits);
-    /* What is lent is not registered for that: it would take longer than the copy. */
+    /* A lent source is not registered for this: registering would take longer than the copy. */
     bool wants_copy = rma->copy_source || (rma->is_lent && !is_registered);
     plan->is_copied = wants_copy && rma->nbytes <= limits->copy_max;
     plan->wants_register = !is_registered && !plan->is_copied && wants_register(rma, limits);

@@ -25,13 +25,13 @@ struct post {
     const struct tk_rma *rma;
     struct tk_rma_state *state;
     const uint32_t *remote_keys;
-    const uint32_t *local_keys; /* of all that is left; NULL: it is not registered */
+    const uint32_t *local_keys; /* for all that is left; NULL: not registered */
     struct tk_rma_plan plan;
 
     /* set by find_piece(): */
     struct tk_rma_piece piece;
-    const uint32_t *keys;     /* of its local memory, if it is in place; else NULL */
-    struct tk_pinned *region; /* of its local memory, if that is registered on the fly; else NULL */
+    const uint32_t *keys;     /* of its local memory, if it is sent in place; else NULL */
+    struct tk_pinned *region; /* of its local memory, if registered on the fly; else NULL */
 };
 
 static inline char *local_at(const struct post *p)
@@ -44,7 +44,7 @@ static inline size_t left_of(const struct post *p)
     return p->rma->nbytes - p->state->done;
 }
 
-/* Asking once is enough: the memory must not go away before the transfer ends. */
+/* Checked once: the memory must not go away before the transfer ends. */
 static bool may_register(const struct post *p)
 {
     if (!p->state->may_hold)
@@ -71,7 +71,7 @@ static void find_region_piece(struct post *p)
     p->piece = tk_rma_plan_region_piece(&p->plan, left, reach, p->region != NULL);
 }
 
-/* A transfer that begins outside of a segment may end inside. */
+/* A transfer that begins outside of a segment may end inside of it. */
 static void find_piece(struct post *p)
 {
     p->region = NULL;
@@ -99,7 +99,7 @@ static inline void count(struct tk_tx *tx, const struct tk_rma *rma, bool holds_
     tk_counter_add(rma->sources, 1);
 }
 
-/* A bounce buffer stands for the local memory. */
+/* A bounce buffer replaces the local memory. */
 static void use_bounce(struct tk_tx *tx, struct ibv_sge *sge, const struct post *p)
 {
     sge->addr = (uintptr_t)tx->bounce->data;
@@ -110,7 +110,7 @@ static void use_bounce(struct tk_tx *tx, struct ibv_sge *sge, const struct post 
         tx->get_to = local_at(p);
 }
 
-/* Of the way that its first piece goes. */
+/* Counts the transfer under the path of its first piece. */
 static void __attribute__((noinline)) count_transfer(const struct post *p)
 {
     static const enum tk_path_counted in_place[2][2] = {
@@ -130,7 +130,7 @@ static void __attribute__((noinline)) count_transfer(const struct post *p)
                           p->rma->nbytes);
 }
 
-/* Posts what find_piece() has found; with the connection's lock held. */
+/* Posts the piece that find_piece() found; with the connection's lock held. */
 static void post_piece(struct tk_tx *tx, struct post *p)
 {
     const struct tk_rma *rma = p->rma;
@@ -161,16 +161,17 @@ static void post_piece(struct tk_tx *tx, struct post *p)
                p->remote_keys);
 }
 
-/* The connection for the next piece of up to nbytes; NULL: none has room. */
+/* The connection for the next piece of up to nbytes; NULL: none has space. */
 static struct tk_conn *find_conn(const struct post *p, size_t nbytes)
 {
     if (p->plan.is_striped)
         return tk_stripe_conn(p->peer, nbytes);
     struct tk_conn *conn = tk_primary(p->peer);
-    return tk_conn_room(conn) > 0 ? conn : NULL;
+    return tk_conn_space(conn) > 0 ? conn : NULL;
 }
 
-/* A message behind what is posted now would not go over the same connection, and could overtake it.
+/* The primary changed: a message posted after this would use another connection, and could overtake
+ * it.
  */
 static bool is_passed_over(const struct post *p, const struct tk_conn *conn)
 {
@@ -283,8 +284,8 @@ static bool reserve(const struct post *p, struct tk_tx **reserved)
     return false;
 }
 
-/* Nothing is posted over a connection that has failed since, or is no longer the primary one: what
- * is left then goes over others. */
+/* Posts nothing over a connection that has failed since, or is no longer the primary one: the rest
+ * then uses other connections. */
 static void post_reserved(struct post *p, struct tk_tx *reserved)
 {
     while (reserved && left_of(p) > 0) {
@@ -311,7 +312,7 @@ static enum tk_status __attribute__((noinline)) post_at_once(struct post *p)
     return TK_OK;
 }
 
-/* ---- all ---- */
+/* ---- all transfers ---- */
 
 static enum tk_status post_all(struct tk_peer *peer, const struct tk_rma *rma,
                                struct tk_rma_state *state)
@@ -343,33 +344,34 @@ enum tk_status tk_verbs_rma(struct tk_peer *peer, const struct tk_rma *rma,
 /* ---- fast paths: one work request whose completion only decrements op->pending. They try the
  * lock; under contention the caller uses tk_verbs_rma(). ---- */
 
-/* A constant in each of them: what is posted is logged, or names the queue of its receiver. */
+/* A constant in each fast path: whether posted work is logged, or names the queue of its
+ * receiver. */
 enum posting { POST_PLAIN, POST_LOGGED, POST_XRC };
 
 typedef bool put_at_once(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
                          const void *local, size_t nbytes);
 
-/* Not inline: registers need not be saved for these on the path that is taken almost always. All
- * return false, and give the region back, if there is one. */
-static bool __attribute__((noinline)) put_in_vain(struct tk_pinned *region)
+/* Not inline: the common path saves no registers for these. All return false, and give the region
+ * back, if there is one. */
+static bool __attribute__((noinline)) put_undo(struct tk_pinned *region)
 {
     tk_firehose_put(region);
     return false;
 }
 
-static bool __attribute__((noinline)) unlock_in_vain(struct tk_conn *conn, struct tk_pinned *region)
+static bool __attribute__((noinline)) unlock_undo(struct tk_conn *conn, struct tk_pinned *region)
 {
     tk_unlock(&conn->lock);
-    return region && put_in_vain(region);
+    return region && put_undo(region);
 }
 
-/* By a thread that has counted nothing: the slow path counts it. */
+/* For a thread that has not counted the transfer: the slow path counts it. */
 static bool __attribute__((noinline))
-first_in_vain(struct tk_conn *conn, struct tk_tx *tx, struct tk_pinned *region)
+retry_uncounted(struct tk_conn *conn, struct tk_tx *tx, struct tk_pinned *region)
 {
     tx->covers = 0;
     tk_tx_give_plain(tk_lane_of(conn), tx);
-    return unlock_in_vain(conn, region);
+    return unlock_undo(conn, region);
 }
 
 /* A work request and its range of local memory. */
@@ -378,8 +380,8 @@ struct request {
     struct ibv_sge sge;
 };
 
-/* What is the same in all requests of a kind is filled in once, where calls can't run at the same
- * time: no device keeps or changes a request. In PAR each call has its own. */
+/* Fields that are equal in all requests of a kind are filled in once, where calls can't run at the
+ * same time: no device keeps or changes a request. In PAR each call has its own. */
 struct plain {
     enum ibv_wr_opcode opcode;
     bool is_inline, is_payload;
@@ -410,7 +412,7 @@ static inline void __attribute__((always_inline)) fill_plain(struct request *r, 
     r->wr.send_flags = (plain.is_inline ? IBV_SEND_INLINE : 0) | IBV_SEND_SIGNALED;
 }
 
-/* False: by a thread that has counted nothing. */
+/* False: this thread has not counted the transfer. */
 static inline bool __attribute__((always_inline))
 count_plain(struct plain plain, bool is_held, size_t nbytes)
 {
@@ -424,7 +426,8 @@ count_plain(struct plain plain, bool is_held, size_t nbytes)
                                   tk_counter_put_bytes_network, nbytes);
 }
 
-/* `keys`: of the local memory, by rail; or `region`, which holds it; both NULL where it is inline.
+/* `keys`: of the local memory, by rail; or `region`, which contains it; both NULL for an inline
+ * put.
  */
 static inline bool __attribute__((always_inline))
 post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
@@ -432,15 +435,15 @@ post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, u
            struct plain plain, enum posting posting)
 {
     struct request mine, *r = TK_THREADED ? &mine : plain.only;
-    tk_if_unlikely(!tk_trylock_free(&conn->lock)) return region && put_in_vain(region);
-    /* segment_key is for the port of another one then. */
+    tk_if_unlikely(!tk_trylock_free(&conn->lock)) return region && put_undo(region);
+    /* segment_key belongs to the port of another connection then */
     tk_if_unlikely(posting == POST_LOGGED &&
-                   tk_is_passed_over(conn, peer)) return unlock_in_vain(conn, region);
+                   tk_is_passed_over(conn, peer)) return unlock_undo(conn, region);
     struct tk_tx *tx = tk_tx_take_plain(conn, op, plain.opcode);
-    tk_if_unlikely(!tx) return unlock_in_vain(conn, region);
+    tk_if_unlikely(!tx) return unlock_undo(conn, region);
     tx->nbytes = r->sge.length = (uint32_t)nbytes;
-    tk_if_unlikely(!count_plain(plain, region != NULL, nbytes)) return first_in_vain(conn, tx,
-                                                                                     region);
+    tk_if_unlikely(!count_plain(plain, region != NULL, nbytes)) return retry_uncounted(conn, tx,
+                                                                                       region);
     if (region)
         tk_tx_hold(tx, region);
     if (TK_THREADED)
@@ -472,7 +475,7 @@ put_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *
     return post_plain(conn, peer, op, remote, local, nbytes, NULL, NULL, plain_put, posting);
 }
 
-/* With a reference to the region, which is given back if nothing was done. */
+/* With a reference to the region, which is dropped if nothing was done. */
 static inline bool __attribute__((always_inline))
 put_held(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local, size_t nbytes,
          struct tk_pinned *region, enum posting posting)
@@ -481,8 +484,8 @@ put_held(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *l
                       plain_put_from, posting);
 }
 
-/* From a region that is registered already: the one found last, as a rule; the lookup of another is
- * apart because the usual way keeps no registers for it. */
+/* From a region that is registered already: mostly the one found last. The lookup of another one is
+ * separate, because the common path keeps no registers for it. */
 static inline bool __attribute__((always_inline))
 put_found(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
           size_t nbytes, put_at_once *other, enum posting posting)
@@ -494,10 +497,10 @@ put_found(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *
     return put_held(peer, op, remote, local, nbytes, region, posting);
 }
 
-/* In place, and in one piece: what is larger may be cut. */
+/* In place and in one piece: a larger transfer may be cut. */
 static inline bool is_one_piece(const struct tk_conn *conn, size_t nbytes)
 {
-    return nbytes - 1 < tk_verbs.put_from_max && !conn->is_fenced; /* that needs a read behind it */
+    return nbytes - 1 < tk_verbs.put_from_max && !conn->is_fenced; /* or a read follows */
 }
 
 static inline bool __attribute__((always_inline))
@@ -534,7 +537,7 @@ get_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                       NULL, plain_get, posting);
 }
 
-/* All of them for one way of posting. */
+/* All of them for one kind of posting. */
 #define FAST_PATHS(name, posting)                                                                  \
     static bool __attribute__((noinline)) name##_put_other(                                        \
         struct tk_peer *peer, struct tk_op *op, uintptr_t to, const void *local, size_t nbytes)    \

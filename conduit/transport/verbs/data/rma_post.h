@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Puts and gets of the table of this transport: see put, put_from, payload_from, get and rma in
- * transport.h. Those with "logged" are for connections that stand in for each other: what they post
- * is logged; those with "xrc" for connections that share queue pairs. */
+ * transport.h. The "logged" ones are for failover groups: what they post is logged. The "xrc" ones
+ * are for connections that share queue pairs. */
 #ifndef TK_VERBS_RMA_POST_H
 #define TK_VERBS_RMA_POST_H
 

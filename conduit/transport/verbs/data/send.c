@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Posting of sends: inline when small, else through a bounce buffer, with the payload gathered from
- * where it lies when its owner can wait and it is registered. Called with the connection's lock
- * held, except tk_verbs_send() and tk_verbs_send_short(), which take it. */
+ * Posting of sends: inline when small, else through a bounce buffer; the payload is gathered from
+ * its place if it is registered and its owner can wait. Called with the connection's lock held,
+ * except tk_verbs_send() and tk_verbs_send_short(), which take it. */
 #include "config.h"
 
 #include <string.h>
@@ -13,12 +13,12 @@
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/data/credit.h"
-#include "transport/verbs/data/pull.h"
+#include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/verbs_private.h"
 
-/* Head and payload, whose length may be 0, in one piece: the device copies them in any case, and
- * one in software executes a request of one range by a shorter way. */
+/* Joins head and payload, whose length may be 0: the device copies them in any case, and a software
+ * device has a shorter path for requests with one range. */
 static void post_inline(struct tk_tx *tx, const struct tk_outgoing *m)
 {
     char bytes[tk_inline_max];
@@ -54,7 +54,7 @@ static void post_gathered(struct tk_tx *tx, const struct tk_outgoing *m)
     tk_tx_post(tx, &wr, IBV_WR_SEND, 0, tk_verbs.segment->local, NULL);
 }
 
-/* What lies in its buffer. */
+/* Posts a message that lies in its buffer. */
 static inline void post_buffer(struct tk_tx *tx, const void *at, size_t size)
 {
     struct ibv_sge sge = {
@@ -81,7 +81,7 @@ static bool worth_gathering(const struct tk_outgoing *m)
            tk_is_registered(m->payload, m->nbytes);
 }
 
-/* Banked credits ride on every message to the peer. */
+/* Every message to the peer carries the credits to return. */
 static inline void hand_over_credits(struct tk_conn *conn, struct tk_message_head *head)
 {
     if (conn->credits_to_return == 0 || head->kind >= TK_CONTROL)
@@ -101,17 +101,17 @@ static bool is_in_place(const struct tk_tx *tx, const struct tk_outgoing *m)
     return (uintptr_t)m->head - (uintptr_t)tx->bounce->data < tk_am_buffer_size;
 }
 
-/* The peer's buffers are too small for it. */
-static bool is_pulled(const struct tk_conn *conn, const struct tk_outgoing *m)
+/* The message is larger than the peer's receive buffers. */
+static bool is_rndv(const struct tk_conn *conn, const struct tk_outgoing *m)
 {
     return conn->takes_small && m->head_size + m->nbytes > tk_verbs.small_max;
 }
 
 static void __attribute__((noinline)) post_offer(struct tk_tx *tx, const struct tk_outgoing *m)
 {
-    struct tk_pull_offer offer;
+    struct tk_rndv_request offer;
     struct tk_outgoing out = {.head = &offer.head, .head_size = sizeof(offer)};
-    tk_pull_offer(tx, m, &offer);
+    tk_rndv_request(tx, m, &offer);
     if (is_small(&out))
         post_inline(tx, &out);
     else
@@ -124,7 +124,7 @@ void tk_message_post_tx(struct tk_conn *conn, struct tk_tx *tx, struct tk_outgoi
     hand_over_credits(conn, m->head);
     if (is_small(m))
         post_inline(tx, m);
-    else if (is_pulled(conn, m))
+    else if (is_rndv(conn, m))
         post_offer(tx, m);
     else if (is_in_place(tx, m))
         post_buffer(tx, m->head, m->head_size + m->nbytes);
@@ -134,13 +134,13 @@ void tk_message_post_tx(struct tk_conn *conn, struct tk_tx *tx, struct tk_outgoi
         post_copied(tx, m);
 }
 
-/* The message in unsignaled_data. It comes back in errors only. */
+/* Posts the message in unsignaled_data. It completes only in case of an error. */
 static inline void unsignaled_post(struct tk_conn *conn, size_t size)
 {
     struct ibv_send_wr *bad;
     conn->unsignaled_sge.length = (uint32_t)size;
     int error = ibv_post_send(conn->qp, &conn->unsignaled_wr, &bad);
-    /* By the request that the device names: no register has to be saved for that. */
+    /* the device names the request, so no register has to be saved for that */
     tk_if_unlikely(error) tk_post_failed((struct tk_tx *)(uintptr_t)bad->wr_id, error);
 }
 
@@ -168,7 +168,7 @@ void tk_unsignaled_post_logged(struct tk_conn *conn, size_t size)
     unsignaled_post(conn, size);
 }
 
-/* Where messages are logged no small one is too large for its log entry; see inline_limit() in
+/* In a failover group no small message is too large for its log entry; see inline_limit() in
  * open.c. */
 static bool post_logged(struct tk_conn *conn, const struct tk_outgoing *m)
 {
@@ -195,9 +195,9 @@ enum tk_status tk_message_post(struct tk_conn *conn, struct tk_outgoing *m)
     return post_unsignaled(conn, m) ? TK_OK : post_signaled(conn, m);
 }
 
-/* What a broken connection holds never completes. Only a job that is leaving goes on after that,
- * and its notices to other peers must not wait for this one. */
-static enum tk_status __attribute__((noinline)) no_room(struct tk_conn *conn, bool give_credit)
+/* Work requests of a broken connection never complete. Only a job that is leaving continues after
+ * that, and its notices to other peers must not wait for this one. */
+static enum tk_status __attribute__((noinline)) queue_full(struct tk_conn *conn, bool give_credit)
 {
     if (give_credit)
         tk_credit_return(conn, 1);
@@ -206,8 +206,8 @@ static enum tk_status __attribute__((noinline)) no_room(struct tk_conn *conn, bo
 
 static enum tk_status send_request(struct tk_conn *conn, struct tk_outgoing *m)
 {
-    tk_if_unlikely(tk_credit_take(conn) != TK_OK) return no_room(conn, false);
-    return tk_message_post(conn, m) == TK_OK ? TK_OK : no_room(conn, true);
+    tk_if_unlikely(tk_credit_take(conn) != TK_OK) return queue_full(conn, false);
+    return tk_message_post(conn, m) == TK_OK ? TK_OK : queue_full(conn, true);
 }
 
 static enum tk_status send_locked(struct tk_conn *conn, struct tk_outgoing *m)
@@ -215,14 +215,15 @@ static enum tk_status send_locked(struct tk_conn *conn, struct tk_outgoing *m)
     if (m->head->kind == TK_REQUEST)
         return send_request(conn, m);
     if (tk_message_post(conn, m) != TK_OK)
-        return no_room(conn, false);
+        return queue_full(conn, false);
     conn->has_sent_control |= m->head->kind == TK_CONTROL;
     return TK_OK;
 }
 
-/* Locked as the primary one: another thread may have made another connection that, and this one be
- * in use again since. A request would find no credit there; a reply or an ACK takes none, and would
- * go where the peer has no buffer for it and counts its credit for a connection that uses none. */
+/* Locks the primary connection: another thread may have switched the primary, and this connection
+ * may be in use again since. A request would find no credit there. A reply or an ACK takes none: it
+ * would go where the peer has no buffer for it, and return its credit to a connection that uses
+ * none. */
 enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *m)
 {
     struct tk_conn *conn = tk_primary_lock(peer);
@@ -231,9 +232,9 @@ enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *m)
     return status;
 }
 
-/* The four below are about the message in unsignaled_data. */
+/* The four below send the message in unsignaled_data. */
 
-/* With a completion, by which those before it are known to be done. */
+/* With a completion, which also covers the messages before it. */
 static bool post_prebuilt_signaled(struct tk_conn *conn, size_t size)
 {
     struct ibv_send_wr *wr = &conn->unsignaled_wr;
@@ -257,12 +258,12 @@ static enum tk_status __attribute__((noinline)) post_short_signaled(struct tk_co
     struct tk_short message = conn->unsignaled_data.message;
     struct tk_outgoing out = {.head = &message.head, .head_size = size};
     bool is_request = message.head.kind == TK_REQUEST;
-    return post_signaled(conn, &out) == TK_OK ? TK_OK : no_room(conn, is_request);
+    return post_signaled(conn, &out) == TK_OK ? TK_OK : queue_full(conn, is_request);
 }
 
-/* What is posted is logged where connections stand in for each other: `is_logged` is a constant on
- * the fast path, which exists twice for that. Takes what a Short that goes inline needs if it is
- * all there, the receive buffer for the reply included. False: nothing was taken. */
+/* In a failover group posts are logged: `is_logged` is a constant on the fast path, which exists
+ * twice for that. Takes what an inline Short needs if all of it is available, including the receive
+ * buffer for the reply. False: nothing was taken. */
 static inline bool __attribute__((always_inline))
 take_at_once(struct tk_conn *conn, bool is_request, bool is_logged)
 {
@@ -289,7 +290,7 @@ static enum tk_status post_short(struct tk_conn *conn, bool is_request, size_t s
 {
     bool is_logged = tk_verbs.failover_enabled;
     if (is_request && tk_credit_take(conn) != TK_OK)
-        return no_room(conn, false);
+        return queue_full(conn, false);
     if (size > tk_verbs.inline_limit || !take_at_once(conn, false, is_logged))
         return post_short_signaled(conn);
     post_taken(conn, size, is_logged);
@@ -306,8 +307,8 @@ TK_FIRST_USE static enum tk_status send_slowly(struct tk_peer *peer, struct tk_m
     return status;
 }
 
-/* These two are left to by jumps, with the arguments as they came and nothing taken: so the fast
- * path saves no registers for what is rare. */
+/* Entered by tail jumps, with the original arguments and nothing taken: the fast path saves no
+ * registers for the rare cases. */
 TK_FIRST_USE static enum tk_status __attribute__((noinline))
 send_short_slowly(struct tk_peer *peer, struct tk_message_head head, const int32_t *args,
                   tk_short_busy *busy)
@@ -361,7 +362,7 @@ send_small(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *bus
     struct tk_conn *conn = tk_primary(peer);
     size_t size = tk_short_size(tk_tag_nargs(tag));
     tk_if_unlikely(!tk_trylock_free(&conn->lock)) return send_small_slowly(peer, tag, args, busy);
-    /* It goes inline: allow_unsignaled() in open.c. */
+    /* it is inline: allow_unsignaled() in open.c */
     tk_if_unlikely((is_logged && tk_is_passed_over(conn, peer)) ||
                    !take_at_once(conn, !(tag & tk_tag_reply), is_logged))
     {
@@ -389,16 +390,15 @@ enum tk_status tk_logged_send_small(struct tk_peer *peer, unsigned tag, uint64_t
     return send_small(peer, tag, args, busy, true);
 }
 
-/* A Medium that is too large to travel inside of its work request: put together in the buffer that
- * it is sent from. */
+/* A Medium that is too large to be inline: built in the buffer from which it is sent. */
 static enum tk_status post_medium(struct tk_conn *conn, uint64_t head, const int32_t *args,
                                   const void *payload, size_t nbytes)
 {
     bool is_request = !tk_head_is_reply(head);
     size_t front = tk_short_size(tk_head_nargs(head));
-    tk_if_unlikely(is_request && tk_credit_take(conn) != TK_OK) return no_room(conn, false);
+    tk_if_unlikely(is_request && tk_credit_take(conn) != TK_OK) return queue_full(conn, false);
     struct tk_tx *tx = tk_tx_take(conn, true);
-    tk_if_unlikely(!tx) return no_room(conn, is_request);
+    tk_if_unlikely(!tx) return queue_full(conn, is_request);
     struct tk_short *message = (struct tk_short *)(void *)tx->bounce->data;
     tk_short_build(message, tk_head_of_number(head), args);
     hand_over_credits(conn, &message->head);
@@ -419,8 +419,8 @@ send_medium_copied(struct tk_peer *peer, uint64_t head, const int32_t *args, con
     return status == TK_BUSY && busy ? busy(peer, head, args, payload, nbytes) : status;
 }
 
-/* One that goes without a completion, its head and payload put together where they are sent from.
- * What does not is left to by a jump, as above. */
+/* Sends without a completion: head and payload are joined in the send buffer. Other cases leave by
+ * a tail jump, as above. */
 static inline enum tk_status __attribute__((always_inline))
 send_medium(struct tk_peer *peer, uint64_t head, const int32_t *args, const void *payload,
             size_t nbytes, tk_medium_busy *busy, bool is_logged)

@@ -31,43 +31,43 @@ static struct ibv_device_attr least_device(void)
     return least;
 }
 
-/* Where the library itself decides nothing is to be reported. */
+/* Where the library itself decides, nothing is reported. */
 static bool is_asked_for(void)
 {
     return tk_settings.use_srq > 0 && tk_peers.me == 0;
 }
 
-static const char *refusal(struct tk_lend_wish *wish, uint32_t conns)
+static const char *refusal(struct tk_loan_input *input, uint32_t conns)
 {
     struct ibv_device_attr attr = least_device();
-    if (attr.max_srq_wr < wish->buffers)
-        wish->buffers = (int)tk_max((size_t)attr.max_srq_wr, (size_t)tk_lend_buffers_min(wish));
-    struct tk_lend_plan plan = tk_lend_plan(wish);
-    if (attr.max_srq < 1 || attr.max_srq_wr < tk_lend_stock(&plan, (int)conns).buffers)
+    if (attr.max_srq_wr < input->buffers)
+        input->buffers = (int)tk_max((size_t)attr.max_srq_wr, (size_t)tk_loan_buffers_min(input));
+    struct tk_loan_plan plan = tk_loan_plan(input);
+    if (attr.max_srq < 1 || attr.max_srq_wr < tk_loan_stock(&plan, (int)conns).buffers)
         return "the device has none, or too small ones";
     if (tk_verbs.failover_enabled && !tk_last_wqe_comes())
         return "a device does not report that a queue pair has received its last "
-               "(IBV_EVENT_QP_LAST_WQE_REACHED), which ports that stand in for each other need "
+               "(IBV_EVENT_QP_LAST_WQE_REACHED), which failover between ports needs "
                "(GASNET_IBV_FAILOVER=0 does without)";
     tk_verbs.srq_plan = plan;
     if (tk_settings.use_srq > 0 && tk_settings.rbuf_count > 0 &&
-        tk_settings.rbuf_count < wish->buffers)
-        tk_verbs.recv_min = (uint32_t)wish->buffers;
+        tk_settings.rbuf_count < input->buffers)
+        tk_verbs.recv_min = (uint32_t)input->buffers;
     return NULL;
 }
 
 void tk_srq_choose(uint32_t peers, int credits_total)
 {
     uint32_t conns = tk_verbs_peers_at_once(peers, tk_verbs.conns_pp, tk_verbs.is_static);
-    struct tk_lend_wish wish = {
+    struct tk_loan_input input = {
         .conns = (int)conns,
         .credits_pp = tk_verbs.credits_pp,
         .credits_total = credits_total,
         .notices = tk_srq_notices(tk_verbs.conns_pp, tk_verbs.failover_enabled, tk_cm_greets()),
         .held = (int)tk_verbs_spares(TK_THREADED)};
-    if (peers == 0 || !tk_verbs_srq_wish(&wish, tk_peers.size))
+    if (peers == 0 || !tk_verbs_srq_wish(&input, tk_peers.size))
         return;
-    const char *why = refusal(&wish, conns);
+    const char *why = refusal(&input, conns);
     if (why && is_asked_for())
         tk_log_warn("GASNET_USE_SRQ=%lld: no shared receive queues, because %s",
                     (long long)tk_settings.use_srq, why);
@@ -145,12 +145,12 @@ static uint32_t peers_on(const struct tk_device *device)
     return count;
 }
 
-static struct tk_lend_stock stock_of(const struct tk_device *device)
+static struct tk_loan_stock stock_of(const struct tk_device *device)
 {
-    return tk_lend_stock(&tk_verbs.srq_plan, (int)peers_on(device));
+    return tk_loan_stock(&tk_verbs.srq_plan, (int)peers_on(device));
 }
 
-/* Nothing is promised before all devices have the buffers for it. */
+/* Grants nothing before all devices have the buffers for it. */
 enum tk_status tk_srqs_fit(void)
 {
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
@@ -191,7 +191,7 @@ static struct ibv_srq *create_queue(struct tk_device *device, uint32_t count)
 static enum tk_status srq_make(struct tk_device *device)
 {
     uint32_t conns = tk_verbs_peers_at_once(tk_verbs.peers, tk_verbs.conns_pp, tk_verbs.is_static);
-    uint32_t count = (uint32_t)tk_lend_stock(&tk_verbs.srq_plan, (int)conns).buffers;
+    uint32_t count = (uint32_t)tk_loan_stock(&tk_verbs.srq_plan, (int)conns).buffers;
     device->srq->queue = create_queue(device, count);
     if (device->srq->queue)
         return TK_OK;
@@ -243,24 +243,24 @@ struct tk_srq *tk_srq_lender(const struct tk_conn *conn)
     return all_receive() ? tk_verbs.device.srq : srq_of(conn);
 }
 
-enum tk_lend_answer tk_srq_reserve(struct tk_conn *conns, struct tk_conn *primary)
+enum tk_reserve_result tk_srq_reserve(struct tk_conn *conns, struct tk_conn *primary)
 {
     struct tk_srq *srq = tk_srq_lender(primary);
     struct tk_loan *loan = calloc(1, sizeof(*loan));
     if (!loan)
         tk_panic("out of memory for a connection (%zu bytes)", sizeof(*loan));
     tk_lock(&srq->lock);
-    enum tk_lend_answer answer = tk_lender_reserve(&srq->lender, &loan->account);
+    enum tk_reserve_result answer = tk_lender_reserve(&srq->lender, &loan->account);
     tk_unlock(&srq->lock);
-    for (uint32_t k = 0; k < tk_verbs.conns_pp && answer == TK_LEND_YES; k++)
+    for (uint32_t k = 0; k < tk_verbs.conns_pp && answer == TK_RESERVE_OK; k++)
         if (&conns[k] == primary || all_receive()) {
-            /* Threads may have the place in hand, from when it was connected before. */
+            /* another thread may be using the entry, from an earlier connection */
             tk_lock(&conns[k].lock);
             conns[k].loan = loan;
             tk_unlock(&conns[k].lock);
             loan->conns++;
         }
-    if (answer != TK_LEND_YES)
+    if (answer != TK_RESERVE_OK)
         free(loan);
     return answer;
 }
@@ -270,7 +270,8 @@ static bool is_taken(const struct tk_srq_entry *entry, uint32_t qp)
     return entry->conn && !(entry->conn == tk_verbs.nobody && entry->qp == qp);
 }
 
-/* The first free entry. One that was left keeps its place in searches for those behind it. */
+/* The first free entry. An entry that was left still counts as used in searches for entries behind
+ * it. */
 static void enter(struct tk_srq_table *table, uint32_t qp, struct tk_conn *conn)
 {
     uint32_t at = qp;
@@ -305,7 +306,8 @@ void tk_srq_join(struct tk_conn *conn)
     tk_unlock(&srq->lock);
 }
 
-/* Over iWARP a greeting may have come that nobody has looked at: its queue pair is still found. */
+/* Over iWARP a greeting may have come that no poll has taken: its queue pair must still be
+ * found. */
 static void srq_remove(struct tk_srq *srq, const struct tk_conn *conn, uint32_t qp)
 {
     struct tk_conn *left = tk_cm_greets() ? tk_verbs.nobody : NULL;
@@ -368,11 +370,10 @@ void tk_srq_release(struct tk_srq *srq, struct tk_buffer *buffer)
     tk_unlock(&srq->lock);
 }
 
-/* ---- where connections stand in for each other ---- */
+/* ---- in a failover group ---- */
 
-/* One thread takes, as where queues are not counted, but for those that insist. The second lock
- * holds for them too: when the queue is found empty, all that came before is counted, whichever
- * thread took it. */
+/* One thread polls at a time, except those that insist. The second lock holds for them too: when
+ * the queue is found empty, all that came before is counted, whichever thread took it. */
 int tk_srq_take(struct tk_device *device, struct ibv_wc *wc, struct tk_conn **conn)
 {
     struct tk_srq *srq = device->srq;
@@ -414,7 +415,7 @@ bool tk_srq_is_drained(struct tk_conn *conn)
     return is_drained;
 }
 
-/* A connection keeps its place in memory, whatever becomes of it. */
+/* A connection's address never changes. */
 void tk_srq_last_wqe(const struct ibv_qp *qp)
 {
     struct tk_conn *conn = qp->qp_context;

@@ -1,34 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Shared receive queues: one for each device in use, for all connections of its rails, instead of
- * receive buffers of each connection. Buffers that were used are posted again in batches; how the
- * queue is divided among connections is in lend.h, and how credits are lent in loan.c.
+ * receive buffers of each connection. Used buffers are posted again in batches. credit_loan.h
+ * divides the queue among connections; credit_loan_messages.c lends credits.
  *
- * Where connections stand in for each other, all connections to a peer receive through the queues
- * of their devices, and share one loan: what is promised to a peer holds for whichever of them is
- * primary. So each queue has buffers for all peers, and the queue of the first device keeps the
- * account of all. The same where each connection is greeted (cm/first.c). A shared queue flushes
- * nothing when a queue pair dies; how it is known then that nothing more comes is described at
- * tk_srq_is_drained().
+ * In a failover group all connections to a peer receive through the queues of their devices, and
+ * share one loan: what is promised to a peer holds for whichever of them is primary. So each queue
+ * has buffers for all peers, and the queue of the first device keeps the account of all. The same
+ * holds where each connection is greeted (cm/iwarp_first_send.c). A shared queue flushes nothing
+ * when a queue pair dies; tk_srq_is_drained() describes how we learn that nothing more comes.
  *
  * The lock of a queue is taken last, under a connection's. */
 #ifndef TK_VERBS_SRQ_H
 #define TK_VERBS_SRQ_H
 
 #include "base/bits.h"
-#include "transport/verbs/data/lend.h"
+#include "transport/verbs/data/credit_loan.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/verbs_private.h"
 
-/* Of a peer whose messages come through a shared queue. */
+/* For a peer whose messages come through a shared queue. */
 struct tk_loan {
     struct tk_borrower borrower; /* what we have of the peer's buffers; the primary's lock */
     struct tk_account account;   /* what the peer has of ours; the lender's lock */
-    bool is_held;                /* nothing is called back, for it may be closed; the same lock */
-    uint32_t conns;              /* that have it */
-    /* What found no room in the send queue; the primary's lock. */
+    bool is_held;                /* no reclaim: it may be closed; the same lock */
+    uint32_t conns;              /* connections that share it */
+    /* What found no space in the send queue; the primary's lock. */
     int granted, returned;
-    bool is_grant_due, is_return_due, is_ask_due;
+    bool is_grant_due, is_return_due, is_request_due;
     bool is_pending; /* counted among the pending work */
 };
 
@@ -37,8 +36,8 @@ struct tk_srq_entry {
     struct tk_conn *conn; /* NULL: none; set last */
 };
 
-/* Connections by the number of their queue pair. When it is half full a larger one takes its place,
- * and it is kept for those who are reading it. */
+/* Connections by the number of their queue pair. A table that is half full is replaced by a larger
+ * one, and kept for threads that still read it. */
 struct tk_srq_table {
     struct tk_srq_table *before;
     uint32_t mask;
@@ -57,28 +56,28 @@ struct tk_srq {
     struct tk_srq_table *table;
     _Alignas(TK_CACHE_LINE) tk_lock_t lock;
     struct tk_lender lender;
-    uint32_t next_victim;             /* entry, where the next look for lent credits begins */
+    uint32_t next_victim;             /* entry at which the next search for lent credits begins */
     int held;                         /* buffers that handlers read */
     int used;                         /* in the chain */
     struct ibv_recv_wr *first, *last; /* used buffers, not posted again yet */
     int buffers;                      /* posted, or in use */
     uint32_t joined;                  /* connections in the table */
 
-    /* Where connections stand in for each other: guards the next two, and what came over each. */
+    /* In a failover group: guards the next two, and the counts of messages of each connection. */
     tk_lock_t take_lock;
-    uint64_t taken, emptied; /* completions so far; looks that found none */
+    uint64_t taken, emptied; /* completions so far; polls that found none */
 };
 
-/* Buffers of each peer for messages that take no credit: its exit notice and, as notices of dead
- * connections go over any of the others, as many for each of those as without shared queues. Over
- * iWARP each connection on demand is greeted. */
+/* Buffers of each peer for messages that take no credit: its exit notice; and notices of dead
+ * connections, which use any of the others: as many for each of those as without shared queues.
+ * Over iWARP also a greeting for each connection on demand. */
 static inline int tk_srq_notices(uint32_t conns_pp, bool fails_over, bool greets)
 {
     return 1 + (fails_over ? tk_notice_buffers_max * (int)(conns_pp - 1) : 0) +
            (greets ? (int)conns_pp : 0);
 }
 
-/* Of a queue that so many joined, one after the other: all tables are kept. */
+/* For a queue that so many connections joined one after the other: all tables are kept. */
 static inline size_t tk_srq_bytes(size_t joined)
 {
     size_t size = tk_srq_table_first, bytes = sizeof(struct tk_srq) + tk_srq_table_bytes(size);
@@ -87,30 +86,30 @@ static inline size_t tk_srq_bytes(size_t joined)
     return bytes;
 }
 
-/* Decides whether queues are shared, and how: tk_verbs.srq_plan, whose `buffers` is 0 where they
- * are not, and tk_verbs.recv_min. Before devices have objects. */
+/* Decides whether queues are shared, and how: tk_verbs.srq_plan, whose `buffers` is 0 if they are
+ * not, and tk_verbs.recv_min. Call before devices have objects. */
 void tk_srq_choose(uint32_t peers, int credits_total);
 
-/* After protection domains exist; posts what connections that are made at start-up need. */
+/* Call after protection domains exist; posts what connections made at start-up need. */
 enum tk_status tk_srqs_open(void);
 /* Where tk_srqs_open() left the queues themselves to be made: domains of XRC were not known. */
 enum tk_status tk_srqs_make(void);
 void tk_srq_close(struct tk_device *device);
 
-/* Posts what the connections that there are by now need, and the one that is being made. */
+/* Posts what the existing connections need, and the one that is being made. */
 enum tk_status tk_srqs_fit(void);
 
-/* Reserves buffers for the connections to a peer of which the queue pairs are about to be made, the
- * primary one among them; only where queues are shared. TK_LEND_BUSY and TK_LEND_NO as in lend.h;
- * for the first, tk_loan_call_back() asks for what is lent. tk_srq_leave(): the queue pair with
- * this number is gone, or was never made. */
-enum tk_lend_answer tk_srq_reserve(struct tk_conn *conns, struct tk_conn *primary);
+/* Reserves buffers for the connections to a peer whose queue pairs are about to be made, with the
+ * primary one among them; only with shared queues. TK_RESERVE_BUSY and TK_RESERVE_FULL are
+ * described in credit_loan.h; for the first, tk_loan_reclaim() reclaims what is lent.
+ * tk_srq_leave(): the queue pair with this number is gone, or was never made. */
+enum tk_reserve_result tk_srq_reserve(struct tk_conn *conns, struct tk_conn *primary);
 void tk_srq_leave(struct tk_conn *conn, uint32_t qp);
 
-/* Keeps the account of the connection's peer. */
+/* The queue that keeps the account of the connection's peer. */
 struct tk_srq *tk_srq_lender(const struct tk_conn *conn);
 
-/* Its queue pair exists: messages that come over it are the connection's. For datagrams too. */
+/* Its queue pair exists: messages over it belong to the connection. For datagrams too. */
 void tk_srq_join(struct tk_conn *conn);
 
 static inline bool tk_srq_in_use(void)
@@ -118,7 +117,7 @@ static inline bool tk_srq_in_use(void)
     return tk_verbs.srq_plan.buffers > 0;
 }
 
-/* Requests that each peer may have under way to us from the beginning, and for good. */
+/* Requests that each peer may always have in flight to us. */
 static inline int tk_srq_credits_base(void)
 {
     return tk_srq_in_use() ? tk_verbs.srq_plan.base : tk_verbs.credits_pp;
@@ -135,7 +134,7 @@ static inline struct tk_conn *tk_srq_conn(const struct tk_srq *srq, uint32_t qp)
 
 void tk_srq_post(struct tk_srq *srq);
 
-/* The buffer is free: what was in it is copied, or of no more interest. */
+/* Frees the buffer: its contents are copied, or no longer needed. */
 static inline void tk_srq_give(struct tk_srq *srq, struct tk_buffer *buffer)
 {
     tk_lock(&srq->lock);
@@ -147,20 +146,21 @@ static inline void tk_srq_give(struct tk_srq *srq, struct tk_buffer *buffer)
     tk_unlock(&srq->lock);
 }
 
-/* Takes a completion, where connections stand in for each other, and counts what came; *conn is its
- * connection. Returns how many: 0 or 1. */
+/* In a failover group: takes a completion and counts it; *conn is its connection. Returns 0 or
+ * 1. */
 int tk_srq_take(struct tk_device *device, struct ibv_wc *wc, struct tk_conn **conn);
 
-/* Does nothing more come over this connection, whose queue pair is in ERR, and is all counted that
- * came? After IBV_EVENT_QP_LAST_WQE_REACHED it takes no more buffers of its queue, and all
- * completions of it are in the completion queue; then that is emptied, or as many are taken as it
- * holds (IBA 10.3.1, on queue pairs that are to be reset). With the lock of moves. */
+/* True if nothing more comes over this connection, whose queue pair is in ERR, and all that came is
+ * counted. After IBV_EVENT_QP_LAST_WQE_REACHED the queue pair takes no more buffers of the queue,
+ * and all its completions are in the completion queue: they are taken when that was found empty, or
+ * when as many completions were taken as it holds (IBA 10.3.1, on resetting queue pairs). With the
+ * lock of moves. */
 bool tk_srq_is_drained(struct tk_conn *conn);
 
-/* That event came; no lock, until it is acknowledged the queue pair stays. */
+/* That event came; no lock: the queue pair exists until the event is acknowledged. */
 void tk_srq_last_wqe(const struct ibv_qp *qp);
 
-/* May a handler read this payload where it came? The buffer is given back by tk_srq_release(). */
+/* May a handler read this payload in its receive buffer? tk_srq_release() gives the buffer back. */
 bool tk_srq_hold(struct tk_srq *srq);
 void tk_srq_release(struct tk_srq *srq, struct tk_buffer *buffer);
 

@@ -2,16 +2,16 @@
  *
  * Large transfers over all connections of a pair, and the reads behind puts.
  *
- * Each piece goes to the connection that would be through with it first if all had begun together:
- * one that is four times as fast carries four times as much. The counts are hints that threads
- * change without a lock.
+ * Each piece uses the connection that would finish it first if all had begun together: a connection
+ * that is four times as fast carries four times as much. The counts are hints, which threads change
+ * without a lock.
  *
- * A write that is acknowledged has reached the responder's device, not yet its memory (IBA 9.7.5):
- * a rank that is notified through another device may read too early. A read behind it, on the same
- * queue pair, is answered after the write is in place, for the device may not let one pass the
+ * An acknowledged write has reached the responder's device, not yet its memory (IBA 9.7.5): a rank
+ * that is notified through another device may read too early. A read posted after it on the same
+ * queue pair is answered after the write is in memory, since the device may not let one pass the
  * other (PCI Express 2.4.1). So a put to a host that uses several devices is complete when such
- * reads are. To others it is not needed: news of the put, and reads of what it wrote, come through
- * the device that it went through. */
+ * reads are. Other hosts do not need this: messages about the put, and reads of its data, come
+ * through the same device. */
 #include "config.h"
 
 #include "base/bits.h"
@@ -23,7 +23,7 @@ enum {
     cost_unit = 256 /* of a byte on a connection that is as fast as the fastest port there is */
 };
 
-/* Links that share a rail share its rate. */
+/* Connections of a rail share its rate. */
 static uint32_t conns_on(uint32_t rail)
 {
     uint32_t count = 0;
@@ -58,7 +58,7 @@ struct tk_conn *tk_stripe_conn(const struct tk_peer *peer, size_t nbytes)
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         struct tk_conn *conn = &conns[k];
         uint64_t then = __atomic_load_n(&conn->carried, __ATOMIC_RELAXED) + nbytes * conn->cost;
-        if (then >= least || tk_conn_room(conn) <= 0)
+        if (then >= least || tk_conn_space(conn) <= 0)
             continue;
         least = then;
         best = conn;
@@ -92,8 +92,8 @@ static bool post_read(struct tk_conn *conn, const struct tk_peer *peer, const st
     return true;
 }
 
-/* What a dead connection may not have written was written again over the primary one; so reads go
- * over all that may have been it, too, if it is not sure that the connections are still the same.
+/* Writes that a dead connection may have lost were repeated over the primary one. If connections
+ * may have changed meanwhile, reads also go over all that may have been primary.
  */
 static void mind_returns(struct tk_rma_state *state)
 {

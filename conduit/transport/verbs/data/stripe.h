@@ -6,15 +6,15 @@
 
 #include "transport/verbs/verbs_private.h"
 
-/* The connection whose turn it is to carry a piece of so many bytes, by what each has carried and
- * how fast its rail is; another one when that has no room. NULL: none has. */
+/* The connection that should carry a piece of so many bytes, by what each has carried and how fast
+ * its rail is; another one if that has no space. NULL: none has. */
 struct tk_conn *tk_stripe_conn(const struct tk_peer *peer, size_t nbytes);
 
-/* From now on it has carried them; or, after all, has not. */
+/* Counts bytes that the connection carries; the second takes the count back. */
 void tk_stripe_count(struct tk_conn *conn, size_t nbytes);
 void tk_stripe_uncount(struct tk_conn *conn, size_t nbytes);
 
-/* What a connection's turns depend on, once it is known what is at its other end. */
+/* Sets the connection's share once the rate of the other end is known. */
 void tk_stripe_open(struct tk_conn *conn, uint32_t remote_rate);
 
 /* Records in tk_rma_state.unfenced that a write of this put went over the connection. */
@@ -25,7 +25,7 @@ static inline void tk_fence_want(struct tk_rma_state *state, const struct tk_con
     state->unfenced |= UINT64_C(1) << (conn - tk_conns_to(conn->peer->rank));
 }
 
-/* Posts reads behind all such writes. TK_BUSY when some are left. */
+/* Posts a read behind all such writes. TK_BUSY when some are left. */
 enum tk_status tk_fence(const struct tk_peer *peer, const struct tk_rma *rma,
                         struct tk_rma_state *state);
 

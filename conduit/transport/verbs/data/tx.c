@@ -44,7 +44,7 @@ static void __attribute__((noinline)) complete_last_held(struct tk_tx *tx)
     complete_plain(tx);
 }
 
-/* Those above are left to by jumps: no registers need be saved for them. */
+/* Entered by tail jumps from the functions above, which need save no registers for them. */
 void tk_tx_complete(struct tk_tx *tx)
 {
     if (tx->kind == TK_TX_GENERAL)

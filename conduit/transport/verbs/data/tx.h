@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Work requests under way: taking one with its slot in the send queue, posting it, giving it back.
+ * Work requests in flight: taking one with its slot in the send queue, posting it, giving it back.
  * Inline because every operation passes here.
  *
  * Small messages whose completion has no waiter are posted unsignaled (IBA 10.7.3.1): a send queue
@@ -15,7 +15,8 @@
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"
 
-/* A work request with a slot in the send queue and, if wanted, a bounce buffer. NULL: no room now.
+/* Takes a work request with a slot in the send queue and, if wanted, a bounce buffer. NULL: no
+ * space now.
  */
 static inline struct tk_tx *tk_tx_take(struct tk_conn *conn, bool with_bounce)
 {
@@ -39,21 +40,21 @@ no_bounce:
     tk_lane_give(lane, tx, 1);
     return NULL;
 no_tx:
-    tk_counter_add_locked(&conn->room, 1);
+    tk_counter_add_locked(&conn->space, 1);
     return NULL;
 }
 
-/* The same for what needs nothing but its operation counted. NULL also where another lane has the
- * only free work request: callers go the long way then. */
+/* The same for work that only counts in its operation. NULL also if only another lane has a free
+ * work request: callers then take the slow path. */
 static inline struct tk_tx *tk_tx_take_plain(struct tk_conn *conn, struct tk_op *op,
                                              enum ibv_wr_opcode opcode)
 {
     struct tk_lane *lane = tk_lane_of(conn);
-    tk_if_unlikely(tk_conn_room(conn) <= 0 || !tk_trylock_free(&lane->lock)) return NULL;
+    tk_if_unlikely(tk_conn_space(conn) <= 0 || !tk_trylock_free(&lane->lock)) return NULL;
     struct tk_tx *tx = tk_lane_pop(lane);
     tk_unlock(&lane->lock);
     tk_if_unlikely(!tx) return NULL;
-    tk_counter_add_locked(&conn->room, -1);
+    tk_counter_add_locked(&conn->space, -1);
     tk_lane_use(lane);
     tx->conn = conn;
     tx->opcode = (uint8_t)opcode;
@@ -62,7 +63,7 @@ static inline struct tk_tx *tk_tx_take_plain(struct tk_conn *conn, struct tk_op 
     return tx;
 }
 
-/* A work request so taken holds local memory that is registered on the fly. */
+/* The work request holds local memory that is registered on the fly. */
 static inline void tk_tx_hold(struct tk_tx *tx, struct tk_pinned *region)
 {
     tx->kind = TK_TX_HELD;
@@ -81,7 +82,7 @@ static inline void tk_tx_give(struct tk_tx *tx)
     tk_lane_give(tk_lane_of(tx->conn), tx, 1 + tx->covers);
 }
 
-/* The device is through with it. */
+/* The device has completed it. */
 static inline void tk_tx_complete_plain(struct tk_lane *lane, struct tk_tx *tx)
 {
     struct tk_op *op = tx->op;
@@ -89,8 +90,8 @@ static inline void tk_tx_complete_plain(struct tk_lane *lane, struct tk_tx *tx)
     tk_counter_add(&op->pending, -1);
 }
 
-/* The same without a wait for the lane's lock, for which registers would have to be saved. False:
- * nothing was done. */
+/* The same, but tries the lane's lock, since waiting would require saved registers. False: nothing
+ * was done. */
 static inline bool tk_tx_complete_at_once(struct tk_lane *lane, struct tk_tx *tx)
 {
     tk_if_unlikely(!tk_trylock_free(&lane->lock)) return false;
@@ -102,16 +103,17 @@ static inline bool tk_tx_complete_at_once(struct tk_lane *lane, struct tk_tx *tx
     return true;
 }
 
-/* Over extended reliable connections each work request names the queue of the rank it is for. */
+/* With extended reliable connections (XRC) each work request names the queue of the rank that it
+ * addresses. */
 static inline void tk_tx_name_queue(const struct tk_conn *conn, struct ibv_send_wr *wr)
 {
     wr->qp_type.xrc.remote_srqn = conn->unsignaled_wr.qp_type.xrc.remote_srqn;
 }
 
-/* What only some connections need: tk_verbs.needs_more says that these do. */
+/* Extras that only some connections need, as tk_verbs.needs_more says. */
 void tk_tx_more(struct tk_tx *tx, struct ibv_send_wr *wr, const struct tk_tx_entry_keys *keys);
 
-/* Posts what is filled in but for what is said here. */
+/* Posts a request that is filled in except for the fields here. */
 static inline void __attribute__((always_inline))
 tk_tx_post_filled(struct tk_tx *tx, struct ibv_send_wr *wr)
 {
@@ -121,13 +123,13 @@ tk_tx_post_filled(struct tk_tx *tx, struct ibv_send_wr *wr)
     tx->covers = conn->unsignaled;
     conn->unsignaled = 0;
     int error = ibv_post_send(conn->qp, wr, &bad);
-    /* By what the request says: on the usual path `tx` needs no register over the call. */
+    /* by the request's wr_id, so that `tx` needs no register over the call on the common path */
     tk_if_unlikely(error) tk_post_failed((struct tk_tx *)(uintptr_t)wr->wr_id, error);
 }
 
-/* Fills in what all work requests share and posts. The rest of wr, 128 bytes of it, is left as it
- * is: no device looks at fields of other opcodes. `needs_more` is a constant where that saves
- * time; the keys by rail, of local memory that is no bounce buffer and of remote memory, are for
+/* Fills in what all work requests share, and posts. The rest of wr, 128 bytes, stays as it is:
+ * no device looks at fields of other opcodes. `needs_more` is a constant where that saves time;
+ * the keys by rail, for local memory outside of bounce buffers and for remote memory, are for
  * the log. */
 static inline void __attribute__((always_inline))
 tk_tx_post_more(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv_wr_opcode opcode, unsigned flags,
@@ -149,23 +151,24 @@ static inline void tk_tx_post(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv
     tk_tx_post_more(tx, wr, opcode, flags, tk_verbs.needs_more, &keys);
 }
 
-/* A write of nothing, which takes no buffer of the other end and has a completion. */
+/* A write of 0 bytes, which takes no buffer at the other end and has a completion. */
 void tk_tx_post_nothing(struct tk_tx *tx);
 
-/* Completes its operation, and gives it back: also what was acknowledged in another way. */
+/* Completes the operation and gives the work request back; also for work that was acknowledged
+ * otherwise. */
 void tk_tx_complete(struct tk_tx *tx);
 
-/* Is there a slot for a message without a completion, of which `max` may follow each other? If not,
- * it takes a work request. */
+/* Is there a slot for an unsignaled message, of which `max` may follow each other? If not, it takes
+ * a work request. */
 static inline bool tk_unsignaled_fits(const struct tk_conn *conn, int max)
 {
-    return conn->unsignaled < max && tk_conn_room(conn) > 0;
+    return conn->unsignaled < max && tk_conn_space(conn) > 0;
 }
 
-/* Takes it. */
+/* Takes the slot. */
 static inline void tk_unsignaled_count(struct tk_conn *conn)
 {
-    tk_counter_add_locked(&conn->room, -1);
+    tk_counter_add_locked(&conn->space, -1);
     conn->unsignaled++;
 }
 
@@ -177,7 +180,7 @@ static inline bool tk_unsignaled_take(struct tk_conn *conn)
     return true;
 }
 
-/* The same where messages are logged. */
+/* The same in a failover group, where messages are logged. */
 static inline bool tk_logged_unsignaled_take(struct tk_conn *conn)
 {
     if (!tk_unsignaled_fits(conn, tk_verbs.logged_unsignaled_max))

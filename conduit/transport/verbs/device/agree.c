@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rail i of one rank is connected to rail i of another, so all ranks must have as many, of one kind
- * of network, and what reaches each other over it: partitions and GIDs. Whether they do stands in
- * the peer infos that all of them have, so all come to the same result; rank 0 reports it, in one
- * table what each found, or in one line which two do not reach each other. No lock: start-up
- * only. */
+ * Rail i of one rank is connected to rail i of another. So all ranks need the same number of rails,
+ * of one kind of network, with partitions and GIDs that reach each other. All ranks have all peer
+ * infos and derive the same result from them; rank 0 reports it: a table of what each rank found,
+ * or one line that names two ports that do not reach each other. No lock: start-up only. */
 #include "config.h"
 
 #include <stdio.h>
@@ -99,7 +98,7 @@ static bool meets(const struct tk_peer_info *one, const struct tk_peer_info *oth
     return true;
 }
 
-/* NULL: nothing. Of two complaints the first: the other may follow from it. */
+/* NULL: none. If two differ, returns the first: the second may follow from it. */
 static const char *difference(void)
 {
     const struct tk_peer_info *first = tk_peer_info_of(0);
@@ -142,7 +141,7 @@ static bool needs_network(uint32_t one, uint32_t other)
     return !nbrhd_of || nbrhd_of[one] != nbrhd_of[other];
 }
 
-/* A rank that all of them could stand for? Only where not, pairs are looked at. */
+/* Does the first rank represent all others? Only otherwise pairs are compared. */
 static bool is_plain(uint32_t rail)
 {
     const struct tk_port_address *first = rail_address(0, rail);
@@ -213,7 +212,7 @@ static uint32_t count_without(void)
     return count;
 }
 
-/* Where all ranks of one host found the same, one line is enough. */
+/* If all ranks of a host found the same, one line is enough. */
 static void log_none(uint32_t without)
 {
     bool are_alike = true;
@@ -230,7 +229,7 @@ static void log_none(uint32_t without)
     log_table();
 }
 
-/* The first rank that has too few. */
+/* Reports the first rank that has too few. */
 static bool has_buffers(void)
 {
     uint32_t r = 0;

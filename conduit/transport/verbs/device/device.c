@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Devices in use: what all rails of one device share. The first lies in tk_verbs, where polling
- * finds it without a pointer; the others are a list behind it. No lock: start-up and exit are
- * single-threaded. */
+ * Devices in use: what all rails of one device share. The first device is in tk_verbs, where
+ * polling finds it without a pointer; the others are a list behind it. No lock: start-up and exit
+ * are single-threaded. */
 #include "config.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static struct tk_device *device_find(const struct ibv_context *context)
     return device;
 }
 
-/* Not the first one: with completion queues of its own for all lanes. */
+/* Allocates a device other than the first, with completion queues for all lanes. */
 static struct tk_device *device_allocate(void)
 {
     size_t sends = tk_lanes_max * sizeof(struct tk_sends);
@@ -75,7 +75,7 @@ static struct tk_device *add(struct ibv_context *context)
     return device;
 }
 
-/* Of all devices; two at least, for a message's head and its payload. */
+/* The minimum of all devices; at least two, for a message's head and its payload. */
 static void set_list_max(const struct ibv_device_attr *attr)
 {
     int most = attr->max_sge < attr->max_sge_rd ? attr->max_sge : attr->max_sge_rd;
@@ -126,7 +126,7 @@ TK_FIRST_USE static uint32_t device_conns_on(uint32_t rail)
     return (tk_verbs.conns_pp + tk_verbs.rail_count - 1 - rail) / tk_verbs.rail_count;
 }
 
-/* The first messages of what librdmacm connects at start-up come over each connection. */
+/* Over each connection that librdmacm makes at start-up comes a greeting. */
 TK_FIRST_USE static int greetings_max(const struct tk_device *device)
 {
     uint32_t conns = 0;
@@ -136,8 +136,8 @@ TK_FIRST_USE static int greetings_max(const struct tk_device *device)
     return (int)conns;
 }
 
-/* Connections that completion queues are made for: of all peers or, where they come on demand, of
- * some, or of those that there are by now. */
+/* The number of connections for which completion queues are made: those of all peers or, on demand,
+ * a few or those that exist by now. */
 enum { conns_expected = 64 /* by each rail */ };
 
 TK_FIRST_USE static uint32_t conns_on(uint32_t rail)
@@ -153,7 +153,7 @@ TK_FIRST_USE static uint32_t primaries_on(const struct tk_rail *rail)
     return tk_verbs.is_static ? rail->peers : (uint32_t)tk_min(rail->peers, now);
 }
 
-/* Messages come over primary connections only, and each connection may become one. */
+/* Messages come over primary connections only, but each connection may become primary. */
 TK_FIRST_USE static int receives_max(const struct tk_device *device)
 {
     uint32_t conns = 0, peers = 0;
@@ -165,13 +165,13 @@ TK_FIRST_USE static int receives_max(const struct tk_device *device)
             conns += tk_verbs.failover_enabled ? conns_on(i) : primaries_on(&tk_verbs.rails[i]);
     }
     if (tk_srq_in_use())
-        return tk_lend_stock(&tk_verbs.srq_plan, (int)peers).buffers +
+        return tk_loan_stock(&tk_verbs.srq_plan, (int)peers).buffers +
                tk_datagrams_received(device);
     return tk_max(1, tk_receives_max() * (int)conns) + greetings_max(device) +
            tk_datagrams_received(device);
 }
 
-/* A connection that dies flushes all that it has, with a completion for each. */
+/* A dying connection flushes all its work requests, with a completion for each. */
 TK_FIRST_USE static int sends_max(const struct tk_device *device)
 {
     uint32_t conns = 0;
@@ -181,7 +181,7 @@ TK_FIRST_USE static int sends_max(const struct tk_device *device)
     return (int)tk_max((size_t)tk_verbs.depth_total, (size_t)tk_verbs.depth_pp * conns);
 }
 
-/* Each of the same depth: all work may be with peers of one lane. */
+/* All queues have the same depth: all work may be with peers of one lane. */
 static bool open_sends(const struct tk_device *device, int depth)
 {
     for (unsigned lane = 0; lane < tk_lane_count(); lane++) {
@@ -218,7 +218,7 @@ enum tk_status tk_devices_open_queues(void)
     return TK_OK;
 }
 
-/* Twice as large as it must be: so it is rare. */
+/* Makes it twice as large as needed, so that this is rare. */
 TK_FIRST_USE static enum tk_status cq_fit(const struct tk_device *device, struct ibv_cq *cq,
                                           int wanted)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rules by which GIDs are chosen, as functions of tables: no device is seen here, so that
- * tables of any machine can be tried. RoCE v2 goes before v1, what a network routes before
- * link-local addresses, and both ends of a pair take the same type. No state. */
+ * The rules for choosing GIDs, as functions of tables: this file sees no device, so tables of any
+ * machine can be tested. RoCE v2 is preferred to v1, routable addresses to link-local ones, and
+ * both ends of a pair use the same type. No state. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -12,8 +12,8 @@
 #include "base/bits.h"
 #include "transport/verbs/verbs_private.h"
 
-/* Families of addresses, the better the higher. A packet has addresses of one family, and a
- * link-local address reaches no other kind. */
+/* Families of addresses, the better the higher. Both addresses of a packet have one family, and a
+ * link-local address reaches only link-local ones. */
 enum gid_family { link_local = 1, ip6_global, ip4_mapped, families };
 
 static enum gid_family family_of(const struct tk_gid *gid)
@@ -50,7 +50,7 @@ bool tk_gid_is_same_network(const struct tk_gid *a, const struct tk_gid *b)
     return bits % 8 == 0 || (a->raw[bytes] ^ b->raw[bytes]) >> (8 - bits % 8) == 0;
 }
 
-/* A second address of one network reaches nothing that the first does not. */
+/* A second address of the same network reaches nothing more than the first. */
 static bool is_offered(const struct tk_gid *gid, const struct tk_gid *offered, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
@@ -60,7 +60,7 @@ static bool is_offered(const struct tk_gid *gid, const struct tk_gid *offered, u
     return false;
 }
 
-/* Behind all that are as good: of equals the first of the table is the better. */
+/* Inserts behind all GIDs that are as good: of equals the first in the table is preferred. */
 static unsigned insert(const struct tk_gid *gid, struct tk_gid *offered, unsigned count)
 {
     unsigned at = 0;
@@ -98,8 +98,8 @@ uint32_t tk_gid_kinds(const struct tk_port_address *address)
     return kinds;
 }
 
-/* Of two GIDs of one kind. A network of their own is worth more than the family of the address, but
- * for v1 it is worth most: no router passes that on. */
+/* For two GIDs of one kind. A common network counts more than the family of the address; for v1 it
+ * counts most, because no router forwards v1. */
 static int worth_together(const struct tk_gid *a, const struct tk_gid *b)
 {
     int same = tk_gid_is_same_network(a, b), far = family_of(a) != link_local;

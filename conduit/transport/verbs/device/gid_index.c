@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * GASNET_IBV_GID_INDEX: an index for all ports, or device:port=index,device:port=index,... Names
- * of devices that are not there are harmless: the same text serves machines with different devices.
- * No state. */
+ * GASNET_IBV_GID_INDEX: an index for all ports, or device:port=index,device:port=index,... Unknown
+ * device names are ignored: the same text serves machines with different devices. No state. */
 #include "config.h"
 
 #include <ctype.h>
@@ -14,7 +13,7 @@
 
 enum { index_max = 255, port_max = 255, digits_max = 3 };
 
-/* A whole number up to 255 of exactly these characters; -1: it is none. */
+/* A whole number up to 255 of exactly these characters; -1: not a number. */
 static int small_number(const char *text, size_t length)
 {
     int value = 0;
@@ -46,7 +45,7 @@ static bool read_entry(const char *text, size_t length, struct entry *entry)
     return entry->port >= 1 && entry->index >= 0;
 }
 
-/* -1 was the default once. */
+/* -1 was once the default. */
 static bool is_for_all(const char *text)
 {
     return !*text || !strcmp(text, "-1") || small_number(text, strlen(text)) >= 0;

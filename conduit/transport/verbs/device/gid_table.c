@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The GID table of a port as the rules of gid_choose.c ask for it: what each entry's network is,
- * and whether its interface is up, as the host's interfaces say. No lock: start-up only. */
+ * The GID table of a port in the form that gid_choose.c needs: for each entry its network and
+ * whether its interface is up, according to the host's interfaces. No lock: start-up only. */
 #include "config.h"
 
 #include <ifaddrs.h>
@@ -19,8 +19,8 @@ enum {
     rows_max = 256    /* sgid_index has 8 bits */
 };
 
-/* The bytes of an address as a GID holds them (RFC 4291 2.5.5.2 for IPv4), and where an IP mask
- * applies to them. NULL: of another family. */
+/* The bytes of an address as a GID contains them (RFC 4291 2.5.5.2 for IPv4), to which IP masks
+ * apply. NULL: another family. */
 static const uint8_t *bytes_of(const struct sockaddr *address, size_t *size)
 {
     if (address && address->sa_family == AF_INET) {
@@ -54,8 +54,9 @@ static bool has_address(const struct ifaddrs *interface, struct tk_gid *gid)
     return true;
 }
 
-/* An address of no interface says nothing (a device of software): all such are on one network, and
- * up. RoCE v1 of old kernels has link-local entries of no address: the interface is known then. */
+/* An address that belongs to no interface (a software device) tells nothing: such addresses count
+ * as one network, and as up. RoCE v1 of old kernels has link-local entries without an address:
+ * their interface is known then. */
 static void look_at_interfaces(const struct ifaddrs *all, uint32_t index, struct tk_gid_row *row)
 {
     static const uint8_t mapped[mapped_bits / 8] = {[10] = 0xff, [11] = 0xff};
@@ -90,7 +91,7 @@ static bool read_row(struct ibv_context *context, int port, int index, const str
     return true;
 }
 
-/* What the user names is taken as it is. */
+/* A GID that the user names is used without checks. */
 unsigned tk_gid_table_offer(struct ibv_context *context, int port, int length, int wanted,
                             struct tk_gid *offered)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Does a device report the end of a queue pair that receives through a shared queue? The
- * specification asks for IBV_EVENT_QP_LAST_WQE_REACHED (IBA o11-5.2.5), but Soft-RoCE has it from
- * Linux 6.6 on only; so it is tried, with a queue pair that is connected to itself. No state. */
+ * specification requires IBV_EVENT_QP_LAST_WQE_REACHED (IBA o11-5.2.5), but Soft-RoCE has it
+ * only since Linux 6.6; so this file tries it, with a queue pair that is connected to itself. No
+ * state. */
 #include "config.h"
 
 #include <fcntl.h>

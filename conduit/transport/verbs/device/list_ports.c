@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * GASNET_IBV_LIST_PORTS: all ports that this host has, with their state, whether they will be used
+ * GASNET_IBV_LIST_PORTS: lists all ports of this host with their state, whether they will be used
  * or not. No state. */
 #include "config.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * On-demand paging (ODP): may registrations of segments and of what is registered on the fly follow
- * the page tables instead of pinning? Owns the decision, made once before anything is registered;
- * no lock. Buffers of messages stay pinned: a receive that waits for a page is answered by RNR. */
+ * On-demand paging (ODP): may registrations of segments, and those made on the fly, follow the page
+ * tables instead of pinning? Owns the decision, made once before anything is registered; no lock.
+ * Buffers of messages stay pinned: a receive that waits for a page is answered by RNR. */
 #include "config.h"
 
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/verbs_private.h"
 
-/* What reaches such memory, from either end. */
+/* The operations that access such memory, from either end. */
 static const struct capability {
     uint32_t bit;
     const char *name;
@@ -43,9 +43,9 @@ static bool can_page(const struct tk_rail *rail, bool *has_atomics)
     return !lack;
 }
 
-/* All devices of this process or none: memory is registered with each, and one that pins it leaves
- * nothing to be gained. Pages may be missing under an atomic too: a device that can't wait for them
- * there does none. */
+/* All devices of this process or none: memory is registered with each, and one that pins it removes
+ * the benefit. Pages may be missing under an atomic too: with a device that can't wait for them
+ * there, atomics are not done by devices. */
 void tk_paging_choose(void)
 {
     bool can = tk_settings.use_odp, has_atomics = true;
@@ -60,7 +60,7 @@ void tk_paging_choose(void)
     tk_verbs.is_paged = can;
 }
 
-/* One line of rank 0 for all. */
+/* Rank 0 reports for all, in one line. */
 void tk_paging_report(void)
 {
     uint32_t missed = 0, first = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How two ports reach each other, and what both of them can do: by LID inside of an InfiniBand
- * subnet, else by GIDs of one kind. Both ends derive it from the two addresses, so that it needs no
- * further exchange. No lock: start-up only, and reports. */
+ * How two ports reach each other, and what both can do: by LID inside of an InfiniBand subnet,
+ * otherwise by GIDs of one kind. Both ends derive it from the two addresses, without further
+ * exchange. No lock: start-up only, and reports. */
 #include "config.h"
 
 #include <stdio.h>
@@ -88,7 +88,8 @@ static const char *why_this(const struct tk_port_address *a, const struct tk_pat
                : "the best usable one that the peer has the kind of";
 }
 
-/* How many peers are reached from another GID, or by LID, and the path to the first that is not.
+/* How many peers are reached from another GID than the first peer, or by LID where that one is not;
+ * *first is the path to that peer, *any says whether there is one.
  */
 static unsigned count_others(const struct tk_rail *rail, struct tk_path *first, bool *any)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where the ports of ranks are, for connections that are made after the peer infos are gone. Ranks
- * of a host mostly use the same ports, so each address is kept once a host, with the GIDs that it
- * has, and eight bytes a rank and rail. The table is the same in all ranks of the job, neighbours
- * and all, so those of a host share it. Owns tk_verbs.place_table and what points into it, which
- * are written at start-up only: no lock. */
+ * Addresses of the ranks' ports, for connections that are made after the peer infos are freed.
+ * Ranks of a host mostly use the same ports, so each address is kept once per host, with its GIDs,
+ * plus eight bytes per rank and rail. The table is the same in all ranks of the job, so those of a
+ * host share it. Owns tk_verbs.place_table and the pointers into it, which are written at start-up
+ * only: no lock. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -16,23 +16,23 @@
 
 enum { no_address = UINT32_MAX };
 
-/* While they are collected: of each host a list of its addresses. */
+/* Used while collecting: for each host a list of its addresses. */
 struct lists {
     struct tk_port_address *all;
     uint32_t *first, *next; /* by host; by address */
-    uint32_t count, room;   /* of addresses */
+    uint32_t count, space;  /* of addresses */
 };
 
 static bool lists_grow(struct lists *lists)
 {
-    uint32_t room = lists->room ? 2 * lists->room : 16;
-    void *all = realloc(lists->all, room * sizeof(*lists->all));
+    uint32_t space = lists->space ? 2 * lists->space : 16;
+    void *all = realloc(lists->all, space * sizeof(*lists->all));
     if (all)
         lists->all = all;
-    void *next = realloc(lists->next, room * sizeof(*lists->next));
+    void *next = realloc(lists->next, space * sizeof(*lists->next));
     if (next)
         lists->next = next;
-    lists->room = room;
+    lists->space = space;
     return all && next;
 }
 
@@ -52,7 +52,7 @@ static uint32_t keep_address(struct lists *lists, uint32_t host,
     uint32_t i = find_address(lists, host, address);
     if (i != no_address)
         return i;
-    if (lists->count == lists->room && !lists_grow(lists))
+    if (lists->count == lists->space && !lists_grow(lists))
         return no_address;
     i = lists->count++;
     lists->all[i] = *address;
@@ -83,8 +83,8 @@ static bool keep_all(struct lists *lists, const uint32_t *host_of, struct tk_pla
     return true;
 }
 
-/* Few ports have as many GIDs as there is room for in the peer infos. `next` is of no use any more:
- * it becomes where each address begins. Returns the units that all take. */
+/* Few ports have as many GIDs as the peer infos can carry. `next` is no longer needed: it becomes
+ * the position of each address. Returns the units that all addresses take. */
 static uint32_t begin_addresses(struct lists *lists)
 {
     uint32_t used = 0;
@@ -104,7 +104,7 @@ static void pack(const struct lists *lists, struct tk_place *places, uint32_t *a
         places[i].address = lists->next[places[i].address];
 }
 
-/* The places, and behind them the addresses; NULL: out of memory. */
+/* The places, followed by the addresses; NULL: out of memory. */
 static void *make_table(struct lists *lists, const uint32_t *host_of, size_t *size)
 {
     size_t front = tk_places_bytes(tk_peers.size, tk_verbs.rail_count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * GASNET_IBV_PORTS: device[:port,port]+device[:...]. Order, duplicates and unknown names are
- * harmless: the same text serves machines with different devices. No state. */
+ * GASNET_IBV_PORTS: device[:port,port]+device[:...]. Order and duplicates do not matter, and
+ * unknown names are ignored: the same text serves machines with different devices. No state. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "transport/verbs/verbs.h"
 
-/* Does the list "1,2" of `length` characters hold the port? */
+/* Does the list "1,2" of `length` characters contain the port? */
 static int list_holds(const char *list, size_t length, int port)
 {
     const char *end = list + length;
@@ -22,7 +22,7 @@ static int list_holds(const char *list, size_t length, int port)
     return 0;
 }
 
-/* An entry without a list: all its ports are admitted, none is named. */
+/* An entry without a list admits all ports of the device but names none. */
 static int any_entry(const char *filter, const char *device, int port, int without_list)
 {
     while (*filter) {

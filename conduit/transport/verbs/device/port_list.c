@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which GASNET_IBV_PORTS a rank obeys: the one with the number of its socket, if it is bound inside
- * one and that is set, else the one without a number. No lock: start-up only. */
+ * Which GASNET_IBV_PORTS a rank uses: the one with the number of its socket, if the rank is bound
+ * inside one socket and that variable is set; otherwise the one without a number. No lock: start-up
+ * only. */
 #include "config.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@
 
 static const char stem[] = "GASNET_IBV_PORTS_";
 
-/* So that the machine is not looked at in vain. */
+/* Avoids reading the machine's topology when no variable needs it. */
 static bool any_is_numbered(void)
 {
     for (char *const *env = tk_environment(); env && *env; env++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Can a port be used, and how: its state, its rate, its partition key, its GIDs. No lock: start-up
- * only. */
+ * Checks whether a port can be used, and how: its state, its rate, its partition key, its GIDs. No
+ * lock: start-up only. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -11,8 +11,8 @@
 #include "settings/settings.h"
 #include "transport/verbs/verbs_private.h"
 
-/* The index of GASNET_IBV_PKEY; -1: the port does not have it. Two limited members of a partition
- * do not receive from each other (IBA 10.9.1.1), so a full membership is better. */
+/* The index of GASNET_IBV_PKEY; -1: the port does not have that key. Two limited members of a
+ * partition can't receive from each other (IBA 10.9.1.1), so a full membership is preferred. */
 static int choose_pkey(struct ibv_context *context, int port, const struct ibv_port_attr *attr)
 {
     enum { key_bits = tk_pkey_bits, full_member = tk_pkey_full };
@@ -61,8 +61,8 @@ uint32_t tk_port_rate(const struct ibv_port_attr *attr)
     return mbps * width;
 }
 
-/* To the kernel's Soft-RoCE device 7 retries are no number but "for ever" (its number of the vendor
- * is all ones), and a job that lost a peer would never end. */
+/* Soft-RoCE in the kernel treats 7 retries as "for ever", and a job that lost a peer would never
+ * end. Its vendor number is all ones. */
 static void set_retries(struct tk_rail *rail, const struct ibv_device_attr *device)
 {
     enum { rxe_vendor = 0xffffff, for_ever = 7 };
@@ -83,8 +83,8 @@ static void describe_device(struct tk_rail *rail, const struct ibv_device_attr *
     set_retries(rail, device);
 }
 
-/* LIDs do not reach a port without one, and one of a device that puts a global route header before
- * each packet. */
+/* A port without a LID, or one of a device that needs a global route header on each packet, can't
+ * be addressed by LID. */
 static const char *take_gids(struct tk_rail *rail, struct ibv_context *context, int port,
                              const struct ibv_port_attr *attr)
 {

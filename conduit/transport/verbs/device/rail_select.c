@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Choice of the rails: of each device the first active port that GASNET_IBV_PORTS admits, and all
- * that it names by number; of those as many as are wanted, the nearest to this rank, and what is
- * equally near dealt out among the ranks of the host. Each port that was found gets a verdict:
- * people ask why one is not used, and more so when none is. No lock: start-up only. */
+ * Choice of the rails. Candidates are, of each device, the first active port that GASNET_IBV_PORTS
+ * admits, and all ports that it names by number. As many as wanted are used, the nearest to this
+ * rank first; equally near ones are distributed among the ranks of the host. Each port gets a
+ * verdict, because users ask why a port is not used, most of all when none is. No lock: start-up
+ * only. */
 #include "config.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include "topology/locality.h"
 #include "transport/verbs/verbs_private.h"
 
-/* A port that would do. */
+/* A usable port. */
 struct candidate {
     struct ibv_context *context;
     uint32_t verdict; /* its number */
@@ -26,7 +27,7 @@ struct candidate {
     struct tk_network network;
 };
 
-/* What became of a port. */
+/* Why a port is used or not. */
 struct verdict {
     char device[32];
     int port; /* 0: all of the device */
@@ -84,7 +85,7 @@ static const char *refusal(const struct search *search, struct ibv_context *cont
     return why;
 }
 
-/* Without being named one port of a device is used: its ports share what limits it. */
+/* Unless ports are named, one port of a device is used: its ports share what limits it. */
 static enum tk_status find_ports(struct search *search, struct ibv_context *context,
                                  const char *device, int ports, bool *any)
 {
@@ -160,7 +161,7 @@ static enum tk_status look_at_all(struct search *search)
     return status;
 }
 
-/* Ports that the user names are all used. */
+/* All ports that the user names are used. */
 static uint32_t rails_wanted(const struct search *search)
 {
     uint32_t most = TK_DEFAULT_MAX_HCAS;
@@ -176,7 +177,7 @@ static bool is_on(const struct search *search, uint32_t one, uint32_t other)
     return tk_network_is_same(&search->found[one].network, &search->found[other].network);
 }
 
-/* On the network of the first. */
+/* Counts ports on the network of the first one. */
 static uint32_t count_first_network(const struct search *search)
 {
     uint32_t count = 0;
@@ -185,9 +186,10 @@ static uint32_t count_first_network(const struct search *search)
     return count;
 }
 
-/* Ports of another network don't reach those of the first, which all ranks of hosts of one kind
- * find first. Where that one has too few, ranks take the same ports, however near they are: rails
- * of one number meet. After distances are known. */
+/* Ports of another network don't reach those of the first, which all ranks of equal hosts find
+ * first. If that network has fewer ports than wanted, the order of discovery replaces the
+ * distances: all ranks then take the same ports, however near, because rails of one number must
+ * meet. Call it when distances are known. */
 static void keep_to_one_network(struct search *search)
 {
     uint32_t first = count_first_network(search);
@@ -212,7 +214,7 @@ static bool is_left(const struct candidate *c)
     return !c->is_taken && !c->is_elsewhere;
 }
 
-/* How many of those left are at the least distance of them. */
+/* How many of the remaining ones are at the smallest distance. */
 static uint32_t find_nearest(const struct search *search, int *least)
 {
     uint32_t count = 0;
@@ -225,7 +227,7 @@ static uint32_t find_nearest(const struct search *search, int *least)
     return count;
 }
 
-/* `count` of the `near` at this distance, from the one on that is our turn. */
+/* Takes `count` of the `near` candidates at this distance, starting at the one of our turn. */
 static void take_from(struct search *search, int distance, uint32_t near, uint32_t count)
 {
     uint32_t first = (uint32_t)((uint64_t)search->turn * count % near), number = 0;
@@ -238,8 +240,8 @@ static void take_from(struct search *search, int distance, uint32_t near, uint32
     }
 }
 
-/* Ranks of a host that are as near to several devices do not all take the same ones. Returns how
- * many there were to choose from at last, or 0: there was no choice. */
+/* Ranks of a host that are equally near to several devices take different ones. Returns the number
+ * of candidates of the last choice, or 0: there was no choice. */
 static uint32_t take_nearest(struct search *search)
 {
     uint32_t taken = 0, near = 0, count = 0;
@@ -289,8 +291,8 @@ static const char *why_not(const struct candidate *c, int farthest)
     return "would do, but is not needed: as near as those used, it is left to other ranks";
 }
 
-/* In the order in which they were found, which is the same on hosts of one kind: rails of one
- * number are to meet where rails are networks of their own. */
+/* In the order of discovery, which is the same on equal hosts: where rails are separate networks,
+ * rails of one number must meet. */
 static enum tk_status take_ports(struct search *search, const char *why)
 {
     struct tk_choice *choice = search->choice;
@@ -325,7 +327,7 @@ static bool is_used(const struct tk_choice *choice, const struct ibv_context *co
     return false;
 }
 
-/* Candidates of a device follow each other. */
+/* Candidates of a device are adjacent. */
 static void close_unused(const struct search *search)
 {
     for (uint32_t i = 0; i < search->count; i++) {
@@ -361,21 +363,21 @@ static enum tk_status take_wanted(struct search *search)
 static void gather_unused(const struct search *search)
 {
     char *text = search->choice->unused;
-    size_t length = 0, room = sizeof(search->choice->unused);
+    size_t length = 0, space = sizeof(search->choice->unused);
     if (search->verdict_count == 0)
-        snprintf(text, room, "%s", tk_no_device);
-    for (uint32_t i = 0; i < search->verdict_count && length < room; i++) {
+        snprintf(text, space, "%s", tk_no_device);
+    for (uint32_t i = 0; i < search->verdict_count && length < space; i++) {
         const struct verdict *v = &search->verdicts[i];
         char port[16] = "";
         if (v->is_used)
             continue;
         if (v->port > 0)
             snprintf(port, sizeof(port), ":%d", v->port);
-        length += (size_t)snprintf(text + length, room - length, "%s%s%s %s", length ? ", " : "",
+        length += (size_t)snprintf(text + length, space - length, "%s%s%s %s", length ? ", " : "",
                                    v->device, port, v->text);
     }
-    if (length >= room)
-        strcpy(text + room - sizeof(" ..."), " ...");
+    if (length >= space)
+        strcpy(text + space - sizeof(" ..."), " ...");
 }
 
 static void each_verdict(const struct search *search, tk_port_verdict report)
@@ -396,8 +398,8 @@ static void log_verdict(const char *device, int port, bool is_used, const char *
         tk_log_info("port %s:%d is not used: it %s", device, port, text);
 }
 
-/* Each host says once that a device is broken (where none is left, that is said anyway), and all
- * when it was asked in so many words. */
+/* Each host logs once that a device is broken (if none is left, that is an error anyway), and all
+ * verdicts if a setting asks for them. */
 static void log_choice(const struct search *search)
 {
     int64_t level = tk_settings.ibv_ports_verbose;
@@ -411,7 +413,7 @@ static void log_choice(const struct search *search)
 
 const char tk_no_device[] = "no RDMA device on this host";
 
-/* How this job would be started on the software device, by the launcher that started it. */
+/* The command that runs this job on the software device, for the launcher that started it. */
 static const char *way_to_software(void)
 {
     if (tk_getenv("TRUNKLINE_LAUNCHED"))
@@ -437,7 +439,7 @@ void tk_rails_report_none(const char *unused)
         tk_log_error("no usable RDMA port: %s", unused);
 }
 
-/* The verdicts are the caller's to free. */
+/* The caller frees the verdicts. */
 static enum tk_status search_ports(struct search *search)
 {
     *search->choice = (struct tk_choice){.count = 0};

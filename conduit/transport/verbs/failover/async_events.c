@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See async_events.h. Owns the lock of what events leave in rails; it is taken before that of
+ * See async_events.h. Owns the lock of what events record in rails; it is taken before the lock of
  * moves, or only tried. */
 #include "config.h"
 

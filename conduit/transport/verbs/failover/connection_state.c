@@ -30,8 +30,8 @@ bool tk_conn_close_end(struct tk_conn *conn)
     tk_counter_add(&tk_verbs.pending_work, 1);
     tk_counter_add(&tk_pair_of(conn)->moving, 1);
     if (was_live)
-        tk_counter_add(&conn->room, -tk_no_room_ever);
-    conn->rx_extra += tk_no_room_ever;
+        tk_counter_add(&conn->space, -tk_space_closed);
+    conn->rx_extra += tk_space_closed;
     conn->tx_log->incarnation.ended = tk_now();
     tk_counter_leave(&conn->state, TK_CLOSING);
     int error = ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE);
@@ -52,9 +52,9 @@ void tk_primary_set(struct tk_conn *conn)
 
 /* ---- incarnations ---- */
 
-void tk_incarnation_name(struct tk_conn *conn)
+void tk_log_incarnation_name(struct tk_conn *conn)
 {
-    struct tk_incarnation *incarnation = &conn->tx_log->incarnation;
+    struct tk_log_incarnation *incarnation = &conn->tx_log->incarnation;
     uint32_t name = 1 - __atomic_load_n(&incarnation->name, __ATOMIC_RELAXED);
     __atomic_store_n(&incarnation->name, name, __ATOMIC_RELAXED);
     struct tk_tx *unsignaled = &incarnation->unsignaled[name];
@@ -63,27 +63,27 @@ void tk_incarnation_name(struct tk_conn *conn)
     conn->unsignaled_wr.wr_id = (uintptr_t)unsignaled;
 }
 
-/* librdmacm knows apart itself what was closed for others. */
-void tk_incarnation_begin(struct tk_conn *conn)
+/* librdmacm itself tells apart connections that were closed for others. */
+void tk_log_incarnation_begin(struct tk_conn *conn)
 {
     uint32_t first = tk_rail_of(conn)->by_cm ? 0 : conn->epoch * tk_incarnations_max;
     __atomic_store_n(&conn->tx_log->incarnation.number, first, __ATOMIC_RELAXED);
 }
 
-bool tk_incarnation_names(const struct tk_tx *tx)
+bool tk_log_incarnation_names(const struct tk_tx *tx)
 {
-    const struct tk_incarnation *incarnation = &tx->conn->tx_log->incarnation;
+    const struct tk_log_incarnation *incarnation = &tx->conn->tx_log->incarnation;
     return tx == &incarnation->unsignaled[0] || tx == &incarnation->unsignaled[1];
 }
 
-bool tk_incarnation_is_over(const struct tk_tx *tx)
+bool tk_log_incarnation_is_over(const struct tk_tx *tx)
 {
-    const struct tk_incarnation *incarnation = &tx->conn->tx_log->incarnation;
+    const struct tk_log_incarnation *incarnation = &tx->conn->tx_log->incarnation;
     uint32_t name = __atomic_load_n(&incarnation->name, __ATOMIC_RELAXED);
     return tx == &incarnation->unsignaled[1 - name];
 }
 
-/* ---- what is to be done, until it is ---- */
+/* ---- pending work ---- */
 
 void tk_pending_work_add(struct tk_conn *conn)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Notices: what one end of a connection reports of it to the other, over another connection of the
- * pair. Each says what is true when it is sent: which incarnation the connection has at this end,
- * whether it is open, how many messages came over it in this incarnation (final once it is
- * drained), and in the one before. What may have been lost is sent again, as it is by then; so a
- * notice may come twice, or late, and what it says of an incarnation that is over is ignored. */
+ * Notices: what one end of a connection reports about it to the other end, over another connection
+ * of the pair. A notice states what is true when it is sent: the connection's incarnation at this
+ * end, whether it is open, how many messages came over it in this incarnation (final once it is
+ * drained), and in the one before. A notice that may be lost is sent again with what is true by
+ * then; so notices may come twice or late, and statements about a past incarnation are ignored. */
 #include "config.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ _Static_assert(0 + tk_conns_max <= is_open_bit, "a link's number and the bit sha
 
 /* ---- sending ---- */
 
-/* Without a work if there is none: all may wait for this notice. */
+/* Without a descriptor if none is free: all other work may wait for this notice. */
 static bool post_notice(struct tk_conn *carrier, struct tk_short *notice)
 {
     size_t size = tk_short_size(notice_args);
@@ -40,7 +40,7 @@ static bool post_notice(struct tk_conn *carrier, struct tk_short *notice)
 
 static void control_send(struct tk_conn *conn, struct tk_conn *carrier)
 {
-    const struct tk_incarnation *incarnation = &conn->tx_log->incarnation;
+    const struct tk_log_incarnation *incarnation = &conn->tx_log->incarnation;
     int32_t arrived = (int32_t)__atomic_load_n(&conn->tx_log->arrived, __ATOMIC_RELAXED);
     struct tk_short notice = {
         .head = {.kind = TK_NOTICE, .category = TK_SHORT, .nargs = notice_args}};
@@ -54,7 +54,7 @@ static void control_send(struct tk_conn *conn, struct tk_conn *carrier)
     conn->tx_log->notice_due = !is_posted;
 }
 
-/* A connection that dies has reported nothing that is final before it is drained. */
+/* A dying connection has nothing final to report before it is drained. */
 void tk_notices_send(uint32_t rank, struct tk_conn *carrier)
 {
     struct tk_conn *conns = tk_conns_to(rank);
@@ -63,8 +63,8 @@ void tk_notices_send(uint32_t rank, struct tk_conn *carrier)
             control_send(&conns[k], carrier);
 }
 
-/* Notices that may have been lost are sent again, with what is true by then, and whether they came
- * or not: to wait until that is known could be to wait for a notice that waits for this one. */
+/* Sends notices that may have been lost again, with what is true by now, whether they arrived or
+ * not: waiting for certainty could mean waiting for a notice that waits for this one. */
 void tk_notices_resend(struct tk_conn *lost)
 {
     struct tk_conn *conns = tk_conns_to(lost->peer->rank);

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A connection that dies, in a job that has others: nothing that went over it is lost, nothing is
- * done twice.
+ * Failover: when a connection dies and its pair has others, nothing is lost and nothing is done
+ * twice.
  *
- * Either end may notice first. It puts its queue pair into ERR, so that nothing goes out or comes
- * in over the connection any more, and waits until the device has given back all that it had: the
- * connection is drained, and how many messages came over it is final. That number goes to the
- * other end in a notice, over another connection of the pair; the receiver of a notice closes its
- * end as well. A rank that has drained a connection and has the other's notice knows what became of
- * each thing that was posted: a reliable connection delivers in order, so all messages up to that
- * number came, and so did the puts in front of them; the rest, and all gets, are posted again, in
- * the same order, over the primary connection. What may still be under way on the old one can't
- * overtake that: its ends are closed.
+ * Either end may notice first. It puts its queue pair into ERR, which stops traffic in both
+ * directions, and waits until the device has flushed everything: the connection is drained, and the
+ * number of messages that came over it is final. A notice carries that number to the other end,
+ * over another connection of the pair; the receiver of a notice closes its end as well. A rank that
+ * has drained a connection and has the other end's notice knows the fate of all its work: a
+ * reliable connection delivers in order, so all messages up to that number came, and so did the
+ * puts before them. The rest, and all gets, are posted again in the same order over the primary
+ * connection. Packets that are still in flight on the old one can't overtake that: both its ends
+ * are closed.
  *
- * When it is the primary connection that died, the one with the lowest number takes its place. Each
- * end posts its receive buffers there before it sends its notice. If one knows of more dead
- * connections than the other, its notices report it: what was sent over one of those is lost once
- * more, and found again in the same way. Messages wait until those before them are posted again.
- * Credits move along unchanged: each message arrives once, and gives back what it gave before.
- * Until then the dead connection is the primary one, and has no room: nobody else has to know.
+ * If the primary connection died, the open one with the lowest number becomes primary. Each end
+ * posts its receive buffers there before it sends its notice. If one end knows of more dead
+ * connections than the other, its notices report them: what was sent over one of those is lost
+ * again, and recovered in the same way. New messages wait until earlier ones are posted again.
+ * Credits move along unchanged: each message arrives once, and returns the credits that it returned
+ * before. Until then the dead connection remains primary and has no space, so no other code has to
+ * know.
  *
- * Notices are sent and received in failover/control.c, how a connection comes back in
- * failover/reconnect.c. One thread at a time goes on with moves; that lock is taken before a
- * connection's. Nobody else holds two connections' locks. */
+ * failover/control.c sends and receives notices, failover/reconnect.c reopens connections. One
+ * thread at a time works on moves; that lock is taken before a connection's. No other code holds
+ * the locks of two connections. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -53,7 +54,7 @@ enum tk_status tk_failover_open(void)
 {
     if (!tk_verbs.failover_enabled)
         return TK_OK;
-    tk_lock_init(&tk_verbs.aside.lock);
+    tk_lock_init(&tk_verbs.deferred.lock);
     tk_verbs.pairs = calloc(1, tk_pairs_bytes(tk_peers.size));
     if (!tk_verbs.pairs) {
         tk_log_error("out of memory for %u pairs of ranks", tk_peers.size);
@@ -80,7 +81,7 @@ void tk_failover_close(void)
     tk_verbs.pairs = NULL;
 }
 
-/* The first connection to the peer that is live or may become so; NULL: there is none. */
+/* The first connection to the peer that is live or may become so; NULL: none. */
 static struct tk_conn *first_open(uint32_t rank, const struct tk_conn *but)
 {
     struct tk_conn *conns = tk_conns_to(rank);
@@ -116,27 +117,27 @@ void tk_conn_give_up(struct tk_conn *conn, const char *why)
         report_death(conn, why);
 }
 
-/* By what a failure shows: a completion of this work, that of a receive buffer, or an event. */
+/* How a failure shows: a completion of this descriptor, one of a receive buffer, or an event. */
 struct sign {
     const struct tk_tx *tx;
     bool is_event;
     const char *why;
 };
 
-/* Is it of a queue pair that is closed by now? The errors of quiet messages are not waited for when
- * a connection is closed. A thread that has taken one from the device may hold it until the pair is
- * closed for others, opened anew, or just being opened: the connection seems live then, and has no
- * queue pair yet. With the connection's lock, and that is kept until the sign was acted upon: else
- * it would kill the next incarnation. */
+/* Does the sign belong to a queue pair that is closed by now? Closing does not wait for errors of
+ * unsignaled messages. A thread that took one from the device may hold it until the pair is closed
+ * for others, opened anew, or just being opened: the connection then seems live, and has no queue
+ * pair yet. With the connection's lock, which is kept until the sign was acted upon: otherwise it
+ * would kill the next incarnation. */
 static bool is_late(const struct tk_conn *conn, const struct sign *sign)
 {
     return !tk_conn_is_open(conn) || !conn->tx_log->is_connected ||
-           (sign->tx && tk_incarnation_is_over(sign->tx)) ||
+           (sign->tx && tk_log_incarnation_is_over(sign->tx)) ||
            (sign->is_event && !__atomic_load_n(&conn->has_received_last, __ATOMIC_ACQUIRE));
 }
 
-/* Is there a connection that takes its place? If not, what waits on the primary one for this one
- * waits no more. */
+/* Can another connection replace it? If not, work that waits on the primary connection for this one
+ * stops waiting. */
 static bool can_be_replaced(const struct tk_conn *conn)
 {
     if (conn->is_for_atomics || tk_counter_read(&conn->broken))
@@ -149,8 +150,9 @@ static bool can_be_replaced(const struct tk_conn *conn)
     return false;
 }
 
-/* False: the connection stays as it is: its failure ends the job, unless it is leaving. A job that
- * leaves fails over too: what died may hold the message that lets a peer out of its last barrier.
+/* False: the connection stays as it is, and its failure ends the job, unless the job is leaving. A
+ * leaving job fails over too: the dead connection may hold the message that lets a peer out of its
+ * last barrier.
  */
 static bool die(struct tk_conn *conn, const struct sign *sign)
 {
@@ -172,7 +174,7 @@ bool tk_failover(struct tk_tx *tx, const struct ibv_wc *wc)
         return false;
     if (!die(conn, &sign))
         return false;
-    if (tk_incarnation_names(tx))
+    if (tk_log_incarnation_names(tx))
         return true;
     tk_lock(&conn->lock);
     conn->tx_log->failed += 1 + tx->covers;
@@ -214,7 +216,7 @@ void tk_failover_rail(uint32_t rail)
     }
 }
 
-/* ---- what the other end reports ---- */
+/* ---- reports of the other end ---- */
 
 static void failover_set_delivered(struct tk_conn *conn, uint32_t arrived)
 {
@@ -222,7 +224,7 @@ static void failover_set_delivered(struct tk_conn *conn, uint32_t arrived)
     conn->tx_log->is_delivered_known = true;
 }
 
-/* Of the incarnation that the connection has here. */
+/* About the connection's present incarnation here. */
 static void take_news(const struct tk_notice *notice)
 {
     if (notice->is_open) {
@@ -234,7 +236,8 @@ static void take_news(const struct tk_notice *notice)
     failover_set_delivered(notice->conn, notice->arrived);
 }
 
-/* An end that is one incarnation ahead has closed the one that the connection has here, or had. */
+/* The other end is one incarnation ahead, so it has closed the incarnation that the connection has
+ * here, or had. */
 static void take_news_of_next_incarnation(const struct tk_notice *notice)
 {
     failover_set_delivered(notice->conn, notice->before);
@@ -254,16 +257,16 @@ void tk_notice_came(const struct tk_buffer *buffer, uint32_t size)
     tk_unlock(&tk_moves_lock);
 }
 
-/* ---- what is on the dead connection ---- */
+/* ---- work of the dead connection ---- */
 
-/* Has the device given back everything, and have all threads done with it? The last unsignaled
- * messages may never be given back: nothing waits for them. */
+/* Has the device flushed everything, and are all threads done with it? The last unsignaled messages
+ * may never be flushed: nothing waits for them. */
 static bool is_drained(struct tk_conn *conn)
 {
     tk_lock(&conn->lock);
-    int taken = tk_verbs.depth_pp - (tk_conn_room(conn) + tk_no_room_ever);
+    int taken = tk_verbs.depth_pp - (tk_conn_space(conn) + tk_space_closed);
     bool is_sent = taken == tk_conn_unfinished(conn) + tk_counter_read(&conn->reserved);
-    bool is_received = conn->loan || tk_credit_buffers_posted(conn) == tk_no_room_ever;
+    bool is_received = conn->loan || tk_credit_buffers_posted(conn) == tk_space_closed;
     tk_unlock(&conn->lock);
     return is_sent && is_received && (!conn->loan || tk_srq_is_drained(conn));
 }
@@ -277,7 +280,7 @@ static struct tk_replay *replay_of(const struct tk_tx_entry *entry)
     return replay;
 }
 
-/* Gives its slots back, too. */
+/* Also gives its slots back. */
 static void failover_complete(struct tk_conn *conn, struct tk_tx *tx)
 {
     tk_lock(&conn->lock);
@@ -286,8 +289,8 @@ static void failover_complete(struct tk_conn *conn, struct tk_tx *tx)
     tk_tx_complete(tx);
 }
 
-/* Once it is drained nobody else reads its log. What it lost was posted before that
- * which is to be done again already: it was the primary connection before those that came after it.
+/* After draining no other thread reads its log. What it lost was posted before the work that is to
+ * be repeated already: it was the primary connection before those that followed.
  */
 static void failover_settle(struct tk_conn *conn)
 {
@@ -315,7 +318,7 @@ static void failover_settle(struct tk_conn *conn)
 
 /* ---- the next primary ---- */
 
-/* Of those that were primary, or had begun to receive messages. */
+/* Of connections that were primary, or had begun to receive messages. */
 static int credits_left(uint32_t rank)
 {
     struct tk_conn *conns = tk_conns_to(rank);
@@ -328,8 +331,8 @@ static int credits_left(uint32_t rank)
     return sum;
 }
 
-/* The buffer for an exit notice, from the dead connection that has it; both go on to count right
- * what is posted. */
+/* Takes the buffer for an exit notice from the dead connection that has it; both keep a correct
+ * count of posted buffers. */
 static void take_over_control(struct tk_conn *next_primary)
 {
     struct tk_conn *conns = tk_conns_to(next_primary->peer->rank);
@@ -347,7 +350,7 @@ static void take_over_control(struct tk_conn *next_primary)
     }
 }
 
-/* Posts the receive buffers that it will need; a shared queue has them. */
+/* Posts the receive buffers that it will need; a shared queue has them already. */
 static void make_ready(struct tk_conn *next_primary)
 {
     if (next_primary->loan) {
@@ -367,7 +370,7 @@ static void make_ready(struct tk_conn *next_primary)
 }
 
 /* Not before the primary connection is drained: its credits would not be final. NULL: not yet, or
- * there is none. */
+ * none. */
 static struct tk_conn *find_next_primary(struct tk_rank_pair *pair, const struct tk_conn *primary)
 {
     uint32_t rank = primary->peer->rank;
@@ -382,11 +385,12 @@ static struct tk_conn *find_next_primary(struct tk_rank_pair *pair, const struct
     }
     if (!conns[pair->next_primary].is_ready)
         make_ready(&conns[pair->next_primary]);
-    /* One that librdmacm is still connecting takes nothing; it will be live or given up. */
+    /* librdmacm may still be connecting it, and it takes nothing then; it will become live or be
+     * given up */
     return tk_conn_is_live(&conns[pair->next_primary]) ? &conns[pair->next_primary] : NULL;
 }
 
-/* With the locks of both. */
+/* With both locks. */
 static void take_over(struct tk_conn *next_primary, struct tk_conn *dead)
 {
     next_primary->credits += dead->credits;
@@ -402,7 +406,7 @@ static void take_over(struct tk_conn *next_primary, struct tk_conn *dead)
     dead->ack_due = false;
 }
 
-/* Others that died have left nothing but what came over them before they could be primary. */
+/* Other dead connections have left only what came over them before they could become primary. */
 static void take_over_all(struct tk_conn *next_primary, const struct tk_conn *primary)
 {
     struct tk_conn *conns = tk_conns_to(next_primary->peer->rank);
@@ -415,7 +419,7 @@ static void take_over_all(struct tk_conn *next_primary, const struct tk_conn *pr
     }
 }
 
-/* What it has posted beyond that is spare. */
+/* Receive buffers that it has beyond that are spare. */
 static void receive_as_primary(struct tk_conn *next_primary, const struct tk_conn *primary,
                                int posted)
 {
@@ -436,7 +440,7 @@ static void switch_primary(struct tk_conn *next_primary, struct tk_conn *primary
     int posted = tk_credit_buffers_posted(next_primary);
     take_over_all(next_primary, primary);
     take_over(next_primary, primary);
-    tk_credit_line_clear(next_primary);
+    tk_credit_queue_clear(next_primary);
     receive_as_primary(next_primary, primary, posted);
     tk_primary_set(next_primary);
     tk_unlock(&primary->lock);
@@ -465,7 +469,8 @@ static void repost_tx(struct tk_conn *conn, const struct tk_tx_entry *entry, str
                local, entry->remote_keys);
 }
 
-/* As few with a completion of their own as there were: works may all wait behind it. */
+/* Posts as few with a completion of their own as there were: descriptors may all be waiting behind
+ * it. */
 static bool repost_unsignaled(struct tk_conn *conn, const struct tk_tx_entry *entry)
 {
     if (tk_logged_unsignaled_take(conn)) {
@@ -481,7 +486,8 @@ static bool repost_unsignaled(struct tk_conn *conn, const struct tk_tx_entry *en
     return true;
 }
 
-/* Posts it over this connection, whose lock is held, as a log entry of its own. False: no room now.
+/* Posts the entry over this connection, whose lock is held, with a new log entry. False: no space
+ * now.
  */
 static bool repost(struct tk_conn *conn, const struct tk_tx_entry *entry)
 {
@@ -529,7 +535,8 @@ static void settle_delivered(uint32_t rank)
             failover_settle(&conns[k]);
 }
 
-/* A designated primary that failed has part of what is to be posted again, and that comes first. */
+/* A designated primary that failed holds part of the work that must be posted again, and that part
+ * comes first. */
 static bool all_is_settled(uint32_t rank)
 {
     struct tk_conn *conns = tk_conns_to(rank);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ports that go down and come up. A device tries for seconds to get something through a port that
- * is down; its event reports it at once, also to a rank that only waits for others. A cable that is
- * out for a moment is no reason to give the port up: so it must have been down for a while. A port
- * that was down is looked at from then on: it may be back. All now and then, by waiters without
- * progress; one thread at a time. */
+ * Ports that go down and come up. A device retries for seconds over a port that is down; the port's
+ * event reports it at once, also to a rank that only waits for others. A cable that is unplugged
+ * for a moment does not give the port up: it must have been down for a while. A port that was down
+ * is checked from then on: it may be back. Waiters without progress do all this now and then, one
+ * thread at a time. */
 #include "config.h"
 
 #include "base/clock.h"
@@ -16,7 +16,7 @@
 
 static const uint64_t patience = TK_SECOND / 4;
 
-/* Events may be lost where a device has many: the port itself is asked before it is given up. */
+/* Devices with many events may lose some: asks the port itself before it is given up. */
 static bool is_down(const struct tk_rail *rail)
 {
     struct ibv_port_attr attr;
@@ -37,7 +37,7 @@ static void look_at_port(uint32_t number, uint64_t now)
         tk_failover_rail(number);
 }
 
-/* That is no news where we closed it. */
+/* False if we closed it: then the event is no news. */
 static bool broke_by_itself(struct tk_conn *conn)
 {
     tk_lock(&conn->lock);
@@ -66,7 +66,7 @@ void tk_events_look(void)
     uint64_t now = tk_now();
     for (uint32_t i = 0; i < tk_verbs.rail_count && tk_verbs.failover_enabled; i++)
         look_at_port(i, now);
-    if (tk_verbs.cm) { /* connects that nobody expects are refused, or they would stay */
+    if (tk_verbs.cm) { /* refuses unexpected connects, which would stay otherwise */
         tk_lock(&tk_moves_lock);
         tk_cm_look();
         tk_unlock(&tk_moves_lock);

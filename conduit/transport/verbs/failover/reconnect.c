@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A connection that comes back. When its port is active again after it was down, and some time has
- * passed since the connection was closed, its queue pair goes from RESET to RTS once more, with
- * other packet numbers, has receive buffers, and the other end is notified. The end that is asked
- * does the same and answers; an end that asked and is answered, or answers and was asked, sends
- * over the connection again. Both may ask at once: then each takes the other's question for its
- * answer.
+ * Connections that come back. When a port is active again after it was down, and some time has
+ * passed since the connection was closed, its queue pair goes from RESET to RTS again, with other
+ * packet numbers and with receive buffers, and the other end is notified. The other end does the
+ * same and answers. An end that asked and is answered, or answers and was asked, sends over the
+ * connection again. Both may ask at once: then each takes the other's question for its answer.
  *
- * A connection counts its incarnations. Nothing of an incarnation that is over can be taken for
- * this one's: notices name theirs, packets by their numbers, errors by the incarnation that they
- * carry (struct tk_incarnation). An end that learns that the other is one incarnation ahead knows
- * that the one before is closed there, and what came over it. If it is dead there again, this
- * incarnation is passed over, as one in which nothing came.
+ * A connection counts its incarnations. Nothing of a past incarnation can be mistaken for this
+ * one's: notices name theirs, packets are told apart by their numbers, errors by the incarnation
+ * that they carry (struct tk_log_incarnation). An end that learns that the other is one incarnation
+ * ahead knows that the previous one is closed there, and what came over it. If the new one is dead
+ * there again, this incarnation is skipped, as one in which nothing came.
  *
- * The pair's messages stay where they are; large transfers take turns over the connection again,
- * and it may become primary again. While any connection of the pair is being moved none is opened,
- * so that both ends choose the next primary among the same ones: what is open here is open there or
- * is not answered there, and fails. So a rank that needs a next primary considers also those that
- * wait for an answer.
+ * The pair's messages stay where they are. Large transfers use the connection again in turn, and it
+ * may become primary again. While any connection of the pair is being moved none is opened, so that
+ * both ends choose the next primary among the same ones: a connection that is open here is open
+ * there, or is not answered there and fails. So a rank that needs a next primary also considers
+ * those that wait for an answer.
  *
- * A port that comes and goes is not followed for ever: each death keeps the connection away for
- * twice as long as the one before. */
+ * A flapping port is not followed for ever: each death keeps the connection away for twice as long
+ * as the one before. */
 #include "config.h"
 
 #include <string.h>
@@ -40,7 +39,7 @@ enum { doublings_max = 6 }; /* of tk_reconnect_wait: at most about a minute */
 static const uint64_t longest_wait = 60 * TK_SECOND;
 uint64_t tk_reconnect_wait = TK_SECOND;
 
-static struct tk_incarnation *incarnation_of(struct tk_conn *conn)
+static struct tk_log_incarnation *incarnation_of(struct tk_conn *conn)
 {
     return &conn->tx_log->incarnation;
 }
@@ -51,7 +50,7 @@ static bool is_active(const struct tk_rail *rail)
 {
     const struct tk_port_address *a = &rail->address;
     struct ibv_port_attr attr;
-    /* Peers would not find it under another LID. */
+    /* peers would not find it under another LID */
     return ibv_query_port(rail->context, a->port, &attr) == 0 && attr.state == IBV_PORT_ACTIVE &&
            attr.lid == a->lid;
 }
@@ -68,7 +67,7 @@ static uint64_t wait_of(struct tk_conn *conn)
     return tk_min(wait, longest_wait);
 }
 
-/* True if it is to be opened by now, or does not come into question. */
+/* True if the question is out by now, or none is needed. */
 static bool ask_if_due(struct tk_conn *conn, uint64_t now)
 {
     if (tk_counter_read(&conn->state) < TK_CLOSING)
@@ -81,7 +80,7 @@ static bool ask_if_due(struct tk_conn *conn, uint64_t now)
     return true;
 }
 
-/* Peers may be closing theirs only now, so it is not of much use to foresee when. */
+/* Peers may be closing theirs only now, so predicting the time would not help much. */
 uint64_t tk_reconnect_look(uint32_t rail, uint64_t now)
 {
     uint64_t soon = now + tk_reconnect_wait;
@@ -103,13 +102,13 @@ uint64_t tk_reconnect_look(uint32_t rail, uint64_t now)
 
 static int reconnect(struct tk_conn *conn, const char **what)
 {
-    struct tk_incarnation *incarnation = incarnation_of(conn);
+    struct tk_log_incarnation *incarnation = incarnation_of(conn);
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
     *what = "modify_qp to RESET";
     int error = ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE);
     if (error)
         return error;
-    if (conn->loan) /* what comes later is of the next incarnation; see reopen() */
+    if (conn->loan) /* what comes later belongs to the next incarnation; see reopen() */
         tk_events_go_on();
     *what = "modify_qp to INIT";
     error = tk_conn_init(conn);
@@ -122,8 +121,7 @@ static int reconnect(struct tk_conn *conn, const char **what)
     return tk_conn_ready(conn, incarnation->to_qp, incarnation->number + 1, what);
 }
 
-/* Nothing is left of the old incarnation but room that was lent: that is given back, or used,
- * later. */
+/* Nothing of the old incarnation remains except lent space, which is given back, or used, later. */
 static void begin_incarnation(struct tk_conn *conn)
 {
     struct tk_tx_log *tx_log = conn->tx_log;
@@ -134,20 +132,20 @@ static void begin_incarnation(struct tk_conn *conn)
     tx_log->sent = tx_log->delivered = 0;
     __atomic_store_n(&tx_log->arrived, 0, __ATOMIC_RELAXED);
     tx_log->is_delivered_known = tx_log->is_left_out = false;
-    tk_counter_add(&conn->room, tk_conn_unfinished(conn));
+    tk_counter_add(&conn->space, tk_conn_unfinished(conn));
     tx_log->failed = conn->unsignaled = 0;
-    tk_incarnation_name(conn);
+    tk_log_incarnation_name(conn);
 }
 
-/* Its queue pair takes of the shared queue again. Not so where an incarnation is passed over: the
- * queue pair stays in ERR, and the device says only once that it takes no more. */
+/* Its queue pair takes buffers of the shared queue again. Not for a skipped incarnation: the queue
+ * pair stays in ERR, and the device reports only once that it takes no more. */
 static void forget_last_receive(struct tk_conn *conn)
 {
     conn->tx_log->last_receive = (struct tk_last_receive){.is_noted = false};
     __atomic_store_n(&conn->has_received_last, false, __ATOMIC_RELAXED);
 }
 
-/* As it was at start-up, where it is not the primary one. */
+/* As at start-up, when it is not the primary one. */
 static void post_buffers(struct tk_conn *conn)
 {
     conn->is_ready = false;
@@ -161,7 +159,7 @@ static void post_buffers(struct tk_conn *conn)
         continue;
 }
 
-/* It has carried nothing while the others have: without that all would be its turn. */
+/* It carried nothing while the others did: counting from there, it would get all pieces. */
 static uint64_t carried_max(const struct tk_conn *conn)
 {
     const struct tk_conn *conns = tk_conns_to(conn->peer->rank);
@@ -180,7 +178,7 @@ static void go_live(struct tk_conn *conn)
         __atomic_store_n(&conn->carried, carried_max(conn), __ATOMIC_RELAXED);
         tk_counter_add(&tk_verbs.returns, 1); /* first: see tk_fence() */
         tk_counter_leave(&conn->state, TK_LIVE);
-        tk_counter_add(&conn->room, tk_no_room_ever);
+        tk_counter_add(&conn->space, tk_space_closed);
     }
     tk_unlock(&conn->lock);
     if (!was_opening)
@@ -206,7 +204,7 @@ static void follow_connecting(struct tk_conn *conn)
         go_live(conn);
 }
 
-/* The other end is open, or is taken for that. */
+/* The other end is open, or is treated as open. */
 static void begin_to_use(struct tk_conn *conn)
 {
     if (!tk_rail_of(conn)->by_cm) {
@@ -241,12 +239,12 @@ static bool reopen_queue_pair(struct tk_conn *conn)
     return !error;
 }
 
-/* The event that a queue pair has received its last does not say of which incarnation it is. One
- * that is left out when all to its peer are opened is taken for drained without that event, and it
- * may come nevertheless: were it read, or were another thread about to note it, when the next
- * incarnation has begun, that one would be taken for drained with messages still to come. So all
- * that came up to RESET is noted before, and forgotten then, and nobody else reads meanwhile.
- * False: another thread reads; not now. */
+/* The event "last receive" of a queue pair does not name the incarnation. A connection that is left
+ * out when the group is opened counts as drained without that event, which may come nevertheless:
+ * if it were read, or another thread were about to record it, after the next incarnation has begun,
+ * that one would count as drained with messages still to come. So all events up to RESET are
+ * recorded before and then forgotten, and no other thread reads meanwhile. False: another thread
+ * reads; not now. */
 static bool reopen(struct tk_conn *conn)
 {
     bool is_asked = incarnation_of(conn)->is_asked, is_shared = conn->loan;
@@ -294,7 +292,7 @@ static void pass_over(struct tk_conn *conn)
 
 static void step_conn(struct tk_conn *conn)
 {
-    struct tk_incarnation *incarnation = incarnation_of(conn);
+    struct tk_log_incarnation *incarnation = incarnation_of(conn);
     bool is_closed = tk_counter_read(&conn->state) == TK_CLOSED;
     if (is_closed && incarnation->is_wanted && !tk_is_leaving()) {
         if (!is_active(tk_rail_of(conn)))
@@ -308,8 +306,8 @@ static void step_conn(struct tk_conn *conn)
         tk_pending_work_remove(conn);
 }
 
-/* Also while others are moved: each end may wait for the other to pass one over, and nothing is
- * opened by that. */
+/* Also while others are moved: each end may wait for the other to skip one, and this opens
+ * nothing. */
 void tk_reconnect_pass(uint32_t rank)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {

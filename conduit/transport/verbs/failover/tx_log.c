@@ -21,7 +21,7 @@ enum tk_status tk_tx_log_open(struct tk_conn *conn)
 void tk_tx_log_reset(struct tk_conn *conn)
 {
     struct tk_tx_log *tx_log = conn->tx_log;
-    memset(&tx_log->incarnation, 0, offsetof(struct tk_incarnation, name));
+    memset(&tx_log->incarnation, 0, offsetof(struct tk_log_incarnation, name));
     memset(&tx_log->next, 0, offsetof(struct tk_tx_log, ring) - offsetof(struct tk_tx_log, next));
 }
 
@@ -77,7 +77,7 @@ const struct tk_short *tk_tx_entry_as_notice(const struct tk_tx_entry *entry)
 {
     if (entry->opcode != IBV_WR_SEND)
         return NULL;
-    /* Where it begins, which is not the begin of its buffer where the client wrote it there. */
+    /* the message's address: if the client built it in the buffer, not the begin of the buffer */
     const void *bytes = entry->is_inline ? entry->bytes : (const void *)(uintptr_t)entry->part[0];
     const struct tk_short *message = bytes;
     return message->head.kind == TK_NOTICE ? message : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Notes of what was posted, from which it can be posted again over another connection: a ring for
- * each connection, in the order of its send queue and as long, so that the place of what is posted
- * next is free. Kept only where connections stand in for each other. */
+ * A log of posted work, from which it can be posted again over another connection: a ring per
+ * connection, in the order of its send queue and as long, so that the entry of the next post is
+ * always free. Kept only in failover groups. */
 #ifndef TK_VERBS_TX_LOG_H
 #define TK_VERBS_TX_LOG_H
 
@@ -11,13 +11,13 @@
 #include "base/bits.h"
 #include "transport/verbs/verbs_private.h"
 
-/* By rail, and they stay until the work is complete. */
+/* By rail; valid until the work is complete. */
 struct tk_tx_entry_keys {
     const uint32_t *local, *remote;
 };
 
 struct tk_tx_entry {
-    struct tk_tx *tx; /* NULL: a quiet message */
+    struct tk_tx *tx; /* NULL: an unsignaled message */
     uint64_t remote;
     const uint32_t *remote_keys;
     uint64_t part[2];
@@ -29,48 +29,44 @@ struct tk_tx_entry {
     _Alignas(8) char bytes[tk_unsignaled_max]; /* may be a struct tk_short */
 };
 
-/* Of a connection that dies and comes back (failover/reconnect.c). The lock of moves guards it,
+/* For a connection that dies and comes back (failover/reconnect.c). The lock of moves guards it,
  * except where a member says otherwise. */
-struct tk_incarnation {
-    uint32_t number; /* how often it was opened again, and in its upper half how often all to the
-                        peer were closed for others; written with the connection's lock, and
-                        atomically */
+struct tk_log_incarnation {
+    uint32_t number; /* how often it was reopened, and in its upper half how often the group was
+                        closed for others; written with the connection's lock, and atomically */
     uint32_t before; /* messages that came over it in the incarnation before */
-    uint64_t ended;  /* when it died last; written with the connection's lock */
-    bool is_wanted;  /* it is to be opened again */
+    uint64_t ended;  /* when it last died; written with the connection's lock */
+    bool is_wanted;  /* it should be reopened */
     bool is_asked;   /* the other end is open for the next incarnation */
-    bool
-        is_passed; /* the other end opened it for the next incarnation, and it died before we did */
-    bool is_pending_work; /* it is counted among the pending work for one of these, or for
-                             `notice_due` */
+    bool is_passed;  /* opened there for the next one, but already dead */
+    bool is_pending_work; /* counted among the pending work for one of these, or for `notice_due` */
     uint32_t to_qp;
-    /* Name the connection in errors of unsignaled messages, in one incarnation this and in the next
-     * that: an error that a thread still holds from the incarnation before is recognised by that.
+    /* Name the connection in errors of unsignaled messages, alternating with the incarnation: an
+     * error that a thread still holds from the incarnation before is recognised by its name.
      */
-    uint32_t name; /* which of them; atomic. Stays, with them, when all else begins anew. */
+    uint32_t name; /* which of them; atomic. Kept, with them, when everything else is reset. */
     struct tk_tx unsignaled[2];
 };
 
-enum { tk_incarnations_max = 1 << 16 }; /* between two times that all to a peer are closed */
+enum { tk_incarnations_max = 1 << 16 }; /* between two times that the group is closed */
 
-/* Of a connection that is closed, where it receives through a shared queue: see
- * tk_srq_is_drained(). */
+/* For a closed connection that receives through a shared queue: see tk_srq_is_drained(). */
 struct tk_last_receive {
-    bool is_noted; /* what the device's completions were by then: */
+    bool is_noted; /* the device's completions at that time: */
     uint64_t taken, emptied;
 };
 
-/* Of a connection: what failover has to know. In the order of the send queue, and as long. */
+/* What failover must know about a connection. In the order of the send queue, and as long. */
 struct tk_tx_log {
-    struct tk_incarnation incarnation;
-    uint32_t next;           /* where in the ring the next one goes */
-    uint32_t sent, arrived;  /* messages that were posted; that came */
-    uint32_t delivered;      /* messages of ours that the other end got before it closed */
-    int failed;              /* slots of the send queue whose works came back with an error */
+    struct tk_log_incarnation incarnation;
+    uint32_t next;          /* ring index of the next entry */
+    uint32_t sent, arrived; /* messages posted; messages that came */
+    uint32_t delivered;     /* messages of ours that the other end received before it closed */
+    int failed; /* slots of the send queue whose work requests completed with an error */
     bool is_delivered_known; /* the other end has closed, and reported `delivered` */
-    bool notice_due;         /* a notice of this connection is to be sent */
-    bool is_connected;       /* its queue pair was; with the connection's lock */
-    bool is_left_out;        /* it was not, for its port was down: see failover/together.h */
+    bool notice_due;         /* a notice about this connection must be sent */
+    bool is_connected;       /* its queue pair was connected; with the connection's lock */
+    bool is_left_out; /* it was not, because its port was down: see failover/failover_group.h */
     struct tk_last_receive last_receive;
     struct tk_tx_entry ring[];
 };
@@ -80,16 +76,16 @@ static inline size_t tk_tx_log_bytes(size_t depth)
     return sizeof(struct tk_tx_log) + depth * sizeof(struct tk_tx_entry);
 }
 
-/* A message came; by one thread at a time for each connection. */
+/* Counts a message that came; one thread at a time for each connection. */
 static inline void tk_count_arrived(struct tk_tx_log *tx_log)
 {
     uint32_t arrived = __atomic_load_n(&tx_log->arrived, __ATOMIC_RELAXED);
     __atomic_store_n(&tx_log->arrived, arrived + 1, __ATOMIC_RELAXED);
 }
 
-/* One that is there stays: another thread may hold an error that names it. */
+/* An existing log stays: another thread may hold an error that names it. */
 enum tk_status tk_tx_log_open(struct tk_conn *conn);
-/* Of a connection that is closed, with the lock of moves: as it was at first. */
+/* For a closed connection, with the lock of moves: resets it to its initial state. */
 void tk_tx_log_reset(struct tk_conn *conn);
 void tk_tx_log_close(struct tk_conn *conn);
 
@@ -103,12 +99,11 @@ static inline struct tk_tx_entry *tk_tx_entry_next(struct tk_conn *conn, enum ib
     return entry;
 }
 
-/* What is about to be posted, with the connection's lock held. */
+/* Logs what is about to be posted, with the connection's lock held. */
 void tk_tx_entry_work(struct tk_tx *tx, const struct ibv_send_wr *wr,
                       const struct tk_tx_entry_keys *keys);
 
-/* The same for a put or a get in one piece, of which nothing else has to be remembered. The usual
- * word of one inline is copied without a call. */
+/* The same for a put or a get in one piece. Copies the common single inline word without a call. */
 static inline void __attribute__((always_inline))
 tk_tx_entry_plain(struct tk_tx *tx, uint64_t remote, const struct ibv_sge *sge,
                   enum ibv_wr_opcode opcode, bool is_inline, const struct tk_tx_entry_keys *keys)
@@ -131,7 +126,7 @@ tk_tx_entry_plain(struct tk_tx *tx, uint64_t remote, const struct ibv_sge *sge,
     }
 }
 
-/* The message in unsignaled_data. Most of it is a few words: copied by a few instructions in line.
+/* Logs the message in unsignaled_data. Most have a few words, which a few inline instructions copy.
  */
 static inline void tk_tx_entry_unsignaled(struct tk_conn *conn, size_t size)
 {
@@ -147,7 +142,7 @@ static inline void tk_tx_entry_unsignaled(struct tk_conn *conn, size_t size)
 /* The `back`-th log entry before the next one. */
 struct tk_tx_entry *tk_tx_entry_back(const struct tk_conn *conn, uint32_t back);
 
-/* If it is a notice between transports (failover/failover.c); else NULL. */
+/* The entry as a notice (failover/control.c); NULL: it is none. */
 const struct tk_short *tk_tx_entry_as_notice(const struct tk_tx_entry *entry);
 
 #endif

@@ -15,11 +15,11 @@
 #include "transport/verbs/verbs_private.h"
 
 enum {
-    retries = 6, /* 7 are for ever on Soft-RoCE */
+    retries = 6, /* 7 means for ever on Soft-RoCE */
     hops = 64,
     refused_again = 12,       /* 0.64 ms: minimum RNR timer of the receive queue pair, unused */
     psn_mask = 0xffffff,      /* 24 bits */
-    psn_step = 1 << 22 | 4711 /* between lives of a queue pair: what is on its way counts as old */
+    psn_step = 1 << 22 | 4711 /* between incarnations: packets in flight count as old */
 };
 
 struct link {
@@ -100,7 +100,7 @@ static bool has_prefix(const uint8_t gid[16], const char *prefix, size_t size)
     return memcmp(gid, prefix, size) == 0;
 }
 
-/* The plane by which the switch is reached from a GID; -1: by none. */
+/* The plane through which a GID reaches the switch; -1: none. */
 static int plane_of(const uint8_t gid[16], const struct tk_mcsw_info *info)
 {
     bool is_softhca = has_prefix(gid, "\xfd\x53\x48\x43\x41\x00\x00\x01", 8);
@@ -137,7 +137,7 @@ static bool qp_begin(struct link *link, struct ibv_qp *qp, int access)
     return qp_to(qp, IBV_QPS_RESET) && tk_qp_init(qp, link->rail, IBV_QPT_RC, access) == 0;
 }
 
-/* Completions of the former life. */
+/* Drops completions of the previous incarnation. */
 static void drain(struct link *link)
 {
     struct ibv_wc wc;
@@ -191,7 +191,7 @@ static bool qp_rtr(struct link *link, struct ibv_qp *qp, const uint8_t *to, uint
                              IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0;
 }
 
-/* A request that is refused because of the lock waits for ever: RNR. */
+/* A request that is refused because of the lock is retried for ever: RNR. */
 static bool qp_rts(struct ibv_qp *qp, uint32_t psn)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
@@ -226,7 +226,7 @@ static void link_stop(struct tk_mcast_link *head)
 
 /* ---- use */
 
-/* The two largest keys mean something to the switch. */
+/* The two largest keys have a special meaning to the switch. */
 static bool link_window(const struct tk_mcast_link *head, struct tk_mcast_window *window)
 {
     const struct link *link = (const struct link *)head;

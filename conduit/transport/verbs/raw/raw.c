@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Raw rails for clients: the ports of the job's own rails, or those that it would choose if it
- * needed any, opened once more; and domains, memory and completion queues on them. Owns the rails.
- * No lock: rails are opened and closed by one thread, and only read otherwise. */
+ * Raw rails for clients: opens the ports of the job's own rails again, or those that it would
+ * choose if it needed any; also domains, memory and completion queues on them. Owns the rails. No
+ * lock: one thread opens and closes rails; otherwise they are only read. */
 #include "config.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ static enum tk_status take_again(const struct tk_rail *other)
         return TK_FAIL;
     const char *why = tk_port_take(rail, context, other->address.port);
     rail->context = context;
-    raw.count++; /* so that the context is closed whatever comes */
+    raw.count++; /* so that the context is closed in any case */
     if (!why)
         return TK_OK;
     tk_log_error("%s:%u %s", other->address.device, other->address.port, why);

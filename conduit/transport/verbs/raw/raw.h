@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Raw rails as the room of the client's calls sees them: what trunkline_rails.h says of each, with
- * arguments that make sense. Why something failed has been complained of. */
+ * Raw rails as the client's calls see them: implements what trunkline_rails.h describes, with
+ * checked arguments. Causes of failures have been logged. */
 #ifndef TK_VERBS_RAW_H
 #define TK_VERBS_RAW_H
 
@@ -11,14 +11,14 @@
 #include "transport/verbs/library.h" /* before trunkline_rails.h, which has headers of verbs */
 #include "trunkline_rails.h"
 
-/* Do the settings that name ports make sense? */
+/* Are the settings that name ports valid? */
 enum tk_status tk_raw_check(void);
 
 /* At least one, or TK_FAIL. `turn` as in tk_verbs_open(). */
 enum tk_status tk_raw_open(const trunkline_rail_t **rails, unsigned *count, uint32_t turn);
 void tk_raw_close(void);
 
-/* Does the device allow what is asked for? */
+/* Does the device allow these options? */
 enum tk_status tk_raw_qp_check(const trunkline_domain_t *domain, const trunkline_rail_t *rail,
                                const trunkline_qp_options_t *options);
 

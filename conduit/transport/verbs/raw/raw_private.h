@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Between the files of raw rails only. */
+ * Shared by the files of raw rails only. */
 #ifndef TK_VERBS_RAW_PRIVATE_H
 #define TK_VERBS_RAW_PRIVATE_H
 

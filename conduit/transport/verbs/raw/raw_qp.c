@@ -64,7 +64,7 @@ enum tk_status tk_raw_qp_check(const trunkline_domain_t *domain, const trunkline
     return TK_OK;
 }
 
-/* Completion queues that the client did not bring. */
+/* Makes the completion queues that the client did not provide. */
 static enum tk_status open_cqs(trunkline_qp_t *qp, const trunkline_domain_t *domain,
                                const trunkline_qp_options_t *options)
 {
@@ -83,7 +83,8 @@ static enum tk_status open_cqs(trunkline_qp_t *qp, const trunkline_domain_t *dom
     return TK_OK;
 }
 
-/* Devices do not say how much inline data they allow; too much is refused, so less is tried. */
+/* Devices do not report how much inline data they allow, and refuse too much: tries less until one
+ * accepts. */
 static enum tk_status raw_create(trunkline_qp_t *qp, const trunkline_domain_t *domain,
                                  const trunkline_qp_options_t *options)
 {
@@ -107,8 +108,8 @@ static enum tk_status raw_create(trunkline_qp_t *qp, const trunkline_domain_t *d
     return TK_OK;
 }
 
-/* Packets of strangers, or of a queue pair that had the number before, are not taken for the
- * peer's: the first number in sequence is random. */
+/* The first packet number is random, so that packets of strangers, or of an earlier queue pair with
+ * the same number, are not mistaken for the peer's. */
 static enum tk_status set_address(trunkline_qp_t *qp, enum ibv_qp_type type)
 {
     uint32_t psn;
@@ -150,7 +151,7 @@ enum tk_status tk_raw_qp_open(trunkline_qp_t *qp, const trunkline_domain_t *doma
     return status;
 }
 
-/* From the best GID of each end: an address has one. */
+/* Uses the best GID of each end: an address has one. */
 static struct tk_path path_to(const trunkline_qp_t *qp, const trunkline_address_t *to)
 {
     const struct tk_port_address *a = &tk_raw_rail(qp->rail)->address;
@@ -166,7 +167,7 @@ static struct tk_path path_to(const trunkline_qp_t *qp, const trunkline_address_
     return path;
 }
 
-/* An address comes from another process. */
+/* An address comes from another process: checks it. */
 static enum tk_status fits(const trunkline_qp_t *qp, const trunkline_address_t *to)
 {
     const trunkline_address_t *mine = &qp->address;
