@@ -90,7 +90,6 @@ static void *burst(void *unused)
 {
     unsigned length = burst_length();
     uint64_t was;
-    (void)unused;
     for (unsigned i = 0; i < length; i++, gasnet_AMPoll())
         finish_event(
             gex_AD_OpNB_U64(of_u64, &was, 0, job_remote(0, BURST_WORDS), GEX_OP_FADD, 1, 0, 0));

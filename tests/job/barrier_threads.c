@@ -81,7 +81,6 @@ static void *wait_for_some(void *number)
 
 static void *poll_only(void *unused)
 {
-    (void)unused;
     while (!__atomic_load_n(&shared.over, __ATOMIC_RELAXED))
         gasnet_AMPoll();
     return NULL;

@@ -182,7 +182,6 @@ static void (*thread_task)(void);
 
 static void *thread(void *unused)
 {
-    (void)unused;
     pthread_barrier_wait(&gathering);
     thread_task();
     return NULL;

@@ -171,7 +171,6 @@ static volatile int is_held;
 
 static void *hold(void *unused)
 {
-    (void)unused;
     gex_HSL_Lock(&hsl);
     is_held = 1;
     stay_away();

@@ -315,7 +315,6 @@ enum { LOCKINGS = 20000, LOCKERS = 4 };
 
 static void *locker(void *unused)
 {
-    (void)unused;
     for (int i = 0; i < LOCKINGS; i++) {
         gex_HSL_Lock(&lock);
         locked_count++;

@@ -249,7 +249,6 @@ static void *raise_flag(void *unused)
 {
     const struct timespec little = {.tv_nsec = 300000};
 
-    (void)unused;
     for (unsigned i = 1; i <= HAND_OVERS; i++) {
         nanosleep(&little, NULL);
         __atomic_store_n(&flag, i, __ATOMIC_RELEASE);
@@ -260,7 +259,6 @@ static void *raise_flag(void *unused)
 /* Takes messages away from a thread that waits for what they do. */
 static void *poll_along(void *unused)
 {
-    (void)unused;
     while (!job_seen(&is_over)) {
         gasnet_AMPoll();
         gex_Event_Wait(GEX_EVENT_INVALID);

@@ -57,7 +57,6 @@ static void sha256_vectors(void **state)
     uint8_t digest[SHA256_SIZE];
     struct sha256 s;
     char thousand[1000];
-    (void)state;
     hash_of("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     hash_of("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     hash_of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
@@ -77,7 +76,6 @@ static void sha256_vectors(void **state)
 static void sha256_in_pieces(void **state)
 {
     char text[200];
-    (void)state;
     for (size_t i = 0; i < sizeof(text); i++)
         text[i] = (char)i;
     for (size_t length = 0; length < sizeof(text); length += 7)
@@ -111,7 +109,6 @@ static void hmac_vectors(void **state)
         "This is a test using a larger than block-size key and a larger than block-size data. The "
         "key needs to be hashed before being used by the HMAC algorithm.";
     uint8_t key[131], data[50];
-    (void)state;
     memset(key, 0x0b, 20);
     code_of(key, 20, "Hi There", 8,
             "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
@@ -130,7 +127,6 @@ static void hmac_vectors(void **state)
 static void every_byte_is_compared(void **state)
 {
     uint8_t a[SHA256_SIZE] = {0}, b[SHA256_SIZE] = {0};
-    (void)state;
     assert_true(tk_sha256_equal(a, b));
     for (int i = 0; i < SHA256_SIZE; i++) {
         b[i] = 0x80;
@@ -143,7 +139,6 @@ static struct auth_secret secret, foreign;
 
 static int make_secrets(void **state)
 {
-    (void)state;
     return auth_secret_make(&secret) && auth_secret_make(&foreign) ? 0 : -1;
 }
 
@@ -151,7 +146,6 @@ static void secrets_as_text(void **state)
 {
     char text[AUTH_SECRET_TEXT];
     struct auth_secret again;
-    (void)state;
     assert_memory_not_equal(&secret, &foreign, sizeof(secret));
     auth_secret_print(&secret, text);
     assert_true(auth_secret_parse(&again, text));
@@ -191,7 +185,6 @@ static void talk(void)
 static void both_prove_themselves(void **state)
 {
     char byte = 0;
-    (void)state;
     open_ends();
     auth_dial(&guard, ends[1], &secret, 70000, AUTH_OUTPUT, PATIENCE_MS);
     assert_int_equal(auth_poll_events(&head), POLLOUT);
@@ -211,7 +204,6 @@ static void both_prove_themselves(void **state)
 
 static void a_guard_without_the_secret_is_refused(void **state)
 {
-    (void)state;
     open_ends();
     auth_dial(&guard, ends[1], &foreign, 1, AUTH_CONTROL, PATIENCE_MS);
     talk();
@@ -232,7 +224,6 @@ static void a_head_without_the_secret_is_refused(void **state)
     struct auth real;
     int others[2];
     uint8_t talk_so_far[AUTH_TALK_SIZE];
-    (void)state;
     open_ends();
     head.secret = &foreign;
     auth_dial(&guard, ends[1], &secret, 1, AUTH_CONTROL, PATIENCE_MS);
@@ -263,7 +254,6 @@ static void a_head_without_the_secret_is_refused(void **state)
 /* Every bit of the claim and of the answer is covered: by the code, or by a check of its own. */
 static void every_bit_counts(void **state)
 {
-    (void)state;
     for (size_t bit = 0; bit < 8 * (size_t)(AUTH_CLAIM_SIZE + SHA256_SIZE); bit++) {
         uint8_t claim[AUTH_CLAIM_SIZE], answer[SHA256_SIZE];
         open_ends();
@@ -291,7 +281,6 @@ static void every_bit_counts(void **state)
 static void another_version_is_named(void **state)
 {
     uint8_t greeting[AUTH_GREETING_SIZE];
-    (void)state;
     open_ends();
     auth_step(&head);
     assert_int_equal(read(ends[1], greeting, sizeof(greeting)), sizeof(greeting));
@@ -306,7 +295,6 @@ static void another_version_is_named(void **state)
 
 static void time_and_ends_are_bounded(void **state)
 {
-    (void)state;
     open_ends();
     auth_accept(&head, ends[0], &secret, 0);
     assert_int_equal(auth_step(&head), AUTH_REFUSED); /* the greeting is out, nothing comes */
@@ -323,7 +311,6 @@ static void time_and_ends_are_bounded(void **state)
 static void noise_is_refused(void **state)
 {
     uint8_t noise[400];
-    (void)state;
     srand(1);
     for (int n = 0; n < 500; n++) {
         size_t length = (size_t)rand() % sizeof(noise), at = 0;
@@ -357,7 +344,6 @@ static void *serve_port(void *unused)
 {
     struct pollfd p[LISTEN_POLL_MAX];
     enum auth_stream stream;
-    (void)unused;
     while (!port_stop) {
         poll(p, listen_poll_fds(&port, p), 20);
         listen_serve(&port);
@@ -401,7 +387,6 @@ static void guards_call_back(void **state)
 {
     static const char *const masters[] = {"127.0.0.1", "", "localhost", "::1"};
     char why[300];
-    (void)state;
     for (size_t i = 0; i < sizeof(masters) / sizeof(*masters); i++) {
         pthread_t thread = open_port(masters[i]);
         if (!strcmp(masters[i], "127.0.0.1"))
@@ -442,7 +427,6 @@ static void strangers_keep_nobody_out(void **state)
     enum { STRANGERS = 2 * LISTEN_PENDING };
     int stranger[STRANGERS];
     char why[300];
-    (void)state;
     pthread_t thread = open_port("127.0.0.1");
     for (int i = 0; i < STRANGERS; i++) {
         stranger[i] = connect_port();
@@ -466,7 +450,6 @@ static void nobody_there_is_a_sentence(void **state)
     struct dial d = {.secret = &secret, .lifeline = -1, .deadline = clock_ms() + PATIENCE_MS};
     char why[300] = "";
     int pipe_ends[2];
-    (void)state;
     assert_true(listen_open(&port, &secret, "127.0.0.1"));
     assert_true(listen_addresses(&port, "127.0.0.1", port_text, sizeof(port_text)));
     listen_close(&port);
@@ -515,7 +498,6 @@ static void split_into(const char *text, const char *joined)
 
 static void words_of_a_command(void **state)
 {
-    (void)state;
     split_into("", "");
     split_into(" \t\n", "");
     split_into("ssh", "ssh|");
@@ -533,7 +515,6 @@ static void words_for_a_shell(void **state)
 {
     static const char *const words[] = {"plain", "",  "a b", "it's", "$HOME `id` \\ \"q\" *",
                                         "-n",    "~", "\n"};
-    (void)state;
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
         char command[200] = "printf '<%s>' ", seen[200] = "", wanted[200];
         assert_true(words_quote(command, sizeof(command), words[i]));
@@ -561,7 +542,6 @@ static void judged(const char *text, int status, const char *wanted)
 
 static void words_of_ssh_are_judged(void **state)
 {
-    (void)state;
     judged("ssh: connect to host n1 port 22: Connection refused\r\n", EXITED(255),
            "ssh: connect to host n1 port 22: Connection refused");
     judged("banner\n\nme@n1: Permission denied (publickey).\n \n", EXITED(255),
@@ -590,7 +570,6 @@ static void hosts_are_compared(void **state)
     struct hello here, there;
     struct bytes packed = {0};
     char why_not[400];
-    (void)state;
     hello_here(&here, HELLO_PORTS_ACTIVE);
     hello_pack(&here, &packed);
     assert_true(hello_unpack(&there, bytes_front(&packed), packed.length));
@@ -645,7 +624,6 @@ static enum devices_choice choose_for(const char *hosts, enum job_softhca wish, 
 static void devices_of_several_hosts(void **state)
 {
     char said[1000];
-    (void)state;
 #define CHOICE(hosts, wish, library, own) choose_for(hosts, wish, library, own, said, sizeof(said))
     assert_int_equal(CHOICE("pPp", JOB_SOFTHCA_AUTO, true, false), DEVICES_PORTS);
     assert_non_null(strstr(said, "of all 3 hosts"));

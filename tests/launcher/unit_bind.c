@@ -58,7 +58,6 @@ static void fails(enum job_bind bind, uint32_t cpus, uint32_t ranks, const char 
 
 static void each_rank_gets_whole_cores(void **state)
 {
-    (void)state;
     on(two_sockets);
     gives(JOB_BIND_CORE, 0, 3, "0-1 2-3 4-5");
     on(two_sockets);
@@ -71,7 +70,6 @@ static void each_rank_gets_whole_cores(void **state)
 
 static void a_socket_is_shared_by_its_ranks(void **state)
 {
-    (void)state;
     on(two_sockets);
     gives(JOB_BIND_SOCKET, 0, 3, "0-5 0-5 6-11");
     on(two_sockets);
@@ -85,7 +83,6 @@ static void a_socket_is_shared_by_its_ranks(void **state)
 /* What a cgroup or taskset leaves. */
 static void cpus_that_may_not_be_used_are_not_there(void **state)
 {
-    (void)state;
     on(two_sockets);
     only("1,4-6");
     gives(JOB_BIND_CORE, 1, 3, "1 4-5 6");
@@ -99,7 +96,6 @@ static void cpus_that_may_not_be_used_are_not_there(void **state)
 
 static void too_many_are_one_sentence(void **state)
 {
-    (void)state;
     on(two_sockets);
     fails(JOB_BIND_CORE, 0, 7, "7 processes with 1 CPU each need more than the 6 cores (12 CPUs)");
     on(two_sockets);
@@ -116,7 +112,6 @@ static void too_many_are_one_sentence(void **state)
 static void the_process_is_bound(void **state)
 {
     cpu_set_t before, after;
-    (void)state;
     bind_free(&plan);
     assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
     assert_true(bind_load(&plan, why, sizeof(why)));
@@ -133,7 +128,6 @@ static void the_process_is_bound(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     bind_free(&plan);
     return 0;
 }

@@ -53,7 +53,6 @@ static void defaults_are_those_of_settings_def(void **state)
 {
     static struct tk_settings s;
     struct job job = {0};
-    (void)state;
     unset_settings();
     memset(&s, 0x5a, sizeof(s));
     assert_true(environ_load(&s));
@@ -72,7 +71,6 @@ static void settings_are_read_by_the_librarys_parser(void **state)
 {
     static struct tk_settings s;
     struct job job = {0};
-    (void)state;
     unset_settings();
     setenv("GASNET_KILL_GRACE", " 0.0015 ", 1);
     setenv("GASNET_OUTPUT_TIMEOUT", "7", 1);
@@ -92,7 +90,6 @@ static void settings_are_read_by_the_librarys_parser(void **state)
 static void a_wrong_value_of_the_library_is_refused_too(void **state)
 {
     static struct tk_settings s;
-    (void)state;
     unset_settings();
     setenv("GASNET_SUPERNODE_MAXSIZE", "three", 1);
     assert_false(environ_load(&s));
@@ -109,7 +106,6 @@ static void a_wrong_value_of_the_library_is_refused_too(void **state)
 static void the_session_directory_has_three_parents(void **state)
 {
     static struct tk_settings s;
-    (void)state;
     unset_settings();
     assert_true(environ_load(&s));
     unsetenv("TMPDIR");

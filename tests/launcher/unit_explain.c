@@ -79,7 +79,6 @@ static void lacks(const char *unwanted)
 
 static void missing_ranks_are_named_together(void **state)
 {
-    (void)state;
     struct waits_rank in = waiting(TK_WAITS_EVENT, tk_wait_nobody), out = made('S');
     row(&in, TK_REASON_BARRIER, 3, 5, 0);
     in.page.progress.barriers = 5;
@@ -97,7 +96,6 @@ static void missing_ranks_are_named_together(void **state)
 
 static void all_have_entered(void **state)
 {
-    (void)state;
     struct waits_rank a = waiting(TK_WAITS_EVENT, tk_wait_nobody), stopped = made('T');
     row(&a, TK_REASON_BARRIER, 1, 5, 0);
     a.page.progress.barriers = stopped.page.progress.barriers = 5;
@@ -112,7 +110,6 @@ static void all_have_entered(void **state)
 
 static void the_dead_and_the_unknown(void **state)
 {
-    (void)state;
     struct waits_rank a = waiting(TK_WAITS_SEND, 1), dead = made(0), left = made(0);
     row(&a, TK_REASON_CREDIT, 1, 12, 1);
     row(&a, TK_REASON_CREDIT, 2, 12, 1);
@@ -131,7 +128,6 @@ static void the_dead_and_the_unknown(void **state)
 
 static void a_circle_is_shown_once(void **state)
 {
-    (void)state;
     begin(5);
     for (uint32_t r = 0; r < 5; r++) {
         struct waits_rank w = waiting(TK_WAITS_SEND, r == 4 ? 0 : (r + 1) % 3);
@@ -147,7 +143,6 @@ static void a_circle_is_shown_once(void **state)
 /* A way out of it: then it is no deadlock among them. */
 static void no_circle_where_one_may_end(void **state)
 {
-    (void)state;
     struct waits_rank a = waiting(TK_WAITS_SEND, 1), b = waiting(TK_WAITS_CONDITION, 0);
     struct waits_rank c = made('R');
     row(&b, TK_REASON_UNANSWERED, 0, 3, 1);
@@ -165,7 +160,6 @@ static void no_circle_where_one_may_end(void **state)
 
 static void a_wait_that_polls_no_more(void **state)
 {
-    (void)state;
     struct waits_rank handler = waiting(TK_WAITS_EVENT, tk_wait_nobody), stuck = handler;
     struct waits_rank over = waiting(TK_WAITS_CONDITION, tk_wait_nobody);
     handler.page.threads[0].beat = stuck.page.threads[0].beat = handler.now - (uint64_t)5 * SECOND;
@@ -183,7 +177,6 @@ static void a_wait_that_polls_no_more(void **state)
 
 static void calls_of_a_team_are_named(void **state)
 {
-    (void)state;
     const char *const names[] = {[TK_CALL_INIT] = "in gex_Client_Init for rank 1",
                                  [TK_CALL_SPLIT] = "in gex_TM_Split for rank 1",
                                  [TK_CALL_CREATE] = "in gex_TM_Create for rank 1",
@@ -209,7 +202,6 @@ static void stacks_are_lines(void **state)
         "#0  0x01 in epoll_wait () from /lib/libc.so.6\n#1  0x02 in event_base_loop () from /lib\n"
         "\nThread 1 (Thread 0x7e (LWP 6) \"x\"):\n#0  __libc_pause () at ../sysdeps/pause.c:29\n"
         "#1  0x0000 in stay_away (n=...) at ../a/hang.c:25\n#2  main () at hang.c:3\n";
-    (void)state;
     begin(1);
     explain_add_stack(&e, 0, gdb, sizeof(gdb) - 1);
     explain_add_stack(&e, 0, "ptrace: not permitted", 21);
@@ -222,7 +214,6 @@ static void stacks_are_lines(void **state)
 
 static void damaged_answers(void **state)
 {
-    (void)state;
     struct waits_rank w = waiting(TK_WAITS_EVENT, tk_wait_nobody);
     begin(2);
     assert_false(explain_take(&e, 2, &w, sizeof(w)));

@@ -30,7 +30,6 @@ static char *env[] = {"HOME=/root",
 
 static int set_up(void **state)
 {
-    (void)state;
     host_list_free(&list);
     job = (struct foreign_job){.kind = FOREIGN_MPI,
                                .pattern = "",
@@ -66,7 +65,6 @@ static void gives(const char *wanted)
 
 static void mpirun_gets_hosts_binding_and_names_of_variables(void **state)
 {
-    (void)state;
     gives("/bin/run -n 5 --oversubscribe --bind-to none" VARIABLES PROGRAM);
     job.hosts = 2;
     gives("/bin/run -n 5 --oversubscribe --map-by ppr:3:node --bind-to none" VARIABLES PROGRAM);
@@ -82,7 +80,6 @@ static void mpirun_gets_hosts_binding_and_names_of_variables(void **state)
 
 static void srun_gets_hosts_and_binding(void **state)
 {
-    (void)state;
     job.kind = FOREIGN_PMI;
 #define SRUN "/bin/run -K --mpi=pmix --input=0 --export=ALL -n 5"
     gives(SRUN PROGRAM);
@@ -104,7 +101,6 @@ static void srun_gets_hosts_and_binding(void **state)
 
 static void a_pattern_is_filled_in(void **state)
 {
-    (void)state;
     job.nodes = 2;
     job.pattern = "my run -np %N --nodes=%M '100%%' %C";
     gives("my run -np 5 --nodes=2 100% " WITH_ENV);
@@ -120,7 +116,6 @@ static void a_pattern_is_filled_in(void **state)
 static void a_program_inside_of_a_word_is_quoted(void **state)
 {
     char line[1024];
-    (void)state;
     job.argv = (char *[]){"prog", "a b", "$x;'y'", "", NULL};
     job.program = "printf";
     job.pattern = "/bin/sh -c 'exit 7; %N' %P";
@@ -150,7 +145,6 @@ static void fails(const char *pattern, const char *sentence)
 
 static void a_wrong_pattern_is_one_sentence(void **state)
 {
-    (void)state;
     fails("mpirun -np %N", "GASNET_MPIRUN_CMD='mpirun -np %N' lacks %C");
     fails("mpirun %C", "lacks %N");
     fails("mpirun -np %N %C %Q", "after % comes one of N, M, H, C, P and %");
@@ -175,7 +169,6 @@ static void executable(const char *dir, const char *name)
 static void the_runner_is_found_in_path(void **state)
 {
     char dir[] = "/tmp/trunkline-foreign-XXXXXX", path[4096], link[100], remove[100];
-    (void)state;
     assert_non_null(mkdtemp(dir));
     setenv("PATH", dir, 1);
     assert_false(foreign_find(FOREIGN_MPI, path, sizeof(path), why, sizeof(why)));

@@ -50,7 +50,6 @@ static int prepare(void **state)
 {
     socklen_t size = sizeof(address);
 
-    (void)state;
     rules.uid = geteuid();
     rules.gid = getegid();
     address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -187,7 +186,6 @@ static void changed_by_chance(void **state)
 {
     size_t good = 0;
 
-    (void)state;
     for (uint64_t seed = 0; seed < PURE_ROUNDS; seed++) {
         uint8_t whole[ROOM];
         size_t size = mutated(whole, seed) - HANDSHAKE_HEADER;
@@ -207,7 +205,6 @@ static void changed_by_chance_over_tcp(void **state)
 {
     size_t good = 0;
 
-    (void)state;
     for (uint64_t seed = 0; seed < SOCKET_ROUNDS; seed++) {
         uint8_t sent[ROOM], got[ROOM];
         size_t size = mutated(sent, seed), have = pass(sent, size, got, sizeof(got));
@@ -225,7 +222,6 @@ static void cut_anywhere(void **state)
 {
     uint8_t message[ROOM], *exact;
 
-    (void)state;
     real_handshake(message);
     for (size_t size = 0; size + 1 < RECORDED - HANDSHAKE_HEADER; size++) {
         exact = malloc(size + !size);
@@ -239,7 +235,6 @@ static void nobody_at_first(void **state)
 {
     uint8_t message[ROOM], got[ROOM];
 
-    (void)state;
     assert_int_equal(pass(message, real_handshake(message), got, sizeof(got)), 0);
     gate_open(&rules);
 }
@@ -249,7 +244,6 @@ static void a_rank_unchanged(void **state)
     uint8_t message[ROOM], got[ROOM];
     size_t size = real_handshake(message);
 
-    (void)state;
     assert_int_equal(pass(message, size, got, sizeof(got)), size);
     assert_memory_equal(got, message, size);
 }
@@ -260,7 +254,6 @@ static void what_follows_untouched(void **state)
     size_t size = real_handshake(message);
     int client = connect_client(), server = accept(listener, NULL, NULL);
 
-    (void)state;
     memcpy(message + size, "more", 4);
     assert_int_equal(send(client, message, size + 4, MSG_NOSIGNAL), size + 4);
     for (size_t i = 0; i < size; i++) { /* in pieces of one byte */
@@ -281,7 +274,6 @@ static void gone_before_accept(void **state)
     uint8_t message[ROOM];
     size_t size = real_handshake(message);
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         struct linger at_once = {.l_onoff = 1};
         int client = connect_client();
@@ -307,7 +299,6 @@ static void of_another_user(void **state)
 {
     int client = connect_client();
 
-    (void)state;
     if (geteuid() == 0 && fchown(client, 65534, (gid_t)-1) == 0) {
         assert_int_equal(accept(listener, NULL, NULL), -1);
         assert_int_equal(errno, EAGAIN);
@@ -324,7 +315,6 @@ static void half_a_message(void **state)
     size_t size = real_handshake(message);
     int client = connect_client(), server = accept(listener, NULL, NULL);
 
-    (void)state;
     assert_int_equal(send(client, message, size - 1, MSG_NOSIGNAL), size - 1);
     assert_int_equal(recv(server, got, sizeof(got), 0), 0);
     send(client, message + size - 1, 1, MSG_NOSIGNAL);

@@ -27,7 +27,6 @@ static const char *const batch_names[] = {
 
 static int set_up(void **state)
 {
-    (void)state;
     host_list_free(&list);
     for (size_t i = 0; i < sizeof(batch_names) / sizeof(*batch_names); i++)
         unsetenv(batch_names[i]);
@@ -40,7 +39,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     host_list_free(&list);
     return unlink(path);
 }
@@ -83,7 +81,6 @@ static void text_fails(const char *text, const char *sentence)
 
 static void lists_by_comma_or_blank(void **state)
 {
-    (void)state;
     text_gives("a,b:4", "a/0/1 b/4/1");
     text_gives(" a  b:65535,\tc\n", "a/0/1 b/65535/1 c/0/1");
     text_gives("=n0:2,=n1:2", "=n0/2/1 =n1/2/1");
@@ -95,7 +92,6 @@ static void lists_by_comma_or_blank(void **state)
 
 static void a_host_named_twice_counts_once_with_the_sum(void **state)
 {
-    (void)state;
     text_gives("a:2,b,a:3,a", "a/5/3 b/0/1");
     assert_int_equal(host_list_slots(&list, 0), 6); /* the last mention is one slot */
     assert_int_equal(host_list_slots(&list, 1), 1);
@@ -119,7 +115,6 @@ static void wrong_lists_are_one_sentence(void **state)
                                         "a$b",     ".a",
                                         "[::1%]",  "a%b",
                                         "[%a]",    "a:99999999999999999999"};
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         text_fails(wrong[i], "-H: '");
         text_fails(wrong[i], wrong[i]);
@@ -156,7 +151,6 @@ static void file_fails(const char *text, unsigned line, const char *sentence)
 
 static void files_have_a_host_a_line(void **state)
 {
-    (void)state;
     file_gives("a\n\n  # none\nb:3 # three\nc slots=4\r\n\td\t slots=1\n[::1]:2\n=v:2\na",
                "a/0/2 b/3/1 c/4/1 d/1/1 ::1/2/1 =v/2/1");
     file_gives("", "");
@@ -192,7 +186,6 @@ static void slurm_fails(const char *names, const char *tasks, const char *variab
 
 static void slurm_lists_are_expanded(void **state)
 {
-    (void)state;
     slurm_gives("n1", NULL, "n1/0/1");
     slurm_gives("n[1-3,7],login", "2(x3),1,4", "n1/2/1 n2/2/1 n3/2/1 n7/1/1 login/4/1");
     slurm_gives("n[008-010]x", NULL, "n008x/0/1 n009x/0/1 n010x/0/1");
@@ -229,7 +222,6 @@ static void batch_gives(const char *origin, const char *wanted)
 
 static void each_batch_system_is_known(void **state)
 {
-    (void)state;
     setenv("COBALT_NODEFILE", path, 1);
     write_file("c1\nc2\n");
     batch_gives("COBALT_NODEFILE of the Cobalt job", "c1/0/1 c2/0/1");
@@ -250,7 +242,6 @@ static void each_batch_system_is_known(void **state)
 
 static void wrong_allocations_are_one_sentence(void **state)
 {
-    (void)state;
     setenv("PE_HOSTFILE", path, 1);
     write_file("s1 2\ns2 many q\n");
     assert_false(find(NULL, NULL));
@@ -275,7 +266,6 @@ static void wrong_allocations_are_one_sentence(void **state)
 static void the_first_source_counts(void **state)
 {
     char origin[100];
-    (void)state;
     assert_true(find(NULL, NULL));
     assert_int_equal(list.count, 0);
     assert_string_equal(list.origin, "");
@@ -306,7 +296,6 @@ static void the_first_source_counts(void **state)
 
 static void a_source_that_names_no_host_is_an_error(void **state)
 {
-    (void)state;
     assert_false(find(" , ", NULL));
     assert_string_equal(why, "-H names no host");
     assert_false(find(NULL, path));
@@ -318,7 +307,6 @@ static void a_source_that_names_no_host_is_an_error(void **state)
 static void this_host_has_many_names(void **state)
 {
     char own[300];
-    (void)state;
     assert_int_equal(gethostname(own, 256), 0);
     assert_true(hosts_is_this(own));
     assert_true(hosts_is_this("localhost"));
@@ -362,7 +350,6 @@ static void does_not_fit(const char *text, uint32_t ranks, uint32_t wanted, cons
 
 static void without_slots_ranks_are_spread_evenly(void **state)
 {
-    (void)state;
     lays_out("a,b,c", 6, 0, "2 2 2");
     lays_out("a,b,c", 8, 0, "3 3 2");
     lays_out("a,b,c", 2, 0, "1 1 0");
@@ -377,7 +364,6 @@ static void without_slots_ranks_are_spread_evenly(void **state)
 
 static void with_slots_hosts_are_filled_in_order(void **state)
 {
-    (void)state;
     lays_out("a:2,b:4,c:1", 7, 0, "2 4 1");
     lays_out("a:2,b:4,c:1", 3, 0, "2 1 0");
     lays_out("a:2,b,c:3", 6, 0, "2 1 3");
@@ -389,7 +375,6 @@ static void with_slots_hosts_are_filled_in_order(void **state)
 
 static void what_does_not_fit_is_one_sentence(void **state)
 {
-    (void)state;
     does_not_fit("a:2,b:1", 4, 0,
                  "-n 4: the 2 hosts of -H have room for 3 processes (host:slots); start fewer, or "
                  "give more slots");

@@ -49,7 +49,6 @@ static bool parse(struct options *o, ...)
 static void options_spellings(void **state)
 {
     struct options o;
-    (void)state;
     assert_true(parse(&o, "-n", "4", "prog", "-n", "7", NULL));
     assert_int_equal(o.ranks, 4);
     assert_string_equal(o.command[0], "prog");
@@ -74,7 +73,6 @@ static void options_spellings(void **state)
 static void options_mistakes(void **state)
 {
     struct options o;
-    (void)state;
     assert_false(parse(&o, NULL));
     assert_false(parse(&o, "-n", "2", NULL));
     assert_false(parse(&o, "-n", "0", "prog", NULL));
@@ -105,7 +103,6 @@ static void lines_are_whole(void **state)
 {
     struct lines l = {.rank = 3};
     struct bytes ready = {0};
-    (void)state;
     put(&l, "a", &ready);
     check_ready(&ready, "");
     put(&l, "b\n\ncd\nef", &ready);
@@ -125,7 +122,6 @@ static void lines_have_labels(void **state)
 {
     struct lines l = {.rank = 17, .label = true};
     struct bytes ready = {0};
-    (void)state;
     put(&l, "a\nb", &ready);
     check_ready(&ready, "[17] a\n");
     put(&l, "c\n\n", &ready);
@@ -143,7 +139,6 @@ static void lines_have_a_limit(void **state)
     struct lines l = {.rank = 1, .label = true};
     struct bytes ready = {0};
     char *text = malloc(LINES_MAX + 2);
-    (void)state;
     memset(text, 'x', LINES_MAX + 1);
     text[LINES_MAX + 1] = 0;
     put(&l, text, &ready);
@@ -160,7 +155,6 @@ static void raw_lines_do_not_wait(void **state)
 {
     struct lines l = {.raw = true};
     struct bytes ready = {0};
-    (void)state;
     put(&l, "prompt> ", &ready);
     check_ready(&ready, "prompt> ");
     bytes_free(&ready);
@@ -191,7 +185,6 @@ static void verdict(enum policy_cause cause, uint32_t culprit, int status)
 
 static void a_good_job(void **state)
 {
-    (void)state;
     ranks_join(2, 2);
     for (uint32_t r = 0; r < 2; r++) {
         policy_finalized(&policy, r);
@@ -206,7 +199,6 @@ static void a_good_job(void **state)
 static void who_was_killed_for_want_of_memory(void **state)
 {
     static const char cause[] = "out of memory:\nfull";
-    (void)state;
     ranks_join(3, 3);
     policy_oom_killed(&policy, 1, cause, sizeof(cause) - 1);
     policy_oom_killed(&policy, 2, "another", 7);
@@ -266,7 +258,6 @@ static void fake_system_ends(void)
 static void kills_of_the_cgroup_are_counted_from_the_start(void **state)
 {
     struct oom_watch s;
-    (void)state;
     fake_system();
     fake_file("/proc/self/cgroup", "0::/job/a\n");
     fake_file("/sys/fs/cgroup/job/a/memory.events", "oom 9\noom_kill 3\noom_group_kill 1\n");
@@ -288,7 +279,6 @@ static void kills_of_the_cgroup_are_counted_from_the_start(void **state)
 static void version_1_and_a_group_that_is_not_there(void **state)
 {
     struct oom_watch s;
-    (void)state;
     fake_system();
     fake_file("/proc/self/cgroup", "4:memory:/outside/x\n0::/\n");
     fake_file("/sys/fs/cgroup/memory/memory.oom_control",
@@ -306,7 +296,6 @@ static void version_1_and_a_group_that_is_not_there(void **state)
 static void kills_of_the_host_are_only_a_hint(void **state)
 {
     struct oom_watch s;
-    (void)state;
     fake_system();
     oom_open(&s, fake_root);
     assert_false(oom_explain(&s, text, sizeof(text)));
@@ -318,7 +307,6 @@ static void kills_of_the_host_are_only_a_hint(void **state)
 
 static void the_window(void **state)
 {
-    (void)state;
     ranks_join(3, 3);
     policy_exited(&policy, 1, EXITED(3), 100);
     assert_false(policy_must_end(&policy, 100));
@@ -335,7 +323,6 @@ static void the_window(void **state)
 /* The same status from all, one after the other: no rank is killed for it. */
 static void those_who_leave_in_order_have_time(void **state)
 {
-    (void)state;
     ranks_join(2, 2);
     policy_finalized(&policy, 0);
     policy_exited(&policy, 0, EXITED(3), 100);
@@ -367,7 +354,6 @@ static int status_of_two(int first, int second)
 
 static void of_those_who_leave_in_order_the_largest_counts(void **state)
 {
-    (void)state;
     assert_int_equal(status_of_two(3, 9), 9);
     assert_int_equal(status_of_two(9, 3), 9);
     assert_int_equal(status_of_two(0, 9), 9);
@@ -381,7 +367,6 @@ static void of_those_who_leave_in_order_the_largest_counts(void **state)
 
 static void no_window_when_nobody_is_left(void **state)
 {
-    (void)state;
     ranks_join(2, 0);
     policy_exited(&policy, 0, EXITED(1), 0);
     assert_false(policy_must_end(&policy, 0));
@@ -395,7 +380,6 @@ static void no_window_when_nobody_is_left(void **state)
 /* All is known, as when no rank could be started: the window is over. */
 static void no_window_when_nothing_more_will_come(void **state)
 {
-    (void)state;
     ranks_join(2, 0);
     policy_launcher_failed(&policy, "no room", 7, 100);
     assert_false(policy_must_end(&policy, 100));
@@ -412,7 +396,6 @@ static void no_window_when_nothing_more_will_come(void **state)
 
 static void a_death_explains_an_abort(void **state)
 {
-    (void)state;
     ranks_join(3, 3);
     policy_aborted(&policy, 0, 9, "peer lost", 9, 0);
     policy_exited(&policy, 0, EXITED(9), 1);
@@ -431,7 +414,6 @@ static void says_it_lost(uint32_t rank, uint32_t peer, int64_t now)
 /* Whichever comes first, and however late within that time. */
 static void the_end_of_a_lost_rank_explains_the_others(void **state)
 {
-    (void)state;
     ranks_join(3, 3);
     says_it_lost(0, 2, 100);
     assert_true(policy_deadline(&policy) == 100 + POLICY_UNREACHABLE_MS);
@@ -466,7 +448,6 @@ static void the_end_of_a_lost_rank_explains_the_others(void **state)
 
 static void a_lost_rank_that_lives_is_not_waited_for_long(void **state)
 {
-    (void)state;
     ranks_join(2, 2);
     says_it_lost(0, 1, 100);
     assert_false(policy_must_end(&policy, 100 + POLICY_UNREACHABLE_MS - 1));
@@ -498,7 +479,6 @@ static void abort_codes(void **state)
     static const struct {
         int code, status;
     } cases[] = {{0, 0}, {1, 1}, {255, 255}, {256, 1}, {-1, 255}};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         ranks_join(2, 2);
         policy_aborted(&policy, 1, cases[i].code, "", 0, 0);
@@ -509,7 +489,6 @@ static void abort_codes(void **state)
 
 static void abort_words_stay_on_one_line(void **state)
 {
-    (void)state;
     ranks_join(2, 2);
     policy_aborted(&policy, 1, 2, "a\nb\x1b\n", 5, 0);
     assert_true(policy_sentence(&policy, false, text, sizeof(text)));
@@ -519,7 +498,6 @@ static void abort_words_stay_on_one_line(void **state)
 
 static void leaving_without_finalize(void **state)
 {
-    (void)state;
     ranks_join(2, 2);
     policy_exited(&policy, 1, EXITED(0), 0);
     verdict(CAUSE_UNFINISHED, 1, 1);
@@ -533,7 +511,6 @@ static void leaving_without_finalize(void **state)
 
 static void leaving_before_init(void **state)
 {
-    (void)state;
     ranks_join(3, 1);
     policy_exited(&policy, 2, EXITED(0), 0);
     verdict(CAUSE_ABSENT, 2, 1);
@@ -589,7 +566,6 @@ static bool connect_over_loopback(int listen_family, int family, int *client, in
 static void a_connection_has_an_owner(void **state)
 {
     static const int ways[][2] = {{AF_INET, AF_INET}, {AF_INET6, AF_INET6}, {AF_INET6, AF_INET}};
-    (void)state;
     for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
         int client, server;
         uid_t uid = (uid_t)-1, by_proc = (uid_t)-1;
@@ -616,7 +592,6 @@ static void a_connection_has_an_owner(void **state)
 
 static void joining_late(void **state)
 {
-    (void)state;
     ranks_join(3, 2);
     assert_false(policy_must_end(&policy, 999));
     assert_true(policy_deadline(&policy) == 1000);
@@ -652,7 +627,6 @@ static void joining_late(void **state)
 
 static void the_user_does_not_wait(void **state)
 {
-    (void)state;
     ranks_join(2, 2);
     policy_exited(&policy, 0, EXITED(1), 5);
     policy_user_signal(&policy, SIGINT);
@@ -677,7 +651,6 @@ static bool is_told(bool joined, bool finalized)
 
 static void who_goes_without_a_word_is_told(void **state)
 {
-    (void)state;
     assert_true(is_told(true, false));
     assert_string_equal(text, "rank 0 (pid 100) exited with status 1 but without PMIx_Finalize");
     assert_false(is_told(true, true));
@@ -690,7 +663,6 @@ static void who_ended_the_job_is_told_unless_by_a_key(void **state)
         int signal;
         bool is_told;
     } cases[] = {{SIGTERM, true}, {SIGINT, false}, {SIGQUIT, false}, {SIGHUP, false}};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         ranks_join(2, 2);
         policy_user_signal(&policy, cases[i].signal);
@@ -702,7 +674,6 @@ static void who_ended_the_job_is_told_unless_by_a_key(void **state)
 
 static void strange_news(void **state)
 {
-    (void)state;
     ranks_join(2, 2);
     policy_exited(&policy, 2, EXITED(1), 0);
     policy_aborted(&policy, UINT32_MAX, 1, "", 0, 0);
@@ -719,7 +690,6 @@ static void unfinished_lines_are_separated(void **state)
     struct output o;
     int saved = dup(STDOUT_FILENO), ends[2];
     char got[64];
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     output_init(&o);
     output_add(&o, STDOUT_FILENO, 0, "a", 1);
@@ -746,7 +716,6 @@ static void bytes_keep_order(void **state)
 {
     struct bytes b = {0};
     uint8_t next_in = 0, next_out = 0;
-    (void)state;
     for (int round = 0; round < 2000; round++) {
         for (int i = 0; i < round % 97; i++, next_in++)
             bytes_append(&b, &next_in, 1);

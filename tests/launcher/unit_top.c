@@ -57,7 +57,6 @@ static struct counts_rank made(uint32_t pid)
 
 static int begin(void **state)
 {
-    (void)state;
     now = (struct top_sample){.job = {.ranks = RANKS, .hosts = 1, .pid = 77, .program = "kv"},
                               .ranks = now_ranks};
     former = now;
@@ -72,7 +71,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     free(text);
     text = NULL;
     return 0;
@@ -143,7 +141,6 @@ static const char *cell(const char *heading, unsigned rank)
 
 static void sums_since_the_start_and_rates_between_two_samples(void **state)
 {
-    (void)state;
     set(&now_ranks[1], "short_requests", 700);
     set(&now_ranks[1], "medium_replies", 300);
     set(&former_ranks[1], "short_requests", 400);
@@ -162,7 +159,6 @@ static void sums_since_the_start_and_rates_between_two_samples(void **state)
 
 static void failovers_are_a_count_also_beside_rates(void **state)
 {
-    (void)state;
     set(&now_ranks[0], "failovers", 3);
     set(&former_ranks[0], "failovers", 3);
     now_ranks[0].rails = 2;
@@ -176,7 +172,6 @@ static void failovers_are_a_count_also_beside_rates(void **state)
  */
 static void rates_are_never_negative_nor_infinite(void **state)
 {
-    (void)state;
     set(&now_ranks[0], "short_requests", 10);
     set(&former_ranks[0], "short_requests", 500);
     set(&now_ranks[1], "short_requests", 10);
@@ -192,7 +187,6 @@ static void rates_are_never_negative_nor_infinite(void **state)
 
 static void large_numbers_keep_their_column(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t value;
         const char *shown;
@@ -223,7 +217,6 @@ static const char *state_of(char process, uint32_t kind, char thread, bool is_do
 
 static void states_have_words(void **state)
 {
-    (void)state;
     assert_string_equal(state_of('S', TK_WAITS_NOT, 0, false), "sleeping");
     assert_string_equal(state_of('R', TK_WAITS_NOT, 0, false), "running");
     assert_string_equal(state_of('S', TK_WAITS_EVENT, 'R', false), "spinning");
@@ -238,7 +231,6 @@ static void states_have_words(void **state)
 
 static void waits_have_peer_and_age_and_unknown_kinds_a_word(void **state)
 {
-    (void)state;
     now_ranks[0].wait_kind = TK_WAITS_SEND;
     now_ranks[0].wait_peer = 7;
     now_ranks[0].wait_ns = 3 * SECOND / 2;
@@ -254,7 +246,6 @@ static void waits_have_peer_and_age_and_unknown_kinds_a_word(void **state)
 
 static void ranks_without_counters_say_why(void **state)
 {
-    (void)state;
     now_ranks[0].has_counters = 0;
     strcpy(now_ranks[0].why, "its memory can't be read");
     now_ranks[1].has_counters = now_ranks[1].is_there = 0;
@@ -271,7 +262,6 @@ static void ranks_without_counters_say_why(void **state)
 
 static void small_terminals_cut_lines_and_ranks_but_not_the_sum(void **state)
 {
-    (void)state;
     set(&now_ranks[2], "short_requests", 5);
     table(6, 0, NULL);
     assert_int_equal(lines(), 6);
@@ -286,7 +276,6 @@ static void small_terminals_cut_lines_and_ranks_but_not_the_sum(void **state)
 /* Under another launcher. */
 static void ranks_elsewhere_are_counted_and_not_shown(void **state)
 {
-    (void)state;
     now_ranks[1].is_elsewhere = 1;
     now.job.elsewhere = 1;
     set(&now_ranks[2], "short_requests", 5);
@@ -306,7 +295,6 @@ static void ranks_elsewhere_are_counted_and_not_shown(void **state)
 /* Names come from other hosts. */
 static void nothing_steers_a_terminal_or_breaks_the_object(void **state)
 {
-    (void)state;
     strcpy(now_ranks[0].host, "a\033[2J\"\\");
     strcpy(now.job.program, "x\ny\"");
     table(0, 0, NULL);
@@ -362,7 +350,6 @@ static bool is_there(void *owner, uint32_t host)
 
 static int begin_view(void **state)
 {
-    (void)state;
     hosts[0] = (struct job_host){.name = "one", .first = 0, .count = 2};
     hosts[1] = (struct job_host){.name = "two", .first = 2, .count = 1};
     job = (struct job){.ranks = RANKS, .host_count = 2, .hosts = hosts, .program = "/bin/kv"};
@@ -376,7 +363,6 @@ static int begin_view(void **state)
 
 static int end_view(void **state)
 {
-    (void)state;
     view_close(&v);
     if (caller_end >= 0)
         close(caller_end);
@@ -420,7 +406,6 @@ static void a_caller_gets_all_ranks_when_all_hosts_have_answered(void **state)
 {
     struct counts_job head;
     struct counts_rank ranks[RANKS];
-    (void)state;
     view_serve(&v);
     assert_int_equal(asked, 2);
     assert_int_equal(v.phase, VIEW_ASKED);
@@ -449,7 +434,6 @@ static void a_silent_host_is_counted_and_its_ranks_are_unknown(void **state)
 {
     struct counts_job head;
     struct counts_rank ranks[RANKS];
-    (void)state;
     view_serve(&v);
     counts_of(0);
     counts_of(1);
@@ -469,7 +453,6 @@ static void late_answers_do_not_count_for_the_next_question(void **state)
 {
     struct counts_job head;
     struct counts_rank ranks[RANKS];
-    (void)state;
     view_serve(&v);
     uint32_t first = last_question;
     v.deadline = clock_ms() - 1;
@@ -491,7 +474,6 @@ static void a_host_without_its_job_is_not_asked(void **state)
 {
     struct counts_job head;
     struct counts_rank ranks[RANKS];
-    (void)state;
     is_second_there = false;
     view_serve(&v);
     assert_int_equal(asked, 1);
@@ -505,7 +487,6 @@ static void wrong_frames_change_nothing(void **state)
     struct counts_rank r = made(1);
     struct wire_frame f = {
         .type = WIRE_COUNTS, .rank = RANKS, .payload = (uint8_t *)&r, .length = sizeof(r)};
-    (void)state;
     assert_true(view_take(&v, &f)); /* nobody asks */
     view_serve(&v);
     assert_true(view_take(&v, &f)); /* there is no such rank */
@@ -522,7 +503,6 @@ static void wrong_frames_change_nothing(void **state)
 /* A caller that is stopped, or gone, keeps nobody else out. */
 static void a_caller_that_does_not_read_is_given_up(void **state)
 {
-    (void)state;
     job.ranks = 4000; /* more than a socket holds */
     hosts[1].count = 3998;
     view_serve(&v);

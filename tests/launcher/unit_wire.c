@@ -27,7 +27,6 @@ static void frames_travel(void **state)
 {
     struct wire_channel a, b;
     struct wire_frame f;
-    (void)state;
     channels(&a, &b);
     wire_send(&a, WIRE_OUTPUT, 2, 70000, "hello", 5);
     wire_send_number(&a, WIRE_EXEC_ERROR, 1, 0xfedcba98u);
@@ -57,7 +56,6 @@ static void last_words_are_read(void **state)
 {
     struct wire_channel a, b;
     struct wire_frame f;
-    (void)state;
     channels(&a, &b);
     wire_send_number(&a, WIRE_REPORT, 1, 2);
     wire_flush(&a);
@@ -78,7 +76,6 @@ static void frames_come_in_pieces(void **state)
 {
     struct wire_channel a, b;
     struct wire_frame f;
-    (void)state;
     channels(&a, &b);
     wire_send(&a, WIRE_OUTPUT, 1, 5, "abcdef", 6);
     size_t total = a.out.length;
@@ -98,7 +95,6 @@ static void nonsense_closes_the_channel(void **state)
     static const uint8_t huge[16] = {0xff, 0xff, 0xff, 0x7f, WIRE_OUTPUT};
     struct wire_channel a, b;
     struct wire_frame f;
-    (void)state;
     channels(&a, &b);
     assert_int_equal(write(a.fd, huge, sizeof(huge)), sizeof(huge));
     wire_fill(&b);
@@ -113,7 +109,6 @@ static void an_unknown_type_closes_the_channel(void **state)
     static const uint8_t strange[16] = {0, 0, 0, 0, WIRE_TYPES};
     struct wire_channel a, b;
     struct wire_frame f;
-    (void)state;
     channels(&a, &b);
     assert_int_equal(write(a.fd, strange, sizeof(strange)), sizeof(strange));
     wire_fill(&b);
@@ -127,7 +122,6 @@ static void frames_name_hosts(void **state)
 {
     struct wire_channel a, b, c, d;
     struct wire_frame f;
-    (void)state;
     channels(&a, &b);
     channels(&c, &d);
     a.host = 7;
@@ -189,7 +183,6 @@ static void a_job_travels(void **state)
 {
     char why[200];
     struct bytes b = {0};
-    (void)state;
     job_frame_pack(&sample, 1500, &b);
     struct job *job = job_frame_unpack(bytes_front(&b), b.length, 1, 70000, why, sizeof(why));
     bytes_free(&b); /* it has memory of its own */
@@ -219,7 +212,6 @@ static void a_damaged_job_is_refused(void **state)
 {
     char why[200];
     struct bytes b = {0};
-    (void)state;
     job_frame_pack(&sample, 1500, &b);
     for (size_t n = 0; n < b.length; n++)
         assert_null(job_frame_unpack(bytes_front(&b), n, 0, 0, why, sizeof(why)));
@@ -243,7 +235,6 @@ static void a_damaged_job_is_refused(void **state)
 
 static void ranks_have_hosts(void **state)
 {
-    (void)state;
     assert_int_equal(job_host_of(&sample, 0), 0);
     assert_int_equal(job_host_of(&sample, 1), 0);
     assert_int_equal(job_host_of(&sample, 2), 1);

@@ -40,7 +40,6 @@ static void fill(uint8_t *b, size_t n)
 
 static void sequence_numbers_wrap(void **unused)
 {
-    (void)unused;
     assert_int_equal(roce_psn_add(0xffffff, 2), 1);
     assert_int_equal(roce_psn_diff(1, 0xffffff), 2);
     assert_int_equal(roce_psn_diff(0xffffff, 1), -2);
@@ -71,7 +70,6 @@ static void headers_by_operation(void **unused)
     static const uint8_t unknown[] = {0x15, 0x18, 0x1f, 0x2c, 0x31, 0x40, 0x60,
                                       0x66, 0x6a, 0x80, 0x82, 0xb5, 0xc0, 0xff};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct roce_opcode o = roce_opcode(rows[i].opcode);
 
@@ -99,7 +97,6 @@ static void what_parses_is_rebuilt(void **unused)
     uint8_t b[64], again[64];
     unsigned good = 0;
 
-    (void)unused;
     for (unsigned i = 0; i < 200000; i++) {
         size_t n = 12 + 4 * some(13), m;
         struct roce_packet p;
@@ -124,7 +121,6 @@ static void bad_packets_are_refused(void **unused)
     struct roce_packet p = {.opcode = 0x0a, .payload_length = 0};
     uint8_t b[ROCE_PACKET_MAX + 8] = {0};
 
-    (void)unused;
     assert_int_equal(roce_packet_build(&p, b, sizeof b), 28);
     for (size_t n = 0; n < 28; n++)
         assert_int_equal(roce_packet_parse(b, n, &p), ROCE_TOO_SHORT);
@@ -156,7 +152,6 @@ static void every_way_gives_the_same_crc(void **unused)
     static uint8_t b[4300];
     roce_crc_way *clmul = roce_crc_clmul(), *wide = roce_crc_wide_clmul();
 
-    (void)unused;
     assert_int_equal(~roce_crc(0xffffffff, "123456789", 9), 0xcbf43926);
     fill(b, sizeof b);
     for (unsigned n = 0; n < 4200; n += n < 300 ? 1 : 37) {
@@ -176,7 +171,6 @@ static void zeros_are_skipped_and_taken_back(void **unused)
     static const uint8_t zero[4096];
     struct roce_shift shift;
 
-    (void)unused;
     for (unsigned n = 0; n < 4096; n = n * 2 + 1) {
         uint32_t s = some(0xffffffff);
 
@@ -195,7 +189,6 @@ static void recorded_frames_are_rebuilt(void **unused)
     uint8_t b[buffer_bytes];
     unsigned all = 0;
 
-    (void)unused;
     for (const char *const *name = frame_files; *name; name++) {
         frames_load(&f, *name);
         for (unsigned i = 0; i < f.n; i++, all++) {
@@ -216,7 +209,6 @@ static void damage_is_seen(void **unused)
     struct roce_frame frame;
     enum roce_verdict v;
 
-    (void)unused;
     frames_load(&f, "ipv4-ud");
     for (size_t at = 14; at < f.raw[0].length; at++) {
         memcpy(b, f.raw[0].data, f.raw[0].length);
@@ -248,7 +240,6 @@ static void icrc_without_the_ip_header(void **unused)
 {
     static struct frames f;
 
-    (void)unused;
     for (const char *const *name = frame_files; *name; name++) {
         frames_load(&f, *name);
         for (unsigned i = 0; i < f.n; i++) {
@@ -266,7 +257,6 @@ static void unknown_identification_is_found(void **unused)
     static struct frames f;
     unsigned wrong = 0;
 
-    (void)unused;
     frames_load(&f, "ipv4-rc");
     for (unsigned i = 0; i < f.n; i++) {
         const struct roce_frame *g = &f.frame[i];
@@ -322,7 +312,6 @@ static void any_frame_survives(void **unused)
     uint8_t payload[2000], b[buffer_bytes], again[buffer_bytes];
     struct roce_frame f, g;
 
-    (void)unused;
     for (unsigned i = 0; i < 2000; i++) {
         size_t n;
 
@@ -347,7 +336,6 @@ static void fragments_are_not_for_us(void **unused)
     struct roce_frame f;
     size_t n;
 
-    (void)unused;
     do
         random_frame(&f, payload);
     while (f.ip_version != 4);
@@ -362,7 +350,6 @@ static void rewritten_headers(void **unused)
     uint8_t payload[2000], old[buffer_bytes], now[buffer_bytes];
     struct roce_frame f, g;
 
-    (void)unused;
     for (unsigned i = 0; i < 5000; i++) {
         size_t n, changed, behind;
         uint32_t icrc;
@@ -395,7 +382,6 @@ static void captures_are_read_and_written(void **unused)
     struct roce_pcap p;
     struct roce_pcap_packet k;
 
-    (void)unused;
     roce_pcap_header(b, ROCE_PCAP_RAW);
     roce_pcap_record(b + 24, UINT64_C(5000000007), 3);
     memcpy(b + 40, "abc", 3);

@@ -192,7 +192,6 @@ static uint32_t key_of(const char *name)
 
 static void answers_are_the_kernels(void **unused)
 {
-    (void)unused;
     region_end = UINT64_MAX;
     right_key = key_of("ipv4-rc");
     answer_as_recorded("ipv4-rc", 0, frames_max);
@@ -205,7 +204,6 @@ static void answers_are_the_kernels(void **unused)
 
 static void refusals_are_the_kernels(void **unused)
 {
-    (void)unused;
     right_key = 0;
     answer_as_recorded("ipv6-bad_key", 0, frames_max);
     answer_as_recorded("ipv6-no_right", 0, frames_max);
@@ -216,7 +214,6 @@ static void refusals_are_the_kernels(void **unused)
 
 static void unreliable_ones_arrive(void **unused)
 {
-    (void)unused;
     region_end = UINT64_MAX;
     right_key = key_of("ipv6-uc");
     answer_as_recorded("ipv6-uc", 0, frames_max);
@@ -312,7 +309,6 @@ static void requests_are_the_kernels(void **unused)
     roce_time now = 0;
     unsigned posted = 0;
 
-    (void)unused;
     frames_load(&f, "ipv4-rc");
     a.qpn = next_answer(&f, 0)->dest_qpn;
     a.dest_qpn = f.frame[0].packet.dest_qpn;

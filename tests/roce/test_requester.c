@@ -38,7 +38,6 @@ static void messages_are_cut_by_the_mtu(void **unused)
 {
     struct rig *r = started();
 
-    (void)unused;
     rig_post(r, ROCE_DO_WRITE, 2500, ROCE_WITH_IMM | ROCE_SOLICITED);
     rig_expect(r, ROCE_WRITE_FIRST, first);
     assert_int_equal(r->out.dma_length, 2500);
@@ -72,7 +71,6 @@ static void acknowledgements_are_requested(void **unused)
     struct rig *r = started();
     unsigned asked = 0;
 
-    (void)unused;
     for (unsigned i = 0; i < 20; i++)
         rig_post(r, ROCE_DO_WRITE, 8, 0);
     for (unsigned i = 0; i < 20; i++) {
@@ -88,7 +86,6 @@ static void the_window_limits_packets_and_bytes(void **unused)
 {
     struct rig *r = rig_new();
 
-    (void)unused;
     r->a.requests = 1000;
     r->a.window_packets = 40;
     r->a.window_bytes = 10 * 1024;
@@ -113,7 +110,6 @@ static void a_long_read_is_requested_in_pieces(void **unused)
 {
     struct rig *r = rig_new();
 
-    (void)unused;
     r->a.max_rd_atomic = 2;
     r->a.read_packets = 4;
     rig_start(r);
@@ -140,7 +136,6 @@ static void a_fence_waits_for_reads(void **unused)
     struct rig *r = started();
     struct roce_packet p;
 
-    (void)unused;
     rig_post(r, ROCE_DO_READ, 8, 0);
     rig_post(r, ROCE_DO_WRITE, 8, 0);
     rig_post(r, ROCE_DO_WRITE, 8, ROCE_FENCED);
@@ -159,7 +154,6 @@ static void paused_and_drained(void **unused)
 {
     struct rig *r = started();
 
-    (void)unused;
     rig_post(r, ROCE_DO_WRITE, 2048, 0);
     rig_post(r, ROCE_DO_WRITE, 8, 0);
     rig_expect(r, ROCE_WRITE_FIRST, first);
@@ -181,7 +175,6 @@ static void a_nak_repeats_from_its_number_once(void **unused)
 {
     struct rig *r = started();
 
-    (void)unused;
     for (unsigned i = 0; i < 6; i++)
         rig_post(r, ROCE_DO_WRITE, 8, 0);
     assert_int_equal(rig_drain(r), 6);
@@ -206,7 +199,6 @@ static void a_missing_response_is_requested_again(void **unused)
     struct rig *r = started();
     struct roce_packet p;
 
-    (void)unused;
     rig_post(r, ROCE_DO_READ, 3000, 0);
     rig_post(r, ROCE_DO_WRITE, 8, 0);
     assert_int_equal(rig_drain(r), 2);
@@ -240,7 +232,6 @@ static void time_repeats_and_gives_up(void **unused)
     roce_time begin = r->now, limit = 4 * roce_timeout_ns(14);
     unsigned sent = 0;
 
-    (void)unused;
     rig_post(r, ROCE_DO_WRITE, 8, 0);
     rig_post(r, ROCE_DO_WRITE, 8, 0);
     while (r->completions == 0) {
@@ -281,7 +272,6 @@ static void for_ever(void **unused)
 {
     struct rig *r = rig_new();
 
-    (void)unused;
     r->a.retry_count = 7;
     r->a.retry_for_ever = true;
     some_never_give_up(r);
@@ -295,7 +285,6 @@ static void time_adapts(void **unused)
 {
     struct rig *r = started();
 
-    (void)unused;
     rig_post(r, ROCE_DO_WRITE, 8, 0);
     rig_drain(r);
     assert_true(roce_deadline(r->e) - r->now == 20000000);
@@ -323,7 +312,6 @@ static void repetitions_become_rare(void **unused)
     struct rig *r = started();
     roce_time wait = 20000000;
 
-    (void)unused;
     rig_post(r, ROCE_DO_WRITE, 8, 0);
     for (unsigned i = 0; i < 2; i++, wait *= 2) {
         rig_drain(r);
@@ -344,7 +332,6 @@ static void repeated_packets_measure_nothing(void **unused)
 {
     struct rig *r = started();
 
-    (void)unused;
     rig_post(r, ROCE_DO_WRITE, 8, 0);
     rig_drain(r);
     rig_ack(r, first, ROCE_NAK_SEQUENCE);
@@ -362,7 +349,6 @@ static void the_window_has_a_limit_and_a_start(void **unused)
     struct rig *r = rig_new();
     unsigned acked = 0;
 
-    (void)unused;
     r->a.requests = 1000;
     r->a.window_packets = 4;
     rig_start(r);
@@ -387,7 +373,6 @@ static void half_a_read_is_repeated(void **unused)
     struct rig *r = rig_new();
     struct roce_packet p;
 
-    (void)unused;
     r->a.max_rd_atomic = 1;
     rig_start(r);
     rig_post(r, ROCE_DO_READ, 2048, 0);
@@ -405,7 +390,6 @@ static void a_receiver_that_is_not_ready(void **unused)
 {
     struct rig *r = started();
 
-    (void)unused;
     assert_int_equal(roce_rnr_ns(1), 10000);
     assert_int_equal(roce_rnr_ns(0), 655360000);
     rig_post(r, ROCE_DO_SEND, 8, 0);
@@ -429,7 +413,6 @@ static void readiness_counts_from_progress(void **unused)
 {
     struct rig *r = started();
 
-    (void)unused;
     for (unsigned i = 0; i < 5; i++) {
         rig_post(r, ROCE_DO_SEND, 8, 0);
         for (unsigned k = 0; k < 2; k++) {
@@ -448,7 +431,6 @@ static void seven_waits_for_ever(void **unused)
 {
     struct rig *r = rig_new();
 
-    (void)unused;
     r->a.rnr_retry = 7;
     rig_start(r);
     rig_post(r, ROCE_DO_SEND, 8, 0);
@@ -466,7 +448,6 @@ static void congestion_halves_the_window(void **unused)
     struct rig *r = rig_new();
     struct roce_packet p;
 
-    (void)unused;
     r->a.requests = 1000;
     r->a.window_packets = 32;
     rig_start(r);
@@ -499,7 +480,6 @@ static void the_window_opens_by_doubling(void **unused)
     struct rig *r = rig_new();
     unsigned acked = 0;
 
-    (void)unused;
     r->a.requests = 1000;
     r->a.window_packets = 16;
     r->a.window_first = 0;
@@ -536,7 +516,6 @@ static void final_naks_have_a_status_each(void **unused)
                 {ROCE_NAK_OPERATION, ROCE_REMOTE_OPERATION},
                 {0x64, ROCE_BAD_RESPONSE}};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct rig *r = started();
 
@@ -560,7 +539,6 @@ static void an_error_waits_for_reads_before_it(void **unused)
     struct rig *r = started();
     struct roce_packet p;
 
-    (void)unused;
     rig_post(r, ROCE_DO_READ, 8, 0);
     rig_post(r, ROCE_DO_WRITE, 8, 0);
     rig_drain(r);
@@ -580,7 +558,6 @@ static void local_errors_come_in_order(void **unused)
 {
     struct rig *r = started();
 
-    (void)unused;
     rig_post(r, ROCE_DO_WRITE, 8, 0);
     rig_drain(r);
     r->fetch = ROCE_LOCAL_PROTECTION;
@@ -606,7 +583,6 @@ static void a_response_of_the_wrong_size(void **unused)
     struct rig *r = started();
     struct roce_packet p;
 
-    (void)unused;
     rig_post(r, ROCE_DO_READ, 8, 0);
     rig_drain(r);
     p = rig_packet(r, ROCE_READ_RESPONSE_ONLY, first);
@@ -621,7 +597,6 @@ static void errors_of_posting(void **unused)
     struct rig *r = rig_new();
     struct roce_request q = {.kind = ROCE_DO_FETCH_ADD, .length = 4};
 
-    (void)unused;
     r->a.requests = 3;
     rig_start(r);
     assert_int_equal(roce_post(r->e, &q), EINVAL);
@@ -660,7 +635,6 @@ static void unreliable_ones_complete_when_sent(void **unused)
     struct rig *r = rig_new();
     struct roce_request q = {.kind = ROCE_DO_READ, .length = 8};
 
-    (void)unused;
     r->a.transport = ROCE_UC;
     rig_start(r);
     assert_int_equal(roce_post(r->e, &q), EINVAL);
@@ -691,7 +665,6 @@ static void datagrams_name_their_destination(void **unused)
     struct rig *r = rig_new();
     struct roce_request q = {.kind = ROCE_DO_SEND, .length = 1025};
 
-    (void)unused;
     r->a.transport = ROCE_UD;
     rig_start(r);
     assert_int_equal(roce_post(r->e, &q), EMSGSIZE);

@@ -36,14 +36,12 @@ static struct rig *started(uint8_t transport)
 
 static int set_up(void **unused)
 {
-    (void)unused;
     r = started(ROCE_RC);
     return 0;
 }
 
 static int tear_down(void **unused)
 {
-    (void)unused;
     rig_free(r);
     return 0;
 }
@@ -73,7 +71,6 @@ static void messages_are_put_together(void **unused)
 {
     struct roce_packet p = rig_packet(r, ROCE_SEND_FIRST, first);
 
-    (void)unused;
     p.payload_length = 1024;
     rig_in(r, &p);
     rig_silent(r);
@@ -96,7 +93,6 @@ static void messages_are_put_together(void **unused)
 
 static void one_acknowledgement_for_many(void **unused)
 {
-    (void)unused;
     for (unsigned i = 0; i < 10; i++)
         request(ROCE_WRITE_ONLY, first + i, 8);
     answered(first + 9, ack);
@@ -108,7 +104,6 @@ static void a_write_with_immediate_takes_a_receive(void **unused)
 {
     struct roce_packet p;
 
-    (void)unused;
     p = rig_packet(r, ROCE_WRITE_FIRST, first);
     p.dma_length = 1030;
     p.payload_length = 1024;
@@ -133,7 +128,6 @@ static void answers_keep_their_order(void **unused)
 {
     struct roce_packet p;
 
-    (void)unused;
     memset(r->memory, 0x33, rig_bytes);
     request(ROCE_WRITE_ONLY, first, 8);
     p = rig_packet(r, ROCE_READ_REQUEST, first + 1);
@@ -160,7 +154,6 @@ static void answers_keep_their_order(void **unused)
 /* What a response acknowledges needs no acknowledgement of its own. */
 static void responses_acknowledge(void **unused)
 {
-    (void)unused;
     request(ROCE_WRITE_ONLY, first, 8);
     request(ROCE_READ_REQUEST, first + 1, 0);
     rig_expect(r, ROCE_READ_RESPONSE_ONLY, first + 1);
@@ -171,7 +164,6 @@ static void responses_acknowledge(void **unused)
 
 static void one_nak_for_a_gap(void **unused)
 {
-    (void)unused;
     request(ROCE_WRITE_ONLY, first + 2, 8);
     answered(first, ROCE_NAK_SEQUENCE);
     request(ROCE_WRITE_ONLY, first + 3, 8);
@@ -193,7 +185,6 @@ static void repeated_requests(void **unused)
 {
     struct roce_packet p;
 
-    (void)unused;
     request(ROCE_SEND_ONLY, first, 8);
     p = rig_packet(r, ROCE_FETCH_ADD, first + 1);
     p.swap_add = 5;
@@ -219,7 +210,6 @@ static void repeated_reads(void **unused)
 {
     struct roce_packet p = rig_packet(r, ROCE_READ_REQUEST, first);
 
-    (void)unused;
     p.dma_length = 4096;
     rig_in(r, &p);
     rig_expect(r, ROCE_READ_RESPONSE_FIRST, first);
@@ -242,7 +232,6 @@ static void the_resend_window_of_atomics(void **unused)
 {
     struct roce_packet p = rig_packet(r, ROCE_FETCH_ADD, first);
 
-    (void)unused;
     p.swap_add = 1;
     for (unsigned i = 0; i < 6; i++) {
         p.psn = (first + i) & 0xffffff;
@@ -264,7 +253,6 @@ static void the_latest_result_of_a_number(void **unused)
 {
     struct roce_packet p = rig_packet(r, ROCE_FETCH_ADD, first);
 
-    (void)unused;
     p.swap_add = 1;
     rig_in(r, &p);
     assert_int_equal(rig_drain(r), 1);
@@ -282,7 +270,6 @@ static void a_reset_forgets_results(void **unused)
 {
     struct roce_packet p = rig_packet(r, ROCE_FETCH_ADD, first);
 
-    (void)unused;
     rig_in(r, &p);
     assert_int_equal(rig_drain(r), 1);
     roce_reset(r->e);
@@ -299,7 +286,6 @@ static void a_reset_forgets_results(void **unused)
 
 static void rights_may_come_with_rts(void **unused)
 {
-    (void)unused;
     take(rig_new());
     r->a.access = 0;
     rig_start(r);
@@ -312,7 +298,6 @@ static void rights_may_come_with_rts(void **unused)
 /* The half of XRC that sends: it has no memory and no receives for others. */
 static void an_initiator_serves_nobody(void **unused)
 {
-    (void)unused;
     take(rig_new());
     r->a.transport = ROCE_XRC;
     r->a.initiator = true;
@@ -332,7 +317,6 @@ static void what_is_dropped_changes_nothing(void **unused)
     struct roce_endpoint before;
     struct roce_packet p[7];
 
-    (void)unused;
     rig_post(r, ROCE_DO_SEND, 8, 0);
     rig_drain(r);
     for (unsigned i = 0; i < 3; i++)
@@ -388,7 +372,6 @@ static void invalid_requests(void **unused)
 {
     struct roce_packet p = rig_packet(r, ROCE_SEND_MIDDLE, first);
 
-    (void)unused;
     p.payload_length = 1024;
     invalid(&p); /* without a first one */
     p = rig_packet(r, ROCE_SEND_FIRST, first);
@@ -414,7 +397,6 @@ static void mixed_messages(void **unused)
     static const uint8_t next[] = {ROCE_WRITE_LAST, ROCE_SEND_ONLY, ROCE_READ_REQUEST,
                                    ROCE_SEND_FIRST};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof next; i++) {
         struct roce_packet p = rig_packet(r, ROCE_SEND_FIRST, first);
 
@@ -430,7 +412,6 @@ static void a_write_that_goes_too_far(void **unused)
 {
     struct roce_packet p = rig_packet(r, ROCE_WRITE_FIRST, first);
 
-    (void)unused;
     p.payload_length = 1024;
     p.dma_length = 1100;
     rig_in(r, &p);
@@ -449,7 +430,6 @@ static void rights_of_the_queue_pair(void **unused)
                 {ROCE_ACCESS_READ, ROCE_READ_REQUEST},
                 {ROCE_ACCESS_ATOMIC, ROCE_COMPARE_SWAP}};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct roce_packet p = rig_packet(r, rows[i].operation, first);
 
@@ -471,7 +451,6 @@ static void empty_requests_need_no_key(void **unused)
 {
     struct roce_packet p = rig_packet(r, ROCE_WRITE_ONLY, first);
 
-    (void)unused;
     p.rkey = 1;
     p.ack_request = true;
     rig_in(r, &p);
@@ -485,7 +464,6 @@ static void empty_requests_need_no_key(void **unused)
 
 static void bad_receives(void **unused)
 {
-    (void)unused;
     r->receive_bytes = 7;
     request(ROCE_SEND_ONLY, first, 8);
     refused(first, ROCE_NAK_INVALID, ROCE_EVENT_REQUEST_ERROR);
@@ -499,7 +477,6 @@ static void memory_that_goes(void **unused)
 {
     struct roce_packet p = rig_packet(r, ROCE_READ_REQUEST, first);
 
-    (void)unused;
     p.dma_length = 4096;
     rig_in(r, &p);
     rig_expect(r, ROCE_READ_RESPONSE_FIRST, first);
@@ -510,7 +487,6 @@ static void memory_that_goes(void **unused)
 /* A queue pair that fails for another reason says nothing more. */
 static void a_failed_end_is_silent(void **unused)
 {
-    (void)unused;
     request(ROCE_WRITE_ONLY, first, 8);
     roce_fail(r->e);
     rig_silent(r);
@@ -525,7 +501,6 @@ static void limited_members_do_not_meet(void **unused)
 {
     struct roce_packet p = rig_packet(r, ROCE_WRITE_ONLY, first);
 
-    (void)unused;
     p.pkey = 0x7fff; /* one may talk to a full member */
     rig_in(r, &p);
     assert_int_equal(roce_counters(r->e)->received, 1);
@@ -542,7 +517,6 @@ static void datagrams_need_the_key(void **unused)
 {
     struct roce_packet p;
 
-    (void)unused;
     take(started(ROCE_UD));
     p = rig_packet(r, ROCE_SEND_ONLY, 5);
     p.qkey = 1;
@@ -568,7 +542,6 @@ static void half_messages_are_dropped(void **unused)
 {
     unsigned before;
 
-    (void)unused;
     take(started(ROCE_UC));
     before = r->receives;
     request(ROCE_SEND_FIRST, 10, 1024);
@@ -596,7 +569,6 @@ static void marks_come_back_as_notifications(void **unused)
 {
     struct roce_packet p = rig_packet(r, ROCE_WRITE_ONLY, first);
 
-    (void)unused;
     roce_input(r->e, r->now, &p, true);
     assert_true(rig_out(r));
     assert_int_equal(r->out.opcode, ROCE_CNP);

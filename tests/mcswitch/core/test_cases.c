@@ -41,32 +41,27 @@ static void run_all(struct rig_options o)
 
 static void fast_exact(void **state)
 {
-    (void)state;
     run_all((struct rig_options){0});
 }
 
 static void fast_scan(void **state)
 {
-    (void)state;
     run_all((struct rig_options){.aggregate = MCSW_SCAN});
 }
 
 static void strict_scan(void **state)
 {
-    (void)state;
     run_all((struct rig_options){.mode = MCSW_STRICT, .aggregate = MCSW_SCAN});
 }
 
 static void of_ipv6(void **state)
 {
-    (void)state;
     run_all((struct rig_options){.v6 = true});
     run_all((struct rig_options){.v6 = true, .mode = MCSW_STRICT});
 }
 
 static void icrc_believed(void **state)
 {
-    (void)state;
     run(&cases_frame[1], (struct rig_options){.believe_icrc = true});
 }
 

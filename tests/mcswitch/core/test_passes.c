@@ -43,7 +43,6 @@ static void checker_sees_what_a_pipeline_cannot(void **state)
     struct pair cell = {0, 0};
     unsigned before = 0;
 
-    (void)state;
     open_rig((struct rig_options){.mode = MCSW_STRICT});
     r->w->touched = r->w->stage = 0;
     mcsw_read(r->w, REG_HOLD, &cell);
@@ -71,7 +70,6 @@ static void pass_all(void)
  * acknowledge the control. */
 static void control_twice_within_a_pass(void **state)
 {
-    (void)state;
     open_rig((struct rig_options){.mode = MCSW_STRICT, .deferred = true});
     rig_acquire(r, 0, SQ(0), OTHERS);
     rig_acquire(r, 0, SQ(0), OTHERS);
@@ -84,7 +82,6 @@ static void control_twice_within_a_pass(void **state)
 
 static void two_locks_within_a_pass(void **state)
 {
-    (void)state;
     open_rig((struct rig_options){.mode = MCSW_STRICT, .deferred = true});
     rig_acquire(r, 0, SQ(0), OTHERS);
     rig_acquire(r, 1, rig_sq(r, 1, 0), 0xd);
@@ -102,7 +99,6 @@ static void old_scan_leaves_the_new_set_alone(void **state)
     struct egress *e;
     struct work k = {.b = {.pass = PASS_PUBLISH, .group = RIG_GROUP, .best = 1}};
 
-    (void)state;
     open_rig((struct rig_options){.mode = MCSW_STRICT});
     case_begin(r, 2);
     k.b.version = rig_view(r).version;
@@ -124,7 +120,6 @@ static void old_scan_leaves_the_new_set_alone(void **state)
  * verifies. */
 static void scan_verifies(void **state)
 {
-    (void)state;
     open_rig((struct rig_options){.mode = MCSW_STRICT, .deferred = true});
     rig_acquire(r, 0, SQ(0), 6);
     pass_all();
@@ -143,7 +138,6 @@ static void scan_verifies(void **state)
  * any more. */
 static void data_behind_a_release(void **state)
 {
-    (void)state;
     open_rig((struct rig_options){.mode = MCSW_STRICT, .deferred = true});
     rig_acquire(r, 0, SQ(0), 2);
     pass_all();
@@ -165,7 +159,6 @@ static void data_behind_a_release(void **state)
 /* The pass that unlocks finds no room: the repeated release makes another. */
 static void unlock_that_was_lost(void **state)
 {
-    (void)state;
     open_rig((struct rig_options){.mode = MCSW_STRICT, .deferred = true});
     rig_acquire(r, 0, SQ(0), 2);
     pass_all();
@@ -187,7 +180,6 @@ static void unlock_that_was_lost(void **state)
 
 static void full_queue_drops(void **state)
 {
-    (void)state;
     open_rig((struct rig_options){.mode = MCSW_STRICT, .deferred = true});
     for (unsigned i = 0; i < 70; i++)
         rig_acquire(r, 0, SQ(0), OTHERS);
@@ -209,7 +201,6 @@ static void control_for_a_leaf(void **state)
     const struct rig_out *o;
     struct roce_frame f;
 
-    (void)state;
     open_rig((struct rig_options){0});
     c = rig_set(r, MCSW_ACQUIRE | MCSW_TOPOLOGY | MCSW_SECTIONS, SQ(0), 0);
     c.links = 1;
@@ -250,7 +241,6 @@ static void leaf_is_held_for_ever(void **state)
     struct mcsw_group_config g = {.key = RIG_KEY, .ip_version = 4, .senders = 1, .leaf = true};
     struct mcsw_control c;
 
-    (void)state;
     open_rig((struct rig_options){0});
     mcsw_destroy(r->w, RIG_GROUP);
     g.receivers = 4;
@@ -283,7 +273,6 @@ static void dirty_waits_for_its_repair(void **state)
 {
     struct mcsw_receiver v;
 
-    (void)state;
     open_rig((struct rig_options){0});
     assert_true(mcsw_mark(r->w, RIG_GROUP, 2));
     rig_acquire(r, 0, SQ(0), OTHERS);
@@ -303,7 +292,6 @@ static void holder_that_registers_again_gives_up_the_lock(void **state)
 {
     struct mcsw_sender s;
 
-    (void)state;
     open_rig((struct rig_options){0});
     case_sent(r);
     rig_response(r, 1, EVERY_ACK, RQ(1, 1), 2);
@@ -324,7 +312,6 @@ static void what_left_is_a_stranger(void **state)
 {
     uint64_t before;
 
-    (void)state;
     open_rig((struct rig_options){0});
     case_begin(r, OTHERS);
     assert_true(mcsw_remove(r->w, RIG_GROUP, 0));
@@ -345,7 +332,6 @@ static void refuses_what_it_cannot_be(void **state)
     struct mcsw_config c;
     struct mcsw_group_config g = {.ip_version = 4, .senders = 4, .receivers = 4};
 
-    (void)state;
     open_rig((struct rig_options){0});
     c = r->config;
     c.groups = 0;
@@ -407,7 +393,6 @@ static void window_in(enum mcsw_mode mode)
 
 static void window_is_memory_of_its_own(void **state)
 {
-    (void)state;
     window_in(MCSW_FAST);
     window_in(MCSW_STRICT);
 }
@@ -417,7 +402,6 @@ static void window_that_is_not_set_keeps_its_key(void **state)
 {
     const struct rig_out *o;
 
-    (void)state;
     open_rig((struct rig_options){0});
     case_begin(r, 2);
     r->write_rkey = MCSW_WINDOW_RKEY;
@@ -434,7 +418,6 @@ static void copy_of_the_bytes_is_a_switch(void **state)
 {
     struct mcsw *kept, *first;
 
-    (void)state;
     open_rig((struct rig_options){0});
     case_begin(r, OTHERS);
     kept = malloc(mcsw_bytes(&r->config));

@@ -72,7 +72,6 @@ void tk_barrier_start(struct tk_op *op)
 static int set_up(void **state)
 {
     static uintptr_t unmapped[ranks] = {tk_unmapped, tk_unmapped, tk_unmapped};
-    (void)state;
     unit_settings(NULL, NULL);
     fake_job_open(ranks);
     for (uint32_t r = 0; r < ranks; r++) {
@@ -96,7 +95,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     fake_job.hold_ops = false;
     while (fake_job.reaped < fake_job.count)
         fake_transport.reap();
@@ -108,7 +106,6 @@ static int tear_down(void **state)
 
 static void a_value_is_put_by_its_low_order_bytes_and_no_others(void **state)
 {
-    (void)state;
     for (size_t n = 1; n <= 8; n++) {
         uint64_t there = 0, expected = UINT64_C(0x1122334455667788);
         gex_RMA_PutBlockingVal(tm, 1, remote, expected, n, 0);
@@ -123,7 +120,6 @@ static void a_value_is_put_by_its_low_order_bytes_and_no_others(void **state)
 
 static void a_value_is_got_with_zeros_above_it(void **state)
 {
-    (void)state;
     memset(remote, 0x81, 8);
     assert_int_equal(gex_RMA_GetBlockingVal(tm, 1, remote, 1, 0), 0x81);
     assert_int_equal(gex_RMA_GetBlockingVal(tm, 1, remote, 3, 0), 0x818181);
@@ -133,7 +129,6 @@ static void a_value_is_got_with_zeros_above_it(void **state)
 /* The value lies on the stack of a call that returns. */
 static void a_value_is_not_read_after_its_call_has_returned(void **state)
 {
-    (void)state;
     gex_Event_t event = gex_RMA_PutNBVal(tm, 1, remote, 1, 8, 0);
     assert_true(fake_job.sent[0].copy_source);
     gex_Event_Wait(event);
@@ -147,7 +142,6 @@ static void a_value_is_not_read_after_its_call_has_returned(void **state)
 static void immediate_says_that_nothing_was_done(void **state)
 {
     const gex_Flags_t now = GEX_FLAG_IMMEDIATE;
-    (void)state;
     fake_job.busy_rmas = 6;
     assert_int_not_equal(gex_RMA_PutBlocking(tm, 1, remote, local, 99, now), 0);
     assert_int_not_equal(gex_RMA_GetBlocking(tm, local, 1, remote, 99, now), 0);
@@ -164,7 +158,6 @@ static void immediate_says_that_nothing_was_done(void **state)
 
 static void without_it_a_call_waits_for_room(void **state)
 {
-    (void)state;
     fake_job.busy_rmas = 3;
     assert_int_equal(gex_RMA_PutBlocking(tm, 1, remote, local, 99, 0), 0);
     assert_int_equal(fake_job.busy_rmas, 0);
@@ -174,14 +167,12 @@ static void without_it_a_call_waits_for_room(void **state)
 /* A value has no form that says "nothing was done". */
 static void a_get_of_a_value_waits_whatever_its_flags(void **state)
 {
-    (void)state;
     fake_job.busy_rmas = 3;
     assert_int_equal(gex_RMA_GetBlockingVal(tm, 1, remote, 1, GEX_FLAG_IMMEDIATE), 'r');
 }
 
 static void a_request_that_is_immediate_says_that_nothing_was_sent(void **state)
 {
-    (void)state;
     fake_job.busy_sends = 2;
     assert_int_not_equal(gex_AM_RequestShort0(tm, 1, handler, GEX_FLAG_IMMEDIATE), 0);
     assert_int_not_equal(
@@ -195,7 +186,6 @@ static void a_request_that_is_immediate_says_that_nothing_was_sent(void **state)
 
 static void between_endpoints_0_a_transfer_is_of_no_pair(void **state)
 {
-    (void)state;
     gex_RMA_PutBlocking(tm, 1, remote, local, 99, 0);
     assert_false(seen.is_pair);
 }
@@ -212,7 +202,6 @@ static void assert_pair(const struct tk_region *home)
 static void a_pair_says_whose_keys_and_which_registered_memory_are_used(void **state)
 {
     gex_TM_t pair = tk_pair(ep1.index, 7);
-    (void)state;
     gex_RMA_PutBlocking(pair, 1, remote, local, 99, 0);
     assert_pair(NULL);
     ep1.segment = &segment;
@@ -240,7 +229,6 @@ static gex_Event_t start_put(void)
 
 static void a_test_completes_what_the_device_has_finished_and_runs_no_handler(void **state)
 {
-    (void)state;
     fake_job.hold_ops = true;
     gex_Event_t event = start_put();
     assert_int_equal(gex_Event_Test(event), GASNET_ERR_NOT_READY);
@@ -253,7 +241,6 @@ static void a_test_completes_what_the_device_has_finished_and_runs_no_handler(vo
 static void some_is_one_or_none_at_all(void **state)
 {
     gex_Event_t none[] = {GEX_EVENT_INVALID, GEX_EVENT_INVALID};
-    (void)state;
     assert_int_equal(gex_Event_TestSome(none, 2, 0), GASNET_OK);
     assert_int_equal(gex_Event_TestSome(NULL, 0, 0), GASNET_OK);
     fake_job.hold_ops = true;
@@ -267,7 +254,6 @@ static void some_is_one_or_none_at_all(void **state)
 
 static void all_is_each_of_them(void **state)
 {
-    (void)state;
     fake_job.hold_ops = true;
     gex_Event_t events[] = {start_put(), GEX_EVENT_INVALID, start_put()};
     assert_int_equal(gex_Event_TestAll(events, 3, 0), GASNET_ERR_NOT_READY);
@@ -282,7 +268,6 @@ static void all_is_each_of_them(void **state)
 
 static void implicit_operations_are_tested_by_category(void **state)
 {
-    (void)state;
     fake_job.hold_ops = true;
     gex_RMA_PutNBI(tm, 1, remote, local, 99, GEX_EVENT_DEFER, 0);
     assert_int_equal(gex_NBI_Test(GEX_EC_PUT, 0), GASNET_ERR_NOT_READY);
@@ -294,7 +279,6 @@ static void implicit_operations_are_tested_by_category(void **state)
 
 static void the_event_of_a_region_is_of_all_that_was_started_in_it(void **state)
 {
-    (void)state;
     fake_job.hold_ops = true;
     gex_NBI_BeginAccessRegion(0);
     gex_RMA_PutNBI(tm, 1, remote, local, 99, GEX_EVENT_DEFER, 0);
@@ -320,7 +304,6 @@ static void barrier_in_handler(void *blocking)
 
 static void a_barrier_in_a_handler_ends_the_process(void **state)
 {
-    (void)state;
     unit_assert_panic(barrier_in_handler, NULL, "gex_Coll_BarrierNB was called from a handler");
     unit_assert_panic(barrier_in_handler, local, "gex_Coll_BarrierBlocking was called from");
 }
@@ -329,7 +312,6 @@ static void a_barrier_in_a_handler_ends_the_process(void **state)
 
 static void each_argument_costs_payload_and_the_least_limit_holds_for_all(void **state)
 {
-    (void)state;
     assert_int_equal(gex_AM_MaxArgs(), 16);
     for (unsigned n = 0; n <= gex_AM_MaxArgs(); n++) {
         size_t most = gex_AM_MaxRequestMedium(tm, 1, GEX_EVENT_NOW, 0, n);
@@ -358,7 +340,6 @@ static void send_long(void *size)
 static void a_message_of_the_limit_is_sent_and_a_byte_more_ends_the_process(void **state)
 {
     size_t medium = gex_AM_MaxRequestMedium(tm, 1, GEX_EVENT_NOW, 0, 0), more = medium + 1;
-    (void)state;
     send_medium(&medium);
     assert_int_equal(fake_job.sent[0].nbytes, medium);
     unit_assert_panic(send_medium, &more, "gex_AM_RequestMedium: ");
@@ -375,7 +356,6 @@ static gex_AM_SrcDesc_t prepare(size_t least, size_t most, gex_Flags_t flags)
 
 static void what_is_prepared_is_at_least_and_at_most_what_was_asked_for(void **state)
 {
-    (void)state;
     gex_AM_SrcDesc_t sd = prepare(10, 100, 0);
     assert_in_range(gex_AM_SrcDescSize(sd), 10, 100);
     memset(gex_AM_SrcDescAddr(sd), 'p', 50);
@@ -386,7 +366,6 @@ static void what_is_prepared_is_at_least_and_at_most_what_was_asked_for(void **s
 
 static void a_prepare_that_is_immediate_may_prepare_nothing(void **state)
 {
-    (void)state;
     fake_job.busy_rooms = 1;
     assert_ptr_equal(prepare(1, 10, GEX_FLAG_IMMEDIATE), GEX_AM_SRCDESC_NO_OP);
     assert_int_equal(fake_job.credits_held, 0);
@@ -394,7 +373,6 @@ static void a_prepare_that_is_immediate_may_prepare_nothing(void **state)
 
 static void a_cancel_gives_everything_back_and_sends_nothing(void **state)
 {
-    (void)state;
     assert_int_equal(gex_AM_CancelRequestMedium(prepare(1, 10, 0), 0), GASNET_OK);
     assert_int_equal(fake_job.credits_held + fake_job.places_held + fake_job.count, 0);
     assert_int_equal(gex_AM_CancelRequestMedium(prepare(1, 10, 0), 0), GASNET_OK);
@@ -403,19 +381,16 @@ static void a_cancel_gives_everything_back_and_sends_nothing(void **state)
 static void prepare_too_much(void *unused)
 {
     size_t most = gex_AM_MaxRequestMedium(tm, 1, NULL, 0, 0);
-    (void)unused;
     prepare(most + 1, most + 1, 0);
 }
 
 static void commit_too_much(void *unused)
 {
-    (void)unused;
     gex_AM_CommitRequestMedium0(prepare(10, 10, 0), handler, 11);
 }
 
 static void more_than_there_can_be_or_than_was_prepared_ends_the_process(void **state)
 {
-    (void)state;
     unit_assert_panic(prepare_too_much, NULL, "gex_AM_PrepareRequestMedium: least_payload");
     unit_assert_panic(commit_too_much, NULL, "11 bytes are more than gex_AM_SrcDescSize");
 }
@@ -454,7 +429,6 @@ static void begin_turn(void)
 
 static void one_request_in_a_turn_polls_whatever_it_is(void **state)
 {
-    (void)state;
     begin_turn();
     const unsigned before = fake_job.polls;
     for (unsigned i = 1; i < tk_request_turn; i++)
@@ -472,7 +446,6 @@ static void one_request_in_a_turn_polls_whatever_it_is(void **state)
 
 static void immediate_requests_do_not_poll_but_the_next_one_does(void **state)
 {
-    (void)state;
     begin_turn();
     for (unsigned i = 1; i < tk_request_turn; i++)
         request(i, 0);
@@ -487,7 +460,6 @@ static void immediate_requests_do_not_poll_but_the_next_one_does(void **state)
 static void shorts_are_counted_by_the_turns_of_them(void **state)
 {
     struct tk_stats stats;
-    (void)state;
     begin_turn();
     tk_stats_reset();
     for (unsigned i = 0; i < 200; i++)

@@ -145,7 +145,6 @@ static gex_TM_t tm;
 static int set_up(void **state)
 {
     static uint32_t nbrhd_of[ranks] = {0, 0, 1, 1}, host_of[ranks];
-    (void)state;
     unit_settings(NULL, NULL);
     memset(&start, 0, sizeof(start));
     memset(bounds, 0, sizeof(bounds));
@@ -175,7 +174,6 @@ static int set_up_client(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     fake_job_close();
     return 0;
 }
@@ -185,7 +183,6 @@ static int tear_down(void **state)
 static void init_gives_client_endpoint_and_team(void **state)
 {
     char name[] = "unit";
-    (void)state;
     assert_int_equal(gex_Client_Init(&client, &ep, &tm, name, NULL, NULL, 0), GASNET_OK);
     name[0] = 'x';
     assert_string_equal(gex_Client_QueryName(client), "unit");
@@ -201,7 +198,6 @@ static void init_gives_client_endpoint_and_team(void **state)
 
 static void init_without_a_place_or_a_name_is_a_bad_argument_and_starts_nothing(void **state)
 {
-    (void)state;
     assert_int_equal(gex_Client_Init(NULL, &ep, &tm, "u", NULL, NULL, 0), GASNET_ERR_BAD_ARG);
     assert_int_equal(gex_Client_Init(&client, NULL, &tm, "u", NULL, NULL, 0), GASNET_ERR_BAD_ARG);
     assert_int_equal(gex_Client_Init(&client, &ep, NULL, "u", NULL, NULL, 0), GASNET_ERR_BAD_ARG);
@@ -213,7 +209,6 @@ static void init_without_a_place_or_a_name_is_a_bad_argument_and_starts_nothing(
 static void init_takes_two_flags_and_no_other(void **state)
 {
     const gex_Flags_t both = GEX_FLAG_USES_GASNET1 | GEX_FLAG_DEFER_THREADS;
-    (void)state;
     for (unsigned bit = 0; bit < 32; bit++) {
         start.is_started = false;
         gex_Flags_t flag = (gex_Flags_t)1 << bit;
@@ -224,19 +219,16 @@ static void init_takes_two_flags_and_no_other(void **state)
 
 static void init_again(void *unused)
 {
-    (void)unused;
     init(0);
 }
 
 static void a_second_init_ends_the_process(void **state)
 {
-    (void)state;
     unit_assert_panic(init_again, NULL, "gex_Client_Init was called twice");
 }
 
 static void why_a_call_is_refused_is_shown_unless_switched_off(void **state)
 {
-    (void)state;
     unit_listen();
     init(1u << 31);
     assert_string_equal(unit_heard(), "");
@@ -253,7 +245,6 @@ static void an_endpoint_of_nonsense_is_a_bad_argument(void **state)
     const gex_EP_Capabilities_t rma = GEX_EP_CAPABILITY_RMA;
     struct trunkline_client other;
     gex_EP_t made_ep = NULL;
-    (void)state;
     assert_int_equal(gex_EP_Create(NULL, client, rma, 0), GASNET_ERR_BAD_ARG);
     assert_int_equal(gex_EP_Create(&made_ep, &other, rma, 0), GASNET_ERR_BAD_ARG);
     assert_int_equal(gex_EP_Create(&made_ep, client, 0, 0), GASNET_ERR_BAD_ARG);
@@ -265,7 +256,6 @@ static void an_endpoint_of_nonsense_is_a_bad_argument(void **state)
 static void a_further_endpoint_has_the_capabilities_that_were_asked_for(void **state)
 {
     gex_EP_t made_ep = NULL;
-    (void)state;
     assert_int_equal(gex_EP_Create(&made_ep, client, GEX_EP_CAPABILITY_AM, 0), GASNET_OK);
     assert_int_equal(made_ep->capabilities, GEX_EP_CAPABILITY_AM);
 }
@@ -273,7 +263,6 @@ static void a_further_endpoint_has_the_capabilities_that_were_asked_for(void **s
 static void endpoints_are_made_until_there_are_GASNET_MAXEPS(void **state)
 {
     gex_EP_t made_ep = NULL, last = NULL;
-    (void)state;
     for (int i = 2; i < GASNET_MAXEPS; i++) { /* the test before made one */
         assert_int_equal(gex_EP_Create(&made_ep, client, GEX_EP_CAPABILITY_RMA, 0), GASNET_OK);
         assert_int_equal(gex_EP_QueryIndex(made_ep), i);
@@ -285,7 +274,6 @@ static void endpoints_are_made_until_there_are_GASNET_MAXEPS(void **state)
 
 static void ranks_of_the_team_are_job_ranks(void **state)
 {
-    (void)state;
     for (gex_Rank_t r = 0; r < ranks; r++) {
         assert_int_equal(gex_TM_TranslateRankToJobrank(tm, r), r);
         assert_int_equal(gex_TM_TranslateJobrankToRank(tm, r), r);
@@ -297,7 +285,6 @@ static void ranks_of_the_team_are_job_ranks(void **state)
 
 static void a_process_outside_the_team_has_no_rank_in_it(void **state)
 {
-    (void)state;
     assert_int_equal(gex_TM_TranslateJobrankToRank(tm, ranks), GEX_RANK_INVALID);
     assert_int_equal(gex_TM_TranslateJobrankToRank(tm, GEX_RANK_INVALID), GEX_RANK_INVALID);
 }
@@ -305,7 +292,6 @@ static void a_process_outside_the_team_has_no_rank_in_it(void **state)
 static void each_object_keeps_its_own_client_data(void **state)
 {
     int a = 0, b = 0, c = 0, d = 0;
-    (void)state;
     gex_Client_SetCData(client, &a);
     gex_EP_SetCData(ep, &b);
     gex_TM_SetCData(tm, &c);
@@ -328,14 +314,12 @@ static int attach(uintptr_t size)
 
 static void a_segment_of_up_to_the_limit_is_attached(void **state)
 {
-    (void)state;
     assert_int_equal(attach(limit), GASNET_OK);
     assert_int_equal(start.attached, limit);
 }
 
 static void who_asks_for_too_much_is_refused_but_takes_part(void **state)
 {
-    (void)state;
     assert_int_equal(attach(limit + GASNET_PAGESIZE), GASNET_ERR_BAD_ARG);
     assert_int_equal(start.attaches, 1);
     assert_int_equal(start.attached, 0);
@@ -343,7 +327,6 @@ static void who_asks_for_too_much_is_refused_but_takes_part(void **state)
 
 static void who_has_bound_a_segment_already_is_refused_but_takes_part(void **state)
 {
-    (void)state;
     tk_ep.segment = &made;
     assert_int_equal(attach(limit), GASNET_ERR_BAD_ARG);
     assert_int_equal(start.attaches, 1);
@@ -353,7 +336,6 @@ static void who_has_bound_a_segment_already_is_refused_but_takes_part(void **sta
 static void
 when_another_rank_cannot_attach_it_is_a_matter_of_resources_and_may_be_tried_again(void **state)
 {
-    (void)state;
     start.attach_status = TK_FAIL;
     assert_int_equal(attach(limit), GASNET_ERR_RESOURCE);
     start.attach_status = TK_OK;
@@ -362,13 +344,11 @@ when_another_rank_cannot_attach_it_is_a_matter_of_resources_and_may_be_tried_aga
 
 static void attach_again(void *unused)
 {
-    (void)unused;
     attach(limit);
 }
 
 static void a_second_attach_ends_the_process(void **state)
 {
-    (void)state;
     assert_int_equal(attach(limit), GASNET_OK);
     unit_assert_panic(attach_again, NULL, "gex_Segment_Attach was called twice");
 }
@@ -385,7 +365,6 @@ static void a_segment_of_nonsense_is_a_bad_argument(void **state)
 {
     struct trunkline_client other;
     gex_Segment_t s = NULL;
-    (void)state;
     assert_int_equal(gex_Segment_Create(NULL, client, NULL, 1, GEX_MK_HOST, 0), GASNET_ERR_BAD_ARG);
     assert_int_equal(gex_Segment_Create(&s, &other, NULL, 1, GEX_MK_HOST, 0), GASNET_ERR_BAD_ARG);
     assert_int_equal(gex_Segment_Create(&s, client, NULL, 1, (gex_MK_t)&other, 0),
@@ -396,27 +375,23 @@ static void a_segment_of_nonsense_is_a_bad_argument(void **state)
 
 static void a_segment_that_cannot_be_made_is_a_matter_of_resources(void **state)
 {
-    (void)state;
     create_fails = true;
     assert_int_equal(create(1), GASNET_ERR_RESOURCE);
 }
 
 static void create_empty(void *unused)
 {
-    (void)unused;
     create(0);
 }
 
 static void an_empty_segment_ends_the_process(void **state)
 {
-    (void)state;
     unit_assert_panic(create_empty, NULL, "a segment has at least one byte");
 }
 
 static void a_segment_says_what_it_is(void **state)
 {
     gex_Segment_t s;
-    (void)state;
     assert_int_equal(gex_Segment_Create(&s, client, bounds, 77, GEX_MK_HOST, 0), GASNET_OK);
     assert_ptr_equal(gex_Segment_QueryAddr(s), bounds);
     assert_int_equal(gex_Segment_QuerySize(s), 77);
@@ -433,14 +408,12 @@ static void destroy(void *segment)
 
 static void the_attached_segment_and_no_segment_cannot_be_destroyed(void **state)
 {
-    (void)state;
     unit_assert_panic(destroy, &tk_segment, "the segment of gex_Segment_Attach cannot be");
     unit_assert_panic(destroy, GEX_SEGMENT_INVALID, "GEX_SEGMENT_INVALID cannot be");
 }
 
 static void an_endpoint_is_bound_once_and_to_a_segment(void **state)
 {
-    (void)state;
     assert_int_equal(gex_EP_BindSegment(ep, GEX_SEGMENT_INVALID, 0), GASNET_ERR_BAD_ARG);
     assert_int_equal(gex_EP_BindSegment(ep, &made, 1), GASNET_ERR_BAD_ARG);
     assert_int_equal(gex_EP_BindSegment(ep, &made, 0), GASNET_OK);
@@ -451,7 +424,6 @@ static void an_endpoint_is_bound_once_and_to_a_segment(void **state)
 static void who_publishes_nonsense_is_refused_but_takes_part(void **state)
 {
     gex_EP_t eps[] = {ep};
-    (void)state;
     assert_int_equal(gex_EP_PublishBoundSegment(tm, eps, GASNET_MAXEPS + 1, 0), GASNET_ERR_BAD_ARG);
     assert_int_equal(gex_EP_PublishBoundSegment(tm, NULL, 1, 0), GASNET_ERR_BAD_ARG);
     assert_int_equal(gex_EP_PublishBoundSegment(tm, eps, 1, 1), GASNET_ERR_BAD_ARG);
@@ -462,7 +434,6 @@ static void who_publishes_nonsense_is_refused_but_takes_part(void **state)
 static void publishing_tells_of_all_endpoints_or_of_none(void **state)
 {
     gex_EP_t eps[] = {ep};
-    (void)state;
     assert_int_equal(gex_EP_PublishBoundSegment(tm, eps, 1, 0), GASNET_OK);
     assert_int_equal(start.published, 1);
     assert_int_equal(gex_EP_PublishBoundSegment(tm, NULL, 0, 0), GASNET_OK);
@@ -476,7 +447,6 @@ static void of_a_rank_without_a_segment_nothing_is_said(void **state)
 {
     void *owner = &start, *local = &start;
     uintptr_t size = 5;
-    (void)state;
     assert_int_not_equal(gex_Segment_QueryBound(tm, 1, &owner, &local, &size), 0);
     assert_true(owner == &start && local == &start && size == 5);
     gex_Event_t event = gex_EP_QueryBoundSegmentNB(tm, 1, &owner, &local, &size, 0);
@@ -497,7 +467,6 @@ static void assert_local(gex_Rank_t rank, uintptr_t expected)
 
 static void a_segment_is_local_where_loads_and_stores_reach_it(void **state)
 {
-    (void)state;
     offsets[1] = 0x5000;
     assert_local(0, 0x10000); /* ours */
     assert_local(1, 0x15000); /* a neighbour's */
@@ -510,7 +479,6 @@ static void a_segment_is_local_where_loads_and_stores_reach_it(void **state)
 static void a_table_of_segments_is_filled_as_far_as_it_and_the_job_go(void **state)
 {
     gasnet_seginfo_t table[ranks + 1] = {{NULL, 0}};
-    (void)state;
     for (uint32_t r = 0; r < ranks; r++)
         tk_peer(r)->segment_size = 100 + r;
     table[2].size = table[ranks].size = 9;
@@ -525,7 +493,6 @@ static void a_table_of_segments_is_filled_as_far_as_it_and_the_job_go(void **sta
 static void no_table_is_a_bad_argument_where_entries_are_wanted(void **state)
 {
     gasnet_seginfo_t table[1];
-    (void)state;
     assert_int_equal(gasnet_getSegmentInfo(NULL, 0), GASNET_OK);
     assert_int_equal(gasnet_getSegmentInfo(NULL, 1), GASNET_ERR_BAD_ARG);
     assert_int_equal(gasnet_getSegmentInfo(table, -1), GASNET_ERR_BAD_ARG);
@@ -540,7 +507,6 @@ static void handler(gasnet_token_t token)
 
 static void legacy_attach_before_init_or_again_is_too_early_or_too_late(void **state)
 {
-    (void)state;
     start.is_started = false;
     assert_int_equal(gasnet_attach(NULL, 0, limit, 0), GASNET_ERR_NOT_INIT);
     start.is_started = true;
@@ -551,7 +517,6 @@ static void legacy_attach_before_init_or_again_is_too_early_or_too_late(void **s
 
 static void legacy_attach_of_nonsense_is_refused_but_takes_part(void **state)
 {
-    (void)state;
     assert_int_equal(gasnet_attach(NULL, 0, limit + GASNET_PAGESIZE, 0), GASNET_ERR_BAD_ARG);
     assert_int_equal(gasnet_attach(NULL, 0, limit - 1, 0), GASNET_ERR_BAD_ARG);
     assert_int_equal(gasnet_attach(NULL, -1, limit, 0), GASNET_ERR_BAD_ARG);
@@ -561,7 +526,6 @@ static void legacy_attach_of_nonsense_is_refused_but_takes_part(void **state)
 
 static void legacy_attach_of_nothing_attaches_a_page(void **state)
 {
-    (void)state;
     assert_int_equal(gasnet_attach(NULL, 0, 0, 0), GASNET_OK);
     assert_int_equal(start.attached, GASNET_PAGESIZE);
 }
@@ -569,7 +533,6 @@ static void legacy_attach_of_nothing_attaches_a_page(void **state)
 static void legacy_handlers_are_given_the_indices_that_they_leave_open(void **state)
 {
     gasnet_handlerentry_t table[] = {{200, (gex_AM_Fn_t)handler}, {0, (gex_AM_Fn_t)handler}};
-    (void)state;
     assert_int_equal(gasnet_attach(table, 2, limit, 0), GASNET_OK);
     assert_int_equal(table[0].index, 200);
     assert_int_equal(table[1].index, 255);
@@ -578,20 +541,17 @@ static void legacy_handlers_are_given_the_indices_that_they_leave_open(void **st
 static void legacy_handlers_without_a_function_are_refused(void **state)
 {
     gasnet_handlerentry_t table[] = {{201, NULL}};
-    (void)state;
     assert_int_equal(gasnet_attach(table, 1, limit, 0), GASNET_ERR_RESOURCE);
 }
 
 static void ask_for_the_world(void *unused)
 {
-    (void)unused;
     tk_client.flags = 0;
     trunkline_world_for("gasnet_put");
 }
 
 static void legacy_calls_need_a_client_that_said_it_uses_them(void **state)
 {
-    (void)state;
     assert_ptr_equal(trunkline_world_for("gasnet_put"), tm);
     unit_assert_panic(ask_for_the_world, NULL, "was called without GEX_FLAG_USES_GASNET1");
 }

@@ -90,7 +90,6 @@ static int set_up(void **state)
 {
     static uint32_t all[ranks] = {0, 1, 2, 3};
     static uint32_t host_of[ranks] = {0, 0, 1, 1}, nbrhd_of[ranks] = {0, 0, 1, 2};
-    (void)state;
     unit_settings(NULL, NULL);
     memset(&barrier, 0, sizeof(barrier));
     barrier.agree = true;
@@ -113,7 +112,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     fake_job_close();
     return 0;
 }
@@ -122,7 +120,6 @@ static int tear_down(void **state)
 
 static void a_barrier_is_over_when_all_have_come(void **state)
 {
-    (void)state;
     gasnet_barrier_notify(1, 0);
     assert_int_equal(gasnet_barrier_wait(1, 0), GASNET_OK);
     assert_int_equal(barrier.waits, 1);
@@ -132,7 +129,6 @@ static void a_barrier_is_over_when_all_have_come(void **state)
 
 static void a_try_polls_once_and_never_waits(void **state)
 {
-    (void)state;
     gasnet_barrier_notify(1, 0);
     assert_int_equal(gasnet_barrier_try(1, 0), GASNET_ERR_NOT_READY);
     assert_int_equal(gasnet_barrier_try(1, 0), GASNET_ERR_NOT_READY);
@@ -144,7 +140,6 @@ static void a_try_polls_once_and_never_waits(void **state)
 
 static void names_that_differ_are_a_mismatch_in_each_form(void **state)
 {
-    (void)state;
     barrier.agree = false;
     barrier.done = true;
     gasnet_barrier_notify(1, 0);
@@ -157,7 +152,6 @@ static void names_that_differ_are_a_mismatch_in_each_form(void **state)
 static void the_result_says_whether_there_was_a_name(void **state)
 {
     int id = 0;
-    (void)state;
     barrier.has_name = true;
     assert_int_equal(gasnet_barrier_result(&id), 0);
     assert_int_equal(id, 42);
@@ -167,19 +161,16 @@ static void the_result_says_whether_there_was_a_name(void **state)
 
 static void wait_alone(void *unused)
 {
-    (void)unused;
     gasnet_barrier_wait(0, 0);
 }
 
 static void try_alone(void *unused)
 {
-    (void)unused;
     gasnet_barrier_try(0, 0);
 }
 
 static void notify_twice(void *unused)
 {
-    (void)unused;
     gasnet_barrier_notify(0, 0);
     gasnet_barrier_notify(0, 0);
 }
@@ -187,7 +178,6 @@ static void notify_twice(void *unused)
 /* What followed would be a job that hangs. */
 static void steps_out_of_turn_end_the_process(void **state)
 {
-    (void)state;
     unit_assert_panic(wait_alone, NULL, "gasnet_barrier_wait was called without");
     unit_assert_panic(try_alone, NULL, "gasnet_barrier_try was called without");
     unit_assert_panic(notify_twice, NULL, "called again before gasnet_barrier_wait");
@@ -202,7 +192,6 @@ static void in_handler(void *step)
 
 static void notify_in_handler(void *unused)
 {
-    (void)unused;
     tk_in_handler = 1;
     gasnet_barrier_notify(0, 0);
 }
@@ -210,7 +199,6 @@ static void notify_in_handler(void *unused)
 static void barriers_in_handlers_end_the_process(void **state)
 {
     int (*wait)(int, int) = gasnet_barrier_wait, (*try)(int, int) = gasnet_barrier_try;
-    (void)state;
     unit_assert_panic(notify_in_handler, NULL, "gasnet_barrier_notify was called from a handler");
     unit_assert_panic(in_handler, &wait, "gasnet_barrier_wait was called from a handler");
     unit_assert_panic(in_handler, &try, "gasnet_barrier_try was called from a handler");
@@ -220,14 +208,12 @@ static void barriers_in_handlers_end_the_process(void **state)
 
 static void a_poll_serves_the_network_once(void **state)
 {
-    (void)state;
     assert_int_equal(gasnet_AMPoll(), GASNET_OK);
     assert_int_equal(fake_job.polls, 1);
 }
 
 static void there_are_three_ways_to_wait(void **state)
 {
-    (void)state;
     assert_int_equal(gasnet_set_waitmode(GASNET_WAIT_SPIN), GASNET_OK);
     assert_int_equal(gasnet_set_waitmode(GASNET_WAIT_BLOCK), GASNET_OK);
     assert_int_equal(gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK), GASNET_OK);
@@ -245,7 +231,6 @@ static void progress_threads_are_none_for_those_who_may_ask(void **state)
 {
     struct trunkline_client plain = {.flags = 0}, deferring = {.flags = GEX_FLAG_DEFER_THREADS};
     unsigned count = 7;
-    (void)state;
     assert_int_equal(query_threads(&plain, 0, &count), GASNET_ERR_RESOURCE);
     assert_int_equal(query_threads(NULL, 0, &count), GASNET_ERR_BAD_ARG);
     assert_int_equal(query_threads(&deferring, 1, &count), GASNET_ERR_BAD_ARG);
@@ -265,7 +250,6 @@ static void leave_with(void *code)
 static void exit_leaves_with_the_code(void **state)
 {
     int code = 39;
-    (void)state;
     unit_assert_exit(leave_with, &code, 39);
 }
 
@@ -273,7 +257,6 @@ static void exit_leaves_with_the_code(void **state)
 
 static void rank_and_size_are_of_the_job(void **state)
 {
-    (void)state;
     tk_peers.me = 3;
     assert_int_equal(gex_System_QueryJobRank(), 3);
     assert_int_equal(gex_System_QueryJobSize(), ranks);
@@ -283,7 +266,6 @@ static void neighbours_and_ranks_of_the_host_are_tables_with_our_place(void **st
 {
     gex_RankInfo_t *info;
     gex_Rank_t count, mine;
-    (void)state;
     tk_topology.nbrhd_rank = 1;
     gex_System_QueryNbrhdInfo(&info, &count, &mine);
     assert_int_equal(count, 2);
@@ -299,7 +281,6 @@ static void neighbours_and_ranks_of_the_host_are_tables_with_our_place(void **st
 static void our_position_is_among_neighbourhoods_and_hosts(void **state)
 {
     gex_Rank_t nbrhds, nbrhd, hosts, host;
-    (void)state;
     tk_topology.my_nbrhd = 2;
     tk_topology.my_host = 1;
     gex_System_QueryMyPosition(&nbrhds, &nbrhd, &hosts, &host);
@@ -310,7 +291,6 @@ static void our_position_is_among_neighbourhoods_and_hosts(void **state)
 static void an_offset_is_of_neighbours_whose_segment_is_mapped(void **state)
 {
     gasnet_nodeinfo_t table[ranks];
-    (void)state;
     for (uint32_t r = 0; r < ranks; r++)
         offsets[r] = 0x1000;
     assert_int_equal(gasnet_getNodeInfo(table, ranks), GASNET_OK);
@@ -325,7 +305,6 @@ static void an_offset_is_of_neighbours_whose_segment_is_mapped(void **state)
 static void a_table_of_nodes_is_filled_as_far_as_it_and_the_job_go(void **state)
 {
     gasnet_nodeinfo_t table[ranks + 1];
-    (void)state;
     memset(table, 0x7f, sizeof(table));
     const gasnet_nodeinfo_t untouched = table[0];
     assert_int_equal(gasnet_getNodeInfo(table, 1), GASNET_OK);
@@ -340,7 +319,6 @@ static void a_table_of_nodes_is_filled_as_far_as_it_and_the_job_go(void **state)
 static void how_a_peer_is_reached_is_a_text_that_may_be_cut(void **state)
 {
     char text[8] = "";
-    (void)state;
     assert_int_equal(trunkline_describe_peer(2, text, sizeof(text)), strlen("by mail to 2"));
     assert_string_equal(text, "by mail");
     assert_int_equal(trunkline_describe_peer(ranks, text, sizeof(text)), 0);
@@ -359,7 +337,6 @@ static void each_code_has_a_name_and_a_sentence(void **state)
                  {GASNET_ERR_BAD_ARG, "GASNET_ERR_BAD_ARG"},
                  {GASNET_ERR_NOT_READY, "GASNET_ERR_NOT_READY"},
                  {GASNET_ERR_BARRIER_MISMATCH, "GASNET_ERR_BARRIER_MISMATCH"}};
-    (void)state;
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
         assert_string_equal(gasnet_ErrorName(codes[i].code), codes[i].name);
         assert_string_not_equal(gasnet_ErrorDesc(codes[i].code), gasnet_ErrorDesc(-1));
@@ -369,7 +346,6 @@ static void each_code_has_a_name_and_a_sentence(void **state)
 
 static void verbose_errors_are_on_or_off(void **state)
 {
-    (void)state;
     gex_System_SetVerboseErrors(5);
     assert_int_equal(gex_System_GetVerboseErrors(), 1);
     gex_System_SetVerboseErrors(0);

@@ -28,7 +28,6 @@ static void run_workers(void *(*work)(void *))
 
 static void rounding_goes_up_to_the_unit(void **state)
 {
-    (void)state;
     assert_int_equal(tk_align_up(0, 8), 0);
     assert_int_equal(tk_align_up(1, 8), 8);
     assert_int_equal(tk_align_up(8, 8), 8);
@@ -41,7 +40,6 @@ static void a_copy_has_all_bytes_and_no_more(void **state)
 {
     enum { most = 200, margin = 8 };
     char from[most], to[most + 2 * margin];
-    (void)state;
     for (int i = 0; i < most; i++)
         from[i] = (char)(i + 1);
     for (size_t n = 0; n <= most; n++) {
@@ -59,7 +57,6 @@ static void a_large_copy_has_all_bytes_and_no_more(void **state)
     enum { page = 4096, most = 3 * page, margin = 8 };
     static _Alignas(page) char from[most], to[2 * page + most];
     static const size_t sizes[] = {0, 1, 255, 256, 257, 511, 512, 513, 4095, most};
-    (void)state;
     for (int i = 0; i < most; i++)
         from[i] = (char)(i * 7 + i / 256 + 1);
     for (size_t behind = margin; behind < 700; behind += 56)
@@ -75,7 +72,6 @@ static void a_large_copy_has_all_bytes_and_no_more(void **state)
 static void the_clock_never_goes_back(void **state)
 {
     uint64_t before = tk_now();
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         uint64_t now = tk_now();
         assert_true(now >= before);
@@ -86,7 +82,6 @@ static void the_clock_never_goes_back(void **state)
 static void a_counter_gives_no_more_than_it_has(void **state)
 {
     tk_counter_t counter;
-    (void)state;
     tk_counter_set(&counter, 2);
     assert_true(tk_counter_take(&counter));
     assert_true(tk_counter_take(&counter));
@@ -102,7 +97,6 @@ static tk_counter_t shared, taken;
 
 static void *take_until_empty(void *unused)
 {
-    (void)unused;
     while (tk_counter_take(&shared))
         tk_counter_add(&taken, 1);
     return NULL;
@@ -110,7 +104,6 @@ static void *take_until_empty(void *unused)
 
 static void takers_of_a_counter_share_it_exactly(void **state)
 {
-    (void)state;
     tk_counter_set(&shared, rounds);
     tk_counter_set(&taken, 0);
     run_workers(take_until_empty);
@@ -123,7 +116,6 @@ static long guarded;
 
 static void *count_under_lock(void *unused)
 {
-    (void)unused;
     for (int i = 0; i < rounds; i++) {
         tk_lock(&lock);
         guarded++;
@@ -134,7 +126,6 @@ static void *count_under_lock(void *unused)
 
 static void a_lock_excludes(void **state)
 {
-    (void)state;
     guarded = 0;
     run_workers(count_under_lock);
     assert_int_equal(guarded, (long)workers * rounds);
@@ -142,7 +133,6 @@ static void a_lock_excludes(void **state)
 
 static void trying_a_held_lock_fails_where_threads_exist(void **state)
 {
-    (void)state;
     tk_lock(&lock);
     assert_int_equal(tk_trylock(&lock), !TK_THREADED);
     tk_unlock(&lock);
@@ -159,7 +149,6 @@ static void a_pool_gives_the_last_first_and_then_nothing(void **state)
 {
     struct tk_pool pool;
     struct thing things[3];
-    (void)state;
     tk_pool_init(&pool);
     assert_null(tk_pool_take(&pool));
     for (int i = 0; i < 3; i++)
@@ -174,7 +163,6 @@ static tk_counter_t collisions;
 
 static void *borrow(void *unused)
 {
-    (void)unused;
     for (int i = 0; i < rounds; i++) {
         struct thing *thing = tk_pool_take(&common);
         if (!thing)
@@ -191,7 +179,6 @@ static void no_two_threads_hold_one_item(void **state)
 {
     static struct thing things[3];
     int left = 0;
-    (void)state;
     tk_pool_init(&common);
     for (int i = 0; i < 3; i++)
         tk_pool_give(&common, &things[i]);
@@ -204,7 +191,6 @@ static void no_two_threads_hold_one_item(void **state)
 
 static void a_new_operation_is_done(void **state)
 {
-    (void)state;
     struct tk_op *op = tk_op_take();
     tk_counter_set(&op->pending, 3);
     tk_counter_set(&op->sources, 2);
@@ -230,7 +216,6 @@ static void operations_in_flight_are_never_found_again(void **state)
     enum { most = 20000 };
     static struct tk_op *held[most];
     uint64_t chance = 1, began = tk_now();
-    (void)state;
     for (int turn = 0; turn < 10 * most; turn++) {
         chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         struct tk_op **place = &held[(chance >> 33) % most];
@@ -258,7 +243,6 @@ static void another_thread_may_give_an_operation_back(void **state)
 {
     struct tk_op *ops[2] = {NULL}, *first;
     pthread_t thread;
-    (void)state;
     ops[0] = first = tk_op_take();
     pthread_create(&thread, NULL, give_all, ops);
     pthread_join(thread, NULL);
@@ -272,7 +256,6 @@ static void another_thread_may_give_an_operation_back(void **state)
 static void operations_are_distinct_and_aligned(void **state)
 {
     struct tk_op *ops[200];
-    (void)state;
     for (int i = 0; i < 200; i++) {
         ops[i] = tk_op_take();
         assert_int_equal((uintptr_t)ops[i] % 8, 0);
@@ -287,7 +270,6 @@ static struct tk_op *from_thread;
 
 static void *take_one_and_end(void *unused)
 {
-    (void)unused;
     from_thread = tk_op_take();
     tk_op_give(from_thread);
     return NULL;
@@ -310,7 +292,6 @@ static void what_an_ended_thread_had_is_used_again(void **state)
 {
     pthread_t thread;
     bool found = false;
-    (void)state;
     if (!TK_THREADED)
         skip();
     pthread_create(&thread, NULL, take_one_and_end, NULL);
@@ -336,7 +317,6 @@ static void threads_that_end_together_leave_enough_for_as_many(void **state)
 {
     struct tk_op *seen[2 * at_once] = {NULL};
     int known = 0;
-    (void)state;
     if (!TK_THREADED)
         skip();
     pthread_barrier_init(&together, NULL, at_once);

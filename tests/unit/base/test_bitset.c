@@ -29,7 +29,6 @@ static void a_set_is_what_was_added_and_not_removed(void **state)
     struct tk_bitset set = {{0}};
     bool is_in[tk_bitset_size] = {false};
     struct unit_random r = unit_random(19);
-    (void)state;
     for (unsigned step = 0; step < 1000; step++) {
         unsigned i = unit_below(&r, tk_bitset_size);
         is_in[i] = unit_below(&r, 2);
@@ -42,7 +41,6 @@ static void a_set_is_what_was_added_and_not_removed(void **state)
 static void below_a_number_are_all_that_are_less(void **state)
 {
     bool is_in[tk_bitset_size] = {false};
-    (void)state;
     for (unsigned n = 0; n <= tk_bitset_size; n++) {
         struct tk_bitset set = tk_bitset_below(n);
         assert_same(&set, is_in);
@@ -53,7 +51,6 @@ static void below_a_number_are_all_that_are_less(void **state)
 
 static void what_one_set_has_and_another_lacks(void **state)
 {
-    (void)state;
     for (unsigned n = 0; n < tk_bitset_size; n++) {
         struct tk_bitset more = tk_bitset_below(n + 1), less = tk_bitset_below(n);
         assert_false(tk_bitset_equal(&more, &less));
@@ -69,7 +66,6 @@ static void what_one_set_has_and_another_lacks(void **state)
 static void members_may_be_removed_while_they_are_gone_through(void **state)
 {
     struct tk_bitset set = tk_bitset_below(200);
-    (void)state;
     TK_BITSET_EACH (i, &set)
         tk_bitset_remove(&set, i);
     assert_true(tk_bitset_is_empty(&set));

@@ -35,7 +35,6 @@ static void entries_are_found_until_they_are_removed(void **state)
     struct thing thing[things] = {{.key = 0}};
     struct tk_table table;
     struct unit_random r = unit_random(1);
-    (void)state;
     assert_true(tk_table_open(&table, 4));
     for (unsigned i = 0; i < things; i++)
         thing[i].key = unit_below(&r, 40);
@@ -58,7 +57,6 @@ static void keys_in_a_row_or_far_apart_share_no_bucket_with_many(void **state)
 {
     enum { buckets = 256 };
     struct tk_table table;
-    (void)state;
     assert_true(tk_table_open(&table, buckets));
     for (unsigned shift = 0; shift <= 24; shift++) {
         unsigned load[buckets] = {0}, most = 0;
@@ -74,7 +72,6 @@ static void keys_in_a_row_or_far_apart_share_no_bucket_with_many(void **state)
 static void a_ring_is_empty_or_has_an_oldest(void **state)
 {
     struct tk_entry ring, one, two, three;
-    (void)state;
     tk_idle_open(&ring);
     assert_null(tk_idle_oldest(&ring));
     tk_idle_add_newest(&ring, &one);

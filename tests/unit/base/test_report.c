@@ -15,7 +15,6 @@
 
 static void before_start_up_the_program_is_named(void **state)
 {
-    (void)state;
     unit_listen();
     tk_log_error("no %s", "luck");
     assert_string_equal(unit_heard(), "trunkline: no luck\n");
@@ -23,7 +22,6 @@ static void before_start_up_the_program_is_named(void **state)
 
 static void speak_as_rank_3(void *unused)
 {
-    (void)unused;
     tk_report_identity(3, 8, "node7");
     tk_log_error("a%d", 1);
     tk_log_warn("b");
@@ -35,7 +33,6 @@ static void speak_as_rank_3(void *unused)
 static void afterwards_rank_and_host_are(void **state)
 {
     const char *said;
-    (void)state;
     assert_int_equal(unit_child(speak_as_rank_3, NULL, &said), 0);
     assert_string_equal(said, "trunkline[3@node7]: a1\ntrunkline[3@node7]: b\n"
                               "trunkline[3@node7]: c\ntrunkline[3@node7]: d\n"
@@ -44,7 +41,6 @@ static void afterwards_rank_and_host_are(void **state)
 
 static void speak_alone(void *unused)
 {
-    (void)unused;
     tk_report_identity(0, 1, "node7");
     tk_log_error("a");
 }
@@ -52,14 +48,12 @@ static void speak_alone(void *unused)
 static void a_job_of_one_needs_no_rank(void **state)
 {
     const char *said;
-    (void)state;
     assert_int_equal(unit_child(speak_alone, NULL, &said), 0);
     assert_string_equal(said, "trunkline: a\n");
 }
 
 static void quiet_is_for_warnings_only(void **state)
 {
-    (void)state;
     unit_listen();
     tk_report_quiet(true);
     tk_log_warn("warning");
@@ -71,7 +65,6 @@ static void quiet_is_for_warnings_only(void **state)
 
 static void verbose_errors_can_be_switched_off(void **state)
 {
-    (void)state;
     unit_listen();
     tk_verbose_errors = false;
     tk_verbose_error("why");
@@ -82,7 +75,6 @@ static void verbose_errors_can_be_switched_off(void **state)
 static void a_line_that_is_too_long_is_cut_and_still_ends(void **state)
 {
     static char longer[5000];
-    (void)state;
     memset(longer, 'x', sizeof(longer) - 1);
     unit_listen();
     tk_log_error("%s", longer);
@@ -97,7 +89,6 @@ static void a_line_that_is_too_long_is_cut_and_still_ends(void **state)
 static void no_text_from_a_signal_overruns(void **state)
 {
     static char longer[5000];
-    (void)state;
     memset(longer, 'x', sizeof(longer) - 1);
     unit_listen();
     tk_log_error_signal_safe(longer);
@@ -111,7 +102,6 @@ static void a_line_is_one_write(void **state)
 {
     int pair[2], saved = dup(STDERR_FILENO);
     char text[4096];
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
     dup2(pair[0], STDERR_FILENO);
     tk_log_error("first %d", 1);
@@ -129,7 +119,6 @@ static void a_line_is_one_write(void **state)
 
 static void say_to_nobody(void *unused)
 {
-    (void)unused;
     signal(SIGPIPE, SIG_IGN);
     close(STDERR_FILENO);
     tk_log_error("nobody listens");
@@ -137,19 +126,16 @@ static void say_to_nobody(void *unused)
 
 static void a_closed_standard_error_is_no_trouble(void **state)
 {
-    (void)state;
     unit_assert_exit(say_to_nobody, NULL, 0);
 }
 
 static void panic(void *unused)
 {
-    (void)unused;
     tk_panic("broken promise %d", 7);
 }
 
 static void a_panic_tells_and_aborts(void **state)
 {
-    (void)state;
     unit_assert_panic(panic, NULL, "trunkline: broken promise 7\n");
 }
 
@@ -164,19 +150,16 @@ static uint64_t time_of_complaint(uint32_t rank)
 
 static void starting_as_rank_0(void *unused)
 {
-    (void)unused;
     _exit(time_of_complaint(0) > TK_SECOND / 5);
 }
 
 static void starting_as_rank_5(void *unused)
 {
-    (void)unused;
     _exit(time_of_complaint(5) < TK_SECOND / 5);
 }
 
 static void at_start_up_others_let_rank_0_speak_first(void **state)
 {
-    (void)state;
     unit_assert_exit(starting_as_rank_0, NULL, 0);
     unit_assert_exit(starting_as_rank_5, NULL, 0);
 }

@@ -30,7 +30,6 @@ enum { rank_variables = 9 };
 /* A server that knows a job of four, and that this process is rank 2. */
 static int set_up(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         unsetenv(names[i]);
     for (size_t i = 0; i < rank_variables; i++)
@@ -52,7 +51,6 @@ static int set_up_open(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     if (server.pending)
         answer_fence();
     free(tk_bootstrap.local);
@@ -94,7 +92,6 @@ static void assert_alone(pmix_status_t rc)
 
 static void without_a_server_a_process_is_a_job_of_one(void **state)
 {
-    (void)state;
     assert_alone(PMIX_ERR_UNREACH);
     assert_alone(PMIX_ERR_INVALID_NAMESPACE);
     assert_alone(PMIX_ERROR);
@@ -102,14 +99,12 @@ static void without_a_server_a_process_is_a_job_of_one(void **state)
 
 static void a_namespace_whose_server_is_gone_still_leaves_a_job_of_one(void **state)
 {
-    (void)state;
     setenv("PMIX_NAMESPACE", "old", 1);
     assert_alone(PMIX_ERR_UNREACH);
 }
 
 static void a_namespace_whose_server_refuses_is_an_error(void **state)
 {
-    (void)state;
     setenv("PMIX_NAMESPACE", "old", 1);
     server.init = PMIX_ERROR;
     assert_open_fails("unset it to run alone");
@@ -118,7 +113,6 @@ static void a_namespace_whose_server_refuses_is_an_error(void **state)
 /* A rank of several that runs as a job of one would give wrong results, several times. */
 static void a_rank_of_several_never_runs_alone(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < launchers; i++) {
         char text[64];
         set_up(state);
@@ -131,7 +125,6 @@ static void a_rank_of_several_never_runs_alone(void **state)
 
 static void a_rank_never_runs_alone_whatever_names_it(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < rank_variables; i++) {
         char text[64];
         set_up(state);
@@ -146,7 +139,6 @@ static void a_rank_never_runs_alone_whatever_names_it(void **state)
 /* Else the first rank of a job whose server died would give a result, and the others none. */
 static void rank_0_of_a_lost_server_does_not_run_alone(void **state)
 {
-    (void)state;
     setenv("PMIX_RANK", "0", 1);
     server.init = PMIX_ERR_UNREACH;
     assert_open_fails("unset PMIX_RANK to run alone");
@@ -154,7 +146,6 @@ static void rank_0_of_a_lost_server_does_not_run_alone(void **state)
 
 static void a_launcher_of_one_rank_needs_no_server(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < launchers; i++)
         setenv(names[i], "1", 1);
     for (unsigned i = 0; i + 1 < rank_variables; i++)
@@ -165,14 +156,12 @@ static void a_launcher_of_one_rank_needs_no_server(void **state)
 /* In the shell of an allocation for several tasks. */
 static void an_allocation_is_not_a_launcher(void **state)
 {
-    (void)state;
     setenv("SLURM_NTASKS", "4", 1);
     assert_alone(PMIX_ERR_UNREACH);
 }
 
 static void when_libpmix_could_not_start_its_thread_the_limits_are_named(void **state)
 {
-    (void)state;
     setenv("TRUNKLINE_LAUNCHED", "2", 1);
     server.init = PMIX_ERROR;
     assert_open_fails("ulimit -u");
@@ -195,7 +184,6 @@ static int status_without_server(void)
 /* mpirun was killed: its ranks must not go on without an end. */
 static void a_rank_ends_when_a_foreign_server_is_lost(void **state)
 {
-    (void)state;
     assert_int_equal(tk_bootstrap_open(), TK_OK);
     assert_non_null(server.lost);
     assert_int_equal(status_without_server(), 1);
@@ -205,7 +193,6 @@ static void a_rank_ends_when_a_foreign_server_is_lost(void **state)
 
 static void our_own_guard_ends_ranks_itself(void **state)
 {
-    (void)state;
     setenv("TRUNKLINE_LAUNCHED", "4", 1);
     assert_int_equal(tk_bootstrap_open(), TK_OK);
     assert_null(server.lost);
@@ -213,7 +200,6 @@ static void our_own_guard_ends_ranks_itself(void **state)
 
 static void rank_and_size_come_from_the_server(void **state)
 {
-    (void)state;
     assert_int_equal(tk_bootstrap_open(), TK_OK);
     assert_false(tk_bootstrap.alone);
     assert_int_equal(tk_bootstrap.rank, me);
@@ -227,7 +213,6 @@ static void a_size_of_any_integer_type_is_read(void **state)
         {.type = PMIX_INT32, .data.int32 = 5},   {.type = PMIX_INT, .data.integer = 5},
         {.type = PMIX_UINT, .data.uint = 5},     {.type = PMIX_SIZE, .data.size = 5},
         {.type = PMIX_UINT16, .data.uint16 = 5}};
-    (void)state;
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
         server.job_size = forms[i];
         assert_int_equal(tk_bootstrap_open(), TK_OK);
@@ -237,7 +222,6 @@ static void a_size_of_any_integer_type_is_read(void **state)
 
 static void a_job_without_a_usable_size_is_an_error(void **state)
 {
-    (void)state;
     server.job_size.type = PMIX_UNDEF;
     assert_open_fails(because("no usable job size", PMIX_ERR_NOT_FOUND));
     server.job_size = (pmix_value_t){.type = PMIX_BOOL, .data.flag = true};
@@ -246,7 +230,6 @@ static void a_job_without_a_usable_size_is_an_error(void **state)
 
 static void a_rank_outside_the_job_is_an_error(void **state)
 {
-    (void)state;
     server.job_size.data.uint32 = me;
     assert_open_fails("no usable job size");
 }
@@ -256,7 +239,6 @@ static void a_rank_outside_the_job_is_an_error(void **state)
 static void ranks_of_this_host_are_a_list(void **state)
 {
     const uint32_t expected[] = {0, 2, 3};
-    (void)state;
     server.local_peers = "0,2,3";
     assert_int_equal(tk_bootstrap_open(), TK_OK);
     assert_int_equal(tk_bootstrap.local_size, 3);
@@ -270,7 +252,6 @@ static void a_list_that_makes_no_sense_is_none(void **state)
                                "2,2", "0-2",  "0;2", "x",      "-1",
                                "2 ",  " 2",   "0,4", "0,2,3,", "99999999999999999999",
                                "+2",  "0,,2", "2,x"};
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         server.local_peers = bad[i];
         assert_int_equal(tk_bootstrap_open(), TK_OK);
@@ -281,7 +262,6 @@ static void a_list_that_makes_no_sense_is_none(void **state)
 
 static void a_list_that_is_no_text_is_none(void **state)
 {
-    (void)state;
     server.local_peers = "0,2";
     server.peers_type = PMIX_BOOL;
     assert_int_equal(tk_bootstrap_open(), TK_OK);
@@ -293,7 +273,6 @@ static void a_list_that_is_no_text_is_none(void **state)
 static void alone_nothing_asks_a_server(void **state)
 {
     char byte = 1;
-    (void)state;
     assert_int_equal(tk_bootstrap_put("k", &byte, 1), TK_OK);
     assert_int_equal(tk_bootstrap_fence(NULL, 0), TK_OK);
     assert_int_equal(tk_bootstrap_part(NULL, 0), TK_OK);
@@ -312,7 +291,6 @@ static void what_was_put_is_got_whatever_its_size(void **state)
 {
     static const size_t sizes[] = {0, 1, 4095, blob_max};
     static char mine[blob_max];
-    (void)state;
     for (size_t i = 0; i < sizeof(mine); i++)
         mine[i] = (char)(i * 7);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -329,7 +307,6 @@ static void what_was_put_is_got_whatever_its_size(void **state)
 
 static void a_put_that_fails_tells_how_much_it_was(void **state)
 {
-    (void)state;
     server.put = PMIX_ERR_OUT_OF_RESOURCE;
     unit_listen();
     enum tk_status status = tk_bootstrap_put("k", names, 17);
@@ -341,7 +318,6 @@ static void a_put_that_fails_tells_how_much_it_was(void **state)
 static void all_are_asked_at_once(void **state)
 {
     struct tk_bootstrap_blob blobs[ranks] = {{NULL, 0}};
-    (void)state;
     for (uint32_t r = 0; r < ranks; r++)
         publish(r, "k", "abcd", r);
     assert_int_equal(tk_bootstrap_get_all("k", blobs), TK_OK);
@@ -371,7 +347,6 @@ static void assert_get_all_fails(uint32_t rank)
 
 static void one_that_is_missing_among_all_is_named(void **state)
 {
-    (void)state;
     publish(0, "k", "x", 1);
     publish(1, "k", "x", 1);
     publish(3, "k", "x", 1);
@@ -393,7 +368,6 @@ static void assert_get_fails(uint32_t rank)
 
 static void a_key_that_a_rank_did_not_put_is_an_error_with_its_name(void **state)
 {
-    (void)state;
     assert_get_fails(1);
     publish(1, "k", "x", 1);
     server.blobs[0].is_text = true;
@@ -403,7 +377,6 @@ static void a_key_that_a_rank_did_not_put_is_an_error_with_its_name(void **state
 static void a_peek_copies_exactly_what_is_expected(void **state)
 {
     char got[4] = "...";
-    (void)state;
     publish(1, "k", "abc", 4);
     assert_int_equal(tk_bootstrap_peek(1, "k", got, 4), TK_OK);
     assert_string_equal(got, "abc");
@@ -412,7 +385,6 @@ static void a_peek_copies_exactly_what_is_expected(void **state)
 static void a_peek_that_fits_not_or_finds_nothing_is_silent(void **state)
 {
     char got[8] = "as is";
-    (void)state;
     publish(1, "k", "abc", 4);
     publish(1, "text", "abc", 4);
     server.blobs[1].is_text = true;
@@ -430,7 +402,6 @@ static void a_peek_that_fits_not_or_finds_nothing_is_silent(void **state)
 static void a_peek_does_not_wait_for_the_key(void **state)
 {
     char byte;
-    (void)state;
     tk_bootstrap_peek(1, "k", &byte, 1);
     assert_true(server.immediate);
 }
@@ -448,7 +419,6 @@ static void count_poll(void)
 
 static void a_fence_of_data_makes_known_what_was_put(void **state)
 {
-    (void)state;
     assert_int_equal(tk_bootstrap_put("k", "x", 1), TK_OK);
     assert_int_equal(tk_bootstrap_fence_data(NULL, 0), TK_OK);
     assert_int_equal(server.commits, 1);
@@ -459,7 +429,6 @@ static void a_fence_of_data_makes_known_what_was_put(void **state)
 /* A commit of nothing waits for the server too. */
 static void what_was_put_is_committed_once(void **state)
 {
-    (void)state;
     assert_int_equal(tk_bootstrap_put("k", "x", 1), TK_OK);
     assert_int_equal(tk_bootstrap_fence_data(NULL, 0), TK_OK);
     assert_int_equal(tk_bootstrap_fence_data(NULL, 0), TK_OK);
@@ -478,7 +447,6 @@ static void what_was_put_is_committed_once(void **state)
 
 static void a_fence_alone_carries_no_data(void **state)
 {
-    (void)state;
     assert_int_equal(tk_bootstrap_fence(NULL, 0), TK_OK);
     assert_false(server.collects);
 }
@@ -486,7 +454,6 @@ static void a_fence_alone_carries_no_data(void **state)
 /* All that was ever put would go to everybody, who can ask the one server for it. */
 static void on_one_host_a_fence_carries_no_data(void **state)
 {
-    (void)state;
     server.local_peers = "0,1,2,3";
     assert_int_equal(tk_bootstrap_open(), TK_OK);
     assert_int_equal(tk_bootstrap_fence_data(NULL, 0), TK_OK);
@@ -498,7 +465,6 @@ static void on_one_host_a_fence_carries_no_data(void **state)
 /* Hundreds of ranks that look at the clock instead leave no CPU to the one that they wait for. */
 static void a_waiter_with_nothing_to_poll_sleeps_until_it_is_woken(void **state)
 {
-    (void)state;
     server.fence_naps = 1;
     assert_int_equal(tk_bootstrap_fence(NULL, 0), TK_OK);
     assert_int_equal(naps, 1);
@@ -518,7 +484,6 @@ static void count_ring(void)
 /* The bell is rung after there is something to see. */
 static void a_poll_that_sleeps_is_rung_for(void **state)
 {
-    (void)state;
     rings = 0;
     server.fence_naps = 3;
     tk_bootstrap_bell(count_ring);
@@ -530,7 +495,6 @@ static void a_poll_that_sleeps_is_rung_for(void **state)
 
 static void a_fence_polls_until_the_answer_comes(void **state)
 {
-    (void)state;
     polls = 0;
     server.fence_naps = 5;
     assert_int_equal(tk_bootstrap_fence(count_poll, 0), TK_OK);
@@ -540,7 +504,6 @@ static void a_fence_polls_until_the_answer_comes(void **state)
 
 static void a_fence_past_its_deadline_stays_pending_and_is_gone_on_with(void **state)
 {
-    (void)state;
     server.fence_naps = -1;
     const uint64_t deadline = tk_now() + TK_SECOND / 100;
     assert_int_equal(tk_bootstrap_fence(NULL, deadline), TK_BUSY);
@@ -559,7 +522,6 @@ static void fence_inside(void)
 
 static void a_fence_inside_another_is_the_same_fence(void **state)
 {
-    (void)state;
     polls = 0;
     server.fence_naps = 10;
     assert_int_equal(tk_bootstrap_fence(fence_inside, 0), TK_OK);
@@ -570,7 +532,6 @@ static void a_fence_inside_another_is_the_same_fence(void **state)
 
 static void a_fence_that_is_over_in_the_call_is_good(void **state)
 {
-    (void)state;
     server.fence_call = PMIX_OPERATION_SUCCEEDED; /* no callback comes then */
     assert_int_equal(tk_bootstrap_fence(NULL, 0), TK_OK);
     assert_int_equal(naps, 0);
@@ -591,7 +552,6 @@ static const char *failed_fence(enum tk_status (*fence)(void (*)(void), uint64_t
 /* The rank that went is the one to blame, and the launcher knows it. */
 static void a_failed_fence_leaves_the_launcher_two_seconds_to_end_the_job(void **state)
 {
-    (void)state;
     server.fence_result = PMIX_ERR_LOST_CONNECTION;
     unit_assert_says(failed_fence(tk_bootstrap_fence, 0), "a rank of the job has gone");
     assert_int_equal(polls, 0);
@@ -599,7 +559,6 @@ static void a_failed_fence_leaves_the_launcher_two_seconds_to_end_the_job(void *
 
 static void meanwhile_only_a_caller_with_a_deadline_polls(void **state)
 {
-    (void)state;
     server.fence_result = PMIX_ERR_LOST_CONNECTION;
     failed_fence(tk_bootstrap_fence, tk_now() + 60 * TK_SECOND);
     assert_true(polls > 1000);
@@ -607,7 +566,6 @@ static void meanwhile_only_a_caller_with_a_deadline_polls(void **state)
 
 static void a_fence_or_commit_that_is_refused_fails_and_hangs_nobody(void **state)
 {
-    (void)state;
     server.fence_call = PMIX_ERR_BAD_PARAM;
     unit_assert_says(failed_fence(tk_bootstrap_fence, 0),
                      because("PMIx_Fence failed", PMIX_ERR_BAD_PARAM));
@@ -619,7 +577,6 @@ static void a_fence_or_commit_that_is_refused_fails_and_hangs_nobody(void **stat
 
 static void only_the_fence_of_leaving_does_without_ranks_that_left(void **state)
 {
-    (void)state;
     server.fence_result = PMIX_ERR_PARTIAL_SUCCESS;
     assert_int_equal(tk_bootstrap_part(NULL, 0), TK_OK);
     failed_fence(tk_bootstrap_fence, 0);
@@ -631,7 +588,6 @@ static void only_the_fence_of_leaving_does_without_ranks_that_left(void **state)
 
 static void an_abort_gives_the_launcher_code_and_reason(void **state)
 {
-    (void)state;
     tk_bootstrap_abort(37, "gave up");
     assert_int_equal(server.aborts, 1);
     assert_int_equal(server.abort_code, 37);
@@ -640,7 +596,6 @@ static void an_abort_gives_the_launcher_code_and_reason(void **state)
 
 static void closing_early_takes_part_in_the_next_fence_without_waiting(void **state)
 {
-    (void)state;
     server.fence_naps = -1;
     tk_bootstrap_close_early();
     assert_int_equal(server.fences, 1);
@@ -650,7 +605,6 @@ static void closing_early_takes_part_in_the_next_fence_without_waiting(void **st
 
 static void closing_early_starts_no_second_fence(void **state)
 {
-    (void)state;
     server.fence_naps = -1;
     assert_int_equal(tk_bootstrap_fence(NULL, tk_now()), TK_BUSY);
     tk_bootstrap_close_early();
@@ -660,7 +614,6 @@ static void closing_early_starts_no_second_fence(void **state)
 
 static void closing_in_order_fences_nobody(void **state)
 {
-    (void)state;
     tk_bootstrap_close();
     assert_int_equal(server.fences, 0);
     assert_int_equal(server.finalizes, 1);
@@ -670,14 +623,12 @@ static void closing_in_order_fences_nobody(void **state)
 
 static void assert_no_mark(void *unused)
 {
-    (void)unused;
     assert_int_equal(tk_bootstrap_open(), TK_OK);
     _exit(tk_bootstrap_leave_mark());
 }
 
 static void under_other_launchers_there_is_no_mark(void **state)
 {
-    (void)state;
     unsetenv("TRUNKLINE_SESSION");
     unit_assert_exit(assert_no_mark, NULL, 0);
     setenv("TRUNKLINE_SESSION", "/nowhere/at/all", 1);
@@ -743,7 +694,6 @@ static void
 the_slot_says_that_a_rank_has_left_closing_does_too_and_where_its_waits_are(void **state)
 {
     char directory[] = "/tmp/unit-session-XXXXXX", file[sizeof(directory) + 16];
-    (void)state;
     assert_non_null(mkdtemp(directory));
     snprintf(file, sizeof(file), "%s/" TK_RANK_SLOTS_NAME, directory);
     setenv("TRUNKLINE_SESSION", directory, 1);
@@ -772,7 +722,6 @@ the_slot_says_that_a_rank_has_left_closing_does_too_and_where_its_waits_are(void
 
 static void without_a_file_of_the_guard_there_is_no_mark(void **state)
 {
-    (void)state;
     setenv("TRUNKLINE_SESSION", "/nowhere", 1);
     unit_assert_exit(leave_a_mark, NULL, 1);
     unsetenv("TRUNKLINE_SESSION");

@@ -97,14 +97,12 @@ enum tk_status tk_bootstrap_fence_data(void (*poll)(void), uint64_t deadline)
 
 static int set_up(void **state)
 {
-    (void)state;
     server = mmap(NULL, sizeof(*server), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return server == MAP_FAILED;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     return munmap(server, sizeof(*server));
 }
 
@@ -167,7 +165,6 @@ static void assert_gets(uint32_t leader, uint32_t other)
 
 static void one_rank_asks_for_all_others(void **state)
 {
-    (void)state;
     each_rank(gather_thrice);
     assert_gets(3 * ranks, 1);
     assert_int_equal(server->fences, 3);
@@ -185,7 +182,6 @@ static void write_to_what_was_gathered(void)
 
 static void what_one_writes_to_it_is_its_own(void **state)
 {
-    (void)state;
     each_rank(write_to_what_was_gathered);
 }
 
@@ -199,7 +195,6 @@ static void gather_with_a_board_out_of_reach(void)
 
 static void who_cannot_reach_the_board_asks_itself(void **state)
 {
-    (void)state;
     if (geteuid() != 0)
         skip();
     each_rank(gather_with_a_board_out_of_reach);
@@ -223,7 +218,6 @@ static void gather_after_descriptors_are_closed(void)
 
 static void without_its_file_each_asks_itself(void **state)
 {
-    (void)state;
     each_rank(gather_after_descriptors_are_closed);
     assert_int_equal(server->gets[0], 3 * ranks);
     assert_int_equal(server->gets[1], 1 + ranks);
@@ -239,7 +233,6 @@ static void alone_on_the_host(void)
 
 static void without_neighbours_there_is_no_board(void **state)
 {
-    (void)state;
     each_rank(alone_on_the_host);
     assert_gets(3 * ranks, 3 * ranks);
 }
@@ -248,7 +241,6 @@ static void without_neighbours_there_is_no_board(void **state)
 static void a_process_without_a_launcher_has_its_own(void **state)
 {
     size_t size = 0;
-    (void)state;
     server->refuses = true;
     tk_bootstrap = (struct tk_bootstrap){.size = 1, .local_size = 1, .alone = true};
     assert_int_equal(tk_gather("k", "mine", 4, NULL), TK_OK);
@@ -270,7 +262,6 @@ static void fail_to_gather(void)
 
 static void when_the_leader_fails_all_fail(void **state)
 {
-    (void)state;
     each_rank(fail_to_gather);
 }
 
@@ -286,7 +277,6 @@ static void lose_the_leader(void)
 
 static void nobody_waits_for_a_leader_that_is_gone(void **state)
 {
-    (void)state;
     each_rank(lose_the_leader);
 }
 
@@ -344,7 +334,6 @@ static void share_tables(void)
 
 static void a_host_has_one_copy_of_a_table(void **state)
 {
-    (void)state;
     each_rank(share_tables);
 }
 
@@ -358,7 +347,6 @@ static void make_own_tables(void)
 
 static void without_a_board_each_has_its_own_table(void **state)
 {
-    (void)state;
     each_rank(make_own_tables);
 }
 
@@ -385,7 +373,6 @@ static void miss_tables(void)
 
 static void who_does_not_get_the_table_has_its_own(void **state)
 {
-    (void)state;
     each_rank(miss_tables);
 }
 
@@ -410,7 +397,6 @@ static void count_pages(void)
 
 static void a_board_has_the_pages_of_one_edition(void **state)
 {
-    (void)state;
     each_rank(count_pages);
 }
 
@@ -419,7 +405,6 @@ static void a_board_has_the_pages_of_one_edition(void **state)
 static void a_board_is_known_by_its_nonce(void **state)
 {
     struct tk_board_place place, other;
-    (void)state;
     tk_board_open(&place);
     assert_true(place.fd >= 0);
     assert_int_equal(fcntl(place.fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);

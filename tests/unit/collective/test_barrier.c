@@ -331,7 +331,6 @@ static void run(uint32_t ranks, uint32_t in_nbrhd)
 
 static void over_the_network_nobody_leaves_before_all_have_entered(void **state)
 {
-    (void)state;
     for (uint32_t ranks = 1; ranks <= 9; ranks++)
         run(ranks, 1);
 }
@@ -352,7 +351,6 @@ static unsigned most_met(void)
  * many barriers. */
 static void many_over_the_network_go_by_a_tree_at_first(void **state)
 {
-    (void)state;
     is_on_demand = true;
     for (uint32_t ranks = 9; ranks <= ranks_max; ranks += 3) {
         dice = unit_random(ranks);
@@ -372,14 +370,12 @@ static void many_over_the_network_go_by_a_tree_at_first(void **state)
 
 static void in_shared_memory_nobody_leaves_before_all_have_entered(void **state)
 {
-    (void)state;
     for (uint32_t ranks = 2; ranks <= 9; ranks++)
         run(ranks, 9);
 }
 
 static void both_ways_nobody_leaves_before_all_have_entered(void **state)
 {
-    (void)state;
     for (uint32_t ranks = 3; ranks <= 9; ranks++)
         for (uint32_t in_nbrhd = 2; in_nbrhd < 5 && in_nbrhd < ranks; in_nbrhd++)
             run(ranks, in_nbrhd);
@@ -404,7 +400,6 @@ static void hold_up(uint32_t in_nbrhd, uint32_t late)
 
 static void one_rank_that_comes_last_holds_all_up(void **state)
 {
-    (void)state;
     for (uint32_t in_nbrhd = 1; in_nbrhd <= 5; in_nbrhd++)
         for (uint32_t late = 0; late < 5; late++)
             hold_up(in_nbrhd, late);
@@ -412,7 +407,6 @@ static void one_rank_that_comes_last_holds_all_up(void **state)
 
 static void alone_it_is_over_at_once(void **state)
 {
-    (void)state;
     begin(1, 1);
     start_one(0, 0);
     assert_int_equal(done[0], 1);
@@ -436,7 +430,6 @@ static void deliver_round_0(void *rank)
 static void a_round_that_does_not_exist_is_refused(void **state)
 {
     uint32_t leader = 2, other = 3;
-    (void)state;
     begin(8, 2);
     unit_assert_panic(deliver_round_9, &leader,
                       "rank 0 (elsewhere, pid 1000) is in barrier step 9 of 2");

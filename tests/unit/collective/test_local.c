@@ -447,7 +447,6 @@ static void run_threads(uint32_t size, uint32_t steps, uint64_t seed)
 static void threads_agree_with_a_loop(void **state)
 {
     static const uint32_t sizes[] = {2, 3, 8, 9, 12};
-    (void)state;
     for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         run_threads(sizes[i], 40, 1000 + i);
     run_threads(2, steps_max, 77);
@@ -486,7 +485,6 @@ static void run_in_turn(uint32_t size, uint32_t steps, bool small, uint64_t seed
 
 static void nobody_sleeps_through_what_it_waits_for(void **state)
 {
-    (void)state;
     for (uint32_t seed = 0; seed < 300; seed++)
         run_in_turn(1 + seed % ranks_max, 40, seed % 8 != 0, seed);
     /* One operation for each team: no other one wakes those who wait for it. */
@@ -518,7 +516,6 @@ static void a_late_member_passes_a_barrier_that_others_have_left(void **state)
     static struct tk_local_member members[5];
     const struct tk_local_blob blobs[3] = {{2, 32}, {2, 48}, {2, 64}};
     struct tk_local_op late[2], ops[2];
-    (void)state;
     open_two_teams(first, second, blobs, members);
     for (uint32_t i = 0; i < 3; i++) {
         struct unit_random dice = unit_random(1);
@@ -568,7 +565,6 @@ static void channels_come_back_and_go_on_where_they_were(void **state)
     struct tk_local team;
     struct tk_local_blob blob, theirs = {.channel = 3, .base = 16};
     const struct tk_local_blob *blobs[] = {&blob, &theirs};
-    (void)state;
     unit_settings("GASNET_COLL_CHANNELS=4", NULL);
     open_topology(4, 1);
     for (uint32_t n = 0; n < 1000; n++) {
@@ -592,7 +588,6 @@ static void without_a_channel_a_team_is_not_usable(void **state)
     const uint32_t pair[] = {10, 30};
     struct tk_local team[3], other;
     struct tk_local_blob mine[4], theirs = {.channel = 1}, none = {0};
-    (void)state;
     unit_settings("GASNET_COLL_CHANNELS=4", NULL);
     open_topology(4, 1);
     for (uint32_t i = 0; i < 3; i++) {
@@ -625,7 +620,6 @@ static void the_team_of_all_has_the_first_channel(void **state)
     const uint32_t all[] = {0, 10, 20, 30};
     struct tk_local team;
     struct tk_local_op op;
-    (void)state;
     unit_settings("GASNET_COLL_CHANNELS=1", NULL);
     open_topology(4, 2);
     tk_local_open(&team, all, 4, 2, NULL);
@@ -676,7 +670,6 @@ static void sum_of(uint32_t count, const double *values, double *results)
 
 static void all_get_the_same_bits(void **state)
 {
-    (void)state;
     for (uint32_t count = 1; count <= ranks_max; count++) {
         double values[ranks_max], results[ranks_max], sum = 0.1;
         for (uint32_t i = 0; i < ranks_max; i++)

@@ -26,7 +26,6 @@ static void one_level_names_receivers_by_bits(void **state)
                                    FREELY, 0,    0, 0,  0, 0x80, 0,    0,    5};
     struct tk_bitset set = {{0x80000005}};
     uint8_t got[tk_mcast_control_max];
-    (void)state;
     assert_bytes(got, tk_mcast_control_acquire(got, &small, &set), want, sizeof(want));
 }
 
@@ -35,7 +34,6 @@ static void a_release_stands_alone(void **state)
     static const uint8_t want[] = {0x4d,   0x43, 1, 8, 0, 0, 0, 7, KEY,
                                    FREELY, 0,    0, 0, 0, 0, 0, 0, 0};
     uint8_t got[tk_mcast_control_max];
-    (void)state;
     assert_bytes(got, tk_mcast_control_release(got, &wide), want, sizeof(want));
 }
 
@@ -53,7 +51,6 @@ static void two_levels_have_a_section_for_each_leaf_with_receivers(void **state)
     };
     struct tk_bitset set = {{1, UINT64_C(1) << 31 | UINT64_C(9) << 32}};
     uint8_t got[tk_mcast_control_max];
-    (void)state;
     assert_bytes(got, tk_mcast_control_acquire(got, &wide, &set), want, sizeof(want));
 }
 
@@ -64,7 +61,6 @@ static void all_members_of_the_largest_group_fit(void **state)
         .group = 1, .members = tk_mcast_members, .leaves = tk_mcast_leaves, .leaf_group = 2};
     struct tk_bitset all = tk_bitset_below(tk_mcast_members);
     uint8_t got[tk_mcast_control_max];
-    (void)state;
     assert_int_equal(tk_mcast_control_acquire(got, &place, &all), sizeof(got));
     assert_int_equal(tk_mcast_control_bytes(tk_mcast_leaves), sizeof(got));
     assert_int_equal(tk_mcast_control_bytes(0), tk_mcast_control_head);

@@ -131,7 +131,6 @@ static void each_name_in_each_order(void *unused)
 {
     static const unsigned orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
                                          {2, 0, 1}, {1, 2, 0}, {2, 1, 0}};
-    (void)unused;
     open_job(0, 3);
     for (unsigned n = 0; n < names * names * names; n++) {
         const unsigned name[] = {n % names, n / names % names, n / names / names};
@@ -143,7 +142,6 @@ static void each_name_in_each_order(void *unused)
 /* A rank that has seen us arrive may be in the next barrier before we poll. */
 static void what_others_said_is_not_lost_when_they_are_a_barrier_ahead(void *unused)
 {
-    (void)unused;
     open_job(0, 2);
     for (unsigned n = 0; n < names * names; n++) {
         const unsigned name[] = {n % names, n / names};
@@ -160,7 +158,6 @@ static void what_others_said_is_not_lost_when_they_are_a_barrier_ahead(void *unu
 
 static void a_root_tells_what_all_agree_on(void *unused)
 {
-    (void)unused;
     open_job(0, 5);
     for (unsigned n = 0; n < names * names; n++) {
         const unsigned name[] = {n % names, n / names, 0, 0, 0};
@@ -179,7 +176,6 @@ static void a_root_tells_what_all_agree_on(void *unused)
 
 static void a_leaf_tells_its_name_and_believes_the_root(void *unused)
 {
-    (void)unused;
     open_job(3, 5);
     for (unsigned n = 0; n < names * names; n++) {
         const unsigned ours = n % names, all = n / names;
@@ -214,7 +210,6 @@ static void be_told_of_kind(void *kind)
 static void names_of_no_kind_are_refused(void **state)
 {
     uint64_t none = 0, more = DISAGREEMENT + 1, large = UINT32_MAX;
-    (void)state;
     unit_assert_panic(hear_of_kind, &none,
                       "rank 1 (elsewhere, pid 1001) came to named barrier 1 with a name of kind 0");
     unit_assert_panic(hear_of_kind, &more, "with a name of kind 4 of 3");
@@ -226,7 +221,6 @@ static void names_of_no_kind_are_refused(void **state)
 #define RUN(fn)                                                                                    \
     static void run_##fn(void **state)                                                             \
     {                                                                                              \
-        (void)state;                                                                               \
         unit_assert_exit(fn, NULL, 0);                                                             \
     }
 RUN(each_name_in_each_order)

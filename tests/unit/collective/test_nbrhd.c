@@ -241,7 +241,6 @@ static void search(uint32_t ranks, uint32_t how_many, bool others)
 
 static void every_order_of_a_flat_neighbourhood(void **state)
 {
-    (void)state;
     search(1, 3, false);
     search(2, 3, false);
     search(3, 3, false);
@@ -250,7 +249,6 @@ static void every_order_of_a_flat_neighbourhood(void **state)
 
 static void every_order_of_a_tree(void **state)
 {
-    (void)state;
     search(1, 3, true);
     search(2, 3, true);
     search(3, 3, true);
@@ -261,7 +259,6 @@ static void every_order_of_a_tree(void **state)
 
 static void every_order_where_counts_wrap(void **state)
 {
-    (void)state;
     begin = UINT32_MAX - 1;
     search(2, 3, false);
     search(2, 3, true);
@@ -304,7 +301,6 @@ static void roll(uint32_t ranks, bool others, uint64_t seed)
 static void larger_trees_by_dice(void **state)
 {
     static const uint32_t sizes[] = {9, 10, 18, 73, 74, 80};
-    (void)state;
     for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
         for (uint64_t seed = 1; seed <= 5; seed++) {
             roll(sizes[i], false, seed);
@@ -316,7 +312,6 @@ static void larger_trees_by_dice(void **state)
 
 static void see_a_barrier_over_that_we_are_not_in(void *unused)
 {
-    (void)unused;
     open_all(5, 3, false);
     atomic_store(&lines[0].down.count, 2);
     happen(COME, 3);
@@ -324,7 +319,6 @@ static void see_a_barrier_over_that_we_are_not_in(void *unused)
 
 static void see_somebody_go_back(void *unused)
 {
-    (void)unused;
     begin = 7;
     open_all(2, 3, false);
     atomic_store(&lines[1].up.count, 6);
@@ -333,7 +327,6 @@ static void see_somebody_go_back(void *unused)
 
 static void counts_that_cannot_be_name_who_wrote_them(void **state)
 {
-    (void)state;
     unit_assert_panic(see_a_barrier_over_that_we_are_not_in, NULL,
                       "rank 0 (elsewhere, pid 1000) counts 2 barriers, where 0 are over and we are "
                       "in 1");

@@ -53,7 +53,6 @@ static size_t pass(gex_Event_t *events, size_t count, size_t expected_left)
 
 static void roots_and_leaves_are_told_apart(void **state)
 {
-    (void)state;
     struct tk_op *op = start(1, 1);
     assert_true(tk_event_of(op) == root(op) && !tk_event_is_leaf(root(op)));
     assert_true(tk_leaf_of(op) == leaf(op) && tk_event_is_leaf(leaf(op)));
@@ -66,7 +65,6 @@ static void roots_and_leaves_are_told_apart(void **state)
 
 static void what_is_done_already_needs_no_event(void **state)
 {
-    (void)state;
     struct tk_op *op = start(0, 0);
     assert_ptr_equal(tk_leaf_of(op), GEX_EVENT_INVALID);
     assert_ptr_equal(tk_event_of(op), GEX_EVENT_INVALID);
@@ -76,7 +74,6 @@ static void what_is_done_already_needs_no_event(void **state)
 
 static void a_leaf_does_not_wait_for_its_root(void **state)
 {
-    (void)state;
     struct tk_op *op = start(1, 1);
     assert_false(tk_event_test(leaf(op)));
     tk_counter_set(&op->sources, 0);
@@ -88,7 +85,6 @@ static void a_leaf_does_not_wait_for_its_root(void **state)
 
 static void a_root_that_is_done_is_given_back_once(void **state)
 {
-    (void)state;
     struct tk_op *op = start(1, 0);
     assert_false(tk_event_test(root(op)));
     finish(op);
@@ -103,7 +99,6 @@ static void a_root_that_is_done_is_given_back_once(void **state)
 /* What clients' inlined test does to a leaf must not be taken for a put whose source is in use. */
 static void a_leaf_may_be_synced_by_all_its_copies(void **state)
 {
-    (void)state;
     struct tk_op *op = start(1, 1);
     gex_Event_t copies[] = {leaf(op), leaf(op)};
     tk_counter_set(&op->sources, 0);
@@ -120,7 +115,6 @@ static void a_leaf_may_be_synced_by_all_its_copies(void **state)
 /* gasnetex.h looks at an event and marks it without a call: it must find there what we keep. */
 static void clients_test_events_by_themselves(void **state)
 {
-    (void)state;
     struct tk_op *op = start(1, 1);
     struct tk_nbi_set *set = (tk_nbi_op(TK_NBI_PUT), tk_nbi_now);
     assert_int_equal(TRUNKLINE_EVENT_CONSUMED, tk_op_free);
@@ -136,7 +130,6 @@ static void clients_test_events_by_themselves(void **state)
 static void empty_entries_are_skipped(void **state)
 {
     gex_Event_t events[] = {GEX_EVENT_INVALID, GEX_EVENT_INVALID, GEX_EVENT_INVALID};
-    (void)state;
     assert_int_equal(pass(events, 3, 0), 0);
     assert_int_equal(pass(NULL, 0, 0), 0);
     struct tk_op *op = start(1, 0);
@@ -151,7 +144,6 @@ static void what_is_complete_is_consumed_and_the_rest_stays(void **state)
 {
     struct tk_op *a = start(0, 0), *b = start(1, 0), *c = start(0, 0);
     gex_Event_t events[] = {root(a), root(b), root(c)};
-    (void)state;
     assert_int_equal(pass(events, 3, 1), 2);
     assert_ptr_equal(events[0], GEX_EVENT_INVALID);
     assert_ptr_equal(events[1], root(b));
@@ -164,7 +156,6 @@ static void what_is_complete_is_consumed_and_the_rest_stays(void **state)
  * after its operation was given back. */
 static void a_leaf_may_stand_before_or_behind_its_root(void **state)
 {
-    (void)state;
     for (int root_at = 0; root_at < 2; root_at++) {
         struct tk_op *op = start(1, 1);
         gex_Event_t events[2];
@@ -180,7 +171,6 @@ static void a_leaf_alone_may_be_done_first(void **state)
 {
     struct tk_op *op = start(1, 1);
     gex_Event_t events[] = {root(op), leaf(op)};
-    (void)state;
     tk_counter_set(&op->sources, 0);
     assert_int_equal(pass(events, 2, 1), 1);
     assert_ptr_equal(events[0], root(op));
@@ -191,7 +181,6 @@ static void a_leaf_alone_may_be_done_first(void **state)
 /* All arrangements of two operations with their leaves, in every state of completion. */
 static void every_arrangement_of_two_operations_comes_out_right(void **state)
 {
-    (void)state;
     for (int order = 0; order < 256; order++) {
         int at[4] = {order & 3, order >> 2 & 3, order >> 4 & 3, order >> 6};
         if ((1 << at[0] | 1 << at[1] | 1 << at[2] | 1 << at[3]) != 15)
@@ -220,7 +209,6 @@ static void a_leaf_is_dropped_with_its_root_before_the_operation_is_recycled(voi
 {
     struct tk_op *op = start(0, 0), *other = start(1, 1);
     gex_Event_t events[] = {root(op), root(other), leaf(op), leaf(op)};
-    (void)state;
     assert_int_equal(pass(events, 4, 1), 3);
     struct tk_op *recycled = take_again(op);
     assert_ptr_equal(recycled, op);
@@ -237,7 +225,6 @@ static void a_large_array_is_passed_in_one_go(void **state)
 {
     enum { count = 1000 };
     static gex_Event_t events[count];
-    (void)state;
     for (int i = 0; i < count; i++)
         events[i] = root(start(i % 3 == 0, 0));
     size_t open = (count + 2) / 3;

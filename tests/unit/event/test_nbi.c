@@ -23,7 +23,6 @@ static void end(struct tk_nbi_set *set, enum tk_nbi_kind kind)
 static void each_category_stands_for_its_own_operations(void **state)
 {
     static const gex_EC_t category[] = {GEX_EC_PUT, GEX_EC_GET, GEX_EC_RMW, GEX_EC_AM};
-    (void)state;
     for (int kind = 0; kind < tk_nbi_kinds; kind++) {
         begin(kind);
         for (int other = 0; other < tk_nbi_kinds; other++) {
@@ -40,7 +39,6 @@ static void each_category_stands_for_its_own_operations(void **state)
 
 static void a_source_is_part_of_puts_and_a_category_itself(void **state)
 {
-    (void)state;
     struct tk_op *put = tk_nbi_op(TK_NBI_PUT);
     tk_counter_add(&put->sources, 1);
     assert_false(tk_nbi_done(tk_nbi_now, GEX_EC_LC));
@@ -52,7 +50,6 @@ static void a_source_is_part_of_puts_and_a_category_itself(void **state)
 
 static void a_region_takes_what_is_started_in_it_and_nothing_else(void **state)
 {
-    (void)state;
     begin(TK_NBI_GET);
     struct tk_nbi_set *outside = tk_nbi_now;
     assert_false(tk_nbi_in_region());
@@ -74,7 +71,6 @@ static void a_region_takes_what_is_started_in_it_and_nothing_else(void **state)
 
 static void a_region_with_nothing_left_needs_no_event(void **state)
 {
-    (void)state;
     tk_nbi_begin_region();
     struct tk_nbi_set *first = tk_nbi_now;
     assert_ptr_equal(tk_event_of_set(tk_nbi_end_region()), GEX_EVENT_INVALID);
@@ -95,7 +91,6 @@ static gex_Event_t region_with(struct tk_nbi_set **set)
 static void leaves_of_a_region_follow_their_category(void **state)
 {
     struct tk_nbi_set *set;
-    (void)state;
     gex_Event_t root = region_with(&set);
     gex_Event_t put = tk_event_leaf(root, GEX_EC_PUT), get = tk_event_leaf(root, GEX_EC_GET);
     gex_Event_t rmw = tk_event_leaf(root, GEX_EC_RMW), lc = tk_event_leaf(root, GEX_EC_LC);
@@ -119,7 +114,6 @@ static void only_the_four_categories_have_leaves(void **state)
 {
     static const gex_EC_t none[] = {0, 1, GEX_EC_ALL, GEX_EC_PUT | GEX_EC_GET, 16};
     struct tk_nbi_set *set;
-    (void)state;
     gex_Event_t root = region_with(&set);
     for (int i = 0; i < 5; i++)
         assert_ptr_equal(tk_event_leaf(root, none[i]), GEX_EVENT_INVALID);
@@ -133,7 +127,6 @@ static void a_regions_root_drops_its_leaves_from_an_array(void **state)
 {
     struct tk_nbi_set *a_set, *b_set;
     size_t left;
-    (void)state;
     gex_Event_t a = region_with(&a_set), b = region_with(&b_set);
     gex_Event_t events[] = {tk_event_leaf(a, GEX_EC_PUT), a,
                             tk_event_leaf(b, GEX_EC_PUT), b,
@@ -179,7 +172,6 @@ static void run(void *(*fn)(void *), void *argument)
 static void a_thread_that_ends_leaves_its_set_to_another(void **state)
 {
     struct tk_nbi_set *second, *third;
-    (void)state;
     if (!TK_SEVERAL_CLIENT_THREADS)
         skip();
     run(begin_one_and_end, NULL);

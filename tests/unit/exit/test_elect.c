@@ -50,7 +50,6 @@ static void (*test_body)(void);
 
 static void run(void *unused)
 {
-    (void)unused;
     test_body();
 }
 
@@ -83,7 +82,6 @@ static void three_ask(void)
 
 static void the_first_who_asks_leads(void **state)
 {
-    (void)state;
     in_child(three_ask);
 }
 
@@ -99,7 +97,6 @@ static void rank_0_is_first(void)
 
 static void rank_0_may_lead_itself(void **state)
 {
-    (void)state;
     in_child(rank_0_is_first);
 }
 
@@ -130,7 +127,6 @@ static void asks_and_follows(void)
 
 static void others_ask_rank_0_once(void **state)
 {
-    (void)state;
     in_child(asks_and_leads);
     in_child(asks_and_follows);
 }
@@ -148,7 +144,6 @@ static void is_requested(void)
 
 static void who_was_told_need_not_ask(void **state)
 {
-    (void)state;
     in_child(is_requested);
 }
 
@@ -175,7 +170,6 @@ static void last_turn(void)
 
 static void if_rank_0_is_silent_each_has_its_turn(void **state)
 {
-    (void)state;
     in_child(first_turn);
     in_child(last_turn);
 }
@@ -199,7 +193,6 @@ static void tells(void)
 
 static void a_leader_tells_each_other_rank_once(void **state)
 {
-    (void)state;
     in_child(tells);
 }
 

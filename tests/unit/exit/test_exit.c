@@ -208,7 +208,6 @@ static const char *settings_of_child[3];
 
 static void start(void *unused)
 {
-    (void)unused;
     unit_settings(settings_of_child[0] ? settings_of_child[0] : "A=", settings_of_child[1], NULL);
     fake_job_open(4);
     open_topology();
@@ -235,7 +234,6 @@ static const char *leave_by(void (*way)(void), int code)
 
 static int no_settings(void **state)
 {
-    (void)state;
     memset(settings_of_child, 0, sizeof(settings_of_child));
     return 0;
 }
@@ -252,7 +250,6 @@ static void exit_259(void)
 
 static void all_meet_and_part_with_the_code(void **state)
 {
-    (void)state;
     assert_string_equal(leave_by(exit_7, 7), "fence 21;close;");
     leave_by(exit_259, 3);
 }
@@ -277,7 +274,6 @@ static void exit_12_but_others_9(void)
 
 static void the_largest_code_is_that_of_all(void **state)
 {
-    (void)state;
     leave_by(exit_7_but_others_9, 9);
     leave_by(exit_12_but_others_9, 12);
     assert_string_equal(leave_by(return_7_but_others_9, 9), "fence 21;close;");
@@ -299,7 +295,6 @@ static void exit_with_output(void)
 /* gasnetex.h: output is flushed, atexit() functions of the client are not run. */
 static void output_is_flushed_and_hooks_are_not_run(void **state)
 {
-    (void)state;
     assert_string_equal(leave_by(exit_with_output, 1), "buffered;");
 }
 
@@ -310,13 +305,11 @@ static void leave_by_exit(void)
 
 static void exit_is_as_good_as_gasnet_exit(void **state)
 {
-    (void)state;
     assert_string_equal(leave_by(leave_by_exit, 5), "fence 21;close;");
 }
 
 static void with_catch_exit_off_exit_is_only_ours(void **state)
 {
-    (void)state;
     settings_of_child[0] = "GASNET_CATCH_EXIT=0";
     assert_string_equal(leave_by(leave_by_exit, 5), "close early;");
     assert_string_equal(leave_by(exit_7, 7), "without those that left;fence 21;close;");
@@ -333,7 +326,6 @@ static void exit_in_a_forked_child(void)
 
 static void a_clients_own_child_may_exit_alone(void **state)
 {
-    (void)state;
     assert_string_equal(leave_by(exit_in_a_forked_child, 0), "");
 }
 
@@ -347,7 +339,6 @@ static void deadline_is(const char *one, const char *two, const char *expected)
 /* The manual: min(MAX, MIN + ranks * FACTOR), unless EXITTIMEOUT is given. Four ranks here. */
 static void the_deadline_follows_the_manual(void **state)
 {
-    (void)state;
     deadline_is("GASNET_EXITTIMEOUT=5", NULL, "fence 50;close;");
     deadline_is("GASNET_EXITTIMEOUT_MIN=3", NULL, "fence 31;close;");
     deadline_is("GASNET_EXITTIMEOUT_FACTOR=1", NULL, "fence 60;close;");
@@ -369,7 +360,6 @@ static void not_all_come_to_0(void)
 
 static void if_not_all_come_the_launcher_ends_the_job(void **state)
 {
-    (void)state;
     assert_string_equal(leave_by(not_all_come, 4),
                         "fence 21;abort 4 not all processes came to the end of the job;");
     assert_string_equal(leave_by(not_all_come_to_0, 1),
@@ -384,7 +374,6 @@ static void exit_while_leaving(void)
 
 static void the_first_code_counts(void **state)
 {
-    (void)state;
     assert_string_equal(leave_by(exit_while_leaving, 6), "fence 21;fence 21;close;");
 }
 
@@ -418,7 +407,6 @@ static void lose_peer_with_handler(void)
 
 static void what_failed_ends_the_job_with_1(void **state)
 {
-    (void)state;
     assert_string_equal(leave_by(fail_start, 1), "abort 1;");
     assert_string_equal(leave_by(lose_peer, 1), "abort 1 peer 2 unreachable;");
     assert_string_equal(leave_by(lose_peer_with_handler, 1), "abort 1 peer 2 unreachable;");
@@ -452,7 +440,6 @@ static void leave_alone(void)
 
 static void who_leaves_alone_tells_each_peer_once_and_waits_for_no_full_one(void **state)
 {
-    (void)state;
     const char *said = leave_by(leave_alone, 8);
     assert_non_null(strstr(said, "notice 2:8;notice 3:8;"));
     assert_non_null(strstr(said, "notice 1:8;close;"));
@@ -477,7 +464,6 @@ static void exit_8_but_others_brought_less(void)
 /* No peer answers here, so the codes did not come over the network. */
 static void what_the_network_did_not_tell_comes_with_the_fence(void **state)
 {
-    (void)state;
     leave_by(exit_8_but_others_brought_9, 9);
     leave_by(exit_8_but_others_brought_less, 8);
 }
@@ -504,7 +490,6 @@ static void exit_8_while_others_exit_9(void)
 /* The fence is complete at once, so no poll of its own comes after the step in which all agree. */
 static void what_all_agree_on_last_is_learnt(void **state)
 {
-    (void)state;
     leave_by(exit_8_while_others_exit_9, 9);
 }
 
@@ -516,7 +501,6 @@ static void leave_together(void)
 
 static void who_leaves_with_all_tells_nobody(void **state)
 {
-    (void)state;
     assert_string_equal(leave_by(leave_together, 8), "fence 21;close;");
 }
 
@@ -534,7 +518,6 @@ static void take_exit_notice(void)
 
 static void a_peers_notice_ends_us_with_its_code(void **state)
 {
-    (void)state;
     assert_string_equal(leave_by(take_exit_notice, 9), "handled;fence 21;close;");
 }
 
@@ -552,7 +535,6 @@ static void take_exit_notice_with_handler(void)
 
 static void the_clients_sigquit_handler_hears_of_it(void **state)
 {
-    (void)state;
     assert_string_equal(leave_by(take_exit_notice_with_handler, 9),
                         "handled;client's SIGQUIT;fence 21;close;");
 }
@@ -592,7 +574,6 @@ static void leave_among_messages(void)
 /* What it works on may be gone: destructors of C++ run before. */
 static void no_clients_handler_runs_in_the_one_who_leaves(void **state)
 {
-    (void)state;
     assert_string_equal(leave_by(leave_among_messages, 4), "fence 21;close;");
 }
 
@@ -638,7 +619,6 @@ static void leave_in_signal_alone(void)
  * network. */
 static void a_signal_handler_leaves_without_the_network(void **state)
 {
-    (void)state;
     assert_string_equal(leave_by(leave_in_signal, 12), "fence;close;");
     assert_string_equal(leave_by(exit_in_signal, 12), "fence;close;");
     assert_string_equal(leave_by(leave_in_signal_alone, 12), "fence;abort 12;");
@@ -653,7 +633,6 @@ static void leave_in_signal_while_others_bring_13(void)
 /* The first of one neighbourhood of several. */
 static void who_leaves_without_the_network_learns_the_code_of_all(void **state)
 {
-    (void)state;
     assert_string_equal(leave_by(leave_in_signal_while_others_bring_13, 13), "fence;close;");
 }
 
@@ -666,7 +645,6 @@ static void leave_in_signal_for_ever(void)
 /* The interrupted code may hold libpmix's own lock. */
 static void a_helper_that_hangs_keeps_nobody(void **state)
 {
-    (void)state;
     settings_of_child[0] = "GASNET_EXITTIMEOUT=20";
     uint64_t began = tk_now();
     assert_non_null(strstr(leave_by(leave_in_signal_for_ever, 12), "fence;trunkline"));
@@ -683,7 +661,6 @@ static void leave_while_printing(void)
 /* The stream stays locked for ever; what is in it still comes out, within bounds. */
 static void a_locked_stream_keeps_nobody(void **state)
 {
-    (void)state;
     leave_by(leave_while_printing, 12);
 }
 
@@ -697,7 +674,6 @@ static void leave_by_quit_handler(void)
  * exit whose code is final, whichever code the handler gives. */
 static void a_sigquit_handler_leaves_with_the_network(void **state)
 {
-    (void)state;
     assert_string_equal(leave_by(leave_by_quit_handler, 9), "handled;fence 21;close;");
 }
 
@@ -710,7 +686,6 @@ static void leave_before_a_handler_can(void)
 
 static void no_handler_interrupts_the_one_who_leaves(void **state)
 {
-    (void)state;
     assert_string_equal(leave_by(leave_before_a_handler_can, 13), "fence 21;close;");
 }
 
@@ -723,7 +698,6 @@ static void hang(void)
 /* Takes the three seconds that the watchdog adds to the deadline. */
 static void a_watchdog_stands_behind_it(void **state)
 {
-    (void)state;
     settings_of_child[0] = "GASNET_EXITTIMEOUT=0.1";
     const char *said = leave_by(hang, 11);
     assert_int_equal(strncmp(said, "fence 1;trunkline", 17), 0);
@@ -744,7 +718,6 @@ static void exit_with_a_hook_that_hangs(void)
 /* What the client registered before start-up has its time; and the status, a reason. */
 static void a_watchdog_stands_behind_the_clients_hooks_too(void **state)
 {
-    (void)state;
     settings_of_child[0] = "GASNET_EXITTIMEOUT=0.1";
     hook = hang_in_hook;
     const char *said = leave_by(exit_with_a_hook_that_hangs, 1);

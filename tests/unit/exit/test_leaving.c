@@ -304,7 +304,6 @@ static void all_come(uint32_t count, uint32_t of_host, uint64_t seed)
 
 static void all_that_come_have_the_largest_code(void **unused)
 {
-    (void)unused;
     for (int s = 0; s < shapes; s++)
         for (uint32_t of_host = 1; of_host <= 3; of_host++)
             for (uint64_t seed = 1; seed <= 10; seed++)
@@ -334,7 +333,6 @@ static void sleepers_are_woken(uint32_t of_host, uint64_t seed)
 static void a_rank_that_sleeps_while_it_leaves_is_woken(void **unused)
 {
     static const uint32_t sizes[] = {2, 3, 9, 10, 30, 64};
-    (void)unused;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         for (uint64_t seed = 1; seed <= 10; seed++)
             sleepers_are_woken(sizes[i], seed);
@@ -343,7 +341,6 @@ static void a_rank_that_sleeps_while_it_leaves_is_woken(void **unused)
 /* The flag that is waited for is what a look before the sleep finds. */
 static void a_rank_does_not_fall_asleep_over_a_flag(void **unused)
 {
-    (void)unused;
     open_world(1, 2, 1);
     be(0);
     begin_with(0, 3);
@@ -377,7 +374,6 @@ static void one_is_silent(uint32_t count, uint32_t of_host, uint32_t who, uint32
 
 static void one_that_is_silent_keeps_nobody_from_hearing(void **unused)
 {
-    (void)unused;
     for (int s = 1; s < shapes; s++) {
         uint32_t last = hosts[s] - 1;
         one_is_silent(hosts[s], 1, last, 0);
@@ -392,7 +388,6 @@ static void one_that_is_silent_keeps_nobody_from_hearing(void **unused)
  * as fast as that. */
 static void without_rank_0_the_lowest_that_leaves_leads(void **unused)
 {
-    (void)unused;
     for (int s = 2; s < shapes; s++) {
         open_world(hosts[s], 1, 7);
         slowest_ms = 1, refusals_of_ten = 0;
@@ -408,7 +403,6 @@ static void without_rank_0_the_lowest_that_leaves_leads(void **unused)
 /* It has slept through all of it, and finds questions, requests and codes when it looks again. */
 static void who_is_late_ends_with_the_others(void **unused)
 {
-    (void)unused;
     for (int s = 1; s < shapes; s++)
         for (uint32_t who = 0; who < hosts[s]; who += hosts[s] - 1) {
             open_world(hosts[s], 1, 3 + who);
@@ -427,7 +421,6 @@ static void who_is_late_ends_with_the_others(void **unused)
  * end. */
 static void of_two_that_ask_at_once_one_leads(void **unused)
 {
-    (void)unused;
     for (int s = 2; s < shapes; s++)
         for (uint64_t seed = 1; seed <= 20; seed++) {
             open_world(hosts[s], 1, seed);
@@ -445,7 +438,6 @@ static void of_two_that_ask_at_once_one_leads(void **unused)
 /* Messages so slow that several have their turn before they hear of each other: no harm. */
 static void several_leaders_end_it_as_well(void **unused)
 {
-    (void)unused;
     open_world(64, 1, 5);
     slowest_ms = 150;
     ranks[0].silent_until = 1000;
@@ -467,7 +459,6 @@ static void come_late(int32_t what, enum tk_internal_handler handler, uint32_t t
 /* Messages in flight when all had agreed change nothing, and rank 0 still answers. */
 static void late_messages_change_nothing(void **unused)
 {
-    (void)unused;
     open_world(8, 1, 9);
     int largest = largest_code();
     live_until(grace_ms);

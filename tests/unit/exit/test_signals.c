@@ -67,7 +67,6 @@ static int expected[all_count + 1]; /* 0-terminated: signals left alone */
 
 static void open_and_compare(void *unused)
 {
-    (void)unused;
     reset();
     unit_settings(setting, NULL);
     catch_signals();
@@ -93,14 +92,12 @@ static void assert_left_alone(const char *text, int first, int second)
 
 static void all_of_them_are_caught(void **state)
 {
-    (void)state;
     assert_left_alone(NULL, 0, 0);
     assert_left_alone("GASNET_NO_CATCH_SIGNAL=", 0, 0);
 }
 
 static void names_and_numbers_exclude(void **state)
 {
-    (void)state;
     assert_left_alone("GASNET_NO_CATCH_SIGNAL=SIGINT", SIGINT, 0);
     assert_left_alone("GASNET_NO_CATCH_SIGNAL=SEGV", SIGSEGV, 0);
     assert_left_alone("GASNET_NO_CATCH_SIGNAL=11", SIGSEGV, 0);
@@ -111,14 +108,12 @@ static void names_and_numbers_exclude(void **state)
 
 static void other_numbers_and_empty_words_do_not(void **state)
 {
-    (void)state;
     assert_left_alone("GASNET_NO_CATCH_SIGNAL=USR1,64", 0, 0);
     assert_left_alone("GASNET_NO_CATCH_SIGNAL=,,INT,,", SIGINT, 0);
 }
 
 static void a_star_excludes_all(void **state)
 {
-    (void)state;
     setting = "GASNET_NO_CATCH_SIGNAL=*";
     memcpy(expected, all, sizeof(all));
     assert_int_equal(unit_child(open_and_compare, NULL, NULL), 0);
@@ -131,7 +126,6 @@ static void clients_handler(int number)
 
 static void open_over_clients(void *unused)
 {
-    (void)unused;
     reset();
     signal(SIGTERM, clients_handler);
     signal(SIGPIPE, SIG_IGN);
@@ -143,7 +137,6 @@ static void open_over_clients(void *unused)
 
 static void a_clients_handlers_stay(void **state)
 {
-    (void)state;
     unit_assert_exit(open_over_clients, NULL, SIGTERM);
 }
 
@@ -158,7 +151,6 @@ static void raise_one(void *number)
 static void terminating_signals_end_the_job(void **state)
 {
     static int numbers[] = {SIGINT, SIGHUP, SIGPIPE, SIGQUIT, SIGTERM};
-    (void)state;
     for (int i = 0; i < 4; i++)
         unit_assert_exit(raise_one, &numbers[i], 10 + numbers[i]);
     unit_assert_exit(raise_one, &numbers[4], 60 + SIGTERM); /* the launcher's own request */
@@ -166,7 +158,6 @@ static void terminating_signals_end_the_job(void **state)
 
 static void raise_with_clients_quit(void *unused)
 {
-    (void)unused;
     reset();
     unit_settings(NULL, NULL);
     catch_signals();
@@ -177,7 +168,6 @@ static void raise_with_clients_quit(void *unused)
 /* What the interface promises clients: they may handle SIGQUIT as the notice of an exit. */
 static void they_come_as_sigquit(void **state)
 {
-    (void)state;
     unit_assert_exit(raise_with_clients_quit, NULL, SIGQUIT);
 }
 
@@ -188,7 +178,6 @@ static void just_return(int number)
 
 static void raise_with_quit_that_returns(void *unused)
 {
-    (void)unused;
     reset();
     unit_settings(NULL, NULL);
     catch_signals();
@@ -199,7 +188,6 @@ static void raise_with_quit_that_returns(void *unused)
 /* A client that only takes note of its end must not survive its launcher's signal. */
 static void a_quit_handler_that_returns_does_not_save_the_rank(void **state)
 {
-    (void)state;
     unit_assert_exit(raise_with_quit_that_returns, NULL, 10 + SIGINT);
 }
 
@@ -213,7 +201,6 @@ static void fatal_signals_are_told_and_stay_fatal(void **state)
                  {SIGFPE, "died of SIGFPE"},
                  {SIGILL, "died of SIGILL"},
                  {SIGABRT, "died of SIGABRT (abort)"}};
-    (void)state;
     for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++) {
         const char *said;
         int status = unit_child(raise_one, (void *)&fatal[i].number, &said);
@@ -263,7 +250,6 @@ static void touch_missing(void *arg)
 static void missing_memory_of_the_library_is_named(void **state)
 {
     static struct fault faults[] = {{true, false, false}, {true, false, true}, {true, true, true}};
-    (void)state;
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         const char *said;
         int status = unit_child(touch_missing, &faults[i], &said);
@@ -278,7 +264,6 @@ static void other_missing_memory_is_the_clients(void **state)
 {
     static struct fault plain = {false, false, true}, info = {false, true, true}, none;
     const char *said;
-    (void)state;
     unit_assert_exit(touch_missing, &plain, SIGBUS);
     unit_assert_exit(touch_missing, &info, 40);
     int status = unit_child(touch_missing, &none, &said);
@@ -289,7 +274,6 @@ static void other_missing_memory_is_the_clients(void **state)
 static void fork_and_signal(void *unused)
 {
     int status;
-    (void)unused;
     reset();
     unit_settings(NULL, NULL);
     catch_signals();
@@ -308,7 +292,6 @@ static void fork_and_signal(void *unused)
 /* It has no thread to end the job, and its end is not the job's. */
 static void a_child_that_was_forked_just_dies(void **state)
 {
-    (void)state;
     unit_assert_exit(fork_and_signal, NULL, 0);
 }
 
@@ -325,7 +308,6 @@ static void notify(void *clients)
 static void only_a_clients_handler_is_notified(void **state)
 {
     static int yes;
-    (void)state;
     unit_assert_exit(notify, NULL, 0);
     unit_assert_exit(notify, &yes, SIGQUIT);
 }
@@ -341,7 +323,6 @@ static void open_for_stacks(void *what)
 
 static void open_beside_client(void *unused)
 {
-    (void)unused;
     signal(SIGRTMAX - 2, clients_handler);
     open_for_stacks(NULL);
 }
@@ -351,7 +332,6 @@ static void the_signal_for_stacks_is_shown_only_where_it_is_ours(void **state)
 {
     static char by_number[] = "GASNET_NO_CATCH_SIGNAL=62",
                 all_signals[] = "GASNET_NO_CATCH_SIGNAL=*";
-    (void)state;
     unit_assert_exit(open_for_stacks, NULL, 1);
     unit_assert_exit(open_for_stacks, by_number, 0);
     unit_assert_exit(open_for_stacks, all_signals, 0);

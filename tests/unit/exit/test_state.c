@@ -56,7 +56,6 @@ static const char *const drawing[transition_count] = {
 
 static void each_transition_leads_where_it_is_drawn(void **unused)
 {
-    (void)unused;
     for (int t = 0; t < transition_count; t++)
         for (int from = 0; from < phases; from++) {
             struct tk_exit_state s = {.phase = from};
@@ -73,7 +72,6 @@ static void each_transition_leads_where_it_is_drawn(void **unused)
 static void only_the_first_leaves(void **unused)
 {
     struct tk_exit_state s = {0};
-    (void)unused;
     assert_true(tk_state_leave(&s, 5));
     assert_true(tk_state_is_leaver(&s));
     assert_false(tk_state_leave(&s, 9));
@@ -87,7 +85,6 @@ static void only_the_first_leaves(void **unused)
 static void a_failure_ends_with_1_and_a_reason_that_fits(void **unused)
 {
     struct tk_exit_state s = {0}, t = {0};
-    (void)unused;
     assert_true(tk_state_fail(&s, "peer 2 unreachable"));
     assert_int_equal(tk_state_code(&s), 1);
     assert_string_equal(s.reason, "peer 2 unreachable");
@@ -99,7 +96,6 @@ static void a_failure_ends_with_1_and_a_reason_that_fits(void **unused)
 static void a_signal_is_for_the_helper(void **unused)
 {
     struct tk_exit_state s = {0};
-    (void)unused;
     assert_true(tk_state_end_by_signal(&s, 130, SIGINT));
     assert_false(tk_state_is_leaver(&s));
     tk_state_take_over(&s);
@@ -113,7 +109,6 @@ static void a_signal_is_for_the_helper(void **unused)
 static void the_largest_code_counts(void **unused)
 {
     struct tk_exit_state s = {0};
-    (void)unused;
     tk_state_leave(&s, 5);
     tk_state_learn(&s, 3);
     assert_int_equal(tk_state_code(&s), 5);
@@ -125,7 +120,6 @@ static void the_largest_code_counts(void **unused)
 static void the_exit_that_is_answered_gives_the_code(void **unused)
 {
     struct tk_exit_state s = {0};
-    (void)unused;
     assert_int_equal(tk_state_code_of_exit(&s, 259), 3);
     assert_true(tk_state_answer(&s, 0));
     assert_false(tk_state_answer(&s, 4));
@@ -135,7 +129,6 @@ static void the_exit_that_is_answered_gives_the_code(void **unused)
 static void no_exit_is_answered_by_a_rank_that_leaves(void **unused)
 {
     struct tk_exit_state s = {0};
-    (void)unused;
     tk_state_leave(&s, 5);
     assert_false(tk_state_answer(&s, 4));
     assert_int_equal(tk_state_code_of_exit(&s, 12), 12);
@@ -144,7 +137,6 @@ static void no_exit_is_answered_by_a_rank_that_leaves(void **unused)
 static void ending_late_is_a_failure_unless_the_launcher_knows_the_code(void **unused)
 {
     struct tk_exit_state s = {.phase = TK_EXIT_PART}, with_code = {.phase = TK_EXIT_PART};
-    (void)unused;
     atomic_store(&with_code.code, 4);
     assert_int_equal(tk_state_late_code(&with_code), 4);
     assert_int_equal(tk_state_late_code(&s), 1);
@@ -160,7 +152,6 @@ static void ending_late_is_a_failure_unless_the_launcher_knows_the_code(void **u
 static void exit_goes_on_unless_the_code_of_all_is_another(void **unused)
 {
     struct tk_exit_state s = {.phase = TK_EXIT_OVER}, t = {.phase = TK_EXIT_OVER};
-    (void)unused;
     atomic_store(&s.code, 9);
     atomic_store(&t.code, 9);
     assert_false(tk_state_exits_with_another(&s));
@@ -174,7 +165,6 @@ static void exit_goes_on_unless_the_code_of_all_is_another(void **unused)
 
 static void only_agree_and_part_are_resumed(void **unused)
 {
-    (void)unused;
     for (int phase = 0; phase < phases; phase++) {
         const struct tk_exit_state s = {.phase = phase};
         assert_int_equal(tk_state_may_resume(&s), letters[phase] == 'A' || letters[phase] == 'P');
@@ -185,7 +175,6 @@ static void only_agree_and_part_are_resumed(void **unused)
 static void the_client_is_notified_once(void **unused)
 {
     struct tk_exit_state s = {0}, leaving = {0};
-    (void)unused;
     assert_true(tk_state_notify(&s));
     assert_true(tk_state_is_notified(&s));
     assert_false(tk_state_notify(&s));
@@ -196,7 +185,6 @@ static void the_client_is_notified_once(void **unused)
 static void the_time_runs_from_the_begin(void **unused)
 {
     struct tk_exit_state s = {0};
-    (void)unused;
     tk_state_begin(&s, 1000, 100, 5000);
     assert_false(tk_state_is_grace_over(&s, 1099));
     assert_true(tk_state_is_grace_over(&s, 1100));

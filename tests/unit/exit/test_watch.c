@@ -209,13 +209,11 @@ static void closed_and_killed(void)
 
 static void a_call_ends_the_wait(void **state)
 {
-    (void)state;
     in_child(called);
 }
 
 static void the_death_of_the_next_neighbour_ends_it(void **state)
 {
-    (void)state;
     in_child(killed);
     in_child(killed_and_reaped_before);
     in_child(told);
@@ -223,13 +221,11 @@ static void the_death_of_the_next_neighbour_ends_it(void **state)
 
 static void a_launcher_that_ends_us_speaks_for_itself(void **state)
 {
-    (void)state;
     in_child(killed_and_called);
 }
 
 static void who_leaves_in_order_hands_the_watch_on(void **state)
 {
-    (void)state;
     in_child(left);
     in_child(left_two);
     in_child(left_all);
@@ -237,14 +233,12 @@ static void who_leaves_in_order_hands_the_watch_on(void **state)
 
 static void who_leaves_watches_nobody_else(void **state)
 {
-    (void)state;
     in_child(left_while_we_leave);
 }
 
 /* Clients that become daemons do. */
 static void a_client_may_close_our_descriptors(void **state)
 {
-    (void)state;
     in_child(closed_and_called);
     in_child(closed_and_killed);
 }

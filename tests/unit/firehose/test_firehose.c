@@ -63,7 +63,6 @@ static void close_cache(void)
 /* After a test that failed. */
 static int close_what_is_open(void **state)
 {
-    (void)state;
     if (tk_firehose_is_open())
         tk_firehose_close();
     return 0;
@@ -101,7 +100,6 @@ static void assert_sees(const char *at, size_t nbytes, char expected)
 
 static void what_was_pinned_is_found_again(void **state)
 {
-    (void)state;
     static struct tk_stats sum;
     tk_stats_sum(&sum);
     uint64_t found_before = sum.counts[tk_counter_regions_found];
@@ -124,7 +122,6 @@ static void what_was_pinned_is_found_again(void **state)
 /* Pages that the client did not name may be read-only, or go away. */
 static void no_more_pages_are_pinned_than_were_named(void **state)
 {
-    (void)state;
     open_cache(NULL, NULL);
     char *p = map_granules(1);
     struct tk_pinned *r = tk_firehose_get(p + 5000, 4096);
@@ -140,7 +137,6 @@ static void no_more_pages_are_pinned_than_were_named(void **state)
 
 static void the_oldest_that_nobody_holds_is_given_up(void **state)
 {
-    (void)state;
     open_cache("GASNET_FIREHOSE_MAXVICTIM_R=2", NULL);
     char *p = map_granules(3);
     assert_true(use(p, block));
@@ -187,7 +183,6 @@ static bool find(const void *at, size_t nbytes)
  * one thread. */
 static void what_was_found_last_is_found_without_a_lookup(void **state)
 {
-    (void)state;
     open_cache("GASNET_FIREHOSE_MONITOR=none", NULL);
     char *p = map_granules(2);
     assert_false(find(p, block));
@@ -214,7 +209,6 @@ static void what_was_found_last_is_found_without_a_lookup(void **state)
 
 static void what_was_found_last_is_given_up_in_its_turn(void **state)
 {
-    (void)state;
     open_cache("GASNET_FIREHOSE_MAXVICTIM_R=2", "GASNET_FIREHOSE_MONITOR=none");
     char *p = map_granules(3);
     assert_true(use(p, block));
@@ -240,7 +234,6 @@ static void what_was_found_last_is_given_up_in_its_turn(void **state)
 static void a_round_through_too_much_still_finds_some(void **state)
 {
     enum { space = 8, used = 2 * space, rounds = 40, tries = 6 };
-    (void)state;
     open_cache("GASNET_FIREHOSE_MAXVICTIM_R=8", NULL);
     char *p = map_granules(used);
     for (int i = 0; i < rounds * used; i++)
@@ -255,7 +248,6 @@ static void a_round_through_too_much_still_finds_some(void **state)
 static void what_is_used_most_gets_room(void **state)
 {
     enum { space = 8, used = 2 * space, rounds = 40, later = 400, often = 10 };
-    (void)state;
     open_cache("GASNET_FIREHOSE_MAXVICTIM_R=8", NULL);
     char *p = map_granules(used + 1);
     for (int i = 0; i < rounds * used; i++)
@@ -273,7 +265,6 @@ static void what_is_used_most_gets_room(void **state)
 static void what_is_not_used_any_more_is_given_up(void **state)
 {
     enum { space = 8, rounds = 60 };
-    (void)state;
     open_cache("GASNET_FIREHOSE_MAXVICTIM_R=8", NULL);
     char *p = map_granules(2 * space);
     for (int i = 0; i < space; i++)
@@ -288,7 +279,6 @@ static void what_is_not_used_any_more_is_given_up(void **state)
 
 static void no_more_memory_is_pinned_than_is_allowed(void **state)
 {
-    (void)state;
     open_cache("GASNET_FIREHOSE_MAXVICTIM_M=256K", "GASNET_FIREHOSE_MAXREGION_SIZE=64K");
     char *p = map_granules(4);
     for (int i = 0; i < 8; i++)
@@ -301,7 +291,6 @@ static void no_more_memory_is_pinned_than_is_allowed(void **state)
 /* Permanent registrations reduce what is left of GASNET_PHYSMEM_MAX. */
 static void memory_registered_for_good_counts(void **state)
 {
-    (void)state;
     open_cache("GASNET_PHYSMEM_MAX=1M", "GASNET_FIREHOSE_MAXVICTIM_R=8");
     char *p = map_granules(1);
     tk_firehose_account_static((1 << 20) - block);
@@ -314,7 +303,6 @@ static void memory_registered_for_good_counts(void **state)
 
 static void a_refusal_is_answered_by_giving_up_others(void **state)
 {
-    (void)state;
     open_cache(NULL, NULL);
     char *p = map_granules(4);
     pinning.fails_from = 2;
@@ -329,7 +317,6 @@ static void a_refusal_is_answered_by_giving_up_others(void **state)
  * not asked by each transfer. */
 static void a_refusal_that_stays_is_told_once(void **state)
 {
-    (void)state;
     open_cache(NULL, NULL);
     char *p = map_granules(3);
     pinning.fails_from = 1;
@@ -351,7 +338,6 @@ static void a_refusal_that_stays_is_told_once(void **state)
 /* Others need not make room for it, and are not kept from trying. */
 static void a_refusal_of_this_memory_tells_nothing_of_other(void **state)
 {
-    (void)state;
     open_cache(NULL, NULL);
     char *p = map_granules(2);
     assert_true(use(p, block));
@@ -408,7 +394,6 @@ static void (*const ways_to_lose[])(char *) = {unmap,     map_over, move_away,
 
 static void memory_that_went_away_is_forgotten(void **state)
 {
-    (void)state;
     open_cache(NULL, NULL);
     for (size_t i = 0; i < sizeof(ways_to_lose) / sizeof(ways_to_lose[0]); i++) {
         char *p = map_granules(1);
@@ -424,7 +409,6 @@ static void memory_that_went_away_is_forgotten(void **state)
 /* That the device of this test shows what the one above is about. */
 static void without_a_monitor_the_device_sees_what_is_gone(void **state)
 {
-    (void)state;
     open_cache("GASNET_FIREHOSE_MONITOR=none", NULL);
     for (size_t i = 0; i < sizeof(ways_to_lose) / sizeof(ways_to_lose[0]); i++) {
         char *p = map_granules(1), seen;
@@ -442,7 +426,6 @@ static void without_a_monitor_the_device_sees_what_is_gone(void **state)
 /* It is unpinned when its holder is through. */
 static void a_region_that_is_held_survives_its_memory(void **state)
 {
-    (void)state;
     open_cache(NULL, NULL);
     char *p = map_granules(1), seen;
     struct tk_pinned *held = tk_firehose_get(p, block);
@@ -460,7 +443,6 @@ static void a_region_that_is_held_survives_its_memory(void **state)
 static void many_losses_at_once_are_none_too_many(void **state)
 {
     enum { blocks = 600 }; /* more than there is place for */
-    (void)state;
     open_cache("GASNET_FIREHOSE_MAXVICTIM_R=1000", NULL);
     char *p = map_granules((blocks + 1) / 4);
     for (int i = 0; i < blocks; i++)
@@ -476,7 +458,6 @@ static void many_losses_at_once_are_none_too_many(void **state)
 /* A mapping that were watched in part would be several to the kernel, which mremap refuses. */
 static void what_is_pinned_can_be_enlarged_and_moved(void **state)
 {
-    (void)state;
     open_cache(NULL, NULL);
     char *p = map_at(NULL, 4 * block), *to = map_at(NULL, 16 * block);
     memset(p, 'a', 4 * block);
@@ -496,7 +477,6 @@ static void what_is_pinned_can_be_enlarged_and_moved(void **state)
 /* Pages of files may be taken away by others, without notification. */
 static void shared_memory_is_not_kept(void **state)
 {
-    (void)state;
     open_cache(NULL, NULL);
     int fd = memfd_create("shared", MFD_CLOEXEC);
     assert_int_equal(ftruncate(fd, granule), 0);
@@ -513,7 +493,6 @@ static void shared_memory_is_not_kept(void **state)
 static void nothing_is_kept(void *unused)
 {
     char text[512];
-    (void)unused;
     unit_forbid(SYS_userfaultfd);
     unit_settings("GASNET_USE_FIREHOSE=1", NULL);
     if (pinning_open() != TK_OK)
@@ -532,7 +511,6 @@ static void nothing_is_kept(void *unused)
 
 static void insist_on_userfaultfd(void *unused)
 {
-    (void)unused;
     unit_forbid(SYS_userfaultfd);
     unit_settings("GASNET_USE_FIREHOSE=1", "GASNET_FIREHOSE_MONITOR=userfaultfd", NULL);
     _exit(pinning_open() == TK_FAIL ? 7 : 1);
@@ -540,7 +518,6 @@ static void insist_on_userfaultfd(void *unused)
 
 static void where_nothing_can_be_watched_nothing_is_kept(void **state)
 {
-    (void)state;
     unit_assert_exit(nothing_is_kept, NULL, 0);
     unit_assert_exit(insist_on_userfaultfd, NULL, 7);
 }
@@ -563,7 +540,6 @@ static void forbid_ioctl(void)
 
 static void *sleep_on(void *unused)
 {
-    (void)unused;
     pause();
     return NULL;
 }
@@ -604,7 +580,6 @@ static void hit(void *with_others)
 /* By a client that has one thread. */
 static void lose_found(void *unused)
 {
-    (void)unused;
     tk_alone_open();
     tk_alone_accept();
     unit_settings("GASNET_USE_FIREHOSE=1", NULL);
@@ -632,13 +607,11 @@ static void lose_found(void *unused)
 
 static void what_was_found_last_is_forgotten_with_its_memory(void **state)
 {
-    (void)state;
     unit_assert_exit_or_skip(lose_found, NULL, 10);
 }
 
 static void a_hit_is_no_system_call_where_the_client_has_one_thread(void **state)
 {
-    (void)state;
     unit_assert_exit_or_skip(hit, NULL, 10);
     unit_assert_exit(hit, "with others", 11);
 }
@@ -658,7 +631,6 @@ static void close_userfaultfd(void)
 
 static void lose_descriptor(void *unused)
 {
-    (void)unused;
     char seen = 0;
     tk_alone_open();
     tk_alone_accept();
@@ -679,7 +651,6 @@ static void lose_descriptor(void *unused)
 
 static void a_client_that_closes_our_descriptor_does_no_harm(void **state)
 {
-    (void)state;
     unit_assert_exit_or_skip(lose_descriptor, NULL, 0);
 }
 
@@ -740,7 +711,6 @@ static size_t churn_all(const char *how)
 
 static void threads_never_see_each_others_old_memory(void **state)
 {
-    (void)state;
     if (!TK_THREADED)
         skip();
     assert_int_equal(churn_all("GASNET_FIREHOSE_MONITOR=auto"), 0);
@@ -763,7 +733,6 @@ static struct tk_pinned *hold_for_writing(char *at, size_t nbytes)
 /* What a get wrote may be read-only when the next put comes, or other memory that is. */
 static void what_is_paged_is_read_through_regions_of_its_own(void **state)
 {
-    (void)state;
     open_paged();
     char *p = map_granules(1);
     struct tk_pinned *written = hold_for_writing(p + 4096, block);
@@ -787,7 +756,6 @@ static void what_is_paged_is_read_through_regions_of_its_own(void **state)
 /* The page tables say what is there. */
 static void what_is_paged_is_kept_without_being_watched(void **state)
 {
-    (void)state;
     open_paged();
     char *p = map_granules(1);
     uint64_t queries = tk_firehose_count().queries; /* of other tests */
@@ -804,7 +772,6 @@ static void what_is_paged_is_kept_without_being_watched(void **state)
 
 static void what_is_pinned_serves_both_directions(void **state)
 {
-    (void)state;
     open_cache(NULL, NULL);
     char *p = map_granules(1);
     struct tk_pinned *r = hold_piece(p, block);

@@ -21,7 +21,6 @@ static enum tk_status find(const char *first, const char *second)
 
 static void two_thirds_of_the_host_are_shared_by_its_ranks(void **state)
 {
-    (void)state;
     assert_int_equal(find(NULL, NULL), TK_OK);
     assert_int_equal(limits.bytes / mib, 64 * 1024 * 2 / 3 / 4);
     assert_true(limits.counts_static);
@@ -38,7 +37,6 @@ static void physmem_max_is_a_size_or_a_fraction(void **state)
                 {"GASNET_PHYSMEM_MAX=5/8", 10240}, {"GASNET_PHYSMEM_MAX=1T", 262144},
                 {"GASNET_PHYSMEM_MAX=512MB", 128}, {"GASNET_PHYSMEM_MAX=4194304", 1},
                 {"GASNET_PHYSMEM_MAX=0", 0},       {"GASNET_PHYSMEM_MAX=", 10922}};
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         assert_int_equal(find(good[i].text, NULL), TK_OK);
         assert_int_equal(limits.bytes / mib, good[i].mib);
@@ -47,7 +45,6 @@ static void physmem_max_is_a_size_or_a_fraction(void **state)
 
 static void regions_are_a_number_or_a_fraction_of_the_devices(void **state)
 {
-    (void)state;
     assert_int_equal(find("GASNET_PINNED_REGIONS_MAX=4000", NULL), TK_OK);
     assert_int_equal(limits.regions, 1000);
     assert_int_equal(find("GASNET_PINNED_REGIONS_MAX=1/64", NULL), TK_OK);
@@ -60,7 +57,6 @@ static void regions_are_a_number_or_a_fraction_of_the_devices(void **state)
 /* "M assumed if no suffix is given", for this size and the next. */
 static void the_victim_pools_size_goes_before_physmem_max(void **state)
 {
-    (void)state;
     assert_int_equal(find("GASNET_FIREHOSE_MAXVICTIM_M=100", "GASNET_PHYSMEM_MAX=1G"), TK_OK);
     assert_int_equal(limits.bytes, 100 * mib);
     assert_false(limits.counts_static);
@@ -69,7 +65,6 @@ static void the_victim_pools_size_goes_before_physmem_max(void **state)
 
 static void a_region_is_as_large_as_asked_for(void **state)
 {
-    (void)state;
     assert_int_equal(find("GASNET_FIREHOSE_MAXREGION_SIZE=2", NULL), TK_OK);
     assert_int_equal(limits.granule, 2 * mib);
     assert_int_equal(find("GASNET_FIREHOSE_MAXREGION_SIZE=300K", NULL), TK_OK);
@@ -83,7 +78,6 @@ static void a_region_is_as_large_as_asked_for(void **state)
 /* Three quarters for others, or what is left when one of the two is given. */
 static void what_others_may_have_is_shared_out(void **state)
 {
-    (void)state;
     lends = true;
     assert_int_equal(find("GASNET_PHYSMEM_MAX=8G", NULL), TK_OK);
     assert_int_equal(limits.bytes / mib, 2048);
@@ -118,7 +112,6 @@ static void who_enlarges_the_pool_is_warned(void **state)
 {
     static const char memory[] = "GASNET_FIREHOSE_M and GASNET_FIREHOSE_MAXVICTIM_M add up to ",
                       regions[] = "GASNET_FIREHOSE_R and GASNET_FIREHOSE_MAXVICTIM_R add up to ";
-    (void)state;
     assert_string_equal(warning_of(NULL, NULL), "");
     assert_string_equal(warning_of("GASNET_FIREHOSE_MAXVICTIM_M=10922", NULL), "");
     unit_assert_says(warning_of("GASNET_FIREHOSE_MAXVICTIM_M=10923", NULL), memory);

@@ -52,7 +52,6 @@ static void map(int first, int count, int rights)
  * malloc() or a sanitizer. */
 static int make_space(void **state)
 {
-    (void)state;
     at = mmap((void *)0x200000000000, (pages + 2) * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
               -1, 0);
     assert_ptr_not_equal(at, MAP_FAILED);
@@ -64,7 +63,6 @@ static int make_space(void **state)
 
 static int leave_room(void **state)
 {
-    (void)state;
     munmap(at - page, (pages + 2) * page);
     return 0;
 }
@@ -100,7 +98,6 @@ static void assert_rows(int gap_before)
 
 static void rows_are_found(void **state)
 {
-    (void)state;
     map(0, 2, PROT_READ | PROT_WRITE);
     map(2, 2, PROT_READ);
     map(6, 4, PROT_READ | PROT_WRITE);
@@ -174,7 +171,6 @@ static void watch_while(size_t i, bool old)
 
 static void what_others_map_meanwhile_stays_whole(void **state)
 {
-    (void)state;
     open_monitor();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         watch_while(i, false);
@@ -194,7 +190,6 @@ static void assert_writable_is(bool expected, int first, int count)
 
 static void rights_are_those_of_all_pages(void **state)
 {
-    (void)state;
     map(0, 4, PROT_READ | PROT_WRITE);
     map(4, 2, PROT_READ);
     map(6, 2, PROT_READ | PROT_WRITE);

@@ -67,7 +67,6 @@ static uint64_t limit_pinned(const char *text, uint64_t left, uint64_t pinnable,
 
 static void a_size_is_per_process(void **state)
 {
-    (void)state;
     assert_int_equal(limit_of("512M", 8 * GB, 4), 512 * MB);
     assert_int_equal(limit_of("2GB/P", 8 * GB, 4), 2 * GB);
     assert_int_equal(limit_of("1.5GiB/p", 8 * GB, 64), GB + GB / 2);
@@ -76,13 +75,11 @@ static void a_size_is_per_process(void **state)
 
 static void a_number_above_one_is_bytes(void **state)
 {
-    (void)state;
     assert_int_equal(limit_of("1048576", 8 * GB, 1), MB);
 }
 
 static void a_fraction_is_of_the_hosts_memory(void **state)
 {
-    (void)state;
     assert_int_equal(limit_of("0.5", 8 * GB, 1), 4 * GB);
     assert_int_equal(limit_of("0.25/P", 8 * GB, 4), 2 * GB);
     assert_int_equal(limit_of("1/P", 8 * GB, 4), 8 * GB);
@@ -91,14 +88,12 @@ static void a_fraction_is_of_the_hosts_memory(void **state)
 
 static void one_byte_is_not_the_whole_host(void **state)
 {
-    (void)state;
     assert_int_equal(limit_of("1B", 8 * GB, 4), tk_page_size());
 }
 
 /* The manual: /H includes what the library needs itself, /P does not. */
 static void a_hosts_share_is_divided_among_its_ranks(void **state)
 {
-    (void)state;
     uint64_t one = limit_of("0.5/H", 8 * GB, 1), four = limit_of("0.5/H", 8 * GB, 4);
     assert_true(one < 4 * GB && one > 3 * GB);
     assert_true(four < GB && four > GB / 2);
@@ -107,14 +102,12 @@ static void a_hosts_share_is_divided_among_its_ranks(void **state)
 
 static void the_default_leaves_room(void **state)
 {
-    (void)state;
     assert_true(4 * limit_of("0.85/H", 8 * GB, 4) < 8 * GB * 85 / 100);
 }
 
 /* The default is a promise that all of it may be touched. */
 static void a_share_is_one_of_what_others_left(void **state)
 {
-    (void)state;
     assert_int_equal(limit_with_left("0.85/H", 2 * GB, 4), GB / 2 - 64 * MB);
     assert_int_equal(limit_with_left("0.85/H", 100 * MB, 4),
                      (25 * MB - 25 * MB / 4) & ~UINT64_C(4095));
@@ -126,7 +119,6 @@ static void a_share_is_one_of_what_others_left(void **state)
 static void a_size_is_had_while_all_ranks_can_touch_a_tenth(void **state)
 {
     static const uint64_t left[] = {64 * MB, GB, 3 * GB, 8 * GB};
-    (void)state;
     assert_int_equal(limit_with_left("2G", GB, 2), 2 * GB);
     assert_int_equal(limit_with_left("2G/P", GB, 4), 2 * GB);
     for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
@@ -137,7 +129,6 @@ static void a_size_is_had_while_all_ranks_can_touch_a_tenth(void **state)
 static void what_a_device_pins_obeys_physmem_max_and_is_there(void **state)
 {
     static const char *const texts[] = {"0.85/H", "8G", "1/P"};
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         assert_int_equal(limit_pinned(texts[i], 8 * GB, 2 * GB, 2), GB - 64 * MB);
         assert_int_equal(limit_pinned(texts[i], GB, 2 * GB, 2), GB / 2 - 64 * MB);
@@ -147,7 +138,6 @@ static void what_a_device_pins_obeys_physmem_max_and_is_there(void **state)
 
 static void a_limit_is_never_above_the_host_or_below_a_page(void **state)
 {
-    (void)state;
     assert_int_equal(limit_of("16G", 8 * GB, 1), 8 * GB);
     assert_int_equal(limit_of("1T/H", 8 * GB, 2), 8 * GB);
     assert_int_equal(limit_of("4K/H", 8 * GB, 64), tk_page_size());
@@ -157,7 +147,6 @@ static void a_limit_is_never_above_the_host_or_below_a_page(void **state)
 static void a_limit_is_whole_pages(void **state)
 {
     static const char *const texts[] = {"1000000", "0.333", "0.1/H", "123457B/P"};
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         assert_int_equal(limit_of(texts[i], 8 * GB + 12345, 3) % tk_page_size(), 0);
 }
@@ -183,7 +172,6 @@ static void other_texts_are_refused_with_the_grammar(void **state)
                                       "half",
                                       "99999999999999999999T",
                                       longer_than_any_number};
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         uint64_t limit;
         unit_listen();
@@ -201,7 +189,6 @@ static void other_texts_are_refused_with_the_grammar(void **state)
 static void an_area_is_whole_pages_of_zeroes(void **state)
 {
     struct tk_area area;
-    (void)state;
     assert_int_equal(tk_area_open(&area, "test", 1, true), TK_OK);
     assert_int_equal(area.size, tk_page_size());
     for (size_t i = 0; i < area.size; i++)
@@ -216,7 +203,6 @@ static void an_area_is_seen_through_its_descriptor(void **state)
 {
     struct tk_area area;
     char byte = 0;
-    (void)state;
     assert_int_equal(tk_area_open(&area, "test", 100, true), TK_OK);
     ((char *)area.base)[99] = 'x';
     assert_int_equal(pread(area.fd, &byte, 1, 99), 1);
@@ -228,7 +214,6 @@ static void an_area_is_seen_through_its_descriptor(void **state)
 static void an_areas_descriptor_is_not_inherited(void **state)
 {
     struct tk_area area;
-    (void)state;
     assert_int_equal(tk_area_open(&area, "test", 1, false), TK_OK);
     assert_true(fcntl(area.fd, F_GETFD) & FD_CLOEXEC);
     tk_area_close(&area);
@@ -238,7 +223,6 @@ static void a_reserved_area_has_its_pages(void **state)
 {
     struct tk_area reserved, lazy;
     struct stat s;
-    (void)state;
     assert_int_equal(tk_area_open(&reserved, "test", MB, true), TK_OK);
     assert_int_equal(tk_area_open(&lazy, "test", MB, false), TK_OK);
     assert_int_equal(fstat(reserved.fd, &s), 0);
@@ -253,7 +237,6 @@ static void a_reserved_area_has_its_pages(void **state)
 static void an_area_after_a_measurement_has_its_pages(void **state)
 {
     static const uint64_t left[] = {1000 * MB, 1};
-    (void)state;
     for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
         struct tk_area area;
         assert_int_equal(tk_area_open_measured(&area, "test", MB, left[i]), TK_OK);
@@ -266,7 +249,6 @@ static void an_area_after_a_measurement_has_its_pages(void **state)
 static void an_area_by_need_has_pages_where_memory_is_not_plenty(void **state)
 {
     static const uint64_t left[] = {1000 * MB, 20 * MB, 1};
-    (void)state;
     for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
         struct tk_area area;
         assert_int_equal(tk_area_open_by_need(&area, "test", MB, left[i]), TK_OK);
@@ -281,7 +263,6 @@ static void what_an_area_grows_by_has_no_pages(void **state)
 {
     struct tk_area area;
     struct stat s;
-    (void)state;
     assert_int_equal(tk_area_open(&area, "test", MB, true), TK_OK);
     assert_int_equal(tk_area_grow(&area, "test", 64 * MB), TK_OK);
     assert_int_equal(fstat(area.fd, &s), 0);
@@ -298,7 +279,6 @@ static void what_an_area_grows_by_has_no_pages(void **state)
 static void populating_makes_all_present_and_changes_nothing(void **state)
 {
     struct tk_area area;
-    (void)state;
     tk_topology.cpus = 4;
     assert_int_equal(tk_area_open(&area, "test", 100 * MB + 4096, false), TK_OK);
     memset(area.base, 'x', 5000);
@@ -315,7 +295,6 @@ static void populating_makes_all_present_and_changes_nothing(void **state)
 static void a_large_area_is_reserved_whole(void **state)
 {
     struct tk_area area;
-    (void)state;
     assert_int_equal(tk_area_open(&area, "test", 200 * MB, true), TK_OK);
     assert_int_equal(tk_area_present(&area), area.size);
     tk_area_close(&area);
@@ -326,7 +305,6 @@ static void areas_are_known_by_address_while_they_are_open(void **state)
 {
     struct tk_area first, second;
     struct tk_range range;
-    (void)state;
     assert_int_equal(tk_area_open(&first, "first", 1, false), TK_OK);
     assert_int_equal(tk_area_open(&second, "second", 1, false), TK_OK);
     char *at = first.base, *other = second.base;
@@ -345,7 +323,6 @@ static void closing_leaves_nothing_and_may_be_repeated(void **state)
 {
     struct tk_area area;
     unsigned char resident;
-    (void)state;
     assert_int_equal(tk_area_open(&area, "test", 1, false), TK_OK);
     void *base = area.base;
     int fd = area.fd;
@@ -360,7 +337,6 @@ static void closing_leaves_nothing_and_may_be_repeated(void **state)
 static void what_cannot_be_is_told_with_the_limit(void **state)
 {
     struct tk_area area;
-    (void)state;
     unit_listen();
     enum tk_status status = tk_area_open(&area, "segment", (size_t)1 << 62, false);
     const char *said = unit_heard();
@@ -375,7 +351,6 @@ static void what_cannot_be_is_told_with_the_limit(void **state)
 static void a_signal_does_not_stop_a_reservation(void **state)
 {
     struct tk_area area;
-    (void)state;
     interruptions = 3;
     assert_int_equal(tk_area_open(&area, "segment", 5 * MB, true), TK_OK);
     assert_int_equal(interruptions, 0);
@@ -386,7 +361,6 @@ static void a_signal_does_not_stop_a_reservation(void **state)
 static void the_call_that_failed_is_named(void **state)
 {
     struct tk_area area;
-    (void)state;
     populate_error = EFAULT;
     unit_listen();
     enum tk_status status = tk_area_open(&area, "segment", 64 * MB, true);
@@ -401,7 +375,6 @@ static void the_call_that_failed_is_named(void **state)
 static void more_than_is_free_is_refused_before_it_is_reserved(void **state)
 {
     struct tk_area area;
-    (void)state;
     unit_listen();
     size_t size = tk_host_memory() + tk_page_size();
     enum tk_status status = tk_area_open(&area, "segment", size, true);
@@ -417,7 +390,6 @@ static void more_than_is_free_is_refused_before_it_is_reserved(void **state)
 /* Internals of a fixed size must not eat the whole share of many ranks. */
 static void many_ranks_keep_most_of_their_share(void **state)
 {
-    (void)state;
     assert_true(limit_of("0.85/H", 8 * GB, 256) > 8 * GB / 256 / 2);
 }
 
@@ -425,7 +397,6 @@ static void holding_is_exact_at_both_ends(void **state)
 {
     static char bytes[64];
     const struct tk_area area = {.base = bytes + 16, .size = 32};
-    (void)state;
     assert_true(tk_area_holds(&area, bytes + 16, 32));
     assert_true(tk_area_holds(&area, bytes + 47, 1));
     assert_true(tk_area_holds(&area, bytes + 16, 0));
@@ -439,7 +410,6 @@ static void holding_is_exact_at_both_ends(void **state)
 static void nothing_is_held_before_attach(void **state)
 {
     int here = 0;
-    (void)state;
     assert_false(tk_area_holds(&tk_segment_area, &here, sizeof(here)));
     assert_false(tk_area_holds(&tk_segment_area, NULL, 0));
 }
@@ -447,7 +417,6 @@ static void nothing_is_held_before_attach(void **state)
 static void the_hosts_memory_is_at_most_what_is_installed(void **state)
 {
     uint64_t installed = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    (void)state;
     assert_true(tk_host_memory() > 16 * MB);
     assert_true(tk_host_memory() <= installed);
 }

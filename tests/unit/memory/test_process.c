@@ -35,7 +35,6 @@ static void lock_memory(void *setting)
 
 static void locked_memory_is_raised_unless_told_otherwise(void **state)
 {
-    (void)state;
     unit_assert_exit(lock_memory, NULL, 2);
     unit_assert_exit(lock_memory, "GASNET_MAXIMIZE_MEMLOCK=1", 2);
     unit_assert_exit(lock_memory, "GASNET_MAXIMIZE_MEMLOCK=0", 1);
@@ -55,7 +54,6 @@ static void map_block(void *setting)
 
 static void malloc_maps_nothing_on_request(void **state)
 {
-    (void)state;
     unit_assert_exit(map_block, NULL, 1);
     unit_assert_exit(map_block, "GASNET_DISABLE_MUNMAP=1", 0);
 }
@@ -68,7 +66,6 @@ static void *look(void *unused)
 {
     pthread_attr_t attr;
     sigset_t blocked;
-    (void)unused;
     pthread_getattr_np(pthread_self(), &attr);
     pthread_attr_getstacksize(&attr, &stack_size);
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
@@ -88,7 +85,6 @@ static size_t stack_of(uint64_t least, uint64_t pad)
 
 static void a_thread_has_the_stack_that_was_asked_for(void **state)
 {
-    (void)state;
     size_t usual = stack_of(0, 0);
     assert_true(usual >= 16384);
     assert_int_equal(stack_of(1, 0), usual);
@@ -100,14 +96,12 @@ static void a_thread_has_the_stack_that_was_asked_for(void **state)
 
 static void start_huge(void *unused)
 {
-    (void)unused;
     exit(tk_thread_start(look, UINT64_C(1) << 60, 0) == TK_FAIL ? 0 : 1);
 }
 
 static void a_stack_that_nobody_has_is_told(void **state)
 {
     const char *said;
-    (void)state;
     assert_int_equal(unit_child(start_huge, NULL, &said), 0);
     assert_int_equal(unit_lines(said), 1);
     unit_assert_says(said, "cannot start a thread: ");
@@ -132,7 +126,6 @@ static void flush(void *setting)
 
 static void file_systems_are_written_on_request(void **state)
 {
-    (void)state;
     unit_assert_exit(flush, NULL, 0);
     unit_assert_exit(flush, "0", 0);
     unit_assert_exit(flush, "1", 1);

@@ -44,7 +44,6 @@ static void expect(bool condition)
 static void fixed_indices(void *unused)
 {
     gex_AM_Entry_t table[] = {entry(255, one), entry(128, two)};
-    (void)unused;
     expect(tk_handlers_register(0, table, 2) == GASNET_OK);
     const gex_AM_Entry_t *found = tk_handler_entry(0, 128);
     expect(found && found->gex_fnptr == (gex_AM_Fn_t)two);
@@ -56,7 +55,6 @@ static void fixed_indices(void *unused)
 
 static void a_fixed_index_is_kept(void **state)
 {
-    (void)state;
     in_child(fixed_indices);
 }
 
@@ -64,7 +62,6 @@ static void automatic_indices(void *unused)
 {
     gex_AM_Entry_t table[] = {entry(0, one), entry(254, two), entry(0, one), entry(0, two)};
     gex_AM_Entry_t more[] = {entry(0, one)};
-    (void)unused;
     expect(tk_handlers_register(0, table, 4) == GASNET_OK);
     expect(table[0].gex_index == 255);
     expect(table[2].gex_index == 253);
@@ -76,14 +73,12 @@ static void automatic_indices(void *unused)
 /* gasnetex.h: "the highest free ones, from 255 down, in table order", after the fixed ones. */
 static void index_0_gets_the_highest_free_one_after_fixed_ones(void **state)
 {
-    (void)state;
     in_child(automatic_indices);
 }
 
 static void all_indices(void *unused)
 {
     gex_AM_Entry_t table[128], more = entry(0, one);
-    (void)unused;
     for (int i = 0; i < 128; i++)
         table[i] = entry(0, one);
     expect(tk_handlers_register(0, table, 128) == GASNET_OK);
@@ -95,7 +90,6 @@ static void all_indices(void *unused)
 static void there_are_128_and_no_more(void **state)
 {
     const char *said;
-    (void)state;
     assert_int_equal(unit_child(all_indices, NULL, &said), 0);
     unit_assert_says(said, "all 128 indices are taken");
 }
@@ -104,7 +98,6 @@ static void refused_indices(void *unused)
 {
     gex_AM_Entry_t taken = entry(200, one), again = entry(200, two), low = entry(127, one);
     gex_AM_Entry_t both[] = {entry(150, one), entry(150, two)};
-    (void)unused;
     expect(tk_handlers_register(0, &taken, 1) == GASNET_OK);
     expect(tk_handlers_register(0, &again, 1) == GASNET_ERR_RESOURCE);
     expect(tk_handler_entry(0, 200)->gex_fnptr == (gex_AM_Fn_t)one);
@@ -115,7 +108,6 @@ static void refused_indices(void *unused)
 static void taken_and_library_indices_are_refused_and_told(void **state)
 {
     const char *said;
-    (void)state;
     assert_int_equal(unit_child(refused_indices, NULL, &said), 0);
     assert_int_equal(unit_lines(said), 3);
     unit_assert_says(said, "index 200 is taken; clients have 128..255");
@@ -126,7 +118,6 @@ static void taken_and_library_indices_are_refused_and_told(void **state)
 static void refused_silently(void *unused)
 {
     gex_AM_Entry_t low = entry(1, one);
-    (void)unused;
     tk_verbose_errors = false;
     expect(tk_handlers_register(0, &low, 1) == GASNET_ERR_RESOURCE);
 }
@@ -134,20 +125,17 @@ static void refused_silently(void *unused)
 static void a_client_may_switch_the_telling_off(void **state)
 {
     const char *said;
-    (void)state;
     assert_int_equal(unit_child(refused_silently, NULL, &said), 0);
     assert_string_equal(said, "");
 }
 
 static void nothing(void *unused)
 {
-    (void)unused;
     expect(tk_handlers_register(0, NULL, 0) == GASNET_OK);
 }
 
 static void an_empty_table_is_fine(void **state)
 {
-    (void)state;
     in_child(nothing);
 }
 
@@ -159,7 +147,6 @@ static void register_one(void *table)
 static void misuse_ends_the_program_with_the_handlers_name(void **state)
 {
     gex_AM_Entry_t bad = entry(0, NULL);
-    (void)state;
     unit_assert_panic(register_one, &bad, "handler 'test' has no function");
     bad = entry(0, one);
     bad.gex_flags = GEX_FLAG_AM_REQREP;
@@ -179,14 +166,12 @@ static void misuse_ends_the_program_with_the_handlers_name(void **state)
 static void register_medlong(void *unused)
 {
     gex_AM_Entry_t table = entry(0, one);
-    (void)unused;
     table.gex_flags = GEX_FLAG_AM_MEDLONG | GEX_FLAG_AM_REQUEST;
     expect(tk_handlers_register(0, &table, 1) == GASNET_OK);
 }
 
 static void medium_and_long_may_share_a_handler(void **state)
 {
-    (void)state;
     in_child(register_medlong);
 }
 

@@ -91,7 +91,6 @@ static gex_AM_Arg_t arguments[tk_max_args];
 
 static int set_up(void **state)
 {
-    (void)state;
     unit_settings(NULL, NULL);
     fake_job_open(4);
     tk_message_open();
@@ -107,7 +106,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     fake_job_close();
     return 0;
 }
@@ -141,7 +139,6 @@ static void assert_handled(unsigned nargs, size_t nbytes)
 
 static void every_argument_count_of_every_category_arrives(void **state)
 {
-    (void)state;
     for (unsigned nargs = 0; nargs <= tk_max_args; nargs++) {
         struct tk_message m = message(TK_SHORT, nargs, 0);
         assert_int_equal(tk_request(&m), 0);
@@ -162,7 +159,6 @@ static void payloads_of_every_size_around_the_limits_arrive(void **state)
 {
     static const size_t sizes[] = {0,    1,    7,    8,    9,    1024, 1025, 1499,
                                    1500, 4011, 4012, 4013, 8191, 8192, 60000};
-    (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct tk_message m = message(TK_MEDIUM, 1, sizes[i]);
         assert_int_equal(tk_request(&m), 0);
@@ -176,7 +172,6 @@ static void payloads_of_every_size_around_the_limits_arrive(void **state)
 
 static void a_mediums_buffer_is_aligned(void **state)
 {
-    (void)state;
     for (unsigned nargs = 0; nargs <= tk_max_args; nargs++) {
         struct tk_message m = message(TK_MEDIUM, nargs, 8);
         tk_request(&m);
@@ -188,7 +183,6 @@ static void a_mediums_buffer_is_aligned(void **state)
 /* gex_AM_Max*: what a message of a buffer's size leaves beside head and arguments. */
 static void the_largest_medium_fits_exactly(void **state)
 {
-    (void)state;
     for (unsigned nargs = 0; nargs <= tk_max_args; nargs++) {
         struct tk_message m = message(TK_MEDIUM, nargs, tk_medium_max(nargs));
         assert_int_equal(tk_request(&m), 0);
@@ -201,7 +195,6 @@ static void the_largest_medium_fits_exactly(void **state)
 
 static void nothing_of_our_stack_leaves_with_the_padding(void **state)
 {
-    (void)state;
     for (unsigned nargs = 0; nargs <= tk_max_args; nargs++) {
         struct tk_message m = message(TK_MEDIUM, nargs, 8);
         tk_request(&m);
@@ -218,7 +211,6 @@ static void nothing_of_our_stack_leaves_with_the_padding(void **state)
 /* GASNET_PACKEDLONG_LIMIT and what the transport takes, whichever is less. */
 static void a_long_is_packed_up_to_the_limit(void **state)
 {
-    (void)state;
     struct tk_message m = message(TK_LONG, 0, 4012);
     tk_request(&m);
     assert_int_equal(fake_job.count, 1);
@@ -240,7 +232,6 @@ static void a_long_is_packed_up_to_the_limit(void **state)
  * neighbours have it in one copy in any case. */
 static void a_long_from_the_segment_is_put_from_its_least_size_on(void **state)
 {
-    (void)state;
     struct tk_message m = message(TK_LONG, 0, 1023);
     m.payload = segment + 4096;
     tk_request(&m);
@@ -260,7 +251,6 @@ static void a_long_from_the_segment_is_put_from_its_least_size_on(void **state)
 
 static void a_long_of_nothing_is_one_message(void **state)
 {
-    (void)state;
     struct tk_message m = message(TK_LONG, 2, 0);
     m.dest = (void *)(uintptr_t)0x1000; /* anywhere: nothing is written */
     tk_request(&m);
@@ -271,7 +261,6 @@ static void a_long_of_nothing_is_one_message(void **state)
 
 static void the_handler_knows_where_it_is(void **state)
 {
-    (void)state;
     struct tk_message m = message(TK_SHORT, 3, 0);
     tk_request(&m);
     assert_handled(3, 0);
@@ -283,7 +272,6 @@ static void the_handler_knows_where_it_is(void **state)
 
 static void a_request_waits_by_polling(void **state)
 {
-    (void)state;
     fake_job.busy_sends = 5;
     struct tk_message m = message(TK_SHORT, 0, 0);
     assert_int_equal(tk_request(&m), 0);
@@ -300,7 +288,6 @@ static int send_direct(size_t nbytes, bool immediate)
 
 static void a_medium_sent_directly_waits_with_all_that_it_has(void **state)
 {
-    (void)state;
     fake_transport.send_medium = tk_send_medium_whole;
     fake_job.busy_sends = 3;
     assert_int_equal(send_direct(5000, false), 0);
@@ -312,7 +299,6 @@ static void a_medium_sent_directly_waits_with_all_that_it_has(void **state)
 static void a_medium_that_was_refused_is_not_counted(void **state)
 {
     struct tk_stats before, after;
-    (void)state;
     fake_transport.send_medium = tk_send_medium_whole;
     assert_int_equal(send_direct(77, true), 0);
     tk_stats_sum(&before);
@@ -332,7 +318,6 @@ static void an_immediate_request_does_not_wait(void **state)
 {
     static const enum tk_message_category categories[] = {TK_SHORT, TK_MEDIUM, TK_LONG};
     gex_Event_t event;
-    (void)state;
     for (int i = 0; i < 6; i++) {
         fake_job.busy_sends = 1;
         struct tk_message m = message(categories[i / 2], 0, 10);
@@ -352,7 +337,6 @@ static void an_immediate_request_does_not_wait(void **state)
 
 static void an_immediate_long_goes_on_once_its_payload_is_under_way(void **state)
 {
-    (void)state;
     struct tk_message m = message(TK_LONG, 0, 5000);
     m.immediate = true;
     fake_job.busy_rmas = 1;
@@ -369,7 +353,6 @@ static void an_immediate_long_goes_on_once_its_payload_is_under_way(void **state
 /* Both parts of a Long find room, or neither is posted and nothing stays taken. */
 static void an_immediate_long_reserves_space_for_both_parts(void **state)
 {
-    (void)state;
     struct tk_message m = message(TK_LONG, 0, 5000);
     m.immediate = true;
     fake_job.busy_rooms = 1;
@@ -400,7 +383,6 @@ static void a_long_in_pieces_holds_no_place_while_it_waits(void **state)
 {
     enum tk_status (*rma)(struct tk_peer *, const struct tk_rma *, struct tk_rma_state *) =
         fake_transport.rma;
-    (void)state;
     struct tk_message m = message(TK_LONG, 0, 5000);
     m.immediate = true;
     fake_transport.rma = note_places;
@@ -412,7 +394,6 @@ static void a_long_in_pieces_holds_no_place_while_it_waits(void **state)
 
 static void prepared_is_a_message_like_others(void **state)
 {
-    (void)state;
     for (unsigned nargs = 0; nargs <= tk_max_args; nargs++)
         for (int lent = 0; lent < 2; lent++) {
             struct tk_message m = message(TK_MEDIUM, nargs, 0);
@@ -435,7 +416,6 @@ static void prepared_is_a_message_like_others(void **state)
 
 static void cancel_gives_everything_back(void **state)
 {
-    (void)state;
     struct tk_message m = message(TK_LONG, 3, 0);
     m.payload = NULL;
     tk_cancel(tk_prepare_request(&m, 10));
@@ -445,7 +425,6 @@ static void cancel_gives_everything_back(void **state)
 
 static void an_immediate_prepare_does_not_wait(void **state)
 {
-    (void)state;
     struct tk_message m = message(TK_MEDIUM, 0, 0);
     m.immediate = true;
     fake_job.busy_rooms = 1;
@@ -462,7 +441,6 @@ static void an_immediate_prepare_does_not_wait(void **state)
 /* NOW: the source may be overwritten on return, however the transport sends it. */
 static void with_now_the_source_is_free_on_return(void **state)
 {
-    (void)state;
     struct tk_message m = message(TK_MEDIUM, 0, 2000);
     tk_request(&m);
     assert_false(fake_job.sent[0].may_gather);
@@ -491,7 +469,6 @@ static bool place_payload(struct tk_peer *peer, struct tk_op *op, uintptr_t remo
 static void the_payload_of_a_long_whose_source_may_wait_goes_at_once(void **state)
 {
     gex_Event_t event;
-    (void)state;
     fake_transport.payload_from = place_payload;
     placed = NULL;
     may_place = true;
@@ -524,7 +501,6 @@ static void the_payload_of_a_long_whose_source_may_wait_goes_at_once(void **stat
 static void with_an_event_the_source_is_free_when_it_is_done(void **state)
 {
     gex_Event_t event;
-    (void)state;
     fake_job.hold_ops = true;
     struct tk_message m = message(TK_MEDIUM, 0, 2000);
     m.lc_opt = &event;
@@ -540,7 +516,6 @@ static void with_an_event_the_source_is_free_when_it_is_done(void **state)
 static void an_event_that_is_done_already_is_none(void **state)
 {
     gex_Event_t event = (gex_Event_t)(uintptr_t)64;
-    (void)state;
     struct tk_message m = message(TK_MEDIUM, 0, 0);
     m.lc_opt = &event;
     m.peer = &(struct tk_peer){.transport = &tk_transport_self};
@@ -585,7 +560,6 @@ static int reply_after_waiting(gex_Token_t token)
 
 static void a_reply_goes_to_whom_the_request_came_from(void **state)
 {
-    (void)state;
     deliver_request(reply_medium);
     assert_int_equal(reply_result, 0);
     assert_true(seen_replied);
@@ -599,7 +573,6 @@ static void a_reply_goes_to_whom_the_request_came_from(void **state)
 /* Otherwise the credit would be neither in a reply nor in an ACK. */
 static void an_immediate_reply_that_did_not_go_is_no_reply(void **state)
 {
-    (void)state;
     deliver_request(reply_immediately);
     assert_int_equal(reply_result, 1);
     assert_false(seen_replied);
@@ -608,7 +581,6 @@ static void an_immediate_reply_that_did_not_go_is_no_reply(void **state)
 /* A handler that waits must not run other handlers, or the stack would grow with the traffic. */
 static void a_reply_waits_for_our_own_sends_only(void **state)
 {
-    (void)state;
     unsigned polls = fake_job.polls, reaps = fake_job.reaps;
     deliver_request(reply_after_waiting);
     assert_int_equal(reply_result, 0);
@@ -630,7 +602,6 @@ static void internal(struct tk_peer *from, const int32_t *args)
 static void the_librarys_own_messages_reach_its_own_handlers(void **state)
 {
     static const int32_t args[] = {-7, 9};
-    (void)state;
     tk_internal_register(TK_HANDLER_BARRIER, internal);
     assert_int_equal(tk_internal_send(tk_peer(1), TK_REQUEST, TK_HANDLER_BARRIER, 2, args), TK_OK);
     assert_true(fake_job_deliver());
@@ -651,7 +622,6 @@ static void deliver_head(void *head)
 static void a_message_for_nobody_ends_the_program(void **state)
 {
     struct tk_message_head head = {.handler = 250};
-    (void)state;
     unit_assert_panic(deliver_head, &head,
                       "a message for handler 250 came from rank 1 (elsewhere), but none is");
     head.handler = tk_internal_handlers;
@@ -663,7 +633,6 @@ static void a_message_for_nobody_ends_the_program(void **state)
 /* As neighbours send it: without a head, from a place that holds nothing behind its arguments. */
 static void a_tag_says_of_a_short_what_a_head_does(void **state)
 {
-    (void)state;
     for (unsigned n = 0; n <= tk_tag_args_max; n++) {
         memset(&got, 0, sizeof(got));
         tk_deliver_short(tk_peer(3), tk_tag(n % 2, n, (uint8_t)(short_base + n)), arguments);
@@ -683,7 +652,6 @@ static void deliver_tag(void *tag)
 static void a_tag_for_nobody_ends_the_program(void **state)
 {
     unsigned tag = tk_tag(false, 0, 250);
-    (void)state;
     unit_assert_panic(deliver_tag, &tag,
                       "a message for handler 250 came from rank 1 (elsewhere), but none is");
     tag = tk_tag(true, 2, TK_HANDLER_BARRIER);
@@ -715,7 +683,6 @@ static void a_packed_long_writes_inside_the_segment_or_not_at_all(void **state)
 {
     uintptr_t start = (uintptr_t)segment, end = start + sizeof(segment);
     struct wire_long w = wire_long(end - 64, 64);
-    (void)state;
     deliver_long(&w);
     assert_int_equal(got.nbytes, 64);
     w = wire_long(end - 63, 64);
@@ -735,7 +702,6 @@ static void a_packed_long_writes_inside_the_segment_or_not_at_all(void **state)
 static void a_tag_stands_for_the_head_of_most_shorts(void **state)
 {
     static const uint8_t handlers[] = {GEX_AM_INDEX_BASE, 200, 255};
-    (void)state;
     for (unsigned i = 0; i < 3 * 2 * (tk_tag_args_max + 1); i++) {
         struct tk_message_head head = {.kind = i % 2 ? TK_REPLY : TK_REQUEST,
                                        .category = TK_SHORT,
@@ -762,7 +728,6 @@ static void other_heads_have_no_tag(void **state)
         {.nargs = tk_tag_args_max + 1, .handler = 200},
         {.handler = TK_HANDLER_EXIT},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         assert_false(tk_head_has_tag(tk_head_number(&others[i])));
 }

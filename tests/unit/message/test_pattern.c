@@ -18,7 +18,6 @@ static void open_with(const char *initval)
 static void the_begin_is_filled(void **state)
 {
     unsigned char buffer[32] = {0};
-    (void)state;
     open_with("0x1122334455667788");
     tk_pattern_fill(buffer, sizeof(buffer));
     assert_int_equal(buffer[0], 0x88);
@@ -34,7 +33,6 @@ static void the_begin_is_filled(void **state)
 static void one_byte_written_is_enough(void **state)
 {
     unsigned char buffer[32];
-    (void)state;
     open_with("77");
     for (unsigned i = 0; i < 20; i++) {
         tk_pattern_fill(buffer, sizeof(buffer));
@@ -48,7 +46,6 @@ static void one_byte_written_is_enough(void **state)
 static void short_payloads_are_not_judged(void **state)
 {
     unsigned char buffer[32];
-    (void)state;
     open_with("77");
     tk_pattern_fill(buffer, sizeof(buffer));
     assert_false(tk_pattern_is_left(buffer, 7));
@@ -58,7 +55,6 @@ static void short_payloads_are_not_judged(void **state)
 static void it_can_be_switched_off(void **state)
 {
     unsigned char buffer[32] = {1, 2, 3};
-    (void)state;
     unit_settings("GASNET_SD_INIT=0", NULL);
     tk_pattern_open();
     tk_pattern_fill(buffer, sizeof(buffer));
@@ -69,7 +65,6 @@ static void it_can_be_switched_off(void **state)
 static void not_a_number_is_a_pattern(void **state)
 {
     double number = 0;
-    (void)state;
     open_with("NAN");
     tk_pattern_fill(&number, sizeof(number));
     assert_true(number != number);

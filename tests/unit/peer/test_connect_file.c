@@ -33,7 +33,6 @@ static void assert_peers(const char *text, uint32_t me, const char *expected)
 
 static void the_manuals_examples_are_read(void **state)
 {
-    (void)state;
     assert_peers("7: 0 4 6\n", 7, "0 4 6");
     assert_peers("7:0 4\n7:6\n", 7, "0 4 6");
     assert_peers("6:9-12\n", 6, "9 10 11 12");
@@ -45,7 +44,6 @@ static void the_manuals_examples_are_read(void **state)
 
 static void order_blanks_and_repetition_do_not_matter(void **state)
 {
-    (void)state;
     assert_peers("", 0, "");
     assert_peers("\n \t\n7:\n", 7, "");
     assert_peers("7:6  4\t0 \r\n", 7, "0 4 6"); /* by hand, and from another system */
@@ -57,7 +55,6 @@ static void order_blanks_and_repetition_do_not_matter(void **state)
 
 static void bases_count_from_their_line_on(void **state)
 {
-    (void)state;
     assert_peers("size: 16\nbase: 36\n7: a-c f\n", 7, "10 11 12 15");
     assert_peers("base:16\nB: 0\n", 11, "0");
     assert_peers("10: 1\nbase: 2\n10: 11\n", 10, "1");
@@ -98,7 +95,6 @@ static void what_is_malformed_is_named_with_its_line(void **state)
          "ELF\x02\x01",
          "line 1: "},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         assert_refused(cases[i].text, TK_CONNECT_MALFORMED, cases[i].reason);
 }
@@ -106,7 +102,6 @@ static void what_is_malformed_is_named_with_its_line(void **state)
 /* Also where the line is not about this rank. */
 static void a_file_of_another_job_is_known_as_such(void **state)
 {
-    (void)state;
     assert_refused("size: 17\n3: 1\n", TK_CONNECT_OTHER_JOB,
                    "line 1: it is of a job of 17 ranks, but this one has 16");
     assert_refused("3: 1\nsize: 8\n", TK_CONNECT_OTHER_JOB, "line 2: it is of a job of 8 ranks");
@@ -127,7 +122,6 @@ static void assert_written(uint32_t me, unsigned base, const char *peers, const 
 
 static void neighbouring_peers_are_written_as_ranges(void **state)
 {
-    (void)state;
     assert_written(7, 36, "7: 0 4 6", "size: 16\nbase: 36\n7: 0 4 6\n");
     assert_written(11, 36, "11: 0-3 12-15", "size: 16\nbase: 36\nb: 0-3 c-f\n");
     assert_written(7, 10, "7: 0-15", "size: 16\nbase: 10\n7: 0-15\n");
@@ -142,7 +136,6 @@ static void what_is_written_is_read_again_in_every_base(void **state)
 {
     static bool before[ranks_max];
     struct unit_random random = unit_random(1);
-    (void)state;
     for (unsigned base = tk_connect_base_min; base <= tk_connect_base_max; base++) {
         for (uint32_t r = 0; r < ranks_max; r++)
             before[r] = r != 1000 && unit_below(&random, base % 3 + 2) == 0;
@@ -161,7 +154,6 @@ static void what_is_written_is_read_again_in_every_base(void **state)
 static void ranks_are_counted_by_their_lines(void **state)
 {
     static const char text[] = "size: 3\nbase: 10\n0: 1\n0: 2\n2:\n1: 0\n";
-    (void)state;
     assert_int_equal(tk_connect_count(text, strlen(text)), 3);
     assert_int_equal(tk_connect_count(text, strlen(text) - 1), 2);
     assert_int_equal(tk_connect_count("", 0), 0);
@@ -169,7 +161,6 @@ static void ranks_are_counted_by_their_lines(void **state)
 
 static void names_have_the_rank_for_each_per_cent(void **state)
 {
-    (void)state;
     char *name = tk_connect_name("a%b%", 12);
     assert_string_equal(name, "a12b12");
     free(name);

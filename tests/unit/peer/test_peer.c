@@ -123,7 +123,6 @@ static void publish_info(const struct tk_peer_info *info, uint32_t rank, size_t 
 /* A healthy job of which this process is rank 1. */
 static int set_up(void **state)
 {
-    (void)state;
     unit_settings(NULL, NULL);
     blob_count = fences = 0;
     fence_fails = false;
@@ -144,7 +143,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     tk_peer_info_drop_all();
     free(tk_peers.at);
     return 0;
@@ -177,7 +175,6 @@ static void addresses_of_others_are_bounded(void **state)
     const char *said;
     struct tk_peer_info *info = new_info(2);
     struct tk_port_address *a = tk_peer_info_rail(info, 1);
-    (void)state;
     a->gid_count = 200;
     memset(a->device, 'x', sizeof(a->device));
     publish_info(info, 2, card_size);
@@ -190,7 +187,6 @@ static void addresses_of_others_are_bounded(void **state)
 
 static void a_table_knows_ranks_and_nothing_else(void **state)
 {
-    (void)state;
     for (uint32_t r = 0; r < ranks; r++) {
         assert_int_equal(tk_peer(r)->rank, r);
         assert_null(tk_peer(r)->transport);
@@ -203,7 +199,6 @@ static void a_table_knows_ranks_and_nothing_else(void **state)
 static void everybodys_card_is_learnt_with_one_fence(void **state)
 {
     const char *said;
-    (void)state;
     assert_int_equal(exchange(&said), TK_OK);
     assert_string_equal(said, "");
     assert_int_equal(fences, 1);
@@ -221,7 +216,6 @@ static void our_own_card_is_completed_and_published(void **state)
     const char *said;
     void *blob;
     size_t size;
-    (void)state;
     exchange(&said);
     assert_int_equal(tk_bootstrap_get(1, "tk.peer_info", &blob, &size), TK_OK);
     struct tk_peer_info *info = blob;
@@ -235,7 +229,6 @@ static void our_own_card_is_completed_and_published(void **state)
 static void host_names_end_even_if_their_sender_forgot(void **state)
 {
     const char *said;
-    (void)state;
     struct tk_peer_info *info = new_info(2);
     memset(info->host.name, 'x', sizeof(info->host.name));
     memset(info->host.id, 'y', sizeof(info->host.id));
@@ -248,7 +241,6 @@ static void host_names_end_even_if_their_sender_forgot(void **state)
 
 static void another_version_is_named(void **state)
 {
-    (void)state;
     struct tk_peer_info *info = new_info(3);
     info->version = tk_peer_info_version + 1;
     publish_info(info, 3, card_size);
@@ -259,7 +251,6 @@ static void another_version_is_named(void **state)
 static void a_card_cut_short_is_another_version(void **state)
 {
     static const size_t cuts[] = {0, 1, 4, 20, sizeof(struct tk_peer_info) - 1};
-    (void)state;
     for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
         struct tk_peer_info *info = new_info(3);
         publish_info(info, 3, cuts[i]);
@@ -273,7 +264,6 @@ static void a_card_cut_short_is_another_version(void **state)
 static void a_card_for_another_number_of_ranks_is_refused(void **state)
 {
     static const uint32_t counts[] = {0, 1, ranks - 1, ranks + 1, UINT32_MAX};
-    (void)state;
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         struct tk_peer_info *info = new_info(2);
         bool is_small = counts[i] < ranks;
@@ -287,7 +277,6 @@ static void a_card_for_another_number_of_ranks_is_refused(void **state)
 
 static void another_threading_mode_is_named(void **state)
 {
-    (void)state;
     struct tk_peer_info *info = new_info(0);
     memset(info->mode, 0, sizeof(info->mode));
     strcpy(info->mode, "parsync");
@@ -299,7 +288,6 @@ static void another_threading_mode_is_named(void **state)
 
 static void the_setting_that_differs_is_named_with_both_values(void **state)
 {
-    (void)state;
     unit_settings("GASNET_NETWORKDEPTH_PP=25", NULL);
     assert_refused("settings differ between ranks: GASNET_NETWORKDEPTH_PP=25 here, but "
                    "GASNET_NETWORKDEPTH_PP=24 on rank 0; give all ranks the same value");
@@ -307,7 +295,6 @@ static void the_setting_that_differs_is_named_with_both_values(void **state)
 
 static void the_last_setting_is_compared_too(void **state)
 {
-    (void)state;
     unit_settings("GASNET_SUPERNODE_MAXSIZE=3", NULL);
     assert_refused("GASNET_SUPERNODE_MAXSIZE=3 here, but GASNET_SUPERNODE_MAXSIZE=0 on rank 0");
 }
@@ -316,7 +303,6 @@ static void the_last_setting_is_compared_too(void **state)
 static void who_differs_from_rank_0_reports_it_alone(void **state)
 {
     const char *said;
-    (void)state;
     struct tk_peer_info *info = new_info(3);
     info->settings_hash++;
     publish_info(info, 3, card_size);
@@ -328,7 +314,6 @@ static void who_differs_from_rank_0_reports_it_alone(void **state)
 static void a_failed_fence_fails_the_exchange(void **state)
 {
     const char *said;
-    (void)state;
     fence_fails = true;
     assert_int_equal(exchange(&said), TK_FAIL);
 }
@@ -397,7 +382,6 @@ static void assert_known(uint32_t rank, uint32_t endpoint, uintptr_t base, uintp
 static void segments_are_learnt_while_messages_are_served(void **state)
 {
     uint32_t unable;
-    (void)state;
     publish_segments(exchanges);
     assert_known(3, 0, 0, 0, 0);
     assert_known(3, 4, 0, 0, 0);
@@ -432,7 +416,6 @@ static void own_segments_are_found_by_address_once_all_know_them(void **state)
         {.base = 0x9000, .size = 5, .keys = my_keys[1], .endpoint = 32, .inode = 8, .fd = -1}};
     struct tk_bound other = files[0];
     uint32_t unable;
-    (void)state;
     tk_bound_set(tk_peers.me, &files[0]);
     tk_bound_set(tk_peers.me, &files[1]);
     assert_false(finds(0x7000, 1, 0));
@@ -453,7 +436,6 @@ static void who_cannot_is_named_and_nobody_learns(void **state)
     struct wire_segments none = {.unable = 1, .rails = rails};
     char key[32];
     uint32_t unable;
-    (void)state;
     publish_segments(exchanges);
     snprintf(key, sizeof(key), "tk.segments.%u", exchanges);
     publish(2, key, &none, wire_head);
@@ -480,7 +462,6 @@ static void segments_in_other_words_are_refused(void **state)
         size_t size;
     } cases[] = {{&sound, one - 1}, {&sound, one + 1}, {&sound, wire_head - 1},
                  {&high, one},      {&many, one},      {&keyless, one - 4}};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char key[32], text[100];
         uint32_t unable;
@@ -501,7 +482,6 @@ static void a_range_is_in_a_segment_or_not(void **state)
 {
     const struct tk_peer peer = {.segment_base = 0x10000, .segment_size = 0x1000};
     const struct tk_peer unattached = {.rank = 1};
-    (void)state;
     assert_true(tk_peer_has(&peer, 0x10000, 0x1000));
     assert_true(tk_peer_has(&peer, 0x10fff, 1));
     assert_false(tk_peer_has(&peer, 0x10fff, 2));
@@ -516,7 +496,6 @@ static void a_range_is_in_a_segment_or_not(void **state)
  * accident. Receive buffers are far more, and the user's (GASNET_AM_CREDITS_PP). */
 static void a_peer_costs_no_more_than_planned(void **state)
 {
-    (void)state;
     assert_true(sizeof(struct tk_peer) <= 64);
     assert_true(sizeof(struct tk_conn) <= 576); /* with its path; of peers in use */
     assert_true(sizeof(struct tk_path) <= 96);
@@ -533,7 +512,6 @@ static void the_table_costs_little_for_each_rank(void **state)
 {
     enum { many = 100000 };
     struct tk_peers layout;
-    (void)state;
     assert_true(tk_peers_lay_out(&layout, NULL, many) <= (size_t)96 * many);
     assert_int_equal(tk_peers_lay_out(&layout, NULL, many) % TK_CACHE_LINE, 0);
     assert_int_equal((uintptr_t)(layout.rail_to + many), many * UINT64_C(92));
@@ -545,7 +523,6 @@ static void one_copy_of_a_hosts_name_is_kept(void **state)
     enum { hosts = 1000 };
     static const char *first[hosts];
     char name[32];
-    (void)state;
     for (int turn = 0; turn < 2; turn++)
         for (int i = 0; i < hosts; i++) {
             snprintf(name, sizeof(name), "node%d", i);

@@ -19,7 +19,6 @@ static sem_t to_end;
 
 static void *wait_to_end(void *unused)
 {
-    (void)unused;
     while (sem_wait(&to_end) != 0)
         continue;
     return NULL;
@@ -71,7 +70,6 @@ static void run(void (*fn)(void *))
 static void start_one(void *unused)
 {
     pthread_t thread;
-    (void)unused;
     be_asked();
     start_thread(&thread);
     check(!tk_is_alone(), 2);
@@ -83,14 +81,12 @@ static void start_one(void *unused)
 
 static void who_starts_a_thread_is_not_alone_any_more(void **state)
 {
-    (void)state;
     run(start_one);
 }
 
 static void start_processes(void *unused)
 {
     pthread_t thread;
-    (void)unused;
     be_asked();
     for (int i = 0; i < many_processes; i++) {
         start_process();
@@ -106,7 +102,6 @@ static void start_processes(void *unused)
 
 static void processes_are_no_threads(void **state)
 {
-    (void)state;
     run(start_processes);
 }
 
@@ -119,7 +114,6 @@ static void start_many_processes(void)
 static void miss_some(void *unused)
 {
     pthread_t thread;
-    (void)unused;
     be_asked();
     start_many_processes();
     check(tk_is_alone(), 2);
@@ -135,7 +129,6 @@ static void miss_some(void *unused)
 
 static void who_starts_more_processes_than_are_looked_at_stays_alone(void **state)
 {
-    (void)state;
     run(miss_some);
 }
 
@@ -143,7 +136,6 @@ static void who_starts_more_processes_than_are_looked_at_stays_alone(void **stat
 static void change_ours_for_theirs(void *unused)
 {
     pthread_t ours, theirs;
-    (void)unused;
     be_asked();
     start_thread(&ours);
     tk_alone_accept();
@@ -158,14 +150,12 @@ static void change_ours_for_theirs(void *unused)
 
 static void threads_are_not_merely_counted(void **state)
 {
-    (void)state;
     run(change_ours_for_theirs);
 }
 
 static void start_ours(void *unused)
 {
     pthread_t ours, theirs;
-    (void)unused;
     be_asked();
     start_thread(&ours);
     tk_alone_accept();
@@ -179,14 +169,12 @@ static void start_ours(void *unused)
 
 static void threads_of_the_library_do_not_count(void **state)
 {
-    (void)state;
     run(start_ours);
 }
 
 static void open_too_late(void *unused)
 {
     pthread_t thread;
-    (void)unused;
     sem_init(&to_end, 0, 0);
     start_thread(&thread);
     tk_alone_open();
@@ -198,13 +186,11 @@ static void open_too_late(void *unused)
 
 static void who_is_not_the_first_thread_never_is_alone(void **state)
 {
-    (void)state;
     run(open_too_late);
 }
 
 static void close_it(void *unused)
 {
-    (void)unused;
     be_asked();
     tk_alone_close();
     check(!tk_is_alone(), 3);
@@ -214,13 +200,11 @@ static void close_it(void *unused)
 
 static void when_it_is_closed_nobody_is_alone(void **state)
 {
-    (void)state;
     run(close_it);
 }
 
 static void be_forbidden(void *unused)
 {
-    (void)unused;
     unit_forbid(SYS_perf_event_open);
     tk_alone_open();
     tk_alone_accept();
@@ -229,7 +213,6 @@ static void be_forbidden(void *unused)
 
 static void where_the_kernel_does_not_tell_nobody_is_alone(void **state)
 {
-    (void)state;
     run(be_forbidden);
 }
 

@@ -97,7 +97,6 @@ static bool work(void)
 
 static void poll_with_work(void *unused)
 {
-    (void)unused;
     fake_job_open(2);
     tk_progress_add(work);
     tk_poll();
@@ -122,39 +121,33 @@ static void poll_with_work(void *unused)
 
 static void work_that_is_wanted_follows_each_poll_but_not_those_within_it(void **state)
 {
-    (void)state;
     in_child(poll_with_work);
 }
 
 static void too_much_work(void *unused)
 {
-    (void)unused;
     for (int i = 0; i < 100; i++)
         tk_progress_add(work);
 }
 
 static void kinds_of_work_are_few(void **state)
 {
-    (void)state;
     unit_assert_panic(too_much_work, NULL, "kinds of work after polls");
 }
 
 static void poll_alone(void *unused)
 {
-    (void)unused;
     expect(!tk_poll() && !tk_reap());
 }
 
 static void a_job_of_one_has_nothing_to_poll(void **state)
 {
-    (void)state;
     in_child(poll_alone);
 }
 
 static void inside_a_handler_waiting_reaps_only(void **state)
 {
     unsigned empty = 0;
-    (void)state;
     fake_job_open(2);
     tk_in_handler = 1;
     tk_wait_step(&empty);
@@ -193,7 +186,6 @@ static void close_job(void)
 /* Spin for as long as a healthy round trip may take, then let others run. */
 static void with_cpus_for_all_we_spin_first(void **state)
 {
-    (void)state;
     open_job(false);
     assert_int_equal(empty_steps(10000), 0);
     assert_int_equal(empty_steps(30000), 10000);
@@ -203,7 +195,6 @@ static void with_cpus_for_all_we_spin_first(void **state)
 
 static void with_more_ranks_than_cpus_we_soon_give_ours_away_and_then_sleep(void **state)
 {
-    (void)state;
     open_job(true);
     assert_in_range(empty_steps(100), 5, 50);
     assert_in_range(sleeps, 20, 99 - yields);
@@ -212,7 +203,6 @@ static void with_more_ranks_than_cpus_we_soon_give_ours_away_and_then_sleep(void
 
 static void a_client_that_says_spin_is_never_put_to_sleep(void **state)
 {
-    (void)state;
     open_job(false);
     tk_wait_mode(TK_WAIT_SPIN);
     assert_int_equal(empty_steps(30000), 0);
@@ -224,7 +214,6 @@ static void a_client_that_says_spin_is_never_put_to_sleep(void **state)
 
 static void a_client_that_says_block_never_spins(void **state)
 {
-    (void)state;
     open_job(false);
     tk_wait_mode(TK_WAIT_BLOCK);
     empty_steps(10);
@@ -234,7 +223,6 @@ static void a_client_that_says_block_never_spins(void **state)
 
 static void one_that_says_spinblock_does_both(void **state)
 {
-    (void)state;
     open_job(false);
     tk_wait_mode(TK_WAIT_SPINBLOCK);
     assert_int_equal(empty_steps(500), 0);
@@ -267,7 +255,6 @@ static void sleep_is_short_and_grows_where_nobody_rings(void **state)
 {
     static const struct tk_transport *const both[] = {&ringing, &silent};
     unsigned empty = 0;
-    (void)state;
     tk_wait_mode(TK_WAIT_BLOCK);
     tk_progress_use(&ringing);
     empty_steps(3);
@@ -335,7 +322,6 @@ static void sleep_by(bool socket, bool open, bool armed, bool found)
 static void where_a_device_reports_sleep_is_long(void **state)
 {
     unsigned empty = 0;
-    (void)state;
     tk_wait_mode(TK_WAIT_BLOCK);
     sleep_by(true, true, true, false);
     assert_int_equal(sleeps_by_files, 10);
@@ -371,7 +357,6 @@ static bool look_elsewhere(void)
 static void the_last_look_sees_what_would_be_served(void **state)
 {
     unsigned empty = 0;
-    (void)state;
     tk_wait_mode(TK_WAIT_BLOCK);
     tk_progress_use(&ringing);
     tk_wait_step(&empty);
@@ -396,7 +381,6 @@ static void the_last_look_sees_what_would_be_served(void **state)
  * next poll, which should not be late. */
 static void what_is_there_but_not_found_gives_the_cpu_away(void **state)
 {
-    (void)state;
     tk_wait_mode(TK_WAIT_BLOCK);
     tk_progress_use(&ringing);
     assert_int_equal(empty_steps(10), 0);
@@ -411,7 +395,6 @@ static void what_is_there_but_not_found_gives_the_cpu_away(void **state)
 static void what_has_just_come_does_not_give_the_cpu_away(void **state)
 {
     unsigned empty = 0;
-    (void)state;
     tk_wait_mode(TK_WAIT_BLOCK);
     tk_progress_use(&ringing);
     empty_steps(10);
@@ -427,7 +410,6 @@ static void what_has_just_come_does_not_give_the_cpu_away(void **state)
 /* Clients that wait in loops of their own. */
 static void where_ranks_outnumber_cpus_polls_in_vain_give_the_cpu_away(void **state)
 {
-    (void)state;
     fake_job_open(2);
     tk_progress_crowded();
     yields = 0;
@@ -441,7 +423,6 @@ static void where_ranks_outnumber_cpus_polls_in_vain_give_the_cpu_away(void **st
 static void expect_sleeps(void *unused)
 {
     unsigned turn = 0;
-    (void)unused;
     fake_job_open(2);
     tk_wait_asleep(&turn);
     expect(sleeps == 1 && expected_asleep != 0);
@@ -458,7 +439,6 @@ static void expect_sleeps(void *unused)
  * locked instructions each time. Each job waits asleep when it starts. */
 static void waits_of_the_start_leave_no_sleep_to_be_expected(void **state)
 {
-    (void)state;
     in_child(expect_sleeps);
 }
 
@@ -467,7 +447,6 @@ static void anything_that_happens_starts_the_count_again(void **state)
     unsigned empty = 77;
     struct tk_message_head head = {.handler = 0};
     struct tk_outgoing m = {.head = &head, .head_size = sizeof(head)};
-    (void)state;
     fake_job_open(2);
     fake_job.hold = true;
     fake_transport.send(tk_peer(1), &m);
@@ -480,7 +459,6 @@ static void anything_that_happens_starts_the_count_again(void **state)
 
 static void now_and_then_stalls_are_looked_for(void **state)
 {
-    (void)state;
     fake_job_open(2);
     empty_steps(4000);
     assert_in_range(fake_job.stalls_told, 0, 1);
@@ -510,7 +488,6 @@ static void waiting_ends_with_the_operation(void **state)
 {
     static const struct tk_transport finishing = {
         .poll = poll_finishes, .reap = poll_finishes, .reap_in_handler = poll_finishes};
-    (void)state;
     tk_progress_use(&finishing);
     polls_until_done = 10;
     tk_counter_set(&waited.pending, 1);
@@ -551,7 +528,6 @@ static unsigned lent(unsigned n)
 static void sources_are_lent_to_a_device_that_gives_them_back_at_once(void **state)
 {
     static const struct tk_transport device = {.reap = finish_after_looks};
-    (void)state;
     tk_progress_use(&device);
     looks = 1;
     assert_int_equal(lent(tk_lend_copies_min), 0); /* a program that sends little never tries */
@@ -569,7 +545,6 @@ static void sources_are_lent_to_a_device_that_gives_them_back_at_once(void **sta
 static void a_source_that_was_not_lent_teaches_nothing(void **state)
 {
     static const struct tk_transport device = {.reap = finish_after_looks};
-    (void)state;
     tk_progress_use(&device);
     looks = tk_lend_looks + 1;
     while (lent(1) == 0)
@@ -588,7 +563,6 @@ static void tries_become_rare_but_do_not_end(void **state)
 {
     struct tk_lend lend = {.lends = false};
     unsigned tries = 0;
-    (void)state;
     for (uint32_t i = 0; i < 4 * tk_lend_copies_max; i++)
         if (tk_lend_next(&lend)) {
             tries++;
@@ -618,7 +592,6 @@ static void a_row_of_short_waits_serves_others_too(void **state)
 {
     static const struct tk_transport quick = {
         .poll = finish_and_serve, .reap = finish_by_reaping, .reap_in_handler = finish_by_reaping};
-    (void)state;
     tk_progress_use(&quick);
     served = 0;
     for (int i = 0; i < 64; i++) {

@@ -192,34 +192,29 @@ static void all_are_right(void)
 
 static void nobody_sleeps_through_a_message_or_a_completion(void **state)
 {
-    (void)state;
     all_are_right();
 }
 
 static void nor_without_membarrier(void **state)
 {
-    (void)state;
     weak_membarrier = weak_membarrier_refused;
     all_are_right();
 }
 
 static void without_a_look_after_arming_a_completion_is_lost(void **state)
 {
-    (void)state;
     polls_before_arming = true;
     weak_assert_lost(&by_device);
 }
 
 static void without_fences_a_message_is_lost(void **state)
 {
-    (void)state;
     weak_membarrier = weak_membarrier_lies;
     weak_assert_lost(&by_bell);
 }
 
 static int as_it_should_be(void **state)
 {
-    (void)state;
     weak_membarrier = weak_membarrier_works;
     polls_before_arming = false;
     weak_repair();

@@ -30,7 +30,6 @@ static void without_limits_it_never_rests(void **state)
 {
     struct tk_thread_pace pace;
     uint64_t worked;
-    (void)state;
     tk_thread_pace_open(&pace, 0, 0);
     assert_int_equal(tk_thread_pace_most(&pace), UINT64_MAX);
     assert_in_range(busy_second(&pace, 1000, &worked), 999999, 1000001);
@@ -42,7 +41,6 @@ static void it_wakes_up_no_more_often_than_the_rate(void **state)
 {
     struct tk_thread_pace pace;
     uint64_t worked;
-    (void)state;
     for (uint64_t rate = 1; rate <= 10000; rate *= 10) {
         tk_thread_pace_open(&pace, rate, 0);
         assert_in_range(busy_second(&pace, 2000, &worked), rate - rate / 100, rate + 1);
@@ -55,7 +53,6 @@ static void it_works_no_longer_than_the_load(void **state)
 {
     struct tk_thread_pace pace;
     uint64_t worked;
-    (void)state;
     for (uint64_t load = 1; load < 100; load += 7) {
         tk_thread_pace_open(&pace, 0, load);
         busy_second(&pace, 10 * TK_SECOND, &worked); /* a flood that never ends */
@@ -67,7 +64,6 @@ static void of_both_limits_the_stricter_counts(void **state)
 {
     struct tk_thread_pace pace;
     uint64_t worked;
-    (void)state;
     tk_thread_pace_open(&pace, 100, 50);
     assert_in_range(busy_second(&pace, 2000, &worked), 99, 101);
     tk_thread_pace_open(&pace, 1000000, 10);

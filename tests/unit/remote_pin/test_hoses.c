@@ -13,13 +13,11 @@ static const uint32_t keys[rails] = {11, 22};
 
 static int open_table(void **state)
 {
-    (void)state;
     return tk_hoses_open(ranks, rails, granule, most) == TK_OK ? 0 : -1;
 }
 
 static int close_table(void **state)
 {
-    (void)state;
     tk_hoses_close();
     return 0;
 }
@@ -67,7 +65,6 @@ static void what_came_is_found_again(void **state)
 {
     enum tk_hose_state seen;
     bool is_new;
-    (void)state;
     struct tk_hose *asked = seek(0x5010, NULL, &seen, &is_new);
     assert_true(is_new);
     assert_ptr_equal(seek(0x5ff0, NULL, &seen, &is_new), asked);
@@ -87,7 +84,6 @@ static void ranks_with_equal_addresses_do_not_share_a_bucket(void **state)
 {
     enum { many = 64 };
     unsigned behind_another = 0;
-    (void)state;
     tk_hoses_close();
     assert_int_equal(tk_hoses_open(many, rails, granule, many), TK_OK);
     for (uint32_t rank = 0; rank < many; rank++) {
@@ -100,7 +96,6 @@ static void ranks_with_equal_addresses_do_not_share_a_bucket(void **state)
 
 static void no_more_are_had_than_are_lent(void **state)
 {
-    (void)state;
     assert_int_equal(get(0x1000, NULL, 71, 2), 0);
     assert_int_equal(get(0x2000, NULL, 72, 2), 0);
     tk_hose_leave(use(0x1000, NULL), true);         /* now the younger */
@@ -115,7 +110,6 @@ static void what_is_used_stays(void **state)
 {
     enum tk_hose_state seen;
     bool is_new;
-    (void)state;
     get(0x1000, NULL, 71, 1);
     struct tk_hose *h = use(0x1000, NULL);
     assert_null(seek(0x2000, NULL, &seen, &is_new));
@@ -132,7 +126,6 @@ static void a_refusal_is_not_for_ever(void **state)
     enum tk_hose_state seen;
     bool is_new;
     int uses = 0;
-    (void)state;
     get(0x1000, NULL, 0, 4);
     while (seek(0x1000, NULL, &seen, &is_new) && !is_new) {
         assert_int_equal(seen, TK_HOSE_REFUSED);
@@ -147,7 +140,6 @@ static void what_was_not_asked_for_is_still_to_be_given_up(void **state)
 {
     enum tk_hose_state seen;
     bool is_new;
-    (void)state;
     get(0x1000, NULL, 71, 1);
     struct tk_hose *h = seek(0x2000, NULL, &seen, &is_new);
     assert_true(is_new);
@@ -162,7 +154,6 @@ static void what_was_not_asked_for_is_still_to_be_given_up(void **state)
 static void what_is_owned_serves_its_owner_once(void **state)
 {
     int mine = 0, yours = 0;
-    (void)state;
     get(0x1000, &mine, 71, 4);
     assert_false(is_there(0x1000, &yours));
     assert_false(is_there(0x1000, NULL));
@@ -180,7 +171,6 @@ static void answers_that_nobody_asked_for_are_not_taken(void **state)
 {
     enum tk_hose_state seen;
     bool is_new;
-    (void)state;
     struct tk_hose *h = seek(0x1000, NULL, &seen, &is_new);
     assert_false(tk_hose_arrive(other, 0, 0x1000, granule, 7, keys, 1));
     assert_false(tk_hose_arrive(other, most + 1, 0x1000, granule, 7, keys, 1));

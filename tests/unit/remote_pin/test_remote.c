@@ -188,7 +188,6 @@ static unsigned messages(void)
 
 static void small_put(void *unused)
 {
-    (void)unused;
     open_room();
     transfer(true, 100, 64);
     NEED(messages() == 2 && writes == 0);
@@ -197,13 +196,11 @@ static void small_put(void *unused)
 
 static void a_small_put_rides_on_the_request_for_its_region(void **state)
 {
-    (void)state;
     unit_assert_exit(small_put, NULL, 0);
 }
 
 static void again(void *unused)
 {
-    (void)unused;
     open_room();
     transfer(true, 100, 64);
     transfer(true, 5000, 64);
@@ -214,14 +211,12 @@ static void again(void *unused)
 
 static void a_region_is_asked_for_once_and_serves_all_that_comes_after(void **state)
 {
-    (void)state;
     unit_assert_exit(again, NULL, 0);
 }
 
 static void large_put(void *unused)
 {
     struct tk_op op;
-    (void)unused;
     open_room();
     fake_job.hold = true;
     struct tk_rma rma = some(true, 0, granule, &op);
@@ -237,13 +232,11 @@ static void large_put(void *unused)
 
 static void a_large_put_asks_waits_and_goes_by_the_network(void **state)
 {
-    (void)state;
     unit_assert_exit(large_put, NULL, 0);
 }
 
 static void over_granules(void *unused)
 {
-    (void)unused;
     open_room();
     transfer(true, granule / 2, 3 * granule);
     NEED(cache.count == 4);
@@ -255,13 +248,11 @@ static void over_granules(void *unused)
 
 static void each_piece_lies_in_one_region(void **state)
 {
-    (void)state;
     unit_assert_exit(over_granules, NULL, 0);
 }
 
 static void at_the_edge(void *unused)
 {
-    (void)unused;
     open_room();
     tk_peer(1)->segment_base = (uintptr_t)there + 512;
     tk_peer(1)->segment_size = 1024;
@@ -272,14 +263,12 @@ static void at_the_edge(void *unused)
 
 static void a_region_ends_with_the_segment(void **state)
 {
-    (void)state;
     unit_assert_exit(at_the_edge, NULL, 0);
 }
 
 static void ask_several(void *unused)
 {
     struct tk_op op;
-    (void)unused;
     open_room();
     fake_job.hold = true;
     transfer(true, 15 * granule, 0); /* nothing is nothing */
@@ -298,13 +287,11 @@ static void ask_several(void *unused)
 
 static void behind_the_region_that_is_waited_for_others_are_asked_for_up_to_half(void **state)
 {
-    (void)state;
     unit_assert_exit(ask_several, NULL, 0);
 }
 
 static void few_regions(void *unused)
 {
-    (void)unused;
     cache.lent = 2;
     open_room();
     for (int round = 0; round < 2; round++)
@@ -317,7 +304,6 @@ static void few_regions(void *unused)
 
 static void a_region_is_given_up_in_the_request_for_another(void **state)
 {
-    (void)state;
     unit_assert_exit(few_regions, NULL, 0);
 }
 
@@ -325,7 +311,6 @@ static void a_region_is_given_up_in_the_request_for_another(void **state)
  * one of them carries. */
 static void too_large_to_ride(void *unused)
 {
-    (void)unused;
     tk_firehose_granule_size = sizeof(there);
     open_room();
     tk_settings.putinmove_limit = sizeof(there);
@@ -337,7 +322,6 @@ static void too_large_to_ride(void *unused)
 
 static void a_put_that_no_message_holds_does_not_ride(void **state)
 {
-    (void)state;
     unit_assert_exit(too_large_to_ride, NULL, 0);
 }
 
@@ -345,7 +329,6 @@ static void a_put_that_no_message_holds_does_not_ride(void **state)
 
 static void refused(void *unused)
 {
-    (void)unused;
     cache.refuses = true;
     open_room();
     transfer(true, 3, 3 * granule);
@@ -356,13 +339,11 @@ static void refused(void *unused)
 
 static void what_cannot_be_registered_travels_in_messages(void **state)
 {
-    (void)state;
     unit_assert_exit(refused, NULL, 0);
 }
 
 static void in_pieces(void *unused)
 {
-    (void)unused;
     cache.refuses = true;
     open_room();
     transfer(false, 0, sizeof(there));
@@ -372,14 +353,12 @@ static void in_pieces(void *unused)
 
 static void no_message_carries_more_than_fits(void **state)
 {
-    (void)state;
     unit_assert_exit(in_pieces, NULL, 0);
 }
 
 static void unfinished(void *unused)
 {
     struct tk_op op;
-    (void)unused;
     cache.refuses = true;
     open_room();
     struct tk_rma rma = some(false, 0, 100, &op);
@@ -395,14 +374,12 @@ static void unfinished(void *unused)
 
 static void an_operation_is_done_when_the_answer_is_there(void **state)
 {
-    (void)state;
     unit_assert_exit(unfinished, NULL, 0);
 }
 
 static void no_room(void *unused)
 {
     struct tk_op op;
-    (void)unused;
     open_room();
     struct tk_rma rma = some(true, 0, 64, &op);
     struct tk_rma_state posted = {.done = 0};
@@ -419,7 +396,6 @@ static void no_room(void *unused)
 
 static void without_space_nothing_is_done_and_it_may_be_tried_again(void **state)
 {
-    (void)state;
     unit_assert_exit(no_room, NULL, 0);
 }
 
@@ -427,7 +403,6 @@ static void pair(void *unused)
 {
     struct tk_op op;
     static const uint32_t keys[] = {100, 1100};
-    (void)unused;
     open_room();
     tk_firehose_get(there, sizeof(there));
     struct tk_rma rma = some(true, 0, 2 * granule, &op);
@@ -447,14 +422,12 @@ static void pair(void *unused)
 
 static void segments_with_keys_of_their_own_need_no_request(void **state)
 {
-    (void)state;
     unit_assert_exit(pair, NULL, 0);
 }
 
 static void short_way(void *unused)
 {
     struct tk_op op;
-    (void)unused;
     open_room();
     const struct tk_transport *t = tk_peer(1)->transport;
     NEED(t != &network && tk_peer(2)->transport == &other);
@@ -464,7 +437,6 @@ static void short_way(void *unused)
 
 static void peers_of_the_network_and_no_others_have_no_shorter_way(void **state)
 {
-    (void)state;
     unit_assert_exit(short_way, NULL, 0);
 }
 
@@ -497,7 +469,6 @@ static void nobody_reaches_memory_outside_of_the_segment(void **state)
                              {.what = TK_ASK_GET, .at = end - 63, .nbytes = 64},
                              {.what = TK_ASK_REGION, .from = end - granule, .size = granule + 1},
                              {.what = TK_ASK_REGION, .from = (uintptr_t)here, .size = 1}};
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         unit_assert_panic(ask, &wrong[i], "not inside this rank's segment");
 }
@@ -506,14 +477,12 @@ static void nobody_gets_more_than_an_answer_holds(void **state)
 {
     struct tk_ask much = {
         .what = TK_ASK_GET, .at = (uintptr_t)there, .nbytes = (uint32_t)tk_data_max() + 1};
-    (void)state;
     unit_assert_panic(ask, &much, "asked for more than an answer holds");
 }
 
 static void nobody_gives_up_what_it_does_not_have(void **state)
 {
     struct tk_ask none = {.give_up = 1}, beyond = {.give_up = 1000000};
-    (void)state;
     unit_assert_panic(ask, &none, "gave a region up that it did not have");
     unit_assert_panic(ask, &beyond, "gave a region up that it did not have");
 }
@@ -521,7 +490,6 @@ static void nobody_gives_up_what_it_does_not_have(void **state)
 static void give_up_anothers(void *unused)
 {
     struct tk_ask theft = {.give_up = 1};
-    (void)unused;
     open_room();
     transfer(true, 0, 8);
     NEED(cache.held == 1);
@@ -530,21 +498,18 @@ static void give_up_anothers(void *unused)
 
 static void nobody_gives_up_what_another_has(void **state)
 {
-    (void)state;
     unit_assert_panic(give_up_anothers, NULL, "rank 2 (elsewhere, pid 1002) gave a region up");
 }
 
 static void ask_in_few_words(void *unused)
 {
     struct tk_ask what = {.what = 0};
-    (void)unused;
     open_room();
     send_ask(1, &what, tk_ask_args - 1);
 }
 
 static void a_request_of_another_version_ends_the_process(void **state)
 {
-    (void)state;
     unit_assert_panic(ask_in_few_words, NULL, "asked in a way that makes no sense");
 }
 
@@ -552,7 +517,6 @@ static void a_request_of_another_version_ends_the_process(void **state)
 static void an_answer_that_nobody_asked_for_ends_the_process(void **state)
 {
     struct tk_ask no_flight = {.flight = 5}, no_hose = {.hose = 3}, beyond = {.flight = 1u << 31};
-    (void)state;
     unit_assert_panic(ask, &no_flight, "rank 1 (elsewhere, pid 1001) answered what was not asked");
     unit_assert_panic(ask, &no_hose, "answered what was not asked");
     unit_assert_panic(ask, &beyond, "answered what was not asked");
@@ -576,7 +540,6 @@ static void answer_as(uint32_t rank)
 static void answer_for_another(void *unused)
 {
     struct tk_op op;
-    (void)unused;
     open_room();
     struct tk_rma rma = some(true, 0, 64, &op);
     struct tk_rma_state posted = {.done = 0};
@@ -586,7 +549,6 @@ static void answer_for_another(void *unused)
 
 static void answer_twice(void *unused)
 {
-    (void)unused;
     open_room();
     transfer(true, 0, 64);
     answer_as(1);
@@ -594,7 +556,6 @@ static void answer_twice(void *unused)
 
 static void an_answer_of_another_rank_or_a_second_one_ends_the_process(void **state)
 {
-    (void)state;
     unit_assert_panic(answer_for_another, NULL, "rank 2 (elsewhere, pid 1002) answered what");
     unit_assert_panic(answer_twice, NULL, "rank 1 (elsewhere, pid 1001) answered what");
 }

@@ -15,7 +15,6 @@ static char far[10000], near[10000];
 
 static int set_up(void **state)
 {
-    (void)state;
     unit_settings(NULL, NULL);
     fake_job_open(2);
     memset(far, 'f', sizeof(far));
@@ -25,7 +24,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     fake_job_close();
     return 0;
 }
@@ -39,7 +37,6 @@ static struct tk_transfer transfer(bool is_put, size_t nbytes)
 
 static void blocking_is_done_on_return(void **state)
 {
-    (void)state;
     struct tk_transfer t = transfer(true, 100);
     assert_int_equal(tk_transfer_blocking(&t), 0);
     assert_memory_equal(far, near, 100);
@@ -50,7 +47,6 @@ static void blocking_is_done_on_return(void **state)
 static void nothing_is_nothing(void **state)
 {
     gex_Event_t event = (gex_Event_t)near;
-    (void)state;
     struct tk_transfer t = transfer(true, 0);
     assert_int_equal(tk_transfer_blocking(&t), 0);
     assert_ptr_equal(tk_transfer_start(&t, GEX_EVENT_NOW), GEX_EVENT_INVALID);
@@ -62,7 +58,6 @@ static void nothing_is_nothing(void **state)
 
 static void pieces_are_posted_as_space_allows(void **state)
 {
-    (void)state;
     fake_job.rma_piece = 999;
     struct tk_transfer t = transfer(false, 10000);
     assert_int_equal(tk_transfer_blocking(&t), 0);
@@ -73,7 +68,6 @@ static void pieces_are_posted_as_space_allows(void **state)
 /* Each piece completes before the next is posted: the count must not be seen at zero in between. */
 static void an_operation_is_not_done_before_its_last_piece(void **state)
 {
-    (void)state;
     fake_job.rma_piece = 1000;
     struct tk_transfer t = transfer(true, 3000);
     gex_Event_t event = tk_transfer_start(&t, GEX_EVENT_DEFER);
@@ -88,7 +82,6 @@ static void an_operation_is_not_done_before_its_last_piece(void **state)
 static void immediate_gives_up_only_while_nothing_was_done(void **state)
 {
     gex_Event_t leaf = GEX_EVENT_INVALID;
-    (void)state;
     struct tk_transfer t = transfer(true, 3000);
     t.rma.immediate = true;
     fake_job.busy_rmas = 2;
@@ -103,7 +96,6 @@ static void immediate_gives_up_only_while_nothing_was_done(void **state)
 
 static void with_now_the_source_is_copied_or_waited_for(void **state)
 {
-    (void)state;
     struct tk_transfer t = transfer(true, 100);
     gex_Event_t event = tk_transfer_start(&t, GEX_EVENT_NOW);
     assert_true(fake_job.sent[0].copy_source);
@@ -137,7 +129,6 @@ static void only_puts_whose_source_may_wait_are_posted_in_place_at_once(void **s
 {
     struct tk_transport before = fake_transport;
     gex_Event_t leaf;
-    (void)state;
     fake_transport.put_from = place;
     fake_transport.reap = fake_transport.poll = give_back_placed;
     tk_progress_use(&fake_transport);
@@ -169,7 +160,6 @@ static void only_puts_whose_source_may_wait_are_posted_in_place_at_once(void **s
 
 static void with_defer_there_is_no_leaf(void **state)
 {
-    (void)state;
     struct tk_transfer t = transfer(true, 100);
     gex_Event_t event = tk_transfer_start(&t, GEX_EVENT_DEFER);
     assert_false(fake_job.sent[0].copy_source);
@@ -181,7 +171,6 @@ static void with_defer_there_is_no_leaf(void **state)
 static void a_leaf_is_of_the_operation_of_its_root(void **state)
 {
     gex_Event_t leaf = GEX_EVENT_INVALID;
-    (void)state;
     struct tk_transfer t = transfer(true, 100);
     gex_Event_t event = tk_transfer_start(&t, &leaf);
     assert_true(tk_event_is_leaf(leaf));
@@ -195,7 +184,6 @@ static void a_leaf_is_of_the_operation_of_its_root(void **state)
 
 static void implicit_operations_count_in_the_threads_set(void **state)
 {
-    (void)state;
     struct tk_transfer put = transfer(true, 100), get = transfer(false, 100);
     assert_int_equal(tk_transfer_implicit(&put, GEX_EVENT_DEFER), 0);
     assert_false(tk_nbi_done(tk_nbi_now, GEX_EC_PUT));
@@ -211,7 +199,6 @@ static void implicit_operations_count_in_the_threads_set(void **state)
 
 static void with_group_the_source_is_a_category_of_its_own(void **state)
 {
-    (void)state;
     struct tk_transfer t = transfer(true, 100);
     assert_int_equal(tk_transfer_implicit(&t, GEX_EVENT_GROUP), 0);
     assert_false(fake_job.sent[0].copy_source);
@@ -223,7 +210,6 @@ static void with_group_the_source_is_a_category_of_its_own(void **state)
 /* Its own source only: the one before it may take long. */
 static void an_implicit_put_with_now_waits_for_its_own_source(void **state)
 {
-    (void)state;
     struct tk_transfer before = transfer(true, 100), t = transfer(true, 200);
     assert_int_equal(tk_transfer_implicit(&before, GEX_EVENT_GROUP), 0);
     assert_int_equal(tk_transfer_implicit(&t, GEX_EVENT_NOW), 0);
@@ -237,7 +223,6 @@ static void an_implicit_put_with_now_waits_for_its_own_source(void **state)
 
 static void with_now_a_source_that_is_not_copied_is_waited_for(void **state)
 {
-    (void)state;
     fake_job.never_copies = true;
     struct tk_transfer t = transfer(true, 100);
     assert_int_equal(tk_transfer_implicit(&t, GEX_EVENT_NOW), 0);
@@ -249,7 +234,6 @@ static void with_now_a_source_that_is_not_copied_is_waited_for(void **state)
 
 static void implicit_immediate_leaves_nothing_behind(void **state)
 {
-    (void)state;
     struct tk_transfer t = transfer(true, 100);
     t.rma.immediate = true;
     fake_job.busy_rmas = 1;
@@ -260,7 +244,6 @@ static void implicit_immediate_leaves_nothing_behind(void **state)
 static void to_ourselves_all_is_done_at_once(void **state)
 {
     gex_Event_t leaf = (gex_Event_t)near;
-    (void)state;
     tk_peer(0)->transport = &tk_transport_self;
     struct tk_transfer t = transfer(true, 100);
     t.peer = tk_peer(0);

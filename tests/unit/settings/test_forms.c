@@ -77,7 +77,6 @@ enum { form_count = sizeof(forms) / sizeof(forms[0]), texts_max = 16 };
 static void what_has_the_form_is_accepted(void **state)
 {
     char why[tk_setting_why_max];
-    (void)state;
     for (size_t i = 0; i < form_count; i++)
         for (size_t j = 0; j < texts_max && forms[i].good[j]; j++)
             if (!tk_form_is(forms[i].form, forms[i].good[j], why, sizeof(why)))
@@ -87,7 +86,6 @@ static void what_has_the_form_is_accepted(void **state)
 static void what_has_not_is_refused_with_the_reason(void **state)
 {
     char why[tk_setting_why_max];
-    (void)state;
     for (size_t i = 0; i < form_count; i++)
         for (size_t j = 0; j < texts_max && forms[i].bad[j]; j++) {
             if (tk_form_is(forms[i].form, forms[i].bad[j], why, sizeof(why)))
@@ -101,7 +99,6 @@ static void the_entry_that_is_wrong_is_named(void **state)
 {
     static const char *const env[] = {"GASNET_IBV_PORTS=ok:1+a:x", "GASNET_IBV_GID_INDEX=b:1=1,q",
                                       "GASNET_NO_CATCH_SIGNAL=HUP,FOO", NULL};
-    (void)state;
     unit_listen();
     enum tk_status status = tk_settings_load((char *const *)env);
     const char *said = unit_heard();

@@ -47,7 +47,6 @@ static void assert_refused(const char *name, const char *text, const char *becau
 
 static void a_size_without_suffix_is_in_its_unit(void **state)
 {
-    (void)state;
     double bytes;
     assert_int_equal(tk_parse_size("12", "B", &bytes), TK_OK);
     assert_true(bytes == 12);
@@ -61,7 +60,6 @@ static void suffixes_are_powers_of_1024_in_any_spelling(void **state)
 {
     static const char *const spellings[] = {"%c", "%cB", "%ciB", " %cB"};
     static const char letters[] = "KMGTkmgt";
-    (void)state;
     for (int l = 0; l < 8; l++)
         for (int s = 0; s < 4; s++) {
             char text[16] = "1.5", format[16];
@@ -83,7 +81,6 @@ static void what_is_not_wholly_a_size_is_refused(void **state)
                                       "one",  "nan", "inf", "1e999", "0x",    "1,5K",
                                       "12MM", "1P",  "--1", "1K\n"};
     double bytes;
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         if (tk_parse_size(bad[i], "B", &bytes) == TK_OK)
             fail_msg("'%s' was taken for %g bytes", bad[i], bytes);
@@ -91,7 +88,6 @@ static void what_is_not_wholly_a_size_is_refused(void **state)
 
 static void a_size_has_a_range(void **state)
 {
-    (void)state;
     assert_parses("GASNET_PACKEDLONG_LIMIT", "0");
     assert_parses("GASNET_PACKEDLONG_LIMIT", "65448");
     assert_refused("GASNET_PACKEDLONG_LIMIT", "65449", "a number from 0 to 65448 (B)");
@@ -101,7 +97,6 @@ static void a_size_has_a_range(void **state)
 
 static void a_whole_number_has_both_ends_of_its_range(void **state)
 {
-    (void)state;
     assert_parses("GASNET_AM_CREDITS_PP", "1");
     assert_parses("GASNET_AM_CREDITS_PP", "1024");
     assert_int_equal(values.am_credits_pp, 1024);
@@ -114,7 +109,6 @@ static void a_whole_number_has_both_ends_of_its_range(void **state)
 static void a_whole_number_is_whole(void **state)
 {
     static const char *const bad[] = {"1.5", "1 2", "12K", "twelve", "0x1p-1", "1e99", "nan", "-"};
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_refused("GASNET_AM_CREDITS_PP", bad[i], "a whole number");
     assert_parses("GASNET_AM_CREDITS_PP", "12.0");
@@ -123,7 +117,6 @@ static void a_whole_number_is_whole(void **state)
 
 static void a_real_may_have_a_fraction(void **state)
 {
-    (void)state;
     assert_parses("GASNET_EXITTIMEOUT", "0.25");
     assert_true(values.exit_timeout == 0.25);
     assert_refused("GASNET_EXITTIMEOUT", "-0.25", "a number from 0 to 86400 (s)");
@@ -134,7 +127,6 @@ static void truth_has_ten_spellings(void **state)
 {
     static const char *const yes[] = {"1", "y", "yes", "true", "on", "YES", "On", "TRUE"};
     static const char *const no[] = {"0", "n", "no", "false", "off", "NO", "Off", "FALSE"};
-    (void)state;
     for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
         assert_parses("GASNET_QUIET", yes[i]);
         assert_true(values.quiet);
@@ -148,7 +140,6 @@ static void truth_has_ten_spellings(void **state)
 
 static void a_choice_is_one_of_its_words_wholly(void **state)
 {
-    (void)state;
     assert_parses("GASNET_HOST_DETECT", "gethostid");
     assert_string_equal(values.host_detect, "gethostid");
     assert_refused("GASNET_HOST_DETECT", "host", "one of conduit|hostname|gethostid");
@@ -160,7 +151,6 @@ static void a_choice_is_one_of_its_words_wholly(void **state)
 /* The one rule for all types. */
 static void blanks_around_a_value_do_not_count(void **state)
 {
-    (void)state;
     assert_parses("GASNET_IBV_PORTS", " mlx5_0:1 ");
     assert_string_equal(values.ibv_ports, "mlx5_0:1");
     assert_parses("GASNET_HOST_DETECT", "hostname\t");
@@ -176,7 +166,6 @@ static void blanks_around_a_value_do_not_count(void **state)
 static void an_empty_value_is_none(void **state)
 {
     static const char *const empty[] = {"", " ", " \t "};
-    (void)state;
     for (size_t i = 0; i < tk_setting_count * 3; i++) {
         struct tk_settings before;
         memset(&values, 0x5a, sizeof(values));
@@ -190,7 +179,6 @@ static void an_empty_value_is_none(void **state)
 
 static void a_number_may_be_one_of_a_few(void **state)
 {
-    (void)state;
     assert_parses("GASNET_MAX_MTU", "4096");
     assert_int_equal(values.max_mtu, 4096);
     assert_parses("GASNET_MAX_MTU", "-1");
@@ -201,7 +189,6 @@ static void a_number_may_be_one_of_a_few(void **state)
 
 static void an_ignored_setting_takes_anything(void **state)
 {
-    (void)state;
     assert_parses("GASNET_AMRDMA_MAX_PEERS", "whatever");
     assert_parses("GASNET_PHYSMEM_MAX", "");
 }
@@ -209,7 +196,6 @@ static void an_ignored_setting_takes_anything(void **state)
 static void a_reason_never_overruns_its_buffer(void **state)
 {
     char small[16], text[600];
-    (void)state;
     memset(text, '9', sizeof(text) - 1);
     text[sizeof(text) - 1] = 0;
     memset(small, 'x', sizeof(small));
@@ -224,7 +210,6 @@ static void a_reason_never_overruns_its_buffer(void **state)
 static void the_clients_locale_is_of_no_importance(void **state)
 {
     double fraction;
-    (void)state;
     if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") && !setlocale(LC_NUMERIC, "fr_FR.UTF-8"))
         skip(); /* no locale with a decimal comma is installed */
     assert_int_equal(tk_parse_size("0.85", "B", &fraction), TK_OK);

@@ -11,7 +11,6 @@
 
 static void every_name_is_unique_and_ours(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < tk_setting_count; i++) {
         assert_memory_equal(tk_setting_table[i].name, "GASNET_", 7);
         for (size_t j = 0; j < i; j++)
@@ -27,7 +26,6 @@ static bool has_field(const struct tk_setting *s)
 
 static void no_two_settings_share_a_field(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < tk_setting_count; i++) {
         assert_true(tk_setting_table[i].offset < sizeof(struct tk_settings));
         for (size_t j = 0; j < i; j++)
@@ -39,7 +37,6 @@ static void no_two_settings_share_a_field(void **state)
 /* What a setting says of its own default must be accepted when a user types it. */
 static void every_default_is_legal(void **state)
 {
-    (void)state;
     unit_settings(NULL);
     for (size_t i = 0; i < tk_setting_count; i++) {
         struct tk_settings out;
@@ -52,7 +49,6 @@ static void every_default_is_legal(void **state)
 
 static void every_setting_is_explained(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < tk_setting_count; i++) {
         assert_true(strlen(tk_setting_table[i].help) > 8);
         assert_non_null(tk_setting_table[i].unit);
@@ -62,7 +58,6 @@ static void every_setting_is_explained(void **state)
 /* Users tune by the manual of the conduit that this one replaces. */
 static void defaults_are_the_manuals(void **state)
 {
-    (void)state;
     unit_settings(NULL);
     assert_int_equal(tk_settings.am_credits_pp, 12);
     assert_int_equal(tk_settings.am_credits_total, -1);
@@ -88,7 +83,6 @@ static void defaults_are_the_manuals(void **state)
 
 static void the_environment_overrides_defaults(void **state)
 {
-    (void)state;
     unit_settings("PATH=/bin", "GASNET_AM_CREDITS_PP=3", "GASNET_IBV_PORTS=a:1+b", "GASNET_QUIET=y",
                   "GASNET_PACKEDLONG_LIMIT=1K", NULL);
     assert_int_equal(tk_settings.am_credits_pp, 3);
@@ -100,7 +94,6 @@ static void the_environment_overrides_defaults(void **state)
 
 static void a_name_that_another_one_begins_with_is_not_that_one(void **state)
 {
-    (void)state;
     unit_settings("GASNET_EXITTIMEOUT_MIN=5", NULL);
     assert_true(tk_settings.exit_timeout == 0);
     assert_true(tk_settings.exit_timeout_min == 5);
@@ -109,7 +102,6 @@ static void a_name_that_another_one_begins_with_is_not_that_one(void **state)
 /* Job scripts clear a variable with X= where they can't unset it. */
 static void an_empty_value_counts_as_unset(void **state)
 {
-    (void)state;
     unit_settings("GASNET_AM_CREDITS_PP=", "GASNET_HOST_DETECT=", "GASNET_QUIET=", NULL);
     assert_int_equal(tk_settings.am_credits_pp, 12);
     assert_string_equal(tk_settings.host_detect, "conduit");
@@ -119,7 +111,6 @@ static void each_bad_value_is_told_in_one_line(void **state)
 {
     static char *const env[] = {"GASNET_AM_CREDITS_PP=0", "GASNET_QUIET=2", "GASNET_QP_TIMEOUT=32",
                                 NULL};
-    (void)state;
     unit_listen();
     enum tk_status status = tk_settings_load(env);
     const char *said = unit_heard();
@@ -135,7 +126,6 @@ static void settings_that_others_use_are_judged_here_too(void **state)
 {
     static char *const env[] = {"GASNET_SOFTHCA=perhaps", "GASNET_SPAWN_VERBOSE=perhaps",
                                 "GASNET_IBV_PORTS_7=a:1;b", NULL};
-    (void)state;
     unit_listen();
     enum tk_status status = tk_settings_load(env);
     const char *said = unit_heard();
@@ -166,7 +156,6 @@ static void a_misspelt_name_is_told_with_the_nearest(void **state)
 {
     static char *const env[] = {"GASNET_AM_CREDIT_PP=1", "GASNET_NETWORKDEPHT_PP=1",
                                 "GASNET_QUITE=1", NULL};
-    (void)state;
     assert_string_equal(unknown_in(env), "GASNET_AM_CREDIT_PP->GASNET_AM_CREDITS_PP;"
                                          "GASNET_NETWORKDEPHT_PP->GASNET_NETWORKDEPTH_PP;"
                                          "GASNET_QUITE->GASNET_QUIET;");
@@ -179,7 +168,6 @@ static void a_suggestion_does_not_mislead(void **state)
     static char *const env[] = {"GASNET_ENV_CMD=1",  "GASNET_SHM_NODES=1",  "GASNET_HCA_IDS=1",
                                 "GASNET_RSH_CMD=1",  "GASNET_QUIT=1",       "GASNET_NODES=1",
                                 "GASNET_TIMEOUT=30", "GASNET_MAXTHREADS=1", NULL};
-    (void)state;
     assert_string_equal(unknown_in(env),
                         "GASNET_ENV_CMD->?;GASNET_SHM_NODES->?;GASNET_HCA_IDS->?;"
                         "GASNET_RSH_CMD->GASNET_SSH_CMD;GASNET_QUIT->GASNET_QUIET;"
@@ -190,7 +178,6 @@ static void a_name_like_no_other_is_told_alone(void **state)
 {
     char long_name[200] = "GASNET_";
     char *const env[] = {"GASNET_COMPLETELY_DIFFERENT=1", long_name, NULL};
-    (void)state;
     memset(long_name + 7, 'X', sizeof(long_name) - 10);
     strcpy(long_name + sizeof(long_name) - 3, "=1");
     unknown_in(env);
@@ -203,7 +190,6 @@ static void known_and_foreign_names_are_not_told(void **state)
     static char *const env[] = {
         "GASNET_USE_SRQ=1", "GASNET_QUIET=0",      "GASNETX_Y=1",       "GASNET",
         "OMPI_X=1",         "GASNET_SOFTHCA=auto", "GASNET_ENVCMD=env", NULL};
-    (void)state;
     assert_string_equal(unknown_in(env), "");
     assert_string_equal(unknown_in(NULL), "");
 }
@@ -213,7 +199,6 @@ static void numbered_ports_are_known(void **state)
 {
     static char *const env[] = {"GASNET_IBV_PORTS_0=a", "GASNET_IBV_PORTS_12=b",
                                 "GASNET_IBV_PORTS_1x=c", "GASNET_IBV_PORTS_=d", NULL};
-    (void)state;
     assert_string_equal(unknown_in(env), "GASNET_IBV_PORTS_1x->GASNET_IBV_PORTS;"
                                          "GASNET_IBV_PORTS_->GASNET_IBV_PORTS;");
 }
@@ -223,7 +208,6 @@ static void a_switch_of_the_tools_is_judged_here(void **state)
 {
     static char *const env[] = {"GASNET_BACKTRACE=perhaps", "GASNET_FREEZE=on",
                                 "GASNET_BACKTRACE_TYPE=perhaps", NULL}; /* a client's own */
-    (void)state;
     unit_listen();
     enum tk_status status = tk_settings_load(env);
     const char *said = unit_heard();
@@ -267,7 +251,6 @@ static void change_environment(void *path)
 
 static void a_client_changes_its_own_names_only(void **state)
 {
-    (void)state;
     if (!getenv("PATH"))
         skip();
     unit_assert_exit(change_environment, strdup(getenv("PATH")), 0);
@@ -275,7 +258,6 @@ static void a_client_changes_its_own_names_only(void **state)
 
 static void a_job_wide_difference_changes_the_hash(void **state)
 {
-    (void)state;
     unit_settings(NULL);
     uint64_t defaults = tk_settings_job_hash();
     unit_settings("GASNET_AM_CREDITS_PP=12", NULL);
@@ -288,7 +270,6 @@ static void a_job_wide_difference_changes_the_hash(void **state)
 
 static void a_rank_wide_difference_does_not(void **state)
 {
-    (void)state;
     unit_settings(NULL);
     uint64_t defaults = tk_settings_job_hash();
     unit_settings("GASNET_IBV_PORTS=x", "GASNET_QUIET=1", "GASNET_EXITTIMEOUT=9", NULL);
@@ -298,7 +279,6 @@ static void a_rank_wide_difference_does_not(void **state)
 static void the_job_text_lists_job_wide_settings_one_a_line(void **state)
 {
     unsigned job_wide = 1; /* the size of messages */
-    (void)state;
     for (size_t i = 0; i < tk_setting_count; i++)
         job_wide += tk_setting_table[i].scope == TK_SCOPE_JOB;
     unit_settings("GASNET_AM_CREDITS_PP=7", NULL);
@@ -315,7 +295,6 @@ static void the_printed_table_has_every_setting_in_order(void **state)
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    (void)state;
     tk_settings_print(out);
     fclose(out);
     const char *at = text;

@@ -169,7 +169,6 @@ static int set_up(void **state)
 {
     static struct tk_peer peers[ranks];
     static uint32_t nbrhd_ranks[] = {0, 1};
-    (void)state;
     steps[0] = 0;
     for (uint32_t r = 0; r < ranks; r++)
         peers[r] = (struct tk_peer){.rank = r, .host = "node"};
@@ -190,7 +189,6 @@ static int set_up(void **state)
 
 static void attaching_ends_with_a_barrier_so_that_all_can_be_written_to(void **state)
 {
-    (void)state;
     gasnet_client_attach_hook = hook;
     assert_int_equal(tk_attach(size), TK_OK);
     assert_string_equal(steps, "fill barrier wait exchange lasts bind hook barrier wait ");
@@ -201,13 +199,11 @@ static void attaching_ends_with_a_barrier_so_that_all_can_be_written_to(void **s
 
 static void a_client_need_not_have_a_hook(void **state)
 {
-    (void)state;
     assert_int_equal(tk_attach(size), TK_OK);
 }
 
 static void who_may_not_attach_takes_part_and_says_so(void **state)
 {
-    (void)state;
     assert_int_equal(tk_attach(0), TK_FAIL);
     assert_string_equal(steps, "barrier wait exchange ");
     assert_false(exchange.is_able);
@@ -216,7 +212,6 @@ static void who_may_not_attach_takes_part_and_says_so(void **state)
 
 static void who_has_no_memory_takes_part_and_says_so(void **state)
 {
-    (void)state;
     fill_fails = true;
     assert_int_equal(tk_attach(size), TK_FAIL);
     assert_string_equal(steps, "fill barrier wait exchange ");
@@ -235,7 +230,6 @@ static const char *attach_and_fail(uintptr_t nbytes)
 
 static void when_one_cannot_all_give_their_memory_back_and_name_it(void **state)
 {
-    (void)state;
     exchange.unable = 3;
     const char *said = attach_and_fail(size);
     unit_assert_says(said, "rank 3 (node) could not attach its segment");
@@ -247,13 +241,11 @@ static void when_one_cannot_all_give_their_memory_back_and_name_it(void **state)
 /* It has said why itself. */
 static void the_one_that_cannot_is_not_told_so(void **state)
 {
-    (void)state;
     assert_string_equal(attach_and_fail(0), "");
 }
 
 static void an_exchange_that_fails_leaves_no_memory(void **state)
 {
-    (void)state;
     exchange.status = TK_FAIL;
     attach_and_fail(size);
     assert_string_equal(steps, "fill barrier wait exchange empty ");
@@ -261,7 +253,6 @@ static void an_exchange_that_fails_leaves_no_memory(void **state)
 
 static void after_a_failure_attaching_may_be_tried_again(void **state)
 {
-    (void)state;
     exchange.unable = 3;
     attach_and_fail(size);
     exchange.unable = tk_nobody;
@@ -278,7 +269,6 @@ static void only_endpoints_with_a_segment_are_published(void **state)
     struct trunkline_ep with = {.index = 4, .segment = &segments[0]}, without = {.index = 5},
                         with_too = {.index = 6, .segment = &segments[1]};
     struct trunkline_ep *const eps[] = {&with, &without, &with_too};
-    (void)state;
     assert_int_equal(tk_publish(&tk_tm, eps, 3), TK_OK);
     assert_string_equal(steps, "barrier wait exchange ");
     assert_int_equal(exchange.count, 2);
@@ -289,7 +279,6 @@ static void only_endpoints_with_a_segment_are_published(void **state)
 
 static void who_has_nothing_to_publish_takes_part(void **state)
 {
-    (void)state;
     assert_int_equal(tk_publish(&tk_tm, NULL, 0), TK_OK);
     assert_string_equal(steps, "barrier wait exchange ");
     assert_true(exchange.is_able);
@@ -298,7 +287,6 @@ static void who_has_nothing_to_publish_takes_part(void **state)
 /* A put to it could not say later that it can't be done. */
 static void memory_of_a_neighbours_client_is_tried_before_it_is_used(void **state)
 {
-    (void)state;
     bounds[0][2] = bounds[me][2] = bounds[3][2] =
         (struct tk_bound){.base = 4096, .size = 10, .endpoint = 2, .fd = -1};
     bounds[0][0] = (struct tk_bound){.base = 8192, .size = 10, .fd = 5}; /* a file */
@@ -310,7 +298,6 @@ static void memory_of_a_neighbours_client_is_tried_before_it_is_used(void **stat
 
 static void what_was_not_exchanged_is_not_tried(void **state)
 {
-    (void)state;
     bounds[0][2] = (struct tk_bound){.base = 4096, .size = 10, .endpoint = 2, .fd = -1};
     exchange.status = TK_FAIL;
     assert_int_equal(tk_publish(&tk_tm, NULL, 0), TK_FAIL);

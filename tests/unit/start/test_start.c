@@ -21,7 +21,6 @@ static const struct job two_hosts = {.rank = 1,
 
 static int set_up(void **state)
 {
-    (void)state;
     job = two_hosts;
     return 0;
 }
@@ -30,7 +29,6 @@ static int set_up(void **state)
 
 static void who_we_are_comes_first_then_settings_then_rooms(void **state)
 {
-    (void)state;
     assert_order(start_job(true), "alone_open", "prepare", "bootstrap", "process_memory", "pattern",
                  "peers", "describe", "ports", "record_open", "message", "barrier_open",
                  "named_open", "exchange_open", "atomic_open", "vector_open", "exit_open",
@@ -40,7 +38,6 @@ static void who_we_are_comes_first_then_settings_then_rooms(void **state)
 /* Settings are compared in the exchange: what they say is not to be acted on before. */
 static void nothing_of_others_is_mapped_or_connected_before_all_are_compared(void **state)
 {
-    (void)state;
     assert_order(start_job(true), "exchange", "topology", "shm_connect", "verbs_agree",
                  "verbs_connect", "barrier", "named", "answers_ring", "use:shm:verbs", "fence",
                  "network_ready", "started", NULL);
@@ -48,14 +45,12 @@ static void nothing_of_others_is_mapped_or_connected_before_all_are_compared(voi
 
 static void nobody_sends_before_all_are_ready_to_receive(void **state)
 {
-    (void)state;
     assert_order(start_job(true), "verbs_connect", "fence", "network_ready", "listed",
                  "alone_accept", "tools", "drop", "started", NULL);
 }
 
 static void only_rank_0_speaks_of_names_that_nobody_knows(void **state)
 {
-    (void)state;
     assert_false(did(start_job(true), "unknown"));
     job.rank = 0;
     assert_true(did(start_job(true), "unknown"));
@@ -63,7 +58,6 @@ static void only_rank_0_speaks_of_names_that_nobody_knows(void **state)
 
 static void only_rank_0_tells_of_the_start_and_only_if_asked(void **state)
 {
-    (void)state;
     job.rank = 0;
     assert_false(did(start_job(true), "record"));
     setenv("GASNET_VERBOSEENV", "1", 1);
@@ -93,14 +87,12 @@ static void assert_fails_at(const char *name, const char *before, const char *un
 static void what_fails_before_transports_ends_the_job_and_undoes_nothing(void **state)
 {
     static const char *const early[] = {"bootstrap", "peers", "describe"};
-    (void)state;
     for (size_t i = 0; i < sizeof(early) / sizeof(early[0]); i++)
         assert_fails_at(early[i], i ? early[i - 1] : NULL, "");
 }
 
 static void a_transport_that_does_not_open_is_closed_with_those_before_it(void **state)
 {
-    (void)state;
     assert_fails_at("shm_open", "exit_open", "shm_close ");
     assert_fails_at("verbs_open", "shm_open", "verbs_close shm_close ");
 }
@@ -110,14 +102,12 @@ static void what_fails_afterwards_closes_all_transports_in_reverse(void **state)
 {
     static const char *const late[] = {"exchange", "topology", "shm_connect", "verbs_connect",
                                        "barrier",  "named",    "limit",       "fence"};
-    (void)state;
     for (size_t i = 0; i < sizeof(late) / sizeof(late[0]); i++)
         assert_fails_at(late[i], i ? late[i - 1] : "verbs_open", "verbs_close shm_close ");
 }
 
 static void what_may_be_pinned_fails_before_it_is_told_to_others(void **state)
 {
-    (void)state;
     job.pins = true;
     assert_fails_at("physmem", "verbs_open", "verbs_close shm_close ");
 }
@@ -125,7 +115,6 @@ static void what_may_be_pinned_fails_before_it_is_told_to_others(void **state)
 /* Who ended the job before rank 0 has spoken would cut its words short. */
 static void where_ports_do_not_agree_rank_0_fails_at_once_and_others_wait_for_it(void **state)
 {
-    (void)state;
     assert_fails_at("verbs_agree", "shm_connect", "fence verbs_close shm_close ");
     job.rank = 0;
     assert_fails_at("verbs_agree", "shm_connect", "verbs_close shm_close ");
@@ -133,7 +122,6 @@ static void where_ports_do_not_agree_rank_0_fails_at_once_and_others_wait_for_it
 
 static void bad_settings_end_the_job_before_rooms_open(void **state)
 {
-    (void)state;
     setenv("GASNET_SUPERNODE_MAXSIZE", "few", 1);
     const char *said = start_job(false);
     unsetenv("GASNET_SUPERNODE_MAXSIZE");
@@ -146,7 +134,6 @@ static void bad_settings_end_the_job_before_rooms_open(void **state)
 
 static void a_job_of_one_opens_none_and_meets_nobody(void **state)
 {
-    (void)state;
     job = (struct job){.size = 1, .memory = {500}};
     const char *said = start_job(true);
     assert_order(said, "exit_open", "topology", "limits:250,250", "started", NULL);
@@ -156,7 +143,6 @@ static void a_job_of_one_opens_none_and_meets_nobody(void **state)
 
 static void where_the_launcher_says_that_all_are_here_no_device_is_opened(void **state)
 {
-    (void)state;
     job = (struct job){
         .rank = 1, .size = 3, .local = {0, 1, 2}, .local_size = 3, .memory = {9, 9, 9}};
     const char *said = start_job(true);
@@ -167,7 +153,6 @@ static void where_the_launcher_says_that_all_are_here_no_device_is_opened(void *
 
 static void where_it_says_nothing_a_device_that_is_not_needed_is_closed_again(void **state)
 {
-    (void)state;
     job = (struct job){.rank = 1, .size = 3, .memory = {9, 9, 9}};
     const char *said = start_job(true);
     assert_order(said, "verbs_open", "topology", "verbs_close", "use:shm", "all_came", NULL);
@@ -176,7 +161,6 @@ static void where_it_says_nothing_a_device_that_is_not_needed_is_closed_again(vo
 
 static void without_neighbours_rings_are_closed_again(void **state)
 {
-    (void)state;
     job.size = 3;
     job.host_of[1] = 2;
     job.local_size = 0;
@@ -187,7 +171,6 @@ static void without_neighbours_rings_are_closed_again(void **state)
 
 static void where_nobody_may_share_there_are_no_rings(void **state)
 {
-    (void)state;
     job.nbrhd_size = 1;
     job.local_size = 0;
     setenv("GASNET_SUPERNODE_MAXSIZE", "1", 1);
@@ -199,7 +182,6 @@ static void where_nobody_may_share_there_are_no_rings(void **state)
 
 static void a_device_is_opened_for_ranks_that_are_not_expected_here(void **state)
 {
-    (void)state;
     assert_true(did(start_job(true), "turn:1 for:2:3"));
     job.local_size = 0;
     assert_true(did(start_job(true), "turn:1 for:0:2:3"));
@@ -212,7 +194,6 @@ static void a_device_is_opened_for_ranks_that_are_not_expected_here(void **state
 
 static void expected_neighbours_are_cut_as_neighbourhoods_are(void **state)
 {
-    (void)state;
     job = (struct job){.rank = 2, .size = 3, .local = {0, 1, 2}, .local_size = 3, .nbrhd_size = 1};
     setenv("GASNET_SUPERNODE_MAXSIZE", "2", 1);
     const char *said = start_job(true);
@@ -222,7 +203,6 @@ static void expected_neighbours_are_cut_as_neighbourhoods_are(void **state)
 
 static void a_launcher_that_contradicts_the_hosts_is_an_error_with_a_remedy(void **state)
 {
-    (void)state;
     job.local[2] = 2;
     job.local_size = 3;
     const char *said = start_job(false);
@@ -233,7 +213,6 @@ static void a_launcher_that_contradicts_the_hosts_is_an_error_with_a_remedy(void
 
 static void where_ranks_outnumber_cpus_waiting_gives_them_away(void **state)
 {
-    (void)state;
     assert_false(did(start_job(true), "crowded"));
     job.oversubscribed = true;
     assert_order(start_job(true), "use:shm:verbs", "crowded", "fence", NULL);
@@ -244,7 +223,6 @@ static void where_ranks_outnumber_cpus_waiting_gives_them_away(void **state)
 /* 300 / 2 is left on host 0, 800 / 2 on host 1, for two ranks each. */
 static void of_a_host_the_least_counts_and_of_the_job_the_least_host(void **state)
 {
-    (void)state;
     assert_true(did(start_job(true), "limits:75,75"));
     job.rank = 2;
     job.local[0] = 2;
@@ -254,7 +232,6 @@ static void of_a_host_the_least_counts_and_of_the_job_the_least_host(void **stat
 
 static void what_can_be_pinned_bounds_segments_where_there_is_a_network(void **state)
 {
-    (void)state;
     job.pins = true;
     const char *said = start_job(true);
     assert_false(did(said, "(pinnable is not known)"));
@@ -266,7 +243,6 @@ static void what_can_be_pinned_bounds_segments_where_there_is_a_network(void **s
 
 static void the_limit_is_the_users_or_the_clients_or_the_default(void **state)
 {
-    (void)state;
     assert_true(did(start_job(true), "limit:0.85/H"));
     job.segsize = 12345;
     assert_true(did(start_job(true), "limit:12345/P"));
@@ -287,7 +263,6 @@ static void a_peer_is_described_by_its_transport(void **state)
     char text[64];
     struct tk_peer peers[] = {{.rank = 0, .transport = &tk_transport_self},
                               {.rank = 1, .transport = &tk_transport_shm}};
-    (void)state;
     tk_peers.at = peers;
     tk_describe_peer(0, text, sizeof(text));
     assert_string_equal(text, "self");

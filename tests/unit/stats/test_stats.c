@@ -19,7 +19,6 @@
 
 static void each_row_has_a_class_and_a_name_of_its_own(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < tk_stats_row_count; i++) {
         const struct tk_stats_row *row = &tk_stats_rows[i];
         assert_true(tk_stats_mask_of(row->letter) != 0);
@@ -36,7 +35,6 @@ static void each_row_has_a_class_and_a_name_of_its_own(void **state)
 
 static void each_class_has_a_letter_of_its_own(void **state)
 {
-    (void)state;
     assert_true(tk_stats_class_count < 32);
     for (unsigned i = 0; i < tk_stats_class_count; i++) {
         assert_true(isupper((unsigned char)tk_stats_classes[i].letter));
@@ -54,7 +52,6 @@ static uint32_t mask_of(const char *text)
 
 static void masks_are_letters_in_any_case(void **state)
 {
-    (void)state;
     char text[40];
     uint32_t mask, all = mask_of("");
     assert_int_equal(mask_of("Pa"), tk_stats_mask_of('P') | tk_stats_mask_of('A'));
@@ -82,7 +79,6 @@ static struct tk_stats now(void)
 
 static void counts_are_there(void **state)
 {
-    (void)state;
     tk_stats_reset();
     tk_count(tk_counter_barriers);
     tk_count_add(tk_counter_credit_wait_ns, UINT64_C(5000000000));
@@ -115,7 +111,6 @@ enum { threads = 4, generations = 3, rounds = 1000 };
 
 static void *count_many(void *unused)
 {
-    (void)unused;
     for (int i = 0; i < rounds; i++) {
         tk_count(tk_counter_barriers);
         tk_count_transfer(tk_path_puts_self, tk_counter_put_bytes_self, 3);
@@ -126,7 +121,6 @@ static void *count_many(void *unused)
 /* In PAR; those of SEQ must not count at the same time. */
 static void threads_come_and_go_and_nothing_is_lost(void **state)
 {
-    (void)state;
     pthread_t thread[threads];
     tk_stats_reset();
     for (int g = 0; g < generations; g++) {
@@ -153,7 +147,6 @@ static void *block_of_a_thread(void *unused)
 /* A program that starts a thread for each task does not grow. */
 static void the_block_of_a_thread_that_ended_serves_the_next(void **state)
 {
-    (void)state;
     pthread_t thread;
     void *blocks[2];
     if (!TK_THREADED)
@@ -197,7 +190,6 @@ static struct tk_text text;
 
 static void numbers_and_quotes(void **state)
 {
-    (void)state;
     int in;
     begin(&text, &in);
     tk_text_number(&text, UINT64_MAX);
@@ -214,7 +206,6 @@ static void numbers_and_quotes(void **state)
 
 static void a_full_disk_is_an_error_and_ends_the_text(void **state)
 {
-    (void)state;
     text.fd = open("/dev/full", O_WRONLY);
     text.length = 0;
     text.error = 0;
@@ -248,7 +239,6 @@ static struct tk_stats some(void)
 
 static void people_get_what_is_not_zero(void **state)
 {
-    (void)state;
     int in;
     struct tk_stats stats = some();
     begin(&text, &in);
@@ -263,7 +253,6 @@ static void people_get_what_is_not_zero(void **state)
 
 static void programs_get_one_line(void **state)
 {
-    (void)state;
     int in;
     struct tk_stats stats = some();
     begin(&text, &in);
@@ -279,7 +268,6 @@ static void programs_get_one_line(void **state)
 
 static void a_summary_names_the_ranks_with_least_and_most(void **state)
 {
-    (void)state;
     int in;
     static uint64_t values[tk_stats_rows_max];
     static struct tk_stats_summary summary;
@@ -309,7 +297,6 @@ static void a_summary_names_the_ranks_with_least_and_most(void **state)
 /* The sums are of one rank, and as many others as `ranks` says have 0. */
 static void averages_are_rounded(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t sum;
         uint32_t ranks;

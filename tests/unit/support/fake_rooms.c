@@ -492,7 +492,6 @@ const struct tk_transport tk_transport_verbs = {.name = "verbs",
 static void start(void *unused)
 {
     char text[64];
-    (void)unused;
     gasnet_max_segsize_str = job.segsize_text;
     gasnet_max_segsize = job.segsize;
     tk_start();

@@ -18,7 +18,6 @@ static uint32_t nbrhd_of[ranks] = {0, 1, 0, 1, 1}, host_of[ranks];
 static int set_up(void **state)
 {
     static uintptr_t unmapped[ranks];
-    (void)state;
     if (tk_peers_open(me, ranks) != TK_OK)
         return -1;
     tk_peers_unmap(unmapped, ranks);
@@ -33,7 +32,6 @@ static int set_up(void **state)
 
 static void endpoint_0_is_there_before_any_is_made(void **state)
 {
-    (void)state;
     assert_ptr_equal(tk_ep_at(0), &tk_ep);
     assert_int_equal(tk_ep.index, 0);
     assert_ptr_equal(tk_ep.client, &tk_client);
@@ -43,7 +41,6 @@ static void endpoint_0_is_there_before_any_is_made(void **state)
 
 static void further_endpoints_are_numbered_as_they_are_made(void **state)
 {
-    (void)state;
     struct trunkline_ep *one = tk_ep_create(GEX_EP_CAPABILITY_RMA, 0),
                         *two = tk_ep_create(GEX_EP_CAPABILITY_RMA, GEX_FLAG_HINT_ACCEL_ALL);
     assert_int_equal(one->index, 1);
@@ -54,7 +51,6 @@ static void further_endpoints_are_numbered_as_they_are_made(void **state)
 
 static void an_endpoint_is_of_the_client_has_its_flags_and_no_segment(void **state)
 {
-    (void)state;
     const struct trunkline_ep *ep = tk_ep_create(GEX_EP_CAPABILITY_RMA, GEX_FLAG_HINT_ACCEL_ALL);
     assert_ptr_equal(ep->client, &tk_client);
     assert_int_equal(ep->flags, GEX_FLAG_HINT_ACCEL_ALL);
@@ -64,7 +60,6 @@ static void an_endpoint_is_of_the_client_has_its_flags_and_no_segment(void **sta
 
 static void no_endpoint_is_at_an_index_that_was_not_given_out(void **state)
 {
-    (void)state;
     assert_null(tk_ep_at(GASNET_MAXEPS - 1));
     assert_null(tk_ep_at(GASNET_MAXEPS));
     assert_null(tk_ep_at((gex_EP_Index_t)-1));
@@ -73,7 +68,6 @@ static void no_endpoint_is_at_an_index_that_was_not_given_out(void **state)
 static void there_are_GASNET_MAXEPS_endpoints_and_no_more(void **state)
 {
     unsigned index = 0;
-    (void)state;
     for (struct trunkline_ep *ep; (ep = tk_ep_create(GEX_EP_CAPABILITY_RMA, 0));)
         index = ep->index;
     assert_int_equal(index, GASNET_MAXEPS - 1);
@@ -86,7 +80,6 @@ static void there_are_GASNET_MAXEPS_endpoints_and_no_more(void **state)
 
 static void a_pair_says_which_endpoints_it_is_of(void **state)
 {
-    (void)state;
     for (gex_EP_Index_t local = 0; local < GASNET_MAXEPS; local++)
         for (gex_EP_Index_t remote = 0; remote < GASNET_MAXEPS; remote++) {
             gex_TM_t pair = tk_pair(local, remote);
@@ -98,7 +91,6 @@ static void a_pair_says_which_endpoints_it_is_of(void **state)
 
 static void a_team_is_no_pair(void **state)
 {
-    (void)state;
     assert_false(tk_is_pair(&tk_tm));
     assert_false(tk_is_pair(NULL));
     assert_false(tk_is_pair((gex_TM_t)(void *)(tk_pairs + sizeof(tk_pairs) / sizeof(*tk_pairs))));
@@ -109,7 +101,6 @@ static void a_team_is_no_pair(void **state)
 static void a_pair_with_an_index_out_of_range_names_no_endpoint(void **state)
 {
     const gex_EP_Index_t wrong[] = {GASNET_MAXEPS, 63, 64, 65, 1000, (gex_EP_Index_t)-1};
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         gex_TM_t pair = tk_pair(1, wrong[i]);
         assert_int_equal(tk_pair_local(pair), 1);
@@ -121,7 +112,6 @@ static void a_pair_with_an_index_out_of_range_names_no_endpoint(void **state)
 /* Inline calls of clients read the first word of any kind of team. */
 static void inline_calls_go_to_neighbours_by_the_team_and_to_nobody_by_a_pair(void **state)
 {
-    (void)state;
     assert_ptr_equal(*(uintptr_t **)&tk_tm, tk_peers.offsets);
     for (gex_EP_Index_t e = 0; e < GASNET_MAXEPS; e++) {
         const uintptr_t *offsets = *(uintptr_t **)tk_pair(e, e);
@@ -132,7 +122,6 @@ static void inline_calls_go_to_neighbours_by_the_team_and_to_nobody_by_a_pair(vo
 
 static void ranks_of_teams_and_pairs_are_job_ranks(void **state)
 {
-    (void)state;
     for (uint32_t r = 0; r < ranks; r++) {
         assert_ptr_equal(tk_peer_of(&tk_tm, r), tk_peer(r));
         assert_ptr_equal(tk_peer_of(tk_pair(0, 1), r), tk_peer(r));
@@ -142,7 +131,6 @@ static void ranks_of_teams_and_pairs_are_job_ranks(void **state)
 
 static void a_team_means_segments_of_endpoints_0_and_a_pair_those_of_its_remote_one(void **state)
 {
-    (void)state;
     const struct tk_bound zero = {.endpoint = 0, .base = 0x10000, .size = 4096, .fd = -1},
                           two = {.endpoint = 2, .base = 0x20000, .size = 8192, .fd = -1};
     tk_bound_set(1, &zero);

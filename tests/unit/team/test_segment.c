@@ -82,7 +82,6 @@ static size_t size;
 /* A rank without neighbours whose network is open. */
 static int set_up(void **state)
 {
-    (void)state;
     unit_settings(NULL, NULL);
     size = pages * tk_page_size();
     memset(&network, 0, sizeof(network));
@@ -102,7 +101,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     munmap(own, size);
     return ep1->segment || ep2->segment || tk_ep.segment || network.registered;
 }
@@ -121,7 +119,6 @@ static int open_files(void)
 
 static void memory_of_the_library_is_zeroed_and_a_file(void **state)
 {
-    (void)state;
     struct trunkline_segment *s = tk_segment_create(NULL, size);
     assert_non_null(s->base);
     assert_int_equal(s->size, size);
@@ -135,7 +132,6 @@ static void memory_of_the_library_is_zeroed_and_a_file(void **state)
 
 static void memory_of_the_library_goes_with_the_segment(void **state)
 {
-    (void)state;
     int before = open_files();
     struct trunkline_segment *s = tk_segment_create(NULL, size);
     unsigned char is_there;
@@ -148,7 +144,6 @@ static void memory_of_the_library_goes_with_the_segment(void **state)
 
 static void memory_of_the_client_stays_the_clients(void **state)
 {
-    (void)state;
     memset(own, 'c', size);
     struct trunkline_segment *s = tk_segment_create(own, size);
     assert_ptr_equal(s->base, own);
@@ -161,7 +156,6 @@ static void memory_of_the_client_stays_the_clients(void **state)
 
 static void a_segment_is_registered_once_and_as_a_whole(void **state)
 {
-    (void)state;
     struct trunkline_segment *s = tk_segment_create(own, size);
     assert_int_equal(network.registered, 1);
     assert_ptr_equal(s->region.base, own);
@@ -173,7 +167,6 @@ static void a_segment_is_registered_once_and_as_a_whole(void **state)
 
 static void without_a_network_nothing_is_registered(void **state)
 {
-    (void)state;
     network.is_open = false;
     struct trunkline_segment *s = tk_segment_create(NULL, size);
     assert_int_equal(network.calls, 0);
@@ -183,7 +176,6 @@ static void without_a_network_nothing_is_registered(void **state)
 
 static void a_registration_that_fails_leaves_nothing_behind(void **state)
 {
-    (void)state;
     int before = open_files();
     network.fails = true;
     assert_null(tk_segment_create(NULL, size));
@@ -197,7 +189,6 @@ static void a_registration_that_fails_leaves_nothing_behind(void **state)
 
 static void after_a_failure_the_same_segment_can_be_filled(void **state)
 {
-    (void)state;
     network.fails = true;
     assert_int_equal(tk_segment_fill(&tk_segment, NULL, size), TK_FAIL);
     network.fails = false;
@@ -207,7 +198,6 @@ static void after_a_failure_the_same_segment_can_be_filled(void **state)
 
 static void where_a_device_pins_memory_it_is_present_before(void **state)
 {
-    (void)state;
     network.pins = true;
     struct trunkline_segment *s = tk_segment_create(NULL, size);
     assert_int_equal(tk_area_present(&s->area), size);
@@ -220,7 +210,6 @@ static void where_a_device_pins_memory_it_is_present_before(void **state)
 
 static void where_none_pins_memory_it_comes_when_it_is_touched(void **state)
 {
-    (void)state;
     struct trunkline_segment *s = tk_segment_create(NULL, size);
     assert_int_equal(tk_area_present(&s->area), 0);
     tk_segment_destroy(s);
@@ -230,7 +219,6 @@ static void where_none_pins_memory_it_comes_when_it_is_touched(void **state)
 
 static void memory_is_reserved_where_the_user_wants_it(void **state)
 {
-    (void)state;
     unit_settings("GASNET_SEGMENT_RESERVE=1", NULL);
     struct trunkline_segment *s = tk_segment_create(NULL, size);
     assert_int_equal(tk_area_present(&s->area), size);
@@ -239,7 +227,6 @@ static void memory_is_reserved_where_the_user_wants_it(void **state)
 
 static void neighbours_are_let_in_only_for_memory_of_the_client(void **state)
 {
-    (void)state;
     tk_segment_destroy(tk_segment_create(own, size));
     assert_int_equal(admitted, 0); /* there are none */
     tk_topology.nbrhd_size = 2;
@@ -253,7 +240,6 @@ static void neighbours_are_let_in_only_for_memory_of_the_client(void **state)
 
 static void a_bound_segment_is_what_others_are_given(void **state)
 {
-    (void)state;
     struct trunkline_segment *s = tk_segment_create(NULL, size);
     assert_true(tk_segment_bind(ep1, s));
     assert_ptr_equal(ep1->segment, s);
@@ -269,7 +255,6 @@ static void a_bound_segment_is_what_others_are_given(void **state)
 
 static void memory_of_the_client_is_given_to_others_as_no_file(void **state)
 {
-    (void)state;
     struct trunkline_segment *s = tk_segment_create(own, size);
     assert_int_equal(tk_segment_bound(ep1, s).fd, -1);
     tk_segment_destroy(s);
@@ -277,7 +262,6 @@ static void memory_of_the_client_is_given_to_others_as_no_file(void **state)
 
 static void an_endpoint_has_one_segment_for_as_long_as_that_exists(void **state)
 {
-    (void)state;
     struct trunkline_segment *first = tk_segment_create(NULL, size),
                              *second = tk_segment_create(own, size);
     assert_true(tk_segment_bind(ep1, first));
@@ -293,7 +277,6 @@ static void an_endpoint_has_one_segment_for_as_long_as_that_exists(void **state)
 
 static void a_segment_may_be_bound_to_several_endpoints_and_is_unbound_from_all(void **state)
 {
-    (void)state;
     struct trunkline_segment *s = tk_segment_create(own, size);
     assert_true(tk_segment_bind(ep1, s));
     assert_true(tk_segment_bind(ep2, s));
@@ -308,7 +291,6 @@ static void a_segment_may_be_bound_to_several_endpoints_and_is_unbound_from_all(
 
 static void messages_go_to_the_segment_of_endpoint_0(void **state)
 {
-    (void)state;
     struct trunkline_segment *s = tk_segment_create(own, size);
     assert_true(tk_segment_bind(ep1, s));
     assert_int_equal(tk_segment_area.size, 0);
@@ -324,7 +306,6 @@ static void messages_go_to_the_segment_of_endpoint_0(void **state)
 
 static void a_network_is_given_no_segment_that_it_has_not_registered(void **state)
 {
-    (void)state;
     network.is_open = false;
     struct trunkline_segment *s = tk_segment_create(own, size);
     assert_true(tk_segment_bind(&tk_ep, s));

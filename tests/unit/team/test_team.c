@@ -69,7 +69,6 @@ static int set_up(void **state)
 {
     static const struct tk_team_hooks hooks = {hook_fill, hook_open, hook_close};
     static uintptr_t unmapped[ranks];
-    (void)state;
     if (tk_peers_open(me, ranks) != TK_OK)
         return -1;
     tk_peers_unmap(unmapped, ranks);
@@ -117,7 +116,6 @@ static void check_list(const uint32_t *values, uint32_t count, bool is_rule)
 
 static void ranges_steps_either_way_and_repetitions_need_no_table(void **state)
 {
-    (void)state;
     check_list((uint32_t[]){7}, 1, true);
     check_list((uint32_t[]){0, 1, 2, 3}, 4, true);
     check_list((uint32_t[]){9, 12, 15}, 3, true);
@@ -128,7 +126,6 @@ static void ranges_steps_either_way_and_repetitions_need_no_table(void **state)
 
 static void other_lists_are_found_in_all_the_same(void **state)
 {
-    (void)state;
     check_list((uint32_t[]){1, 0, 2}, 3, false);
     check_list((uint32_t[]){40, 3, 40, 3, 7}, 5, false);
     check_list((uint32_t[]){0, 1, 2, 3, 5}, 5, false);
@@ -137,7 +134,6 @@ static void other_lists_are_found_in_all_the_same(void **state)
 static void a_random_list_is_as_it_was_given(void **state)
 {
     unsigned seed = 16;
-    (void)state;
     for (int round = 0; round < 300; round++) {
         uint32_t values[40], count = (uint32_t)rand_r(&seed) % 40;
         for (uint32_t i = 0; i < count; i++)
@@ -154,7 +150,6 @@ static void a_random_list_is_as_it_was_given(void **state)
 static void a_range_is_a_part_of_the_jobs_tables(void **state)
 {
     struct trunkline_tm *tm = make((uint32_t[]){2, 3, 4}, 3, 1);
-    (void)state;
     assert_ptr_equal(tm->head.peers, tk_peer(2));
     assert_ptr_equal(tm->head.offsets, &tk_peers.offsets[2]);
     assert_ptr_equal(tk_peer_of(tm, 2), tk_peer(4));
@@ -166,7 +161,6 @@ static void a_range_is_a_part_of_the_jobs_tables(void **state)
 static void ranks_of_any_team_are_translated_both_ways(void **state)
 {
     const uint32_t any[] = {7, 3, 0, 4}, step[] = {7, 5, 3, 1};
-    (void)state;
     struct trunkline_tm *a = make(any, 4, 1), *b = make(step, 4, 2);
     for (uint32_t r = 0; r < 4; r++) {
         assert_int_equal(tk_team_jobrank(a, r), any[r]);
@@ -189,7 +183,6 @@ static void ranks_of_any_team_are_translated_both_ways(void **state)
 static void members_may_be_endpoints_other_than_the_first(void **state)
 {
     uint32_t jobranks[2 * ranks], endpoints[2 * ranks];
-    (void)state;
     for (uint32_t r = 0; r < 2 * ranks; r++) {
         jobranks[r] = r / 2;
         endpoints[r] = r % 2;
@@ -210,7 +203,6 @@ static void members_may_be_endpoints_other_than_the_first(void **state)
 static void pairs_have_the_jobs_ranks(void **state)
 {
     gex_TM_t pair = tk_pair(0, 5);
-    (void)state;
     assert_int_equal(tk_team_rank(pair), me);
     assert_int_equal(tk_team_size(pair), ranks);
     assert_int_equal(tk_team_jobrank(pair, 6), 6);
@@ -232,7 +224,6 @@ static void check_subset(const struct tk_team_subset *subset, const uint32_t *ex
 static void a_team_knows_neighbours_host_and_leaders_by_its_own_ranks(void **state)
 {
     struct trunkline_tm *tm = make((uint32_t[]){7, 5, 2, 3, 4, 0}, 6, 3);
-    (void)state;
     check_subset(&tm->nbrhd, (uint32_t[]){1, 3}, 2, 1);
     check_subset(&tm->host, (uint32_t[]){1, 2, 3, 5}, 4, 2);
     check_subset(&tm->leaders, (uint32_t[]){0, 1, 2}, 3, 1);
@@ -244,7 +235,6 @@ static void a_team_knows_neighbours_host_and_leaders_by_its_own_ranks(void **sta
 static void a_team_is_found_by_id_and_rank_while_it_lives(void **state)
 {
     struct trunkline_tm *many[200];
-    (void)state;
     assert_ptr_equal(tk_team_find(0, me), &tk_tm);
     assert_null(tk_team_find(0, me + 1));
     for (int i = 0; i < 200; i++)
@@ -266,7 +256,6 @@ static void hooks_see_each_team_come_and_go(void **state)
 {
     const uint32_t jobranks[] = {3, 4};
     char blobs[2][tk_team_blob_size], blob[tk_team_blob_size];
-    (void)state;
     memset(&seen, 0, sizeof(seen));
     tk_team_fill_blob(blob);
     assert_string_equal(blob, "mine");

@@ -18,7 +18,6 @@ enum { rounds = 100000, handovers = 2000, threads = 4, enough = 10000, patience_
     {                                                                                              \
         static gasnett_##family##_t a = gasnett_##family##_init(5);                                \
         const unsigned_t top = (unsigned_t)-1;                                                     \
-        (void)state;                                                                               \
         assert_true(gasnett_##family##_read(&a, 0) == 5);                                          \
         gasnett_##family##_set(&a, 7, GASNETT_ATOMIC_REL);                                         \
         assert_true(gasnett_##family##_read(&a, GASNETT_ATOMIC_ACQ) == 7);                         \
@@ -52,7 +51,6 @@ PROMISES(strongatomic64, uint64_t)
 
 static void signed_values_survive(void **state)
 {
-    (void)state;
     gasnett_atomic_t a = gasnett_atomic_init(0);
     gasnett_atomic_decrement(&a, 0);
     assert_int_equal(gasnett_atomic_signed(gasnett_atomic_read(&a, 0)), -1);
@@ -64,7 +62,6 @@ static void signed_values_survive(void **state)
 
 static void fixed_widths_lie_over_any_cell(void **state)
 {
-    (void)state;
     float f = 1.5f;
     double d = 2.5;
     int32_t i = -3;
@@ -118,7 +115,6 @@ static void *count(void *arg)
 
 static void no_update_is_lost(void **state)
 {
-    (void)state;
     pthread_t t[threads];
     pthread_barrier_init(&start, NULL, threads);
     for (int i = 0; i < threads; i++)
@@ -145,7 +141,6 @@ static void *answer(void *arg)
 
 static void fences_carry_plain_data_along(void **state)
 {
-    (void)state;
     pthread_t t;
     void *failed;
     assert_int_equal(pthread_create(&t, NULL, answer, &payload), 0);

@@ -13,7 +13,6 @@
 
 static void variables_come_and_go(void **state)
 {
-    (void)state;
     gasnett_setenv(VAR, "one");
     assert_string_equal(gasnett_getenv(VAR), "one");
     assert_string_equal(gasnett_getenv_withdefault(VAR, "two"), "one");
@@ -25,7 +24,6 @@ static void variables_come_and_go(void **state)
 
 static void yes_and_no_have_three_forms_each(void **state)
 {
-    (void)state;
     static const char *const yes[] = {"1", "y", "YES", "Yes"}, *const no[] = {"0", "N", "no", "nO"};
     for (int i = 0; i < 4; i++) {
         gasnett_setenv(VAR, yes[i]);
@@ -42,7 +40,6 @@ static void yes_and_no_have_three_forms_each(void **state)
 
 static void sizes_need_a_multiplier(void **state)
 {
-    (void)state;
     gasnett_setenv(VAR, "0x20");
     assert_true(gasnett_getenv_int_withdefault(VAR, 1, 0) == 32);
     gasnett_setenv(VAR, " 1.5 MB ");
@@ -55,7 +52,6 @@ static void sizes_need_a_multiplier(void **state)
 
 static void reals_may_be_fractions(void **state)
 {
-    (void)state;
     gasnett_setenv(VAR, "3/4");
     assert_true(gasnett_getenv_dbl_withdefault(VAR, 1) == 0.75);
     gasnett_setenv(VAR, "-1.5e3");
@@ -103,7 +99,6 @@ static void refuses(void (*ask)(void *), const char *value, const char *legal)
 
 static void everything_else_ends_the_program(void **state)
 {
-    (void)state;
     refuses(ask_yesno, "maybe", "y, yes, 1, n, no, 0");
     refuses(ask_yesno, "11", "y, yes");
     refuses(ask_number, "12K", "whole number");
@@ -133,7 +128,6 @@ static void display(void *verbose)
 
 static void each_key_is_displayed_once(void **state)
 {
-    (void)state;
     const char *said;
     assert_int_equal(WEXITSTATUS(unit_child(display, (void *)(uintptr_t) "1", &said)), 1);
     assert_int_equal(unit_lines(said), 5);
@@ -146,7 +140,6 @@ static void each_key_is_displayed_once(void **state)
 
 static void nobody_asked_nothing_is_displayed(void **state)
 {
-    (void)state;
     const char *said;
     assert_int_equal(WEXITSTATUS(unit_child(display, (void *)(uintptr_t) "0", &said)), 0);
     assert_string_equal(said, "");

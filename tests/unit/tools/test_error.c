@@ -48,7 +48,6 @@ static void assert_refuses(void (*fn)(void *), void *arg, const char *line)
 
 static void a_fatal_error_says_what_and_where(void **state)
 {
-    (void)state;
     const char *said;
     assert_aborts(die_here, "answer", &said);
     unit_assert_says(said, "*** FATAL ERROR: in die_here() at ");
@@ -70,7 +69,6 @@ static void die_with_backtrace(void *type)
 
 static void the_clients_own_backtrace_comes_first(void **state)
 {
-    (void)state;
     const char *said;
     assert_aborts(die_with_backtrace, NULL, &said);
     unit_assert_says(said, "the end\na frame of the client\nand another\n");
@@ -81,7 +79,6 @@ static void the_clients_own_backtrace_comes_first(void **state)
 
 static void frames_of_this_program_can_be_seen(void **state)
 {
-    (void)state;
     const char *said;
     assert_aborts(die_with_backtrace, "EXECINFO", &said);
     unit_assert_says(said, "test_error");
@@ -93,7 +90,6 @@ static void frames_of_this_program_can_be_seen(void **state)
 /* gdb knows names; where it is not there, or may not look, the next way is taken. */
 static void gdb_is_asked_or_passed_over(void **state)
 {
-    (void)state;
     const char *said;
     assert_aborts(die_with_backtrace, "GDB,EXECINFO", &said);
     if (!strstr(said, "#0"))
@@ -104,7 +100,6 @@ static void gdb_is_asked_or_passed_over(void **state)
 
 static void an_unknown_way_is_refused(void **state)
 {
-    (void)state;
     assert_refuses(die_with_backtrace, "GDB,PRINTF",
                    "*** ERROR: GASNET_BACKTRACE_TYPE='GDB,PRINTF' names 'PRINTF', which is not");
 }
@@ -118,7 +113,6 @@ static void print_when_off(void *arg)
 
 static void nobody_asked_no_backtrace(void **state)
 {
-    (void)state;
     const char *said;
     assert_int_equal(WEXITSTATUS(unit_child(print_when_off, NULL, &said)), 1);
     assert_string_equal(said, "");
@@ -135,7 +129,6 @@ static void print_by_signal(void *arg)
 
 static void a_signal_prints_one_and_life_goes_on(void **state)
 {
-    (void)state;
     const char *said;
     assert_int_equal(WEXITSTATUS(unit_child(print_by_signal, NULL, &said)), 7);
     unit_assert_says(said, "a frame of the client\n");
@@ -156,7 +149,6 @@ static void wait_for_flag(void *name)
 
 static void a_frozen_process_waits_until_told(void **state)
 {
-    (void)state;
     const char *said;
     uint64_t before = gasnett_gettimeofday_us();
     assert_int_equal(WEXITSTATUS(unit_child(wait_for_flag, "my_flag", &said)), 9);
@@ -180,7 +172,6 @@ static void freeze_on_error(void *arg)
 
 static void an_error_freezes_first_if_asked_to(void **state)
 {
-    (void)state;
     const char *said;
     assert_aborts(freeze_on_error, NULL, &said);
     unit_assert_says(said, "*** NOTICE: process frozen for a debugger");
@@ -204,7 +195,6 @@ static void freeze_by_signal(void *arg)
 
 static void a_signal_freezes(void **state)
 {
-    (void)state;
     const char *said;
     assert_int_equal(WEXITSTATUS(unit_child(freeze_by_signal, NULL, &said)), 11);
     unit_assert_says(said, "process frozen");
@@ -218,7 +208,6 @@ static void listen_for_nonsense(void *arg)
 
 static void a_signal_that_is_none_is_refused(void **state)
 {
-    (void)state;
     assert_refuses(listen_for_nonsense, "SIGNAL",
                    "GASNET_FREEZE_SIGNAL='SIGNAL' is not a signal: a name as SIGUSR1 or a number");
     assert_refuses(listen_for_nonsense, "SIGKILL",
@@ -234,7 +223,6 @@ static void on_signal(int number)
 
 static void handlers_are_handed_back(void **state)
 {
-    (void)state;
     gasnett_sighandlerfn_t before = gasnett_reghandler(SIGUSR1, on_signal);
     raise(SIGUSR1);
     assert_int_equal(seen, SIGUSR1);
@@ -243,7 +231,6 @@ static void handlers_are_handed_back(void **state)
 
 static void signals_have_names(void **state)
 {
-    (void)state;
     assert_string_equal(gasnett_signame_fromval(SIGSEGV), "SIGSEGV");
     assert_string_equal(gasnett_signame_fromval(SIGQUIT), "SIGQUIT");
     assert_null(gasnett_signame_fromval(0));
@@ -256,7 +243,6 @@ static char *where_am_i(void)
 
 static void a_place_can_be_had_as_text(void **state)
 {
-    (void)state;
     char *text = where_am_i();
     unit_assert_says(text, "where_am_i() at ");
     unit_assert_says(text, "test_error.c:");
@@ -271,7 +257,6 @@ static void leave(void *arg)
 
 static void a_process_can_end_at_once(void **state)
 {
-    (void)state;
     assert_int_equal(WEXITSTATUS(unit_child(leave, NULL, NULL)), 13);
 }
 
@@ -284,7 +269,6 @@ static int evaluate(void)
 
 static void tracing_is_silent_and_free(void **state)
 {
-    (void)state;
     unit_listen();
     GASNETT_TRACE_PRINTF("%d", evaluate());
     GASNETT_TRACE_PRINTF_FORCE("%d", evaluate());

@@ -12,7 +12,6 @@
 
 static void names_need_the_room_that_they_say(void **state)
 {
-    (void)state;
     char text[1024];
     assert_int_equal(gasnett_format_dt(text, GEX_DT_DBL), strlen("GEX_DT_DBL") + 1);
     assert_string_equal(text, "GEX_DT_DBL");
@@ -31,7 +30,6 @@ static void names_need_the_room_that_they_say(void **state)
 
 static void lists_fit_and_are_summed_up(void **state)
 {
-    (void)state;
     enum { count = 50 };
     void *const top = (void *)(UINTPTR_MAX - 100000);
     gex_Memvec_t list[count];
@@ -57,7 +55,6 @@ static void lists_fit_and_are_summed_up(void **state)
 
 static void transfers_tell_their_bytes(void **state)
 {
-    (void)state;
     const gex_Memvec_t to[] = {{NULL, 6}}, from[] = {{NULL, 2}, {NULL, 4}};
     void *const places[] = {NULL, NULL};
     const ptrdiff_t strides[] = {PTRDIFF_MIN, PTRDIFF_MAX};
@@ -78,7 +75,6 @@ static void transfers_tell_their_bytes(void **state)
 
 static void diagnostics_pass_in_each_section_and_take_no_handlers(void **state)
 {
-    (void)state;
     gex_AM_Entry_t *table = NULL;
     int count = -1;
     gasnett_diagnostic_gethandlers(&table, &count);
@@ -92,7 +88,6 @@ static void diagnostics_pass_in_each_section_and_take_no_handlers(void **state)
 
 static void pages_can_be_had(void **state)
 {
-    (void)state;
     char *pages = gasnett_mmap(2 * GASNETT_PAGESIZE);
     assert_ptr_not_equal(pages, MAP_FAILED);
     assert_int_equal((uintptr_t)pages % GASNETT_PAGESIZE, 0);

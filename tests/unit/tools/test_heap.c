@@ -12,7 +12,6 @@
 
 static void blocks_are_counted(void **state)
 {
-    (void)state;
     gasnett_heapstats_t before, during, after;
     assert_int_equal(gasnett_getheapstats(&before), 0);
     char *a = gasnett_debug_malloc(100), *b = gasnett_debug_calloc(10, 20);
@@ -32,7 +31,6 @@ static void blocks_are_counted(void **state)
 
 static void contents_move_with_realloc(void **state)
 {
-    (void)state;
     char *text = gasnett_debug_strndup("hello, world", 5);
     assert_string_equal(text, "hello");
     text = gasnett_debug_realloc(text, 10000);
@@ -113,7 +111,6 @@ static void find_in_turn(void *arg)
 
 static void misuse_is_found(void **state)
 {
-    (void)state;
     dies(overrun, "free", "was written to behind its end");
     dies(overrun, NULL, "was written to behind its end");
     dies(underrun, NULL, "was written to before its start");
@@ -139,7 +136,6 @@ static void fill(void *arg)
 
 static void new_and_old_blocks_are_filled_on_request(void **state)
 {
-    (void)state;
     unit_assert_exit(fill, NULL, 0);
 }
 
@@ -150,7 +146,6 @@ static void ask_for_too_much(void *arg)
 
 static void out_of_memory_ends_the_program(void **state)
 {
-    (void)state;
     const char *said;
     assert_true(WIFSIGNALED(unit_child(ask_for_too_much, (void *)(SIZE_MAX / 3), &said)));
     unit_assert_says(said, "out of memory for ");
@@ -167,7 +162,6 @@ static void report(void *arg)
 
 static void what_was_left_is_reported_at_exit(void **state)
 {
-    (void)state;
     const char *said;
     assert_int_equal(unit_child(report, NULL, &said), 0);
     unit_assert_says(said, "heap: ");

@@ -22,7 +22,6 @@ static void *read_key(void *arg)
 
 static void a_key_is_each_threads_own(void **state)
 {
-    (void)state;
     int here, there;
     pthread_t t;
     void *result;
@@ -57,7 +56,6 @@ static void *add(void *arg)
 
 static void a_mutex_excludes(void **state)
 {
-    (void)state;
     pthread_t t;
     shared = 0;
     assert_int_equal(pthread_create(&t, NULL, add, NULL), 0);
@@ -86,7 +84,6 @@ static void other_thread_tries(int *result)
 
 static void trying_tells_what_is_taken(void **state)
 {
-    (void)state;
     int result[3];
     assert_int_equal(gasnett_mutex_trylock(&lock), 0);
     gasnett_rwlock_rdlock(&rwlock);
@@ -120,7 +117,6 @@ static void *raise_flag(void *arg)
 
 static void a_condition_wakes_who_waits(void **state)
 {
-    (void)state;
     pthread_t t;
     gasnett_mutex_lock(&lock);
     assert_int_equal(pthread_create(&t, NULL, raise_flag, NULL), 0);
@@ -135,7 +131,6 @@ static void a_condition_wakes_who_waits(void **state)
 
 static void what_was_made_at_run_time_works_as_well(void **state)
 {
-    (void)state;
     gasnett_mutex_t m;
     gasnett_cond_t c;
     gasnett_rwlock_t rw;
@@ -166,7 +161,6 @@ static void destroy_held(void *arg)
 
 static void to_destroy_a_held_mutex_is_an_error(void **state)
 {
-    (void)state;
     const char *said;
     gasnett_mutex_t m = GASNETT_MUTEX_INITIALIZER;
     assert_true(WIFSIGNALED(unit_child(destroy_held, &m, &said)));
@@ -206,7 +200,6 @@ static void misused(void (*fn)(void *), void *arg, const char *how)
 
 static void a_debug_library_knows_the_owner(void **state)
 {
-    (void)state;
     misused(lock_twice, &lock, "is held by the thread that must not hold it");
     misused(unlock_free, &lock, "is not held by the thread that must hold it");
     misused(assert_writer, &rwlock, "is not held by the thread that must hold it");
@@ -217,7 +210,6 @@ static void a_debug_library_knows_the_owner(void **state)
 
 static void a_debug_library_knows_the_owner(void **state)
 {
-    (void)state;
     skip();
 }
 
@@ -237,7 +229,6 @@ static const struct CMUnitTest tests[] = {
 
 static void one_thread_has_no_locks(void **state)
 {
-    (void)state;
     gasnett_mutex_t m = GASNETT_MUTEX_INITIALIZER;
     gasnett_rwlock_t rw = GASNETT_RWLOCK_INITIALIZER;
     assert_int_equal(sizeof(m) + sizeof(rw) + sizeof(gasnett_cond_t), 3);

@@ -17,7 +17,6 @@ static const char *text_of(int64_t value, int is_mem)
 
 static void plain_numbers_turn_hexadecimal_at_2_to_the_50th(void **state)
 {
-    (void)state;
     assert_string_equal(text_of(0, 0), "0");
     assert_string_equal(text_of(-42, 0), "-42");
     assert_string_equal(text_of(((int64_t)1 << 50) - 1, 0), "1125899906842623");
@@ -28,7 +27,6 @@ static void plain_numbers_turn_hexadecimal_at_2_to_the_50th(void **state)
 
 static void sizes_take_the_largest_unit_that_fits(void **state)
 {
-    (void)state;
     assert_string_equal(text_of(0, 1), "0 B");
     assert_string_equal(text_of(1023, 1), "1023 B");
     assert_string_equal(text_of(1024, 1), "1 KB");
@@ -43,7 +41,6 @@ static void sizes_take_the_largest_unit_that_fits(void **state)
 
 static void a_short_buffer_is_not_overrun(void **state)
 {
-    (void)state;
     char text[4] = "abc";
     gasnett_format_number(123456, text, 3, 0);
     assert_string_equal(text, "12");
@@ -51,7 +48,6 @@ static void a_short_buffer_is_not_overrun(void **state)
 
 static void what_was_a_number_is_one_again(void **state)
 {
-    (void)state;
     struct unit_random r = unit_random(1);
     for (int i = 0; i < 20000; i++) {
         int64_t value = 0;
@@ -67,7 +63,6 @@ static void what_was_a_number_is_one_again(void **state)
 
 static void all_forms_are_understood(void **state)
 {
-    (void)state;
     assert_true(gasnett_parse_int(NULL, 0) == 0);
     assert_true(gasnett_parse_int("", 1024) == 0);
     assert_true(gasnett_parse_int("none", 0) == 0);
@@ -99,7 +94,6 @@ static void the_longest_begin_that_is_a_number_counts(void **state)
         {"2K3M", 2048},   {"010", 10},         {"0b1", 0},      {"9 9", 9},      {"-1.5K", -1536},
         {"0x10K", 16384}, {"00000000012", 12},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         if (gasnett_parse_int(cases[i].text, 0) != cases[i].value)
             fail_msg("'%s' is %lld, not %lld", cases[i].text,
@@ -108,7 +102,6 @@ static void the_longest_begin_that_is_a_number_counts(void **state)
 
 static void a_comma_is_no_decimal_sign_anywhere(void **state)
 {
-    (void)state;
     setlocale(LC_ALL, "de_DE.UTF-8");
     assert_true(gasnett_parse_int("1.5K", 0) == 1536);
     setenv("TEST_DOUBLE", "0.25", 1);

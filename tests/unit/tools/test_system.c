@@ -13,7 +13,6 @@
 
 static void the_host_is_described(void **state)
 {
-    (void)state;
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     assert_string_equal(gasnett_gethostname(), host);
@@ -27,7 +26,6 @@ static void the_host_is_described(void **state)
 
 static void the_release_is_told(void **state)
 {
-    (void)state;
     assert_string_equal(gasnett_release_version_str(), "2024.5.0");
     assert_int_equal(gasnett_release_version(), UINT64_C(2024050000));
     assert_non_null(gasnett_performance_warning_str());
@@ -56,7 +54,6 @@ static void bind(void *arg)
 
 static void affinity_keeps_to_what_is_allowed(void **state)
 {
-    (void)state;
     unit_assert_exit(bind, NULL, 0);
 }
 
@@ -70,7 +67,6 @@ static rlim_t open_files(void)
 static void raise_limit(void *unused)
 {
     struct rlimit limit = {.rlim_cur = 32, .rlim_max = 64};
-    (void)unused;
     setrlimit(RLIMIT_NOFILE, &limit);
     setenv("GASNET_MAXIMIZE_RLIMIT_NOFILE", "0", 1);
     if (gasnett_maximize_rlimit(RLIMIT_NOFILE, "RLIMIT_NOFILE") != 0 || open_files() != 32)
@@ -86,13 +82,11 @@ static void raise_limit(void *unused)
 
 static void limits_are_raised_unless_told_otherwise(void **state)
 {
-    (void)state;
     unit_assert_exit(raise_limit, NULL, 0);
 }
 
 static void a_checksum_is_the_same_for_ever(void **state)
 {
-    (void)state;
     assert_true(gasnett_checksum("", 0) == UINT64_C(0xcbf29ce484222325));
     assert_true(gasnett_checksum("foobar", 6) == UINT64_C(0x85944171f73967e8));
     assert_true(gasnett_checksum("foobar", 6) != gasnett_checksum("foobra", 6));
@@ -108,7 +102,6 @@ static size_t zeros_of(const unsigned char *p, size_t n)
 
 static void zero_bytes_are_counted(void **state)
 {
-    (void)state;
     static const unsigned char values[] = {0, 0, 1, 0x7f, 0x80, 0x81, 0xff};
     struct unit_random r = unit_random(3);
     for (int i = 0; i < 2000; i++) {
@@ -135,7 +128,6 @@ static uint64_t load(const void *src, size_t nbytes)
 
 static void small_values_go_to_memory_and_back(void **state)
 {
-    (void)state;
     for (size_t n = 1; n <= 8; n++) {
         unsigned char cell[10];
         uint64_t value = UINT64_C(0x1122334455667788), mask = n == 8 ? ~0ull : (1ull << 8 * n) - 1;
@@ -149,7 +141,6 @@ static void small_values_go_to_memory_and_back(void **state)
 
 static void words_are_halved_and_joined(void **state)
 {
-    (void)state;
     uint64_t word = UINT64_C(0xfedcba9876543210);
     assert_true(GASNETI_HIWORD(word) == 0xfedcba98 && GASNETI_LOWORD(word) == 0x76543210);
     assert_true(GASNETI_MAKEWORD(GASNETI_HIWORD(word), GASNETI_LOWORD(word)) == word);
@@ -158,7 +149,6 @@ static void words_are_halved_and_joined(void **state)
 
 static void negative_characters_are_no_trap(void **state)
 {
-    (void)state;
     for (int c = -128; c < 128; c++) {
         char plain = (char)c;
         (void)gasnett_isalpha(plain);
@@ -171,7 +161,6 @@ static void use_the_heap(void *unused)
 {
     gasnett_heapstats_t stats;
     char *text = gasnett_debug_strdup("hello");
-    (void)unused;
     text = gasnett_debug_realloc(text, 4000);
     int *zeros = gasnett_debug_calloc(10, sizeof(int));
     gasnett_debug_memcheck_all();
@@ -186,7 +175,6 @@ static void use_the_heap(void *unused)
 
 static void the_heap_is_there_in_every_library(void **state)
 {
-    (void)state;
     unit_assert_exit(use_the_heap, NULL, 0);
 }
 

@@ -38,7 +38,6 @@ static double ratio(void)
 
 static void ticks_run_as_the_clock_does(void **state)
 {
-    (void)state;
     assert_in_range((uint64_t)(ratio() * 10000), 9950, 10050);
 }
 
@@ -68,7 +67,6 @@ static struct moment read_moment(void)
  * What this test's own readings are apart comes on top. */
 static void the_error_of_the_rate_is_bounded(void **state)
 {
-    (void)state;
     gasnett_ticks_to_ns(1);
     struct moment from = read_moment();
     gasnett_nsleep(200000000);
@@ -84,7 +82,6 @@ static void the_error_of_the_rate_is_bounded(void **state)
 
 static void ticks_never_go_back(void **state)
 {
-    (void)state;
     gasnett_tick_t last = gasnett_ticks_now();
     for (int i = 0; i < 100000; i++) {
         gasnett_tick_t now = gasnett_ticks_now();
@@ -96,7 +93,6 @@ static void ticks_never_go_back(void **state)
 
 static void long_times_do_not_overflow(void **state)
 {
-    (void)state;
     gasnett_tick_t year = 1;
     while (gasnett_ticks_to_ns(year) < UINT64_C(30000000000000000))
         year *= 2;
@@ -107,21 +103,18 @@ static void long_times_do_not_overflow(void **state)
 
 static void the_timer_knows_itself(void **state)
 {
-    (void)state;
     assert_true(gasnett_tick_granularityus() > 0 && gasnett_tick_granularityus() < 100);
     assert_true(gasnett_tick_overheadus() > 0 && gasnett_tick_overheadus() < 100);
 }
 
 static void the_wall_clock_is_in_microseconds(void **state)
 {
-    (void)state;
     uint64_t us = gasnett_gettimeofday_us(), s = (uint64_t)time(NULL);
     assert_in_range(us / 1000000, s - 1, s + 1);
 }
 
 static void a_sleep_lasts_as_long_as_asked_for(void **state)
 {
-    (void)state;
     uint64_t before = clock_ns();
     assert_int_equal(gasnett_nsleep(30000000), 0);
     assert_true(clock_ns() - before >= 30000000);
@@ -134,7 +127,6 @@ static void on_alarm(int number)
 
 static void a_signal_ends_a_sleep_and_that_is_told(void **state)
 {
-    (void)state;
     struct itimerval soon = {.it_value = {.tv_usec = 20000}};
     struct sigaction act = {.sa_handler = on_alarm}, before;
     sigaction(SIGALRM, &act, &before);
@@ -162,7 +154,6 @@ static int converting(const char *const *env, const char **said)
 
 static void a_rate_that_is_wrong_ends_the_process(void **state)
 {
-    (void)state;
     const char *said, *const env[] = {"GASNET_TSC_RATE", "2000000", NULL};
     if (!gasnett_ticks_now() || !trunkline_ticks_by_counter)
         skip();
@@ -173,7 +164,6 @@ static void a_rate_that_is_wrong_ends_the_process(void **state)
 
 static void tolerances_say_how_wrong_a_rate_may_be(void **state)
 {
-    (void)state;
     const char *said, *const soft[] = {"GASNET_TSC_RATE", "2000000",
                                        "GASNET_TSC_RATE_HARD_TOLERANCE", "0", NULL};
     const char *const none[] = {"GASNET_TSC_RATE",
@@ -194,7 +184,6 @@ static void tolerances_say_how_wrong_a_rate_may_be(void **state)
 
 static void a_rate_that_is_none_is_refused(void **state)
 {
-    (void)state;
     const char *said, *const env[] = {"GASNET_TSC_RATE", "fast", NULL};
     assert_int_equal(WEXITSTATUS(converting(env, &said)), 2);
     assert_int_equal(unit_lines(said), 1);
@@ -203,7 +192,6 @@ static void a_rate_that_is_none_is_refused(void **state)
 
 static void who_asks_is_told_the_rate(void **state)
 {
-    (void)state;
     const char *said, *const env[] = {"GASNET_TSC_VERBOSE", "1", NULL};
     assert_int_equal(converting(env, &said), 0);
     unit_assert_says(said, "ticks: the ");

@@ -42,7 +42,6 @@ static void stand_on(int first, int last)
 
 static void a_device_beside_us_is_at_distance_0(void **state)
 {
-    (void)state;
     stand_on(0, 0);
     assert_int_equal(tk_locality_distance("softhca0"), 0);
     stand_on(0, 1);
@@ -53,7 +52,6 @@ static void a_device_beside_us_is_at_distance_0(void **state)
 
 static void nearer_parts_of_the_machine_are_nearer(void **state)
 {
-    (void)state;
     stand_on(2, 3); /* the other node of the first package */
     int same_package = tk_locality_distance("softhca0"),
         other_package = tk_locality_distance("softhca1");
@@ -64,7 +62,6 @@ static void nearer_parts_of_the_machine_are_nearer(void **state)
 
 static void some_of_our_cpus_beside_it_is_nearer_than_none(void **state)
 {
-    (void)state;
     stand_on(0, 4);
     assert_true(tk_locality_distance("softhca0") > 0);
     int partly = tk_locality_distance("softhca1");
@@ -74,7 +71,6 @@ static void some_of_our_cpus_beside_it_is_nearer_than_none(void **state)
 
 static void whoever_is_not_bound_is_as_near_to_all(void **state)
 {
-    (void)state;
     stand_on(0, 7);
     assert_int_equal(tk_locality_distance("softhca0"), tk_locality_distance("softhca1"));
     stand_on(100, 101); /* CPUs that the machine on paper does not have */
@@ -83,7 +79,6 @@ static void whoever_is_not_bound_is_as_near_to_all(void **state)
 
 static void a_device_that_hwloc_does_not_know_is_farthest(void **state)
 {
-    (void)state;
     stand_on(0, 0);
     assert_int_equal(tk_locality_distance("softhca7"), tk_distance_unknown);
     assert_int_equal(tk_locality_distance("eth0"), tk_distance_unknown);
@@ -98,7 +93,6 @@ static int part(const char *type)
 
 static void a_bound_thread_is_in_one_part(void **state)
 {
-    (void)state;
     stand_on(5, 5);
     assert_int_equal(part("Socket"), 1);
     assert_int_equal(part("Package"), 1);
@@ -115,7 +109,6 @@ static void a_bound_thread_is_in_one_part(void **state)
 static void types_that_are_none_are_refused(void **state)
 {
     static const char *const names[] = {"", "Rack", "OSDev", "PCI", "1"};
-    (void)state;
     stand_on(0, 0);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         int index;
@@ -134,7 +127,6 @@ static void names_are_judged_as_hwloc_does(void **state)
         "PCI",      "Bridge",   "1",       "L0",     "L9",     "auto",     "automatic", "AUTO",
         "Nonsense", "os",       "p",       "Coresx", "L2x"};
     char why[tk_setting_why_max];
-    (void)state;
     stand_on(0, 0);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         int index;
@@ -147,7 +139,6 @@ static void names_are_judged_as_hwloc_does(void **state)
 /* The manual's example: two HCAs at each of two sockets of 22 cores. */
 static void a_rank_of_summit_finds_the_hcas_of_its_socket(void **state)
 {
-    (void)state;
     use_machine("summit.xml");
     stand_on(0, 87);
     assert_int_equal(part("Socket"), 0);
@@ -166,7 +157,6 @@ static void a_rank_of_summit_finds_the_hcas_of_its_socket(void **state)
 /* hwloc looks at the true machine then, which has no such devices. */
 static void a_file_that_is_no_machine_does_no_harm(void **state)
 {
-    (void)state;
     use_machine("test_locality.c");
     stand_on(0, 0);
     assert_int_equal(tk_locality_distance("softhca7"), tk_distance_unknown);

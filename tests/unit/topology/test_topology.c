@@ -37,7 +37,6 @@ static void build(const char *hosts, uint32_t me)
 
 static void one_rank_is_one_host(void **state)
 {
-    (void)state;
     build("a", 0);
     assert_int_equal(tk_topology.hosts, 1);
     assert_int_equal(tk_topology.local_size, 1);
@@ -48,7 +47,6 @@ static void one_rank_is_one_host(void **state)
 
 static void interleaved_ranks_find_their_neighbours(void **state)
 {
-    (void)state;
     build("abcabcab", 4);
     assert_int_equal(tk_topology.hosts, 3);
     assert_int_equal(tk_topology.my_host, 1);
@@ -61,7 +59,6 @@ static void interleaved_ranks_find_their_neighbours(void **state)
 
 static void hosts_are_numbered_by_their_lowest_rank(void **state)
 {
-    (void)state;
     build("zzyzx", 2);
     assert_int_equal(tk_topology.hosts, 3);
     assert_int_equal(tk_topology.my_host, 1);
@@ -71,7 +68,6 @@ static void hosts_are_numbered_by_their_lowest_rank(void **state)
 
 static void a_host_for_each_rank_works_too(void **state)
 {
-    (void)state;
     for (unsigned r = 0; r < ranks_max; r++)
         snprintf(infos[r].id, sizeof(infos[r].id), "host-%u", r);
     build_of(1000, ranks_max);
@@ -83,7 +79,6 @@ static void a_host_for_each_rank_works_too(void **state)
 /* Containers of one machine share its boot id; cloned machines share names. */
 static void hosts_differ_when_any_part_of_their_ids_does(void **state)
 {
-    (void)state;
     strcpy(infos[0].id, "boot-1 node");
     strcpy(infos[1].id, "boot-2 node");
     strcpy(infos[2].id, "boot-1 node2");
@@ -94,7 +89,6 @@ static void hosts_differ_when_any_part_of_their_ids_does(void **state)
 static void more_ranks_than_cpus_is_oversubscribed(void **state)
 {
     char hosts[ranks_max + 1];
-    (void)state;
     build("ab", 0);
     assert_true(tk_topology.cpus >= 1);
     assert_false(tk_topology.oversubscribed);
@@ -123,7 +117,6 @@ static struct tk_host_info describe(const char *setting)
 static void host_detect_decides_what_makes_a_host(void **state)
 {
     char name[tk_host_name_max] = "", id[32];
-    (void)state;
     gethostname(name, sizeof(name) - 1);
     struct tk_host_info info = describe("GASNET_HOST_DETECT=hostname");
     assert_string_equal(info.id, name);
@@ -143,7 +136,6 @@ static void virtual_hosts_are_hosts(void **state)
     static const char *const detect[] = {"GASNET_HOST_DETECT=conduit",
                                          "GASNET_HOST_DETECT=hostname",
                                          "GASNET_HOST_DETECT=gethostid"};
-    (void)state;
     for (size_t i = 0; i < sizeof(detect) / sizeof(*detect); i++) {
         struct tk_host_info real = describe(detect[i]);
         setenv("TRUNKLINE_HOST", "n1", 1);
@@ -165,7 +157,6 @@ static void virtual_hosts_are_hosts(void **state)
 /* Cards are compared and hashed as bytes elsewhere; stack contents must not leave the process. */
 static void a_card_has_no_stray_bytes(void **state)
 {
-    (void)state;
     struct tk_host_info info = describe(NULL);
     for (size_t i = strlen(info.name); i < sizeof(info.name); i++)
         assert_int_equal(info.name[i], 0);
@@ -198,7 +189,6 @@ static void cut(const char *setting, const char *hosts, uint32_t me, const char 
 
 static void a_host_is_cut_in_order_of_ranks(void **state)
 {
-    (void)state;
     cut(NULL, "aaaaa", 3, "00000");
     cut("GASNET_SUPERNODE_MAXSIZE=1", "aaaaa", 3, "01234");
     cut("GASNET_SUPERNODE_MAXSIZE=2", "aaaaa", 0, "00112");
@@ -212,7 +202,6 @@ static void a_host_is_cut_in_order_of_ranks(void **state)
 /* Each host by itself, however its ranks lie among others; numbers go by the lowest rank. */
 static void hosts_are_cut_each_by_itself(void **state)
 {
-    (void)state;
     cut(NULL, "ababab", 3, "010101");
     cut("GASNET_SUPERNODE_MAXSIZE=2", "ababab", 4, "010123");
     cut("GASNET_SUPERNODE_MAXSIZE=2", "aababb", 5, "001213");

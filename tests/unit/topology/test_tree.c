@@ -10,7 +10,6 @@
 static void each_rank_but_the_root_is_below_the_one_above_it_once(void **state)
 {
     enum { sizes = 200 };
-    (void)state;
     for (uint32_t size = 1; size <= sizes; size++) {
         unsigned parents[sizes] = {0};
         for (uint32_t rank = 0; rank < size; rank++) {
@@ -30,7 +29,6 @@ static void each_rank_but_the_root_is_below_the_one_above_it_once(void **state)
 /* What its comment promises of mappings and of steps. */
 static void ranks_of_one_host_are_two_steps_from_the_root(void **state)
 {
-    (void)state;
     for (uint32_t rank = 1; rank < 64; rank++) {
         uint32_t above = tk_tree_place(rank, 64).above;
         assert_int_equal(tk_tree_place(above, 64).above, 0);
@@ -41,7 +39,6 @@ static void ranks_of_one_host_are_two_steps_from_the_root(void **state)
 static void the_last_of_very_many_has_none_below(void **state)
 {
     const struct tk_tree_place place = tk_tree_place(UINT32_MAX - 1, UINT32_MAX);
-    (void)state;
     assert_int_equal(place.above, (UINT32_MAX - 2) / tk_tree_fan);
     assert_int_equal(place.below_count, 0);
 }

@@ -78,7 +78,6 @@ static void what_is_written_is_read(void **state)
 {
     struct unit_random r = unit_random(7);
     struct trace_item item;
-    (void)state;
     for (int i = 0; i < 4000; i++) {
         struct tk_trace_event event = random_event(&r);
         const char *text = unit_below(&r, 4) ? NULL : "a \"b\"\\ at=x:1 ns=7\n text=z \x80";
@@ -98,7 +97,6 @@ static void marks_are_read(void **state)
     const struct tk_trace_clocks clocks = {12000000345, 99};
     struct tk_trace_source aligned = source;
     struct trace_item item;
-    (void)state;
     aligned.is_aligned = true;
     aligned.alignment.start = (struct tk_trace_offset){.at = 1, .ns = -70, .error = 30};
     aligned.alignment.end = (struct tk_trace_offset){.at = 2, .ns = 50, .error = 20};
@@ -172,7 +170,6 @@ static void what_is_not_a_trace_is_foreign(void **state)
         "{\"ph\":\"B\"}",
         "[[",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
         if (parse(foreign[i]) != TRACE_FOREIGN)
             fail_msg("taken: %s", foreign[i]);
@@ -186,7 +183,6 @@ static void what_is_not_a_trace_is_foreign(void **state)
 static void damaged_lines_do_no_harm(void **state)
 {
     struct unit_random r = unit_random(11);
-    (void)state;
     for (int i = 0; i < 4000; i++) {
         struct tk_trace_event event = random_event(&r);
         lines.length = 0;
@@ -220,7 +216,6 @@ static void add(uint64_t begin, uint64_t ns, uint32_t thread, enum tk_trace_op o
 
 static void sums_are_right(void **state)
 {
-    (void)state;
     memset(&summary, 0, sizeof(summary));
     trace_summary_next_file(&summary);
     add(10, 5, 0, tk_trace_put, 2);
@@ -262,7 +257,6 @@ static void sums_are_right(void **state)
 static void long_calls_have_many_inside(void **state)
 {
     enum { inside = 100000 };
-    (void)state;
     memset(&summary, 0, sizeof(summary));
     for (uint64_t i = 0; i < 10; i++)
         add(i, 1, 0, tk_trace_get, 2);
@@ -281,7 +275,6 @@ static void tables_find_what_they_have(void **state)
 {
     struct trace_table table = {0};
     char name[16];
-    (void)state;
     for (unsigned round = 0; round < 2; round++) {
         for (unsigned i = 0; i < 5000; i++) {
             snprintf(name, sizeof(name), "%u", i % 100);

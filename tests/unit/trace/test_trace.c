@@ -31,7 +31,6 @@ static void what_comes_out_went_in(void **state)
     uint64_t added = 0, taken = 0, next = 0;
     char wanted[tk_trace_text_max + 1], found[tk_trace_text_max + 1];
     struct tk_trace_event event = {.op = tk_trace_program};
-    (void)state;
     for (int round = 0; round < 60; round++) {
         for (unsigned n = unit_below(&r, 3000); n > 0; n--) {
             text_of(added, wanted);
@@ -62,7 +61,6 @@ static void a_ring_holds_all_its_slots(void **state)
     struct tk_trace_ring *ring = calloc(1, sizeof(*ring));
     struct tk_trace_event event = {.op = tk_trace_put};
     char text[8];
-    (void)state;
     for (uint64_t i = 0; i < tk_trace_ring_slots; i++)
         assert_int_equal(tk_trace_ring_add(ring, event, NULL, 0), i + 1);
     assert_int_equal(ring->lost, 0);
@@ -94,7 +92,6 @@ static void an_event_is_a_line_of_text(void **state)
                                        .op = tk_trace_put_nb};
     const struct tk_trace_event line = {
         .begin = 5, .end = 5, .nbytes = 3, .peer = tk_trace_no_peer, .op = tk_trace_program};
-    (void)state;
     tk_trace_put_event(&lines, &source, 2, &put, NULL, false);
     assert_lines("12.000000345 3 2 P put_nb ns=55 peer=1 bytes=8 at=b.c:9\n");
     tk_trace_put_event(&lines, &source, 0, &line, "a\nb", false);
@@ -109,7 +106,6 @@ static void an_event_is_an_object_and_a_message_an_arrow(void **state)
                                    .sequence = 70000,
                                    .op = tk_trace_request_short,
                                    .handler = 200};
-    (void)state;
     tk_trace_put_event(&lines, &source, 2, &event, NULL, true);
     assert_lines(",\n{\"name\":\"request_short\",\"cat\":\"A\",\"ph\":\"X\",\"pid\":3,\"tid\":2,"
                  "\"ts\":1234.567,\"dur\":1.000,\"args\":{\"rank\":3,\"peer\":1,\"handler\":200,"
@@ -152,7 +148,6 @@ static void lines_are_corrected(void **state)
 {
     static struct tk_text wanted;
     struct unit_random r = unit_random(11);
-    (void)state;
     for (int i = 0; i < 3000; i++) {
         struct tk_trace_source aligned = source;
         const struct tk_trace_offset end = {.at = 5 * TK_SECOND, .error = 7};
@@ -191,7 +186,6 @@ static void lines_are_corrected(void **state)
 static void a_text_is_escaped(void **state)
 {
     const struct tk_trace_event event = {.peer = tk_trace_no_peer, .op = tk_trace_program};
-    (void)state;
     tk_trace_put_event(&lines, &source, 0, &event, "\"\\\n\xe4", true);
     assert_lines(",\n{\"name\":\"program\",\"cat\":\"H\",\"ph\":\"X\",\"pid\":3,\"tid\":0,"
                  "\"ts\":0.000,\"dur\":0.000,\"args\":{\"rank\":3,"
@@ -210,7 +204,6 @@ static void the_longest_event_has_room(void **state)
                                    .sequence = UINT32_MAX,
                                    .op = tk_trace_request_handler,
                                    .handler = 255};
-    (void)state;
     memset(text, 1, sizeof(text));
     text[sizeof(text) - 1] = '\0';
     memset(file, 1, sizeof(file));

@@ -33,7 +33,6 @@ static void take(struct tk_arrival *arrival)
 
 static int set_up(void **state)
 {
-    (void)state;
     fake_job_open(1);
     depth = 0;
     tk_deliver = take;
@@ -42,7 +41,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     fake_job_close();
     return 0;
 }
@@ -51,7 +49,6 @@ static void a_message_is_handled_inside_the_call(void **state)
 {
     static const size_t sizes[] = {0, 1, 100, tk_message_max - 72, tk_message_max - 8};
     static char payload[tk_message_max];
-    (void)state;
     for (size_t i = 0; i < sizeof(payload); i++)
         payload[i] = (char)(i * 5);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -71,7 +68,6 @@ static void scribble(struct tk_arrival *arrival)
 static void a_handler_may_write_to_its_payload(void **state)
 {
     char payload[] = "as it was";
-    (void)state;
     tk_deliver = scribble;
     send_to_self(payload, sizeof(payload));
     assert_string_equal(payload, "as it was");
@@ -90,7 +86,6 @@ static void reply_once(struct tk_arrival *arrival)
 static void a_reply_inside_a_handler_has_memory_of_its_own(void **state)
 {
     char request[] = "request";
-    (void)state;
     tk_deliver = reply_once;
     send_to_self(request, sizeof(request));
     assert_int_equal(depth, 2);
@@ -103,7 +98,6 @@ static void puts_and_gets_are_copies_done_at_once(void **state)
     struct tk_op op;
     struct tk_rma rma = {.remote = (uintptr_t)there, .local = here, .nbytes = 5, .op = &op};
     struct tk_rma_state posted = {.done = 0};
-    (void)state;
     tk_op_init(&op);
     assert_int_equal(tk_transport_self.rma(tk_peer(0), &rma, &posted), TK_OK);
     assert_string_equal(here, "there");

@@ -50,7 +50,6 @@ static bool refuse_membarrier(void)
 
 static int open_bells(void **state)
 {
-    (void)state;
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(shared != MAP_FAILED);
     return 0;
@@ -58,7 +57,6 @@ static int open_bells(void **state)
 
 static int close_bells(void **state)
 {
-    (void)state;
     return munmap(shared, sizeof(*shared));
 }
 
@@ -130,7 +128,6 @@ static void ping_pong_with(void *refused)
 
 static void every_wake_up_arrives(void **state)
 {
-    (void)state;
     for (int refused = 0; refused < 4; refused++) {
         memset(shared, 0, sizeof(*shared));
         unit_assert_exit(ping_pong_with, &refused, 0);
@@ -141,7 +138,6 @@ static void every_wake_up_arrives(void **state)
 
 static void what_is_there_keeps_awake(void **state)
 {
-    (void)state;
     struct watch watch = {0, 0};
     tk_doorbell_prepare();
     tk_doorbell_open(&shared->bell[0]);
@@ -154,7 +150,6 @@ static void what_is_there_keeps_awake(void **state)
 
 static void patience_ends(void **state)
 {
-    (void)state;
     tk_doorbell_prepare();
     tk_doorbell_open(&shared->bell[0]);
     uint64_t before = tk_now();
@@ -165,7 +160,6 @@ static void patience_ends(void **state)
 
 static void nobody_asleep_needs_no_system_call(void **state)
 {
-    (void)state;
     tk_doorbell_prepare();
     tk_doorbell_open(&shared->bell[0]);
     uint32_t word = shared->bell[0].word;
@@ -181,7 +175,6 @@ static void wake(int signal_number)
 static void a_signal_ends_sleep(void **state)
 {
     struct sigaction action = {.sa_handler = wake};
-    (void)state;
     tk_doorbell_prepare();
     tk_doorbell_open(&shared->bell[0]);
     sigaction(SIGUSR1, &action, NULL);
@@ -218,7 +211,6 @@ static void all_threads_are_woken(void **state)
 {
     pthread_t threads[4];
     void *failed;
-    (void)state;
     if (!TK_THREADED)
         skip();
     tk_doorbell_prepare();

@@ -114,14 +114,12 @@ static void all_are_right(void)
 
 static void nobody_sleeps_on_with_membarrier(void **state)
 {
-    (void)state;
     all_are_right();
     assert_int_equal(bell.word & TK_BELL_FENCED, 0);
 }
 
 static void nor_without(void **state)
 {
-    (void)state;
     weak_membarrier = weak_membarrier_refused;
     all_are_right();
     assert_int_equal(bell.word & TK_BELL_FENCED, TK_BELL_FENCED);
@@ -129,7 +127,6 @@ static void nor_without(void **state)
 
 static void nor_when_only_a_neighbour_has_none(void **state)
 {
-    (void)state;
     refused_to_neighbour = true;
     all_are_right();
     assert_int_equal(bell.word & TK_BELL_FENCED, TK_BELL_FENCED);
@@ -137,21 +134,18 @@ static void nor_when_only_a_neighbour_has_none(void **state)
 
 static void without_the_second_look_a_wake_up_is_lost(void **state)
 {
-    (void)state;
     looks = false;
     weak_assert_lost(&one_word);
 }
 
 static void without_fences_a_wake_up_is_lost(void **state)
 {
-    (void)state;
     weak_membarrier = weak_membarrier_lies;
     weak_assert_lost(&one_word);
 }
 
 static void without_a_release_by_those_who_fence_a_wake_up_is_lost(void **state)
 {
-    (void)state;
     weak_membarrier = weak_membarrier_refused;
     weak_break(weak_no_release, &bell.word, sizeof(bell.word));
     weak_assert_lost(&one_word);
@@ -159,7 +153,6 @@ static void without_a_release_by_those_who_fence_a_wake_up_is_lost(void **state)
 
 static int as_it_should_be(void **state)
 {
-    (void)state;
     weak_membarrier = weak_membarrier_works;
     refused_to_neighbour = false;
     looks = true;

@@ -42,7 +42,6 @@ static void lost(uint32_t rank)
 
 static int open_two(void **state)
 {
-    (void)state;
     unit_settings(NULL, NULL);
     assert_int_equal(tk_peers_open(0, 2), TK_OK);
     static uint32_t map[4];
@@ -58,14 +57,12 @@ static int open_two(void **state)
 
 static int close_two(void **state)
 {
-    (void)state;
     tk_shm_close();
     return 0;
 }
 
 static void what_the_card_tells_of_is_mapped(void **state)
 {
-    (void)state;
     assert_int_equal(tk_shm_connect(), TK_OK);
     assert_non_null(tk_peer(1)->connection);
 }
@@ -86,14 +83,12 @@ static void refused(const char *why)
 /* Pid, descriptor and inode may be right by chance, after a job that crashed. */
 static void another_nonce_is_another_job(void **state)
 {
-    (void)state;
     theirs.rings.nonce[15] ^= 1;
     refused("they are those of another job");
 }
 
 static void another_inode_is_another_file(void **state)
 {
-    (void)state;
     theirs.rings.inode++;
     refused("is not the file that its owner published");
 }
@@ -101,7 +96,6 @@ static void another_inode_is_another_file(void **state)
 static void a_file_of_another_size_is_refused(void **state)
 {
     struct stat file;
-    (void)state;
     theirs.rings.fd = memfd_create("small", MFD_CLOEXEC);
     assert_int_equal(ftruncate(theirs.rings.fd, 4096), 0);
     assert_int_equal(fstat(theirs.rings.fd, &file), 0);
@@ -112,7 +106,6 @@ static void a_file_of_another_size_is_refused(void **state)
 
 static void a_descriptor_that_is_closed_is_told_with_the_remedy(void **state)
 {
-    (void)state;
     theirs.rings.fd = 999;
     refused("GASNET_SUPERNODE_MAXSIZE=1");
 }
@@ -124,7 +117,6 @@ static void a_descriptor_that_is_closed_is_told_with_the_remedy(void **state)
 static void scratch_is_zeroed_and_shared_and_overlaps_nothing(void **state)
 {
     size_t size = (size_t)tk_settings.coll_channels * tk_scratch_channel;
-    (void)state;
     assert_int_equal(tk_shm_connect(), TK_OK);
     char *own = tk_shm_scratch(0), *seen = tk_shm_scratch(1);
     assert_true(size > 0 && own != seen && (uintptr_t)own % 4096 == 0);
@@ -147,7 +139,6 @@ static void count_loss(uint32_t rank)
 
 static void scratch_that_cannot_be_mapped_ends_the_job(void **state)
 {
-    (void)state;
     theirs.rings.nonce[15] ^= 1;
     refused("they are those of another job");
     tk_lost_peer = count_loss;
@@ -162,7 +153,6 @@ static void scratch_that_cannot_be_mapped_ends_the_job(void **state)
 
 static void liveness_is_read_by_the_neighbour_and_does_not_go_back(void **state)
 {
-    (void)state;
     assert_int_equal(tk_shm_connect(), TK_OK);
     const _Atomic uint32_t *liveness = tk_shm_liveness_of(1);
     assert_int_equal(*liveness, TK_LIVENESS_RUNS);
@@ -176,7 +166,6 @@ static void liveness_is_read_by_the_neighbour_and_does_not_go_back(void **state)
 /* Of one whose rings were never mapped the first page is, if it is the right one. */
 static void liveness_is_read_without_the_rings(void **state)
 {
-    (void)state;
     theirs.rings.nonce[0] ^= 1;
     refused("another job");
     assert_null(tk_shm_liveness_of(1));

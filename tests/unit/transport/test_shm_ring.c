@@ -29,14 +29,12 @@ static void open_at(uint64_t start)
 
 static int open_ring(void **state)
 {
-    (void)state;
     open_at(0);
     return 0;
 }
 
 static int close_ring(void **state)
 {
-    (void)state;
     tk_ring_in_close(&in);
     ring_memory_close(&memory);
     return 0;
@@ -86,14 +84,12 @@ static uint32_t fill(size_t nbytes)
 
 static void an_empty_ring_has_nothing(void **state)
 {
-    (void)state;
     assert_empty();
     assert_empty();
 }
 
 static void zeroed_memory_is_a_ring(void **state)
 {
-    (void)state;
     memset(memory.shared, 0, tk_ring_bytes(slots));
     assert_empty();
     for (uint32_t i = 0; i < 3 * slots; i++) {
@@ -105,7 +101,6 @@ static void zeroed_memory_is_a_ring(void **state)
 
 static void messages_of_a_sender_come_in_their_order(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < slots; i++)
         assert_int_equal(send(i, ring_text_min + i % 3 * 50), TK_OK);
     for (uint32_t i = 0; i < slots; i++)
@@ -115,7 +110,6 @@ static void messages_of_a_sender_come_in_their_order(void **state)
 
 static void every_size_up_to_the_largest_comes_whole_at_every_place(void **state)
 {
-    (void)state;
     assert_int_equal(tk_ring_message_max(slots, lines), most);
     for (uint32_t n = ring_text_min, i = 0; n <= largest; n += 1 + (n > 300) * 61, i++) {
         assert_int_equal(send(i, n), TK_OK);
@@ -128,7 +122,6 @@ static void every_size_up_to_the_largest_comes_whole_at_every_place(void **state
 
 static void a_message_may_be_less_than_a_word(void **state)
 {
-    (void)state;
     struct tk_ring_item item = {.blob = NULL};
     for (size_t n = 0; n <= tk_ring_slot_max; n++) {
         char guarded[tk_ring_slot_max + 1];
@@ -144,7 +137,6 @@ static void a_message_may_be_less_than_a_word(void **state)
 
 static void what_is_built_in_place_comes_as_what_is_sent(void **state)
 {
-    (void)state;
     uint64_t ticket = 0;
     char *blob = tk_ring_claim(&out, &ticket);
     assert_int_equal((uintptr_t)blob % 8, 0);
@@ -156,7 +148,6 @@ static void what_is_built_in_place_comes_as_what_is_sent(void **state)
 
 static void what_is_claimed_first_comes_first(void **state)
 {
-    (void)state;
     uint64_t ticket = 0;
     char *blob = tk_ring_claim(&out, &ticket);
     assert_int_equal(send(1, 20), TK_OK);
@@ -174,7 +165,6 @@ static void a_head_is_in_the_slot_while_it_fits(void **state)
 {
     enum { payload = 3 * tk_ring_line, heads_max = 88 };
     struct tk_ring_item item;
-    (void)state;
     for (uint32_t n = 8; n <= heads_max; n += 8) {
         bool fits = n <= 48; /* 10 arguments */
         uint64_t tail = memory.shared->tail;
@@ -218,7 +208,6 @@ static void a_message_moves_its_slot_and_its_payload(void **state)
     enum { eighth = slots / 8 };
     static const size_t payloads[] = {0, 8, 48, 49, 64, 65, 128};
     static char copy[2 * slots * tk_ring_line + lines * tk_ring_line];
-    (void)state;
     lines_written(copy);
     for (uint32_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
         size_t n = payloads[i], whole = (n + tk_ring_line - 1) / tk_ring_line;
@@ -244,7 +233,6 @@ static void a_message_moves_its_slot_and_its_payload(void **state)
 
 static void full_of_slots_is_busy_and_changes_nothing(void **state)
 {
-    (void)state;
     uint64_t ticket = 0;
     assert_int_equal(fill(ring_text_min), slots);
     uint64_t tail = memory.shared->tail;
@@ -259,7 +247,6 @@ static void full_of_slots_is_busy_and_changes_nothing(void **state)
 
 static void full_of_lines_is_busy_but_small_messages_pass(void **state)
 {
-    (void)state;
     assert_int_equal(send(0, largest), TK_OK);
     assert_int_equal(send(1, largest - tk_ring_line), TK_OK);
     assert_int_equal(send(9, head_size + tk_ring_line + 1), TK_BUSY);
@@ -276,7 +263,6 @@ static void full_of_lines_is_busy_but_small_messages_pass(void **state)
 static void space_comes_back_when_messages_are_done_not_when_they_are_taken(void **state)
 {
     struct tk_ring_item item[slots];
-    (void)state;
     assert_int_equal(fill(20), slots);
     for (uint32_t i = 0; i < slots; i++)
         item[i] = take(i, 20);
@@ -290,7 +276,6 @@ static void space_comes_back_when_messages_are_done_not_when_they_are_taken(void
 
 static void space_comes_back_while_more_messages_wait(void **state)
 {
-    (void)state;
     assert_int_equal(fill(20), slots);
     for (uint32_t i = 0; i < 6; i++)
         take_and_done(i, 20);
@@ -301,7 +286,6 @@ static void space_comes_back_while_more_messages_wait(void **state)
  * help: at done() for one thread, at the next take() for several. */
 static void lines_come_back_before_slots_do(void **state)
 {
-    (void)state;
     for (uint32_t small = 0; small < 2; small++) {
         if (small)
             assert_int_equal(send(9, 20), TK_OK);
@@ -320,7 +304,6 @@ static void lines_come_back_before_slots_do(void **state)
 
 static void at_rest_seven_eighths_are_free(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < 3 * slots; i++) {
         assert_int_equal(send(0, 20 + i % 5 * 30), TK_OK);
         take_and_done(0, 20 + i % 5 * 30);
@@ -338,7 +321,6 @@ static void at_rest_seven_eighths_are_free(void **state)
 
 static void a_ring_of_two_slots_works(void **state)
 {
-    (void)state;
     close_ring(NULL);
     ring_memory_open(&memory, 2, lines, 0);
     ring_memory_out(&memory, &out, 7);
@@ -376,7 +358,6 @@ static void counts_may_wrap_wherever_they_do(void **state)
 {
     static const uint64_t slots_before[] = {0, 1000, (UINT64_C(1) << 32) - 1000,
                                             (UINT64_C(1) << 40) - 1000};
-    (void)state;
     for (size_t i = 0; i < sizeof(slots_before) / sizeof(slots_before[0]); i++) {
         random_traffic(slots_before[i] * TK_RING_SLOT);
         random_traffic(slots_before[i] * TK_RING_SLOT + TK_RING_SLOT - 1 - 1000);
@@ -388,7 +369,6 @@ static void counts_may_wrap_wherever_they_do(void **state)
 static void an_old_head_is_not_taken_for_a_new_one(void **state)
 {
     struct tk_ring_out idle;
-    (void)state;
     tk_ring_format(memory.shared, slots, slots / 2 * TK_RING_SLOT);
     ring_memory_out(&memory, &idle, 8);
     tk_ring_format(memory.shared, slots, (UINT64_C(1) << 32) * TK_RING_SLOT);
@@ -400,7 +380,6 @@ static void an_old_head_is_not_taken_for_a_new_one(void **state)
 /* Another thread may read the head between our look at the tail and ours at the head. */
 static void a_head_beyond_the_tail_that_was_seen_is_no_reason_to_refuse(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < slots; i++) {
         assert_int_equal(send(i, 20), TK_OK);
         take_and_done(i, 20);
@@ -422,7 +401,6 @@ static void a_slot_that_lies_about_its_size_is_told(void **state)
                 {2, {2 * tk_ring_line, tk_ring_head_max + 1}}};
     struct tk_ring_item item;
     uint64_t ticket = 0;
-    (void)state;
     for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
         char *blob = tk_ring_claim(&out, &ticket);
         memcpy(blob, &lies[i].note, sizeof(lies[i].note));
@@ -437,7 +415,6 @@ static void a_slot_that_lies_about_its_size_is_told(void **state)
 
 static void sizes_are_powers_of_two_within_limits(void **state)
 {
-    (void)state;
     assert_true(tk_ring_legal(2, 8));
     assert_true(tk_ring_legal(8192, 32768));
     assert_false(tk_ring_legal(1, 64));
@@ -460,7 +437,6 @@ static void sizes_are_powers_of_two_within_limits(void **state)
  */
 static void a_sleeper_sees_a_message_that_a_glance_does_not(void **state)
 {
-    (void)state;
     if (!TK_THREADED)
         skip();
     assert_false(tk_ring_has_come(&in));
@@ -479,7 +455,6 @@ static void a_sleeper_sees_a_message_that_a_glance_does_not(void **state)
 static void what_another_thread_takes_is_not_there(void **state)
 {
     struct tk_ring_item item;
-    (void)state;
     if (!TK_THREADED)
         skip();
     assert_int_equal(send(0, 20), TK_OK);
@@ -494,7 +469,6 @@ static void what_another_thread_takes_is_not_there(void **state)
 static void done_out_of_order_gives_space_back_in_order(void **state)
 {
     struct tk_ring_item item[slots], none;
-    (void)state;
     if (!TK_THREADED)
         skip();
     assert_int_equal(fill(20), slots);

@@ -44,13 +44,11 @@ static unsigned next_of[senders_max];
 /* Once opened: what is broken in it has an address. */
 static int open_receiver(void **state)
 {
-    (void)state;
     return tk_ring_in_open(&in, &memory.shared, memory.payload, slots_max, lines);
 }
 
 static int close_receiver(void **state)
 {
-    (void)state;
     tk_ring_in_close(&in);
     return 0;
 }
@@ -202,7 +200,6 @@ static void assert_wrong(const struct weak_program *program, const struct plan *
 
 static void two_senders_and_a_receiver(void **state)
 {
-    (void)state;
     assert_right(&two_and_one, &from_empty);
     assert_right(&two_and_one, &from_half);
     assert_right(&two_and_one, &from_full);
@@ -213,20 +210,17 @@ static void two_senders_and_a_receiver(void **state)
 
 static void three_laps_of_one_sender(void **state)
 {
-    (void)state;
     assert_right(&one_and_one, &long_one);
     assert_right(&one_and_one, &long_large_one);
 }
 
 static void threads_that_share_a_senders_handle(void **state)
 {
-    (void)state;
     assert_right(&longer, &shared_handle);
 }
 
 static void two_threads_that_receive(void **state)
 {
-    (void)state;
     assert_right(&one_and_two, &receiving_threads);
     assert_right(&shorter, &large_to_threads);
     assert_right(&shorter, &second_again);
@@ -234,35 +228,30 @@ static void two_threads_that_receive(void **state)
 
 static void publishing_must_release(void **state)
 {
-    (void)state;
     weak_break(weak_no_release, memory.shared.slots, sizeof(memory.slots));
     assert_wrong(&one_and_one, &long_one);
 }
 
 static void looking_at_a_slot_must_acquire(void **state)
 {
-    (void)state;
     weak_break(weak_no_acquire, memory.shared.slots, sizeof(memory.slots));
     assert_wrong(&one_and_one, &long_one);
 }
 
 static void giving_back_must_release(void **state)
 {
-    (void)state;
     weak_break(weak_no_release, &memory.shared.head, sizeof(memory.shared.head));
     assert_wrong(&one_and_one, &long_one);
 }
 
 static void reading_the_head_must_acquire(void **state)
 {
-    (void)state;
     weak_break(weak_no_acquire, &memory.shared.head, sizeof(memory.shared.head));
     assert_wrong(&one_and_one, &long_one);
 }
 
 static void reserving_must_be_one_step(void **state)
 {
-    (void)state;
     weak_break(weak_torn_exchange, &memory.shared.tail, sizeof(memory.shared.tail));
     assert_wrong(&two_and_one, &small_ones);
 }
@@ -271,7 +260,6 @@ static void reserving_must_be_one_step(void **state)
 static void the_same_orders_guard_lines_of_payload(void **state)
 {
     static const enum weak_flaw flaws[] = {weak_no_release, weak_no_acquire};
-    (void)state;
     for (size_t i = 0; i < sizeof(flaws) / sizeof(flaws[0]); i++) {
         weak_break(flaws[i], memory.shared.slots, sizeof(memory.slots));
         assert_wrong(&one_and_one, &long_large_one);
@@ -294,62 +282,53 @@ static void start_unchecked(void)
 static void the_head_must_be_checked(void **state)
 {
     const struct weak_program unchecked = {start_unchecked, {sender_0, receiver}, end, 0};
-    (void)state;
     assert_wrong(&unchecked, &long_one);
 }
 
 static void a_head_that_another_thread_read_must_be_acquired(void **state)
 {
-    (void)state;
     weak_break(weak_no_acquire, &outs[0].head, sizeof(outs[0].head));
     assert_wrong(&longer, &shared_handle);
 }
 
 static void a_thread_that_is_done_must_release(void **state)
 {
-    (void)state;
     weak_break(weak_no_release, (const void *)in.done, slots_max * sizeof(*in.done));
     assert_wrong(&shorter, &second_again);
 }
 
 static void a_thread_that_gives_back_must_acquire(void **state)
 {
-    (void)state;
     weak_break(weak_no_acquire, (const void *)in.done, slots_max * sizeof(*in.done));
     assert_wrong(&shorter, &second_again);
 }
 
 static void a_thread_that_is_done_in_order_must_release(void **state)
 {
-    (void)state;
     weak_break(weak_no_release, &in.finished, sizeof(in.finished));
     assert_wrong(&shorter, &receiving_threads);
 }
 
 static void a_thread_that_is_done_behind_another_must_acquire(void **state)
 {
-    (void)state;
     weak_break(weak_no_acquire, &in.finished, sizeof(in.finished));
     assert_wrong(&shorter, &receiving_threads);
 }
 
 static void taking_must_be_one_step(void **state)
 {
-    (void)state;
     weak_break(weak_torn_exchange, &in.taking, sizeof(in.taking));
     assert_wrong(&shorter, &receiving_threads);
 }
 
 static void a_thread_that_has_taken_must_release(void **state)
 {
-    (void)state;
     weak_break(weak_no_release, &in.taking, sizeof(in.taking));
     assert_wrong(&shorter, &receiving_threads);
 }
 
 static void a_thread_that_takes_must_acquire(void **state)
 {
-    (void)state;
     weak_break(weak_no_acquire, &in.taking, sizeof(in.taking));
     assert_wrong(&shorter, &receiving_threads);
 }

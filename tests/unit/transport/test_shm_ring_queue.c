@@ -138,7 +138,6 @@ static void stand(unsigned count)
 
 static void threads_that_wait_go_in_order_before_others(void **state)
 {
-    (void)state;
     open_ring();
     fill();
     stand(4);
@@ -159,7 +158,6 @@ static void threads_that_wait_go_in_order_before_others(void **state)
 /* It may be in a long handler. */
 static void a_thread_that_comes_late_finds_space_and_others_have_gone_on(void **state)
 {
-    (void)state;
     open_ring();
     fill();
     stand(2);
@@ -181,7 +179,6 @@ static void a_thread_that_comes_late_finds_space_and_others_have_gone_on(void **
 static void no_more_than_half_of_the_ring_is_kept(void **state)
 {
     unsigned sent = 0;
-    (void)state;
     open_ring();
     fill();
     stand(waits_max);
@@ -200,7 +197,6 @@ static void the_largest_message_goes_beside_all_that_is_kept(void **state)
 {
     static const char text[lines / 2 * tk_ring_line];
     uint64_t ticket;
-    (void)state;
     open_ring();
     fill();
     for (unsigned i = 0; i < waits_max; i++)
@@ -222,7 +218,6 @@ static void small_messages_take_no_lines_from_a_large_one_that_waits(void **stat
 {
     const size_t medium = 3 * tk_ring_line;
     unsigned sent = 0;
-    (void)state;
     open_ring();
     while (send(large))
         sent++;
@@ -242,7 +237,6 @@ static void small_messages_take_no_lines_from_a_large_one_that_waits(void **stat
 static void lines_are_kept_from_the_moment_that_a_thread_waits(void **state)
 {
     const size_t medium = 3 * tk_ring_line;
-    (void)state;
     open_ring();
     for (int i = 0; i < 3; i++)
         assert_true(send(large));
@@ -259,7 +253,6 @@ static void lines_are_kept_from_the_moment_that_a_thread_waits(void **state)
 static void a_wait_inside_another_one_goes_in_its_place(void **state)
 {
     struct tk_wait_ticket inner = {.outer = &waits[0]};
-    (void)state;
     open_ring();
     fill();
     stand(1);
@@ -282,7 +275,6 @@ static void a_wait_inside_one_for_another_ring_stands_there_itself(void **state)
     struct ring_memory replies_memory;
     struct tk_wait_ticket inner = {.outer = &waits[0], .is_up = true};
     char text[small] = "";
-    (void)state;
     open_ring();
     ring_memory_open(&replies_memory, slots, lines, 0);
     ring_memory_out(&replies_memory, &replies, 7);
@@ -309,7 +301,6 @@ static void a_thread_that_cannot_wait_gets_kept_space_sometimes(void **state)
 {
     enum { waiting = 4 };
     unsigned sent = 0;
-    (void)state;
     open_ring();
     fill();
     stand(waiting);
@@ -328,7 +319,6 @@ static void a_thread_that_cannot_wait_gets_kept_space_sometimes(void **state)
 static void a_turn_is_several_messages(void **state)
 {
     unsigned sent = 1;
-    (void)state;
     open_ring();
     fill();
     stand(3);
@@ -347,7 +337,6 @@ static void a_turn_is_several_messages(void **state)
 /* At a Prepare. */
 static void a_look_for_space_waits_in_the_queue_too(void **state)
 {
-    (void)state;
     open_ring();
     fill();
     stand(1);
@@ -378,7 +367,6 @@ static unsigned first_in_queue(void)
 static void no_wait_is_forgotten_in_any_order(void **state)
 {
     struct unit_random dice = unit_random(8);
-    (void)state;
     open_ring();
     tk_poke(&out.queue.served, UINT32_MAX - 1000);
     for (int turn = 0; turn < 20000; turn++) {

@@ -107,7 +107,6 @@ static void close_all(void)
 static void threads_send_and_threads_receive(void **state)
 {
     pthread_t sending[senders], receiving[2];
-    (void)state;
     if (!TK_THREADED)
         skip();
     open_all(10000, UINT64_MAX - 5000 * TK_RING_SLOT);
@@ -126,7 +125,6 @@ static void processes_send_in_their_order(void **state)
 {
     uint32_t next[senders] = {0};
     int status;
-    (void)state;
     open_all(20000, (UINT64_C(1) << 32) * TK_RING_SLOT - 1);
     for (uint32_t i = 0; i < senders; i++)
         if (fork() == 0) {

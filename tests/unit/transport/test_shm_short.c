@@ -106,7 +106,6 @@ static void open_ring(struct ring_memory *memory, struct tk_ring_out *out, struc
 static int open_neighbour(void **state)
 {
     static uint32_t ranks[] = {0, 1};
-    (void)state;
     fake_job_open(2);
     tk_topology.nbrhd_ranks = ranks;
     memset(&got, 0, sizeof(got));
@@ -129,7 +128,6 @@ static int open_neighbour(void **state)
 
 static int close_neighbour(void **state)
 {
-    (void)state;
     tk_ring_in_close(&tk_shm.requests);
     tk_ring_in_close(&tk_shm.replies);
     ring_memory_close(&requests);
@@ -173,7 +171,6 @@ static void assert_came(bool is_reply, unsigned nargs)
 static void shorts_of_every_argument_count_arrive(void **state)
 {
     const unsigned with_tags = 2 * (3 + tk_shm_slot_args + 1), laps = 6;
-    (void)state;
     for (unsigned n = 0; n <= tk_max_args; n++)
         for (unsigned reply = 0; reply < 2; reply++) {
             if (n <= 2) {
@@ -261,7 +258,6 @@ static void assert_medium_came(enum tk_message_kind kind, unsigned nargs, size_t
 static void mediums_of_every_shape_arrive_aligned(void **state)
 {
     static const size_t sizes[] = {0, 1, 7, 8, 40, 48, 49, 56, 57, 64, 65, 128, 600, payload_max};
-    (void)state;
     fill_payload();
     for (unsigned n = 0; n <= tk_max_args; n++)
         for (unsigned i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -281,7 +277,6 @@ static void mediums_of_every_shape_arrive_aligned(void **state)
 static void a_medium_that_finds_no_space_is_refused_or_waited_for(void **state)
 {
     static const size_t sizes[] = {8, 400};
-    (void)state;
     fill_payload();
     memset(&medium_later, 0, sizeof(medium_later));
     for (unsigned i = 0; i < 2; i++) {
@@ -305,7 +300,6 @@ static void a_medium_that_finds_no_space_is_refused_or_waited_for(void **state)
 /* A handler that waits for room for its reply serves these and nothing else. */
 static void replies_have_a_ring_of_their_own(void **state)
 {
-    (void)state;
     assert_int_equal(send_small(false, 1, false), TK_OK);
     assert_int_equal(send_short(false, 5, false), TK_OK);
     assert_false(tk_transport_shm.reap_in_handler());
@@ -317,7 +311,6 @@ static void replies_have_a_ring_of_their_own(void **state)
 
 static void a_full_ring_is_busy_or_waited_for(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < slots; i++)
         assert_int_equal(send_small(false, 2, true), TK_OK);
     assert_int_equal(send_small(false, 2, true), TK_BUSY);
@@ -338,7 +331,6 @@ static void a_full_ring_is_busy_or_waited_for(void **state)
 static void space_comes_back_lap_after_lap(void **state)
 {
     unsigned sent = 0;
-    (void)state;
     for (unsigned lap = 0; lap < 10; lap++) {
         for (unsigned i = 0; i < slots - slots / 8; i++, sent++)
             assert_int_equal(i % 4 ? send_small(false, 0, true) : send_short(false, 16, true),
@@ -365,7 +357,6 @@ static void leave_space(bool is_reply, struct tk_ring_in *in)
 static void space_left_in_one_ring_comes_back_while_the_other_is_never_empty(void **state)
 {
     const struct ring_memory *quiet[] = {&requests, &replies};
-    (void)state;
     if (!TK_THREADED)
         skip();
     for (unsigned reply = 0; reply < 2; reply++) {
@@ -435,7 +426,6 @@ static void what_makes_no_sense_is_refused_by_name(void **state)
                             .size = tk_ring_slot_max + 1,
                             .head = medium,
                             .note = {.nbytes = 64, .head = 8}}};
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_refused(&bad[i], "a malformed message came from neighbour rank 1 (");
     for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++)

@@ -207,7 +207,6 @@ static const struct tk_transport stubborn_transport = {.name = "stubborn",
 
 static int set_up(void **state)
 {
-    (void)state;
     unit_settings(NULL, NULL);
     fake_job_open(ranks);
     memset(&paper, 0, sizeof(paper));
@@ -225,14 +224,12 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     fake_job_close();
     return 0;
 }
 
 static void what_is_taken_at_once_needs_nothing_more(void **state)
 {
-    (void)state;
     assert_int_equal(tk_blocking(true, tk_peer(1), theirs, ours, 100, 0), 0);
     assert_memory_equal(theirs, ours, 100);
     assert_ptr_equal(tk_start(true, tk_peer(1), theirs + 100, ours + 100, 50, GEX_EVENT_NOW, 0),
@@ -247,7 +244,6 @@ static void what_is_taken_at_once_needs_nothing_more(void **state)
 static void what_is_refused_is_done_by_the_slow_start(void **state)
 {
     gex_Event_t leaf = (gex_Event_t)ours;
-    (void)state;
     paper.refuses = true;
     paper.piece = 1000;
     assert_int_equal(tk_blocking(true, tk_peer(1), theirs, ours, 3000, 0), 0);
@@ -266,7 +262,6 @@ static void what_is_refused_is_done_by_the_slow_start(void **state)
 
 static void immediate_is_refused_with_nothing_done(void **state)
 {
-    (void)state;
     paper.refuses = true;
     paper.piece = 1000;
     assert_int_equal(tk_blocking(true, tk_peer(1), theirs, ours, 3000, GEX_FLAG_IMMEDIATE), 1);
@@ -283,7 +278,6 @@ static void immediate_is_refused_with_nothing_done(void **state)
 /* The sender waits, and polls meanwhile; an immediate one is refused. */
 static void a_short_without_space_waits_above_the_transport(void **state)
 {
-    (void)state;
     for (int i = 0; i < paper_space; i++)
         assert_int_equal(tk_small_request(tk_peer(1), tk_tag(false, 2, 9), 5, tk_small_refused), 0);
     assert_int_equal(tk_small_request(tk_peer(1), tk_tag(false, 2, 9), 5, tk_small_refused), 1);
@@ -309,14 +303,12 @@ static void a_copy_for_endpoints_leaves_the_line_of_its_peer(void **state)
     struct tk_ep_peer copy;
     struct tk_wait_ticket turn = {.queue = 1};
     struct tk_peer *peer = tk_ep_peer_open(&copy, tk_peer(1), 1, 0);
-    (void)state;
     tk_peer_transport(peer)->leave_queue(peer, &turn);
     assert_ptr_equal(paper.left, tk_peer(1));
 }
 
 static void all_transports_are_polled_and_reaped(void **state)
 {
-    (void)state;
     tk_transport_use(&stubborn_transport);
     tk_progress_use_all(tk_transports.at, tk_transports.count);
     assert_int_equal(tk_transports.count, 3);
@@ -334,7 +326,6 @@ static void all_transports_are_polled_and_reaped(void **state)
 static void regions_are_registered_with_all_or_none(void **state)
 {
     struct tk_region region = {.base = ours, .size = sizeof(ours)};
-    (void)state;
     assert_int_equal(tk_transports_register(&region), TK_OK);
     assert_int_equal(region.remote_keys[0], 77);
     tk_transports_use_segment(&region);
@@ -348,7 +339,6 @@ static void regions_are_registered_with_all_or_none(void **state)
 
 static void all_report_and_close(void **state)
 {
-    (void)state;
     tk_transports_report_stall();
     tk_transports_report_end();
     assert_int_equal(paper.stalls, 1);
@@ -361,7 +351,6 @@ static void all_report_and_close(void **state)
 
 static void neighbours_are_those_of_the_transport_that_shares_memory(void **state)
 {
-    (void)state;
     assert_ptr_equal(tk_neighbour_flags(2), paper.flags[2]);
     assert_ptr_equal(tk_neighbour_scratch(1), paper.scratch[1]);
     tk_neighbour_wake(3);

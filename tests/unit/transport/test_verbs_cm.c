@@ -70,7 +70,6 @@ static void assert_all_connected(uint32_t size, uint32_t conns)
 
 static void ranks_connect_over_all_rails(void **state)
 {
-    (void)state;
     set_up(2, "GASNET_NUM_QPS=3", NULL);
     world_open(4, 1 << 16);
     assert_all_connected(4, 3);
@@ -82,7 +81,6 @@ static void ranks_connect_over_all_rails(void **state)
 /* Without failover there are no receive buffers but the primary's, and none for notices. */
 static void connections_without_buffers_are_greeted_too(void **state)
 {
-    (void)state;
     set_up(1, "GASNET_NUM_QPS=3", "GASNET_IBV_FAILOVER=0");
     world_open(3, 1 << 16);
     assert_all_connected(3, 3);
@@ -93,7 +91,6 @@ static void connections_without_buffers_are_greeted_too(void **state)
 
 static void verbs_is_the_default(void **state)
 {
-    (void)state;
     fake_reset();
     fake_cm_reset();
     unit_settings(NULL);
@@ -116,7 +113,6 @@ static void iwarp_is_connected_without_being_asked(void **state)
     struct tk_op op;
     struct tk_rma rma;
     struct tk_rma_state posted;
-    (void)state;
     set_up(2, "GASNET_NUM_QPS=2", "GASNET_IBV_CONNECT=auto");
     make_iwarp();
     fake_cm.instead[RDMA_CM_EVENT_CONNECT_RESPONSE] = RDMA_CM_EVENT_ESTABLISHED;
@@ -141,7 +137,6 @@ static void iwarp_is_connected_without_being_asked(void **state)
 
 static void iwarp_can_not_do_without(void **state)
 {
-    (void)state;
     set_up(1, "GASNET_NUM_QPS=1", "GASNET_IBV_CONNECT=verbs");
     make_iwarp();
     struct tk_peer_info *info = world_info(2);
@@ -187,7 +182,6 @@ static struct tk_cm_request open_and_ask(void)
 static void strangers_are_refused(void **state)
 {
     uint64_t data[2] = {0};
-    (void)state;
     const struct tk_cm_request good = open_and_ask();
     struct tk_cm_request r;
     unit_listen();
@@ -210,7 +204,6 @@ static void strangers_are_refused(void **state)
 
 static void crossing_connects_are_refused(void **state)
 {
-    (void)state;
     struct tk_cm_request r = open_and_ask();
     unit_listen();
     r.from = 2;
@@ -221,7 +214,6 @@ static void crossing_connects_are_refused(void **state)
 
 static void a_second_connect_is_refused(void **state)
 {
-    (void)state;
     struct tk_cm_request r = open_and_ask();
     unit_listen();
     expect(&r, TK_CM_DUPLICATE);
@@ -232,7 +224,6 @@ static void a_second_connect_is_refused(void **state)
 /* Of the incarnation before, which is over here, and of the next one, which is not open so far. */
 static void late_and_early_connects_are_refused(void **state)
 {
-    (void)state;
     struct tk_cm_request r = open_and_ask();
     unit_listen();
     tk_cm_reset(conn_to(1, 0, 0), 1);
@@ -261,7 +252,6 @@ static const char *start_up(uint32_t rank, bool is_alone)
 
 static void a_peer_that_never_connects_is_named(void **state)
 {
-    (void)state;
     set_up(1, "GASNET_NUM_QPS=1", NULL);
     const char *said = start_up(1, true);
     unit_assert_says(said, "fake0:1 (10.0.1.1:");
@@ -272,7 +262,6 @@ static void a_peer_that_never_connects_is_named(void **state)
 
 static void a_peer_that_never_answers_is_named(void **state)
 {
-    (void)state;
     set_up(1, "GASNET_NUM_QPS=1", NULL);
     fake_cm.lost_connects = 1;
     unit_assert_says(start_up(0, true), "with rank 1 (node1, 10.0.1.1:");
@@ -284,7 +273,6 @@ static void a_peer_that_never_answers_is_named(void **state)
 
 static void what_the_network_reports_is_logged(void **state)
 {
-    (void)state;
     set_up(1, "GASNET_NUM_QPS=1", NULL);
     fake_cm.instead[RDMA_CM_EVENT_CONNECT_REQUEST] = RDMA_CM_EVENT_DEVICE_REMOVAL;
     fake_cm.instead[RDMA_CM_EVENT_ROUTE_RESOLVED] = RDMA_CM_EVENT_UNREACHABLE;
@@ -302,7 +290,6 @@ static void what_the_network_reports_is_logged(void **state)
 /* An overrun listener, or a connection of before that the kernel remembers. */
 static void what_the_network_refuses_is_tried_again(void **state)
 {
-    (void)state;
     set_up(1, "GASNET_NUM_QPS=2", NULL);
     fake_cm.refused_by_network = 7;
     world_open(2, 0);
@@ -312,7 +299,6 @@ static void what_the_network_refuses_is_tried_again(void **state)
 
 static void a_refusal_of_the_peer_is_final(void **state)
 {
-    (void)state;
     set_up(1, "GASNET_NUM_QPS=1", NULL);
     world_open_only(2, 0);
     struct tk_cm_end *end = NULL;
@@ -335,7 +321,6 @@ static void a_refusal_of_the_peer_is_final(void **state)
 static void a_peer_that_is_never_open_is_given_up(void **state)
 {
     unsigned asked = 0;
-    (void)state;
     set_up(1, "GASNET_NUM_QPS=1", "GASNET_IBV_CONNECT_TIMEOUT=60");
     world_open_only(2, 0);
     world_be(0);
@@ -367,7 +352,6 @@ static void each_call_that_fails_is_named(void **state)
         {FAKE_CM_RESOLVE_ADDR, ": rdma_resolve_addr, status -12", false},
         {FAKE_CM_RESOLVE_ROUTE, ": rdma_resolve_route, status -12", false},
         {FAKE_CM_CONNECT, ": rdma_connect, status -12", false}};
-    (void)state;
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         set_up(1, "GASNET_NUM_QPS=1", NULL);
         world_open_only(2, 0);
@@ -396,7 +380,6 @@ static void answers_that_fail_are_named(void **state)
                  {FAKE_CM_INIT_ATTR, 1, ": modify_qp to RTR, status -22"},
                  {FAKE_CM_INIT_ATTR, 2, ": modify_qp to RTS, status -22"},
                  {FAKE_CM_ESTABLISH, 0, ": rdma_establish, status -22"}};
-    (void)state;
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         set_up(1, "GASNET_NUM_QPS=1", NULL);
         world_open_only(2, 0);
@@ -443,7 +426,6 @@ static const char *open_one(void)
 
 static void what_is_missing_to_listen_is_named(void **state)
 {
-    (void)state;
     set_up(1, "GASNET_NUM_QPS=1", NULL);
     fake_cm.failing[FAKE_CM_BIND].error = 19;
     unit_assert_says(open_one(), "fake0:1 has no IP address by which librdmacm finds it: give its "
@@ -464,7 +446,6 @@ static void what_is_missing_to_listen_is_named(void **state)
 static void each_rail_listens_at_its_own_address(void **state)
 {
     char text[128];
-    (void)state;
     set_up(3, "GASNET_NUM_QPS=3", NULL);
     world_open(2, 0);
     for (uint32_t i = 0; i < 3; i++) {
@@ -480,7 +461,6 @@ static void each_rail_listens_at_its_own_address(void **state)
 static void roce_listens_at_its_gid(void **state)
 {
     char text[128];
-    (void)state;
     set_up(1, "GASNET_NUM_QPS=1", NULL);
     fake_make_ethernet(&fake.ports[0][1]);
     fake_gid(&fake.ports[0][1], IBV_GID_TYPE_ROCE_V1, "::ffff:10.0.2.1");

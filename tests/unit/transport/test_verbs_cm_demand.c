@@ -127,7 +127,6 @@ static void assert_connected(uint32_t a, uint32_t b, uint32_t conns)
 
 static void the_lower_rank_connects(void **state)
 {
-    (void)state;
     open_ranks(3, "GASNET_NUM_QPS=2");
     want(0, 2);
     poll_ranks(7, 10);
@@ -140,7 +139,6 @@ static void the_lower_rank_connects(void **state)
 /* By a connect that is refused, after which the other one connects. */
 static void a_higher_rank_asks_for_it(void **state)
 {
-    (void)state;
     open_ranks(2, "GASNET_NUM_QPS=2");
     unit_listen();
     want(1, 0);
@@ -155,7 +153,6 @@ static void a_higher_rank_asks_for_it(void **state)
 /* In all orders in which the two look. */
 static void both_at_once_get_one_connection(void **state)
 {
-    (void)state;
     for (unsigned order = 0; order < 64; order++) {
         open_ranks(2, "GASNET_NUM_QPS=1");
         unit_listen();
@@ -173,7 +170,6 @@ static void both_at_once_get_one_connection(void **state)
 
 static void a_peer_that_computes_is_waited_for(void **state)
 {
-    (void)state;
     for (uint32_t computing = 0; computing < 2; computing++) {
         open_ranks(2, "GASNET_NUM_QPS=1");
         unit_listen();
@@ -195,7 +191,6 @@ static void a_peer_that_computes_is_waited_for(void **state)
 /* An answer that can't be completed: the queue pairs of that try are gone, and others are made. */
 static void an_attempt_that_breaks_is_made_anew(void **state)
 {
-    (void)state;
     static const enum fake_cm_call calls[] = {FAKE_CM_ESTABLISH, FAKE_CM_ACCEPT, FAKE_CM_CONNECT,
                                               FAKE_CM_INIT_ATTR};
     for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
@@ -224,7 +219,6 @@ static void an_attempt_that_breaks_is_made_anew(void **state)
  */
 static void a_connection_request_that_fails_is_repeated(void **state)
 {
-    (void)state;
     open_ranks(2, "GASNET_NUM_QPS=1");
     unit_listen();
     fake_cm.refused_by_network = 2;
@@ -252,7 +246,6 @@ static void expect(const struct tk_cm_request *request, enum tk_cm_verdict verdi
 static void connects_that_are_not_wanted_are_refused(void **state)
 {
     struct tk_cm_request good, r;
-    (void)state;
     open_ranks(3, "GASNET_NUM_QPS=1");
     want(0, 1);
     poll_ranks(3, 10);
@@ -276,7 +269,6 @@ static void connects_that_are_not_wanted_are_refused(void **state)
 /* A rank that all others are connected to has nothing more to look for. */
 static void the_last_connection_ends_the_listening(void **state)
 {
-    (void)state;
     open_ranks(3, "GASNET_NUM_QPS=1");
     want(0, 1);
     poll_ranks(7, 10);
@@ -297,7 +289,6 @@ static void the_last_connection_ends_the_listening(void **state)
 
 static void a_refusal_of_a_peer_ends_the_job(void **state)
 {
-    (void)state;
     for (uint32_t asks = 0; asks < 2; asks++) {
         open_ranks(2, "GASNET_NUM_QPS=1");
         world_be(asks);
@@ -375,7 +366,6 @@ static void assert_both_open(uint32_t conns)
 
 static void over_iwarp_the_lower_rank_sends_first(void **state)
 {
-    (void)state;
     for (unsigned who = 1; who <= 3; who++)
         for (unsigned qps = 1; qps <= 3; qps++) {
             open_iwarp(qps == 1   ? "GASNET_NUM_QPS=1"
@@ -395,7 +385,6 @@ static void over_iwarp_the_lower_rank_sends_first(void **state)
  * at once. */
 static void over_iwarp_nobody_sends_before_the_greetings(void **state)
 {
-    (void)state;
     for (unsigned order = 0; order < 1 << 12; order += 5) {
         open_iwarp("GASNET_NUM_QPS=2");
         want(order & 1, !(order & 1));
@@ -423,7 +412,6 @@ static void over_iwarp_nobody_sends_before_the_greetings(void **state)
 /* The higher rank waits for the greetings over all queue pairs, the lower one for the answer. */
 static void over_iwarp_all_queue_pairs_are_greeted(void **state)
 {
-    (void)state;
     open_iwarp("GASNET_NUM_QPS=2");
     want(0, 1);
     poll_ranks(3, 10);
@@ -444,7 +432,6 @@ static void over_iwarp_all_queue_pairs_are_greeted(void **state)
 /* A greeting that the driver does not look at: what follows it is looked at with it. */
 static void over_iwarp_a_greeting_is_not_left_lying(void **state)
 {
-    (void)state;
     open_iwarp("GASNET_NUM_QPS=2");
     fake_cm.is_lazy = true;
     want(0, 1);
@@ -455,7 +442,6 @@ static void over_iwarp_a_greeting_is_not_left_lying(void **state)
 /* The kernel has given up the queue pairs: they are made anew, and it is no news. */
 static void over_iwarp_queue_pairs_serve_one_connect(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < 4; i++) {
         open_iwarp("GASNET_NUM_QPS=2");
         *(i & 1 ? &fake_cm.unreachable : &fake_cm.refused_by_network) = 1;
@@ -471,7 +457,6 @@ static void over_iwarp_queue_pairs_serve_one_connect(void **state)
 /* Which flushes receives at both ends, and the greetings that are under way. */
 static void over_iwarp_a_connection_lost_early_is_made_anew(void **state)
 {
-    (void)state;
     for (unsigned looks = 3; looks < 8; looks++) {
         open_iwarp("GASNET_NUM_QPS=2");
         want(0, 1);
@@ -527,7 +512,6 @@ static void on_access(int signal, siginfo_t *info, void *context)
  * that other code shares are left out. */
 static void the_code_of_first_uses_is_mapped_by_then(void **state)
 {
-    (void)state;
     struct sigaction action = {.sa_sigaction = on_access, .sa_flags = SA_SIGINFO}, before;
     page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t first = ((uintptr_t)__start_trunkline_first_use + page_size - 1) / page_size;

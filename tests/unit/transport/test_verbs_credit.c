@@ -125,7 +125,6 @@ static int credits(uint32_t from, uint32_t to)
 
 static void a_request_takes_a_credit_and_the_last_one_is_the_last(void **state)
 {
-    (void)state;
     OPEN(2, "GASNET_AM_CREDITS_PP=2");
     requests(1, 2);
     assert_int_equal(credits(0, 1), 0);
@@ -143,7 +142,6 @@ static void a_short_goes_inline_only_where_the_device_takes_it(void **state)
         uint32_t device, limit;
         bool is_inline;
     } cases[] = {{1024, 72, true}, {18, 18, true}, {10, 9, false}, {0, 0, false}};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         unit_settings(NULL, NULL);
         reset();
@@ -164,7 +162,6 @@ static void a_short_goes_inline_only_where_the_device_takes_it(void **state)
 /* Or the reply could find no buffer (RNR). */
 static void each_request_has_a_buffer_for_its_reply(void **state)
 {
-    (void)state;
     OPEN(2, "GASNET_AM_CREDITS_PP=3");
     struct tk_conn *conn = world_conn(0, 1);
     assert_int_equal(fake_receives(conn->qp), 3 + 1); /* requests, and the exit notice */
@@ -177,7 +174,6 @@ static void each_request_has_a_buffer_for_its_reply(void **state)
 
 static void a_request_without_a_buffer_for_its_reply_does_not_go(void **state)
 {
-    (void)state;
     OPEN(2, "GASNET_AM_CREDITS_PP=3");
     while (tk_pool_take(&tk_verbs.rails[0].recv_pool))
         continue;
@@ -199,7 +195,6 @@ static void a_request_without_a_buffer_for_its_reply_does_not_go(void **state)
 static void the_replacement_is_posted_before_the_handler_runs(void **state)
 {
     static const size_t sizes[] = {0, 200, 300, 65000}; /* copied, copied, swapped, swapped */
-    (void)state;
     for (int i = 0; i < 4; i++) {
         OPEN(2, "GASNET_AM_CREDITS_PP=1");
         assert_int_equal(send_with(1, TK_REQUEST, sizes[i]), TK_OK);
@@ -216,7 +211,6 @@ static void a_shared_queue_is_full_again_before_the_handler_runs(void **state)
 {
     static const size_t sizes[] = {0, 200, 300, 65000}; /* the first is sent as a Short, too */
     const struct tk_message_head head = {.kind = TK_REQUEST};
-    (void)state;
     for (int i = -1; i < 4; i++) {
         OPEN_SHARED("GASNET_RBUF_COUNT=4");
         if (i < 0)
@@ -235,7 +229,6 @@ static void a_shared_queue_is_full_again_before_the_handler_runs(void **state)
 
 static void a_handler_beyond_those_that_may_hold_a_buffer_gets_a_copy(void **state)
 {
-    (void)state;
     OPEN_SHARED("GASNET_RBUF_COUNT=4");
     world_be(1);
     assert_true(tk_srq_hold(tk_verbs.device.srq));
@@ -251,7 +244,6 @@ static void a_handler_beyond_those_that_may_hold_a_buffer_gets_a_copy(void **sta
 static void a_payload_arrives_as_it_was_sent(void **state)
 {
     static const size_t sizes[] = {1, 64, 65, 248, 249, 1499, 1500, 65528};
-    (void)state;
     OPEN(2, NULL);
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
         assert_int_equal(send_with(1, TK_REQUEST, sizes[s]), TK_OK);
@@ -263,7 +255,6 @@ static void a_payload_arrives_as_it_was_sent(void **state)
 
 static void without_spares_the_handler_gets_a_copy(void **state)
 {
-    (void)state;
     OPEN(2, "GASNET_AM_CREDITS_PP=1");
     assert_int_equal(send_with(1, TK_REQUEST, 3000), TK_OK);
     world_be(1);
@@ -279,7 +270,6 @@ static void without_spares_the_handler_gets_a_copy(void **state)
 
 static void a_reply_gives_the_credit_back(void **state)
 {
-    (void)state;
     OPEN(2, "GASNET_AM_CREDITS_PP=2");
     got.reply = true;
     assert_int_equal(request(1), TK_OK);
@@ -292,7 +282,6 @@ static void a_reply_gives_the_credit_back(void **state)
 
 static void without_slack_an_ack_gives_it_back_at_once(void **state)
 {
-    (void)state;
     OPEN(2, "GASNET_AM_CREDITS_SLACK=0");
     assert_int_equal(request(1), TK_OK);
     world_settle();
@@ -303,7 +292,6 @@ static void without_slack_an_ack_gives_it_back_at_once(void **state)
 
 static void slack_credits_are_banked_and_ride_on_the_next_message(void **state)
 {
-    (void)state;
     OPEN(2, "GASNET_AM_CREDITS_SLACK=2");
     requests(1, 2);
     world_settle();
@@ -321,7 +309,6 @@ static void slack_credits_are_banked_and_ride_on_the_next_message(void **state)
 
 static void beyond_the_slack_all_banked_credits_come_in_one_ack(void **state)
 {
-    (void)state;
     OPEN(2, "GASNET_AM_CREDITS_SLACK=2");
     unsigned before = fake.posted;
     requests(1, 3);
@@ -334,7 +321,6 @@ static void beyond_the_slack_all_banked_credits_come_in_one_ack(void **state)
 /* Of messages that one poll takes together, with less than a third of the credits held back. */
 static void what_came_together_is_acknowledged_together(void **state)
 {
-    (void)state;
     OPEN(2, "GASNET_AM_CREDITS_SLACK=0", "GASNET_AM_CREDITS_PP=30");
     for (int n = 1; n <= 13; n += 4) {
         unsigned before = fake.posted;
@@ -354,7 +340,6 @@ static void what_came_together_is_acknowledged_together(void **state)
 /* The exit notice has a buffer that credits know nothing of: nothing rides on it. */
 static void an_exit_notice_needs_no_credit(void **state)
 {
-    (void)state;
     OPEN(2, "GASNET_AM_CREDITS_PP=1");
     assert_int_equal(request(1), TK_OK);
     assert_int_equal(request(1), TK_BUSY);
@@ -376,7 +361,6 @@ static void freeze(struct tk_conn *conn)
 /* Neither before the peer has read it, nor before we know that. */
 static void a_connection_is_not_closed_while_a_message_waits_to_be_read(void **state)
 {
-    (void)state;
     OPEN_SHARED(NULL);
     assert_int_equal(send_with(1, TK_REQUEST, 65000), TK_OK);
     for (int i = 0; i < 4; i++) {
@@ -396,7 +380,6 @@ static void a_connection_is_not_closed_while_a_message_waits_to_be_read(void **s
 static void a_credit_that_comes_back_while_the_connection_is_held_stays_there(void **state)
 {
     struct tk_am_reservation r = {.kind = TK_REQUEST};
-    (void)state;
     OPEN(2, "GASNET_AM_CREDITS_PP=2", "GASNET_AM_CREDITS_SLACK=1");
     r.peer = tk_peer(1);
     assert_int_equal(request(1), TK_OK);
@@ -421,7 +404,6 @@ static void a_credit_that_comes_back_while_the_connection_is_held_stays_there(vo
 
 static void the_process_as_a_whole_has_a_limit_too(void **state)
 {
-    (void)state;
     OPEN(3, "GASNET_AM_CREDITS_PP=4", "GASNET_AM_CREDITS_TOTAL=5");
     requests(1, 4);
     requests(2, 1);
@@ -434,7 +416,6 @@ static void the_process_as_a_whole_has_a_limit_too(void **state)
 
 static void a_full_send_queue_gives_the_credit_back(void **state)
 {
-    (void)state;
     OPEN(2, "GASNET_NETWORKDEPTH_PP=2");
     requests(1, 2);
     assert_int_equal(request(1), TK_BUSY);
@@ -444,7 +425,6 @@ static void a_full_send_queue_gives_the_credit_back(void **state)
 
 static void an_ack_that_finds_no_space_goes_with_a_later_poll(void **state)
 {
-    (void)state;
     OPEN(2, "GASNET_NETWORKDEPTH_PP=2", "GASNET_AM_CREDITS_SLACK=0");
     request(1);
     fake_settle();
@@ -465,7 +445,6 @@ static void an_ack_that_finds_no_space_goes_with_a_later_poll(void **state)
 /* The banked credits of a due ACK rode on another message meanwhile: no ACK is needed any more. */
 static void an_ack_that_is_not_needed_any_more_is_not_sent(void **state)
 {
-    (void)state;
     OPEN(2, "GASNET_NETWORKDEPTH_PP=2", "GASNET_AM_CREDITS_SLACK=0");
     request(1);
     fake_settle();
@@ -494,7 +473,6 @@ static void credits_that_nobody_gave_are_refused(void **state)
 {
     struct tk_message_head ack = {.kind = TK_ACK};
     struct tk_message_head too_rich = {.kind = TK_CONTROL, .credits = 1};
-    (void)state;
     OPEN(2, NULL);
     unit_assert_panic(inject, &ack, "more credits came back than were given from rank 1 (node1");
     unit_assert_panic(inject, &too_rich, "more credits came back than were given");
@@ -509,7 +487,6 @@ static void malformed_messages_are_refused(void **state)
     struct tk_message_head shorter = {.kind = TK_REPLY, .nargs = 1};
     struct tk_message_head no_place = {.kind = TK_REPLY, .category = TK_LONG};
     struct tk_message_head cut = {.kind = TK_REQUEST};
-    (void)state;
     OPEN(2, NULL);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         unit_assert_panic(inject, (void *)&bad[i], "a malformed message came from rank 1");
@@ -530,7 +507,6 @@ static void malformed_messages_about_credits_are_refused(void **state)
 {
     static const int32_t bad[][3] = {{4, 1, 0}, {0, 13, 0}, {0, -1, 0}, {1, 1, 1}};
     struct tk_short message = {.head = {.kind = TK_LOAN, .category = TK_SHORT, .nargs = 3}};
-    (void)state;
     OPEN_SHARED(NULL);
     for (int i = 0; i < 4; i++) {
         memcpy(message.args, bad[i], sizeof(bad[i]));
@@ -550,7 +526,6 @@ static void inject_offer(void *offer)
 static void malformed_offers_are_refused(void **state)
 {
     struct tk_rndv_request offer = {.head = {.kind = TK_RENDEZVOUS}, .size = 10000};
-    (void)state;
     OPEN_SHARED(NULL);
     unit_assert_panic(inject_offer, &offer, "a malformed message came");
     offer.word = 1;
@@ -563,7 +538,6 @@ static void malformed_offers_are_refused(void **state)
 
 static void a_peer_that_does_not_serve_is_named(void **state)
 {
-    (void)state;
     OPEN(2, "GASNET_AM_CREDITS_PP=1", "GASNET_AM_STALL_SECONDS=0.000001");
     unit_listen();
     request(1);
@@ -593,7 +567,6 @@ static void assert_no_stall_is_told(void)
 /* A client that was refused and turned to something else is not waiting once the credit is back. */
 static void a_stall_ends_when_the_credit_comes_back(void **state)
 {
-    (void)state;
     OPEN(2, "GASNET_AM_CREDITS_PP=1", "GASNET_AM_STALL_SECONDS=0.000001");
     request(1);
     request(1); /* refused */
@@ -606,7 +579,6 @@ static void a_stall_ends_when_the_credit_comes_back(void **state)
 
 static void a_stall_of_zero_seconds_is_never_told(void **state)
 {
-    (void)state;
     OPEN(2, "GASNET_AM_CREDITS_PP=1", "GASNET_AM_STALL_SECONDS=0");
     request(1);
     request(1);

@@ -444,7 +444,6 @@ static void search(int senders, int most, int base, int capacity)
 
 static void no_order_lends_what_is_not_there(void **state)
 {
-    (void)state;
     seen.space = 1 << 20, seen.mask = (1 << 21) - 1;
     seen.at = malloc(seen.space * sizeof(*seen.at));
     seen.table = malloc((seen.mask + 1) * sizeof(*seen.table));
@@ -464,7 +463,6 @@ static void a_connection_waits_for_what_is_lent_and_not_for_what_is_reserved(voi
 {
     struct tk_lender l = {.capacity = 7, .base = 1, .most = 4, .notices = 1};
     struct tk_account a[4] = {{0}};
-    (void)state;
     assert_int_equal(tk_lender_reserve(&l, &a[0]), TK_RESERVE_OK);
     assert_int_equal(tk_lender_reserve(&l, &a[1]), TK_RESERVE_OK);
     assert_int_equal(tk_lender_grant(&l, &a[0], 9), 3);
@@ -484,7 +482,6 @@ static void a_connection_waits_for_what_is_lent_and_not_for_what_is_reserved(voi
 /* Every number of buffers from the least on serves all connections and leaves none unused. */
 static void every_legal_number_of_buffers_serves_all(void **state)
 {
-    (void)state;
     for (int conns = 1; conns < 200; conns += 7)
         for (int held = 1; held < 20; held += 9) {
             struct tk_loan_input input = {.conns = conns,
@@ -529,7 +526,6 @@ static void check_stock(const struct tk_loan_input *input, int peers)
 /* However many come on demand, and whether they were planned for or not. */
 static void each_connection_adds_what_it_needs(void **state)
 {
-    (void)state;
     for (int peers = 1; peers < 40; peers++)
         for (int count = 2; count < 200; count += 3) {
             struct tk_loan_input input = {.buffers = count,

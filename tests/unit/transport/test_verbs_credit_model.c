@@ -310,7 +310,6 @@ static unsigned seed;
 static void no_schedule_breaks_flow_control(void **state)
 {
     const char *only = getenv("UNIT_SEED");
-    (void)state;
     if (only) {
         run(seed = (unsigned)atoi(only));
         return;
@@ -321,7 +320,6 @@ static void no_schedule_breaks_flow_control(void **state)
 
 static int tell_seed(void **state)
 {
-    (void)state;
     print_message("last schedule: UNIT_SEED=%u\n", seed);
     return 0;
 }

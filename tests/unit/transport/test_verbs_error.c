@@ -78,7 +78,6 @@ static const char *heard_after_break(uint32_t peer, enum ibv_wc_status status)
 
 static void the_first_failure_is_told_and_its_wake_is_not(void **state)
 {
-    (void)state;
     open_world();
     transfer(2, true, 2000);
     message(2);
@@ -96,7 +95,6 @@ static void the_first_failure_is_told_and_its_wake_is_not(void **state)
 
 static void each_kind_of_operation_is_named(void **state)
 {
-    (void)state;
     open_world();
     transfer(1, false, 64);
     unit_assert_says(heard_after_break(1, IBV_WC_REM_ACCESS_ERR), "get of 64 bytes to rank 1");
@@ -109,7 +107,6 @@ static void each_kind_of_operation_is_named(void **state)
 /* Nothing else is in flight, so no other reason exists to poll the send queue. */
 static void a_small_message_that_fails_is_told_too(void **state)
 {
-    (void)state;
     open_world();
     message(2);
     const char *said = heard_after_break(2, IBV_WC_RETRY_EXC_ERR);
@@ -132,7 +129,6 @@ static void the_likely_cause_is_told(void **state)
                   {IBV_WC_RNR_RETRY_EXC_ERR, "an error of this library", true},
                   {IBV_WC_REM_INV_REQ_ERR, "the receive buffer do not fit", true},
                   {IBV_WC_GENERAL_ERR, "vendor code", false}};
-    (void)state;
     for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
         open_world();
         transfer(1, true, 500);
@@ -145,7 +141,6 @@ static void the_likely_cause_is_told(void **state)
 /* The other side has reported the cause; flushed work here is not reported. */
 static void flushed_receives_are_no_news(void **state)
 {
-    (void)state;
     open_world();
     assert_string_equal(heard_after_break(1, IBV_WC_WR_FLUSH_ERR), "");
     assert_int_equal(lost_count, 0);
@@ -155,7 +150,6 @@ static void flushed_receives_are_no_news(void **state)
 /* While a job leaves, peers vanish; that is as it should be. */
 static void nothing_is_told_while_leaving(void **state)
 {
-    (void)state;
     open_world();
     tk_lost_peer = NULL;
     transfer(1, true, 500);
@@ -166,7 +160,6 @@ static void nothing_is_told_while_leaving(void **state)
 /* Exit notices go to one peer after the other: one that is gone must not hold them up. */
 static void a_full_queue_to_nobody_is_not_waited_for_while_leaving(void **state)
 {
-    (void)state;
     open_world();
     tk_lost_peer = NULL;
     while (transfer(1, true, 500) == TK_OK)
@@ -180,7 +173,6 @@ static void a_full_queue_to_nobody_is_not_waited_for_while_leaving(void **state)
 
 static void other_peers_are_still_reached(void **state)
 {
-    (void)state;
     open_world();
     transfer(1, true, 500);
     heard_after_break(1, IBV_WC_RETRY_EXC_ERR);
@@ -194,7 +186,6 @@ static void other_peers_are_still_reached(void **state)
 
 static void a_send_that_the_device_refuses_is_told(void **state)
 {
-    (void)state;
     open_world();
     fake.failing[FAKE_POST_SEND].allowed = 0;
     fake.failing[FAKE_POST_SEND].error = EINVAL;
@@ -212,7 +203,6 @@ static void a_send_that_the_device_refuses_is_told(void **state)
 /* Once, and the job ends: a sender that waits would ask again at once. */
 static void buffers_that_cannot_be_registered_end_the_job(void **state)
 {
-    (void)state;
     open_world();
     while (tk_pool_take(&tk_verbs.rails[0].recv_pool))
         continue;
@@ -228,7 +218,6 @@ static void buffers_that_cannot_be_registered_end_the_job(void **state)
 
 static void post_receive(void *unused)
 {
-    (void)unused;
     fake.failing[FAKE_POST_RECV].allowed = 0;
     fake.failing[FAKE_POST_RECV].error = ENOMEM;
     message(1);
@@ -236,7 +225,6 @@ static void post_receive(void *unused)
 
 static void a_receive_that_the_device_refuses_ends_the_program(void **state)
 {
-    (void)state;
     open_world();
     unit_assert_panic(post_receive, NULL,
                       "ibv_post_recv for rank 1 failed with error 12, 13 "
@@ -246,7 +234,6 @@ static void a_receive_that_the_device_refuses_ends_the_program(void **state)
 
 static void poll(void *unused)
 {
-    (void)unused;
     fake.failing[FAKE_POLL_CQ].allowed = 0;
     fake.failing[FAKE_POLL_CQ].error = EIO;
     tk_verbs_poll();
@@ -254,7 +241,6 @@ static void poll(void *unused)
 
 static void a_queue_that_cannot_be_polled_ends_the_program(void **state)
 {
-    (void)state;
     open_world();
     unit_assert_panic(poll, NULL, "ibv_poll_cq failed with error -5");
     world_close();

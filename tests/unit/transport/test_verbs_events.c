@@ -72,7 +72,6 @@ static bool is_armed(unsigned roles, bool expect_any)
 
 static void where_nothing_sleeps_there_are_no_channels(void **state)
 {
-    (void)state;
     open_on(1, false);
     assert_int_equal(fake.channels, 0);
     assert_false(tk_verbs_events.is_open());
@@ -82,7 +81,6 @@ static void where_nothing_sleeps_there_are_no_channels(void **state)
 static void each_queue_has_a_file(void **state)
 {
     struct pollfd all[8];
-    (void)state;
     for (int devices = 1; devices <= 2; devices++) {
         open_on(devices, true);
         assert_true(tk_verbs_events.is_open());
@@ -102,7 +100,6 @@ static void each_queue_has_a_file(void **state)
 /* Devices report once, and only what comes after. */
 static void what_comes_behind_arming_wakes_once(void **state)
 {
-    (void)state;
     open_on(1, true);
     send_to_us();
     assert_int_equal(readable(TK_DEVICE_ANY), 0);
@@ -127,7 +124,6 @@ static void a_completion_wakes_who_waits_for_sends(void **state)
     struct tk_op op = {.pending = 0};
     struct tk_rma rma;
     struct tk_rma_state progress;
-    (void)state;
     open_on(1, true);
     assert_int_equal(world_start(&op, &rma, &progress, true, 2048), TK_OK);
     struct tk_conn *conn = tk_peer(1)->connection;
@@ -145,7 +141,6 @@ static void a_completion_wakes_who_waits_for_sends(void **state)
 /* No event tells when there is room for an ACK, or that a connection is to be moved. */
 static void with_work_pending_nobody_sleeps_on_receives(void **state)
 {
-    (void)state;
     open_on(1, true);
     tk_counter_add(&tk_verbs.pending_work, 1);
     assert_false(is_armed(TK_DEVICE_RECEIVES, true)); /* polls go on with it */
@@ -158,7 +153,6 @@ static void with_work_pending_nobody_sleeps_on_receives(void **state)
 
 static void a_device_without_channels_is_used_without_them(void **state)
 {
-    (void)state;
     for (int made = 0; made < 2; made++) {
         fake_reset();
         tk_deliver = deliver;
@@ -177,7 +171,6 @@ static void a_device_without_channels_is_used_without_them(void **state)
 /* The last: it is remembered for the rest of the process. */
 static void a_device_that_refuses_is_not_slept_on_again(void **state)
 {
-    (void)state;
     open_on(1, true);
     fake.failing[FAKE_NOTIFY_CQ].allowed = 1; /* that of receives */
     fake.failing[FAKE_NOTIFY_CQ].error = EIO;

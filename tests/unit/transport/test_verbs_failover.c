@@ -47,7 +47,6 @@ static void assert_each_comes_once(size_t nbytes, int carried, int acked)
 /* Quiet ones and such with a completion of their own. */
 static void messages_come_once_whatever_became_of_them(void **state)
 {
-    (void)state;
     for (int carried = 0; carried <= 5; carried++)
         for (int acked = 0; acked <= carried; acked++) {
             assert_each_comes_once(0, carried, acked);
@@ -57,7 +56,6 @@ static void messages_come_once_whatever_became_of_them(void **state)
 
 static void both_ends_notice_at_once(void **state)
 {
-    (void)state;
     open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
     send_five(0, 2, 0);
     world_be(1);
@@ -76,7 +74,6 @@ static void both_ends_notice_at_once(void **state)
 /* The end that hears of it last is through first, and what it sends finds buffers. */
 static void a_fast_end_finds_buffers(void **state)
 {
-    (void)state;
     open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
     world_be(1);
     for (int i = 0; i < 5; i++)
@@ -100,7 +97,6 @@ static void a_fast_end_finds_buffers(void **state)
 /* The connection that the notices go over dies as well, and so does the next one. */
 static void notices_are_told_again(void **state)
 {
-    (void)state;
     for (int carried = 0; carried < 3; carried++) {
         open_failing_rails(4, "GASNET_NUM_QPS=4", NULL);
         send_five(0, 1, 0);
@@ -128,7 +124,6 @@ static void notices_are_told_again(void **state)
 static void space_that_was_taken_moves_along(void **state)
 {
     struct tk_am_reservation space = {.kind = TK_REQUEST}, unused = {.kind = TK_REQUEST};
-    (void)state;
     open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
     space.peer = unused.peer = tk_peer(1);
     assert_int_equal(tk_verbs_reserve(&space, true, true), TK_OK);
@@ -163,7 +158,6 @@ static void port_event(enum ibv_event_type type, enum ibv_port_state state)
 static void a_port_that_stays_down_is_given_up(void **state)
 {
     enum { longer_than_patience = 300000 /* us */ };
-    (void)state;
     open_failing_rails(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
     port_event(IBV_EVENT_PORT_ERR, IBV_PORT_DOWN);
     port_event(IBV_EVENT_PORT_ACTIVE, IBV_PORT_ACTIVE);
@@ -234,7 +228,6 @@ static void assert_rma_moves(bool is_put, unsigned devices, const char *ports, u
 static void transfers_go_over_another_conn(void **state)
 {
     static const size_t sizes[] = {8, 100, 5000, (size_t)piece_count * 2 * stripe + 5};
-    (void)state;
     for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         for (uint32_t dead = 0; dead < 2; dead++)
             for (int is_put = 0; is_put < 2; is_put++) {
@@ -246,7 +239,6 @@ static void transfers_go_over_another_conn(void **state)
 /* The short ways, which are logged too. */
 static void short_transfers_go_over_another_conn(void **state)
 {
-    (void)state;
     open_failing_rails(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
     char *own = world_segment(0), *far = world_segment(1), value[8] = "1234567";
     far[100] = 42;
@@ -267,7 +259,6 @@ static void short_transfers_go_over_another_conn(void **state)
 /* With the keys of the device that they go by now. */
 static void short_transfers_know_the_new_device(void **state)
 {
-    (void)state;
     open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
     logged_until_idle();
@@ -286,7 +277,6 @@ static void short_transfers_know_the_new_device(void **state)
 /* What a message that came stands behind is not written again: its reader may have changed it. */
 static void what_was_read_is_not_written_again(void **state)
 {
-    (void)state;
     open_failing_rails(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
     char *far = world_segment(1);
     assert_int_equal(start(true, 5000), TK_OK);
@@ -305,7 +295,6 @@ static void what_was_read_is_not_written_again(void **state)
 /* That a message behind it came says nothing of the answer to a get. */
 static void lost_answers_are_asked_for_again(void **state)
 {
-    (void)state;
     open_failing_rails(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
     memcpy(world_segment(1), world_segment(0), segment_size / 2);
     assert_int_equal(start(false, 5000), TK_OK);
@@ -321,7 +310,6 @@ static void lost_answers_are_asked_for_again(void **state)
 
 static void pieces_wait_for_space_on_another_conn(void **state)
 {
-    (void)state;
     open_failing_rails(2, "GASNET_NUM_QPS=2", "GASNET_NETWORKDEPTH_PP=20");
     assert_int_equal(start(true, segment_size / 2), TK_BUSY);
     break_in_the_middle(0);
@@ -342,7 +330,6 @@ static void pieces_wait_for_space_on_another_conn(void **state)
 /* With one work request in all and no bounce buffer to spare. */
 static void minimal_space_is_enough(void **state)
 {
-    (void)state;
     open_failing_rails(2, "GASNET_NUM_QPS=2", "GASNET_NETWORKDEPTH_TOTAL=1");
     send_five(0, 1, 0);
     assert_int_equal(start(true, 8), TK_OK);
@@ -371,7 +358,6 @@ static void assert_ends(const char *setting, uint32_t conn, enum ibv_wc_status h
 
 static void other_deaths_end_the_job(void **state)
 {
-    (void)state;
     assert_ends("GASNET_IBV_FAILOVER=0", 0, IBV_WC_RETRY_EXC_ERR, "failed on fake0:1, queue pair");
     assert_ends("GASNET_IBV_FAILOVER=0", 1, IBV_WC_RETRY_EXC_ERR, "failed on fake1:1, queue pair");
     assert_ends(NULL, 0, IBV_WC_REM_ACCESS_ERR, "failed on fake0:1, queue pair");
@@ -380,7 +366,6 @@ static void other_deaths_end_the_job(void **state)
 
 static void the_last_link_names_its_port(void **state)
 {
-    (void)state;
     open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
     logged_until_idle();
@@ -397,7 +382,6 @@ static void the_last_link_names_its_port(void **state)
 /* Two threads may find the last two dead together. */
 static void all_conns_at_once_name_their_ports(void **state)
 {
-    (void)state;
     open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
     unit_listen();
@@ -421,7 +405,6 @@ static void a_message_behind_the_begin_of_its_buffer_is_no_notice(void **state)
 {
     enum { before = 8, nbytes = 1000 };
     struct tk_am_reservation reservation = {.kind = TK_REQUEST};
-    (void)state;
     open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
     world_be(0);
     reservation.peer = tk_peer(1);

@@ -407,7 +407,6 @@ static void every_death_of(struct course *c)
 
 static void every_death_ends_well(void **state)
 {
-    (void)state;
     closed = refused = 0;
     for (unsigned how = 0; how < 12; how++) {
         struct course c = {.asker = how & 1,
@@ -437,7 +436,6 @@ static void deliver_and_freeze(struct tk_arrival *arrival)
  * ACK, which found no room and must not be due when another connection is primary again. */
 static void an_ack_that_is_due_goes_with_the_connection(void **state)
 {
-    (void)state;
     begin();
     deliver_only = tk_deliver;
     tk_deliver = deliver_and_freeze;
@@ -475,7 +473,6 @@ static void an_ack_that_is_due_goes_with_the_connection(void **state)
 static void what_a_batch_holds_back_ends_with_the_connection(void **state)
 {
     struct tk_ack_batch batch;
-    (void)state;
     begin();
     unit_listen();
     port_dies(0, 1);
@@ -518,7 +515,6 @@ static void error_in_hand(void)
 /* Also while their next queue pairs are made, when they seem live and there is no other. */
 static void errors_that_a_thread_holds_while_all_are_closed_and_opened_are_of_none(void **state)
 {
-    (void)state;
     begin();
     look_until_idle();
     life.asker = 0;

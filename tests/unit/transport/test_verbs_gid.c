@@ -87,7 +87,6 @@ static void assert_pair(const struct row *one, const struct row *other, int mine
 
 static void the_best_are_offered_first(void **state)
 {
-    (void)state;
     assert_offers(mlx5, "3 5 1 2 4 0");
     assert_offers(rxe, "1 0");
     const struct row none[] = {{v2, "::", 64, 0}, {0, NULL, 0, 0}};
@@ -100,7 +99,6 @@ static void what_is_down_is_not_offered(void **state)
                                 {v1, "::ffff:10.0.0.1", 120, 1},
                                 {v2, "fe80::1", 64, 0},
                                 {0, NULL, 0, 0}};
-    (void)state;
     assert_offers(table, "2");
 }
 
@@ -114,7 +112,6 @@ static void one_of_each_network_is_offered(void **state)
                                 {v2, "fe80::1", 64, 0},
                                 {v2, "fe80::2", 64, 0},
                                 {0, NULL, 0, 0}};
-    (void)state;
     assert_offers(table, "0 3 4 2");
 }
 
@@ -122,7 +119,6 @@ static void no_more_than_fit_are_offered_and_the_best_of_them(void **state)
 {
     struct row table[rows_max] = {{v1, "fe80::1", 64, 0}};
     static char names[12][24];
-    (void)state;
     for (int i = 0; i < 12; i++) {
         snprintf(names[i], sizeof(names[i]), "%s%d.0.1", i < 6 ? "2001:db8:" : "::ffff:10.", i);
         if (i < 6)
@@ -134,7 +130,6 @@ static void no_more_than_fit_are_offered_and_the_best_of_them(void **state)
 
 static void hosts_of_one_kind_take_the_best(void **state)
 {
-    (void)state;
     assert_pair(mlx5, mlx5, 3, 3);
     assert_pair(rxe, rxe, 1, 1);
 }
@@ -142,7 +137,6 @@ static void hosts_of_one_kind_take_the_best(void **state)
 /* The address of the port itself is no worse, but the VLAN's is on the subnet of the peer. */
 static void the_peers_subnet_is_preferred(void **state)
 {
-    (void)state;
     assert_pair(mlx5, rxe, 5, 1);
 }
 
@@ -152,7 +146,6 @@ static void both_ends_take_one_type(void **state)
         {v1, "fe80::2", 64, 0}, {v1, "::ffff:192.168.7.2", 120, 0}, {0, NULL, 0, 0}};
     const struct row fresh[] = {
         {v2, "fe80::3", 64, 0}, {v2, "::ffff:192.168.7.3", 120, 0}, {0, NULL, 0, 0}};
-    (void)state;
     assert_pair(mlx5, old, 2, 1);
     assert_pair(mlx5, fresh, 3, 1);
     assert_pair(old, fresh, -1, -1);
@@ -166,7 +159,6 @@ static void both_ends_take_one_family(void **state)
                                {v2, "fe80::1", 64, 0},
                                {0, NULL, 0, 0}};
     const struct row ip4[] = {{v2, "::ffff:10.0.0.9", 120, 0}, {0, NULL, 0, 0}};
-    (void)state;
     assert_pair(both, ip6, 1, 1);
     assert_pair(both, ip4, 0, 0);
     assert_pair(ip6, ip4, -1, -1);
@@ -181,7 +173,6 @@ static void routers_are_crossed_rather_than_link_local_used(void **state)
         {v2, "::ffff:192.168.9.1", 120, 0}, {v2, "2001:db8::1", 64, 0}, {0, NULL, 0, 0}};
     const struct row near[] = {
         {v2, "::ffff:192.168.8.1", 120, 0}, {v2, "2001:db8::2", 64, 0}, {0, NULL, 0, 0}};
-    (void)state;
     assert_pair(far, mlx5, 1, 3);
     assert_pair(both, near, 1, 1); /* IPv6 of one subnet, before IPv4 over a router */
 }
@@ -195,7 +186,6 @@ static void version_1_stays_in_its_network(void **state)
         {v1, "fe80::2", 64, 0}, {v1, "::ffff:10.0.0.2", 120, 0}, {0, NULL, 0, 0}};
     const struct row far[] = {
         {v1, "fe80::3", 64, 0}, {v1, "::ffff:10.0.1.1", 120, 0}, {0, NULL, 0, 0}};
-    (void)state;
     assert_pair(one, near, 1, 1);
     assert_pair(one, far, 0, 0);
 }
@@ -213,7 +203,6 @@ static void ends_agree_where_nothing_decides(void **state)
                                 {0, NULL, 0, 0}};
     const struct tk_port_address a = port(one), b = port(other);
     struct tk_path here, there;
-    (void)state;
     assert_true(tk_path_find(&here, &a, &b, true));
     assert_true(tk_path_find(&there, &b, &a, false));
     assert_memory_equal(&here.from, &there.to, sizeof(here.from));
@@ -235,7 +224,6 @@ static void infiniband_goes_by_lid_within_a_subnet(void **state)
     const struct tk_port_address far = hca(4, "fec0:1::2", false);
     const struct tk_port_address bare = hca(0, "fe80::3", true);
     struct tk_path path;
-    (void)state;
     assert_true(tk_path_find(&path, &one, &two, true));
     assert_false(path.is_global);
     assert_int_equal(path.lid, 4);
@@ -252,7 +240,6 @@ static void a_path_does_what_both_ends_can(void **state)
 {
     struct tk_port_address one = hca(3, "fe80::1", false), two = hca(4, "fe80::2", false);
     struct tk_path path;
-    (void)state;
     one.mtu = IBV_MTU_2048;
     two.mtu = IBV_MTU_1024;
     one.reads = 4;

@@ -147,7 +147,6 @@ static void a_few_rounds_connect(struct world w)
 
 static void every_order_ends_well(void **state)
 {
-    (void)state;
     struct world begin = {.at = {{.state = TK_HANDSHAKE_IDLE}}};
     find(&begin);
     while (todo_count > 0) {
@@ -163,7 +162,6 @@ static void every_order_ends_well(void **state)
 /* The one that asked has only its own word that the other is ready: the ACCEPT. */
 static void the_one_that_is_asked_waits_for_proof(void **state)
 {
-    (void)state;
     struct tk_handshake_step step =
         tk_handshake_next(TK_HANDSHAKE_IDLE, TK_HANDSHAKE_CAME_REQUEST, true);
     assert_int_equal(step.next, TK_HANDSHAKE_ANSWERED);

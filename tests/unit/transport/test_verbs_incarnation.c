@@ -347,7 +347,6 @@ static void search(unsigned epochs, unsigned questions, unsigned senders)
 
 static void every_order_ends_well(void **state)
 {
-    (void)state;
     seen = calloc((size_t)1 << table_bits, sizeof(*seen));
     todo = calloc(todo_max, sizeof(*todo));
     assert_true(seen && todo);
@@ -363,7 +362,6 @@ static void lives_of_chance_end_well(void **state)
 {
     enum { lives = 200, steps = 400, choices = 256 };
     uint64_t chance = 1;
-    (void)state;
     limits.epochs = 6;
     limits.questions = 7;
     limits.senders = 3;
@@ -389,7 +387,6 @@ static void lives_of_chance_end_well(void **state)
 /* The code is prefetched as a whole when a peer is first used, so it lies in one section. */
 static void its_code_is_in_the_section_of_a_first_use(void **state)
 {
-    (void)state;
     const uintptr_t code[] = {(uintptr_t)tk_incarnation_act, (uintptr_t)tk_incarnation_came,
                               (uintptr_t)tk_handshake_next};
     for (size_t i = 0; i < sizeof(code) / sizeof(code[0]); i++)

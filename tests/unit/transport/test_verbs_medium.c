@@ -104,7 +104,6 @@ static void mediums_of_every_shape_arrive_as_they_were_sent(void **state)
 {
     static const size_t sizes[] = {0,  1,  3,  7,  8,   16,  31,  33,  48,
                                    56, 57, 64, 65, 112, 113, 120, 121, payload_max};
-    (void)state;
     unit_settings("GASNET_AM_CREDITS_PP=4", NULL);
     open_world();
     for (unsigned n = 0; n <= tk_max_args; n++)
@@ -119,7 +118,6 @@ static void mediums_of_every_shape_arrive_as_they_were_sent(void **state)
 
 static void a_small_one_needs_no_completion_and_a_large_one_has_one(void **state)
 {
-    (void)state;
     unit_settings(NULL);
     open_world();
     assert_int_equal(send(TK_REQUEST, handler, 2, tk_verbs.inline_limit - 16, NULL), TK_OK);
@@ -136,7 +134,6 @@ static void a_small_one_needs_no_completion_and_a_large_one_has_one(void **state
 /* A handler of the library has another way to be found. */
 static void those_for_handlers_of_the_client_have_a_way_of_their_own(void **state)
 {
-    (void)state;
     unit_settings(NULL);
     open_world();
     for (size_t nbytes = 8; nbytes <= payload_max; nbytes += payload_max - 8) {
@@ -179,7 +176,6 @@ static void credits_ride_on(size_t nbytes)
 
 static void credits_that_were_held_back_ride_on_it(void **state)
 {
-    (void)state;
     credits_ride_on(8);
     credits_ride_on(payload_max);
 }
@@ -207,7 +203,6 @@ static void refused_or_waited_for(size_t nbytes)
 
 static void without_a_credit_it_is_refused_or_waited_for(void **state)
 {
-    (void)state;
     refused_or_waited_for(40);
     refused_or_waited_for(payload_max);
 }
@@ -216,7 +211,6 @@ static void without_a_credit_it_is_refused_or_waited_for(void **state)
 static void without_a_buffer_it_gives_its_credit_back(void **state)
 {
     struct tk_pool_item *all;
-    (void)state;
     unit_settings("GASNET_AM_CREDITS_PP=2", NULL);
     open_world();
     struct tk_conn *conn = tk_peer(1)->connection;

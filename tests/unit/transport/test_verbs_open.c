@@ -29,7 +29,6 @@ static int total_credits(void)
 
 static void the_total_of_credits_follows_the_manual(void **state)
 {
-    (void)state;
     fake_reset();
     ASSERT_OPENED(4, total_credits(), 3 * 12, NULL);
     ASSERT_OPENED(4, total_credits(), 256, "GASNET_AM_CREDITS_PP=100");
@@ -41,7 +40,6 @@ static void the_total_of_credits_follows_the_manual(void **state)
 /* What peers may hold back must leave each of us a credit, or all could wait for ever. */
 static void slack_is_lowered_where_it_could_stop_the_job(void **state)
 {
-    (void)state;
     fake_reset();
     ASSERT_OPENED(3, tk_verbs.slack, 5, "GASNET_AM_CREDITS_SLACK=5");
     ASSERT_OPENED(3, tk_verbs.slack, 2, "GASNET_AM_CREDITS_SLACK=5", "GASNET_AM_CREDITS_PP=3");
@@ -53,7 +51,6 @@ static void slack_is_lowered_where_it_could_stop_the_job(void **state)
 /* A third of a peer's credits, and its share of all that the peer has. */
 static void what_a_batch_holds_back_leaves_the_peer_credits_for_others(void **state)
 {
-    (void)state;
     fake_reset();
     ASSERT_OPENED(2, tk_verbs.batch_slack, 10, "GASNET_AM_CREDITS_PP=30");
     ASSERT_OPENED(3, tk_verbs.batch_slack, 1, "GASNET_AM_CREDITS_PP=30",
@@ -62,7 +59,6 @@ static void what_a_batch_holds_back_leaves_the_peer_credits_for_others(void **st
 
 static void queues_are_as_deep_as_the_settings_say(void **state)
 {
-    (void)state;
     fake_reset();
     unit_settings("GASNET_NETWORKDEPTH_PP=10", "GASNET_AM_CREDITS_PP=6", NULL);
     world_open(3, 0);
@@ -78,7 +74,6 @@ static void queues_are_as_deep_as_the_settings_say(void **state)
 
 static void a_peer_finds_buffers_for_its_credits_and_its_exit_notice(void **state)
 {
-    (void)state;
     fake_reset();
     unit_settings("GASNET_AM_CREDITS_PP=5", NULL);
     world_open(4, 0);
@@ -91,7 +86,6 @@ static void a_peer_finds_buffers_for_its_credits_and_its_exit_notice(void **stat
 
 static void a_card_names_a_queue_pair_for_each_peer(void **state)
 {
-    (void)state;
     fake_reset();
     unit_settings(NULL, NULL);
     world_open(3, 0);
@@ -106,7 +100,6 @@ static void a_card_names_a_queue_pair_for_each_peer(void **state)
 /* Neither a queue pair, nor buffers, nor a share of the credits. */
 static void who_is_reached_another_way_costs_nothing(void **state)
 {
-    (void)state;
     fake_reset();
     unit_settings("GASNET_AM_CREDITS_PP=5", "GASNET_NETWORKDEPTH_PP=10", NULL);
     world_group = 3;
@@ -124,7 +117,6 @@ static void who_is_reached_another_way_costs_nothing(void **state)
 
 static void the_device_decides_how_much_is_inline(void **state)
 {
-    (void)state;
     fake_reset();
     ASSERT_OPENED(2, tk_verbs.inline_limit, 72, NULL);
     fake.inline_max = 30;
@@ -141,7 +133,6 @@ static void the_device_decides_how_much_is_inline(void **state)
 
 static void an_infiniband_peer_is_reached_by_lid(void **state)
 {
-    (void)state;
     fake_reset();
     fake.ports[0][1].attr.lid = 5;
     unit_settings("GASNET_QP_TIMEOUT=20", "GASNET_QP_RETRY_COUNT=3", NULL);
@@ -161,7 +152,6 @@ static void an_infiniband_peer_is_reached_by_lid(void **state)
 
 static void a_roce_peer_is_reached_by_gid(void **state)
 {
-    (void)state;
     fake_reset();
     fake_make_ethernet(&fake.ports[0][1]);
     fake_gid(&fake.ports[0][1], IBV_GID_TYPE_ROCE_V1, "fe80::1");
@@ -188,7 +178,6 @@ static void old_and_new(uint32_t rank)
 /* Ranks 0 and 1 have both types, rank 2 has the old one alone. */
 static void a_pair_takes_what_both_ends_have(void **state)
 {
-    (void)state;
     fake_reset();
     unit_settings("GASNET_IBV_SL=3", "GASNET_IBV_TRAFFIC_CLASS=104", NULL);
     world_machine = old_and_new;
@@ -233,7 +222,6 @@ static void assert_path(uint32_t me, uint32_t peer, enum ibv_mtu mtu, int reads_
 /* The device serves 16 reads and has 8 under way. */
 static void ranks_may_set_different_limits(void **state)
 {
-    (void)state;
     fake_reset();
     world_machine = lesser_and_greater;
     world_open(3, 0);
@@ -254,7 +242,6 @@ static enum tk_status connect_to(const struct tk_port_address *to)
 
 static void a_peer_that_no_way_leads_to_is_named(void **state)
 {
-    (void)state;
     fake_reset();
     unit_settings(NULL, NULL);
     world_open(2, 0);
@@ -282,7 +269,6 @@ static void a_peer_that_no_way_leads_to_is_named(void **state)
 
 static void the_path_takes_the_lesser_of_both_sides(void **state)
 {
-    (void)state;
     fake_reset();
     unit_settings(NULL, NULL);
     world_open(2, 0);
@@ -347,7 +333,6 @@ static void whatever_fails_is_told_once_and_leaves_nothing(void **state)
     } steps[] = {{FAKE_OPEN_DEVICE, 1}, {FAKE_QUERY_DEVICE, 4}, {FAKE_QUERY_PORT, 2},
                  {FAKE_ALLOC_PD, 1},    {FAKE_CREATE_CQ, 2},    {FAKE_REG_MR, 3},
                  {FAKE_CREATE_QP, 2},   {FAKE_MODIFY_QP, 2}};
-    (void)state;
     unit_settings("GASNET_CONNECT_STATIC=1", NULL);
     for (size_t s = 0; s < sizeof(steps) / sizeof(steps[0]); s++)
         for (int allowed = 0; allowed <= steps[s].calls; allowed++) {
@@ -368,7 +353,6 @@ static void whatever_fails_is_told_once_and_leaves_nothing(void **state)
 static void a_device_with_short_queues_is_told_with_the_remedy(void **state)
 {
     struct tk_peer_info *info = world_info(3);
-    (void)state;
     fake_reset();
     fake.attr.max_qp_wr = 16;
     unit_settings(NULL, NULL);
@@ -390,7 +374,6 @@ static void a_device_with_short_queues_is_told_with_the_remedy(void **state)
 static void the_choice_can_be_described(void **state)
 {
     char text[256];
-    (void)state;
     fake_reset();
     unit_settings(NULL, NULL);
     world_open(2, 0);
@@ -412,7 +395,6 @@ static const char *explanation(size_t size, int error)
 /* Lowering a limit is always allowed, raising is not. */
 static void explain_under_low_limit(void *unused)
 {
-    (void)unused;
     setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){65536, 65536});
     const char *said = explanation(1u << 20, ENOMEM);
     _exit(!strstr(said, "raise the limit on locked memory") ||
@@ -423,7 +405,6 @@ static void explain_under_low_limit(void *unused)
 static void a_failed_registration_is_explained_by_its_likely_cause(void **state)
 {
     struct rlimit limit;
-    (void)state;
     fake_reset();
     unit_settings(NULL, NULL);
     world_open(2, 0);
@@ -473,7 +454,6 @@ static void a_pair_made_ahead_that_is_dropped_returns_its_buffers(void **state)
 {
     struct tk_buffer *taken[256];
     unsigned count = 0;
-    (void)state;
     open_on_demand(3);
     struct tk_pool *pool = &tk_verbs.rails[0].recv_pool;
     for (unsigned left = pool_count(pool); left > 2; left--)
@@ -498,7 +478,6 @@ static void a_pair_made_ahead_that_is_dropped_returns_its_buffers(void **state)
 static void a_pair_made_ahead_has_space_for_one_connection(void **state)
 {
     struct tk_conn *conns = NULL;
-    (void)state;
     open_on_demand(world_max);
     struct tk_rail *rail = &tk_verbs.rails[0];
     tk_pair_open_ahead();

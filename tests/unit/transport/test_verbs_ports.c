@@ -78,7 +78,6 @@ static const char *refusal(const char *setting)
 
 static void the_first_active_port_is_taken(void **state)
 {
-    (void)state;
     fake_reset();
     assert_chooses(NULL, "fake0", 1);
     fake.device_count = 3;
@@ -91,7 +90,6 @@ static void the_first_active_port_is_taken(void **state)
 
 static void the_filter_overrules_the_order(void **state)
 {
-    (void)state;
     fake_reset();
     fake.device_count = 3;
     fake.attr.phys_port_cnt = 2;
@@ -104,7 +102,6 @@ static void the_filter_overrules_the_order(void **state)
 /* Of a device one port unless more are named; in the order of the host, each once. */
 static void named_ports_are_all_used(void **state)
 {
-    (void)state;
     fake_reset();
     fake.device_count = 2;
     fake.attr.phys_port_cnt = 2;
@@ -119,7 +116,6 @@ static void named_ports_are_all_used(void **state)
 
 static void as_many_ports_as_queue_pairs_are_used(void **state)
 {
-    (void)state;
     fake_reset();
     fake.device_count = 4;
     assert_rails("GASNET_NUM_QPS=2", NULL, "fake0:1 fake1:1");
@@ -136,7 +132,6 @@ static void as_many_ports_as_queue_pairs_are_used(void **state)
 /* The near ones first; what is left over of them is dealt out. */
 static void the_nearest_of_several_are_taken(void **state)
 {
-    (void)state;
     fake_reset();
     fake.device_count = 4;
     world_distance[0] = world_distance[2] = world_distance[3] = 3;
@@ -188,7 +183,6 @@ static void assert_tells_each(const char *said)
 
 static void the_choice_is_told_on_request(void **state)
 {
-    (void)state;
     fake_reset();
     fake.device_count = 3;
     fake.attr.phys_port_cnt = 2;
@@ -222,7 +216,6 @@ static void assert_verdict(const char *setting, const char *verdict)
 /* Those that would do, too: each device, wherever it is. */
 static void what_is_not_needed_is_told_with_the_reason(void **state)
 {
-    (void)state;
     three_places();
     assert_verdict(NULL, "port fake2:1 is used: nearest of 3 usable devices of this host");
     assert_verdict(NULL, "port fake0:1 is not used: it would do, but is not needed: those used are "
@@ -240,7 +233,6 @@ static void what_is_not_needed_is_told_with_the_reason(void **state)
 /* Once on each host. */
 static void a_broken_device_beside_another_is_told(void **state)
 {
-    (void)state;
     fake_reset();
     fake.device_count = 2;
     fake.failing[FAKE_OPEN_DEVICE].allowed = 1;
@@ -317,7 +309,6 @@ static void no_networks(void)
 static void ports_of_one_network_are_dealt_out(void **state)
 {
     static const char *const taken[] = {"fake0", "fake2", "fake0"};
-    (void)state;
     four_on_three_networks();
     for (turn = 0; turn < 3; turn++)
         assert_chooses(NULL, taken[turn], 1);
@@ -334,7 +325,6 @@ static void ports_of_one_network_are_dealt_out(void **state)
 
 static void a_mask_makes_one_network(void **state)
 {
-    (void)state;
     four_on_three_networks();
     for (int i = 0; i < 4; i++)
         ip(&masks[i], "255.255.0.0");
@@ -349,7 +339,6 @@ static void a_mask_makes_one_network(void **state)
 /* Rails of one number meet, so all ranks take the same ones. */
 static void more_rails_than_a_network_has_are_the_first(void **state)
 {
-    (void)state;
     four_on_three_networks();
     world_distance[0] = 3;
     for (turn = 0; turn < 2; turn++)
@@ -361,7 +350,6 @@ static void more_rails_than_a_network_has_are_the_first(void **state)
 
 static void infiniband_is_told_apart_by_prefix(void **state)
 {
-    (void)state;
     fake_reset();
     fake.device_count = 2;
     for (int i = 0; i < 2; i++) {
@@ -377,7 +365,6 @@ static void infiniband_is_told_apart_by_prefix(void **state)
 
 static void the_nearest_device_is_taken(void **state)
 {
-    (void)state;
     three_places();
     assert_chooses(NULL, "fake2", 1);
     assert_string_equal(rail.why, "nearest of 3 usable devices of this host");
@@ -391,7 +378,6 @@ static void the_nearest_device_is_taken(void **state)
 static void ranks_share_out_what_is_equally_near(void **state)
 {
     static const char *const taken[] = {"fake0", "fake2", "fake0", "fake2", "fake0"};
-    (void)state;
     three_places();
     world_distance[0] = world_distance[2];
     for (turn = 0; turn < 5; turn++)
@@ -402,7 +388,6 @@ static void ranks_share_out_what_is_equally_near(void **state)
 
 static void what_hwloc_does_not_know_is_far(void **state)
 {
-    (void)state;
     three_places();
     world_distance[0] = world_distance[2] = tk_distance_unknown;
     assert_chooses(NULL, "fake1", 1);
@@ -416,7 +401,6 @@ static void what_hwloc_does_not_know_is_far(void **state)
 /* It takes long. */
 static void nobody_looks_at_the_machine_for_nothing(void **state)
 {
-    (void)state;
     fake_reset();
     fake.attr.phys_port_cnt = 2;
     world_looks = 0;
@@ -434,7 +418,6 @@ static void assert_obeys(int part, const char *device)
 /* The manual's example of a machine with two sockets. */
 static void a_bound_rank_obeys_the_filter_of_its_socket(void **state)
 {
-    (void)state;
     three_places();
     setenv("GASNET_IBV_PORTS_0", "fake0", 1);
     setenv("GASNET_IBV_PORTS_1", "fake1", 1);
@@ -451,7 +434,6 @@ static void a_bound_rank_obeys_the_filter_of_its_socket(void **state)
 
 static void a_filter_is_told_by_its_own_name(void **state)
 {
-    (void)state;
     three_places();
     setenv("GASNET_IBV_PORTS_0", "fake9", 1);
     unit_assert_says(refusal(NULL), "fake0:1 is not in GASNET_IBV_PORTS_0, fake1:1 is not");
@@ -461,7 +443,6 @@ static void a_filter_is_told_by_its_own_name(void **state)
 
 static void without_devices_the_remedy_is_told(void **state)
 {
-    (void)state;
     fake_reset();
     fake.device_count = 0;
     unit_assert_says(refusal(NULL), "no RDMA device on this host; load its driver");
@@ -469,7 +450,6 @@ static void without_devices_the_remedy_is_told(void **state)
 
 static void each_port_is_told_with_what_stood_in_the_way(void **state)
 {
-    (void)state;
     fake_reset();
     fake.device_count = 2;
     fake.attr.phys_port_cnt = 2;
@@ -482,7 +462,6 @@ static void each_port_is_told_with_what_stood_in_the_way(void **state)
 
 static void a_device_that_cannot_be_opened_is_told(void **state)
 {
-    (void)state;
     fake_reset();
     fake.failing[FAKE_OPEN_DEVICE].allowed = 0;
     fake.failing[FAKE_OPEN_DEVICE].error = EACCES;
@@ -503,7 +482,6 @@ static void a_device_that_cannot_be_opened_is_told(void **state)
 
 static void an_infiniband_port_is_addressed_by_lid(void **state)
 {
-    (void)state;
     fake_reset();
     fake.ports[0][1].attr.lid = 77;
     assert_chooses(NULL, "fake0", 1);
@@ -514,7 +492,6 @@ static void an_infiniband_port_is_addressed_by_lid(void **state)
 
 static void a_port_with_lid_0_is_addressed_by_gid(void **state)
 {
-    (void)state;
     fake_reset();
     fake_make_ethernet(&fake.ports[0][1]);
     fake_gid(&fake.ports[0][1], IBV_GID_TYPE_ROCE_V2, "::ffff:10.0.0.1");
@@ -535,7 +512,6 @@ static void assert_gid(const char *setting, int index)
 static void the_best_gid_is_taken(void **state)
 {
     struct fake_port *port = &fake.ports[0][1];
-    (void)state;
     fake_reset();
     fake_make_ethernet(port);
     fake_gid(port, IBV_GID_TYPE_ROCE_V1, "fe80::1");
@@ -558,7 +534,6 @@ static void the_best_gid_is_taken(void **state)
 static void an_empty_gid_is_none(void **state)
 {
     struct fake_port *port = &fake.ports[0][1];
-    (void)state;
     fake_reset();
     fake_make_ethernet(port);
     unit_assert_says(refusal(NULL), "has no usable GID (GASNET_IBV_GID_INDEX chooses one)");
@@ -578,7 +553,6 @@ static void assert_mtu(const char *setting, enum ibv_mtu mtu)
 
 static void the_mtu_is_the_active_one_or_what_the_user_allows(void **state)
 {
-    (void)state;
     fake_reset();
     assert_mtu(NULL, IBV_MTU_4096);
     assert_mtu("GASNET_MAX_MTU=-1", IBV_MTU_4096);
@@ -598,7 +572,6 @@ static void the_rate_is_speed_times_lanes(void **state)
     } ports[] = {{1, 1, 2500},     {4, 2, 40000},   {16, 2, 56000},
                  {32, 2, 100000},  {64, 2, 200000}, {128, 2, 400000},
                  {64, 16, 100000}, {32, 8, 300000}, {32, 4, 200000}};
-    (void)state;
     fake_reset();
     for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++) {
         fake.ports[0][1].attr.active_speed = ports[i].speed;
@@ -610,7 +583,6 @@ static void the_rate_is_speed_times_lanes(void **state)
 
 static void reads_under_way_are_what_both_sides_can_do(void **state)
 {
-    (void)state;
     fake_reset();
     assert_chooses(NULL, "fake0", 1);
     assert_int_equal(rail.address.reads, 16);
@@ -629,7 +601,6 @@ static void reads_under_way_are_what_both_sides_can_do(void **state)
 static void the_partition_is_found_by_its_key(void **state)
 {
     static const uint16_t keys[] = {0xffff, 0x0010, 0x8010, 0x0020};
-    (void)state;
     fake_reset();
     memcpy(fake.ports[0][1].pkeys, keys, sizeof(keys));
     fake.ports[0][1].attr.pkey_tbl_len = 4;
@@ -657,7 +628,6 @@ static const char *listing(const char *setting, const char *ranks)
 
 static void ports_are_listed_on_request(void **state)
 {
-    (void)state;
     fake_reset();
     fake.device_count = 2;
     fake.attr.phys_port_cnt = 2;
@@ -678,7 +648,6 @@ static void ports_are_listed_on_request(void **state)
 
 static void the_gid_of_an_interface_that_is_down_is_not_taken(void **state)
 {
-    (void)state;
     fake_reset();
     has_address(0, "10.0.0.1", "255.255.255.0");
     fake_gid(&fake.ports[0][1], IBV_GID_TYPE_ROCE_V2, "fe80::1");
@@ -694,7 +663,6 @@ static void the_gid_of_an_interface_that_is_down_is_not_taken(void **state)
 /* Soft-RoCE takes 7 retries for "for ever". */
 static void retries_end_on_every_device(void **state)
 {
-    (void)state;
     fake_reset();
     assert_chooses(NULL, "fake0", 1);
     assert_int_equal(rail.retry_count, 7);
@@ -712,7 +680,6 @@ static void retries_end_on_every_device(void **state)
 
 static void a_port_that_wants_global_headers_is_addressed_by_gid(void **state)
 {
-    (void)state;
     fake_reset();
     fake.ports[0][1].attr.flags = IBV_QPF_GRH_REQUIRED;
     unit_assert_says(refusal(NULL), "has no usable GID");
@@ -729,7 +696,6 @@ static void a_port_that_wants_global_headers_is_addressed_by_gid(void **state)
 static void a_gid_is_set_for_each_port(void **state)
 {
     struct fake_port *port = &fake.ports[0][1];
-    (void)state;
     fake_reset();
     fake_make_ethernet(port);
     for (int i = 0; i < 4; i++)

@@ -120,7 +120,6 @@ static void what_waited_for_the_old_primary_goes_over_the_new_one(void **state)
         {.way = "small Short", .post = send_small}, {.way = "reservation", .post = reserve},
         {.way = "reserved", .post = send_reserved}, {.way = "put", .post = put_later},
         {.way = "immediate put", .post = put_now}};
-    (void)state;
     open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
     world_be(0);
     for (size_t i = 0; i < sizeof(posters) / sizeof(*posters); i++)

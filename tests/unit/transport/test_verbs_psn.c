@@ -68,7 +68,6 @@ static unsigned doubles(uint32_t *psn, size_t count)
 
 static void directions_connections_and_jobs_have_numbers_of_their_own(void **state)
 {
-    (void)state;
     struct numbers one = numbers_of_job(), other = numbers_of_job();
     uint32_t all[2 * flows_max];
     assert_int_equal(one.count, ranks * (ranks - 1) * conns);
@@ -81,7 +80,6 @@ static void directions_connections_and_jobs_have_numbers_of_their_own(void **sta
 /* Neither the difference of two directions nor that of two connections is the same in all jobs. */
 static void a_number_says_nothing_about_another(void **state)
 {
-    (void)state;
     struct numbers one = numbers_of_job(), other = numbers_of_job();
     unsigned same = 0;
     for (uint32_t i = 1; i < one.count; i++)
@@ -106,7 +104,6 @@ static struct tk_psn_pair number_at(uint32_t rank, uint8_t secret, enum tk_psn_k
 
 static void both_ends_agree_in_every_incarnation(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < 100; i++)
         for (int kind = TK_PSN_MESSAGES; kind <= TK_PSN_ATOMICS; kind++) {
             struct tk_psn_pair a = number_at(3, 'x', kind, 7, i), b = number_at(7, 'x', kind, 3, i);
@@ -122,7 +119,6 @@ static void both_ends_agree_in_every_incarnation(void **state)
 static void incarnations_are_far_apart(void **state)
 {
     enum { incarnations = 8, apart = 1 << 19 };
-    (void)state;
     for (uint32_t i = 0; i < incarnations; i++)
         for (uint32_t j = 0; j < i; j++) {
             uint32_t a = number_at(0, 'x', TK_PSN_MESSAGES, 1, i).mine;
@@ -133,7 +129,6 @@ static void incarnations_are_far_apart(void **state)
 
 static void the_secret_decides(void **state)
 {
-    (void)state;
     struct tk_psn_pair one = number_at(0, 'x', TK_PSN_MESSAGES, 1, 0);
     struct tk_psn_pair other = number_at(0, 'y', TK_PSN_MESSAGES, 1, 0);
     struct tk_psn_pair atomics = number_at(0, 'x', TK_PSN_ATOMICS, 1, 0);
@@ -152,7 +147,6 @@ static void the_secret_decides(void **state)
 
 static void random_numbers_differ(void **state)
 {
-    (void)state;
     uint32_t psn[8];
     for (size_t i = 0; i < sizeof(psn) / sizeof(psn[0]); i++) {
         assert_true(tk_psn_random(&psn[i]));

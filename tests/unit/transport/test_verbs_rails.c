@@ -28,7 +28,6 @@ static struct tk_conn *conn_to(uint32_t rank, uint32_t peer, uint32_t number)
 static void conns_of_one_number_meet_over_rails_of_one_number(void **state)
 {
     enum { ranks = 3, conns = 5, rails = 2 };
-    (void)state;
     open_world(rails, "GASNET_NUM_QPS=5", ranks);
     fake.device_count = rails;
     for (uint32_t a = 0; a < ranks; a++)
@@ -82,14 +81,12 @@ static void assert_one_has_messages(const char *failover, int notices)
 
 static void one_link_of_a_pair_has_the_messages(void **state)
 {
-    (void)state;
     assert_one_has_messages("GASNET_IBV_FAILOVER=0", 0);
     assert_one_has_messages("GASNET_IBV_FAILOVER=1", tk_notice_buffers_max);
 }
 
 static void each_device_knows_the_segment(void **state)
 {
-    (void)state;
     open_world(2, "GASNET_NUM_QPS=2", 3);
     const struct tk_registration *segment = world_verbs(1)->segment;
     assert_int_not_equal(segment->remote[0], segment->remote[1]);
@@ -103,7 +100,6 @@ static void each_device_knows_the_segment(void **state)
 /* A device's objects serve all of its ports. */
 static void ports_of_one_device_share_it(void **state)
 {
-    (void)state;
     fake_reset();
     fake.attr.phys_port_cnt = 2;
     unit_settings("GASNET_IBV_PORTS=fake0:1,2", "GASNET_IBV_FAILOVER=0", NULL);
@@ -122,7 +118,6 @@ static void ports_of_one_device_share_it(void **state)
 static void messages_come_over_every_rail(void **state)
 {
     enum { ranks = 3 };
-    (void)state;
     open_world(2, "GASNET_NUM_QPS=2", ranks);
     for (uint32_t peer = 1; peer < ranks; peer++) {
         struct tk_message_head head = {.kind = TK_CONTROL};
@@ -187,7 +182,6 @@ static int sends(uint32_t conn)
 /* One port of 10 Gb/s and one of 40, both of one device: no reads behind puts. */
 static void faster_rails_get_more_pieces(void **state)
 {
-    (void)state;
     fake_reset();
     fake.attr.phys_port_cnt = 2;
     fake.ports[0][1].attr.active_speed = 4;
@@ -204,7 +198,6 @@ static void faster_rails_get_more_pieces(void **state)
 
 static void queue_pairs_of_a_rail_share_its_part(void **state)
 {
-    (void)state;
     fake_reset();
     open_pair("GASNET_NUM_QPS=3", "GASNET_GET_STRIPE_SZ=16K", 2);
     memcpy(world_segment(1), world_segment(0), segment_size);
@@ -219,7 +212,6 @@ static void queue_pairs_of_a_rail_share_its_part(void **state)
 /* Without a stripe nothing is cut, and what is large takes turns. */
 static void whole_transfers_take_turns(void **state)
 {
-    (void)state;
     fake_reset();
     fake.attr.phys_port_cnt = 2;
     open_pair("GASNET_IBV_PORTS=fake0:1,2", NULL, 1);
@@ -240,7 +232,6 @@ static void whole_transfers_take_turns(void **state)
 /* What a head follows keeps to the primary connection. */
 static void what_needs_order_is_not_striped(void **state)
 {
-    (void)state;
     fake_reset();
     open_pair("GASNET_NUM_QPS=2", "GASNET_PUT_STRIPE_SZ=16", 2);
     tk_op_init(&op);
@@ -274,7 +265,6 @@ static enum tk_status start_special(size_t nbytes, bool is_blocking, bool immedi
 /* Though other transfers are not: its head waits for all of it. */
 static void the_payload_of_a_long_is_cut(void **state)
 {
-    (void)state;
     fake_reset();
     fake.attr.phys_port_cnt = 2;
     open_pair("GASNET_IBV_PORTS=fake0:1,2", NULL, 1);
@@ -290,7 +280,6 @@ static void the_payload_of_a_long_is_cut(void **state)
 
 static void with_one_link_no_head_waits(void **state)
 {
-    (void)state;
     fake_reset();
     open_pair(NULL, NULL, 1);
     assert_int_equal(tk_verbs_transport()->stripe_min, 0);
@@ -313,7 +302,6 @@ static void open_small_pieces(void)
 /* A refused call has taken no resource, not even a turn of the rails. */
 static void immediate_finds_space_on_all_rails_or_takes_none(void **state)
 {
-    (void)state;
     open_small_pieces();
     assert_int_equal(start_special(12 * piece, false, true), TK_OK);
     assert_int_equal(sends(0), 6);
@@ -334,7 +322,6 @@ static void immediate_finds_space_on_all_rails_or_takes_none(void **state)
  */
 static void immediate_passes_over_a_full_rail(void **state)
 {
-    (void)state;
     open_small_pieces();
     tk_counter_set(&conn_to(0, 1, 0)->space, 0);
     assert_int_equal(start_special(5 * piece, false, true), TK_OK);
@@ -350,7 +337,6 @@ static void immediate_passes_over_a_full_rail(void **state)
 /* A piece goes where there is room, and waits where there is none. */
 static void a_full_rail_is_passed_over(void **state)
 {
-    (void)state;
     fake_reset();
     unit_settings("GASNET_NUM_QPS=2", "GASNET_PUT_STRIPE_SZ=16", "GASNET_NETWORKDEPTH_PP=8", NULL);
     fake.device_count = 2;
@@ -373,7 +359,6 @@ static void a_full_rail_is_passed_over(void **state)
 
 static void a_put_over_devices_ends_with_a_read(void **state)
 {
-    (void)state;
     fake_reset();
     open_pair("GASNET_NUM_QPS=2", "GASNET_PUT_STRIPE_SZ=16", 2);
     struct ibv_qp *qp = conn_to(0, 1, 1)->qp;
@@ -399,7 +384,6 @@ static void a_put_over_devices_ends_with_a_read(void **state)
 /* The highest number has a bit too. */
 static void a_primary_link_of_any_number_has_its_read(void **state)
 {
-    (void)state;
     fake_reset();
     fake.device_count = 2;
     unit_settings("GASNET_NUM_QPS=64", NULL);
@@ -414,7 +398,6 @@ static void a_primary_link_of_any_number_has_its_read(void **state)
 
 static void more_conns_than_there_are_bits_are_refused(void **state)
 {
-    (void)state;
     fake_reset();
     unit_settings(NULL, NULL);
     tk_settings.num_qps = 65; /* as 65 ports would give */
@@ -436,7 +419,6 @@ static void more_conns_than_there_are_bits_are_refused(void **state)
 
 static void reads_behind_puts_wait_for_space(void **state)
 {
-    (void)state;
     fake_reset();
     fake.device_count = 2;
     unit_settings("GASNET_NUM_QPS=2", "GASNET_NETWORKDEPTH_PP=2", NULL);
@@ -453,7 +435,6 @@ static void reads_behind_puts_wait_for_space(void **state)
 /* Each rank has one device, but neighbours have different ones. */
 static void two_devices_of_a_host_are_enough_for_reads(void **state)
 {
-    (void)state;
     fake_reset();
     open_pair(NULL, NULL, 2);
     assert_null(tk_verbs.fence_sink); /* hosts of their own */
@@ -473,7 +454,6 @@ static void two_devices_of_a_host_are_enough_for_reads(void **state)
 /* Ranks 1 and 2 are of one host, rank 0 of another. */
 static void only_puts_to_such_a_host_have_reads(void **state)
 {
-    (void)state;
     fake_reset();
     fake.device_count = 2;
     unit_settings(NULL, NULL);
@@ -531,7 +511,6 @@ static const char *said_by(uint32_t rank, bool expected)
 
 static void different_numbers_are_told_in_one_table(void **state)
 {
-    (void)state;
     for (uint32_t r = 0; r < 5; r++)
         put_info(r, r < 3 ? "a" : "b", 2, "");
     assert_string_equal(said_by(0, true), "");
@@ -553,7 +532,6 @@ static void different_numbers_are_told_in_one_table(void **state)
 
 static void so_are_different_kinds(void **state)
 {
-    (void)state;
     for (uint32_t r = 0; r < 5; r++)
         put_info(r, r < 3 ? "a" : "b", 2, "");
     tk_peer_info_rail(world_cards[3], 1)->is_ethernet = 1;
@@ -591,7 +569,6 @@ static const char *said_of_two(bool expected)
 
 static void ends_without_gids_of_one_kind_are_named(void **state)
 {
-    (void)state;
     for (uint32_t r = 0; r < 5; r++) {
         put_info(r, r < 3 ? "a" : "b", 1, "");
         set_gid(r, IBV_GID_TYPE_ROCE_V2, (uint8_t)r);
@@ -612,7 +589,6 @@ static void set_pkey(uint32_t rank, uint16_t pkey)
 
 static void ends_of_partitions_that_do_not_meet_are_named(void **state)
 {
-    (void)state;
     for (uint32_t r = 0; r < 5; r++) {
         put_info(r, r < 3 ? "a" : "b", 2, "");
         set_pkey(r, 0x8010);
@@ -635,7 +611,6 @@ static void ends_of_partitions_that_do_not_meet_are_named(void **state)
 static void neighbours_may_be_apart(void **state)
 {
     uint32_t nbrhd_of[] = {0, 0, 0, 1, 1};
-    (void)state;
     tk_topology.nbrhd_of = nbrhd_of;
     for (uint32_t r = 0; r < 5; r++) {
         put_info(r, r < 3 ? "a" : "b", 2, "");
@@ -651,7 +626,6 @@ static void neighbours_may_be_apart(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
     tk_deliver = nobody;
     return 0;
 }

@@ -113,7 +113,6 @@ static void assert_all_carry(void)
 
 static void a_link_comes_back_as_often_as_it_dies(void **state)
 {
-    (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     for (uint32_t i = 0, primary = 1; i < 6; i++, primary = 1 - primary) {
         kill_and_settle(primary);
@@ -139,7 +138,6 @@ static void a_link_comes_back_as_often_as_it_dies(void **state)
 
 static void both_ends_ask_at_once(void **state)
 {
-    (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     kill_and_settle(1);
     ports_are_back(0);
@@ -154,7 +152,6 @@ static void both_ends_ask_at_once(void **state)
 /* One end is back while the other has not heard of the death. */
 static void who_is_early_waits(void **state)
 {
-    (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     kill_conn(1);
     unit_listen();
@@ -175,7 +172,6 @@ static void who_is_early_waits(void **state)
 /* Nothing is sent before the other end is known to be open. */
 static void nothing_is_sent_too_early(void **state)
 {
-    (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     kill_and_settle(1);
     ports_are_back(0);
@@ -192,7 +188,6 @@ static void nothing_is_sent_too_early(void **state)
  */
 static void questions_and_answers_may_be_lost(void **state)
 {
-    (void)state;
     for (int carried = 0; carried < 2; carried++) {
         open_returning(3, "GASNET_NUM_QPS=3", NULL);
         kill_and_settle(1);
@@ -220,7 +215,6 @@ static void questions_and_answers_may_be_lost(void **state)
 /* The only other connection dies before the answer is here: what waits for an answer is tried. */
 static void a_link_without_an_answer_is_better_than_none(void **state)
 {
-    (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     kill_and_settle(1);
     unit_listen();
@@ -243,7 +237,6 @@ static void a_link_without_an_answer_is_better_than_none(void **state)
 /* Dead again before the other end has opened it: that end passes the incarnation over. */
 static void a_life_is_passed_over(void **state)
 {
-    (void)state;
     open_returning(3, "GASNET_NUM_QPS=3", NULL);
     kill_and_settle(1);
     unit_listen();
@@ -278,7 +271,6 @@ static void open_one(uint32_t rank, uint32_t number)
 /* Each end loses one that the other has not opened: neither waits until the other has moved. */
 static void two_lives_are_passed_over(void **state)
 {
-    (void)state;
     open_returning(3, "GASNET_NUM_QPS=3", NULL);
     kill_and_settle(1);
     kill_and_settle(2);
@@ -316,7 +308,6 @@ static void inject_notice(uint32_t to, int32_t which, int32_t number, int32_t ar
 static void late_notices_are_not_listened_to(void **state)
 {
     enum { open = 0x100 };
-    (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     die_and_return();
     inject_notice(0, 1, 0, 5);
@@ -333,7 +324,6 @@ static void late_notices_are_not_listened_to(void **state)
 static void late_errors_are_told_by_their_incarnation(void **state)
 {
     struct ibv_wc wc = {.status = IBV_WC_WR_FLUSH_ERR};
-    (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     struct tk_tx *old = (struct tk_tx *)(uintptr_t)conn_to(0, 1, 1)->unsignaled_wr.wr_id;
     die_and_return();
@@ -349,7 +339,6 @@ static void late_errors_are_told_by_their_incarnation(void **state)
  * say of which incarnation it is: it may come just before the queue pair is reset. */
 static void a_late_report_of_the_last_receive_is_not_of_the_next_incarnation(void **state)
 {
-    (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     if (tk_srq_in_use()) {
         kill_and_settle(1);
@@ -371,7 +360,6 @@ static void a_late_report_of_the_last_receive_is_not_of_the_next_incarnation(voi
 /* Packets have other numbers. */
 static void lives_have_numbers_of_their_own(void **state)
 {
-    (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     uint32_t psn = fake_attr(qp_of(0, 1), IBV_QPS_RTS)->sq_psn;
     die_and_return();
@@ -385,7 +373,6 @@ static void lives_have_numbers_of_their_own(void **state)
 static void lent_space_comes_back(void **state)
 {
     struct tk_am_reservation space = {.kind = TK_REQUEST};
-    (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     space.peer = tk_peer(1);
     assert_int_equal(tk_verbs_reserve(&space, true, true), TK_OK);
@@ -412,7 +399,6 @@ static void open_with_read_to_come(void)
  * primary. */
 static void reads_are_behind_what_was_written_again(void **state)
 {
-    (void)state;
     open_with_read_to_come();
     assert_int_equal(posted.unfenced, 2);
     die_and_return();
@@ -431,7 +417,6 @@ static void reads_are_behind_what_was_written_again(void **state)
 /* Nor does it wait for an answer that may never come. */
 static void reads_do_not_wait_for_an_answer(void **state)
 {
-    (void)state;
     open_with_read_to_come();
     kill_and_settle(1);
     ports_are_back(0);
@@ -457,7 +442,6 @@ static bool comes_back_after(uint64_t ms)
 static void each_death_keeps_away_for_longer(void **state)
 {
     static const uint64_t seconds[] = {1, 2, 4, 8, 16, 32, 60, 60};
-    (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     for (unsigned i = 0; i < sizeof(seconds) / sizeof(seconds[0]); i++) {
         tk_reconnect_wait = 0;
@@ -485,7 +469,6 @@ static void event(enum ibv_event_type type, enum ibv_port_state port_state)
 /* By its event; not while it is down, nor as another one than it was. */
 static void a_port_that_is_active_again_is_used_again(void **state)
 {
-    (void)state;
     open_returning(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
     kill_and_settle(1);
     tk_verbs_report_stall();
@@ -509,7 +492,6 @@ static void a_port_that_is_active_again_is_used_again(void **state)
 /* The other end asks while our port is still down. */
 static void who_is_asked_may_be_late(void **state)
 {
-    (void)state;
     open_returning(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
     kill_and_settle(1);
     unit_listen();
@@ -530,7 +512,6 @@ static void who_is_asked_may_be_late(void **state)
 
 static void what_the_device_refuses_is_tried_again(void **state)
 {
-    (void)state;
     /* librdmacm's part comes later, and its words are others. */
     for (int allowed = 0; allowed < (failing_rails_by_cm ? 2 : 4); allowed++) {
         open_returning(2, "GASNET_NUM_QPS=2", NULL);
@@ -552,7 +533,6 @@ static void what_the_device_refuses_is_tried_again(void **state)
 
 static void who_leaves_opens_nothing(void **state)
 {
-    (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     kill_and_settle(1);
     tk_lost_peer = NULL;
@@ -726,7 +706,6 @@ static void run_at_random(uint64_t seed)
 
 static void nothing_is_lost_or_doubled(void **state)
 {
-    (void)state;
     const char *more = getenv("UNIT_SEEDS");
     uint64_t seeds = more ? strtoull(more, NULL, 10) : 60;
     unit_listen();

@@ -38,7 +38,6 @@ static void complete(struct tk_rndv *rndv)
 
 static void they_begin_in_order_as_many_as_there_are_places(void **state)
 {
-    (void)state;
     open_with(3, 5);
     for (unsigned i = 0; i < 3; i++) {
         struct tk_rndv *rndv = tk_rndv_queue_next(&queue);
@@ -57,7 +56,6 @@ static void they_begin_in_order_as_many_as_there_are_places(void **state)
 
 static void one_place_serves_all(void **state)
 {
-    (void)state;
     open_with(1, many);
     for (unsigned i = 0; i < many; i++) {
         begin(tk_rndv_queue_next(&queue));
@@ -73,7 +71,6 @@ static void one_place_serves_all(void **state)
 
 static void one_without_space_lets_others_go_first(void **state)
 {
-    (void)state;
     open_with(1, 3);
     tk_rndv_queue_put_back(&queue, tk_rndv_queue_next(&queue));
     assert_int_equal(queue.count, 3);
@@ -90,7 +87,6 @@ static void one_without_space_lets_others_go_first(void **state)
 
 static void reads_complete_in_any_order(void **state)
 {
-    (void)state;
     static const unsigned orders[][4] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}, {1, 3, 0, 2}};
     for (unsigned o = 0; o < 4; o++) {
         open_with(4, 4);
@@ -115,7 +111,6 @@ static void reads_complete_in_any_order(void **state)
 /* What is in it, by every way to be there. */
 static void places_are_neither_lost_nor_made(void **state)
 {
-    (void)state;
     enum { places = 4 };
     uint64_t random = 1;
     open_with(places, 0);

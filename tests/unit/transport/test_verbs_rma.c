@@ -79,7 +79,6 @@ static void assert_put(void *local, size_t offset, size_t nbytes, unsigned piece
 static void bytes_arrive_from_anywhere_at_any_size(void **state)
 {
     static const size_t sizes[] = {1, 7, 8, 71, 72, 73, 4096, 65535, 65536, 65537, 200000, 1000000};
-    (void)state;
     fake_reset();
     open_world(NULL);
     char *inside = tk_segment_area.base;
@@ -95,7 +94,6 @@ static void gets_bring_them_back(void **state)
 {
     static const size_t sizes[] = {1, 8, 73, 65536, 65537, 1000000};
     static char copy[segment_size];
-    (void)state;
     fake_reset();
     open_world(NULL);
     memcpy(world_segment(1), outside, segment_size);
@@ -116,7 +114,6 @@ static void gets_bring_them_back(void **state)
 static void what_is_small_travels_in_its_request(void **state)
 {
     char bytes[] = "quick";
-    (void)state;
     fake_reset();
     open_world(NULL);
     rma = transfer(true, bytes, 0, 5);
@@ -133,7 +130,6 @@ static void what_is_small_travels_in_its_request(void **state)
 static void registered_memory_goes_from_where_it_lies(void **state)
 {
     char *inside;
-    (void)state;
     fake_reset();
     open_world(NULL);
     inside = tk_segment_area.base;
@@ -147,7 +143,6 @@ static void registered_memory_goes_from_where_it_lies(void **state)
 
 static void other_memory_is_free_at_once(void **state)
 {
-    (void)state;
     fake_reset();
     open_world(NULL);
     rma = transfer(true, outside, 0, 1000);
@@ -164,7 +159,6 @@ static void other_memory_is_free_at_once(void **state)
 /* GASNET_NONBULKPUT_BOUNCE_LIMIT: waiting is better than copying what is large. */
 static void a_source_wanted_back_is_copied_up_to_the_limit(void **state)
 {
-    (void)state;
     fake_reset();
     open_world("GASNET_NONBULKPUT_BOUNCE_LIMIT=1000");
     rma = transfer(true, tk_segment_area.base, 0, 1000);
@@ -183,7 +177,6 @@ static void a_source_wanted_back_is_copied_up_to_the_limit(void **state)
 /* For the payload of a Long: its head follows on the same queue pair, so only the source counts. */
 static void with_sources_only_pieces_without_source_are_not_counted(void **state)
 {
-    (void)state;
     fake_reset();
     open_world(NULL);
     rma = transfer(true, outside, 0, 100000);
@@ -201,7 +194,6 @@ static void with_sources_only_pieces_without_source_are_not_counted(void **state
 
 static void no_piece_is_larger_than_the_ports_message(void **state)
 {
-    (void)state;
     fake_reset();
     fake.ports[0][1].attr.max_msg_sz = 10000;
     open_world(NULL);
@@ -215,7 +207,6 @@ static void no_piece_is_larger_than_the_ports_message(void **state)
 /* Half of it lies behind the segment's end: registered as a whole it is not. */
 static void memory_that_straddles_the_segments_end_is_bounced(void **state)
 {
-    (void)state;
     fake_reset();
     open_world(NULL);
     struct tk_area whole = tk_segment_area;
@@ -231,7 +222,6 @@ static void memory_that_straddles_the_segments_end_is_bounced(void **state)
 
 static void a_full_queue_says_busy_and_goes_on_where_it_stopped(void **state)
 {
-    (void)state;
     fake_reset();
     open_world("GASNET_NETWORKDEPTH_PP=2");
     rma = transfer(true, outside, 0, 5 * tk_buffer_size);
@@ -248,7 +238,6 @@ static void a_full_queue_says_busy_and_goes_on_where_it_stopped(void **state)
 /* All or nothing: a refusal gives back what it had taken already. */
 static void immediate_posts_all_pieces_or_none(void **state)
 {
-    (void)state;
     fake_reset();
     open_world("GASNET_NETWORKDEPTH_PP=4");
     struct tk_conn *conn = world_conn(0, 1);
@@ -273,7 +262,6 @@ static void immediate_posts_all_pieces_or_none(void **state)
 /* Bounce buffers are room too. */
 static void immediate_is_refused_for_lack_of_bounce_buffers(void **state)
 {
-    (void)state;
     fake_reset();
     open_world("GASNET_BBUF_COUNT=2");
     rma = transfer(true, outside, 0, tk_buffer_size);
@@ -295,7 +283,6 @@ static void immediate_is_refused_for_lack_of_bounce_buffers(void **state)
 /* Or it could never be done. */
 static void immediate_takes_an_idle_queue_for_what_none_could_hold(void **state)
 {
-    (void)state;
     fake_reset();
     open_world("GASNET_NETWORKDEPTH_PP=2");
     rma = transfer(true, outside, 0, 5 * tk_buffer_size);
@@ -315,7 +302,6 @@ static void immediate_takes_an_idle_queue_for_what_none_could_hold(void **state)
 /* Nothing completes for it, so its slot comes back with other work only. */
 static void a_quiet_message_is_no_reason_to_refuse_for_ever(void **state)
 {
-    (void)state;
     fake_reset();
     open_world("GASNET_NETWORKDEPTH_PP=4");
     struct tk_conn *conn = world_conn(0, 1);
@@ -331,7 +317,6 @@ static void a_quiet_message_is_no_reason_to_refuse_for_ever(void **state)
 
 static void without_a_bounce_buffer_nothing_is_posted(void **state)
 {
-    (void)state;
     fake_reset();
     open_world("GASNET_BBUF_COUNT=1");
     rma = transfer(true, outside, 0, 2 * tk_buffer_size);
@@ -346,7 +331,6 @@ static void without_a_bounce_buffer_nothing_is_posted(void **state)
 static void a_get_is_not_done_before_its_bytes_are_in_place(void **state)
 {
     char here[100] = "";
-    (void)state;
     fake_reset();
     open_world(NULL);
     memcpy(world_segment(1), outside, 100);
@@ -395,7 +379,6 @@ static bool short_get(char *local, size_t nbytes)
 
 static void the_short_way_counts_its_operation_and_nothing_else(void **state)
 {
-    (void)state;
     fake_reset();
     open_world(NULL);
     char *inside = tk_segment_area.base;
@@ -434,7 +417,6 @@ static uint64_t put_bytes(void)
 /* It is counted as what it belongs to. */
 static void a_payload_goes_like_a_put_but_is_none(void **state)
 {
-    (void)state;
     fake_reset();
     open_world(NULL);
     char *inside = tk_segment_area.base;
@@ -461,7 +443,6 @@ static void a_payload_goes_like_a_put_but_is_none(void **state)
  */
 static void of_what_it_refuses_nothing_is_done(void **state)
 {
-    (void)state;
     fake_reset();
     open_world("GASNET_NETWORKDEPTH_PP=2");
     char *inside = tk_segment_area.base;
@@ -526,7 +507,6 @@ static void assert_put_at_once(const char *local, size_t nbytes)
 
 static void what_was_registered_before_goes_the_short_way(void **state)
 {
-    (void)state;
     fake_reset();
     char *first = open_world_with_cache(NULL), *second = first + granule;
     int mrs = fake.mrs;
@@ -547,7 +527,6 @@ static void what_was_registered_before_goes_the_short_way(void **state)
 /* What does not lie in one region, what is too small to be registered, and a full queue. */
 static void what_a_region_does_not_hold_is_refused(void **state)
 {
-    (void)state;
     fake_reset();
     char *first = open_world_with_cache("GASNET_NETWORKDEPTH_PP=2");
     int mrs = fake.mrs;
@@ -569,7 +548,6 @@ static void what_a_region_does_not_hold_is_refused(void **state)
 /* The cache has one region only, and the next one has to wait for the put. */
 static void a_region_is_held_until_its_put_is_done(void **state)
 {
-    (void)state;
     fake_reset();
     char *first = open_world_with_cache("GASNET_FIREHOSE_MAXVICTIM_R=1");
     int mrs = fake.mrs;

@@ -88,7 +88,6 @@ static struct tk_rma_piece first(const struct tk_rma *rma, const struct tk_rma_l
 static void a_small_put_is_inline(void **state)
 {
     const struct tk_rma at_limit = put(inline_max), above = put(inline_max + 1), tiny = put(1);
-    (void)state;
     for (int is_registered = 0; is_registered < 2; is_registered++) {
         assert_piece(first(&tiny, &one, is_registered), 1, TK_RMA_INLINE);
         assert_piece(first(&at_limit, &one, is_registered), inline_max, TK_RMA_INLINE);
@@ -101,7 +100,6 @@ static void without_inline_sends_none_is(void **state)
 {
     struct tk_rma_limits limits = one;
     const struct tk_rma tiny = put(1);
-    (void)state;
     limits.inline_max = 0;
     assert_piece(first(&tiny, &limits, true), 1, TK_RMA_IN_PLACE);
 }
@@ -109,7 +107,6 @@ static void without_inline_sends_none_is(void **state)
 static void a_get_is_never_inline(void **state)
 {
     const struct tk_rma small = get(8);
-    (void)state;
     assert_piece(first(&small, &one, true), 8, TK_RMA_IN_PLACE);
     assert_piece(first(&small, &one, false), 8, TK_RMA_BOUNCE);
 }
@@ -118,7 +115,6 @@ static void the_last_bytes_of_a_put_are_inline(void **state)
 {
     const struct tk_rma large = put(bounce_max + inline_max);
     const struct tk_rma_plan plan = plan_of(&large, &one, false);
-    (void)state;
     assert_piece(tk_rma_plan_piece(&plan, large.nbytes, false), bounce_max, TK_RMA_BOUNCE);
     assert_piece(tk_rma_plan_piece(&plan, inline_max, false), inline_max, TK_RMA_INLINE);
 }
@@ -126,7 +122,6 @@ static void the_last_bytes_of_a_put_are_inline(void **state)
 static void other_memory_is_bounced_a_buffer_at_a_time(void **state)
 {
     const struct tk_rma large[] = {get(100000), put(100000)};
-    (void)state;
     for (int is_put = 0; is_put < 2; is_put++) {
         assert_piece(first(&large[is_put], &one, false), bounce_max, TK_RMA_BOUNCE);
         assert_piece(first(&large[is_put], &one, true), 100000, TK_RMA_IN_PLACE);
@@ -137,7 +132,6 @@ static void no_piece_is_larger_than_a_message(void **state)
 {
     struct tk_rma_limits limits = one;
     const struct tk_rma large[] = {get(100000), put(100000)};
-    (void)state;
     limits.message_max = 10000;
     for (int is_put = 0; is_put < 2; is_put++)
         for (int is_registered = 0; is_registered < 2; is_registered++)
@@ -151,7 +145,6 @@ static void no_piece_is_larger_than_a_message(void **state)
 static void a_source_with_a_waiter_is_copied_up_to_the_limit(void **state)
 {
     struct tk_rma at_limit = put(copy_max), above = put(copy_max + 1);
-    (void)state;
     assert_piece(first(&at_limit, &one, true), copy_max, TK_RMA_IN_PLACE);
     at_limit.copy_source = above.copy_source = true;
     assert_piece(first(&at_limit, &one, true), copy_max, TK_RMA_BOUNCE);
@@ -168,7 +161,6 @@ static void a_source_that_is_lent_is_copied_unless_it_is_registered(void **state
 {
     struct tk_rma_limits limits = one;
     const struct tk_rma at_limit = lent(copy_max), above = lent(register_min);
-    (void)state;
     limits.register_min = copy_max;
     assert_piece(first(&at_limit, &limits, true), copy_max, TK_RMA_IN_PLACE);
     assert_piece(first(&at_limit, &limits, false), copy_max, TK_RMA_BOUNCE);
@@ -186,7 +178,6 @@ static bool wants_register(const struct tk_rma *rma, const struct tk_rma_limits 
 
 static void large_transfers_register_their_memory(void **state)
 {
-    (void)state;
     for (int is_put = 0; is_put < 2; is_put++) {
         struct tk_rma large = {.nbytes = register_min, .is_put = is_put};
         struct tk_rma small = {.nbytes = register_min - 1, .is_put = is_put};
@@ -202,7 +193,6 @@ static void what_is_copied_is_not_registered(void **state)
 {
     struct tk_rma_limits limits = one;
     struct tk_rma large = put(register_min);
-    (void)state;
     large.copy_source = true;
     assert_true(wants_register(&large, &limits, false));
     limits.copy_max = register_min;
@@ -214,7 +204,6 @@ static void a_part_is_judged_by_its_whole(void **state)
 {
     struct tk_rma_limits limits = one;
     struct tk_rma part = put(4096);
-    (void)state;
     part.whole = register_min;
     assert_false(wants_register(&part, &limits, false));
     limits.is_whole_judged = true;
@@ -225,7 +214,6 @@ static void a_part_is_judged_by_its_whole(void **state)
 
 static void a_region_is_sought_where_copying_takes_longer(void **state)
 {
-    (void)state;
     assert_true(tk_rma_plan_seeks_region(region_min));
     assert_false(tk_rma_plan_seeks_region(region_min - 1));
 }
@@ -234,7 +222,6 @@ static void a_piece_goes_as_far_as_its_region(void **state)
 {
     const struct tk_rma large = put(1 << 20);
     const struct tk_rma_plan plan = plan_of(&large, &one, false);
-    (void)state;
     assert_piece(tk_rma_plan_region_piece(&plan, 1 << 20, 300000, true), 300000, TK_RMA_IN_PLACE);
     assert_piece(tk_rma_plan_region_piece(&plan, 5000, 300000, true), 5000, TK_RMA_IN_PLACE);
     /* Without a region it is copied, and the next granule may have one. */
@@ -248,7 +235,6 @@ static void a_region_does_not_make_pieces_larger_than_a_stripe(void **state)
     const struct tk_rma_limits limits = two();
     const struct tk_rma large = put(1 << 20);
     const struct tk_rma_plan plan = plan_of(&large, &limits, false);
-    (void)state;
     assert_piece(tk_rma_plan_region_piece(&plan, 1 << 20, 300000, true), 131072, TK_RMA_IN_PLACE);
 }
 
@@ -263,7 +249,6 @@ static void what_is_larger_than_a_stripe_goes_over_all_connections(void **state)
 {
     const struct tk_rma_limits limits = two();
     const struct tk_rma gets[] = {get(8192), get(8193)}, puts[] = {put(131072), put(131073)};
-    (void)state;
     assert_false(is_striped(&gets[0], &limits));
     assert_true(is_striped(&gets[1], &limits));
     assert_false(is_striped(&puts[0], &limits));
@@ -279,7 +264,6 @@ static void a_blocking_put_has_pieces_of_its_own_size(void **state)
 {
     const struct tk_rma_limits limits = two();
     struct tk_rma large = put(1 << 20);
-    (void)state;
     large.is_blocking = true;
     assert_piece(first(&large, &limits, true), 65536, TK_RMA_IN_PLACE);
     large.nbytes = 100000; /* not striped */
@@ -291,7 +275,6 @@ static void what_must_be_in_order_is_not_striped(void **state)
 {
     const struct tk_rma_limits limits = two();
     struct tk_rma large = put(1 << 20);
-    (void)state;
     large.sources_only = true;
     assert_false(is_striped(&large, &limits));
     assert_piece(first(&large, &limits, true), 1 << 20, TK_RMA_IN_PLACE);
@@ -303,7 +286,6 @@ static void no_piece_of_a_striped_put_is_inline(void **state)
     const struct tk_rma_limits limits = two();
     const struct tk_rma large = put(1 << 20);
     const struct tk_rma_plan plan = plan_of(&large, &limits, true);
-    (void)state;
     assert_piece(tk_rma_plan_piece(&plan, 8, true), 8, TK_RMA_IN_PLACE);
 }
 
@@ -312,7 +294,6 @@ static void no_piece_of_a_striped_put_is_inline(void **state)
 static void a_put_that_completes_needs_a_fence(void **state)
 {
     struct tk_rma some[] = {get(8), put(8)};
-    (void)state;
     assert_false(plan_of(&some[0], &one, true).wants_fence);
     assert_true(plan_of(&some[1], &one, true).wants_fence);
     some[1].sources_only = true; /* its completion is never reported */
@@ -332,7 +313,6 @@ static void an_immediate_transfer_reserves_one_for_each_piece(void **state)
 {
     const struct tk_rma_limits limits = two();
     const struct tk_rma some[] = {put(8), put(bounce_max), put(bounce_max + 1), get(10 * 8192 + 1)};
-    (void)state;
     assert_int_equal(reserved(&some[0], &one, false, 50), 1);
     assert_int_equal(reserved(&some[1], &one, false, 50), 1);
     assert_int_equal(reserved(&some[2], &one, false, 50), 2);
@@ -344,7 +324,6 @@ static void it_reserves_no_more_than_idle_queues_have(void **state)
 {
     struct tk_rma_limits limits = two();
     const struct tk_rma large = get(40 * 8192);
-    (void)state;
     assert_int_equal(reserved(&large, &limits, true, 7), 7);
     assert_int_equal(reserved(&large, &limits, true, 50), 40);
     assert_int_equal(reserved(&large, &limits, false, 50), 10); /* bounce buffers */

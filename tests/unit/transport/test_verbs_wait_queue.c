@@ -111,7 +111,6 @@ static void close_world(void)
 
 static void who_waits_goes_first_and_in_order(void **state)
 {
-    (void)state;
     open_world("GASNET_AM_CREDITS_PP=2");
     spend(2);
     for (unsigned i = 0; i < 3; i++)
@@ -133,7 +132,6 @@ static void who_waits_goes_first_and_in_order(void **state)
 /* One that sleeps keeps one credit, and nobody else from going on. */
 static void who_comes_late_finds_its_credit_and_others_have_gone_on(void **state)
 {
-    (void)state;
     open_world("GASNET_AM_CREDITS_PP=3");
     spend(3);
     assert_false(goes(0));
@@ -152,7 +150,6 @@ static void who_comes_late_finds_its_credit_and_others_have_gone_on(void **state
 /* In a long handler: while it runs others come and go without end. */
 static void a_wait_that_has_missed_many_turns_is_served(void **state)
 {
-    (void)state;
     open_world("GASNET_AM_CREDITS_PP=1");
     spend(1);
     assert_false(goes(0));
@@ -166,7 +163,6 @@ static void a_wait_that_has_missed_many_turns_is_served(void **state)
 static void a_wait_inside_another_one_goes_in_its_place(void **state)
 {
     struct tk_wait_ticket inner = {.outer = &waits[0]};
-    (void)state;
     open_world("GASNET_AM_CREDITS_PP=1");
     spend(1);
     assert_false(goes(0));
@@ -188,7 +184,6 @@ static void a_wait_inside_another_one_goes_in_its_place(void **state)
 static void who_cannot_wait_gets_a_kept_credit_sometimes(void **state)
 {
     int tries = 1;
-    (void)state;
     open_world("GASNET_AM_CREDITS_PP=1");
     spend(1);
     assert_false(goes(0));
@@ -204,7 +199,6 @@ static void who_cannot_wait_gets_a_kept_credit_sometimes(void **state)
 /* A Short that has its credit and no slot. */
 static void who_lacks_something_else_keeps_its_place(void **state)
 {
-    (void)state;
     open_world("GASNET_AM_CREDITS_PP=1");
     spend(1);
     assert_false(goes(0));
@@ -224,7 +218,6 @@ static void who_lacks_something_else_keeps_its_place(void **state)
 /* When another connection takes over, or the place where one was is used again. */
 static void a_new_line_begins_without_those_of_the_old_one(void **state)
 {
-    (void)state;
     open_world("GASNET_AM_CREDITS_PP=1");
     spend(1);
     assert_false(goes(0));
@@ -285,7 +278,6 @@ static void play(struct unit_random *dice, int credits)
 
 static void nobody_is_forgotten_in_any_order(void **state)
 {
-    (void)state;
     struct unit_random dice = unit_random(22);
     for (int credits = 1; credits <= 4; credits++) {
         char setting[40];

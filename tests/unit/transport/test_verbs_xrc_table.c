@@ -36,7 +36,6 @@ static void close_table(struct tk_xrc_table *table)
 static void rows_are_apart(void **state)
 {
     struct tk_xrc_table table = open_table();
-    (void)state;
     for (uint32_t r = 0; r < RANKS; r++)
         for (uint32_t k = 0; k < CONNS; k++) {
             assert_int_equal(tk_xrc_table_target(&table, r, k), 0);
@@ -58,7 +57,6 @@ static void rows_are_apart(void **state)
 static void one_at_a_time(void **state)
 {
     struct tk_xrc_table table = open_table();
-    (void)state;
     assert_true(tk_xrc_table_take(&table, 3, 0));
     assert_false(tk_xrc_table_take(&table, 3, 0));
     assert_false(tk_xrc_table_take(&table, 3, 1));
@@ -82,7 +80,6 @@ static void count_up(struct tk_xrc_table *table, uint32_t me)
 static void many_processes(void **state)
 {
     struct tk_xrc_table table = open_table();
-    (void)state;
     pid_t children[PROCESSES];
     for (uint32_t i = 0; i < PROCESSES; i++)
         if ((children[i] = fork()) == 0) {
@@ -102,7 +99,6 @@ static void many_processes(void **state)
 static void owner_dies(void **state)
 {
     struct tk_xrc_table table = open_table();
-    (void)state;
     pid_t child = fork();
     if (child == 0) {
         if (!tk_xrc_table_take(&table, 4, 0))

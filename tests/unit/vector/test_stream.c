@@ -31,7 +31,6 @@ static void ranges_that_adjoin_are_one_run_and_empty_ones_nothing(void **state)
     struct tk_stream s;
     const gex_Memvec_t list[] = {{from, 0},      {from + 8, 8}, {from + 16, 4}, {NULL, 0},
                                  {from + 20, 1}, {from, 8},     {from + 30, 2}, {NULL, 0}};
-    (void)state;
     tk_stream_vector(&s, 8, list);
     assert_int_equal(tk_stream_bytes(&s), 23);
     assert_run(&s, from + 8, 13);
@@ -44,7 +43,6 @@ static void addresses_in_a_row_are_one_run(void **state)
 {
     struct tk_stream s;
     void *const list[] = {from, from + 8, from + 16, from + 40, from + 32};
-    (void)state;
     tk_stream_indexed(&s, 5, list, 8);
     assert_int_equal(tk_stream_bytes(&s), 40);
     assert_run(&s, from, 24);
@@ -60,7 +58,6 @@ static void a_run_is_extended_no_further_than_wanted(void **state)
 {
     struct tk_stream s;
     void *const list[] = {from, from + 8, from + 16, from + 24};
-    (void)state;
     tk_stream_indexed(&s, 4, list, 8);
     assert_true(tk_stream_fill(&s));
     tk_stream_extend(&s, 9);
@@ -80,7 +77,6 @@ static void contiguous_dimensions_are_larger_elements(void **state)
 {
     const size_t counts[] = {4, 1, 5, 3};
     const ptrdiff_t strides[] = {8, 77, 32, 1000};
-    (void)state;
     struct tk_box box;
     open_box(&box, 8, 4, counts, strides, strides);
     assert_int_equal(box.size, 8 * 4 * 5);
@@ -94,7 +90,6 @@ static void a_box_has_one_form_for_all_its_descriptions(void **state)
 {
     const size_t counts[] = {3, 4};
     const ptrdiff_t rows[] = {48, 12}, turned[] = {-48, -12};
-    (void)state;
     struct tk_box box;
     open_box(&box, 4, 2, counts, rows, turned);
     assert_int_equal(box.levels, 1);
@@ -114,7 +109,6 @@ static void one_side_may_be_contiguous_where_the_other_is_not(void **state)
     const size_t counts[] = {10, 10};
     const ptrdiff_t packed[] = {8, 80}, spread[] = {16, 160};
     struct tk_stream s;
-    (void)state;
     struct tk_box box;
     open_box(&box, 8, 2, counts, packed, spread);
     tk_stream_box(&s, &box, true);
@@ -147,7 +141,6 @@ static void the_range_of_a_stream_is_all_around_it(void **state)
     struct tk_stream s;
     struct seen seen = {NULL, 0};
     struct tk_box box;
-    (void)state;
     open_box(&box, 8, 2, counts, up, mixed);
     for (size_t done = 0; done < 8 * 15; done += 24) {
         tk_stream_box(&s, &box, true);
@@ -177,7 +170,6 @@ static void a_box_without_elements_is_nothing(void **state)
     const size_t counts[] = {3, 0};
     const ptrdiff_t strides[] = {8, 80};
     struct tk_box box;
-    (void)state;
     const struct tk_strided none = {to, strides, from, strides, 8, counts, 2};
     const struct tk_strided empty = {to, strides, from, strides, 0, counts, 1};
     assert_false(tk_box_open(&box, &none));
@@ -321,19 +313,16 @@ static void compare(void (*copy)(struct tk_box *, struct unit_random *), uint64_
 
 static void rows_copy_what_plain_loops_do(void **state)
 {
-    (void)state;
     compare(by_rows, 1);
 }
 
 static void streams_copy_what_plain_loops_do(void **state)
 {
-    (void)state;
     compare(by_streams, 2);
 }
 
 static void parts_of_streams_copy_what_plain_loops_do(void **state)
 {
-    (void)state;
     compare(by_parts, 3);
 }
 
@@ -344,7 +333,6 @@ static void the_way_follows_from_the_pieces_and_the_settings(void **state)
     struct tk_vector_facts small = {.nbytes = 64000, .pieces = 1000, .may_pack = true};
     struct tk_vector_facts one = {.nbytes = 64000, .pieces = 1, .may_pack = true};
     struct tk_vector_facts large = {.nbytes = 1 << 20, .pieces = 4, .may_pack = true};
-    (void)state;
     unit_settings(NULL, NULL);
     assert_int_equal(tk_vector_choose(&small), TK_VECTOR_BY_MESSAGES);
     assert_int_equal(tk_vector_choose(&one), TK_VECTOR_BY_PIECES);

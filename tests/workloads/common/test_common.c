@@ -64,7 +64,6 @@ static enum wl_parsed parse(const char *line)
 
 static void options_have_defaults_and_both_spellings(void **state)
 {
-    (void)state;
     assert_int_equal(parse(""), wl_run);
     assert_int_equal(values.window, 4);
     assert_int_equal(values.size, 2048);
@@ -114,7 +113,6 @@ static void what_is_not_in_range_is_refused_in_one_line(void **state)
         {"--seconds 0", "from 0.1 to 10"},
         {"--window 8", "more than --size"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         if (parse(bad[i].line) != wl_refused)
             fail_msg("'%s' was accepted", bad[i].line);
@@ -126,7 +124,6 @@ static void what_is_not_in_range_is_refused_in_one_line(void **state)
 static void equal_parameters_have_equal_hashes(void **state)
 {
     uint64_t hash;
-    (void)state;
     parse("");
     hash = wl_options_hash(&program, &values);
     parse("--size 2048 --file other");
@@ -144,7 +141,6 @@ static void help_names_every_option_with_default_and_range(void **state)
 {
     char *text = NULL;
     size_t size;
-    (void)state;
     FILE *file = open_memstream(&text, &size);
     wl_options_help(&program, file);
     fclose(file);
@@ -160,7 +156,6 @@ static void help_names_every_option_with_default_and_range(void **state)
 static void a_bucket_is_no_wider_than_a_64th(void **state)
 {
     unsigned last = 0;
-    (void)state;
     for (uint64_t value = 0; value < UINT64_C(1) << 40; value += 1 + value / 500) {
         unsigned bucket = wl_bucket_of(value);
         assert_true(bucket == last || bucket == last + 1);
@@ -179,7 +174,6 @@ static void percentiles_of_parts_are_those_of_the_whole(void **state)
 {
     static struct wl_histogram whole, part[2];
     struct wl_random r = wl_random(1, 0);
-    (void)state;
     wl_histogram_clear(&whole);
     wl_histogram_clear(&part[0]);
     wl_histogram_clear(&part[1]);
@@ -206,7 +200,6 @@ static void random_numbers_are_fair_and_streams_differ(void **state)
     enum { draws = 60000, faces = 6 };
     unsigned seen[faces] = {0};
     struct wl_random r = wl_random(7, 3), same = wl_random(7, 3), other = wl_random(7, 4);
-    (void)state;
     assert_true(wl_next(&same) != wl_next(&other));
     same = wl_random(7, 3);
     assert_true(wl_next(&same) == wl_next(&r));
@@ -226,7 +219,6 @@ static const struct wl_fault faults[] = {{"drop", "K7", "drops"}, {"flip", "K4",
 static void faults_happen_at_their_occasion_once(void **state)
 {
     struct wl_injection injection;
-    (void)state;
     assert_true(wl_inject_parse(&injection, faults, NULL, why, sizeof(why)));
     assert_int_equal(injection.fault, -1);
     assert_true(wl_inject_parse(&injection, faults, "none", why, sizeof(why)));
@@ -293,7 +285,6 @@ static const char *written(bool (*write_to)(const struct wl_report *, const char
 static void json_has_all_parts(void **state)
 {
     char path[] = "/tmp/trunkline-report-XXXXXX";
-    (void)state;
     close(mkstemp(path));
     struct wl_report *r = filled(1, 0);
     const char *text = written(wl_report_write_json, r, path);
@@ -320,7 +311,6 @@ static void json_has_all_parts(void **state)
 static void csv_gets_rows_below_one_header(void **state)
 {
     char path[] = "/tmp/trunkline-report-XXXXXX";
-    (void)state;
     close(mkstemp(path));
     struct wl_report *r = filled(2, 0);
     written(wl_report_write_csv, r, path);
@@ -348,7 +338,6 @@ static void tables_are_aligned(void **state)
     static const char *const columns[] = {"ops", "rate_mops", "missing", NULL};
     char *text = NULL;
     size_t size;
-    (void)state;
     FILE *file = open_memstream(&text, &size);
     struct wl_report *r = filled(2, 0);
     wl_report_print_table(r, columns, file);
@@ -364,7 +353,6 @@ static void tables_are_aligned(void **state)
 
 static void a_span_counts_what_follows_the_warm_up(void **state)
 {
-    (void)state;
     struct wl_span span = wl_span_start(1000, 100, 500);
     assert_false(wl_span_step(&span, 1099));
     assert_int_equal(span.phase, wl_warming);
@@ -384,7 +372,6 @@ static void a_span_counts_what_follows_the_warm_up(void **state)
 static void the_progress_line_has_rate_and_time_left(void **state)
 {
     char line[80];
-    (void)state;
     wl_progress_line(line, sizeof(line), "kv", 2 * WL_SECOND, 5 * WL_SECOND, 3000000);
     assert_string_equal(line, "kv: 2.0 s, 1.5000 Mops so far, 3 s left");
     wl_progress_line(line, sizeof(line), "kv", WL_SECOND, 0, 0);
@@ -395,7 +382,6 @@ static void the_progress_line_has_rate_and_time_left(void **state)
 static void files_are_looked_at_before_they_are_written(void **state)
 {
     char folder[] = "/tmp/trunkline-paths-XXXXXX", path[64];
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s/new", folder);
     assert_true(wl_path_writable("json", path, why, sizeof(why)));

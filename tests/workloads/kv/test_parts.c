@@ -20,7 +20,6 @@ static void slots_are_disjoint_lines_with_the_mark_at_the_end(void **state)
 {
     enum { clients = 300, window = 8 };
     static bool taken[clients * window];
-    (void)state;
     assert_int_equal(kv_slot_size(41), 64);
     assert_int_equal(kv_slot_size(42), 128);
     for (size_t v = 1; v <= kv_value_max; v++)
@@ -37,7 +36,6 @@ static void slots_are_disjoint_lines_with_the_mark_at_the_end(void **state)
 
 static void a_mark_is_never_0_nor_that_of_the_lap_before(void **state)
 {
-    (void)state;
     for (uint64_t r = 0; r < 4 * 300; r++) {
         assert_true(kv_mark_of(4, r) != 0);
         assert_true(kv_mark_of(4, r) != kv_mark_of(4, r + 4));
@@ -52,7 +50,6 @@ static void an_image_touches_only_its_tail(void **state)
         uint16_t len;
     } cases[] = {{kv_get, 0}, {kv_put, 1}, {kv_put, 32}, {kv_put, 41}, {kv_delete, 0}};
     struct kv_key key = kv_key_of(3, 4);
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char slot[64 + 1];
         struct kv_request request;
@@ -83,7 +80,6 @@ static void a_slot_is_cleared_for_the_get_that_follows(void **state)
     char slot[64] = {0};
     struct kv_key key = kv_key_of(3, 4);
     struct kv_request request;
-    (void)state;
     kv_record_write(slot + 64, kv_put, 32, 0, &key, 1);
     kv_record_clear(slot + 64, true, true);
     assert_int_equal(kv_record_mark(slot + 64), 0);
@@ -101,7 +97,6 @@ static void a_slot_is_cleared_for_the_get_that_follows(void **state)
 /* The same for keys of all lengths: what fixed fields are where follows from the slot's end. */
 static void keys_of_any_length_have_their_place(void **state)
 {
-    (void)state;
     for (size_t size = kv_key_min; size <= kv_key_max; size++) {
         char slot[128 + 1];
         struct kv_request request;
@@ -136,7 +131,6 @@ static void the_layout_of_ib_kv_has_its_sizes(void **state)
     char value[32], slots[3 * kv_compat_slot], *end = slots + 2 * kv_compat_slot;
     struct kv_request request;
     struct kv_answer answer = {.seq = 9};
-    (void)state;
     kv_layout_set(kv_key_usual, true);
     assert_int_equal(kv_slot_size(32), 50);
     assert_int_equal(kv_image_size(kv_get, 0), 16);
@@ -183,7 +177,6 @@ static void the_layout_of_ib_kv_has_its_sizes(void **state)
 /* The server polls a key's last byte there. */
 static void no_key_of_ib_kv_ends_with_0(void **state)
 {
-    (void)state;
     for (uint64_t i = 0; i < 10000; i++) {
         kv_layout_set(kv_key_usual, false);
         struct kv_key plain = kv_key_of(3, i);
@@ -203,7 +196,6 @@ static void a_value_tells_every_kind_of_mixing_up(void **state)
     struct kv_key keys[2] = {kv_key_of(1, 1), kv_key_of(1, 2)};
     struct kv_hash hash = kv_hash_of(&keys[0]), foreign = kv_hash_of(&keys[1]);
     struct kv_value seen;
-    (void)state;
     for (size_t len = 1; len <= sizeof(value); len++) {
         kv_value_fill(value, len, hash, 3, 0x01020304);
         assert_null(kv_value_check(value, len, hash, &seen));
@@ -269,7 +261,6 @@ static void push(struct kv_pipeline *pipeline, enum kv_op op, uint64_t number, u
 
 static void neighbours_in_the_pipeline_see_each_other_in_order(void **state)
 {
-    (void)state;
     for (int kind = 0; kind < 2; kind++)
         for (int way = 0; way < 4; way++) {
             struct kv_store_options options = {.kind = (enum kv_store_kind)kind,
@@ -310,7 +301,6 @@ static void neighbours_in_the_pipeline_see_each_other_in_order(void **state)
 /* A log of one lap: the PUT behind a GET writes where the GET's value lies. */
 static void an_answer_is_made_before_its_value_is_written_over(void **state)
 {
-    (void)state;
     struct kv_store_options options = {.kind = kv_lossy,
                                        .buckets = 1 << 14,
                                        .log_bytes = 1 << 20,
@@ -346,7 +336,6 @@ static void near(double seen, double expected, double tolerance, const char *wha
 static void zipf_has_the_known_heads(void **state)
 {
     struct kv_draw draw = {.kind = kv_zipf, .theta = 0.99};
-    (void)state;
     kv_draw_open(&draw, 1000000, 1);
     near(1 / kv_zeta(1000000, 0.99), 0.0650, 0.00005, "p of the first");
     near(kv_zeta(10, 0.99) / draw.zetan, 0.192, 0.0005, "p of the first 10");
@@ -371,7 +360,6 @@ static void draws_follow_their_distribution(void **state)
     static const uint64_t heads[] = {1, 2, 3, 10, 100, 2000, 9999};
     enum { n = 10000, draws = 200000 };
     char why[256];
-    (void)state;
     for (size_t d = 0; d < sizeof(names) / sizeof(*names); d++) {
         struct kv_draw draw;
         struct wl_random r = wl_random(3, d);
@@ -402,7 +390,6 @@ static void draws_follow_their_distribution(void **state)
 static void ranks_are_scrambled_one_to_one(void **state)
 {
     static const uint64_t sizes[] = {1, 2, 3, 5, 64, 1000, 4097};
-    (void)state;
     for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
         bool taken[5000] = {false};
         struct kv_draw draw = {.kind = kv_zipf, .theta = 0.99};
@@ -432,7 +419,6 @@ static void shares_of_servers_are_predicted(void **state)
     double shares[servers], sum = 0;
     unsigned seen[servers] = {0};
     struct wl_random r = wl_random(8, 8);
-    (void)state;
     kv_draw_open(&draw, n, 5);
     kv_draw_shares(&draw, 5, servers, shares);
     for (int i = 0; i < draws; i++) {
@@ -452,7 +438,6 @@ static void mixes_have_exact_percentages(void **state)
     struct kv_mix mix;
     struct kv_draw draw;
     struct wl_random r = wl_random(2, 2);
-    (void)state;
     for (const char *letter = "ABCDEF"; *letter; letter++) {
         unsigned seen[kv_actions] = {0};
         int sum = 0;
@@ -479,7 +464,6 @@ static void what_is_no_distribution_is_refused(void **state)
         "latest:1", "zipf:6"};
     struct kv_draw draw;
     char why[256];
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         if (kv_draw_parse(&draw, bad[i], why, sizeof(why)))
             fail_msg("'%s' was accepted", bad[i]);
@@ -505,7 +489,6 @@ static struct kv_store *sample_store(enum kv_store_kind kind, uint64_t entries)
 static void a_saved_store_comes_back(void **state)
 {
     char folder[] = "/tmp/trunkline-kv-XXXXXX", path[64], why[512];
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s/store", folder);
     for (int kind = 0; kind < 2; kind++)
@@ -547,7 +530,6 @@ static void change_file(const char *path, long at, const void *bytes, size_t siz
 static void a_damaged_file_is_refused(void **state)
 {
     char path[] = "/tmp/trunkline-kv-XXXXXX", why[512], old[4096], flipped;
-    (void)state;
     close(mkstemp(path));
     struct kv_store *store = sample_store(kv_exact, 20);
     assert_true(kv_save(store, path, 1, 3, why, sizeof(why)));
@@ -578,7 +560,6 @@ static void an_answer_is_read_from_its_end(void **state)
     char there[2 * kv_answer_max];
     struct kv_answer answer;
     char *end = there + sizeof(there);
-    (void)state;
     memset(there, 'x', sizeof(there));
     size_t size = kv_answer_write(end, kv_get, 0x01020304, kv_ok, "value", 5, 7);
     assert_int_equal(size, kv_answer_image + 5);

@@ -61,7 +61,6 @@ static void twins(uint64_t *numbers, unsigned count)
 
 static void parts_of_the_hash_share_no_bit(void **state)
 {
-    (void)state;
     struct kv_hash base = {UINT64_C(0x0123456789abcdef), UINT64_C(0xfedcba9876543210)};
     for (int bit = 0; bit < 64; bit++) {
         struct kv_hash other = {base.hi, base.lo ^ UINT64_C(1) << bit};
@@ -78,7 +77,6 @@ static void parts_of_the_hash_share_no_bit(void **state)
 
 static void what_was_put_is_there_in_both_kinds(void **state)
 {
-    (void)state;
     for (int exact = 0; exact < 2; exact++) {
         struct kv_store *store = kv_store_open(exact ? &exact_options : &lossy_options);
         assert_int_equal(get(store, 1), -1);
@@ -112,7 +110,6 @@ static void what_was_put_is_there_in_both_kinds(void **state)
  * ones. */
 static void a_full_exact_store_says_so(void **state)
 {
-    (void)state;
     struct kv_store_options options = exact_options;
     options.log_bytes = 104 * 100; /* stride for values of 64: 24 + 16 + 64 */
     struct kv_store *store = kv_store_open(&options);
@@ -177,7 +174,6 @@ static void who_reads_an_exact_store_sees_what_it_holds(void **state)
     struct kv_shape shape;
     uint32_t versions[keys] = {0};
     struct unit_random r = unit_random(3);
-    (void)state;
     options.buckets = 1;
     options.log_bytes = 104 * 100; /* as below: 100 entries, 32 lines */
     char *memory;
@@ -208,7 +204,6 @@ static void a_torn_entry_is_told(void **state)
     struct kv_key key = kv_key_of(1, 5);
     const char *value;
     size_t len;
-    (void)state;
     assert_true(shape.stride <= sizeof(old));
     put(store, 5, 1, 64);
     memcpy(old, there, shape.stride);
@@ -238,7 +233,6 @@ static void a_torn_entry_is_told(void **state)
 static void twins_do_not_hide_each_other(void **state)
 {
     uint64_t numbers[5];
-    (void)state;
     twins(numbers, 5);
     for (int inplace = 0; inplace < 2; inplace++) {
         struct kv_store_options options = lossy_options;
@@ -271,7 +265,6 @@ static void count_key(void *arg, const struct kv_key *key, const char *value, si
 /* K11: what was evicted does not come back in an older version. */
 static void the_evicted_do_not_rise(void **state)
 {
-    (void)state;
     struct kv_store_options options = lossy_options;
     options.buckets = 1;
     struct kv_store *store = kv_store_open(&options);
@@ -301,7 +294,6 @@ static void the_log_goes_round(void **state)
     static uint32_t versions[keys];
     uint64_t starts[] = {0, (UINT64_C(1) << 47) - (3 << 20)};
     uint64_t missed[2] = {0};
-    (void)state;
     for (int s = 0; s < 2; s++) {
         struct kv_store_options options = lossy_options;
         struct unit_random r = unit_random(5);
@@ -330,7 +322,6 @@ static void the_log_goes_round(void **state)
 static void the_log_forgets_its_oldest(void **state)
 {
     enum { entry = 24 + 40, fit = (1 << 20) / entry, keys = 3 * fit + 100 };
-    (void)state;
     struct kv_store_options options = lossy_options;
     options.buckets = 1 << 16;
     struct kv_store *store = kv_store_open(&options);
@@ -365,7 +356,6 @@ static void a_bucket_loses_what_poisson_says(void **state)
         double load, known;
         unsigned bits;
     } cases[] = {{0.5, 0.0084, 16}, {0.75, 0.052, 15}, {1, 0.140, 14}, {2, 0.501, 14}};
-    (void)state;
     for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
         struct kv_store_options options = lossy_options;
         options.buckets = UINT64_C(1) << cases[c].bits;
@@ -388,7 +378,6 @@ static void a_bucket_loses_what_poisson_says(void **state)
 /* K5: each miss has the cause that it has. */
 static void a_miss_is_told_by_its_cause(void **state)
 {
-    (void)state;
     struct kv_store_options options = lossy_options;
     options.buckets = 1;
     struct kv_store *store = kv_store_open(&options);
@@ -414,7 +403,6 @@ static void a_miss_is_told_by_its_cause(void **state)
 
 static void equal_contents_have_equal_digests(void **state)
 {
-    (void)state;
     struct kv_store *a = kv_store_open(&lossy_options), *b = kv_store_open(&exact_options);
     for (uint64_t i = 0; i < 200; i++) {
         put(a, i, 2, 32);

@@ -21,7 +21,6 @@ static void assert_writes(const struct kv_wire *wire, enum kv_op op, const char 
 
 static void requests_are_what_the_servers_know(void **state)
 {
-    (void)state;
     WRITES(&kv_wire_memcached, kv_get, NULL, "mg 01ab0d0a30313233343536373839ff00 v\r\n");
     WRITES(&kv_wire_memcached, kv_put, "twelve bytes",
            "ms 01ab0d0a30313233343536373839ff00 12\r\ntwelve bytes\r\n");
@@ -53,7 +52,6 @@ static void assert_reads(const struct kv_wire *wire, enum kv_op op, const char *
 
 static void answers_are_whole_or_not_there(void **state)
 {
-    (void)state;
     assert_reads(&kv_wire_memcached, kv_get, "VA 5\r\na\r\nbc\r\n", kv_ok, "a\r\nbc");
     assert_reads(&kv_wire_memcached, kv_get, "EN\r\n", kv_missing, NULL);
     assert_reads(&kv_wire_memcached, kv_put, "HD\r\n", kv_ok, NULL);
@@ -77,7 +75,6 @@ static void assert_broken(const struct kv_wire *wire, enum kv_op op, const char 
 
 static void what_is_no_answer_is_not_taken_for_one(void **state)
 {
-    (void)state;
     assert_broken(&kv_wire_memcached, kv_get, "HD\r\n");
     assert_broken(&kv_wire_memcached, kv_get, "VA 1025\r\n");
     assert_broken(&kv_wire_memcached, kv_get, "CLIENT_ERROR bad command line format\r\n");
@@ -102,7 +99,6 @@ static void assert_counts(const struct kv_wire *wire, const char *text, uint64_t
 
 static void counters_are_found_in_the_text(void **state)
 {
-    (void)state;
     assert_counts(&kv_wire_memcached,
                   "STAT pid 9\r\nSTAT cmd_get 7\r\nSTAT cmd_set 3\r\nSTAT get_hits 5\r\n"
                   "STAT get_misses 2\r\nSTAT delete_misses 1\r\nSTAT delete_hits 4\r\n"

@@ -11,7 +11,6 @@
 
 static void names_are_unique_and_partners_of_partners_themselves(void **state)
 {
-    (void)state;
     for (uint32_t n = 1; n <= 8; n++)
         for (uint32_t m = 1; m <= 8; m++)
             for (uint32_t w = 1; w <= 4; w += 3) {
@@ -49,7 +48,6 @@ static void names_are_those_of_the_document(void **state)
     struct swarm_size size = {n, m, w};
     size_t count = 0;
     char name[swarm_name_max];
-    (void)state;
     swarm_name(size, (struct swarm_end){3, 2, 13}, name);
     assert_string_equal(name, "on_phys_mc_3-at_thr_2-for_phys_mc_5-for_vm_1");
     swarm_name(size, swarm_partner(size, (struct swarm_end){3, 2, 13}), name);
@@ -67,7 +65,6 @@ static void every_writer_has_a_ring_of_its_own(void **state)
 {
     struct swarm_size size = {5, 3, 2};
     bool taken[30] = {false};
-    (void)state;
     for (uint32_t from = 0; from < 5; from++)
         for (uint32_t t = 0; t < 2; t++)
             for (uint32_t machine = 0; machine < 3; machine++) {
@@ -89,7 +86,6 @@ static struct rma_memory memory_of(size_t size)
 
 static void areas_do_not_overlap(void **state)
 {
-    (void)state;
     for (size_t size = 1; size < 300; size += 21) {
         struct rma_memory g = memory_of(size);
         assert_true(g.stride >= size + rma_line);
@@ -119,7 +115,6 @@ static void a_pattern_tells_place_and_source(void **state)
     struct rma_memory g = memory_of(100);
     static unsigned char bytes[65536];
     unsigned char part[100];
-    (void)state;
     rma_pattern(&g, 7, 0, bytes, sizeof(bytes));
     for (size_t x = 0; x < sizeof(bytes); x++)
         assert_true(bytes[x] != 0);
@@ -139,7 +134,6 @@ static void a_read_has_arrived_when_all_its_lines_have(void **state)
 {
     static const size_t sizes[] = {1, 8, 63, 64, 65, 128, 200};
     struct rma_memory g = memory_of(100);
-    (void)state;
     for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++)
         for (size_t late = 0; late < sizes[s]; late += 64) {
             char memory[256];
@@ -154,7 +148,6 @@ static void a_read_has_arrived_when_all_its_lines_have(void **state)
 static void a_ring_holds_what_was_written_last(void **state)
 {
     static const size_t sizes[] = {1, 8, 20, 200};
-    (void)state;
     for (size_t s = 0; s < 4; s++)
         for (uint64_t last = 0; last < 20; last++) {
             struct rma_memory g = memory_of(sizes[s]);

@@ -8,7 +8,6 @@
 
 static void every_connection_has_a_place_of_its_own(void **state)
 {
-    (void)state;
     for (uint32_t clients = 1; clients <= 8; clients++)
         for (uint32_t qps = clients; qps <= 64; qps += clients)
             for (uint32_t rails = 1; rails <= 4; rails++) {
@@ -32,7 +31,6 @@ static void every_connection_has_a_place_of_its_own(void **state)
 
 static void groups_own_all_connections(void **state)
 {
-    (void)state;
     for (uint32_t threads = 1; threads <= 8; threads++)
         for (uint32_t degree = 1; degree <= threads; degree++) {
             unsigned owned[8] = {0};
