@@ -27,6 +27,8 @@
 #define CHECK_SD(call, sd, kind_, category_)                                                       \
     TK_CHECK_OBJECT(call, sd, GEX_AM_SRCDESC_NO_OP);                                               \
     TK_CHECK((sd)->open, "%s: nothing is prepared", call);                                         \
+    TK_CHECK((sd) == tk_prepared(TK_REQUEST) || (sd) == tk_prepared(TK_REPLY),                     \
+             "%s: the message was prepared by another thread, which alone may end it", call);      \
     TK_CHECK((sd)->reservation.kind == (kind_) && (sd)->category == (category_),                   \
              "%s: another kind of message was prepared", call)
 
@@ -35,7 +37,13 @@
         tk_panic("%s: %zu bytes are more than gex_AM_SrcDescSize, %zu", call, (size_t)(nbytes),    \
                  (sd)->size);                                                                      \
     TK_CHECK((nargs_) == (sd)->nargs, "%s: %u arguments, but %u were prepared", call, nargs_,      \
-             (sd)->nargs)
+             (sd)->nargs);                                                                         \
+    TK_CHECK(tk_hsls_held() == 0, "%s was called with a gex_HSL_t held", call)
+
+#define CHECK_CANCEL(call, sd, kind, category, flags)                                              \
+    (void)(flags);                                                                                 \
+    CHECK_SD(call, sd, kind, category);                                                            \
+    TK_CHECK((flags) == 0, "%s: flags 0x%x must be 0", call, (unsigned)(flags))
 
 #define CHECK_COMMIT_DEST(call, sd, dest_, nbytes)                                                 \
     TK_CHECK(!(sd)->dest || (sd)->dest == (dest_), "%s: dest_addr %p, but %p was prepared", call,  \
@@ -212,32 +220,28 @@ void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,
 
 int gex_AM_CancelRequestMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
-    (void)flags;
-    CHECK_SD("gex_AM_CancelRequestMedium", sd, TK_REQUEST, TK_MEDIUM);
+    CHECK_CANCEL("gex_AM_CancelRequestMedium", sd, TK_REQUEST, TK_MEDIUM, flags);
     tk_cancel(sd);
     return GASNET_OK;
 }
 
 int gex_AM_CancelRequestLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
-    (void)flags;
-    CHECK_SD("gex_AM_CancelRequestLong", sd, TK_REQUEST, TK_LONG);
+    CHECK_CANCEL("gex_AM_CancelRequestLong", sd, TK_REQUEST, TK_LONG, flags);
     tk_cancel(sd);
     return GASNET_OK;
 }
 
 int gex_AM_CancelReplyMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
-    (void)flags;
-    CHECK_SD("gex_AM_CancelReplyMedium", sd, TK_REPLY, TK_MEDIUM);
+    CHECK_CANCEL("gex_AM_CancelReplyMedium", sd, TK_REPLY, TK_MEDIUM, flags);
     tk_cancel(sd);
     return GASNET_OK;
 }
 
 int gex_AM_CancelReplyLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
-    (void)flags;
-    CHECK_SD("gex_AM_CancelReplyLong", sd, TK_REPLY, TK_LONG);
+    CHECK_CANCEL("gex_AM_CancelReplyLong", sd, TK_REPLY, TK_LONG, flags);
     tk_cancel(sd);
     return GASNET_OK;
 }

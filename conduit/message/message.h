@@ -133,8 +133,13 @@ void tk_pattern_fill(void *buffer, size_t size);
  * bytes. */
 bool tk_pattern_is_left(const void *buffer, size_t size);
 
-/* Whether this thread has prepared a request (or reply) and not committed it. */
-bool tk_is_preparing(enum tk_message_kind kind);
+/* The request (or reply) that this thread has prepared, and neither committed nor cancelled; NULL:
+ * none. */
+const struct trunkline_srcdesc *tk_prepared(enum tk_message_kind kind);
+static inline bool tk_is_preparing(enum tk_message_kind kind)
+{
+    return tk_prepared(kind) != NULL;
+}
 
 /* handlers.c. An entry with an unknown number of arguments has tk_nargs_any. The first of the two
  * register functions checks the entries; the other accepts any, and names `call` in its errors. */

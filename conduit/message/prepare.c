@@ -23,10 +23,13 @@ static struct prepared *prepared(void)
     return tk_thread_own(TK_OWN_PREPARED, sizeof(struct prepared));
 }
 
-bool tk_is_preparing(enum tk_message_kind kind)
+const struct trunkline_srcdesc *tk_prepared(enum tk_message_kind kind)
 {
     const struct prepared *mine = tk_thread_owned(TK_OWN_PREPARED);
-    return mine && (kind == TK_REQUEST ? mine->request.open : mine->reply.open);
+    if (!mine)
+        return NULL;
+    const struct trunkline_srcdesc *sd = kind == TK_REQUEST ? &mine->request : &mine->reply;
+    return sd->open ? sd : NULL;
 }
 
 /* In a provided buffer the payload is aligned to 16 bytes: it may be of any type. */
@@ -167,6 +170,7 @@ void tk_cancel(gex_AM_SrcDesc_t sd)
 {
     sd->open = false;
     tk_peer_transport(sd->reservation.peer)->release(&sd->reservation, false);
+    tk_count(tk_counter_messages_cancelled);
 }
 
 /* ---- the library's own ---- */

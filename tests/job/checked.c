@@ -160,6 +160,19 @@ static void misuse_lock(void)
     gex_HSL_Destroy(&local);
 }
 
+/* Between Prepare and Commit or Cancel, and after it. */
+static void misuse_descriptor(gex_Rank_t last)
+{
+    gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestMedium(job.tm, last, NULL, 1, 9, NULL, 0, 0);
+    if (is("prepared")) {
+        HERE("mistake");
+        gasnet_AMPoll();
+    }
+    gex_AM_CancelRequestMedium(sd, 0);
+    HERE("mistake");
+    gex_AM_CancelRequestMedium(sd, 0);
+}
+
 static void make_mistake(void)
 {
     gex_Rank_t last = job.size - 1;
@@ -183,6 +196,8 @@ static void make_mistake(void)
         gasnet_AMRequestShort0(last, request_index);
     }
     misuse_lock();
+    if (is("prepared") || is("cancelled"))
+        misuse_descriptor(last);
     if (is("counted")) {
         HERE("mistake");
         gasnet_AMRequestShort(job.size, request_index, 0);

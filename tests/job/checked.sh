@@ -62,5 +62,7 @@ says "gex_HSL_Init of .*, which GEX_HSL_INITIALIZER has initialised; called at .
 wrong initialised 'gex_HSL_Init of .*, which is initialised: gex_HSL_Destroy comes first'
 wrong destroyed 'gex_HSL_Destroy of .*, which was destroyed already'
 wrong 'destroyed held' 'gex_HSL_Destroy of .*, which this thread holds'
+wrong prepared 'gasnet_AMPoll was called between gex_AM_PrepareRequestMedium (to rank 1) and its Commit or Cancel'
+wrong cancelled 'gex_AM_CancelRequestMedium: nothing is prepared'
 wrong counted 'gex_AM_RequestShort: rank 2 is not in the team of 2'
 finish

@@ -10,6 +10,8 @@
 
 #include "base/report.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/loan.h"
+#include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
@@ -109,6 +111,15 @@ enum tk_status tk_verbs_send_reserved(struct tk_am_reservation *reservation, str
     return status == TK_BUSY ? TK_BUSY : TK_OK;
 }
 
+/* The peer may have asked for a lent credit back while the reservation held it. No message brings
+ * this credit back, so no message will return it to the lender either. */
+static void return_credit(struct tk_conn *conn)
+{
+    tk_credit_return(conn, 1);
+    if (conn->loan && tk_borrower_owes(&conn->loan->borrower))
+        tk_loan_step(conn);
+}
+
 void tk_verbs_release(struct tk_am_reservation *reservation, bool keep_credit)
 {
     struct tk_tx *tx = reservation->tx;
@@ -119,7 +130,7 @@ void tk_verbs_release(struct tk_am_reservation *reservation, bool keep_credit)
         tk_tx_give(tx);
     }
     if (reservation->kind == TK_REQUEST && !keep_credit && !tk_counter_read(&conn->broken))
-        tk_credit_return(conn, 1);
+        return_credit(conn);
     tk_unlock(&conn->lock);
     reservation->tx = NULL;
 }

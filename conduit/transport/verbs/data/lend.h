@@ -112,10 +112,16 @@ static inline void tk_borrower_starves(struct tk_borrower *b)
     b->wants = b->limit < b->most;
 }
 
+/* Is there something to give back, now or when it comes back? */
+static inline bool tk_borrower_owes(const struct tk_borrower *b)
+{
+    return b->owed || b->given;
+}
+
 /* Is there something to do when a credit came back? */
 static inline bool tk_borrower_is_busy(const struct tk_borrower *b)
 {
-    return b->wants || b->owed || b->given;
+    return b->wants || tk_borrower_owes(b);
 }
 
 /* Of `credits` unused ones, how many are to be taken out of use now: they are owed. */
