@@ -122,6 +122,9 @@ gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_
 
 /* `m` adds handler, nbytes, dest and args. Never fails. */
 void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m);
+/* The same without a poll or a wait for others. TK_BUSY: nothing was sent, and the descriptor is as
+ * it was before. */
+enum tk_status tk_commit_at_once(gex_AM_SrcDesc_t sd, struct tk_message *m);
 void tk_cancel(gex_AM_SrcDesc_t sd);
 
 /* Pattern in provided buffers, for debug builds (GASNET_SD_INIT*). Open once at start-up, in all

@@ -141,7 +141,55 @@ static void what_was_lent_goes_back_when_it_is_released(void **state)
     world_close();
 }
 
+static struct tk_message_head head_only = {.kind = TK_REQUEST};
+
+static enum tk_status send_reserved(struct tk_am_reservation *r)
+{
+    struct tk_outgoing m = {.head = &head_only, .head_size = sizeof(head_only)};
+    return tk_verbs_send_reserved(r, &m);
+}
+
+/* To a reservation with a credit alone: then the message goes whatever others take, and without it
+ * it does not go, and everything is as before. */
+static void a_place_is_added_when_there_is_one(void **state)
+{
+    struct tk_am_reservation r, others[2];
+    (void)state;
+    unit_settings("GASNET_NETWORKDEPTH_PP=2", "GASNET_AM_CREDITS_PP=4", NULL);
+    open_world(2, false);
+    const struct tk_conn *conn = world_conn(0, 1);
+    assert_int_equal(reserve(&r, 1, false, false), TK_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(reserve(&others[i], 1, true, i), TK_OK);
+    const unsigned posted = fake.posted;
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(tk_verbs_reserve_place(&r), TK_BUSY);
+        assert_int_equal(send_reserved(&r), TK_BUSY);
+        assert_null(r.tx);
+        assert_int_equal(conn->credits, 1);
+        assert_int_equal(tk_counter_read(&conn->reserved), 2);
+    }
+    assert_int_equal(fake.posted, posted);
+    tk_verbs_release(&others[0], false);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(tk_verbs_reserve_place(&r), TK_OK);
+        assert_int_equal(reserve(&others[0], 1, true, false), TK_BUSY);
+        tk_verbs_release(&r, true);
+        assert_int_equal(conn->credits, 2);
+    }
+    assert_int_equal(tk_verbs_reserve_place(&r), TK_OK);
+    assert_int_equal(send_reserved(&r), TK_OK);
+    assert_int_equal(conn->credits, 2);
+    tk_verbs_release(&others[1], false);
+    world_settle();
+    assert_int_equal(conn->credits, 4);
+    assert_int_equal(tk_counter_read(&conn->reserved), 0);
+    assert_int_equal(fake_sins(), 0);
+    world_close();
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_place_is_added_when_there_is_one),
     cmocka_unit_test(all_can_be_reserved_again),
     cmocka_unit_test(what_was_lent_goes_back_when_it_is_released),
 };

@@ -68,6 +68,16 @@ enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool plac
     return status;
 }
 
+enum tk_status tk_verbs_reserve_place(struct tk_am_reservation *reservation)
+{
+    struct tk_conn *conn = tk_primary_lock(reservation->peer);
+    enum tk_status status = borrow(conn, reservation, false);
+    if (status == TK_BUSY && tk_counter_read(&conn->broken))
+        status = TK_OK; /* it goes nowhere, as in tk_verbs_reserve() */
+    tk_unlock(&conn->lock);
+    return status;
+}
+
 /* If the connection of a reservation has failed since, a slot of the current primary replaces it.
  */
 static bool move_slot(struct tk_conn *conn, struct tk_tx *tx)
