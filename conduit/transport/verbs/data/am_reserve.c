@@ -68,13 +68,13 @@ enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool plac
     return status;
 }
 
+/* As for a reply, which takes no credit: the reservation has one. */
 enum tk_status tk_verbs_reserve_place(struct tk_am_reservation *reservation)
 {
-    struct tk_conn *conn = tk_primary_lock(reservation->peer);
-    enum tk_status status = borrow(conn, reservation, false);
-    if (status == TK_BUSY && tk_counter_read(&conn->broken))
-        status = TK_OK; /* it goes nowhere, as in tk_verbs_reserve() */
-    tk_unlock(&conn->lock);
+    const uint8_t kind = reservation->kind;
+    reservation->kind = TK_REPLY;
+    enum tk_status status = tk_verbs_reserve(reservation, true, false);
+    reservation->kind = kind;
     return status;
 }
 
@@ -126,8 +126,7 @@ enum tk_status tk_verbs_send_reserved(struct tk_am_reservation *reservation, str
 static void return_credit(struct tk_conn *conn)
 {
     tk_credit_return(conn, 1);
-    if (conn->loan && tk_borrower_owes(&conn->loan->borrower))
-        tk_loan_step(conn);
+    tk_if_unlikely(conn->loan && tk_borrower_owes(&conn->loan->borrower)) tk_loan_step(conn);
 }
 
 void tk_verbs_release(struct tk_am_reservation *reservation, bool keep_credit)
