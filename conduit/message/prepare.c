@@ -76,9 +76,9 @@ gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_
 
 /* A Long in a provided buffer is always packed with its head: the buffer is needed for nothing
  * else. */
-static inline struct tk_outgoing __attribute__((always_inline))
-build_in_buffer(const struct tk_am_reservation *reservation, const struct tk_message *m,
-                char *payload)
+static inline enum tk_status __attribute__((always_inline))
+send_in_buffer(struct tk_am_reservation *reservation, const struct tk_message *m, char *payload,
+               bool may_wait)
 {
     bool packed = m->category == TK_LONG && m->nbytes > 0;
     size_t size = tk_message_front(m->category == TK_LONG, m->nargs);
@@ -87,14 +87,16 @@ build_in_buffer(const struct tk_am_reservation *reservation, const struct tk_mes
                               .payload = payload,
                               .nbytes = m->nbytes};
     tk_front_build(out.head, m, reservation->kind, packed);
-    return out;
+    if (!may_wait)
+        return tk_peer_transport(reservation->peer)->send_reserved(reservation, &out);
+    tk_wait_send_reserved(reservation, &out);
+    return TK_OK;
 }
 
 static void commit_in_buffer(struct tk_am_reservation *reservation, struct tk_message *m,
                              char *payload)
 {
-    struct tk_outgoing out = build_in_buffer(reservation, m, payload);
-    tk_wait_send_reserved(reservation, &out);
+    send_in_buffer(reservation, m, payload, true);
 }
 
 /* `op` counts the pieces that still read the source; with `copy` the source is copied where that
@@ -245,16 +247,10 @@ static enum tk_status try_in_group(struct tk_am_reservation *reservation, struct
     return status;
 }
 
-static enum tk_status try_in_buffer(struct tk_am_reservation *reservation, struct tk_message *m)
-{
-    struct tk_outgoing out = build_in_buffer(reservation, m, (char *)m->payload);
-    return tk_peer_transport(m->peer)->send_reserved(reservation, &out);
-}
-
 static enum tk_status try_commit(struct tk_am_reservation *reservation, struct tk_message *m)
 {
     if (reservation->buffer)
-        return try_in_buffer(reservation, m);
+        return send_in_buffer(reservation, m, (char *)m->payload, false);
     if (m->lc_opt == GEX_EVENT_NOW)
         return try_now(reservation, m);
     if (m->lc_opt == GEX_EVENT_GROUP)
