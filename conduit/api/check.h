@@ -37,6 +37,13 @@
 #define TK_CHECK_TOKEN(call, token) TK_CHECK((token) != NULL, "%s: the token is NULL", call)
 
 /* ---- Context ---- */
+/* A thread with a message that is prepared, but neither committed nor cancelled. `prepare`: name of
+ * the call without Medium or Long. */
+#define TK_CHECK_NOT_PREPARING(call, prepare, kind)                                                \
+    TK_CHECK(!tk_is_preparing(kind),                                                               \
+             "%s was called between " prepare "%s (to rank %u) and its Commit or Cancel", call,    \
+             tk_prepared(kind)->category == TK_LONG ? "Long" : "Medium",                           \
+             tk_prepared(kind)->reservation.peer->rank)
 
 /* For calls that may poll or send. */
 #define TK_CHECK_MAY_COMMUNICATE(call)                                                             \
@@ -44,8 +51,7 @@
         TK_CHECK(!tk_is_in_handler(),                                                              \
                  "%s was called from a handler, where only replies are allowed", call);            \
         TK_CHECK(tk_hsls_held() == 0, "%s was called with a gex_HSL_t held", call);                \
-        TK_CHECK(!tk_is_preparing(TK_REQUEST),                                                     \
-                 "%s was called between gex_AM_PrepareRequest and its Commit", call);              \
+        TK_CHECK_NOT_PREPARING(call, "gex_AM_PrepareRequest", TK_REQUEST);                         \
     } while (0)
 
 #define TK_CHECK_RANK(call, tm, rank)                                                              \
@@ -66,8 +72,7 @@
     TK_CHECK(tk_token_head(token).kind == TK_REQUEST, "%s in a reply handler", call);              \
     TK_CHECK(!(token)->arrival.replied, "%s: this request was replied to before", call);           \
     TK_CHECK(tk_hsls_held() == 0, "%s was called with a gex_HSL_t held", call);                    \
-    TK_CHECK(!tk_is_preparing(TK_REPLY),                                                           \
-             "%s was called between gex_AM_PrepareReply and its Commit", call);                    \
+    TK_CHECK_NOT_PREPARING(call, "gex_AM_PrepareReply", TK_REPLY);                                 \
     TK_CHECK((nargs) <= tk_max_args, "%s: %u arguments", call, nargs)
 
 /* Lower indices are handlers of the library, which would run with whatever arguments the client

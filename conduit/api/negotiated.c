@@ -27,6 +27,8 @@
 #define CHECK_SD(call, sd, kind_, category_)                                                       \
     TK_CHECK_OBJECT(call, sd, GEX_AM_SRCDESC_NO_OP);                                               \
     TK_CHECK((sd)->open, "%s: nothing is prepared", call);                                         \
+    TK_CHECK((sd) == tk_prepared(TK_REQUEST) || (sd) == tk_prepared(TK_REPLY),                     \
+             "%s: the message was prepared by another thread, which alone may end it", call);      \
     TK_CHECK((sd)->reservation.kind == (kind_) && (sd)->category == (category_),                   \
              "%s: another kind of message was prepared", call)
 
@@ -35,7 +37,17 @@
         tk_panic("%s: %zu bytes are more than gex_AM_SrcDescSize, %zu", call, (size_t)(nbytes),    \
                  (sd)->size);                                                                      \
     TK_CHECK((nargs_) == (sd)->nargs, "%s: %u arguments, but %u were prepared", call, nargs_,      \
-             (sd)->nargs)
+             (sd)->nargs);                                                                         \
+    TK_CHECK(tk_hsls_held() == 0, "%s was called with a gex_HSL_t held", call)
+
+#define CHECK_COMMIT_FLAGS(call, flags)                                                            \
+    TK_CHECK(((flags) & ~GEX_FLAG_IMMEDIATE) == 0,                                                 \
+             "%s: commit_flags 0x%x must be 0 or GEX_FLAG_IMMEDIATE", call, (unsigned)(flags))
+
+#define CHECK_CANCEL(call, sd, kind, category, flags)                                              \
+    (void)(flags);                                                                                 \
+    CHECK_SD(call, sd, kind, category);                                                            \
+    TK_CHECK((flags) == 0, "%s: flags 0x%x must be 0", call, (unsigned)(flags))
 
 #define CHECK_COMMIT_DEST(call, sd, dest_, nbytes)                                                 \
     TK_CHECK(!(sd)->dest || (sd)->dest == (dest_), "%s: dest_addr %p, but %p was prepared", call,  \
@@ -158,14 +170,30 @@ static void check_pattern(gex_AM_SrcDesc_t sd, size_t nbytes)
             nbytes);
 }
 
+static struct tk_message commit_message(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                                        void *dest, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    if (TK_IS_DEBUG)
+        check_pattern(sd, nbytes);
+    return (struct tk_message){
+        .handler = handler, .nbytes = nbytes, .dest = dest, .nargs = nargs, .args = args};
+}
+
 static void negotiated_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
                               void *dest, unsigned nargs, const gex_AM_Arg_t *args)
 {
-    struct tk_message m = {
-        .handler = handler, .nbytes = nbytes, .dest = dest, .nargs = nargs, .args = args};
-    if (TK_IS_DEBUG)
-        check_pattern(sd, nbytes);
+    struct tk_message m = commit_message(sd, handler, nbytes, dest, nargs, args);
     tk_commit(sd, &m);
+}
+
+static int commit_with_flags(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,
+                             gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    struct tk_message m = commit_message(sd, handler, nbytes, dest, nargs, args);
+    if (flags & GEX_FLAG_IMMEDIATE)
+        return tk_commit_at_once(sd, &m) != TK_OK;
+    tk_commit(sd, &m);
+    return 0;
 }
 
 void trunkline_am_commit_request_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
@@ -176,6 +204,18 @@ void trunkline_am_commit_request_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t hand
     CHECK_COMMIT("gex_AM_CommitRequestMedium", sd, nbytes, nargs);
     TK_CHECK_HANDLER("gex_AM_CommitRequestMedium", handler);
     negotiated_commit(sd, handler, nbytes, NULL, nargs, args);
+}
+
+int trunkline_am_commit_request_medium_v2(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,
+                                          size_t nbytes, gex_Flags_t flags, unsigned nargs,
+                                          const gex_AM_Arg_t *args)
+{
+    TK_TRACED(request_medium, tk_trace_no_peer, nbytes);
+    CHECK_SD("gex_AM_CommitRequestMedium_v2", sd, TK_REQUEST, TK_MEDIUM);
+    CHECK_COMMIT("gex_AM_CommitRequestMedium_v2", sd, nbytes, nargs);
+    CHECK_COMMIT_FLAGS("gex_AM_CommitRequestMedium_v2", flags);
+    TK_CHECK_HANDLER("gex_AM_CommitRequestMedium_v2", handler);
+    return commit_with_flags(sd, handler, nbytes, NULL, flags, nargs, args);
 }
 
 void trunkline_am_commit_request_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
@@ -189,6 +229,19 @@ void trunkline_am_commit_request_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handle
     negotiated_commit(sd, handler, nbytes, dest, nargs, args);
 }
 
+int trunkline_am_commit_request_long_v2(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                                        void *dest, gex_Flags_t flags, unsigned nargs,
+                                        const gex_AM_Arg_t *args)
+{
+    TK_TRACED(request_long, tk_trace_no_peer, nbytes);
+    CHECK_SD("gex_AM_CommitRequestLong_v2", sd, TK_REQUEST, TK_LONG);
+    CHECK_COMMIT("gex_AM_CommitRequestLong_v2", sd, nbytes, nargs);
+    CHECK_COMMIT_FLAGS("gex_AM_CommitRequestLong_v2", flags);
+    TK_CHECK_HANDLER("gex_AM_CommitRequestLong_v2", handler);
+    CHECK_COMMIT_DEST("gex_AM_CommitRequestLong_v2", sd, dest, nbytes);
+    return commit_with_flags(sd, handler, nbytes, dest, flags, nargs, args);
+}
+
 void trunkline_am_commit_reply_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
                                       unsigned nargs, const gex_AM_Arg_t *args)
 {
@@ -197,6 +250,17 @@ void trunkline_am_commit_reply_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handle
     CHECK_COMMIT("gex_AM_CommitReplyMedium", sd, nbytes, nargs);
     TK_CHECK_HANDLER("gex_AM_CommitReplyMedium", handler);
     negotiated_commit(sd, handler, nbytes, NULL, nargs, args);
+}
+
+int trunkline_am_commit_reply_medium_v2(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                                        gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    TK_TRACED(reply_medium, tk_trace_no_peer, nbytes);
+    CHECK_SD("gex_AM_CommitReplyMedium_v2", sd, TK_REPLY, TK_MEDIUM);
+    CHECK_COMMIT("gex_AM_CommitReplyMedium_v2", sd, nbytes, nargs);
+    CHECK_COMMIT_FLAGS("gex_AM_CommitReplyMedium_v2", flags);
+    TK_CHECK_HANDLER("gex_AM_CommitReplyMedium_v2", handler);
+    return commit_with_flags(sd, handler, nbytes, NULL, flags, nargs, args);
 }
 
 void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
@@ -210,34 +274,43 @@ void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,
     negotiated_commit(sd, handler, nbytes, dest, nargs, args);
 }
 
+int trunkline_am_commit_reply_long_v2(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                                      void *dest, gex_Flags_t flags, unsigned nargs,
+                                      const gex_AM_Arg_t *args)
+{
+    TK_TRACED(reply_long, tk_trace_no_peer, nbytes);
+    CHECK_SD("gex_AM_CommitReplyLong_v2", sd, TK_REPLY, TK_LONG);
+    CHECK_COMMIT("gex_AM_CommitReplyLong_v2", sd, nbytes, nargs);
+    CHECK_COMMIT_FLAGS("gex_AM_CommitReplyLong_v2", flags);
+    TK_CHECK_HANDLER("gex_AM_CommitReplyLong_v2", handler);
+    CHECK_COMMIT_DEST("gex_AM_CommitReplyLong_v2", sd, dest, nbytes);
+    return commit_with_flags(sd, handler, nbytes, dest, flags, nargs, args);
+}
+
 int gex_AM_CancelRequestMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
-    (void)flags;
-    CHECK_SD("gex_AM_CancelRequestMedium", sd, TK_REQUEST, TK_MEDIUM);
+    CHECK_CANCEL("gex_AM_CancelRequestMedium", sd, TK_REQUEST, TK_MEDIUM, flags);
     tk_cancel(sd);
     return GASNET_OK;
 }
 
 int gex_AM_CancelRequestLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
-    (void)flags;
-    CHECK_SD("gex_AM_CancelRequestLong", sd, TK_REQUEST, TK_LONG);
+    CHECK_CANCEL("gex_AM_CancelRequestLong", sd, TK_REQUEST, TK_LONG, flags);
     tk_cancel(sd);
     return GASNET_OK;
 }
 
 int gex_AM_CancelReplyMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
-    (void)flags;
-    CHECK_SD("gex_AM_CancelReplyMedium", sd, TK_REPLY, TK_MEDIUM);
+    CHECK_CANCEL("gex_AM_CancelReplyMedium", sd, TK_REPLY, TK_MEDIUM, flags);
     tk_cancel(sd);
     return GASNET_OK;
 }
 
 int gex_AM_CancelReplyLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
-    (void)flags;
-    CHECK_SD("gex_AM_CancelReplyLong", sd, TK_REPLY, TK_LONG);
+    CHECK_CANCEL("gex_AM_CancelReplyLong", sd, TK_REPLY, TK_LONG, flags);
     tk_cancel(sd);
     return GASNET_OK;
 }

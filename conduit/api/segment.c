@@ -201,8 +201,9 @@ int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, voi
 gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
                                        void **localaddr_p, uintptr_t *size_p, gex_Flags_t flags)
 {
-    (void)flags;
     TK_CHECK_TM("gex_EP_QueryBoundSegmentNB", tm);
+    if (!(flags & GEX_FLAG_IMMEDIATE))
+        TK_CHECK_MAY_COMMUNICATE("gex_EP_QueryBoundSegmentNB");
     if (gex_Segment_QueryBound(tm, rank, owneraddr_p, localaddr_p, size_p) != 0 && size_p)
         *size_p = 0;
     return GEX_EVENT_INVALID;

@@ -421,8 +421,12 @@ size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_
  * sends any size up to that. Between the two the thread may make only calls marked [handler]; it
  * can have one request and one reply prepared at a time. A Long's `dest` may be NULL here;
  * otherwise Commit must repeat it. With GEX_FLAG_IMMEDIATE Prepare may return GEX_AM_SRCDESC_NO_OP;
- * Commit never fails, and waits at most for this process's own device. Cancel ends a Prepare
- * without a message; flags: 0, returns 0. The Commit forms are in trunkline_am.h. */
+ * Commit never fails, and waits at most for this process's own device, or for a neighbour to take
+ * messages. The forms with _v2 have commit_flags: with GEX_FLAG_IMMEDIATE they return non-zero
+ * where the others wait, without a poll; then nothing was sent, and the descriptor is valid as
+ * before. Cancel ends a Prepare without a message, by the thread that made it, and gives all that
+ * it took back at once; client_buf is the client's again and lc_opt is not written. flags: 0;
+ * returns 0. In handlers only the Reply forms are legal. The Commit forms are in trunkline_am.h. */
 gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
                                              size_t least_payload, size_t most_payload,
                                              gex_Event_t *lc_opt, gex_Flags_t flags,

@@ -212,7 +212,7 @@ static void check_return(const gex_AM_Entry_t *entry)
     TK_CHECK(tk_hsls_held() == 0, "handler %u '%s' returned with a gex_HSL_t held",
              entry->gex_index, tk_entry_name(entry));
     TK_CHECK(!tk_is_preparing(TK_REPLY),
-             "handler %u '%s' returned between gex_AM_PrepareReply and its Commit",
+             "handler %u '%s' returned between gex_AM_PrepareReply and its Commit or Cancel",
              entry->gex_index, tk_entry_name(entry));
 }
 

@@ -40,6 +40,15 @@ static enum tk_status ep_reserve(struct tk_am_reservation *reservation, bool pla
     return status;
 }
 
+static enum tk_status ep_reserve_place(struct tk_am_reservation *reservation)
+{
+    const struct tk_ep_peer *copy = copy_of(reservation->peer);
+    reservation->peer = copy->real;
+    enum tk_status status = tk_peer_transport(copy->real)->reserve_place(reservation);
+    reservation->peer = (struct tk_peer *)&copy->peer;
+    return status;
+}
+
 static enum tk_status ep_send_reserved(struct tk_am_reservation *reservation,
                                        struct tk_outgoing *message)
 {
@@ -102,6 +111,7 @@ struct tk_peer *tk_ep_peer_open(struct tk_ep_peer *copy, struct tk_peer *real, u
     copy->transport.send_medium = NULL;
     copy->transport.medium_below = 0;
     copy->transport.reserve = ep_reserve;
+    copy->transport.reserve_place = ep_reserve_place;
     copy->transport.send_reserved = ep_send_reserved;
     copy->transport.release = ep_release;
     copy->transport.payload_from = NULL; /* rma() does it: the keys may differ */

@@ -122,6 +122,9 @@ gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_
 
 /* `m` adds handler, nbytes, dest and args. Never fails. */
 void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m);
+/* The same without a poll or a wait for others. TK_BUSY: nothing was sent, and the descriptor is as
+ * it was before. */
+enum tk_status tk_commit_at_once(gex_AM_SrcDesc_t sd, struct tk_message *m);
 void tk_cancel(gex_AM_SrcDesc_t sd);
 
 /* Pattern in provided buffers, for debug builds (GASNET_SD_INIT*). Open once at start-up, in all
@@ -133,8 +136,13 @@ void tk_pattern_fill(void *buffer, size_t size);
  * bytes. */
 bool tk_pattern_is_left(const void *buffer, size_t size);
 
-/* Whether this thread has prepared a request (or reply) and not committed it. */
-bool tk_is_preparing(enum tk_message_kind kind);
+/* The request (or reply) that this thread has prepared, and neither committed nor cancelled; NULL:
+ * none. */
+const struct trunkline_srcdesc *tk_prepared(enum tk_message_kind kind);
+static inline bool tk_is_preparing(enum tk_message_kind kind)
+{
+    return tk_prepared(kind) != NULL;
+}
 
 /* handlers.c. An entry with an unknown number of arguments has tk_nargs_any. The first of the two
  * register functions checks the entries; the other accepts any, and names `call` in its errors. */

@@ -13,6 +13,7 @@
 #include "message/message_private.h"
 #include "progress/progress.h"
 #include "stats/stats.h"
+#include "trace/trace.h"
 
 struct prepared {
     struct trunkline_srcdesc request, reply;
@@ -23,10 +24,13 @@ static struct prepared *prepared(void)
     return tk_thread_own(TK_OWN_PREPARED, sizeof(struct prepared));
 }
 
-bool tk_is_preparing(enum tk_message_kind kind)
+const struct trunkline_srcdesc *tk_prepared(enum tk_message_kind kind)
 {
     const struct prepared *mine = tk_thread_owned(TK_OWN_PREPARED);
-    return mine && (kind == TK_REQUEST ? mine->request.open : mine->reply.open);
+    if (!mine)
+        return NULL;
+    const struct trunkline_srcdesc *sd = kind == TK_REQUEST ? &mine->request : &mine->reply;
+    return sd->open ? sd : NULL;
 }
 
 /* In a provided buffer the payload is aligned to 16 bytes: it may be of any type. */
@@ -72,8 +76,9 @@ gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_
 
 /* A Long in a provided buffer is always packed with its head: the buffer is needed for nothing
  * else. */
-static void commit_in_buffer(struct tk_am_reservation *reservation, struct tk_message *m,
-                             char *payload)
+static inline enum tk_status __attribute__((always_inline))
+send_in_buffer(struct tk_am_reservation *reservation, const struct tk_message *m, char *payload,
+               bool may_wait)
 {
     bool packed = m->category == TK_LONG && m->nbytes > 0;
     size_t size = tk_message_front(m->category == TK_LONG, m->nargs);
@@ -82,7 +87,16 @@ static void commit_in_buffer(struct tk_am_reservation *reservation, struct tk_me
                               .payload = payload,
                               .nbytes = m->nbytes};
     tk_front_build(out.head, m, reservation->kind, packed);
+    if (!may_wait)
+        return tk_peer_transport(reservation->peer)->send_reserved(reservation, &out);
     tk_wait_send_reserved(reservation, &out);
+    return TK_OK;
+}
+
+static void commit_in_buffer(struct tk_am_reservation *reservation, struct tk_message *m,
+                             char *payload)
+{
+    send_in_buffer(reservation, m, payload, true);
 }
 
 /* `op` counts the pieces that still read the source; with `copy` the source is copied where that
@@ -142,7 +156,8 @@ static void commit_in_group(struct tk_am_reservation *reservation, struct tk_mes
 
 /* The descriptor is read before anything is sent: waiting may run handlers, which may prepare
  * messages of their own. */
-void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m)
+static inline struct tk_am_reservation __attribute__((always_inline))
+commit_begin(gex_AM_SrcDesc_t sd, struct tk_message *m)
 {
     struct tk_am_reservation reservation = sd->reservation;
     m->peer = reservation.peer;
@@ -152,6 +167,12 @@ void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m)
     sd->open = false;
     if (reservation.kind == TK_REPLY)
         sd->arrival->replied = true;
+    return reservation;
+}
+
+void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m)
+{
+    struct tk_am_reservation reservation = commit_begin(sd, m);
     if (reservation.buffer)
         commit_in_buffer(&reservation, m, sd->address);
     else if (m->lc_opt == GEX_EVENT_NOW)
@@ -163,10 +184,101 @@ void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m)
     tk_message_count(m, reservation.kind);
 }
 
+/* ---- commits that may send nothing: one look for space, no poll ---- */
+
+/* The payload by rma(): the head gets its place first, since nobody may wait for one behind it. It
+ * is not striped: only what is complete on all queue pairs could be followed by the head. */
+static enum tk_status try_apart(struct tk_am_reservation *reservation, struct tk_message *m,
+                                struct tk_op *op, bool copy)
+{
+    union tk_front front;
+    struct tk_outgoing out = {.head = &front.head,
+                              .head_size = tk_front_build(&front, m, reservation->kind, false)};
+    const struct tk_rma rma = tk_payload_put(m, op, copy);
+    if (tk_peer_transport(m->peer)->reserve_place(reservation) != TK_OK)
+        return TK_BUSY;
+    return tk_send_apart_reserved(reservation, &rma, &out, true);
+}
+
+static enum tk_status try_from(struct tk_am_reservation *reservation, struct tk_message *m,
+                               struct tk_op *op, bool copy)
+{
+    union tk_front front;
+    bool packed = tk_is_packed(m);
+    if (m->category == TK_LONG && m->nbytes > 0 && !packed)
+        return try_apart(reservation, m, op, copy);
+    struct tk_outgoing out = {.head = &front.head,
+                              .head_size = tk_front_build(&front, m, reservation->kind, packed),
+                              .payload = m->payload,
+                              .nbytes = m->nbytes,
+                              .source = copy ? NULL : op};
+    return tk_peer_transport(m->peer)->send_reserved(reservation, &out);
+}
+
+/* The source is copied, so that there is nothing to wait for; but a large one may not be. */
+static enum tk_status try_now(struct tk_am_reservation *reservation, struct tk_message *m)
+{
+    struct tk_op op;
+    tk_op_init(&op);
+    enum tk_status status = try_from(reservation, m, &op, true);
+    tk_wait_done_reserved(m->peer, &op);
+    return status;
+}
+
+static enum tk_status try_with_event(struct tk_am_reservation *reservation, struct tk_message *m)
+{
+    struct tk_op *op = tk_op_take();
+    tk_counter_set(&op->pending, 1);
+    enum tk_status status = try_from(reservation, m, op, false);
+    tk_counter_add(&op->pending, -1);
+    if (status == TK_OK)
+        *m->lc_opt = tk_event_of(op);
+    else
+        tk_op_give(op);
+    return status;
+}
+
+static enum tk_status try_in_group(struct tk_am_reservation *reservation, struct tk_message *m)
+{
+    struct tk_op *op = tk_nbi_op(TK_NBI_LC);
+    tk_counter_add(&op->pending, 1);
+    enum tk_status status = try_from(reservation, m, op, false);
+    tk_counter_add(&op->pending, -1);
+    return status;
+}
+
+static enum tk_status try_commit(struct tk_am_reservation *reservation, struct tk_message *m)
+{
+    if (reservation->buffer)
+        return send_in_buffer(reservation, m, (char *)m->payload, false);
+    if (m->lc_opt == GEX_EVENT_NOW)
+        return try_now(reservation, m);
+    if (m->lc_opt == GEX_EVENT_GROUP)
+        return try_in_group(reservation, m);
+    return try_with_event(reservation, m);
+}
+
+enum tk_status tk_commit_at_once(gex_AM_SrcDesc_t sd, struct tk_message *m)
+{
+    struct tk_am_reservation reservation = commit_begin(sd, m);
+    if (try_commit(&reservation, m) == TK_OK) {
+        tk_message_count(m, reservation.kind);
+        return TK_OK;
+    }
+    sd->open = true;
+    if (reservation.kind == TK_REPLY)
+        sd->arrival->replied = false;
+    tk_count(tk_counter_commits_refused);
+    if (tk_is_traced)
+        tk_trace_unsent();
+    return TK_BUSY;
+}
+
 void tk_cancel(gex_AM_SrcDesc_t sd)
 {
     sd->open = false;
     tk_peer_transport(sd->reservation.peer)->release(&sd->reservation, false);
+    tk_count(tk_counter_messages_cancelled);
 }
 
 /* ---- the library's own ---- */

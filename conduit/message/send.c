@@ -161,22 +161,30 @@ struct tk_rma tk_payload_put(const struct tk_message *m, struct tk_op *op, bool 
 /* A Long in two parts is sent entirely or not at all. Both reserve their resources before the first
  * is posted. A payload of many pieces then releases the reservation of its head, or threads in the
  * same state could wait for each other. */
+enum tk_status tk_send_apart_reserved(struct tk_am_reservation *reservation,
+                                      const struct tk_rma *rma, struct tk_outgoing *out,
+                                      bool keep_credit)
+{
+    struct tk_peer *peer = reservation->peer;
+    struct tk_rma_state state = {.done = 0};
+    enum tk_status status = tk_peer_transport(peer)->rma(peer, rma, &state);
+    if (status != TK_OK) {
+        tk_peer_transport(peer)->release(reservation, keep_credit || state.done > 0);
+        if (state.done == 0)
+            return TK_BUSY;
+        tk_wait_rma_reserved(peer, rma, &state);
+    }
+    tk_wait_send_reserved(reservation, out);
+    return TK_OK;
+}
+
 static enum tk_status send_apart_at_once(struct tk_message *m, enum tk_message_kind kind,
                                          const struct tk_rma *rma, struct tk_outgoing *out)
 {
     struct tk_am_reservation reservation = {.peer = m->peer, .kind = (uint8_t)kind};
     if (tk_wait_reserve(&reservation, true, false, true) != TK_OK)
         return TK_BUSY;
-    struct tk_rma_state state = {.done = 0};
-    enum tk_status status = tk_peer_transport(m->peer)->rma(m->peer, rma, &state);
-    if (status != TK_OK) {
-        tk_peer_transport(m->peer)->release(&reservation, state.done > 0);
-        if (state.done == 0)
-            return TK_BUSY;
-        tk_wait_rma_reserved(m->peer, rma, &state);
-    }
-    tk_wait_send_reserved(&reservation, out);
-    return TK_OK;
+    return tk_send_apart_reserved(&reservation, rma, out, false);
 }
 
 bool tk_is_payload_striped(const struct tk_message *m)

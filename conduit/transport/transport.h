@@ -374,6 +374,10 @@ struct tk_transport {
     /* Takes what depends on the peer (a request's credit) and, if requested, a slot in our own send
      * queue and a buffer. All of it or, with TK_BUSY, nothing. */
     enum tk_status (*reserve)(struct tk_am_reservation *reservation, bool place, bool buffer);
+    /* Adds a slot to a reservation that has none, in front of a payload that goes by rma(), for a
+     * caller that may not wait behind it. TK_BUSY: nothing was done. release() takes it back, but
+     * of a transport whose rma() is never TK_BUSY. */
+    enum tk_status (*reserve_place)(struct tk_am_reservation *reservation);
     /* Sends with what was reserved. TK_BUSY while a resource is missing that was not requested
      * then; completions of our own device free it. A message in reservation->buffer has its head
      * directly in front of its payload. */

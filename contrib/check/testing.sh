@@ -48,7 +48,8 @@ exit_cells()
 tier()
 {
     printf 'show:\n\t@$(info $(if $(filter yes,$(have_cmocka)),$(words $(%s)))):\n' "$1" |
-        env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$built" -f - -f Makefile show 2>/dev/null
+        env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$built" -f - -f Makefile show 2>/dev/null |
+        grep -x '[0-9]*' # make may configure again first, and say so
 }
 
 # What the page says, and how many there are

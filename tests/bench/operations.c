@@ -80,6 +80,21 @@ static void request_medium(void)
                          0);
 }
 
+static gex_AM_SrcDesc_t prepare_medium(void)
+{
+    return gex_AM_PrepareRequestMedium(tm, peer, NULL, medium, medium, NULL, 0, 0);
+}
+
+static void request_prepared(void)
+{
+    gex_AM_CommitRequestMedium(prepare_medium(), table[2].gex_index, medium);
+}
+
+static void cancel_prepared(void)
+{
+    gex_AM_CancelRequestMedium(prepare_medium(), 0);
+}
+
 static void poll_once(void)
 {
     gasnet_AMPoll();
@@ -362,6 +377,8 @@ static const struct operation {
     {"short-reply-in", ask, poll_once, serve_request, true},
     {"short-request-in", ask_by_memory, poll_once, send_request, true},
     {"medium-request", nothing, request_medium, serve_request, false},
+    {"prepared-request", nothing, request_prepared, serve_request, false},
+    {"prepared-cancel", nothing, cancel_prepared, NULL, false},
     {"medium-reply-in", ask_medium, poll_once, serve_request, true},
     {"medium-request-in", ask_by_memory, poll_once, send_medium, true},
 };

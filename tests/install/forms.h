@@ -8,6 +8,10 @@
 #include <trunkline_query.h>
 #include <trunkline_rails.h>
 
+#if GASNET_SUPPORTS_AM_CANCEL < 20240418L || GASNET_SUPPORTS_AM_COMMIT_V2 < 20240906L
+#    error "these are the dates of gex_AM_Cancel and gex_AM_Commit with flags"
+#endif
+
 /* clang-format off: tables */
 #define A0
 #define A1  , 1
@@ -40,11 +44,28 @@
     bad |= gex_AM_ReplyMedium##M(token, 200, data, 4, GEX_EVENT_NOW, 0 A##M);                      \
     bad |= gex_AM_ReplyMedium(token, 200, data, 4, GEX_EVENT_NOW, 0 A##M);                         \
     bad |= gex_AM_ReplyLong##M(token, 200, data, 4, dest, GEX_EVENT_NOW, 0 A##M);                  \
-    bad |= gex_AM_ReplyLong(token, 200, data, 4, dest, GEX_EVENT_NOW, 0 A##M);
+    bad |= gex_AM_ReplyLong(token, 200, data, 4, dest, GEX_EVENT_NOW, 0 A##M);                     \
+    gex_AM_CommitRequestMedium##M(sd, 200, 4 A##M);                                                \
+    gex_AM_CommitRequestMedium(sd, 200, 4 A##M);                                                   \
+    bad |= gex_AM_CommitRequestMedium##M##_v2(sd, 200, 4, 0 A##M);                                 \
+    bad |= gex_AM_CommitRequestMedium_v2(sd, 200, 4, GEX_FLAG_IMMEDIATE A##M);                     \
+    gex_AM_CommitRequestLong##M(sd, 200, 4, dest A##M);                                            \
+    gex_AM_CommitRequestLong(sd, 200, 4, dest A##M);                                               \
+    bad |= gex_AM_CommitRequestLong##M##_v2(sd, 200, 4, dest, 0 A##M);                             \
+    bad |= gex_AM_CommitRequestLong_v2(sd, 200, 4, dest, GEX_FLAG_IMMEDIATE A##M);                 \
+    gex_AM_CommitReplyMedium##M(sd, 200, 4 A##M);                                                  \
+    gex_AM_CommitReplyMedium(sd, 200, 4 A##M);                                                     \
+    bad |= gex_AM_CommitReplyMedium##M##_v2(sd, 200, 4, 0 A##M);                                   \
+    bad |= gex_AM_CommitReplyMedium_v2(sd, 200, 4, GEX_FLAG_IMMEDIATE A##M);                       \
+    gex_AM_CommitReplyLong##M(sd, 200, 4, dest A##M);                                              \
+    gex_AM_CommitReplyLong(sd, 200, 4, dest A##M);                                                 \
+    bad |= gex_AM_CommitReplyLong##M##_v2(sd, 200, 4, dest, 0 A##M);                               \
+    bad |= gex_AM_CommitReplyLong_v2(sd, 200, 4, dest, GEX_FLAG_IMMEDIATE A##M);
 
 TRUNKLINE_INLINE int all_am_forms(gex_TM_t tm, gex_Token_t token, const void *data, void *dest)
 {
     gex_Event_t event = GEX_EVENT_INVALID;
+    gex_AM_SrcDesc_t sd = GEX_AM_SRCDESC_NO_OP;
     int bad = 0;
     ALL_FORMS(0)
     ALL_FORMS(1)
@@ -63,6 +84,8 @@ TRUNKLINE_INLINE int all_am_forms(gex_TM_t tm, gex_Token_t token, const void *da
     ALL_FORMS(14)
     ALL_FORMS(15)
     ALL_FORMS(16)
+    bad |= gex_AM_CancelRequestMedium(sd, 0) | gex_AM_CancelRequestLong(sd, 0);
+    bad |= gex_AM_CancelReplyMedium(sd, 0) | gex_AM_CancelReplyLong(sd, 0);
     return bad;
 }
 

@@ -81,7 +81,7 @@ one_kind()
 # The headers are those that tests/interface looks at.
 find "$incdir" -name '*.h' | while read -r header; do
     name=${header#"$incdir"/}
-    cmp -s "$header" "$top_srcdir/conduit/include/$name" || cmp -s "$header" "$top_builddir/conduit/include/$name" || echo "$name"
+    cmp -s "$header" "$top_srcdir/conduit/include/$name" || cmp -s "$header" "$top_srcdir/conduit/include/forward/${name##*/}" || cmp -s "$header" "$top_builddir/conduit/include/$name" || echo "$name"
 done >"$root/differs"
 [ ! -s "$root/differs" ] || fail "not as in the tree: $(tr '\n' ' ' <"$root/differs")"
 rm -f "$root/differs"

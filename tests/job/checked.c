@@ -11,9 +11,10 @@
 #include <time.h>
 
 #include "gasnet.h"
+#include "gasnet_vis.h"
 
 static gex_AM_Index_t request_index, reply_index;
-static const char *scenario;
+static const char *scenario, *between;
 static gex_Token_t kept;
 static volatile int replies;
 static gex_HSL_t lock = GEX_HSL_INITIALIZER;
@@ -160,6 +161,55 @@ static void misuse_lock(void)
     gex_HSL_Destroy(&local);
 }
 
+/* Calls that a thread may not make between Prepare and Commit or Cancel. What each begins is never
+ * synced: none returns. */
+static void call_between(const char *call, gex_Rank_t rank)
+{
+    static char here[8];
+    void *there = job_remote(rank, 0);
+    gex_Event_t event = GEX_EVENT_INVALID;
+    gex_Memvec_t piece = {here, 8}, theirs = {there, 8};
+    gex_TM_t team;
+    gex_Segment_t segment;
+#define CALL(name, ...)                                                                            \
+    if (!strcmp(call, #name)) {                                                                    \
+        printf("line mistake %d\n", __LINE__), fflush(stdout);                                     \
+        name(__VA_ARGS__);                                                                         \
+    }
+    CALL(gasnet_AMPoll)
+    CALL(gex_AM_RequestShort0, job.tm, rank, request_index, 0)
+    CALL(gex_AM_RequestMedium0, job.tm, rank, request_index, here, 8, GEX_EVENT_NOW, 0)
+    CALL(gex_AM_RequestLong0, job.tm, rank, request_index, here, 8, there, GEX_EVENT_NOW, 0)
+    CALL(gex_AM_PrepareRequestMedium, job.tm, rank, NULL, 1, 9, NULL, GEX_FLAG_IMMEDIATE, 0)
+    CALL(gex_AM_PrepareRequestLong, job.tm, rank, NULL, 1, 9, NULL, NULL, 0, 0)
+    CALL(gex_Event_Test, event)
+    CALL(gex_Event_Wait, event)
+    CALL(gex_Event_TestAll, &event, 1, 0)
+    CALL(gex_NBI_Test, GEX_EC_ALL, 0)
+    CALL(gex_NBI_Wait, GEX_EC_ALL, 0)
+    CALL(gex_RMA_PutBlocking, job.tm, rank, there, here, 8, 0)
+    CALL(gex_RMA_GetNB, job.tm, here, rank, there, 8, 0)
+    CALL(gex_RMA_PutNBIVal, job.tm, rank, there, 1, 8, 0)
+    CALL(gex_VIS_VectorPutNB, job.tm, rank, 1, &theirs, 1, &piece, 0)
+    CALL(gex_Coll_BarrierNB, job.tm, 0)
+    CALL(gasnet_barrier_notify, 0, 0)
+    CALL(gex_TM_Split, &team, job.tm, 0, 0, NULL, 0, 0)
+    CALL(gex_TM_TranslateRankToJobrank, job.tm, rank)
+    CALL(gex_Segment_Create, &segment, job.client, NULL, GASNET_PAGESIZE, GEX_MK_HOST, 0)
+    CALL(gex_EP_QueryBoundSegmentNB, job.tm, rank, NULL, NULL, NULL, 0)
+}
+
+/* After Prepare, and after Cancel. */
+static void misuse_descriptor(gex_Rank_t last)
+{
+    gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestMedium(job.tm, last, NULL, 1, 9, NULL, 0, 0);
+    if (between)
+        call_between(between, last);
+    gex_AM_CancelRequestMedium(sd, 0);
+    HERE("mistake");
+    gex_AM_CancelRequestMedium(sd, 0);
+}
+
 static void make_mistake(void)
 {
     gex_Rank_t last = job.size - 1;
@@ -183,6 +233,8 @@ static void make_mistake(void)
         gasnet_AMRequestShort0(last, request_index);
     }
     misuse_lock();
+    if (is("between") || is("cancelled"))
+        misuse_descriptor(last);
     if (is("counted")) {
         HERE("mistake");
         gasnet_AMRequestShort(job.size, request_index, 0);
@@ -205,6 +257,7 @@ static void start(int argc, char **argv)
 int main(int argc, char **argv)
 {
     scenario = argc > 1 ? argv[1] : "";
+    between = argc > 2 ? argv[2] : NULL;
     start(argc, argv);
     if (job.rank == 0)
         make_mistake();

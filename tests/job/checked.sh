@@ -20,7 +20,8 @@ checked()
 # wrong SCENARIO TEXT: one that the library ends, in a line with the place
 wrong()
 {
-    job 2 "$jobs/checked" "$1"
+    # shellcheck disable=SC2086 # a scenario may have an argument
+    job "${ranks:-2}" "$jobs/checked" $1
     [ "$status" -ne 0 ] || failed "scenario $1 was accepted"
     says "^trunkline.*$2.*; called at .*checked.c:$(line mistake)\$" 1
 }
@@ -62,5 +63,12 @@ says "gex_HSL_Init of .*, which GEX_HSL_INITIALIZER has initialised; called at .
 wrong initialised 'gex_HSL_Init of .*, which is initialised: gex_HSL_Destroy comes first'
 wrong destroyed 'gex_HSL_Destroy of .*, which was destroyed already'
 wrong 'destroyed held' 'gex_HSL_Destroy of .*, which this thread holds'
+for call in gasnet_AMPoll gex_AM_RequestShort0 gex_AM_RequestMedium0 gex_AM_RequestLong0 gex_AM_PrepareRequestMedium \
+    gex_AM_PrepareRequestLong gex_Event_Test gex_Event_Wait gex_Event_TestAll gex_NBI_Test gex_NBI_Wait gex_RMA_PutBlocking \
+    gex_RMA_GetNB gex_RMA_PutNBIVal gex_VIS_VectorPutNB gex_Coll_BarrierNB gasnet_barrier_notify gex_TM_Split \
+    gex_TM_TranslateRankToJobrank gex_Segment_Create gex_EP_QueryBoundSegmentNB; do
+    ranks=1 wrong "between $call" "${call%0} was called between gex_AM_PrepareRequestMedium (to rank 0) and its Commit or Cancel"
+done
+wrong cancelled 'gex_AM_CancelRequestMedium: nothing is prepared'
 wrong counted 'gex_AM_RequestShort: rank 2 is not in the team of 2'
 finish

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Does a random mix of puts, gets and messages, counts them itself, and leaves what it counted in
- * the file EXPECTED.RANK, one "name number" a line, for counters.sh to compare with the statistics
- * of the library. COUNTERS_THREADS threads do it, in two generations. COUNTERS_END: how it ends
- * (exit, abort, segv, signal). Compiled as for a library with --enable-stats: what neighbours do
- * calls the library too. */
+/* Does a random mix of puts, gets and messages, of which some are prepared and a third of these
+ * cancelled, counts them itself, and leaves what it counted in the file EXPECTED.RANK, one "name
+ * number" a line, for counters.sh to compare with the statistics of the library. COUNTERS_THREADS
+ * threads do it, in two generations. COUNTERS_END: how it ends (exit, abort, segv, signal).
+ * Compiled as for a library with --enable-stats: what neighbours do calls the library too. */
 #define GASNET_STATS 1
 #include "config.h"
 
@@ -27,6 +27,7 @@ struct counted {
     atomic_ulong puts, gets, put_bytes, get_bytes, put_sizes[CLASSES], get_sizes[CLASSES];
     atomic_ulong short_requests, medium_requests, long_requests, short_replies, medium_replies;
     atomic_ulong shorts_received, mediums_received, longs_received, message_bytes;
+    atomic_ulong messages_cancelled, commits_refused;
     atomic_ulong answered;
 };
 
@@ -59,6 +60,39 @@ static void count_get(size_t nbytes)
     counted.get_sizes[log2_of(nbytes)]++;
 }
 
+/* ---- prepared messages: a third is cancelled, a third committed at once or not at all ---- */
+
+enum end { CANCELLED, AT_ONCE, COMMITTED, ENDS };
+
+/* What becomes of one that could not be sent at once. */
+static enum end refused(gex_AM_Arg_t arg)
+{
+    counted.commits_refused++;
+    return arg & 1 ? COMMITTED : CANCELLED;
+}
+
+#define END_PREPARED(name, form, index, ...)                                                       \
+    static int name(gex_AM_SrcDesc_t sd, enum end end, size_t nbytes, char *to, gex_AM_Arg_t arg)  \
+    {                                                                                              \
+        (void)to;                                                                                  \
+        if (end == AT_ONCE) {                                                                      \
+            if (gex_AM_Commit##form##1_v2(sd, index, nbytes, __VA_ARGS__ GEX_FLAG_IMMEDIATE,       \
+                                          arg) == 0)                                               \
+                return 1;                                                                          \
+            end = refused(arg);                                                                    \
+        }                                                                                          \
+        if (end == CANCELLED) {                                                                    \
+            CHECK(gex_AM_Cancel##form(sd, 0) == 0);                                                \
+            counted.messages_cancelled++;                                                          \
+            return 0;                                                                              \
+        }                                                                                          \
+        gex_AM_Commit##form##1(sd, index, nbytes, __VA_ARGS__ arg);                                \
+        return 1;                                                                                  \
+    }
+END_PREPARED(end_medium_request, RequestMedium, REQUEST_MEDIUM, )
+END_PREPARED(end_long_request, RequestLong, REQUEST_LONG, to, )
+END_PREPARED(end_medium_reply, ReplyMedium, REPLY_MEDIUM, )
+
 /* ---- handlers ---- */
 
 static void on_short(gex_Token_t token, gex_AM_Arg_t arg)
@@ -78,7 +112,13 @@ static void on_medium(gex_Token_t token, void *buffer, size_t nbytes, gex_AM_Arg
 {
     counted.mediums_received++;
     if (arg & 1) {
-        CHECK(gex_AM_ReplyMedium1(token, REPLY_MEDIUM, buffer, nbytes, GEX_EVENT_NOW, 0, arg) == 0);
+        gex_AM_SrcDesc_t sd = gex_AM_PrepareReplyMedium(
+            token, arg & 2 ? NULL : buffer, nbytes, nbytes, arg & 2 ? NULL : GEX_EVENT_NOW, 0, 1);
+        if (arg & 2)
+            memcpy(gex_AM_SrcDescAddr(sd), buffer, nbytes);
+        if (!end_medium_reply(sd, counted.mediums_received % ENDS, nbytes, NULL, arg))
+            CHECK(gex_AM_ReplyMedium1(token, REPLY_MEDIUM, buffer, nbytes, GEX_EVENT_NOW, 0, arg) ==
+                  0);
         counted.medium_replies++;
         counted.message_bytes += nbytes;
     }
@@ -118,6 +158,11 @@ static size_t some_size(struct worker *w)
 {
     return (size_t)(job_random(&w->random) &
                     ((UINT64_C(2) << job_random(&w->random) % SIZE_MAX_LOG) - 1));
+}
+
+static enum end some_end(struct worker *w)
+{
+    return (enum end)((job_random(&w->random) >> 20) % ENDS);
 }
 
 static void transfer(struct worker *w, gex_Rank_t peer, unsigned what)
@@ -170,7 +215,8 @@ static void medium_message(struct worker *w, gex_Rank_t peer, gex_AM_Arg_t arg, 
         if (sd == GEX_AM_SRCDESC_NO_OP)
             return;
         memset(gex_AM_SrcDescAddr(sd), 1, nbytes);
-        gex_AM_CommitRequestMedium1(sd, REQUEST_MEDIUM, nbytes, arg);
+        if (!end_medium_request(sd, some_end(w), nbytes, NULL, arg))
+            return;
     } else if (gex_AM_RequestMedium1(job.tm, peer, REQUEST_MEDIUM, w->local, nbytes, GEX_EVENT_NOW,
                                      flags, arg) != 0) {
         return;
@@ -183,11 +229,17 @@ static void medium_message(struct worker *w, gex_Rank_t peer, gex_AM_Arg_t arg, 
 static void long_message(struct worker *w, gex_Rank_t peer, gex_AM_Arg_t arg, gex_Flags_t flags)
 {
     size_t nbytes = some_size(w);
+    char *there = job_remote(peer, (size_t)w->number * SLOT);
 
-    if (gex_AM_RequestLong1(job.tm, peer, REQUEST_LONG, w->local, nbytes,
-                            job_remote(peer, (size_t)w->number * SLOT), GEX_EVENT_NOW, flags,
-                            arg) != 0)
+    if (arg & 2) {
+        gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestLong(job.tm, peer, w->local, nbytes, nbytes,
+                                                        NULL, GEX_EVENT_NOW, flags, 1);
+        if (sd == GEX_AM_SRCDESC_NO_OP || !end_long_request(sd, some_end(w), nbytes, there, arg))
+            return;
+    } else if (gex_AM_RequestLong1(job.tm, peer, REQUEST_LONG, w->local, nbytes, there,
+                                   GEX_EVENT_NOW, flags, arg) != 0) {
         return;
+    }
     counted.long_requests++;
     counted.message_bytes += nbytes;
 }
@@ -272,6 +324,8 @@ static void write_counted(const char *path)
     line(out, "shorts_received", &counted.shorts_received);
     line(out, "mediums_received", &counted.mediums_received);
     line(out, "longs_received", &counted.longs_received);
+    line(out, "messages_cancelled", &counted.messages_cancelled);
+    line(out, "commits_refused", &counted.commits_refused);
     write_sizes(out, "puts:", counted.put_sizes);
     write_sizes(out, "gets:", counted.get_sizes);
     CHECK(fclose(out) == 0);

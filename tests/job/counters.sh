@@ -52,8 +52,12 @@ network_seq()
     SETTINGS="COUNTERS_SEED=$COUNTERS_SEED" mix 2 "$jobs/counters-seq"
     # Refused ones are not counted.
     SETTINGS="COUNTERS_SEED=$COUNTERS_SEED GASNET_AM_CREDITS_PP=1 GASNET_NETWORKDEPTH_PP=2" mix 2 "$jobs/counters-seq"
+    [ "$(of "$scratch/stats-0.json" messages_cancelled)" -gt 5 ] || failed "few messages were cancelled"
     [ "$(of "$scratch/stats-0.json" put_bytes_neighbours)" = 0 ] || failed "puts over the network counted among neighbours"
     [ "$(of "$scratch/stats-0.json" credit_waits)" -gt 0 ] || failed "nothing waited for one credit"
+    # Commits that must go at once find no buffer here.
+    SETTINGS="COUNTERS_SEED=$COUNTERS_SEED GASNET_BBUF_COUNT=1 GASNET_NETWORKDEPTH_PP=3" mix 2 "$jobs/counters-seq"
+    SETTINGS="COUNTERS_SEED=$COUNTERS_SEED GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=20" mix 3 "$jobs/counters-seq"
 }
 
 shared_seq()

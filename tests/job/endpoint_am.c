@@ -209,6 +209,11 @@ static void send_payloads(gex_TM_t tm, gex_Rank_t to, unsigned ours, unsigned th
     gex_AM_CommitRequestLong2(sd, 255, size, there, ours, theirs);
     sent++;
     GASNET_BLOCKUNTIL(answered[ours] == sent);
+    sd = gex_AM_PrepareRequestLong(tm, to, source, size, size, there, GEX_EVENT_NOW, 0, 2);
+    if (gex_AM_CommitRequestLong2_v2(sd, 255, size, there, GEX_FLAG_IMMEDIATE, ours, theirs) != 0)
+        CHECK(gex_AM_CommitRequestLong2_v2(sd, 255, size, there, 0, ours, theirs) == 0);
+    sent++;
+    GASNET_BLOCKUNTIL(answered[ours] == sent);
     CHECK(answered[ours] > before);
 }
 

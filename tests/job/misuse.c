@@ -16,6 +16,8 @@ static gex_AM_Index_t request_index, reply_index;
 static int scenario;
 static gex_HSL_t one = GEX_HSL_INITIALIZER, other = GEX_HSL_INITIALIZER;
 
+static gex_AM_SrcDesc_t prepared;
+
 static void on_request(gex_Token_t token)
 {
     if (scenario == 13)
@@ -29,6 +31,10 @@ static void on_request(gex_Token_t token)
     if (scenario == 52) {
         gex_AM_PrepareReplyMedium(token, NULL, 1, 9, NULL, 0, 0);
         return;
+    }
+    if (scenario == 62) {
+        prepared = gex_AM_PrepareReplyLong(token, NULL, 1, 9, NULL, NULL, 0, 0);
+        gex_AM_ReplyShort0(token, reply_index, 0);
     }
     if (scenario == 54) {
         gex_HSL_Lock(&one);
@@ -116,6 +122,33 @@ static void misuse_locks(void)
     }
 }
 
+/* What a thread may not do with a message that it has prepared, or before that has ended. */
+static void misuse_prepared(gex_Rank_t last)
+{
+    gex_Event_t event = GEX_EVENT_INVALID;
+
+    prepared = gex_AM_PrepareRequestMedium(job.tm, last, NULL, 1, 9, NULL, 0, 0);
+    if (scenario == 58)
+        gex_AM_PrepareRequestLong(job.tm, last, NULL, 1, 9, NULL, NULL, 0, 0);
+    if (scenario == 59)
+        gex_Event_Test(event);
+    if (scenario == 60)
+        gex_RMA_GetNBI(job.tm, &event, last, job_remote(last, 0), 1, 0);
+    if (scenario == 61)
+        gex_AM_CancelRequestLong(prepared, 0);
+    if (scenario == 63)
+        gex_AM_CancelRequestMedium(prepared, GEX_FLAG_IMMEDIATE);
+    if (scenario == 64) {
+        gex_HSL_Lock(&one);
+        gex_AM_CommitRequestMedium0(prepared, request_index, 1);
+    }
+    gex_AM_CancelRequestMedium(prepared, 0);
+    if (scenario == 65)
+        gex_AM_CancelRequestMedium(prepared, 0);
+    if (scenario == 66)
+        gex_AM_CommitRequestMedium0(prepared, request_index, 1);
+}
+
 static void misuse_messages(void)
 {
     gex_Rank_t last = job.size - 1;
@@ -126,6 +159,8 @@ static void misuse_messages(void)
         gex_AM_PrepareRequestMedium(job.tm, last, NULL, 1, 9, NULL, 0, 0);
         gasnet_AMPoll();
     }
+    if (scenario >= 58 && scenario <= 66 && scenario != 62)
+        misuse_prepared(last);
     if (scenario == 50)
         gex_AM_RequestShort1(job.tm, last, request_index, 0, 5);
     if (scenario == 57)
@@ -135,7 +170,7 @@ static void misuse_messages(void)
         gex_AM_CommitRequestMedium1(sd, request_index, 1, 5);
     }
     if (scenario == 13 || scenario == 14 || scenario == 45 || scenario == 47 ||
-        (scenario >= 52 && scenario <= 54))
+        (scenario >= 52 && scenario <= 54) || scenario == 62)
         gex_AM_RequestShort0(job.tm, last, request_index, 0);
 }
 

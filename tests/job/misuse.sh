@@ -74,13 +74,23 @@ wrong 45 'gex_AM_ReplyMedium: lc_opt must be'
 wrong 46 'gex_AM_RequestMedium: lc_opt must be'
 wrong 47 'gex_AM_RequestShort was called from a handler'
 wrong 48 'gasnet_AMPoll was called with a gex_HSL_t held'
-wrong 49 'gasnet_AMPoll was called between gex_AM_PrepareRequest and its Commit'
+wrong 49 'gasnet_AMPoll was called between gex_AM_PrepareRequestMedium (to rank 1) and its Commit or Cancel'
 wrong 50 "a message with 1 arguments came from rank 0 for handler 255 'request', which has 0"
 wrong 51 'gex_AM_CommitRequestMedium: 1 arguments, but 2 were prepared'
-wrong 52 "handler 255 'request' returned between gex_AM_PrepareReply and its Commit"
+wrong 52 "handler 255 'request' returned between gex_AM_PrepareReply and its Commit or Cancel"
 wrong 53 'gex_AM_ReplyShort in a reply handler'
 wrong 54 "handler 255 'request' returned with a gex_HSL_t held"
 wrong 55 'gex_HSL_Lock of .*not recursive'
 wrong 56 'release in reverse order'
 wrong 57 'a message for handler [0-9]* of endpoint 7 came from rank [01] .*none is registered here'
+between='was called between gex_AM_PrepareRequestMedium (to rank 1) and its Commit or Cancel'
+wrong 58 "gex_AM_PrepareRequestLong $between"
+wrong 59 "gex_Event_Test $between"
+wrong 60 "gex_RMA_GetNBI $between"
+wrong 61 'gex_AM_CancelRequestLong: another kind of message was prepared'
+wrong 62 'gex_AM_ReplyShort was called between gex_AM_PrepareReplyLong (to rank 0) and its Commit or Cancel'
+wrong 63 'gex_AM_CancelRequestMedium: flags 0x[1-9a-f][0-9a-f]* must be 0'
+wrong 64 'gex_AM_CommitRequestMedium was called with a gex_HSL_t held'
+wrong 65 'gex_AM_CancelRequestMedium: nothing is prepared'
+wrong 66 'gex_AM_CommitRequestMedium: nothing is prepared'
 finish

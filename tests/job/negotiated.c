@@ -23,7 +23,7 @@ static struct step {
     int dest_late;
 } step;
 static unsigned requests_in, replies_in;
-static gex_Event_t reply_event;
+static gex_Event_t request_event, reply_event;
 static char *request_source, *reply_source;
 
 static gex_Rank_t next(void)
@@ -62,45 +62,86 @@ static void arrived(gex_Token_t token, int is_long, void *memory, size_t size, u
         const gex_AM_Arg_t args[] = {0 ARGUMENTS_##M};                                             \
         arrived(token, 1, memory, size, M, args + 1);                                              \
     }                                                                                              \
-    static void request_medium_##M(gex_AM_SrcDesc_t sd, gex_AM_Index_t index, size_t n, void *to,  \
-                                   const gex_AM_Arg_t *v)                                          \
+    static int request_medium_##M(gex_AM_SrcDesc_t sd, gex_AM_Index_t index, size_t n, void *to,   \
+                                  gex_Flags_t flags, const gex_AM_Arg_t *v)                        \
     {                                                                                              \
         (void)v, (void)to;                                                                         \
-        if (step.number % 2)                                                                       \
+        switch (step.number % 5) {                                                                 \
+        case 0:                                                                                    \
+            return gex_AM_CommitRequestMedium##M##_v2(sd, index, n, flags VALUES_##M);             \
+        case 1:                                                                                    \
             gex_AM_CommitRequestMedium##M(sd, index, n VALUES_##M);                                \
-        else                                                                                       \
+            return 0;                                                                              \
+        case 2:                                                                                    \
+            return gex_AM_CommitRequestMedium_v2(sd, index, n, flags VALUES_##M);                  \
+        case 3:                                                                                    \
+            return gex_AM_CommitRequestMedium_v2(sd, index, n, 0 VALUES_##M);                      \
+        default:                                                                                   \
             gex_AM_CommitRequestMedium(sd, index, n VALUES_##M);                                   \
+            return 0;                                                                              \
+        }                                                                                          \
     }                                                                                              \
-    static void request_long_##M(gex_AM_SrcDesc_t sd, gex_AM_Index_t index, size_t n, void *to,    \
-                                 const gex_AM_Arg_t *v)                                            \
+    static int request_long_##M(gex_AM_SrcDesc_t sd, gex_AM_Index_t index, size_t n, void *to,     \
+                                gex_Flags_t flags, const gex_AM_Arg_t *v)                          \
     {                                                                                              \
         (void)v;                                                                                   \
-        if (step.number % 2)                                                                       \
+        switch (step.number % 5) {                                                                 \
+        case 0:                                                                                    \
+            return gex_AM_CommitRequestLong##M##_v2(sd, index, n, to, flags VALUES_##M);           \
+        case 1:                                                                                    \
             gex_AM_CommitRequestLong##M(sd, index, n, to VALUES_##M);                              \
-        else                                                                                       \
+            return 0;                                                                              \
+        case 2:                                                                                    \
+            return gex_AM_CommitRequestLong_v2(sd, index, n, to, flags VALUES_##M);                \
+        case 3:                                                                                    \
+            return gex_AM_CommitRequestLong_v2(sd, index, n, to, 0 VALUES_##M);                    \
+        default:                                                                                   \
             gex_AM_CommitRequestLong(sd, index, n, to VALUES_##M);                                 \
+            return 0;                                                                              \
+        }                                                                                          \
     }                                                                                              \
-    static void reply_medium_##M(gex_AM_SrcDesc_t sd, gex_AM_Index_t index, size_t n, void *to,    \
-                                 const gex_AM_Arg_t *v)                                            \
+    static int reply_medium_##M(gex_AM_SrcDesc_t sd, gex_AM_Index_t index, size_t n, void *to,     \
+                                gex_Flags_t flags, const gex_AM_Arg_t *v)                          \
     {                                                                                              \
         (void)v, (void)to;                                                                         \
-        if (step.number % 2)                                                                       \
+        switch (step.number % 5) {                                                                 \
+        case 0:                                                                                    \
+            return gex_AM_CommitReplyMedium##M##_v2(sd, index, n, flags VALUES_##M);               \
+        case 1:                                                                                    \
             gex_AM_CommitReplyMedium##M(sd, index, n VALUES_##M);                                  \
-        else                                                                                       \
+            return 0;                                                                              \
+        case 2:                                                                                    \
+            return gex_AM_CommitReplyMedium_v2(sd, index, n, flags VALUES_##M);                    \
+        case 3:                                                                                    \
+            return gex_AM_CommitReplyMedium_v2(sd, index, n, 0 VALUES_##M);                        \
+        default:                                                                                   \
             gex_AM_CommitReplyMedium(sd, index, n VALUES_##M);                                     \
+            return 0;                                                                              \
+        }                                                                                          \
     }                                                                                              \
-    static void reply_long_##M(gex_AM_SrcDesc_t sd, gex_AM_Index_t index, size_t n, void *to,      \
-                               const gex_AM_Arg_t *v)                                              \
+    static int reply_long_##M(gex_AM_SrcDesc_t sd, gex_AM_Index_t index, size_t n, void *to,       \
+                              gex_Flags_t flags, const gex_AM_Arg_t *v)                            \
     {                                                                                              \
         (void)v;                                                                                   \
-        if (step.number % 2)                                                                       \
+        switch (step.number % 5) {                                                                 \
+        case 0:                                                                                    \
+            return gex_AM_CommitReplyLong##M##_v2(sd, index, n, to, flags VALUES_##M);             \
+        case 1:                                                                                    \
             gex_AM_CommitReplyLong##M(sd, index, n, to VALUES_##M);                                \
-        else                                                                                       \
+            return 0;                                                                              \
+        case 2:                                                                                    \
+            return gex_AM_CommitReplyLong_v2(sd, index, n, to, flags VALUES_##M);                  \
+        case 3:                                                                                    \
+            return gex_AM_CommitReplyLong_v2(sd, index, n, to, 0 VALUES_##M);                      \
+        default:                                                                                   \
             gex_AM_CommitReplyLong(sd, index, n, to VALUES_##M);                                   \
+            return 0;                                                                              \
+        }                                                                                          \
     }
 FOR_EACH_COUNT(FORM)
 
-typedef void (*commit_fn)(gex_AM_SrcDesc_t, gex_AM_Index_t, size_t, void *, const gex_AM_Arg_t *);
+typedef int (*commit_fn)(gex_AM_SrcDesc_t, gex_AM_Index_t, size_t, void *, gex_Flags_t,
+                         const gex_AM_Arg_t *);
 
 /* By argument count and Medium or Long. */
 static const struct form {
@@ -142,6 +183,11 @@ static gex_Event_t *completion_of(gex_Event_t *event, int is_reply)
     return step.completion == GROUP && !is_reply ? GEX_EVENT_GROUP : GEX_EVENT_NOW;
 }
 
+static const gex_Event_t *event_of(int is_reply)
+{
+    return is_reply ? &reply_event : &request_event;
+}
+
 /* The size is at least what was needed and at most what was asked; the buffer is ours, or any type
  * fits into it. */
 static void check_descriptor(gex_AM_SrcDesc_t sd, size_t most, const char *source)
@@ -156,24 +202,32 @@ static void check_descriptor(gex_AM_SrcDesc_t sd, size_t most, const char *sourc
               gex_AM_SrcDescAddr(sd));
 }
 
+/* At once, where the form has flags; refused, the descriptor and what is in its buffer are as good
+ * as before. */
 static void commit(gex_AM_SrcDesc_t sd, int is_reply, void *to, char *source)
 {
     uint64_t seed = seed_of(job.rank, is_reply);
     const struct form *form = &forms[step.nargs];
+    commit_fn fn = (is_reply ? form->reply : form->request)[step.is_long];
+    gex_AM_Index_t index = index_of(step.nargs, step.is_long, is_reply);
     gex_AM_Arg_t v[MAX_ARGS];
+    gex_Event_t event = *event_of(is_reply);
 
     make_arguments(v, seed);
     job_fill(gex_AM_SrcDescAddr(sd), step.size, seed);
-    (is_reply ? form->reply : form->request)[step.is_long](
-        sd, index_of(step.nargs, step.is_long, is_reply), step.size, to, v);
+    if (fn(sd, index, step.size, to, GEX_FLAG_IMMEDIATE, v) != 0) {
+        CHECK(*event_of(is_reply) == event);
+        CHECK_PATTERN(gex_AM_SrcDescAddr(sd), step.size, seed);
+        CHECK(fn(sd, index, step.size, to, 0, v) == 0);
+    }
     if (source && completion_of(NULL, is_reply) == GEX_EVENT_NOW)
         memset(source, 0xee, step.size); /* it is ours again */
 }
 
 static void ask(void)
 {
-    gex_Event_t event = GEX_EVENT_NO_OP;
-    gex_Event_t *lc = completion_of(&event, 0);
+    request_event = GEX_EVENT_NO_OP;
+    gex_Event_t *lc = completion_of(&request_event, 0);
     char *source = step.completion == LENT ? NULL : request_source;
     void *to = job_remote(next(), landing(0)), *early = step.dest_late ? NULL : to;
     size_t most = step.size + step.number % 3 * 1000;
@@ -193,7 +247,7 @@ static void ask(void)
     check_descriptor(sd, most, source);
     commit(sd, 0, to, source);
     if (step.completion == EVENT)
-        gex_Event_Wait(event);
+        gex_Event_Wait(request_event);
     if (step.completion == GROUP) {
         gex_NBI_Wait(GEX_EC_AM, 0);
         memset(source, 0xee, step.size);

@@ -36,6 +36,7 @@ $(call job,coll_channels,seq par)
 $(call job,testbcast,seq)
 $(call job,collectives,seq par large everything)
 $(call job,collectives_threads,par)
+$(call job,cancel,seq par)
 $(call job,connected,seq)
 $(call job,credits,seq par)
 $(call job,endpoint_am,seq par large)
@@ -113,7 +114,7 @@ job_tests = $(patsubst %,tests/job/%.sh, \
     shm_and_mixed exit exit_matrix crashes many_ranks start_cost coll_channels testbcast collectives kill soak unresponsive_rank neighbours \
     waiting hang top virtual_hosts vector counters trace credits srq large_messages xrc modes random_mix progress_threads packets \
     spinning two_machines legacy settings misuse checked environment firehose addressing failover port_flap connect_max on_demand rdmacm rails \
-    segments loaded_late putget negotiated teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma \
+    segments loaded_late putget negotiated cancel teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma \
     locality summit \
     raw rma barrier named_barrier legacy_threads exit_contexts limits plan gasnet_trace info attach_memory paging connect_files query stress \
     tools foreign_launchers others strangers exit_messages)

@@ -80,17 +80,17 @@ static void arrived(gex_Token_t token, void *memory, size_t size, unsigned nargs
         return gex_AM_ReplyLong##M(m->token, m->index, m->payload, m->size, m->dest, m->lc,        \
                                    m->flags VALUES_##M);                                           \
     }                                                                                              \
-    static void commit_##M(const struct message *m, gex_AM_SrcDesc_t sd)                           \
+    static int commit_##M(const struct message *m, gex_AM_SrcDesc_t sd, gex_Flags_t flags)         \
     {                                                                                              \
         const gex_AM_Arg_t *v = m->v;                                                              \
         if (m->kind == PREPARED_MEDIUM && m->token)                                                \
-            gex_AM_CommitReplyMedium##M(sd, m->index, m->size VALUES_##M);                         \
-        else if (m->kind == PREPARED_MEDIUM)                                                       \
-            gex_AM_CommitRequestMedium##M(sd, m->index, m->size VALUES_##M);                       \
-        else if (m->token)                                                                         \
-            gex_AM_CommitReplyLong##M(sd, m->index, m->size, m->dest VALUES_##M);                  \
-        else                                                                                       \
-            gex_AM_CommitRequestLong##M(sd, m->index, m->size, m->dest VALUES_##M);                \
+            return gex_AM_CommitReplyMedium##M##_v2(sd, m->index, m->size, flags VALUES_##M);      \
+        if (m->kind == PREPARED_MEDIUM)                                                            \
+            return gex_AM_CommitRequestMedium##M##_v2(sd, m->index, m->size, flags VALUES_##M);    \
+        if (m->token)                                                                              \
+            return gex_AM_CommitReplyLong##M##_v2(sd, m->index, m->size, m->dest,                  \
+                                                  flags VALUES_##M);                               \
+        return gex_AM_CommitRequestLong##M##_v2(sd, m->index, m->size, m->dest, flags VALUES_##M); \
     }
 FOR_SOME_COUNTS(FORM)
 
@@ -99,7 +99,7 @@ static const struct form {
     gex_AM_Fn_t handler[2]; /* Short, or with payload */
     int (*request)(const struct message *);
     int (*reply)(const struct message *);
-    void (*commit)(const struct message *, gex_AM_SrcDesc_t);
+    int (*commit)(const struct message *, gex_AM_SrcDesc_t, gex_Flags_t);
 } forms[] = {
 #define ROW(M)                                                                                     \
     {M, {(gex_AM_Fn_t)short_##M, (gex_AM_Fn_t)payload_##M}, request_##M, reply_##M, commit_##M},
@@ -182,6 +182,30 @@ static void make_arguments(gex_AM_Arg_t *v, unsigned thread, unsigned serial, ui
         v[i] = (gex_AM_Arg_t)job_mix(seed, i);
 }
 
+static void cancel(const struct message *m, gex_AM_SrcDesc_t sd)
+{
+    if (m->token)
+        CHECK((m->kind == PREPARED_LONG ? gex_AM_CancelReplyLong
+                                        : gex_AM_CancelReplyMedium)(sd, 0) == 0);
+    else
+        CHECK((m->kind == PREPARED_LONG ? gex_AM_CancelRequestLong
+                                        : gex_AM_CancelRequestMedium)(sd, 0) == 0);
+}
+
+/* Some at once, or else, if that was asked of it, not at all. */
+static int commit_or_cancel(const struct message *m, const struct form *form, gex_AM_SrcDesc_t sd,
+                            int at_once)
+{
+    if (at_once && form->commit(m, sd, GEX_FLAG_IMMEDIATE) == 0)
+        return 1;
+    if (at_once && m->flags) {
+        cancel(m, sd);
+        return 0;
+    }
+    CHECK(form->commit(m, sd, 0) == 0);
+    return 1;
+}
+
 /* Not the client's buffer: the library's. A zero says that there was no room at once. */
 static int send_prepared(struct message *m, const struct form *form, uint64_t seed)
 {
@@ -206,8 +230,7 @@ static int send_prepared(struct message *m, const struct form *form, uint64_t se
         return 0;
     CHECK(gex_AM_SrcDescSize(sd) >= m->size && gex_AM_SrcDescSize(sd) <= most);
     job_fill(gex_AM_SrcDescAddr(sd), m->size, seed);
-    form->commit(m, sd);
-    return 1;
+    return commit_or_cancel(m, form, sd, seed % 3 > 0);
 }
 
 static int send(struct message *m, const struct form *form, uint64_t seed)

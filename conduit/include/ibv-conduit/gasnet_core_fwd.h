@@ -71,7 +71,8 @@
 #define GASNET_NATIVE_NP_ALLOC_REQ_LONG   1
 #define GASNET_NATIVE_NP_ALLOC_REP_LONG   1
 
-/* gex_AM_Cancel*; the value is a date that the interface defines. */
-#define GASNET_SUPPORTS_AM_CANCEL 20240418L
+/* gex_AM_Cancel*, and gex_AM_Commit*_v2; the values are dates that the interface defines. */
+#define GASNET_SUPPORTS_AM_CANCEL    20240418L
+#define GASNET_SUPPORTS_AM_COMMIT_V2 20240906L
 
 #endif

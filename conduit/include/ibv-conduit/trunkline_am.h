@@ -46,6 +46,21 @@ void trunkline_am_commit_reply_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handle
 void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
                                     void *dest, unsigned nargs, const gex_AM_Arg_t *args);
 
+/* The same with flags of the commit: with GEX_FLAG_IMMEDIATE non-zero says that nothing was sent,
+ * and the descriptor is valid as before. They do not poll then. */
+int trunkline_am_commit_request_medium_v2(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,
+                                          size_t nbytes, gex_Flags_t flags, unsigned nargs,
+                                          const gex_AM_Arg_t *args);
+int trunkline_am_commit_request_long_v2(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                                        void *dest, gex_Flags_t flags, unsigned nargs,
+                                        const gex_AM_Arg_t *args);
+int trunkline_am_commit_reply_medium_v2(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                                        gex_Flags_t flags, unsigned nargs,
+                                        const gex_AM_Arg_t *args);
+int trunkline_am_commit_reply_long_v2(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                                      void *dest, gex_Flags_t flags, unsigned nargs,
+                                      const gex_AM_Arg_t *args);
+
 /* For each count M: ", parameters", and the array of their values */
 /* clang-format off: tables read better than wrapped lines */
 #define TRUNKLINE_P0
@@ -241,6 +256,38 @@ void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,
         trunkline_am_commit_reply_long(sd, handler, nbytes, dest, M, args);                        \
     }
 
+#define TRUNKLINE_AM_COMMIT_FORMS(M)                                                               \
+    TRUNKLINE_INLINE int gex_AM_CommitRequestMedium##M##_v2(                                       \
+        gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,                                \
+        gex_Flags_t commit_flags TRUNKLINE_P##M)                                                   \
+    {                                                                                              \
+        const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
+        return trunkline_am_commit_request_medium_v2(sd, handler, nbytes, commit_flags, M, args);  \
+    }                                                                                              \
+    TRUNKLINE_INLINE int gex_AM_CommitRequestLong##M##_v2(                                         \
+        gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,                    \
+        gex_Flags_t commit_flags TRUNKLINE_P##M)                                                   \
+    {                                                                                              \
+        const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
+        return trunkline_am_commit_request_long_v2(sd, handler, nbytes, dest, commit_flags, M,     \
+                                                   args);                                          \
+    }                                                                                              \
+    TRUNKLINE_INLINE int gex_AM_CommitReplyMedium##M##_v2(gex_AM_SrcDesc_t sd,                     \
+                                                          gex_AM_Index_t handler, size_t nbytes,   \
+                                                          gex_Flags_t commit_flags TRUNKLINE_P##M) \
+    {                                                                                              \
+        const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
+        return trunkline_am_commit_reply_medium_v2(sd, handler, nbytes, commit_flags, M, args);    \
+    }                                                                                              \
+    TRUNKLINE_INLINE int gex_AM_CommitReplyLong##M##_v2(                                           \
+        gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,                    \
+        gex_Flags_t commit_flags TRUNKLINE_P##M)                                                   \
+    {                                                                                              \
+        const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
+        return trunkline_am_commit_reply_long_v2(sd, handler, nbytes, dest, commit_flags, M,       \
+                                                 args);                                            \
+    }
+
 TRUNKLINE_AM_SMALL_FORMS(0)
 TRUNKLINE_AM_SMALL_FORMS(1)
 TRUNKLINE_AM_SMALL_FORMS(2)
@@ -277,6 +324,24 @@ TRUNKLINE_AM_FORMS(14)
 TRUNKLINE_AM_FORMS(15)
 TRUNKLINE_AM_FORMS(16)
 
+TRUNKLINE_AM_COMMIT_FORMS(0)
+TRUNKLINE_AM_COMMIT_FORMS(1)
+TRUNKLINE_AM_COMMIT_FORMS(2)
+TRUNKLINE_AM_COMMIT_FORMS(3)
+TRUNKLINE_AM_COMMIT_FORMS(4)
+TRUNKLINE_AM_COMMIT_FORMS(5)
+TRUNKLINE_AM_COMMIT_FORMS(6)
+TRUNKLINE_AM_COMMIT_FORMS(7)
+TRUNKLINE_AM_COMMIT_FORMS(8)
+TRUNKLINE_AM_COMMIT_FORMS(9)
+TRUNKLINE_AM_COMMIT_FORMS(10)
+TRUNKLINE_AM_COMMIT_FORMS(11)
+TRUNKLINE_AM_COMMIT_FORMS(12)
+TRUNKLINE_AM_COMMIT_FORMS(13)
+TRUNKLINE_AM_COMMIT_FORMS(14)
+TRUNKLINE_AM_COMMIT_FORMS(15)
+TRUNKLINE_AM_COMMIT_FORMS(16)
+
 /* The counting forms take everything as variable arguments, so that the list is never an empty
  * "..." (which ISO C99 and C++11 forbid). TRUNKLINE_COUNT yields the number of arguments after the
  * first 8; shorter calls are padded in front to 8. */
@@ -311,5 +376,21 @@ TRUNKLINE_AM_FORMS(16)
     (__VA_ARGS__)
 #define gex_AM_CommitReplyLong(...)                                                                \
     TRUNKLINE_PASTE(gex_AM_CommitReplyLong, TRUNKLINE_COUNT(0, 0, 0, 0, __VA_ARGS__))(__VA_ARGS__)
+
+#define TRUNKLINE_PASTE3_(a, b, c) a##b##c
+#define TRUNKLINE_PASTE3(a, b, c)  TRUNKLINE_PASTE3_(a, b, c)
+
+#define gex_AM_CommitRequestMedium_v2(...)                                                         \
+    TRUNKLINE_PASTE3(gex_AM_CommitRequestMedium, TRUNKLINE_COUNT(0, 0, 0, 0, __VA_ARGS__), _v2)    \
+    (__VA_ARGS__)
+#define gex_AM_CommitRequestLong_v2(...)                                                           \
+    TRUNKLINE_PASTE3(gex_AM_CommitRequestLong, TRUNKLINE_COUNT(0, 0, 0, __VA_ARGS__), _v2)         \
+    (__VA_ARGS__)
+#define gex_AM_CommitReplyMedium_v2(...)                                                           \
+    TRUNKLINE_PASTE3(gex_AM_CommitReplyMedium, TRUNKLINE_COUNT(0, 0, 0, 0, __VA_ARGS__), _v2)      \
+    (__VA_ARGS__)
+#define gex_AM_CommitReplyLong_v2(...)                                                             \
+    TRUNKLINE_PASTE3(gex_AM_CommitReplyLong, TRUNKLINE_COUNT(0, 0, 0, __VA_ARGS__), _v2)           \
+    (__VA_ARGS__)
 
 #endif

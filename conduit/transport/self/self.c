@@ -53,6 +53,12 @@ static enum tk_status self_reserve(struct tk_am_reservation *reservation, bool p
     return TK_OK;
 }
 
+static enum tk_status self_reserve_place(struct tk_am_reservation *reservation)
+{
+    (void)reservation;
+    return TK_OK;
+}
+
 static void self_release(struct tk_am_reservation *reservation, bool keep_credit)
 {
     (void)keep_credit;
@@ -129,6 +135,7 @@ const struct tk_transport tk_transport_self = {
     .send_short = tk_send_short_whole,
     .send_small = tk_send_small_short,
     .reserve = self_reserve,
+    .reserve_place = self_reserve_place,
     .send_reserved = self_send_reserved,
     .release = self_release,
     .put = self_put,

@@ -146,6 +146,7 @@ const struct tk_transport tk_transport_shm = {
     .medium_below = SIZE_MAX,
     .send_medium = tk_shm_send_medium,
     .reserve = tk_shm_reserve,
+    .reserve_place = tk_shm_reserve_place,
     .send_reserved = tk_shm_send_reserved,
     .release = tk_shm_release,
     .leave_queue = tk_shm_leave_queue,

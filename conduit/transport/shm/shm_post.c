@@ -238,6 +238,13 @@ enum tk_status tk_shm_reserve(struct tk_am_reservation *reservation, bool place,
     return TK_OK;
 }
 
+/* No link: the job ends, and the message goes nowhere. */
+enum tk_status tk_shm_reserve_place(struct tk_am_reservation *reservation)
+{
+    struct tk_shm_conn *link = link_to(reservation->peer);
+    return link ? claim_head(reservation, ring_of(link, reservation->kind)) : TK_OK;
+}
+
 void tk_shm_leave_queue(const struct tk_peer *peer, struct tk_wait_ticket *ticket)
 {
     (void)peer;

@@ -124,6 +124,7 @@ enum tk_status tk_shm_send_small(struct tk_peer *peer, unsigned tag, uint64_t ar
 enum tk_status tk_shm_send_medium(struct tk_peer *peer, uint64_t head, const int32_t *args,
                                   const void *payload, size_t nbytes, tk_medium_busy *busy);
 enum tk_status tk_shm_reserve(struct tk_am_reservation *reservation, bool place, bool buffer);
+enum tk_status tk_shm_reserve_place(struct tk_am_reservation *reservation);
 enum tk_status tk_shm_send_reserved(struct tk_am_reservation *reservation,
                                     struct tk_outgoing *message);
 void tk_shm_release(struct tk_am_reservation *reservation, bool keep_credit);

@@ -602,6 +602,7 @@ const struct tk_transport tk_transport_verbs = {
     .medium_below = tk_medium_lent_min,
     .send_medium = tk_verbs_send_medium,
     .reserve = tk_verbs_reserve,
+    .reserve_place = tk_verbs_reserve_place,
     .send_reserved = tk_verbs_send_reserved,
     .release = tk_verbs_release,
     .leave_queue = tk_verbs_leave_queue,

@@ -733,6 +733,7 @@ void tk_unsignaled_post_logged(struct tk_conn *conn, size_t size);
 
 /* data/am_reserve.c */
 enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool place, bool buffer);
+enum tk_status tk_verbs_reserve_place(struct tk_am_reservation *reservation);
 enum tk_status tk_verbs_send_reserved(struct tk_am_reservation *reservation,
                                       struct tk_outgoing *message);
 void tk_verbs_release(struct tk_am_reservation *reservation, bool keep_credit);

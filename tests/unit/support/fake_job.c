@@ -58,6 +58,17 @@ static enum tk_status reserve(struct tk_am_reservation *reservation, bool place,
     return TK_OK;
 }
 
+static enum tk_status reserve_place(struct tk_am_reservation *reservation)
+{
+    if (fake_job.busy_rooms > 0) {
+        fake_job.busy_rooms--;
+        return TK_BUSY;
+    }
+    fake_job.places_held++;
+    reservation->tx = reservation;
+    return TK_OK;
+}
+
 static void release(struct tk_am_reservation *reservation, bool keep_credit)
 {
     fake_job.credits_held -= !keep_credit;
@@ -77,7 +88,7 @@ static enum tk_status send_reserved(struct tk_am_reservation *reservation, struc
 
 static void count(struct fake_sent *sent, const struct tk_rma *r)
 {
-    if (r->sources_only && r->copy_source)
+    if (r->sources_only && r->copy_source && !fake_job.never_copies)
         return;
     sent->op = r->op;
     tk_counter_add(&r->op->pending, 1);
@@ -153,6 +164,7 @@ struct tk_transport fake_transport = {.name = "fake",
                                       .send_short = tk_send_short_whole,
                                       .send_small = tk_send_small_short,
                                       .reserve = reserve,
+                                      .reserve_place = reserve_place,
                                       .send_reserved = send_reserved,
                                       .release = release,
                                       .put = tk_put_never, /* everything goes the general way */

@@ -111,12 +111,42 @@ static void puts_and_gets_are_copies_done_at_once(void **state)
     assert_true(tk_op_done(&op) && tk_op_source_free(&op));
 }
 
+/* Buffers are kept: one that was not given back would be another one the next time. */
+static void a_reservation_always_goes_and_its_buffer_comes_back(void **state)
+{
+    struct tk_message_head head = {.handler = 200};
+    struct tk_am_reservation r = {.peer = tk_peer(0)};
+    struct tk_outgoing m = {.head = &head, .head_size = sizeof(head)};
+    char *buffer = NULL;
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(tk_transport_self.reserve(&r, true, true), TK_OK);
+        if (i > 0)
+            assert_ptr_equal(r.buffer, buffer);
+        buffer = r.buffer;
+        m.payload = strcpy(buffer, "prepared");
+        m.nbytes = sizeof("prepared");
+        seen_bytes = 0;
+        if (i % 2)
+            tk_transport_self.release(&r, false);
+        else
+            assert_int_equal(tk_transport_self.send_reserved(&r, &m), TK_OK);
+        assert_int_equal(seen_bytes, i % 2 ? 0 : m.nbytes);
+        assert_null(r.tx);
+    }
+    assert_int_equal(tk_transport_self.reserve(&r, false, false), TK_OK);
+    assert_int_equal(tk_transport_self.reserve_place(&r), TK_OK);
+    assert_int_equal(tk_transport_self.send_reserved(&r, &m), TK_OK);
+    assert_string_equal(seen, "prepared");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static const struct CMUnitTest tests[] = {
     TEST(a_message_is_handled_inside_the_call),
     TEST(a_handler_may_write_to_its_payload),
     TEST(a_reply_inside_a_handler_has_memory_of_its_own),
+    TEST(a_reservation_always_goes_and_its_buffer_comes_back),
     TEST(puts_and_gets_are_copies_done_at_once),
 };
 

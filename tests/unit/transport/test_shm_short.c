@@ -106,8 +106,12 @@ static void open_ring(struct ring_memory *memory, struct tk_ring_out *out, struc
 static int open_neighbour(void **state)
 {
     static uint32_t ranks[] = {0, 1};
+    static uintptr_t offsets[2]; /* segments are mapped where they are */
+    static uint32_t *keys[2];
     fake_job_open(2);
     tk_topology.nbrhd_ranks = ranks;
+    tk_peers.offsets = offsets;
+    tk_peers.keys = keys;
     memset(&got, 0, sizeof(got));
     memset(&later, 0, sizeof(later));
     for (int i = 0; i < tk_max_args; i++)
@@ -371,6 +375,49 @@ static void space_left_in_one_ring_comes_back_while_the_other_is_never_empty(voi
     }
 }
 
+static enum tk_status send_reserved(struct tk_am_reservation *r)
+{
+    struct {
+        struct tk_message_head head;
+        struct tk_long_head place;
+    } front = {.head = {.kind = r->kind, .category = TK_LONG, .handler = handler}};
+    struct tk_outgoing m = {.head = &front.head, .head_size = sizeof(front)};
+    return tk_transport_shm.send_reserved(r, &m);
+}
+
+/* A refused one takes no slot, which nobody would fill, and stands in no line, which nobody would
+ * leave. */
+static void what_is_reserved_finds_a_place_in_the_ring_or_leaves_it_alone(void **state)
+{
+    (void)state;
+    for (unsigned reply = 0; reply < 2; reply++) {
+        struct tk_am_reservation r = {.peer = tk_peer(1), .kind = reply ? TK_REPLY : TK_REQUEST};
+        const struct tk_ring_shared *shared = reply ? replies.shared : requests.shared;
+        const struct tk_ring_out *out = reply ? &links[1].replies : &links[1].requests;
+        assert_int_equal(tk_transport_shm.reserve(&r, false, false), TK_OK);
+        while (send_small(reply, 0, true) == TK_OK)
+            continue;
+        const uint64_t tail = shared->tail;
+        for (int i = 0; i < 10; i++) {
+            assert_int_equal(tk_transport_shm.reserve_place(&r), TK_BUSY);
+            assert_int_equal(send_reserved(&r), TK_BUSY);
+            assert_int_equal(shared->tail, tail);
+            assert_int_equal(out->queue.waiting, 0);
+            assert_null(r.tx);
+        }
+        while (tk_transport_shm.poll())
+            continue;
+        const unsigned calls = got.calls;
+        assert_int_equal(tk_transport_shm.reserve_place(&r), TK_OK);
+        assert_int_not_equal(shared->tail, tail);
+        assert_false(tk_transport_shm.poll()); /* nothing is in it so far */
+        assert_int_equal(send_reserved(&r), TK_OK);
+        assert_true(tk_transport_shm.poll());
+        assert_int_equal(got.calls, calls + 1);
+        assert_int_equal(got.head.category, TK_LONG);
+    }
+}
+
 struct bad {
     uint16_t from, size;
     struct tk_message_head head;
@@ -444,6 +491,7 @@ static const struct CMUnitTest tests[] = {
     PROMISE(a_medium_that_finds_no_space_is_refused_or_waited_for),
     PROMISE(space_comes_back_lap_after_lap),
     PROMISE(space_left_in_one_ring_comes_back_while_the_other_is_never_empty),
+    PROMISE(what_is_reserved_finds_a_place_in_the_ring_or_leaves_it_alone),
     PROMISE(what_makes_no_sense_is_refused_by_name),
 };
 

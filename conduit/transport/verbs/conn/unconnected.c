@@ -53,6 +53,12 @@ static enum tk_status demand_reserve(struct tk_am_reservation *reservation, bool
     return table ? table->reserve(reservation, place, buffer) : TK_BUSY;
 }
 
+static enum tk_status demand_reserve_place(struct tk_am_reservation *reservation)
+{
+    const struct tk_transport *table = table_for(reservation->peer, is_answer(reservation->kind));
+    return table ? table->reserve_place(reservation) : TK_BUSY;
+}
+
 static enum tk_status demand_send_reserved(struct tk_am_reservation *reservation,
                                            struct tk_outgoing *message)
 {
@@ -135,6 +141,7 @@ static void make_table(struct tk_transport *table, const struct tk_transport *co
     table->send_small = demand_send_small;
     table->send_medium = tk_send_medium_whole; /* by demand_send() */
     table->reserve = demand_reserve;
+    table->reserve_place = demand_reserve_place;
     table->send_reserved = demand_send_reserved;
     table->release = demand_release;
     table->put = demand_put;

@@ -10,6 +10,8 @@
 
 #include "base/report.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/credit_loan_messages.h"
+#include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
@@ -66,6 +68,16 @@ enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool plac
     return status;
 }
 
+/* As for a reply, which takes no credit: the reservation has one. */
+enum tk_status tk_verbs_reserve_place(struct tk_am_reservation *reservation)
+{
+    const uint8_t kind = reservation->kind;
+    reservation->kind = TK_REPLY;
+    enum tk_status status = tk_verbs_reserve(reservation, true, false);
+    reservation->kind = kind;
+    return status;
+}
+
 /* If the connection of a reservation has failed since, takes a slot of the current primary instead.
  */
 static bool move_slot(struct tk_conn *conn, struct tk_tx *tx)
@@ -110,6 +122,14 @@ enum tk_status tk_verbs_send_reserved(struct tk_am_reservation *reservation, str
     return status == TK_BUSY ? TK_BUSY : TK_OK;
 }
 
+/* The peer may have asked for a lent credit back while the reservation held it. No message brings
+ * this credit back, so no message will return it to the lender either. */
+static void return_credit(struct tk_conn *conn)
+{
+    tk_credit_return(conn, 1);
+    tk_if_unlikely(conn->loan && tk_borrower_owes(&conn->loan->borrower)) tk_loan_step(conn);
+}
+
 void tk_verbs_release(struct tk_am_reservation *reservation, bool keep_credit)
 {
     struct tk_tx *tx = reservation->tx;
@@ -120,7 +140,7 @@ void tk_verbs_release(struct tk_am_reservation *reservation, bool keep_credit)
         tk_tx_give(tx);
     }
     if (reservation->kind == TK_REQUEST && !keep_credit && !tk_counter_read(&conn->broken))
-        tk_credit_return(conn, 1);
+        return_credit(conn);
     tk_unlock(&conn->lock);
     reservation->tx = NULL;
 }

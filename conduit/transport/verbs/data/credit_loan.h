@@ -113,10 +113,16 @@ static inline void tk_borrower_starves(struct tk_borrower *b)
     b->wants = b->limit < b->most;
 }
 
+/* Is there something to give back, now or when it is returned? */
+static inline bool tk_borrower_owes(const struct tk_borrower *b)
+{
+    return b->owed || b->given;
+}
+
 /* Does a returned credit need work here? */
 static inline bool tk_borrower_is_busy(const struct tk_borrower *b)
 {
-    return b->wants || b->owed || b->given;
+    return b->wants || tk_borrower_owes(b);
 }
 
 /* Of `credits` unused ones, how many to take out of use now because they are owed. */
