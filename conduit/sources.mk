@@ -24,7 +24,7 @@ $(call room,conduit/settings,environment settings settings_forms settings_parse 
 $(call room,conduit/start,connect_list limits phases report segments start tables)
 $(call room,conduit/stats,file format stats table text write)
 $(call room,conduit/team,list objects segment team)
-$(call room,conduit/topology,leaders locality topology)
+$(call room,conduit/topology,leaders locality spread topology)
 $(call room,conduit/trace,align event format record write)
 $(call room,conduit/transport,connect_record doorbell liveness neighbour)
 $(call room,conduit/transport/self,self)
