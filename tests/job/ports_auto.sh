@@ -15,6 +15,7 @@ export HWLOC_XMLFILE=$scratch/machine.xml
 cat >"$scratch/bound" <<'END_OF_BOUND'
 #!/bin/bash
 read -r -a cpus <<<"$CPUS"
+[ "$PMIX_RANK" != "$FILTERED" ] || export GASNET_IBV_PORTS=softhca3+softhca2
 exec taskset -c "${cpus[$PMIX_RANK]}" "$@"
 END_OF_BOUND
 chmod 755 "$scratch/bound"
@@ -40,6 +41,8 @@ says 'is used: nearest of 4 usable ports of this host, shared by GASNET_IBV_PORT
 on "0,1 0 0 1" "2 1 0 2" GASNET_IBV_PORTS_TYPE=auto GASNET_IBV_PORTS=softhca0+softhca1+softhca2 GASNET_IBV_PORTS_0=softhca0
 on "0 1 0 1" "0,1 2,3 0,1 2,3" GASNET_IBV_PORTS_TYPE=auto:2
 on "0 1" "0,1,2,3 0,1,2,3" GASNET_IBV_PORTS_TYPE=auto:all
+# One has a filter of its own, and only that port is near to it.
+on "0 0 0 0" "0 1 0 2" GASNET_IBV_PORTS_TYPE=auto GASNET_IBV_PORTS=softhca0+softhca1 FILTERED=3
 # All on one package.
 on "1 1 1 1" "2 3 1 0" GASNET_IBV_PORTS_TYPE=auto
 says 'is used: nearest to no rank of this host, and nearer ones have as many ranks' 2
