@@ -253,7 +253,7 @@ enum tk_status tk_bootstrap_open(void)
     return learn_sizes();
 }
 
-enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
+static enum tk_status put(pmix_scope_t scope, const char *key, const void *blob, size_t size)
 {
     if (tk_bootstrap.alone)
         return TK_OK;
@@ -262,13 +262,31 @@ enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
     value.type = PMIX_BYTE_OBJECT;
     value.data.bo.bytes = (char *)blob;
     value.data.bo.size = size;
-    pmix_status_t rc = PMIx_Put(PMIX_GLOBAL, key, &value);
+    pmix_status_t rc = PMIx_Put(scope, key, &value);
     is_committed = false;
     tk_bootstrap.counts.puts++;
     tk_bootstrap.counts.bytes_put += size;
     if (rc == PMIX_SUCCESS)
         return TK_OK;
     tk_log_error("PMIx_Put of %zu bytes failed: %s", size, PMIx_Error_string(rc));
+    return TK_FAIL;
+}
+
+enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
+{
+    return put(PMIX_GLOBAL, key, blob, size);
+}
+
+enum tk_status tk_bootstrap_put_local(const char *key, const void *blob, size_t size)
+{
+    enum tk_status status = put(PMIX_LOCAL, key, blob, size);
+    if (status != TK_OK || tk_bootstrap.alone)
+        return status;
+    pmix_status_t rc = PMIx_Commit();
+    is_committed = rc == PMIX_SUCCESS;
+    if (is_committed)
+        return TK_OK;
+    tk_log_error("PMIx_Commit of %zu bytes failed: %s", size, PMIx_Error_string(rc));
     return TK_FAIL;
 }
 
@@ -429,60 +447,108 @@ enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, siz
     return get_verdict(rank, key, rc, *blob, *size);
 }
 
-/* An answer that is waited for; written by libpmix's thread. */
-struct asked {
-    struct tk_bootstrap_blob *blob;
+/* Answers that are waited for; written by libpmix's thread. */
+struct answer {
+    struct question *question;
+    struct tk_bootstrap_blob blob;
     pmix_status_t rc;
 };
 
-static _Atomic uint32_t unanswered;
+struct question {
+    _Atomic uint32_t unanswered;
+    pmix_info_t limit; /* in seconds */
+    struct answer answers[];
+};
 
-static void answered(struct asked *asked, pmix_status_t rc)
+static void answered(struct answer *answer, pmix_status_t rc)
 {
-    asked->rc = rc;
-    if (atomic_fetch_sub_explicit(&unanswered, 1, memory_order_acq_rel) == 1)
-        tk_futex_wake_all(&unanswered);
+    _Atomic uint32_t *unanswered = &answer->question->unanswered;
+    answer->rc = rc;
+    if (atomic_fetch_sub_explicit(unanswered, 1, memory_order_acq_rel) == 1)
+        tk_futex_wake_all(unanswered);
 }
 
 static void on_value(pmix_status_t rc, pmix_value_t *value, void *object)
 {
-    struct asked *asked = object;
+    struct answer *answer = object;
     if (rc == PMIX_SUCCESS)
-        asked->blob->at = value_as_blob(value, &asked->blob->size);
-    answered(asked, rc);
+        answer->blob.at = value_as_blob(value, &answer->blob.size);
+    answered(answer, rc);
 }
 
-static void ask_all(const char *key, struct asked *asked)
+/* Of `ranks`, or of the first `count` of the job; `seconds` 0: without a limit. */
+static struct question *ask(const char *key, const uint32_t *ranks, uint32_t count, int seconds)
 {
     pmix_proc_t peer;
-    atomic_store(&unanswered, tk_bootstrap.size);
-    for (uint32_t r = 0; r < tk_bootstrap.size; r++) {
-        PMIX_LOAD_PROCID(&peer, myself.nspace, r);
-        pmix_status_t rc = PMIx_Get_nb(&peer, key, NULL, 0, on_value, &asked[r]);
-        if (rc != PMIX_SUCCESS) /* no callback will come */
-            answered(&asked[r], rc == PMIX_OPERATION_SUCCEEDED ? PMIX_ERROR : rc);
+    struct question *q = calloc(1, sizeof(*q) + count * sizeof(*q->answers));
+    if (!q) {
+        tk_log_error("out of memory for the data of %u ranks", count);
+        return NULL;
     }
+    PMIX_INFO_LOAD(&q->limit, PMIX_TIMEOUT, &seconds, PMIX_INT);
+    atomic_store(&q->unanswered, count);
+    for (uint32_t i = 0; i < count; i++) {
+        q->answers[i].question = q;
+        PMIX_LOAD_PROCID(&peer, myself.nspace, ranks ? ranks[i] : i);
+        pmix_status_t rc = PMIx_Get_nb(&peer, key, seconds ? &q->limit : NULL, seconds != 0,
+                                       on_value, &q->answers[i]);
+        if (rc != PMIX_SUCCESS) /* no callback will come */
+            answered(&q->answers[i], rc == PMIX_OPERATION_SUCCEEDED ? PMIX_ERROR : rc);
+    }
+    return q;
+}
+
+/* False: after the deadline (0: none) there were still answers to come. */
+static bool wait_for_answers(struct question *q, uint64_t deadline)
+{
+    uint32_t left;
+    while ((left = atomic_load_explicit(&q->unanswered, memory_order_acquire)) > 0) {
+        if (deadline && tk_now() > deadline)
+            return false;
+        tk_futex_wait(&q->unanswered, left, TK_SECOND);
+    }
+    return true;
 }
 
 /* All at once: one answer after the other is a wait for the server each, on a busy host for a time
  * slice of others each. */
 enum tk_status tk_bootstrap_get_all(const char *key, struct tk_bootstrap_blob *blobs)
 {
-    uint32_t left;
     enum tk_status status = TK_OK;
-    struct asked *asked = calloc(tk_bootstrap.size, sizeof(*asked));
-    if (!asked) {
-        tk_log_error("out of memory for the data of %u ranks", tk_bootstrap.size);
+    struct question *q = ask(key, NULL, tk_bootstrap.size, 0);
+    if (!q)
         return TK_FAIL;
-    }
+    wait_for_answers(q, 0);
     for (uint32_t r = 0; r < tk_bootstrap.size; r++)
-        asked[r].blob = &blobs[r];
-    ask_all(key, asked);
-    while ((left = atomic_load_explicit(&unanswered, memory_order_acquire)) > 0)
-        tk_futex_wait(&unanswered, left, TK_SECOND);
+        blobs[r] = q->answers[r].blob;
     for (uint32_t r = 0; r < tk_bootstrap.size && status == TK_OK; r++)
-        status = get_verdict(r, key, asked[r].rc, blobs[r].at, blobs[r].size);
-    free(asked);
+        status = get_verdict(r, key, q->answers[r].rc, blobs[r].at, blobs[r].size);
+    free(q);
+    return status;
+}
+
+/* Servers keep a question for what is not there yet until it is put, or the limit has passed. One
+ * that knows no limits may answer at any time, so what it would write to is given up then. */
+enum tk_status tk_bootstrap_await_local(const char *key, const uint32_t *ranks, uint32_t count,
+                                        struct tk_bootstrap_blob *blobs, int seconds,
+                                        uint32_t *missing)
+{
+    enum { grace = 2 };
+    enum tk_status status = TK_OK;
+    struct question *q = ask(key, ranks, count, seconds);
+    *missing = ranks[0];
+    if (!q || !wait_for_answers(q, tk_now() + (uint64_t)(seconds + grace) * TK_SECOND))
+        return TK_FAIL;
+    for (uint32_t i = 0; i < count; i++) {
+        blobs[i] = q->answers[i].blob;
+        tk_bootstrap.counts.gets++;
+        tk_bootstrap.counts.bytes_got += blobs[i].size;
+        if (blobs[i].at)
+            continue;
+        status = TK_FAIL;
+        *missing = ranks[i];
+    }
+    free(q);
     return status;
 }
 

@@ -71,6 +71,14 @@ struct tk_bootstrap_blob {
 };
 enum tk_status tk_bootstrap_get_all(const char *key, struct tk_bootstrap_blob *blobs);
 
+/* Before the first fence: what ranks of this host put for each other, which goes to no other host.
+ * A rank puts once. Waits until all of `ranks` have put; TK_FAIL, without a word: it took longer
+ * than that, and *missing is one that had not. */
+enum tk_status tk_bootstrap_put_local(const char *key, const void *blob, size_t size);
+enum tk_status tk_bootstrap_await_local(const char *key, const uint32_t *ranks, uint32_t count,
+                                        struct tk_bootstrap_blob *blobs, int seconds,
+                                        uint32_t *missing);
+
 /* The same of a rank that may have put nothing, or be gone: TK_FAIL then, at once and without a
  * word. Also when it put more or less than `size` bytes. */
 enum tk_status tk_bootstrap_peek(uint32_t rank, const char *key, void *blob, size_t size);

@@ -64,7 +64,7 @@ enum tk_setting_scope { TK_SCOPE_JOB, TK_SCOPE_RANK, TK_SCOPE_LAUNCHER };
 enum tk_form {
     TK_FORM_ANY,
     TK_FORM_PORTS,      /* device[:port,port]+device... */
-    TK_FORM_PART,       /* hwloc's name of a part of a machine */
+    TK_FORM_PART,       /* hwloc's name of a part of a machine, or auto */
     TK_FORM_GID_INDEX,  /* a number, or device:port=number,... */
     TK_FORM_SHARE,      /* a number, or a fraction of what there is */
     TK_FORM_SEGSIZE,    /* a size or a fraction, /P or /H */
@@ -144,6 +144,10 @@ bool tk_form_is(enum tk_form form, const char *text, char *why, size_t why_size)
 bool tk_setting_is_numbered(const char *name);
 
 /* ---- Values of special forms, for those who use them ---- */
+
+/* GASNET_IBV_PORTS_TYPE: auto, in any case, and how many rails: 1, auto:N of them, UINT32_MAX for
+ * auto:all; 0 where behind the colon is neither. What else follows "auto" is ignored. */
+bool tk_parse_auto(const char *text, uint32_t *rails);
 
 /* A number or a quotient of two, with suffixes: below 1 a fraction of what there is. */
 bool tk_parse_share(const char *text, double *value);

@@ -126,15 +126,34 @@ static bool is_part(const char *text)
     return is_cache(text);
 }
 
+bool tk_parse_auto(const char *text, uint32_t *rails)
+{
+    enum { rails_max = 64 }; /* as GASNET_NUM_QPS */
+    int64_t number;
+    *rails = 1;
+    if (strncasecmp(text, "auto", 4) != 0)
+        return false;
+    text += 4;
+    if (!strcasecmp(text, ":all"))
+        *rails = UINT32_MAX;
+    else if (*text == ':' && tk_number_whole(text + 1, 0, &number) && number > 0)
+        *rails = number <= rails_max ? (uint32_t)number : 0;
+    else if (*text == ':')
+        *rails = 0;
+    return true;
+}
+
 static bool form_is_part(const char *text, char *why, size_t size)
 {
-#define PARTS "Package (or Socket), NUMANode, Group, L3Cache, L2Cache, L1Cache, Core, PU"
-    if (is_part(text))
-        return true;
-    if (!strncasecmp(text, "auto", 4))
-        return form_refuse(why, size, ": auto is not supported yet; give one of " PARTS);
-    return form_refuse(why, size, " is no type of hwloc's for parts of a machine: " PARTS);
-#undef PARTS
+    uint32_t rails;
+    if (tk_parse_auto(text, &rails))
+        return rails > 0 || form_refuse(why, size,
+                                        ": behind auto: is neither all nor a number of ports from "
+                                        "1 to 64; auto alone is one port for each rank");
+    return is_part(text) ||
+           form_refuse(why, size,
+                       " is no type of hwloc's for parts of a machine: Package (or Socket), "
+                       "NUMANode, Group, L3Cache, L2Cache, L1Cache, Core, PU; nor is it auto");
 }
 
 /* ---- Memory ---- */

@@ -57,6 +57,14 @@ static bool open_machine(void)
     return true;
 }
 
+enum tk_status tk_locality_stand(const char *cpus)
+{
+    if (!open_machine() || hwloc_bitmap_list_sscanf(ours, cpus) != 0)
+        return TK_FAIL;
+    hwloc_bitmap_and(ours, ours, hwloc_topology_get_topology_cpuset(machine));
+    return hwloc_bitmap_iszero(ours) ? TK_FAIL : TK_OK;
+}
+
 void tk_locality_drop(void)
 {
     if (machine)

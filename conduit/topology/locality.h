@@ -21,6 +21,10 @@ int tk_locality_distance(const char *device);
  * type. TK_FAIL: there is no such type; nothing is printed. */
 enum tk_status tk_locality_index(const char *type, int *index);
 
+/* For tools: until tk_locality_drop() the two functions above answer for a thread that may use
+ * these CPUs ("0-3,8"). TK_FAIL: that is no list, or the machine has none of them. */
+enum tk_status tk_locality_stand(const char *cpus);
+
 void tk_locality_drop(void);
 
 #endif

@@ -47,6 +47,13 @@ void info_settings(bool all);
 void info_devices(void);
 void info_limits(void);
 
+/* Prints which of its devices the ranks of a host would get; words as they were given, NULL: was
+ * not. Without a file this host's. Returns the exit status. */
+struct info_topology {
+    const char *file, *ranks, *bind, *rails;
+};
+int info_topology(const struct info_topology *wanted);
+
 /* Runs a job of two processes and prints how its puts, gets and messages of each size travel; with
  * `size` those of that size only. Returns the exit status. */
 int info_path(const char *size);

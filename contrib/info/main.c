@@ -20,27 +20,47 @@ enum option_code {
     LIMITS,
     PATH,
     PATH_JOB,
+    TOPOLOGY,
+    RANKS,
+    BIND,
+    RAILS,
     CHECK,
     HELP,
     RELEASE
 };
 
-static const struct option options[] = {
-    {"build", no_argument, NULL, BUILD},     {"settings", no_argument, NULL, SETTINGS},
-    {"devices", no_argument, NULL, DEVICES}, {"limits", no_argument, NULL, LIMITS},
-    {"path", optional_argument, NULL, PATH}, {"path-job", no_argument, NULL, PATH_JOB},
-    {"check", no_argument, NULL, CHECK},     {"help", no_argument, NULL, HELP},
-    {"version", no_argument, NULL, RELEASE}, {NULL, 0, NULL, 0}};
+static const struct option options[] = {{"build", no_argument, NULL, BUILD},
+                                        {"settings", no_argument, NULL, SETTINGS},
+                                        {"devices", no_argument, NULL, DEVICES},
+                                        {"limits", no_argument, NULL, LIMITS},
+                                        {"path", optional_argument, NULL, PATH},
+                                        {"path-job", no_argument, NULL, PATH_JOB},
+                                        {"topology", optional_argument, NULL, TOPOLOGY},
+                                        {"ranks", required_argument, NULL, RANKS},
+                                        {"bind", required_argument, NULL, BIND},
+                                        {"rails", required_argument, NULL, RAILS},
+                                        {"check", no_argument, NULL, CHECK},
+                                        {"help", no_argument, NULL, HELP},
+                                        {"version", no_argument, NULL, RELEASE},
+                                        {NULL, 0, NULL, 0}};
 
 static const char usage[] =
     "usage: trunkline_info [--build | --settings | --devices | --limits | --path[=SIZE] | "
     "--check]\n"
+    "       trunkline_info --topology [FILE.xml] --ranks N [--bind WHERE] [--rails N|all]\n"
     "  (none)         all sections but paths, and what to look at\n"
     "  --build        release and build of the library\n"
     "  --settings     all settings, their values here, and where they come from\n"
     "  --devices      RDMA devices, ports and GIDs; which would be used, and why\n"
     "  --limits       what the kernel and the administrator allow\n"
     "  --path[=SIZE]  how puts, gets and messages travel between hosts, by size (starts a job)\n"
+    "  --topology [FILE.xml] --ranks N\n"
+    "                 which ports N ranks of a host get with GASNET_IBV_PORTS_TYPE=auto, on this\n"
+    "                 host or one that lstopo has written to a file\n"
+    "    --bind none|core|socket|numa|CPUS:CPUS...\n"
+    "                 where they are bound; 0-3:4-7 has the CPUs of rank 0 and of rank 1\n"
+    "    --rails N|all\n"
+    "                 ports for each rank (1)\n"
     "  --check        what is well and what should be mended; status 1 if something is wrong,\n"
     "                 2 if a setting is\n";
 
@@ -113,30 +133,66 @@ static bool is_written(void)
     return false;
 }
 
-int main(int argc, char **argv)
+struct command {
+    int code;
+    const char *size; /* of --path */
+    struct info_topology topology;
+};
+
+/* Those that belong to --topology. False: it is none of them. */
+static bool take_detail(struct info_topology *topology, int code)
 {
-    const char *size = NULL;
-    int code = ALL;
-    if (argc > 1 && !strcmp(argv[1], "--path-job"))
-        return info_path_job(argc, argv);
+    if (code == RANKS)
+        topology->ranks = optarg;
+    else if (code == BIND)
+        topology->bind = optarg;
+    else if (code == RAILS)
+        topology->rails = optarg;
+    else
+        return false;
+    return true;
+}
+
+static int read_command(int argc, char **argv, struct command *command)
+{
     opterr = 0;
     for (int next; (next = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (next == '?' || next == PATH_JOB)
             return refuse(argv[optind - 1]);
-        if (code != ALL && code != next) {
+        if (take_detail(&command->topology, next))
+            continue;
+        if (command->code != ALL && command->code != next) {
             fprintf(stderr, "trunkline_info: one option at a time\n");
             return EXIT_USAGE;
         }
-        code = next;
-        size = optarg;
+        command->code = next;
+        command->size = command->topology.file = optarg;
     }
     /* As people write it: getopt knows optional values behind '=' only. */
-    if (code == PATH && !size && optind < argc)
-        size = argv[optind++];
+    if ((command->code == PATH || command->code == TOPOLOGY) && !command->size && optind < argc)
+        command->size = command->topology.file = argv[optind++];
     if (optind < argc)
         return refuse(argv[optind]);
-    if (code == PATH)
-        return info_path(size);
-    int status = print_section((enum option_code)code);
+    const struct info_topology *t = &command->topology;
+    if (command->code == TOPOLOGY || !(t->ranks || t->bind || t->rails))
+        return 0;
+    fprintf(stderr, "trunkline_info: --ranks, --bind and --rails go with --topology\n");
+    return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    struct command command = {.code = ALL};
+    if (argc > 1 && !strcmp(argv[1], "--path-job"))
+        return info_path_job(argc, argv);
+    int status = read_command(argc, argv, &command);
+    if (status != 0)
+        return status;
+    if (command.code == PATH)
+        return info_path(command.size);
+    if (command.code == TOPOLOGY)
+        status = info_topology(&command.topology);
+    else
+        status = print_section((enum option_code)command.code);
     return is_written() ? status : 1;
 }

@@ -44,7 +44,7 @@ refused GASNET_MAX_SEGSIZE=junk "GASNET_MAX_SEGSIZE='junk' is not a size"
 refused GASNET_PHYSMEM_MAX=abc "GASNET_PHYSMEM_MAX='abc' is neither a fraction below 1"
 refused GASNET_IBV_PORTS=::: "GASNET_IBV_PORTS=':::': ':::' is not device or device:port,port"
 refused GASNET_IBV_PORTS_3=a: "GASNET_IBV_PORTS_3='a:': 'a:' is not device or device:port,port"
-refused GASNET_IBV_PORTS_TYPE=Auto "GASNET_IBV_PORTS_TYPE='Auto': auto is not supported yet; give one of Package (or Socket)"
+refused GASNET_IBV_PORTS_TYPE=Auto:few "GASNET_IBV_PORTS_TYPE='Auto:few': behind auto: is neither all nor a number of ports from 1 to 64"
 refused GASNET_IBV_PORTS_TYPE=Nonsense "GASNET_IBV_PORTS_TYPE='Nonsense' is no type of hwloc's for parts of a machine: Package (or Socket)"
 
 # Once, from rank 0, with the nearest name; the job runs. Not at all when nothing is to be said.

@@ -243,7 +243,7 @@ void tk_verbs_describe_connections(char *text, size_t size)
 
 static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
 {
-    enum tk_status status = tk_rails_choose(choice, turn);
+    enum tk_status status = tk_rails_choose(choice, turn, tk_rails_share);
     tk_verbs.rails = choice->rails;
     if (status != TK_OK || choice->count == 0)
         return status;

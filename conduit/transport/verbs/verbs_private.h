@@ -483,6 +483,8 @@ static inline const struct tk_path *tk_path_of(const struct tk_conn *conn)
 struct tk_port_family {
     char name[32];
     const char *filter;
+    bool is_auto;   /* the ranks of the host share ports */
+    uint32_t rails; /* that each of them gets then */
 };
 enum tk_status tk_port_family_find(struct tk_port_family *family);
 
@@ -558,14 +560,27 @@ struct tk_choice {
     uint32_t count;
     char unused[512]; /* other ports of this host, and why they are not used */
 };
-/* Finding no usable port is no failure: `count` is 0 then. */
-enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn);
+/* A port that a rank could use; distance: tk_spread_never, or larger is farther. */
+struct tk_rail_claim {
+    char device[32];
+    int port, distance;
+    bool is_taken;
+};
+/* Asks the other ranks of the host which of these this one is to take. False: they do not answer,
+ * and it decides alone. */
+typedef bool tk_rail_sharer(struct tk_rail_claim *claims, uint32_t count, uint32_t wanted);
+/* Finding no usable port is no failure: `count` is 0 then. `share` may be NULL; each rank of the
+ * host calls it once if GASNET_IBV_PORTS_TYPE is auto. */
+enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn, tk_rail_sharer *share);
 /* The same for a process without a job; calls report() for each port found; port 0: the whole
  * device. */
 typedef void (*tk_port_verdict)(const char *device, int port, bool is_used, const char *text);
 enum tk_status tk_rails_explain(struct tk_choice *choice, tk_port_verdict report);
 extern TK_HIDDEN const char tk_no_device[];    /* in `unused`, where that is so */
 void tk_rails_report_none(const char *unused); /* in one line, with the remedy */
+
+/* device/rail_share.c: by the launcher's server, before the first fence */
+tk_rail_sharer tk_rails_share;
 
 /* device/device.c: the devices of the rails chosen */
 enum tk_status tk_devices_open(void);

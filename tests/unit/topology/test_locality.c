@@ -120,12 +120,12 @@ static void types_that_are_none_are_refused(void **state)
 static void names_are_judged_as_hwloc_does(void **state)
 {
     static const char *const names[] = {
-        "Machine",  "machine0", "Package", "pa",     "Socket", "SOCKET",   "Socket0",   "NUMANode",
-        "numa",     "Node",     "no",      "Die",    "Group",  "Group0",   "group12",   "Core",
-        "co",       "PU",       "L1",      "L1d",    "L1i",    "L1iCache", "L2Cache",   "l2cache",
-        "L3",       "L3Cache",  "L3u",     "L5",     "",       "Rack",     "Shelf",     "OSDev",
-        "PCI",      "Bridge",   "1",       "L0",     "L9",     "auto",     "automatic", "AUTO",
-        "Nonsense", "os",       "p",       "Coresx", "L2x"};
+        "Machine",  "machine0", "Package",  "pa",    "Socket",  "SOCKET", "Socket0",
+        "NUMANode", "numa",     "Node",     "no",    "Die",     "Group",  "Group0",
+        "group12",  "Core",     "co",       "PU",    "L1",      "L1d",    "L1i",
+        "L1iCache", "L2Cache",  "l2cache",  "L3",    "L3Cache", "L3u",    "L5",
+        "",         "Rack",     "Shelf",    "OSDev", "PCI",     "Bridge", "1",
+        "L0",       "L9",       "Nonsense", "os",    "p",       "Coresx", "L2x"};
     char why[tk_setting_why_max];
     stand_on(0, 0);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -18,11 +18,12 @@
 static struct tk_rail rail; /* the first */
 static struct tk_choice choice;
 static uint32_t turn;
+static tk_rail_sharer *sharer;
 
 static enum tk_status choose(const char *setting, const char *other)
 {
     unit_settings(setting, other, NULL);
-    enum tk_status status = tk_rails_choose(&choice, turn);
+    enum tk_status status = tk_rails_choose(&choice, turn, sharer);
     if (status != TK_OK || choice.count > 0)
         return status;
     tk_rails_report_none(choice.unused);
@@ -386,6 +387,113 @@ static void ranks_share_out_what_is_equally_near(void **state)
     level_ground();
 }
 
+/* ---- GASNET_IBV_PORTS_TYPE=auto ---- */
+
+static struct tk_rail_claim claimed[fake_devices_max];
+static uint32_t claimed_count, claimed_wanted;
+static const char *granted; /* devices; NULL: nobody answers */
+
+static bool share(struct tk_rail_claim *claims, uint32_t count, uint32_t wanted)
+{
+    assert_in_range(count, 0, fake_devices_max);
+    memcpy(claimed, claims, count * sizeof(*claims));
+    claimed_count = count;
+    claimed_wanted = wanted;
+    for (uint32_t i = 0; granted && i < count; i++)
+        claims[i].is_taken = strstr(granted, claims[i].device) != NULL;
+    return granted != NULL;
+}
+
+static void share_ports(const char *answer)
+{
+    sharer = share;
+    granted = answer;
+    claimed_count = claimed_wanted = UINT32_MAX;
+}
+
+static void with_auto_the_ranks_of_the_host_share_ports(void **state)
+{
+    (void)state;
+    three_places();
+    share_ports("fake2");
+    assert_rails("GASNET_IBV_PORTS_TYPE=AUTOmatic", NULL, "fake2:1");
+    assert_int_equal(claimed_count, 3);
+    assert_int_equal(claimed_wanted, 1);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(claimed[i].distance, world_distance[i]);
+    assert_string_equal(rail.why, "nearest of 3 usable ports of this host, shared by "
+                                  "GASNET_IBV_PORTS_TYPE=auto");
+    share_ports("fake1");
+    assert_rails("GASNET_IBV_PORTS_TYPE=auto", NULL, "fake1:1");
+    unit_assert_says(rail.why, "nearest to no rank of this host, and nearer ones have as many");
+    share_ports("fake0 fake1");
+    assert_rails("GASNET_IBV_PORTS_TYPE=auto:2", NULL, "fake0:1 fake1:1");
+    assert_int_equal(claimed_wanted, 2);
+    assert_rails("GASNET_IBV_PORTS_TYPE=auto", "GASNET_IBV_PORTS=fake0+fake1+fake7",
+                 "fake0:1 fake1:1"); /* what the sharer says */
+    assert_int_equal(claimed_count, 2);
+    assert_int_equal(claimed_wanted, 1);
+    sharer = NULL;
+    level_ground();
+}
+
+static void all_or_too_many_are_all(void **state)
+{
+    (void)state;
+    three_places();
+    share_ports("fake0 fake1 fake2");
+    assert_rails("GASNET_IBV_PORTS_TYPE=auto:all", NULL, "fake0:1 fake1:1 fake2:1");
+    assert_string_equal(rail.why, "one of all 3 usable ports of this host");
+    assert_rails("GASNET_IBV_PORTS_TYPE=auto:7", NULL, "fake0:1 fake1:1 fake2:1");
+    assert_int_equal(claimed_wanted, 3);
+    assert_rails("GASNET_IBV_PORTS_TYPE=auto:all", "GASNET_NUM_QPS=2", "fake0:1 fake1:1 fake2:1");
+    assert_int_equal(claimed_wanted, 2);
+    sharer = NULL;
+    level_ground();
+}
+
+static void without_an_answer_ranks_take_turns(void **state)
+{
+    (void)state;
+    three_places();
+    world_distance[0] = 0;
+    share_ports(NULL);
+    assert_rails("GASNET_IBV_PORTS_TYPE=auto", NULL, "fake0:1");
+    turn = 1;
+    assert_rails("GASNET_IBV_PORTS_TYPE=auto", NULL, "fake2:1");
+    sharer = NULL;
+    assert_rails("GASNET_IBV_PORTS_TYPE=auto", NULL, "fake2:1");
+    assert_rails("GASNET_IBV_PORTS_TYPE=auto:2", NULL, "fake0:1 fake2:1");
+    level_ground();
+}
+
+/* The first rank of the host waits for all of them. */
+static void a_rank_without_a_port_says_so_too(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.ports[0][1].attr.state = IBV_PORT_DOWN;
+    share_ports("");
+    unit_listen();
+    assert_int_equal(choose("GASNET_IBV_PORTS_TYPE=auto", NULL), TK_FAIL);
+    unit_heard();
+    assert_int_equal(claimed_count, 0);
+    sharer = NULL;
+}
+
+static void numbered_filters_are_ignored_with_auto(void **state)
+{
+    (void)state;
+    three_places();
+    setenv("GASNET_IBV_PORTS_0", "fake0", 1);
+    share_ports("fake2");
+    assert_rails("GASNET_IBV_PORTS_TYPE=auto", NULL, "fake2:1");
+    assert_int_equal(claimed_count, 3);
+    unsetenv("GASNET_IBV_PORTS_0");
+    sharer = NULL;
+    level_ground();
+}
+
 static void what_hwloc_does_not_know_is_far(void **state)
 {
     three_places();
@@ -723,6 +831,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_broken_device_beside_another_is_told),
     cmocka_unit_test(the_nearest_device_is_taken),
     cmocka_unit_test(ranks_share_out_what_is_equally_near),
+    cmocka_unit_test(with_auto_the_ranks_of_the_host_share_ports),
+    cmocka_unit_test(all_or_too_many_are_all),
+    cmocka_unit_test(without_an_answer_ranks_take_turns),
+    cmocka_unit_test(a_rank_without_a_port_says_so_too),
+    cmocka_unit_test(numbered_filters_are_ignored_with_auto),
     cmocka_unit_test(what_hwloc_does_not_know_is_far),
     cmocka_unit_test(nobody_looks_at_the_machine_for_nothing),
     cmocka_unit_test(a_bound_rank_obeys_the_filter_of_its_socket),

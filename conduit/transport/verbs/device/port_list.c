@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Which GASNET_IBV_PORTS a rank uses: the one with the number of its socket, if the rank is bound
- * inside one socket and that variable is set; otherwise the one without a number. No lock: start-up
- * only. */
+ * inside one socket and that variable is set; otherwise, and always with
+ * GASNET_IBV_PORTS_TYPE=auto, the one without a number. No lock: start-up only. */
 #include "config.h"
 
 #include <stdio.h>
@@ -42,7 +42,8 @@ enum tk_status tk_port_family_find(struct tk_port_family *family)
 {
     int number;
     *family = (struct tk_port_family){.name = "GASNET_IBV_PORTS", .filter = tk_settings.ibv_ports};
-    if (!any_is_numbered())
+    family->is_auto = tk_parse_auto(tk_settings.ibv_ports_type, &family->rails);
+    if (family->is_auto || !any_is_numbered())
         return TK_OK;
     if (tk_locality_index(tk_settings.ibv_ports_type, &number) != TK_OK) {
         tk_log_error("GASNET_IBV_PORTS_TYPE='%s' is no type of hwloc's for parts of a machine: "

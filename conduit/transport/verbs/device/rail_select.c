@@ -2,7 +2,8 @@
  *
  * Choice of the rails. Candidates are, of each device, the first active port that GASNET_IBV_PORTS
  * admits, and all ports that it names by number. As many as wanted are used, the nearest to this
- * rank first; equally near ones are distributed among the ranks of the host. Each port gets a
+ * rank first; equally near ones are distributed among the ranks of the host, with
+ * GASNET_IBV_PORTS_TYPE=auto by what all of them find near (rail_share.c). Each port gets a
  * verdict, because users ask why a port is not used, most of all when none is. No lock: start-up
  * only. */
 #include "config.h"
@@ -16,6 +17,7 @@
 #include "base/report.h"
 #include "settings/settings.h"
 #include "topology/locality.h"
+#include "topology/spread.h"
 #include "transport/verbs/verbs_private.h"
 
 /* A usable port. */
@@ -43,7 +45,9 @@ struct search {
     uint32_t count, wanted;
     uint32_t turn;
     unsigned broken; /* devices */
+    bool in_order;   /* all ranks take the same ports, wherever these are */
     struct tk_choice *choice;
+    tk_rail_sharer *share;
 };
 
 static enum tk_status no_memory(void)
@@ -161,11 +165,14 @@ static enum tk_status look_at_all(struct search *search)
     return status;
 }
 
-/* All ports that the user names are used. */
+/* All ports that the user names are used, unless ranks share them. */
 static uint32_t rails_wanted(const struct search *search)
 {
     uint32_t most = TK_DEFAULT_MAX_HCAS;
-    if (tk_settings.num_qps > 0)
+    if (search->family.is_auto)
+        most = (uint32_t)tk_min(search->family.rails,
+                                tk_settings.num_qps > 0 ? (size_t)tk_settings.num_qps : SIZE_MAX);
+    else if (tk_settings.num_qps > 0)
         most = (uint32_t)tk_settings.num_qps;
     else if (*search->family.filter)
         most = UINT32_MAX;
@@ -193,8 +200,9 @@ static uint32_t count_first_network(const struct search *search)
 static void keep_to_one_network(struct search *search)
 {
     uint32_t first = count_first_network(search);
+    search->in_order = first < search->wanted;
     for (uint32_t i = 0; first < search->count && i < search->count; i++) {
-        if (first < search->wanted)
+        if (search->in_order)
             search->found[i].distance = (int)i;
         else
             search->found[i].is_elsewhere = !is_on(search, 0, i);
@@ -255,6 +263,56 @@ static uint32_t take_nearest(struct search *search)
     return near > count ? near : 0;
 }
 
+/* ---- GASNET_IBV_PORTS_TYPE=auto ---- */
+
+static int claimed_distance(const struct search *search, uint32_t i)
+{
+    if (search->in_order)
+        return i < search->wanted ? 0 : tk_spread_never;
+    return search->found[i].is_elsewhere ? tk_spread_never : search->found[i].distance;
+}
+
+/* Also without a port: the other ranks of the host wait for what this one claims. False: this rank
+ * is left to decide alone. */
+static bool take_shared(struct search *search)
+{
+    if (!search->family.is_auto || !search->share)
+        return false;
+    struct tk_rail_claim *claims = calloc(search->count + 1, sizeof(*claims));
+    for (uint32_t i = 0; claims && i < search->count; i++) {
+        const struct candidate *c = &search->found[i];
+        snprintf(claims[i].device, sizeof(claims->device), "%.31s",
+                 ibv_get_device_name(c->context->device));
+        claims[i].port = c->port;
+        claims[i].distance = claimed_distance(search, i);
+    }
+    bool is_shared = claims && search->share(claims, search->count, search->wanted);
+    for (uint32_t i = 0; is_shared && i < search->count; i++)
+        search->found[i].is_taken = claims[i].is_taken;
+    free(claims);
+    return is_shared;
+}
+
+/* Is it none of the nearest that are as many as are wanted? */
+static bool is_far(const struct search *search, const struct candidate *c)
+{
+    uint32_t nearer = 0;
+    for (uint32_t i = 0; i < search->count; i++)
+        nearer += !search->found[i].is_elsewhere && search->found[i].distance < c->distance;
+    return nearer >= search->wanted;
+}
+
+static void explain_shared(char *why, size_t size, const struct search *search)
+{
+    snprintf(why, size, "nearest of %u usable ports of %s, shared by GASNET_IBV_PORTS_TYPE=auto",
+             search->count, *search->family.filter ? search->family.name : "this host");
+}
+
+static const char why_far[] = "nearest to no rank of this host, and nearer ones have as many ranks "
+                              "(GASNET_IBV_PORTS_TYPE=auto)";
+
+/* ---- What is logged of the choice ---- */
+
 static void explain_choice(char *why, size_t size, const struct search *search, uint32_t dealt)
 {
     const char *of = *search->family.filter ? search->family.name : "this host";
@@ -312,8 +370,8 @@ static enum tk_status take_ports(struct search *search, const char *why)
                          refused);
             return TK_FAIL;
         }
-        snprintf(rail->why, sizeof(rail->why), "%s", why);
-        set_verdict(verdict, why);
+        snprintf(rail->why, sizeof(rail->why), "%s", is_far(search, c) ? why_far : why);
+        set_verdict(verdict, rail->why);
         verdict->is_used = true;
     }
     return TK_OK;
@@ -350,8 +408,12 @@ static enum tk_status take_wanted(struct search *search)
         measure(search);
         keep_to_one_network(search);
     }
-    uint32_t dealt = take_nearest(search);
-    explain_choice(why, sizeof(why), search, dealt);
+    bool is_shared = take_shared(search);
+    uint32_t dealt = is_shared ? 0 : take_nearest(search);
+    if (is_shared && search->wanted < search->count)
+        explain_shared(why, sizeof(why), search);
+    else
+        explain_choice(why, sizeof(why), search, dealt);
     enum tk_status status = take_ports(search, why);
     if (status != TK_OK)
         search->choice->count = 0;
@@ -449,15 +511,17 @@ static enum tk_status search_ports(struct search *search)
     search->wanted = rails_wanted(search);
     if (status == TK_OK && search->count > 0)
         status = take_wanted(search);
+    else if (status == TK_OK)
+        take_shared(search);
     gather_unused(search);
     free(search->found);
     tk_locality_drop();
     return status;
 }
 
-enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn)
+enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn, tk_rail_sharer *share)
 {
-    struct search search = {.turn = turn, .choice = choice};
+    struct search search = {.turn = turn, .choice = choice, .share = share};
     enum tk_status status = search_ports(&search);
     if (status == TK_OK)
         log_choice(&search);

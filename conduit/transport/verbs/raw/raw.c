@@ -75,7 +75,7 @@ static enum tk_status take_those_of_the_job(void)
 static enum tk_status raw_choose(uint32_t turn)
 {
     struct tk_choice choice;
-    enum tk_status status = tk_rails_choose(&choice, turn);
+    enum tk_status status = tk_rails_choose(&choice, turn, NULL);
     raw.rails = choice.rails;
     raw.count = choice.count;
     if (status != TK_OK || choice.count > 0)

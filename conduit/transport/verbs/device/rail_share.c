@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * GASNET_IBV_PORTS_TYPE=auto: how the ranks of a host come to one spread of its ports. The first
+ * one learns how far each rank is from each port, spreads them (topology/spread.h), and shows the
+ * others the result: two questions for each rank to the launcher's server on this host, and no
+ * message to another host. It is made before the peer infos are, because these carry the addresses
+ * of the ports. No lock: start-up only. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/report.h"
+#include "bootstrap/bootstrap.h"
+#include "topology/spread.h"
+#include "transport/verbs/verbs_private.h"
+
+static const char share_key[] = "tk.ports";
+
+/* Ranks of a host start together; a rank that does not take part never comes. The first waits for
+ * the others, and these also for it. */
+enum { first_waits = 30, others_wait = 40 /* seconds */ };
+
+/* What each rank but the first puts. */
+struct claims {
+    uint32_t wanted, count;
+    struct tk_rail_claim all[];
+};
+
+/* What the first one puts: for each rank in the order of tk_bootstrap.local whether it has each of
+ * the ports; behind the ports. */
+struct result {
+    uint32_t ranks, count; /* 0: there is no result */
+    struct tk_rail_claim ports[];
+};
+
+/* Of all ranks of the host, while they are brought together. */
+struct host {
+    struct tk_rail_claim *ports; /* that any of them has */
+    uint32_t count;
+    int *distance;
+    bool *is_taken;
+};
+
+static size_t claims_size(uint32_t count)
+{
+    return sizeof(struct claims) + count * sizeof(struct tk_rail_claim);
+}
+
+static size_t result_size(uint32_t ranks, uint32_t count)
+{
+    return sizeof(struct result) + count * sizeof(struct tk_rail_claim) + (size_t)ranks * count;
+}
+
+static bool is_same_port(const struct tk_rail_claim *a, const struct tk_rail_claim *b)
+{
+    return a->port == b->port && !strncmp(a->device, b->device, sizeof(a->device));
+}
+
+/* Its index, or `count`. */
+static uint32_t find_port(const struct tk_rail_claim *ports, uint32_t count,
+                          const struct tk_rail_claim *port)
+{
+    uint32_t i = 0;
+    while (i < count && !is_same_port(&ports[i], port))
+        i++;
+    return i;
+}
+
+static struct claims *make_claims(const struct tk_rail_claim *mine, uint32_t count, uint32_t wanted)
+{
+    struct claims *claims = malloc(claims_size(count));
+    if (!claims)
+        return NULL;
+    *claims = (struct claims){.wanted = wanted, .count = count};
+    memcpy(claims->all, mine, count * sizeof(*mine));
+    return claims;
+}
+
+/* ---- The first rank ---- */
+
+/* Ranks with other filters have other ports. */
+static bool join_ports(struct host *host, const struct claims *const *claims, uint32_t ranks)
+{
+    size_t most = 1;
+    for (uint32_t r = 0; r < ranks; r++)
+        most += claims[r]->count;
+    host->ports = malloc(most * sizeof(*host->ports));
+    if (!host->ports)
+        return false;
+    for (uint32_t r = 0; r < ranks; r++)
+        for (uint32_t i = 0; i < claims[r]->count; i++) {
+            const struct tk_rail_claim *port = &claims[r]->all[i];
+            if (find_port(host->ports, host->count, port) == host->count)
+                host->ports[host->count++] = *port;
+        }
+    return true;
+}
+
+static bool spread_ports(struct host *host, const struct claims *const *claims, uint32_t ranks)
+{
+    size_t cells = (size_t)ranks * host->count;
+    host->distance = malloc((cells + 1) * sizeof(*host->distance));
+    host->is_taken = calloc(cells + 1, sizeof(*host->is_taken));
+    if (!host->distance || !host->is_taken)
+        return false;
+    for (uint32_t r = 0; r < ranks; r++)
+        for (uint32_t p = 0; p < host->count; p++) {
+            uint32_t i = find_port(claims[r]->all, claims[r]->count, &host->ports[p]);
+            host->distance[(size_t)r * host->count + p] =
+                i < claims[r]->count ? claims[r]->all[i].distance : tk_spread_never;
+        }
+    return tk_spread(&(struct tk_spread){.ranks = ranks,
+                                         .ports = host->count,
+                                         .wanted = claims[0]->wanted,
+                                         .distance = host->distance,
+                                         .is_taken = host->is_taken});
+}
+
+static struct result *make_result(const struct claims *const *claims, uint32_t ranks, size_t *size)
+{
+    struct host host = {.count = 0};
+    struct result *result = NULL;
+    if (join_ports(&host, claims, ranks) && spread_ports(&host, claims, ranks)) {
+        *size = result_size(ranks, host.count);
+        result = malloc(*size);
+    }
+    if (result) {
+        *result = (struct result){.ranks = ranks, .count = host.count};
+        memcpy(result->ports, host.ports, host.count * sizeof(*host.ports));
+        memcpy(result->ports + host.count, host.is_taken, (size_t)ranks * host.count);
+    }
+    free(host.ports);
+    free(host.distance);
+    free(host.is_taken);
+    return result;
+}
+
+static bool are_claims(const struct tk_bootstrap_blob *blob)
+{
+    const struct claims *claims = blob->at;
+    return blob->size >= sizeof(*claims) && blob->size == claims_size(claims->count);
+}
+
+/* NULL: they are not all there; or out of memory. */
+static struct result *learn_result(struct claims *mine, size_t *size)
+{
+    uint32_t ranks = tk_bootstrap.local_size, missing;
+    struct tk_bootstrap_blob *blobs = calloc(ranks, sizeof(*blobs));
+    const struct claims **claims = calloc(ranks, sizeof(*claims));
+    bool is_whole = blobs && claims;
+    if (is_whole && tk_bootstrap_await_local(share_key, tk_bootstrap.local + 1, ranks - 1,
+                                             blobs + 1, first_waits, &missing) != TK_OK) {
+        is_whole = false;
+        tk_log_warn("rank %u of this host did not say within %d s which ports are near to it: is "
+                    "GASNET_IBV_PORTS_TYPE=auto set for all its ranks? Ports are dealt out by the "
+                    "order of ranks",
+                    missing, first_waits);
+    }
+    for (uint32_t r = 0; is_whole && r < ranks; r++) {
+        claims[r] = r == 0 ? mine : blobs[r].at;
+        is_whole = r == 0 || are_claims(&blobs[r]);
+    }
+    struct result *result = is_whole ? make_result(claims, ranks, size) : NULL;
+    for (uint32_t r = 0; blobs && r < ranks; r++)
+        free(blobs[r].at);
+    free(blobs);
+    free(claims);
+    return result;
+}
+
+static struct result *lead(struct claims *mine, size_t *size)
+{
+    static const struct result none; /* so that the others need not wait for their limit */
+    struct result *result = learn_result(mine, size);
+    tk_bootstrap_put_local(share_key, result ? result : &none, result ? *size : sizeof(none));
+    return result;
+}
+
+/* ---- All others ---- */
+
+static struct result *follow(const struct claims *mine, size_t *size)
+{
+    struct tk_bootstrap_blob blob = {.at = NULL};
+    uint32_t first = tk_bootstrap.local[0];
+    if (tk_bootstrap_put_local(share_key, mine, claims_size(mine->count)) == TK_OK &&
+        tk_bootstrap_await_local(share_key, &first, 1, &blob, others_wait, &first) != TK_OK)
+        tk_log_warn("rank %u of this host did not say within %d s who uses which port: is "
+                    "GASNET_IBV_PORTS_TYPE=auto set for all its ranks? Ports are dealt out by the "
+                    "order of ranks",
+                    first, others_wait);
+    *size = blob.size;
+    return blob.at;
+}
+
+/* ---- The result ---- */
+
+static bool take_row(const struct result *result, size_t size, uint32_t row,
+                     struct tk_rail_claim *mine, uint32_t count, uint32_t wanted)
+{
+    uint32_t taken = 0;
+    if (!result || size < sizeof(*result) || result->count == 0 || row >= result->ranks ||
+        size != result_size(result->ranks, result->count))
+        return false;
+    const bool *is_taken = (const bool *)(result->ports + result->count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t p = find_port(result->ports, result->count, &mine[i]);
+        mine[i].is_taken = p < result->count && is_taken[(size_t)row * result->count + p];
+        taken += mine[i].is_taken;
+    }
+    return taken == wanted;
+}
+
+static uint32_t find_row(void)
+{
+    uint32_t row = 0;
+    while (row < tk_bootstrap.local_size && tk_bootstrap.local[row] != tk_bootstrap.rank)
+        row++;
+    return row;
+}
+
+bool tk_rails_share(struct tk_rail_claim *mine, uint32_t count, uint32_t wanted)
+{
+    uint32_t ranks = tk_bootstrap.local ? tk_bootstrap.local_size : 0, row = find_row();
+    size_t size = 0;
+    if (ranks < 2 || row == ranks) /* the launcher does not say who is here */
+        return false;
+    struct claims *claims = make_claims(mine, count, wanted);
+    if (!claims)
+        return false;
+    struct result *result = row == 0 ? lead(claims, &size) : follow(claims, &size);
+    bool is_shared = take_row(result, size, row, mine, count, wanted);
+    free(result);
+    free(claims);
+    return is_shared;
+}
