@@ -272,6 +272,17 @@ static int claimed_distance(const struct search *search, uint32_t i)
     return search->found[i].is_elsewhere ? tk_spread_never : search->found[i].distance;
 }
 
+/* The answer comes from another process, whose settings may be others. */
+static bool take_claims(struct search *search, const struct tk_rail_claim *claims)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < search->count; i++)
+        count += claims[i].is_taken;
+    for (uint32_t i = 0; count == search->wanted && i < search->count; i++)
+        search->found[i].is_taken = claims[i].is_taken;
+    return count == search->wanted;
+}
+
 /* Also without a port: the other ranks of the host wait for what this one claims. False: this rank
  * is left to decide alone. */
 static bool take_shared(struct search *search)
@@ -286,9 +297,8 @@ static bool take_shared(struct search *search)
         claims[i].port = c->port;
         claims[i].distance = claimed_distance(search, i);
     }
-    bool is_shared = claims && search->share(claims, search->count, search->wanted);
-    for (uint32_t i = 0; is_shared && i < search->count; i++)
-        search->found[i].is_taken = claims[i].is_taken;
+    bool is_shared = claims && search->share(claims, search->count, search->wanted) &&
+                     take_claims(search, claims);
     free(claims);
     return is_shared;
 }
