@@ -64,11 +64,17 @@ void *tk_thread_owned(enum tk_own what)
     return own ? own->at[what] : NULL;
 }
 
-void *tk_thread_own(enum tk_own what, size_t size)
+static void *__attribute__((noinline)) first_use(enum tk_own what, size_t size)
 {
     if (!own)
         own = begin_thread();
-    if (!own->at[what])
-        own->at[what] = cut(own, size);
-    return own->at[what];
+    return own->at[what] = cut(own, size);
+}
+
+/* Each Prepare comes here: what is there already is found without saving a register. */
+void *tk_thread_own(enum tk_own what, size_t size)
+{
+    const struct own *mine = own;
+    tk_if_likely(mine && mine->at[what]) return mine->at[what];
+    return first_use(what, size);
 }
