@@ -147,7 +147,7 @@ static void misuse_lock(void)
         HERE("mistake");
         gex_HSL_Init(&local);
     }
-    if (is("destroyed held")) {
+    if (is("destroyed_held")) {
         gex_HSL_Lock(&local);
         HERE("mistake");
         gex_HSL_Destroy(&local);

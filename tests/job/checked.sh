@@ -62,7 +62,7 @@ checked statically
 says "gex_HSL_Init of .*, which GEX_HSL_INITIALIZER has initialised; called at .*checked.c:$(line mistake)\$" 1
 wrong initialised 'gex_HSL_Init of .*, which is initialised: gex_HSL_Destroy comes first'
 wrong destroyed 'gex_HSL_Destroy of .*, which was destroyed already'
-wrong 'destroyed held' 'gex_HSL_Destroy of .*, which this thread holds'
+wrong destroyed_held 'gex_HSL_Destroy of .*, which this thread holds'
 for call in gasnet_AMPoll gex_AM_RequestShort0 gex_AM_RequestMedium0 gex_AM_RequestLong0 gex_AM_PrepareRequestMedium \
     gex_AM_PrepareRequestLong gex_Event_Test gex_Event_Wait gex_Event_TestAll gex_NBI_Test gex_NBI_Wait gex_RMA_PutBlocking \
     gex_RMA_GetNB gex_RMA_PutNBIVal gex_VIS_VectorPutNB gex_Coll_BarrierNB gasnet_barrier_notify gex_TM_Split \

@@ -34,17 +34,18 @@ static void wrong(const struct invalid_call *c, const char *what, const char *te
            text);
 }
 
-/* The name up to its number of arguments. Calls of GASNet-1 are found by the call that they make.
+/* The name without its number of arguments. Calls of GASNet-1 are found by the call that they make.
  */
 static bool names_call(const struct invalid_call *c, const char *line)
 {
-    size_t length = strlen(c->name);
     if (!strncmp(c->name, "gasnet_", 7))
         return true;
+    const char *version = strstr(c->name, "_v2");
+    size_t length = version ? (size_t)(version - c->name) : strlen(c->name);
     while (!strncmp(c->name, "gex_AM_", 7) && strchr("0123456789", c->name[length - 1]))
         length--;
     char call[128];
-    snprintf(call, sizeof call, ": %.*s:", (int)length, c->name);
+    snprintf(call, sizeof call, ": %.*s%s:", (int)length, c->name, version ? version : "");
     return strstr(line, call) != NULL;
 }
 
