@@ -17,7 +17,8 @@ IDENT(conduit, "$GASNetConduitName: IBV $");
 IDENT(mode, "$GASNetThreadModel: " TK_MODE_TEXT " $");
 IDENT(segment, "$GASNetSegment: GASNET_SEGMENT_" TRUNKLINE_SEGMENT_NAME " $");
 IDENT(config, "$GASNetConfig: (libgasnet.a) " GASNET_CONFIG_STRING " $");
-IDENT(version, "$GASNetEXAPIVersion: 0.18 $");
+IDENT(version, "$GASNetEXAPIVersion: " TRUNKLINE_STRING(
+                   GEX_SPEC_VERSION_MAJOR) "." TRUNKLINE_STRING(GEX_SPEC_VERSION_MINOR) " $");
 IDENT(version1, "$GASNetAPIVersion: 1 $");
 IDENT(core, "$GASNetCoreLibraryName: IBV $");
 IDENT(core_version, "$GASNetCoreLibraryVersion: " GASNET_CORE_VERSION_STR " $");

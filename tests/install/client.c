@@ -13,11 +13,11 @@
 #if GASNET_CONDUIT_IBV != 1 || defined(GASNET_CONDUIT_SMP)
 #    error "the conduit is not identified"
 #endif
-#if GASNET_RELEASE_VERSION_MAJOR != 2024 || GASNET_RELEASE_VERSION_MINOR != 5 ||                   \
+#if GASNET_RELEASE_VERSION_MAJOR != 2025 || GASNET_RELEASE_VERSION_MINOR != 8 ||                   \
     GASNET_RELEASE_VERSION_PATCH != 0
 #    error "wrong release"
 #endif
-#if GEX_SPEC_VERSION_MAJOR != 0 || GEX_SPEC_VERSION_MINOR != 18
+#if GEX_SPEC_VERSION_MAJOR != 0 || GEX_SPEC_VERSION_MINOR != 19
 #    error "wrong specification"
 #endif
 #if defined(GASNET_DEBUG) + defined(GASNET_NDEBUG) != 1

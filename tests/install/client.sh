@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # A client outside the tree builds against the installed copy with pkg-config and with the make fragments, in C and C++,
-# with the shared and with the static library, and runs as a job of two under the installed launcher.
+# with the shared and with the static library, and runs as a job of two under the installed launcher; so does a client that
+# was written for the release before.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root
 if [ "$TRUNKLINE_TEST_SANITIZER" != no ]; then
@@ -9,7 +10,7 @@ if [ "$TRUNKLINE_TEST_SANITIZER" != no ]; then
     exit 77
 fi
 make_scratch
-cp "$here/client.c" "$here/forms.h" "$here/client.make" "$scratch/"
+cp "$here/client.c" "$here/client018.c" "$here/forms.h" "$here/client.make" "$scratch/"
 limit=60 # seconds for one job; it takes well under one
 
 ran=0
@@ -27,6 +28,18 @@ rank 1 of 2: ok" ]; then
     fi
 }
 
+# shellcheck disable=SC2046 # lists of options
+of_the_release_before()
+{
+    name=gasnet-ibv-par
+    for std in c99 c17 c2x; do
+        $(pc --variable=GASNET_CC $name) -std=$std -Wall -Wextra -Werror $(pc --cflags $name) "$scratch/client018.c" $(pc --libs $name) -o "$scratch/018-$std" || return 1
+    done
+    $(pc --variable=GASNET_CXX $name) -x c++ -Wall -Wextra -Werror $(pc --cflags $name) "$scratch/client018.c" -x none $(pc --libs $name) -o "$scratch/018-cxx" || return 1
+    run "$scratch/018-c99"
+    run "$scratch/018-cxx"
+}
+
 uses_shared()
 {
     readelf -d "$1" | grep -q "NEEDED.*libgasnet-ibv-$2"
@@ -36,7 +49,7 @@ uses_shared()
 with_pkg_config()
 {
     name=gasnet-ibv-$1
-    [ "$(pc --modversion "$name")" = 2024.5.0 ] || fail "$name has the wrong version"
+    [ "$(pc --modversion "$name")" = 2025.8.0 ] || fail "$name has the wrong version"
     cc=$(pc --variable=GASNET_CC "$name")
     cxx=$(pc --variable=GASNET_CXX "$name")
     $cc $(pc --cflags "$name") "$scratch/client.c" $(pc --libs "$name") -o "$scratch/pc-$1" || return 1
@@ -92,8 +105,9 @@ for mode in $modes; do
         [ -x "$scratch/$program" ] && run "$scratch/$program"
     done
 done
+of_the_release_before || fail "a client of the release before does not compile"
 echo "$ran clients ran"
-expected=18
-[ "$static" = yes ] || expected=12
+expected=20
+[ "$static" = yes ] || expected=14
 [ $ran -eq $expected ] || fail "$expected were expected"
 finish

@@ -175,8 +175,8 @@ MAKE
 caffeine()
 {
     var() { pc "--variable=GASNET_$1" gasnet-ibv-seq; }
-    for line in '#define GASNETI_RELEASE_VERSION 2024.5.0' '#define GASNETI_BUILD_ID "' '#define GASNETI_CONFIGURE_ARGS "' \
-        '#define GASNET_RELEASE_VERSION_MAJOR 2024' '#define GASNET_RELEASE_VERSION_MINOR 5' '#define GASNET_RELEASE_VERSION_PATCH 0'; do
+    for line in '#define GASNETI_RELEASE_VERSION 2025.8.0' '#define GASNETI_BUILD_ID "' '#define GASNETI_CONFIGURE_ARGS "' \
+        '#define GASNET_RELEASE_VERSION_MAJOR 2025' '#define GASNET_RELEASE_VERSION_MINOR 8' '#define GASNET_RELEASE_VERSION_PATCH 0'; do
         grep -q "^$line" "$incdir/gasnet_config.h" || fail "Caffeine: no line $line"
     done
     echo 'const char *id = PLATFORM_COMPILER_IDSTR;' | $(var CC) $(var CPPFLAGS) $(var CFLAGS) -include gasnet_portable_platform.h -E -x c - |

@@ -25,7 +25,7 @@ if ! cmake -S "$scratch" -B "$scratch/build" "-DCMAKE_PREFIX_PATH=$prefix;$libdi
     fail "cmake does not configure"
     finish
 fi
-grep -q "launcher: $bindir/gasnetrun_ibv; interface: 2024.5.0" "$scratch/log" || fail "the launcher or the release are wrong"
+grep -q "launcher: $bindir/gasnetrun_ibv; interface: 2025.8.0" "$scratch/log" || fail "the launcher or the release are wrong"
 if ! env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build "$scratch/build" >"$scratch/log" 2>&1; then
     grep -i -A3 'error\|undefined' "$scratch/log" | head -20
     fail "the clients do not build"

@@ -11,6 +11,8 @@ warnings="-Wall -Wextra -pedantic -Wstrict-prototypes -Wshadow -Wundef -Werror"
 cxx_warnings="-Wall -Wextra -pedantic -Wshadow -Wundef -Werror"
 includes="-I$incdir -I$incdir/ibv-conduit"
 compiled=0
+optimised=-O2
+[ "$TRUNKLINE_TEST_DEBUG" = no ] || optimised=-O0
 
 # try LABEL command...: must succeed in silence
 try()
@@ -65,13 +67,24 @@ cxx_standards()
     done
 }
 
+# every_standard COMPILER LANGUAGE STANDARDS WARNINGS: each public header, as a client of either kind of library compiles it, and a
+# client that fills its table of handlers as 0.18 allowed
+# shellcheck disable=SC2086
+every_standard()
+{
+    for std in $3; do
+        kind="-x $2 -std=$std $4 -fsyntax-only -D_GNU_SOURCE=1 $includes"
+        try "$1 -std=$std, all headers, optimised" "$1" $kind $optimised -DGASNET_PAR "$scratch/all.c"
+        try "$1 -std=$std, all headers, debug twin" "$1" $kind -DTRUNKLINE_DEBUG=1 -DGASNET_SEQ "$scratch/all.c"
+        try "$1 -std=$std, client of 0.18" "$1" $kind -DGASNET_PAR "$here/client018.c"
+    done
+}
+
 # Each public header in turn in one source, in all modes, as a client of each kind of library compiles it: optimised, where puts,
 # gets and atomics between neighbours are code in the headers, and of the debug twin.
 # shellcheck disable=SC2086
 all_headers()
 {
-    optimised=-O2
-    [ "$TRUNKLINE_TEST_DEBUG" = no ] || optimised=-O0
     kind="$warnings -x c -std=c11"
     case $1 in *++) kind="$cxx_warnings -x c++ -std=c++11" ;; esac
     for mode in SEQ PAR PARSYNC; do
@@ -112,12 +125,14 @@ for cc in gcc clang; do
     command -v $cc >/dev/null || { echo "no $cc here"; continue; }
     c_standards $cc
     all_headers $cc
+    every_standard $cc c "c99 c11 c17 c2x" "$warnings"
     refusals $cc
 done
 for cxx in g++ clang++; do
     command -v $cxx >/dev/null || { echo "no $cxx here"; continue; }
     cxx_standards $cxx
     all_headers $cxx
+    every_standard $cxx c++ "c++11 c++14 c++17 c++20" "$cxx_warnings"
 done
 echo "$compiled compilations were quiet"
 [ "$compiled" -gt 0 ] || fail "no compiler was found"

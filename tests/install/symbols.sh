@@ -63,15 +63,15 @@ check_strings()
     mode=$(upper "$1")
     tools_mode=PAR
     [ "$mode" != SEQ ] || tools_mode=SEQ
-    for text in 'GASNetConduitName: IBV' "GASNetThreadModel: GASNET_$mode" 'GASNetSSHSpawner: 1' 'GASNetMPISpawner: 1' 'GASNetPMISpawner: 1' 'GASNetEXAPIVersion: 0.18' \
+    for text in 'GASNetConduitName: IBV' "GASNetThreadModel: GASNET_$mode" 'GASNetSSHSpawner: 1' 'GASNetMPISpawner: 1' 'GASNetPMISpawner: 1' 'GASNetEXAPIVersion: 0.19' \
         'GASNetAPIVersion: 1' 'GASNetSegment: GASNET_SEGMENT_FAST' 'GASNetCoreLibraryName: IBV' 'GASNetExtendedLibraryName: IBV' \
         'GASNetDefaultMaxSegsizeStr: 0.85/H' "GASNetToolsThreadModel: $tools_mode"; do
         grep -aqF "\$$text \$" "$lib" || fail "$lib does not contain \$$text \$"
     done
     grep -aoE '[$]GASNetConfig: [^$]*[$]' "$lib" | grep -qE ',pshm,.*,timers_native,membars_native,atomics_native[, ]' ||
         fail "$lib: the configuration does not say pshm, timers_native, membars_native and atomics_native"
-    for text in 'GASNetConfig: (libgasnet.a) RELEASE=2024.5.0,' 'GASNetToolsConfig: (libgasnet.a) RELEASE=2024.5.0,' 'GASNetCoreLibraryVersion: ' \
-        'GASNetExtendedLibraryVersion: ' 'GASNetAMMaxMedium: 6' 'GASNetSystemTuple: ' 'GASNetBuildId: '; do
+    for text in 'GASNetConfig: (libgasnet.a) RELEASE=2025.8.0,SPEC=0.19,CONDUIT=IBV(IBV-2.17/IBV-2.15),' 'GASNetToolsConfig: (libgasnet.a) RELEASE=2025.8.0,' 'GASNetCoreLibraryVersion: 2.17' \
+        'GASNetExtendedLibraryVersion: 2.15' 'GASNetAMMaxMedium: 6' 'GASNetSystemTuple: ' 'GASNetBuildId: '; do
         grep -aqE "[$]$(echo "$text" | sed 's/[().]/[&]/g')[^$]* [$]" "$lib" || fail "$lib does not contain \$$text ... \$"
     done
 }

@@ -26,7 +26,7 @@ run()
 with_pkg_config()
 {
     name=gasnet_tools-$1
-    [ "$(pc --modversion "$name")" = 2024.5.0 ] || fail "$name has the wrong version"
+    [ "$(pc --modversion "$name")" = 2025.8.0 ] || fail "$name has the wrong version"
     $(pc --variable=GASNETTOOLS_CC "$name") $(pc --cflags "$name") "$scratch/tools.c" $(pc --libs "$name") -o "$scratch/pc-$1" ||
         return 1
     $(pc --variable=GASNETTOOLS_CXX "$name") -x c++ $(pc --cflags "$name") "$scratch/tools.c" -x none $(pc --libs "$name") \

@@ -12,8 +12,8 @@
 #define GASNET_CONDUIT_NAME_STR     "IBV"
 #define GASNET_CORE_NAME            IBV
 #define GASNET_CORE_NAME_STR        "IBV"
-#define GASNET_CORE_VERSION         2.15
-#define GASNET_CORE_VERSION_STR     "2.15"
+#define GASNET_CORE_VERSION         2.17
+#define GASNET_CORE_VERSION_STR     "2.17"
 #define GASNET_EXTENDED_NAME        IBV
 #define GASNET_EXTENDED_NAME_STR    "IBV"
 #define GASNET_EXTENDED_VERSION     2.15

@@ -26,10 +26,10 @@ static void the_host_is_described(void **state)
 
 static void the_release_is_told(void **state)
 {
-    assert_string_equal(gasnett_release_version_str(), "2024.5.0");
-    assert_int_equal(gasnett_release_version(), UINT64_C(2024050000));
+    assert_string_equal(gasnett_release_version_str(), "2025.8.0");
+    assert_int_equal(gasnett_release_version(), UINT64_C(2025080000));
     assert_non_null(gasnett_performance_warning_str());
-    unit_assert_says(GASNETT_CONFIG_STRING, "RELEASE=2024.5.0,SPEC=1.20,");
+    unit_assert_says(GASNETT_CONFIG_STRING, "RELEASE=2025.8.0,SPEC=1.20,");
 }
 
 static void bind(void *arg)
