@@ -355,6 +355,8 @@ static enum tk_status load_settings(void)
     tk_thread_limit((int)tk_settings.max_threads);
     if (status != TK_OK || !are_tools_settings_right())
         return TK_FAIL;
+    if (!tk_settings.disable_envdecode)
+        tk_environment_decode();
     tk_process_memory_open();
     tk_pattern_open();
     return TK_OK;
