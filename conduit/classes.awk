@@ -6,6 +6,8 @@
 #     conduit_threads  reach base/mode.h: one with TK_THREADED=0, for SEQ and PARSYNC, and one with TK_THREADED=1, for PAR
 #     conduit_any      reach neither: one object
 #     conduit_segment  those of the three that reach base/segment_mode.h: others are the same for all kinds of segments
+#     conduit_traced   those of the three that reach base/traced.h or, for GASNET_TRACE, gasnetex.h: the trace twins share all others
+#                      with the release libraries
 # Only what is included counts, not #if, so a source may be sorted too high, at the price of an object; one that is sorted too
 # low does not compile, because without these headers what they define does not exist (gasnet-tools/guard.h has the rest).
 # contrib/check/modes.sh proves it. Public headers are looked into as well: they include none of the three.
@@ -14,6 +16,7 @@ BEGIN {
     what["conduit/base/client_mode.h"] = "client"
     what["conduit/base/mode.h"] = "threads"
     what["conduit/base/segment_mode.h"] = "segment"
+    what["conduit/base/traced.h"] = what["conduit/include/gasnetex.h"] = "traced"
 }
 
 { file[++files] = $0; known[$0] = 1 }
@@ -69,8 +72,10 @@ END {
         list[class] = list[class] " " source
         if ((source, "segment") in reaches)
             list["segment"] = list["segment"] " " source
+        if ((source, "traced") in reaches)
+            list["traced"] = list["traced"] " " source
     }
-    classes = split("any threads client segment", name, " ")
+    classes = split("any threads client segment traced", name, " ")
     for (i = 1; i <= classes; i++)
         print "conduit_" name[i] " =" list[name[i]]
 }

@@ -101,6 +101,17 @@ $(call variant,debug-multi,$$(twin_flags) -DTK_THREADED=1,$$(twin_late))
 $(call variant,debug-seq,$$(twin_flags) -DGASNET_SEQ,$$(twin_late))
 $(call variant,debug-parsync,$$(twin_flags) -DGASNET_PARSYNC,$$(twin_late))
 $(call variant,debug-par,$$(twin_flags) -DGASNET_PAR,$$(twin_late))
+# The trace twins: optimised as release libraries. Only sources that look at whether there are traces are compiled for them.
+trace_flags = $(release_flags) -DTK_TRACE=1 -DTRUNKLINE_TRACE=1
+$(call variant,trace-any,$$(trace_flags))
+$(call variant,trace-single,$$(trace_flags) -DTK_THREADED=0)
+$(call variant,trace-multi,$$(trace_flags) -DTK_THREADED=1)
+$(call variant,trace-seq,$$(trace_flags) -DGASNET_SEQ)
+$(call variant,trace-parsync,$$(trace_flags) -DGASNET_PARSYNC)
+$(call variant,trace-par,$$(trace_flags) -DGASNET_PAR)
+# $(call trace_objects,MODE,SOURCES)
+trace_objects = $(call conduit_objects,$(1),$(filter-out $(conduit_traced),$(2))) \
+    $(call conduit_objects,$(1),$(filter $(conduit_traced),$(2)),trace-)
 # The kinds of segment that this tree is not configured for, for tests, in PAR
 segment_large = -DTRUNKLINE_SEGMENT_NAME='"LARGE"' -DGASNET_SEGMENT_LARGE=1
 segment_everything = -DTRUNKLINE_SEGMENT_NAME='"EVERYTHING"' -DGASNET_SEGMENT_EVERYTHING=1
@@ -133,14 +144,18 @@ $(foreach m,$(modes),$(call library,conduit/libgasnet-ibv-$(m),$(call conduit_ob
     $$(conduit_libs) $$(GASNET_DEP_RPATHS)))
 $(foreach m,$(modes),$(call library,conduit/libgasnet-ibv-$(m)-debug,$(call conduit_objects,$(m),$(library_sources),debug-),\
     $$(conduit_libs) $$(GASNET_DEP_RPATHS)))
+$(foreach m,$(modes),$(call library,conduit/libgasnet-ibv-$(m)-trace,$(call trace_objects,$(m),$(library_sources)),\
+    $$(conduit_libs) $$(GASNET_DEP_RPATHS)))
 $(foreach m,seq par,$(call library,conduit/tools/libgasnet_tools-$(m),$(call tools_objects,$(m),$(tools_alone_sources)),-lpthread -lm))
 
 twin_libraries = $(modes:%=conduit/libgasnet-ibv-%-debug)
+trace_libraries = $(modes:%=conduit/libgasnet-ibv-%-trace)
 installed_libraries = $(modes:%=conduit/libgasnet-ibv-%) conduit/tools/libgasnet_tools-seq conduit/tools/libgasnet_tools-par \
-    $(if $(filter yes,$(enable_debug_twin)),$(twin_libraries))
+    $(if $(filter yes,$(enable_debug_twin)),$(twin_libraries)) $(if $(filter yes,$(enable_trace_twin)),$(trace_libraries))
 library_files = $(foreach l,$(1),$(l).a $(l).so $(l).so.1)
 all_products += $(call library_files,$(installed_libraries))
 debug: $(call library_files,$(twin_libraries))
+trace-twin: $(call library_files,$(trace_libraries))
 
 # What gasnetrun_ibv --plan prints comes from the functions that the library allocates by. Sizes are those of PAR: tables are the
 # same in all modes. Never sanitized, as the launcher. A call of the dynamic linker for thread-local variables would make it a library

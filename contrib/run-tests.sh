@@ -85,7 +85,7 @@ make_tree()
 {
     local options=()
     case $1 in
-    check) options=(--enable-werror --enable-debug-twin --enable-mcswitch CFLAGS="-g1 -O2") ;;
+    check) options=(--enable-werror --enable-debug-twin --enable-trace-twin --enable-mcswitch CFLAGS="-g1 -O2") ;;
     asan) options=(--enable-debug --enable-trace "--enable-sanitizer=address,undefined" CFLAGS=-g1) ;;
     tsan) options=(--enable-sanitizer=thread CFLAGS="-g1 -O1") ;;
     esac

@@ -57,7 +57,7 @@ void gasnet_exit(int exitcode)
 
 char *gasnet_getenv(const char *name)
 {
-    return (char *)tk_getenv(name);
+    return (char *)tk_getenv_decoded(name);
 }
 
 gex_Rank_t gex_System_QueryJobRank(void)

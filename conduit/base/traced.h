@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whether this library records traces (configure --enable-trace). The only file that looks at
- * TK_TRACE. Owns nothing. */
+ * Whether this library records traces (configure --enable-trace, and the trace twins). The only
+ * file that looks at TK_TRACE. Owns nothing. */
 #ifndef TK_TRACED_H
 #define TK_TRACED_H
 

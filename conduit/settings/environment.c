@@ -5,6 +5,7 @@
  * start-up; no lock. Later changes of names that the client added are visible, as with getenv(). */
 #include "config.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@ extern char **environ;
 
 /* NAME=value, each terminated by 0; an empty one ends the block. */
 static char *environment_given;
+/* The same for those whose values have escapes, decoded; NULL: none. */
+static char *environment_decoded;
 static char **environment_merged;
 
 static char *read_all(FILE *file, size_t *length)
@@ -77,12 +80,70 @@ void tk_environment_open(void)
         trim_values(environment_given);
 }
 
+/* The character that stands for %XX at `at`; 0: there is no escape, or it would end the value. */
+static char escaped_char(const char *at)
+{
+    if (at[0] != '%' || !isxdigit((unsigned char)at[1]) || !isxdigit((unsigned char)at[2]))
+        return 0;
+    const char digits[] = {at[1], at[2], 0};
+    return (char)strtol(digits, NULL, 16);
+}
+
+static bool has_escape(const char *entry)
+{
+    for (const char *at = strchr(entry, '%'); at; at = strchr(at + 1, '%'))
+        if (escaped_char(at))
+            return true;
+    return false;
+}
+
+static char *decode_entry(const char *entry, char *to)
+{
+    const char *value = entry + strcspn(entry, "=");
+    memcpy(to, entry, (size_t)(value - entry));
+    to += value - entry;
+    for (const char *at = value; *at; at++) {
+        char c = escaped_char(at);
+        *to++ = c ? c : *at;
+        at += c ? 2 : 0;
+    }
+    *to++ = 0;
+    return to;
+}
+
+void tk_environment_decode(void)
+{
+    size_t size = 1;
+    for (const char *at = environment_given; at && *at; at += strlen(at) + 1)
+        size += has_escape(at) ? strlen(at) + 1 : 0;
+    if (size == 1 || environment_decoded || !(environment_decoded = malloc(size)))
+        return;
+    char *to = environment_decoded;
+    for (const char *at = environment_given; *at; at += strlen(at) + 1)
+        if (has_escape(at))
+            to = decode_entry(at, to);
+    *to = 0;
+}
+
+static const char *value_among(const char *block, const char *name)
+{
+    const char *value = NULL;
+    for (; block && *block && !value; block += strlen(block) + 1)
+        value = tk_value_in(block, name);
+    return value;
+}
+
+const char *tk_getenv_decoded(const char *name)
+{
+    const char *value = value_among(environment_decoded, name);
+    return value ? value : tk_getenv(name);
+}
+
 const char *tk_getenv(const char *name)
 {
-    const char *value;
-    for (const char *at = environment_given; at && *at; at += strlen(at) + 1)
-        if ((value = tk_value_in(at, name)))
-            return value;
+    const char *value = value_among(environment_given, name);
+    if (value)
+        return value;
     for (char **at = environ; at && *at; at++)
         if ((value = tk_value_in(*at, name)))
             return value;

@@ -215,4 +215,11 @@ static inline size_t tk_environment_bytes(size_t count)
  * that calls setenv() on one of them; names that the spawner did not set are the client's. */
 const char *tk_getenv(const char *name);
 
+/* From now on tk_getenv_decoded() replaces escapes as %0A in what the process was started with.
+ * Called once at start-up. */
+void tk_environment_decode(void);
+
+/* What a client gets that asks for a variable. */
+const char *tk_getenv_decoded(const char *name);
+
 #endif

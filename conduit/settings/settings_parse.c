@@ -241,5 +241,7 @@ enum tk_status tk_settings_parse(char *const *env, struct tk_settings *out,
             refuse(why);
             status = TK_FAIL;
         }
+    if (!out->pshm_enabled)
+        out->supernode_maxsize = 1;
     return status;
 }

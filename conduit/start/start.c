@@ -12,6 +12,7 @@
 
 #include "atomic/atomic.h"
 #include "base/bits.h"
+#include "base/client_mode.h"
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/report.h"
@@ -292,8 +293,9 @@ static void open_trace(const char *host)
                                  .local = tk_settings.trace_local};
     tk_stats_mask_parse(tk_settings.trace_mask, &plan.mask);
     if (plan.file[0] && !tk_is_traced && plan.rank == 0)
-        tk_log_warn("GASNET_TRACEFILE is ignored: this library has no traces; configure one with "
-                    "--enable-trace");
+        tk_log_warn("GASNET_TRACEFILE is ignored: this library records no traces; build with "
+                    "gasnet-ibv-" TK_MODE_NAME "-trace (pkg-config) or ibv-" TK_MODE_NAME
+                    "-trace.mak, which configure --enable-trace-twin installs");
     if (tk_is_traced)
         tk_trace_open(&plan);
 }
@@ -353,6 +355,8 @@ static enum tk_status load_settings(void)
     tk_thread_limit((int)tk_settings.max_threads);
     if (status != TK_OK || !are_tools_settings_right())
         return TK_FAIL;
+    if (!tk_settings.disable_envdecode)
+        tk_environment_decode();
     tk_process_memory_open();
     tk_pattern_open();
     return TK_OK;

@@ -14,7 +14,7 @@
 
 char *gasnett_getenv(const char *keyname)
 {
-    return (char *)tk_tools_lookup(keyname);
+    return (char *)tk_tools_lookup_decoded(keyname);
 }
 
 void gasnett_setenv(const char *key, const char *value)
@@ -32,13 +32,13 @@ void gasnett_unsetenv(const char *key)
 /* An empty value counts as unset: job scripts write X= to clear a variable. */
 static const char *set_value(const char *name)
 {
-    const char *text = tk_tools_lookup(name);
+    const char *text = tk_tools_lookup_decoded(name);
     return text && *text ? text : NULL;
 }
 
 char *gasnett_getenv_withdefault(const char *keyname, const char *defaultval)
 {
-    const char *text = tk_tools_lookup(keyname);
+    const char *text = tk_tools_lookup_decoded(keyname);
     gasnett_envstr_display(keyname, text ? text : defaultval, !text);
     return (char *)(text ? text : defaultval);
 }

@@ -13,6 +13,11 @@ const char *tk_tools_lookup(const char *name)
     return tk_getenv(name);
 }
 
+const char *tk_tools_lookup_decoded(const char *name)
+{
+    return tk_getenv_decoded(name);
+}
+
 int64_t tk_tools_rank(void)
 {
     return tk_report_rank();

@@ -12,6 +12,11 @@ const char *tk_tools_lookup(const char *name)
     return getenv(name);
 }
 
+const char *tk_tools_lookup_decoded(const char *name)
+{
+    return getenv(name);
+}
+
 int64_t tk_tools_rank(void)
 {
     return 0;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/report.h"
 #include "gasnet_tools.h"
 #include "tools/tools.h"
@@ -45,9 +46,13 @@ static struct {
 
 static const char *report_file;
 
+/* The rank is not known before the end: the heap may be used before the job is joined. */
 static void report_at_exit(void)
 {
-    gasnett_heapinfo_dump(report_file, 1);
+    const char *nodes = tk_tools_lookup("GASNET_MALLOCNODES");
+    int64_t rank = tk_tools_rank();
+    if (!nodes || !*nodes || rank < 0 || tk_number_in_ranges(nodes, rank))
+        gasnett_heapinfo_dump(report_file, 1);
 }
 
 /* The defaults are signalling NaNs as doubles, and invalid as pointers. */

@@ -14,6 +14,9 @@
 /* A variable of the job, or of the process. NULL when unset. */
 const char *tk_tools_lookup(const char *name);
 
+/* The same for a client, in a job with its escapes decoded. */
+const char *tk_tools_lookup_decoded(const char *name);
+
 /* -1: in a job that has not started yet; 0 without a job. */
 int64_t tk_tools_rank(void);
 

@@ -10,12 +10,20 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/report.h"
+#include "settings/settings.h"
 #include "topology/locality.h"
 
 static hwloc_topology_t machine;
 static hwloc_bitmap_t ours; /* CPUs of this thread that exist in the topology */
+
+/* Linux has bindings of threads alone: that of the process is its first one's. */
+static pid_t locality_thread(void)
+{
+    return !strcmp(tk_settings.hwloc_query, "process") ? getpid() : 0;
+}
 
 /* If the set does not fit there are more CPUs than cpu_set_t has; then this thread counts as
  * unbound. */
@@ -23,7 +31,7 @@ static void locality_find_cpus(void)
 {
     cpu_set_t set;
     const hwloc_const_bitmap_t all = hwloc_topology_get_topology_cpuset(machine);
-    if (sched_getaffinity(0, sizeof(set), &set) != 0 ||
+    if (sched_getaffinity(locality_thread(), sizeof(set), &set) != 0 ||
         hwloc_cpuset_from_glibc_sched_affinity(machine, ours, &set, sizeof(set)) != 0)
         hwloc_bitmap_copy(ours, all);
     hwloc_bitmap_and(ours, ours, all);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Traces: what a rank does, by the calls of the interface, in a file. Only in libraries configured
- * with --enable-trace; in others TK_TRACED(...) is nothing. Each thread records into a ring of its
- * own (ring.h); a thread of the library writes them out. Nothing here waits for the file but the
- * end of the job. */
+ * with --enable-trace and in the trace twins; in others TK_TRACED(...) is nothing. Each thread
+ * records into a ring of its own (ring.h); a thread of the library writes them out. Nothing here
+ * waits for the file but the end of the job. */
 #ifndef TK_TRACE_H
 #define TK_TRACE_H
 

@@ -57,6 +57,10 @@ install-libraries: $(installed_libraries:=.a) $(installed_libraries:=.so) $(la_f
 install-debug: debug
 	$(MAKE) install enable_debug_twin=yes
 
+# The same of the trace twin
+install-trace-twin: trace-twin
+	$(MAKE) install enable_trace_twin=yes
+
 uninstall-products: uninstall-libraries
 	cd $(in_bindir) && rm -f $(notdir $(installed_programs))
 	cd $(in_pkglibdir) && rm -f $(notdir $(installed_private))
@@ -64,4 +68,4 @@ uninstall-products: uninstall-libraries
 	rmdir $(in_replacedir) $(in_pkglibdir) 2>/dev/null || :
 uninstall-libraries:
 	rm -f $(foreach l,$(notdir $(installed_libraries)),$(foreach e,a la so so.1 so.1.0.0,$(in_libdir)/$(l).$(e)))
-.PHONY: install-products install-libraries install-debug uninstall-products uninstall-libraries
+.PHONY: install-products install-libraries install-debug install-trace-twin uninstall-products uninstall-libraries

@@ -102,7 +102,7 @@ include $(srcdir)/contrib/build/dist.mk
 products: $(all_products)
 # What is not installed by default, and the tests' programs but for those of bench.
 all-extras: all-am debug $(extra_products) $(test_programs)
-.PHONY: products all-extras debug clean-products
+.PHONY: products all-extras debug trace-twin clean-products
 
 conduit/include/gasnet_config.h: conduit/include/gasnet_config.h.new ;
 # By hand, not by rules: a rule would find the folder of that name in the source tree (VPATH).

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Fails when a source of the library is compiled less often than it must be: conduit/classes.awk sorts sources by what they
 # include, and here their preprocessed text is compared: that of conduit_any in all threading modes, that of conduit_threads
-# in those that share an object, and that of all but conduit_segment with all kinds of segments.
+# in those that share an object, that of all but conduit_segment with all kinds of segments, and that of all but conduit_traced with and
+# without traces.
 # One run of the preprocessor reads all sources of a class, one behind the other. TRUNKLINE_ANY_MODE leaves out what the public
 # headers leave out for such sources, although a mode is defined here (gasnet-tools/guard.h).
 # usage: modes.sh, with top_srcdir and top_builddir in the environment; CC, CPPFLAGS: else those of the build
@@ -77,6 +78,20 @@ for checks in '' ' -DTK_DEBUG=1 -DTRUNKLINE_DEBUG=1'; do
     same conduit_threads_segment "$any $seq $fast$checks" "$any $parsync $fast$checks"
     same conduit_client "-DGASNET_PAR $fast$checks" "-DGASNET_PAR $large$checks" "-DGASNET_PAR $everything$checks"
 done
+# The same for what the trace twins share with the release libraries
+untraced()
+{
+    find conduit -name '*.[ch]' | sort | awk -f conduit/classes.awk | tr ' ' '\n' |
+        awk '/^conduit_[a-z]+$/ { class = $0 } /[.]c$/ { if (class == "conduit_traced") traced[$0] = 1; else if (class != "conduit_segment") of[$0] = class }
+            END { for (source in of) if (!(source in traced)) print of[source], source }' | sort >"$work/classes"
+}
+mv "$work/classes" "$work/all"
+untraced
+traces=' -DTK_TRACE=1 -DTRUNKLINE_TRACE=1'
+same conduit_any "$any $par $fast" "$any $par $fast$traces"
+same conduit_threads "$any $par $fast" "$any $par $fast$traces"
+same conduit_client "-DGASNET_PAR $fast" "-DGASNET_PAR $fast$traces"
+mv "$work/all" "$work/classes"
 [ $bad = 0 ] && awk '{ count[$1]++ } END { for (class in count) sources += count[class]; print sources " sources are as they are sorted" }' \
     "$work/classes"
 exit $bad

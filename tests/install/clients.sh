@@ -232,6 +232,7 @@ by_hand()
 opt="-O0 -g"
 [ "$TRUNKLINE_TEST_DEBUG" = yes ] || opt=$(sed -n 's/^CFLAGS = //p' "$top_builddir/Makefile" | tr ' ' '\n' | sed -n '/^-O/h; ${g;p;}')
 kinds=$modes
+[ "$trace_twin" = no ] || kinds="$kinds seq-trace par-trace parsync-trace"
 [ "$twin" = no ] || kinds="$kinds seq-debug par-debug parsync-debug"
 for kind in $kinds; do
     case $kind in *-debug) opt="-O0 -g" ;; esac

@@ -36,6 +36,7 @@ grep -i warning "$scratch/log" && fail "the clients do not build in silence"
 programs="c-seq c-par c-parsync cxx-par pc-par"
 [ "$TRUNKLINE_TEST_STATIC" = no ] || programs="$programs c-static"
 [ "$twin" = no ] || programs="$programs c-twin"
+[ "$trace_twin" = no ] || programs="$programs c-trace"
 for program in $programs; do
     timeout -k 5 60 env LD_LIBRARY_PATH= "$bindir/gasnetrun_ibv" -n 2 "$scratch/build/$program" >"$scratch/out" 2>"$scratch/err"
     if [ "$(sort "$scratch/out")" != "rank 0 of 2: ok
@@ -52,5 +53,6 @@ linked()
 }
 [ "$TRUNKLINE_TEST_SHARED" = no ] || linked cxx-par par || fail "cxx-par is not linked with the shared library"
 [ "$twin$TRUNKLINE_TEST_SHARED" != yesyes ] || linked c-twin par-debug || fail "c-twin is not linked with the debug twin"
+[ "$trace_twin$TRUNKLINE_TEST_SHARED" != yesyes ] || linked c-trace par-trace || fail "c-trace is not linked with the trace twin"
 [ "$TRUNKLINE_TEST_STATIC" = no ] || ! linked c-static seq || fail "c-static is linked with the shared library"
 finish

@@ -16,6 +16,7 @@ modes="seq par parsync"
 shared=${TRUNKLINE_TEST_SHARED:-yes}
 static=${TRUNKLINE_TEST_STATIC:-yes}
 twin=${TRUNKLINE_TEST_TWIN:-yes} # are there libgasnet-ibv-*-debug?
+trace_twin=${TRUNKLINE_TEST_TRACE_TWIN:-no} # are there libgasnet-ibv-*-trace?
 . "$top_srcdir/tests/failures.sh"
 
 make_scratch()

@@ -81,14 +81,14 @@ every_standard()
 }
 
 # Each public header in turn in one source, in all modes, as a client of each kind of library compiles it: optimised, where puts,
-# gets and atomics between neighbours are code in the headers, and of the debug twin.
+# gets and atomics between neighbours are code in the headers, of the debug twin and of the trace twin.
 # shellcheck disable=SC2086
 all_headers()
 {
     kind="$warnings -x c -std=c11"
     case $1 in *++) kind="$cxx_warnings -x c++ -std=c++11" ;; esac
     for mode in SEQ PAR PARSYNC; do
-        for library in $optimised -DTRUNKLINE_DEBUG=1; do
+        for library in $optimised -DTRUNKLINE_DEBUG=1 "$optimised -DTRUNKLINE_TRACE=1"; do
             try "$1 $mode $library, all headers" "$1" $kind -fsyntax-only -D_GNU_SOURCE=1 -DGASNET_$mode $library $includes "$scratch/all.c"
         done
     done

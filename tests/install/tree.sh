@@ -39,6 +39,15 @@ for mode in $modes; do
         absent "$incdir/ibv-conduit/ibv-$mode-debug.mak" "$libdir/pkgconfig/gasnet-ibv-$mode-debug.pc" "$libdir/libgasnet-ibv-$mode-debug.so.1"
     fi
 done
+# Likewise of trace twins
+for mode in $modes; do
+    if [ "$trace_twin" = yes ]; then
+        installed="$installed gasnet-ibv-$mode-trace"
+        present "$incdir/ibv-conduit/ibv-$mode-trace.mak"
+    else
+        absent "$incdir/ibv-conduit/ibv-$mode-trace.mak" "$libdir/pkgconfig/gasnet-ibv-$mode-trace.pc" "$libdir/libgasnet-ibv-$mode-trace.so.1"
+    fi
+done
 # libraries SHARED STATIC: these kinds are there, and not the other ones
 libraries()
 {

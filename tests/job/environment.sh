@@ -36,6 +36,22 @@ SETTINGS="JOB_WORD=given GASNET_MAX_THREADS=33" good 2 "$seq"
 sees ' word=given own=after$' 2
 sees ' threads=1 ' 2
 
+# Escapes are decoded in what the job was started with, unless that is switched off; %00 and what only looks like one stay.
+SETTINGS='JOB_WORD=%41%7e%2B%00%4%zz%' good 2 "$seq"
+sees ' word=A~+%00%4%zz% own=after$' 2
+SETTINGS='JOB_WORD=a%0Ab' good 1 "$seq"
+sees '^b own=after$' 1
+SETTINGS='JOB_WORD=%41%7e GASNET_DISABLE_ENVDECODE=1' good 2 "$par"
+sees ' word=%41%7e own=after$' 2
+
+# Names of the conduit that this one replaces
+SETTINGS='GASNET_SUPERNODE_MAXSIZE=0 GASNET_PSHM_ENABLED=1' good 2 "$seq"
+sees ' neighbours=2 ' 2
+SETTINGS='GASNET_SUPERNODE_MAXSIZE=0 GASNET_PSHM_ENABLED=0' good 2 "$seq"
+sees ' neighbours=1 ' 2
+SETTINGS='GASNET_HWLOC_QUERY=core' job 1 "$seq"
+fails_with 2 "GASNET_HWLOC_QUERY=core"
+
 # Each of these changes something in the process. 200 MiB: larger than other memory that it has.
 SETTINGS="GASNET_THREAD_STACK_MIN=200M GASNET_THREAD_STACK_PAD=20M GASNET_DISABLE_MUNMAP=1 GASNET_MAX_SEGSIZE=64MB
     GASNET_NO_CATCH_SIGNAL=HUP,2"

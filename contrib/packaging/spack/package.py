@@ -28,5 +28,8 @@ class Trunkline(AutotoolsPackage):
         args = ["--with-pmix=%s" % spec["pmix"].prefix, "--with-hwloc=%s" % spec["hwloc"].prefix,
                 "--with-libibverbs=%s" % spec["rdma-core"].prefix, "--with-librdmacm=%s" % spec["rdma-core"].prefix]
         args += self.enable_or_disable("debug")
+        if "+debug" not in spec:
+            args.append("--enable-debug-twin")
+        args += ["--enable-trace-twin", "--enable-mcswitch"]
         args.append("--enable-segment-%s" % spec.variants["segment"].value)
         return args

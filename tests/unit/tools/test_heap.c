@@ -169,11 +169,25 @@ static void what_was_left_is_reported_at_exit(void **state)
     unit_assert_says(said, "test_heap.c:");
 }
 
+static void only_ranks_of_the_list_report(void **state)
+{
+    (void)state;
+    const char *said;
+    setenv("GASNET_MALLOCNODES", "1,3-5", 1); /* this is rank 0 */
+    assert_int_equal(unit_child(report, NULL, &said), 0);
+    assert_null(strstr(said, "heap: "));
+    setenv("GASNET_MALLOCNODES", "0", 1);
+    assert_int_equal(unit_child(report, NULL, &said), 0);
+    unit_assert_says(said, "heap: ");
+    unsetenv("GASNET_MALLOCNODES");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(misuse_is_found),
     cmocka_unit_test(new_and_old_blocks_are_filled_on_request),
     cmocka_unit_test(out_of_memory_ends_the_program),
     cmocka_unit_test(what_was_left_is_reported_at_exit),
+    cmocka_unit_test(only_ranks_of_the_list_report),
     cmocka_unit_test(blocks_are_counted),
     cmocka_unit_test(contents_move_with_realloc),
 };

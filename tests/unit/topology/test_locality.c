@@ -8,18 +8,18 @@
 #include "config.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include "settings/settings.h"
 #include "topology/locality.h"
 #include "unit.h"
 
-static cpu_set_t cpus;
+static cpu_set_t cpus, cpus_of_process;
 
 int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 {
-    (void)pid;
     assert_true(size <= sizeof(cpus));
-    memcpy(set, &cpus, size);
+    memcpy(set, pid == getpid() ? &cpus_of_process : &cpus, size);
     return 0;
 }
 
@@ -37,6 +37,7 @@ static void stand_on(int first, int last)
     CPU_ZERO(&cpus);
     for (int i = first; i <= last; i++)
         CPU_SET((size_t)i, &cpus);
+    tk_settings.hwloc_query = "thread";
     tk_locality_drop();
 }
 
@@ -48,6 +49,19 @@ static void a_device_beside_us_is_at_distance_0(void **state)
     assert_int_equal(tk_locality_distance("softhca0"), 0);
     stand_on(5, 6);
     assert_int_equal(tk_locality_distance("softhca2"), 0);
+}
+
+static void the_first_thread_counts_on_request(void **state)
+{
+    (void)state;
+    CPU_ZERO(&cpus_of_process);
+    CPU_SET(5, &cpus_of_process);
+    stand_on(0, 0);
+    tk_settings.hwloc_query = "process";
+    assert_int_equal(tk_locality_distance("softhca2"), 0);
+    assert_true(tk_locality_distance("softhca0") > 0);
+    stand_on(0, 0);
+    assert_int_equal(tk_locality_distance("softhca0"), 0);
 }
 
 static void nearer_parts_of_the_machine_are_nearer(void **state)
@@ -165,6 +179,7 @@ static void a_file_that_is_no_machine_does_no_harm(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_device_beside_us_is_at_distance_0),
+    cmocka_unit_test(the_first_thread_counts_on_request),
     cmocka_unit_test(nearer_parts_of_the_machine_are_nearer),
     cmocka_unit_test(some_of_our_cpus_beside_it_is_nearer_than_none),
     cmocka_unit_test(whoever_is_not_bound_is_as_near_to_all),
