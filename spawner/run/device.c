@@ -6,7 +6,7 @@
 #include "device.h"
 #include "probe.h"
 #include "contrib/softhca/fault/fault.h"
-#include "contrib/softhca/base/settings.h"
+#include "contrib/softhca/support/softhca_settings.h"
 #include "spawner/base/log.h"
 
 #include <limits.h>

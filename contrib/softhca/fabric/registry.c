@@ -18,7 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/names.h"
+#include "support/registry_name.h"
 #include "fabric/fabric.h"
 
 /* An unknown slot is looked up again at most every millisecond: a sender that waits for a peer to

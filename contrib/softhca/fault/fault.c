@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/base.h"
+#include "support/support.h"
 #include "fault/fault.h"
 
 enum { place_rules = 0x666c74 /* a random stream that no CQ uses */ };

@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "base.h"
+#include "support.h"
 
 uint64_t shca_now(void)
 {
