@@ -3,7 +3,7 @@
 
 # Pure parts, which the unit tests link too
 launcher_pure_sources = $(addprefix spawner/, \
-    $(patsubst %,base/%.c,bytes procinfo log hail words signal_text) \
+    $(patsubst %,util/%.c,byte_queue procinfo log hail words signal_text) \
     $(patsubst %,wire/%.c,wire auth dial hello pack job_frame exchange) \
     $(patsubst %,agent/%.c,listen ssh_text) \
     $(patsubst %,head/%.c,fences explain policy devices network output) \
@@ -16,7 +16,7 @@ launcher_pure_sources = $(addprefix spawner/, \
 launcher_sources = $(launcher_pure_sources) $(addprefix spawner/, \
     $(patsubst %,run/%.c,main place plan device probe ask top others top_table) \
     $(patsubst %,head/%.c,head hang view input) \
-    base/signals.c \
+    util/signals.c \
     $(patsubst %,agent/%.c,agent fork ssh) \
     $(patsubst %,guard/%.c,remote there stacks symbols waits explain counts guard binding launch report orders end) \
     $(patsubst %,tree/%.c,tree watch) \

@@ -5,7 +5,7 @@
 #include "waits.h"
 
 #include "session.h"
-#include "spawner/base/procinfo.h"
+#include "spawner/util/procinfo.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "probe.h"
 #include "contrib/softhca/fault/fault.h"
 #include "contrib/softhca/support/softhca_settings.h"
-#include "spawner/base/log.h"
+#include "spawner/util/log.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Monotonic time in milliseconds, and deadlines made of it. Owns nothing, takes no lock. */
-#ifndef TRUNKLINE_SPAWNER_CLOCK_H
-#define TRUNKLINE_SPAWNER_CLOCK_H
+#ifndef TRUNKLINE_SPAWNER_LAUNCHER_CLOCK_H
+#define TRUNKLINE_SPAWNER_LAUNCHER_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
