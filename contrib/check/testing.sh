@@ -87,7 +87,7 @@ counts()
 
     echo "orders of memory taken out|$(grep -rhE '\bassert_(wrong|lost)\(|\bweak_assert_(wrong|lost)\(' tests/unit --include='test_*.c' | grep -vc static)"
     echo "faults in the switch|$(($(rows tests/mcswitch/sim/mutants.c mutants) - 1))"
-    echo "faults in the workloads|$(cat tests/workloads/*/parameters.c | grep -cE '^ *\[[a-z_]+\] = \{"[a-z-]+", "[A-Za-z0-9]+", ')"
+    echo "faults in the workloads|$(cat tests/workloads/*/*_parameters.c | grep -cE '^ *\[[a-z_]+\] = \{"[a-z-]+", "[A-Za-z0-9]+", ')"
 
     echo "make check|$(tier TESTS)"
     echo "make check-quick|$(tier quick_tests)"
