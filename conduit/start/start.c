@@ -12,8 +12,8 @@
 
 #include "atomic/atomic.h"
 #include "base/bits.h"
-#include "base/clock.h"
-#include "base/number.h"
+#include "common/clock.h"
+#include "common/number.h"
 #include "base/report.h"
 #include "base/segment_mode.h"
 #include "base/wait_record.h"

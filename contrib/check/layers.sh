@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Fails when an #include in conduit/ points upward or sideways, into another room's private header, or at a .c file, and when
-# the library or the launcher reads a GASNET_ variable by itself. Fails too when two headers can be taken for each other: the floors
+# Fails when an #include in common/ or conduit/ points upward or sideways, into another room's private header, or at a .c file, and
+# when the library or the launcher reads a GASNET_ variable by itself. Fails too when two headers can be taken for each other: the floors
 # of the library, softhca and the launcher have none of the same name, and no path names headers of two folders that compilers search.
 # The plan is contrib/check/layers.txt. usage: layers.sh [top of the source tree]
 set -u
@@ -28,7 +28,7 @@ headers()
         find "$folder" -name '*.h' | sed "s,^$folder/\(.*\),\1 $folder,"
     done
 }
-floors='conduit/base contrib/softhca/support spawner/util'
+floors='common conduit/base contrib/softhca/support spawner/util'
 searched='conduit contrib/softhca contrib/roce contrib/mcswitch'
 ambiguous=0
 for folder in $floors $searched; do
@@ -41,8 +41,8 @@ headers $searched | once "an #include finds headers" || ambiguous=1
 [ $ambiguous = 0 ] || exit 1
 
 # One line per arrow: file, the room it is in, what it includes
-find conduit -name '*.[ch]' ! -path 'conduit/include/*' -exec grep -H '^# *include  *"' {} + |
-    sed -E 's/^(conduit\/([a-z_]+)\/[^:]*):# *include +"([^"]*)".*/\1 \2 \3/' |
+find common conduit -name '*.[ch]' ! -path 'conduit/include/*' -exec grep -H '^# *include  *"' {} + |
+    sed -E 's/^((conduit\/)?([a-z_]+)\/[^:]*):# *include +"([^"]*)".*/\1 \3 \4/' |
     awk -v plan=contrib/check/layers.txt '
         BEGIN {
             while ((getline line < plan) > 0) {

@@ -8,7 +8,7 @@
 #include "spawner/agent/listen.h"
 #include "spawner/agent/ssh_text.h"
 #include "spawner/util/launcher_clock.h"
-#include "base/sha256.h"
+#include "common/sha256.h"
 #include "spawner/util/words.h"
 #include "spawner/head/devices.h"
 #include "spawner/wire/auth.h"
