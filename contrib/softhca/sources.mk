@@ -3,7 +3,7 @@
 
 # All but the way to the host's own library, in which the libraries differ
 softhca_core_sources = $(addprefix contrib/softhca/, \
-    $(patsubst %,support/%.c,cache_lines clock config counters registry_name softhca_lock softhca_settings) \
+    $(patsubst %,support/%.c,cache_lines config counters registry_name softhca_lock softhca_settings) \
     $(patsubst %,fault/%.c,fault fault_parse) \
     $(patsubst %,fabric/%.c,contexts file gid heap helper inet link load lock multicast paging peer registry segment state watch) \
     $(patsubst %,wire/%.c,atomic completion control copy datagram deliver early engine execute fatal fault_run multicast notify pending plain \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Common to all rooms of softhca: settings, clock, counters, lines on stderr. Owns the counters and
+ * Common to all rooms of softhca: settings, counters, lines on stderr. Owns the counters and
  * the settings of the process; both are described where they are defined. */
 #ifndef SHCA_SUPPORT_H
 #define SHCA_SUPPORT_H
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "common/clock.h"
 #include "segment_layout.h"
 #include "softhca_lock.h"
 #include "seed.h"
@@ -38,9 +39,6 @@ struct shca_stats {
  * request: the next queue may be another thread's. NULL when there is none. */
 void *shca_lines_alloc(size_t bytes);
 void shca_lines_free(void *memory);
-
-/* ---- clock.c ---- */
-uint64_t shca_now(void); /* ns, monotonic */
 
 /* ---- config.c ---- */
 /* The shape of the machine; read-only after fabric/load.c has filled it in. */
