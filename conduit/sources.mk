@@ -5,7 +5,8 @@
 room = $(eval conduit_sources += $(2:%=$(1)/%.c))
 $(call room,conduit/api,ad barrier client coll event ident kind legacy legacy_coll legacy_rma message nbi negotiated rails rma segment system team team_create vis)
 $(call room,conduit/atomic,by_device by_message connect domain execute operation)
-$(call room,conduit/base,check code file_text lock number page ranges report sha256 thread_own signal_name wait_record)
+$(call room,common,file_text number sha256 signal_name)
+$(call room,conduit/base,check code lock page ranges report thread_own wait_record)
 $(call room,conduit/bootstrap,board bootstrap gather host_table)
 $(call room,conduit/collective,barrier blocks broadcast choose clocks coll engine exchange kernels local local_place local_team match mcast mcast_control mcast_receive mcast_life mcast_leave mcast_window mcast_slots mcast_start mcast_notify named nbrhd node_local reduce team_create)
 $(call room,conduit/event,event nbi)
@@ -48,7 +49,7 @@ tools_sources = $(tools_names:%=conduit/tools/%.c)
 # With a conduit: the job's environment and rank, and what knows of teams and ranks
 tools_job_sources = $(tools_sources) \
     $(patsubst %,conduit/tools/%.c,diagnostics format format_memory join stats trace_job env_backend_job)
-tools_alone_sources = $(tools_sources) conduit/base/number.c conduit/base/report.c conduit/base/signal_name.c conduit/tools/env_backend_process.c
+tools_alone_sources = $(tools_sources) common/number.c conduit/base/report.c common/signal_name.c conduit/tools/env_backend_process.c
 library_sources = $(conduit_sources) $(tools_job_sources)
 
 # ---- Which source is compiled how often ----
@@ -56,7 +57,7 @@ library_sources = $(conduit_sources) $(tools_job_sources)
 # Sources of class any do not look at the threading mode, those of class threads ask whether there are threads, those of class client
 # which of the three modes it is. conduit/classes.awk finds that by what they include; the compiler refuses one that looks at
 # what its class does not have. conduit_segment: those that ask what memory is remotely accessible.
-conduit_files = $(wildcard $(srcdir)/conduit/*/*.[ch] $(srcdir)/conduit/*/*/*.[ch] $(srcdir)/conduit/*/*/*/*.[ch])
+conduit_files = $(wildcard $(srcdir)/common/*.[ch] $(srcdir)/conduit/*/*.[ch] $(srcdir)/conduit/*/*/*.[ch] $(srcdir)/conduit/*/*/*/*.[ch])
 conduit/classes.mk: conduit/classes.stamp ;
 # Only a change of classes makes make read everything again.
 conduit/classes.stamp: $(srcdir)/conduit/classes.awk $(conduit_files)

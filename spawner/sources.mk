@@ -3,7 +3,7 @@
 
 # Pure parts, which the unit tests link too
 launcher_pure_sources = $(addprefix spawner/, \
-    $(patsubst %,base/%.c,bytes procinfo log hail words signal_text) \
+    $(patsubst %,util/%.c,byte_queue procinfo log hail words signal_text) \
     $(patsubst %,wire/%.c,wire auth dial hello pack job_frame exchange) \
     $(patsubst %,agent/%.c,listen ssh_text) \
     $(patsubst %,head/%.c,fences explain policy devices network output) \
@@ -11,18 +11,18 @@ launcher_pure_sources = $(addprefix spawner/, \
     $(patsubst %,run/%.c,options program environ host_list batch hosts layout foreign) \
     $(patsubst %,server/%.c,owner handshake) \
     $(patsubst %,guard/%.c,session oom)) \
-    conduit/base/file_text.c conduit/base/number.c conduit/base/sha256.c conduit/base/signal_name.c conduit/stats/table.c \
+    common/file_text.c common/number.c common/sha256.c common/signal_name.c conduit/stats/table.c \
     $(patsubst %,conduit/settings/settings_%.c,forms parse size table)
 launcher_sources = $(launcher_pure_sources) $(addprefix spawner/, \
     $(patsubst %,run/%.c,main place plan device probe ask top others top_table) \
     $(patsubst %,head/%.c,head hang view input) \
-    base/signals.c \
+    util/signals.c \
     $(patsubst %,agent/%.c,agent fork ssh) \
     $(patsubst %,guard/%.c,remote there stacks symbols waits explain counts guard binding launch report orders end) \
     $(patsubst %,tree/%.c,tree watch) \
     $(patsubst %,children/%.c,start reach bind) \
     $(patsubst %,server/%.c,server channel upcalls jobinfo exchange gate)) \
-    contrib/softhca/base/settings.c contrib/softhca/base/names.c contrib/softhca/fault/fault_parse.c \
+    contrib/softhca/support/softhca_settings.c contrib/softhca/support/registry_name.c contrib/softhca/fault/fault_parse.c \
     conduit/settings/settings_print.c conduit/stats/print.c
 launcher_flags = $(AM_CPPFLAGS) -I$(srcdir)/conduit -I$(srcdir)/contrib/softhca -DTRUNKLINE_PKGLIBDIR='"$(pkglibdir)"' $(plain_cflags) \
     $(PMIX_CFLAGS) $(IBVERBS_CFLAGS) $(HWLOC_CFLAGS)

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 
 /* Returns at once if the word is another; else when it was woken, after `nsec`, by a signal, or for
  * no reason: look again. */

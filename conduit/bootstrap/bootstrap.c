@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/futex.h"
 #include "base/rank_slot.h"
 #include "base/report.h"

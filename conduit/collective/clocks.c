@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/lock.h"
 #include "base/report.h"
 #include "collective/clocks.h"

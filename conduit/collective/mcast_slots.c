@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/report.h"
 #include "collective/mcast_private.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/lock.h"
 #include "base/report.h"
 #include "collective/exchange.h"

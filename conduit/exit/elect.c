@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/report.h"
 #include "exit/exit.h"
 #include "exit/exit_private.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "exit/exit_private.h"

@@ -5,7 +5,7 @@
  * the values. By the leaving thread alone; no lock. */
 #include "config.h"
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "bootstrap/bootstrap.h"
 #include "exit/exit_private.h"
 #include "peer/peer.h"

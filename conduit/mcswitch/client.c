@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/sha256.h"
+#include "common/sha256.h"
 
 enum step { STEP_CONNECT, STEP_GREETING, STEP_CLAIM, STEP_ANSWER, STEP_OPEN };
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/sha256.h"
+#include "common/sha256.h"
 
 enum { member_bytes = 3 * 4 + 16 + 6 + 4 * 4 + 8 + 4 };
 

@@ -9,7 +9,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/copy.h"
 #include "base/report.h"
 #include "base/segment_mode.h"

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/client_mode.h"
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/report.h"
 #include "base/thread_own.h"
 #include "base/wait_record.h"

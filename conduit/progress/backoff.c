@@ -13,7 +13,7 @@
 #include <sched.h>
 
 #include "base/bits.h"
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/thread_own.h"
 #include "progress/progress.h"
 #include "progress/progress_private.h"

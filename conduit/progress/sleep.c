@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 
 #include "base/atomic.h"
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/report.h"
 #include "progress/progress.h"
 #include "progress/progress_private.h"

@@ -4,7 +4,7 @@
 #include "config.h"
 
 #include "base/bits.h"
-#include "base/clock.h"
+#include "common/clock.h"
 #include "progress/thread_pace.h"
 
 /* Long enough to be worth waking up for, short enough that a thread which is kept busy rests often.

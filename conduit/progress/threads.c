@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/report.h"
 #include "op/threads.h"
 #include "process/thread.h"

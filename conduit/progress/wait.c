@@ -6,7 +6,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
-#include "base/clock.h"
+#include "common/clock.h"
 #include "op/op.h"
 #include "peer/peer.h"
 #include "progress/lend.h"

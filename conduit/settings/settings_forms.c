@@ -12,8 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/number.h"
-#include "base/signal_name.h"
+#include "common/number.h"
+#include "common/signal_name.h"
 #include "settings/settings.h"
 #include "stats/table.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file_text.h"
+#include "common/file_text.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "peer/connect_file.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/bits.h"
-#include "base/clock.h"
+#include "common/clock.h"
 #include "start/start_private.h"
 
 enum { phases_max = 12 };

@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/number.h"
+#include "common/number.h"
 #include "gasnet_tools.h"
 #include "tools/tools.h"
 

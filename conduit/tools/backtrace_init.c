@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/signal_name.h"
+#include "common/signal_name.h"
 #include "gasnet_tools.h"
 #include "tools/tools.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
+#include "common/number.h"
 #include "gasnet_tools.h"
 #include "tools/tools.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/number.h"
+#include "common/number.h"
 #include "gasnet_tools.h"
 #include "tools/tools.h"
 

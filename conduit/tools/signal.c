@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "base/signal_name.h"
+#include "common/signal_name.h"
 #include "gasnet_tools.h"
 
 const char *gasnett_signame_fromval(int sigval)

@@ -13,8 +13,8 @@
 #include <strings.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/number.h"
+#include "common/clock.h"
+#include "common/number.h"
 #include "base/report.h"
 #include "tools/counter.h"
 #include "gasnet_tools.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/clock.h"
+#include "common/clock.h"
 #include "trace/align.h"
 
 static int64_t offset_at(const struct tk_trace_alignment *a, uint64_t at)

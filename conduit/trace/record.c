@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/futex.h"
 #include "base/thread_own.h"
 #include "stats/stats.h"

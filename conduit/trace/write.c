@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/futex.h"
 #include "base/report.h"
 #include "process/thread.h"

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/mode.h"
 #include "transport/doorbell.h"
 

@@ -24,7 +24,7 @@ while read -r file; do
     grep -qxF -- "$file" "$list.all" && continue
     echo "make dist forgets $file"
     bad=1
-done < <(cd "$top_srcdir" && find conduit spawner contrib tests man doc -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.sh' \
+done < <(cd "$top_srcdir" && find common conduit spawner contrib tests man doc -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.sh' \
     -o -name '*.py' -o -name '*.inc' -o -name '*.[1-8]' -o -name '*.[1-8].in' -o -name '*.md' -o -name '*.txt' \) |
     grep -vE '/(build|build-tests)/')
 [ "$(wc -l <"$list.all")" -gt 500 ] || { echo "no list of make dist"; bad=1; }

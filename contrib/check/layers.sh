@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Fails when an #include in conduit/ points upward or sideways, into another room's private header, or at a .c file, and when
-# the library or the launcher reads a GASNET_ variable by itself.
+# Fails when an #include in common/ or conduit/ points upward or sideways, into another room's private header, or at a .c file, and
+# when the library or the launcher reads a GASNET_ variable by itself. Fails too when two headers can be taken for each other: the floors
+# of the library, softhca and the launcher have none of the same name, and no path names headers of two folders that compilers search.
 # The plan is contrib/check/layers.txt. usage: layers.sh [top of the source tree]
 set -u
 cd "${1:-${top_srcdir:-$(dirname "$0")/../..}}" || exit 2
@@ -11,9 +12,37 @@ if grep -rnE 'getenv\("GASNET_' conduit spawner --include='*.[ch]' | grep -vE '(
     echo "reads a setting past the table of settings.def"
     exit 1
 fi
+
+# once WHAT: reads lines "NAME FOLDER", complains about each name of two folders
+once()
+{
+    sort | awk -v what="$1" '
+        $1 == last { print $1 ": " what " in " folder " and " $2; failed = 1 }
+        { last = $1; folder = $2; names++ }
+        END { exit failed || names == 0 }'
+}
+# headers FOLDER...: a line "NAME FOLDER" for each header, named from that folder on
+headers()
+{
+    for folder; do
+        find "$folder" -name '*.h' | sed "s,^$folder/\(.*\),\1 $folder,"
+    done
+}
+floors='common conduit/base contrib/softhca/support spawner/util'
+searched='conduit contrib/softhca contrib/roce contrib/mcswitch'
+ambiguous=0
+for folder in $floors $searched; do
+    [ -d "$folder" ] || { echo "no folder $folder: layers.sh looks for headers there"; ambiguous=1; }
+done
+# shellcheck disable=SC2086 # lists
+headers $floors | once "headers of the same name" || ambiguous=1
+# shellcheck disable=SC2086
+headers $searched | once "an #include finds headers" || ambiguous=1
+[ $ambiguous = 0 ] || exit 1
+
 # One line per arrow: file, the room it is in, what it includes
-find conduit -name '*.[ch]' ! -path 'conduit/include/*' -exec grep -H '^# *include  *"' {} + |
-    sed -E 's/^(conduit\/([a-z_]+)\/[^:]*):# *include +"([^"]*)".*/\1 \2 \3/' |
+find common conduit -name '*.[ch]' ! -path 'conduit/include/*' -exec grep -H '^# *include  *"' {} + |
+    sed -E 's/^((conduit\/)?([a-z_]+)\/[^:]*):# *include +"([^"]*)".*/\1 \3 \4/' |
     awk -v plan=contrib/check/layers.txt '
         BEGIN {
             while ((getline line < plan) > 0) {

@@ -24,7 +24,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/modes.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 bad=0
 
-find conduit -name '*.[ch]' | sort | awk -f conduit/classes.awk | tr ' ' '\n' |
+find common conduit -name '*.[ch]' | sort | awk -f conduit/classes.awk | tr ' ' '\n' |
     awk '/^conduit_[a-z]+$/ { class = $0 } /[.]c$/ { if (class == "conduit_segment") by_segment[$0] = 1; else of[$0] = class }
         END { for (source in of) print of[source] (source in by_segment ? "_segment" : ""), source }' | sort >"$work/classes"
 

@@ -33,7 +33,7 @@ done
 rm -f "${TMPDIR:-/tmp}/rebuild.$$"
 
 # Each source in the list of its room, and each name there a source
-for file in $(cd "$top_srcdir" && find conduit -name '*.c'); do
+for file in $(cd "$top_srcdir" && find common conduit -name '*.c'); do
     object=$(echo "${file%.c}.o" | tr / -)
     [ -n "$(find obj -name "$object" | head -1)" ] || case $file in
         conduit/tools/heap_*) ;; # one of the two

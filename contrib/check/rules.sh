@@ -19,7 +19,7 @@ listed()
 referred()
 {
     grep -rnoE --include='*.c' --include='*.h' --include='*.sh' --include='*.md' --include='*.inc' \
-        '\b[Ii]tems? \(?[0-9]+(( to |, | and )[0-9]+)*|\bitems?_[0-9]+(_to_[0-9]+)?' tests conduit spawner contrib doc |
+        '\b[Ii]tems? \(?[0-9]+(( to |, | and )[0-9]+)*|\bitems?_[0-9]+(_to_[0-9]+)?' tests common conduit spawner contrib doc |
         awk -F: '$1 != "'$rules'" && $1 !~ /check\/rules.sh$/ {
             range = $3 ~ /[ _]to[ _]/
             gsub(/[^0-9]+/, " ", $3)

@@ -55,7 +55,7 @@ tier()
 # What the page says, and how many there are
 counts()
 {
-    echo "lines of the product|$(code conduit spawner contrib/softhca contrib/roce contrib/mcswitch contrib/trace contrib/info)"
+    echo "lines of the product|$(code common conduit spawner contrib/softhca contrib/roce contrib/mcswitch contrib/trace contrib/info)"
     echo "lines of tests|$(find tests -name '*.[ch]' -o -name '*.cc' -o -name '*.sh' -o -name '*.py' | sort | xargs cat | grep -c '[^[:space:]]')"
     echo "assertions|$(find tests -name '*.[ch]' -print0 | xargs -0 cat | grep -v '#' | grep -oE '\b(assert_[a-z_]+|CHECK[A-Z_]*|EXPECT[A-Z_]*)\(' | grep -c .)"
     echo "rules with a number|$(grep -cE '^\| ([0-9]+|[KSH][0-9]+) \|' tests/rules.md)"
@@ -88,7 +88,7 @@ counts()
 
     echo "orders of memory taken out|$(grep -rhE '\bassert_(wrong|lost)\(|\bweak_assert_(wrong|lost)\(' tests/unit --include='test_*.c' | grep -vc static)"
     echo "faults in the switch|$(($(rows tests/mcswitch/sim/mutants.c mutants) - 1))"
-    echo "faults in the workloads|$(cat tests/workloads/*/parameters.c | grep -cE '^ *\[[a-z_]+\] = \{"[a-z-]+", "[A-Za-z0-9]+", ')"
+    echo "faults in the workloads|$(cat tests/workloads/*/*_parameters.c | grep -cE '^ *\[[a-z_]+\] = \{"[a-z-]+", "[A-Za-z0-9]+", ')"
 
     echo "make check|$(tier TESTS)"
     echo "make check-quick|$(tier quick_tests)"

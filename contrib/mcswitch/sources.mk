@@ -11,7 +11,7 @@ $(call archive,$(mcsw_library),$(call objects,mcsw,$(mcsw_core_sources)))
 $(call variant,mcsw-alone,$$(mcsw_flags))
 $(call variant,sim,$$(mcsw_flags))
 $(call variant,mcswitchd,$$(mcsw_flags) -I$$(srcdir)/conduit)
-mcswitch_client_sources = conduit/base/sha256.c conduit/mcswitch/client.c conduit/mcswitch/protocol.c
+mcswitch_client_sources = common/sha256.c conduit/mcswitch/client.c conduit/mcswitch/protocol.c
 mcswitchd_sources = $(mcswitch_client_sources) \
     $(patsubst %,contrib/mcswitch/daemon/%.c,admin bridge control frames group loop main options port request stat switch wire)
 mcswitchd = contrib/mcswitch/mcswitchd

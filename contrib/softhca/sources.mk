@@ -3,7 +3,7 @@
 
 # All but the way to the host's own library, in which the libraries differ
 softhca_core_sources = $(addprefix contrib/softhca/, \
-    $(patsubst %,base/%.c,clock config counters lines lock names settings) \
+    $(patsubst %,support/%.c,cache_lines config counters registry_name softhca_lock softhca_settings) \
     $(patsubst %,fault/%.c,fault fault_parse) \
     $(patsubst %,fabric/%.c,contexts file gid heap helper inet link load lock multicast paging peer registry segment state watch) \
     $(patsubst %,wire/%.c,atomic completion control copy datagram deliver early engine execute fatal fault_run multicast notify pending plain \
@@ -37,7 +37,7 @@ $(call variant,libibverbs,$$(AM_CPPFLAGS) -I$$(srcdir)/contrib/softhca -I$$(repl
 $(call variant,librdmacm,$$(AM_CPPFLAGS) -I$$(srcdir)/contrib/softhca -I$$(replace_folder)/rdmacm \
     -DSHCA_HOST_LIBDIR='"$$(SOFTHCA_HOST_LIBDIR)"' $$(softhca_cflags))
 libibverbs_objects := $(call objects,libibverbs,$(patsubst %,$(replace_folder)/%,forward.c ibverbs.c trampolines.S))
-librdmacm_objects := $(call objects,librdmacm,contrib/softhca/base/config.c $(patsubst %,$(replace_folder)/%,forward.c rdmacm.c trampolines.S))
+librdmacm_objects := $(call objects,librdmacm,contrib/softhca/support/config.c $(patsubst %,$(replace_folder)/%,forward.c rdmacm.c trampolines.S))
 replace_libraries = $(replace_folder)/libibverbs.so $(replace_folder)/librdmacm.so
 $(call shared,$(replace_folder)/libibverbs.so.1.0.0,$(libibverbs_objects) $(softhca_core_objects) $(roce_objects),\
     $$(softhca_link) -Wl$(comma)-soname$(comma)libibverbs.so.1 -Wl$(comma)--version-script=$(replace_folder)/exports.map,\
@@ -66,6 +66,6 @@ softhca_command = contrib/softhca/softhca
 $(call variant,softhca-command,$$(AM_CPPFLAGS) -I$$(srcdir) -I$$(srcdir)/contrib/softhca -DSHCA_PKGLIBDIR='"$$(pkglibdir)"' \
     $$(AM_CFLAGS) $$(IBVERBS_CFLAGS) $$(HWLOC_CFLAGS))
 softhca_command_sources = $(patsubst %,contrib/softhca/command/%.c,list main members options run steer topology) \
-    contrib/softhca/fault/fault_parse.c contrib/softhca/base/names.c contrib/softhca/base/settings.c
+    contrib/softhca/fault/fault_parse.c contrib/softhca/support/registry_name.c contrib/softhca/support/softhca_settings.c
 $(call program,$(softhca_command),$(call objects,softhca-command,$(softhca_command_sources)),$$(HWLOC_LIBS))
 all_products += $(softhca_command)

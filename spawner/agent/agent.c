@@ -4,7 +4,7 @@
 
 #include "agent_private.h"
 #include "ssh.h"
-#include "spawner/base/clock.h"
+#include "spawner/util/launcher_clock.h"
 
 #include <signal.h>
 #include <stdlib.h>

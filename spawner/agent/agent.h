@@ -6,7 +6,7 @@
 #ifndef TRUNKLINE_SPAWNER_AGENT_H
 #define TRUNKLINE_SPAWNER_AGENT_H
 
-#include "spawner/base/job.h"
+#include "spawner/util/job.h"
 
 #include <poll.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "agent_private.h"
-#include "spawner/base/signals.h"
+#include "spawner/util/signals.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
 #include "config.h"
 
 #include "listen.h"
-#include "spawner/base/clock.h"
-#include "spawner/base/log.h"
+#include "spawner/util/launcher_clock.h"
+#include "spawner/util/log.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -5,10 +5,10 @@
 #include "listen.h"
 #include "ssh.h"
 #include "ssh_text.h"
-#include "spawner/base/bytes.h"
-#include "spawner/base/clock.h"
-#include "spawner/base/log.h"
-#include "spawner/base/words.h"
+#include "spawner/util/byte_queue.h"
+#include "spawner/util/launcher_clock.h"
+#include "spawner/util/log.h"
+#include "spawner/util/words.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #ifndef TRUNKLINE_SPAWNER_BIND_H
 #define TRUNKLINE_SPAWNER_BIND_H
 
-#include "spawner/base/job.h"
+#include "spawner/util/job.h"
 
 #include <hwloc.h>
 

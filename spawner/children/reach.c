@@ -4,7 +4,7 @@
 #include "config.h"
 
 #include "children.h"
-#include "spawner/base/clock.h"
+#include "spawner/util/launcher_clock.h"
 
 #include <ctype.h>
 #include <dirent.h>

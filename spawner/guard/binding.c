@@ -4,7 +4,7 @@
 #include "config.h"
 
 #include "guard_private.h"
-#include "spawner/base/bytes.h"
+#include "spawner/util/byte_queue.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,9 +5,9 @@
 
 #include "guard_private.h"
 #include "session.h"
-#include "spawner/base/clock.h"
-#include "spawner/base/log.h"
-#include "spawner/base/procinfo.h"
+#include "spawner/util/launcher_clock.h"
+#include "spawner/util/log.h"
+#include "spawner/util/procinfo.h"
 #include "spawner/children/children.h"
 
 #include <errno.h>

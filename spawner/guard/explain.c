@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "guard_private.h"
-#include "spawner/base/clock.h"
+#include "spawner/util/launcher_clock.h"
 #include "session.h"
 #include "stacks.h"
 #include "waits.h"

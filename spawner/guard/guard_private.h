@@ -6,7 +6,7 @@
 #include "guard.h"
 #include "oom.h"
 #include "session.h"
-#include "spawner/base/job.h"
+#include "spawner/util/job.h"
 #include "spawner/children/bind.h"
 #include "spawner/children/children.h"
 #include "spawner/iof/pump.h"

@@ -4,7 +4,7 @@
 #include "config.h"
 
 #include "guard_private.h"
-#include "spawner/base/clock.h"
+#include "spawner/util/launcher_clock.h"
 #include "spawner/children/children.h"
 #include "spawner/server/server.h"
 
@@ -108,8 +108,8 @@ static void add_variable(char **env, size_t *used, const char *name, const char 
     env[(*used)++] = text;
 }
 
-/* What the library reads about its host: where its slot for the guard is (base/rank_slot.h), and the name of
- * a host that only the launcher knows. */
+/* What the library reads about its host: where its slot for the guard is (base/rank_slot.h), and
+ * the name of a host that only the launcher knows. */
 static size_t add_own_env(const struct guard *g, char **env, size_t used)
 {
     const struct job_host *host = &g->job->hosts[g->job->host];

@@ -6,7 +6,7 @@
 #include "config.h"
 
 #include "guard_private.h"
-#include "spawner/base/clock.h"
+#include "spawner/util/launcher_clock.h"
 #include "spawner/children/children.h"
 
 #include <signal.h>

@@ -4,9 +4,9 @@
 
 #include "guard.h"
 #include "remote.h"
-#include "spawner/base/clock.h"
+#include "spawner/util/launcher_clock.h"
 #include "session.h"
-#include "spawner/base/log.h"
+#include "spawner/util/log.h"
 #include "spawner/children/children.h"
 #include "spawner/wire/dial.h"
 

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "guard_private.h"
-#include "spawner/base/clock.h"
+#include "spawner/util/launcher_clock.h"
 
 #include <stdarg.h>
 #include <stdio.h>

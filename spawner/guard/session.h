@@ -6,7 +6,7 @@
 #define TRUNKLINE_SPAWNER_SESSION_H
 
 #include "base/rank_slot.h"
-#include "spawner/base/job.h"
+#include "spawner/util/job.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
 #ifndef TRUNKLINE_SPAWNER_THERE_H
 #define TRUNKLINE_SPAWNER_THERE_H
 
-#include "spawner/base/job.h"
+#include "spawner/util/job.h"
 
 /* `job` is a guard's own copy. `is_far`: the launcher's limits were not inherited. False without
  * memory. */

@@ -5,7 +5,8 @@
 #include "waits.h"
 
 #include "session.h"
-#include "spawner/base/procinfo.h"
+#include "common/clock.h"
+#include "spawner/util/procinfo.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,15 +18,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
-
-static uint64_t waits_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* The letter of a thread; 0: it is gone. */
 static char state_of(pid_t pid, pid_t tid)
@@ -73,7 +66,7 @@ static void read_record(uint32_t rank, uint64_t address, struct waits_rank *w)
 /* `address` 0: it has none yet. */
 void waits_read_at(uint32_t rank, pid_t pid, uint64_t address, struct waits_rank *w)
 {
-    *w = (struct waits_rank){.pid = (uint32_t)pid, .now = waits_now()};
+    *w = (struct waits_rank){.pid = (uint32_t)pid, .now = tk_now()};
     w->state = pid ? state_of(pid, pid) : 0;
     if (!w->state) {
         snprintf(w->why, sizeof(w->why), "its process is gone");
@@ -85,7 +78,7 @@ void waits_read_at(uint32_t rank, pid_t pid, uint64_t address, struct waits_rank
         read_record(rank, address, w);
     else
         snprintf(w->why, sizeof(w->why), "it has not come to gex_Client_Init");
-    w->now = waits_now();
+    w->now = tk_now();
 }
 
 void waits_read(const char *session, uint32_t rank, pid_t pid, struct waits_rank *w)

@@ -5,7 +5,7 @@
 #ifndef TRUNKLINE_SPAWNER_DEVICES_H
 #define TRUNKLINE_SPAWNER_DEVICES_H
 
-#include "spawner/base/job.h"
+#include "spawner/util/job.h"
 #include "spawner/wire/hello.h"
 
 #include <stdbool.h>

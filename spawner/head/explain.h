@@ -5,7 +5,7 @@
 #ifndef TRUNKLINE_SPAWNER_EXPLAIN_H
 #define TRUNKLINE_SPAWNER_EXPLAIN_H
 
-#include "spawner/base/bytes.h"
+#include "spawner/util/byte_queue.h"
 #include "spawner/wire/waits.h"
 
 #include <stdbool.h>

@@ -5,8 +5,8 @@
 #ifndef TRUNKLINE_SPAWNER_FENCES_H
 #define TRUNKLINE_SPAWNER_FENCES_H
 
-#include "spawner/base/bytes.h"
-#include "spawner/base/job.h"
+#include "spawner/util/byte_queue.h"
+#include "spawner/util/job.h"
 
 #include <stddef.h>
 

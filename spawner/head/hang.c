@@ -4,8 +4,8 @@
 
 #include "hang.h"
 
-#include "spawner/base/clock.h"
-#include "spawner/base/hail.h"
+#include "spawner/util/launcher_clock.h"
+#include "spawner/util/hail.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef TRUNKLINE_SPAWNER_HEAD_H
 #define TRUNKLINE_SPAWNER_HEAD_H
 
-#include "spawner/base/job.h"
+#include "spawner/util/job.h"
 
 /* Catches the signals that end a job and records in job->ignored those that were ignored before.
  * Call before head_run(), while nothing has been started. */

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "output.h"
-#include "spawner/base/log.h"
+#include "spawner/util/log.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -3,9 +3,9 @@
 #include "config.h"
 
 #include "policy.h"
-#include "spawner/base/clock.h"
-#include "spawner/base/log.h"
-#include "spawner/base/signal_text.h"
+#include "spawner/util/launcher_clock.h"
+#include "spawner/util/log.h"
+#include "spawner/util/signal_text.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -9,7 +9,7 @@
 #ifndef TRUNKLINE_SPAWNER_POLICY_H
 #define TRUNKLINE_SPAWNER_POLICY_H
 
-#include "spawner/base/job.h"
+#include "spawner/util/job.h"
 
 #include <stdbool.h>
 #include <stddef.h>

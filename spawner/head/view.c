@@ -4,8 +4,8 @@
 
 #include "view.h"
 
-#include "spawner/base/clock.h"
-#include "spawner/base/hail.h"
+#include "spawner/util/launcher_clock.h"
+#include "spawner/util/hail.h"
 #include "spawner/wire/counts.h"
 
 #include <errno.h>

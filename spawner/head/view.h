@@ -5,7 +5,7 @@
 #ifndef TRUNKLINE_SPAWNER_VIEW_H
 #define TRUNKLINE_SPAWNER_VIEW_H
 
-#include "spawner/base/bytes.h"
+#include "spawner/util/byte_queue.h"
 #include "spawner/tree/tree.h"
 
 #include <poll.h>

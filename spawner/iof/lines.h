@@ -4,7 +4,7 @@
 #ifndef TRUNKLINE_SPAWNER_LINES_H
 #define TRUNKLINE_SPAWNER_LINES_H
 
-#include "spawner/base/bytes.h"
+#include "spawner/util/byte_queue.h"
 
 #include <stdbool.h>
 #include <stdint.h>

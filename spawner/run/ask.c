@@ -4,9 +4,9 @@
 
 #include "ask.h"
 
-#include "spawner/base/hail.h"
+#include "spawner/util/hail.h"
 #include "others.h"
-#include "spawner/base/log.h"
+#include "spawner/util/log.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -6,8 +6,8 @@
 #include "device.h"
 #include "probe.h"
 #include "contrib/softhca/fault/fault.h"
-#include "contrib/softhca/base/settings.h"
-#include "spawner/base/log.h"
+#include "contrib/softhca/support/softhca_settings.h"
+#include "spawner/util/log.h"
 
 #include <limits.h>
 #include <stdio.h>

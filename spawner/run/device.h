@@ -3,7 +3,7 @@
 #ifndef TRUNKLINE_SPAWNER_DEVICE_H
 #define TRUNKLINE_SPAWNER_DEVICE_H
 
-#include "spawner/base/job.h"
+#include "spawner/util/job.h"
 #include "settings/settings.h"
 
 /* Decides by GASNET_SOFTHCA and prepares this process's environment, which the ranks inherit:

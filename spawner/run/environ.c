@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "environ.h"
-#include "spawner/base/log.h"
+#include "spawner/util/log.h"
 
 #include <stdlib.h>
 #include <string.h>

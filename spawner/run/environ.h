@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "spawner/base/job.h"
+#include "spawner/util/job.h"
 #include "settings/settings.h"
 
 /* Removes what another PMIx server left for its own ranks (PMIX_*, but not the parameters

@@ -5,8 +5,8 @@
 #include "environ.h"
 #include "foreign.h"
 #include "program.h"
-#include "spawner/base/log.h"
-#include "spawner/base/words.h"
+#include "spawner/util/log.h"
+#include "spawner/util/words.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
 #define TRUNKLINE_SPAWNER_FOREIGN_H
 
 #include "host_list.h"
-#include "spawner/base/job.h"
+#include "spawner/util/job.h"
 
 enum foreign_kind { FOREIGN_MPI, FOREIGN_PMI };
 

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "host_list.h"
-#include "base/file_text.h"
+#include "common/file_text.h"
 
 #include <errno.h>
 #include <search.h>

@@ -5,8 +5,8 @@
 #include "others.h"
 
 #include "options.h"
-#include "spawner/base/clock.h"
-#include "spawner/base/log.h"
+#include "spawner/util/launcher_clock.h"
+#include "spawner/util/log.h"
 #include "spawner/guard/waits.h"
 #include "spawner/head/explain.h"
 

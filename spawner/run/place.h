@@ -7,7 +7,7 @@
 #include "host_list.h"
 #include "options.h"
 #include "settings/settings.h"
-#include "spawner/base/job.h"
+#include "spawner/util/job.h"
 
 enum place_spawner { PLACE_LOCAL, PLACE_SSH, PLACE_MPI, PLACE_PMI };
 

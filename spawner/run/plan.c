@@ -7,7 +7,7 @@
 
 #include "base/report.h"
 #include "settings/settings.h"
-#include "spawner/base/log.h"
+#include "spawner/util/log.h"
 #include "start/plan.h"
 #include "transport/verbs/limits.h"
 

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "probe.h"
-#include "spawner/base/clock.h"
+#include "spawner/util/launcher_clock.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -7,8 +7,8 @@
 
 #include "ask.h"
 #include "others.h"
-#include "spawner/base/hail.h"
-#include "spawner/base/log.h"
+#include "spawner/util/hail.h"
+#include "spawner/util/log.h"
 #include "top_table.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "config.h"
 
 #include "server_private.h"
-#include "spawner/base/clock.h"
+#include "spawner/util/launcher_clock.h"
 
 #include <poll.h>
 #include <pthread.h>

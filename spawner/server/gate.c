@@ -8,8 +8,8 @@
 
 #include "gate.h"
 #include "owner.h"
-#include "spawner/base/clock.h"
-#include "spawner/base/log.h"
+#include "spawner/util/launcher_clock.h"
+#include "spawner/util/log.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,9 +9,9 @@
 #include "gate.h"
 #include "owner.h"
 #include "server_private.h"
-#include "spawner/base/clock.h"
-#include "spawner/base/procinfo.h"
-#include "spawner/base/log.h"
+#include "spawner/util/launcher_clock.h"
+#include "spawner/util/procinfo.h"
+#include "spawner/util/log.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #ifndef TRUNKLINE_SPAWNER_SERVER_H
 #define TRUNKLINE_SPAWNER_SERVER_H
 
-#include "spawner/base/job.h"
+#include "spawner/util/job.h"
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "shape.h"
-#include "spawner/base/clock.h"
+#include "spawner/util/launcher_clock.h"
 #include "spawner/wire/hello.h"
 #include "spawner/wire/job_frame.h"
 #include "tree.h"

@@ -3,8 +3,8 @@
  * A process that was itself stopped for a while judges nobody by that time. */
 #include "config.h"
 
-#include "spawner/base/clock.h"
-#include "spawner/base/procinfo.h"
+#include "spawner/util/launcher_clock.h"
+#include "spawner/util/procinfo.h"
 #include "tree.h"
 #include "tree_private.h"
 

@@ -4,7 +4,7 @@
 
 #include "auth.h"
 #include "wire.h"
-#include "spawner/base/clock.h"
+#include "spawner/util/launcher_clock.h"
 
 #include <errno.h>
 #include <poll.h>

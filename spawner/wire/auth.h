@@ -16,7 +16,7 @@
 #ifndef TRUNKLINE_SPAWNER_AUTH_H
 #define TRUNKLINE_SPAWNER_AUTH_H
 
-#include "base/sha256.h"
+#include "common/sha256.h"
 
 #include <stdbool.h>
 #include <stddef.h>

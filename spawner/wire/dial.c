@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "dial.h"
-#include "spawner/base/clock.h"
+#include "spawner/util/launcher_clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

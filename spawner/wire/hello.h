@@ -4,7 +4,7 @@
 #ifndef TRUNKLINE_SPAWNER_HELLO_H
 #define TRUNKLINE_SPAWNER_HELLO_H
 
-#include "spawner/base/bytes.h"
+#include "spawner/util/byte_queue.h"
 
 #include <stdbool.h>
 #include <stddef.h>

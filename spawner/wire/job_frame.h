@@ -4,8 +4,8 @@
 #ifndef TRUNKLINE_SPAWNER_JOB_FRAME_H
 #define TRUNKLINE_SPAWNER_JOB_FRAME_H
 
-#include "spawner/base/bytes.h"
-#include "spawner/base/job.h"
+#include "spawner/util/byte_queue.h"
+#include "spawner/util/job.h"
 
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
 #ifndef TRUNKLINE_SPAWNER_PACK_H
 #define TRUNKLINE_SPAWNER_PACK_H
 
-#include "spawner/base/bytes.h"
+#include "spawner/util/byte_queue.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #ifndef TRUNKLINE_SPAWNER_WIRE_H
 #define TRUNKLINE_SPAWNER_WIRE_H
 
-#include "spawner/base/bytes.h"
+#include "spawner/util/byte_queue.h"
 
 #include <stdbool.h>
 #include <stddef.h>

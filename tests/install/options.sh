@@ -110,7 +110,7 @@ END
 for size in 1024 262144; do
     sed "s/^#define TK_MAX_MEDIUM .*/#define TK_MAX_MEDIUM $size/" "$top_builddir/config.h" >config.h
     # shellcheck disable=SC2046 # options
-    ${TRUNKLINE_TEST_CC:-cc} -fsyntax-only -DGASNET_SEQ=1 -I. -I"$top_srcdir/conduit" -I"$top_srcdir/conduit/include" \
+    ${TRUNKLINE_TEST_CC:-cc} -fsyntax-only -DGASNET_SEQ=1 -I. -I"$top_srcdir" -I"$top_srcdir/conduit" -I"$top_srcdir/conduit/include" \
         -I"$top_srcdir/conduit/include/ibv-conduit" -I"$top_builddir/conduit/include" \
         $(pkg-config --cflags hwloc pmix libibverbs librdmacm) fits.c || fail "messages of $size bytes"
 done
@@ -127,7 +127,7 @@ int main(void)
 }
 END
 # shellcheck disable=SC2086 # a command and its options
-${TRUNKLINE_TEST_CC:-cc} -I. -I"$top_srcdir/conduit" -o show show.c "$top_srcdir/conduit/settings/settings_table.c" \
+${TRUNKLINE_TEST_CC:-cc} -I. -I"$top_srcdir" -I"$top_srcdir/conduit" -o show show.c "$top_srcdir/conduit/settings/settings_table.c" \
     "$top_srcdir/conduit/settings/settings_print.c" || fail "the table of settings does not compile by itself"
 ./show | grep -A1 '^GASNET_IBV_PORTS$' | grep -q 'default mlx5_9' || fail "GASNET_IBV_PORTS has not the default of the build"
 
@@ -171,7 +171,7 @@ rm -f config.log
 # shellcheck disable=SC2086 # a command and its options
 tell()
 {
-    ${TRUNKLINE_TEST_CC:-cc} "$@" -DGASNET_SEQ=1 -O1 -I"$top_srcdir/conduit" -I"$top_srcdir/conduit/include" \
+    ${TRUNKLINE_TEST_CC:-cc} "$@" -DGASNET_SEQ=1 -O1 -I"$top_srcdir" -I"$top_srcdir/conduit" -I"$top_srcdir/conduit/include" \
         -I"$top_srcdir/conduit/include/ibv-conduit" -I"$top_builddir/conduit/include" $(pkg-config --cflags hwloc pmix libibverbs librdmacm) \
         -c -o tell.o "$top_srcdir/conduit/start/report.c" || fail "tell.c does not compile by itself"
     strings -a tell.o

@@ -7,7 +7,7 @@
 libc=/usr/aarch64-linux-gnu/include
 [ -d $libc ] || { echo "skipped: no $libc (Debian package libc6-dev-arm64-cross)"; exit 77; }
 command -v clang >/dev/null || { echo "skipped: there is no clang"; exit 77; }
-private="-I$top_builddir -I$top_srcdir/conduit $include"
+private="-I$top_builddir -I$top_srcdir -I$top_srcdir/conduit $include"
 strict="-Wall -Wextra -Wno-unused-parameter -Werror -D_GNU_SOURCE"
 arm="--target=aarch64-linux-gnu -isystem $libc"
 
@@ -29,7 +29,7 @@ library()
     config=$(echo '#include <hwloc/autogen/config.h>' | ${TRUNKLINE_TEST_CC:-cc} $(pkg-config --cflags hwloc) -M -xc - | grep -o '/[^ ]*/autogen/config.h')
     mkdir -p "$scratch/host/hwloc/autogen"
     cp "$config" "$scratch/host/hwloc/autogen" || fail "hwloc/autogen/config.h of the host"
-    sources="$(find "$top_srcdir/conduit" -name '*.c' | sort)"
+    sources="$(find "$top_srcdir/common" "$top_srcdir/conduit" -name '*.c' | sort)"
     quiet "the library" clang $arm -std=gnu11 -fsyntax-only $strict -DGASNET_PAR $private -isystem "$scratch/host" \
         $(pkg-config --cflags libibverbs librdmacm pmix hwloc) $sources
 }

@@ -7,8 +7,8 @@
 #include "config.h"
 
 #include "spawner/agent/listen.h"
-#include "spawner/base/bytes.h"
-#include "spawner/base/clock.h"
+#include "spawner/util/byte_queue.h"
+#include "spawner/util/launcher_clock.h"
 #include "spawner/wire/dial.h"
 #include "spawner/wire/hello.h"
 #include "spawner/wire/job_frame.h"

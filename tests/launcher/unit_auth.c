@@ -7,9 +7,9 @@
 
 #include "spawner/agent/listen.h"
 #include "spawner/agent/ssh_text.h"
-#include "spawner/base/clock.h"
-#include "base/sha256.h"
-#include "spawner/base/words.h"
+#include "spawner/util/launcher_clock.h"
+#include "common/sha256.h"
+#include "spawner/util/words.h"
 #include "spawner/head/devices.h"
 #include "spawner/wire/auth.h"
 #include "spawner/wire/dial.h"

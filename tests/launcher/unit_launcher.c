@@ -3,8 +3,8 @@
  * queue. */
 #include "config.h"
 
-#include "spawner/base/bytes.h"
-#include "spawner/base/clock.h"
+#include "spawner/util/byte_queue.h"
+#include "spawner/util/launcher_clock.h"
 #include "spawner/guard/oom.h"
 #include "spawner/head/output.h"
 #include "spawner/head/policy.h"

@@ -4,9 +4,9 @@
 #include "config.h"
 
 #include "base/wait_record.h"
-#include "spawner/base/clock.h"
-#include "spawner/base/hail.h"
-#include "spawner/base/job.h"
+#include "spawner/util/launcher_clock.h"
+#include "spawner/util/hail.h"
+#include "spawner/util/job.h"
 #include "spawner/head/view.h"
 #include "spawner/run/top_table.h"
 #include "spawner/wire/counts.h"

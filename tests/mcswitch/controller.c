@@ -5,7 +5,7 @@
  * which started the switch: controller HOST:PORT [FILE], FILE with the switch's own key. */
 #include "config.h"
 
-#include "base/sha256.h"
+#include "common/sha256.h"
 #include "mcswitch/client.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/un.h>
 
-#include "contrib/softhca/base/names.h"
+#include "contrib/softhca/support/registry_name.h"
 #include "faults.h"
 
 /* ---- calls ---- */

@@ -22,18 +22,18 @@ softhca_programs += faults rail_overtaking cable_loss faultstorm seeded_order ho
 softhca_programs += transitions unreliable atomics addressing signalling
 $(foreach p,$(softhca_programs) $(softhca_proofs),$(call softhca_program,$(p)))
 $(call softhca_program,mesh_random,tests/softhca/mesh_lanes.c)
-$(call softhca_program,faultrules,contrib/softhca/base/names.c)
+$(call softhca_program,faultrules,contrib/softhca/support/registry_name.c)
 # Surroundings: other shapes, users and versions; containers that refuse
-$(call softhca_program,refused_environment,contrib/softhca/base/names.c)
+$(call softhca_program,refused_environment,contrib/softhca/support/registry_name.c)
 # Connection management
 $(call softhca_program,cm,,$$(RDMACM_LIBS) $$(IBVERBS_LIBS))
 $(call softhca_program,cm_events,,$$(RDMACM_LIBS) $$(IBVERBS_LIBS))
 $(foreach p,udp_hostile udp_stranger udp_source_port,$(call program,tests/softhca/$(p),$(call objects,softhca-test,tests/softhca/$(p).c),\
     $(roce_library) $(softhca_library) $$(IBVERBS_LIBS)))
 # Without the device: another user runs it
-$(call program,tests/softhca/udp_spray,$(call objects,softhca-test,tests/softhca/udp_spray.c contrib/softhca/base/names.c),$(roce_library))
+$(call program,tests/softhca/udp_spray,$(call objects,softhca-test,tests/softhca/udp_spray.c contrib/softhca/support/registry_name.c),$(roce_library))
 $(call softhca_plain,loaded_late,,-ldl)
-$(call softhca_plain,settings,contrib/softhca/base/settings.c contrib/softhca/base/names.c,$$(IBVERBS_LIBS))
+$(call softhca_plain,settings,contrib/softhca/support/softhca_settings.c contrib/softhca/support/registry_name.c,$$(IBVERBS_LIBS))
 $(call softhca_plain,faultlang,contrib/softhca/fault/fault_parse.c,$$(IBVERBS_LIBS))
 # What a program sees of topology files; two programs that know nothing of softhca
 $(call softhca_plain,hwloc_devices,,$$(HWLOC_LIBS))

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
-#include "contrib/softhca/base/names.h"
+#include "contrib/softhca/support/registry_name.h"
 #include "tests/softhca/harness.h"
 
 #define NOBODY 65534

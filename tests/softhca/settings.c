@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contrib/softhca/base/settings.h"
+#include "contrib/softhca/support/softhca_settings.h"
 #include "expect.h"
 
 static int parse(const char *one, const char *two, struct shca_config *c, char why[400])

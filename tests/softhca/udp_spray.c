@@ -6,7 +6,7 @@
  * than two; 3: it got the port of one of them too. Owns its sockets; nothing else. */
 #include "config.h"
 
-#include "base/names.h"
+#include "support/registry_name.h"
 #include "crafted.h"
 
 enum {

@@ -23,14 +23,14 @@ $(call workload,common/sample,seq,tests/workloads/common/sample.c)
 kv_library = tests/workloads/kv/libkv.a
 $(call archive,$(kv_library),$(call objects,workload,$(patsubst %,tests/workloads/kv/%.c,draw exact key ledger lossy pipeline record save store value \
     wire)))
-$(call workload,kv/kv,seq,$(patsubst %,tests/workloads/kv/%.c,api client daemon get known kv outcome parameters raw_client raw_open raw_probe raw_sender \
+$(call workload,kv/kv,seq,$(patsubst %,tests/workloads/kv/%.c,api client daemon get known kv kv_outcome kv_parameters raw_client raw_open raw_probe raw_sender \
     raw_server relations server tcp),$(kv_library))
 
 # What swarm and sharing have in common: memory, and threads that keep a window of gets and puts in flight. Each is built for PAR, and
 # for SEQ: for one thread, without what locks cost.
 rma_sources = $(patsubst %,tests/workloads/rma/%.c,api flood target_memory group passive cpu_binding rails rounds sum values)
-swarm_sources = $(rma_sources) $(patsubst %,tests/workloads/swarm/%.c,names outcome parameters raw swarm)
-sharing_sources = $(rma_sources) $(patsubst %,tests/workloads/sharing/%.c,map outcome parameters raw sharing)
+swarm_sources = $(rma_sources) $(patsubst %,tests/workloads/swarm/%.c,names swarm swarm_outcome swarm_parameters swarm_raw)
+sharing_sources = $(rma_sources) $(patsubst %,tests/workloads/sharing/%.c,map sharing sharing_outcome sharing_parameters sharing_raw)
 $(call workload,swarm/swarm,par,$(swarm_sources))
 $(call workload,swarm/swarm-seq,seq,$(swarm_sources))
 $(call workload,sharing/sharing,par,$(sharing_sources))

@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/sha256.h"
+#include "common/sha256.h"
 #include "mcswitch/client.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "endpoint/endpoint.h"
-#include "fuzz/targets.h"
+#include "fuzz/roce_targets.h"
 
 enum {
     qpn = 0x11,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fuzz/targets.h"
+#include "fuzz/roce_targets.h"
 #include "packet/bytes.h"
 #include "packet/frame.h"
 #include "packet/icrc.h"

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "contrib/softhca/base/names.h"
+#include "contrib/softhca/support/registry_name.h"
 
 enum {
     EXIT_FAILED = 1, /* the request was understood, but could not be fulfilled */

@@ -14,7 +14,7 @@
 
 #include "command.h"
 #include "contrib/softhca/fault/fault.h"
-#include "contrib/softhca/base/settings.h"
+#include "contrib/softhca/support/softhca_settings.h"
 
 /* As in env(1) and shells. */
 enum {

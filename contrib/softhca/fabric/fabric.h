@@ -90,7 +90,8 @@ uint32_t shca_gid_count(void);
 bool shca_gid_v2(uint32_t index); /* a RoCE v2 entry of the GID table */
 void shca_gid_of(uint32_t fabric_port, uint32_t index, union ibv_gid *gid);
 bool shca_gid_multicast(const union ibv_gid *gid);
-/* The partition and the GID type that an end with this P_Key and path belongs to (layout.h). */
+/* The partition and the GID type that an end with this P_Key and path belongs to
+ * (segment_layout.h). */
 uint32_t shca_network_of(uint32_t pkey_index, const struct ibv_ah_attr *path);
 bool shca_valid_port(uint32_t port);
 bool shca_valid_path(const struct ibv_ah_attr *a);

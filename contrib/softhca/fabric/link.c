@@ -146,7 +146,7 @@ void shca_link_plug(int hca, int port, bool in, uint64_t back_after)
     /* Set only after the event was sent: the helper thread could otherwise be faster, and send only
      * the event of plugging in. */
     if (back_after) {
-        atomic_store(&back_at[hca][port], shca_now() + back_after);
+        atomic_store(&back_at[hca][port], tk_now() + back_after);
         atomic_store(&any_back, true);
     }
     shca_helper_kick();
@@ -205,7 +205,7 @@ uint64_t shca_link_run(void)
     uint64_t now, next = UINT64_MAX;
 
     if (atomic_exchange(&any_back, false)) {
-        now = shca_now();
+        now = tk_now();
         next = plug_due(now);
         if (next != UINT64_MAX) {
             atomic_store(&any_back, true);

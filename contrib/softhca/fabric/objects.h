@@ -6,7 +6,7 @@
 #ifndef SHCA_OBJECTS_H
 #define SHCA_OBJECTS_H
 
-#include "base/base.h"
+#include "support/support.h"
 #include "fabric/rate.h"
 #include "fault/fault.h"
 

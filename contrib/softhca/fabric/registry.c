@@ -18,7 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/names.h"
+#include "support/registry_name.h"
 #include "fabric/fabric.h"
 
 /* An unknown slot is looked up again at most every millisecond: a sender that waits for a peer to
@@ -139,7 +139,7 @@ static int refresh(void)
     if (!f)
         return errno;
     memset(members, 0, sizeof members);
-    refreshed = shca_now();
+    refreshed = tk_now();
     while (fgets(line, sizeof line, f))
         read_line(line);
     e = ferror(f) ? EIO : 0;
@@ -153,7 +153,7 @@ int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd)
     int e = 0;
 
     pthread_mutex_lock(&registry_lock);
-    if (shca_now() - refreshed > refresh_ns)
+    if (tk_now() - refreshed > refresh_ns)
         e = refresh();
     m = members[slot];
     pthread_mutex_unlock(&registry_lock);

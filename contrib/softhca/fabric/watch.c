@@ -94,7 +94,7 @@ uint64_t shca_watch_run(void)
 
     pthread_mutex_lock(&watch_lock);
     if (watched) {
-        now = shca_now();
+        now = tk_now();
         if (now >= next_check) {
             check_peers();
             next_check = now + period_ns;

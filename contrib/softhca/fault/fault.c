@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/base.h"
+#include "support/support.h"
 #include "fault/fault.h"
 
 enum { place_rules = 0x666c74 /* a random stream that no CQ uses */ };
@@ -38,7 +38,7 @@ int shca_fault_set(const char *spec, char *why, size_t n)
     }
     shca_lock(&rules_lock);
     fault_rules = *fresh;
-    set_at = shca_now();
+    set_at = tk_now();
     shca_random_start(&random_of_rules, shca_config.seed, place_rules);
     shca_unlock(&rules_lock);
     free(fresh);
@@ -89,7 +89,7 @@ static bool about(const struct shca_fault_rule *r, const struct shca_fault_subje
 /* Counts the operation; true when the rule fires on it. */
 static bool acts(struct shca_fault_rule *r, const struct shca_fault_subject *subject)
 {
-    if (!about(r, subject) || (r->for_ns && shca_now() - set_at > r->for_ns))
+    if (!about(r, subject) || (r->for_ns && tk_now() - set_at > r->for_ns))
         return false;
     r->seen++;
     if ((r->nth && r->seen != r->nth) || r->seen <= r->after ||

@@ -19,10 +19,10 @@ if ! ${FUZZ_CC:-clang} -fsanitize=fuzzer,address "$dir/probe.c" -o "$dir/probe" 
 fi
 
 # The parsers are instrumented; of the archive only what they need besides is taken.
-instrumented="$source/fuzz/targets.c $source/fuzz/libfuzzer.c $source/base/settings.c $source/base/names.c $source/fault/fault_parse.c
+instrumented="$source/fuzz/targets.c $source/fuzz/libfuzzer.c $source/support/softhca_settings.c $source/support/registry_name.c $source/fault/fault_parse.c
     $source/wire/control.c $source/replace/real.c"
 # shellcheck disable=SC2046,SC2086
-${FUZZ_CC:-clang} -g -O1 -std=gnu11 -D_GNU_SOURCE -fsanitize=fuzzer,address -I"$top_builddir" -I"$source" \
+${FUZZ_CC:-clang} -g -O1 -std=gnu11 -D_GNU_SOURCE -fsanitize=fuzzer,address -I"$top_builddir" -I"$top_srcdir" -I"$source" \
     $(pkg-config --cflags libibverbs) $instrumented "$top_builddir/contrib/softhca/libcore.a" \
     -o "$dir/fuzzer" -pthread -ldl || exit 1
 

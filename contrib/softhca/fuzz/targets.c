@@ -12,8 +12,8 @@
 #include "wire/control.h"
 #include "fault/fault.h"
 #include "fuzz/targets.h"
-#include "base/names.h"
-#include "base/settings.h"
+#include "support/registry_name.h"
+#include "support/softhca_settings.h"
 #include "verbs/verbs.h"
 
 enum {

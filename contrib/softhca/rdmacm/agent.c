@@ -64,7 +64,7 @@ static void *agent_run(void *unused)
         /* One at a time and under the lock: what it names can't be freed meanwhile. */
         while (epoll_wait(epoll_fd, &e, 1, 0) == 1)
             agent_handle(&e);
-        ms = wait_ms(on_time(shca_now()), shca_now());
+        ms = wait_ms(on_time(tk_now()), tk_now());
         fd = epoll_fd;
         pthread_mutex_unlock(&shca_cm_lock);
         agent_sleep(fd, ms);

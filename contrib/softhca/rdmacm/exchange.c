@@ -30,7 +30,7 @@ static void set_due(struct shca_cm *id, uint64_t at)
 
 void shca_cm_exchange_expect(struct shca_cm *id, uint64_t within)
 {
-    id->give_up = shca_now() + within;
+    id->give_up = tk_now() + within;
     set_due(id, id->give_up);
 }
 
@@ -150,7 +150,7 @@ static void exchange_try(struct shca_cm *id)
         shca_cm_wire_send(&id->link, &id->out);
     }
     if (id->pending)
-        set_due(id, shca_now() + retry_ns);
+        set_due(id, tk_now() + retry_ns);
 }
 
 void shca_cm_exchange_send(struct shca_cm *id)
@@ -377,7 +377,7 @@ static void exchange_ready(struct shca_cm_socket *s)
     } else if (shca_cm_address_down(id->port)) {
         id->deaf = true;
         shca_cm_agent_ignore(s);
-        set_due(id, shca_now() + retry_ns);
+        set_due(id, tk_now() + retry_ns);
     } else {
         exchange_hear(id);
     }

@@ -19,7 +19,7 @@ static uint32_t random_psn(void)
     uint32_t r = 0;
 
     if (getrandom(&r, sizeof r, GRND_NONBLOCK) != (ssize_t)sizeof r)
-        r = (uint32_t)shca_now();
+        r = (uint32_t)tk_now();
     return r & 0xffffff;
 }
 

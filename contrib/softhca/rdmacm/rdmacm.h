@@ -63,7 +63,7 @@ enum shca_cm_kind {
 };
 
 /* One datagram between two agents; both ends have the same layout, or they would not have found
- * each other (base/names.c). */
+ * each other (support/registry_name.c). */
 struct shca_cm_message {
     uint32_t kind;
     uint32_t reason;

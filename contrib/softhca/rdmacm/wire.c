@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/names.h"
+#include "support/registry_name.h"
 #include "rdmacm/rdmacm.h"
 
 static socklen_t wire_name(struct sockaddr_un *a, bool datagram, uint32_t ip, uint16_t port)

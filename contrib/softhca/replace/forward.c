@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/base.h"
+#include "support/support.h"
 #include "replace/forward.h"
 
 /* What a function that exists nowhere returns: the value that means failure to its callers. */

@@ -24,7 +24,7 @@ static int query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values
     (void)ctx;
     if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
         return EOPNOTSUPP;
-    values->raw_clock = (struct timespec){.tv_nsec = (long)shca_now()};
+    values->raw_clock = (struct timespec){.tv_nsec = (long)tk_now()};
     return 0;
 }
 

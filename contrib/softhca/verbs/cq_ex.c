@@ -125,11 +125,11 @@ static uint64_t compare_clocks(void)
     uint64_t shortest = UINT64_MAX, difference = 0;
 
     for (int i = 0; i < 4; i++) {
-        uint64_t before = shca_now(), took;
+        uint64_t before = tk_now(), took;
         struct timespec t;
 
         clock_gettime(CLOCK_REALTIME, &t);
-        took = shca_now() - before;
+        took = tk_now() - before;
         if (took < shortest) {
             shortest = took;
             difference = (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec - before;

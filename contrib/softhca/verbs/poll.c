@@ -214,7 +214,7 @@ static uint32_t take_receives(struct shca_qp *qp, uint32_t max, struct ibv_wc *w
         } else if (dead) {
             shca_flushed_wc(qp->rq_wr_id[at & sh->rq.mask], qp->qp.qp_num, &wc[n++]);
             if (qp->rcq->stamps)
-                qp->rcq->stamp = shca_now();
+                qp->rcq->stamp = tk_now();
         } else if (atomic_load(&sh->state) == IBV_QPS_ERR && shca_settled_error(qp)) {
             dead = true;
             continue; /* check again: the last holder may have completed this one */

@@ -26,7 +26,7 @@ static void send_keep(struct shca_qp *qp, const struct shca_op *op, uint32_t ind
     struct shca_wqe *w = shca_wqe_at(qp, index);
 
     w->op = *op;
-    w->posted = shca_detours() ? shca_now() : 0;
+    w->posted = shca_detours() ? tk_now() : 0;
     if (op->flags & IBV_SEND_INLINE) {
         keep_inline(w);
         return;

@@ -280,7 +280,7 @@ static int submit(struct shca_qp *qp)
     if (state == IBV_QPS_ERR && shca_is_fatal(qp->qp.context))
         return EIO;
     for (uint32_t i = 0; i < b->n && shca_detours(); i++)
-        shca_wqe_at(qp, b->first + i)->posted = shca_now();
+        shca_wqe_at(qp, b->first + i)->posted = tk_now();
     qp->sq_tail += b->n;
     if (state == IBV_QPS_ERR) {
         shca_qp_error(qp);

@@ -62,7 +62,7 @@ __attribute__((always_inline)) static inline void deliver_publish(const struct s
 
     s->counted = counted;
     if (r->cq->stamps)
-        s->stamp = shca_now();
+        s->stamp = tk_now();
     if (t->rq_kind == SHCA_RQ_OWN) {
         atomic_store_explicit(&s->seq, r->index + 1, memory_order_release);
         atomic_store_explicit(&t->rq_head, r->index + 1, memory_order_release);

@@ -77,7 +77,7 @@ void shca_early_enter(struct shca_qp *qp)
     if (!h)
         return;
     qp->fault.held = NULL;
-    h->due = shca_now() + qp->fault.verdict.early;
+    h->due = tk_now() + qp->fault.verdict.early;
     shca_lock(&early_lock);
     for (; *at; at = &(*at)->next)
         if ((*at)->peer == h->peer && (*at)->hca == h->hca && (*at)->due > h->due)

@@ -62,7 +62,7 @@ shca_cq_enter(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, uint64_t w
         if (status != IBV_WC_SUCCESS)
             cq->failed = tail + 1;
         if (cq->stamps)
-            cq->stamps[tail & cq->fifo_mask] = shca_now();
+            cq->stamps[tail & cq->fifo_mask] = tk_now();
         atomic_store_explicit(&cq->sh->pushed, cq->sh->pushed + 1, memory_order_relaxed);
         atomic_store_explicit(&cq->fifo_tail, tail + 1, memory_order_release);
     }

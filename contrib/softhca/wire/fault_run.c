@@ -78,8 +78,7 @@ static int lose(struct shca_qp *qp, enum ibv_wc_status *status)
     SHCA_COUNT(retries);
     /* Timeout 0 means that nothing is ever retransmitted (InfiniBand specification 1.3,
      * 9.7.6.1.3). */
-    return put_off(qp,
-                   qp->attr.timeout ? shca_now() + (UINT64_C(4096) << qp->attr.timeout) : never);
+    return put_off(qp, qp->attr.timeout ? tk_now() + (UINT64_C(4096) << qp->attr.timeout) : never);
 }
 
 /* Errors that the responder reports break its queue pair as well. */
@@ -136,7 +135,7 @@ static bool transmission_lost(struct shca_qp *qp, const struct shca_fault_subjec
         unplug(qp); /* which cuts the path */
     f->ack_lost = lost == SHCA_LOST_ACK && reliable(qp);
     if (f->verdict.rnr && lost != SHCA_LOST_REQUEST)
-        f->rnr_until = shca_now() + f->verdict.rnr;
+        f->rnr_until = tk_now() + f->verdict.rnr;
     return lost == SHCA_LOST_REQUEST;
 }
 
@@ -182,7 +181,7 @@ static int transmit(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_st
     if (f->stage == SENDING && transmission_lost(qp, &subj))
         return lose(qp, status);
     f->stage = SENT;
-    if (f->rnr_until && needs_receive(op->opcode) && shca_now() < f->rnr_until)
+    if (f->rnr_until && needs_receive(op->opcode) && tk_now() < f->rnr_until)
         return reliable(qp) ? SHCA_WAIT_RNR : SHCA_DONE;
     wait = execute(qp, op, status);
     if (wait == SHCA_DONE && *status == IBV_WC_SUCCESS &&
@@ -202,9 +201,9 @@ static bool keep_late(struct shca_qp *qp, enum ibv_wc_status status)
     f->polls = v->late_polls > 0;
     f->polls_until = atomic_load(&shca_fault_polls) + (uint32_t)v->late_polls;
     if (f->polls)
-        put_off(qp, shca_now() + (v->late > polls_max_ns ? v->late : polls_max_ns));
+        put_off(qp, tk_now() + (v->late > polls_max_ns ? v->late : polls_max_ns));
     else if (v->late)
-        put_off(qp, shca_now() + v->late);
+        put_off(qp, tk_now() + v->late);
     return f->polls || v->late;
 }
 
@@ -212,7 +211,7 @@ static bool still_waiting(struct shca_qp *qp)
 {
     struct shca_fault_state *f = &qp->fault;
 
-    if (f->until == 0 || shca_fault_due(f) || shca_now() >= f->until)
+    if (f->until == 0 || shca_fault_due(f) || tk_now() >= f->until)
         return false;
     put_off(qp, f->until);
     return true;
@@ -227,7 +226,7 @@ static void fault_run_begin(struct shca_qp *qp, const struct shca_op *op)
     f->stage = SENDING;
     shca_fault_judge(&subj, SHCA_FAULTS_IN_MEMORY, &f->verdict);
     if (f->verdict.delay)
-        f->until = shca_now() + f->verdict.delay;
+        f->until = tk_now() + f->verdict.delay;
 }
 
 static void fault_run_finish(struct shca_qp *qp, const struct shca_op *op)
@@ -253,7 +252,7 @@ int shca_fault_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc
     if (still_waiting(qp))
         return SHCA_WAIT_FAULT;
     if (f->until)
-        qp->rate.end = shca_now(); /* the wire was not used meanwhile */
+        qp->rate.end = tk_now(); /* the wire was not used meanwhile */
     f->until = 0;
     if (f->stage != EXECUTED) {
         wait = transmit(qp, op, status);

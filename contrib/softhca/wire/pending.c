@@ -78,7 +78,7 @@ uint64_t shca_pending_run(void)
 
     if (!shca_trylock(&pending_lock))
         return 1000000;
-    now = shca_now();
+    now = tk_now();
     for (struct shca_qp **at = &pending_list; *at;)
         if (run_one(*at, now, &next))
             unlink_at(at);
@@ -89,7 +89,7 @@ uint64_t shca_pending_run(void)
     next = early < next ? early : next;
     if (next == UINT64_MAX)
         return next;
-    now = shca_now();
+    now = tk_now();
     return next > now ? next - now : 0;
 }
 

@@ -42,7 +42,7 @@ static uint64_t ready_at(struct shca_qp *qp, const struct shca_op *op)
     const struct shca_wqe *w = shca_wqe_at(qp, qp->sq_exec);
 
     if (op != &w->op) /* just being posted */
-        return shca_now();
+        return tk_now();
     return w->posted > qp->rate.end ? w->posted : qp->rate.end;
 }
 
@@ -58,7 +58,7 @@ static uint64_t reserve(_Atomic uint64_t *clock, uint64_t ready, uint64_t ns)
 
 static bool wait_for(struct shca_qp *qp, uint64_t moment)
 {
-    if (shca_now() + slack_ns >= moment)
+    if (tk_now() + slack_ns >= moment)
         return false;
     qp->next_try = moment;
     qp->waiting = SHCA_WAIT_WIRE;

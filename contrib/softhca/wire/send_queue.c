@@ -118,7 +118,7 @@ static uint64_t ack_budget(const struct shca_qp *qp, bool absent)
 
 static bool stall_ack(struct shca_qp *qp, enum ibv_wc_status *status)
 {
-    uint64_t now = shca_now();
+    uint64_t now = tk_now();
     bool absent = qp->peer == NULL && !shca_path_cut(qp->sh->port, qp->dest_port);
     uint64_t limit = now + ack_budget(qp, absent);
 
@@ -152,7 +152,7 @@ static bool stall_rnr(struct shca_qp *qp, enum ibv_wc_status *status)
         return true;
     if (qp->rnr_left != 7) /* 7: for ever */
         qp->rnr_left--;
-    qp->next_try = shca_now() + rnr_delay[asked_delay(qp) & 31] * UINT64_C(10000);
+    qp->next_try = tk_now() + rnr_delay[asked_delay(qp) & 31] * UINT64_C(10000);
     return false;
 }
 
@@ -161,7 +161,7 @@ static bool stall(struct shca_qp *qp, int wait, enum ibv_wc_status *status)
 {
     if (wait != SHCA_WAIT_ACK && wait != SHCA_WAIT_RNR)
         return false;
-    qp->rate.end = shca_now();
+    qp->rate.end = tk_now();
     return wait == SHCA_WAIT_ACK ? stall_ack(qp, status) : stall_rnr(qp, status);
 }
 

@@ -286,7 +286,7 @@ static bool flush_held(struct shca_qp *qp, struct ibv_wc *wc)
     if (wc)
         shca_flushed_wc(qp->srq->wr_id[number], qp->qp.qp_num, wc);
     if (qp->rcq->stamps)
-        qp->rcq->stamp = shca_now();
+        qp->rcq->stamp = tk_now();
     shca_srq_give(qp->srq, number);
     return true;
 }

@@ -8,7 +8,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/copy.h"
 #include "base/lock.h"
 #include "base/pool.h"

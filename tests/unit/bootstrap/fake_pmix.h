@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "unit.h"
 
 enum { blob_max = 65536, blobs_max = 8, ranks = 4, me = 2, nap_limit = 200000 };

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/rank_slot.h"
 #include "bootstrap/bootstrap.h"
 #include "fake_pmix.h"

@@ -5,7 +5,7 @@
  * role in its life. */
 #include "config.h"
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "exit/exit_private.h"
 #include "fake_job.h"
 #include "message/message.h"

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "bootstrap/bootstrap.h"
 #include "exit/exit.h"
 #include "fake_job.h"

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "exit/exit_private.h"
 #include "exit/state.h"
 #include "peer/peer.h"

@@ -4,7 +4,7 @@
  * hands in: the limits hold however much there is to do. */
 #include "config.h"
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "progress/thread_pace.h"
 #include "unit.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "trace/format.h"
 #include "trace/ring.h"
 #include "unit.h"

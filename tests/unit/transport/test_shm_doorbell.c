@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/mode.h"
 #include "transport/doorbell.h"
 #include "unit.h"

@@ -7,7 +7,7 @@
 
 #include "failing_rails.h"
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "op/op.h"
 #include "settings/settings.h"
 #include "transport/verbs/data/srq.h"

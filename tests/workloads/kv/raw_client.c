@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "raw.h"
+#include "kv_raw.h"
 
 enum { taken_at_once = 16 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "raw.h"
+#include "kv_raw.h"
 
 enum { idle_few = 200, idle_many = 4000, inline_wanted = 256 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "raw.h"
+#include "kv_raw.h"
 
 enum { split_every = 32 };
 static const struct timespec short_pause = {0, 20000};

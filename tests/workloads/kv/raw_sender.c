@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Send queues with one signal in many; see raw.h. Owns nothing but what its senders own. */
+/* Send queues with one signal in many; see kv_raw.h. Owns nothing but what its senders own. */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "raw.h"
+#include "kv_raw.h"
 
 static void *make(size_t count, size_t size)
 {

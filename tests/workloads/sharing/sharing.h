@@ -82,7 +82,7 @@ void sharing_round(const struct sharing_outcome *all, int layer);
 /* Rank 0, after the last round: a run for each layer. */
 void sharing_report(struct wl_report *report);
 
-/* raw.c: all ranks together. Ends the job where what is asked for can't be had. */
+/* sharing_raw.c: all ranks together. Ends the job where what is asked for can't be had. */
 void sharing_raw_open(void);
 void sharing_raw_close(void);
 

@@ -66,7 +66,7 @@ void swarm_round(const struct swarm_outcome *all, int layer);
 /* Rank 0, after the last round: a run for each layer. */
 void swarm_report(struct wl_report *report);
 
-/* raw.c: all ranks together. Ends the job where what is asked for can't be had. */
+/* swarm_raw.c: all ranks together. Ends the job where what is asked for can't be had. */
 void swarm_raw_open(void);
 void swarm_raw_close(void);
 

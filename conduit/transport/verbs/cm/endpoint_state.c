@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm_private.h"

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/report.h"
 #include "transport/verbs/cm/cm_private.h"
 

@@ -19,7 +19,7 @@
 #include "config.h"
 
 #include "base/bits.h"
-#include "base/clock.h"
+#include "common/clock.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"
 #include "transport/verbs/data/tx.h"

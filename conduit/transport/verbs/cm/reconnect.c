@@ -5,7 +5,7 @@
  * would; the time limit is GASNET_IBV_CONNECT_TIMEOUT, and another attempt follows. */
 #include "config.h"
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"

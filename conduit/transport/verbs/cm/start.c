@@ -12,7 +12,7 @@
 #include <sys/random.h>
 
 #include "base/bits.h"
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "settings/settings.h"

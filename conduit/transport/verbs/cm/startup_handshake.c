@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm.h"

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/first_use.h"
 #include "base/report.h"
 #include "base/wait_record.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/first_use.h"
 #include "base/report.h"
 #include "settings/settings.h"

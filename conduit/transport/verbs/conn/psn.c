@@ -11,7 +11,7 @@
 
 #include "base/first_use.h"
 #include "base/report.h"
-#include "base/sha256.h"
+#include "common/sha256.h"
 #include "transport/verbs/verbs_private.h"
 
 enum { psn_bits = 24, psn_mask = (1 << psn_bits) - 1, psn_of_xrc = TK_PSN_ATOMICS + 1 };

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/report.h"
 #include "base/wait_record.h"
 #include "settings/settings.h"

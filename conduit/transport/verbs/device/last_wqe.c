@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "transport/verbs/verbs_private.h"
 
 /* NULL: could not be made. */

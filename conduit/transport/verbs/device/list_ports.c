@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/number.h"
+#include "common/number.h"
 #include "base/report.h"
 #include "peer/peer.h"
 #include "settings/settings.h"

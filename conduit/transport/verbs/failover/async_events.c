@@ -6,7 +6,7 @@
 
 #include <fcntl.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/async_events.h"
 #include "transport/verbs/failover/reconnect.h"

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/report.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/tx_log.h"

@@ -30,7 +30,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
 #include "stats/stats.h"

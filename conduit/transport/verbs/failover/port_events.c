@@ -7,7 +7,7 @@
  * thread at a time. */
 #include "config.h"
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/failover/async_events.h"
 #include "transport/verbs/failover/failover.h"

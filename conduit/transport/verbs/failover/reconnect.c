@@ -24,7 +24,7 @@
 
 #include <string.h>
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
 #include "stats/stats.h"

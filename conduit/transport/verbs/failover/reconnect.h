@@ -5,7 +5,7 @@
 #ifndef TK_VERBS_RECONNECT_H
 #define TK_VERBS_RECONNECT_H
 
-#include "base/clock.h"
+#include "common/clock.h"
 #include "transport/verbs/verbs_private.h"
 
 /* How long the first death keeps a connection away, in ns; tests shorten it. */

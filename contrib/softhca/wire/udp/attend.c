@@ -41,7 +41,7 @@ static void arm(bool on)
         }
     shca_unlock(&arm_lock);
     if (!on) /* from now on the thread is to look each millisecond, though it may sleep longer */
-        shca_udp_due(shca_now() + look_ns);
+        shca_udp_due(tk_now() + look_ns);
 }
 
 /* With a completion in hand the program may do something else, or spin on its memory. The thread
@@ -103,7 +103,7 @@ uint64_t shca_udp_sleep(void)
             atomic_store_explicit(&wary, wary_completions, memory_order_relaxed);
         arm(true);
     }
-    now = shca_now();
+    now = tk_now();
     next = atomic_load(&shca_udp.next);
     ns = next > now ? next - now : 0;
     if (!atomic_load(&shca_udp.attentive) && ns > look_ns)

@@ -89,7 +89,7 @@ bool shca_udp_early(struct shca_qp *qp, const struct roce_reach *reach, const vo
                         .qpn = qp->sh->qpn,
                         .hca = subject.dev,
                         .reach = *reach,
-                        .due = shca_now() + v.early};
+                        .due = tk_now() + v.early};
     memcpy(h->data, from, reach->length);
     shca_lock(&early_lock);
     for (at = &first; *at; at = &(*at)->next)

@@ -94,7 +94,7 @@ static void keep(const struct failure *f)
 
 void shca_udp_refused(const struct shca_inet *to, int error)
 {
-    struct failure f = {.to = *to, .error = error, .when = shca_now()};
+    struct failure f = {.to = *to, .error = error, .when = tk_now()};
 
     if (error != EMSGSIZE) /* reported by the error queue, with the MTU */
         keep(&f);
@@ -102,7 +102,7 @@ void shca_udp_refused(const struct shca_inet *to, int error)
 
 static void take(const struct sock_extended_err *e, const union shca_udp_name *to)
 {
-    struct failure f = {.error = (int)e->ee_errno, .when = shca_now()};
+    struct failure f = {.error = (int)e->ee_errno, .when = tk_now()};
 
     if (e->ee_origin == SO_EE_ORIGIN_ICMP)
         f.port = e->ee_type == ICMP_DEST_UNREACH && e->ee_code == ICMP_PORT_UNREACH;
@@ -153,7 +153,7 @@ void shca_udp_explain(const struct shca_qp *qp)
         if (same(&failures[i].to, &qp->udp->peer))
             f = failures[i];
     shca_unlock(&lock);
-    if (f.error == 0 || shca_now() - f.when > recent)
+    if (f.error == 0 || tk_now() - f.when > recent)
         return;
     shca_inet_text(&f.to, to);
     shca_log("queue pair 0x%x gives up on %s: %s", qp->qp.qp_num, to,

@@ -186,7 +186,7 @@ void shca_udp_complete(struct shca_qp *qp, uint32_t index, enum ibv_wc_status st
     t->status = status;
     t->polls = t->late_polls > 0;
     t->polls_until = atomic_load(&shca_fault_polls) + (uint32_t)t->late_polls;
-    t->until = shca_now() + (t->polls && t->late < polls_max_ns ? polls_max_ns : t->late);
+    t->until = tk_now() + (t->polls && t->late < polls_max_ns ? polls_max_ns : t->late);
     qp->udp->late++;
 }
 
@@ -211,7 +211,7 @@ bool shca_udp_not_ready(struct shca_qp *qp)
     struct shca_udp *u = qp->udp;
     struct shca_fault_subject subject = shca_udp_subject(qp, u->arrived);
     struct shca_verdict v;
-    uint64_t now = shca_now();
+    uint64_t now = tk_now();
 
     if (now < u->rnr_until)
         return true;

@@ -124,7 +124,7 @@ void shca_udp_put_off_run(uint64_t now, void (*touch)(struct shca_qp *qp, uint64
 
 void shca_udp_put_off_end(struct shca_qp *qp)
 {
-    uint64_t now = shca_now();
+    uint64_t now = tk_now();
 
     if (!qp->udp->put_off)
         return;

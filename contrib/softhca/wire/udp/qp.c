@@ -153,13 +153,13 @@ static struct roce_request request_of(struct shca_qp *qp, struct shca_wqe *w, ui
 static void run(struct shca_qp *qp)
 {
     struct shca_udp *u = qp->udp;
-    uint64_t now = shca_now();
+    uint64_t now = tk_now();
 
     /* What was posted in SQE is flushed already. */
     if ((int32_t)(qp->sq_exec - u->posted) > 0)
         u->posted = qp->sq_exec;
     if (shca_detours() && roce_posted(u->e) == 0)
-        u->begun = shca_now();
+        u->begun = tk_now();
     for (; u->posted != qp->sq_tail; u->posted++) {
         struct roce_request r = request_of(qp, shca_wqe_at(qp, u->posted), u->posted);
 
@@ -313,7 +313,7 @@ void shca_udp_modified(struct shca_qp *qp, uint32_t from, uint32_t to)
     else
         roce_adjust(u->e, &a);
     u->draining = to == IBV_QPS_SQD && qp->attr.en_sqd_async_notify;
-    shca_udp_touch(qp, shca_now());
+    shca_udp_touch(qp, tk_now());
 }
 
 void shca_udp_reset(struct shca_qp *qp)

@@ -332,7 +332,7 @@ static void receive_from(struct shca_udp_socket *s, uint32_t fabric_port, uint64
 static void receive_all(void)
 {
     uint32_t last = (uint32_t)(shca_config.hcas * shca_config.ports);
-    uint64_t now = shca_now();
+    uint64_t now = tk_now();
 
     for (uint32_t i = 1; i <= last && prepare(); i++)
         for (int k = 0; k < SHCA_INET_KINDS; k++)

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "base.h"
+#include "support.h"
 
 static const uintptr_t cache_line = 64;
 

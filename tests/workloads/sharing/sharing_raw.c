@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "raw.h"
+#include "sharing_raw.h"
 
 enum {
     reap_max = 16,

@@ -4,7 +4,7 @@
 
 #include "signal_text.h"
 
-#include "base/signal_name.h"
+#include "common/signal_name.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sharing over raw verbs: what connections and threads have. For raw.c and sharing.c. */
+/* sharing over raw verbs: what connections and threads have. For sharing_raw.c and sharing.c. */
 #ifndef SHARING_RAW_H
 #define SHARING_RAW_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A queue of bytes; see bytes.h. Owns the memory of each queue, takes no lock. */
+/* A queue of bytes; see byte_queue.h. Owns the memory of each queue, takes no lock. */
 #include "config.h"
 
-#include "bytes.h"
+#include "byte_queue.h"
 #include "log.h"
 
 #include <stdlib.h>

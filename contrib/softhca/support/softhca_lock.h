@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "layout.h"
+#include "segment_layout.h"
 
 struct shca_lock {
     _Atomic int word;

@@ -2,7 +2,7 @@
 /* SHA-256 and HMAC; see sha256.h. */
 #include "config.h"
 
-#include "base/sha256.h"
+#include "common/sha256.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Reading a file of text; see file_text.h. */
 #include "config.h"
 
-#include "file_text.h"
+#include "common/file_text.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The names of the registry; see names.h. Owns nothing. */
+ * The names of the registry; see registry_name.h. Owns nothing. */
 #include "config.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "names.h"
+#include "registry_name.h"
 
 #define MARK "softhca"
 

@@ -2,8 +2,8 @@
 /* A queue of bytes: append at the end, consume at the front, contiguous in memory. It owns its
  * memory and takes no lock; one thread at a time. Running out of memory ends the process with one
  * message: every user is a process of the launcher, and its parent cleans up after it. */
-#ifndef TRUNKLINE_SPAWNER_BYTES_H
-#define TRUNKLINE_SPAWNER_BYTES_H
+#ifndef TRUNKLINE_SPAWNER_BYTE_QUEUE_H
+#define TRUNKLINE_SPAWNER_BYTE_QUEUE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Monotonic time in milliseconds, and deadlines made of it. Owns nothing, takes no lock. */
-#ifndef TRUNKLINE_SPAWNER_CLOCK_H
-#define TRUNKLINE_SPAWNER_CLOCK_H
+#ifndef TRUNKLINE_SPAWNER_LAUNCHER_CLOCK_H
+#define TRUNKLINE_SPAWNER_LAUNCHER_CLOCK_H
 
 #include <stdint.h>
-#include <time.h>
+
+#include "common/clock.h"
 
 /* A deadline that never comes. */
 #define CLOCK_NEVER INT64_MAX
 
 static inline int64_t clock_ms(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return (int64_t)(tk_now() / 1000000);
 }
 
 static inline int64_t clock_earlier(int64_t a, int64_t b)

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "names.h"
-#include "settings.h"
+#include "registry_name.h"
+#include "softhca_settings.h"
 
 #define PREFIX "SOFTHCA_"
 
@@ -28,7 +28,7 @@
     {name, SHCA_IS_TEXT, SHCA_FIELD(field), 0, 0, 0, standard, doc},
 
 const struct shca_setting shca_settings[] = {
-#include "settings.def"
+#include "softhca_settings.def"
 };
 const size_t shca_setting_count = sizeof shca_settings / sizeof shca_settings[0];
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Common to all rooms of softhca: settings, clock, counters, lines on stderr. Owns the counters and
+ * Common to all rooms of softhca: settings, counters, lines on stderr. Owns the counters and
  * the settings of the process; both are described where they are defined. */
-#ifndef SHCA_BASE_H
-#define SHCA_BASE_H
+#ifndef SHCA_SUPPORT_H
+#define SHCA_SUPPORT_H
 
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -14,10 +14,11 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "layout.h"
-#include "lock.h"
+#include "common/clock.h"
+#include "segment_layout.h"
+#include "softhca_lock.h"
 #include "seed.h"
-#include "settings.h"
+#include "softhca_settings.h"
 
 /* The header turns these names into macros; the definitions here need the plain symbols. */
 #undef ibv_query_port
@@ -33,14 +34,11 @@ struct shca_stats {
     _Atomic uint64_t rnr, retries, sends, writes, reads, atomics, paged;
 };
 
-/* ---- lines.c ---- */
+/* ---- cache_lines.c ---- */
 /* Zeroed memory that shares no cache line with anything else, for what a thread writes with each
  * request: the next queue may be another thread's. NULL when there is none. */
 void *shca_lines_alloc(size_t bytes);
 void shca_lines_free(void *memory);
-
-/* ---- clock.c ---- */
-uint64_t shca_now(void); /* ns, monotonic */
 
 /* ---- config.c ---- */
 /* The shape of the machine; read-only after fabric/load.c has filled it in. */

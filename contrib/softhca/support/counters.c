@@ -4,7 +4,7 @@
  * SOFTHCA_STATS is set. */
 #include "config.h"
 
-#include "base.h"
+#include "support.h"
 
 struct shca_stats shca_stats;
 bool shca_stats_on;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "support.h"
 
 struct shca_config shca_config;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The shape of the simulated machine, and the environment variables that define it (settings.def).
- * The parser is a pure function of an environment: it owns nothing, takes no lock, prints nothing.
+ * The shape of the simulated machine, and the environment variables that define it
+ * (softhca_settings.def). The parser is a pure function of an environment: it owns nothing, takes
+ * no lock, prints nothing.
  */
 #ifndef SHCA_SETTINGS_H
 #define SHCA_SETTINGS_H
@@ -10,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "layout.h"
+#include "segment_layout.h"
 
 enum {
     SHCA_MAX_SGE = 30,       /* as large as any current HCA offers */

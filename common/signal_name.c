@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "base/signal_name.h"
+#include "common/signal_name.h"
 
 #define SIGNAL(name)                                                                               \
     {                                                                                              \

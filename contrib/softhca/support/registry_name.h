@@ -2,14 +2,14 @@
  *
  * The names in the registry, that is, of the sockets of a fabric's members. Pure functions, shared
  * by the library and the softhca command. Owns nothing, takes no lock. */
-#ifndef SHCA_NAMES_H
-#define SHCA_NAMES_H
+#ifndef SHCA_REGISTRY_NAME_H
+#define SHCA_REGISTRY_NAME_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "layout.h"
+#include "segment_layout.h"
 
 /* A line of /proc/net/unix about one member. */
 struct shca_name {

@@ -8,8 +8,8 @@
  * Locks: shca_qp_sh.lock protects the responder side of a queue pair. Its value is the pid of the
  * holder, so that another process can take it over when the holder is killed. Everything else is
  * lock-free and idempotent, for the same reason. */
-#ifndef SHCA_LAYOUT_H
-#define SHCA_LAYOUT_H
+#ifndef SHCA_SEGMENT_LAYOUT_H
+#define SHCA_SEGMENT_LAYOUT_H
 
 #include <stdatomic.h>
 #include <stddef.h>

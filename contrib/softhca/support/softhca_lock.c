@@ -3,7 +3,7 @@
  * Waiting for a lock of this process. Owns nothing. */
 #include "config.h"
 
-#include "lock.h"
+#include "softhca_lock.h"
 
 void shca_lock_slow(struct shca_lock *l)
 {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/number.h"
+#include "common/number.h"
 
 static const char letters[] = "BKMGT";
 
