@@ -8,6 +8,7 @@ class Trunkline(AutotoolsPackage):
     # A release tarball (make dist) in a local mirror, or a checkout by "spack dev-build trunkline@main".
     license("BSD-3-Clause")
     version("main")
+    version("0.2.0")
     version("0.1.0")
 
     variant("debug", default=False, description="Check arguments, and the rules for handlers, locks and events")

@@ -150,7 +150,7 @@ static void fill_limits(struct ibv_device_attr *a)
 static void fill_attr(int hca, struct ibv_device_attr *a)
 {
     memset(a, 0, sizeof *a);
-    memcpy(a->fw_ver, "0.1.0", 6);
+    memcpy(a->fw_ver, PACKAGE_VERSION, sizeof PACKAGE_VERSION);
     a->node_guid = htobe64(shca_guid_of(hca, 0));
     a->sys_image_guid = a->node_guid;
     a->vendor_id = vendor_id;
