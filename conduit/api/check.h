@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Checks of arguments and call context. TK_CHECK and TK_CHECK_... exist in debug builds only
- * (--enable-debug), those with MUST in their names always. */
+ * (--enable-debug); macros with MUST in their names exist in all builds. */
 #ifndef TK_CHECK_H
 #define TK_CHECK_H
 
@@ -33,12 +33,12 @@
 #define TK_CHECK_TM(call, tm)           TK_CHECK_OBJECT(call, tm, GEX_TM_INVALID)
 #define TK_CHECK_SEGMENT(call, segment) TK_CHECK_OBJECT(call, segment, GEX_SEGMENT_INVALID)
 #define TK_CHECK_AD(call, ad)           TK_CHECK_OBJECT(call, ad, GEX_AD_INVALID)
-/* The interface has no name for it. */
+/* The interface has no name for an invalid token. */
 #define TK_CHECK_TOKEN(call, token) TK_CHECK((token) != NULL, "%s: the token is NULL", call)
 
 /* ---- Context ---- */
-/* A thread with a message that is prepared, but neither committed nor cancelled. `prepare`: name of
- * the call without Medium or Long. */
+/* Fails if this thread has prepared a message and has neither committed nor cancelled it.
+ * `prepare`: name of the Prepare call without Medium or Long. */
 #define TK_CHECK_NOT_PREPARING(call, prepare, kind)                                                \
     TK_CHECK(!tk_is_preparing(kind),                                                               \
              "%s was called between " prepare "%s (to rank %u) and its Commit or Cancel", call,    \
@@ -90,9 +90,9 @@
     TK_CHECK((lc_opt) != NULL && (lc_opt) != GEX_EVENT_DEFER && (lc_opt) != GEX_EVENT_GROUP,       \
              "%s: lc_opt must be GEX_EVENT_NOW or an event's address", call)
 
-/* In release builds too: the receiver has no buffer for a larger message. One comparison with the
- * limit for any number of arguments; only above that is the exact limit computed. That of a Long
- * needs base/segment_mode.h. */
+/* In release builds too: the receiver has no buffer for a larger message. The macro compares with a
+ * limit that holds for any number of arguments, and computes the exact limit only for larger
+ * messages. TK_LONG_MUST_FIT needs base/segment_mode.h. */
 #define TK_MUST_FIT(call, nbytes, always, most)                                                    \
     do {                                                                                           \
         tk_if_unlikely((nbytes) > (always)) tk_must_fit(call, nbytes, most);                       \

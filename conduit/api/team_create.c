@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gex_TM_Split, gex_TM_Create, gex_TM_Destroy: what their arguments mean. Wrong ones end the job,
- * in release builds too: the calls are rare, and other members would wait for ever. No state, no
- * lock. */
+ * gex_TM_Split, gex_TM_Create, gex_TM_Destroy: checks their arguments and turns them into calls of
+ * collective/. Wrong arguments end the job, in release builds too: the calls are rare, and other
+ * members would wait for ever. No state, no lock. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -50,7 +50,8 @@ static void must_be_flags(const char *call, gex_Flags_t flags, gex_Flags_t allow
                  (unsigned)(flags & ~allowed));
 }
 
-/* Collectives need no memory of the client's, so any size will do; the same for all teams. */
+/* Collectives use no scratch memory of the client, so any size works; the setting gives one size
+ * for all teams. */
 static size_t scratch_size_wanted(gex_Flags_t flags)
 {
     static bool is_warned;
@@ -149,7 +150,7 @@ static void member_add(struct members *m, gex_TM_t parent, const gex_EP_Location
     m->ours[m->count_ours++] = rank;
 }
 
-/* Members are compared as one number each. */
+/* Encodes each member (job rank and endpoint) as one number and looks for repeats. */
 static void must_differ(const struct members *m, uint32_t count)
 {
     uint32_t *keys = create_memory(count, sizeof(*keys));

@@ -9,8 +9,8 @@
 
 struct tk_op;
 
-/* execute.c. By this CPU; returns the previous value. The operation is one that the type has, the
- * address is mapped and aligned. */
+/* execute.c. This CPU executes the operation; returns the previous value. The data type must
+ * support the operation, and the address must be mapped and aligned. */
 uint64_t tk_atomic_execute(gex_DT_t dt, gex_OP_t opcode, void *at, uint64_t a, uint64_t b);
 
 static inline void tk_atomic_store_result(void *result, gex_DT_t dt, uint64_t bits)
@@ -21,20 +21,22 @@ static inline void tk_atomic_store_result(void *result, gex_DT_t dt, uint64_t bi
         *(trunkline_ad_64_t *)result = bits;
 }
 
-/* by_message.c. By the CPU of the target. `op` counts the operation already and is counted down
- * when the answer has come. TK_BUSY: nothing was done (immediate only). */
+/* by_message.c. The CPU of the target executes the operation. The caller has counted it in `op`,
+ * which is counted down when the answer arrives. TK_BUSY: nothing was done (immediate only). */
 void tk_atomic_open_messages(void);
 enum tk_status tk_atomic_by_message(const struct tk_atomic *m, struct tk_op *op);
 
-/* by_device.c. The same by the device of the target. */
+/* by_device.c. The same, but the device of the target executes the operation. */
 enum tk_status tk_atomic_by_device(const struct tk_atomic *m, struct tk_op *op);
 
-/* The transport that has such devices; NULL: none has. And what these can do. */
+/* The transport whose devices execute atomics, NULL if there is none; and the operations that these
+ * devices support. */
 const struct tk_transport *tk_atomic_device(void);
 gex_OP_t tk_atomic_device_ops(gex_DT_t dt);
 
-/* connect.c. Asks for connections for atomics to the members of a team that messages do not reach
- * over the network: neighbours and ourselves. Does not wait: operations do, for space. */
+/* connect.c. Requests connections for atomics to those members of a team that messages do not reach
+ * over the network: neighbours and this process. Does not wait for them; the operations wait, for
+ * queue space. */
 void tk_atomic_open_connections(void);
 void tk_atomic_connect(gex_TM_t tm);
 

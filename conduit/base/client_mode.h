@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The threading mode that this copy of the library is built for, as clients know it. A source that
- * includes this is compiled for each of the modes (conduit/classes.awk); so is one that needs
- * gex_HSL_t or another part of the public headers that depends on the mode. Few should: mode.h
- * answers what the library itself wants to know. The only header that looks at GASNET_SEQ, _PARSYNC
- * and _PAR, or, in the stand-alone tools, at GASNETT_THREAD_SAFE and _SINGLE, but for mode.h. */
+ * The threading mode that this copy of the library is built for, by the client's name for it. A
+ * source that includes this header is compiled for each of the modes (conduit/classes.awk); so is a
+ * source that needs gex_HSL_t or another part of the public headers that depends on the mode.
+ * Include it in few files: the library's own code uses mode.h. Only this header and mode.h test
+ * GASNET_SEQ, _PARSYNC and _PAR or, in the stand-alone tools, GASNETT_THREAD_SAFE and _SINGLE. */
 #ifndef TK_CLIENT_MODE_H
 #define TK_CLIENT_MODE_H
 
@@ -32,8 +32,8 @@
 #        error "build with one of -DGASNET_SEQ, -DGASNET_PARSYNC, -DGASNET_PAR"
 #    endif
 
-/* Number of client threads: a client of PARSYNC has several, of which one at a time calls the
- * library. */
+/* Whether the client may have several threads. A PARSYNC client has several, and one at a time
+ * calls the library. */
 #    if defined(GASNET_SEQ) || defined(GASNETT_THREAD_SINGLE)
 #        define TK_SEVERAL_CLIENT_THREADS 0
 #    else
@@ -41,7 +41,8 @@
 #    endif
 #endif
 
-/* Storage for what the specification ties to one client thread, however calls are serialised. */
+/* Storage class of state that the specification defines per client thread, even if the client
+ * serialises its calls. */
 #if TK_SEVERAL_CLIENT_THREADS
 #    define TK_PER_CLIENT_THREAD _Thread_local
 #else

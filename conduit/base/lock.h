@@ -2,9 +2,9 @@
  *
  * Locks that cost nothing where calls cannot run at the same time.
  *
- * Lock order: a peer's lock, then one pool's lock, never the other way. A completion queue's lock
- * is only tried, never waited for, and is released before any completion is handled: handlers may
- * call back into the library. */
+ * Lock order: a peer's lock, then one pool's lock, never the other way. A thread only tries a
+ * completion queue's lock, never waits for it, and releases it before it handles any completion:
+ * handlers may call back into the library. */
 #ifndef TK_LOCK_H
 #define TK_LOCK_H
 
@@ -17,20 +17,22 @@
 
 #if TK_THREADED
 
-/* Held for some tens of instructions, and taken several times in each operation: one exchange to
- * take and one store to release cost half of a mutex. A thread that finds it taken spins a little,
- * then yields its CPU: the holder may be waiting for that very CPU.
+/* A thread holds a lock for some tens of instructions and takes several locks in each operation:
+ * one exchange to take and one store to release cost half as much as a mutex. A thread that finds
+ * it taken spins a little, then yields its CPU: the holder may be waiting for that very CPU.
  *
- * No lock is left out while a process has one thread. To read a word that says so is not enough:
- * the thread may be stopped between that read and what the lock guards, and a membarrier by the
- * second thread orders its accesses but does not bring it back. So it would have to store that it
- * is inside before it reads the word, and the second thread would wait until it is out: store,
- * compare, jump, store, where a free lock takes five instructions, and recv_cq_lock, which is
- * looked at first, eight. That is 4 of the 42 of an empty poll of the network, none of the 32 of
- * one of neighbours, which takes no lock, and 12 of the 467 of a Short's round trip, as long as no
- * caller saves registers for the slow way: where they did a put was 50 dearer. In time a lock is 5
- * ns, and that would be 1. Threads of the library, as those that serve the network, are second ones
- * too. */
+ * A process with one thread takes the locks too. It could not skip them by reading a flag: the
+ * thread may be preempted between that read and the accesses that the lock guards, and a membarrier
+ * that the second thread issues orders those accesses but does not move the first thread back out
+ * of the critical section. So the first thread would have to store that it is inside before it
+ * reads the flag, and the second thread would have to wait until the first is outside. That is four
+ * instructions (store, compare, jump, store); a free lock takes five, and recv_cq_lock, which is
+ * read before it is taken, takes eight. The difference is 4 of the 42 instructions of an empty poll
+ * of the network, none of the 32 of an empty poll of neighbours, which takes no lock, and 12 of the
+ * 467 of a Short's round trip, as long as no caller saves registers for the contended path: when
+ * callers did, a put took 50 instructions more. In time, a lock costs 5 ns and the four
+ * instructions would cost 1 ns. The library's own threads, such as those that serve the network,
+ * count as second threads too. */
 static inline void tk_lock_init(tk_lock_t *lock)
 {
     atomic_init(&lock->held, false);
@@ -42,8 +44,8 @@ static inline bool tk_trylock(tk_lock_t *lock)
            !atomic_exchange_explicit(&lock->held, true, memory_order_acquire);
 }
 
-/* As tk_trylock() for locks that are nearly always free: no load beforehand, which only pays under
- * contention, where it leaves the cache line with the holder. */
+/* tk_trylock() for locks that are nearly always free. It skips the load before the exchange: the
+ * load pays only under contention, where it leaves the cache line with the holder. */
 static inline bool tk_trylock_free(tk_lock_t *lock)
 {
     return !atomic_exchange_explicit(&lock->held, true, memory_order_acquire);

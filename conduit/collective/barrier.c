@@ -69,8 +69,8 @@ static uint32_t pass_step(unsigned number, uint32_t count)
     return (int32_t)(*sent - count) < 0 ? *sent : count;
 }
 
-/* Of so many barriers, those that have passed all these steps: messages of each were both sent and
- * received. */
+/* Of this number of barriers, those that have passed all these steps: the messages of each step
+ * were both sent and received. */
 static uint32_t pass_steps(unsigned first, unsigned end, uint32_t count)
 {
     for (unsigned number = first; number < end; number++)
@@ -138,8 +138,8 @@ static void barrier_add(void *context, uint32_t rank)
     tk_wait_row_add(context, TK_REASON_BARRIER, rank, state.nbrhd.over + 1, 0);
 }
 
-/* A leader whose neighbourhood is complete waits for the message of the first step that lacks one.
- */
+/* A leader whose neighbourhood is complete waits for the message of the first step that has not
+ * received it. */
 static void barrier_describe(struct tk_wait_rows *rows)
 {
     const struct tk_leaders *leaders = &state.leaders;

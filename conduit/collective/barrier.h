@@ -11,7 +11,8 @@
 /* Before any communication. */
 void tk_barrier_open(void);
 
-/* After neighbours are connected, before anybody may send. A job of one need not. */
+/* Called after neighbours are connected, before any rank may send. A job of one rank need not call
+ * it. */
 enum tk_status tk_barrier_connect(void);
 
 /* op->pending counts the barrier until all processes have started theirs. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Algorithms of the GASNet-1 collectives in which each rank has a block of its own. Each block goes
- * straight from where it is to where it is to be; they are simple because only old programs use
- * them. No state but that of the collective. */
+ * directly from its source to its destination; they are simple because only old programs use them.
+ * No state but that of the collective. */
 #include "config.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ enum tk_coll_turn tk_coll_scatter_linear(struct tk_coll *coll)
     const struct tk_coll_call *call = &coll->call;
     uint32_t me = group->me;
     if (coll->round > 0) {
-        /* Last: the root's own block may take the place of another one. */
+        /* Do this last: the root's own block may overwrite another block. */
         if (me == group->root)
             block_copy(coll, call->dst, block_at(call->src, coll, me));
         return TK_COLL_OVER;
@@ -73,8 +73,8 @@ enum tk_coll_turn tk_coll_gather_all_ring(struct tk_coll *coll)
     return TK_COLL_GO_ON;
 }
 
-/* Members exchanged with at a time: bounds the list, and the memory of early messages at members
- * that are behind. */
+/* Number of members with which a member exchanges at a time: bounds the list, and the memory of
+ * unexpected messages at slower members. */
 enum { window = 16 };
 
 enum tk_coll_turn tk_coll_exchange_window(struct tk_coll *coll)

@@ -35,7 +35,7 @@ static uint64_t lowest_bit(uint32_t turned, uint32_t size)
     return bit;
 }
 
-/* Those with the most members below them first. */
+/* Children with the largest subtrees first. */
 static void send_to_all_below(struct tk_coll *coll, uint32_t turned)
 {
     const struct tk_coll_group *group = tk_coll_group(coll);
@@ -80,8 +80,7 @@ unsigned tk_coll_tree_below(const struct tk_coll_group *group, uint32_t below[32
 
 enum { ring_tag = 0x100 };
 
-/* Parts belong to turned indices; member v gets those from v up to the next that is not below it.
- */
+/* Parts belong to rotated indices; member v gets the parts of its subtree, from v on. */
 static struct tk_coll_part parts_below(const struct tk_coll *coll, uint32_t turned)
 {
     uint32_t size = tk_coll_group(coll)->size;
@@ -114,8 +113,8 @@ static void scatter_send(struct tk_coll *coll, uint32_t turned)
     }
 }
 
-/* In step s member v sends part v - s and receives part v - 1 - s. Nothing goes to the root, which
- * has all of it. */
+/* In step s member v sends part v - s and receives part v - 1 - s. The root has all parts and
+ * receives nothing. */
 static void ring_step(struct tk_coll *coll, uint32_t turned, uint32_t s)
 {
     const struct tk_coll_group *group = tk_coll_group(coll);

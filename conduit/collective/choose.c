@@ -11,7 +11,7 @@
 #include "collective/mcast.h"
 #include "settings/settings.h"
 
-/* `least` of those that no size chooses. */
+/* `least` of algorithms that are not chosen by size. */
 #define only_forced SIZE_MAX
 
 static const struct row {
@@ -46,8 +46,8 @@ static const struct row *row_for(enum tk_coll_kind kind, size_t nbytes, uint32_t
     return row;
 }
 
-/* A way that only some teams have: a broadcast takes it unless another one is forced, a reduction
- * only if it is forced, since recursive doubling takes no more steps. */
+/* An algorithm that only some teams have: a broadcast uses it unless another one is forced, a
+ * reduction only if it is forced, since recursive doubling takes no more steps. */
 bool tk_coll_is_switched(enum tk_coll_kind kind, const struct tk_coll_team *team, size_t nbytes)
 {
     if (!team->is_switched || nbytes == 0 || nbytes > tk_mcast_large ||
@@ -98,7 +98,7 @@ bool tk_coll_choose_force(const char *word)
     return force(word, strlen(word));
 }
 
-/* The words are known to be right: settings are judged at the start. */
+/* The words are valid: settings are checked at start-up. */
 void tk_coll_choose_open(void)
 {
     const char *at = tk_settings.coll_algorithm;

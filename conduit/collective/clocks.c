@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See clocks.h. Hosts make a tree, and so do the ranks of each. A rank asks the one above it for
- * the time, again and again: that clock is read at some moment between question and answer, so half
- * of the shortest round trip bounds the error (Cristian 1989), however unequal the ways are. Ranks
- * of one host have one clock, and take over what the one above knows. A rank goes on when those
- * below it know as much as they ask for, so that it answers at once meanwhile.
+ * See clocks.h. Hosts form a tree, and so do the ranks of each host. A rank asks its parent for the
+ * time repeatedly: the parent reads its clock at some moment between question and answer, so half
+ * of the shortest round trip bounds the error (Cristian 1989), however unequal the two directions
+ * are. Ranks of one host have one clock, and copy the offset that their parent knows. A rank
+ * continues only when its children have all the answers that they need, so that it answers at once
+ * until then.
  *
  * Owns what was measured. Handlers may run on any thread: one lock. */
 #include "config.h"
@@ -24,7 +25,8 @@
 
 enum when { START, END, whens };
 
-/* The shortest of so many is close to what the network does at best, in less than a millisecond. */
+/* The shortest of this many round trips is close to the network's minimum, and they take less than
+ * a millisecond. */
 enum { rounds_between_hosts = 32 };
 
 /* Others may need this rank to leave; in ns. */
@@ -33,7 +35,7 @@ enum { slice = 5000000 };
 /* These travel as arguments. */
 struct clocks_question {
     uint32_t when;
-    uint32_t is_last; /* if the one who answers knows its own offset */
+    uint32_t is_last; /* if the answering rank knows its own offset */
 };
 struct clocks_answer {
     uint32_t when, unused;
@@ -55,7 +57,7 @@ struct moment {
 
 static tk_lock_t clocks_lock = TK_LOCK_INIT;
 static struct moment moments[whens];
-static struct tk_peer *above; /* NULL: rank 0 has none */
+static struct tk_peer *above; /* the parent; NULL on rank 0 */
 static bool is_other_host;    /* the one above */
 static uint32_t below;
 
@@ -147,7 +149,7 @@ static void clocks_ask(enum when when, bool is_last)
     tk_unlock(&clocks_lock);
 }
 
-/* True: this rank knows its offset, and those below it know theirs. */
+/* True: this rank knows its offset, and its children know theirs. */
 static bool clocks_step(enum when when)
 {
     struct moment *m = &moments[when];

@@ -8,8 +8,8 @@
 /* Before any communication. */
 void tk_clocks_open(void);
 
-/* When all peers can be sent to, and their infos are there; all ranks wait for each other. Nothing
- * is measured on one host, or unless all ranks write traces. */
+/* Called when messages can be sent to all peers and their infos have arrived; all ranks wait for
+ * each other. Measures only on several hosts and if all ranks write traces. */
 void tk_clocks_start(void);
 
 #endif

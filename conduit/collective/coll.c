@@ -102,7 +102,7 @@ static bool is_node_local(const struct tk_coll *coll)
     return coll->call.tm->coll->is_node_local && tk_local_reducible(coll->call.fold.element);
 }
 
-/* In shared memory where that can be, else by messages. */
+/* Through shared memory if possible, else by messages. */
 static void phase_of_neighbours(struct tk_coll *coll, enum tk_coll_kind kind,
                                 const struct tk_coll_group *neighbours, bool is_all)
 {
@@ -156,8 +156,8 @@ static enum tk_coll_turn broadcast_rest(struct tk_coll *coll)
     return tk_coll_choose(TK_COLL_BROADCAST, coll->call.nbytes, tk_coll_group(coll)->size)(coll);
 }
 
-/* What did not go over the switch, since not all destinations lie at one place of their segments.
- */
+/* Payloads that did not go over the switch because the destinations do not all lie at the same
+ * offset of their segments. */
 static void phase_of_rest(struct tk_coll *coll, uint32_t root)
 {
     const struct tk_coll_group leaders = group_of_switch(coll, root);
@@ -212,7 +212,8 @@ static void compose_data(struct tk_coll *coll, const struct tk_coll_group *all)
         phase_choose(coll, coll->call.kind, all);
 }
 
-/* Where the payload is not in its place, or the source of a broadcast is not its destination. */
+/* Copies the payload if it is not in its destination, or if a broadcast's source is not its
+ * destination. */
 static enum tk_coll_turn copy_out(struct tk_coll *coll)
 {
     if (coll->value != coll->call.dst && coll->call.nbytes)

@@ -27,7 +27,7 @@ enum tk_coll_kind {
     tk_coll_kinds
 };
 
-/* How two operands become one: the client's function, or one of tk_coll_kernel(). */
+/* The function that combines two operands: the client's, or one of tk_coll_kernel(). */
 struct tk_coll_fold {
     gex_Coll_ReduceFn_t fn;
     const void *cdata;
@@ -48,7 +48,7 @@ struct tk_coll_call {
 /* op->pending counts the collective until our buffers are done with. */
 void tk_coll_start(const struct tk_coll_call *call, struct tk_op *op);
 
-/* The operation on elements of a built-in type; NULL: there is none. */
+/* The operation on elements of a built-in type; NULL: the type does not have it. */
 gex_Coll_ReduceFn_t tk_coll_kernel(gex_DT_t dt, gex_OP_t op);
 size_t tk_coll_type_size(gex_DT_t dt);
 
@@ -59,8 +59,8 @@ void tk_coll_open(void);
  * must do the same. False: there is no such algorithm. */
 bool tk_coll_choose_force(const char *word);
 
-/* One line for each kind of collective: which algorithm serves which sizes. False: there is no such
- * line. */
+/* One line for each kind of collective: which algorithm serves which sizes. False: there is no line
+ * with this number. */
 bool tk_coll_describe(unsigned line, char *text, size_t size);
 
 #endif

@@ -20,7 +20,7 @@
 
 /* ---- match.c: messages and receives ---- */
 
-/* Identifies a message: no two that are under way have the same. */
+/* Identifies a message: all messages in flight have different keys. */
 struct tk_coll_key {
     uint64_t team;
     uint32_t sequence; /* of the collective, on its team */
@@ -32,7 +32,7 @@ struct tk_coll_key {
  * address. */
 static const uint32_t tk_coll_ready_tag = UINT32_C(1) << 31;
 
-/* Larger payloads travel when their receiver is ready, so that what arrives early stays small. */
+/* Larger payloads are sent when their receiver is ready, so that unexpected messages stay small. */
 enum { tk_coll_eager_max = TK_MAX_MEDIUM < 16384 ? TK_MAX_MEDIUM / 2 : 8192 };
 
 /* A receive. Its owner may free it once it is done: tk_coll_post_done() in coll_post.h. */
@@ -50,7 +50,7 @@ void tk_coll_match_open(void);
 /* `post` has key, memory and nbytes. Done at once if the message has come already. */
 void tk_coll_post_enter(struct tk_coll_post *post);
 
-/* Of a message that will not come; it may be freed then. */
+/* Cancels the receive of a message that will not arrive; it may be freed then. */
 void tk_coll_post_withdraw(struct tk_coll_post *post);
 
 /* Changes whenever a receive is done. */
@@ -137,12 +137,12 @@ struct tk_coll {
 
     struct tk_local_op node_local; /* of a phase in shared memory, */
     bool is_node_local;            /* which is under way */
-    bool is_all_node_local;        /* such a phase is all: it needs no buffers */
+    bool is_all_node_local; /* the collective consists of such a phase only: it needs no buffers */
 
     struct tk_coll_post word; /* of a broadcast over a switch: that it goes by the tree instead, */
     int slot;                 /* and at its root: of the ring; */
     bool is_switched;         /* a large one: it went that way. */
-    /* Where it is to go: ours, and what each member below in the tree says of those below it. */
+    /* The destination: ours, and the one that each child in the tree reports for its subtree. */
     uint64_t where[1 + tk_coll_below_max];
 
     struct tk_coll_step *steps;

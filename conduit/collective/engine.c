@@ -40,8 +40,8 @@ static struct {
     struct tk_coll *free;
     size_t kept;      /* bytes of scratch memory of those that are free */
     int32_t news;     /* tk_coll_news when all were looked at last */
-    bool must_look;   /* some wait for more than messages: */
-    bool lacks_space; /* for space in a queue, for which no doorbell rings */
+    bool must_look;   /* some wait for other events than messages: */
+    bool lacks_space; /* for space in a queue, which does not ring a doorbell */
 } engine = {.lock = TK_LOCK_INIT, .end = &engine.first};
 
 /* ---- sends and receives */
@@ -121,8 +121,8 @@ static uint64_t address_for(const struct tk_coll_step *step)
     return tk_peer_has(me, (uintptr_t)step->memory, step->nbytes) ? (uintptr_t)step->memory : 0;
 }
 
-/* Posts the receive that the step waits for. Not before all steps of the round are on the list,
- * which may move while it grows. */
+/* Posts the receive that the step waits for. Called only after all steps of the round are on the
+ * list, which may move while it grows. */
 static void step_begin(struct tk_coll_step *step)
 {
     if (step->is_send && step->nbytes <= tk_coll_eager_max) {
@@ -243,7 +243,7 @@ static bool step_is_over(struct tk_coll_step *step)
     return true;
 }
 
-/* All of them are tried: one that waits does not delay others. */
+/* Tries all of them: a collective that waits does not delay others. */
 static bool steps_are_over(struct tk_coll *coll)
 {
     bool all = true;
@@ -310,7 +310,7 @@ static enum tk_coll_turn coll_turn(struct tk_coll *coll)
     return turn;
 }
 
-/* True: it has come to its end. */
+/* True: the collective is complete. */
 static bool coll_advance(struct tk_coll *coll)
 {
     while (steps_are_over(coll)) {

@@ -13,8 +13,8 @@
 void tk_exchange_open(void);
 
 /* Fills `all` with the records by rank; `size` is equal on all members. No member returns before
- * all have called; with `size` 0 that is all there is to it. Not in handlers. `call` is what the
- * record of waits says that the client called. */
+ * all have called; with `size` 0 it is only a barrier. Not in handlers. `call`: the client's call
+ * that the record of waits shows. */
 void tk_exchange(struct trunkline_tm *tm, enum tk_wait_call call, const void *mine, void *all,
                  size_t size);
 

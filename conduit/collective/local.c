@@ -4,16 +4,16 @@
  * operations on it. Must not wait, and calls nothing that polls.
  *
  * Each function of a state returns false after it has set what the operation waits for, and is
- * called again when that is there. */
+ * called again when the wait is over. */
 #include "config.h"
 
 #include "base/copy.h"
 #include "collective/local_private.h"
 
 enum {
-    retire_step = 4,       /* tickets between two looks of others at what we have retired */
+    retire_step = 4,       /* tickets between two checks by others of our retired tickets */
     areas_max = 4,         /* pieces that a buffer is cut in */
-    step_pieces = 64,      /* copied in a step: other operations have their turn then */
+    step_pieces = 64,      /* bytes copied in one step, before other operations are stepped */
     direct_piece = 1 << 18 /* likewise, straight from memory of another member */
 };
 
@@ -136,8 +136,8 @@ static void publish_retired(const struct tk_local *local)
     wake_others(local);
 }
 
-/* Members wait for a multiple of retire_step at the latest: all before a ticket are done with if
- * it alone can't begin, so publishing at multiples is enough. */
+/* Members wait for a multiple of retire_step at the latest: if only one ticket can't begin, all
+ * tickets before it have been retired, so publishing at multiples is enough. */
 static void retire(struct tk_local *local, uint32_t ticket)
 {
     uint32_t before = local->retired;
@@ -197,7 +197,7 @@ static bool nothing_to_do(struct tk_local_op *op)
     return true;
 }
 
-/* A member that is alone has no channel. */
+/* A single member has no channel. */
 static void set_up(struct tk_local_op *op, struct tk_local *local, uint32_t ticket, uint32_t root,
                    bool (*advance)(struct tk_local_op *op))
 {
@@ -238,8 +238,8 @@ static char *area_of(const struct tk_local_op *op, uint32_t i, uint32_t piece)
     return tk_local_buffer_at(channel, op->ticket) + piece % op->areas * area;
 }
 
-/* Large: not all pieces fit the buffer. Publishes where the bytes are; returns whether that is
- * memory that others map. */
+/* Large: not all pieces fit the buffer. Publishes where the bytes are; returns whether others map
+ * that memory. */
 static bool offer_place(const struct tk_local_op *op)
 {
     struct tk_local_place place = {0};
@@ -490,7 +490,7 @@ static bool reduce_begin_piece(struct tk_local_op *op)
     return true;
 }
 
-/* Where the current piece of a member below us lies; NULL: not to be found yet. */
+/* Where the current piece of a child lies; NULL: not known yet. */
 static const char *piece_below(const struct tk_local_op *op, uint32_t i)
 {
     const struct tk_local_place place = place_of(op, i);
@@ -554,7 +554,7 @@ static bool reduce_lend_wait(struct tk_local_op *op)
     return has_consumed(op, parent_of(op), op->pieces) && finish(op);
 }
 
-/* Only a member that has none below it contributes its source as it is. */
+/* Only a leaf of the tree contributes its source unchanged. */
 static bool reduce_lend(struct tk_local_op *op)
 {
     if (op->place == 0 || !is_large(op))

@@ -72,7 +72,7 @@ struct tk_local {
  * as is the next. */
 void tk_local_offer(struct tk_local_blob *blob);
 
-/* There will be no team after all. */
+/* Called if the team is not created: frees the channel. */
 void tk_local_withdraw(const struct tk_local_blob *blob);
 
 /* With the blobs of all members. `jobranks` are those of the members that share memory with us,
@@ -82,14 +82,14 @@ void tk_local_withdraw(const struct tk_local_blob *blob);
 void tk_local_open(struct tk_local *local, const uint32_t *jobranks, uint32_t count, uint32_t me,
                    const struct tk_local_blob *const *blobs);
 
-/* What a team of so many neighbours takes. */
+/* The memory that a team of this many neighbours takes. */
 static inline size_t tk_local_members_bytes(size_t count)
 {
     return count * sizeof(struct tk_local_member);
 }
 
-/* After the last operation here. Other members may still be in a barrier that we have left, not in
- * anything else. */
+/* Called after the last operation here. Other members may still be in a barrier that we have left,
+ * but in no other operation. */
 void tk_local_close(struct tk_local *local);
 
 /* Whether the operations below can be used; if not, messages must be. True where we are the only
@@ -118,7 +118,7 @@ struct tk_local_op {
     const _Atomic uint64_t *awaited; /* the word that the operation waits for, and */
     uint64_t target;                 /* what it must reach; awaited NULL: nothing */
     bool (*advance)(struct tk_local_op *op);
-    void (*then)(struct tk_local_op *op); /* sets up the second half; NULL: there is none */
+    void (*then)(struct tk_local_op *op); /* sets up the second half; NULL: no second half */
     struct tk_local *local;
     uint32_t ticket;
     uint32_t root;
@@ -182,9 +182,9 @@ struct tk_local_reduction {
     const void *cdata;
 };
 
-/* The result is in the destination of `to`; others need none. Done when the source may be changed
- * and, at `to`, the result is there. The order in which members are combined depends on `to` and
- * the number of members alone. */
+/* The result is in the destination of `to`; others need no destination. Done when the source may be
+ * changed and, at `to`, the result is there. The order in which members are combined depends on
+ * `to` and the number of members alone. */
 void tk_local_reduce(struct tk_local_op *op, struct tk_local *local, uint32_t ticket, uint32_t to,
                      const struct tk_local_reduction *how);
 
@@ -202,7 +202,7 @@ static inline bool tk_local_is_due(const struct tk_local_op *op)
                      op->target) >= 0;
 }
 
-/* Does what can be done now; true: the operation is done, and may be stepped no more. */
+/* Does what can be done now; true: the operation is done, and must not be stepped again. */
 static inline bool tk_local_step(struct tk_local_op *op)
 {
     return tk_local_is_due(op) && op->advance(op);

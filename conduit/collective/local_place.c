@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of a member that the others read in place: what lies in its published segments, if they
- * are files. Owns nothing. */
+ * Memory of a member that the others read in place: memory in its published segments, if these are
+ * files. Owns nothing. */
 #include "config.h"
 
 #include "collective/local_private.h"

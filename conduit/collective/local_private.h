@@ -71,7 +71,7 @@ bool tk_local_place_of(const void *address, size_t nbytes, struct tk_local_place
 const char *tk_local_place_map(const struct tk_local_member *member,
                                const struct tk_local_place *place);
 
-/* Maps the channel of a member; NULL: it can't be, which ends the job, or it is ending. */
+/* Maps the channel of a member; NULL: mapping failed, which ends the job, or the job is ending. */
 struct tk_local_channel *tk_local_map(struct tk_local_member *member);
 
 static inline struct tk_local_channel *tk_local_channel_of(const struct tk_local *local, uint32_t i)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Channels: which of ours are in use, and which ones the other members of a team have chosen. Owns
- * the list of our channels, protected by a lock of its own, which nothing is called under.
+ * the list of our channels, protected by a lock of its own, which is not held across calls.
  *
  * A channel is never cleared. A member that leaves the last barrier of a team may give its channel
  * to another team while a slower member still reads there whether the barrier was reached; words of
@@ -129,7 +129,7 @@ void tk_local_open(struct tk_local *local, const uint32_t *jobranks, uint32_t co
     local->usable = count == 1 || local->members;
 }
 
-/* A member that is still in a barrier that we have left finds our words advanced, never back. */
+/* A member that is still in a barrier that we have left finds our words higher, never lower. */
 void tk_local_close(struct tk_local *local)
 {
     if (!local->members)

@@ -4,9 +4,9 @@
  * their message and of messages that wait for their receive; one lock protects it, which is held
  * for a copy at most and never while sending. Handlers only copy and count.
  *
- * A message that comes before its receive is kept in a copy: either it has at most
- * tk_coll_eager_max bytes, or it is one that a receiver waits for by then. How many there are is
- * bounded by what the other members start before we do. */
+ * An unexpected message, which arrives before its receive, is copied and kept: either it has at
+ * most tk_coll_eager_max bytes, or a receiver waits for it by then. Their number is bounded by the
+ * collectives that the other members start before we do. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -128,8 +128,8 @@ static _Noreturn void does_not_fit(const struct tk_coll_post *post, const struct
         post->nbytes);
 }
 
-/* True if that was the last piece. A word carries the number of bytes that were put before it;
- * where no bytes are expected it is the message itself. */
+/* True if that was the last piece. A word carries the number of bytes that were put before it; if
+ * no bytes are expected, the word itself is the message. */
 static bool post_bring(struct tk_coll_post *post, const struct arrived *m)
 {
     size_t bytes = m->is_word ? (size_t)m->word : m->nbytes;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The way of a broadcast over a multicast switch. Its root decides: over the switch where the group
- * is good, else along the tree, with a word in front of the payload. So the others wait for either,
- * and need not know what the root knows. Where a group breaks under way, the root asks the
- * receivers and sends again to those that lack the payload; they wait for that message only once
- * they have answered. Runs under the lock of the engine; no state but that of the collective. */
+ * The algorithm of a broadcast over a multicast switch. The root decides: over the switch if the
+ * group works, else along the tree, with a word in front of the payload. So the others wait for
+ * either, and need not know the state that the root knows. If a group breaks during a broadcast,
+ * the root asks the receivers and sends again to those that lack the payload; they wait for that
+ * message only once they have answered. Runs under the lock of the engine; no state but that of the
+ * collective. */
 #include "config.h"
 
 #include <string.h>
@@ -21,7 +22,7 @@ enum stage {
     BEGIN, /* zero */
     ASKS,  /* of a large payload: those below, where it is to go */
     WAITS, /* a receiver: for any of the above */
-    BELOW, /* what came by the tree goes on by it */
+    BELOW, /* a payload that came along the tree is forwarded along the tree */
     FLIES, /* at the root */
     LAST
 };
@@ -183,7 +184,7 @@ static enum tk_coll_turn receiver_look(struct tk_coll *coll, struct tk_mcast_gro
 
 /* ---- */
 
-/* ---- where a large payload is to go: the same place in the segment of each, or nowhere */
+/* ---- destination of a large payload: the same offset in each member's segment, or none */
 
 static enum tk_coll_turn where_begin(struct tk_coll *coll, struct tk_mcast_group *group)
 {

@@ -2,14 +2,14 @@
  *
  * Broadcasts over a multicast switch: the root sends once, the switch sends to each neighbourhood's
  * leader. A group of the switch has the leaders of all neighbourhoods of the job; any team whose
- * leaders are among them uses it, any member as root, and nothing of the switch is set up for it.
+ * leaders are among them uses it, any member as root, without further set-up of the switch.
  *
  * Each root has a ring of slots in the memory of every member, which only it writes to, and a slot
  * is written again when its receivers have returned it. A message is data and then a stamp; the
- * receivers find the collective's key in front of the data. mcast.c is the way of a broadcast,
- * mcast_slots.c rings, the lock and what is posted, mcast_life.c how a group is made, found broken
- * and made again, mcast_notify.c and mcast_receive.c the messages between members. doc/multicast.md
- * describes it. */
+ * receivers find the collective's key in front of the data. mcast.c is the algorithm of a
+ * broadcast, mcast_slots.c rings, the lock and what is posted, mcast_life.c how a group is made,
+ * found broken and made again, mcast_notify.c and mcast_receive.c the messages between members.
+ * doc/multicast.md describes it. */
 #ifndef TK_MCAST_H
 #define TK_MCAST_H
 
@@ -28,8 +28,9 @@ extern TK_HIDDEN bool tk_mcast_on;
 /* Before any communication. */
 void tk_mcast_open(void);
 
-/* Collective over the job, when messages travel: finds the switch and makes the groups, as
- * GASNET_MCAST says. Does not return where it says that there must be one and there is none. */
+/* Collective over the job, called once messages can be sent: finds the switch and creates the
+ * groups, as GASNET_MCAST says. Does not return if GASNET_MCAST requires a switch and there is
+ * none. */
 void tk_mcast_begin(void);
 
 /* Whether a team's broadcasts can go over the switch; the same on all members. Constant. */

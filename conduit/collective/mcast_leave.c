@@ -2,7 +2,7 @@
  *
  * The end of groups in an orderly exit: a lock that is kept is given back at once, then, when all
  * ranks leave, members leave their groups and the coordinator, as the last one, destroys them. In
- * exits of any other kind the connections that break do that, and the lease. */
+ * exits of any other kind the broken connections and the lease end the groups. */
 #include "config.h"
 
 #include "base/lock.h"
@@ -15,7 +15,7 @@ static bool is_coordinator(const struct tk_mcast_group *group)
     return group->me == 0;
 }
 
-/* Only a member that was ready at all, and does not wait for an answer. */
+/* Only a member leaves that has been ready and does not wait for an answer. */
 static bool has_to_leave(const struct tk_mcast_group *group)
 {
     return group->link && group->has_connection &&
@@ -30,7 +30,7 @@ static bool is_silent(struct tk_mcast_group *group)
     return !group->is_good || (!group->flying && !group->releases);
 }
 
-/* The coordinator goes last: a group that is destroyed is none that others can leave. */
+/* The coordinator leaves last: others cannot leave a group that is destroyed. */
 static void ask(struct tk_mcast_group *group)
 {
     if (is_coordinator(group)) {

@@ -19,7 +19,8 @@
 
 enum {
     request_ms = 3000,
-    member_ms = 50, /* more for each member where one waits for all: a host may have many */
+    member_ms =
+        50, /* additional time for each member if a rank waits for all: a host may have many */
     retry_max = 64, /* s */
     failed = 2,     /* of those that are ready */
     status_version = 1,
@@ -85,7 +86,7 @@ void tk_mcast_use_era(struct tk_mcast_group *group, uint32_t era, bool good)
     }
 }
 
-/* What flies may have arrived at some receivers: those that posted it ask. */
+/* Messages in flight may have arrived at some receivers: their roots ask. */
 void tk_mcast_break(struct tk_mcast_group *group, const char *how, bool tell)
 {
     if (!group->is_good && group->life != TK_MCAST_TEST)

@@ -68,7 +68,7 @@ enum tk_mcast_use_state {
 struct tk_mcast_use {
     enum tk_mcast_use_state state;
     struct tk_bitset receivers;
-    struct tk_bitset owed;      /* by these members: they have not returned the slot */
+    struct tk_bitset owed;      /* members that have not returned the slot */
     struct tk_bitset asked_for; /* members that were asked to return it */
     struct tk_bitset unknown;   /* these have not answered yet */
     struct tk_bitset lacking;   /* these lack it */
@@ -78,7 +78,7 @@ struct tk_mcast_use {
 
 enum tk_mcast_life {
     TK_MCAST_NONE,   /* not a member, or off */
-    TK_MCAST_REST,   /* nothing is to be done */
+    TK_MCAST_REST,   /* there is nothing to do */
     TK_MCAST_DIAL,   /* of the coordinator only, until CREATE: */
     TK_MCAST_CREATE, /* it asks for a group */
     TK_MCAST_JOIN_DIAL,
@@ -149,7 +149,7 @@ struct tk_mcast_group {
     uint32_t tested;             /* the others: the era whose test came */
     bool test_flies;
     char why[200];
-    const char *trouble; /* why it is to be called broken; or NULL */
+    const char *trouble; /* the reason to declare it broken, or NULL */
 
     /* talk */
     struct tk_mcast_message *out;
@@ -163,7 +163,7 @@ extern TK_HIDDEN unsigned tk_mcast_group_count;
 extern TK_HIDDEN uint32_t tk_mcast_ranks[tk_mcast_members]; /* of the job, by member */
 extern TK_HIDDEN bool tk_mcast_all_ranks; /* are members; else the first of each neighbourhood */
 
-/* Of a rank that is no member: the one that it shares memory with. */
+/* For a rank that is not a member: the member with which it shares memory. */
 static inline uint32_t tk_mcast_member(uint32_t rank)
 {
     return tk_mcast_all_ranks ? rank : tk_topology.nbrhd_of[rank];
@@ -195,7 +195,7 @@ struct tk_mcast_packet {
     bool is_large;   /* it goes from the payload, in our segment, */
     uint64_t offset; /* to there in the receivers' */
 };
-/* A slot of our ring, by its index; -1: there is none free now. */
+/* A free slot of our ring, by its index; -1: no slot is free now. */
 int tk_mcast_post(struct tk_mcast_group *group, const struct tk_mcast_packet *packet);
 /* The payload from a member, if it has come; a large one is at its destination then. */
 const void *tk_mcast_find(struct tk_mcast_group *group, uint32_t root,
@@ -251,7 +251,8 @@ void tk_mcast_notify(struct tk_mcast_group *group, uint32_t to, enum tk_mcast_wo
 void tk_mcast_notify_all(struct tk_mcast_group *group, enum tk_mcast_word word, uint32_t a,
                          uint32_t b);
 void tk_mcast_query(struct tk_mcast_group *group, uint32_t to, unsigned slot);
-/* The address of the controller and what proves that we belong to the job. False: later. */
+/* The controller's address, and the secret that proves that we belong to the job. False: not known
+ * yet. */
 bool tk_mcast_send_offer(struct tk_mcast_group *group, uint32_t to, const void *offer, size_t size);
 /* Sends what waits. */
 void tk_mcast_send_due(struct tk_mcast_group *group);

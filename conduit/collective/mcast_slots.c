@@ -46,8 +46,8 @@ static struct tk_mcast_write release(const struct tk_mcast_group *group, uint8_t
     return (struct tk_mcast_write){.from = at, .to = tk_mcast_control, .nbytes = nbytes};
 }
 
-/* The same broadcast again soon: the lock is worth keeping. It is worth nothing to us when another
- * member wants it. */
+/* Keeps the lock if the same broadcast is likely to follow soon, unless another member wants the
+ * lock. */
 static bool is_to_keep(const struct tk_mcast_group *group, const struct tk_bitset *receivers,
                        uint64_t now)
 {
@@ -55,7 +55,7 @@ static bool is_to_keep(const struct tk_mcast_group *group, const struct tk_bitse
            now - group->last < group->lease / 4;
 }
 
-/* A lock that we have held in silence for long may be another's by now. */
+/* If we have held the lock for long without using it, another member may hold it by now. */
 static bool is_linked(const struct tk_mcast_group *group, const struct tk_bitset *receivers,
                       uint64_t now)
 {
@@ -173,7 +173,7 @@ int tk_mcast_post(struct tk_mcast_group *group, const struct tk_mcast_packet *pa
     return (int)i;
 }
 
-/* What a member lacked went another way, and so needs no return. */
+/* A payload that a member lacked was sent on another path, so its slot need not be returned. */
 void tk_mcast_use_end(struct tk_mcast_group *group, unsigned i)
 {
     struct tk_mcast_use *use = &group->uses[i];
@@ -201,7 +201,8 @@ void tk_mcast_release(struct tk_mcast_group *group)
         group->trouble = no_request;
 }
 
-/* One that waits long for the lock may wait for a holder that keeps it for its next broadcast. */
+/* A root that waits long for the lock may wait for a holder that keeps it for its next broadcast.
+ */
 void tk_mcast_lock_care(struct tk_mcast_group *group)
 {
     if (!group->is_good || (!group->holds && !group->flying))

@@ -20,7 +20,7 @@
 
 /* ---- work after polls */
 
-/* A receiver's slot changes without a message: nobody rings. */
+/* A receiver's slot changes without a message, so no doorbell rings. */
 static bool progress(void)
 {
     bool any = false;
@@ -40,7 +40,7 @@ static bool progress(void)
 
 /* ---- start */
 
-/* What each rank found; the same conclusion everywhere. */
+/* Combines the results of all ranks; every rank comes to the same conclusion. */
 struct found {
     bool is_good;
     char why[200];
@@ -92,7 +92,8 @@ static bool group_open(struct tk_mcast_group *group, unsigned index, struct foun
     return group->link != NULL;
 }
 
-/* Rank 0: where the switch is, and what proves that we are one job. */
+/* Rank 0 publishes where the switch is, and the secret that proves that a rank belongs to the job.
+ */
 static bool find_switch(struct tk_mcast_group *group, struct found *found)
 {
     uint8_t key[TK_MCSW_KEY];
@@ -126,7 +127,8 @@ static bool open_groups(struct found *found)
     return good;
 }
 
-/* All are ready for messages about groups, or one of them can't be: then nobody begins. */
+/* Waits until all ranks are ready for messages about groups, or one of them can't be: then no rank
+ * begins. */
 static bool all_agree(struct found *mine)
 {
     struct found *all = calloc(tk_peers.size, sizeof(*all));
@@ -221,7 +223,7 @@ void tk_mcast_begin(void)
         (!must && !tk_settings.mcast_ctrl[0]))
         return;
     if (tk_topology.nbrhds < 2)
-        return; /* all share memory: there is nothing for a switch */
+        return; /* all ranks share memory: the switch is not needed */
     if (!tk_settings.mcast_ctrl[0])
         snprintf(found.why, sizeof(found.why), "GASNET_MCAST_CTRL names none");
     else if (tk_topology.nbrhds > tk_mcast_members)

@@ -16,7 +16,7 @@ static bool is_same(const struct tk_mcast_window *a, const struct tk_mcast_windo
     return a->base == b->base && a->size == b->size && a->rkey == b->rkey;
 }
 
-/* What the switch has is of no use, or even another's memory by now. */
+/* The region that the switch knows is unusable, or may even be other memory by now. */
 static bool is_current(const struct tk_mcast_group *group)
 {
     struct tk_mcast_window now;
@@ -44,7 +44,7 @@ static void ask(struct tk_mcast_group *group, const struct tk_mcast_window *wind
     tk_mcsw_repair(&group->client, group->group, TK_MCSW_REPAIR_WINDOW, &mine, request_ms);
 }
 
-/* A switch that refuses is not asked for the same again. */
+/* If a switch refuses, the same request is not repeated. */
 bool tk_mcast_window_care(struct tk_mcast_group *group)
 {
     struct tk_mcast_window now;

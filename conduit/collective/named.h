@@ -12,23 +12,24 @@
 /* Before any communication. */
 void tk_named_open(void);
 
-/* After neighbours are connected, before anybody may send. A job of one need not. */
+/* Called after neighbours are connected, before any rank may send. A job of one rank need not call
+ * it. */
 enum tk_status tk_named_connect(void);
 
-/* False, and nothing done, when the last one has not been waited for. */
+/* Returns false and does nothing if the last barrier has not been waited for. */
 bool tk_named_notify(int id, int flags);
 
-/* Whether there is one that was notified and not yet waited for. */
+/* Whether a barrier was notified and not yet waited for. */
 bool tk_named_pending(void);
 
 /* Whether all processes have notified. */
 bool tk_named_done(void);
 void tk_named_wait(void);
 
-/* Ends one that is done: false when names differ, among processes or from this one. */
+/* Ends a barrier that is done. False: the names differ, among processes or from this name. */
 bool tk_named_end(int id, int flags);
 
-/* What the last one that ended agreed on: false when it was no name. */
+/* The name that the last completed barrier agreed on; false if it did not agree on a name. */
 bool tk_named_result(int *id);
 
 #endif

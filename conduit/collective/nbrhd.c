@@ -14,8 +14,9 @@
 
 /* ---- places in the tree */
 
-/* Flat, a barrier takes one way of a line from CPU to CPU, not two or more, but each reads the
- * lines of all and wakes all. Two ranks took 0.34 us, as two bare flags do; with a leader 0.45. */
+/* A flat barrier takes one transfer of a cache line between CPUs, not two or more, but each rank
+ * reads the lines of all and wakes all. Two ranks took 0.34 us, as two bare flags do; with a leader
+ * 0.45 us. */
 enum { flat_max = 4 };
 
 _Static_assert(flat_max <= tk_tree_fan + 1, "all others of a flat neighbourhood find room");
@@ -28,7 +29,7 @@ static bool attach(struct tk_nbrhd_other *other, uint32_t index,
     return other->lines != NULL;
 }
 
-/* Each begins with the next, so that not all read one line at once. */
+/* Each rank begins with the next rank, so that not all read one line at once. */
 static bool attach_all(struct tk_nbrhd *nbrhd, struct tk_nbrhd_lines *(*lines_of)(uint32_t))
 {
     uint32_t size = tk_topology.nbrhd_size;

@@ -8,8 +8,9 @@
  * neighbourhoods in between.
  *
  * Flags are counts of barriers, so any number may be under way, and nothing is ever reset. They
- * wrap; no two of one time differ by half of what there is. The lines belong to transport/shm; a
- * struct tk_nbrhd and the lock around it belong to the unit whose barriers they are. */
+ * wrap; two counts at the same time never differ by half of the range. The lines belong to
+ * transport/shm; a struct tk_nbrhd and the lock around it belong to the unit whose barriers they
+ * are. */
 #ifndef TK_NBRHD_H
 #define TK_NBRHD_H
 
@@ -66,7 +67,7 @@ enum tk_status tk_nbrhd_open(struct tk_nbrhd *nbrhd,
 /* We have entered `entered` barriers; returns how many we and all below us have. */
 uint32_t tk_nbrhd_gather(struct tk_nbrhd *nbrhd, uint32_t entered);
 
-/* `count` may be unchanged; waiters are woken when it is not. */
+/* `count` may be unchanged; if it has changed, waiting ranks are woken. */
 void tk_nbrhd_publish_up(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word);
 void tk_nbrhd_publish_down(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word);
 
@@ -81,7 +82,7 @@ void tk_nbrhd_pass(struct tk_nbrhd *nbrhd, uint32_t over);
 void tk_nbrhd_missing(const struct tk_nbrhd *nbrhd, uint32_t entered,
                       void (*add)(void *context, uint32_t rank), void *context);
 
-/* Whether any neighbour has published something new since. */
+/* Whether any neighbour has published a new count since. */
 bool tk_nbrhd_is_due(const struct tk_nbrhd *nbrhd, uint32_t entered);
 
 static inline bool tk_nbrhd_leads(const struct tk_nbrhd *nbrhd)

@@ -98,7 +98,7 @@ enum tk_coll_turn tk_coll_reduce_binomial(struct tk_coll *coll)
 
 /* ---- recursive doubling: in round k, members whose indices differ in bit k exchange values. Where
  * there are more members than the power of two below, the first ones form pairs, of which the lower
- * one does it for both */
+ * member exchanges for both */
 
 enum { higher_received = 1, lower_received = 2 };
 
@@ -122,7 +122,7 @@ static void fold_received(struct tk_coll *coll)
     coll->stage = 0;
 }
 
-/* The upper one of a pair: gives its value away, and gets the result. */
+/* The upper member of a pair: sends its value, and receives the result. */
 static enum tk_coll_turn doubled_by_other(struct tk_coll *coll, uint32_t me)
 {
     if (coll->round == 0) {
@@ -219,7 +219,7 @@ enum tk_coll_turn tk_coll_reduce_all_ring(struct tk_coll *coll)
     return TK_COLL_GO_ON;
 }
 
-/* To the root, from each member the part that it has combined. */
+/* Each member sends the root the part that it has combined. */
 enum tk_coll_turn tk_coll_reduce_ring(struct tk_coll *coll)
 {
     const struct tk_coll_group *group = tk_coll_group(coll);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Creates and destroys teams: the part in which the members of the parent communicate. Collective
- * and blocking; not in handlers. Thread-safe in PAR for different teams. Arguments that members do
- * not agree on end the job with a line that names two of them. */
+ * and blocking; not in handlers. Thread-safe in PAR for different teams. If members disagree on an
+ * argument, the job ends with a line that names two of them. */
 #ifndef TK_TEAM_CREATE_H
 #define TK_TEAM_CREATE_H
 
@@ -28,9 +28,8 @@ struct tk_team_list {
 void tk_team_create(struct trunkline_tm **tms, struct trunkline_tm *parent,
                     const struct tk_team_list *list, gex_Flags_t flags);
 
-/* Waits for all members unless the caller guarantees that all have finished with the team. In a
- * team in which a process has several members there is no waiting: a process would wait for
- * itself. */
+/* Waits for all members unless the caller guarantees that all have finished with the team. Does not
+ * wait in a team in which a process has several members: a process would wait for itself. */
 void tk_team_destroy(struct trunkline_tm *tm, bool is_quiesced);
 
 #endif

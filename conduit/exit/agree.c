@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The reduction over exit codes: neighbours exchange them by flags in shared memory, the first
- * ranks of neighbourhoods by active messages (leaders.h), and then neighbours again. The
- * largest code wins, so that a rank with code 0 hides no failure. No rank completes it before all
+ * ranks of neighbourhoods by active messages (leaders.h), and then neighbours again. The largest
+ * code wins, so that a rank with code 0 does not hide a failure. A rank completes it only after all
  * have entered it, so it is a barrier too.
  *
  * It happens once, so each flag is written once, by its owner, and stays mapped by neighbours after
@@ -62,8 +62,9 @@ static void agree_received(struct tk_peer *from, const int32_t *args)
     atomic_store_explicit(&agreement.received[step], known | (code & 0xff), memory_order_release);
 }
 
-/* For a thread about to sleep: the flag that it waits for has been written. A thread of the
- * library waits for none, and the one that leaves may be writing here. */
+/* For a thread about to sleep: returns whether the flag that it waits for has been written. A
+ * thread of the library returns false: it does not wait for a flag, and the leaving thread may be
+ * writing here. */
 static bool agree_is_due(void)
 {
     if (tk_is_progress_thread() || !agreement.has_begun || agreement.is_over || agreement.cannot)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SIGBUS. Pages of segments are allocated when first touched; if the kernel has none, that is a
- * SIGBUS: logged with the limit that was hit. Any other SIGBUS is passed to the handler that was
- * installed before, so this one stands in front of a client's own. */
+ * SIGBUS. Pages of segments are allocated when first touched; if the kernel has no page left, it
+ * sends SIGBUS, and this handler logs the limit that was hit. It passes any other SIGBUS to the
+ * handler that was installed before, so it runs before a client's own handler. */
 #include "config.h"
 
 #include <signal.h>
@@ -66,8 +66,8 @@ static void bus_report(const struct tk_range *range, const siginfo_t *info)
     tk_report_death(text);
 }
 
-/* Ignoring it would fault on the same byte for ever, so the default is restored then; so it is for
- * a handler that asked to be called once, as the kernel would do it. */
+/* If the signal was ignored, the same byte would fault for ever, so the default is restored. It is
+ * also restored for a handler that asked to be called once, as the kernel does. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
     if (previous.sa_flags & (int)SA_RESETHAND)

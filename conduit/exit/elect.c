@@ -3,9 +3,9 @@
  * The election of a leader, which notifies the other ranks when not all leave by themselves: one
  * rank, so that N leaving ranks send O(N) messages and not N each. Rank 0 decides, whether it
  * leaves itself or not: the first rank to ask leads. If rank 0 does not answer (it is dead,
- * stopped, or does not poll), each leaving rank waits for its turn, the lowest for the shortest
- * time: the first whose turn comes leads, and its requests reach the others before their turns. Two
- * leaders do no harm but send more messages.
+ * stopped, or does not poll), each leaving rank waits, the lowest for the shortest time: the rank
+ * whose wait ends first leads, and its requests reach the others before their waits end. Two
+ * leaders are safe; they only send more messages.
  *
  * A leader sends an exit request with its code to each other rank. Handlers only store; requests
  * are sent after polls, or by the leaving thread. Takes no lock. */
@@ -27,8 +27,8 @@ enum question { ASK = 1, LEAD, FOLLOW };
 /* Time for rank 0 to answer. If it polls, it takes microseconds. */
 static const uint64_t patience = TK_SECOND / 10;
 
-/* After that, time between turns: enough for a leader's requests to reach ranks that leave, which
- * do nothing but poll. All turns together take less than a second. */
+/* After that, the difference between the waits of two ranks: enough for a leader's requests to
+ * reach leaving ranks, which only poll. All waits together take less than a second. */
 static const uint64_t turn_max = TK_SECOND / 200, all_turns = TK_SECOND / 5;
 
 static struct {

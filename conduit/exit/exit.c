@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The ways out of RUNNING, as drawn in exit.h. The first thread that leaves it does the work
- * (leave.c); others that call stop for good. In signal handlers, the client's too, the helper
- * thread does it (helper.c). */
+ * The transitions out of RUNNING, as drawn in exit.h. The first thread that leaves it does the work
+ * (leave.c); other threads that call stop and never return. For signal handlers, the client's too,
+ * the helper thread does the work (helper.c). */
 #include "config.h"
 
 #include <pthread.h>
@@ -106,7 +106,7 @@ static _Noreturn void exit_in_signal(int code)
         pause();
 }
 
-/* Not of a job that failed, which may end in the middle of anything. */
+/* Not called if the job failed: it may then end in the middle of any call. */
 static void check_unsynced(int code)
 {
     if (TK_IS_DEBUG && code == 0)
@@ -144,7 +144,7 @@ void tk_exit(int code)
     _exit(tk_state_code(&tk_exit_state));
 }
 
-/* Ends the job with 1, unless another thread has begun its end. */
+/* Ends the job with code 1, unless another thread has begun to end it. */
 static _Noreturn void fail(const char *reason)
 {
     if (!leave_running(1, reason))
@@ -184,7 +184,7 @@ static bool attend(void)
 }
 
 /* GASNET_CATCH_EXIT=0: the others go on. The launcher must learn that this was intended, or it
- * takes the missing rank for one that failed. */
+ * treats the missing rank as failed. */
 static void leave_alone(void)
 {
     if (!tk_state_is_running(&tk_exit_state) || tk_is_interrupted())
@@ -220,8 +220,8 @@ static void process_ends(int code, void *unused)
     /* Functions registered before start-up, C++ destructors among them, run now. */
 }
 
-/* exit() ends with the code that it was given, which is not that of the job if another rank had a
- * larger one. Destructors run after functions of atexit(). */
+/* exit() ends with the code that it was given, which differs from the job's code if another rank
+ * had a larger one. Destructors run after functions of atexit(). */
 __attribute__((destructor)) static void end_with_the_code_of_all(void)
 {
     if (getpid() != tk_exit_state.pid)

@@ -55,7 +55,8 @@ _Noreturn void tk_exit(int code);
 /* Ends the job with code 1, after an error that has been logged. At any point of start-up too. */
 _Noreturn void tk_exit_failed(void);
 
-/* Of a table by rank: those that were notified; rank 0 has another, of those that asked. */
+/* Bytes of a table by rank. A leader has a table of the ranks that it notified; rank 0 has another
+ * table of the ranks that asked. */
 static inline size_t tk_exit_table_bytes(size_t ranks)
 {
     return ranks * sizeof(uint8_t);
@@ -64,10 +65,10 @@ static inline size_t tk_exit_table_bytes(size_t ranks)
 /* Start-up is over: exits may use the network. */
 void tk_exit_network_ready(void);
 
-/* Called again and again, by the leaving thread alone, while a process leaves with the network,
- * until it returns true: it gives back what others keep for this process. `all` leave: no rank's
- * client uses the library any more. Bounded: the process ends without it if it lasts. Not in exits
- * by signals. */
+/* The leaving thread calls the function repeatedly while a process leaves with the network, until
+ * it returns true: the function makes other ranks release what they hold for this process. `all`:
+ * all ranks are leaving, so no client uses the library any more. If this takes too long, the
+ * process ends without it. Not called in exits by signals. */
 void tk_exit_add(bool (*give_back)(bool all));
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The library's own thread, and how it is called. A signal may have interrupted a thread that holds
- * any lock, malloc's too, so signal handlers, the client's as well, only wake this thread, which
- * ends the job for them; it also learns when a neighbour dies (watch.c). */
+ * The library's helper thread and the functions that wake it. A signal may interrupt a thread that
+ * holds any lock, malloc's included, so signal handlers, the client's included, only wake the
+ * helper, which ends the job for them. The helper also detects when a neighbour dies (watch.c). */
 #include "config.h"
 
 #include <signal.h>
@@ -20,15 +20,15 @@
 #include "stats/write.h"
 #include "trace/trace.h"
 
-/* The watchdog of an exit in a signal handler, in seconds: libpmix's lock may be what the
- * interrupted thread holds, and the helper waits for it. It has given up waiting for others long
- * before. */
+/* The watchdog of an exit in a signal handler, in seconds: the interrupted thread may hold
+ * libpmix's lock, which the helper waits for. The helper stops waiting for other ranks long before.
+ */
 enum { interrupted_max = 3 };
 
 static bool helper_runs;
 
-/* The launcher did not see the death, or ignores it. A rank that is leaving learns by the fence
- * that not all came. This thread takes no signals, as tk_state_fail() requires. */
+/* The launcher did not see the death, or ignores it. A leaving rank learns from the fence that not
+ * all ranks arrived. This thread takes no signals, as tk_state_fail() requires. */
 static void end_for_dead(const struct tk_peer *dead, enum tk_rank_liveness how)
 {
     if (!tk_state_fail(&tk_exit_state, ""))
@@ -119,7 +119,7 @@ void tk_exit_by_signal(int code, int number)
         return;
     }
     tk_watch_call();
-    /* The client should not simply go on; but it must after a while, if it holds a lock that the
-     * helper needs. */
+    /* The client's thread should stop here, but it must continue after a while in case it holds a
+     * lock that the helper needs. */
     nanosleep(&while_ending, NULL);
 }

@@ -37,15 +37,15 @@ static const uint64_t grace_alone = TK_SECOND / 10, grace_in_crowd = TK_SECOND /
 /* For the last flush: an interrupted thread may hold a stream's lock for ever. In whole seconds. */
 enum { last_flush = 1 };
 
-/* Others that keep something for this process answer in milliseconds; one that hangs must not hold
- * up the end. */
+/* Ranks that hold something for this process answer in milliseconds; a rank that hangs must not
+ * delay the exit. */
 static const uint64_t giving_back_max = TK_SECOND;
 
 enum { give_backs_max = 4 };
 static bool (*give_backs[give_backs_max])(bool all);
 static unsigned give_back_count;
 
-/* While idle, for what no bell rings. */
+/* Sleep while idle, to check events that do not wake this thread. */
 enum { nap_ns = 1000000 };
 
 static bool has_network(void)
@@ -91,9 +91,9 @@ void tk_leave_begin(void)
     tk_progress_threads_stop();
 }
 
-/* After asking the launcher to end the job, give it the time to do so: a rank that is killed is no
- * new failure to it, one that exits may be. If the launcher's own SIGTERM began this, it waits for
- * this process to end soon. */
+/* After asking the launcher to end the job, wait until it kills this rank: a launcher does not
+ * count a killed rank as a new failure, but may count a rank that exits. If the launcher's own
+ * SIGTERM began the exit, the launcher waits for this process to end soon. */
 _Noreturn void tk_abort_job(int code, const char *why)
 {
     tk_state_abort(&tk_exit_state);
@@ -112,7 +112,7 @@ static void notify_others(uint64_t now)
         tk_elect_notify(tk_state_code(&tk_exit_state));
 }
 
-/* Each step may be the one that brings the code of all. */
+/* Any step may yield the code of all ranks. */
 static bool has_agreed(void)
 {
     if (!has_network())
@@ -152,8 +152,7 @@ static void nap(void)
 }
 
 /* Sleeps when there is nothing to do, until a neighbour or a message wakes it: another rank on this
- * host may need this CPU to leave, and many that looked for the others by the clock would leave
- * none. */
+ * host may need this CPU to leave, and many ranks that polled on a timer would use up the CPUs. */
 static void serve_asleep(void)
 {
     static unsigned turn;
@@ -174,7 +173,8 @@ static void leave_agree(void)
     }
 }
 
-/* Where not all agree some rank may be gone or hang: what it would have to answer never comes. */
+/* Skipped if not all ranks agree: some rank may be gone or hang, and its answer would never arrive.
+ */
 static void leave_others(void)
 {
     uint64_t until = tk_now() + giving_back_max;
@@ -201,8 +201,8 @@ static void learn_code_of_all(void)
             tk_state_learn(&tk_exit_state, code);
 }
 
-/* Then no rank can learn a larger code from the fence, and it needs no data, which a rank would
- * wait for the server to take. */
+/* True if no rank can learn a larger code from the fence. The fence then needs no data; with data a
+ * rank would wait until the server has taken it. */
 static bool all_have_zero(uint8_t code)
 {
     return code == 0 && has_network() && tk_agree_step_by_flags();
@@ -218,15 +218,15 @@ static enum tk_status part_from_others(void (*poll)(void), uint64_t until)
                                   : tk_bootstrap_part(poll, until);
 }
 
-/* Over verbs a rank that exits takes its last messages with it. So no rank exits before the
- * launcher's fence, which each enters when it knows the code: the network is no longer needed then.
- * If a rank left without the network, the others learn here that all have come, and with which
- * codes. */
+/* Over verbs the last messages of a rank are lost when it exits. So a rank exits only after the
+ * launcher's fence, which each rank enters when it knows the code and no longer needs the network.
+ * If a rank left without the network, the others learn from the fence that all ranks arrived, and
+ * with which codes. */
 static void part(void)
 {
     tk_state_part(&tk_exit_state);
-    /* A PMIx server that is stuck holds up all that follows, until the watchdog ends it: that does
-     * not change what all ranks have agreed on over the network. */
+    /* A stuck PMIx server blocks everything below until the watchdog ends this process, but the
+     * code that all ranks have agreed on over the network stays valid. */
     if (has_agreed() && tk_bootstrap_leave_mark())
         tk_state_code_known(&tk_exit_state);
     tk_summary_put();
@@ -243,7 +243,8 @@ static void part(void)
     tk_state_over(&tk_exit_state);
 }
 
-/* Too late for the others to learn of it: the launcher takes the largest code of all. */
+/* The other ranks can no longer learn this code, but the launcher takes the largest code of all
+ * ranks. */
 void tk_leave_count_lost_output(void)
 {
     if (tk_report_has_lost_output() && tk_state_code(&tk_exit_state) == 0)
@@ -273,7 +274,7 @@ void tk_leave_rest(void)
         return;
     leave_agree();
     leave_others();
-    tk_trace_close("exit"); /* the others have said what their clocks show */
+    tk_trace_close("exit"); /* the others have reported their clocks */
     tk_connect_record_write();
     part();
 }

@@ -164,7 +164,8 @@ void tk_signals_open(void)
         tk_bus_open();
 }
 
-/* For a client's handler only; ours would repeat what the caller does next. */
+/* Raises SIGQUIT only for a client's handler; the library's handler would repeat what the caller
+ * does next. */
 void tk_signal_quit(void)
 {
     struct sigaction now;

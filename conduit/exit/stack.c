@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Stacks of this process for the launcher, where no debugger may look at it. The guard of this host
- * sends a signal to each thread, whose handler appends the addresses of that thread's calls to a
- * file that the guard has made; the guard finds the names. The handler allocates nothing, takes no
- * lock, and does nothing if there is no such file. It asks the unwinder itself: libc's backtrace()
- * loads a library at its first call, so that each rank would have to make one at its start. */
+ * Stacks of this process for the launcher, for hosts where a debugger may not attach. The guard of
+ * this host sends a signal to each thread; the signal handler appends the return addresses of that
+ * thread to a file that the guard has created, and the guard finds the function names. The handler
+ * does not allocate or take a lock, and does nothing if the file does not exist. It calls the
+ * unwinder itself: libc's backtrace() loads a library at its first call, so each rank would have to
+ * call backtrace() once at start-up. */
 #include "config.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ static _Unwind_Reason_Code add_frame(struct _Unwind_Context *frame, void *object
     return _URC_NO_REASON;
 }
 
-/* In one write, so that what threads append at once does not mix. */
+/* In one write(), so that the lines of threads that append at the same time do not mix. */
 static void append_stack(int file, const struct walk *walk)
 {
     char text[text_most];

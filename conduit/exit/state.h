@@ -5,8 +5,8 @@
  * make no system call, take no lock and read no clock (the time is handed in), so every rule has a
  * unit test, and signal handlers may call each of them.
  *
- * Exactly one transition out of RUNNING succeeds. Its caller, and for those by a signal the
- * library's helper thread, is the only one to go on from there; all others see `false`. */
+ * Exactly one transition out of RUNNING succeeds. Only its caller, or the library's helper thread
+ * if a signal caused it, continues from there; all other callers get `false`. */
 #ifndef TK_EXIT_STATE_H
 #define TK_EXIT_STATE_H
 
@@ -55,8 +55,8 @@ void tk_state_network_ready(struct tk_exit_state *s);
 
 /* ---- out of RUNNING. False: another thread or handler was first, and nothing has changed.
  *
- * Those by the current thread must be called with signals blocked: a handler that leaves too would
- * otherwise find a leaver that is not known yet, and stop this thread for good. */
+ * Those by the current thread must be called with signals blocked: otherwise a handler that leaves
+ * too would find that the leaver is not known yet, and would stop this thread for ever. */
 
 /* RUNNING -> LEAVING, by the current thread */
 bool tk_state_leave(struct tk_exit_state *s, int code);
@@ -86,8 +86,8 @@ void tk_state_hand_over(struct tk_exit_state *s);
 /* PART, HANDED_OVER -> OVER: all came */
 void tk_state_over(struct tk_exit_state *s);
 
-/* OVER -> TO_CLIENT: by exit(`given`), with the client's functions still to run. That the launcher
- * knows the code is no excuse for one that hangs. */
+/* OVER -> TO_CLIENT: by exit(`given`), with the client's functions still to run. If one of them
+ * hangs, the watchdog reports a failure although the launcher knows the code. */
 void tk_state_to_client(struct tk_exit_state *s, int given);
 
 /* anything but RUNNING -> ABORT: not all came by the deadline, or it was ABORT already */
@@ -130,13 +130,13 @@ bool tk_state_is_grace_over(const struct tk_exit_state *s, uint64_t now);
 /* The code of the exit, as far as is known. */
 int tk_state_code(const struct tk_exit_state *s);
 
-/* What an exit with `code` leaves with. After another rank's exit was answered a rank exits only
- * because of that one (in its SIGQUIT handler, or a thread that looks at what the handler wrote):
- * the code of the exit that began it stands. */
+/* The code that an exit with `code` ends with. Once this rank has answered another rank's exit, it
+ * exits only because of that exit (in its SIGQUIT handler, or in a thread that reads what the
+ * handler wrote), so the code of the exit that began it is kept. */
 int tk_state_code_of_exit(const struct tk_exit_state *s, int code);
 
-/* What a process ends with that does not come to OVER in time: 0 would hide one that hangs, unless
- * the launcher knows that it is the code of all. */
+/* The code of a process that does not reach OVER in time: 0 would hide that it hangs, unless the
+ * launcher knows that 0 is the code of all. */
 int tk_state_late_code(const struct tk_exit_state *s);
 
 /* TO_CLIENT, with another code than that of all */

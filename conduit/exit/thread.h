@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a thread does at the end of its process, beside the state of that (state.h). */
+ * State of one thread during the exit; state.h has the state of the process. */
 #ifndef TK_EXIT_THREAD_H
 #define TK_EXIT_THREAD_H
 
@@ -12,8 +12,8 @@
 struct tk_exit_thread {
     /* The signal because of which it runs a client's SIGQUIT handler; 0: none. */
     volatile sig_atomic_t signal;
-    /* 1 while the library raises SIGQUIT itself where it holds nothing: there is a signal handler
-     * on the stack, but one that interrupted nothing. */
+    /* 1 while the library itself raises SIGQUIT at a point where it holds no lock: a signal handler
+     * is on the stack, but it did not interrupt other code. */
     volatile sig_atomic_t raises_quit;
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The events that the helper thread waits for: a call from a signal handler, or the death of a
- * neighbour. Launchers notice deaths of the processes that they started; some of them late, and
- * none those of processes that a wrapper started. So the ranks of a neighbourhood watch each other
- * in a ring, each the next one: wherever a rank is killed (copying, in a barrier, holding a slot of
- * another rank's ring), the kernel notifies its watcher through a pidfd. This costs one descriptor
- * per rank, whatever the number of ranks, nothing on the message path, and needs no polling client.
- * Of two neighbours that die together, one has a live watcher.
+ * neighbour. Launchers notice deaths of the processes that they started, some of them late; a
+ * launcher does not notice the death of a process that a wrapper started. So the ranks of a
+ * neighbourhood watch each other in a ring, each the next one: wherever a rank is killed (copying,
+ * in a barrier, holding a slot of another rank's ring), the kernel notifies its watcher through a
+ * pidfd. This costs one descriptor per rank, whatever the number of ranks, nothing on the message
+ * path, and needs no polling client. Of two neighbours that die together, one has a live watcher.
  *
  * Pids are reused: the pidfd is opened while the process is known to be the right one by the
  * contents of its file (shm_memory.c, shm_liveness.c). Kernels before 5.3 and some containers have
@@ -110,8 +110,8 @@ void tk_watch_neighbours(void)
     watch_wake();
 }
 
-/* After a rank that left in order: the next one that still exists; those that do not have left too.
- */
+/* After a rank that exited regularly, watch the next rank that still exists; ranks that no longer
+ * exist have exited too. */
 static void watch_from(uint32_t index)
 {
     for (; index != tk_topology.nbrhd_rank; index = behind(index)) {
@@ -161,8 +161,8 @@ static bool wait_for_death(void)
            errno == ESRCH;
 }
 
-/* Once we leave nothing comes of a death. All ranks of a host end within milliseconds then, and
- * each would look for its next neighbour among all that have ended. */
+/* Once this rank leaves, a death has no effect. All ranks of a host then end within milliseconds,
+ * and each rank would search for its next neighbour among all those that have ended. */
 static void watch_next(void)
 {
     watch_stop();
@@ -172,7 +172,8 @@ static void watch_next(void)
         atomic_store_explicit(&watch.is_active, false, memory_order_relaxed);
 }
 
-/* The watched rank is dead. Returns it, or NULL if it left in order. The next one is watched. */
+/* Called when the watched rank is dead. Returns it, or NULL if it exited regularly, and watches the
+ * next rank. */
 static struct tk_peer *bury(enum tk_rank_liveness *how)
 {
     struct tk_peer *dead = peer_at(watch.index);

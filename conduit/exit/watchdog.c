@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The watchdog: SIGALRM ends a process that has left RUNNING and does not reach its end in time,
- * whatever it hangs in. Its handler only reads the state, writes one line and calls _exit(). */
+ * The watchdog: SIGALRM ends a process that has left RUNNING and does not end in time, wherever it
+ * hangs. Its handler only reads the state, writes one line and calls _exit(). */
 #include "config.h"
 
 #include <signal.h>
@@ -42,8 +42,8 @@ static const char *watchdog_reason(void)
            "signal): its watchdog ends it";
 }
 
-/* Once the launcher knows the code there is no failure to report; nor when it wanted the end
- * itself. */
+/* There is no failure to report once the launcher knows the code, or if the launcher itself asked
+ * for the end. */
 static void on_alarm(int signal)
 {
     (void)signal;
@@ -69,7 +69,7 @@ void tk_start_watchdog(void)
     watchdog_set();
 }
 
-/* The client's functions have the time of an exit for themselves. */
+/* The client's exit functions get the full time of an exit. */
 void tk_restart_watchdog(void)
 {
     watchdog_set();

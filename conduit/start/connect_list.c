@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The step of start-up that connects ranks by a connect file (GASNET_CONNECTFILE_IN), or all of
- * them where they ask each other for it. Owns nothing beyond the call; single-threaded, no lock. */
+ * The step of start-up that connects the ranks that a connect file lists (GASNET_CONNECTFILE_IN),
+ * or all ranks if the transport connects by requests between ranks. Owns nothing beyond the call;
+ * single-threaded, no lock. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -19,16 +20,17 @@
 #include "transport/transport.h"
 #include "transport/verbs/limits.h"
 
-/* Room for lists of all peers of all ranks, as if all were connected: far more than a file that
- * saves anything has. */
+/* Space for lists of all peers of all ranks, as if all were connected. A file that saves time is
+ * far smaller. */
 static size_t longest_file(void)
 {
     uint64_t ranks = tk_peers.size, bytes = (1 << 20) + 32 * ranks * ranks;
     return bytes < 1 << 30 ? (size_t)bytes : 1 << 30;
 }
 
-/* A file that does not fit costs the time that it was to save, where ranks may be connected later;
- * else some could never be. A shared file is the same for all ranks: one line is enough. */
+/* If a file does not match the job and ranks can connect later, the job only loses the time that
+ * the file should save; if they cannot, some ranks could never connect. A shared file is the same
+ * for all ranks, so one line of warning is enough. */
 static enum tk_status do_without(const char *name, const char *why)
 {
     if (!tk_settings.connect_dynamic) {
@@ -81,7 +83,7 @@ static enum tk_status begin(const bool *wanted)
     return status;
 }
 
-/* A transport that has no connections to make is always ready. */
+/* A transport without connections is always ready. */
 static bool is_ready(uint32_t rank)
 {
     const struct tk_transport *transport = tk_peer(rank)->transport;
@@ -112,8 +114,8 @@ static void log_connected(const bool *wanted)
                     tk_peers.size - 1);
 }
 
-/* Returns when those that all ranks want are connected: one that wants none, or has all, answers
- * those that do. */
+/* Returns when every rank has the connections that it wants: a rank that wants no connection, or
+ * has all of them, answers the requests of the others until then. */
 static enum tk_status connect_wanted(const bool *wanted)
 {
     if (begin(wanted) != TK_OK)
@@ -145,7 +147,8 @@ static enum tk_status connect_listed(bool *wanted)
     return status;
 }
 
-/* Ranks with several queue pairs to a peer may be connected already: nothing is left to do then. */
+/* Ranks with several queue pairs to a peer may be connected already; then there is nothing left to
+ * do. */
 enum tk_status tk_start_connect_listed(void)
 {
     bool is_listed = tk_connect_is_listed();

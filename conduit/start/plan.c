@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See plan.h. Adds up the rooms; has no number of its own. No state. */
+ * See plan.h. Adds up the sizes that the folders report; has no number of its own. No state. */
 #include "config.h"
 
 #include <unistd.h>
@@ -54,7 +54,7 @@ void tk_plan_shape(struct tk_job_shape *shape, uint32_t ranks, uint32_t hosts)
     shape->connected = tk_shape_peers(shape);
 }
 
-/* By rank and by neighbour: what each process knows of the others. */
+/* Memory by rank and by neighbour: the tables that each process has about the others. */
 static uint64_t tables(const struct tk_job_shape *shape)
 {
     struct tk_peers layout;
@@ -77,8 +77,8 @@ enum tk_status tk_plan(struct tk_footprint *total, const struct tk_job_shape *sh
     return tk_firehose_footprint(total, shape);
 }
 
-/* In a job so large that totals have reached their bounds, and from the difference of two, so that
- * what is rounded up does not matter. */
+/* Computed for a job so large that totals have reached their bounds, as the difference of two jobs,
+ * so that rounding does not matter. */
 enum tk_status tk_plan_idle_peer(uint64_t *bytes, const struct tk_job_shape *shape)
 {
     enum { large = 1 << 16 };

@@ -88,8 +88,9 @@ static void expect_neighbours(void)
 
 /* ---- Transports ---- */
 
-/* In the order in which they take peers: each takes those left by the ones before it. Which of them
- * are needed is predicted before the exchange of peer infos, and known after it. */
+/* The transports, in the order in which they take peers: each takes the peers that those before it
+ * left. Start-up predicts before the exchange of peer infos which transports it needs, and knows it
+ * after the exchange. */
 
 static bool may_share(void)
 {
@@ -204,7 +205,8 @@ static void set_up_polling(void)
 }
 
 /* No rank may send before its peers are ready to receive. Neighbours' memory was ready before the
- * peer infos said where it is, so a barrier by it will do, which costs less than the launcher's. */
+ * peer infos said where it is, so a barrier through that memory is enough and costs less than the
+ * launcher's. */
 static enum tk_status wait_for_peers(void)
 {
     struct tk_op op;
@@ -393,7 +395,8 @@ void tk_start(void)
         tk_transports_close();
         tk_exit_failed();
     }
-    /* The registration cache asks. Where it has nothing to do, a look at each thread is spared. */
+    /* The registration cache calls this. If the cache has nothing to do, it need not look at each
+     * thread. */
     if (has_others())
         tk_alone_accept();
     else

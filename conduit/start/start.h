@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Start-up of the library and attach: owns the order in which the rooms are opened.
+ * Start-up of the library and attach: owns the order in which the folders' state is opened.
  * Single-threaded, no lock. */
 #ifndef TK_START_H
 #define TK_START_H

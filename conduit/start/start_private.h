@@ -9,37 +9,39 @@
 
 /* ---- report.c */
 
-/* Warns of GASNET_* names that are no settings; for rank 0. */
+/* Warns about each GASNET_* variable that is not a setting. Called on rank 0. */
 void tk_start_report_unknown(void);
 
-/* GASNET_VERBOSEENV: logs the settings in force, those without effect, and the choices made; for
- * rank 0. */
+/* GASNET_VERBOSEENV: logs the settings in force, those without effect, and the choices made. Called
+ * on rank 0. */
 void tk_start_report(void);
 
 /* ---- phases.c: times of the steps of start-up */
 
 void tk_phases_begin(void);
 
-/* What was done since the last call, or since the beginning; `name` is a string constant. */
+/* Ends the phase that began at the last call, or at tk_phases_begin(), and records its times under
+ * `name`, a string constant. */
 void tk_phase_over(const char *name);
 
-/* For people. */
+/* Formats the recorded phases as readable text. */
 void tk_phases_describe(char *text, size_t size);
 
 /* ---- limits.c */
 
-/* Before the job's own rings and buffers are allocated: fills in what the peer info has of memory.
- */
+/* Fills in the memory fields of the peer info. Called before the job allocates its rings and
+ * buffers. */
 void tk_limits_measure(struct tk_peer_info *info);
 
-/* After the device is opened or known not to be needed. */
+/* Called after the device is opened, or after it turned out that no device is needed. */
 enum tk_status tk_limits_find_pinnable(struct tk_peer_info *info);
 
-/* After the exchange of peer infos; and for a job of one process, which has none. */
+/* tk_limits_find() is called after the exchange of peer infos. A job of one process exchanges
+ * nothing and calls tk_limits_find_single(). */
 enum tk_status tk_limits_find(void);
 enum tk_status tk_limits_find_single(const struct tk_peer_info *info);
 
-/* ---- tables.c: once it is known of each rank on which host it is */
+/* ---- tables.c: called once the host of each rank is known */
 
 static inline size_t tk_start_tables_bytes(size_t ranks)
 {
@@ -50,7 +52,7 @@ enum tk_status tk_start_tables(const struct tk_host_info *(*info_of)(uint32_t ra
 
 /* ---- connect_list.c */
 
-/* Behind the last fence: connects the ranks that a connect file lists. */
+/* Connects the ranks that a connect file lists. Called after the last fence of start-up. */
 enum tk_status tk_start_connect_listed(void);
 
 #endif

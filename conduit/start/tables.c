@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What all ranks know alike as soon as the peer infos have come: which rank is on which host, and
- * the address offsets of segments that nobody has mapped. Owns the table, which ranks of a host
+ * Tables that are equal on all ranks once the peer infos have arrived: the host of each rank, and
+ * the address offsets of segments that are not mapped. Owns the tables, which the ranks of a host
  * share. No lock: start-up only. */
 #include "config.h"
 

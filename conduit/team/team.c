@@ -204,7 +204,7 @@ void tk_team_drop(struct trunkline_tm *tm)
     free(tm);
 }
 
-/* A pair of endpoints 0 is as good as the team of all processes. */
+/* The pair of endpoints 0 gets the same peers as the team of all processes. */
 void tk_teams_open(void)
 {
     static bool is_reopened;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Teams: which endpoint of which process a rank of a team means, and the same for pairs of
- * endpoints, which clients pass in place of teams. All rooms above translate ranks by the functions
- * here. A team is read-only between its creation and its destruction, except for what the functions
- * below say, so translation takes no lock and is thread-safe.
+ * endpoints, which clients pass in place of teams. All folders above this one translate ranks by
+ * the functions here. A team is read-only between its creation and its destruction, except for what
+ * the functions below say, so translation takes no lock and is thread-safe.
  *
  * A team costs each of its members constant memory if the job ranks of its members follow a rule
  * (list.h), and a table otherwise. */
@@ -18,8 +18,8 @@
 /* Teams and pairs begin with this. */
 struct tk_team_head {
     const uintptr_t *offsets; /* first: read by inline code in clients (trunkline_rma.h) */
-    struct tk_peer *peers; /* entries of the peer table, by rank. NULL: the job ranks are no range,
-                              or some endpoint, ours included, is not endpoint 0 */
+    struct tk_peer *peers;    /* entries of the peer table, by rank. NULL: the job ranks are not a
+                                 range, or some endpoint, ours included, is not endpoint 0 */
 };
 
 /* Some of the ranks of a team, in ascending order, and where we are among them. */
@@ -36,8 +36,8 @@ struct trunkline_tm {
     struct tk_team_head head;
     struct trunkline_ep *ep; /* ours */
     const void *cdata;
-    uint64_t id; /* equal on all members, 0 for the team of all processes. Of the teams that two
-                    processes have in common at any time no two have the same. If a process has
+    uint64_t id; /* equal on all members, 0 for the team of all processes. The teams that two
+                    processes have in common at any time have different ids. If a process has
                     several endpoints in a team, (id, rank) identifies each */
     uint32_t rank;
     gex_Flags_t flags;
@@ -123,7 +123,7 @@ static inline gex_EP_Index_t tk_team_ep_index(gex_TM_t tm, gex_Rank_t rank)
 /* GEX_RANK_INVALID: none. The lowest one if several endpoints of that process are members. */
 gex_Rank_t tk_team_rank_of_jobrank(gex_TM_t tm, gex_Rank_t jobrank);
 
-/* Our endpoint; NULL: a pair names one that does not exist. */
+/* This process's endpoint; NULL: the pair names an endpoint that does not exist. */
 struct trunkline_ep *tk_team_ep(gex_TM_t tm);
 
 /* The peers by rank if all endpoints concerned, ours included, are endpoints 0 and the job ranks a
@@ -177,14 +177,14 @@ struct trunkline_tm *tk_team_find(uint64_t id, gex_Rank_t rank);
  * topology is known. */
 void tk_teams_open(void);
 
-/* Other rooms' state in a team. Set before tk_teams_open(). */
+/* Functions that manage another folder's state in a team. Set before tk_teams_open(). */
 struct tk_team_hooks {
     /* Fills in the contribution of this process to a new team: `blob` is zeroed, aligned for
      * any type and reaches all members. */
     void (*fill)(void *blob);
-    /* The team is made here; other members, which may be later or earlier, send nothing for it
-     * before each member has returned from this. `blobs` by rank, tk_team_blob_size bytes each;
-     * NULL for the team of all processes. */
+    /* Called when the team has been created on this member. Other members may call it earlier or
+     * later; a member sends messages for the team only after every member has returned from this.
+     * `blobs` by rank, tk_team_blob_size bytes each; NULL for the team of all processes. */
     void (*open)(struct trunkline_tm *tm, const void *blobs);
     /* The last use of the team has completed here. */
     void (*close)(struct trunkline_tm *tm);

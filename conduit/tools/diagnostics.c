@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Calls that only a conduit's library has: self-tests of what the tools offer to clients (locks,
- * atomics, timers, heap), on the machine and in the build at hand, and a mapping of pages. One run
- * at a time; the tests make threads of their own where the library is one for threads. */
+ * Calls that a conduit's library has and the stand-alone tools do not: self-tests, on this machine
+ * and in this build, of the locks, atomics, timers and heap that the tools offer to clients, and a
+ * mapping of pages. One run at a time; in a threaded library the tests create threads of their own.
+ */
 #include "config.h"
 
 #include <pthread.h>
@@ -24,7 +25,7 @@ static struct {
     gasnett_rwlock_t rwlock;
     gasnett_atomic32_t added32, owner32;
     gasnett_atomic64_t added64;
-    uint64_t under_mutex, under_rwlock, under_owner; /* each written under what it is named for */
+    uint64_t under_mutex, under_rwlock, under_owner; /* each written with that lock held */
     int rounds;
 } shared = {.mutex = GASNETT_MUTEX_INITIALIZER, .rwlock = GASNETT_RWLOCK_INITIALIZER};
 
@@ -41,8 +42,8 @@ static void __attribute__((format(printf, 2, 3))) expect(bool is_so, const char 
     va_end(arguments);
 }
 
-/* Runs body() in so many threads at once, the caller's among them; fewer if no more can be made.
- * Returns how many. */
+/* Runs body() in `count` threads at once, the caller among them, or in fewer if no more threads can
+ * be created. Returns the number of threads. */
 static int in_threads(int count, void *(*body)(void *))
 {
     pthread_t others[threads_max];
@@ -55,8 +56,8 @@ static int in_threads(int count, void *(*body)(void *))
     return made + 1;
 }
 
-/* Not atomic, and often interrupted in the middle, so that two threads at once lose an increment
- * even on one CPU. */
+/* Increments without atomicity and often yields in the middle, so that two threads at once lose an
+ * increment even on one CPU. */
 static void increment(volatile uint64_t *counter, int round)
 {
     enum { often = 16 };
@@ -100,8 +101,8 @@ static void test_locks(int threads)
 
 /* ---- Atomics ---- */
 
-/* A lock made of a compare-and-swap is free of data races only if acquire and release do what they
- * say. */
+/* A lock built on compare-and-swap is free of data races only if the acquire and release orders are
+ * implemented correctly. */
 static void count_as_owner(int round)
 {
     while (!gasnett_atomic32_compare_and_swap(&shared.owner32, 0, 1, GASNETT_ATOMIC_ACQ))
@@ -154,7 +155,7 @@ static void test_timers(int rounds)
     uint64_t wall_us = gasnett_gettimeofday_us() - before_us;
     expect(error || ticks_ns >= nap_ns - nap_ns / 10, "ticks counted %llu ns in a sleep of %d ns",
            (unsigned long long)ticks_ns, (int)nap_ns);
-    /* The wall clock may be set meanwhile; a factor of two is a wrong rate. */
+    /* The wall clock may be set during the test, so only a factor of two counts as a wrong rate. */
     expect(ticks_ns / 2 <= 1000 * wall_us + nap_ns,
            "%llu ns by ticks are %llu us by the wall clock", (unsigned long long)ticks_ns,
            (unsigned long long)wall_us);

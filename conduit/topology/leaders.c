@@ -6,7 +6,7 @@
 #include "topology/leaders.h"
 #include "topology/topology.h"
 
-/* As long as dissemination makes few connections too. */
+/* Up to this number of leaders there is no tree: dissemination makes few connections too. */
 enum { leaders_without_tree = 8 };
 
 enum { AWAIT_FIRST, AWAIT_SECOND, ASK_ABOVE, FREE_FIRST, FREE_SECOND };
@@ -19,11 +19,11 @@ static uint32_t leader_of(uint32_t nbrhd)
     return rank;
 }
 
-/* Numbers as in a walk that meets each one before those below it: the first below a place is the
- * next neighbourhood, with which a program in a ring is connected anyway. */
+/* Numbers the tree in preorder: the first child of a node is the next neighbourhood, to which a
+ * ring program is connected anyway. */
 struct place {
     uint32_t above, below[2];
-    uint32_t below_count, which; /* of those below the one above are we */
+    uint32_t below_count, which; /* our index among the children of our parent */
 };
 
 static struct place find_place(uint32_t mine, uint32_t count)
@@ -31,7 +31,7 @@ static struct place find_place(uint32_t mine, uint32_t count)
     struct place place = {.above = mine};
     uint32_t root = 0, size = count;
     while (root != mine) {
-        uint32_t first = size / 2; /* the larger half of those below */
+        uint32_t first = size / 2; /* the larger half of the subtree */
         bool is_second = mine > root + first;
         place.above = root;
         place.which = is_second;

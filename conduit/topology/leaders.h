@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Barriers among the leaders (first ranks) of neighbourhoods, and what has their form: what each
- * leader sends to which others, and awaits. */
+ * Barriers among the leaders (first ranks) of neighbourhoods, and operations of the same form:
+ * which messages each leader sends to which others, and which it waits for. */
 #ifndef TK_LEADERS_H
 #define TK_LEADERS_H
 
@@ -11,12 +11,14 @@
 /* Steps of a tree come first, then those of dissemination. */
 enum { tk_leaders_tree_steps = 5, tk_leaders_steps_max = tk_leaders_tree_steps + 32 };
 
-/* Barriers by the tree, before dissemination. To be connected costs both ends as much as hundreds
- * of barriers save, so only a job with many of them gets that. */
+/* Number of barriers that use the tree before dissemination is used. A connection costs both ends
+ * as much as hundreds of barriers save, so only a job with many barriers makes the connections of
+ * dissemination. */
 enum { tk_leaders_few = 100 };
 
-/* A leader sends the step's message, then waits for the one that belongs to the step here, if there
- * are any; then it goes on with the next step. Messages are named by the step of their receiver. */
+/* In each step a leader sends the step's message, if there is one, then waits for the message of
+ * its own step, if there is one, then goes on with the next step. A message carries the step of its
+ * receiver. */
 struct tk_leaders_step {
     uint32_t to;      /* rank */
     uint32_t from;    /* the rank whose message it awaits */
@@ -26,10 +28,10 @@ struct tk_leaders_step {
 
 /* Dissemination (Hensgen, Finkel, Manber 1988): in step k each leader sends to the leader of the
  * neighbourhood 2^k above its own, and waits for the one 2^k below; ceil(log2 of the number of
- * leaders) steps, and twice as many others that it talks to. With a tree, up and down, it takes
- * twice as long, but each talks to 3 others at most. */
+ * leaders) steps, and each leader communicates with twice as many others. A tree, up and down,
+ * takes twice as long, but each leader communicates with 3 others at most. */
 struct tk_leaders {
-    unsigned tree, all; /* steps; 0: there is no tree; there are no others, or we do not lead */
+    unsigned tree, all; /* steps; 0: no tree, no other leaders, or this rank is not a leader */
     struct tk_leaders_step steps[tk_leaders_steps_max];
 };
 
@@ -37,7 +39,7 @@ struct tk_leaders {
  * tk_topology_build(). */
 void tk_leaders_open(struct tk_leaders *leaders, bool on_demand);
 
-/* A message for a step that awaits none is a fault of the sender. */
+/* If a message arrives for a step that does not wait for one, the sender is faulty. */
 static inline bool tk_leaders_await(const struct tk_leaders *leaders, uint32_t step)
 {
     return step < leaders->all && leaders->steps[step].awaits;

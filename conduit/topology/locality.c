@@ -104,7 +104,8 @@ int tk_locality_distance(const char *device)
     int levels = 0;
     for (hwloc_obj_t at = place; at && !hwloc_bitmap_isincluded(ours, at->cpuset); at = at->parent)
         levels++;
-    /* Half of our CPUs near the device is better than none, wherever the rest are. */
+    /* A device near half of our CPUs is better than a device near none, wherever the other half
+     * are. */
     return 2 * levels + !hwloc_bitmap_intersects(ours, place->cpuset);
 }
 

@@ -22,7 +22,8 @@ int tk_locality_distance(const char *device);
 enum tk_status tk_locality_index(const char *type, int *index);
 
 /* For tools: until tk_locality_drop() the two functions above answer for a thread that may use
- * these CPUs ("0-3,8"). TK_FAIL: that is no list, or the machine has none of them. */
+ * these CPUs ("0-3,8"). TK_FAIL: the text is not a list of CPUs, or the machine does not have any
+ * of them. */
 enum tk_status tk_locality_stand(const char *cpus);
 
 void tk_locality_drop(void);

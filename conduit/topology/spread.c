@@ -55,7 +55,7 @@ static void mark_nearest(struct work *w, uint32_t rank)
     }
 }
 
-/* Appends the ports that the rank could take and that no other would on this path. */
+/* Appends the ports that the rank could take and that are not on this path yet. */
 static uint32_t reach(struct work *w, uint32_t rank, uint32_t count)
 {
     for (uint32_t p = 0; p < w->s->ports; p++)
@@ -109,15 +109,15 @@ static void run_round(struct work *w)
             *at(w->s->is_taken, w->s, r, (uint32_t)w->mine[r]) = true;
 }
 
-/* ---- Ports that are nearest to nobody ---- */
+/* ---- Ports that are not nearest to any rank ---- */
 
 struct move {
     uint32_t rank, from, to;
     bool is_found;
 };
 
-/* The busiest port gives to the idlest, the nearest rank first; of equals the last, so that the
- * first ranks keep what is near. */
+/* Moves a rank from the busiest port to the idlest one: the rank that is nearest to the idlest, and
+ * of equals the last, so that the first ranks keep their near ports. */
 static bool is_better(const struct work *w, const struct move *a, const struct move *b)
 {
     if (!b->is_found)

@@ -39,8 +39,8 @@ static unsigned count_cpus(void)
     return online > 0 ? (unsigned)online : 1;
 }
 
-/* By our launcher, which makes several hosts of one machine: its memory and CPUs are divided among
- * all ranks, but each host is a neighbourhood of its own. */
+/* Virtual hosts: Trunkline's launcher can run several on one machine. The machine's memory and CPUs
+ * are divided among all ranks, but each virtual host is a neighbourhood of its own. */
 static const char *virtual_host(void)
 {
     const char *name = tk_getenv("TRUNKLINE_HOST");

@@ -56,7 +56,7 @@ enum tk_status tk_topology_describe(struct tk_host_info *info);
 enum tk_status tk_topology_map(uint32_t *map, uint32_t size,
                                const struct tk_host_info *(*info_of)(uint32_t rank));
 
-/* Finds our place in it. The map is kept. */
+/* Finds the entries of this rank in the map, and keeps a pointer to the map. */
 enum tk_status tk_topology_build(uint32_t rank, uint32_t size, const uint32_t *map);
 
 /* What the map takes, and the ranks of our host. */

@@ -14,7 +14,7 @@ enum { tk_tree_fan = 8 };
 
 /* Of one rank; indices in the neighbourhood. */
 struct tk_tree_place {
-    uint32_t above;              /* its parent; the root, index 0, has none: itself */
+    uint32_t above;              /* its parent; for the root, index 0, the root itself */
     uint32_t below, below_count; /* its children, in a row */
 };
 

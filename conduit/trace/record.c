@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Records events. Owns the rings, one for each thread, and what a thread knows of the call under
- * way: no lock but for names of source files, which are kept once for good, since the program may
- * unload what they lay in. */
+ * Records events. Owns the rings, one for each thread, each thread's record of the call in
+ * progress, and a copy of each name of a source file, which is never freed: the program may unload
+ * the library that contains the original. No lock. */
 #include "config.h"
 
 #include <pthread.h>
@@ -121,8 +121,8 @@ void tk_trace_begin(struct tk_trace_call *call, enum tk_trace_op op, uint32_t pe
 {
     if (peer == me && !atomic_load_explicit(&is_local_wanted, memory_order_relaxed))
         return;
-    /* Before the time is taken: a thread that got the ring of one that ended since would have
-     * events that overlap with the other's. */
+    /* Get the ring before the time is read. Otherwise this thread could take over the ring of a
+     * thread that ended after that time, and the events of the two would overlap. */
     if (!ring_of_this_thread())
         return;
     struct recorder *mine = this_thread();
@@ -153,7 +153,8 @@ void tk_trace_waited(enum tk_trace_op op, uint32_t peer, uint64_t since)
         add(&event, NULL, 0);
 }
 
-/* The sender's number, of which 16 bits came: the one nearest to the highest that was seen. */
+/* Restores the sender's number from the 16 bits that the message carries: the result is the number
+ * nearest to the highest number seen. */
 static uint32_t number_of(uint32_t from, uint16_t number)
 {
     if (!number)
@@ -174,8 +175,8 @@ void tk_trace_begin_handler(struct tk_trace_call *call, enum tk_trace_op op, uin
     call->handler = handler;
 }
 
-/* A handler's is what it says itself; what its thread said before belongs to the call that the
- * handler runs inside of, and so does what follows it. */
+/* A handler's place is the one that the handler set itself. The place that its thread had set
+ * before belongs to the call that the handler interrupts, and is restored after the handler. */
 static struct tk_trace_place place_of(const struct tk_trace_call *call)
 {
     struct tk_trace_place place = call->place;
@@ -262,7 +263,8 @@ void tk_trace_local_set(bool local)
     atomic_store_explicit(&is_local_wanted, local, memory_order_relaxed);
 }
 
-/* Classes by letter, which calls of the interface know when they are compiled. */
+/* Converts a set of class indices into a set of class letters: calls of the interface know the
+ * letter of their class at compile time. */
 static uint32_t by_letter(uint32_t classes)
 {
     uint32_t bits = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which way a non-contiguous transfer takes that is not copied in place. Pure; the thresholds are
- * settings, their defaults measured by make bench-vector. */
+ * Chooses the path of a non-contiguous transfer that cannot be copied in place. Pure; the
+ * thresholds are settings, their defaults measured by make bench-vector. */
 #ifndef TK_VECTOR_CHOOSE_H
 #define TK_VECTOR_CHOOSE_H
 

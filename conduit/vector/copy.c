@@ -94,8 +94,8 @@ static void copy_rows(const struct tk_box *box, struct row *row)
     }
 }
 
-/* More dimensions than a row's and those that are counted: each index of the outermost is a box of
- * one less. */
+/* For a box with more dimensions than the row and the counted ones: each index of the outermost
+ * dimension is a box with one dimension less. */
 static void copy_outer(const struct tk_box *box)
 {
     struct tk_box inner = *box;
@@ -130,8 +130,8 @@ void tk_copy_box(const struct tk_box *box)
 
 /* ---- lists ---- */
 
-/* Elements by lists of addresses. An address is that of the list plus an offset, or, without a
- * list, the offset plus so many elements. */
+/* Copies elements by lists of addresses. An address is the list's entry plus an offset or, without
+ * a list, the offset plus a multiple of the element size. */
 struct listed {
     void *const *to, *const *from;
     uintptr_t to_offset, from_offset;
@@ -225,7 +225,7 @@ void tk_copy_streams(struct tk_stream *to, uintptr_t to_offset, struct tk_stream
         tk_copy(piece.a + to_offset, piece.b + from_offset, piece.nbytes);
 }
 
-/* As many whole chunks as nbytes allow and can be moved in one loop; returns their bytes. */
+/* Copies as many whole chunks as fit in nbytes and one loop can move; returns their bytes. */
 static size_t gather_many(char *to, struct tk_stream *from, size_t nbytes)
 {
     char *first;

@@ -9,12 +9,13 @@
 
 void tk_copy_box(const struct tk_box *box);
 
-/* From one stream to another until either ends; what the offsets are added to are the addresses of
+/* Copies from one stream to another until either ends. The offsets are added to the addresses of
  * the streams. */
 void tk_copy_streams(struct tk_stream *to, uintptr_t to_offset, struct tk_stream *from,
                      uintptr_t from_offset);
 
-/* The next nbytes of a stream to or from contiguous memory. The stream must have that many. */
+/* Copies the next nbytes of a stream to or from contiguous memory. The stream must have that many.
+ */
 void tk_copy_gather(char *to, struct tk_stream *from, size_t nbytes);
 void tk_copy_scatter(struct tk_stream *to, const char *from, size_t nbytes);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Fills remote memory. Memory that this process can address is filled in place. A little is put
- * from a block that holds nothing but the value, which needs nothing of the target; more than that
- * is filled by the target's handler, which gets the value and the place.
+ * Fills remote memory. Memory that this process can address is filled in place. A short range is
+ * put from a block of bytes that all hold the value, without work on the target; a longer range is
+ * filled by the target's handler, which receives the value and the range.
  *
  * Owns one block for each value ever used. A block is written once, so any number of fills may read
  * it at the same time and no source has to be waited for. No lock: a thread that loses the race to
@@ -22,8 +22,8 @@
 #include "vector/vector_private.h"
 
 enum {
-    /* Up to here a put is faster than a message with its answer, as long as moving so many bytes
-     * takes a microsecond or two. */
+    /* Up to this size a put is faster than a message with its reply, on networks that move that
+     * many bytes in a microsecond or two. */
     block_size = 16 * 1024,
     values = 256
 };

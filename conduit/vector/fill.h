@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Fills remote memory with one byte value: what travels is the value, not as many bytes. Large
- * fills over the network need the target to poll. Thread-safe in PAR. */
+ * Fills remote memory with one byte value. Large fills send the value, not the bytes. Large fills
+ * over the network need the target to poll. Thread-safe in PAR. */
 #ifndef TK_FILL_H
 #define TK_FILL_H
 

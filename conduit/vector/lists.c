@@ -21,7 +21,7 @@ static bool set_range(void *context, const char *at, size_t nbytes)
     return true;
 }
 
-/* All of the local side has to lie in memory that is registered for good. */
+/* All of the local side must lie in memory that is never deregistered. */
 unsigned tk_vector_list_max(struct tk_vector *v)
 {
     struct range range = {NULL, 0};
@@ -32,7 +32,7 @@ unsigned tk_vector_list_max(struct tk_vector *v)
                   tk_gather_max);
 }
 
-/* What is listed has left the streams: it stays in v until there is space for it. */
+/* Listed pieces have left the streams: they stay in v until the queue has space for them. */
 static void list_next(struct tk_vector *v)
 {
     v->listed.nbytes = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Pieces packed in active messages: a request carries addresses and data of a put, or addresses of
- * a get, whose data the reply brings. A request takes a credit, so there are never more under way
- * than there are buffers, however many pieces there are; what has no space goes on in a later poll.
- * Owns the requests that are not answered, under one lock, which handlers take too. */
+ * a get, whose data the reply brings. A request takes a credit, so the number in flight never
+ * exceeds the number of buffers, however many pieces there are; a later poll sends what had no
+ * space. Owns the requests that are not answered, under one lock, which handlers take too. */
 #include "config.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ struct flight {
 static struct {
     tk_lock_t lock;
     struct flight *free;
-    unsigned used; /* of the following: those behind were never taken */
+    unsigned used; /* number of entries that follow; entries behind these were never used */
     struct flight all[flights_max];
 } flights = {.lock = TK_LOCK_INIT};
 

@@ -7,7 +7,7 @@
 #include "base/atomic.h"
 #include "vector/vector_private.h"
 
-/* The transport's fast path, which keeps nothing. */
+/* The transport's fast path, which keeps no state. */
 static bool post_small(struct tk_vector *v, const struct tk_piece *piece)
 {
     const struct tk_transport *transport = tk_peer_transport(v->peer);

@@ -22,8 +22,8 @@ static _Noreturn void nonsense(const struct tk_peer *from)
         from->rank, from->host, from->pid);
 }
 
-/* Addresses come over the wire: a wrong one must not be an access to memory of this process outside
- * of its segment. */
+/* Addresses come over the wire: a wrong address must not make this process access its memory
+ * outside of its segment. */
 static bool is_ours(void *context, const char *at, size_t nbytes)
 {
     const struct tk_peer *from = context;
@@ -105,7 +105,7 @@ static void serve_fill(struct tk_arrival *arrival, const struct tk_vector_ask *a
     acknowledge(arrival, ask);
 }
 
-/* As a reply that the client's handler gets; the request itself is acknowledged without one. */
+/* Runs the client's handler as for a reply; the request itself is acknowledged without a reply. */
 static void serve_notice(const struct tk_arrival *arrival, const struct tk_vector_ask *ask)
 {
     struct tk_message_head head = {.kind = TK_REPLY, .category = TK_MEDIUM, .handler = ask->value};

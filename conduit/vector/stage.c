@@ -111,7 +111,8 @@ static bool stages_progress(void)
     return any;
 }
 
-/* A region of our own at home, and the keys of the remote segment: as between other endpoints. */
+/* Uses a local region of our own and the keys of the remote segment, as between endpoints other
+ * than 0. */
 static void load(struct stage *s, struct tk_vector *v, size_t nbytes)
 {
     tk_op_init(&s->op);

@@ -98,7 +98,8 @@ static bool box_range(const struct tk_stream *s, bool (*see)(void *, const char 
     return see(context, first, (size_t)(last - first) + s->chunk);
 }
 
-/* One range around all of a list: where that lies in one segment, so does each of its ranges. */
+/* The smallest range around a whole list: if it lies in one segment, so does each range of the
+ * list. */
 static bool addresses_range(const struct tk_stream *s, bool (*see)(void *, const char *, size_t),
                             void *context)
 {

@@ -45,7 +45,7 @@ void tk_stream_close(struct tk_stream *s);
 /* A second stream over the bytes that `from` has left. */
 void tk_stream_copy(struct tk_stream *to, const struct tk_stream *from);
 
-/* Bytes in all that it has left. */
+/* The number of bytes that the stream has left. */
 size_t tk_stream_bytes(const struct tk_stream *s);
 
 /* Calls see(context, address, nbytes) for the rest of the current run and for the smallest range
@@ -110,14 +110,15 @@ struct tk_strided {
 /* The same transfer in a form of its own: dimensions of one element are dropped, the others ordered
  * by the strides of the destination, which become positive; dimensions that are contiguous on both
  * sides make larger elements or longer rows. Elements may move in any order, because destinations
- * overlap nothing. False: there is nothing to move, and nothing to close. */
+ * overlap nothing. False: there is nothing to move, and the box needs no close. */
 bool tk_box_open(struct tk_box *box, const struct tk_strided *what);
 void tk_box_close(struct tk_box *box);
 
 /* A side of a box, each with its own coalescing. The box may be closed afterwards. */
 void tk_stream_box(struct tk_stream *s, const struct tk_box *box, bool is_to);
 
-/* As it travels: a stream over `chunks` chunks of a box from the place where another one is. */
+/* The form sent in messages: a stream over `chunks` chunks of a box, from the current position of
+ * another stream. */
 void tk_stream_restore(struct tk_stream *s, char *next, size_t chunk, size_t chunks,
                        unsigned levels, const struct tk_level *level);
 

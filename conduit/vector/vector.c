@@ -4,7 +4,8 @@
  * is copied in place; all else is posted by one of several paths (choose.h) as far as there is
  * space, and what is left is posted by polls. Owns the list of transfers that are not posted, under
  * a lock that is held while some of them are advanced and that no handler takes; and each thread's
- * notice of completion. Memory for transfers is kept, as much as there were at once. */
+ * notice of completion. Memory for transfers is kept, for as many transfers as were active at the
+ * same time. */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -61,7 +62,7 @@ static bool post(struct tk_vector *v)
     }
 }
 
-/* Gives it back when nothing is left to be done for it by this side; true then. */
+/* Frees the transfer if this side has nothing left to do for it; returns true then. */
 static bool advance(struct tk_vector *v)
 {
     struct tk_op *op = v->op;
@@ -77,7 +78,7 @@ static bool advance(struct tk_vector *v)
     tk_stream_close(&v->remote);
     tk_stream_close(&v->local);
     tk_pool_give(&free_vectors, v);
-    /* Last: the operation may be another's after that. */
+    /* Do this last: after that the operation may be reused. */
     tk_counter_add(&op->pending, -1);
     return true;
 }
@@ -150,8 +151,8 @@ static uintptr_t offset_of(const struct tk_vector_call *call)
     return tk_vector_offset(call->peer, call->is_pair ? call->endpoint : 0);
 }
 
-/* A completed put is visible before anything that we write next; nothing that we read after a get
- * is older than its data. */
+/* A completed put becomes visible before our later writes, and reads after a get do not return data
+ * older than the get's. */
 static void copy_in_place(struct tk_vector_call *call, uintptr_t offset)
 {
     if (call->is_box) {

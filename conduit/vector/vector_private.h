@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shared by the files of vector: a transfer that is being posted, and the ways it may take. */
+ * Shared by the files of vector: a transfer that is being posted, and its paths. */
 #ifndef TK_VECTOR_PRIVATE_H
 #define TK_VECTOR_PRIVATE_H
 
@@ -18,8 +18,8 @@ struct tk_notice {
     char bytes[tk_vector_notice_max];
 };
 
-/* From its start until all of it is posted, or, with a notice, until that is sent. Belongs to the
- * starting thread, then to the list that progress goes through. */
+/* Exists from its start until all of it is posted or, with a notice, until the notice is sent.
+ * Belongs to the starting thread, then to the list that progress goes through. */
 struct tk_vector {
     union {
         struct tk_pool_item item; /* while free */
@@ -45,8 +45,8 @@ struct tk_vector {
     uint8_t value; /* fill: the byte; rma.remote, rma.nbytes and state.done say where */
 };
 
-/* vector.c. Where endpoint's segment, a neighbour's or our own, lies in this process: its offset,
- * or tk_unmapped. */
+/* vector.c. The address offset at which this process maps the endpoint's segment, a neighbour's or
+ * its own; tk_unmapped if it does not. */
 uintptr_t tk_vector_offset(struct tk_peer *peer, uint32_t endpoint);
 void tk_vector_fill(struct tk_peer *peer, uintptr_t remote, size_t nbytes, uint8_t value,
                     struct tk_op *op);
@@ -68,7 +68,7 @@ bool tk_vector_notify(struct tk_peer *peer, const struct tk_notice *notice);
 /* serve.c: handlers of requests */
 void tk_vector_serve_open(void);
 
-/* stage.c. Whether there is memory for it, which is made at the first call; if not, the reason was
+/* stage.c. Whether there is staging memory, which the first call allocates; if not, the reason was
  * logged. */
 void tk_vector_stages_open(void);
 bool tk_vector_can_stage(void);

@@ -23,9 +23,9 @@ static void fork_fail(struct agent *a, const char *what)
     a->state = AGENT_FAILED;
 }
 
-/* All that the parent opened for itself is close-on-exec, and no exec follows here. A copy of a
- * socket to another guard would hide the end of the parent from that guard. The user's own files
- * are not close-on-exec and stay. */
+/* All files that the parent opened for itself are close-on-exec, but no exec follows here, so they
+ * are closed explicitly. A copy of a socket to another guard would hide the end of the parent from
+ * that guard. The user's own files are not close-on-exec and stay. */
 static void fork_close_files(int control, int output)
 {
     DIR *d = opendir("/proc/self/fd");

@@ -98,7 +98,8 @@ void listen_close(struct listener *l)
     l->fd = -1;
 }
 
-/* A link-local address has a meaning on its own link only, under a name that differs by host. */
+/* A link-local address is valid on its own link only, and the interface name that belongs to it
+ * differs by host. */
 static bool is_useful(const struct ifaddrs *i, bool loopback)
 {
     if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) || loopback != !!(i->ifa_flags & IFF_LOOPBACK))
@@ -132,7 +133,7 @@ static void append_own(char *text, size_t size, const struct ifaddrs *all, bool 
         const void *number = a->any.sa_family == AF_INET ? (const void *)&a->v4.sin_addr
                                                          : (const void *)&a->v6.sin6_addr;
         if (inet_ntop(a->any.sa_family, number, digits, sizeof(digits)))
-            append_address(text, size, digits); /* of very many addresses the first serve */
+            append_address(text, size, digits); /* of very many addresses the first are used */
     }
 }
 
@@ -187,7 +188,7 @@ static void drop_stranger(struct listener *l, struct auth *a, const char *why)
     drop(a);
 }
 
-/* The one that has taken longest to prove itself. */
+/* The pending connection whose authentication has taken longest. */
 static struct auth *oldest_unproven(struct listener *l)
 {
     struct auth *oldest = NULL;
@@ -210,7 +211,7 @@ static struct auth *free_entry(struct listener *l)
     return oldest;
 }
 
-/* Strangers may have used up our files. */
+/* Strangers may have used up this process's file descriptors. */
 static int accept_or_make_room(struct listener *l)
 {
     int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -231,7 +232,7 @@ static void listen_accept(struct listener *l)
         if (fd < 0)
             return;
         struct auth *a = free_entry(l);
-        if (!a) { /* all have proved themselves and wait for listen_next() */
+        if (!a) { /* all pending connections are authenticated and wait for listen_next() */
             close(fd);
             return;
         }

@@ -39,11 +39,11 @@ nfds_t listen_poll_fds(const struct listener *l, struct pollfd *p);
 /* The earliest time at which listen_serve() has something to do without any event; CLOCK_NEVER. */
 int64_t listen_deadline(const struct listener *l);
 
-/* Accepts, goes on with the proofs, drops strangers. Call it after poll(), whatever it reports. */
+/* Accepts connections, continues their authentication, drops strangers. Call it after poll(),
+ * whatever it reports. */
 void listen_serve(struct listener *l);
 
-/* Hands out a connection that has proved itself; it is the caller's then. False when there is none.
- */
+/* Hands out an authenticated connection, which the caller then owns. False when there is none. */
 bool listen_next(struct listener *l, uint32_t *host, enum auth_stream *stream, int *fd);
 
 #endif

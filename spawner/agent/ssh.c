@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Of what a command prints, its beginning may be lost: the cause stands at the end. */
+/* The beginning of a command's output may be lost: the cause of a failure is at the end. */
 enum { TEXT_MAX = 32 << 10 };
 
 /* What is common to the guards that one process starts. */
@@ -33,7 +33,7 @@ struct ssh_set {
     char call_back[2051];    /* and for guards */
     char launcher[PATH_MAX]; /* on the other hosts */
     char **command, **options;
-    const char *wrong; /* why nothing of this can be used */
+    const char *wrong; /* why no guard can be started by ssh */
 };
 
 struct ssh {
@@ -79,8 +79,8 @@ static bool find_launcher(const struct job *job, char *path, size_t size)
     return true;
 }
 
-/* GASNET_MASTERIP is an address of the launcher's host, not of a guard's that has hosts below it.
- */
+/* GASNET_MASTERIP is an address of the launcher's host, so a guard that has hosts below it must not
+ * use it. */
 static const char *ssh_master(const struct job *job)
 {
     return job->host == JOB_NO_HOST && job->master_address ? job->master_address : "";
@@ -113,7 +113,8 @@ static const char *open_port(struct ssh_set *set, const struct job *job)
     }
     if (!listen_addresses(&set->port, ssh_master(job), set->addresses, sizeof(set->addresses)))
         return "this host has no address that it could connect to; set GASNET_MASTERIP";
-    /* By that address which ssh came from this host can be reached; but the user's counts alone. */
+    /* This host can be reached by the address that ssh came from; if the user has given an address,
+     * only that one is used. */
     snprintf(set->call_back, sizeof(set->call_back), "%s%s", *ssh_master(job) ? "" : "@,",
              set->addresses);
     return NULL;
@@ -154,9 +155,10 @@ static bool is_openssh(const char *command)
     return strcmp(slash ? slash + 1 : command, "ssh") == 0;
 }
 
-/* Of an option that is given twice, ssh takes the first, so the user's come before ours. Ours: no
- * question, no time of the kernel's for a host that is off, and nothing that the user's file of
- * options has for sessions by hand: a master connection would outlive the job. */
+/* ssh takes the first value of an option that is given twice, so the user's options come before
+ * ours. Our options: ssh asks no question, does not wait for the kernel's timeout if a host is off,
+ * and ignores settings of the user's ssh configuration that are meant for interactive sessions: a
+ * master connection would outlive the job. */
 static void add_defaults(struct ssh_words *w, const char *timeout)
 {
     static const char *const options[] = {"BatchMode=yes", "ControlMaster=no",
@@ -264,7 +266,8 @@ static void ssh_begin(struct agent *a)
         return;
     }
     strcat(line, number);
-    /* Half of the time for ssh, half for calling back, so that each can report its own failure. */
+    /* ssh gets half of the time and the callback the other half, so that each can report its own
+     * failure. */
     snprintf(timeout, sizeof(timeout), "ConnectTimeout=%u", (r->connect_ms / 2 + 999) / 1000);
     for (char **c = set->command; *c; c++)
         add_word(&w, *c);
@@ -307,8 +310,8 @@ void ssh_start(struct agent_set *s, struct agent *a)
         ssh_begin(a);
 }
 
-/* Lines that come once the guard is there. Those of our own processes are for the user; of others
- * the last one is kept, in case that the host is lost. */
+/* Handles lines that arrive once the guard runs. Lines of our own processes go to the user; of
+ * other programs' lines the last one is kept, to explain a later loss of the host. */
 static void show_lines(struct agent *a)
 {
     struct ssh *r = a->remote;
@@ -384,7 +387,8 @@ void ssh_ended(struct agent *a, int status)
     ssh_fail(a, why);
 }
 
-/* The owner of the set reaps, maybe much later: the status is looked at and left for it. */
+/* The owner of the set reaps the process, maybe much later: this reads the status and leaves the
+ * process for the owner. */
 static void look_for_end(struct agent *a)
 {
     struct ssh *r = a->remote;
@@ -394,7 +398,7 @@ static void look_for_end(struct agent *a)
     if (!a->pid || (r->process >= 0 ? poll(&p, 1, 0) <= 0 : r->printed >= 0))
         return;
     if (waitid(P_PID, (id_t)a->pid, &end, WEXITED | WNOHANG | WNOWAIT) != 0) {
-        a->pid = 0; /* children_sweep() has reaped it, and the number may be another's now */
+        a->pid = 0; /* children_sweep() has reaped it; the pid may be reused by now */
         forget_process(r);
         return;
     }
@@ -481,7 +485,7 @@ size_t ssh_poll(const struct agent_set *s, struct pollfd *p)
     return n;
 }
 
-/* Once all have called, nobody else is expected. */
+/* Once all guards have called, no further call is expected. */
 static void close_port_in_time(struct agent_set *s)
 {
     struct ssh_set *set = s->listener;

@@ -9,7 +9,8 @@
 
 #include "agent.h"
 
-/* Begins to start the guard of a->host; what fails, at once or later, is in the agent's state. */
+/* Begins to start the guard of a->host. A failure, at once or later, is reported in the agent's
+ * state. */
 void ssh_start(struct agent_set *s, struct agent *a);
 
 size_t ssh_poll_max(const struct agent_set *s);
@@ -20,7 +21,7 @@ int64_t ssh_deadline(const struct agent_set *s);
 /* The command has ended. For a READY agent a->why becomes what it printed or how it ended. */
 void ssh_ended(struct agent *a, int status);
 
-/* Gives it up, if it is STARTING. */
+/* Gives up the agent if it is STARTING. */
 void ssh_cancel(struct agent *a);
 
 /* Frees what belongs to the agent, and to the set. */

@@ -67,8 +67,8 @@ static const char *hint_for(const char *line)
     return "";
 }
 
-/* What a shell says of a file that is not there; of one that it takes for a script it says the same
- * about words in it. */
+/* The text that a shell prints for a file that does not exist. If a shell runs a binary as a
+ * script, it prints the same text about words in that file. */
 static bool is_missing(const char *line, const char *launcher)
 {
     static const char *const ends[] = {": not found", ": No such file"};

@@ -15,7 +15,8 @@ static bool bind_fail(char *why, size_t size, const char *what)
     return false;
 }
 
-/* Objects of a machine that lie outside of what we may use go away with the CPUs that they have. */
+/* Removing the CPUs that this process may not use also removes the topology objects that contain
+ * only such CPUs. */
 static void reduce_to_own(hwloc_topology_t topology)
 {
     hwloc_cpuset_t own = hwloc_bitmap_alloc();
@@ -63,7 +64,7 @@ static uint32_t cpus_of(hwloc_obj_t object)
     return (uint32_t)hwloc_bitmap_weight(object->cpuset);
 }
 
-/* One rank's: the next whole cores, until they are enough. */
+/* Fills the set of one rank: the next whole cores, until they have enough CPUs. */
 static bool take_cores(const struct bind_plan *p, hwloc_obj_type_t type, uint32_t cpus,
                        unsigned *next, hwloc_cpuset_t set)
 {

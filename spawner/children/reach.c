@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sends signals: to the ranks by their process groups, to all that they left behind by /proc,
- * because a sub-reaper becomes the parent of every orphan. Owns nothing, takes no lock. */
+/* Sends signals: to the ranks by their process groups, and to the processes that they left behind
+ * by /proc, because a sub-reaper becomes the parent of every orphan. Owns nothing, takes no lock.
+ */
 #include "config.h"
 
 #include "children.h"
@@ -54,8 +55,9 @@ static bool is_exception(const struct exceptions *e, pid_t pid)
     return false;
 }
 
-/* The kernel's own list of our children; false when it keeps none. It may miss a child that appears
- * or exits meanwhile, so a caller that needs all of them repeats the call until none is left. */
+/* Reads the kernel's own list of our children; false if the kernel does not keep one. The list may
+ * miss a child that appears or exits meanwhile, so a caller that needs all children repeats the
+ * call until the list is empty. */
 static bool signal_listed(int signal, const struct exceptions *except, unsigned *found)
 {
     int pid;

@@ -52,8 +52,8 @@ static void child_exec(const struct child_image *image, uint32_t rank, char *con
     child_restore_signals(image->ignored);
     child_place_files(fds);
     setrlimit(RLIMIT_NOFILE, &image->files);
-    /* Possible when the plan was made; what changed since, in a cgroup, is no reason to end a job.
-     */
+    /* The binding was possible when the plan was made. If the cgroup has changed since, the rank
+     * runs unbound; that is not a reason to end a job. */
     if (image->bind)
         bind_apply(image->bind, image->bind_index);
     execvpe(image->program, image->argv, env);

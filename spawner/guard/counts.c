@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Threads that have ever run at once; a list that is longer is none. */
+/* More threads than have ever run at once; a longer list is invalid. */
 enum { BLOCKS_MAX = 1 << 14 };
 
-/* After that time a wait that nothing ends in the record is over. */
+/* After that time a wait counts as over even if the record does not say that it ended. */
 static const uint64_t still_fresh = UINT64_C(1000000000);
 
 static bool add_part(pid_t pid, uint64_t address, uint64_t sign, struct tk_stats *sum)
@@ -57,7 +57,7 @@ static bool is_over(const struct waits_rank *w, const struct tk_wait_thread *t)
     return t->why.kind == TK_WAITS_NOT || (may_be && w->now - t->beat > still_fresh);
 }
 
-/* Of several threads that wait, the one that has done so for longest. */
+/* Of several waiting threads, the one that has waited longest. */
 static void take_wait(const struct waits_rank *w, struct counts_rank *c)
 {
     uint64_t since = UINT64_MAX;

@@ -65,8 +65,8 @@ void guard_end_ranks(struct guard *g, uint32_t grace_ms)
     g->deadline = clock_ms() + grace_ms;
 }
 
-/* Whether no process of this host's job is left. Guards of other hosts, or what stands for them,
- * are children too. */
+/* Whether no process of the job is left on this host. Guards of other hosts, or the processes that
+ * represent them, are children too. */
 static bool childless(struct guard *g)
 {
     siginfo_t info;
@@ -122,8 +122,8 @@ static void guard_drain(struct guard *g)
         end_host(g);
 }
 
-/* When nothing below is left, and all is on its way up. A guard below that was killed has left its
- * processes and files to this one. */
+/* Called when no process is left below and all output is on its way up. If a guard below was
+ * killed, this guard cleans up its processes and files. */
 static void leave_if_over(struct guard *g)
 {
     if (!tree_is_over(&g->tree) || !tree_is_silent(&g->tree))

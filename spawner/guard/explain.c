@@ -115,7 +115,7 @@ void guard_want_stack(struct guard *g, uint32_t rank)
     start_next_stack(g);
 }
 
-/* What gdb says when it may not: the line about ptrace, or the last one. */
+/* The reason that gdb prints if it may not attach: the line about ptrace, or the last line. */
 static void find_reason(const char *text, char *why, size_t size)
 {
     const char *line = strstr(text, "ptrace"), *end;

@@ -146,7 +146,7 @@ static nfds_t guard_set_up_poll(struct guard *g, struct pollfd *p)
     return used + tree_poll(&g->tree, p + used, !slow);
 }
 
-/* Nothing is sent there, so what can be read is the end of it. */
+/* No data is sent on it, so a readable descriptor means end of file. */
 static bool lifeline_ended(const struct guard *g)
 {
     char byte;
@@ -326,7 +326,7 @@ static void guard_receive_job(struct guard *g)
     char why[200];
 
     for (guard_wait_frame(g, &f); f.type != WIRE_JOB; guard_wait_frame(g, &f)) {
-        if (f.type != WIRE_PING) /* the order to end, or something else that has no sense yet */
+        if (f.type != WIRE_PING) /* the order to end, or another frame that makes no sense yet */
             _exit(EXIT_RUNTIME);
         wire_send(&g->control, WIRE_PONG, 0, 0, NULL, 0);
     }

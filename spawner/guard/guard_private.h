@@ -30,7 +30,7 @@ struct guard_stacks {
     pid_t gdb;         /* 0: none runs */
     int file;          /* its output */
     pid_t pid;         /* else: the process that was asked to show them itself, */
-    unsigned asked;    /* in so many threads; 0: none is asked */
+    unsigned asked;    /* number of threads that were asked; 0: no rank is asked */
     int64_t own_until; /* no longer than that */
     uint32_t rank;
     int64_t deadline;
@@ -45,12 +45,13 @@ struct guard {
     char *session_copy; /* the same for the process that stays when the guard is killed; or NULL */
     enum guard_phase phase;
     struct wire_channel control, output, server;
-    struct tree tree;      /* the hosts below */
-    bool server_ready;     /* ranks can be started */
-    bool may_go;           /* all hosts have answered the head */
-    pid_t server_pid;      /* 0 when gone */
-    int lifeline;          /* standard input of ssh, which has started us; -1: there is none */
-    int signals;           /* signalfd */
+    struct tree tree;  /* the hosts below */
+    bool server_ready; /* ranks can be started */
+    bool may_go;       /* all hosts have answered the head */
+    pid_t server_pid;  /* 0 when gone */
+    int lifeline; /* standard input, a pipe from the ssh that started this guard; -1: not started by
+                     ssh */
+    int signals;  /* signalfd */
     int exec_report[2];    /* pipe on which children report that exec failed */
     pid_t *pids;           /* one per rank of this host, 0 when gone or not started */
     char ***envs;          /* the same, from the server, until started */
@@ -87,8 +88,8 @@ void guard_start_ranks(struct guard *g);
 bool guard_plan_binding(struct guard *g);
 void guard_bind_rank(const struct guard *g, uint32_t rank, struct child_image *image);
 
-/* report.c. Notes what happened to a rank. Reports are sent together: at once when others may wait
- * for one, else when no other has followed for a moment. */
+/* report.c. Records an event of a rank. Reports are sent in batches: at once if others may wait for
+ * the report, else when no further report has followed for a moment. */
 void guard_report(struct guard *g, enum report_kind kind, uint32_t rank, uint32_t number);
 void guard_hurry_reports(struct guard *g);
 void guard_send_due_reports(struct guard *g);
@@ -115,14 +116,14 @@ void guard_take_orders(struct guard *g);
 void guard_read_server(struct guard *g);
 void guard_take_input(struct guard *g);
 
-/* counts.c. Sends what each rank has counted, for that question. */
+/* counts.c. Sends the counters of each rank as the answer to that question. */
 void guard_send_counts(struct guard *g, uint32_t question);
 
-/* explain.c. Sends what each rank waits for; and the stacks of one, later. */
+/* explain.c. Sends what each rank waits for; and, later, the stacks of one rank. */
 void guard_send_waits(struct guard *g);
 void guard_want_stack(struct guard *g, uint32_t rank);
 
-/* Whether that child was the one that reads stacks, which has ended. */
+/* Whether that child, which has ended, was the gdb that read stacks. */
 bool guard_stack_ended(struct guard *g, pid_t pid);
 void guard_watch_stack(struct guard *g);
 

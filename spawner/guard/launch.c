@@ -88,7 +88,8 @@ static size_t list_length(char *const *list)
     return n;
 }
 
-/* Appends copies of what is not set yet: lists come in the order of their weight. */
+/* Appends copies of the variables that are not set yet: the caller passes lists in order of
+ * precedence. */
 static size_t add_env(char **env, size_t used, char *const *list)
 {
     size_t before = used;
@@ -149,7 +150,7 @@ static void free_env(char **env)
     free(env);
 }
 
-/* Settings that came with GO weigh more than those of the job. */
+/* Settings that came with GO take precedence over those of the job. */
 static char **with_late_env(char **env, char *const *late)
 {
     size_t used = list_length(env);
@@ -178,7 +179,7 @@ static void close_pair(const int pair[2])
     errno = error;
 }
 
-/* in[1] is -1 where nothing is relayed. */
+/* in[1] is -1 if standard input is not relayed. */
 static bool open_input(struct guard *g, uint32_t rank, int in[2])
 {
     in[1] = -1;

@@ -19,8 +19,8 @@ static const struct version versions[] = {
     {"::", "/sys/fs/cgroup", "memory.events", "memory.max"},
 };
 
-/* The number behind "NAME " at the begin of a line; without a name the file's first. 0: none, as
- * "max", which means no limit. */
+/* The number behind "NAME " at the begin of a line; without a name the file's first. 0: no number,
+ * or "max", which means no limit. */
 static uint64_t oom_read_number(const char *path, const char *name)
 {
     char line[256];
@@ -101,8 +101,8 @@ void oom_open(struct oom_watch *s, const char *root)
     s->host_killed = host_killed(s);
 }
 
-/* The lowest limit of the group and its parents; 0: none. Version 1 has a huge number for "none".
- */
+/* The lowest limit of the group and its parents; 0: no limit. Version 1 has a huge number for "no
+ * limit". */
 static uint64_t find_limit(const struct oom_watch *s, char *where, size_t size)
 {
     char group[sizeof(s->group)];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds out whether the kernel killed a rank because memory ran out. No wait status shows it, but
- * the kernel counts its kills: of a cgroup (oom_kill in memory.events, or memory.oom_control of
- * version 1) and of the host (/proc/vmstat). Owns nothing but the struct; no lock. */
+/* Finds out whether the kernel killed a rank because memory ran out. A wait status does not show
+ * it, but the kernel counts its kills: of a cgroup (oom_kill in memory.events, or
+ * memory.oom_control of version 1) and of the host (/proc/vmstat). Owns nothing but the struct; no
+ * lock. */
 #ifndef TRUNKLINE_SPAWNER_OOM_H
 #define TRUNKLINE_SPAWNER_OOM_H
 
@@ -10,10 +11,10 @@
 #include <stdint.h>
 
 struct oom_watch {
-    const char *root;    /* "" but in tests: in front of all paths */
-    char group[1024];    /* directory of the cgroup that ranks begin in; empty: none is known */
-    const char *counter; /* the file there that counts, by version */
-    const char *limit;   /* and the one with the limit */
+    const char *root;             /* "" but in tests: in front of all paths */
+    char group[1024];             /* directory of the cgroup that ranks begin in; empty: unknown */
+    const char *counter;          /* the file there that counts, by version */
+    const char *limit;            /* and the one with the limit */
     uint64_t killed, host_killed; /* the counters at the start */
 };
 

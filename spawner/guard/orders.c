@@ -97,7 +97,8 @@ static void obey(struct guard *g, const struct wire_frame *f)
     }
 }
 
-/* Orders that each guard gives to those below by itself. False when it is another one. */
+/* Handles orders that each guard passes to the guards below by itself. False if the frame is
+ * another order. */
 static bool obey_step_by_step(struct guard *g, const struct wire_frame *f)
 {
     if (f->type == WIRE_PING) {

@@ -81,7 +81,7 @@ static const char *ssh_came_from(char *text, size_t size)
 
 static int remote_fail(const char *addresses, const char *why)
 {
-    if (*why) /* else nobody wants to know any more */
+    if (*why) /* else nobody reads the report any more */
         log_error("it cannot connect to %s, the launcher: %s; if a firewall is between, "
                   "GASNET_MASTERIP may name an address that is open",
                   strncmp(addresses, "@,", 2) ? addresses : addresses + 2, why);
@@ -97,8 +97,8 @@ static bool call_back(struct dial *d, int *control, int *output, char *why, size
     return *output >= 0;
 }
 
-/* On this host nobody else would clean up after a guard that is killed: its ranks die with it, but
- * what they started in sessions of their own becomes ours. */
+/* On this host no other process would clean up after a killed guard: its ranks die with it, but
+ * processes that they started in sessions of their own become children of this process. */
 static int keep_house(pid_t guard, const char *session)
 {
     int status = 0;

@@ -27,8 +27,8 @@ bool session_of_host(const struct job *job, uint32_t host, char *path, size_t si
  * not exist. False with errno. */
 bool session_make(const char *path);
 
-/* What the rank has written there; zeros: nothing yet. That it leaves in order stands here because
- * its PMIx server may be stuck (conduit/bootstrap). */
+/* Reads the slot of a rank; all zeros if the rank has written nothing yet. The rank records a
+ * regular exit in its slot because its PMIx server may be stuck (conduit/bootstrap). */
 struct tk_rank_slot session_slot(const char *path, unsigned rank);
 
 /* True when libpmix's shared-memory store fits; on a tiny file system clients of it fail or hang.
@@ -36,8 +36,8 @@ struct tk_rank_slot session_slot(const char *path, unsigned rank);
 bool session_has_space(const char *path, unsigned ranks);
 
 /* Removes the directories of the hosts first .. end - 1 that are on this host, whose guards were
- * started by a fork and are gone. Which those are need not be known: no other directory has such a
- * name. */
+ * started by a fork and are gone. The caller need not know which these are: no other directory has
+ * such a name. */
 void session_remove_hosts(const struct job *job, uint32_t first, uint32_t end);
 
 /* Removes the directory and all that is in it, without following links. Silent: it may be gone

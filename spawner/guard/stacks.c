@@ -26,14 +26,15 @@ static void name_file(const char *session, uint32_t rank, char path[PATH_BYTES])
     snprintf(path, PATH_BYTES, "%s/" TK_RANK_STACK_NAME, session, rank);
 }
 
-/* A mask of signals in a thread's status; nothing is in one that can't be read. */
+/* A signal mask from a thread's status; an empty mask if the status can't be read. */
 static uint64_t mask_of(const char *status, const char *name)
 {
     const char *line = strstr(status, name);
     return line ? strtoull(line + strlen(name), NULL, 16) : 0;
 }
 
-/* It catches the signal now, so that it does not die of it, and does not hold it back. */
+/* Whether the thread's process handles the signal, so that the signal does not kill it, and the
+ * thread does not block it. */
 static bool can_answer(pid_t pid, pid_t tid, uint32_t number)
 {
     char path[64], status[4096];
@@ -108,7 +109,8 @@ static void add(struct output *out, const char *format, ...)
     out->text[out->length] = 0;
 }
 
-/* An address but the first of a thread is that behind a call, which may end the function. */
+/* Each address except a thread's first is a return address; if the call is the function's last
+ * instruction, it lies behind the function. */
 static void add_line(struct output *out, pid_t pid, const char *line)
 {
     unsigned frame;

@@ -63,7 +63,7 @@ static void read_record(uint32_t rank, uint64_t address, struct waits_rank *w)
     }
 }
 
-/* `address` 0: it has none yet. */
+/* `address` 0: it has no record yet. */
 void waits_read_at(uint32_t rank, pid_t pid, uint64_t address, struct waits_rank *w)
 {
     *w = (struct waits_rank){.pid = (uint32_t)pid, .now = tk_now()};

@@ -20,7 +20,7 @@ void waits_read_at(uint32_t rank, pid_t pid, uint64_t address, struct waits_rank
 /* Copies memory of a process; false, with errno: it can't be read. */
 bool waits_copy(pid_t pid, uint64_t address, void *to, size_t size);
 
-/* counts.c. What a rank has counted, of which that was read. */
+/* counts.c. Computes the counters of a rank from its record, which was read before. */
 void waits_counts(const struct waits_rank *waits, struct counts_rank *counts);
 
 /* Starts gdb on a rank, to print its stacks into the file returned; -1: why is in `why`. */

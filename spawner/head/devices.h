@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The device of a job on several hosts: the RDMA ports that all of them have, or where none has one
- * softhca, in shared memory if all are one machine, else in packets over their network. Decided
- * when every guard has described its host. Pure; no lock. */
+/* The device of a job on several hosts: the RDMA ports that all of them have, or, if no host has a
+ * port, softhca: in shared memory if all hosts are one machine, else in packets over their network.
+ * Decided when every guard has described its host. Pure; no lock. */
 #ifndef TRUNKLINE_SPAWNER_DEVICES_H
 #define TRUNKLINE_SPAWNER_DEVICES_H
 

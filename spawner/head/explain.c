@@ -207,8 +207,8 @@ static bool is_missing(const struct explain *e, uint32_t peer, const struct tk_w
     }
 }
 
-/* A barrier of all processes is joined by its number: those that have not entered it are what
- * everybody waits for, however words travel. */
+/* Ranks in a barrier of all processes are matched by the barrier's number: all of them wait for the
+ * ranks that have not entered it, whichever rank each one waits for a message from. */
 static bool connect_missing(struct explain *e, uint32_t from, const struct tk_wait_row *row)
 {
     bool any = false;
@@ -222,15 +222,15 @@ static bool connect_missing(struct explain *e, uint32_t from, const struct tk_wa
     return any;
 }
 
-/* A receiver may hold back some credits: few that are out mean something only where nothing else
- * does, and the peer does not poll. */
+/* A receiver may hold back some credits: a few missing credits explain a wait only if there is no
+ * other explanation and the peer does not poll. */
 static bool may_be_held_back(const struct explain *e, const struct tk_wait_row *row, bool is_found)
 {
     bool is_few = row->reason == TK_REASON_UNANSWERED && row->number <= row->more;
     return is_few && row->peer < e->ranks && (is_found || e->state[row->peer] == WAITING);
 }
 
-/* It has not answered because of what was named already. */
+/* It has not answered for a reason that was named already. */
 static bool is_named(const struct explain *e, uint32_t from, const struct tk_wait_row *row)
 {
     for (size_t i = e->edge_count; i > 0 && e->edges[i - 1].from == from; i--)
@@ -278,7 +278,7 @@ static const char *call_name(uint64_t call)
     return call < sizeof(names) / sizeof(names[0]) ? names[call] : "a call of a team";
 }
 
-/* Of a barrier, how the ranks in it differ in nothing but their own number: one line for all. */
+/* The ranks in a barrier differ only in their number, so they share one line. */
 static void add_reason(struct explain *e, const struct explain_edge *edge)
 {
     const struct tk_wait_row *row = edge->row;
@@ -560,7 +560,8 @@ static void add_circle(struct explain *e, uint32_t r, uint32_t *path)
     add(e, " waits for rank %u\n", at);
 }
 
-/* A circle that no way leads out of is the cause; else those at the ends of the chains are. */
+/* The cause is a circle that cannot be left; if there is none, the ranks at the ends of the chains.
+ */
 static void find_causes(struct explain *e)
 {
     bool *seen = calloc(e->ranks, sizeof(*seen));

@@ -29,7 +29,7 @@ struct explain {
 bool explain_init(struct explain *e, uint32_t ranks);
 void explain_free(struct explain *e);
 
-/* Takes what a guard has read. False: it is no such thing. */
+/* Takes the record that a guard has read. False: the payload is not such a record. */
 bool explain_take(struct explain *e, uint32_t rank, const void *payload, size_t length);
 
 /* Writes lines to e->text and fills in the rest. */

@@ -26,8 +26,8 @@ struct fence_result {
     bool *takes_part;     /* by host; the receiver frees it */
 };
 
-/* A host's part of a fence. True when it was the last one. Parts that make no sense are dropped:
- * the job's start timeout is the remedy for a server that sends such. */
+/* A host's part of a fence. True when it was the last one. Invalid parts are dropped: the job's
+ * start timeout handles a server that sends them. */
 bool fences_add(struct fences *t, uint32_t host, const uint8_t *payload, size_t length,
                 struct fence_result *result);
 
@@ -35,7 +35,8 @@ bool fences_add(struct fences *t, uint32_t host, const uint8_t *payload, size_t 
 void fences_ask(struct fences *t, uint32_t asker, uint32_t target, uint32_t id);
 void fences_answered(struct fences *t, uint32_t asker, uint32_t id);
 
-/* Takes out the next question to `target`, which has left the job. False when there is none. */
+/* Removes and returns the next question to `target`, which has left the job. False if there is no
+ * question left. */
 bool fences_unanswered(struct fences *t, uint32_t target, uint32_t *asker, uint32_t *id);
 
 void fences_free(struct fences *t);

@@ -23,7 +23,7 @@ struct hang {
     unsigned caller_count;
     enum hang_phase phase;
     bool is_for_log;   /* the user's terminal gets it too */
-    bool is_look;      /* it is a look for a stall, of which nobody learns if there is none */
+    bool is_look;      /* it is a check for a stall, which prints nothing if there is no stall */
     uint32_t missing;  /* hosts, then stacks, that have not answered */
     int64_t deadline;  /* of the answers */
     int64_t look_at;   /* when to look for a stall; CLOCK_NEVER: that was not asked for */
@@ -31,7 +31,7 @@ struct hang {
     struct explain explain;
     /* Writes lines to standard error. */
     void (*log)(void *owner, const char *text, size_t length);
-    /* Whether the guard of a host has its job and is not over: only such a one may be asked. */
+    /* Whether the guard of a host has its job and has not ended: only then may it be asked. */
     bool (*is_there)(void *owner, uint32_t host);
     void *owner;
 };

@@ -615,8 +615,8 @@ static void report_unread(const struct head *h)
                 (double)h->job->reader_ms / 1000);
 }
 
-/* The reason of a status that no rank has given. Where ranks were ended by SIGPIPE, that is told.
- */
+/* Explains a status that does not come from a rank. If SIGPIPE ended ranks, the message names
+ * SIGPIPE. */
 static void report_closed(const struct head *h)
 {
     for (unsigned s = STDOUT_FILENO; s <= STDERR_FILENO; s++)

@@ -20,7 +20,7 @@ void input_init(struct input *i)
     *i = (struct input){.terminal = isatty(STDIN_FILENO), .ask_again = CLOCK_NEVER};
 }
 
-/* Our copy goes, so that a writer sees when rank 0 has closed its own. */
+/* Closes this process's copy, so that a writer notices when rank 0 has closed its own. */
 void input_hand_over(struct input *i)
 {
     if (i->terminal)

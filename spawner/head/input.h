@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The launcher's standard input on its way to rank 0. A file or pipe is that of rank 0 itself,
  * where rank 0 is on this host. Otherwise it is relayed: read only when the channel is empty, and
- * never from the terminal while in the background. Owns no file but its state; one thread, no lock.
- */
+ * never from the terminal while in the background. Owns its state but not the files; one thread, no
+ * lock. */
 #ifndef TRUNKLINE_SPAWNER_INPUT_H
 #define TRUNKLINE_SPAWNER_INPUT_H
 
@@ -16,8 +16,8 @@ struct input {
 
 void input_init(struct input *i);
 
-/* The guard of rank 0 was forked and has taken what it may take; call when no other guard is to be
- * forked. */
+/* Call when the guard of rank 0 has been forked, and has inherited the files that it may inherit,
+ * and no other guard will be forked. */
 void input_hand_over(struct input *i);
 
 /* The file to poll for input now, -1 for none. */

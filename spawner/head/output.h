@@ -30,7 +30,7 @@ struct output {
                   a job that ended well has status 74 then */
 };
 
-/* The guard is not read while more than this waits for the user. */
+/* The head does not read from the guard while more than this is queued for the user. */
 enum { OUTPUT_BACKLOG = 1 << 20 };
 
 void output_init(struct output *o);
@@ -48,8 +48,8 @@ unsigned output_write(struct output *o);
 /* Drops everything queued and all that is added later. */
 void output_discard(struct output *o);
 
-/* The same for the stream at the front of the queue, whose reader blocks the rest; its bytes are
- * counted. Returns the stream. The queue must not be empty. */
+/* Drops everything queued, now and later, for the stream at the front of the queue, whose reader
+ * blocks the rest, and counts the bytes. Returns the stream. The queue must not be empty. */
 unsigned output_give_up(struct output *o);
 
 #endif

@@ -20,7 +20,7 @@
 enum { POLICY_WINDOW_MS = 50 };
 
 /* Its length when the rank that ended first, with a status, had called PMIx_Finalize: the others
- * are about to do so, which takes longer on a busy host, or they are stuck. */
+ * are about to call it too, which takes longer on a busy host, or they are stuck. */
 enum { POLICY_FIRST_LEAVES_MS = 500 };
 
 /* Its length when all ranks that live have called PMIx_Finalize and one exited first with a status:
@@ -93,7 +93,7 @@ void policy_no_exec(struct policy *p, uint32_t rank, int error, int64_t now);
 void policy_launcher_failed(struct policy *p, const char *text, size_t length, int64_t now);
 void policy_user_signal(struct policy *p, int signal);
 
-/* A host is gone, and ranks of it with it that nobody could see end. That is reported by
+/* A host is lost, and with it ranks whose end was not observed. That is reported by
  * policy_launcher_failed(). */
 void policy_lost(struct policy *p, uint32_t first, uint32_t count);
 

@@ -36,7 +36,7 @@ static void end_answer(struct view *v)
     bytes_free(&v->answer);
 }
 
-/* The answer has its full length from the beginning. */
+/* The answer is allocated at its full length at once. */
 static uint8_t *place_of(struct view *v, uint32_t rank)
 {
     return v->answer.memory + v->answer.start + sizeof(struct counts_job) +

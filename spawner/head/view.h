@@ -21,7 +21,7 @@ struct view {
     uint32_t missing;  /* hosts that have not answered */
     int64_t deadline;
     struct bytes answer; /* of counts.h */
-    /* Whether the guard of a host has its job and is not over: only such a one may be asked. */
+    /* Whether the guard of a host has its job and has not ended: only then may it be asked. */
     bool (*is_there)(void *owner, uint32_t host);
     void *owner;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The guard's side of the ranks' standard files: a pump forwards one output stream of one rank to
  * the head, a feed forwards the launcher's standard input to rank 0. Each owns its pipe; one
- * thread, no lock. Both stop reading when the other side is slow, so the kernel's pipes are the
- * only unlimited-looking buffer there is. */
+ * thread, no lock. Both stop reading when the other side is slow, so data is buffered in the
+ * kernel's pipes only. */
 #ifndef TRUNKLINE_SPAWNER_PUMP_H
 #define TRUNKLINE_SPAWNER_PUMP_H
 
@@ -33,7 +33,7 @@ struct feed {
 /* The head is not read while more than this waits for rank 0. */
 enum { FEED_BACKLOG = 64 << 10 };
 
-/* Queues bytes; none means end of file. Dropped when rank 0 no longer reads. */
+/* Queues bytes; 0 bytes mean end of file. Dropped when rank 0 no longer reads. */
 void feed_put(struct feed *f, const void *data, size_t count);
 
 /* Writes what the pipe takes now. */

@@ -35,7 +35,7 @@ static bool batch_wrong(char *why, size_t size, const char *variable, const char
     return false;
 }
 
-/* The next host's; 0 when there is none, or it cannot be read. */
+/* The number of the next host; 0 if there is no next host, or the text is invalid. */
 static uint32_t next_tasks(struct task_counts *t)
 {
     if (t->left == 0) {
@@ -145,7 +145,7 @@ bool batch_read_slurm(struct host_list *list, const char *names, const char *tas
     return true;
 }
 
-/* Of the first word of a line, a slot. */
+/* The first word of each line is a host with one slot. */
 static bool take_slot_line(struct host_list *list, const char *line, const char *place, char *why,
                            size_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hosts that a batch system has given to this job. Reads the batch systems' own variables and
- * files; owns nothing, no lock. Runs none of their commands: the variables are there in each of
- * their jobs. */
+ * files; owns nothing, no lock. Does not run their commands: each of their jobs has the variables.
+ */
 #ifndef TRUNKLINE_SPAWNER_BATCH_H
 #define TRUNKLINE_SPAWNER_BATCH_H
 

@@ -183,8 +183,8 @@ static bool share_memory(const struct job *job, const struct tk_settings *s)
 }
 
 /* Ranks that share memory need no port, but a program may open one by itself (trunkline_rails.h, or
- * verbs). Loading softhca costs each process some 30 us, and nothing is made on its fabric before a
- * device is opened. If softhca cannot be provided here, that is no error before a program opens a
+ * verbs). Loading softhca costs each process some 30 us and creates nothing on its fabric until a
+ * device is opened. If softhca is not available here, that is an error only when a program opens a
  * device. */
 static int provide_softhca(const char *job)
 {
@@ -201,8 +201,8 @@ static int provide_softhca(const char *job)
     return use_softhca(job);
 }
 
-/* For people only, once and before the job prints anything: in a file or a pipe it would stand
- * between the lines of the program. */
+/* Printed only on a terminal, once and before the job prints anything: in a file or a pipe it would
+ * mix with the program's lines. */
 static void announce_softhca(bool is_quiet)
 {
     static const char notice[] =

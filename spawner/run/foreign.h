@@ -35,7 +35,8 @@ char **foreign_command(const struct foreign_job *job, char *why, size_t size);
 
 void foreign_free(char **command);
 
-/* Finds mpirun or srun in PATH. False: none is there or it has no PMIx server, and why. */
+/* Finds mpirun or srun in PATH. False: neither is there, or the one found has no PMIx server; `why`
+ * has the reason. */
 bool foreign_find(enum foreign_kind kind, char *path, size_t path_size, char *why, size_t size);
 
 /* A command as a shell reads it, for people; cut where it is too long. */

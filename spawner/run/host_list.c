@@ -29,7 +29,7 @@ static bool host_list_fail(char *why, size_t size, const char *text)
     return false;
 }
 
-/* A name must not look like an option of the program that is given it. */
+/* A name must not look like an option of the program to which it is passed. */
 static bool is_name(const char *name, size_t length)
 {
     for (size_t i = 0; i < length; i++)
@@ -48,7 +48,8 @@ static bool is_address(const char *name, size_t length)
            memchr(name, ':', length);
 }
 
-/* Of the tree: each of the tens of thousands of hosts of a batch system is looked for. */
+/* Compares two entries of the search tree: the launcher looks up each of the tens of thousands of
+ * hosts of a batch system. */
 struct place {
     const char *name;
     size_t length;

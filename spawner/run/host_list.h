@@ -53,8 +53,8 @@ typedef bool (*host_line_taker)(struct host_list *list, const char *line, const 
 bool host_list_each_line(struct host_list *list, const char *path, const char *origin,
                          host_line_taker take, char *why, size_t size);
 
-/* A decimal number from 1 to `most` at the beginning of `text`; 0 when there is none. `end` gets
- * what follows. */
+/* A decimal number from 1 to `most` at the beginning of `text`; 0 if `text` does not begin with
+ * one. `end` gets what follows. */
 uint32_t host_number(const char *text, uint32_t most, const char **end);
 
 /* Ranks that may run on a host; UINT32_MAX in a list without numbers. A mention without a number in

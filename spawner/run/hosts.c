@@ -70,7 +70,7 @@ static bool same_host_name(const char *a, const char *b)
     return strcspn(b, ".") == n && !strncasecmp(a, b, n) && (!a[n] || !b[n]);
 }
 
-/* The bytes of a numeric address; 0 when the text is none. */
+/* The number of bytes of a numeric address; 0 if the text is not one. */
 static size_t read_address(const char *text, unsigned char bytes[16])
 {
     char plain[HOST_NAME_LONGEST + 1];

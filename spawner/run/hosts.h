@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which hosts a job may use: the first of the command line, the settings and the batch system that
- * names some. Owns nothing, no lock. */
+/* Chooses the hosts that a job may use: from the first of command line, settings and batch system
+ * that names hosts. Owns nothing, no lock. */
 #ifndef TRUNKLINE_SPAWNER_HOSTS_H
 #define TRUNKLINE_SPAWNER_HOSTS_H
 

@@ -39,8 +39,8 @@ static void fill_in_order(const struct host_list *list, uint32_t ranks, uint32_t
     }
 }
 
-/* In rounds, each of which gives every host one rank before any gets its second, so that no host
- * stays empty as long as there are enough. All hosts together have room for all ranks. */
+/* Assigns ranks in rounds of one rank per host, so that no host stays empty as long as there are
+ * enough ranks. All hosts together have room for all ranks. */
 static void spread(const struct host_list *list, uint32_t ranks, uint32_t hosts, uint32_t *counts)
 {
     uint32_t passes = most_shares(list, hosts);

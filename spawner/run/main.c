@@ -39,7 +39,8 @@
  * for other versions. */
 enum { FILES_PER_RANK = 2, FILES_PER_HOST = 6, FILES_BASE = 24 };
 
-/* A live server answers at once; one that is starting a thousand ranks within seconds. */
+/* A live server answers at once; a server that is starting a thousand ranks answers within seconds.
+ */
 #define HANDSHAKE_SECONDS "60"
 
 static struct job job;
@@ -81,7 +82,7 @@ static rlim_t inherited_files(void)
     return most - STDERR_FILENO;
 }
 
-/* Of what runs on this host: all guards inherit the limit. */
+/* Computes the limit from everything that runs on this host: all guards inherit the limit. */
 static rlim_t files_wanted(void)
 {
     rlim_t most = 0, hosts = job.host_count > 1 ? job.host_count : 0;
@@ -237,8 +238,8 @@ static int run_foreign(const struct options *o)
     const char *pattern = kind == FOREIGN_MPI ? settings.mpirun_cmd : settings.pmirun_cmd;
     int status = 0;
 
-    /* Left by a job that we were started in: a rank that takes itself for one of ours would wait
-     * for our server. */
+    /* Removes variables left by a job that this launcher was started in: with them, a rank would
+     * wait for this launcher's server. */
     unsetenv("TRUNKLINE_LAUNCHED");
     unsetenv("TRUNKLINE_SESSION");
     unsetenv("TRUNKLINE_HOST");
@@ -275,7 +276,7 @@ static int run_foreign(const struct options *o)
     return o->dry_run ? 0 : foreign_exec(command);
 }
 
-/* Of other hosts nothing is known before they answer. */
+/* The properties of other hosts are unknown until they answer. */
 static int choose_device(void)
 {
     return job.agent == JOB_AGENT_SSH ? device_prepare(&job, &settings)

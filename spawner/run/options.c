@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading the command line; see options.h. Options end at the first word that is none, or at "--".
- */
+/* Reading the command line; see options.h. Options end at the first word that is not an option, or
+ * at "--". */
 #include "config.h"
 
 #include "options.h"
@@ -113,7 +113,7 @@ static bool take_bind(struct options *o, struct options_reader *r, const char *w
     return options_wrong(r, "--bind %s: not one of none, core, socket", word);
 }
 
-/* A long option without its dashes: one is as good as two, as for mpirun. */
+/* A long option without its dashes: one or two dashes are accepted, as by mpirun. */
 static const char *bare(const char *word)
 {
     return word + (word[1] == '-' ? 2 : 1);
@@ -158,7 +158,7 @@ static bool take_long_value(struct options *o, struct options_reader *r, const c
     return options_wrong(r, "unknown option %s; see gasnetrun_ibv --help", word);
 }
 
-/* Those with a job behind them, or a number of peers. */
+/* Options that are followed by a job or by a number of peers. */
 static bool take_long_wish(struct options *o, struct options_reader *r, const char *name)
 {
     if (!strcmp(name, "top")) {

@@ -62,7 +62,7 @@ static int by_job_and_rank(const void *a, const void *b)
     return one->rank.rank < other->rank.rank ? -1 : one->rank.rank > other->rank.rank;
 }
 
-/* All ranks of all such jobs, those of a job together; to be freed. */
+/* Returns all ranks of all such jobs, grouped by job; the caller frees the array. */
 static struct named *list_all(size_t *count)
 {
     struct named *all = NULL, one;

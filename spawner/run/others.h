@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ranks of this user on this host that other launchers have started (mpirun, srun). No guard is
- * there to be asked, but each rank has a socket whose name says where its record lies
- * (base/rank_slot.h), and what a guard reads can be read by any process of the user, as far as the
- * kernel lets it. Only reads. */
+/* Ranks of this user on this host that other launchers have started (mpirun, srun). There is no
+ * guard to ask, but each rank has a socket whose name contains the address of its record
+ * (base/rank_slot.h), and any process of the user can read what a guard reads, as far as the kernel
+ * allows it. Only reads. */
 #ifndef TRUNKLINE_SPAWNER_OTHERS_H
 #define TRUNKLINE_SPAWNER_OTHERS_H
 
@@ -29,12 +29,13 @@ struct others_job {
  */
 size_t others_find(pid_t *pids, size_t most);
 
-/* The job that a process is a rank of, or that it, such as mpirun, has started. False: there is
- * none. */
+/* Finds the job of which the process is a rank, or which the process (such as mpirun) has started.
+ * False: there is no such job. */
 bool others_open(pid_t pid, struct others_job *job);
 void others_close(struct others_job *job);
 
-/* What its ranks count now. Replaces s->ranks. False: no rank is left. */
+/* Reads the current counters of its ranks into s->ranks, which it replaces. False: no rank is left.
+ */
 bool others_sample(const struct others_job *job, struct top_sample *s);
 
 /* Prints what its ranks wait for. Returns the exit status. */

@@ -46,7 +46,7 @@ static bool is_virtual(const struct host_list *list)
     return list->count > 0 && list->hosts[0].is_virtual;
 }
 
-/* What the list may not be, for the spawner. */
+/* Checks the list against the limits of the spawner. */
 static bool check_list(const struct place *p, char *why, size_t size)
 {
     const struct host_list *list = &p->list;
@@ -105,8 +105,8 @@ static bool lay_out(struct place *p, const struct options *o, char *why, size_t 
     return true;
 }
 
-/* A batch system has told mpirun and srun its hosts itself. An allocation of this host alone limits
- * nothing: there a job starts as without one. */
+/* The batch system itself has passed its hosts to mpirun and srun. An allocation of this host alone
+ * does not limit the job: it starts as without an allocation. */
 static bool ignores_allocation(const struct place *p)
 {
     return p->is_allocated &&

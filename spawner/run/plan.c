@@ -112,7 +112,7 @@ static bool is_static(void)
     return tk_settings.connect_static || !tk_settings.connect_dynamic;
 }
 
-/* Where receive buffers are shared: as if they were not. */
+/* If receive buffers are shared, computed as if they were not. */
 static bool print_unshared(struct tk_job_shape *shape, const struct tk_footprint *shared)
 {
     struct tk_footprint own;
@@ -130,7 +130,7 @@ static bool print_unshared(struct tk_job_shape *shape, const struct tk_footprint
     return is_done;
 }
 
-/* As the settings have it: by need, or all at start-up. */
+/* Connections as the settings say: on demand, or all at start-up. */
 static bool print_some(struct tk_job_shape *shape)
 {
     static const uint32_t steps[] = {16, 64, 256, 1024};
@@ -213,7 +213,7 @@ bool plan_print(const struct options *o)
     if (o->plan && !read_peers(o->plan, &shape))
         return false;
     char why[1024];
-    tk_report_into(why, sizeof(why)); /* what the library says of settings is ours to print */
+    tk_report_into(why, sizeof(why)); /* we print the library's messages about settings */
     bool is_done = o->plan ? print_case(&shape) : print_table(&shape);
     tk_report_into(NULL, 0);
     if (!is_done)

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A healthy driver opens in milliseconds, one with a firmware in trouble may never. */
+/* A healthy driver opens in milliseconds; a driver with a failing firmware may never open. */
 enum { PROBE_MS = 5000 };
 
 enum { PROBE_ACTIVE = 0, PROBE_NONE = 1 };
@@ -68,7 +68,7 @@ bool probe_active_port(void)
     pid_t pid = fork();
     if (pid == 0)
         probe_child(self);
-    close(ends[1]); /* the child alone holds it now: its end is the pipe's end */
+    close(ends[1]); /* only the child holds it now: the pipe ends when the child ends */
     struct pollfd p = {.fd = ends[0], .events = POLLIN};
     int64_t deadline = clock_ms() + PROBE_MS;
     while (pid > 0 && poll(&p, 1, clock_poll_timeout(deadline)) < 0 && errno == EINTR)

@@ -23,8 +23,8 @@ static int program_check(const char *path)
     return access(path, X_OK) == 0 ? 0 : errno;
 }
 
-/* The interpreter that the first line of a script names, as execve(2) reads it; false when it is no
- * script. */
+/* The interpreter that the first line of a script names, as execve(2) reads it; false if the file
+ * is not a script. */
 static bool names_interpreter(const char *path, char *name, size_t size)
 {
     char line[256]; /* no kernel reads more of it */

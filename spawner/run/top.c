@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See top.h. Owns the samples. Changes nothing of the job, nor of the terminal but what is on it.
- */
+/* See top.h. Owns the samples. Does not change the job, and changes only the contents of the
+ * terminal. */
 #include "config.h"
 
 #include "top.h"
@@ -65,7 +65,7 @@ static enum answer read_sample(int fd, struct top_sample *s)
 struct source {
     pid_t pid;
     struct others_job others; /* ranks NULL: not used */
-    int fd;                   /* the first connection; -1: none is open */
+    int fd;                   /* the first connection; -1: not open */
 };
 
 static enum answer next_sample(struct source *from, struct top_sample *s)

@@ -116,7 +116,7 @@ static void end_line(const struct top_screen *s, struct top_line *line)
         length--;
     if (s->columns && length > s->columns)
         length = s->columns;
-    /* What comes from other hosts must not steer a terminal. */
+    /* Text from other hosts must not contain control characters for the terminal. */
     for (size_t i = 0; i < length; i++)
         if (line->text[i] < ' ' || line->text[i] == 0x7f)
             line->text[i] = '?';

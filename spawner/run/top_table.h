@@ -20,8 +20,8 @@ struct top_sample {
 struct top_screen {
     FILE *out;
     bool is_terminal; /* each line clears what was behind it */
-    unsigned rows;    /* at most so many lines; 0: all */
-    unsigned columns; /* longer lines are cut; 0: none is */
+    unsigned rows;    /* maximum number of lines; 0: no limit */
+    unsigned columns; /* longer lines are cut; 0: lines are not cut */
 };
 
 /* Rates between two samples; without a former one, all since the start. */

@@ -20,7 +20,7 @@ struct waiting {
     void *object;
 };
 
-/* How many fences a list of ranks has had. */
+/* The number of fences so far of one list of ranks. */
 struct numbered {
     struct numbered *next;
     struct bytes list; /* the name of its fence number 0 */
@@ -135,7 +135,7 @@ pmix_status_t server_ask(const pmix_proc_t *proc, pmix_modex_cbfunc_t done, void
 
     if (strncmp(proc->nspace, job->nspace, PMIX_MAX_NSLEN) != 0 || proc->rank >= job->ranks ||
         job_host_of(job, proc->rank) == job->host)
-        return PMIX_ERR_NOT_FOUND; /* of this host libpmix knows all there is */
+        return PMIX_ERR_NOT_FOUND; /* libpmix has all data of this host's ranks */
     struct waiting *w = calloc(1, sizeof(*w));
     if (!w)
         return PMIX_ERR_NOMEM;

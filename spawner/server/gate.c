@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The accept(), recv(), read() and send() that libpmix calls; see gate.h. Called by libpmix's
- * threads at the same time, for different descriptors: an entry of the table is written by the
- * thread that accepts before it hands the descriptor on, then used by the thread that reads it.
- * The fields that tell whether an entry is in use are atomic, because a descriptor's number may be
- * reused for another thread's file meanwhile. */
+/* The accept(), recv(), read() and send() that libpmix calls; see gate.h. Several threads of
+ * libpmix call them at the same time, for different descriptors: the thread that accepts a
+ * connection writes its entry of the table before it passes the descriptor on to the thread that
+ * reads from it. The fields that show whether an entry is in use are atomic, because a descriptor's
+ * number may be reused for another thread's file meanwhile. */
 #include "config.h"
 
 #include "gate.h"
@@ -34,15 +34,15 @@ enum { PAUSE_MS = 10 };
 enum gate_stage {
     GATE_FRESH,   /* nothing was read */
     GATE_HANDED,  /* the first message is good, and libpmix takes it piece by piece */
-    GATE_PASSED,  /* it has all of it */
+    GATE_PASSED,  /* libpmix has all of the first message */
     GATE_REFUSED, /* libpmix sees the end of the connection */
 };
 
 struct gate_connection {
     _Atomic int64_t deadline; /* 0: not under watch */
-    _Atomic uint64_t inode;   /* of the socket: the number may be another file's by now */
+    _Atomic uint64_t inode;   /* of the socket: the number may belong to another file by now */
     enum gate_stage stage;    /* of the first message */
-    uint8_t *message;         /* with its header; of the heap */
+    uint8_t *message;         /* the message with its header, on the heap */
     size_t length, taken;
     _Atomic bool served;   /* we have answered, or begun to read */
     _Atomic bool answered; /* libpmix has sent something, so the first message was complete */
@@ -97,7 +97,8 @@ static bool is_ours(int fd)
     return owner_of_peer(fd, &uid) && uid == geteuid();
 }
 
-/* EAGAIN is the one error that no caller takes for a failure of its listening socket. */
+/* EAGAIN is the only error that every caller tolerates; some caller treats each other error as a
+ * failure of its listening socket. */
 static int accept_nothing(void)
 {
     errno = EAGAIN;
@@ -163,8 +164,8 @@ static int64_t deadline_of(struct gate_connection *v)
     return deadline;
 }
 
-/* One read in which nothing blocks: the bytes that are there, 0 at end of file or when the time is
- * over, -1 with EAGAIN. */
+/* Reads once without blocking. Returns the number of bytes read, 0 at end of file or after the
+ * deadline, -1 with EAGAIN if no data is available. */
 static ssize_t read_some(int fd, char *data, size_t size, int flags, int64_t deadline)
 {
     if (clock_ms() >= deadline)
@@ -172,7 +173,7 @@ static ssize_t read_some(int fd, char *data, size_t size, int flags, int64_t dea
     return plain_recv(fd, data, size, (flags & ~MSG_WAITALL) | MSG_DONTWAIT);
 }
 
-/* What a blocking recv() does, until the deadline. */
+/* Behaves as a blocking recv(), but returns at the deadline. */
 static ssize_t read_until(int fd, char *data, size_t size, int flags, int64_t deadline)
 {
     size_t have = 0;
@@ -198,7 +199,8 @@ static bool read_all(int fd, uint8_t *data, size_t size, int64_t deadline)
     return read_until(fd, (char *)data, size, MSG_WAITALL, deadline) == (ssize_t)size;
 }
 
-/* Reads the first message into `v` and returns what is wrong with it; NULL: nothing is. */
+/* Reads the first message into `v`. Returns NULL if the message is valid, else a text that says
+ * what is wrong with it. */
 static const char *read_first(struct gate_connection *v, int fd, int64_t deadline)
 {
     const struct handshake_rules *rules = atomic_load(&gate_rules);
@@ -247,7 +249,7 @@ static ssize_t gate_hand_on(struct gate_connection *v, void *data, size_t size)
     return (ssize_t)count;
 }
 
-/* What follows the first message. */
+/* Reads what follows the first message. */
 static ssize_t gate_pass(struct gate_connection *v, int fd, void *data, size_t size, int flags)
 {
     int64_t deadline = deadline_of(v);
@@ -272,7 +274,8 @@ static ssize_t gate_receive(struct gate_connection *v, int fd, void *data, size_
     return gate_pass(v, fd, data, size, flags);
 }
 
-/* Under the names of libc. Other names in C, as headers declare these in different ways. */
+/* Exports a function under a name of libc. The C name differs, since headers declare the libc names
+ * in different ways. */
 #define GATE_EXPORT(name) __asm__(name) __attribute__((visibility("default"), used))
 
 int gate_accept(int fd, struct sockaddr *address, socklen_t *length) GATE_EXPORT("accept");

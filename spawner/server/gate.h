@@ -4,10 +4,11 @@
  * sends nothing would stop the job. The launcher's executable therefore defines accept(),
  * accept4(), recv(), read() and send() itself; the dynamic linker finds these before libc's.
  *
- * accept() closes at once a connection that is not shown to belong to a process of our user: of
- * another user, of an unknown one, or ended already. What else was accepted has a deadline for its
- * first message. The gate reads this message itself and gives it to libpmix if that will accept it
- * (handshake.h); otherwise, and after the deadline, recv() and read() report end of file. */
+ * accept() closes a connection at once unless it is shown to belong to a process of our user: its
+ * owner is another user or unknown, or it has ended already. Every other connection has a deadline
+ * for its first message. The gate reads this message itself and gives it to libpmix if that will
+ * accept it (handshake.h); otherwise, and after the deadline, recv() and read() report end of file.
+ */
 #ifndef TRUNKLINE_SPAWNER_GATE_H
 #define TRUNKLINE_SPAWNER_GATE_H
 
@@ -21,8 +22,8 @@
  * One call, before any other thread exists. False: no memory. */
 bool gate_close(int64_t first_ms);
 
-/* Whom to let in from now on; nobody before. `rules` and its strings stay the caller's and must
- * not change any more. */
+/* Sets the rules for admitting connections; before this call the gate admits none. `rules` and its
+ * strings stay the caller's and must not change any more. */
 void gate_open(const struct handshake_rules *rules);
 
 #endif

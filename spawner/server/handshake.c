@@ -47,7 +47,7 @@ static uint8_t take_byte(struct handshake_reader *r)
     return byte ? *byte : 0;
 }
 
-/* A string with its end; "" if that is missing, which no field may be. */
+/* A string with its terminator; "" if the terminator is missing: "" is not valid for any field. */
 static const char *take_text(struct handshake_reader *r)
 {
     const uint8_t *end = r->is_short ? NULL : memchr(r->at, 0, r->left);
@@ -83,14 +83,14 @@ static bool are_listed(const char *names, const char *list)
     }
 }
 
-/* One to three digits, and what follows them; NULL if there are none. */
+/* Skips one to three digits and returns what follows them; NULL if there is no digit. */
 static const char *skip_number(const char *text)
 {
     size_t digits = strspn(text, "0123456789");
     return digits >= 1 && digits <= 3 ? text + digits : NULL;
 }
 
-/* Three numbers: libpmix steps over one byte behind each without a look at it. */
+/* Three numbers: libpmix skips one byte behind each without checking it. */
 static bool is_version(const char *text)
 {
     for (int i = 0; i < 2; i++) {
@@ -108,7 +108,8 @@ static bool is_packing(const char *name)
     return end && !*end;
 }
 
-/* Of the module that every installation has: user and group, each as this machine writes it. */
+/* The credential of the module that every installation has: user and group, in this machine's byte
+ * order. */
 static bool is_credential(const struct handshake_rules *rules, const char *security,
                           const uint8_t *credential, size_t length)
 {

@@ -28,10 +28,10 @@ struct handshake_rules {
     const char *storage;  /* PMIX_GDS_MODULE */
 };
 
-/* The length of what follows the header; 0 if it is none that a client sends. */
+/* The length of what follows the header; 0 if no client sends that length. */
 size_t handshake_length(const uint8_t header[HANDSHAKE_HEADER]);
 
-/* What is wrong with a message, for a person; NULL if nothing is. */
+/* NULL if the message is valid, else a readable text that says what is wrong with it. */
 const char *handshake_flaw(const struct handshake_rules *rules, const uint8_t *message,
                            size_t length);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whose process has connected to us over TCP on this host: the kernel knows the owner of the other
- * end's socket. Owns nothing, takes no lock. */
+/* Finds the user whose process has connected to us over TCP on this host: the kernel knows the
+ * owner of the other end's socket. Owns nothing, takes no lock. */
 #ifndef TRUNKLINE_SPAWNER_OWNER_H
 #define TRUNKLINE_SPAWNER_OWNER_H
 
@@ -13,7 +13,7 @@
  * neither socket diagnosis nor /proc/net. */
 bool owner_of_peer(int fd, uid_t *uid);
 
-/* The second of the two ways, by /proc/net/tcp and tcp6; for tests. */
+/* The second of the two methods, by /proc/net/tcp and tcp6; for tests. */
 bool owner_by_proc(int fd, uid_t *uid);
 
 /* Whether this host shows who owns a connection: tried with one of our own. Also true where that

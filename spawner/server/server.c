@@ -37,7 +37,7 @@ static bool loopback_is_up(void)
     bool up = false;
 
     if (getifaddrs(&all) != 0)
-        return true; /* nothing is known against it */
+        return true; /* there is no evidence that it is stuck */
     for (const struct ifaddrs *i = all; i; i = i->ifa_next)
         up |= (i->ifa_flags & IFF_LOOPBACK) && (i->ifa_flags & IFF_UP) && i->ifa_addr &&
               i->ifa_addr->sa_family == AF_INET;
@@ -112,7 +112,7 @@ static void start_libpmix(const struct server_job *job)
     PMIX_INFO_FREE(info, 8);
 }
 
-/* Whom the gate lets in: ranks of this host that use a module that they were given. */
+/* The gate's rules: it admits ranks of this host that use a module that they were given. */
 static struct handshake_rules rules;
 
 static char *copy_setting(char *const *env, const char *name)
@@ -198,8 +198,8 @@ static void serve_until(int64_t deadline)
 
 /* Ranks count as joined when they have connected, but PMIx_Init() goes on after that, and when
  * memory had run out, the thread of libpmix was seen to deadlock on its own lock then: no rank
- * returns and none is late. So when the time for joining is over, that thread is given a request to
- * answer: to deregister a rank that does not exist. */
+ * returns from PMIx_Init(), and no rank counts as late. So when the time for joining is over, that
+ * thread is given a request to answer: to deregister a rank that does not exist. */
 static void server_watch_libpmix(const struct server_job *job)
 {
     char doing[400], text[600];

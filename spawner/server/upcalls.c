@@ -49,7 +49,7 @@ static pmix_status_t upcall_aborted(const pmix_proc_t *proc, void *object, int s
     return PMIX_SUCCESS;
 }
 
-/* What became of the fence on this host. */
+/* The result of the fence on this host. */
 static pmix_status_t local_status(const pmix_info_t info[], size_t ninfo)
 {
     for (size_t i = 0; i < ninfo; i++)
@@ -93,7 +93,7 @@ static pmix_status_t upcall_deregister_events(pmix_status_t *codes, size_t ncode
     return PMIX_OPERATION_SUCCEEDED;
 }
 
-/* libpmix itself delivers events to local ranks, and there are no others. */
+/* libpmix itself delivers events to local ranks, and all ranks that it serves are local. */
 static pmix_status_t upcall_event(pmix_status_t code, const pmix_proc_t *source,
                                   pmix_data_range_t range, pmix_info_t info[], size_t ninfo,
                                   pmix_op_cbfunc_t done, void *data)

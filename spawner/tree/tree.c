@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Branches and their frames; see tree.h. Watching over them is in watch.c. */
+/* Branches and their frames; see tree.h. watch.c monitors the branches. */
 #include "config.h"
 
 #include "shape.h"
@@ -26,7 +26,7 @@ void branch_explain(const struct tree *t, uint32_t host, const char *what, char 
         snprintf(text, size, "host %s: %s", t->job->hosts[host].name, what);
 }
 
-/* The channels are over for us, even if the other end does not know it yet. */
+/* Marks both channels as ended on this side, even if the other end does not know it yet. */
 static void branch_cut(struct tree_branch *b)
 {
     b->control.ended = b->output.ended = true;
@@ -132,7 +132,7 @@ static void branch_refuse(struct tree *t, struct tree_branch *b, const char *wha
     branch_kill(t, b);
 }
 
-/* The launcher there must be ours, on a machine of our kind. */
+/* The launcher on the other host must be the same build as this one, on the same architecture. */
 static bool branch_fits(struct tree *t, struct tree_branch *b, const struct wire_frame *f)
 {
     struct hello here, there;
@@ -145,7 +145,7 @@ static bool branch_fits(struct tree *t, struct tree_branch *b, const struct wire
     return false;
 }
 
-/* The first frame: a guard of our version asks for the job. */
+/* Handles the first frame of a branch: a guard of the same version asks for the job. */
 static bool branch_greet(struct tree *t, struct tree_branch *b, const struct wire_frame *f)
 {
     if (f->type != WIRE_HELLO) {
@@ -207,7 +207,7 @@ static void branch_read_output(struct tree *t, struct tree_branch *b)
         t->events->output(t->owner, &f);
 }
 
-/* After all that was sent has been read. */
+/* Decides how a branch ended. Called after everything that it sent has been read. */
 static void branch_judge_end(struct tree *t, struct tree_branch *b)
 {
     static const char of_one[] = "the guard process of the job was killed";
@@ -224,7 +224,7 @@ static void branch_judge_end(struct tree *t, struct tree_branch *b)
     const char *what = tree_is_forked(t, b->host) ? "its guard process was killed"
                                                   : "the connection to its guard broke";
     if (b->agent->why[0]) {
-        branch_lose(t, b, b->agent->why); /* what ssh has printed */
+        branch_lose(t, b, b->agent->why); /* what ssh printed */
         return;
     }
     if (b->control.broken)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The guards that one process (the head, or a guard) has started, and what is below them: branches.
- * Starts them, gives each the job, carries frames down, hands frames from below to the owner, asks
- * whether each guard is alive, and notices when a branch is lost. Owns the agents and both sockets
- * of each; driven by the owner's loop, never waits. One thread, no lock. */
+/* The branches of one process (the head, or a guard): the guards that it has started, and
+ * everything below them. Starts them, gives each the job, carries frames down, hands frames from
+ * below to the owner, asks whether each guard is alive, and notices when a branch is lost. Owns the
+ * agents and both sockets of each; driven by the owner's loop, never waits. One thread, no lock. */
 #ifndef TRUNKLINE_SPAWNER_TREE_H
 #define TRUNKLINE_SPAWNER_TREE_H
 
@@ -18,18 +18,18 @@ struct tree_branch {
     bool left;         /* everything below is over, and the guard has exited in order */
     bool lost;         /* reported to the owner */
     bool answered;     /* the guard has taken the order to end the job */
-    bool abandoned;    /* it was killed, as it did not */
-    int64_t answer_by; /* when it is taken for stuck */
+    bool abandoned;    /* it was killed because it did not take the order */
+    int64_t answer_by; /* when it counts as stuck */
     unsigned silent;   /* intervals since anything came from it */
     char why[300];     /* why it was killed, if we did it */
 };
 
-/* What the owner learns. Frames have the host that they come from; a payload is valid during the
+/* Callbacks to the owner. A frame names the host that it comes from; a payload is valid during the
  * call. */
 struct tree_events {
     void (*control)(void *owner, const struct wire_frame *frame);
     void (*output)(void *owner, const struct wire_frame *frame);
-    /* The hosts of a branch are gone in disorder; `why` is a sentence. Once for each branch. */
+    /* The hosts of a branch are lost; `why` is a sentence. Called at most once for each branch. */
     void (*lost)(void *owner, uint32_t host, const char *why);
     /* A guard on this host survives SIGKILL. */
     void (*stuck)(void *owner, uint32_t host);
@@ -69,21 +69,23 @@ size_t tree_poll_max(const struct tree *t);
 size_t tree_poll(struct tree *t, struct pollfd *p, bool want_output);
 void tree_serve(struct tree *t, const struct pollfd *p, size_t count);
 
-/* Acts on what is due, and when to call it again. */
+/* Acts on what is due; and the time at which to call it again. */
 void tree_watch(struct tree *t);
 int64_t tree_deadline(const struct tree *t);
 
-/* The owner has reaped a child; true when it stood for a guard. */
+/* The owner has reaped a child; true if that child represented a guard. */
 bool tree_reaped(struct tree *t, pid_t pid, int status);
 
-/* The processes that stand for guards: at most t->count. Returns how many. */
+/* Writes the pids of the processes that represent guards, at most t->count, and returns their
+ * number. */
 size_t tree_pids(const struct tree *t, pid_t *pids);
 
-/* No guard below is left, as far as orders go; and nothing more will come from any. */
+/* Whether no guard below takes orders any more; and whether no guard below will send output any
+ * more. */
 bool tree_is_over(const struct tree *t);
 bool tree_is_silent(const struct tree *t);
 
-/* The channel for standard input: to host 0, in the head. NULL while there is none. */
+/* The channel for standard input: to host 0, in the head. NULL while it is not open. */
 struct wire_channel *tree_input_channel(struct tree *t);
 
 /* Messages on control channels so far, and their bytes. */

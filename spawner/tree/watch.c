@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Guards that do not answer: each is asked at intervals, and must answer the order to end the job.
- * A process that was itself stopped for a while judges nobody by that time. */
+ * A process that was itself stopped for a while does not count that time against the guards. */
 #include "config.h"
 
 #include "spawner/util/launcher_clock.h"
@@ -47,9 +47,10 @@ static void describe(const struct tree *t, const struct tree_branch *b, char *te
     branch_explain(t, b->host, what, text, size);
 }
 
-/* Both sockets end with the guard. But a host that was switched off says so only where it is sent
- * something, and nobody sends there: once the first socket has ended, the other one ends too when
- * nothing more comes from it. What has come already may wait for the reader of our output. */
+/* Both sockets end with the guard. But the end of a host that was switched off shows only on a
+ * socket on which data is sent, and no data is sent on the output socket: once the first socket has
+ * ended, the other one counts as ended too when no more data arrives on it. Data that has arrived
+ * already may wait for the reader of our output. */
 static void watch_output(struct tree_branch *b)
 {
     struct pollfd p = {b->output.fd, POLLIN, 0};
@@ -67,7 +68,7 @@ static void watch_output(struct tree_branch *b)
 }
 
 /* A guard that has not taken the order to end the job is stopped or stuck in the kernel: it is
- * killed, and the kernel kills the ranks and the server with it. One that not even SIGKILL ends is
+ * killed, and the kernel kills the ranks and the server with it. A guard that survives SIGKILL is
  * left behind. */
 static void watch_answer(struct tree *t, struct tree_branch *b)
 {

@@ -12,15 +12,15 @@
 /* The launcher's: listens, without waiting; -1: it can't. */
 int hail_listen(const char *question);
 
-/* The next caller of our user; -1: there is none. */
+/* Accepts the next caller of the same user; -1 if no caller waits. */
 int hail_accept(int listener);
 
-/* To the launcher `pid`; -1 with errno: ECONNREFUSED, there is none; EPERM, it is another user's.
- */
+/* Connects to the launcher `pid`; -1 with errno: ECONNREFUSED, no such launcher; EPERM, it belongs
+ * to another user. */
 int hail_connect(const char *question, pid_t pid);
 
-/* Our user's launchers on this host; returns how many there are, of which at most `most` are
- * written. */
+/* Writes the pids of this user's launchers on this host, at most `most`, and returns how many
+ * launchers there are. */
 size_t hail_find(const char *question, pid_t *pids, size_t most);
 
 #endif

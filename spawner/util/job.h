@@ -63,8 +63,8 @@ struct job {
     uint32_t cpus; /* of each rank, where it is bound; 0 = 1 */
     const char *ssh_command, *ssh_options, *remote_path,
         *master_address; /* NULL or empty: default */
-    /* Only in the head, and only if other hosts take part: what it decides by once it knows them.
-     */
+    /* Only in the head, and only if other hosts take part: input to the decisions that it makes
+     * once it knows those hosts. */
     enum job_softhca softhca;
     bool own_port;      /* the launcher's host has an active RDMA port */
     char **softhca_env; /* NAME=value for ranks that use softhca, NULL-terminated; NULL: there is no

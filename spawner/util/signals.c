@@ -16,7 +16,7 @@ static void signals_handler(int signal)
 {
     int error = errno;
     unsigned char byte = (unsigned char)signal;
-    /* A full pipe already holds more signals than anybody needs. */
+    /* A full pipe already holds enough signals, so this one may be dropped. */
     if (write(pipe_ends[1], &byte, 1) < 0)
         errno = error;
     errno = error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Signals to the launcher as bytes in a pipe. A handler instead of a signalfd: a write() to a stuck
- * terminal must be interrupted. Process-wide, no lock. */
+/* Signals to the launcher as bytes in a pipe. It uses a handler instead of a signalfd because a
+ * signal must interrupt a write() to a stuck terminal. Process-wide, no lock. */
 #ifndef TRUNKLINE_SPAWNER_SIGNALS_H
 #define TRUNKLINE_SPAWNER_SIGNALS_H
 

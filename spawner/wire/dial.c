@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What answers but does not prove itself within this time is a stranger under one of the addresses,
- * such as a bridge that exists on both hosts. */
+/* A process that answers but does not authenticate itself within this time is a stranger that has
+ * one of the addresses, such as that of a bridge that exists on both hosts. */
 enum { PROOF_MS = 10000 };
 
 /* A refusal may come from a queue that is full: it is tried again a few times. */
@@ -103,7 +103,8 @@ static void round_close(struct dial_round *r, const struct dial *d)
             close(r->fd[i]);
 }
 
-/* Whether the end that we report to has gone. What it may still send there is not for us. */
+/* Whether the process that we report to has gone. Data that it may still send there is not for us.
+ */
 static bool lifeline_ended(const struct dial *d, short events)
 {
     char ignored[64];

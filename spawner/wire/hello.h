@@ -13,7 +13,7 @@
 enum hello_ports { HELLO_PORTS_UNKNOWN, HELLO_PORTS_ACTIVE, HELLO_PORTS_NONE };
 
 struct hello {
-    enum hello_ports ports; /* RDMA ports; unknown where a guard was forked by the one above */
+    enum hello_ports ports; /* RDMA ports; unknown if the guard above forked this one */
     char build[160];        /* TK_BUILD of the launcher there */
     char machine[65];       /* processor architecture, as uname has it */
     char kernel[160];       /* names the running kernel and its network: two hosts of the same text

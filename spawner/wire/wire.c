@@ -97,7 +97,7 @@ void wire_flush(struct wire_channel *c)
             continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return;
-        /* What the peer has sent before it went is still to be read, and then its end. */
+        /* Data that the peer sent before it went must still be read, and then the end of file. */
         c->deaf = n < 0 && (errno == EPIPE || errno == ECONNRESET);
         if (n < 0 && !c->deaf)
             c->ended = true;

@@ -15,8 +15,8 @@
 /* Bumped whenever a frame changes its meaning; checked in HELLO. */
 enum { WIRE_VERSION = 5 };
 
-/* A larger frame is a bug or an intruder: the largest valid one is a line of output, but for frames
- * that carry an environment or data of all ranks (wire_limit()). */
+/* A larger frame is a bug or an intruder: the largest valid frame is a line of output, except
+ * frames that carry an environment or data of all ranks (wire_limit()). */
 enum { WIRE_MAX_PAYLOAD = 4 << 20, WIRE_MAX_BULK = 1 << 30 };
 
 /* In place of a host: every host below the receiver. */
@@ -53,7 +53,7 @@ enum wire_type {
     WIRE_OUTPUT,     /* rank, aux = stream, payload whole lines */
     WIRE_OUTPUT_END, /* nothing more will come from this host */
     /* output socket: head to guard */
-    WIRE_STDIN, /* payload bytes for rank 0; none = end of file */
+    WIRE_STDIN, /* payload bytes for rank 0; 0 bytes = end of file */
     /* server to guard */
     WIRE_ENV,       /* rank, payload NAME=value\0... */
     WIRE_READY,     /* ranks may be started */
@@ -64,13 +64,13 @@ enum wire_type {
     WIRE_WANT_STACK, /* rank */
     /* and back */
     WIRE_WAITS,     /* rank, payload of waits.h */
-    WIRE_WAITS_END, /* of this host that was all */
+    WIRE_WAITS_END, /* last frame of this host's answer */
     WIRE_STACK,     /* rank, payload text */
     /* gasnetrun_ibv --top: head to guard */
     WIRE_TOP, /* rank = number of the question: what have the ranks of the host counted? */
     /* and back */
     WIRE_COUNTS,     /* rank, payload of counts.h */
-    WIRE_COUNTS_END, /* rank = that number: of this host that was all */
+    WIRE_COUNTS_END, /* rank = that number: last frame of this host's answer */
     WIRE_TYPES
 };
 
@@ -121,8 +121,8 @@ void wire_send_now(struct wire_channel *c, enum wire_type type, uint16_t aux, ui
  * some. */
 bool wire_fill(struct wire_channel *c);
 
-/* Hands out the next whole frame already read; false when there is none. A frame of an unknown type
- * or length ends the channel. */
+/* Hands out the next whole frame already read; false if no whole frame was read. A frame of an
+ * unknown type or length ends the channel. */
 bool wire_next(struct wire_channel *c, struct wire_frame *frame);
 
 /* Events to poll for on the channel. */

@@ -54,7 +54,8 @@ void shca_contexts_inherited(void);
 
 /* True when this call is to fail with ENOMEM. */
 bool shca_fault_fails(const struct ibv_context *ctx, enum shca_fault_call call);
-/* Zeroed memory for the handle that a call makes; NULL when there is none, or because of a rule. */
+/* Zeroed memory for the handle that a call creates; NULL if out of memory, or because of a fault
+ * rule. */
 static inline void *shca_handle_alloc(const struct ibv_context *ctx, enum shca_fault_call call,
                                       size_t bytes)
 {
@@ -79,8 +80,9 @@ void shca_file_put(struct shca_file *f);
 /* Makes the pages present as a write would, which is what pinning does; 0 or ENOMEM. */
 int shca_pages_pin(uint64_t addr, uint64_t length);
 bool shca_page_writable(const void *at);
-/* A device's page fault, for a region with these rights: on hardware too, one that may be written
- * asks for the right to write, whatever the transfer does. False: the program could not either. */
+/* A device's page fault, for a region with these rights: as on hardware, the fault of a writable
+ * region needs the right to write even if the transfer only reads. False: the program could not
+ * access the page either. */
 bool shca_pages_fault(uint64_t addr, uint64_t length, uint32_t access);
 
 /* ---- gid.c ---- */
@@ -117,7 +119,7 @@ enum {
 void shca_inet_row(const struct shca_inet own[SHCA_INET_KINDS], uint32_t row, union ibv_gid *gid);
 /* The GID of one address: with its port where there is a form for that, or as everyone has it. */
 void shca_inet_gid(const struct shca_inet *a, bool with_port, union ibv_gid *gid);
-/* The address in such a GID; port 0: there was none in it. False: no address of one host. */
+/* The address in such a GID; port 0: the GID has no port. False: not the address of one host. */
 bool shca_inet_of(const union ibv_gid *gid, struct shca_inet *out);
 enum shca_inet_kind shca_inet_kind(const struct shca_inet *a);
 void shca_inet_ipv4(struct shca_inet *a, uint32_t ipv4); /* host order */
@@ -200,7 +202,7 @@ int shca_pipe_make(int *read_fd, int *write_fd, struct shca_pipe *pipe);
 int shca_registry_claim(uint32_t *slot, int *fd);
 /* Publishes the location of that slot's segment. */
 int shca_registry_publish(uint32_t slot, int seg_fd, int *fd);
-/* Finds the process in a slot; ENOENT when there is none, another errno when that could not be
+/* Finds the process in a slot; ENOENT if the slot is free, another errno if that could not be
  * determined. */
 int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd);
 /* Forces the next query to read the kernel's table, however recent the last read is. */
@@ -220,7 +222,7 @@ int shca_registry_agree(void);
 
 /* ---- segment.c ---- */
 int shca_open_of(uint32_t pid, int fd, int flags); /* a descriptor of another process */
-/* Maps the segment of a member; NULL when there is none or it fails validation. */
+/* Maps the segment of a member; NULL if there is no member or its segment fails validation. */
 struct shca_segment *shca_segment_map(uint32_t slot, uint32_t pid, int remote_fd);
 /* Reads its head only. */
 bool shca_segment_peek(uint32_t slot, uint32_t pid, int remote_fd, struct shca_segment *head);

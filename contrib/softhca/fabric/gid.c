@@ -49,7 +49,7 @@ uint32_t shca_gid_count(void)
     return shca_config.roce_types == roce_both ? roce_gids : roce_gids / 2;
 }
 
-/* The row of a table with both types that a row of ours is. */
+/* Converts a row of our table to the row of a table with both types. */
 static uint32_t full_row(uint32_t index)
 {
     if (shca_config.roce_types == roce_both)

@@ -2,10 +2,10 @@
  *
  * Which ports are down, and which HCAs are broken. Every member keeps its own copy of the state of
  * the whole fabric, changed by requests (wire/control.c) that go to all members; a member that
- * joins later copies it from a settled one. In addition a process has ports of its own, as if it
- * were alone on its host, whose cables can be out: then it sends nothing, and a mark on its queue
- * pairs rejects what others send. Owns the down bits of the segment (atomic, written under
- * shca.lock or before the helper thread runs) and the cables. */
+ * joins later copies it from a settled one. In addition each process has ports of its own, as if it
+ * were alone on its host, and their cables can be unplugged: the process then sends nothing, and a
+ * mark on its queue pairs rejects what others send. Owns the down bits of the segment (atomic,
+ * written under shca.lock or before the helper thread runs) and the cables. */
 #include "config.h"
 
 #include "fabric/fabric.h"

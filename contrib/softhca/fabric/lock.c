@@ -10,7 +10,8 @@
 #include "fabric/fabric.h"
 
 /* A holder keeps the lock for one message; 20 000 turns are some hundreds of yields, far more than
- * a short message takes, so that the registry (a file of the kernel) is rarely read in vain. */
+ * a short message takes, so that the registry (a file of the kernel) is rarely read without need.
+ */
 enum { turns_before_doubt = 20000 };
 
 /* The registry also detects a holder that is a zombie or has called exec; but a child created

@@ -169,7 +169,7 @@ struct shca_wqe {
  * when all of them are complete. */
 struct shca_batch {
     struct shca_lock lock; /* from ibv_wr_start to the end, and around ibv_post_send */
-    int error;             /* the first one; nothing is posted then */
+    int error;             /* the first error; then no request is posted */
     uint32_t first, n;
     uint32_t ops;         /* opcodes requested at creation, a bit each */
     bool no_address;      /* the request has no destination yet */
@@ -197,7 +197,7 @@ struct shca_window {
 
 /* What makes requests of a queue pair plain, see wire/plain.c. */
 struct shca_plain {
-    uint32_t epoch;   /* of the target; 0: nothing is plain */
+    uint32_t epoch;   /* of the target; 0: no request is plain */
     uint32_t network; /* of the target, which meets this one's */
     uint64_t most;    /* bytes of a request */
     struct shca_window windows[SHCA_USES];

@@ -22,8 +22,8 @@ static int populate(uint64_t addr, uint64_t length, int advice)
     return madvise((void *)(uintptr_t)start, addr + length - start, advice) == 0 ? 0 : errno;
 }
 
-/* A kernel that can't populate has EINVAL for every page, one that can for those without the
- * right. */
+/* A kernel that can't populate returns EINVAL for every page; a kernel that can returns it for
+ * pages without the right. */
 static bool kernel_populates(void)
 {
     char own;

@@ -83,8 +83,8 @@ static void *map_shared(void *wish, size_t size, int fd)
 }
 
 /* What the kernel maps around a page at its first read begins at a multiple of 16 pages in our
- * addresses, so those of the segment have to begin there too. The place below is free nearly
- * always, since the kernel goes downwards; if not it takes any. */
+ * addresses, so those of the segment have to begin there too. The address range below is nearly
+ * always free, since the kernel allocates downwards; if not, the kernel chooses any address. */
 static void *map_at_multiple(size_t size, int fd)
 {
     void *at = map_shared(NULL, size, fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The state of this process that all rooms share: its segment, its handles. Owns `shca`; shca.lock
- * protects its tables. */
+ * The state of this process that all folders share: its segment, its handles. Owns `shca`;
+ * shca.lock protects its tables. */
 #include "config.h"
 
 #include "fabric/fabric.h"

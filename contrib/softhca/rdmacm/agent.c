@@ -61,7 +61,8 @@ static void *agent_run(void *unused)
     pthread_setname_np(pthread_self(), "softhca-cm");
     pthread_mutex_lock(&shca_cm_lock);
     for (;;) {
-        /* One at a time and under the lock: what it names can't be freed meanwhile. */
+        /* Handles one event at a time, under the lock: the object that it names can't be freed
+         * meanwhile. */
         while (epoll_wait(epoll_fd, &e, 1, 0) == 1)
             agent_handle(&e);
         ms = wait_ms(on_time(tk_now()), tk_now());

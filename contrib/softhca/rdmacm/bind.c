@@ -268,8 +268,8 @@ static int resolve(struct shca_cm *id, const struct sockaddr *src, const struct 
     return 0;
 }
 
-/* A destination that is not softhca's is one of the host's; what a wildcard has of the other kind
- * is given up. */
+/* A destination that is not softhca's belongs to the host's devices; the sockets that a wildcard
+ * has on devices of the other kind are given up. */
 static int resolve_host(struct shca_cm *id, struct sockaddr *src, struct sockaddr *dst, int ms)
 {
     struct shca_cm_address a;

@@ -2,10 +2,10 @@
  *
  * The protocol between two identifiers: request, reply, ready to use, reject, disconnect request
  * and reply, with their timers, as InfiniBand's CM (specification 12.9) and Linux' rdma_cm on top
- * of it. A port that is down loses nothing here but time: messages wait at their sender, or unread
- * at their receiver, until it is up or the sender gives up. The end of a link is what the kernel's
- * CM sends for a process that was killed. Owns the time of the next timer; runs with shca_cm_lock
- * held, in the agent and in calls of the program. */
+ * of it. A port that is down only delays messages: they wait at their sender, or unread at their
+ * receiver, until the port is up or the sender gives up. If a process is killed, the other end sees
+ * the end of the link where the kernel's CM would send a message. Owns the time of the next timer;
+ * runs with shca_cm_lock held, in the agent and in calls of the program. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -307,7 +307,8 @@ static void on_message(struct shca_cm *id, const struct shca_cm_message *m)
     }
 }
 
-/* The other end closed: what its kernel would send when it destroys the identifier. */
+/* The other end closed: acts as on the message that its kernel would send when it destroys the
+ * identifier. */
 static void on_end(struct shca_cm *id)
 {
     struct shca_cm_message m = {.kind = SHCA_CM_REJ, .reason = SHCA_CM_REJ_CONSUMER};

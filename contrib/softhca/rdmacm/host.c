@@ -170,7 +170,7 @@ int shca_cm_host_migrate(struct shca_cm *id, struct rdma_event_channel *to)
 
     if (e == 0 && id->host)
         HOST(status, rdma_migrate_id, id->host, ch->host);
-    /* The kernel moves the events and wakes nobody. */
+    /* The kernel moves the events without waking a waiting thread. */
     if (e == 0 && id->host)
         epoll_ctl(ch->pub.fd, EPOLL_CTL_MOD, ch->host->fd, &ready);
     return e ? e : status ? errno : 0;

@@ -18,7 +18,7 @@ static void attr_init(const struct shca_cm *id, struct ibv_qp_attr *a, int *mask
         *mask |= IBV_QP_QKEY;
         return;
     }
-    /* Before there is another end, nothing is allowed to it. */
+    /* Until the connection has another end, that end has no access rights. */
     a->qp_access_flags = 0;
     if (id->peer.kind)
         a->qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
@@ -70,7 +70,7 @@ SHCA_PUBLIC int rdma_init_qp_attr(struct rdma_cm_id *pub, struct ibv_qp_attr *a,
 
     SHCA_CM_PASS(id, rdma_init_qp_attr, a, mask);
 
-    /* A connection that came to nothing has no attributes. */
+    /* A connection that was not established has no attributes. */
     if (!pub->verbs || (id->state == SHCA_CM_CLOSED && !datagram))
         return shca_cm_fail(EINVAL);
     /* Before there is another end the kernel gives the first state's, whatever it is asked for. */
@@ -124,7 +124,7 @@ void shca_cm_qp_break(struct shca_cm *id)
         ibv_modify_qp(id->pub.qp, &a, IBV_QP_STATE);
 }
 
-/* Datagrams need nobody: the queue pair is ready at once. */
+/* Datagrams need no other end: the queue pair is ready at once. */
 static int begin(struct shca_cm *id, struct ibv_qp *qp)
 {
     int e = move_to(id, qp, IBV_QPS_INIT, 0, 0);

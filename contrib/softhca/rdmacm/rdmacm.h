@@ -112,7 +112,7 @@ struct shca_cm_socket {
 struct shca_cm {
     struct rdma_cm_id pub;
     struct shca_cm *next, *prev;
-    _Atomic enum shca_cm_state state; /* read without the lock where a stale one does no harm */
+    _Atomic enum shca_cm_state state; /* read without the lock where a stale value is safe */
     struct rdma_cm_id *host;          /* behind it; NULL: none */
     bool sync;                        /* it has a channel of its own, and calls wait */
     bool datagram;                    /* UDP: a look-up instead of a connection */
@@ -165,7 +165,7 @@ void shca_cm_address_write(struct sockaddr_storage *out, int family, uint32_t ip
 /* The fabric port with an address; 0: none. Below: is it of the network of softhca at all? */
 uint32_t shca_cm_address_route(uint32_t ip);
 bool shca_cm_address_near(uint32_t ip);
-/* Nobody is there; once, a line for the user who expected another host to be. */
+/* Called if no peer is found; prints one line, once, for a user who expected another host. */
 void shca_cm_report_far(void);
 /* The path to the other end of a connection. */
 void shca_cm_address_path(uint32_t from, uint32_t to, const union ibv_gid *gid,
@@ -197,7 +197,7 @@ int shca_cm_wire_listen(struct shca_cm_socket *s);
 int shca_cm_wire_connect(struct shca_cm_socket *s, bool datagram, uint32_t ip, uint16_t port);
 int shca_cm_wire_accept(struct shca_cm_socket *listener, struct shca_cm_socket *out);
 bool shca_cm_wire_send(struct shca_cm_socket *s, const struct shca_cm_message *m);
-/* 1: a message; 0: none now; -1: the other end is gone. */
+/* 1: a message; 0: no message now; -1: the other end is gone. */
 int shca_cm_wire_receive(struct shca_cm_socket *s, struct shca_cm_message *m);
 bool shca_cm_wire_gone(const struct shca_cm_socket *s); /* the other end has closed */
 void shca_cm_wire_close(struct shca_cm_socket *s);
@@ -218,7 +218,7 @@ int shca_cm_host_bind(struct shca_cm *id, struct sockaddr *addr);
 int shca_cm_host_listen(struct shca_cm *id, int backlog);
 int shca_cm_host_resolve(struct shca_cm *id, struct sockaddr *src, struct sockaddr *dst, int ms);
 int shca_cm_host_migrate(struct shca_cm *id, struct rdma_event_channel *to);
-/* An event of the host's part of a channel; NULL: none now. */
+/* An event of the host's part of a channel; NULL: no event now. */
 struct shca_cm_event *shca_cm_host_take(struct shca_cm_channel *ch);
 void shca_cm_host_ack(struct rdma_cm_event *e);
 struct rdma_cm_id *shca_cm_host_of(struct shca_cm *id);

@@ -58,7 +58,7 @@ int shca_cm_wire_connect(struct shca_cm_socket *s, bool datagram, uint32_t ip, u
     return connect(s->fd, (struct sockaddr *)&a, n) == 0 ? 0 : errno;
 }
 
-/* Any user may connect to an abstract name: only this one's processes are heard. */
+/* Any user may connect to an abstract name: connections of other users are ignored. */
 static bool wire_trusted(int fd)
 {
     struct ucred c;

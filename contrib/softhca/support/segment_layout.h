@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In every name, so that processes with different layouts never meet. */
+/* Every name contains this number, so that processes with different layouts never meet. */
 enum { SHCA_LAYOUT = 11 };
 #define SHCA_MAGIC (UINT64_C(0x4341485446004f53) + SHCA_LAYOUT)
 
@@ -41,9 +41,9 @@ enum { SHCA_MCASTS = 1024 };
 
 /* A peer cannot store to memory that is not shared; short messages for such buffers wait in these
  * slots and are copied by ibv_poll_cq. This saves a system call of 1.5 us and pays off up to about
- * 4 KiB. Those of SMALL bytes have a place of their own, all in one page or two, most often the
- * page of the posted receives: each page that is touched for the first time costs a page fault in
- * both processes. */
+ * 4 KiB. Slots of SMALL bytes lie in an area of their own of one or two pages, which is most often
+ * the page of the posted receives: the first access to each page costs a page fault in both
+ * processes. */
 enum {
     SHCA_EAGER_BYTES = 4096,
     SHCA_EAGER_SMALL = 192,
@@ -51,8 +51,8 @@ enum {
 };
 /* Bytes around a page that the kernel maps at its first read (fault_around_bytes). */
 enum { SHCA_FAULT_AROUND = 65536 };
-/* The slots of a shared queue are used and returned in any order, so each of the first ones has its
- * own. */
+/* The slots of a shared queue are used and returned in any order, so each of the first
+ * SHCA_EAGER_SHARED slots has an eager slot of its own. */
 enum { SHCA_EAGER_SHARED = 256 };
 
 struct shca_mr_sh {
@@ -65,13 +65,14 @@ struct shca_mr_sh {
     int32_t fd; /* owner's descriptor of the shared file behind it, or one of the two below */
     uint64_t file_offset;
     uint32_t dev;    /* the kernel's device numbers have 32 bits */
-    uint32_t serial; /* of this registration: a key comes back after 255 others with its number */
+    uint32_t serial; /* of this registration: a key is reused after 255 others of this entry */
     uint64_t ino;
 };
 _Static_assert(sizeof(struct shca_mr_sh) == 64, "one line per region");
 
-/* No descriptor: accessible by CMA only. REACHABLE: (part of) the region lies in a file that others
- * may map; kept apart from PRIVATE because atomics must not reach one word by both methods. */
+/* Values of fd for a region without a descriptor, which peers access by CMA only. REACHABLE: (part
+ * of) the region lies in a file that others may map; kept apart from PRIVATE because atomics must
+ * not reach one word by both methods. */
 enum {
     SHCA_FD_PRIVATE = -1,
     SHCA_FD_REACHABLE = -2,
@@ -179,12 +180,12 @@ struct shca_qp_sh {
 _Static_assert(sizeof(struct shca_qp_sh) == 320, "five lines per queue pair");
 
 /* What must match at both ends of a connection besides numbers: the low half is the P_Key of the
- * end, the upper half its GID type (a RoCE v2 end ignores RoCE v1 frames) and, where it goes by
- * LID, its subnet. P_Keys match when the low 15 bits are equal and at least one end is a full
+ * end, the upper half its GID type (a RoCE v2 end ignores RoCE v1 frames) and, if it is addressed
+ * by LID, its subnet. P_Keys match when the low 15 bits are equal and at least one end is a full
  * member (specification 10.9.3). */
 #define SHCA_FULL_MEMBER 0x8000u
-/* The cable of this end's port is out (fabric/link.c): ends without this bit do not match it, and
- * an end that has it sends nothing. */
+/* The cable of this end's port is unplugged (fabric/link.c): ends without this bit do not match it,
+ * and an end that has it sends nothing. */
 #define SHCA_UNPLUGGED 0x80000000u
 
 static inline _Bool shca_networks_meet(const struct shca_qp_sh *one, const struct shca_qp_sh *other)
@@ -205,7 +206,7 @@ struct shca_srq_sh {
     _Atomic uint32_t head;
     _Atomic uint32_t limit; /* armed: send the event when fewer are posted; 0: not armed */
     uint32_t pad5;
-    _Atomic uint64_t moving; /* a place of the ring + 1, << 32 | the number that goes there */
+    _Atomic uint64_t moving; /* (ring index + 1) << 32 | number to store there */
     uint32_t pad0[10];
     /* Lines 1 and 2: read by both. */
     _Atomic uint32_t srqn; /* 0: no queue here */

@@ -145,8 +145,8 @@ static void fill_limits(struct ibv_device_attr *a)
     a->max_res_rd_atom = 16 * (int)c->max_qp;
 }
 
-/* Of XRC in packets a target is connected by the process that made it alone, which is not all that
- * the flag promises. */
+/* IBV_DEVICE_XRC is not set with packets: there only the process that created an XRC target can
+ * connect it, which is less than the flag promises. */
 static void fill_attr(int hca, struct ibv_device_attr *a)
 {
     memset(a, 0, sizeof *a);
@@ -175,8 +175,8 @@ SHCA_PUBLIC int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr
     return 0;
 }
 
-/* SOFTHCA_ODP; the regions of real devices have the same limits: what one can't do on a transport
- * completes with an error there. */
+/* Reports what SOFTHCA_ODP allows. On-demand regions have the same limits as those of real devices:
+ * an operation that the transport does not support on them completes with an error. */
 static void fill_paging(struct ibv_device_attr_ex *a)
 {
     const uint32_t two_sided = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;

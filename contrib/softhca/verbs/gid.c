@@ -14,8 +14,8 @@ static enum ibv_gid_type type_of(uint32_t index)
     return shca_gid_v2(index) ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
 }
 
-/* Programs that ask for one row mean to use it, and of an empty one they give a bad address away.
- */
+/* Programs that ask for one row use it, and with an empty row they would publish an invalid
+ * address. */
 static void report_empty(uint32_t fabric_port, const union ibv_gid *gid)
 {
     static _Atomic bool reported;

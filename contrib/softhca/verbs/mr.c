@@ -67,8 +67,8 @@ static bool mr_readable(const char *at)
     return process_vm_readv((pid_t)shca.pid, &to, 1, &from, 1, 0) == 1 || errno != EFAULT;
 }
 
-/* What is paged on demand need not exist when it is registered, nor have the rights: as on
- * hardware, only a transfer finds out. All memory at once (implicit) is not offered. */
+/* Memory that is paged on demand need not exist or have the rights when it is registered: as on
+ * hardware, only a transfer checks that. Implicit regions (all memory) are not offered. */
 static int mr_check_pages(const char *addr, size_t length, unsigned access)
 {
     if (access & IBV_ACCESS_ON_DEMAND)
@@ -345,7 +345,7 @@ SHCA_PUBLIC int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, 
     return 0;
 }
 
-/* Nothing has to be prefetched but what is paged on demand, which the check brings in. */
+/* Only memory that is paged on demand needs prefetching, and the check itself faults it in. */
 int shca_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
                    struct ibv_sge *sge, uint32_t n)
 {

@@ -17,8 +17,8 @@ enum { yield_every = 256 };
 /* Hardware orders the completions of one queue pair only; a program that relies on more should fail
  * here. The next entry is chosen among this many of the oldest. */
 enum { choice = 8 };
-/* One of so many polls that would find something finds nothing, as when a completion takes
- * longer. */
+/* One in this many polls that would find a completion finds none, as if the completion took longer.
+ */
 enum { hide_every = 16 };
 
 /* Which of n waiting entries is next: the oldest of a random queue pair. */
@@ -80,7 +80,7 @@ static uint32_t take_fifo(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
     return n;
 }
 
-/* In order, which is all that is left when nothing is chosen. */
+/* Takes completions of the fifo in order; used if none is chosen at random. */
 static inline uint32_t take_in_order(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
 {
     uint32_t head = atomic_load_explicit(&cq->fifo_head, memory_order_relaxed);
@@ -253,7 +253,7 @@ static bool several(uint64_t word)
     return (word & (word - 1)) != 0;
 }
 
-/* Chooses a random ready feed as the next one; false: there is at most one. */
+/* Chooses a random ready feed as the next one; false: at most one feed is ready. */
 static bool turn_anywhere(struct shca_cq *cq)
 {
     uint64_t root = atomic_load_explicit(&cq->ready_root, memory_order_relaxed);
@@ -276,7 +276,8 @@ static uint32_t take_ready(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, 
     uint32_t n = 0, bit;
 
     while (n < max) {
-        /* One at a time from a feed that was chosen, all that it has from the only one. */
+        /* Takes one completion at a time from a randomly chosen feed, and all completions if there
+         * is only one feed. */
         uint32_t most = cq->seeded && turn_anywhere(cq) ? 1 : max - n;
         struct shca_feed *feed;
         bool drained = true;
@@ -360,8 +361,8 @@ static bool hides(struct shca_cq *cq)
     return cq->hid_last;
 }
 
-/* Any poll that is not empty, unless another thread was faster; the time of the last completion in
- * *stamp when that is not NULL. */
+/* Handles any poll that is not empty, unless another thread was faster; stores the time of the last
+ * completion in *stamp if that is not NULL. */
 __attribute__((noinline)) static int poll_any(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc,
                                               uint64_t *stamp)
 {
@@ -390,7 +391,7 @@ static inline bool own_waits(const struct shca_cq *cq)
            atomic_load_explicit(&cq->fifo_tail, memory_order_relaxed);
 }
 
-/* Takes the lock when it is free and nothing but the usual can be there. */
+/* Takes the lock if it is free and only the usual cases are possible. */
 static inline bool usual_begins(struct shca_cq *cq)
 {
     if (atomic_load_explicit(&cq->sh->overrun, memory_order_relaxed) || !shca_trylock(&cq->lock))

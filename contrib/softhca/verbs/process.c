@@ -17,8 +17,8 @@
 #include "verbs/verbs.h"
 #include "wire/udp/udp.h"
 
-/* Address space, not memory: only touched pages exist. 63 mapped peers make 16 GiB of addresses,
- * half of what valgrind can still place. */
+/* Size in address space, not in memory: only touched pages exist. 63 mapped peers make 16 GiB of
+ * addresses, half of what valgrind can still place. */
 static const uint64_t segment_bytes = UINT64_C(256) << 20;
 
 static uint64_t pages(uint64_t bytes)

@@ -76,8 +76,8 @@ static void round_caps(struct ibv_qp_cap *c, bool shared)
         c->max_inline_data = least;
 }
 
-/* On a wire of packets strangers have to guess the number. Within shared memory there are none, and
- * numbers in a row lie in the same pages. */
+/* On a wire of packets strangers have to guess the number. Within shared memory there are no
+ * strangers, and consecutive numbers lie in the same pages. */
 static uint32_t first_try(uint32_t room)
 {
     uint32_t r;
@@ -259,7 +259,7 @@ static void qp_leave_table(struct shca_qp *qp)
     if (qp->scq)
         shca_cq_demand(qp->scq, -(int64_t)qp->init.cap.max_send_wr);
     shca_rq_destroy(qp);
-    sh->qpn = 0; /* not earlier: shared receives are marked with it */
+    sh->qpn = 0; /* freed only now: shared receives are marked with it */
     pthread_mutex_unlock(&shca.lock);
 }
 

@@ -72,7 +72,7 @@ uint32_t shca_offered(enum ibv_qp_type type)
                                       : SENDS | WRITES | RESPONDING;
 }
 
-/* Posting exists twice, and what most queue pairs need is to be in one piece. */
+/* There are two ways to post; the code that most queue pairs need must be one function. */
 #define POST_INLINE __attribute__((always_inline)) static inline
 
 POST_INLINE int check_opcode(const struct shca_qp *qp, const struct ibv_send_wr *wr)
@@ -184,7 +184,7 @@ POST_INLINE int send_post_one(struct shca_qp *qp, const struct ibv_send_wr *wr, 
     return 0;
 }
 
-/* Queue pairs that are posted to in other ways, too, or use another wire. */
+/* For queue pairs that programs also post to in other ways, or that use another wire. */
 __attribute__((noinline)) static int post_special(struct shca_qp *qp, struct ibv_send_wr *wr,
                                                   struct ibv_send_wr **bad)
 {
@@ -204,7 +204,7 @@ __attribute__((noinline)) static int post_special(struct shca_qp *qp, struct ibv
     return e;
 }
 
-/* What is not plain, and all that follows it. Releases sq_lock. */
+/* Posts the first request that is not plain, and all that follow it. Releases sq_lock. */
 static int post_rest(struct shca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     int e = 0;

@@ -77,7 +77,7 @@ int shca_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t
 int shca_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 /* An empty poll: true when nothing is there. */
 bool shca_poll_idle(struct shca_cq *cq);
-/* Takes one completion and its time; false: there is none. */
+/* Takes one completion and its time; false: no completion. */
 bool shca_poll_one(struct shca_cq *cq, struct ibv_wc *wc, uint64_t *stamp);
 
 /* ---- port.c ---- */

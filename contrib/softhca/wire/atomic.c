@@ -136,7 +136,7 @@ int shca_atomic(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh 
         return shca_refuse(p, t, wrong, status);
     e = change(owner, op, m, &piece, &old);
     if (e == EOPNOTSUPP && (shca_holder_gone(owner->pid) || is_ending(owner->pid)))
-        e = ESRCH; /* what could not be mapped went with its process */
+        e = ESRCH; /* memory that could not be mapped disappeared with its process */
     if (e == EOPNOTSUPP) {
         atomic_explain();
         return shca_refuse(p, t, IBV_WC_REM_OP_ERR, status);

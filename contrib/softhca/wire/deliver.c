@@ -69,8 +69,8 @@ __attribute__((always_inline)) static inline void deliver_publish(const struct s
     } else {
         shca_shared_publish(r, qp, t);
     }
-    /* Last: if we are killed in between, the CQ has spare room, and not an entry that is never
-     * polled. */
+    /* Do this last: if we are killed in between, the CQ has unused space, but no entry that is
+     * never polled. */
     if (counted)
         atomic_fetch_add_explicit(&r->cq->arrived, 1, memory_order_relaxed);
     shca_cq_ready(r->cq, r->cq_bit);
@@ -96,7 +96,7 @@ __attribute__((always_inline)) static inline void fill(struct shca_qp *qp, const
     s->eager = 0;
 }
 
-/* The piece as it is known; not mapped where that has yet to be done. */
+/* Returns the piece as far as it is known; it is not mapped if that has not been done yet. */
 static struct shca_piece piece_mapped(struct shca_peer *p, const struct shca_mr_sh *m, uint32_t key,
                                       uint64_t va, size_t length)
 {
@@ -105,8 +105,8 @@ static struct shca_piece piece_mapped(struct shca_peer *p, const struct shca_mr_
     return (struct shca_piece){base ? base + (va - m->addr) : NULL, va, length};
 }
 
-/* Resolves the posted buffers of a receive for length bytes; `maps`: regions are mapped that were
- * not yet. */
+/* Resolves the posted buffers of a receive for length bytes; `maps`: also maps regions that are not
+ * mapped yet. */
 static enum ibv_wc_status deliver_scatter(const struct shca_receive *r, uint32_t length, bool maps,
                                           struct shca_piece *out, unsigned *n)
 {
@@ -142,7 +142,7 @@ static bool all_mapped(const struct shca_piece *piece, unsigned n)
     return true;
 }
 
-/* The eager slot a receive may use; false: it has none. */
+/* The eager slot that a receive may use; false: the receive has no eager slot. */
 static bool eager_free(const struct shca_receive *r, const struct shca_qp_sh *t, uint32_t *number)
 {
     uint32_t n = r->rq->n_eager;
@@ -172,8 +172,8 @@ static bool put_eager(const struct shca_receive *r, const struct shca_qp_sh *t, 
     return true;
 }
 
-/* Mapping a region takes a hundred times as long as a small message, so those that may be the only
- * ones of their connection go without. */
+/* Mapping a region takes a hundred times as long as a small message, so the first messages of a
+ * connection, which may be its only ones, do not map regions. */
 static bool is_too_young_to_map(const struct shca_qp *qp, uint32_t length)
 {
     return qp->unmapped < unmapped_max && length <= SHCA_EAGER_SMALL &&
@@ -238,8 +238,8 @@ static int overrun(struct shca_peer *p, struct shca_qp_sh *t, const struct shca_
     return SHCA_DONE;
 }
 
-/* A first touch that reads maps the pages around it too (fabric/heap.c), one that writes does not
- * (3 us); and the compiler may not put a store before it. */
+/* A page's first access also maps the pages around it if it is a read (fabric/heap.c), but not if
+ * it is a write (3 us); and the compiler may not put a store before it. */
 static inline void read_first(const struct shca_slot *s)
 {
     __asm__ volatile("" ::"r"(s->nsge) : "memory");

@@ -93,7 +93,8 @@ static void establish(struct shca_peer *p, struct shca_qp_sh *t)
 {
     if (t->established)
         return;
-    /* If we are killed in between, there is a second event, which is harmless, and not none. */
+    /* If we are killed in between, a second event is sent, which is safe; a missing event would not
+     * be. */
     shca_async_send(p->self ? NULL : p, &t->async, IBV_EVENT_COMM_EST, t->qpn & (SHCA_QPS - 1));
     t->established = 1;
 }

@@ -2,15 +2,15 @@
  *
  * The plain case of a request in one piece: a write, a read or a send on a reliable connection
  * within this host, with one buffer, nothing ahead of it, and the memory of the receiver mapped.
- * All that an HCA checks is checked here, too; whatever is not plain has changed nothing and is
- * executed from the start by send_queue.c and execute.c, which find the reason. Owns nothing;
- * sq_lock is held.
+ * All that an HCA checks is checked here, too; a request that is not plain has had no effect yet
+ * and is executed from the start by send_queue.c and execute.c, which find the reason. Owns
+ * nothing; sq_lock is held.
  *
  * qp->plain.epoch is the word that any unusual state changes: it is the target's epoch (which
  * changes when the target is modified) from the time at which execute.c saw that the connection's
- * two ends agree, and 0 from each modification of this end on. What can't change while the two
- * epochs are equal (rights, protection domains, path MTU) is looked at once. Regions come and go
- * without that: their entries in the tables are looked at for each request. */
+ * two ends agree, and 0 from each modification of this end on. Properties that can't change while
+ * the two epochs are equal (rights, protection domains, path MTU) are checked once. Regions come
+ * and go without a new epoch: their entries in the tables are checked for each request. */
 #include "config.h"
 
 #include "wire/entry.h"
@@ -34,7 +34,7 @@ void shca_plain_allow(struct shca_qp *qp)
 
 /* ---- memory ---- */
 
-/* Does the connection allow this use, whatever the region says? */
+/* Does the connection allow this use, regardless of the region? */
 static bool plain_allows(const struct shca_qp *qp, enum shca_use use)
 {
     const struct shca_qp_sh *t = qp->target;
@@ -47,8 +47,8 @@ static bool plain_allows(const struct shca_qp *qp, enum shca_use use)
     return true;
 }
 
-/* Finds a region; NULL: it does not allow that, or it is not mapped (yet), or its pages have to be
- * looked at each time. */
+/* Finds a region; NULL: the region does not allow the access, or is not mapped (yet), or its pages
+ * must be checked each time. */
 __attribute__((noinline)) static char *plain_find(struct shca_qp *qp, enum shca_use use,
                                                   uint32_t key, uint64_t addr, uint32_t length)
 {
@@ -80,7 +80,7 @@ PLAIN_INLINE char *plain_memory(struct shca_qp *qp, enum shca_use use, uint32_t 
     const struct shca_window *w = &qp->plain.windows[use];
     uint64_t at = addr - w->iova, end;
 
-    /* A window of nothing has length 0. */
+    /* An empty window has length 0. */
     if (__builtin_expect(__builtin_add_overflow(at, length, &end) || end > w->length ||
                              atomic_load(&w->region->key) != key || w->region->serial != w->serial,
                          0))
@@ -113,7 +113,7 @@ PLAIN_INLINE bool plain_begins(const struct shca_qp *qp, const struct ibv_send_w
                qp->init.cap.max_send_wr &&
            !shca_detours() && atomic_load_explicit(&shca_any_down, memory_order_relaxed) == 0 &&
            !atomic_load_explicit(&qp->peer->dead, memory_order_acquire) &&
-           wr->sg_list->length - 1u < qp->plain.most; /* nothing is not plain, either */
+           wr->sg_list->length - 1u < qp->plain.most; /* a length of 0 is not plain, either */
 }
 
 /* The responder lock is held. */
@@ -188,7 +188,7 @@ PLAIN_INLINE bool plain_send(struct shca_qp *qp, struct shca_qp_sh *t, const str
         return false;
     if (length <= any_mtu)
         memcpy(to, from,
-               length); /* unlike a write's, nobody may look at it before the completion */
+               length); /* unlike the data of a write, it is not read before the completion */
     else
         shca_copy(to, from, length);
     plain_fill(s, qp, t, wr);
@@ -204,7 +204,7 @@ PLAIN_INLINE bool plain_send(struct shca_qp *qp, struct shca_qp_sh *t, const str
 
 /* ---- requests; the opcode is a constant, but for the two kinds of send ---- */
 
-/* The buffer of this end; NULL: not to be used like this. */
+/* The buffer of this end; NULL: the request is not plain. */
 PLAIN_INLINE char *plain_buffer(struct shca_qp *qp, const struct ibv_send_wr *wr, bool is_read)
 {
     const struct ibv_sge *g = wr->sg_list;
@@ -225,7 +225,7 @@ PLAIN_INLINE bool plain_execute(struct shca_qp *qp, const struct ibv_send_wr *wr
 
     if (!mine)
         return false;
-    /* shca_rx_lock(), but for what its slow path needs */
+    /* shca_rx_lock() without its slow path */
     if (__builtin_expect(!atomic_compare_exchange_strong(&t->lock, &free, shca.pid), 0))
         shca_rx_lock_slow(qp->peer->seg, t, shca.pid);
     done = plain_meets(qp, t) && (opcode == IBV_WR_RDMA_WRITE  ? plain_write(qp, wr, mine)

@@ -40,8 +40,8 @@ static inline struct shca_peer *shca_memory_of(const struct shca_qp *qp)
     return qp->xrc_srq ? qp->xrc_holder : qp->peer;
 }
 
-/* Finds and locks the shared receive queue that a request names; false: there is none in the domain
- * of the target (shca_xrc_enter: which has been broken for it). While the queue is locked, the
+/* Finds and locks the shared receive queue that a request names; false: the domain of the target
+ * does not contain it (shca_xrc_enter has then broken the target). While the queue is locked, the
  * request accesses the memory of the queue's process. */
 bool shca_xrc_lock(struct shca_qp *qp, uint32_t srqn, const struct shca_qp_sh *t);
 bool shca_xrc_enter(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The send queue. A request is executed inside ibv_post_send when nothing is ahead of it, and kept
- * in the queue when it has to wait (receiver not ready, peer not there yet, SQD). Its completion
- * goes into the fifo of the CQ and is seen by a later poll, never by the post. Owns the queue;
- * sq_lock is held throughout. */
+ * The send queue. A request is executed inside ibv_post_send if no other request is ahead of it,
+ * and kept in the queue when it has to wait (receiver not ready, peer not there yet, SQD). Its
+ * completion goes into the fifo of the CQ and is seen by a later poll, never by the post. Owns the
+ * queue; sq_lock is held throughout. */
 #include "config.h"
 
 #include "wire/wire.h"

@@ -117,7 +117,7 @@ static bool keeps(uint32_t qpn, struct shca_qp *qp)
     bool busy;
 
     if (qpn == qp->qp.qp_num)
-        return false; /* its own, of a message that it gave up */
+        return false; /* kept for the same target by a message that was given up */
     p = qpn >> SHCA_QP_BITS < SHCA_MEMBERS ? shca_peer_get(qpn >> SHCA_QP_BITS) : NULL;
     if (!p)
         return false;
@@ -127,8 +127,9 @@ static bool keeps(uint32_t qpn, struct shca_qp *qp)
     return busy;
 }
 
-/* Exchanges the number at a place of the ring with the one at its head. A process may be killed in
- * between: what is moving is noted first, and the next one that does this ends it. */
+/* Exchanges the number at a position of the ring with the number at its head. A process may be
+ * killed in between: so the move is recorded first, and the next process that moves a number
+ * completes it. */
 static void finish_move(struct shca_segment *seg, struct shca_srq_sh *q)
 {
     uint32_t *ring = ring_of(seg, q->ring), mask = q->rq.mask, head = atomic_load(&q->head);
@@ -186,7 +187,8 @@ bool shca_xrc_kept(struct shca_qp *qp, struct shca_receive *r, const struct shca
     struct shca_segment *seg = qp->xrc_holder->seg;
     struct shca_srq_sh *q = qp->xrc_srq;
 
-    /* Another queue may have been named meanwhile, and the map of its process gone. */
+    /* A later request may have named another queue, and the mapping of the first queue's process
+     * may be gone. */
     set_receive(r, qp->xrc_holder, q, r->index);
     r->cq = &shca_cq_table(seg)[q->cq];
     r->cq_bit = q->cq_bit;
@@ -385,7 +387,7 @@ void shca_xrc_settle(struct shca_srq *srq, uint32_t key)
     if (!srq->cq)
         return;
     shca_lock(&srq->cq->lock);
-    /* Only now: done passes an older head as soon as another thread polls. */
+    /* Read it only now: `done` passes an older head as soon as another thread polls. */
     head = atomic_load(&q->head);
     for (uint32_t at = srq->done; at != head; at++) {
         uint32_t number = number_at(shca.seg, q, at);

@@ -65,7 +65,7 @@ void shca_async_send(struct shca_peer *p, const struct shca_pipe *to, enum ibv_e
 void shca_pending_add(struct shca_qp *qp); /* caller holds sq_lock */
 void shca_pending_remove(struct shca_qp *qp);
 /* The other wire: moves what can be moved now; for the helper thread, ns until it is to be called
- * again. NULL: there is none. While there is one, shca.pending counts it. */
+ * again. NULL: no other wire is in use. While one is in use, shca.pending counts it. */
 extern void (*_Atomic shca_far_run)(void);
 extern uint64_t (*_Atomic shca_far_sleep)(void);
 /* Counters of packets as " name number" each; returns their length. */
@@ -111,8 +111,9 @@ void shca_sq_flush(struct shca_qp *qp); /* Holds sq_lock. */
 void shca_qp_error(struct shca_qp *qp); /* to ERR; flushes the send queue. Holds sq_lock. */
 
 /* ---- plain.c ---- */
-/* Executes and completes requests of a list as long as they are of the plainest kind; 0. Where they
- * no longer are, rest() goes on with sq_lock held, releases it, and has the result. */
+/* Executes and completes requests of a list as long as they are plain; returns 0 if all are. At the
+ * first request that is not plain, rest() continues with sq_lock held, releases it, and supplies
+ * the result. */
 typedef int shca_post_rest(struct shca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int shca_plain_post(struct shca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad,
                     shca_post_rest *rest);

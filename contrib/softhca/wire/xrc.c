@@ -3,8 +3,8 @@
  * Requests that name the shared receive queue they are for. The initiator holds the responder lock
  * of the target and then the lock of the named queue, until the request is done; the two may be in
  * different processes. The queue determines which memory the request may access: the keys of its
- * process in its protection domain (specification, annex A14: a target has none of its own). Owns
- * nothing. */
+ * process in its protection domain (specification, annex A14: a target has no protection domain of
+ * its own). Owns nothing. */
 #include "config.h"
 
 #include "wire/request.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Shared by the files of cm/ only. All state is in tk_verbs.cm. Start-up and exit are
- * single-threaded; in between its lock guards it, which the functions of cm.h take. It is taken
- * last: after the locks of demands, moves and connections. */
+ * single-threaded; in between, the functions of cm.h take the lock that guards it. Lock order:
+ * after the locks of demands, moves and connections. */
 #ifndef TK_VERBS_CM_PRIVATE_H
 #define TK_VERBS_CM_PRIVATE_H
 
@@ -20,16 +20,16 @@ enum {
 
 /* ---- private_data.c: what a connect carries, and what a refusal says ---- */
 
-/* InfiniBand has 56 bytes for it (rdma_connect(3)); iWARP has more. */
+/* The private data of a connect has 56 bytes on InfiniBand (rdma_connect(3)) and more on iWARP. */
 struct tk_cm_request {
     uint32_t magic;
     uint16_t version;
     uint16_t rail;
     uint32_t from, to; /* ranks */
-    uint32_t conn;     /* its number */
+    uint32_t conn;     /* number of the connection */
     uint32_t epoch;
-    uint32_t is_conn_request; /* the higher rank asks to be connected: it is refused, and the lower
-                                 one connects */
+    uint32_t is_conn_request; /* the higher rank asks to be connected: the lower rank refuses this
+                                 connect, then connects itself */
     uint8_t secret[tk_cm_secret_size];
 };
 _Static_assert(sizeof(struct tk_cm_request) <= 56, "private data of a connect on InfiniBand");
@@ -87,7 +87,7 @@ void tk_cm_place_text(const struct tk_cm_place *place, char *text, size_t size);
 /* ---- endpoint_state.c: one end of one connection ---- */
 
 enum tk_cm_state {
-    TK_CM_CLOSED,   /* nothing is to be connected */
+    TK_CM_CLOSED,   /* there is nothing to connect */
     TK_CM_AWAITS,   /* the higher rank: a connect may come */
     TK_CM_HOLDS,    /* the lower rank: waits for tk_cm_end_begin(), or until it asks again */
     TK_CM_RESOLVES, /* address, then route */
@@ -102,13 +102,13 @@ enum tk_cm_state {
 struct tk_cm_end {
     struct rdma_cm_id *id;
     uint64_t deadline; /* 0: none; at start-up there is one for all ends */
-    uint64_t again;    /* when to ask again; 0: never by itself */
+    uint64_t again;    /* when to ask again; 0: never on a timer */
     uint32_t epoch;
     uint16_t early; /* refusals because the other end was not open yet */
     uint8_t state;  /* enum tk_cm_state */
     bool is_greeted;
-    bool has_greeted; /* over iWARP, on demand; and how often something followed that */
-    uint8_t pushes;
+    bool has_greeted; /* over iWARP, on demand: the first message was sent */
+    uint8_t pushes;   /* messages sent to greet */
     bool was_refused; /* the peer itself refused, which is final */
     bool is_logged;   /* its failure was logged once */
 
@@ -119,9 +119,9 @@ struct tk_cm_end {
     uint32_t kept_epoch;
 };
 
-/* The queue pairs of these connects are never used. Connects of one pair's queue pairs that cross,
- * or are refused, would spoil these queue pairs on iWARP, and the kernel takes such a one for
- * stale. */
+/* A connection request uses a queue pair of its own, which never carries data: on iWARP a connect
+ * that crosses another, or that is refused, would spoil the queue pair of the connection, and the
+ * kernel takes such a connect for stale. */
 struct tk_cm_conn_request {
     struct rdma_cm_id *id;
     struct ibv_qp *qp;
@@ -206,7 +206,7 @@ void tk_cm_end_again(struct tk_cm_end *end); /* the network has lost or refused 
 void tk_cm_end_resolved(struct tk_cm_end *end, bool is_route);
 void tk_cm_end_answered(struct tk_cm_end *end);
 void tk_cm_end_up(struct tk_cm_end *end);
-void tk_cm_end_greeted(struct tk_cm_end *end); /* UP, if nothing else was missing */
+void tk_cm_end_greeted(struct tk_cm_end *end); /* UP, if nothing else is missing */
 void tk_cm_end_refused(struct tk_cm_end *end, enum tk_cm_verdict verdict, int status);
 void tk_cm_end_rebuffed(struct tk_cm_end *end, enum tk_cm_verdict verdict); /* for good */
 

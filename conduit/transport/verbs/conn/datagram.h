@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Datagrams between ranks that are not connected: one unreliable queue pair for each rail that
- * needs one. They use the completion queue of messages, so polling for those, or sleeping until one
- * comes, receives them at no further cost. Their first byte is that of no message, so the code that
- * handles malformed messages recognises them. */
+ * needs one. They use the completion queue of messages, so a rank that polls for messages, or
+ * sleeps until one arrives, receives datagrams at no further cost. No message starts with a
+ * datagram's first byte, so the code that handles malformed messages recognises datagrams. */
 #ifndef TK_VERBS_DATAGRAM_H
 #define TK_VERBS_DATAGRAM_H
 
@@ -11,7 +11,7 @@
 #include "transport/verbs/verbs_private.h"
 
 enum {
-    tk_datagram_mark = 0xff, /* the first byte; no enum tk_message_kind */
+    tk_datagram_mark = 0xff, /* the first byte; not a value of enum tk_message_kind */
     tk_datagram_version = 2,
     tk_datagram_magic = 0x546b5544,
     tk_datagram_front = 40 /* bytes before a datagram that the device may fill: IBA 11.4.2.1 */
@@ -25,7 +25,7 @@ struct tk_datagram {
     uint32_t magic;
     uint32_t from, to; /* ranks */
     uint32_t epoch;    /* how often connections of these two ranks were closed */
-    uint32_t number;   /* of a question to close; see conn/incarnation.h, also for these two: */
+    uint32_t number;   /* of a close query; this, out and owed: see conn/incarnation.h */
     int32_t out, owed;
     uint32_t conns;
     uint32_t credits; /* requests that the other end may always have in flight to this one */
@@ -33,8 +33,8 @@ struct tk_datagram {
     uint32_t qps[tk_conns_max]; /* `conns` of them, or what conn/xrc.h describes */
 };
 
-/* Call these before completion queues are made; before the peer infos are exchanged; and after
- * that. */
+/* Start-up calls tk_datagrams_prepare() before completion queues are created, tk_datagrams_open()
+ * before the peer infos are exchanged, and tk_datagrams_connect() after that. */
 enum tk_status tk_datagrams_prepare(void);
 enum tk_status tk_datagrams_open(struct tk_peer_info *info);
 enum tk_status tk_datagrams_connect(void);

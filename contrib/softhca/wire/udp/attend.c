@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * When the helper thread looks at the sockets: only where the program does not, because two threads
- * would compete for each packet and for the CPU. Owns the marks by which a program that polls is
- * recognized; they are atomic. */
+ * Decides when the helper thread polls the sockets: only while the program does not, because two
+ * threads would compete for each packet and for the CPU. Owns the marks by which a program that
+ * polls is recognized; they are atomic. */
 #include "config.h"
 
 #include <sys/epoll.h>
@@ -11,7 +11,8 @@
 #include "wire/udp/udp.h"
 
 enum {
-    vain_polls = 32, /* in a row, and the program is taken to do nothing else */
+    vain_polls =
+        32, /* empty polls in a row after which the program is assumed to be only polling */
     wary_completions = 256,
 };
 static const uint64_t look_ns = UINT64_C(1000000);
@@ -26,12 +27,14 @@ static void arm(bool on)
 
     if (atomic_load_explicit(&shca_udp.attentive, memory_order_relaxed) == on)
         return;
-    /* The mark and what epoll has must not contradict each other, or nobody would look. */
+    /* The mark and the epoll registration must not contradict each other, or neither thread would
+     * poll. */
     shca_lock(&arm_lock);
     changes = atomic_exchange(&shca_udp.attentive, on) != on;
     for (uint32_t i = 1; i <= last && changes; i++)
         for (int k = 0; k < SHCA_INET_KINDS; k++) {
-            /* Only arrivals count: what lies in the socket is being taken by another thread. */
+            /* Only new arrivals count: another thread is taking the packets that are in the socket
+             * already. */
             struct epoll_event e = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
             int fd = shca_udp_port[i].socket[k].fd;
 
@@ -45,8 +48,8 @@ static void arm(bool on)
 }
 
 /* With a completion in hand the program may do something else, or spin on its memory. The thread
- * finds that out within a millisecond; if packets had to wait so long, it is attentive after each
- * completion for a while, until the program polls in vain again. */
+ * finds that out within a millisecond; if packets had to wait that long, it is attentive after each
+ * completion for a while, until the program's polls are empty again. */
 void shca_udp_watch_program(void)
 {
     static uint32_t vain; /* shca_udp.lock */
@@ -84,7 +87,7 @@ static bool packets_wait(void)
     return found;
 }
 
-/* It looks once a millisecond whether a program that polled still does. */
+/* The thread checks once a millisecond whether a program that polled still polls. */
 uint64_t shca_udp_sleep(void)
 {
     static uint32_t seen;

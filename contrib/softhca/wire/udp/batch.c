@@ -69,8 +69,9 @@ uint8_t *shca_udp_tx_room(struct shca_udp_tx *tx)
 
 /* ---- segmentation ---- */
 
-/* Segments have IPv4 identifications that count, and the ICRC covers those; over loopback nothing
- * is segmented, and only softhcas are there, to which 0 is counted. IPv6 has none. */
+/* Segments have IPv4 identifications that count, and the ICRC covers those; over loopback datagrams
+ * are not segmented, and only softhcas receive them, which compute the ICRC with identification 0.
+ * IPv6 has no identification. */
 static bool may_follow(const struct datagram *d, const struct shca_udp_socket *by,
                        const struct shca_inet *to, size_t bytes)
 {
@@ -177,8 +178,8 @@ static bool send_singly(struct shca_udp_tx *tx, unsigned at, int *error)
     return taken;
 }
 
-/* A packet that the kernel does not take is a lost one, as any that the network drops. But its
- * first refusal may be about a packet before it. */
+/* A packet that the kernel does not take counts as lost, like a packet that the network drops. But
+ * its first refusal may be about an earlier packet. */
 void shca_udp_tx_flush(struct shca_udp_tx *tx)
 {
     bool again = false;

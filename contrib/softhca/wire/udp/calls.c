@@ -45,7 +45,7 @@ static bool answered(uint32_t opcode)
     return opcode >= IBV_WR_RDMA_READ;
 }
 
-/* The address of n bytes of a request's entry; NULL: its key is no good. */
+/* The address of n bytes of a request's entry; NULL: its key is invalid. */
 static char *entry_at(struct shca_qp *qp, const struct shca_op *op, const struct ibv_sge *g,
                       uint64_t offset, uint32_t n)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Data that is acknowledged before it is in memory (the fault "early"), as by an HCA whose writes
- * are still on their way through the host: the receiver's affair, so the rule acts in the process
- * whose memory it is. What arrives at the same HCA afterwards and is no plain write finds all data
- * in place; what comes through another one overtakes it. Owns the list of such writes; early_lock
- * protects it and is taken before responder locks. */
+ * are still on their way through the host: the receiver is responsible, so the rule acts in the
+ * process that owns the memory. A later request at the same HCA other than a plain write finds all
+ * data in place; a request through another HCA overtakes the data. Owns the list of such writes;
+ * early_lock protects it and is taken before responder locks. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -115,8 +115,8 @@ void shca_udp_early_inherited(void)
     atomic_store(&count, 0);
 }
 
-/* Memory may be shared with another process, so that the end of this one is no reason to lose what
- * was acknowledged. */
+/* Memory may be shared with another process, so acknowledged data must not be lost when this
+ * process ends. */
 void shca_udp_early_end(void)
 {
     if (shca.seg && shca.pid == (uint32_t)getpid())

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Why packets do not arrive, as far as routers and the peer's kernel say: ICMP errors, which come
- * to the error queue of the socket that sent. A peer that has ended is unreachable too, which is no
- * news unless a request waits for it: so errors are kept, and printed when a queue pair gives up.
- * A packet that is too long for its path is printed at once. Owns the most recent errors; its lock
- * protects them. */
+ * to the error queue of the socket that sent. A peer that has ended is unreachable too, which
+ * matters only if a request waits for it: so errors are kept, and printed when a queue pair gives
+ * up. A packet that is too long for its path is printed at once. Owns the most recent errors; its
+ * lock protects them. */
 #include "config.h"
 
 #include <time.h> /* of which the next has a use */
@@ -29,7 +29,7 @@ struct failure {
     int error;
     uint32_t mtu; /* EMSGSIZE: what the path carries, 0: unknown */
     uint64_t when;
-    bool port; /* the host is there, but nobody has that port */
+    bool port; /* the host exists, but that port is not open */
 };
 
 /* What is older may have another cause. */
@@ -46,7 +46,7 @@ static bool same(const struct shca_inet *a, const struct shca_inet *b)
     return a->port == port && memcmp(a->ip, b->ip, sizeof a->ip) == 0;
 }
 
-/* The largest path MTU of verbs that fits into packets of so many bytes; 0: none. */
+/* The largest path MTU of verbs that fits into packets of that many bytes; 0: no MTU fits. */
 static unsigned path_mtu_of(const struct shca_inet *to, uint32_t mtu)
 {
     uint32_t ip = shca_inet_kind(to) == SHCA_INET_IPV4 ? 20 : 40;

@@ -9,11 +9,12 @@
 #include "wire/udp/udp.h"
 
 enum {
-    slack_ns = 1000, /* as in shared memory: what takes less does not wait, but counts */
+    slack_ns = 1000, /* as in shared memory: a packet that takes less time does not wait, but its
+                        time counts */
     reth_length = ROCE_BTH_BYTES + 12,
     atomic_bytes = 8,
 };
-/* A packet that waits for polls must not wait for ever where nobody polls. */
+/* A packet that waits for polls must not wait for ever if the program does not poll. */
 static const uint64_t polls_max_ns = UINT64_C(10000000);
 static const uint64_t pause_ns = UINT64_C(10000000);
 
@@ -38,9 +39,9 @@ bool shca_udp_wire_busy(const struct shca_qp *qp, uint64_t now)
     return now + slack_ns < qp->udp->wire_until;
 }
 
-/* From when a queue pair could have used the wire: since it has something to send, although nobody
- * may have looked at the moment when the wire was free, or an answer had to come first. But a pause
- * in the network is not made up for. */
+/* From when a queue pair could have used the wire: since it has had data to send, even if no thread
+ * polled at the moment when the wire was free, or an answer had to arrive first. But a pause in the
+ * network is not made up for. */
 static uint64_t ready_at(const struct shca_udp *u, uint64_t now)
 {
     uint64_t ready = u->begun > u->wire_until ? u->begun : u->wire_until;
@@ -98,7 +99,8 @@ static bool keep(const struct shca_qp *qp, const struct shca_udp_to *to, const u
     return false;
 }
 
-/* In the order in which they were made: none goes before one that is held back for a time. */
+/* Packets go in the order in which they were made: a packet does not overtake one that is held back
+ * for a time. */
 static bool in_turn(struct shca_qp *qp, const struct shca_udp_to *to, const uint8_t *packet,
                     size_t n, uint64_t now, uint64_t until)
 {

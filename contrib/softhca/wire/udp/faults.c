@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rules about whole requests (late, error, kill, cqoverrun, unplug) and about what arrives (rnr):
- * what a rule says of a packet is in fate.c. Owns the verdicts on the requests in the send queue
- * of a queue pair; sq_lock protects them. */
+ * Rules about whole requests (late, error, kill, cqoverrun, unplug) and about arriving messages
+ * (rnr); fate.c applies the rules about packets. Owns the verdicts on the requests in the send
+ * queue of a queue pair; sq_lock protects them. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -33,8 +33,8 @@ static struct shca_udp_trouble *trouble_at(struct shca_qp *qp, uint32_t index)
 
 /* ---- a request is begun ---- */
 
-/* These errors are made by the other end: it gets something to refuse, so that it breaks too. The
- * status of an operation that failed there can't be had so. */
+/* The other end causes these errors: it gets a request that it must refuse, so that it breaks too.
+ * The status of an operation that failed there can't be produced this way. */
 static void provoke(struct roce_request *r, enum ibv_wc_status status)
 {
     r->flags = 0;
@@ -166,7 +166,7 @@ uint64_t shca_udp_late_next(struct shca_qp *qp, uint64_t now)
 {
     const struct shca_udp_trouble *t = qp->udp->late ? trouble_at(qp, qp->sq_exec) : NULL;
 
-    /* Each look at the time is one at the polls as well. */
+    /* Each check of the time also checks the number of polls. */
     return !t ? ROCE_NEVER : t->polls ? now + 1 : t->until;
 }
 
@@ -197,8 +197,8 @@ void shca_udp_arrives(struct shca_qp *qp, const struct roce_packet *p)
     struct roce_opcode o = roce_opcode(p->opcode);
 
     qp->udp->arrived_psn = p->psn;
-    /* A write without immediate data does not say that it is there, and an acknowledgement brings
-     * none. */
+    /* A write without immediate data does not notify the receiver, and an acknowledgement carries
+     * no data. */
     qp->udp->arrived_silently = (o.kind == ROCE_KIND_WRITE && !(p->headers & ROCE_HAS_IMM)) ||
                                 o.kind == ROCE_KIND_ACK || o.kind == ROCE_KIND_CNP;
     if (!qp->udp->arrived_silently)

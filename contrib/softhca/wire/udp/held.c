@@ -12,7 +12,7 @@
 
 #include "wire/udp/udp.h"
 
-/* A network has no more room either: what comes on top is lost. */
+/* A real network has no more space either: further packets are lost. */
 enum { most = 4096 };
 
 struct held {
@@ -109,7 +109,7 @@ void shca_udp_held_inherited(void)
     atomic_store(&shca_udp.held_polls, 0);
 }
 
-/* The end of a process does not stop what is on its way. */
+/* The end of a process does not stop packets in flight. */
 void shca_udp_held_end(void)
 {
     if (shca.seg && shca.pid == (uint32_t)getpid())

@@ -54,7 +54,8 @@ struct roce_path shca_udp_path(const struct shca_inet *from, const struct shca_i
 
 /* Each segment of an IPv4 datagram has an identification of its own, which counts, and the ICRC
  * covers it. Over loopback the receiver gets the datagram whole, or without its IP headers, and a
- * softhca counts 0 for all. An address that the kernel's RoCE may have too is not taken for one. */
+ * softhca counts 0 for all. An address that the kernel's RoCE may have too does not count as a
+ * softhca's. */
 bool shca_udp_segments(const struct shca_inet *to)
 {
     if (shca_inet_kind(to) != SHCA_INET_IPV4)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a program that polls may send with its next poll as well as now: an acknowledgement, behind
- * which an answer of the program's own may follow, and posts that follow each other. Both go with
- * more in one system call. Owns the list of such queue pairs; its lock protects it, and is taken
- * after sq_lock. */
+ * Defers sends of a polling program to its next poll: acknowledgements, because an answer of the
+ * program may follow, and posts that follow each other. One system call then sends several packets.
+ * Owns the list of such queue pairs; its lock protects it, and is taken after sq_lock. */
 #include "config.h"
 
 #include "wire/udp/udp.h"
@@ -21,7 +20,7 @@ static struct shca_lock list_lock;
 static struct shca_qp *list[listed_max];
 static unsigned listed;
 
-/* Where the program turned out to do other things before it polled, nothing is put off for a
+/* If the program turned out to do other things before it polled, sends are not deferred for a
  * while. */
 static bool may_put_off(struct shca_qp *qp)
 {
@@ -55,8 +54,8 @@ static bool put_off(struct shca_qp *qp, uint64_t now)
     return true;
 }
 
-/* Only where the program has a habit of answering at once: where it does other things, or ends, the
- * peer must not wait. */
+/* Defers only if the program usually answers at once: if it does other things, or ends, the peer
+ * must not wait. */
 bool shca_udp_put_off_answer(struct shca_qp *qp, unsigned packets, uint64_t now)
 {
     struct shca_udp *u = qp->udp;

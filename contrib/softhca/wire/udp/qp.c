@@ -11,7 +11,7 @@
 #include "wire/udp/udp.h"
 
 static const uint64_t far_least = UINT64_C(4000000); /* ns */
-/* Where a port's limit puts packets off, an answer takes as long as the queue in front of it. */
+/* If a port's limit delays packets, an answer takes as long as the queue in front of it. */
 static const uint64_t limited_repeat_ns = UINT64_C(50000000);
 
 enum { local_packets = 128, local_bytes = 240 << 10 };
@@ -91,13 +91,13 @@ static void touch(struct shca_qp *qp, enum shca_udp_order order, uint64_t now)
     more = shca_udp_send(qp, order, now);
     settle(qp);
     count_repeated(u);
-    /* Not now, or shca_udp_timers would find it again and again. */
+    /* Not due now, or shca_udp_timers would find it repeatedly. */
     again = more ? now + 1 : roce_deadline(u->e);
     if (u->late) {
         shca_udp_late_run(qp, now);
         again = sooner(again, shca_udp_late_next(qp, now));
     }
-    if (u->waited) /* for the wire: nothing but answers may go before */
+    if (u->waited) /* for the wire: only answers may be sent before */
         again = u->wire_until;
     shca_udp_timer_set(qp, again);
 }

@@ -117,8 +117,7 @@ static void touched(struct shca_qp *qp, uint64_t now)
         shca_udp_touch(qp, now);
 }
 
-/* Packets of a connection come from one address and port, so that what is in front of them is
- * known. */
+/* Packets of a connection come from one address and port, so their headers are known. */
 static void take_known(struct shca_qp *qp, const struct arrival *a, const struct roce_packet *p,
                        const uint8_t *packet, size_t n)
 {
@@ -138,7 +137,8 @@ static void take_known(struct shca_qp *qp, const struct arrival *a, const struct
     touched(qp, a->now);
 }
 
-/* No such queue pair, or not from its peer; but first of all it has to be whole. */
+/* Counts a packet for an unknown queue pair, or not from its peer; but a damaged packet counts as
+ * damaged. */
 static void drop_stranger(const struct arrival *a, const uint8_t *packet, size_t n,
                           enum shca_udp_drop why)
 {
@@ -192,7 +192,7 @@ static bool marked(struct msghdr *m, size_t *segment)
     return congested;
 }
 
-/* What datagrams that were taken together had of the socket's buffer: more than their bytes. */
+/* The space that datagrams received together took in the socket's buffer: more than their bytes. */
 static size_t room_of(int n)
 {
     size_t room = 0;
@@ -211,8 +211,8 @@ static size_t left_in(int fd)
                                                                       : 0;
 }
 
-/* A socket that gets full between two looks loses packets soon, and no router is there to mark
- * them. */
+/* A socket that fills up between two polls soon loses packets, and there is no router to mark them.
+ */
 static bool crowded(struct shca_udp_socket *s, int n, int most)
 {
     socklen_t length = sizeof s->room;
@@ -239,7 +239,7 @@ static int receive_up_to(const struct shca_udp_socket *s, int most)
     return n < 0 ? -1 : 1;
 }
 
-/* An error of a packet that was sent before is no reason to leave those that came. */
+/* An error of a packet sent earlier must not keep us from receiving packets. */
 static int receive(const struct shca_udp_socket *s, int most)
 {
     int n = receive_up_to(s, most);
@@ -309,9 +309,9 @@ static bool prepare(void)
     return b != NULL;
 }
 
-/* One after the other where none was found lately: looking for a second takes time too, and the
- * program may answer the first. But all where the helper thread waits, which is woken by arrivals
- * and not by what lies there. */
+/* Receives one packet at a time if none was found lately: looking for a second one takes time too,
+ * and the program may answer the first. Receives all of them if the helper thread waits, because
+ * only arrivals wake it, not packets that are in the socket already. */
 static void receive_from(struct shca_udp_socket *s, uint32_t fabric_port, uint64_t now)
 {
     bool waits = atomic_load(&shca_udp.attentive);

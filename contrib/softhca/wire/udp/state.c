@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of this room share: the queue pairs on this wire and its sockets. udp.h names the
- * lock of each. */
+ * State that the files of this folder share: the queue pairs on this wire and its sockets. udp.h
+ * names the lock of each. */
 #include "config.h"
 
 #include "wire/udp/udp.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * When which end point has to be called: a heap of queue pairs by time, so that those that wait for
- * nothing cost nothing. A time that moves back is noticed only when the earlier one has come: most
- * do so at each acknowledgement, and those leave the heap as it is. Owns the heap; heap_lock
- * protects it and is taken last. */
+ * The times at which end points must be called: a heap of queue pairs by time, so that queue pairs
+ * without a timer cost nothing. A timer that moves to a later time is noticed only at its earlier
+ * time: most timers move at each acknowledgement, which leaves the heap as it is. Owns the heap;
+ * heap_lock protects it and is taken last. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -148,7 +148,7 @@ void shca_udp_timer_close(struct shca_qp *qp)
     shca_unlock(&heap_lock);
 }
 
-/* Nothing of the parent's queue pairs is of use in the child. */
+/* The child cannot use the parent's queue pairs. */
 void shca_udp_timer_inherited(void)
 {
     atomic_store(&heap_lock.word, 0);

@@ -7,7 +7,7 @@
 #include "packet/bytes.h"
 #include "wire/udp/udp.h"
 
-/* Unreliable transports have no window: this many packets, and then others have their turn. */
+/* Unreliable transports have no window: after this many packets other queue pairs are served. */
 enum { turn = 32 };
 
 /* Where a packet goes; false: to a group. */
@@ -43,7 +43,7 @@ static size_t make(struct shca_qp *qp, enum shca_udp_order *order, uint64_t now,
     return roce_answer_output(u->e, now, out);
 }
 
-/* Packets of one connection have few lengths, and what is in front of them is always the same. */
+/* Packets of one connection have few lengths, and their headers are always the same. */
 static uint32_t icrc(struct shca_qp *qp, const struct shca_udp_socket *s,
                      const struct shca_inet *to, const uint8_t *packet, size_t n)
 {
@@ -82,7 +82,8 @@ static bool goes(struct shca_qp *qp, const struct roce_request *r, const struct 
     return sent;
 }
 
-/* Fetches one packet into the batch: -1: there is none, 0: it does not go out, 1: it does. */
+/* Fetches one packet into the batch. -1: there is no packet, 0: the packet is not sent, 1: it is
+ * sent. */
 static int load(struct shca_qp *qp, const struct shca_udp_port *p, enum shca_udp_order *order,
                 uint64_t now)
 {
@@ -124,7 +125,7 @@ bool shca_udp_send(struct shca_qp *qp, enum shca_udp_order order, uint64_t now)
     shca_udp_tx_lock(p->tx);
     for (unsigned total = 0; (reliable || total < turn) && got >= 0; total++) {
         got = load(qp, p, &order, now);
-        /* What is held back must not overtake what was not. */
+        /* A packet that is held back must not overtake packets that were not. */
         if (got == 0 || qp->udp->dies)
             shca_udp_tx_flush(p->tx);
         if (qp->udp->dies)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The wire to other hosts: RoCE v2 packets in UDP datagrams. The end of each connection is a state
- * machine of contrib/roce; this room connects it with sockets on one side and with the objects of
- * verbs on the other. Locks, in order: shca_udp.lock (who receives) -> sq_lock of a queue pair,
- * which serializes its end point -> completion queue, responder lock, tx lock of a port. */
+ * machine of contrib/roce; this folder connects it with sockets on one side and with the objects of
+ * verbs on the other. Locks, in order: shca_udp.lock (held by the receiving thread) -> sq_lock of a
+ * queue pair, which serializes its end point -> completion queue, responder lock, tx lock of a
+ * port. */
 #ifndef SHCA_UDP_H
 #define SHCA_UDP_H
 
@@ -56,7 +57,7 @@ struct shca_udp_to {
     socklen_t length;
 };
 
-/* How long a packet is held back: until then, or until the program has polled so often in vain. */
+/* How long a packet is held back: until a time, or until a number of empty polls of the program. */
 struct shca_udp_wait {
     uint64_t until;
     uint32_t polls; /* 0: not that */
@@ -87,10 +88,11 @@ static inline void shca_udp_icrc_keep(struct shca_udp_icrc *i, size_t length, ui
     i->of[i->next].state = state;
 }
 
-/* Who of the peer sends a packet. Cards may answer from another UDP port than they ask from. */
+/* The role in which the peer sends a packet. Cards may answer from another UDP port than they ask
+ * from. */
 enum shca_udp_source { SHCA_FROM_REQUESTER, SHCA_FROM_RESPONDER, SHCA_UDP_SOURCES };
 
-/* What a queue pair on this wire has besides a qp; protected by its sq_lock. */
+/* The state of a queue pair on this wire in addition to its qp; protected by its sq_lock. */
 struct shca_udp {
     struct roce_endpoint *e;
     struct shca_inet peer; /* RC and UC: packets of others are dropped */
@@ -176,8 +178,8 @@ int shca_udp_open(int hca);
 void shca_udp_inherited(void); /* after fork() */
 /* The program will sleep until an event of a CQ. */
 void shca_udp_attend(void);
-/* Decides with the transition to RTR which wire a queue pair uses. False: its address is none, or
- * there is no memory. Then the transition itself. Both hold sq_lock. */
+/* The first decides at the transition to RTR which wire a queue pair uses. False: its address is
+ * invalid, or out of memory. The second makes the transition itself. Both hold sq_lock. */
 bool shca_udp_select(struct shca_qp *qp, uint32_t from, uint32_t to, int mask);
 void shca_udp_modified(struct shca_qp *qp, uint32_t from, uint32_t to);
 void shca_udp_reset(struct shca_qp *qp); /* holds sq_lock */
