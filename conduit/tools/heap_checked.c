@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
+#include "common/number.h"
 #include "base/report.h"
 #include "gasnet_tools.h"
 #include "tools/tools.h"

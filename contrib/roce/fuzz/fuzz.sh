@@ -12,7 +12,7 @@ dir=$top_builddir/contrib/roce/fuzz
 
 mkdir -p "$dir/found" || exit 1
 if ! ${FUZZ_CC:-clang} -g -O1 -std=gnu11 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-    -I"$top_builddir" -I"$source" "$source"/packet/*.c "$source"/endpoint/*.c "$source/fuzz/targets.c" "$source/fuzz/endpoint.c" \
+    -I"$top_builddir" -I"$source" -I"$source/../softhca" "$source"/packet/*.c "$source"/endpoint/*.c "$source/fuzz/targets.c" "$source/fuzz/endpoint.c" \
     "$top_srcdir/contrib/softhca/fuzz/libfuzzer.c" -o "$dir/fuzzer" -pthread 2>"$dir/build.log"; then
     echo "no ${FUZZ_CC:-clang} with libFuzzer (Debian packages clang, libclang-rt-dev); skipped: $(head -1 "$dir/build.log")"
     exit 77
