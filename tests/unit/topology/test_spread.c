@@ -5,6 +5,7 @@
  * eight-and-eight.xml, sub-numa.xml). */
 #include "config.h"
 
+#include "settings/settings.h"
 #include "topology/locality.h"
 #include "topology/spread.h"
 #include "unit.h"
@@ -176,6 +177,7 @@ static void use_machine(const char *file)
     const char *top = getenv("top_srcdir");
     snprintf(path, sizeof(path), "%s/tests/unit/topology/%s", top ? top : ".", file);
     setenv("HWLOC_XMLFILE", path, 1);
+    tk_settings.hwloc_query = "thread";
     tk_locality_drop();
 }
 
