@@ -3,7 +3,7 @@
 cmake_minimum_required(VERSION 3.13)
 project(clients C CXX)
 
-find_package(Trunkline 0.1 CONFIG REQUIRED COMPONENTS SEQ PAR PARSYNC TOOLS)
+find_package(Trunkline 0.2 CONFIG REQUIRED COMPONENTS SEQ PAR PARSYNC TOOLS)
 find_package(Trunkline CONFIG REQUIRED) # twice must not matter
 find_package(Trunkline CONFIG QUIET COMPONENTS NEVER)
 if(Trunkline_FOUND)
@@ -13,7 +13,7 @@ find_package(Trunkline 99 CONFIG QUIET)
 if(Trunkline_FOUND)
   message(FATAL_ERROR "there is no version 99")
 endif()
-find_package(Trunkline 0.1 CONFIG REQUIRED)
+find_package(Trunkline 0.2 CONFIG REQUIRED)
 message(STATUS "launcher: ${Trunkline_GASNETRUN}; interface: ${Trunkline_GASNET_VERSION}")
 
 foreach(mode seq par parsync)
