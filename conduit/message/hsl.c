@@ -91,7 +91,7 @@ void trunkline_hsl_wait(gex_HSL_t *hsl)
     tk_wait_note_end();
 }
 
-/* When it is released: whoever wanted it meanwhile has waited, and could not poll. */
+/* Called at the release: threads that wanted the lock meanwhile have waited, and could not poll. */
 static void check_duration(const gex_HSL_t *hsl, uint64_t since)
 {
     double seconds = since ? (double)(tk_now() - since) / (double)TK_SECOND : 0;

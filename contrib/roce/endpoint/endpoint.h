@@ -204,8 +204,8 @@ uint32_t roce_posted(const struct roce_endpoint *e); /* not yet completed */
 void roce_input(struct roce_endpoint *e, roce_time now, const struct roce_packet *p,
                 bool congested);
 
-/* Has the packet the number that is next in sequence, or that of a request which waits for its
- * response? RC and XRC; whoever does not know the numbers has to guess them. Changes nothing. */
+/* Has the packet the next number in sequence, or that of a request which waits for its response? RC
+ * and XRC; a sender that does not know the numbers has to guess them. Changes nothing. */
 bool roce_expects(const struct roce_endpoint *e, const struct roce_packet *p);
 
 /* Fetches the next packet to be sent now: writes it to out (room for ROCE_PACKET_MAX) and returns

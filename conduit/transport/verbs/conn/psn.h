@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * First packet sequence numbers of queue pairs. Both ends compute those of a connection from the
- * job's secret, so that no message carries them, and one who does not know the secret has to guess
- * 24 bits of each direction before a packet of his is taken for the peer's. Where no end computes
- * the other's they come from the kernel. No lock: nothing is kept but the secret, which is there
+ * job's secret, so no message carries them. A sender that does not know the secret has to guess 24
+ * bits for each direction before its packet is taken for the peer's. Where neither end computes the
+ * other's number, it comes from the kernel. No lock: the only state is the secret, which is set
  * before the first connection. */
 #ifndef TK_VERBS_PSN_H
 #define TK_VERBS_PSN_H
