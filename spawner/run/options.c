@@ -22,7 +22,7 @@ const char options_help[] =
     "  -c K                 CPUs per process; implies --bind core\n"
     "  --bind none|core|socket\n"
     "                       bind each process to K CPUs in whole cores, or to a socket\n"
-    "  --stdin none|0       who reads standard input: nobody, or rank 0 (default)\n"
+    "  --stdin none|0       rank that reads standard input: none, or rank 0 (default)\n"
     "  -E A[,B...]          environment variables to propagate beside GASNET_* and SOFTHCA_*\n"
     "                       (on this host all are)\n"
     "  -l                   put \"[rank] \" before each line of output\n"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which UDP port the packets of a connection come from, where the peer's GID does not say it. On
- * loopback it is 4791 from the beginning; of a card, or the kernel, it is learnt from the first
- * request and the first response whose numbers are right. Whoever knows all the numbers of the
- * connection and sends from the peer's address, but from another port, changes nothing: no request,
- * no acknowledgement, no NAK, no data of a read. All of that is counted. Owns nothing; a process of
- * its own is the victim. */
+/* The UDP port that packets of a connection come from, where the peer's GID does not say it. On
+ * loopback it is 4791 from the beginning; for a card or the kernel the receiver learns it from the
+ * first request and the first response with the expected numbers. A sender that knows all numbers
+ * of the connection and has the peer's address, but another port, changes nothing: no request, no
+ * acknowledgement, no NAK, no data of a read. Each such packet is counted. Owns nothing; the victim
+ * is a process of its own. */
 #include "config.h"
 
 #include "crafted.h"

@@ -57,7 +57,7 @@ static void find_slots(void)
     fclose(f);
 }
 
-/* The port of an address has one owner, whoever asks. */
+/* The kernel gives a port of an address to one socket, for any user. */
 static void fail_to_take(const struct sockaddr_in *at)
 {
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), on = 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * First packet sequence numbers: both ends of a connection have the same ones, also after it was
- * opened again, and nobody who does not know the job's secret can tell them from what he knows of
- * another job, connection or direction. */
+ * reopened. Without the job's secret they do not follow from those of another job, connection or
+ * direction. */
 #include "config.h"
 
 #include <stdlib.h>
