@@ -32,9 +32,9 @@ struct trunkline_ad {
     gex_OP_t ops;
     gex_Flags_t flags;
     enum tk_ad_path path;
-    bool by_device_only;               /* TK_AD_DEVICE, and not TK_ATOMIC_GLOBAL */
-    const struct tk_transport *device; /* TK_AD_DEVICE */
-    struct tk_peer *peers;             /* of the team, as tk_team_peers() */
+    bool by_device_only;                       /* TK_AD_DEVICE, and not TK_ATOMIC_GLOBAL */
+    const struct tk_transport_atomics *device; /* TK_AD_DEVICE */
+    struct tk_peer *peers;                     /* of the team, as tk_team_peers() */
 };
 
 /* At start-up, before any message can arrive. */

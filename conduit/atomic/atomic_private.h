@@ -29,9 +29,9 @@ enum tk_status tk_atomic_by_message(const struct tk_atomic *m, struct tk_op *op)
 /* by_device.c. The same, but the device of the target executes the operation. */
 enum tk_status tk_atomic_by_device(const struct tk_atomic *m, struct tk_op *op);
 
-/* The transport whose devices execute atomics, NULL if there is none; and the operations that these
+/* Atomics by the devices of a transport, NULL if there are none; and the operations that these
  * devices support. */
-const struct tk_transport *tk_atomic_device(void);
+const struct tk_transport_atomics *tk_atomic_device(void);
 gex_OP_t tk_atomic_device_ops(gex_DT_t dt);
 
 /* connect.c. Requests connections for atomics to those members of a team that messages do not reach

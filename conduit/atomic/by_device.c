@@ -9,11 +9,11 @@
 #include "progress/steps.h"
 #include "transport/transport.h"
 
-const struct tk_transport *tk_atomic_device(void)
+const struct tk_transport_atomics *tk_atomic_device(void)
 {
     for (unsigned i = 0; i < tk_transports.count; i++)
-        if (tk_transports.at[i]->atomic)
-            return tk_transports.at[i];
+        if (tk_transports.at[i]->atomics)
+            return tk_transports.at[i]->atomics;
     return NULL;
 }
 
@@ -71,7 +71,7 @@ wait_post(const struct tk_atomic *m, struct tk_op *op, const struct tk_device_at
     enum tk_status status = TK_BUSY;
     while (status == TK_BUSY && !(m->flags & GEX_FLAG_IMMEDIATE)) {
         tk_wait_step_silent(&empty);
-        status = m->ad->device->atomic(m->peer, op, atomic);
+        status = m->ad->device->post(m->peer, op, atomic);
     }
     return status;
 }
@@ -85,7 +85,7 @@ enum tk_status tk_atomic_by_device(const struct tk_atomic *m, struct tk_op *op)
         .swap = m->b,
         .is_swap = m->opcode & (GEX_OP_CAS | GEX_OP_FCAS),
         .result = TRUNKLINE_AD_FETCHES(m->opcode) ? m->result : NULL};
-    enum tk_status status = m->ad->device->atomic(m->peer, op, &atomic);
+    enum tk_status status = m->ad->device->post(m->peer, op, &atomic);
     tk_if_unlikely(status == TK_BUSY) status = wait_post(m, op, &atomic);
     return status;
 }

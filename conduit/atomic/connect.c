@@ -89,7 +89,7 @@ static _Noreturn void connect_failed(const struct tk_peer *peer)
 
 static void open_end(struct tk_peer *peer, struct connection *c)
 {
-    if (tk_atomic_device()->atomic_open(peer, &c->ours) != TK_OK)
+    if (tk_atomic_device()->open(peer, &c->ours) != TK_OK)
         connect_failed(peer);
     c->is_open = true;
     if (peer->rank != tk_peers.me)
@@ -101,7 +101,7 @@ static void open_end(struct tk_peer *peer, struct connection *c)
 
 static void connect_end(struct tk_peer *peer, struct connection *c)
 {
-    if (tk_atomic_device()->atomic_connect(peer, &c->theirs) != TK_OK)
+    if (tk_atomic_device()->connect(peer, &c->theirs) != TK_OK)
         connect_failed(peer);
     c->is_connected = true;
 }
@@ -120,7 +120,7 @@ static bool advance(struct tk_peer *peer, struct connection *c)
     if (c->is_connected && !c->has_sent_ready && !(c->has_sent_ready = notify(peer, NULL)))
         return false;
     if (c->is_connected && !c->is_ready && heard & READY_CAME) {
-        tk_atomic_device()->atomic_ready(peer);
+        tk_atomic_device()->ready(peer);
         c->is_ready = true;
     }
     return true;

@@ -46,8 +46,8 @@ static bool is_mostly_remote(gex_TM_t tm)
  * arrives. */
 static enum tk_atomic_scope scope_of_devices(void)
 {
-    const struct tk_transport *device = tk_is_on_demand ? NULL : tk_atomic_device();
-    return device ? device->atomic_scope() : TK_ATOMIC_NONE;
+    const struct tk_transport_atomics *device = tk_is_on_demand ? NULL : tk_atomic_device();
+    return device ? device->scope() : TK_ATOMIC_NONE;
 }
 
 static struct choice by_device_or_not(gex_TM_t tm, const struct trunkline_ad *ad)

@@ -202,7 +202,7 @@ static bool step_send(struct tk_coll_step *step)
         return true;
     case STEP_PUT:
         if (!has_space(
-                tk_peer_transport(step->peer)->rma(step->peer, &step->put, &step->put_state)))
+                tk_peer_transport(step->peer)->rma.post(step->peer, &step->put, &step->put_state)))
             return false;
         step->state = STEP_LANDS;
         return true;

@@ -28,14 +28,14 @@ static enum tk_status ep_send(struct tk_peer *peer, struct tk_outgoing *message)
 {
     const struct tk_ep_peer *copy = copy_of(peer);
     mark(copy, message->head);
-    return tk_peer_transport(copy->real)->send(copy->real, message);
+    return tk_peer_transport(copy->real)->am.send(copy->real, message);
 }
 
 static enum tk_status ep_reserve(struct tk_am_reservation *reservation, bool place, bool buffer)
 {
     const struct tk_ep_peer *copy = copy_of(reservation->peer);
     reservation->peer = copy->real;
-    enum tk_status status = tk_peer_transport(copy->real)->reserve(reservation, place, buffer);
+    enum tk_status status = tk_peer_transport(copy->real)->am.reserve(reservation, place, buffer);
     reservation->peer = (struct tk_peer *)&copy->peer;
     return status;
 }
@@ -44,7 +44,7 @@ static enum tk_status ep_reserve_place(struct tk_am_reservation *reservation)
 {
     const struct tk_ep_peer *copy = copy_of(reservation->peer);
     reservation->peer = copy->real;
-    enum tk_status status = tk_peer_transport(copy->real)->reserve_place(reservation);
+    enum tk_status status = tk_peer_transport(copy->real)->am.reserve_place(reservation);
     reservation->peer = (struct tk_peer *)&copy->peer;
     return status;
 }
@@ -55,7 +55,7 @@ static enum tk_status ep_send_reserved(struct tk_am_reservation *reservation,
     const struct tk_ep_peer *copy = copy_of(reservation->peer);
     mark(copy, message->head);
     reservation->peer = copy->real;
-    enum tk_status status = tk_peer_transport(copy->real)->send_reserved(reservation, message);
+    enum tk_status status = tk_peer_transport(copy->real)->am.send_reserved(reservation, message);
     reservation->peer = (struct tk_peer *)&copy->peer;
     return status;
 }
@@ -64,7 +64,7 @@ static void ep_release(struct tk_am_reservation *reservation, bool keep_credit)
 {
     const struct tk_ep_peer *copy = copy_of(reservation->peer);
     reservation->peer = copy->real;
-    tk_peer_transport(copy->real)->release(reservation, keep_credit);
+    tk_peer_transport(copy->real)->am.release(reservation, keep_credit);
     reservation->peer = (struct tk_peer *)&copy->peer;
 }
 
@@ -79,22 +79,22 @@ static enum tk_status ep_rma(struct tk_peer *peer, const struct tk_rma *rma,
         pair.endpoint = copy->theirs;
         pair.remote_keys = tk_bound_of(peer->rank, copy->theirs).keys;
     }
-    return tk_peer_transport(copy->real)->rma(copy->real, &pair, state);
+    return tk_peer_transport(copy->real)->rma.post(copy->real, &pair, state);
 }
 
 /* The peer's connection may have changed since this copy was made. */
 static void ep_leave_queue(const struct tk_peer *peer, struct tk_wait_ticket *ticket)
 {
     const struct tk_ep_peer *copy = copy_of(peer);
-    tk_peer_transport(copy->real)->leave_queue(copy->real, ticket);
+    tk_peer_transport(copy->real)->am.leave_queue(copy->real, ticket);
 }
 
 static void ep_replies(struct tk_peer *peer)
 {
     const struct tk_ep_peer *copy = copy_of(peer);
     const struct tk_transport *transport = tk_peer_transport(copy->real);
-    if (transport->replies)
-        transport->replies(copy->real);
+    if (transport->am.before_reply)
+        transport->am.before_reply(copy->real);
 }
 
 struct tk_peer *tk_ep_peer_open(struct tk_ep_peer *copy, struct tk_peer *real, unsigned ours,
@@ -105,19 +105,19 @@ struct tk_peer *tk_ep_peer_open(struct tk_ep_peer *copy, struct tk_peer *real, u
     copy->ours = (uint8_t)ours;
     copy->theirs = (uint8_t)theirs;
     copy->transport = *tk_peer_transport(real);
-    copy->transport.send = ep_send;
-    copy->transport.send_short = tk_send_short_whole;
-    copy->transport.send_small = tk_send_small_short;
-    copy->transport.send_medium = NULL;
-    copy->transport.medium_below = 0;
-    copy->transport.reserve = ep_reserve;
-    copy->transport.reserve_place = ep_reserve_place;
-    copy->transport.send_reserved = ep_send_reserved;
-    copy->transport.release = ep_release;
-    copy->transport.payload_from = NULL; /* rma() does it: the keys may differ */
-    copy->transport.rma = ep_rma;
-    copy->transport.leave_queue = ep_leave_queue;
-    copy->transport.replies = ep_replies;
+    copy->transport.am.send = ep_send;
+    copy->transport.am.send_short = tk_send_short_whole;
+    copy->transport.am.send_small = tk_send_small_short;
+    copy->transport.am.send_medium = NULL;
+    copy->transport.am.medium_below = 0;
+    copy->transport.am.reserve = ep_reserve;
+    copy->transport.am.reserve_place = ep_reserve_place;
+    copy->transport.am.send_reserved = ep_send_reserved;
+    copy->transport.am.release = ep_release;
+    copy->transport.rma.payload_from = NULL; /* rma.post() does it: the keys may differ */
+    copy->transport.rma.post = ep_rma;
+    copy->transport.am.leave_queue = ep_leave_queue;
+    copy->transport.am.before_reply = ep_replies;
     copy->peer = *real;
     copy->peer.transport = &copy->transport;
     copy->peer.segment_base = bound.base;

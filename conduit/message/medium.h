@@ -47,7 +47,7 @@ static inline enum tk_counter tk_medium_counter(uint64_t head)
 
 static inline bool tk_medium_is_direct(const struct tk_peer *peer, size_t nbytes)
 {
-    return nbytes < tk_peer_transport(peer)->medium_below;
+    return nbytes < tk_peer_transport(peer)->am.medium_below;
 }
 
 /* Counted before it is tried: sending is then a tail call. */
@@ -60,7 +60,7 @@ static inline int tk_medium_direct(struct tk_peer *peer, uint64_t head, const ge
     tk_count_more(tk_message_bytes_by(transport), nbytes);
     tk_if_unlikely(tk_trace_has(tk_trace_bit_request_short)) head |=
         (uint64_t)tk_message_number(peer, tk_head_handler(head)) << tk_head_reserved_shift;
-    return (int)transport->send_medium(peer, head, args, payload, nbytes, busy);
+    return (int)transport->am.send_medium(peer, head, args, payload, nbytes, busy);
 }
 
 /* ---- Other peers, below tk_medium_lent_min ---- */

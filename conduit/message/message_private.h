@@ -19,7 +19,7 @@ size_t tk_front_build(void *at, const struct tk_message *m, enum tk_message_kind
 /* The put for the payload of a Long; `op` counts the pieces that still read the source. */
 struct tk_rma tk_payload_put(const struct tk_message *m, struct tk_op *op, bool copy);
 
-/* The payload of a Long by rma(), then its head, with a reservation that has a place. TK_BUSY:
+/* The payload of a Long by rma.post(), then its head, with a reservation that has a place. TK_BUSY:
  * nothing was posted, and the place was given back, with the credit unless that is to be kept.
  * Waits for our own device at most, and does not poll. */
 enum tk_status tk_send_apart_reserved(struct tk_am_reservation *reservation,

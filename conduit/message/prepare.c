@@ -88,7 +88,7 @@ send_in_buffer(struct tk_am_reservation *reservation, const struct tk_message *m
                               .nbytes = m->nbytes};
     tk_front_build(out.head, m, reservation->kind, packed);
     if (!may_wait)
-        return tk_peer_transport(reservation->peer)->send_reserved(reservation, &out);
+        return tk_peer_transport(reservation->peer)->am.send_reserved(reservation, &out);
     tk_wait_send_reserved(reservation, &out);
     return TK_OK;
 }
@@ -186,8 +186,8 @@ void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m)
 
 /* ---- commits that may send nothing: one look for space, no poll ---- */
 
-/* The payload by rma(): the head gets its place first, since nobody may wait for one behind it. It
- * is not striped: only what is complete on all queue pairs could be followed by the head. */
+/* The payload by rma.post(): the head gets its place first, since nobody may wait for one behind
+ * it. It is not striped: only what is complete on all queue pairs could be followed by the head. */
 static enum tk_status try_apart(struct tk_am_reservation *reservation, struct tk_message *m,
                                 struct tk_op *op, bool copy)
 {
@@ -195,7 +195,7 @@ static enum tk_status try_apart(struct tk_am_reservation *reservation, struct tk
     struct tk_outgoing out = {.head = &front.head,
                               .head_size = tk_front_build(&front, m, reservation->kind, false)};
     const struct tk_rma rma = tk_payload_put(m, op, copy);
-    if (tk_peer_transport(m->peer)->reserve_place(reservation) != TK_OK)
+    if (tk_peer_transport(m->peer)->am.reserve_place(reservation) != TK_OK)
         return TK_BUSY;
     return tk_send_apart_reserved(reservation, &rma, &out, true);
 }
@@ -212,7 +212,7 @@ static enum tk_status try_from(struct tk_am_reservation *reservation, struct tk_
                               .payload = m->payload,
                               .nbytes = m->nbytes,
                               .source = copy ? NULL : op};
-    return tk_peer_transport(m->peer)->send_reserved(reservation, &out);
+    return tk_peer_transport(m->peer)->am.send_reserved(reservation, &out);
 }
 
 /* The source is copied, so that there is nothing to wait for; but a large one may not be. */
@@ -277,7 +277,7 @@ enum tk_status tk_commit_at_once(gex_AM_SrcDesc_t sd, struct tk_message *m)
 void tk_cancel(gex_AM_SrcDesc_t sd)
 {
     sd->open = false;
-    tk_peer_transport(sd->reservation.peer)->release(&sd->reservation, false);
+    tk_peer_transport(sd->reservation.peer)->am.release(&sd->reservation, false);
     tk_count(tk_counter_messages_cancelled);
 }
 

@@ -136,7 +136,7 @@ static bool is_better_put(const struct tk_message *m)
 
 bool tk_is_packed(const struct tk_message *m)
 {
-    size_t max = tk_peer_transport(m->peer)->packed_max;
+    size_t max = tk_peer_transport(m->peer)->am.packed_max;
     if (!tk_is_on_demand) {
         max = tk_min(tk_settings.packedlong_limit, max);
         if (is_better_put(m))
@@ -167,9 +167,9 @@ enum tk_status tk_send_apart_reserved(struct tk_am_reservation *reservation,
 {
     struct tk_peer *peer = reservation->peer;
     struct tk_rma_state state = {.done = 0};
-    enum tk_status status = tk_peer_transport(peer)->rma(peer, rma, &state);
+    enum tk_status status = tk_peer_transport(peer)->rma.post(peer, rma, &state);
     if (status != TK_OK) {
-        tk_peer_transport(peer)->release(reservation, keep_credit || state.done > 0);
+        tk_peer_transport(peer)->am.release(reservation, keep_credit || state.done > 0);
         if (state.done == 0)
             return TK_BUSY;
         tk_wait_rma_reserved(peer, rma, &state);
@@ -189,7 +189,7 @@ static enum tk_status send_apart_at_once(struct tk_message *m, enum tk_message_k
 
 bool tk_is_payload_striped(const struct tk_message *m)
 {
-    size_t min = tk_peer_transport(m->peer)->stripe_min;
+    size_t min = tk_peer_transport(m->peer)->am.stripe_min;
     return min > 0 && m->nbytes >= min;
 }
 
@@ -218,18 +218,18 @@ static enum tk_status send_behind(struct tk_message *m, struct tk_outgoing *out)
 static void begin_reply(struct tk_peer *peer)
 {
     const struct tk_transport *transport = tk_peer_transport(peer);
-    if (transport->replies)
-        transport->replies(peer);
+    if (transport->am.before_reply)
+        transport->am.before_reply(peer);
 }
 
 /* In place, in one piece. */
 static bool put_at_once(const struct tk_message *m, struct tk_op *op)
 {
     const struct tk_transport *transport = tk_peer_transport(m->peer);
-    if (!transport->payload_from)
+    if (!transport->rma.payload_from)
         return false;
     tk_counter_add(&op->pending, 1);
-    if (transport->payload_from(m->peer, op, (uintptr_t)m->dest, m->payload, m->nbytes))
+    if (transport->rma.payload_from(m->peer, op, (uintptr_t)m->dest, m->payload, m->nbytes))
         return true;
     tk_counter_add(&op->pending, -1);
     return false;
@@ -391,7 +391,7 @@ enum tk_status tk_internal_send(struct tk_peer *peer, enum tk_message_kind kind,
         .category = TK_SHORT, .handler = (uint8_t)handler, .nargs = nargs, .args = args};
     struct tk_outgoing out = {.head = &front.head,
                               .head_size = tk_front_build(&front, &m, kind, false)};
-    enum tk_status status = tk_peer_transport(peer)->send(peer, &out);
+    enum tk_status status = tk_peer_transport(peer)->am.send(peer, &out);
     if (status == TK_OK)
         tk_count(tk_counter_internal_sent);
     return status;

@@ -43,8 +43,8 @@ static inline enum tk_status tk_short_send(struct tk_peer *peer, enum tk_message
         tk_short_take_turn(immediate);
     tk_if_unlikely(tk_trace_has(tk_trace_bit_request_short)) return tk_short_send_traced(
         peer, head, immediate, args);
-    return tk_peer_transport(peer)->send_short(peer, head, args,
-                                               immediate ? tk_short_refused : tk_wait_send_short);
+    return tk_peer_transport(peer)->am.send_short(
+        peer, head, args, immediate ? tk_short_refused : tk_wait_send_short);
 }
 
 static inline int tk_short_request(struct tk_peer *peer, uint8_t handler, bool immediate,
@@ -83,7 +83,7 @@ static inline int tk_small_request(struct tk_peer *peer, unsigned tag, uint64_t 
         const gex_AM_Arg_t both[] = {(gex_AM_Arg_t)args, (gex_AM_Arg_t)(args >> 32)};
         return (int)tk_short_send_traced(peer, tk_tag_head(tag), busy == tk_small_refused, both);
     }
-    return (int)tk_peer_transport(peer)->send_small(peer, tag, args, busy);
+    return (int)tk_peer_transport(peer)->am.send_small(peer, tag, args, busy);
 }
 
 /* `replied` is set first: sending, which cannot fail, is a tail call. */
@@ -99,8 +99,8 @@ static inline int tk_small_reply(gex_Token_t token, uint8_t handler, unsigned na
         return (int)tk_short_send_traced(peer, tk_tag_head(tk_tag(true, nargs, handler)), false,
                                          both);
     }
-    return (int)tk_peer_transport(peer)->send_small(peer, tk_tag(true, nargs, handler), args,
-                                                    tk_wait_send_small);
+    return (int)tk_peer_transport(peer)->am.send_small(peer, tk_tag(true, nargs, handler), args,
+                                                       tk_wait_send_small);
 }
 
 #endif

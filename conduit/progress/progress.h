@@ -179,7 +179,7 @@ enum tk_status tk_wait_send_again(struct tk_peer *peer, struct tk_outgoing *mess
 static inline enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message,
                                           bool immediate)
 {
-    enum tk_status status = tk_peer_transport(peer)->send(peer, message);
+    enum tk_status status = tk_peer_transport(peer)->am.send(peer, message);
     tk_if_likely(status != TK_BUSY || immediate) return status;
     return tk_wait_send_again(peer, message);
 }

@@ -81,7 +81,7 @@ static void stall_end(struct stall *stall, const struct tk_peer *peer)
     if (TK_THREADED)
         tk_wait_ticket = stall->ticket.outer;
     if (TK_THREADED && stall->ticket.queue)
-        tk_peer_transport(peer)->leave_queue(peer, &stall->ticket);
+        tk_peer_transport(peer)->am.leave_queue(peer, &stall->ticket);
     tk_wait_over();
     if (tk_trace_has(tk_trace_bit_credit_wait))
         tk_trace_waited(stall->is_for_credit ? tk_trace_credit_wait : tk_trace_room_wait,
@@ -110,7 +110,7 @@ static inline void stall_step(struct stall *stall, unsigned *empty, const struct
 static void step_with_space(const struct tk_transport *transport, unsigned *empty,
                             const struct tk_wait_why *why)
 {
-    if (transport->reservation_is_no_hold)
+    if (transport->am.reservation_is_no_hold)
         wait_step(empty, space_of(transport), why);
     else if (tk_reap())
         *empty = 0;
@@ -246,7 +246,7 @@ enum tk_status tk_wait_send_again(struct tk_peer *peer, struct tk_outgoing *mess
     enum tk_status status;
     do
         stall_step(&stall, &empty, peer, SEND_TO(peer));
-    while ((status = tk_peer_transport(peer)->send(peer, message)) == TK_BUSY);
+    while ((status = tk_peer_transport(peer)->am.send(peer, message)) == TK_BUSY);
     stall_end(&stall, peer);
     return status;
 }
@@ -259,7 +259,7 @@ enum tk_status tk_wait_send_short(struct tk_peer *peer, struct tk_message_head h
     enum tk_status status;
     do
         stall_step(&stall, &empty, peer, SEND_TO(peer));
-    while ((status = tk_peer_transport(peer)->send_short(peer, head, args, NULL)) == TK_BUSY);
+    while ((status = tk_peer_transport(peer)->am.send_short(peer, head, args, NULL)) == TK_BUSY);
     stall_end(&stall, peer);
     return status;
 }
@@ -278,8 +278,8 @@ enum tk_status tk_wait_send_medium(struct tk_peer *peer, uint64_t head, const in
     enum tk_status status;
     do
         stall_step(&stall, &empty, peer, SEND_TO(peer));
-    while ((status = tk_peer_transport(peer)->send_medium(peer, head, args, payload, nbytes,
-                                                          NULL)) == TK_BUSY);
+    while ((status = tk_peer_transport(peer)->am.send_medium(peer, head, args, payload, nbytes,
+                                                             NULL)) == TK_BUSY);
     stall_end(&stall, peer);
     return status;
 }
@@ -290,7 +290,7 @@ enum tk_status tk_wait_rma(struct tk_peer *peer, const struct tk_rma *rma)
     struct stall stall = {.turns = 0};
     unsigned empty = 0;
     enum tk_status status;
-    while ((status = tk_peer_transport(peer)->rma(peer, rma, &state)) == TK_BUSY &&
+    while ((status = tk_peer_transport(peer)->rma.post(peer, rma, &state)) == TK_BUSY &&
            !(rma->immediate && state.done == 0))
         stall_step(&stall, &empty, peer, RMA_TO(peer));
     stall_end(&stall, peer);
@@ -304,7 +304,7 @@ enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place
     unsigned empty = 0;
     struct stall stall = {.turns = 0};
     enum tk_status status;
-    while ((status = tk_peer_transport(peer)->reserve(reservation, place, buffer)) == TK_BUSY &&
+    while ((status = tk_peer_transport(peer)->am.reserve(reservation, place, buffer)) == TK_BUSY &&
            !immediate)
         stall_step(&stall, &empty, peer, SEND_TO(peer));
     stall_end(&stall, peer);
@@ -316,7 +316,7 @@ void tk_wait_send_reserved(struct tk_am_reservation *reservation, struct tk_outg
     unsigned empty = 0;
     struct stall stall = {.turns = 0};
     struct tk_peer *peer = reservation->peer;
-    while (tk_peer_transport(peer)->send_reserved(reservation, message) == TK_BUSY)
+    while (tk_peer_transport(peer)->am.send_reserved(reservation, message) == TK_BUSY)
         stall_step_with_space(&stall, &empty, peer, SEND_TO(peer));
     stall_end(&stall, peer);
 }
@@ -334,7 +334,7 @@ void tk_wait_rma_reserved(struct tk_peer *peer, const struct tk_rma *rma,
 {
     unsigned empty = 0;
     struct stall stall = {.turns = 0};
-    while (tk_peer_transport(peer)->rma(peer, rma, state) == TK_BUSY)
+    while (tk_peer_transport(peer)->rma.post(peer, rma, state) == TK_BUSY)
         stall_step_with_space(&stall, &empty, peer, RMA_TO(peer));
     stall_end(&stall, peer);
 }

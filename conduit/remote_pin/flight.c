@@ -90,7 +90,7 @@ static void track(struct flight *f)
 static bool is_through(struct flight *f)
 {
     if (!f->is_posted)
-        f->is_posted = f->network->rma(tk_peer(f->rank), &f->part, &f->state) == TK_OK;
+        f->is_posted = f->network->rma.post(tk_peer(f->rank), &f->part, &f->state) == TK_OK;
     return f->is_posted && tk_op_done(&f->op);
 }
 
@@ -153,7 +153,7 @@ enum tk_status tk_post_rdma(const struct tk_transport *network, struct tk_peer *
     f->hose = hose;
     f->part = part_of(rma, state->done, f, nbytes);
     f->state = (struct tk_rma_state){.may_hold = state->may_hold};
-    enum tk_status status = network->rma(peer, &f->part, &f->state);
+    enum tk_status status = network->rma.post(peer, &f->part, &f->state);
     if (f->state.done == 0) {
         tk_hose_leave(hose, false);
         flight_give(f);

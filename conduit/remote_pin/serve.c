@@ -87,7 +87,7 @@ static const uint32_t *serve_lend(const struct tk_peer *to, const struct tk_ask 
     }
     answer->base = region->base;
     answer->size = region->size;
-    return exports.network->remote_keys(region);
+    return exports.network->memory->remote_keys(region);
 }
 
 /* ---- asks ---- */

@@ -137,7 +137,7 @@ static enum tk_status rma_on_demand(struct tk_peer *peer, const struct tk_rma *r
     /* Segments of other endpoints are registered whole; that of endpoint 0 is not, whichever local
      * endpoint the transfer uses. */
     if (rma->is_pair && rma->endpoint != 0)
-        return below(peer)->rma(peer, rma, state);
+        return below(peer)->rma.post(peer, rma, state);
     while (status == TK_OK && state->done < rma->nbytes)
         status = transfer_next_piece(peer, rma, state);
     if (tk_is_everything && state->done == rma->nbytes)
@@ -160,18 +160,18 @@ static void report_end(void)
         tk_log_info("remote firehoses: %" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64
                     " moves, %" PRIu64 " refusals, %" PRIu64 " there now",
                     c.hits, c.misses, c.moves, c.refusals, c.here);
-    if (network_below->report_end)
-        network_below->report_end();
+    if (network_below->reports.end)
+        network_below->reports.end();
 }
 
 static void make_table(struct tk_transport *table, const struct tk_transport *network)
 {
     *table = *network;
-    table->put = tk_put_never;
-    table->put_from = table->payload_from = NULL;
-    table->get = tk_get_never;
-    table->rma = rma_on_demand;
-    table->report_end = report_end;
+    table->rma.put = tk_put_never;
+    table->rma.put_from = table->rma.payload_from = NULL;
+    table->rma.get = tk_get_never;
+    table->rma.post = rma_on_demand;
+    table->reports.end = report_end;
 }
 
 /* Returns the number of ranks with either table. */
@@ -182,7 +182,7 @@ static uint32_t set_tables(const struct tk_transport *network)
     if (network->unconnected) {
         make_table(&on_demand_unconnected, network->unconnected);
         on_demand.unconnected = &on_demand_unconnected;
-        network->use_tables(&on_demand, &on_demand_unconnected);
+        network->demand->use_tables(&on_demand, &on_demand_unconnected);
     }
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         if (tk_peer(r)->transport == network)

@@ -102,8 +102,8 @@ static struct tk_transfer transfer(const struct tk_asked *asked, bool is_put, ge
 static bool put_from(const struct tk_asked *asked, struct tk_op *op)
 {
     const struct tk_transport *transport = tk_peer_transport(asked->peer);
-    return transport->put_from &&
-           transport->put_from(asked->peer, op, asked->remote, asked->local, asked->nbytes);
+    return transport->rma.put_from &&
+           transport->rma.put_from(asked->peer, op, asked->remote, asked->local, asked->nbytes);
 }
 
 int tk_blocking_slowly(const struct tk_asked *asked, bool is_put, gex_Flags_t flags)

@@ -52,8 +52,8 @@ static inline bool tk_at_once(bool is_put, struct tk_peer *peer, struct tk_op *o
     const struct tk_transport *transport = tk_peer_transport(peer);
     *asked = (struct tk_asked){peer, (uintptr_t)remote, (void *)local, nbytes};
     tk_keep_in_memory(*asked);
-    return is_put ? transport->put(peer, op, (uintptr_t)remote, local, nbytes)
-                  : transport->get(peer, op, (uintptr_t)remote, (void *)local, nbytes);
+    return is_put ? transport->rma.put(peer, op, (uintptr_t)remote, local, nbytes)
+                  : transport->rma.get(peer, op, (uintptr_t)remote, (void *)local, nbytes);
 }
 
 static inline int tk_blocking(bool is_put, struct tk_peer *peer, void *remote, const void *local,

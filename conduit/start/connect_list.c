@@ -77,8 +77,8 @@ static enum tk_status begin(const bool *wanted)
         if (wanted[r])
             ranks[count++] = r;
     for (unsigned i = 0; status == TK_OK && i < tk_transports.count; i++)
-        if (tk_transports.at[i]->connect_ranks)
-            status = tk_transports.at[i]->connect_ranks(ranks, count);
+        if (tk_transports.at[i]->demand)
+            status = tk_transports.at[i]->demand->connect_ranks(ranks, count);
     free(ranks);
     return status;
 }
@@ -87,7 +87,7 @@ static enum tk_status begin(const bool *wanted)
 static bool is_ready(uint32_t rank)
 {
     const struct tk_transport *transport = tk_peer(rank)->transport;
-    return !transport->is_connected || transport->is_connected(rank);
+    return !transport->demand || transport->demand->is_connected(rank);
 }
 
 static bool are_ready(const void *what)

@@ -129,7 +129,7 @@ static enum tk_status open_transports(struct tk_peer_info **info)
         if (!paths[i].is_expected())
             continue;
         tk_transport_use(paths[i].transport);
-        if (paths[i].transport->open(info, local_index) != TK_OK)
+        if (paths[i].transport->lifecycle->open(info, local_index) != TK_OK)
             return TK_FAIL;
     }
     return TK_OK;
@@ -156,7 +156,7 @@ static enum tk_status check_expected(void)
  * short. */
 static enum tk_status start_agree(const struct tk_transport *transport)
 {
-    if (!transport->agree || transport->agree())
+    if (transport->lifecycle->agree())
         return TK_OK;
     if (tk_peers.me != 0)
         tk_bootstrap_fence(NULL, 0);
@@ -168,13 +168,12 @@ static enum tk_status connect_path(const struct path *path)
     const struct tk_transport *transport = path->transport;
     if (!path->is_needed()) {
         tk_transport_drop(transport);
-        transport->close();
+        transport->lifecycle->close();
         return TK_OK;
     }
-    if (start_agree(transport) != TK_OK || !(transport = transport->connect()))
+    if (start_agree(transport) != TK_OK || !(transport = transport->lifecycle->connect()))
         return TK_FAIL;
-    if (tk_is_on_demand && transport->register_region &&
-        !(transport = tk_remote_connect(transport)))
+    if (tk_is_on_demand && transport->memory && !(transport = tk_remote_connect(transport)))
         return TK_FAIL;
     tk_transport_use(transport);
     return TK_OK;
@@ -417,10 +416,10 @@ void tk_describe_peer(uint32_t rank, char *text, size_t size)
 {
     char how[256];
     const struct tk_peer *peer = tk_peer(rank);
-    if (!tk_peer_transport(peer)->describe) {
+    if (!tk_peer_transport(peer)->reports.describe) {
         snprintf(text, size, "%s", tk_peer_transport(peer)->name);
         return;
     }
-    tk_peer_transport(peer)->describe(peer, how, sizeof(how));
+    tk_peer_transport(peer)->reports.describe(peer, how, sizeof(how));
     snprintf(text, size, "%s %s", tk_peer_transport(peer)->name, how);
 }

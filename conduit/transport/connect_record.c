@@ -141,7 +141,7 @@ void tk_connect_record_open(void)
 static bool was_connected(uint32_t rank)
 {
     const struct tk_transport *transport = tk_peer(rank)->transport;
-    return transport && transport->is_connected && transport->is_connected(rank);
+    return transport && transport->demand && transport->demand->is_connected(rank);
 }
 
 /* To be freed; NULL: out of memory. */

@@ -8,7 +8,7 @@
 
 void tk_liveness_set(enum tk_rank_liveness liveness)
 {
-    const struct tk_transport *node_local =
+    const struct tk_transport_neighbour *node_local =
         __atomic_load_n(&tk_transports.node_local, __ATOMIC_ACQUIRE);
     if (node_local)
         node_local->set_liveness(liveness);

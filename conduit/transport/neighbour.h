@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Neighbours are ranks of this host with which we share memory. This is how the rooms above see
- * them, whichever transport shares the memory (struct tk_transport). */
+ * them, whichever transport shares the memory: the functions here call its table. */
 #ifndef TK_NEIGHBOUR_H
 #define TK_NEIGHBOUR_H
 
@@ -57,5 +57,21 @@ void tk_liveness_set(enum tk_rank_liveness liveness);
 /* The word of a neighbour, by index in the neighbourhood; NULL: it can't be reached any more.
  * Readable until the process ends. */
 const _Atomic uint32_t *tk_liveness_of(uint32_t index);
+
+/* The functions of a transport that shares memory, for those above: each does what the function of
+ * its name does, and is called by the same threads. */
+struct tk_doorbell;
+struct tk_transport_neighbour {
+    void *(*flags)(uint32_t neighbour);
+    void *(*scratch)(uint32_t neighbour);
+    void (*wake)(uint32_t rank);
+    /* The doorbell that neighbours ring; progress/ sleeps on it. At start-up, one thread. */
+    struct tk_doorbell *(*bell)(void);
+    uintptr_t (*offset)(struct tk_peer *peer, uint32_t endpoint);
+    enum tk_status (*try_segment)(struct tk_peer *peer, const struct tk_bound *bound);
+    void (*admit)(void);
+    void (*set_liveness)(enum tk_rank_liveness liveness); /* async-signal-safe */
+    const _Atomic uint32_t *(*liveness_of)(uint32_t index);
+};
 
 #endif

@@ -15,8 +15,8 @@ struct tk_op;
 struct tk_region;
 
 /* One put or get: what the caller requests. The caller fills it in, leaves unused fields 0, and
- * does not change it until rma() has returned TK_OK or nothing is posted. A transport only reads
- * it. */
+ * does not change it until rma.post() has returned TK_OK or nothing is posted. A transport only
+ * reads it. */
 struct tk_rma {
     uintptr_t remote;
     char *local;
@@ -37,9 +37,9 @@ struct tk_rma {
     const struct tk_region *home; /* local memory that needs no registration; may be NULL */
 };
 
-/* How far a transport is with a tk_rma. The caller zeroes it before the first call of rma() and
- * passes the same struct to each further one; only the transport changes it. The caller may read
- * `done`; the other fields have no meaning outside the transport. */
+/* How far a transport is with a tk_rma. The caller zeroes it before the first call of rma.post()
+ * and passes the same struct to each further one; only the transport changes it. The caller may
+ * read `done`; the other fields have no meaning outside the transport. */
 struct tk_rma_state {
     size_t done;       /* bytes posted; op->pending counts what is still in flight of them */
     uint64_t unfenced; /* a bit for each connection that needs a read behind its writes */

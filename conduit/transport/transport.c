@@ -20,7 +20,7 @@ enum tk_status tk_send_short_whole(struct tk_peer *peer, struct tk_message_head 
     struct tk_short message;
     struct tk_outgoing out = {.head = &message.head, .head_size = tk_short_size(head.nargs)};
     tk_short_build(&message, head, args);
-    enum tk_status status = tk_peer_transport(peer)->send(peer, &out);
+    enum tk_status status = tk_peer_transport(peer)->am.send(peer, &out);
     return status == TK_BUSY && busy ? busy(peer, head, args) : status;
 }
 
@@ -33,7 +33,7 @@ enum tk_status tk_send_medium_whole(struct tk_peer *peer, uint64_t head, const i
                               .payload = payload,
                               .nbytes = nbytes};
     tk_short_build(&front, tk_head_of_number(head), args);
-    enum tk_status status = tk_peer_transport(peer)->send(peer, &out);
+    enum tk_status status = tk_peer_transport(peer)->am.send(peer, &out);
     return status == TK_BUSY && busy ? busy(peer, head, args, payload, nbytes) : status;
 }
 
@@ -41,7 +41,8 @@ enum tk_status tk_send_small_short(struct tk_peer *peer, unsigned tag, uint64_t 
                                    tk_small_busy *busy)
 {
     const int32_t both[] = {(int32_t)args, (int32_t)(args >> 32)};
-    enum tk_status status = tk_peer_transport(peer)->send_short(peer, tk_tag_head(tag), both, NULL);
+    enum tk_status status =
+        tk_peer_transport(peer)->am.send_short(peer, tk_tag_head(tag), both, NULL);
     return status == TK_BUSY && busy ? busy(peer, tag, args) : status;
 }
 

@@ -4,7 +4,8 @@
  * transport/verbs. A transport moves messages and memory between this process and a peer. Rooms
  * above use a transport through this table only. A function that finds no resources (credit, queue
  * slot, buffer) returns TK_BUSY and never spins: the caller decides how to wait (progress/wait.c).
- * All functions are thread-safe in PAR. */
+ * The table has groups: struct tk_transport, below, says which are optional. Functions are
+ * thread-safe in PAR unless their group or their comment says which thread calls them. */
 #ifndef TK_TRANSPORT_H
 #define TK_TRANSPORT_H
 
@@ -18,7 +19,8 @@
 #include "transport/neighbour.h"
 #include "transport/rma_request.h"
 
-struct tk_doorbell;
+struct tk_device_events;
+struct tk_mcast_device;
 struct tk_op;
 struct tk_pinned;
 struct tk_region;
@@ -60,6 +62,154 @@ struct tk_arrival {
     bool replied; /* set by the sender of the reply */
 };
 
+/* Mediums with GEX_EVENT_NOW: shorter payloads are copied behind their heads. Sent in place they
+ * would be a second range of memory in the work request, which costs more up to about this size
+ * (over softhca 70 ns, in which 4 KiB are copied). */
+enum { tk_medium_lent_min = 8 << 10 };
+
+/* Called by send_short(), send_small() and send_medium() in place of returning TK_BUSY, as a tail
+ * call with their own arguments: so the sender need not save the arguments across the call, which
+ * would cost the fast path instructions. NULL: they return TK_BUSY. The transport itself never
+ * waits. */
+typedef enum tk_status tk_short_busy(struct tk_peer *peer, struct tk_message_head head,
+                                     const int32_t *args);
+enum { tk_small_args_max = 2 }; /* of send_small() */
+typedef enum tk_status tk_small_busy(struct tk_peer *peer, unsigned tag, uint64_t args);
+typedef enum tk_status tk_medium_busy(struct tk_peer *peer, uint64_t head, const int32_t *args,
+                                      const void *payload, size_t nbytes);
+
+/* ---- active messages: required, any thread ---- */
+
+struct tk_transport_am {
+    /* Sends a message without payload, with its head and head.nargs arguments. */
+    enum tk_status (*send_short)(struct tk_peer *peer, struct tk_message_head head,
+                                 const int32_t *args, tk_short_busy *busy);
+    /* The same for up to two arguments, the second one in the upper half. */
+    enum tk_status (*send_small)(struct tk_peer *peer, unsigned tag, uint64_t args,
+                                 tk_small_busy *busy);
+    /* A Medium with its head (tk_head_number()) and the arguments that it counts; the payload is
+     * copied before return. send() is as good for payloads of medium_below bytes and more. NULL if
+     * medium_below is 0. */
+    enum tk_status (*send_medium)(struct tk_peer *peer, uint64_t head, const int32_t *args,
+                                  const void *payload, size_t nbytes, tk_medium_busy *busy);
+    size_t medium_below;
+    /* Any message. */
+    enum tk_status (*send)(struct tk_peer *peer, struct tk_outgoing *message);
+    /* Takes what depends on the peer (a request's credit) and, if requested, a slot in our own send
+     * queue and a buffer. All of it or, with TK_BUSY, nothing. */
+    enum tk_status (*reserve)(struct tk_am_reservation *reservation, bool place, bool buffer);
+    /* Adds a slot to a reservation that has none, in front of a payload that goes by rma.post(),
+     * for a caller that may not wait behind it. TK_BUSY: nothing was done. release() takes it back,
+     * but of a transport whose rma.post() is never TK_BUSY. */
+    enum tk_status (*reserve_place)(struct tk_am_reservation *reservation);
+    /* Sends with what was reserved. TK_BUSY while a resource is missing that was not requested
+     * then; completions of our own device free it. A message in reservation->buffer has its head
+     * directly in front of its payload. */
+    enum tk_status (*send_reserved)(struct tk_am_reservation *reservation,
+                                    struct tk_outgoing *message);
+    /* Gives everything back, or all but the credit. */
+    void (*release)(struct tk_am_reservation *reservation, bool keep_credit);
+    /* A handler of a message of this peer is about to reply, and begins with rma.post(). NULL: the
+     * transport need not know. Called in handlers. */
+    void (*before_reply)(struct tk_peer *peer);
+    /* PAR: the wait of a ticket that is in a queue of this transport is over. NULL: it has no
+     * queues. */
+    void (*leave_queue)(const struct tk_peer *peer, struct tk_wait_ticket *ticket);
+    size_t packed_max; /* largest payload of a Long that may travel with its head */
+    size_t stripe_min; /* payloads from this size on are faster when striped over connections, which
+                          are not ordered: the head is sent after them; 0: one connection */
+    /* A thread that has a reservation may run handlers while it waits to use it. */
+    bool reservation_is_no_hold;
+};
+
+/* ---- puts and gets: required, any thread ---- */
+
+struct tk_transport_rma {
+    /* Fast path, for transfers whose completion only decrements op->pending: a small put, whose
+     * source is free on return, and a get in one piece to registered memory. The caller has counted
+     * it in op->pending. False: nothing was done; use post(). Always false for 0 bytes. */
+    bool (*put)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                size_t nbytes);
+    bool (*get)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                size_t nbytes);
+    /* The same for a put in one piece from registered memory, whose source is in use until it
+     * completes. May be NULL. */
+    bool (*put_from)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                     size_t nbytes);
+    /* The same for the payload of a Long, counted as a payload, before its head: op->pending counts
+     * it while its source is in use. May be NULL. */
+    bool (*payload_from)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
+                         const void *local, size_t nbytes);
+    /* Posts as many pieces as there are resources for; TK_BUSY when some are left: call it again
+     * with an equal request and the same state. After TK_OK the transport refers to neither. */
+    enum tk_status (*post)(struct tk_peer *peer, const struct tk_rma *rma,
+                           struct tk_rma_state *state);
+    /* How many pieces of this local memory one gather() takes; 0: none. Both functions may be
+     * NULL. */
+    unsigned (*gather_max)(const struct tk_region *home, const void *at, size_t nbytes);
+    /* Counts itself in op->pending and, a put, in *sources. TK_BUSY: nothing was done. */
+    enum tk_status (*gather)(struct tk_peer *peer, const struct tk_gather *gather);
+};
+
+/* ---- reports: each may be NULL ---- */
+
+struct tk_transport_reports {
+    /* Describes how it reaches the peer. Any thread. */
+    void (*describe)(const struct tk_peer *peer, char *text, size_t size);
+    /* Called rarely, by a waiter without progress: logs which peer keeps us waiting. Any thread. */
+    void (*stall)(void);
+    /* Likewise: adds operations in flight with peers to the record of waits. */
+    void (*waits)(struct tk_wait_rows *rows);
+    /* At the end of a job: logs the counts that settings ask for. The thread that exits. */
+    void (*end)(void);
+};
+
+/* ---- start and end: one thread ---- */
+
+struct tk_transport_lifecycle {
+    /* Before the peer infos are exchanged: fills in ours, which may move. `turn` is our number
+     * among the ranks of this host. The transport gets the peers that no earlier transport has
+     * taken. */
+    enum tk_status (*open)(struct tk_peer_info **info, uint32_t turn);
+    /* With the peer infos of all ranks: can these ranks be connected? All ranks derive the same
+     * answer; if it is no, rank 0 logs why. */
+    bool (*agree)(void);
+    /* Starts to serve its peers: they get the returned table, which is this one or another with the
+     * same optional groups. NULL: it failed, which was logged. */
+    const struct tk_transport *(*connect)(void);
+    void (*close)(void);
+};
+
+/* ---- connections on demand: at start-up, one thread, but for is_connected() ---- */
+
+struct tk_transport_demand {
+    bool (*is_connected)(uint32_t rank); /* also at the end of the job */
+    /* After the last fence: begins to connect those of these ranks that are its peers; polls
+     * continue that. */
+    enum tk_status (*connect_ranks)(const uint32_t *ranks, uint32_t count);
+    /* Peers of this transport have these tables from now on. */
+    void (*use_tables)(const struct tk_transport *connected,
+                       const struct tk_transport *unconnected);
+};
+
+/* ---- memory that must be registered: any thread ---- */
+
+struct tk_transport_memory {
+    /* Registers region->base and ->size and fills in the rest; the remote keys are what peers must
+     * present. */
+    enum tk_status (*register_region)(struct tk_region *region);
+    void (*unregister_region)(struct tk_region *region);
+    /* Does registering make all pages of a region present? */
+    bool (*pins)(void);
+    /* Makes it the segment of endpoint 0; tk_segment_area is the same memory; NULL: no segment any
+     * more. The caller serializes. */
+    void (*use_segment)(const struct tk_region *region);
+    /* The keys, for each rail, that peers must present for a region registered on the fly. */
+    const uint32_t *(*remote_keys)(const struct tk_pinned *pinned);
+};
+
+/* ---- atomics by devices ---- */
+
 /* An atomic operation on 8 aligned bytes of a peer's memory, by its device. */
 struct tk_device_atomic {
     uintptr_t remote;
@@ -83,89 +233,36 @@ struct tk_atomic_end {
     uint32_t qp;
 };
 
-/* Mediums with GEX_EVENT_NOW: shorter payloads are copied behind their heads. Sent in place they
- * would be a second range of memory in the work request, which costs more up to about this size
- * (over softhca 70 ns, in which 4 KiB are copied). */
-enum { tk_medium_lent_min = 8 << 10 };
+struct tk_transport_atomics {
+    /* For peers of any transport, including ourselves; see the last three. op->pending counts it
+     * before the call. TK_BUSY: no space now, nothing was done. Any thread. */
+    enum tk_status (*post)(struct tk_peer *peer, struct tk_op *op,
+                           const struct tk_device_atomic *atomic);
+    /* What devices of all ranks can do: the same answer on all ranks. Any thread. */
+    enum tk_atomic_scope (*scope)(void);
+    /* A rank of another transport needs a connection for atomics. Each end makes its own (for
+     * ourselves the same one), connects it when it knows the other end, and makes it ready when the
+     * other end is connected too: before that it has no space for atomics. TK_FAIL: the cause was
+     * logged. One thread at a time. */
+    enum tk_status (*open)(struct tk_peer *peer, struct tk_atomic_end *ours);
+    enum tk_status (*connect)(struct tk_peer *peer, const struct tk_atomic_end *theirs);
+    void (*ready)(struct tk_peer *peer);
+};
 
-/* Called by send_short(), send_small() and send_medium() in place of returning TK_BUSY, as a tail
- * call with their own arguments: so the sender need not save the arguments across the call, which
- * would cost the fast path instructions. NULL: they return TK_BUSY. The transport itself never
- * waits. */
-typedef enum tk_status tk_short_busy(struct tk_peer *peer, struct tk_message_head head,
-                                     const int32_t *args);
-enum { tk_small_args_max = 2 }; /* of send_small() */
-typedef enum tk_status tk_small_busy(struct tk_peer *peer, unsigned tag, uint64_t args);
-typedef enum tk_status tk_medium_busy(struct tk_peer *peer, uint64_t head, const int32_t *args,
-                                      const void *payload, size_t nbytes);
-
-struct tk_mcast_device;
-struct tk_device_events;
+/* ---- the table ---- */
 
 /* Whose memory a transport reaches. */
 enum tk_reach { TK_REACH_NETWORK, TK_REACH_NEIGHBOUR, TK_REACH_SELF };
 
+/* `rma` and `am` are members, so that a call loads one pointer; `reports` is one because a copy of
+ * the table may replace a single report. The groups that are pointers are optional: NULL, or a
+ * table with all functions. */
 struct tk_transport {
     const char *name;
     enum tk_reach reach;
-    const struct tk_mcast_device *multicast; /* multicast.h; NULL: it has none */
-    const struct tk_device_events *events;   /* device_events.h; NULL: it has none */
-    size_t packed_max; /* largest payload of a Long that may travel with its head */
-    size_t stripe_min; /* payloads from this size on are faster when striped over connections, which
-                          are not ordered: the head is sent after them; 0: one connection */
-    enum tk_status (*send)(struct tk_peer *peer, struct tk_outgoing *message);
-    /* Sends a message without payload, with its head and head.nargs arguments. */
-    enum tk_status (*send_short)(struct tk_peer *peer, struct tk_message_head head,
-                                 const int32_t *args, tk_short_busy *busy);
-    /* The same for up to two arguments, the second one in the upper half. */
-    enum tk_status (*send_small)(struct tk_peer *peer, unsigned tag, uint64_t args,
-                                 tk_small_busy *busy);
-    /* A Medium with its head (tk_head_number()) and the arguments that it counts; the payload is
-     * copied before return. send() is as good for payloads of medium_below bytes and more. */
-    size_t medium_below;
-    enum tk_status (*send_medium)(struct tk_peer *peer, uint64_t head, const int32_t *args,
-                                  const void *payload, size_t nbytes, tk_medium_busy *busy);
-    /* Takes what depends on the peer (a request's credit) and, if requested, a slot in our own send
-     * queue and a buffer. All of it or, with TK_BUSY, nothing. */
-    enum tk_status (*reserve)(struct tk_am_reservation *reservation, bool place, bool buffer);
-    /* Adds a slot to a reservation that has none, in front of a payload that goes by rma(), for a
-     * caller that may not wait behind it. TK_BUSY: nothing was done. release() takes it back, but
-     * of a transport whose rma() is never TK_BUSY. */
-    enum tk_status (*reserve_place)(struct tk_am_reservation *reservation);
-    /* Sends with what was reserved. TK_BUSY while a resource is missing that was not requested
-     * then; completions of our own device free it. A message in reservation->buffer has its head
-     * directly in front of its payload. */
-    enum tk_status (*send_reserved)(struct tk_am_reservation *reservation,
-                                    struct tk_outgoing *message);
-    /* Gives everything back, or all but the credit. */
-    void (*release)(struct tk_am_reservation *reservation, bool keep_credit);
-    /* Fast path, for transfers whose completion only decrements op->pending: a small put, whose
-     * source is free on return, and a get in one piece to registered memory. The caller has counted
-     * it in op->pending. False: nothing was done; use rma(). Always false for 0 bytes. */
-    bool (*put)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
-                size_t nbytes);
-    bool (*get)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
-                size_t nbytes);
-    /* The same for a put in one piece from registered memory, whose source is in use until it
-     * completes. May be NULL. */
-    bool (*put_from)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
-                     size_t nbytes);
-    /* The same for the payload of a Long, counted as a payload, before its head: op->pending counts
-     * it while its source is in use. */
-    bool (*payload_from)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
-                         const void *local, size_t nbytes);
-    /* Posts as many pieces as there are resources for; TK_BUSY when some are left: call it again
-     * with an equal request and the same state. After TK_OK the transport refers to neither. */
-    enum tk_status (*rma)(struct tk_peer *peer, const struct tk_rma *rma,
-                          struct tk_rma_state *state);
-    /* How many pieces of this local memory one gather() takes; 0: none. Both functions may be
-     * NULL. */
-    unsigned (*gather_max)(const struct tk_region *home, const void *at, size_t nbytes);
-    /* Counts itself in op->pending and, a put, in *sources. TK_BUSY: nothing was done. */
-    enum tk_status (*gather)(struct tk_peer *peer, const struct tk_gather *gather);
-    /* PAR: the wait of a ticket that is in a queue of this transport is over. */
-    void (*leave_queue)(const struct tk_peer *peer, struct tk_wait_ticket *ticket);
-    /* Receives: runs handlers. True if anything had arrived. */
+    struct tk_transport_rma rma;
+    struct tk_transport_am am;
+    /* Receives: runs handlers. True if anything had arrived. Not in handlers. */
     bool (*poll)(void);
     /* Completes our own operations only: runs no handler. Legal in handlers. */
     bool (*reap)(void);
@@ -175,94 +272,22 @@ struct tk_transport {
     /* Has anything arrived (requests_too: including requests)? Called before a thread sleeps; later
      * arrivals ring the doorbell. NULL: the transport has no doorbell. */
     bool (*has_come)(bool requests_too);
-    /* A thread that has a reservation may run handlers while it waits to use it. */
-    bool reservation_is_no_hold;
+    struct tk_transport_reports reports;
 
-    /* ---- connections on demand: all of these or none ---- */
-
-    /* The table for peers that are not connected yet: its functions begin to connect and return
-     * TK_BUSY.
-     */
+    const struct tk_transport_lifecycle *lifecycle; /* NULL: there is nothing to start or end */
+    const struct tk_transport_demand *demand;       /* NULL: peers are connected from the start */
+    /* With demand: the table for peers that are not connected yet. Its functions begin to connect
+     * and return TK_BUSY. */
     const struct tk_transport *unconnected;
-    /* Peers of this transport have these tables from now on; at start-up. */
-    void (*use_tables)(const struct tk_transport *connected,
-                       const struct tk_transport *unconnected);
-    /* At start-up, after the last fence: begins to connect those of these ranks that are its peers;
-     * polls continue that. */
-    enum tk_status (*connect_ranks)(const uint32_t *ranks, uint32_t count);
-    bool (*is_connected)(uint32_t rank);
-    /* Only in the table for unconnected peers: a handler of a message of this peer is about to
-     * reply, and begins with rma(). */
-    void (*replies)(struct tk_peer *peer);
-
-    /* ---- start and end; all of these may be NULL. One thread. ---- */
-
-    /* Before the peer infos are exchanged: fills in ours, which may move. `turn` is our number
-     * among the ranks of this host. The transport gets the peers that no earlier transport has
-     * taken. */
-    enum tk_status (*open)(struct tk_peer_info **info, uint32_t turn);
-    /* With the peer infos of all ranks: can these ranks be connected? All ranks derive the same
-     * answer; if it is no, rank 0 logs why. */
-    bool (*agree)(void);
-    /* Starts to serve its peers: they get the returned table, which is this one or another with the
-     * same functions below. NULL: it failed, which was logged. */
-    const struct tk_transport *(*connect)(void);
-    void (*close)(void);
-
-    /* ---- memory; all of these may be NULL ---- */
-
-    /* Registers region->base and ->size and fills in the rest; the remote keys are what peers must
-     * present. */
-    enum tk_status (*register_region)(struct tk_region *region);
-    void (*unregister_region)(struct tk_region *region);
-    /* Does registering make all pages of a region present? */
-    bool (*pins)(void);
-    /* Makes it the segment of endpoint 0; tk_segment_area is the same memory; NULL: no segment any
-     * more. */
-    void (*use_segment)(const struct tk_region *region);
-    /* The keys, for each rail, that peers must present for a region registered on the fly. */
-    const uint32_t *(*remote_keys)(const struct tk_pinned *pinned);
-
-    /* ---- atomics; all of these or none ---- */
-
-    /* What devices of all ranks can do: the same answer on all ranks. */
-    enum tk_atomic_scope (*atomic_scope)(void);
-    /* For peers of any transport, including ourselves; see the next two. op->pending counts it
-     * before the call. TK_BUSY: no space now, nothing was done. */
-    enum tk_status (*atomic)(struct tk_peer *peer, struct tk_op *op,
-                             const struct tk_device_atomic *atomic);
-    /* A rank of another transport needs a connection for atomics. Each end makes its own (for
-     * ourselves the same one), connects it when it knows the other end, and makes it ready when the
-     * other end is connected too: before that it has no space for atomics. TK_FAIL: the cause was
-     * logged. One thread at a time. */
-    enum tk_status (*atomic_open)(struct tk_peer *peer, struct tk_atomic_end *ours);
-    enum tk_status (*atomic_connect)(struct tk_peer *peer, const struct tk_atomic_end *theirs);
-    void (*atomic_ready)(struct tk_peer *peer);
-
-    /* ---- reports; all of these may be NULL ---- */
-
-    /* Describes how it reaches the peer. */
-    void (*describe)(const struct tk_peer *peer, char *text, size_t size);
-    /* Called rarely, by a waiter without progress: logs which peer keeps us waiting. */
-    void (*report_stall)(void);
-    /* Likewise: adds operations in flight with peers to the record of waits. */
-    void (*describe_waits)(struct tk_wait_rows *rows);
-    /* At the end of a job: logs the counts that settings ask for. */
-    void (*report_end)(void);
-
-    /* ---- memory shared with neighbours: all of these or none; see transport/neighbour.h ---- */
-
-    void *(*flags)(uint32_t neighbour);
-    void *(*scratch)(uint32_t neighbour);
-    void (*wake)(uint32_t rank);
-    /* The doorbell that neighbours ring; progress/ sleeps on it. */
-    struct tk_doorbell *(*bell)(void);
-    uintptr_t (*offset)(struct tk_peer *peer, uint32_t endpoint);
-    enum tk_status (*try_segment)(struct tk_peer *peer, const struct tk_bound *bound);
-    void (*admit)(void);
-    void (*set_liveness)(enum tk_rank_liveness liveness);
-    const _Atomic uint32_t *(*liveness_of)(uint32_t index);
+    const struct tk_transport_memory *memory;       /* NULL: memory needs no registration */
+    const struct tk_transport_atomics *atomics;     /* NULL: no atomics by devices */
+    const struct tk_transport_neighbour *neighbour; /* neighbour.h; NULL: it shares no memory */
+    const struct tk_mcast_device *multicast;        /* multicast.h; NULL: no multicast */
+    const struct tk_device_events *events;          /* device_events.h; NULL: nothing to sleep on */
 };
+
+/* Instructions of x86-64 reach these with a displacement of one byte. */
+_Static_assert(offsetof(struct tk_transport, am.send) < 128, "the fast paths come first");
 
 /* The transports in use, in polling order. Only start/ knows which ones exist, and puts them here;
  * written at start-up. */
@@ -270,8 +295,7 @@ enum { tk_transports_max = 4 };
 struct tk_transports {
     const struct tk_transport *at[tk_transports_max];
     unsigned count;
-    const struct tk_transport
-        *node_local; /* the one that shares memory with neighbours; may be NULL */
+    const struct tk_transport_neighbour *node_local; /* of the first one that has it; may be NULL */
 };
 extern TK_HIDDEN struct tk_transports tk_transports;
 
@@ -279,7 +303,7 @@ extern TK_HIDDEN struct tk_transports tk_transports;
 void tk_transport_use(const struct tk_transport *transport);
 void tk_transport_drop(const struct tk_transport *transport);
 
-/* Registers with each transport that can. If one fails, the others are undone. */
+/* Registers with each transport that needs it. If one fails, the others are undone. */
 enum tk_status tk_transports_register(struct tk_region *region);
 void tk_transports_unregister(struct tk_region *region);
 bool tk_transports_pin(void);
@@ -292,19 +316,19 @@ void tk_transports_describe_waits(struct tk_wait_rows *rows);
 void tk_transports_report_end(void);
 void tk_transports_close(void);
 
-/* A send_short for transports without a fast path: calls their send. */
+/* An am.send_short for transports without a fast path: calls their send. */
 enum tk_status tk_send_short_whole(struct tk_peer *peer, struct tk_message_head head,
                                    const int32_t *args, tk_short_busy *busy);
 
-/* A send_medium that calls the transport's send. */
+/* An am.send_medium that calls the transport's send. */
 enum tk_status tk_send_medium_whole(struct tk_peer *peer, uint64_t head, const int32_t *args,
                                     const void *payload, size_t nbytes, tk_medium_busy *busy);
 
-/* A send_small for transports without a fast path: calls their send_short. */
+/* An am.send_small for transports without a fast path: calls their send_short. */
 enum tk_status tk_send_small_short(struct tk_peer *peer, unsigned tag, uint64_t args,
                                    tk_small_busy *busy);
 
-/* put() and get() for transports without a fast path: always false. */
+/* rma.put() and rma.get() for transports without a fast path: always false. */
 bool tk_put_never(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                   size_t nbytes);
 bool tk_get_never(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,

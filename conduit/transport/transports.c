@@ -21,9 +21,9 @@ static const struct tk_transport **transports_place_of(const char *name)
 
 static void find_node_local(void)
 {
-    const struct tk_transport *node_local = NULL;
+    const struct tk_transport_neighbour *node_local = NULL;
     for (unsigned i = 0; i < tk_transports.count && !node_local; i++)
-        node_local = tk_transports.at[i]->flags ? tk_transports.at[i] : NULL;
+        node_local = tk_transports.at[i]->neighbour;
     __atomic_store_n(&tk_transports.node_local, node_local, __ATOMIC_RELEASE);
 }
 
@@ -53,7 +53,7 @@ bool tk_transports_connect_later(void)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         const struct tk_transport *transport = tk_peer(r)->transport;
-        if (transport && transport->is_connected && !transport->is_connected(r))
+        if (transport && transport->demand && !transport->demand->is_connected(r))
             return true;
     }
     return false;
@@ -64,28 +64,28 @@ enum tk_status tk_transports_register(struct tk_region *region)
     unsigned done = 0;
     for (; done < tk_transports.count; done++) {
         const struct tk_transport *t = tk_transports.at[done];
-        if (t->register_region && t->register_region(region) != TK_OK)
+        if (t->memory && t->memory->register_region(region) != TK_OK)
             break;
     }
     if (done == tk_transports.count)
         return TK_OK;
     while (done-- > 0)
-        if (tk_transports.at[done]->register_region)
-            tk_transports.at[done]->unregister_region(region);
+        if (tk_transports.at[done]->memory)
+            tk_transports.at[done]->memory->unregister_region(region);
     return TK_FAIL;
 }
 
 void tk_transports_unregister(struct tk_region *region)
 {
     for (unsigned i = tk_transports.count; i-- > 0;)
-        if (tk_transports.at[i]->unregister_region)
-            tk_transports.at[i]->unregister_region(region);
+        if (tk_transports.at[i]->memory)
+            tk_transports.at[i]->memory->unregister_region(region);
 }
 
 bool tk_transports_pin(void)
 {
     for (unsigned i = 0; i < tk_transports.count; i++)
-        if (tk_transports.at[i]->pins && tk_transports.at[i]->pins())
+        if (tk_transports.at[i]->memory && tk_transports.at[i]->memory->pins())
             return true;
     return false;
 }
@@ -93,29 +93,29 @@ bool tk_transports_pin(void)
 void tk_transports_use_segment(const struct tk_region *region)
 {
     for (unsigned i = 0; i < tk_transports.count; i++)
-        if (tk_transports.at[i]->use_segment)
-            tk_transports.at[i]->use_segment(region);
+        if (tk_transports.at[i]->memory)
+            tk_transports.at[i]->memory->use_segment(region);
 }
 
 void tk_transports_report_stall(void)
 {
     for (unsigned i = 0; i < tk_transports.count; i++)
-        if (tk_transports.at[i]->report_stall)
-            tk_transports.at[i]->report_stall();
+        if (tk_transports.at[i]->reports.stall)
+            tk_transports.at[i]->reports.stall();
 }
 
 void tk_transports_describe_waits(struct tk_wait_rows *rows)
 {
     for (unsigned i = 0; i < tk_transports.count; i++)
-        if (tk_transports.at[i]->describe_waits)
-            tk_transports.at[i]->describe_waits(rows);
+        if (tk_transports.at[i]->reports.waits)
+            tk_transports.at[i]->reports.waits(rows);
 }
 
 void tk_transports_report_end(void)
 {
     for (unsigned i = 0; i < tk_transports.count; i++)
-        if (tk_transports.at[i]->report_end)
-            tk_transports.at[i]->report_end();
+        if (tk_transports.at[i]->reports.end)
+            tk_transports.at[i]->reports.end();
 }
 
 void tk_transports_close(void)
@@ -123,7 +123,7 @@ void tk_transports_close(void)
     while (tk_transports.count > 0) {
         const struct tk_transport *last = tk_transports.at[tk_transports.count - 1];
         tk_transport_drop(last);
-        if (last->close)
-            last->close();
+        if (last->lifecycle)
+            last->lifecycle->close();
     }
 }

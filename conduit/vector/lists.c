@@ -25,10 +25,10 @@ static bool set_range(void *context, const char *at, size_t nbytes)
 unsigned tk_vector_list_max(struct tk_vector *v)
 {
     struct range range = {NULL, 0};
-    if (!tk_peer_transport(v->peer)->gather_max || v->local.left > 0)
+    if (!tk_peer_transport(v->peer)->rma.gather_max || v->local.left > 0)
         return 0;
     tk_stream_ranges(&v->local, set_range, &range);
-    return tk_min(tk_peer_transport(v->peer)->gather_max(v->rma.home, range.at, range.nbytes),
+    return tk_min(tk_peer_transport(v->peer)->rma.gather_max(v->rma.home, range.at, range.nbytes),
                   tk_gather_max);
 }
 
@@ -62,7 +62,7 @@ bool tk_vector_by_lists(struct tk_vector *v)
                                    .op = v->pieces,
                                    .sources = v->sources,
                                    .is_put = v->is_put};
-        if (tk_peer_transport(v->peer)->gather(v->peer, &gather) == TK_BUSY)
+        if (tk_peer_transport(v->peer)->rma.gather(v->peer, &gather) == TK_BUSY)
             return false;
         tk_stream_skip(&v->remote, v->listed.nbytes);
         v->listed.count = 0;

@@ -16,8 +16,8 @@ static bool post_small(struct tk_vector *v, const struct tk_piece *piece)
     tk_counter_add(&v->pieces->pending, 1);
     bool is_posted =
         v->is_put
-            ? transport->put(v->peer, v->pieces, (uintptr_t)piece->a, piece->b, piece->nbytes)
-            : transport->get(v->peer, v->pieces, (uintptr_t)piece->a, piece->b, piece->nbytes);
+            ? transport->rma.put(v->peer, v->pieces, (uintptr_t)piece->a, piece->b, piece->nbytes)
+            : transport->rma.get(v->peer, v->pieces, (uintptr_t)piece->a, piece->b, piece->nbytes);
     if (!is_posted)
         tk_counter_add(&v->pieces->pending, -1);
     return is_posted;
@@ -45,7 +45,7 @@ bool tk_vector_by_pieces(struct tk_vector *v)
     struct tk_piece piece;
     for (;;) {
         if (v->rma.nbytes > 0) {
-            if (tk_peer_transport(v->peer)->rma(v->peer, &v->rma, &v->state) == TK_BUSY)
+            if (tk_peer_transport(v->peer)->rma.post(v->peer, &v->rma, &v->state) == TK_BUSY)
                 return false;
             v->rma.nbytes = 0;
         }

@@ -74,7 +74,7 @@ bool tk_vector_can_stage(void)
 static bool is_landed(struct stage *s)
 {
     if (!s->is_posted)
-        s->is_posted = tk_peer_transport(s->peer)->rma(s->peer, &s->rma, &s->state) == TK_OK;
+        s->is_posted = tk_peer_transport(s->peer)->rma.post(s->peer, &s->rma, &s->state) == TK_OK;
     return s->is_posted && tk_op_done(&s->op);
 }
 
@@ -147,7 +147,7 @@ static bool post_one(struct tk_vector *v)
         load(s, v, tk_min(v->remote.left, stage_size));
         tk_counter_add(&v->pieces->pending, 1);
         tk_counter_add(&tk_deferred_work_wanted, 1);
-        s->is_posted = tk_peer_transport(v->peer)->rma(v->peer, &s->rma, &s->state) == TK_OK;
+        s->is_posted = tk_peer_transport(v->peer)->rma.post(v->peer, &s->rma, &s->state) == TK_OK;
         s->next = stages.flying;
         stages.flying = s;
     }

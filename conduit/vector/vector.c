@@ -139,8 +139,7 @@ uintptr_t tk_vector_offset(struct tk_peer *peer, uint32_t endpoint)
     if (peer->rank == tk_peers.me)
         return 0;
     uintptr_t offset = tk_bound_addr_offset(peer->rank, endpoint);
-    if (offset == tk_unmapped && tk_transports.node_local &&
-        tk_peer_transport(peer) == tk_transports.node_local &&
+    if (offset == tk_unmapped && tk_peer_transport(peer)->neighbour &&
         tk_bound_of(peer->rank, endpoint).fd >= 0)
         offset = tk_neighbour_addr_offset(peer, endpoint);
     return offset;
@@ -203,13 +202,13 @@ static enum tk_vector_path choose(struct tk_vector *v)
     uint32_t endpoint = v->rma.is_pair ? v->rma.endpoint : 0;
     facts.is_remote_whole = is_whole(&v->remote, facts.nbytes);
     facts.may_pack = endpoint == 0;
-    bool is_candidate = tk_peer_transport(v->peer) != tk_transports.node_local &&
-                        !tk_is_on_demand && facts.is_remote_whole && facts.pieces > 1;
+    bool is_candidate = !tk_peer_transport(v->peer)->neighbour && !tk_is_on_demand &&
+                        facts.is_remote_whole && facts.pieces > 1;
     v->listed.count = 0;
     v->list_max = is_candidate ? tk_vector_list_max(v) : 0;
     facts.may_list = v->list_max > 1;
     facts.may_stage = is_candidate && tk_vector_can_stage();
-    facts.is_slow = tk_peer_transport(v->peer) == tk_transports.node_local || tk_is_on_demand;
+    facts.is_slow = tk_peer_transport(v->peer)->neighbour || tk_is_on_demand;
     return tk_vector_choose(&facts);
 }
 

@@ -136,39 +136,48 @@ static const struct tk_transport *connect_neighbours(void)
     return tk_shm_connect() == TK_OK ? &tk_transport_shm : NULL;
 }
 
+/* Sharing memory takes no agreement between ranks. */
+static bool agree_always(void)
+{
+    return true;
+}
+
+static const struct tk_transport_lifecycle shm_lifecycle = {.open = open_rings_of_ours,
+                                                            .agree = agree_always,
+                                                            .connect = connect_neighbours,
+                                                            .close = tk_shm_close};
+
+static const struct tk_transport_neighbour shm_neighbour = {.flags = tk_shm_flags,
+                                                            .scratch = tk_shm_scratch,
+                                                            .wake = tk_shm_wake,
+                                                            .bell = tk_shm_bell,
+                                                            .offset = tk_shm_addr_offset,
+                                                            .try_segment = tk_shm_try_segment,
+                                                            .admit = tk_shm_admit_neighbours,
+                                                            .set_liveness = tk_shm_set_liveness,
+                                                            .liveness_of = tk_shm_liveness_of};
+
 const struct tk_transport tk_transport_shm = {
     .name = "shm",
     .reach = TK_REACH_NEIGHBOUR,
-    .packed_max = 0, /* a Long's payload is copied once, to its place */
-    .send = tk_shm_send,
-    .send_short = tk_shm_send_short,
-    .send_small = tk_shm_send_small,
-    .medium_below = SIZE_MAX,
-    .send_medium = tk_shm_send_medium,
-    .reserve = tk_shm_reserve,
-    .reserve_place = tk_shm_reserve_place,
-    .send_reserved = tk_shm_send_reserved,
-    .release = tk_shm_release,
-    .leave_queue = tk_shm_leave_queue,
-    .put = tk_shm_put,
-    .get = tk_shm_get,
-    .rma = tk_shm_rma,
+    .rma = {.put = tk_shm_put, .get = tk_shm_get, .post = tk_shm_rma},
+    .am = {.send_short = tk_shm_send_short,
+           .send_small = tk_shm_send_small,
+           .send_medium = tk_shm_send_medium,
+           .medium_below = SIZE_MAX,
+           .send = tk_shm_send,
+           .reserve = tk_shm_reserve,
+           .reserve_place = tk_shm_reserve_place,
+           .send_reserved = tk_shm_send_reserved,
+           .release = tk_shm_release,
+           .leave_queue = tk_shm_leave_queue,
+           .packed_max = 0, /* a Long's payload is copied once, to its place */
+           .reservation_is_no_hold = true},
     .poll = tk_shm_poll,
     .reap = tk_shm_reap,
     .reap_in_handler = tk_shm_poll_replies,
     .has_come = tk_shm_has_come,
-    .reservation_is_no_hold = true,
-    .open = open_rings_of_ours,
-    .connect = connect_neighbours,
-    .close = tk_shm_close,
-    .describe = describe,
-    .flags = tk_shm_flags,
-    .scratch = tk_shm_scratch,
-    .wake = tk_shm_wake,
-    .bell = tk_shm_bell,
-    .offset = tk_shm_addr_offset,
-    .try_segment = tk_shm_try_segment,
-    .admit = tk_shm_admit_neighbours,
-    .set_liveness = tk_shm_set_liveness,
-    .liveness_of = tk_shm_liveness_of,
+    .reports = {.describe = describe},
+    .lifecycle = &shm_lifecycle,
+    .neighbour = &shm_neighbour,
 };

@@ -593,53 +593,69 @@ static void report_end(void)
     tk_demand_report_end();
 }
 
-const struct tk_transport tk_transport_verbs = {
-    .name = "verbs",
-    .packed_max = tk_buffer_size - tk_message_head_max,
-    .send = tk_verbs_send,
-    .send_short = tk_verbs_send_short,
-    .send_small = tk_verbs_send_small,
-    .medium_below = tk_medium_lent_min,
-    .send_medium = tk_verbs_send_medium,
-    .reserve = tk_verbs_reserve,
-    .reserve_place = tk_verbs_reserve_place,
-    .send_reserved = tk_verbs_send_reserved,
-    .release = tk_verbs_release,
-    .leave_queue = tk_verbs_leave_queue,
-    .put = tk_verbs_put,
-    .put_from = tk_verbs_put_from,
-    .payload_from = tk_verbs_payload_from,
-    .get = tk_verbs_get,
-    .rma = tk_verbs_rma,
-    .gather_max = tk_verbs_gather_max,
-    .gather = tk_verbs_gather,
-    .poll = tk_verbs_poll,
-    .reap = tk_verbs_reap,
-    .reap_in_handler = tk_verbs_reap,
-    .unconnected = &tk_transport_unconnected,
-    .use_tables = tk_unconnected_use_tables,
-    .connect_ranks = tk_demand_connect_ranks,
-    .is_connected = tk_demand_is_connected,
+static const struct tk_transport_lifecycle verbs_lifecycle = {
     .open = tk_verbs_open,
     .agree = tk_verbs_agree,
     .connect = connect_peers,
     .close = tk_verbs_close,
+};
+
+static const struct tk_transport_demand verbs_demand = {
+    .is_connected = tk_demand_is_connected,
+    .connect_ranks = tk_demand_connect_ranks,
+    .use_tables = tk_unconnected_use_tables,
+};
+
+static const struct tk_transport_memory verbs_memory = {
     .register_region = tk_verbs_register,
     .unregister_region = tk_verbs_unregister,
     .pins = tk_verbs_pins,
     .use_segment = tk_verbs_use_segment,
     .remote_keys = tk_verbs_remote_keys,
+};
+
+static const struct tk_transport_atomics verbs_atomics = {
+    .post = tk_verbs_atomic,
+    .scope = tk_verbs_atomic_scope,
+    .open = tk_verbs_atomic_open,
+    .connect = tk_verbs_atomic_connect,
+    .ready = tk_verbs_atomic_ready,
+};
+
+const struct tk_transport tk_transport_verbs = {
+    .name = "verbs",
+    .rma = {.put = tk_verbs_put,
+            .get = tk_verbs_get,
+            .put_from = tk_verbs_put_from,
+            .payload_from = tk_verbs_payload_from,
+            .post = tk_verbs_rma,
+            .gather_max = tk_verbs_gather_max,
+            .gather = tk_verbs_gather},
+    .am = {.send_short = tk_verbs_send_short,
+           .send_small = tk_verbs_send_small,
+           .send_medium = tk_verbs_send_medium,
+           .medium_below = tk_medium_lent_min,
+           .send = tk_verbs_send,
+           .reserve = tk_verbs_reserve,
+           .reserve_place = tk_verbs_reserve_place,
+           .send_reserved = tk_verbs_send_reserved,
+           .release = tk_verbs_release,
+           .leave_queue = tk_verbs_leave_queue,
+           .packed_max = tk_buffer_size - tk_message_head_max},
+    .poll = tk_verbs_poll,
+    .reap = tk_verbs_reap,
+    .reap_in_handler = tk_verbs_reap,
+    .reports = {.describe = describe_choice,
+                .stall = tk_verbs_report_stall,
+                .waits = tk_verbs_describe_waits,
+                .end = report_end},
+    .lifecycle = &verbs_lifecycle,
+    .demand = &verbs_demand,
+    .unconnected = &tk_transport_unconnected,
+    .memory = &verbs_memory,
+    .atomics = &verbs_atomics,
     .multicast = &tk_verbs_multicast,
     .events = &tk_verbs_events,
-    .atomic_scope = tk_verbs_atomic_scope,
-    .atomic = tk_verbs_atomic,
-    .atomic_open = tk_verbs_atomic_open,
-    .atomic_connect = tk_verbs_atomic_connect,
-    .atomic_ready = tk_verbs_atomic_ready,
-    .describe = describe_choice,
-    .report_stall = tk_verbs_report_stall,
-    .describe_waits = tk_verbs_describe_waits,
-    .report_end = report_end,
 };
 
 /* With one device, polls need no loop over devices. A Long of less than two pieces is not
@@ -651,16 +667,16 @@ const struct tk_transport *tk_verbs_transport(void)
         return &tk_transport_verbs;
     several = tk_transport_verbs;
     if (tk_verbs.conns_pp > 1)
-        several.stripe_min = tk_max(2 * tk_verbs.rma_limits.blocking_stripe,
-                                    tk_verbs.rma_limits.stripe_above[true] + 1);
+        several.am.stripe_min = tk_max(2 * tk_verbs.rma_limits.blocking_stripe,
+                                       tk_verbs.rma_limits.stripe_above[true] + 1);
     if (tk_verbs.failover_enabled) {
-        several.send_short = tk_logged_send_short;
-        several.send_small = tk_logged_send_small;
-        several.send_medium = tk_logged_send_medium;
-        several.put = tk_logged_put;
-        several.put_from = tk_logged_put_from;
-        several.payload_from = tk_logged_payload_from;
-        several.get = tk_logged_get;
+        several.am.send_short = tk_logged_send_short;
+        several.am.send_small = tk_logged_send_small;
+        several.am.send_medium = tk_logged_send_medium;
+        several.rma.put = tk_logged_put;
+        several.rma.put_from = tk_logged_put_from;
+        several.rma.payload_from = tk_logged_payload_from;
+        several.rma.get = tk_logged_get;
         several.poll = tk_logged_poll;
         several.reap = several.reap_in_handler = tk_logged_reap;
     } else if (tk_verbs.device_count > 1) {
@@ -674,10 +690,10 @@ const struct tk_transport *tk_verbs_transport(void)
         several.reap = several.reap_in_handler = tk_shared_logged_reap;
     }
     if (tk_xrc_in_use()) {
-        several.put = tk_xrc_put;
-        several.put_from = tk_xrc_put_from;
-        several.payload_from = tk_xrc_payload_from;
-        several.get = tk_xrc_get;
+        several.rma.put = tk_xrc_put;
+        several.rma.put_from = tk_xrc_put_from;
+        several.rma.payload_from = tk_xrc_payload_from;
+        several.rma.get = tk_xrc_get;
     }
     return &several;
 }

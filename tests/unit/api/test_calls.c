@@ -84,8 +84,8 @@ static int set_up(void **state)
         tk_pairs[i].head.offsets = unmapped;
     tm = &tk_tm;
     if (!rma_of_fake)
-        rma_of_fake = fake_transport.rma;
-    fake_transport.rma = look_at_rma;
+        rma_of_fake = fake_transport.rma.post;
+    fake_transport.rma.post = look_at_rma;
     fake_job.hold = true; /* no handlers here */
     ep1.segment = NULL;
     memset(remote, 'r', sizeof(remote));

@@ -158,11 +158,12 @@ static void open_rank(uint32_t rank, uint32_t size, uint32_t most,
 
 static void be_rank(uint32_t rank, uint32_t size, uint32_t most, int way)
 {
-    static const struct tk_transport network = {.send = take_from_rank,
+    static const struct tk_transport_demand demand = {.is_connected = is_connected};
+    static const struct tk_transport network = {.am.send = take_from_rank,
                                                 .poll = nothing,
                                                 .reap = nothing,
                                                 .reap_in_handler = nothing,
-                                                .is_connected = is_connected};
+                                                .demand = &demand};
     struct order order;
     open_rank(rank, size, most, &network);
     outcome.in_order = true;

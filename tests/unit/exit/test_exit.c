@@ -184,7 +184,7 @@ static bool nothing(void)
 }
 
 static const struct tk_transport leaving = {
-    .send = send_to_leaving, .poll = nothing, .reap = nothing, .reap_in_handler = nothing};
+    .am.send = send_to_leaving, .poll = nothing, .reap = nothing, .reap_in_handler = nothing};
 
 static void use(const struct tk_transport *transport)
 {
@@ -428,7 +428,7 @@ static enum tk_status take_notice(struct tk_peer *to, struct tk_outgoing *m)
 }
 
 static const struct tk_transport noticing = {
-    .send = take_notice, .poll = nothing, .reap = nothing, .reap_in_handler = nothing};
+    .am.send = take_notice, .poll = nothing, .reap = nothing, .reap_in_handler = nothing};
 
 static void leave_alone(void)
 {
@@ -477,8 +477,10 @@ static enum tk_status send_when_there_is_room(struct tk_peer *to, struct tk_outg
     return TK_BUSY;
 }
 
-static const struct tk_transport full_at_first = {
-    .send = send_when_there_is_room, .poll = nothing, .reap = nothing, .reap_in_handler = nothing};
+static const struct tk_transport full_at_first = {.am.send = send_when_there_is_room,
+                                                  .poll = nothing,
+                                                  .reap = nothing,
+                                                  .reap_in_handler = nothing};
 
 static void exit_8_while_others_exit_9(void)
 {
@@ -556,7 +558,7 @@ static bool poll_messages(void)
 }
 
 static const struct tk_transport talking = {
-    .send = send_to_leaving, .poll = poll_messages, .reap = nothing, .reap_in_handler = nothing};
+    .am.send = send_to_leaving, .poll = poll_messages, .reap = nothing, .reap_in_handler = nothing};
 
 static void leave_among_messages(void)
 {

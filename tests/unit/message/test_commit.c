@@ -94,8 +94,8 @@ static int set_up(void **state)
     tk_segment_area = (struct tk_area){.base = segment, .size = sizeof(segment), .fd = -1};
     for (size_t i = 0; i < sizeof(source); i++)
         source[i] = (char)(i * 13 + i / 256);
-    fake_send = fake_transport.send_reserved;
-    fake_transport.send_reserved = send_noted;
+    fake_send = fake_transport.am.send_reserved;
+    fake_transport.am.send_reserved = send_noted;
     last_source = NULL;
     return 0;
 }
@@ -103,7 +103,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    fake_transport.send_reserved = fake_send;
+    fake_transport.am.send_reserved = fake_send;
     fake_job_close();
     return 0;
 }

@@ -221,11 +221,11 @@ static void a_long_is_packed_up_to_the_limit(void **state)
     assert_true(fake_job.sent[1].is_rma && fake_job.sent[1].is_put);
     assert_false(fake_job.sent[2].head->packed);
     assert_int_equal(fake_job.sent[2].nbytes, 0);
-    fake_transport.packed_max = 10;
+    fake_transport.am.packed_max = 10;
     m = message(TK_LONG, 0, 11);
     tk_request(&m);
     assert_true(fake_job.sent[3].is_rma);
-    fake_transport.packed_max = 60000;
+    fake_transport.am.packed_max = 60000;
 }
 
 /* From the segment a device takes it without a copy, and it takes none at the receiver;
@@ -288,18 +288,18 @@ static int send_direct(size_t nbytes, bool immediate)
 
 static void a_medium_sent_directly_waits_with_all_that_it_has(void **state)
 {
-    fake_transport.send_medium = tk_send_medium_whole;
+    fake_transport.am.send_medium = tk_send_medium_whole;
     fake_job.busy_sends = 3;
     assert_int_equal(send_direct(5000, false), 0);
     assert_int_equal(fake_job.polls, 3);
     assert_handled(3, 5000);
-    fake_transport.send_medium = NULL;
+    fake_transport.am.send_medium = NULL;
 }
 
 static void a_medium_that_was_refused_is_not_counted(void **state)
 {
     struct tk_stats before, after;
-    fake_transport.send_medium = tk_send_medium_whole;
+    fake_transport.am.send_medium = tk_send_medium_whole;
     assert_int_equal(send_direct(77, true), 0);
     tk_stats_sum(&before);
     fake_job.busy_sends = 1;
@@ -311,7 +311,7 @@ static void a_medium_that_was_refused_is_not_counted(void **state)
     tk_stats_sum(&after);
     assert_int_equal(after.counts[tk_counter_medium_requests],
                      before.counts[tk_counter_medium_requests] + 1);
-    fake_transport.send_medium = NULL;
+    fake_transport.am.send_medium = NULL;
 }
 
 static void an_immediate_request_does_not_wait(void **state)
@@ -382,12 +382,12 @@ static enum tk_status note_places(struct tk_peer *to, const struct tk_rma *r,
 static void a_long_in_pieces_holds_no_place_while_it_waits(void **state)
 {
     enum tk_status (*rma)(struct tk_peer *, const struct tk_rma *, struct tk_rma_state *) =
-        fake_transport.rma;
+        fake_transport.rma.post;
     struct tk_message m = message(TK_LONG, 0, 5000);
     m.immediate = true;
-    fake_transport.rma = note_places;
+    fake_transport.rma.post = note_places;
     assert_int_equal(tk_request(&m), 0);
-    fake_transport.rma = rma;
+    fake_transport.rma.post = rma;
     assert_int_equal(places_while_waiting, 0);
     assert_int_equal(fake_job.credits_held, 0);
 }
@@ -469,7 +469,7 @@ static bool place_payload(struct tk_peer *peer, struct tk_op *op, uintptr_t remo
 static void the_payload_of_a_long_whose_source_may_wait_goes_at_once(void **state)
 {
     gex_Event_t event;
-    fake_transport.payload_from = place_payload;
+    fake_transport.rma.payload_from = place_payload;
     placed = NULL;
     may_place = true;
     struct tk_message m = message(TK_LONG, 0, 5000);
@@ -495,7 +495,7 @@ static void the_payload_of_a_long_whose_source_may_wait_goes_at_once(void **stat
     for (unsigned i = 0; i < fake_job.count; i++)
         tk_reap();
     assert_true(tk_event_test(event));
-    fake_transport.payload_from = NULL;
+    fake_transport.rma.payload_from = NULL;
 }
 
 static void with_an_event_the_source_is_free_when_it_is_done(void **state)

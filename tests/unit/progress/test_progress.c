@@ -449,7 +449,7 @@ static void anything_that_happens_starts_the_count_again(void **state)
     struct tk_outgoing m = {.head = &head, .head_size = sizeof(head)};
     fake_job_open(2);
     fake_job.hold = true;
-    fake_transport.send(tk_peer(1), &m);
+    fake_transport.am.send(tk_peer(1), &m);
     tk_wait_step(&empty);
     assert_int_equal(empty, 0);
     tk_wait_step(&empty);

@@ -114,6 +114,8 @@ static enum tk_status look_at_rma(struct tk_peer *peer, const struct tk_rma *rma
     return rma_of_fake(peer, rma, state);
 }
 
+static const struct tk_transport_memory network_memory = {.remote_keys = remote_keys};
+
 /* ---- */
 
 static void open_room(void)
@@ -124,9 +126,9 @@ static void open_room(void)
     tk_peer(0)->transport = &other;
     tk_peer(2)->transport = &other; /* one asker */
     network = fake_transport;
-    rma_of_fake = network.rma;
-    network.rma = look_at_rma;
-    network.remote_keys = remote_keys;
+    rma_of_fake = network.rma.post;
+    network.rma.post = look_at_rma;
+    network.memory = &network_memory;
     tk_peer(1)->transport = &network;
     tk_peer(1)->segment_base = (uintptr_t)there;
     tk_peer(1)->segment_size = sizeof(there);
@@ -152,7 +154,7 @@ static struct tk_rma some(bool is_put, size_t at, size_t nbytes, struct tk_op *o
 
 static enum tk_status post(const struct tk_rma *rma, struct tk_rma_state *posted)
 {
-    return tk_peer(1)->transport->rma(tk_peer(1), rma, posted);
+    return tk_peer(1)->transport->rma.post(tk_peer(1), rma, posted);
 }
 
 static void finish(const struct tk_rma *rma, struct tk_rma_state *posted)
@@ -431,8 +433,8 @@ static void short_way(void *unused)
     open_room();
     const struct tk_transport *t = tk_peer(1)->transport;
     NEED(t != &network && tk_peer(2)->transport == &other);
-    NEED(!t->put(tk_peer(1), &op, (uintptr_t)there, here, 8));
-    NEED(!t->get(tk_peer(1), &op, (uintptr_t)there, here, 8));
+    NEED(!t->rma.put(tk_peer(1), &op, (uintptr_t)there, here, 8));
+    NEED(!t->rma.get(tk_peer(1), &op, (uintptr_t)there, here, 8));
 }
 
 static void peers_of_the_network_and_no_others_have_no_shorter_way(void **state)

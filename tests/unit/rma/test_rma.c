@@ -129,7 +129,7 @@ static void only_puts_whose_source_may_wait_are_posted_in_place_at_once(void **s
 {
     struct tk_transport before = fake_transport;
     gex_Event_t leaf;
-    fake_transport.put_from = place;
+    fake_transport.rma.put_from = place;
     fake_transport.reap = fake_transport.poll = give_back_placed;
     tk_progress_use(&fake_transport);
     assert_int_equal(tk_blocking(true, tk_peer(1), far, near, 100, 0), 0);
@@ -146,7 +146,7 @@ static void only_puts_whose_source_may_wait_are_posted_in_place_at_once(void **s
     assert_int_equal(fake_job.count, 0);
     fake_transport = before;
     tk_progress_use(&fake_transport);
-    fake_transport.put_from = place;
+    fake_transport.rma.put_from = place;
     tk_start(true, tk_peer(1), far, near, 100, GEX_EVENT_NOW, 0);
     tk_start(true, tk_peer(1), far, near, 100, &leaf, 0);
     tk_implicit(true, tk_peer(1), far, near, 100, GEX_EVENT_NOW, 0);

@@ -158,22 +158,23 @@ static bool poll(void)
     return (!fake_job.hold && fake_job_deliver()) || any;
 }
 
-struct tk_transport fake_transport = {.name = "fake",
-                                      .packed_max = 60000,
-                                      .send = send,
-                                      .send_short = tk_send_short_whole,
-                                      .send_small = tk_send_small_short,
-                                      .reserve = reserve,
-                                      .reserve_place = reserve_place,
-                                      .send_reserved = send_reserved,
-                                      .release = release,
-                                      .put = tk_put_never, /* everything goes the general way */
-                                      .get = tk_get_never,
-                                      .rma = rma,
-                                      .poll = poll,
-                                      .reap = reap,
-                                      .reap_in_handler = reap,
-                                      .report_stall = report_stall};
+struct tk_transport fake_transport = {
+    .name = "fake",
+    .rma = {.put = tk_put_never, /* everything goes the general way */
+            .get = tk_get_never,
+            .post = rma},
+    .am = {.send_short = tk_send_short_whole,
+           .send_small = tk_send_small_short,
+           .send = send,
+           .reserve = reserve,
+           .reserve_place = reserve_place,
+           .send_reserved = send_reserved,
+           .release = release,
+           .packed_max = 60000},
+    .poll = poll,
+    .reap = reap,
+    .reap_in_handler = reap,
+    .reports = {.stall = report_stall}};
 
 void fake_job_open(uint32_t size)
 {

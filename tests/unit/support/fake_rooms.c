@@ -419,6 +419,11 @@ static enum tk_status open_shm(struct tk_peer_info **info, uint32_t turn)
     return step("shm_open");
 }
 
+static bool agree_shm(void)
+{
+    return true;
+}
+
 static const struct tk_transport *connect_shm(void)
 {
     return step("shm_connect") == TK_OK ? &tk_transport_shm : NULL;
@@ -427,12 +432,6 @@ static const struct tk_transport *connect_shm(void)
 static void close_shm(void)
 {
     step("shm_close");
-}
-
-static void *flags(uint32_t neighbour)
-{
-    (void)neighbour;
-    return NULL;
 }
 
 static struct tk_doorbell *bell(void)
@@ -474,18 +473,16 @@ static void close_verbs(void)
 }
 
 const struct tk_transport tk_transport_self = {.name = "self"};
+static const struct tk_transport_lifecycle shm_lifecycle = {
+    .open = open_shm, .agree = agree_shm, .connect = connect_shm, .close = close_shm};
+static const struct tk_transport_neighbour shm_neighbour = {.bell = bell};
 const struct tk_transport tk_transport_shm = {.name = "shm",
-                                              .open = open_shm,
-                                              .connect = connect_shm,
-                                              .close = close_shm,
-                                              .flags = flags,
-                                              .bell = bell,
-                                              .describe = describe};
-const struct tk_transport tk_transport_verbs = {.name = "verbs",
-                                                .open = open_verbs,
-                                                .agree = agree,
-                                                .connect = connect_verbs,
-                                                .close = close_verbs};
+                                              .reports = {.describe = describe},
+                                              .lifecycle = &shm_lifecycle,
+                                              .neighbour = &shm_neighbour};
+static const struct tk_transport_lifecycle verbs_lifecycle = {
+    .open = open_verbs, .agree = agree, .connect = connect_verbs, .close = close_verbs};
+const struct tk_transport tk_transport_verbs = {.name = "verbs", .lifecycle = &verbs_lifecycle};
 
 /* ---- starting */
 

@@ -9,6 +9,7 @@
 #include "transport/self/self.h"
 #include "transport/transport.h"
 #include "unit.h"
+#include "whole_table.h"
 
 static char seen[tk_message_max];
 static size_t seen_bytes;
@@ -20,7 +21,7 @@ static enum tk_status send_to_self(void *payload, size_t nbytes)
     struct tk_message_head head = {.handler = 200};
     struct tk_outgoing m = {
         .head = &head, .head_size = sizeof(head), .payload = payload, .nbytes = nbytes};
-    return tk_transport_self.send(tk_peer(0), &m);
+    return tk_transport_self.am.send(tk_peer(0), &m);
 }
 
 static void take(struct tk_arrival *arrival)
@@ -99,14 +100,14 @@ static void puts_and_gets_are_copies_done_at_once(void **state)
     struct tk_rma rma = {.remote = (uintptr_t)there, .local = here, .nbytes = 5, .op = &op};
     struct tk_rma_state posted = {.done = 0};
     tk_op_init(&op);
-    assert_int_equal(tk_transport_self.rma(tk_peer(0), &rma, &posted), TK_OK);
+    assert_int_equal(tk_transport_self.rma.post(tk_peer(0), &rma, &posted), TK_OK);
     assert_string_equal(here, "there");
     assert_int_equal(posted.done, 5);
     assert_true(tk_op_done(&op));
     posted.done = 0;
     rma = (struct tk_rma){
         .remote = (uintptr_t)there, .local = "thus!", .nbytes = 6, .op = &op, .is_put = true};
-    assert_int_equal(tk_transport_self.rma(tk_peer(0), &rma, &posted), TK_OK);
+    assert_int_equal(tk_transport_self.rma.post(tk_peer(0), &rma, &posted), TK_OK);
     assert_string_equal(there, "thus!");
     assert_true(tk_op_done(&op) && tk_op_source_free(&op));
 }
@@ -120,7 +121,7 @@ static void a_reservation_always_goes_and_its_buffer_comes_back(void **state)
     char *buffer = NULL;
     (void)state;
     for (int i = 0; i < 10; i++) {
-        assert_int_equal(tk_transport_self.reserve(&r, true, true), TK_OK);
+        assert_int_equal(tk_transport_self.am.reserve(&r, true, true), TK_OK);
         if (i > 0)
             assert_ptr_equal(r.buffer, buffer);
         buffer = r.buffer;
@@ -128,19 +129,24 @@ static void a_reservation_always_goes_and_its_buffer_comes_back(void **state)
         m.nbytes = sizeof("prepared");
         seen_bytes = 0;
         if (i % 2)
-            tk_transport_self.release(&r, false);
+            tk_transport_self.am.release(&r, false);
         else
-            assert_int_equal(tk_transport_self.send_reserved(&r, &m), TK_OK);
+            assert_int_equal(tk_transport_self.am.send_reserved(&r, &m), TK_OK);
         assert_int_equal(seen_bytes, i % 2 ? 0 : m.nbytes);
         assert_null(r.tx);
     }
-    assert_int_equal(tk_transport_self.reserve(&r, false, false), TK_OK);
-    assert_int_equal(tk_transport_self.reserve_place(&r), TK_OK);
-    assert_int_equal(tk_transport_self.send_reserved(&r, &m), TK_OK);
+    assert_int_equal(tk_transport_self.am.reserve(&r, false, false), TK_OK);
+    assert_int_equal(tk_transport_self.am.reserve_place(&r), TK_OK);
+    assert_int_equal(tk_transport_self.am.send_reserved(&r, &m), TK_OK);
     assert_string_equal(seen, "prepared");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static void the_table_is_whole(void **state)
+{
+    assert_table_is_whole(&tk_transport_self);
+}
 
 static const struct CMUnitTest tests[] = {
     TEST(a_message_is_handled_inside_the_call),
@@ -148,6 +154,7 @@ static const struct CMUnitTest tests[] = {
     TEST(a_reply_inside_a_handler_has_memory_of_its_own),
     TEST(a_reservation_always_goes_and_its_buffer_comes_back),
     TEST(puts_and_gets_are_copies_done_at_once),
+    cmocka_unit_test(the_table_is_whole),
 };
 
 UNIT_MAIN(tests)

@@ -11,6 +11,7 @@
 #include "topology/topology.h"
 #include "transport/shm/shm_private.h"
 #include "unit.h"
+#include "whole_table.h"
 
 enum {
     slots = 16,
@@ -144,8 +145,8 @@ static int close_neighbour(void **state)
 static enum tk_status send_small(bool is_reply, unsigned nargs, bool immediate)
 {
     uint64_t args = (uint32_t)arguments[0] | (uint64_t)(uint32_t)arguments[1] << 32;
-    return tk_transport_shm.send_small(tk_peer(1), tk_tag(is_reply, nargs, handler), args,
-                                       immediate ? NULL : send_small_later);
+    return tk_transport_shm.am.send_small(tk_peer(1), tk_tag(is_reply, nargs, handler), args,
+                                          immediate ? NULL : send_small_later);
 }
 
 static enum tk_status send_short(bool is_reply, unsigned nargs, bool immediate)
@@ -154,7 +155,8 @@ static enum tk_status send_short(bool is_reply, unsigned nargs, bool immediate)
                                    .category = TK_SHORT,
                                    .nargs = (uint8_t)nargs,
                                    .handler = handler};
-    return tk_transport_shm.send_short(tk_peer(1), head, arguments, immediate ? NULL : send_later);
+    return tk_transport_shm.am.send_short(tk_peer(1), head, arguments,
+                                          immediate ? NULL : send_later);
 }
 
 static void assert_came(bool is_reply, unsigned nargs)
@@ -219,9 +221,9 @@ static enum tk_status send_medium_later(struct tk_peer *to, uint64_t head, const
 static enum tk_status send_medium(enum tk_message_kind kind, unsigned nargs, size_t nbytes,
                                   bool immediate)
 {
-    return tk_transport_shm.send_medium(tk_peer(1), tk_head_of_medium(kind, handler, nargs),
-                                        arguments, payload, nbytes,
-                                        immediate ? NULL : send_medium_later);
+    return tk_transport_shm.am.send_medium(tk_peer(1), tk_head_of_medium(kind, handler, nargs),
+                                           arguments, payload, nbytes,
+                                           immediate ? NULL : send_medium_later);
 }
 
 static enum tk_status send_medium_as_any(enum tk_message_kind kind, unsigned nargs, size_t nbytes)
@@ -237,7 +239,7 @@ static enum tk_status send_medium_as_any(enum tk_message_kind kind, unsigned nar
                                             .nargs = (uint8_t)nargs,
                                             .handler = handler},
                    arguments);
-    return tk_transport_shm.send(tk_peer(1), &m);
+    return tk_transport_shm.am.send(tk_peer(1), &m);
 }
 
 static void assert_medium_came(enum tk_message_kind kind, unsigned nargs, size_t nbytes)
@@ -382,7 +384,7 @@ static enum tk_status send_reserved(struct tk_am_reservation *r)
         struct tk_long_head place;
     } front = {.head = {.kind = r->kind, .category = TK_LONG, .handler = handler}};
     struct tk_outgoing m = {.head = &front.head, .head_size = sizeof(front)};
-    return tk_transport_shm.send_reserved(r, &m);
+    return tk_transport_shm.am.send_reserved(r, &m);
 }
 
 /* A refused one takes no slot, which nobody would fill, and stands in no line, which nobody would
@@ -394,12 +396,12 @@ static void what_is_reserved_finds_a_place_in_the_ring_or_leaves_it_alone(void *
         struct tk_am_reservation r = {.peer = tk_peer(1), .kind = reply ? TK_REPLY : TK_REQUEST};
         const struct tk_ring_shared *shared = reply ? replies.shared : requests.shared;
         const struct tk_ring_out *out = reply ? &links[1].replies : &links[1].requests;
-        assert_int_equal(tk_transport_shm.reserve(&r, false, false), TK_OK);
+        assert_int_equal(tk_transport_shm.am.reserve(&r, false, false), TK_OK);
         while (send_small(reply, 0, true) == TK_OK)
             continue;
         const uint64_t tail = shared->tail;
         for (int i = 0; i < 10; i++) {
-            assert_int_equal(tk_transport_shm.reserve_place(&r), TK_BUSY);
+            assert_int_equal(tk_transport_shm.am.reserve_place(&r), TK_BUSY);
             assert_int_equal(send_reserved(&r), TK_BUSY);
             assert_int_equal(shared->tail, tail);
             assert_int_equal(out->queue.waiting, 0);
@@ -408,7 +410,7 @@ static void what_is_reserved_finds_a_place_in_the_ring_or_leaves_it_alone(void *
         while (tk_transport_shm.poll())
             continue;
         const unsigned calls = got.calls;
-        assert_int_equal(tk_transport_shm.reserve_place(&r), TK_OK);
+        assert_int_equal(tk_transport_shm.am.reserve_place(&r), TK_OK);
         assert_int_not_equal(shared->tail, tail);
         assert_false(tk_transport_shm.poll()); /* nothing is in it so far */
         assert_int_equal(send_reserved(&r), TK_OK);
@@ -483,7 +485,14 @@ static void what_makes_no_sense_is_refused_by_name(void **state)
 
 #define PROMISE(name) cmocka_unit_test_setup_teardown(name, open_neighbour, close_neighbour)
 
+static void the_table_is_whole(void **state)
+{
+    assert_table_is_whole(&tk_transport_shm);
+    assert_non_null(tk_transport_shm.neighbour);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_table_is_whole),
     PROMISE(shorts_of_every_argument_count_arrive),
     PROMISE(mediums_of_every_shape_arrive_aligned),
     PROMISE(replies_have_a_ring_of_their_own),

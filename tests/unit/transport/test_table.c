@@ -11,6 +11,7 @@
 #include "progress/progress.h"
 #include "rma/rma.h"
 #include "unit.h"
+#include "whole_table.h"
 #include "transport/wait_ticket.h"
 
 enum { paper_space = 2, ranks = 4 };
@@ -22,9 +23,10 @@ static struct paper {
     unsigned count, polls, reaps, delivered, waited;
     bool refuses;   /* puts and gets at once */
     size_t piece;   /* bytes of a put or get that it takes in one call; 0: all */
-    unsigned calls; /* of rma() */
+    unsigned calls; /* of rma.post() */
     unsigned registered, stalls, ends, closes;
-    uint32_t key, woken, mapped;
+    bool has_pages;
+    uint32_t key, woken, tried, admits;
     enum tk_rank_liveness liveness;
     _Atomic uint32_t words[ranks];
     char flags[ranks][64], scratch[ranks][64];
@@ -56,6 +58,29 @@ static enum tk_status paper_send(struct tk_peer *peer, struct tk_outgoing *m)
         return TK_BUSY;
     memcpy(&paper.kept[paper.count++], m->head, m->head_size);
     return TK_OK;
+}
+
+static enum tk_status paper_reserve(struct tk_am_reservation *reservation, bool place, bool buffer)
+{
+    (void)reservation, (void)place, (void)buffer;
+    return TK_BUSY;
+}
+
+static enum tk_status paper_reserve_place(struct tk_am_reservation *reservation)
+{
+    (void)reservation;
+    return TK_BUSY;
+}
+
+static enum tk_status paper_send_reserved(struct tk_am_reservation *reservation,
+                                          struct tk_outgoing *m)
+{
+    return paper_send(reservation->peer, m);
+}
+
+static void paper_release(struct tk_am_reservation *reservation, bool keep_credit)
+{
+    (void)reservation, (void)keep_credit;
 }
 
 static bool paper_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
@@ -109,6 +134,17 @@ static void paper_segment(const struct tk_region *region)
     paper.segment = region;
 }
 
+static bool paper_pins(void)
+{
+    return paper.has_pages;
+}
+
+static const uint32_t *paper_remote_keys(const struct tk_pinned *pinned)
+{
+    (void)pinned;
+    return &paper.key;
+}
+
 static void paper_leave_queue(const struct tk_peer *peer, struct tk_wait_ticket *turn)
 {
     (void)turn;
@@ -123,6 +159,22 @@ static void paper_stall(void)
 static void paper_end(void)
 {
     paper.ends++;
+}
+
+static enum tk_status paper_open(struct tk_peer_info **info, uint32_t turn)
+{
+    (void)info, (void)turn;
+    return TK_OK;
+}
+
+static bool paper_agree(void)
+{
+    return true;
+}
+
+static const struct tk_transport *paper_connect(void)
+{
+    return NULL;
 }
 
 static void paper_close(void)
@@ -150,6 +202,22 @@ static uintptr_t paper_addr_offset(struct tk_peer *peer, uint32_t endpoint)
     return 4096 * (peer->rank + endpoint);
 }
 
+static struct tk_doorbell *paper_bell(void)
+{
+    return NULL;
+}
+
+static enum tk_status paper_try_segment(struct tk_peer *peer, const struct tk_bound *bound)
+{
+    paper.tried = peer->rank + bound->endpoint;
+    return TK_FAIL;
+}
+
+static void paper_admit(void)
+{
+    paper.admits++;
+}
+
 static void paper_set_liveness(enum tk_rank_liveness liveness)
 {
     paper.liveness = liveness;
@@ -160,29 +228,43 @@ static const _Atomic uint32_t *paper_liveness_of(uint32_t index)
     return &paper.words[index];
 }
 
-static const struct tk_transport paper_transport = {.name = "paper",
-                                                    .send = paper_send,
-                                                    .send_short = tk_send_short_whole,
-                                                    .send_small = tk_send_small_short,
-                                                    .put = paper_put,
-                                                    .get = paper_get,
-                                                    .rma = paper_rma,
-                                                    .poll = paper_poll,
-                                                    .reap = paper_reap,
-                                                    .reap_in_handler = paper_reap,
-                                                    .close = paper_close,
-                                                    .register_region = paper_register,
-                                                    .unregister_region = paper_unregister,
-                                                    .use_segment = paper_segment,
-                                                    .leave_queue = paper_leave_queue,
-                                                    .report_stall = paper_stall,
-                                                    .report_end = paper_end,
-                                                    .flags = paper_flags,
-                                                    .scratch = paper_scratch,
-                                                    .wake = paper_wake,
-                                                    .offset = paper_addr_offset,
-                                                    .set_liveness = paper_set_liveness,
-                                                    .liveness_of = paper_liveness_of};
+static const struct tk_transport_lifecycle paper_lifecycle = {
+    .open = paper_open, .agree = paper_agree, .connect = paper_connect, .close = paper_close};
+
+static const struct tk_transport_memory paper_memory = {.register_region = paper_register,
+                                                        .unregister_region = paper_unregister,
+                                                        .pins = paper_pins,
+                                                        .use_segment = paper_segment,
+                                                        .remote_keys = paper_remote_keys};
+
+static const struct tk_transport_neighbour paper_neighbour = {.flags = paper_flags,
+                                                              .scratch = paper_scratch,
+                                                              .wake = paper_wake,
+                                                              .bell = paper_bell,
+                                                              .offset = paper_addr_offset,
+                                                              .try_segment = paper_try_segment,
+                                                              .admit = paper_admit,
+                                                              .set_liveness = paper_set_liveness,
+                                                              .liveness_of = paper_liveness_of};
+
+static const struct tk_transport paper_transport = {
+    .name = "paper",
+    .rma = {.put = paper_put, .get = paper_get, .post = paper_rma},
+    .am = {.send_short = tk_send_short_whole,
+           .send_small = tk_send_small_short,
+           .send = paper_send,
+           .reserve = paper_reserve,
+           .reserve_place = paper_reserve_place,
+           .send_reserved = paper_send_reserved,
+           .release = paper_release,
+           .leave_queue = paper_leave_queue},
+    .poll = paper_poll,
+    .reap = paper_reap,
+    .reap_in_handler = paper_reap,
+    .reports = {.stall = paper_stall, .end = paper_end},
+    .lifecycle = &paper_lifecycle,
+    .memory = &paper_memory,
+    .neighbour = &paper_neighbour};
 
 /* One that registers nothing: the last of three. */
 static unsigned stubborn_polls;
@@ -193,17 +275,34 @@ static enum tk_status refuse(struct tk_region *region)
     return TK_FAIL;
 }
 
+static void undo_nothing(struct tk_region *region)
+{
+    (void)region;
+    fail_msg("what was refused is undone");
+}
+
+static void use_nothing(const struct tk_region *region)
+{
+    (void)region;
+}
+
 static bool stubborn_poll(void)
 {
     stubborn_polls++;
     return false;
 }
 
+static const struct tk_transport_memory stubborn_memory = {.register_region = refuse,
+                                                           .unregister_region = undo_nothing,
+                                                           .pins = stubborn_poll,
+                                                           .use_segment = use_nothing,
+                                                           .remote_keys = paper_remote_keys};
+
 static const struct tk_transport stubborn_transport = {.name = "stubborn",
                                                        .poll = stubborn_poll,
                                                        .reap = stubborn_poll,
                                                        .reap_in_handler = stubborn_poll,
-                                                       .register_region = refuse};
+                                                       .memory = &stubborn_memory};
 
 static int set_up(void **state)
 {
@@ -303,7 +402,7 @@ static void a_copy_for_endpoints_leaves_the_line_of_its_peer(void **state)
     struct tk_ep_peer copy;
     struct tk_wait_ticket turn = {.queue = 1};
     struct tk_peer *peer = tk_ep_peer_open(&copy, tk_peer(1), 1, 0);
-    tk_peer_transport(peer)->leave_queue(peer, &turn);
+    tk_peer_transport(peer)->am.leave_queue(peer, &turn);
     assert_ptr_equal(paper.left, tk_peer(1));
 }
 
@@ -332,6 +431,9 @@ static void regions_are_registered_with_all_or_none(void **state)
     assert_ptr_equal(paper.segment, &region);
     tk_transports_unregister(&region);
     assert_int_equal(paper.registered, 0);
+    assert_false(tk_transports_pin());
+    paper.has_pages = true;
+    assert_true(tk_transports_pin());
     tk_transport_use(&stubborn_transport);
     assert_int_equal(tk_transports_register(&region), TK_FAIL);
     assert_int_equal(paper.registered, 0);
@@ -356,6 +458,11 @@ static void neighbours_are_those_of_the_transport_that_shares_memory(void **stat
     tk_neighbour_wake(3);
     assert_int_equal(paper.woken, 3);
     assert_int_equal(tk_neighbour_addr_offset(tk_peer(2), 1), 3 * 4096);
+    const struct tk_bound bound = {.endpoint = 1};
+    assert_int_equal(tk_neighbour_try_segment(tk_peer(2), &bound), TK_FAIL);
+    assert_int_equal(paper.tried, 3);
+    tk_neighbours_admit();
+    assert_int_equal(paper.admits, 1);
     tk_liveness_set(TK_LIVENESS_LEFT);
     assert_int_equal(paper.liveness, TK_LIVENESS_LEFT);
     assert_ptr_equal(tk_liveness_of(1), &paper.words[1]);
@@ -363,6 +470,18 @@ static void neighbours_are_those_of_the_transport_that_shares_memory(void **stat
     assert_null(tk_transports.node_local);
     tk_liveness_set(TK_LIVENESS_RUNS); /* nobody to tell */
     assert_int_equal(paper.liveness, TK_LIVENESS_LEFT);
+}
+
+/* A transport that leaves out a group is left alone by what needs it. */
+static void groups_are_whole_or_absent(void **state)
+{
+    assert_table_is_whole(&paper_transport);
+    assert_table_is_whole(&fake_transport);
+    assert_null(fake_transport.lifecycle);
+    assert_null(fake_transport.memory);
+    assert_null(fake_transport.demand);
+    assert_false(tk_transports_connect_later());
+    assert_ptr_equal(tk_transports.node_local, &paper_neighbour);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -378,6 +497,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(all_report_and_close, set_up, tear_down),
     cmocka_unit_test_setup_teardown(neighbours_are_those_of_the_transport_that_shares_memory,
                                     set_up, tear_down),
+    cmocka_unit_test_setup_teardown(groups_are_whole_or_absent, set_up, tear_down),
 };
 
 UNIT_MAIN(tests)

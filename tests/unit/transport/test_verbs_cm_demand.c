@@ -19,8 +19,10 @@
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"
 #include "transport/verbs/conn/demand.h"
+#include "transport/verbs/conn/unconnected.h"
 #include "transport/verbs/data/srq.h"
 #include "unit.h"
+#include "whole_table.h"
 
 static void lost(uint32_t peer)
 {
@@ -35,7 +37,7 @@ static enum tk_status send_one(uint32_t to, enum tk_message_kind kind)
 {
     struct tk_message_head head = {.kind = (uint8_t)kind};
     struct tk_outgoing m = {.head = &head, .head_size = sizeof(head)};
-    return tk_peer(to)->transport->send(tk_peer(to), &m);
+    return tk_peer(to)->transport->am.send(tk_peer(to), &m);
 }
 
 /* A rank that has received a request may answer it in its handler. */
@@ -133,6 +135,7 @@ static void the_lower_rank_connects(void **state)
     assert_connected(0, 2, 2);
     assert_int_equal(fake_cm.connects, 2);
     assert_false(is_up(0, 1) || is_up(1, 2));
+    assert_table_is_whole(&tk_transport_unconnected);
     close_ranks();
 }
 

@@ -81,8 +81,8 @@ static void open_world(void)
 static enum tk_status send(enum tk_message_kind kind, uint8_t index, unsigned nargs, size_t nbytes,
                            tk_medium_busy *busy)
 {
-    return tk_transport_verbs.send_medium(tk_peer(1), tk_head_of_medium(kind, index, nargs),
-                                          arguments, payload, nbytes, busy);
+    return tk_transport_verbs.am.send_medium(tk_peer(1), tk_head_of_medium(kind, index, nargs),
+                                             arguments, payload, nbytes, busy);
 }
 
 static void assert_came(unsigned nargs, size_t nbytes)
@@ -155,9 +155,9 @@ static void credits_ride_on(size_t nbytes)
     open_world();
     world_be(1);
     tk_peer(0)->transport = &tk_transport_verbs;
-    assert_int_equal(tk_transport_verbs.send_medium(tk_peer(0),
-                                                    tk_head_of_medium(TK_REQUEST, handler, 0), NULL,
-                                                    payload, 8, NULL),
+    assert_int_equal(tk_transport_verbs.am.send_medium(tk_peer(0),
+                                                       tk_head_of_medium(TK_REQUEST, handler, 0),
+                                                       NULL, payload, 8, NULL),
                      TK_OK);
     world_settle();
     world_be(0);

@@ -12,6 +12,7 @@
 #include "fake_world.h"
 #include "settings/settings.h"
 #include "unit.h"
+#include "whole_table.h"
 
 /* Ranks that open with these settings ("NAME=value"; NULL: the defaults) have this value there. */
 #define ASSERT_OPENED(ranks, what, value, ...)                                                     \
@@ -502,6 +503,24 @@ static void a_pair_made_ahead_has_space_for_one_connection(void **state)
     world_close();
 }
 
+/* Also those in which start-up replaces functions. */
+static void tables_are_whole(void **state)
+{
+    static const char *const settings[] = {"GASNET_NUM_QPS=1", "GASNET_NUM_QPS=2",
+                                           "GASNET_USE_SRQ=1"};
+    assert_table_is_whole(&tk_transport_verbs);
+    assert_non_null(tk_transport_verbs.demand);
+    assert_non_null(tk_transport_verbs.memory);
+    assert_non_null(tk_transport_verbs.atomics);
+    for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
+        fake_reset();
+        unit_settings(settings[i], NULL);
+        world_open(2, 0);
+        assert_table_is_whole(tk_verbs_transport());
+        world_close();
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_pair_takes_what_both_ends_have),
     cmocka_unit_test(ranks_may_set_different_limits),
@@ -520,6 +539,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(whatever_fails_is_told_once_and_leaves_nothing),
     cmocka_unit_test(a_device_with_short_queues_is_told_with_the_remedy),
     cmocka_unit_test(the_choice_can_be_described),
+    cmocka_unit_test(tables_are_whole),
     cmocka_unit_test(a_failed_registration_is_explained_by_its_likely_cause),
     cmocka_unit_test(a_pair_made_ahead_that_is_dropped_returns_its_buffers),
     cmocka_unit_test(a_pair_made_ahead_has_space_for_one_connection),

@@ -268,7 +268,7 @@ static void the_payload_of_a_long_is_cut(void **state)
     fake_reset();
     fake.attr.phys_port_cnt = 2;
     open_pair("GASNET_IBV_PORTS=fake0:1,2", NULL, 1);
-    assert_int_equal(tk_verbs_transport()->stripe_min, 128 << 10);
+    assert_int_equal(tk_verbs_transport()->am.stripe_min, 128 << 10);
     tk_op_init(&op);
     assert_int_equal(start_special(segment_size, true, false), TK_OK);
     assert_int_equal(sends(0), 8);
@@ -282,7 +282,7 @@ static void with_one_link_no_head_waits(void **state)
 {
     fake_reset();
     open_pair(NULL, NULL, 1);
-    assert_int_equal(tk_verbs_transport()->stripe_min, 0);
+    assert_int_equal(tk_verbs_transport()->am.stripe_min, 0);
     world_close();
 }
 

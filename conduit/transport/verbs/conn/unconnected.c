@@ -26,7 +26,7 @@ static bool is_answer(unsigned kind)
 static enum tk_status demand_send(struct tk_peer *peer, struct tk_outgoing *message)
 {
     const struct tk_transport *table = table_for(peer, is_answer(message->head->kind));
-    return table ? table->send(peer, message) : TK_BUSY;
+    return table ? table->am.send(peer, message) : TK_BUSY;
 }
 
 static enum tk_status demand_send_short(struct tk_peer *peer, struct tk_message_head head,
@@ -34,7 +34,7 @@ static enum tk_status demand_send_short(struct tk_peer *peer, struct tk_message_
 {
     const struct tk_transport *table = table_for(peer, is_answer(head.kind));
     if (table)
-        return table->send_short(peer, head, args, busy);
+        return table->am.send_short(peer, head, args, busy);
     return busy ? busy(peer, head, args) : TK_BUSY;
 }
 
@@ -43,36 +43,36 @@ static enum tk_status demand_send_small(struct tk_peer *peer, unsigned tag, uint
 {
     const struct tk_transport *table = table_for(peer, is_answer(tk_tag_head(tag).kind));
     if (table)
-        return table->send_small(peer, tag, args, busy);
+        return table->am.send_small(peer, tag, args, busy);
     return busy ? busy(peer, tag, args) : TK_BUSY;
 }
 
 static enum tk_status demand_reserve(struct tk_am_reservation *reservation, bool place, bool buffer)
 {
     const struct tk_transport *table = table_for(reservation->peer, is_answer(reservation->kind));
-    return table ? table->reserve(reservation, place, buffer) : TK_BUSY;
+    return table ? table->am.reserve(reservation, place, buffer) : TK_BUSY;
 }
 
 static enum tk_status demand_reserve_place(struct tk_am_reservation *reservation)
 {
     const struct tk_transport *table = table_for(reservation->peer, is_answer(reservation->kind));
-    return table ? table->reserve_place(reservation) : TK_BUSY;
+    return table ? table->am.reserve_place(reservation) : TK_BUSY;
 }
 
 static enum tk_status demand_send_reserved(struct tk_am_reservation *reservation,
                                            struct tk_outgoing *message)
 {
     const struct tk_transport *table = table_for(reservation->peer, is_answer(reservation->kind));
-    return table ? table->send_reserved(reservation, message) : TK_BUSY;
+    return table ? table->am.send_reserved(reservation, message) : TK_BUSY;
 }
 
 /* A reservation always belongs to a connection. */
 static void demand_release(struct tk_am_reservation *reservation, bool keep_credit)
 {
-    tk_verbs.demand->connected->release(reservation, keep_credit);
+    tk_verbs.demand->connected->am.release(reservation, keep_credit);
 }
 
-/* Never at once: the caller falls back to rma(). */
+/* Never at once: the caller falls back to rma.post(). */
 static bool demand_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                        size_t nbytes)
 {
@@ -93,13 +93,13 @@ static enum tk_status demand_rma(struct tk_peer *peer, const struct tk_rma *rma,
                                  struct tk_rma_state *state)
 {
     const struct tk_transport *table = table_for(peer, false);
-    return table ? table->rma(peer, rma, state) : TK_BUSY;
+    return table ? table->rma.post(peer, rma, state) : TK_BUSY;
 }
 
 static enum tk_status demand_gather(struct tk_peer *peer, const struct tk_gather *gather)
 {
     const struct tk_transport *table = table_for(peer, false);
-    return table ? table->gather(peer, gather) : TK_BUSY;
+    return table ? table->rma.gather(peer, gather) : TK_BUSY;
 }
 
 static void demand_replies(struct tk_peer *peer)
@@ -136,20 +136,20 @@ void tk_unconnected_use_tables(const struct tk_transport *connected,
 static void make_table(struct tk_transport *table, const struct tk_transport *connected)
 {
     *table = *connected;
-    table->send = demand_send;
-    table->send_short = demand_send_short;
-    table->send_small = demand_send_small;
-    table->send_medium = tk_send_medium_whole; /* by demand_send() */
-    table->reserve = demand_reserve;
-    table->reserve_place = demand_reserve_place;
-    table->send_reserved = demand_send_reserved;
-    table->release = demand_release;
-    table->put = demand_put;
-    table->put_from = table->payload_from = NULL; /* rma() connects */
-    table->get = demand_get;
-    table->rma = demand_rma;
-    table->gather = demand_gather;
-    table->replies = demand_replies;
+    table->am.send = demand_send;
+    table->am.send_short = demand_send_short;
+    table->am.send_small = demand_send_small;
+    table->am.send_medium = tk_send_medium_whole; /* by demand_send() */
+    table->am.reserve = demand_reserve;
+    table->am.reserve_place = demand_reserve_place;
+    table->am.send_reserved = demand_send_reserved;
+    table->am.release = demand_release;
+    table->rma.put = demand_put;
+    table->rma.put_from = table->rma.payload_from = NULL; /* rma.post() connects */
+    table->rma.get = demand_get;
+    table->rma.post = demand_rma;
+    table->rma.gather = demand_gather;
+    table->am.before_reply = demand_replies;
 }
 
 void tk_unconnected_open(const struct tk_transport *connected)

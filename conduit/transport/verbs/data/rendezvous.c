@@ -102,8 +102,8 @@ static struct tk_conn *conn_back(const struct tk_rndv *rndv)
 {
     struct tk_peer *peer = rndv->conn->peer;
     const struct tk_transport *transport = tk_peer_transport(peer);
-    if (transport->replies)
-        transport->replies(peer);
+    if (transport->am.before_reply)
+        transport->am.before_reply(peer);
     return tk_primary_lock(peer);
 }
 

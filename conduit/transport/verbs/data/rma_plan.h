@@ -43,7 +43,7 @@ struct tk_rma_piece {
     enum tk_rma_path path;
 };
 
-/* For one call of a transport's rma(). */
+/* For one call of a transport's rma.post(). */
 struct tk_rma_plan {
     size_t inline_max;   /* the last piece is inline if it is not larger; 0: never */
     size_t piece_max;    /* of a piece in place */
