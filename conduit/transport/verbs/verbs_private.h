@@ -566,11 +566,11 @@ struct tk_rail_claim {
     int port, distance;
     bool is_taken;
 };
-/* Asks the other ranks of the host which of these this one is to take. False: they do not answer,
- * and it decides alone. */
+/* Asks the other ranks of the host which of these this one is to take. NULL: it takes no part, and
+ * they need not wait for it. False: they do not answer, and it decides alone. */
 typedef bool tk_rail_sharer(struct tk_rail_claim *claims, uint32_t count, uint32_t wanted);
-/* Finding no usable port is no failure: `count` is 0 then. `share` may be NULL; each rank of the
- * host calls it once if GASNET_IBV_PORTS_TYPE is auto. */
+/* Finding no usable port is no failure: `count` is 0 then. `share` may be NULL; each rank of a host
+ * with several ports calls it once, with ports if GASNET_IBV_PORTS_TYPE is auto. */
 enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn, tk_rail_sharer *share);
 /* The same for a process without a job; calls report() for each port found; port 0: the whole
  * device. */

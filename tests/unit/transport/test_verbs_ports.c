@@ -396,7 +396,8 @@ static const char *granted; /* devices; NULL: nobody answers */
 static bool share(struct tk_rail_claim *claims, uint32_t count, uint32_t wanted)
 {
     assert_in_range(count, 0, fake_devices_max);
-    memcpy(claimed, claims, count * sizeof(*claims));
+    if (claims)
+        memcpy(claimed, claims, count * sizeof(*claims));
     claimed_count = count;
     claimed_wanted = wanted;
     for (uint32_t i = 0; granted && i < count; i++)
@@ -433,6 +434,9 @@ static void with_auto_the_ranks_of_the_host_share_ports(void **state)
     assert_rails("GASNET_IBV_PORTS_TYPE=auto", "GASNET_IBV_PORTS=fake0+fake1+fake7", "fake1:1");
     assert_int_equal(claimed_count, 2);
     assert_int_equal(claimed_wanted, 1);
+    share_ports(NULL); /* without auto it says that it takes no part */
+    assert_rails("GASNET_IBV_PORTS=fake0", NULL, "fake0:1");
+    assert_int_equal(claimed_count, 0);
     sharer = NULL;
     level_ground();
 }
@@ -473,12 +477,17 @@ static void a_rank_without_a_port_says_so_too(void **state)
 {
     (void)state;
     fake_reset();
-    fake.ports[0][1].attr.state = IBV_PORT_DOWN;
+    fake.device_count = 2;
+    fake.ports[0][1].attr.state = fake.ports[1][1].attr.state = IBV_PORT_DOWN;
     share_ports("");
     unit_listen();
     assert_int_equal(choose("GASNET_IBV_PORTS_TYPE=auto", NULL), TK_FAIL);
     unit_heard();
     assert_int_equal(claimed_count, 0);
+    fake_reset(); /* of one port all know whose it is */
+    share_ports("");
+    assert_rails("GASNET_IBV_PORTS_TYPE=auto", NULL, "fake0:1");
+    assert_int_equal(claimed_count, UINT32_MAX);
     sharer = NULL;
 }
 
