@@ -68,8 +68,7 @@ enum tk_form {
     TK_FORM_GID_INDEX,  /* a number, or device:port=number,... */
     TK_FORM_SHARE,      /* a number, or a fraction of what there is */
     TK_FORM_SEGSIZE,    /* a size or a fraction, /P or /H */
-    TK_FORM_RANKS,      /* 0,3-5 */
-    TK_FORM_RANKS_ALL,  /* the same, or * */
+    TK_FORM_RANKS,      /* 0,3-5, or * */
     TK_FORM_LETTERS,    /* of trunkline-counters(7) */
     TK_FORM_SIGNALS,    /* names or numbers, or * */
     TK_FORM_SIGNAL,     /* one that can be caught */

@@ -239,12 +239,7 @@ static bool form_is_bits(const char *text, char *why, size_t size)
 
 static bool form_is_ranks(const char *text, char *why, size_t size)
 {
-    return tk_number_is_ranges(text) || form_refuse(why, size, ": not ranks in the form 0,3-5");
-}
-
-static bool form_is_ranks_or_all(const char *text, char *why, size_t size)
-{
-    return !strcmp(text, "*") || tk_number_is_ranges(text) ||
+    return tk_number_is_ranges(text) ||
            form_refuse(why, size, ": not ranks in the form 0,3-5, or * for all");
 }
 
@@ -378,7 +373,6 @@ static tk_form_checker *const checkers[] = {
     [TK_FORM_SHARE] = form_is_share,
     [TK_FORM_SEGSIZE] = form_is_segsize,
     [TK_FORM_RANKS] = form_is_ranks,
-    [TK_FORM_RANKS_ALL] = form_is_ranks_or_all,
     [TK_FORM_LETTERS] = form_is_letters,
     [TK_FORM_SIGNALS] = form_is_signals,
     [TK_FORM_SIGNAL] = form_is_signal,

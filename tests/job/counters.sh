@@ -105,6 +105,8 @@ files()
     SETTINGS="GASNET_STATSFILE=- GASNET_STATSNODES=1" good 2 "$jobs/counters-seq" "$scratch/expected"
     grep -q 'statistics of rank 1' "$scratch/err" || failed "no statistics on standard error"
     grep -q 'statistics of rank 0' "$scratch/err" && failed "GASNET_STATSNODES=1 has rank 0 write too"
+    SETTINGS="GASNET_STATSFILE=- GASNET_STATSNODES=*" good 2 "$jobs/counters-seq" "$scratch/expected"
+    says 'statistics of rank [01]' 2
     for file in /dev/full "$scratch/none/here-%"; do
         SETTINGS="GASNET_STATSFILE=$file" job 2 "$jobs/counters-seq" "$scratch/expected"
         fails_with 74 "GASNET_STATSFILE=$file"
