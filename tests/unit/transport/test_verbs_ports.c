@@ -526,11 +526,11 @@ static void nobody_looks_at_the_machine_for_nothing(void **state)
     assert_int_equal(world_looks, 0);
 }
 
-static void assert_obeys(int part, const char *device)
+static void assert_obeys(unsigned parts, const char *device)
 {
-    world_part = part;
+    world_parts = parts;
     assert_chooses("GASNET_IBV_PORTS=fake2", device, 1);
-    world_part = 0;
+    world_parts = 1;
 }
 
 /* The manual's example of a machine with two sockets. */
@@ -539,13 +539,15 @@ static void a_bound_rank_obeys_the_filter_of_its_socket(void **state)
     three_places();
     setenv("GASNET_IBV_PORTS_0", "fake0", 1);
     setenv("GASNET_IBV_PORTS_1", "fake1", 1);
-    assert_obeys(0, "fake0");
+    assert_obeys(1, "fake0");
     assert_string_equal(rail.why, "only usable device of GASNET_IBV_PORTS_0");
-    assert_obeys(1, "fake1");
-    assert_obeys(2, "fake2"); /* has none of its own */
-    assert_obeys(-1, "fake2");
-    unsetenv("GASNET_IBV_PORTS_0");
+    assert_obeys(2, "fake1");
+    assert_obeys(4, "fake2"); /* has none of its own */
+    assert_obeys(3, "fake2");
     assert_obeys(0, "fake2");
+    assert_obeys(UINT32_MAX, "fake2"); /* the name would be too long */
+    unsetenv("GASNET_IBV_PORTS_0");
+    assert_obeys(1, "fake2");
     unsetenv("GASNET_IBV_PORTS_1");
     level_ground();
 }

@@ -93,7 +93,7 @@ static const char *refusal(const struct search *search, struct ibv_context *cont
 static enum tk_status find_ports(struct search *search, struct ibv_context *context,
                                  const char *device, int ports, bool *any)
 {
-    char filtered[48];
+    char filtered[80];
     for (int port = 1; port <= ports; port++) {
         struct candidate found = {
             .context = context, .verdict = search->verdict_count, .port = port};
@@ -525,7 +525,7 @@ void tk_rails_report_none(const char *unused)
 static enum tk_status search_ports(struct search *search)
 {
     *search->choice = (struct tk_choice){.count = 0};
-    if (tk_port_family_find(&search->family) != TK_OK)
+    if (tk_port_family_find(&search->family, search->turn) != TK_OK)
         return TK_FAIL;
     enum tk_status status = look_at_all(search);
     search->wanted = rails_wanted(search);
