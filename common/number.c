@@ -167,8 +167,15 @@ bool tk_number_real(const char *text, double *value)
     return *text == 0 && isfinite(*value);
 }
 
+static bool is_all(const char *ranges)
+{
+    return !*ranges || (ranges[0] == '*' && !ranges[1]);
+}
+
 bool tk_number_in_ranges(const char *ranges, int64_t number)
 {
+    if (is_all(ranges))
+        return true;
     while (*ranges) {
         struct scan from = {.at = ranges}, to = {.at = ranges};
         scan_whole(&from, 10);
@@ -187,6 +194,8 @@ bool tk_number_in_ranges(const char *ranges, int64_t number)
 
 bool tk_number_is_ranges(const char *text)
 {
+    if (is_all(text))
+        return true;
     while (*text) {
         struct scan from = {.at = text}, to;
         scan_whole(&from, 10);

@@ -18,7 +18,7 @@ bool tk_number_whole(const char *text, uint64_t unit, int64_t *value);
 /* All of `text` as a decimal number or a quotient of two. */
 bool tk_number_real(const char *text, double *value);
 
-/* Is `number` in a list as "0,3-5"? Is it such a list, or empty? */
+/* Is `number` in a list as "0,3-5"? An empty one and "*" have all numbers. Is it such a list? */
 bool tk_number_in_ranges(const char *ranges, int64_t number);
 bool tk_number_is_ranges(const char *text);
 

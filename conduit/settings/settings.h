@@ -68,8 +68,7 @@ enum tk_form {
     TK_FORM_GID_INDEX,  /* a number, or device:port=number,... */
     TK_FORM_SHARE,      /* a number, or a fraction of what there is */
     TK_FORM_SEGSIZE,    /* a size or a fraction, /P or /H */
-    TK_FORM_RANKS,      /* 0,3-5 */
-    TK_FORM_RANKS_ALL,  /* the same, or * */
+    TK_FORM_RANKS,      /* 0,3-5, or * */
     TK_FORM_LETTERS,    /* of trunkline-counters(7) */
     TK_FORM_SIGNALS,    /* names or numbers, or * */
     TK_FORM_SIGNAL,     /* one that can be caught */
@@ -140,7 +139,7 @@ enum { tk_setting_why_max = 1024 /* of the lines about a value; the longest list
  * NAME='text'. */
 bool tk_form_is(enum tk_form form, const char *text, char *why, size_t why_size);
 
-/* Is this the name, or NAME=value, of GASNET_IBV_PORTS_<number>? */
+/* Is this the name, or NAME=value, of GASNET_IBV_PORTS_<n>, or of several numbers with _ between? */
 bool tk_setting_is_numbered(const char *name);
 
 /* ---- Values of special forms, for those who use them ---- */
@@ -148,6 +147,23 @@ bool tk_setting_is_numbered(const char *name);
 /* GASNET_IBV_PORTS_TYPE: auto, in any case, and how many rails: 1, auto:N of them, UINT32_MAX for
  * auto:all; 0 where behind the colon is neither. What else follows "auto" is ignored. */
 bool tk_parse_auto(const char *text, uint32_t *rails);
+
+/* The same without auto: which numbers make GASNET_IBV_PORTS_<n>_<n>... of a rank. Behind the type
+ * one operation may follow, "/ N" or "% N"; N as in C. False: it is neither. */
+enum tk_port_key_kind {
+    TK_KEY_NONE, /* GASNET_IBV_PORTS alone */
+    TK_KEY_JOB_RANK,
+    TK_KEY_HOST_RANK,
+    TK_KEY_NBRHD_RANK,
+    TK_KEY_PART /* of the machine, by hwloc's name */
+};
+struct tk_port_key {
+    enum tk_port_key_kind kind;
+    char part[24];
+    char operation; /* '/' or '%'; 0: none */
+    uint32_t operand;
+};
+bool tk_parse_port_key(const char *text, struct tk_port_key *key);
 
 /* A number or a quotient of two, with suffixes: below 1 a fraction of what there is. */
 bool tk_parse_share(const char *text, double *value);

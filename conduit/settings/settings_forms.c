@@ -143,17 +143,54 @@ bool tk_parse_auto(const char *text, uint32_t *rails)
     return true;
 }
 
+static bool key_kind(struct tk_port_key *key)
+{
+    static const char *const names[] = {"None", "JRank", "HRank", "NRank"};
+    for (int kind = TK_KEY_NONE; kind < TK_KEY_PART; kind++)
+        if (!strcasecmp(key->part, names[kind])) {
+            key->kind = (enum tk_port_key_kind)kind;
+            return true;
+        }
+    key->kind = TK_KEY_PART;
+    return is_part(key->part);
+}
+
+static bool key_operand(const char *text, uint32_t *operand)
+{
+    char *end;
+    text += strspn(text, " \t");
+    unsigned long value = isdigit((unsigned char)*text) ? strtoul(text, &end, 0) : 0;
+    if (value == 0 || value > INT32_MAX)
+        return false;
+    *operand = (uint32_t)value;
+    return !end[strspn(end, " \t")];
+}
+
+bool tk_parse_port_key(const char *text, struct tk_port_key *key)
+{
+    size_t type = strcspn(text, "/%"), length = type;
+    while (length > 0 && strchr(" \t", text[length - 1]))
+        length--;
+    *key = (struct tk_port_key){.operation = text[type]};
+    if (length >= sizeof(key->part))
+        return false;
+    memcpy(key->part, text, length);
+    return key_kind(key) && (!key->operation || key_operand(text + type + 1, &key->operand));
+}
+
 static bool form_is_part(const char *text, char *why, size_t size)
 {
+    struct tk_port_key key;
     uint32_t rails;
     if (tk_parse_auto(text, &rails))
         return rails > 0 || form_refuse(why, size,
                                         ": behind auto: is neither all nor a number of ports from "
                                         "1 to 64; auto alone is one port for each rank");
-    return is_part(text) ||
+    return tk_parse_port_key(text, &key) ||
            form_refuse(why, size,
                        " is no type of hwloc's for parts of a machine: Package (or Socket), "
-                       "NUMANode, Group, L3Cache, L2Cache, L1Cache, Core, PU; nor is it auto");
+                       "NUMANode, Group, L3Cache, L2Cache, L1Cache, Core, PU; nor is it JRank, "
+                       "HRank, NRank, one of these with / or % and a number, None or auto");
 }
 
 /* ---- Memory ---- */
@@ -239,12 +276,7 @@ static bool form_is_bits(const char *text, char *why, size_t size)
 
 static bool form_is_ranks(const char *text, char *why, size_t size)
 {
-    return tk_number_is_ranges(text) || form_refuse(why, size, ": not ranks in the form 0,3-5");
-}
-
-static bool form_is_ranks_or_all(const char *text, char *why, size_t size)
-{
-    return !strcmp(text, "*") || tk_number_is_ranges(text) ||
+    return tk_number_is_ranges(text) ||
            form_refuse(why, size, ": not ranks in the form 0,3-5, or * for all");
 }
 
@@ -378,7 +410,6 @@ static tk_form_checker *const checkers[] = {
     [TK_FORM_SHARE] = form_is_share,
     [TK_FORM_SEGSIZE] = form_is_segsize,
     [TK_FORM_RANKS] = form_is_ranks,
-    [TK_FORM_RANKS_ALL] = form_is_ranks_or_all,
     [TK_FORM_LETTERS] = form_is_letters,
     [TK_FORM_SIGNALS] = form_is_signals,
     [TK_FORM_SIGNAL] = form_is_signal,

@@ -192,12 +192,17 @@ enum tk_status tk_setting_parse(const struct tk_setting *s, const char *value,
 /* GASNET_IBV_PORTS_0, _1 ...: one for each socket, or object of GASNET_IBV_PORTS_TYPE. */
 bool tk_setting_is_numbered(const char *name)
 {
-    static const char stem[] = "GASNET_IBV_PORTS_";
-    const char *digits = name + sizeof(stem) - 1;
-    if (strncmp(name, stem, sizeof(stem) - 1) != 0)
+    static const char stem[] = "GASNET_IBV_PORTS";
+    const char *at = name + sizeof(stem) - 1;
+    if (strncmp(name, stem, sizeof(stem) - 1) != 0 || *at != '_')
         return false;
-    size_t count = strspn(digits, "0123456789");
-    return count > 0 && (!digits[count] || digits[count] == '=');
+    while (*at == '_') {
+        size_t digits = strspn(at + 1, "0123456789");
+        if (digits == 0)
+            return false;
+        at += 1 + digits;
+    }
+    return !*at || *at == '=';
 }
 
 static enum tk_status check_numbered(const char *entry, char *why, size_t why_size)

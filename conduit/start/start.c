@@ -265,11 +265,6 @@ static enum tk_status start_single_process(struct tk_peer_info *info)
     return tk_limits_find_single(info);
 }
 
-static bool is_among(const char *ranks)
-{
-    return !*ranks || tk_number_in_ranges(ranks, tk_peers.me);
-}
-
 /* Before the last wait for the others, so that a file which ranks share is empty when the first of
  * them writes. `host` stays. */
 static void open_stats(const char *host)
@@ -278,25 +273,37 @@ static void open_stats(const char *host)
                                  .rank = tk_peers.me,
                                  .size = tk_peers.size,
                                  .host = host,
-                                 .writes = is_among(tk_settings.stats_nodes)};
+                                 .writes =
+                                     tk_number_in_ranges(tk_settings.stats_nodes, tk_peers.me)};
     tk_stats_mask_parse(tk_settings.stats_mask, &plan.mask);
     tk_stats_open(&plan);
 }
 
-/* Likewise. */
+static void report_no_traces(void)
+{
+    const char *remedy =
+        TK_HAS_TRACE_TWIN
+            ? "build with gasnet-ibv-" TK_MODE_NAME "-trace (pkg-config) or ibv-" TK_MODE_NAME
+              "-trace.mak, which are installed with it"
+            : "no trace twin was configured beside it; make install-trace-twin in its build tree, "
+              "or configure --enable-trace-twin, installs gasnet-ibv-" TK_MODE_NAME
+              "-trace (pkg-config) and ibv-" TK_MODE_NAME "-trace.mak to build with";
+    tk_log_warn("GASNET_TRACEFILE is ignored: this library records no traces: %s", remedy);
+}
+
+/* When: see open_stats(). */
 static void open_trace(const char *host)
 {
     struct tk_trace_plan plan = {.file = tk_settings.trace_file,
                                  .rank = tk_peers.me,
                                  .size = tk_peers.size,
                                  .host = host,
-                                 .records = is_among(tk_settings.trace_nodes),
+                                 .records =
+                                     tk_number_in_ranges(tk_settings.trace_nodes, tk_peers.me),
                                  .local = tk_settings.trace_local};
     tk_stats_mask_parse(tk_settings.trace_mask, &plan.mask);
     if (plan.file[0] && !tk_is_traced && plan.rank == 0)
-        tk_log_warn("GASNET_TRACEFILE is ignored: this library records no traces; build with "
-                    "gasnet-ibv-" TK_MODE_NAME "-trace (pkg-config) or ibv-" TK_MODE_NAME
-                    "-trace.mak, which configure --enable-trace-twin installs");
+        report_no_traces();
     if (tk_is_traced)
         tk_trace_open(&plan);
 }

@@ -165,7 +165,7 @@ bool tk_tools_backtrace_is_wanted(void)
     const char *nodes = tk_tools_lookup("GASNET_BACKTRACE_NODES");
     if (!tk_tools_is_on("GASNET_BACKTRACE", false))
         return false;
-    return !nodes || !*nodes || tk_tools_rank() < 0 || tk_number_in_ranges(nodes, tk_tools_rank());
+    return !nodes || tk_tools_rank() < 0 || tk_number_in_ranges(nodes, tk_tools_rank());
 }
 
 static int print_if_enabled(int fd)

@@ -51,7 +51,7 @@ static void report_at_exit(void)
 {
     const char *nodes = tk_tools_lookup("GASNET_MALLOCNODES");
     int64_t rank = tk_tools_rank();
-    if (!nodes || !*nodes || rank < 0 || tk_number_in_ranges(nodes, rank))
+    if (!nodes || rank < 0 || tk_number_in_ranges(nodes, rank))
         gasnett_heapinfo_dump(report_file, 1);
 }
 

@@ -109,16 +109,16 @@ int tk_locality_distance(const char *device)
     return 2 * levels + !hwloc_bitmap_intersects(ours, place->cpuset);
 }
 
-enum tk_status tk_locality_index(const char *type, int *index)
+enum tk_status tk_locality_indices(const char *type, uint32_t *at, uint32_t most, uint32_t *count)
 {
     hwloc_obj_type_t kind;
-    *index = -1;
+    *count = 0;
     if (hwloc_type_sscanf(type, &kind, NULL, 0) != 0 || hwloc_obj_type_is_io(kind))
         return TK_FAIL;
     if (!open_machine())
         return TK_OK;
-    for (hwloc_obj_t at = NULL; (at = hwloc_get_next_obj_by_type(machine, kind, at));)
-        if (at->cpuset && hwloc_bitmap_isincluded(ours, at->cpuset))
-            *index = (int)at->logical_index;
+    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(machine, kind, o));)
+        if (o->cpuset && hwloc_bitmap_intersects(ours, o->cpuset) && *count < most)
+            at[(*count)++] = o->logical_index;
     return TK_OK;
 }

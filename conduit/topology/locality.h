@@ -6,6 +6,8 @@
 #ifndef TK_LOCALITY_H
 #define TK_LOCALITY_H
 
+#include <stdint.h>
+
 #include "base/status.h"
 
 enum { tk_distance_unknown = 1 << 20 /* farther than any device that hwloc knows */ };
@@ -16,10 +18,10 @@ enum { tk_distance_unknown = 1 << 20 /* farther than any device that hwloc knows
  * know the device. */
 int tk_locality_distance(const char *device);
 
-/* Logical index of the one object of a type ("Socket", "Package", "NUMANode", "Core", ...: hwloc's
- * names) that contains all CPUs of this thread; -1: they span several, or there is none of that
- * type. TK_FAIL: there is no such type; nothing is printed. */
-enum tk_status tk_locality_index(const char *type, int *index);
+/* Logical indices, ascending, of the objects of a type ("Socket", "Package", "NUMANode", "Core",
+ * ...: hwloc's names) that contain CPUs of this thread; `most` of them if they are more. TK_FAIL:
+ * there is no such type; nothing is printed. */
+enum tk_status tk_locality_indices(const char *type, uint32_t *at, uint32_t most, uint32_t *count);
 
 /* For tools: until tk_locality_drop() the two functions above answer for a thread that may use
  * these CPUs ("0-3,8"). TK_FAIL: the text is not a list of CPUs, or the machine does not have any

@@ -50,10 +50,10 @@ network()
 kinds()
 {
     for mode in seq par; do
-        SETTINGS="GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=20" cancels 3 "$jobs/cancel-$mode" $((million / 10))
+        SETTINGS="GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=20" cancels 3 "$jobs/cancel-$mode" $million
         SETTINGS="GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=20 GASNET_USE_XRC=1 GASNET_SUPERNODE_MAXSIZE=2" \
-            cancels 4 "$jobs/cancel-$mode" $((million / 10))
-        SETTINGS="SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:1,2" cancels 2 "$jobs/cancel-$mode" $((million / 10))
+            cancels 4 "$jobs/cancel-$mode" $million
+        SETTINGS="SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:1,2" cancels 2 "$jobs/cancel-$mode" $million
     done
 }
 

@@ -60,6 +60,17 @@ network_seq()
     SETTINGS="COUNTERS_SEED=$COUNTERS_SEED GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=20" mix 3 "$jobs/counters-seq"
 }
 
+# Also where receive queues, or the ends of connections, are shared, and where ports stand in for each other.
+kinds()
+{
+    few="GASNET_BBUF_COUNT=1 GASNET_NETWORKDEPTH_PP=3"
+    for mode in seq par; do
+        SETTINGS="$few GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=20 GASNET_USE_XRC=1 GASNET_SUPERNODE_MAXSIZE=2" mix 4 "$jobs/counters-$mode"
+        SETTINGS="$few SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:1,2" mix 2 "$jobs/counters-$mode"
+    done
+    SETTINGS="COUNTERS_THREADS=4 GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=20" mix 3 "$jobs/counters-par"
+}
+
 shared_seq()
 {
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" mix 2 "$jobs/counters-seq"
@@ -105,6 +116,8 @@ files()
     SETTINGS="GASNET_STATSFILE=- GASNET_STATSNODES=1" good 2 "$jobs/counters-seq" "$scratch/expected"
     grep -q 'statistics of rank 1' "$scratch/err" || failed "no statistics on standard error"
     grep -q 'statistics of rank 0' "$scratch/err" && failed "GASNET_STATSNODES=1 has rank 0 write too"
+    SETTINGS="GASNET_STATSFILE=- GASNET_STATSNODES=*" good 2 "$jobs/counters-seq" "$scratch/expected"
+    says 'statistics of rank [01]' 2
     for file in /dev/full "$scratch/none/here-%"; do
         SETTINGS="GASNET_STATSFILE=$file" job 2 "$jobs/counters-seq" "$scratch/expected"
         fails_with 74 "GASNET_STATSFILE=$file"
@@ -119,7 +132,7 @@ files()
         for rank in 0 1 2; do
             value=$(of <(head -n 1 "$scratch/stats-$rank.json") "$name")
             sum=$((sum + value)) most=$((value > most ? value : most))
-        done
+    done
         [[ $summary == *"\"$name\":{\"sum\":$sum,"* && $summary == *"\"$name\":{"*([!}])"\"max\":$most,"* ]] ||
             failed "summary: $name is not $sum, at most $most: $summary"
     done
@@ -145,6 +158,7 @@ files()
 }
 
 lane network network_seq
+lane kinds kinds
 lane shared shared_seq
 lane threads threads
 lane abnormal abnormal

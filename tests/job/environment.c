@@ -150,6 +150,8 @@ int main(int argc, char **argv)
         stay();
     else if (!strcmp(scenario, "lend"))
         lend();
+    else if (!strcmp(scenario, "argument"))
+        printf("argument=%s\n", argv[2]);
     else
         facts();
     job_end();

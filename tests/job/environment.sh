@@ -44,6 +44,12 @@ sees '^b own=after$' 1
 SETTINGS='JOB_WORD=%41%7e GASNET_DISABLE_ENVDECODE=1' good 2 "$par"
 sees ' word=%41%7e own=after$' 2
 
+# Arguments are never decoded, with and without the setting for it.
+SETTINGS='' good 2 "$seq" argument 'a%41%0Ab%'
+sees '^argument=a%41%0Ab%$' 2
+SETTINGS='GASNET_DISABLE_ARGDECODE=0' good 2 "$par" argument 'a%41'
+sees '^argument=a%41$' 2
+
 # Names of the conduit that this one replaces
 SETTINGS='GASNET_SUPERNODE_MAXSIZE=0 GASNET_PSHM_ENABLED=1' good 2 "$seq"
 sees ' neighbours=2 ' 2

@@ -35,6 +35,16 @@ on 0,1 "GASNET_IBV_PORTS_0=softhca0 GASNET_IBV_PORTS_1=softhca0 GASNET_IBV_PORTS
 says 'network: softhca1:1 .*; only usable device of GASNET_IBV_PORTS)' 1
 on 1 "GASNET_IBV_PORTS_1=softhca0 GASNET_IBV_PORTS_TYPE=Machine GASNET_IBV_PORTS_0=softhca1"
 says 'network: softhca1:1 .*; only usable device of GASNET_IBV_PORTS_0)' 1
+# Bound to both, they have a name of two numbers; ranks of the host have numbers of their own, and None has none.
+on 0,1 "GASNET_IBV_PORTS_0_1=softhca0 GASNET_IBV_PORTS=softhca1"
+says 'is not a setting' 0
+says 'network: softhca0:1 .*; only usable device of GASNET_IBV_PORTS_0_1)' 1
+SETTINGS="GASNET_IBV_PORTS_VERBOSE=2 GASNET_IBV_PORTS_0=softhca1 GASNET_IBV_PORTS_1=softhca0" good 4 env "GASNET_IBV_PORTS_TYPE=HRank % 2" "$hello"
+for rank in 0 1 2 3; do
+    says "^trunkline.$rank@.*port softhca$((1 - rank % 2)):1 is used: only usable device of GASNET_IBV_PORTS_$((rank % 2))" 1
+done
+on 1 "GASNET_IBV_PORTS_1=softhca0 GASNET_IBV_PORTS=softhca1 GASNET_IBV_PORTS_TYPE=none"
+says 'network: softhca1:1 .*; only usable device of GASNET_IBV_PORTS)' 1
 
 SETTINGS="GASNET_IBV_PORTS_0=softhca0 GASNET_IBV_PORTS_TYPE=Shelf" job 2 "$hello"
 fails_with 2 "a type that is none"

@@ -16,6 +16,7 @@ cat >"$scratch/bound" <<'END_OF_BOUND'
 #!/bin/bash
 read -r -a cpus <<<"$CPUS"
 [ "$PMIX_RANK" != "$FILTERED" ] || export GASNET_IBV_PORTS=softhca3+softhca2
+[[ ,$APART, != *,$PMIX_RANK,* ]] || export GASNET_IBV_PORTS_TYPE=Socket
 exec taskset -c "${cpus[$PMIX_RANK]}" "$@"
 END_OF_BOUND
 chmod 755 "$scratch/bound"
@@ -46,6 +47,16 @@ on "0 0 0 0" "0 1 0 2" GASNET_IBV_PORTS_TYPE=auto GASNET_IBV_PORTS=softhca0+soft
 # All on one package.
 on "1 1 1 1" "2 3 1 0" GASNET_IBV_PORTS_TYPE=auto
 says 'is used: nearest to no rank of this host, and nearer ones have as many ranks' 2
+
+# Some ranks are set otherwise: nobody waits for them, and the others share the ports.
+mixed()
+{
+    on "$@" GASNET_IBV_PORTS_TYPE=auto
+    within 10
+    says 'did not say within' 0
+}
+mixed "0 0 0 0" "0 1 2 1" APART=3
+mixed "0 0 0 0 0" "0 0 0 1 2" APART=0,2
 
 [ "$sanitizer" = no ] || finish
 # Traffic over all of them.

@@ -212,7 +212,7 @@ struct tk_rail {
     bool is_retry_capped; /* it is not what the setting asked for */
     bool is_iwarp;
     bool by_cm;            /* librdmacm connects its queue pairs: cm/cm.h */
-    char why[128];         /* why it was chosen, for the start-up record */
+    char why[144];         /* why it was chosen, for the start-up record */
     uint32_t message_max;  /* of the port */
     uint32_t peers;        /* peers whose primary connection it has */
     unsigned recv_buffers; /* buffers that its pool was made with, or grew by since */
@@ -481,12 +481,12 @@ static inline const struct tk_path *tk_path_of(const struct tk_conn *conn)
 
 /* device/port_list.c: the variable that a rank uses, and its value */
 struct tk_port_family {
-    char name[32];
+    char name[64];
     const char *filter;
     bool is_auto;   /* the ranks of the host share ports */
     uint32_t rails; /* that each of them gets then */
 };
-enum tk_status tk_port_family_find(struct tk_port_family *family);
+enum tk_status tk_port_family_find(struct tk_port_family *family, uint32_t host_rank);
 
 /* device/device.c: why ibv_open_device() failed, by the errno that it left. */
 void tk_device_explain_closed(int error, char *text, size_t size);
@@ -566,11 +566,11 @@ struct tk_rail_claim {
     int port, distance;
     bool is_taken;
 };
-/* Asks the other ranks of the host which of these this one is to take. False: they do not answer,
- * and it decides alone. */
+/* Asks the other ranks of the host which of these this one is to take. NULL: it takes no part, and
+ * they need not wait for it. False: they do not answer, and it decides alone. */
 typedef bool tk_rail_sharer(struct tk_rail_claim *claims, uint32_t count, uint32_t wanted);
-/* Finding no usable port is no failure: `count` is 0 then. `share` may be NULL; each rank of the
- * host calls it once if GASNET_IBV_PORTS_TYPE is auto. */
+/* Finding no usable port is no failure: `count` is 0 then. `share` may be NULL; each rank of a host
+ * with several ports calls it once, with ports if GASNET_IBV_PORTS_TYPE is auto. */
 enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn, tk_rail_sharer *share);
 /* The same for a process without a job; calls report() for each port found; port 0: the whole
  * device. */

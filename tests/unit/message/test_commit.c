@@ -8,6 +8,7 @@
 #include "event/event.h"
 #include "event/nbi_now.h"
 #include "fake_job.h"
+#include "message/endpoint.h"
 #include "message/message.h"
 #include "progress/progress.h"
 #include "stats/stats.h"
@@ -395,6 +396,31 @@ static void a_reply_that_was_refused_is_no_reply(void **state)
     }
 }
 
+/* The fake transport accepts peers of the table alone, the descriptor keeps the copy. */
+static void messages_of_another_endpoint_use_the_connections_of_its_process(void **state)
+{
+    static struct tk_ep_peer copy;
+    (void)state;
+    for (unsigned f = 0; f < 2 * form_count; f++) {
+        const struct form *form = &forms[f / 2];
+        gex_Event_t event = UNTOUCHED;
+        struct tk_message m = message(form, &event);
+        m.peer = tk_ep_peer_open(&copy, tk_peer(peer), 1, 0);
+        gex_AM_SrcDesc_t sd = prepare(NULL, &m, form->nbytes);
+        commit_refused(sd, &m, form, 0, &event);
+        commit_refused(sd, &m, form, 1, &event);
+        assert_ptr_equal(sd->reservation.peer, m.peer);
+        if (f % 2) {
+            tk_cancel(sd);
+        } else {
+            assert_int_equal(tk_commit_at_once(sd, &m), TK_OK);
+            assert_int_equal(fake_job.sent[fake_job.count - 1].head->handler, tk_handler_endpoint);
+            sync_source(form, event);
+        }
+        assert_int_equal(fake_job.credits_held + fake_job.places_held, 0);
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 static const struct CMUnitTest tests[] = {
     TEST(a_commit_that_was_refused_is_made_again),
@@ -403,6 +429,7 @@ static const struct CMUnitTest tests[] = {
     TEST(a_long_whose_payload_is_under_way_is_not_refused),
     TEST(a_source_that_is_waited_for_serves_nobody),
     TEST(a_reply_that_was_refused_is_no_reply),
+    TEST(messages_of_another_endpoint_use_the_connections_of_its_process),
 };
 
 int main(void)

@@ -197,10 +197,16 @@ static void known_and_foreign_names_are_not_told(void **state)
 /* One for each socket in old job scripts */
 static void numbered_ports_are_known(void **state)
 {
-    static char *const env[] = {"GASNET_IBV_PORTS_0=a", "GASNET_IBV_PORTS_12=b",
-                                "GASNET_IBV_PORTS_1x=c", "GASNET_IBV_PORTS_=d", NULL};
+    static char *const env[] = {"GASNET_IBV_PORTS_0=a",
+                                "GASNET_IBV_PORTS_12=b",
+                                "GASNET_IBV_PORTS_0_12=b",
+                                "GASNET_IBV_PORTS_1x=c",
+                                "GASNET_IBV_PORTS_=d",
+                                "GASNET_IBV_PORTS_0_=e",
+                                NULL};
     assert_string_equal(unknown_in(env), "GASNET_IBV_PORTS_1x->GASNET_IBV_PORTS;"
-                                         "GASNET_IBV_PORTS_->GASNET_IBV_PORTS;");
+                                         "GASNET_IBV_PORTS_->GASNET_IBV_PORTS;"
+                                         "GASNET_IBV_PORTS_0_->GASNET_IBV_PORTS;");
 }
 
 /* The tools read them when it is too late to complain. */

@@ -25,8 +25,16 @@ static struct fake_sent *next_sent(struct tk_peer *to)
     return sent;
 }
 
+/* A transport keeps its connections at the peer of the table: a copy of another endpoint's does not
+ * see that they change. */
+static void assert_own(const struct tk_peer *given)
+{
+    assert_ptr_equal(given, tk_peer(given->rank));
+}
+
 static enum tk_status send(struct tk_peer *to, struct tk_outgoing *m)
 {
+    assert_own(to);
     if (fake_job.busy_sends > 0) {
         fake_job.busy_sends--;
         return TK_BUSY;
@@ -47,6 +55,7 @@ static enum tk_status send(struct tk_peer *to, struct tk_outgoing *m)
 
 static enum tk_status reserve(struct tk_am_reservation *reservation, bool place, bool buffer)
 {
+    assert_own(reservation->peer);
     if (fake_job.busy_rooms > 0) {
         fake_job.busy_rooms--;
         return TK_BUSY;
@@ -60,6 +69,7 @@ static enum tk_status reserve(struct tk_am_reservation *reservation, bool place,
 
 static enum tk_status reserve_place(struct tk_am_reservation *reservation)
 {
+    assert_own(reservation->peer);
     if (fake_job.busy_rooms > 0) {
         fake_job.busy_rooms--;
         return TK_BUSY;
@@ -71,6 +81,7 @@ static enum tk_status reserve_place(struct tk_am_reservation *reservation)
 
 static void release(struct tk_am_reservation *reservation, bool keep_credit)
 {
+    assert_own(reservation->peer);
     fake_job.credits_held -= !keep_credit;
     fake_job.places_held -= reservation->tx != NULL;
     reservation->tx = NULL;
@@ -100,6 +111,7 @@ static void count(struct fake_sent *sent, const struct tk_rma *r)
 
 static enum tk_status rma(struct tk_peer *to, const struct tk_rma *r, struct tk_rma_state *state)
 {
+    assert_own(to);
     if (fake_job.busy_rmas > 0) {
         fake_job.busy_rmas--;
         return TK_BUSY;

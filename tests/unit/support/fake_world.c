@@ -19,7 +19,8 @@ struct node {
 struct tk_peers tk_peers;
 struct tk_peer_info *world_cards[world_max];
 
-int world_distance[fake_devices_max], world_part;
+int world_distance[fake_devices_max];
+unsigned world_parts = 1;
 unsigned world_looks;
 
 int tk_locality_distance(const char *device)
@@ -30,10 +31,13 @@ int tk_locality_distance(const char *device)
     return world_distance[number];
 }
 
-enum tk_status tk_locality_index(const char *type, int *index)
+enum tk_status tk_locality_indices(const char *type, uint32_t *at, uint32_t most, uint32_t *count)
 {
     world_looks++;
-    *index = world_part;
+    *count = 0;
+    for (uint32_t i = 0; i < 32 && *count < most; i++)
+        if (world_parts >> i & 1)
+            at[(*count)++] = i;
     return strcmp(type, "Socket") ? TK_FAIL : TK_OK;
 }
 

@@ -15,7 +15,8 @@ enum { world_max = 8 };
 
 /* Where this thread is: how far from each device, and in which part of the machine; how often
  * anybody asked. */
-extern int world_distance[fake_devices_max], world_part;
+extern int world_distance[fake_devices_max];
+extern unsigned world_parts; /* bits: sockets that this rank may run on */
 extern unsigned world_looks;
 
 /* So many ranks in a row have another transport among them; 0: none has. */

@@ -176,9 +176,12 @@ static void only_ranks_of_the_list_report(void **state)
     setenv("GASNET_MALLOCNODES", "1,3-5", 1); /* this is rank 0 */
     assert_int_equal(unit_child(report, NULL, &said), 0);
     assert_null(strstr(said, "heap: "));
-    setenv("GASNET_MALLOCNODES", "0", 1);
-    assert_int_equal(unit_child(report, NULL, &said), 0);
-    unit_assert_says(said, "heap: ");
+    static const char *const with_us[] = {"0", "*", "", "0-2"};
+    for (size_t i = 0; i < sizeof(with_us) / sizeof(with_us[0]); i++) {
+        setenv("GASNET_MALLOCNODES", with_us[i], 1);
+        assert_int_equal(unit_child(report, NULL, &said), 0);
+        unit_assert_says(said, "heap: ");
+    }
     unsetenv("GASNET_MALLOCNODES");
 }
 

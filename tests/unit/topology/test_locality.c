@@ -98,26 +98,32 @@ static void a_device_that_hwloc_does_not_know_is_farthest(void **state)
     assert_int_equal(tk_locality_distance("eth0"), tk_distance_unknown);
 }
 
-static int part(const char *type)
+/* As bits */
+static int parts(const char *type)
 {
-    int index = -2;
-    assert_int_equal(tk_locality_index(type, &index), TK_OK);
-    return index;
+    uint32_t at[16], count;
+    int bits = 0;
+    assert_int_equal(tk_locality_indices(type, at, 16, &count), TK_OK);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_true(i == 0 || at[i] > at[i - 1]);
+        bits |= 1 << at[i];
+    }
+    return bits;
 }
 
 static void a_bound_thread_is_in_one_part(void **state)
 {
     stand_on(5, 5);
-    assert_int_equal(part("Socket"), 1);
-    assert_int_equal(part("Package"), 1);
-    assert_int_equal(part("NUMANode"), 2);
-    assert_int_equal(part("Core"), 5);
+    assert_int_equal(parts("Socket"), 1 << 1);
+    assert_int_equal(parts("Package"), 1 << 1);
+    assert_int_equal(parts("NUMANode"), 1 << 2);
+    assert_int_equal(parts("Core"), 1 << 5);
     stand_on(0, 3);
-    assert_int_equal(part("Socket"), 0);
-    assert_int_equal(part("NUMANode"), -1);
+    assert_int_equal(parts("Socket"), 1);
+    assert_int_equal(parts("NUMANode"), 3);
     stand_on(0, 7);
-    assert_int_equal(part("Socket"), -1);
-    assert_int_equal(part("L3Cache"), -1);
+    assert_int_equal(parts("Socket"), 3);
+    assert_int_equal(parts("L3Cache"), 0);
 }
 
 static void types_that_are_none_are_refused(void **state)
@@ -125,8 +131,8 @@ static void types_that_are_none_are_refused(void **state)
     static const char *const names[] = {"", "Rack", "OSDev", "PCI", "1"};
     stand_on(0, 0);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        int index;
-        assert_int_equal(tk_locality_index(names[i], &index), TK_FAIL);
+        uint32_t at, count;
+        assert_int_equal(tk_locality_indices(names[i], &at, 1, &count), TK_FAIL);
     }
 }
 
@@ -143,8 +149,8 @@ static void names_are_judged_as_hwloc_does(void **state)
     char why[tk_setting_why_max];
     stand_on(0, 0);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        int index;
-        bool is_known = tk_locality_index(names[i], &index) == TK_OK;
+        uint32_t at, count;
+        bool is_known = tk_locality_indices(names[i], &at, 1, &count) == TK_OK;
         if (tk_form_is(TK_FORM_PART, names[i], why, sizeof(why)) != is_known)
             fail_msg("'%s': hwloc %s it", names[i], is_known ? "knows" : "does not know");
     }
@@ -155,16 +161,16 @@ static void a_rank_of_summit_finds_the_hcas_of_its_socket(void **state)
 {
     use_machine("summit.xml");
     stand_on(0, 87);
-    assert_int_equal(part("Socket"), 0);
+    assert_int_equal(parts("Socket"), 1);
     assert_int_equal(tk_locality_distance("mlx5_0"), 0);
     assert_int_equal(tk_locality_distance("mlx5_1"), 0);
     assert_true(tk_locality_distance("mlx5_2") > 0);
     assert_int_equal(tk_locality_distance("mlx5_2"), tk_locality_distance("mlx5_3"));
     stand_on(100, 103);
-    assert_int_equal(part("Socket"), 1);
+    assert_int_equal(parts("Socket"), 1 << 1);
     assert_int_equal(tk_locality_distance("mlx5_3"), 0);
     stand_on(0, 175);
-    assert_int_equal(part("Socket"), -1);
+    assert_int_equal(parts("Socket"), 3);
     use_machine("two-packages.xml");
 }
 

@@ -396,7 +396,8 @@ static const char *granted; /* devices; NULL: nobody answers */
 static bool share(struct tk_rail_claim *claims, uint32_t count, uint32_t wanted)
 {
     assert_in_range(count, 0, fake_devices_max);
-    memcpy(claimed, claims, count * sizeof(*claims));
+    if (claims)
+        memcpy(claimed, claims, count * sizeof(*claims));
     claimed_count = count;
     claimed_wanted = wanted;
     for (uint32_t i = 0; granted && i < count; i++)
@@ -433,6 +434,9 @@ static void with_auto_the_ranks_of_the_host_share_ports(void **state)
     assert_rails("GASNET_IBV_PORTS_TYPE=auto", "GASNET_IBV_PORTS=fake0+fake1+fake7", "fake1:1");
     assert_int_equal(claimed_count, 2);
     assert_int_equal(claimed_wanted, 1);
+    share_ports(NULL); /* without auto it says that it takes no part */
+    assert_rails("GASNET_IBV_PORTS=fake0", NULL, "fake0:1");
+    assert_int_equal(claimed_count, 0);
     sharer = NULL;
     level_ground();
 }
@@ -473,12 +477,17 @@ static void a_rank_without_a_port_says_so_too(void **state)
 {
     (void)state;
     fake_reset();
-    fake.ports[0][1].attr.state = IBV_PORT_DOWN;
+    fake.device_count = 2;
+    fake.ports[0][1].attr.state = fake.ports[1][1].attr.state = IBV_PORT_DOWN;
     share_ports("");
     unit_listen();
     assert_int_equal(choose("GASNET_IBV_PORTS_TYPE=auto", NULL), TK_FAIL);
     unit_heard();
     assert_int_equal(claimed_count, 0);
+    fake_reset(); /* of one port all know whose it is */
+    share_ports("");
+    assert_rails("GASNET_IBV_PORTS_TYPE=auto", NULL, "fake0:1");
+    assert_int_equal(claimed_count, UINT32_MAX);
     sharer = NULL;
 }
 
@@ -517,11 +526,11 @@ static void nobody_looks_at_the_machine_for_nothing(void **state)
     assert_int_equal(world_looks, 0);
 }
 
-static void assert_obeys(int part, const char *device)
+static void assert_obeys(unsigned parts, const char *device)
 {
-    world_part = part;
+    world_parts = parts;
     assert_chooses("GASNET_IBV_PORTS=fake2", device, 1);
-    world_part = 0;
+    world_parts = 1;
 }
 
 /* The manual's example of a machine with two sockets. */
@@ -530,13 +539,15 @@ static void a_bound_rank_obeys_the_filter_of_its_socket(void **state)
     three_places();
     setenv("GASNET_IBV_PORTS_0", "fake0", 1);
     setenv("GASNET_IBV_PORTS_1", "fake1", 1);
-    assert_obeys(0, "fake0");
+    assert_obeys(1, "fake0");
     assert_string_equal(rail.why, "only usable device of GASNET_IBV_PORTS_0");
-    assert_obeys(1, "fake1");
-    assert_obeys(2, "fake2"); /* has none of its own */
-    assert_obeys(-1, "fake2");
-    unsetenv("GASNET_IBV_PORTS_0");
+    assert_obeys(2, "fake1");
+    assert_obeys(4, "fake2"); /* has none of its own */
+    assert_obeys(3, "fake2");
     assert_obeys(0, "fake2");
+    assert_obeys(UINT32_MAX, "fake2"); /* the name would be too long */
+    unsetenv("GASNET_IBV_PORTS_0");
+    assert_obeys(1, "fake2");
     unsetenv("GASNET_IBV_PORTS_1");
     level_ground();
 }

@@ -5,7 +5,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "common/number.h"
 #include "base/report.h"
@@ -53,8 +52,7 @@ static void list_device(struct ibv_device *device)
 
 static bool is_asked(const char *ranks)
 {
-    bool all = !*ranks || !strcmp(ranks, "*");
-    return tk_settings.ibv_list_ports && (all || tk_number_in_ranges(ranks, tk_peers.me));
+    return tk_settings.ibv_list_ports && tk_number_in_ranges(ranks, tk_peers.me);
 }
 
 enum tk_status tk_ports_list(void)

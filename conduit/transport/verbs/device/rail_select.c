@@ -93,7 +93,7 @@ static const char *refusal(const struct search *search, struct ibv_context *cont
 static enum tk_status find_ports(struct search *search, struct ibv_context *context,
                                  const char *device, int ports, bool *any)
 {
-    char filtered[48];
+    char filtered[80];
     for (int port = 1; port <= ports; port++) {
         struct candidate found = {
             .context = context, .verdict = search->verdict_count, .port = port};
@@ -283,12 +283,22 @@ static bool take_claims(struct search *search, const struct tk_rail_claim *claim
     return count == search->wanted;
 }
 
-/* Also without a port: the other ranks of the host wait for what this one claims. False: this rank
- * is left to decide alone. */
+/* The one port of a host needs no spread, which saves the ranks of most hosts a message to their
+ * launcher. Ranks of a host see the same ports, used or not; one that sees no port has lost them.
+ */
+static bool is_shareable(const struct search *search)
+{
+    return search->share && search->verdict_count != 1;
+}
+
+/* Also without a port: the other ranks of the host wait for what this one claims, or for the answer
+ * that it claims nothing because it is set otherwise. False: this rank is left to decide alone. */
 static bool take_shared(struct search *search)
 {
-    if (!search->family.is_auto || !search->share)
+    if (!is_shareable(search))
         return false;
+    if (!search->family.is_auto)
+        return search->share(NULL, 0, 0);
     struct tk_rail_claim *claims = calloc(search->count + 1, sizeof(*claims));
     for (uint32_t i = 0; claims && i < search->count; i++) {
         const struct candidate *c = &search->found[i];
@@ -515,7 +525,7 @@ void tk_rails_report_none(const char *unused)
 static enum tk_status search_ports(struct search *search)
 {
     *search->choice = (struct tk_choice){.count = 0};
-    if (tk_port_family_find(&search->family) != TK_OK)
+    if (tk_port_family_find(&search->family, search->turn) != TK_OK)
         return TK_FAIL;
     enum tk_status status = look_at_all(search);
     search->wanted = rails_wanted(search);

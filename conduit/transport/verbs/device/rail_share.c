@@ -4,12 +4,15 @@
  * one learns how far each rank is from each port, spreads them (topology/spread.h), and shows the
  * others the result: two questions for each rank to the launcher's server on this host, and no
  * message to another host. It is made before the peer infos are, because these carry the addresses
- * of the ports. No lock: start-up only. */
+ * of the ports. Ranks may have different settings: one without auto says that it takes no part, so
+ * that nobody waits for it. Where that is the first, each of the others makes the spread itself,
+ * from the same claims: a rank puts only once. No lock: start-up only. */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "topology/spread.h"
@@ -17,20 +20,19 @@
 
 static const char share_key[] = "tk.ports";
 
-/* Ranks of a host start together; a rank that does not take part never comes. The first waits for
- * the others, and these also for it. */
+/* Ranks of a host start together. The first waits for the others, and these also for it. */
 enum { first_waits = 30, others_wait = 40 /* seconds */ };
 
-/* What each rank but the first puts. */
+/* What each rank but the first puts; all zero: it takes no part. */
 struct claims {
     uint32_t wanted, count;
     struct tk_rail_claim all[];
 };
 
 /* What the first one puts: for each rank in the order of tk_bootstrap.local whether it has each of
- * the ports; behind the ports. */
+ * the ports; behind the ports. All zero: it takes no part; no ports alone: there is no result. */
 struct result {
-    uint32_t ranks, count; /* 0: there is no result */
+    uint32_t ranks, count;
     struct tk_rail_claim ports[];
 };
 
@@ -77,7 +79,7 @@ static struct claims *make_claims(const struct tk_rail_claim *mine, uint32_t cou
     return claims;
 }
 
-/* ---- The first rank ---- */
+/* ---- The rank that makes the spread ---- */
 
 /* Ranks with other filters have other ports. */
 static bool join_ports(struct host *host, const struct claims *const *claims, uint32_t ranks)
@@ -97,6 +99,15 @@ static bool join_ports(struct host *host, const struct claims *const *claims, ui
     return true;
 }
 
+/* A rank whose filter admits fewer ports takes all of them. */
+static uint32_t most_wanted(const struct claims *const *claims, uint32_t ranks)
+{
+    uint32_t most = 0;
+    for (uint32_t r = 0; r < ranks; r++)
+        most = (uint32_t)tk_max(most, (size_t)claims[r]->wanted);
+    return most;
+}
+
 static bool spread_ports(struct host *host, const struct claims *const *claims, uint32_t ranks)
 {
     size_t cells = (size_t)ranks * host->count;
@@ -112,7 +123,7 @@ static bool spread_ports(struct host *host, const struct claims *const *claims, 
         }
     return tk_spread(&(struct tk_spread){.ranks = ranks,
                                          .ports = host->count,
-                                         .wanted = claims[0]->wanted,
+                                         .wanted = most_wanted(claims, ranks),
                                          .distance = host->distance,
                                          .is_taken = host->is_taken});
 }
@@ -142,24 +153,31 @@ static bool are_claims(const struct tk_bootstrap_blob *blob)
     return blob->size >= sizeof(*claims) && blob->size == claims_size(claims->count);
 }
 
-/* NULL: they are not all there; or out of memory. */
-static struct result *learn_result(struct claims *mine, size_t *size)
+static bool await_claims(struct tk_bootstrap_blob *blobs, uint32_t begin, uint32_t end)
 {
-    uint32_t ranks = tk_bootstrap.local_size, missing;
+    uint32_t missing;
+    if (begin >= end || tk_bootstrap_await_local(share_key, tk_bootstrap.local + begin, end - begin,
+                                                 blobs + begin, first_waits, &missing) == TK_OK)
+        return true;
+    tk_log_warn("rank %u of this host did not say within %d s which ports are near to it: has it "
+                "started? Ports are dealt out by the order of ranks",
+                missing, first_waits);
+    return false;
+}
+
+/* From what the ranks from `first` on claim; those before it take no part. NULL: they are not all
+ * there; or out of memory. */
+static struct result *learn_result(struct claims *mine, uint32_t row, uint32_t first, size_t *size)
+{
+    static const struct claims none;
+    uint32_t ranks = tk_bootstrap.local_size;
     struct tk_bootstrap_blob *blobs = calloc(ranks, sizeof(*blobs));
     const struct claims **claims = calloc(ranks, sizeof(*claims));
-    bool is_whole = blobs && claims;
-    if (is_whole && tk_bootstrap_await_local(share_key, tk_bootstrap.local + 1, ranks - 1,
-                                             blobs + 1, first_waits, &missing) != TK_OK) {
-        is_whole = false;
-        tk_log_warn("rank %u of this host did not say within %d s which ports are near to it: is "
-                    "GASNET_IBV_PORTS_TYPE=auto set for all its ranks? Ports are dealt out by the "
-                    "order of ranks",
-                    missing, first_waits);
-    }
+    bool is_whole =
+        blobs && claims && await_claims(blobs, first, row) && await_claims(blobs, row + 1, ranks);
     for (uint32_t r = 0; is_whole && r < ranks; r++) {
-        claims[r] = r == 0 ? mine : blobs[r].at;
-        is_whole = r == 0 || are_claims(&blobs[r]);
+        claims[r] = r == row ? mine : r < first ? &none : blobs[r].at;
+        is_whole = r == row || r < first || are_claims(&blobs[r]);
     }
     struct result *result = is_whole ? make_result(claims, ranks, size) : NULL;
     for (uint32_t r = 0; blobs && r < ranks; r++)
@@ -171,26 +189,35 @@ static struct result *learn_result(struct claims *mine, size_t *size)
 
 static struct result *lead(struct claims *mine, size_t *size)
 {
-    static const struct result none; /* so that the others need not wait for their limit */
-    struct result *result = learn_result(mine, size);
+    /* The others need not wait for their limit. */
+    const struct result none = {.ranks = tk_bootstrap.local_size};
+    struct result *result = learn_result(mine, 0, 0, size);
     tk_bootstrap_put_local(share_key, result ? result : &none, result ? *size : sizeof(none));
     return result;
 }
 
 /* ---- All others ---- */
 
-static struct result *follow(const struct claims *mine, size_t *size)
+static bool takes_no_part(const struct tk_bootstrap_blob *blob)
+{
+    const struct result *result = blob->at;
+    return blob->size == sizeof(*result) && result->ranks == 0 && result->count == 0;
+}
+
+static struct result *follow(struct claims *mine, uint32_t row, size_t *size)
 {
     struct tk_bootstrap_blob blob = {.at = NULL};
     uint32_t first = tk_bootstrap.local[0];
     if (tk_bootstrap_put_local(share_key, mine, claims_size(mine->count)) == TK_OK &&
         tk_bootstrap_await_local(share_key, &first, 1, &blob, others_wait, &first) != TK_OK)
-        tk_log_warn("rank %u of this host did not say within %d s who uses which port: is "
-                    "GASNET_IBV_PORTS_TYPE=auto set for all its ranks? Ports are dealt out by the "
-                    "order of ranks",
+        tk_log_warn("rank %u of this host did not say within %d s who uses which port: has it "
+                    "started? Ports are dealt out by the order of ranks",
                     first, others_wait);
     *size = blob.size;
-    return blob.at;
+    if (!blob.at || !takes_no_part(&blob))
+        return blob.at;
+    free(blob.at);
+    return learn_result(mine, row, 1, size);
 }
 
 /* ---- The result ---- */
@@ -217,16 +244,25 @@ static uint32_t find_row(void)
     return row;
 }
 
+static bool abstain(void)
+{
+    static const struct claims none;
+    tk_bootstrap_put_local(share_key, &none, sizeof(none));
+    return false;
+}
+
 bool tk_rails_share(struct tk_rail_claim *mine, uint32_t count, uint32_t wanted)
 {
     uint32_t ranks = tk_bootstrap.local ? tk_bootstrap.local_size : 0, row = find_row();
     size_t size = 0;
     if (ranks < 2 || row == ranks) /* the launcher does not say who is here */
         return false;
+    if (!mine)
+        return abstain();
     struct claims *claims = make_claims(mine, count, wanted);
     if (!claims)
         return false;
-    struct result *result = row == 0 ? lead(claims, &size) : follow(claims, &size);
+    struct result *result = row == 0 ? lead(claims, &size) : follow(claims, row, &size);
     bool is_shared = take_row(result, size, row, mine, count);
     free(result);
     free(claims);

@@ -125,7 +125,7 @@ static enum tk_status describe_rails(void)
 enum tk_status tk_raw_check(void)
 {
     struct tk_port_family family;
-    return tk_port_family_find(&family);
+    return tk_port_family_find(&family, 0); /* whether it can be found */
 }
 
 enum tk_status tk_raw_open(const trunkline_rail_t **rails, unsigned *count, uint32_t turn)
