@@ -33,6 +33,7 @@
 #include "transport/verbs/failover/async_events.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/limits.h"
+#include "transport/verbs/variants.h"
 #include "transport/verbs/verbs_private.h"
 
 /* Almost half. The other half keeps a flood going until a completion comes. If nothing else is in
@@ -362,6 +363,15 @@ enum tk_status tk_verbs_open(struct tk_peer_info **info, uint32_t turn)
     return TK_OK;
 }
 
+/* The table of this job: tk_transport_verbs with the functions of its variant (variants.c), and
+ * with what is known only when all ranks have agreed. Written once, before any peer has it. */
+static struct tk_transport transport;
+
+const struct tk_transport *tk_verbs_transport(void)
+{
+    return &transport;
+}
+
 static enum tk_status connect_to(uint32_t rank)
 {
     const struct tk_peer_info *info = tk_peer_info_of(rank);
@@ -500,6 +510,34 @@ static void agree_on_slack(void)
         tk_verbs.slack = (int)tk_min((size_t)tk_verbs.slack, tk_peer_info_of(r)->slack);
 }
 
+/* A Long of less than two pieces is not striped. */
+static size_t stripe_min(void)
+{
+    if (tk_verbs.conns_pp == 1)
+        return 0;
+    return tk_max(2 * tk_verbs.rma_limits.blocking_stripe,
+                  tk_verbs.rma_limits.stripe_above[true] + 1);
+}
+
+static void make_transport(void)
+{
+    const struct tk_verbs_variant *variant = tk_verbs_variant_of(tk_verbs_conditions());
+    if (!variant)
+        tk_panic("no functions for failover %d, shared receive queues %d and XRC %d together",
+                 tk_verbs.failover_enabled, tk_srq_in_use(), tk_xrc_in_use());
+    transport = tk_transport_verbs;
+    transport.stripe_min = stripe_min();
+    transport.send_short = variant->send_short;
+    transport.send_small = variant->send_small;
+    transport.send_medium = variant->send_medium;
+    transport.put = variant->put;
+    transport.put_from = variant->put_from;
+    transport.payload_from = variant->payload_from;
+    transport.get = variant->get;
+    transport.poll = variant->poll;
+    transport.reap = transport.reap_in_handler = variant->reap;
+}
+
 enum tk_status tk_verbs_connect(const uint32_t *host_of)
 {
     tk_psn_secret_agree();
@@ -510,6 +548,7 @@ enum tk_status tk_verbs_connect(const uint32_t *host_of)
     if (tk_places_learn(host_of) != TK_OK || note_kinds(host_of) != TK_OK ||
         share_queue_pairs() != TK_OK)
         return TK_FAIL;
+    make_transport();
     return tk_verbs.is_static ? connect_all() : connect_on_demand();
 }
 
@@ -641,43 +680,3 @@ const struct tk_transport tk_transport_verbs = {
     .describe_waits = tk_verbs_describe_waits,
     .report_end = report_end,
 };
-
-/* With one device, polls need no loop over devices. A Long of less than two pieces is not
- * striped. */
-const struct tk_transport *tk_verbs_transport(void)
-{
-    static struct tk_transport several;
-    if (tk_verbs.conns_pp == 1 && !tk_srq_in_use())
-        return &tk_transport_verbs;
-    several = tk_transport_verbs;
-    if (tk_verbs.conns_pp > 1)
-        several.stripe_min = tk_max(2 * tk_verbs.rma_limits.blocking_stripe,
-                                    tk_verbs.rma_limits.stripe_above[true] + 1);
-    if (tk_verbs.failover_enabled) {
-        several.send_short = tk_logged_send_short;
-        several.send_small = tk_logged_send_small;
-        several.send_medium = tk_logged_send_medium;
-        several.put = tk_logged_put;
-        several.put_from = tk_logged_put_from;
-        several.payload_from = tk_logged_payload_from;
-        several.get = tk_logged_get;
-        several.poll = tk_logged_poll;
-        several.reap = several.reap_in_handler = tk_logged_reap;
-    } else if (tk_verbs.device_count > 1) {
-        several.poll = tk_devices_poll;
-        several.reap = several.reap_in_handler = tk_devices_reap;
-    }
-    if (tk_srq_in_use())
-        several.poll = tk_shared_poll;
-    if (tk_srq_in_use() && tk_verbs.failover_enabled) {
-        several.poll = tk_shared_logged_poll;
-        several.reap = several.reap_in_handler = tk_shared_logged_reap;
-    }
-    if (tk_xrc_in_use()) {
-        several.put = tk_xrc_put;
-        several.put_from = tk_xrc_put_from;
-        several.payload_from = tk_xrc_payload_from;
-        several.get = tk_xrc_get;
-    }
-    return &several;
-}
