@@ -363,15 +363,6 @@ enum tk_status tk_verbs_open(struct tk_peer_info **info, uint32_t turn)
     return TK_OK;
 }
 
-/* The table of this job: tk_transport_verbs with the functions of its variant (variants.c), and
- * with what is known only when all ranks have agreed. Written once, before any peer has it. */
-static struct tk_transport transport;
-
-const struct tk_transport *tk_verbs_transport(void)
-{
-    return &transport;
-}
-
 static enum tk_status connect_to(uint32_t rank)
 {
     const struct tk_peer_info *info = tk_peer_info_of(rank);
@@ -510,34 +501,6 @@ static void agree_on_slack(void)
         tk_verbs.slack = (int)tk_min((size_t)tk_verbs.slack, tk_peer_info_of(r)->slack);
 }
 
-/* A Long of less than two pieces is not striped. */
-static size_t stripe_min(void)
-{
-    if (tk_verbs.conns_pp == 1)
-        return 0;
-    return tk_max(2 * tk_verbs.rma_limits.blocking_stripe,
-                  tk_verbs.rma_limits.stripe_above[true] + 1);
-}
-
-static void make_transport(void)
-{
-    const struct tk_verbs_variant *variant = tk_verbs_variant_of(tk_verbs_conditions());
-    if (!variant)
-        tk_panic("no functions for failover %d, shared receive queues %d and XRC %d together",
-                 tk_verbs.failover_enabled, tk_srq_in_use(), tk_xrc_in_use());
-    transport = tk_transport_verbs;
-    transport.stripe_min = stripe_min();
-    transport.send_short = variant->send_short;
-    transport.send_small = variant->send_small;
-    transport.send_medium = variant->send_medium;
-    transport.put = variant->put;
-    transport.put_from = variant->put_from;
-    transport.payload_from = variant->payload_from;
-    transport.get = variant->get;
-    transport.poll = variant->poll;
-    transport.reap = transport.reap_in_handler = variant->reap;
-}
-
 enum tk_status tk_verbs_connect(const uint32_t *host_of)
 {
     tk_psn_secret_agree();
@@ -548,7 +511,7 @@ enum tk_status tk_verbs_connect(const uint32_t *host_of)
     if (tk_places_learn(host_of) != TK_OK || note_kinds(host_of) != TK_OK ||
         share_queue_pairs() != TK_OK)
         return TK_FAIL;
-    make_transport();
+    tk_verbs_variant_choose(&tk_transport_verbs);
     return tk_verbs.is_static ? connect_all() : connect_on_demand();
 }
 

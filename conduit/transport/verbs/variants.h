@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Which functions send, put, get and poll: they exist in several variants, because the conditions
- * that a job fixes at start-up would otherwise cost a branch in each call. variants.c has the table
+ * that are known at start-up would otherwise cost a branch in each call. variants.c has the table
  * of conditions and functions. */
 #ifndef TK_VERBS_VARIANTS_H
 #define TK_VERBS_VARIANTS_H
 
 #include "transport/transport.h"
 
-/* Conditions, each a bit. All connections of a job have the same ones. */
+/* Conditions, each a bit. They hold for all connections of this rank; other ranks may have other
+ * ones, but all agree on XRC. */
 enum {
     TK_VARIANT_FAILOVER = 1, /* connections to a peer replace each other: what is posted is logged,
                                 and what comes is counted */
@@ -42,7 +43,13 @@ struct tk_verbs_variant {
 /* NULL: these conditions exclude each other. */
 const struct tk_verbs_variant *tk_verbs_variant_of(unsigned conditions);
 
-/* The conditions of this job; once tk_xrc_agree() has returned. */
+/* The conditions of this rank; after tk_xrc_agree(). */
 unsigned tk_verbs_conditions(void);
+
+/* Makes the table of this rank from the plain one; before any peer has it. */
+void tk_verbs_variant_choose(const struct tk_transport *plain);
+
+/* That table; tk_verbs_transport() returns it. */
+extern TK_HIDDEN struct tk_transport tk_verbs_chosen;
 
 #endif

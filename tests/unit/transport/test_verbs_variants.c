@@ -64,14 +64,14 @@ static void each_combination_has_its_functions(void **state)
     assert_variant(0, PLAIN, tk_verbs_poll, tk_verbs_reap);
     assert_variant(DEVICES, PLAIN, tk_devices_poll, tk_devices_reap);
     assert_variant(SHARED, PLAIN, tk_shared_poll, tk_verbs_reap);
-    assert_variant(SHARED | DEVICES, PLAIN, tk_shared_poll, tk_devices_reap);
+    assert_variant(SHARED | DEVICES, PLAIN, tk_shared_devices_poll, tk_devices_reap);
     assert_variant(SHARED | XRC, OVER_XRC, tk_shared_poll, tk_verbs_reap);
-    assert_variant(SHARED | XRC | DEVICES, OVER_XRC, tk_shared_poll, tk_devices_reap);
+    assert_variant(SHARED | XRC | DEVICES, OVER_XRC, tk_shared_devices_poll, tk_devices_reap);
     assert_variant(FAILOVER, LOGGED, tk_logged_poll, tk_logged_reap);
-    assert_variant(FAILOVER | DEVICES, LOGGED, tk_logged_poll, tk_logged_reap);
+    assert_variant(FAILOVER | DEVICES, LOGGED, tk_logged_devices_poll, tk_logged_devices_reap);
     assert_variant(FAILOVER | SHARED, LOGGED, tk_shared_logged_poll, tk_shared_logged_reap);
-    assert_variant(FAILOVER | SHARED | DEVICES, LOGGED, tk_shared_logged_poll,
-                   tk_shared_logged_reap);
+    assert_variant(FAILOVER | SHARED | DEVICES, LOGGED, tk_shared_logged_devices_poll,
+                   tk_shared_logged_devices_reap);
 }
 
 /* XRC needs shared queues, and excludes failover. */
