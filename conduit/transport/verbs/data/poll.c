@@ -121,8 +121,9 @@ typedef bool poll_function(void);
 static inline bool __attribute__((always_inline))
 poll(unsigned variant, poll_function *working, poll_function *others)
 {
-    tk_if_unlikely(tk_lane_out(tk_lane_hint()) | tk_counter_read(&tk_verbs.pending_work) |
-                   (variant & FAILOVER && tk_deferred_has_some())) return working();
+    tk_if_unlikely(tk_lane_out(tk_lane_hint()) |
+                   tk_counter_read(&tk_verbs.pending_work)) return working();
+    tk_if_unlikely(variant & FAILOVER && tk_deferred_has_some()) return working();
     tk_if_unlikely(tk_lanes_are_due()) return others();
     return receive(variant);
 }

@@ -214,6 +214,7 @@ void tk_receive_batch(const struct ibv_wc *wc, int n)
     } while (--n > 0);
     tk_ack_batch_end(&batch);
 }
+
 /* ---- the same in a failover group: messages that come over each connection are counted ---- */
 
 /* Accounts the message now, so that the connection may be closed; only its handler is deferred. */
@@ -299,5 +300,5 @@ one_came_now(struct tk_device *device, struct tk_conn *conn, const struct ibv_wc
 
 void tk_receive_counted(struct tk_device *device, struct ibv_wc *wc, bool expects_more)
 {
-    tk_receive_in_turn(device, NULL, wc, expects_more, one_came_now, tk_receive_take);
+    tk_receive_singly(device, NULL, wc, expects_more, one_came_now, tk_receive_take);
 }

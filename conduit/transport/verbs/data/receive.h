@@ -136,8 +136,8 @@ typedef int tk_receive_next(struct tk_device *device, struct ibv_wc *wc, struct 
  * connection that delivered them could never be drained. After a first message that was waited for,
  * the device is not asked for another: mostly there is none. */
 static inline void __attribute__((always_inline))
-tk_receive_in_turn(struct tk_device *device, struct tk_conn *conn, struct ibv_wc *wc,
-                   bool expects_more, tk_receive_handle *handle, tk_receive_next *next)
+tk_receive_singly(struct tk_device *device, struct tk_conn *conn, struct ibv_wc *wc,
+                  bool expects_more, tk_receive_handle *handle, tk_receive_next *next)
 {
     int count = 0;
     expects_more |= wc->status != IBV_WC_SUCCESS;

@@ -304,5 +304,5 @@ one_counted_came_now(struct tk_device *device, struct tk_conn *conn, const struc
 void tk_shared_receive_counted(struct tk_device *device, struct tk_conn *conn, struct ibv_wc *wc,
                                bool expects_more)
 {
-    tk_receive_in_turn(device, conn, wc, expects_more, one_counted_came_now, tk_srq_take);
+    tk_receive_singly(device, conn, wc, expects_more, one_counted_came_now, tk_srq_take);
 }
