@@ -5,6 +5,7 @@
 
 #include "fake_world.h"
 #include "transport/transport.h"
+#include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/variants.h"
 #include "transport/verbs/verbs.h"
@@ -151,6 +152,24 @@ static void a_job_uses_the_variant_of_its_conditions(void **state)
     }
 }
 
+/* XRC without shared queues: nothing else in this job is as XRC needs it. */
+static void choose_for_xrc(void *unused)
+{
+    static struct tk_xrc xrc;
+    tk_verbs.xrc = &xrc;
+    tk_verbs_variant_choose(&tk_transport_verbs);
+}
+
+static void a_job_without_a_variant_ends(void **state)
+{
+    fake_reset();
+    unit_settings("GASNET_USE_SRQ=0", NULL);
+    world_open(2, 0);
+    unit_assert_panic(choose_for_xrc, NULL,
+                      "no functions for failover 0, shared receive queues 0 and XRC 1 together");
+    world_close();
+}
+
 /* The plain table serves until the choice is made, and is that of the first row. */
 static void the_plain_table_is_the_variant_without_conditions(void **state)
 {
@@ -169,6 +188,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(combinations_that_exclude_each_other_are_refused),
     cmocka_unit_test(no_variant_lacks_a_function),
     cmocka_unit_test(a_job_uses_the_variant_of_its_conditions),
+    cmocka_unit_test(a_job_without_a_variant_ends),
     cmocka_unit_test(the_plain_table_is_the_variant_without_conditions),
 };
 
