@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which functions of the verbs transport a job uses, for each combination of conditions. */
+ * Which functions of the verbs transport a job uses, for each combination of conditions; and what
+ * no other test sees of the polls in failover groups. */
 #include "config.h"
 
 #include "fake_world.h"
@@ -123,7 +124,7 @@ struct job {
     unsigned conditions;
 };
 
-static void assert_chosen(const struct job *job, bool is_shared)
+static void open_job(const struct job *job, bool is_shared)
 {
     fake_reset();
     fake.device_count = job->devices;
@@ -132,6 +133,11 @@ static void assert_chosen(const struct job *job, bool is_shared)
     unit_settings(job->qps, job->failover, is_shared ? "GASNET_USE_SRQ=1" : "GASNET_USE_SRQ=0",
                   NULL);
     world_open(2, 4096);
+}
+
+static void assert_chosen(const struct job *job, bool is_shared)
+{
+    open_job(job, is_shared);
     assert_job_uses(job->conditions | (is_shared ? SHARED : 0));
     world_close();
 }
@@ -150,6 +156,51 @@ static void a_job_uses_the_variant_of_its_conditions(void **state)
         assert_chosen(&jobs[i], false);
         assert_chosen(&jobs[i], true);
     }
+}
+
+/* ---- what only failover does ---- */
+
+static int delivered;
+
+static void deliver(struct tk_arrival *arrival)
+{
+    delivered++;
+    arrival->replied = true;
+}
+
+static void send_one(uint32_t to)
+{
+    struct tk_message_head head = {.kind = TK_REQUEST};
+    assert_int_equal(tk_verbs_transport()->send_short(tk_peer(to), head, NULL, NULL), TK_OK);
+    while (fake_settle())
+        continue;
+}
+
+/* A handler that waits defers what comes while work is pending; nothing else comes after it. */
+static void assert_deferred_until_polled(void)
+{
+    tk_deliver = deliver;
+    delivered = 0;
+    send_one(1);
+    world_be(1);
+    tk_counter_add(&tk_verbs.pending_work, 1);
+    assert_true(tk_verbs_transport()->reap_in_handler());
+    tk_counter_add(&tk_verbs.pending_work, -1);
+    assert_int_equal(delivered, 0);
+    assert_true(tk_verbs_transport()->poll());
+    assert_int_equal(delivered, 1);
+    world_be(0);
+}
+
+static void the_next_poll_hands_up_what_was_deferred(void **state)
+{
+    for (int devices = 1; devices <= 2; devices++)
+        for (int is_shared = 0; is_shared < 2; is_shared++) {
+            struct job job = {devices, "GASNET_NUM_QPS=2", "GASNET_IBV_FAILOVER=1", FAILOVER};
+            open_job(&job, is_shared);
+            assert_deferred_until_polled();
+            world_close();
+        }
 }
 
 /* XRC without shared queues: nothing else in this job is as XRC needs it. */
@@ -188,6 +239,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(combinations_that_exclude_each_other_are_refused),
     cmocka_unit_test(no_variant_lacks_a_function),
     cmocka_unit_test(a_job_uses_the_variant_of_its_conditions),
+    cmocka_unit_test(the_next_poll_hands_up_what_was_deferred),
     cmocka_unit_test(a_job_without_a_variant_ends),
     cmocka_unit_test(the_plain_table_is_the_variant_without_conditions),
 };
