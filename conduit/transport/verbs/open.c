@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Start and end of the verbs transport: fills tk_verbs (verbs.c), and owns the table. No lock:
- * start-up and exit are single-threaded. */
+ * Start and end of the verbs transport: fills tk_verbs (verbs.c), and owns the plain table, from
+ * which variants.c makes that of this rank. No lock: start-up and exit are single-threaded. */
 #include "config.h"
 
 #include <errno.h>
