@@ -122,6 +122,7 @@ $(call unit,transport/test_verbs_incarnation,seq,conduit/transport/verbs/conn/in
 $(call unit,transport/test_verbs_open,seq,$(unit_verbs))
 $(call unit,transport/test_verbs_port_list,seq,$(unit_verbs))
 $(call unit,transport/test_verbs_ports,seq,$(unit_verbs))
+$(call unit,transport/test_verbs_variants,seq,$(unit_verbs))
 $(call unit,transport/test_verbs_wait_queue,par,$(unit_verbs))
 $(call unit,transport/test_verbs_primary,par,$(unit_failing_rails))
 $(call unit,transport/test_verbs_psn,seq,$(unit_verbs))

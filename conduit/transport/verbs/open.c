@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Start and end of the verbs transport: fills tk_verbs (verbs.c), and owns the table. No lock:
- * start-up and exit are single-threaded. */
+ * Start and end of the verbs transport: fills tk_verbs (verbs.c), and owns the plain table, from
+ * which variants.c makes that of this rank. No lock: start-up and exit are single-threaded. */
 #include "config.h"
 
 #include <errno.h>
@@ -33,6 +33,7 @@
 #include "transport/verbs/failover/async_events.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/limits.h"
+#include "transport/verbs/variants.h"
 #include "transport/verbs/verbs_private.h"
 
 /* Almost half. The other half keeps a flood going until a completion comes. If nothing else is in
@@ -510,6 +511,7 @@ enum tk_status tk_verbs_connect(const uint32_t *host_of)
     if (tk_places_learn(host_of) != TK_OK || note_kinds(host_of) != TK_OK ||
         share_queue_pairs() != TK_OK)
         return TK_FAIL;
+    tk_verbs_variant_choose(&tk_transport_verbs);
     return tk_verbs.is_static ? connect_all() : connect_on_demand();
 }
 
@@ -657,43 +659,3 @@ const struct tk_transport tk_transport_verbs = {
     .multicast = &tk_verbs_multicast,
     .events = &tk_verbs_events,
 };
-
-/* With one device, polls need no loop over devices. A Long of less than two pieces is not
- * striped. */
-const struct tk_transport *tk_verbs_transport(void)
-{
-    static struct tk_transport several;
-    if (tk_verbs.conns_pp == 1 && !tk_srq_in_use())
-        return &tk_transport_verbs;
-    several = tk_transport_verbs;
-    if (tk_verbs.conns_pp > 1)
-        several.am.stripe_min = tk_max(2 * tk_verbs.rma_limits.blocking_stripe,
-                                       tk_verbs.rma_limits.stripe_above[true] + 1);
-    if (tk_verbs.failover_enabled) {
-        several.am.send_short = tk_logged_send_short;
-        several.am.send_small = tk_logged_send_small;
-        several.am.send_medium = tk_logged_send_medium;
-        several.rma.put = tk_logged_put;
-        several.rma.put_from = tk_logged_put_from;
-        several.rma.payload_from = tk_logged_payload_from;
-        several.rma.get = tk_logged_get;
-        several.poll = tk_logged_poll;
-        several.reap = several.reap_in_handler = tk_logged_reap;
-    } else if (tk_verbs.device_count > 1) {
-        several.poll = tk_devices_poll;
-        several.reap = several.reap_in_handler = tk_devices_reap;
-    }
-    if (tk_srq_in_use())
-        several.poll = tk_shared_poll;
-    if (tk_srq_in_use() && tk_verbs.failover_enabled) {
-        several.poll = tk_shared_logged_poll;
-        several.reap = several.reap_in_handler = tk_shared_logged_reap;
-    }
-    if (tk_xrc_in_use()) {
-        several.rma.put = tk_xrc_put;
-        several.rma.put_from = tk_xrc_put_from;
-        several.rma.payload_from = tk_xrc_payload_from;
-        several.rma.get = tk_xrc_get;
-    }
-    return &several;
-}

@@ -30,7 +30,7 @@ bool tk_verbs_agree(void);
  * `host_of` has for each rank a number below the size of the job, equal for ranks of one host. */
 enum tk_status tk_verbs_connect(const uint32_t *host_of);
 
-/* The table for peers and polls, after tk_verbs_open(). */
+/* The table for peers and polls of this rank; tk_verbs_connect() makes it. */
 const struct tk_transport *tk_verbs_transport(void);
 
 /* False for a job of one rank, or one whose ranks all share memory: it opens no device. */

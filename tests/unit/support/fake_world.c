@@ -8,10 +8,12 @@
 #include "op/op.h"
 #include "settings/settings.h"
 #include "topology/locality.h"
+#include "transport/verbs/variants.h"
 #include "unit.h"
 
 struct node {
     struct tk_verbs verbs;
+    struct tk_transport chosen;
     struct tk_peers peers;
     struct tk_area segment;
 };
@@ -126,7 +128,10 @@ struct tk_peer_info *world_info(uint32_t size)
 
 static void save(struct node *node)
 {
-    *node = (struct node){.verbs = tk_verbs, .peers = tk_peers, .segment = tk_segment_area};
+    *node = (struct node){.verbs = tk_verbs,
+                          .chosen = tk_verbs_chosen,
+                          .peers = tk_peers,
+                          .segment = tk_segment_area};
 }
 
 void world_be(uint32_t rank)
@@ -134,6 +139,7 @@ void world_be(uint32_t rank)
     save(&nodes[being]);
     being = rank;
     tk_verbs = nodes[rank].verbs;
+    tk_verbs_chosen = nodes[rank].chosen;
     tk_peers = nodes[rank].peers;
     tk_segment_area = nodes[rank].segment;
 }
