@@ -537,7 +537,8 @@ void tk_gids_log_apart(const char *one, const struct tk_port_address *a, const c
                        const struct tk_port_address *b);
 /* "mlx5_0:1 (GID ...) to mlx5_1:1 (GID ...)": the path of a connection, for logs. */
 enum { tk_path_text_size = 256 };
-const char *tk_path_text(const struct tk_conn *conn, char text[tk_path_text_size]);
+const char *tk_path_text(const struct tk_port_address *mine, const struct tk_path *path,
+                         char text[tk_path_text_size]);
 /* The address of a port, and why it was chosen: for the start-up record. */
 void tk_path_describe(const struct tk_rail *rail, char *text, size_t size);
 

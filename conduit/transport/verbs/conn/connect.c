@@ -39,8 +39,9 @@ static enum tk_status not_reached(const struct tk_conn *conn, const char *what, 
     if (error == ENOMEM)
         return conn_failed(conn, what, error);
     tk_log_error("rank %u (%s, pid %d) is not reached from %s, queue pair %u: %s: %s",
-                 conn->peer->rank, conn->peer->host, conn->peer->pid, tk_path_text(conn, path),
-                 conn->qp->qp_num, what, strerror(error));
+                 conn->peer->rank, conn->peer->host, conn->peer->pid,
+                 tk_path_text(&tk_rail_of(conn)->address, tk_path_of(conn), path), conn->qp->qp_num,
+                 what, strerror(error));
     return TK_FAIL;
 }
 

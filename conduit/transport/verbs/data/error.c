@@ -60,7 +60,8 @@ static void tell(struct tk_conn *conn, const char *what, size_t nbytes, const ch
         snprintf(amount, sizeof(amount), " of %zu bytes", nbytes);
     tk_log_error("%s%s to rank %u (%s, pid %d) failed on %s:%u, queue pair %u: %s; path: %s", what,
                  amount, conn->peer->rank, conn->peer->host, conn->peer->pid, a->device, a->port,
-                 conn->qp->qp_num, why, tk_path_text(conn, path));
+                 conn->qp->qp_num, why,
+                 tk_path_text(&tk_rail_of(conn)->address, tk_path_of(conn), path));
 }
 
 /* Acts only in the first of the threads that notice. `may_be_dead`: the peer. A job that is leaving
@@ -102,7 +103,8 @@ void tk_conns_exhausted(const struct tk_peer *peer)
     if (!is_news || !lost_peer)
         return;
     tk_log_error("rank %u (%s, pid %d) is no longer reached over any port: %s; first path: %s",
-                 peer->rank, peer->host, peer->pid, ports, tk_path_text(conns, path));
+                 peer->rank, peer->host, peer->pid, ports,
+                 tk_path_text(&tk_rail_of(conns)->address, tk_path_of(conns), path));
     lost_peer(peer->rank);
 }
 

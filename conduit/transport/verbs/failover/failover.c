@@ -104,7 +104,7 @@ static void report_death(struct tk_conn *conn, const char *why)
     tk_log_warn("%s:%u no longer reaches rank %u (%s): %s; what went over it goes over other "
                 "ports (GASNET_IBV_FAILOVER=0 ends the job instead); path: %s",
                 a->device, a->port, conn->peer->rank, conn->peer->host, why,
-                tk_path_text(conn, path));
+                tk_path_text(&tk_rail_of(conn)->address, tk_path_of(conn), path));
 }
 
 void tk_conn_give_up(struct tk_conn *conn, const char *why)
