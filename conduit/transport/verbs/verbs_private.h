@@ -26,6 +26,8 @@
 #include "transport/verbs/data/credit_loan.h"
 #include "transport/verbs/data/rma_plan.h"
 #include "transport/verbs/library.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/device_private.h"
 #include "transport/verbs/verbs.h"
 
 enum {
@@ -104,17 +106,6 @@ struct tk_tx {
 _Static_assert(sizeof(struct tk_tx) == TK_CACHE_LINE,
                "those of the lanes, which begin at a line, have one each");
 
-/* How a connection reaches its other end: what the ports of both ends have in common. */
-struct tk_path {
-    struct tk_gid from, to; /* where is_global */
-    uint16_t lid;           /* of the other end; the members below name it in logs: */
-    uint8_t port;
-    bool is_global;
-    uint8_t mtu;                 /* enum ibv_mtu */
-    uint8_t reads_in, reads_out; /* concurrent RDMA reads, as responder and as requester */
-    char device[28];             /* the beginning of its name */
-};
-
 struct tk_conn {
     _Alignas(TK_CACHE_LINE) tk_lock_t lock;
     int8_t control_expected; /* 1 until the exit notice came, which has its own buffer */
@@ -187,41 +178,6 @@ struct tk_lane {
     tk_counter_t out;   /* its work requests in use; 0: nothing to reap */
     struct tk_pool_item *free;
     struct tk_sends sends; /* of the first device */
-};
-
-struct tk_device {
-    struct ibv_context *context;
-    struct ibv_pd *pd;
-    struct ibv_cq *recv_cq;
-    struct ibv_comp_channel *send_events, *recv_events; /* NULL: no thread sleeps until they come */
-    struct tk_device *next;
-    unsigned index;
-    struct tk_sends *sends; /* by lane; NULL for the first device, which uses those in the lanes */
-    _Alignas(TK_CACHE_LINE) tk_lock_t recv_cq_lock;
-    struct tk_srq *srq;    /* NULL: each connection has receive buffers of its own */
-    struct ibv_xrcd *xrcd; /* NULL: neighbours share neither it nor its queue pairs */
-};
-
-struct tk_rail {
-    struct tk_pool recv_pool;
-    struct ibv_context *context;
-    struct tk_device *device;
-    struct tk_port_address address;
-    int pkey_index;
-    uint8_t retry_count;  /* of our queue pairs, as the device takes it */
-    bool is_retry_capped; /* it is not what the setting asked for */
-    bool is_iwarp;
-    bool by_cm;            /* librdmacm connects its queue pairs: cm/cm.h */
-    char why[128];         /* why it was chosen, for the start-up record */
-    uint32_t message_max;  /* of the port */
-    uint32_t peers;        /* peers whose primary connection it has */
-    unsigned recv_buffers; /* buffers that its pool was made with, or grew by since */
-    uint32_t conns_open;   /* connections on demand: how many are open, and how many of those */
-    uint32_t primaries;    /* are primary ones */
-    uint64_t down_since;   /* by the device's events; 0: it is up, or that was handled */
-    uint64_t look_again;   /* when to check whether its connections can be reopened; 0: it never was
-                              down; atomic */
-    tk_counter_t failures, returns; /* of its connections */
 };
 
 /* Registered slabs of buffers; see data/memory.c. */
@@ -479,117 +435,6 @@ static inline const struct tk_path *tk_path_of(const struct tk_conn *conn)
     return &conn->path;
 }
 
-/* device/port_list.c: the variable that a rank uses, and its value */
-struct tk_port_family {
-    char name[32];
-    const char *filter;
-    bool is_auto;   /* the ranks of the host share ports */
-    uint32_t rails; /* that each of them gets then */
-};
-enum tk_status tk_port_family_find(struct tk_port_family *family);
-
-/* device/device.c: why ibv_open_device() failed, by the errno that it left. */
-void tk_device_explain_closed(int error, char *text, size_t size);
-
-/* Keys of partitions: IBA 10.9.1 */
-enum { tk_pkey_bits = 0x7fff, tk_pkey_full = 0x8000, tk_pkey_default = 0xffff };
-
-/* device/ports.c; NULL, or why the port can't be used. */
-const char *tk_port_take(struct tk_rail *rail, struct ibv_context *context, int port);
-
-/* Mb/s */
-uint32_t tk_port_rate(const struct ibv_port_attr *attr);
-
-/* device/gid_index.c: GASNET_IBV_GID_INDEX; -1: it names none for this port */
-int tk_gid_index_of(const char *device, int port);
-
-/* device/gid_choose.c, which sees no device; a row of a port's table, as far as rules ask for it */
-struct tk_gid_row {
-    struct tk_gid gid;
-    bool is_down; /* its interface */
-};
-enum { tk_gid_text_size = 48 };
-/* The best entries of a table, which are offered to peers, the best first: one of each type and
- * network. Returns how many. */
-unsigned tk_gids_offer(const struct tk_gid_row *rows, unsigned count, struct tk_gid *offered);
-/* What a port offers as a set of kinds; two ports reach each other by GID if they share one. */
-uint32_t tk_gid_kinds(const struct tk_port_address *address);
-/* The best pair of GIDs, one of each; both ends must pass the addresses in the same order. False:
- * they share no kind. */
-bool tk_gid_pair_find(const struct tk_port_address *one, const struct tk_port_address *other,
-                      struct tk_gid *from, struct tk_gid *to);
-bool tk_gid_is_same_network(const struct tk_gid *a, const struct tk_gid *b);
-const char *tk_gid_type_text(const struct tk_gid *gid);
-void tk_gid_text(const struct tk_gid *gid, char text[tk_gid_text_size]);
-enum { tk_gids_text_size = 256 };
-const char *tk_gids_text(const struct tk_port_address *address, char text[tk_gids_text_size]);
-
-/* device/gid_table.c: reads the table of a port, its row `wanted` only if that is not -1 */
-unsigned tk_gid_table_offer(struct ibv_context *context, int port, int length, int wanted,
-                            struct tk_gid *offered);
-
-/* device/path.c; is_first: both ends must name the ports in the same order. False: they can't reach
- * each other. */
-bool tk_path_find(struct tk_path *path, const struct tk_port_address *mine,
-                  const struct tk_port_address *theirs, bool is_first);
-/* Logs that these two ports can't reach each other. */
-void tk_gids_log_apart(const char *one, const struct tk_port_address *a, const char *other,
-                       const struct tk_port_address *b);
-/* "mlx5_0:1 (GID ...) to mlx5_1:1 (GID ...)": the path of a connection, for logs. */
-enum { tk_path_text_size = 256 };
-const char *tk_path_text(const struct tk_port_address *mine, const struct tk_path *path,
-                         char text[tk_path_text_size]);
-/* The address of a port, and why it was chosen: for the start-up record. */
-void tk_path_describe(const struct tk_rail *rail, char *text, size_t size);
-
-/* device/paging.c: once the rails are chosen, before atomics are; and when peer infos have come */
-void tk_paging_choose(void);
-void tk_paging_report(void);
-
-/* device/network.c */
-enum { tk_gid_size = 16 };
-struct tk_network {
-    bool is_ethernet;
-    uint8_t prefix[tk_gid_size];
-};
-void tk_network_of(struct tk_network *network, const struct tk_rail *rail);
-bool tk_network_is_same(const struct tk_network *a, const struct tk_network *b);
-
-/* device/rail_select.c; turn: our number among the ranks of this host */
-struct tk_choice {
-    struct tk_rail *rails;
-    uint32_t count;
-    char unused[512]; /* other ports of this host, and why they are not used */
-};
-/* A port that a rank could use; distance: tk_spread_never, or larger is farther. */
-struct tk_rail_claim {
-    char device[32];
-    int port, distance;
-    bool is_taken;
-};
-/* Asks the other ranks of the host which of these this one is to take. False: they do not answer,
- * and it decides alone. */
-typedef bool tk_rail_sharer(struct tk_rail_claim *claims, uint32_t count, uint32_t wanted);
-/* Finding no usable port is no failure: `count` is 0 then. `share` may be NULL; each rank of the
- * host calls it once if GASNET_IBV_PORTS_TYPE is auto. */
-enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn, tk_rail_sharer *share);
-/* The same for a process without a job; calls report() for each port found; port 0: the whole
- * device. */
-typedef void (*tk_port_verdict)(const char *device, int port, bool is_used, const char *text);
-enum tk_status tk_rails_explain(struct tk_choice *choice, tk_port_verdict report);
-extern TK_HIDDEN const char tk_no_device[];    /* in `unused`, where that is so */
-void tk_rails_report_none(const char *unused); /* in one line, with the remedy */
-
-/* device/rail_share.c: by the launcher's server, before the first fence */
-tk_rail_sharer tk_rails_share;
-
-/* device/device.c: the devices of the rails chosen */
-enum tk_status tk_devices_open(void);
-enum tk_status tk_devices_open_queues(void);
-/* Makes space in the completion queues for one more peer's connections. */
-enum tk_status tk_devices_fit(void);
-void tk_devices_close(void);
-
 /* data/memory.c */
 enum tk_status tk_bounce_pool_open(unsigned count);
 enum tk_status tk_large_pool_open(unsigned count);
@@ -639,11 +484,6 @@ static inline const struct tk_port_address *tk_address_of(uint32_t rank, uint32_
 {
     return (const void *)(tk_verbs.addresses + tk_place_of(rank, rail)->address);
 }
-
-/* device/last_wqe.c: do all devices report, by an asynchronous event, that a queue pair in ERR
- * takes no more from its shared receive queue? Tries it; call it before anything else reads their
- * events. */
-bool tk_last_wqe_comes(void);
 
 /* conn/qp_state.c: 0, or what errno would be */
 struct tk_route {

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where the ports of all ranks are: addresses, by rank and rail, which ranks of a host share.
+ * Written once, before the first connection; no lock. */
+#ifndef TK_VERBS_PLACES_H
+#define TK_VERBS_PLACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "peer/peer.h"
+#include "transport/verbs/verbs_private.h"
+
+/* A rank's end of a rail. */
+struct tk_place {
+    uint32_t address;     /* where it begins */
+    uint32_t datagram_qp; /* 0: none */
+};
+
+/* device/places.c: keeps the addresses of all ranks from their infos, which may then be freed. */
+enum tk_status tk_places_learn(const uint32_t *host_of);
+void tk_places_forget(void);
+
+static inline size_t tk_places_bytes(size_t ranks, size_t rails)
+{
+    return ranks * rails * sizeof(struct tk_place);
+}
+
+/* The size of an address with so many GIDs, in the units by which a place counts. */
+static inline uint32_t tk_address_units(unsigned gids)
+{
+    size_t size = offsetof(struct tk_port_address, gids) + gids * sizeof(struct tk_gid);
+    return (uint32_t)((size + sizeof(uint32_t) - 1) / sizeof(uint32_t));
+}
+
+static inline const struct tk_place *tk_place_of(uint32_t rank, uint32_t rail)
+{
+    return &tk_verbs.places[(size_t)rank * tk_verbs.rail_count + rail];
+}
+
+static inline const struct tk_port_address *tk_address_of(uint32_t rank, uint32_t rail)
+{
+    return (const void *)(tk_verbs.addresses + tk_place_of(rank, rail)->address);
+}
+
+#endif
