@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where the ports of all ranks are: addresses, by rank and rail, which ranks of a host share.
- * Written once, before the first connection; no lock. */
+ * Places: the addresses of all ranks' ports, by rank and rail. Ranks of a host share them. Written
+ * once, before the first connection is made; no lock. */
 #ifndef TK_VERBS_PLACES_H
 #define TK_VERBS_PLACES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
 #include "peer/peer.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs_state.h"
 
 /* A rank's end of a rail. */
 struct tk_place {
