@@ -33,13 +33,14 @@
 #include "transport/verbs/device/places.h"
 #include "transport/verbs/data/tx_type.h"
 #include "transport/verbs/data/buffer.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/connect.h"
+#include "transport/verbs/conn/pair.h"
+#include "transport/verbs/conn/qp_state.h"
 #include "transport/verbs/verbs.h"
 
 enum {
     tk_inline_max = 512, /* inline sends are gathered on the stack; no device gains from more */
-    tk_conns_max = 64,   /* to a peer: tk_rma_state.unfenced has a bit for each */
-    tk_unsignaled_max =
-        128, /* bytes of an unsignaled message: Shorts, and a few words of payload */
     /* Stands for a time that was not read yet: a client that sends as fast as credits come back is
      * refused at almost each message, and reading the clock takes 20 to 40 ns. */
     tk_starved_unseen = 1
@@ -58,112 +59,6 @@ struct tk_rndv_state;
 struct tk_srq;
 struct tk_xrc;
 
-struct tk_conn {
-    _Alignas(TK_CACHE_LINE) tk_lock_t lock;
-    int8_t control_expected; /* 1 until the exit notice came, which has its own buffer */
-    uint16_t queue;          /* identifies the wait queue for credits; 0: none */
-    int rx_base;             /* receive buffers that are needed when no request is in flight */
-    struct ibv_qp *qp;
-    struct tk_peer *peer;
-    struct tk_lane *lane;   /* the same for all connections to a rank */
-    struct ibv_qp *target;  /* receives for this connection; NULL: qp does */
-    uint8_t number;         /* among those to the peer */
-    bool takes_small;       /* the peer's receive buffers are small; larger messages by rendezvous
-                               (data/rendezvous.h) */
-    uint8_t rail;           /* its index */
-    bool is_closing;        /* its posted buffers are being flushed */
-    bool is_for_atomics;    /* carries only atomics: the peer, which may be ourselves, has another
-                               transport */
-    bool is_fenced;         /* puts have reads behind them: see data/stripe.c */
-    bool is_ready;          /* has the receive buffers of a primary connection, or will at once */
-    bool has_received_last; /* last receives that events reported, unhandled */
-    size_t short_put_max;   /* bytes; inline_limit, or 0 where it is fenced */
-    uint64_t carried, cost; /* by large transfers: bytes times cost so far; cost per byte */
-    int credits;            /* requests that we may send now */
-    int credits_to_return;  /* credits of the peer's that we hold back */
-    int rx_extra;           /* receive buffers in the queue beyond those needed */
-    int unsignaled;         /* messages posted without a completion since the last one with */
-    uint16_t waiting;       /* threads in the wait queue; 0 in SEQ; see data/credit.c */
-    bool is_held;           /* nothing is sent: it has neither space nor credits; the same lock */
-    bool ack_due : 1;       /* an ACK could not be sent for lack of space; the same lock */
-    bool has_sent_control : 1;  /* its exit notice; the same lock */
-    tk_counter_t returned;      /* in PAR: slots that came back; with the lane's lock */
-    tk_counter_t broken;        /* not 0: an error was logged; what is posted never completes */
-    tk_counter_t space;         /* free slots of the send queue, in PAR less `returned` */
-    struct tk_tx unsignaled_tx; /* names the connection in errors of unsignaled messages */
-    uint64_t starved_since;     /* when a report saw that a request lacked a credit; 0: never */
-    struct ibv_send_wr
-        unsignaled_wr; /* of unsignaled messages; only the length changes between them */
-    struct ibv_sge unsignaled_sge;
-    union {
-        struct tk_short message;
-        char bytes[tk_unsignaled_max];
-    } unsignaled_data;
-
-    struct tk_tx_log *tx_log; /* NULL: no failover group */
-    tk_counter_t reserved;    /* slots taken by am reservations */
-    tk_counter_t rndv_count;  /* rendezvous messages in flight, in either direction */
-    tk_counter_t state;       /* enum tk_connection_state, see failover/connection_state.h */
-    struct tk_path path;      /* once it was connected */
-    struct tk_loan *loan;     /* NULL: it has receive buffers of its own; see data/srq.h */
-
-    /* If connections are closed for others (conn/incarnation.h); with the lock of demands. */
-    uint32_t epoch;     /* connections to the peer that are closed, or almost */
-    uint32_t last_used; /* a time; only while it is watched (conn/qp_evict.c) */
-    uint64_t spared;    /* it is not closed before that time: a thread waited for it */
-    int held_credits;   /* that may not be used now; with the connection's lock */
-    uint32_t served;    /* threads that left the wait queue; the same lock */
-};
-
-static inline size_t tk_conns_bytes(size_t conns)
-{
-    return conns * sizeof(struct tk_conn);
-}
-
-static inline size_t tk_conns_of_bytes(size_t ranks)
-{
-    return ranks * sizeof(struct tk_conn *);
-}
-
-static inline struct tk_conn *tk_conns_to(uint32_t rank)
-{
-    return __atomic_load_n(&tk_verbs.conns_of[rank], __ATOMIC_ACQUIRE);
-}
-
-/* Both ends of a pair derive the same number, and a rank's peers are spread over its connections.
- */
-static inline uint32_t tk_primary_number(uint32_t rank)
-{
-    return (tk_peers.me + rank) % tk_verbs.conns_pp;
-}
-
-/* The connection that carries messages. Another thread may be switching the primary: a thread that
- * has locked the old one then finds no space in it. */
-static inline struct tk_conn *tk_primary(const struct tk_peer *peer)
-{
-    return __atomic_load_n(&peer->connection, __ATOMIC_RELAXED);
-}
-
-/* Another thread may have switched the primary since `conn` was looked up, and `conn` may be in use
- * again. With its lock. */
-static inline bool tk_is_passed_over(const struct tk_conn *conn, const struct tk_peer *peer)
-{
-    return TK_THREADED && conn != tk_primary(peer);
-}
-
-/* For callers that change its credits: locked, and still the primary one. */
-static inline struct tk_conn *tk_primary_lock(const struct tk_peer *peer)
-{
-    struct tk_conn *conn = tk_primary(peer);
-    tk_lock(&conn->lock);
-    while (tk_is_passed_over(conn, peer)) {
-        tk_unlock(&conn->lock);
-        conn = tk_primary(peer);
-        tk_lock(&conn->lock);
-    }
-    return conn;
-}
-
 static inline unsigned tk_lane_count(void)
 {
     return TK_THREADED ? tk_verbs.lane_count : 1;
@@ -172,14 +67,6 @@ static inline unsigned tk_lane_count(void)
 static inline struct tk_lane *tk_lane_of(const struct tk_conn *conn)
 {
     return TK_THREADED ? conn->lane : tk_verbs.lanes;
-}
-
-/* Free slots of its send queue; `space` is written with the connection's lock. In PAR both words
- * wrap, one down, one up. */
-static inline int tk_conn_space(const struct tk_conn *conn)
-{
-    uint32_t space = (uint32_t)tk_counter_read(&conn->space);
-    return (int)(TK_THREADED ? space + (uint32_t)tk_counter_read(&conn->returned) : space);
 }
 
 static inline struct tk_sends *tk_sends_of(const struct tk_device *device, struct tk_lane *lane)
@@ -201,92 +88,6 @@ struct tk_lane_place {
     uint8_t polls; /* times the step */
 };
 extern TK_HIDDEN TK_PER_THREAD_NEAR struct tk_lane_place tk_lane_mine;
-
-static inline struct tk_rail *tk_rail_of(const struct tk_conn *conn)
-{
-    return &tk_verbs.rails[conn->rail];
-}
-
-static inline const struct tk_path *tk_path_of(const struct tk_conn *conn)
-{
-    return &conn->path;
-}
-
-/* conn/qp_state.c: 0, or what errno would be */
-struct tk_route {
-    const struct tk_rail *rail;
-    const struct tk_path *path; /* NULL for datagrams */
-    enum ibv_qp_type type;
-    uint32_t to_qp, to_psn, psn;
-};
-enum { tk_datagram_key = 0x7472756e }; /* of the client's queue pairs */
-int tk_qp_init(struct ibv_qp *qp, const struct tk_rail *rail, enum ibv_qp_type type, int access);
-int tk_qp_rtr(struct ibv_qp *qp, const struct tk_route *route);
-int tk_qp_rts(struct ibv_qp *qp, const struct tk_route *route);
-void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail, const struct tk_path *path);
-
-/* Limits that both ends agree on and that settings define, for connections whose other attributes
- * come from librdmacm. */
-void tk_qp_rtr_limits(struct ibv_qp_attr *attr, const struct tk_route *route);
-void tk_qp_rts_limits(struct ibv_qp_attr *attr, const struct tk_route *route);
-
-/* conn/connect.c; the last two return 0 or an errno; `incarnation`: how often it was connected
- * before */
-enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t number,
-                            bool is_primary);
-/* Opens its queue pair before its peer is known. A failure is no error: it recurs, and is
- * explained, when a peer needs one. */
-bool tk_conn_open_ahead(struct tk_conn *conn);
-void tk_conn_give(struct tk_conn *conn, struct tk_peer *peer);  /* it is this peer's */
-bool tk_conn_suits(const struct tk_conn *ahead, uint32_t rank); /* it is of the rank's lane */
-/* `qp`: the number of the other end's, or what conn/xrc.h describes. */
-enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_address *to,
-                               const uint32_t *qp);
-int tk_conn_ready(struct tk_conn *conn, uint32_t qp, uint32_t incarnation, const char **what);
-int tk_conn_init(struct tk_conn *conn);
-/* Prevents, or again allows, sending over it; with its lock, or while no other thread sees it. Work
- * in flight continues. */
-void tk_conn_hold(struct tk_conn *conn);
-void tk_conn_release(struct tk_conn *conn);
-void tk_conn_hold_credits(struct tk_conn *conn); /* also those that came back meanwhile */
-void tk_conn_close(struct tk_conn *conn);
-/* How much the devices take inline, before any connection is made. */
-enum tk_status tk_conn_probe_inline(void);
-
-/* conn/pair.c: all connections to a rank */
-enum tk_status tk_nobody_open(void);
-/* With queue pairs. Other threads do not see them until they are published. TK_FAIL: the cause was
- * logged; TK_BUSY: lent receive buffers must come back first. */
-enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns);
-enum tk_status tk_pair_fill(struct tk_conn *conns); /* posts receive buffers */
-/* Makes receive buffers for the next peer: registering them takes longer than everything else of
- * its first message. */
-enum tk_status tk_pair_make_ahead(void);
-/* The same with its queue pair, if one is made ahead (limits.h). */
-void tk_pair_open_ahead(void);
-bool tk_pair_is_ahead_for(uint32_t rank);
-void tk_pair_drop(struct tk_conn *conns);
-/* Connections opened on demand are held until this. */
-void tk_pair_release(struct tk_conn *conns);
-/* Holds them again, if nothing is in flight. */
-bool tk_pair_freeze(struct tk_conn *conns);
-/* Our credits in use, and the peer's that we hold back; while they are held. */
-struct tk_pair_balance {
-    int32_t out, owed;
-};
-struct tk_pair_balance tk_pair_balance(struct tk_conn *conns);
-/* Closes held connections. First their buffers come back; until then the second returns false. Then
- * the queue pairs are destroyed, and the entries remain for the next connections to the peer. */
-void tk_pair_shut(struct tk_conn *conns);
-bool tk_pair_end(struct tk_conn *conns);
-/* Did the buffer belong to such a connection? Then it was given back. */
-bool tk_pair_flushed(struct tk_buffer *buffer);
-void tk_pair_publish(uint32_t rank, struct tk_conn *conns);
-/* By the numbers of the other end's queue pairs; the other end always grants us so many credits. */
-enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int credits);
-void tk_pair_close(uint32_t rank);
-/* A connection for atomics alone, to a rank that another transport serves. */
-enum tk_status tk_pair_open_for_atomics(struct tk_peer *peer);
 
 /* data/credit.c: all with the connection's lock held */
 void tk_recv_refused(struct tk_conn *conn, struct tk_buffer *buffer, int error);
