@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Opens and connects one queue pair, and holds and closes its connection. With the lock of demands,
- * except at start-up and exit; or with the lock of moves, where the connection is being replaced.
- */
+ * Opens and connects one queue pair, and holds and closes its connection. No lock, except
+ * where a comment says so: no other thread sees a connection before it is ready. */
 #ifndef TK_VERBS_CONNECT_H
 #define TK_VERBS_CONNECT_H
 
