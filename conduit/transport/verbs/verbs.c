@@ -4,8 +4,9 @@
  * they need nothing above them. open.c fills it in; its members say which lock protects them. */
 #include "config.h"
 
+#include "transport/verbs/data/lane.h"
 #include "transport/verbs/verbs.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs_state.h"
 
 struct tk_verbs tk_verbs;
 TK_PER_THREAD_NEAR struct tk_lane_place tk_lane_mine = {.lane = tk_verbs.lanes,

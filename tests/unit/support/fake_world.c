@@ -7,6 +7,7 @@
 #include "bootstrap/bootstrap.h"
 #include "op/op.h"
 #include "settings/settings.h"
+#include "transport/verbs/verbs.h"
 #include "topology/locality.h"
 #include "unit.h"
 

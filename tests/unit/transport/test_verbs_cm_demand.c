@@ -20,6 +20,7 @@
 #include "transport/verbs/cm/cm_private.h"
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/verbs.h"
 #include "unit.h"
 
 static void lost(uint32_t peer)

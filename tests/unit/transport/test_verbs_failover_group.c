@@ -9,11 +9,14 @@
 #include "failing_rails.h"
 
 #include "op/op.h"
+#include "transport/verbs/conn/pair.h"
 #include "transport/verbs/data/ack.h"
+#include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/failover.h"
-#include "transport/verbs/failover/reconnect.h"
 #include "transport/verbs/failover/failover_group.h"
+#include "transport/verbs/failover/reconnect.h"
 #include "transport/verbs/failover/tx_log.h"
+#include "transport/verbs/verbs.h"
 #include "unit.h"
 
 /* What conn/demand_record.c does when datagrams come, in the order of `plan`. */

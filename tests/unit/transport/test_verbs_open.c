@@ -10,7 +10,12 @@
 #include <unistd.h>
 
 #include "fake_world.h"
+#include "base/pool.h"
 #include "settings/settings.h"
+#include "transport/verbs/conn/connect.h"
+#include "transport/verbs/conn/pair.h"
+#include "transport/verbs/data/send.h"
+#include "transport/verbs/verbs.h"
 #include "unit.h"
 
 /* Ranks that open with these settings ("NAME=value"; NULL: the defaults) have this value there. */

@@ -6,7 +6,16 @@
 #ifndef TK_VERBS_CM_H
 #define TK_VERBS_CM_H
 
-#include "transport/verbs/verbs_private.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "base/status.h"
+#include "transport/verbs/verbs_state.h"
+
+struct tk_conn;
+struct tk_tx;
 
 /* ---- start-up and end, single-threaded ---- */
 

@@ -8,17 +8,27 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/first_use.h"
+#include "base/lock.h"
 #include "base/report.h"
+#include "peer/peer.h"
 #include "stats/stats.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/connect.h"
 #include "transport/verbs/conn/psn.h"
+#include "transport/verbs/conn/qp_state.h"
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/credit_loan.h"
+#include "transport/verbs/data/lane.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/device/device.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/failover_group.h"
 #include "transport/verbs/failover/tx_log.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 static const char out_of_queues[] =
     " (the device is out of queue pairs or of queue memory: lower GASNET_NETWORKDEPTH_PP or "

@@ -9,18 +9,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/first_use.h"
+#include "base/lock.h"
 #include "base/report.h"
 #include "op/op.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/datagram_private.h"
+#include "transport/verbs/conn/handshake.h"
+#include "transport/verbs/conn/incarnation.h"
+#include "transport/verbs/conn/qp_state.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/lane.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/tx.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/places.h"
 #include "transport/verbs/failover/failover_group.h"
+#include "transport/verbs/library.h"
 #include "transport/verbs/limits.h"
+#include "transport/verbs/verbs_state.h"
 
 int tk_datagrams_received(const struct tk_device *device)
 {

@@ -14,15 +14,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/clock.h"
+#include "base/atomic.h"
 #include "base/first_use.h"
+#include "base/lock.h"
 #include "base/report.h"
 #include "base/wait_record.h"
+#include "common/clock.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/datagram.h"
+#include "transport/verbs/conn/demand.h"
 #include "transport/verbs/conn/demand_private.h"
+#include "transport/verbs/conn/handshake.h"
+#include "transport/verbs/conn/incarnation.h"
+#include "transport/verbs/conn/pair.h"
 #include "transport/verbs/conn/qp_evict.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 /* ---- what librdmacm reports ---- */
 

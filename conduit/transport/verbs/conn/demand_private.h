@@ -5,9 +5,18 @@
 #ifndef TK_VERBS_DEMAND_PRIVATE_H
 #define TK_VERBS_DEMAND_PRIVATE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/counter.h"
+#include "peer/peer.h"
 #include "transport/verbs/conn/datagram.h"
-#include "transport/verbs/conn/demand.h"
 #include "transport/verbs/conn/incarnation.h"
+#include "transport/verbs/verbs_state.h"
+
+struct tk_conn;
+struct tk_transport;
 
 /* A peer that is being connected, or whose connection is being closed. */
 struct tk_demand_record {

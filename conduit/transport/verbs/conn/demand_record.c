@@ -6,17 +6,25 @@
 
 #include <stdlib.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
-#include "common/clock.h"
 #include "base/first_use.h"
 #include "base/report.h"
+#include "common/clock.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand_private.h"
+#include "transport/verbs/conn/handshake.h"
+#include "transport/verbs/conn/incarnation.h"
+#include "transport/verbs/conn/pair.h"
 #include "transport/verbs/conn/qp_evict.h"
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/failover/failover_group.h"
+#include "transport/verbs/verbs_state.h"
 
 static const uint64_t spared_time =
     TK_SECOND / 50; /* a new connection is not closed before that, so that it is used */

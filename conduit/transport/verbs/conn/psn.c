@@ -12,7 +12,8 @@
 #include "base/first_use.h"
 #include "base/report.h"
 #include "common/sha256.h"
-#include "transport/verbs/verbs_private.h"
+#include "peer/peer.h"
+#include "transport/verbs/verbs_state.h"
 
 enum { psn_bits = 24, psn_mask = (1 << psn_bits) - 1, psn_of_xrc = TK_PSN_ATOMICS + 1 };
 

@@ -5,9 +5,13 @@
  * tables; locks only in demand.c. */
 #include "config.h"
 
+#include "peer/peer.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/conn/demand_private.h"
 #include "transport/verbs/conn/qp_evict.h"
 #include "transport/verbs/conn/unconnected.h"
+#include "transport/verbs/verbs_state.h"
 
 /* The table to call; NULL: not now. */
 static const struct tk_transport *table_for(struct tk_peer *peer, bool is_reply)

@@ -8,9 +8,17 @@
 #include <errno.h>
 
 #include "base/first_use.h"
+#include "peer/peer.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/conn/psn.h"
+#include "transport/verbs/conn/qp_state.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/verbs/conn/xrc_table.h"
+#include "transport/verbs/data/lane.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 TK_FIRST_USE bool tk_xrc_take(uint32_t rank)
 {

@@ -21,8 +21,17 @@
 #ifndef TK_VERBS_XRC_H
 #define TK_VERBS_XRC_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/conn/xrc_table.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
+
+struct tk_peer_info;
 
 /* What the ends of a connection send each other: numbers of the sender, of the target for the other
  * end, and of the shared receive queue. In an array each kind has conns_pp entries in a row. */

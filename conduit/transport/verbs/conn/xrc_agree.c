@@ -13,12 +13,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/report.h"
 #include "memory/memory.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
 #include "topology/topology.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/verbs/conn/xrc_table.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 /* In a peer info; every rank prints the same text. */
 enum refusal {

@@ -7,6 +7,8 @@
 #include "base/status.h"
 #include "transport/transport.h"
 
+struct tk_peer;
+
 void tk_atomics_allow(void); /* once the rails are chosen */
 void tk_atomics_agree(void); /* with the peer infos of all ranks */
 enum tk_atomic_scope tk_verbs_atomic_scope(void);

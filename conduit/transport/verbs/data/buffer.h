@@ -5,6 +5,7 @@
 #ifndef TK_VERBS_BUFFER_H
 #define TK_VERBS_BUFFER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,9 +13,10 @@
 #include "base/status.h"
 #include "memory/memory.h"
 #include "transport/transport.h"
-#include "transport/verbs/device/device.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
+
+struct tk_rail;
 
 struct tk_conn;
 

@@ -5,10 +5,15 @@
 #ifndef TK_VERBS_CREDIT_H
 #define TK_VERBS_CREDIT_H
 
+#include <stdbool.h>
+
+#include "base/atomic.h"
 #include "base/bits.h"
+#include "base/status.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/buffer.h"
 #include "transport/verbs/data/error.h"
+#include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
 
 /* Stands for a time that was not read yet: a client that sends as fast as credits come back is

@@ -9,9 +9,17 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/atomic.h"
 #include "base/report.h"
+#include "memory/memory.h"
+#include "peer/peer.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/error.h"
 #include "transport/verbs/data/lane.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 static const char *opcode_text(unsigned opcode)
 {

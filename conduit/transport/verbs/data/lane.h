@@ -6,11 +6,19 @@
 #ifndef TK_VERBS_LANE_H
 #define TK_VERBS_LANE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
 #include "base/bits.h"
+#include "base/lock.h"
+#include "base/pool_type.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/lane_type.h"
 #include "transport/verbs/data/tx_type.h"
 #include "transport/verbs/device/device.h"
+#include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
 
 static inline unsigned tk_lane_count(void)

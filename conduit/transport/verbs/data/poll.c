@@ -8,18 +8,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
+#include "base/lock.h"
+#include "base/pool.h"
 #include "base/report.h"
 #include "stats/stats.h"
+#include "transport/transport.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
+#include "transport/verbs/conn/pair.h"
+#include "transport/verbs/data/ack.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/deferred.h"
+#include "transport/verbs/data/error.h"
 #include "transport/verbs/data/housekeeping.h"
+#include "transport/verbs/data/lane.h"
+#include "transport/verbs/data/lane_type.h"
+#include "transport/verbs/data/poll.h"
 #include "transport/verbs/data/receive.h"
 #include "transport/verbs/data/tx.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/failover.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 /* Not inline: keeps the loop around it short for the common case. */
 static void __attribute__((noinline)) tx_done(struct tk_tx *tx, const struct ibv_wc *wc)

@@ -12,6 +12,8 @@
 #include "base/status.h"
 #include "transport/transport.h"
 
+struct tk_region;
+
 struct tk_conn;
 struct tk_peer;
 struct tk_tx;

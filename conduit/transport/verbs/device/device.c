@@ -12,11 +12,21 @@
 
 #include "base/bits.h"
 #include "base/first_use.h"
+#include "base/lock.h"
 #include "base/report.h"
+#include "transport/transport.h"
 #include "transport/verbs/conn/datagram.h"
+#include "transport/verbs/data/credit_loan.h"
+#include "transport/verbs/data/events.h"
+#include "transport/verbs/data/lane.h"
+#include "transport/verbs/data/lane_type.h"
 #include "transport/verbs/data/srq.h"
-#include "transport/verbs/failover/failover.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/device_private.h"
+#include "transport/verbs/failover/connection_state.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs.h"
+#include "transport/verbs/verbs_state.h"
 
 void tk_device_explain_closed(int error, char *text, size_t size)
 {

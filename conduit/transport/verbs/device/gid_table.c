@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "transport/verbs/verbs_private.h"
+#include "peer/peer.h"
+#include "transport/verbs/device/device_private.h"
+#include "transport/verbs/library.h"
 
 enum {
     ip4_bytes = 4,

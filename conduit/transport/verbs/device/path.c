@@ -11,7 +11,11 @@
 #include "base/bits.h"
 #include "base/first_use.h"
 #include "base/report.h"
-#include "transport/verbs/verbs_private.h"
+#include "peer/peer.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/device_private.h"
+#include "transport/verbs/device/places.h"
+#include "transport/verbs/verbs_state.h"
 
 TK_FIRST_USE static bool is_one_subnet(const struct tk_port_address *a,
                                        const struct tk_port_address *b)

@@ -12,7 +12,9 @@
 
 #include "base/bits.h"
 #include "base/report.h"
-#include "transport/verbs/verbs_private.h"
+#include "peer/peer.h"
+#include "transport/verbs/device/places.h"
+#include "transport/verbs/verbs_state.h"
 
 enum { no_address = UINT32_MAX };
 
