@@ -35,6 +35,7 @@
 #include "transport/verbs/data/lane.h"
 #include "transport/verbs/data/lane_type.h"
 #include "transport/verbs/data/poll.h"
+#include "transport/verbs/data/queues.h"
 #include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/rma_plan.h"
 #include "transport/verbs/data/rma_post.h"
@@ -347,12 +348,13 @@ static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
     derive_limits(count_peers());
     if (check_bound() != TK_OK)
         return TK_FAIL;
-    if (tk_devices_open() != TK_OK || widen(info, choice.unused) != TK_OK)
+    tk_devices_use();
+    if (tk_queues_check() != TK_OK || widen(info, choice.unused) != TK_OK)
         return TK_FAIL;
     deal_peers();
     if (!tk_verbs.is_static && !any_by_cm() && tk_datagrams_prepare() != TK_OK)
         return TK_FAIL;
-    if (tk_nobody_open() != TK_OK || tk_cm_open() != TK_OK || tk_devices_open_queues() != TK_OK)
+    if (tk_nobody_open() != TK_OK || tk_cm_open() != TK_OK || tk_queues_open() != TK_OK)
         return TK_FAIL;
     tk_xrc_offer(*info);
     if (open_tx() != TK_OK || tk_failover_open() != TK_OK || open_buffers() != TK_OK)
@@ -576,6 +578,7 @@ void tk_verbs_close(void)
     tk_segment_forget();
     tk_rndv_close();
     tk_buffers_close();
+    tk_queues_close();
     tk_devices_close();
     tk_failover_close();
     free(tk_verbs.txs);

@@ -130,4 +130,17 @@ static inline bool tk_is_verbs_peer(uint32_t rank)
     return tk_verbs.kind_of[rank] != TK_RANK_NOT_OURS;
 }
 
+/* Is each connection on demand greeted before it is used (cm/iwarp_first_send.c)? */
+static inline bool tk_cm_greets(void)
+{
+    return tk_verbs.has_iwarp && !tk_verbs.is_static;
+}
+
+/* Did this rank offer XRC (conn/xrc.h)? Then receive queues are made after tk_xrc_agree(), by its
+ * result. */
+static inline bool tk_xrc_is_offered(void)
+{
+    return tk_verbs.device.xrcd != NULL;
+}
+
 #endif

@@ -69,12 +69,6 @@ struct tk_cm_came {
 };
 bool tk_cm_came(uint32_t *next, struct tk_cm_came *came);
 
-/* Is each connection on demand greeted before it is used? */
-static inline bool tk_cm_greets(void)
-{
-    return tk_verbs.has_iwarp && !tk_verbs.is_static;
-}
-
 /* The number of receive buffers for greetings, besides those for later messages. */
 int tk_cm_first_buffers(const struct tk_conn *conn);
 

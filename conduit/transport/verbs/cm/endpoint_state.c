@@ -30,7 +30,7 @@
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"
 #include "transport/verbs/conn/conn.h"
-#include "transport/verbs/conn/qp_state.h"
+#include "transport/verbs/device/qp_state.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"

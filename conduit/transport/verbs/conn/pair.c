@@ -29,6 +29,7 @@
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/credit_loan.h"
 #include "transport/verbs/data/credit_loan_messages.h"
+#include "transport/verbs/data/queues.h"
 #include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/stripe.h"
@@ -147,7 +148,7 @@ TK_FIRST_USE static enum tk_status make_space(void)
     for (uint32_t i = 0; i < tk_verbs.rail_count && !tk_srq_in_use(); i++)
         if (pool_fit(&tk_verbs.rails[i]) != TK_OK)
             return TK_FAIL;
-    if (tk_devices_fit() != TK_OK)
+    if (tk_queues_fit() != TK_OK)
         return TK_FAIL;
     return tk_srq_in_use() ? tk_srqs_fit() : TK_OK;
 }
@@ -187,7 +188,7 @@ static bool make_space_ahead(void)
 {
     uint32_t rank = tk_peers.me; /* the rank is not known yet: there is one connection to each */
     if (tk_srq_in_use())
-        return tk_devices_fit() == TK_OK;
+        return tk_queues_fit() == TK_OK;
     pair_count(rank, 1);
     space_ahead = tk_verbs.rails[0].conns_open;
     enum tk_status status = make_space();

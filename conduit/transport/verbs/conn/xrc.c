@@ -11,12 +11,12 @@
 #include "peer/peer.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/conn/psn.h"
-#include "transport/verbs/conn/qp_state.h"
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/conn/xrc_table.h"
 #include "transport/verbs/data/lane.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/device/device.h"
+#include "transport/verbs/device/qp_state.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
 

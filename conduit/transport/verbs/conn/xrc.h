@@ -55,12 +55,6 @@ static inline size_t tk_xrc_private_bytes(size_t ranks, size_t conns)
  * in its peer info. */
 void tk_xrc_offer(struct tk_peer_info *info);
 
-/* Was it offered? Then receive queues are made after tk_xrc_agree(), by its result. */
-static inline bool tk_xrc_is_offered(void)
-{
-    return tk_verbs.device.xrcd != NULL;
-}
-
 /* With the peer infos of all ranks, from which all derive the same answer. */
 enum tk_status tk_xrc_agree(void);
 

@@ -90,11 +90,8 @@ void tk_rails_report_none(const char *unused); /* in one line, with the remedy *
 /* device/rail_share.c: by the launcher's server, before the first fence */
 tk_rail_sharer tk_rails_share;
 
-/* device/device.c: the devices of the rails chosen */
-enum tk_status tk_devices_open(void);
-enum tk_status tk_devices_open_queues(void);
-/* Makes space in the completion queues for one more peer's connections. */
-enum tk_status tk_devices_fit(void);
+/* device/device.c: the devices of the rails chosen, once each; data/queues.h opens their queues */
+void tk_devices_use(void);
 void tk_devices_close(void);
 
 /* device/path.c; is_first: both ends must name the ports in the same order. False: they can't reach

@@ -10,8 +10,8 @@
 #include <poll.h>
 
 #include "common/clock.h"
-#include "transport/verbs/conn/qp_state.h"
 #include "transport/verbs/device/device.h"
+#include "transport/verbs/device/qp_state.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
 

@@ -9,8 +9,8 @@
 
 #include "base/first_use.h"
 #include "settings/settings.h"
-#include "transport/verbs/conn/qp_state.h"
 #include "transport/verbs/device/device.h"
+#include "transport/verbs/device/qp_state.h"
 #include "transport/verbs/library.h"
 
 enum {
