@@ -10,7 +10,7 @@
 #include "peer/peer.h"
 #include "settings/settings.h"
 #include "transport/verbs/device/device.h"
-#include "transport/verbs/device/device_private.h"
+#include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
 
 #include <net/if.h>

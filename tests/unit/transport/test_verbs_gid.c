@@ -9,7 +9,7 @@
 
 #include "peer/peer.h"
 #include "transport/verbs/device/device.h"
-#include "transport/verbs/device/device_private.h"
+#include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
 #include "unit.h"
 

@@ -15,7 +15,7 @@
 #include "base/report.h"
 #include "transport/verbs/data/lane_type.h"
 #include "transport/verbs/device/device.h"
-#include "transport/verbs/device/device_private.h"
+#include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs.h"
 #include "transport/verbs/verbs_state.h"

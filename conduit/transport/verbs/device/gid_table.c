@@ -11,7 +11,7 @@
 
 #include "base/bits.h"
 #include "peer/peer.h"
-#include "transport/verbs/device/device_private.h"
+#include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
 
 enum {

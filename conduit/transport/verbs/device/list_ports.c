@@ -11,7 +11,7 @@
 #include "common/number.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
-#include "transport/verbs/device/device_private.h"
+#include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs.h"
 

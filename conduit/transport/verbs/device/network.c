@@ -10,7 +10,7 @@
 
 #include "peer/peer.h"
 #include "transport/verbs/device/device.h"
-#include "transport/verbs/device/device_private.h"
+#include "transport/verbs/device/ports.h"
 
 void tk_network_of(struct tk_network *network, const struct tk_rail *rail)
 {

@@ -13,8 +13,8 @@
 #include "base/report.h"
 #include "peer/peer.h"
 #include "transport/verbs/device/device.h"
-#include "transport/verbs/device/device_private.h"
 #include "transport/verbs/device/places.h"
+#include "transport/verbs/device/ports.h"
 #include "transport/verbs/verbs_state.h"
 
 TK_FIRST_USE static bool is_one_subnet(const struct tk_port_address *a,

@@ -12,7 +12,7 @@
 #include "base/report.h"
 #include "settings/settings.h"
 #include "topology/locality.h"
-#include "transport/verbs/device/device_private.h"
+#include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
 
 static const char stem[] = "GASNET_IBV_PORTS_";

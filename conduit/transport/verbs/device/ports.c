@@ -11,7 +11,7 @@
 #include "peer/peer.h"
 #include "settings/settings.h"
 #include "transport/verbs/device/device.h"
-#include "transport/verbs/device/device_private.h"
+#include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
 
 /* The index of GASNET_IBV_PKEY; -1: the port does not have that key. Two limited members of a

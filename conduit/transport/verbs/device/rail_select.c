@@ -19,7 +19,7 @@
 #include "topology/locality.h"
 #include "topology/spread.h"
 #include "transport/verbs/device/device.h"
-#include "transport/verbs/device/device_private.h"
+#include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs.h"
 

@@ -14,7 +14,7 @@
 #include "peer/peer.h"
 #include "transport/verbs/data/error.h"
 #include "transport/verbs/device/device.h"
-#include "transport/verbs/device/device_private.h"
+#include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/raw/raw.h"
 #include "transport/verbs/raw/raw_private.h"

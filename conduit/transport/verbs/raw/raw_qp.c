@@ -13,7 +13,7 @@
 #include "peer/peer.h"
 #include "transport/verbs/conn/psn.h"
 #include "transport/verbs/device/device.h"
-#include "transport/verbs/device/device_private.h"
+#include "transport/verbs/device/ports.h"
 #include "transport/verbs/device/qp_state.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/raw/raw.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How device/ finds and judges ports: between its files only, and for raw/ and trunkline-info,
- * which look at ports that the job does not use. No state, no lock. */
-#ifndef TK_VERBS_DEVICE_PRIVATE_H
-#define TK_VERBS_DEVICE_PRIVATE_H
+ * How device/ finds and judges ports, and describes their addresses. raw/ and trunkline_info, which
+ * look at ports that the job does not use, call this too. No state, no lock. */
+#ifndef TK_VERBS_PORTS_H
+#define TK_VERBS_PORTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
