@@ -23,6 +23,7 @@
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/conn/connect.h"
+#include "transport/verbs/conn/conns.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/conn/pair.h"
@@ -181,7 +182,7 @@ static enum tk_status open_conns(struct tk_peer_info *info)
 {
     if (tk_psn_secret_draw(info) != TK_OK)
         return TK_FAIL;
-    if (tk_verbs.datagrams && tk_datagrams_open(info) != TK_OK)
+    if (tk_conns.datagrams && tk_datagrams_open(info) != TK_OK)
         return TK_FAIL;
     if (!tk_verbs.is_static)
         return tk_conn_probe_inline();
@@ -505,7 +506,7 @@ static enum tk_status connect_on_demand(void)
     if (status != TK_OK || tk_demand_open() != TK_OK)
         return TK_FAIL;
     tk_unconnected_open(tk_verbs_transport());
-    tk_verbs.expected = (tk_peers.me + 1) % tk_peers.size;
+    tk_conns.expected = (tk_peers.me + 1) % tk_peers.size;
     tk_pair_open_ahead();
     return TK_OK;
 }
@@ -587,6 +588,7 @@ void tk_verbs_close(void)
     free(tk_verbs.kind_of);
     tk_places_forget();
     free(tk_verbs.rails);
+    tk_conns = (struct tk_conns){.demand = NULL};
     tk_verbs = (struct tk_verbs){.rails = NULL};
 }
 

@@ -13,7 +13,6 @@
 #include "base/bits.h"
 #include "base/counter.h"
 #include "base/pool_type.h"
-#include "bootstrap/host_table.h"
 #include "peer/peer.h"
 #include "transport/transport.h"
 #include "transport/verbs/data/credit_loan.h"
@@ -24,15 +23,11 @@
 struct tk_buffer;
 struct tk_cm;
 struct tk_conn;
-struct tk_datagrams;
-struct tk_demand;
-struct tk_place;
 struct tk_rank_pair;
 struct tk_registration;
 struct tk_rndv_state;
 struct tk_slab;
 struct tk_tx;
-struct tk_xrc;
 
 /* A rank is: a neighbour or ourselves; a peer of this transport; a peer, and puts to it have reads
  * behind them (data/stripe.c). With TK_RANK_SMALL: its receive buffers are small
@@ -109,17 +104,7 @@ struct tk_verbs {
     bool is_static;             /* all peers are connected at start-up */
     int credits_all;            /* the initial value of credits_total */
     bool is_total_bound; /* it is less than the credits of all peers; otherwise it is not counted */
-    struct tk_datagrams *datagrams; /* NULL: none in use; conn/datagram.h */
-    struct tk_demand *demand;       /* NULL: nothing is connected on demand; conn/demand.h */
-    struct tk_xrc *xrc; /* NULL: each pair of ranks has queue pairs of its own; conn/xrc.h */
-    /* Addresses of peers' ports: device/places.c. Ranks of a host share them. */
-    struct tk_host_table place_table;   /* contains both, and is the same in all ranks */
-    const struct tk_place *places;      /* by rank and rail */
-    const uint32_t *addresses;          /* each as long as its number of GIDs requires */
-    uint8_t *kind_of;                   /* by rank: enum tk_rank_kind */
-    struct tk_conn *ahead;              /* for the next peer, or NULL; with the lock of demands */
-    uint32_t expected;                  /* that peer, as far as it can be predicted */
-    uint8_t secret[tk_job_secret_size]; /* the job's: conn/psn.h */
+    uint8_t *kind_of;    /* by rank: enum tk_rank_kind */
 };
 
 extern TK_HIDDEN struct tk_verbs tk_verbs;

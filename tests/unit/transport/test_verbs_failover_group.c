@@ -9,6 +9,7 @@
 #include "failing_rails.h"
 
 #include "op/op.h"
+#include "transport/verbs/conn/conns.h"
 #include "transport/verbs/conn/pair.h"
 #include "transport/verbs/data/ack.h"
 #include "transport/verbs/failover/connection_state.h"
@@ -138,9 +139,9 @@ static void make(uint32_t rank)
     if (!life.is_agreed)
         return;
     world_be(rank);
-    tk_verbs.demand = (struct tk_demand *)(void *)&demand;
+    tk_conns.demand = (struct tk_demand *)(void *)&demand;
     assert_int_equal(tk_pair_open(1 - rank, &made), TK_OK);
-    tk_verbs.demand = NULL;
+    tk_conns.demand = NULL;
     assert_ptr_equal(made, conns());
     assert_int_equal(tk_pair_fill(made), TK_OK);
     life.is_open[rank] = true;

@@ -12,7 +12,6 @@
 
 #include "base/bits.h"
 #include "base/status.h"
-#include "transport/verbs/verbs_state.h"
 
 struct tk_conn;
 struct tk_tx;

@@ -16,6 +16,7 @@
 #include "stats/stats.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/conn/connect.h"
+#include "transport/verbs/conn/conns.h"
 #include "transport/verbs/conn/psn.h"
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/credit.h"
@@ -122,7 +123,7 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
         tk_borrower_open(&conn->loan->borrower, tk_verbs.credits_pp, tk_verbs.credits_pp);
     }
     conn->is_held = false;
-    if (tk_verbs.demand || conn->is_for_atomics)
+    if (tk_conns.demand || conn->is_for_atomics)
         tk_conn_hold(conn);
 }
 
@@ -245,7 +246,7 @@ static struct tk_lane *lane_of_number(uint32_t number)
 /* Ranks that share a queue pair share the completion queue of its sends. */
 static struct tk_lane *lane_to(uint32_t rank)
 {
-    return lane_of_number(tk_xrc_in_use() ? tk_verbs.xrc->group_of[rank] : rank);
+    return lane_of_number(tk_xrc_in_use() ? tk_conns.xrc->group_of[rank] : rank);
 }
 
 enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t number,
@@ -272,7 +273,7 @@ bool tk_conn_open_ahead(struct tk_conn *conn)
 {
     const struct tk_device *device = tk_rail_of(conn)->device;
     struct ibv_qp_init_attr attr = conn_attr(NULL, device, true);
-    conn->lane = lane_to(tk_verbs.expected); /* as if ranks connected in order */
+    conn->lane = lane_to(tk_conns.expected); /* as if ranks connected in order */
     attr.qp_context = conn;
     attr.send_cq = tk_sends_of(device, tk_lane_of(conn))->cq;
     conn->peer = tk_peer(tk_peers.me); /* no peer is known yet */

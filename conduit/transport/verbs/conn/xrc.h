@@ -27,9 +27,9 @@
 
 #include "base/status.h"
 #include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/conns.h"
 #include "transport/verbs/conn/xrc_table.h"
 #include "transport/verbs/library.h"
-#include "transport/verbs/verbs_state.h"
 
 struct tk_peer_info;
 
@@ -63,12 +63,12 @@ void tk_xrc_close(void);
 
 static inline bool tk_xrc_in_use(void)
 {
-    return tk_verbs.xrc != NULL;
+    return tk_conns.xrc != NULL;
 }
 
 static inline bool tk_xrc_is_shared(const struct tk_conn *conn)
 {
-    return tk_verbs.xrc && !conn->is_for_atomics;
+    return tk_conns.xrc && !conn->is_for_atomics;
 }
 
 /* Brackets steps that make or connect targets of the rank. False: a neighbour is doing that, so not

@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bits.h"
 #include "base/status.h"
+#include "bootstrap/host_table.h"
 #include "peer/peer.h"
 #include "transport/verbs/verbs_state.h"
 
@@ -17,6 +19,13 @@ struct tk_place {
     uint32_t address;     /* where it begins */
     uint32_t datagram_qp; /* 0: none */
 };
+
+struct tk_places {
+    struct tk_host_table table;     /* contains the two below, and is the same in all ranks */
+    const struct tk_place *by_rank; /* and rail */
+    const uint32_t *addresses;      /* each as long as its number of GIDs requires */
+};
+extern TK_HIDDEN struct tk_places tk_places;
 
 /* device/places.c: keeps the addresses of all ranks from their infos, which may then be freed. */
 enum tk_status tk_places_learn(const uint32_t *host_of);
@@ -36,12 +45,12 @@ static inline uint32_t tk_address_units(unsigned gids)
 
 static inline const struct tk_place *tk_place_of(uint32_t rank, uint32_t rail)
 {
-    return &tk_verbs.places[(size_t)rank * tk_verbs.rail_count + rail];
+    return &tk_places.by_rank[(size_t)rank * tk_verbs.rail_count + rail];
 }
 
 static inline const struct tk_port_address *tk_address_of(uint32_t rank, uint32_t rail)
 {
-    return (const void *)(tk_verbs.addresses + tk_place_of(rank, rail)->address);
+    return (const void *)(tk_places.addresses + tk_place_of(rank, rail)->address);
 }
 
 #endif
