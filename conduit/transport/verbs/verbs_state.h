@@ -13,7 +13,6 @@
 #include "base/bits.h"
 #include "base/counter.h"
 #include "base/pool_type.h"
-#include "peer/peer.h"
 #include "transport/transport.h"
 #include "transport/verbs/data/credit_loan.h"
 #include "transport/verbs/data/lane_type.h"

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/bits.h"
 #include "base/lock.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"

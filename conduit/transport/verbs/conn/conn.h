@@ -16,9 +16,8 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
-#include "base/bits.h"
 #include "base/lock.h"
-#include "base/status.h"
+#include "base/platform.h"
 #include "peer/peer.h"
 #include "transport/transport.h"
 #include "transport/verbs/data/tx_type.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/atomic.h"
-#include "base/bits.h"
 #include "base/first_use.h"
 #include "base/lock.h"
 #include "base/report.h"

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/bits.h"
 #include "transport/verbs/verbs_state.h"
 
 struct tk_buffer;

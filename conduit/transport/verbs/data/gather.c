@@ -8,7 +8,6 @@
 #include "config.h"
 
 #include "base/atomic.h"
-#include "base/bits.h"
 #include "base/lock.h"
 #include "transport/transport.h"
 #include "transport/verbs/conn/conn.h"

@@ -4,10 +4,9 @@
 #ifndef TK_VERBS_LANE_TYPE_H
 #define TK_VERBS_LANE_TYPE_H
 
-#include "base/bits.h"
 #include "base/counter.h"
 #include "base/mode.h"
-#include "base/pool_type.h"
+#include "base/platform.h"
 
 struct ibv_cq;
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/atomic.h"
-#include "base/bits.h"
 #include "base/lock.h"
 #include "base/pool.h"
 #include "stats/stats.h"

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/bits.h"
 #include "base/counter.h"
+#include "base/platform.h"
 #include "base/pool_type.h"
 
 struct tk_buffer;

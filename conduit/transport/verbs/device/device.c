@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bits.h"
 #include "base/lock.h"
 #include "base/report.h"
 #include "transport/verbs/data/lane_type.h"

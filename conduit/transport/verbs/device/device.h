@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/bits.h"
 #include "base/counter.h"
+#include "base/platform.h"
 #include "base/pool_type.h"
 #include "base/status.h"
 #include "peer/peer.h"

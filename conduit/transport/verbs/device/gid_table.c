@@ -9,7 +9,6 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "base/bits.h"
 #include "peer/peer.h"
 #include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bits.h"
 #include "base/report.h"
 #include "peer/peer.h"
 #include "transport/verbs/device/places.h"

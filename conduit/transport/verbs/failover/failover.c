@@ -30,7 +30,6 @@
 #include <string.h>
 
 #include "base/atomic.h"
-#include "base/bits.h"
 #include "base/lock.h"
 #include "base/report.h"
 #include "common/clock.h"
