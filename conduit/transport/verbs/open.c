@@ -50,6 +50,7 @@
 #include "transport/verbs/library.h"
 #include "transport/verbs/limits.h"
 #include "transport/verbs/mcast/link.h"
+#include "transport/verbs/variants.h"
 #include "transport/verbs/verbs.h"
 #include "transport/verbs/verbs_state.h"
 
@@ -529,6 +530,7 @@ enum tk_status tk_verbs_connect(const uint32_t *host_of)
     if (tk_places_learn(host_of) != TK_OK || note_kinds(host_of) != TK_OK ||
         share_queue_pairs() != TK_OK)
         return TK_FAIL;
+    tk_verbs_variant_choose(&tk_transport_verbs);
     return tk_verbs.is_static ? connect_all() : connect_on_demand();
 }
 
@@ -662,43 +664,3 @@ const struct tk_transport tk_transport_verbs = {
     .describe_waits = tk_verbs_describe_waits,
     .report_end = report_end,
 };
-
-/* With one device, polls need no loop over devices. A Long of less than two pieces is not
- * striped. */
-const struct tk_transport *tk_verbs_transport(void)
-{
-    static struct tk_transport several;
-    if (tk_verbs.conns_pp == 1 && !tk_srq_in_use())
-        return &tk_transport_verbs;
-    several = tk_transport_verbs;
-    if (tk_verbs.conns_pp > 1)
-        several.stripe_min = tk_max(2 * tk_verbs.rma_limits.blocking_stripe,
-                                    tk_verbs.rma_limits.stripe_above[true] + 1);
-    if (tk_verbs.failover_enabled) {
-        several.send_short = tk_logged_send_short;
-        several.send_small = tk_logged_send_small;
-        several.send_medium = tk_logged_send_medium;
-        several.put = tk_logged_put;
-        several.put_from = tk_logged_put_from;
-        several.payload_from = tk_logged_payload_from;
-        several.get = tk_logged_get;
-        several.poll = tk_logged_poll;
-        several.reap = several.reap_in_handler = tk_logged_reap;
-    } else if (tk_verbs.device_count > 1) {
-        several.poll = tk_devices_poll;
-        several.reap = several.reap_in_handler = tk_devices_reap;
-    }
-    if (tk_srq_in_use())
-        several.poll = tk_shared_poll;
-    if (tk_srq_in_use() && tk_verbs.failover_enabled) {
-        several.poll = tk_shared_logged_poll;
-        several.reap = several.reap_in_handler = tk_shared_logged_reap;
-    }
-    if (tk_xrc_in_use()) {
-        several.put = tk_xrc_put;
-        several.put_from = tk_xrc_put_from;
-        several.payload_from = tk_xrc_payload_from;
-        several.get = tk_xrc_get;
-    }
-    return &several;
-}

@@ -11,12 +11,14 @@
 #include "transport/verbs/device/places.h"
 #include "transport/verbs/verbs.h"
 #include "topology/locality.h"
+#include "transport/verbs/variants.h"
 #include "unit.h"
 
 struct node {
     struct tk_verbs verbs;
     struct tk_conns conns;
     struct tk_places places;
+    struct tk_transport chosen;
     struct tk_peers peers;
     struct tk_area segment;
 };
@@ -130,6 +132,7 @@ static void save(struct node *node)
     *node = (struct node){.verbs = tk_verbs,
                           .conns = tk_conns,
                           .places = tk_places,
+                          .chosen = tk_verbs_chosen,
                           .peers = tk_peers,
                           .segment = tk_segment_area};
 }
@@ -141,6 +144,7 @@ void world_be(uint32_t rank)
     tk_verbs = nodes[rank].verbs;
     tk_conns = nodes[rank].conns;
     tk_places = nodes[rank].places;
+    tk_verbs_chosen = nodes[rank].chosen;
     tk_peers = nodes[rank].peers;
     tk_segment_area = nodes[rank].segment;
 }

@@ -117,7 +117,7 @@ static void who_is_reached_another_way_costs_nothing(void **state)
     assert_null(world_conn(0, 1)->qp);
     assert_int_equal(tk_peer_info_qps(world_cards[0], 1)[0], 0);
     assert_string_equal(tk_peer(2)->transport->name, "near");
-    assert_ptr_equal(tk_peer(3)->transport, &tk_transport_verbs);
+    assert_ptr_equal(tk_peer(3)->transport, tk_verbs_transport());
     world_close();
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What all receive paths share: taking completions from a queue, checking a message's head, running
- * its handler. Inline because every message passes here. */
+ * What polls do with the completions of receives, and what all receive paths share: taking
+ * completions from a queue, checking a message's head, running its handler. Inline because every
+ * message passes here. */
 #ifndef TK_VERBS_RECEIVE_H
 #define TK_VERBS_RECEIVE_H
 
@@ -17,8 +18,11 @@
 #include "transport/transport.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/ack.h"
+#include "transport/verbs/data/deferred.h"
 #include "transport/verbs/data/error.h"
 #include "transport/verbs/data/events.h"
+#include "transport/verbs/data/lane_type.h"
+#include "transport/verbs/device/device.h"
 #include "transport/verbs/library.h"
 
 enum {
@@ -103,6 +107,54 @@ static inline void tk_message_hand_up(struct tk_conn *conn, struct tk_message_he
     tk_if_likely(tk_head_is_medium(tk_head_number(head) & ~credits)) tk_deliver_medium(&arrival);
     else tk_deliver(&arrival);
     tk_if_unlikely(!arrival.replied && head->kind == TK_REQUEST) tk_credit_owe_to(conn->peer);
+}
+
+/* ---- what polls call: none is inline, so that an empty poll saves no registers for it ---- */
+
+/* receive.c: the queue of a single connection. `n` < 0 is an error. */
+void tk_receive_one(const struct ibv_wc *wc);
+void tk_receive_batch(const struct ibv_wc *wc, int n);
+
+/* receive_shared.c: a shared queue. The last one continues rendezvous messages; true if one was
+ * delivered. */
+struct tk_srq;
+void tk_shared_receive_batch(struct tk_srq *srq, const struct ibv_wc *wc, int n);
+bool tk_shared_read_on(void);
+
+/* The same in failover groups, for a message that was taken alone and counted. In a handler that
+ * waits, messages for handlers are deferred ("later"). */
+void tk_receive_counted(struct tk_device *device, struct ibv_wc *wc, bool expects_more);
+void tk_receive_later(const struct ibv_wc *wc);
+void tk_shared_receive_counted(struct tk_device *device, struct tk_conn *conn, struct ibv_wc *wc,
+                               bool expects_more);
+void tk_shared_receive_later(struct tk_conn *conn, struct tk_srq *srq, const struct ibv_wc *wc);
+
+/* The counterpart of tk_srq_take(), without counting. The buffer names the connection. */
+static inline int __attribute__((always_inline))
+tk_receive_take(struct tk_device *device, struct ibv_wc *wc, struct tk_conn **conn)
+{
+    (void)conn;
+    return tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, wc, 1);
+}
+
+/* Both are constants. */
+typedef void tk_receive_handle(struct tk_device *device, struct tk_conn *conn,
+                               const struct ibv_wc *wc);
+typedef int tk_receive_next(struct tk_device *device, struct ibv_wc *wc, struct tk_conn **conn);
+
+/* One message at a time: while a handler waits, no thread may hold messages behind it, or the
+ * connection that delivered them could never be drained. After a first message that was waited for,
+ * the device is not asked for another: mostly there is none. */
+static inline void __attribute__((always_inline))
+tk_receive_singly(struct tk_device *device, struct tk_conn *conn, struct ibv_wc *wc,
+                  bool expects_more, tk_receive_handle *handle, tk_receive_next *next)
+{
+    int count = 0;
+    expects_more |= wc->status != IBV_WC_SUCCESS;
+    do {
+        handle(device, conn, wc);
+        tk_deferred_hand_up();
+    } while (expects_more && ++count < tk_poll_batch && next(device, wc, &conn) > 0);
 }
 
 #endif

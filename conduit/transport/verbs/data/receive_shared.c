@@ -27,9 +27,6 @@
 #include "transport/verbs/data/credit_loan_messages.h"
 #include "transport/verbs/data/deferred.h"
 #include "transport/verbs/data/error.h"
-#include "transport/verbs/data/housekeeping.h"
-#include "transport/verbs/data/lane.h"
-#include "transport/verbs/data/lane_type.h"
 #include "transport/verbs/data/poll.h"
 #include "transport/verbs/data/receive.h"
 #include "transport/verbs/data/rendezvous.h"
@@ -222,31 +219,13 @@ static inline void one_came(struct tk_srq *srq, const struct ibv_wc *wc)
     else other_came(conn, srq, buffer, wc->byte_len);
 }
 
-static void __attribute__((noinline)) all_came(struct tk_srq *srq, const struct ibv_wc *wc, int n)
+void tk_shared_receive_batch(struct tk_srq *srq, const struct ibv_wc *wc, int n)
 {
+    tk_cq_check(n);
     do {
         one_came(srq, wc);
         wc++;
     } while (--n > 0);
-}
-
-static inline bool receive_shared(struct tk_device *device)
-{
-    struct ibv_wc wc[tk_poll_batch];
-    int n =
-        tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, wc, tk_poll_batch);
-    if (n <= 0)
-        return tk_count_empty_poll(tk_counter_empty_polls_network);
-    all_came(device->srq, wc, n);
-    return true;
-}
-
-static bool receive_all(void)
-{
-    bool any = receive_shared(&tk_verbs.device);
-    for (struct tk_device *device = tk_verbs.device.next; device; device = device->next)
-        any |= receive_shared(device);
-    return any;
 }
 
 static void rndv_read(struct tk_rndv *rndv)
@@ -260,7 +239,7 @@ static void rndv_read(struct tk_rndv *rndv)
 }
 
 /* Begins the next read as soon as a buffer is free, so that one is always in flight. */
-static bool rndv_go_on(void)
+bool tk_shared_read_on(void)
 {
     bool any = false;
     tk_rndv_start();
@@ -270,29 +249,6 @@ static bool rndv_go_on(void)
         any = true;
     }
     return any;
-}
-
-static bool __attribute__((noinline)) poll_all_shared(void)
-{
-    bool any = tk_work_is_pending();
-    any |= tk_devices_reap();
-    if (tk_counter_read(&tk_verbs.rndv_count) > 0)
-        any |= rndv_go_on();
-    return receive_all() || any;
-}
-
-static bool __attribute__((noinline)) poll_others_shared(void)
-{
-    bool any = tk_lanes_reap_others();
-    return receive_all() || any;
-}
-
-bool tk_shared_poll(void)
-{
-    tk_if_unlikely(tk_lane_out(tk_lane_hint()) |
-                   tk_counter_read(&tk_verbs.pending_work)) return poll_all_shared();
-    tk_if_unlikely(tk_lanes_are_due()) return poll_others_shared();
-    return receive_all();
 }
 
 /* ---- the same in a failover group ---- */
@@ -340,7 +296,7 @@ static inline void one_counted_came(struct tk_conn *conn, struct tk_srq *srq,
 
 /* In a handler: messages for handlers are deferred to its end, and their buffers are freed
  * before. */
-static void comes_later(struct tk_conn *conn, struct tk_srq *srq, const struct ibv_wc *wc)
+void tk_shared_receive_later(struct tk_conn *conn, struct tk_srq *srq, const struct ibv_wc *wc)
 {
     struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;
     const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
@@ -356,82 +312,14 @@ static void comes_later(struct tk_conn *conn, struct tk_srq *srq, const struct i
     count(conn, &copy, true);
 }
 
-/* One message at a time, and none after a first one that was waited for: see tk_logged_poll(). */
-static TK_PER_THREAD bool found_before;
-
-static void __attribute__((noinline))
-counted_came(struct tk_device *device, struct tk_conn *conn, struct ibv_wc *wc, bool expects_more)
+static inline void __attribute__((always_inline))
+one_counted_came_now(struct tk_device *device, struct tk_conn *conn, const struct ibv_wc *wc)
 {
-    int count = 0;
-    expects_more |= wc->status != IBV_WC_SUCCESS;
-    do {
-        one_counted_came(conn, device->srq, wc);
-        tk_deferred_hand_up();
-    } while (expects_more && ++count < tk_poll_batch && tk_srq_take(device, wc, &conn) > 0);
+    one_counted_came(conn, device->srq, wc);
 }
 
-static inline bool receive_counted(struct tk_device *device)
+void tk_shared_receive_counted(struct tk_device *device, struct tk_conn *conn, struct ibv_wc *wc,
+                               bool expects_more)
 {
-    struct tk_conn *conn;
-    struct ibv_wc wc;
-    if (tk_srq_take(device, &wc, &conn) == 0)
-        return tk_count_empty_poll(tk_counter_empty_polls_network);
-    counted_came(device, conn, &wc, found_before);
-    return true;
-}
-
-static bool receive_all_counted(void)
-{
-    bool any = receive_counted(&tk_verbs.device);
-    for (struct tk_device *device = tk_verbs.device.next; device; device = device->next)
-        any |= receive_counted(device);
-    found_before = any;
-    return any;
-}
-
-static bool __attribute__((noinline)) poll_all_counted(void)
-{
-    if (tk_counter_read(&tk_verbs.pending_work) > 0)
-        tk_acks_send();
-    bool any = tk_devices_reap();
-    any |= tk_deferred_hand_up();
-    return receive_all_counted() || any;
-}
-
-static bool __attribute__((noinline)) poll_others_counted(void)
-{
-    bool any = tk_lanes_reap_others();
-    return receive_all_counted() || any;
-}
-
-bool tk_shared_logged_poll(void)
-{
-    tk_if_unlikely(tk_lane_out(tk_lane_hint()) | tk_counter_read(&tk_verbs.pending_work) |
-                   tk_deferred_has_some()) return poll_all_counted();
-    tk_if_unlikely(tk_lanes_are_due()) return poll_others_counted();
-    return receive_all_counted();
-}
-
-static bool receive_deferred(struct tk_device *device)
-{
-    struct tk_conn *conn;
-    struct ibv_wc wc;
-    int count = 0;
-    while (count < tk_poll_batch && tk_srq_take(device, &wc, &conn) > 0) {
-        comes_later(conn, device->srq, &wc);
-        count++;
-    }
-    return count > 0;
-}
-
-/* See tk_logged_reap(). */
-bool tk_shared_logged_reap(void)
-{
-    if (tk_counter_read(&tk_verbs.pending_work) == 0)
-        return tk_devices_reap();
-    bool any = tk_devices_reap();
-    tk_acks_send();
-    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
-        any |= receive_deferred(device);
-    return any;
+    tk_receive_singly(device, conn, wc, expects_more, one_counted_came_now, tk_srq_take);
 }
