@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The state that several folders of transport/verbs read on every path, in one object so that a
- * poll finds it with few cache lines. open.c fills it in; members say which lock protects them.
- * What only one folder uses is in a struct of that folder, which is opaque here. */
+ * The state that several folders of transport/verbs read on hot paths: one object, so that a poll
+ * touches few cache lines. open.c fills it in; members say which lock protects them. What only one
+ * folder reads is in a struct of that folder, which is opaque here. */
 #ifndef TK_VERBS_STATE_H
 #define TK_VERBS_STATE_H
 
