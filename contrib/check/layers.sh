@@ -3,6 +3,7 @@
 # Fails when an #include in common/ or conduit/ points upward or sideways, into another room's private header, or at a .c file, and
 # when the library or the launcher reads a GASNET_ variable by itself. Fails too when two headers can be taken for each other: the floors
 # of the library, softhca and the launcher have none of the same name, and no path names headers of two folders that compilers search.
+# A folder may have floors of its own (transport/verbs): its files include headers of their own folder there and of lower floors.
 # The plan is contrib/check/layers.txt. usage: layers.sh [top of the source tree]
 set -u
 cd "${1:-${top_srcdir:-$(dirname "$0")/../..}}" || exit 2
@@ -46,7 +47,7 @@ find common conduit -name '*.[ch]' ! -path 'conduit/include/*' -exec grep -H '^#
     awk -v plan=contrib/check/layers.txt '
         BEGIN {
             while ((getline line < plan) > 0) {
-                if (line ~ /^#/ || line == "")
+                if (line ~ /^#/ || line ~ /^in / || line == "")
                     continue
                 level++
                 rooms = split(line, room, " ")
@@ -93,4 +94,80 @@ find common conduit -name '*.[ch]' ! -path 'conduit/include/*' -exec grep -H '^#
             if (!failed)
                 print arrows " includes, none points up or sideways"
             exit failed
+        }' || exit 1
+
+# The floors inside a folder: each file has one, and each name of the plan is a file or a folder.
+find conduit -name '*.[ch]' -exec grep -H '^# *include  *"' {} + | sed -E 's,^conduit/([^:]*):# *include +"([^"]*)".*,\1 \2,' |
+    awk -v plan=contrib/check/layers.txt '
+        BEGIN {
+            while ((getline line < plan) > 0) {
+                words = split(line, word, " ")
+                if (word[1] != "in")
+                    continue
+                inside[word[2]] = 1
+                level++
+                for (i = 3; i <= words; i++)
+                    floor_of[word[2] "/" word[i]] = level
+            }
+        }
+        # The folder with floors that a file is in; "" for none
+        function folder_of(file,    folder) {
+            folder = file
+            while (sub(/\/[^\/]*$/, "", folder))
+                if (folder in inside)
+                    return folder
+            return ""
+        }
+        # The name in the plan that says most about a file
+        function named(file,    name) {
+            if (file in floor_of)
+                return file
+            name = file
+            sub(/\.[ch]$/, "", name)
+            while (!(name in floor_of))
+                if (!sub(/\/[^\/]*$/, "", name))
+                    return ""
+            return name
+        }
+        function holder(file) {
+            sub(/\/[^\/]*$/, "", file)
+            return file
+        }
+        function place(file) {
+            if (file in place_of)
+                return
+            place_of[file] = named(file)
+            used[place_of[file]] = 1
+            if (place_of[file] == "") {
+                print "conduit/" file ": has no floor in " plan
+                failed = 1
+            }
+        }
+        {
+            folder = folder_of($1)
+            if (folder == "")
+                next
+            place($1)
+            if (folder_of($2) != folder)
+                next
+            place($2)
+            if (place_of[$1] == "" || place_of[$2] == "")
+                next
+            arrows++
+            from = floor_of[place_of[$1]]
+            to = floor_of[place_of[$2]]
+            if (to > from || (to == from && holder($1) == holder($2)))
+                next
+            print "conduit/" $1 ": includes \"" $2 "\": points " (to == from ? "sideways" : "up") " from " place_of[$1] " to " place_of[$2]
+            failed = 1
+        }
+        END {
+            for (name in floor_of)
+                if (!(name in used)) {
+                    print plan ": no file is " name
+                    failed = 1
+                }
+            if (!failed)
+                print arrows " includes inside folders with floors, none points up or sideways"
+            exit failed || arrows == 0
         }'

@@ -7,8 +7,11 @@
 #include "config.h"
 
 #include "contrib/info/info.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/ports.h"
+#include "transport/verbs/library.h"
 
 #include <net/if.h>
 #include <stdio.h>

@@ -5,12 +5,14 @@
  * only when a queue pair exists. No state. */
 #include "config.h"
 
+#include "base/bits.h"
 #include "contrib/info/info.h"
 #include "gasnetex.h"
 #include "settings/settings.h"
 #include "transport/transport.h"
 #include "transport/verbs/data/rma_plan.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs.h"
+#include "transport/verbs/verbs_state.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -99,7 +99,7 @@ done
 cat >fits.c <<END
 #include "config.h"
 #include "transport/shm/shm_private.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/data/buffer.h"
 _Static_assert(tk_message_max == TK_MAX_MEDIUM, "the limit is what configure was told");
 _Static_assert(tk_buffer_stride >= tk_am_buffer_size && tk_buffer_size == tk_message_max, "any message fits a buffer");
 _Static_assert(tk_message_max - 8 - 4 * tk_max_args >= 512, "the interface's least Medium fits");

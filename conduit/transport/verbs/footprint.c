@@ -7,16 +7,25 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "settings/settings.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/conn/datagram_private.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/verbs/conn/xrc_table.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/credit_loan.h"
 #include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/places.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/tx_log.h"
+#include "transport/verbs/library.h"
 #include "transport/verbs/limits.h"
 #include "transport/verbs/verbs.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs_state.h"
 
 static bool fails_over(const struct tk_job_shape *shape)
 {

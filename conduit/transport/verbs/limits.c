@@ -8,6 +8,8 @@
 #include "base/bits.h"
 #include "settings/settings.h"
 #include "transport/transport.h"
+#include "transport/verbs/data/credit_loan.h"
+#include "transport/verbs/library.h"
 #include "transport/verbs/limits.h"
 
 /* Threads of a PAR client that may run handlers at the same time; each one beyond that only costs a

@@ -10,31 +10,49 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/report.h"
 #include "base/segment_mode.h"
 #include "firehose/firehose.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
 #include "topology/topology.h"
 #include "transport/connect_record.h"
+#include "transport/transport.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/connect.h"
+#include "transport/verbs/conn/conns.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
+#include "transport/verbs/conn/pair.h"
 #include "transport/verbs/conn/psn.h"
 #include "transport/verbs/conn/unconnected.h"
 #include "transport/verbs/conn/xrc.h"
-#include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/atomic.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/events.h"
 #include "transport/verbs/data/lane.h"
-#include "transport/verbs/data/credit_loan_messages.h"
+#include "transport/verbs/data/lane_type.h"
+#include "transport/verbs/data/poll.h"
+#include "transport/verbs/data/queues.h"
 #include "transport/verbs/data/rendezvous.h"
+#include "transport/verbs/data/rma_plan.h"
 #include "transport/verbs/data/rma_post.h"
+#include "transport/verbs/data/send.h"
 #include "transport/verbs/data/srq.h"
-#include "transport/verbs/data/stripe.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/places.h"
 #include "transport/verbs/failover/async_events.h"
 #include "transport/verbs/failover/failover.h"
+#include "transport/verbs/library.h"
 #include "transport/verbs/limits.h"
+#include "transport/verbs/mcast/link.h"
 #include "transport/verbs/variants.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs.h"
+#include "transport/verbs/verbs_state.h"
 
 /* Almost half. The other half keeps a flood going until a completion comes. If nothing else is in
  * flight, no completion comes: whatever takes several slots at once, as an immediate Long, must
@@ -165,7 +183,7 @@ static enum tk_status open_conns(struct tk_peer_info *info)
 {
     if (tk_psn_secret_draw(info) != TK_OK)
         return TK_FAIL;
-    if (tk_verbs.datagrams && tk_datagrams_open(info) != TK_OK)
+    if (tk_conns.datagrams && tk_datagrams_open(info) != TK_OK)
         return TK_FAIL;
     if (!tk_verbs.is_static)
         return tk_conn_probe_inline();
@@ -332,12 +350,13 @@ static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
     derive_limits(count_peers());
     if (check_bound() != TK_OK)
         return TK_FAIL;
-    if (tk_devices_open() != TK_OK || widen(info, choice.unused) != TK_OK)
+    tk_devices_use();
+    if (tk_queues_check() != TK_OK || widen(info, choice.unused) != TK_OK)
         return TK_FAIL;
     deal_peers();
     if (!tk_verbs.is_static && !any_by_cm() && tk_datagrams_prepare() != TK_OK)
         return TK_FAIL;
-    if (tk_nobody_open() != TK_OK || tk_cm_open() != TK_OK || tk_devices_open_queues() != TK_OK)
+    if (tk_nobody_open() != TK_OK || tk_cm_open() != TK_OK || tk_queues_open() != TK_OK)
         return TK_FAIL;
     tk_xrc_offer(*info);
     if (open_tx() != TK_OK || tk_failover_open() != TK_OK || open_buffers() != TK_OK)
@@ -488,7 +507,7 @@ static enum tk_status connect_on_demand(void)
     if (status != TK_OK || tk_demand_open() != TK_OK)
         return TK_FAIL;
     tk_unconnected_open(tk_verbs_transport());
-    tk_verbs.expected = (tk_peers.me + 1) % tk_peers.size;
+    tk_conns.expected = (tk_peers.me + 1) % tk_peers.size;
     tk_pair_open_ahead();
     return TK_OK;
 }
@@ -562,6 +581,7 @@ void tk_verbs_close(void)
     tk_segment_forget();
     tk_rndv_close();
     tk_buffers_close();
+    tk_queues_close();
     tk_devices_close();
     tk_failover_close();
     free(tk_verbs.txs);
@@ -570,6 +590,7 @@ void tk_verbs_close(void)
     free(tk_verbs.kind_of);
     tk_places_forget();
     free(tk_verbs.rails);
+    tk_conns = (struct tk_conns){.demand = NULL};
     tk_verbs = (struct tk_verbs){.rails = NULL};
 }
 

@@ -23,12 +23,16 @@
 
 #include "base/bits.h"
 #include "base/report.h"
+#include "transport/transport.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/verbs/data/poll.h"
+#include "transport/verbs/data/rma_plan.h"
 #include "transport/verbs/data/rma_post.h"
+#include "transport/verbs/data/send.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/variants.h"
 #include "transport/verbs/verbs.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs_state.h"
 
 enum {
     FAILOVER = TK_VARIANT_FAILOVER,

@@ -6,7 +6,11 @@
 #ifndef TK_VERBS_VARIANTS_H
 #define TK_VERBS_VARIANTS_H
 
+#include "base/bits.h"
+#include "base/status.h"
 #include "transport/transport.h"
+
+struct tk_peer;
 
 /* Conditions, each a bit. They hold for all connections of this rank; other ranks may have other
  * ones, but all agree on XRC. */

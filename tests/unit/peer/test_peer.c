@@ -10,7 +10,11 @@
 #include "bootstrap/gather.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/device/device.h"
 #include "unit.h"
 
 enum { ranks = 4, blobs_max = 64 };

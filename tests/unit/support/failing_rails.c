@@ -7,8 +7,10 @@
 
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/data/send.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/failover.h"
+#include "transport/verbs/verbs.h"
 #include "unit.h"
 
 unsigned lost_count;

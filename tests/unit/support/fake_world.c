@@ -7,12 +7,17 @@
 #include "bootstrap/bootstrap.h"
 #include "op/op.h"
 #include "settings/settings.h"
+#include "transport/verbs/conn/conns.h"
+#include "transport/verbs/device/places.h"
+#include "transport/verbs/verbs.h"
 #include "topology/locality.h"
 #include "transport/verbs/variants.h"
 #include "unit.h"
 
 struct node {
     struct tk_verbs verbs;
+    struct tk_conns conns;
+    struct tk_places places;
     struct tk_transport chosen;
     struct tk_peers peers;
     struct tk_area segment;
@@ -129,6 +134,8 @@ struct tk_peer_info *world_info(uint32_t size)
 static void save(struct node *node)
 {
     *node = (struct node){.verbs = tk_verbs,
+                          .conns = tk_conns,
+                          .places = tk_places,
                           .chosen = tk_verbs_chosen,
                           .peers = tk_peers,
                           .segment = tk_segment_area};
@@ -139,6 +146,8 @@ void world_be(uint32_t rank)
     save(&nodes[being]);
     being = rank;
     tk_verbs = nodes[rank].verbs;
+    tk_conns = nodes[rank].conns;
+    tk_places = nodes[rank].places;
     tk_verbs_chosen = nodes[rank].chosen;
     tk_peers = nodes[rank].peers;
     tk_segment_area = nodes[rank].segment;
@@ -148,6 +157,8 @@ static void open_rank(uint32_t rank, size_t segment)
 {
     being = rank;
     memset(&tk_verbs, 0, sizeof(tk_verbs));
+    memset(&tk_conns, 0, sizeof(tk_conns));
+    memset(&tk_places, 0, sizeof(tk_places));
     tk_segment_area = (struct tk_area){.fd = -1};
     world_peers(rank, world_size);
     for (uint32_t r = 0; r < world_size; r++)

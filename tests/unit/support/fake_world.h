@@ -7,9 +7,11 @@
 #define FAKE_WORLD_H
 
 #include "fake_verbs.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/rma_post.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs_state.h"
 
 enum { world_max = 8 };
 

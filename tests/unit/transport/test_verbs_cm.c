@@ -14,6 +14,7 @@
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"
 #include "transport/verbs/data/rma_post.h"
+#include "transport/verbs/verbs.h"
 #include "unit.h"
 
 static void set_up(unsigned devices, const char *qps, const char *more)

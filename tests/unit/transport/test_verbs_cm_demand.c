@@ -21,6 +21,7 @@
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/conn/unconnected.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/verbs.h"
 #include "unit.h"
 #include "whole_table.h"
 

@@ -7,10 +7,15 @@
 #include <errno.h>
 
 #include "fake_world.h"
+#include "base/pool.h"
 #include "settings/settings.h"
+#include "transport/verbs/conn/pair.h"
 #include "transport/verbs/data/housekeeping.h"
+#include "transport/verbs/data/poll.h"
 #include "transport/verbs/data/rendezvous.h"
+#include "transport/verbs/data/send.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/verbs.h"
 #include "unit.h"
 
 /* What the last delivered message was, and what receive queues looked like while it was handled. */

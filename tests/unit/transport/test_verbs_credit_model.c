@@ -11,9 +11,12 @@
 
 #include "fake_world.h"
 #include "settings/settings.h"
+#include "transport/verbs/data/poll.h"
 #include "transport/verbs/data/rendezvous.h"
+#include "transport/verbs/data/send.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/limits.h"
+#include "transport/verbs/verbs.h"
 #include "unit.h"
 
 enum { schedules = 400, steps = 400, shared_steps = 1600, nap = 200 };

@@ -8,7 +8,10 @@
 
 #include "fake_world.h"
 #include "unit.h"
+#include "base/pool.h"
 #include "op/op.h"
+#include "transport/verbs/data/poll.h"
+#include "transport/verbs/data/send.h"
 
 static unsigned lost_count;
 static uint32_t lost_rank;

@@ -11,6 +11,9 @@
 #include "op/op_type.h"
 #include "topology/topology.h"
 #include "transport/device_events.h"
+#include "transport/verbs/data/events.h"
+#include "transport/verbs/data/send.h"
+#include "transport/verbs/verbs.h"
 #include "unit.h"
 
 static unsigned came;

@@ -9,7 +9,10 @@
 #include "failing_rails.h"
 #include "op/op.h"
 #include "settings/settings.h"
+#include "transport/verbs/data/send.h"
+#include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/failover.h"
+#include "transport/verbs/verbs.h"
 #include "unit.h"
 
 /* ---- messages, one rule at a time; connection 1 is primary ---- */

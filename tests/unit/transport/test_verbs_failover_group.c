@@ -9,11 +9,15 @@
 #include "failing_rails.h"
 
 #include "op/op.h"
+#include "transport/verbs/conn/conns.h"
+#include "transport/verbs/conn/pair.h"
 #include "transport/verbs/data/ack.h"
+#include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/failover.h"
-#include "transport/verbs/failover/reconnect.h"
 #include "transport/verbs/failover/failover_group.h"
+#include "transport/verbs/failover/reconnect.h"
 #include "transport/verbs/failover/tx_log.h"
+#include "transport/verbs/verbs.h"
 #include "unit.h"
 
 /* What conn/demand_record.c does when datagrams come, in the order of `plan`. */
@@ -135,9 +139,9 @@ static void make(uint32_t rank)
     if (!life.is_agreed)
         return;
     world_be(rank);
-    tk_verbs.demand = (struct tk_demand *)(void *)&demand;
+    tk_conns.demand = (struct tk_demand *)(void *)&demand;
     assert_int_equal(tk_pair_open(1 - rank, &made), TK_OK);
-    tk_verbs.demand = NULL;
+    tk_conns.demand = NULL;
     assert_ptr_equal(made, conns());
     assert_int_equal(tk_pair_fill(made), TK_OK);
     life.is_open[rank] = true;

@@ -7,7 +7,10 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "transport/verbs/verbs_private.h"
+#include "peer/peer.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/ports.h"
+#include "transport/verbs/library.h"
 #include "unit.h"
 
 enum { rows_max = 20, ib = IBV_GID_TYPE_IB, v1 = IBV_GID_TYPE_ROCE_V1, v2 = IBV_GID_TYPE_ROCE_V2 };

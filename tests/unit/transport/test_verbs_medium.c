@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "fake_world.h"
+#include "transport/verbs/verbs.h"
 #include "gasnetex.h"
 #include "unit.h"
 

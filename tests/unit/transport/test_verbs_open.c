@@ -10,7 +10,13 @@
 #include <unistd.h>
 
 #include "fake_world.h"
+#include "base/pool.h"
 #include "settings/settings.h"
+#include "transport/verbs/conn/connect.h"
+#include "transport/verbs/conn/conns.h"
+#include "transport/verbs/conn/pair.h"
+#include "transport/verbs/data/send.h"
+#include "transport/verbs/verbs.h"
 #include "unit.h"
 #include "whole_table.h"
 
@@ -447,7 +453,7 @@ static void open_on_demand(uint32_t size)
     world_is_on_demand = true;
     world_open_only(size, 0);
     world_is_on_demand = false;
-    tk_verbs.expected = 1;
+    tk_conns.expected = 1;
 }
 
 /* A queue pair that is destroyed gives back none of the buffers that were posted to it. */
@@ -464,14 +470,14 @@ static void a_pair_made_ahead_that_is_dropped_returns_its_buffers(void **state)
     tk_pair_open_ahead();
     unit_heard();
     let_memory_fail(false);
-    assert_null(tk_verbs.ahead);
+    assert_null(tk_conns.ahead);
     assert_int_equal(pool_count(pool), 2);
     while (count > 0)
         tk_pool_give(pool, taken[--count]);
     tk_pair_open_ahead();
-    assert_non_null(tk_verbs.ahead);
-    tk_pair_drop(tk_verbs.ahead);
-    tk_verbs.ahead = NULL;
+    assert_non_null(tk_conns.ahead);
+    tk_pair_drop(tk_conns.ahead);
+    tk_conns.ahead = NULL;
     world_close();
 }
 
@@ -482,7 +488,7 @@ static void a_pair_made_ahead_has_space_for_one_connection(void **state)
     open_on_demand(world_max);
     struct tk_rail *rail = &tk_verbs.rails[0];
     tk_pair_open_ahead();
-    struct tk_conn *ahead = tk_verbs.ahead;
+    struct tk_conn *ahead = tk_conns.ahead;
     assert_non_null(ahead);
     let_memory_fail(true);
     rail->conns_open += world_max - 2;
@@ -491,14 +497,14 @@ static void a_pair_made_ahead_has_space_for_one_connection(void **state)
     enum tk_status status = tk_pair_open(1, &conns);
     unit_heard();
     assert_int_equal(status, TK_FAIL);
-    assert_ptr_equal(tk_verbs.ahead, ahead);
+    assert_ptr_equal(tk_conns.ahead, ahead);
     assert_int_equal(rail->conns_open, world_max - 2); /* it does not count */
     assert_int_equal(rail->primaries, world_max - 2);
     rail->conns_open = rail->primaries = 0;
     assert_int_equal(tk_pair_open(1, &conns), TK_OK);
     let_memory_fail(false);
     assert_ptr_equal(conns, ahead);
-    assert_null(tk_verbs.ahead);
+    assert_null(tk_conns.ahead);
     tk_pair_publish(1, conns);
     world_close();
 }

@@ -11,7 +11,7 @@
 #include "fake_verbs.h"
 #include "fake_world.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/device/ports.h"
 #include "unit.h"
 
 enum { host_rank = 7, job_rank = 12 };

@@ -12,6 +12,7 @@
 
 #include "fake_world.h"
 #include "settings/settings.h"
+#include "transport/verbs/verbs.h"
 #include "topology/locality.h"
 #include "unit.h"
 

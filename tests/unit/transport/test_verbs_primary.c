@@ -9,6 +9,7 @@
 
 #include "failing_rails.h"
 #include "op/op_type.h"
+#include "transport/verbs/data/send.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "unit.h"
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fake_world.h"
+#include "transport/verbs/conn/conns.h"
 #include "transport/verbs/conn/psn.h"
 #include "unit.h"
 
@@ -91,7 +92,7 @@ static void a_number_says_nothing_about_another(void **state)
 static void be_rank(uint32_t rank, uint8_t secret)
 {
     memset(&tk_verbs, 0, sizeof(tk_verbs));
-    memset(tk_verbs.secret, secret, sizeof(tk_verbs.secret));
+    memset(tk_conns.secret, secret, sizeof(tk_conns.secret));
     tk_peers.me = rank;
 }
 

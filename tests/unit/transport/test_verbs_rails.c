@@ -7,7 +7,11 @@
 #include "fake_world.h"
 #include "op/op.h"
 #include "settings/settings.h"
+#include "transport/verbs/data/poll.h"
+#include "transport/verbs/data/send.h"
+#include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/failover.h"
+#include "transport/verbs/verbs.h"
 #include "unit.h"
 
 static void open_world(unsigned devices, const char *qps, uint32_t ranks)

@@ -10,11 +10,13 @@
 #include "common/clock.h"
 #include "op/op.h"
 #include "settings/settings.h"
+#include "transport/verbs/data/send.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/failover/reconnect.h"
 #include "transport/verbs/failover/tx_log.h"
+#include "transport/verbs/verbs.h"
 #include "unit.h"
 
 static void open_returning(unsigned devices, const char *ports, const char *more)

@@ -6,6 +6,7 @@
 
 #include "fake_world.h"
 #include "transport/verbs/data/credit_loan_messages.h"
+#include "transport/verbs/data/send.h"
 #include "transport/verbs/data/srq.h"
 #include "unit.h"
 

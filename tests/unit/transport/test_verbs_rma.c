@@ -11,7 +11,9 @@
 #include "settings/settings.h"
 #include "stats/stats.h"
 #include "stats/write.h"
+#include "transport/verbs/data/poll.h"
 #include "transport/verbs/data/tx.h"
+#include "transport/verbs/verbs.h"
 #include "unit.h"
 
 enum { segment_size = 1 << 20 };

@@ -7,6 +7,8 @@
 #include "fake_world.h"
 #include "transport/transport.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/verbs/data/poll.h"
+#include "transport/verbs/data/send.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/variants.h"
 #include "transport/verbs/verbs.h"

@@ -6,6 +6,8 @@
 
 #include "fake_world.h"
 #include "unit.h"
+#include "transport/verbs/data/poll.h"
+#include "transport/verbs/data/send.h"
 #include "transport/wait_ticket.h"
 
 enum { waits_max = 8 };

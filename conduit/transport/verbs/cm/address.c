@@ -15,7 +15,11 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "peer/peer.h"
 #include "transport/verbs/cm/cm_private.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 enum {
     mapped_bytes = 12,

@@ -6,7 +6,15 @@
 #ifndef TK_VERBS_CM_H
 #define TK_VERBS_CM_H
 
-#include "transport/verbs/verbs_private.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "base/status.h"
+
+struct tk_conn;
+struct tk_tx;
 
 /* ---- start-up and end, single-threaded ---- */
 
@@ -59,12 +67,6 @@ struct tk_cm_came {
     bool is_there;
 };
 bool tk_cm_came(uint32_t *next, struct tk_cm_came *came);
-
-/* Is each connection on demand greeted before it is used? */
-static inline bool tk_cm_greets(void)
-{
-    return tk_verbs.has_iwarp && !tk_verbs.is_static;
-}
 
 /* The number of receive buffers for greetings, besides those for later messages. */
 int tk_cm_first_buffers(const struct tk_conn *conn);

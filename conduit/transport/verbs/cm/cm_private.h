@@ -9,9 +9,17 @@
 #include "transport/verbs/library.h" /* before the headers of verbs */
 
 #include <rdma/rdma_cma.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "transport/verbs/cm/cm.h"
-#include "transport/verbs/verbs_private.h"
+#include "base/counter.h"
+#include "base/status.h"
+#include "peer/peer.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/verbs_state.h"
+
+struct tk_rail;
 
 enum {
     tk_cm_secret_size = 16,

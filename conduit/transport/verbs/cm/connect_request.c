@@ -11,8 +11,14 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "peer/peer.h"
 #include "transport/verbs/cm/cm_private.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/lane.h"
+#include "transport/verbs/device/device.h"
 #include "transport/verbs/failover/connection_state.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 enum { resolve_ms = 5000 };
 

@@ -23,11 +23,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "base/report.h"
+#include "common/clock.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
+#include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/device/qp_state.h"
 #include "transport/verbs/failover/connection_state.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 enum {
     early_max = 40, /* refusals because the other end was not open yet: about two seconds */

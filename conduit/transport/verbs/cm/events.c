@@ -10,9 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "base/report.h"
+#include "common/clock.h"
+#include "peer/peer.h"
 #include "transport/verbs/cm/cm_private.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 enum {
     request_bytes = 256, /* private data has a length of one byte */

@@ -18,11 +18,19 @@
  * takes a connection's lock, and that of the ends. */
 #include "config.h"
 
+#include "base/atomic.h"
 #include "base/bits.h"
+#include "base/lock.h"
 #include "common/clock.h"
+#include "transport/transport.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
 #include "transport/verbs/data/tx.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 enum {
     looks_before_push = 50, /* about 50 ms, and twice as long each time */

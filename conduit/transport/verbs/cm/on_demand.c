@@ -5,8 +5,13 @@
  * that connects waits as long. No state of its own; nothing here waits. */
 #include "config.h"
 
+#include "base/lock.h"
+#include "peer/peer.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 /* ---- connects that come, while events are read ---- */
 

@@ -7,7 +7,10 @@
 
 #include <string.h>
 
+#include "peer/peer.h"
 #include "transport/verbs/cm/cm_private.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/verbs_state.h"
 
 enum {
     request_magic = 0x546b636d,

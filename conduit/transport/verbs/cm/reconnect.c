@@ -5,10 +5,13 @@
  * would; the time limit is GASNET_IBV_CONNECT_TIMEOUT, and another attempt follows. */
 #include "config.h"
 
+#include "base/lock.h"
 #include "common/clock.h"
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 enum { looks_while_waiting = 50 /* more often while a thread waits for a connection */ };
 

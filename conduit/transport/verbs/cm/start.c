@@ -11,14 +11,19 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/bits.h"
-#include "common/clock.h"
+#include "base/lock.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
+#include "common/clock.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 static const char published[] = "tk.cm";
 

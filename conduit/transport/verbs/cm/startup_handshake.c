@@ -9,13 +9,23 @@
 #include <poll.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "base/report.h"
+#include "common/clock.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/lane.h"
+#include "transport/verbs/data/lane_type.h"
+#include "transport/verbs/data/poll.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/tx.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 /* In a completion's wr_id: the rest is the connection. */
 enum { greeting_bit = 1 };

@@ -8,17 +8,28 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/first_use.h"
+#include "base/lock.h"
 #include "base/report.h"
+#include "peer/peer.h"
 #include "stats/stats.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/connect.h"
+#include "transport/verbs/conn/conns.h"
 #include "transport/verbs/conn/psn.h"
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/credit_loan.h"
+#include "transport/verbs/data/lane.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/qp_state.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/failover_group.h"
 #include "transport/verbs/failover/tx_log.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 static const char out_of_queues[] =
     " (the device is out of queue pairs or of queue memory: lower GASNET_NETWORKDEPTH_PP or "
@@ -39,8 +50,9 @@ static enum tk_status not_reached(const struct tk_conn *conn, const char *what, 
     if (error == ENOMEM)
         return conn_failed(conn, what, error);
     tk_log_error("rank %u (%s, pid %d) is not reached from %s, queue pair %u: %s: %s",
-                 conn->peer->rank, conn->peer->host, conn->peer->pid, tk_path_text(conn, path),
-                 conn->qp->qp_num, what, strerror(error));
+                 conn->peer->rank, conn->peer->host, conn->peer->pid,
+                 tk_path_text(&tk_rail_of(conn)->address, tk_path_of(conn), path), conn->qp->qp_num,
+                 what, strerror(error));
     return TK_FAIL;
 }
 
@@ -111,7 +123,7 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
         tk_borrower_open(&conn->loan->borrower, tk_verbs.credits_pp, tk_verbs.credits_pp);
     }
     conn->is_held = false;
-    if (tk_verbs.demand || conn->is_for_atomics)
+    if (tk_conns.demand || conn->is_for_atomics)
         tk_conn_hold(conn);
 }
 
@@ -234,7 +246,7 @@ static struct tk_lane *lane_of_number(uint32_t number)
 /* Ranks that share a queue pair share the completion queue of its sends. */
 static struct tk_lane *lane_to(uint32_t rank)
 {
-    return lane_of_number(tk_xrc_in_use() ? tk_verbs.xrc->group_of[rank] : rank);
+    return lane_of_number(tk_xrc_in_use() ? tk_conns.xrc->group_of[rank] : rank);
 }
 
 enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t number,
@@ -261,7 +273,7 @@ bool tk_conn_open_ahead(struct tk_conn *conn)
 {
     const struct tk_device *device = tk_rail_of(conn)->device;
     struct ibv_qp_init_attr attr = conn_attr(NULL, device, true);
-    conn->lane = lane_to(tk_verbs.expected); /* as if ranks connected in order */
+    conn->lane = lane_to(tk_conns.expected); /* as if ranks connected in order */
     attr.qp_context = conn;
     attr.send_cq = tk_sends_of(device, tk_lane_of(conn))->cq;
     conn->peer = tk_peer(tk_peers.me); /* no peer is known yet */

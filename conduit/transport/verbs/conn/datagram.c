@@ -9,25 +9,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bits.h"
+#include "base/atomic.h"
 #include "base/first_use.h"
+#include "base/lock.h"
 #include "base/report.h"
 #include "op/op.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/conns.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/datagram_private.h"
+#include "transport/verbs/conn/handshake.h"
+#include "transport/verbs/conn/incarnation.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/lane.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/tx.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/places.h"
+#include "transport/verbs/device/qp_state.h"
 #include "transport/verbs/failover/failover_group.h"
+#include "transport/verbs/library.h"
 #include "transport/verbs/limits.h"
+#include "transport/verbs/verbs_state.h"
 
 int tk_datagrams_received(const struct tk_device *device)
 {
     int count = 0;
-    for (uint32_t i = 0; tk_verbs.datagrams && i < tk_verbs.rail_count; i++)
+    for (uint32_t i = 0; tk_conns.datagrams && i < tk_verbs.rail_count; i++)
         if (tk_verbs.rails[i].device == device)
-            count += tk_verbs.datagrams->receives;
+            count += tk_conns.datagrams->receives;
     return count;
 }
 
@@ -44,7 +58,7 @@ static enum tk_status open_failed(const struct tk_rail *rail, const char *what, 
 
 static enum tk_status open_memory(struct rail_datagrams *rd, const struct tk_rail *rail)
 {
-    const struct tk_datagrams *all = tk_verbs.datagrams;
+    const struct tk_datagrams *all = tk_conns.datagrams;
     size_t size = tk_datagrams_registered(all->receives, all->sends);
     rd->memory = aligned_alloc(slot_size, size);
     rd->buffers = calloc((size_t)all->receives, sizeof(*rd->buffers));
@@ -66,7 +80,7 @@ static enum tk_status open_memory(struct rail_datagrams *rd, const struct tk_rai
 /* In a failover group the path of a message counts what comes over each connection. */
 static enum tk_status open_conn(struct tk_conn *conn, const struct tk_rail *rail)
 {
-    const struct tk_datagrams *all = tk_verbs.datagrams;
+    const struct tk_datagrams *all = tk_conns.datagrams;
     struct ibv_qp_init_attr attr = {.send_cq = tk_send_cq(rail->device, 0),
                                     .recv_cq = rail->device->recv_cq,
                                     .qp_type = IBV_QPT_UD,
@@ -86,7 +100,7 @@ static enum tk_status open_conn(struct tk_conn *conn, const struct tk_rail *rail
 
 enum tk_status tk_datagrams_open(struct tk_peer_info *info)
 {
-    struct tk_datagrams *all = tk_verbs.datagrams;
+    struct tk_datagrams *all = tk_conns.datagrams;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
         struct rail_datagrams *rd = &all->rails[i];
         if (open_memory(rd, &tk_verbs.rails[i]) != TK_OK ||
@@ -101,15 +115,15 @@ enum tk_status tk_datagrams_open(struct tk_peer_info *info)
 
 enum tk_status tk_datagrams_prepare(void)
 {
-    tk_verbs.datagrams = calloc(1, sizeof(struct tk_datagrams) +
-                                       tk_verbs.rail_count * sizeof(tk_verbs.datagrams->rails[0]));
-    if (!tk_verbs.datagrams) {
+    tk_conns.datagrams = calloc(1, sizeof(struct tk_datagrams) +
+                                       tk_verbs.rail_count * sizeof(tk_conns.datagrams->rails[0]));
+    if (!tk_conns.datagrams) {
         tk_log_error("out of memory for datagrams");
         return TK_FAIL;
     }
-    tk_verbs.datagrams->receives = (int)tk_verbs_datagram_receives(tk_verbs.peers);
-    tk_verbs.datagrams->sends = (int)tk_settings.connect_snds;
-    tk_verbs.datagrams->chance = tk_peers.me;
+    tk_conns.datagrams->receives = (int)tk_verbs_datagram_receives(tk_verbs.peers);
+    tk_conns.datagrams->sends = (int)tk_settings.connect_snds;
+    tk_conns.datagrams->chance = tk_peers.me;
     return TK_OK;
 }
 
@@ -127,7 +141,7 @@ static void datagram_post(struct tk_buffer *buffer)
 
 static void fill_queue(struct rail_datagrams *rd)
 {
-    for (int i = 0; i < tk_verbs.datagrams->receives; i++) {
+    for (int i = 0; i < tk_conns.datagrams->receives; i++) {
         struct tk_buffer *buffer = &rd->buffers[i];
         char *at = rd->memory + (size_t)i * slot_size;
         buffer->conn = rd->conn;
@@ -145,7 +159,7 @@ static int make_ready(struct rail_datagrams *rd, const struct tk_rail *rail)
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
                                .pkey_index = (uint16_t)rail->pkey_index,
                                .port_num = rail->address.port,
-                               .qkey = tk_verbs.datagrams->key};
+                               .qkey = tk_conns.datagrams->key};
     const struct tk_route route = {.rail = rail, .type = IBV_QPT_UD};
     int error = ibv_modify_qp(rd->conn->qp, &attr,
                               IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
@@ -159,8 +173,8 @@ static int make_ready(struct rail_datagrams *rd, const struct tk_rail *rail)
 /* Keys with the highest bit are for privileged users (IBA 10.2.5). */
 enum tk_status tk_datagrams_connect(void)
 {
-    struct tk_datagrams *all = tk_verbs.datagrams;
-    memcpy(all->secret, tk_verbs.secret, sizeof(all->secret));
+    struct tk_datagrams *all = tk_conns.datagrams;
+    memcpy(all->secret, tk_conns.secret, sizeof(all->secret));
     memcpy(&all->key, all->secret, sizeof(all->key));
     all->key = (all->key & INT32_MAX) | 1;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
@@ -196,7 +210,7 @@ static bool is_sound(const struct tk_datagram *d, uint32_t size)
            d->what > TK_HANDSHAKE_SILENCE && d->what < tk_incarnation_messages &&
            d->conns == tk_verbs.conns_pp && d->credits >= 1 &&
            d->credits <= (uint32_t)tk_verbs.credits_pp && tk_is_verbs_peer(d->from) &&
-           !memcmp(d->secret, tk_verbs.datagrams->secret, sizeof(d->secret));
+           !memcmp(d->secret, tk_conns.datagrams->secret, sizeof(d->secret));
 }
 
 /* Without a lock: the caller owns the buffer. */
@@ -212,7 +226,7 @@ TK_FIRST_USE bool tk_datagram_take(struct tk_buffer *buffer, uint32_t size,
 
 static bool is_idle(void)
 {
-    const struct tk_datagrams *all = tk_verbs.datagrams;
+    const struct tk_datagrams *all = tk_conns.datagrams;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         if (tk_conn_space(all->rails[i].conn) != all->sends)
             return false;
@@ -221,14 +235,14 @@ static bool is_idle(void)
 
 static void drop_handles(void)
 {
-    struct tk_datagrams *all = tk_verbs.datagrams;
+    struct tk_datagrams *all = tk_conns.datagrams;
     while (all->handle_count > 0)
         ibv_destroy_ah(all->handles[--all->handle_count].ah);
 }
 
 static struct ibv_ah *find_handle(uint32_t to, uint32_t rail)
 {
-    const struct tk_datagrams *all = tk_verbs.datagrams;
+    const struct tk_datagrams *all = tk_conns.datagrams;
     for (unsigned i = 0; i < all->handle_count; i++)
         if (all->handles[i].to == to && all->handles[i].rail == rail)
             return all->handles[i].ah;
@@ -237,7 +251,7 @@ static struct ibv_ah *find_handle(uint32_t to, uint32_t rail)
 
 TK_FIRST_USE static struct ibv_ah *make_handle(uint32_t to, uint32_t number)
 {
-    struct tk_datagrams *all = tk_verbs.datagrams;
+    struct tk_datagrams *all = tk_conns.datagrams;
     const struct tk_rail *rail = &tk_verbs.rails[number];
     struct ibv_ah_attr attr = {.port_num = rail->address.port};
     struct tk_path path;
@@ -255,7 +269,7 @@ TK_FIRST_USE static struct ibv_ah *make_handle(uint32_t to, uint32_t number)
 
 static struct slot *find_slot(struct rail_datagrams *rd)
 {
-    for (int i = 0; i < tk_verbs.datagrams->sends; i++)
+    for (int i = 0; i < tk_conns.datagrams->sends; i++)
         if (tk_op_done(&rd->sends[i].op))
             return &rd->sends[i];
     return NULL;
@@ -278,7 +292,7 @@ TK_FIRST_USE static void fill_datagram(struct tk_datagram *d, uint32_t to,
     d->owed = word->owed;
     d->conns = tk_verbs.conns_pp;
     d->credits = (uint32_t)tk_srq_credits_base();
-    memcpy(d->secret, tk_verbs.datagrams->secret, sizeof(d->secret));
+    memcpy(d->secret, tk_conns.datagrams->secret, sizeof(d->secret));
     if (conns && tk_xrc_in_use())
         tk_xrc_numbers_of(conns, d->qps);
     for (uint32_t k = 0; k < tk_verbs.conns_pp && !tk_xrc_in_use(); k++)
@@ -288,7 +302,7 @@ TK_FIRST_USE static void fill_datagram(struct tk_datagram *d, uint32_t to,
 TK_FIRST_USE static void datagram_post_send(struct tk_tx *tx, const struct slot *slot,
                                             struct ibv_ah *handle, uint32_t to_qp)
 {
-    const struct rail_datagrams *rd = &tk_verbs.datagrams->rails[tx->conn->rail];
+    const struct rail_datagrams *rd = &tk_conns.datagrams->rails[tx->conn->rail];
     struct ibv_sge sge = {.addr = (uintptr_t)slot->datagram,
                           .length = (uint32_t)bytes_of_datagram(),
                           .lkey = rd->mr->lkey};
@@ -299,7 +313,7 @@ TK_FIRST_USE static void datagram_post_send(struct tk_tx *tx, const struct slot 
                                    .send_flags = IBV_SEND_SIGNALED};
     wr.wr.ud.ah = handle;
     wr.wr.ud.remote_qpn = to_qp;
-    wr.wr.ud.remote_qkey = tk_verbs.datagrams->key;
+    wr.wr.ud.remote_qkey = tk_conns.datagrams->key;
     tx->nbytes = sge.length;
     tx->opcode = IBV_WR_SEND;
     tx->covers = 0;
@@ -324,7 +338,7 @@ static uint32_t choose_rail(struct tk_datagrams *all, const struct tk_conn *conn
 TK_FIRST_USE bool tk_datagram_send(uint32_t to, const struct tk_incarnation_word *word,
                                    const struct tk_conn *conns)
 {
-    struct tk_datagrams *all = tk_verbs.datagrams;
+    struct tk_datagrams *all = tk_conns.datagrams;
     uint32_t rail = choose_rail(all, conns);
     struct rail_datagrams *rd = &all->rails[rail];
     struct slot *slot = find_slot(rd);
@@ -350,7 +364,7 @@ bool tk_is_datagram_sent(const struct tk_tx *tx)
 
 void tk_datagrams_close(void)
 {
-    struct tk_datagrams *all = tk_verbs.datagrams;
+    struct tk_datagrams *all = tk_conns.datagrams;
     for (uint32_t i = 0; all && i < tk_verbs.rail_count; i++) {
         struct rail_datagrams *rd = &all->rails[i];
         if (rd->conn && rd->conn->qp)
@@ -367,5 +381,5 @@ void tk_datagrams_close(void)
     if (all)
         drop_handles();
     free(all);
-    tk_verbs.datagrams = NULL;
+    tk_conns.datagrams = NULL;
 }

@@ -7,8 +7,17 @@
 #ifndef TK_VERBS_DATAGRAM_H
 #define TK_VERBS_DATAGRAM_H
 
-#include "transport/verbs/conn/incarnation.h"
-#include "transport/verbs/verbs_private.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "peer/peer.h"
+#include "transport/verbs/conn/conn.h"
+
+struct tk_buffer;
+struct tk_device;
+struct tk_incarnation_word;
+struct tk_tx;
 
 enum {
     tk_datagram_mark = 0xff, /* the first byte; not a value of enum tk_message_kind */

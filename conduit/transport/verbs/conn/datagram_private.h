@@ -4,8 +4,16 @@
 #ifndef TK_VERBS_DATAGRAM_PRIVATE_H
 #define TK_VERBS_DATAGRAM_PRIVATE_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "op/op_type.h"
+#include "peer/peer.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/conn/datagram.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/library.h"
 
 enum {
     slot_size = 512, /* of memory for one datagram, and the bytes before it */

@@ -14,15 +14,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/clock.h"
+#include "base/atomic.h"
 #include "base/first_use.h"
+#include "base/lock.h"
 #include "base/report.h"
 #include "base/wait_record.h"
+#include "common/clock.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/conns.h"
+#include "transport/verbs/conn/datagram.h"
+#include "transport/verbs/conn/demand.h"
 #include "transport/verbs/conn/demand_private.h"
+#include "transport/verbs/conn/handshake.h"
+#include "transport/verbs/conn/incarnation.h"
+#include "transport/verbs/conn/pair.h"
 #include "transport/verbs/conn/qp_evict.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 /* ---- what librdmacm reports ---- */
 
@@ -50,7 +62,7 @@ static void take_outcome(struct tk_demand_record *record)
         tk_demand_record_broke(record);
         break;
     case TK_CM_REFUSED:
-        tk_verbs.demand->has_failed = true;
+        tk_conns.demand->has_failed = true;
         break;
     default:
         break;
@@ -61,7 +73,7 @@ static void take_outcome(struct tk_demand_record *record)
 static void end_listening(void)
 {
     tk_cm_serve_no_more();
-    __atomic_store_n(&tk_verbs.demand->is_listening, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&tk_conns.demand->is_listening, false, __ATOMIC_RELAXED);
     tk_demand_pending_add(-1);
 }
 
@@ -70,18 +82,18 @@ static void look_at_cm(void)
     struct tk_cm_came came;
     uint32_t next = 0;
     tk_cm_look();
-    while (!tk_verbs.demand->has_failed && tk_cm_came(&next, &came))
+    while (!tk_conns.demand->has_failed && tk_cm_came(&next, &came))
         cm_came(came.rank, TK_HANDSHAKE_REQUEST, came.epoch);
-    for (struct tk_demand_record *record = tk_verbs.demand->records, *after; record;
+    for (struct tk_demand_record *record = tk_conns.demand->records, *after; record;
          record = after) {
         after = record->next;
-        if (!tk_verbs.demand->has_failed)
+        if (!tk_conns.demand->has_failed)
             take_outcome(record);
     }
-    if (!tk_verbs.demand->any_came)
-        tk_verbs.demand->any_came = tk_cm_has_heard();
-    if (tk_verbs.demand->is_listening && !tk_verbs.demand->records &&
-        tk_verbs.demand->opened == tk_verbs.peers) /* none of them is closed again */
+    if (!tk_conns.demand->any_came)
+        tk_conns.demand->any_came = tk_cm_has_heard();
+    if (tk_conns.demand->is_listening && !tk_conns.demand->records &&
+        tk_conns.demand->opened == tk_verbs.peers) /* none of them is closed again */
         end_listening();
 }
 
@@ -107,11 +119,11 @@ static void log_hopeless(const struct tk_peer *peer, double limit)
 static bool is_hopeless(const struct tk_demand_record *record, uint64_t now)
 {
     double limit = tk_settings.connect_timeout;
-    if (tk_verbs.demand->any_came || limit <= 0 ||
+    if (tk_conns.demand->any_came || limit <= 0 ||
         record->incarnation.state != TK_INCARNATION_ASKING ||
         (double)(now - record->since) < limit * 1e9)
         return false;
-    if (!tk_verbs.demand->has_failed)
+    if (!tk_conns.demand->has_failed)
         log_hopeless(record->peer, limit);
     return true;
 }
@@ -122,10 +134,10 @@ TK_FIRST_USE static void step_all(void)
     int freed = 0;
     if (tk_demand_is_by_cm())
         look_at_cm();
-    for (struct tk_demand_record *record = tk_verbs.demand->records, *next; record; record = next) {
+    for (struct tk_demand_record *record = tk_conns.demand->records, *next; record; record = next) {
         next = record->next;
         if (is_hopeless(record, now))
-            tk_verbs.demand->has_failed = true;
+            tk_conns.demand->has_failed = true;
         else
             freed += tk_demand_record_step(record, now);
     }
@@ -137,8 +149,8 @@ TK_FIRST_USE static void step_all(void)
 /* Ends the process after a failure, or continues leaving: not with the lock. */
 static void demand_unlock(void)
 {
-    bool has_failed = tk_verbs.demand->has_failed;
-    tk_unlock(&tk_verbs.demand->lock);
+    bool has_failed = tk_conns.demand->has_failed;
+    tk_unlock(&tk_conns.demand->lock);
     void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
     if (has_failed && lost_peer)
         lost_peer(tk_no_peer);
@@ -147,7 +159,7 @@ static void demand_unlock(void)
 /* If another connection is being made, the code is in the cache already. */
 static inline void fetch_code(void)
 {
-    if (!tk_verbs.demand->records)
+    if (!tk_conns.demand->records)
         tk_first_use_prefetch();
 }
 
@@ -155,24 +167,24 @@ static inline void fetch_code(void)
 
 static void not_allowed(const struct tk_peer *peer)
 {
-    if (!tk_verbs.demand->has_failed)
+    if (!tk_conns.demand->has_failed)
         tk_log_error("rank %u (%s) is not connected: it is not in the connect file, and "
                      "GASNET_CONNECT_DYNAMIC=0 allows no other connections",
                      peer->rank, peer->host);
-    tk_verbs.demand->has_failed = true;
+    tk_conns.demand->has_failed = true;
 }
 
 /* A peer that was connected before may be connected again. */
 static bool may_ask(const struct tk_peer *peer)
 {
-    return tk_settings.connect_dynamic || tk_verbs.demand->is_starting ||
+    return tk_settings.connect_dynamic || tk_conns.demand->is_starting ||
            tk_conns_to(peer->rank) != tk_verbs.nobody;
 }
 
 TK_FIRST_USE static void ask(struct tk_peer *peer, bool is_reply)
 {
     struct tk_demand_record *record = tk_demand_record_of(peer);
-    if (tk_verbs.demand->has_failed)
+    if (tk_conns.demand->has_failed)
         return;
     if (!record && !may_ask(peer)) {
         not_allowed(peer);
@@ -181,7 +193,7 @@ TK_FIRST_USE static void ask(struct tk_peer *peer, bool is_reply)
     if (!record) {
         fetch_code();
         record = tk_demand_record_make(peer);
-        tk_verbs.demand->wanted++;
+        tk_conns.demand->wanted++;
     }
     record->is_wanted = true;
     if (is_reply && !tk_cm_greets()) /* with greetings the first message has proved it */
@@ -194,7 +206,7 @@ TK_FIRST_USE static void ask(struct tk_peer *peer, bool is_reply)
 
 TK_FIRST_USE void tk_demand_use(struct tk_peer *peer, bool is_reply)
 {
-    tk_lock(&tk_verbs.demand->lock);
+    tk_lock(&tk_conns.demand->lock);
     if (!tk_demand_is_up(peer))
         ask(peer, is_reply);
     if (!tk_demand_is_up(peer))
@@ -204,20 +216,20 @@ TK_FIRST_USE void tk_demand_use(struct tk_peer *peer, bool is_reply)
 
 void tk_demand_want(struct tk_peer *peer)
 {
-    if (tk_verbs.demand && !tk_demand_is_up(peer))
+    if (tk_conns.demand && !tk_demand_is_up(peer))
         tk_demand_use(peer, false);
 }
 
 /* Nothing is in flight, and it is not time to look at librdmacm. */
 static bool is_quiet(void)
 {
-    return __atomic_load_n(&tk_verbs.demand->is_listening, __ATOMIC_RELAXED) &&
+    return __atomic_load_n(&tk_conns.demand->is_listening, __ATOMIC_RELAXED) &&
            tk_demand_pending() == 1 && tk_cm_is_quiet(tk_now());
 }
 
 void tk_demand_step(void)
 {
-    if (!tk_verbs.demand || is_quiet() || !tk_trylock(&tk_verbs.demand->lock))
+    if (!tk_conns.demand || is_quiet() || !tk_trylock(&tk_conns.demand->lock))
         return;
     step_all();
     demand_unlock();
@@ -225,7 +237,7 @@ void tk_demand_step(void)
 
 int tk_demand_pending(void)
 {
-    return tk_verbs.demand ? tk_counter_read(&tk_verbs.demand->pending) : 0;
+    return tk_conns.demand ? tk_counter_read(&tk_conns.demand->pending) : 0;
 }
 
 /* ---- what comes ---- */
@@ -254,12 +266,12 @@ TK_FIRST_USE static void datagram_came(struct tk_peer *peer, const struct tk_dat
 TK_FIRST_USE void tk_demand_came(struct tk_buffer *buffer, uint32_t size)
 {
     struct tk_datagram datagram;
-    if (!tk_datagram_take(buffer, size, &datagram) || !tk_verbs.demand)
+    if (!tk_datagram_take(buffer, size, &datagram) || !tk_conns.demand)
         return;
-    tk_lock(&tk_verbs.demand->lock);
+    tk_lock(&tk_conns.demand->lock);
     fetch_code();
-    tk_verbs.demand->any_came = true;
-    if (!tk_verbs.demand->has_failed) /* otherwise the process ends */
+    tk_conns.demand->any_came = true;
+    if (!tk_conns.demand->has_failed) /* otherwise the process ends */
         datagram_came(tk_peer(datagram.from), &datagram);
     demand_unlock();
 }
@@ -268,23 +280,23 @@ TK_FIRST_USE void tk_demand_came(struct tk_buffer *buffer, uint32_t size)
 
 enum tk_status tk_demand_open(void)
 {
-    tk_verbs.demand = calloc(1, sizeof(*tk_verbs.demand));
-    if (!tk_verbs.demand) {
+    tk_conns.demand = calloc(1, sizeof(*tk_conns.demand));
+    if (!tk_conns.demand) {
         tk_log_error("out of memory for connections on demand");
         return TK_FAIL;
     }
-    tk_lock_init(&tk_verbs.demand->lock);
+    tk_lock_init(&tk_conns.demand->lock);
     tk_first_use_map();
     if (!tk_demand_is_by_cm())
         return tk_evict_open((uint32_t)tk_settings.connect_max / tk_verbs.conns_pp);
-    tk_verbs.demand->is_listening = true;
+    tk_conns.demand->is_listening = true;
     tk_demand_pending_add(1); /* connects come without a completion */
     return tk_evict_open(0);
 }
 
 void tk_demand_close(void)
 {
-    struct tk_demand *demand = tk_verbs.demand;
+    struct tk_demand *demand = tk_conns.demand;
     while (demand && demand->records) {
         struct tk_demand_record *record = demand->records;
         if (record->conns && tk_conns_to(record->peer->rank) != record->conns)
@@ -292,28 +304,28 @@ void tk_demand_close(void)
         tk_demand_record_drop(record);
     }
     tk_evict_close();
-    if (tk_verbs.ahead)
-        tk_pair_drop(tk_verbs.ahead);
-    tk_verbs.ahead = NULL;
+    if (tk_conns.ahead)
+        tk_pair_drop(tk_conns.ahead);
+    tk_conns.ahead = NULL;
     free(demand);
-    tk_verbs.demand = NULL;
+    tk_conns.demand = NULL;
 }
 
 enum tk_status tk_demand_connect_ranks(const uint32_t *ranks, uint32_t count)
 {
-    if (!tk_verbs.demand)
+    if (!tk_conns.demand)
         return TK_OK;
-    tk_verbs.demand->is_starting = true;
+    tk_conns.demand->is_starting = true;
     for (uint32_t i = 0; i < count; i++)
         if (ranks[i] < tk_peers.size && tk_is_verbs_peer(ranks[i]))
             tk_demand_want(tk_peer(ranks[i]));
-    tk_verbs.demand->is_starting = false;
-    return tk_verbs.demand->has_failed ? TK_FAIL : TK_OK;
+    tk_conns.demand->is_starting = false;
+    return tk_conns.demand->has_failed ? TK_FAIL : TK_OK;
 }
 
 bool tk_demand_is_connected(uint32_t rank)
 {
-    if (!tk_is_verbs_peer(rank) || !tk_verbs.demand)
+    if (!tk_is_verbs_peer(rank) || !tk_conns.demand)
         return tk_is_verbs_peer(rank);
     bool was_up = tk_evict_is_bounded() && tk_conns_to(rank) != tk_verbs.nobody;
     return tk_demand_is_up(tk_peer(rank)) || was_up;
@@ -337,9 +349,9 @@ static void tell_stall(const struct tk_demand_record *record, double seconds)
 
 void tk_demand_report_stall(uint64_t now, uint64_t limit)
 {
-    if (!tk_verbs.demand || !limit || !tk_trylock(&tk_verbs.demand->lock))
+    if (!tk_conns.demand || !limit || !tk_trylock(&tk_conns.demand->lock))
         return;
-    for (struct tk_demand_record *record = tk_verbs.demand->records; record;
+    for (struct tk_demand_record *record = tk_conns.demand->records; record;
          record = record->next) {
         uint64_t from = record->reported ? record->reported : record->since;
         bool is_opening = record->incarnation.state == TK_INCARNATION_ASKING ||
@@ -349,22 +361,22 @@ void tk_demand_report_stall(uint64_t now, uint64_t limit)
         record->reported = now;
         tell_stall(record, (double)(now - record->since) / 1e9);
     }
-    tk_unlock(&tk_verbs.demand->lock);
+    tk_unlock(&tk_conns.demand->lock);
 }
 
 void tk_demand_describe_waits(struct tk_wait_rows *rows)
 {
-    if (!tk_verbs.demand || !tk_trylock(&tk_verbs.demand->lock))
+    if (!tk_conns.demand || !tk_trylock(&tk_conns.demand->lock))
         return;
-    for (struct tk_demand_record *record = tk_verbs.demand->records; record; record = record->next)
+    for (struct tk_demand_record *record = tk_conns.demand->records; record; record = record->next)
         if (record->is_wanted && !tk_demand_is_up(record->peer))
             tk_wait_row_add(rows, TK_REASON_CONNECTING, record->peer->rank, 0, 0);
-    tk_unlock(&tk_verbs.demand->lock);
+    tk_unlock(&tk_conns.demand->lock);
 }
 
 void tk_demand_report_end(void)
 {
-    const struct tk_demand *demand = tk_verbs.demand;
+    const struct tk_demand *demand = tk_conns.demand;
     char closed[48] = "";
     if (!demand || tk_settings.ibv_ports_verbose < 2)
         return;
@@ -378,5 +390,5 @@ void tk_demand_report_end(void)
     if (tk_xrc_in_use())
         tk_log_info("extended reliable connections: %u send queue pairs, %u targets made, %u "
                     "opened",
-                    tk_verbs.xrc->sending, tk_verbs.xrc->made, tk_verbs.xrc->opened);
+                    tk_conns.xrc->sending, tk_conns.xrc->made, tk_conns.xrc->opened);
 }

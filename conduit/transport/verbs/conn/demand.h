@@ -5,7 +5,13 @@
 #ifndef TK_VERBS_DEMAND_H
 #define TK_VERBS_DEMAND_H
 
-#include "transport/verbs/verbs_private.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+struct tk_buffer;
+struct tk_peer;
 
 enum tk_status tk_demand_open(void);
 void tk_demand_close(void);

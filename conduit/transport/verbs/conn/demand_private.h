@@ -5,9 +5,19 @@
 #ifndef TK_VERBS_DEMAND_PRIVATE_H
 #define TK_VERBS_DEMAND_PRIVATE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/counter.h"
+#include "peer/peer.h"
+#include "transport/verbs/conn/conns.h"
 #include "transport/verbs/conn/datagram.h"
-#include "transport/verbs/conn/demand.h"
 #include "transport/verbs/conn/incarnation.h"
+#include "transport/verbs/verbs_state.h"
+
+struct tk_conn;
+struct tk_transport;
 
 /* A peer that is being connected, or whose connection is being closed. */
 struct tk_demand_record {
@@ -53,7 +63,7 @@ static inline const struct tk_transport *tk_demand_table_of(const struct tk_peer
 /* No lock. */
 static inline bool tk_demand_is_up(const struct tk_peer *peer)
 {
-    return tk_demand_table_of(peer) != tk_verbs.demand->unconnected;
+    return tk_demand_table_of(peer) != tk_conns.demand->unconnected;
 }
 
 /* Otherwise by datagrams. */

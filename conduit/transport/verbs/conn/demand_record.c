@@ -6,17 +6,26 @@
 
 #include <stdlib.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
-#include "common/clock.h"
 #include "base/first_use.h"
 #include "base/report.h"
+#include "common/clock.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/conns.h"
+#include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand_private.h"
+#include "transport/verbs/conn/handshake.h"
+#include "transport/verbs/conn/incarnation.h"
+#include "transport/verbs/conn/pair.h"
 #include "transport/verbs/conn/qp_evict.h"
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/failover/failover_group.h"
+#include "transport/verbs/verbs_state.h"
 
 static const uint64_t spared_time =
     TK_SECOND / 50; /* a new connection is not closed before that, so that it is used */
@@ -33,13 +42,13 @@ TK_FIRST_USE static void set_table(struct tk_peer *peer, const struct tk_transpo
 
 TK_FIRST_USE void tk_demand_pending_add(int by)
 {
-    tk_counter_add(&tk_verbs.demand->pending, by);
+    tk_counter_add(&tk_conns.demand->pending, by);
     tk_counter_add(&tk_verbs.pending_work, by);
 }
 
 TK_FIRST_USE struct tk_demand_record *tk_demand_record_of(const struct tk_peer *peer)
 {
-    struct tk_demand_record *record = tk_verbs.demand->records;
+    struct tk_demand_record *record = tk_conns.demand->records;
     while (record && record->peer != peer)
         record = record->next;
     return record;
@@ -59,7 +68,7 @@ TK_FIRST_USE static struct tk_demand_record *record_allocate(struct tk_demand *d
 /* At the end of the list: records get space in the order in which they were made. */
 TK_FIRST_USE struct tk_demand_record *tk_demand_record_make(struct tk_peer *peer)
 {
-    struct tk_demand *demand = tk_verbs.demand;
+    struct tk_demand *demand = tk_conns.demand;
     struct tk_demand_record *record = record_allocate(demand), **at = &demand->records;
     record->peer = peer;
     record->since = tk_now();
@@ -75,11 +84,11 @@ TK_FIRST_USE struct tk_demand_record *tk_demand_record_make(struct tk_peer *peer
 
 TK_FIRST_USE void tk_demand_record_drop(struct tk_demand_record *record)
 {
-    struct tk_demand_record **at = &tk_verbs.demand->records;
+    struct tk_demand_record **at = &tk_conns.demand->records;
     while (*at != record)
         at = &(*at)->next;
     *at = record->next;
-    if (record == &tk_verbs.demand->spare)
+    if (record == &tk_conns.demand->spare)
         *record = (struct tk_demand_record){.peer = NULL};
     else
         free(record);
@@ -108,7 +117,7 @@ TK_FIRST_USE static enum tk_status make_pair(struct tk_demand_record *record)
         return TK_FAIL;
     }
     record->conns = conns;
-    tk_verbs.demand->ahead += is_ahead;
+    tk_conns.demand->ahead += is_ahead;
     tk_evict_add(record->peer->rank);
     return TK_OK;
 }
@@ -178,8 +187,8 @@ TK_FIRST_USE static void record_send(struct tk_demand_record *record,
         record->due = now;
         return;
     }
-    tk_verbs.demand->sent++;
-    tk_verbs.demand->again += record->interval != 0;
+    tk_conns.demand->sent++;
+    tk_conns.demand->again += record->interval != 0;
     if (record->interval != 0)
         tk_count_rare(tk_counter_datagrams_repeated);
     if (!record->interval)
@@ -190,16 +199,16 @@ TK_FIRST_USE static void record_send(struct tk_demand_record *record,
 
 TK_FIRST_USE static void refill_later(void)
 {
-    if (tk_verbs.demand->refill == 0)
+    if (tk_conns.demand->refill == 0)
         tk_demand_pending_add(1);
-    tk_verbs.demand->refill = tk_now() + refill_time;
+    tk_conns.demand->refill = tk_now() + refill_time;
 }
 
 /* Not while the processor is needed to connect. Failing to get memory matters only when a
  * connection needs it, which finds that out again. */
 void tk_demand_refill(uint64_t now)
 {
-    struct tk_demand *demand = tk_verbs.demand;
+    struct tk_demand *demand = tk_conns.demand;
     if (demand->refill == 0 || now < demand->refill || demand->records)
         return;
     demand->refill = 0;
@@ -219,8 +228,8 @@ TK_FIRST_USE static void record_live(struct tk_demand_record *record)
     }
     tk_pair_release(record->conns);
     if (!tk_demand_is_up(peer)) {
-        set_table(peer, tk_verbs.demand->connected);
-        tk_verbs.demand->opened++;
+        set_table(peer, tk_conns.demand->connected);
+        tk_conns.demand->opened++;
     }
     if (tk_evict_is_bounded())
         tk_evict_watch(peer);
@@ -262,7 +271,7 @@ static void postpone(struct tk_demand_record *record, const struct tk_incarnatio
 static void wait_for_buffers(struct tk_demand_record *record, const struct tk_incarnation *before,
                              const struct tk_datagram *datagram)
 {
-    tk_verbs.demand->waited += !record->has_waited;
+    tk_conns.demand->waited += !record->has_waited;
     record->has_waited = true;
     postpone(record, before, datagram);
 }
@@ -281,7 +290,7 @@ TK_FIRST_USE static void do_step(struct tk_demand_record *record, struct tk_inca
     if (status == TK_OK && (tk_demand_is_by_cm() ? step.opens : step.connects))
         status = connect_pair(record, datagram);
     if (status != TK_OK) {
-        tk_verbs.demand->has_failed = true;
+        tk_conns.demand->has_failed = true;
         return;
     }
     if (record->incarnation.state != before->state)
@@ -325,7 +334,7 @@ TK_FIRST_USE void tk_demand_record_advance(struct tk_demand_record *record,
     struct tk_incarnation_facts facts = facts_of(record);
     struct tk_incarnation before = record->incarnation;
     if (event == TK_INCARNATION_PARTED)
-        facts.next = ++tk_verbs.demand->questions;
+        facts.next = ++tk_conns.demand->questions;
     struct tk_incarnation_step step = tk_incarnation_act(&record->incarnation, event, &facts);
     perform(record, step, &before, NULL);
 }
@@ -337,7 +346,7 @@ static bool freeze(struct tk_demand_record *record)
     struct tk_peer *peer = record->peer;
     if (tk_evict_watch(peer) || !tk_evict_is_idle(peer) || !tk_pair_freeze(record->conns))
         return false;
-    set_table(peer, tk_verbs.demand->unconnected);
+    set_table(peer, tk_conns.demand->unconnected);
     return true;
 }
 
@@ -402,7 +411,7 @@ bool tk_demand_part_one(void)
         if (!tk_pair_freeze(tk_conns_to(peer->rank)))
             continue;
         struct tk_demand_record *record = tk_demand_record_make(peer);
-        set_table(peer, tk_verbs.demand->unconnected);
+        set_table(peer, tk_conns.demand->unconnected);
         tk_demand_record_advance(record, TK_INCARNATION_PARTED);
         return true;
     }
@@ -413,7 +422,7 @@ static void close_record(struct tk_demand_record *record)
 {
     tk_evict_remove(record->peer->rank);
     record->conns = NULL;
-    tk_verbs.demand->closed++;
+    tk_conns.demand->closed++;
     tk_count_rare(tk_counter_connections_closed);
     record->due = record->denied ? tk_now() + spread(after(denied_time, record->denied)) : 0;
     tk_demand_record_advance(record, TK_INCARNATION_CLOSED);

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "base/first_use.h"
+#include "transport/verbs/conn/handshake.h"
 #include "transport/verbs/conn/incarnation.h"
 
 static struct tk_incarnation_word word_of(const struct tk_incarnation *incarnation, unsigned what)

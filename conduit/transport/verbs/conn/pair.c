@@ -10,23 +10,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/first_use.h"
+#include "base/lock.h"
+#include "base/pool.h"
 #include "base/report.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
 #include "stats/table.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/connect.h"
+#include "transport/verbs/conn/conns.h"
+#include "transport/verbs/conn/pair.h"
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/ack.h"
+#include "transport/verbs/data/buffer.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/credit_loan.h"
 #include "transport/verbs/data/credit_loan_messages.h"
+#include "transport/verbs/data/queues.h"
 #include "transport/verbs/data/rendezvous.h"
+#include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/data/tx.h"
-#include "transport/verbs/limits.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/places.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/failover_group.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/failover/tx_log.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/limits.h"
+#include "transport/verbs/verbs_state.h"
 
 static struct tk_conn *conns_allocate(void)
 {
@@ -133,7 +149,7 @@ TK_FIRST_USE static enum tk_status make_space(void)
     for (uint32_t i = 0; i < tk_verbs.rail_count && !tk_srq_in_use(); i++)
         if (pool_fit(&tk_verbs.rails[i]) != TK_OK)
             return TK_FAIL;
-    if (tk_devices_fit() != TK_OK)
+    if (tk_queues_fit() != TK_OK)
         return TK_FAIL;
     return tk_srq_in_use() ? tk_srqs_fit() : TK_OK;
 }
@@ -159,11 +175,11 @@ TK_FIRST_USE static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t 
 /* ---- one for the next peer ---- */
 
 static uint32_t space_ahead; /* connections for which there is space, including the next one */
-static struct tk_pool_item *posted_ahead; /* receive buffers of tk_verbs.ahead */
+static struct tk_pool_item *posted_ahead; /* receive buffers of tk_conns.ahead */
 
 static bool may_open_ahead(void)
 {
-    return !tk_verbs.ahead && !tk_verbs.cm && !tk_xrc_in_use() &&
+    return !tk_conns.ahead && !tk_verbs.cm && !tk_xrc_in_use() &&
            tk_verbs_makes_ahead(tk_verbs.peers, tk_verbs.rails[0].conns_open, tk_verbs.conns_pp);
 }
 
@@ -173,7 +189,7 @@ static bool make_space_ahead(void)
 {
     uint32_t rank = tk_peers.me; /* the rank is not known yet: there is one connection to each */
     if (tk_srq_in_use())
-        return tk_devices_fit() == TK_OK;
+        return tk_queues_fit() == TK_OK;
     pair_count(rank, 1);
     space_ahead = tk_verbs.rails[0].conns_open;
     enum tk_status status = make_space();
@@ -207,7 +223,7 @@ void tk_pair_open_ahead(void)
     posted_ahead = NULL;
     if (make_space_ahead() && tk_conn_open_ahead(conn) &&
         (tk_srq_in_use() || fill(conn, &posted_ahead) == TK_OK))
-        tk_verbs.ahead = conn;
+        tk_conns.ahead = conn;
     else
         drop_ahead(conn);
 }
@@ -215,8 +231,8 @@ void tk_pair_open_ahead(void)
 /* Not if entries from before exist: other threads may hold pointers to them. */
 bool tk_pair_is_ahead_for(uint32_t rank)
 {
-    return tk_verbs.ahead && tk_conns_to(rank) == tk_verbs.nobody &&
-           tk_conn_suits(tk_verbs.ahead, rank);
+    return tk_conns.ahead && tk_conns_to(rank) == tk_verbs.nobody &&
+           tk_conn_suits(tk_conns.ahead, rank);
 }
 
 /* A queue pair is tied to its completion queue. If it were used anyway, whether threads with
@@ -224,20 +240,20 @@ bool tk_pair_is_ahead_for(uint32_t rank)
  * for a rank of its lane, because its receive buffers are those that the pool has for this peer. */
 static void drop_unsuited(uint32_t rank)
 {
-    if (!tk_verbs.ahead || tk_conn_suits(tk_verbs.ahead, rank))
+    if (!tk_conns.ahead || tk_conn_suits(tk_conns.ahead, rank))
         return;
-    drop_ahead(tk_verbs.ahead);
-    tk_verbs.ahead = NULL;
+    drop_ahead(tk_conns.ahead);
+    tk_conns.ahead = NULL;
 }
 
 /* TK_BUSY: it stays, for this peer or another. */
 TK_FIRST_USE static enum tk_status take_ahead(uint32_t rank, struct tk_conn **conns)
 {
-    enum tk_status status = pair_reserve(tk_verbs.ahead, rank);
+    enum tk_status status = pair_reserve(tk_conns.ahead, rank);
     if (status != TK_OK)
         return status;
-    *conns = tk_verbs.ahead;
-    tk_verbs.ahead = NULL;
+    *conns = tk_conns.ahead;
+    tk_conns.ahead = NULL;
     posted_ahead = NULL; /* now owned by the connection */
     tk_conn_give(*conns, tk_peer(rank));
     return TK_OK;
@@ -250,7 +266,7 @@ static enum tk_status pair_open_all(struct tk_conn *conns, uint32_t rank)
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         if (tk_conn_open(&conns[k], tk_peer(rank), k, k == tk_primary_number(rank)) != TK_OK)
             return TK_FAIL;
-    if (tk_verbs.failover_enabled && tk_verbs.demand)
+    if (tk_verbs.failover_enabled && tk_conns.demand)
         tk_failover_group_open(conns);
     return TK_OK;
 }
@@ -280,7 +296,7 @@ TK_FIRST_USE enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns)
     bool is_ahead = tk_pair_is_ahead_for(rank), has_space = is_ahead && has_space_ahead();
     enum tk_status status = has_space ? TK_OK : make_space();
     if (status == TK_OK) {
-        tk_verbs.expected = (rank + 1) % tk_peers.size;
+        tk_conns.expected = (rank + 1) % tk_peers.size;
         drop_unsuited(rank);
         status = is_ahead ? take_ahead(rank, conns) : make_anew(rank, conns);
     }

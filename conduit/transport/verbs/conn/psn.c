@@ -12,7 +12,8 @@
 #include "base/first_use.h"
 #include "base/report.h"
 #include "common/sha256.h"
-#include "transport/verbs/verbs_private.h"
+#include "peer/peer.h"
+#include "transport/verbs/conn/conns.h"
 
 enum { psn_bits = 24, psn_mask = (1 << psn_bits) - 1, psn_of_xrc = TK_PSN_ATOMICS + 1 };
 
@@ -26,7 +27,7 @@ struct psn_subject {
 TK_FIRST_USE static void psn_code(const struct psn_subject *subject, uint32_t words[2])
 {
     uint8_t code[SHA256_SIZE];
-    tk_sha256_hmac(tk_verbs.secret, sizeof(tk_verbs.secret), subject, sizeof(*subject), code);
+    tk_sha256_hmac(tk_conns.secret, sizeof(tk_conns.secret), subject, sizeof(*subject), code);
     memcpy(words, code, 2 * sizeof(words[0]));
 }
 
@@ -81,5 +82,5 @@ enum tk_status tk_psn_secret_draw(struct tk_peer_info *info)
 
 void tk_psn_secret_agree(void)
 {
-    memcpy(tk_verbs.secret, tk_peer_info_of(0)->secret, sizeof(tk_verbs.secret));
+    memcpy(tk_conns.secret, tk_peer_info_of(0)->secret, sizeof(tk_conns.secret));
 }

@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "peer/peer.h"
+
+struct tk_peer_info;
 
 /* Connections between the same two ranks that have numbers of their own. */
 enum tk_psn_kind { TK_PSN_MESSAGES, TK_PSN_ATOMICS };

@@ -7,9 +7,11 @@
 
 #include <stdlib.h>
 
-#include "common/clock.h"
 #include "base/first_use.h"
 #include "base/report.h"
+#include "common/clock.h"
+#include "peer/peer.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/conn/qp_evict.h"
 
 static struct {

@@ -7,7 +7,13 @@
 #ifndef TK_VERBS_QP_EVICT_H
 #define TK_VERBS_QP_EVICT_H
 
-#include "transport/verbs/verbs_private.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+struct tk_peer;
+struct tk_transport;
 
 /* 0: connections are not bounded. */
 enum tk_status tk_evict_open(uint32_t max);

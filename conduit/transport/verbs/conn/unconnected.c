@@ -5,9 +5,14 @@
  * tables; locks only in demand.c. */
 #include "config.h"
 
+#include "peer/peer.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/conns.h"
 #include "transport/verbs/conn/demand_private.h"
 #include "transport/verbs/conn/qp_evict.h"
 #include "transport/verbs/conn/unconnected.h"
+#include "transport/verbs/verbs_state.h"
 
 /* The table to call; NULL: not now. */
 static const struct tk_transport *table_for(struct tk_peer *peer, bool is_reply)
@@ -15,7 +20,7 @@ static const struct tk_transport *table_for(struct tk_peer *peer, bool is_reply)
     if (!tk_demand_is_up(peer))
         tk_demand_use(peer, is_reply);
     tk_evict_used(peer);
-    return tk_demand_is_up(peer) ? tk_verbs.demand->connected : NULL;
+    return tk_demand_is_up(peer) ? tk_conns.demand->connected : NULL;
 }
 
 static bool is_answer(unsigned kind)
@@ -69,7 +74,7 @@ static enum tk_status demand_send_reserved(struct tk_am_reservation *reservation
 /* A reservation always belongs to a connection. */
 static void demand_release(struct tk_am_reservation *reservation, bool keep_credit)
 {
-    tk_verbs.demand->connected->am.release(reservation, keep_credit);
+    tk_conns.demand->connected->am.release(reservation, keep_credit);
 }
 
 /* Never at once: the caller falls back to rma.post(). */
@@ -115,8 +120,8 @@ static struct tk_transport watched; /* the same functions: they find out which i
 
 static void set_tables(const struct tk_transport *connected, const struct tk_transport *unconnected)
 {
-    tk_verbs.demand->connected = connected;
-    tk_verbs.demand->unconnected = unconnected;
+    tk_conns.demand->connected = connected;
+    tk_conns.demand->unconnected = unconnected;
     watched = *unconnected;
     tk_evict_use_tables(connected, &watched);
 }
@@ -124,12 +129,12 @@ static void set_tables(const struct tk_transport *connected, const struct tk_tra
 void tk_unconnected_use_tables(const struct tk_transport *connected,
                                const struct tk_transport *unconnected)
 {
-    for (uint32_t r = 0; tk_verbs.demand && r < tk_peers.size; r++) {
+    for (uint32_t r = 0; tk_conns.demand && r < tk_peers.size; r++) {
         struct tk_peer *peer = tk_peer(r);
         if (tk_is_verbs_peer(r))
             peer->transport = tk_demand_is_up(peer) ? connected : unconnected;
     }
-    if (tk_verbs.demand)
+    if (tk_conns.demand)
         set_tables(connected, unconnected);
 }
 
@@ -160,6 +165,6 @@ void tk_unconnected_open(const struct tk_transport *connected)
         if (!tk_is_verbs_peer(r))
             continue;
         tk_peer(r)->connection = tk_verbs.nobody + tk_primary_number(r);
-        tk_peer(r)->transport = tk_verbs.demand->unconnected;
+        tk_peer(r)->transport = tk_conns.demand->unconnected;
     }
 }

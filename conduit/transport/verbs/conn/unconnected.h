@@ -6,7 +6,8 @@
 #ifndef TK_VERBS_UNCONNECTED_H
 #define TK_VERBS_UNCONNECTED_H
 
-#include "transport/verbs/verbs_private.h"
+#include "base/bits.h"
+#include "transport/transport.h"
 
 extern TK_HIDDEN struct tk_transport tk_transport_unconnected;
 

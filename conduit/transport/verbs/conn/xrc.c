@@ -8,38 +8,47 @@
 #include <errno.h>
 
 #include "base/first_use.h"
+#include "peer/peer.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/conns.h"
 #include "transport/verbs/conn/psn.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/verbs/conn/xrc_table.h"
+#include "transport/verbs/data/lane.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/qp_state.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 TK_FIRST_USE bool tk_xrc_take(uint32_t rank)
 {
-    return !tk_verbs.xrc || tk_xrc_table_take(&tk_verbs.xrc->table, rank, tk_peers.me);
+    return !tk_conns.xrc || tk_xrc_table_take(&tk_conns.xrc->table, rank, tk_peers.me);
 }
 
 TK_FIRST_USE void tk_xrc_give(uint32_t rank)
 {
-    if (tk_verbs.xrc)
-        tk_xrc_table_give(&tk_verbs.xrc->table, rank);
+    if (tk_conns.xrc)
+        tk_xrc_table_give(&tk_conns.xrc->table, rank);
 }
 
 /* ---- the sender ---- */
 
 static uint32_t group_to(const struct tk_conn *conn)
 {
-    return tk_verbs.xrc->group_of[conn->peer->rank];
+    return tk_conns.xrc->group_of[conn->peer->rank];
 }
 
 static struct ibv_qp **sender_of(const struct tk_conn *conn)
 {
-    return &tk_verbs.xrc->senders[(size_t)group_to(conn) * tk_verbs.conns_pp + conn->number];
+    return &tk_conns.xrc->senders[(size_t)group_to(conn) * tk_verbs.conns_pp + conn->number];
 }
 
 static uint32_t group_size(uint32_t group)
 {
     uint32_t count = 0;
     for (uint32_t r = group; r < tk_peers.size; r++)
-        count += tk_verbs.xrc->group_of[r] == group;
+        count += tk_conns.xrc->group_of[r] == group;
     return count;
 }
 
@@ -64,7 +73,7 @@ static int open_sender(struct tk_conn *conn, const char **what)
         return 0;
     if (!(*sender = make_sender(conn)))
         return errno;
-    tk_verbs.xrc->sending++;
+    tk_conns.xrc->sending++;
     *what = "modify_qp to INIT (XRC_SEND)";
     return tk_qp_init(*sender, tk_rail_of(conn), IBV_QPT_XRC_SEND, 0);
 }
@@ -97,12 +106,12 @@ static int make_target(struct tk_conn *conn, const char **what)
     conn->target = ibv_create_qp_ex(device->context, &attr);
     if (!conn->target)
         return errno;
-    tk_verbs.xrc->made++;
+    tk_conns.xrc->made++;
     *what = "modify_qp to INIT (XRC_RECV)";
     int error =
         tk_qp_init(conn->target, tk_rail_of(conn), IBV_QPT_XRC_RECV, tk_verbs.remote_access);
     if (error == 0)
-        tk_xrc_table_made(&tk_verbs.xrc->table, conn->peer->rank, conn->number,
+        tk_xrc_table_made(&tk_conns.xrc->table, conn->peer->rank, conn->number,
                           conn->target->qp_num);
     return error;
 }
@@ -110,7 +119,7 @@ static int make_target(struct tk_conn *conn, const char **what)
 static int open_target(struct tk_conn *conn, const char **what)
 {
     const struct tk_device *device = tk_rail_of(conn)->device;
-    uint32_t made = tk_xrc_table_target(&tk_verbs.xrc->table, conn->peer->rank, conn->number);
+    uint32_t made = tk_xrc_table_target(&tk_conns.xrc->table, conn->peer->rank, conn->number);
     struct ibv_qp_open_attr attr = {.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
                                                  IBV_QP_OPEN_ATTR_TYPE,
                                     .qp_num = made,
@@ -122,20 +131,20 @@ static int open_target(struct tk_conn *conn, const char **what)
     conn->target = ibv_open_qp(device->context, &attr);
     if (!conn->target)
         return errno;
-    tk_verbs.xrc->opened++;
+    tk_conns.xrc->opened++;
     return 0;
 }
 
 static int ready_target(struct tk_conn *conn, uint32_t sender, const char **what)
 {
-    const struct tk_xrc_table *table = &tk_verbs.xrc->table;
+    const struct tk_xrc_table *table = &tk_conns.xrc->table;
     const struct tk_route route = {
         .rail = tk_rail_of(conn),
         .path = tk_path_of(conn),
         .type = IBV_QPT_XRC_RECV,
         .to_qp = sender,
         .to_psn =
-            tk_psn_of_xrc(conn->peer->rank, tk_verbs.xrc->group_of[tk_peers.me], conn->number)};
+            tk_psn_of_xrc(conn->peer->rank, tk_conns.xrc->group_of[tk_peers.me], conn->number)};
     *what = "modify_qp to RTR (XRC_RECV)";
     if (tk_xrc_table_is_connected(table, conn->peer->rank, conn->number))
         return 0;

@@ -21,8 +21,17 @@
 #ifndef TK_VERBS_XRC_H
 #define TK_VERBS_XRC_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/conns.h"
 #include "transport/verbs/conn/xrc_table.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/library.h"
+
+struct tk_peer_info;
 
 /* What the ends of a connection send each other: numbers of the sender, of the target for the other
  * end, and of the shared receive queue. In an array each kind has conns_pp entries in a row. */
@@ -46,12 +55,6 @@ static inline size_t tk_xrc_private_bytes(size_t ranks, size_t conns)
  * in its peer info. */
 void tk_xrc_offer(struct tk_peer_info *info);
 
-/* Was it offered? Then receive queues are made after tk_xrc_agree(), by its result. */
-static inline bool tk_xrc_is_offered(void)
-{
-    return tk_verbs.device.xrcd != NULL;
-}
-
 /* With the peer infos of all ranks, from which all derive the same answer. */
 enum tk_status tk_xrc_agree(void);
 
@@ -60,12 +63,12 @@ void tk_xrc_close(void);
 
 static inline bool tk_xrc_in_use(void)
 {
-    return tk_verbs.xrc != NULL;
+    return tk_conns.xrc != NULL;
 }
 
 static inline bool tk_xrc_is_shared(const struct tk_conn *conn)
 {
-    return tk_verbs.xrc && !conn->is_for_atomics;
+    return tk_conns.xrc && !conn->is_for_atomics;
 }
 
 /* Brackets steps that make or connect targets of the rank. False: a neighbour is doing that, so not

@@ -13,12 +13,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/report.h"
 #include "memory/memory.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
 #include "topology/topology.h"
+#include "transport/verbs/conn/conns.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/verbs/conn/xrc_table.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 /* In a peer info; every rank prints the same text. */
 enum refusal {
@@ -267,7 +274,7 @@ enum tk_status tk_xrc_agree(void)
     enum refusal mine = (enum refusal)tk_peer_info_of(tk_peers.me)->xrc.refusal;
     struct tk_xrc *xrc = mine == OFFERED ? xrc_make() : NULL;
     uint32_t shared = xrc && xrc->group_of ? group_all(xrc->group_of) : 0;
-    tk_verbs.xrc = xrc;
+    tk_conns.xrc = xrc;
     if (mine == OFFERED && (shared == 0 || !xrc->senders)) {
         tk_log_error("out of memory for a table of %u ranks", tk_peers.size);
         return TK_FAIL;
@@ -291,7 +298,7 @@ const char *tk_xrc_describe(void)
 
 void tk_xrc_close(void)
 {
-    struct tk_xrc *xrc = tk_verbs.xrc;
+    struct tk_xrc *xrc = tk_conns.xrc;
     tk_area_close(&area);
     if (!xrc)
         return;
@@ -303,5 +310,5 @@ void tk_xrc_close(void)
     free(xrc->senders);
     free(xrc->group_of);
     free(xrc);
-    tk_verbs.xrc = NULL;
+    tk_conns.xrc = NULL;
 }

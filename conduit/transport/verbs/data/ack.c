@@ -5,8 +5,14 @@
  * flow control are in credit.c. */
 #include "config.h"
 
+#include "base/atomic.h"
+#include "base/lock.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/ack.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/data/lane_type.h"
+#include "transport/verbs/data/send.h"
+#include "transport/verbs/verbs_state.h"
 
 static enum tk_status send_ack(struct tk_conn *conn)
 {

@@ -4,7 +4,10 @@
 #ifndef TK_VERBS_ACK_H
 #define TK_VERBS_ACK_H
 
-#include "transport/verbs/verbs_private.h"
+#include "peer/peer.h"
+#include "transport/verbs/data/lane_type.h"
+
+struct tk_conn;
 
 /* The handler of a request has ended and sent no reply; takes the connection's lock. */
 void tk_credit_owe_to(const struct tk_peer *peer);

@@ -8,13 +8,24 @@
 
 #include <stdlib.h>
 
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/lock.h"
+#include "base/pool.h"
 #include "base/report.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/credit_loan.h"
 #include "transport/verbs/data/credit_loan_messages.h"
+#include "transport/verbs/data/lane.h"
+#include "transport/verbs/data/send.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/tx.h"
-#include "transport/verbs/failover/failover.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/failover/connection_state.h"
+#include "transport/verbs/verbs_state.h"
 
 /* Slots of a broken connection never become free; only a job that is exiting continues after that.
  * It gets memory that is never read or freed. */

@@ -13,9 +13,19 @@
 #include "config.h"
 
 #include "base/bits.h"
+#include "base/lock.h"
+#include "peer/peer.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/connect.h"
 #include "transport/verbs/conn/demand.h"
+#include "transport/verbs/conn/pair.h"
+#include "transport/verbs/data/atomic.h"
+#include "transport/verbs/data/buffer.h"
 #include "transport/verbs/data/tx.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 enum { word_size = sizeof(uint64_t) };
 

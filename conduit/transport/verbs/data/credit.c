@@ -26,12 +26,19 @@
  * Call all functions with the connection's lock held, except tk_verbs_leave_queue(). */
 #include "config.h"
 
+#include "base/atomic.h"
+#include "base/lock.h"
+#include "base/pool.h"
 #include "base/report.h"
 #include "stats/stats.h"
-#include "transport/wait_ticket.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/credit_loan.h"
+#include "transport/verbs/data/error.h"
+#include "transport/verbs/data/send.h"
 #include "transport/verbs/data/srq.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/wait_ticket.h"
 
 void tk_recv_refused(struct tk_conn *conn, struct tk_buffer *buffer, int error)
 {

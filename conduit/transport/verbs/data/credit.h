@@ -5,8 +5,23 @@
 #ifndef TK_VERBS_CREDIT_H
 #define TK_VERBS_CREDIT_H
 
+#include <stdbool.h>
+
+#include "base/atomic.h"
 #include "base/bits.h"
-#include "transport/verbs/verbs_private.h"
+#include "base/status.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/error.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
+
+/* Stands for a time that was not read yet: a client that sends as fast as credits come back is
+ * refused at almost each message, and reading the clock takes 20 to 40 ns. */
+enum { tk_starved_unseen = 1 };
+
+void tk_recv_refused(struct tk_conn *conn, struct tk_buffer *buffer, int error);
+enum tk_status tk_credit_post_buffer(struct tk_conn *conn);
 
 /* Empties the wait queue; threads that were in it have to join again. */
 void tk_credit_queue_clear(struct tk_conn *conn);

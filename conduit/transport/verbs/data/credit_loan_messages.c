@@ -20,11 +20,19 @@
  * later. Takes the connection's lock, then that of the queue. */
 #include "config.h"
 
+#include "base/atomic.h"
 #include "base/first_use.h"
+#include "base/lock.h"
 #include "base/report.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/credit_loan.h"
 #include "transport/verbs/data/credit_loan_messages.h"
-#include "transport/verbs/data/tx.h"
+#include "transport/verbs/data/error.h"
+#include "transport/verbs/data/send.h"
+#include "transport/verbs/data/srq.h"
+#include "transport/verbs/verbs_state.h"
 
 enum loan_kind { LOAN_REQUEST, LOAN_GRANT, LOAN_RECLAIM, LOAN_RETURN, loan_kinds };
 enum { KIND, COUNT, GIVEN, loan_args };

@@ -5,7 +5,12 @@
 #ifndef TK_VERBS_CREDIT_LOAN_MESSAGES_H
 #define TK_VERBS_CREDIT_LOAN_MESSAGES_H
 
-#include "transport/verbs/data/srq.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct tk_conn;
+struct tk_peer;
+struct tk_short;
 
 /* Before the connection is connected: its peer grants us `base` credits for good. */
 void tk_loan_open(struct tk_conn *conn, int base);

@@ -7,10 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
+#include "base/pool.h"
 #include "base/report.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
 #include "transport/verbs/data/deferred.h"
 #include "transport/verbs/data/receive.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/verbs_state.h"
 
 static void set_first(struct tk_buffer *first)
 {

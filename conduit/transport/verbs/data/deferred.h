@@ -6,8 +6,14 @@
 #ifndef TK_VERBS_DEFERRED_H
 #define TK_VERBS_DEFERRED_H
 
-#include "base/bits.h"
-#include "transport/verbs/verbs_private.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "transport/verbs/verbs_state.h"
+
+struct tk_buffer;
+struct tk_conn;
 
 /* Defers a message of this size, whose head was checked; keeps the buffer. */
 void tk_deferred_put(struct tk_buffer *buffer, uint32_t size);

@@ -9,9 +9,17 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/atomic.h"
 #include "base/report.h"
+#include "memory/memory.h"
+#include "peer/peer.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/error.h"
 #include "transport/verbs/data/lane.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 static const char *opcode_text(unsigned opcode)
 {
@@ -60,7 +68,8 @@ static void tell(struct tk_conn *conn, const char *what, size_t nbytes, const ch
         snprintf(amount, sizeof(amount), " of %zu bytes", nbytes);
     tk_log_error("%s%s to rank %u (%s, pid %d) failed on %s:%u, queue pair %u: %s; path: %s", what,
                  amount, conn->peer->rank, conn->peer->host, conn->peer->pid, a->device, a->port,
-                 conn->qp->qp_num, why, tk_path_text(conn, path));
+                 conn->qp->qp_num, why,
+                 tk_path_text(&tk_rail_of(conn)->address, tk_path_of(conn), path));
 }
 
 /* Acts only in the first of the threads that notice. `may_be_dead`: the peer. A job that is leaving
@@ -102,7 +111,8 @@ void tk_conns_exhausted(const struct tk_peer *peer)
     if (!is_news || !lost_peer)
         return;
     tk_log_error("rank %u (%s, pid %d) is no longer reached over any port: %s; first path: %s",
-                 peer->rank, peer->host, peer->pid, ports, tk_path_text(conns, path));
+                 peer->rank, peer->host, peer->pid, ports,
+                 tk_path_text(&tk_rail_of(conns)->address, tk_path_of(conns), path));
     lost_peer(peer->rank);
 }
 

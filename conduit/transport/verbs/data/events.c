@@ -10,14 +10,21 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
+#include "base/lock.h"
 #include "base/report.h"
 #include "settings/settings.h"
 #include "topology/topology.h"
 #include "transport/device_events.h"
+#include "transport/transport.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/data/events.h"
 #include "transport/verbs/data/housekeeping.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/data/lane.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 static const struct tk_transport *served;
 static tk_counter_t refused; /* a device did not arm a queue; it is not asked again */

@@ -7,9 +7,16 @@
  * has one range of local memory (tx_log.h). */
 #include "config.h"
 
-#include "base/bits.h"
+#include "base/atomic.h"
+#include "base/lock.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/send.h"
 #include "transport/verbs/data/tx.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 unsigned tk_verbs_gather_max(const struct tk_region *home, const void *at, size_t nbytes)
 {

@@ -6,16 +6,23 @@
 
 #include <stdio.h>
 
-#include "common/clock.h"
+#include "base/atomic.h"
+#include "base/lock.h"
 #include "base/report.h"
 #include "base/wait_record.h"
+#include "common/clock.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/data/ack.h"
-#include "transport/verbs/data/housekeeping.h"
+#include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/credit_loan_messages.h"
+#include "transport/verbs/data/housekeeping.h"
+#include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/failover.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs.h"
+#include "transport/verbs/verbs_state.h"
 
 /* Connected for messages: if a connection carries atomics only, the peer's private pointer is not
  * ours. */

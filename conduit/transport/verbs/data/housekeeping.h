@@ -4,9 +4,12 @@
 #ifndef TK_VERBS_HOUSEKEEPING_H
 #define TK_VERBS_HOUSEKEEPING_H
 
+#include <stdbool.h>
+
+#include "base/atomic.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/demand.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs_state.h"
 
 /* Moves connections and sends ACKs that found no space in the send queue; call while
  * tk_verbs.pending_work is not 0. Takes the locks itself. */

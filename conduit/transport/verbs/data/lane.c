@@ -3,7 +3,11 @@
  * See lane.h: the rare cases. Takes the lock of one lane at a time. */
 #include "config.h"
 
+#include "base/atomic.h"
+#include "base/lock.h"
 #include "transport/verbs/data/lane.h"
+#include "transport/verbs/data/lane_type.h"
+#include "transport/verbs/verbs_state.h"
 
 /* A lane's work requests are adjacent: cache lines that are fetched in pairs belong to one lane,
  * too. */

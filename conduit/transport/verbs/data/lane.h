@@ -6,8 +6,50 @@
 #ifndef TK_VERBS_LANE_H
 #define TK_VERBS_LANE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
 #include "base/bits.h"
-#include "transport/verbs/verbs_private.h"
+#include "base/lock.h"
+#include "base/pool_type.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/lane_type.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
+
+static inline unsigned tk_lane_count(void)
+{
+    return TK_THREADED ? tk_verbs.lane_count : 1;
+}
+
+static inline struct tk_lane *tk_lane_of(const struct tk_conn *conn)
+{
+    return TK_THREADED ? conn->lane : tk_verbs.lanes;
+}
+
+static inline struct tk_sends *tk_sends_of(const struct tk_device *device, struct tk_lane *lane)
+{
+    return device->sends ? &device->sends[lane - tk_verbs.lanes] : &lane->sends;
+}
+
+/* By the number of a lane. */
+static inline struct ibv_cq *tk_send_cq(const struct tk_device *device, unsigned lane)
+{
+    return tk_sends_of(device, &tk_verbs.lanes[lane])->cq;
+}
+
+/* Of this thread: the lane from which it last took a work request; and the number of polls since
+ * that changed, which tells when the others are due: one addition wraps to 0 every eighth time. */
+enum { tk_lane_poll_step = 256 / 8, tk_lanes_due_next = 256 - tk_lane_poll_step };
+struct tk_lane_place {
+    struct tk_lane *lane;
+    uint8_t polls; /* times the step */
+};
+extern TK_HIDDEN TK_PER_THREAD_NEAR struct tk_lane_place tk_lane_mine;
 
 /* Distributes the depth_total work requests over the lanes. */
 void tk_lanes_open(void);

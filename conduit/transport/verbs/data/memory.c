@@ -9,15 +9,24 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/bits.h"
 #include "base/first_use.h"
+#include "base/lock.h"
+#include "base/pool.h"
 #include "base/report.h"
 #include "base/segment_mode.h"
 #include "firehose/firehose.h"
+#include "memory/memory.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/error.h"
+#include "transport/verbs/device/device.h"
 #include "transport/verbs/failover/connection_state.h"
+#include "transport/verbs/library.h"
 #include "transport/verbs/limits.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs.h"
+#include "transport/verbs/verbs_state.h"
 
 static tk_lock_t growing = TK_LOCK_INIT; /* the list of slabs */
 

@@ -8,15 +8,27 @@
  * they take one message at a time, and send and hand up what waits. */
 #include "config.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/atomic.h"
 #include "base/bits.h"
+#include "base/lock.h"
+#include "base/pool.h"
+#include "base/report.h"
 #include "stats/stats.h"
+#include "transport/transport.h"
 #include "transport/verbs/data/deferred.h"
 #include "transport/verbs/data/housekeeping.h"
 #include "transport/verbs/data/lane.h"
+#include "transport/verbs/data/lane_type.h"
+#include "transport/verbs/data/poll.h"
 #include "transport/verbs/data/receive.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/library.h"
 #include "transport/verbs/variants.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs_state.h"
 
 enum { FAILOVER = TK_VARIANT_FAILOVER, SHARED = TK_VARIANT_SHARED, DEVICES = TK_VARIANT_DEVICES };
 

@@ -4,13 +4,22 @@
  * at once. The thread handles them without that lock. */
 #include "config.h"
 
+#include "base/atomic.h"
 #include "base/bits.h"
+#include "base/lock.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/datagram.h"
+#include "transport/verbs/data/error.h"
+#include "transport/verbs/data/lane.h"
+#include "transport/verbs/data/lane_type.h"
+#include "transport/verbs/data/poll.h"
 #include "transport/verbs/data/receive.h"
 #include "transport/verbs/data/tx.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/device/device.h"
 #include "transport/verbs/failover/failover.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 /* Not inline: keeps the loop around it short for the common case. */
 static void __attribute__((noinline)) tx_done(struct tk_tx *tx, const struct ibv_wc *wc)

@@ -8,15 +8,27 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/lock.h"
+#include "base/pool.h"
 #include "base/report.h"
+#include "transport/transport.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
+#include "transport/verbs/conn/pair.h"
+#include "transport/verbs/data/ack.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/deferred.h"
+#include "transport/verbs/data/error.h"
+#include "transport/verbs/data/poll.h"
 #include "transport/verbs/data/receive.h"
+#include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/failover/tx_log.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 /* A greeting takes a buffer of requests, which can come only after it is answered, or the extra
  * one. */

@@ -6,14 +6,24 @@
 #ifndef TK_VERBS_RECEIVE_H
 #define TK_VERBS_RECEIVE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/lock.h"
 #include "base/report.h"
 #include "transport/device_events.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/ack.h"
-#include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/deferred.h"
+#include "transport/verbs/data/error.h"
+#include "transport/verbs/data/events.h"
+#include "transport/verbs/data/lane_type.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/library.h"
 
 enum {
     tk_small_message = 256, /* copying this much costs less than swapping buffers */

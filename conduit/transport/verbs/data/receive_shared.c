@@ -12,14 +12,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/lock.h"
+#include "stats/stats.h"
+#include "transport/transport.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
-#include "transport/verbs/data/deferred.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/credit_loan.h"
 #include "transport/verbs/data/credit_loan_messages.h"
-#include "transport/verbs/data/rendezvous.h"
+#include "transport/verbs/data/deferred.h"
+#include "transport/verbs/data/error.h"
+#include "transport/verbs/data/poll.h"
 #include "transport/verbs/data/receive.h"
+#include "transport/verbs/data/rendezvous.h"
+#include "transport/verbs/data/rendezvous_queue.h"
+#include "transport/verbs/data/srq.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/failover.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 static inline struct tk_conn *lock_account(struct tk_conn *conn, bool is_counted)
 {

@@ -7,12 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/lock.h"
+#include "base/pool.h"
 #include "base/report.h"
 #include "peer/peer.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/error.h"
 #include "transport/verbs/data/rendezvous.h"
+#include "transport/verbs/data/rendezvous_queue.h"
 #include "transport/verbs/data/tx.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/library.h"
 #include "transport/verbs/limits.h"
+#include "transport/verbs/verbs_state.h"
 
 enum tk_status tk_rndv_open(void)
 {

@@ -42,8 +42,17 @@
 #ifndef TK_VERBS_RENDEZVOUS_H
 #define TK_VERBS_RENDEZVOUS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/counter.h"
+#include "base/status.h"
+#include "transport/transport.h"
 #include "transport/verbs/data/rendezvous_queue.h"
-#include "transport/verbs/verbs_private.h"
+
+struct tk_buffer;
+struct tk_conn;
+struct tk_tx;
 
 /* Sent in place of the message. */
 struct tk_rndv_request {

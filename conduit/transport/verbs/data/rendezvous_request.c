@@ -6,10 +6,16 @@
 
 #include <string.h>
 
-#include "base/bits.h"
+#include "base/atomic.h"
 #include "base/lock.h"
+#include "base/pool.h"
 #include "stats/stats.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
 #include "transport/verbs/data/rendezvous.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/verbs_state.h"
 
 /* Behind everything that a message uses of a buffer; the message may begin a little later
  * (tk_am_buffer_size).

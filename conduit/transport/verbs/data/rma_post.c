@@ -7,17 +7,27 @@
 
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/copy.h"
+#include "base/lock.h"
 #include "firehose/find.h"
 #include "firehose/firehose.h"
+#include "peer/peer.h"
 #include "stats/stats.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/lane.h"
 #include "transport/verbs/data/rma_plan.h"
 #include "transport/verbs/data/rma_post.h"
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/data/tx.h"
-#include "transport/verbs/failover/failover.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/failover/connection_state.h"
+#include "transport/verbs/failover/tx_log.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 /* One call of tk_verbs_rma(). */
 struct post {

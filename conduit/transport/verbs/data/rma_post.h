@@ -6,7 +6,13 @@
 #ifndef TK_VERBS_RMA_POST_H
 #define TK_VERBS_RMA_POST_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/status.h"
 #include "transport/transport.h"
+
+struct tk_peer;
 
 bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                   size_t nbytes);

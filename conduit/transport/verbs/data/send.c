@@ -7,15 +7,25 @@
 
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/copy.h"
 #include "base/first_use.h"
+#include "base/lock.h"
 #include "base/report.h"
 #include "settings/settings.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/error.h"
 #include "transport/verbs/data/rendezvous.h"
+#include "transport/verbs/data/send.h"
 #include "transport/verbs/data/tx.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/failover/tx_log.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 /* Joins head and payload, whose length may be 0: the device copies them in any case, and a software
  * device has a shorter path for requests with one range. */

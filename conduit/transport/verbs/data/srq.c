@@ -7,14 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/lock.h"
+#include "base/pool.h"
 #include "base/report.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
-#include "transport/verbs/cm/cm.h"
-#include "transport/verbs/conn/xrc.h"
 #include "transport/device_events.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/credit_loan.h"
+#include "transport/verbs/data/events.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/device/device.h"
 #include "transport/verbs/failover/tx_log.h"
+#include "transport/verbs/library.h"
 #include "transport/verbs/limits.h"
+#include "transport/verbs/verbs_state.h"
 
 /* ---- choosing ---- */
 

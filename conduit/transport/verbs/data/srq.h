@@ -14,10 +14,21 @@
 #ifndef TK_VERBS_SRQ_H
 #define TK_VERBS_SRQ_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/bits.h"
+#include "base/lock.h"
+#include "base/status.h"
+#include "transport/verbs/data/buffer.h"
 #include "transport/verbs/data/credit_loan.h"
 #include "transport/verbs/failover/connection_state.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
+
+struct tk_conn;
+struct tk_device;
 
 /* For a peer whose messages come through a shared queue. */
 struct tk_loan {

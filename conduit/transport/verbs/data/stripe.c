@@ -14,10 +14,19 @@
  * through the same device. */
 #include "config.h"
 
+#include "base/atomic.h"
 #include "base/bits.h"
+#include "base/lock.h"
+#include "peer/peer.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/data/tx.h"
-#include "transport/verbs/failover/failover.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/failover/connection_state.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 enum {
     cost_unit = 256 /* of a byte on a connection that is as fast as the fastest port there is */

@@ -4,7 +4,15 @@
 #ifndef TK_VERBS_STRIPE_H
 #define TK_VERBS_STRIPE_H
 
-#include "transport/verbs/verbs_private.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/status.h"
+#include "peer/peer.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/verbs_state.h"
 
 /* The connection that should carry a piece of so many bytes, by what each has carried and how fast
  * its rail is; another one if that has no space. NULL: none has. */

@@ -3,10 +3,19 @@
  * See tx.h: what the completion of a work request does. No lock. */
 #include "config.h"
 
+#include "base/atomic.h"
+#include "base/bits.h"
 #include "base/copy.h"
 #include "firehose/find.h"
 #include "firehose/firehose.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/lane.h"
 #include "transport/verbs/data/tx.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/failover/tx_log.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 void tk_tx_more(struct tk_tx *tx, struct ibv_send_wr *wr, const struct tk_tx_entry_keys *keys)
 {

@@ -9,11 +9,23 @@
 #ifndef TK_VERBS_TX_H
 #define TK_VERBS_TX_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
 #include "base/bits.h"
+#include "base/lock.h"
+#include "base/pool.h"
 #include "op/op_type.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/error.h"
 #include "transport/verbs/data/lane.h"
+#include "transport/verbs/data/lane_type.h"
+#include "transport/verbs/data/tx_type.h"
 #include "transport/verbs/failover/tx_log.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 /* Takes a work request with a slot in the send queue and, if wanted, a bounce buffer. NULL: no
  * space now.

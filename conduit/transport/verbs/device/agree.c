@@ -12,7 +12,9 @@
 #include "base/report.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/ports.h"
+#include "transport/verbs/verbs.h"
 
 enum { ports_text = 256, port_text = 128 };
 

@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bits.h"
-#include "base/first_use.h"
+#include "base/lock.h"
 #include "base/report.h"
-#include "transport/verbs/conn/datagram.h"
-#include "transport/verbs/data/srq.h"
-#include "transport/verbs/failover/failover.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/data/lane_type.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/ports.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs.h"
+#include "transport/verbs/verbs_state.h"
 
 void tk_device_explain_closed(int error, char *text, size_t size)
 {
@@ -59,7 +60,7 @@ static struct tk_device *device_allocate(void)
     return device;
 }
 
-static struct tk_device *add(struct ibv_context *context)
+static struct tk_device *device_add(struct ibv_context *context)
 {
     struct tk_device *device = &tk_verbs.device;
     if (tk_verbs.device_count > 0) {
@@ -75,201 +76,21 @@ static struct tk_device *add(struct ibv_context *context)
     return device;
 }
 
-/* The minimum of all devices; at least two, for a message's head and its payload. */
-static void set_list_max(const struct ibv_device_attr *attr)
+void tk_devices_use(void)
 {
-    int most = attr->max_sge < attr->max_sge_rd ? attr->max_sge : attr->max_sge_rd;
-    if (tk_verbs.list_max == 0)
-        tk_verbs.list_max = tk_gather_max;
-    if (most < tk_verbs.list_max)
-        tk_verbs.list_max = most < 2 ? 2 : most;
-}
-
-static enum tk_status fit(const struct tk_device *device)
-{
-    const char *name = ibv_get_device_name(device->context->device);
-    struct ibv_device_attr attr;
-    int error = ibv_query_device(device->context, &attr);
-    if (error) {
-        tk_log_error("%s can't be queried: %s", name, strerror(error));
-        return TK_FAIL;
-    }
-    if (tk_verbs.depth_pp > attr.max_qp_wr ||
-        (!tk_srq_in_use() && tk_receives_max() > attr.max_qp_wr)) {
-        tk_log_error("%s allows %d work requests in a queue: lower GASNET_NETWORKDEPTH_PP (%d) or "
-                     "GASNET_AM_CREDITS_PP (%d)",
-                     name, attr.max_qp_wr, tk_verbs.depth_pp, tk_verbs.credits_pp);
-        return TK_FAIL;
-    }
-    set_list_max(&attr);
-    tk_verbs.depth_total = (int)tk_min((size_t)tk_verbs.depth_total, (size_t)attr.max_cqe);
-    return TK_OK;
-}
-
-enum tk_status tk_devices_open(void)
-{
-    enum tk_status status = TK_OK;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
         struct tk_rail *rail = &tk_verbs.rails[i];
         rail->device = device_find(rail->context);
-        if (rail->device)
-            continue;
-        rail->device = add(rail->context);
-        if (status == TK_OK)
-            status = fit(rail->device);
+        if (!rail->device)
+            rail->device = device_add(rail->context);
     }
-    return status;
-}
-
-TK_FIRST_USE static uint32_t device_conns_on(uint32_t rail)
-{
-    return (tk_verbs.conns_pp + tk_verbs.rail_count - 1 - rail) / tk_verbs.rail_count;
-}
-
-/* Over each connection that librdmacm makes at start-up comes a greeting. */
-TK_FIRST_USE static int greetings_max(const struct tk_device *device)
-{
-    uint32_t conns = 0;
-    for (uint32_t i = 0; i < tk_verbs.rail_count && tk_verbs.is_static; i++)
-        if (tk_verbs.rails[i].device == device && tk_verbs.rails[i].by_cm)
-            conns += tk_verbs.peers * device_conns_on(i);
-    return (int)conns;
-}
-
-/* The number of connections for which completion queues are made: those of all peers or, on demand,
- * a few or those that exist by now. */
-enum { conns_expected = 64 /* by each rail */ };
-
-TK_FIRST_USE static uint32_t conns_on(uint32_t rail)
-{
-    uint32_t all = tk_verbs.peers * device_conns_on(rail);
-    uint32_t now = (uint32_t)tk_max(tk_verbs.rails[rail].conns_open, conns_expected);
-    return tk_verbs.is_static ? all : (uint32_t)tk_min(all, now);
-}
-
-TK_FIRST_USE static uint32_t primaries_on(const struct tk_rail *rail)
-{
-    uint32_t now = (uint32_t)tk_max(rail->primaries + 1, conns_expected); /* and the next one */
-    return tk_verbs.is_static ? rail->peers : (uint32_t)tk_min(rail->peers, now);
-}
-
-/* Messages come over primary connections only, but each connection may become primary. */
-TK_FIRST_USE static int receives_max(const struct tk_device *device)
-{
-    uint32_t conns = 0, peers = 0;
-    for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
-        bool is_ours = tk_verbs.rails[i].device == device;
-        if (is_ours || tk_verbs.failover_enabled)
-            peers += primaries_on(&tk_verbs.rails[i]);
-        if (is_ours)
-            conns += tk_verbs.failover_enabled ? conns_on(i) : primaries_on(&tk_verbs.rails[i]);
-    }
-    if (tk_srq_in_use())
-        return tk_loan_stock(&tk_verbs.srq_plan, (int)peers).buffers +
-               tk_datagrams_received(device);
-    return tk_max(1, tk_receives_max() * (int)conns) + greetings_max(device) +
-           tk_datagrams_received(device);
-}
-
-/* A dying connection flushes all its work requests, with a completion for each. */
-TK_FIRST_USE static int sends_max(const struct tk_device *device)
-{
-    uint32_t conns = 0;
-    for (uint32_t i = 0; i < tk_verbs.rail_count && tk_verbs.failover_enabled; i++)
-        if (tk_verbs.rails[i].device == device)
-            conns += conns_on(i);
-    return (int)tk_max((size_t)tk_verbs.depth_total, (size_t)tk_verbs.depth_pp * conns);
-}
-
-/* All queues have the same depth: all work may be with peers of one lane. */
-static bool open_sends(const struct tk_device *device, int depth)
-{
-    for (unsigned lane = 0; lane < tk_lane_count(); lane++) {
-        struct tk_sends *sends = tk_sends_of(device, &tk_verbs.lanes[lane]);
-        tk_lock_init(&sends->lock);
-        sends->cq = ibv_create_cq(device->context, depth, NULL, device->send_events, 0);
-        if (!sends->cq)
-            return false;
-    }
-    return true;
-}
-
-static enum tk_status open_queues(struct tk_device *device)
-{
-    int recv_depth = receives_max(device), send_depth = sends_max(device);
-    tk_channels_open(device);
-    device->pd = ibv_alloc_pd(device->context);
-    if (device->pd && open_sends(device, send_depth))
-        device->recv_cq = ibv_create_cq(device->context, recv_depth, NULL, device->recv_events, 0);
-    if (device->recv_cq)
-        return TK_OK;
-    tk_log_error("%s: no protection domain or completion queues of %d and %d entries: %s; lower "
-                 "GASNET_AM_CREDITS_PP or GASNET_NETWORKDEPTH_TOTAL",
-                 ibv_get_device_name(device->context->device), send_depth, recv_depth,
-                 strerror(errno));
-    return TK_FAIL;
-}
-
-enum tk_status tk_devices_open_queues(void)
-{
-    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
-        if (open_queues(device) != TK_OK)
-            return TK_FAIL;
-    return TK_OK;
-}
-
-/* Makes it twice as large as needed, so that this is rare. */
-TK_FIRST_USE static enum tk_status cq_fit(const struct tk_device *device, struct ibv_cq *cq,
-                                          int wanted)
-{
-    if (wanted <= cq->cqe)
-        return TK_OK;
-    if (ibv_resize_cq(cq, 2 * wanted) == 0 || ibv_resize_cq(cq, wanted) == 0)
-        return TK_OK;
-    tk_log_error("%s: no completion queue of %d entries: %s; lower GASNET_AM_CREDITS_PP, or set "
-                 "GASNET_CONNECT_STATIC=1, which makes it as large at start-up",
-                 ibv_get_device_name(device->context->device), wanted, strerror(errno));
-    return TK_FAIL;
-}
-
-TK_FIRST_USE static enum tk_status fit_sends(const struct tk_device *device)
-{
-    for (unsigned lane = 0; lane < tk_lane_count(); lane++)
-        if (cq_fit(device, tk_send_cq(device, lane), sends_max(device)) != TK_OK)
-            return TK_FAIL;
-    return TK_OK;
-}
-
-TK_FIRST_USE enum tk_status tk_devices_fit(void)
-{
-    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
-        if (cq_fit(device, device->recv_cq, receives_max(device)) != TK_OK ||
-            fit_sends(device) != TK_OK)
-            return TK_FAIL;
-    return TK_OK;
-}
-
-static void close_one(struct tk_device *device)
-{
-    tk_srq_close(device);
-    if (device->xrcd)
-        ibv_close_xrcd(device->xrcd);
-    if (device->recv_cq)
-        ibv_destroy_cq(device->recv_cq);
-    for (unsigned lane = 0; lane < tk_lane_count(); lane++)
-        if (tk_send_cq(device, lane))
-            ibv_destroy_cq(tk_send_cq(device, lane));
-    tk_channels_close(device);
-    if (device->pd)
-        ibv_dealloc_pd(device->pd);
-    ibv_close_device(device->context);
 }
 
 void tk_devices_close(void)
 {
     for (struct tk_device *device = &tk_verbs.device, *next; device; device = next) {
         next = device->next;
-        close_one(device);
+        ibv_close_device(device->context);
         if (device != &tk_verbs.device)
             free(device);
     }

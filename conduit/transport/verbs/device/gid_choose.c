@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "transport/verbs/verbs_private.h"
+#include "peer/peer.h"
+#include "transport/verbs/device/ports.h"
+#include "transport/verbs/library.h"
 
 /* Families of addresses, the better the higher. Both addresses of a packet have one family, and a
  * link-local address reaches only link-local ones. */

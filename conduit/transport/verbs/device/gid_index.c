@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "settings/settings.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/device/ports.h"
 
 enum { index_max = 255, port_max = 255, digits_max = 3 };
 

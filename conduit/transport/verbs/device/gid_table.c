@@ -9,8 +9,9 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "base/bits.h"
-#include "transport/verbs/verbs_private.h"
+#include "peer/peer.h"
+#include "transport/verbs/device/ports.h"
+#include "transport/verbs/library.h"
 
 enum {
     ip4_bytes = 4,

@@ -10,7 +10,10 @@
 #include <poll.h>
 
 #include "common/clock.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/qp_state.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 /* NULL: could not be made. */
 struct trial {

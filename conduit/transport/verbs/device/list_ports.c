@@ -6,12 +6,13 @@
 
 #include <errno.h>
 
-#include "common/number.h"
 #include "base/report.h"
+#include "common/number.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
+#include "transport/verbs/device/ports.h"
+#include "transport/verbs/library.h"
 #include "transport/verbs/verbs.h"
-#include "transport/verbs/verbs_private.h"
 
 static const char *state_text(enum ibv_port_state state)
 {

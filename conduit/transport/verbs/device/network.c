@@ -8,7 +8,9 @@
 
 #include <string.h>
 
-#include "transport/verbs/verbs_private.h"
+#include "peer/peer.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/ports.h"
 
 void tk_network_of(struct tk_network *network, const struct tk_rail *rail)
 {

@@ -6,8 +6,11 @@
 #include "config.h"
 
 #include "base/report.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 /* The operations that access such memory, from either end. */
 static const struct capability {

@@ -11,7 +11,11 @@
 #include "base/bits.h"
 #include "base/first_use.h"
 #include "base/report.h"
-#include "transport/verbs/verbs_private.h"
+#include "peer/peer.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/places.h"
+#include "transport/verbs/device/ports.h"
+#include "transport/verbs/verbs_state.h"
 
 TK_FIRST_USE static bool is_one_subnet(const struct tk_port_address *a,
                                        const struct tk_port_address *b)
@@ -63,12 +67,12 @@ static void end_text(char *text, size_t size, const char *device, unsigned port,
     }
 }
 
-const char *tk_path_text(const struct tk_conn *conn, char text[tk_path_text_size])
+const char *tk_path_text(const struct tk_port_address *mine, const struct tk_path *path,
+                         char text[tk_path_text_size])
 {
-    const struct tk_port_address *a = &tk_rail_of(conn)->address;
-    const struct tk_path *path = &conn->path;
     char from[tk_path_text_size / 2 - 4], to[sizeof(from)];
-    end_text(from, sizeof(from), a->device, a->port, a->lid, path->is_global ? &path->from : NULL);
+    end_text(from, sizeof(from), mine->device, mine->port, mine->lid,
+             path->is_global ? &path->from : NULL);
     end_text(to, sizeof(to), path->device, path->port, path->lid,
              path->is_global ? &path->to : NULL);
     snprintf(text, tk_path_text_size, "%s to %s", from, to);

@@ -3,16 +3,17 @@
  * Addresses of the ranks' ports, for connections that are made after the peer infos are freed.
  * Ranks of a host mostly use the same ports, so each address is kept once per host, with its GIDs,
  * plus eight bytes per rank and rail. The table is the same in all ranks of the job, so those of a
- * host share it. Owns tk_verbs.place_table and the pointers into it, which are written at start-up
+ * host share it. Owns tk_places.table and the pointers into it, which are written at start-up
  * only: no lock. */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bits.h"
 #include "base/report.h"
-#include "transport/verbs/verbs_private.h"
+#include "peer/peer.h"
+#include "transport/verbs/device/places.h"
+#include "transport/verbs/verbs_state.h"
 
 enum { no_address = UINT32_MAX };
 
@@ -113,7 +114,7 @@ static void *make_table(struct lists *lists, const uint32_t *host_of, size_t *si
         free(places);
         return NULL;
     }
-    *size = front + begin_addresses(lists) * sizeof(*tk_verbs.addresses);
+    *size = front + begin_addresses(lists) * sizeof(*tk_places.addresses);
     char *table = realloc(places, *size);
     if (table)
         pack(lists, (void *)table, (void *)(table + front));
@@ -134,23 +135,23 @@ static enum tk_status make_places(const uint32_t *host_of)
         tk_log_error("out of memory for the addresses of %u ranks", tk_peers.size);
         return TK_FAIL;
     }
-    tk_host_table_show(&tk_verbs.place_table, table, size);
+    tk_host_table_show(&tk_places.table, table, size);
     return TK_OK;
 }
 
 enum tk_status tk_places_learn(const uint32_t *host_of)
 {
     size_t front = tk_places_bytes(tk_peers.size, tk_verbs.rail_count);
-    if (!tk_host_table_find(&tk_verbs.place_table, front) && make_places(host_of) != TK_OK)
+    if (!tk_host_table_find(&tk_places.table, front) && make_places(host_of) != TK_OK)
         return TK_FAIL;
-    tk_verbs.places = tk_verbs.place_table.at;
-    tk_verbs.addresses = (const void *)((const char *)tk_verbs.place_table.at + front);
+    tk_places.by_rank = tk_places.table.at;
+    tk_places.addresses = (const void *)((const char *)tk_places.table.at + front);
     return TK_OK;
 }
 
 void tk_places_forget(void)
 {
-    tk_host_table_drop(&tk_verbs.place_table);
-    tk_verbs.addresses = NULL;
-    tk_verbs.places = NULL;
+    tk_host_table_drop(&tk_places.table);
+    tk_places.addresses = NULL;
+    tk_places.by_rank = NULL;
 }

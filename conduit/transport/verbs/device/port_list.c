@@ -13,7 +13,8 @@
 #include "peer/peer.h"
 #include "settings/settings.h"
 #include "topology/locality.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/device/ports.h"
+#include "transport/verbs/library.h"
 
 static const char stem[] = "GASNET_IBV_PORTS_";
 

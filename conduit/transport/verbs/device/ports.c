@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "peer/peer.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/ports.h"
+#include "transport/verbs/library.h"
 
 /* The index of GASNET_IBV_PKEY; -1: the port does not have that key. Two limited members of a
  * partition can't receive from each other (IBA 10.9.1.1), so a full membership is preferred. */

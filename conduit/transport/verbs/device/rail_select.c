@@ -18,7 +18,10 @@
 #include "settings/settings.h"
 #include "topology/locality.h"
 #include "topology/spread.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/ports.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs.h"
 
 /* A usable port. */
 struct candidate {

@@ -16,7 +16,7 @@
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "topology/spread.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/device/device.h"
 
 static const char share_key[] = "tk.ports";
 

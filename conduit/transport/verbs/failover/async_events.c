@@ -6,11 +6,14 @@
 
 #include <fcntl.h>
 
+#include "base/lock.h"
 #include "common/clock.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/device/device.h"
 #include "transport/verbs/failover/async_events.h"
 #include "transport/verbs/failover/reconnect.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 static tk_lock_t reading = TK_LOCK_INIT;
 

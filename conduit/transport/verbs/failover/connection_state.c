@@ -5,11 +5,16 @@
 
 #include <string.h>
 
-#include "common/clock.h"
+#include "base/atomic.h"
 #include "base/report.h"
+#include "common/clock.h"
+#include "peer/peer.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/tx_type.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/tx_log.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 tk_lock_t tk_moves_lock = TK_LOCK_INIT;
 

@@ -5,7 +5,17 @@
 #ifndef TK_VERBS_CONNECTION_STATE_H
 #define TK_VERBS_CONNECTION_STATE_H
 
-#include "transport/verbs/verbs_private.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
+
+struct tk_tx;
 
 /* Of a connection. Closing and drained ones belong to a pair that is being moved. */
 enum tk_connection_state {

@@ -9,10 +9,19 @@
 
 #include <string.h>
 
+#include "base/atomic.h"
+#include "base/lock.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/error.h"
+#include "transport/verbs/data/lane.h"
+#include "transport/verbs/data/send.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/control.h"
 #include "transport/verbs/failover/tx_log.h"
+#include "transport/verbs/verbs_state.h"
 
 enum { WHICH, INCARNATION, ARRIVED, BEFORE, notice_args, is_open_bit = 0x100 };
 _Static_assert(0 + tk_conns_max <= is_open_bit, "a link's number and the bit share a word");

@@ -5,7 +5,11 @@
 #ifndef TK_VERBS_CONTROL_H
 #define TK_VERBS_CONTROL_H
 
-#include "transport/verbs/verbs_private.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tk_buffer;
+struct tk_conn;
 
 struct tk_notice {
     struct tk_conn *conn; /* our end of the connection that it describes */

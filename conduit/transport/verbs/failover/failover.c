@@ -29,21 +29,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bits.h"
-#include "common/clock.h"
+#include "base/atomic.h"
+#include "base/lock.h"
 #include "base/report.h"
+#include "common/clock.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/error.h"
+#include "transport/verbs/data/lane.h"
+#include "transport/verbs/data/send.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/tx.h"
-#include "transport/verbs/failover/connection_state.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/device/device.h"
 #include "transport/verbs/failover/async_events.h"
+#include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/control.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/failover/reconnect.h"
 #include "transport/verbs/failover/tx_log.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 struct tk_replay {
     struct tk_replay *next;
@@ -104,7 +114,7 @@ static void report_death(struct tk_conn *conn, const char *why)
     tk_log_warn("%s:%u no longer reaches rank %u (%s): %s; what went over it goes over other "
                 "ports (GASNET_IBV_FAILOVER=0 ends the job instead); path: %s",
                 a->device, a->port, conn->peer->rank, conn->peer->host, why,
-                tk_path_text(conn, path));
+                tk_path_text(&tk_rail_of(conn)->address, tk_path_of(conn), path));
 }
 
 void tk_conn_give_up(struct tk_conn *conn, const char *why)

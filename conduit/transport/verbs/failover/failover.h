@@ -5,8 +5,15 @@
 #ifndef TK_VERBS_FAILOVER_H
 #define TK_VERBS_FAILOVER_H
 
-#include "transport/verbs/failover/connection_state.h"
-#include "transport/verbs/verbs_private.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "transport/verbs/library.h"
+
+struct tk_buffer;
+struct tk_conn;
+struct tk_tx;
 
 enum tk_status tk_failover_open(void);
 void tk_failover_close(void);

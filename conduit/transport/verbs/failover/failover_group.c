@@ -3,12 +3,17 @@
  * See failover_group.h. With the lock of demands; owns nothing. */
 #include "config.h"
 
+#include "base/atomic.h"
 #include "base/first_use.h"
+#include "base/lock.h"
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/async_events.h"
 #include "transport/verbs/failover/connection_state.h"
-#include "transport/verbs/failover/reconnect.h"
 #include "transport/verbs/failover/failover_group.h"
+#include "transport/verbs/failover/reconnect.h"
+#include "transport/verbs/failover/tx_log.h"
+#include "transport/verbs/verbs_state.h"
 
 static void set_frozen(uint32_t rank, bool is_frozen)
 {

@@ -14,8 +14,11 @@
 #ifndef TK_VERBS_FAILOVER_GROUP_H
 #define TK_VERBS_FAILOVER_GROUP_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "transport/verbs/conn/conn.h"
 #include "transport/verbs/failover/tx_log.h"
-#include "transport/verbs/verbs_private.h"
 
 /* The queue pairs exist: freezes the group and marks connections whose ports are down. */
 void tk_failover_group_open(const struct tk_conn *conns);

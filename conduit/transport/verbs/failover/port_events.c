@@ -7,12 +7,19 @@
  * thread at a time. */
 #include "config.h"
 
+#include "base/atomic.h"
+#include "base/lock.h"
 #include "common/clock.h"
+#include "peer/peer.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/device/device.h"
 #include "transport/verbs/failover/async_events.h"
+#include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/failover/reconnect.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 static const uint64_t patience = TK_SECOND / 4;
 

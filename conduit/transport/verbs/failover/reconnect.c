@@ -24,16 +24,26 @@
 
 #include <string.h>
 
-#include "common/clock.h"
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/lock.h"
 #include "base/report.h"
+#include "common/clock.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/connect.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/device/device.h"
 #include "transport/verbs/failover/async_events.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/reconnect.h"
 #include "transport/verbs/failover/tx_log.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs.h"
+#include "transport/verbs/verbs_state.h"
 
 enum { doublings_max = 6 }; /* of tk_reconnect_wait: at most about a minute */
 static const uint64_t longest_wait = 60 * TK_SECOND;

@@ -5,8 +5,15 @@
 #ifndef TK_VERBS_RECONNECT_H
 #define TK_VERBS_RECONNECT_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bits.h"
 #include "common/clock.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/verbs_state.h"
+
+struct tk_conn;
 
 /* How long the first death keeps a connection away, in ns; tests shorten it. */
 extern TK_HIDDEN uint64_t tk_reconnect_wait;

@@ -7,7 +7,13 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "transport/transport.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/tx_type.h"
 #include "transport/verbs/failover/tx_log.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
 
 enum tk_status tk_tx_log_open(struct tk_conn *conn)
 {

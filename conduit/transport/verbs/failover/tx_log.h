@@ -6,10 +6,19 @@
 #ifndef TK_VERBS_TX_LOG_H
 #define TK_VERBS_TX_LOG_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/bits.h"
-#include "transport/verbs/verbs_private.h"
+#include "base/status.h"
+#include "transport/verbs/conn/conn.h"
+#include "transport/verbs/data/tx_type.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/verbs_state.h"
+
+struct tk_short;
 
 /* By rail; valid until the work is complete. */
 struct tk_tx_entry_keys {

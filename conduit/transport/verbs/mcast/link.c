@@ -9,10 +9,18 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "memory/memory.h"
+#include "peer/peer.h"
 #include "settings/settings.h"
 #include "transport/multicast.h"
 #include "transport/verbs/conn/psn.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/data/buffer.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/qp_state.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/mcast/link.h"
+#include "transport/verbs/verbs.h"
+#include "transport/verbs/verbs_state.h"
 
 enum {
     retries = 6, /* 7 means for ever on Soft-RoCE */

@@ -11,8 +11,15 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "peer/peer.h"
+#include "transport/verbs/data/error.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/ports.h"
+#include "transport/verbs/library.h"
 #include "transport/verbs/raw/raw.h"
 #include "transport/verbs/raw/raw_private.h"
+#include "transport/verbs/verbs.h"
+#include "transport/verbs/verbs_state.h"
 
 static struct {
     struct tk_rail *rails;

@@ -4,8 +4,9 @@
 #ifndef TK_VERBS_RAW_PRIVATE_H
 #define TK_VERBS_RAW_PRIVATE_H
 
-#include "transport/verbs/verbs_private.h"
 #include "trunkline_rails.h"
+
+struct tk_rail;
 
 /* The rail that the client knows as `rail`. */
 const struct tk_rail *tk_raw_rail(const trunkline_rail_t *rail);

@@ -10,7 +10,12 @@
 
 #include "base/bits.h"
 #include "base/report.h"
+#include "peer/peer.h"
 #include "transport/verbs/conn/psn.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/ports.h"
+#include "transport/verbs/device/qp_state.h"
+#include "transport/verbs/library.h"
 #include "transport/verbs/raw/raw.h"
 #include "transport/verbs/raw/raw_private.h"
 

@@ -9,7 +9,9 @@
 
 #include "base/first_use.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/qp_state.h"
+#include "transport/verbs/library.h"
 
 enum {
     hop_limit = 64, /* of a routed RoCE network; the usual IP default */
