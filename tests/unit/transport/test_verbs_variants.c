@@ -117,7 +117,8 @@ static void assert_job_uses(unsigned conditions)
     assert_true(t->rma.put == v->put && t->rma.put_from == v->put_from);
     assert_true(t->rma.payload_from == v->payload_from && t->rma.get == v->get);
     assert_true(t->poll == v->poll && t->reap == v->reap && t->reap_in_handler == v->reap);
-    assert_true(t->rma == tk_transport_verbs.rma && t->send == tk_transport_verbs.send);
+    assert_true(t->rma.post == tk_transport_verbs.rma.post &&
+                t->am.send == tk_transport_verbs.am.send);
 }
 
 struct job {
@@ -209,7 +210,7 @@ static void the_next_poll_hands_up_what_was_deferred(void **state)
 static void choose_for_xrc(void *unused)
 {
     static struct tk_xrc xrc;
-    tk_verbs.xrc = &xrc;
+    tk_conns.xrc = &xrc;
     tk_verbs_variant_choose(&tk_transport_verbs);
 }
 
