@@ -53,7 +53,7 @@ static void scan_fraction(struct scan *s)
     }
 }
 
-/* " KB", "k", "KiB" ...; 0: there is no unit, and *at is unchanged. */
+/* Parses " KB", "k", "KiB" ...; 0: no unit follows, and *at is unchanged. */
 static uint64_t scan_unit(const char **at)
 {
     const char *here = *at + strspn(*at, " \t");

@@ -61,7 +61,7 @@ static int register_handlers(gasnet_handlerentry_t *table, size_t count)
     return rc;
 }
 
-/* GASNET_OK if the segment may be made. */
+/* GASNET_OK if the segment may be created. */
 static int check_attach(uintptr_t segsize, int numentries)
 {
     if (!tk_is_started() || tk_ep.segment) {
