@@ -73,7 +73,7 @@ static _Noreturn void park(void)
         pause();
 }
 
-/* Whether these queues were taken and not returned yet. */
+/* Only if these queues were taken and not returned yet. */
 static void give_back(unsigned role)
 {
     if (atomic_fetch_and(&kept, ~role) & role)
@@ -258,7 +258,8 @@ bool tk_progress_threads_receive(void)
     return count > 0 && tk_settings.rcv_thread;
 }
 
-/* The caller returns the queues instead of their threads: a thread may be in a handler for long. */
+/* The calling thread returns the queues, because a thread of the library may be in a handler for
+ * long. */
 void tk_progress_threads_stop(void)
 {
     if (count == 0)

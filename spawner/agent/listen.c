@@ -109,7 +109,7 @@ static bool is_useful(const struct ifaddrs *i, bool loopback)
            (a->any.sa_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&a->v6.sin6_addr));
 }
 
-/* Appends one address to the list; false when there is no room. */
+/* Appends one address to the list; false if it does not fit. */
 static bool append_address(char *text, size_t size, const char *digits)
 {
     size_t used = strlen(text);
