@@ -232,7 +232,7 @@ static bool receive(struct tk_mcsw_client *c, uint8_t *to, size_t size)
         } else if (n == 0) {
             broken(c, c->step == STEP_ANSWER
                           ? "the switch closed the connection in place of an answer (another key "
-                            "of the job, no room for a job, or its 5 s were over)"
+                            "of the job, no space for another job, or its 5 s were over)"
                           : "the switch closed the connection");
             return false;
         } else if (errno != EINTR) {

@@ -269,7 +269,7 @@ static bool take_word(struct options *o, struct options_reader *r, const char *w
     return take_flags(o, r, word);
 }
 
-/* The job may come behind the options of --top. */
+/* The job may follow the options of --top. */
 static bool take_job(struct options *o, struct options_reader *r)
 {
     if (!o->job && *r->at)

@@ -376,11 +376,11 @@ static void with_slots_hosts_are_filled_in_order(void **state)
 static void what_does_not_fit_is_one_sentence(void **state)
 {
     does_not_fit("a:2,b:1", 4, 0,
-                 "-n 4: the 2 hosts of -H have room for 3 processes (host:slots); start fewer, or "
+                 "-n 4: the 2 hosts of -H have slots for 3 processes (host:slots); start fewer, or "
                  "give more slots");
     does_not_fit(
         "a:1,b:1", 2, 1,
-        "-n 2: the first 1 host of -H has room for 1 process (host:slots); start fewer, or "
+        "-n 2: the first 1 host of -H has slots for 1 process (host:slots); start fewer, or "
         "give more slots");
     does_not_fit("a,b", 4, 3, "-N 3: -H names 2 hosts");
     does_not_fit("a", 4, 2, "-N 2: -H names 1 host");

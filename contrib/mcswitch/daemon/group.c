@@ -204,7 +204,7 @@ static void complete(struct mcd_group *g)
     good = good && mcd_switch_create(g->number, g->size, all, g->key);
     free(all);
     if (!good) {
-        end_group(g, "the switch has no room for this group");
+        end_group(g, "the switch has no space for this group");
         return;
     }
     g->complete = true;
@@ -253,7 +253,7 @@ static bool place_member(struct mcd_connection *c, struct mcd_member *m)
     address_of(m->m.gid, ip, &port);
     if (m->m.plane == TK_MCSW_UDP) {
         if (!mcd_wire_join(ip, port, m->ip)) {
-            mcd_control_error(c, TK_MCSW_E_FULL, "the switch has no room for this member");
+            mcd_control_error(c, TK_MCSW_E_FULL, "the switch has no space for this member");
             return false;
         }
         m->port = mcd_wire_port()->number;
