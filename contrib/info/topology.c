@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which ports the ranks of a host would get with GASNET_IBV_PORTS_TYPE=auto: by the functions that
- * a job chooses by, on this host or on one that an hwloc file describes. Owns what is gathered of
+ * Which ports the ranks of a host would get with GASNET_IBV_PORTS_TYPE=auto: by the functions with
+ * which a job chooses, on this host or on one that an hwloc file describes. Owns the data about
  * that machine. */
 #include "config.h"
 
@@ -80,7 +80,7 @@ static int bind_to_parts(const char *word, hwloc_obj_type_t type)
     return 0;
 }
 
-/* "0-3:4-7": CPUs of rank 0, of rank 1, and from the front again. */
+/* "0-3:4-7": CPUs of rank 0, of rank 1, then from the beginning again. */
 static int bind_to_lists(const char *lists)
 {
     const char *at = lists;
@@ -124,7 +124,7 @@ static int measure(int *distances)
     return 0;
 }
 
-/* ---- What is printed ---- */
+/* ---- Output ---- */
 
 static void print_machine(void)
 {
@@ -157,7 +157,7 @@ static void print_rank(uint32_t rank)
     info_fact(name, "%s; on CPUs %s", text, cpus[rank]);
 }
 
-/* The bridge from which the devices of a switch are reached; NULL: there is none. */
+/* The bridge of the switch through which the device is reached; NULL if there is none. */
 static hwloc_obj_t switch_of(hwloc_obj_t device)
 {
     hwloc_obj_t found = NULL;

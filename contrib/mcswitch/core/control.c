@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The payload of control packets: what may be in it, and how a host writes it. Owns nothing. */
+ * The payload of control packets: its legal contents, and how a host writes it. Owns nothing. */
 #include "config.h"
 
 #include "core/private.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The checker of strict mode: does a pass reach each register once, in the order of stages, with a
- * program that a stateful unit has? Each register has a stage of its own, in the order of enum reg.
- * Owns nothing. */
+ * The checker of strict mode: checks that a pass accesses each register once, in the order of
+ * stages, with a program that a stateful unit supports. Each register has a stage of its own, in
+ * the order of enum reg. Owns nothing. */
 #include "config.h"
 
 #include <stdio.h>

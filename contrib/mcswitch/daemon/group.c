@@ -126,8 +126,7 @@ void mcd_group_close_all(void)
 
 /* ---- create ---- */
 
-/* Numbers are not used again at once, so that what is still under way for an old group finds none.
- */
+/* Numbers are not reused at once, so that late packets of an old group match no group. / */
 static struct mcd_group *free_group(void)
 {
     for (unsigned i = 0; i < groups_most; i++) {

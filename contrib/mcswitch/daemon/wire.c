@@ -287,7 +287,7 @@ static bool open_end(struct end *e)
            mcd_loop_add(&e->source, EPOLLIN);
 }
 
-/* The addresses in frames: the real ones where that says enough. */
+/* The addresses in frames: the real ones if they are unambiguous. */
 static void choose_vips(struct mcd_vips *v)
 {
     static const uint8_t made[ENDS][4] = {{class_e, 255, 255, 1}, {class_e, 255, 255, 2}};
