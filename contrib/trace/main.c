@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gasnet_trace: options, and files read line by line. Owns the buffer of the file that is read. */
+ * gasnet_trace: parses options and reads files line by line. Owns the buffer of the file that is
+ * read. */
 #include "config.h"
 
 #include <errno.h>
@@ -55,8 +56,8 @@ static bool complain(const struct reader *reader, const char *why)
     return false;
 }
 
-/* A line that has no end is the last one of a rank that was killed while it wrote, or of a disk
- * that was full. */
+/* An incomplete line is the last one of a rank that was killed while it wrote, or of a full
+ * disk. */
 static bool read_line(struct trace_summary *summary, struct reader *reader, char *line,
                       size_t length, bool is_whole)
 {

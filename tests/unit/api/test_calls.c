@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Puts, gets, events and messages as clients call them: what flags and pairs of endpoints mean to
- * the rooms below, values, codes, limits. How a transfer or a message travels is tested in rma/ and
- * message/. */
+ * Puts, gets, events and messages as clients call them: the effect of flags and pairs of endpoints
+ * on the rooms below, values, codes, limits. The paths of transfers and messages are tested in rma/
+ * and message/. */
 #include "config.h"
 
 #include "collective/barrier.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Calls that make objects and ask about them, in their EX and their legacy forms: what they refuse
- * and with which code, that a rank which is refused still takes part where others wait for it, and
- * that handles say what they are. start/, the segments of team/ and the named barrier are this
- * test's. */
+ * Calls that create and query objects, in their EX and legacy forms: what they refuse and with
+ * which code, that a refused rank still takes part where others wait for it, and that queries of
+ * handles are right. start/, the segments of team/ and the named barrier are fakes of this test. */
 #include "config.h"
 
 #include "base/check.h"

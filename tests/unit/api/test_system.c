@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Calls about the process and the job rather than their objects, and the named barrier's: codes,
- * tables, and what is an error at any time. The barrier itself is this test's, and so are waiting
- * and neighbours. */
+ * Calls about the process and the job rather than their objects, and the calls of the named
+ * barrier: codes, tables, errors. The barrier itself, waiting and neighbours are fakes of this
+ * test. */
 #include "config.h"
 
 #include <unistd.h>

@@ -110,7 +110,7 @@ static void a_namespace_whose_server_refuses_is_an_error(void **state)
     assert_open_fails("unset it to run alone");
 }
 
-/* A rank of several that runs as a job of one would give wrong results, several times. */
+/* If the ranks of a job each ran as a job of one, each would give wrong results. */
 static void a_rank_of_several_never_runs_alone(void **state)
 {
     for (unsigned i = 0; i < launchers; i++) {
@@ -181,7 +181,7 @@ static int status_without_server(void)
     return WIFEXITED(status) && WEXITSTATUS(status) != 255 ? WEXITSTATUS(status) : -1;
 }
 
-/* mpirun was killed: its ranks must not go on without an end. */
+/* mpirun was killed: its ranks must not run on for ever. */
 static void a_rank_ends_when_a_foreign_server_is_lost(void **state)
 {
     assert_int_equal(tk_bootstrap_open(), TK_OK);
@@ -426,7 +426,7 @@ static void a_fence_of_data_makes_known_what_was_put(void **state)
     assert_true(server.collects);
 }
 
-/* A commit of nothing waits for the server too. */
+/* An empty commit waits for the server too. */
 static void what_was_put_is_committed_once(void **state)
 {
     assert_int_equal(tk_bootstrap_put("k", "x", 1), TK_OK);
@@ -451,7 +451,7 @@ static void a_fence_alone_carries_no_data(void **state)
     assert_false(server.collects);
 }
 
-/* All that was ever put would go to everybody, who can ask the one server for it. */
+/* Everything ever put would be sent to every rank, although each can ask the one server for it. */
 static void on_one_host_a_fence_carries_no_data(void **state)
 {
     server.local_peers = "0,1,2,3";
@@ -462,7 +462,8 @@ static void on_one_host_a_fence_carries_no_data(void **state)
     assert_false(server.collects);
 }
 
-/* Hundreds of ranks that look at the clock instead leave no CPU to the one that they wait for. */
+/* Hundreds of ranks that slept by the clock instead would leave no CPU to the one that they wait
+ * for. */
 static void a_waiter_with_nothing_to_poll_sleeps_until_it_is_woken(void **state)
 {
     server.fence_naps = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What ranks gather, and how many of them ask the launcher's server for it: four ranks of a host
- * are four processes here, and the server is a table that they share. */
+ * Gathering of ranks, and how many of them query the launcher's server: four ranks of a host are
+ * four processes here, and the server is a table that they share. */
 #include "config.h"
 
 #include <fcntl.h>

@@ -2,9 +2,9 @@
  *
  * The barrier, with 1 to 12 ranks that are processes of their own, share memory in groups of 1 to
  * 9, and have a network that is this test: it decides which rank starts, which polls, whose sends
- * are refused and which message arrives next, by seeded dice. Checked at every step: no rank leaves
- * a barrier that some rank has not entered, and barriers end in order. Checked in the end: all of
- * them end. */
+ * are refused and which message arrives next, at random from a seed. Checked at every step: no rank
+ * leaves a barrier that some rank has not entered, and barriers end in order. Checked at the end:
+ * all of them end. */
 #include "config.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Collectives in shared memory: ranks of this process run random operations of several teams at a
- * time, against what a loop computes. Once as threads: built with the thread sanitizer this is also
- * the test of what is published and acquired. Once in turn, where a rank that has nothing to do
- * sleeps until it is woken: all asleep before the end means that somebody was not woken. Owns the
- * memory of the channels, and stands in for the transport and for mapped segments. */
+ * Collectives in shared memory: ranks in this process run random operations of several teams at a
+ * time; results are compared with a loop. Once as threads: with the thread sanitizer this also
+ * tests publishing and acquiring. Once in turn, where an idle rank sleeps until it is woken: if all
+ * sleep before the end, a wake-up was lost. Owns the memory of the channels, and replaces the
+ * transport and mapped segments. */
 #include "config.h"
 
 #include <pthread.h>

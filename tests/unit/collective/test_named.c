@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The named barrier as one rank sees it whose neighbours' flags are this test: among few, as the
- * root of a tree and as a leaf, with every choice of names and every order of coming; and flags
- * that make no sense. That ranks agree is proved by jobs (tests/job/named_barrier.c). Owns the
- * flags. */
+ * The named barrier of one rank whose neighbours' flags are written by this test: flat, as the root
+ * of a tree and as a leaf, with every choice of names and every order of arrival; and invalid
+ * flags. Jobs test that ranks agree (tests/job/named_barrier.c). Owns the flags. */
 #include "config.h"
 
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Events in arrays: leaves and their roots in any order, empty entries, operations that are used
- * again for something else while the array is looked at. */
+ * Events in arrays: leaves and their roots in any order, empty entries, operations that are reused
+ * for something else while the array is processed. */
 #include "config.h"
 
 #include "event/event.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which rank notifies the others of the exit: the first that asks rank 0, and one also when rank
- * 0 is silent. Messages are recorded by this test; each case is a child, because a rank has one
- * role in its life. */
+ * Which rank notifies the others of the exit: the first that asks rank 0, and some rank even if
+ * rank 0 is silent. This test records messages; each case is a child process, because a rank has
+ * only one role in its life. */
 #include "config.h"
 
 #include "common/clock.h"
@@ -68,7 +68,7 @@ static void three_ask(void)
     hear(5, TK_HANDLER_ELECT, ASK);
     hear(3, TK_HANDLER_ELECT, ASK);
     fake_job.busy_sends = 1;
-    tk_elect_serve(); /* no room for the first answer */
+    tk_elect_serve(); /* no space for the first answer */
     sent(5, TK_HANDLER_ELECT, LEAD);
     hear(2, TK_HANDLER_ELECT, ASK);
     tk_elect_serve();
@@ -104,7 +104,7 @@ static void asks(int32_t answer, enum tk_role role)
 {
     open_as(9);
     fake_job.busy_sends = 1;
-    assert_int_equal(tk_elect_step(1), TK_ROLE_OPEN); /* no room yet */
+    assert_int_equal(tk_elect_step(1), TK_ROLE_OPEN); /* no space yet */
     assert_int_equal(tk_elect_step(2), TK_ROLE_OPEN);
     assert_int_equal(tk_elect_step(3), TK_ROLE_OPEN);
     sent(0, TK_HANDLER_ELECT, ASK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The end of a job, begun in every way. Each way is a child of its own; the bootstrap is this
- * test's and writes what it is asked for to standard error, where the parent reads it. */
+ * The end of a job, begun by every cause. Each case is a child process; the bootstrap is a fake
+ * that writes its requests to standard error, where the parent reads them. */
 #include "config.h"
 
 #include <signal.h>

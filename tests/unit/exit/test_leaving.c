@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Agreement on a code and election of the rank that notifies the others, together: up to 64 hosts
- * of one rank or some, all in this process, with a clock and a network of this test's, which
- * refuses, delays and reorders by seeded dice. Ranks leave, only poll, or are silent. Checked: no
- * rank is done before all have come, all that are done have the largest code, and every rank that
- * polls is notified within the bound. The sources are included, for their state is exchanged when
- * the test becomes another rank. */
+ * of one or more ranks, all in this process, with a fake clock and a fake network, which refuses,
+ * delays and reorders at random from a seed. Ranks leave, only poll, or are silent. Checked: no
+ * rank is done before all have arrived, all that are done have the largest code, and every rank
+ * that polls is notified within the bound. The sources are included, because their state is swapped
+ * when the test becomes another rank. */
 #include "config.h"
 
 #include <limits.h>
@@ -435,7 +435,7 @@ static void of_two_that_ask_at_once_one_leads(void **unused)
         }
 }
 
-/* Messages so slow that several have their turn before they hear of each other: no harm. */
+/* Messages so slow that several ranks lead before they hear of each other, which is safe. */
 static void several_leaders_end_it_as_well(void **unused)
 {
     open_world(64, 1, 5);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Signals: which are caught, which are left alone (GASNET_NO_CATCH_SIGNAL, clients' own handlers),
- * and what catching does. tk_exit_by_signal() is this test's. */
+ * and the effect of catching. tk_exit_by_signal() is a fake of this test. */
 #include "config.h"
 
 #include <signal.h>

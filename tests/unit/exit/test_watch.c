@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the library's own thread waits for. Neighbours are children of this process, their words
- * about their ends are this test's. Each case is a process of its own: a wait ends once. */
+ * The events that the helper thread waits for. Neighbours are children of this process; the test
+ * writes their end states. Each case is a process of its own, because a wait ends only once. */
 #include "config.h"
 
 #include <signal.h>

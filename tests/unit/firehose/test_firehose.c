@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The cache of pinned regions over a device that really holds on to pages: what is found again,
- * what is given up, and that no way to lose memory leaves a region behind that still has it. */
+ * The cache of pinned regions over a device that really pins pages: hits, evictions, and that
+ * however memory is unmapped no region of it remains. */
 #include "config.h"
 
 #include <errno.h>
@@ -167,9 +167,9 @@ static bool use_if_worth(const void *at)
     return p;
 }
 
-/* Going round through more memory than there is room for, the oldest region would be the next to be
- * used: a caller that releases it never finds anything. A few tries show that. */
-/* As a put does that takes the shortest way. */
+/* In a cyclic traversal of more memory than fits, the oldest region is always the next to be used:
+ * evicting it means that nothing is ever found. A few trials detect that. */
+/* As a put on the fast path does. */
 static bool find(const void *at, size_t nbytes)
 {
     struct tk_pinned *last = tk_firehose_find_last(at, nbytes);
@@ -243,8 +243,8 @@ static void a_round_through_too_much_still_finds_some(void **state)
     close_cache();
 }
 
-/* What is used ten times as often as the others gets room, however reluctant the rounds before have
- * made the cache, and though all of the others are still used. */
+/* A region that is used ten times as often as the others is admitted, however reluctant earlier
+ * rounds have made the cache, and although all others are still used. */
 static void what_is_used_most_gets_room(void **state)
 {
     enum { space = 8, used = 2 * space, rounds = 40, later = 400, often = 10 };
@@ -313,8 +313,8 @@ static void a_refusal_is_answered_by_giving_up_others(void **state)
     close_cache();
 }
 
-/* With nothing left to give up the transfer goes another way. People hear of it once; the device is
- * not asked by each transfer. */
+/* With nothing left to evict the transfer takes another path. One warning is printed; not every
+ * transfer asks the device again. */
 static void a_refusal_that_stays_is_told_once(void **state)
 {
     open_cache(NULL, NULL);
@@ -335,7 +335,7 @@ static void a_refusal_that_stays_is_told_once(void **state)
     close_cache();
 }
 
-/* Others need not make room for it, and are not kept from trying. */
+/* Others need not be evicted for it, and may still try. */
 static void a_refusal_of_this_memory_tells_nothing_of_other(void **state)
 {
     open_cache(NULL, NULL);

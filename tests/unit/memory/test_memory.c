@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory: what GASNET_MAX_SEGSIZE means, and that areas are what they say: whole pages, shared,
- * zero, bounded, and gone after closing. */
+ * Memory: the meaning of GASNET_MAX_SEGSIZE, and the properties of areas: whole pages, shared,
+ * zero, bounded, and freed on close. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What settings change about the process itself: its locked memory, its heap, its threads and the
- * end of its output. Each in a child, because nothing of that can be undone. */
+ * Effects of settings on the process itself: locked memory, heap, threads and the end of its
+ * output. Each in a child process, because none can be undone. */
 #include "config.h"
 
 #include <malloc.h>

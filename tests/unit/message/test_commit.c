@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Commits with GEX_FLAG_IMMEDIATE over a transport that refuses at each point where one may:
- * nothing is sent then, nothing is polled, and the descriptor is as good as before, for another
- * Commit or a Cancel. Of each form of a prepared message. */
+ * then nothing is sent or polled, and the descriptor is still valid for another Commit or a Cancel.
+ * For each form of a prepared message. */
 #include "config.h"
 
 #include "event/event.h"

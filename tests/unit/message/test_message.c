@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Active messages from call to handler, over a transport that brings back what is sent: every
- * argument count and category, payloads, the wire format, what waits for what, and what a peer
- * cannot make us do. */
+ * Active messages from call to handler, over a transport that loops messages back: every argument
+ * count and category, payloads, the wire format, which calls wait for what, and hostile
+ * messages. */
 #include "config.h"
 
 #include <unistd.h>
@@ -279,7 +279,7 @@ static void a_request_waits_by_polling(void **state)
     assert_int_equal(fake_job.count, 1);
 }
 
-/* A transport with a way of its own for Mediums, which finds no room as the general one does. */
+/* A transport with a fast path for Mediums, which finds no space, like the general path. */
 static int send_direct(size_t nbytes, bool immediate)
 {
     return tk_medium_direct(tk_peer(3), tk_head_of_medium(TK_REQUEST, payload_base + 3, 3),
@@ -350,7 +350,7 @@ static void an_immediate_long_goes_on_once_its_payload_is_under_way(void **state
     assert_handled(0, 5000);
 }
 
-/* Both parts of a Long find room, or neither is posted and nothing stays taken. */
+/* Both parts of a Long find space, or neither is posted and nothing remains reserved. */
 static void an_immediate_long_reserves_space_for_both_parts(void **state)
 {
     struct tk_message m = message(TK_LONG, 0, 5000);
@@ -464,8 +464,8 @@ static bool place_payload(struct tk_peer *peer, struct tk_op *op, uintptr_t remo
     return true;
 }
 
-/* Posted at once where the transport takes it so, in front of its head; what it refuses goes the
- * other way, as does what is copied. */
+/* Posted at once, before its head, if the transport accepts that; refused and copied payloads take
+ * the other path. */
 static void the_payload_of_a_long_whose_source_may_wait_goes_at_once(void **state)
 {
     gex_Event_t event;

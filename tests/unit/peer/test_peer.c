@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Peers: what ranks exchange at start-up and on attach, with a bootstrap that is a table in
- * this test, filled with what others might have published. */
+ * Peers: the exchange at start-up and on attach, with a fake bootstrap: a table that the test fills
+ * with records that others might have published. */
 #include "config.h"
 
 #include "base/client_mode.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the kernel reports about the number of a client's threads: each case is a child, which has
- * one. */
+ * Detection of a second client thread by the kernel's reports: each case is a child process, which
+ * has one. */
 #include "config.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "process/alone.h"
 #include "unit.h"
 
-enum { many_processes = 200 /* more records than there is room for */ };
+enum { many_processes = 200 /* more records than fit */ };
 
 static sem_t to_end;
 

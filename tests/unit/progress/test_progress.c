@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Polling and waiting: what runs when, what never runs inside what, and when the CPU is given away.
- * sched_yield() and the doorbell are ours here, so that the back-off can be counted. */
+ * Polling and waiting: what runs when, what never nests, and when the CPU is yielded. sched_yield()
+ * and the doorbell are fakes, so that the back-off can be counted. */
 #include "config.h"
 
 #include <unistd.h>

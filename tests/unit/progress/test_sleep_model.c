@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Threads that sleep until a device or a neighbour has something, under every order of their steps
- * that the memory model of C11 allows: none sleeps through a message or a completion, whichever
- * thread waits for the device, and when it stops. sleep.c and doorbell.c are those of the library,
- * for threads; the device, the socket and poll(2) are of paper. Patience has no end here. Then the
- * same with one step left out. */
+ * Threads that sleep until a device or a neighbour has something, under every interleaving that the
+ * memory model of C11 allows: none misses a message or a completion, whichever thread waits for the
+ * device, and when it stops. sleep.c and doorbell.c are those of the library, compiled for threads;
+ * the device, the socket and poll(2) are models. Sleeps never time out here. Then the same with one
+ * step removed, which must fail. */
 #include "config.h"
 
 #include "unit.h"

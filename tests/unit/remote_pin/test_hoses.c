@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of remote firehoses: what is found again, what is given up for another, and whom a
- * region serves. */
+ * The table of remote firehoses: hits, replacement, and which transfer a region serves. */
 #include "config.h"
 
 #include "remote_pin/hoses.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Puts and gets to memory that is registered when it is asked for, between this process and itself:
- * what it sends to rank 1 comes back as if rank 1 had sent it, so that it asks, serves and answers
- * in turn. The cache of registered memory is this test's; the table of firehoses is the real one.
- */
+ * its messages to rank 1 come back as if rank 1 had sent them, so that it requests, serves and
+ * answers in turn. The cache of registered memory is a fake; the table of firehoses is the real
+ * one. / */
 #include "config.h"
 
 #include <unistd.h>

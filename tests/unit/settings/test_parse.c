@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Settings, from text to value: what each type takes, and that everything else is refused in words
- * that name the variable, the value and what is legal. */
+ * Settings, from text to value: what each type accepts, and that everything else is refused with a
+ * line that names the variable, the value and the legal values. */
 #include "config.h"
 
 #include <locale.h>

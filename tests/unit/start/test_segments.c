@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What ranks do about segments together: who can't still takes part, none has one if one has not,
- * and nobody returns before all can be written to. Memory, the exchange and neighbours are this
- * test's; each step writes its name down. */
+ * Collective calls about segments: a rank that fails still takes part, no rank has a segment if one
+ * fails, and no rank returns before all segments can be written to. Memory, the exchange and
+ * neighbours are fakes; each step records its name. */
 #include "config.h"
 
 #include "collective/barrier.h"

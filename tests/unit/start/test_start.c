@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The order in which the library opens, what is undone when a step fails, which transports a job
- * needs, and what bounds its segments; with rooms that only write down that they were opened. */
+ * The order of start-up, what is undone when a step fails, which transports a job needs, and the
+ * limits of its segments; with fake rooms that only record that they were opened. */
 #include "config.h"
 
 #include "fake_rooms.h"

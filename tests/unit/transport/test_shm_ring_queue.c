@@ -145,7 +145,7 @@ static void threads_that_wait_go_in_order_before_others(void **state)
     assert_false(other(small));
     assert_false(goes(3));
     assert_false(goes(2));
-    assert_true(goes(1)); /* there is room for the turns of both */
+    assert_true(goes(1)); /* there is space for both */
     assert_false(other(small));
     assert_true(goes(0));
     assert_true(goes(2));

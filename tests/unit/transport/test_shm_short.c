@@ -301,7 +301,7 @@ static void a_medium_that_finds_no_space_is_refused_or_waited_for(void **state)
     }
 }
 
-/* A handler that waits for room for its reply serves these and nothing else. */
+/* A handler that waits for space for its reply serves these and nothing else. */
 static void replies_have_a_ring_of_their_own(void **state)
 {
     assert_int_equal(send_small(false, 1, false), TK_OK);
@@ -357,7 +357,7 @@ static void leave_space(bool is_reply, struct tk_ring_in *in)
         tk_ring_done(in, &item[i]);
 }
 
-/* A neighbour's handler may wait for room in the quiet one. */
+/* A neighbour's handler may wait for space in the quiet one. */
 static void space_left_in_one_ring_comes_back_while_the_other_is_never_empty(void **state)
 {
     const struct ring_memory *quiet[] = {&requests, &replies};

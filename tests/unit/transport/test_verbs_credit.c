@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Credits, one rule at a time: what a request takes, when it comes back, what is posted when, and
- * what happens when there is no room. test_verbs_credit_model.c tries them all together. */
+ * and calls that find no space. test_verbs_credit_model.c tries them all together. */
 #include "config.h"
 
 #include <errno.h>

@@ -46,7 +46,7 @@ static enum tk_status send(struct tk_peer *to, enum tk_message_kind kind, size_t
     return tk_verbs_send(to, &m);
 }
 
-/* The device goes on by itself while a handler waits for room. */
+/* The device continues by itself while a handler waits for space. */
 static void let_own_sends_complete(void)
 {
     for (uint32_t r = 0; r < ranks; r++)

@@ -138,7 +138,7 @@ static void a_completion_wakes_who_waits_for_sends(void **state)
     close_world();
 }
 
-/* No event tells when there is room for an ACK, or that a connection is to be moved. */
+/* No event reports space for an ACK, or that a connection must be moved. */
 static void with_work_pending_nobody_sleeps_on_receives(void **state)
 {
     open_on(1, true);

@@ -80,7 +80,7 @@ static void send_from(uint32_t rank, int count)
 {
     for (int i = 0; i < count; i++) {
         world_be(rank);
-        send_numbered(1 - rank, TK_REQUEST, i % 2 ? 100 : 0); /* or there is no room now */
+        send_numbered(1 - rank, TK_REQUEST, i % 2 ? 100 : 0); /* or there is no space now */
     }
 }
 
@@ -433,7 +433,7 @@ static void deliver_and_freeze(struct tk_arrival *arrival)
 }
 
 /* The handler ends when nothing can be sent any more: the credit that it owes is of use without the
- * ACK, which found no room and must not be due when another connection is primary again. */
+ * ACK, which found no space and must not be due when another connection is primary again. */
 static void an_ack_that_is_due_goes_with_the_connection(void **state)
 {
     begin();
