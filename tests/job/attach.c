@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attaching that fails on some ranks: the others must neither wait for ever nor go on without them,
- * and all may try again. Also what start-up accepts and reports: flags, names, threads to be
+/* Attaching that fails on some ranks: the others must neither wait for ever nor continue without
+ * them, and all may try again. Also what start-up accepts and reports: flags, names, threads to be
  * started, memory kinds. Owned by the one client thread.
  *
  * Usage: attach [never]: with "never" no segment is attached at all (item 52). */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a start costs: how often each rank asks the PMIx server, and how many neighbours' memory it
- * has mapped after attach and a barrier, how many of libibverbs and librdmacm, how many files the
- * job has made, and some system calls of the library that each rank once made several times. The
- * calls of libpmix and libc are counted on their way. */
+ * The cost of a start: how often each rank queries the PMIx server, and how many neighbours' memory
+ * it has mapped after attach and a barrier, how many of libibverbs and librdmacm, how many files
+ * the job has made, and some system calls of the library that each rank once made several times.
+ * The calls of libpmix and libc are counted on their way. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>

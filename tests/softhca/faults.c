@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SOFTHCA_FAULT: what happens to a work request by each kind of fault, and what stays right all the
- * same - data, order inside a queue pair, errors at both ends. */
+/* SOFTHCA_FAULT: the effect of each kind of fault on a work request, and what remains correct:
+ * data, order inside a queue pair, errors at both ends. */
 #include "config.h"
 
 #include "faults.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Programs that make it hard for a library: they give memory back before they poll, fork at any
- * moment, run out of descriptors, have huge thread-local variables, limit the size of files, or
- * keep requests where a peer can break them. Everything must come out as with hardware. */
+/* Programs that are hard on a library: they free memory before they poll, fork at any moment, run
+ * out of descriptors, have huge thread-local variables, limit the size of files, or keep requests
+ * where a peer can break them. Everything must come out as with hardware. */
 #include "config.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the corner cases leave out: the checker of strict mode, races between packets that go round,
+ * Cases beyond the corner cases: the checker of strict mode, races between recirculating packets,
  * leaves, the control plane. */
 #include "config.h"
 
@@ -156,7 +156,7 @@ static void data_behind_a_release(void **state)
     close_rig();
 }
 
-/* The pass that unlocks finds no room: the repeated release makes another. */
+/* The pass that unlocks finds no space: the repeated release causes another. */
 static void unlock_that_was_lost(void **state)
 {
     open_rig((struct rig_options){.mode = MCSW_STRICT, .deferred = true});

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of weak_memory.h share: a thread of the searched program and what it knows. */
+ * Shared by the files of weak_memory.h: a thread of the searched program and its knowledge. */
 #ifndef WEAK_PRIVATE_H
 #define WEAK_PRIVATE_H
 

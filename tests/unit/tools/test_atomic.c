@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Atomics: what each operation returns, that the arithmetic wraps, what lies under a fixed width,
- * and that no update of several threads is lost (in the single mode: of the strong ones). */
+ * Atomics: the result of each operation, that arithmetic wraps, the fixed widths, and that no
+ * concurrent update is lost (in the single mode: of the strong ones). */
 #include "config.h"
 
 #include <float.h>

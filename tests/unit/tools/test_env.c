@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Variables as values: what each kind takes, that the rest ends the program in words that name the
- * variable, the value and what is legal, and that each key is displayed once. */
+ * Variables as values: what each kind accepts, that other values end the program with a line that
+ * names the variable, the value and the legal values, and that each key is displayed once. */
 #include "config.h"
 
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The end of a program and what may come before it: the line, a backtrace, a wait for a debugger;
- * and signals. Each death in a process of its own. */
+ * The fatal end of a program and what precedes it: the message, a backtrace, a wait for a debugger;
+ * and signals. Each case is a process of its own. */
 #include "config.h"
 
 #include <signal.h>

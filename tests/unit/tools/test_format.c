@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Texts about data types, operations, tokens and memory: they are names, they fit into the room
- * that was asked for, and the numbers that come along are right. */
+ * Texts about data types, operations, tokens and memory: they are names, fit into the requested
+ * size, and contain the right numbers. */
 #include "config.h"
 
 #include <sys/mman.h>

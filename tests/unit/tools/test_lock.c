@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Locks exclude, conditions wake, reader-writer locks let readers in together, keys are each
- * thread's own. In the single mode the locks are nothing, unless true ones are asked for. */
+ * thread's own. In the single mode the locks do nothing, unless true ones are requested. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ticks of each source agree with the clock, and a rate that was given is believed only
- * as far as the clock agrees. Each rate in a process of its own: it is settled once. */
+ * Ticks of each source agree with the clock, and a given rate is accepted only if the clock agrees.
+ * Each rate is tested in a process of its own, because it is determined once. */
 #include "config.h"
 
 #include <signal.h>

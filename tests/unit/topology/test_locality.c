@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How near devices are, on a machine of paper: two packages of two NUMA nodes of two cores, eight
- * CPUs; softhca0 beside the first node, softhca1 the third, softhca2 on the second package
+ * The distance of devices, on a synthetic machine: two packages of two NUMA nodes of two cores,
+ * eight CPUs; softhca0 beside the first node, softhca1 the third, softhca2 on the second package
  * (two-packages.xml, made by softhca topology); and a node of Summit (summit.xml). The process is
  * bound to CPUs that this host may not have, so the system call that returns its CPUs is replaced.
- */
+ * / */
 #include "config.h"
 
 #include <sched.h>

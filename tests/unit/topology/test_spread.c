@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which rank of a host gets which ports: on tables of distances, beside a search of all choices,
- * and on machines of paper (one-socket.xml, two-sockets.xml, four-switches.xml,
+ * Which rank of a host gets which ports: on tables of distances, compared with a search of all
+ * choices, and on synthetic machines (one-socket.xml, two-sockets.xml, four-switches.xml,
  * eight-and-eight.xml, sub-numa.xml). */
 #include "config.h"
 

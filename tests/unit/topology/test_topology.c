@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The host map, from peer infos as other ranks would send them, and what our own peer info says. */
+ * The host map, from peer infos as other ranks would send them, and the contents of our own peer
+ * info. */
 #include "config.h"
 
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The tree of neighbours: for each size both sides agree on who is above and who below, and all
- * ranks are in it. */
+ * The tree of neighbours: for each size parents and children agree, and all ranks are in it. */
 #include "config.h"
 
 #include "topology/tree.h"

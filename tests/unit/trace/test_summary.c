@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gasnet_trace reads what the library writes, takes nothing else, and its sums are right. */
+ * gasnet_trace reads the library's output, refuses everything else, and its sums are right. */
 #include "config.h"
 
 #include <stdio.h>

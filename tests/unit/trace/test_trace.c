@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Events through a ring in their order, what finds no room counted, and both forms in which they
- * are written. */
+ * Events pass a ring in order, those that find no space are counted, and both output forms are
+ * right. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the doorbell promises between two processes, with membarrier(2) and where a filter refuses
- * it: every sleeper is woken, at once and every time; a message that is waiting keeps all awake;
- * patience ends. That no order of memory loses a wake-up is test_shm_doorbell_model's business. */
+ * The doorbell's promises between two processes, with membarrier(2) and where a filter refuses it:
+ * every sleeper is woken, at once and every time; a waiting message keeps all awake; time-outs end.
+ * test_shm_doorbell_model proves that no memory order loses a wake-up. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The doorbell under every order of its accesses that the memory model of C11 allows: whoever
- * sleeps is woken, with membarrier(2) and without. Patience has no end here, so that a wake-up that
- * is lost leaves no thread that can continue. Then the same with one step left out. */
+ * The doorbell under every order of its accesses that the memory model of C11 allows: every sleeper
+ * is woken, with membarrier(2) and without. Sleeps never time out here, so a lost wake-up leaves no
+ * thread that can continue. Then the same with one step removed, which must fail. */
 #include "config.h"
 
 #include "unit.h"

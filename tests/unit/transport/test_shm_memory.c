@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A neighbour's memory, found by pid, descriptor, inode and nonce: what is not what its peer info
- * told of is refused with a line that names the neighbour. Both ranks are this very process; peer
- * infos are this test's. */
+ * A neighbour's memory, found by pid, descriptor, inode and nonce: memory that does not match its
+ * peer info is refused with a line that names the neighbour. Both ranks are this process; peer
+ * infos are made by this test. */
 #include "config.h"
 
 #include <sys/mman.h>

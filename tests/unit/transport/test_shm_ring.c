@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a ring of messages promises, one promise a test. One thread; the same for the library with
- * threads. Orders of memory are test_shm_ring_model's business. */
+ * The promises of a ring of messages, one test each. One thread; the same for the library with
+ * threads. test_shm_ring_model tests memory orders. */
 #include "config.h"
 
 #include "ring_memory.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages between neighbours, from the calls of the transport's table to the way up: what is sent
- * in a slot with a tag and what is not, what a full ring does, and what a neighbour cannot make us
- * do.
- * The neighbour's rings are our own. */
+ * Messages between neighbours, from the calls of the transport's table to delivery: which messages
+ * are sent in a slot with a tag, behaviour of a full ring, and hostile neighbours. The neighbour's
+ * rings are our own. */
 #include "config.h"
 
 #include "fake_job.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The contract of a transport (transport.h): one more of them, in this process alone, that exists
- * by its table and nothing else. Rooms above send, put, get, wait, register and share memory by it.
- */
+ * The contract of a transport (transport.h): one more transport, within this process, that consists
+ * of its table only. The rooms above send, put, get, wait, register and share memory through it.
+ * / */
 #include "config.h"
 
 #include "fake_job.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Connecting by librdmacm (transport/verbs/cm): start-up of several ranks over a fake of it; who
- * may connect, and what becomes of connects that cross, come twice, come late or are of strangers;
- * answers that fail or do not come, each within its time and by one line. How connections come back
- * by it is tested by test_verbs_reconnect_cm. */
+ * may connect, and connects that cross, arrive twice, late or from outside of the job; answers that
+ * fail or are missing, each detected in time with one line. test_verbs_reconnect_cm tests
+ * reopening. */
 #include "config.h"
 
 #include "failing_rails.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Connections on demand by librdmacm (transport/verbs/cm/on_demand.c, connect_request.c), between
- * ranks over a fake of it: either end asks, both at once, a peer that does not look, connects that
- * the network loses, come twice, late or from strangers, and answers that fail; over iWARP also
+ * ranks over a fake of it: either end asks, both at once, a peer that does not poll, connects that
+ * are lost, duplicated, late or from outside of the job, and answers that fail; over iWARP also
  * which end sends first, and first messages that are late, lost with their connection, or come
  * through shared queues. */
 #include "config.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Credits, one rule at a time: what a request takes, when it comes back, what is posted when, and
- * and calls that find no space. test_verbs_credit_model.c tries them all together. */
+ * Credits, one rule at a time: what a request takes, when credits return, when buffers are posted,
+ * and and calls that find no space. test_verbs_credit_model.c tries them all together. */
 #include "config.h"
 
 #include <errno.h>

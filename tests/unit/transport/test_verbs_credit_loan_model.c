@@ -3,10 +3,10 @@
  * The rules of credit_loan.h, for two and three senders with few credits: tries every order in
  * which messages can be sent and arrive, also with a send queue that may be full at any time. In
  * every state there are no more credits than buffers, wherever they are; from every state the
- * senders come to rest with their reserved credits in hand and nothing owed; and a sender that
- * continues while the others rest gets its share. A connection that has nothing in flight may be
- * closed at any time, and opened again at any other; others then get what it had, and it finds
- * space. The time between two requests is left out: whether one is sent is a choice here.
+ * senders reach a final state in which each has its reserved credits and owes none; and a sender
+ * that continues while the others rest gets its share. A connection that has nothing in flight may
+ * be closed at any time, and opened again at any other; others then get its credits, and it finds
+ * space again. The time between two requests is not modelled: whether one is sent is a choice here.
  * Single-threaded. */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sleeping until a device has something: which files there are, what makes them readable and what
- * does not, and what is not to be slept on. Single-threaded. */
+ * Sleeping until a device has something: which files exist, what makes them readable and what does
+ * not, and events on which threads must not sleep. Single-threaded. */
 #include "config.h"
 
 #include <errno.h>

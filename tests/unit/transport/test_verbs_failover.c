@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Links that die: what went over them goes over others, once and in order; credits and buffers are
- * whole afterwards. Rules one at a time; test_verbs_reconnect.c has all of it at random. */
+ * Connections that die: their work goes over others, once and in order; all credits and buffers are
+ * accounted for afterwards. One rule at a time; test_verbs_reconnect.c combines them at random. */
 #include "config.h"
 
 #include <unistd.h>

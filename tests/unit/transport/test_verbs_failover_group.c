@@ -2,8 +2,8 @@
  *
  * Failover groups that are closed for others and opened again while ports die and come back: two
  * ranks, and each step with each port that dies at either end before it, and comes back, or is
- * found dead by the other end too, before each later step. Nothing may be lost, doubled or left
- * over, and afterwards everything that was taken is free. */
+ * found dead by the other end too, before each later step. Nothing may be lost, duplicated or left
+ * over, and afterwards all resources are free. */
 #include "config.h"
 
 #include "failing_rails.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Small Mediums over the network: sent without a completion from where head and payload are put
- * together, delivered by a way of their own. What does not fit goes the way of all messages. */
+ * Small Mediums over the network: assembled in a buffer and sent unsignaled from there, and
+ * delivered by a fast path. Others take the general path. */
 #include "config.h"
 
 #include "fake_world.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Start of the verbs transport: limits by the manual's rules, what is made for each peer, how queue
- * pairs are connected, and that each failure is reported once and leaves nothing behind. */
+ * Start of the verbs transport: limits by the manual's rules, the objects created for each peer,
+ * how queue pairs are connected, and that each failure is reported once and leaves nothing
+ * behind. */
 #include "config.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Choice of port and GID on machines made of paper: which one is taken, what is learnt of it, and
+ * Choice of port and GID on synthetic machines: which one is chosen, its recorded attributes, and
  * the message when no port is usable. */
 #include "config.h"
 

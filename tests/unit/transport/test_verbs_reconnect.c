@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Links that come back: both ends open them again and use them, nothing of one incarnation is
- * counted into the next, and whichever fails meanwhile. Rules one at a time, then two ranks that do
- * everything at random while connections break and come back at random. */
+ * Connections that recover: both ends reopen and use them, and no count of one incarnation carries
+ * over to the next, whichever connection fails meanwhile. One rule at a time, then two ranks that
+ * do everything at random while connections break and recover at random. */
 #include "config.h"
 
 #include "failing_rails.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reservations that end without a message: all that was taken is there again, whatever happened
- * meanwhile. How much there is: how many reservations can be made at once. */
+ * Reservations that end without a message: all resources are released, whatever happened meanwhile.
+ * Resources are measured by the number of reservations possible at once. */
 #include "config.h"
 
 #include "fake_world.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Puts and gets over the fake device: pieces, where each piece's bytes travel, when the source is
- * free, and that an operation is complete when all of its bytes are there and not before. */
+ * Puts and gets over the fake device: pieces, the path of each piece, when the source is free, and
+ * that an operation is complete exactly when all of its bytes have arrived. */
 #include "config.h"
 
 #include "base/bits.h"

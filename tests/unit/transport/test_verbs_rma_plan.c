@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The plan of a put or get over verbs, for each path that there is. Links the plan alone, without
- * the library: a plan that looked at a device, a connection or a setting would not link. */
+ * The plan of a put or get over verbs, for each path. Links only the plan, without the library: a
+ * plan that used a device, a connection or a setting would not link. */
 #include "config.h"
 
 #include <setjmp.h>

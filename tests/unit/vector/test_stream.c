@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The iterator over pieces, and copies by it, against plain loops: what is one run, in which order
- * elements may move, what a stream has left after any step, and which way is chosen. */
+ * The iterator over pieces, and copies by it, against plain loops: runs, the order in which
+ * elements may move, what remains of a stream after each step, and the chosen path. */
 #include "config.h"
 
 #include "base/bits.h"

@@ -15,7 +15,7 @@ void kv_known_issue(struct kv_pending *pending);
 /* When its answer came. */
 void kv_known_judge(const struct kv_pending *pending);
 
-/* The number of a new key of this client; an old one when there is no room for more. */
+/* The number of a new key of this client; an old one when there is no space for more. */
 uint64_t kv_known_insert(uint64_t instead);
 
 /* The number of the key that was put last. */

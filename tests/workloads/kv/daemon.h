@@ -13,7 +13,7 @@ enum { kv_address_max = 108 }; /* what fits into a sockaddr_un */
 /* Is the program there? */
 bool kv_daemon_installed(const char *name);
 
-/* Starts memcached or redis (`name`) with room for `memory` bytes, on a Unix socket or a port of
+/* Starts memcached or redis (`name`) with space for `memory` bytes, on a Unix socket or a port of
  * the loopback. `address` becomes a path or "port N". False with one line in `why`. */
 bool kv_daemon_start(const char *name, bool loopback, uint64_t memory, char *address, char *why,
                      size_t size);

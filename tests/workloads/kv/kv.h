@@ -207,7 +207,8 @@ struct kv_pending {
     gex_Event_t put; /* put-am: until it is complete no message may announce it */
     bool put_pending;
     char *image;  /* end of the record, in this rank's segment */
-    char *answer; /* room for the longest value; apart, so that a new request needs not clear it */
+    char *answer; /* space for the longest value; separate, so that a new request need not clear
+                   * it */
 };
 
 struct kv_reply {

@@ -21,7 +21,7 @@ enum { kv_index_slots = 8 };
 struct kv_store_options {
     enum kv_store_kind kind;
     uint64_t buckets;   /* power of 2; exact: at least as many as its entries need */
-    uint64_t log_bytes; /* power of 2 for lossy; exact: room for that many bytes of entries */
+    uint64_t log_bytes; /* power of 2 for lossy; exact: space for that many bytes of entries */
     void *memory; /* exact: where it is to lie, zeroed (exact.h says how large); NULL: its own */
     size_t value_max;
     bool inplace; /* lossy: a value of the same length replaces the old one where it lies */
