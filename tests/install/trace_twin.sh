@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The trace twins beside the release libraries: what fragment, package and CMake target each say suffices to build with one, and
-# GASNET_TRACEFILE then has what the program did. A release program that is asked for a trace names the twin in one line, and its
+# The trace twins beside the release libraries: fragment, package and CMake target each suffice to build with one, and
+# GASNET_TRACEFILE then records the program's calls. A release program that is asked for a trace names the twin in one line, and its
 # object needs only another link, without its own puts and gets between neighbours.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The client's side of kv: a window of requests, taken back oldest first, each answer judged before
- * its place is used again. A request's time runs from the moment at which its place became free to
- * the moment at which its answer was taken, so that rate times mean time is the window (K19). Owns
- * the window; what it knows of keys is in known.c. */
+ * its place is used again. A request's time runs from when its place became free to when its answer
+ * was taken, so that rate times mean time is the window (K19). Owns the window; known.c has its
+ * knowledge of keys. */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a client knows of keys: which version it wrote last, which it has seen of others, and hence
- * what an answer may say (K4, K5). For client.c and known.c. */
+/* A client's knowledge of keys: the last version that it wrote, the versions of others that it has
+ * seen, and hence the legal answers (K4, K5). For client.c and known.c. */
 #ifndef KV_CLIENT_H
 #define KV_CLIENT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A foreign server as a child of this process: started on a place of its own, ended by its id, and
- * ended by the kernel when this process dies without a word. One at a time in a process. */
+/* A foreign server as a child of this process: started at an address of its own, ended by its pid,
+ * and killed by the kernel if this process dies. One at a time in a process. */
 #ifndef KV_DAEMON_H
 #define KV_DAEMON_H
 

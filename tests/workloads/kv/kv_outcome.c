@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a run of kv amounts to: the outcomes of all ranks added up, the checks that need all of them
+/* The result of a run of kv: the outcomes of all ranks added up, the checks that need all of them
  * (K8, K17 and the sums of K5), and the report. Rank 0 only, but for kv_fail(). Owns kv_mine and
  * what the first transport of a row of runs brought. */
 #include "config.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the transports over raw verbs share: rails, queue pairs between each client and each server,
+/* Shared by the transports over raw verbs: rails, queue pairs between each client and each server,
  * a datagram queue pair of each rank, and senders that signal one request in many. For raw*.c. */
 #ifndef KV_RAW_H
 #define KV_RAW_H

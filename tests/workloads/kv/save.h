@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A store as a file, and back. The file is believed only when it is whole: its end is a checksum
- * over all before it, and what it says of itself (servers, sizes, byte order) fits this job. */
+/* A store as a file, and back. The file is accepted only if it is complete: it ends with a checksum
+ * over the rest, and its header (servers, sizes, byte order) must match this job. */
 #ifndef KV_SAVE_H
 #define KV_SAVE_H
 

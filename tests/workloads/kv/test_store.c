@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two stores: what they keep, what they forget and that they say why (checks K5, K11, K12,
+/* The two stores: what they keep, what they evict, and that they report why (checks K5, K11, K12,
  * K13). */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One thread that keeps a window of gets and puts in flight to targets that it chooses at random,
- * and judges what comes. For swarm and sharing over GASNet-EX. A thread owns its struct; nothing is
- * shared between threads but the job. */
+ * and checks the results. For swarm and sharing over GASNet-EX. A thread owns its struct; nothing
+ * is shared between threads but the job. */
 #ifndef RMA_FLOOD_H
 #define RMA_FLOOD_H
 

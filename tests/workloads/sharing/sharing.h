@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The workload sharing: what its files share. */
+/* The workload sharing: shared by its files. */
 #ifndef SHARING_SHARING_H
 #define SHARING_SHARING_H
 

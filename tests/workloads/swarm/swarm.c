@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The workload swarm: connections by name, greetings over each, then a flood from all threads, then
  * a look at all memory; over raw verbs, over GASNet-EX, or in turn. Over the interface a connection
- * is a name and an order of choices; the conduit has its own ways to each peer. Owns floods and
- * targets. */
+ * is a name and an order of choices; the conduit uses its own connections to each peer. Owns floods
+ * and targets. */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The workload swarm: what its files share. */
+/* The workload swarm: shared by its files. */
 #ifndef SWARM_SWARM_H
 #define SWARM_SWARM_H
 

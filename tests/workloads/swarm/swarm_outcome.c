@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a swarm amounts to: the outcomes of all ranks added up, round by round, and the report. Owns
+/* The result of a swarm: the outcomes of all ranks added up, round by round, and the report. Owns
  * swarm_mine, and rank 0's totals. */
 #include "config.h"
 
