@@ -82,7 +82,7 @@ static int check_attach(uintptr_t segsize, int numentries)
     return GASNET_OK;
 }
 
-/* A rank whose arguments or handlers are wrong takes part all the same: the others wait for all
+/* A rank whose arguments or handlers are wrong still takes part, because the others wait for all
  * ranks. */
 int gasnet_attach(gasnet_handlerentry_t *table, int numentries, uintptr_t segsize,
                   uintptr_t minheapoffset)

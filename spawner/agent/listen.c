@@ -211,7 +211,7 @@ static struct auth *free_entry(struct listener *l)
     return oldest;
 }
 
-/* Strangers may have used up this process's file descriptors. */
+/* Foreign connections may have used up this process's file descriptors. */
 static int accept_or_make_room(struct listener *l)
 {
     int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

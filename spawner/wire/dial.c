@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A process that answers but does not authenticate itself within this time is a stranger that has
- * one of the addresses, such as that of a bridge that exists on both hosts. */
+/* A process that answers but does not authenticate itself within this time does not belong to the
+ * job: it has one of the addresses, such as that of a bridge that exists on both hosts. */
 enum { PROOF_MS = 10000 };
 
 /* A refusal may be due to a full queue: the connection is tried again a few times. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The responder, packet by packet: order, acknowledgements, refusals, repeated requests, and
- * strangers. Single-threaded, simulated time. */
+ * foreign packets. Single-threaded, simulated time. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -495,7 +495,7 @@ static void a_failed_end_is_silent(void **unused)
     assert_int_equal(roce_counters(r->e)->drop_state, 1);
 }
 
-/* ---- strangers ---- */
+/* ---- foreign packets ---- */
 
 static void limited_members_do_not_meet(void **unused)
 {

@@ -202,8 +202,8 @@ static void with_depths(enum ibv_wr_opcode op, unsigned access, uint8_t out, uin
     close_two(&a, &b);
 }
 
-/* A queue pair without room for reads and atomics: the asking one cannot ask, the asked one finds
- * the request invalid; and so it does when it does not offer the operation. */
+/* A queue pair without resources for reads and atomics: as requester it cannot request, as
+ * responder it finds the request invalid, also if it does not offer the operation. */
 static void depths_and_offers(void)
 {
     const unsigned all =

@@ -152,7 +152,7 @@ static void late_counts_polls(void)
     close_two(&a, &b);
 }
 
-/* A sleeper does not count polls: a late completion comes all the same, with its event. */
+/* A sleeper does not count polls: a late completion still arrives, with its event. */
 static void late_polls_end_without_polling(void)
 {
     struct end a, b;

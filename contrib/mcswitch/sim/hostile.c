@@ -29,7 +29,7 @@ struct forged {
     struct sim_envelope v;
     struct roce_packet p;
     bool to_vsqp, damaged, cut;
-    uint32_t author; /* the member whose port it comes by; of strangers: the number of members */
+    uint32_t author; /* the member on whose port it arrives; for outsiders: the number of members */
 };
 
 void sim_hostile_start(struct sim_hostile *h, const struct sim_options *o, struct sim_queue *q,

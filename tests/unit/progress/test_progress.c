@@ -104,7 +104,7 @@ static void poll_with_work(void *unused)
     tk_counter_add(&tk_deferred_work_wanted, 1);
     tk_poll();
     expect(works_done == 1 && deepest == 1);
-    expect(fake_job.polls == 3); /* the nested poll served the network all the same */
+    expect(fake_job.polls == 3); /* the nested poll still served the network */
     tk_poll();
     expect(works_done == 2);
     got_on = true; /* a caller that waits for it must not sleep */

@@ -118,7 +118,7 @@ static void an_event_is_an_object_and_a_message_an_arrow(void **state)
     lines.length = 0;
 }
 
-/* Without the blanks that make room for longer times. */
+/* Without the blanks that reserve space for longer times. */
 static void squeeze(char *text)
 {
     char *to = text;
