@@ -373,7 +373,7 @@ static void with_slots_hosts_are_filled_in_order(void **state)
     lays_out("a:65535,b:65535", 65536, 0, "65535 1");
 }
 
-static void what_does_not_fit_is_one_sentence(void **state)
+static void a_layout_that_does_not_fit_is_one_sentence(void **state)
 {
     does_not_fit("a:2,b:1", 4, 0,
                  "-n 4: the 2 hosts of -H have slots for 3 processes (host:slots); start fewer, or "
@@ -403,7 +403,7 @@ int main(void)
         CASE(this_host_has_many_names),
         CASE(without_slots_ranks_are_spread_evenly),
         CASE(with_slots_hosts_are_filled_in_order),
-        CASE(what_does_not_fit_is_one_sentence),
+        CASE(a_layout_that_does_not_fit_is_one_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -296,7 +296,7 @@ static void rights_may_come_with_rts(void **unused)
 }
 
 /* The half of XRC that sends: it has no memory and no receives for others. */
-static void an_initiator_serves_nobody(void **unused)
+static void an_initiator_serves_no_other_rank(void **unused)
 {
     take(rig_new());
     r->a.transport = ROCE_XRC;
@@ -598,7 +598,7 @@ int main(void)
         CASE(the_resend_window_of_atomics),
         CASE(the_latest_result_of_a_number),
         CASE(rights_may_come_with_rts),
-        CASE(an_initiator_serves_nobody),
+        CASE(an_initiator_serves_no_other_rank),
         CASE(what_is_dropped_changes_nothing),
         CASE(a_reset_forgets_results),
         CASE(invalid_requests),

@@ -232,7 +232,7 @@ static void operations_in_flight_are_never_found_again(void **state)
 }
 
 /* Released by the thread that synchronises it, found by the thread that allocated it. */
-static void *give_all(void *ops)
+static void *free_all_ops(void *ops)
 {
     for (struct tk_op **op = ops; *op; op++)
         tk_op_give(*op);
@@ -244,7 +244,7 @@ static void another_thread_may_give_an_operation_back(void **state)
     struct tk_op *ops[2] = {NULL}, *first;
     pthread_t thread;
     ops[0] = first = tk_op_take();
-    pthread_create(&thread, NULL, give_all, ops);
+    pthread_create(&thread, NULL, free_all_ops, ops);
     pthread_join(thread, NULL);
     for (int i = 0; i < 100000 && (ops[0] = tk_op_take()) != first; i++)
         tk_op_give(ops[0]);

@@ -483,7 +483,7 @@ static void run_in_turn(uint32_t size, uint32_t steps, bool small, uint64_t seed
     close_all();
 }
 
-static void nobody_sleeps_through_what_it_waits_for(void **state)
+static void no_thread_sleeps_through_its_event(void **state)
 {
     for (uint32_t seed = 0; seed < 300; seed++)
         run_in_turn(1 + seed % ranks_max, 40, seed % 8 != 0, seed);
@@ -690,7 +690,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_team_of_all_has_the_first_channel),
     cmocka_unit_test(a_late_member_passes_a_barrier_that_others_have_left),
     cmocka_unit_test(all_get_the_same_bits),
-    cmocka_unit_test(nobody_sleeps_through_what_it_waits_for),
+    cmocka_unit_test(no_thread_sleeps_through_its_event),
     cmocka_unit_test(threads_agree_with_a_loop),
 };
 

@@ -80,7 +80,7 @@ static void three_ask(void)
     assert_int_equal(tk_elect_step(1), TK_ROLE_MEMBER);
 }
 
-static void the_first_who_asks_leads(void **state)
+static void the_first_rank_that_asks_leads(void **state)
 {
     in_child(three_ask);
 }
@@ -142,7 +142,7 @@ static void is_requested(void)
     assert_int_equal(fake_job.count, 0);
 }
 
-static void who_was_told_need_not_ask(void **state)
+static void a_notified_rank_need_not_ask(void **state)
 {
     in_child(is_requested);
 }
@@ -191,18 +191,18 @@ static void tells(void)
         assert_int_equal(fake_job.sent[i].head->kind, TK_CONTROL);
 }
 
-static void a_leader_tells_each_other_rank_once(void **state)
+static void a_leader_notifies_each_other_rank_once(void **state)
 {
     in_child(tells);
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_first_who_asks_leads),
+    cmocka_unit_test(the_first_rank_that_asks_leads),
     cmocka_unit_test(rank_0_may_lead_itself),
     cmocka_unit_test(others_ask_rank_0_once),
-    cmocka_unit_test(who_was_told_need_not_ask),
+    cmocka_unit_test(a_notified_rank_need_not_ask),
     cmocka_unit_test(if_rank_0_is_silent_each_has_its_turn),
-    cmocka_unit_test(a_leader_tells_each_other_rank_once),
+    cmocka_unit_test(a_leader_notifies_each_other_rank_once),
 };
 
 UNIT_MAIN(tests)

@@ -372,7 +372,7 @@ static void one_is_silent(uint32_t count, uint32_t of_host, uint32_t who, uint32
     assert_told_by(leads);
 }
 
-static void one_that_is_silent_keeps_nobody_from_hearing(void **unused)
+static void a_silent_member_does_not_keep_others_from_hearing(void **unused)
 {
     for (int s = 1; s < shapes; s++) {
         uint32_t last = hosts[s] - 1;
@@ -401,7 +401,7 @@ static void without_rank_0_the_lowest_that_leaves_leads(void **unused)
 }
 
 /* It has slept through all of it, and finds questions, requests and codes when it looks again. */
-static void who_is_late_ends_with_the_others(void **unused)
+static void a_late_rank_ends_with_the_others(void **unused)
 {
     for (int s = 1; s < shapes; s++)
         for (uint32_t who = 0; who < hosts[s]; who += hosts[s] - 1) {
@@ -476,9 +476,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(all_that_come_have_the_largest_code),
     cmocka_unit_test(a_rank_that_sleeps_while_it_leaves_is_woken),
     cmocka_unit_test(a_rank_does_not_fall_asleep_over_a_flag),
-    cmocka_unit_test(one_that_is_silent_keeps_nobody_from_hearing),
+    cmocka_unit_test(a_silent_member_does_not_keep_others_from_hearing),
     cmocka_unit_test(without_rank_0_the_lowest_that_leaves_leads),
-    cmocka_unit_test(who_is_late_ends_with_the_others),
+    cmocka_unit_test(a_late_rank_ends_with_the_others),
     cmocka_unit_test(of_two_that_ask_at_once_one_leads),
     cmocka_unit_test(several_leaders_end_it_as_well),
     cmocka_unit_test(late_messages_change_nothing),

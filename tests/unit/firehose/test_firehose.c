@@ -135,7 +135,7 @@ static void no_more_pages_are_pinned_than_were_named(void **state)
     close_cache();
 }
 
-static void the_oldest_that_nobody_holds_is_given_up(void **state)
+static void the_oldest_unused_one_is_evicted(void **state)
 {
     open_cache("GASNET_FIREHOSE_MAXVICTIM_R=2", NULL);
     char *p = map_granules(3);
@@ -245,7 +245,7 @@ static void a_round_through_too_much_still_finds_some(void **state)
 
 /* A region that is used ten times as often as the others is admitted, however reluctant earlier
  * rounds have made the cache, and although all others are still used. */
-static void what_is_used_most_gets_room(void **state)
+static void frequently_used_regions_are_admitted(void **state)
 {
     enum { space = 8, used = 2 * space, rounds = 40, later = 400, often = 10 };
     open_cache("GASNET_FIREHOSE_MAXVICTIM_R=8", NULL);
@@ -315,7 +315,7 @@ static void a_refusal_is_answered_by_giving_up_others(void **state)
 
 /* With nothing left to evict the transfer takes another path. One warning is printed; not every
  * transfer asks the device again. */
-static void a_refusal_that_stays_is_told_once(void **state)
+static void a_permanent_refusal_is_reported_once(void **state)
 {
     open_cache(NULL, NULL);
     char *p = map_granules(3);
@@ -336,7 +336,7 @@ static void a_refusal_that_stays_is_told_once(void **state)
 }
 
 /* Others need not be evicted for it, and may still try. */
-static void a_refusal_of_this_memory_tells_nothing_of_other(void **state)
+static void a_refusal_of_one_range_does_not_affect_others(void **state)
 {
     open_cache(NULL, NULL);
     char *p = map_granules(2);
@@ -649,7 +649,7 @@ static void lose_descriptor(void *unused)
     _exit(seen == 'a' ? 1 : 0);
 }
 
-static void a_client_that_closes_our_descriptor_does_no_harm(void **state)
+static void a_client_may_close_our_descriptor(void **state)
 {
     unit_assert_exit_or_skip(lose_descriptor, NULL, 0);
 }
@@ -787,17 +787,17 @@ static void what_is_pinned_serves_both_directions(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(what_was_pinned_is_found_again),
     TEST(no_more_pages_are_pinned_than_were_named),
-    TEST(the_oldest_that_nobody_holds_is_given_up),
+    TEST(the_oldest_unused_one_is_evicted),
     TEST(what_was_found_last_is_found_without_a_lookup),
     TEST(what_was_found_last_is_given_up_in_its_turn),
     TEST(a_round_through_too_much_still_finds_some),
-    TEST(what_is_used_most_gets_room),
+    TEST(frequently_used_regions_are_admitted),
     TEST(what_is_not_used_any_more_is_given_up),
     TEST(no_more_memory_is_pinned_than_is_allowed),
     TEST(memory_registered_for_good_counts),
     TEST(a_refusal_is_answered_by_giving_up_others),
-    TEST(a_refusal_that_stays_is_told_once),
-    TEST(a_refusal_of_this_memory_tells_nothing_of_other),
+    TEST(a_permanent_refusal_is_reported_once),
+    TEST(a_refusal_of_one_range_does_not_affect_others),
     TEST(memory_that_went_away_is_forgotten),
     TEST(without_a_monitor_the_device_sees_what_is_gone),
     TEST(a_region_that_is_held_survives_its_memory),
@@ -807,7 +807,7 @@ static const struct CMUnitTest tests[] = {
     TEST(where_nothing_can_be_watched_nothing_is_kept),
     TEST(what_was_found_last_is_forgotten_with_its_memory),
     TEST(a_hit_is_no_system_call_where_the_client_has_one_thread),
-    TEST(a_client_that_closes_our_descriptor_does_no_harm),
+    TEST(a_client_may_close_our_descriptor),
     TEST(threads_never_see_each_others_old_memory),
     TEST(what_is_paged_is_read_through_regions_of_its_own),
     TEST(what_is_paged_is_kept_without_being_watched),

@@ -329,7 +329,7 @@ static void a_long_whose_payload_is_under_way_is_not_refused(void **state)
 }
 
 /* Waiting for a source looks for messages now and then, but not here. */
-static void a_source_that_is_waited_for_serves_nobody(void **state)
+static void waiting_for_a_source_serves_no_other_rank(void **state)
 {
     (void)state;
     fake_job.never_copies = true;
@@ -401,7 +401,7 @@ static const struct CMUnitTest tests[] = {
     TEST(a_commit_that_was_refused_is_cancelled),
     TEST(another_commit_may_be_another_one),
     TEST(a_long_whose_payload_is_under_way_is_not_refused),
-    TEST(a_source_that_is_waited_for_serves_nobody),
+    TEST(waiting_for_a_source_serves_no_other_rank),
     TEST(a_reply_that_was_refused_is_no_reply),
 };
 

@@ -619,7 +619,7 @@ static void deliver_head(void *head)
     tk_deliver(&arrival);
 }
 
-static void a_message_for_nobody_ends_the_program(void **state)
+static void a_message_without_a_handler_ends_the_program(void **state)
 {
     struct tk_message_head head = {.handler = 250};
     unit_assert_panic(deliver_head, &head,
@@ -649,7 +649,7 @@ static void deliver_tag(void *tag)
     tk_deliver_short(tk_peer(1), *(unsigned *)tag, arguments);
 }
 
-static void a_tag_for_nobody_ends_the_program(void **state)
+static void a_tag_without_a_handler_ends_the_program(void **state)
 {
     unsigned tag = tk_tag(false, 0, 250);
     unit_assert_panic(deliver_tag, &tag,
@@ -761,8 +761,8 @@ static const struct CMUnitTest tests[] = {
     TEST(a_reply_waits_for_our_own_sends_only),
     TEST(the_librarys_own_messages_reach_its_own_handlers),
     TEST(a_tag_says_of_a_short_what_a_head_does),
-    TEST(a_tag_for_nobody_ends_the_program),
-    TEST(a_message_for_nobody_ends_the_program),
+    TEST(a_tag_without_a_handler_ends_the_program),
+    TEST(a_message_without_a_handler_ends_the_program),
     TEST(a_packed_long_writes_inside_the_segment_or_not_at_all),
     TEST(a_tag_stands_for_the_head_of_most_shorts),
     TEST(other_heads_have_no_tag),

@@ -190,7 +190,7 @@ static void all_are_right(void)
     weak_assert_right(&one_leaves_early);
 }
 
-static void nobody_sleeps_through_a_message_or_a_completion(void **state)
+static void no_thread_sleeps_through_a_message_or_a_completion(void **state)
 {
     all_are_right();
 }
@@ -224,7 +224,7 @@ static int as_it_should_be(void **state)
 #define PROMISE(name) cmocka_unit_test_setup(name, as_it_should_be)
 
 static const struct CMUnitTest tests[] = {
-    PROMISE(nobody_sleeps_through_a_message_or_a_completion),
+    PROMISE(no_thread_sleeps_through_a_message_or_a_completion),
     PROMISE(nor_without_membarrier),
     PROMISE(without_a_look_after_arming_a_completion_is_lost),
     PROMISE(without_fences_a_message_is_lost),

@@ -163,7 +163,7 @@ static void blanks_around_a_value_do_not_count(void **state)
     assert_true(values.quiet);
 }
 
-static void an_empty_value_is_none(void **state)
+static void an_empty_value_is_unset(void **state)
 {
     static const char *const empty[] = {"", " ", " \t "};
     for (size_t i = 0; i < tk_setting_count * 3; i++) {
@@ -229,7 +229,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(truth_has_ten_spellings),
     cmocka_unit_test(a_choice_is_one_of_its_words_wholly),
     cmocka_unit_test(blanks_around_a_value_do_not_count),
-    cmocka_unit_test(an_empty_value_is_none),
+    cmocka_unit_test(an_empty_value_is_unset),
     cmocka_unit_test(a_number_may_be_one_of_a_few),
     cmocka_unit_test(an_ignored_setting_takes_anything),
     cmocka_unit_test(a_reason_never_overruns_its_buffer),

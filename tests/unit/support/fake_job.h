@@ -33,7 +33,7 @@ struct fake_job {
     bool hold;                         /* polls deliver nothing */
     bool hold_ops;                     /* operations are not completed */
     bool never_copies;                 /* sources are read until reaped, even with copy_source */
-    unsigned stalls_told;
+    unsigned stalls_reported;
 };
 
 extern struct fake_job fake_job;

@@ -54,7 +54,7 @@ static void equally_near_ports_have_as_many_ranks(void **state)
 }
 
 /* Rank 0 has a choice, and takes what leaves rank 1 its only one. */
-static void who_has_a_choice_makes_room(void **state)
+static void ranks_with_a_choice_give_way(void **state)
 {
     (void)state;
     table(3, 3, 0, 0, 3, 0, 3, 3, 3, 0, 0);
@@ -68,7 +68,7 @@ static void near_ports_keep_far_ranks_out(void **state)
     assert_string_equal(result(1), "0 0 0 1");
 }
 
-static void a_port_that_is_nearest_to_nobody_is_used_when_near_ones_are_full(void **state)
+static void a_port_nearest_to_no_rank_is_used_when_near_ones_are_full(void **state)
 {
     (void)state;
     table(4, 2, 0, 5, 0, 5, 0, 5, 0, 5);
@@ -276,9 +276,9 @@ static void cpus_that_the_machine_does_not_have_are_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(equally_near_ports_have_as_many_ranks),
-    cmocka_unit_test(who_has_a_choice_makes_room),
+    cmocka_unit_test(ranks_with_a_choice_give_way),
     cmocka_unit_test(near_ports_keep_far_ranks_out),
-    cmocka_unit_test(a_port_that_is_nearest_to_nobody_is_used_when_near_ones_are_full),
+    cmocka_unit_test(a_port_nearest_to_no_rank_is_used_when_near_ones_are_full),
     cmocka_unit_test(several_ports_are_the_nearest_ones),
     cmocka_unit_test(a_port_that_a_rank_does_not_have_is_never_taken),
     cmocka_unit_test(no_choice_of_nearest_ports_is_more_even),

@@ -180,7 +180,7 @@ static void what_is_not_a_trace_is_foreign(void **state)
 }
 
 /* Each line, cut anywhere and with a byte changed: nothing is read that is not there. */
-static void damaged_lines_do_no_harm(void **state)
+static void damaged_lines_are_ignored(void **state)
 {
     struct unit_random r = unit_random(11);
     for (int i = 0; i < 4000; i++) {
@@ -295,7 +295,7 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(marks_are_read),
         cmocka_unit_test(what_is_not_a_trace_is_foreign),
-        cmocka_unit_test(damaged_lines_do_no_harm),
+        cmocka_unit_test(damaged_lines_are_ignored),
         cmocka_unit_test(sums_are_right),
         cmocka_unit_test(long_calls_have_many_inside),
         cmocka_unit_test(tables_find_what_they_have),

@@ -193,7 +193,7 @@ static void a_text_is_escaped(void **state)
 }
 
 /* The longest event fits into the room that the writer keeps free for one. */
-static void the_longest_event_has_room(void **state)
+static void the_longest_event_fits(void **state)
 {
     char text[tk_trace_text_max], file[4096];
     struct tk_trace_event event = {.begin = UINT64_MAX,
@@ -223,7 +223,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_event_is_an_object_and_a_message_an_arrow),
     cmocka_unit_test(lines_are_corrected),
     cmocka_unit_test(a_text_is_escaped),
-    cmocka_unit_test(the_longest_event_has_room),
+    cmocka_unit_test(the_longest_event_fits),
 };
 
 UNIT_MAIN(tests)

@@ -104,7 +104,7 @@ static void a_file_of_another_size_is_refused(void **state)
     close(theirs.rings.fd);
 }
 
-static void a_descriptor_that_is_closed_is_told_with_the_remedy(void **state)
+static void a_closed_descriptor_is_reported_with_the_remedy(void **state)
 {
     theirs.rings.fd = 999;
     refused("GASNET_SUPERNODE_MAXSIZE=1");
@@ -178,7 +178,7 @@ static const struct CMUnitTest tests[] = {
     TEST(another_nonce_is_another_job),
     TEST(another_inode_is_another_file),
     TEST(a_file_of_another_size_is_refused),
-    TEST(a_descriptor_that_is_closed_is_told_with_the_remedy),
+    TEST(a_closed_descriptor_is_reported_with_the_remedy),
     TEST(scratch_is_zeroed_and_shared_and_overlaps_nothing),
     TEST(scratch_that_cannot_be_mapped_ends_the_job),
     TEST(liveness_is_read_by_the_neighbour_and_does_not_go_back),

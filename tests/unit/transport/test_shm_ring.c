@@ -390,7 +390,7 @@ static void a_head_beyond_the_tail_that_was_seen_is_no_reason_to_refuse(void **s
     assert_int_equal(out.head, memory.shared->head);
 }
 
-static void a_slot_that_lies_about_its_size_is_told(void **state)
+static void a_slot_with_a_wrong_size_is_reported(void **state)
 {
     static const struct {
         uint64_t lines;
@@ -508,7 +508,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(counts_may_wrap_wherever_they_do),
     PROMISE(an_old_head_is_not_taken_for_a_new_one),
     PROMISE(a_head_beyond_the_tail_that_was_seen_is_no_reason_to_refuse),
-    PROMISE(a_slot_that_lies_about_its_size_is_told),
+    PROMISE(a_slot_with_a_wrong_size_is_reported),
     cmocka_unit_test(sizes_are_powers_of_two_within_limits),
     PROMISE(done_out_of_order_gives_space_back_in_order),
     PROMISE(a_sleeper_sees_a_message_that_a_glance_does_not),

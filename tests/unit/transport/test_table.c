@@ -342,7 +342,7 @@ static void all_report_and_close(void **state)
     tk_transports_report_stall();
     tk_transports_report_end();
     assert_int_equal(paper.stalls, 1);
-    assert_int_equal(fake_job.stalls_told, 1);
+    assert_int_equal(fake_job.stalls_reported, 1);
     assert_int_equal(paper.ends, 1);
     tk_transports_close();
     assert_int_equal(paper.closes, 1);

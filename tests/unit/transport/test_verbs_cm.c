@@ -179,7 +179,7 @@ static struct tk_cm_request open_and_ask(void)
     return request;
 }
 
-static void strangers_are_refused(void **state)
+static void foreign_connects_are_refused(void **state)
 {
     uint64_t data[2] = {0};
     const struct tk_cm_request good = open_and_ask();
@@ -479,7 +479,7 @@ int main(void)
         cmocka_unit_test(verbs_is_the_default),
         cmocka_unit_test(iwarp_is_connected_without_being_asked),
         cmocka_unit_test(iwarp_can_not_do_without),
-        cmocka_unit_test(strangers_are_refused),
+        cmocka_unit_test(foreign_connects_are_refused),
         cmocka_unit_test(crossing_connects_are_refused),
         cmocka_unit_test(a_second_connect_is_refused),
         cmocka_unit_test(late_and_early_connects_are_refused),

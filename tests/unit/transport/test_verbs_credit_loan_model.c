@@ -459,7 +459,7 @@ static void no_order_lends_what_is_not_there(void **state)
 
 /* ---- reserving, and how a queue is divided ---- */
 
-static void a_connection_waits_for_what_is_lent_and_not_for_what_is_reserved(void **state)
+static void a_connection_waits_for_loans_and_not_for_reserved_credits(void **state)
 {
     struct tk_lender l = {.capacity = 7, .base = 1, .most = 4, .notices = 1};
     struct tk_account a[4] = {{0}};
@@ -543,7 +543,7 @@ static void each_connection_adds_what_it_needs(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_order_lends_what_is_not_there),
-    cmocka_unit_test(a_connection_waits_for_what_is_lent_and_not_for_what_is_reserved),
+    cmocka_unit_test(a_connection_waits_for_loans_and_not_for_reserved_credits),
     cmocka_unit_test(every_legal_number_of_buffers_serves_all),
     cmocka_unit_test(each_connection_adds_what_it_needs),
 };

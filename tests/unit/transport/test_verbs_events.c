@@ -119,7 +119,7 @@ static void what_comes_behind_arming_wakes_once(void **state)
     close_world();
 }
 
-static void a_completion_wakes_who_waits_for_sends(void **state)
+static void a_completion_wakes_threads_that_wait_for_sends(void **state)
 {
     struct tk_op op = {.pending = 0};
     struct tk_rma rma;
@@ -139,7 +139,7 @@ static void a_completion_wakes_who_waits_for_sends(void **state)
 }
 
 /* No event reports space for an ACK, or that a connection must be moved. */
-static void with_work_pending_nobody_sleeps_on_receives(void **state)
+static void with_work_pending_no_thread_sleeps_on_receives(void **state)
 {
     open_on(1, true);
     tk_counter_add(&tk_verbs.pending_work, 1);
@@ -187,8 +187,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(where_nothing_sleeps_there_are_no_channels),
     cmocka_unit_test(each_queue_has_a_file),
     cmocka_unit_test(what_comes_behind_arming_wakes_once),
-    cmocka_unit_test(a_completion_wakes_who_waits_for_sends),
-    cmocka_unit_test(with_work_pending_nobody_sleeps_on_receives),
+    cmocka_unit_test(a_completion_wakes_threads_that_wait_for_sends),
+    cmocka_unit_test(with_work_pending_no_thread_sleeps_on_receives),
     cmocka_unit_test(a_device_without_channels_is_used_without_them),
     cmocka_unit_test(a_device_that_refuses_is_not_slept_on_again),
 };

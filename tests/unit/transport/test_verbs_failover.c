@@ -95,7 +95,7 @@ static void a_fast_end_finds_buffers(void **state)
 }
 
 /* The connection that the notices go over dies as well, and so does the next one. */
-static void notices_are_told_again(void **state)
+static void notices_are_sent_again(void **state)
 {
     for (int carried = 0; carried < 3; carried++) {
         open_failing_rails(4, "GASNET_NUM_QPS=4", NULL);
@@ -434,7 +434,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(messages_come_once_whatever_became_of_them),
     cmocka_unit_test(both_ends_notice_at_once),
     cmocka_unit_test(a_fast_end_finds_buffers),
-    cmocka_unit_test(notices_are_told_again),
+    cmocka_unit_test(notices_are_sent_again),
     cmocka_unit_test(space_that_was_taken_moves_along),
     cmocka_unit_test(a_port_that_stays_down_is_given_up),
     cmocka_unit_test(transfers_go_over_another_conn),
