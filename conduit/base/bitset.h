@@ -53,7 +53,7 @@ static inline bool tk_bitset_equal(const struct tk_bitset *a, const struct tk_bi
     return !differs;
 }
 
-/* What is in a and not in b. */
+/* The members of a that are not in b. */
 static inline struct tk_bitset tk_bitset_minus(const struct tk_bitset *a, const struct tk_bitset *b)
 {
     struct tk_bitset set;

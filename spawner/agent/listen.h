@@ -20,7 +20,7 @@ struct listener {
     unsigned port;
     const struct auth_secret *secret;
     struct auth pending[LISTEN_PENDING]; /* fd -1: free */
-    unsigned strangers;                  /* connections that were dropped */
+    unsigned foreign;                    /* connections that were dropped */
 };
 
 /* Opens a port that the kernel chooses, on the address `master` if that is an address of this host,

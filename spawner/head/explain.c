@@ -168,13 +168,13 @@ static void connect(struct explain *e, uint32_t from, uint32_t to, const struct 
 {
     if (to >= e->ranks)
         return;
-    if (e->edge_count == e->edge_room) {
-        size_t room = e->edge_room ? 2 * e->edge_room : 64;
+    if (e->edge_count == e->edge_capacity) {
+        size_t room = e->edge_capacity ? 2 * e->edge_capacity : 64;
         struct explain_edge *edges = realloc(e->edges, room * sizeof(*edges));
         if (!edges)
             return;
         e->edges = edges;
-        e->edge_room = room;
+        e->edge_capacity = room;
     }
     e->edges[e->edge_count++] = (struct explain_edge){from, to, row};
 }

@@ -18,7 +18,7 @@ struct explain {
     struct bytes text;
     uint32_t *state; /* of each rank; explain.c's */
     struct explain_edge *edges;
-    size_t edge_count, edge_room;
+    size_t edge_count, edge_capacity;
     uint32_t suspects[4]; /* ranks whose stacks would help */
     uint32_t suspect_count;
     uint64_t longest;       /* longest time, in ns, that a rank has been in one wait, */

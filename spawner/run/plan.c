@@ -79,8 +79,8 @@ static const char assumptions[] =
     "librdmacm),\n"
     "segments FAST.\n";
 
-/* What barriers and the end of the job need: the first rank of each neighbourhood exchanges
- * messages with a few others. */
+/* The peers that barriers and the end of the job need: the first rank of each neighbourhood
+ * exchanges messages with a few others. */
 static uint32_t used_by_barriers(const struct tk_job_shape *shape)
 {
     uint32_t rounds = 0;
@@ -119,7 +119,7 @@ static bool print_unshared(struct tk_job_shape *shape, const struct tk_footprint
     int64_t asked = tk_settings.use_srq;
     bool is_done = true, asks = !shape->is_static && is_static();
     tk_settings.use_srq = 0;
-    shape->is_static |= asks; /* only queue pairs that are shared are asked for at start-up */
+    shape->is_static |= asks; /* only shared queue pairs are requested at start-up */
     shape->connected = tk_shape_peers(shape);
     if (tk_plan(&own, shape) != TK_OK)
         is_done = false;
@@ -183,7 +183,7 @@ static bool print_case(const struct tk_job_shape *shape)
     return true;
 }
 
-/* "all", or a number of peers that there are. */
+/* "all", or a number of existing peers. */
 static bool read_peers(const char *text, struct tk_job_shape *shape)
 {
     char *end;

@@ -636,7 +636,7 @@ static void the_user_does_not_wait(void **state)
 }
 
 /* The status of the last rank of a job is reported when the rank may not know the reason itself. */
-static bool is_told(bool joined, bool finalized)
+static bool is_reported(bool joined, bool finalized)
 {
     ranks_join(1, joined);
     if (finalized)
@@ -651,23 +651,23 @@ static bool is_told(bool joined, bool finalized)
 
 static void a_rank_that_ends_silently_is_reported(void **state)
 {
-    assert_true(is_told(true, false));
+    assert_true(is_reported(true, false));
     assert_string_equal(text, "rank 0 (pid 100) exited with status 1 but without PMIx_Finalize");
-    assert_false(is_told(true, true));
-    assert_false(is_told(false, false));
+    assert_false(is_reported(true, true));
+    assert_false(is_reported(false, false));
 }
 
 static void the_signal_that_ended_the_job_is_reported_unless_typed(void **state)
 {
     static const struct {
         int signal;
-        bool is_told;
+        bool is_reported;
     } cases[] = {{SIGTERM, true}, {SIGINT, false}, {SIGQUIT, false}, {SIGHUP, false}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         ranks_join(2, 2);
         policy_user_signal(&policy, cases[i].signal);
         assert_true(policy_must_end(&policy, 5));
-        assert_true(policy_sentence(&policy, false, text, sizeof(text)) == cases[i].is_told);
+        assert_true(policy_sentence(&policy, false, text, sizeof(text)) == cases[i].is_reported);
         policy_free(&policy);
     }
 }

@@ -80,13 +80,13 @@ enum tk_status tk_bootstrap_part(void (*poll)(void), uint64_t deadline)
 }
 
 /* What the others bring to the fence; -1: nothing. */
-static int brought[4] = {-1, -1, -1, -1};
+static int codes_of_others[4] = {-1, -1, -1, -1};
 
 enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
 {
     assert_string_equal(key, "tk.exit");
     assert_int_equal(size, 1);
-    brought[0] = *(const uint8_t *)blob;
+    codes_of_others[0] = *(const uint8_t *)blob;
     return TK_OK;
 }
 
@@ -94,8 +94,8 @@ enum tk_status tk_bootstrap_peek(uint32_t rank, const char *key, void *blob, siz
 {
     assert_string_equal(key, "tk.exit");
     assert_int_equal(size, 1);
-    *(uint8_t *)blob = (uint8_t)brought[rank];
-    return brought[rank] < 0 || !is_exchanged ? TK_FAIL : TK_OK;
+    *(uint8_t *)blob = (uint8_t)codes_of_others[rank];
+    return codes_of_others[rank] < 0 || !is_exchanged ? TK_FAIL : TK_OK;
 }
 
 void tk_bootstrap_close_early(void)
@@ -449,15 +449,15 @@ static void a_rank_that_leaves_alone_notifies_each_peer_once_and_waits_for_no_fu
 static void exit_8_but_others_brought_9(void)
 {
     use(&noticing);
-    brought[2] = 9;
+    codes_of_others[2] = 9;
     tk_exit(8);
 }
 
 static void exit_8_but_others_brought_less(void)
 {
     use(&noticing);
-    brought[1] = 0;
-    brought[3] = 7;
+    codes_of_others[1] = 0;
+    codes_of_others[3] = 7;
     tk_exit(8);
 }
 
@@ -626,7 +626,7 @@ static void a_signal_handler_leaves_without_the_network(void **state)
 
 static void leave_in_signal_while_others_bring_13(void)
 {
-    brought[3] = 13;
+    codes_of_others[3] = 13;
     leave_in_signal();
 }
 

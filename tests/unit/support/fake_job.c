@@ -167,7 +167,8 @@ struct tk_transport fake_transport = {.name = "fake",
                                       .reserve_place = reserve_place,
                                       .send_reserved = send_reserved,
                                       .release = release,
-                                      .put = tk_put_never, /* everything goes the general way */
+                                      .put = tk_put_never, /* every message takes the general
+                                                            * path */
                                       .get = tk_get_never,
                                       .rma = rma,
                                       .poll = poll,
