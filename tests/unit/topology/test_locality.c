@@ -87,7 +87,7 @@ static void an_unbound_rank_is_equally_near_to_all(void **state)
 {
     bind_to_cpus(0, 7);
     assert_int_equal(tk_locality_distance("softhca0"), tk_locality_distance("softhca1"));
-    bind_to_cpus(100, 101); /* CPUs that the machine on paper does not have */
+    bind_to_cpus(100, 101); /* CPUs that the synthetic machine does not have */
     assert_int_equal(tk_locality_distance("softhca0"), tk_locality_distance("softhca1"));
 }
 
@@ -130,7 +130,7 @@ static void types_that_are_none_are_refused(void **state)
     }
 }
 
-/* A start that asks no hwloc judges the name by a list of ours. */
+/* A start without hwloc checks the name against our own list. */
 static void names_are_judged_as_hwloc_does(void **state)
 {
     static const char *const names[] = {

@@ -53,7 +53,7 @@ static void equally_near_ports_have_as_many_ranks(void **state)
     assert_string_equal(result(1), "0 2 1 3");
 }
 
-/* Rank 0 has a choice, and takes what leaves rank 1 its only one. */
+/* Rank 0 has a choice, and leaves rank 1 its only port. */
 static void ranks_with_a_choice_give_way(void **state)
 {
     (void)state;
@@ -216,7 +216,7 @@ static void each_of_two_sockets_has_its_own(void **state)
     assert_string_equal(result(1), "0 1 0 1");
     on(4, 2, "0-7", "0-7", "0-7", "0-7");
     assert_string_equal(result(1), "0 1 0 1");
-    on(4, 2, "0-7", "0-3", "4-7", "0-3"); /* who is not bound goes where there is room */
+    on(4, 2, "0-7", "0-3", "4-7", "0-3"); /* an unbound rank takes the least busy port */
     assert_string_equal(result(1), "1 0 1 0");
     on(4, 2, "0", "1", "2", "3"); /* all on the first socket */
     assert_string_equal(result(1), "0 0 1 1");
@@ -232,7 +232,7 @@ static void hcas_behind_switches_are_spread(void **state)
     assert_string_equal(result(1), "0 2 1 3 0 2 1 3");
     assert_string_equal(result(2), "0,1 2,3 0,1 2,3 0,1 2,3 0,1 2,3");
     on(4, 4, "0", "1", "2", "3");
-    assert_string_equal(result(1), "0 1 3 2"); /* the others are nearest to nobody */
+    assert_string_equal(result(1), "0 1 3 2"); /* the others are nearest to no rank */
 }
 
 /* Nodes 1, 3, 5 and 7 have two HCAs each; those of 0, 2, 4 and 6 are as near to all of their

@@ -155,7 +155,8 @@ static void virtual_hosts_are_hosts(void **state)
     assert_int_equal(tk_machine_ranks(), 2);
 }
 
-/* Cards are compared and hashed as bytes elsewhere; stack contents must not leave the process. */
+/* These records are compared and hashed as bytes elsewhere; stack contents must not leave the
+ * process. */
 static void a_card_has_no_stray_bytes(void **state)
 {
     struct tk_host_info info = describe(NULL);

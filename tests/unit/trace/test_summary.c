@@ -179,7 +179,7 @@ static void what_is_not_a_trace_is_foreign(void **state)
     assert_int_equal(parse("1.000000001  0 0 P put ns=1  peer=1"), TRACE_EVENT);
 }
 
-/* Each line, cut anywhere and with a byte changed: nothing is read that is not there. */
+/* Each line, cut anywhere and with a byte changed: nothing beyond the line is read. */
 static void damaged_lines_are_ignored(void **state)
 {
     struct unit_random r = unit_random(11);

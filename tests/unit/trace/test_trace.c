@@ -22,8 +22,8 @@ static void text_of(uint64_t number, char *text)
     text[length] = '\0';
 }
 
-/* A thread that is now faster and now slower than the reader: what was taken is what was added, in
- * order, and what is missing was counted. */
+/* A thread that is sometimes faster and sometimes slower than the reader: events are taken in
+ * order, and missing ones were counted. */
 static void what_comes_out_went_in(void **state)
 {
     struct tk_trace_ring *ring = calloc(1, sizeof(*ring));
@@ -182,7 +182,7 @@ static void lines_are_corrected(void **state)
     lines.length = 0;
 }
 
-/* What a program prints can't break the file. */
+/* Text of a program can't break the file. */
 static void a_text_is_escaped(void **state)
 {
     const struct tk_trace_event event = {.peer = tk_trace_no_peer, .op = tk_trace_program};
@@ -192,7 +192,7 @@ static void a_text_is_escaped(void **state)
                  "\"text\":\"\\\"\\\\\\u000a\\u00e4\"}}");
 }
 
-/* The longest event fits into the room that the writer keeps free for one. */
+/* The longest event fits into the space that the writer reserves for one. */
 static void the_longest_event_fits(void **state)
 {
     char text[tk_trace_text_max], file[4096];

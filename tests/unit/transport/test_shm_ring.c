@@ -199,7 +199,7 @@ static unsigned lines_written(char *copy)
     return written;
 }
 
-/* What moves from processor to processor for a message: its slot, and its payload. The sender
+/* The lines that move between processors for a message: its slot, and its payload. The sender
  * writes them and `tail`, which the receiver never reads; the receiver writes `head` alone, where
  * an eighth ends, and the sender reads it only when the ring looks full. That neither reads the
  * other's word is shown by a wrong one that is not noticed. */
@@ -465,7 +465,7 @@ static void what_another_thread_takes_is_not_there(void **state)
     take_and_done(0, 20);
 }
 
-/* What threads are for: others go on while one of them keeps a message. */
+/* The purpose of threads: others continue while one of them holds a message. */
 static void done_out_of_order_gives_space_back_in_order(void **state)
 {
     struct tk_ring_item item[slots], none;

@@ -384,8 +384,8 @@ static enum tk_status send_reserved(struct tk_am_reservation *r)
     return tk_transport_shm.send_reserved(r, &m);
 }
 
-/* A refused one takes no slot, which nobody would fill, and stands in no line, which nobody would
- * leave. */
+/* A refused one takes no slot, which would never be filled, and does not enter the queue, which it
+ * would never leave. */
 static void what_is_reserved_finds_a_place_in_the_ring_or_leaves_it_alone(void **state)
 {
     (void)state;

@@ -15,8 +15,8 @@
 
 enum { paper_space = 2, ranks = 4 };
 
-/* Ranks 1 and 2 are reached by paper, which keeps up to paper_space Shorts until it is polled; rank
- * 3 by the transport of fake_job. */
+/* Ranks 1 and 2 are reached by the test's own transport ("paper"), which keeps up to paper_space
+ * Shorts until it is polled; rank 3 by the transport of fake_job. */
 static struct paper {
     struct tk_short kept[paper_space];
     unsigned count, polls, reaps, delivered, waited;
@@ -240,7 +240,7 @@ static void what_is_taken_at_once_needs_nothing_more(void **state)
     assert_int_equal(paper.calls, 0);
 }
 
-/* The caller's own arguments, all of them, go the long way, in as many pieces as it takes. */
+/* All arguments of the caller reach the slow path, in as many pieces as needed. */
 static void what_is_refused_is_done_by_the_slow_start(void **state)
 {
     gex_Event_t leaf = (gex_Event_t)ours;

@@ -368,7 +368,7 @@ static void each_call_that_fails_is_named(void **state)
 }
 
 /* The answer, and what completes it: the rank that listens fails, and the other one is refused or
- * waits in vain. */
+ * times out. */
 static void answers_that_fail_are_named(void **state)
 {
     static const struct {

@@ -80,7 +80,7 @@ static void open_world(uint32_t size, bool is_shared)
 #define OPEN(size, ...)  (unit_settings(__VA_ARGS__, NULL), open_world(size, false))
 #define OPEN_SHARED(...) (unit_settings("GASNET_USE_SRQ=1", __VA_ARGS__, NULL), open_world(2, true))
 
-/* Nothing is under way any more, and the device was used as it may be. */
+/* Nothing is in flight any more, and the device was used correctly. */
 static void close_world(void)
 {
     world_settle();
@@ -135,7 +135,7 @@ static void a_request_takes_a_credit_and_the_last_one_is_the_last(void **state)
 }
 
 /* The size of one with up to two arguments is not compared with the limit. A reply: the first
- * request finds no buffer beyond those needed, and goes the slow way. */
+ * request finds no buffer beyond those needed, and takes the slow path. */
 static void a_short_goes_inline_only_where_the_device_takes_it(void **state)
 {
     static const struct {

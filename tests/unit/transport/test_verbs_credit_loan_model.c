@@ -422,7 +422,7 @@ static void try_all(const struct state *from)
 static void search(int senders, int most, int base, int capacity)
 {
     struct state s = {0};
-    rules.notices = 1; /* what they are more takes part in nothing */
+    rules.notices = 1; /* additional ones take part in nothing */
     rules.senders = senders, rules.most = most, rules.base = base, rules.capacity = capacity;
     for (int i = 0; i < senders; i++)
         assert_int_equal(open_one(&s, i), TK_RESERVE_OK);

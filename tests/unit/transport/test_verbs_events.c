@@ -175,7 +175,7 @@ static void a_device_that_refuses_is_not_slept_on_again(void **state)
     fake.failing[FAKE_NOTIFY_CQ].allowed = 1; /* that of receives */
     fake.failing[FAKE_NOTIFY_CQ].error = EIO;
     send_to_us();
-    assert_false(is_armed(TK_DEVICE_ANY, true)); /* what is there is served all the same */
+    assert_false(is_armed(TK_DEVICE_ANY, true)); /* pending events are still served */
     assert_int_equal(came, 1);
     assert_false(tk_verbs_events.is_open());
     fake.failing[FAKE_NOTIFY_CQ].allowed = -1;

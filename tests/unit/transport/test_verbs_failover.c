@@ -216,7 +216,7 @@ static void assert_rma_moves(bool is_put, unsigned devices, const char *ports, u
     logged_until_idle();
     assert_moved(nbytes);
     assert_int_equal(assert_whole(), 1 - dead);
-    /* Nobody goes that way any more. */
+    /* Nothing uses that connection any more. */
     int before = fake_sends(qp_of(0, dead));
     assert_int_equal(start(is_put, nbytes), TK_OK);
     assert_int_equal(fake_sends(qp_of(0, dead)), before);
@@ -236,7 +236,7 @@ static void transfers_go_over_another_conn(void **state)
             }
 }
 
-/* The short ways, which are logged too. */
+/* The fast paths, which are logged too. */
 static void short_transfers_go_over_another_conn(void **state)
 {
     open_failing_rails(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
@@ -274,7 +274,7 @@ static void short_transfers_know_the_new_device(void **state)
     world_close();
 }
 
-/* What a message that came stands behind is not written again: its reader may have changed it. */
+/* Puts before a delivered message are not repeated: its reader may have changed the data. */
 static void what_was_read_is_not_written_again(void **state)
 {
     open_failing_rails(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);

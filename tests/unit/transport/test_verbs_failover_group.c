@@ -316,7 +316,8 @@ static void assert_nothing_is_left(void)
     }
 }
 
-/* All room and all buffers, at both ends, and the primary one is the one that it was at first. */
+/* All space and all buffers are free at both ends, and the primary connection is the original
+ * one. */
 static void assert_as_new(void)
 {
     assert_int_equal(assert_whole(), 1);

@@ -20,7 +20,7 @@ struct kv_wire_answer {
     size_t len;
 };
 
-/* What a server counted since its start. */
+/* A server's counters since its start. */
 struct kv_wire_counts {
     uint64_t gets, hits, puts, deletes, entries, evictions;
 };

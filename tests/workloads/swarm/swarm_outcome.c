@@ -53,7 +53,7 @@ static void add(struct swarm_outcome *total, const struct swarm_outcome *one)
         total->passive_cpu_percent = one->passive_cpu_percent;
 }
 
-/* What no rank can see alone. */
+/* Checks that need all ranks. */
 static void check_sums(struct swarm_outcome *total)
 {
     total->verdicts[swarm_s2].failures += total->connected != 2 * swarm_connections(swarm_size);
