@@ -262,7 +262,7 @@ static void wrong_allocations_are_one_sentence(void **state)
     assert_string_equal(why, "PBS_NODEFILE of the PBS job names no host");
 }
 
-/* Each source added here counts more than those before. */
+/* Each source added here takes precedence over the previous ones. */
 static void the_first_source_counts(void **state)
 {
     char origin[100];

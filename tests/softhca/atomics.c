@@ -221,8 +221,8 @@ static void depths_and_offers(void)
     with_depths(IBV_WR_RDMA_WRITE, IBV_ACCESS_REMOTE_READ, 1, 1, IBV_WC_REM_INV_REQ_ERR);
 }
 
-/* Shared memory that others could map by themselves but not through this region: an atomic could
- * meet theirs half-way, so there is none. Other transfers work. */
+/* Shared memory that others could map by themselves but not through this region: atomics would not
+ * be atomic to theirs, so they are refused. Other transfers work. */
 static void never_both_ways(void)
 {
     struct end a, b;

@@ -115,7 +115,7 @@ static void a_share_is_one_of_what_others_left(void **state)
     assert_int_equal(limit_with_left("0.85/H", 0, 4), tk_page_size());
 }
 
-/* What a client says by itself is no promise of the library's, but for a tenth. */
+/* A limit set by the client is not guaranteed by the library, except for a tenth of it. */
 static void a_size_is_had_while_all_ranks_can_touch_a_tenth(void **state)
 {
     static const uint64_t left[] = {64 * MB, GB, 3 * GB, 8 * GB};
@@ -233,7 +233,7 @@ static void a_reserved_area_has_its_pages(void **state)
     tk_area_close(&lazy);
 }
 
-/* Plenty was left when the caller looked; or little was, then the area looks again. */
+/* The caller measured plenty of memory, or little; in the latter case the area measures again. */
 static void an_area_after_a_measurement_has_its_pages(void **state)
 {
     static const uint64_t left[] = {1000 * MB, 1};
@@ -245,7 +245,7 @@ static void an_area_after_a_measurement_has_its_pages(void **state)
     }
 }
 
-/* Where there is plenty they come when they are touched; else lack of memory is found at once. */
+/* With plenty of memory pages are allocated when touched; otherwise a lack is detected at once. */
 static void an_area_by_need_has_pages_if_memory_is_scarce(void **state)
 {
     static const uint64_t left[] = {1000 * MB, 20 * MB, 1};
@@ -300,7 +300,7 @@ static void a_large_area_is_reserved_whole(void **state)
     tk_area_close(&area);
 }
 
-/* What a SIGBUS handler asks. */
+/* The lookup of a SIGBUS handler. */
 static void areas_are_known_by_address_while_they_are_open(void **state)
 {
     struct tk_area first, second;
@@ -371,7 +371,7 @@ static void the_call_that_failed_is_named(void **state)
     assert_int_equal(unit_lines(said), 1);
 }
 
-/* Reserving it would have the kernel end some process of this host; that is found out first. */
+/* Reserving it would make the kernel kill some process of this host, so it is checked first. */
 static void more_than_is_free_is_refused_before_it_is_reserved(void **state)
 {
     struct tk_area area;

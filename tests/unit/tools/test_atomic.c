@@ -12,7 +12,7 @@
 
 enum { rounds = 100000, handovers = 2000, threads = 4, enough = 10000, patience_us = 5000000 };
 
-/* One family of names after the other goes through the same promises. */
+/* The same checks for each family of names. */
 #define PROMISES(family, unsigned_t)                                                               \
     static void family##_keeps_its_promises(void **state)                                          \
     {                                                                                              \
