@@ -115,6 +115,16 @@ bool tk_number_whole(const char *text, uint64_t unit, int64_t *value)
     return at[strspn(at, " \t")] == 0;
 }
 
+bool tk_number_digits(const char *text, uint64_t low, uint64_t high, uint64_t *value)
+{
+    struct scan s = {.at = text};
+    scan_whole(&s, 10);
+    if (!s.any || s.too_large || *s.at || s.whole < low || s.whole > high)
+        return false;
+    *value = s.whole;
+    return true;
+}
+
 /* Without pow(): users of the archive would have to link the mathematics library. */
 static double power_of_ten(int exponent)
 {

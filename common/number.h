@@ -16,6 +16,10 @@ bool tk_number_scan(const char **at, bool is_size, uint64_t default_unit, int64_
  * gasnett_parse_int(). */
 bool tk_number_whole(const char *text, uint64_t unit, int64_t *value);
 
+/* Parses all of `text`, decimal digits only, as a number from `low` to `high`; false otherwise, and
+ * *value is unchanged. */
+bool tk_number_digits(const char *text, uint64_t low, uint64_t high, uint64_t *value);
+
 /* Parses all of `text` as a decimal number or a quotient of two. */
 bool tk_number_real(const char *text, double *value);
 

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "base/bits.h"
+#include "common/number.h"
 #include "contrib/info/info.h"
 #include "settings/settings.h"
 #include "topology/locality.h"
@@ -195,10 +196,11 @@ static void print_port(uint32_t port)
 
 static bool read_number(const char *text, unsigned long max, uint32_t *number)
 {
-    char *end;
-    unsigned long value = strtoul(text, &end, 10);
+    uint64_t value;
+    if (!tk_number_digits(text, 1, max, &value))
+        return false;
     *number = (uint32_t)value;
-    return *text >= '0' && *text <= '9' && !*end && value >= 1 && value <= max;
+    return true;
 }
 
 /* As a job of this environment would, unless --rails says otherwise. */

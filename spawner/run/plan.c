@@ -6,14 +6,13 @@
 #include "plan.h"
 
 #include "base/report.h"
+#include "common/number.h"
 #include "settings/settings.h"
 #include "spawner/util/log.h"
 #include "start/plan.h"
 #include "transport/verbs/limits.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -186,12 +185,10 @@ static bool print_case(const struct tk_job_shape *shape)
 /* "all", or a number of existing peers. */
 static bool read_peers(const char *text, struct tk_job_shape *shape)
 {
-    char *end;
+    uint64_t n;
     if (!strcmp(text, "all"))
         return true;
-    errno = 0;
-    unsigned long n = strtoul(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || errno || n > tk_shape_peers(shape)) {
+    if (!tk_number_digits(text, 0, tk_shape_peers(shape), &n)) {
         log_error("--plan=%s: neither 'all' nor a number of peers between 0 and %u", text,
                   tk_shape_peers(shape));
         return false;

@@ -46,6 +46,7 @@ c='--control 127.0.0.1:9 --udp 127.77.1.1,127.77.1.2'
     wrong 'neither packet:INTERFACE nor dgram:LOCAL,REMOTE' $c --vip 10.0.0.1,10.0.0.2 --port eth0
     wrong 'both are A.B.C.D:PORT' $c --vip 10.0.0.1,10.0.0.2 --port dgram:127.0.0.1:1
     wrong 'both are A.B.C.D:PORT' $c --vip 10.0.0.1,10.0.0.2 --port dgram:127.0.0.1:1,/tmp/x
+    wrong 'both are A.B.C.D:PORT' $c --vip 10.0.0.1,10.0.0.2 --port dgram:127.0.0.1,127.0.0.1:2
     wrong 'both are A.B.C.D:PORT' $c --vip 10.0.0.1,10.0.0.2 --port dgram:127.0.0.1:99999,127.0.0.1:2
     wrong 'cannot be read' $c --key /no/such/file
     wrong '64 hexadecimal digits' $c --key /etc/hostname

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "common/number.h"
 #include "daemon/group.h"
 #include "daemon/port.h"
 #include "daemon/stat.h"
@@ -46,10 +47,9 @@ static void end_session(struct session *s)
 /* A number from 1 to the most groups; 0: none. */
 static uint32_t group_number(const char *text)
 {
-    char *end;
-    unsigned long n = strtoul(text, &end, 10);
+    uint64_t n;
 
-    return *text >= '0' && *text <= '9' && !*end && n <= mcd_group_most() ? (uint32_t)n : 0;
+    return tk_number_digits(text, 1, mcd_group_most(), &n) ? (uint32_t)n : 0;
 }
 
 static void set_loss(FILE *to, const char *text)

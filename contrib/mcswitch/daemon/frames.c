@@ -11,13 +11,13 @@
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/number.h"
 #include "daemon/frames.h"
 
 enum {
@@ -162,22 +162,18 @@ bool mcd_frames_inet(const char *text, struct sockaddr_in *at, unsigned port_oth
     char host[16];
     const char *colon = strchr(text, ':');
     size_t length = colon ? (size_t)(colon - text) : strlen(text);
-    char *end;
-    unsigned long port = port_otherwise;
+    uint64_t port = port_otherwise;
 
     if (length >= sizeof host)
         return false;
     memcpy(host, text, length);
     host[length] = 0;
-    if (colon) {
-        port = strtoul(colon + 1, &end, 10);
-        if (colon[1] < '0' || colon[1] > '9' || *end)
-            return false;
-    }
+    if (colon && !tk_number_digits(colon + 1, 1, 65535, &port))
+        return false;
     memset(at, 0, sizeof *at);
     at->sin_family = AF_INET;
     at->sin_port = htons((uint16_t)port);
-    return port >= 1 && port <= 65535 && inet_pton(AF_INET, host, &at->sin_addr) == 1;
+    return port > 0 && inet_pton(AF_INET, host, &at->sin_addr) == 1;
 }
 
 static bool parse_end(const char *text, union mcd_address *a, socklen_t *length)
