@@ -230,8 +230,8 @@ RUN(a_leaf_reports_its_name_and_accepts_the_roots)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(run_each_name_in_each_order),
     cmocka_unit_test(run_what_others_said_is_not_lost_when_they_are_a_barrier_ahead),
-    cmocka_unit_test(run_a_root_tells_what_all_agree_on),
-    cmocka_unit_test(run_a_leaf_tells_its_name_and_believes_the_root),
+    cmocka_unit_test(run_a_root_reports_the_agreed_name),
+    cmocka_unit_test(run_a_leaf_reports_its_name_and_accepts_the_roots),
     cmocka_unit_test(names_of_no_kind_are_refused),
 };
 
