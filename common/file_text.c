@@ -36,7 +36,7 @@ static bool make_room(struct file_text *t, size_t limit)
     return true;
 }
 
-/* NULL, or why the file is no text of a legal length. */
+/* NULL, or why the file is not a text of a legal length. */
 static const char *file_text_read(struct file_text *t, int fd, size_t limit)
 {
     for (;;) {

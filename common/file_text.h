@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading a file of text that a user has named: all of it, but no more than a limit, so that a
- * wrong name (/dev/zero, a log) ends with a line and not with the memory of the host. A pipe is a
- * file like any other. Owns nothing, takes no lock. */
+ * wrong name (/dev/zero, a log) gives an error message instead of filling the memory of the host. A
+ * pipe is a file like any other. Owns nothing, takes no lock. */
 #ifndef TK_FILE_TEXT_H
 #define TK_FILE_TEXT_H
 

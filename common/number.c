@@ -53,7 +53,7 @@ static void scan_fraction(struct scan *s)
     }
 }
 
-/* " KB", "k", "KiB" ...; 0: there is no unit, and *at is unchanged. */
+/* Parses " KB", "k", "KiB" ...; 0: no unit follows, and *at is unchanged. */
 static uint64_t scan_unit(const char **at)
 {
     const char *here = *at + strspn(*at, " \t");
@@ -113,6 +113,16 @@ bool tk_number_whole(const char *text, uint64_t unit, int64_t *value)
     if (!tk_number_scan(&at, unit != 0, unit, value))
         return false;
     return at[strspn(at, " \t")] == 0;
+}
+
+bool tk_number_digits(const char *text, uint64_t low, uint64_t high, uint64_t *value)
+{
+    struct scan s = {.at = text};
+    scan_whole(&s, 10);
+    if (!s.any || s.too_large || *s.at || s.whole < low || s.whole > high)
+        return false;
+    *value = s.whole;
+    return true;
 }
 
 /* Without pow(): users of the archive would have to link the mathematics library. */

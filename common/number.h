@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Numbers in texts of users, exact and independent of the locale: for settings, and for the tools,
- * which have no table of them. No state. */
+ * Numbers in texts of users, exact and independent of the locale: for settings, and for tools that
+ * do not use the table of settings. No state. */
 #ifndef TK_NUMBER_H
 #define TK_NUMBER_H
 
@@ -12,10 +12,15 @@
  * Fractions and units are accepted only for a size. */
 bool tk_number_scan(const char **at, bool is_size, uint64_t default_unit, int64_t *value);
 
-/* All of `text` as a number; false if it is none or too large. See gasnett_parse_int(). */
+/* Parses all of `text` as a number; false if it is not one or is too large. See
+ * gasnett_parse_int(). */
 bool tk_number_whole(const char *text, uint64_t unit, int64_t *value);
 
-/* All of `text` as a decimal number or a quotient of two. */
+/* Parses all of `text`, decimal digits only, as a number from `low` to `high`; false otherwise, and
+ * *value is unchanged. */
+bool tk_number_digits(const char *text, uint64_t low, uint64_t high, uint64_t *value);
+
+/* Parses all of `text` as a decimal number or a quotient of two. */
 bool tk_number_real(const char *text, double *value);
 
 /* Is `number` in a list as "0,3-5"? An empty one and "*" have all numbers. Is it such a list? */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), for the proof that both ends of a connection
- * belong to one job. Own code, because no library that has it is needed otherwise at run time. Owns
- * nothing, takes no lock. */
+ * belong to one job. Implemented here, because no library that has it is otherwise needed at run
+ * time. Owns nothing, takes no lock. */
 #ifndef TK_SHA256_H
 #define TK_SHA256_H
 

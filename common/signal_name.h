@@ -4,10 +4,10 @@
 #ifndef TK_SIGNAL_NAME_H
 #define TK_SIGNAL_NAME_H
 
-/* NULL: there is no such signal, or it has no name. */
+/* NULL if there is no such signal, or it has no name. */
 const char *tk_signal_text(int number);
 
-/* The number of "SIGSEGV", "SEGV" or "11"; 0: there is no such signal. */
+/* The number of "SIGSEGV", "SEGV" or "11"; 0 if there is no such signal. */
 int tk_signal_number(const char *text);
 
 #endif

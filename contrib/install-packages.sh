@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs the Debian packages that Trunkline needs, by name; what is there already is left alone.
+# Installs the Debian packages that Trunkline needs, by name; installed ones are left alone.
 # usage: contrib/install-packages.sh [build] [test] [sanitizer] [bench] [vm]      (default: build)
 #   build      compile and run
 #   test       make check: unit tests, a second compiler, CMake, headers of arm64, Debian's own RDMA programs, foreign launchers (Open MPI, MPICH, Slurm), sshd,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # From a fresh clone to a running job: installs packages (see install-packages.sh), builds in ./build what the demo needs (one
 # threading mode of the library, the launcher, the software device), and runs it on four processes. May be run again; it then only
-# does what is left to do. `make` in ./build makes the rest.
+# does the remaining steps. `make` in ./build builds the rest.
 # usage: contrib/quickstart.sh [options for configure]        BUILD=directory to build somewhere else
 set -eu -o pipefail
 cd "$(dirname "$0")/.."

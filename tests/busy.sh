@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by tests with time limits: limits are for a machine that has nothing else to do.
+# Sourced by tests with time limits: limits are for an idle machine.
 # shellcheck shell=sh
 
 # Processes wait for a CPU a fifth of the time, or more processes run than there are CPUs: limits are three times as long then.

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Scripts that go on after a failure and say at the end how many there were; sourced, not run.
+# For scripts that continue after a failure and report the number of failures at the end; sourced, not run.
 failures=0
 
 fail()

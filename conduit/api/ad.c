@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gex_AD_*. No state, no lock. What a domain is created with is checked always, operations in debug
- * builds. */
+ * gex_AD_*. No state, no lock. Arguments of domains are always checked, those of operations in
+ * debug builds. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -20,8 +20,8 @@ static bool has_one_bit(uint32_t set)
     return set && !(set & (set - 1));
 }
 
-/* Flags are hints. Unknown ones change nothing and are kept for gex_AD_QueryFlags(): clients pass
- * such as GEX_FLAG_PEER_SEG_OFFSET. */
+/* Flags are hints. Unknown ones have no effect and are kept for gex_AD_QueryFlags(): clients pass
+ * some, such as GEX_FLAG_PEER_SEG_OFFSET. */
 static void check_create(gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
 {
     const gex_Flags_t favors =
@@ -42,14 +42,14 @@ static void check_create(gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Flags_t fla
                  flags);
 }
 
-/* What all members must agree on. */
+/* The arguments on which all members must agree. */
 struct terms {
     gex_DT_t dt;
     gex_OP_t ops;
     gex_Flags_t flags;
 };
 
-/* Members that disagree would execute operations in different ways. */
+/* Members that disagree would execute operations on different paths. */
 static void compare_terms(gex_TM_t tm, const struct terms *mine)
 {
     gex_Rank_t size = tk_team_size(tm);
@@ -66,9 +66,10 @@ static void compare_terms(gex_TM_t tm, const struct terms *mine)
     free(all);
 }
 
-/* Does not wait for other members, but where debug builds compare their arguments: handlers know no
- * domains, and connections of devices are made in polls. Not even that where a process has several
- * members: it would wait for itself. Clients put barriers between the phases of a location. */
+/* Waits for other members only in debug builds, to compare their arguments: handlers do not use
+ * domains, and connections of devices are made in polls. Not even there if a process has several
+ * members: it would wait for itself. Clients put barriers between the phases in which a location is
+ * used. */
 void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
 {
     TK_TRACED(domain_create, tk_trace_no_peer, 0);

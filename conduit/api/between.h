@@ -10,7 +10,7 @@
 #include "team/objects.h"
 
 /* The peer of a request from our endpoint to that of (tm, rank); `copy` is used if either is not
- * endpoint 0, and the peer is then valid as long as it. */
+ * endpoint 0; the peer is then valid as long as `copy`. */
 static inline struct tk_peer *tk_peer_between(const char *call, struct tk_ep_peer *copy,
                                               gex_TM_t tm, gex_Rank_t rank)
 {

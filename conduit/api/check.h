@@ -16,7 +16,7 @@
 #include "team/team.h"
 
 /* For barriers, in release builds too: a barrier in a handler never returns, as handlers cannot
- * poll, but lets the other ranks finish as if all were well. Needs progress/progress.h. */
+ * poll, but lets the other ranks finish as if nothing were wrong. Needs progress/progress.h. */
 #define TK_MUST_BE_OUTSIDE_HANDLERS(call)                                                          \
     do {                                                                                           \
         tk_if_unlikely(tk_in_handler != 0)                                                         \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gex_Coll_*: barriers, broadcast, reductions. The barrier of all processes has a shorter way of
- * its own. No state, no lock. */
+ * gex_Coll_*: barriers, broadcast, reductions. The barrier of all processes has a fast path of its
+ * own. No state, no lock. */
 #include "config.h"
 
 #include <stdint.h>

@@ -61,7 +61,7 @@ static int register_handlers(gasnet_handlerentry_t *table, size_t count)
     return rc;
 }
 
-/* GASNET_OK if the segment may be made. */
+/* GASNET_OK if the segment may be created. */
 static int check_attach(uintptr_t segsize, int numentries)
 {
     if (!tk_is_started() || tk_ep.segment) {
@@ -82,7 +82,7 @@ static int check_attach(uintptr_t segsize, int numentries)
     return GASNET_OK;
 }
 
-/* A rank whose arguments or handlers are wrong takes part all the same: the others wait for all
+/* A rank whose arguments or handlers are wrong still takes part, because the others wait for all
  * ranks. */
 int gasnet_attach(gasnet_handlerentry_t *table, int numentries, uintptr_t segsize,
                   uintptr_t minheapoffset)

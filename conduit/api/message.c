@@ -76,8 +76,8 @@ int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t hand
 _Static_assert(TRUNKLINE_AM_TAG(1u) == (tk_tag_bit | 1 << tk_tag_args_shift),
                "clients pass the tags of transports");
 
-/* Apart, as an immediate reply is: a choice between the two would cost each request more than the
- * jump costs these. */
+/* A function of its own, as for an immediate reply: a branch between the two would cost each
+ * request more than the jump costs these. */
 static int __attribute__((noinline))
 request_small_at_once(gex_TM_t tm, gex_Rank_t rank, uint64_t args, gex_AM_Index_t handler,
                       unsigned tag)
@@ -107,7 +107,8 @@ request_medium(struct tk_peer *peers, gex_TM_t tm, gex_Rank_t rank, struct tk_me
     return tk_request(m);
 }
 
-/* What takes more than a copy. Has the parameters of its caller, which passes them on by a jump. */
+/* Mediums that need more than a copy. It has the parameters of its caller, which therefore reaches
+ * it by a jump. */
 static int __attribute__((noinline))
 request_medium_whole(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, const void *src,
                      size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs,
@@ -136,7 +137,7 @@ static inline int request_medium_begin(gex_TM_t tm, gex_Rank_t rank, gex_AM_Inde
     return request_medium_whole(tm, rank, handler, src, nbytes, lc_opt, flags, nargs, args);
 }
 
-/* When it is the turn of a request to poll. */
+/* Every 128th request polls. */
 static int __attribute__((noinline))
 request_medium_poll(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, const void *src,
                     size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs,
@@ -218,7 +219,8 @@ reply_medium_whole(gex_Token_t token, gex_AM_Index_t handler, const void *src, s
     return tk_reply(token, &m);
 }
 
-/* `replied` is set first: sending what may wait, which cannot fail, is a tail call. */
+/* `replied` is set first, because sending a reply that may wait, which cannot fail, is a tail
+ * call. */
 int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *src,
                               size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs,
                               const gex_AM_Arg_t *args)
@@ -263,8 +265,8 @@ unsigned int gex_AM_MaxArgs(void)
 }
 
 /* The limits are those of one transport's buffers: they depend on the number of arguments, and for
- * a Long on whose buffer the payload is in; they are equal for all peers, GEX_RANK_INVALID
- * included. */
+ * a Long on whether the payload is in a buffer of the client or the library; they are equal for all
+ * peers, GEX_RANK_INVALID included. */
 
 static size_t am_long_max(gex_Flags_t flags, unsigned nargs)
 {

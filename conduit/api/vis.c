@@ -68,7 +68,7 @@ static void check_remote(const char *call, const struct tk_vector_call *v,
         tk_stream_ranges(remote, check_range, &b);
 }
 
-/* ---- the three forms; false: nothing to do ---- */
+/* ---- the three forms; false: there is nothing to transfer ---- */
 
 /* A peer completion handler belongs to the next put, also to one that moves nothing: left armed, it
  * would run at the target of a later one. */

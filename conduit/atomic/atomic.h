@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Remote atomics. When a domain is created it chooses what executes its operations, and keeps to
- * that. TK_AD_CPU: a CPU, ours where the target shares memory with us, through mapped memory, and
- * else that of the target, requested by an active message. TK_AD_MESSAGE: the same, but in mapped
- * memory for ourselves only; for tests. TK_AD_DEVICE: the target's device, also for ourselves and
- * for neighbours.
+ * Remote atomics. What executes the operations of a domain is chosen when it is created, and never
+ * changes. TK_AD_CPU: a CPU, ours where the target shares memory with us, through mapped memory,
+ * and else that of the target, requested by an active message. TK_AD_MESSAGE: the same, but in
+ * mapped memory for ourselves only; for tests. TK_AD_DEVICE: the target's device, also for
+ * ourselves and for neighbours.
  *
- * The two ways of TK_AD_CPU may meet on one location, because both end in a locked instruction of a
- * CPU. Device and CPU may not: a device of IBV_ATOMIC_HCA reads, changes and writes the word by
- * three steps that are atomic only to other operations of the same device (IBA 9.4.5, 10.6.1.2),
- * and a CPU's instruction that falls between them is lost. So a domain that uses the device uses
- * nothing else, unless the device reports IBV_ATOMIC_GLOB. For the same reason operations that no
- * device offers (SET, SWAP, MULT, MIN, ..., 32 bits) keep their whole domain away from it: they
- * could neither be done beside it nor by it.
+ * The two paths of TK_AD_CPU may access one location at the same time, because both end in a locked
+ * instruction of a CPU. Device and CPU may not: a device of IBV_ATOMIC_HCA reads, changes and
+ * writes the word by three steps that are atomic only to other operations of the same device (IBA
+ * 9.4.5, 10.6.1.2), and a CPU's instruction that falls between them is lost. So a domain that uses
+ * the device uses nothing else, unless the device reports IBV_ATOMIC_GLOB. For the same reason a
+ * domain with operations that no device offers (SET, SWAP, MULT, MIN, ..., 32 bits) does not use
+ * the device at all: the device cannot execute them, and a CPU must not beside it.
  *
  * A domain belongs to the client, which serialises its creation and destruction against its use; it
  * is not written in between, except for the client's data. Thread-safe in PAR. */

@@ -17,9 +17,9 @@ const struct tk_transport_atomics *tk_atomic_device(void)
     return NULL;
 }
 
-/* The operations that follow from the two. SET and SWAP do not: a loop of compare-and-swaps has no
- * bound, and a plain write may fall between the steps of an atomic (IBA 9.4.5). Floating-point
- * numbers are compared by their bits. */
+/* The operations that can be built from these two. SET and SWAP cannot: a loop of compare-and-swaps
+ * has no bound, and a plain write may fall between the steps of an atomic (IBA 9.4.5).
+ * Floating-point numbers are compared by their bits. */
 gex_OP_t tk_atomic_device_ops(gex_DT_t dt)
 {
     const gex_OP_t swaps = GEX_OP_CAS | GEX_OP_FCAS | GEX_OP_GET;
@@ -35,9 +35,9 @@ gex_OP_t tk_atomic_device_ops(gex_DT_t dt)
     }
 }
 
-/* The addend: the operand times `factor`, plus `constant`; in the order of bit numbers of the
- * operations, the fetching ones behind the others. GET adds nothing: a plain read is not atomic to
- * atomics. Compare-and-swap takes its operand as it is. */
+/* The addend is the operand times `factor`, plus `constant`. Rows are in the order of bit numbers
+ * of the operations, fetching ones last. GET adds 0, because a plain read is not atomic to atomics.
+ * Compare-and-swap uses its operand unchanged. */
 static const struct {
     int8_t factor, constant;
 } addends[] = {

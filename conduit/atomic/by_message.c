@@ -2,9 +2,9 @@
  *
  * Atomics executed by the target's CPU, in the handler of an active message whose answer carries
  * the previous value. Owns the records of requests that are not answered yet, by number, in blocks
- * that are never freed: about as many as there are credits. A pool's lock guards the free ones, a
- * lock the making of blocks. Numbers, addresses and operations come over the wire and are checked
- * before they are used. */
+ * that are never freed: about as many as there are credits. A pool's lock guards the free ones,
+ * another lock the allocation of blocks. Numbers, addresses and operations come over the wire and
+ * are checked before they are used. */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -25,7 +25,7 @@ struct flight {
     void *result; /* NULL: not fetching */
     gex_DT_t dt;
     uint32_t number;
-    uint32_t rank; /* that will answer; tk_nobody: free */
+    uint32_t rank; /* the rank that will answer; tk_nobody: free */
 };
 
 enum { block_size = 64, blocks_max = 4096 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Connections for atomics by the device between ranks that share memory, and of a rank with itself:
- * a domain that uses the device uses nothing else. Creating the first such domain asks for them,
- * because few programs have one, and does not wait: each end opens its half, sends the other where
- * that is, connects, and sends that it has, in polls. A device drops what arrives before both have,
- * so the transport has no space for atomics until then. An end that has created no domain answers
- * all the same: members of a team create one whenever they like.
+ * a domain that uses the device uses nothing else. Few programs have one, so the first such domain
+ * requests them when it is created, and does not wait: in polls each end opens its half, sends its
+ * address to the other, connects, and reports that. A device drops packets that arrive before both
+ * ends are connected, so the transport has no space for atomics until then. An end that has not
+ * created a domain answers too, because members of a team create theirs at different times.
  *
- * Owns the state of these connections by index in the neighbourhood. Handlers write what comes; a
- * lock guards the rest. */
+ * Owns the state of these connections by index in the neighbourhood. Handlers write what they
+ * receive; a lock guards the rest. */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -27,16 +27,16 @@ enum { IS_WANTED = 1, END_CAME = 2, READY_CAME = 4 };
 
 struct connection {
     struct tk_atomic_end ours, theirs;
-    _Atomic unsigned heard; /* a set of the above: what asks for a step */
+    _Atomic unsigned heard; /* a set of the above: the reasons for a step */
     bool is_open, has_sent_end, is_connected, has_sent_ready, is_ready;
 };
 
 static struct connection *connections;
-static tk_lock_t connections_lock = TK_LOCK_INIT; /* of the pointer; and of making it */
-static tk_lock_t steps_lock = TK_LOCK_INIT;       /* held while messages are sent, none served */
+static tk_lock_t connections_lock = TK_LOCK_INIT; /* guards the pointer, and its initialisation */
+static tk_lock_t steps_lock = TK_LOCK_INIT;       /* held while sending, not while serving */
 static tk_counter_t news;                         /* of `heard`, also in tk_deferred_work_wanted */
 
-/* A neighbour may come before we have begun. */
+/* A neighbour's message may arrive before we have begun. */
 static struct connection *connections_get(void)
 {
     tk_lock(&connections_lock);
@@ -106,7 +106,8 @@ static void connect_end(struct tk_peer *peer, struct connection *c)
     c->is_connected = true;
 }
 
-/* With the lock. As far as it goes now; false: a message could not be sent, to be tried again. */
+/* With the lock held. Does as many steps as possible now; false: a message could not be sent, try
+ * again. */
 static bool advance(struct tk_peer *peer, struct connection *c)
 {
     unsigned heard = atomic_load_explicit(&c->heard, memory_order_acquire);
@@ -126,7 +127,7 @@ static bool advance(struct tk_peer *peer, struct connection *c)
     return true;
 }
 
-/* An operation may wait for any of them: true. */
+/* True, because an operation may wait for any of them. */
 static bool connections_progress(void)
 {
     if (tk_counter_read(&news) == 0 || !tk_trylock(&steps_lock))

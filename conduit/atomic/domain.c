@@ -82,7 +82,7 @@ static struct choice choose(gex_TM_t tm, const struct trunkline_ad *ad)
     return by_device_or_not(tm, ad);
 }
 
-/* In the words of the interface. All names together have some 330 characters. */
+/* In the interface's names. All of them together have some 330 characters. */
 static void log_choice(const struct trunkline_ad *ad, const char *why)
 {
     char type[64], ops[512];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Executes an operation on memory of this process, for ourselves and for others, by the functions
+ * Executes an operation on memory of this process, for ourselves and for others, with the functions
  * that clients inline. No state, no lock. */
 #include "config.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Starts operations in the way of their domain. No state, no lock. */
+ * Starts operations on the path of their domain. No state, no lock. */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -21,7 +21,7 @@ static enum tk_status post(const struct tk_atomic *m, struct tk_op *op)
     return status;
 }
 
-/* Where the location lies in this process; NULL: our CPU cannot reach it, or must not. A segment of
+/* The location's address in this process; NULL: our CPU cannot access it, or must not. A segment of
  * the client's own memory is mapped by its owner only. */
 static void *mapped(const struct tk_atomic *m)
 {

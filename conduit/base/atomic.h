@@ -38,10 +38,10 @@ static inline int32_t tk_counter_add(tk_counter_t *counter, int32_t value)
     return atomic_fetch_add_explicit(counter, value, memory_order_acq_rel) + value;
 }
 
-/* As tk_counter_add() where a lock keeps other writers away: for those who read without it. Wraps.
- * On x86-64 one instruction adds in memory: its store is whole, and comes behind all loads and
- * stores before it, as that of any instruction there does. Compilers make three of an atomic load
- * and store, and a put does this four times. */
+/* Like tk_counter_add(), for a counter whose writers hold a lock and whose readers do not. Wraps.
+ * On x86-64 a single add to memory is enough: its store is not torn and is ordered after all
+ * earlier loads and stores, like any store there. Compilers make three instructions of an atomic
+ * load and store, and a put does this four times. */
 static inline void tk_counter_add_locked(tk_counter_t *counter, int32_t value)
 {
 #    if defined(__x86_64__) && !TK_IS_TSAN
@@ -52,7 +52,7 @@ static inline void tk_counter_add_locked(tk_counter_t *counter, int32_t value)
 #    endif
 }
 
-/* Takes one if as many as `left` are left. */
+/* Takes one if at least `left` then remain. */
 static inline bool tk_counter_take_above(tk_counter_t *counter, int32_t left)
 {
     int32_t seen = atomic_load_explicit(counter, memory_order_relaxed);
@@ -63,7 +63,7 @@ static inline bool tk_counter_take_above(tk_counter_t *counter, int32_t left)
     return false;
 }
 
-/* Words that a lock guards, and that threads without it look at too: relaxed. */
+/* Relaxed access to words that a lock guards and that threads without the lock read too. */
 #    define TK_UNLOCKED          _Atomic
 #    define tk_peek(word)        atomic_load_explicit(word, memory_order_relaxed)
 #    define tk_poke(word, value) atomic_store_explicit(word, value, memory_order_relaxed)

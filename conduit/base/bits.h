@@ -18,8 +18,9 @@
  * for it. */
 #define tk_keep_in_memory(object) __asm__("" : "+m"(object))
 
-/* Behind a call: makes the compiler compute again what it knows of the value, addresses of members
- * above all, instead of keeping that in registers that have to be saved for it. */
+/* For use after a call: makes the compiler recompute what it has derived from the value, such as
+ * addresses of members, instead of keeping that in registers that have to be saved over the
+ * call. */
 #define tk_compute_again(value) __asm__("" : "+r"(value))
 
 #define TK_CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))

@@ -53,7 +53,7 @@ static inline bool tk_bitset_equal(const struct tk_bitset *a, const struct tk_bi
     return !differs;
 }
 
-/* What is in a and not in b. */
+/* The members of a that are not in b. */
 static inline struct tk_bitset tk_bitset_minus(const struct tk_bitset *a, const struct tk_bitset *b)
 {
     struct tk_bitset set;
@@ -62,7 +62,7 @@ static inline struct tk_bitset tk_bitset_minus(const struct tk_bitset *a, const 
     return set;
 }
 
-/* The least that is at least `from`; tk_bitset_size: there is none. */
+/* The smallest member that is at least `from`; tk_bitset_size if there is none. */
 static inline unsigned tk_bitset_next(const struct tk_bitset *set, unsigned from)
 {
     for (unsigned w = from / 64; w < tk_bitset_words; w++) {

@@ -6,13 +6,15 @@
 #define TK_BASE_CHECK_H
 
 /* A call of the interface, as the headers of a debug library note it before they make it
- * (TRUNKLINE_AT). No file: it was made by other ways, such as a pointer to the function. */
+ * (TRUNKLINE_AT). No file: the call was made without a macro, such as through a pointer to the
+ * function. */
 struct tk_call {
     const char *name, *file;
     unsigned line;
 };
 
-/* The calling thread's last one. In a handler: that of the handler, else of its caller. */
+/* The calling thread's last call. In a handler: the handler's own last call, or else the call that
+ * runs it. */
 struct tk_call tk_call_last(void);
 
 /* The handler that ran within that call has returned. */
@@ -30,7 +32,8 @@ void tk_check_refused(const char *format, ...) __attribute__((format(printf, 1, 
             if (!(condition))                                                                      \
                 tk_check_failed(__VA_ARGS__);                                                      \
         } while (0)
-/* What release builds check too, there without the place: ends the job, or precedes a status. */
+/* For checks that release builds have too, there without the place: ends the job, or precedes an
+ * error status. */
 #    define tk_misused(...) tk_check_failed(__VA_ARGS__)
 #    define tk_refused(...) tk_check_refused(__VA_ARGS__)
 #else

@@ -11,7 +11,7 @@
 #include "base/first_use.h"
 
 /* Two for each extent: its begin and its end, each relative to the address of the number itself.
- * Weak: there are none in a build without code_extent.h. */
+ * Weak: a build without code_extent.h does not define them. */
 extern const int32_t __start_trunkline_code[] __attribute__((weak, visibility("hidden")));
 extern const int32_t __stop_trunkline_code[] __attribute__((weak, visibility("hidden")));
 

@@ -13,8 +13,8 @@
 enum { tk_copy_small_max = 64 }; /* four pieces of 16 */
 
 /* Two pieces of sizeof(type) bytes, the second one ending at the end of the whole: sizeof(type) <=
- * n <= 2 * sizeof(type). Both are loaded before either is stored, so that compilers need no order
- * between the two. */
+ * n <= 2 * sizeof(type). Both are loaded before either is stored, so the compiler need not order
+ * the two. */
 #define TK_COPY_ENDS(to, from, n, type)                                                            \
     do {                                                                                           \
         type first, last;                                                                          \

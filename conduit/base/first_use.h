@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Code that runs seldom, but in a hurry: functions that a first message to a peer passes. Most of
- * their lines are in no cache by then, and a processor that meets them one after another waits for
- * each: some 250 lines, 7 us on either side. They lie in one section, which is requested as a whole
- * at the beginning, in 1 us. A prefetch has no effect but that, and never a fault. */
+ * For code that runs rarely but on a latency-critical path: functions for the first message to a
+ * peer. Their code is some 250 cache lines, mostly uncached; fetched one miss after another that
+ * takes 7 us at each end. They are placed in one section, which is prefetched as a whole at the
+ * beginning, in 1 us. A prefetch has no side effects and never faults. */
 #ifndef TK_BASE_FIRST_USE_H
 #define TK_BASE_FIRST_USE_H
 
@@ -17,8 +17,8 @@
 extern const char __start_trunkline_first_use[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_trunkline_first_use[] __attribute__((weak, visibility("hidden")));
 
-/* A prefetch does nothing where no page is mapped: so before the first one. The kernel would map
- * them in the middle of a first message otherwise. */
+/* Touches the pages before the first prefetch, which does nothing for unmapped pages. Otherwise the
+ * kernel would map them in the middle of a first message. */
 static inline void tk_first_use_map(void)
 {
     enum { page_min = 4096 };

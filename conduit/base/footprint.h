@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a process of a job takes. Each room adds its part, by the functions that its allocations use
- * too; start/plan.c adds them up for jobs that need not exist, and gasnetrun_ibv --plan prints
- * that. No state. */
+ * The memory and queue pairs that a process of a job takes. Each room adds its part, with the
+ * functions that its allocations use too; start/plan.c adds them up for a hypothetical job, and
+ * gasnetrun_ibv --plan prints the result. No state. */
 #ifndef TK_FOOTPRINT_H
 #define TK_FOOTPRINT_H
 
@@ -33,11 +33,12 @@ struct tk_footprint {
     uint64_t queue_pairs;
     uint64_t registered;    /* with the devices, segments apart */
     uint64_t private_bytes; /* of its own, not registered */
-    uint64_t shared;        /* of its own, which others of its host map, and its share of theirs */
+    uint64_t shared;        /* its own memory that others of its host map, and its share of
+                             * theirs */
 };
 
-/* A table that ranks of a host have alike: one of them makes it for all (bootstrap/host_table.h).
- */
+/* A table that is equal in all ranks of a host: one of them creates it for all
+ * (bootstrap/host_table.h). / */
 static inline void tk_footprint_add_table(struct tk_footprint *total,
                                           const struct tk_job_shape *shape, uint64_t bytes)
 {
@@ -47,7 +48,7 @@ static inline void tk_footprint_add_table(struct tk_footprint *total,
         total->private_bytes += bytes;
 }
 
-/* Peers that are reached over the network. */
+/* The number of peers that are reached over the network. */
 static inline uint32_t tk_shape_peers(const struct tk_job_shape *shape)
 {
     return shape->ranks - shape->nbrhd;

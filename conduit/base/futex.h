@@ -14,8 +14,8 @@
 
 #include "common/clock.h"
 
-/* Returns at once if the word is another; else when it was woken, after `nsec`, by a signal, or for
- * no reason: look again. */
+/* Returns at once if the word has changed; otherwise on a wake-up, after `nsec`, on a signal, or
+ * spuriously: check the word again. */
 static inline void tk_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t nsec)
 {
     const struct timespec patience = {.tv_sec = (time_t)(nsec / TK_SECOND),
@@ -23,7 +23,7 @@ static inline void tk_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_
     syscall(SYS_futex, word, FUTEX_WAIT, value, &patience, NULL, 0);
 }
 
-/* Of this process and of others that share the page. */
+/* Wakes waiters of this process and of others that share the page. */
 static inline void tk_futex_wake_all(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A hash table, and rings of those of its entries that are not in use, in the order in which they
- * became idle: the oldest is evicted first. An entry is the first member of what the table is of.
- * Takes no lock: the user of a table protects it, with its entries and rings, by one of its own.
- * Inline, because a transfer looks regions up in it. */
+ * A hash table with rings of the entries that are not in use, in the order in which they became
+ * idle: the oldest is evicted first. An entry is the first member of the user's struct. Takes no
+ * lock: the user protects a table, its entries and its rings by a lock of its own. Inline, because
+ * transfers look up regions in it. */
 #ifndef TK_IDLE_TABLE_H
 #define TK_IDLE_TABLE_H
 
@@ -17,7 +17,7 @@ struct tk_entry {
     struct tk_entry *older, *newer;
 };
 
-/* ---- a ring: an entry of its own, that is no entry of a table */
+/* ---- a ring: its head is an entry that is in no table */
 
 static inline void tk_idle_open(struct tk_entry *ring)
 {
@@ -66,7 +66,7 @@ static inline size_t tk_table_bytes(size_t buckets)
     return buckets * sizeof(struct tk_entry *);
 }
 
-/* With that many buckets, a power of two. False: out of memory. */
+/* Makes a table with that many buckets, a power of two. False: out of memory. */
 static inline bool tk_table_open(struct tk_table *table, size_t buckets)
 {
     table->mask = buckets - 1;
@@ -94,7 +94,7 @@ static inline void tk_table_insert(struct tk_table *table, uint64_t key, struct 
     *bucket = e;
 }
 
-/* It is there, by this key. */
+/* Inserts it under this key. */
 static inline void tk_table_remove(struct tk_table *table, uint64_t key, struct tk_entry *e)
 {
     struct tk_entry **at = tk_table_bucket(table, key);

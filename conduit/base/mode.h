@@ -2,7 +2,7 @@
  *
  * Whether threads may be inside the library at the same time. A source that includes this is
  * compiled for both answers: TK_THREADED=0 makes the objects of SEQ and PARSYNC, TK_THREADED=1
- * those of PAR (conduit/classes.awk). With a mode defined, as in tests, that decides. */
+ * those of PAR (conduit/classes.awk). If a mode is defined, as in tests, it decides. */
 #ifndef TK_MODE_H
 #define TK_MODE_H
 
@@ -32,10 +32,9 @@
 #endif
 
 /* The same for a word on hot paths: one load finds it, in shared libraries too. One such word makes
- * all thread-local variables of a library static, and programs that load libraries later have
- * little static TLS: 256 bytes for each of ours (tests/job/loaded_late.sh). thread_own.h is for the
- * rest.
- */
+ * all thread-local variables of a library static, and programs that load libraries at run time have
+ * little static TLS: each of ours may use 256 bytes (tests/job/loaded_late.sh). thread_own.h is for
+ * the rest. / */
 #if TK_THREADED
 #    define TK_PER_THREAD_NEAR _Thread_local __attribute__((tls_model("initial-exec")))
 #else

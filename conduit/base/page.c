@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See page.h. Asks the system once. */
+ * See page.h. Queries the system once. */
 #include "config.h"
 
 #include <unistd.h>

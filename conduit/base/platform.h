@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the compiler and the machine are like. The same in all threading modes. */
+ * Properties of the compiler and the machine. The same in all threading modes. */
 #ifndef TK_PLATFORM_H
 #define TK_PLATFORM_H
 
-/* Whether ThreadSanitizer watches. */
+/* Whether ThreadSanitizer is on. */
 #if defined(__SANITIZE_THREAD__)
 #    define TK_IS_TSAN 1
 #elif defined(__has_feature)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a pool and its items are, for structs that hold them; pool.h says what is done with them.
- * The same in all threading modes. */
+ * The types of a pool and its items, for structs that contain them; pool.h has the operations. The
+ * same in all threading modes. */
 #ifndef TK_POOL_TYPE_H
 #define TK_POOL_TYPE_H
 

@@ -19,7 +19,7 @@
 enum {
     line_max = 2048,
     hold_back_s =
-        1 /* within this time an abort reaches all ranks of a busy host, under mpirun too */
+        1 /* an abort reaches all ranks of a busy host within this time, under mpirun too */
 };
 
 static char prefix[300] = "trunkline: ";
@@ -78,7 +78,7 @@ static void report_line(const char *format, va_list args)
     report_write(text, length + 1);
 }
 
-/* Sleeps on after signals: one that ends this process is what it waits for. */
+/* Resumes the sleep after a signal: it waits for one that ends this process. */
 static void report_hold_back(void)
 {
     struct timespec left = {.tv_sec = hold_back_s};

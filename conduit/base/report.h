@@ -15,9 +15,9 @@ void tk_report_identity(uint32_t rank, uint32_t size, const char *host);
 /* The rank set by tk_report_identity(); -1 before. */
 int64_t tk_report_rank(void);
 
-/* During start-up all ranks mostly fail for one reason: ranks other than 0 delay their errors for a
- * moment, in which the launcher, asked by rank 0, ends them. An error of theirs alone is still
- * printed. */
+/* During start-up ranks usually all fail for the same reason: ranks other than 0 delay their errors
+ * for a moment, in which the launcher ends them at the request of rank 0. If rank 0 did not fail,
+ * their errors are still printed. */
 void tk_report_starting(bool starting);
 
 /* No warnings from now on; errors are always printed. */
@@ -36,19 +36,20 @@ void tk_log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void tk_verbose_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern bool tk_verbose_errors;
 
-/* From a call with true to one with false, tk_log_error() of this thread gives the reason why a
- * call returns an error code, and is printed under the same condition as tk_verbose_error(). */
+/* Between a call with true and one with false, tk_log_error() of this thread reports the reason why
+ * a call returns an error code, and is printed under the same condition as tk_verbose_error(). */
 void tk_report_returned(bool returned);
 
-/* Until it is called with NULL, errors of this thread are not printed but written to `text`,
- * without a prefix; the last one stays there. */
+/* Until the next call with NULL, errors of this thread are not printed but written to `text`,
+ * without a prefix; the last one remains. */
 void tk_report_into(char *text, size_t size);
 
 /* Misuse, or a broken invariant of the library: prints, then abort()s. */
 _Noreturn void tk_panic(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A file that the user asked for can't be written, which was reported: where all else ends well,
- * the process ends with this status, as the launcher does for lost output. Async-signal-safe. */
+/* Notes that a file that the user requested could not be written, which was reported: if nothing
+ * else fails the process ends with this status, as the launcher does for lost output.
+ * Async-signal-safe. */
 enum { tk_status_output_lost = 74 /* EX_IOERR */ };
 void tk_report_output_lost(void);
 bool tk_report_has_lost_output(void);

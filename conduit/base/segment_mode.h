@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Which memory of other ranks can be accessed, by configure. The only header that looks at
- * GASNET_SEGMENT_*: a source that does not include it is the same for all of them, and the tests of
- * the other two compile none but those that do. */
+ * GASNET_SEGMENT_*: a source that does not include it is the same for all of them, and tests of the
+ * other two modes recompile only those that do. */
 #ifndef TK_SEGMENT_MODE_H
 #define TK_SEGMENT_MODE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See thread_own.h. One mapping for a thread, cut up as it is asked for: nothing here takes the
- * heap's lock, since a thread may leave the job, and wait for that, in a signal handler. Where
- * there is one client thread its memory is never given back: another thread may go on for it. */
+ * See thread_own.h. One mapping for each thread, divided on request: nothing here takes the heap's
+ * lock, because a thread may leave the job, and wait for that, in a signal handler. With one client
+ * thread the memory is never released: another thread may continue in its place. */
 #include "config.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@
 enum { own_bytes = 8192, own_alignment = 64 };
 
 struct own {
-    void *at[tk_owns]; /* NULL: not asked for yet */
+    void *at[tk_owns]; /* NULL: not requested yet */
     size_t used;
     _Alignas(own_alignment) char memory[];
 };
@@ -72,7 +72,7 @@ static void *__attribute__((noinline)) first_use(enum tk_own what, size_t size)
     return own->at[what] = cut(own, size);
 }
 
-/* Each Prepare comes here: what is there already is found without saving a register. */
+/* Every Prepare calls this: existing memory is found without saving a register. */
 void *tk_thread_own(enum tk_own what, size_t size)
 {
     const struct own *mine = own;

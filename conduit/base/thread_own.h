@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a client thread keeps beside the words of hot paths. Those are in static TLS, of which a
- * program that loads this library at run time has a few hundred bytes for all that it loads so, and
- * one such word makes all thread-local variables of a library static. So what is large or rare lies
- * in memory that a thread gets at its first use and gives back at its end, found by one word of
+ * Data of a client thread other than the words of hot paths. Those are in static TLS, of which a
+ * program has only a few hundred bytes for all libraries that it loads at run time, and one such
+ * word makes all thread-local variables of a library static. So large or rarely used data is in
+ * memory that a thread allocates at its first use and releases at its end, found by one word of
  * TLS. No lock. */
 #ifndef TK_THREAD_OWN_H
 #define TK_THREAD_OWN_H
@@ -25,11 +25,11 @@ enum tk_own {
     tk_owns
 };
 
-/* Of this thread, aligned for any type; at first all of it is zero. Lack of memory ends the program
- * with a message. Each caller has a value of its own, and one size. Async-signal-safe. */
+/* Memory of this thread, aligned for any type, initially zero. Lack of memory ends the program with
+ * a message. Each caller has a value of its own, and one size. Async-signal-safe. */
 void *tk_thread_own(enum tk_own what, size_t size);
 
-/* The same, or NULL: it was not asked for yet. */
+/* The same, or NULL if it was not requested yet. */
 void *tk_thread_owned(enum tk_own what);
 
 #endif

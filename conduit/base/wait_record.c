@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The record of waits. Owns tk_wait_page and the list of those that describe; each thread writes
- * its own entry, which it takes by an atomic exchange. No lock. */
+ * The record of waits. Owns tk_wait_page and the list of functions that describe waits; each thread
+ * writes its own entry, which it takes by an atomic exchange. No lock. */
 #include "config.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@
 
 enum { describers_max = 8 };
 
-/* A healthy wait has ended by then, and rows cost a look at each peer. */
+/* A healthy wait has ended by then, and filling in rows visits each peer. */
 static const uint64_t rows_after = TK_SECOND / 20, rows_every = TK_SECOND;
 
 struct tk_wait_page tk_wait_page;
@@ -24,7 +24,7 @@ static void (*describers[describers_max])(struct tk_wait_rows *rows);
 static unsigned describer_count;
 
 struct waiter {
-    struct tk_wait_thread *entry; /* NULL: it has none yet, or found none */
+    struct tk_wait_thread *entry; /* NULL: it has none yet, or none was free */
     uint64_t described;           /* when */
     bool is_without;
 };
@@ -58,7 +58,8 @@ void tk_wait_record_open(uint32_t rank)
     __atomic_store_n(&tk_wait_page.magic, (uint32_t)tk_wait_magic, __ATOMIC_RELEASE);
 }
 
-/* A thread's own, until it ends: the next one that takes it sees all that was written. */
+/* Belongs to one thread until it ends; the next thread that takes it sees everything that was
+ * written. */
 static void give_entry_back(void *entry)
 {
     struct waiter *mine = tk_thread_owned(TK_OWN_WAIT);

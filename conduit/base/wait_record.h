@@ -3,7 +3,7 @@
  * What each thread of this process waits for, in memory that the launcher reads from outside, so
  * that a hang can be explained even if this process is stopped. Written with plain stores by the
  * thread concerned, only once a wait is slow: it has spun for a while, or is about to yield or to
- * sleep. A reader may see half of a change, and looks twice.
+ * sleep. A reader may see half of a change, and therefore reads twice.
  *
  * The launcher, of the same build, includes this header for the layout; it must not contain
  * anything that depends on the threading mode. */
@@ -27,7 +27,7 @@ enum tk_wait_kind {
     TK_WAITS_LOCK,      /* number: address of the gex_HSL_t, more: the thread that holds it */
     TK_WAITS_NAMED,     /* gasnet_barrier_wait */
     TK_WAITS_TEAM,      /* members of a team that is being created */
-    TK_WAITS_CONNECTION /* connections that were asked for */
+    TK_WAITS_CONNECTION /* connections that were requested */
 };
 
 struct tk_wait_why {
@@ -36,7 +36,7 @@ struct tk_wait_why {
     uint64_t number, more;
 };
 
-/* What lies behind a wait, as the rooms that have it describe it. */
+/* The cause of a wait, described by the room concerned. */
 enum tk_wait_reason {
     TK_REASON_CREDIT,     /* all credits of the peer are out: number */
     TK_REASON_UNANSWERED, /* requests to the peer: number */
@@ -62,7 +62,7 @@ enum {
     tk_wait_version = 2,
     tk_wait_rows = 16,
     tk_wait_teams = 8,
-    tk_wait_threads = 8 /* more that wait at once have no record */
+    tk_wait_threads = 8 /* further threads that wait at the same time have no record */
 };
 
 #define tk_wait_nobody UINT32_MAX
@@ -85,12 +85,13 @@ struct tk_wait_thread {
     struct tk_wait_row rows[tk_wait_rows];
 };
 
-/* What this rank has started; the same order everywhere. */
+/* The collectives that this rank has started; the same order everywhere. */
 struct tk_wait_progress {
     uint32_t barriers, barriers_over;
     uint32_t named, named_over;
     uint32_t named_id, named_flags;
-    /* The collective that was started last on a team; teams that share a place hide each other. */
+    /* The last collective started on a team; of teams that share a slot only the latest is
+     * visible. */
     struct {
         uint64_t team;
         uint64_t sequence;
@@ -125,7 +126,8 @@ static inline void tk_wait_collective(uint64_t team, uint32_t sequence)
     tk_wait_page.progress.started[place].sequence = sequence;
 }
 
-/* Start-up only; few. Called by a waiter now and then, with room for rows; must not wait. */
+/* Registered at start-up only; few. A waiter calls them now and then, with space for rows; they
+ * must not wait. */
 struct tk_wait_rows {
     struct tk_wait_row *at;
     uint32_t count;
@@ -134,16 +136,16 @@ void tk_wait_describe_add(void (*describe)(struct tk_wait_rows *rows));
 void tk_wait_row_add(struct tk_wait_rows *rows, enum tk_wait_reason reason, uint32_t peer,
                      uint64_t number, uint64_t more);
 
-/* Makes the record of a process that has a rank now. */
+/* Creates the record, once the process has a rank. */
 void tk_wait_record_open(uint32_t rank);
 
-/* This thread goes on to wait; *in_handler: its depth in handlers. */
+/* This thread begins to wait; *in_handler: its depth in handlers. */
 void tk_wait_note(const struct tk_wait_why *why, const unsigned *in_handler, bool is_new);
 
 /* The thread that holds a mutex, where libc says so; else 0. */
 uint32_t tk_wait_holder_of(const pthread_mutex_t *mutex);
 
-/* It does not wait any more. */
+/* This thread no longer waits. */
 void tk_wait_note_end(void);
 
 #endif

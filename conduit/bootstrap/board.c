@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * See board.h. Owns the file, on the leader, and its mappings. The first page is the head, which
- * the leader alone writes; editions and tables follow, each behind the one before it, and an
- * edition that is replaced gives its pages back. No lock: one thread at a time. */
+ * only the leader writes; editions and tables follow one after another, and the pages of a replaced
+ * edition are freed. No lock: one thread at a time. */
 #include "config.h"
 
 #include <errno.h>
@@ -21,10 +21,10 @@
 #include "base/page.h"
 #include "bootstrap/board.h"
 
-/* Between looks whether the leader still lives. */
+/* Between checks whether the leader is still alive. */
 static const uint64_t patience = TK_SECOND / 4;
 
-/* What an edition may be, beside its size. */
+/* Special values in place of the size of an edition. */
 enum edition_kind { EDITION_WHOLE, EDITION_NONE, EDITION_FAILED };
 
 struct edition {
@@ -33,24 +33,25 @@ struct edition {
     uint32_t reserved;
 };
 
-/* Between two fences the leader shows an edition and a few tables, so it can't be farther ahead of
- * the others than that. */
+/* Between two fences the leader publishes one edition and a few tables, so it cannot be further
+ * ahead of the others. */
 enum { editions_known = 8 };
 
 struct board_head {
     uint8_t nonce[16];
-    _Atomic uint32_t editions; /* and tables, so far; what the others sleep on */
+    _Atomic uint32_t editions; /* and tables so far; the word on which the others sleep */
     uint32_t reserved;
-    struct edition last[editions_known]; /* by number, in turn; written before the count */
+    struct edition last[editions_known]; /* by number, reused cyclically; written before the
+                                          * count */
 };
 
 static struct {
-    struct board_head *head; /* NULL: there is no board, or it is not reached */
+    struct board_head *head; /* NULL: there is no board, or it is not accessible */
     void *edition;           /* mapped now */
     size_t size;             /* of that mapping */
-    uint32_t seen;           /* editions and tables that we have had */
+    uint32_t seen;           /* editions and tables that we have taken */
     int fd, leader;
-    bool leads;             /* we are it; then also: */
+    bool leads;             /* we are the leader; then also: */
     uint64_t end;           /* of the file */
     struct edition current; /* the next one replaces it */
     struct stat file;
@@ -81,8 +82,8 @@ static bool board_map(int pid)
     return board.head != NULL;
 }
 
-/* Clients were seen to close all descriptors that they do not know, and the number may be another
- * file's by now. */
+/* Some clients close all descriptors that they do not know, and the number may belong to another
+ * file by now. */
 static bool board_is_open(struct stat *file)
 {
     return fstat(board.fd, file) == 0 && file->st_ino == board.file.st_ino &&
@@ -146,7 +147,7 @@ static void board_show(struct edition edition)
     tk_futex_wake_all(&board.head->editions);
 }
 
-/* Memory for the next edition or table, to be written. NULL: there is none. */
+/* Memory for the next edition or table, to be written. NULL: out of memory. */
 static void *board_extend(size_t size, struct edition *edition)
 {
     struct stat file;
@@ -160,7 +161,7 @@ static void *board_extend(size_t size, struct edition *edition)
     return at;
 }
 
-/* Nobody has the one before mapped: the others have dropped it before the fence. */
+/* Nobody has the previous one mapped: the others have dropped it before the fence. */
 static void board_replace(struct edition edition)
 {
     if (board.current.size > 0)
@@ -205,7 +206,7 @@ static bool is_leader_gone(void)
     return kill(board.leader, 0) != 0 && errno == ESRCH;
 }
 
-/* The next one, or a table. The leader may go without it: as if it had failed. */
+/* The next edition or table. If the leader has ended without it, that counts as a failure. */
 static struct edition wait_for_edition(void)
 {
     uint32_t now;
@@ -219,7 +220,7 @@ static struct edition wait_for_edition(void)
     return board.head->last[board.seen++ % editions_known];
 }
 
-/* Place and size come from another process, and what lies behind the end of the file can't be
+/* Offset and size come from another process, and memory beyond the end of the file can't be
  * read. */
 static void *map_edition(const struct edition *edition, int access, int flags)
 {
@@ -245,8 +246,8 @@ void *tk_board_wait(size_t *size, bool *failed)
     return board.edition;
 }
 
-/* Tables are looked at on the path of a first message, so their pages are not left to page faults
- * there (3 us). */
+/* Tables are read on the path of a first message, so their pages are mapped now to avoid page
+ * faults there (3 us). */
 const void *tk_board_kept(size_t *size)
 {
     if (!board.head || board.leads)

@@ -29,24 +29,24 @@ struct tk_bootstrap tk_bootstrap = {.rank = 0, .size = 1, .local_size = 1, .alon
 static pmix_proc_t myself;
 static char session[4096]; /* the launcher's directory of the job; empty: there is none */
 
-/* Any value that is no PMIx status: those are zero or negative. The word is what waiters without
- * anything else to do sleep on. */
+/* Any value that is not a PMIx status: those are zero or negative. Waiters without other work sleep
+ * on this word. */
 enum { fence_pending = 1 };
 static _Atomic uint32_t fence_status;
 static void (*_Atomic fence_bell)(void);
 static _Atomic bool fence_awaited;
-static _Atomic bool is_leaving; /* the server may go before us */
+static _Atomic bool is_leaving; /* the server may end before us */
 static bool is_committed;       /* nothing was put since the last commit */
 
 /* Launchers pass the size of the job in these variables; if one is set but there is no server,
- * something is broken. PMI_SIZE is of servers of PMI-1 and PMI-2 (MPICH's hydra, plain srun).
+ * something is broken. PMI_SIZE comes from servers of PMI-1 and PMI-2 (MPICH's hydra, plain srun).
  * SLURM_NTASKS is not among them: it describes an allocation, in which a program may run alone. */
 static const char *const size_names[] = {
     "TRUNKLINE_LAUNCHED", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PRTE_JOB_SIZE",
     "PMI_SIZE",           "MV2_COMM_WORLD_SIZE",  "JSM_NAMESPACE_SIZE"};
 
-/* And the rank in these. Rank 0 alone says nothing: the shell of an allocation is rank 0 of Slurm,
- * too. PMIX_RANK is another matter, because only a PMIx server sets it. */
+/* And the rank in these. Rank 0 alone proves nothing: the shell of an allocation is rank 0 of Slurm
+ * too. PMIX_RANK does, because only a PMIx server sets it. */
 static const char *const rank_names[] = {
     "OMPI_COMM_WORLD_RANK", "PMI_RANK",    "SLURM_PROCID",   "MV2_COMM_WORLD_RANK",
     "JSM_NAMESPACE_RANK",   "PALS_RANKID", "FLUX_TASK_RANK", "ALPS_APP_PE"};
@@ -154,8 +154,8 @@ static uint32_t job_number(const char *key, pmix_status_t *rc)
     return number;
 }
 
-/* A list of ranks as PMIX_LOCAL_PEERS has it: "0,2,5". `list` has room for one number more than
- * there are commas. False: it is no such list, or not ascending. */
+/* A list of ranks as PMIX_LOCAL_PEERS has it: "0,2,5". `list` has space for one number more than
+ * there are commas. False: it is not such a list, or not ascending. */
 static bool read_list(const char *text, uint32_t *list, uint32_t *count)
 {
     const char *at = text;
@@ -185,7 +185,7 @@ static void take_local(const char *text)
     tk_bootstrap.local_size = 0;
 }
 
-/* If the server gives no list, or an invalid one, a few queue pairs too many are made. */
+/* If the server gives no list, or an invalid one, a few unnecessary queue pairs are created. */
 static void learn_local(void)
 {
     pmix_status_t rc;
@@ -216,9 +216,9 @@ static void take_session(void)
         strcpy(session, name);
 }
 
-/* Servers other than our own have nothing that ends ranks when a server is killed; they would go on
- * until they need it, for hours maybe. Runs on libpmix's thread, while any other may be anywhere,
- * so nothing but _exit() can be relied upon. */
+/* Other launchers do not end ranks when a server is killed; they would run until they need it,
+ * maybe for hours. Runs on libpmix's thread, while other threads may be anywhere, so only _exit()
+ * is reliable. */
 static void server_lost(size_t id, pmix_status_t status, const pmix_proc_t *source,
                         pmix_info_t info[], size_t ninfo, pmix_info_t *results, size_t nresults,
                         pmix_event_notification_cbfunc_fn_t done, void *data)
@@ -301,15 +301,16 @@ static void fence_done(pmix_status_t rc, void *unused)
         bell();
 }
 
-/* On one host all data is where its server is, and collecting would copy all that was ever put, to
- * everybody, with each fence. If the launcher does not say where ranks are, there may be others. */
+/* On one host the server already has all data, and collecting would copy everything that was ever
+ * put to every rank with each fence. If the launcher does not say where ranks are, there may be
+ * other hosts. */
 static bool fence_collects(bool data)
 {
     return data && tk_bootstrap.local_size < tk_bootstrap.size;
 }
 
-/* A commit waits for the server, also of nothing. Arguments stay as they are until the callback
- * came, as PMIx wants of calls that do not block. */
+/* Even an empty commit waits for the server. Arguments stay unchanged until the callback, as PMIx
+ * requires of non-blocking calls. */
 static void fence_start(bool data)
 {
     static pmix_proc_t job;
@@ -343,9 +344,8 @@ bool tk_bootstrap_has_answer(void)
            fence_now() != fence_pending;
 }
 
-/* The answer comes through another process and libpmix's thread: both want this CPU more than we
- * do, and so do the other ranks that wait: short naps of many of them would be all that the host
- * does. */
+/* The answer comes through another process and libpmix's thread, which need this CPU more than we
+ * do; short sleeps of many waiting ranks would use up the CPUs of the host. */
 static void fence_sleep(void (*poll)(void), uint64_t deadline)
 {
     uint64_t now = tk_now(), most = TK_SECOND;
@@ -381,12 +381,12 @@ static enum tk_status verdict(int rc, void (*poll)(void), uint64_t deadline)
         return TK_OK;
     if (rc == fence_pending)
         return TK_BUSY;
-    /* Another rank went before the fence was complete. The launcher knows which one and why, and is
-     * about to end this process; to log or exit now would blame this rank. */
+    /* Another rank ended before the fence was complete. The launcher knows which one and why, and
+     * is about to end this process; if this rank logged or exited now it would be blamed. */
     for (uint64_t patience = tk_now() + 2 * TK_SECOND; tk_now() < patience;) {
         const struct timespec little = {.tv_nsec = 1000000};
         if (deadline && poll)
-            poll(); /* one that may give up knows what to do meanwhile */
+            poll(); /* a caller with a deadline handles that itself */
         nanosleep(&little, NULL);
     }
     tk_log_error("PMIx_Fence failed: %s; a rank of the job has gone", PMIx_Error_string(rc));
@@ -403,15 +403,15 @@ enum tk_status tk_bootstrap_fence_data(void (*poll)(void), uint64_t deadline)
     return verdict(fence(true, poll, deadline), poll, deadline);
 }
 
-/* libpmix's servers take the contribution of a rank that goes afterwards out of the count, so the
- * fence is complete when all others have come. */
+/* libpmix's servers no longer expect the contribution of a rank that ends afterwards, so the fence
+ * is complete when all others have arrived. */
 enum tk_status tk_bootstrap_part(void (*poll)(void), uint64_t deadline)
 {
     int rc = fence(true, poll, deadline);
     return rc == PMIX_ERR_PARTIAL_SUCCESS ? TK_OK : verdict(rc, poll, deadline);
 }
 
-/* malloc'ed, with room for a zero behind it; NULL: it is no such value. */
+/* malloc'ed, with space for a zero byte at the end; NULL: not such a value. */
 static void *value_as_blob(const pmix_value_t *value, size_t *size)
 {
     if (!value || value->type != PMIX_BYTE_OBJECT)
@@ -447,7 +447,7 @@ enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, siz
     return get_verdict(rank, key, rc, *blob, *size);
 }
 
-/* Answers that are waited for; written by libpmix's thread. */
+/* The number of outstanding answers; written by libpmix's thread. */
 struct answer {
     struct question *question;
     struct tk_bootstrap_blob blob;
@@ -498,7 +498,7 @@ static struct question *ask(const char *key, const uint32_t *ranks, uint32_t cou
     return q;
 }
 
-/* False: after the deadline (0: none) there were still answers to come. */
+/* False: answers were still outstanding at the deadline (0: none). */
 static bool wait_for_answers(struct question *q, uint64_t deadline)
 {
     uint32_t left;
@@ -510,8 +510,8 @@ static bool wait_for_answers(struct question *q, uint64_t deadline)
     return true;
 }
 
-/* All at once: one answer after the other is a wait for the server each, on a busy host for a time
- * slice of others each. */
+/* All requests are sent at once: sequential requests would each wait for the server, on a busy host
+ * for a time slice of other processes. */
 enum tk_status tk_bootstrap_get_all(const char *key, struct tk_bootstrap_blob *blobs)
 {
     enum tk_status status = TK_OK;
@@ -527,8 +527,9 @@ enum tk_status tk_bootstrap_get_all(const char *key, struct tk_bootstrap_blob *b
     return status;
 }
 
-/* Servers keep a question for what is not there yet until it is put, or the limit has passed. One
- * that knows no limits may answer at any time, so what it would write to is given up then. */
+/* Servers keep a request for missing data until it is put, or the time limit has passed. A server
+ * that does not support limits may answer at any time, so the memory that it would write to is
+ * leaked then. */
 enum tk_status tk_bootstrap_await_local(const char *key, const uint32_t *ranks, uint32_t count,
                                         struct tk_bootstrap_blob *blobs, int seconds,
                                         uint32_t *missing)
@@ -552,7 +553,7 @@ enum tk_status tk_bootstrap_await_local(const char *key, const uint32_t *ranks, 
     return status;
 }
 
-/* Without PMIX_IMMEDIATE libpmix's servers wait for a key that nobody put, for ever. */
+/* Without PMIX_IMMEDIATE libpmix's servers wait for ever for a key that nobody put. */
 enum tk_status tk_bootstrap_peek(uint32_t rank, const char *key, void *blob, size_t size)
 {
     pmix_proc_t peer;
@@ -580,7 +581,7 @@ void tk_bootstrap_abort(int code, const char *why)
         PMIx_Abort(code, why, NULL, 0);
 }
 
-/* Writes a part of our slot in the file of the launcher's guard; false: there is none. Safe in
+/* Writes a part of our slot in the file of the launcher's guard; false: there is no file. Safe in
  * signal handlers. */
 static bool write_slot(size_t offset, const void *from, size_t size)
 {
@@ -597,11 +598,11 @@ static bool write_slot(size_t offset, const void *from, size_t size)
     return is_written;
 }
 
-/* The guard looks for it when the rank has ended (spawner/guard/session.h). PMIx cannot serve
- * instead: its calls wait for the server, PMIx_Commit() of libpmix 4.2 without a time limit. */
+/* The guard reads it when the rank has ended (spawner/guard/session.h). PMIx cannot be used for
+ * this: its calls wait for the server, PMIx_Commit() of libpmix 4.2 without a time limit. */
 bool tk_bootstrap_leave_mark(void)
 {
-    static _Atomic bool is_left; /* it is asked for at each step of leaving */
+    static _Atomic bool is_left; /* it is needed at each step of leaving */
     const uint32_t yes = 1;
     if (atomic_load_explicit(&is_left, memory_order_relaxed))
         return true;
@@ -619,8 +620,7 @@ static unsigned long long number_of_job(void)
     return hash;
 }
 
-/* For gasnetrun_ibv --top and --explain, which have no guard to ask. Without it all else is as it
- * should be. */
+/* For gasnetrun_ibv --top and --explain, which have no guard to ask. Nothing else depends on it. */
 static void keep_socket(const void *record)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};

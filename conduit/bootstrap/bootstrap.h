@@ -12,7 +12,7 @@
 
 #include "base/status.h"
 
-/* What this rank has asked of the launcher's server, for GASNET_VERBOSEENV and tests. */
+/* Counts of this rank's requests to the launcher's server, for GASNET_VERBOSEENV and tests. */
 struct tk_bootstrap_counts {
     uint32_t puts, gets, fences;
     uint64_t bytes_put, bytes_got;
@@ -34,81 +34,82 @@ static inline size_t tk_bootstrap_local_bytes(size_t local)
     return local * sizeof(uint32_t);
 }
 
-/* Connects to the PMIx server. Fails when a launcher of several ranks exists that can't be reached.
- */
+/* Connects to the PMIx server. Fails if a launcher of several ranks exists but can't be reached.
+ * / */
 enum tk_status tk_bootstrap_open(void);
 
 /* Puts a blob under `key` for all ranks to get after the next fence. */
 enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size);
 
-/* Waits for all ranks. Calls `poll` (may be NULL) again
- * and again while waiting, so that messages go on being served: it sleeps where there are none, for
- * short, or until the bell rings that says that the answer has come. `deadline` is on tk_now()'s
- * clock, 0 for none.
- * TK_BUSY when it passed: the fence is then still pending. One that is pending, here or further up
- * on this stack (a rank leaves while it waits for another fence), is gone on with: a rank has one
- * at a time, and every waiter waits for that one. */
+/* Waits for all ranks. Calls `poll` (may be NULL) repeatedly while waiting, so that messages are
+ * still served; with nothing to do `poll` sleeps briefly, or until the doorbell rings for the
+ * answer. `deadline` is on tk_now()'s clock, 0 for none. TK_BUSY when it passed: the fence is then
+ * still pending. If a fence is already pending, here or further up on this stack (a rank leaves
+ * while it waits for another fence), the call continues that one: a rank has one fence at a time,
+ * and every waiter waits for it. */
 enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline);
 
-/* The same, and what was put before is visible to all afterwards. */
+/* The same, and all data put before is visible to all afterwards. */
 enum tk_status tk_bootstrap_fence_data(void (*poll)(void), uint64_t deadline);
 
-/* What wakes such a poll; called by libpmix's thread, and by ours, any number of times. */
+/* The function that wakes such a poll; called by libpmix's thread, and by ours, any number of
+ * times. */
 void tk_bootstrap_bell(void (*ring)(void));
 
-/* For a poll that is about to sleep: a fence that is waited for has its answer. */
+/* For a poll that is about to sleep: whether the pending fence has its answer. */
 bool tk_bootstrap_has_answer(void);
 
-/* Copies what `rank` put under the key: malloc'ed with room for one byte more, size in *size. Call
- * only after a fence of data. */
+/* Copies the blob that `rank` put under the key: malloc'ed with space for one more byte, size in
+ * *size. Call only after a fence of data. */
 enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size);
 
-/* The same of every rank, by rank, into blobs that are zero; those that have come are there also
- * when it fails. For few ranks of a host: what all need goes by tk_gather() (gather.h). */
+/* The same for every rank, by rank, into zeroed blobs; if it fails, those that arrived are filled
+ * in. For few ranks of a host: data that all need goes through tk_gather() (gather.h). */
 struct tk_bootstrap_blob {
     void *at;
     size_t size;
 };
 enum tk_status tk_bootstrap_get_all(const char *key, struct tk_bootstrap_blob *blobs);
 
-/* Before the first fence: what ranks of this host put for each other, which goes to no other host.
- * A rank puts once. Waits until all of `ranks` have put; TK_FAIL, without a word: it took longer
- * than that, and *missing is one that had not. */
+/* Before the first fence: data that ranks of this host exchange, which goes to no other host. A
+ * rank puts once. Waits until all of `ranks` have put; TK_FAIL, without a message, after the time
+ * limit: *missing is a rank that had not put. */
 enum tk_status tk_bootstrap_put_local(const char *key, const void *blob, size_t size);
 enum tk_status tk_bootstrap_await_local(const char *key, const uint32_t *ranks, uint32_t count,
                                         struct tk_bootstrap_blob *blobs, int seconds,
                                         uint32_t *missing);
 
-/* The same of a rank that may have put nothing, or be gone: TK_FAIL then, at once and without a
- * word. Also when it put more or less than `size` bytes. */
+/* The same for a rank that may have put nothing, or have ended: then TK_FAIL at once, without a
+ * message. Likewise if it put more or less than `size` bytes. */
 enum tk_status tk_bootstrap_peek(uint32_t rank, const char *key, void *blob, size_t size);
 
 /* Asks the launcher to end the whole job with `code`; returns once the request is on its way (or
  * can't be). */
 void tk_bootstrap_abort(int code, const char *why);
 
-/* The fence that ranks leave by. As tk_bootstrap_fence_data(), but it does not wait for those that
- * left before, by tk_bootstrap_close_early(), and without them it is TK_OK too. Nor is a rank
- * missed that died in it: the launcher reports them. */
+/* The fence by which ranks leave. Like tk_bootstrap_fence_data(), but it does not wait for ranks
+ * that left before, by tk_bootstrap_close_early(), and succeeds without them. It also succeeds
+ * without a rank that died in it: the launcher reports that. */
 enum tk_status tk_bootstrap_part(void (*poll)(void), uint64_t deadline);
 
-/* Our launcher's PMIx server may be stuck by the time that a rank leaves: notifies the launcher in
- * another way that this rank leaves in order, with a code that all agree on. True if it will know.
- * Under other launchers there is no such way. */
+/* Our launcher's PMIx server may be stuck by the time that a rank leaves: notifies the launcher
+ * without PMIx that this rank leaves in order, with a code that all agree on. True if the launcher
+ * will know. Other launchers have no such channel. */
 bool tk_bootstrap_leave_mark(void);
 
-/* Shows our launcher where the record of waits lies. */
+/* Gives our launcher the address of the record of waits. */
 void tk_bootstrap_show_waits(const void *record);
 
-/* The same of the signal that its threads write their stacks on; and the file for these, to append
- * to, if the launcher waits for them, else -1. The latter is safe in signal handlers. */
+/* Gives it the signal on which threads write their stacks. The second returns the file for these,
+ * opened for appending, if the launcher waits for them, otherwise -1; it is safe in signal
+ * handlers. */
 void tk_bootstrap_show_stacks(uint32_t signal);
 int tk_bootstrap_stack_file(void);
 
-/* Orderly good-bye; no bootstrap call afterwards. */
+/* Disconnects in order; no bootstrap call may follow. */
 void tk_bootstrap_close(void);
 
-/* The same of a rank that leaves while others go on: the next fence counts it as come. */
+/* The same for a rank that leaves while others continue: the next fence counts it as arrived. */
 void tk_bootstrap_close_early(void);
 
 #endif

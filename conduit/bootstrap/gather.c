@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See gather.h. Owns the table of what was gathered last: in memory of its own, or on the host's
- * board. Where there is no board, a rank asks for itself. No lock: one thread at a time. */
+ * See gather.h. Owns the table of the last gathering, in memory of its own or on the host's board.
+ * Without a board each rank asks the server itself. No lock: one thread at a time. */
 #include "config.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static struct {
 /* Whether there is a board to be used, decided with the first gathering. */
 static enum { UNDECIDED, ALONE, LEADS, FOLLOWS } role;
 
-/* What the leader, or a rank without a board, has got. */
+/* The blobs that the leader, or a rank without a board, has received. */
 struct blobs {
     struct tk_bootstrap_blob *at;
     size_t total; /* bytes of a table of them */
@@ -62,7 +62,7 @@ void *tk_gathered(uint32_t rank, size_t *size)
     return (char *)last.table + place.at;
 }
 
-/* ---- the leader, or a rank that asks for itself */
+/* ---- the leader, or a rank that asks the server itself */
 
 static void blobs_free(struct blobs *blobs)
 {
@@ -125,7 +125,7 @@ static enum tk_status gather_lead(const char *key)
 
 /* ---- the others */
 
-/* What the leader failed of it has logged. */
+/* The leader has logged why it failed. */
 static enum tk_status gather_follow(const char *key)
 {
     bool failed;
@@ -171,7 +171,7 @@ static enum tk_status choose_role(void)
     return TK_OK;
 }
 
-/* Without a launcher there is nobody who would answer. */
+/* Without a launcher nobody would answer. */
 static enum tk_status gather_alone(const void *mine, size_t size)
 {
     struct tk_bootstrap_blob only = {.at = (void *)mine, .size = size};

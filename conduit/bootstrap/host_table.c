@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See host_table.h. Owns nothing: callers have the tables. No lock. */
+ * See host_table.h. Owns nothing: callers own the tables. No lock. */
 #include "config.h"
 
 #include <stdlib.h>

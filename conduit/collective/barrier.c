@@ -5,9 +5,9 @@
  * again.
  *
  * Barriers of one process advance strictly in order, so counters suffice: of barriers entered, of
- * messages sent and received in each round, and of barriers that are over; one call advances all
- * barriers under way. Counters do not depend on the order in which messages arrive. One lock
- * protects the counters and the queue of barriers that are not over; handlers only count. */
+ * messages sent and received in each round, and of completed barriers; one call advances all
+ * barriers in progress. Counters do not depend on the order in which messages arrive. One lock
+ * protects the counters and the queue of incomplete barriers; handlers only count. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -69,8 +69,8 @@ static uint32_t pass_step(unsigned number, uint32_t count)
     return (int32_t)(*sent - count) < 0 ? *sent : count;
 }
 
-/* Of this number of barriers, those that have passed all these steps: the messages of each step
- * were both sent and received. */
+/* How many of these barriers have passed all steps: the messages of each step were both sent and
+ * received. */
 static uint32_t pass_steps(unsigned first, unsigned end, uint32_t count)
 {
     for (unsigned number = first; number < end; number++)
@@ -138,8 +138,8 @@ static void barrier_add(void *context, uint32_t rank)
     tk_wait_row_add(context, TK_REASON_BARRIER, rank, state.nbrhd.over + 1, 0);
 }
 
-/* A leader whose neighbourhood is complete waits for the message of the first step that has not
- * received it. */
+/* A leader whose neighbourhood is complete waits for the message of the first step in which none
+ * has arrived. */
 static void barrier_describe(struct tk_wait_rows *rows)
 {
     const struct tk_leaders *leaders = &state.leaders;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Barriers over all processes of the job; any number may be under way. Thread-safe in PAR, but as
- * the interface says all processes must start them in the same order. */
+ * Barriers over all processes of the job; any number may be in progress. Thread-safe in PAR, but
+ * all processes must start them in the same order, as the interface requires. */
 #ifndef TK_BARRIER_H
 #define TK_BARRIER_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which algorithm serves a collective: one table by size and number of members, and a setting that
- * forces rows of it. Written at start-up, read-only afterwards. */
+ * Chooses the algorithm of a collective: one table by size and number of members, and a setting
+ * that forces rows of it. Written at start-up, read-only afterwards. */
 #include "config.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "collective/mcast.h"
 #include "settings/settings.h"
 
-/* `least` of algorithms that are not chosen by size. */
+/* The value of `least` of algorithms that are never chosen by size. */
 #define only_forced SIZE_MAX
 
 static const struct row {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * See clocks.h. Hosts form a tree, and so do the ranks of each host. A rank asks its parent for the
- * time repeatedly: the parent reads its clock at some moment between question and answer, so half
- * of the shortest round trip bounds the error (Cristian 1989), however unequal the two directions
- * are. Ranks of one host have one clock, and copy the offset that their parent knows. A rank
- * continues only when its children have all the answers that they need, so that it answers at once
- * until then.
+ * time repeatedly: the parent reads its clock at some moment between request and answer, so half of
+ * the shortest round trip bounds the error (Cristian 1989), however unequal the two directions are.
+ * Ranks of one host have one clock, and copy the offset that their parent knows. A rank continues
+ * only when its children have all the answers that they need, so that it answers at once until
+ * then.
  *
  * Owns what was measured. Handlers may run on any thread: one lock. */
 #include "config.h"
@@ -40,7 +40,7 @@ struct clocks_question {
 struct clocks_answer {
     uint32_t when, unused;
     uint64_t now;
-    struct tk_trace_offset offset; /* of the one who answers */
+    struct tk_trace_offset offset; /* of the answering rank */
 };
 enum {
     question_args = sizeof(struct clocks_question) / sizeof(int32_t),
@@ -49,10 +49,10 @@ enum {
 
 struct moment {
     struct tk_trace_offset offset; /* to rank 0's clock */
-    uint64_t sent;                 /* our question, if it is under way; else 0 */
+    uint64_t sent;                 /* our request, if it is outstanding; else 0 */
     uint32_t rounds;
-    uint32_t served;             /* ranks below that need no more answers */
-    struct tk_trace_offset best; /* to the clock above, by the shortest round trip */
+    uint32_t served;             /* children that need no more answers */
+    struct tk_trace_offset best; /* to the parent's clock, by the shortest round trip */
 };
 
 static tk_lock_t clocks_lock = TK_LOCK_INIT;

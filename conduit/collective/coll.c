@@ -3,10 +3,9 @@
  * Composes collectives of phases, and owns their state of each team (struct tk_coll_team), which
  * the lock of the engine protects.
  *
- * Where some members share memory and some do not, payloads cross between neighbourhoods once for
- * each: the first member of each, or the root for its own, exchanges messages for all of it. The
- * order of a reduction then depends on the placement of members, so GASNET_COLL_REPRODUCIBLE turns
- * that off. */
+ * If only some members share memory, a payload enters each neighbourhood once: its first member, or
+ * the root for its own, exchanges messages for all of it. The order of a reduction then depends on
+ * the placement of members, so GASNET_COLL_REPRODUCIBLE turns that off. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Collectives on any team: broadcast, reductions, barriers, and those of the GASNet-1 interface.
- * Any number may be under way on one team and on several, and complete in any order; polls advance
- * them. All members of a team must start theirs in the same order. Thread-safe in PAR. */
+ * Any number may be in progress on one team and on several, and complete in any order; polls
+ * advance them. All members of a team must start theirs in the same order. Thread-safe in PAR. */
 #ifndef TK_COLL_H
 #define TK_COLL_H
 
@@ -55,8 +55,8 @@ size_t tk_coll_type_size(gex_DT_t dt);
 /* Before any communication, and before tk_teams_open(). */
 void tk_coll_open(void);
 
-/* As an entry of GASNET_COLL_ALGORITHM, between collectives; for benchmarks. All members of a team
- * must do the same. False: there is no such algorithm. */
+/* Forces an algorithm like an entry of GASNET_COLL_ALGORITHM, between collectives; for benchmarks.
+ * All members of a team must make the same call. False: there is no such algorithm. */
 bool tk_coll_choose_force(const char *word);
 
 /* One line for each kind of collective: which algorithm serves which sizes. False: there is no line

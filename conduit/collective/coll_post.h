@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A look at a receive of the collectives' engine: in a header of its own because it depends on the
- * threading mode, which the algorithms do not. */
+ * Tests whether a receive of the collectives' engine is done. A header of its own because it
+ * depends on the threading mode, which the algorithms do not. */
 #ifndef TK_COLL_POST_H
 #define TK_COLL_POST_H
 

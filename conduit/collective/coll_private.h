@@ -3,10 +3,10 @@
  * Shared by the files of the collectives' engine. A collective is a list of phases (inside the
  * neighbourhood, among leaders, inside again, or one over all members); a phase is an algorithm on
  * a group of ranks; an algorithm is a function that is called once for each of its rounds and puts
- * the sends and receives of the round on a list. The engine works off the list and calls it again.
+ * the sends and receives of the round on a list. The engine executes the list and calls it again.
  *
- * coll.c composes phases, choose.c has the table of algorithms, engine.c works, match.c brings
- * messages and receives together, broadcast.c, reduce.c and blocks.c are the algorithms. */
+ * coll.c composes phases, choose.c has the table of algorithms, engine.c executes, match.c matches
+ * messages with receives, broadcast.c, reduce.c and blocks.c are the algorithms. */
 #ifndef TK_COLL_PRIVATE_H
 #define TK_COLL_PRIVATE_H
 
@@ -71,10 +71,10 @@ size_t tk_coll_chunk_max(void);
 
 struct tk_coll;
 
-/* The result of a turn of an algorithm. */
+/* The result of a call of an algorithm. */
 enum tk_coll_turn {
     TK_COLL_OVER,  /* the phase */
-    TK_COLL_GO_ON, /* there is another round when the sends and receives of this one are over */
+    TK_COLL_GO_ON, /* another round follows when the sends and receives of this one are complete */
     TK_COLL_LATER  /* the same round again, at a later poll */
 };
 typedef enum tk_coll_turn tk_coll_algorithm(struct tk_coll *coll);
@@ -115,7 +115,7 @@ struct tk_coll_step {
     bool is_send;
 };
 
-/* Members directly below one in a tree of as many as a group of a multicast switch takes. */
+/* The most children of a member in a tree as large as a group of a multicast switch. */
 enum { tk_coll_below_max = 8 };
 
 struct tk_coll {
@@ -135,13 +135,13 @@ struct tk_coll {
     char *scratch;
     size_t scratch_size;
 
-    struct tk_local_op node_local; /* of a phase in shared memory, */
-    bool is_node_local;            /* which is under way */
+    struct tk_local_op node_local; /* of a phase in shared memory: */
+    bool is_node_local;            /* it is in progress */
     bool is_all_node_local; /* the collective consists of such a phase only: it needs no buffers */
 
-    struct tk_coll_post word; /* of a broadcast over a switch: that it goes by the tree instead, */
-    int slot;                 /* and at its root: of the ring; */
-    bool is_switched;         /* a large one: it went that way. */
+    struct tk_coll_post word; /* of a broadcast over a switch: it uses the tree instead; */
+    int slot;                 /* at its root: the slot of the ring; */
+    bool is_switched;         /* a large one: it went over the switch. */
     /* The destination: ours, and the one that each child in the tree reports for its subtree. */
     uint64_t where[1 + tk_coll_below_max];
 
@@ -203,7 +203,7 @@ struct tk_coll_node_local tk_coll_node_local_algorithm(const struct tk_coll *col
 /* ---- choose.c ---- */
 
 void tk_coll_choose_open(void);
-/* Whether the payload goes over a multicast switch, where a team has one. */
+/* Whether the payload goes over a multicast switch, if the team has one. */
 bool tk_coll_is_switched(enum tk_coll_kind kind, const struct tk_coll_team *team, size_t nbytes);
 tk_coll_algorithm *tk_coll_choose(enum tk_coll_kind kind, size_t nbytes, uint32_t ranks);
 

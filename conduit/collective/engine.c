@@ -7,8 +7,8 @@
  *
  * A payload of up to tk_coll_eager_max bytes is sent at once. For a larger one the receiver
  * announces that it is ready and, where the destination lies in the segment of endpoint 0, its
- * address: then the sender puts the payload there and sends a word when the put is complete. Else
- * it sends chunks. */
+ * address: then the sender puts the payload there and sends a word when the put is complete.
+ * Otherwise it sends chunks. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -39,9 +39,9 @@ static struct {
     struct tk_coll *first, **end; /* under way, in the order of their start */
     struct tk_coll *free;
     size_t kept;      /* bytes of scratch memory of those that are free */
-    int32_t news;     /* tk_coll_news when all were looked at last */
-    bool must_look;   /* some wait for other events than messages: */
-    bool lacks_space; /* for space in a queue, which does not ring a doorbell */
+    int32_t news;     /* tk_coll_news at the last pass over all of them */
+    bool must_look;   /* some wait for events other than messages: */
+    bool lacks_space; /* for space in a queue, which rings no doorbell */
 } engine = {.lock = TK_LOCK_INIT, .end = &engine.first};
 
 /* ---- sends and receives */
@@ -104,7 +104,7 @@ struct tk_coll_key tk_coll_key_from(const struct tk_coll *coll, uint32_t index, 
                                 .tag = (uint32_t)coll->phase << 24 | tag};
 }
 
-/* The other way round: from the receiver to the sender. */
+/* The opposite direction: from the receiver to the sender. */
 static struct tk_coll_key ready_key(const struct tk_coll_key *key)
 {
     struct tk_coll_key ready = *key;

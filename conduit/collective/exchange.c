@@ -4,10 +4,10 @@
  * beginning with its own, to the member 2^k below, and receives as many from the member 2^k above:
  * ceil(log2 n) rounds for any n. Without records it is a dissemination barrier.
  *
- * Owns the exchanges under way, keyed by team, our rank in it and number. One is opened by our call
- * or by the first message, because other members may be ahead of us by some rounds, or by a whole
- * exchange, and may have created a team before us. One lock guards the list and all that handlers
- * write; no lock is held while sending or polling. */
+ * Owns the exchanges in progress, keyed by team, our rank in it and number. One is opened by our
+ * call or by the first message, because other members may be ahead of us by some rounds, or by a
+ * whole exchange, and may have created a team before us. One lock guards the list and all that
+ * handlers write; no lock is held while sending or polling. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -184,7 +184,7 @@ static void exchange_send(struct tk_peer *to, const struct tk_internal_medium *m
     tk_wait_over();
 }
 
-/* Our records come behind those that the receiver has in this round: at 2^k of its own. */
+/* Our records follow those that the receiver has in this round: at index 2^k of its own. */
 static void exchange_send_round(struct trunkline_tm *tm, const struct exchange *x, unsigned round)
 {
     uint32_t distance = UINT32_C(1) << round;

@@ -12,7 +12,7 @@
 
 enum {
     retire_step = 4,       /* tickets between two checks by others of our retired tickets */
-    areas_max = 4,         /* pieces that a buffer is cut in */
+    areas_max = 4,         /* pieces that a buffer is divided into */
     step_pieces = 64,      /* bytes copied in one step, before other operations are stepped */
     direct_piece = 1 << 18 /* likewise, straight from memory of another member */
 };
@@ -265,7 +265,7 @@ static struct tk_local_place place_of(const struct tk_local_op *op, uint32_t i)
 
 /* ---- barrier */
 
-/* Each begins with the next member, so that not all read one line at once. */
+/* Each member begins with the next one, so that not all read one line at once. */
 static bool meet_wait(struct tk_local_op *op)
 {
     uint32_t count = op->local->count;
@@ -399,7 +399,7 @@ static bool send_begin(struct tk_local_op *op)
     return op->advance(op);
 }
 
-/* From memory of the root's. */
+/* From memory of the root. */
 static bool copy_directly(struct tk_local_op *op)
 {
     const struct tk_local_place place = place_of(op, op->root);

@@ -8,13 +8,13 @@
  * Each member owns a channel in memory that the others map, and it alone writes there: a ring of
  * slots. Each operation takes a ticket, in the same order on all members, and the slot that the
  * ticket names. Words in a slot only grow (ticket in the upper half, progress in the lower), are
- * never reset, and a reader waits until a word has reached what it expects; so a member that is
- * late is not confused by what comes next. A slot is used again when all members have retired the
+ * never reset, and a reader waits until a word has reached what it expects; so later operations do
+ * not confuse a member that is late. A slot is used again when all members have retired the
  * operation that used it.
  *
  * Locking: the caller has one lock for each team, held in all calls below unless documented
- * otherwise. Words are stored with release after what they announce, and loaded with acquire before
- * it is read. */
+ * otherwise. Words are stored with release after the data that they announce, and loaded with
+ * acquire before that data is read. */
 #ifndef TK_LOCAL_H
 #define TK_LOCAL_H
 
@@ -57,12 +57,12 @@ struct tk_local_member {
 
 /* Our part of a team. */
 struct tk_local {
-    struct tk_local_member *members; /* all of them, ourselves too */
+    struct tk_local_member *members; /* all of them, including ourselves */
     uint32_t count, me;
     uint32_t next;     /* tickets given out */
     uint32_t safe;     /* tickets below this find their slot free */
-    uint32_t retired;  /* all tickets below this are done with here */
-    uint64_t finished; /* bit i: ticket `retired` + i is done with */
+    uint32_t retired;  /* all tickets below this are retired here */
+    uint64_t finished; /* bit i: ticket `retired` + i is retired */
     bool usable;
 };
 
@@ -139,7 +139,8 @@ struct tk_local_op {
 
 /* An operation's tickets, consecutive; taken when the client starts the collective, under the lock,
  * because the order of tickets must be the same on all members. An operation may be started later
- * than that, but must be: the others wait for it. Their number is the same on all members. */
+ * than that, but it must be started: the others wait for it. Their number is the same on all
+ * members. */
 static inline uint32_t tk_local_take_tickets(struct tk_local *local, uint32_t count)
 {
     uint32_t first = local->next;
@@ -168,8 +169,9 @@ void tk_local_gather(struct tk_local_op *op, struct tk_local *local, uint32_t ti
 void tk_local_release(struct tk_local_op *op, struct tk_local *local, uint32_t ticket,
                       uint32_t from);
 
-/* `nbytes` from `from` to all others: `source` is used there alone, `destination` elsewhere alone.
- * May be 0. Done at `from` when the source may be changed; elsewhere when the bytes are there. */
+/* `nbytes` from `from` to all others: `source` is used only there, `destination` only elsewhere.
+ * May be 0. Done at `from` when the source may be changed; elsewhere when the bytes have
+ * arrived. */
 void tk_local_broadcast(struct tk_local_op *op, struct tk_local *local, uint32_t ticket,
                         uint32_t from, void *destination, const void *source, size_t nbytes);
 

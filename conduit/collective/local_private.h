@@ -9,7 +9,7 @@
 #include "transport/neighbour.h"
 
 /* Flag and acknowledgement have a line each: one is read by members that the owner sends to, the
- * other by members that send to it, and a barrier needs the first alone. Data is at a multiple of
+ * other by members that send to it, and a barrier needs only the first. Data is at a multiple of
  * 16, the largest alignment of a built-in type. */
 struct tk_local_slot {
     _Alignas(TK_CACHE_LINE) _Atomic uint64_t word; /* pieces published */
@@ -18,7 +18,7 @@ struct tk_local_slot {
     _Alignas(TK_CACHE_LINE) _Atomic uint64_t ack; /* pieces of others that are consumed */
 };
 
-/* Where the bytes of a large operation lie: in memory of their owner's, or in pieces in the slot's
+/* Where the bytes of a large operation lie: in memory of their owner, or in pieces in the slot's
  * buffer (address 0). */
 struct tk_local_place {
     uint64_t address; /* the owner's */
@@ -66,8 +66,8 @@ static inline uint64_t tk_local_retired_stamp(const struct tk_local_member *memb
  * and leaves it unchanged otherwise. */
 bool tk_local_place_of(const void *address, size_t nbytes, struct tk_local_place *place);
 
-/* Such memory of another member as we see it; NULL: not known here yet, or, which ends the job, it
- * can't be mapped. */
+/* Such memory of another member at our address; NULL: not known here yet, or it can't be mapped,
+ * which ends the job. */
 const char *tk_local_place_map(const struct tk_local_member *member,
                                const struct tk_local_place *place);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Brings messages of collectives and receives together. Owns a table of receives that wait for
- * their message and of messages that wait for their receive; one lock protects it, which is held
- * for a copy at most and never while sending. Handlers only copy and count.
+ * Matches messages of collectives with receives. Owns a table of receives that wait for their
+ * message and of messages that wait for their receive; one lock protects it, which is held for a
+ * copy at most and never while sending. Handlers only copy and count.
  *
  * An unexpected message, which arrives before its receive, is copied and kept: either it has at
  * most tk_coll_eager_max bytes, or a receiver waits for it by then. Their number is bounded by the

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The algorithm of a broadcast over a multicast switch. The root decides: over the switch if the
- * group works, else along the tree, with a word in front of the payload. So the others wait for
- * either, and need not know the state that the root knows. If a group breaks during a broadcast,
- * the root asks the receivers and sends again to those that lack the payload; they wait for that
- * message only once they have answered. Runs under the lock of the engine; no state but that of the
- * collective. */
+ * group works, otherwise along the tree, where a word precedes the payload. So the others wait for
+ * either, and need not know the state of the group at the root. If a group breaks during a
+ * broadcast, the root asks the receivers and sends again to those that lack the payload; they wait
+ * for that message only once they have answered. Runs under the lock of the engine; no state but
+ * that of the collective. */
 #include "config.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ enum { tag_data, tag_word, tag_again, tag_where };
 
 enum stage {
     BEGIN, /* zero */
-    ASKS,  /* of a large payload: those below, where it is to go */
+    ASKS,  /* of a large payload: from children, its destination */
     WAITS, /* a receiver: for any of the above */
     BELOW, /* a payload that came along the tree is forwarded along the tree */
     FLIES, /* at the root */

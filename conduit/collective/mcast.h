@@ -7,8 +7,8 @@
  * Each root has a ring of slots in the memory of every member, which only it writes to, and a slot
  * is written again when its receivers have returned it. A message is data and then a stamp; the
  * receivers find the collective's key in front of the data. mcast.c is the algorithm of a
- * broadcast, mcast_slots.c rings, the lock and what is posted, mcast_life.c how a group is made,
- * found broken and made again, mcast_notify.c and mcast_receive.c the messages between members.
+ * broadcast, mcast_slots.c rings, the lock and what is posted, mcast_life.c how a group is created,
+ * found broken and created again, mcast_notify.c and mcast_receive.c the messages between members.
  * doc/multicast.md describes it. */
 #ifndef TK_MCAST_H
 #define TK_MCAST_H
@@ -36,11 +36,11 @@ void tk_mcast_begin(void);
 /* Whether a team's broadcasts can go over the switch; the same on all members. Constant. */
 bool tk_mcast_fits(const struct trunkline_tm *tm);
 
-/* For benchmarks: the lock of a group is given back after each broadcast, or kept for the next. */
+/* For benchmarks: the lock of a group is released after each broadcast, or kept for the next. */
 void tk_mcast_keep_lock(bool keep);
 
-/* For benchmarks: returns when the switch has our segment, or will not have it. Before, large
- * payloads go by trees. */
+/* For benchmarks: returns when the switch has our segment, or has refused it. Until then large
+ * payloads use trees. */
 void tk_mcast_settle(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The end of groups in an orderly exit: a lock that is kept is given back at once, then, when all
+ * The end of groups in an orderly exit: a lock that was kept is released at once; then, when all
  * ranks leave, members leave their groups and the coordinator, as the last one, destroys them. In
- * exits of any other kind the broken connections and the lease end the groups. */
+ * other exits broken connections and the lease end the groups. */
 #include "config.h"
 
 #include "base/lock.h"
@@ -15,7 +15,7 @@ static bool is_coordinator(const struct tk_mcast_group *group)
     return group->me == 0;
 }
 
-/* Only a member leaves that has been ready and does not wait for an answer. */
+/* A member leaves only if it has been ready and does not wait for an answer. */
 static bool has_to_leave(const struct tk_mcast_group *group)
 {
     return group->link && group->has_connection &&

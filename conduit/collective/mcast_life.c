@@ -2,9 +2,9 @@
  *
  * The life of a group: the coordinator, which is its first member, asks the switch's controller for
  * it and offers it to the others; all join and read the switch's status; a broadcast to all tests
- * it; then the coordinator lets all use it. A group that was found broken is made again in the same
- * way, after 1, 2, 4 ... s, while broadcasts go by trees. Nothing here waits: polls advance it.
- * With the group's lock held. */
+ * it; then the coordinator lets all use it. A group that was found broken is created again in the
+ * same way, after 1, 2, 4 ... s; meanwhile broadcasts use trees. Nothing here blocks: polls advance
+ * it. With the group's lock held. */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shared by the files of broadcasts over a switch. All of a group is protected by its lock, which
- * is taken under that of the engine, and never held while polling. */
+ * Shared by the files of broadcasts over a switch. A group's lock protects all of it; it is taken
+ * under the engine's lock, and never held while polling. */
 #ifndef TK_MCAST_PRIVATE_H
 #define TK_MCAST_PRIVATE_H
 
@@ -30,9 +30,9 @@ struct tk_mcast_key {
     uint32_t sequence, phase;
 };
 
-/* A message in memory that a root writes to, at the same place for all members. `stamp` is written
- * after the rest: a number that the ring's root counts, and the bytes. It is the last word of what
- * a large broadcast writes here, and behind the data of a small one in a write of its own. */
+/* A message in memory that a root writes to, at the same offset for all members. `stamp` is written
+ * last: a sequence number of the ring's root, and the number of bytes. It is the last word of the
+ * write of a large broadcast, and a separate write after the data of a small one. */
 struct tk_mcast_slot {
     _Alignas(64) struct tk_mcast_key large;
     _Atomic uint64_t stamp;
@@ -59,7 +59,7 @@ static inline size_t tk_mcast_memory_bytes(uint32_t members)
 
 /* Of a slot of our own ring. */
 enum tk_mcast_use_state {
-    TK_MCAST_FREE,    /* once no member has still to return it */
+    TK_MCAST_FREE,    /* all members have returned it */
     TK_MCAST_FLYING,  /* posted */
     TK_MCAST_ARRIVED, /* at all receivers */
     TK_MCAST_FAILED,  /* some may lack it */
@@ -73,7 +73,7 @@ struct tk_mcast_use {
     struct tk_bitset unknown;   /* these have not answered yet */
     struct tk_bitset lacking;   /* these lack it */
     uint32_t number;            /* of the stamp */
-    uint64_t since; /* when it was posted with an ACQUIRE; 0: without, or others know of it */
+    uint64_t since; /* when it was posted with an ACQUIRE; 0: without one, or others know of it */
 };
 
 enum tk_mcast_life {
@@ -123,7 +123,8 @@ struct tk_mcast_group {
 
     /* mcast_window.c */
     struct tk_mcsw_member mine;           /* as it joined */
-    struct tk_mcast_window window, asked; /* of ours: the switch has it; was asked to take it */
+    struct tk_mcast_window window, asked; /* of ours: the switch has it; the switch was asked to
+                                           * take it */
     bool asks_window;
 
     /* the others' rings */
@@ -154,7 +155,7 @@ struct tk_mcast_group {
     /* talk */
     struct tk_mcast_message *out;
     unsigned out_count, out_space;
-    struct tk_mcast_message *in; /* questions of others, answered outside of handlers */
+    struct tk_mcast_message *in; /* requests of others, answered outside of handlers */
     unsigned in_count, in_space;
 };
 
@@ -177,7 +178,7 @@ static inline struct tk_mcast_group *tk_mcast_group_of(uint64_t team)
 
 /* ---- mcast_control.c: payloads of at most tk_mcast_control_max bytes */
 
-/* The most of a group with so many leaves. */
+/* The largest control payload of a group with that many leaves. */
 uint32_t tk_mcast_control_bytes(uint32_t leaves);
 /* The lock, with these receivers. */
 size_t tk_mcast_control_acquire(uint8_t *at, const struct tk_mcsw_place *place,
@@ -192,12 +193,12 @@ struct tk_mcast_packet {
     struct tk_bitset receivers;
     const void *payload;
     size_t nbytes;
-    bool is_large;   /* it goes from the payload, in our segment, */
-    uint64_t offset; /* to there in the receivers' */
+    bool is_large;   /* source of the payload, in our segment, */
+    uint64_t offset; /* and destination in the receivers' */
 };
 /* A free slot of our ring, by its index; -1: no slot is free now. */
 int tk_mcast_post(struct tk_mcast_group *group, const struct tk_mcast_packet *packet);
-/* The payload from a member, if it has come; a large one is at its destination then. */
+/* The payload from a member, if it has arrived; a large one is then at its destination. */
 const void *tk_mcast_find(struct tk_mcast_group *group, uint32_t root,
                           const struct tk_mcast_packet *packet, unsigned *slot);
 void tk_mcast_return(struct tk_mcast_group *group, uint32_t root, unsigned slot);
@@ -205,7 +206,7 @@ void tk_mcast_use_end(struct tk_mcast_group *group, unsigned slot);
 void tk_mcast_use_arrived(struct tk_mcast_group *group, unsigned slot);
 void tk_mcast_release(struct tk_mcast_group *group);
 void tk_mcast_lock_care(struct tk_mcast_group *group);
-/* A message to the test word of all other members. */
+/* Sends a message to the test word of all other members. */
 bool tk_mcast_post_test(struct tk_mcast_group *group);
 bool tk_mcast_take_lack(struct tk_mcast_group *group, const struct tk_mcast_packet *packet);
 
@@ -254,12 +255,12 @@ void tk_mcast_query(struct tk_mcast_group *group, uint32_t to, unsigned slot);
 /* The controller's address, and the secret that proves that we belong to the job. False: not known
  * yet. */
 bool tk_mcast_send_offer(struct tk_mcast_group *group, uint32_t to, const void *offer, size_t size);
-/* Sends what waits. */
+/* Sends the pending messages. */
 void tk_mcast_send_due(struct tk_mcast_group *group);
 struct tk_mcast_message *tk_mcast_message_add(struct tk_mcast_message **list, unsigned *count,
                                               unsigned *space);
 
-/* Arguments of a word: what, the group and a small number; then as the word needs them. */
+/* Arguments of a message: its kind, the group and a small number; others depend on the kind. */
 enum {
     tk_mcast_what,
     tk_mcast_first,

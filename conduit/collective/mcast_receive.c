@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What other members of a group send. Handlers send nothing: they change the group's state or keep
- * a question, which the work after polls answers. Handlers take the group's lock, the others need
- * it held. */
+ * Messages from other members of a group. Handlers send nothing: they change the group's state or
+ * keep a request, which the work after polls answers. Handlers take the group's lock, the others
+ * need it held. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -101,7 +101,7 @@ void tk_mcast_receive_open(void)
 
 /* ---- answers */
 
-/* After the queue pair was stopped, so that the answer stays true: what has not arrived by now
+/* After the queue pair was stopped, so that the answer stays true: data that has not arrived by now
  * never will. */
 static void answer(struct tk_mcast_group *group, uint32_t to, const int32_t *args)
 {

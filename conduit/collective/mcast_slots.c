@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rings of slots, the switch's lock, and what is posted to the switch. Our own ring lies in our
- * memory at the same place as in the others', so that a slot is sent from where it would be
- * received. With the group's lock held. */
+ * Rings of slots, the switch's lock, and posting to the switch. Our own ring is at the same offset
+ * of our memory as in the others', so that a slot is sent from where it would be received. With the
+ * group's lock held. */
 #include "config.h"
 
 #include <stddef.h>
@@ -73,7 +73,7 @@ static void remember(struct tk_mcast_group *group, const struct tk_bitset *recei
         group->is_wanted = false;
 }
 
-/* Key and stamp are one write, of which the stamp is the last word: devices write upwards. */
+/* Key and stamp are one write that ends with the stamp: devices write in ascending order. */
 static unsigned put_large(const struct tk_mcast_group *group, const struct tk_mcast_packet *packet,
                           const struct tk_mcast_slot *slot, struct tk_mcast_write *list)
 {

@@ -53,7 +53,7 @@ static struct tk_mcast_memory *memory_open(uint32_t members)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Each member keeps slots for each other one, so in a large job neighbours share a member. */
+/* Each member keeps slots for every other member, so in a large job neighbours share one member. */
 static void find_members(void)
 {
     tk_mcast_all_ranks = tk_peers.size <= (uint32_t)tk_settings.mcast_ranks;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Our segment as the second part of the memory that the switch writes to, for payloads that go
- * straight to their destination. The controller learns it when there is a segment, and again when a
- * group was made again. With the group's lock held, but for tk_mcast_settle(). */
+ * straight to their destination. The controller is told when a segment exists, and again when a
+ * group was created again. With the group's lock held, but for tk_mcast_settle(). */
 #include "config.h"
 
 #include "base/lock.h"
@@ -16,7 +16,7 @@ static bool is_same(const struct tk_mcast_window *a, const struct tk_mcast_windo
     return a->base == b->base && a->size == b->size && a->rkey == b->rkey;
 }
 
-/* The region that the switch knows is unusable, or may even be other memory by now. */
+/* The region that the switch knows has become unusable, or may even be other memory by now. */
 static bool is_current(const struct tk_mcast_group *group)
 {
     struct tk_mcast_window now;

@@ -38,7 +38,7 @@ static struct {
     bool pending;     /* between notify and wait */
     struct tk_op op;  /* counts this barrier until it is done */
     uint32_t number;  /* of this barrier, from 1; wraps */
-    bool gathered;    /* all below us in the neighbourhood have come */
+    bool gathered;    /* all below us in the neighbourhood have arrived */
     unsigned step;    /* among leaders */
     unsigned end;     /* behind their last one */
     bool by_tree;     /* the first barriers, among leaders */

@@ -2,9 +2,9 @@
  *
  * See nbrhd.h. Owns nothing: lines are the transport's, and the user of a tree locks it.
  *
- * A flag is released after all that its writer did and all that it knows of others, and acquired
- * before it is passed on, so a rank that has passed a barrier sees what every rank did before it.
- */
+ * A flag is stored with release after everything that its writer did and learned from others, and
+ * loaded with acquire before it is passed on, so a rank that has passed a barrier sees everything
+ * that every rank did before it. / */
 #include "config.h"
 
 #include "base/report.h"

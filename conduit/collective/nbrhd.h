@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Barriers of ranks that share memory. Each has two lines of its own, which it alone writes. Few
- * ranks that are a job of their own have no tree: `up` counts the barriers that its rank has
- * entered, and each rank reads the lines of all. Else they are a tree: `up` counts those that its
- * rank and all below it have entered, and is read by the one above; `down` counts those that all
- * ranks of the job have, and is read by those below. The root leads: it finds out about the other
- * neighbourhoods in between.
+ * Barriers of ranks that share memory. Each has two cache lines that only it writes. If the
+ * neighbourhood is the whole job and small, there is no tree: `up` counts the barriers that its
+ * rank has entered, and each rank reads the lines of all. Otherwise ranks form a tree: `up` counts
+ * the barriers that its rank and all below it have entered, and its parent reads it; `down` counts
+ * those that all ranks of the job have entered, and its children read it. The root is the leader:
+ * between the two it communicates with the other neighbourhoods.
  *
  * Flags are counts of barriers, so any number may be under way, and nothing is ever reset. They
  * wrap; two counts at the same time never differ by half of the range. The lines belong to
@@ -59,8 +59,8 @@ struct tk_nbrhd {
     bool is_flat;
 };
 
-/* Takes a place among the neighbours. `lines_of` finds the lines of a neighbour by its index, ours
- * too; NULL: it can't, which was logged. Lines are zeroed to begin with. */
+/* Takes a place among the neighbours. `lines_of` returns the lines of a neighbour by its index, or
+ * ours; NULL: failed, which was logged. Lines are initially zero. */
 enum tk_status tk_nbrhd_open(struct tk_nbrhd *nbrhd,
                              struct tk_nbrhd_lines *(*lines_of)(uint32_t index));
 
@@ -71,14 +71,14 @@ uint32_t tk_nbrhd_gather(struct tk_nbrhd *nbrhd, uint32_t entered);
 void tk_nbrhd_publish_up(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word);
 void tk_nbrhd_publish_down(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word);
 
-/* The count that the one above has published: not more than `entered`. */
+/* The count that the parent has published: at most `entered`. */
 uint32_t tk_nbrhd_read_down(const struct tk_nbrhd *nbrhd, uint32_t entered);
 
 /* Publishes that all have entered this many barriers. */
 void tk_nbrhd_pass(struct tk_nbrhd *nbrhd, uint32_t over);
 
-/* Calls `add` for each neighbour whose word a barrier waits for: those below that have not entered
- * the next one, else the one above. */
+/* Calls `add` for each neighbour whose word a barrier waits for: children that have not entered the
+ * next one, otherwise the parent. */
 void tk_nbrhd_missing(const struct tk_nbrhd *nbrhd, uint32_t entered,
                       void (*add)(void *context, uint32_t rank), void *context);
 
@@ -90,14 +90,14 @@ static inline bool tk_nbrhd_leads(const struct tk_nbrhd *nbrhd)
     return nbrhd->above.lines == NULL;
 }
 
-/* The word that came with a count that was seen, and is not gone before we have come further. */
+/* The word that came with a count that was seen; it stays valid until we enter the next barrier. */
 static inline uint64_t tk_nbrhd_word(const struct tk_nbrhd_line *line, uint32_t count)
 {
     return atomic_load_explicit(&line->words[count & 1], memory_order_relaxed);
 }
 
-/* A step of barriers without words: passes on what has come up and down since. `lead` turns the
- * count of this neighbourhood into that of all. Returns how many are over. */
+/* A step of barriers without words: passes new counts up and down. `lead` turns the count of this
+ * neighbourhood into that of all. Returns the number of completed barriers. */
 uint32_t tk_nbrhd_step(struct tk_nbrhd *nbrhd, uint32_t entered, uint32_t (*lead)(uint32_t count));
 
 #endif

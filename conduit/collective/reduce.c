@@ -47,7 +47,7 @@ static void fold(struct tk_coll *coll, const void *first, void *second, size_t n
         how->fn(first, second, nbytes / how->element, how->cdata);
 }
 
-/* What the spare buffer holds came from members with higher indices than those in the value. */
+/* The spare buffer holds contributions of members with higher indices than those in the value. */
 static void fold_higher(struct tk_coll *coll)
 {
     char *received = tk_coll_spare(coll);

@@ -145,7 +145,7 @@ struct trunkline_tm *tk_team_split(struct trunkline_tm *parent, bool is_member, 
 
 /* ---- Create */
 
-/* FNV-1a over the members: members that name different lists must not get different teams. */
+/* FNV-1a over the members: detects members that name different lists. */
 static uint64_t list_hash(const struct tk_team_list *list)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);

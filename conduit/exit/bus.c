@@ -19,7 +19,7 @@ static struct sigaction previous;
 enum { plenty = 16 << 20 /* bytes; with more available, lack of memory was not the cause */ };
 
 /* snprintf() of numbers and strings is async-signal-safe in practice in all C libraries that this
- * one is built with; and the fault is a load or store of this library, not one of malloc(). */
+ * one is built with; and the fault is a load or store of this library, not one in malloc(). */
 static void bus_describe_owner(const struct tk_range *range, char *text, size_t size)
 {
     if (range->rank < 0)

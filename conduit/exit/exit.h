@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The end of the job. The states, and every way from one to the next (state.h has the transitions):
+ * The end of the job. The states and all transitions between them (state.h implements them):
  *
  *   RUNNING
  *     |-- gasnet_exit(), exit(), return from main ----------------------------> LEAVING

@@ -21,7 +21,7 @@
 
 enum {
     frames_most = 32,
-    own_frames = 2, /* the handler, and what the kernel returns by */
+    own_frames = 2, /* the handler, and the kernel's return trampoline */
     text_most = 64 + 32 * frames_most
 };
 

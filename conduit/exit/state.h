@@ -20,22 +20,22 @@
 enum tk_exit_phase {
     TK_EXIT_RUNNING,
     TK_EXIT_LEAVING,     /* one thread leaves; not yet at the point where it can be resumed */
-    TK_EXIT_AGREE,       /* the network is served; once the grace is over, ELECT beside it */
+    TK_EXIT_AGREE,       /* the network is served; after the grace period, ELECT at the same time */
     TK_EXIT_PART,        /* in the launcher's fence, AGREE and ELECT going on */
     TK_EXIT_HANDED_OVER, /* LEAVING from a signal handler: by the helper, without the network */
-    TK_EXIT_OVER,        /* all ranks came, with the code of all */
+    TK_EXIT_OVER,        /* all ranks arrived; the code is that of all */
     TK_EXIT_TO_CLIENT,   /* as OVER, and exit() goes on with what the client registered */
     TK_EXIT_ABORT        /* the launcher is asked to end the job */
 };
 
-/* Atomics without a lock only, for the sake of signal handlers. Zeroed: RUNNING. */
+/* Only lock-free atomics, for signal handlers. All zeros: RUNNING. */
 struct tk_exit_state {
     atomic_int phase;
     _Atomic(pthread_t) leaver; /* the thread that leaves; valid outside of RUNNING */
     atomic_int code;           /* of the exit, as far as is known */
     atomic_int signal;         /* the signal that began the end; 0: none */
     atomic_int peers_code;     /* 1 + the code of another rank's exit that this rank answers */
-    atomic_bool is_asked;      /* SIGTERM: the launcher wants the end and has its verdict */
+    atomic_bool is_asked;      /* SIGTERM: the launcher ends the job and has decided its status */
     atomic_bool is_notified;   /* the client needs no SIGQUIT any more */
     atomic_bool is_code_known; /* to the launcher: ending late with 0 hides no failure */
     atomic_bool has_network;
@@ -45,11 +45,11 @@ struct tk_exit_state {
     uint64_t grace_end, deadline;
 };
 
-/* That of this process. */
+/* The state of this process. */
 extern struct tk_exit_state tk_exit_state;
 
-/* Start-up: before signal handlers are installed; and once exits may use the network, which comes
- * last, because a signal handler may leave at any time. */
+/* At start-up: the first before signal handlers are installed; the second when exits may use the
+ * network, as the last step, because a signal handler may leave at any time. */
 void tk_state_open(struct tk_exit_state *s, pid_t pid);
 void tk_state_network_ready(struct tk_exit_state *s);
 
@@ -65,12 +65,12 @@ bool tk_state_leave(struct tk_exit_state *s, int code);
  * `reason` is cut to what fits. */
 bool tk_state_fail(struct tk_exit_state *s, const char *reason);
 
-/* RUNNING -> ABORT, in a signal handler, for the helper to take over */
+/* RUNNING -> ABORT, in a signal handler; the helper continues */
 bool tk_state_end_by_signal(struct tk_exit_state *s, int code, int signal);
 
-/* ---- on the way out. Called elsewhere than on the arrow, they change nothing. */
+/* ---- after RUNNING. Called in any other state, they change nothing. */
 
-/* The time runs, and the client is not notified any more. */
+/* Starts the clock; the client is no longer notified. */
 void tk_state_begin(struct tk_exit_state *s, uint64_t now, uint64_t grace, uint64_t timeout);
 
 /* LEAVING -> AGREE: output is flushed, no client handler runs any more. From here on the leaver may
@@ -93,27 +93,28 @@ void tk_state_to_client(struct tk_exit_state *s, int given);
 /* anything but RUNNING -> ABORT: not all came by the deadline, or it was ABORT already */
 void tk_state_abort(struct tk_exit_state *s);
 
-/* The current thread does the work from here on: the helper's, once it was called. */
+/* The current thread does the work from here on: the helper thread, once it was called. */
 void tk_state_take_over(struct tk_exit_state *s);
 
 /* ---- what becomes known, in any state */
 
-/* Of the codes of all ranks the largest counts. */
+/* The largest code of all ranks counts. */
 void tk_state_learn(struct tk_exit_state *s, int code);
 
-/* Another rank's exit, with that code, is to be answered. True for one caller only, in RUNNING. */
+/* Another rank has exited with that code, and this rank must respond. True for one caller only, in
+ * RUNNING. */
 bool tk_state_answer(struct tk_exit_state *s, int code);
 
 /* SIGTERM. */
 void tk_state_ask(struct tk_exit_state *s);
 
-/* The client had SIGQUIT, or wanted the end. True: it had not before. */
+/* The client got SIGQUIT, or has requested the end. True for the first call. */
 bool tk_state_notify(struct tk_exit_state *s);
 
 /* The launcher knows that the code is that of all. */
 void tk_state_code_known(struct tk_exit_state *s);
 
-/* ---- questions */
+/* ---- queries */
 
 enum tk_exit_phase tk_state_phase(const struct tk_exit_state *s);
 bool tk_state_is_running(const struct tk_exit_state *s);
@@ -124,7 +125,7 @@ bool tk_state_is_asked(const struct tk_exit_state *s);
 bool tk_state_is_notified(const struct tk_exit_state *s);
 bool tk_state_is_code_known(const struct tk_exit_state *s);
 
-/* Those that did not come may be notified, so ELECT. */
+/* Ranks that did not arrive may be notified, so ELECT. */
 bool tk_state_is_grace_over(const struct tk_exit_state *s, uint64_t now);
 
 /* The code of the exit, as far as is known. */

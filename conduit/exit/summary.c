@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Statistics of all ranks together (GASNET_STATS_SUMMARY): each rank adds its values to what the
- * last fence of the job carries, and rank 0 looks at them when it is over, for a bounded time. Owns
- * the values. By the leaving thread alone; no lock. */
+ * Statistics of all ranks together (GASNET_STATS_SUMMARY): each rank adds its values to the data of
+ * the last fence of the job, and rank 0 reads them after it, for a bounded time. Owns the values.
+ * By the leaving thread alone; no lock. */
 #include "config.h"
 
 #include "common/clock.h"

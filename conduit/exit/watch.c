@@ -43,7 +43,7 @@ enum {
 static struct {
     int call_fd, death_fd;
     atomic_bool is_called, is_active;
-    uint32_t index; /* of the watched one in the neighbourhood */
+    uint32_t index; /* index of the watched rank in the neighbourhood */
     const _Atomic uint32_t *liveness;
 } watch = {.call_fd = -1, .death_fd = -1};
 

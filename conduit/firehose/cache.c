@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The cache of pinned regions: looked up by granule number, reference counted, kept when idle, and
- * evicted oldest first when there is no room for another. Owns the table, the regions and the
+ * evicted oldest first when there is no space for another. Owns the table, the regions and the
  * counters, all protected by one lock, which must not be held across a registration. */
 #include "config.h"
 
@@ -39,10 +39,10 @@ enum {
     rounds_old = 8
 };
 
-/* The last eviction of doubtful worth: the region evicted and the one admitted for it. Which of the
- * two is wanted first decides whether it was worth it. */
+/* The last trial eviction: the region evicted and the one admitted for it. Whichever of the two is
+ * needed first decides whether it paid off. */
 struct exchange {
-    uintptr_t evicted, admitted; /* addresses; 0: decided already, or none under way */
+    uintptr_t evicted, admitted; /* addresses; 0: decided already, or no trial is in progress */
     size_t size;                 /* of the evicted region */
     uint64_t clock;              /* tk_firehose_hits.clock at the eviction */
 };
@@ -62,7 +62,7 @@ static struct {
     uint32_t generation;       /* number of event batches applied */
     unsigned skip, backoff; /* transfers that still skip pinning after a refusal; how many the last
                                refusal set */
-    uint64_t hits_before;   /* as statistics had them when this was opened */
+    uint64_t hits_before;   /* values of the statistics when the cache was opened */
     unsigned declined;      /* consecutive transfers that evicted nothing */
     unsigned reluctance;    /* how many do so before one evicts */
     struct exchange trial;
@@ -81,8 +81,8 @@ static struct {
     size_t size;
 } permanent;
 
-/* In the addresses of regions for writing, where these are apart: no address of a program has this
- * bit, so that lookups for reading, which come without it, never find such a region. */
+/* Set in the addresses of regions for writing, where these are separate: no address of a program
+ * has this bit, so lookups for reading, which do not set it, never find such a region. */
 static const uintptr_t write_mark = (uintptr_t)1 << (sizeof(uintptr_t) * 8 - 1);
 
 size_t tk_firehose_granule_size;
@@ -293,9 +293,9 @@ static bool evict_some(size_t size)
     return any;
 }
 
-/* A refusal that eviction does not help against would also meet the next transfer. So the next
- * transfers do not try to pin, twice as many after each further refusal. EFAULT concerns this
- * memory only (read-only, or not mapped) and says nothing about other memory. */
+/* A refusal that eviction does not cure would also hit the next transfer. So the next transfers do
+ * not try to pin, twice as many after each further refusal. EFAULT concerns this memory only
+ * (read-only, or not mapped) and says nothing about other memory. */
 static void pin_refused(struct tk_pinned *p, int error)
 {
     size_t size = p->size;
@@ -328,8 +328,8 @@ static bool region_pin(struct tk_pinned *p)
 }
 
 /* A region that is paged on demand follows the page tables at the time of a transfer, so it needs
- * no watch. Those that other ranks request are for reading and writing: they are watched all the
- * same, because other memory at their addresses may have other rights. */
+ * no watch. Those that other ranks request are for reading and writing: they are watched
+ * nevertheless, because new memory at their addresses may have other rights. */
 static bool needs_no_watch(uintptr_t base, size_t size)
 {
     return cache.mark || is_permanent(base, size);

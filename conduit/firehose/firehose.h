@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Registration of memory on the fly: a cache of registered regions outside of the segment, so that
+ * On-demand registration of memory: a cache of registered regions outside of the segment, so that
  * large transfers use the client's memory in place. Knows no verbs: its opener supplies the
  * functions that pin and unpin a region. A region covers the pages named by one transfer, never
  * more, and lies in one granule (GASNET_FIREHOSE_MAXREGION_SIZE), whose number is its key.
@@ -30,7 +30,7 @@ struct tk_pinned {
     uintptr_t end;
     void *handle;
     uint32_t key;      /* local key */
-    tk_counter_t refs; /* without the lock one may go, if another is left */
+    tk_counter_t refs; /* one may be dropped without the lock, unless it is the last */
     uint32_t generation;
     uint64_t used;  /* cache clock at the last get */
     bool is_cached; /* false: unpinned when the last reference is dropped */
@@ -48,7 +48,7 @@ struct tk_firehose_device {
     bool is_paged;    /* on demand: a region follows the page tables and pins nothing */
 };
 
-/* What the cache takes in a job of that shape; TK_FAIL: a bad setting, which was reported. */
+/* The resources of the cache in a job of that shape; TK_FAIL: a bad setting, which was reported. */
 enum tk_status tk_firehose_footprint(struct tk_footprint *total, const struct tk_job_shape *shape);
 
 /* GASNET_PHYSMEM_MAX: bytes that all ranks of a host may pin together. TK_FAIL: the value is bad
@@ -56,8 +56,8 @@ enum tk_status tk_firehose_footprint(struct tk_footprint *total, const struct tk
 enum tk_status tk_firehose_physmem(uint64_t host_memory, uint64_t *bytes);
 
 /* Opens the cache with the limits that the settings give. TK_FAIL: a setting is bad and was
- * reported. Whether memory can be watched is found out here; the monitor's thread starts with the
- * first region. */
+ * reported. Also checks whether memory can be watched; the monitor's thread starts with the first
+ * region. */
 enum tk_status tk_firehose_open(const struct tk_firehose_device *device);
 void tk_firehose_close(void);
 bool tk_firehose_is_open(void);
@@ -66,15 +66,15 @@ bool tk_firehose_is_open(void);
  * be called before the cache is opened. */
 void tk_firehose_account_static(int64_t bytes);
 
-/* To be called before regions are got for a transfer that has begun, once for all regions that are
- * got until the caller's memory may be unmapped again. False: another thread may be unmapping
- * memory that is still cached, so no region may be used. Thread-safe; one system call if the client
- * has several threads. */
+/* Call it before getting regions for a transfer that has begun, once for all regions that are got
+ * before the client may unmap memory again. False: another thread may be unmapping memory that is
+ * still cached, so no region may be used. Thread-safe; one system call if the client has several
+ * threads. */
 bool tk_firehose_may_get(const void *address, size_t nbytes);
 
 /* References a region that begins at or before `address` and reaches to the end of its granule or
- * of `nbytes`, whichever comes first, or further. NULL: none can be registered; the caller copies
- * instead. Thread-safe. */
+ * of `nbytes`, whichever comes first, or further. NULL: nothing can be registered; the caller
+ * copies instead. Thread-safe. */
 struct tk_pinned *tk_firehose_get(const void *address, size_t nbytes);
 void tk_firehose_put(struct tk_pinned *region);
 
@@ -94,22 +94,22 @@ static inline size_t tk_firehose_piece(const void *address, size_t nbytes)
  * as several copies. */
 struct tk_pinned *tk_firehose_get_if_worth(const void *address, size_t nbytes, size_t in_granule);
 
-/* As tk_firehose_get_if_worth() for memory that the transfer writes. Where regions are paged on
- * demand, those for reading may not be written: the device asks for the right to write each page of
- * a region that may, and read-only memory could be no source. Elsewhere a region serves both. */
+/* As tk_firehose_get_if_worth() for memory that the transfer writes. With on-demand paging, regions
+ * for reading are not writable: the device would require write access to each page, so read-only
+ * memory could not be a source. Elsewhere a region serves both. */
 struct tk_pinned *tk_firehose_get_for_writing(void *address, size_t nbytes, size_t in_granule);
 
-/* Is all of this memory mapped, and writable? */
+/* Whether all of this memory is mapped and writable. */
 bool tk_mapping_is_writable(const void *address, size_t nbytes);
 
 /* ---- fast path: memory that is read, in one region that was registered before: find.h ---- */
 
-/* Of the cache, here so that it is inline. */
+/* State of the cache, declared here for inlining. */
 struct tk_firehose_hits {
     tk_lock_t lock;         /* the cache's */
     struct tk_pinned *last; /* the region found last by the functions below: the cache has a
-                               reference of its own to it, so that a hit leaves the ring of idle
-                               ones alone. Never NULL: an empty region if there is none */
+                               reference of its own to it, so that a hit does not change the ring of
+                               idle regions. Never NULL: an empty region if there is none */
     uint64_t clock;         /* lookups */
 };
 extern TK_HIDDEN struct tk_firehose_hits tk_firehose_hits;
@@ -132,18 +132,18 @@ static inline bool tk_monitor_is_quiet_unasked(void)
            tk_was_alone();
 }
 
-/* With the cache's lock held: are there events to apply? */
+/* With the cache's lock held: whether there are events to apply. */
 static inline bool tk_monitor_has_events(void)
 {
     return atomic_load_explicit(&tk_monitor_events.begun, memory_order_acquire) !=
            tk_monitor_events.seen;
 }
 
-/* As tk_firehose_find_last() in find.h, if a lookup suffices; the region is then the one found
- * last. NULL: none, or it needs the lock, the monitor or the kernel. */
+/* Like tk_firehose_find_last() in find.h, but with a lookup; the region becomes the one found last.
+ * NULL: no region, or the caller would have to wait for the lock, the monitor or the kernel. */
 struct tk_pinned *tk_firehose_find(const void *address, size_t nbytes);
 
-/* ---- diagnostics, and what others have to know ---- */
+/* ---- diagnostics, and facts for other rooms ---- */
 
 /* Number of regions that other ranks may request. */
 uint64_t tk_firehose_exported(void);
@@ -157,7 +157,7 @@ struct tk_firehose_counts {
     uint64_t evictions, invalidations;
     uint64_t refusals;           /* transfers that were copied instead */
     uint64_t pinned, pinned_max; /* bytes */
-    uint64_t queries;            /* to the kernel: is an unmapping under way? */
+    uint64_t queries;            /* queries to the kernel whether an unmapping is in progress */
 };
 struct tk_firehose_counts tk_firehose_count(void);
 

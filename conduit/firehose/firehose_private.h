@@ -51,18 +51,18 @@ const char *tk_monitor_reason(void); /* why memory can't be watched; "" if it ca
 void tk_monitor_start(void);
 
 /* Watches a range: from now on its unmapping is reported as an event. False: it can't be watched.
- */
+ * / */
 bool tk_monitor_watch(uintptr_t base, size_t size);
 
-/* Is this memory that only this process and its system calls can take away? For pages that the
+/* Whether only this process, by its own system calls, can unmap this memory. For pages that the
  * device has pinned. */
 bool tk_monitor_is_private(uintptr_t base, size_t size);
 
-/* Asks the kernel whether no unmapping is under way; and how often that was done. */
+/* Asks the kernel whether no unmapping is in progress; and the number of such queries. */
 bool tk_monitor_query(void);
 uint64_t tk_monitor_queries(void);
 
-/* As tk_monitor_is_quiet_unasked(), but asks. */
+/* Like tk_monitor_is_quiet_unasked(), but asks the kernel. */
 static inline bool tk_monitor_is_quiet(void)
 {
     tk_if_likely(tk_monitor_is_quiet_unasked()) return true;
@@ -78,7 +78,7 @@ void tk_monitor_collect(void (*invalidate)(uintptr_t from, uintptr_t to));
 
 /* Widens a range to the mapping that contains it, to adjacent anonymous mappings with equal access
  * rights, and to the gap behind (before) them: a mapping that another thread creates there
- * meanwhile merges with them. False: the range is not mapped so. */
+ * meanwhile merges with them. False: the range is not mapped like that. */
 bool tk_mappings_around(uintptr_t *from, uintptr_t *to);
 
 #endif

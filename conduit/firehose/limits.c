@@ -2,8 +2,8 @@
  *
  * How much the cache may pin, by the settings of the manual: a victim pool for this rank's own
  * transfers and, where segments are not registered as a whole, a main pool for transfers of other
- * ranks. One cache serves both: what other ranks have not requested is available to this one. No
- * limit is probed for. No state. */
+ * ranks. One cache serves both: space that other ranks have not requested is available to this
+ * rank. No limit is found by probing. No state. */
 #include "config.h"
 
 #include <inttypes.h>

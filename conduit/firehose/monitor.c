@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Learns from the kernel when watched memory goes away. Owns a userfaultfd, whose ranges are
+ * Learns from the kernel when watched memory is unmapped. Owns a userfaultfd, whose ranges are
  * registered for write protection that is never used: only the events of munmap, mremap and madvise
  * are wanted. Such a call has done its work when the event is queued, and returns when the event
  * has been read. A thread reads the events and notes the ranges; each lookup in the cache first
@@ -13,18 +13,18 @@
  *
  * Two counters make "before the call returns" true. `begun` is raised before an event is read,
  * `ended` after it is noted: a thread that unmapped sees `begun` raised when the call has returned,
- * and waits for `ended`. One case is left: another thread gets the same addresses from mmap before
- * the event is even queued, while the first is still in munmap. Nothing in user space can detect
- * that, because none of our code has run since. But the kernel counts such calls and refuses to
- * fill pages meanwhile (EAGAIN), so a request to fill no page finds out whether there are any. That
- * is one system call for each transfer that uses regions, and there is no other means.
+ * and waits for `ended`. One case remains: another thread gets the same addresses from mmap before
+ * the event is even queued, while the first is still in munmap. User space cannot detect that,
+ * because none of our code has run since. But the kernel counts such calls and refuses to fill
+ * pages meanwhile (EAGAIN), so a request to fill zero pages shows whether there are any. That is
+ * one system call for each transfer that uses regions; no other method exists.
  *
  * For a client with one thread this query is skipped (process/alone.h): its own calls have
  * returned; other threads, the library's and those of other libraries, unmap only what they have
  * mapped themselves, which no transfer uses, or what the heap returns to the kernel, under the
- * allocator's lock, without which the heap hands out nothing. The client must not be able to close
- * the descriptor either, which would end all watching without an event: so the thread has a
- * descriptor table of its own. */
+ * allocator's lock, without which the heap returns no memory. The client must not be able to close
+ * the descriptor, because that would silently end all watching: so the thread has a descriptor
+ * table of its own. */
 #include "config.h"
 
 #include <errno.h>
@@ -49,10 +49,10 @@
 #include "settings/settings.h"
 
 enum {
-    notes_max = 256,  /* more pending notes occur only where invalidating everything costs less */
+    notes_max = 256,  /* if more are pending, invalidating everything is cheaper */
     batch = 16,       /* events read at once */
     entry_batch = 64, /* entries of the page map read at once: a granule of the usual size is 32 */
-    rounds_max = 16   /* attempts at an end that moves meanwhile */
+    rounds_max = 16   /* attempts if the end of a mapping moves meanwhile */
 };
 
 static const uint64_t wanted_events =
@@ -292,7 +292,7 @@ static bool is_watched(uintptr_t base, size_t size)
     return ioctl(monitor.fd, UFFDIO_WRITEPROTECT, &range) == 0;
 }
 
-/* Watches what lies on both sides of an end of the watched range, if it is one row. */
+/* Watches the memory on both sides of an end of the watched range, if it is one row. */
 static bool watch_across(uintptr_t end, uintptr_t *from, uintptr_t *to)
 {
     *from = end - tk_page_size();
@@ -302,10 +302,10 @@ static bool watch_across(uintptr_t end, uintptr_t *from, uintptr_t *to)
 
 /* Whole mappings are watched: watching a part would split the mapping, and mremap refuses to
  * enlarge or move several mappings at once (EFAULT). The kernel merges adjacent mappings that are
- * alike, so by the time a mapping is watched its end may lie inside of what another thread mapped
- * meanwhile. Then the rest is watched too, which merges them again. So a mapping is split only
- * between one of these calls and the next, and permanently only if the other thread changes the
- * rest in just that moment. */
+ * alike, so by the time a mapping is watched its end may lie inside of memory that another thread
+ * mapped meanwhile. Then the rest is watched too, which merges them again. So a mapping is split
+ * only between one of these calls and the next, and permanently only if the other thread changes
+ * the rest in just that moment. */
 static bool watch_mappings(uintptr_t base, size_t size)
 {
     uintptr_t from = base, to = base + size, begin, end;
@@ -370,7 +370,7 @@ static void collect_notes(void (*invalidate)(uintptr_t from, uintptr_t to))
     atomic_store_explicit(&monitor.tail, tail, memory_order_release);
 }
 
-/* If there is something to wait for, the thread is between two system calls. */
+/* If there is something to wait for, the monitor's thread is between two system calls. */
 void tk_monitor_collect(void (*invalidate)(uintptr_t from, uintptr_t to))
 {
     uint32_t begun = atomic_load(&tk_monitor_events.begun);

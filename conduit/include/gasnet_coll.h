@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/* `nbytes`, which may be 0, from `src` of the root, ignored elsewhere, to `dst` of all members. On
- * the root the two may be the same, and must not overlap otherwise. */
+/* `nbytes`, which may be 0, are copied from `src` of the root (ignored elsewhere) to `dst` of all
+ * members. On the root the two may be equal; otherwise they must not overlap. */
 gex_Event_t gex_Coll_BroadcastNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
                                  size_t nbytes, gex_Flags_t flags);
 
@@ -68,7 +68,7 @@ extern const gex_TM_t trunkline_world;
 #define GASNET_COLL_OUT_ALLSYNC    (1 << 5)
 #define GASNET_COLL_SYNC_FLAG_MASK (0x3F)
 
-/* Addresses are those of the calling rank's memory; there is no other form any more. */
+/* Addresses are those of the calling rank's memory; the other form no longer exists. */
 #define GASNET_COLL_LOCAL  (1 << 7)
 #define GASNET_COLL_SINGLE GASNET_COLL_SINGLE was removed from the interface
 

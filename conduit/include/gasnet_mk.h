@@ -41,7 +41,7 @@ typedef struct {
 int gex_MK_Create(gex_MK_t *mk_p, gex_Client_t client, const gex_MK_Create_args_t *args,
                   gex_Flags_t flags);
 
-/* Take an object of gex_MK_Create(), of which there are none: these end the job with an error
+/* These take an object of gex_MK_Create(), which never makes one, so they end the job with an error
  * message. */
 void gex_MK_Destroy(gex_MK_t mk, gex_Flags_t flags);
 gex_Client_t gex_MK_QueryClient(gex_MK_t mk);

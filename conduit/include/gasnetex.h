@@ -252,9 +252,9 @@ void *gex_EP_QueryCData(gex_EP_t ep);
 int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
                   gex_Flags_t flags);
 
-/* Names endpoint `remote_ep_index` of any process as the peer of our `local_ep`, in all calls for
- * puts, gets, messages, their limits and queries of bound segments, in place of a team; ranks are
- * then ranks of the job. Equal arguments give equal values; nothing has to be freed. */
+/* Names endpoint `remote_ep_index` of any process as the peer of our `local_ep`, in place of a
+ * team, in all calls for puts, gets, messages and their limits, and in queries of bound segments;
+ * ranks are then ranks of the job. Equal arguments give equal values; nothing has to be freed. */
 gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index);
 
 gex_Client_t gex_TM_QueryClient(gex_TM_t tm);
@@ -313,7 +313,8 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size);
 int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t address,
                        uintptr_t length, gex_MK_t kind, gex_Flags_t flags);
 
-/* Not for the segment of gex_Segment_Attach(), nor while any process uses it. flags: 0. */
+/* Not allowed for the segment of gex_Segment_Attach(), nor while any process uses the segment.
+ * flags: 0. */
 void gex_Segment_Destroy(gex_Segment_t segment, gex_Flags_t flags);
 
 /* Local. GASNET_ERR_BAD_ARG for GEX_SEGMENT_INVALID, and if the endpoint has a segment already.
@@ -424,9 +425,10 @@ size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_
  * Commit never fails, and waits at most for this process's own device, or for a neighbour to take
  * messages. The forms with _v2 have commit_flags: with GEX_FLAG_IMMEDIATE they return non-zero
  * where the others wait, without a poll; then nothing was sent, and the descriptor is valid as
- * before. Cancel ends a Prepare without a message, by the thread that made it, and gives all that
- * it took back at once; client_buf is the client's again and lc_opt is not written. flags: 0;
- * returns 0. In handlers only the Reply forms are legal. The Commit forms are in trunkline_am.h. */
+ * before. Cancel ends a Prepare without a message; the thread that prepared must call it. It
+ * releases everything that Prepare took; client_buf belongs to the client again and lc_opt is not
+ * written. flags: 0; returns 0. In handlers only the Reply forms are legal. The Commit forms are in
+ * trunkline_am.h. */
 gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
                                              size_t least_payload, size_t most_payload,
                                              gex_Event_t *lc_opt, gex_Flags_t flags,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The member's end of a connection to a multicast switch's controller; see client.h. What is under
- * way is in `step`: connecting, the exchange of proofs, or the answer to a request. */
+ * The member's end of a connection to a multicast switch's controller; see client.h. `step` is the
+ * current activity: connecting, the exchange of proofs, or waiting for the answer to a request. */
 #include "config.h"
 
 #include "mcswitch/client.h"
@@ -21,7 +21,7 @@
 
 enum step { STEP_CONNECT, STEP_GREETING, STEP_CLAIM, STEP_ANSWER, STEP_OPEN };
 
-/* Where the fields of the claim and the answer lie in the talk. */
+/* Offsets of the fields of claim and answer in the exchanged bytes. */
 enum {
     claim_id = TK_MCSW_GREETING + TK_MCSW_HEADER,
     claim_key = claim_id + TK_MCSW_ID,
@@ -55,7 +55,7 @@ bool tk_mcsw_job_make(struct tk_mcsw_job *job, const uint8_t site_key[TK_MCSW_KE
 
 /* ---- the address ---- */
 
-/* Cuts "host:port" or "[v6]:port" into two; false: neither. */
+/* Splits "host:port" or "[v6]:port"; false: the text is neither. */
 static bool cut_address(const char *text, char *host, size_t space, const char **port)
 {
     const char *end, *from = text;
@@ -109,7 +109,7 @@ static enum tk_mcsw_status refuse(struct tk_mcsw_client *c, unsigned error, cons
     return c->status = TK_MCSW_REFUSED;
 }
 
-/* Nothing can be asked after this. */
+/* No requests are possible after this. */
 static enum tk_mcsw_status broken(struct tk_mcsw_client *c, const char *why)
 {
     if (c->fd >= 0)
@@ -221,7 +221,7 @@ static void check_answer(struct tk_mcsw_client *c)
 
 /* ---- bytes in and out ---- */
 
-/* More bytes of something of `size`; true: all are there. */
+/* Receives more bytes of an item of `size`; true: it is complete. */
 static bool receive(struct tk_mcsw_client *c, uint8_t *to, size_t size)
 {
     while (c->held < size) {
@@ -232,7 +232,7 @@ static bool receive(struct tk_mcsw_client *c, uint8_t *to, size_t size)
         } else if (n == 0) {
             broken(c, c->step == STEP_ANSWER
                           ? "the switch closed the connection in place of an answer (another key "
-                            "of the job, no room for a job, or its 5 s were over)"
+                            "of the job, no space for another job, or its 5 s were over)"
                           : "the switch closed the connection");
             return false;
         } else if (errno != EINTR) {
@@ -321,7 +321,7 @@ static void take_frame(struct tk_mcsw_client *c, size_t length)
         c->asked = 0;
 }
 
-/* Takes one frame; false: it is not all there. */
+/* Takes one frame; false: it is incomplete. */
 static bool read_frame(struct tk_mcsw_client *c)
 {
     struct tk_mcsw_frame head = {c->in, c->in + 4};
@@ -342,7 +342,7 @@ static bool read_frame(struct tk_mcsw_client *c)
 
 /* ---- steps ---- */
 
-/* False: it has to wait, or it is over. */
+/* False: it has to wait, or the connection has ended. */
 static bool advance(struct tk_mcsw_client *c)
 {
     switch ((enum step)c->step) {
@@ -373,7 +373,7 @@ static bool advance(struct tk_mcsw_client *c)
 
 enum tk_mcsw_status tk_mcsw_step(struct tk_mcsw_client *c)
 {
-    /* Also when nothing was asked: there may be events. */
+    /* Also without a pending request: there may be events. */
     while (c->fd >= 0 && advance(c))
         if (c->status == TK_MCSW_REFUSED)
             break;
@@ -426,7 +426,7 @@ static void ask(struct tk_mcsw_client *c, const struct tk_mcsw_frame *f)
     tk_mcsw_step(c);
 }
 
-/* A request of numbers alone. */
+/* A request that consists of numbers only. */
 static void ask_numbers(struct tk_mcsw_client *c, unsigned type, uint32_t first, uint32_t second,
                         uint32_t ms)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A connection to the controller of a multicast switch (mcswitchd): it proves that this process
- * belongs to a job, asks what the switch can, makes groups, joins, repairs and leaves them. No
- * broadcast depends on it. One request at a time; every call but resolve and wait returns at once.
- * The job's groups live no longer than the connections of its members, so a member keeps its
- * connection open until it leaves. Owns the socket. No lock: the caller serializes. Reports
- * nothing: `why` has the sentence. doc/multicast.md describes the protocol. */
+ * belongs to a job, queries the switch's capabilities, and creates, joins, repairs and leaves
+ * groups. Broadcasts do not use it. One request at a time; every call except resolve and wait
+ * returns at once. The job's groups live no longer than the connections of its members, so a member
+ * keeps its connection open until it leaves. Owns the socket. No lock: the caller serializes.
+ * Reports nothing: `why` has the sentence. doc/multicast.md describes the protocol. */
 #ifndef TK_MCSWITCH_CLIENT_H
 #define TK_MCSWITCH_CLIENT_H
 
@@ -17,11 +17,11 @@
 
 enum tk_mcsw_status { TK_MCSW_GOING, TK_MCSW_DONE, TK_MCSW_REFUSED };
 
-/* What all processes of a job have in common; made by one, passed to the others by the modex. */
+/* Data common to all processes of a job; created by one, passed to the others by the modex. */
 struct tk_mcsw_job {
     uint8_t id[TK_MCSW_ID];
     uint8_t key[TK_MCSW_KEY];
-    uint8_t derived; /* from the switch's own key: never sent */
+    uint8_t derived; /* derived from the switch's own key: never sent */
 };
 
 /* A new job. site_key: the switch's own key (mcswitchd --key), from which it derives that of the
@@ -49,19 +49,20 @@ struct tk_mcsw_client {
     uint8_t out[TK_MCSW_FRAME_MAX], in[TK_MCSW_FRAME_MAX];
 };
 
-/* "host:port" or "[v6]:port" of GASNET_MCAST_CTRL; asks the resolver, so it may take a while. False
- * with a sentence. Once in a job: the others take the address from the modex. */
+/* "host:port" or "[v6]:port" of GASNET_MCAST_CTRL; calls the resolver, so it may take a while.
+ * False, with a sentence, on failure. Once per job: the others get the address from the modex. */
 bool tk_mcsw_resolve(const char *text, struct sockaddr_storage *to, char *why, size_t space);
 
 /* Connects and proves that it knows the job's key. Each request has `ms` from its call on. */
 void tk_mcsw_dial(struct tk_mcsw_client *c, const struct sockaddr_storage *to,
                   const struct tk_mcsw_job *job, uint32_t ms);
-/* Closes the socket; the groups that this process is a member of lose it. */
+/* Closes the socket; this process leaves its groups. */
 void tk_mcsw_close(struct tk_mcsw_client *c);
 
-/* Requests; the one before must be done. What they answer is in the struct. */
+/* Requests; the previous one must be done. Answers are stored in the struct. */
 void tk_mcsw_probe(struct tk_mcsw_client *c, uint32_t ms);
-/* A group for so many members; by one of them. `group` is its number, for the others. */
+/* Creates a group for that many members; called by one of them. `group` is its number, for the
+ * others. */
 void tk_mcsw_create(struct tk_mcsw_client *c, uint32_t members, uint32_t ms);
 /* Done when all members have joined: `place`. */
 void tk_mcsw_join(struct tk_mcsw_client *c, uint32_t group, const struct tk_mcsw_member *m,
@@ -70,12 +71,12 @@ void tk_mcsw_join(struct tk_mcsw_client *c, uint32_t group, const struct tk_mcsw
  * from the old ones for the RQP. what: TK_MCSW_REPAIR_... */
 void tk_mcsw_repair(struct tk_mcsw_client *c, uint32_t group, uint32_t what,
                     const struct tk_mcsw_member *m, uint32_t ms);
-/* Another member's RQP is not to be linked until its owner repairs it. */
+/* Marks another member's RQP as not to be linked until its owner repairs it. */
 void tk_mcsw_mark(struct tk_mcsw_client *c, uint32_t group, uint32_t rank, uint32_t ms);
 void tk_mcsw_leave(struct tk_mcsw_client *c, uint32_t group, uint32_t rank, uint32_t ms);
 void tk_mcsw_destroy(struct tk_mcsw_client *c, uint32_t group, uint32_t ms);
 
-/* Goes on as far as possible without waiting. Also takes events, when nothing was asked. */
+/* Continues as far as possible without waiting. Also takes events, when no request is pending. */
 enum tk_mcsw_status tk_mcsw_step(struct tk_mcsw_client *c);
 /* Events to poll for on fd while the status is TK_MCSW_GOING; else POLLIN for events. */
 short tk_mcsw_poll_events(const struct tk_mcsw_client *c);

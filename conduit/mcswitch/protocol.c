@@ -102,7 +102,7 @@ size_t tk_mcsw_end(const struct tk_mcsw_frame *f, uint8_t out[TK_MCSW_FRAME_MAX]
 
 /* ---- structs, field by field ---- */
 
-/* A number of 4 or 8 bytes, or bytes as they are. The end: of no size. */
+/* A number of 4 or 8 bytes, or raw bytes. Size 0 ends the list. */
 struct field {
     uint16_t offset, size;
     bool is_number;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What goes over a TCP connection between a member of a job and the controller of a multicast
+ * The protocol over a TCP connection between a member of a job and the controller of a multicast
  * switch. Numbers are big-endian.
  *
  *     greeting  switch   magic 8, version 4, flags 4, nonce 32
@@ -9,11 +9,11 @@
  *     frames    both     length 4 (of type and body), type 2, body
  *
  * A code is an HMAC-SHA-256 with the job's key over its role and all bytes before it, so that
- * nothing can be reflected or replayed. `key` is zero, but in the claim of a job that the switch
- * does not know yet, where the switch has no site key: there the first connection sets it. With a
- * site key the job's key is HMAC(site key, "mcswitch job" and the job's 16 bytes), and never sent.
- * A request gets one answer; the length of a body is fixed by its type, and another one ends the
- * connection. Owns nothing. */
+ * nothing can be reflected or replayed. `key` is zero, except in the claim of a job that is new to
+ * a switch without a site key: there the first connection sets it. With a site key the job's key is
+ * HMAC(site key, "mcswitch job" and the job's 16 bytes), and never sent. A request gets one answer;
+ * the type determines the length of a body, and a wrong length ends the connection. Owns
+ * nothing. */
 #ifndef TK_MCSWITCH_PROTOCOL_H
 #define TK_MCSWITCH_PROTOCOL_H
 
@@ -84,7 +84,7 @@ enum tk_mcsw_plane {
 /* TK_MCSW_INFO */
 struct tk_mcsw_info {
     uint32_t version; /* of the switch */
-    uint32_t boot;    /* a random number of this start */
+    uint32_t boot;    /* a random number, drawn at each start of the switch */
     uint32_t planes;  /* bits 1 << enum tk_mcsw_plane */
     uint32_t members; /* most in a group */
     uint32_t groups;  /* most of all jobs */
@@ -113,7 +113,7 @@ enum {
     TK_MCSW_REPAIR_RQP = 1,
     TK_MCSW_REPAIR_SQP = 2,
     TK_MCSW_REPAIR_MEMORY = 4,
-    TK_MCSW_REPAIR_WINDOW = 8, /* alone: base and rkey are those of a second part of its memory */
+    TK_MCSW_REPAIR_WINDOW = 8, /* only: base and rkey are those of a second part of its memory */
 };
 /* A write with this key goes to the second part; with any other one to the first. */
 #define TK_MCSW_WINDOW_KEY UINT32_C(0xfffffffe)

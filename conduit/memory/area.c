@@ -69,13 +69,13 @@ static int area_populate(const struct tk_area *area, uint64_t offset, uint64_t s
 }
 
 /* Ranks of a host reserve at the same time: between two checks a rank takes at most its share of
- * half of what is left. */
+ * half of the free memory. */
 static uint64_t share_of(uint64_t left)
 {
     return left / 2 / tk_machine_ranks() & ~(uint64_t)(tk_page_size() - 1);
 }
 
-/* The kernel kills a process rather than refuse pages that it can't find, so the library has to
+/* The kernel kills a process instead of refusing pages that it does not have, so the library has to
  * check. */
 static enum tk_status area_reserve(struct tk_area *area, const char *what)
 {

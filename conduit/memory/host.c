@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How much memory the host and the cgroups of this process have, and what is left of it. Nothing is
- * probed by allocating: only the kernel's figures are read. No state. */
+ * How much memory the host and the cgroups of this process have, and how much of it is free.
+ * Nothing is probed by allocating: only the kernel's figures are read. No state. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 
 #include "memory/memory.h"
 
-enum { file_max = 8192 /* bytes of the longest file read here, with room to grow */ };
+enum { file_max = 8192 /* more bytes than the longest file read here */ };
 
-/* Async-signal-safe, because a SIGBUS handler asks what memory is left. Empty: the file can't be
+/* Async-signal-safe, because a SIGBUS handler queries free memory. Empty if the file can't be
  * read. */
 static void read_file(const char *path, char text[file_max])
 {
@@ -28,7 +28,7 @@ static void read_file(const char *path, char text[file_max])
     text[length] = 0;
 }
 
-/* 0: no number, as "max" in cgroup v2, which means unlimited. */
+/* 0 if it is not a number, such as "max" in cgroup v2, which means unlimited. */
 static uint64_t number_in(const char *text)
 {
     uint64_t value = 0;
@@ -51,14 +51,14 @@ static uint64_t read_number(const char *path)
     return number_in(text);
 }
 
-/* The next line; NULL: none. */
+/* The next line; NULL at the end. */
 static const char *next_line(const char *line)
 {
     const char *end = strchr(line, '\n');
     return end && end[1] ? end + 1 : NULL;
 }
 
-/* The number in a line that begins with `name`; 0: none. */
+/* The number in the line that begins with `name`; 0 if there is none. */
 static uint64_t number_of_line(const char *text, const char *name)
 {
     for (const char *line = text; line; line = next_line(line))
@@ -114,8 +114,8 @@ static void my_group(const struct controller *c, const char *text, char *path, s
         path[0] = 0;
 }
 
-/* What the kernel drops when memory is short: it counts as used now. Our own shared memory counts
- * as cache too, but can't be dropped. */
+/* Memory that counts as used but that the kernel drops when memory is short. Our own shared memory
+ * counts as cache too, but can't be dropped. */
 static uint64_t droppable(const struct controller *c, const char *group)
 {
     char path[1200], text[file_max];
@@ -139,9 +139,9 @@ static uint64_t group_number(const struct controller *c, const char *group, cons
     return read_number(path);
 }
 
-/* A limit above the host's memory limits nothing; version 1 writes "unlimited" so. Then the usage
- * is not read: the kernel adds up the counters of all CPUs and groups below for it, and hundreds of
- * ranks that start at once would each ask several times. */
+/* A limit above the host's memory limits nothing; version 1 expresses "unlimited" like that. Then
+ * the usage is not read: the kernel adds up the counters of all CPUs and groups below for it, and
+ * hundreds of ranks that start at once would each ask several times. */
 static void host_check_group(const struct controller *c, const char *group,
                              struct headroom *headroom)
 {

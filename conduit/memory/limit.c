@@ -25,7 +25,7 @@ static enum tk_status segsize_refuse(const char *text)
     return TK_FAIL;
 }
 
-/* Where many ranks share little memory, the library's own need is small too: it depends on what is
+/* If many ranks share little memory, the library's own need is small too: it depends on what is
  * used. */
 static double without_internals(double bytes)
 {
@@ -34,8 +34,8 @@ static double without_internals(double bytes)
 }
 
 /* Untouched pages take no memory, so an explicit size may exceed what is left, provided that all
- * ranks of the host can touch somewhat more than a tenth of theirs. A share of the host's memory is
- * a share of what is left of it, and memory that a device pins must be there as a whole. */
+ * ranks of the host can touch somewhat more than a tenth of theirs. A fraction of the host's memory
+ * is a fraction of its free memory, and memory that a device pins must be available as a whole. */
 static double bound(double bytes, bool is_share, const struct tk_segment_bounds *bounds)
 {
     enum { times_share = 8 };

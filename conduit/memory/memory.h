@@ -2,7 +2,7 @@
  *
  * Memory that other processes may access: shared anonymous files (memfd), so that a software device
  * or a neighbour can map it, and limits on segment sizes. Registration itself is the transport's.
- * Thread-safe, but an area may be used by its owner only. */
+ * Thread-safe, except that only its owner may use an area. */
 #ifndef TK_MEMORY_H
 #define TK_MEMORY_H
 
@@ -25,18 +25,18 @@ struct tk_area {
  * area in messages; a string constant. */
 enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size, bool reserved);
 
-/* As tk_area_open() with `reserved`, for a rank that has just measured what is left: it measures
+/* Like tk_area_open() with `reserved`, for a rank that has just measured free memory: it measures
  * again only if that is scarce. */
 enum tk_status tk_area_open_measured(struct tk_area *area, const char *what, size_t size,
                                      uint64_t left);
 
 /* As tk_area_open_measured(), for memory of which most processes use little: if each rank's share
- * of what is left is many times that, nothing is reserved, and pages are allocated when they are
- * touched. */
+ * of free memory is many times its size, nothing is reserved, and pages are allocated on first
+ * touch. */
 enum tk_status tk_area_open_by_need(struct tk_area *area, const char *what, size_t size,
                                     uint64_t left);
 
-/* Makes the area's file larger; what is added is not mapped, and has no pages before it is touched.
+/* Extends the area's file; the added part is not mapped, and has no pages until it is touched.
  * Prints the cause on failure, and closes the area. */
 enum tk_status tk_area_grow(struct tk_area *area, const char *what, size_t more);
 

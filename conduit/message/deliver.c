@@ -145,7 +145,7 @@ static bool allows(const gex_AM_Entry_t *entry, struct tk_message_head head)
            (entry->gex_nargs == head.nargs || entry->gex_nargs == tk_nargs_any);
 }
 
-/* Panics with the reason; returns if the entry allows such a message after all. */
+/* Panics with the reason; returns if the entry does allow such a message. */
 static void __attribute__((noinline))
 refuse(const struct tk_peer *from, const gex_AM_Entry_t *entry, struct tk_message_head head)
 {
@@ -331,8 +331,7 @@ static void call_on_endpoint(struct tk_arrival *arrival, gex_Token_t token, gene
     }
 }
 
-/* The head becomes that of the client's message again, and replies go back by a copy of the peer.
- */
+/* Restores the head of the client's message; replies use a copy of the peer. / */
 static void run_on_endpoint(struct tk_arrival *arrival)
 {
     struct tk_message_head *head = arrival->head;

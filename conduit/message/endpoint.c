@@ -73,7 +73,7 @@ static enum tk_status ep_rma(struct tk_peer *peer, const struct tk_rma *rma,
                              struct tk_rma_state *state)
 {
     const struct tk_ep_peer *copy = copy_of(peer);
-    struct tk_rma pair = *rma; /* an equal one in each call */
+    struct tk_rma pair = *rma; /* the same value in each call */
     if (copy->theirs != 0) {
         pair.is_pair = true;
         pair.endpoint = copy->theirs;

@@ -184,7 +184,7 @@ void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m)
     tk_message_count(m, reservation.kind);
 }
 
-/* ---- commits that may send nothing: one look for space, no poll ---- */
+/* ---- commits that may send nothing: one check for space, no poll ---- */
 
 /* The payload by rma.post(): the head gets its place first, since nobody may wait for one behind
  * it. It is not striped: only what is complete on all queue pairs could be followed by the head. */
@@ -215,7 +215,7 @@ static enum tk_status try_from(struct tk_am_reservation *reservation, struct tk_
     return tk_peer_transport(m->peer)->am.send_reserved(reservation, &out);
 }
 
-/* The source is copied, so that there is nothing to wait for; but a large one may not be. */
+/* The source is copied, so that there is nothing to wait for, unless it is too large for that. */
 static enum tk_status try_now(struct tk_am_reservation *reservation, struct tk_message *m)
 {
     struct tk_op op;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Slabs of operations. One chain of them per thread in PAR, one in all elsewhere, so taking needs
- * no lock: the owner goes round its chain and takes what it finds free. A round that finds half of
- * it in use doubles the chain, so that looking costs a step or two for each operation however many
- * are in flight. Memory is never returned: a stale leaf event may still look at it.
+ * Slabs of operations. One chain of them per thread in PAR, otherwise one in all, so taking needs
+ * no lock: the owner walks its chain cyclically and takes the next free operation. A round that
+ * finds half of it in use doubles the chain, so a search takes a step or two however many
+ * operations are in flight. Memory is never returned: a stale leaf event may still refer to it.
  *
- * The chain of a thread that ended waits under a lock for the next thread, whatever is under way in
- * it. */
+ * The chain of a thread that ended is kept, under a lock, for the next thread, even with operations
+ * in flight. */
 #include "config.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #include "op/threads.h"
 
 enum {
-    end_of_slab = 1 /* instead of a count, behind the last operation: looks as if in use */
+    end_of_slab = 1 /* in place of a count after the last operation: reads as in use */
 };
 
 struct slab {
@@ -39,7 +39,7 @@ static struct slab *orphans;
 static pthread_key_t thread_end;
 static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 
-/* Where the next slab of a chain is to be linked in; *count becomes how many operations it has. */
+/* Where to link the next slab of a chain; *count becomes the number of its operations. */
 static struct slab **tail_of(struct slab **chain, size_t *count)
 {
     *count = 0;
@@ -66,8 +66,8 @@ static void op_make_key(void)
     pthread_key_create(&thread_end, leave_behind);
 }
 
-/* The end of a thread is no call that a client of PARSYNC serialises: it must not touch the chain
- * that all threads share there. */
+/* A PARSYNC client does not serialise the end of a thread, so it must not touch the chain that all
+ * threads share there. */
 static void begin_thread(void)
 {
     tk_thread_enter();
@@ -90,7 +90,7 @@ static struct slab *make(size_t size)
     return slab;
 }
 
-/* One of them: threads that come and go together leave each other enough. */
+/* One chain is enough: threads that start and end together leave chains for each other. */
 static struct slab *inherit(void)
 {
     pthread_mutex_lock(&orphans_lock);
@@ -103,7 +103,7 @@ static struct slab *inherit(void)
     return slab;
 }
 
-/* Doubles the chain, unless there is something to inherit. */
+/* Doubles the chain, unless an ended thread left one. */
 static struct slab *extend(void)
 {
     struct slab **tail = tail_of(&first, &total);

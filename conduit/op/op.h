@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * An operation under way: counts of the pieces that transports still work on. Operations that
+ * An operation in flight: counts of the pieces that transports still work on. Operations that
  * outlive the call that started them come from slabs of the thread that takes them and are handed
  * to clients as events; blocking ones live on the caller's stack.
  *
- * An event's test is inlined into clients (gasnetex.h): there a count that is not above zero is
- * done, and to consume it is to write tk_op_free over it. So any thread gives an operation back by
- * one store, and its owner, which goes round its slabs, finds it there. */
+ * An event's test is inlined into clients (gasnetex.h): a count that is not above zero means done,
+ * and consuming the event overwrites it with tk_op_free. So any thread frees an operation by one
+ * store, and its owner finds it when it walks its slabs. */
 #ifndef TK_OP_H
 #define TK_OP_H
 
@@ -35,15 +35,15 @@ static inline bool tk_op_source_free(const struct tk_op *op)
     return tk_counter_read(&op->sources) <= 0;
 }
 
-/* Of this thread: the one to look at first for a free one. */
+/* Of this thread: where the search for a free operation begins. */
 extern TK_HIDDEN TK_PER_THREAD_NEAR struct tk_op *tk_ops_next;
 
-/* Goes on to a free one and returns it; the one behind it is looked at next. It does that itself,
- * so that its callers need not keep the place of the word above in a register for it. */
+/* Searches a free operation and returns it; the next search begins after it. It updates the word
+ * above itself, so that callers need not keep its address in a register. */
 struct tk_op *tk_ops_find(void);
 
-/* Both counts, by one store, which need not be atomic: of a free operation, which no other thread
- * looks at. */
+/* Sets both counts by one store, which need not be atomic: no other thread reads a free
+ * operation. */
 static inline void tk_op_set(struct tk_op *op, int32_t pending)
 {
     const struct {
@@ -71,7 +71,7 @@ static inline struct tk_op *tk_op_take(void)
     return tk_op_take_with(0);
 }
 
-/* Any thread may. */
+/* By any thread. */
 static inline void tk_op_give(struct tk_op *op)
 {
     tk_counter_leave(&op->pending, tk_op_free);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See threads.h. Where there is one client thread there is nothing to count. */
+ * See threads.h. With one client thread there is nothing to count. */
 #include "config.h"
 
 #include <limits.h>

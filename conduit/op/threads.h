@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How many client threads the library keeps something for: each has its own operations and sets of
- * implicit ones, and gives its place back when it ends. GASNET_MAX_THREADS is what a client was
- * allowed to have. Counted with an atomic counter. */
+ * The number of client threads with resources in the library: each has its own operations and sets
+ * of implicit ones, and is no longer counted when it ends. GASNET_MAX_THREADS limits it. An atomic
+ * counter. */
 #ifndef TK_THREADS_H
 #define TK_THREADS_H
 
 /* No limit before this is called, which is at start-up. */
 void tk_thread_limit(int limit);
 
-/* From wherever a thread gets something of its own: counts it, once. One thread more than the limit
- * ends the program with a message. */
+/* Called wherever a thread gets resources of its own: counts it, once. Exceeding the limit ends the
+ * program with a message. */
 void tk_thread_enter(void);
 
-/* The calling thread is none of the client's and does not count. */
+/* The calling thread does not belong to the client and is not counted. */
 void tk_thread_exempt(void);
 
 #endif

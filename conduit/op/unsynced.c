@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See unsynced.h. A hash table by the address of an operation, which stays its own for the life of
- * the process (op.c and event/nbi.c never return memory), so that entries are never removed. */
+ * See unsynced.h. A hash table by the address of an operation, which is never used for anything
+ * else (op.c and event/nbi.c never return memory), so entries are never removed. */
 #include "config.h"
 
 #include <pthread.h>
@@ -14,15 +14,15 @@
 #include "op/op.h"
 #include "op/unsynced.h"
 
-/* Calls of one place in the source that began something. */
+/* Calls in one line of the source that began operations. */
 struct place {
     struct tk_call call;
-    uint64_t count, number; /* in order of beginning: of the first one */
+    uint64_t count, number; /* sequence number of the first of them */
 };
 
 enum { first_entries = 1024, places_max = 64, places_shown = 4 };
 
-/* Of places in that order; a list that is full counts the rest in its last. */
+/* Lines in that order; a full list counts the rest in its last entry. */
 struct places {
     size_t count;
     struct place at[places_max];
@@ -61,7 +61,7 @@ static void grow(void)
     space = larger;
 }
 
-/* Makes one where there is none. */
+/* Creates the entry if there is none. */
 static struct entry *entry_of(struct tk_op *op)
 {
     if (2 * used >= space)
@@ -131,7 +131,7 @@ static int by_number(const void *a, const void *b)
     return one->number < other->number ? -1 : one->number > other->number;
 }
 
-/* Of all operations of one kind that are open. Returns how many there are. */
+/* Collects all open operations of one kind. Returns their number. */
 static uint64_t collect(bool implicit, struct places *all)
 {
     uint64_t sum = 0;

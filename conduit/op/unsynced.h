@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a client started and did not sync, for debug builds: each operation that became an event,
- * and each counter of implicit operations, with the call that began it. Other builds never call it.
- * Under a lock of its own. */
+ * Operations that a client started and did not sync, for debug builds: each operation that became
+ * an event, and each counter of implicit operations, with the call that began it. Other builds
+ * never call it. Under a lock of its own. */
 #ifndef TK_UNSYNCED_H
 #define TK_UNSYNCED_H
 
@@ -10,11 +10,12 @@
 
 struct tk_op;
 
-/* `op` was taken by the client's present call. One that was given back is no longer open, so that
- * needs no call. */
+/* The client's current call has taken `op`. A freed operation is no longer open, so freeing needs
+ * no call. */
 void tk_unsynced_taken(struct tk_op *op);
 
-/* One more implicit operation is counted in `op`, and: all of them have been synced. */
+/* The first: one more implicit operation is counted in `op`. The second: all of them have been
+ * synced. */
 void tk_unsynced_implicit(struct tk_op *op);
 void tk_unsynced_synced(struct tk_op *op);
 

@@ -10,7 +10,7 @@
 #include "peer/connect_file.h"
 
 enum {
-    line_width = 76, /* of what is written; what is read has no limit */
+    line_width = 76, /* of lines written; lines read have no limit */
     digits_max = 33, /* of a rank in base 2, and a zero */
     shown_max = 40   /* of a word that is quoted */
 };
@@ -22,7 +22,7 @@ struct connect_parser {
     unsigned long line;
     unsigned base;
     uint32_t me, size;
-    bool has_size; /* a line of the text agrees with the job's */
+    bool has_size; /* a line of the text matches the job's size */
     bool *wanted;
     char *why;
     size_t why_size;
@@ -50,7 +50,7 @@ static int digit_of(char c)
     return c >= 'A' && c <= 'Z' ? c - 'A' + 10 : tk_connect_base_max;
 }
 
-/* False: no number. What does not fit becomes the largest. */
+/* False: not a number. Numbers that do not fit become the largest. */
 static bool connect_number(const char *word, size_t length, unsigned base, uint32_t *number)
 {
     uint64_t value = 0;
@@ -86,7 +86,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* False: there is no further word in the line. */
+/* False: the line has no further word. */
 static bool connect_word(struct connect_parser *p, const char **word, size_t *length)
 {
     while (p->at < p->end && is_blank(*p->at))
@@ -209,8 +209,8 @@ static const char *digits(uint32_t number, unsigned base, char text[digits_max])
     return at;
 }
 
-/* The last of the peers that follow each other from `first` on; the rank itself, which is no peer,
- * does not part them. */
+/* The last of the consecutive peers from `first` on; the rank itself, which is not a peer, does not
+ * interrupt them. */
 static uint32_t last_of_row(const bool *connected, uint32_t size, uint32_t first, uint32_t me)
 {
     uint32_t last = first;

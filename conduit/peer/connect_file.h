@@ -2,7 +2,7 @@
  *
  * Connect files: which ranks connect to which (GASNET_CONNECTFILE_IN, _OUT). Lines "rank: peer
  * first-last ...", "size: ranks of the job" and "base: of the rank numbers that follow". Pure
- * functions of texts, without files and without state. */
+ * functions of texts: no files, no state. */
 #ifndef TK_CONNECT_FILE_H
 #define TK_CONNECT_FILE_H
 
@@ -18,9 +18,9 @@ enum tk_connect_verdict {
     TK_CONNECT_MALFORMED
 };
 
-/* Sets wanted[r] for each peer that rank `me` of `size` shares a connection with, whichever of the
- * two ends the text names it for; a rank is no peer of its own. Unless the text fits, `why` has the
- * line and the reason, and `wanted` means nothing. */
+/* Sets wanted[r] for each peer that rank `me` of `size` shares a connection with, in whichever of
+ * the two ranks' lines the text names it; a rank is not its own peer. If the text does not fit the
+ * job, `why` has the line and the reason, and `wanted` is undefined. */
 enum tk_connect_verdict tk_connect_parse(const char *text, size_t length, uint32_t me,
                                          uint32_t size, bool *wanted, char *why, size_t why_size);
 
@@ -29,7 +29,7 @@ enum tk_connect_verdict tk_connect_parse(const char *text, size_t length, uint32
 char *tk_connect_format(uint32_t me, uint32_t size, unsigned base, bool with_head,
                         const bool *connected);
 
-/* In how many ranks' lines, one after the other, does a text that consists of the above fall? */
+/* The number of consecutive ranks whose lines such a text consists of. */
 uint32_t tk_connect_count(const char *text, size_t length);
 
 /* `name` with each '%' replaced by the rank; to be freed. NULL: out of memory. */

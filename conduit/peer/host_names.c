@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Names of hosts, one copy of each: a job has many ranks on few hosts. Owns the copies, which stay
- * until the process ends because errors print them, and until tk_host_names_complete() a table
+ * Names of hosts, one copy of each: a job has many ranks on few hosts. Owns the copies, which are
+ * kept until the process ends because errors print them, and until tk_host_names_complete() a table
  * that finds them. No lock: start-up is single-threaded. */
 #include "config.h"
 
@@ -24,7 +24,7 @@ static size_t hash_of(const char *name)
     return (size_t)(hash ^ hash >> 32);
 }
 
-/* Of the name, or where it goes. */
+/* The entry of the name, or the free entry for it. */
 static char **place_of(const char *name)
 {
     size_t i = hash_of(name);
@@ -33,7 +33,7 @@ static char **place_of(const char *name)
     return &names.at[i & (names.size - 1)];
 }
 
-/* At most half of it is in use, so that a search ends soon. */
+/* At most half of the table is in use, so that searches are short. */
 static bool grow(void)
 {
     enum { first_size = 64 };

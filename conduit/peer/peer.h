@@ -33,11 +33,11 @@ struct tk_peer {
 };
 
 /* The address offset of a segment: owner's address + offset = address in this process; 0 for our
- * own. Offsets are multiples of a page, so this value is none: the segment is not mapped, or not
- * yet. */
+ * own. Offsets are multiples of a page, so this value is not an offset: the segment is not mapped,
+ * or not yet. */
 enum { tk_unmapped = 1 };
 
-/* A peer that is connected on demand gets another one when it is. */
+/* Changes when a peer is connected on demand. */
 static inline const struct tk_transport *tk_peer_transport(const struct tk_peer *peer)
 {
     return __atomic_load_n(&peer->transport, __ATOMIC_ACQUIRE);
@@ -82,7 +82,7 @@ struct tk_gid {
 /* Network address of a port, InfiniBand or RoCE, and what its end of a path can do. Both ends of a
  * pair choose the same path from the addresses of both: transport/verbs/device/path.c. */
 enum { tk_gids_max = 8 };
-/* On-demand paging: nobody asked for it; segments are paged; asked for, but a device lacks it. */
+/* On-demand paging: not requested; segments are paged; requested, but a device lacks it. */
 enum tk_paging { TK_PAGING_UNASKED, TK_PAGING_USED, TK_PAGING_MISSED };
 struct tk_port_address {
     uint32_t rate_mbps;
@@ -90,16 +90,16 @@ struct tk_port_address {
     uint16_t pkey; /* with the membership bit */
     uint8_t gid_count;
     uint8_t is_ethernet;
-    uint8_t needs_gid; /* LIDs alone do not reach it */
+    uint8_t needs_gid; /* cannot be reached by LID alone */
     uint8_t mtu;       /* enum ibv_mtu */
     uint8_t port;
     uint8_t reads;     /* RDMA reads per queue pair that the port serves at once (max_qp_rd_atom) */
-    uint8_t reads_out; /* that it may have under way (max_qp_init_rd_atom) */
+    uint8_t reads_out; /* that it may have outstanding (max_qp_init_rd_atom) */
     uint8_t atomics;   /* of the device: enum ibv_atomic_cap */
     uint8_t paging;    /* enum tk_paging; the same for all ports of a rank */
     char device[32];
     struct tk_gid
-        gids[tk_gids_max]; /* gid_count of them, the best first; what is kept ends there */
+        gids[tk_gids_max]; /* gid_count of them, the best first; the stored struct ends there */
 };
 
 /* How neighbours find the shared-memory rings of a rank: see memory.h. The nonce is also in the
@@ -113,8 +113,9 @@ struct tk_rings_place {
 
 enum { tk_peer_info_version = 8, tk_job_secret_size = 16 };
 
-/* What a rank offers for extended reliable connections, see transport/verbs/conn/xrc_agree.c: why
- * not, or 0; how many ranks a send queue has room for; and a file to share with neighbours. */
+/* A rank's offer for extended reliable connections, see transport/verbs/conn/xrc_agree.c: the
+ * reason against them, or 0; for how many ranks a send queue has space; and a file to share with
+ * neighbours. */
 struct tk_xrc_offer {
     uint32_t refusal;
     uint32_t ranks;
@@ -123,10 +124,10 @@ struct tk_xrc_offer {
     uint32_t reserved;
 };
 
-/* What each rank publishes at start-up. It is followed by the addresses of its rails, the numbers
- * (uint32_t) of its datagram queue pairs, one for each rail, 0 for none, those of the queue pairs
- * that it has for each rank of the job, itself included, where all are connected at start-up, and a
- * zero-terminated text about ports it does not use. */
+/* The record that each rank publishes at start-up. It is followed by the addresses of its rails,
+ * the numbers (uint32_t) of its datagram queue pairs, one for each rail, 0 for none, those of the
+ * queue pairs that it has for each rank of the job, itself included, where all are connected at
+ * start-up, and a zero-terminated text about ports it does not use. */
 struct tk_peer_info {
     uint32_t version;
     uint32_t pid;
@@ -141,11 +142,12 @@ struct tk_peer_info {
     uint32_t rails;       /* 0: it opened no device */
     uint32_t conns;       /* queue pairs per rank */
     uint32_t numbers;     /* of them published: as many, or 0 */
-    uint32_t credits;     /* requests that each peer may have under way to it from the beginning */
-    uint32_t recv_min;    /* buffers that its shared queue needs at least, if it was to have less */
+    uint32_t credits;     /* requests that each peer may have in flight to it from the beginning */
+    uint32_t recv_min;    /* minimum of buffers for its shared queue, if fewer were configured */
     uint32_t whole_max;   /* bytes of the largest message that its receive buffers take */
-    uint32_t slack;       /* of its credits, each peer may hold back so many */
-    uint32_t traces;      /* it writes one, or would with another mask: times are to be compared */
+    uint32_t slack;       /* of its credits, each peer may hold back that many */
+    uint32_t traces;      /* it writes a trace, or would with another mask: clocks must be
+                           * compared */
     uint32_t unused_size; /* of the text */
     struct tk_xrc_offer xrc;
     uint8_t secret[tk_job_secret_size]; /* rank 0's is the job's; 0: it opened no device */
@@ -213,10 +215,10 @@ static inline size_t tk_peers_keys_bytes(size_t size, size_t rails)
  * out of memory. Start-up only. */
 const char *tk_host_name_keep(const char *name);
 
-/* No more will come. */
+/* Ends the table: no more names follow. */
 void tk_host_names_complete(void);
 
-/* What `count` names of `length` characters take. */
+/* The bytes that `count` names of `length` characters take. */
 size_t tk_host_names_bytes(size_t count, size_t length);
 
 /* Publishes `info` and collects those of all ranks with one fence. Checks version, mode,
@@ -249,7 +251,7 @@ struct tk_bound {
 struct tk_bound tk_bound_of(uint32_t rank, uint32_t endpoint);
 void tk_bound_set(uint32_t rank, const struct tk_bound *bound);
 
-/* The segment of ours that holds these bytes and that all ranks have learnt of, or are about to:
+/* The segment of ours that holds these bytes and that all ranks know, or are about to know, because
  * they are in the collective call that publishes it. False: there is none. */
 bool tk_bound_find_published(uintptr_t address, size_t nbytes, struct tk_bound *bound);
 
@@ -283,8 +285,8 @@ enum tk_status tk_share(const void *mine, void *all, size_t size, void (*poll)(v
 enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count, void (*poll)(void),
                                     uint32_t *unable);
 
-/* The same records for an exchange in any other way: ours as tk_bound_offer_size() bytes, to be
- * freed, and those of another rank, which are checked. TK_FAIL: they make no sense, which was
+/* The same records for an exchange by other means: ours as tk_bound_offer_size() bytes, to be
+ * freed, and those of another rank, which are checked. TK_FAIL: they are invalid, which was
  * logged. */
 size_t tk_bound_offer_size(uint32_t count);
 void *tk_bound_offer(const struct tk_bound *mine, uint32_t count);

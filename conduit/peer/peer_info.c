@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Exchange of peer infos by one fence at start-up. They lie where they were gathered, until
- * tk_peer_info_drop_all(). A peer info comes from another process, so nothing in it is trusted
- * before it is checked. */
+ * Exchange of peer infos by one fence at start-up. They remain where they were gathered until
+ * tk_peer_info_drop_all(). A peer info comes from another process, so everything in it is checked
+ * before use. */
 #include "config.h"
 
 #include <stdio.h>
@@ -87,7 +87,7 @@ static enum tk_status peer_info_check(uint32_t rank, const struct tk_peer_info *
     return TK_OK;
 }
 
-/* Most texts end as they should, and a page that is not written to stays shared. */
+/* Most texts are terminated correctly, and a page that is not written to stays shared. */
 static void end_text(char *text, size_t size)
 {
     if (text[size - 1])

@@ -274,7 +274,7 @@ static bool must_be_sound(uint32_t rank, const struct offer *offer, size_t size)
     return false;
 }
 
-/* NULL: what came was no offer. */
+/* NULL: the data was not an offer. */
 static const struct offer *offer_of(uint32_t rank)
 {
     size_t size;
@@ -296,7 +296,8 @@ static void bound_learn(uint32_t rank, const struct offer *offer)
     }
 }
 
-/* All offers are looked at first, as any of them may report failure, and then nothing is learnt. */
+/* All offers are checked first, because any of them may report failure, and then none is
+ * applied. */
 static enum tk_status bound_learn_all(uint32_t *unable)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++) {

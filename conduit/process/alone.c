@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Does the client have one thread only? A thread is started by another one, and the kernel reports
- * each thread or process that a given thread starts, before it runs, in memory shared with it:
- * perf_event_open(2), PERF_RECORD_FORK of an event that counts nothing. So if there was one thread
- * when recording began, and that thread has started none since, there is no other. Threads that it
- * starts while it is inside the library, and their descendants, are not the client's.
+ * Whether the client has one thread only. A thread is started by another one, and the kernel
+ * reports each thread or process that a given thread starts, before it runs, in memory shared with
+ * it: perf_event_open(2), PERF_RECORD_FORK of an event that counts nothing. So if there was one
+ * thread when recording began, and that thread has started none since, there is no other. Threads
+ * that it starts while it is inside the library, and their descendants, are not the client's.
  *
  * The shared memory holds some hundred records: if more forks happen between two checks, some are
  * lost, and each may have been a thread. Then the existing threads are examined one by one: if each

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Does the client have one thread only? Threads of the library, and of libraries that it starts, do
- * not count. Checked on hot paths: no system call, and no help needed from the code that starts a
- * thread. */
+ * Whether the client has one thread only. Threads of the library, and of libraries that it starts,
+ * do not count. Checked on hot paths: no system call, and the code that starts a thread need not
+ * cooperate. */
 #ifndef TK_ALONE_H
 #define TK_ALONE_H
 
@@ -12,8 +12,8 @@
 
 #include "base/bits.h"
 
-/* State of alone.c. The kernel moves the head on when the first thread starts another thread or a
- * process; if it can't be asked to, head never equals `seen`. */
+/* State of alone.c. The kernel advances the head when the first thread starts another thread or a
+ * process; if the kernel does not support that, head never equals `seen`. */
 struct tk_alone {
     _Atomic uint64_t *_Atomic head;
     uint64_t seen;
@@ -28,13 +28,13 @@ void tk_alone_open(void);
  * seen a second thread. */
 void tk_alone_accept(void);
 
-/* Nobody will ask tk_is_alone(), which is false from now on. */
+/* tk_is_alone() is not needed and is false from now on. */
 void tk_alone_close(void);
 
 /* Slow path: examines the kernel's records since the last check. */
 bool tk_alone_check(void);
 
-/* Nothing has been recorded since it was found that there is one. False: it has to be examined. */
+/* True if nothing was recorded since the last check found one thread. False: check the records. */
 static inline bool tk_was_alone(void)
 {
     return atomic_load_explicit(tk_alone.head, memory_order_acquire) == tk_alone.seen;

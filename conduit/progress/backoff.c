@@ -4,9 +4,9 @@
  * these and for how long depends on the mode the client asked for and on whether ranks outnumber
  * CPUs. Owns the wait mode. No lock.
  *
- * Where everything that may end a wait wakes the sleeper, sleeps are long. Room in a queue, memory
- * that others write, and a device that reports no events do not: then a thread sleeps for short
- * times that grow. */
+ * If everything that may end a wait wakes the sleeper, sleeps are long. Space in a queue, memory
+ * that others write, and devices that report no events do not wake it: then a thread sleeps for
+ * short times that grow. */
 #include "config.h"
 
 #include <limits.h>
@@ -23,7 +23,7 @@
 enum {
     spin_alone = 20000,   /* empty polls, about a millisecond: longer than any healthy round trip */
     spin_crowded = 20,    /* long enough for an answer that is already on its way */
-    spin_to_block = 1000, /* about what going to sleep and being woken costs */
+    spin_to_block = 1000, /* about the cost of going to sleep and waking up */
     spin_for_space = 200, /* longer than an eighth of a ring takes an idle receiver */
     yield_crowded = 10,
     stall_check = 1u << 12,  /* empty polls between checks of the clock */
@@ -61,7 +61,7 @@ void tk_wait_mode(enum tk_wait_mode wanted)
     tk_counter_set(&mode, (int32_t)wanted);
 }
 
-/* Over all waits: in a busy job each wait is short, and ports still go down and come back. */
+/* Counted over all waits: in a busy job each wait is short, but port events must be noticed. */
 struct waits {
     unsigned sleeps, empty_polls;
     unsigned kept_awake; /* times in a row */
@@ -74,8 +74,8 @@ static struct waits *this_thread(void)
     return tk_thread_own(TK_OWN_BACKOFF, sizeof(struct waits));
 }
 
-/* Wake-ups of hundreds of ranks for nothing are a load of their own: the more of them a CPU has,
- * the longer they sleep. */
+/* Useless wake-ups of hundreds of ranks are a load of their own: the more ranks a CPU has, the
+ * longer they sleep. */
 static uint64_t longest_by_ring(void)
 {
     enum { few = 8, most = 5 };
@@ -83,9 +83,9 @@ static uint64_t longest_by_ring(void)
     return longest_rung * tk_min(tk_max(crowd, 1), most);
 }
 
-/* What keeps us awake twice, though the poll in between found nothing: another thread was about to
- * take it when it lost its CPU, perhaps to us. Once it is what has come since that poll, and is
- * ours. */
+/* The same reason kept us awake twice, although the poll in between found nothing: another thread
+ * was preempted, perhaps by us, before it could take it. If it happens only once, it arrived after
+ * that poll, and we take it. */
 static void yield_if_kept_awake(unsigned turn, enum tk_slept slept)
 {
     unsigned *times = &this_thread()->kept_awake;
@@ -113,8 +113,8 @@ static void sleep_once(unsigned turn, enum tk_wake_source wake)
 
 TK_PER_THREAD bool tk_wait_is_noted;
 
-/* From the first yield or sleep on each turn, while it spins rarely: it costs a look at the clock.
- */
+/* In each turn from the first yield or sleep on, but rarely while spinning, because it reads the
+ * clock. / */
 static void note(const struct tk_wait_why *why, unsigned empty, unsigned spins)
 {
     if (empty <= spins && empty % note_spinning != 0)
@@ -129,9 +129,8 @@ void tk_wait_forget(void)
     tk_wait_note_end();
 }
 
-/* Threads may outnumber CPUs where ranks do not: each that spins until there is space in a ring,
- * anew with each turn, keeps the receiver from its CPU (8 threads on 2 CPUs then send less than a
- * fourth). */
+/* Threads may outnumber CPUs even if ranks do not: a thread that spins for space in a ring keeps
+ * the receiver from its CPU (8 threads on 2 CPUs then send less than a fourth). */
 static unsigned spins_of(const struct pace *pace, enum tk_wake_source wake)
 {
     const bool yields = TK_THREADED && wake == TK_WAKE_SPACE && pace->yields == FOR_EVER;
@@ -169,7 +168,7 @@ static void poll_or_sleep(unsigned *turn)
     sleep_once(++*turn, TK_WAKE_BELL);
 }
 
-/* Each job starts and ends with some of these, and its polls in between must not pay for it. */
+/* Each job starts and ends with some of these waits, and polls in between must not pay for them. */
 void tk_wait_asleep(unsigned *turn)
 {
     if (*turn == 0)

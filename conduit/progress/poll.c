@@ -18,7 +18,7 @@ tk_counter_t tk_deferred_work_lacks_space;
 
 enum { work_max = 8 };
 
-/* What is polled: one transport, or `all` of several; `none` in a job of one. */
+/* The polled transports: one, or `all` of several; `none` in a job of one. */
 static const struct tk_transport *const *used;
 static unsigned used_count;
 static bool (*works[work_max])(void);
@@ -66,7 +66,7 @@ static bool reap_all_in_handler(void)
     return any;
 }
 
-/* Asks the transports that ring. */
+/* Queries the transports that ring. */
 static bool has_come_to_any(bool requests_too)
 {
     for (unsigned i = 0; i < used_count; i++)
@@ -84,7 +84,7 @@ static const struct tk_transport all = {.name = "all",
 /* Where ranks outnumber CPUs: a client that polls in a loop of its own waits too, and the rank it
  * waits for may need this CPU. Other jobs do not count empty polls: tk_poll() has an instruction
  * budget. */
-enum { empty_in_crowd = 20 /* polls in a row: an answer on its way has come by then */ };
+enum { empty_in_crowd = 20 /* polls in a row: an answer in flight has arrived by then */ };
 
 static bool (*poll_network)(void);
 TK_PER_THREAD unsigned tk_empty_polls;

@@ -15,27 +15,27 @@
 #include "stats/stats.h"
 #include "transport/transport.h"
 
-/* How deep this thread is in handlers. Inside, nothing may poll: waiting reaps, and at most serves
- * replies, whose handlers wait for nothing. */
+/* The nesting depth of handlers in this thread. Inside of handlers nothing may poll: a wait only
+ * reaps, and at most serves replies, whose handlers do not wait. */
 extern TK_HIDDEN TK_PER_THREAD_NEAR unsigned tk_in_handler;
 
-/* Reasons to do the work of tk_progress_add(): each is counted in, and out when it is gone. Polls
- * with nothing else to do stay cheap. */
+/* The number of reasons to do the work of tk_progress_add(), so that polls without such work stay
+ * cheap. */
 extern TK_HIDDEN tk_counter_t tk_deferred_work_wanted;
 
-/* Of these, such as can't go on because a transport has no space: nothing rings when there is some
- * again, so waiters sleep for short times only. */
+/* How many of these are blocked because a transport has no space: nothing rings when space becomes
+ * free, so waiters sleep for short times only. */
 extern TK_HIDDEN tk_counter_t tk_deferred_work_lacks_space;
 
-/* For tk_poll() and tk_reap() alone. What is polled, what completes our own operations; and that
- * work, which returns whether there was anything. */
+/* Only for tk_poll() and tk_reap(): the functions that poll, that complete our own operations, and
+ * that do that work and return whether there was any. */
 extern TK_HIDDEN bool (*tk_poll_transports)(void);
 extern TK_HIDDEN bool (*tk_reap_transports)(void);
 bool tk_deferred_work_after(bool any);
 
-/* PAR: what this thread has just done may be what another one of ours sleeps for. That takes two
- * locked instructions, so polls of a job whose threads do not sleep (it has a CPU for each rank,
- * and no client asked for it) look at a word that is not written any more. */
+/* PAR: another thread may sleep until something that this thread has just done. Waking it takes two
+ * locked instructions, so in a job whose threads never sleep (it has a CPU for each rank, and the
+ * client did not request it) polls only read a word that nobody writes any more. */
 extern TK_HIDDEN tk_counter_t tk_sleeps_expected; /* reasons why threads of the client may sleep */
 void tk_wake_sleepers(void);
 
@@ -48,7 +48,7 @@ static inline void tk_wake_own_threads(void)
  * anything. */
 static inline bool tk_poll(void)
 {
-    /* What others transfer in a poll is not what the call transfers that polls. */
+    /* Bytes that handlers transfer in a poll do not belong to the call that polls. */
     const unsigned path = tk_is_traced ? tk_path_taken : 0;
     bool any = tk_poll_transports();
     tk_if_unlikely(tk_counter_read(&tk_deferred_work_wanted) != 0) any =
@@ -68,7 +68,7 @@ static inline bool tk_reap(void)
 /* The same in a handler that waits for space; may run handlers of replies. */
 bool tk_reap_in_handler(void);
 
-/* At the end of any loop of steps, of which tk_wait_step_for() may have been one. */
+/* At the end of any loop of steps that may have called tk_wait_step_for(). */
 extern TK_HIDDEN TK_PER_THREAD bool tk_wait_is_noted;
 void tk_wait_forget(void);
 
@@ -79,9 +79,9 @@ static inline void tk_wait_over(void)
 
 void tk_wait_done(const struct tk_op *op);
 
-/* A put or get is over with its own completion; looking for messages each time would double its
- * cost on a fast device. Looking now and then keeps the promise that waiting serves others. */
-enum { tk_serve_others = 16 /* blocking operations between looks for messages */ };
+/* A put or get needs only its own completion; polling for messages each time would double its cost
+ * on a fast device. Polling now and then keeps the promise that waiting serves others. */
+enum { tk_serve_others = 16 /* blocking operations between polls for messages */ };
 extern TK_HIDDEN TK_PER_THREAD_NEAR unsigned tk_wait_turn;
 
 static inline bool tk_turn_to_serve(void)
@@ -89,13 +89,13 @@ static inline bool tk_turn_to_serve(void)
     return ++tk_wait_turn % tk_serve_others == 0;
 }
 
-/* Requests that find space wait for nothing, and those to this rank or to a neighbour may find it
- * for ever. So one of so many requests of a thread polls before it is sent: a client that only
- * sends them serves others. Immediate ones do not poll; the next other one does. */
+/* Requests that find space do not wait, and those to this rank or to a neighbour may always find
+ * it. So one in so many requests of a thread polls before it is sent, so that a client that only
+ * sends still serves others. Immediate ones do not poll; the next other one does. */
 enum { tk_request_turn = 128 };
 void tk_request_poll(bool immediate);
 
-/* Of a request that is no Short (short.h). Not between Prepare and Commit. */
+/* For a request other than a Short (short.h). Not between Prepare and Commit. */
 static inline void tk_request_take_turn(bool immediate)
 {
     tk_if_unlikely(!tk_stats_take_turn_uncounted())
@@ -105,8 +105,8 @@ static inline void tk_request_take_turn(bool immediate)
     }
 }
 
-/* The same of blocking puts and gets that are copies. Clients' inline ones count this word down
- * too, and call the library when it is below zero (trunkline_rma.h). */
+/* The same for blocking puts and gets that are copies. Those inlined into clients decrement this
+ * word too, and call the library when it is below zero (trunkline_rma.h). */
 extern TK_PER_THREAD_NEAR int32_t trunkline_turn;
 void trunkline_copy_poll(void);
 
@@ -115,26 +115,25 @@ static inline void tk_copy_take_turn(void)
     tk_if_unlikely(--trunkline_turn < 0) trunkline_copy_poll();
 }
 
-/* For what is left of an operation, or of its sources, when that is more than nothing. */
+/* Waits for an operation, or its sources, when its count is not zero yet. */
 void tk_wait_long(const tk_counter_t *left);
 
-/* For a caller with nothing to wait for: its events were complete before it had them. */
+/* For a caller with nothing to wait for: its events were complete from the beginning. */
 static inline void tk_serve_now_and_then(void)
 {
     tk_if_unlikely(tk_turn_to_serve()) tk_poll();
 }
 
-/* The first poll of a waiter that has just seen that its event is not done. Not in handlers. */
+/* The first poll of a waiter whose event is not complete yet. Not in handlers. */
 static inline void tk_serve_undone(void)
 {
     tk_if_unlikely(tk_turn_to_serve()) tk_poll();
     else tk_reap();
 }
 
-/* The same for a caller that has not checked: polls now and then even when there is nothing to wait
- * for, because a client that only ever waits for operations that are done by then must serve others
- * too.
- */
+/* The same for a caller that has not checked: polls now and then even if there is nothing to wait
+ * for, because a client that only waits for operations that are already complete must serve others
+ * too. / */
 static inline void tk_serve(const tk_counter_t *left)
 {
     tk_if_likely(tk_counter_read(left) > 0) tk_serve_undone();
@@ -153,8 +152,8 @@ static inline void tk_wait_served(const tk_counter_t *left)
     tk_if_unlikely(tk_counter_read(left) > 0) tk_wait_long(left);
 }
 
-/* The same for what was just posted over any transport: a copy is over, others never are. The turn
- * is looked at once for both. */
+/* The same for a transfer that was just posted over any transport: a copy is complete, others never
+ * are. The counter is checked once for both. */
 static inline void tk_wait_posted(const tk_counter_t *left)
 {
     tk_if_unlikely(tk_turn_to_serve()) tk_poll();
@@ -164,17 +163,18 @@ static inline void tk_wait_posted(const tk_counter_t *left)
 
 void tk_wait_source_free(const struct tk_op *op);
 
-/* For GEX_EVENT_NOW (lend.h): whether the next source is lent rather than copied, and then, once it
- * is posted, looks whether `left` of it has become nothing. The caller waits for what is left. */
+/* For GEX_EVENT_NOW (lend.h): the first returns whether to lend the next source instead of copying
+ * it; the second, once it is posted, polls a few times until `left` is zero. The caller waits if it
+ * is not. */
 bool tk_source_lend(void);
 void tk_source_look(const tk_counter_t *left);
 
-/* As tk_wait_served(), for what is no single operation. */
+/* As tk_wait_served(), for conditions other than a single operation. */
 void tk_wait_until(bool (*ready)(const void *what), const void *what);
 
-/* Sends, or posts all pieces, waiting for space; TK_BUSY when it must be immediate and there is
- * none. Once a piece is posted there is no "not done" any more: only what is larger than an idle
- * queue can hold is waited for then. */
+/* Sends, or posts all pieces, waiting for space; TK_BUSY if it must be immediate and there is none.
+ * Once a piece is posted the call must complete: it then waits, but only if the transfer is larger
+ * than a whole queue. */
 enum tk_status tk_wait_send_again(struct tk_peer *peer, struct tk_outgoing *message);
 static inline enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message,
                                           bool immediate)
@@ -191,12 +191,13 @@ tk_short_busy tk_wait_send_short TK_HIDDEN;
 tk_small_busy tk_wait_send_small TK_HIDDEN;
 tk_medium_busy tk_wait_send_medium TK_HIDDEN;
 
-/* Room for a message, waited for as for sending one. */
+/* Waits for space for a message, like sending one. */
 enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place, bool buffer,
                                bool immediate);
 
-/* For callers that hold a reservation: where those are scarce these functions wait for our own
- * device alone and run no handler, because a handler's reply might need what the caller holds. */
+/* For callers that hold a reservation: where those are scarce these functions wait only for our own
+ * device and run no handler, because a handler's reply might need the resource that the caller
+ * holds. */
 void tk_wait_send_reserved(struct tk_am_reservation *reservation, struct tk_outgoing *message);
 void tk_wait_rma_reserved(struct tk_peer *peer, const struct tk_rma *rma,
                           struct tk_rma_state *state);

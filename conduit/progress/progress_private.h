@@ -13,16 +13,16 @@
 #include "base/wait_record.h"
 #include "transport/device_events.h"
 
-/* What may end a wait, for a thread about to sleep. */
+/* The kinds of events that may end a wait, for a thread about to sleep. */
 enum tk_wake_source {
     TK_WAKE_BELL,   /* only events that ring our bell */
     TK_WAKE_SPACE,  /* also space in a neighbour's ring of messages, for which no bell rings */
     TK_WAKE_SILENT, /* also other events without a bell: memory that others write */
-    TK_WAKE_REPLY,  /* in a handler: silent too, and requests that came are not served now */
-    TK_WAKE_DEVICE  /* with space in hand: silent too, and no message is served now */
+    TK_WAKE_REPLY,  /* in a handler: silent too, and arrived requests are not served now */
+    TK_WAKE_DEVICE  /* with a reservation: silent too, and no message is served now */
 };
 
-/* After a turn in which nothing happened, the *empty-th in a row. */
+/* After an empty turn, the *empty-th in a row. */
 void tk_back_off(unsigned empty, enum tk_wake_source wake, const struct tk_wait_why *why);
 
 /* Empty polls of this thread in a row, where ranks outnumber CPUs: after some of them polling
@@ -35,28 +35,27 @@ bool tk_all_report(void);
 
 /* ---- sleep.c */
 
-/* What reports the events of devices, and what looks for those that ring; NULL: nothing. Start-up
+/* The source of device events, and the function that checks whether they ring; NULL: none. Start-up
  * only, after the bell. */
 void tk_sleep_use(const struct tk_device_events *reporting, bool (*rung_for)(bool requests_too));
 
-/* From here on threads of the client may sleep, so what one does has to wake others: before the
- * first of them does. */
+/* From here on threads of the client may sleep, so each must wake others. Called before the first
+ * of them sleeps. */
 void tk_sleep_expect(void);
 
 /* Sleeps on devices too, while neighbours can reach the socket by which they wake us then. */
 bool tk_can_sleep_by_events(void);
 
-/* How many events of other threads there were; read before a condition is checked for the last
- * time. */
+/* The count of events by other threads; read before a condition is checked for the last time. */
 int32_t tk_sleep_events_seen(void);
 
-/* TK_SLEPT_NOT: there was something to be served already. */
+/* TK_SLEPT_NOT: there was already something to serve. */
 enum tk_slept { TK_SLEPT_OUT, TK_SLEPT_WOKEN, TK_SLEPT_NOT };
 
-/* Serves what came from devices meanwhile and returns TK_SLEPT_WOKEN, or sleeps until something
- * wakes it, an event of another thread beyond those `seen` too; TK_SLEPT_OUT: until the time was
- * over. by_clock: the time where a device can't be relied on. In a handler devices are not waited
- * for. */
+/* Serves device events that arrived meanwhile and returns TK_SLEPT_WOKEN, or sleeps until something
+ * wakes it, including an event of another thread after those `seen`; TK_SLEPT_OUT: the time was
+ * over. by_clock: the time if a device does not report all events. In a handler devices are not
+ * waited for. */
 enum tk_slept tk_sleep_until(enum tk_wake_source wake, int32_t seen, uint64_t by_bell,
                              uint64_t by_clock);
 

@@ -32,7 +32,7 @@ enum { look_max = 6 };
 
 static bool (*looks[look_max])(void);
 static unsigned look_count;
-static bool (*has_come_in_memory)(bool requests_too); /* NULL: nothing comes that way */
+static bool (*has_come_in_memory)(bool requests_too); /* NULL: no such function */
 
 static _Atomic uint32_t watched; /* roles whose events a thread waits for */
 
@@ -44,7 +44,7 @@ tk_counter_t tk_sleeps_expected;
 static tk_counter_t asleep;  /* threads of the client */
 static tk_counter_t relying; /* threads that sleep because others watch */
 
-/* Something is pending at a device that it does not report. */
+/* A device has something pending that it does not report. */
 static const uint64_t unsure = TK_SECOND / 1000;
 
 struct nap {
@@ -60,7 +60,7 @@ void tk_progress_bell(struct tk_doorbell *own)
     bell = own ? own : &lone;
 }
 
-/* Threads that do this at the same time may each count: more than none is all that matters. */
+/* Threads that do this at the same time may each count: only whether the count is zero matters. */
 void tk_sleep_expect(void)
 {
     static tk_counter_t is_counted;
@@ -102,8 +102,8 @@ int32_t tk_sleep_events_seen(void)
     return tk_counter_read(&local_event_seq);
 }
 
-/* Adding nothing orders this with a thread that counts itself in: of two changes one is first, so
- * either it sees what was done, or it is seen here. */
+/* Adding zero orders this with a thread that counts itself in: one of the two atomic changes is
+ * first, so either that thread sees our change, or we see that thread. */
 static bool there_are(tk_counter_t *sleepers)
 {
     return tk_counter_add(sleepers, 0) > 0;
@@ -153,7 +153,7 @@ bool tk_can_sleep_by_events(void)
     return events && events->is_open() && tk_doorbell_has_socket(bell);
 }
 
-/* With what it sends alone a thread does not listen to the bell, of which there is one socket. */
+/* A thread that only watches sends does not listen to the bell, which has only one socket. */
 static bool lead(struct nap *nap, uint32_t mine, uint64_t nsec)
 {
     struct pollfd files[1 + tk_device_files_max];
@@ -170,7 +170,7 @@ static bool lead(struct nap *nap, uint32_t mine, uint64_t nsec)
 
 enum found { FOUND_NOTHING, FOUND_SOMETHING, FOUND_UNSURE };
 
-/* Takes over what it can of `roles`, and serves what is there. */
+/* Takes over as many of `roles` as it can, and serves pending events. */
 static enum found prepare(uint32_t roles, uint32_t *mine)
 {
     bool is_armed;

@@ -7,8 +7,7 @@
 #include "common/clock.h"
 #include "progress/thread_pace.h"
 
-/* Long enough to be worth waking up for, short enough that a thread which is kept busy rests often.
- */
+/* Long enough to be worth a wake-up, short enough that a busy thread pauses often. / */
 static const uint64_t slice = TK_SECOND / 1000;
 
 void tk_thread_pace_open(struct tk_thread_pace *pace, uint64_t rate, uint64_t load)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See threads.h. Each thread serves, rests as its pace asks for (thread_pace.h), and sleeps
- * (sleep.c) until a device or a neighbour wakes it. Owns the list of threads; a thread alone writes
- * its own entry. No lock. */
+ * See threads.h. Each thread serves, pauses as its pace requires (thread_pace.h), and sleeps
+ * (sleep.c) until a device or a neighbour wakes it. Owns the list of threads; only a thread itself
+ * writes its entry. No lock. */
 #include "config.h"
 
 #include <pthread.h>
@@ -25,7 +25,7 @@
 #include "settings/settings.h"
 #include "transport/transport.h"
 
-/* Of sleeps that only the clock ends: ports are looked at then. */
+/* Of sleeps that only the clock ends: ports are checked then. */
 static const uint64_t shortest_patience = TK_SECOND / 50, longest_patience = TK_SECOND;
 
 struct progress_thread {
@@ -73,7 +73,7 @@ static _Noreturn void park(void)
         pause();
 }
 
-/* Whether these were kept, and not given back yet. */
+/* Only if these queues were taken and not returned yet. */
 static void give_back(unsigned role)
 {
     if (atomic_fetch_and(&kept, ~role) & role)
@@ -81,7 +81,7 @@ static void give_back(unsigned role)
 }
 
 /* The queues of its role, as GASNET_..._POLL_MODE says. A thread that was started late, or by the
- * client, may come when all are to stop already. */
+ * client, may arrive after all were told to stop. */
 static void claim_queues(const struct progress_thread *t)
 {
     if (!events || is_mode(t->role, "serialized"))
@@ -119,7 +119,7 @@ static bool serve_once(const struct progress_thread *t)
     return any;
 }
 
-/* Until there was nothing for `idle` ns, or it has to rest. */
+/* Until nothing arrived for `idle` ns, or it has to pause. */
 static void serve(const struct progress_thread *t)
 {
     uint64_t most = tk_thread_pace_most(&t->pace), now = tk_now(), last = now, begin = now;
@@ -147,7 +147,7 @@ static void count_one(_Atomic uint64_t *counter, uint64_t by)
                           memory_order_relaxed);
 }
 
-/* Those that it wakes up from are counted; patience that ends is no wake-up that a rate is for. */
+/* Counts sleeps that an event ended; a time-out does not count against the rate. */
 static void rest_and_sleep(struct progress_thread *t, uint64_t awake)
 {
     uint64_t rest = tk_thread_pace_rest(&t->pace, tk_now(), awake);
@@ -258,7 +258,8 @@ bool tk_progress_threads_receive(void)
     return count > 0 && tk_settings.rcv_thread;
 }
 
-/* The caller gives the queues back, not their threads: a thread may be in a handler for long. */
+/* The calling thread returns the queues, because a thread of the library may be in a handler for
+ * long. */
 void tk_progress_threads_stop(void)
 {
     if (count == 0)

@@ -30,7 +30,7 @@ static const struct tk_wait_why an_event = {.kind = TK_WAITS_EVENT, .peer = tk_w
 static const struct tk_wait_why a_source = {.kind = TK_WAITS_SOURCE, .peer = tk_wait_nobody};
 static const struct tk_wait_why a_condition = {.kind = TK_WAITS_CONDITION, .peer = tk_wait_nobody};
 
-/* Constant but for the peer, and built only where a turn found nothing. */
+/* Constant except for the peer, and built only after an empty turn. */
 #define SEND_TO(peer) (&(struct tk_wait_why){.kind = TK_WAITS_SEND, .peer = (peer)->rank})
 #define RMA_TO(peer)  (&(struct tk_wait_why){.kind = TK_WAITS_RMA, .peer = (peer)->rank})
 
@@ -49,9 +49,9 @@ void tk_wait_step_for(unsigned *empty, const struct tk_wait_why *why)
     wait_step(empty, TK_WAKE_BELL, why);
 }
 
-/* A wait for space is counted, by what was lacking when it began; and with its time, once it has
- * taken some turns: a client that sends as fast as credits come back waits at almost each message,
- * mostly for one turn, and each look at the clock takes as long as two of them. */
+/* A wait for space is counted by the resource that was missing when it began, and its time only
+ * after some turns: a client that sends as fast as credits return waits at almost every message,
+ * mostly for one turn, and reading the clock takes as long as two turns. */
 enum { turns_untimed = 8 };
 struct stall {
     uint64_t since; /* 0: its time is not counted so far */
@@ -220,7 +220,7 @@ bool tk_source_lend(void)
     return tk_lend_next(&lend);
 }
 
-/* What was copied after all, or sent inline, says nothing of the device. */
+/* A source that was copied or sent inline says nothing about the device. */
 void tk_source_look(const tk_counter_t *left)
 {
     if (tk_counter_read(left) <= 0)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Pieces of transfers in flight: through a firehose, which is busy until the piece is done, or in a
- * message, whose answer ends it. Owns a fixed number of records, the operations that count pieces
- * of the first kind, and a list of those, which is checked after polls. One lock. The network may
- * post a read behind a put under it, so its locks come after this one; no message is sent and no
- * handler runs under it. */
+ * Pieces of transfers in flight: through a firehose, which is in use until the piece is done, or in
+ * a message, whose answer completes it. Owns a fixed number of records, the operations that count
+ * pieces of the first kind, and a list of those, which is checked after polls. One lock. The
+ * network may post a read behind a put under it, so its locks come after this one; no message is
+ * sent and no handler runs under it. */
 #include "config.h"
 
 #include <string.h>

@@ -13,9 +13,9 @@
 #include "base/report.h"
 #include "remote_pin/hoses.h"
 
-enum { refusal_uses = 8 /* transfers that do not request it again */ };
+enum { refusal_uses = 8 /* transfers that do not request it again after a refusal */ };
 
-/* What one rank lends to us. */
+/* The firehoses that one rank lends to us. */
 struct lender {
     struct tk_entry idle; /* ring */
     uint32_t count, most;
@@ -205,7 +205,7 @@ void tk_hose_cancel(struct tk_hose *h)
     tk_unlock(&table.lock);
 }
 
-/* The requested region may be part of what is registered there. The table finds it from one granule
+/* The requested region may be part of what is registered there. The table finds it by one granule
  * only: that of the request. */
 static void hose_settle(struct tk_hose *h, uintptr_t base, size_t size, uint32_t handle)
 {

@@ -17,7 +17,7 @@
 #include "base/status.h"
 
 enum tk_hose_state {
-    TK_HOSE_EMPTY,  /* points at nothing useful; may still have to be given up */
+    TK_HOSE_EMPTY,  /* has no usable region; may still have to be given up */
     TK_HOSE_MOVING, /* requested, the answer has not come */
     TK_HOSE_READY,
     TK_HOSE_REFUSED /* the region can't be had now: use another path */
@@ -43,8 +43,8 @@ void tk_hoses_close(void);
 /* Finds the region of `rank` that contains address `at`. READY: it is in use from now on, until
  * tk_hose_leave(). REFUSED: this counts as one of its uses. If there is none: takes a firehose for
  * [from, to), which must contain `at` and lie in one granule, and makes it MOVING; *is_new: the
- * caller must request it, giving up its handle. NULL: all that this rank lends are in use (MOVING:
- * waiting is worthwhile), or there never will be one (REFUSED). */
+ * caller must request it, giving up its handle. NULL: all firehoses of this rank are in use
+ * (MOVING: waiting is worthwhile), or there never will be one (REFUSED). */
 struct tk_hose *tk_hose_seek(uint32_t rank, uintptr_t at, const void *owner, uintptr_t from,
                              uintptr_t to, enum tk_hose_state *state, bool *is_new);
 
@@ -64,7 +64,7 @@ bool tk_hose_arrive(uint32_t rank, uint32_t number, uintptr_t base, size_t size,
                     const uint32_t *keys, uint32_t lent);
 const uint32_t *tk_hose_keys(const struct tk_hose *hose);
 
-/* By its answers so far; 1 before the first. */
+/* According to its answers so far; 1 before the first. */
 uint32_t tk_hoses_lent(uint32_t rank);
 
 /* No firehose of this rank serves `owner` any more. */

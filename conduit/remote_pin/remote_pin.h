@@ -14,9 +14,9 @@
  * unmapping call returns, read by RDMA beside each transfer. It would save the answer, but it is
  * not correct. A reader learns only what the owner's library knows, and with two threads that is
  * too little: one thread may be given addresses that the other is still unmapping, and name them to
- * us, before the kernel has reported the event. Only a system call of the owner can find out, and
- * the owner can't promise to have one thread only. Besides, a put would have to wait for the word,
- * because it would write to the new address of what was moved (mremap). The answer serves both
+ * us, before the kernel has reported the event. Only a system call of the owner can detect that,
+ * and the owner can't guarantee to have one thread only. Besides, a put would have to wait for the
+ * word, because after mremap() it would write to memory that was moved. The answer serves both
  * purposes. */
 #ifndef TK_REMOTE_H
 #define TK_REMOTE_H

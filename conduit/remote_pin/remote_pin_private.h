@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shared by the files of remote_pin/: the messages between ranks. An ask is a request to the rank
- * that owns the memory, the answer its reply. Both travel as arguments; the payload is the data of
- * a put or a get, or the keys of a region. */
+ * Shared by the files of remote_pin/: the messages between ranks. An "ask" is a request to the rank
+ * that owns the memory, the "answer" its reply. Both travel as arguments; the payload is the data
+ * of a put or a get, or the keys of a region. */
 #ifndef TK_REMOTE_PRIVATE_H
 #define TK_REMOTE_PRIVATE_H
 
@@ -50,8 +50,8 @@ enum tk_status tk_serve_connect(const struct tk_transport *network, uint32_t ask
 /* flight.c: pieces in flight */
 void tk_flights_open(void);
 
-/* Posts `nbytes` of the transfer through `hose`, which stays in use until they are done, or gives
- * it back; TK_BUSY if not all of them are posted. */
+/* Posts `nbytes` of the transfer through `hose`, which stays in use until they are done, or
+ * releases it; TK_BUSY if not all of them are posted. */
 struct tk_hose;
 enum tk_status tk_post_rdma(const struct tk_transport *network, struct tk_peer *peer,
                             const struct tk_rma *rma, struct tk_rma_state *state,
@@ -61,7 +61,7 @@ enum tk_status tk_post_rdma(const struct tk_transport *network, struct tk_peer *
 enum tk_status tk_transfer_by_am(struct tk_peer *peer, const struct tk_rma *rma,
                                  struct tk_rma_state *state, struct tk_hose *hose, size_t nbytes);
 
-/* Asks for the region alone. */
+/* Requests only the region. */
 enum tk_status tk_call(struct tk_peer *peer, struct tk_hose *hose);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * The rank that owns the memory: serves asks, in handlers. Owns the regions that are held for
  * others, by handles; one lock. Registering takes some microseconds in which this thread serves no
- * other rank, as a client's handler might; regions come from the cache of memory registered on the
- * fly, and stay there when no rank holds them any more. */
+ * other rank, as a client's handler might; regions come from the cache of on-demand registrations,
+ * and stay there when no rank holds them any more. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -36,7 +36,7 @@ static const void *owner_of(const struct tk_rma_state *state)
     return tk_is_everything ? state : NULL;
 }
 
-/* In a message a transfer needs one round trip, as asking alone does, but is copied twice. A
+/* In a message a transfer needs one round trip, as the request alone does, but is copied twice. A
  * transfer that may be abandoned midway can't have a region of its own. */
 static bool wants_hose(const struct tk_rma *rma)
 {

@@ -19,7 +19,7 @@ static enum tk_status post_all(struct tk_transfer *t, struct tk_op *op)
 int tk_transfer_blocking(struct tk_transfer *t)
 {
     struct tk_op op;
-    if (!t->rma.immediate) /* which asks for the space that there is: a poll would make some */
+    if (!t->rma.immediate) /* which queries the current space: a poll would free some */
         tk_copy_take_turn();
     if (t->rma.nbytes == 0)
         return 0;
@@ -97,8 +97,8 @@ static struct tk_transfer transfer(const struct tk_asked *asked, bool is_put, ge
                                         .immediate = flags & GEX_FLAG_IMMEDIATE}};
 }
 
-/* A put too large for the work request, if its source need not be free on return: in one piece,
- * from where it lies. `op` counts it. */
+/* A put too large for the work request, if its source need not be free on return: in one piece, in
+ * place. `op` counts it. */
 static bool put_from(const struct tk_asked *asked, struct tk_op *op)
 {
     const struct tk_transport *transport = tk_peer_transport(asked->peer);

@@ -38,7 +38,7 @@ struct tk_asked {
 };
 
 /* The slow start: the transport did not accept the transfer at once, or there is nothing to move.
- * `op` counts one piece of it, and is not used any more. */
+ * `op` counts one piece of it; the caller no longer uses it. */
 int tk_blocking_slowly(const struct tk_asked *asked, bool is_put, gex_Flags_t flags);
 gex_Event_t tk_start_slowly(const struct tk_asked *asked, bool is_put, struct tk_op *op,
                             gex_Event_t *lc_opt, gex_Flags_t flags);

@@ -157,7 +157,7 @@ static bool has_name_of(const char *entry, const char *other)
     return *entry == '=' && (*other == '=' || !*other);
 }
 
-/* Mostly the process still has what it was given in the same order: then *next is it. */
+/* Usually the process still has its initial variables in the same order: then *next is the one. */
 static bool was_given(const char *entry, const char **next)
 {
     if (!*next || !**next || !has_name_of(*next, entry))

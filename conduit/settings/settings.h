@@ -13,8 +13,9 @@
 
 #include "base/status.h"
 
-/* The largest payload beside a header of 88 bytes in a message of the maximum size, or of the size
- * up to which the manual's setting goes; smaller messages (--with-ibv-max-medium) lower it. */
+/* The largest payload beside a header of 88 bytes in a message of the maximum size, or of the
+ * largest size that the manual's setting allows; smaller messages (--with-ibv-max-medium) lower
+ * it. */
 enum { TK_PACKEDLONG_MAX = (TK_MAX_MEDIUM > 65536 ? TK_MAX_MEDIUM : 65536) - 88 };
 
 struct tk_settings {
@@ -60,13 +61,13 @@ enum tk_setting_type {
 
 enum tk_setting_scope { TK_SCOPE_JOB, TK_SCOPE_RANK, TK_SCOPE_LAUNCHER };
 
-/* What a text must look like; settings_forms.c has a checker for each. */
+/* The forms of texts; settings_forms.c has a checker for each. */
 enum tk_form {
     TK_FORM_ANY,
     TK_FORM_PORTS,      /* device[:port,port]+device... */
     TK_FORM_PART,       /* hwloc's name of a part of a machine, or auto */
     TK_FORM_GID_INDEX,  /* a number, or device:port=number,... */
-    TK_FORM_SHARE,      /* a number, or a fraction of what there is */
+    TK_FORM_SHARE,      /* a number, or a fraction of the available amount */
     TK_FORM_SEGSIZE,    /* a size or a fraction, /P or /H */
     TK_FORM_RANKS,      /* 0,3-5, or * */
     TK_FORM_LETTERS,    /* of trunkline-counters(7) */
@@ -103,9 +104,9 @@ extern const size_t tk_setting_count;
 /* The values in force; valid after tk_settings_load() returned TK_OK. */
 extern struct tk_settings tk_settings;
 
-/* Reads and checks the whole environment, settings that are not used here too; what is not set has
- * its default. Calls refuse() with one line for each bad value and returns TK_FAIL if there was
- * one; the setting has its default then. `env` is a NULL-terminated array of NAME=value, as
+/* Reads and checks the whole environment, including settings that are not used here; unset ones get
+ * their defaults. Calls refuse() with one line for each bad value and returns TK_FAIL if there was
+ * one; that setting then has its default. `env` is a NULL-terminated array of NAME=value, as
  * environ. */
 enum tk_status tk_settings_parse(char *const *env, struct tk_settings *out,
                                  void (*refuse)(const char *line));
@@ -113,8 +114,9 @@ enum tk_status tk_settings_parse(char *const *env, struct tk_settings *out,
 /* The same into tk_settings, with the lines as errors. */
 enum tk_status tk_settings_load(char *const *env);
 
-/* The value in an entry NAME=value of an environment; NULL: the entry has another name. Most have,
- * by their first letter: each rank asks some ten thousand times at its start. */
+/* The value in an entry NAME=value of an environment; NULL: the entry has another name. Most differ
+ * in their first letter, which is tested first: each rank calls this some ten thousand times at its
+ * start. */
 static inline const char *tk_value_in(const char *entry, const char *name)
 {
     while (*name && *entry == *name)
@@ -135,17 +137,18 @@ enum tk_status tk_setting_parse(const struct tk_setting *setting, const char *va
 
 enum { tk_setting_why_max = 1024 /* of the lines about a value; the longest lists algorithms */ };
 
-/* Does the text have this form? If not, `why` gets the rest of a line that begins with
+/* Whether the text has this form. If not, `why` gets the rest of a line that begins with
  * NAME='text'. */
 bool tk_form_is(enum tk_form form, const char *text, char *why, size_t why_size);
 
 /* Is this the name, or NAME=value, of GASNET_IBV_PORTS_<n>, or of several numbers with _ between? */
 bool tk_setting_is_numbered(const char *name);
 
-/* ---- Values of special forms, for those who use them ---- */
+/* ---- Parsers of values of special forms ---- */
 
-/* GASNET_IBV_PORTS_TYPE: auto, in any case, and how many rails: 1, auto:N of them, UINT32_MAX for
- * auto:all; 0 where behind the colon is neither. What else follows "auto" is ignored. */
+/* GASNET_IBV_PORTS_TYPE: auto, in upper or lower case, and the number of rails: 1, N for auto:N,
+ * UINT32_MAX for auto:all; 0 if something else follows the colon. Any other text after "auto" is
+ * ignored. */
 bool tk_parse_auto(const char *text, uint32_t *rails);
 
 /* The same without auto: which numbers make GASNET_IBV_PORTS_<n>_<n>... of a rank. Behind the type
@@ -174,10 +177,10 @@ struct tk_segsize {
 };
 bool tk_parse_segsize(const char *text, struct tk_segsize *size);
 
-/* What fills new buffers: 64 bits, or NAN. */
+/* The pattern for new buffers: 64 bits, or NAN. */
 bool tk_parse_pattern(const char *text, uint64_t *value);
 
-/* A finite decimal number at the front of `text`; *end: behind it. */
+/* A finite decimal number at the beginning of `text`; *end is set behind it. */
 bool tk_parse_decimal(const char *text, double *value, char **end);
 
 /* "2.5M", "64K", "1GiB" or a number in `unit` to bytes. */
@@ -198,10 +201,10 @@ uint64_t tk_settings_job_hash(void);
  * malloc'ed memory. */
 char *tk_settings_job_text(void);
 
-/* Is this setting unset in the environment of the job? An empty value counts as unset. */
+/* Whether this setting is unset in the environment of the job. An empty value counts as unset. */
 bool tk_setting_is_default(const struct tk_setting *setting);
 
-/* Formats the value in force of one setting; for a switch of the tools its default, for their other
+/* Formats the current value of one setting; for a switch of the tools its default, for their other
  * settings nothing. */
 void tk_setting_format(const struct tk_setting *setting, const struct tk_settings *values,
                        char *out, size_t size);
@@ -221,7 +224,7 @@ void tk_environment_open(void);
  * client added. NULL-terminated, NAME=value; valid until the client changes its environment. */
 char *const *tk_environment(void);
 
-/* What that list takes for so many variables. */
+/* The bytes that this list takes for that many variables. */
 static inline size_t tk_environment_bytes(size_t count)
 {
     return (count + 1) * sizeof(char *);
@@ -231,11 +234,11 @@ static inline size_t tk_environment_bytes(size_t count)
  * that calls setenv() on one of them; names that the spawner did not set are the client's. */
 const char *tk_getenv(const char *name);
 
-/* From now on tk_getenv_decoded() replaces escapes as %0A in what the process was started with.
- * Called once at start-up. */
+/* From now on tk_getenv_decoded() replaces escapes such as %0A in variables that the process was
+ * started with. Called once at start-up. */
 void tk_environment_decode(void);
 
-/* What a client gets that asks for a variable. */
+/* The value that a client gets when it asks for a variable. */
 const char *tk_getenv_decoded(const char *name);
 
 #endif

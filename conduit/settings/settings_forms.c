@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Texts of a form: one checker for each, which the launcher, each process and trunkline_info apply
- * at their start, whatever the job uses later. Pure, without hwloc and devices: what a name stands
- * for on this host is not judged here. No state. */
+ * when they start, even to settings that the job does not use. Pure, without hwloc and devices:
+ * whether a name exists on this host is not checked here. No state. */
 #include "config.h"
 
 #include <ctype.h>
@@ -17,7 +17,7 @@
 #include "settings/settings.h"
 #include "stats/table.h"
 
-/* `why` gets what follows NAME='text' in the line. */
+/* `why` gets the text that follows NAME='text' in the line. */
 typedef bool tk_form_checker(const char *text, char *why, size_t size);
 
 static bool form_refuse(char *why, size_t size, const char *complaint)
@@ -32,7 +32,7 @@ static bool is_port_entry(const char *entry, size_t length)
 {
     size_t name = strcspn(entry, "+:");
     if (name == 0 || name > length)
-        return length == 0; /* "a++b": an empty entry says nothing */
+        return length == 0; /* "a++b": an empty entry is ignored */
     if (name == length)
         return true;
     int digits = 0;
@@ -111,8 +111,8 @@ static bool is_cache(const char *text)
     return !*text || !strncasecmp(text, "cache", strlen(text));
 }
 
-/* The names of hwloc, of which two letters are enough, with or without a number behind them. What
- * has no CPUs of its own, as a device of the operating system, is no part. */
+/* The names of hwloc, of which two letters are enough, with or without a number after them. Objects
+ * without CPUs of their own, such as devices of the operating system, are not parts. */
 static bool is_part(const char *text)
 {
     static const char *const names[] = {"machine", "package", "socket", "numanode", "node",
@@ -370,8 +370,7 @@ static bool form_is_address(const char *text, char *why, size_t size)
            form_refuse(why, size, " is not host:port, with a port from 1 to 65535");
 }
 
-/* A client may have a method with a name of its own: which there are is known in its processes
- * only. */
+/* A client may have methods with names of its own, which only its processes know. */
 static bool form_is_names(const char *text, char *why, size_t size)
 {
     for (; *text; text++)

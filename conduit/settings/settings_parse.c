@@ -64,7 +64,7 @@ static bool is_listed(const struct tk_setting *s, double value)
     return !s->words || parse_is_word(s->words, text, false);
 }
 
-/* In range first: what no int64_t can hold must not be converted to one. */
+/* The range is checked first: a number that does not fit into an int64_t must not be converted. */
 static bool setting_fits(const struct tk_setting *s, double value)
 {
     if (value < s->min || value > s->max)
@@ -138,7 +138,7 @@ static enum tk_status parse_quantity(const struct tk_setting *s, const char *val
     return TK_OK;
 }
 
-/* `value` is trimmed and not empty; *is_kept: the field points to it now. */
+/* `value` is trimmed and not empty; *is_kept: the field now points to it. */
 static enum tk_status parse_trimmed(const struct tk_setting *s, const char *value, void *field,
                                     bool *is_kept)
 {
@@ -151,7 +151,7 @@ static enum tk_status parse_trimmed(const struct tk_setting *s, const char *valu
     case TK_SETTING_BOOL:
         return parse_truth(s, value, field);
     case TK_SETTING_CHOICE:
-        /* The manual has the values of these alone in any case of letters. */
+        /* According to the manual only the values of these may be in upper or lower case. */
         if (!parse_is_word(s->words, value, strstr(s->name, "_POLL_MODE") != NULL))
             return TK_FAIL;
         break;

@@ -17,8 +17,8 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
     return least < c ? least : c;
 }
 
-/* Characters to insert, remove, replace or swap with the next one until `a` is `b`: two rows of the
- * table above the current one are enough. */
+/* The number of insertions, removals, replacements and swaps of neighbouring characters that turn
+ * `a` into `b`; only the two previous rows of the table are needed. */
 static unsigned distance(const char *a, const char *b)
 {
     unsigned rows[3][name_max + 1];
@@ -52,7 +52,7 @@ static bool setting_is_known(const char *name)
     return false;
 }
 
-/* A suggestion is to be a slip of the same word: a shorter name admits fewer. */
+/* A suggestion should be a misspelling of the same word: shorter names may differ less. */
 static unsigned slips_max(const char *word)
 {
     return 1 + (unsigned)strlen(word) / 6;

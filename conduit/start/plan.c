@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See plan.h. Adds up the sizes that the folders report; has no number of its own. No state. */
+ * See plan.h. Adds up the sizes that the folders report; contains no number itself. No state. */
 #include "config.h"
 
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The memory that a process of a job takes, computed by the folders' own functions and the settings
- * in force, for a job that need not exist. Part of the launcher (gasnetrun_ibv --plan), not of the
+ * in force, for a hypothetical job. Part of the launcher (gasnetrun_ibv --plan), not of the
  * library. No state. */
 #ifndef TK_PLAN_H
 #define TK_PLAN_H

@@ -11,7 +11,7 @@
 #include "base/report.h"
 #include "stats/file.h"
 
-/* False: it is too long. */
+/* False: the name is too long. */
 static bool append(char *to, size_t size, const char *more)
 {
     size_t length = strlen(to), added = strlen(more);

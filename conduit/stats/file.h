@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A file that ranks write what they did to, statistics or a trace: its name, and the line for when
- * it can't be written. The file itself is its writer's. */
+ * The output file of a rank, for statistics or a trace: its name, and the message for when it can't
+ * be written. The writer owns the file itself. */
 #ifndef TK_STATS_FILE_H
 #define TK_STATS_FILE_H
 
@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 struct tk_stats_file {
-    const char *before, *after; /* of that line, around what failed, the name and the reason */
-    const char *name;           /* as it was given */
+    const char *before, *after; /* of that message, around what failed, the name and the reason */
+    const char *name;           /* as the user gave it */
     char path[PATH_MAX];        /* "": standard output or error */
-    int stream;                 /* then: which */
+    int stream;                 /* then: which of the two */
     bool is_json;
 };
 

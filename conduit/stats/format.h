@@ -7,7 +7,7 @@
 #include "stats/table.h"
 #include "stats/text.h"
 
-/* Of a rank; what precedes each line for people, "" where a file is of one rank only. */
+/* Statistics of a rank; `prefix` precedes each line of text, "" if a file is for one rank only. */
 struct tk_stats_heading {
     uint32_t rank, size;
     const char *host, *how, *label;
@@ -15,15 +15,15 @@ struct tk_stats_heading {
     int pid;
 };
 
-/* Lines for what is not zero. */
+/* Prints lines for counters that are not zero. */
 void tk_stats_for_people(struct tk_text *text, const struct tk_stats_heading *heading,
                          const struct tk_stats *stats, uint32_t mask);
 
-/* One object on one line, with all that the mask has; sizes where they are not zero. */
+/* Prints one object on one line, with all counters in the mask, and sizes that are not zero. */
 void tk_stats_for_programs(struct tk_text *text, const struct tk_stats_heading *heading,
                            const struct tk_stats *stats, uint32_t mask);
 
-/* Of all ranks of a job of `size`, in the same two ways. */
+/* A summary over all ranks of a job of `size`, in the same two forms. */
 void tk_stats_summary_for_people(struct tk_text *text, const struct tk_stats_summary *summary,
                                  const char *label, uint32_t size, uint32_t mask);
 void tk_stats_summary_for_programs(struct tk_text *text, const struct tk_stats_summary *summary,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Blocks of counters. Owns the list of all blocks, which only grows and is read without a lock, and
- * that of free ones, under one. Owns the counts as of the last reset; blocks themselves are
- * written by their threads only. */
+ * Blocks of counters. Owns the list of all blocks, which only grows and is read without a lock; the
+ * list of free blocks, under a lock; and the counts at the last reset. Only its thread writes a
+ * block. */
 #include "config.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@
 
 struct tk_stats_block tk_stats_only;
 
-/* Every word is negative for good: no process makes 2^62 counts. `next_free` marks it. */
+/* Every word is always negative: no process makes 2^62 counts. `next_free` marks it. */
 static struct tk_stats_block nobody = {.next_free = &nobody};
 TK_PER_THREAD_NEAR struct tk_stats_block *tk_stats_mine = &nobody;
 
@@ -56,8 +56,8 @@ static void stats_make_key(void)
 
 static struct tk_stats_block *make_block(void)
 {
-    /* Whole lines: its thread writes there with each operation, and what is next to it in memory
-     * may be another thread's. */
+    /* Whole cache lines: its thread writes there in each operation, and the adjacent memory may
+     * belong to another thread. */
     size_t size = tk_align_up(sizeof(struct tk_stats_block), TK_CACHE_LINE);
     struct tk_stats_block *block = aligned_alloc(TK_CACHE_LINE, size);
     if (!block)

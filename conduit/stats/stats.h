@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Counters of what the library does, which are always there. Each thread counts in a block of its
- * own, in SEQ and PARSYNC there is one block in all: no lock, nothing atomic, one addition for each
- * count. Blocks are never freed; that of a thread that ended serves the next one, so the sum over
- * all blocks is exact whenever nothing counts. */
+ * Counters of the library, always enabled. In PAR each thread counts in a block of its own; SEQ and
+ * PARSYNC have one block in all. No lock, no atomics, one addition for each count. Blocks are never
+ * freed; a new thread reuses that of a thread that ended, so the sum over all blocks is exact
+ * whenever no thread is counting. */
 #ifndef TK_STATS_H
 #define TK_STATS_H
 
@@ -22,21 +22,21 @@ struct tk_stats_block {
     struct tk_stats_block *next, *next_free;
 };
 
-/* The block of all threads, where calls can't run at the same time; in PAR for what is rare. */
+/* The block of all threads if calls can't run at the same time; in PAR for rare events. */
 extern TK_HIDDEN struct tk_stats_block tk_stats_only;
 
-/* In PAR: the block of this thread. At first it is one that belongs to none, in which every word is
- * negative and stays so: the first count of a thread finds that, and gets it a block of its own. */
+/* In PAR: the block of this thread. Initially it is a shared dummy block in which every word stays
+ * negative: the first count of a thread detects that, and gets the thread a block of its own. */
 extern TK_HIDDEN TK_PER_THREAD_NEAR struct tk_stats_block *tk_stats_mine;
 
 /* Gives this thread its block, if it has none. */
 void tk_stats_begin_thread(void);
 
-/* Only in PAR, by the above. */
+/* Only in PAR, called by the above. */
 void tk_stats_count_first(enum tk_counter counter, uint64_t amount);
 void tk_stats_transfer_first(enum tk_path_counted path, enum tk_counter bytes, size_t nbytes);
 
-/* ThreadSanitizer must not see threads that count in the block of none. */
+/* ThreadSanitizer must not see threads that count in the dummy block. */
 static inline bool tk_stats_is_first(const struct tk_stats_block *block, uint64_t count)
 {
     return TK_THREADED && (TK_IS_TSAN ? block->next_free == block : (int64_t)count < 0);
@@ -65,15 +65,15 @@ static inline void tk_count(enum tk_counter counter)
     tk_count_add(counter, 1);
 }
 
-/* By a thread that has its block: it has counted before, or behind tk_count_mine(). */
+/* For a thread that has its block: it has counted before, or has called tk_count_mine(). */
 static inline void tk_count_more(enum tk_counter counter, uint64_t amount)
 {
     tk_stats_block()->stats.counts[counter] += amount;
 }
 
-/* The same for hot paths, which leave by a jump what is rare: false if nothing was counted because
- * the thread has no block. The caller passes its own arguments to a function that gives it one and
- * begins again. */
+/* The same for hot paths, which handle the rare case by a tail call: false if nothing was counted
+ * because the thread has no block. The caller then passes its own arguments to a function that
+ * gives it one and starts again. */
 static inline bool tk_count_mine(enum tk_counter counter)
 {
     struct tk_stats_block *block = tk_stats_block();
@@ -84,10 +84,10 @@ static inline bool tk_count_mine(enum tk_counter counter)
     return TK_IS_TSAN || !tk_stats_is_first(block, *at);
 }
 
-/* ---- The turn of requests: how many this thread may send before one polls (progress.h) ---- */
+/* ---- The budget of requests: how many this thread may send before one polls (progress.h) ---- */
 
-/* Of a Short, which is counted so. False: it is over, or the thread has no block; nothing was
- * counted, and tk_stats_grant() comes next. */
+/* For a Short, which this also counts. False: the budget is used up, or the thread has no block;
+ * nothing was counted, and tk_stats_grant() must be called next. */
 static inline bool tk_stats_take_turn(void)
 {
     struct tk_stats_block *block = tk_stats_block();
@@ -96,7 +96,7 @@ static inline bool tk_stats_take_turn(void)
     return (int64_t)--block->stats.requests_left >= 0;
 }
 
-/* Of a request that is no Short. */
+/* For a request other than a Short. */
 static inline bool tk_stats_take_turn_uncounted(void)
 {
     tk_if_unlikely(!tk_stats_take_turn()) return false;
@@ -104,16 +104,16 @@ static inline bool tk_stats_take_turn_uncounted(void)
     return true;
 }
 
-/* After a turn that was not had: the next one is of so many requests. */
+/* After the budget was used up: grants the next that many requests. */
 void tk_stats_grant(unsigned requests);
 
-/* A Short was not sent after all; its turn is over all the same. */
+/* A Short was not sent after all; it still used up its part of the budget. */
 static inline void tk_stats_uncount_short_request(void)
 {
     tk_stats_block()->stats.requests_granted--;
 }
 
-/* For traces: by which path this thread's last transfer went, and 1 more; 0: none yet. */
+/* For traces: the path of this thread's last transfer plus 1; 0: none yet. */
 extern TK_HIDDEN TK_PER_THREAD unsigned tk_path_taken;
 
 static inline bool tk_count_transfer_mine(enum tk_path_counted path, enum tk_counter bytes,
@@ -131,7 +131,7 @@ static inline bool tk_count_transfer_mine(enum tk_path_counted path, enum tk_cou
     return true;
 }
 
-/* The same for a put inline, of up to tk_small_put_max bytes. */
+/* The same for an inline put of up to tk_small_put_max bytes. */
 static inline bool tk_count_small_put_mine(size_t nbytes)
 {
     struct tk_stats_block *block = tk_stats_block();
@@ -144,7 +144,7 @@ static inline bool tk_count_small_put_mine(size_t nbytes)
     return TK_IS_TSAN || !tk_stats_is_first(block, *at);
 }
 
-/* A poll that found nothing: the result of the poll. */
+/* Counts an empty poll; returns the result of the poll. */
 bool tk_stats_poll_first(enum tk_counter counter);
 static inline bool tk_count_empty_poll(enum tk_counter counter)
 {
@@ -152,20 +152,20 @@ static inline bool tk_count_empty_poll(enum tk_counter counter)
     return false;
 }
 
-/* For what is rare, and for threads and places that may not allocate: one atomic addition. A
- * counter is counted in this way everywhere or nowhere. */
+/* For rare events, and for threads and places that may not allocate: one atomic addition. A counter
+ * uses this function everywhere or nowhere. */
 static inline void tk_count_rare(enum tk_counter counter)
 {
     __atomic_fetch_add(&tk_stats_only.stats.counts[counter], 1, __ATOMIC_RELAXED);
 }
 
-/* For what one lock guards everywhere. */
+/* For a counter that one lock guards everywhere. */
 static inline void tk_count_locked(enum tk_counter counter)
 {
     tk_stats_only.stats.counts[counter]++;
 }
 
-/* Takes a count back that turned out not to be one. Of this thread, after it has counted. */
+/* Undoes a count of this thread. */
 static inline void tk_uncount(enum tk_counter counter)
 {
     tk_stats_block()->stats.counts[counter]--;
@@ -179,8 +179,8 @@ static inline void tk_count_transfer(enum tk_path_counted path, enum tk_counter 
         tk_stats_transfer_first(path, bytes, nbytes);
 }
 
-/* What this thread's last attempt lacked was a credit: set where that is found, taken back where it
- * is waited for. */
+/* This thread's last attempt failed for lack of a credit: set where that is detected, cleared where
+ * the thread waits for it. */
 extern TK_HIDDEN TK_PER_THREAD bool tk_lacks_credit;
 
 #endif

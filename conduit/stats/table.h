@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What is counted: counters.def as types and tables, and masks of its classes. Pure; the launcher
- * has it too, for its manual page. */
+ * The counters: counters.def as types and tables, and masks of its classes. Pure; also in the
+ * launcher, for its manual page. */
 #ifndef TK_STATS_TABLE_H
 #define TK_STATS_TABLE_H
 
@@ -26,10 +26,10 @@ enum { tk_size_classes = 48 /* 2^k to 2^(k+1) - 1 bytes; no address space has mo
 
 enum { tk_small_put_max = 1023 /* bytes; no device takes more into a work request */ };
 
-/* All that is counted: of a thread, or a sum. Puts inline are counted by their exact size where
- * they take the fast path, which costs one addition: tk_stats_fold() adds them to those of their
- * path, and their bytes. Short requests are counted by what is left of the turn of requests
- * (tk_stats_take_turn()), so that one subtraction does both; tk_stats_fold() adds them too. */
+/* All counts, of a thread or summed. On the fast path an inline put is counted by its exact size,
+ * which costs one addition; tk_stats_fold() adds these to the counts of their path, and their
+ * bytes. A Short request is counted by the remaining budget of requests (tk_stats_take_turn()), so
+ * that one subtraction does both; tk_stats_fold() adds these too. */
 struct tk_stats {
     uint64_t counts[tk_counters];
     uint64_t transfers[tk_paths][tk_size_classes];
@@ -39,7 +39,7 @@ struct tk_stats {
 
 enum { tk_stats_words = sizeof(struct tk_stats) / sizeof(uint64_t) };
 
-/* Of the table: in the order of the output. `path`: rows of transfers, by path. */
+/* Rows of the table, in the order of the output. `path`: rows of transfers, by path. */
 struct tk_stats_class {
     char letter;
     const char *name, *sentence;
@@ -55,19 +55,19 @@ extern const unsigned tk_stats_class_count;
 extern const struct tk_stats_row tk_stats_rows[];
 extern const unsigned tk_stats_row_count;
 
-/* A count, or of a path the sum over all sizes. */
+/* A count, or for a path the sum over all sizes. */
 uint64_t tk_stats_value(const struct tk_stats *stats, const struct tk_stats_row *row);
 
 /* sum += part, or with UINT64_MAX sum -= part. A thread may go on counting in `part`: each word is
  * one load. Async-signal-safe. */
 void tk_stats_add(struct tk_stats *sum, const struct tk_stats *part, uint64_t sign);
 
-/* Of a sum that is complete. Async-signal-safe. */
+/* Applied to a complete sum. Async-signal-safe. */
 void tk_stats_fold(struct tk_stats *sum);
 
-/* Classes as bits, by their place in the table. A mask is letters in any case; "^" in front: all
- * but these. Letters without a class (there are some in masks of other libraries) have no effect;
- * false: it has something that is no letter. An empty one is all. */
+/* Classes as bits, by their index in the table. A mask is letters in upper or lower case; "^" in
+ * front means all but these. Letters without a class (masks of other libraries have some) have no
+ * effect; false: a character is not a letter. An empty mask means all. */
 bool tk_stats_mask_parse(const char *text, uint32_t *mask);
 void tk_stats_mask_format(uint32_t mask, char *text, size_t size);
 uint32_t tk_stats_mask_of(char letter);

@@ -50,7 +50,7 @@ void tk_text_add(struct tk_text *text, const char *more)
     tk_text_bytes(text, more, strlen(more));
 }
 
-/* With `fill` in front of it, up to so many columns. */
+/* Padded with `fill` on the left to that many columns. */
 static void add_number(struct tk_text *text, uint64_t number, unsigned columns, char fill)
 {
     char digits[digits_max];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where statistics go, and when. Owns the name of the file, the mask, and the one text; a thread
- * that finds the text in use goes without. The file is opened for each text, since programs close
- * files that they do not know. What the end of a job calls is async-signal-safe. */
+ * Where statistics go, and when. Owns the name of the file, the mask, and the only text buffer; a
+ * thread that finds it in use prints nothing. The file is opened for each text, because programs
+ * close files that they do not know. Functions called at the end of a job are async-signal-safe. */
 #include "config.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static char label[32]; /* in front of lines where ranks share a file */
 static _Atomic uint32_t mask;
 static char mask_text[33];
 static uint64_t since;
-static bool has_written; /* `stats_now` is what was */
+static bool has_written; /* `stats_now` is the value before */
 static atomic_flag is_written = ATOMIC_FLAG_INIT;
 static atomic_flag in_use = ATOMIC_FLAG_INIT;
 static struct tk_text text;
@@ -40,8 +40,8 @@ static unsigned function_count;
 
 /* ---- the file ---- */
 
-/* The file of one rank begins anew; so does one that ranks share, by rank 0, before any other has
- * passed the last wait of the start. */
+/* The file of one rank is truncated; a file that ranks share is truncated by rank 0 before any
+ * other has passed the last wait of start-up. */
 static int create(bool is_shared)
 {
     int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY |

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What was counted (stats.h), as a sum over all threads, and where it is written. */
+ * The counts (stats.h), as a sum over all threads, and where they are written. */
 #ifndef TK_STATS_WRITE_H
 #define TK_STATS_WRITE_H
 
@@ -16,44 +16,46 @@
  * other threads count, but each word is as of some moment during the call. */
 void tk_stats_sum(struct tk_stats *sum);
 
-/* Where all this is, for a reader outside. */
+/* The addresses of all this, for a reader outside of the process. */
 struct tk_wait_counters;
 void tk_stats_show(struct tk_wait_counters *places);
 
-/* From now on everything begins at 0. */
+/* Resets all counts to 0. */
 void tk_stats_reset(void);
 
 /* ---- What is written, and where ---- */
 
-/* How a rank writes; texts are the caller's and stay. */
+/* How a rank writes; the caller owns the texts and keeps them. */
 struct tk_stats_plan {
     const char *file; /* with `%` for the rank; "-", "stderr", "stdout" */
     uint32_t mask;
     uint32_t rank, size;
     const char *host;
-    bool writes; /* this rank; else it may have to empty a file that others write to */
+    bool writes; /* this rank writes; otherwise it may still have to truncate a file that others
+                  * write to */
 };
 
-/* At start-up, by all ranks: creates the file or, where ranks share it, lets rank 0 empty
- * it. What can't be written to is reported by one line, and nothing is written then. */
+/* At start-up, by all ranks: creates the file or, where ranks share it, lets rank 0 truncate it. If
+ * it can't be written, one line reports that, and nothing is written. */
 void tk_stats_open(const struct tk_stats_plan *plan);
 bool tk_stats_is_open(void);
 
-/* The statistics of this rank: once for each process, by the first call. `how` the job ended, in
- * a word or two. Async-signal-safe but for the function of the program, which runs if `by_exit`. */
+/* The statistics of this rank: once for each process, by the first call. `how`: how the job ended,
+ * in a word or two. Async-signal-safe except for the program's function, which runs if
+ * `by_exit`. */
 void tk_stats_write(const char *how, bool by_exit);
 
-/* What each rank gives to a summary, by rows of the table: as of tk_stats_write(), or now. */
+/* The values of this rank for a summary, by rows of the table: at tk_stats_write(), or now. */
 void tk_stats_values(uint64_t *values);
 
-/* Behind the statistics of this rank. `size`: of the job. */
+/* Written after the statistics of this rank. `size`: of the job. */
 void tk_stats_write_summary(const struct tk_stats_summary *summary);
 
 /* The same at any time, any number of times. */
 void tk_stats_dump(bool reset);
 
-/* What programs do by GASNETT_STATS_...: a line; the mask; a function that is called at the end
- * with what prints a line. */
+/* Implements GASNETT_STATS_...: a line; the mask; a function that is called at the end with a
+ * function that prints a line. */
 typedef void tk_stats_print(const char *format, ...);
 void tk_stats_print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void tk_stats_vprint_line(const char *format, va_list args) __attribute__((format(printf, 1, 0)));

@@ -23,8 +23,8 @@ static bool is_registered_whole(const struct trunkline_segment *segment)
     return !(tk_is_on_demand && segment == &tk_segment);
 }
 
-/* If registration pins, memory of the client is first made present by several threads. What cannot
- * be made present (it may be read-only) is left to the registration to accept or refuse. */
+/* If registration pins, memory of the client is first made present by several threads. If that
+ * fails (memory may be read-only), the registration accepts or refuses it. */
 static enum tk_status register_memory(struct trunkline_segment *segment)
 {
     if (!is_registered_whole(segment))

@@ -5,8 +5,8 @@
  * the functions here. A team is read-only between its creation and its destruction, except for what
  * the functions below say, so translation takes no lock and is thread-safe.
  *
- * A team costs each of its members constant memory if the job ranks of its members follow a rule
- * (list.h), and a table otherwise. */
+ * A team costs each of its members constant memory if the job ranks of its members are an
+ * arithmetic sequence (list.h), and a table otherwise. */
 #ifndef TK_TEAM_H
 #define TK_TEAM_H
 
@@ -120,7 +120,8 @@ static inline gex_EP_Index_t tk_team_ep_index(gex_TM_t tm, gex_Rank_t rank)
     return tk_is_pair(tm) ? tk_pair_remote(tm) : (gex_EP_Index_t)tk_list_at(&tm->endpoints, rank);
 }
 
-/* GEX_RANK_INVALID: none. The lowest one if several endpoints of that process are members. */
+/* GEX_RANK_INVALID if there is none. The lowest one if several endpoints of that process are
+ * members. */
 gex_Rank_t tk_team_rank_of_jobrank(gex_TM_t tm, gex_Rank_t jobrank);
 
 /* This process's endpoint; NULL: the pair names an endpoint that does not exist. */

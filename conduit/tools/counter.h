@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* Does it run at a constant rate, the same on all cores? */
+/* Whether it runs at a constant rate, the same on all cores. */
 bool tk_tools_counter_is_good(void);
 
 /* Its rate as the architecture reports it; 0 if it has to be measured. */

@@ -19,7 +19,7 @@
 
 enum { threads_max = 64, nap_ns = 2 * 1000 * 1000 };
 
-/* What the threads of one run share. */
+/* Shared by the threads of one run. */
 static struct {
     gasnett_mutex_t mutex;
     gasnett_rwlock_t rwlock;

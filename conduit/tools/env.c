@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Values of environment variables. A value that can't be parsed ends the program with status 2:
- * going on with another one would do what the user did not ask for. No state. */
+ * continuing with another value would not do what the user asked for. No state. */
 #include "config.h"
 
 #include <errno.h>

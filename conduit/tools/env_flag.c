@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Truth of the tools' own variables. No state. Must not report anything: crash handlers ask. */
+ * Truth of the tools' own variables. No state. Must not print anything: crash handlers call it. */
 #include "config.h"
 
 #include <strings.h>

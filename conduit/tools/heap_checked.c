@@ -19,7 +19,7 @@
 #include "gasnet_tools.h"
 #include "tools/tools.h"
 
-/* Patterns that look like no pointer and no small number. */
+/* Patterns that resemble neither pointers nor small numbers. */
 static const uint64_t alive = UINT64_C(0xA11FE5B10C6B10C5), freed = UINT64_C(0xDEADB10CDEADB10C),
                       tail = UINT64_C(0xE2DE2DE2DE2DE2D1);
 
@@ -260,7 +260,7 @@ size_t trunkline_heap_check(void *data, const char *file, int line)
     return heap_block(data)->size;
 }
 
-/* The lock is released before the program ends: what is printed then may allocate. */
+/* The lock is released before the program ends, because printing may allocate. */
 void trunkline_heap_check_one(const char *file, int line)
 {
     const char *fault = NULL;

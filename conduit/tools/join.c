@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the tools do once the job has started and the rank is known. No state. */
+ * Work of the tools once the job has started and the rank is known. No state. */
 #include "config.h"
 
 #include "gasnet_tools.h"

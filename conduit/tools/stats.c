@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * GASNETT_STATS_...: what programs add to the statistics of a job. No state. */
+ * GASNETT_STATS_...: lets programs add to the statistics of a job. No state. */
 #include "config.h"
 
 #include <stdarg.h>

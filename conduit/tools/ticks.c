@@ -117,7 +117,8 @@ static void compare(const char *source, double hz, double measured)
             source, hz, measured, soft);
 }
 
-/* The setting, judged on machines without a steady counter too. *given: a number, else 0. */
+/* The setting, which is checked on machines without a steady counter too. *given: a number, else
+ * 0. */
 static const char *rate_source(int64_t *given)
 {
     const char *source = tk_tools_lookup("GASNET_TSC_RATE");

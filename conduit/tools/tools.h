@@ -20,7 +20,7 @@ const char *tk_tools_lookup_decoded(const char *name);
 /* -1: in a job that has not started yet; 0 without a job. */
 int64_t tk_tools_rank(void);
 
-/* Are lines to name the rank? */
+/* Whether lines should name the rank. */
 bool tk_tools_in_job(void);
 
 /* Whether the library is one for programs with several threads. */
@@ -31,11 +31,11 @@ extern const bool tk_tools_has_threads;
 void tk_tools_join_job(void);
 
 /* After a fatal signal or message: freezes and prints a backtrace, as the environment says. Also
- * for signal handlers, as far as that is possible. */
+ * for signal handlers, as far as possible. */
 void tk_tools_post_mortem(void);
 
-/* A variable has a value that can't be: one line, and the process ends with status 2. A mistake of
- * the user, not of the program, so without a backtrace and a core file. */
+/* A variable has an illegal value: prints one line and ends the process with status 2. It is a
+ * mistake of the user, not of the program, so there is no backtrace and no core file. */
 _Noreturn void tk_tools_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* "*** NAME: text" or "*** NAME (proc N): text", one write to standard error. */
@@ -47,14 +47,14 @@ void tk_tools_vlog(const char *name, const char *place, const char *format, va_l
 
 /* ---- Values ---- */
 
-/* Truth of a variable of the tools, in all spellings that settings have. Prints nothing, because
+/* Truth of a variable of the tools, in all spellings that settings accept. Prints nothing, because
  * the first use may be in a crash; an invalid value counts as unset (a job has refused it at
  * start). */
 bool tk_tools_is_on(const char *name, bool otherwise);
 
 bool tk_tools_truth(const char *text, bool *value);
 
-/* Is `item` in a comma-separated list? Case does not matter. */
+/* Whether `item` is in a comma-separated list. Case does not matter. */
 bool tk_tools_list_has(const char *list, const char *item);
 
 /* Displays what gasnett_env*_display() kept back until the rank was known. */
@@ -70,7 +70,7 @@ bool tk_tools_backtrace_has_type(const char *name, size_t length);
  * have added one, so that only its processes know. */
 bool tk_tools_backtrace_is_wrong(char *why, size_t size);
 
-/* Do the settings ask for a backtrace of this rank? */
+/* Whether the settings request a backtrace of this rank. */
 bool tk_tools_backtrace_is_wanted(void);
 
 /* Runs gdb on this process, with its output to `fd`; 0: it printed a backtrace. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * GASNETT_TRACE_... of programs with a job: what they add to its traces. No state. */
+ * GASNETT_TRACE_... for programs in a job: adds to its traces. No state. */
 #include "config.h"
 
 #include <stdarg.h>

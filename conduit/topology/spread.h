@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { tk_spread_never = -1 /* a distance: the rank can't use the port */ };
+enum { tk_spread_never = -1 /* as a distance: the rank can't use the port */ };
 
 /* Rows are ranks, columns ports. */
 struct tk_spread {
@@ -19,9 +19,9 @@ struct tk_spread {
 };
 
 /* Each rank gets its nearest ports, chosen so that the busiest port has as few ranks as possible
- * under that condition. Where ranks want more than the near ports have to give one each, ports that
- * are nearest to nobody take ranks from the near ones, the ranks to which they are nearest first,
- * as long as that evens out. False: out of memory. */
+ * under that condition. If there are more ranks than near ports, ports that are nearest to no rank
+ * take ranks from the near ones, the nearest ranks first, as long as that balances the load. False:
+ * out of memory. */
 bool tk_spread(const struct tk_spread *spread);
 
 /* How many ranks of the result have the port. */

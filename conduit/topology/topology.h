@@ -13,7 +13,7 @@
 
 enum { tk_host_name_max = 64, tk_host_id_max = 128 };
 
-/* What a rank publishes about its host; part of its peer info. */
+/* The data that a rank publishes about its host; part of its peer info. */
 struct tk_host_info {
     char name[tk_host_name_max]; /* for messages */
     char id[tk_host_id_max];     /* equal on ranks of one host; built as GASNET_HOST_DETECT says */
@@ -59,7 +59,7 @@ enum tk_status tk_topology_map(uint32_t *map, uint32_t size,
 /* Finds the entries of this rank in the map, and keeps a pointer to the map. */
 enum tk_status tk_topology_build(uint32_t rank, uint32_t size, const uint32_t *map);
 
-/* What the map takes, and the ranks of our host. */
+/* The bytes that the map and the ranks of our host take. */
 static inline size_t tk_topology_map_bytes(size_t ranks)
 {
     return ranks * (sizeof(*tk_topology.host_of) + sizeof(*tk_topology.nbrhd_of));
@@ -70,13 +70,13 @@ static inline size_t tk_topology_local_bytes(size_t local)
     return local * sizeof(*tk_topology.local_ranks);
 }
 
-/* How many ranks use the memory and the CPUs of this machine. */
+/* The number of ranks that use the memory and the CPUs of this machine. */
 static inline uint32_t tk_machine_ranks(void)
 {
     return tk_topology.on_machine ? tk_topology.on_machine : tk_topology.local_size;
 }
 
-/* Does the rank share memory with this one? True for this rank itself. */
+/* Whether the rank shares memory with this one. True for this rank itself. */
 static inline bool tk_is_neighbour(uint32_t rank)
 {
     return tk_topology.nbrhd_of[rank] == tk_topology.my_nbrhd;

@@ -15,7 +15,7 @@ static int64_t offset_at(const struct tk_trace_alignment *a, uint64_t at)
 {
     if (!a->end.at || a->end.at <= a->start.at)
         return a->start.ns;
-    /* Grows with `at` and at most half as fast, so calls stay inside of calls. */
+    /* Grows with `at`, at most half as fast, so nested calls stay nested. */
     double passed = ((double)at - (double)a->start.at) / (double)(a->end.at - a->start.at);
     return a->start.ns + (int64_t)((double)(a->end.ns - a->start.ns) * passed);
 }
@@ -48,7 +48,7 @@ bool tk_trace_align_end(struct tk_trace_alignment *alignment, const struct tk_tr
 
 /* ---- lines ---- */
 
-/* A time in a line; the blanks behind it are its own but for one that separates words. */
+/* A time in a line; the blanks after it belong to it, except for one that separates words. */
 struct place {
     char *at;
     size_t width;
@@ -68,7 +68,7 @@ static struct place place_at(char *at, const char *end, bool json)
     return place;
 }
 
-/* `unit`: ns in what stands before the point; 1: there is none. */
+/* `unit`: ns per unit before the decimal point; 1: there is no point. */
 static void write_at(const struct place *place, uint64_t ns, uint64_t unit)
 {
     char text[48];

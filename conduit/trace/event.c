@@ -10,7 +10,7 @@ const char *const tk_trace_op_names[tk_trace_ops] = {
 #include "trace/trace.def"
 };
 
-/* What it is of stands in front of its name. */
+/* Names without the kind of transfer, which is the prefix of the id. */
 const char *const tk_trace_path_names[tk_paths] = {
 #define TK_PATH(id, letter, name, sentence) &#id[sizeof("puts_") - 1],
 #include "stats/counters.def"

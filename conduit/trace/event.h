@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a trace consists of: trace.def as types, and events. Pure. */
+ * The contents of a trace: trace.def as types, and events. Pure. */
 #ifndef TK_TRACE_EVENT_H
 #define TK_TRACE_EVENT_H
 
@@ -16,11 +16,11 @@ enum tk_trace_op {
     tk_trace_ops
 };
 
-/* How far the clock of rank 0 is ahead of this one, as measured at a moment of this one. */
+/* How far the clock of rank 0 is ahead of this rank's, measured at a time of this rank's clock. */
 struct tk_trace_offset {
     uint64_t at; /* 0: not measured */
     int64_t ns;
-    uint64_t error; /* it is wrong by so much at most */
+    uint64_t error; /* maximum error */
 };
 
 /* One piece of work of a thread, or a moment (end == begin). Times are nanoseconds of
@@ -28,26 +28,26 @@ struct tk_trace_offset {
 struct tk_trace_event {
     uint64_t begin, end;
     uint64_t nbytes;
-    const char *file; /* of the program, as it says; NULL: unknown. Never freed. */
+    const char *file; /* of the program, as set by it; NULL: unknown. Never freed. */
     uint32_t line;
     uint32_t peer; /* tk_trace_no_peer: none */
     /* Of a message: its number among those that the sender recorded for this receiver; 0: none.
-     * The handler has the sender's, which is how they are found together. */
+     * The handler has the sender's number, by which the two are matched. */
     uint32_t sequence;
     uint8_t op;
-    uint8_t path; /* of a transfer: tk_path_counted and 1 more; 0: it has none, or took none */
+    uint8_t path; /* of a transfer: tk_path_counted + 1; 0: not a transfer, or it took no path */
     uint8_t handler;
-    uint8_t slots; /* of a ring, with text of the event, that follow */
+    uint8_t slots; /* following slots of the ring that hold the event's text */
 };
 
 enum { tk_trace_text_max = 1000 };
 #define tk_trace_no_peer UINT32_MAX
 
-/* By operation: its word in files, and its class. */
+/* For each operation: its word in files, and its class. */
 extern const char *const tk_trace_op_names[tk_trace_ops];
 extern const char tk_trace_op_letters[tk_trace_ops];
 
-/* By path: its word. */
+/* For each path: its word. */
 extern const char *const tk_trace_path_names[tk_paths];
 
 static inline bool tk_trace_is_send(unsigned op)

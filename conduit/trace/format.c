@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See format.h. One event is one line in both forms, with its parts in one order: gasnet_trace
- * reads them so. */
+ * See format.h. One event is one line in both forms, with its parts in a fixed order, on which
+ * gasnet_trace relies. */
 #include "config.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static void put_word(struct tk_text *lines, const char *name, const char *word, 
     tk_text_add(lines, json ? "\"" : "");
 }
 
-/* A time that is to be corrected may become longer by a digit. */
+/* The correction of a time may add a digit. */
 static void put_blank(struct tk_text *lines, const struct tk_trace_source *source)
 {
     tk_text_add(lines, source->is_aligned ? " " : "");
@@ -107,7 +107,7 @@ static void put_place(struct tk_text *lines, const struct tk_trace_source *sourc
     put_blank(lines, source);
 }
 
-/* An arrow from inside of the call that sends to the beginning of the handler. */
+/* An arrow from inside of the sending call to the beginning of the handler. */
 static void put_arrow(struct tk_text *lines, const struct tk_trace_source *source, uint32_t thread,
                       const struct tk_trace_event *event)
 {
@@ -171,14 +171,14 @@ void tk_trace_put_event(struct tk_text *lines, const struct tk_trace_source *sou
         put_event_text(lines, source, thread, event, text);
 }
 
-/* `quote` is in front of values that are no numbers and behind them. */
+/* `quote` precedes and follows values that are not numbers. */
 static void put_clocks(struct tk_text *lines, const struct tk_trace_clocks *clocks, bool json)
 {
     put_named(lines, json ? ",\"monotonic\":" : " monotonic=", clocks->monotonic);
     put_named(lines, json ? ",\"realtime\":" : " realtime=", clocks->realtime);
 }
 
-/* As measured at one of its ends, and how wrong times on it are at most. */
+/* The offset measured at the start or the end, and the maximum error of times. */
 static void put_offset(struct tk_text *lines, const struct tk_trace_offset *offset, uint64_t error,
                        bool json)
 {

@@ -9,13 +9,14 @@
 #include "trace/align.h"
 #include "trace/event.h"
 
-/* The most that one event takes: its text may be escaped to six bytes for each of its own. */
+/* The maximum size of one event: each byte of its text may be escaped to six. */
 enum { tk_trace_event_max = 6 * tk_trace_text_max + 8192 };
 
-/* Of a rank's trace. */
+/* The first line of a rank's trace. */
 struct tk_trace_source {
     uint32_t rank, size;
-    const char *host, *boot; /* `boot`: equal where CLOCK_MONOTONIC is the same clock */
+    const char *host, *boot; /* `boot`: equal for processes whose CLOCK_MONOTONIC is the same
+                              * clock */
     int pid;
     bool is_aligned; /* times are those of rank 0's clock: */
     struct tk_trace_alignment alignment;
@@ -25,7 +26,7 @@ struct tk_trace_clocks {
     uint64_t monotonic, realtime;
 };
 
-/* Objects of JSON begin with what separates them from the ones before: ",\n". */
+/* JSON objects begin with the separator from the previous one: ",\n". */
 void tk_trace_put_event(struct tk_text *lines, const struct tk_trace_source *source,
                         uint32_t thread, const struct tk_trace_event *event, const char *text,
                         bool json);

@@ -27,7 +27,7 @@ struct file_name {
 
 struct recorder {
     struct tk_trace_ring *ring;
-    uint32_t peer, sequence; /* of the message that the call under way sends */
+    uint32_t peer, sequence; /* of the message that the current call sends */
     uint8_t handler;
     struct tk_trace_place place;
     int frozen;

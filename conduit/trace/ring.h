@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Events of one thread on their way to the file: written by that thread, read by the holder of the
- * lock of the file (write.c). No lock; an event that finds no room is counted and dropped, so that
+ * lock of the file (write.c). No lock; an event that finds no space is counted and dropped, so that
  * a slow disk never stops the job. */
 #ifndef TK_TRACE_RING_H
 #define TK_TRACE_RING_H
@@ -30,7 +30,7 @@ static inline struct tk_trace_event *tk_trace_ring_slot(struct tk_trace_ring *ri
     return &ring->slots[at % tk_trace_ring_slots];
 }
 
-/* `text` may be NULL. Returns how many slots are in use then. */
+/* `text` may be NULL. Returns the number of slots then in use. */
 static inline uint64_t tk_trace_ring_add(struct tk_trace_ring *ring, struct tk_trace_event event,
                                          const char *text, size_t length)
 {

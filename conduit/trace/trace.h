@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Traces: what a rank does, by the calls of the interface, in a file. Only in libraries configured
- * with --enable-trace and in the trace twins; in others TK_TRACED(...) is nothing. Each thread
- * records into a ring of its own (ring.h); a thread of the library writes them out. Nothing here
- * waits for the file but the end of the job. */
+ * Traces: the calls of the interface that a rank makes, in a file. Only in libraries configured
+ * with --enable-trace and in the trace twins; in others TK_TRACED(...) expands to nothing. Each
+ * thread records into a ring of its own (ring.h); a thread of the library writes the rings to the
+ * file. Only the end of the job waits for the file. */
 #ifndef TK_TRACE_H
 #define TK_TRACE_H
 
@@ -14,7 +14,7 @@
 #include "trace/event.h"
 
 /* Classes that are recorded now; 0 while nothing is. Written at the start, the end, and by the
- * program; a thread that reads it late records an event more or less. */
+ * program; a thread that reads it late may record one event too many or too few. */
 extern TK_HIDDEN uint32_t tk_trace_mask;
 
 enum tk_trace_bit {
@@ -27,14 +27,14 @@ static inline bool tk_trace_has(enum tk_trace_bit bit)
     return tk_is_traced && (__atomic_load_n(&tk_trace_mask, __ATOMIC_RELAXED) & bit);
 }
 
-/* The program's source, as it says. */
+/* The place in the program's source, as set by the program. */
 struct tk_trace_place {
     const char *given, *kept; /* name of the file; our copy */
     unsigned line;
 };
 
-/* A call under way, made at `place`. What its thread knew of an outer call's message is kept here
- * meanwhile. */
+/* A call in progress, made at `place`. It saves the thread's data about the message of an outer
+ * call. */
 struct tk_trace_call {
     uint64_t begin; /* 0: it is not recorded */
     uint64_t nbytes;
@@ -51,14 +51,14 @@ static inline void tk_trace_leave(const struct tk_trace_call *call)
     tk_if_unlikely(call->begin) tk_trace_end(call);
 }
 
-/* A wait that is over, inside of a call. */
+/* Records a completed wait inside of a call. */
 void tk_trace_waited(enum tk_trace_op op, uint32_t peer, uint64_t since);
 
-/* Records what follows in this block as one event. The peer of a message need not be given. The
+/* Records the rest of this block as one event. The peer of a message need not be given. The
  * arguments are evaluated if the class is recorded. */
 #define TK_TRACED(id, peer, nbytes) TK_TRACED_AS(tk_trace_##id, id, peer, nbytes)
 
-/* The same as `op`, which is of the class of `id`. */
+/* The same, recorded as `op`, which is of the class of `id`. */
 #define TK_TRACED_AS(op, id, peer, nbytes)                                                         \
     TK_IF_TRACED(__attribute__((__cleanup__(tk_trace_leave))) struct tk_trace_call trace_call;     \
                  trace_call.begin = 0; tk_if_unlikely(tk_trace_has(tk_trace_bit_##id))             \
@@ -76,11 +76,11 @@ void tk_trace_begin_handler(struct tk_trace_call *call, enum tk_trace_op op, uin
                                    (is_reply) ? tk_trace_reply_handler : tk_trace_request_handler, \
                                    from, handler, nbytes, number);)
 
-/* The call under way sends a message to `peer`. Returns its number, which travels in 16 bits; 0:
- * none, where it can't (`is_numbered` is false). */
+/* The current call sends a message to `peer`. Returns its number, which travels in 16 bits; 0 if it
+ * can't carry one (`is_numbered` is false). */
 uint16_t tk_trace_number(uint32_t peer, uint8_t handler, bool is_numbered);
 
-/* It did not send it after all. */
+/* The message was not sent after all. */
 void tk_trace_unsent(void);
 
 /* ---- life ---- */
@@ -90,26 +90,28 @@ struct tk_trace_plan {
     uint32_t mask;    /* as of tk_stats_mask_parse() */
     uint32_t rank, size;
     const char *host; /* stays */
-    bool records;     /* this rank; else it may have to create the file that others write to */
-    bool local;       /* what a rank does with itself too */
+    bool records;     /* this rank writes; otherwise it may still have to create the file that
+                       * others write to */
+    bool local;       /* record operations of a rank on itself too */
 };
 
-/* At start-up, before the last wait for others: creates the file. What can't be written to is
- * reported by one line, and nothing is recorded then. */
+/* At start-up, before the last wait for others: creates the file. If it can't be written, one line
+ * reports that, and nothing is recorded. */
 void tk_trace_open(const struct tk_trace_plan *plan);
 
 /* From now on events are recorded. */
 void tk_trace_start(void);
 
-/* From the offset at the start on (before tk_trace_start()) times are those of rank 0's clock. With
- * that at the end what was written is corrected; when nothing is recorded any more. */
+/* The first sets the offset at the start (before tk_trace_start()): from then on times are those of
+ * rank 0's clock. The second sets that at the end, after recording has stopped, and corrects the
+ * written lines. */
 void tk_trace_align(const struct tk_trace_offset *offset, bool at_end);
 
-/* Nothing is recorded any more. */
+/* Stops recording. */
 void tk_trace_stop(void);
 
-/* The same, and writes what there is, once for each process. `how` the job ended.
- * Async-signal-safe; a writer that is stuck in the disk is waited for a second or two. */
+/* The same, and writes the remaining events, once for each process. `how`: how the job ended.
+ * Async-signal-safe; waits a second or two for a writer that is blocked by the disk. */
 void tk_trace_close(const char *how);
 
 /* ---- programs ---- */
@@ -122,8 +124,8 @@ void tk_trace_mask_set(const char *text);
 bool tk_trace_local(void);
 void tk_trace_local_set(bool local);
 
-/* The line of the program's source that this thread is at, as it says. A frozen one stays; each
- * freeze needs an unfreeze. */
+/* The current line of the program's source, as set by this thread. A frozen one does not change;
+ * each freeze needs an unfreeze. */
 void tk_trace_line_set(const char *file, unsigned line);
 void tk_trace_line_get(const char **file, unsigned *line);
 void tk_trace_line_freeze(int by);

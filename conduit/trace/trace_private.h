@@ -7,7 +7,7 @@
 #include "trace/ring.h"
 #include "trace/trace.h"
 
-/* All rings there are, newest first; none is ever freed. */
+/* All rings, newest first; none is ever freed. */
 extern TK_HIDDEN struct tk_trace_ring *_Atomic tk_trace_rings;
 
 /* Not 0: a ring is half full. The writer sleeps on it, and clears it. */

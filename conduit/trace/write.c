@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Writes a trace: a thread of the library does, and at the end the thread that ends the process.
- * Owns the file's name and the lines, under one lock that is tried, never waited for without a
- * limit. The file is opened for each write, since programs close files that they do not know. A
- * file for programs is a whole one after each write, however the process ends: its end is
- * overwritten by what comes next, under the kernel's lock where ranks share it. */
+ * Writes a trace, in a thread of the library, and at the end in the thread that ends the process.
+ * Owns the file's name and the lines, under one lock that no thread waits for without a limit. The
+ * file is opened for each write, because programs close files that they do not know. A JSON file is
+ * complete after each write, however the process ends: the next write overwrites its end, under the
+ * kernel's file lock if ranks share it. */
 #include "config.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static bool is_broken;
 static uint32_t mask_at_start;
 static _Atomic(bool) has_file, is_closed;
 static atomic_flag busy = ATOMIC_FLAG_INIT;
-static struct tk_text lines; /* of no file: it is opened for each write */
+static struct tk_text lines; /* of no file: the file is opened for each write */
 static uint64_t lost_in_all;
 static char text[tk_trace_text_max + 1];
 static pid_t owner;
@@ -56,7 +56,7 @@ static void nap(void)
     nanosleep(&ms, NULL);
 }
 
-/* Where lines of this rank are in the file, which others may write to. */
+/* The offsets of this rank's lines in the file, which others may write to. */
 struct piece {
     off_t at, end;
 };
@@ -65,7 +65,7 @@ static size_t piece_count, piece_space;
 
 /* ---- the file ---- */
 
-/* Only while times may have to be corrected: not by the end of the job, which may not allocate. */
+/* Only while times may have to be corrected; not at the end of the job, which may not allocate. */
 static void note_piece(off_t at, size_t length)
 {
     if (!source.is_aligned || source.alignment.end.at || atomic_load(&is_closed))
@@ -114,7 +114,7 @@ static int lock_file(int fd)
     return EWOULDBLOCK;
 }
 
-/* What does not fit on the disk is taken back, so that the file stays a whole one. */
+/* A write that does not fit on the disk is undone, so that the file stays complete. */
 static int append_json(int fd)
 {
     struct stat status;
@@ -135,7 +135,7 @@ static int append_json(int fd)
     return error;
 }
 
-/* Other ranks may do the same: the kernel says where it came to lie. */
+/* Other ranks may append too: the kernel reports the offset. */
 static int append_text(int fd)
 {
     int error = write_whole(fd, lines.bytes, lines.length, -1);
@@ -167,7 +167,7 @@ static void flush(void)
     lines.length = 0;
 }
 
-/* ---- times that turned out to be a little wrong ---- */
+/* ---- correction of times ---- */
 
 /* 0, or errno. In parts of whole lines. */
 static int correct_piece(int fd, struct piece piece)
@@ -231,7 +231,8 @@ static void report_lost(struct tk_trace_ring *ring)
     ring->lost_reported = lost;
 }
 
-/* As much as was there when it began: a thread that records without end must not hold us. */
+/* Only events that were present at the beginning: a thread that keeps recording must not hold us
+ * here. */
 static void drain(void)
 {
     struct tk_trace_event event;
@@ -274,7 +275,7 @@ static struct tk_trace_clocks clocks_now(void)
     return clocks;
 }
 
-/* Processes with the same one have the same monotonic clock. */
+/* Processes with the same boot id have the same monotonic clock. */
 static void find_boot(void)
 {
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -285,8 +286,7 @@ static void find_boot(void)
     boot[strcspn(boot, "\n")] = '\0';
 }
 
-/* A file that ranks share is begun by rank 0, before any other has passed the last wait of the
- * start. */
+/* Rank 0 creates a file that ranks share, before any other has passed the last wait of start-up. */
 static int create(bool is_ours)
 {
     int flags = O_CREAT | O_CLOEXEC | O_NOCTTY | (trace_file.is_json ? O_RDWR : O_WRONLY);

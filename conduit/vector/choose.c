@@ -6,8 +6,8 @@
 #include "settings/settings.h"
 #include "vector/choose.h"
 
-/* One piece is an ordinary put or get. For several pieces, the cost is the packing if they are
- * small, which needs the target's CPU too, and the posting if they are large. */
+/* One piece is an ordinary put or get. With several pieces the cost is packing if they are small,
+ * which needs the target's CPU too, and posting if they are large. */
 enum tk_vector_path tk_vector_choose(const struct tk_vector_facts *facts)
 {
     if (facts->pieces < 2)

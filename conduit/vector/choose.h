@@ -11,15 +11,15 @@
 enum tk_vector_path {
     TK_VECTOR_BY_PIECES,   /* a put or get for each piece */
     TK_VECTOR_BY_MESSAGES, /* packed in active messages */
-    TK_VECTOR_BY_LISTS,    /* by lists of the device, for a far side that is contiguous */
-    TK_VECTOR_BY_STAGES,   /* packed in registered memory, for a far side that is contiguous */
+    TK_VECTOR_BY_LISTS,    /* by lists of the device, for a contiguous remote side */
+    TK_VECTOR_BY_STAGES,   /* packed in registered memory, for a contiguous remote side */
     TK_VECTOR_BY_FILL      /* no transfer of data: the value in messages; never chosen */
 };
 
 struct tk_vector_facts {
-    size_t nbytes, pieces; /* in all; pieces as the side that has more is cut */
+    size_t nbytes, pieces; /* in all; pieces of the side that has more of them */
     bool is_remote_whole;  /* the remote side is contiguous */
-    bool may_pack;         /* the target can check addresses: it is about its endpoint 0 */
+    bool may_pack;         /* the target can check addresses: they are in its endpoint 0 */
     bool may_list;         /* the device takes lists of this local memory */
     bool may_stage;        /* over a network that has the remote memory registered */
     bool is_slow;          /* each piece would cost a system call or a registration */

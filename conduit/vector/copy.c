@@ -180,7 +180,7 @@ static inline __attribute__((always_inline)) void copy_listed_each(const struct 
     }
 }
 
-/* One loop for each shape: whether there is a list is known to the compiler in it. */
+/* One loop for each shape, so that the compiler knows in each whether there is a list. */
 static void copy_listed(const struct listed *l)
 {
     struct listed known = *l;

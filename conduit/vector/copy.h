@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Non-contiguous copies between memory that this process can address: a neighbour's segment, its
- * own, a message. Pure; no lock. Barriers around them are the caller's. */
+ * own, a message. Pure; no lock. The caller provides memory barriers. */
 #ifndef TK_VECTOR_COPY_H
 #define TK_VECTOR_COPY_H
 

@@ -2,8 +2,8 @@
  *
  * Pieces packed in active messages: a request carries addresses and data of a put, or addresses of
  * a get, whose data the reply brings. A request takes a credit, so the number in flight never
- * exceeds the number of buffers, however many pieces there are; a later poll sends what had no
- * space. Owns the requests that are not answered, under one lock, which handlers take too. */
+ * exceeds the number of buffers, however many pieces there are; a later poll sends the pieces that
+ * found no space. Owns the unanswered requests, under one lock, which handlers take too. */
 #include "config.h"
 
 #include <string.h>
@@ -140,14 +140,14 @@ static size_t pack_box(struct tk_stream *s, char *to, struct budget *b, struct t
     return levels;
 }
 
-/* A box of very many dimensions would leave no space for data: then it goes range by range. */
+/* A box of very many dimensions would leave no space for data: then it is sent range by range. */
 static enum tk_stream_form form_of(const struct tk_stream *s, const struct budget *b)
 {
     bool is_large = s->form == TK_STREAM_STRIDED && s->levels * sizeof(*s->level) > b->request / 2;
     return is_large ? TK_STREAM_VECTOR : s->form;
 }
 
-/* Moves the stream on; returns the bytes of metadata at `to`. */
+/* Advances the stream; returns the bytes of metadata at `to`. */
 static size_t pack_remote(struct tk_stream *s, char *to, struct budget *b,
                           struct tk_vector_ask *ask)
 {

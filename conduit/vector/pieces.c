@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A put or get for each contiguous piece: always possible, and the best for large ones. No state;
- * the transport takes its locks. */
+ * A put or get for each contiguous piece: always possible, and best for large ones. No state; the
+ * transport takes its locks. */
 #include "config.h"
 
 #include "base/atomic.h"
@@ -23,8 +23,8 @@ static bool post_small(struct tk_vector *v, const struct tk_piece *piece)
     return is_posted;
 }
 
-/* v->state stays where it is until all of v->rma is posted: the transport knows it by its address.
- */
+/* v->state must not move until all of v->rma is posted: the transport identifies it by its address.
+ * / */
 static void set_piece(struct tk_vector *v, const struct tk_piece *piece)
 {
     v->state = (struct tk_rma_state){.done = 0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Small local pieces whose remote side is contiguous: gathered in registered memory of our own and
- * put from there, or got there and scattered. The target's CPU takes no part. Owns that memory,
- * made at the first use, and the buffers under way; one lock, under which the transport posts. No
+ * put from there, or got into it and scattered. The target's CPU is not involved. Owns that memory,
+ * allocated at first use, and the buffers in use; one lock, under which the transport posts. No
  * handler takes it. */
 #include "config.h"
 

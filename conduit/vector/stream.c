@@ -268,7 +268,7 @@ bool tk_streams_next(struct tk_stream *a, struct tk_stream *b, size_t most, stru
 
 /* ---- boxes ---- */
 
-/* By the stride of the destination: as long as strides are in order, writes go upwards. */
+/* Sorted by the stride of the destination, so that writes are in ascending order. */
 static void insert_level(struct tk_box *box, struct tk_box_level level)
 {
     size_t at = box->levels++;
@@ -291,7 +291,8 @@ static void add_dimension(struct tk_box *box, size_t count, ptrdiff_t to, ptrdif
     insert_level(box, level);
 }
 
-/* Contiguous dimensions become part of the element, others that continue each other one row. */
+/* Contiguous dimensions are merged into the element, others that continue each other into one
+ * row. */
 static void merge_levels(struct tk_box *box)
 {
     size_t kept = 0;
@@ -336,7 +337,7 @@ void tk_box_close(struct tk_box *box)
         free(box->level);
 }
 
-/* The other side may be cut where this one is not. */
+/* The other side may be divided where this one is not. */
 void tk_stream_box(struct tk_stream *s, const struct tk_box *box, bool is_to)
 {
     stream_levels(s, box->levels);

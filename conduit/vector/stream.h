@@ -2,9 +2,9 @@
  *
  * One side of a non-contiguous transfer as a stream of bytes: lists of ranges (vector), lists of
  * equal ranges (indexed) and boxes of elements (strided) are read in the same way, so that the two
- * sides of a transfer may be cut differently. Ranges that adjoin each other are one run. Pure: no
- * device, no job, no lock; a stream belongs to one thread at a time. Does not own lists: the
- * interface requires clients to keep them until the operation is complete. */
+ * sides of a transfer may be divided differently. Adjacent ranges are one run. Pure: no device, no
+ * job, no lock; a stream belongs to one thread at a time. Does not own lists: the interface
+ * requires clients to keep them until the operation is complete. */
 #ifndef TK_VECTOR_STREAM_H
 #define TK_VECTOR_STREAM_H
 
@@ -49,11 +49,11 @@ void tk_stream_copy(struct tk_stream *to, const struct tk_stream *from);
 size_t tk_stream_bytes(const struct tk_stream *s);
 
 /* Calls see(context, address, nbytes) for the rest of the current run and for the smallest range
- * around all that follows it. Stops and returns false if see() does. */
+ * around everything after it. Stops and returns false if see() does. */
 bool tk_stream_ranges(const struct tk_stream *s, bool (*see)(void *, const char *, size_t),
                       void *context);
 
-/* Makes s->left greater than zero; false at the end. */
+/* Ensures that s->left is greater than zero; false at the end. */
 bool tk_stream_fill(struct tk_stream *s);
 
 /* Adds to the current run the ranges that follow it in memory, until it has `wanted` bytes. */
@@ -66,16 +66,15 @@ static inline void tk_stream_skip(struct tk_stream *s, size_t nbytes)
     s->left -= nbytes;
 }
 
-/* Passes over nbytes; the stream must have that many. */
+/* Skips nbytes; the stream must have that many. */
 void tk_stream_drop(struct tk_stream *s, size_t nbytes);
 
-/* Strided, between runs: takes chunks that differ in the innermost index alone, as many as there
- * are but at most `most`, and returns their number and where they begin. 0: there is no such row.
- */
+/* Strided, between runs: takes chunks that differ only in the innermost index, at most `most`, and
+ * returns their number and where they begin. 0: there is no such row. / */
 size_t tk_stream_row(struct tk_stream *s, size_t most, char **first, ptrdiff_t *stride);
 
 /* The next piece that is contiguous on both sides, at most `most` bytes; false at the end of
- * either. Both streams are behind it on return. */
+ * either. On return both streams are positioned after it. */
 struct tk_piece {
     char *a, *b;
     size_t nbytes;
@@ -107,10 +106,10 @@ struct tk_strided {
     size_t levels;
 };
 
-/* The same transfer in a form of its own: dimensions of one element are dropped, the others ordered
+/* The same transfer in normalised form: dimensions of one element are dropped, the others ordered
  * by the strides of the destination, which become positive; dimensions that are contiguous on both
  * sides make larger elements or longer rows. Elements may move in any order, because destinations
- * overlap nothing. False: there is nothing to move, and the box needs no close. */
+ * do not overlap anything. False: there is nothing to move, and the box needs no close. */
 bool tk_box_open(struct tk_box *box, const struct tk_strided *what);
 void tk_box_close(struct tk_box *box);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Starts non-contiguous transfers. Memory that this process can address, a neighbour's or its own,
- * is copied in place; all else is posted by one of several paths (choose.h) as far as there is
- * space, and what is left is posted by polls. Owns the list of transfers that are not posted, under
- * a lock that is held while some of them are advanced and that no handler takes; and each thread's
- * notice of completion. Memory for transfers is kept, for as many transfers as were active at the
- * same time. */
+ * is copied in place; other transfers are posted on one of several paths (choose.h) as far as there
+ * is space, and polls post the rest. Owns the list of transfers that are not fully posted, under a
+ * lock that is held while they are advanced and that no handler takes; and each thread's notice of
+ * completion. Memory of finished transfers is kept for reuse. */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -36,7 +35,7 @@ static struct {
     struct tk_vector *first, **end;
 } waiting = {.lock = TK_LOCK_INIT, .end = &waiting.first};
 
-/* The rest of what is armed is read by one put in a while. */
+/* Rarely read: only by a put for which a notice is armed. */
 static TK_PER_CLIENT_THREAD uint8_t armed_handler; /* 0: nothing */
 
 static struct tk_notice *armed(void)
@@ -238,7 +237,7 @@ void tk_vector_fill(struct tk_peer *peer, uintptr_t remote, size_t nbytes, uint8
     advance_or_wait(v);
 }
 
-/* `op` is counted until the transfer is over. */
+/* `op` is counted until the transfer is complete. */
 static void begin(struct tk_vector_call *call, struct tk_op *op)
 {
     struct tk_vector *v = take_for(call->peer, op, call->is_put);

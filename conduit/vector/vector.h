@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Vector, indexed and strided puts and gets. Any memory, any shape; thread-safe in PAR. What can't
- * be posted at once goes on in any poll. */
+ * Vector, indexed and strided puts and gets. Any memory, any shape; thread-safe in PAR. Pieces that
+ * can't be posted at once are posted by any poll. */
 #ifndef TK_VECTOR_H
 #define TK_VECTOR_H
 
@@ -13,7 +13,7 @@
 struct tk_vector_call {
     struct tk_peer *peer;
     bool is_put;
-    bool wants_leaf;   /* put: local completion is asked for on its own */
+    bool wants_leaf;   /* put: local completion is requested separately */
     bool is_pair;      /* not between endpoints 0: the three below, as in struct tk_rma */
     uint32_t endpoint; /* the peer's */
     const uint32_t *remote_keys;

@@ -19,25 +19,25 @@ struct tk_notice {
 };
 
 /* Exists from its start until all of it is posted or, with a notice, until the notice is sent.
- * Belongs to the starting thread, then to the list that progress goes through. */
+ * Belongs to the starting thread, then to the list that progress walks. */
 struct tk_vector {
     union {
         struct tk_pool_item item; /* while free */
         struct tk_vector *next;   /* while it waits for progress */
     };
     struct tk_peer *peer;
-    struct tk_op *op;      /* the client's; counts this transfer once until it is given back */
+    struct tk_op *op;      /* the client's; counts this transfer once until it is freed */
     struct tk_op own;      /* counts pieces, if a notice follows them */
     struct tk_op *pieces;  /* &own or op */
     tk_counter_t *sources; /* as in struct tk_rma; counts this transfer while it is posted */
     enum tk_vector_path path;
     bool is_put, is_posted;
     struct tk_stream remote, local;
-    struct tk_rma rma; /* the piece that is being posted, and what all have in common */
+    struct tk_rma rma; /* the current piece, and fields common to all pieces */
     struct tk_rma_state state;
     struct tk_notice notice;
     unsigned list_max;
-    struct { /* by lists: what was refused for lack of space */
+    struct { /* by lists: pieces that were refused for lack of space */
         struct tk_local_piece pieces[tk_gather_max];
         unsigned count;
         size_t nbytes;
@@ -46,7 +46,7 @@ struct tk_vector {
 };
 
 /* vector.c. The address offset at which this process maps the endpoint's segment, a neighbour's or
- * its own; tk_unmapped if it does not. */
+ * its own; tk_unmapped if it is not mapped. */
 uintptr_t tk_vector_offset(struct tk_peer *peer, uint32_t endpoint);
 void tk_vector_fill(struct tk_peer *peer, uintptr_t remote, size_t nbytes, uint8_t value,
                     struct tk_op *op);
@@ -73,12 +73,12 @@ void tk_vector_serve_open(void);
 void tk_vector_stages_open(void);
 bool tk_vector_can_stage(void);
 
-/* ---- what travels: arguments of a request ---- */
+/* ---- arguments of a request ---- */
 
 enum tk_vector_what { TK_VECTOR_PUT, TK_VECTOR_GET, TK_VECTOR_FILL, TK_VECTOR_NOTICE };
 
-/* The remote stream: a rest of a run, then ranges in the form of its client's call. They lie in
- * front of the data in the payload: gex_Memvec_t, addresses or struct tk_level each. */
+/* The remote stream: the rest of a run, then ranges in the form of the client's call. They precede
+ * the data in the payload: each is a gex_Memvec_t, an address or a struct tk_level. */
 struct tk_vector_ask {
     uint32_t flight; /* to be returned */
     uint16_t what;   /* enum tk_vector_what */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Which of the tree's programs the scripts of some tests name; these are built before the tests run. Reads the scripts, and those that
+# Lists the tree's programs that the scripts of some tests name; these are built before the tests run. Reads the scripts, and those
+# that
 # they name (common.sh, guest scripts), without comments. A program counts as named by its path, by its name in a script of
 # its folder, or, where programs are one for each mode, by the name before the mode: "$jobs/barrier-$mode" names all of them. A word
 # that only looks like a name costs a program that is not needed, nothing else.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Fails when files call each other in a circle, or when a file calls or includes one of a higher floor. What is called, and
+# Fails when files call each other in a cycle, or when a file calls or includes one of a higher floor. What is called, and
 # which variables are used, is read from the objects of the build (nm), so that no declaration can hide it; the plan is
 # contrib/check/calls.txt.
 # usage: calls.sh, with top_srcdir and top_builddir in the environment; calls.sh --edges lists the calls

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Fails when a source is missing in what `make dist` packs, and when the list of that does not fit any more into one argument of a
-# command (128 KiB with Linux), by which automake's rule passes it: libraries that are built from the same sources in several ways
+# Fails when a source is missing in what `make dist` packs, and when the list of files no longer fits into one argument of a command
+# (128 KiB with Linux), by which automake's rule passes it: libraries that are built from the same sources in several ways
 # name them with nodist_ but for one.
 # usage: dist.sh             (through make check)
 set -u

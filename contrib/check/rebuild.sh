@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Fails unless make does again what a change asks for, and nothing else: after a build nothing is left to do; a header that changed
+# Fails unless make rebuilds exactly what a change requires: after a build nothing is left to do; a header that changed
 # compiles what the compiler said includes it; a new class of a source (conduit/classes.awk) needs no list to be changed. Asks make what
 # it would do (make -n -W), nothing is built.
 # usage: rebuild.sh, with top_srcdir and top_builddir in the environment, after make

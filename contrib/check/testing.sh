@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Counts what doc/testing.md says of the tests, and fails when a number there is off by more than a tenth: one more test needs no new
-# page, a kind of tests that is gone or has doubled does. A number stands in the second column of a table, behind the words that name
+# Counts the tests as doc/testing.md does, and fails when a number there is off by more than a tenth: one more test needs no update,
+# a kind of tests that was removed or has doubled does. A number stands in the second column of a table, behind the words that name
 # it here; elsewhere the page has none that could grow old.
 # usage: testing.sh              (through make check)
 #        testing.sh --update     writes the numbers as they are; in a configured tree, with top_builddir

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Fails unless contrib/run-tests.sh ends in its time and prints its count, whatever its stages do: one that would take longer is cut
-# short, those behind it do not start, and both are failures with a line of their own; and unless what a failed test said is shown before
-# the stage is over. On a tree of its own, whose tests are sleeps.
+# Fails unless contrib/run-tests.sh ends in its time and prints its count, whatever its stages do: a stage that would take longer is
+# cut short, later ones do not start, and both are failures with a line of their own; and unless the output of a failed test is
+# shown before the stage is over. On a tree of its own, whose tests are sleeps.
 set -u
 source=${top_srcdir:-$(dirname "$0")/../..}
 dir=$(mktemp -d) || exit 2

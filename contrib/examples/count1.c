@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* count1: the GASNet-1 interface in one file, for those who have code of it. Each process adds its
+/* count1: the GASNet-1 interface in one file, for users with existing code. Each process adds its
  * share to a counter of process 0 by active messages, then reads the sum from there by a get.
  *
  *     gasnetrun_ibv -n 4 ./count1
@@ -20,7 +20,7 @@ enum { ADD = 200, ADDED };
         }                                                                                          \
     } while (0)
 
-static int *counter; /* in the segment of this process; that of process 0 is what is counted in */
+static int *counter; /* in the segment of this process; all count in that of process 0 */
 static gasnet_hsl_t lock = GASNET_HSL_INITIALIZER; /* the kind of lock that handlers may take */
 static volatile int answers;
 
@@ -40,7 +40,7 @@ static void added(gasnet_token_t token)
 
 static gasnet_handlerentry_t handlers[] = {{ADD, (gex_AM_Fn_t)add}, {ADDED, (gex_AM_Fn_t)added}};
 
-/* Everybody arrives before anybody leaves. */
+/* No process leaves before all have arrived. */
 static void barrier(void)
 {
     gasnet_barrier_notify(0, GASNET_BARRIERFLAG_ANONYMOUS);
@@ -55,18 +55,18 @@ int main(int argc, char **argv)
     CHECK(gasnet_init(&argc, &argv));
     CHECK(gasnet_attach(handlers, sizeof(handlers) / sizeof(handlers[0]), GASNET_PAGESIZE, 0));
 
-    /* Where each process has its segment. The memory in it is zero at first. */
+    /* The segments of all processes. Their memory is initially zero. */
     segments = (gasnet_seginfo_t *)calloc(gasnet_nodes(), sizeof(*segments));
     if (!segments)
         gasnet_exit(1);
     CHECK(gasnet_getSegmentInfo(segments, (int)gasnet_nodes()));
     counter = (int *)segments[gasnet_mynode()].addr;
-    barrier(); /* now messages may come: everybody knows its counter */
+    barrier(); /* now messages may arrive: every process knows its counter */
 
     for (int i = 0; i < TIMES; i++)
         CHECK(gasnet_AMRequestShort1(0, ADD, (gasnet_handlerarg_t)gasnet_mynode() + 1));
     GASNET_BLOCKUNTIL(answers == TIMES);
-    barrier(); /* all are counted */
+    barrier(); /* all messages are counted */
 
     int sum = 0, nodes = (int)gasnet_nodes(), expected = TIMES * nodes * (nodes + 1) / 2;
     gasnet_get(&sum, 0, segments[0].addr, sizeof(sum));

@@ -29,7 +29,7 @@ static void thank(gex_Token_t token)
     thanks = thanks + 1;
 }
 
-/* What kind of message each handler is for, and how many arguments it takes. */
+/* The kind of message that each handler is for, and its number of arguments. */
 static gex_AM_Entry_t handlers[] = {
     {GREETING, (gex_AM_Fn_t)greeting, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_MEDIUM, 1, NULL,
      "greeting"},
@@ -44,7 +44,7 @@ static void greet(gex_TM_t team, gex_Rank_t right)
     GASNET_BLOCKUNTIL(greetings == 1 && thanks == 1);
 }
 
-/* Returns how many words came back wrong. */
+/* Returns the number of wrong words. */
 static int put_and_get(gex_TM_t team, gex_Rank_t right)
 {
     static int sent[WORDS], got[WORDS];
@@ -62,8 +62,8 @@ static int put_and_get(gex_TM_t team, gex_Rank_t right)
         gasnet_exit(1);
     }
 
-    /* A put gives an event, to be waited for or tested once; GEX_EVENT_NOW: `sent` may be reused as
-     * soon as the call returns. */
+    /* A put returns an event, which must be waited for or tested successfully once; GEX_EVENT_NOW:
+     * `sent` may be reused as soon as the call returns. */
     gex_Event_t put = gex_RMA_PutNB(team, right, remote, sent, sizeof(sent), GEX_EVENT_NOW, 0);
     gex_Event_Wait(put);
     gex_RMA_GetBlocking(team, got, right, remote, sizeof(got), 0);
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
     /* The memory of this process that others may put to and get from: whole pages. */
     gex_Segment_Attach(&segment, team, GASNET_PAGESIZE);
 
-    /* Nobody sends before everybody has registered its handlers. */
+    /* No process sends before all have registered their handlers. */
     gex_Coll_BarrierBlocking(team, 0);
 
     gex_Rank_t me = gex_TM_QueryRank(team), all = gex_TM_QuerySize(team);
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
     int wrong = put_and_get(team, right);
     printf("process %u of %u: %d words, %d wrong\n", (unsigned)me, (unsigned)all, WORDS, wrong);
 
-    /* Ends the whole job, so everybody has to be done. */
+    /* Ends the whole job, so all processes must be done. */
     gex_Coll_BarrierBlocking(team, 0);
     gasnet_exit(wrong != 0);
 }

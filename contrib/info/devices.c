@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The RDMA devices of this host with their ports and GIDs, and which ports a process would use and
- * why: by the functions that a job chooses by, for the first process of the host. Owns the
- * verdicts.
- */
+ * why, by the functions with which a job chooses, for the first process of the host. Owns the
+ * verdicts. / */
 #include "config.h"
 
 #include "contrib/info/info.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * trunkline_info: what this library is, and what it would do on this host. Each file prints one
- * section; findings are what a user or an administrator should know or mend. One process, no
- * lock. */
+ * section; findings are problems that a user or an administrator should know or fix. One process,
+ * no lock. */
 #ifndef TRUNKLINE_INFO_H
 #define TRUNKLINE_INFO_H
 
@@ -24,20 +24,20 @@ void info_fact(const char *name, const char *format, ...) __attribute__((format(
 void info_finding(enum info_grade grade, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* With --check facts are left out, and findings are printed where they are found; else those that
- * are not good are printed at the end. */
+/* With --check facts are omitted, and findings are printed where they are found; otherwise those
+ * that are not good are printed at the end. */
 void info_only_findings(void);
 void info_print_findings(void);
 
-/* How many are of that grade. */
+/* The number of findings of that grade. */
 unsigned info_findings(enum info_grade grade);
 
 void info_build(void);
 
-/* False: a value is not legal, which was printed. */
+/* False: a value is illegal, which was printed. */
 bool info_read_settings(void);
 
-/* Was there such a value, in whatever section it was read? */
+/* Whether there was such a value, in whichever section it was read. */
 bool info_refused_settings(void);
 
 /* Reads the settings; with `all` prints those too that have their defaults. */
@@ -47,8 +47,8 @@ void info_settings(bool all);
 void info_devices(void);
 void info_limits(void);
 
-/* Prints which of its devices the ranks of a host would get; words as they were given, NULL: was
- * not. Without a file this host's. Returns the exit status. */
+/* Prints which of its devices the ranks of a host would get; arguments are words of the command
+ * line, NULL: not given. Without a file this host's. Returns the exit status. */
 struct info_topology {
     const char *file, *ranks, *bind, *rails;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the kernel and the administrator allow: each fact with what it means for jobs. No state. */
+ * What the kernel and the administrator allow: each fact with its consequence for jobs. No
+ * state. */
 #include "config.h"
 
 #include "contrib/info/info.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How puts, gets and messages of each size travel between two hosts: asked of the functions that
+ * How puts, gets and messages of each size travel between two hosts: computed by the functions that
  * decide it, in a job of two processes with queue pairs of their own, since some limits are known
  * only when a queue pair exists. No state. */
 #include "config.h"
@@ -28,7 +28,7 @@ enum { text_max = 160, message_args = 2, segment_bytes = 1 << 20 };
 static const size_t largest = (size_t)1 << 30;
 static size_t medium_max;
 
-/* ---- What travels how ---- */
+/* ---- The paths ---- */
 
 static void describe_plan(const struct tk_rma *rma, bool is_registered, char *text, size_t size)
 {
@@ -124,7 +124,8 @@ static bool is_same(const struct row *row, size_t a, size_t b)
     return !strcmp(one, other);
 }
 
-/* The last size that travels as `from` does, looking at powers of two first: ways change rarely. */
+/* The last size with the same path as `from`; powers of two are tried first, because paths change
+ * rarely. */
 static size_t end_of_range(const struct row *row, size_t from, size_t most)
 {
     size_t good = from, bad = from;
@@ -195,7 +196,7 @@ static void print_paths(const char *size)
 
 /* ---- The job ---- */
 
-/* A put connects to the other process, where nothing has before. */
+/* A put connects to the other process, if nothing has before. */
 static void touch_other(gex_TM_t tm)
 {
     gex_Rank_t other = gex_TM_QuerySize(tm) - 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The settings as a job that is started in this environment would have them, and where each comes
- * from. Owns whether one was refused. */
+ * The settings that a job started in this environment would have, and the origin of each. Owns the
+ * flag that one was refused. */
 #include "config.h"
 
 #include "contrib/info/info.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which ports the ranks of a host would get with GASNET_IBV_PORTS_TYPE=auto: by the functions that
- * a job chooses by, on this host or on one that an hwloc file describes. Owns what is gathered of
+ * Which ports the ranks of a host would get with GASNET_IBV_PORTS_TYPE=auto: by the functions with
+ * which a job chooses, on this host or on one that an hwloc file describes. Owns the data about
  * that machine. */
 #include "config.h"
 
 #include "base/bits.h"
+#include "common/number.h"
 #include "contrib/info/info.h"
 #include "settings/settings.h"
 #include "topology/locality.h"
@@ -80,7 +81,7 @@ static int bind_to_parts(const char *word, hwloc_obj_type_t type)
     return 0;
 }
 
-/* "0-3:4-7": CPUs of rank 0, of rank 1, and from the front again. */
+/* "0-3:4-7": CPUs of rank 0, of rank 1, then from the beginning again. */
 static int bind_to_lists(const char *lists)
 {
     const char *at = lists;
@@ -124,7 +125,7 @@ static int measure(int *distances)
     return 0;
 }
 
-/* ---- What is printed ---- */
+/* ---- Output ---- */
 
 static void print_machine(void)
 {
@@ -157,7 +158,7 @@ static void print_rank(uint32_t rank)
     info_fact(name, "%s; on CPUs %s", text, cpus[rank]);
 }
 
-/* The bridge from which the devices of a switch are reached; NULL: there is none. */
+/* The bridge of the switch through which the device is reached; NULL if there is none. */
 static hwloc_obj_t switch_of(hwloc_obj_t device)
 {
     hwloc_obj_t found = NULL;
@@ -195,10 +196,11 @@ static void print_port(uint32_t port)
 
 static bool read_number(const char *text, unsigned long max, uint32_t *number)
 {
-    char *end;
-    unsigned long value = strtoul(text, &end, 10);
+    uint64_t value;
+    if (!tk_number_digits(text, 1, max, &value))
+        return false;
     *number = (uint32_t)value;
-    return *text >= '0' && *text <= '9' && !*end && value >= 1 && value <= max;
+    return true;
 }
 
 /* As a job of this environment would, unless --rails says otherwise. */

@@ -12,7 +12,7 @@ $(call variant,mcsw-alone,$$(mcsw_flags))
 $(call variant,sim,$$(mcsw_flags))
 $(call variant,mcswitchd,$$(mcsw_flags) -I$$(srcdir)/conduit)
 mcswitch_client_sources = common/sha256.c conduit/mcswitch/client.c conduit/mcswitch/protocol.c
-mcswitchd_sources = $(mcswitch_client_sources) \
+mcswitchd_sources = $(mcswitch_client_sources) common/number.c \
     $(patsubst %,contrib/mcswitch/daemon/%.c,admin bridge control frames group loop main options port request stat switch wire)
 mcswitchd = contrib/mcswitch/mcswitchd
 $(call program,$(mcswitchd),$(call objects,mcswitchd,$(mcswitchd_sources)),$(mcsw_library) $(roce_library))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gasnet_trace: options, and files read line by line. Owns the buffer of the file that is read. */
+ * gasnet_trace: parses options and reads files line by line. Owns the buffer of the file that is
+ * read. */
 #include "config.h"
 
 #include <errno.h>
@@ -48,15 +49,15 @@ static int refuse(const char *word, const char *why)
     return EXIT_USAGE;
 }
 
-static bool complain(const struct reader *reader, const char *why)
+static bool report_error(const struct reader *reader, const char *why)
 {
     fprintf(stderr, "gasnet_trace: %s:%llu: %s\n", reader->name, (unsigned long long)reader->line,
             why);
     return false;
 }
 
-/* A line that has no end is the last one of a rank that was killed while it wrote, or of a disk
- * that was full. */
+/* An incomplete line is the last one of a rank that was killed while it wrote, or of a full
+ * disk. */
 static bool read_line(struct trace_summary *summary, struct reader *reader, char *line,
                       size_t length, bool is_whole)
 {
@@ -68,10 +69,10 @@ static bool read_line(struct trace_summary *summary, struct reader *reader, char
         return true;
     }
     if (kind == TRACE_FOREIGN)
-        return complain(reader, "not a line of a trace of " PACKAGE_NAME);
+        return report_error(reader, "not a line of a trace of " PACKAGE_NAME);
     if (trace_summary_add(summary, kind, &item))
         return true;
-    return complain(reader, "no memory for the sums");
+    return report_error(reader, "no memory for the sums");
 }
 
 /* The lines that the buffer has whole; what is left moves to its beginning. */
@@ -99,7 +100,7 @@ static bool read_opened(struct trace_summary *summary, struct reader *reader)
             continue;
         if (n < 0) {
             reader->line++;
-            return complain(reader, strerror(errno));
+            return report_error(reader, strerror(errno));
         }
         reader->used += (size_t)n;
         reader->is_ended = n == 0;
@@ -109,7 +110,7 @@ static bool read_opened(struct trace_summary *summary, struct reader *reader)
     if (reader->line > 0)
         return true;
     reader->line = 1;
-    return complain(reader, "the file is empty");
+    return report_error(reader, "the file is empty");
 }
 
 static bool read_file(struct trace_summary *summary, const char *name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See parse.h: lines of text. A word that is not known is passed over, so that traces of
- * later releases can be read; an operation that is not known is not. */
+ * See parse.h: lines of text. Unknown words are skipped, so that traces of later releases can be
+ * read; unknown operations are errors. */
 #include "config.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "contrib/trace/word.h"
 
 enum trace_kind {
-    TRACE_FOREIGN, /* no line of a trace */
+    TRACE_FOREIGN, /* not a line of a trace */
     TRACE_FRAME,   /* what only the format needs */
     TRACE_EVENT,
     TRACE_START,

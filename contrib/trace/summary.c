@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See summary.h. A thread writes its calls in the order in which they end, so those inside of a
- * call come before it, behind the ones that ended before it began. */
+ * See summary.h. A thread writes its calls in the order in which they end, so calls nested in
+ * another precede it, after those that ended before it began. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { recent_max = 1024 };
 
-/* Calls that ended, and of which it is not known yet whether another has them inside. */
+/* Completed calls that may turn out to be nested in another call. */
 struct recent {
     size_t count;
     struct {
@@ -24,7 +24,7 @@ bool trace_is_wait(enum tk_trace_op op)
     return strchr("SBC", trace_op_letter(op)) != NULL;
 }
 
-/* What the terminal might take for a command, and what would break the line, becomes a mark. */
+/* Characters that the terminal might interpret, or that would break the line, are replaced. */
 static void copy_word(char *to, struct trace_word word)
 {
     size_t length = word.length < trace_word_max ? word.length : trace_word_max - 1;
@@ -52,8 +52,8 @@ static void *more_of(struct trace_entry *entry, size_t size)
     return entry ? entry->more : NULL;
 }
 
-/* The older half, two by two: a call that has more of them inside than there is room for loses the
- * time of one such pair at the most. */
+/* Merges the older half in pairs: a call with more nested calls than fit loses the time of one such
+ * pair at most. */
 static void make_room(struct recent *recent)
 {
     for (size_t i = 0; i < recent_max / 4; i++) {
@@ -109,7 +109,8 @@ static void add_to_rank(struct trace_entry *entry, const struct trace_item *item
     add_to(&entry->sum, item, own);
 }
 
-/* What a rank starts towards another; a handler is the other end of what that one started. */
+/* Operations that a rank starts towards another; a handler is the other end of one that the other
+ * rank started. */
 static bool add_to_pair(struct trace_summary *summary, const struct trace_item *item, uint64_t own)
 {
     if (item->peer == tk_trace_no_peer || tk_trace_is_handler(item->op) || trace_is_wait(item->op))
@@ -152,7 +153,7 @@ static bool add_event(struct trace_summary *summary, const struct trace_item *it
     summary->events++;
     add_to_operation(&summary->operations[item->op], item, own);
     add_to_rank(rank, item, own);
-    /* What the program and the library say has no duration. */
+    /* Lines of the program and the library have no duration. */
     if (strchr("HI", trace_op_letter(item->op)))
         return true;
     return add_to_pair(summary, item, own) &&

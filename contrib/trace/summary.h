@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sums over the lines of traces. The memory is that of the sums and of the last calls of each
- * thread, however many lines come. */
+ * Sums over the lines of traces. Memory use is that of the sums and of the last calls of each
+ * thread, however many lines are read. */
 #ifndef TRUNKLINE_TRACE_SUMMARY_H
 #define TRUNKLINE_TRACE_SUMMARY_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Parts of lines, and what they mean: numbers and operations. Pure. */
+ * Parts of lines and their meaning: numbers and operations. Pure. */
 #ifndef TRUNKLINE_TRACE_WORD_H
 #define TRUNKLINE_TRACE_WORD_H
 

@@ -40,7 +40,8 @@ struct agent_set {
     void *listener; /* of ssh.c */
 };
 
-/* Room for `count` guards. `job` may be a copy of the head's, in a guard. False without memory. */
+/* Allocates space for `count` guards. `job` may be a copy of the head's, in a guard. False: out of
+ * memory. */
 bool agent_set_open(struct agent_set *s, const struct job *job, uint32_t count, agent_guard *guard);
 
 /* Begins to start the guard of a host. A failure, at once or later, is reported in the agent's
@@ -50,8 +51,9 @@ void agent_set_start(struct agent_set *s, uint32_t host);
 /* The next agent that became READY or FAILED and was not returned before; NULL for none now. */
 struct agent *agent_set_next(struct agent_set *s);
 
-/* What the set waits for. agent_set_poll() fills at most agent_set_poll_max() entries and returns
- * how many; after poll(2), or at the deadline, agent_set_serve() gets the same entries. */
+/* The descriptors that the set waits for. agent_set_poll() fills at most agent_set_poll_max()
+ * entries and returns how many; after poll(2), or at the deadline, agent_set_serve() gets the same
+ * entries. */
 size_t agent_set_poll_max(const struct agent_set *s);
 size_t agent_set_poll(const struct agent_set *s, struct pollfd *p);
 void agent_set_serve(struct agent_set *s, const struct pollfd *p, size_t count);

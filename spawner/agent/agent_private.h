@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ways to start a guard, for agent.c alone. */
+/* The functions that start a guard, for agent.c only. */
 #ifndef TRUNKLINE_SPAWNER_AGENT_PRIVATE_H
 #define TRUNKLINE_SPAWNER_AGENT_PRIVATE_H
 

@@ -109,7 +109,7 @@ static bool is_useful(const struct ifaddrs *i, bool loopback)
            (a->any.sa_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&a->v6.sin6_addr));
 }
 
-/* Appends one address to the list; false when there is no room. */
+/* Appends one address to the list; false if it does not fit. */
 static bool append_address(char *text, size_t size, const char *digits)
 {
     size_t used = strlen(text);
@@ -181,9 +181,9 @@ int64_t listen_deadline(const struct listener *l)
     return first;
 }
 
-static void drop_stranger(struct listener *l, struct auth *a, const char *why)
+static void drop_foreign(struct listener *l, struct auth *a, const char *why)
 {
-    l->strangers++;
+    l->foreign++;
     log_verbose(2, "a connection to port %u was dropped: %s", l->port, why);
     drop(a);
 }
@@ -207,11 +207,11 @@ static struct auth *free_entry(struct listener *l)
             return &l->pending[i];
     struct auth *oldest = oldest_unproven(l);
     if (oldest)
-        drop_stranger(l, oldest, "there are too many others");
+        drop_foreign(l, oldest, "there are too many others");
     return oldest;
 }
 
-/* Strangers may have used up this process's file descriptors. */
+/* Foreign connections may have used up this process's file descriptors. */
 static int accept_or_make_room(struct listener *l)
 {
     int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -220,7 +220,7 @@ static int accept_or_make_room(struct listener *l)
     struct auth *oldest = oldest_unproven(l);
     if (!oldest)
         return -1;
-    drop_stranger(l, oldest, "too many files are open");
+    drop_foreign(l, oldest, "too many files are open");
     return accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
@@ -249,7 +249,7 @@ void listen_serve(struct listener *l)
     for (int i = 0; i < LISTEN_PENDING; i++) {
         struct auth *a = &l->pending[i];
         if (a->fd >= 0 && auth_step(a) == AUTH_REFUSED)
-            drop_stranger(l, a, a->why);
+            drop_foreign(l, a, a->why);
     }
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The TCP port that guards of other hosts call back. Owns the listening socket and every connection
- * on it until the other end has proved that it belongs to the job (wire/auth.h). Connections of
- * strangers are dropped: at once when they break the protocol, after a few seconds when they keep
- * silent, and the oldest one when there are more than a table of them, so that they never keep a
- * guard out for long. Nothing here waits. One thread, no lock. */
+ * on it until the other end has proved that it belongs to the job (wire/auth.h). Foreign
+ * connections are dropped: at once if they break the protocol, after a few seconds if they are
+ * silent, and the oldest one if the table is full, so that they never keep a guard out for long.
+ * Nothing here waits. One thread, no lock. */
 #ifndef TRUNKLINE_SPAWNER_LISTEN_H
 #define TRUNKLINE_SPAWNER_LISTEN_H
 
@@ -20,7 +20,7 @@ struct listener {
     unsigned port;
     const struct auth_secret *secret;
     struct auth pending[LISTEN_PENDING]; /* fd -1: free */
-    unsigned strangers;                  /* connections that were dropped */
+    unsigned foreign;                    /* connections that were dropped */
 };
 
 /* Opens a port that the kernel chooses, on the address `master` if that is an address of this host,
@@ -39,8 +39,8 @@ nfds_t listen_poll_fds(const struct listener *l, struct pollfd *p);
 /* The earliest time at which listen_serve() has something to do without any event; CLOCK_NEVER. */
 int64_t listen_deadline(const struct listener *l);
 
-/* Accepts connections, continues their authentication, drops strangers. Call it after poll(),
- * whatever it reports. */
+/* Accepts connections, continues their authentication, drops foreign ones. Call it after poll(),
+ * whatever poll() reports. */
 void listen_serve(struct listener *l);
 
 /* Hands out an authenticated connection, which the caller then owns. False when there is none. */

@@ -25,7 +25,7 @@
 /* The beginning of a command's output may be lost: the cause of a failure is at the end. */
 enum { TEXT_MAX = 32 << 10 };
 
-/* What is common to the guards that one process starts. */
+/* Common to the guards that one process starts. */
 struct ssh_set {
     struct auth_secret secret;
     struct listener port;
@@ -220,7 +220,7 @@ static bool open_pipes(struct ssh *r, int theirs[2])
     r->printed = out[0];
     auth_secret_print(&r->set->secret, secret);
     int n = snprintf(line, sizeof(line), "%s %u\n", secret, r->connect_ms / 2);
-    bool is_written = write(r->input, line, (size_t)n) == n; /* a new pipe has room */
+    bool is_written = write(r->input, line, (size_t)n) == n; /* a new pipe has space */
     explicit_bzero(line, sizeof(line));
     explicit_bzero(secret, sizeof(secret));
     return is_written;

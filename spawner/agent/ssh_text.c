@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* What a shell returns for a program that is not there, and for one that it cannot execute. */
+/* The status of a shell for a program that is missing, and for one that it cannot execute. */
 enum { SHELL_NO_EXEC = 126, SHELL_NOT_FOUND = 127 };
 
 enum { LINE_MAX_SHOWN = 300 };

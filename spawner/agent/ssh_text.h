@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a command that should start a guard on another host has printed, and what that means. Pure;
- * no lock. */
+/* Interprets the output of a command that should start a guard on another host. Pure; no lock. */
 #ifndef TRUNKLINE_SPAWNER_SSH_TEXT_H
 #define TRUNKLINE_SPAWNER_SSH_TEXT_H
 
@@ -8,8 +7,8 @@
 #include <stddef.h>
 
 /* Writes why the command failed: the report of our own launcher there if there is one, else the
- * last line that was printed, with what helps against it. `text` has `length` bytes; `status` is
- * the wait status; `command` is the command's first word and `launcher` what it should have run. */
+ * last line that was printed, with a remedy. `text` has `length` bytes; `status` is the wait
+ * status; `command` is the command's first word and `launcher` what it should have run. */
 void ssh_text_judge(const char *text, size_t length, int status, const char *command,
                     const char *launcher, char *why, size_t size);
 

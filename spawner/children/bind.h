@@ -20,8 +20,8 @@ bool bind_load(struct bind_plan *p, char *why, size_t size);
 
 /* Fills the sets of `count` ranks in the order of the machine's cores.
  *   core    `cpus` CPUs (0: one) for each rank, in whole cores that no other rank has
- *   socket  all CPUs of a socket; ranks are spread over the sockets in blocks, and `cpus` CPUs for
- * each of its ranks must be there False with a sentence in `why` when there are not enough. */
+ *   socket all CPUs of a socket; ranks are spread over the sockets in blocks, and it must have
+ *   `cpus` CPUs for each of its ranks False with a sentence in `why` when there are not enough. */
 bool bind_make(struct bind_plan *p, enum job_bind bind, uint32_t cpus, uint32_t count, char *why,
                size_t size);
 

@@ -13,7 +13,7 @@
 
 struct bind_plan;
 
-/* What a rank starts with beside its own environment. */
+/* The parameters of a rank's start, in addition to its environment. */
 struct child_image {
     const char *program;          /* path of the executable, with a slash */
     char *const *argv;            /* NULL-terminated */

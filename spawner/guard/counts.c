@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The guard's part of gasnetrun_ibv --top: reads from outside what the ranks of this host have
- * counted, what they wait for, and their memory. Only reads, and only when asked; one thread, no
- * lock. */
+/* The guard's part of gasnetrun_ibv --top: reads the counters, waits and memory of this host's
+ * ranks from outside. Only reads, and only when asked; one thread, no lock. */
 #include "config.h"
 
 #include "guard_private.h"

@@ -122,7 +122,7 @@ static void guard_drain(struct guard *g)
         end_host(g);
 }
 
-/* Called when no process is left below and all output is on its way up. If a guard below was
+/* Called when no process is left below and all output has been passed up. If a guard below was
  * killed, this guard cleans up its processes and files. */
 static void leave_if_over(struct guard *g)
 {

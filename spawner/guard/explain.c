@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The guard's part of explaining a hang: answers the head's questions for what ranks wait for, and
- * for stacks, of one rank after the other: by gdb, else by the rank itself. Owns that gdb and its
+/* The guard's part of explaining a hang: answers the head's requests for the waits of ranks, and
+ * for stacks, one rank after another: by gdb, else by the rank itself. Owns that gdb and its
  * output; one thread, no lock. */
 #include "config.h"
 
@@ -147,7 +147,7 @@ bool guard_stack_ended(struct guard *g, pid_t pid)
     return true;
 }
 
-/* What gdb has attached goes on when gdb is killed. */
+/* A process to which gdb was attached continues when gdb is killed. */
 void guard_watch_stack(struct guard *g)
 {
     if (clock_ms() < g->stack.deadline)

@@ -137,7 +137,7 @@ static nfds_t guard_set_up_poll(struct guard *g, struct pollfd *p)
     p[POLL_SERVER] =
         (struct pollfd){g->server.ended ? -1 : g->server.fd, wire_poll_events(&g->server, true), 0};
     p[POLL_SIGNALS] = (struct pollfd){g->signals, POLLIN, 0};
-    /* Without data to write, the feed is still polled for its reader to close the pipe. */
+    /* Without data to write, the feed is still polled to notice when its reader closes the pipe. */
     p[POLL_FEED] = (struct pollfd){g->feed.fd, g->feed.queue.length ? POLLOUT : 0, 0};
     p[POLL_LIFELINE] = (struct pollfd){g->lifeline, POLLIN, 0};
     for (uint32_t i = 0; i < 2 * g->count; i++)
@@ -300,9 +300,8 @@ static void guard_begin(struct guard *g)
         guard_start_server(g);
 }
 
-/* Waits for a frame, while there is nothing to clean up yet if the head goes or breaks the
- * protocol.
- */
+/* Waits for a frame, while there is nothing yet to clean up if the head ends or breaks the
+ * protocol. / */
 static void guard_wait_frame(struct guard *g, struct wire_frame *f)
 {
     while (!wire_next(&g->control, f)) {
@@ -356,7 +355,7 @@ static void guard_receive_job(struct guard *g)
         snprintf(g->session_copy, SESSION_PATH_MAX, "%s", g->session);
 }
 
-/* Returns the room for poll(). */
+/* Returns the number of entries for poll(). */
 static struct pollfd *guard_alloc_tables(struct guard *g)
 {
     uint32_t below = g->end - g->job->host;
@@ -405,7 +404,7 @@ static void guard_live(struct guard *g, enum hello_ports ports)
         g->tick_at = clock_ms() + g->job->heartbeat_ms;
     struct pollfd *p = guard_alloc_tables(g);
     guard_begin(g);
-    guard_take_orders(g); /* what came together with the job */
+    guard_take_orders(g); /* frames that arrived together with the job */
     guard_loop(g, p);
 }
 

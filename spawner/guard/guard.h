@@ -13,8 +13,8 @@
  * job comes by them. Never returns. */
 void guard_run(int control, int output) __attribute__((noreturn));
 
-/* guard_run() on another host. The end of `lifeline` means that the head, or the way to it, is
- * gone. `has_port`: an active RDMA port is here. The name of the session directory, once it may
+/* guard_run() on another host. The end of `lifeline` means that the head, or the connection to it,
+ * is gone. `has_port`: an active RDMA port is here. The name of the session directory, once it may
  * exist, is copied to `session`, which has SESSION_PATH_MAX bytes. */
 void guard_run_remote(int control, int output, int lifeline, bool has_port, char *session)
     __attribute__((noreturn));

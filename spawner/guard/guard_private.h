@@ -24,17 +24,17 @@ enum guard_phase {
     GUARD_RELAYING, /* this host is over; hosts below are not, or frames are on their way up */
 };
 
-/* Stacks that the head has asked for. */
+/* Stacks that the head has requested. */
 enum { STACKS_MAX = 16 };
 struct guard_stacks {
     pid_t gdb;         /* 0: none runs */
     int file;          /* its output */
-    pid_t pid;         /* else: the process that was asked to show them itself, */
+    pid_t pid;         /* else: the process that was asked to print them itself, */
     unsigned asked;    /* number of threads that were asked; 0: no rank is asked */
     int64_t own_until; /* no longer than that */
     uint32_t rank;
     int64_t deadline;
-    uint32_t ranks[STACKS_MAX], waiting; /* those that come after it */
+    uint32_t ranks[STACKS_MAX], waiting; /* those that follow it */
 };
 
 struct guard {
@@ -65,12 +65,12 @@ struct guard {
     struct oom_watch memory;
     struct bytes reports; /* about ranks, not yet sent */
     int64_t reports_due, reports_latest;
-    pid_t *apart; /* room for the children that are no part of this host's job */
+    pid_t *apart; /* space for the children that are not part of this host's job */
     struct guard_stacks stack;
     bool killing;     /* the head has ordered the end */
     int64_t deadline; /* of the current phase: server start, KILL, end of draining */
     int64_t patience; /* when to give up processes that survive SIGKILL */
-    int64_t tick_at;  /* when the process above is judged by its silence next */
+    int64_t tick_at;  /* when the silence of the process above is checked next */
     bool is_head_stopped;
     unsigned silent; /* intervals since anything came from above */
 };
@@ -111,7 +111,7 @@ void guard_end_ranks(struct guard *g, uint32_t grace_ms);
 /* Moves through the phases; each step depends on the present state only. */
 void guard_advance(struct guard *g);
 
-/* orders.c. Handles all frames that have come from above, from the server, and for rank 0. */
+/* orders.c. Handles all frames that have arrived from above, from the server, and for rank 0. */
 void guard_take_orders(struct guard *g);
 void guard_read_server(struct guard *g);
 void guard_take_input(struct guard *g);
@@ -119,7 +119,7 @@ void guard_take_input(struct guard *g);
 /* counts.c. Sends the counters of each rank as the answer to that question. */
 void guard_send_counts(struct guard *g, uint32_t question);
 
-/* explain.c. Sends what each rank waits for; and, later, the stacks of one rank. */
+/* explain.c. Sends the waits of each rank; and, later, the stacks of one rank. */
 void guard_send_waits(struct guard *g);
 void guard_want_stack(struct guard *g, uint32_t rank);
 

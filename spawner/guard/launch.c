@@ -109,8 +109,8 @@ static void add_variable(char **env, size_t *used, const char *name, const char 
     env[(*used)++] = text;
 }
 
-/* What the library reads about its host: where its slot for the guard is (base/rank_slot.h), and
- * the name of a host that only the launcher knows. */
+/* Variables by which the library learns about its host: where its slot for the guard is
+ * (base/rank_slot.h), and the name of a host that only the launcher knows. */
 static size_t add_own_env(const struct guard *g, char **env, size_t used)
 {
     const struct job_host *host = &g->job->hosts[g->job->host];

@@ -19,8 +19,8 @@ static const struct version versions[] = {
     {"::", "/sys/fs/cgroup", "memory.events", "memory.max"},
 };
 
-/* The number behind "NAME " at the begin of a line; without a name the file's first. 0: no number,
- * or "max", which means no limit. */
+/* The number behind "NAME " at the begin of a line; without a name the first number of the file. 0:
+ * no number, or "max", which means no limit. */
 static uint64_t oom_read_number(const char *path, const char *name)
 {
     char line[256];

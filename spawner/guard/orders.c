@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Frames through a guard: orders from above for this host and those below, reports from below, and
- * what the PMIx server of this host exchanges with those of others. Fills the guard's state; no
- * lock.
- */
+ * the exchange between the PMIx server of this host and those of others. Fills the guard's state;
+ * no lock. / */
 #include "config.h"
 
 #include "guard_private.h"
@@ -27,7 +26,7 @@ static void start_if_possible(struct guard *g)
         guard_start_ranks(g);
 }
 
-/* Settings that depend on what the hosts have answered. */
+/* Settings that depend on the answers of the hosts. */
 static void keep_late_env(struct guard *g, const struct wire_frame *f)
 {
     const char *text = (const char *)f->payload, *end = text + f->length;

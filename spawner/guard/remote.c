@@ -26,7 +26,8 @@
 /* The line is sent together with the command. */
 enum { SECRET_MS = 30000 };
 
-/* The kernel kills the ranks when the guard dies; this bounds the wait for what they left. */
+/* The kernel kills the ranks when the guard dies; this bounds the wait for processes that they
+ * left. */
 enum { SWEEP_MS = 5000 };
 
 /* Reads a line of standard input, and not a byte more. */

@@ -14,8 +14,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* libpmix 4.2 was seen to need a little more than 8 MiB for its store and topology; twice that, and
- * what the ranks themselves put. */
+/* libpmix 4.2 was seen to need a little more than 8 MiB for its store and topology; twice that,
+ * plus the data that the ranks themselves put. */
 enum { SPACE_BASE = 16 << 20, SPACE_PER_RANK = 64 << 10 };
 
 bool session_name(const char *parent, char *path, size_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The session directory: where libpmix keeps its files for one job. It is named by the head, so
  * that the head can remove it when the guard was killed, and made and removed by the guard, so that
- * it goes away when the head is killed. A job loses nothing with it. No lock. */
+ * it goes away when the head is killed. The job does not depend on it. No lock. */
 #ifndef TRUNKLINE_SPAWNER_SESSION_H
 #define TRUNKLINE_SPAWNER_SESSION_H
 
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Room for the name of a directory of one host. */
+/* Space for the name of a directory of one host. */
 enum { SESSION_PATH_MAX = 4200 };
 
 /* Writes a new, unguessable name of a directory in `parent` to `path`; false when it does not fit.
@@ -40,7 +40,7 @@ bool session_has_space(const char *path, unsigned ranks);
  * such a name. */
 void session_remove_hosts(const struct job *job, uint32_t first, uint32_t end);
 
-/* Removes the directory and all that is in it, without following links. Silent: it may be gone
+/* Removes the directory with its contents, without following links. Silent: it may be gone
  * already. */
 void session_remove(const char *path);
 

@@ -13,13 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* An ELF file in memory; what it says about places in itself may be wrong. */
+/* An ELF file in memory; offsets in it may be wrong. */
 struct image {
     const uint8_t *at;
     size_t size;
 };
 
-/* A file that is mapped at the address, and the place in it. */
+/* The file that is mapped at the address, and the offset in it. */
 static bool find_file(pid_t pid, uint64_t address, char path[4096], uint64_t *place)
 {
     char maps[64], line[4300];
@@ -56,14 +56,14 @@ static bool image_open(const char *path, struct image *image)
     return head && !memcmp(head->e_ident, ELFMAG, SELFMAG) && head->e_ident[EI_CLASS] == ELFCLASS64;
 }
 
-/* A table of `count` entries of that size inside the image; NULL: it is not. */
+/* A table of `count` entries of that size; NULL if it is not inside of the image. */
 static const void *table_at(const struct image *image, uint64_t offset, uint64_t count, size_t size)
 {
     bool fits = offset <= image->size && count <= (image->size - offset) / size && offset % 8 == 0;
     return fits ? image->at + offset : NULL;
 }
 
-/* Where the linker placed what lies there in the file. */
+/* The address that the linker gave to this offset of the file. */
 static bool linked_address(const struct image *image, uint64_t place, uint64_t *address)
 {
     const Elf64_Ehdr *head = (const void *)image->at;
@@ -94,7 +94,7 @@ static bool name_from(const struct image *image, const Elf64_Shdr *symbols,
     return false;
 }
 
-/* The symbols of the linker have static functions too; libraries may have the others alone. */
+/* The linker's symbol table has static functions too; a library may have only the dynamic one. */
 static bool name_in(const struct image *image, uint64_t address, char *name, size_t size)
 {
     static const uint32_t kinds[] = {SHT_SYMTAB, SHT_DYNSYM};

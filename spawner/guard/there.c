@@ -40,7 +40,7 @@ static bool merge_environment(struct job *job)
     return true;
 }
 
-/* RLIM_INFINITY, as of any number, means as much as the hard limit here. */
+/* Like any number, RLIM_INFINITY is cut to the hard limit here. */
 static rlim_t at_most(uint64_t wanted, rlim_t hard)
 {
     return wanted < hard ? (rlim_t)wanted : hard;

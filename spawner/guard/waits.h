@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads what the ranks of this host wait for, and their stacks, without their help: a stopped one
- * can be explained too. Only reads. One thread, no lock. */
+/* Reads the waits and stacks of this host's ranks without their help, so that a stopped one can be
+ * explained too. Only reads. One thread, no lock. */
 #ifndef TRUNKLINE_SPAWNER_GUARD_WAITS_H
 #define TRUNKLINE_SPAWNER_GUARD_WAITS_H
 
@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Of the rank started as `pid`; `session` is the directory where it has left the place of its
+/* For the rank started as `pid`; `session` is the directory where it has left the address of its
  * record. */
 void waits_read(const char *session, uint32_t rank, pid_t pid, struct waits_rank *waits);
 
-/* The same of a process whose record lies at that address. */
+/* The same for a process whose record lies at that address. */
 void waits_read_at(uint32_t rank, pid_t pid, uint64_t address, struct waits_rank *waits);
 
 /* Copies memory of a process; false, with errno: it can't be read. */

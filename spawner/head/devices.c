@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names in a sentence; of more only the number. */
+/* At most this many names in a sentence; if there are more, only their number. */
 enum { NAMES_MAX = 8 };
 
 static bool devices_has_port(const struct job *job, const struct hello *h)

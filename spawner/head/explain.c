@@ -16,7 +16,7 @@ enum state {
     STOPPED,
     WAITING,
     IN_HANDLER,
-    BLOCKED, /* in a wait, but it polls no more: in something that a poll has called */
+    BLOCKED, /* in a wait, but it no longer polls: it is in a function that a poll has called */
     OUTSIDE
 };
 
@@ -25,7 +25,7 @@ struct explain_edge {
     const struct tk_wait_row *row; /* NULL: by the kind of the wait */
 };
 
-/* A thread that waits looks around at least each tenth of a second. */
+/* A waiting thread polls at least every tenth of a second. */
 static const uint64_t fresh = UINT64_C(1000000000);
 
 enum { ranks_named = 8 };
@@ -162,19 +162,19 @@ static enum state state_of(const struct waits_rank *w)
     return t ? BLOCKED : OUTSIDE;
 }
 
-/* ---- chains and circles of waits */
+/* ---- chains and cycles of waits */
 
 static void connect(struct explain *e, uint32_t from, uint32_t to, const struct tk_wait_row *row)
 {
     if (to >= e->ranks)
         return;
-    if (e->edge_count == e->edge_room) {
-        size_t room = e->edge_room ? 2 * e->edge_room : 64;
+    if (e->edge_count == e->edge_capacity) {
+        size_t room = e->edge_capacity ? 2 * e->edge_capacity : 64;
         struct explain_edge *edges = realloc(e->edges, room * sizeof(*edges));
         if (!edges)
             return;
         e->edges = edges;
-        e->edge_room = room;
+        e->edge_capacity = room;
     }
     e->edges[e->edge_count++] = (struct explain_edge){from, to, row};
 }
@@ -188,7 +188,7 @@ static bool has_started(const struct waits_rank *w, uint64_t team, uint32_t sequ
     return false;
 }
 
-/* Whether the peer has not come to that barrier or collective at all. */
+/* Whether the peer has not entered that barrier or collective at all. */
 static bool is_missing(const struct explain *e, uint32_t peer, const struct tk_wait_row *row)
 {
     const struct waits_rank *w = peer < e->ranks ? e->rank[peer] : NULL;
@@ -284,7 +284,7 @@ static void add_reason(struct explain *e, const struct explain_edge *edge)
     const struct tk_wait_row *row = edge->row;
     uint32_t to = edge->to;
     if (!row) {
-        add(e, "for room to send to rank %u", to);
+        add(e, "for space to send to rank %u", to);
         return;
     }
     bool missing = is_missing(e, to, row);
@@ -351,7 +351,7 @@ static bool are_alike(const struct explain_edge *a, const struct explain_edge *b
            (a->row->reason == TK_REASON_BARRIER || a->row->reason == TK_REASON_NAMED);
 }
 
-/* Of several ranks that have not entered one barrier. */
+/* For several ranks that have not entered one barrier. */
 static size_t add_barrier(struct explain *e, size_t first)
 {
     const struct tk_wait_row *row = e->edges[first].row;
@@ -446,7 +446,7 @@ static bool is_age_shown(const struct explain *e, uint32_t r)
     return e->state[r] == WAITING;
 }
 
-/* All sentences begin with one of these. */
+/* Every sentence begins with one of these. */
 static void add_verb(struct explain *e, const struct bytes *text, bool is_plural)
 {
     static const char *const verbs[][2] = {
@@ -527,7 +527,7 @@ static uint32_t first_edge(const struct explain *e, uint32_t from)
     return tk_wait_nobody;
 }
 
-/* Marks what is reached from `r`; whether any of it does not wait. */
+/* Marks the ranks that are reached from `r`; returns whether any of them does not wait. */
 static bool reaches_end(const struct explain *e, uint32_t r, bool *seen)
 {
     bool any = e->state[r] != WAITING;
@@ -543,7 +543,7 @@ static bool reaches_end(const struct explain *e, uint32_t r, bool *seen)
     return any;
 }
 
-/* path[] has for each rank by which walk, from rank path[] - 1, it was reached. */
+/* path[]: for each rank, 1 + the rank at which the walk that reached it began. */
 static void add_circle(struct explain *e, uint32_t r, uint32_t *path)
 {
     uint32_t at = r;
@@ -560,8 +560,7 @@ static void add_circle(struct explain *e, uint32_t r, uint32_t *path)
     add(e, " waits for rank %u\n", at);
 }
 
-/* The cause is a circle that cannot be left; if there is none, the ranks at the ends of the chains.
- */
+/* The cause is a cycle without an exit; if there is none, the ranks at the ends of the chains. / */
 static void find_causes(struct explain *e)
 {
     bool *seen = calloc(e->ranks, sizeof(*seen));

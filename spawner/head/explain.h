@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Joins what the ranks of a job wait for into sentences: which rank waits for which, since when,
- * and where the chain ends: at a rank that is stopped, gone, in a handler, or not in the library,
- * or in a circle. Pure. */
+/* Turns the waits of a job's ranks into sentences: which rank waits for which, since when, and
+ * where the chain ends: at a rank that is stopped, gone, in a handler, or not in the library, or in
+ * a cycle. Pure. */
 #ifndef TRUNKLINE_SPAWNER_EXPLAIN_H
 #define TRUNKLINE_SPAWNER_EXPLAIN_H
 
@@ -18,11 +18,11 @@ struct explain {
     struct bytes text;
     uint32_t *state; /* of each rank; explain.c's */
     struct explain_edge *edges;
-    size_t edge_count, edge_room;
+    size_t edge_count, edge_capacity;
     uint32_t suspects[4]; /* ranks whose stacks would help */
     uint32_t suspect_count;
-    uint64_t longest;       /* ns that a rank has been in one wait, at the most, */
-    uint64_t longest_since; /* and since when, by its host's clock */
+    uint64_t longest;       /* longest time, in ns, that a rank has been in one wait, */
+    uint64_t longest_since; /* and when that wait began, by its host's clock */
     uint64_t waiting;       /* ranks that wait */
 };
 

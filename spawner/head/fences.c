@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Open fences and questions; see fences.h. */
+/* Open fences and requests; see fences.h. */
 #include "config.h"
 
 #include "fences.h"
@@ -118,7 +118,7 @@ void fences_ask(struct fences *t, uint32_t asker, uint32_t target, uint32_t id)
 {
     struct question *q = malloc(sizeof(*q));
     if (!q)
-        return; /* then only the end of the target's host goes unanswered */
+        return; /* then the request is only not answered when the target's host ends */
     *q = (struct question){t->questions, asker, target, id};
     t->questions = q;
 }

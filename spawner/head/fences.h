@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What PMIx servers of several hosts exchange through the head: the parts of a fence are collected
- * until each host that takes part has sent its own; questions for the data of a rank are noted
- * until they are answered. Owns what is open; makes no system call; one thread, no lock. */
+/* Exchanges of PMIx servers of several hosts through the head: the parts of a fence are collected
+ * until each host that takes part has sent its own; requests for the data of a rank are recorded
+ * until they are answered. Owns open fences and requests; makes no system call; one thread, no
+ * lock. */
 #ifndef TRUNKLINE_SPAWNER_FENCES_H
 #define TRUNKLINE_SPAWNER_FENCES_H
 
@@ -31,12 +32,12 @@ struct fence_result {
 bool fences_add(struct fences *t, uint32_t host, const uint8_t *payload, size_t length,
                 struct fence_result *result);
 
-/* Host `asker` wants data of a rank of host `target`; and the reply has passed. */
+/* Host `asker` requests data of a rank of host `target`; and the reply has passed through. */
 void fences_ask(struct fences *t, uint32_t asker, uint32_t target, uint32_t id);
 void fences_answered(struct fences *t, uint32_t asker, uint32_t id);
 
-/* Removes and returns the next question to `target`, which has left the job. False if there is no
- * question left. */
+/* Removes and returns the next request to `target`, which has left the job. False if no request is
+ * left. */
 bool fences_unanswered(struct fences *t, uint32_t target, uint32_t *asker, uint32_t *id);
 
 void fences_free(struct fences *t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See hang.h. Owns the listening socket, its callers, and what the guards have answered. */
+/* See hang.h. Owns the listening socket, its callers, and the answers of the guards. */
 #include "config.h"
 
 #include "hang.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Explaining a hang, in the head: asks the guards what their ranks wait for, joins the answers
- * (explain.h), asks for the stacks of the ranks at the ends of the chains, and gives the text to
- * those who asked: callers of gasnetrun_ibv --explain, a signal, or GASNET_STALL_SECONDS. Driven by
- * the head's loop, never waits. One thread. */
+/* Explaining a hang, in the head: asks the guards for the waits of their ranks, combines the
+ * answers (explain.h), asks for the stacks of the ranks at the ends of the chains, and gives the
+ * text to those who asked: callers of gasnetrun_ibv --explain, a signal, or GASNET_STALL_SECONDS.
+ * Driven by the head's loop, never waits. One thread. */
 #ifndef TRUNKLINE_SPAWNER_HANG_H
 #define TRUNKLINE_SPAWNER_HANG_H
 
@@ -26,7 +26,7 @@ struct hang {
     bool is_look;      /* it is a check for a stall, which prints nothing if there is no stall */
     uint32_t missing;  /* hosts, then stacks, that have not answered */
     int64_t deadline;  /* of the answers */
-    int64_t look_at;   /* when to look for a stall; CLOCK_NEVER: that was not asked for */
+    int64_t look_at;   /* when to look for a stall; CLOCK_NEVER: not requested */
     uint64_t reported; /* the stall that was reported last, by its beginning */
     struct explain explain;
     /* Writes lines to standard error. */
@@ -43,7 +43,7 @@ void hang_close(struct hang *h);
 /* The user's signal. */
 void hang_ask(struct hang *h);
 
-/* A frame of a guard; false: it is another one. */
+/* Takes a frame of a guard; false: the frame is for another purpose. */
 bool hang_take(struct hang *h, const struct wire_frame *f);
 
 /* To be called with poll's result for hang_poll(); hang_watch() acts on what is due. */

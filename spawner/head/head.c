@@ -45,10 +45,10 @@ enum { SWEEP_MS = 5000 };
 /* For processes that are about to end by themselves. */
 enum { REAP_MS = 2000, REAP_PACE_MS = 1 };
 
-/* Ranks whose state is described when they do not join: all tend to be in the same. */
+/* Ranks whose state is described when they do not join: usually all are in the same state. */
 enum { DESCRIBED_MAX = 8 };
 
-/* What is known of a host. */
+/* The state of a host. */
 struct head_host {
     bool said_hello;
     bool done;    /* no process of the job is left there, or the host is lost */
@@ -360,7 +360,7 @@ static void host_is_lost(struct head *h, uint32_t first, const char *why, size_t
     policy_launcher_failed(&h->policy, why, length, clock_ms());
 }
 
-/* Exchanges of the PMIx servers; false when it is another frame. */
+/* Frames exchanged by PMIx servers; false if it is another frame. */
 static bool take_exchange(struct head *h, const struct wire_frame *f)
 {
     if (f->type == WIRE_FENCE)
@@ -687,8 +687,8 @@ static bool reap_guard(struct head *h, const struct tree_branch *b)
 }
 
 /* Guards that have left are zombies for a moment; one that survives SIGKILL is not waited for, and
- * ssh not for long: it may wait for a connection that is cut, or for what a wrapper does after it.
- */
+ * ssh not for long: it may wait for a connection that is cut, or a wrapper may run commands after
+ * it. / */
 static void reap_guards(struct head *h)
 {
     int64_t deadline = clock_ms() + REAP_MS;

@@ -88,7 +88,7 @@ static bool output_is_writable(unsigned stream)
 }
 
 /* When the reader has closed its end, the ranks must notice it too; SIGPIPE ends most of them, as
- * without a launcher. A job that ends well all the same has lost output. A full disk does not
+ * without a launcher. A job that ends well nevertheless has lost output. A full disk does not
  * concern the ranks: the job goes on without output. */
 static unsigned break_stream(struct output *o, unsigned stream, int error)
 {

@@ -372,7 +372,7 @@ struct place {
     char text[80];
 };
 
-/* Where a process is, behind its pid; empty where there is only one host. */
+/* The host of a process, printed after its pid; empty if there is only one host. */
 static struct place place_of(const struct policy *p, uint32_t rank)
 {
     struct place place = {""};

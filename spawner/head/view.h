@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gasnetrun_ibv --top, in the head: asks the guards what their ranks have counted, and gives it to
- * the caller as it is. One caller after the other: the next is accepted when the one before has
- * taken its answer. Driven by the head's loop, never waits. One thread. */
+/* gasnetrun_ibv --top, in the head: asks the guards for the counters of their ranks, and passes
+ * them to the caller unchanged. Callers are served one after another: the next is accepted when the
+ * previous one has taken its answer. Driven by the head's loop, never waits. One thread. */
 #ifndef TRUNKLINE_SPAWNER_VIEW_H
 #define TRUNKLINE_SPAWNER_VIEW_H
 
@@ -30,7 +30,7 @@ struct view {
 void view_open(struct view *v);
 void view_close(struct view *v);
 
-/* A frame of a guard; false: it is another one. */
+/* Takes a frame of a guard; false: the frame is for another purpose. */
 bool view_take(struct view *v, const struct wire_frame *f);
 
 /* To be called with poll's result for view_poll(); view_watch() acts on what is due. */

@@ -4,6 +4,7 @@
 
 #include "ask.h"
 
+#include "common/number.h"
 #include "spawner/util/hail.h"
 #include "others.h"
 #include "spawner/util/log.h"
@@ -44,10 +45,8 @@ static int choose(const char *question, pid_t *pid)
 
 static int parse(const char *question, const char *job, pid_t *pid)
 {
-    char *end;
-    errno = 0;
-    long number = strtol(job, &end, 10);
-    if (*job >= '0' && *job <= '9' && !*end && !errno && number > 0 && number < 1L << 30) {
+    uint64_t number;
+    if (tk_number_digits(job, 1, (1L << 30) - 1, &number)) {
         *pid = (pid_t)number;
         return 0;
     }

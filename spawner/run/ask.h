@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Asks the launcher of a running job. For gasnetrun_ibv --explain it asks what the job's ranks wait
- * for and prints the answer; for other questions it connects to the launcher. No state. */
+/* Asks the launcher of a running job. For gasnetrun_ibv --explain it asks for the waits of the
+ * job's ranks and prints the answer; for other questions it connects to the launcher. No state. */
 #ifndef TRUNKLINE_SPAWNER_ASK_H
 #define TRUNKLINE_SPAWNER_ASK_H
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one host name while brackets are expanded. */
+/* Space for one host name while brackets are expanded. */
 enum { NAME_ROOM = HOST_NAME_LONGEST + 1 };
 
 /* Slurm's count of tasks, "2(x3),1", read host by host. */

@@ -94,7 +94,7 @@ static bool is_preloaded(const char *list, const char *library)
 
 /* A program built with the address sanitizer refuses to start when another library is preloaded
  * before the sanitizer's own, because that one could take malloc() from it. Softhca takes none of
- * the functions that the sanitizer intercepts, so the order does no harm. */
+ * the functions that the sanitizer intercepts, so the order does not matter. */
 static void allow_sanitizer(void)
 {
     static const char wish[] = "verify_asan_link_order=0";

@@ -10,14 +10,14 @@
 #include "spawner/util/job.h"
 #include "settings/settings.h"
 
-/* Removes what another PMIx server left for its own ranks (PMIX_*, but not the parameters
+/* Removes variables that another PMIx server set for its own ranks (PMIX_*, but not the parameters
  * PMIX_MCA_*). */
 void environ_forget_pmix(void);
 
 /* Applies the rule of all settings (blanks around a value do not count, an empty value is none) to
  * this process's environment and reads all of it by the library's own parser; what is not set has
- * its default of settings.def. Prints what is wrong, with settings that only ranks use too, and
- * returns false: no rank is started to find out. */
+ * its default of settings.def. Prints errors, including those in settings that only ranks use, and
+ * returns false: then no rank is started. */
 bool environ_load(struct tk_settings *out);
 
 /* Whether the user gave this setting a value; valid after environ_load(). */

@@ -206,7 +206,8 @@ static void print_program(const struct foreign_job *job, FILE *out)
     foreign_free(c.words);
 }
 
-/* One letter after "%" in a longer word, which may be text for a shell. False: there is no such. */
+/* One letter after "%" in a longer word, which may be text for a shell. False: there is no such
+ * letter. */
 static bool print_letter(const struct foreign_job *job, char letter, FILE *out)
 {
     char *names;

@@ -40,7 +40,7 @@ static void fill_in_order(const struct host_list *list, uint32_t ranks, uint32_t
 }
 
 /* Assigns ranks in rounds of one rank per host, so that no host stays empty as long as there are
- * enough ranks. All hosts together have room for all ranks. */
+ * enough ranks. All hosts together have slots for all ranks. */
 static void spread(const struct host_list *list, uint32_t ranks, uint32_t hosts, uint32_t *counts)
 {
     uint32_t passes = most_shares(list, hosts);
@@ -61,7 +61,7 @@ static bool fits(const struct host_list *list, uint32_t ranks, uint32_t hosts, c
         return true;
     snprintf(
         why, size,
-        "-n %u: the %s%u host%s of %s %s room for %llu process%s (host:slots); start fewer, or "
+        "-n %u: the %s%u host%s of %s %s slots for %llu process%s (host:slots); start fewer, or "
         "give more slots",
         ranks, hosts < list->count ? "first " : "", hosts, hosts == 1 ? "" : "s", list->origin,
         hosts == 1 ? "has" : "have", (unsigned long long)slots, slots == 1 ? "" : "es");

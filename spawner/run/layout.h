@@ -7,7 +7,7 @@
 #include "host_list.h"
 
 /* Fills counts[i] for each host of the list, which is not empty; 0: the host is not used. `wanted`
- * is the number of hosts to use (-N), 0: as many as the rules give. a list without numbers   ranks
+ * is the number of hosts to use (-N), 0: chosen by these rules: a list without numbers   ranks
  * are spread evenly over all hosts, or the first `wanted` a list with numbers      hosts are filled
  * up in order; with `wanted` the ranks are spread evenly over the first hosts, but no host gets
  * more than its number False: they do not fit, and why. */

@@ -40,7 +40,7 @@
 enum { FILES_PER_RANK = 2, FILES_PER_HOST = 6, FILES_BASE = 24 };
 
 /* A live server answers at once; a server that is starting a thousand ranks answers within seconds.
- */
+ * / */
 #define HANDSHAKE_SECONDS "60"
 
 static struct job job;
@@ -49,8 +49,8 @@ static struct tk_settings settings;
 static char program_path[4096];
 
 /* Files that the launcher opens must not get descriptor 0, 1 or 2: they would be taken for the
- * user's. A standard output that is closed stays one that can't be written, so that lost output is
- * an error as on a full disk. */
+ * user's. A closed standard output stays unwritable, so that lost output is an error, as on a full
+ * disk. */
 static void fill_standard_files(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -92,7 +92,7 @@ static rlim_t files_wanted(void)
     return inherited_files() + FILES_BASE + FILES_PER_RANK * most + FILES_PER_HOST * hosts;
 }
 
-/* What the user has set, for hosts that inherit nothing from us. */
+/* The variables that the user has set, for hosts that inherit nothing from us. */
 static void read_limits(void)
 {
     struct rlimit limit;
@@ -163,7 +163,7 @@ static int name_session(void)
     }
     log_verbose(1, "session directory %s", job.session);
     if (!session_has_space(parent, job.ranks)) {
-        log_verbose(1, "little room in %s: PMIx data goes through sockets", parent);
+        log_verbose(1, "little space in %s: PMIx data goes through sockets", parent);
         setenv("PMIX_MCA_gds", "hash", 1);
     }
     return 0;

@@ -5,10 +5,10 @@
 
 #include "options.h"
 
+#include "common/number.h"
+
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char options_help[] =
@@ -89,14 +89,12 @@ static bool take_number(struct options_reader *r, const char *option, const char
                         uint32_t *number)
 {
     const char *text;
-    char *end;
+    uint64_t n;
     if (isalpha((unsigned char)*rest)) /* a longer word that begins with the letter */
         return options_wrong(r, "unknown option %s; see gasnetrun_ibv --help", r->at[-1]);
     if (!take_value(r, option, rest, &text))
         return false;
-    errno = 0;
-    unsigned long n = strtoul(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || errno || n < 1 || n > OPTIONS_RANKS_MAX)
+    if (!tk_number_digits(text, 1, OPTIONS_RANKS_MAX, &n))
         return wrong_number(r, option, text, OPTIONS_RANKS_MAX);
     *number = (uint32_t)n;
     return true;
@@ -269,7 +267,7 @@ static bool take_word(struct options *o, struct options_reader *r, const char *w
     return take_flags(o, r, word);
 }
 
-/* The job may come behind the options of --top. */
+/* The job may follow the options of --top. */
 static bool take_job(struct options *o, struct options_reader *r)
 {
     if (!o->job && *r->at)

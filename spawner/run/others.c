@@ -25,14 +25,15 @@
 /* Symbols of a large program take gdb some seconds. */
 enum { STACK_MS = 20000, STACK_LOOK_MS = 20, STACK_BYTES = 12 << 10 };
 
-/* What the name of a rank's socket says. */
+/* The contents of the name of a rank's socket. */
 struct named {
     struct others_rank rank;
     uint32_t size;
     unsigned long long id;
 };
 
-/* Anybody may take a name: the process must be ours. Its record is compared when it is read. */
+/* Anybody may use such a name, so the process must be ours. Its record is compared when it is
+ * read. */
 static bool is_ours(pid_t pid)
 {
     char path[32];

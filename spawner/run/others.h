@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ranks of this user on this host that other launchers have started (mpirun, srun). There is no
+/* Ranks of this user on this host that other launchers have started (mpirun, srun). They have no
  * guard to ask, but each rank has a socket whose name contains the address of its record
  * (base/rank_slot.h), and any process of the user can read what a guard reads, as far as the kernel
  * allows it. Only reads. */

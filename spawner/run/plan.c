@@ -6,14 +6,13 @@
 #include "plan.h"
 
 #include "base/report.h"
+#include "common/number.h"
 #include "settings/settings.h"
 #include "spawner/util/log.h"
 #include "start/plan.h"
 #include "transport/verbs/limits.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -79,8 +78,8 @@ static const char assumptions[] =
     "librdmacm),\n"
     "segments FAST.\n";
 
-/* What barriers and the end of the job need: the first rank of each neighbourhood exchanges
- * messages with a few others. */
+/* The peers that barriers and the end of the job need: the first rank of each neighbourhood
+ * exchanges messages with a few others. */
 static uint32_t used_by_barriers(const struct tk_job_shape *shape)
 {
     uint32_t rounds = 0;
@@ -119,7 +118,7 @@ static bool print_unshared(struct tk_job_shape *shape, const struct tk_footprint
     int64_t asked = tk_settings.use_srq;
     bool is_done = true, asks = !shape->is_static && is_static();
     tk_settings.use_srq = 0;
-    shape->is_static |= asks; /* only queue pairs that are shared are asked for at start-up */
+    shape->is_static |= asks; /* only shared queue pairs are requested at start-up */
     shape->connected = tk_shape_peers(shape);
     if (tk_plan(&own, shape) != TK_OK)
         is_done = false;
@@ -183,15 +182,13 @@ static bool print_case(const struct tk_job_shape *shape)
     return true;
 }
 
-/* "all", or a number of peers that there are. */
+/* "all", or a number of existing peers. */
 static bool read_peers(const char *text, struct tk_job_shape *shape)
 {
-    char *end;
+    uint64_t n;
     if (!strcmp(text, "all"))
         return true;
-    errno = 0;
-    unsigned long n = strtoul(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || errno || n > tk_shape_peers(shape)) {
+    if (!tk_number_digits(text, 0, tk_shape_peers(shape), &n)) {
         log_error("--plan=%s: neither 'all' nor a number of peers between 0 and %u", text,
                   tk_shape_peers(shape));
         return false;

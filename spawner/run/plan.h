@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gasnetrun_ibv --plan: what a job of a given size takes, by the functions that the library
- * allocates by (conduit/start/plan.h). */
+/* gasnetrun_ibv --plan: the resources of a job of a given size, by the library's own allocation
+ * functions (conduit/start/plan.h). */
 #ifndef TRUNKLINE_SPAWNER_PLAN_H
 #define TRUNKLINE_SPAWNER_PLAN_H
 

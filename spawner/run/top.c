@@ -61,7 +61,7 @@ static enum answer read_sample(int fd, struct top_sample *s)
     return answer;
 }
 
-/* Where samples come from: the launcher, or, of ranks of another one, their memory. */
+/* The source of samples: the launcher or, for ranks of another launcher, their memory. */
 struct source {
     pid_t pid;
     struct others_job others; /* ranks NULL: not used */
@@ -126,7 +126,7 @@ static void show(const struct options *o, const struct top_sample *now,
         fputs("\033[J", stdout);
 }
 
-/* What main() reports is the error that standard output has. */
+/* main() reports the error of standard output. */
 static bool is_written(void)
 {
     return fflush(stdout) == 0 && !ferror(stdout);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What gasnetrun_ibv --top shows: a table for people, an object for programs. Pure but for the
- * stream. */
+/* The output of gasnetrun_ibv --top: a table for people, an object for programs. Pure except for
+ * the stream. */
 #ifndef TRUNKLINE_SPAWNER_TOP_TABLE_H
 #define TRUNKLINE_SPAWNER_TOP_TABLE_H
 

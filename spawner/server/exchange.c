@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fences and data of ranks over hosts. libpmix asks on its own thread, answers come on the main
- * thread; one lock protects the table of what is open. libpmix is never called with the lock held.
- */
+ * thread; one lock protects the table of open requests. libpmix is never called with the lock held.
+ * / */
 #include "config.h"
 
 #include "server_private.h"
@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What libpmix waits for: a fence by its name, or data of a rank by an id. */
+/* A request that libpmix waits for: a fence by its name, or data of a rank by an id. */
 struct waiting {
     struct waiting *next;
-    struct bytes name; /* of a fence; empty for a question */
+    struct bytes name; /* of a fence; empty for a data request */
     uint32_t id;
     pmix_modex_cbfunc_t done;
     void *object;
@@ -27,7 +27,7 @@ struct numbered {
     uint32_t used;
 };
 
-/* A question of another host to our libpmix. */
+/* A data request of another host to our libpmix. */
 struct foreign {
     uint32_t id, host;
 };
@@ -149,7 +149,7 @@ pmix_status_t server_ask(const pmix_proc_t *proc, pmix_modex_cbfunc_t done, void
     return PMIX_SUCCESS;
 }
 
-/* Takes out what waits for a fence (`name` is not NULL) or a question. */
+/* Removes and returns the entry of a fence (`name` is not NULL) or a data request. */
 static struct waiting *take_waiting(const uint8_t *name, size_t length, uint32_t id)
 {
     struct waiting *found = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The main thread of the PMIx server process: starts libpmix, registers the job, sends the guard
- * what the ranks need in their environment, then carries what other
- * hosts answer while the thread of libpmix serves. The process ends by being killed: after an
- * abnormal end PMIx_server_finalize() of libpmix 4.2 crashes or hangs, and the guard removes the
- * files anyway. Owns the answer that server_watch_libpmix() waits for; takes no lock. */
+ * what the ranks need in their environment, then passes on answers of other hosts while the thread
+ * of libpmix serves. The process ends by being killed: after an abnormal end PMIx_server_finalize()
+ * of libpmix 4.2 crashes or hangs, and the guard removes the files anyway. Owns the answer that
+ * server_watch_libpmix() waits for; takes no lock. */
 #include "config.h"
 
 #include "gate.h"

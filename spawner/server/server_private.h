@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of server/ share: the up-calls of libpmix, the job's keys, and the way to the
+/* Shared by the files of server/: the up-calls of libpmix, the job's keys, and the channel to the
  * guard. */
 #ifndef TRUNKLINE_SPAWNER_SERVER_PRIVATE_H
 #define TRUNKLINE_SPAWNER_SERVER_PRIVATE_H
@@ -23,7 +23,7 @@ void server_send(enum wire_type type, uint32_t rank, const void *payload, size_t
 /* The next frame of the guard; for the main thread alone. False at the deadline (clock_ms). */
 bool server_receive(struct wire_frame *frame, int64_t deadline);
 
-/* With the servers of other hosts; exchange.c. What libpmix asks of them, on its thread, and the
+/* With the servers of other hosts; exchange.c. Requests of libpmix to them, on its thread, and the
  * answers, on the main thread. Both may come before server_open_exchange() has returned. */
 void server_open_exchange(const struct server_job *server);
 pmix_status_t server_fence(const pmix_proc_t procs[], size_t count, pmix_status_t status,

@@ -63,8 +63,8 @@ void tree_kill(struct tree *t, uint32_t grace_ms);
 
 void tree_flush(struct tree *t);
 
-/* What the tree waits for, for poll(2); then tree_serve() with the same entries. Output is read
- * only if the owner has room for it. */
+/* The descriptors that the tree waits for, for poll(2); then call tree_serve() with the same
+ * entries. Output is read only if the owner has space for it. */
 size_t tree_poll_max(const struct tree *t);
 size_t tree_poll(struct tree *t, struct pollfd *p, bool want_output);
 void tree_serve(struct tree *t, const struct pollfd *p, size_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of tree/ share. */
+/* Shared by the files of tree/. */
 #ifndef TRUNKLINE_SPAWNER_TREE_PRIVATE_H
 #define TRUNKLINE_SPAWNER_TREE_PRIVATE_H
 
@@ -14,7 +14,7 @@ void branch_explain(const struct tree *t, uint32_t host, const char *what, char 
 /* Reports the loss, once. */
 void branch_lose(struct tree *t, struct tree_branch *b, const char *why);
 
-/* Kills the guard; b->why says what for. */
+/* Kills the guard; b->why gives the reason. */
 void branch_kill(struct tree *t, struct tree_branch *b);
 
 #endif

@@ -21,7 +21,7 @@ static socklen_t name_of(const char *question, pid_t pid, struct sockaddr_un *na
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* Anybody may take a name. */
+/* Anybody may use such a name. */
 static bool is_ours(int fd)
 {
     struct ucred peer;

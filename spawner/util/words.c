@@ -22,7 +22,7 @@ static const char *copy_word(const char *from, char **to)
         } else if (!quote && (*from == '\'' || *from == '"')) {
             quote = *from;
         } else if (*from == '\\' && quote != '\'') {
-            /* Between double quotes a shell takes most backslashes for themselves. */
+            /* Between double quotes a shell keeps most backslashes. */
             bool is_kept = quote && from[1] != '"' && from[1] != '\\' && from[1] != '$';
             if (!from[1])
                 return NULL;

@@ -13,7 +13,7 @@
 char **words_split(const char *text);
 
 /* Appends `word` to `text`, which holds a string in `size` bytes, so that any POSIX shell reads it
- * as one word and as it is. False when it does not fit. */
+ * as one word, unchanged. False when it does not fit. */
 bool words_quote(char *text, size_t size, const char *word);
 
 #endif

@@ -7,9 +7,9 @@
  *     accepting end   answer    code of all before
  * A code is an HMAC-SHA-256 with the secret, and begins with the role of its end, so that nothing
  * can be reflected; both nonces are new, so that nothing can be replayed. The dialing end proves
- * itself first: a stranger that connects gets only a random number. An end of another wire version
- * is recognized by the first 12 bytes, which never change. The number of bytes and the time are
- * bounded; nothing here waits. What follows the proof is neither encrypted nor signed.
+ * itself first: a foreign process that connects gets only a random number. An end of another wire
+ * version is recognized by the first 12 bytes, which never change. The number of bytes and the time
+ * are bounded; nothing here waits. What follows the proof is neither encrypted nor signed.
  *
  * Owns nothing but the struct: the socket is the caller's. No lock. */
 #ifndef TRUNKLINE_SPAWNER_AUTH_H

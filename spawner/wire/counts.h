@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What gasnetrun_ibv --top is about: of a rank, the payload of WIRE_COUNTS; and of a job, what the
- * launcher gives to a caller, all ranks in order behind it. In the layout of one build, which HELLO
- * and the caller compare. No state. */
+/* The data of gasnetrun_ibv --top: of a rank, the payload of WIRE_COUNTS; of a job, what the
+ * launcher sends to a caller, followed by all ranks in order. In the layout of one build, which
+ * HELLO and the caller compare. No state. */
 #ifndef TRUNKLINE_SPAWNER_COUNTS_H
 #define TRUNKLINE_SPAWNER_COUNTS_H
 

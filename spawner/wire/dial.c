@@ -16,11 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A process that answers but does not authenticate itself within this time is a stranger that has
- * one of the addresses, such as that of a bridge that exists on both hosts. */
+/* A process that answers but does not authenticate itself within this time does not belong to the
+ * job: it has one of the addresses, such as that of a bridge that exists on both hosts. */
 enum { PROOF_MS = 10000 };
 
-/* A refusal may come from a queue that is full: it is tried again a few times. */
+/* A refusal may be due to a full queue: the connection is tried again a few times. */
 enum { ROUNDS = 3, PAUSE_MS = 100 };
 
 /* One round: a connection for each address, -1 when it has failed. */
@@ -43,7 +43,7 @@ static bool add_addresses(struct dial *d, const char *host, const char *port)
     return true;
 }
 
-/* Cuts brackets off. */
+/* Removes brackets. */
 static char *without_brackets(char *text)
 {
     size_t n = strlen(text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The payloads of what PMIx servers exchange through the head.
+/* The payloads that PMIx servers exchange through the head.
  *
  * FENCE and FENCE_DONE: u32 status, then what names the fence (u32 number, u32 count, count ranks),
  * then data. The fences of one list of ranks are numbered by each server, in order. A list of all

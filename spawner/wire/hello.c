@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a host is; see hello.h. */
+/* The description of a host; see hello.h. */
 #include "config.h"
 
 #include "hello.h"

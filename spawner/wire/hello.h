@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The payload of a guard's first frame: what its host and its installation are, by which the head
- * judges whether the job can run there. Owns nothing, takes no lock. */
+/* The payload of a guard's first frame: a description of its host and installation, from which the
+ * head decides whether the job can run there. Owns nothing, takes no lock. */
 #ifndef TRUNKLINE_SPAWNER_HELLO_H
 #define TRUNKLINE_SPAWNER_HELLO_H
 

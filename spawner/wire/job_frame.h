@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The payload of a JOB frame: all that a guard must know of the job. The same for every host; the
- * host that it is for stands in the frame. Pure; no lock. */
+/* The payload of a JOB frame: everything that a guard must know about the job. The same for every
+ * host; the frame names the host that it is for. Pure; no lock. */
 #ifndef TRUNKLINE_SPAWNER_JOB_FRAME_H
 #define TRUNKLINE_SPAWNER_JOB_FRAME_H
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 /* Appends the payload. `now`: clock_ms(); the clocks of two hosts have nothing in common, so the
- * age of the job travels, not its time of birth. */
+ * age of the job is sent, not its starting time. */
 void job_frame_pack(const struct job *job, int64_t now, struct bytes *out);
 
 /* The job of host `host`, in memory of its own; NULL with a sentence in `why` when the payload is

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The payload of a REPORT frame: what happened to ranks of one host, in order. Many in one frame
- * keep the number of the head's messages in proportion to the hosts. Pure; no lock. */
+/* The payload of a REPORT frame: what happened to ranks of one host, in order. Many events share
+ * one frame, so that the number of the head's messages is proportional to the hosts. Pure; no
+ * lock. */
 #ifndef TRUNKLINE_SPAWNER_REPORT_H
 #define TRUNKLINE_SPAWNER_REPORT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a guard reads about a rank for the explanation of a hang: the payload of WIRE_WAITS, in the
+/* A guard's data about a rank for the explanation of a hang: the payload of WIRE_WAITS, in the
  * layout of one build, which HELLO has compared. No state. */
 #ifndef TRUNKLINE_SPAWNER_WAITS_H
 #define TRUNKLINE_SPAWNER_WAITS_H

@@ -29,7 +29,7 @@ enum wire_type {
     WIRE_ABORT,      /* rank, payload u32 code, then text */
     WIRE_OOM_KILLED, /* rank, payload text: why the kernel killed it; its exit follows */
     WIRE_EXEC_ERROR, /* rank, payload u32 errno: the program could not be executed */
-    WIRE_FAILED,     /* payload text: why the host cannot go on */
+    WIRE_FAILED,     /* payload text: why the host cannot continue */
     WIRE_LOST,       /* host and all below it are gone; payload text: how it was noticed */
     WIRE_DONE,       /* every process of the job on this host is gone */
     WIRE_LEFT,       /* the last frame of a guard: nothing of its branch is left; not relayed */
@@ -47,11 +47,11 @@ enum wire_type {
     /* both ways, between the PMIx servers through guards and head; payloads of exchange.h */
     WIRE_FENCE,       /* up: one host's part of a fence */
     WIRE_FENCE_DONE,  /* down: the parts of all hosts */
-    WIRE_DMX_REQUEST, /* up and down: data of a rank on another host are wanted */
+    WIRE_DMX_REQUEST, /* up and down: data of a rank on another host is requested */
     WIRE_DMX_REPLY,   /* up and down */
     /* output socket: guard to head */
     WIRE_OUTPUT,     /* rank, aux = stream, payload whole lines */
-    WIRE_OUTPUT_END, /* nothing more will come from this host */
+    WIRE_OUTPUT_END, /* this host sends nothing more */
     /* output socket: head to guard */
     WIRE_STDIN, /* payload bytes for rank 0; 0 bytes = end of file */
     /* server to guard */
@@ -60,14 +60,14 @@ enum wire_type {
     WIRE_CONNECTED, /* rank has finished PMIx_Init's handshake */
     WIRE_FINALIZED, /* rank has called PMIx_Finalize */
     /* explaining a hang: head to guard */
-    WIRE_EXPLAIN,    /* what do the ranks of the host wait for? */
+    WIRE_EXPLAIN,    /* asks what the ranks of the host wait for */
     WIRE_WANT_STACK, /* rank */
     /* and back */
     WIRE_WAITS,     /* rank, payload of waits.h */
     WIRE_WAITS_END, /* last frame of this host's answer */
     WIRE_STACK,     /* rank, payload text */
     /* gasnetrun_ibv --top: head to guard */
-    WIRE_TOP, /* rank = number of the question: what have the ranks of the host counted? */
+    WIRE_TOP, /* rank = number of the request; asks for the counters of the host's ranks */
     /* and back */
     WIRE_COUNTS,     /* rank, payload of counts.h */
     WIRE_COUNTS_END, /* rank = that number: last frame of this host's answer */
@@ -87,8 +87,8 @@ struct wire_channel {
     int fd;                 /* -1 when closed */
     bool ended;             /* the peer is gone, or broke the protocol */
     bool broken;            /* it broke the protocol */
-    bool deaf;              /* the peer reads no more: what is sent is dropped */
-    uint32_t host;          /* stands in the frames of wire_send() */
+    bool deaf;              /* the peer no longer reads: frames to it are dropped */
+    uint32_t host;          /* in the frames of wire_send() */
     uint64_t frames, moved; /* frames sent and received, and their bytes */
     struct bytes in, out;
     size_t taken; /* bytes of `in` belonging to the frame handed out last */
@@ -107,7 +107,7 @@ void wire_send_number(struct wire_channel *c, enum wire_type type, uint32_t rank
 void wire_send_host(struct wire_channel *c, uint32_t host, enum wire_type type, uint16_t aux,
                     uint32_t rank, const void *payload, size_t length);
 
-/* Queues a frame that came by another channel, unchanged. */
+/* Queues a frame that arrived on another channel, unchanged. */
 void wire_relay(struct wire_channel *c, const struct wire_frame *frame);
 
 /* Moves what the socket takes now; sets `ended` when the peer is gone. */

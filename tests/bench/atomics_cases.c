@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Remote atomics over the network, beside the same of raw verbs: by the device, and, to see what
- * that saves, by the CPU of the target, which answers messages. Takes the place of cases.c. */
+/* Remote atomics over the network, compared with raw verbs: by the device, and, to show the
+ * difference, by the CPU of the target, which answers messages. Takes the place of cases.c. */
 #include "config.h"
 
 #include <gasnet_ratomic.h>

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# tests/bench/compare names what got worse by more than the spread, and only that; wrong use is status 2.
+# tests/bench/compare names exactly the results that got worse by more than the spread; wrong use is status 2.
 set -u
 compare=${top_srcdir:?}/tests/bench/compare
 dir=$(mktemp -d) || exit 1

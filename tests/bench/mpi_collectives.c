@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi_collectives - what an MPI does, for the table of tests/bench/collectives, which compiles it
- * with mpicc. Each line of the output: what, bytes, median, in the units of that table (us; MB/s of
- * all receivers together for what is large). Two processes stay on a CPU each. */
+/* mpi_collectives - the same collectives by an MPI, for the table of tests/bench/collectives, which
+ * compiles it with mpicc. Each line of the output: operation, bytes, median, in the units of that
+ * table (us; MB/s of all receivers together for large ones). Two processes stay on a CPU each. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>

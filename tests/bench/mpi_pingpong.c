@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi_pingpong - what an MPI does between two processes, for the table of tests/bench/nbrhd, which
- * compiles it with mpicc. Each line of the output: what, bytes, median, in the unit of that table
- * (us for a round trip, MB/s, 1000 messages/s). Process N stays on the Nth CPU it may use. */
+/* mpi_pingpong - the same between two processes by an MPI, for the table of tests/bench/nbrhd,
+ * which compiles it with mpicc. Each line of the output: operation, bytes, median, in the unit of
+ * that table (us for a round trip, MB/s, 1000 messages/s). Process N stays on the Nth CPU it may
+ * use. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

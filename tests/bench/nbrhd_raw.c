@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the conduit between neighbours is compared with: the same two processes and the same memory,
- * by the plainest loops over flags that are right. A flag lies in the segment of the rank that
- * waits for it, on lines of its own, and only the peer writes it. Takes the place of raw_open.c
- * and raw_ops.c. One thread; no locks. */
+/* The baseline of the conduit between neighbours: the same two processes and the same memory, by
+ * the simplest correct loops over flags. A flag lies in the segment of the rank that waits for it,
+ * on lines of its own, and only the peer writes it. Takes the place of raw_open.c and raw_ops.c.
+ * One thread; no locks. */
 #include "config.h"
 
 #include <sched.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the conduit is compared with: the same transfers by the plainest verbs loops that are right.
- */
+/* The baseline of the conduit: the same transfers by the simplest correct loops over verbs. / */
 #include "config.h"
 
 #include <string.h>

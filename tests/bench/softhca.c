@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What softhca costs: each operation beside the plainest thing that does the same without it, in
- * turns, in one run; medians. Two processes: the parent measures, the child is its peer. One
- * thread each; no locks. */
+/* The cost of softhca: each operation compared with the simplest code that does the same without
+ * it, alternating in one run; medians. Two processes: the parent measures, the child is its peer.
+ * One thread each; no locks. */
 #include "config.h"
 
 #include <sched.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What start64 times: the shortest job that has met all its peers. Owns nothing, locks nothing. */
+/* Timed by start64: the shortest job that communicates with all its peers. Owns nothing, locks
+ * nothing. */
 #include "config.h"
 
 #include <stdio.h>

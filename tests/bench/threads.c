@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What threads of one process cost each other: rank 0 has 1 to 8 threads that put, get and send,
- * each to a rank of its own, or all to the same rank; the other ranks wait in a barrier. The cost
- * of an operation is the CPU time there is for it: of as many CPUs as there are threads, at most
- * all. Numbers of threads take turns, and ratios to one thread are those of one turn. Of sends only
- * the calls are measured, in bursts below the number of credits: with as many senders as CPUs,
+/* The cost of threads of one process to each other: rank 0 has 1 to 8 threads that put, get and
+ * send, each to a rank of its own, or all to the same rank; the other ranks wait in a barrier. The
+ * cost of an operation is the CPU time there is for it: of as many CPUs as there are threads, at
+ * most all. Numbers of threads take turns, and ratios to one thread are those of one turn. Of sends
+ * only the calls are measured, in bursts below the number of credits: with as many senders as CPUs,
  * receivers have to use them in between. */
 #include "config.h"
 

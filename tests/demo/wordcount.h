@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of wordcount share: the job, and its two ways of talking. Owned by the one client
- * thread. */
+/* Shared by the files of wordcount: the job, and its two modes of communication. Owned by the one
+ * client thread. */
 #ifndef WORDCOUNT_H
 #define WORDCOUNT_H
 

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Does wordcount count what `tr | sort | uniq -c` counts, whatever the number of ranks and the shape of the text, and does it
-# say what is wrong with its input?
+# wordcount counts the same as `tr | sort | uniq -c`, for any number of ranks and any shape of the text, and reports bad input.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 wordcount=$top_builddir/tests/demo/wordcount
 export LC_ALL=C

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A small client as an outsider would write it, in the common part of C and C++: a
  * ring of messages, a put and a get to the right-hand neighbour, barriers. Prints "rank R of N: ok"
- * and exits 0, or says what is wrong and exits 1. */
+ * and exits 0, or prints the error and exits 1. */
 #include <gasnetex.h>
 #include <gasnetex.h> /* twice must not matter */
 

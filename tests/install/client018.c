@@ -2,7 +2,7 @@
 /* A client of the release before (2024.5.0, specification 0.18): it asks for that version or a
  * later one, uses names of that time only, and fills its handler table without casts where C allows
  * that. Negotiated payload, implicit events, atomics, strides, teams and a reduction, each with the
- * right-hand neighbour. Prints "rank R of N: ok" and exits 0, or says what is wrong and exits 1. */
+ * right-hand neighbour. Prints "rank R of N: ok" and exits 0, or prints the error and exits 1. */
 #include <gasnetex.h>
 #include <gasnet_coll.h>
 #include <gasnet_ratomic.h>

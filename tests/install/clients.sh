@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What the build systems of known clients do with an installed copy: read fragments and packages as text, take flags out of
+# Does with an installed copy what the build systems of known clients do: read fragments and packages as text, take flags out of
 # them, look for each library, grep the configuration; then build the same client with just that, and run it.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root

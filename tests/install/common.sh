@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2034 # used where this is sourced
 # SPDX-License-Identifier: BSD-3-Clause
-# What the scripts of this folder share; sourced, not run. Sets `root` (where the copy is), `prefix`, `libdir`, `incdir`,
+# Shared by the scripts of this folder; sourced, not run. Sets `root` (where the copy is), `prefix`, `libdir`, `incdir`,
 # `bindir` inside it, and `scratch` (removed at the end).
 
 set -u

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What clients never include themselves because public headers have always brought it: one use of each system header, in C and
+# System headers that clients do not include themselves because public headers have always included them: one use of each system
+# header, in C and
 # C++, behind one public header alone. Headers whose names come later exist and bring gasnetex.h. gasnetex.h alone has the two
 # private macros that clients use.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"

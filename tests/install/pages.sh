@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Installed pages lead to what is installed: each link and picture, each path of the source tree (unless the page says at its top
+# Installed pages refer only to installed files: each link and picture, each path of the source tree (unless the page says at its
+# top
 # that its paths are of the source tree; links even then) and each manual page of ours.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root

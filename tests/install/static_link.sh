@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What `pkg-config --static` says links a program with the archive of the conduit; a program that is static as a whole links
-# too, or the linker misses only what PMIx and hwloc need and do not name (doc/limitations.md).
+# The output of `pkg-config --static` links a program with the conduit's archive; a fully static program links too, or the linker
+# misses only libraries that PMIx and hwloc need and do not name (doc/limitations.md).
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root
 if [ "$static" = no ] || [ "$TRUNKLINE_TEST_SANITIZER" != no ]; then

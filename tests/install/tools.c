@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A small client of the tools as an outsider would write it, in the common part of C
- * and C++; behind gasnetex.h when a mode of it is given. Prints "tools: ok" and exits 0, or says
- * what is wrong and exits 1. */
+ * and C++; behind gasnetex.h when a mode of it is given. Prints "tools: ok" and exits 0, or prints
+ * the error and exits 1. */
 #if defined(GASNET_SEQ) || defined(GASNET_PARSYNC) || defined(GASNET_PAR)
 #    include <gasnetex.h>
 #endif

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The debug twins beside the release libraries: what fragment, package and CMake target each say suffices to build with one; it
-# checks what the release library takes at its word; objects of the one do not link with the other; optimised clients are told
-# so. A release program that dies inside the library is told how to build with the twin in one line; one that dies anywhere else
+# The debug twins beside the release libraries: fragment, package and CMake target each suffice to build with one; it checks
+# arguments that the release library trusts; objects of one do not link with the other; optimised clients get a warning. A release
+# program that dies inside the library is told how to build with the twin in one line; one that dies anywhere else
 # is not, and its end stays what it was.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root

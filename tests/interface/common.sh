@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2034 # used where this is sourced
 # SPDX-License-Identifier: BSD-3-Clause
-# What the scripts of this folder share; sourced, not run. Sets `include` (options for the public headers of both trees), `scratch`
+# Shared by the scripts of this folder; sourced, not run. Sets `include` (options for the public headers of both trees), `scratch`
 # (removed at the end) and `checked`. Skips in a sanitizer's tree, where headers and names are the same.
 set -u
 : "${top_builddir:?run through make check}" "${top_srcdir:?}"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The public headers say nothing to any compiler in any standard: each alone and twice, and each before and after each other one
-# (item 76). What a client gets wrong is one error that says what to do. Macros keep to the names of the interface.
+# (item 76). A mistake of a client gives one error with the remedy. Macros keep to the names of the interface.
 . "${top_srcdir:?run through make check}/tests/interface/common.sh"
 compiled=0
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # How ranks reach each other by their ports' addresses: InfiniBand within a subnet and over subnets, RoCE with GIDs of one type
-# or of both, settings that differ by rank, and pairs that can't reach each other, which are named. The rules themselves are
+# or of both, settings that differ by rank, and an error that names two ranks that can't reach each other. The rules themselves are
 # in tests/unit/transport/test_verbs_gid.c.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Traps of active messages, each with its item number, alone, in pairs and in threes; also where queues are short.
+# Known pitfalls of active messages, each with its item number, with 1, 2 and 3 ranks; also with short queues.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 for n in 1 2 3; do
     good $n "$jobs/am_items-seq"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Segments EVERYTHING: any memory that another rank has is within reach. Each round every rank maps
- * memory of some kind where its neighbours know it to be, which they read and write; then it is
- * taken away in one of several ways, so that the next round's lies at the same addresses and is
- * another. usage: any_address [rounds] */
+/* Segments EVERYTHING: any memory of another rank is accessible. Each round every rank maps memory
+ * of some kind at an address that its neighbours know, which they read and write; then it is
+ * unmapped in one of several ways, so that the next round's memory is different memory at the same
+ * addresses. usage: any_address [rounds] */
 #include "config.h"
 
 #include "job.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Remote atomics: queries, flags, categories of implicit operations, and what the other files of
- * this program prove. One thread, but for hammer().
+/* Remote atomics: queries, flags, categories of implicit operations, and the tests of the other
+ * files of this program. One thread, except for hammer().
  *
  * Usage: atomics [TURNS] [client|MISTAKE]: with "client" segments are memory of the client's, which
  * neighbours can't map; a mistake is one of atomics_misuse.c. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of the program atomics share. */
+/* Shared by the files of the program atomics. */
 #ifndef TESTS_JOB_ATOMICS_H
 #define TESTS_JOB_ATOMICS_H
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Remote atomics, by each way of executing them: memory shared by all, by some and by none; in memory of the client's too,
-# where softhca executes atomics by other means than CPUs do, so that a domain that mixed the two would lose some.
+# Remote atomics on each path: memory shared by all, by some and by no ranks; also in memory of the client, where softhca executes
+# atomics differently from CPUs, so that a domain that mixed the two would lose updates.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 turns=60
 [ "$sanitizer" = no ] || turns=10

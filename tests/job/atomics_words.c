@@ -10,8 +10,8 @@
 
 enum { ACCOUNTS = 3, START = 1000, THREADS_MAX = 4 };
 enum { COUNT_INC, COUNT_FADD, COUNT_FCAS, COUNT_NBI, COUNTERS };
-/* Of a burst, for each turn: those that share memory are faster, and are to be at it all the time.
- */
+/* Operations of a burst, per turn: more for ranks that share memory, which are faster, so that they
+ * run all the time. / */
 enum { BURST_NEAR = 100, BURST_FAR = 10, BURST_WORDS = 96 << 10 };
 
 static gex_AD_t of_u64, of_i32, of_dbl;
@@ -85,7 +85,7 @@ static unsigned burst_length(void)
     return turn_count * (job_is_neighbour(0) ? BURST_NEAR : BURST_FAR);
 }
 
-/* A poll for each, or a neighbour would be through before another rank has begun. */
+/* Polls after each operation; otherwise a neighbour would finish before another rank starts. */
 static void *burst(void *unused)
 {
     unsigned length = burst_length();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attaching that fails on some ranks: the others must neither wait for ever nor go on without them,
- * and all may try again. Also what start-up accepts and reports: flags, names, threads to be
+/* Attaching that fails on some ranks: the others must neither wait for ever nor continue without
+ * them, and all may try again. Also what start-up accepts and reports: flags, names, threads to be
  * started, memory kinds. Owned by the one client thread.
  *
  * Usage: attach [never]: with "never" no segment is attached at all (item 52). */
@@ -48,7 +48,7 @@ static void item_52_messages_without_a_segment(void)
     job_barrier();
 }
 
-static void nobody_has_a_segment(void)
+static void no_rank_has_a_segment(void)
 {
     CHECK(gex_EP_QuerySegment(job.ep) == GEX_SEGMENT_INVALID);
     for (gex_Rank_t r = 0; r < job.size; r++)
@@ -65,7 +65,7 @@ static void one_asks_for_too_much(void)
     CHECK(gex_Segment_Attach(&segment, job.tm, size) ==
           (mine ? GASNET_ERR_BAD_ARG : GASNET_ERR_RESOURCE));
     CHECK(segment == GEX_SEGMENT_INVALID);
-    nobody_has_a_segment();
+    no_rank_has_a_segment();
 }
 
 /* The first rank has no file descriptor left for its memory. */
@@ -81,7 +81,7 @@ static void one_has_no_means(void)
         CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
     CHECK(gex_Segment_Attach(&segment, job.tm, GASNET_PAGESIZE) == GASNET_ERR_RESOURCE);
     CHECK(setrlimit(RLIMIT_NOFILE, &files) == 0);
-    nobody_has_a_segment();
+    no_rank_has_a_segment();
 }
 
 /* With a limit that the test can afford, all of it: nothing of it may have gone into something

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What attaching takes: no memory where nothing pins it, all of it where a device does or the user wants it so; and what is said
-# when memory is not there at a later touch.
+# The memory that attaching takes: none if no device pins it, all of it if a device does or the user requests it; and the message
+# when memory is missing at a later touch.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 cost=$jobs/segment_cost-seq
 

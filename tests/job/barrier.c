@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Barriers: no rank leaves before every rank has entered, several may be outstanding and be synced
- * in any order, a put that was complete before is seen behind, and both forms work. Owned by the
- * one client thread.
+ * in any order, a put that was complete before the barrier is visible after it, and both forms
+ * work. Owned by the one client thread.
  *
  * Usage: barrier [STEP]: only each STEP-th rank and the last stay away in their turn. */
 #include "config.h"

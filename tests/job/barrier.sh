@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Barriers at every number of ranks, over the network, in shared memory, and where some share memory: two by two, and three
-# by three; with threads; and a tree of flags of two levels.
+# Barriers at every number of ranks, over the network, in shared memory, and in neighbourhoods of two and of three; with threads;
+# and a tree of flags with two levels.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
 # each_size MODE SIZES...

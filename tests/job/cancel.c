@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Prepares and cancels, COUNT times each: requests to the next rank and replies to it, Medium and
- * Long, in buffers of the library and of the client. Usage: cancel COUNT [THREADS [FILE]]. What was
- * cancelled stands in FILE.RANK, for cancel.sh to compare with the statistics of the library.
- * Nothing else is sent between, so a single thing that a Cancel kept would be waited for, or grow
- * the process. */
+ * Long, in buffers of the library and of the client. Usage: cancel COUNT [THREADS [FILE]].
+ * FILE.RANK gets the number of cancelled messages, for cancel.sh to compare with the statistics of
+ * the library. Nothing else is sent in between, so a single resource leaked by a Cancel would
+ * block, or grow the process. */
 #include "config.h"
 
 #include "job.h"

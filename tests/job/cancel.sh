@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A Cancel gives back all that its Prepare took: a million of them over each transport wait for nothing, send nothing, and are
-# counted; also with shared receive queues, XRC and failover, one thread and several, and with so few credits, places and buffers
-# that a single one that is lost ends all.
+# A Cancel releases everything that its Prepare took: a million of them over each transport do not block, send nothing, and are
+# counted; also with shared receive queues, XRC and failover, with one thread and several, and with so few credits, places and
+# buffers that a single leak would hang.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 million=1000000
 [ "$sanitizer" = no ] || million=20000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a debug library finds beside wrong arguments, and the lines of source that it names. Usage:
- * checked SCENARIO; rank 0 makes the mistake, in a line that this program prints ("line NAME
+/* Errors other than wrong arguments that a debug library finds, and the source lines that it names.
+ * Usage: checked SCENARIO; rank 0 makes the mistake, in a line that this program prints ("line NAME
  * NUMBER") before it does. Owned by the one client thread. */
 #include "config.h"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Debug libraries: what a client began and never synced, handlers that take long, and messages from where none may be sent are
+# Debug libraries: operations that were begun and never synced, long handlers, and messages from a context that must not send are
 # reported in one line, which has the client's line of source. Scenarios are those of checked.c.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 

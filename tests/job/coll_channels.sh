@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Teams that come and go keep to memory of their own in collectives, as many as have some and more; who sleeps in one is woken.
+# Short-lived teams use separate memory in collectives, whether all of them get a channel or not; sleeping members are woken.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 for channels in 0 1 3 16; do
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 GASNET_COLL_CHANNELS=$channels" good 3 "$jobs/coll_channels-seq"

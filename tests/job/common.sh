@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the scripts of tests/job and tests/demo share; sourced, not run. `job` runs a program as a job under the watchdog;
+# Shared by the scripts of tests/job and tests/demo; sourced, not run. `job` runs a program as a job under the watchdog;
 # `passes`, `fails_with` and the others look at what it did. Scratch files are in $scratch, removed at the end.
 
 set -u

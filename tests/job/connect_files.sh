@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A run records which ranks were connected, and the next one connects just those when it starts: with a file for each rank, with one
-# for all, and with those of all ranks put together. Files that don't fit are refused, or left out with a line.
+# for all, and with those of all ranks put together. Files that do not match the job are refused, or ignored with a line.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1
 connected=$jobs/connected-seq

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# GASNET_CONNECT_MAX: no process ever has more queue pairs to others; what is closed for others loses nothing and is opened again,
+# GASNET_CONNECT_MAX: no process ever has more queue pairs to others; connections closed for others lose nothing and are opened
+# again,
 # under every mix of messages, puts and gets, by one thread and several, with datagrams lost, and with ports that die and come
-# back; what can't be bounded is refused.
+# back; configurations that can't be bounded are refused.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1 GASNET_IBV_PORTS_VERBOSE=2 GASNET_CONNECT_STATIC=0
 seed=${SEED:-$RANDOM}

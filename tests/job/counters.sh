@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the library counts is what a program counted by itself, over the network and in shared memory, in each mode; statistics
+# The library's counters agree with a program's own counts, over the network and in shared memory, in each mode; statistics
 # are written however a rank ends; a file that can't be written costs a line and not the job.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 shopt -s extglob

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A hundred jobs of which a rank is killed at any moment, from its start on, leave nothing: no process (the watchdog looks), no
+# A hundred jobs in which a rank is killed at a random moment leave nothing behind: no process (the watchdog looks), no
 # file (job looks), no System V object, and no memory.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=0

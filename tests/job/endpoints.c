@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Segments and endpoints beside those of start-up, and the pairs that name them. Names of cases
- * begin with the item of tests/rules.md that they prove. Owned by the one client thread.
+/* Segments and endpoints in addition to those of start-up, and the pairs that name them. Names of
+ * cases begin with the item of tests/rules.md that they prove. Owned by the one client thread.
  *
  * Usage: endpoints [bound]: with "bound", endpoint 0 has a segment of gex_Segment_Create() instead
  * of gex_Segment_Attach(). */

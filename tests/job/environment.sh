@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The common environment of all programs: each variable does what it says, what the spawner set cannot be changed by a client
+# The common environment of all programs: each variable has its documented effect, what the spawner set cannot be changed by a
+# client
 # (item 51), rank 0 prints the settings, each once (item 79), and settings without effect are no error.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 seq=$jobs/environment-seq

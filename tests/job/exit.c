@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every way to the end of a job. Usage: exit SCENARIO; a rank that leaves uses the number of the
+/* Every cause of the end of a job. Usage: exit SCENARIO; a rank that leaves uses the number of the
  * scenario as its exit code. Ranks that others leave behind say so when their SIGQUIT handler runs.
  * In scenarios with threads each rank has THREADS of them. */
 #include "config.h"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Ways to the end of a job: the right exit code, in bounded time, SIGQUIT handlers on the ranks that are left behind, and
+# Causes of the end of a job: the right exit code, in bounded time, SIGQUIT handlers on the ranks that are left behind, and
 # nothing left running (the watchdog sees to that). Scenarios are those of exit.c; exit_matrix.sh has those of item 63 by sizes,
 # modes and ways to peers.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"

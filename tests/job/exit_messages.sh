@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every status but 0 comes with a line that names the process and the reason, unless the program chose it: a table of all ways that launcher
-# and library have to one.
+# Every status but 0 comes with a line that names the process and the reason, unless the program chose it: a table of all causes in
+# launcher and library.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_QUIET=1
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Ports that die in the middle of a job: every call mixed, all data verified, while the port that has the messages or another
-# one dies at some operation; nothing is lost or done twice while a port is left, and the job ends and names it when none is.
+# Ports that die in the middle of a job: every call mixed, all data verified, while the primary port or another one dies at some
+# operation; nothing is lost or executed twice as long as a port is left, and the job ends with a message when none is.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1
 export GASNET_QP_TIMEOUT=10 # 4 ms; seven tries
@@ -59,7 +59,7 @@ several_hosts()
 
 others()
 {
-    # One after the other until one is left, with next to no room.
+    # One after the other until one is left, with minimal queues.
     for nth in $moments; do
         dying="unplug:dev=softhca0,port=1,op=any,nth=$nth;unplug:dev=softhca0,port=2,op=any,nth=$((nth + 9));unplug:dev=softhca1,port=1,op=any,nth=$((nth + 20))"
         SETTINGS="$four SOFTHCA_FAULT=$dying" job 3 "$jobs/random_mix-par" --seconds 0 --threads 2 --seed "$nth"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Memory outside of the segment is registered on the fly, and forgotten when it goes away: blocks come and go at the same
-# addresses under traffic, and every byte is checked. What the device refuses goes through bounce buffers.
+# Memory outside of the segment is registered on demand, and invalidated when it is unmapped: blocks are mapped and unmapped at the
+# same addresses under traffic, and every byte is checked. Memory that the device refuses goes through bounce buffers.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 rounds=30
 [ "$sanitizer" = no ] || rounds=15
@@ -40,7 +40,7 @@ export JOB_THREADS=4
 SETTINGS="GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/remapped_memory-par" $rounds
 says "$counted" 2
 says 'firehose: .*, [0-9]\{3,\} queries to the kernel' 2
-# Next to no room, in the cache and in the queue; odd regions.
+# Minimal space in the cache and in the queue; odd regions.
 SETTINGS="GASNET_FIREHOSE_VERBOSE=1 GASNET_FIREHOSE_MAXVICTIM_R=3 GASNET_NETWORKDEPTH_PP=2 GASNET_BBUF_COUNT=1" \
     good 2 "$jobs/remapped_memory-par" $rounds
 says 'firehose: .* misses, [1-9][0-9]* evictions' 2

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a process of a job really takes: queue pairs, registered memory beside its segment, and what
- * the library holds of malloc(). Usage: footprint PEERS [quiet]: after messages to and from the
- * next PEERS ranks and a barrier (quiet: without it), rank 0 prints its counts, in bytes:
+/* The actual resources of a process of a job: queue pairs, registered memory other than its
+ * segment, and the library's memory from malloc(). Usage: footprint PEERS [quiet]: after messages
+ * to and from the next PEERS ranks and a barrier (quiet: without it), rank 0 prints its counts, in
+ * bytes:
  *
  *     footprint: connections N queue_pairs N registered N private N
  *
- * The functions that are counted are defined here, in front of those of their libraries. A block is
- * the library's if the call came from this program's own code, into which the library is linked,
- * and not the test's: so memory of libpmix, of the device's driver and of libc is left out. The
- * counts are guarded by a spin lock, because threads of libpmix allocate too. */
+ * The functions that are counted are defined here, in front of those of their libraries. A block
+ * belongs to the library if the call came from this program's own code, into which the library is
+ * linked, but not from the test: so memory of libpmix, of the device's driver and of libc is not
+ * counted. The counts are guarded by a spin lock, because threads of libpmix allocate too. */
 #include "config.h"
 
 #include "job.h"

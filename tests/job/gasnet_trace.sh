@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # gasnet_trace without a job: the sums of recorded traces, of one file and of several, in both forms and from standard input; wrong
-# options have status 2; what is not a trace, status 1 and a line with its file and the number of the line.
+# options give status 2; a file that is not a trace gives status 1 and a line with the file and the line number.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 tool=$top_builddir/contrib/trace/gasnet_trace
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Registration of handlers: fixed and automatic indices have exactly the values that the interface
- * promises, and what cannot be entered gives GASNET_ERR_RESOURCE and enters nothing else's place.
- * Owned by the one client thread. */
+ * promises, and an entry that cannot be registered gives GASNET_ERR_RESOURCE and changes no other
+ * entry. Owned by the one client thread. */
 #include "config.h"
 
 #include "job.h"

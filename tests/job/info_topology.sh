@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# trunkline_info --topology prints which rank of a host gets which device, on machines of paper (tests/unit/topology).
+# trunkline_info --topology prints which rank of a host gets which device, on synthetic machines (tests/unit/topology).
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 [ "$sanitizer" = no ] || skip "the program is the plain one"
 info=$top_builddir/contrib/info/trunkline_info

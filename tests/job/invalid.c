@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls each function of the interface with each object invalid, each time in a process of its own.
  * A debug library says so in one line with the name of the call, that of the invalid value and the
- * place in the client; a release library returns GASNET_ERR_BAD_ARG from what has a status. Prints
- * what was called and what is wrong with it. Usage: invalid, without a launcher. */
+ * place in the client; a release library returns GASNET_ERR_BAD_ARG from calls that have a status.
+ * Prints each call and its error. Usage: invalid, without a launcher. */
 #include "config.h"
 
 #include "invalid.h"

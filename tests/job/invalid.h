@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What invalid.awk makes of the public headers, and what its calls are made with. */
+/* The calls that invalid.awk generates from the public headers, and their arguments. */
 #ifndef TESTS_JOB_INVALID_H
 #define TESTS_JOB_INVALID_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See job.h. Owns the job handles and the text of the present phase; takes no lock: the phase is
- * written by one thread, and a torn line in a failure message does no harm. */
+ * written by one thread, and a torn line in a failure message is acceptable. */
 #include "config.h"
 
 #include "job.h"

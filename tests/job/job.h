@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every program of this folder starts from: a job with a segment, checks that name rank and
- * place, patterned memory, random numbers that all ranks can recompute, and a deadline that says
- * what the program was doing. One client thread owns `job`; the checks may be used by any thread
- * and in handlers. */
+/* The base of every program of this folder: a job with a segment, checks that name rank and place,
+ * patterned memory, random numbers that all ranks can recompute, and a deadline that says what the
+ * program was doing. One client thread owns `job`; the checks may be used by any thread and in
+ * handlers. */
 #ifndef TESTS_JOB_H
 #define TESTS_JOB_H
 

@@ -6,7 +6,7 @@
 export GASNET_SUPERNODE_MAXSIZE=0
 kill=$jobs/kill-seq
 
-# Warnings of a busy machine are not what is counted here. How long it may take is the watchdog's to say.
+# Warnings of a busy machine are not what is counted here. The watchdog limits the time.
 export GASNET_QUIET=1
 
 # unseen N RANK COMMAND...: the death of that rank stays unseen by the launcher.

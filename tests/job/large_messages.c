@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Mediums of every size around what a receive buffer of a shared queue has room for, requests and
- * replies, in every way to send them: each comes once and whole, from any number of ranks. Usage:
+/* Mediums of every size around the size of a receive buffer of a shared queue, requests and
+ * replies, by every call that sends them: each arrives once and complete, from any number of ranks.
+ * Usage:
  *
  *     large_messages [MESSAGES [THREADS]]
  *         all to all, then all to rank 0, which polls late: so many for each pair (default 40)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Receive buffers of shared queues are small, and what is larger is read from its sender's memory: Mediums of all sizes, requests and
-# replies, in every way to send them, from many to one and all to all, with as few buffers and as little room as there may be, by one
+# Receive buffers of shared queues are small, and larger messages are read from the sender's memory: Mediums of all sizes, requests
+# and replies, by every call that sends them, from many to one and all to all, with minimal buffers and queues, by one
 # thread and several, over RC and XRC, and while connections are closed for others. Each comes once and whole, no receiver is ever not
 # ready (common.sh looks at the device's count), and buffers that are registered for them stay few. A job that is left, or that loses a
 # rank, in the middle ends. Where nothing may be read so, nothing is.

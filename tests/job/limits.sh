@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Little of what neighbours need: open files, memory of a cgroup, /dev/shm, huge pages. It works, or a line says which limit it is
-# and what to do; the kernel kills no process.
+# Low limits of resources that neighbours need: open files, memory of a cgroup, /dev/shm, huge pages. The job works, or a line names
+# the limit and the remedy; the kernel kills no process.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=0
 fill=$jobs/fill_segment-seq

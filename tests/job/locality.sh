@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Which port a rank takes on a machine with several: the nearest; what is equally near is dealt out; the filter of its socket.
-# The machine is one on paper, of two packages of one CPU, each with a device.
+# Which port a rank takes on a machine with several: the nearest; equally near ones are distributed; the filter of its socket. The
+# machine is synthetic: two packages of one CPU, each with a device.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1 GASNET_VERBOSEENV=1 SOFTHCA_HCAS=2
 hello=$jobs/hello-seq

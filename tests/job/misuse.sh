@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the interface forbids ends the job with one line that names the mistake. Scenarios are those of misuse.c.
+# Misuse of the interface ends the job with one line that names the mistake. Scenarios are those of misuse.c.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 debug=${TRUNKLINE_TEST_DEBUG:-no}
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The ways to be connected, one after another: all ranks at start-up, on first use, and on first use with shared receive queues of
+# The modes of connecting, one after another: all ranks at start-up, on first use, and on first use with shared receive queues of
 # few buffers, there also over queue pairs that neighbours share. Programs that other tests run in one of them, chosen for what they
 # ask of the transport. MODES=all runs those other tests whole (make
 # check-long).

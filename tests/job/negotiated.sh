@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Negotiated payload at several numbers of ranks, in each mode, and with limits so small that everything is waited for.
+# Negotiated payload at several numbers of ranks, in each mode, and with limits so small that every step waits.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 for n in 1 3; do
     good $n "$jobs/negotiated-seq"

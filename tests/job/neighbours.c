@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ranks of one host that share memory. "shape N": what queries say when neighbourhoods have at most
- * N ranks (0: no limit), and that what they say of addresses is true. "flood": a neighbour that
- * does not poll fills up and says so, and what it was sent arrives once and in order. "hidden":
- * this process does not let others look into it. */
+ * Ranks of one host that share memory. "shape N": the results of queries when neighbourhoods have
+ * at most N ranks (0: no limit), and that the reported addresses are right. "flood": the ring of a
+ * neighbour that does not poll fills up and reports it, and its messages arrive once and in order.
+ * "hidden": this process does not let others access its memory. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>

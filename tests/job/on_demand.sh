@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Ranks are connected when one first uses the other, and not before: whoever begins, if both do, however many datagrams get lost,
+# Ranks are connected when one first uses the other, and not before: whichever begins, if both do, however many datagrams are lost,
 # over one rail or several; by librdmacm as by datagrams; all at start-up where GASNET_CONNECT_STATIC=1 or GASNET_CONNECT_DYNAMIC=0
 # asks for it.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"

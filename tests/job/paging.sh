@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# On-demand paging where the user asks for it (GASNET_USE_ODP) and devices have it: segments and memory outside are registered so and
-# attaching pins nothing, read-only memory is a source as any other, a device without is used as it is.
+# On-demand paging where the user asks for it (GASNET_USE_ODP) and devices have it: segments and other memory are registered for
+# paging and attaching pins nothing, read-only memory can be a source, and a device without it still works.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1
 cost=$jobs/segment_cost-seq

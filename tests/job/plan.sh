@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# gasnetrun_ibv --plan says what a job takes: within 5 % of what a process of a real one counts.
+# gasnetrun_ibv --plan predicts the resources of a job within 5 % of those counted in a real process.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 [ "$sanitizer" = no ] || skip "a sanitizer allocates in its own way"
 footprint=$jobs/footprint-par

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Ports that go down for good, or down and up, in the middle of traffic that checks itself (port_flap.c), on machines of several
-# shapes: what goes over them goes over others, each message once and in order, and the job ends well.
+# Ports that go down for good, or down and up, in the middle of traffic that checks itself (port_flap.c), on several configurations:
+# their traffic moves to other ports, each message arrives once and in order, and the job succeeds.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_QP_TIMEOUT=10 # 4 ms; seven tries
 export LINK_TOOL=$top_builddir/contrib/softhca/softhca

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# GASNET_IBV_PORTS_TYPE=auto: all ranks of a host come to one spread of its ports, by where each is bound. The machine is one on
-# paper, of two packages of one CPU; each has two of the four devices, or the first has all ranks.
+# GASNET_IBV_PORTS_TYPE=auto: all ranks of a host agree on a distribution of its ports, depending on where each is bound. The
+# machine is synthetic: two packages of one CPU; each has two of the four devices, or the first has all ranks.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1 SOFTHCA_HCAS=4 GASNET_IBV_PORTS_VERBOSE=2
 hello=$jobs/hello-seq

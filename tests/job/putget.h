@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the two files of the put/get test share. Owned by the one client thread. */
+/* Shared by the two files of the put/get test. Owned by the one client thread. */
 #ifndef TESTS_JOB_PUTGET_H
 #define TESTS_JOB_PUTGET_H
 

@@ -9,7 +9,7 @@ good 3 "$jobs/putget-seq" 1048576
 good 2 "$jobs/putget-par"
 ! is_cheap 8 || good 8 "$jobs/putget-par" 1048576
 good 2 "$jobs/putget-parsync"
-# With other limits the same sizes take other roads.
+# With other limits the same sizes take other paths.
 SETTINGS="GASNET_NONBULKPUT_BOUNCE_LIMIT=0 GASNET_INLINESEND_LIMIT=0 GASNET_BBUF_COUNT=1" good 2 "$jobs/putget-seq"
 SETTINGS="GASNET_NONBULKPUT_BOUNCE_LIMIT=16M GASNET_NETWORKDEPTH_PP=2 GASNET_NETWORKDEPTH_TOTAL=2" good 2 "$jobs/putget-seq"
 finish

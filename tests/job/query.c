@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the library says about itself: handles and their attributes, sizes, limits, hosts, errors,
- * environment, locks. Run with JOB_WORD="some word". Owned by the
- * one client thread but for the threads of the lock test. */
+/* Queries of the library: handles and their attributes, sizes, limits, hosts, errors, environment,
+ * locks. Run with JOB_WORD="some word". Owned by the one client thread but for the threads of the
+ * lock test. */
 #include "config.h"
 
 #include "job.h"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the library says about itself, and the registration of handlers.
+# Queries of the library, and the registration of handlers.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export JOB_WORD="some word" JOB_HOSTS=1
 for n in 1 2 4 8; do

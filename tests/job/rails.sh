@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Several rails: one device with two ports, two with one, four with two; what the record says of them, and how a job ends
-# whose ranks found different numbers. What happens when one dies is in failover.sh.
+# Several rails: one device with two ports, two with one, four with two; their entries in the log, and how a job ends whose ranks
+# found different numbers. What happens when one dies is in failover.sh.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1
 hello=$jobs/hello-seq
@@ -21,7 +21,7 @@ SETTINGS=$two_devices good 2 "$jobs/random_mix-seq" --seconds 1 --seed 8
 # Some by shared memory, and as many as there are in all.
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=2 SOFTHCA_HCAS=4 SOFTHCA_PORTS=2 GASNET_NUM_QPS=11 \
     GASNET_IBV_PORTS=softhca0:1,2+softhca1:1,2+softhca2:1,2+softhca3:1,2" good 5 "$jobs/random_mix-par" --seconds 1 --threads 2 --seed 10
-# Several queue pairs over one port, and next to no room.
+# Several queue pairs over one port, and minimal queues.
 SETTINGS="GASNET_NUM_QPS=3" good 4 "$jobs/am-seq"
 SETTINGS="$two_devices GASNET_AM_CREDITS_TOTAL=1 GASNET_NETWORKDEPTH_TOTAL=1 GASNET_PACKEDLONG_LIMIT=0" good 3 "$jobs/random_mix-par" --seconds 1 --seed 11
 

@@ -28,7 +28,7 @@ good 3 "$jobs/random_mix-seq" --seconds "$seconds" --seed "$seed"
 # By shared memory, and some by one way and some by the other.
 SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good 3 "$jobs/random_mix-par" --seconds "$seconds" --seed "$seed"
 SETTINGS=GASNET_SUPERNODE_MAXSIZE=2 good 3 "$jobs/random_mix-par" --seconds "$seconds" --seed "$seed"
-# With next to no room everything is waited for.
+# With minimal queues every operation waits.
 SETTINGS="GASNET_AM_CREDITS_PP=1 GASNET_RBUF_SPARES=1 GASNET_BBUF_COUNT=1 GASNET_NETWORKDEPTH_PP=2" \
     good 2 "$jobs/random_mix-par" --seconds "$seconds" --seed "$seed"
 SETTINGS="GASNET_AM_CREDITS_TOTAL=1 GASNET_NETWORKDEPTH_TOTAL=1 GASNET_PACKEDLONG_LIMIT=0" \

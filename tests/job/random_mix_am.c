@@ -132,7 +132,7 @@ void mix_am_start(void)
 
 /* ---- parcels ---- */
 
-/* A handler cannot wait for room, so it asks before it makes something that needs some. */
+/* A handler cannot wait for space, so it checks before it creates something that needs some. */
 static int reserve_parcel(void)
 {
     int reserved;
@@ -206,7 +206,7 @@ static int commit_or_cancel(const struct message *m, const struct form *form, ge
     return 1;
 }
 
-/* Not the client's buffer: the library's. A zero says that there was no room at once. */
+/* Not the client's buffer: the library's. Zero means that there was no space at once. */
 static int send_prepared(struct message *m, const struct form *form, uint64_t seed)
 {
     int is_long = m->kind == PREPARED_LONG;

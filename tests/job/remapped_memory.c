@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts and gets from and to memory that comes and goes: every thread maps, fills, transfers and
- * checks blocks outside of the segment, then takes them away in one of many ways, so that the next
- * block lies at an address that was another's a moment ago. Children are forked meanwhile; what
- * they write must not reach the parent's transfers. usage: remapped_memory [rounds]; reads
- * JOB_THREADS. */
+/* Puts and gets from and to short-lived memory: every thread maps, fills, transfers and checks
+ * blocks outside of the segment, then unmaps them in one of many ways, so that the next block is at
+ * an address that another block had a moment ago. Children are forked meanwhile; what they write
+ * must not reach the parent's transfers. usage: remapped_memory [rounds]; reads JOB_THREADS. */
 #include "config.h"
 
 #include "job.h"

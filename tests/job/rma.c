@@ -85,7 +85,7 @@ static void test_then_wait(void)
     gex_Event_t event[4] = {GEX_EVENT_INVALID};
     gex_Rank_t last = job.size - 1;
 
-    /* Started before the message: starting may poll when there is no room. */
+    /* Started before the message, because starting may poll if there is no space. */
     for (int i = 0; i < 3; i++)
         event[i] = gex_RMA_GetNB(job.tm, &number[i], last, job_remote(last, IN), 8, 0);
     *number_at(GO) = 1;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Promises of puts, gets and events that are easily broken, in SEQ and PAR, and with next to no room.
+# Promises of puts, gets and events that are easily broken, in SEQ and PAR, and with minimal queues.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 for n in 1 2 3; do
     good $n "$jobs/rma-seq"

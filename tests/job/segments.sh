@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Segments LARGE and EVERYTHING: memory of other ranks is registered when it is asked for, or its bytes travel in messages. The
-# programs that FAST passes, with room for all and with next to none.
+# Segments LARGE and EVERYTHING: memory of other ranks is registered on request, or its bytes are sent in messages. Runs the
+# programs that FAST passes, with ample and with minimal limits.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 [ "$sanitizer" = no ] || skip "a sanitizer's tree builds the library for segments FAST alone"
 few="GASNET_FIREHOSE_VERBOSE=1 GASNET_FIREHOSE_R=6 GASNET_FIREHOSE_MAXVICTIM_R=4 GASNET_FIREHOSE_MAXREGION_SIZE=64K"

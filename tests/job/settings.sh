@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Settings that cannot be: each ends the job soon, with one line that names the variable, what was seen and what would be right:
+# Illegal settings: each ends the job soon, with one line that names the variable, the value and the legal values:
 # the launcher's, with status 2, before a rank starts, or that of a rank by itself. Unknown names are warned about once.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 hello=$jobs/hello-seq

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the other scripts prove of the network holds for ranks that share memory as well, and for jobs in which some do: all
-# three of a host, or two of three, or two and two and one.
+# The promises that other scripts test over the network also hold between ranks that share memory, and in jobs in which some do: all
+# three ranks of a host, or two of three, or two and two and one.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export JOB_WORD="some word" JOB_HOSTS=1
 

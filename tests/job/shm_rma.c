@@ -203,7 +203,7 @@ static void pairs_and_flags(void)
     CHECK(gex_RMA_GetBlocking(pair, &value, peer, theirs(DATA), sizeof(value), 0) == 0);
     CHECK(value == 17);
     while (gex_RMA_PutBlocking(job.tm, peer, theirs(DATA), FILLED(3), 8, GEX_FLAG_IMMEDIATE))
-        CHECK(!near, "there is always room for a copy");
+        CHECK(!near, "there is always space for a copy");
     check_there(8, 3);
     if (!near) {
         CHECK(gex_RMA_PutBlocking(job.tm, peer, theirs(DATA), FILLED(4), 8,

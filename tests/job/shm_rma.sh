@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Puts and gets in line, to neighbours; and that the same program does without neighbours.
+# Inlined puts and gets to neighbours; and that the same program works without neighbours.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 SETTINGS=GASNET_SUPERNODE_MAXSIZE=0
 good 2 "$jobs/shm_rma-seq" near

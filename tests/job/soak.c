@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What soak.sh takes ranks away from. Usage: soak PHASE: start, barrier, flood, putget or exit.
- * Each rank is in that phase when its file SOAK_DIR/ready.RANK is there, with its pid in it. All go
- * on for ever, but in the phase exit they leave with code 4. SIGUSR1: exit(3), from the loop if
- * there is one by then; SIGUSR2: _exit(3); SIGRTMIN: gasnet_exit(9) in the handler. One thread. */
+/* The program in which soak.sh kills ranks. Usage: soak PHASE: start, barrier, flood, putget or
+ * exit. Each rank is in that phase when its file SOAK_DIR/ready.RANK is there, with its pid in it.
+ * All go on for ever, but in the phase exit they leave with code 4. SIGUSR1: exit(3), from the loop
+ * if there is one by then; SIGUSR2: _exit(3); SIGRTMIN: gasnet_exit(9) in the handler. One
+ * thread. */
 #include "config.h"
 
 #include "job.h"

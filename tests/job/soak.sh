@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Jobs of which any rank ends at any moment in any way: killed, stopped (and then another process ends the job), by exit(), _exit(),
+# Jobs in which any rank ends at any moment, by any cause: killed, stopped (and then another process ends the job), by exit(),
+# _exit(),
 # abort() or SIGTERM; while it starts, in a barrier, in a flood of messages, among puts and gets, or leaving. The rest ends
 # within the bound, with the right status, and leaves nothing. SOAK_RUNS of them (30; make check-long has 1000), by SOAK_SEED,
 # which is printed; then how long the ends took.

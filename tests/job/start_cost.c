@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a start costs: how often each rank asks the PMIx server, and how many neighbours' memory it
- * has mapped after attach and a barrier, how many of libibverbs and librdmacm, how many files the
- * job has made, and some system calls of the library that each rank once made several times. The
- * calls of libpmix and libc are counted on their way. */
+ * The cost of a start: how often each rank queries the PMIx server, and how many neighbours' memory
+ * it has mapped after attach and a barrier, how many of libibverbs and librdmacm, how many files
+ * the job has made, and some system calls of the library that each rank once made several times.
+ * Calls of libpmix and libc are counted by wrappers. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ int PMIx_Put(unsigned char scope, const char *key, void *value);
 int PMIx_Fence_nb(const void *procs, size_t proc_count, const void *info, size_t count,
                   void (*done)(void), void *object);
 
-/* Of what ranks publish; libpmix itself asks for values of the job. */
+/* Whether a key is one that ranks publish; libpmix itself queries values of the job. */
 static unsigned is_of_a_rank(const char *key)
 {
     return strncmp(key, "tk.", 3) == 0;
@@ -41,7 +41,7 @@ static unsigned is_of_a_rank(const char *key)
 int PMIx_Get(const void *proc, const char *key, const void *info, size_t count, void **value)
 {
     gets += is_of_a_rank(key);
-    inside = true; /* some releases of libpmix make one of the other */
+    inside = true; /* some releases of libpmix implement it by PMIx_Get_nb */
     int rc = REAL(PMIx_Get)(proc, key, info, count, value);
     inside = false;
     return rc;
@@ -92,7 +92,8 @@ __attribute__((no_sanitize("address"))) long syscall(long number, ...)
 
 enum { files_max = 4096 };
 
-/* Files of that name that are mapped, ours among them. A file may be mapped in several pieces. */
+/* Number of mapped files with that name, our own included. A file may be mapped in several
+ * pieces. */
 static unsigned mapped(const char *name)
 {
     static unsigned long inodes[files_max];

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A start is linear: of the ranks of a host one asks the PMIx server for what all others have published, and each maps the
-# memory of those it talks to. Counted, not timed.
+# A start is linear: one rank of a host queries the PMIx server for the data of all ranks, and each rank maps the memory of those it
+# communicates with. Counted, not timed.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
 # sum FIELD [RANK-PATTERN]: of all ranks, or some

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Another user of the host, who sends packets from the addresses of a job's ranks and guesses numbers, neither ends the job nor
-# changes what it does: on loopback, and where ranks share an address of a network. The job has few messages, so that the numbers
+# Another user of the host, who sends packets from the addresses of a job's ranks and guesses numbers, can neither end the job nor
+# change its results: on loopback, and where ranks share an address of a network. The job has few messages, so that the numbers
 # of its packets stay low.
 if [ "${1-}" != inside ]; then
     as="setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Several threads of each rank talk to everybody at once: requests with and without replies of all
- * categories, puts and gets, events synced by another thread than their own, handlers that share a
- * lock with the threads. Every byte is verified. In SEQ and PARSYNC one thread does it. Usage:
- * stress [ROUNDS]. What the threads share: the counters, under `lock` or atomic. */
+/* Several threads of each rank communicate with all ranks at once: requests with and without
+ * replies of all categories, puts and gets, events synced by another thread than their own,
+ * handlers that share a lock with the threads. Every byte is verified. In SEQ and PARSYNC one
+ * thread does it. Usage: stress [ROUNDS]. What the threads share: the counters, under `lock` or
+ * atomic. */
 #include "config.h"
 
 #include "job.h"

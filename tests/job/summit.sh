@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A node of Summit as the manual describes it, on paper: two sockets of 22 cores with four threads, four HCAs of two ports (the
+# A synthetic node of Summit, as the manual describes it: two sockets of 22 cores with four threads, four HCAs of two ports (the
 # second without a cable), 0 and 1 on the bus of socket 0, 2 and 3 on that of socket 1. CPUs with even numbers are of socket 0,
 # those with odd ones of socket 1, so that two CPUs are enough to stand on both. The manual's recommended settings give each
 # bound rank the HCA of its socket, and a rank bound to both the choice of two that span the buses.

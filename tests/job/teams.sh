@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Teams against a serial model, over the network, between neighbours and mixed; what is forbidden; memory after many of them.
+# Teams compared with a serial model, over the network, between neighbours and mixed; misuse; memory after many of them.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 network()
 {

@@ -2,11 +2,11 @@
 /* testbcast [-n RECEIVERS,...] [-s MIN:MAX] [-m MODE,...] [-k KIND,...] [-i ITERATIONS]
  * [-u FILE] (all again until there is such a file) [-a BYTES] (a rank's destination lies so much
  * further in its segment than that of the rank before it) -
- * broadcasts of each size to each number of receivers by each way, every payload verified; prints a
- * table. MODE: switch (the multicast switch), binomial, flat, chain. KIND: fresh (the lock of the
- * switch's group is given back each time), kept, rotate (another root each time), subset (a random
- * subset of the ranks each time). A time is from the root's call until the last receiver has the
- * data: by the common clock where all ranks share a host, else by the last of the receivers'
+ * broadcasts of each size to each number of receivers by each algorithm, every payload verified;
+ * prints a table. MODE: switch (the multicast switch), binomial, flat, chain. KIND: fresh (the lock
+ * of the switch's group is given back each time), kept, rotate (another root each time), subset (a
+ * random subset of the ranks each time). A time is from the root's call until the last receiver has
+ * the data: by the common clock where all ranks share a host, else by the last of the receivers'
  * messages minus half a round trip. */
 #include "config.h"
 

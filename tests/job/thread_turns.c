@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Room in a neighbour's ring of messages goes to threads that wait for it, not to the one that has
- * a CPU when it comes: rank 1 takes half of a full ring and no more, while one thread of rank 0
- * sends without waiting as fast as it can, and the others, which wait with a message each, sleep.
- * All of them must get their message out. Nothing depends on times. */
+/* Space in a neighbour's ring of messages goes to threads that wait for it, not to the one that
+ * happens to run when it becomes free: rank 1 takes half of a full ring and no more, while one
+ * thread of rank 0 sends without waiting as fast as it can, and the others, which wait with a
+ * message each, sleep. All of them must get their message out. Nothing depends on times. */
 #include "config.h"
 
 #include "job.h"
@@ -19,7 +19,7 @@
 
 enum {
     waiting = 8,
-    asleep = 4, /* sleeps after which a thread has looked for room, and stands in line */
+    asleep = 4, /* sleeps after which a thread has tried for space, and waits in the queue */
     half = 512, /* of the ring's messages, which is what is kept for so many threads */
     more = 128, /* a ring gives room back by eighths, wherever they end */
     tries_behind = 100000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads come and go: those that ended do not count against GASNET_MAX_THREADS, those that live
- * do. The first thread owns `job`; the others put and get, and wait for each other under a barrier.
+/* Threads start and end: ended threads do not count against GASNET_MAX_THREADS, live ones do. The
+ * first thread owns `job`; the others put and get, and wait for each other under a barrier.
  *
  * Usage: threads AT_ONCE [RUNS]: AT_ONCE threads beside the first, alive at the same time,
  * RUNS times. */

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# gasnetrun_ibv --top shows what the ranks of a running job have counted, whatever they do: exactly, over hosts, for people and
-# for programs, on a terminal and in a file; and changes nothing.
+# gasnetrun_ibv --top shows the counters of the ranks of a running job, whatever they do: exactly, over several hosts, as table and
+# JSON, on a terminal and in a file; and does not disturb the job.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 command -v python3 >/dev/null || skip "python3 is not here"
 export GASNET_SUPERNODE_MAXSIZE=1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What programs do by GASNETT_TRACE_...: lines, masks, lines of source. In a library with traces
- * the file has what trace.sh looks for; in one without, nothing happens. */
+/* GASNETT_TRACE_... in programs: lines, masks, lines of source. In a library with traces the file
+ * has what trace.sh looks for; in one without, nothing happens. */
 #include "config.h"
 
 #include "job.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A job that one process ends while another cannot end. Usage: unresponsive_rank WAY: the
- * last rank is stuck in that WAY, rank 0 leaves with code 5 then, others wait in a barrier. Each
- * rank prints its pid first. In the ways that begin with launcher- it is the launcher that is
- * killed. One thread, and one that keeps a lock. */
+/* A job that one process ends while another hangs. Usage: unresponsive_rank WAY: the last rank
+ * hangs in that WAY, rank 0 leaves with code 5 then, others wait in a barrier. Each rank prints its
+ * pid first. In the ways that begin with launcher- it is the launcher that is killed. One thread,
+ * and one that keeps a lock. */
 #include "config.h"
 
 #include "job.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Random shapes of non-contiguous transfers, and what they do by plain loops over bytes. A shape
- * lies between two areas of `vector_area` bytes; it is used by one thread. */
+/* Random shapes of non-contiguous transfers, and their reference implementation by plain loops over
+ * bytes. A shape lies between two areas of `vector_area` bytes; it is used by one thread. */
 #ifndef TESTS_VECTOR_H
 #define TESTS_VECTOR_H
 

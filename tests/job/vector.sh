@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Vector, indexed and strided transfers against plain loops, at 1 to 9 ranks, over the network, by shared memory and mixed, with
-# each way forced once. SEED=N repeats a day.
+# each path forced once. SEED=N repeats a day.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 seed=${SEED:-$(date +%Y%m%d)}
 # The thread sanitizer sees what several threads do: each way once.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Jobs on two virtual hosts: each is a neighbourhood, what is between them goes over the network; messages, transfers,
+# Jobs on two virtual hosts: each is a neighbourhood, and traffic between them uses the network; messages, transfers,
 # collectives and the workloads pass their checks.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=0 GASNET_QUIET=1

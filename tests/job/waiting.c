@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How ranks wait: what it costs when there are more of them than CPUs, and that every sleeper is
- * woken. What to do is the first argument; CPU time is printed for waiting.sh to compare. */
+/* How ranks wait: the cost if ranks outnumber CPUs, and that every sleeper is woken. What to do is
+ * the first argument; CPU time is printed for waiting.sh to compare. */
 #include "config.h"
 
 #include <linux/futex.h>

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Waiting: what it costs where ranks outnumber CPUs, and that no wake-up is lost in any mode of waiting.
+# Waiting: its cost if ranks outnumber CPUs, and that no wake-up is lost in any mode of waiting.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
 messages=806400  # of all ranks together: before that, 64 ranks first touch the memory of 63 others

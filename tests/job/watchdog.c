@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* watchdog SECONDS COMMAND [ARGS...]: runs a command in a process group of its own, with a
  * deadline, and checks what it leaves behind. Every process that a job starts becomes a child of
- * this process when its parents die, so "nothing is left running" is a fact here and not a search
- * by name. Exit status: the command's (128+signal); 124 when time ran out, after printing what
- * hung; 125 when the command ended but left processes; 126 when it could not be started. Single
- * thread, takes no lock. */
+ * this process when its parents die, so "nothing is left running" is verified without a search by
+ * name. Exit status: the command's (128+signal); 124 when time ran out, after printing what hung;
+ * 125 when the command ended but left processes; 126 when it could not be started. Single thread,
+ * takes no lock. */
 #include "config.h"
 
 #include <ctype.h>

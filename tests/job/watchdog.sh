@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The watchdog is what makes "ends in time" and "nothing is left" true statements: it must be able to say no.
+# Other tests rely on the watchdog for "ends in time" and "nothing is left": it must detect violations.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
 # watched CODE SECONDS COMMAND...

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Extended reliable connections: programs of other tests with several ranks in each neighbourhood, over send queue pairs that
-# all ranks of a neighbourhood are reached by. No receiver is ever not ready (common.sh looks at the device's count), a job in which
-# a rank is killed ends, and nothing is left. Queue pairs are as many as promised; where it can't be it is done without.
+# Extended reliable connections: programs of other tests with several ranks in each neighbourhood, over send queue pairs that reach
+# all ranks of a neighbourhood. No receiver is ever not ready (common.sh looks at the device's count), a job in which
+# a rank is killed ends, and nothing is left. The number of queue pairs is as promised; where XRC is not possible the job works
+# without it.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_USE_SRQ=1 GASNET_USE_XRC=1 GASNET_CONNECT_STATIC=0
 unset GASNET_SUPERNODE_MAXSIZE

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What a job takes from its surroundings (environment, limits, directories), and what it must not.
+# What a job inherits (environment, limits, directories), and what it must not inherit.
 . "$(dirname "$0")/lib.sh"
 
 # show ARGS...: what rank 0 of 2 sees of an expression of the shell

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process that has no business with a job and connects to its PMIx server's port over and over,
- * until it is killed or its parent dies: stranger PORT silent|byte|drip|junk|huge|brief|close|reset
- * [CONNECTIONS]. Prints "connected" once it has been, then "refused after MS", the time from its
- * first attempt, once a connection was closed from the other side. With CONNECTIONS it makes that
- * many and keeps them. "close" and "reset" send a handshake that crashes libpmix and are gone
- * before the server accepts.
+/* A process outside of a job that connects to its PMIx server's port repeatedly, until it is killed
+ * or its parent dies: stranger PORT silent|byte|drip|junk|huge|brief|close|reset [CONNECTIONS].
+ * Prints "connected" once it has been, then "refused after MS", the time from its first attempt,
+ * once a connection was closed from the other side. With CONNECTIONS it makes that many and keeps
+ * them. "close" and "reset" send a handshake that crashes libpmix and are gone before the server
+ * accepts.
  *
  * stranger PORT handshakes NAMESPACE: a process of the job's own user whose handshakes are wrong,
  * one after the other; prints "refused NAME" for each that was answered by the end of the

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Processes that have no business with a job connect to its PMIx server's TCP port, over and over, while it starts,
-# runs and ends. Those of another user are without any effect; one of our own delays the job, but not for long.
+# Processes outside of a job connect to its PMIx server's TCP port repeatedly, while it starts, runs and ends. Those of another user
+# have no effect; one of our own user delays the job, but not for long.
 . "$(dirname "$0")/lib.sh"
 
 dir=$work

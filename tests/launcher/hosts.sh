@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Jobs on several hosts, which are virtual ones here: the maps, exchanges and fences of PMIx over them, output, input and
+# Jobs on several (virtual) hosts: the maps, exchanges and fences of PMIx over them, output, input and
 # signals, how such a job ends, and that nothing is left when any part of it is killed or stopped, wherever it is in the
 # tree of guards. The head's messages grow with the hosts, not with the ranks.
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Standard input goes to rank 0, all of it, with its end; the others have none.
+# Rank 0 gets all of standard input, including end of file; the other ranks get none.
 . "$(dirname "$0")/lib.sh"
 head -c 5000000 /dev/urandom | od -An -x | tr -d ' ' >"$work/data"
 

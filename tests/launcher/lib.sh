@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What the tests of the launcher share; sourced by each. A test says "promise NAME" and then checks; the first
-# check that fails prints what was seen and ends the test. Every job has a watchdog and a mark in its environment,
+# Shared by the tests of the launcher; sourced by each. A test says "promise NAME" and then checks; the first check that fails
+# prints the actual result and ends the test. Every job has a watchdog and a mark in its environment,
 # and after each job nothing with that mark may live and nothing may be left in the session directory.
 
 . "$(dirname "$0")/../signals.sh"

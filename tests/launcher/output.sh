@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Standard output and error of the ranks: unmixed by line, nothing lost, nothing kept from a slow reader.
+# Standard output and error of the ranks: lines are not mixed, nothing is lost, and a slow reader gets everything.
 . "$(dirname "$0")/lib.sh"
 
 # unmixed N COUNT: N ranks' lines are whole, complete and in order

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The launcher itself under the sanitizer of the tree: all other tests of such a tree run a plain one, which starts faster.
-# A report of the sanitizer is text on standard error, and a status of its own.
+# A sanitizer report is text on standard error and a distinct status.
 : "${top_builddir:=$(pwd)}"
 GASNETRUN=$top_builddir/spawner/gasnetrun_sanitized
 . "$(dirname "$0")/lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What can be wrong with another host is one line with its name, and the job ends within a bound; both ends of the wire
-# stand what breaks the protocol. A script stands for ssh (fake_ssh.sh), so that no sshd is needed.
+# Every problem of another host gives one line with its name, and the job ends within a bound; both ends of the wire survive
+# protocol violations. A script replaces ssh (fake_ssh.sh), so that no sshd is needed.
 . "$(dirname "$0")/lib.sh"
 
 FAKE_SSH_DIR=$work/fake

@@ -422,7 +422,7 @@ static int connect_port(void)
 }
 
 /* More of them than there are places, silent and not, beside a guard. */
-static void strangers_keep_nobody_out(void **state)
+static void foreign_connections_keep_no_guard_out(void **state)
 {
     enum { STRANGERS = 2 * LISTEN_PENDING };
     int stranger[STRANGERS];
@@ -442,7 +442,7 @@ static void strangers_keep_nobody_out(void **state)
     for (int i = 0; i < STRANGERS; i++)
         close(stranger[i]);
     close_port(thread);
-    assert_true(port.strangers >= STRANGERS / 3);
+    assert_true(port.foreign >= STRANGERS / 3);
 }
 
 static void nobody_there_is_a_sentence(void **state)
@@ -671,7 +671,7 @@ int main(void)
         cmocka_unit_test(time_and_ends_are_bounded),
         cmocka_unit_test(noise_is_refused),
         cmocka_unit_test(guards_call_back),
-        cmocka_unit_test(strangers_keep_nobody_out),
+        cmocka_unit_test(foreign_connections_keep_no_guard_out),
         cmocka_unit_test(nobody_there_is_a_sentence),
     };
     return cmocka_run_group_tests(tests, make_secrets, NULL);

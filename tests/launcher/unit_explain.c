@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Unit tests of the sentences about a hang: the chains of waits over ranks whose records are made
- * here, those among them that no job can be held in. */
+ * here, including states that no real job can be held in. */
 #include "config.h"
 
 #include "spawner/head/explain.h"

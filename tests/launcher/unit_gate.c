@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Unit tests of the gate before libpmix: whose connection is accepted, and which first messages are
- * handed on. A real handshake is changed by chance, thousands of times by fixed seeds; a reader as
- * trusting as libpmix then takes what the gate lets through, and must not leave the message. */
+ * passed on. A real handshake is changed at random, thousands of times with fixed seeds; a parser
+ * as trusting as libpmix then reads messages that the gate passed, and must not read beyond the
+ * message. */
 #include "config.h"
 
 #include "spawner/server/gate.h"

@@ -262,7 +262,7 @@ static void wrong_allocations_are_one_sentence(void **state)
     assert_string_equal(why, "PBS_NODEFILE of the PBS job names no host");
 }
 
-/* Each source added here counts more than those before. */
+/* Each source added here takes precedence over the previous ones. */
 static void the_first_source_counts(void **state)
 {
     char origin[100];
@@ -373,14 +373,14 @@ static void with_slots_hosts_are_filled_in_order(void **state)
     lays_out("a:65535,b:65535", 65536, 0, "65535 1");
 }
 
-static void what_does_not_fit_is_one_sentence(void **state)
+static void a_layout_that_does_not_fit_is_one_sentence(void **state)
 {
     does_not_fit("a:2,b:1", 4, 0,
-                 "-n 4: the 2 hosts of -H have room for 3 processes (host:slots); start fewer, or "
+                 "-n 4: the 2 hosts of -H have slots for 3 processes (host:slots); start fewer, or "
                  "give more slots");
     does_not_fit(
         "a:1,b:1", 2, 1,
-        "-n 2: the first 1 host of -H has room for 1 process (host:slots); start fewer, or "
+        "-n 2: the first 1 host of -H has slots for 1 process (host:slots); start fewer, or "
         "give more slots");
     does_not_fit("a,b", 4, 3, "-N 3: -H names 2 hosts");
     does_not_fit("a", 4, 2, "-N 2: -H names 1 host");
@@ -403,7 +403,7 @@ int main(void)
         CASE(this_host_has_many_names),
         CASE(without_slots_ranks_are_spread_evenly),
         CASE(with_slots_hosts_are_filled_in_order),
-        CASE(what_does_not_fit_is_one_sentence),
+        CASE(a_layout_that_does_not_fit_is_one_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -196,7 +196,7 @@ static void a_good_job(void **state)
     policy_free(&policy);
 }
 
-static void who_was_killed_for_want_of_memory(void **state)
+static void a_rank_killed_for_lack_of_memory_is_named(void **state)
 {
     static const char cause[] = "out of memory:\nfull";
     ranks_join(3, 3);
@@ -321,7 +321,7 @@ static void the_window(void **state)
 }
 
 /* The same status from all, one after the other: no rank is killed for it. */
-static void those_who_leave_in_order_have_time(void **state)
+static void ranks_that_leave_in_order_have_time(void **state)
 {
     ranks_join(2, 2);
     policy_finalized(&policy, 0);
@@ -352,7 +352,7 @@ static int status_of_two(int first, int second)
     return status;
 }
 
-static void of_those_who_leave_in_order_the_largest_counts(void **state)
+static void of_ranks_that_leave_in_order_the_largest_code_counts(void **state)
 {
     assert_int_equal(status_of_two(3, 9), 9);
     assert_int_equal(status_of_two(9, 3), 9);
@@ -365,7 +365,7 @@ static void of_those_who_leave_in_order_the_largest_counts(void **state)
     policy_free(&policy);
 }
 
-static void no_window_when_nobody_is_left(void **state)
+static void no_window_when_no_rank_is_left(void **state)
 {
     ranks_join(2, 0);
     policy_exited(&policy, 0, EXITED(1), 0);
@@ -636,7 +636,7 @@ static void the_user_does_not_wait(void **state)
 }
 
 /* The status of the last rank of a job is reported when the rank may not know the reason itself. */
-static bool is_told(bool joined, bool finalized)
+static bool is_reported(bool joined, bool finalized)
 {
     ranks_join(1, joined);
     if (finalized)
@@ -649,25 +649,25 @@ static bool is_told(bool joined, bool finalized)
     return told;
 }
 
-static void who_goes_without_a_word_is_told(void **state)
+static void a_rank_that_ends_silently_is_reported(void **state)
 {
-    assert_true(is_told(true, false));
+    assert_true(is_reported(true, false));
     assert_string_equal(text, "rank 0 (pid 100) exited with status 1 but without PMIx_Finalize");
-    assert_false(is_told(true, true));
-    assert_false(is_told(false, false));
+    assert_false(is_reported(true, true));
+    assert_false(is_reported(false, false));
 }
 
-static void who_ended_the_job_is_told_unless_by_a_key(void **state)
+static void the_signal_that_ended_the_job_is_reported_unless_typed(void **state)
 {
     static const struct {
         int signal;
-        bool is_told;
+        bool is_reported;
     } cases[] = {{SIGTERM, true}, {SIGINT, false}, {SIGQUIT, false}, {SIGHUP, false}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         ranks_join(2, 2);
         policy_user_signal(&policy, cases[i].signal);
         assert_true(policy_must_end(&policy, 5));
-        assert_true(policy_sentence(&policy, false, text, sizeof(text)) == cases[i].is_told);
+        assert_true(policy_sentence(&policy, false, text, sizeof(text)) == cases[i].is_reported);
         policy_free(&policy);
     }
 }
@@ -732,7 +732,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_spellings),
         cmocka_unit_test(options_mistakes),
-        cmocka_unit_test(who_was_killed_for_want_of_memory),
+        cmocka_unit_test(a_rank_killed_for_lack_of_memory_is_named),
         cmocka_unit_test(kills_of_the_cgroup_are_counted_from_the_start),
         cmocka_unit_test(version_1_and_a_group_that_is_not_there),
         cmocka_unit_test(kills_of_the_host_are_only_a_hint),
@@ -742,9 +742,9 @@ int main(void)
         cmocka_unit_test(raw_lines_do_not_wait),
         cmocka_unit_test(a_good_job),
         cmocka_unit_test(the_window),
-        cmocka_unit_test(those_who_leave_in_order_have_time),
-        cmocka_unit_test(of_those_who_leave_in_order_the_largest_counts),
-        cmocka_unit_test(no_window_when_nobody_is_left),
+        cmocka_unit_test(ranks_that_leave_in_order_have_time),
+        cmocka_unit_test(of_ranks_that_leave_in_order_the_largest_code_counts),
+        cmocka_unit_test(no_window_when_no_rank_is_left),
         cmocka_unit_test(no_window_when_nothing_more_will_come),
         cmocka_unit_test(a_death_explains_an_abort),
         cmocka_unit_test(the_end_of_a_lost_rank_explains_the_others),
@@ -756,8 +756,8 @@ int main(void)
         cmocka_unit_test(joining_late),
         cmocka_unit_test(a_connection_has_an_owner),
         cmocka_unit_test(the_user_does_not_wait),
-        cmocka_unit_test(who_goes_without_a_word_is_told),
-        cmocka_unit_test(who_ended_the_job_is_told_unless_by_a_key),
+        cmocka_unit_test(a_rank_that_ends_silently_is_reported),
+        cmocka_unit_test(the_signal_that_ended_the_job_is_reported_unless_typed),
         cmocka_unit_test(strange_news),
         cmocka_unit_test(unfinished_lines_are_separated),
         cmocka_unit_test(bytes_keep_order),

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Output that nobody reads keeps the launcher of a job that is over no longer than GASNET_OUTPUT_TIMEOUT.
+# Unread output delays the end of the launcher by at most GASNET_OUTPUT_TIMEOUT.
 . "$(dirname "$0")/lib.sh"
 
 # unread N WORDS...: a job whose output goes to a pipe that nobody reads, then read in $work/out; ends in some seconds

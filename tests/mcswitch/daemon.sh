@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# mcswitchd as a process: every wrong option is one line with what is right and status 2; the controller serves members in order
-# beside wrong keys, lies about lengths and strangers; the administrator's socket is his alone; it ends by SIGTERM with
-# nothing left, and takes its place again after kill -9.
+# mcswitchd as a process: every wrong option gives one line with the legal values and status 2; the controller serves correct
+# members despite wrong keys, wrong lengths and outsiders; only the administrator can use its socket; it ends by SIGTERM with
+# nothing left, and can be restarted after kill -9.
 . "${top_srcdir:?}/tests/mcswitch/common.sh"
 
 # wrong TEXT OPTION...: status 2 and one line with TEXT, and the usage's name
@@ -46,6 +46,7 @@ c='--control 127.0.0.1:9 --udp 127.77.1.1,127.77.1.2'
     wrong 'neither packet:INTERFACE nor dgram:LOCAL,REMOTE' $c --vip 10.0.0.1,10.0.0.2 --port eth0
     wrong 'both are A.B.C.D:PORT' $c --vip 10.0.0.1,10.0.0.2 --port dgram:127.0.0.1:1
     wrong 'both are A.B.C.D:PORT' $c --vip 10.0.0.1,10.0.0.2 --port dgram:127.0.0.1:1,/tmp/x
+    wrong 'both are A.B.C.D:PORT' $c --vip 10.0.0.1,10.0.0.2 --port dgram:127.0.0.1,127.0.0.1:2
     wrong 'both are A.B.C.D:PORT' $c --vip 10.0.0.1,10.0.0.2 --port dgram:127.0.0.1:99999,127.0.0.1:2
     wrong 'cannot be read' $c --key /no/such/file
     wrong '64 hexadecimal digits' $c --key /etc/hostname

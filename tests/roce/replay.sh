@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What reads packets, against hostile ones: the committed corpus, all its beginnings and its neighbours by a byte.
+# The packet parsers with hostile packets: the committed corpus, all its prefixes, and variants that differ in one byte.
 : "${top_srcdir:?}" "${top_builddir:?}"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

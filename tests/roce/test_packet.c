@@ -147,7 +147,7 @@ static void bad_packets_are_refused(void **unused)
 
 /* ---- CRC ---- */
 
-static void every_way_gives_the_same_crc(void **unused)
+static void every_implementation_gives_the_same_crc(void **unused)
 {
     static uint8_t b[4300];
     roce_crc_way *clmul = roce_crc_clmul(), *wide = roce_crc_wide_clmul();
@@ -413,7 +413,7 @@ int main(void)
         cmocka_unit_test(headers_by_operation),
         cmocka_unit_test(what_parses_is_rebuilt),
         cmocka_unit_test(bad_packets_are_refused),
-        cmocka_unit_test(every_way_gives_the_same_crc),
+        cmocka_unit_test(every_implementation_gives_the_same_crc),
         cmocka_unit_test(zeros_are_skipped_and_taken_back),
         cmocka_unit_test(recorded_frames_are_rebuilt),
         cmocka_unit_test(damage_is_seen),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The responder, packet by packet: order, acknowledgements, refusals, repeated requests, and
- * strangers. Single-threaded, simulated time. */
+ * foreign packets. Single-threaded, simulated time. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -296,7 +296,7 @@ static void rights_may_come_with_rts(void **unused)
 }
 
 /* The half of XRC that sends: it has no memory and no receives for others. */
-static void an_initiator_serves_nobody(void **unused)
+static void an_initiator_serves_no_other_rank(void **unused)
 {
     take(rig_new());
     r->a.transport = ROCE_XRC;
@@ -495,7 +495,7 @@ static void a_failed_end_is_silent(void **unused)
     assert_int_equal(roce_counters(r->e)->drop_state, 1);
 }
 
-/* ---- strangers ---- */
+/* ---- foreign packets ---- */
 
 static void limited_members_do_not_meet(void **unused)
 {
@@ -598,7 +598,7 @@ int main(void)
         CASE(the_resend_window_of_atomics),
         CASE(the_latest_result_of_a_number),
         CASE(rights_may_come_with_rts),
-        CASE(an_initiator_serves_nobody),
+        CASE(an_initiator_serves_no_other_rank),
         CASE(what_is_dropped_changes_nothing),
         CASE(a_reset_forgets_results),
         CASE(invalid_requests),

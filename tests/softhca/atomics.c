@@ -202,8 +202,8 @@ static void with_depths(enum ibv_wr_opcode op, unsigned access, uint8_t out, uin
     close_two(&a, &b);
 }
 
-/* A queue pair without room for reads and atomics: the asking one cannot ask, the asked one finds
- * the request invalid; and so it does when it does not offer the operation. */
+/* A queue pair without resources for reads and atomics: as requester it cannot request, as
+ * responder it finds the request invalid, also if it does not offer the operation. */
 static void depths_and_offers(void)
 {
     const unsigned all =
@@ -221,8 +221,8 @@ static void depths_and_offers(void)
     with_depths(IBV_WR_RDMA_WRITE, IBV_ACCESS_REMOTE_READ, 1, 1, IBV_WC_REM_INV_REQ_ERR);
 }
 
-/* Shared memory that others could map by themselves but not through this region: an atomic could
- * meet theirs half-way, so there is none. Other transfers work. */
+/* Shared memory that others could map by themselves but not through this region: atomics would not
+ * be atomic to theirs, so they are refused. Other transfers work. */
 static void never_both_ways(void)
 {
     struct end a, b;

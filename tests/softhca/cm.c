@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connection management on softhca where no kernel is to be compared with: ports that are down,
- * processes that share the numbers of ports, queues of listeners, the end of a process, fork,
- * threads, descriptors. */
+/* Connection management on softhca without a kernel to compare with: ports that are down, processes
+ * that share the numbers of ports, queues of listeners, the end of a process, fork, threads,
+ * descriptors. */
 #include "config.h"
 
 #include <arpa/inet.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What librdmacm answers to everything that a program may do in and out of turn, as text: events
- * with their contents, errors, states of queue pairs. The same text is expected of softhca here and
- * of the kernel in tests/vm, so that the two can't drift apart (cm_events.txt).
- * usage: cm_events ADDRESS, one of a port of this host */
+/* The answers of librdmacm to every call of a program, in and out of order, as text: events with
+ * their contents, errors, states of queue pairs. The same text is expected of softhca here and of
+ * the kernel in tests/vm, so that the two can't drift apart (cm_events.txt). usage: cm_events
+ * ADDRESS, one of a port of this host */
 #include "config.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The softhca command: what it starts, what it sees of programs that run, what it does to them, and
-# that mistakes are one line and status 2.
+# The softhca command: how it starts programs, what it shows of running programs, its effect on them, and that mistakes give one
+# line and status 2.
 # shellcheck source=tests/softhca/tools_common.sh
 . "${top_srcdir:?}/tests/softhca/tools_common.sh"
 prepare ibverbs-utils ibv_devinfo ibv_asyncwatch ibv_rc_pingpong

@@ -127,7 +127,7 @@ static struct shca_fault_rule rule_of(const char *text)
     return rules.rule[0];
 }
 
-static void defaults_are_as_told(void)
+static void defaults_are_as_documented(void)
 {
     struct shca_fault_rule r = rule_of("delay");
 
@@ -244,7 +244,7 @@ int main(void)
 {
     mistakes_are_named();
     too_much_is_refused();
-    defaults_are_as_told();
+    defaults_are_as_documented();
     values_arrive();
     rules_are_separated_by_semicolons();
     the_document_is_complete("../../man/softhca-fault.7");

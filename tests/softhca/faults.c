@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SOFTHCA_FAULT: what happens to a work request by each kind of fault, and what stays right all the
- * same - data, order inside a queue pair, errors at both ends. */
+/* SOFTHCA_FAULT: the effect of each kind of fault on a work request, and what remains correct:
+ * data, order inside a queue pair, errors at both ends. */
 #include "config.h"
 
 #include "faults.h"
@@ -152,7 +152,7 @@ static void late_counts_polls(void)
     close_two(&a, &b);
 }
 
-/* A sleeper does not count polls: a late completion comes all the same, with its event. */
+/* A sleeper does not count polls: a late completion still arrives, with its event. */
 static void late_polls_end_without_polling(void)
 {
     struct end a, b;

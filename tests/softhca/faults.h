@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of SOFTHCA_FAULT share. */
+/* Shared by the tests of SOFTHCA_FAULT. */
 #ifndef SOFTHCA_FAULTS_H
 #define SOFTHCA_FAULTS_H
 

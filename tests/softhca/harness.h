@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of softhca share: checks that name the line, a watchdog that ends the process
+/* Shared by the tests of softhca: checks that name the line, a watchdog that ends the process
  * group, an "end" (context, PD, CQs, one QP, one registered buffer) and ways to connect two of
  * them, in one process or across a socketpair. Owns nothing; a test program runs its cases in one
  * thread. */

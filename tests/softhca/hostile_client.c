@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Programs that make it hard for a library: they give memory back before they poll, fork at any
- * moment, run out of descriptors, have huge thread-local variables, limit the size of files, or
- * keep requests where a peer can break them. Everything must come out as with hardware. */
+/* Programs that are hard on a library: they free memory before they poll, fork at any moment, run
+ * out of descriptors, have huge thread-local variables, limit the size of files, or keep requests
+ * where a peer can break them. Everything must come out as with hardware. */
 #include "config.h"
 
 #include <pthread.h>
@@ -103,7 +103,7 @@ static void gone_memory_of_shared(void)
 /* ---- queue pairs that go with completions ---- */
 
 /* Completions of a destroyed queue pair that were never polled do not fill the CQ. */
-static void destroyed_ones_leave_room(void)
+static void destroyed_ones_free_their_space(void)
 {
     struct end a, b;
 
@@ -611,7 +611,7 @@ int main(int argc, char **argv)
         {"gone_memory", gone_memory},
         {"moved_memory", moved_memory},
         {"gone_memory_of_shared", gone_memory_of_shared},
-        {"destroyed_ones_leave_room", destroyed_ones_leave_room},
+        {"destroyed_ones_free_their_space", destroyed_ones_free_their_space},
         {"flushed_in_sqd", flushed_in_sqd},
         {"events_go_with_objects", events_go_with_objects},
         {"events_of_others_stay", events_of_others_stay},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests after others have gone well, when a connection takes the shorter way of wire/plain.c:
- * whatever makes a request unusual then is found as it is without. errors.c runs all of its cases
- * like this too. */
+/* Requests after successful ones, when a connection uses the fast path of wire/plain.c: every
+ * unusual property of a request must still be detected. errors.c runs all of its cases like this
+ * too. */
 #include "config.h"
 
 #include "ask.h"

@@ -409,7 +409,7 @@ static void packets_go_on_alone(void)
     the_wire_goes_on_alone();
 }
 
-static void speeds_are_told(void)
+static void speeds_are_reported(void)
 {
     struct ibv_context *ctx;
     struct ibv_port_attr p;
@@ -454,7 +454,7 @@ int main(int argc, char **argv)
         CASE(packets_share_their_port),
         CASE(packets_of_directions_are_apart),
         CASE(packets_go_on_alone),
-        CASE(speeds_are_told),
+        CASE(speeds_are_reported),
         {NULL, NULL},
     };
 

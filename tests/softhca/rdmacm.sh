@@ -87,7 +87,7 @@ survives()
     return $runs_on
 }
 
-# Two threads of rping write one state: where the news of the end and the last completion come together, it may overlook
+# Two threads of rping write one state: if the disconnect event and the last completion arrive together, it may miss
 # the end, with any device.
 for victim in server client; do
     ! survives $victim || ! survives $victim || fail "an rping runs on after the $victim was killed"

@@ -89,7 +89,7 @@ static void unsignaled_sends_keep_their_place(void)
 }
 
 /* What fails, and what is flushed behind it, completes whether or not it was signaled. */
-static void errors_are_told(void)
+static void errors_are_reported(void)
 {
     struct end a, b;
     struct address to, wrong;
@@ -223,7 +223,7 @@ int main(int argc, char **argv)
         {"signal_all", signal_all},
         {"signal_some", signal_some},
         {"unsignaled_sends_keep_their_place", unsignaled_sends_keep_their_place},
-        {"errors_are_told", errors_are_told},
+        {"errors_are_reported", errors_are_reported},
         {"solicited_reliable", solicited_reliable},
         {"solicited_unreliable", solicited_unreliable},
         {"errors_wake", errors_wake},

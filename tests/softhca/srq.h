@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of shared receive queues share: making one, posting to it, connecting. Owns
+/* Shared by the tests of shared receive queues: creating one, posting to it, connecting. Owns
  * nothing. */
 #ifndef SOFTHCA_SRQ_H
 #define SOFTHCA_SRQ_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Several processes on one shared receive queue, and senders that die: at any moment, and always at
  * the same place in the middle of a message, where the receive is taken, half of the bytes have
- * moved and no completion exists. Tests what becomes of that receive. */
+ * moved and no completion exists. Tests the fate of that receive. */
 #include "config.h"
 
 #include "harness.h"

@@ -341,7 +341,7 @@ static void values(void)
     end_close(&here);
 }
 
-static void query_tells(void)
+static void query_reports(void)
 {
     struct ibv_qp_attr a, g;
     struct ibv_qp_init_attr i;
@@ -384,7 +384,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         {"rc", rc},   {"uc", uc},         {"ud", ud},
-        {"xrc", xrc}, {"values", values}, {"query_tells", query_tells},
+        {"xrc", xrc}, {"values", values}, {"query_reports", query_reports},
         {NULL, NULL},
     };
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The wire of RoCE v2 packets: Debian's ping-pongs check their data over it, with and without loss; what comes from
-# strangers is dropped; the end of a peer is noticed in time; nothing listens outside of loopback; each packet has the IPv4
+# The wire of RoCE v2 packets: Debian's ping-pongs check their data over it, with and without loss; foreign packets are dropped; the
+# end of a peer is noticed in time; nothing listens outside of loopback; each packet has the IPv4
 # identification that its ICRC was computed with.
 . "${top_srcdir:?}/tests/softhca/tools_common.sh"
 prepare ibverbs-utils ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong ibv_srq_pingpong ibv_xsrq_pingpong

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unreliable connections: what arrives, what is lost without a word, and what breaks. A sender
- * never hears of the other side: everything that left it has succeeded. */
+/* Unreliable connections: what arrives, what is lost silently, and what breaks. A sender learns
+ * nothing about the other side: every sent request succeeds. */
 #include "config.h"
 
 #include "harness.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the XRC tests use: a side that receives (domain, target, queue), a sender, requests. Owns
+/* Shared by the XRC tests: a receiving side (domain, target, queue), a sender, requests. Owns
  * nothing. */
 #ifndef SOFTHCA_XRC_H
 #define SOFTHCA_XRC_H

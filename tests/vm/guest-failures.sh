@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# On the first of two machines with two rails: what goes wrong between hosts. The first rail is for RDMA, the second for ssh and
+# On the first of two machines with two rails: failures between hosts. The first rail is for RDMA, the second for ssh and
 # for failover. Either the data is right or the job ends within the documented time with one line that says who can't reach whom.
 . "$(dirname "$0")/guest-lib.sh"
 both=node1,node2

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the scripts share that run on the first of several machines (rxe-machines): jobs by our launcher over ssh, and what the
-# devices counted. Sourced; a script ends with finish.
+# Shared by the scripts that run on the first of several machines (rxe-machines): jobs by our launcher over ssh, and the counters of
+# the devices. Sourced; a script ends with finish.
 set -u
 : "${top_builddir:?}" "${top_srcdir:?}" "${GASNETRUN:?}"
 jobs=$top_builddir/tests/job

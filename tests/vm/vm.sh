@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the tests of this folder share; sourced. Skips the test when there can be no VM here, else
-# defines run_in_vm, which runs a script of this folder inside.
+# Shared by the tests of this folder; sourced. Skips the test if no VM is possible here, else defines run_in_vm, which runs a script
+# of this folder inside.
 set -u
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
 rxe_vm=$top_srcdir/contrib/rxe-vm

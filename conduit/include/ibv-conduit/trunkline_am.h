@@ -15,7 +15,7 @@ int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t hand
                                gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args);
 /* With 0, 1 or 2 arguments; the second one is in the upper half of args. `args` is the third
  * parameter because it is the third of the function called in the end: it stays in its register.
- * `tag` says how many there are, as transports want to know it. */
+ * `tag` encodes the number of arguments, in the form that transports need. */
 #define TRUNKLINE_AM_TAG(nargs) (0x8000u | (nargs) << 8)
 int trunkline_am_request_small(gex_TM_t tm, gex_Rank_t rank, uint64_t args, gex_Flags_t flags,
                                gex_AM_Index_t handler, unsigned tag);

@@ -2,7 +2,7 @@
  *
  * Clients of a debug library: each call that it checks, or that begins an operation, is noted with
  * its place in the client's source before it is made. Macros of the same name as the call do that,
- * so what takes the address of a function is not noted. Included by gasnetex.h. */
+ * so a call through the address of a function is not noted. Included by gasnetex.h. */
 #ifndef TRUNKLINE_LINE_H
 #define TRUNKLINE_LINE_H
 

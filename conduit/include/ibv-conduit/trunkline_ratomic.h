@@ -19,10 +19,9 @@
 
 /* ---- What an operation does ----
  *
- * Sequentially consistent whatever the flags are: the interface wants what is complete to be seen
- * by all later operations, also where nothing but the clock says which is later, and a plain store
- * would stay in the store buffer of its CPU for a while. On x86-64 it costs nothing beside the lock
- * prefix. */
+ * Sequentially consistent whatever the flags are: the interface requires that all later operations
+ * see a completed one, even if only the clock orders them, and a plain store would stay in the
+ * store buffer of its CPU for a while. On x86-64 this costs only the lock prefix. */
 
 typedef uint32_t trunkline_ad_32_t __attribute__((__may_alias__));
 typedef uint64_t trunkline_ad_64_t __attribute__((__may_alias__));
@@ -44,8 +43,8 @@ typedef uint64_t trunkline_ad_64_t __attribute__((__may_alias__));
 TRUNKLINE_AD_BITS(float, trunkline_ad_32_t)
 TRUNKLINE_AD_BITS(double, trunkline_ad_64_t)
 
-/* The operations that have no instruction of their own: compare-and-swap until nothing came in
- * between. `was` is the previous value in `next`. */
+/* The operations that have no instruction of their own: compare-and-swap until it succeeds. `was`
+ * is the previous value in `next`. */
 #define TRUNKLINE_AD_LOOP(type, word, value_of, bits_of, next)                                     \
     {                                                                                              \
         word seen = __atomic_load_n(at, __ATOMIC_RELAXED);                                         \
@@ -152,7 +151,8 @@ TRUNKLINE_PART uintptr_t trunkline_ad_offset(gex_AD_t ad, gex_Rank_t rank)
          !((flags)&GEX_FLAG_RANK_IS_JOBRANK))
 
 /* Always inlined: the compiler would judge the size by all operations, of which one is left. The
- * operation itself orders everything; only a load has to be told not to pass earlier stores. */
+ * operation itself orders everything; only a load needs a fence, so that it does not pass earlier
+ * stores. */
 #    define TRUNKLINE_AD_CALL(DT, type, word, result, call, done, also)                            \
         /* An alias of the library's function: a call by its own name would be recursive here. */  \
         result trunkline_ad_##also##_##DT(gex_AD_t ad, type *result_p, gex_Rank_t tgt_rank,        \

@@ -64,9 +64,9 @@ TRUNKLINE_PART uintptr_t trunkline_addr_offset(gex_TM_t tm, gex_Rank_t rank)
 
 /* ---- Turns ----
  *
- * A client that does nothing but copy serves others too: each 128th blocking copy of a thread
- * polls. Static TLS makes the count two instructions longer than none in any client, and three in
- * PAR. The library's own objects do not use it. */
+ * A client that only copies must serve others too, so every 128th blocking copy of a thread polls.
+ * With static TLS the counter costs two instructions in any client, three in PAR. The library's own
+ * objects do not use it. */
 #    if defined(TRUNKLINE_ANY_MODE)
 #        define TRUNKLINE_IS_TO_POLL() 0
 #    else
@@ -87,9 +87,9 @@ TRUNKLINE_PART void trunkline_copy_turn(void)
 
 /* ---- Copies ----
  *
- * Volatile on the side of shared memory: each access goes to memory, whole. What completed earlier
- * is visible to others before what is written next, and data read by a get is no older than data
- * read next. */
+ * The side in shared memory is volatile, so each access goes to memory and is not split. Operations
+ * that completed earlier are visible to others before the next write, and data read by a get is no
+ * older than data read next. */
 
 typedef uint16_t trunkline_2_t __attribute__((__may_alias__, __aligned__(1)));
 typedef uint32_t trunkline_4_t __attribute__((__may_alias__, __aligned__(1)));

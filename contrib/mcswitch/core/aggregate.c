@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The egress of acknowledgements: an answer in the receiver's numbers becomes one in the sender's,
- * and the minimum of all receivers is looked for in one of three ways. */
+ * and the minimum of all receivers is computed by one of three algorithms. */
 #include "config.h"
 
 #include "core/egress.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The payload of control packets: what may be in it, and how a host writes it. Owns nothing. */
+ * The payload of control packets: its legal contents, and how a host writes it. Owns nothing. */
 #include "config.h"
 
 #include "core/private.h"
@@ -70,7 +70,7 @@ uint8_t mcsw_control_entry(const struct work *k, const struct group *g, unsigned
         return ROCE_NAK_INVALID;
     if (k->p.flags & MCSW_SECTIONS)
         return good_section(&k->p, &e) ? 0 : ROCE_NAK_INVALID;
-    /* With the switch's own key a copy would look like a control to a leaf. */
+    /* With the switch's own key, a leaf would take a copy for a control message. */
     return (k->p.flags & MCSW_ADDRESS) && e.rkey == MCSW_CONTROL_RKEY ? ROCE_NAK_INVALID : 0;
 }
 

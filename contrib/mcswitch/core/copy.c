@@ -70,7 +70,7 @@ bool mcsw_pass_link(struct mcsw *w, struct group *g, struct work *k)
     return next_round(k);
 }
 
-/* Without those of repeats, copies are exactly what the sets ask for, whatever was lost. */
+/* Not counting repeats, copies are exactly those that the sets require, whatever was lost. */
 static void count_copy(struct mcsw *w, const struct work *k)
 {
     if (k->p.kind == IS_CONTROL) {

@@ -19,15 +19,14 @@ enum {
     MCSW_NOBODY = 255, /* as a sender's rank; so at most 255 senders */
 };
 
-/* fast: loops. strict: every pass of a packet does what a P4 pipeline can do, is checked for it,
- * and goes round through a queue; the minimum of acknowledgements is found by a scan. The same
- * frames leave, in another order between receivers. */
+/* fast: loops. strict: every pass of a packet does only what a P4 pipeline can do, which is
+ * checked, and the packet recirculates through a queue; the minimum of acknowledgements is found by
+ * a scan. The same frames leave, in another order between receivers. */
 enum mcsw_mode { MCSW_FAST, MCSW_STRICT };
 
-/* How the receivers' acknowledgements become one. exact: their minimum at each (fast only). scan:
+/* How the receivers' acknowledgements are combined. exact: their minimum at each (fast only). scan:
  * the same by the holder of the minimum, as a pipeline can. rounds: one of each receiver makes a
- * round; it stalls when a burst ends,
- * and its MSN is that of the one that closes the round. */
+ * round; it stalls when a burst ends, and its MSN is that of the one that closes the round. */
 enum mcsw_aggregate { MCSW_EXACT, MCSW_SCAN, MCSW_ROUNDS };
 
 enum mcsw_event {
@@ -72,8 +71,9 @@ struct mcsw_config {
 
 struct mcsw;
 
-/* Bytes of a switch; 0: the configuration is no good. The object is flat: it may be copied as bytes
- * to memory aligned to 16, and the copy is a switch of its own (with the same calls and cache). */
+/* Bytes of a switch; 0: the configuration is invalid. The object is flat: it may be copied as bytes
+ * to memory aligned to 16, and the copy is an independent switch (with the same calls and
+ * cache). */
 size_t mcsw_bytes(const struct mcsw_config *c);
 struct mcsw *mcsw_open(void *memory, const struct mcsw_config *c);
 size_t mcsw_cache_bytes(void);
@@ -107,8 +107,8 @@ struct mcsw_group_config {
 /* False: the number is in use or out of range, or there are too many members. */
 bool mcsw_create(struct mcsw *w, uint32_t group, const struct mcsw_group_config *g);
 bool mcsw_destroy(struct mcsw *w, uint32_t group);
-/* An RQP that was reset; its PSN is at least 2^22 away from the old one. It may be linked from now
- * on. */
+/* The member's RQP was reset; its PSN is at least 2^22 away from the old one. It may be linked from
+ * now on. */
 bool mcsw_repair(struct mcsw *w, uint32_t group, unsigned rank, const struct mcsw_receiver *r);
 /* A new SQP, not fenced. Had it the lock, receivers that lack something become dirty and the lock
  * is free. */
@@ -118,7 +118,7 @@ bool mcsw_set_memory(struct mcsw *w, uint32_t group, unsigned rank, uint64_t bas
 bool mcsw_set_window(struct mcsw *w, uint32_t group, unsigned rank, uint64_t base, uint32_t rkey);
 /* The receiver is dirty. */
 bool mcsw_mark(struct mcsw *w, uint32_t group, unsigned rank);
-/* It sends and receives nothing any more, as sender and as receiver of this rank. */
+/* The member no longer sends or receives, as sender and as receiver of this rank. */
 bool mcsw_remove(struct mcsw *w, uint32_t group, unsigned rank);
 
 static inline uint32_t mcsw_qpn(uint32_t group, unsigned rank)
@@ -173,10 +173,11 @@ struct mcsw_control {
     const struct mcsw_entry *entries;
 };
 
-/* Writes the payload of a control packet; result: bytes, 0: no room. For hosts and tests. */
+/* Writes the payload of a control packet; result: bytes, 0: it does not fit. For hosts and
+ * tests. */
 size_t mcsw_control_build(const struct mcsw_control *c, uint8_t *out, size_t room);
 
-/* ---- what it counts ---- */
+/* ---- counters ---- */
 
 #define MCSW_COUNTERS(X)                                                                           \
     X(requests_in, "requests to the switch")                                                       \
@@ -221,7 +222,7 @@ const struct mcsw_counters *mcsw_counters(const struct mcsw *w);
 /* Name and meaning of the i-th counter, and its value; NULL behind the last. */
 const char *mcsw_counter(const struct mcsw *w, unsigned i, const char **meaning, uint64_t *value);
 
-/* ---- what it knows of a group, for tests and for the administrator ---- */
+/* ---- the state of a group, for tests and for the administrator ---- */
 
 struct mcsw_view {
     unsigned senders, receivers;

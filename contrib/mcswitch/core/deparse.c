@@ -20,7 +20,8 @@ static const struct mcsw_vips *vips(const struct mcsw *w, bool v6)
 
 /* ---- frames written anew ---- */
 
-/* What a frame to this member has in common with the one that arrived: tag, class, partition. */
+/* Copies the fields that a frame to this member has in common with the one that arrived: tag,
+ * class, partition. */
 static struct roce_frame start(const struct mcsw *w, const struct work *k, const uint8_t *from,
                                const struct address *to)
 {
@@ -157,8 +158,8 @@ void mcsw_emit_copy(struct mcsw *w, struct work *k, const struct target *t)
     memcpy(k->frame, k->head, headers);
     rewrite_addresses(w, k, k->frame, vips(w, k->p.v6)->copies, t->to);
     roce_put24(bth + 9, t->psn);
-    /* Receivers acknowledge what they are asked to; a sender may ask only behind its last message,
-     * the RELEASE. */
+    /* Receivers acknowledge packets that request it; a sender may request it only after its last
+     * message, the RELEASE. */
     if (k->p.last)
         bth[8] |= 0x80;
     if (k->p.has_reth) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where the parts of a switch lie in its memory: groups, and in each the senders' addresses, the
- * registers of the ingress and those of the egress. Owns the layout. */
+ * The layout of a switch in its memory: groups, and in each the senders' addresses, the registers
+ * of the ingress and those of the egress. Owns the layout. */
 #include "config.h"
 
 #include "core/egress.h"

@@ -108,8 +108,8 @@ bool mcsw_pass_unlock(struct mcsw *w, struct group *g, struct work *k)
     return false;
 }
 
-/* The old holder's numbers go back to what all receivers have: else its repeats would count as
- * finished. */
+/* The old holder's numbers are reset to what all receivers have: otherwise its repeats would count
+ * as finished. */
 bool mcsw_pass_steal(struct mcsw *w, struct group *g, struct work *k)
 {
     struct ingress *in = mcsw_ingress(w, g);

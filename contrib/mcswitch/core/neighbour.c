@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Answers ARP requests (RFC 826) and IPv6 neighbour solicitations (RFC 4861) for the switch's
- * addresses, which hosts ask before they connect a queue pair. Owns nothing. */
+ * addresses, which hosts resolve before they connect a queue pair. Owns nothing. */
 #include "config.h"
 
 #include <string.h>

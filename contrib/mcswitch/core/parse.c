@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The parser: is a frame for the switch's addresses, and what does it ask for? Owns nothing. */
+ * The parser: whether a frame is for the switch's addresses, and what it requests. Owns nothing. */
 #include "config.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static bool same(const uint8_t *a, const struct mcsw_vips *v, size_t bytes)
     return v->on && (memcmp(a, v->requests, bytes) == 0 || memcmp(a, v->copies, bytes) == 0);
 }
 
-/* Offset of what follows the Ethernet header and any tags; 0: the frame is too short. */
+/* Offset behind the Ethernet header and any tags; 0: the frame is too short. */
 static size_t ethernet_end(const uint8_t *frame, size_t length, uint16_t *type)
 {
     size_t at = ethernet_bytes;
@@ -39,7 +39,8 @@ bool mcsw_for_us(const struct mcsw *w, const uint8_t *frame, size_t length)
     if (type == type_ipv4 && length >= at + ipv4_bytes)
         return same(frame + at + 16, &w->c.v4, 4);
     if (type == type_ipv6 && length >= at + ipv6_bytes)
-        /* Neighbour solicitations may come to the address itself; they are none of the pipeline. */
+        /* Neighbour solicitations may arrive at the address itself; the pipeline does not handle
+         * them. */
         return frame[at + 6] != 58 && same(frame + at + 24, &w->c.v6, 16);
     return false;
 }
@@ -131,7 +132,7 @@ static void parse_common(const struct roce_frame *f, struct packet *p)
     p->dma_length = f->packet.dma_length;
 }
 
-/* A request of RC that nobody knows is a request all the same, and gets its NAK. */
+/* An unknown RC request is still a request, and gets a NAK. */
 static bool unknown_request(const uint8_t *frame, struct roce_frame *f, enum roce_verdict *v)
 {
     if (*v != ROCE_BAD_OPCODE || roce_opcode_transport(f->packet.opcode) != ROCE_RC)

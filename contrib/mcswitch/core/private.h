@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of the core share: the packet as parsed, the bridge header that travels with it
- * from pass to pass, the tables that the control plane writes. The registers are in ingress.h and
+ * Shared by the files of the core: the parsed packet, the bridge header that travels with it from
+ * pass to pass, the tables that the control plane writes. The registers are in ingress.h and
  * egress.h, so that neither half of the pipeline can see the other's. */
 #ifndef MCSW_PRIVATE_H
 #define MCSW_PRIVATE_H
@@ -14,24 +14,25 @@
 enum {
     reth_bytes = 16,
     aeth_bytes = 4,
-    /* Up to the RETH: what a copy changes. */
+    /* Up to the RETH: the part that a copy changes. */
     head_max = ethernet_bytes + vlan_bytes + ipv6_bytes + udp_bytes + ROCE_BTH_BYTES + reth_bytes,
 };
 
-/* Parts of a receiver's memory: what a control's list sets, and MCSW_WINDOW_RKEY. */
+/* Parts of a receiver's memory: the one that a control's list sets, and the one of
+ * MCSW_WINDOW_RKEY. */
 enum { WINDOWS = 2 };
 
 /* Values of the word that names the holder. */
 enum { NOBODY = MCSW_NOBODY, STEALING = 256 };
 
-/* Of the word beside the RELEASE's PSN: it waits for receivers; the pass that unlocks is under way.
- */
+/* Values of the word beside the RELEASE's PSN: it waits for receivers; the pass that unlocks is in
+ * flight. / */
 enum { NO_RELEASE, WAITING, UNLOCKING };
 
-/* Whether a parsed request is data, a control, or what only gets an error. */
+/* Whether a parsed request is data, a control, or only gets an error. */
 enum packet_kind { IS_DATA, IS_CONTROL, IS_STATUS_READ, IS_REFUSED, IS_ACK, IS_CNP };
 
-/* Offsets, no pointers: a packet that goes round lies somewhere else each time. */
+/* Offsets instead of pointers, because a recirculating packet is at another address each time. */
 struct packet {
     uint16_t port;
     uint16_t ip_at, bth_at, payload_at, icrc_at; /* in the frame */
@@ -55,7 +56,7 @@ enum pass {
     PASS_CHECK,   /* one entry of a control's list */
     PASS_REQUEST, /* the decision about a request */
     PASS_STEAL,   /* takes the lock from a silent holder */
-    PASS_LOSS,    /* one receiver of the silent holder: what does it lack? */
+    PASS_LOSS,    /* one receiver of the silent holder: finds out what it lacks */
     PASS_FREE,    /* ends the theft; then PASS_REQUEST again */
     PASS_LOCK,    /* takes the lock, or only changes the set */
     PASS_LINK,    /* one receiver of the new set */
@@ -71,7 +72,7 @@ enum pass {
     PASSES,
 };
 
-/* What travels with the packet. */
+/* The state that travels with the packet. */
 struct bridge {
     uint8_t pass;
     uint8_t k, n;     /* round; rounds */
@@ -157,7 +158,7 @@ uint8_t mcsw_control_form(const struct group *g, const struct packet *p);
 uint8_t mcsw_control_entry(const struct work *k, const struct group *g, unsigned i, unsigned *rank);
 struct mcsw_entry mcsw_entry_at(const struct work *k, unsigned i);
 
-/* A pass returns whether the packet goes round; its bridge header says to which pass. */
+/* A pass returns whether the packet recirculates; its bridge header names the next pass. */
 typedef bool mcsw_pass_way(struct mcsw *w, struct group *g, struct work *k);
 mcsw_pass_way mcsw_pass_check, mcsw_pass_request;                  /* request.c */
 mcsw_pass_way mcsw_pass_lock, mcsw_pass_release, mcsw_pass_unlock; /* lock.c */
@@ -185,7 +186,7 @@ void mcsw_emit_control(struct mcsw *w, struct work *k, const struct target *t, u
 /* icrc_cache.c: the change of an ICRC, moved over so many unchanged bytes. */
 uint32_t mcsw_shift(struct mcsw_cache *c, uint32_t change, size_t behind);
 
-/* neighbour.c: true: it was a question for one of our addresses. */
+/* neighbour.c: true: it was a query for one of our addresses. */
 bool mcsw_neighbour(struct mcsw *w, unsigned port, const uint8_t *frame, size_t length);
 
 void mcsw_notify(struct mcsw *w, const struct group *g, uint32_t group, unsigned rank,

@@ -13,7 +13,7 @@ enum reg {
     REG_HOLD,   /* group: holder, tick of its last packet */
     REG_TOPO,   /* group: version << 8 | links, mask of ranks */
     REG_AGG,    /* group: all have this PSN, messages up to there */
-    REG_REL,    /* group: PSN of the RELEASE, is there one */
+    REG_REL,    /* group: PSN of the RELEASE, whether there is one */
     REG_EPSN,   /* sender: next PSN, messages completed */
     REG_INSIDE, /* group: the last packet was not the last of a message */
     REG_DIRTY,  /* group: mask of ranks */
@@ -28,7 +28,7 @@ enum reg {
     REG_RKEY,  /* receiver */
     REG_ACKED, /* receiver: PSN in the sender's numbers, messages */
     REG_MINH,  /* group: a receiver that holds the minimum, version */
-    REG_ROUND, /* group: who acknowledged in this round, its minimum */
+    REG_ROUND, /* group: receivers that acknowledged in this round, its minimum */
     REGS,
 };
 

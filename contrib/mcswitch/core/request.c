@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The ingress of requests: what becomes of a packet that a sender sent to the group. Each function
- * is one pass; registers are reached in the order of their stages. */
+ * The ingress of requests: the decision about a packet that a sender sent to the group. Each
+ * function is one pass; registers are reached in the order of their stages. */
 #include "config.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ enum verdict {
     V_FALSE_RELEASE, /* only the mutant */
 };
 
-/* What one pass read. */
+/* The values that one pass read. */
 struct seen {
     struct access hold, epsn;
     struct pair topo, agg, rel, inside, dirty;
@@ -80,8 +80,8 @@ static enum verdict refuse(struct seen *s, uint8_t code)
     return V_REFUSE;
 }
 
-/* The holder's control in order: only when all before it is acknowledged, for go-back-N would send
- * old data to the new set. */
+/* The holder's control in order: only when everything before it is acknowledged, because go-back-N
+ * would send old data to the new set. */
 static enum verdict own_control(const struct group *g, const struct work *k, struct seen *s)
 {
     uint32_t next_msn = roce_psn_add(s->agg.hi, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The checker of strict mode: does a pass reach each register once, in the order of stages, with a
- * program that a stateful unit has? Each register has a stage of its own, in the order of enum reg.
- * Owns nothing. */
+ * The checker of strict mode: checks that a pass accesses each register once, in the order of
+ * stages, with a program that a stateful unit supports. Each register has a stage of its own, in
+ * the order of enum reg. Owns nothing. */
 #include "config.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "core/register.h"
 
-static void complain(struct mcsw *w, const char *what)
+static void report_error(struct mcsw *w, const char *what)
 {
     w->count.violations++;
     if (w->c.calls.violation) {
@@ -38,16 +38,16 @@ void mcsw_check_access(struct mcsw *w, enum reg reg, const struct program *p)
 
     if (w->touched >> reg & 1) {
         snprintf(text, sizeof text, "register %s is reached twice in a pass", names[reg]);
-        complain(w, text);
+        report_error(w, text);
     }
     if (reg < w->stage) {
         snprintf(text, sizeof text, "register %s is in an earlier stage than the last one",
                  names[reg]);
-        complain(w, text);
+        report_error(w, text);
     }
     if (p && !(unit(p->a.of) && unit(p->b.of) && unit(p->lo.to) && unit(p->hi.to))) {
         snprintf(text, sizeof text, "register %s: a factor that is not -1, 0 or 1", names[reg]);
-        complain(w, text);
+        report_error(w, text);
     }
     w->touched |= 1u << reg;
     w->stage = (uint8_t)reg;

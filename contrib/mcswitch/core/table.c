@@ -27,7 +27,7 @@ static void set_sender(struct mcsw *w, struct group *g, unsigned rank, const str
     r->flag = (struct pair){0, 0};
 }
 
-/* A receiver that was linked is so no more: what the old RQP still says does not count. */
+/* A linked receiver is unlinked: late answers of the old RQP do not count. */
 static void set_receiver(struct mcsw *w, struct group *g, unsigned rank,
                          const struct mcsw_receiver *s)
 {

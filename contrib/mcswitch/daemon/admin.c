@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "common/number.h"
 #include "daemon/group.h"
 #include "daemon/port.h"
 #include "daemon/stat.h"
@@ -46,10 +47,9 @@ static void end_session(struct session *s)
 /* A number from 1 to the most groups; 0: none. */
 static uint32_t group_number(const char *text)
 {
-    char *end;
-    unsigned long n = strtoul(text, &end, 10);
+    uint64_t n;
 
-    return *text >= '0' && *text <= '9' && !*end && n <= mcd_group_most() ? (uint32_t)n : 0;
+    return tk_number_digits(text, 1, mcd_group_most(), &n) ? (uint32_t)n : 0;
 }
 
 static void set_loss(FILE *to, const char *text)
@@ -193,7 +193,7 @@ static int dial(const char *path)
     return -1;
 }
 
-static bool complain(const char *path, const char *why)
+static bool report_error(const char *path, const char *why)
 {
     fprintf(stderr, "mcswitchd: --socket %s: %s\n", path, why);
     return false;
@@ -208,13 +208,13 @@ static bool remove_stale(const char *path)
     if (lstat(path, &s) != 0)
         return true;
     if (!S_ISSOCK(s.st_mode))
-        return complain(path, "something else than a socket is there");
+        return report_error(path, "something else than a socket is there");
     fd = dial(path);
     if (fd >= 0) {
         close(fd);
-        return complain(path, "another switch uses it");
+        return report_error(path, "another switch uses it");
     }
-    return unlink(path) == 0 || complain(path, strerror(errno));
+    return unlink(path) == 0 || report_error(path, strerror(errno));
 }
 
 bool mcd_admin_open(const char *path)
@@ -227,7 +227,7 @@ bool mcd_admin_open(const char *path)
         sessions[i].source.fd = -1;
     if (!*path || strlen(path) >= sizeof at.sun_path) {
         mcd_status = 2;
-        return complain(path, "a path has 1 to 107 bytes");
+        return report_error(path, "a path has 1 to 107 bytes");
     }
     if (!remove_stale(path))
         return false;
@@ -240,10 +240,10 @@ bool mcd_admin_open(const char *path)
     bound = bind(listener.fd, (struct sockaddr *)&at, sizeof at);
     umask(mask);
     if (bound != 0)
-        return complain(path, strerror(errno));
+        return report_error(path, strerror(errno));
     memcpy(own_path, at.sun_path, sizeof own_path);
     return (listen(listener.fd, sessions_most) == 0 && mcd_loop_add(&listener, EPOLLIN)) ||
-           complain(path, strerror(errno));
+           report_error(path, strerror(errno));
 }
 
 void mcd_admin_close(void)

@@ -9,14 +9,14 @@
 
 #include <stdint.h>
 
-/* Replaces what a switch that was killed left at the path; refuses the path of one that lives.
- * False with a sentence on standard error. */
+/* Replaces the socket of a killed switch at the path; refuses the path of a live one. False with a
+ * sentence on standard error. */
 bool mcd_admin_open(const char *path);
 void mcd_admin_close(void);
 void mcd_admin_tick(uint64_t now);
 
-/* What the command line does with the socket of a running switch: sends a line, prints the answer.
- * The exit status. */
+/* For the command line: sends a line to the socket of a running switch and prints the answer.
+ * Returns the exit status. */
 int mcd_admin_ask(const char *path, const char *line);
 
 #endif

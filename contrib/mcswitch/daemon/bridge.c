@@ -142,7 +142,7 @@ static void write_arp(uint8_t *out, unsigned operation, const uint8_t *from_ip,
     memcpy(out + 24, to_ip, 4);
 }
 
-/* Where hosts are is learned from their ARP; body: where it begins. A station that claims an
+/* The ports of hosts are learned from their ARP; body: where it begins. A station that claims an
  * address of the switch, or another's MAC, is not believed. */
 static void note_arp(const struct mcd_port *port, const uint8_t *frame, size_t length, size_t body,
                      uint64_t now)
@@ -212,7 +212,7 @@ void mcd_bridge_take(struct mcd_port *port, uint8_t *frame, size_t length)
     }
     if (type == type_arp)
         note_arp(port, frame, length, body, now);
-    /* The core also answers questions for the two addresses, which are sent to all. */
+    /* The core also answers broadcast queries for the two addresses. */
     if (mcd_switch_take(port, frame, length))
         mcd_bridge_count.to_core++;
     else if (memcmp(frame, own.mac, 6) == 0)

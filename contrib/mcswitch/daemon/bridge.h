@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What any switch does: frames go to the port behind which their destination was last seen, or to
- * all; but the core sees them first and keeps what is for its two addresses. Owns the tables of
- * addresses. */
+ * A learning switch: frames go to the port where their destination was last seen, or to all; but
+ * the core sees them first and keeps those for its two addresses. Owns the tables of addresses. */
 #ifndef MCD_BRIDGE_H
 #define MCD_BRIDGE_H
 
@@ -22,7 +21,7 @@ extern struct mcd_bridge_counters mcd_bridge_count;
 void mcd_bridge_open(const struct mcd_vips *vips);
 /* The mcd_take of ports of frames. */
 void mcd_bridge_take(struct mcd_port *port, uint8_t *frame, size_t length);
-/* Where an IPv4 host is, if it was seen. */
+/* The port and MAC of an IPv4 host, if it was seen. */
 bool mcd_bridge_find(const uint8_t ip[4], uint8_t mac[6], unsigned *port);
 /* Asks all ports of frames for it. */
 void mcd_bridge_ask(const uint8_t ip[4]);

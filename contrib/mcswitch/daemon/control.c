@@ -22,7 +22,7 @@
 
 enum {
     proof_ms = 5000,
-    unproved_most = 64, /* strangers that may keep a connection open at a time */
+    unproved_most = 64, /* unauthenticated connections that may be open at a time */
     frames_of_round = 4,
     claim_id = TK_MCSW_GREETING + TK_MCSW_HEADER,
     claim_key = claim_id + TK_MCSW_ID,
@@ -72,7 +72,8 @@ static void push_out(struct mcd_connection *c)
     mcd_loop_change(&c->source, c->out_length ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-/* Closing is left to its own event or to the next tick: the caller may be in a loop over members. */
+/* Closing is left to its own event or to the next tick: the caller may be in a loop over members.
+ */
 void mcd_control_send(struct mcd_connection *c, const uint8_t *frame, size_t length)
 {
     if (c->ending || c->source.fd < 0)
@@ -190,7 +191,7 @@ static void check_claim(struct mcd_connection *c)
 
 /* ---- incoming ---- */
 
-/* More bytes up to `size`; true: all are there. */
+/* Receives more bytes up to `size`; true: complete. */
 static bool pull_in(struct mcd_connection *c, size_t size)
 {
     ssize_t n =
@@ -203,7 +204,8 @@ static bool pull_in(struct mcd_connection *c, size_t size)
     return !c->ending && c->held == size;
 }
 
-/* Takes a frame, if it is all there; its length is judged by its type before its body is read. */
+/* Takes a frame if it is complete; its length is checked against its type before its body is
+ * read. */
 static bool take_frame(struct mcd_connection *c)
 {
     struct tk_mcsw_frame f = {c->in, c->in + TK_MCSW_FRAME_HEAD};
@@ -259,7 +261,7 @@ static struct mcd_connection *free_connection(void)
     return NULL;
 }
 
-/* Strangers that say nothing make room for the next. */
+/* Silent unauthenticated connections are closed for new ones. */
 static void end_oldest_unproved(void)
 {
     struct mcd_connection *oldest = NULL;

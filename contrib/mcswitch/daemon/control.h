@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Connections of members of jobs, by TCP: the proof that they know their job's key, and frames
- * after it (conduit/mcswitch/protocol.h). Nobody can make the switch wait: every step is
- * non-blocking, has a time limit until the proof, and a connection whose owner does not read is
- * closed when its buffer is full. Owns the connections and the keys of jobs. */
+ * after it (conduit/mcswitch/protocol.h). No peer can block the switch: every step is non-blocking
+ * and has a time limit until the proof, and a connection whose owner does not read is closed when
+ * its buffer is full. Owns the connections and the keys of jobs. */
 #ifndef MCD_CONTROL_H
 #define MCD_CONTROL_H
 
@@ -38,13 +38,13 @@ struct mcd_connection {
 
 struct mcd_control_counters {
     uint64_t accepted, refused_full, refused_key, late, malformed, slow, requests, errors;
-    uint64_t joined, left, destroyed; /* what members asked for and got */
+    uint64_t joined, left, destroyed; /* requests and answers of members */
     unsigned open;                    /* now */
 };
 extern struct mcd_control_counters mcd_control_count;
 
-/* What a connection's frames are handed to: bodies whose length is right for their type, and word
- * that a connection that was proved has ended. */
+/* Receives the frames of a connection, with bodies of the right length for their type, and is told
+ * when an authenticated connection has ended. */
 struct mcd_control_calls {
     void (*take)(struct mcd_connection *c, unsigned type, struct tk_mcsw_frame *body);
     void (*gone)(struct mcd_connection *c);

@@ -11,13 +11,13 @@
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/number.h"
 #include "daemon/frames.h"
 
 enum {
@@ -25,7 +25,7 @@ enum {
     buffer_bytes = 4 << 20, /* QEMU's datagrams have no flow control */
 };
 
-static bool complain(const char *text, const char *why)
+static bool report_error(const char *text, const char *why)
 {
     fprintf(stderr, "mcswitchd: --port %s: %s\n", text, why);
     return false;
@@ -44,7 +44,7 @@ void mcd_frames_buffers(int fd)
 static bool mistake(const char *text, const char *why)
 {
     mcd_status = 2;
-    return complain(text, why);
+    return report_error(text, why);
 }
 
 /* ---- incoming ---- */
@@ -129,7 +129,7 @@ static bool watch(struct mcd_port *p, const char *text)
 {
     p->source.ready = ready;
     mcd_frames_buffers(p->source.fd);
-    return mcd_loop_add(&p->source, EPOLLIN) || complain(text, strerror(errno));
+    return mcd_loop_add(&p->source, EPOLLIN) || report_error(text, strerror(errno));
 }
 
 static bool open_packet(const char *text, const char *interface)
@@ -147,12 +147,13 @@ static bool open_packet(const char *text, const char *interface)
         return mistake(text, "there is no such interface");
     p->source.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (p->source.fd < 0)
-        return complain(text, errno == EPERM ? "raw sockets need CAP_NET_RAW" : strerror(errno));
+        return report_error(text,
+                            errno == EPERM ? "raw sockets need CAP_NET_RAW" : strerror(errno));
     if (setsockopt(p->source.fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on) != 0 ||
         setsockopt(p->source.fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof on) != 0 ||
         setsockopt(p->source.fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof all) != 0 ||
         bind(p->source.fd, (struct sockaddr *)&at, sizeof at) != 0)
-        return complain(text, strerror(errno));
+        return report_error(text, strerror(errno));
     return watch(p, text);
 }
 
@@ -161,22 +162,18 @@ bool mcd_frames_inet(const char *text, struct sockaddr_in *at, unsigned port_oth
     char host[16];
     const char *colon = strchr(text, ':');
     size_t length = colon ? (size_t)(colon - text) : strlen(text);
-    char *end;
-    unsigned long port = port_otherwise;
+    uint64_t port = port_otherwise;
 
     if (length >= sizeof host)
         return false;
     memcpy(host, text, length);
     host[length] = 0;
-    if (colon) {
-        port = strtoul(colon + 1, &end, 10);
-        if (colon[1] < '0' || colon[1] > '9' || *end)
-            return false;
-    }
+    if (colon && !tk_number_digits(colon + 1, 1, 65535, &port))
+        return false;
     memset(at, 0, sizeof *at);
     at->sin_family = AF_INET;
     at->sin_port = htons((uint16_t)port);
-    return port >= 1 && port <= 65535 && inet_pton(AF_INET, host, &at->sin_addr) == 1;
+    return port > 0 && inet_pton(AF_INET, host, &at->sin_addr) == 1;
 }
 
 static bool parse_end(const char *text, union mcd_address *a, socklen_t *length)
@@ -220,11 +217,11 @@ static bool open_dgram(const char *text, const char *ends)
                              "65535) or both paths of at most 107 bytes");
     p->source.fd = socket(own.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (p->source.fd < 0)
-        return complain(text, strerror(errno));
+        return report_error(text, strerror(errno));
     if (own.any.sa_family == AF_UNIX)
         remove_stale(own.un.sun_path);
     if (bind(p->source.fd, &own.any, own_length) != 0)
-        return complain(text, strerror(errno));
+        return report_error(text, strerror(errno));
     if (own.any.sa_family == AF_UNIX)
         memcpy(p->path, own.un.sun_path, sizeof p->path);
     return watch(p, text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What other kinds of ports use of frames.c. */
+ * Functions of frames.c for other kinds of ports. */
 #ifndef MCD_FRAMES_H
 #define MCD_FRAMES_H
 

@@ -126,8 +126,7 @@ void mcd_group_close_all(void)
 
 /* ---- create ---- */
 
-/* Numbers are not used again at once, so that what is still under way for an old group finds none.
- */
+/* Numbers are not reused at once, so that late packets of an old group match no group. / */
 static struct mcd_group *free_group(void)
 {
     for (unsigned i = 0; i < groups_most; i++) {
@@ -204,7 +203,7 @@ static void complete(struct mcd_group *g)
     good = good && mcd_switch_create(g->number, g->size, all, g->key);
     free(all);
     if (!good) {
-        end_group(g, "the switch has no room for this group");
+        end_group(g, "the switch has no space for this group");
         return;
     }
     g->complete = true;
@@ -253,7 +252,7 @@ static bool place_member(struct mcd_connection *c, struct mcd_member *m)
     address_of(m->m.gid, ip, &port);
     if (m->m.plane == TK_MCSW_UDP) {
         if (!mcd_wire_join(ip, port, m->ip)) {
-            mcd_control_error(c, TK_MCSW_E_FULL, "the switch has no room for this member");
+            mcd_control_error(c, TK_MCSW_E_FULL, "the switch has no space for this member");
             return false;
         }
         m->port = mcd_wire_port()->number;

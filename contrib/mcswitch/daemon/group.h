@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Groups and their members as the controller knows them: who made them, who joined, by which
- * connection. A group is in the core from when all have joined until it is destroyed, or the last
+ * Groups and their members as the controller knows them: creator, members, and the connection of
+ * each. A group is in the core from when all have joined until it is destroyed, or the last
  * connection of its members has ended. Owns the table of groups. */
 #ifndef MCD_GROUP_H
 #define MCD_GROUP_H

@@ -20,7 +20,7 @@ enum { MCD_TICK_MS = 50 };
 
 struct mcd_hooks {
     void (*tick)(uint64_t now); /* every MCD_TICK_MS, or when there was nothing to do later */
-    void (*round)(void);        /* after the events of a round: what was collected goes out */
+    void (*round)(void);        /* after the events of a round: sends queued frames */
 };
 
 bool mcd_loop_open(void);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/number.h"
 #include "daemon/group.h"
 
 enum { SOCKET_DEFAULT_ROOM = 108 };
@@ -53,10 +54,9 @@ __attribute__((format(printf, 1, 2))) static void fail(const char *format, ...)
 
 static uint64_t number(const char *name, const char *text, uint64_t least, uint64_t most)
 {
-    char *end;
-    unsigned long long n = strtoull(text, &end, 10);
+    uint64_t n;
 
-    if (*text < '0' || *text > '9' || *end || strlen(text) > 19 || n < least || n > most)
+    if (!tk_number_digits(text, least, most, &n))
         fail("--%s %s: not a number from %llu to %llu", name, text, (unsigned long long)least,
              (unsigned long long)most);
     return n;

@@ -21,8 +21,7 @@ struct mcd_options {
 /* The process exits here for --help, --version and mistakes (status 2). */
 void mcd_options_read(struct mcd_options *o, int argc, char **argv);
 
-/* The status of a process that has printed what it was asked for: 1 if that could not be written.
- */
+/* The status of a process that has printed the requested text: 1 if it could not be written. / */
 int mcd_options_printed(int status);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What all ports have in common: the table, the queue of outgoing frames, batches of incoming ones,
- * and loss on purpose. The buffers are allocated once. */
+ * Code common to all ports: the table, the queue of outgoing frames, batches of incoming ones, and
+ * injected loss. The buffers are allocated once. */
 #include "config.h"
 
 #include "daemon/port.h"
@@ -147,8 +147,8 @@ static size_t mark_congested(uint8_t *room)
     return CMSG_SPACE(sizeof class);
 }
 
-/* What the kernel does not take is lost: a full queue, or a machine that is not there (a refused
- * datagram is reported to the next one, which is sent again by the caller's loop). */
+/* Frames that the kernel does not take are lost: a full queue, or a machine that is not there (a
+ * refused datagram is reported to the next one, which is sent again by the caller's loop). */
 static void send_run(unsigned first, unsigned n)
 {
     static struct mmsghdr message[queue_slots];

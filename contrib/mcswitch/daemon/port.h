@@ -50,7 +50,7 @@ struct mcd_port {
 extern struct mcd_port mcd_ports[MCD_PORTS];
 extern unsigned mcd_port_count;
 
-/* What becomes of a frame that came in; it may be changed, and lies in a buffer until return. */
+/* Handles a frame that arrived, which it may change; the frame is in a buffer until the return. */
 typedef void mcd_take(struct mcd_port *port, uint8_t *frame, size_t length);
 extern mcd_take *mcd_port_take;
 
@@ -61,7 +61,7 @@ bool mcd_port_open(const char *text);
 struct mcd_port *mcd_port_new(enum mcd_kind kind, const char *name);
 void mcd_port_close_all(void);
 
-/* In so many of a million frames something is lost, on its way in and on its way out: for tests. */
+/* Loses that many of a million frames, incoming and outgoing: for tests. */
 void mcd_port_lose(uint32_t per_million, uint64_t seed);
 /* 0 to 90 percent as so many of a million; false: it is no such number. */
 bool mcd_port_percent(const char *text, uint32_t *per_million);
@@ -85,7 +85,7 @@ struct mcd_batch {
     uint8_t control[MCD_BATCH][64]; /* of recvmsg */
     size_t control_length[MCD_BATCH];
 };
-/* Receives what there is, up to a batch; the number. */
+/* Receives available frames, at most a batch; returns the number. */
 unsigned mcd_port_receive(int fd, struct mcd_batch **batch);
 
 #endif

@@ -24,7 +24,7 @@ enum {
 
 _Static_assert(MCSW_WINDOW_RKEY == TK_MCSW_WINDOW_KEY, "what members and the core call it");
 
-/* What the controller's group consists of. */
+/* The core's groups of one controller group. */
 struct levels {
     unsigned members, leaves; /* leaves 0: one level */
     uint32_t first;           /* leaf group */
@@ -96,7 +96,7 @@ bool mcd_switch_take(struct mcd_port *port, uint8_t *frame, size_t length)
     return taken;
 }
 
-/* ---- what the core reports ---- */
+/* ---- reports of the core ---- */
 
 static void notify(void *context, uint32_t group, unsigned rank, enum mcsw_event event)
 {
@@ -163,8 +163,8 @@ static struct mcsw_receiver leaf_of(uint32_t group, unsigned leaf)
     return r;
 }
 
-/* The packets between root and leaf that are under way belong to nothing after this. Members of the
- * leaf that are not in step become dirty themselves. */
+/* After this, packets in flight between root and leaf match nothing. Members of the leaf that are
+ * not in step become dirty themselves. */
 static void repair_leaf(uint32_t group, unsigned leaf)
 {
     struct levels *l = &levels[group - 1];
@@ -205,7 +205,7 @@ static bool create_one(uint32_t number, unsigned senders, const struct mcsw_send
     return mcsw_create(core, number, &c);
 }
 
-/* A row of free leaf groups; 0: there is none. */
+/* A range of free leaf groups; 0 if there is none. */
 static uint32_t take_leaves(uint32_t owner, unsigned n)
 {
     unsigned row = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The daemon's one instance of the core (contrib/mcswitch/core), and what it needs of the world:
- * ports to send by and the time. Groups of more than 32 members have two levels, both in this
- * instance: frames between them go through a queue. Owns the core's state. */
+ * The daemon's one instance of the core (contrib/mcswitch/core), and its environment: ports to send
+ * by and the time. Groups of more than 32 members have two levels, both in this instance: frames
+ * between them go through a queue. Owns the core's state. */
 #ifndef MCD_SWITCH_H
 #define MCD_SWITCH_H
 
@@ -33,7 +33,7 @@ void mcd_switch_close(void);
  * unchanged. */
 bool mcd_switch_take(struct mcd_port *port, uint8_t *frame, size_t length);
 
-/* Groups have numbers from 1; `n` members are given at once. False: the core has no room. */
+/* Groups have numbers from 1; `n` members are given at once. False: the core has no space. */
 bool mcd_switch_create(uint32_t group, unsigned n, const struct mcd_switch_member *members,
                        uint64_t key);
 void mcd_switch_destroy(uint32_t group);
@@ -43,7 +43,7 @@ void mcd_switch_repair(uint32_t group, unsigned rank, uint32_t what,
 /* A second part of its memory: TK_MCSW_REPAIR_WINDOW. */
 void mcd_switch_window(uint32_t group, unsigned rank, uint64_t base, uint32_t rkey);
 void mcd_switch_mark(uint32_t group, unsigned rank);
-/* It sends and receives nothing any more. */
+/* The member no longer sends or receives. */
 void mcd_switch_remove(uint32_t group, unsigned rank);
 /* The queue pairs that a member's own are connected to, and its group's leaves. */
 void mcd_switch_place(uint32_t group, unsigned rank, struct tk_mcsw_place *p);

@@ -242,7 +242,7 @@ void mcd_wire_send(const uint8_t *frame, size_t length)
 
 /* ---- opening ---- */
 
-static bool complain(const char *text, const char *why)
+static bool report_error(const char *text, const char *why)
 {
     fprintf(stderr, "mcswitchd: --udp %s: %s\n", text, why);
     return false;
@@ -287,7 +287,7 @@ static bool open_end(struct end *e)
            mcd_loop_add(&e->source, EPOLLIN);
 }
 
-/* The addresses in frames: the real ones where that says enough. */
+/* The addresses in frames: the real ones if they are unambiguous. */
 static void choose_vips(struct mcd_vips *v)
 {
     static const uint8_t made[ENDS][4] = {{class_e, 255, 255, 1}, {class_e, 255, 255, 2}};
@@ -302,15 +302,16 @@ bool mcd_wire_open(const char *text, struct mcd_vips *v)
     ends[REQUESTS].source.fd = ends[COPIES].source.fd = -1;
     if (strlen(text) >= MCD_NAME || !parse(text)) {
         mcd_status = 2;
-        return complain(text, "it is no REQUESTS,COPIES: two different addresses A.B.C.D[:PORT], "
-                              "port 4791 or 45056 to 49151");
+        return report_error(text,
+                            "it is no REQUESTS,COPIES: two different addresses A.B.C.D[:PORT], "
+                            "port 4791 or 45056 to 49151");
     }
     wire = mcd_port_new(MCD_WIRE, text);
     if (!wire)
         return false;
     for (int i = 0; i < ENDS; i++)
         if (!open_end(&ends[i]))
-            return complain(text, strerror(errno));
+            return report_error(text, strerror(errno));
     if (v->requests[0] == 0)
         choose_vips(v);
     vips = v;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The port of softhca's wire: the switch is an end point of UDP at two addresses, and what comes
- * there gets Ethernet, IP and UDP headers, so that the core sees frames only. A member is an
- * address and a UDP port; several members may share a host's address, so one with another port than
- * RoCE's gets an IPv4 address of class E of its own in those headers. The ICRC covers them and is
- * changed along. Owns the sockets and the table of members. */
+ * The port of softhca's wire: the switch is an end point of UDP at two addresses, and adds
+ * Ethernet, IP and UDP headers to packets that arrive there, so that the core sees only frames. A
+ * member is an address and a UDP port; several members may share a host's address, so a member with
+ * a port other than RoCE's gets an IPv4 address of class E of its own in those headers. The ICRC
+ * covers them and is updated. Owns the sockets and the table of members. */
 #ifndef MCD_WIRE_H
 #define MCD_WIRE_H
 
@@ -23,7 +23,7 @@ void mcd_wire_gids(uint8_t requests[16], uint8_t copies[16]);
 bool mcd_wire_join(const uint8_t ip[4], uint16_t port, uint8_t in_frames[4]);
 void mcd_wire_leave(const uint8_t in_frames[4]);
 
-/* Sends what the core made for a member. */
+/* Sends a packet of the core to a member. */
 void mcd_wire_send(const uint8_t *frame, size_t length);
 
 #endif

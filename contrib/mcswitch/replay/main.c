@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * mcsw-replay: the core of the multicast switch between two captures. What leaves depends on the
- * configuration and the captured frames with their stamps alone. Single-threaded; owns all. */
+ * mcsw-replay: the core of the multicast switch between two captures. The output depends only on
+ * the configuration and the captured frames with their time stamps. Single-threaded; owns
+ * everything. */
 #include "config.h"
 
 #include <stdlib.h>

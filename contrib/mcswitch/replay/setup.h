@@ -25,7 +25,7 @@ struct setup {
     struct setup_group *group[SETUP_GROUPS];
 };
 
-/* False: *why says what is wrong, with the line's number. */
+/* False: *why has the error, with the line number. */
 bool setup_read(struct setup *s, FILE *from, char why[SETUP_TEXT]);
 void setup_end(struct setup *s);
 /* The same as lines. */

@@ -91,7 +91,7 @@ void sim_member_pump(struct sim_member *m)
 
 void sim_member_timer(struct sim_member *m, enum sim_side_name name)
 {
-    /* One that an earlier time replaced must not post another: they would only become more. */
+    /* An event that an earlier one replaced must not post another, or their number would grow. */
     if (m->side[name].timer > m->net->q->now)
         return;
     m->side[name].timer = ROCE_NEVER;

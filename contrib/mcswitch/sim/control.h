@@ -7,8 +7,8 @@
 
 #include "sim/switches.h"
 
-/* Of a broadcast, with that of the release behind it. It is to be the next message of the member.
- */
+/* The control of a broadcast, followed by its release. It must be the next message of the member.
+ * / */
 void sim_control_build(const struct sim_group *g, struct sim_broadcast *b,
                        const struct sim_member *m, bool acquire);
 

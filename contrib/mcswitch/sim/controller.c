@@ -13,7 +13,7 @@
 
 enum { repair_links = 20, plain_rkey = 7 };
 
-/* ---- what the switches are given ---- */
+/* ---- input of the switches ---- */
 
 static struct mcsw_sender sender_of(const struct sim_switches *s, uint32_t member)
 {
@@ -129,7 +129,7 @@ void sim_controller_join(struct sim_switches *s)
     free(senders);
 }
 
-/* ---- what breaks is repaired ---- */
+/* ---- repairs ---- */
 
 static void later(struct sim_switches *s, uint32_t what, uint32_t node)
 {
@@ -164,7 +164,7 @@ void sim_controller_notify(void *core, uint32_t group, unsigned rank, enum mcsw_
     }
 }
 
-/* The connection between the root and a leaf begins anew, on both ends. */
+/* Resets the connection between the root and a leaf at both ends. */
 static void relink(struct sim_switches *s, uint32_t leaf)
 {
     struct mcsw_receiver receiver;
@@ -196,7 +196,7 @@ void sim_switches_repair(struct sim_switches *s, uint32_t member)
     connect_side(s, member, SIM_RQP);
 }
 
-/* Bases that a control gave are gone with the RQP; what is repaired has those of the set-up. */
+/* Bases set by a control are lost with the RQP; a repaired one has those of the set-up. */
 void sim_controller_act(struct sim_switches *s, const struct sim_event *e)
 {
     if (e->value == SIM_RELINK) {
@@ -232,7 +232,7 @@ bool sim_switches_expelled(const struct sim_switches *s, uint32_t member)
     return s->expelled[member];
 }
 
-/* ---- what is seen of the switches ---- */
+/* ---- checks of the switches ---- */
 
 static const struct mcsw_view *look(struct sim_core *c)
 {

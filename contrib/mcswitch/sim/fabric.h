@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What switches.c (cores on cables) and controller.c share. Owns the layout of struct sim_switches.
- */
+ * Shared by switches.c (cores on cables) and controller.c. Owns the layout of struct sim_switches.
+ * / */
 #ifndef SIM_FABRIC_H
 #define SIM_FABRIC_H
 

@@ -12,12 +12,12 @@
 #include "sim/hostile.h"
 
 enum forgery {
-    SPOOFED_REQUEST, /* a stranger's, in the name of a member */
+    SPOOFED_REQUEST, /* an outsider's, in the name of a member */
     UNKNOWN_REQUEST, /* from an address that no member has */
-    SPOOFED_ACK,     /* a stranger's, in the name of a receiver */
+    SPOOFED_ACK,     /* an outsider's, in the name of a receiver */
     OTHERS_REQUEST,  /* a member's, in the name of another */
     OTHERS_ACK,
-    FUTURE_ACK, /* of what was never sent to this receiver */
+    FUTURE_ACK, /* of a packet that was never sent to this receiver */
     FUTURE_NAK,
     DAMAGED, /* its ICRC is wrong */
     SHORT,   /* it ends too early */
@@ -29,7 +29,7 @@ struct forged {
     struct sim_envelope v;
     struct roce_packet p;
     bool to_vsqp, damaged, cut;
-    uint32_t author; /* the member whose port it comes by; of strangers: the number of members */
+    uint32_t author; /* the member on whose port it arrives; for outsiders: the number of members */
 };
 
 void sim_hostile_start(struct sim_hostile *h, const struct sim_options *o, struct sim_queue *q,
@@ -107,7 +107,7 @@ static void send(struct sim_hostile *h, enum forgery kind)
     forge(h, kind, &f);
     length = roce_packet_build(&f.p, frame + SIM_ENVELOPE, sizeof frame - SIM_ENVELOPE);
     length = sim_envelope_close(&f.v, frame, length);
-    if (f.damaged) /* behind what the ICRC does not cover */
+    if (f.damaged) /* after the part that the ICRC does not cover */
         frame[SIM_ENVELOPE + 5 + sim_below(h->q, (uint32_t)length - SIM_ENVELOPE - 5)] ^= 0x10;
     if (f.cut)
         length = sim_below(h->q, (uint32_t)length - 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Strangers, and members that forge: packets that the switch must take no notice of, beside the
- * traffic of a run. Owns its counters; single-threaded. */
+ * Forged packets by outsiders and by members, which the switch must ignore, sent beside the traffic
+ * of a run. Owns its counters; single-threaded. */
 #ifndef SIM_HOSTILE_H
 #define SIM_HOSTILE_H
 

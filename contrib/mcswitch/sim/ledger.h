@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The book of broadcasts: what each root sends to which receivers, what has arrived, and what must
- * never be seen. It knows nothing of switches and packets. Invariants (doc/multicast.md): I1  each
+ * The ledger of broadcasts: what each root sends to which receivers, what has arrived, and what
+ * must never arrive. Independent of switches and packets. Invariants (doc/multicast.md): I1 each
  * receiver gets each message once, in order, whole     I2  a root's completion means that all
  * receivers have it I3  a member outside of the set gets nothing                  I5  one root at a
  * time (I4, of sequence numbers, is checked where the switch can be seen: controller.c.) */

@@ -24,8 +24,8 @@ struct sim_envelope {
     uint8_t from_mac[6], to_mac[6], from_ip[4], to_ip[4];
     uint16_t source_port;
 };
-/* The packet of `length` bytes lies behind room for SIM_ENVELOPE bytes; writes what is around it.
- * Result: bytes of the frame. */
+/* The packet of `length` bytes follows SIM_ENVELOPE bytes of space; writes the headers and trailer
+ * around it. Result: bytes of the frame. */
 size_t sim_envelope_close(const struct sim_envelope *v, uint8_t *frame, size_t length);
 
 struct sim_side {

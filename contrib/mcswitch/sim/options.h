@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a simulation is: its size, how its network behaves, what goes wrong in it. A run is a
- * function of these values and nothing else, so a failure is replayed by its command line. Owns no
- * state. */
+ * The parameters of a simulation: its size, the behaviour of its network, injected faults. A run is
+ * a function of these values only, so a failure is replayed by its command line. Owns no state. */
 #ifndef SIM_OPTIONS_H
 #define SIM_OPTIONS_H
 

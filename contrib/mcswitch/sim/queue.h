@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The clock of a simulation: what is due, in order of time and, within one moment, of posting. With
- * it the frames that events carry, which are used again and again, and the random numbers.
+ * The clock of a simulation: pending events, in order of time and, at one time, of posting. With it
+ * the frames that events carry, which are used again and again, and the random numbers.
  * Single-threaded. */
 #ifndef SIM_QUEUE_H
 #define SIM_QUEUE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a run showed as a line of a table, and smaller runs that fail too. */
+ * The result of a run as a line of a table, and smaller runs that fail too. */
 #include "config.h"
 
 #include <stdio.h>

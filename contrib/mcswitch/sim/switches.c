@@ -10,10 +10,10 @@
 #include "sim/fabric.h"
 
 enum {
-    lease_links = 500, /* above four time-outs of a member */
-    calm_lease = 5000, /* where nobody is ever silent, but for five losses in a row */
-    pass_ns = 5,       /* of a packet that goes round */
-    pause_ns = 5000,   /* of one that others are in front of */
+    lease_links = 500, /* longer than four time-outs of a member */
+    calm_lease = 5000, /* if no member ever stops: only five losses in a row end it */
+    pass_ns = 5,       /* a recirculated packet passes the switch again after this time */
+    pause_ns = 5000,   /* after this time, if other packets are queued before it */
     rnr_code = 4,      /* 40 us: members retry, and each costs frames */
     slots = 256,       /* links have no rate, so all of a window arrives at once */
     opcode_at = SIM_ENVELOPE,
@@ -43,7 +43,7 @@ static void show(const struct sim_core *c, const char *way, unsigned port, const
 
 /* ---- out ---- */
 
-/* Where a port's cable ends. */
+/* The other end of a port's cable. */
 static struct sim_event far_end(const struct sim_core *c, unsigned port)
 {
     const struct sim_switches *s = c->s;

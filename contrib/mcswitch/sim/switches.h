@@ -15,7 +15,7 @@ struct sim_switches *sim_switches_open(const struct sim_options *o, struct sim_q
                                        struct sim_member *members);
 void sim_switches_close(struct sim_switches *s);
 
-/* What a member's control packets need. */
+/* The data that a member's control packets need. */
 struct sim_group {
     uint32_t id, leaf_id; /* at the root; at each leaf */
     uint64_t key;         /* of both */
@@ -31,7 +31,7 @@ void sim_switches_control(struct sim_switches *s, const struct sim_event *e);
 void sim_switches_register(struct sim_switches *s, uint32_t member);
 void sim_switches_repair(struct sim_switches *s, uint32_t member);
 void sim_switches_mark(struct sim_switches *s, uint32_t member);
-/* Has the switch taken the lock away from this member since its registration? */
+/* Whether the switch has taken the lock away from this member since its registration. */
 bool sim_switches_expelled(const struct sim_switches *s, uint32_t member);
 /* The next PSN that its VSQP will use. */
 uint32_t sim_switches_expected(struct sim_switches *s, uint32_t member);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See traffic.h. An actor's events carry what it is to do as their value. */
+ * See traffic.h. The value of an actor's event is its next action. */
 #include "config.h"
 
 #include <string.h>
@@ -236,7 +236,7 @@ static void begin_anew(struct sim_actor *a)
     t->ledger->life[a->m->index]++;
     a->broken = a->holds = a->releasing = false;
     a->now = NULL;
-    /* Why did it fail? A dead member is not to be linked any more. */
+    /* Finds out why it failed: a dead member must not be linked any more. */
     for (uint32_t i = 0; i < t->o->members; i++)
         if (t->member[i].dead)
             sim_switches_mark(t->switches, i);

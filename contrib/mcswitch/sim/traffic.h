@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What members do: each broadcasts to random subsets as soon as it can, one control packet with its
- * messages right behind it, gives the lock back or keeps it for the next one, dies, falls asleep,
- * and begins anew when its queue pair has failed. Owns the state of each actor; single-threaded. */
+ * The behaviour of members: each broadcasts to random subsets as soon as it can (one control packet
+ * followed by its messages), releases the lock or keeps it for the next broadcast, dies, sleeps,
+ * and starts again when its queue pair has failed. Owns the state of each actor;
+ * single-threaded. */
 #ifndef SIM_TRAFFIC_H
 #define SIM_TRAFFIC_H
 

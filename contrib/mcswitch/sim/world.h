@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A whole run: members, cables, switches, traffic, from the first event to the last, and what it
- * showed. Runs are independent of each other and a function of their options alone. */
+ * A whole run: members, cables, switches, traffic, from the first event to the last, and its
+ * result. Runs are independent of each other and a function of their options alone. */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 

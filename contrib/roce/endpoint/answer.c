@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a responder sends: the responses of reads and atomics, in the order of their requests, and
- * behind them the one acknowledgement or NAK that is due. Acknowledgements are cumulative, so one
+ * The packets of a responder: the responses of reads and atomics, in the order of their requests,
+ * followed by the one acknowledgement or NAK that is due. Acknowledgements are cumulative, so one
  * stands for all that arrived since the last. Owns the ring of answers and the results of atomics
  * (the resend window); the caller serializes. */
 #include "config.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Receivers that answer nothing: unreliable connections and datagrams. What cannot be carried out
- * is lost; only an error of the receive's own buffers ends the queue pair. Owns nothing; the caller
- * serializes. */
+ * Receivers without responses: unreliable connections and datagrams. Packets that cannot be
+ * executed are lost; only an error of the receive's own buffers ends the queue pair. Owns nothing;
+ * the caller serializes. */
 #include "config.h"
 
 #include "endpoint/private.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The end of a connection in software: a queue pair's requester and responder as state machines.
- * No I/O, no clock, no threads and no memory but their own: packets and the time are handed in,
- * packets are fetched, memory and receives are reached through callbacks. The caller serializes all
- * calls for one end point; different ones are independent. doc: contrib/roce/README. */
+ * No I/O, no clock, no threads and no memory of others: the caller passes packets and the time in,
+ * and fetches packets; memory and receives are accessed through callbacks. The caller serializes
+ * all calls for one end point; different ones are independent. doc: contrib/roce/README. */
 #ifndef ROCE_ENDPOINT_H
 #define ROCE_ENDPOINT_H
 
@@ -91,8 +91,8 @@ enum roce_event {
                                    and XRC have failed, UC and UD only cannot send (SQE) */
 };
 
-/* What an end point needs of its surroundings. context is that of roce_open. No callback may call
- * an end point, its own or another, except roce_post from `complete`. */
+/* The callbacks of an end point. context is that of roce_open. No callback may call an end point,
+ * its own or another, except roce_post from `complete`. */
 struct roce_calls {
     /* Copies bytes of a request's buffers: out of them (send, write), or into them (read, atomic).
      * ROCE_SUCCESS, or with what status the request is to fail. Retransmission fetches again. */
@@ -103,11 +103,12 @@ struct roce_calls {
     /* Each request completes once, in order. */
     void (*complete)(void *context, const struct roce_request *r, enum roce_status status);
 
-    /* May a remote request use this memory? Asked once for each request, with its whole range (for
-     * empty ones only with XRC: is there such a queue?). ROCE_SUCCESS, ROCE_REMOTE_ACCESS,
-     * ROCE_REMOTE_OPERATION, or ROCE_REMOTE_INVALID (XRC: no such queue). */
+    /* Whether a remote request may use this memory. Called once for each request, with its whole
+     * range (for empty ones only with XRC: whether the queue exists). ROCE_SUCCESS,
+     * ROCE_REMOTE_ACCESS, ROCE_REMOTE_OPERATION, or ROCE_REMOTE_INVALID (XRC: no such queue). */
     enum roce_status (*check)(void *context, const struct roce_reach *reach);
-    /* Then the bytes, packet by packet; checks again, because a region may go in between. */
+    /* Then the bytes, packet by packet; checks again, because a region may be deregistered in
+     * between. */
     enum roce_status (*write)(void *context, const struct roce_reach *reach, const void *from);
     enum roce_status (*read)(void *context, const struct roce_reach *reach, void *to);
     /* Executes an atomic on 8 bytes; va is aligned. Called once for each request. */
@@ -118,7 +119,7 @@ struct roce_calls {
      * ROCE_SUCCESS, ROCE_NOT_READY, or ROCE_REMOTE_INVALID (XRC: no such queue). */
     enum roce_status (*receive_take)(void *context, uint32_t srqn);
     /* Fills it. ROCE_SUCCESS; ROCE_REMOTE_INVALID: does not fit (the caller completes the receive
-     * with LOC_LEN_ERR); ROCE_REMOTE_OPERATION: its buffer is no good (LOC_PROT_ERR). */
+     * with LOC_LEN_ERR); ROCE_REMOTE_OPERATION: its buffer is invalid (LOC_PROT_ERR). */
     enum roce_status (*receive_fill)(void *context, uint32_t offset, const void *from,
                                      uint32_t length);
     void (*receive_done)(void *context, const struct roce_message *m);
@@ -126,7 +127,7 @@ struct roce_calls {
     void (*event)(void *context, enum roce_event event); /* may be NULL */
 };
 
-/* What a queue pair is; verbs' names, verbs' units. */
+/* The attributes of a queue pair; verbs' names, verbs' units. */
 struct roce_attributes {
     uint8_t transport; /* ROCE_RC, ROCE_UC, ROCE_UD, ROCE_XRC */
     bool initiator;    /* XRC: the half that only sends requests; those of others are dropped */
@@ -134,13 +135,13 @@ struct roce_attributes {
     uint32_t send_psn, receive_psn;
     uint32_t path_mtu; /* bytes: 256, 512, ..., 4096; UD: the longest message */
     uint16_t pkey;
-    uint32_t qkey;       /* UD */
-    uint8_t access;      /* ROCE_ACCESS_... that the queue pair allows */
-    uint8_t timeout;     /* 4.096 us * 2^timeout, 0: for ever (packets are repeated all the same) */
-    uint8_t retry_count; /* 0..7 timeouts without progress */
-    bool retry_for_ever; /* retry_count 7 means for ever, as in Linux' rxe */
-    uint8_t rnr_retry;   /* 7: for ever */
-    uint8_t min_rnr_timer;                      /* code of the delay that this responder asks for */
+    uint32_t qkey;         /* UD */
+    uint8_t access;        /* ROCE_ACCESS_... that the queue pair allows */
+    uint8_t timeout;       /* 4.096 us * 2^timeout, 0: for ever (packets are still repeated) */
+    uint8_t retry_count;   /* 0..7 timeouts without progress */
+    bool retry_for_ever;   /* retry_count 7 means for ever, as in Linux' rxe */
+    uint8_t rnr_retry;     /* 7: for ever */
+    uint8_t min_rnr_timer; /* code of the delay that this responder asks for */
     uint16_t max_rd_atomic, max_dest_rd_atomic; /* up to 128 */
     /* Of this implementation; 0: the default. */
     uint32_t requests;       /* depth of the send queue (64) */
@@ -169,7 +170,7 @@ struct roce_counters {
 struct roce_endpoint;
 
 /* NULL: no memory. Both directions are off: packets are dropped, requests wait. Bad attributes
- * (unknown transport, an MTU that is none, more than 128 reads) give NULL with errno EINVAL. */
+ * (unknown transport, invalid MTU, more than 128 reads) give NULL with errno EINVAL. */
 struct roce_endpoint *roce_open(const struct roce_attributes *a, const struct roce_calls *calls,
                                 void *context);
 void roce_close(struct roce_endpoint *e); /* completes nothing */
@@ -204,29 +205,31 @@ uint32_t roce_posted(const struct roce_endpoint *e); /* not yet completed */
 void roce_input(struct roce_endpoint *e, roce_time now, const struct roce_packet *p,
                 bool congested);
 
-/* Has the packet the next number in sequence, or that of a request which waits for its response? RC
- * and XRC; a sender that does not know the numbers has to guess them. Changes nothing. */
+/* Whether the packet has the next number in sequence, or that of a request that waits for its
+ * response. RC and XRC; a sender that does not know the numbers has to guess them. Changes
+ * nothing. */
 bool roce_expects(const struct roce_endpoint *e, const struct roce_packet *p);
 
-/* Fetches the next packet to be sent now: writes it to out (room for ROCE_PACKET_MAX) and returns
- * its bytes from the BTH to the padding, without ICRC; 0: nothing to send now. *r: the request that
- * it belongs to (UD: where to), NULL for responses. Valid until the next call. The last packet of a
- * UD or UC request completes it inside this call. */
+/* Fetches the next packet to be sent now: writes it to out (ROCE_PACKET_MAX bytes) and returns its
+ * bytes from the BTH to the padding, without ICRC; 0: nothing to send now. *r: the request that it
+ * belongs to (UD: where to), NULL for responses. Valid until the next call. The last packet of a UD
+ * or UC request completes it inside this call. */
 size_t roce_output(struct roce_endpoint *e, roce_time now, uint8_t *out,
                    const struct roce_request **r);
 
-/* The same for responses alone, which need no room on a wire whose limit is for requests. */
+/* The same for responses only, which need no space on a wire whose limit is for requests. */
 size_t roce_answer_output(struct roce_endpoint *e, roce_time now, uint8_t *out);
-/* And for requests alone, which others wait for; acknowledgements may go behind them. */
+/* And for requests only, for which others wait; acknowledgements may follow them. */
 size_t roce_request_output(struct roce_endpoint *e, roce_time now, uint8_t *out,
                            const struct roce_request **r);
-/* Nothing is to be sent now but one acknowledgement, which the next ones will include. */
+/* Whether only an acknowledgement is due, which later ones will include. */
 bool roce_only_acknowledges(struct roce_endpoint *e, roce_time now);
 
-/* When roce_output has to be called again even though nothing arrives and nothing is posted. */
+/* The time at which roce_output must be called again even if nothing arrives and nothing is
+ * posted. */
 roce_time roce_deadline(const struct roce_endpoint *e);
 
-/* May roce_output have something now? For callers that keep a list of the busy ones. */
+/* Whether roce_output may have something now. For callers that keep a list of busy end points. */
 bool roce_wants_output(struct roce_endpoint *e, roce_time now);
 
 /* The wire learned that packets of this end were lost or delayed by congestion (as by a CNP). */

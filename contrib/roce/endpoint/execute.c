@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Carries out request packets that arrived in order: checks the place of each in its message, its
+ * Executes request packets that arrived in order: checks the place of each in its message, its
  * rights and its length (specification 9.7.4.1), then moves the bytes. Owns the message that is
  * arriving; the caller serializes. */
 #include "config.h"
@@ -105,7 +105,7 @@ static struct roce_reach reach_of(const struct roce_packet *p, uint64_t length, 
     return (struct roce_reach){p->va, length, p->rkey, p->srqn, access};
 }
 
-/* Does the packet carry what its place in the message allows? */
+/* Whether the packet's payload is legal at its place in the message. */
 static bool write_fits(const struct roce_packet *p, const struct roce_opcode *o, uint64_t left)
 {
     return o->last ? p->payload_length == left : p->payload_length < left;

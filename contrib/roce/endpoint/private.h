@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of the end point share. Packets that were sent or are to be sent are numbered from
+ * Shared by the files of the end point. Packets that were sent or are to be sent are numbered from
  * 0 with 64 bits (a "number"); the PSN is the start value plus the low bits of it. So a queue may
  * hold more than 2^24 packets. Owns the layout of an end point; its caller serializes. */
 #ifndef ROCE_PRIVATE_H
@@ -11,7 +11,7 @@
 #include "endpoint/endpoint.h"
 #include "packet/psn.h"
 
-/* A posted request. What came before it is counted, so that the amount between two packets is a
+/* A posted request. Amounts before it are counted, so that the amount between two packets is a
  * difference. */
 struct roce_entry {
     struct roce_request r;
@@ -170,7 +170,7 @@ void roce_window_rest(struct roce_endpoint *e);
 void roce_window_acked(struct roce_endpoint *e, uint64_t packets);
 void roce_window_halve(struct roce_endpoint *e);
 void roce_window_collapse(struct roce_endpoint *e);
-/* Is there room for a packet that fills n numbers and carries so many bytes? */
+/* Whether there is space for a packet that takes n numbers and carries that many bytes. */
 bool roce_window_open(struct roce_endpoint *e, uint64_t n, uint64_t bytes);
 
 /* ---- timer.c ---- */
@@ -194,7 +194,7 @@ void roce_response_input(struct roce_endpoint *e, roce_time now, const struct ro
 /* ---- answer.c ---- */
 bool roce_answer_room(const struct roce_responder *rx);
 void roce_answer_add(struct roce_endpoint *e, const struct roce_answer *a);
-/* Will [first, end) be sent anyway? */
+/* Whether [first, end) will be sent anyway. */
 bool roce_answer_pending(const struct roce_responder *rx, uint32_t first, uint32_t end);
 void roce_answer_save(struct roce_responder *rx, uint32_t psn, uint64_t original);
 const struct roce_saved *roce_answer_saved(const struct roce_responder *rx, uint32_t psn);
@@ -206,7 +206,7 @@ bool roce_responder_ready(const struct roce_endpoint *e);
 void roce_responder_fail(struct roce_endpoint *e, uint8_t nak, uint32_t psn);
 
 /* ---- execute.c ---- */
-/* What became of a request packet in order. */
+/* The result of executing a request packet that is in order. */
 enum roce_outcome {
     ROCE_DONE,
     ROCE_DROPPED, /* as if it had been lost */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The end of a responder: a request broke the rules or its memory is no good. Owns nothing. */
+ * The end of a responder: a request broke the rules or its memory is invalid. Owns nothing. */
 #include "config.h"
 
 #include "endpoint/private.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a reliable responder does with a request packet, by its PSN: the expected one is carried
- * out; one too early gets a NAK, once, until the expected one arrives; a repeated one is
- * acknowledged again, a repeated read is read again and a repeated atomic gets its first result
- * (specification 9.7.1, 9.7.5). Owns nothing; the caller serializes. */
+ * How a reliable responder handles a request packet, by its PSN: the expected one is executed; one
+ * too early gets a NAK, once, until the expected one arrives; a repeated one is acknowledged again,
+ * a repeated read is read again and a repeated atomic gets its first result (specification 9.7.1,
+ * 9.7.5). Owns nothing; the caller serializes. */
 #include "config.h"
 
 #include "endpoint/private.h"
@@ -72,7 +72,7 @@ static void read_again(struct roce_endpoint *e, const struct roce_packet *p)
     uint32_t n = roce_read_numbers(e, p->dma_length), end = roce_psn_add(p->psn, n);
     struct roce_reach reach = {p->va, p->dma_length, p->rkey, p->srqn, ROCE_ACCESS_READ};
 
-    /* Never more than was asked for before: the numbers behind belong to others. */
+    /* Never more than was requested before: later numbers belong to other requests. */
     if (n > ROCE_READ_LONGEST || roce_psn_diff(end, rx->expected) > 0 ||
         !(e->a.access & ROCE_ACCESS_READ) || !roce_answer_room(rx) ||
         roce_answer_pending(rx, p->psn, end))

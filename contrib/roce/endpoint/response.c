@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a requester does with acknowledgements, NAKs and the responses of reads and atomics. Every
+ * How a requester handles acknowledgements, NAKs and the responses of reads and atomics. Every
  * response acknowledges all packets before it, except reads and atomics whose own responses are
  * missing: these were lost and are requested again (specification 9.7.5.1.4). Owns nothing. */
 #include "config.h"
 
 #include "endpoint/private.h"
 
-/* Sends again from the oldest packet on, once: what is still on the way of the last flight says
- * nothing new about it. */
+/* Retransmits from the oldest packet on, once: answers to the last flight that are still under way
+ * say nothing new about it. */
 static void repeat_from_una(struct roce_endpoint *e)
 {
     if (e->tx.rewound == e->tx.q.una)
@@ -135,7 +135,7 @@ static void on_aeth(struct roce_endpoint *e, roce_time now, uint64_t number, uin
 
 /* ---- responses with data ---- */
 
-/* Does this number belong to a read or an atomic? */
+/* Whether this number belongs to a read or an atomic. */
 static bool asked(struct roce_endpoint *e, uint64_t number)
 {
     struct roce_queue *q = &e->tx.q;
@@ -215,7 +215,7 @@ void roce_response_input(struct roce_endpoint *e, roce_time now, const struct ro
         e->counters.drop_state++;
         return;
     }
-    /* Data for what did not ask for any: it would also acknowledge what came before. */
+    /* Data for a request that expects none: it would also acknowledge everything before it. */
     if (ahead < 0 || number >= q->high || (kind != ROCE_KIND_ACK && !asked(e, number))) {
         e->counters.stale++;
         return;

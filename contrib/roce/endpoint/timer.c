@@ -110,8 +110,8 @@ roce_time roce_timer_deadline(const struct roce_endpoint *e)
 
     if (t->rnr_waiting)
         return t->rnr_until;
-    /* What was sent and not set back, or was set back and waits for the window: both have a time.
-     */
+    /* Packets that were sent and not set back, or were set back and wait for the window: both have
+     * a time. / */
     return e->tx.q.high > e->tx.q.una ? t->since + repeat_after(e) : ROCE_NEVER;
 }
 
@@ -122,7 +122,8 @@ static bool used_up(const struct roce_endpoint *e, roce_time now)
 
     if (e->a.timeout == 0 || (count == 7 && e->a.retry_for_ever))
         return false;
-    /* Repetitions are more frequent than the time-out, but giving up is its business alone. */
+    /* Repetitions are more frequent than the time-out, but only the time-out decides when to give
+     * up. */
     return t->tries >= count && now - t->progress >= (count + 1) * limit_of(e);
 }
 

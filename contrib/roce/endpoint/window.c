@@ -19,7 +19,7 @@ void roce_window_start(struct roce_endpoint *e)
     w->slow_start = e->a.window_packets;
 }
 
-/* What was learnt about the network is old when nothing was in flight for a time: the same window
+/* Knowledge about the network becomes stale when nothing was in flight for a time: the same window
  * is reached again, but not at once. */
 void roce_window_rest(struct roce_endpoint *e)
 {
@@ -64,7 +64,7 @@ static void reduce(struct roce_endpoint *e, uint32_t floor)
     e->counters.halvings++;
 }
 
-/* Once for what was in flight: the loss of ten packets of one window is one event. */
+/* Once for all packets in flight: the loss of ten packets of one window is one event. */
 void roce_window_halve(struct roce_endpoint *e)
 {
     if (e->tx.q.una >= e->tx.window.halved)

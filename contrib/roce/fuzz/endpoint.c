@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A malicious peer: bytes are read as a script of packets, requests, time and transitions for one
- * end point. Whatever comes, memory is only reached where it was allowed, requests complete once
- * and in order, receives are taken one at a time and filled from their beginning, and a stranger's
- * packet changes nothing. Owns one conversation at a time. */
+ * end point. Whatever arrives, only permitted memory is accessed, requests complete once and in
+ * order, receives are taken one at a time and filled from their beginning, and a foreign packet
+ * changes nothing. Owns one conversation at a time. */
 #include "config.h"
 
 #include <stdbool.h>

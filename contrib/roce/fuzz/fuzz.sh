@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds the fuzzer of contrib/roce with clang and runs each target for a while, all at the same time. What makes one fail is
+# Builds the fuzzer of contrib/roce with clang and runs each target for a while, all at the same time. Inputs that make one fail are
 # kept in the build directory, contrib/roce/fuzz/found.
 # usage: fuzz.sh SECONDS    with top_srcdir and top_builddir in the environment
 # Status 0: nothing found; 1: something; 77: there is no clang with libFuzzer.

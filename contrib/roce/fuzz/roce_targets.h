@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What is fuzzed: everything that reads packets which somebody else made. The drivers are those of
- * softhca (contrib/softhca/fuzz/replay.c, libfuzzer.c). */
+ * The fuzzed functions: every parser of packets made by others. The drivers are those of softhca
+ * (contrib/softhca/fuzz/replay.c, libfuzzer.c). */
 #ifndef ROCE_FUZZ_TARGETS_H
 #define ROCE_FUZZ_TARGETS_H
 

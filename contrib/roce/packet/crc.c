@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The choice of the way for a CRC, and multiplication of states by powers of x modulo the
+ * The choice of the implementation of a CRC, and multiplication of states by powers of x modulo the
  * polynomial. Bit 31 of a state is the coefficient of x^0, as the reflected algorithm has it. Owns
  * the choice, which every thread makes alike. */
 #include "config.h"

@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The state behind these bytes; the fastest way that this CPU has. */
+/* The state after these bytes, by the fastest implementation for this CPU. */
 uint32_t roce_crc(uint32_t state, const void *data, size_t length);
 
-/* From now on by tables, as on CPUs that have nothing better: to measure what that costs. */
+/* Use tables from now on, as on CPUs without better instructions: to measure the cost. */
 void roce_crc_by_tables(void);
 
-/* The ways one by one, for tests and measurements. */
+/* The implementations one by one, for tests and measurements. */
 uint32_t roce_crc_bytes(uint32_t state, const void *data, size_t length);
 uint32_t roce_crc_words(uint32_t state, const void *data, size_t length);
 typedef uint32_t roce_crc_way(uint32_t state, const void *data, size_t length);
@@ -27,7 +27,7 @@ roce_crc_way *roce_crc_wide_clmul(void);
 uint32_t roce_crc_shift(uint32_t state, size_t bytes);
 uint32_t roce_crc_unshift(uint32_t state, size_t bytes);
 
-/* The same shift for many states: four tables, for those who rewrite packets of few lengths. */
+/* The same shift for many states: four tables, for callers that rewrite packets of few lengths. */
 struct roce_shift {
     uint32_t table[4][256];
 };

@@ -32,11 +32,11 @@ struct roce_frame {
 };
 
 /* Reads a frame; *frame points into data. ROCE_NOT_ROCE is not an error: other traffic.
- * ROCE_BAD_ICRC: all the rest is good, and *frame is complete. */
+ * ROCE_BAD_ICRC: everything else is valid, and *frame is complete. */
 enum roce_verdict roce_frame_parse(const uint8_t *data, size_t length, struct roce_frame *frame);
 
 /* Writes it, with lengths, the IPv4 checksum and the ICRC computed, and zeros as trailing bytes.
- * Result: bytes; 0: room is too small, or more VLAN tags or another IP version than there is. */
+ * Result: bytes; 0: the buffer is too small, or too many VLAN tags or an unknown IP version. */
 size_t roce_frame_build(const struct roce_frame *frame, uint8_t *out, size_t room);
 
 /* In words, for logs and tests. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Lengths and types of the headers below the transport packet (IEEE 802.3 and 802.1Q, RFC 791, 8200
- * and 768), and the checksum of IPv4 (RFC 1071), for what reads, builds and rewrites frames. */
+ * and 768), and the checksum of IPv4 (RFC 1071), for code that reads, builds and rewrites
+ * frames. */
 #ifndef ROCE_HEADERS_H
 #define ROCE_HEADERS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The invariant CRC of RoCE v2 (annex A17.3): CRC-32 over eight bytes of ones in place of the LRH,
- * the IP and UDP headers, and the transport packet; what routers may change counts as ones. It is
- * stored little-endian. Pure functions. */
+ * the IP and UDP headers, and the transport packet; fields that routers may change count as ones.
+ * It is stored little-endian. Pure functions. */
 #ifndef ROCE_ICRC_H
 #define ROCE_ICRC_H
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What IP and UDP add to the ICRC of a packet; addresses in network order. An IPv4 packet has
+/* The part of IP and UDP in the ICRC of a packet; addresses in network order. An IPv4 packet has
  * address bytes 0..3 and no options. */
 struct roce_path {
     uint8_t version; /* 4 or 6 */
@@ -42,9 +42,9 @@ uint32_t roce_icrc_rewrite(uint32_t icrc, const uint8_t *old, const uint8_t *now
 /* What such a rewrite changes, still in front of the unchanged bytes: icrc ^ shift of this. */
 uint32_t roce_icrc_change(const uint8_t *old, const uint8_t *now, size_t changed);
 
-/* An IPv4 packet whose identification nobody knows: is there one with which the ICRC is right?
- * computed: the ICRC with path->id = 0; received: the one in the packet; length: of the transport
- * packet. Of the 32 bits of check 16 remain. *id: what it must have been. */
+/* For an IPv4 packet with unknown identification: whether there is one with which the ICRC is
+ * right. computed: the ICRC with path->id = 0; received: the one in the packet; length: of the
+ * transport packet. Of the 32 bits of check 16 remain. *id: what it must have been. */
 bool roce_icrc_solve_id(uint32_t computed, uint32_t received, size_t length, uint16_t *id);
 
 #endif

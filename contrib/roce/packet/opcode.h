@@ -100,7 +100,7 @@ static inline enum roce_transport roce_opcode_transport(uint8_t opcode)
     return (enum roce_transport)(opcode >> 5);
 }
 
-/* Does the packet go to the requester of its destination? */
+/* Whether the packet goes to the requester of its destination. */
 static inline bool roce_is_response(uint8_t opcode)
 {
     unsigned operation = opcode & 31;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * One packet of the InfiniBand transport, from the BTH to the last byte of padding, as numbers.
- * What is below it (UDP, IP, Ethernet) and the ICRC behind it are in frame.h and icrc.h. Pure
+ * frame.h and icrc.h have the layers below it (UDP, IP, Ethernet) and the ICRC after it. Pure
  * functions. */
 #ifndef ROCE_PACKET_H
 #define ROCE_PACKET_H
@@ -82,11 +82,11 @@ enum roce_verdict {
  * checked; nothing outside of data is read. */
 enum roce_verdict roce_packet_parse(const uint8_t *data, size_t length, struct roce_packet *packet);
 
-/* Writes the headers of a packet to out (room for ROCE_HEADERS_MAX bytes); packet->payload_length
- * decides the padding. Result: their bytes. */
+/* Writes the headers of a packet to out (ROCE_HEADERS_MAX bytes); packet->payload_length decides
+ * the padding. Result: their bytes. */
 size_t roce_packet_headers(const struct roce_packet *packet, uint8_t *out);
 
-/* Headers, payload and zeros as padding. Result: bytes, a multiple of 4, or 0 when room is too
+/* Headers, payload and zeros as padding. Result: bytes, a multiple of 4, or 0 if the buffer is too
  * small. */
 size_t roce_packet_build(const struct roce_packet *packet, uint8_t *out, size_t room);
 

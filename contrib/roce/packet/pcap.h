@@ -35,7 +35,7 @@ bool roce_pcap_open(struct roce_pcap *p, const void *data, size_t length);
 /* 1: *packet is the next one; 0: the end; -1: the file ends inside of a packet. */
 int roce_pcap_next(struct roce_pcap *p, struct roce_pcap_packet *packet);
 
-/* Write the header of a file, the header of a record; out has room for it. */
+/* Write the header of a file, the header of a record; out is large enough for it. */
 void roce_pcap_header(uint8_t out[ROCE_PCAP_HEADER], uint32_t link);
 void roce_pcap_record(uint8_t out[ROCE_PCAP_RECORD], uint64_t time, uint32_t length);
 

@@ -21,7 +21,7 @@ static inline int32_t roce_psn_diff(uint32_t a, uint32_t b)
     return (int32_t)((a - b) << 8) >> 8;
 }
 
-/* Is psn one of the n numbers from first on? */
+/* Whether psn is one of the n numbers from first on. */
 static inline bool roce_psn_within(uint32_t psn, uint32_t first, uint32_t n)
 {
     return ((psn - first) & ROCE_PSN_MASK) < n;

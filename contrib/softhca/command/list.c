@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * softhca list: what the members of a fabric have and do. Samples each twice, to compute rates.
- * Owns the two samples; one thread, no lock. */
+ * softhca list: the objects and traffic of a fabric's members. Samples each twice, to compute
+ * rates. Owns the two samples; one thread, no lock. */
 #include "config.h"
 
 #include <errno.h>
@@ -113,13 +113,13 @@ static void print_hcas(const char *at)
     putchar('\n');
 }
 
-/* A line of the wire's; false: it is another. */
+/* Parses a line of the wire; false: it is another line. */
 static bool address_in(const char *at, char port[32], char where[64], unsigned *mtu)
 {
     return sscanf(at, "address %31s %63s %u", port, where, mtu) == 3;
 }
 
-/* The next counter of a line about packets; NULL: there is none. */
+/* The next counter of a line about packets; NULL at the end. */
 static const char *next_counter(const char *at, char word[32], unsigned long long *n)
 {
     int used = 0;
@@ -127,7 +127,7 @@ static const char *next_counter(const char *at, char word[32], unsigned long lon
     return sscanf(at, " %31s %llu%n", word, n, &used) == 2 && used > 0 ? at + used : NULL;
 }
 
-/* What is always of interest, and what has happened. */
+/* Counters that are always printed, and those that are not zero. */
 static void print_packets(const char *at)
 {
     const char *comma = "  packets: ";
@@ -149,7 +149,7 @@ static bool is_packets(const char *at)
     return strncmp(at, packets_word, sizeof packets_word - 1) == 0;
 }
 
-/* Nothing for shared memory alone. */
+/* Prints nothing if only shared memory is in use. */
 static void print_wire(const struct report *r)
 {
     char port[32], where[64];

@@ -185,7 +185,7 @@ static bool trusted(struct msghdr *h, const struct member *m)
     return false;
 }
 
-/* Reads one reply; false: there is none. */
+/* Reads one reply; false if there is none. */
 static bool take_answer(int fd, struct members *m)
 {
     static char text[SHCA_REPLY_MAX + 1];

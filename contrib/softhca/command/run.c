@@ -120,7 +120,7 @@ static bool give(const char *name, const char *value)
     return !value || setenv(name, value, 1) == 0;
 }
 
-static bool give_all(const struct wishes *w)
+static bool apply_wishes(const struct wishes *w)
 {
     return give("SOFTHCA_HCAS", w->hcas) && give("SOFTHCA_PORTS", w->ports) &&
            give("SOFTHCA_LINK", w->link) && give("SOFTHCA_FABRIC", w->fabric) &&
@@ -171,7 +171,7 @@ static int run_program(const struct subcommand *self, int argc, char **argv)
         return -1 - n;
     if (n == 0)
         return log_error(EXIT_USAGE, "run: a program is missing; see softhca run --help");
-    if (!give_all(&w))
+    if (!apply_wishes(&w))
         return log_error(EXIT_FAILED, "out of memory");
     status = run_check(&w);
     if (status == 0)

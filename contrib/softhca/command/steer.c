@@ -28,7 +28,7 @@ static int send_to_all(struct scope *s, const char *request, const char *what)
     return status;
 }
 
-/* Is this softhcaN:P (with_port) or softhcaN? The members check whether they have it. */
+/* Whether this is softhcaN:P (with_port) or softhcaN. The members check whether they have it. */
 static bool names_device(const char *text, bool with_port)
 {
     int hca, port, used = 0;

@@ -9,7 +9,7 @@
 
 struct shca_map {
     _Atomic uint32_t key;
-    uint32_t serial; /* of the registration that it is of */
+    uint32_t serial; /* of the registration that it belongs to */
     char *base;      /* local address of the first byte of the region, NULL: use CMA */
     void *map;
     size_t map_bytes;
@@ -72,7 +72,7 @@ static inline void *shca_queue_handle_alloc(const struct ibv_context *ctx,
 /* ---- file.c ---- */
 /* Finds the shared file behind [addr, addr+length); NULL when it is private memory. */
 struct shca_file *shca_file_find(const void *addr, size_t length, uint64_t *offset);
-/* Is part of it shared memory that another process could map (memfd, file)? */
+/* Whether part of it is shared memory that another process could map (memfd, file). */
 bool shca_file_reachable(const void *addr, size_t length);
 void shca_file_put(struct shca_file *f);
 
@@ -117,7 +117,7 @@ enum {
  * another IPv6 address. All zeros: the port has no such address; 1 and 3 also unless its port is
  * 4791. Without IPv4 row 0 is the first of the others. */
 void shca_inet_row(const struct shca_inet own[SHCA_INET_KINDS], uint32_t row, union ibv_gid *gid);
-/* The GID of one address: with its port where there is a form for that, or as everyone has it. */
+/* The GID of one address: in the form with its port if there is one, or in the plain form. */
 void shca_inet_gid(const struct shca_inet *a, bool with_port, union ibv_gid *gid);
 /* The address in such a GID; port 0: the GID has no port. False: not the address of one host. */
 bool shca_inet_of(const union ibv_gid *gid, struct shca_inet *out);
@@ -125,7 +125,7 @@ enum shca_inet_kind shca_inet_kind(const struct shca_inet *a);
 void shca_inet_ipv4(struct shca_inet *a, uint32_t ipv4); /* host order */
 bool shca_inet_loopback(const struct shca_inet *a);
 bool shca_inet_own_loopback(const struct shca_inet *a); /* 127.128.0.0/9: only softhcas use it */
-bool shca_inet_softhca(uint16_t port);                  /* does a softhca send from this port? */
+bool shca_inet_softhca(uint16_t port);                  /* whether a softhca sends from this port */
 /* As text: a.b.c.d:port, or [x:y::z]:port. */
 enum { SHCA_INET_TEXT = 56 };
 const char *shca_inet_text(const struct shca_inet *a, char text[SHCA_INET_TEXT]);
@@ -143,7 +143,7 @@ uint64_t shca_heap_used(void);
 extern struct shca_helper shca_helper;
 int shca_helper_start(void);
 void shca_helper_wake(void);
-void shca_helper_kick(void); /* it runs, and computes its timers anew */
+void shca_helper_kick(void); /* makes it run and recompute its timers */
 void shca_helper_inherited(void);
 
 /* ---- link.c ---- */
@@ -179,11 +179,10 @@ void shca_multicast_inherited(void);
 /* The live process in a member slot, attached on first use; NULL when there is none. The caller
  * releases it with shca_peer_put. */
 struct shca_peer *shca_peer_get(uint32_t slot);
-/* The same for messages that are never retried: a registry read from before the call does not count
- * as proof of absence, since the program may have learned of the peer less than a millisecond
- * ago. */
+/* The same for messages that are never retried: a registry read before the call does not prove that
+ * the peer is absent, since the program may have learned of it less than a millisecond ago. */
 struct shca_peer *shca_peer_get_now(uint32_t slot);
-/* The peer that was last to be attached is alive, but this process lacks a resource for it. */
+/* The last peer that was to be attached is alive, but this process lacks a resource for it. */
 bool shca_peer_refused(void);
 void shca_peer_put(struct shca_peer *p);
 void shca_peers_inherited(void);
@@ -207,7 +206,7 @@ int shca_registry_publish(uint32_t slot, int seg_fd, int *fd);
 int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd);
 /* Forces the next query to read the kernel's table, however recent the last read is. */
 void shca_registry_stale(void);
-/* Is it on the fabric? True also when that cannot be determined. */
+/* Whether it is on the fabric. Also true if that cannot be determined. */
 bool shca_registry_has_pid(uint32_t pid);
 void shca_registry_inherited(void); /* after fork() */
 /* Names that members register for as long as they live (or the descriptor is open); several may
@@ -244,7 +243,7 @@ static inline uint32_t shca_fabric_port(int hca, int port)
     return 1u + (uint32_t)(hca * shca_config.ports + port - 1);
 }
 
-/* Is one of these fabric ports down? */
+/* Whether one of these fabric ports is down. */
 static inline bool shca_path_cut(uint32_t from, uint32_t to)
 {
     return __builtin_expect(atomic_load_explicit(&shca_any_down, memory_order_relaxed) != 0, 0) &&
@@ -270,7 +269,7 @@ static inline bool shca_map_is_fresh(const struct shca_map *e, const struct shca
     return atomic_load_explicit(&e->key, memory_order_acquire) == key && e->serial == m->serial;
 }
 
-/* What shca_peer_map has mapped for this region; NULL: it has yet to be called. */
+/* The mapping that shca_peer_map made for this region; NULL: it was not called yet. */
 static inline char *shca_peer_mapped(struct shca_peer *p, const struct shca_mr_sh *m, uint32_t key)
 {
     struct shca_map *chunk = atomic_load_explicit(&p->maps[(key >> 8) / 256], memory_order_acquire);

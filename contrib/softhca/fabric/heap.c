@@ -4,9 +4,9 @@
  * memory, sorted by offset); every call is made under shca.lock. Freed pages go back to the kernel,
  * which also makes them zero for the next user.
  *
- * What is always touched comes from the low end, what is seldom touched from the other: where pages
- * that exist lie side by side, the kernel maps 16 of them at a peer's first read of one, so a peer
- * that reaches one queue has the others mapped too. */
+ * Memory that is always touched comes from the low end, rarely touched memory from the other: the
+ * kernel maps up to 16 adjacent existing pages at a peer's first read of one, so a peer that
+ * reaches one queue has the others mapped too. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 /* A unique local address (RFC 4193) that is never routed: "SHCA", and a version. */
 static const uint64_t softhca_prefix = UINT64_C(0xfd53484341000001);
 static const uint64_t plain_id = UINT64_C(0x0000ffff00000000);
-/* Of a link-local prefix 54 bits are zero (RFC 4291, 2.5.6): the last 16 have room for a port. */
+/* Of a link-local prefix 54 bits are zero (RFC 4291, 2.5.6): the last 16 can hold a port. */
 static const uint64_t link_prefix = UINT64_C(0xfe80000000000000);
 
 void shca_inet_ipv4(struct shca_inet *a, uint32_t ipv4)

@@ -151,8 +151,8 @@ struct shca_op {
     uint64_t compare_add, swap; /* for atomics */
 };
 
-/* What carries the requests of a queue pair whose peer is not reached through shared memory. Each
- * function is called under sq_lock. */
+/* The functions that carry the requests of a queue pair whose peer is not reached through shared
+ * memory. Each function is called under sq_lock. */
 struct shca_far {
     void (*run)(struct shca_qp *qp);  /* there are new requests behind the last one that it took */
     void (*fail)(struct shca_qp *qp); /* the queue pair is in ERR: completes all that it has */
@@ -176,7 +176,7 @@ struct shca_batch {
     struct shca_wqe *now; /* the request that setters apply to, NULL: none */
 };
 
-/* What a plain request asks of the regions that it names (wire/plain.c). */
+/* What a plain request requires of the regions that it names (wire/plain.c). */
 enum shca_use {
     SHCA_USE_SOURCE, /* of a write or a message */
     SHCA_USE_SINK,   /* of a read */
@@ -192,10 +192,10 @@ struct shca_window {
     const struct shca_mr_sh *region;
     uint32_t serial;
     uint64_t iova, length;
-    char *base; /* where the byte at iova is here */
+    char *base; /* local address of the byte at iova */
 };
 
-/* What makes requests of a queue pair plain, see wire/plain.c. */
+/* The conditions under which requests of a queue pair are plain, see wire/plain.c. */
 struct shca_plain {
     uint32_t epoch;   /* of the target; 0: no request is plain */
     uint32_t network; /* of the target, which meets this one's */

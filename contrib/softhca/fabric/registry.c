@@ -128,7 +128,7 @@ static void read_line(const char *line)
     members[n.slot] = (struct member){n.pid, n.fd};
 }
 
-/* 0, or errno when the table could not be read (out of descriptors): what was known before stays,
+/* 0, or errno when the table could not be read (out of descriptors): the previous contents remain,
  * and the next call tries again. */
 static int refresh(void)
 {

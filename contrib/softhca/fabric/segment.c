@@ -82,9 +82,10 @@ static void *map_shared(void *wish, size_t size, int fd)
     return mmap(wish, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 }
 
-/* What the kernel maps around a page at its first read begins at a multiple of 16 pages in our
- * addresses, so those of the segment have to begin there too. The address range below is nearly
- * always free, since the kernel allocates downwards; if not, the kernel chooses any address. */
+/* The range that the kernel maps around a page at its first read begins at a multiple of 16 pages
+ * of our addresses, so the segment must begin at such an address too. The address range below is
+ * nearly always free, since the kernel allocates downwards; if not, the kernel chooses any
+ * address. */
 static void *map_at_multiple(size_t size, int fd)
 {
     void *at = map_shared(NULL, size, fd);

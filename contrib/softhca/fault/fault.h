@@ -137,7 +137,7 @@ struct shca_verdict {
     bool kill, overrun;
 };
 
-/* What rules do to one packet on the wire of packets. */
+/* The effect of rules on one packet of the packet wire. */
 struct shca_packet_verdict {
     bool lost, twice;
     uint64_t delay;  /* ns; what follows it waits as well */
@@ -151,13 +151,13 @@ struct shca_packet_verdict {
 enum {
     SHCA_FAULTS_OF_PACKETS = SHCA_FAULT_BIT(SHCA_FAULT_DROP) | SHCA_FAULT_BIT(SHCA_FAULT_DELAY) |
                              SHCA_FAULT_BIT(SHCA_FAULT_REORDER) | SHCA_FAULT_BIT(SHCA_FAULT_DUP),
-    /* On the wire of packets: what concerns a request, and what its receiver does. */
+    /* On the packet wire: kinds that affect a request, and kinds that its receiver applies. */
     SHCA_FAULTS_OF_REQUESTS = SHCA_FAULT_BIT(SHCA_FAULT_LATE) | SHCA_FAULT_BIT(SHCA_FAULT_ERROR) |
                               SHCA_FAULT_BIT(SHCA_FAULT_KILL) |
                               SHCA_FAULT_BIT(SHCA_FAULT_CQOVERRUN) |
                               SHCA_FAULT_BIT(SHCA_FAULT_UNPLUG),
     SHCA_FAULTS_OF_RECEIVERS = SHCA_FAULT_BIT(SHCA_FAULT_RNR) | SHCA_FAULT_BIT(SHCA_FAULT_EARLY),
-    /* In shared memory all of these, but for the ones that only packets can have. */
+    /* In shared memory all of these, except those that only packets can have. */
     SHCA_FAULTS_IN_MEMORY = SHCA_FAULTS_OF_REQUESTS | SHCA_FAULTS_OF_RECEIVERS |
                             SHCA_FAULT_BIT(SHCA_FAULT_DELAY) | SHCA_FAULT_BIT(SHCA_FAULT_REORDER),
 };
@@ -175,14 +175,14 @@ struct shca_fault_state {
     struct shca_held *held; /* of the request that is being executed (wire/early.c) */
 };
 
-/* Does a rule of this kind fire on the operation? For the kinds that are queried one by one. */
+/* Whether a rule of this kind fires on the operation. For kinds that are queried one by one. */
 bool shca_fault_hits(enum shca_fault_kind kind, const struct shca_fault_subject *subject);
-/* What the "drop" rules do to this transmission. */
+/* The effect of the "drop" rules on this transmission. */
 enum shca_lost shca_fault_lost(const struct shca_fault_subject *subject);
-/* What the rules of these kinds (bits) do together. */
+/* The combined effect of the rules of these kinds (bits). */
 void shca_fault_judge(const struct shca_fault_subject *subject, unsigned kinds,
                       struct shca_verdict *out);
-/* What all rules about packets do to this one. */
+/* The combined effect of all packet rules on this packet. */
 void shca_fault_packet(const struct shca_fault_subject *subject, bool response,
                        struct shca_packet_verdict *out);
 
@@ -191,7 +191,7 @@ void shca_fault_die(void) __attribute__((noreturn));
 
 /* Empty polls counted while a request waits for them. */
 extern _Atomic uint32_t shca_fault_polls;
-/* Has the program polled often enough for the late completion? */
+/* Whether the program has polled often enough for the late completion. */
 static inline bool shca_fault_due(const struct shca_fault_state *f)
 {
     return f->polls && (int32_t)(atomic_load_explicit(&shca_fault_polls, memory_order_relaxed) -

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds the fuzzer with clang and runs each target for a while, all at the same time. What makes one fail is kept
-# in the build directory, contrib/softhca/fuzz/found.
+# Builds the fuzzer with clang and runs each target for a while, all at the same time. Inputs that make one fail are kept in the
+# build directory, contrib/softhca/fuzz/found.
 # usage: fuzz.sh SECONDS    with top_srcdir and top_builddir in the environment, after libcore.la is built
 # Status 0: nothing found; 1: something; 77: there is no clang with libFuzzer.
 set -u

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Runs the targets of the fuzzers over the committed corpus without any fuzzer: each file as it is,
- * each of its beginnings, and each with one byte replaced. A crash names the file, because its name
+ * Runs the targets of the fuzzers over the committed corpus without any fuzzer: each file
+ * unchanged, each of its prefixes, and each with one byte replaced. A crash names the file, because
+ * its name
  * was printed before. usage: replay DIRECTORY    (with a directory for each target) */
 #include "config.h"
 
@@ -16,7 +17,8 @@
 
 enum { longest = 8192 };
 
-/* Each in memory of its own size, so that a sanitizer sees a byte too many. */
+/* Each in memory of exactly its size, so that a sanitizer detects an access to one byte too
+ * many. */
 static void run_copy(const struct fuzz_target *t, const uint8_t *data, size_t n)
 {
     uint8_t *copy = malloc(n ? n : 1);

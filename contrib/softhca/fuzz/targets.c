@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The targets of the fuzzers: settings, lines of the kernel's socket table, rules of faults, and
- * requests of the softhca command. Beside not crashing, each must keep what its header promises;
- * abort() says that it did not. Owns nothing but the device that the last one opens. */
+ * requests of the softhca command. Each must not crash and must keep the promises of its header;
+ * abort() reports that it did not. Owns nothing but the device that the last one opens. */
 #include "config.h"
 
 #include <stdio.h>
@@ -74,7 +74,7 @@ static void run_settings(const uint8_t *data, size_t size)
 
 /* ---- registry: lines of /proc/net/unix ---- */
 
-/* What was read is what the line says, so that two readers never disagree. */
+/* The parsed data must equal the line, so that two readers never disagree. */
 static void check_name(const char *line)
 {
     struct shca_name name;
@@ -144,7 +144,7 @@ static void join_fabric(void)
 static void run_control(const uint8_t *data, size_t size)
 {
     static char reply[SHCA_REPLY_MAX];
-    /* Rooms down to the smallest in which an answer makes sense. */
+    /* Buffer sizes down to the smallest that can hold an answer. */
     size_t room = size % 3 ? sizeof reply : 16;
 
     memset(reply, 'x', sizeof reply);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What is fuzzed: every place of softhca that reads text which somebody else wrote. */
+ * The fuzzed functions: every function of softhca that parses text written by others. */
 #ifndef SHCA_FUZZ_TARGETS_H
 #define SHCA_FUZZ_TARGETS_H
 

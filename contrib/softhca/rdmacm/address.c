@@ -75,7 +75,7 @@ bool shca_cm_address_near(uint32_t ip)
     return ip == INADDR_LOOPBACK || ip >> 16 == shca_ipv4_of(1) >> 16;
 }
 
-/* These messages do not go by packets: each host has the same addresses for itself. */
+/* These messages are not sent as packets: each host has the same addresses for itself. */
 void shca_cm_report_far(void)
 {
     static _Atomic bool reported;
@@ -110,7 +110,7 @@ void shca_cm_address_path(uint32_t from, uint32_t to, const union ibv_gid *gid,
     *out = (struct ibv_ah_attr){
         .dlid = shca_lid_of(to),
         .port_num = (uint8_t)((from - 1) % (uint32_t)shca_config.ports + 1),
-        /* To another subnet of InfiniBand, too, there is a header for routers. */
+        /* To another InfiniBand subnet there is also a global route header. */
         .is_global = shca_config.roce || own.global.subnet_prefix != gid->global.subnet_prefix,
     };
     if (!out->is_global)

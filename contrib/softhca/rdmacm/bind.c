@@ -10,7 +10,7 @@
 
 #include "rdmacm/rdmacm.h"
 
-/* As Linux gives out by default. */
+/* The default range of Linux. */
 enum { first_free = 32768, last_free = 60999, backlog_max = 1024 };
 
 /* The addresses that a wildcard stands for; it claims its own too, so that others can see what
@@ -178,8 +178,8 @@ SHCA_PUBLIC int rdma_listen(struct rdma_cm_id *pub, int backlog)
 
 /* ---- resolving ---- */
 
-/* A connection leaves through one address: the others are given up, and the name that is left
- * becomes the link. */
+/* A connection leaves through one address: the others are released, and the remaining name becomes
+ * the link. */
 static int keep_one(struct shca_cm *id, uint32_t ip)
 {
     for (int i = 0; i < id->n_names; i++) {
@@ -195,8 +195,8 @@ static int keep_one(struct shca_cm *id, uint32_t ip)
     return id->link.fd >= 0 ? 0 : EINVAL;
 }
 
-/* Without an address of its own a connection leaves through the port that it goes to: hosts reach
- * their own addresses so, and rails of one number meet. */
+/* Without an address of its own a connection leaves through the port that it goes to: this is how
+ * hosts reach their own addresses, and it connects rails of the same number. */
 static int choose_source(struct shca_cm *id, const struct sockaddr *src, uint32_t dst, int family)
 {
     struct shca_cm_address a = {.any = true};
@@ -268,8 +268,8 @@ static int resolve(struct shca_cm *id, const struct sockaddr *src, const struct 
     return 0;
 }
 
-/* A destination that is not softhca's belongs to the host's devices; the sockets that a wildcard
- * has on devices of the other kind are given up. */
+/* A destination that is not softhca's belongs to the host's devices; the sockets of a wildcard on
+ * devices of the other kind are closed. */
 static int resolve_host(struct shca_cm *id, struct sockaddr *src, struct sockaddr *dst, int ms)
 {
     struct shca_cm_address a;
@@ -302,7 +302,7 @@ SHCA_PUBLIC int rdma_resolve_addr(struct rdma_cm_id *pub, struct sockaddr *src,
     return e ? shca_cm_fail(e) : shca_cm_event_await(id);
 }
 
-/* What programs read of a path, as a subnet manager would give it. */
+/* The fields of a path that programs read, as a subnet manager would fill them in. */
 static void fill_path(struct shca_cm *id)
 {
     struct ibv_sa_path_rec *p = &id->path;

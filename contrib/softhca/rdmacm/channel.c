@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Event channels. The descriptor of a channel is a semaphore that counts its unread events, so it
- * can be polled, and a read of it waits or fails just as the program has set it up. Owns the
- * channels and unread events; shca_cm_lock protects them. */
+ * can be polled, and a read blocks or fails according to its flags. Owns the channels and unread
+ * events; shca_cm_lock protects them. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "rdmacm/rdmacm.h"
 
-/* Where the host's own channels come in, the descriptor of the program stands before both. */
+/* If the host's own channels are used too, the program's descriptor covers both. */
 static int channel_open(struct shca_cm_channel *ch)
 {
     struct epoll_event ready = {.events = EPOLLIN};

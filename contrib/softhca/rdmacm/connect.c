@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connecting, accepting, rejecting and disconnecting, as programs ask for it. Owns nothing; takes
- * shca_cm_lock, but not while queue pairs are moved. */
+ * Connecting, accepting, rejecting and disconnecting at the request of programs. Owns nothing;
+ * takes shca_cm_lock, but not while queue pairs are moved. */
 #include "config.h"
 
 #include <endian.h>
@@ -209,7 +209,7 @@ SHCA_PUBLIC int rdma_accept(struct rdma_cm_id *pub, struct rdma_conn_param *p)
         return pass_accept(id, p) != 0         ? -1
                : id->pub.qp_type == IBV_QPT_UD ? 0
                                                : shca_cm_event_await(id);
-    /* The way to complete a connection before there was rdma_establish. */
+    /* This is how a connection was completed before rdma_establish existed. */
     if (id->state == SHCA_CM_REP_RCVD)
         return rdma_establish(pub);
     e = accept_request(id, p);

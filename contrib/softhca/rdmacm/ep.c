@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The synchronous interface: an identifier with its queue pair in one call, and the next request of
- * a listener. Owns nothing but copies of what requests will need, freed with the identifier. */
+ * a listener. Owns only copies of the data that requests will need, freed with the identifier. */
 #include "config.h"
 
 #include <stdlib.h>

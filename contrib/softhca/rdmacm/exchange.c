@@ -14,7 +14,7 @@
 
 /* How often a message that a cut has stopped is tried again. */
 static const uint64_t retry_ns = UINT64_C(50000000);
-/* The kernel keeps the numbers of a connection so long, from the life time of a packet. */
+/* The kernel keeps the numbers of a connection for that long, derived from the packet lifetime. */
 static const uint64_t timewait_ns = UINT64_C(4096) << 17;
 
 static uint64_t next_due = UINT64_MAX;
@@ -206,7 +206,7 @@ void shca_cm_exchange_admit(struct shca_cm *l)
 
 static void on_req(struct shca_cm *id, const struct shca_cm_message *m)
 {
-    /* One that was given up while a cable was out never arrives. */
+    /* A request that was given up while a cable was out never arrives. */
     if (id->state != SHCA_CM_REQ_HELD || id->peer.kind || shca_cm_wire_gone(&id->link))
         return;
     id->peer = *m;
@@ -307,8 +307,8 @@ static void on_message(struct shca_cm *id, const struct shca_cm_message *m)
     }
 }
 
-/* The other end closed: acts as on the message that its kernel would send when it destroys the
- * identifier. */
+/* The other end closed: acts as if it had received the message that a kernel sends when it destroys
+ * the identifier. */
 static void on_end(struct shca_cm *id)
 {
     struct shca_cm_message m = {.kind = SHCA_CM_REJ, .reason = SHCA_CM_REJ_CONSUMER};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The host's own devices: an identifier that binds or resolves an address that is not softhca's
- * gets one of the host's librdmacm behind it, and calls go on to that. The program keeps its own;
- * the fields that it may read are copied after each call and event. A wildcard listens on both.
- * Owns the identifiers behind; each is reached by the calls of one program at a time, as its own
- * is. */
+ * gets an identifier of the host's librdmacm behind it, to which calls are forwarded. The program
+ * keeps its own; the fields that it may read are copied after each call and event. A wildcard
+ * listens on both. Owns the identifiers behind; like its own identifiers, the program must use each
+ * from one thread at a time. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -85,7 +85,7 @@ static void pull(struct shca_cm *id)
     id->pub.event = old.event;
 }
 
-/* What the program may have set itself. */
+/* Fields that the program may have set itself. */
 static void push(struct shca_cm *id)
 {
     id->host->pd = id->pub.pd ? id->pub.pd : id->host->pd;
@@ -178,7 +178,7 @@ int shca_cm_host_migrate(struct shca_cm *id, struct rdma_event_channel *to)
 
 /* ---- events ---- */
 
-/* A request of the host's: the program gets an identifier of ours for it. */
+/* For a request of the host the program gets an identifier of ours. */
 static struct shca_cm *adopt(struct shca_cm *listener, struct rdma_cm_id *host)
 {
     struct shca_cm *id;

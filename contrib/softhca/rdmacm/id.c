@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Identifiers as programs make, move and end them, and their options. Owns nothing. */
+ * Creation, migration and destruction of identifiers by programs, and their options. Owns
+ * nothing. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -180,7 +181,7 @@ SHCA_PUBLIC int rdma_set_option(struct rdma_cm_id *pub, int level, int name, voi
     SHCA_CM_PASS(shca_cm_of(pub), rdma_set_option, level, name, value, length);
     if (level == RDMA_OPTION_ID)
         return shca_cm_fail(id_option(shca_cm_of(pub), name, value, length));
-    /* A path of the program's own: every port has one path to every other. */
+    /* A path set by the program: every port has one path to every other. */
     return shca_cm_fail(level == RDMA_OPTION_IB ? EINVAL : ENOSYS);
 }
 

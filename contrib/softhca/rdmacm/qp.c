@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queue pairs of identifiers: their creation with the queues that the program did not bring, and
- * the attributes by which they are connected. Owns nothing. */
+ * Queue pairs of identifiers: their creation, with queues for those that the program did not pass,
+ * and the attributes by which they are connected. Owns nothing. */
 #include "config.h"
 
 #include "rdmacm/rdmacm.h"
@@ -73,7 +73,8 @@ SHCA_PUBLIC int rdma_init_qp_attr(struct rdma_cm_id *pub, struct ibv_qp_attr *a,
     /* A connection that was not established has no attributes. */
     if (!pub->verbs || (id->state == SHCA_CM_CLOSED && !datagram))
         return shca_cm_fail(EINVAL);
-    /* Before there is another end the kernel gives the first state's, whatever it is asked for. */
+    /* Before there is another end the kernel returns the attributes of the first state, whichever
+     * state is requested. */
     if (a->qp_state == IBV_QPS_INIT || (!id->peer.kind && !datagram)) {
         attr_init(id, a, mask);
         return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connection management: librdmacm's functions for the ports of softhca. What the kernel's CM does
- * is done by a thread of its own (agent.c), over Unix sockets whose abstract names are the port
+ * Connection management: librdmacm's functions for the ports of softhca. A thread of its own
+ * (agent.c) takes the place of the kernel's CM, over Unix sockets whose abstract names are the port
  * numbers: the kernel keeps them unique, queues requests, and reports the death of either end. Owns
  * the types; shca_cm_lock protects every identifier, channel and event of the process. */
 #ifndef SHCA_RDMACM_H
@@ -13,7 +13,7 @@
 
 #include "verbs/verbs.h"
 
-/* Private data of the messages of InfiniBand's CM, less what rdma_cm itself takes of it. */
+/* Private data of the messages of InfiniBand's CM, minus the part that rdma_cm itself uses. */
 enum {
     SHCA_CM_REQ_DATA = 56,
     SHCA_CM_REP_DATA = 196,
@@ -23,7 +23,7 @@ enum {
     SHCA_CM_DATA = 196,
 };
 
-/* Reasons of a rejection (InfiniBand specification 12.6.7.2), and of a datagram service's. */
+/* Reasons of a rejection (InfiniBand specification 12.6.7.2), and of a datagram service. */
 enum {
     SHCA_CM_REJ_TIMEOUT = 4,
     SHCA_CM_REJ_NO_SERVICE = 8,
@@ -41,7 +41,8 @@ enum shca_cm_state {
     SHCA_CM_ROUTE_RESOLVED,
     SHCA_CM_REQ_SENT,
     SHCA_CM_REP_RCVD,
-    SHCA_CM_REQ_HELD, /* a request that its listener has no room for, or that came through a cut */
+    SHCA_CM_REQ_HELD, /* a request that does not fit into its listener's queue, or that arrived
+                       * through a cut */
     SHCA_CM_REQ_RCVD,
     SHCA_CM_REP_SENT,
     SHCA_CM_ESTABLISHED,
@@ -49,7 +50,7 @@ enum shca_cm_state {
     SHCA_CM_DREQ_RCVD,
     SHCA_CM_TIMEWAIT,
     SHCA_CM_CLOSED,
-    SHCA_CM_HOST, /* it is one of the host's (host.c) */
+    SHCA_CM_HOST, /* it belongs to the host (host.c) */
 };
 
 enum shca_cm_kind {
@@ -162,7 +163,7 @@ static inline int shca_cm_fail(int e)
 /* ---- address.c ---- */
 int shca_cm_address_read(const struct sockaddr *a, struct shca_cm_address *out);
 void shca_cm_address_write(struct sockaddr_storage *out, int family, uint32_t ip, uint16_t port);
-/* The fabric port with an address; 0: none. Below: is it of the network of softhca at all? */
+/* The fabric port with an address; 0: none. Then: whether it is an address of softhca's network. */
 uint32_t shca_cm_address_route(uint32_t ip);
 bool shca_cm_address_near(uint32_t ip);
 /* Called if no peer is found; prints one line, once, for a user who expected another host. */
@@ -171,7 +172,7 @@ void shca_cm_report_far(void);
 void shca_cm_address_path(uint32_t from, uint32_t to, const union ibv_gid *gid,
                           struct ibv_ah_attr *out);
 uint32_t shca_cm_address_gid_index(uint32_t port);
-/* Is a port's cable out, or the port down? */
+/* Whether a port's cable is out, or the port down. */
 bool shca_cm_address_down(uint32_t port);
 
 /* ---- agent.c ---- */
@@ -208,7 +209,7 @@ struct ibv_pd *shca_cm_device_pd(uint32_t port);
 void shca_cm_device_inherited(void);
 
 /* ---- host.c ---- */
-/* Are there devices of the host's that rdma_cm serves? */
+/* Whether the host has devices that rdma_cm serves. */
 bool shca_cm_host_usable(void);
 int shca_cm_host_channel(struct shca_cm_channel *ch);
 void shca_cm_host_channel_end(struct shca_cm_channel *ch);
@@ -240,7 +241,7 @@ extern _Thread_local unsigned shca_cm_inside;
             return;                                                                                \
         }                                                                                          \
     } while (0)
-/* Does a call with the identifier behind, if this is one of the host's. */
+/* Forwards a call to the identifier behind, if this one belongs to the host. */
 #define SHCA_CM_PASS(id, name, ...)                                                                \
     do {                                                                                           \
         if ((id)->state == SHCA_CM_HOST) {                                                         \
@@ -274,15 +275,15 @@ int shca_cm_exchange_start(void);
 /* Makes a message; the caller completes it in id->out and then sends it. */
 struct shca_cm_message *shca_cm_exchange_draft(struct shca_cm *id, enum shca_cm_kind kind);
 void shca_cm_exchange_send(struct shca_cm *id);
-/* From now on `give_up` is so many ns away. */
+/* Sets `give_up` to that many ns from now. */
 void shca_cm_exchange_expect(struct shca_cm *id, uint64_t within);
-/* Lets requests in that waited for room in the queue of their listener. */
+/* Accepts requests that waited for space in the queue of their listener. */
 void shca_cm_exchange_admit(struct shca_cm *listener);
 /* Closes everything that an identifier has; also the requests of a listener. */
 void shca_cm_exchange_leave(struct shca_cm *id);
 void shca_cm_exchange_timewait(struct shca_cm *id);
 void shca_cm_exchange_inherited(void);
-/* For an answer of the other end that is not there; for one whose program thinks. */
+/* Time limits for an end that does not answer, and for one whose program takes its time. */
 #define SHCA_CM_ANSWER_NS  (UINT64_C(4096) << 20)
 #define SHCA_CM_PROGRAM_NS (UINT64_C(4096) << 24)
 

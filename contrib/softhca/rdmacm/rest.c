@@ -108,7 +108,7 @@ SHCA_PUBLIC int rdma_reject_ece(struct rdma_cm_id *id, const void *data, uint8_t
     return rdma_reject(id, data, length);
 }
 
-/* Without a socket of this kind no other function of <rdma/rsocket.h> has anything to do. */
+/* Without a socket of this kind the other functions of <rdma/rsocket.h> cannot be used. */
 SHCA_PUBLIC int rsocket(int domain, int type, int protocol);
 
 SHCA_PUBLIC int rsocket(int domain, int type, int protocol)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Makes what the replacement libibverbs.so.1 exports out of what the host's exports: every version node, our own
+# Makes the exports of the replacement libibverbs.so.1 from those of the host's library: every version node, our own
 # functions at their default versions, and for all the rest, older versions of our own names among it, a trampoline.
-# What of ours the host's library does not have at all, the functions of librdmacm, gets a node of its own.
+# Functions of ours that the host's library lacks, those of librdmacm, get a node of their own.
 # usage: exports.sh READELF HOST-LIBRARY LIBSOFTHCA DIRECTORY; LIBSOFTHCA -: nothing is ours
 # Writes into DIRECTORY: exports.map (version script), exports.inc (trampolines), exports.def (table of names).
 set -eu

@@ -15,7 +15,7 @@
 #include "support/support.h"
 #include "replace/forward.h"
 
-/* What a function that exists nowhere returns: the value that means failure to its callers. */
+/* The return value of a function that exists nowhere: the one that means failure to its callers. */
 enum missing { SHCA_MISSING_ERROR, SHCA_MISSING_NULL, SHCA_MISSING_MINUS, SHCA_MISSING_TEXT };
 
 struct export
@@ -49,7 +49,7 @@ static const char *const places[] = {
     "/lib64",         "/usr/local/lib",      "/usr/lib",        "/lib",
 };
 
-/* Loading ourselves once more would forward in a circle. */
+/* Loading ourselves again would forward in a loop. */
 static bool is_us(const char *path)
 {
     struct stat ours, theirs;

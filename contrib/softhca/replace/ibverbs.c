@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The host's libraries as the rooms of softhca call them when they are in the replacement for
- * libibverbs.so.1. Owns the handle of the host's librdmacm, written under pthread_once. */
+ * How softhca's rooms call the host's libraries in the replacement for libibverbs.so.1. Owns the
+ * handle of the host's librdmacm, written under pthread_once. */
 #include "config.h"
 
 #include <dlfcn.h>

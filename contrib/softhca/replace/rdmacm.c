@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The replacement for librdmacm.so.1. The functions themselves are in our libibverbs.so.1, because
- * both share the state of the process; what that one does not have is the host's. Owns nothing. */
+ * both share the state of the process; functions that it lacks are forwarded to the host. Owns
+ * nothing. */
 #include "config.h"
 
 #include <dlfcn.h>

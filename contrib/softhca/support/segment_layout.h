@@ -56,7 +56,7 @@ enum { SHCA_FAULT_AROUND = 65536 };
 enum { SHCA_EAGER_SHARED = 256 };
 
 struct shca_mr_sh {
-    _Atomic uint32_t key; /* 0: the entry is free, or not yet (no longer) valid */
+    _Atomic uint32_t key; /* 0: the entry is free, or not yet (or no longer) valid */
     uint32_t access;      /* enum ibv_access_flags */
     uint64_t iova;        /* remote address of the first byte */
     uint64_t length;
@@ -125,15 +125,15 @@ struct shca_pipe {
     uint64_t ino;
 };
 
-/* Where messages for a queue pair find their receives. */
+/* Where messages for a queue pair take their receives. */
 enum shca_rq_kind {
     SHCA_RQ_OWN,    /* slots of the queue pair itself, filled in order */
     SHCA_RQ_SHARED, /* slots of a shared receive queue */
     SHCA_RQ_XRC,    /* slots of the XRC shared receive queue that each message names */
 };
 
-/* Cache lines are grouped by writer: what the initiator writes for each message must not share a
- * line with what the owner reads for each of its own. */
+/* Cache lines are grouped by writer: words that the initiator writes for each message must not
+ * share a line with words that the owner reads for each of its own. */
 struct shca_qp_sh {
     /* Line 0: written by the initiator. */
     _Atomic uint32_t lock;
@@ -179,10 +179,10 @@ struct shca_qp_sh {
 };
 _Static_assert(sizeof(struct shca_qp_sh) == 320, "five lines per queue pair");
 
-/* What must match at both ends of a connection besides numbers: the low half is the P_Key of the
- * end, the upper half its GID type (a RoCE v2 end ignores RoCE v1 frames) and, if it is addressed
- * by LID, its subnet. P_Keys match when the low 15 bits are equal and at least one end is a full
- * member (specification 10.9.3). */
+/* The properties that must match at both ends of a connection, besides numbers: the low half is the
+ * P_Key of the end, the upper half its GID type (a RoCE v2 end ignores RoCE v1 frames) and, if it
+ * is addressed by LID, its subnet. P_Keys match when the low 15 bits are equal and at least one end
+ * is a full member (specification 10.9.3). */
 #define SHCA_FULL_MEMBER 0x8000u
 /* The cable of this end's port is unplugged (fabric/link.c): ends without this bit do not match it,
  * and an end that has it sends nothing. */
@@ -233,7 +233,7 @@ _Static_assert(sizeof(struct shca_srq_sh) == 256, "four lines per shared receive
 enum { SHCA_ROOT_MORE = 63 };
 
 struct shca_cq_sh {
-    /* Line 0: what a poller spins on. */
+    /* Line 0: pollers spin on it. */
     _Atomic uint64_t root;
     uint64_t pad0[7];
     /* Line 1: read by initiators, seldom written. */
@@ -277,7 +277,7 @@ enum shca_inet_kind { SHCA_INET_IPV4, SHCA_INET_LINK_LOCAL, SHCA_INET_IPV6, SHCA
 /* Where a port receives packets. */
 struct shca_inet {
     uint8_t ip[16]; /* IPv4: ::ffff:a.b.c.d */
-    uint16_t port;  /* host order; 0: nowhere */
+    uint16_t port;  /* host order; 0: does not receive packets */
     uint16_t mtu;   /* bytes of payload in a packet */
 };
 

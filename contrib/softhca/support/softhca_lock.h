@@ -47,7 +47,7 @@ __attribute__((always_inline)) static inline bool shca_trylock(struct shca_lock 
 
 void shca_lock_slow(struct shca_lock *l);
 
-/* Inline however often a function calls it: it is on the path of each request. */
+/* Always inlined, even if a function calls it often: it is on the path of each request. */
 __attribute__((always_inline)) static inline void shca_lock(struct shca_lock *l)
 {
     if (__builtin_expect(!shca_trylock(l), 0))
@@ -93,7 +93,7 @@ static inline void shca_rx_unlock(struct shca_qp_sh *q)
     atomic_store_explicit(&q->lock, 0, memory_order_release);
 }
 
-/* Has the process that holds a lock in shared memory died? Costs a read of the registry. */
+/* Whether the process that holds a lock in shared memory has died. Costs a read of the registry. */
 bool shca_holder_gone(uint32_t pid);
 
 /* Returns when the current holder, if any, has released the lock: nothing that it decided before

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Common to all rooms of softhca: settings, counters, lines on stderr. Owns the counters and
+ * Common to all rooms of softhca: settings, counters, lines on stderr. Declares the counters and
  * the settings of the process; both are described where they are defined. */
 #ifndef SHCA_SUPPORT_H
 #define SHCA_SUPPORT_H

@@ -247,8 +247,8 @@ static uint32_t arrived_from(const struct shca_feed *f)
     return not_polled(atomic_load(&sh->rq_head), atomic_load(&sh->rq_done));
 }
 
-/* Completions that the program has not polled. A CQ with room for all its queues does not count
- * arrivals, so they are counted here. Holds cq->lock. */
+/* Completions that the program has not polled. A CQ that is large enough for all its queues does
+ * not count arrivals, so they are counted here. Holds cq->lock. */
 static uint32_t cq_held(const struct shca_cq *cq)
 {
     uint32_t n = cq->fifo_tail - cq->fifo_head;

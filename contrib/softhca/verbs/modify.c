@@ -153,8 +153,8 @@ static void take_attrs(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, i
     TAKE(IBV_QP_ALT_PATH, alt_timeout);
 }
 
-/* What initiators need to know; the responder lock excludes them meanwhile. False: a peer broke the
- * queue pair since its state was read. */
+/* Publishes the fields that initiators need; the responder lock excludes them meanwhile. False: a
+ * peer broke the queue pair since its state was read. */
 static bool modify_publish(struct shca_qp *qp, uint32_t from, uint32_t to)
 {
     struct shca_qp_sh *sh = qp->sh;

@@ -58,7 +58,7 @@ static inline void take_entry(struct shca_cqe *e, struct ibv_wc *wc)
     atomic_store_explicit(&e->qp->sq_head, e->sq_index + 1, memory_order_release);
 }
 
-/* Their time stamps are kept, and the next one may be to be chosen. */
+/* Their time stamps are kept, and the next one may have to be chosen at random. */
 static uint32_t take_fifo(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
 {
     uint32_t head = atomic_load_explicit(&cq->fifo_head, memory_order_relaxed);
@@ -93,7 +93,7 @@ static inline uint32_t take_in_order(struct shca_cq *cq, uint32_t max, struct ib
     return n;
 }
 
-/* Is the next one to be chosen? */
+/* Whether the next completion is chosen at random. */
 static inline bool fifo_has_choice(const struct shca_cq *cq)
 {
     return cq->seeded && atomic_load_explicit(&cq->fifo_tail, memory_order_relaxed) -
@@ -314,7 +314,7 @@ __attribute__((noinline)) static void fail_queue_pairs(struct shca_cq *cq)
     pthread_mutex_unlock(&shca.lock);
 }
 
-/* What an empty poll does now and then. */
+/* Rare work of an empty poll. */
 __attribute__((noinline)) static int use_time(uint32_t empty_polls)
 {
     if (atomic_load_explicit(&shca.pending, memory_order_relaxed)) {
@@ -354,7 +354,7 @@ static uint32_t take_any(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, ui
     return own + theirs;
 }
 
-/* An entry is there; is it to be hidden from this poll? */
+/* There is an entry: whether to hide it from this poll. */
 static bool hides(struct shca_cq *cq)
 {
     cq->hid_last = !cq->hid_last && shca_random_below(&cq->random, hide_every) == 0;

@@ -43,7 +43,7 @@ static void lay_out(struct shca_segment *s)
     s->srq_off = at;
     at += pages(SHCA_SRQS * sizeof(struct shca_srq_sh));
     /* At the first read of a page the kernel maps those that exist of 16, from a multiple of 16 on:
-     * a peer that has sent a datagram has then the first connection's queue mapped too. */
+     * so a peer that has sent a datagram also has the first connection's queue mapped. */
     s->heap_off = (at + SHCA_FAULT_AROUND - 1) & ~((uint64_t)SHCA_FAULT_AROUND - 1);
     s->size = segment_bytes;
 }

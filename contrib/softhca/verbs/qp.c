@@ -76,8 +76,8 @@ static void round_caps(struct ibv_qp_cap *c, bool shared)
         c->max_inline_data = least;
 }
 
-/* On a wire of packets strangers have to guess the number. Within shared memory there are no
- * strangers, and consecutive numbers lie in the same pages. */
+/* With packets, foreign senders must have to guess the number. Shared memory has no foreign
+ * senders, and consecutive numbers share pages. */
 static uint32_t first_try(uint32_t room)
 {
     uint32_t r;

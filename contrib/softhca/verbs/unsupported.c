@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Verbs that softhca does not offer. They must be defined all the same: the real library would
+ * Verbs that softhca does not offer. They must be defined nevertheless: the real library would
  * treat our handles as its own. Each returns EOPNOTSUPP for ours and passes others on; verbs that
  * the public header calls through a table need nothing here, their entry is empty. Owns nothing. */
 #include "config.h"

@@ -111,7 +111,7 @@ uint32_t shca_offered(enum ibv_qp_type type);
 int shca_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 struct ibv_srq *shca_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *init);
 int shca_get_srq_num(struct ibv_srq *srq, uint32_t *number);
-/* May queue pairs of this context receive from it? */
+/* Whether queue pairs of this context may receive from it. */
 bool shca_srq_fits(const struct ibv_srq *srq, const struct ibv_context *ctx);
 
 /* ---- wr.c ---- */

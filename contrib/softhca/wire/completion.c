@@ -18,8 +18,8 @@ void shca_cq_ready_more(struct shca_cq_sh *cq, uint32_t bit)
     atomic_fetch_or(&cq->root, UINT64_C(1) << SHCA_ROOT_MORE);
 }
 
-/* A CQ with room for all that its queues can hold needs no count; most programs create such CQs,
- * and the count would be one more cache line for which all initiators compete. */
+/* A CQ that can hold the completions of all its queues needs no count; most programs create such
+ * CQs, and the count would be one more cache line for which all initiators compete. */
 void shca_cq_demand(struct shca_cq *cq, int64_t entries)
 {
     cq->demand += (uint64_t)entries;

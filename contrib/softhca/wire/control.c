@@ -102,7 +102,7 @@ static void program_name(char out[17])
     out[strcspn(out, "\n")] = 0;
 }
 
-/* What goes by packets: from where, and what became of them. */
+/* The packet traffic: addresses and counters. */
 static void put_wire(struct answer *a)
 {
     int (*report)(char *, size_t) = atomic_load(&shca_far_report);

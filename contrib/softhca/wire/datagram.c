@@ -74,8 +74,8 @@ static void make_grh(const struct shca_qp *qp, const struct shca_op *op, struct 
     g->dgid = op->dgid;
 }
 
-/* What prevents this process from reaching another one, such as a lack of memory, is an error of
- * the sender and no lost packet. */
+/* If this process cannot reach another one, for instance for lack of memory, that is an error of
+ * the sender and not a lost packet. */
 static enum ibv_wc_status unicast(struct shca_qp *qp, const struct shca_op *op,
                                   const struct shca_source *packet)
 {

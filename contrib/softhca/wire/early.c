@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Writes that complete before their data is in memory (the fault "early"). An acknowledgement means
- * that the responder has the data, not that the data is in memory: only what arrives later through
- * the same HCA is sure to find it there (specification 9.5). Held writes are stored in order, when
+ * that the responder has the data, not that the data is in memory: only later requests through the
+ * same HCA are sure to find it there (specification 9.5). Held writes are stored in order, when
  * their time is over, when this process sends something else to that HCA of that process, or when
  * it exits. Owns the list of them; early_lock protects it and is taken before responder locks. The
  * exception is the responder lock of a request that is just being held, and that request is
@@ -141,7 +141,7 @@ void shca_early_settle(const struct shca_qp *qp, const struct shca_op *op)
     shca_unlock(&early_lock);
 }
 
-/* Stores what is due by then; returns when the next one is due. */
+/* Stores the writes that are due by then; returns when the next one is due. */
 static uint64_t store_until(uint64_t moment)
 {
     uint64_t next = UINT64_MAX;
@@ -165,7 +165,7 @@ uint64_t shca_early_run(uint64_t now)
     return store_until(now);
 }
 
-/* An exit does not lose what was acknowledged. */
+/* An exit must not lose acknowledged data. */
 void shca_early_end(void)
 {
     if (shca.seg && shca.pid == (uint32_t)getpid())

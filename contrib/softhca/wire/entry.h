@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Entries of completion queues: what each request and each message passes, inline. Owns nothing;
- * the fifo is protected by the lock of the CQ. */
+ * Entries of completion queues: the inline code that each request and each message runs. Owns
+ * nothing; the fifo is protected by the lock of the CQ. */
 #ifndef SHCA_ENTRY_H
 #define SHCA_ENTRY_H
 
@@ -29,8 +29,8 @@ static inline void shca_cq_ready(struct shca_cq_sh *cq, uint32_t bit)
         shca_cq_ready_more(cq, bit);
 }
 
-/* Call after shca_cq_ready(), which is the barrier between the entry and this look; req_notify does
- * it in the opposite order. */
+/* Call after shca_cq_ready(), which is the barrier between the entry and this check; req_notify
+ * does it in the opposite order. */
 static inline void shca_cq_wake(struct shca_peer *p, struct shca_cq_sh *cq, bool solicited)
 {
     if (__builtin_expect(atomic_load(&cq->arm) & 3, 0))

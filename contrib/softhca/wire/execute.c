@@ -54,8 +54,8 @@ static uint32_t responder_of(const struct shca_qp *qp)
     return qp->qp.qp_type == IBV_QPT_XRC_SEND ? IBV_QPT_XRC_RECV : (uint32_t)qp->qp.qp_type;
 }
 
-/* Would the responder accept a packet of this connection? If not it stays silent. An unreliable one
- * accepts the first packet of a message whatever its PSN (specification 9.8.2.2.1). */
+/* Whether the responder accepts a packet of this connection. If not it stays silent. An unreliable
+ * one accepts the first packet of a message whatever its PSN (specification 9.8.2.2.1). */
 static bool connected(const struct shca_qp *qp, struct shca_qp_sh *t)
 {
     return t->qpn == qp->attr.dest_qp_num && t->dest_qpn == qp->qp.qp_num && shca_receiving(t) &&
@@ -99,8 +99,8 @@ static void establish(struct shca_peer *p, struct shca_qp_sh *t)
     t->established = 1;
 }
 
-/* Does this request show that the two ends have different MTUs? All packets but the last must be as
- * large as the MTU of the path (specification 9.7.4.1.6, 9.8.2.2.7). */
+/* Whether this request reveals that the two ends have different MTUs. All packets but the last must
+ * be as large as the MTU of the path (specification 9.7.4.1.6, 9.8.2.2.7). */
 static bool has_mtu_mismatch(const struct shca_qp *qp, const struct shca_op *op,
                              const struct shca_qp_sh *t)
 {
@@ -183,7 +183,8 @@ static int execute_rc(struct shca_qp *qp, const struct shca_op *op, const struct
     return wait;
 }
 
-/* Without acknowledgements: what cannot be delivered is lost and the sender is not informed. */
+/* Without acknowledgements a message that cannot be delivered is lost, and the sender is not
+ * informed. */
 static int execute_uc(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *s)
 {
     enum ibv_wc_status ignored;

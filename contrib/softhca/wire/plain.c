@@ -34,7 +34,7 @@ void shca_plain_allow(struct shca_qp *qp)
 
 /* ---- memory ---- */
 
-/* Does the connection allow this use, regardless of the region? */
+/* Whether the connection allows this use, regardless of the region. */
 static bool plain_allows(const struct shca_qp *qp, enum shca_use use)
 {
     const struct shca_qp_sh *t = qp->target;
@@ -72,8 +72,8 @@ __attribute__((noinline)) static char *plain_find(struct shca_qp *qp, enum shca_
     return base + (va - m->addr);
 }
 
-/* Where the range is here. The lock that keeps the region from going away is held: sq_lock for this
- * process's memory, the responder lock for the peer's. */
+/* The local address of the range. The lock that keeps the region from going away is held: sq_lock
+ * for this process's memory, the responder lock for the peer's. */
 PLAIN_INLINE char *plain_memory(struct shca_qp *qp, enum shca_use use, uint32_t key, uint64_t addr,
                                 uint32_t length)
 {
@@ -88,7 +88,7 @@ PLAIN_INLINE char *plain_memory(struct shca_qp *qp, enum shca_use use, uint32_t 
     return w->base + at;
 }
 
-/* A copy of the words and short messages that this case is made for; longer ones take their time
+/* Copies words and short messages, for which this case is made; for longer ones the copy dominates
  * anyway. */
 PLAIN_INLINE void plain_copy(char *to, const char *from, size_t n)
 {
@@ -166,7 +166,7 @@ PLAIN_INLINE void plain_fill(struct shca_slot *s, const struct shca_qp *qp,
     s->pkey_index = t->pkey_index;
 }
 
-/* Into the next receive of the target's own queue, when its first buffer has room for all of it. */
+/* Into the next receive of the target's own queue, when its first buffer can hold all of it. */
 PLAIN_INLINE bool plain_send(struct shca_qp *qp, struct shca_qp_sh *t, const struct ibv_send_wr *wr,
                              const char *from)
 {

@@ -12,9 +12,9 @@
 
 #include "wire/wire.h"
 
-/* The queue does not wait for a transfer that ends this soon; its time is charged to the wire all
- * the same. A single small message costs no more than on a port without a limit, and many of them
- * are limited. */
+/* The queue does not wait for a transfer that ends this soon; its time is charged to the wire
+ * nevertheless. A single small message costs no more than on a port without a limit, and many of
+ * them are limited. */
 enum { slack_ns = 1000 };
 /* The copy begins before the last byte has passed, since it takes time as well: assumed at this
  * rate. */

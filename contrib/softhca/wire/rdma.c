@@ -92,7 +92,7 @@ int shca_rdma_read(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_
     struct shca_mr_sh *m;
     int e;
 
-    if (t->max_dest_rd_atomic == 0) /* never any room for a request */
+    if (t->max_dest_rd_atomic == 0) /* never any space for a request */
         return shca_refuse(p, t, IBV_WC_REM_INV_REQ_ERR, status);
     wrong = shca_resolve(qp, t, op, IBV_ACCESS_REMOTE_READ, &m, &piece);
     if (wrong != IBV_WC_SUCCESS)

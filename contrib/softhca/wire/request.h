@@ -51,14 +51,14 @@ void shca_xrc_leave(struct shca_qp *qp);
 /* The responder detected an error: its queue pair breaks too, and its program gets the event. */
 void shca_break_target(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_event_type why);
 
-/* Is the responder of this connection there, and is the path to it up? */
+/* Whether the responder of this connection exists, and the path to it is up. */
 bool shca_answers(struct shca_qp *qp);
 
 /* The same as shca_break_target for the other end of a connection, when there is one. */
 void shca_break_peer(struct shca_qp *qp, enum ibv_event_type why);
 
-/* Is a receive posted to the target's own queue, whose head this is? The tail is in a line that the
- * receiver keeps writing: read it only when the known receives are used up. */
+/* Whether a receive is posted to the target's own queue, whose head this is. The tail is in a line
+ * that the receiver keeps writing: read it only when the known receives are used up. */
 static inline bool shca_own_posted(struct shca_qp *qp, const struct shca_qp_sh *t, uint32_t head)
 {
     if (__builtin_expect(qp->target_tail == head || qp->target_epoch != t->epoch, 0)) {
@@ -68,7 +68,7 @@ static inline bool shca_own_posted(struct shca_qp *qp, const struct shca_qp_sh *
     return qp->target_tail != head;
 }
 
-/* Is a receive posted for the next message? */
+/* Whether a receive is posted for the next message. */
 bool shca_receive_posted(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t);
 /* Delivers a message of length bytes (or, with src->n == 0, the immediate of a write) into the next
  * receive. SHCA_DONE with the sender's *status, or what to wait for. */
@@ -77,8 +77,8 @@ int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *
                  enum ibv_wc_status *status);
 
 /* The same in pieces, for a wire whose messages come in packets: takes the next receive (SHCA_DONE,
- * SHCA_WAIT_RNR, or SHCA_WAIT_NEVER: its CQ has no room and the queue pair was broken); completes
- * it (op: length, imm, flags, opcode; dest_qpn is the sender's number). */
+ * SHCA_WAIT_RNR, or SHCA_WAIT_NEVER: its CQ is full and the queue pair was broken); completes it
+ * (op: length, imm, flags, opcode; dest_qpn is the sender's number). */
 int shca_receive_begin(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t,
                        struct shca_receive *r);
 void shca_receive_end(struct shca_qp *qp, struct shca_qp_sh *t, const struct shca_receive *r,
@@ -122,7 +122,7 @@ int shca_failed_copy(struct shca_peer *p, struct shca_qp_sh *t, int e, enum ibv_
 bool shca_early_hold(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
                      const struct shca_source *src);
 
-/* Would this queue pair accept the datagram, whatever address it was sent to? */
+/* Whether this queue pair accepts the datagram, whatever address it was sent to. */
 static inline bool shca_accepts_ud(const struct shca_qp *qp, const struct shca_op *op,
                                    struct shca_qp_sh *t)
 {

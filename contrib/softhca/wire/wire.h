@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The execution of requests: queues, what carries a request out, what it leaves at its receiver.
- * Owns nothing by itself; the lock that each function needs is named beside it. */
+ * The execution of requests: queues, the functions that execute a request, and its effects at the
+ * receiver. Owns nothing by itself; the lock that each function needs is named beside it. */
 #ifndef SHCA_WIRE_H
 #define SHCA_WIRE_H
 
@@ -64,8 +64,8 @@ void shca_async_send(struct shca_peer *p, const struct shca_pipe *to, enum ibv_e
 /* ---- pending.c ---- */
 void shca_pending_add(struct shca_qp *qp); /* caller holds sq_lock */
 void shca_pending_remove(struct shca_qp *qp);
-/* The other wire: moves what can be moved now; for the helper thread, ns until it is to be called
- * again. NULL: no other wire is in use. While one is in use, shca.pending counts it. */
+/* The other wire: makes progress; for the helper thread, returns ns until it must be called again.
+ * NULL: no other wire is in use. While one is in use, shca.pending counts it. */
 extern void (*_Atomic shca_far_run)(void);
 extern uint64_t (*_Atomic shca_far_sleep)(void);
 /* Counters of packets as " name number" each; returns their length. */
@@ -144,7 +144,7 @@ uint32_t shca_xrc_drop(struct shca_srq *srq);
 /* Returns everything that a queue pair in RESET holds of its shared queue; result: how many were
  * counted. */
 uint32_t shca_shared_drop(struct shca_qp *qp);
-/* Has some initiator taken a receive that is not complete? */
+/* Whether some initiator has taken a receive that is not complete. */
 bool shca_shared_holds(const struct shca_qp *qp);
 
 /* ---- target.c ---- */
@@ -181,8 +181,7 @@ static inline struct shca_mr_sh *shca_mr_check(struct shca_segment *seg, uint32_
     return m;
 }
 
-/* Did the kernel forbid the copy itself, whatever the memory? (Yama, seccomp, or built without
- * it) */
+/* Whether the kernel forbids such copies at all (Yama, seccomp, or built without them). */
 static inline bool shca_copy_refused(int e)
 {
     return e == EPERM || e == EACCES || e == ENOSYS;
@@ -225,7 +224,7 @@ void shca_early_enter(struct shca_qp *qp); /* adds the write held by the execute
 uint64_t shca_early_run(uint64_t now);     /* when the next one is due, UINT64_MAX: none */
 void shca_early_end(void);
 void shca_early_inherited(void);
-/* Is the send queue to appear full because of a rule? */
+/* Whether the send queue must appear full because of a rule. */
 bool shca_fault_sq_full(const struct shca_qp *qp, uint32_t opcode);
 
 #endif

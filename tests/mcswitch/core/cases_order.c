@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Corner cases 1 to 22: loss, repeats, order, wrap, flow control. What a row of the table promises
- * is what is expected here. */
+ * Corner cases 1 to 22: loss, repeats, order, wrap, flow control. The expectations are the promises
+ * of the table's rows. */
 #include "config.h"
 
 #include "cases.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Two switches, one fast and exact, one strict with its scan, get the same random frames: the same
- * frames leave, in any order, and their state is the same after each. And frames that fail a check
- * of the switch change nothing at all. usage: core_random [frames [seed]] */
+ * frames leave, in any order, and their state is the same after each. Frames that fail a check of
+ * the switch change nothing. usage: core_random [frames [seed]] */
 #include "config.h"
 
 #include <stdio.h>

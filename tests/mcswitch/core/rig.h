@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A switch core with members made of paper: frames are built by hand, put in, and what comes out is
- * matched with what should. Owns its switch; single-threaded. */
+ * A switch core with simulated members: frames are built by hand and passed in, and output is
+ * compared with the expected frames. Owns its switch; single-threaded. */
 #ifndef MCSW_RIG_H
 #define MCSW_RIG_H
 

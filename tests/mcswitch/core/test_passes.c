@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the corner cases leave out: the checker of strict mode, races between packets that go round,
+ * Cases beyond the corner cases: the checker of strict mode, races between recirculating packets,
  * leaves, the control plane. */
 #include "config.h"
 
@@ -156,7 +156,7 @@ static void data_behind_a_release(void **state)
     close_rig();
 }
 
-/* The pass that unlocks finds no room: the repeated release makes another. */
+/* The pass that unlocks finds no space: the repeated release causes another. */
 static void unlock_that_was_lost(void **state)
 {
     open_rig((struct rig_options){.mode = MCSW_STRICT, .deferred = true});
@@ -308,7 +308,7 @@ static void holder_that_registers_again_gives_up_the_lock(void **state)
     close_rig();
 }
 
-static void what_left_is_a_stranger(void **state)
+static void members_that_left_are_foreign(void **state)
 {
     uint64_t before;
 
@@ -448,7 +448,7 @@ int main(void)
         cmocka_unit_test(leaf_is_held_for_ever),
         cmocka_unit_test(dirty_waits_for_its_repair),
         cmocka_unit_test(holder_that_registers_again_gives_up_the_lock),
-        cmocka_unit_test(what_left_is_a_stranger),
+        cmocka_unit_test(members_that_left_are_foreign),
         cmocka_unit_test(refuses_what_it_cannot_be),
         cmocka_unit_test(window_is_memory_of_its_own),
         cmocka_unit_test(window_that_is_not_set_keeps_its_key),

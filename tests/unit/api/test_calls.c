@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Puts, gets, events and messages as clients call them: what flags and pairs of endpoints mean to
- * the rooms below, values, codes, limits. How a transfer or a message travels is tested in rma/ and
- * message/. */
+ * Puts, gets, events and messages as clients call them: the effect of flags and pairs of endpoints
+ * on the rooms below, values, codes, limits. The paths of transfers and messages are tested in rma/
+ * and message/. */
 #include "config.h"
 
 #include "collective/barrier.h"
@@ -156,7 +156,7 @@ static void immediate_says_that_nothing_was_done(void **state)
     assert_int_equal(local[0], 'l');
 }
 
-static void without_it_a_call_waits_for_room(void **state)
+static void without_it_a_call_waits_for_space(void **state)
 {
     fake_job.busy_rmas = 3;
     assert_int_equal(gex_RMA_PutBlocking(tm, 1, remote, local, 99, 0), 0);
@@ -480,7 +480,7 @@ static const struct CMUnitTest tests[] = {
     TEST(a_value_is_got_with_zeros_above_it),
     TEST(a_value_is_not_read_after_its_call_has_returned),
     TEST(immediate_says_that_nothing_was_done),
-    TEST(without_it_a_call_waits_for_room),
+    TEST(without_it_a_call_waits_for_space),
     TEST(a_get_of_a_value_waits_whatever_its_flags),
     TEST(a_request_that_is_immediate_says_that_nothing_was_sent),
     TEST(between_endpoints_0_a_transfer_is_of_no_pair),

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Calls that make objects and ask about them, in their EX and their legacy forms: what they refuse
- * and with which code, that a rank which is refused still takes part where others wait for it, and
- * that handles say what they are. start/, the segments of team/ and the named barrier are this
- * test's. */
+ * Calls that create and query objects, in their EX and legacy forms: what they refuse and with
+ * which code, that a refused rank still takes part where others wait for it, and that queries of
+ * handles are right. start/, the segments of team/ and the named barrier are fakes of this test. */
 #include "config.h"
 
 #include "base/check.h"
@@ -318,14 +317,14 @@ static void a_segment_of_up_to_the_limit_is_attached(void **state)
     assert_int_equal(start.attached, limit);
 }
 
-static void who_asks_for_too_much_is_refused_but_takes_part(void **state)
+static void a_rank_that_asks_for_too_much_is_refused_but_takes_part(void **state)
 {
     assert_int_equal(attach(limit + GASNET_PAGESIZE), GASNET_ERR_BAD_ARG);
     assert_int_equal(start.attaches, 1);
     assert_int_equal(start.attached, 0);
 }
 
-static void who_has_bound_a_segment_already_is_refused_but_takes_part(void **state)
+static void a_rank_with_a_bound_segment_is_refused_but_takes_part(void **state)
 {
     tk_ep.segment = &made;
     assert_int_equal(attach(limit), GASNET_ERR_BAD_ARG);
@@ -421,7 +420,7 @@ static void an_endpoint_is_bound_once_and_to_a_segment(void **state)
     assert_ptr_equal(gex_EP_QuerySegment(ep), &made);
 }
 
-static void who_publishes_nonsense_is_refused_but_takes_part(void **state)
+static void a_rank_that_publishes_nonsense_is_refused_but_takes_part(void **state)
 {
     gex_EP_t eps[] = {ep};
     assert_int_equal(gex_EP_PublishBoundSegment(tm, eps, GASNET_MAXEPS + 1, 0), GASNET_ERR_BAD_ARG);
@@ -431,7 +430,7 @@ static void who_publishes_nonsense_is_refused_but_takes_part(void **state)
     assert_int_equal(start.published, 0);
 }
 
-static void publishing_tells_of_all_endpoints_or_of_none(void **state)
+static void publishing_reports_all_endpoints_or_none(void **state)
 {
     gex_EP_t eps[] = {ep};
     assert_int_equal(gex_EP_PublishBoundSegment(tm, eps, 1, 0), GASNET_OK);
@@ -572,8 +571,8 @@ static const struct CMUnitTest tests[] = {
     WITH(a_process_outside_the_team_has_no_rank_in_it),
     WITH(each_object_keeps_its_own_client_data),
     WITH(a_segment_of_up_to_the_limit_is_attached),
-    WITH(who_asks_for_too_much_is_refused_but_takes_part),
-    WITH(who_has_bound_a_segment_already_is_refused_but_takes_part),
+    WITH(a_rank_that_asks_for_too_much_is_refused_but_takes_part),
+    WITH(a_rank_with_a_bound_segment_is_refused_but_takes_part),
     WITH(when_another_rank_cannot_attach_it_is_a_matter_of_resources_and_may_be_tried_again),
     WITH(a_second_attach_ends_the_process),
     WITH(a_segment_of_nonsense_is_a_bad_argument),
@@ -582,8 +581,8 @@ static const struct CMUnitTest tests[] = {
     WITH(a_segment_says_what_it_is),
     WITH(the_attached_segment_and_no_segment_cannot_be_destroyed),
     WITH(an_endpoint_is_bound_once_and_to_a_segment),
-    WITH(who_publishes_nonsense_is_refused_but_takes_part),
-    WITH(publishing_tells_of_all_endpoints_or_of_none),
+    WITH(a_rank_that_publishes_nonsense_is_refused_but_takes_part),
+    WITH(publishing_reports_all_endpoints_or_none),
     WITH(of_a_rank_without_a_segment_nothing_is_said),
     WITH(a_segment_is_local_where_loads_and_stores_reach_it),
     WITH(a_table_of_segments_is_filled_as_far_as_it_and_the_job_go),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Calls about the process and the job rather than their objects, and the named barrier's: codes,
- * tables, and what is an error at any time. The barrier itself is this test's, and so are waiting
- * and neighbours. */
+ * Calls about the process and the job rather than their objects, and the calls of the named
+ * barrier: codes, tables, errors. The barrier itself, waiting and neighbours are fakes of this
+ * test. */
 #include "config.h"
 
 #include <unistd.h>
@@ -227,7 +227,7 @@ static int query_threads(struct trunkline_client *client, gex_Flags_t flags, uns
     return gex_System_QueryProgressThreads(client, count, &info, flags);
 }
 
-static void progress_threads_are_none_for_those_who_may_ask(void **state)
+static void a_client_that_may_query_progress_threads_has_none(void **state)
 {
     struct trunkline_client plain = {.flags = 0}, deferring = {.flags = GEX_FLAG_DEFER_THREADS};
     unsigned count = 7;
@@ -363,7 +363,7 @@ static const struct CMUnitTest tests[] = {
     TEST(barriers_in_handlers_end_the_process),
     TEST(a_poll_serves_the_network_once),
     TEST(there_are_three_ways_to_wait),
-    TEST(progress_threads_are_none_for_those_who_may_ask),
+    TEST(a_client_that_may_query_progress_threads_has_none),
     TEST(exit_leaves_with_the_code),
     TEST(rank_and_size_are_of_the_job),
     TEST(neighbours_and_ranks_of_the_host_are_tables_with_our_place),

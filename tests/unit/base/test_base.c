@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Counters, pools, locks, free lists of operations. Compiled for PAR as well as for SEQ; with
- * threads the same promises are kept while several threads ask at once. */
+ * threads the same promises hold for concurrent calls. */
 #include "config.h"
 
 #include <pthread.h>
@@ -51,7 +51,7 @@ static void a_copy_has_all_bytes_and_no_more(void **state)
     }
 }
 
-/* In pieces or in one, by how far the destination lies behind the source in its page. */
+/* Copied in pieces or at once, depending on the page offset between destination and source. */
 static void a_large_copy_has_all_bytes_and_no_more(void **state)
 {
     enum { page = 4096, most = 3 * page, margin = 8 };
@@ -209,8 +209,8 @@ static void a_new_operation_is_done(void **state)
     tk_op_give(again);
 }
 
-/* A client with many operations in flight: each is found once, whatever part of them is given back
- * meanwhile, and looking for free ones does not take longer and longer. */
+/* A client with many operations in flight: each is found once, whichever of them are freed
+ * meanwhile, and the search for free ones does not become slower and slower. */
 static void operations_in_flight_are_never_found_again(void **state)
 {
     enum { most = 20000 };
@@ -232,7 +232,7 @@ static void operations_in_flight_are_never_found_again(void **state)
 }
 
 /* Released by the thread that synchronises it, found by the thread that allocated it. */
-static void *give_all(void *ops)
+static void *free_all_ops(void *ops)
 {
     for (struct tk_op **op = ops; *op; op++)
         tk_op_give(*op);
@@ -244,7 +244,7 @@ static void another_thread_may_give_an_operation_back(void **state)
     struct tk_op *ops[2] = {NULL}, *first;
     pthread_t thread;
     ops[0] = first = tk_op_take();
-    pthread_create(&thread, NULL, give_all, ops);
+    pthread_create(&thread, NULL, free_all_ops, ops);
     pthread_join(thread, NULL);
     for (int i = 0; i < 100000 && (ops[0] = tk_op_take()) != first; i++)
         tk_op_give(ops[0]);

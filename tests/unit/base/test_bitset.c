@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sets of small numbers, against an array that says of each whether it is in. */
+ * Sets of small numbers, compared with an array of flags. */
 #include "config.h"
 
 #include "base/bitset.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table with rings of idle entries: what was put in is found by its key and nothing else is,
- * and a ring gives its entries back in the order in which they became idle. */
+ * The table with rings of idle entries: an inserted entry is found by its key and by no other, and
+ * a ring returns its entries in the order in which they became idle. */
 #include "config.h"
 
 #include "base/idle_table.h"

@@ -134,7 +134,7 @@ static void panic(void *unused)
     tk_panic("broken promise %d", 7);
 }
 
-static void a_panic_tells_and_aborts(void **state)
+static void a_panic_prints_and_aborts(void **state)
 {
     unit_assert_panic(panic, NULL, "trunkline: broken promise 7\n");
 }
@@ -174,7 +174,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_text_from_a_signal_overruns),
     cmocka_unit_test(a_line_is_one_write),
     cmocka_unit_test(a_closed_standard_error_is_no_trouble),
-    cmocka_unit_test(a_panic_tells_and_aborts),
+    cmocka_unit_test(a_panic_prints_and_aborts),
     cmocka_unit_test(at_start_up_others_let_rank_0_speak_first),
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A PMIx server that is a table, for test_bootstrap.c alone: the calls of libpmix that reach a
- * server are defined here, and so is the clock, which only naps move. */
+ * A PMIx server that is a table, for test_bootstrap.c only: defines the calls of libpmix that reach
+ * a server, and the clock, which advances only by sleeps. */
 #ifndef FAKE_PMIX_H
 #define FAKE_PMIX_H
 

@@ -110,7 +110,7 @@ static void a_namespace_whose_server_refuses_is_an_error(void **state)
     assert_open_fails("unset it to run alone");
 }
 
-/* A rank of several that runs as a job of one would give wrong results, several times. */
+/* If the ranks of a job each ran as a job of one, each would give wrong results. */
 static void a_rank_of_several_never_runs_alone(void **state)
 {
     for (unsigned i = 0; i < launchers; i++) {
@@ -181,7 +181,7 @@ static int status_without_server(void)
     return WIFEXITED(status) && WEXITSTATUS(status) != 255 ? WEXITSTATUS(status) : -1;
 }
 
-/* mpirun was killed: its ranks must not go on without an end. */
+/* mpirun was killed: its ranks must not run on for ever. */
 static void a_rank_ends_when_a_foreign_server_is_lost(void **state)
 {
     assert_int_equal(tk_bootstrap_open(), TK_OK);
@@ -246,7 +246,7 @@ static void ranks_of_this_host_are_a_list(void **state)
 }
 
 /* Neighbours are only foreseen by it: a bad list costs queue pairs, no job. */
-static void a_list_that_makes_no_sense_is_none(void **state)
+static void an_invalid_list_is_ignored(void **state)
 {
     const char *const bad[] = {"",    ",",    "0,",  ",2",     "2,0",
                                "2,2", "0-2",  "0;2", "x",      "-1",
@@ -260,7 +260,7 @@ static void a_list_that_makes_no_sense_is_none(void **state)
     }
 }
 
-static void a_list_that_is_no_text_is_none(void **state)
+static void a_list_that_is_not_text_is_ignored(void **state)
 {
     server.local_peers = "0,2";
     server.peers_type = PMIX_BOOL;
@@ -305,7 +305,7 @@ static void what_was_put_is_got_whatever_its_size(void **state)
     }
 }
 
-static void a_put_that_fails_tells_how_much_it_was(void **state)
+static void a_failed_put_is_reported_with_its_size(void **state)
 {
     server.put = PMIX_ERR_OUT_OF_RESOURCE;
     unit_listen();
@@ -382,7 +382,7 @@ static void a_peek_copies_exactly_what_is_expected(void **state)
     assert_string_equal(got, "abc");
 }
 
-static void a_peek_that_fits_not_or_finds_nothing_is_silent(void **state)
+static void a_peek_that_does_not_fit_or_finds_nothing_is_silent(void **state)
 {
     char got[8] = "as is";
     publish(1, "k", "abc", 4);
@@ -426,7 +426,7 @@ static void a_fence_of_data_makes_known_what_was_put(void **state)
     assert_true(server.collects);
 }
 
-/* A commit of nothing waits for the server too. */
+/* An empty commit waits for the server too. */
 static void what_was_put_is_committed_once(void **state)
 {
     assert_int_equal(tk_bootstrap_put("k", "x", 1), TK_OK);
@@ -451,7 +451,7 @@ static void a_fence_alone_carries_no_data(void **state)
     assert_false(server.collects);
 }
 
-/* All that was ever put would go to everybody, who can ask the one server for it. */
+/* Everything ever put would be sent to every rank, although each can ask the one server for it. */
 static void on_one_host_a_fence_carries_no_data(void **state)
 {
     server.local_peers = "0,1,2,3";
@@ -462,7 +462,8 @@ static void on_one_host_a_fence_carries_no_data(void **state)
     assert_false(server.collects);
 }
 
-/* Hundreds of ranks that look at the clock instead leave no CPU to the one that they wait for. */
+/* Hundreds of ranks that slept by the clock instead would leave no CPU to the one that they wait
+ * for. */
 static void a_waiter_with_nothing_to_poll_sleeps_until_it_is_woken(void **state)
 {
     server.fence_naps = 1;
@@ -564,7 +565,7 @@ static void meanwhile_only_a_caller_with_a_deadline_polls(void **state)
     assert_true(polls > 1000);
 }
 
-static void a_fence_or_commit_that_is_refused_fails_and_hangs_nobody(void **state)
+static void a_refused_fence_or_commit_fails_without_a_hang(void **state)
 {
     server.fence_call = PMIX_ERR_BAD_PARAM;
     unit_assert_says(failed_fence(tk_bootstrap_fence, 0),
@@ -612,7 +613,7 @@ static void closing_early_starts_no_second_fence(void **state)
     assert_int_equal(server.finalizes, 1);
 }
 
-static void closing_in_order_fences_nobody(void **state)
+static void closing_in_order_waits_for_no_rank(void **state)
 {
     tk_bootstrap_close();
     assert_int_equal(server.fences, 0);
@@ -747,14 +748,14 @@ static const struct CMUnitTest tests[] = {
     TEST(a_job_without_a_usable_size_is_an_error),
     TEST(a_rank_outside_the_job_is_an_error),
     TEST(ranks_of_this_host_are_a_list),
-    TEST(a_list_that_makes_no_sense_is_none),
-    TEST(a_list_that_is_no_text_is_none),
+    TEST(an_invalid_list_is_ignored),
+    TEST(a_list_that_is_not_text_is_ignored),
     TEST(alone_nothing_asks_a_server),
     OPEN(what_was_put_is_got_whatever_its_size),
-    OPEN(a_put_that_fails_tells_how_much_it_was),
+    OPEN(a_failed_put_is_reported_with_its_size),
     OPEN(a_key_that_a_rank_did_not_put_is_an_error_with_its_name),
     OPEN(a_peek_copies_exactly_what_is_expected),
-    OPEN(a_peek_that_fits_not_or_finds_nothing_is_silent),
+    OPEN(a_peek_that_does_not_fit_or_finds_nothing_is_silent),
     OPEN(a_peek_does_not_wait_for_the_key),
     OPEN(all_are_asked_at_once),
     OPEN(one_that_is_missing_among_all_is_named),
@@ -770,12 +771,12 @@ static const struct CMUnitTest tests[] = {
     OPEN(a_fence_that_is_over_in_the_call_is_good),
     OPEN(a_failed_fence_leaves_the_launcher_two_seconds_to_end_the_job),
     OPEN(meanwhile_only_a_caller_with_a_deadline_polls),
-    OPEN(a_fence_or_commit_that_is_refused_fails_and_hangs_nobody),
+    OPEN(a_refused_fence_or_commit_fails_without_a_hang),
     OPEN(only_the_fence_of_leaving_does_without_ranks_that_left),
     OPEN(an_abort_gives_the_launcher_code_and_reason),
     OPEN(closing_early_takes_part_in_the_next_fence_without_waiting),
     OPEN(closing_early_starts_no_second_fence),
-    OPEN(closing_in_order_fences_nobody),
+    OPEN(closing_in_order_waits_for_no_rank),
     TEST(under_other_launchers_there_is_no_mark),
     TEST(the_slot_says_that_a_rank_has_left_closing_does_too_and_where_its_waits_are),
     TEST(without_a_file_of_the_guard_there_is_no_mark),

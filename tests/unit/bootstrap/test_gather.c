@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What ranks gather, and how many of them ask the launcher's server for it: four ranks of a host
- * are four processes here, and the server is a table that they share. */
+ * Gathering of ranks, and how many of them query the launcher's server: four ranks of a host are
+ * four processes here, and the server is a table that they share. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -193,7 +193,7 @@ static void gather_with_a_board_out_of_reach(void)
     gather_thrice();
 }
 
-static void who_cannot_reach_the_board_asks_itself(void **state)
+static void a_rank_that_cannot_reach_the_board_asks_the_server(void **state)
 {
     if (geteuid() != 0)
         skip();
@@ -275,7 +275,7 @@ static void lose_the_leader(void)
     must(tk_gather("k1", "x", 1, NULL) == TK_FAIL, 40);
 }
 
-static void nobody_waits_for_a_leader_that_is_gone(void **state)
+static void no_rank_waits_for_a_leader_that_has_ended(void **state)
 {
     each_rank(lose_the_leader);
 }
@@ -371,7 +371,7 @@ static void miss_tables(void)
     must(!table.is_mapped && is_all(&table, (char)(1 + me)), 72);
 }
 
-static void who_does_not_get_the_table_has_its_own(void **state)
+static void a_rank_without_the_shared_table_has_its_own(void **state)
 {
     each_rank(miss_tables);
 }
@@ -431,15 +431,15 @@ static void a_board_is_known_by_its_nonce(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(one_rank_asks_for_all_others),
     TEST(what_one_writes_to_it_is_its_own),
-    TEST(who_cannot_reach_the_board_asks_itself),
+    TEST(a_rank_that_cannot_reach_the_board_asks_the_server),
     TEST(without_its_file_each_asks_itself),
     TEST(a_process_without_a_launcher_has_its_own),
     TEST(without_neighbours_there_is_no_board),
     TEST(when_the_leader_fails_all_fail),
-    TEST(nobody_waits_for_a_leader_that_is_gone),
+    TEST(no_rank_waits_for_a_leader_that_has_ended),
     TEST(a_host_has_one_copy_of_a_table),
     TEST(without_a_board_each_has_its_own_table),
-    TEST(who_does_not_get_the_table_has_its_own),
+    TEST(a_rank_without_the_shared_table_has_its_own),
     TEST(a_board_has_the_pages_of_one_edition),
     TEST(a_board_is_known_by_its_nonce),
 };

@@ -2,9 +2,9 @@
  *
  * The barrier, with 1 to 12 ranks that are processes of their own, share memory in groups of 1 to
  * 9, and have a network that is this test: it decides which rank starts, which polls, whose sends
- * are refused and which message arrives next, by seeded dice. Checked at every step: no rank leaves
- * a barrier that some rank has not entered, and barriers end in order. Checked in the end: all of
- * them end. */
+ * are refused and which message arrives next, at random from a seed. Checked at every step: no rank
+ * leaves a barrier that some rank has not entered, and barriers end in order. Checked at the end:
+ * all of them end. */
 #include "config.h"
 
 #include <string.h>
@@ -330,7 +330,7 @@ static void run(uint32_t ranks, uint32_t in_nbrhd)
     end();
 }
 
-static void over_the_network_nobody_leaves_before_all_have_entered(void **state)
+static void over_the_network_no_rank_leaves_before_all_have_entered(void **state)
 {
     for (uint32_t ranks = 1; ranks <= 9; ranks++)
         run(ranks, 1);
@@ -369,13 +369,13 @@ static void many_over_the_network_go_by_a_tree_at_first(void **state)
     is_on_demand = false;
 }
 
-static void in_shared_memory_nobody_leaves_before_all_have_entered(void **state)
+static void in_shared_memory_no_rank_leaves_before_all_have_entered(void **state)
 {
     for (uint32_t ranks = 2; ranks <= 9; ranks++)
         run(ranks, 9);
 }
 
-static void both_ways_nobody_leaves_before_all_have_entered(void **state)
+static void mixed_no_rank_leaves_before_all_have_entered(void **state)
 {
     for (uint32_t ranks = 3; ranks <= 9; ranks++)
         for (uint32_t in_nbrhd = 2; in_nbrhd < 5 && in_nbrhd < ranks; in_nbrhd++)
@@ -441,10 +441,10 @@ static void a_round_that_does_not_exist_is_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(alone_it_is_over_at_once),
-    cmocka_unit_test(over_the_network_nobody_leaves_before_all_have_entered),
+    cmocka_unit_test(over_the_network_no_rank_leaves_before_all_have_entered),
     cmocka_unit_test(many_over_the_network_go_by_a_tree_at_first),
-    cmocka_unit_test(in_shared_memory_nobody_leaves_before_all_have_entered),
-    cmocka_unit_test(both_ways_nobody_leaves_before_all_have_entered),
+    cmocka_unit_test(in_shared_memory_no_rank_leaves_before_all_have_entered),
+    cmocka_unit_test(mixed_no_rank_leaves_before_all_have_entered),
     cmocka_unit_test(one_rank_that_comes_last_holds_all_up),
     cmocka_unit_test(a_round_that_does_not_exist_is_refused),
 };

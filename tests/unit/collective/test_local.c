@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Collectives in shared memory: ranks of this process run random operations of several teams at a
- * time, against what a loop computes. Once as threads: built with the thread sanitizer this is also
- * the test of what is published and acquired. Once in turn, where a rank that has nothing to do
- * sleeps until it is woken: all asleep before the end means that somebody was not woken. Owns the
- * memory of the channels, and stands in for the transport and for mapped segments. */
+ * Collectives in shared memory: ranks in this process run random operations of several teams at a
+ * time; results are compared with a loop. Once as threads: with the thread sanitizer this also
+ * tests publishing and acquiring. Once in turn, where an idle rank sleeps until it is woken: if all
+ * sleep before the end, a wake-up was lost. Owns the memory of the channels, and replaces the
+ * transport and mapped segments. */
 #include "config.h"
 
 #include <pthread.h>
@@ -483,7 +483,7 @@ static void run_in_turn(uint32_t size, uint32_t steps, bool small, uint64_t seed
     close_all();
 }
 
-static void nobody_sleeps_through_what_it_waits_for(void **state)
+static void no_thread_sleeps_through_its_event(void **state)
 {
     for (uint32_t seed = 0; seed < 300; seed++)
         run_in_turn(1 + seed % ranks_max, 40, seed % 8 != 0, seed);
@@ -690,7 +690,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_team_of_all_has_the_first_channel),
     cmocka_unit_test(a_late_member_passes_a_barrier_that_others_have_left),
     cmocka_unit_test(all_get_the_same_bits),
-    cmocka_unit_test(nobody_sleeps_through_what_it_waits_for),
+    cmocka_unit_test(no_thread_sleeps_through_its_event),
     cmocka_unit_test(threads_agree_with_a_loop),
 };
 

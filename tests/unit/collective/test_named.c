@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The named barrier as one rank sees it whose neighbours' flags are this test: among few, as the
- * root of a tree and as a leaf, with every choice of names and every order of coming; and flags
- * that make no sense. That ranks agree is proved by jobs (tests/job/named_barrier.c). Owns the
- * flags. */
+ * The named barrier of one rank whose neighbours' flags are written by this test: flat, as the root
+ * of a tree and as a leaf, with every choice of names and every order of arrival; and invalid
+ * flags. Jobs test that ranks agree (tests/job/named_barrier.c). Owns the flags. */
 #include "config.h"
 
 #include <unistd.h>
@@ -156,7 +155,7 @@ static void what_others_said_is_not_lost_when_they_are_a_barrier_ahead(void *unu
 
 /* ---- a tree of five */
 
-static void a_root_tells_what_all_agree_on(void *unused)
+static void a_root_reports_the_agreed_name(void *unused)
 {
     open_job(0, 5);
     for (unsigned n = 0; n < names * names; n++) {
@@ -174,7 +173,7 @@ static void a_root_tells_what_all_agree_on(void *unused)
     }
 }
 
-static void a_leaf_tells_its_name_and_believes_the_root(void *unused)
+static void a_leaf_reports_its_name_and_accepts_the_roots(void *unused)
 {
     open_job(3, 5);
     for (unsigned n = 0; n < names * names; n++) {
@@ -225,14 +224,14 @@ static void names_of_no_kind_are_refused(void **state)
     }
 RUN(each_name_in_each_order)
 RUN(what_others_said_is_not_lost_when_they_are_a_barrier_ahead)
-RUN(a_root_tells_what_all_agree_on)
-RUN(a_leaf_tells_its_name_and_believes_the_root)
+RUN(a_root_reports_the_agreed_name)
+RUN(a_leaf_reports_its_name_and_accepts_the_roots)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(run_each_name_in_each_order),
     cmocka_unit_test(run_what_others_said_is_not_lost_when_they_are_a_barrier_ahead),
-    cmocka_unit_test(run_a_root_tells_what_all_agree_on),
-    cmocka_unit_test(run_a_leaf_tells_its_name_and_believes_the_root),
+    cmocka_unit_test(run_a_root_reports_the_agreed_name),
+    cmocka_unit_test(run_a_leaf_reports_its_name_and_accepts_the_roots),
     cmocka_unit_test(names_of_no_kind_are_refused),
 };
 

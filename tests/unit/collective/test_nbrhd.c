@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Neighbours that meet by flags, all of them in this process: every order in which ranks may come,
- * look, and go to sleep until they are rung for, by search of all states; and larger trees by dice.
- * Checked in each state: no rank is past a barrier that some rank has not reached, here or
- * elsewhere. Checked where nothing can happen any more, for all are asleep: all barriers are over.
- * Owns the states, and stands in for the room of shared memory. */
+ * Barriers of neighbours by flags, all in this process: every order in which ranks may arrive,
+ * poll, and sleep until a ring, by a search of all states; and larger trees at random. Checked in
+ * each state: no rank has left a barrier that some rank has not entered, here or elsewhere. Checked
+ * in each final state, where all are asleep: all barriers are complete. Owns the states, and
+ * replaces the shared-memory transport. */
 #include "config.h"
 
 #include "collective/nbrhd.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Events in arrays: leaves and their roots in any order, empty entries, operations that are used
- * again for something else while the array is looked at. */
+ * Events in arrays: leaves and their roots in any order, empty entries, operations that are reused
+ * for something else while the array is processed. */
 #include "config.h"
 
 #include "event/event.h"
@@ -51,7 +51,7 @@ static size_t pass(gex_Event_t *events, size_t count, size_t expected_left)
     return done;
 }
 
-static void roots_and_leaves_are_told_apart(void **state)
+static void roots_and_leaves_are_distinguished(void **state)
 {
     struct tk_op *op = start(1, 1);
     assert_true(tk_event_of(op) == root(op) && !tk_event_is_leaf(root(op)));
@@ -235,7 +235,7 @@ static void a_large_array_is_passed_in_one_go(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(roots_and_leaves_are_told_apart),
+    cmocka_unit_test(roots_and_leaves_are_distinguished),
     cmocka_unit_test(what_is_done_already_needs_no_event),
     cmocka_unit_test(a_leaf_does_not_wait_for_its_root),
     cmocka_unit_test(a_root_that_is_done_is_given_back_once),

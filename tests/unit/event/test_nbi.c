@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Sets of implicit operations: categories, access regions and their events, leaves, and threads
- * that come and go. */
+ * that start and end. */
 #include "config.h"
 
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which rank notifies the others of the exit: the first that asks rank 0, and one also when rank
- * 0 is silent. Messages are recorded by this test; each case is a child, because a rank has one
- * role in its life. */
+ * Which rank notifies the others of the exit: the first that asks rank 0, and some rank even if
+ * rank 0 is silent. This test records messages; each case is a child process, because a rank has
+ * only one role in its life. */
 #include "config.h"
 
 #include "common/clock.h"
@@ -68,7 +68,7 @@ static void three_ask(void)
     hear(5, TK_HANDLER_ELECT, ASK);
     hear(3, TK_HANDLER_ELECT, ASK);
     fake_job.busy_sends = 1;
-    tk_elect_serve(); /* no room for the first answer */
+    tk_elect_serve(); /* no space for the first answer */
     sent(5, TK_HANDLER_ELECT, LEAD);
     hear(2, TK_HANDLER_ELECT, ASK);
     tk_elect_serve();
@@ -80,7 +80,7 @@ static void three_ask(void)
     assert_int_equal(tk_elect_step(1), TK_ROLE_MEMBER);
 }
 
-static void the_first_who_asks_leads(void **state)
+static void the_first_rank_that_asks_leads(void **state)
 {
     in_child(three_ask);
 }
@@ -104,7 +104,7 @@ static void asks(int32_t answer, enum tk_role role)
 {
     open_as(9);
     fake_job.busy_sends = 1;
-    assert_int_equal(tk_elect_step(1), TK_ROLE_OPEN); /* no room yet */
+    assert_int_equal(tk_elect_step(1), TK_ROLE_OPEN); /* no space yet */
     assert_int_equal(tk_elect_step(2), TK_ROLE_OPEN);
     assert_int_equal(tk_elect_step(3), TK_ROLE_OPEN);
     sent(0, TK_HANDLER_ELECT, ASK);
@@ -142,7 +142,7 @@ static void is_requested(void)
     assert_int_equal(fake_job.count, 0);
 }
 
-static void who_was_told_need_not_ask(void **state)
+static void a_notified_rank_need_not_ask(void **state)
 {
     in_child(is_requested);
 }
@@ -191,18 +191,18 @@ static void tells(void)
         assert_int_equal(fake_job.sent[i].head->kind, TK_CONTROL);
 }
 
-static void a_leader_tells_each_other_rank_once(void **state)
+static void a_leader_notifies_each_other_rank_once(void **state)
 {
     in_child(tells);
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_first_who_asks_leads),
+    cmocka_unit_test(the_first_rank_that_asks_leads),
     cmocka_unit_test(rank_0_may_lead_itself),
     cmocka_unit_test(others_ask_rank_0_once),
-    cmocka_unit_test(who_was_told_need_not_ask),
+    cmocka_unit_test(a_notified_rank_need_not_ask),
     cmocka_unit_test(if_rank_0_is_silent_each_has_its_turn),
-    cmocka_unit_test(a_leader_tells_each_other_rank_once),
+    cmocka_unit_test(a_leader_notifies_each_other_rank_once),
 };
 
 UNIT_MAIN(tests)

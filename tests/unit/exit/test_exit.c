@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The end of a job, begun in every way. Each way is a child of its own; the bootstrap is this
- * test's and writes what it is asked for to standard error, where the parent reads it. */
+ * The end of a job, begun by every cause. Each case is a child process; the bootstrap is a fake
+ * that writes its requests to standard error, where the parent reads them. */
 #include "config.h"
 
 #include <signal.h>
@@ -80,13 +80,13 @@ enum tk_status tk_bootstrap_part(void (*poll)(void), uint64_t deadline)
 }
 
 /* What the others bring to the fence; -1: nothing. */
-static int brought[4] = {-1, -1, -1, -1};
+static int codes_of_others[4] = {-1, -1, -1, -1};
 
 enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
 {
     assert_string_equal(key, "tk.exit");
     assert_int_equal(size, 1);
-    brought[0] = *(const uint8_t *)blob;
+    codes_of_others[0] = *(const uint8_t *)blob;
     return TK_OK;
 }
 
@@ -94,8 +94,8 @@ enum tk_status tk_bootstrap_peek(uint32_t rank, const char *key, void *blob, siz
 {
     assert_string_equal(key, "tk.exit");
     assert_int_equal(size, 1);
-    *(uint8_t *)blob = (uint8_t)brought[rank];
-    return brought[rank] < 0 || !is_exchanged ? TK_FAIL : TK_OK;
+    *(uint8_t *)blob = (uint8_t)codes_of_others[rank];
+    return codes_of_others[rank] < 0 || !is_exchanged ? TK_FAIL : TK_OK;
 }
 
 void tk_bootstrap_close_early(void)
@@ -438,7 +438,7 @@ static void leave_alone(void)
     tk_exit(8);
 }
 
-static void who_leaves_alone_tells_each_peer_once_and_waits_for_no_full_one(void **state)
+static void a_rank_that_leaves_alone_notifies_each_peer_once_and_waits_for_no_full_one(void **state)
 {
     const char *said = leave_by(leave_alone, 8);
     assert_non_null(strstr(said, "notice 2:8;notice 3:8;"));
@@ -449,20 +449,20 @@ static void who_leaves_alone_tells_each_peer_once_and_waits_for_no_full_one(void
 static void exit_8_but_others_brought_9(void)
 {
     use(&noticing);
-    brought[2] = 9;
+    codes_of_others[2] = 9;
     tk_exit(8);
 }
 
 static void exit_8_but_others_brought_less(void)
 {
     use(&noticing);
-    brought[1] = 0;
-    brought[3] = 7;
+    codes_of_others[1] = 0;
+    codes_of_others[3] = 7;
     tk_exit(8);
 }
 
 /* No peer answers here, so the codes did not come over the network. */
-static void what_the_network_did_not_tell_comes_with_the_fence(void **state)
+static void codes_missing_from_the_network_come_with_the_fence(void **state)
 {
     leave_by(exit_8_but_others_brought_9, 9);
     leave_by(exit_8_but_others_brought_less, 8);
@@ -501,7 +501,7 @@ static void leave_together(void)
     tk_exit(8);
 }
 
-static void who_leaves_with_all_tells_nobody(void **state)
+static void a_rank_that_leaves_with_all_notifies_none(void **state)
 {
     assert_string_equal(leave_by(leave_together, 8), "fence 21;close;");
 }
@@ -574,7 +574,7 @@ static void leave_among_messages(void)
 }
 
 /* What it works on may be gone: destructors of C++ run before. */
-static void no_clients_handler_runs_in_the_one_who_leaves(void **state)
+static void no_client_handler_runs_in_the_leaving_thread(void **state)
 {
     assert_string_equal(leave_by(leave_among_messages, 4), "fence 21;close;");
 }
@@ -628,12 +628,12 @@ static void a_signal_handler_leaves_without_the_network(void **state)
 
 static void leave_in_signal_while_others_bring_13(void)
 {
-    brought[3] = 13;
+    codes_of_others[3] = 13;
     leave_in_signal();
 }
 
 /* The first of one neighbourhood of several. */
-static void who_leaves_without_the_network_learns_the_code_of_all(void **state)
+static void a_rank_that_leaves_without_the_network_learns_the_code_of_all(void **state)
 {
     assert_string_equal(leave_by(leave_in_signal_while_others_bring_13, 13), "fence;close;");
 }
@@ -645,7 +645,7 @@ static void leave_in_signal_for_ever(void)
 }
 
 /* The interrupted code may hold libpmix's own lock. */
-static void a_helper_that_hangs_keeps_nobody(void **state)
+static void a_hanging_helper_delays_no_exit(void **state)
 {
     settings_of_child[0] = "GASNET_EXITTIMEOUT=20";
     uint64_t began = tk_now();
@@ -661,7 +661,7 @@ static void leave_while_printing(void)
 }
 
 /* The stream stays locked for ever; what is in it still comes out, within bounds. */
-static void a_locked_stream_keeps_nobody(void **state)
+static void a_locked_stream_delays_no_exit(void **state)
 {
     leave_by(leave_while_printing, 12);
 }
@@ -686,7 +686,7 @@ static void leave_before_a_handler_can(void)
     tk_exit(13);
 }
 
-static void no_handler_interrupts_the_one_who_leaves(void **state)
+static void no_handler_interrupts_the_leaving_thread(void **state)
 {
     assert_string_equal(leave_by(leave_before_a_handler_can, 13), "fence 21;close;");
 }
@@ -741,19 +741,19 @@ static const struct CMUnitTest tests[] = {
     TEST(if_not_all_come_the_launcher_ends_the_job),
     TEST(the_first_code_counts),
     TEST(what_failed_ends_the_job_with_1),
-    TEST(who_leaves_alone_tells_each_peer_once_and_waits_for_no_full_one),
-    TEST(what_the_network_did_not_tell_comes_with_the_fence),
+    TEST(a_rank_that_leaves_alone_notifies_each_peer_once_and_waits_for_no_full_one),
+    TEST(codes_missing_from_the_network_come_with_the_fence),
     TEST(what_all_agree_on_last_is_learnt),
-    TEST(who_leaves_with_all_tells_nobody),
+    TEST(a_rank_that_leaves_with_all_notifies_none),
     TEST(a_peers_notice_ends_us_with_its_code),
     TEST(the_clients_sigquit_handler_hears_of_it),
-    TEST(no_clients_handler_runs_in_the_one_who_leaves),
+    TEST(no_client_handler_runs_in_the_leaving_thread),
     TEST(a_signal_handler_leaves_without_the_network),
-    TEST(who_leaves_without_the_network_learns_the_code_of_all),
-    TEST(a_helper_that_hangs_keeps_nobody),
-    TEST(a_locked_stream_keeps_nobody),
+    TEST(a_rank_that_leaves_without_the_network_learns_the_code_of_all),
+    TEST(a_hanging_helper_delays_no_exit),
+    TEST(a_locked_stream_delays_no_exit),
     TEST(a_sigquit_handler_leaves_with_the_network),
-    TEST(no_handler_interrupts_the_one_who_leaves),
+    TEST(no_handler_interrupts_the_leaving_thread),
     TEST(a_watchdog_stands_behind_it),
     TEST(a_watchdog_stands_behind_the_clients_hooks_too),
 };

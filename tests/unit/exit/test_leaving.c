@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Agreement on a code and election of the rank that notifies the others, together: up to 64 hosts
- * of one rank or some, all in this process, with a clock and a network of this test's, which
- * refuses, delays and reorders by seeded dice. Ranks leave, only poll, or are silent. Checked: no
- * rank is done before all have come, all that are done have the largest code, and every rank that
- * polls is notified within the bound. The sources are included, for their state is exchanged when
- * the test becomes another rank. */
+ * of one or more ranks, all in this process, with a fake clock and a fake network, which refuses,
+ * delays and reorders at random from a seed. Ranks leave, only poll, or are silent. Checked: no
+ * rank is done before all have arrived, all that are done have the largest code, and every rank
+ * that polls is notified within the bound. The sources are included, because their state is swapped
+ * when the test becomes another rank. */
 #include "config.h"
 
 #include <limits.h>
@@ -372,7 +372,7 @@ static void one_is_silent(uint32_t count, uint32_t of_host, uint32_t who, uint32
     assert_told_by(leads);
 }
 
-static void one_that_is_silent_keeps_nobody_from_hearing(void **unused)
+static void a_silent_member_does_not_keep_others_from_hearing(void **unused)
 {
     for (int s = 1; s < shapes; s++) {
         uint32_t last = hosts[s] - 1;
@@ -401,7 +401,7 @@ static void without_rank_0_the_lowest_that_leaves_leads(void **unused)
 }
 
 /* It has slept through all of it, and finds questions, requests and codes when it looks again. */
-static void who_is_late_ends_with_the_others(void **unused)
+static void a_late_rank_ends_with_the_others(void **unused)
 {
     for (int s = 1; s < shapes; s++)
         for (uint32_t who = 0; who < hosts[s]; who += hosts[s] - 1) {
@@ -435,7 +435,7 @@ static void of_two_that_ask_at_once_one_leads(void **unused)
         }
 }
 
-/* Messages so slow that several have their turn before they hear of each other: no harm. */
+/* Messages so slow that several ranks lead before they hear of each other, which is safe. */
 static void several_leaders_end_it_as_well(void **unused)
 {
     open_world(64, 1, 5);
@@ -476,9 +476,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(all_that_come_have_the_largest_code),
     cmocka_unit_test(a_rank_that_sleeps_while_it_leaves_is_woken),
     cmocka_unit_test(a_rank_does_not_fall_asleep_over_a_flag),
-    cmocka_unit_test(one_that_is_silent_keeps_nobody_from_hearing),
+    cmocka_unit_test(a_silent_member_does_not_keep_others_from_hearing),
     cmocka_unit_test(without_rank_0_the_lowest_that_leaves_leads),
-    cmocka_unit_test(who_is_late_ends_with_the_others),
+    cmocka_unit_test(a_late_rank_ends_with_the_others),
     cmocka_unit_test(of_two_that_ask_at_once_one_leads),
     cmocka_unit_test(several_leaders_end_it_as_well),
     cmocka_unit_test(late_messages_change_nothing),

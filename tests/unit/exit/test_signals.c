@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Signals: which are caught, which are left alone (GASNET_NO_CATCH_SIGNAL, clients' own handlers),
- * and what catching does. tk_exit_by_signal() is this test's. */
+ * and the effect of catching. tk_exit_by_signal() is a fake of this test. */
 #include "config.h"
 
 #include <signal.h>
@@ -191,7 +191,7 @@ static void a_quit_handler_that_returns_does_not_save_the_rank(void **state)
     unit_assert_exit(raise_with_quit_that_returns, NULL, 10 + SIGINT);
 }
 
-static void fatal_signals_are_told_and_stay_fatal(void **state)
+static void fatal_signals_are_reported_and_stay_fatal(void **state)
 {
     static const struct {
         int number;
@@ -347,7 +347,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(terminating_signals_end_the_job),
     cmocka_unit_test(they_come_as_sigquit),
     cmocka_unit_test(a_quit_handler_that_returns_does_not_save_the_rank),
-    cmocka_unit_test(fatal_signals_are_told_and_stay_fatal),
+    cmocka_unit_test(fatal_signals_are_reported_and_stay_fatal),
     cmocka_unit_test(missing_memory_of_the_library_is_named),
     cmocka_unit_test(other_missing_memory_is_the_clients),
     cmocka_unit_test(a_child_that_was_forked_just_dies),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The state machine of the end of a job: which transitions there are, and what each of them makes
- * known. No process ends here. */
+ * The state machine of the end of a job: its transitions, and the facts that each of them records.
+ * No process ends here. */
 #include "config.h"
 
 #include <unistd.h>
@@ -38,8 +38,9 @@ static void (*const transitions[])(struct tk_exit_state *) = {
     tk_state_over, to_client, tk_state_abort};
 enum { transition_count = sizeof(transitions) / sizeof(transitions[0]), phases = 8 };
 
-/* The drawing of exit.h: where each transition leads from each phase, and `-` where it changes
- * nothing. R(unning), L(eaving), A(gree), P(art), H(anded over), O(ver), C(lient), X: abort */
+/* The drawing of exit.h as a table: the next phase for each transition in each phase, and `-` if it
+ * changes nothing. R(unning), L(eaving), A(gree), P(art), H(anded over), O(ver), C(lient), X:
+ * abort */
 static const char letters[phases + 1] = "RLAPHOCX";
 static const char *const drawing[transition_count] = {
     /*             RLAPHOCX */

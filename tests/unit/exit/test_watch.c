@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the library's own thread waits for. Neighbours are children of this process, their words
- * about their ends are this test's. Each case is a process of its own: a wait ends once. */
+ * The events that the helper thread waits for. Neighbours are children of this process; the test
+ * writes their end states. Each case is a process of its own, because a wait ends only once. */
 #include "config.h"
 
 #include <signal.h>
@@ -224,14 +224,14 @@ static void a_launcher_that_ends_us_speaks_for_itself(void **state)
     in_child(killed_and_called);
 }
 
-static void who_leaves_in_order_hands_the_watch_on(void **state)
+static void a_rank_that_leaves_in_order_passes_the_watch_on(void **state)
 {
     in_child(left);
     in_child(left_two);
     in_child(left_all);
 }
 
-static void who_leaves_watches_nobody_else(void **state)
+static void a_leaving_rank_watches_no_other(void **state)
 {
     in_child(left_while_we_leave);
 }
@@ -247,8 +247,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_call_ends_the_wait),
     cmocka_unit_test(the_death_of_the_next_neighbour_ends_it),
     cmocka_unit_test(a_launcher_that_ends_us_speaks_for_itself),
-    cmocka_unit_test(who_leaves_in_order_hands_the_watch_on),
-    cmocka_unit_test(who_leaves_watches_nobody_else),
+    cmocka_unit_test(a_rank_that_leaves_in_order_passes_the_watch_on),
+    cmocka_unit_test(a_leaving_rank_watches_no_other),
     cmocka_unit_test(a_client_may_close_our_descriptors),
 };
 

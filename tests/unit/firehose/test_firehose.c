@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The cache of pinned regions over a device that really holds on to pages: what is found again,
- * what is given up, and that no way to lose memory leaves a region behind that still has it. */
+ * The cache of pinned regions over a device that really pins pages: hits, evictions, and that
+ * however memory is unmapped no region of it remains. */
 #include "config.h"
 
 #include <errno.h>
@@ -135,7 +135,7 @@ static void no_more_pages_are_pinned_than_were_named(void **state)
     close_cache();
 }
 
-static void the_oldest_that_nobody_holds_is_given_up(void **state)
+static void the_oldest_unused_one_is_evicted(void **state)
 {
     open_cache("GASNET_FIREHOSE_MAXVICTIM_R=2", NULL);
     char *p = map_granules(3);
@@ -167,9 +167,9 @@ static bool use_if_worth(const void *at)
     return p;
 }
 
-/* Going round through more memory than there is room for, the oldest region would be the next to be
- * used: a caller that releases it never finds anything. A few tries show that. */
-/* As a put does that takes the shortest way. */
+/* In a cyclic traversal of more memory than fits, the oldest region is always the next to be used:
+ * evicting it means that nothing is ever found. A few trials detect that. */
+/* As a put on the fast path does. */
 static bool find(const void *at, size_t nbytes)
 {
     struct tk_pinned *last = tk_firehose_find_last(at, nbytes);
@@ -243,9 +243,9 @@ static void a_round_through_too_much_still_finds_some(void **state)
     close_cache();
 }
 
-/* What is used ten times as often as the others gets room, however reluctant the rounds before have
- * made the cache, and though all of the others are still used. */
-static void what_is_used_most_gets_room(void **state)
+/* A region that is used ten times as often as the others is admitted, however reluctant earlier
+ * rounds have made the cache, and although all others are still used. */
+static void frequently_used_regions_are_admitted(void **state)
 {
     enum { space = 8, used = 2 * space, rounds = 40, later = 400, often = 10 };
     open_cache("GASNET_FIREHOSE_MAXVICTIM_R=8", NULL);
@@ -313,9 +313,9 @@ static void a_refusal_is_answered_by_giving_up_others(void **state)
     close_cache();
 }
 
-/* With nothing left to give up the transfer goes another way. People hear of it once; the device is
- * not asked by each transfer. */
-static void a_refusal_that_stays_is_told_once(void **state)
+/* With nothing left to evict the transfer takes another path. One warning is printed; not every
+ * transfer asks the device again. */
+static void a_permanent_refusal_is_reported_once(void **state)
 {
     open_cache(NULL, NULL);
     char *p = map_granules(3);
@@ -335,8 +335,8 @@ static void a_refusal_that_stays_is_told_once(void **state)
     close_cache();
 }
 
-/* Others need not make room for it, and are not kept from trying. */
-static void a_refusal_of_this_memory_tells_nothing_of_other(void **state)
+/* Others need not be evicted for it, and may still try. */
+static void a_refusal_of_one_range_does_not_affect_others(void **state)
 {
     open_cache(NULL, NULL);
     char *p = map_granules(2);
@@ -649,7 +649,7 @@ static void lose_descriptor(void *unused)
     _exit(seen == 'a' ? 1 : 0);
 }
 
-static void a_client_that_closes_our_descriptor_does_no_harm(void **state)
+static void a_client_may_close_our_descriptor(void **state)
 {
     unit_assert_exit_or_skip(lose_descriptor, NULL, 0);
 }
@@ -787,17 +787,17 @@ static void what_is_pinned_serves_both_directions(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(what_was_pinned_is_found_again),
     TEST(no_more_pages_are_pinned_than_were_named),
-    TEST(the_oldest_that_nobody_holds_is_given_up),
+    TEST(the_oldest_unused_one_is_evicted),
     TEST(what_was_found_last_is_found_without_a_lookup),
     TEST(what_was_found_last_is_given_up_in_its_turn),
     TEST(a_round_through_too_much_still_finds_some),
-    TEST(what_is_used_most_gets_room),
+    TEST(frequently_used_regions_are_admitted),
     TEST(what_is_not_used_any_more_is_given_up),
     TEST(no_more_memory_is_pinned_than_is_allowed),
     TEST(memory_registered_for_good_counts),
     TEST(a_refusal_is_answered_by_giving_up_others),
-    TEST(a_refusal_that_stays_is_told_once),
-    TEST(a_refusal_of_this_memory_tells_nothing_of_other),
+    TEST(a_permanent_refusal_is_reported_once),
+    TEST(a_refusal_of_one_range_does_not_affect_others),
     TEST(memory_that_went_away_is_forgotten),
     TEST(without_a_monitor_the_device_sees_what_is_gone),
     TEST(a_region_that_is_held_survives_its_memory),
@@ -807,7 +807,7 @@ static const struct CMUnitTest tests[] = {
     TEST(where_nothing_can_be_watched_nothing_is_kept),
     TEST(what_was_found_last_is_forgotten_with_its_memory),
     TEST(a_hit_is_no_system_call_where_the_client_has_one_thread),
-    TEST(a_client_that_closes_our_descriptor_does_no_harm),
+    TEST(a_client_may_close_our_descriptor),
     TEST(threads_never_see_each_others_old_memory),
     TEST(what_is_paged_is_read_through_regions_of_its_own),
     TEST(what_is_paged_is_kept_without_being_watched),

@@ -108,7 +108,7 @@ static const char *warning_of(const char *first, const char *second)
 
 /* "Since enlarging the total pool risks exhausting resources, [...] doing so will result in a
  * warning." 10922 MiB are there, and 16384 regions. */
-static void who_enlarges_the_pool_is_warned(void **state)
+static void enlarging_the_pool_gives_a_warning(void **state)
 {
     static const char memory[] = "GASNET_FIREHOSE_M and GASNET_FIREHOSE_MAXVICTIM_M add up to ",
                       regions[] = "GASNET_FIREHOSE_R and GASNET_FIREHOSE_MAXVICTIM_R add up to ";
@@ -136,7 +136,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_victim_pools_size_goes_before_physmem_max),
     cmocka_unit_test(a_region_is_as_large_as_asked_for),
     cmocka_unit_test(what_others_may_have_is_shared_out),
-    cmocka_unit_test(who_enlarges_the_pool_is_warned),
+    cmocka_unit_test(enlarging_the_pool_gives_a_warning),
 };
 
 UNIT_MAIN(tests)

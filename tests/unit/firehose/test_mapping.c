@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Mappings as the kernel reports them through both interfaces, and that watching one cuts none of
- * another thread's in two: what that thread does between our look and our call is done here, right
- * before the call. */
+ * Mappings as the kernel reports them through both interfaces, and that watching one never splits
+ * another thread's mapping: the other thread's change between our query and our call is made here,
+ * right before the call. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory: what GASNET_MAX_SEGSIZE means, and that areas are what they say: whole pages, shared,
- * zero, bounded, and gone after closing. */
+ * Memory: the meaning of GASNET_MAX_SEGSIZE, and the properties of areas: whole pages, shared,
+ * zero, bounded, and freed on close. */
 #include "config.h"
 
 #include <errno.h>
@@ -100,7 +100,7 @@ static void a_hosts_share_is_divided_among_its_ranks(void **state)
     assert_int_equal(limit_of("4G/h", 8 * GB, 4), four);
 }
 
-static void the_default_leaves_room(void **state)
+static void the_default_leaves_space(void **state)
 {
     assert_true(4 * limit_of("0.85/H", 8 * GB, 4) < 8 * GB * 85 / 100);
 }
@@ -115,7 +115,7 @@ static void a_share_is_one_of_what_others_left(void **state)
     assert_int_equal(limit_with_left("0.85/H", 0, 4), tk_page_size());
 }
 
-/* What a client says by itself is no promise of the library's, but for a tenth. */
+/* A limit set by the client is not guaranteed by the library, except for a tenth of it. */
 static void a_size_is_had_while_all_ranks_can_touch_a_tenth(void **state)
 {
     static const uint64_t left[] = {64 * MB, GB, 3 * GB, 8 * GB};
@@ -233,7 +233,7 @@ static void a_reserved_area_has_its_pages(void **state)
     tk_area_close(&lazy);
 }
 
-/* Plenty was left when the caller looked; or little was, then the area looks again. */
+/* The caller measured plenty of memory, or little; in the latter case the area measures again. */
 static void an_area_after_a_measurement_has_its_pages(void **state)
 {
     static const uint64_t left[] = {1000 * MB, 1};
@@ -245,8 +245,8 @@ static void an_area_after_a_measurement_has_its_pages(void **state)
     }
 }
 
-/* Where there is plenty they come when they are touched; else lack of memory is found at once. */
-static void an_area_by_need_has_pages_where_memory_is_not_plenty(void **state)
+/* With plenty of memory pages are allocated when touched; otherwise a lack is detected at once. */
+static void an_area_by_need_has_pages_if_memory_is_scarce(void **state)
 {
     static const uint64_t left[] = {1000 * MB, 20 * MB, 1};
     for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
@@ -300,7 +300,7 @@ static void a_large_area_is_reserved_whole(void **state)
     tk_area_close(&area);
 }
 
-/* What a SIGBUS handler asks. */
+/* The lookup of a SIGBUS handler. */
 static void areas_are_known_by_address_while_they_are_open(void **state)
 {
     struct tk_area first, second;
@@ -334,7 +334,7 @@ static void closing_leaves_nothing_and_may_be_repeated(void **state)
     tk_area_close(&area);
 }
 
-static void what_cannot_be_is_told_with_the_limit(void **state)
+static void impossible_requests_are_refused_with_the_limit(void **state)
 {
     struct tk_area area;
     unit_listen();
@@ -371,7 +371,7 @@ static void the_call_that_failed_is_named(void **state)
     assert_int_equal(unit_lines(said), 1);
 }
 
-/* Reserving it would have the kernel end some process of this host; that is found out first. */
+/* Reserving it would make the kernel kill some process of this host, so it is checked first. */
 static void more_than_is_free_is_refused_before_it_is_reserved(void **state)
 {
     struct tk_area area;
@@ -427,7 +427,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_fraction_is_of_the_hosts_memory),
     cmocka_unit_test(one_byte_is_not_the_whole_host),
     cmocka_unit_test(a_hosts_share_is_divided_among_its_ranks),
-    cmocka_unit_test(the_default_leaves_room),
+    cmocka_unit_test(the_default_leaves_space),
     cmocka_unit_test(a_share_is_one_of_what_others_left),
     cmocka_unit_test(a_size_is_had_while_all_ranks_can_touch_a_tenth),
     cmocka_unit_test(what_a_device_pins_obeys_physmem_max_and_is_there),
@@ -439,13 +439,13 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_areas_descriptor_is_not_inherited),
     cmocka_unit_test(a_reserved_area_has_its_pages),
     cmocka_unit_test(an_area_after_a_measurement_has_its_pages),
-    cmocka_unit_test(an_area_by_need_has_pages_where_memory_is_not_plenty),
+    cmocka_unit_test(an_area_by_need_has_pages_if_memory_is_scarce),
     cmocka_unit_test(what_an_area_grows_by_has_no_pages),
     cmocka_unit_test(populating_makes_all_present_and_changes_nothing),
     cmocka_unit_test(a_large_area_is_reserved_whole),
     cmocka_unit_test(areas_are_known_by_address_while_they_are_open),
     cmocka_unit_test(closing_leaves_nothing_and_may_be_repeated),
-    cmocka_unit_test(what_cannot_be_is_told_with_the_limit),
+    cmocka_unit_test(impossible_requests_are_refused_with_the_limit),
     cmocka_unit_test(a_signal_does_not_stop_a_reservation),
     cmocka_unit_test(the_call_that_failed_is_named),
     cmocka_unit_test(more_than_is_free_is_refused_before_it_is_reserved),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What settings change about the process itself: its locked memory, its heap, its threads and the
- * end of its output. Each in a child, because nothing of that can be undone. */
+ * Effects of settings on the process itself: locked memory, heap, threads and the end of its
+ * output. Each in a child process, because none can be undone. */
 #include "config.h"
 
 #include <malloc.h>
@@ -33,7 +33,7 @@ static void lock_memory(void *setting)
     exit((int)(locked_memory() >> 16));
 }
 
-static void locked_memory_is_raised_unless_told_otherwise(void **state)
+static void the_locked_memory_limit_is_raised_by_default(void **state)
 {
     unit_assert_exit(lock_memory, NULL, 2);
     unit_assert_exit(lock_memory, "GASNET_MAXIMIZE_MEMLOCK=1", 2);
@@ -99,7 +99,7 @@ static void start_huge(void *unused)
     exit(tk_thread_start(look, UINT64_C(1) << 60, 0) == TK_FAIL ? 0 : 1);
 }
 
-static void a_stack_that_nobody_has_is_told(void **state)
+static void a_missing_stack_is_reported(void **state)
 {
     const char *said;
     assert_int_equal(unit_child(start_huge, NULL, &said), 0);
@@ -132,10 +132,10 @@ static void file_systems_are_written_on_request(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(locked_memory_is_raised_unless_told_otherwise),
+    cmocka_unit_test(the_locked_memory_limit_is_raised_by_default),
     cmocka_unit_test(malloc_maps_nothing_on_request),
     cmocka_unit_test(a_thread_has_the_stack_that_was_asked_for),
-    cmocka_unit_test(a_stack_that_nobody_has_is_told),
+    cmocka_unit_test(a_missing_stack_is_reported),
     cmocka_unit_test(file_systems_are_written_on_request),
 };
 

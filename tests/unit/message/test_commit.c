@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Commits with GEX_FLAG_IMMEDIATE over a transport that refuses at each point where one may:
- * nothing is sent then, nothing is polled, and the descriptor is as good as before, for another
- * Commit or a Cancel. Of each form of a prepared message. */
+ * then nothing is sent or polled, and the descriptor is still valid for another Commit or a Cancel.
+ * For each form of a prepared message. */
 #include "config.h"
 
 #include "event/event.h"
@@ -330,7 +330,7 @@ static void a_long_whose_payload_is_under_way_is_not_refused(void **state)
 }
 
 /* Waiting for a source looks for messages now and then, but not here. */
-static void a_source_that_is_waited_for_serves_nobody(void **state)
+static void waiting_for_a_source_serves_no_other_rank(void **state)
 {
     (void)state;
     fake_job.never_copies = true;
@@ -427,7 +427,7 @@ static const struct CMUnitTest tests[] = {
     TEST(a_commit_that_was_refused_is_cancelled),
     TEST(another_commit_may_be_another_one),
     TEST(a_long_whose_payload_is_under_way_is_not_refused),
-    TEST(a_source_that_is_waited_for_serves_nobody),
+    TEST(waiting_for_a_source_serves_no_other_rank),
     TEST(a_reply_that_was_refused_is_no_reply),
     TEST(messages_of_another_endpoint_use_the_connections_of_its_process),
 };

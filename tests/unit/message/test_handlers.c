@@ -105,7 +105,7 @@ static void refused_indices(void *unused)
     expect(tk_handlers_register(0, both, 2) == GASNET_ERR_RESOURCE);
 }
 
-static void taken_and_library_indices_are_refused_and_told(void **state)
+static void taken_and_library_indices_are_refused_and_reported(void **state)
 {
     const char *said;
     assert_int_equal(unit_child(refused_indices, NULL, &said), 0);
@@ -122,7 +122,7 @@ static void refused_silently(void *unused)
     expect(tk_handlers_register(0, &low, 1) == GASNET_ERR_RESOURCE);
 }
 
-static void a_client_may_switch_the_telling_off(void **state)
+static void a_client_may_switch_reports_off(void **state)
 {
     const char *said;
     assert_int_equal(unit_child(refused_silently, NULL, &said), 0);
@@ -179,8 +179,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_fixed_index_is_kept),
     cmocka_unit_test(index_0_gets_the_highest_free_one_after_fixed_ones),
     cmocka_unit_test(there_are_128_and_no_more),
-    cmocka_unit_test(taken_and_library_indices_are_refused_and_told),
-    cmocka_unit_test(a_client_may_switch_the_telling_off),
+    cmocka_unit_test(taken_and_library_indices_are_refused_and_reported),
+    cmocka_unit_test(a_client_may_switch_reports_off),
     cmocka_unit_test(an_empty_table_is_fine),
     cmocka_unit_test(misuse_ends_the_program_with_the_handlers_name),
     cmocka_unit_test(medium_and_long_may_share_a_handler),

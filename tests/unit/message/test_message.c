@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Active messages from call to handler, over a transport that brings back what is sent: every
- * argument count and category, payloads, the wire format, what waits for what, and what a peer
- * cannot make us do. */
+ * Active messages from call to handler, over a transport that loops messages back: every argument
+ * count and category, payloads, the wire format, which calls wait for what, and hostile
+ * messages. */
 #include "config.h"
 
 #include <unistd.h>
@@ -279,7 +279,7 @@ static void a_request_waits_by_polling(void **state)
     assert_int_equal(fake_job.count, 1);
 }
 
-/* A transport with a way of its own for Mediums, which finds no room as the general one does. */
+/* A transport with a fast path for Mediums, which finds no space, like the general path. */
 static int send_direct(size_t nbytes, bool immediate)
 {
     return tk_medium_direct(tk_peer(3), tk_head_of_medium(TK_REQUEST, payload_base + 3, 3),
@@ -350,7 +350,7 @@ static void an_immediate_long_goes_on_once_its_payload_is_under_way(void **state
     assert_handled(0, 5000);
 }
 
-/* Both parts of a Long find room, or neither is posted and nothing stays taken. */
+/* Both parts of a Long find space, or neither is posted and nothing remains reserved. */
 static void an_immediate_long_reserves_space_for_both_parts(void **state)
 {
     struct tk_message m = message(TK_LONG, 0, 5000);
@@ -464,8 +464,8 @@ static bool place_payload(struct tk_peer *peer, struct tk_op *op, uintptr_t remo
     return true;
 }
 
-/* Posted at once where the transport takes it so, in front of its head; what it refuses goes the
- * other way, as does what is copied. */
+/* Posted at once, before its head, if the transport accepts that; refused and copied payloads take
+ * the other path. */
 static void the_payload_of_a_long_whose_source_may_wait_goes_at_once(void **state)
 {
     gex_Event_t event;
@@ -619,7 +619,7 @@ static void deliver_head(void *head)
     tk_deliver(&arrival);
 }
 
-static void a_message_for_nobody_ends_the_program(void **state)
+static void a_message_without_a_handler_ends_the_program(void **state)
 {
     struct tk_message_head head = {.handler = 250};
     unit_assert_panic(deliver_head, &head,
@@ -649,7 +649,7 @@ static void deliver_tag(void *tag)
     tk_deliver_short(tk_peer(1), *(unsigned *)tag, arguments);
 }
 
-static void a_tag_for_nobody_ends_the_program(void **state)
+static void a_tag_without_a_handler_ends_the_program(void **state)
 {
     unsigned tag = tk_tag(false, 0, 250);
     unit_assert_panic(deliver_tag, &tag,
@@ -761,8 +761,8 @@ static const struct CMUnitTest tests[] = {
     TEST(a_reply_waits_for_our_own_sends_only),
     TEST(the_librarys_own_messages_reach_its_own_handlers),
     TEST(a_tag_says_of_a_short_what_a_head_does),
-    TEST(a_tag_for_nobody_ends_the_program),
-    TEST(a_message_for_nobody_ends_the_program),
+    TEST(a_tag_without_a_handler_ends_the_program),
+    TEST(a_message_without_a_handler_ends_the_program),
     TEST(a_packed_long_writes_inside_the_segment_or_not_at_all),
     TEST(a_tag_stands_for_the_head_of_most_shorts),
     TEST(other_heads_have_no_tag),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The pattern in lent buffers of debug builds: what is filled, when it counts as left alone, and
- * which patterns there are. */
+ * The pattern in lent buffers of debug builds: what is filled, when it counts as unwritten, and the
+ * legal patterns. */
 #include "config.h"
 
 #include "message/message.h"

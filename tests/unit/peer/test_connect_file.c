@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connect files as texts: what each rank takes from one, what is refused and why, and that what one
- * run writes is what the next one reads. */
+ * Connect files as texts: the peers that each rank reads from one, what is refused and why, and
+ * that the next run reads what one run wrote. */
 #include "config.h"
 
 #include <stdlib.h>

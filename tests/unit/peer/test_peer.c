@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Peers: what ranks exchange at start-up and on attach, with a bootstrap that is a table in
- * this test, filled with what others might have published. */
+ * Peers: the exchange at start-up and on attach, with a fake bootstrap: a table that the test fills
+ * with records that others might have published. */
 #include "config.h"
 
 #include "base/client_mode.h"
@@ -304,7 +304,7 @@ static void the_last_setting_is_compared_too(void **state)
 }
 
 /* Every rank knows that two differ, before anything of theirs is mapped; one of them reports it. */
-static void who_differs_from_rank_0_reports_it_alone(void **state)
+static void only_the_rank_that_differs_from_rank_0_reports_it(void **state)
 {
     const char *said;
     struct tk_peer_info *info = new_info(3);
@@ -435,7 +435,7 @@ static void own_segments_are_found_by_address_once_all_know_them(void **state)
     assert_false(finds(0x7000, 1, 0));
 }
 
-static void who_cannot_is_named_and_nobody_learns(void **state)
+static void a_failing_rank_is_named_and_no_rank_learns(void **state)
 {
     struct wire_segments none = {.unable = 1, .rails = rails};
     char key[32];
@@ -555,11 +555,11 @@ static const struct CMUnitTest tests[] = {
     TEST(another_threading_mode_is_named),
     TEST(the_setting_that_differs_is_named_with_both_values),
     TEST(the_last_setting_is_compared_too),
-    TEST(who_differs_from_rank_0_reports_it_alone),
+    TEST(only_the_rank_that_differs_from_rank_0_reports_it),
     TEST(a_failed_fence_fails_the_exchange),
     TEST(segments_are_learnt_while_messages_are_served),
     TEST(own_segments_are_found_by_address_once_all_know_them),
-    TEST(who_cannot_is_named_and_nobody_learns),
+    TEST(a_failing_rank_is_named_and_no_rank_learns),
     TEST(segments_in_other_words_are_refused),
     TEST(a_range_is_in_a_segment_or_not),
     cmocka_unit_test(a_peer_costs_no_more_than_planned),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the kernel reports about the number of a client's threads: each case is a child, which has
- * one. */
+ * Detection of a second client thread by the kernel's reports: each case is a child process, which
+ * has one. */
 #include "config.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "process/alone.h"
 #include "unit.h"
 
-enum { many_processes = 200 /* more records than there is room for */ };
+enum { many_processes = 200 /* more records than fit */ };
 
 static sem_t to_end;
 
@@ -79,7 +79,7 @@ static void start_one(void *unused)
     check(!tk_is_alone(), 4);
 }
 
-static void who_starts_a_thread_is_not_alone_any_more(void **state)
+static void a_client_that_starts_a_thread_is_no_longer_alone(void **state)
 {
     run(start_one);
 }
@@ -127,7 +127,7 @@ static void miss_some(void *unused)
     check(!tk_is_alone(), 5);
 }
 
-static void who_starts_more_processes_than_are_looked_at_stays_alone(void **state)
+static void a_client_that_starts_many_processes_stays_alone(void **state)
 {
     run(miss_some);
 }
@@ -184,7 +184,7 @@ static void open_too_late(void *unused)
     end_thread(thread);
 }
 
-static void who_is_not_the_first_thread_never_is_alone(void **state)
+static void only_the_first_thread_can_be_alone(void **state)
 {
     run(open_too_late);
 }
@@ -198,7 +198,7 @@ static void close_it(void *unused)
     check(!tk_is_alone(), 4);
 }
 
-static void when_it_is_closed_nobody_is_alone(void **state)
+static void after_close_no_client_is_alone(void **state)
 {
     run(close_it);
 }
@@ -211,20 +211,20 @@ static void be_forbidden(void *unused)
     check(!tk_is_alone(), 3);
 }
 
-static void where_the_kernel_does_not_tell_nobody_is_alone(void **state)
+static void without_kernel_reports_no_client_is_alone(void **state)
 {
     run(be_forbidden);
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(who_starts_a_thread_is_not_alone_any_more),
+    cmocka_unit_test(a_client_that_starts_a_thread_is_no_longer_alone),
     cmocka_unit_test(processes_are_no_threads),
-    cmocka_unit_test(who_starts_more_processes_than_are_looked_at_stays_alone),
+    cmocka_unit_test(a_client_that_starts_many_processes_stays_alone),
     cmocka_unit_test(threads_are_not_merely_counted),
     cmocka_unit_test(threads_of_the_library_do_not_count),
-    cmocka_unit_test(who_is_not_the_first_thread_never_is_alone),
-    cmocka_unit_test(when_it_is_closed_nobody_is_alone),
-    cmocka_unit_test(where_the_kernel_does_not_tell_nobody_is_alone),
+    cmocka_unit_test(only_the_first_thread_can_be_alone),
+    cmocka_unit_test(after_close_no_client_is_alone),
+    cmocka_unit_test(without_kernel_reports_no_client_is_alone),
 };
 
 UNIT_MAIN(tests)

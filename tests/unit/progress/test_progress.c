@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Polling and waiting: what runs when, what never runs inside what, and when the CPU is given away.
- * sched_yield() and the doorbell are ours here, so that the back-off can be counted. */
+ * Polling and waiting: what runs when, what never nests, and when the CPU is yielded. sched_yield()
+ * and the doorbell are fakes, so that the back-off can be counted. */
 #include "config.h"
 
 #include <unistd.h>
@@ -104,7 +104,7 @@ static void poll_with_work(void *unused)
     tk_counter_add(&tk_deferred_work_wanted, 1);
     tk_poll();
     expect(works_done == 1 && deepest == 1);
-    expect(fake_job.polls == 3); /* the nested poll served the network all the same */
+    expect(fake_job.polls == 3); /* the nested poll still served the network */
     tk_poll();
     expect(works_done == 2);
     got_on = true; /* a caller that waits for it must not sleep */
@@ -251,7 +251,7 @@ static const struct tk_transport silent = {
     .poll = nothing, .reap = nothing, .reap_in_handler = nothing};
 
 /* Only a caller whose doorbell is sure to be rung may sleep for long. */
-static void sleep_is_short_and_grows_where_nobody_rings(void **state)
+static void sleep_is_short_and_grows_where_nothing_rings(void **state)
 {
     static const struct tk_transport *const both[] = {&ringing, &silent};
     unsigned empty = 0;
@@ -408,7 +408,7 @@ static void what_has_just_come_does_not_give_the_cpu_away(void **state)
 }
 
 /* Clients that wait in loops of their own. */
-static void where_ranks_outnumber_cpus_polls_in_vain_give_the_cpu_away(void **state)
+static void where_ranks_outnumber_cpus_empty_polls_yield_the_cpu(void **state)
 {
     fake_job_open(2);
     tk_progress_crowded();
@@ -461,14 +461,14 @@ static void now_and_then_stalls_are_looked_for(void **state)
 {
     fake_job_open(2);
     empty_steps(4000);
-    assert_in_range(fake_job.stalls_told, 0, 1);
+    assert_in_range(fake_job.stalls_reported, 0, 1);
     empty_steps(20000);
-    assert_in_range(fake_job.stalls_told, 1, 20);
+    assert_in_range(fake_job.stalls_reported, 1, 20);
     fake_job_close();
     fake_job_open(2);
     for (int i = 0; i < 100; i++) /* short waits are waits, too */
         empty_steps(400);
-    assert_in_range(fake_job.stalls_told, 1, 40);
+    assert_in_range(fake_job.stalls_reported, 1, 40);
     fake_job_close();
 }
 
@@ -525,7 +525,7 @@ static unsigned lent(unsigned n)
     return count;
 }
 
-static void sources_are_lent_to_a_device_that_gives_them_back_at_once(void **state)
+static void sources_are_lent_to_a_device_that_completes_at_once(void **state)
 {
     static const struct tk_transport device = {.reap = finish_after_looks};
     tk_progress_use(&device);
@@ -542,7 +542,7 @@ static void sources_are_lent_to_a_device_that_gives_them_back_at_once(void **sta
 }
 
 /* Nor does what was copied after all, and is back before anything is asked. */
-static void a_source_that_was_not_lent_teaches_nothing(void **state)
+static void only_lent_sources_teach(void **state)
 {
     static const struct tk_transport device = {.reap = finish_after_looks};
     tk_progress_use(&device);
@@ -607,8 +607,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_job_of_one_has_nothing_to_poll),
     cmocka_unit_test(work_that_is_wanted_follows_each_poll_but_not_those_within_it),
     cmocka_unit_test(kinds_of_work_are_few),
-    cmocka_unit_test(sources_are_lent_to_a_device_that_gives_them_back_at_once),
-    cmocka_unit_test(a_source_that_was_not_lent_teaches_nothing),
+    cmocka_unit_test(sources_are_lent_to_a_device_that_completes_at_once),
+    cmocka_unit_test(only_lent_sources_teach),
     cmocka_unit_test(tries_become_rare_but_do_not_end),
     cmocka_unit_test(inside_a_handler_waiting_reaps_only),
     cmocka_unit_test(with_cpus_for_all_we_spin_first),
@@ -616,12 +616,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_client_that_says_spin_is_never_put_to_sleep),
     cmocka_unit_test(a_client_that_says_block_never_spins),
     cmocka_unit_test(one_that_says_spinblock_does_both),
-    cmocka_unit_test(sleep_is_short_and_grows_where_nobody_rings),
+    cmocka_unit_test(sleep_is_short_and_grows_where_nothing_rings),
     cmocka_unit_test(where_a_device_reports_sleep_is_long),
     cmocka_unit_test(the_last_look_sees_what_would_be_served),
     cmocka_unit_test(what_is_there_but_not_found_gives_the_cpu_away),
     cmocka_unit_test(what_has_just_come_does_not_give_the_cpu_away),
-    cmocka_unit_test(where_ranks_outnumber_cpus_polls_in_vain_give_the_cpu_away),
+    cmocka_unit_test(where_ranks_outnumber_cpus_empty_polls_yield_the_cpu),
     cmocka_unit_test(anything_that_happens_starts_the_count_again),
     cmocka_unit_test(now_and_then_stalls_are_looked_for),
     cmocka_unit_test(waiting_ends_with_the_operation),

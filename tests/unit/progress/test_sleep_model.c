@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Threads that sleep until a device or a neighbour has something, under every order of their steps
- * that the memory model of C11 allows: none sleeps through a message or a completion, whichever
- * thread waits for the device, and when it stops. sleep.c and doorbell.c are those of the library,
- * for threads; the device, the socket and poll(2) are of paper. Patience has no end here. Then the
- * same with one step left out. */
+ * Threads that sleep until a device or a neighbour has something, under every interleaving that the
+ * memory model of C11 allows: none misses a message or a completion, whichever thread waits for the
+ * device, and when it stops. sleep.c and doorbell.c are those of the library, compiled for threads;
+ * the device, the socket and poll(2) are models. Sleeps never time out here. Then the same with one
+ * step removed, which must fail. */
 #include "config.h"
 
 #include "unit.h"
@@ -190,7 +190,7 @@ static void all_are_right(void)
     weak_assert_right(&one_leaves_early);
 }
 
-static void nobody_sleeps_through_a_message_or_a_completion(void **state)
+static void no_thread_sleeps_through_a_message_or_a_completion(void **state)
 {
     all_are_right();
 }
@@ -224,7 +224,7 @@ static int as_it_should_be(void **state)
 #define PROMISE(name) cmocka_unit_test_setup(name, as_it_should_be)
 
 static const struct CMUnitTest tests[] = {
-    PROMISE(nobody_sleeps_through_a_message_or_a_completion),
+    PROMISE(no_thread_sleeps_through_a_message_or_a_completion),
     PROMISE(nor_without_membarrier),
     PROMISE(without_a_look_after_arming_a_completion_is_lost),
     PROMISE(without_fences_a_message_is_lost),

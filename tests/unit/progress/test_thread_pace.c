@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How often a thread of the library wakes up and for how long it works, by the clock that the test
- * hands in: the limits hold however much there is to do. */
+ * How often a thread of the library wakes up and for how long it works, with a fake clock: the
+ * limits hold however much there is to do. */
 #include "config.h"
 
 #include "common/clock.h"

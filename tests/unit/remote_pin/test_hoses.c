@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of remote firehoses: what is found again, what is given up for another, and whom a
- * region serves. */
+ * The table of remote firehoses: hits, replacement, and which transfer a region serves. */
 #include "config.h"
 
 #include "remote_pin/hoses.h"
@@ -94,7 +93,7 @@ static void ranks_with_equal_addresses_do_not_share_a_bucket(void **state)
     assert_in_range(behind_another, 0, 3 * many / 4);
 }
 
-static void no_more_are_had_than_are_lent(void **state)
+static void no_rank_holds_more_than_it_borrowed(void **state)
 {
     assert_int_equal(get(0x1000, NULL, 71, 2), 0);
     assert_int_equal(get(0x2000, NULL, 72, 2), 0);
@@ -167,7 +166,7 @@ static void what_is_owned_serves_its_owner_once(void **state)
     assert_false(is_there(0x1000, &mine));
 }
 
-static void answers_that_nobody_asked_for_are_not_taken(void **state)
+static void unrequested_answers_are_not_taken(void **state)
 {
     enum tk_hose_state seen;
     bool is_new;
@@ -186,12 +185,12 @@ static void answers_that_nobody_asked_for_are_not_taken(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(what_came_is_found_again),
     TEST(ranks_with_equal_addresses_do_not_share_a_bucket),
-    TEST(no_more_are_had_than_are_lent),
+    TEST(no_rank_holds_more_than_it_borrowed),
     TEST(what_is_used_stays),
     TEST(a_refusal_is_not_for_ever),
     TEST(what_was_not_asked_for_is_still_to_be_given_up),
     TEST(what_is_owned_serves_its_owner_once),
-    TEST(answers_that_nobody_asked_for_are_not_taken),
+    TEST(unrequested_answers_are_not_taken),
 };
 
 UNIT_MAIN(tests)

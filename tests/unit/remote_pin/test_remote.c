@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Puts and gets to memory that is registered when it is asked for, between this process and itself:
- * what it sends to rank 1 comes back as if rank 1 had sent it, so that it asks, serves and answers
- * in turn. The cache of registered memory is this test's; the table of firehoses is the real one.
- */
+ * its messages to rank 1 come back as if rank 1 had sent them, so that it requests, serves and
+ * answers in turn. The cache of registered memory is a fake; the table of firehoses is the real
+ * one. / */
 #include "config.h"
 
 #include <unistd.h>
@@ -463,7 +463,7 @@ static void ask(void *what)
     send_ask(1, what, tk_ask_args);
 }
 
-static void nobody_reaches_memory_outside_of_the_segment(void **state)
+static void no_peer_reaches_memory_outside_of_the_segment(void **state)
 {
     uint64_t end = (uintptr_t)there + sizeof(there);
     struct tk_ask wrong[] = {{.what = TK_ASK_PUT, .at = end - 63},
@@ -482,7 +482,7 @@ static void nobody_gets_more_than_an_answer_holds(void **state)
     unit_assert_panic(ask, &much, "asked for more than an answer holds");
 }
 
-static void nobody_gives_up_what_it_does_not_have(void **state)
+static void no_rank_gives_up_a_region_it_does_not_have(void **state)
 {
     struct tk_ask none = {.give_up = 1}, beyond = {.give_up = 1000000};
     unit_assert_panic(ask, &none, "gave a region up that it did not have");
@@ -498,7 +498,7 @@ static void give_up_anothers(void *unused)
     send_ask(2, &theft, tk_ask_args);
 }
 
-static void nobody_gives_up_what_another_has(void **state)
+static void no_rank_gives_up_anothers_region(void **state)
 {
     unit_assert_panic(give_up_anothers, NULL, "rank 2 (elsewhere, pid 1002) gave a region up");
 }
@@ -516,7 +516,7 @@ static void a_request_of_another_version_ends_the_process(void **state)
 }
 
 /* It comes back as the answer to a request that was not ours. */
-static void an_answer_that_nobody_asked_for_ends_the_process(void **state)
+static void an_unrequested_answer_ends_the_process(void **state)
 {
     struct tk_ask no_flight = {.flight = 5}, no_hose = {.hose = 3}, beyond = {.flight = 1u << 31};
     unit_assert_panic(ask, &no_flight, "rank 1 (elsewhere, pid 1001) answered what was not asked");
@@ -577,12 +577,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(without_space_nothing_is_done_and_it_may_be_tried_again),
     cmocka_unit_test(segments_with_keys_of_their_own_need_no_request),
     cmocka_unit_test(peers_of_the_network_and_no_others_have_no_shorter_way),
-    cmocka_unit_test(nobody_reaches_memory_outside_of_the_segment),
+    cmocka_unit_test(no_peer_reaches_memory_outside_of_the_segment),
     cmocka_unit_test(nobody_gets_more_than_an_answer_holds),
-    cmocka_unit_test(nobody_gives_up_what_it_does_not_have),
-    cmocka_unit_test(nobody_gives_up_what_another_has),
+    cmocka_unit_test(no_rank_gives_up_a_region_it_does_not_have),
+    cmocka_unit_test(no_rank_gives_up_anothers_region),
     cmocka_unit_test(a_request_of_another_version_ends_the_process),
-    cmocka_unit_test(an_answer_that_nobody_asked_for_ends_the_process),
+    cmocka_unit_test(an_unrequested_answer_ends_the_process),
     cmocka_unit_test(an_answer_of_another_rank_or_a_second_one_ends_the_process),
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Put and get above the transports: when a call returns, when events are handed out, what immediate
- * means, and that an operation never seems complete while pieces are left to post. */
+ * Put and get above the transports: when a call returns, when events are returned, the meaning of
+ * immediate, and that an operation never seems complete while pieces remain to be posted. */
 #include "config.h"
 
 #include "event/event.h"
@@ -72,7 +72,7 @@ static void an_operation_is_not_done_before_its_last_piece(void **state)
     struct tk_transfer t = transfer(true, 3000);
     gex_Event_t event = tk_transfer_start(&t, GEX_EVENT_DEFER);
     assert_int_equal(fake_job.count, 3);
-    assert_int_equal(fake_job.reaped, 2); /* while waiting for room */
+    assert_int_equal(fake_job.reaped, 2); /* while waiting for space */
     assert_ptr_not_equal(event, GEX_EVENT_INVALID);
     assert_false(tk_event_test(event));
     fake_transport.reap();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Texts of a form: what each takes, and the one line about what it does not take. */
+ * Texts of a form: what each checker accepts, and the error line for other texts. */
 #include "config.h"
 
 #include "settings/settings.h"

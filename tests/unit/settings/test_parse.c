@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Settings, from text to value: what each type takes, and that everything else is refused in words
- * that name the variable, the value and what is legal. */
+ * Settings, from text to value: what each type accepts, and that everything else is refused with a
+ * line that names the variable, the value and the legal values. */
 #include "config.h"
 
 #include <locale.h>
@@ -163,7 +163,7 @@ static void blanks_around_a_value_do_not_count(void **state)
     assert_true(values.quiet);
 }
 
-static void an_empty_value_is_none(void **state)
+static void an_empty_value_is_unset(void **state)
 {
     static const char *const empty[] = {"", " ", " \t "};
     for (size_t i = 0; i < tk_setting_count * 3; i++) {
@@ -229,7 +229,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(truth_has_ten_spellings),
     cmocka_unit_test(a_choice_is_one_of_its_words_wholly),
     cmocka_unit_test(blanks_around_a_value_do_not_count),
-    cmocka_unit_test(an_empty_value_is_none),
+    cmocka_unit_test(an_empty_value_is_unset),
     cmocka_unit_test(a_number_may_be_one_of_a_few),
     cmocka_unit_test(an_ignored_setting_takes_anything),
     cmocka_unit_test(a_reason_never_overruns_its_buffer),

@@ -107,7 +107,7 @@ static void an_empty_value_counts_as_unset(void **state)
     assert_string_equal(tk_settings.host_detect, "conduit");
 }
 
-static void each_bad_value_is_told_in_one_line(void **state)
+static void each_bad_value_is_reported_in_one_line(void **state)
 {
     static char *const env[] = {"GASNET_AM_CREDITS_PP=0", "GASNET_QUIET=2", "GASNET_QP_TIMEOUT=32",
                                 NULL};
@@ -152,7 +152,7 @@ static const char *unknown_in(char *const *env)
     return told;
 }
 
-static void a_misspelt_name_is_told_with_the_nearest(void **state)
+static void a_misspelt_name_is_reported_with_the_nearest(void **state)
 {
     static char *const env[] = {"GASNET_AM_CREDIT_PP=1", "GASNET_NETWORKDEPHT_PP=1",
                                 "GASNET_QUITE=1", NULL};
@@ -174,7 +174,7 @@ static void a_suggestion_does_not_mislead(void **state)
                         "GASNET_NODES->?;GASNET_TIMEOUT->?;GASNET_MAXTHREADS->GASNET_MAX_THREADS;");
 }
 
-static void a_name_like_no_other_is_told_alone(void **state)
+static void a_name_like_no_other_is_reported_alone(void **state)
 {
     char long_name[200] = "GASNET_";
     char *const env[] = {"GASNET_COMPLETELY_DIFFERENT=1", long_name, NULL};
@@ -185,7 +185,7 @@ static void a_name_like_no_other_is_told_alone(void **state)
     unit_assert_says(told, "XX->?;");
 }
 
-static void known_and_foreign_names_are_not_told(void **state)
+static void known_and_foreign_names_are_not_reported(void **state)
 {
     static char *const env[] = {
         "GASNET_USE_SRQ=1", "GASNET_QUIET=0",      "GASNETX_Y=1",       "GASNET",
@@ -331,12 +331,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_environment_overrides_defaults),
     cmocka_unit_test(a_name_that_another_one_begins_with_is_not_that_one),
     cmocka_unit_test(an_empty_value_counts_as_unset),
-    cmocka_unit_test(each_bad_value_is_told_in_one_line),
+    cmocka_unit_test(each_bad_value_is_reported_in_one_line),
     cmocka_unit_test(settings_that_others_use_are_judged_here_too),
-    cmocka_unit_test(a_misspelt_name_is_told_with_the_nearest),
+    cmocka_unit_test(a_misspelt_name_is_reported_with_the_nearest),
     cmocka_unit_test(a_suggestion_does_not_mislead),
-    cmocka_unit_test(a_name_like_no_other_is_told_alone),
-    cmocka_unit_test(known_and_foreign_names_are_not_told),
+    cmocka_unit_test(a_name_like_no_other_is_reported_alone),
+    cmocka_unit_test(known_and_foreign_names_are_not_reported),
     cmocka_unit_test(numbered_ports_are_known),
     cmocka_unit_test(a_switch_of_the_tools_is_judged_here),
     cmocka_unit_test(a_client_changes_its_own_names_only),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What ranks do about segments together: who can't still takes part, none has one if one has not,
- * and nobody returns before all can be written to. Memory, the exchange and neighbours are this
- * test's; each step writes its name down. */
+ * Collective calls about segments: a rank that fails still takes part, no rank has a segment if one
+ * fails, and no rank returns before all segments can be written to. Memory, the exchange and
+ * neighbours are fakes; each step records its name. */
 #include "config.h"
 
 #include "collective/barrier.h"
@@ -202,7 +202,7 @@ static void a_client_need_not_have_a_hook(void **state)
     assert_int_equal(tk_attach(size), TK_OK);
 }
 
-static void who_may_not_attach_takes_part_and_says_so(void **state)
+static void a_rank_that_may_not_attach_takes_part_and_reports_it(void **state)
 {
     assert_int_equal(tk_attach(0), TK_FAIL);
     assert_string_equal(steps, "barrier wait exchange ");
@@ -210,7 +210,7 @@ static void who_may_not_attach_takes_part_and_says_so(void **state)
     assert_int_equal(exchange.count, 0);
 }
 
-static void who_has_no_memory_takes_part_and_says_so(void **state)
+static void a_rank_without_memory_takes_part_and_reports_it(void **state)
 {
     fill_fails = true;
     assert_int_equal(tk_attach(size), TK_FAIL);
@@ -239,7 +239,7 @@ static void when_one_cannot_all_give_their_memory_back_and_name_it(void **state)
 }
 
 /* It has said why itself. */
-static void the_one_that_cannot_is_not_told_so(void **state)
+static void the_rank_that_fails_gets_no_report(void **state)
 {
     assert_string_equal(attach_and_fail(0), "");
 }
@@ -277,7 +277,7 @@ static void only_endpoints_with_a_segment_are_published(void **state)
     assert_int_equal(exchange.records[1].size, 20);
 }
 
-static void who_has_nothing_to_publish_takes_part(void **state)
+static void a_rank_with_nothing_to_publish_takes_part(void **state)
 {
     assert_int_equal(tk_publish(&tk_tm, NULL, 0), TK_OK);
     assert_string_equal(steps, "barrier wait exchange ");
@@ -309,14 +309,14 @@ static void what_was_not_exchanged_is_not_tried(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(attaching_ends_with_a_barrier_so_that_all_can_be_written_to),
     TEST(a_client_need_not_have_a_hook),
-    TEST(who_may_not_attach_takes_part_and_says_so),
-    TEST(who_has_no_memory_takes_part_and_says_so),
+    TEST(a_rank_that_may_not_attach_takes_part_and_reports_it),
+    TEST(a_rank_without_memory_takes_part_and_reports_it),
     TEST(when_one_cannot_all_give_their_memory_back_and_name_it),
-    TEST(the_one_that_cannot_is_not_told_so),
+    TEST(the_rank_that_fails_gets_no_report),
     TEST(an_exchange_that_fails_leaves_no_memory),
     TEST(after_a_failure_attaching_may_be_tried_again),
     TEST(only_endpoints_with_a_segment_are_published),
-    TEST(who_has_nothing_to_publish_takes_part),
+    TEST(a_rank_with_nothing_to_publish_takes_part),
     TEST(memory_of_a_neighbours_client_is_tried_before_it_is_used),
     TEST(what_was_not_exchanged_is_not_tried),
 };

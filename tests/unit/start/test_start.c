@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The order in which the library opens, what is undone when a step fails, which transports a job
- * needs, and what bounds its segments; with rooms that only write down that they were opened. */
+ * The order of start-up, what is undone when a step fails, which transports a job needs, and the
+ * limits of its segments; with fake rooms that only record that they were opened. */
 #include "config.h"
 
 #include "fake_rooms.h"
@@ -27,7 +27,7 @@ static int set_up(void **state)
 
 /* ---- the order */
 
-static void who_we_are_comes_first_then_settings_then_rooms(void **state)
+static void identity_comes_first_then_settings_then_rooms(void **state)
 {
     assert_order(start_job(true), "alone_open", "prepare", "bootstrap", "process_memory", "pattern",
                  "peers", "describe", "ports", "record_open", "message", "barrier_open",
@@ -43,20 +43,20 @@ static void nothing_of_others_is_mapped_or_connected_before_all_are_compared(voi
                  "network_ready", "started", NULL);
 }
 
-static void nobody_sends_before_all_are_ready_to_receive(void **state)
+static void no_rank_sends_before_all_are_ready_to_receive(void **state)
 {
     assert_order(start_job(true), "verbs_connect", "fence", "network_ready", "listed",
                  "alone_accept", "tools", "drop", "started", NULL);
 }
 
-static void only_rank_0_speaks_of_names_that_nobody_knows(void **state)
+static void only_rank_0_reports_unknown_names(void **state)
 {
     assert_false(did(start_job(true), "unknown"));
     job.rank = 0;
     assert_true(did(start_job(true), "unknown"));
 }
 
-static void only_rank_0_tells_of_the_start_and_only_if_asked(void **state)
+static void only_rank_0_reports_the_start_and_only_on_request(void **state)
 {
     job.rank = 0;
     assert_false(did(start_job(true), "record"));
@@ -106,7 +106,7 @@ static void what_fails_afterwards_closes_all_transports_in_reverse(void **state)
         assert_fails_at(late[i], i ? late[i - 1] : "verbs_open", "verbs_close shm_close ");
 }
 
-static void what_may_be_pinned_fails_before_it_is_told_to_others(void **state)
+static void failures_to_pin_are_found_before_publishing(void **state)
 {
     job.pins = true;
     assert_fails_at("physmem", "verbs_open", "verbs_close shm_close ");
@@ -120,7 +120,7 @@ static void where_ports_do_not_agree_rank_0_fails_at_once_and_others_wait_for_it
     assert_fails_at("verbs_agree", "shm_connect", "verbs_close shm_close ");
 }
 
-static void bad_settings_end_the_job_before_rooms_open(void **state)
+static void bad_settings_end_the_job_before_anything_opens(void **state)
 {
     setenv("GASNET_SUPERNODE_MAXSIZE", "few", 1);
     const char *said = start_job(false);
@@ -132,7 +132,7 @@ static void bad_settings_end_the_job_before_rooms_open(void **state)
 
 /* ---- which transports */
 
-static void a_job_of_one_opens_none_and_meets_nobody(void **state)
+static void a_job_of_one_opens_no_transport_and_waits_for_no_rank(void **state)
 {
     job = (struct job){.size = 1, .memory = {500}};
     const char *said = start_job(true);
@@ -169,7 +169,7 @@ static void without_neighbours_rings_are_closed_again(void **state)
     assert_false(did(said, "shm_connect"));
 }
 
-static void where_nobody_may_share_there_are_no_rings(void **state)
+static void without_neighbours_there_are_no_rings(void **state)
 {
     job.nbrhd_size = 1;
     job.local_size = 0;
@@ -273,22 +273,22 @@ static void a_peer_is_described_by_its_transport(void **state)
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 
 static const struct CMUnitTest tests[] = {
-    TEST(who_we_are_comes_first_then_settings_then_rooms),
+    TEST(identity_comes_first_then_settings_then_rooms),
     TEST(nothing_of_others_is_mapped_or_connected_before_all_are_compared),
-    TEST(nobody_sends_before_all_are_ready_to_receive),
-    TEST(only_rank_0_speaks_of_names_that_nobody_knows),
-    TEST(only_rank_0_tells_of_the_start_and_only_if_asked),
+    TEST(no_rank_sends_before_all_are_ready_to_receive),
+    TEST(only_rank_0_reports_unknown_names),
+    TEST(only_rank_0_reports_the_start_and_only_on_request),
     TEST(what_fails_before_transports_ends_the_job_and_undoes_nothing),
     TEST(a_transport_that_does_not_open_is_closed_with_those_before_it),
     TEST(what_fails_afterwards_closes_all_transports_in_reverse),
-    TEST(what_may_be_pinned_fails_before_it_is_told_to_others),
+    TEST(failures_to_pin_are_found_before_publishing),
     TEST(where_ports_do_not_agree_rank_0_fails_at_once_and_others_wait_for_it),
-    TEST(bad_settings_end_the_job_before_rooms_open),
-    TEST(a_job_of_one_opens_none_and_meets_nobody),
+    TEST(bad_settings_end_the_job_before_anything_opens),
+    TEST(a_job_of_one_opens_no_transport_and_waits_for_no_rank),
     TEST(where_the_launcher_says_that_all_are_here_no_device_is_opened),
     TEST(where_it_says_nothing_a_device_that_is_not_needed_is_closed_again),
     TEST(without_neighbours_rings_are_closed_again),
-    TEST(where_nobody_may_share_there_are_no_rings),
+    TEST(without_neighbours_there_are_no_rings),
     TEST(a_device_is_opened_for_ranks_that_are_not_expected_here),
     TEST(expected_neighbours_are_cut_as_neighbourhoods_are),
     TEST(a_launcher_that_contradicts_the_hosts_is_an_error_with_a_remedy),

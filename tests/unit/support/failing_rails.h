@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Two ranks with several connections between them, which tests break: numbered messages that must
- * arrive once and in order, and what must be true when nothing is pending. */
+ * arrive once and in order, and invariants when nothing is pending. */
 #ifndef FAILING_RAILS_H
 #define FAILING_RAILS_H
 

@@ -14,7 +14,7 @@ struct fake_job fake_job;
 
 static void report_stall(void)
 {
-    fake_job.stalls_told++;
+    fake_job.stalls_reported++;
 }
 
 static struct fake_sent *next_sent(struct tk_peer *to)

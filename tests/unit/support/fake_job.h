@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A job for the rooms above the transports: a peer table and a transport that keeps what is sent,
- * refuses on request, and delivers to this very process what was sent to others. Stands in
- * for peer/ and transport/verbs. */
+ * A job for the rooms above the transports: a peer table and a transport that keeps messages,
+ * refuses on request, and delivers messages for others to this process. Replaces peer/ and
+ * transport/verbs. */
 #ifndef FAKE_JOB_H
 #define FAKE_JOB_H
 
@@ -33,7 +33,7 @@ struct fake_job {
     bool hold;                         /* polls deliver nothing */
     bool hold_ops;                     /* operations are not completed */
     bool never_copies;                 /* sources are read until reaped, even with copy_source */
-    unsigned stalls_told;
+    unsigned stalls_reported;
 };
 
 extern struct fake_job fake_job;

@@ -38,11 +38,11 @@ struct fake_cm {
     int lost_answers;
     int unreachable;        /* so many more connects: lost, and the network says so */
     int refused_by_network; /* so many more connects: rejected with status 10 and no data */
-    bool is_iwarp; /* an answer needs no acknowledgement; queue pairs are connected all the same */
-    bool is_lazy;  /* its kernel driver, see fake_join() */
-    bool is_alone; /* a rank that waits plays no other one */
-    int ids, channels;           /* that exist */
-    unsigned connects;           /* that arrived */
+    bool is_iwarp;     /* an answer needs no acknowledgement; queue pairs are still connected */
+    bool is_lazy;      /* its kernel driver, see fake_join() */
+    bool is_alone;     /* a rank that waits plays no other one */
+    int ids, channels; /* that exist */
+    unsigned connects; /* that arrived */
     struct rdma_conn_param last; /* of the last connect */
 };
 extern struct fake_cm fake_cm;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * All rooms that start/ opens, as functions that write their names down; one of them fails if it is
- * the one that is to fail. Each start is a process of its own, which prints the names at its end.
- */
+ * Fakes of all rooms that start/ opens: functions that record their names; one chosen by the test
+ * fails. Each start is a process of its own, which prints the names at its end. / */
 #ifndef FAKE_ROOMS_H
 #define FAKE_ROOMS_H
 
@@ -11,7 +10,7 @@
 
 enum { ranks_max = 4 };
 
-/* What a job looks like, and what goes wrong in it. */
+/* The shape of a job, and its injected failure. */
 struct job {
     const char *failing; /* step */
     uint32_t rank, size;

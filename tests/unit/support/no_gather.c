@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For tests without a launcher: no rank learns anything of another. Owns nothing. */
+/* For tests without a launcher: gathering fails. Owns nothing. */
 #include "config.h"
 
 #include "bootstrap/gather.h"

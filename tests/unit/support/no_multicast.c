@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A job without a multicast switch, for tests of rooms above the collectives: what looks for one
- * needs the launcher and the end of a job, which these tests do not have. */
+ * A job without a multicast switch, for tests of rooms above the collectives: the code that looks
+ * for one needs the launcher and the end of a job, which these tests do not have. */
 #include "config.h"
 
 #include "collective/coll_private.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A device that pins memory as hardware does, without any: a region's pages are spliced into a
- * pipe, which keeps those pages even when their addresses are unmapped. What the device
- * would send is what the pipe holds. Thread-safe but for pinning_fails. */
+ * pipe, which keeps those pages even when their addresses are unmapped. The pipe holds the bytes
+ * that the device would send. Thread-safe except for pinning_fails. */
 #ifndef PINNING_H
 #define PINNING_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A ring of messages in a memfd of its own, its payload mapped twice in a row: seen alike by
- * threads and by children. Messages that say what they are: whose, which one, how long. */
+ * A ring of messages in a memfd of its own, its payload mapped twice in a row, shared by threads
+ * and child processes. Messages contain their sender, number and length. */
 #ifndef RING_MEMORY_H
 #define RING_MEMORY_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What unit tests share: capturing the library's messages, children that may die, settings by
+ * Shared by unit tests: capturing the library's messages, child processes that may die, settings by
  * name, and a generator of schedules. Include after config.h; brings cmocka with it. */
 #ifndef UNIT_H
 #define UNIT_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What tests say of a search (weak_memory.h). Each prints how far it went. Include after unit.h. */
+ * Assertions about a search (weak_memory.h). Each prints the number of states. Include after
+ * unit.h. */
 #ifndef WEAK_ASSERT_H
 #define WEAK_ASSERT_H
 

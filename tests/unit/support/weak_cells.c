@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Plain memory of weak_memory.h: which thread wrote and read it when, and whether a thread may do
- * so without having heard of the others. Races are errors, so what is there is never in doubt and
- * the memory itself holds it. */
+ * Plain memory of weak_memory.h: which thread wrote and read it when, and whether an access is
+ * ordered after those of other threads. Races are errors, so the value is always defined and the
+ * memory itself holds it. */
 #include "config.h"
 
 #include <stdlib.h>

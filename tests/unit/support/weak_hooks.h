@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Stands in front of real sources (-include) and gives their shared accesses to weak_memory.c. What
- * they include themselves is included here before, so that it keeps its meaning. */
+ * Stands in front of real sources (-include) and gives their shared accesses to weak_memory.c.
+ * Their own includes are included here first, so that the hooks do not affect them. */
 #ifndef WEAK_HOOKS_H
 #define WEAK_HOOKS_H
 

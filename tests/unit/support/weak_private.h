@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of weak_memory.h share: a thread of the searched program and what it knows. */
+ * Shared by the files of weak_memory.h: a thread of the searched program and its knowledge. */
 #ifndef WEAK_PRIVATE_H
 #define WEAK_PRIVATE_H
 
@@ -35,15 +35,15 @@ struct fiber {
     enum fiber_state state;
     struct view view;
     uint64_t history;               /* of all that was read */
-    struct view here;               /* as it was when all was last looked at anew */
-    bool knows[words_max];          /* words that it has looked at */
+    struct view here;               /* its value when the thread last read all words again */
+    bool knows[words_max];          /* words that it has read */
     const volatile void *sleeps_at; /* futex */
     bool serves;                    /* it may sleep when all others have done their part */
 };
 
 extern struct fiber fibers[weak_threads_max];
 extern int threads;
-extern int running; /* no thread: start() or end(), which touch memory as it is */
+extern int running; /* no thread: start() or end(), which access memory directly */
 extern unsigned words_used;
 
 /* A hash and some more. */
@@ -51,17 +51,17 @@ uint64_t mix(uint64_t hash, uint64_t value);
 uint64_t mix_bytes(uint64_t hash, const void *bytes, size_t n);
 uint64_t mix_view(uint64_t hash, const struct view *view);
 
-/* A thread may be chosen here: called before each access that others can see. */
+/* A scheduling point: called before each access that others can see. */
 void let_anybody_run(void);
 
-/* What the kernel reads: no old value. */
+/* A read by the kernel, which never sees an old value. */
 uint64_t read_newest(const volatile void *at, size_t size);
 
 /* weak_cells.c: plain memory. */
 uint64_t mix_cells(uint64_t hash);
 void forget_cells(void);
 
-/* weak_system.c: what full fences made known. */
+/* weak_system.c: the effects of full fences. */
 uint64_t mix_fences(uint64_t hash);
 void forget_fences(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Endpoints, the team of all processes and pairs of endpoints: what their handles say. Endpoints
- * are never freed, so tests of them build on one another's. */
+ * Endpoints, the team of all processes and pairs of endpoints: queries of their handles. Endpoints
+ * are never freed, so their tests depend on earlier ones. */
 #include "config.h"
 
 #include "bootstrap/bootstrap.h"

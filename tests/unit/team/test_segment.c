@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Segments of this process and the endpoints they are bound to, with real memory, a peer table of
- * its own, and a network that notes what it was asked to register. */
+ * its own, and a fake network that records registrations. */
 #include "config.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lists that follow a rule or not, and teams made of them: translation both ways, subsets, what
- * fast paths and clients' inline code read, the table of teams, and hooks. */
+ * Lists with and without a table, and teams made of them: translation in both directions, subsets,
+ * the fields that fast paths and clients' inline code read, the table of teams, and hooks. */
 #include "config.h"
 
 #include <stdlib.h>

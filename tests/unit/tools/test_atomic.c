@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Atomics: what each operation returns, that the arithmetic wraps, what lies under a fixed width,
- * and that no update of several threads is lost (in the single mode: of the strong ones). */
+ * Atomics: the result of each operation, that arithmetic wraps, the fixed widths, and that no
+ * concurrent update is lost (in the single mode: of the strong ones). */
 #include "config.h"
 
 #include <float.h>
@@ -12,7 +12,7 @@
 
 enum { rounds = 100000, handovers = 2000, threads = 4, enough = 10000, patience_us = 5000000 };
 
-/* One family of names after the other goes through the same promises. */
+/* The same checks for each family of names. */
 #define PROMISES(family, unsigned_t)                                                               \
     static void family##_keeps_its_promises(void **state)                                          \
     {                                                                                              \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Variables as values: what each kind takes, that the rest ends the program in words that name the
- * variable, the value and what is legal, and that each key is displayed once. */
+ * Variables as values: what each kind accepts, that other values end the program with a line that
+ * names the variable, the value and the legal values, and that each key is displayed once. */
 #include "config.h"
 
 #include <sys/wait.h>
@@ -138,7 +138,7 @@ static void each_key_is_displayed_once(void **state)
     unit_assert_says(said, "ENV parameter: TEST_TEXT = a b\n");
 }
 
-static void nobody_asked_nothing_is_displayed(void **state)
+static void nothing_is_displayed_unless_requested(void **state)
 {
     const char *said;
     assert_int_equal(WEXITSTATUS(unit_child(display, (void *)(uintptr_t) "0", &said)), 0);
@@ -152,6 +152,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(reals_may_be_fractions),
     cmocka_unit_test(everything_else_ends_the_program),
     cmocka_unit_test(each_key_is_displayed_once),
-    cmocka_unit_test(nobody_asked_nothing_is_displayed),
+    cmocka_unit_test(nothing_is_displayed_unless_requested),
 };
 UNIT_MAIN(tests)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The end of a program and what may come before it: the line, a backtrace, a wait for a debugger;
- * and signals. Each death in a process of its own. */
+ * The fatal end of a program and what precedes it: the message, a backtrace, a wait for a debugger;
+ * and signals. Each case is a process of its own. */
 #include "config.h"
 
 #include <signal.h>
@@ -98,7 +98,7 @@ static void gdb_is_asked_or_passed_over(void **state)
         unit_assert_says(said, "die_with_backtrace");
 }
 
-static void an_unknown_way_is_refused(void **state)
+static void an_unknown_path_is_refused(void **state)
 {
     assert_refuses(die_with_backtrace, "GDB,PRINTF",
                    "*** ERROR: GASNET_BACKTRACE_TYPE='GDB,PRINTF' names 'PRINTF', which is not");
@@ -111,7 +111,7 @@ static void print_when_off(void *arg)
     exit(gasnett_print_backtrace_ifenabled(STDERR_FILENO));
 }
 
-static void nobody_asked_no_backtrace(void **state)
+static void no_backtrace_unless_requested(void **state)
 {
     const char *said;
     assert_int_equal(WEXITSTATUS(unit_child(print_when_off, NULL, &said)), 1);
@@ -206,7 +206,7 @@ static void listen_for_nonsense(void *arg)
     gasnett_backtrace_init(NULL);
 }
 
-static void a_signal_that_is_none_is_refused(void **state)
+static void an_invalid_signal_is_refused(void **state)
 {
     assert_refuses(listen_for_nonsense, "SIGNAL",
                    "GASNET_FREEZE_SIGNAL='SIGNAL' is not a signal: a name as SIGUSR1 or a number");
@@ -287,13 +287,13 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_clients_own_backtrace_comes_first),
     cmocka_unit_test(frames_of_this_program_can_be_seen),
     cmocka_unit_test(gdb_is_asked_or_passed_over),
-    cmocka_unit_test(an_unknown_way_is_refused),
-    cmocka_unit_test(nobody_asked_no_backtrace),
+    cmocka_unit_test(an_unknown_path_is_refused),
+    cmocka_unit_test(no_backtrace_unless_requested),
     cmocka_unit_test(a_signal_prints_one_and_life_goes_on),
     cmocka_unit_test(a_frozen_process_waits_until_told),
     cmocka_unit_test(an_error_freezes_first_if_asked_to),
     cmocka_unit_test(a_signal_freezes),
-    cmocka_unit_test(a_signal_that_is_none_is_refused),
+    cmocka_unit_test(an_invalid_signal_is_refused),
     cmocka_unit_test(handlers_are_handed_back),
     cmocka_unit_test(signals_have_names),
     cmocka_unit_test(a_place_can_be_had_as_text),

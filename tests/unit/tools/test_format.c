@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Texts about data types, operations, tokens and memory: they are names, they fit into the room
- * that was asked for, and the numbers that come along are right. */
+ * Texts about data types, operations, tokens and memory: they are names, fit into the requested
+ * size, and contain the right numbers. */
 #include "config.h"
 
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include "gasnet_tools.h"
 #include "unit.h"
 
-static void names_need_the_room_that_they_say(void **state)
+static void names_need_the_size_that_they_report(void **state)
 {
     char text[1024];
     assert_int_equal(gasnett_format_dt(text, GEX_DT_DBL), strlen("GEX_DT_DBL") + 1);
@@ -96,7 +96,7 @@ static void pages_can_be_had(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(names_need_the_room_that_they_say),
+    cmocka_unit_test(names_need_the_size_that_they_report),
     cmocka_unit_test(lists_fit_and_are_summed_up),
     cmocka_unit_test(transfers_tell_their_bytes),
     cmocka_unit_test(diagnostics_pass_in_each_section_and_take_no_handlers),

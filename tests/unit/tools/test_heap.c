@@ -69,7 +69,7 @@ static void underrun(void *arg)
     gasnett_debug_free(block);
 }
 
-/* Kept, so that what is looked at still is there. */
+/* Kept, so that the inspected block still exists. */
 static void free_twice(void *arg)
 {
     (void)arg;

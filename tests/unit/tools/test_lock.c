@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Locks exclude, conditions wake, reader-writer locks let readers in together, keys are each
- * thread's own. In the single mode the locks are nothing, unless true ones are asked for. */
+ * thread's own. In the single mode the locks do nothing, unless true ones are requested. */
 #include "config.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ static void other_thread_tries(int *result)
     pthread_join(t, NULL);
 }
 
-static void trying_tells_what_is_taken(void **state)
+static void trying_reports_a_taken_lock(void **state)
 {
     int result[3];
     assert_int_equal(gasnett_mutex_trylock(&lock), 0);
@@ -115,7 +115,7 @@ static void *raise_flag(void *arg)
     return arg;
 }
 
-static void a_condition_wakes_who_waits(void **state)
+static void a_condition_wakes_waiters(void **state)
 {
     pthread_t t;
     gasnett_mutex_lock(&lock);
@@ -219,8 +219,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_debug_library_knows_the_owner),
     cmocka_unit_test(a_key_is_each_threads_own),
     cmocka_unit_test(a_mutex_excludes),
-    cmocka_unit_test(trying_tells_what_is_taken),
-    cmocka_unit_test(a_condition_wakes_who_waits),
+    cmocka_unit_test(trying_reports_a_taken_lock),
+    cmocka_unit_test(a_condition_wakes_waiters),
     cmocka_unit_test(what_was_made_at_run_time_works_as_well),
     cmocka_unit_test(to_destroy_a_held_mutex_is_an_error),
 };

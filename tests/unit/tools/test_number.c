@@ -5,6 +5,7 @@
 
 #include <locale.h>
 
+#include "common/number.h"
 #include "gasnet_tools.h"
 #include "unit.h"
 
@@ -109,6 +110,34 @@ static void a_comma_is_no_decimal_sign_anywhere(void **state)
     setlocale(LC_ALL, "C");
 }
 
+/* For options: digits only, within bounds, and no number left in the result of a refusal. */
+static void digits_are_parsed_whole_and_within_bounds(void **state)
+{
+    static const char *const refused[] = {"",
+                                          "+8",
+                                          "-8",
+                                          " 8",
+                                          "8 ",
+                                          "0x8",
+                                          "8K",
+                                          "8,",
+                                          "4",
+                                          "101",
+                                          "8.",
+                                          "abc",
+                                          "18446744073709551624"};
+    uint64_t value = 7;
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+        if (tk_number_digits(refused[i], 5, 100, &value) || value != 7)
+            fail_msg("'%s' is accepted or changes the result to %llu", refused[i],
+                     (unsigned long long)value);
+    assert_true(tk_number_digits("5", 5, 100, &value) && value == 5);
+    assert_true(tk_number_digits("0100", 5, 100, &value) && value == 100);
+    assert_true(tk_number_digits("18446744073709551615", 0, UINT64_MAX, &value));
+    assert_true(value == UINT64_MAX);
+    assert_false(tk_number_digits("18446744073709551616", 0, UINT64_MAX, &value));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(plain_numbers_turn_hexadecimal_at_2_to_the_50th),
     cmocka_unit_test(sizes_take_the_largest_unit_that_fits),
@@ -117,5 +146,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(all_forms_are_understood),
     cmocka_unit_test(the_longest_begin_that_is_a_number_counts),
     cmocka_unit_test(a_comma_is_no_decimal_sign_anywhere),
+    cmocka_unit_test(digits_are_parsed_whole_and_within_bounds),
 };
 UNIT_MAIN(tests)

@@ -24,7 +24,7 @@ static void the_host_is_described(void **state)
     assert_int_equal(GASNETT_PAGESIZE, 1 << GASNETT_PAGESHIFT);
 }
 
-static void the_release_is_told(void **state)
+static void the_release_is_reported(void **state)
 {
     assert_string_equal(gasnett_release_version_str(), "2025.8.0");
     assert_int_equal(gasnett_release_version(), UINT64_C(2025080000));
@@ -80,7 +80,7 @@ static void raise_limit(void *unused)
     exit(gasnett_maximize_rlimits() && open_files() == 64 ? 0 : 4);
 }
 
-static void limits_are_raised_unless_told_otherwise(void **state)
+static void limits_are_raised_by_default(void **state)
 {
     unit_assert_exit(raise_limit, NULL, 0);
 }
@@ -180,9 +180,9 @@ static void the_heap_is_there_in_every_library(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_host_is_described),
-    cmocka_unit_test(the_release_is_told),
+    cmocka_unit_test(the_release_is_reported),
     cmocka_unit_test(affinity_keeps_to_what_is_allowed),
-    cmocka_unit_test(limits_are_raised_unless_told_otherwise),
+    cmocka_unit_test(limits_are_raised_by_default),
     cmocka_unit_test(a_checksum_is_the_same_for_ever),
     cmocka_unit_test(zero_bytes_are_counted),
     cmocka_unit_test(small_values_go_to_memory_and_back),

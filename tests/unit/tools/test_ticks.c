@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ticks of each source agree with the clock, and a rate that was given is believed only
- * as far as the clock agrees. Each rate in a process of its own: it is settled once. */
+ * Ticks of each source agree with the clock, and a given rate is accepted only if the clock agrees.
+ * Each rate is tested in a process of its own, because it is determined once. */
 #include "config.h"
 
 #include <signal.h>
@@ -125,7 +125,7 @@ static void on_alarm(int number)
     (void)number;
 }
 
-static void a_signal_ends_a_sleep_and_that_is_told(void **state)
+static void a_signal_ends_a_sleep_and_is_reported(void **state)
 {
     struct itimerval soon = {.it_value = {.tv_usec = 20000}};
     struct sigaction act = {.sa_handler = on_alarm}, before;
@@ -182,7 +182,7 @@ static void tolerances_say_how_wrong_a_rate_may_be(void **state)
     assert_string_equal(said, "");
 }
 
-static void a_rate_that_is_none_is_refused(void **state)
+static void an_invalid_rate_is_refused(void **state)
 {
     const char *said, *const env[] = {"GASNET_TSC_RATE", "fast", NULL};
     assert_int_equal(WEXITSTATUS(converting(env, &said)), 2);
@@ -190,7 +190,7 @@ static void a_rate_that_is_none_is_refused(void **state)
     unit_assert_says(said, "GASNET_TSC_RATE='fast' is not walltime, cpuinfo or a rate");
 }
 
-static void who_asks_is_told_the_rate(void **state)
+static void the_rate_is_printed_on_request(void **state)
 {
     const char *said, *const env[] = {"GASNET_TSC_VERBOSE", "1", NULL};
     assert_int_equal(converting(env, &said), 0);
@@ -201,8 +201,8 @@ static void who_asks_is_told_the_rate(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_rate_that_is_wrong_ends_the_process),
     cmocka_unit_test(tolerances_say_how_wrong_a_rate_may_be),
-    cmocka_unit_test(a_rate_that_is_none_is_refused),
-    cmocka_unit_test(who_asks_is_told_the_rate),
+    cmocka_unit_test(an_invalid_rate_is_refused),
+    cmocka_unit_test(the_rate_is_printed_on_request),
     cmocka_unit_test(ticks_run_as_the_clock_does),
     cmocka_unit_test(the_error_of_the_rate_is_bounded),
     cmocka_unit_test(ticks_never_go_back),
@@ -210,6 +210,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_timer_knows_itself),
     cmocka_unit_test(the_wall_clock_is_in_microseconds),
     cmocka_unit_test(a_sleep_lasts_as_long_as_asked_for),
-    cmocka_unit_test(a_signal_ends_a_sleep_and_that_is_told),
+    cmocka_unit_test(a_signal_ends_a_sleep_and_is_reported),
 };
 UNIT_MAIN(tests)

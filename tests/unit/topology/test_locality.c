@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How near devices are, on a machine of paper: two packages of two NUMA nodes of two cores, eight
- * CPUs; softhca0 beside the first node, softhca1 the third, softhca2 on the second package
+ * The distance of devices, on a synthetic machine: two packages of two NUMA nodes of two cores,
+ * eight CPUs; softhca0 beside the first node, softhca1 the third, softhca2 on the second package
  * (two-packages.xml, made by softhca topology); and a node of Summit (summit.xml). The process is
  * bound to CPUs that this host may not have, so the system call that returns its CPUs is replaced.
- */
+ * / */
 #include "config.h"
 
 #include <sched.h>
@@ -32,7 +32,7 @@ static void use_machine(const char *file)
     tk_locality_drop();
 }
 
-static void stand_on(int first, int last)
+static void bind_to_cpus(int first, int last)
 {
     CPU_ZERO(&cpus);
     for (int i = first; i <= last; i++)
@@ -43,11 +43,11 @@ static void stand_on(int first, int last)
 
 static void a_device_beside_us_is_at_distance_0(void **state)
 {
-    stand_on(0, 0);
+    bind_to_cpus(0, 0);
     assert_int_equal(tk_locality_distance("softhca0"), 0);
-    stand_on(0, 1);
+    bind_to_cpus(0, 1);
     assert_int_equal(tk_locality_distance("softhca0"), 0);
-    stand_on(5, 6);
+    bind_to_cpus(5, 6);
     assert_int_equal(tk_locality_distance("softhca2"), 0);
 }
 
@@ -56,17 +56,17 @@ static void the_first_thread_counts_on_request(void **state)
     (void)state;
     CPU_ZERO(&cpus_of_process);
     CPU_SET(5, &cpus_of_process);
-    stand_on(0, 0);
+    bind_to_cpus(0, 0);
     tk_settings.hwloc_query = "process";
     assert_int_equal(tk_locality_distance("softhca2"), 0);
     assert_true(tk_locality_distance("softhca0") > 0);
-    stand_on(0, 0);
+    bind_to_cpus(0, 0);
     assert_int_equal(tk_locality_distance("softhca0"), 0);
 }
 
 static void nearer_parts_of_the_machine_are_nearer(void **state)
 {
-    stand_on(2, 3); /* the other node of the first package */
+    bind_to_cpus(2, 3); /* the other node of the first package */
     int same_package = tk_locality_distance("softhca0"),
         other_package = tk_locality_distance("softhca1");
     assert_true(same_package > 0);
@@ -76,24 +76,24 @@ static void nearer_parts_of_the_machine_are_nearer(void **state)
 
 static void some_of_our_cpus_beside_it_is_nearer_than_none(void **state)
 {
-    stand_on(0, 4);
+    bind_to_cpus(0, 4);
     assert_true(tk_locality_distance("softhca0") > 0);
     int partly = tk_locality_distance("softhca1");
-    stand_on(0, 3);
+    bind_to_cpus(0, 3);
     assert_true(partly < tk_locality_distance("softhca1"));
 }
 
-static void whoever_is_not_bound_is_as_near_to_all(void **state)
+static void an_unbound_rank_is_equally_near_to_all(void **state)
 {
-    stand_on(0, 7);
+    bind_to_cpus(0, 7);
     assert_int_equal(tk_locality_distance("softhca0"), tk_locality_distance("softhca1"));
-    stand_on(100, 101); /* CPUs that the machine on paper does not have */
+    bind_to_cpus(100, 101); /* CPUs that the synthetic machine does not have */
     assert_int_equal(tk_locality_distance("softhca0"), tk_locality_distance("softhca1"));
 }
 
 static void a_device_that_hwloc_does_not_know_is_farthest(void **state)
 {
-    stand_on(0, 0);
+    bind_to_cpus(0, 0);
     assert_int_equal(tk_locality_distance("softhca7"), tk_distance_unknown);
     assert_int_equal(tk_locality_distance("eth0"), tk_distance_unknown);
 }
@@ -113,15 +113,15 @@ static int parts(const char *type)
 
 static void a_bound_thread_is_in_one_part(void **state)
 {
-    stand_on(5, 5);
+    bind_to_cpus(5, 5);
     assert_int_equal(parts("Socket"), 1 << 1);
     assert_int_equal(parts("Package"), 1 << 1);
     assert_int_equal(parts("NUMANode"), 1 << 2);
     assert_int_equal(parts("Core"), 1 << 5);
-    stand_on(0, 3);
+    bind_to_cpus(0, 3);
     assert_int_equal(parts("Socket"), 1);
     assert_int_equal(parts("NUMANode"), 3);
-    stand_on(0, 7);
+    bind_to_cpus(0, 7);
     assert_int_equal(parts("Socket"), 3);
     assert_int_equal(parts("L3Cache"), 0);
 }
@@ -129,14 +129,14 @@ static void a_bound_thread_is_in_one_part(void **state)
 static void types_that_are_none_are_refused(void **state)
 {
     static const char *const names[] = {"", "Rack", "OSDev", "PCI", "1"};
-    stand_on(0, 0);
+    bind_to_cpus(0, 0);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         uint32_t at, count;
         assert_int_equal(tk_locality_indices(names[i], &at, 1, &count), TK_FAIL);
     }
 }
 
-/* A start that asks no hwloc judges the name by a list of ours. */
+/* A start without hwloc checks the name against our own list. */
 static void names_are_judged_as_hwloc_does(void **state)
 {
     static const char *const names[] = {
@@ -147,7 +147,7 @@ static void names_are_judged_as_hwloc_does(void **state)
         "",         "Rack",     "Shelf",    "OSDev", "PCI",     "Bridge", "1",
         "L0",       "L9",       "Nonsense", "os",    "p",       "Coresx", "L2x"};
     char why[tk_setting_why_max];
-    stand_on(0, 0);
+    bind_to_cpus(0, 0);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         uint32_t at, count;
         bool is_known = tk_locality_indices(names[i], &at, 1, &count) == TK_OK;
@@ -160,25 +160,25 @@ static void names_are_judged_as_hwloc_does(void **state)
 static void a_rank_of_summit_finds_the_hcas_of_its_socket(void **state)
 {
     use_machine("summit.xml");
-    stand_on(0, 87);
+    bind_to_cpus(0, 87);
     assert_int_equal(parts("Socket"), 1);
     assert_int_equal(tk_locality_distance("mlx5_0"), 0);
     assert_int_equal(tk_locality_distance("mlx5_1"), 0);
     assert_true(tk_locality_distance("mlx5_2") > 0);
     assert_int_equal(tk_locality_distance("mlx5_2"), tk_locality_distance("mlx5_3"));
-    stand_on(100, 103);
+    bind_to_cpus(100, 103);
     assert_int_equal(parts("Socket"), 1 << 1);
     assert_int_equal(tk_locality_distance("mlx5_3"), 0);
-    stand_on(0, 175);
+    bind_to_cpus(0, 175);
     assert_int_equal(parts("Socket"), 3);
     use_machine("two-packages.xml");
 }
 
 /* hwloc looks at the true machine then, which has no such devices. */
-static void a_file_that_is_no_machine_does_no_harm(void **state)
+static void a_file_that_is_not_a_machine_is_ignored(void **state)
 {
     use_machine("test_locality.c");
-    stand_on(0, 0);
+    bind_to_cpus(0, 0);
     assert_int_equal(tk_locality_distance("softhca7"), tk_distance_unknown);
     use_machine("two-packages.xml");
 }
@@ -188,13 +188,13 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_first_thread_counts_on_request),
     cmocka_unit_test(nearer_parts_of_the_machine_are_nearer),
     cmocka_unit_test(some_of_our_cpus_beside_it_is_nearer_than_none),
-    cmocka_unit_test(whoever_is_not_bound_is_as_near_to_all),
+    cmocka_unit_test(an_unbound_rank_is_equally_near_to_all),
     cmocka_unit_test(a_device_that_hwloc_does_not_know_is_farthest),
     cmocka_unit_test(a_bound_thread_is_in_one_part),
     cmocka_unit_test(types_that_are_none_are_refused),
     cmocka_unit_test(names_are_judged_as_hwloc_does),
     cmocka_unit_test(a_rank_of_summit_finds_the_hcas_of_its_socket),
-    cmocka_unit_test(a_file_that_is_no_machine_does_no_harm),
+    cmocka_unit_test(a_file_that_is_not_a_machine_is_ignored),
 };
 
 int main(void)

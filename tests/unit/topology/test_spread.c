@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which rank of a host gets which ports: on tables of distances, beside a search of all choices,
- * and on machines of paper (one-socket.xml, two-sockets.xml, four-switches.xml,
+ * Which rank of a host gets which ports: on tables of distances, compared with a search of all
+ * choices, and on synthetic machines (one-socket.xml, two-sockets.xml, four-switches.xml,
  * eight-and-eight.xml, sub-numa.xml). */
 #include "config.h"
 
@@ -53,8 +53,8 @@ static void equally_near_ports_have_as_many_ranks(void **state)
     assert_string_equal(result(1), "0 2 1 3");
 }
 
-/* Rank 0 has a choice, and takes what leaves rank 1 its only one. */
-static void who_has_a_choice_makes_room(void **state)
+/* Rank 0 has a choice, and leaves rank 1 its only port. */
+static void ranks_with_a_choice_give_way(void **state)
 {
     (void)state;
     table(3, 3, 0, 0, 3, 0, 3, 3, 3, 0, 0);
@@ -68,7 +68,7 @@ static void near_ports_keep_far_ranks_out(void **state)
     assert_string_equal(result(1), "0 0 0 1");
 }
 
-static void a_port_that_is_nearest_to_nobody_is_used_when_near_ones_are_full(void **state)
+static void a_port_nearest_to_no_rank_is_used_when_near_ones_are_full(void **state)
 {
     (void)state;
     table(4, 2, 0, 5, 0, 5, 0, 5, 0, 5);
@@ -216,7 +216,7 @@ static void each_of_two_sockets_has_its_own(void **state)
     assert_string_equal(result(1), "0 1 0 1");
     on(4, 2, "0-7", "0-7", "0-7", "0-7");
     assert_string_equal(result(1), "0 1 0 1");
-    on(4, 2, "0-7", "0-3", "4-7", "0-3"); /* who is not bound goes where there is room */
+    on(4, 2, "0-7", "0-3", "4-7", "0-3"); /* an unbound rank takes the least busy port */
     assert_string_equal(result(1), "1 0 1 0");
     on(4, 2, "0", "1", "2", "3"); /* all on the first socket */
     assert_string_equal(result(1), "0 0 1 1");
@@ -232,7 +232,7 @@ static void hcas_behind_switches_are_spread(void **state)
     assert_string_equal(result(1), "0 2 1 3 0 2 1 3");
     assert_string_equal(result(2), "0,1 2,3 0,1 2,3 0,1 2,3 0,1 2,3");
     on(4, 4, "0", "1", "2", "3");
-    assert_string_equal(result(1), "0 1 3 2"); /* the others are nearest to nobody */
+    assert_string_equal(result(1), "0 1 3 2"); /* the others are nearest to no rank */
 }
 
 /* Nodes 1, 3, 5 and 7 have two HCAs each; those of 0, 2, 4 and 6 are as near to all of their
@@ -276,9 +276,9 @@ static void cpus_that_the_machine_does_not_have_are_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(equally_near_ports_have_as_many_ranks),
-    cmocka_unit_test(who_has_a_choice_makes_room),
+    cmocka_unit_test(ranks_with_a_choice_give_way),
     cmocka_unit_test(near_ports_keep_far_ranks_out),
-    cmocka_unit_test(a_port_that_is_nearest_to_nobody_is_used_when_near_ones_are_full),
+    cmocka_unit_test(a_port_nearest_to_no_rank_is_used_when_near_ones_are_full),
     cmocka_unit_test(several_ports_are_the_nearest_ones),
     cmocka_unit_test(a_port_that_a_rank_does_not_have_is_never_taken),
     cmocka_unit_test(no_choice_of_nearest_ports_is_more_even),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The host map, from peer infos as other ranks would send them, and what our own peer info says. */
+ * The host map, from peer infos as other ranks would send them, and the contents of our own peer
+ * info. */
 #include "config.h"
 
 #include <unistd.h>
@@ -154,7 +155,8 @@ static void virtual_hosts_are_hosts(void **state)
     assert_int_equal(tk_machine_ranks(), 2);
 }
 
-/* Cards are compared and hashed as bytes elsewhere; stack contents must not leave the process. */
+/* These records are compared and hashed as bytes elsewhere; stack contents must not leave the
+ * process. */
 static void a_card_has_no_stray_bytes(void **state)
 {
     struct tk_host_info info = describe(NULL);

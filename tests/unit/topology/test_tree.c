@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The tree of neighbours: for each size both sides agree on who is above and who below, and all
- * ranks are in it. */
+ * The tree of neighbours: for each size parents and children agree, and all ranks are in it. */
 #include "config.h"
 
 #include "topology/tree.h"
@@ -26,7 +25,7 @@ static void each_rank_but_the_root_is_below_the_one_above_it_once(void **state)
     }
 }
 
-/* What its comment promises of mappings and of steps. */
+/* The promises of its comment about mappings and steps. */
 static void ranks_of_one_host_are_two_steps_from_the_root(void **state)
 {
     for (uint32_t rank = 1; rank < 64; rank++) {

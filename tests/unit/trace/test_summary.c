@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gasnet_trace reads what the library writes, takes nothing else, and its sums are right. */
+ * gasnet_trace reads the library's output, refuses everything else, and its sums are right. */
 #include "config.h"
 
 #include <stdio.h>
@@ -179,8 +179,8 @@ static void what_is_not_a_trace_is_foreign(void **state)
     assert_int_equal(parse("1.000000001  0 0 P put ns=1  peer=1"), TRACE_EVENT);
 }
 
-/* Each line, cut anywhere and with a byte changed: nothing is read that is not there. */
-static void damaged_lines_do_no_harm(void **state)
+/* Each line, cut anywhere and with a byte changed: nothing beyond the line is read. */
+static void damaged_lines_are_ignored(void **state)
 {
     struct unit_random r = unit_random(11);
     for (int i = 0; i < 4000; i++) {
@@ -295,7 +295,7 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(marks_are_read),
         cmocka_unit_test(what_is_not_a_trace_is_foreign),
-        cmocka_unit_test(damaged_lines_do_no_harm),
+        cmocka_unit_test(damaged_lines_are_ignored),
         cmocka_unit_test(sums_are_right),
         cmocka_unit_test(long_calls_have_many_inside),
         cmocka_unit_test(tables_find_what_they_have),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Events through a ring in their order, what finds no room counted, and both forms in which they
- * are written. */
+ * Events pass a ring in order, those that find no space are counted, and both output forms are
+ * right. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -22,8 +22,8 @@ static void text_of(uint64_t number, char *text)
     text[length] = '\0';
 }
 
-/* A thread that is now faster and now slower than the reader: what was taken is what was added, in
- * order, and what is missing was counted. */
+/* A thread that is sometimes faster and sometimes slower than the reader: events are taken in
+ * order, and missing ones were counted. */
 static void what_comes_out_went_in(void **state)
 {
     struct tk_trace_ring *ring = calloc(1, sizeof(*ring));
@@ -118,7 +118,7 @@ static void an_event_is_an_object_and_a_message_an_arrow(void **state)
     lines.length = 0;
 }
 
-/* Without the blanks that make room for longer times. */
+/* Without the blanks that reserve space for longer times. */
 static void squeeze(char *text)
 {
     char *to = text;
@@ -182,7 +182,7 @@ static void lines_are_corrected(void **state)
     lines.length = 0;
 }
 
-/* What a program prints can't break the file. */
+/* Text of a program can't break the file. */
 static void a_text_is_escaped(void **state)
 {
     const struct tk_trace_event event = {.peer = tk_trace_no_peer, .op = tk_trace_program};
@@ -192,8 +192,8 @@ static void a_text_is_escaped(void **state)
                  "\"text\":\"\\\"\\\\\\u000a\\u00e4\"}}");
 }
 
-/* The longest event fits into the room that the writer keeps free for one. */
-static void the_longest_event_has_room(void **state)
+/* The longest event fits into the space that the writer reserves for one. */
+static void the_longest_event_fits(void **state)
 {
     char text[tk_trace_text_max], file[4096];
     struct tk_trace_event event = {.begin = UINT64_MAX,
@@ -223,7 +223,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_event_is_an_object_and_a_message_an_arrow),
     cmocka_unit_test(lines_are_corrected),
     cmocka_unit_test(a_text_is_escaped),
-    cmocka_unit_test(the_longest_event_has_room),
+    cmocka_unit_test(the_longest_event_fits),
 };
 
 UNIT_MAIN(tests)

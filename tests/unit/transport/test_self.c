@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The way to ourselves: handlers run inside the call, on a copy of the payload, however deep a
+ * Messages to ourselves: handlers run inside the call, on a copy of the payload, however deep a
  * handler's reply goes. */
 #include "config.h"
 

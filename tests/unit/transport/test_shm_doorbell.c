@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the doorbell promises between two processes, with membarrier(2) and where a filter refuses
- * it: every sleeper is woken, at once and every time; a message that is waiting keeps all awake;
- * patience ends. That no order of memory loses a wake-up is test_shm_doorbell_model's business. */
+ * The doorbell's promises between two processes, with membarrier(2) and where a filter refuses it:
+ * every sleeper is woken, at once and every time; a waiting message keeps all awake; time-outs end.
+ * test_shm_doorbell_model proves that no memory order loses a wake-up. */
 #include "config.h"
 
 #include <errno.h>
@@ -158,7 +158,7 @@ static void patience_ends(void **state)
     assert_int_equal(shared->bell[0].word & TK_BELL_ASLEEP, 0);
 }
 
-static void nobody_asleep_needs_no_system_call(void **state)
+static void without_sleepers_no_system_call_is_made(void **state)
 {
     tk_doorbell_prepare();
     tk_doorbell_open(&shared->bell[0]);
@@ -235,7 +235,7 @@ static void all_threads_are_woken(void **state)
 
 static const struct CMUnitTest tests[] = {
     PROMISE(every_wake_up_arrives), PROMISE(what_is_there_keeps_awake),
-    PROMISE(patience_ends),         PROMISE(nobody_asleep_needs_no_system_call),
+    PROMISE(patience_ends),         PROMISE(without_sleepers_no_system_call_is_made),
     PROMISE(a_signal_ends_sleep),   PROMISE(all_threads_are_woken),
 };
 

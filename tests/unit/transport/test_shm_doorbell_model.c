@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The doorbell under every order of its accesses that the memory model of C11 allows: whoever
- * sleeps is woken, with membarrier(2) and without. Patience has no end here, so that a wake-up that
- * is lost leaves no thread that can continue. Then the same with one step left out. */
+ * The doorbell under every order of its accesses that the memory model of C11 allows: every sleeper
+ * is woken, with membarrier(2) and without. Sleeps never time out here, so a lost wake-up leaves no
+ * thread that can continue. Then the same with one step removed, which must fail. */
 #include "config.h"
 
 #include "unit.h"
@@ -112,7 +112,7 @@ static void all_are_right(void)
     weak_assert_right(&one_acts);
 }
 
-static void nobody_sleeps_on_with_membarrier(void **state)
+static void every_sleeper_is_woken_with_membarrier(void **state)
 {
     all_are_right();
     assert_int_equal(bell.word & TK_BELL_FENCED, 0);
@@ -144,7 +144,7 @@ static void without_fences_a_wake_up_is_lost(void **state)
     weak_assert_lost(&one_word);
 }
 
-static void without_a_release_by_those_who_fence_a_wake_up_is_lost(void **state)
+static void without_a_release_by_fencing_threads_a_wake_up_is_lost(void **state)
 {
     weak_membarrier = weak_membarrier_refused;
     weak_break(weak_no_release, &bell.word, sizeof(bell.word));
@@ -163,12 +163,12 @@ static int as_it_should_be(void **state)
 #define PROMISE(name) cmocka_unit_test_setup(name, as_it_should_be)
 
 static const struct CMUnitTest tests[] = {
-    PROMISE(nobody_sleeps_on_with_membarrier),
+    PROMISE(every_sleeper_is_woken_with_membarrier),
     PROMISE(nor_without),
     PROMISE(nor_when_only_a_neighbour_has_none),
     PROMISE(without_the_second_look_a_wake_up_is_lost),
     PROMISE(without_fences_a_wake_up_is_lost),
-    PROMISE(without_a_release_by_those_who_fence_a_wake_up_is_lost),
+    PROMISE(without_a_release_by_fencing_threads_a_wake_up_is_lost),
 };
 
 UNIT_MAIN(tests)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A neighbour's memory, found by pid, descriptor, inode and nonce: what is not what its peer info
- * told of is refused with a line that names the neighbour. Both ranks are this very process; peer
- * infos are this test's. */
+ * A neighbour's memory, found by pid, descriptor, inode and nonce: memory that does not match its
+ * peer info is refused with a line that names the neighbour. Both ranks are this process; peer
+ * infos are made by this test. */
 #include "config.h"
 
 #include <sys/mman.h>
@@ -104,7 +104,7 @@ static void a_file_of_another_size_is_refused(void **state)
     close(theirs.rings.fd);
 }
 
-static void a_descriptor_that_is_closed_is_told_with_the_remedy(void **state)
+static void a_closed_descriptor_is_reported_with_the_remedy(void **state)
 {
     theirs.rings.fd = 999;
     refused("GASNET_SUPERNODE_MAXSIZE=1");
@@ -178,7 +178,7 @@ static const struct CMUnitTest tests[] = {
     TEST(another_nonce_is_another_job),
     TEST(another_inode_is_another_file),
     TEST(a_file_of_another_size_is_refused),
-    TEST(a_descriptor_that_is_closed_is_told_with_the_remedy),
+    TEST(a_closed_descriptor_is_reported_with_the_remedy),
     TEST(scratch_is_zeroed_and_shared_and_overlaps_nothing),
     TEST(scratch_that_cannot_be_mapped_ends_the_job),
     TEST(liveness_is_read_by_the_neighbour_and_does_not_go_back),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a ring of messages promises, one promise a test. One thread; the same for the library with
- * threads. Orders of memory are test_shm_ring_model's business. */
+ * The promises of a ring of messages, one test each. One thread; the same for the library with
+ * threads. test_shm_ring_model tests memory orders. */
 #include "config.h"
 
 #include "ring_memory.h"
@@ -199,7 +199,7 @@ static unsigned lines_written(char *copy)
     return written;
 }
 
-/* What moves from processor to processor for a message: its slot, and its payload. The sender
+/* The lines that move between processors for a message: its slot, and its payload. The sender
  * writes them and `tail`, which the receiver never reads; the receiver writes `head` alone, where
  * an eighth ends, and the sender reads it only when the ring looks full. That neither reads the
  * other's word is shown by a wrong one that is not noticed. */
@@ -390,7 +390,7 @@ static void a_head_beyond_the_tail_that_was_seen_is_no_reason_to_refuse(void **s
     assert_int_equal(out.head, memory.shared->head);
 }
 
-static void a_slot_that_lies_about_its_size_is_told(void **state)
+static void a_slot_with_a_wrong_size_is_reported(void **state)
 {
     static const struct {
         uint64_t lines;
@@ -465,7 +465,7 @@ static void what_another_thread_takes_is_not_there(void **state)
     take_and_done(0, 20);
 }
 
-/* What threads are for: others go on while one of them keeps a message. */
+/* The purpose of threads: others continue while one of them holds a message. */
 static void done_out_of_order_gives_space_back_in_order(void **state)
 {
     struct tk_ring_item item[slots], none;
@@ -508,7 +508,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(counts_may_wrap_wherever_they_do),
     PROMISE(an_old_head_is_not_taken_for_a_new_one),
     PROMISE(a_head_beyond_the_tail_that_was_seen_is_no_reason_to_refuse),
-    PROMISE(a_slot_that_lies_about_its_size_is_told),
+    PROMISE(a_slot_with_a_wrong_size_is_reported),
     cmocka_unit_test(sizes_are_powers_of_two_within_limits),
     PROMISE(done_out_of_order_gives_space_back_in_order),
     PROMISE(a_sleeper_sees_a_message_that_a_glance_does_not),

@@ -2,8 +2,8 @@
  *
  * The ring of messages under every order of its accesses that the memory model of C11 allows (as
  * far as weak_memory.h goes): two senders and a receiver, threads that share a handle, two threads
- * that receive. The code is that of the library, for threads. Then the proof of the proof: with one
- * thing broken, each search must find it. */
+ * that receive. The code is that of the library, for threads. Then each search must find one
+ * deliberate fault. */
 #include "config.h"
 
 #include "unit.h"

@@ -145,7 +145,7 @@ static void threads_that_wait_go_in_order_before_others(void **state)
     assert_false(other(small));
     assert_false(goes(3));
     assert_false(goes(2));
-    assert_true(goes(1)); /* there is room for the turns of both */
+    assert_true(goes(1)); /* there is space for both */
     assert_false(other(small));
     assert_true(goes(0));
     assert_true(goes(2));
@@ -191,8 +191,8 @@ static void no_more_than_half_of_the_ring_is_kept(void **state)
     close_ring();
 }
 
-/* The largest message finds room beside what is kept, in a ring at rest: an eighth of the lines may
- * not be given back. */
+/* The largest message finds space beside the reserved part, in an idle ring: an eighth of the lines
+ * may not be given back. */
 static void the_largest_message_goes_beside_all_that_is_kept(void **state)
 {
     static const char text[lines / 2 * tk_ring_line];
@@ -295,8 +295,8 @@ static void a_wait_inside_one_for_another_ring_stands_there_itself(void **state)
     close_ring();
 }
 
-/* What must be immediate has no place in line, but is not kept out for ever: one message in as many
- * as a turn has. */
+/* Immediate messages do not queue, but are not kept out for ever: one message in as many as a turn
+ * has gets space. */
 static void a_thread_that_cannot_wait_gets_kept_space_sometimes(void **state)
 {
     enum { waiting = 4 };
@@ -327,7 +327,7 @@ static void a_turn_is_several_messages(void **state)
     while (send(small))
         sent++;
     assert_int_equal(sent, turn + 1); /* one as if it were immediate */
-    assert_false(goes(0));            /* in line again, behind the others */
+    assert_false(goes(0));            /* in the queue again, behind the others */
     assert_true(goes(1));
     assert_true(goes(2));
     assert_true(goes(0));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The ring of messages under load: four threads that send with handles of their own (two of them
- * share one), two that receive; then the same between processes. Every message is looked at byte by
- * byte, each comes once, and those of one sender in their order when one thread receives. Built
- * with the thread sanitizer, this is also its test of the ring. */
+ * share one), two that receive; then the same between processes. Every message is compared byte by
+ * byte and arrives once, and those of one sender arrive in order if one thread receives. Built with
+ * the thread sanitizer, this is also its test of the ring. */
 #include "config.h"
 
 #include <pthread.h>

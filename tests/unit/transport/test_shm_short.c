@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages between neighbours, from the calls of the transport's table to the way up: what is sent
- * in a slot with a tag and what is not, what a full ring does, and what a neighbour cannot make us
- * do.
- * The neighbour's rings are our own. */
+ * Messages between neighbours, from the calls of the transport's table to delivery: which messages
+ * are sent in a slot with a tag, behaviour of a full ring, and hostile neighbours. The neighbour's
+ * rings are our own. */
 #include "config.h"
 
 #include "fake_job.h"
@@ -303,7 +302,7 @@ static void a_medium_that_finds_no_space_is_refused_or_waited_for(void **state)
     }
 }
 
-/* A handler that waits for room for its reply serves these and nothing else. */
+/* A handler that waits for space for its reply serves these and nothing else. */
 static void replies_have_a_ring_of_their_own(void **state)
 {
     assert_int_equal(send_small(false, 1, false), TK_OK);
@@ -359,7 +358,7 @@ static void leave_space(bool is_reply, struct tk_ring_in *in)
         tk_ring_done(in, &item[i]);
 }
 
-/* A neighbour's handler may wait for room in the quiet one. */
+/* A neighbour's handler may wait for space in the quiet one. */
 static void space_left_in_one_ring_comes_back_while_the_other_is_never_empty(void **state)
 {
     const struct ring_memory *quiet[] = {&requests, &replies};
@@ -387,8 +386,8 @@ static enum tk_status send_reserved(struct tk_am_reservation *r)
     return tk_transport_shm.am.send_reserved(r, &m);
 }
 
-/* A refused one takes no slot, which nobody would fill, and stands in no line, which nobody would
- * leave. */
+/* A refused one takes no slot, which would never be filled, and does not enter the queue, which it
+ * would never leave. */
 static void what_is_reserved_finds_a_place_in_the_ring_or_leaves_it_alone(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The contract of a transport (transport.h): one more of them, in this process alone, that exists
- * by its table and nothing else. Rooms above send, put, get, wait, register and share memory by it.
- */
+ * The contract of a transport (transport.h): one more transport, within this process, that consists
+ * of its table only. The rooms above send, put, get, wait, register and share memory through it.
+ * / */
 #include "config.h"
 
 #include "fake_job.h"
@@ -16,8 +16,8 @@
 
 enum { paper_space = 2, ranks = 4 };
 
-/* Ranks 1 and 2 are reached by paper, which keeps up to paper_space Shorts until it is polled; rank
- * 3 by the transport of fake_job. */
+/* Ranks 1 and 2 are reached by the test's own transport ("paper"), which keeps up to paper_space
+ * Shorts until it is polled; rank 3 by the transport of fake_job. */
 static struct paper {
     struct tk_short kept[paper_space];
     unsigned count, polls, reaps, delivered, waited;
@@ -339,7 +339,7 @@ static void what_is_taken_at_once_needs_nothing_more(void **state)
     assert_int_equal(paper.calls, 0);
 }
 
-/* The caller's own arguments, all of them, go the long way, in as many pieces as it takes. */
+/* All arguments of the caller reach the slow path, in as many pieces as needed. */
 static void what_is_refused_is_done_by_the_slow_start(void **state)
 {
     gex_Event_t leaf = (gex_Event_t)ours;
@@ -444,7 +444,7 @@ static void all_report_and_close(void **state)
     tk_transports_report_stall();
     tk_transports_report_end();
     assert_int_equal(paper.stalls, 1);
-    assert_int_equal(fake_job.stalls_told, 1);
+    assert_int_equal(fake_job.stalls_reported, 1);
     assert_int_equal(paper.ends, 1);
     tk_transports_close();
     assert_int_equal(paper.closes, 1);

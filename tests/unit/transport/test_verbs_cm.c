@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Connecting by librdmacm (transport/verbs/cm): start-up of several ranks over a fake of it; who
- * may connect, and what becomes of connects that cross, come twice, come late or are of strangers;
- * answers that fail or do not come, each within its time and by one line. How connections come back
- * by it is tested by test_verbs_reconnect_cm. */
+ * may connect, and connects that cross, arrive twice, late or from outside of the job; answers that
+ * fail or are missing, each detected in time with one line. test_verbs_reconnect_cm tests
+ * reopening. */
 #include "config.h"
 
 #include "failing_rails.h"
@@ -180,7 +180,7 @@ static struct tk_cm_request open_and_ask(void)
     return request;
 }
 
-static void strangers_are_refused(void **state)
+static void foreign_connects_are_refused(void **state)
 {
     uint64_t data[2] = {0};
     const struct tk_cm_request good = open_and_ask();
@@ -369,7 +369,7 @@ static void each_call_that_fails_is_named(void **state)
 }
 
 /* The answer, and what completes it: the rank that listens fails, and the other one is refused or
- * waits in vain. */
+ * times out. */
 static void answers_that_fail_are_named(void **state)
 {
     static const struct {
@@ -480,7 +480,7 @@ int main(void)
         cmocka_unit_test(verbs_is_the_default),
         cmocka_unit_test(iwarp_is_connected_without_being_asked),
         cmocka_unit_test(iwarp_can_not_do_without),
-        cmocka_unit_test(strangers_are_refused),
+        cmocka_unit_test(foreign_connects_are_refused),
         cmocka_unit_test(crossing_connects_are_refused),
         cmocka_unit_test(a_second_connect_is_refused),
         cmocka_unit_test(late_and_early_connects_are_refused),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Connections on demand by librdmacm (transport/verbs/cm/on_demand.c, connect_request.c), between
- * ranks over a fake of it: either end asks, both at once, a peer that does not look, connects that
- * the network loses, come twice, late or from strangers, and answers that fail; over iWARP also
+ * ranks over a fake of it: either end asks, both at once, a peer that does not poll, connects that
+ * are lost, duplicated, late or from outside of the job, and answers that fail; over iWARP also
  * which end sends first, and first messages that are late, lost with their connection, or come
  * through shared queues. */
 #include "config.h"
@@ -387,7 +387,7 @@ static void over_iwarp_the_lower_rank_sends_first(void **state)
 
 /* In all orders in which the network carries and the two look; nothing can be sent before, not even
  * at once. */
-static void over_iwarp_nobody_sends_before_the_greetings(void **state)
+static void over_iwarp_no_rank_sends_before_the_first_messages(void **state)
 {
     for (unsigned order = 0; order < 1 << 12; order += 5) {
         open_iwarp("GASNET_NUM_QPS=2");
@@ -487,7 +487,7 @@ static void over_iwarp_receive_queues_may_be_shared(void **state)
 {
     sharing = "GASNET_USE_SRQ=1";
     over_iwarp_the_lower_rank_sends_first(state);
-    over_iwarp_nobody_sends_before_the_greetings(state);
+    over_iwarp_no_rank_sends_before_the_first_messages(state);
     over_iwarp_all_queue_pairs_are_greeted(state);
     over_iwarp_a_connection_lost_early_is_made_anew(state);
     fewest = "GASNET_RBUF_COUNT=1";
@@ -548,7 +548,7 @@ int main(void)
         cmocka_unit_test(the_last_connection_ends_the_listening),
         cmocka_unit_test(a_refusal_of_a_peer_ends_the_job),
         cmocka_unit_test(over_iwarp_the_lower_rank_sends_first),
-        cmocka_unit_test(over_iwarp_nobody_sends_before_the_greetings),
+        cmocka_unit_test(over_iwarp_no_rank_sends_before_the_first_messages),
         cmocka_unit_test(over_iwarp_all_queue_pairs_are_greeted),
         cmocka_unit_test(over_iwarp_a_greeting_is_not_left_lying),
         cmocka_unit_test(over_iwarp_queue_pairs_serve_one_connect),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Credits, one rule at a time: what a request takes, when it comes back, what is posted when, and
- * what happens when there is no room. test_verbs_credit_model.c tries them all together. */
+ * Credits, one rule at a time: what a request takes, when credits return, when buffers are posted,
+ * and and calls that find no space. test_verbs_credit_model.c tries them all together. */
 #include "config.h"
 
 #include <errno.h>
@@ -85,7 +85,7 @@ static void open_world(uint32_t size, bool is_shared)
 #define OPEN(size, ...)  (unit_settings(__VA_ARGS__, NULL), open_world(size, false))
 #define OPEN_SHARED(...) (unit_settings("GASNET_USE_SRQ=1", __VA_ARGS__, NULL), open_world(2, true))
 
-/* Nothing is under way any more, and the device was used as it may be. */
+/* Nothing is in flight any more, and the device was used correctly. */
 static void close_world(void)
 {
     world_settle();
@@ -140,7 +140,7 @@ static void a_request_takes_a_credit_and_the_last_one_is_the_last(void **state)
 }
 
 /* The size of one with up to two arguments is not compared with the limit. A reply: the first
- * request finds no buffer beyond those needed, and goes the slow way. */
+ * request finds no buffer beyond those needed, and takes the slow path. */
 static void a_short_goes_inline_only_where_the_device_takes_it(void **state)
 {
     static const struct {
@@ -474,7 +474,7 @@ static void inject(void *bytes)
     tk_verbs_poll();
 }
 
-static void credits_that_nobody_gave_are_refused(void **state)
+static void unknown_credits_are_refused(void **state)
 {
     struct tk_message_head ack = {.kind = TK_ACK};
     struct tk_message_head too_rich = {.kind = TK_CONTROL, .credits = 1};
@@ -561,7 +561,7 @@ static void a_peer_that_does_not_serve_is_named(void **state)
     close_world();
 }
 
-static void assert_no_stall_is_told(void)
+static void assert_no_stall_is_reported(void)
 {
     unit_listen();
     for (int i = 0; i < 1000; i++)
@@ -578,16 +578,16 @@ static void a_stall_ends_when_the_credit_comes_back(void **state)
     assert_true(world_conn(0, 1)->starved_since != 0);
     world_settle();
     world_be(0);
-    assert_no_stall_is_told();
+    assert_no_stall_is_reported();
     close_world();
 }
 
-static void a_stall_of_zero_seconds_is_never_told(void **state)
+static void a_stall_of_zero_seconds_is_never_reported(void **state)
 {
     OPEN(2, "GASNET_AM_CREDITS_PP=1", "GASNET_AM_STALL_SECONDS=0");
     request(1);
     request(1);
-    assert_no_stall_is_told();
+    assert_no_stall_is_reported();
     close_world();
 }
 
@@ -615,11 +615,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_full_send_queue_gives_the_credit_back),
     cmocka_unit_test(an_ack_that_finds_no_space_goes_with_a_later_poll),
     cmocka_unit_test(an_ack_that_is_not_needed_any_more_is_not_sent),
-    cmocka_unit_test(credits_that_nobody_gave_are_refused),
+    cmocka_unit_test(unknown_credits_are_refused),
     cmocka_unit_test(malformed_messages_are_refused),
     cmocka_unit_test(a_peer_that_does_not_serve_is_named),
     cmocka_unit_test(a_stall_ends_when_the_credit_comes_back),
-    cmocka_unit_test(a_stall_of_zero_seconds_is_never_told),
+    cmocka_unit_test(a_stall_of_zero_seconds_is_never_reported),
 };
 
 UNIT_MAIN(tests)

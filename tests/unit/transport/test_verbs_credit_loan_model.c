@@ -3,10 +3,10 @@
  * The rules of credit_loan.h, for two and three senders with few credits: tries every order in
  * which messages can be sent and arrive, also with a send queue that may be full at any time. In
  * every state there are no more credits than buffers, wherever they are; from every state the
- * senders come to rest with their reserved credits in hand and nothing owed; and a sender that
- * continues while the others rest gets its share. A connection that has nothing in flight may be
- * closed at any time, and opened again at any other; others then get what it had, and it finds
- * space. The time between two requests is left out: whether one is sent is a choice here.
+ * senders reach a final state in which each has its reserved credits and owes none; and a sender
+ * that continues while the others rest gets its share. A connection that has nothing in flight may
+ * be closed at any time, and opened again at any other; others then get its credits, and it finds
+ * space again. The time between two requests is not modelled: whether one is sent is a choice here.
  * Single-threaded. */
 #include "config.h"
 
@@ -422,7 +422,7 @@ static void try_all(const struct state *from)
 static void search(int senders, int most, int base, int capacity)
 {
     struct state s = {0};
-    rules.notices = 1; /* what they are more takes part in nothing */
+    rules.notices = 1; /* additional ones take part in nothing */
     rules.senders = senders, rules.most = most, rules.base = base, rules.capacity = capacity;
     for (int i = 0; i < senders; i++)
         assert_int_equal(open_one(&s, i), TK_RESERVE_OK);
@@ -459,7 +459,7 @@ static void no_order_lends_what_is_not_there(void **state)
 
 /* ---- reserving, and how a queue is divided ---- */
 
-static void a_connection_waits_for_what_is_lent_and_not_for_what_is_reserved(void **state)
+static void a_connection_waits_for_loans_and_not_for_reserved_credits(void **state)
 {
     struct tk_lender l = {.capacity = 7, .base = 1, .most = 4, .notices = 1};
     struct tk_account a[4] = {{0}};
@@ -543,7 +543,7 @@ static void each_connection_adds_what_it_needs(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_order_lends_what_is_not_there),
-    cmocka_unit_test(a_connection_waits_for_what_is_lent_and_not_for_what_is_reserved),
+    cmocka_unit_test(a_connection_waits_for_loans_and_not_for_reserved_credits),
     cmocka_unit_test(every_legal_number_of_buffers_serves_all),
     cmocka_unit_test(each_connection_adds_what_it_needs),
 };

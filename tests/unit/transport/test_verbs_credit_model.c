@@ -3,10 +3,10 @@
  * Flow control as a whole: several ranks send, reply, poll and reap in random order, the network
  * delivers and acknowledges in random order, with random limits. In every order: no message ever
  * finds the receiver without a buffer, no queue overruns, no credit and no buffer is lost, and
- * everybody can go on. In half of the schedules receive queues are shared, with any number of
- * buffers from the least on, and in some of these one rank's device has none; their buffers are
- * small in most, so that large messages, also those of that rank, are read from where they are
- * sent, one to three at once. UNIT_SEED=n runs schedule n alone. */
+ * every rank can continue. In half of the schedules receive queues are shared, with any number of
+ * buffers from the minimum on, and in some of these one rank's device has no shared queues; their
+ * buffers are small in most, so that large messages, also those of that rank, are read from where
+ * they are sent, one to three at once. UNIT_SEED=n runs schedule n alone. */
 #include "config.h"
 
 #include "fake_world.h"
@@ -49,7 +49,7 @@ static enum tk_status send(struct tk_peer *to, enum tk_message_kind kind, size_t
     return tk_verbs_send(to, &m);
 }
 
-/* The device goes on by itself while a handler waits for room. */
+/* The device continues by itself while a handler waits for space. */
 static void let_own_sends_complete(void)
 {
     for (uint32_t r = 0; r < ranks; r++)

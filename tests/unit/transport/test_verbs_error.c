@@ -79,7 +79,7 @@ static const char *heard_after_break(uint32_t peer, enum ibv_wc_status status)
     return unit_heard();
 }
 
-static void the_first_failure_is_told_and_its_wake_is_not(void **state)
+static void only_the_first_failure_is_reported(void **state)
 {
     open_world();
     transfer(2, true, 2000);
@@ -108,7 +108,7 @@ static void each_kind_of_operation_is_named(void **state)
 }
 
 /* Nothing else is in flight, so no other reason exists to poll the send queue. */
-static void a_small_message_that_fails_is_told_too(void **state)
+static void a_failed_small_message_is_reported_too(void **state)
 {
     open_world();
     message(2);
@@ -119,7 +119,7 @@ static void a_small_message_that_fails_is_told_too(void **state)
     world_close();
 }
 
-static void the_likely_cause_is_told(void **state)
+static void the_likely_cause_is_reported(void **state)
 {
     static const struct {
         enum ibv_wc_status status;
@@ -151,7 +151,7 @@ static void flushed_receives_are_no_news(void **state)
 }
 
 /* While a job leaves, peers vanish; that is as it should be. */
-static void nothing_is_told_while_leaving(void **state)
+static void nothing_is_reported_while_leaving(void **state)
 {
     open_world();
     tk_lost_peer = NULL;
@@ -161,7 +161,7 @@ static void nothing_is_told_while_leaving(void **state)
 }
 
 /* Exit notices go to one peer after the other: one that is gone must not hold them up. */
-static void a_full_queue_to_nobody_is_not_waited_for_while_leaving(void **state)
+static void a_full_queue_does_not_delay_leaving(void **state)
 {
     open_world();
     tk_lost_peer = NULL;
@@ -187,7 +187,7 @@ static void other_peers_are_still_reached(void **state)
     world_close();
 }
 
-static void a_send_that_the_device_refuses_is_told(void **state)
+static void a_send_that_the_device_refuses_is_reported(void **state)
 {
     open_world();
     fake.failing[FAKE_POST_SEND].allowed = 0;
@@ -250,15 +250,15 @@ static void a_queue_that_cannot_be_polled_ends_the_program(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_first_failure_is_told_and_its_wake_is_not),
+    cmocka_unit_test(only_the_first_failure_is_reported),
     cmocka_unit_test(each_kind_of_operation_is_named),
-    cmocka_unit_test(a_small_message_that_fails_is_told_too),
-    cmocka_unit_test(the_likely_cause_is_told),
+    cmocka_unit_test(a_failed_small_message_is_reported_too),
+    cmocka_unit_test(the_likely_cause_is_reported),
     cmocka_unit_test(flushed_receives_are_no_news),
-    cmocka_unit_test(nothing_is_told_while_leaving),
-    cmocka_unit_test(a_full_queue_to_nobody_is_not_waited_for_while_leaving),
+    cmocka_unit_test(nothing_is_reported_while_leaving),
+    cmocka_unit_test(a_full_queue_does_not_delay_leaving),
     cmocka_unit_test(other_peers_are_still_reached),
-    cmocka_unit_test(a_send_that_the_device_refuses_is_told),
+    cmocka_unit_test(a_send_that_the_device_refuses_is_reported),
     cmocka_unit_test(buffers_that_cannot_be_registered_end_the_job),
     cmocka_unit_test(a_receive_that_the_device_refuses_ends_the_program),
     cmocka_unit_test(a_queue_that_cannot_be_polled_ends_the_program),

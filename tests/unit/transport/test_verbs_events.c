@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sleeping until a device has something: which files there are, what makes them readable and what
- * does not, and what is not to be slept on. Single-threaded. */
+ * Sleeping until a device has something: which files exist, what makes them readable and what does
+ * not, and events on which threads must not sleep. Single-threaded. */
 #include "config.h"
 
 #include <errno.h>
@@ -122,7 +122,7 @@ static void what_comes_behind_arming_wakes_once(void **state)
     close_world();
 }
 
-static void a_completion_wakes_who_waits_for_sends(void **state)
+static void a_completion_wakes_threads_that_wait_for_sends(void **state)
 {
     struct tk_op op = {.pending = 0};
     struct tk_rma rma;
@@ -141,8 +141,8 @@ static void a_completion_wakes_who_waits_for_sends(void **state)
     close_world();
 }
 
-/* No event tells when there is room for an ACK, or that a connection is to be moved. */
-static void with_work_pending_nobody_sleeps_on_receives(void **state)
+/* No event reports space for an ACK, or that a connection must be moved. */
+static void with_work_pending_no_thread_sleeps_on_receives(void **state)
 {
     open_on(1, true);
     tk_counter_add(&tk_verbs.pending_work, 1);
@@ -178,7 +178,7 @@ static void a_device_that_refuses_is_not_slept_on_again(void **state)
     fake.failing[FAKE_NOTIFY_CQ].allowed = 1; /* that of receives */
     fake.failing[FAKE_NOTIFY_CQ].error = EIO;
     send_to_us();
-    assert_false(is_armed(TK_DEVICE_ANY, true)); /* what is there is served all the same */
+    assert_false(is_armed(TK_DEVICE_ANY, true)); /* pending events are still served */
     assert_int_equal(came, 1);
     assert_false(tk_verbs_events.is_open());
     fake.failing[FAKE_NOTIFY_CQ].allowed = -1;
@@ -190,8 +190,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(where_nothing_sleeps_there_are_no_channels),
     cmocka_unit_test(each_queue_has_a_file),
     cmocka_unit_test(what_comes_behind_arming_wakes_once),
-    cmocka_unit_test(a_completion_wakes_who_waits_for_sends),
-    cmocka_unit_test(with_work_pending_nobody_sleeps_on_receives),
+    cmocka_unit_test(a_completion_wakes_threads_that_wait_for_sends),
+    cmocka_unit_test(with_work_pending_no_thread_sleeps_on_receives),
     cmocka_unit_test(a_device_without_channels_is_used_without_them),
     cmocka_unit_test(a_device_that_refuses_is_not_slept_on_again),
 };

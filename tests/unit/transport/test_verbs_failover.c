@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Links that die: what went over them goes over others, once and in order; credits and buffers are
- * whole afterwards. Rules one at a time; test_verbs_reconnect.c has all of it at random. */
+ * Connections that die: their work goes over others, once and in order; all credits and buffers are
+ * accounted for afterwards. One rule at a time; test_verbs_reconnect.c combines them at random. */
 #include "config.h"
 
 #include <unistd.h>
@@ -98,7 +98,7 @@ static void a_fast_end_finds_buffers(void **state)
 }
 
 /* The connection that the notices go over dies as well, and so does the next one. */
-static void notices_are_told_again(void **state)
+static void notices_are_sent_again(void **state)
 {
     for (int carried = 0; carried < 3; carried++) {
         open_failing_rails(4, "GASNET_NUM_QPS=4", NULL);
@@ -219,7 +219,7 @@ static void assert_rma_moves(bool is_put, unsigned devices, const char *ports, u
     logged_until_idle();
     assert_moved(nbytes);
     assert_int_equal(assert_whole(), 1 - dead);
-    /* Nobody goes that way any more. */
+    /* Nothing uses that connection any more. */
     int before = fake_sends(qp_of(0, dead));
     assert_int_equal(start(is_put, nbytes), TK_OK);
     assert_int_equal(fake_sends(qp_of(0, dead)), before);
@@ -239,7 +239,7 @@ static void transfers_go_over_another_conn(void **state)
             }
 }
 
-/* The short ways, which are logged too. */
+/* The fast paths, which are logged too. */
 static void short_transfers_go_over_another_conn(void **state)
 {
     open_failing_rails(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
@@ -277,7 +277,7 @@ static void short_transfers_know_the_new_device(void **state)
     world_close();
 }
 
-/* What a message that came stands behind is not written again: its reader may have changed it. */
+/* Puts before a delivered message are not repeated: its reader may have changed the data. */
 static void what_was_read_is_not_written_again(void **state)
 {
     open_failing_rails(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
@@ -437,7 +437,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(messages_come_once_whatever_became_of_them),
     cmocka_unit_test(both_ends_notice_at_once),
     cmocka_unit_test(a_fast_end_finds_buffers),
-    cmocka_unit_test(notices_are_told_again),
+    cmocka_unit_test(notices_are_sent_again),
     cmocka_unit_test(space_that_was_taken_moves_along),
     cmocka_unit_test(a_port_that_stays_down_is_given_up),
     cmocka_unit_test(transfers_go_over_another_conn),

@@ -2,8 +2,8 @@
  *
  * Failover groups that are closed for others and opened again while ports die and come back: two
  * ranks, and each step with each port that dies at either end before it, and comes back, or is
- * found dead by the other end too, before each later step. Nothing may be lost, doubled or left
- * over, and afterwards everything that was taken is free. */
+ * found dead by the other end too, before each later step. Nothing may be lost, duplicated or left
+ * over, and afterwards all resources are free. */
 #include "config.h"
 
 #include "failing_rails.h"
@@ -84,7 +84,7 @@ static void send_from(uint32_t rank, int count)
 {
     for (int i = 0; i < count; i++) {
         world_be(rank);
-        send_numbered(1 - rank, TK_REQUEST, i % 2 ? 100 : 0); /* or there is no room now */
+        send_numbered(1 - rank, TK_REQUEST, i % 2 ? 100 : 0); /* or there is no space now */
     }
 }
 
@@ -320,7 +320,8 @@ static void assert_nothing_is_left(void)
     }
 }
 
-/* All room and all buffers, at both ends, and the primary one is the one that it was at first. */
+/* All space and all buffers are free at both ends, and the primary connection is the original
+ * one. */
 static void assert_as_new(void)
 {
     assert_int_equal(assert_whole(), 1);
@@ -437,7 +438,7 @@ static void deliver_and_freeze(struct tk_arrival *arrival)
 }
 
 /* The handler ends when nothing can be sent any more: the credit that it owes is of use without the
- * ACK, which found no room and must not be due when another connection is primary again. */
+ * ACK, which found no space and must not be due when another connection is primary again. */
 static void an_ack_that_is_due_goes_with_the_connection(void **state)
 {
     begin();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which GIDs two ports take: the rules on tables of GIDs as machines have them. Each choice is made
- * by both ends, and must be one. No device. */
+ * Which GIDs two ports choose: the rules on tables of GIDs of real machines. Both ends make each
+ * choice, and must agree. No device. */
 #include "config.h"
 
 #include <arpa/inet.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How two ranks connect by datagrams, searched through: all orders in which they begin, repeat and
- * receive what was ever sent, once, often or never (so loss, doubling, delay and overtaking are all
- * in it), with messages over the connection in between, and either rank dead from any moment on. */
+ * How two ranks connect by datagrams: searches all orders in which they begin, repeat and receive
+ * any datagram sent so far, once, several times or never (so loss, duplication, delay and
+ * reordering are included), with messages over the connection in between, and either rank dead from
+ * any moment on. */
 #include "config.h"
 
 #include "transport/verbs/conn/handshake.h"

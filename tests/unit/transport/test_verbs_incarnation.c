@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How two ranks open, close and reopen their connection: searches all orders in which they want it,
- * ask, change their mind, find no space, repeat, and receive whatever was ever sent, once, often or
- * never, with requests and credits over the connection in between. What must hold: a rank that
- * closes its queue pairs loses nothing that was sent over them; what is sent is received; and from
- * any moment on, a few rounds without loss connect two ranks of which one wants it. */
+ * How two ranks open, close and reopen their connection: searches all orders in which they need it,
+ * ask, withdraw, find no space, repeat, and receive any datagram sent so far, once, several times
+ * or never, with requests and credits over the connection in between. Invariants: a rank that
+ * closes its queue pairs loses no message sent over them; every message is received; and from any
+ * state a few rounds without loss connect two ranks if one needs it. */
 #include "config.h"
 
 #include "base/first_use.h"

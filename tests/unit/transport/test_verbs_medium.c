@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Small Mediums over the network: sent without a completion from where head and payload are put
- * together, delivered by a way of their own. What does not fit goes the way of all messages. */
+ * Small Mediums over the network: assembled in a buffer and sent unsignaled from there, and
+ * delivered by a fast path. Others take the general path. */
 #include "config.h"
 
 #include "fake_world.h"
@@ -133,7 +133,7 @@ static void a_small_one_needs_no_completion_and_a_large_one_has_one(void **state
 }
 
 /* A handler of the library has another way to be found. */
-static void those_for_handlers_of_the_client_have_a_way_of_their_own(void **state)
+static void those_for_client_handlers_have_a_fast_path(void **state)
 {
     unit_settings(NULL);
     open_world();
@@ -230,7 +230,7 @@ static void without_a_buffer_it_gives_its_credit_back(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mediums_of_every_shape_arrive_as_they_were_sent),
     cmocka_unit_test(a_small_one_needs_no_completion_and_a_large_one_has_one),
-    cmocka_unit_test(those_for_handlers_of_the_client_have_a_way_of_their_own),
+    cmocka_unit_test(those_for_client_handlers_have_a_fast_path),
     cmocka_unit_test(credits_that_were_held_back_ride_on_it),
     cmocka_unit_test(without_a_credit_it_is_refused_or_waited_for),
     cmocka_unit_test(without_a_buffer_it_gives_its_credit_back),

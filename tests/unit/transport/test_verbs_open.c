@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Start of the verbs transport: limits by the manual's rules, what is made for each peer, how queue
- * pairs are connected, and that each failure is reported once and leaves nothing behind. */
+ * Start of the verbs transport: limits by the manual's rules, the objects created for each peer,
+ * how queue pairs are connected, and that each failure is reported once and leaves nothing
+ * behind. */
 #include "config.h"
 
 #include <dirent.h>
@@ -105,7 +106,7 @@ static void a_card_names_a_queue_pair_for_each_peer(void **state)
 }
 
 /* Neither a queue pair, nor buffers, nor a share of the credits. */
-static void who_is_reached_another_way_costs_nothing(void **state)
+static void peers_of_other_transports_cost_nothing(void **state)
 {
     fake_reset();
     unit_settings("GASNET_AM_CREDITS_PP=5", "GASNET_NETWORKDEPTH_PP=10", NULL);
@@ -247,7 +248,7 @@ static enum tk_status connect_to(const struct tk_port_address *to)
     return tk_conn_connect(world_conn(0, 1), to, &(uint32_t){7});
 }
 
-static void a_peer_that_no_way_leads_to_is_named(void **state)
+static void an_unreachable_peer_is_named(void **state)
 {
     fake_reset();
     unit_settings(NULL, NULL);
@@ -332,7 +333,7 @@ static enum tk_status open_failing(enum fake_call call, int allowed, const char 
     return status;
 }
 
-static void whatever_fails_is_told_once_and_leaves_nothing(void **state)
+static void each_failure_is_reported_once_and_leaves_nothing(void **state)
 {
     static const struct {
         enum fake_call call;
@@ -357,7 +358,7 @@ static void whatever_fails_is_told_once_and_leaves_nothing(void **state)
         }
 }
 
-static void a_device_with_short_queues_is_told_with_the_remedy(void **state)
+static void a_device_with_short_queues_is_reported_with_the_remedy(void **state)
 {
     struct tk_peer_info *info = world_info(3);
     fake_reset();
@@ -530,20 +531,20 @@ static void tables_are_whole(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_pair_takes_what_both_ends_have),
     cmocka_unit_test(ranks_may_set_different_limits),
-    cmocka_unit_test(a_peer_that_no_way_leads_to_is_named),
+    cmocka_unit_test(an_unreachable_peer_is_named),
     cmocka_unit_test(the_total_of_credits_follows_the_manual),
     cmocka_unit_test(slack_is_lowered_where_it_could_stop_the_job),
     cmocka_unit_test(what_a_batch_holds_back_leaves_the_peer_credits_for_others),
     cmocka_unit_test(queues_are_as_deep_as_the_settings_say),
     cmocka_unit_test(a_peer_finds_buffers_for_its_credits_and_its_exit_notice),
     cmocka_unit_test(a_card_names_a_queue_pair_for_each_peer),
-    cmocka_unit_test(who_is_reached_another_way_costs_nothing),
+    cmocka_unit_test(peers_of_other_transports_cost_nothing),
     cmocka_unit_test(the_device_decides_how_much_is_inline),
     cmocka_unit_test(an_infiniband_peer_is_reached_by_lid),
     cmocka_unit_test(a_roce_peer_is_reached_by_gid),
     cmocka_unit_test(the_path_takes_the_lesser_of_both_sides),
-    cmocka_unit_test(whatever_fails_is_told_once_and_leaves_nothing),
-    cmocka_unit_test(a_device_with_short_queues_is_told_with_the_remedy),
+    cmocka_unit_test(each_failure_is_reported_once_and_leaves_nothing),
+    cmocka_unit_test(a_device_with_short_queues_is_reported_with_the_remedy),
     cmocka_unit_test(the_choice_can_be_described),
     cmocka_unit_test(tables_are_whole),
     cmocka_unit_test(a_failed_registration_is_explained_by_its_likely_cause),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Choice of port and GID on machines made of paper: which one is taken, what is learnt of it, and
+ * Choice of port and GID on synthetic machines: which one is chosen, its recorded attributes, and
  * the message when no port is usable. */
 #include "config.h"
 
@@ -183,7 +183,7 @@ static void assert_tells_each(const char *said)
     unit_assert_says(said, "port fake2:2 is not used: it is not in GASNET_IBV_PORTS");
 }
 
-static void the_choice_is_told_on_request(void **state)
+static void the_choice_is_reported_on_request(void **state)
 {
     fake_reset();
     fake.device_count = 3;
@@ -216,7 +216,7 @@ static void assert_verdict(const char *setting, const char *verdict)
 }
 
 /* Those that would do, too: each device, wherever it is. */
-static void what_is_not_needed_is_told_with_the_reason(void **state)
+static void ignored_settings_are_listed_with_the_reason(void **state)
 {
     three_places();
     assert_verdict(NULL, "port fake2:1 is used: nearest of 3 usable devices of this host");
@@ -233,7 +233,7 @@ static void what_is_not_needed_is_told_with_the_reason(void **state)
 }
 
 /* Once on each host. */
-static void a_broken_device_beside_another_is_told(void **state)
+static void a_broken_device_beside_another_is_reported(void **state)
 {
     fake_reset();
     fake.device_count = 2;
@@ -350,7 +350,7 @@ static void more_rails_than_a_network_has_are_the_first(void **state)
     no_networks();
 }
 
-static void infiniband_is_told_apart_by_prefix(void **state)
+static void infiniband_networks_differ_by_prefix(void **state)
 {
     fake_reset();
     fake.device_count = 2;
@@ -518,7 +518,7 @@ static void what_hwloc_does_not_know_is_far(void **state)
 }
 
 /* It takes long. */
-static void nobody_looks_at_the_machine_for_nothing(void **state)
+static void the_machine_is_queried_only_if_needed(void **state)
 {
     fake_reset();
     fake.attr.phys_port_cnt = 2;
@@ -553,7 +553,7 @@ static void a_bound_rank_obeys_the_filter_of_its_socket(void **state)
     level_ground();
 }
 
-static void a_filter_is_told_by_its_own_name(void **state)
+static void a_filter_is_reported_by_its_own_name(void **state)
 {
     three_places();
     setenv("GASNET_IBV_PORTS_0", "fake9", 1);
@@ -562,14 +562,14 @@ static void a_filter_is_told_by_its_own_name(void **state)
     level_ground();
 }
 
-static void without_devices_the_remedy_is_told(void **state)
+static void without_devices_the_remedy_is_printed(void **state)
 {
     fake_reset();
     fake.device_count = 0;
     unit_assert_says(refusal(NULL), "no RDMA device on this host; load its driver");
 }
 
-static void each_port_is_told_with_what_stood_in_the_way(void **state)
+static void each_port_is_reported_with_its_obstacle(void **state)
 {
     fake_reset();
     fake.device_count = 2;
@@ -581,7 +581,7 @@ static void each_port_is_told_with_what_stood_in_the_way(void **state)
                            "fake1:1 is not in GASNET_IBV_PORTS, fake1:2 is not");
 }
 
-static void a_device_that_cannot_be_opened_is_told(void **state)
+static void a_device_that_cannot_be_opened_is_reported(void **state)
 {
     fake_reset();
     fake.failing[FAKE_OPEN_DEVICE].allowed = 0;
@@ -652,7 +652,7 @@ static void the_best_gid_is_taken(void **state)
     assert_gid("GASNET_IBV_GID_INDEX=1", 1);
 }
 
-static void an_empty_gid_is_none(void **state)
+static void an_empty_gid_is_ignored(void **state)
 {
     struct fake_port *port = &fake.ports[0][1];
     fake_reset();
@@ -839,9 +839,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(named_ports_are_all_used),
     cmocka_unit_test(as_many_ports_as_queue_pairs_are_used),
     cmocka_unit_test(the_nearest_of_several_are_taken),
-    cmocka_unit_test(the_choice_is_told_on_request),
-    cmocka_unit_test(what_is_not_needed_is_told_with_the_reason),
-    cmocka_unit_test(a_broken_device_beside_another_is_told),
+    cmocka_unit_test(the_choice_is_reported_on_request),
+    cmocka_unit_test(ignored_settings_are_listed_with_the_reason),
+    cmocka_unit_test(a_broken_device_beside_another_is_reported),
     cmocka_unit_test(the_nearest_device_is_taken),
     cmocka_unit_test(ranks_share_out_what_is_equally_near),
     cmocka_unit_test(with_auto_the_ranks_of_the_host_share_ports),
@@ -850,20 +850,20 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_rank_without_a_port_says_so_too),
     cmocka_unit_test(numbered_filters_are_ignored_with_auto),
     cmocka_unit_test(what_hwloc_does_not_know_is_far),
-    cmocka_unit_test(nobody_looks_at_the_machine_for_nothing),
+    cmocka_unit_test(the_machine_is_queried_only_if_needed),
     cmocka_unit_test(a_bound_rank_obeys_the_filter_of_its_socket),
-    cmocka_unit_test(a_filter_is_told_by_its_own_name),
-    cmocka_unit_test(without_devices_the_remedy_is_told),
-    cmocka_unit_test(each_port_is_told_with_what_stood_in_the_way),
-    cmocka_unit_test(a_device_that_cannot_be_opened_is_told),
+    cmocka_unit_test(a_filter_is_reported_by_its_own_name),
+    cmocka_unit_test(without_devices_the_remedy_is_printed),
+    cmocka_unit_test(each_port_is_reported_with_its_obstacle),
+    cmocka_unit_test(a_device_that_cannot_be_opened_is_reported),
     cmocka_unit_test(ports_of_one_network_are_dealt_out),
     cmocka_unit_test(a_mask_makes_one_network),
     cmocka_unit_test(more_rails_than_a_network_has_are_the_first),
-    cmocka_unit_test(infiniband_is_told_apart_by_prefix),
+    cmocka_unit_test(infiniband_networks_differ_by_prefix),
     cmocka_unit_test(an_infiniband_port_is_addressed_by_lid),
     cmocka_unit_test(a_port_with_lid_0_is_addressed_by_gid),
     cmocka_unit_test(the_best_gid_is_taken),
-    cmocka_unit_test(an_empty_gid_is_none),
+    cmocka_unit_test(an_empty_gid_is_ignored),
     cmocka_unit_test(the_mtu_is_the_active_one_or_what_the_user_allows),
     cmocka_unit_test(the_rate_is_speed_times_lanes),
     cmocka_unit_test(reads_under_way_are_what_both_sides_can_do),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Another connection becomes the primary one while a thread waits for the lock of the one that was
- * it before, and that one is in use again by then: in the build for threads. */
+ * Another connection becomes primary while a thread waits for the lock of the former primary, which
+ * is already in use again: in the build for threads. */
 #include "config.h"
 
 #include <pthread.h>

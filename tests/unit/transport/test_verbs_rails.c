@@ -513,7 +513,7 @@ static const char *said_by(uint32_t rank, bool expected)
     return said;
 }
 
-static void different_numbers_are_told_in_one_table(void **state)
+static void different_numbers_are_reported_in_one_table(void **state)
 {
     for (uint32_t r = 0; r < 5; r++)
         put_info(r, r < 3 ? "a" : "b", 2, "");
@@ -655,7 +655,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(reads_behind_puts_wait_for_space),
     cmocka_unit_test(two_devices_of_a_host_are_enough_for_reads),
     cmocka_unit_test(only_puts_to_such_a_host_have_reads),
-    cmocka_unit_test(different_numbers_are_told_in_one_table),
+    cmocka_unit_test(different_numbers_are_reported_in_one_table),
     cmocka_unit_test(so_are_different_kinds),
     cmocka_unit_test(ends_without_gids_of_one_kind_are_named),
     cmocka_unit_test(ends_of_partitions_that_do_not_meet_are_named),

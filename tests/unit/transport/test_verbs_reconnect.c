@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Links that come back: both ends open them again and use them, nothing of one incarnation is
- * counted into the next, and whichever fails meanwhile. Rules one at a time, then two ranks that do
- * everything at random while connections break and come back at random. */
+ * Connections that recover: both ends reopen and use them, and no count of one incarnation carries
+ * over to the next, whichever connection fails meanwhile. One rule at a time, then two ranks that
+ * do everything at random while connections break and recover at random. */
 #include "config.h"
 
 #include "failing_rails.h"
@@ -152,7 +152,7 @@ static void both_ends_ask_at_once(void **state)
 }
 
 /* One end is back while the other has not heard of the death. */
-static void who_is_early_waits(void **state)
+static void an_early_rank_waits(void **state)
 {
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     kill_conn(1);
@@ -323,7 +323,7 @@ static void late_notices_are_not_listened_to(void **state)
     world_close();
 }
 
-static void late_errors_are_told_by_their_incarnation(void **state)
+static void late_errors_are_recognised_by_their_incarnation(void **state)
 {
     struct ibv_wc wc = {.status = IBV_WC_WR_FLUSH_ERR};
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
@@ -372,7 +372,7 @@ static void lives_have_numbers_of_their_own(void **state)
 }
 
 /* Room that was taken in one incarnation is given back in the next. */
-static void lent_space_comes_back(void **state)
+static void lent_space_is_returned(void **state)
 {
     struct tk_am_reservation space = {.kind = TK_REQUEST};
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
@@ -492,7 +492,7 @@ static void a_port_that_is_active_again_is_used_again(void **state)
 }
 
 /* The other end asks while our port is still down. */
-static void who_is_asked_may_be_late(void **state)
+static void the_owner_may_answer_late(void **state)
 {
     open_returning(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
     kill_and_settle(1);
@@ -533,7 +533,7 @@ static void what_the_device_refuses_is_tried_again(void **state)
     }
 }
 
-static void who_leaves_opens_nothing(void **state)
+static void a_leaving_rank_opens_nothing(void **state)
 {
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     kill_and_settle(1);
@@ -723,24 +723,24 @@ static void nothing_is_lost_or_doubled(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_link_comes_back_as_often_as_it_dies),
     cmocka_unit_test(both_ends_ask_at_once),
-    cmocka_unit_test(who_is_early_waits),
+    cmocka_unit_test(an_early_rank_waits),
     cmocka_unit_test(nothing_is_sent_too_early),
     cmocka_unit_test(questions_and_answers_may_be_lost),
     cmocka_unit_test(a_link_without_an_answer_is_better_than_none),
     cmocka_unit_test(a_life_is_passed_over),
     cmocka_unit_test(two_lives_are_passed_over),
     cmocka_unit_test(late_notices_are_not_listened_to),
-    cmocka_unit_test(late_errors_are_told_by_their_incarnation),
+    cmocka_unit_test(late_errors_are_recognised_by_their_incarnation),
     cmocka_unit_test(a_late_report_of_the_last_receive_is_not_of_the_next_incarnation),
     cmocka_unit_test(lives_have_numbers_of_their_own),
-    cmocka_unit_test(lent_space_comes_back),
+    cmocka_unit_test(lent_space_is_returned),
     cmocka_unit_test(reads_are_behind_what_was_written_again),
     cmocka_unit_test(reads_do_not_wait_for_an_answer),
     cmocka_unit_test(each_death_keeps_away_for_longer),
     cmocka_unit_test(a_port_that_is_active_again_is_used_again),
-    cmocka_unit_test(who_is_asked_may_be_late),
+    cmocka_unit_test(the_owner_may_answer_late),
     cmocka_unit_test(what_the_device_refuses_is_tried_again),
-    cmocka_unit_test(who_leaves_opens_nothing),
+    cmocka_unit_test(a_leaving_rank_opens_nothing),
     cmocka_unit_test(nothing_is_lost_or_doubled),
 };
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rules of rendezvous_queue.h: messages are read in the order in which they came, at most one
- * per place; a message that can't begin now gives its place back and lets others go first; reads
- * complete in any order; and no place is ever lost or duplicated. Single-threaded.
- */
+ * The rules of rendezvous_queue.h: messages are read in order of arrival, at most one per place; a
+ * message that can't begin now releases its place and lets others go first; reads complete in any
+ * order; and no place is ever lost or duplicated. Single-threaded. / */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reservations that end without a message: all that was taken is there again, whatever happened
- * meanwhile. How much there is: how many reservations can be made at once. */
+ * Reservations that end without a message: all resources are released, whatever happened meanwhile.
+ * Resources are measured by the number of reservations possible at once. */
 #include "config.h"
 
 #include "fake_world.h"
@@ -117,7 +117,7 @@ static struct tk_borrower *borrow(void)
 
 /* The reservations had most credits when the lender asked for some: fewer than that were there to
  * be given back, and no reply will bring more. */
-static void what_was_lent_goes_back_when_it_is_released(void **state)
+static void loans_return_when_a_reservation_is_released(void **state)
 {
     static struct tk_am_reservation all[reservations_max];
     (void)state;
@@ -192,7 +192,7 @@ static void a_place_is_added_when_there_is_one(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_place_is_added_when_there_is_one),
     cmocka_unit_test(all_can_be_reserved_again),
-    cmocka_unit_test(what_was_lent_goes_back_when_it_is_released),
+    cmocka_unit_test(loans_return_when_a_reservation_is_released),
 };
 
 UNIT_MAIN(tests)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Puts and gets over the fake device: pieces, where each piece's bytes travel, when the source is
- * free, and that an operation is complete when all of its bytes are there and not before. */
+ * Puts and gets over the fake device: pieces, the path of each piece, when the source is free, and
+ * that an operation is complete exactly when all of its bytes have arrived. */
 #include "config.h"
 
 #include "base/bits.h"
@@ -379,7 +379,7 @@ static bool short_get(char *local, size_t nbytes)
     return tk_verbs_get(tk_peer(1), &op, (uintptr_t)world_segment(1), local, nbytes);
 }
 
-static void the_short_way_counts_its_operation_and_nothing_else(void **state)
+static void the_fast_path_counts_only_its_operation(void **state)
 {
     fake_reset();
     open_world(NULL);
@@ -417,7 +417,7 @@ static uint64_t put_bytes(void)
 }
 
 /* It is counted as what it belongs to. */
-static void a_payload_goes_like_a_put_but_is_none(void **state)
+static void a_payload_takes_the_path_of_a_put_without_being_one(void **state)
 {
     fake_reset();
     open_world(NULL);
@@ -584,8 +584,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_quiet_message_is_no_reason_to_refuse_for_ever),
     cmocka_unit_test(without_a_bounce_buffer_nothing_is_posted),
     cmocka_unit_test(a_get_is_not_done_before_its_bytes_are_in_place),
-    cmocka_unit_test(the_short_way_counts_its_operation_and_nothing_else),
-    cmocka_unit_test(a_payload_goes_like_a_put_but_is_none),
+    cmocka_unit_test(the_fast_path_counts_only_its_operation),
+    cmocka_unit_test(a_payload_takes_the_path_of_a_put_without_being_one),
     cmocka_unit_test(of_what_it_refuses_nothing_is_done),
     cmocka_unit_test(what_was_registered_before_goes_the_short_way),
     cmocka_unit_test(what_a_region_does_not_hold_is_refused),

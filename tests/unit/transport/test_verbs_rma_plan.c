@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The plan of a put or get over verbs, for each path that there is. Links the plan alone, without
- * the library: a plan that looked at a device, a connection or a setting would not link. */
+ * The plan of a put or get over verbs, for each path. Links only the plan, without the library: a
+ * plan that used a device, a connection or a setting would not link. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -157,7 +157,7 @@ static void a_source_with_a_waiter_is_copied_up_to_the_limit(void **state)
 }
 
 /* The caller waits for it all the same, so it is not worth a registration either. */
-static void a_source_that_is_lent_is_copied_unless_it_is_registered(void **state)
+static void a_lent_source_is_copied_unless_it_is_registered(void **state)
 {
     struct tk_rma_limits limits = one;
     const struct tk_rma at_limit = lent(copy_max), above = lent(register_min);
@@ -340,7 +340,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_memory_is_bounced_a_buffer_at_a_time),
     cmocka_unit_test(no_piece_is_larger_than_a_message),
     cmocka_unit_test(a_source_with_a_waiter_is_copied_up_to_the_limit),
-    cmocka_unit_test(a_source_that_is_lent_is_copied_unless_it_is_registered),
+    cmocka_unit_test(a_lent_source_is_copied_unless_it_is_registered),
     cmocka_unit_test(large_transfers_register_their_memory),
     cmocka_unit_test(what_is_copied_is_not_registered),
     cmocka_unit_test(a_part_is_judged_by_its_whole),

@@ -111,7 +111,7 @@ static void close_world(void)
     world_close();
 }
 
-static void who_waits_goes_first_and_in_order(void **state)
+static void waiters_go_first_and_in_order(void **state)
 {
     open_world("GASNET_AM_CREDITS_PP=2");
     spend(2);
@@ -132,7 +132,7 @@ static void who_waits_goes_first_and_in_order(void **state)
 }
 
 /* One that sleeps keeps one credit, and nobody else from going on. */
-static void who_comes_late_finds_its_credit_and_others_have_gone_on(void **state)
+static void a_late_waiter_finds_its_credit_and_others_have_continued(void **state)
 {
     open_world("GASNET_AM_CREDITS_PP=3");
     spend(3);
@@ -183,7 +183,7 @@ static void a_wait_inside_another_one_goes_in_its_place(void **state)
 }
 
 /* What must be immediate has no place in line, but is not kept out for ever by one. */
-static void who_cannot_wait_gets_a_kept_credit_sometimes(void **state)
+static void callers_that_cannot_wait_sometimes_get_a_kept_credit(void **state)
 {
     int tries = 1;
     open_world("GASNET_AM_CREDITS_PP=1");
@@ -199,7 +199,7 @@ static void who_cannot_wait_gets_a_kept_credit_sometimes(void **state)
 }
 
 /* A Short that has its credit and no slot. */
-static void who_lacks_something_else_keeps_its_place(void **state)
+static void a_waiter_that_lacks_something_else_keeps_its_place(void **state)
 {
     open_world("GASNET_AM_CREDITS_PP=1");
     spend(1);
@@ -278,7 +278,7 @@ static void play(struct unit_random *dice, int credits)
     }
 }
 
-static void nobody_is_forgotten_in_any_order(void **state)
+static void every_rank_is_woken_in_any_order(void **state)
 {
     struct unit_random dice = unit_random(22);
     for (int credits = 1; credits <= 4; credits++) {
@@ -292,14 +292,14 @@ static void nobody_is_forgotten_in_any_order(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(who_waits_goes_first_and_in_order),
-    cmocka_unit_test(who_comes_late_finds_its_credit_and_others_have_gone_on),
+    cmocka_unit_test(waiters_go_first_and_in_order),
+    cmocka_unit_test(a_late_waiter_finds_its_credit_and_others_have_continued),
     cmocka_unit_test(a_wait_that_has_missed_many_turns_is_served),
     cmocka_unit_test(a_wait_inside_another_one_goes_in_its_place),
-    cmocka_unit_test(who_cannot_wait_gets_a_kept_credit_sometimes),
-    cmocka_unit_test(who_lacks_something_else_keeps_its_place),
+    cmocka_unit_test(callers_that_cannot_wait_sometimes_get_a_kept_credit),
+    cmocka_unit_test(a_waiter_that_lacks_something_else_keeps_its_place),
     cmocka_unit_test(a_new_line_begins_without_those_of_the_old_one),
-    cmocka_unit_test(nobody_is_forgotten_in_any_order),
+    cmocka_unit_test(every_rank_is_woken_in_any_order),
 };
 
 UNIT_MAIN(tests)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of target queue pairs that neighbours share: one makes a target and the others find its
- * number; a row that is taken is nobody else's, and keeps nobody waiting, its owner alive or dead;
- * what it had written stays. By processes that map one table, as neighbours do. */
+/* The table of target queue pairs that neighbours share: one neighbour creates a target and the
+ * others find its number; a taken row belongs to its owner and never blocks others, even if the
+ * owner is dead; its contents remain. Run by processes that map one table, as neighbours do. */
 #include "config.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The iterator over pieces, and copies by it, against plain loops: what is one run, in which order
- * elements may move, what a stream has left after any step, and which way is chosen. */
+ * The iterator over pieces, and copies by it, against plain loops: runs, the order in which
+ * elements may move, what remains of a stream after each step, and the chosen path. */
 #include "config.h"
 
 #include "base/bits.h"
@@ -328,7 +328,7 @@ static void parts_of_streams_copy_what_plain_loops_do(void **state)
 
 /* ---- ways ---- */
 
-static void the_way_follows_from_the_pieces_and_the_settings(void **state)
+static void the_path_follows_from_the_pieces_and_the_settings(void **state)
 {
     struct tk_vector_facts small = {.nbytes = 64000, .pieces = 1000, .may_pack = true};
     struct tk_vector_facts one = {.nbytes = 64000, .pieces = 1, .may_pack = true};
@@ -368,7 +368,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rows_copy_what_plain_loops_do),
     cmocka_unit_test(streams_copy_what_plain_loops_do),
     cmocka_unit_test(parts_of_streams_copy_what_plain_loops_do),
-    cmocka_unit_test(the_way_follows_from_the_pieces_and_the_settings),
+    cmocka_unit_test(the_path_follows_from_the_pieces_and_the_settings),
 };
 
 UNIT_MAIN(tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See inject.h. Owns the mark that a fault came to its occasion; any thread sets it. */
+/* See inject.h. Owns the flag that a fault has occurred; any thread sets it. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Faults by name: `--inject NAME` or `--inject NAME:K` makes a workload do one wrong thing at its
- * K-th occasion (the first unless K is given), so that everybody can see the check fail that is
- * there for it. A run in which that occasion never came has shown nothing, so it does not pass. */
+ * K-th occasion (the first unless K is given), so that anyone can see the corresponding check fail.
+ * A run in which the occasion never occurred proves nothing, so it does not pass. */
 #ifndef WL_INJECT_H
 #define WL_INJECT_H
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the scripts of the workloads share; sourced, not run. Sets $program from the name in $workload; $few are the options
+# Shared by the scripts of the workloads; sourced, not run. Sets $program from the name in $workload; $few are the options
 # of every run that is judged, $faults those of runs that must fail besides, $ranks how many ranks refusals and faults have.
 
 . "${top_srcdir:?run through make check}/tests/job/common.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# judge.sh itself: each of its functions finds fault with a job that is not what it is to be, and with no other. The launcher
+# Tests judge.sh: each of its functions rejects exactly the jobs that it should. The launcher
 # is a script that prints prepared output.
 workload=kv
 . "${top_srcdir:?run through make check}/tests/workloads/common/judge.sh"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that a run is to write at its end: whether that can be is looked at before it begins. */
+/* Files that a run writes at its end: checks before it begins whether they can be written. */
 #ifndef WL_PATHS_H
 #define WL_PATHS_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See report.h. Owns the values of a report, as text that is already what JSON wants of a number.
- */
+/* See report.h. Owns the values of a report, as text that is already valid as a JSON number. / */
 #include "config.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a workload has to say, collected once and written three ways: aligned text, JSON, CSV. Every
- * key has its unit in its name. A report holds one run or several (transports side by side), all
- * with the same keys. */
+/* The results of a workload, collected once and written in three forms: aligned text, JSON, CSV.
+ * Every key has its unit in its name. A report holds one run or several (transports side by side),
+ * all with the same keys. */
 #ifndef WL_REPORT_H
 #define WL_REPORT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a report is made of; for report.c, which fills it, and report_write.c. */
+/* The contents of a report; for report.c, which fills it, and report_write.c. */
 #ifndef WL_REPORT_PRIVATE_H
 #define WL_REPORT_PRIVATE_H
 

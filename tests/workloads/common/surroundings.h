@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a workload runs: a figure without that is worth nothing. */
+/* The environment of a workload: a figure without it is meaningless. */
 #ifndef WL_SURROUNDINGS_H
 #define WL_SURROUNDINGS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The client's side of kv: a window of requests, taken back oldest first, each answer judged before
- * its place is used again. A request's time runs from the moment at which its place became free to
- * the moment at which its answer was taken, so that rate times mean time is the window (K19). Owns
- * the window; what it knows of keys is in known.c. */
+/* The client's side of kv: a window of requests, completed oldest first; each answer is checked
+ * before its place is reused. A request's time runs from when its place became free to when its
+ * answer was taken, so that rate times mean time is the window (K19). Owns the window; known.c has
+ * its knowledge of keys. */
 #include "config.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "client.h"
 #include "kv.h"
 
-/* What must come next: the update of a key that was read for that, the rest of a multi-get. */
+/* Requests that must follow: the update of a key that was read for it, the rest of a multi-get. */
 struct forced {
     enum kv_op op;
     uint64_t number;
@@ -23,7 +23,7 @@ static struct {
     char *answers;
     uint16_t *place; /* of the request in the window, by server and seq mod window */
     uint64_t *sent;  /* requests to each server */
-    uint64_t *told;  /* those of them that are messages to the server */
+    uint64_t *told;  /* requests that are messages to the server */
     uint64_t issued, retired;
     uint16_t *row;  /* places in the order of their requests, from `first` on as many as are out */
     uint16_t *free; /* places without a request: window - (issued - retired) */
@@ -31,8 +31,9 @@ static struct {
     struct wl_random random;
     struct forced *forced;
     uint64_t forced_first, forced_end;
-    double before; /* time that was already spent on what was under way when counting began */
-    bool counting, faults, broken, drawn; /* drawn: the present request follows from no other */
+    double before; /* time already spent on outstanding requests when counting began */
+    bool counting, faults, broken, drawn; /* drawn: the current request does not follow from
+                                           * another */
 } client;
 
 static void *make(size_t count, size_t size)
@@ -96,7 +97,7 @@ void kv_client_answer(struct kv_pending *pending, enum kv_status status, const v
                       size_t len)
 {
     pending->status = status;
-    /* A length that no value has: known.c will say so of none. */
+    /* A length that no value has: known.c does not accept it. */
     pending->answer_len = len <= kv.value_max ? len : 0;
     if (len && len <= kv.value_max)
         memcpy(pending->answer, value, len);
@@ -145,7 +146,7 @@ static void give_up(const struct kv_pending *pending)
     wl_stop();
 }
 
-/* False when nothing can be expected any more. */
+/* False if no answers can be expected any more. */
 static bool await(struct kv_pending *pending)
 {
     uint64_t limit = pending->posted + (uint64_t)kv.common.timeout_ms * 1000000;
@@ -182,7 +183,7 @@ static uint64_t out(void)
     return client.issued - client.retired;
 }
 
-/* Judges an answer that came and frees its place; returns the time at which that was. */
+/* Checks an answer and frees its place; returns the time of that. */
 static uint64_t retire_place(uint16_t place)
 {
     struct kv_pending *pending = &client.window[place];
@@ -206,7 +207,7 @@ static uint64_t choose(void)
     return client.looked++ % out();
 }
 
-/* Takes the i-th out of the row. */
+/* Removes the i-th from the list. */
 static uint16_t leave_row(uint64_t i)
 {
     uint16_t place = client.row[wrap(client.first + i)];
@@ -216,7 +217,7 @@ static uint16_t leave_row(uint64_t i)
     return place;
 }
 
-/* Takes the oldest request's answer, or with --order any the one that is there; returns the time at
+/* Takes the answer of the oldest request, or with --order any an available one; returns the time at
  * which its place became free, 0 at the end. */
 static uint64_t retire(void)
 {
@@ -317,14 +318,14 @@ static void issue(enum kv_op op, uint64_t number, bool rmw, uint64_t now)
     send(pending);
 }
 
-/* The key of this client that is nearest: it alone writes it. */
+/* The nearest key that this client owns: only its owner writes it. */
 static uint64_t own(uint64_t number)
 {
     return number - number % kv_clients + kv_client;
 }
 
-/* A hash store has no order of keys: that of the record numbers stands for it, of which up to a
- * multi-get are read from the drawn one on. */
+/* A hash store has no order of keys, so record numbers define it: from the drawn one on up to a
+ * multi-get of them are read. */
 static void scan(uint64_t number, uint64_t now)
 {
     uint64_t length = 1 + wl_below(&client.random, (uint64_t)kv.mget);
@@ -380,7 +381,7 @@ static void issue_next(uint64_t now)
     }
 }
 
-/* Takes what is still under way; not after a loss, for then it would wait for ever. */
+/* Takes outstanding answers; not after a loss, because then it would wait for ever. */
 static void drain(void)
 {
     while (out() && !client.broken && !wl_stopped())
@@ -397,7 +398,7 @@ void kv_client_preload(void)
     drain();
 }
 
-/* How long those under way have been so, together. */
+/* The total age of outstanding requests. */
 static double under_way(uint64_t now)
 {
     double sum = 0;
@@ -406,12 +407,12 @@ static double under_way(uint64_t now)
     return sum;
 }
 
-/* K19, Little's law: what the clock and the counters say must fit the window that was full. What
- * was under way at either end belongs to the time only in part. */
+/* K19, Little's law: clock and counters must agree with the full window. Requests outstanding at
+ * either end belong to the time only in part. */
 static void check_little(uint64_t ended)
 {
     uint64_t count = kv_mine.gets.count + kv_mine.puts.count;
-    /* In any order a place may be free and have to wait for a slot. */
+    /* With --order any a free place may have to wait for a slot. */
     if (kv.order == kv_any || count < 1000 || client.broken || wl_stopped() ||
         kv_mine.measured_ns == 0)
         return;
@@ -422,8 +423,7 @@ static void check_little(uint64_t ended)
                 (long long)kv.window);
 }
 
-/* The window is full at the beginning of what is measured, but for the place that became free now.
- */
+/* The window is full when measuring begins, except for the place that has just become free. / */
 static void start_counting(uint64_t now, uint64_t *cpu)
 {
     client.counting = true;

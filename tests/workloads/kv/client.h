@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a client knows of keys: which version it wrote last, which it has seen of others, and hence
- * what an answer may say (K4, K5). For client.c and known.c. */
+/* A client's knowledge of keys: the last version that it wrote, the versions of others that it has
+ * seen, and hence the legal answers (K4, K5). For client.c and known.c. */
 #ifndef KV_CLIENT_H
 #define KV_CLIENT_H
 
@@ -15,7 +15,7 @@ void kv_known_issue(struct kv_pending *pending);
 /* When its answer came. */
 void kv_known_judge(const struct kv_pending *pending);
 
-/* The number of a new key of this client; an old one when there is no room for more. */
+/* The number of a new key of this client; an old one when there is no space for more. */
 uint64_t kv_known_insert(uint64_t instead);
 
 /* The number of the key that was put last. */

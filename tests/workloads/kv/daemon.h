@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A foreign server as a child of this process: started on a place of its own, ended by its id, and
- * ended by the kernel when this process dies without a word. One at a time in a process. */
+/* A foreign server as a child of this process: started at an address of its own, ended by its pid,
+ * and killed by the kernel if this process dies. One at a time in a process. */
 #ifndef KV_DAEMON_H
 #define KV_DAEMON_H
 
@@ -13,7 +13,7 @@ enum { kv_address_max = 108 }; /* what fits into a sockaddr_un */
 /* Is the program there? */
 bool kv_daemon_installed(const char *name);
 
-/* Starts memcached or redis (`name`) with room for `memory` bytes, on a Unix socket or a port of
+/* Starts memcached or redis (`name`) with space for `memory` bytes, on a Unix socket or a port of
  * the loopback. `address` becomes a path or "port N". False with one line in `why`. */
 bool kv_daemon_start(const char *name, bool loopback, uint64_t memory, char *address, char *why,
                      size_t size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The exact store: open addressing over lines of 8 places, and entries of one size. What was put is
- * there until it is deleted, and when all entries are taken a new key is refused. The reference for
- * what the others do; see exact.h for concurrent readers. Owns its memory, unless that was
- * given to it. */
+/* The exact store: open addressing over lines of 8 places, and entries of one size. An entry exists
+ * until it is deleted, and when all entries are taken a new key is refused. The reference for the
+ * other stores; see exact.h for concurrent readers. Owns its memory, unless that was given to
+ * it. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -17,7 +17,7 @@ struct own {
 static struct {
     struct own *own;
     uint32_t *seen;      /* of every key: the highest version read */
-    uint64_t keys, room; /* own keys that exist; that there is room for */
+    uint64_t keys, room; /* own keys that exist; for which there is space */
     uint32_t loaded;     /* versions up to this came with a file */
     uint64_t newest;
     bool preloaded;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The workload kv as a job: ranks 0..S-1 are servers, the others clients. What its files share: the
- * parameters, the state of the present run, the two roles and the table of transports. */
+/* The workload kv as a job: ranks 0..S-1 are servers, the others clients. Shared by its files: the
+ * parameters, the state of the current run, the two roles and the table of transports. */
 #ifndef KV_KV_H
 #define KV_KV_H
 
@@ -23,7 +23,7 @@ struct kv_values {
     int64_t ws_server, s_depth, q_depth, cl_batch, cl_semi, fail_lim, postlist; /* raw */
     int64_t uc, use_inline, pipeline, backoff, probe, ports, ud, notify;
     const char *transport, *value, *dist, *ycsb, *save, *load;
-    /* what relations make of them */
+    /* derived by relations.c */
     size_t value_min, value_max;
     struct kv_draw draw;
     struct kv_mix mix;
@@ -93,7 +93,7 @@ struct kv_verdict {
 
 enum { kv_intervals_max = 64, kv_shares_max = 64 };
 
-/* What a rank brings home from one run; sent to rank 0 as it is. */
+/* The result of a rank in one run; sent to rank 0 unchanged. */
 struct kv_outcome {
     uint64_t intervals[kv_intervals_max]; /* requests served, or answers taken, in each */
     struct kv_verdict verdicts[kv_checks];
@@ -118,7 +118,7 @@ struct kv_outcome {
 };
 extern struct kv_outcome kv_mine;
 
-/* Counts a failure of this rank; the first one's words are kept. */
+/* Counts a failure of this rank; the message of the first one is kept. */
 void kv_fail(enum kv_check check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- Roles */
@@ -131,15 +131,15 @@ static inline bool kv_is_server(void)
     return wl_job.me < kv_servers;
 }
 
-/* Bytes of a rank's segment in which others write: at servers the slots of all clients, at clients
- * those of all servers. Behind them the images of a client's own requests. */
+/* Bytes of a rank's segment that others write: at servers the slots of all clients, at clients
+ * those of all servers. The images of a client's own requests follow. */
 static inline size_t kv_area(void)
 {
     return (kv_clients > kv_servers ? kv_clients : kv_servers) * (size_t)kv.window * kv_slot;
 }
 
-/* Behind these a client's buffers for datagrams, whole lines with 40 bytes of header each: what is
- * in the segment a device may reach more cheaply. */
+/* Then a client's buffers for datagrams, whole lines with 40 bytes of header each: a device may
+ * reach memory in the segment more cheaply. */
 enum { kv_grh = 40 };
 
 static inline size_t kv_buffer_size(void)
@@ -158,7 +158,7 @@ static inline uint32_t kv_ud_count(void)
     return kv.ud == kv_ud_shared ? 1 : kv_servers;
 }
 
-/* Behind those, at the same place everywhere, what get reads, and reads into: see get.c. */
+/* Then, at the same offset everywhere, the memory that get reads, and reads into: see get.c. */
 static inline size_t kv_store_at(void)
 {
     enum { page = 4096 };
@@ -175,10 +175,10 @@ static inline uint64_t kv_interval(void)
     return fits > least ? fits : least;
 }
 
-/* A run: open, preload, serve or ask, close. Collective parts are between them, in kv.c. */
+/* A run: open, preload, serve or request, close. Collective parts are between them, in kv.c. */
 void kv_server_open(void);
 void kv_server_preload(void);
-uint32_t kv_server_load(void); /* the highest version that came back */
+uint32_t kv_server_load(void); /* the highest version that was returned */
 void kv_server_run(void);
 void kv_server_close(void);
 struct kv_store_options kv_store_wanted(void);
@@ -187,7 +187,7 @@ void kv_client_open(uint32_t loaded_version);
 void kv_client_preload(void);
 void kv_client_run(void);
 void kv_client_close(void);
-bool kv_client_gathers(void); /* more of a multi-get is to come */
+bool kv_client_gathers(void); /* more of a multi-get follows */
 
 /* ---- Transports: all in one table, raw, API and sockets */
 
@@ -195,19 +195,21 @@ bool kv_client_gathers(void); /* more of a multi-get is to come */
 struct kv_pending {
     bool waiting, answered, twice;
     enum kv_op op;
-    uint32_t server, seq, version, least_version; /* least: what a GET must at least see */
+    uint32_t server, seq, version, least_version; /* least: the minimum version that a GET must
+                                                   * see */
     uint64_t r, number, posted;
-    bool sure; /* a GET of a key that is surely there */
+    bool sure; /* a GET of a key that certainly exists */
     bool rmw;  /* an update of the same key follows */
     struct kv_hash hash;
     struct kv_key key;
     size_t len; /* PUT: of the value */
     enum kv_status status;
     size_t answer_len;
-    gex_Event_t put; /* put-am: until it is complete no message may announce it */
+    gex_Event_t put; /* put-am: no message may announce it until it is complete */
     bool put_pending;
     char *image;  /* end of the record, in this rank's segment */
-    char *answer; /* room for the longest value; apart, so that a new request needs not clear it */
+    char *answer; /* space for the longest value; separate, so that a new request need not clear
+                   * it */
 };
 
 struct kv_reply {
@@ -220,12 +222,12 @@ struct kv_reply {
 
 enum kv_way { kv_way_api, kv_way_raw, kv_way_tcp };
 
-/* Pointers may be NULL where nothing is to be done. */
+/* Pointers may be NULL if there is nothing to do. */
 struct kv_transport {
     const char *name;
     enum kv_way way;
     bool slots;         /* requests lie in slots of the server's segment, and it clears them */
-    bool reads;         /* GETs are reads of the server's memory, of which it knows nothing */
+    bool reads;         /* GETs are reads of the server's memory, unknown to the server */
     void (*open)(void); /* collective, as is close */
     void (*close)(void);
     void (*request)(struct kv_pending *pending);
@@ -241,19 +243,18 @@ extern const struct kv_transport kv_write_send, kv_write_write, kv_write_imm, kv
 extern const struct kv_transport *kv_transport; /* of the present run */
 void kv_api_handlers(void);
 
-/* The one that was asked for, NULL when there are several. */
+/* The requested one, NULL if there are several. */
 const struct kv_transport *kv_only_transport(void);
 
-/* Is what it needs not here, and why: the program that must serve, a port? */
+/* Why a requirement is missing (the server program, a port); NULL: none is. */
 bool kv_tcp_missing(const struct kv_transport *transport, char *why, size_t size);
 bool kv_raw_polls(void); /* the present raw transport: slots, no completions */
 bool kv_raw_missing(char *why, size_t size);
-bool kv_raw_unfit(char *why, size_t size); /* does a device not allow what was asked for? */
+bool kv_raw_unfit(char *why, size_t size); /* whether a device does not allow the request */
 
 /* Called by transports: a request that lies in front of `end` came, of `image` bytes; and an
- * answer. `slot`: the record is in a slot, which is cleared for the next. False: that is no
- * request. Then it is served, and kv_server_finish() makes the answer; false: none is to be sent
- * now. */
+ * answer. `slot`: the record is in a slot, which is cleared for the next. False: not a request.
+ * Then it is served, and kv_server_finish() makes the answer; false: no answer is sent now. */
 bool kv_server_accept(uint32_t client, char *end, size_t image, bool slot, struct kv_item *item);
 bool kv_server_finish(const struct kv_item *item, struct kv_reply *reply);
 
@@ -261,13 +262,13 @@ bool kv_server_finish(const struct kv_item *item, struct kv_reply *reply);
 bool kv_server_take(uint32_t client, char *end, size_t image, bool slot, struct kv_reply *reply);
 
 struct kv_store *kv_server_store(void);
-bool kv_server_fault(enum kv_fault fault); /* is it its occasion? */
+bool kv_server_fault(enum kv_fault fault); /* whether this is its occasion */
 void kv_client_done(void);                 /* at the server: a client has finished */
 void kv_client_take(uint32_t server, uint32_t seq, enum kv_status status, const void *value,
                     size_t len);
 void kv_send_done(uint32_t server);
 
-/* What a client has found itself. */
+/* Findings of a client itself. */
 void kv_client_answer(struct kv_pending *pending, enum kv_status status, const void *value,
                       size_t len);
 
@@ -278,7 +279,7 @@ uint32_t kv_client_seq(uint32_t server, uint32_t slot);
 void kv_send_medium(const struct kv_pending *pending);
 void kv_send_reply(const struct kv_reply *reply);
 
-/* Adds up by intervals what a rank has done: `total` since kv_ticks_start(). */
+/* Adds up the operations of a rank by intervals: `total` since kv_ticks_start(). */
 void kv_ticks_start(uint64_t now, uint64_t total);
 bool kv_tick_due(uint64_t now);
 void kv_tick(uint64_t now, uint64_t total);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a run of kv amounts to: the outcomes of all ranks added up, the checks that need all of them
+/* The result of a run of kv: the outcomes of all ranks added up, the checks that need all of them
  * (K8, K17 and the sums of K5), and the report. Rank 0 only, but for kv_fail(). Owns kv_mine and
- * what the first transport of a row of runs brought. */
+ * the result of the first transport in a series of runs. */
 #include "config.h"
 
 #include <math.h>
@@ -215,7 +215,7 @@ static void check_digests(struct total *total)
 {
     static uint64_t digest, results;
     static bool first = true;
-    /* A foreign store cannot be looked into, only its answers. */
+    /* A foreign store cannot be inspected, only its answers. */
     bool foreign = kv_transport->way == kv_way_tcp;
     if (!kv.ops || kv_clients != 1 || kv.store != kv_exact || total->sum.reordered)
         return;
@@ -233,7 +233,7 @@ static void check_digests(struct total *total)
 /* Over the whole run, `served` with what was preloaded. */
 static void report_raw(struct wl_report *r, const struct kv_outcome *sum, double served)
 {
-    /* What a library does inside is not seen from here. */
+    /* The internals of a library are not visible here. */
     bool raw = kv_transport->way == kv_way_raw;
     wl_report_real(r, wl_summary, "wire_bytes_per_op", (double)sum->wire_bytes / served);
     wl_report_real(r, wl_summary, "doorbells_per_op", raw ? (double)sum->doorbells / served : NAN);
@@ -267,7 +267,7 @@ static void report_rates(struct wl_report *r, const struct total *total)
     wl_report_real(r, wl_summary, "rate_mops", total->mops);
     wl_report_real(r, wl_summary, "get_mops", total->get_mops);
     wl_report_real(r, wl_summary, "write_mops", total->write_mops);
-    /* Never a rate without it: an answer "not there" is cheap. */
+    /* Every rate comes with it: an answer "not there" is cheap. */
     wl_report_real(r, wl_summary, "hit_percent",
                    gets ? 100.0 * (double)sum->hits / (double)gets : 100);
     wl_report_real(r, wl_summary, "rate_per_server_mops", total->mops / kv_servers);
@@ -312,7 +312,8 @@ static void report_intervals(struct wl_report *r, const struct total *total,
 
 /* ---- K16: what was drawn is what was asked for */
 
-/* Is this many of n, each with probability p, within 5 sigma? Few say nothing. */
+/* Whether this many of n, each with probability p, is within 5 sigma. Small numbers prove
+ * nothing. */
 static bool likely(uint64_t count, uint64_t n, double p)
 {
     double variance = (double)n * p * (1 - p), off = (double)count - (double)n * p;
@@ -382,7 +383,7 @@ static void list_shares(struct wl_report *r, const char *key, const double *shar
     wl_report_text(r, wl_summary, key, text);
 }
 
-/* Of reads, for those are drawn; the busiest server is the limit when servers are. */
+/* Of reads, because those are drawn; if servers are the limit, the busiest one is. */
 static void report_shares(struct wl_report *r, const struct total *total)
 {
     double shares[kv_shares_max], seen[kv_shares_max], most = 0, reads = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the transports over raw verbs share: rails, queue pairs between each client and each server,
+/* Shared by the transports over raw verbs: rails, queue pairs between each client and each server,
  * a datagram queue pair of each rank, and senders that signal one request in many. For raw*.c. */
 #ifndef KV_RAW_H
 #define KV_RAW_H
@@ -9,7 +9,7 @@
 
 enum {
     kv_rails_max = 8,
-    kv_spare = 4 /* receives of a server beyond all windows, for what comes twice */
+    kv_spare = 4 /* receives of a server beyond all windows, for duplicates */
 };
 
 /* A send queue. One work request in `group` is signalled, and its completion is taken before the
@@ -26,7 +26,7 @@ struct kv_sender {
     struct ibv_mr *ring_mr;
 };
 
-/* A client, as its server sees it, or the other way round. */
+/* A client, as its server sees it, or vice versa. */
 struct kv_peer {
     struct kv_sender pair; /* the two ends of one connection */
     uint64_t segment;
@@ -48,7 +48,7 @@ struct kv_raw {
 };
 extern struct kv_raw kv_raw;
 
-/* What a transport needs besides, by name. */
+/* Further properties of a transport, by name. */
 bool kv_raw_writes(void);    /* requests are written into slots */
 bool kv_raw_notifies(void);  /* ... and a completion announces them */
 void kv_raw_switch(void);    /* from now on, in all runs: K3 found no order (--notify auto) */
@@ -69,7 +69,7 @@ void kv_sender_open(struct kv_sender *sender, unsigned rail, const trunkline_qp_
                     uint32_t group, uint32_t list_most, bool ring);
 void kv_sender_close(struct kv_sender *sender);
 
-/* The next work request, for the caller to fill in, then to be given back with its data. */
+/* The next work request, which the caller fills in and then passes back with its data. */
 struct ibv_send_wr *kv_sender_next(struct kv_sender *sender, enum ibv_wr_opcode opcode);
 void kv_sender_put(struct kv_sender *sender, struct ibv_send_wr *wr, const void *data, size_t size,
                    uint32_t lkey);
@@ -82,7 +82,7 @@ static inline char *kv_sender_end(const struct kv_sender *sender, const struct i
 }
 
 /* After a poll that found nothing: no pause for a while, then the CPU is left to others, and a
- * while later, when there are more ranks than CPUs (--backoff), for 50 us. Messages are heard
+ * while later, when there are more ranks than CPUs (--backoff), for 50 us. Messages are served
  * meanwhile. */
 void kv_raw_pause(uint32_t *idle);
 

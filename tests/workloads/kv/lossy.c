@@ -17,7 +17,7 @@ enum { offset_bits = 47, entry_unit = 8, page = 4096 };
 
 struct entry {
     uint32_t len;
-    uint32_t place; /* the low bits of its virtual offset: what lies there now must say so itself */
+    uint32_t place; /* the low bits of its virtual offset: the entry there must identify itself */
     char bytes[];   /* key, value */
 };
 
@@ -60,7 +60,7 @@ static void lossy_close(struct kv_store *store)
 
 /* ---- The log */
 
-/* How far behind the head; the 47 bits may have wrapped. */
+/* The distance behind the head; the 47 bits may have wrapped. */
 static uint64_t age_of(const struct lossy *own, uint64_t offset)
 {
     return (own->head - offset) & OFFSET_MASK;

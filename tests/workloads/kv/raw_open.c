@@ -72,7 +72,7 @@ void kv_raw_pause(uint32_t *idle)
 
 /* ---- Addresses */
 
-/* What a rank sends to all others. */
+/* The record that a rank sends to all others. */
 struct card {
     uint64_t segment;
     uint32_t rail_count;
@@ -127,7 +127,7 @@ bool kv_raw_missing(char *why, size_t size)
     return true;
 }
 
-/* What the device of a rail does not allow, in the words of the option; NULL: nothing. */
+/* The option that the device of a rail does not allow, as text; NULL: none. */
 static const char *beyond(const trunkline_rail_t *rail)
 {
     int64_t answer =
@@ -173,7 +173,7 @@ static void open_rails(void)
         kv_raw.rail_count = (unsigned)kv.ports;
 }
 
-/* Nothing may reorder what is written: the last byte has to be the last one that is seen. */
+/* Nothing may reorder writes: the last byte must become visible last. */
 static void open_domain(unsigned rail)
 {
     int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;

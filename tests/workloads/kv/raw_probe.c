@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* K3: is what is written seen in ascending order? The transports that look at a slot's last byte
- * stand on that, and verbs do not promise it. Each client fills a slot at one server over and over;
+/* K3: whether writes become visible in ascending order. The transports that poll a slot's last byte
+ * rely on that, and verbs do not promise it. Each client fills a slot at one server over and over;
  * the server compares all bytes at the moment at which it sees the last one. Some writes come in
  * two pieces with a pause between, so that a look at any other byte would be found out. Owns
  * nothing. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A server over raw verbs: looks at the last byte of each client's current slot in turn (or at a
- * completion queue), pushes what it finds through the two-stage pipeline, and sends the answers.
- * After --fail-lim fruitless looks in a row a dummy pushes on what is inside. Owns the pipeline and
- * the buffers of datagrams. */
+/* A server over raw verbs: polls the last byte of each client's current slot in turn (or a
+ * completion queue), passes requests through the two-stage pipeline, and sends the answers. After
+ * --fail-lim empty polls in a row a dummy flushes the pipeline. Owns the pipeline and the buffers
+ * of datagrams. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -170,7 +170,7 @@ static bool take_slot(uint32_t client, struct kv_item *item)
         kv_fail(kv_k6, "server %u: mark %u in a slot of client %u, where %u belongs",
                 (unsigned)wl_job.me, mark, client, expected);
     bool whole = kv_server_accept(client, end, 0, true, item);
-    /* One that keeps its mark would be found again, and is, so that K6 can be seen to fail. */
+    /* A request that keeps its mark is found again, which lets K6 be seen failing. */
     serving.taken[client] += kv_record_mark(end) == 0;
     return whole;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A request in its slot. Ascending: value, len (2), seq (4), key (16), mark (1), with the mark in
  * the slot's last byte: data that arrive in ascending order are all there when the mark is, and a
- * request of any length is one contiguous write. A GET writes seq to mark only; that len is 0 then
- * is due to the server, which cleared it when it took the request before.
+ * request of any length is one contiguous write. A GET writes seq to mark only; len is then 0
+ * because the server cleared it when it took the previous request.
  *
  * --compat is the layout of Ib-KV: len (2), value (32), key (16) in slots of 50 bytes, which
  * straddle lines. The key's last byte stands for the mark and must not be 0; there is no seq, so a
@@ -96,8 +96,8 @@ static inline uint8_t kv_record_mark(const char *end)
 }
 
 /* An answer, in the same manner: value, len (2), status (1), seq (4), mark (1). With --compat len
- * and value, 34 bytes, of a GET (len 0: not there), and one byte of status of a PUT: whose it is
- * must be known. */
+ * and value, 34 bytes, of a GET (len 0: not there), and one byte of status of a PUT: the caller
+ * must know whose it is. */
 enum {
     kv_answer_image = 8,
     kv_answer_max = kv_value_max + kv_answer_image,

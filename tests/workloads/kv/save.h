@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A store as a file, and back. The file is believed only when it is whole: its end is a checksum
- * over all before it, and what it says of itself (servers, sizes, byte order) fits this job. */
+/* A store as a file, and back. The file is accepted only if it is complete: it ends with a checksum
+ * over the rest, and its header (servers, sizes, byte order) must match this job. */
 #ifndef KV_SAVE_H
 #define KV_SAVE_H
 
@@ -10,13 +10,13 @@
 
 #include "store.h"
 
-/* Both are false with one line in `why`; then no file is left under that name, and the store is as
- * it was, but for a load that the store itself refused. */
+/* Both return false with one line in `why`; then no file is left under that name, and the store is
+ * unchanged, unless the store itself refused a load. */
 bool kv_save(const struct kv_store *store, const char *path, uint32_t server, uint32_t servers,
              char *why, size_t size);
 
-/* Is it a file of that server, of as many, with keys of this length, from a machine of this byte
- * order? Its head only; else one line in `why`. */
+/* Whether it is a file of that server, of the same number of servers, with keys of this length,
+ * from a machine of this byte order. Checks its head only; otherwise one line in `why`. */
 bool kv_load_fits(const char *path, uint32_t server, uint32_t servers, char *why, size_t size);
 
 bool kv_load(struct kv_store *store, const char *path, uint32_t server, uint32_t servers, char *why,

@@ -103,8 +103,8 @@ uint32_t kv_server_load(void)
     return highest;
 }
 
-/* ---- Account of sequences (K6): every number exactly once. Order is not promised by messages, so
- * what comes early is remembered; it can be no further ahead than the window. */
+/* ---- Account of sequences (K6): every number exactly once. Messages are not ordered, so early
+ * ones are remembered; they can be no further ahead than the window. */
 static void account(uint32_t client, uint32_t seq)
 {
     struct sequence *s = &server.clients[client];
@@ -145,7 +145,7 @@ static void swap_contents(struct kv_reply *a, struct kv_reply *b)
     b->client = client;
 }
 
-/* Is the answer to be sent by the handler? */
+/* Whether the handler sends the answer. */
 static bool disturb(struct kv_reply *reply)
 {
     struct wl_injection *injection = &kv.injection;
@@ -210,7 +210,7 @@ static bool leaves_length(enum kv_op op)
     return op == kv_put && server.faults && wl_inject_since(&kv.injection, kv_stale_len);
 }
 
-/* Before its answer, for with that the client may write the slot anew. */
+/* Before its answer, after which the client may write the slot again. */
 static void clear_slot(char *end, enum kv_op op)
 {
     kv_record_clear(end, !kv_server_fault(kv_keep_mark), !leaves_length(op));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See store.h: what both kinds have in common, which is the counting. Owns the store. */
+/* See store.h: the part common to both kinds, which is the counting. Owns the store. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One server's store, touched by one thread. Two kinds behind one interface: lossy (an index of
- * lines over a circular log; forgets, never refuses) and exact (refuses when full, never forgets).
- * A lookup has two stages, so that the memory of the second may be fetched while others are served:
+ * lines over a circular log; evicts, never refuses) and exact (refuses when full, never evicts). A
+ * lookup has two stages, so that the memory of the second may be fetched while others are served:
  * kv_store_look() finds where the key may be, kv_store_find() compares. Between the two stages of
  * one key no PUT or DELETE may come. */
 #ifndef KV_STORE_H
@@ -21,8 +21,8 @@ enum { kv_index_slots = 8 };
 struct kv_store_options {
     enum kv_store_kind kind;
     uint64_t buckets;   /* power of 2; exact: at least as many as its entries need */
-    uint64_t log_bytes; /* power of 2 for lossy; exact: room for that many bytes of entries */
-    void *memory; /* exact: where it is to lie, zeroed (exact.h says how large); NULL: its own */
+    uint64_t log_bytes; /* power of 2 for lossy; exact: space for that many bytes of entries */
+    void *memory;       /* exact: its memory, zeroed (exact.h says how large); NULL: its own */
     size_t value_max;
     bool inplace; /* lossy: a value of the same length replaces the old one where it lies */
     bool ledger;  /* count misses by cause; else they count as unknown */
@@ -67,7 +67,7 @@ enum kv_status kv_store_delete(struct kv_store *store, const struct kv_key *key,
 enum kv_status kv_store_get(struct kv_store *store, const struct kv_key *key, struct kv_hash hash,
                             const char **value, size_t *len);
 
-/* All live entries, in no order that means anything. */
+/* All live entries, in arbitrary order. */
 typedef void kv_visit(void *arg, const struct kv_key *key, const char *value, size_t len);
 void kv_store_each(const struct kv_store *store, kv_visit *visit, void *arg);
 

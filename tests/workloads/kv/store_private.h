@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the two kinds of store share: the table of their functions, and the ledger that knows why a
+/* Shared by the two kinds of store: the table of their functions, and the ledger that knows why a
  * key misses. */
 #ifndef KV_STORE_PRIVATE_H
 #define KV_STORE_PRIVATE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The load mode for others: the same clients, keys, window and checks, but memcached or Redis
- * serves, as a child of each server rank, and requests travel by sockets. Requests gather until the
- * client has to wait, then leave in one piece, which is what pipelining clients of these servers
- * do. Owns the connections. */
+/* The load mode for foreign servers: the same clients, keys, window and checks, but memcached or
+ * Redis serves, as a child of each server rank, and requests travel by sockets. Requests gather
+ * until the client has to wait, then leave in one piece, which is what pipelining clients of these
+ * servers do. Owns the connections. */
 #include "config.h"
 
 #include <errno.h>
@@ -166,7 +166,7 @@ static bool receive(struct link *link, int flags)
 }
 
 /* Looks for answers without sleeping for a while, which is what is fastest with a core for each;
- * then sleeps up to 2 ms, and hears whether the job was stopped. */
+ * then sleeps up to 2 ms, and checks whether the job was stopped. */
 static void await(struct kv_pending *pending)
 {
     bool any = false;

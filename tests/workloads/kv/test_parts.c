@@ -190,7 +190,7 @@ static void no_key_of_ib_kv_ends_with_0(void **state)
 
 /* ---- K4 */
 
-static void a_value_tells_every_kind_of_mixing_up(void **state)
+static void a_value_reveals_every_kind_of_mix_up(void **state)
 {
     char value[300], other[300];
     struct kv_key keys[2] = {kv_key_of(1, 1), kv_key_of(1, 2)};
@@ -585,7 +585,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(keys_of_any_length_have_their_place),
     cmocka_unit_test(the_layout_of_ib_kv_has_its_sizes),
     cmocka_unit_test(no_key_of_ib_kv_ends_with_0),
-    cmocka_unit_test(a_value_tells_every_kind_of_mixing_up),
+    cmocka_unit_test(a_value_reveals_every_kind_of_mix_up),
     cmocka_unit_test(neighbours_in_the_pipeline_see_each_other_in_order),
     cmocka_unit_test(an_answer_is_made_before_its_value_is_written_over),
     cmocka_unit_test(zipf_has_the_known_heads),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two stores: what they keep, what they forget and that they say why (checks K5, K11, K12,
+/* The two stores: what they keep, what they evict, and that they report why (checks K5, K11, K12,
  * K13). */
 #include "config.h"
 
@@ -167,7 +167,7 @@ static int64_t read_from_afar(const char *memory, const struct kv_shape *shape, 
 }
 
 /* Also of keys whose line of the index was full, with deletions that empty places before them. */
-static void who_reads_an_exact_store_sees_what_it_holds(void **state)
+static void readers_of_an_exact_store_see_its_contents(void **state)
 {
     enum { keys = 150 };
     struct kv_store_options options = exact_options;
@@ -195,7 +195,7 @@ static void who_reads_an_exact_store_sees_what_it_holds(void **state)
 }
 
 /* Each part of a copy may be older than the rest, in each order of reading. */
-static void a_torn_entry_is_told(void **state)
+static void a_torn_entry_is_reported(void **state)
 {
     struct kv_shape shape;
     char *memory, old[256], torn[256];
@@ -376,7 +376,7 @@ static void a_bucket_loses_what_poisson_says(void **state)
 }
 
 /* K5: each miss has the cause that it has. */
-static void a_miss_is_told_by_its_cause(void **state)
+static void a_miss_is_reported_by_its_cause(void **state)
 {
     struct kv_store_options options = lossy_options;
     options.buckets = 1;
@@ -429,14 +429,14 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(parts_of_the_hash_share_no_bit),
     cmocka_unit_test(what_was_put_is_there_in_both_kinds),
     cmocka_unit_test(a_full_exact_store_says_so),
-    cmocka_unit_test(who_reads_an_exact_store_sees_what_it_holds),
-    cmocka_unit_test(a_torn_entry_is_told),
+    cmocka_unit_test(readers_of_an_exact_store_see_its_contents),
+    cmocka_unit_test(a_torn_entry_is_reported),
     cmocka_unit_test(twins_do_not_hide_each_other),
     cmocka_unit_test(the_evicted_do_not_rise),
     cmocka_unit_test(the_log_goes_round),
     cmocka_unit_test(the_log_forgets_its_oldest),
     cmocka_unit_test(a_bucket_loses_what_poisson_says),
-    cmocka_unit_test(a_miss_is_told_by_its_cause),
+    cmocka_unit_test(a_miss_is_reported_by_its_cause),
     cmocka_unit_test(equal_contents_have_equal_digests),
 };
 UNIT_MAIN(tests)

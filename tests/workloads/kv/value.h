@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Values that reveal each mix-up: from 32 bytes on a value names its key, writer, version and
+/* Values that reveal every mix-up: from 32 bytes on a value names its key, writer, version and
  * length, and the rest follows from these. Shorter ones hold as much of version and key as fits. */
 #ifndef KV_VALUE_H
 #define KV_VALUE_H
@@ -17,7 +17,7 @@ struct kv_value {
 
 void kv_value_fill(void *value, size_t len, struct kv_hash hash, uint32_t writer, uint32_t version);
 
-/* NULL, or what is wrong with it. */
+/* NULL, or the error. */
 const char *kv_value_check(const void *value, size_t len, struct kv_hash hash,
                            struct kv_value *seen);
 

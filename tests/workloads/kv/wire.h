@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What memcached and Redis want to hear, and what they answer: requests and answers as bytes,
- * without sockets. Both answer in the order of the requests. No state. */
+/* The protocols of memcached and Redis: requests and answers as bytes, without sockets. Both answer
+ * in the order of the requests. No state. */
 #ifndef KV_WIRE_H
 #define KV_WIRE_H
 
@@ -20,7 +20,7 @@ struct kv_wire_answer {
     size_t len;
 };
 
-/* What a server counted since its start. */
+/* A server's counters since its start. */
 struct kv_wire_counts {
     uint64_t gets, hits, puts, deletes, entries, evictions;
 };

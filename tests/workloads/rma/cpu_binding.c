@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See cpu_binding.h. The ranks of a host come to the same distribution without a word, from what
- * each may use: in order of rank, each thread takes the first free CPU, one of each core
- * before the second of any. Owns this rank's list. */
+/* See cpu_binding.h. The ranks of a host compute the same distribution without communication, from
+ * the CPUs that each may use: in order of rank, each thread takes the first free CPU, one of each
+ * core before the second of any. Owns this rank's list. */
 #include "config.h"
 
 #include <sched.h>

@@ -273,7 +273,8 @@ static void begin_to_measure(struct rma_flood *f, uint64_t now)
     rma_ticker_start(f, now);
 }
 
-/* Makes room for a batch. Returns when that was so, 0 when it never is. */
+/* Waits until there is space for a batch. Returns the time at which there was, 0 if there never
+ * is. */
 static uint64_t make_room(struct rma_flood *f)
 {
     uint64_t now = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One thread that keeps a window of gets and puts in flight to targets that it chooses at random,
- * and judges what comes. For swarm and sharing over GASNet-EX. A thread owns its struct; nothing is
- * shared between threads but the job. */
+ * and checks the results. For swarm and sharing over GASNet-EX. A thread owns its struct; nothing
+ * is shared between threads but the job. */
 #ifndef RMA_FLOOD_H
 #define RMA_FLOOD_H
 
@@ -13,7 +13,7 @@
 #include "job.h"
 #include "path.h"
 
-/* What a choice may fall on: the other end of a named connection. */
+/* A possible target: the other end of a named connection. */
 struct rma_target {
     gex_Rank_t rank;
     uint64_t source_id; /* of the pattern there */
@@ -52,7 +52,7 @@ struct rma_slot {
     bool lost; /* a fault: it was never begun */
 };
 
-/* What a thread's time goes into, where it is measured: --cycles. A path measures its own parts. */
+/* Parts of a thread's time, if measured: --cycles. A path measures its own parts. */
 enum rma_part {
     rma_choosing,
     rma_posting,
@@ -134,7 +134,7 @@ static inline uint64_t rma_lap_begin(const struct rma_flood *flood)
     return flood->is_sampled ? wl_cycles() : 0;
 }
 
-/* What passed since the last look belongs to a part; where the next one begins. */
+/* Charges the time since the last call to a part, and begins the next one. */
 static inline uint64_t rma_lap(struct rma_flood *flood, enum rma_part part, uint64_t since)
 {
     if (!flood->is_sampled)
@@ -149,13 +149,12 @@ static inline uint64_t rma_lap(struct rma_flood *flood, enum rma_part part, uint
     return now;
 }
 
-/* Runs until time or number of operations are over, or the job is stopped; leaves nothing in flight
- * unless something was lost. */
+/* Runs until the time or the number of operations is reached, or the job is stopped; leaves nothing
+ * in flight unless something was lost. */
 void rma_flood_run(struct rma_flood *flood, uint64_t seed, uint64_t stream);
 
-/* For paths that wait for something of their own, once for each poll that found nothing: gives
- * others their turn. False when it has lasted too long, or all is broken: `what` is then printed.
- */
+/* For paths that wait for something of their own, called after each empty poll: yields to others.
+ * False if it takes too long, or everything is broken: then `what` is printed. / */
 struct rma_patience {
     uint64_t since;
     unsigned looks;

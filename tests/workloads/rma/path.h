@@ -19,10 +19,10 @@ struct rma_path {
     /* Posts what was begun; NULL: it is posted already. */
     void (*flush)(struct rma_flood *flood);
 
-    /* Is it complete, so that the slot and what was read may be used? Looks once. */
+    /* Whether it is complete, so that the slot and the data read may be used. Polls once. */
     bool (*done)(struct rma_flood *flood, struct rma_slot *slot);
 
-    /* After the last slot: waits until nothing is in flight; NULL: so it is. */
+    /* After the last slot: waits until nothing is in flight; NULL: nothing is. */
     void (*drain)(struct rma_flood *flood);
 };
 

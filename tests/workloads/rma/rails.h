@@ -45,13 +45,12 @@ void rma_rails_agree(bool good, const char *what);
 /* Collective: `size` bytes of each rank to all; what the launcher can't do ends the job. */
 void rma_rails_share(const void *mine, void *all, size_t size);
 
-/* Writes `value` to a peer, by way of `local`, which is registered as `memory`, and waits until
- * that is complete. For queue pairs that have nothing else under way. Ends the job when it can't.
- */
+/* Writes `value` to a peer, from `local`, which is registered as `memory`, and waits until that is
+ * complete. For queue pairs that have nothing else under way. Ends the job when it can't. / */
 void rma_rails_put(const trunkline_qp_t *qp, gex_Rank_t peer, const struct ibv_mr *memory,
                    char *local, uint64_t value, uint64_t remote, uint32_t key, int64_t timeout_ms);
 
-/* What device, queue pair and peer say of a completion that is none: ends the job. */
+/* Prints device, queue pair and peer of a failed completion and ends the job. */
 void rma_rails_broken(const trunkline_qp_t *qp, const struct ibv_wc *wc, gex_Rank_t peer)
     __attribute__((noreturn));
 

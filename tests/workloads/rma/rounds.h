@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rates of the rounds of each layer, and what the interface makes of those over raw verbs. */
+/* Rates of the rounds of each layer, and the ratio of the interface's to those of raw verbs. */
 #ifndef RMA_ROUNDS_H
 #define RMA_ROUNDS_H
 

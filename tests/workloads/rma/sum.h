@@ -48,7 +48,7 @@ void rma_verdict_merge(struct rma_verdict *into, const struct rma_verdict *from)
 /* Of all together. */
 double rma_sum_mops(const struct rma_sum *sum);
 
-/* Operations are counted in three ways: all must come to the same. Returns how many do not. */
+/* Operations are counted in three ways, which must agree. Returns how many do not. */
 uint64_t rma_sum_unequal(const struct rma_sum *sum);
 
 /* Fails the verdict when the two layers made different choices, as far as both came. */

@@ -40,11 +40,11 @@ void rma_pattern(const struct rma_memory *g, uint64_t id, size_t offset, void *o
 bool rma_pattern_holds(const struct rma_memory *g, uint64_t id, size_t offset, const void *data,
                        size_t size);
 
-/* Has all of a read arrived in memory that was zeroed before, and begins on a line? No order of
- * arrival is promised but within a line, whose last byte is the last to come. */
+/* Whether all of a read has arrived in memory that was zeroed before and begins on a cache line.
+ * Order is promised only within a line, whose last byte arrives last. */
 bool rma_has_arrived(const char *local, size_t size);
 
-/* What a writer, known by a number that is unique in the job, writes as its seq-th, from 1 on. */
+/* The seq-th write, from 1 on, of a writer with a number that is unique in the job. */
 void rma_cell_fill(const struct rma_memory *g, uint64_t writer, uint64_t seq, void *out);
 
 /* How many of a ring's cells are not what they must be after `last` writes (0: none) of this

@@ -53,7 +53,7 @@ struct rma_values {
     }
 /* clang-format on */
 
-/* What the texts mean; false with one line in `why`. */
+/* Parses the texts; false with one line in `why`. */
 bool rma_values_set(struct rma_values *values, char *why, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The workload sharing: what its files share. */
+/* The workload sharing: shared by its files. */
 #ifndef SHARING_SHARING_H
 #define SHARING_SHARING_H
 
@@ -24,7 +24,7 @@ enum {
     sharing_lock_combining
 };
 
-/* Faults that sharing alone has. */
+/* Faults of sharing only. */
 enum {
     sharing_swap = rma_own_faults,
     sharing_lose_credit,
@@ -54,14 +54,14 @@ enum sharing_check {
 };
 extern const char *const sharing_check_names[sharing_checks];
 
-/* What a thread over raw verbs pays for not being alone. */
+/* The cost of sharing for a thread over raw verbs. */
 struct sharing_cost {
     uint64_t foreign;      /* completions of other threads that it took from a queue */
     uint64_t credit_waits; /* operations that found none */
     uint64_t strangers;    /* operations on a connection of another group */
 };
 
-/* What a rank brings home. */
+/* The result of a rank. */
 struct sharing_outcome {
     struct sharing_cost cost;
     uint64_t switches, preemptions; /* of threads: they gave the CPU away, it was taken */
@@ -76,17 +76,17 @@ void sharing_fail(enum sharing_check check, const char *format, ...)
 
 void sharing_cost_merge(struct sharing_cost *into, const struct sharing_cost *from);
 
-/* Rank 0: what all ranks brought home in one round over one layer. */
+/* Rank 0: the results of all ranks in one round over one layer. */
 void sharing_round(const struct sharing_outcome *all, int layer);
 
 /* Rank 0, after the last round: a run for each layer. */
 void sharing_report(struct wl_report *report);
 
-/* sharing_raw.c: all ranks together. Ends the job where what is asked for can't be had. */
+/* sharing_raw.c: all ranks together. Ends the job if the request is impossible. */
 void sharing_raw_open(void);
 void sharing_raw_close(void);
 
-/* Do writes of --size go along with their requests? At a server. */
+/* Whether writes of --size are inline. At a server. */
 bool sharing_raw_inline(void);
 
 void sharing_raw_bind(struct rma_flood *flood);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What sharing amounts to: the outcomes of all ranks added up, round by round, and the report. Owns
+/* The result of sharing: the outcomes of all ranks added up, round by round, and the report. Owns
  * sharing_mine, and rank 0's totals. */
 #include "config.h"
 

@@ -18,7 +18,7 @@ static const char *const route_words[] = {"owner", "steal", NULL};
 static const char *const dst_words[] = {"own", "common", NULL};
 static const char *const transport_words[] = {"rc", "uc", NULL};
 
-/* What the interface leaves to the conduit. */
+/* Parameters that the interface leaves to the conduit. */
 static const char *const raw_options[] = {"cb",       "sq-depth", "lock",      "route",     "dst",
                                           "postlist", "ports",    "base-port", "transport", NULL};
 

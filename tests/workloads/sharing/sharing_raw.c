@@ -20,7 +20,7 @@ enum {
     generation_bits = 32
 };
 
-/* What the other side has to know. */
+/* The data that the other side needs. */
 struct end {
     trunkline_address_t address;
     uint32_t key; /* of the segment in this connection's domain */
@@ -244,7 +244,7 @@ static void poll(struct rma_flood *f, struct connection *c)
         rma_lap(f, rma_routing, since);
 }
 
-/* What the original did: any completion of the queue is taken for mine. */
+/* As in the original: any completion of the queue counts as mine. */
 static bool steal(struct rma_flood *f, struct connection *c)
 {
     struct ibv_wc wc;

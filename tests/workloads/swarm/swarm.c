@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The workload swarm: connections by name, greetings over each, then a flood from all threads, then
  * a look at all memory; over raw verbs, over GASNet-EX, or in turn. Over the interface a connection
- * is a name and an order of choices; the conduit has its own ways to each peer. Owns floods and
- * targets. */
+ * is a name and an order of choices; the conduit uses its own connections to each peer. Owns floods
+ * and targets. */
 #include "config.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ static bool active(uint32_t process)
     return swarm.mode == swarm_all || (process == 0) == (swarm.mode == swarm_outbound);
 }
 
-/* Does the mode let this process choose that one? */
+/* Whether the mode lets this process choose that one. */
 static bool chosen(uint32_t process, uint32_t peer)
 {
     return active(process) && (swarm.mode != swarm_inbound || peer == 0);
@@ -73,7 +73,7 @@ static void add_target(struct rma_flood *flood, struct swarm_end end, int layer)
     flood->target_count++;
 }
 
-/* Of one round: all begins anew. */
+/* State of one round, reset for each. */
 static void name_all(int layer, bool dump)
 {
     uint32_t per_thread = swarm_size.n * swarm_size.m;

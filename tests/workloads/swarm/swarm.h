@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The workload swarm: what its files share. */
+/* The workload swarm: shared by its files. */
 #ifndef SWARM_SWARM_H
 #define SWARM_SWARM_H
 
@@ -48,7 +48,7 @@ enum swarm_check {
 };
 extern const char *const swarm_check_names[swarm_checks];
 
-/* What a rank brings home. */
+/* The result of a rank. */
 struct swarm_outcome {
     struct rma_sum sum;
     struct rma_verdict verdicts[swarm_checks]; /* those of threads are in the sum */
@@ -60,17 +60,17 @@ extern struct swarm_outcome swarm_mine;
 void swarm_fail(enum swarm_check check, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Rank 0: what all ranks brought home in one round over one layer. */
+/* Rank 0: the results of all ranks in one round over one layer. */
 void swarm_round(const struct swarm_outcome *all, int layer);
 
 /* Rank 0, after the last round: a run for each layer. */
 void swarm_report(struct wl_report *report);
 
-/* swarm_raw.c: all ranks together. Ends the job where what is asked for can't be had. */
+/* swarm_raw.c: all ranks together. Ends the job if the request is impossible. */
 void swarm_raw_open(void);
 void swarm_raw_close(void);
 
-/* Most operations on a queue pair at once. */
+/* The maximum number of operations on a queue pair at once. */
 uint64_t swarm_raw_bound(void);
 
 void swarm_raw_bind(struct rma_flood *flood);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a swarm amounts to: the outcomes of all ranks added up, round by round, and the report. Owns
+/* The result of a swarm: the outcomes of all ranks added up, round by round, and the report. Owns
  * swarm_mine, and rank 0's totals. */
 #include "config.h"
 
@@ -53,7 +53,7 @@ static void add(struct swarm_outcome *total, const struct swarm_outcome *one)
         total->passive_cpu_percent = one->passive_cpu_percent;
 }
 
-/* What no rank can see alone. */
+/* Checks that need all ranks. */
 static void check_sums(struct swarm_outcome *total)
 {
     total->verdicts[swarm_s2].failures += total->connected != 2 * swarm_connections(swarm_size);

@@ -15,7 +15,7 @@ static const char *const cq_words[] = {"qp", "thread", NULL};
 static const char *const map_words[] = {"thread", "vm", NULL};
 static const char *const transport_words[] = {"rc", "uc", NULL};
 
-/* What the interface leaves to the conduit. */
+/* Parameters that the interface leaves to the conduit. */
 static const char *const raw_options[] = {
     "cq",        "allsig",   "unsig",     "sq-depth", "max-rd-atomic", "postlist", "ports",
     "base-port", "rail-map", "transport", NULL};

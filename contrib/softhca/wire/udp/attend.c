@@ -27,8 +27,7 @@ static void arm(bool on)
 
     if (atomic_load_explicit(&shca_udp.attentive, memory_order_relaxed) == on)
         return;
-    /* The mark and the epoll registration must not contradict each other, or neither thread would
-     * poll. */
+    /* The mark and the epoll registration must agree, or neither thread would poll. */
     shca_lock(&arm_lock);
     changes = atomic_exchange(&shca_udp.attentive, on) != on;
     for (uint32_t i = 1; i <= last && changes; i++)
@@ -47,9 +46,9 @@ static void arm(bool on)
         shca_udp_due(tk_now() + look_ns);
 }
 
-/* With a completion in hand the program may do something else, or spin on its memory. The thread
- * finds that out within a millisecond; if packets had to wait that long, it is attentive after each
- * completion for a while, until the program's polls are empty again. */
+/* After a completion the program may do something else, or spin on its memory. The thread notices
+ * within a millisecond; if packets had to wait that long, it stays attentive after each completion
+ * for a while, until the program's polls are empty again. */
 void shca_udp_watch_program(void)
 {
     static uint32_t vain; /* shca_udp.lock */
@@ -129,7 +128,7 @@ void shca_udp_attend(void)
     if (atomic_load_explicit(&shca_udp.users, memory_order_relaxed) == 0)
         return;
     arm(true);
-    /* Not by its name: the receiver calls this file. */
+    /* By a pointer and not by name, because the receiver calls this file. */
     if (atomic_load(&shca_udp.put_off) > 0 && (progress = atomic_load(&shca_far_run)) != NULL)
         progress();
 }

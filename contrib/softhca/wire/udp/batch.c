@@ -120,7 +120,7 @@ void shca_udp_tx_add(struct shca_udp_tx *tx, const struct shca_udp_socket *by,
 
 /* ---- sending ---- */
 
-/* How many datagrams from one on leave by the same socket. */
+/* The number of consecutive datagrams, from this one on, that leave by the same socket. */
 static unsigned run_of(const struct shca_udp_tx *tx, unsigned at)
 {
     unsigned end = at + 1;
@@ -150,8 +150,8 @@ static long pass_on(struct shca_udp_tx *tx, unsigned at)
     return syscall(SYS_sendmsg, by->fd, &tx->message[at].msg_hdr, 0) < 0 ? -1 : 1;
 }
 
-/* An interface that computes no checksums takes no segments either: its packets go singly, all of
- * them, because a lost one would be repeated only after a while. */
+/* An interface that computes no checksums supports no segmentation either: all its packets are sent
+ * singly, because a lost one would be repeated only after a while. */
 static bool send_singly(struct shca_udp_tx *tx, unsigned at, int *error)
 {
     struct datagram *d = &tx->datagram[at];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What an end point needs of verbs: bytes of requests, completions, memory and receives of this
- * process, or with XRC of the process of the queue that a request names. Owns nothing; sq_lock is
- * held throughout, and the responder lock around each access to memory that a key names, so that
+ * The callbacks of an end point into verbs: bytes of requests, completions, memory and receives of
+ * this process, or with XRC of the process of the queue that a request names. Owns nothing; sq_lock
+ * is held throughout, and the responder lock around each access to memory that a key names, so that
  * ibv_dereg_mr waits for it as for any initiator. */
 #include "config.h"
 
@@ -325,7 +325,7 @@ static void unlock_receives(struct shca_qp *qp, bool done)
     }
 }
 
-/* The queue of XRC is locked anew for each packet: is the receive that was taken still there? */
+/* An XRC queue is locked again for each packet: checks whether the taken receive is still there. */
 static bool kept(struct shca_qp *qp)
 {
     if (!lock_receives(qp))

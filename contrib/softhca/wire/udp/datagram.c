@@ -43,7 +43,7 @@ void shca_udp_grh(const struct shca_qp *qp, uint32_t length, struct ibv_grh *g)
     const struct shca_inet *from = &qp->udp->from;
     const struct shca_inet *own = &shca.seg->inet[qp->sh->port][shca_inet_kind(from)];
     bool ipv4 = shca_inet_kind(from) == SHCA_INET_IPV4;
-    /* An answer to a port of its own needs the form of GID that has one. */
+    /* An answer to a process with another UDP port needs the form of GID that contains a port. */
     bool with_port = shca_inet_softhca(from->port) && from->port != SHCA_INET_PLAIN;
 
     memset(g, 0, sizeof *g);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What was dropped, and why: before the end points (counted in shca_udp) and by them (counted in
- * each). Owns nothing. */
+ * Counters of dropped packets by reason: before the end points (counted in shca_udp) and by them
+ * (counted in each). Owns nothing. */
 #include "config.h"
 
 #include <sched.h>
@@ -60,7 +60,7 @@ static uint64_t value_at(const struct roce_counters *c, unsigned i)
     return value;
 }
 
-/* Of one kind, over all end points: those that are gone and, with the lock, those that live. */
+/* The sum of one counter over all end points: closed ones and, with the lock held, open ones. */
 static uint64_t inner_sum(unsigned i, bool locked)
 {
     uint64_t sum = value_at(&shca_udp.gone, i);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Why packets do not arrive, as far as routers and the peer's kernel say: ICMP errors, which come
- * to the error queue of the socket that sent. A peer that has ended is unreachable too, which
- * matters only if a request waits for it: so errors are kept, and printed when a queue pair gives
- * up. A packet that is too long for its path is printed at once. Owns the most recent errors; its
- * lock protects them. */
+ * The reasons why packets do not arrive, as reported by routers and the peer's kernel: ICMP errors,
+ * which arrive in the error queue of the sending socket. A peer that has ended is unreachable too,
+ * which matters only if a request waits for it: so errors are kept, and printed when a queue pair
+ * gives up. A packet that is too long for its path is printed at once. Owns the most recent errors;
+ * its lock protects them. */
 #include "config.h"
 
 #include <time.h> /* of which the next has a use */
@@ -27,12 +27,12 @@ enum {
 struct failure {
     struct shca_inet to;
     int error;
-    uint32_t mtu; /* EMSGSIZE: what the path carries, 0: unknown */
+    uint32_t mtu; /* EMSGSIZE: the MTU of the path, 0: unknown */
     uint64_t when;
     bool port; /* the host exists, but that port is not open */
 };
 
-/* What is older may have another cause. */
+/* Older errors may have another cause. */
 static const uint64_t recent = UINT64_C(60000000000);
 
 static struct shca_lock lock;
@@ -73,7 +73,7 @@ static void report_too_long(const struct failure *f)
                  f->mtu, 256 + over_payload + 40);
 }
 
-/* One entry for each address; the oldest goes. */
+/* One entry for each address; the oldest is replaced. */
 static void keep(const struct failure *f)
 {
     bool news = true;

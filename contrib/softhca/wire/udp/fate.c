@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What happens to one packet between its end point and the network: rules lose it, hold it back or
- * double it, and a port with a limit takes its time for it. Owns the clocks of such ports, which
- * are atomic; sq_lock is held. */
+ * The fate of one packet between its end point and the network: rules drop it, delay it or
+ * duplicate it, and a port with a rate limit delays it. Owns the clocks of such ports, which are
+ * atomic; sq_lock is held. */
 #include "config.h"
 
 #include "packet/bytes.h"
@@ -20,7 +20,7 @@ static const uint64_t pause_ns = UINT64_C(10000000);
 
 enum direction { OUT, IN };
 
-/* From when the wire of a port is free. What others send to it, and the answers to them, do not
+/* The time from which the wire of a port is free. Packets from others, and answers to them, do not
  * count, as in shared memory. */
 static _Atomic uint64_t free_at[SHCA_MAX_HCA][SHCA_MAX_PRT + 1][2];
 
@@ -39,9 +39,9 @@ bool shca_udp_wire_busy(const struct shca_qp *qp, uint64_t now)
     return now + slack_ns < qp->udp->wire_until;
 }
 
-/* From when a queue pair could have used the wire: since it has had data to send, even if no thread
- * polled at the moment when the wire was free, or an answer had to arrive first. But a pause in the
- * network is not made up for. */
+/* The time from which a queue pair could have used the wire: since it has had data to send, even if
+ * no thread polled at the moment when the wire was free, or an answer had to arrive first. But a
+ * pause in the network is not compensated. */
 static uint64_t ready_at(const struct shca_udp *u, uint64_t now)
 {
     uint64_t ready = u->begun > u->wire_until ? u->begun : u->wire_until;
@@ -49,7 +49,7 @@ static uint64_t ready_at(const struct shca_udp *u, uint64_t now)
     return now > pause_ns && ready < now - pause_ns ? now - pause_ns : ready;
 }
 
-/* When the last byte of the packet, or of the answer that it asks for, has passed. */
+/* The time at which the last byte of the packet, or of the answer that it requests, has passed. */
 static uint64_t pass(struct shca_qp *qp, const struct roce_request *r, const uint8_t *packet,
                      uint64_t now)
 {

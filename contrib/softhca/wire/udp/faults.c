@@ -12,7 +12,7 @@
 /* A late completion that counts empty polls must not block a program that sleeps. */
 static const uint64_t polls_max_ns = UINT64_C(10000000);
 
-/* Of one work request, by its place in the send queue. */
+/* The verdict on one work request, by its place in the send queue. */
 struct shca_udp_trouble {
     enum ibv_wc_status fails; /* by an answer of the other end */
     bool kills, overruns;

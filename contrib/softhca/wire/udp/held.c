@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Packets on their way: those that a rule or a rate lets arrive later. They have left their queue
- * pair and are sent when their time has come, whatever happens to it meanwhile, as in a network.
- * Owns the list of them, in the order of their times; held_lock protects it. */
+ * Delayed packets in flight, because of a rule or a rate limit. They have left their queue pair and
+ * are sent when their time has come, whatever happens to it meanwhile, as in a network. Owns the
+ * list of them, in the order of their times; held_lock protects it. */
 #include "config.h"
 
 #include <netinet/in.h>
@@ -55,7 +55,7 @@ bool shca_udp_hold(const struct shca_qp *qp, const struct shca_udp_to *to, const
     atomic_fetch_add(&shca_udp.held, 1);
     atomic_fetch_add(&shca_udp.held_polls, h->polls);
     shca_unlock(&held_lock);
-    shca_udp_due(wait->until); /* another thread may have sent and freed what is held */
+    shca_udp_due(wait->until); /* another thread may have sent and freed the held packet */
     return true;
 }
 

@@ -97,7 +97,7 @@ static bool wildcard_in(const char *table, const char *entry)
     return found;
 }
 
-/* Does a socket that is bound to every address have port 4791? */
+/* Whether a socket that is bound to every address has port 4791. */
 static bool held_by_kernel(void)
 {
     return wildcard_in("/proc/net/udp", ": 00000000:12B7 ") ||

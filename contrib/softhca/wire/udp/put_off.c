@@ -20,8 +20,7 @@ static struct shca_lock list_lock;
 static struct shca_qp *list[listed_max];
 static unsigned listed;
 
-/* If the program turned out to do other things before it polled, sends are not deferred for a
- * while. */
+/* If the program does other things before it polls, sends are not deferred for a while. */
 static bool may_put_off(struct shca_qp *qp)
 {
     struct shca_udp *u = qp->udp;

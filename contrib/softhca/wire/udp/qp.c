@@ -40,9 +40,9 @@ void shca_udp_timers(uint64_t now)
     shca_udp_due(shca_udp_early_run(now));
 }
 
-/* ---- what the end point reported ---- */
+/* ---- reports of the end point ---- */
 
-/* Not inside the calls of the end point, because it is called here again. */
+/* Not inside of the end point's callbacks, because this calls the end point. */
 static void settle(struct shca_qp *qp)
 {
     struct shca_udp *u = qp->udp;
@@ -155,7 +155,7 @@ static void run(struct shca_qp *qp)
     struct shca_udp *u = qp->udp;
     uint64_t now = tk_now();
 
-    /* What was posted in SQE is flushed already. */
+    /* Requests posted in SQE are flushed already. */
     if ((int32_t)(qp->sq_exec - u->posted) > 0)
         u->posted = qp->sq_exec;
     if (shca_detours() && roce_posted(u->e) == 0)

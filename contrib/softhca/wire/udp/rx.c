@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Receiving: takes packets from the sockets, several in one datagram where the kernel has joined
- * them again, drops those that are damaged or come from strangers, and hands the others to the end
+ * them again, drops those that are damaged or from foreign senders, and hands the others to the end
  * points of their queue pairs. Owns the buffers; shca_udp.lock protects them. */
 #include "config.h"
 
@@ -18,7 +18,7 @@
 enum {
     looks_for_one = 4,  /* that found one, and then for many */
     rounds = 8,         /* batches of one call, so that timers are not kept waiting */
-    control_bytes = 96, /* the traffic class and the length of packets, with room */
+    control_bytes = 96, /* the traffic class and the length of packets, with some slack */
     datagram_bytes = 65536,
     /* Not a power of two, or the beginnings of all would compete for the same lines of a cache. */
     stride = datagram_bytes + 5 * 64,
@@ -77,7 +77,7 @@ static bool intact(const struct arrival *a, struct shca_udp_icrc *known, const u
             roce_icrc_solve_id(computed, received, n, &id));
 }
 
-/* Does the packet come to the right port, from the peer? SHCA_UDP_DROPS: yes. */
+/* Checks that the packet arrived at the right port, from the peer. SHCA_UDP_DROPS: it did. */
 static enum shca_udp_drop known(const struct shca_qp *qp, const struct shca_udp_socket *s,
                                 const struct shca_inet *from, uint8_t opcode)
 {
@@ -171,7 +171,7 @@ static void take(const struct arrival *a, const uint8_t *packet, size_t bytes)
         drop_stranger(a, packet, n, why);
 }
 
-/* Did a router mark it? How long are its packets, if there are several? */
+/* Whether a router marked it, and the length of its packets if there are several. */
 static bool marked(struct msghdr *m, size_t *segment)
 {
     bool congested = false;
@@ -309,9 +309,9 @@ static bool prepare(void)
     return b != NULL;
 }
 
-/* Receives one packet at a time if none was found lately: looking for a second one takes time too,
- * and the program may answer the first. Receives all of them if the helper thread waits, because
- * only arrivals wake it, not packets that are in the socket already. */
+/* Receives one packet at a time if none was found lately: trying to receive a second one takes time
+ * too, and the program may answer the first. Receives all of them if the helper thread waits,
+ * because only arrivals wake it, not packets that are in the socket already. */
 static void receive_from(struct shca_udp_socket *s, uint32_t fabric_port, uint64_t now)
 {
     bool waits = atomic_load(&shca_udp.attentive);

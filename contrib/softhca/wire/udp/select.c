@@ -37,7 +37,7 @@ static uint32_t on_this_host(uint32_t qpn, const struct shca_inet *to)
     return search.port;
 }
 
-/* An unreliable datagram may come by any of them. */
+/* An unreliable datagram may arrive by any of them. */
 static void use_sockets(struct shca_qp *qp, const struct shca_inet *to)
 {
     struct shca_udp_socket *s = shca_udp_port[qp->sh->port].socket;

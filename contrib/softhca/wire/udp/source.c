@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The UDP port that the peer of a connection sends from. Every user of a host may send from each of
- * its loopback addresses and, of those on a network, from the host's own; but only one process has
- * a port of an address. So the port tells the peer from strangers on its host. A softhca sends
- * everything from the port that its GID has, 4791 with a plain one. Cards and the kernel choose a
- * port for each queue pair and do not announce it: it is taken from the first packets with expected
- * numbers, and does not change afterwards. Owns nothing; sq_lock protects. */
+ * The UDP port that the peer of a connection sends from. Every user of a host may send from all its
+ * loopback addresses and from its addresses on a network; but only one process has a port of an
+ * address. So the port distinguishes the peer from other users of its host. A softhca sends
+ * everything from the port that its GID has, 4791 with a plain one. Adapters and the kernel choose
+ * a port for each queue pair and do not announce it: it is learned from the first packets with
+ * expected numbers, and does not change afterwards. Owns nothing; sq_lock protects. */
 #include "config.h"
 
 #include "wire/udp/udp.h"

@@ -59,7 +59,7 @@ static uint32_t icrc(struct shca_qp *qp, const struct shca_udp_socket *s,
     return roce_icrc_rest(state, packet, n);
 }
 
-/* Does it leave this port, and now? */
+/* Whether it leaves this port, and now. */
 static bool goes(struct shca_qp *qp, const struct roce_request *r, const struct shca_udp_socket *s,
                  const struct shca_inet *to, const uint8_t *packet, size_t n, uint64_t now)
 {

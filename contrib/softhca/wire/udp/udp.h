@@ -26,8 +26,8 @@ struct shca_udp_socket {
     int fd; /* -1: none */
     struct shca_inet at;
     uint32_t scope;    /* the interface of a link-local address */
-    uint32_t flows;    /* looks in a row that found packets; shca_udp.lock, as of the next */
-    int room;          /* for packets that wait, in the kernel's units; 0: unknown yet */
+    uint32_t flows;    /* consecutive receives that found packets; shca_udp.lock, like the next */
+    int room;          /* size of the receive buffer, in the kernel's units; 0: unknown yet */
     _Atomic bool used; /* queue pairs may get packets from it */
 };
 
@@ -65,7 +65,7 @@ struct shca_udp_wait {
 
 struct shca_udp_trouble;
 
-/* The ICRC behind the headers that are the same in all packets of a length on one path. */
+/* The ICRC after those headers that are equal in all packets of a length on one path. */
 struct shca_udp_icrc {
     struct {
         uint32_t length, state; /* length 0: none */
@@ -105,13 +105,14 @@ struct shca_udp {
     struct shca_inet from;       /* of the packet that is being handled */
     uint64_t repeated;           /* packets that the end point sent again and shca_udp counts */
     uint32_t posted;             /* the end point has the requests before it */
-    uint64_t put_off;            /* when sending was left to the next poll, 0: it is not */
+    uint64_t put_off;            /* when sending was deferred to the next poll, 0: it is not
+                                  * deferred */
     uint32_t seen_runs;          /* calls of shca_udp_progress at the last post that was sent */
     uint32_t arrival_runs;       /* the same when a packet came */
-    uint8_t habit;               /* so often the program answered that without a poll */
+    uint8_t habit;               /* how often the program answered without a poll */
     uint8_t posts_off;           /* posts that were put off */
     bool listed;                 /* by put_off.c */
-    uint8_t prompt;              /* so often nothing is put off */
+    uint8_t prompt;              /* how many more sends are not deferred */
     bool locked; /* the responder lock is held from taking a datagram's receive to its end */
     bool broken; /* the responder failed, because of: */
     enum ibv_event_type why;
@@ -176,7 +177,7 @@ extern struct shca_udp_port shca_udp_port[SHCA_UDP_PORTS];
 /* Opens the sockets of an HCA's ports, once; 0 or errno. */
 int shca_udp_open(int hca);
 void shca_udp_inherited(void); /* after fork() */
-/* The program will sleep until an event of a CQ. */
+/* The program is about to sleep until an event of a CQ. */
 void shca_udp_attend(void);
 /* The first decides at the transition to RTR which wire a queue pair uses. False: its address is
  * invalid, or out of memory. The second makes the transition itself. Both hold sq_lock. */
@@ -206,9 +207,9 @@ void shca_udp_explain(const struct shca_qp *qp);
 /* ---- name.c ---- */
 socklen_t shca_udp_name(const struct shca_inet *a, uint32_t scope, union shca_udp_name *name);
 void shca_udp_named(const union shca_udp_name *name, struct shca_inet *a);
-/* What the ICRC covers of the headers in front of a packet. */
+/* The part of a packet's headers that the ICRC covers. */
 struct roce_path shca_udp_path(const struct shca_inet *from, const struct shca_inet *to);
-/* May packets to this address leave as segments of one datagram? */
+/* Whether packets to this address may leave as segments of one datagram. */
 bool shca_udp_segments(const struct shca_inet *to);
 
 /* ---- network.c ---- */
@@ -219,14 +220,14 @@ int shca_udp_network(const char *text, struct shca_udp_network *n);
 enum shca_udp_drop shca_udp_drop_of(enum roce_verdict v);
 uint64_t shca_udp_damaged(void);
 uint64_t shca_udp_strangers(void);
-/* What was dropped, and why, for SOFTHCA_STATS; its length, as snprintf. */
+/* Writes the counters of dropped packets for SOFTHCA_STATS; returns the length, like snprintf. */
 int shca_udp_report(char *out, size_t room);
 /* An end point is closed; holds shca_udp.lock. */
 void shca_udp_keep_counters(const struct roce_endpoint *e);
 void shca_udp_drops_inherited(void); /* a child counts anew */
 
 /* ---- early.c ---- */
-/* Is the data of this write to be stored later? */
+/* Whether the data of this write is to be stored later. */
 bool shca_udp_early(struct shca_qp *qp, const struct roce_reach *reach, const void *from);
 void shca_udp_early_settle(int hca);       /* stores what waits at an HCA */
 uint64_t shca_udp_early_run(uint64_t now); /* when the next one is due */
@@ -236,10 +237,10 @@ void shca_udp_early_end(void);
 /* ---- fate.c ---- */
 struct shca_fault_subject shca_udp_subject(const struct shca_qp *qp, enum shca_fault_op op);
 enum shca_fault_op shca_udp_op(const struct roce_request *r); /* NULL: a response */
-bool shca_udp_limited(const struct shca_qp *qp); /* has its port a limit (SOFTHCA_RATE)? */
-/* Has its last packet not passed the wire yet? */
+bool shca_udp_limited(const struct shca_qp *qp); /* whether its port has a limit (SOFTHCA_RATE) */
+/* Whether its last packet has not passed the wire yet. */
 bool shca_udp_wire_busy(const struct shca_qp *qp, uint64_t now);
-/* Under rules or a limit: is the packet to be sent now? If not it is lost, or held back. */
+/* Under rules or a limit: whether to send the packet now. If not it is lost, or delayed. */
 bool shca_udp_goes(struct shca_qp *qp, const struct roce_request *r, const struct shca_udp_to *to,
                    const uint8_t *packet, size_t n, uint64_t now);
 
@@ -255,13 +256,13 @@ void shca_udp_stored(struct shca_qp *qp, const struct roce_request *r);
 void shca_udp_complete(struct shca_qp *qp, uint32_t index, enum ibv_wc_status status);
 void shca_udp_late_run(struct shca_qp *qp, uint64_t now);
 uint64_t shca_udp_late_next(struct shca_qp *qp, uint64_t now);
-/* A packet arrives; does its receiver pretend to have no receive? */
+/* A packet has arrived: whether its receiver pretends to have no receive. */
 void shca_udp_arrives(struct shca_qp *qp, const struct roce_packet *p);
 bool shca_udp_not_ready(struct shca_qp *qp);
 void shca_udp_fault_reset(struct shca_qp *qp);
 
 /* ---- held.c ---- */
-/* Sends a packet later; false: there is no room. */
+/* Sends a packet later; false: there is no space. */
 bool shca_udp_hold(const struct shca_qp *qp, const struct shca_udp_to *to, const uint8_t *packet,
                    size_t n, const struct shca_udp_wait *wait);
 uint64_t shca_udp_let_go(uint64_t now); /* when the next one is due */
@@ -269,15 +270,16 @@ void shca_udp_held_inherited(void);
 void shca_udp_held_end(void);
 
 /* ---- put_off.c ---- */
-/* May sending wait for the next poll: an acknowledgement after so many packets came, or a post?
- * False: not. Hold sq_lock, as the next. */
+/* Whether sending may wait for the next poll: of an acknowledgement after that many packets, or of
+ * a post. Hold sq_lock, also for the next. */
 bool shca_udp_put_off_answer(struct shca_qp *qp, unsigned packets, uint64_t now);
 bool shca_udp_put_off_post(struct shca_qp *qp, uint64_t now);
 void shca_udp_put_off_done(struct shca_qp *qp, uint64_t now); /* it is being sent */
 void shca_udp_put_off_run(uint64_t now,
                           void (*touch)(struct shca_qp *qp,
                                         uint64_t now)); /* sends what was before now */
-void shca_udp_put_off_end(struct shca_qp *qp); /* it breaks or goes: sends answers put off */
+void shca_udp_put_off_end(struct shca_qp *qp);          /* it breaks or is destroyed: sends deferred
+                                                         * answers */
 void shca_udp_put_off_close(struct shca_qp *qp);
 void shca_udp_put_off_inherited(void);
 
@@ -290,13 +292,14 @@ void shca_udp_touch(struct shca_qp *qp, uint64_t now);
 void shca_udp_timers(uint64_t now);
 
 /* ---- source.c ---- */
-/* What is known from the beginning of the UDP ports that the peer sends from. */
+/* Sets those UDP ports of the peer that are known from the beginning. */
 void shca_udp_source_begin(struct shca_qp *qp);
-/* Does the packet come from the port that the peer has for such packets, as far as it is known? */
+/* Whether the packet comes from the port that the peer has for such packets, if it is known. */
 bool shca_udp_source_fits(const struct shca_udp *u, uint8_t opcode, uint16_t port);
-/* A packet whose check is right, before its end point takes it: its port may be the peer's. */
+/* Called with a packet whose ICRC is right before its end point takes it: learns the peer's
+ * port. */
 void shca_udp_source_learn(struct shca_udp *u, const struct roce_packet *p, uint16_t port);
-/* Do all packets of the peer come from this port? */
+/* Whether all packets of the peer come from this port. */
 static inline bool shca_udp_source_is(const struct shca_udp *u, uint16_t port)
 {
     return port != 0 && u->source[SHCA_FROM_REQUESTER] == port &&
@@ -307,7 +310,7 @@ static inline bool shca_udp_source_is(const struct shca_udp *u, uint16_t port)
 void shca_udp_progress(void);
 
 /* ---- attend.c ---- */
-/* The program polls again soon, as it did before. */
+/* The program is expected to poll again soon, as before. */
 bool shca_udp_polls(void);
 /* After packets were taken. */
 void shca_udp_watch_program(void);
@@ -328,9 +331,10 @@ void shca_udp_due(uint64_t when); /* something is to be done then */
 struct shca_udp_tx *shca_udp_tx_open(void);
 void shca_udp_tx_lock(struct shca_udp_tx *tx);
 void shca_udp_tx_unlock(struct shca_udp_tx *tx);
-/* Where the next packet is to be put; what is waiting may be sent for that. */
+/* Returns the place for the next packet; may send waiting packets for that. */
 uint8_t *shca_udp_tx_room(struct shca_udp_tx *tx);
-/* It lies there. segments: it may share a datagram with neighbours, see shca_udp_segments(). */
+/* The packet was written there. segments: it may share a datagram with neighbours, see
+ * shca_udp_segments(). */
 void shca_udp_tx_add(struct shca_udp_tx *tx, const struct shca_udp_socket *by,
                      const struct shca_inet *to, size_t bytes, bool segments);
 void shca_udp_tx_flush(struct shca_udp_tx *tx);
