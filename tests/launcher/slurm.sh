@@ -132,7 +132,7 @@ out_has '^1 ranks over self' || fail "the program did not run alone"
 err_has 'hosts: from SLURM_JOB_NODELIST of the Slurm job'
 err_has '  n0: ranks 0-1$'
 err_has '  n1: rank 2$'
-err_has '-n 4: the 2 hosts of SLURM_JOB_NODELIST of the Slurm job have room for 3 processes'
+err_has '-n 4: the 2 hosts of SLURM_JOB_NODELIST of the Slurm job have slots for 3 processes'
 clean
 
 # all_run N: so many ranks live
