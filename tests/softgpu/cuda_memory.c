@@ -59,6 +59,7 @@ static void random_copies(void)
         cuda_start(d);
         p[d] = cuda_alloc(SIZE);
         GOOD(cuMemsetD8(p[d], 0, SIZE));
+        GOOD(cuCtxSynchronize()); /* The NULL streams of two contexts are not ordered. */
     }
     for (int i = 0; i < ROUNDS; i++) {
         int d = (int)(test_random() & 1);

@@ -9,9 +9,11 @@ softgpu_program = $(call program,tests/softgpu/$(1),$(call objects,softgpu-test,
 softgpu_cuda_programs = cuda_memory cuda_context cuda_stream cuda_export cuda_ipc gpu_faults
 $(foreach p,$(softgpu_cuda_programs),$(call softgpu_program,$(p),libcuda.so.1))
 $(call softgpu_program,hip,libamdhip64.so.5 libhsa-runtime64.so.1)
+$(call softgpu_program,level_zero,libze_loader.so.1)
 
-softgpu_test_programs = $(patsubst %,tests/softgpu/%,$(softgpu_cuda_programs) hip)
+softgpu_test_programs = $(patsubst %,tests/softgpu/%,$(softgpu_cuda_programs) hip level_zero)
 softgpu_scripts = $(patsubst %,tests/softgpu/%.sh,command declarations)
 TESTS += $(softgpu_test_programs) $(softgpu_scripts)
+sanitizer_tests += $(softgpu_test_programs) tests/softgpu/command.sh
 needs_tests/softgpu/command.sh = $(softgpu_command) $(softgpu_libraries) $(softhca_command) $(softhca_library) tests/softgpu/cuda_ipc
 needs_tests/softgpu/declarations.sh = $(softgpu_libraries)
