@@ -25,7 +25,7 @@ struct device {
 
 static struct device device_open(void)
 {
-    struct device d = {.fd = memfd_create(TK_DMABUF_STANDIN_MEMFD, MFD_CLOEXEC)};
+    struct device d = {.fd = memfd_create(TK_DMABUF_NAME, MFD_CLOEXEC)};
 
     CHECK(d.fd >= 0 && ftruncate(d.fd, DEVICE_BYTES) == 0);
     d.address = mmap(NULL, DEVICE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -220,7 +220,7 @@ static size_t mappings(void)
     size_t n = 0;
 
     while (f && fgets(line, sizeof line, f))
-        n += strstr(line, TK_DMABUF_STANDIN_MEMFD) != NULL;
+        n += strstr(line, TK_DMABUF_NAME) != NULL;
     if (f)
         fclose(f);
     return n;

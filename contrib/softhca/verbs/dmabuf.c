@@ -23,7 +23,7 @@ struct view {
 
 static bool is_standin(int fd)
 {
-    static const char expected[] = TK_DMABUF_STANDIN_LINK;
+    static const char expected[] = TK_DMABUF_LINK;
     char path[64], target[64];
     ssize_t n;
 
@@ -90,7 +90,7 @@ SHCA_PUBLIC struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 
 /* Vendors' libraries are loaded by the program, often with RTLD_LOCAL: only their names find
  * them. */
-static tk_peer_memory_standin *find_peer_memory(void)
+static tk_peermem_export find_peer_memory(void)
 {
     static const char *const names[] = {"libcuda.so.1", "libamdhip64.so.6", "libamdhip64.so.5",
                                         "libze_loader.so.1"};
@@ -101,21 +101,23 @@ static tk_peer_memory_standin *find_peer_memory(void)
 
         if (!library)
             continue;
-        found = dlsym(library, TK_PEER_MEMORY_STANDIN);
+        found = dlsym(library, TK_PEERMEM_FUNCTION);
         dlclose(library);
     }
-    return (tk_peer_memory_standin *)(uintptr_t)found;
+    return (tk_peermem_export)(uintptr_t)found;
 }
 
 struct ibv_mr *shca_mr_register_peer(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                      unsigned access)
 {
-    tk_peer_memory_standin *export = find_peer_memory();
+    tk_peermem_export export = find_peer_memory();
     struct ibv_mr *mr;
+    off_t offset;
     int fd, e;
 
-    if (!export || export(addr, length, &fd) != 0) {
-        errno = EFAULT;
+    e = export ? export(addr, length, &fd, &offset) : EFAULT;
+    if (e != 0) {
+        errno = e == ENOMEM ? ENOMEM : EFAULT;
         return NULL;
     }
     mr = register_view(pd, fd, 0, length, iova, access);
