@@ -231,7 +231,7 @@ static void descriptors(void)
     CHECK(count_descriptors() == before);
 }
 
-static const struct test_case cases[] = {
+static const struct gpu_case cases[] = {
     {"load", load, NULL, NULL, SIGSEGV},
     {"store", store, NULL, NULL, SIGSEGV},
     {"load of freed memory", load_of_freed, NULL, NULL, SIGSEGV},

@@ -33,7 +33,7 @@ for pair in cuda.h:libcuda.so.1 hip/hip_runtime_api.h:libamdhip64.so.5 hsa/hsa_e
     echo "#include <${pair%:*}>" >"$work/use.c"
     ${TRUNKLINE_TEST_CC:-cc} -E -P -I"$include" "$work/use.c" | tr '\n' ' ' |
         grep -oE '\b(cu[A-Z]|hip[A-Z]|hsa_|ze[A-Z])[A-Za-z0-9_]* ?\([^()]*\) ?;' | sed 's/ *(.*//' | sort -u >"$work/declared"
-    readelf -W --dyn-syms "$top_builddir/contrib/softgpu/lib/${pair#*:}" | awk '$5 == "GLOBAL" && $7 != "UND" { print $8 }' |
+    readelf -W --dyn-syms "${top_builddir:?}/contrib/softgpu/lib/${pair#*:}" | awk '$5 == "GLOBAL" && $7 != "UND" { print $8 }' |
         grep -vxE 'softgpu_export|softgpu_export_dmabuf|cuGetProcAddress|cuDeviceGetUuid|_init|_fini' | sort -u >"$work/exported"
     [ "$(wc -l <"$work/declared")" -ge 4 ] || { echo "cannot read ${pair%:*}"; exit 1; }
     diff "$work/declared" "$work/exported" || { echo "${pair%:*} (<) and ${pair#*:} (>) differ"; exit 1; }

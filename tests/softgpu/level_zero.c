@@ -208,7 +208,7 @@ static void lost(void)
           zeCommandListAppendMemoryCopy(l, p, host, sizeof host, e, 0, NULL));
 }
 
-static const struct test_case cases[] = {
+static const struct gpu_case cases[] = {
     {"uninitialized", uninitialized, "devices=0", NULL, 0},
     {"properties", properties, "devices=2", NULL, 0},
     {"copies", copies, "devices=2", "copy:ms=50", 0},
