@@ -13,17 +13,24 @@
  * position in *offset; EINVAL for an address that is not device memory of this library or a range
  * that leaves its allocation; ENOMEM if the BAR is full; ENOTSUP without peer memory.
  *
- * The device counts the range against its BAR while the file description is open or mapped. */
+ * The device counts the range against its BAR while the file description is open or mapped.
+ *
+ * In the other direction the device asks the HCA of its process, by TK_DEVICE_READS_FUNCTION of
+ * type tk_device_reads, how many RDMA reads of such memory were done: on PCIe a read pushes the
+ * writes before it, so that the device sees them. */
 #ifndef TK_DMABUF_STANDIN_H
 #define TK_DMABUF_STANDIN_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-#define TK_DMABUF_NAME      "softgpu-dmabuf"
-#define TK_DMABUF_LINK      "/memfd:" TK_DMABUF_NAME
-#define TK_PEERMEM_FUNCTION "softgpu_export"
+#define TK_DMABUF_NAME           "softgpu-dmabuf"
+#define TK_DMABUF_LINK           "/memfd:" TK_DMABUF_NAME
+#define TK_PEERMEM_FUNCTION      "softgpu_export"
+#define TK_DEVICE_READS_FUNCTION "softhca_device_reads"
 
 typedef int (*tk_peermem_export)(const void *address, size_t length, int *fd, off_t *offset);
+typedef uint64_t (*tk_device_reads)(void);
 
 #endif

@@ -160,12 +160,24 @@ static void weak_order(void)
     CHECK(back == 1);
     move(&a, IBV_WR_RDMA_READ, a.mr, (uintptr_t)a.buf + 8, x, p + 77, 1);
     CHECK(a.buf[8] == 2);
+    GOOD(cuMemcpyDtoH(&back, p + 77, 1)); /* The read has pushed the write. */
+    CHECK(back == 2);
+    a.buf[0] = 3;
+    move(&a, IBV_WR_RDMA_WRITE, a.mr, (uintptr_t)a.buf, x, p + 77, 1);
+    GOOD(cuMemcpyDtoH(&back, p + 77, 1));
+    CHECK(back == 2);
     GOOD(cuFlushGPUDirectRDMAWrites(CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX,
                                     CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER));
     GOOD(cuMemcpyDtoH(&back, p + 77, 1));
-    CHECK(back == 2);
+    CHECK(back == 3);
     CHECK(ibv_dereg_mr(x) == 0);
     close_two(&a, &b);
+}
+
+static void weak_order_by_packets(void)
+{
+    setenv("SOFTHCA_WIRE", "udp", 1);
+    weak_order();
 }
 
 static const struct gpu_case cases[] = {
@@ -174,6 +186,7 @@ static const struct gpu_case cases[] = {
     {"refused", refused, "no-peermem", NULL, 0},
     {"small BAR", small_bar, "bar=128K", NULL, 0},
     {"weak order", weak_order, "weak-order", NULL, 0},
+    {"weak order, packets", weak_order_by_packets, "weak-order", NULL, 0},
 };
 
 int main(void)

@@ -98,6 +98,8 @@ void sgpu_bar_forget(const struct sgpu_storage *s);
 bool sgpu_weak_export(struct sgpu_storage *s);
 /* Device-side writes go to both. Called without the lock, by copy.c. */
 void sgpu_weak_written(struct sgpu_storage *s, uint64_t offset, uint64_t length);
+/* Before a device-side read, without the lock: a flush, if an HCA has read since the last one. */
+void sgpu_weak_reading(void);
 /* What HCAs have written becomes visible to a device; -1: all. */
 void sgpu_weak_flush(int device);
 void sgpu_weak_forget(struct sgpu_storage *s);

@@ -48,6 +48,8 @@ void sgpu_op_execute(struct sgpu_op *op)
         sleep_until(tk_now() + op->delay);
     if (op->status != SGPU_OK)
         return;
+    if (op->source && op->source->storage)
+        sgpu_weak_reading();
     if (op->kind == SGPU_OP_COPY)
         copy(op);
     else if (op->kind == SGPU_OP_SET)

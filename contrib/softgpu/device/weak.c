@@ -2,10 +2,12 @@
  *
  * Weak ordering of an HCA's writes (the option weak-order). What is exported is a copy of the
  * memory, in a memfd of its own: HCAs write to it, and the device sees what they wrote after a
- * flush only. A flush compares the copy with its state at the last flush and stores the bytes that
+ * flush only, or after an HCA has read such memory of this process, which on PCIe pushes the writes
+ * before it. A flush compares the copy with its state at the last flush and stores the bytes that
  * differ in the memory. The device's own writes go to both. Owns the copies. */
 #include "config.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,7 +17,8 @@
 #include "contrib/softgpu/device/device.h"
 
 static struct sgpu_storage *shadowed;
-/* Device-side writes run without sgpu_lock. Taken inside of it. */
+static uint64_t reads_seen; /* by HCAs, at the last flush that followed one */
+/* Device-side reads and writes run without sgpu_lock. Taken inside of it. */
 static pthread_mutex_t weak_lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool sgpu_weak_export(struct sgpu_storage *s)
@@ -75,12 +78,47 @@ static void flush_storage(struct sgpu_storage *s)
             flush_bytes(s, at, at + piece);
 }
 
-void sgpu_weak_flush(int device)
+static void flush_device(int device)
 {
-    pthread_mutex_lock(&weak_lock);
     for (struct sgpu_storage *s = shadowed; s; s = s->next_shadowed)
         if (device < 0 || s->device == device)
             flush_storage(s);
+}
+
+void sgpu_weak_flush(int device)
+{
+    pthread_mutex_lock(&weak_lock);
+    flush_device(device);
+    pthread_mutex_unlock(&weak_lock);
+}
+
+/* softhca is linked, preloaded, or stands in for libibverbs.so.1, which a program may have opened
+ * with RTLD_LOCAL. NULL: there is no HCA that counts. */
+static tk_device_reads find_counter(void)
+{
+    void *symbol = dlsym(RTLD_DEFAULT, TK_DEVICE_READS_FUNCTION), *library;
+    tk_device_reads f = NULL;
+
+    if (!symbol && (library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD))) {
+        symbol = dlsym(library, TK_DEVICE_READS_FUNCTION);
+        dlclose(library);
+    }
+    memcpy(&f, &symbol, sizeof f);
+    return f;
+}
+
+void sgpu_weak_reading(void)
+{
+    tk_device_reads counter = sgpu_config.weak_order ? find_counter() : NULL;
+    uint64_t reads = counter ? counter() : 0;
+
+    if (!counter)
+        return;
+    pthread_mutex_lock(&weak_lock);
+    if (reads != reads_seen) {
+        reads_seen = reads;
+        flush_device(-1);
+    }
     pthread_mutex_unlock(&weak_lock);
 }
 

@@ -15,6 +15,9 @@
 #include "common/dmabuf_standin.h"
 #include "verbs/verbs.h"
 
+/* TK_DEVICE_READS_FUNCTION */
+SHCA_PUBLIC uint64_t softhca_device_reads(void);
+
 struct view {
     char *map;
     size_t bytes;
@@ -125,6 +128,11 @@ struct ibv_mr *shca_mr_register_peer(struct ibv_pd *pd, void *addr, size_t lengt
     close(fd);
     errno = e;
     return mr;
+}
+
+SHCA_PUBLIC uint64_t softhca_device_reads(void)
+{
+    return shca.seg ? atomic_load(&shca.seg->device_reads) : 0;
 }
 
 void shca_view_close(struct shca_mr *mr)
