@@ -157,8 +157,8 @@ static bool queue_start(struct queue *q)
 
     if (q->started)
         return true;
-    /* The client's handlers run in its own threads, but for what the thread itself does wrong with an
-     * address of the client. */
+    /* The client's handlers run in its own threads, but for what the thread itself does wrong with
+     * an address of the client. */
     sigfillset(&all);
     sigdelset(&all, SIGSEGV);
     sigdelset(&all, SIGBUS);
