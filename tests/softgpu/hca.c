@@ -2,6 +2,7 @@
  *
  * The software HCA and the software accelerator in one program: RDMA into and out of memory of a
  * device, by dma-buf and by peer memory, with a small BAR and with weak ordering. */
+#include <dlfcn.h>
 #include <errno.h>
 
 #include "tests/softhca/harness.h"
@@ -112,6 +113,26 @@ static void peer_memory(void)
     close_two(&a, &b);
 }
 
+/* Memory of HIP in a program that has CUDA too */
+static void two_vendors(void)
+{
+    void *hip = dlopen("libamdhip64.so.5", RTLD_NOW | RTLD_LOCAL), *symbol, *p;
+    int (*alloc)(void **, size_t);
+    struct end a, b;
+    struct ibv_mr *mr;
+
+    CHECK(hip && (symbol = dlsym(hip, "hipMalloc")));
+    memcpy(&alloc, &symbol, sizeof alloc);
+    begin();
+    open_two(&a, &b, NULL);
+    GOOD(alloc(&p, SIZE));
+    mr = ibv_reg_mr(a.pd, p, SIZE, rights);
+    CHECK(mr && ibv_dereg_mr(mr) == 0);
+    mr = ibv_reg_mr(a.pd, host_pointer(cuda_alloc(SIZE)), SIZE, rights);
+    CHECK(mr && ibv_dereg_mr(mr) == 0);
+    close_two(&a, &b);
+}
+
 static void refused(void)
 {
     struct end a, b;
@@ -183,6 +204,7 @@ static void weak_order_by_packets(void)
 static const struct gpu_case cases[] = {
     {"dma-bufs", dmabufs, "no-peermem", NULL, 0},
     {"peer memory", peer_memory, "no-dmabuf", NULL, 0},
+    {"two vendors", two_vendors, NULL, NULL, 0},
     {"refused", refused, "no-peermem", NULL, 0},
     {"small BAR", small_bar, "bar=128K", NULL, 0},
     {"weak order", weak_order, "weak-order", NULL, 0},

@@ -13,7 +13,7 @@ $(call softgpu_program,level_zero,libze_loader.so.1)
 # A device of each kind
 $(call program,tests/softgpu/hca,$(call objects,softgpu-test,tests/softgpu/hca.c),$(softhca_library) $(softgpu_folder)/libcuda.so.1 \
     $(softgpu_rpath) $$(IBVERBS_LIBS) -ldl)
-tests/softgpu/hca: $(softgpu_folder)/libcuda.so.1
+tests/softgpu/hca: $(softgpu_folder)/libcuda.so.1 $(softgpu_folder)/libamdhip64.so.5
 
 softgpu_test_programs = $(patsubst %,tests/softgpu/%,$(softgpu_cuda_programs) hip level_zero hca)
 softgpu_scripts = $(patsubst %,tests/softgpu/%.sh,command declarations)

@@ -91,36 +91,47 @@ SHCA_PUBLIC struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
     return register_view(pd, fd, offset, length, iova, (unsigned)access);
 }
 
-/* Vendors' libraries are loaded by the program, often with RTLD_LOCAL: only their names find
- * them. */
-static tk_peermem_export find_peer_memory(void)
+/* Vendors' libraries are loaded by the program, often with RTLD_LOCAL: only their names find them.
+ */
+static tk_peermem_export peer_memory_of(const char *name)
+{
+    void *library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD), *found;
+
+    if (!library)
+        return NULL;
+    found = dlsym(library, TK_PEERMEM_FUNCTION);
+    dlclose(library);
+    return (tk_peermem_export)(uintptr_t)found;
+}
+
+/* A program may have loaded several: each knows its own memory. 0, or the last one's reason. */
+static int export_peer_memory(const void *addr, size_t length, int *fd, off_t *offset)
 {
     static const char *const names[] = {"libcuda.so.1", "libamdhip64.so.6", "libamdhip64.so.5",
                                         "libze_loader.so.1"};
-    void *found = NULL;
+    int e = EFAULT;
 
-    for (size_t i = 0; !found && i < sizeof names / sizeof *names; i++) {
-        void *library = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        tk_peermem_export export = peer_memory_of(names[i]);
+        int answer = export ? export(addr, length, fd, offset) : EFAULT;
 
-        if (!library)
-            continue;
-        found = dlsym(library, TK_PEERMEM_FUNCTION);
-        dlclose(library);
+        if (answer == 0)
+            return 0;
+        e = answer == ENOMEM ? ENOMEM : e;
     }
-    return (tk_peermem_export)(uintptr_t)found;
+    return e;
 }
 
 struct ibv_mr *shca_mr_register_peer(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                      unsigned access)
 {
-    tk_peermem_export export = find_peer_memory();
     struct ibv_mr *mr;
     off_t offset;
     int fd, e;
 
-    e = export ? export(addr, length, &fd, &offset) : EFAULT;
+    e = export_peer_memory(addr, length, &fd, &offset);
     if (e != 0) {
-        errno = e == ENOMEM ? ENOMEM : EFAULT;
+        errno = e;
         return NULL;
     }
     mr = register_view(pd, fd, 0, length, iova, access);
