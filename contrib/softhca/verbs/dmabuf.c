@@ -145,9 +145,3 @@ SHCA_PUBLIC uint64_t softhca_device_reads(void)
 {
     return shca.seg ? atomic_load(&shca.seg->device_reads) : 0;
 }
-
-void shca_view_close(struct shca_mr *mr)
-{
-    if (mr->view)
-        munmap(mr->view, mr->view_bytes);
-}

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "verbs/verbs.h"
@@ -189,44 +190,6 @@ struct ibv_mr *shca_mr_register(struct ibv_pd *pd, void *addr, size_t length, ui
     return &mr->mr;
 }
 
-/* Memory of an accelerator faults like an unmapped address; peer memory clients know it. */
-static struct ibv_mr *mr_register_any(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
-                                      unsigned access)
-{
-    struct ibv_mr *mr = shca_mr_register(pd, addr, length, iova, access);
-
-    return mr || errno != EFAULT ? mr : shca_mr_register_peer(pd, addr, length, iova, access);
-}
-
-SHCA_PUBLIC struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
-{
-    typedef struct ibv_mr *fn(struct ibv_pd *, void *, size_t, int);
-
-    if (!shca_owns(pd->context))
-        SHCA_PASS(fn, "ibv_reg_mr", NULL, pd, addr, length, access);
-    return mr_register_any(pd, addr, length, (uintptr_t)addr, (unsigned)access);
-}
-
-SHCA_PUBLIC struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
-                                           uint64_t iova, int access)
-{
-    typedef struct ibv_mr *fn(struct ibv_pd *, void *, size_t, uint64_t, int);
-
-    if (!shca_owns(pd->context))
-        SHCA_PASS(fn, "ibv_reg_mr_iova", NULL, pd, addr, length, iova, access);
-    return mr_register_any(pd, addr, length, iova, (unsigned)access);
-}
-
-SHCA_PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
-                                            uint64_t iova, unsigned access)
-{
-    typedef struct ibv_mr *fn(struct ibv_pd *, void *, size_t, uint64_t, unsigned);
-
-    if (!shca_owns(pd->context))
-        SHCA_PASS(fn, "ibv_reg_mr_iova2", NULL, pd, addr, length, iova, access);
-    return mr_register_any(pd, addr, length, iova, access);
-}
-
 /* After the key is withdrawn no new transfer starts; those in progress hold a responder lock
  * (remote ones) or a send queue lock (our own source buffers). Short messages that have arrived and
  * wait for a poll are moved to their buffers now, since the memory may be gone at the time of that
@@ -270,7 +233,8 @@ SHCA_PUBLIC int ibv_dereg_mr(struct ibv_mr *ibmr)
     shca.n_mr--;
     pthread_mutex_unlock(&shca.lock);
     shca_container(ibmr->pd, struct shca_pd, pd)->users--;
-    shca_view_close(mr);
+    if (mr->view)
+        munmap(mr->view, mr->view_bytes);
     if (mr->dm_users)
         --*mr->dm_users;
     free(mr);
