@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /* Every name contains this number, so that processes with different layouts never meet. */
-enum { SHCA_LAYOUT = 11 };
+enum { SHCA_LAYOUT = 12 };
 #define SHCA_MAGIC (UINT64_C(0x4341485446004f53) + SHCA_LAYOUT)
 
 enum {
@@ -303,6 +303,9 @@ struct shca_segment {
     struct shca_pipe liveness;    /* has a reader as long as this process is a member */
     _Atomic uint32_t mcast_high;  /* all attachments are below this entry */
     _Atomic uint32_t mcast_epoch; /* attachments on the fabric since this process joined */
+    /* RDMA reads of regions of accelerators in this process, by anybody: on PCIe a read pushes the
+     * writes before it. */
+    _Atomic uint64_t device_reads;
     /* By fabric port. */
     struct shca_inet inet[SHCA_MAX_HCA * SHCA_MAX_PRT + 1][SHCA_INET_KINDS];
 };

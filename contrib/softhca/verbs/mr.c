@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "verbs/verbs.h"
@@ -189,35 +190,6 @@ struct ibv_mr *shca_mr_register(struct ibv_pd *pd, void *addr, size_t length, ui
     return &mr->mr;
 }
 
-SHCA_PUBLIC struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
-{
-    typedef struct ibv_mr *fn(struct ibv_pd *, void *, size_t, int);
-
-    if (!shca_owns(pd->context))
-        SHCA_PASS(fn, "ibv_reg_mr", NULL, pd, addr, length, access);
-    return shca_mr_register(pd, addr, length, (uintptr_t)addr, (unsigned)access);
-}
-
-SHCA_PUBLIC struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
-                                           uint64_t iova, int access)
-{
-    typedef struct ibv_mr *fn(struct ibv_pd *, void *, size_t, uint64_t, int);
-
-    if (!shca_owns(pd->context))
-        SHCA_PASS(fn, "ibv_reg_mr_iova", NULL, pd, addr, length, iova, access);
-    return shca_mr_register(pd, addr, length, iova, (unsigned)access);
-}
-
-SHCA_PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
-                                            uint64_t iova, unsigned access)
-{
-    typedef struct ibv_mr *fn(struct ibv_pd *, void *, size_t, uint64_t, unsigned);
-
-    if (!shca_owns(pd->context))
-        SHCA_PASS(fn, "ibv_reg_mr_iova2", NULL, pd, addr, length, iova, access);
-    return shca_mr_register(pd, addr, length, iova, access);
-}
-
 /* After the key is withdrawn no new transfer starts; those in progress hold a responder lock
  * (remote ones) or a send queue lock (our own source buffers). Short messages that have arrived and
  * wait for a poll are moved to their buffers now, since the memory may be gone at the time of that
@@ -261,6 +233,8 @@ SHCA_PUBLIC int ibv_dereg_mr(struct ibv_mr *ibmr)
     shca.n_mr--;
     pthread_mutex_unlock(&shca.lock);
     shca_container(ibmr->pd, struct shca_pd, pd)->users--;
+    if (mr->view)
+        munmap(mr->view, mr->view_bytes);
     if (mr->dm_users)
         --*mr->dm_users;
     free(mr);
@@ -282,8 +256,8 @@ static int check_change(const struct shca_mr *mr, struct change *c)
 {
     const struct shca_mr_sh *m = &shca_mr_table(shca.seg)[mr->index];
 
-    /* The program cannot move device memory. */
-    if (mr->dm_users && (c->flags & IBV_REREG_MR_CHANGE_TRANSLATION))
+    /* The program cannot move memory of a device. */
+    if ((mr->dm_users || mr->view) && (c->flags & IBV_REREG_MR_CHANGE_TRANSLATION))
         return EINVAL;
     if (c->flags == 0 || (c->flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
         return EINVAL;

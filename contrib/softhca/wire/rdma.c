@@ -100,6 +100,8 @@ int shca_rdma_read(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_
     e = op->length ? shca_move_in(shca_memory_of(qp), dst->iov, dst->n, &piece) : 0;
     if (e != 0)
         return shca_failed_copy(p, t, e, status);
+    if (op->length)
+        shca_mr_was_read(shca_memory_of(qp)->seg, m);
     SHCA_COUNT(reads);
     return SHCA_DONE;
 }

@@ -161,6 +161,19 @@ void shca_target_reap(struct shca_qp_sh *sh);       /* holds shca.lock */
 void shca_xrc_release(struct shca_qp *qp);
 
 /* Checks a range against the MR table of a process; the address there in *va. */
+/* Memory of an accelerator is mapped elsewhere than at its address. */
+static inline bool shca_mr_is_view(const struct shca_mr_sh *m)
+{
+    return m->addr != m->iova;
+}
+
+/* An RDMA read of the region is done. */
+static inline void shca_mr_was_read(struct shca_segment *owner, const struct shca_mr_sh *m)
+{
+    if (shca_mr_is_view(m))
+        atomic_fetch_add(&owner->device_reads, 1);
+}
+
 static inline struct shca_mr_sh *shca_mr_check(struct shca_segment *seg, uint32_t key,
                                                uint64_t addr, uint64_t length, uint32_t access,
                                                uint32_t pd, uint64_t *va)

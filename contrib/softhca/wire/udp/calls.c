@@ -256,6 +256,8 @@ static enum roce_status calls_read(void *context, const struct roce_reach *reach
     if (m) {
         shca_piece_of(memory_of(qp), m, reach->rkey, va, reach->length, &piece);
         status = copied(shca_move_in(memory_of(qp), &sink, 1, &piece));
+        if (status == ROCE_SUCCESS)
+            shca_mr_was_read(memory_of(qp)->seg, m);
     }
     leave(qp);
     return status;
