@@ -233,7 +233,22 @@ void tk_peer_info_drop_all(void);
  * record is written only while its owner's segment may not be used yet, and is read-only otherwise;
  * allocating the table takes a lock. */
 
-enum { tk_endpoints_max = 33 };
+enum {
+    tk_endpoints_max = 33,                 /* of the client: GASNET_MAXEPS */
+    tk_endpoint_staging = tk_endpoints_max, /* buffers of kind_rma/, as a segment of this number */
+    tk_endpoints_known
+};
+
+/* Of a segment in the memory of a device, what other ranks must know. */
+struct tk_bound_kind {
+    uint8_t gex_class;   /* gex_MK_Class_t */
+    uint8_t has_ipc;     /* `ipc` and `offset` are valid */
+    uint8_t needs_flush; /* a put over the network needs a read behind it */
+    uint8_t reserved[5];
+    unsigned char uuid[16]; /* of the device */
+    uint64_t offset;        /* of the segment in its allocation */
+    unsigned char ipc[64];  /* the vendor's handle of the allocation */
+};
 
 struct tk_bound {
     uintptr_t base;
@@ -242,6 +257,7 @@ struct tk_bound {
     uint64_t inode;       /* of the file that backs it */
     uint32_t endpoint;
     int32_t fd; /* -1: memory of the client, backed by no file of ours */
+    const struct tk_bound_kind *kind; /* NULL: host memory; valid as long as the keys */
 };
 
 /* Any rank and endpoint number is allowed. The keys are valid until the endpoint is bound to

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Puts and gets of which at least one end is memory of a device. The CPU never loads from or stores
+ * to such memory. Each transfer is cut into pieces; a piece passes through the stages that its path
+ * needs (kind_path.h). Progress of pieces is made by any poll. Thread-safe in PAR. */
+#ifndef TK_KIND_RMA_H
+#define TK_KIND_RMA_H
+
+#include "gasnetex.h"
+#include "peer/peer.h"
+#include "rma/rma.h"
+
+struct tk_kind_memory;
+
+/* One transfer. t->rma has peer, remote, local, nbytes, is_put, immediate and, as is_pair is set,
+ * endpoint, remote_keys and home. */
+struct tk_kind_transfer {
+    struct tk_transfer t;
+    const struct tk_kind_memory *local; /* NULL: host memory */
+    const struct tk_bound_kind *remote; /* NULL: host memory */
+};
+
+/* As tk_transfer_blocking(), _start() and _implicit(). */
+int tk_kind_blocking(struct tk_kind_transfer *k);
+gex_Event_t tk_kind_start(struct tk_kind_transfer *k, gex_Event_t *lc_opt);
+int tk_kind_implicit(struct tk_kind_transfer *k, gex_Event_t *lc_opt);
+
+/* Before anything can arrive, and at the end. */
+void tk_kind_rma_open(void);
+void tk_kind_rma_close(void);
+
+/* A kind was created: staging buffers exist from now on. TK_FAIL: no memory, which was logged. */
+enum tk_status tk_kind_staging_open(void);
+/* The staging buffers as a record to be published beside device segments; false: there are none. */
+bool tk_kind_staging_bound(struct tk_bound *bound);
+
+#endif
