@@ -11,7 +11,7 @@
 struct tk_kind_device {
     const struct tk_kind_class *class;
     struct tk_kind_facts facts;
-    int ordinal;  /* of the class's numbering; -1: it has none (Level Zero) */
+    struct tk_kind_args args;
     unsigned use; /* kinds and segments */
     void *own;    /* of the class */
     struct tk_kind_device *next;
@@ -28,15 +28,16 @@ struct tk_kind_memory {
     struct tk_kind_ipc ipc;
 };
 
-/* The open device of these arguments, opened if it is not yet; counted. NULL: why. */
-struct tk_kind_device *tk_kind_device_get(const gex_MK_Create_args_t *args,
+/* The open device of these arguments, opened if it is not yet; counted. Its class exists. NULL:
+ * why. */
+struct tk_kind_device *tk_kind_device_get(const struct tk_kind_args *args,
                                           struct tk_kind_why *why);
 void tk_kind_device_hold(struct tk_kind_device *device);
 void tk_kind_device_put(struct tk_kind_device *device);
 
 /* An open device of this class that can map a neighbour's memory: the one with this UUID if there
  * is one, else any. NULL: none is open. Not counted: valid while the caller's kinds are. */
-struct tk_kind_device *tk_kind_device_like(gex_MK_Class_t gex_class, const unsigned char *uuid);
+struct tk_kind_device *tk_kind_device_like(int gex_class, const unsigned char *uuid);
 
 /* address 0: memory of the library. `size` may grow to what the device allocates in. TK_FAIL: why;
  * *is_argument: the caller's arguments are wrong, else resources lack. */
@@ -45,7 +46,10 @@ enum tk_status tk_kind_memory_open(struct tk_kind_memory *memory, struct tk_kind
                                    struct tk_kind_why *why);
 void tk_kind_memory_close(struct tk_kind_memory *memory);
 
-/* Whether the allocation under a segment is still the one that it was made of. */
-bool tk_kind_memory_is_valid(const struct tk_kind_memory *memory);
+/* Whether the allocation under a segment is still the one that it was made of. False: why. */
+bool tk_kind_memory_is_valid(const struct tk_kind_memory *memory, struct tk_kind_why *why);
+
+/* How messages name a device: class, number, name and PCI place, for `size` characters at `text`. */
+const char *tk_kind_device_text(const struct tk_kind_device *device, char *text, size_t size);
 
 #endif

@@ -12,9 +12,20 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "gasnet_mk.h"
 
 struct tk_kind_device;
+
+/* gex_MK_Class_t, whose values api/kind.c compares with these: gasnet_mk.h would have all sources
+ * here compiled once more for the trace twins (conduit/classes.awk). */
+enum tk_kind_number { TK_KIND_HOST, TK_KIND_CUDA_UVA, TK_KIND_HIP, TK_KIND_ZE, TK_KIND_NUMBERS };
+
+/* Which device, as in gex_MK_Create_args_t. */
+struct tk_kind_args {
+    int gex_class;
+    int ordinal;                   /* CUDA_UVA, HIP; -1: ZE */
+    void *ze_device, *ze_context;  /* ZE */
+    uint32_t ze_memory_ordinal;
+};
 
 /* The cause of a failure: one clause without a newline. */
 struct tk_kind_why {
@@ -58,21 +69,26 @@ struct tk_kind_facts {
 struct tk_kind_class {
     const char *name;    /* as in GEX_MK_CLASS_<name> */
     const char *library; /* for messages */
-    gex_MK_Class_t gex_class;
-    /* Opens the library and the device. device->facts and device->own are to be filled in. */
-    enum tk_status (*open)(struct tk_kind_device *device, const gex_MK_Create_args_t *args,
-                           struct tk_kind_why *why);
+    int gex_class; /* gex_MK_Class_t */
+    /* Opens the library and the device of device->args. device->facts and device->own are to be
+     * filled in. */
+    enum tk_status (*open)(struct tk_kind_device *device, struct tk_kind_why *why);
+    /* No copy is in flight, and what was allocated and mapped is released. */
     void (*close)(struct tk_kind_device *device);
     enum tk_status (*alloc)(struct tk_kind_device *device, size_t size, uintptr_t *address,
                             struct tk_kind_why *why);
     void (*free)(struct tk_kind_device *device, uintptr_t address);
-    /* TK_FAIL: no memory of this device. */
+    /* TK_FAIL: no memory of this device, or memory that the CPU's page tables map as well (managed
+     * memory), which moves while HCAs access it. */
     enum tk_status (*find)(struct tk_kind_device *device, uintptr_t address,
                            struct tk_kind_allocation *allocation, struct tk_kind_why *why);
-    /* Starts a copy; after TK_OK copy_test() is called until it does not return TK_BUSY. */
+    /* NULL, or call it before an HCA or another process accesses an allocation of the client. */
+    void (*prepare)(struct tk_kind_device *device, uintptr_t address);
+    /* Starts a copy; after TK_OK copy_test() is called until it does not return TK_BUSY. After
+     * TK_FAIL nothing is in flight. TK_BUSY: the device has no event for it now. */
     enum tk_status (*copy)(struct tk_kind_copy *copy, struct tk_kind_why *why);
     enum tk_status (*copy_test)(struct tk_kind_copy *copy, struct tk_kind_why *why);
-    /* A descriptor for exactly this range, to be closed by the caller. */
+    /* A descriptor, to be closed by the caller, of memory that has this range at `offset`. */
     enum tk_status (*export_dmabuf)(struct tk_kind_device *device, uintptr_t address, size_t size,
                                     int *fd, uint64_t *offset, struct tk_kind_why *why);
     enum tk_status (*ipc_get)(struct tk_kind_device *device, uintptr_t address,
@@ -89,7 +105,11 @@ struct tk_kind_class {
 
 extern const struct tk_kind_class tk_kind_cuda, tk_kind_hip, tk_kind_ze;
 
-/* NULL: HOST, or an unknown class. */
-const struct tk_kind_class *tk_kind_class_of(gex_MK_Class_t gex_class);
+/* NULL: HOST, an unknown class, or one that configure was told to leave out. */
+const struct tk_kind_class *tk_kind_class_of(int gex_class);
+
+/* Writes the cause. Returns TK_FAIL. */
+enum tk_status tk_kind_why(struct tk_kind_why *why, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif
