@@ -54,21 +54,25 @@ static struct tk_kind_device *device_of(const struct tk_kind_copy *copy)
 
 static _Noreturn void fail(const struct tk_kind_copy *copy, const struct tk_kind_why *why)
 {
-    const struct tk_kind_device *device = device_of(copy);
-    tk_panic("a copy of %zu bytes from %s %p to %s %p by %s (%s, %s) failed: %s", copy->nbytes,
+    char device[200];
+    tk_panic("a copy of %zu bytes from %s %p to %s %p by %s failed: %s", copy->nbytes,
              copy->from_device ? "device address" : "host address", (void *)copy->from,
              copy->to_device ? "device address" : "host address", (void *)copy->to,
-             device->facts.name, device->class->name, device->facts.pci, why->text);
+             tk_kind_device_text(device_of(copy), device, sizeof(device)), why->text);
 }
 
-void tk_kind_copy_start(struct tk_kind_copy *copy)
+bool tk_kind_copy_start(struct tk_kind_copy *copy)
 {
     struct tk_kind_why why = {""};
     struct tk_kind_device *device = device_of(copy);
     pin_staging(device);
-    if (device->class->copy(copy, &why) != TK_OK)
+    enum tk_status status = device->class->copy(copy, &why);
+    if (status == TK_FAIL)
         fail(copy, &why);
+    if (status != TK_OK)
+        return false;
     tk_kind_copies++;
+    return true;
 }
 
 bool tk_kind_copy_done(struct tk_kind_copy *copy)

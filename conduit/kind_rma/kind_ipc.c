@@ -16,10 +16,11 @@
 struct opened {
     struct opened *next;
     struct tk_kind_ipc ipc;
-    struct tk_kind_device *device; /* held; NULL: it could not be opened */
+    struct tk_kind_device *device; /* held; NULL: it is not opened */
     uintptr_t base;
     uint32_t rank;
     unsigned users;
+    bool is_refused;
 };
 
 /* An endpoint's segment, as its record was when it was mapped. */
@@ -48,7 +49,7 @@ static void *ipc_alloc(size_t size)
     return memory;
 }
 
-static void say_failed(uint32_t rank, uint32_t endpoint, const char *why)
+static void say_refused(uint32_t rank, uint32_t endpoint, const char *why)
 {
     const struct tk_peer *peer = tk_peer(rank);
     if (tk_settings.verboseenv)
@@ -57,18 +58,21 @@ static void say_failed(uint32_t rank, uint32_t endpoint, const char *why)
                     endpoint, rank, peer->host, peer->pid, why);
 }
 
+/* Without a device of that class it is tried again: one may be opened later. */
 static void open_handle(struct opened *o, const struct tk_bound *bound)
 {
-    struct tk_kind_why why = {"no device of that class is open here"};
-    struct tk_kind_device *device =
-        tk_kind_device_like((gex_MK_Class_t)bound->kind->gex_class, bound->kind->uuid);
-    if (device && device->class->ipc_open &&
+    struct tk_kind_why why = {"the class lacks it"};
+    struct tk_kind_device *device = tk_kind_device_like(bound->kind->gex_class, bound->kind->uuid);
+    if (!device)
+        return;
+    if (device->class->ipc_open &&
         device->class->ipc_open(device, &o->ipc, &o->base, &why) == TK_OK) {
         tk_kind_device_hold(device);
         o->device = device;
         return;
     }
-    say_failed(o->rank, bound->endpoint, why.text);
+    o->is_refused = true;
+    say_refused(o->rank, bound->endpoint, why.text);
 }
 
 static struct opened *opened_get(uint32_t rank, const struct tk_bound *bound)
@@ -81,7 +85,6 @@ static struct opened *opened_get(uint32_t rank, const struct tk_bound *bound)
         o->rank = rank;
         memcpy(o->ipc.handle, bound->kind->ipc, sizeof(o->ipc.handle));
         o->ipc.offset = bound->kind->offset;
-        open_handle(o, bound);
         o->next = opened;
         opened = o;
     }
@@ -123,8 +126,6 @@ static bool is_current(const struct seat *s, const struct tk_bound *bound)
            is_same_handle(s->opened, s->rank, bound->kind);
 }
 
-/* A device that is opened later may be able to map what was refused: that is not tried, since each
- * transfer would try again. */
 const struct tk_kind_mapping *tk_kind_ipc_find(uint32_t rank, const struct tk_bound *bound)
 {
     struct seat *s = seat_of(rank, bound->endpoint);
@@ -134,6 +135,11 @@ const struct tk_kind_mapping *tk_kind_ipc_find(uint32_t rank, const struct tk_bo
         s->opened = opened_get(rank, bound);
         s->base = bound->base;
         s->inode = bound->inode;
+        s->mapping.device = NULL;
+    }
+    if (!s->mapping.device && !s->opened->device && !s->opened->is_refused)
+        open_handle(s->opened, bound);
+    if (!s->mapping.device && s->opened->device) {
         s->mapping.device = s->opened->device;
         s->mapping.offset = s->opened->base + bound->kind->offset - bound->base;
     }

@@ -7,14 +7,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
+
+#include "transport/transport.h"
 
 enum tk_kind_path {
-    TK_KIND_COPY,         /* both ends are addressable by a device here: one copy by a device */
-    TK_KIND_IPC,          /* the same with a neighbour's memory that the vendor's IPC mapped here */
-    TK_KIND_RDMA,         /* the HCA reads and writes the device's memory */
-    TK_KIND_LOCAL_STAGED, /* device copy from or to a local slot, put or get by the transport */
-    TK_KIND_STAGED,       /* through a slot of the target, whose CPU takes part by messages */
+    TK_KIND_BY_COPY,   /* both ends are addresses here: one copy by a device */
+    TK_KIND_BY_IPC,    /* the same with a neighbour's memory that the vendor's IPC mapped here */
+    TK_KIND_BY_HCA,    /* RDMA from and to where the data lies */
+    TK_KIND_BY_SLOT,   /* device copy from or to a local slot, and a put or get by the transport */
+    TK_KIND_BY_TARGET, /* through a slot of the target, whose CPU takes part by messages */
     tk_kind_paths
 };
 
@@ -29,20 +30,18 @@ enum tk_kind_local {
 
 enum tk_kind_remote {
     TK_KIND_REMOTE_HOST,      /* reached by the transport's rma() */
-    TK_KIND_REMOTE_ON_DEMAND, /* the same; parts of it may travel in messages */
+    TK_KIND_REMOTE_ON_DEMAND, /* the same, but parts of it may travel in messages */
     TK_KIND_REMOTE_MAPPED,    /* host memory with an address in this process */
-    TK_KIND_REMOTE_DEVICE,    /* known to its owner alone */
+    TK_KIND_REMOTE_DEVICE,    /* only its owner reaches it */
     TK_KIND_REMOTE_IPC,       /* a device's memory that the vendor's IPC mapped here */
     TK_KIND_REMOTE_KEYS       /* a device's memory that the HCA reaches */
 };
 
-enum tk_kind_reach { TK_KIND_OURSELVES, TK_KIND_NEIGHBOUR, TK_KIND_NETWORK };
-
 /* At least one end is a device's memory. */
 struct tk_kind_ends {
-    enum tk_kind_reach reach;
+    enum tk_reach reach;
     enum tk_kind_local local;
-    enum tk_kind_remote remote;
+    enum tk_kind_remote remote; /* not of ourselves */
     enum tk_kind_way way;
     bool are_two_classes; /* two devices of different vendors: neither copies for both */
     bool is_put;
@@ -50,10 +49,6 @@ struct tk_kind_ends {
 };
 
 enum tk_kind_path tk_kind_path(const struct tk_kind_ends *ends);
-
-/* Devices such as mlx5 may deliver the data of a small RDMA read in the completion, from where the
- * provider's poll function copies it by the CPU. The largest completion holds 64 bytes. */
-enum { tk_kind_scattered_max = 64 };
 
 /* Of a staged transfer: at most `slot`. Transfers of a few slots are cut into more pieces than they
  * need, so that the stages of two pieces overlap. */

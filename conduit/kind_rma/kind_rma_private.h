@@ -8,6 +8,7 @@
 
 #include "base/lock.h"
 #include "kind/kind.h"
+#include "kind_rma/kind_path.h"
 #include "kind_rma/kind_rma.h"
 #include "memory/memory.h"
 #include "message/message.h"
@@ -28,9 +29,9 @@ struct tk_kind_staging {
     struct tk_region region;
     bool is_open;
     size_t slot_size;
-    uint32_t granted_count;       /* slots for others; they come first in the area */
-    struct tk_kind_slot *own;     /* the free ones */
-    struct tk_kind_slot *slots;   /* all of ours */
+    uint32_t granted_count;     /* slots for others; they come first in the area */
+    struct tk_kind_slot *own;   /* the free ones */
+    struct tk_kind_slot *slots; /* all of ours */
 };
 extern TK_HIDDEN struct tk_kind_staging tk_kind_staging;
 
@@ -43,6 +44,9 @@ static inline char *tk_kind_granted_data(uint32_t number)
     return (char *)tk_kind_staging.area.base + number * tk_kind_staging.slot_size;
 }
 
+/* Bytes of a slot, of all ranks. */
+size_t tk_kind_slot_size(void);
+
 /* The same slot of a peer, by the record that it published: all ranks cut their memory alike. 0: it
  * has no such slot. */
 uintptr_t tk_kind_granted_address(const struct tk_bound *theirs, uint32_t number);
@@ -52,7 +56,8 @@ uintptr_t tk_kind_granted_address(const struct tk_bound *theirs, uint32_t number
 /* Counts copies under way, of which nothing reports the end: waiters must look. */
 extern TK_HIDDEN unsigned tk_kind_copies;
 
-void tk_kind_copy_start(struct tk_kind_copy *copy);
+/* False: the device has no place for it now. */
+bool tk_kind_copy_start(struct tk_kind_copy *copy);
 bool tk_kind_copy_done(struct tk_kind_copy *copy);
 /* Unpins the staging memory and gives devices back. */
 void tk_kind_copy_close(void);
@@ -107,6 +112,8 @@ enum {
     tk_kind_eager_max = 4096 - 64
 };
 
+/* ---- own.c ---- */
+
 _Noreturn void tk_kind_nonsense(const struct tk_peer *from, const char *what);
 
 /* The device memory of our endpoint; NULL: it has none. */
@@ -114,11 +121,19 @@ const struct tk_kind_memory *tk_kind_memory_of(uint32_t endpoint);
 
 /* ---- kind_piece.c: transfers of ours, cut into pieces. All with the lock held. ---- */
 
-/* TK_BUSY: it is immediate, and nothing was done. The operation is counted on TK_OK. */
-enum tk_status tk_kind_transfer_begin(const struct tk_kind_transfer *k, struct tk_op *op,
+/* How a transfer travels, found before it begins. */
+struct tk_kind_plan {
+    enum tk_kind_path path;
+    uintptr_t shift; /* BY_COPY, BY_IPC: remote address + shift = address here */
+    struct tk_kind_device *remote_device; /* where the device copies; NULL: host memory */
+};
+
+/* TK_BUSY: it is immediate, and nothing was done. Else the operation counts it. */
+enum tk_status tk_kind_transfer_begin(const struct tk_kind_transfer *k,
+                                      const struct tk_kind_plan *plan, struct tk_op *op,
                                       tk_counter_t *sources);
 void tk_kind_answered(struct tk_arrival *arrival);
-/* Whether a transfer came to its end; *lacks: a transport had no space. */
+/* Whether anything went on; *lacks: a transport had no space, or a device no place. */
 bool tk_kind_pieces_progress(bool *lacks);
 
 /* ---- kind_serve.c: the target's side. The same. ---- */

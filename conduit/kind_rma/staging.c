@@ -41,6 +41,13 @@ static uint32_t cut(struct tk_kind_staging *s)
     return (uint32_t)(half / s->slot_size);
 }
 
+size_t tk_kind_slot_size(void)
+{
+    struct tk_kind_staging plan;
+    cut(&plan);
+    return plan.slot_size;
+}
+
 static void open_slots(struct tk_kind_staging *s, uint32_t count)
 {
     for (uint32_t i = count; i-- > 0;) {

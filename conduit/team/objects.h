@@ -18,12 +18,15 @@ struct trunkline_client {
     const void *cdata;
 };
 
+struct tk_kind_memory;
+
 struct trunkline_segment {
     struct trunkline_client *client;
     void *base;
     uintptr_t size;
     struct tk_region region;
     struct tk_area area; /* memory of the library; fd -1: memory of the client */
+    struct tk_kind_memory *kind_memory; /* NULL: host memory */
     struct trunkline_ep *bound;
     const void *cdata;
 };
