@@ -6,11 +6,11 @@
  * thread-safe; the events have a lock. */
 #include "config.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/page.h"
 #include "base/report.h"
 #include "kind/cuda_api.h"
@@ -215,8 +215,10 @@ static enum tk_status cuda_judge(const struct tk_kind_device *device, uintptr_t 
     if (!cuda_pointer_has(&type, TK_CU_POINTER_MEMORY_TYPE, address))
         return tk_kind_why(why, "0x%zx is not memory of CUDA, or was freed", address);
     if (type != TK_CU_MEMORYTYPE_DEVICE)
-        return tk_kind_why(why, "0x%zx is host memory or an array (memory type %u), not memory of "
-                                "a device", address, type);
+        return tk_kind_why(why,
+                           "0x%zx is host memory or an array (memory type %u), not memory of "
+                           "a device",
+                           address, type);
     if (cuda_pointer_has(&is_managed, TK_CU_POINTER_IS_MANAGED, address) && is_managed)
         return tk_kind_why(why, "0x%zx is managed memory, which moves between host and device",
                            address);
@@ -282,14 +284,10 @@ static struct tk_kind_event *cuda_event(struct cuda_device *own, struct tk_kind_
     struct tk_kind_event *event = tk_kind_event_take(&own->events);
     if (event)
         return event;
-    event = calloc(1, sizeof(*event));
-    if (!event)
-        tk_panic("out of memory for an event of CUDA");
-    tk_cu_result result =
-        cuda.event_create((tk_cu_event *)&event->handle, TK_CU_EVENT_DISABLE_TIMING);
+    tk_cu_event handle = NULL;
+    tk_cu_result result = cuda.event_create(&handle, TK_CU_EVENT_DISABLE_TIMING);
     if (result == TK_CU_SUCCESS)
-        return event;
-    free(event);
+        return tk_kind_event_new(handle);
     cuda_failed(why, "cuEventCreate", result);
     return NULL;
 }

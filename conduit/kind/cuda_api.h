@@ -24,12 +24,7 @@ typedef struct {
 } tk_cu_ipc_handle;
 
 /* CUresult */
-enum {
-    TK_CU_SUCCESS = 0,
-    TK_CU_INVALID_VALUE = 1,
-    TK_CU_OUT_OF_MEMORY = 2,
-    TK_CU_NOT_READY = 600
-};
+enum { TK_CU_SUCCESS = 0, TK_CU_INVALID_VALUE = 1, TK_CU_OUT_OF_MEMORY = 2, TK_CU_NOT_READY = 600 };
 
 /* CUdevice_attribute */
 enum {
@@ -46,13 +41,13 @@ enum { TK_CU_ORDERING_NONE = 0, TK_CU_ORDERING_OWNER = 100, TK_CU_ORDERING_ALL_D
 
 /* CUpointer_attribute */
 enum {
-    TK_CU_POINTER_MEMORY_TYPE = 2,      /* unsigned */
-    TK_CU_POINTER_SYNC_MEMOPS = 6,      /* unsigned */
-    TK_CU_POINTER_BUFFER_ID = 7,        /* unsigned long long */
-    TK_CU_POINTER_IS_MANAGED = 8,       /* unsigned */
-    TK_CU_POINTER_DEVICE_ORDINAL = 9,   /* int */
+    TK_CU_POINTER_MEMORY_TYPE = 2,       /* unsigned */
+    TK_CU_POINTER_SYNC_MEMOPS = 6,       /* unsigned */
+    TK_CU_POINTER_BUFFER_ID = 7,         /* unsigned long long */
+    TK_CU_POINTER_IS_MANAGED = 8,        /* unsigned */
+    TK_CU_POINTER_DEVICE_ORDINAL = 9,    /* int */
     TK_CU_POINTER_RANGE_START_ADDR = 11, /* void * */
-    TK_CU_POINTER_RANGE_SIZE = 12       /* size_t */
+    TK_CU_POINTER_RANGE_SIZE = 12        /* size_t */
 };
 
 enum { TK_CU_MEMORYTYPE_DEVICE = 2 };

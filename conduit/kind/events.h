@@ -5,11 +5,14 @@
 #ifndef TK_KIND_EVENTS_H
 #define TK_KIND_EVENTS_H
 
+#include <stdint.h>
+#include <stdlib.h>
+
 #include "base/lock.h"
+#include "base/report.h"
 
 struct tk_kind_event {
     void *handle; /* of the vendor */
-    uint32_t index;
     struct tk_kind_event *next;
 };
 
@@ -17,6 +20,15 @@ struct tk_kind_events {
     tk_lock_t lock;
     struct tk_kind_event *free;
 };
+
+static inline struct tk_kind_event *tk_kind_event_new(void *handle)
+{
+    struct tk_kind_event *event = calloc(1, sizeof(*event));
+    if (!event)
+        tk_panic("out of memory for an event of a device");
+    event->handle = handle;
+    return event;
+}
 
 static inline struct tk_kind_event *tk_kind_event_take(struct tk_kind_events *events)
 {

@@ -30,8 +30,7 @@ struct tk_kind_memory {
 
 /* The open device of these arguments, opened if it is not yet; counted. Its class exists. NULL:
  * why. */
-struct tk_kind_device *tk_kind_device_get(const struct tk_kind_args *args,
-                                          struct tk_kind_why *why);
+struct tk_kind_device *tk_kind_device_get(const struct tk_kind_args *args, struct tk_kind_why *why);
 void tk_kind_device_hold(struct tk_kind_device *device);
 void tk_kind_device_put(struct tk_kind_device *device);
 
@@ -49,7 +48,8 @@ void tk_kind_memory_close(struct tk_kind_memory *memory);
 /* Whether the allocation under a segment is still the one that it was made of. False: why. */
 bool tk_kind_memory_is_valid(const struct tk_kind_memory *memory, struct tk_kind_why *why);
 
-/* How messages name a device: class, number, name and PCI place, for `size` characters at `text`. */
+/* How messages name a device: class, number, name and PCI place, for `size` characters at `text`.
+ */
 const char *tk_kind_device_text(const struct tk_kind_device *device, char *text, size_t size);
 
 #endif

@@ -22,8 +22,8 @@ enum tk_kind_number { TK_KIND_HOST, TK_KIND_CUDA_UVA, TK_KIND_HIP, TK_KIND_ZE, T
 /* Which device, as in gex_MK_Create_args_t. */
 struct tk_kind_args {
     int gex_class;
-    int ordinal;                   /* CUDA_UVA, HIP; -1: ZE */
-    void *ze_device, *ze_context;  /* ZE */
+    int ordinal;                  /* CUDA_UVA, HIP; -1: ZE */
+    void *ze_device, *ze_context; /* ZE */
     uint32_t ze_memory_ordinal;
 };
 
@@ -58,18 +58,18 @@ struct tk_kind_copy {
 /* Filled in by open(). */
 struct tk_kind_facts {
     char name[64];
-    char pci[16];          /* domain:bus:device.function, as in sysfs; "": unknown */
+    char pci[16]; /* domain:bus:device.function, as in sysfs; "": unknown */
     unsigned char uuid[16];
-    bool has_dmabuf;       /* export_dmabuf() works */
-    bool has_ipc;          /* ipc_get() works */
-    bool needs_flush;      /* a remote write may stay invisible to the device until a read of it
-                              through the same HCA */
+    bool has_dmabuf;  /* export_dmabuf() works */
+    bool has_ipc;     /* ipc_get() works */
+    bool needs_flush; /* a remote write may stay invisible to the device until a read of it
+                         through the same HCA */
 };
 
 struct tk_kind_class {
     const char *name;    /* as in GEX_MK_CLASS_<name> */
     const char *library; /* for messages */
-    int gex_class; /* gex_MK_Class_t */
+    int gex_class;       /* gex_MK_Class_t */
     /* Opens the library and the device of device->args. device->facts and device->own are to be
      * filled in. */
     enum tk_status (*open)(struct tk_kind_device *device, struct tk_kind_why *why);

@@ -9,7 +9,7 @@
 
 struct tk_kind_symbol {
     const char *name;
-    void **function;  /* NULL after the call: the library has none */
+    void **function; /* NULL after the call: the library has none */
     bool is_optional;
 };
 

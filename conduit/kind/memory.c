@@ -21,9 +21,8 @@ static enum tk_status is_in_one(const struct tk_kind_memory *memory, struct tk_k
     bool is_inside = offset < holds->size && memory->size <= holds->size - offset;
     uintptr_t last = memory->base + memory->size - 1;
     struct tk_kind_why cause;
-    enum tk_status status = last < memory->base
-                                ? tk_kind_why(&cause, "the range wraps around")
-                                : class->find(memory->device, last, &other, &cause);
+    enum tk_status status = last < memory->base ? tk_kind_why(&cause, "the range wraps around")
+                                                : class->find(memory->device, last, &other, &cause);
     if (status == TK_OK && is_inside && other.base == holds->base)
         return TK_OK;
     if (status == TK_OK)
@@ -51,9 +50,8 @@ static void get_ipc(struct tk_kind_memory *memory)
 {
     struct tk_kind_why why;
     const struct tk_kind_device *device = memory->device;
-    memory->has_ipc = device->facts.has_ipc &&
-                      device->class->ipc_get(memory->device, memory->base, &memory->ipc, &why) ==
-                          TK_OK;
+    memory->has_ipc = device->facts.has_ipc && device->class->ipc_get(memory->device, memory->base,
+                                                                      &memory->ipc, &why) == TK_OK;
     memory->ipc.offset = memory->base - memory->allocation.base;
 }
 

@@ -19,8 +19,8 @@ enum tk_kind_path {
     tk_kind_paths
 };
 
-/* GASNET_MK_WAY. The path that is asked for is used wherever it is possible. */
-enum tk_kind_way { TK_KIND_WAY_AUTO, TK_KIND_WAY_RDMA, TK_KIND_WAY_IPC, TK_KIND_WAY_STAGED };
+/* GASNET_MK_WAY: what it says of the HCA was done when segments were registered, or not. */
+enum tk_kind_way { TK_KIND_WAY_AUTO, TK_KIND_WAY_STAGED };
 
 enum tk_kind_local {
     TK_KIND_LOCAL_HOST,

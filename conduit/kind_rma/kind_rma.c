@@ -22,10 +22,7 @@
 static enum tk_kind_way way(void)
 {
     const char *text = tk_settings.mk_way;
-    return !strcmp(text, "rdma")     ? TK_KIND_WAY_RDMA
-           : !strcmp(text, "ipc")    ? TK_KIND_WAY_IPC
-           : !strcmp(text, "staged") ? TK_KIND_WAY_STAGED
-                                     : TK_KIND_WAY_AUTO;
+    return !strcmp(text, "staged") ? TK_KIND_WAY_STAGED : TK_KIND_WAY_AUTO;
 }
 
 static enum tk_kind_local local_of(const struct tk_kind_transfer *k)
@@ -248,6 +245,8 @@ static void kind_answered(struct tk_arrival *arrival)
 
 void tk_kind_rma_open(void)
 {
+    tk_staging.open = tk_kind_staging_open;
+    tk_staging.bound = tk_kind_staging_bound;
     tk_internal_register_whole(TK_HANDLER_KIND_ASK, kind_asked);
     tk_internal_register_whole(TK_HANDLER_KIND_ANSWER, kind_answered);
     tk_progress_add(kind_progress);

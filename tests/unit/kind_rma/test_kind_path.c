@@ -73,17 +73,6 @@ static void large_transfers_travel_by_the_table(void **state)
     }
 }
 
-/* What the settings ask for is what is chosen anyway where it is possible. */
-static void rdma_and_ipc_are_what_auto_prefers(void **state)
-{
-    (void)state;
-    EACH(row)
-    for (int is_put = 0; is_put < 2; is_put++) {
-        assert_int_equal(path(row, TK_KIND_WAY_RDMA, is_put, 1 << 20, false), row->paths[0]);
-        assert_int_equal(path(row, TK_KIND_WAY_IPC, is_put, 1 << 20, false), row->paths[0]);
-    }
-}
-
 static void small_gets_never_arrive_in_device_memory_by_the_hca(void **state)
 {
     (void)state;
@@ -142,7 +131,6 @@ static void pieces_fill_slots_and_overlap(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(large_transfers_travel_by_the_table),
-    cmocka_unit_test(rdma_and_ipc_are_what_auto_prefers),
     cmocka_unit_test(small_gets_never_arrive_in_device_memory_by_the_hca),
     cmocka_unit_test(no_device_copies_for_two_vendors),
     cmocka_unit_test(the_hca_never_reaches_memory_that_is_not_registered),
