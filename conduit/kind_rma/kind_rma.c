@@ -11,6 +11,7 @@
 #include "base/segment_mode.h"
 #include "event/event.h"
 #include "event/nbi_now.h"
+#include "kind_rma/kind_open.h"
 #include "kind_rma/kind_rma_private.h"
 #include "progress/progress.h"
 #include "settings/settings.h"

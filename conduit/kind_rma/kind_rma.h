@@ -25,13 +25,4 @@ int tk_kind_blocking(struct tk_kind_transfer *k);
 gex_Event_t tk_kind_start(struct tk_kind_transfer *k, gex_Event_t *lc_opt);
 int tk_kind_implicit(struct tk_kind_transfer *k, gex_Event_t *lc_opt);
 
-/* Before anything can arrive, and at the end. */
-void tk_kind_rma_open(void);
-void tk_kind_rma_close(void);
-
-/* A kind was created: staging buffers exist from now on. TK_FAIL: no memory, which was logged. */
-enum tk_status tk_kind_staging_open(void);
-/* The staging buffers as a record to be published beside device segments; false: there are none. */
-bool tk_kind_staging_bound(struct tk_bound *bound);
-
 #endif

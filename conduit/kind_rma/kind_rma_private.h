@@ -19,6 +19,11 @@ extern TK_HIDDEN tk_lock_t tk_kind_lock;
  * of others, one that is granted waits for its initiator alone, which holds all else it needs. So
  * no cycle of waits can form. ---- */
 
+/* A kind was created: staging buffers exist from now on. TK_FAIL: no memory, which was logged. */
+enum tk_status tk_kind_staging_open(void);
+/* The staging buffers as a record to be published beside device segments; false: there are none. */
+bool tk_kind_staging_bound(struct tk_bound *bound);
+
 struct tk_kind_slot {
     struct tk_kind_slot *next;
     char *data;

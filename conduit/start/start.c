@@ -26,7 +26,7 @@
 #include "common/number.h"
 #include "exit/exit.h"
 #include "firehose/firehose.h"
-#include "kind_rma/kind_rma.h"
+#include "kind_rma/kind_open.h"
 #include "memory/memory.h"
 #include "message/message.h"
 #include "op/threads.h"

@@ -16,7 +16,7 @@
 #include "exit/exit.h"
 #include "fake_rooms.h"
 #include "firehose/firehose.h"
-#include "kind_rma/kind_rma.h"
+#include "kind_rma/kind_open.h"
 #include "memory/memory.h"
 #include "message/message.h"
 #include "process/alone.h"
