@@ -92,6 +92,7 @@ extra_products =
 include $(srcdir)/conduit/sources.mk
 include $(srcdir)/contrib/roce/sources.mk
 include $(srcdir)/contrib/softhca/sources.mk
+include $(srcdir)/contrib/softgpu/sources.mk
 include $(srcdir)/spawner/sources.mk
 include $(srcdir)/contrib/tools.mk
 include $(srcdir)/contrib/mcswitch/sources.mk

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What devices are called and where they are: no state. */
+#ifndef SGPU_PLACE_H
+#define SGPU_PLACE_H
+
+#include <stdio.h>
+
+enum { SGPU_PCI_DOMAIN = 0, SGPU_PCI_BUS = 0x41, SGPU_PCI_SLOT = 0 };
+
+static inline void sgpu_device_name(char *out, size_t n, int device)
+{
+    snprintf(out, n, "softgpu%d", device);
+}
+
+static inline void sgpu_device_pci(char *out, size_t n, int device)
+{
+    snprintf(out, n, "%04x:%02x:%02x.0", SGPU_PCI_DOMAIN, SGPU_PCI_BUS + device, SGPU_PCI_SLOT);
+}
+
+#endif
