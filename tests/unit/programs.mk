@@ -25,6 +25,8 @@ unit_no_multicast = $(call unit_part,no_multicast)
 unit_no_gather = $(call unit_part,no_gather)
 # What start/ opens
 unit_rooms = $(call unit_part,fake_rooms)
+# A driver of CUDA without memory
+unit_cuda = $(call unit_part,fake_cuda)
 unit_weak = $(call unit_part,weak_assert weak_cells weak_memory weak_system)
 # A ring of messages in memory of its own; a device that pins pages without hardware
 unit_ring = $(call unit_part,ring_memory)
@@ -65,6 +67,7 @@ $(call unit,firehose/test_firehose,seq par,$(unit_pinning))
 $(call unit,firehose/test_limits,seq)
 $(call unit,firehose/test_mapping,seq)
 $(call unit,kind_rma/test_kind_path,seq)
+$(call unit,kind/test_cuda,seq par,$(unit_cuda))
 $(call unit,memory/test_memory,seq)
 $(call unit,memory/test_process,seq)
 $(call unit,message/test_handlers,seq)

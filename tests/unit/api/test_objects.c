@@ -70,6 +70,30 @@ struct trunkline_segment *tk_segment_create(void *address, uintptr_t size)
     return create_fails ? NULL : &made;
 }
 
+/* ---- a device, whose segments are this test's too */
+
+static bool is_argument, is_freed;
+static char cause[] = "the device says no";
+
+struct trunkline_segment *tk_segment_create_on(struct tk_kind_device *device, void *address,
+                                               uintptr_t size, bool *is_argument_p,
+                                               struct tk_kind_why *why)
+{
+    static struct tk_kind_memory memory;
+    memory = (struct tk_kind_memory){.device = device};
+    made = (struct trunkline_segment){
+        .client = &tk_client, .base = address, .size = size, .kind_memory = &memory};
+    *is_argument_p = is_argument;
+    tk_kind_why(why, "%s", cause);
+    return create_fails ? NULL : &made;
+}
+
+bool tk_segment_is_valid(const struct trunkline_segment *segment)
+{
+    assert_ptr_equal(segment, &made);
+    return !is_freed;
+}
+
 void tk_segment_destroy(struct trunkline_segment *segment)
 {
     assert_ptr_equal(segment, &made);
@@ -367,7 +391,7 @@ static void a_segment_of_nonsense_is_a_bad_argument(void **state)
     gex_Segment_t s = NULL;
     assert_int_equal(gex_Segment_Create(NULL, client, NULL, 1, GEX_MK_HOST, 0), GASNET_ERR_BAD_ARG);
     assert_int_equal(gex_Segment_Create(&s, &other, NULL, 1, GEX_MK_HOST, 0), GASNET_ERR_BAD_ARG);
-    assert_int_equal(gex_Segment_Create(&s, client, NULL, 1, (gex_MK_t)&other, 0),
+    assert_int_equal(gex_Segment_Create(&s, client, NULL, 1, GEX_MK_INVALID, 0),
                      GASNET_ERR_BAD_ARG);
     assert_int_equal(gex_Segment_Create(&s, client, NULL, 1, GEX_MK_HOST, 1), GASNET_ERR_BAD_ARG);
     assert_null(s);

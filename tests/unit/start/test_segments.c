@@ -61,11 +61,22 @@ bool tk_segment_bind(struct trunkline_ep *ep, struct trunkline_segment *segment)
     return true;
 }
 
+static const struct tk_bound_kind device = {.gex_class = TK_KIND_CUDA_UVA};
+static const struct trunkline_segment *freed; /* the device memory under it is gone */
+struct tk_staging tk_staging;
+
 struct tk_bound tk_segment_bound(const struct trunkline_ep *ep,
                                  const struct trunkline_segment *segment)
 {
-    return (struct tk_bound){
-        .base = (uintptr_t)segment->base, .size = segment->size, .endpoint = ep->index};
+    return (struct tk_bound){.base = (uintptr_t)segment->base,
+                             .size = segment->size,
+                             .endpoint = ep->index,
+                             .kind = segment->kind_memory ? &device : NULL};
+}
+
+bool tk_segment_is_valid(const struct trunkline_segment *segment)
+{
+    return segment != freed;
 }
 
 void tk_barrier_start(struct tk_op *op)
@@ -83,8 +94,9 @@ void tk_exchange(struct trunkline_tm *tm, enum tk_wait_call call, const void *mi
     fail();
 }
 
-size_t tk_bound_offer_size(uint32_t count)
+size_t tk_bound_offer_size(const struct tk_bound *mine, uint32_t count)
 {
+    (void)mine;
     return count;
 }
 
@@ -123,7 +135,7 @@ static struct {
     uint32_t unable;
     bool is_able; /* we */
     uint32_t count;
-    struct tk_bound records[GASNET_MAXEPS];
+    struct tk_bound records[GASNET_MAXEPS + 1];
 } exchange;
 
 enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count, void (*poll)(void),
