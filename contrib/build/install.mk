@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Installing what rules.mk makes; automake installs the rest. DESTDIR, --disable-shared and --disable-static as everywhere.
 
-installed_programs = $(launcher) $(softhca_command) $(info) $(trace) $(if $(filter yes,$(enable_mcswitch)),$(mcswitchd))
+installed_programs = $(launcher) $(softhca_command) $(softgpu_command) $(info) $(trace) $(if $(filter yes,$(enable_mcswitch)),$(mcswitchd))
 # Files for programs, not in anybody's PATH
 installed_private = $(softhca_library) $(if $(filter yes,$(enable_mcswitch)),$(mcsw_replay))
 softhca_replacedir = $(pkglibdir)/softhca
+softgpu_dir = $(pkglibdir)/softgpu
 
 # The archive's note for libtool's clients, who take dependencies from there
 define la_file
@@ -35,10 +36,12 @@ in_bindir = "$(DESTDIR)$(bindir)"
 in_libdir = "$(DESTDIR)$(libdir)"
 in_pkglibdir = "$(DESTDIR)$(pkglibdir)"
 in_replacedir = "$(DESTDIR)$(softhca_replacedir)"
+in_softgpu_dir = "$(DESTDIR)$(softgpu_dir)"
 install-products: install-libraries
-	$(MKDIR_P) $(in_bindir) $(in_pkglibdir)
+	$(MKDIR_P) $(in_bindir) $(in_pkglibdir) $(in_softgpu_dir)
 	$(INSTALL_PROGRAM) $(installed_programs) $(in_bindir)
 	$(INSTALL_PROGRAM) $(installed_private) $(in_pkglibdir)
+	$(INSTALL_PROGRAM) $(softgpu_libraries) $(in_softgpu_dir)
 	$(if $(replace_libraries),$(MKDIR_P) $(in_replacedir))
 	$(foreach l,$(replace_libraries),$(call install_shared_library,$(l),$(in_replacedir)))
 # A recipe line of its own for each library
@@ -65,7 +68,8 @@ uninstall-products: uninstall-libraries
 	cd $(in_bindir) && rm -f $(notdir $(installed_programs))
 	cd $(in_pkglibdir) && rm -f $(notdir $(installed_private))
 	rm -f $(foreach l,$(notdir $(replace_libraries)),$(in_replacedir)/$(l) $(in_replacedir)/$(l).1 $(in_replacedir)/$(l).1.0.0)
-	rmdir $(in_replacedir) $(in_pkglibdir) 2>/dev/null || :
+	cd $(in_softgpu_dir) && rm -f $(notdir $(softgpu_libraries))
+	rmdir $(in_replacedir) $(in_softgpu_dir) $(in_pkglibdir) 2>/dev/null || :
 uninstall-libraries:
 	rm -f $(foreach l,$(notdir $(installed_libraries)),$(foreach e,a la so so.1 so.1.0.0,$(in_libdir)/$(l).$(e)))
 .PHONY: install-products install-libraries install-debug install-trace-twin uninstall-products uninstall-libraries

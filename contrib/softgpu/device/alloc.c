@@ -9,8 +9,12 @@
 
 int sgpu_memory_alloc(struct sgpu_context *c, uint64_t size, uint64_t *address)
 {
-    struct sgpu_memory range = {
-        .size = size, .kind = SGPU_DEVICE, .context = c, .device = c->device, .accessible = true};
+    struct sgpu_memory range = {.size = size,
+                                .kind = SGPU_DEVICE,
+                                .context = c,
+                                .device = c->device,
+                                .accessible = true,
+                                .rdma = true};
     int status = sgpu_fault_call(SGPU_FAULT_ALLOC, c->device);
 
     if (status != SGPU_OK)

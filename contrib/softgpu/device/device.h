@@ -3,7 +3,7 @@
  * The software accelerator behind the interfaces of CUDA and HIP: contexts, memory, streams. One
  * lock, sgpu_lock, protects all of it; functions whose comment does not say otherwise are called
  * with it held, and only operations run without it. The files from top to bottom: context; event
- * copy alloc host ipc export vmm; stream; execute memory; storage; weak bar; state. */
+ * copy alloc host ipc export vmm peermem; stream; execute memory; storage; weak bar; state. */
 #ifndef SGPU_DEVICE_H
 #define SGPU_DEVICE_H
 
@@ -125,6 +125,7 @@ struct sgpu_memory {
     unsigned flags;
     uint64_t id;
     bool sync_memops, accessible;
+    bool rdma; /* may be exported */
 };
 
 bool sgpu_memory_on_device(const struct sgpu_memory *m);
@@ -249,6 +250,16 @@ int sgpu_call(struct sgpu_stream *s, void (*call)(void *), void *argument);
 /* A descriptor of exactly [address, address + length), as common/dmabuf_standin.h describes it;
  * dma-bufs are of whole pages. */
 int sgpu_export(uint64_t address, uint64_t length, bool dmabuf, int *fd);
+
+/* ---- vmm.c ---- */
+enum { SGPU_GRANULARITY = 2 << 20 };
+int sgpu_vmm_reserve(uint64_t size, uint64_t alignment, uint64_t *address);
+int sgpu_vmm_unreserve(uint64_t address, uint64_t size);
+int sgpu_vmm_create(int device, uint64_t size, bool rdma, uint64_t *handle);
+int sgpu_vmm_release(uint64_t handle);
+int sgpu_vmm_map(uint64_t address, uint64_t size, uint64_t handle);
+int sgpu_vmm_unmap(uint64_t address, uint64_t size);
+int sgpu_vmm_access(uint64_t address, uint64_t size, bool accessible);
 
 /* ---- ipc.c ---- */
 enum { SGPU_IPC_SIZE = 64 };

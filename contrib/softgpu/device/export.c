@@ -12,7 +12,8 @@ static bool exportable(const struct sgpu_memory *m, uint64_t address, uint64_t l
 {
     uint64_t offset = address - m->address;
 
-    if (!sgpu_memory_on_device(m) || m->storage->foreign || !m->accessible || length == 0)
+    if (!sgpu_memory_on_device(m) || m->storage->foreign || !m->accessible || !m->rdma ||
+        length == 0)
         return false;
     if (!dmabuf)
         return sgpu_memory_holds(m, address, length);

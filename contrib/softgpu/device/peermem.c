@@ -19,25 +19,39 @@ static int export_error(int status)
                                           : EINVAL;
 }
 
-static int export(const void *address, size_t length, bool dmabuf, int *fd, off_t *offset)
+int softgpu_export(const void *address, size_t length, int *fd, off_t *offset)
 {
     int status = sgpu_started();
 
     if (status != SGPU_OK)
         return EINVAL;
     sgpu_enter();
-    status = sgpu_leave(sgpu_export((uint64_t)(uintptr_t)address, length, dmabuf, fd));
+    status = sgpu_leave(sgpu_export((uint64_t)(uintptr_t)address, length, false, fd));
     if (status == SGPU_OK)
         *offset = lseek(*fd, 0, SEEK_CUR);
     return export_error(status);
 }
 
-int softgpu_export(const void *address, size_t length, int *fd, off_t *offset)
+/* As AMD's, the dma-buf is the whole allocation. */
+static int export_whole(uint64_t address, size_t length, int *fd, off_t *offset)
 {
-    return export(address, length, false, fd, offset);
+    struct sgpu_memory *m = sgpu_memory_find(address);
+    uint64_t base = m ? m->address : 0;
+    int status;
+
+    if (!m || !sgpu_memory_holds(m, address, length))
+        return SGPU_INVALID_VALUE;
+    status = sgpu_export(base, m->length, true, fd);
+    *offset = (off_t)(address - base);
+    return status;
 }
 
 int softgpu_export_dmabuf(const void *address, size_t length, int *fd, off_t *offset)
 {
-    return export(address, length, true, fd, offset);
+    int status = sgpu_started();
+
+    if (status != SGPU_OK)
+        return EINVAL;
+    sgpu_enter();
+    return export_error(sgpu_leave(export_whole((uint64_t)(uintptr_t)address, length, fd, offset)));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Functions that the stand-ins export beside the vendor's: TK_PEERMEM_FUNCTION for a software HCA,
- * and the same for a dma-buf, which the stand-in for libhsa-runtime64.so.1 calls. */
+ * and for the stand-in for libhsa-runtime64.so.1 a dma-buf of the allocation that holds an address,
+ * with the offset of the address in it. */
 #ifndef SGPU_PEERMEM_H
 #define SGPU_PEERMEM_H
 
