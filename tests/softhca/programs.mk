@@ -9,7 +9,7 @@ $(call variant,softhca-test,$$(softhca_test_flags))
 softhca_program = $(call program,tests/softhca/$(1),$(call objects,softhca-test,tests/softhca/$(1).c $(2)),$(softhca_library) $(or $(3),$$(IBVERBS_LIBS)) -ldl)
 softhca_plain = $(call program,tests/softhca/$(1),$(call objects,softhca-test,tests/softhca/$(1).c $(2)),$(3))
 
-softhca_programs = errors two_processes mesh threads plain wr_builders extended domains regions
+softhca_programs = accelerator errors two_processes mesh threads plain wr_builders extended domains regions
 # Any order of execution, a crash at any place, large numbers
 softhca_proofs = lastbyte crash many_qps
 # From fork to the end of a process; receives that queue pairs and processes share

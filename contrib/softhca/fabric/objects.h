@@ -53,6 +53,8 @@ struct shca_mr {
     uint32_t index;
     struct shca_file *file;
     _Atomic int *dm_users; /* users of the device memory it lies in, NULL: none */
+    void *view;            /* memory of an accelerator: its mapping; NULL: none */
+    size_t view_bytes;
 };
 
 struct shca_channel {

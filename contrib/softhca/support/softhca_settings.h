@@ -27,12 +27,12 @@ struct shca_port_config {
 
 struct shca_config {
     int hcas, ports;
-    bool roce, only, pin;
+    bool roce, only, pin, no_dmabuf;
     bool udp;      /* there are ports on the UDP wire: their GIDs are those of wire/udp */
     bool udp_only; /* no connection uses shared memory */
     bool crc_tables;
     uint32_t max_qp, max_qp_wr, max_sge, max_inline, max_cq, max_cqe, max_mr, max_pd, max_msg;
-    uint32_t max_srq, max_srq_wr, roce_types, subnet, repeat_ms, odp;
+    uint32_t max_srq, max_srq_wr, roce_types, subnet, repeat_ms, odp, scatter;
     uint64_t seed;
     const char *wire, *udp_list;
     const char *fabric_name, *down_list, *unplugged_list, *rate_list, *speed_list, *fault, *stats,

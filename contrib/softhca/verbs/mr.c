@@ -189,13 +189,22 @@ struct ibv_mr *shca_mr_register(struct ibv_pd *pd, void *addr, size_t length, ui
     return &mr->mr;
 }
 
+/* Memory of an accelerator faults like an unmapped address; peer memory clients know it. */
+static struct ibv_mr *mr_register_any(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                                      unsigned access)
+{
+    struct ibv_mr *mr = shca_mr_register(pd, addr, length, iova, access);
+
+    return mr || errno != EFAULT ? mr : shca_mr_register_peer(pd, addr, length, iova, access);
+}
+
 SHCA_PUBLIC struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
     typedef struct ibv_mr *fn(struct ibv_pd *, void *, size_t, int);
 
     if (!shca_owns(pd->context))
         SHCA_PASS(fn, "ibv_reg_mr", NULL, pd, addr, length, access);
-    return shca_mr_register(pd, addr, length, (uintptr_t)addr, (unsigned)access);
+    return mr_register_any(pd, addr, length, (uintptr_t)addr, (unsigned)access);
 }
 
 SHCA_PUBLIC struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
@@ -205,7 +214,7 @@ SHCA_PUBLIC struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t
 
     if (!shca_owns(pd->context))
         SHCA_PASS(fn, "ibv_reg_mr_iova", NULL, pd, addr, length, iova, access);
-    return shca_mr_register(pd, addr, length, iova, (unsigned)access);
+    return mr_register_any(pd, addr, length, iova, (unsigned)access);
 }
 
 SHCA_PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
@@ -215,7 +224,7 @@ SHCA_PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_
 
     if (!shca_owns(pd->context))
         SHCA_PASS(fn, "ibv_reg_mr_iova2", NULL, pd, addr, length, iova, access);
-    return shca_mr_register(pd, addr, length, iova, access);
+    return mr_register_any(pd, addr, length, iova, access);
 }
 
 /* After the key is withdrawn no new transfer starts; those in progress hold a responder lock
@@ -261,6 +270,7 @@ SHCA_PUBLIC int ibv_dereg_mr(struct ibv_mr *ibmr)
     shca.n_mr--;
     pthread_mutex_unlock(&shca.lock);
     shca_container(ibmr->pd, struct shca_pd, pd)->users--;
+    shca_view_close(mr);
     if (mr->dm_users)
         --*mr->dm_users;
     free(mr);
@@ -282,8 +292,8 @@ static int check_change(const struct shca_mr *mr, struct change *c)
 {
     const struct shca_mr_sh *m = &shca_mr_table(shca.seg)[mr->index];
 
-    /* The program cannot move device memory. */
-    if (mr->dm_users && (c->flags & IBV_REREG_MR_CHANGE_TRANSLATION))
+    /* The program cannot move memory of a device. */
+    if ((mr->dm_users || mr->view) && (c->flags & IBV_REREG_MR_CHANGE_TRANSLATION))
         return EINVAL;
     if (c->flags == 0 || (c->flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
         return EINVAL;

@@ -7,17 +7,6 @@
 
 #include "verbs/verbs.h"
 
-SHCA_PUBLIC struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
-                                             uint64_t iova, int fd, int access)
-{
-    typedef struct ibv_mr *fn(struct ibv_pd *, uint64_t, size_t, uint64_t, int, int);
-
-    if (!shca_owns(pd->context))
-        SHCA_PASS(fn, "ibv_reg_dmabuf_mr", NULL, pd, offset, length, iova, fd, access);
-    errno = EOPNOTSUPP;
-    return NULL;
-}
-
 SHCA_PUBLIC int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
     typedef int fn(struct ibv_qp *, struct ibv_ece *);

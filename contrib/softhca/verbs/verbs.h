@@ -70,6 +70,11 @@ void shca_qp_reset(struct shca_qp *qp);
 /* Registers memory of this process; NULL with errno. */
 struct ibv_mr *shca_mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                 unsigned access);
+/* dmabuf.c. The same for memory of an accelerator with peer memory; EFAULT: it is no such memory, ENOMEM: the BAR is full.
+ */
+struct ibv_mr *shca_mr_register_peer(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                                     unsigned access);
+void shca_view_close(struct shca_mr *mr);
 int shca_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
                    struct ibv_sge *sge, uint32_t n);
 

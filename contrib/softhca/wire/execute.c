@@ -13,6 +13,13 @@ enum {
     mtu_min = 256, /* a message up to this fits into one packet of any path */
 };
 
+/* The answer of a read that fits into the completion is stored by the provider, with the CPU, at
+ * the address that the program gave, as mlx5 does. */
+static bool is_scattered(const struct shca_op *op, uint32_t access)
+{
+    return access != 0 && op->length <= shca_config.scatter;
+}
+
 static bool gather(struct shca_qp *qp, const struct shca_op *op, uint32_t access,
                    struct shca_source *s)
 {
@@ -25,6 +32,8 @@ static bool gather(struct shca_qp *qp, const struct shca_op *op, uint32_t access
         if (!(op->flags & IBV_SEND_INLINE) &&
             !shca_mr_check(shca.seg, g->lkey, g->addr, g->length, access, qp->sh->pd, &va))
             return false;
+        if (is_scattered(op, access))
+            va = g->addr;
         s->iov[s->n++] = (struct iovec){(void *)(uintptr_t)va, g->length};
     }
     return true;
