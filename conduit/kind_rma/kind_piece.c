@@ -92,12 +92,6 @@ static struct tk_kind_device *local_device(const struct transfer *t)
     return t->k.local ? t->k.local->device : NULL;
 }
 
-static bool is_registered(const struct transfer *t)
-{
-    const struct tk_region *home = t->k.t.rma.home;
-    return t->k.local && home && home->handle;
-}
-
 static bool by_target(const struct transfer *t)
 {
     return t->plan.path == TK_KIND_BY_TARGET;
@@ -113,7 +107,7 @@ static bool reaches_slots(const struct transfer *t, size_t nbytes)
 {
     if (t->staging_shift != tk_unmapped)
         return true;
-    return is_registered(t) && tk_peer_transport(t->k.t.peer)->reach == TK_REACH_NETWORK &&
+    return tk_kind_hca_moves(&t->k) && tk_peer_transport(t->k.t.peer)->reach == TK_REACH_NETWORK &&
            (t->k.t.rma.is_put || nbytes > tk_rma_scattered_max);
 }
 

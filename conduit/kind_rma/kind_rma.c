@@ -28,10 +28,9 @@ static enum tk_kind_way way(void)
 
 static enum tk_kind_local local_of(const struct tk_kind_transfer *k)
 {
-    const struct tk_region *home = k->t.rma.home;
     if (!k->local)
         return TK_KIND_LOCAL_HOST;
-    return home && home->handle ? TK_KIND_LOCAL_REGISTERED : TK_KIND_LOCAL_DEVICE;
+    return tk_kind_hca_moves(k) ? TK_KIND_LOCAL_REGISTERED : TK_KIND_LOCAL_DEVICE;
 }
 
 /* Records of segments that are not registered have no keys, or keys of 0. */

@@ -15,6 +15,15 @@
 
 extern TK_HIDDEN tk_lock_t tk_kind_lock;
 
+/* Whether the HCA moves the local memory, a device's: it is registered, and what a get writes needs
+ * no flush. That of a put is a read by the HCA of the initiator; here none would pass the HCA. */
+static inline bool tk_kind_hca_moves(const struct tk_kind_transfer *k)
+{
+    const struct tk_region *home = k->t.rma.home;
+    return k->local && home && home->handle &&
+           (k->t.rma.is_put || !k->local->device->facts.needs_flush);
+}
+
 /* ---- staging.c: slots, in memory that peers reach. Two pools: a slot of our own waits for grants
  * of others, one that is granted waits for its initiator alone, which holds all else it needs. So
  * no cycle of waits can form. ---- */

@@ -355,6 +355,15 @@ enum tk_status tk_fence_sink_open(void)
     return TK_OK;
 }
 
+/* The first put that must be flushed may be that of a rank without accelerators. */
+void tk_fence_sink_need(void)
+{
+    tk_lock(&growing);
+    if (!tk_verbs.fence_sink && tk_fence_sink_open() != TK_OK)
+        tk_panic("no registered memory for reads behind puts to memory of accelerators");
+    tk_unlock(&growing);
+}
+
 enum tk_status tk_recv_pool_open(struct tk_rail *rail, unsigned count)
 {
     tk_pool_init(&rail->recv_pool);

@@ -322,6 +322,7 @@ static void want_flush(struct post *p)
     struct tk_conn *conns = tk_conns_to(p->peer->rank);
     if (p->state->done > 0 || !p->plan.wants_fence)
         return;
+    tk_fence_sink_need();
     p->state->unfenced = 0;
     if (!p->plan.is_striped)
         tk_fence_want(p->state, tk_primary(p->peer));
