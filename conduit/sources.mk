@@ -42,7 +42,7 @@ $(call room,conduit/transport/verbs,footprint library limits open)
 $(call room,conduit/transport/verbs/mcast,link)
 $(call room,conduit/transport/verbs/raw,raw raw_qp)
 $(call room,conduit/transport/verbs,verbs)
-$(call room,conduit/vector,choose copy fill lists message pieces serve stage stream vector)
+$(call room,conduit/vector,choose copy devices fill lists message pieces serve stage stream vector)
 
 # The tools interface: in each conduit library, and in two libraries of its own.
 tools_names = backtrace backtrace_gdb backtrace_init checksum counter display env env_flag error freeze guard lock log names number rlimit signal \

@@ -23,6 +23,8 @@ static void set_endpoints(struct tk_vector_call *v, gex_TM_t tm, gex_Rank_t rank
     v->is_pair = true;
     v->remote_keys = remote.keys;
     v->home = local->segment ? &local->segment->region : NULL;
+    v->local_kind = local->segment ? local->segment->kind_memory : NULL;
+    v->remote_kind = remote.kind;
 }
 
 static void set_peer(const char *call, struct tk_vector_call *v, gex_TM_t tm, gex_Rank_t rank,
@@ -39,6 +41,8 @@ static void set_peer(const char *call, struct tk_vector_call *v, gex_TM_t tm, ge
     v->endpoint = 0;
     v->remote_keys = NULL;
     v->home = NULL;
+    v->local_kind = NULL;
+    v->remote_kind = NULL;
     if (!tk_team_peers(tm))
         set_endpoints(v, tm, rank);
 }

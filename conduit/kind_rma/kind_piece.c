@@ -548,6 +548,11 @@ enum tk_status tk_kind_transfer_begin(const struct tk_kind_transfer *k,
     return TK_OK;
 }
 
+bool tk_kind_pieces_has_space(void)
+{
+    return !table.queue && (!table.is_open || table.free_pieces);
+}
+
 /* ---- answers; the handler records them ---- */
 
 static struct piece *piece_of(const struct tk_kind_answer *answer, const struct tk_peer *from)

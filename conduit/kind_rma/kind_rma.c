@@ -227,6 +227,21 @@ int tk_kind_implicit(struct tk_kind_transfer *k, gex_Event_t *lc_opt)
     return 0;
 }
 
+bool tk_kind_has_space(void)
+{
+    tk_lock(&tk_kind_lock);
+    bool has = tk_kind_pieces_has_space();
+    tk_unlock(&tk_kind_lock);
+    return has;
+}
+
+void tk_kind_post(struct tk_kind_transfer *k, struct tk_op *op, tk_counter_t *sources)
+{
+    const struct tk_kind_plan plan = plan_of(k);
+    k->t.rma.immediate = k->t.rma.copy_source = false;
+    begin(k, &plan, op, k->t.rma.is_put ? sources : NULL);
+}
+
 /* ---- start and end ---- */
 
 static void kind_asked(struct tk_arrival *arrival)

@@ -146,6 +146,8 @@ struct tk_kind_plan {
 enum tk_status tk_kind_transfer_begin(const struct tk_kind_transfer *k,
                                       const struct tk_kind_plan *plan, struct tk_op *op,
                                       tk_counter_t *sources);
+/* Nothing waits to be cut, so that the next transfer begins at once. */
+bool tk_kind_pieces_has_space(void);
 void tk_kind_answered(struct tk_arrival *arrival);
 /* Whether anything went on; *lacks: a transport had no space, or a device no place. */
 bool tk_kind_pieces_progress(bool *lacks);

@@ -57,6 +57,8 @@ static bool post(struct tk_vector *v)
         return tk_vector_by_lists(v);
     case TK_VECTOR_BY_FILL:
         return tk_vector_by_fill(v);
+    case TK_VECTOR_BY_DEVICES:
+        return tk_vector_by_devices(v);
     default:
         return tk_vector_by_pieces(v);
     }
@@ -146,8 +148,15 @@ uintptr_t tk_vector_offset(struct tk_peer *peer, uint32_t endpoint)
     return offset;
 }
 
+static bool has_device(const struct tk_vector_call *call)
+{
+    return call->local_kind || call->remote_kind;
+}
+
 static uintptr_t offset_of(const struct tk_vector_call *call)
 {
+    if (has_device(call))
+        return tk_unmapped;
     return tk_vector_offset(call->peer, call->is_pair ? call->endpoint : 0);
 }
 
@@ -265,7 +274,9 @@ static void begin(struct tk_vector_call *call, struct tk_op *op)
         v->path = TK_VECTOR_BY_PIECES;
     } else {
         open_streams(v, call);
-        v->path = choose(v);
+        v->local_kind = call->local_kind;
+        v->remote_kind = call->remote_kind;
+        v->path = has_device(call) ? TK_VECTOR_BY_DEVICES : choose(v);
     }
     advance_or_wait(v);
 }

@@ -9,6 +9,8 @@
 #include "peer/peer.h"
 #include "vector/stream.h"
 
+struct tk_kind_memory;
+
 /* One transfer. The caller fills in all but the streams of a box; the functions below use it up. */
 struct tk_vector_call {
     struct tk_peer *peer;
@@ -18,6 +20,8 @@ struct tk_vector_call {
     uint32_t endpoint; /* the peer's */
     const uint32_t *remote_keys;
     const struct tk_region *home;
+    const struct tk_kind_memory *local_kind; /* as in struct tk_kind_transfer */
+    const struct tk_bound_kind *remote_kind;
     bool is_empty; /* an armed put of no bytes: neither `box` nor streams are filled in */
     bool is_box;   /* strided: `box`; else the two streams */
     struct tk_box box;

@@ -5,6 +5,7 @@
 #define TK_VECTOR_PRIVATE_H
 
 #include "base/pool_type.h"
+#include "kind_rma/kind_rma.h"
 #include "op/op_type.h"
 #include "transport/transport.h"
 #include "vector/choose.h"
@@ -36,6 +37,8 @@ struct tk_vector {
     struct tk_rma rma; /* the piece that is being posted, and what all have in common */
     struct tk_rma_state state;
     struct tk_notice notice;
+    const struct tk_kind_memory *local_kind; /* by devices */
+    const struct tk_bound_kind *remote_kind;
     unsigned list_max;
     struct { /* by lists: what was refused for lack of space */
         struct tk_local_piece pieces[tk_gather_max];
@@ -57,6 +60,7 @@ bool tk_vector_by_messages(struct tk_vector *v);
 bool tk_vector_by_stages(struct tk_vector *v);
 bool tk_vector_by_fill(struct tk_vector *v);
 bool tk_vector_by_lists(struct tk_vector *v);
+bool tk_vector_by_devices(struct tk_vector *v);
 
 /* lists.c: as many pieces of this local side as one request takes; 0: none. */
 unsigned tk_vector_list_max(struct tk_vector *v);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "gasnet_mk.h"
+#include "gasnet_vis.h"
 
 enum {
     DEVICE = 1, /* endpoints: memory of the library on the first device, */
@@ -219,7 +220,7 @@ static void fill_ours(void)
 
 /* ---- operations ---- */
 
-enum { NB, NBI, BLOCKING, VALUE, FORMS };
+enum { NB, NBI, BLOCKING, VALUE, STRIDED, FORMS };
 
 struct op {
     gex_Rank_t rank;
@@ -296,6 +297,32 @@ static void move_model(const struct op *op)
         memcpy(there_model(op), here_model(op), op->nbytes);
     else
         memcpy(here_model(op), there_model(op), op->nbytes);
+}
+
+/* Rows with gaps on both sides; the model moves them too. */
+static void strided(struct op *op)
+{
+    const size_t row = 1 + random_below(300), rows = 1 + random_below(40);
+    const ptrdiff_t there = (ptrdiff_t)(row + random_below(100)),
+                    here = (ptrdiff_t)(row + random_below(100));
+    const size_t counts[] = {rows};
+    gex_TM_t tm = pair_of(op);
+    for (size_t i = 0; i < rows; i++) {
+        char *a = there_model(op) + (ptrdiff_t)i * there, *b = here_model(op) + (ptrdiff_t)i * here;
+        memcpy(op->is_put ? a : b, op->is_put ? b : a, row);
+    }
+    if (op->is_put && random_below(2))
+        op->event = gex_VIS_StridedPutNB(tm, op->rank, there_at(op), &there, here_at(op), &here,
+                                         row, counts, 1, 0);
+    else if (op->is_put)
+        CHECK(gex_VIS_StridedPutBlocking(tm, op->rank, there_at(op), &there, here_at(op), &here,
+                                         row, counts, 1, 0) == 0);
+    else if (random_below(2))
+        op->event = gex_VIS_StridedGetNB(tm, here_at(op), &here, op->rank, there_at(op), &there,
+                                         row, counts, 1, 0);
+    else
+        CHECK(gex_VIS_StridedGetNBI(tm, here_at(op), &here, op->rank, there_at(op), &there, row,
+                                    counts, 1, 0) == 0);
 }
 
 /* The source is ours again: what is written now must not arrive. */
@@ -387,6 +414,8 @@ static void start(struct op *op)
     op->has_leaf = false;
     if (op->form == VALUE)
         value(op);
+    else if (op->form == STRIDED)
+        strided(op);
     else if (op->is_put)
         put(op, flags);
     else
