@@ -68,6 +68,8 @@ $(call unit,firehose/test_firehose,seq par,$(unit_pinning))
 $(call unit,firehose/test_limits,seq)
 $(call unit,firehose/test_mapping,seq)
 $(call unit,kind/test_cuda,seq par,$(unit_cuda))
+$(call unit,kind/test_hip,seq)
+$(call unit,kind/test_ze,seq)
 $(call unit,memory/test_memory,seq)
 $(call unit,memory/test_process,seq)
 $(call unit,message/test_handlers,seq)
@@ -170,3 +172,4 @@ TESTS += $(tools_unit_tests)
 else
 TESTS += tests/unit/no-cmocka.sh
 endif
+TESTS += tests/unit/kind/headers.sh
