@@ -214,6 +214,8 @@ static void wrong_arguments_are_bad_arguments(void **state)
     assert_no_kind(GASNET_ERR_BAD_ARG, &args, 0, "class 4 is unknown");
     args.gex_class = (gex_MK_Class_t)-1;
     assert_no_kind(GASNET_ERR_BAD_ARG, &args, 0, "is unknown");
+    args = (gex_MK_Create_args_t){.gex_class = GEX_MK_CLASS_ZE};
+    assert_no_kind(GASNET_ERR_BAD_ARG, &args, 0, "gex_zeContext must not be NULL");
     args = cuda(0);
     client = GEX_CLIENT_INVALID;
     assert_no_kind(GASNET_ERR_BAD_ARG, &args, 0, "the client is GEX_CLIENT_INVALID");
