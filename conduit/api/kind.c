@@ -54,6 +54,15 @@ static bool is_class(int gex_class)
     return false;
 }
 
+static bool has_handles(const gex_MK_Create_args_t *args)
+{
+    if (args->gex_class != GEX_MK_CLASS_ZE ||
+        (args->gex_args.gex_class_ze.gex_zeDevice && args->gex_args.gex_class_ze.gex_zeContext))
+        return true;
+    tk_verbose_error("gex_MK_Create: class ZE: gex_zeDevice and gex_zeContext must not be NULL");
+    return false;
+}
+
 static struct tk_kind_args device_of(const gex_MK_Create_args_t *args)
 {
     struct tk_kind_args device = {.gex_class = (int)args->gex_class, .ordinal = -1};
@@ -109,7 +118,8 @@ static void print(const struct tk_kind_device *device)
 int gex_MK_Create(gex_MK_t *mk_p, gex_Client_t client, const gex_MK_Create_args_t *args,
                   gex_Flags_t flags)
 {
-    if (!are_arguments(client, mk_p, args, flags) || !is_class((int)args->gex_class))
+    if (!are_arguments(client, mk_p, args, flags) || !is_class((int)args->gex_class) ||
+        !has_handles(args))
         return GASNET_ERR_BAD_ARG;
     struct tk_kind_device *device = open_device(args);
     if (!device)

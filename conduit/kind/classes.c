@@ -3,9 +3,6 @@
  * The classes of memory kinds that this library was configured with. No state, no lock. */
 #include "config.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "base/kind_mode.h"
 #include "kind/kind_class.h"
 
@@ -26,13 +23,4 @@ const struct tk_kind_class *tk_kind_class_of(int gex_class)
     if (gex_class <= TK_KIND_HOST || gex_class >= TK_KIND_NUMBERS || !is_configured[gex_class])
         return NULL;
     return classes[gex_class];
-}
-
-enum tk_status tk_kind_why(struct tk_kind_why *why, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why->text, sizeof(why->text), format, args);
-    va_end(args);
-    return TK_FAIL;
 }

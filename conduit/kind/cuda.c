@@ -352,15 +352,18 @@ static enum tk_status cuda_copy_test(struct tk_kind_copy *copy, struct tk_kind_w
 {
     struct cuda_device *own = cuda_copier(copy);
     struct tk_kind_event *event = copy->event;
-    if (cuda_enter(own, why) != TK_OK)
-        return TK_FAIL;
-    tk_cu_result result = cuda.event_query(event->handle);
-    cuda_leave();
-    if (result == TK_CU_NOT_READY)
-        return TK_BUSY;
+    enum tk_status status = cuda_enter(own, why);
+    if (status == TK_OK) {
+        tk_cu_result result = cuda.event_query(event->handle);
+        cuda_leave();
+        if (result == TK_CU_NOT_READY)
+            return TK_BUSY;
+        if (result != TK_CU_SUCCESS)
+            status = cuda_failed(why, "copying", result);
+    }
     tk_kind_event_give(&own->events, event);
     copy->event = NULL;
-    return result == TK_CU_SUCCESS ? TK_OK : cuda_failed(why, "copying", result);
+    return status;
 }
 
 /* ---- other processes and devices ---- */

@@ -43,11 +43,9 @@ static enum tk_status ze_failed(struct tk_kind_why *why, const char *call, tk_ze
 
 /* ---- open and close ---- */
 
-static enum tk_status ze_load(const struct tk_kind_args *args, struct tk_kind_why *why)
+static enum tk_status ze_load(struct tk_kind_why *why)
 {
     static const char *const files[] = {"libze_loader.so.1", NULL};
-    if (!args->ze_device || !args->ze_context)
-        return tk_kind_why(why, "gex_zeDevice and gex_zeContext must not be NULL");
     if (tk_kind_library_load(files, ze_symbols, sizeof(ze_symbols) / sizeof(*ze_symbols), why) < 0)
         return TK_FAIL;
     tk_ze_result result = ze.init(0);
@@ -130,7 +128,7 @@ static enum tk_status ze_open(struct tk_kind_device *device, struct tk_kind_why 
                             .context = device->args.ze_context,
                             .lists_lock = TK_LOCK_INIT,
                             .events = {.lock = TK_LOCK_INIT}};
-    if (ze_load(&device->args, why) != TK_OK || ze_make(&own, why) != TK_OK)
+    if (ze_load(why) != TK_OK || ze_make(&own, why) != TK_OK)
         return TK_FAIL;
     ze_facts(own.device, &device->facts);
     device->own = malloc(sizeof(own));

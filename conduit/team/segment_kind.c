@@ -132,6 +132,14 @@ static void describe(struct kind_part *part)
     memcpy(part->bound.ipc, memory->ipc.handle, sizeof(part->bound.ipc));
 }
 
+void tk_segment_close_kind(struct trunkline_segment *segment)
+{
+    struct kind_part *part = part_of(segment);
+    tk_kind_memory_close(&part->memory);
+    segment->kind_memory = NULL;
+    free(part);
+}
+
 static enum tk_status kind_fill(struct trunkline_segment *segment, struct tk_kind_device *device,
                                 const struct tk_area *asked, bool *is_argument,
                                 struct tk_kind_why *why)
@@ -152,7 +160,7 @@ static enum tk_status kind_fill(struct trunkline_segment *segment, struct tk_kin
     *is_argument = false;
     if (kind_register(segment, why) == TK_OK)
         return TK_OK;
-    tk_segment_empty(segment);
+    tk_segment_close_kind(segment);
     return TK_FAIL;
 }
 
@@ -169,14 +177,6 @@ struct trunkline_segment *tk_segment_create_on(struct tk_kind_device *device, vo
         return segment;
     free(segment);
     return NULL;
-}
-
-void tk_segment_close_kind(struct trunkline_segment *segment)
-{
-    struct kind_part *part = part_of(segment);
-    tk_kind_memory_close(&part->memory);
-    segment->kind_memory = NULL;
-    free(part);
 }
 
 const struct tk_bound_kind *tk_segment_bound_kind(const struct trunkline_segment *segment)

@@ -42,6 +42,7 @@ unit_program = $(eval unit_tests += $(1))$(call program,$(1),$(call objects,unit
 unit_tests =
 ifeq ($(have_cmocka),yes)
 $(call unit,api/test_calls,seq,$(unit_no_multicast) $(unit_job))
+$(call unit,api/test_kinds,seq,$(unit_cuda) $(unit_no_gather))
 $(call unit,api/test_objects,seq,$(unit_no_multicast) $(unit_job))
 $(call unit,api/test_system,seq,$(unit_job))
 $(call unit,base/test_base,seq par)
@@ -67,7 +68,10 @@ $(call unit,firehose/test_firehose,seq par,$(unit_pinning))
 $(call unit,firehose/test_limits,seq)
 $(call unit,firehose/test_mapping,seq)
 $(call unit,kind_rma/test_kind_path,seq)
+$(call unit,kind_rma/test_kind_stage,seq par,$(unit_job))
 $(call unit,kind/test_cuda,seq par,$(unit_cuda))
+$(call unit,kind/test_hip,seq)
+$(call unit,kind/test_ze,seq)
 $(call unit,memory/test_memory,seq)
 $(call unit,memory/test_process,seq)
 $(call unit,message/test_handlers,seq)
@@ -75,6 +79,7 @@ $(call unit,message/test_commit,seq par,$(unit_job))
 $(call unit,message/test_message,seq par,$(unit_job))
 $(call unit,message/test_pattern,seq)
 $(call unit,peer/test_connect_file,seq)
+$(call unit,peer/test_kinds,seq,$(unit_no_gather))
 $(call unit,peer/test_peer,seq par)
 $(call unit,process/test_alone,seq)
 $(call unit,progress/test_progress,seq,$(unit_job))
@@ -169,3 +174,4 @@ TESTS += $(tools_unit_tests)
 else
 TESTS += tests/unit/no-cmocka.sh
 endif
+TESTS += tests/unit/kind/headers.sh

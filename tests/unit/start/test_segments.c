@@ -296,6 +296,58 @@ static void who_has_nothing_to_publish_takes_part(void **state)
     assert_true(exchange.is_able);
 }
 
+static bool staging_exists;
+
+static bool stage(struct tk_bound *bound)
+{
+    *bound = (struct tk_bound){.base = 1, .size = 2, .endpoint = tk_endpoint_staging};
+    return staging_exists;
+}
+
+static void staging_buffers_are_published_beside_device_segments(void **state)
+{
+    struct tk_kind_memory device_memory;
+    struct trunkline_segment on_device = {.base = memory, .size = 5, .kind_memory = &device_memory};
+    struct trunkline_ep host = {.index = 4, .segment = &segments[0]},
+                        device_ep = {.index = 5, .segment = &on_device};
+    struct trunkline_ep *const eps[] = {&host, &device_ep};
+    assert_int_equal(tk_publish(&tk_tm, eps, 2), TK_OK);
+    assert_int_equal(exchange.count, 2); /* kind_rma/ is not open */
+    tk_staging.bound = stage;
+    assert_int_equal(tk_publish(&tk_tm, eps, 2), TK_OK);
+    assert_int_equal(exchange.count, 2);
+    staging_exists = true;
+    assert_int_equal(tk_publish(&tk_tm, eps, 2), TK_OK);
+    assert_int_equal(exchange.count, 3);
+    assert_int_equal(exchange.records[2].endpoint, tk_endpoint_staging);
+    assert_int_equal(tk_publish(&tk_tm, eps, 1), TK_OK);
+    assert_int_equal(exchange.count, 1);
+    tk_staging.bound = NULL;
+}
+
+static void memory_that_was_freed_is_not_published(void **state)
+{
+    struct trunkline_ep good = {.index = 4, .segment = &segments[0]},
+                        bad = {.index = 5, .segment = &segments[1]};
+    struct trunkline_ep *const eps[] = {&bad, &good};
+    freed = &segments[1];
+    assert_int_equal(tk_publish(&tk_tm, eps, 2), TK_FAIL);
+    freed = NULL;
+    assert_string_equal(steps, "barrier wait exchange ");
+    assert_int_equal(exchange.count, 1);
+    assert_int_equal(exchange.records[0].endpoint, 4);
+}
+
+/* No CPU can access it, and nobody will try. */
+static void device_segments_of_neighbours_are_not_tried(void **state)
+{
+    bounds[0][2] =
+        (struct tk_bound){.base = 4096, .size = 10, .endpoint = 2, .fd = -1, .kind = &device};
+    try_fails = true;
+    assert_int_equal(tk_publish(&tk_tm, NULL, 0), TK_OK);
+    assert_int_equal(tries, 0);
+}
+
 /* A put to it could not say later that it can't be done. */
 static void memory_of_a_neighbours_client_is_tried_before_it_is_used(void **state)
 {
@@ -330,6 +382,9 @@ static const struct CMUnitTest tests[] = {
     TEST(only_endpoints_with_a_segment_are_published),
     TEST(who_has_nothing_to_publish_takes_part),
     TEST(memory_of_a_neighbours_client_is_tried_before_it_is_used),
+    TEST(staging_buffers_are_published_beside_device_segments),
+    TEST(memory_that_was_freed_is_not_published),
+    TEST(device_segments_of_neighbours_are_not_tried),
     TEST(what_was_not_exchanged_is_not_tried),
 };
 

@@ -287,6 +287,7 @@ static tk_cu_result fake_event_record(tk_cu_event event, tk_cu_stream stream)
 
 static tk_cu_result fake_event_query(tk_cu_event event)
 {
+    NEEDS_CONTEXT();
     assert_non_null(event);
     MAY_FAIL("cuEventQuery");
     return fake_cuda.is_slow ? TK_CU_NOT_READY : TK_CU_SUCCESS;
