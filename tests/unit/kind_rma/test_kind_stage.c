@@ -245,11 +245,11 @@ static void large_transfers_pass_through_slots_in_pieces(void **state)
     struct tk_kind_transfer k = transfer(true, device_at + 1, here + 2, nbytes);
     assert_int_equal(tk_kind_blocking(&k), 0);
     assert_memory_equal(view + 1, here + 2, nbytes);
-    assert_int_equal(rmas(), 5); /* the sixth piece travels in its message */
+    assert_in_range(rmas(), 5, 6); /* the sixth piece travels in its message, if there is a slot */
     k = transfer(false, device_at + 1, here + 2 * nbytes, nbytes);
     assert_int_equal(tk_kind_blocking(&k), 0);
     assert_memory_equal(view + 1, here + 2 * nbytes, nbytes);
-    assert_int_equal(rmas(), 10);
+    assert_in_range(rmas(), 10, 11);
 }
 
 static void device_memory_here_passes_through_our_slots(void **state)
@@ -476,12 +476,15 @@ static void answers_that_make_no_sense_end_the_job(void **state)
 /* Rank 1 was asked for a put. */
 static void answer_wrongly(void *what)
 {
-    const struct tk_kind_answer *answer = what;
+    struct tk_kind_answer answer = *(const struct tk_kind_answer *)what;
+    struct tk_kind_ask ask;
     struct tk_kind_transfer k = transfer(true, device_at, here, piece);
     fake_job.hold = true;
     tk_kind_start(&k, GEX_EVENT_DEFER);
+    memcpy(&ask, fake_job.sent[fake_job.count - 1].head + 1, sizeof(ask));
+    answer.piece = ask.piece;
     int32_t args[tk_kind_answer_args];
-    memcpy(args, answer, sizeof(args));
+    memcpy(args, &answer, sizeof(args));
     const struct tk_internal_medium medium = {
         .handler = TK_HANDLER_KIND_ANSWER, .nargs = tk_kind_answer_args, .args = args};
     fake_job.delivered = fake_job.count;
