@@ -144,6 +144,19 @@ static struct tk_kind_transfer transfer(bool is_put, const char *remote, char *l
         .remote = is_on_device((uintptr_t)remote) ? &kind : NULL};
 }
 
+static enum tk_status (*rma_of_fake)(struct tk_peer *peer, const struct tk_rma *rma,
+                                     struct tk_rma_state *state);
+
+/* Nothing that is posted lies on the device; slots are named with their registration. */
+static enum tk_status look_at_rma(struct tk_peer *peer, const struct tk_rma *rma,
+                                  struct tk_rma_state *state)
+{
+    bool is_slot = tk_area_holds(&tk_kind_staging.area, rma->local, rma->nbytes);
+    assert_false(rma->is_on_device);
+    assert_int_equal(is_slot, rma->home == &tk_kind_staging.region);
+    return rma_of_fake(peer, rma, state);
+}
+
 static void fill(char *at, size_t nbytes, unsigned seed)
 {
     struct unit_random r = unit_random(seed + 1);
@@ -192,6 +205,8 @@ static int set_up(void **state)
     fake_job_open(3);
     memset(&gpu, 0, sizeof(gpu));
     if (!is_open) {
+        rma_of_fake = fake_transport.rma;
+        fake_transport.rma = look_at_rma;
         unit_settings("GASNET_MK_STAGING=131072", "GASNET_MK_PIECE=32768", NULL);
         tk_message_open();
         tk_kind_rma_open();
@@ -464,6 +479,30 @@ static void asks_that_make_no_sense_end_the_job(void **state)
     unit_assert_panic(send_short_ask, &ask, "by another message");
 }
 
+/* Rank 2 has got slot 0, which rank 1 says that it has filled. */
+static void use_a_slot_of_another(void *what)
+{
+    struct tk_kind_ask ask = {
+        .what = TK_KIND_ASK_PUT, .endpoint = endpoint, .at = memory.base, .nbytes = 8};
+    (void)what;
+    send_ask(&ask);
+    tk_poll();
+    ask.what = TK_KIND_COPY_IN;
+    int32_t args[tk_kind_ask_args];
+    memcpy(args, &ask, sizeof(args));
+    const struct tk_internal_medium medium = {
+        .handler = TK_HANDLER_KIND_ASK, .nargs = tk_kind_ask_args, .args = args};
+    fake_job.delivered = fake_job.count;
+    tk_internal_request(tk_peer(1), &medium);
+    fake_job_deliver();
+}
+
+static void slots_belong_to_who_asked_for_them(void **state)
+{
+    (void)state;
+    unit_assert_panic(use_a_slot_of_another, NULL, "rank 1 (elsewhere, pid 1001) used a staging");
+}
+
 static void answers_that_make_no_sense_end_the_job(void **state)
 {
     (void)state;
@@ -532,6 +571,7 @@ static const struct CMUnitTest tests[] = {
     TEST(nothing_is_complete_at_once),
     TEST(a_random_mix_moves_each_byte),
     TEST(asks_that_make_no_sense_end_the_job),
+    TEST(slots_belong_to_who_asked_for_them),
     TEST(answers_that_make_no_sense_end_the_job),
     TEST(answers_out_of_order_end_the_job),
     TEST(a_failing_copy_ends_the_job_with_its_cause),
