@@ -45,7 +45,33 @@ names()
     paths "over the network travel .* memory here" "over the network travel .* memory of the target"
 }
 
+# HCAs that reach the memory: by dma-buf, by peer memory, over two of them, and when one of these goes down
+hcas()
+{
+    SETTINGS="GASNET_VERBOSEENV=1 GASNET_SUPERNODE_MAXSIZE=1 GASNET_MK_WAY=dmabuf" good 2 "$jobs/kinds-seq" 20
+    paths "over the network travel by the HCA" "over the network travel .* memory here"
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 GASNET_MK_WAY=peermem SOFTGPU=devices=2" good 3 "$jobs/kinds-par" 20
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 SOFTHCA_HCAS=2 GASNET_NUM_QPS=2" good 2 "$jobs/kinds-par" 20
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 SOFTHCA_HCAS=2 GASNET_NUM_QPS=2 SOFTHCA_FAULT=unplug:dev=softhca1,op=any,nth=60" \
+        good 2 "$jobs/kinds-seq" 20
+    for lacks in no-dmabuf no-dmabuf,no-peermem,no-ipc bar=1M; do
+        SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 SOFTGPU=$lacks" good 2 "$jobs/kinds-seq" 10
+    done
+}
+
+# A copy that fails, or a device that is lost, ends the job with a line; nothing is left.
+faults()
+{
+    for fault in copy:after=40 copy:after=40,when=call lost:after=150; do
+        for near in 0 1; do
+            SETTINGS="GASNET_SUPERNODE_MAXSIZE=$near GASNET_MK_WAY=staged SOFTGPU_FAULT=$fault" job 2 "$jobs/kinds-seq" 20
+            [ "$status" -ne 0 ] && grep -qE "a copy of .* failed: |kinds.c:" "$scratch/err" || failed "a fault was not reported"
+        done
+    done
+}
+
 lane network network
+lane hcas hcas faults
 lane neighbours neighbours
 lane alone alone names
 finish
