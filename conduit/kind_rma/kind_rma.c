@@ -258,9 +258,19 @@ static void kind_answered(struct tk_arrival *arrival)
     tk_unlock(&tk_kind_lock);
 }
 
+static enum tk_status open_staging(void)
+{
+    tk_lock(&tk_kind_lock);
+    enum tk_status status = tk_kind_staging_open();
+    if (status == TK_OK)
+        status = tk_kind_serve_open();
+    tk_unlock(&tk_kind_lock);
+    return status;
+}
+
 void tk_kind_rma_open(void)
 {
-    tk_staging.open = tk_kind_staging_open;
+    tk_staging.open = open_staging;
     tk_staging.bound = tk_kind_staging_bound;
     tk_internal_register_whole(TK_HANDLER_KIND_ASK, kind_asked);
     tk_internal_register_whole(TK_HANDLER_KIND_ANSWER, kind_answered);

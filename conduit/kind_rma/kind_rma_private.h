@@ -156,6 +156,7 @@ bool tk_kind_pieces_progress(bool *lacks);
 
 void tk_kind_asked(struct tk_arrival *arrival);
 bool tk_kind_serve_progress(bool *lacks);
+/* After the staging memory is open. */
 enum tk_status tk_kind_serve_open(void);
 
 #endif

@@ -50,6 +50,8 @@ static struct {
 
 enum tk_status tk_kind_serve_open(void)
 {
+    if (serve.slots)
+        return TK_OK;
     serve.queue_end = &serve.queue;
     serve.slots = calloc(tk_kind_staging.granted_count, sizeof(*serve.slots));
     if (!serve.slots)
@@ -268,7 +270,7 @@ static void continue_slot(const struct tk_arrival *arrival, const struct tk_kind
 void tk_kind_asked(struct tk_arrival *arrival)
 {
     struct tk_kind_ask ask;
-    if (arrival->head->nargs != tk_kind_ask_args || !tk_kind_staging.is_open)
+    if (arrival->head->nargs != tk_kind_ask_args || !serve.slots)
         tk_kind_nonsense(arrival->peer, "asked for a transfer of device memory by another message");
     memcpy(&ask, arrival->head + 1, sizeof(ask));
     if (ask.what == TK_KIND_ASK_PUT || ask.what == TK_KIND_ASK_GET)

@@ -71,12 +71,8 @@ static enum tk_status open_memory(struct tk_kind_staging *s)
     s->region = (struct tk_region){.base = s->area.base, .size = s->area.size};
     if (tk_transports_register(&s->region) != TK_OK)
         goto close_area;
-    if (tk_kind_serve_open() != TK_OK)
-        goto unregister;
     open_slots(s, count);
     return TK_OK;
-unregister:
-    tk_transports_unregister(&s->region);
 close_area:
     tk_area_close(&s->area);
 free_slots:
@@ -87,12 +83,10 @@ free_slots:
 
 enum tk_status tk_kind_staging_open(void)
 {
-    tk_lock(&tk_kind_lock);
     enum tk_status status = TK_OK;
     if (!tk_kind_staging.is_open)
         status = open_memory(&tk_kind_staging);
     tk_kind_staging.is_open = status == TK_OK;
-    tk_unlock(&tk_kind_lock);
     return status;
 }
 
