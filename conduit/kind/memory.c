@@ -23,7 +23,7 @@ static enum tk_status is_in_one(const struct tk_kind_memory *memory, struct tk_k
     struct tk_kind_why cause;
     enum tk_status status = last < memory->base ? tk_kind_why(&cause, "the range wraps around")
                                                 : class->find(memory->device, last, &other, &cause);
-    if (status == TK_OK && is_inside && other.base == holds->base)
+    if (status == TK_OK && is_inside)
         return TK_OK;
     if (status == TK_OK)
         return tk_kind_why(why,

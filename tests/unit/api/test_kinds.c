@@ -5,6 +5,8 @@
  * setting, what others learn. The network and start/ are this test's. */
 #include "config.h"
 
+#include <dirent.h>
+
 #include "api/between.h"
 #include "base/report.h"
 #include "fake_cuda.h"
@@ -110,6 +112,18 @@ static enum tk_status open_staging(void)
     return staging_status;
 }
 
+static int open_files(void)
+{
+    int count = 0;
+    DIR *directory = opendir("/proc/self/fd");
+    while (readdir(directory))
+        count++;
+    closedir(directory);
+    return count;
+}
+
+static int files;
+
 static int set_up(void **state)
 {
     static uint32_t nbrhd_of[ranks], host_of[ranks];
@@ -135,6 +149,7 @@ static int set_up(void **state)
     stagings = 0;
     kind = GEX_MK_INVALID;
     segment = GEX_SEGMENT_INVALID;
+    files = open_files();
     return 0;
 }
 
@@ -142,7 +157,7 @@ static int tear_down(void **state)
 {
     return fake_cuda.depth != 1 || fake_cuda.retained[0] || fake_cuda.retained[1] ||
            fake_cuda.streams || fake_cuda.events || network.registered || ep1->segment ||
-           ep2->segment;
+           ep2->segment || open_files() != files;
 }
 
 static gex_MK_Create_args_t cuda(int device)
