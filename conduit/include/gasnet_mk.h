@@ -43,7 +43,7 @@ typedef struct {
  * exists; no call of the library changes what is current in the calling thread. gex_flags, flags:
  * 0. GASNET_ERR_BAD_ARG: wrong arguments, or a class that this library has not;
  * GASNET_ERR_RESOURCE: no driver, no such device, or a device that can't be used. *mk_p is
- * unchanged then, and the reason printed (gasnet_set_verbose_errors()). */
+ * unchanged then, and the reason printed (gex_System_SetVerboseErrors()). */
 int gex_MK_Create(gex_MK_t *mk_p, gex_Client_t client, const gex_MK_Create_args_t *args,
                   gex_Flags_t flags);
 

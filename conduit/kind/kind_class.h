@@ -91,6 +91,7 @@ struct tk_kind_class {
     /* A descriptor, to be closed by the caller, of memory that has this range at `offset`. */
     enum tk_status (*export_dmabuf)(struct tk_kind_device *device, uintptr_t address, size_t size,
                                     int *fd, uint64_t *offset, struct tk_kind_why *why);
+    /* `address` begins an allocation. */
     enum tk_status (*ipc_get)(struct tk_kind_device *device, uintptr_t address,
                               struct tk_kind_ipc *ipc, struct tk_kind_why *why);
     /* Maps another process's allocation for copies by `device`: *base is its first byte. */

@@ -23,7 +23,7 @@ static enum tk_status is_in_one(const struct tk_kind_memory *memory, struct tk_k
     struct tk_kind_why cause;
     enum tk_status status = last < memory->base ? tk_kind_why(&cause, "the range wraps around")
                                                 : class->find(memory->device, last, &other, &cause);
-    if (status == TK_OK && is_inside && other.base == holds->base)
+    if (status == TK_OK && is_inside)
         return TK_OK;
     if (status == TK_OK)
         return tk_kind_why(why,
@@ -45,14 +45,15 @@ static enum tk_status find_holder(struct tk_kind_memory *memory, struct tk_kind_
     return is_in_one(memory, why);
 }
 
-/* Without a handle neighbours' copies go another path. */
+/* A handle is of a whole allocation. Without one neighbours' copies go another path. */
 static void get_ipc(struct tk_kind_memory *memory)
 {
     struct tk_kind_why why;
-    const struct tk_kind_device *device = memory->device;
-    memory->has_ipc = device->facts.has_ipc && device->class->ipc_get(memory->device, memory->base,
-                                                                      &memory->ipc, &why) == TK_OK;
-    memory->ipc.offset = memory->base - memory->allocation.base;
+    const struct tk_kind_class *class = memory->device->class;
+    const uintptr_t base = memory->allocation.base;
+    memory->has_ipc = memory->device->facts.has_ipc &&
+                      class->ipc_get(memory->device, base, &memory->ipc, &why) == TK_OK;
+    memory->ipc.offset = memory->base - base;
 }
 
 static enum tk_status get_address(struct tk_kind_memory *memory, bool *is_argument,

@@ -304,7 +304,7 @@ static bool is_sound_kind(const struct wire *record, const struct tk_bound_kind 
 static bool is_sound(const struct offer *offer, size_t size)
 {
     const struct wire *records = (const struct wire *)(offer + 1);
-    if (size < sizeof(*offer) || offer->count > tk_endpoints_known || offer->kinds > offer->count ||
+    if (size < sizeof(*offer) || offer->count > tk_endpoints_known ||
         offer->rails != tk_peers.rails || size != size_of(offer->count, offer->kinds))
         return false;
     for (uint32_t i = 0; i < offer->count; i++)

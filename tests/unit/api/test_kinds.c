@@ -5,6 +5,8 @@
  * setting, what others learn. The network and start/ are this test's. */
 #include "config.h"
 
+#include <dirent.h>
+
 #include "api/between.h"
 #include "base/report.h"
 #include "fake_cuda.h"
@@ -50,7 +52,7 @@ struct tk_topology tk_topology;
 /* ---- the network */
 
 static struct {
-    bool is_absent, has_dmabuf, has_peer_memory;
+    bool has_dmabuf, has_peer_memory;
     int registered, by_dmabuf, by_address;
     uintptr_t base;
     size_t size;
@@ -59,11 +61,9 @@ static struct {
 } network;
 static const uint32_t keys[] = {71, 72};
 
-enum tk_status tk_transports_register(struct tk_region *region)
+static enum tk_status register_region(struct tk_region *region)
 {
     assert_true(region->is_device);
-    if (network.is_absent)
-        return TK_OK;
     bool is_dmabuf = region->dmabuf_fd >= 0;
     *(is_dmabuf ? &network.by_dmabuf : &network.by_address) += 1;
     if (!(is_dmabuf ? network.has_dmabuf : network.has_peer_memory)) {
@@ -79,21 +79,20 @@ enum tk_status tk_transports_register(struct tk_region *region)
     return TK_OK;
 }
 
-void tk_transports_unregister(struct tk_region *region)
+static void unregister_region(struct tk_region *region)
 {
     network.registered--;
     region->handle = NULL;
 }
 
-bool tk_transports_pin(void)
-{
-    return false;
-}
-
-void tk_transports_use_segment(const struct tk_region *region)
+static void use_segment(const struct tk_region *region)
 {
     network.used = region;
 }
+
+static struct tk_transport transport = {.register_region = register_region,
+                                        .unregister_region = unregister_region,
+                                        .use_segment = use_segment};
 
 /* ---- */
 
@@ -109,6 +108,18 @@ static enum tk_status open_staging(void)
     stagings++;
     return staging_status;
 }
+
+static int open_files(void)
+{
+    int count = 0;
+    DIR *directory = opendir("/proc/self/fd");
+    while (readdir(directory))
+        count++;
+    closedir(directory);
+    return count;
+}
+
+static int files;
 
 static int set_up(void **state)
 {
@@ -135,6 +146,9 @@ static int set_up(void **state)
     stagings = 0;
     kind = GEX_MK_INVALID;
     segment = GEX_SEGMENT_INVALID;
+    tk_transports.at[0] = &transport;
+    tk_transports.count = 1;
+    files = open_files();
     return 0;
 }
 
@@ -142,7 +156,7 @@ static int tear_down(void **state)
 {
     return fake_cuda.depth != 1 || fake_cuda.retained[0] || fake_cuda.retained[1] ||
            fake_cuda.streams || fake_cuda.events || network.registered || ep1->segment ||
-           ep2->segment;
+           ep2->segment || open_files() != files;
 }
 
 static gex_MK_Create_args_t cuda(int device)
@@ -368,7 +382,7 @@ static void the_setting_says_how_memory_is_registered(void **state)
 
 static void a_job_without_a_network_registers_nothing(void **state)
 {
-    network.is_absent = true;
+    tk_transports.count = 0;
     setting("dmabuf");
     create(0);
     assert_int_equal(gex_Segment_Create(&segment, client, NULL, 100, kind, 0), GASNET_OK);

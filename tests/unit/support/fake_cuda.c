@@ -340,6 +340,7 @@ static tk_cu_result fake_ipc_get(tk_cu_ipc_handle *handle, tk_cu_pointer address
 {
     NEEDS_CONTEXT();
     MAY_FAIL("cuIpcGetMemHandle");
+    assert_int_equal(holder(address)->base, address);
     memset(handle, 0, sizeof(*handle));
     memcpy(handle->reserved, &holder(address)->base, sizeof(uintptr_t));
     return TK_CU_SUCCESS;
