@@ -64,6 +64,9 @@ done
 present "$libdir/cmake/Trunkline/TrunklineConfig.cmake"
 present "$libdir/cmake/Trunkline/TrunklineConfigVersion.cmake"
 present "$libdir/trunkline/libsofthca.so"
+for name in libcuda.so.1 libamdhip64.so.5 libhsa-runtime64.so.1; do
+    present "$libdir/trunkline/softgpu/$name"
+done
 case $(uname -m) in
 x86_64 | aarch64)
     present "$libdir/trunkline/softhca/libibverbs.so.1"
