@@ -111,8 +111,6 @@ struct trunkline_ep *tk_ep_at(gex_EP_Index_t index)
     return index == endpoint ? &ep : NULL;
 }
 
-struct tk_staging tk_staging;
-
 struct tk_bound tk_bound_of(uint32_t rank, uint32_t index)
 {
     struct tk_bound bound = {.endpoint = index, .fd = -1};
