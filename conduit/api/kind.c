@@ -11,6 +11,7 @@
 #include "base/segment_mode.h"
 #include "gasnet_mk.h"
 #include "kind/kind.h"
+#include "kind_rma/kind_open.h"
 #include "settings/settings.h"
 #include "team/objects.h"
 
@@ -145,6 +146,7 @@ void gex_MK_Destroy(gex_MK_t mk, gex_Flags_t flags)
     must_be_created("gex_MK_Destroy", mk);
     TK_CHECK(flags == 0, "gex_MK_Destroy: flags are 0x%x, not 0", flags);
     (void)flags;
+    tk_kind_rma_release(mk->device);
     tk_kind_device_put(mk->device);
     free(mk);
 }

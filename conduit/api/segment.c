@@ -6,6 +6,7 @@
 #include "api/check.h"
 #include "base/report.h"
 #include "base/segment_mode.h"
+#include "kind_rma/kind_open.h"
 #include "memory/memory.h"
 #include "start/start.h"
 #include "team/objects.h"
@@ -97,6 +98,8 @@ void gex_Segment_Destroy(gex_Segment_t segment, gex_Flags_t flags)
     if (segment == GEX_SEGMENT_INVALID || segment == &tk_segment)
         tk_misused("gex_Segment_Destroy: %s cannot be destroyed",
                    segment ? "the segment of gex_Segment_Attach" : "GEX_SEGMENT_INVALID");
+    if (segment->kind_memory)
+        tk_kind_rma_release(segment->kind_memory->device);
     tk_segment_destroy(segment);
 }
 

@@ -35,16 +35,26 @@ static void pin_staging(struct tk_kind_device *device)
     pinned = p;
 }
 
-void tk_kind_copy_close(void)
+unsigned tk_kind_copy_holds(const struct tk_kind_device *device)
 {
-    while (pinned) {
-        struct pinned *p = pinned;
-        pinned = p->next;
-        if (p->is_pinned)
-            p->device->class->unpin_host(p->device, tk_kind_staging.area.base);
-        tk_kind_device_put(p->device);
-        free(p);
-    }
+    unsigned holds = 0;
+    for (const struct pinned *p = pinned; p; p = p->next)
+        holds += p->device == device;
+    return holds;
+}
+
+void tk_kind_copy_release(struct tk_kind_device *device)
+{
+    struct pinned **at = &pinned, *p;
+    while ((p = *at) && p->device != device)
+        at = &p->next;
+    if (!p)
+        return;
+    *at = p->next;
+    if (p->is_pinned)
+        device->class->unpin_host(device, tk_kind_staging.area.base);
+    tk_kind_device_put(device);
+    free(p);
 }
 
 static struct tk_kind_device *device_of(const struct tk_kind_copy *copy)

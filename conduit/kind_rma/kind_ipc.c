@@ -146,13 +146,23 @@ const struct tk_kind_mapping *tk_kind_ipc_find(uint32_t rank, const struct tk_bo
     return s->mapping.device ? &s->mapping : NULL;
 }
 
-void tk_kind_ipc_close(void)
+unsigned tk_kind_ipc_holds(const struct tk_kind_device *device)
 {
-    while (seats) {
-        struct seat *s = seats;
-        seats = s->next;
-        if (s->opened)
-            opened_put(s->opened);
+    unsigned holds = 0;
+    for (const struct opened *o = opened; o; o = o->next)
+        holds += o->device == device;
+    return holds;
+}
+
+void tk_kind_ipc_release(struct tk_kind_device *device)
+{
+    for (struct seat **at = &seats, *s; (s = *at);) {
+        if (s->mapping.device != device) {
+            at = &s->next;
+            continue;
+        }
+        *at = s->next;
+        opened_put(s->opened);
         free(s);
     }
 }

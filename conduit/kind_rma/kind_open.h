@@ -4,8 +4,13 @@
 #ifndef TK_KIND_OPEN_H
 #define TK_KIND_OPEN_H
 
-/* Before anything can arrive, and at the end. */
+struct tk_kind_device;
+
+/* Before anything can arrive. */
 void tk_kind_rma_open(void);
-void tk_kind_rma_close(void);
+
+/* A kind or a segment of this device, which is counted yet, is about to be destroyed: if it is the
+ * last one, the device is given back, so that it is closed with it. No copy is in flight. */
+void tk_kind_rma_release(struct tk_kind_device *device);
 
 #endif

@@ -277,10 +277,12 @@ void tk_kind_rma_open(void)
     tk_progress_add(kind_progress);
 }
 
-void tk_kind_rma_close(void)
+void tk_kind_rma_release(struct tk_kind_device *device)
 {
     tk_lock(&tk_kind_lock);
-    tk_kind_ipc_close();
-    tk_kind_copy_close();
+    if (device->use == tk_kind_copy_holds(device) + tk_kind_ipc_holds(device) + 1) {
+        tk_kind_ipc_release(device);
+        tk_kind_copy_release(device);
+    }
     tk_unlock(&tk_kind_lock);
 }

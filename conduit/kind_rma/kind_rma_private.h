@@ -73,8 +73,9 @@ extern TK_HIDDEN unsigned tk_kind_copies;
 /* False: the device has no place for it now. */
 bool tk_kind_copy_start(struct tk_kind_copy *copy);
 bool tk_kind_copy_done(struct tk_kind_copy *copy);
-/* Unpins the staging memory and gives devices back. */
-void tk_kind_copy_close(void);
+/* How often the device is held here; the second unpins the staging memory and gives it back. */
+unsigned tk_kind_copy_holds(const struct tk_kind_device *device);
+void tk_kind_copy_release(struct tk_kind_device *device);
 
 /* ---- kind_ipc.c: memory of neighbours' devices ---- */
 
@@ -85,7 +86,9 @@ struct tk_kind_mapping {
 
 /* NULL: it can't be mapped, which was logged once. Valid until the record is replaced. */
 const struct tk_kind_mapping *tk_kind_ipc_find(uint32_t rank, const struct tk_bound *bound);
-void tk_kind_ipc_close(void);
+/* As above; what it has mapped is unmapped. */
+unsigned tk_kind_ipc_holds(const struct tk_kind_device *device);
+void tk_kind_ipc_release(struct tk_kind_device *device);
 
 /* ---- messages ---- */
 

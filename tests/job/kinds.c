@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Puts and gets with memory of devices: a random mix with an exact model of every byte. Each rank
- * has host segments and device segments; in each segment, each rank of the job has a part that it
- * alone writes, so it knows all bytes of it. Within a batch, operations use blocks of their own.
- * At the end the owners read their memory by the driver and tell sums of it.
+ * has host segments and device segments; in each segment, each thread of each rank (a writer) has a
+ * part that it alone writes, so it knows all bytes of it. Within a batch, operations use blocks of
+ * their own. At the end the owners read their memory by the driver and tell sums of it.
  *
- * Usage: kinds [batches]; KINDS_SEED. libcuda.so.1 is loaded as the library does it. */
+ * Usage: kinds [batches [threads]]; KINDS_SEED. libcuda.so.1 is loaded as the library does it. */
 #include "config.h"
 
 #include "job.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,8 @@ static struct {
     int (*cuDeviceGetCount)(int *);
     int (*cuDeviceGet)(int *, int);
     int (*cuDevicePrimaryCtxRetain)(void **, int);
+    int (*cuDevicePrimaryCtxRelease_v2)(int);
+    int (*cuDevicePrimaryCtxGetState)(int, unsigned *, int *);
     int (*cuCtxPushCurrent_v2)(void *);
     int (*cuCtxPopCurrent_v2)(void **);
     int (*cuCtxGetCurrent)(void **);
@@ -67,6 +70,8 @@ static void open_driver(void)
     LOAD(cuDeviceGetCount);
     LOAD(cuDeviceGet);
     LOAD(cuDevicePrimaryCtxRetain);
+    LOAD(cuDevicePrimaryCtxRelease_v2);
+    LOAD(cuDevicePrimaryCtxGetState);
     LOAD(cuCtxPushCurrent_v2);
     LOAD(cuCtxPopCurrent_v2);
     LOAD(cuCtxGetCurrent);
@@ -85,11 +90,14 @@ static void open_driver(void)
 static gex_EP_t eps[ENDPOINTS];
 static gex_Segment_t segments[ENDPOINTS];
 static gex_MK_t kinds[2];
-static char *bases[PLACES];      /* ours */
-static char **theirs[ENDPOINTS]; /* by rank */
-static char **model[PLACES];     /* of our parts, by rank; PLAIN: ours alone */
+static int threads = 1, batches = 30;
+static gex_Rank_t writers;
+static __thread gex_Rank_t me;        /* of all writers */
+static char *bases[PLACES];           /* ours */
+static char **theirs[ENDPOINTS];      /* by rank */
+static __thread char **model[PLACES]; /* of our parts, by rank; PLAIN: of this rank alone */
 static size_t segment_size;
-static uint64_t state;
+static __thread uint64_t state;
 
 static bool is_device(int place)
 {
@@ -162,7 +170,7 @@ static void make_segments(void)
         bases[e] = gex_Segment_QueryAddr(segments[e]);
     }
     bases[0] = job.base;
-    bases[PLAIN] = job_memory(PART);
+    bases[PLAIN] = job_memory((size_t)threads * PART);
     CHECK(gex_EP_PublishBoundSegment(job.tm, &eps[1], ENDPOINTS - 1, 0) == GASNET_OK);
 }
 
@@ -190,14 +198,14 @@ static void make_model(void)
         for (gex_Rank_t r = 0; r < ranks; r++) {
             model[place][r] = job_memory(PART);
             gex_Rank_t owner = place == PLAIN ? job.rank : r;
-            job_fill(model[place][r], PART, job_mix(job_mix(owner, job.rank), (uint64_t)place));
+            job_fill(model[place][r], PART, job_mix(job_mix(owner, me), (uint64_t)place));
         }
     }
 }
 
-static size_t part_of(int place, gex_Rank_t initiator)
+static size_t part_of(int place, gex_Rank_t writer)
 {
-    return place == PLAIN ? 0 : (size_t)initiator * PART;
+    return (size_t)(place == PLAIN ? writer % (gex_Rank_t)threads : writer) * PART;
 }
 
 static char *model_of(int place, gex_Rank_t owner)
@@ -209,10 +217,11 @@ static void fill_ours(void)
 {
     char *pattern = job_memory(PART);
     for (int place = 0; place < PLACES; place++)
-        for (gex_Rank_t r = 0; r < (place == PLAIN ? 1 : job.size); r++) {
-            gex_Rank_t initiator = place == PLAIN ? job.rank : r;
-            job_fill(pattern, PART, job_mix(job_mix(job.rank, initiator), (uint64_t)place));
-            write_ours(place, bases[place] + part_of(place, initiator), pattern, PART);
+        for (gex_Rank_t w = 0; w < writers; w++) {
+            if (place == PLAIN && w / (gex_Rank_t)threads != job.rank)
+                continue;
+            job_fill(pattern, PART, job_mix(job_mix(job.rank, w), (uint64_t)place));
+            write_ours(place, bases[place] + part_of(place, w), pattern, PART);
         }
     free(pattern);
     job_barrier();
@@ -273,12 +282,12 @@ static gex_TM_t pair_of(const struct op *op)
 
 static char *here_at(const struct op *op)
 {
-    return bases[op->here] + part_of(op->here, job.rank) + op->local;
+    return bases[op->here] + part_of(op->here, me) + op->local;
 }
 
 static char *there_at(const struct op *op)
 {
-    return theirs[op->there][op->rank] + part_of(op->there, job.rank) + op->remote;
+    return theirs[op->there][op->rank] + part_of(op->there, me) + op->remote;
 }
 
 static char *here_model(const struct op *op)
@@ -424,9 +433,9 @@ static void start(struct op *op)
 
 static void check_here(const struct op *op)
 {
-    char bytes[BLOCK];
+    static __thread char bytes[BLOCK];
     size_t from = op->local - (op->local % BLOCK);
-    read_ours(op->here, bytes, bases[op->here] + part_of(op->here, job.rank) + from, BLOCK);
+    read_ours(op->here, bytes, bases[op->here] + part_of(op->here, me) + from, BLOCK);
     CHECK(memcmp(bytes, model_of(op->here, job.rank) + from, BLOCK) == 0,
           "local block: %s %zu bytes, place %d at %zu, place %d of rank %u at %zu, form %d",
           op->is_put ? "put" : "get", op->nbytes, op->here, op->local, op->there, op->rank,
@@ -436,9 +445,9 @@ static void check_here(const struct op *op)
 /* By the driver where the memory is ours; else by a get to host memory. */
 static void check_there(const struct op *op)
 {
-    static char bytes[BLOCK];
+    static __thread char bytes[BLOCK];
     size_t from = op->remote - (op->remote % BLOCK);
-    char *at = theirs[op->there][op->rank] + part_of(op->there, job.rank) + from;
+    char *at = theirs[op->there][op->rank] + part_of(op->there, me) + from;
     if (op->rank == job.rank)
         read_ours(op->there, bytes, at, BLOCK);
     else
@@ -454,7 +463,8 @@ static void batch(int number)
 {
     struct op ops[OPS];
     void *context, *after;
-    job_phase("batch %d", number);
+    if (me % (gex_Rank_t)threads == 0)
+        job_phase("batch %d", number);
     CHECK(cu.cuCtxGetCurrent(&context) == 0);
     for (size_t i = 0; i < OPS; i++) {
         ops[i] = random_op(i);
@@ -488,33 +498,81 @@ static uint64_t sum(const char *bytes)
     return s;
 }
 
-/* Behind all parts in the segment of endpoint 0: for each place and initiator. */
-static size_t sum_at(int place, gex_Rank_t initiator)
+/* Behind all parts in the segment of endpoint 0: for each place and writer. */
+static size_t sum_at(int place, gex_Rank_t writer)
 {
-    return segment_size + ((size_t)place * job.size + initiator) * sizeof(uint64_t);
+    return segment_size + ((size_t)place * writers + writer) * sizeof(uint64_t);
 }
 
-static void compare_sums(void)
+static void tell_sums(void)
 {
     char *bytes = job_memory(PART);
     job_phase("comparing sums");
     job_barrier();
     for (int e = 0; e < ENDPOINTS; e++)
-        for (gex_Rank_t r = 0; r < job.size; r++) {
-            read_ours(e, bytes, bases[e] + part_of(e, r), PART);
+        for (gex_Rank_t w = 0; w < writers; w++) {
+            read_ours(e, bytes, bases[e] + part_of(e, w), PART);
             const uint64_t s = sum(bytes);
-            memcpy(job.base + sum_at(e, r), &s, sizeof(s));
-        }
-    job_barrier();
-    for (int e = 0; e < ENDPOINTS; e++)
-        for (gex_Rank_t r = 0; r < job.size; r++) {
-            uint64_t s = 0;
-            CHECK(gex_RMA_GetBlocking(job.tm, &s, r, job_remote(r, sum_at(e, job.rank)), sizeof(s),
-                                      0) == 0);
-            CHECK(s == sum(model[e][r]), "place %d of rank %u differs from the model", e, r);
+            memcpy(job.base + sum_at(e, w), &s, sizeof(s));
         }
     job_barrier();
     free(bytes);
+}
+
+static void compare_sums(void)
+{
+    for (int e = 0; e < ENDPOINTS; e++)
+        for (gex_Rank_t r = 0; r < job.size; r++) {
+            uint64_t s = 0;
+            CHECK(gex_RMA_GetBlocking(job.tm, &s, r, job_remote(r, sum_at(e, me)), sizeof(s), 0) ==
+                  0);
+            CHECK(s == sum(model[e][r]), "place %d of rank %u differs from the model", e, r);
+        }
+}
+
+/* Only the first thread enters barriers of the job; while the others wait for it, it polls. */
+static pthread_barrier_t between;
+
+static void *run_writer(void *arg)
+{
+    me = job.rank * (gex_Rank_t)threads + (gex_Rank_t)(uintptr_t)arg;
+    state = job_mix((uint64_t)job_number("KINDS_SEED", 1), me);
+    make_model();
+    for (int i = 0; i < batches; i++)
+        batch(i);
+    pthread_barrier_wait(&between);
+    if (!arg)
+        tell_sums();
+    pthread_barrier_wait(&between);
+    compare_sums();
+    return NULL;
+}
+
+static void run_writers(void)
+{
+    pthread_t others[16];
+    CHECK(threads >= 1 && threads <= 16);
+    pthread_barrier_init(&between, NULL, (unsigned)threads);
+    for (uintptr_t t = 1; t < (uintptr_t)threads; t++)
+        CHECK(pthread_create(&others[t], NULL, run_writer, (void *)t) == 0);
+    run_writer(NULL);
+    for (int t = 1; t < threads; t++)
+        pthread_join(others[t], NULL);
+    job_barrier();
+}
+
+/* The library has given back what it held of the devices. */
+static void release_driver(void)
+{
+    const int ours[] = {0, last_device};
+    for (int i = 0; i < 2; i++)
+        CHECK(cu.cuDevicePrimaryCtxRelease_v2(ours[i]) == 0);
+    for (int i = 0; i < devices; i++) {
+        unsigned flags;
+        int is_active;
+        CHECK(cu.cuDevicePrimaryCtxGetState(i, &flags, &is_active) == 0);
+        CHECK(!is_active, "the context of device %d is still held", i);
+    }
 }
 
 static void destroy(void)
@@ -524,25 +582,24 @@ static void destroy(void)
     for (int e = DEVICE; e < ENDPOINTS; e++)
         gex_Segment_Destroy(segments[e], 0);
     gex_MK_Destroy(kinds[1], 0);
+    release_driver();
 }
 
 int main(int argc, char **argv)
 {
     job_start(&argc, &argv, 0);
-    segment_size = (size_t)job.size * PART;
-    size_t sums = ENDPOINTS * job.size * sizeof(uint64_t);
+    batches = argc > 1 ? atoi(argv[1]) : batches;
+    threads = argc > 2 ? atoi(argv[2]) : threads;
+    writers = job.size * (gex_Rank_t)threads;
+    segment_size = (size_t)writers * PART;
+    size_t sums = ENDPOINTS * writers * sizeof(uint64_t);
     job_attach((segment_size + sums + GASNET_PAGESIZE - 1) / GASNET_PAGESIZE * GASNET_PAGESIZE);
-    state = job_mix((uint64_t)job_number("KINDS_SEED", 1), job.rank);
     open_driver();
     make_kinds();
     make_segments();
     find_others();
-    make_model();
     fill_ours();
-    int batches = argc > 1 ? atoi(argv[1]) : 30;
-    for (int i = 0; i < batches; i++)
-        batch(i);
-    compare_sums();
+    run_writers();
     destroy();
     job_end();
 }

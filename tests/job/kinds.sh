@@ -15,6 +15,7 @@ mixes()
         SETTINGS="GASNET_SUPERNODE_MAXSIZE=$1 GASNET_MK_WAY=$way" good 2 "$jobs/kinds-seq" 20
         SETTINGS="GASNET_SUPERNODE_MAXSIZE=$1 GASNET_MK_WAY=$way SOFTGPU=devices=2 $small" good 3 "$jobs/kinds-par" 20
     done
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=$1 $small" good 2 "$jobs/kinds-par" 10 4
 }
 network() { mixes 1; }
 neighbours() { mixes 0; }
