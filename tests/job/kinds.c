@@ -4,13 +4,15 @@
  * part that it alone writes, so it knows all bytes of it. Within a batch, operations use blocks of
  * their own. At the end the owners read their memory by the driver and tell sums of it.
  *
- * Usage: kinds [batches [threads]]; KINDS_SEED. libcuda.so.1 is loaded as the library does it. */
+ * Usage: kinds [batches [threads]]; KINDS_SEED; KINDS_KILL: rank 1 dies in this batch. libcuda.so.1
+ * is loaded as the library does it. */
 #include "config.h"
 
 #include "job.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -538,8 +540,11 @@ static void *run_writer(void *arg)
     me = job.rank * (gex_Rank_t)threads + (gex_Rank_t)(uintptr_t)arg;
     state = job_mix((uint64_t)job_number("KINDS_SEED", 1), me);
     make_model();
-    for (int i = 0; i < batches; i++)
+    for (int i = 0; i < batches; i++) {
+        if (i == job_number("KINDS_KILL", -1) && job.rank == 1)
+            raise(SIGKILL); /* while others use its slots, and it theirs */
         batch(i);
+    }
     pthread_barrier_wait(&between);
     if (!arg)
         tell_sums();

@@ -71,8 +71,27 @@ faults()
     done
 }
 
+# Hosts of two ranks each; segments that are registered on demand.
+others()
+{
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=2" good 4 "$jobs/kinds-seq" 10
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=1" good 2 "$jobs/kinds-large" 10 2
+}
+
+# A rank dies: the others end soon, whatever they wait for.
+deaths()
+{
+    for near in 0 1; do
+        for way in auto staged; do
+            SETTINGS="GASNET_SUPERNODE_MAXSIZE=$near GASNET_MK_WAY=$way KINDS_KILL=5" job 3 "$jobs/kinds-seq" 2000
+            [ "$status" = 137 ] || failed "status $status after SIGKILL of a rank"
+            within 20
+        done
+    done
+}
+
 lane network network
-lane hcas hcas faults
+lane hcas hcas faults deaths others
 lane neighbours neighbours
 lane alone alone names
 finish
