@@ -24,7 +24,7 @@ static struct {
 } cuda;
 
 #define SYMBOL(member, symbol, is_optional, parameters)                                            \
-    {symbol, (void **)&cuda.member, is_optional},
+    {#symbol, (void **)&cuda.member, is_optional},
 static const struct tk_kind_symbol symbols[] = {TK_FUNCTIONS_OF_CUDA(SYMBOL)};
 
 /* Two directions at once: a device has a copy engine for each. */

@@ -20,7 +20,7 @@ struct fake_cuda fake_cuda;
 int tk_kind_library_load(const char *const *files, const struct tk_kind_symbol *symbols,
                          size_t count, struct tk_kind_why *why)
 {
-#define KNOW(member, symbol, is_optional, parameters) {symbol, (void *)fake_##member},
+#define KNOW(member, symbol, is_optional, parameters) {#symbol, (void *)fake_##member},
     static const struct {
         const char *name;
         void *function;
