@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/page.h"
+#include "base/kind_mode.h"
 #include "fake_cuda.h"
 #include "kind/cuda_api.h"
 #include "kind/kind.h"
@@ -392,8 +393,8 @@ static void host_memory_is_pinned_if_the_driver_can(void **state)
 static void only_the_three_classes_of_devices_exist(void **state)
 {
     assert_ptr_equal(tk_kind_class_of(TK_KIND_CUDA_UVA), &tk_kind_cuda);
-    assert_ptr_equal(tk_kind_class_of(TK_KIND_HIP), &tk_kind_hip);
-    assert_ptr_equal(tk_kind_class_of(TK_KIND_ZE), &tk_kind_ze);
+    assert_ptr_equal(tk_kind_class_of(TK_KIND_HIP), tk_has_kind_hip ? &tk_kind_hip : NULL);
+    assert_ptr_equal(tk_kind_class_of(TK_KIND_ZE), tk_has_kind_ze ? &tk_kind_ze : NULL);
     assert_null(tk_kind_class_of(TK_KIND_HOST));
     assert_null(tk_kind_class_of(TK_KIND_NUMBERS));
     assert_null(tk_kind_class_of(-1));
