@@ -75,6 +75,7 @@ enum { TK_CU_RANGE_HANDLE_DMA_BUF_FD = 1 };
     f(context_push, cuCtxPushCurrent_v2, false, (tk_cu_context context))                         \
     f(context_pop, cuCtxPopCurrent_v2, false, (tk_cu_context *context))                          \
     f(mem_alloc, cuMemAlloc_v2, false, (tk_cu_pointer *address, size_t size))                    \
+    f(mem_get_info, cuMemGetInfo_v2, true, (size_t *free_bytes, size_t *total)) \
     f(mem_free, cuMemFree_v2, false, (tk_cu_pointer address))                                    \
     f(mem_get_address_range, cuMemGetAddressRange_v2, false,                                     \
       (tk_cu_pointer *base, size_t *size, tk_cu_pointer address))                                  \

@@ -329,8 +329,9 @@ static void a_wrong_address_is_a_bad_argument_and_no_memory_is_not(void **state)
     assert_no_segment(GASNET_ERR_BAD_ARG, &network, 1, "is not memory of CUDA");
     fake_cuda.failing = "cuMemAlloc";
     fake_cuda.code = 2;
-    assert_no_segment(GASNET_ERR_RESOURCE, NULL, 100,
-                      "gex_Segment_Create: 100 bytes of CUDA_UVA: cuMemAlloc:");
+    assert_no_segment(
+        GASNET_ERR_RESOURCE, NULL, 100,
+        "gex_Segment_Create: 100 bytes of CUDA_UVA: cuMemAlloc of 65536 bytes, of 12345");
     gex_MK_Destroy(kind, 0);
 }
 

@@ -221,7 +221,13 @@ static void memory_that_lacks_is_a_matter_of_resources(void **state)
     fake_cuda.code = TK_CU_OUT_OF_MEMORY;
     assert_int_equal(open_memory(device, 0, 100), TK_FAIL);
     assert_false(is_argument);
-    unit_assert_says(why.text, "cuMemAlloc: some error (CUDA error 2)");
+    unit_assert_says(why.text, "cuMemAlloc of 65536 bytes, of 12345 that are free: some error "
+                               "(CUDA error 2)");
+    fake_cuda.absent = "cuMemGetInfo_v2";
+    struct tk_kind_device *other = get(1);
+    assert_int_equal(open_memory(other, 0, 100), TK_FAIL);
+    unit_assert_says(why.text, "cuMemAlloc of 65536 bytes: some error");
+    tk_kind_device_put(other);
     fake_cuda.failing = NULL;
     assert_int_equal(open_memory(device, 0, SIZE_MAX - 100), TK_FAIL);
     assert_false(is_argument);
