@@ -12,11 +12,14 @@
 
 enum { threads = 4, rounds = 2000 };
 
+static pthread_barrier_t begin;
+
 static void *use(void *failures)
 {
     static const unsigned char uuid[16] = "aaaaaaaaaaaaaaa";
     const struct tk_kind_args args = {.gex_class = TK_KIND_CUDA_UVA, .ordinal = 0};
     struct tk_kind_why why;
+    pthread_barrier_wait(&begin);
     for (int i = 0; i < rounds; i++) {
         struct tk_kind_device *device = tk_kind_device_get(&args, &why);
         *(int *)failures += !device || tk_kind_device_like(TK_KIND_CUDA_UVA, uuid) != device;
@@ -31,6 +34,7 @@ static void a_device_is_open_once_for_all_threads(void **state)
 {
     pthread_t running[threads];
     int failures[threads] = {0};
+    pthread_barrier_init(&begin, NULL, threads);
     fake_cuda.count = 2;
     fake_cuda.stack[fake_cuda.depth++] = 7;
     for (int i = 0; i < threads; i++)

@@ -32,7 +32,7 @@ static void a_library_that_is_not_there_is_named(void **state)
 {
     static const char *const files[] = {"libtk-none.so.9", "libtk-none.so.8", NULL};
     assert_int_equal(tk_kind_library_load(files, symbols, 2, &why), -1);
-    unit_assert_says(why.text, "libtk-none.so.9 can't be loaded: ");
+    unit_assert_says(why.text, "libtk-none.so.9 can't be loaded: libtk-none.so.9: ");
     assert_null(cosine);
 }
 

@@ -6,6 +6,7 @@
 #include "fake_cuda.h"
 
 #include <fcntl.h>
+#include <sched.h>
 
 #include "base/page.h"
 #include "kind/cuda_api.h"
@@ -120,6 +121,7 @@ static tk_cu_result fake_device_get_attribute(int *value, int attribute, tk_cu_d
 static tk_cu_result fake_context_retain(tk_cu_context *context, tk_cu_device device)
 {
     MAY_FAIL("cuDevicePrimaryCtxRetain");
+    sched_yield();
     assert_int_equal(fake_cuda.retained[device]++, 0);
     *context = (tk_cu_context)(uintptr_t)(100 + device);
     return TK_CU_SUCCESS;
