@@ -24,7 +24,7 @@ static struct {
 } cuda;
 
 #define SYMBOL(member, symbol, is_optional, parameters)                                            \
-    {symbol, (void **)&cuda.member, is_optional},
+    {#symbol, (void **)&cuda.member, is_optional},
 static const struct tk_kind_symbol symbols[] = {TK_FUNCTIONS_OF_CUDA(SYMBOL)};
 
 /* Two directions at once: a device has a copy engine for each. */
@@ -179,18 +179,31 @@ static void cuda_close(struct tk_kind_device *device)
 
 /* ---- memory ---- */
 
+/* Within the context. */
+static enum tk_status cuda_alloc_here(size_t size, uintptr_t *address, struct tk_kind_why *why)
+{
+    tk_cu_pointer pointer = 0;
+    char call[120];
+    size_t left, total;
+    tk_cu_result result = cuda.mem_alloc(&pointer, size);
+    *address = (uintptr_t)pointer;
+    if (result == TK_CU_SUCCESS)
+        return TK_OK;
+    if (cuda.mem_get_info && cuda.mem_get_info(&left, &total) == TK_CU_SUCCESS)
+        snprintf(call, sizeof(call), "cuMemAlloc of %zu bytes, of %zu that are free", size, left);
+    else
+        snprintf(call, sizeof(call), "cuMemAlloc of %zu bytes", size);
+    return cuda_failed(why, call, result);
+}
+
 static enum tk_status cuda_alloc(struct tk_kind_device *device, size_t size, uintptr_t *address,
                                  struct tk_kind_why *why)
 {
-    tk_cu_pointer pointer = 0;
     if (cuda_enter(device->own, why) != TK_OK)
         return TK_FAIL;
-    tk_cu_result result = cuda.mem_alloc(&pointer, size);
+    enum tk_status status = cuda_alloc_here(size, address, why);
     cuda_leave();
-    if (result != TK_CU_SUCCESS)
-        return cuda_failed(why, "cuMemAlloc", result);
-    *address = (uintptr_t)pointer;
-    return TK_OK;
+    return status;
 }
 
 static void cuda_free(struct tk_kind_device *device, uintptr_t address)

@@ -61,51 +61,52 @@ enum { TK_CU_RANGE_HANDLE_DMA_BUF_FD = 1 };
  * 11.7 (cuMemGetHandleForAddressRange), or only serve what can be done without. */
 /* clang-format off */
 #define TK_FUNCTIONS_OF_CUDA(f)                                                                    \
-    f(init, "cuInit", false, (unsigned flags))                                                     \
-    f(error_string, "cuGetErrorString", false, (tk_cu_result error, const char **text))            \
-    f(device_get_count, "cuDeviceGetCount", false, (int *count))                                   \
-    f(device_get, "cuDeviceGet", false, (tk_cu_device *device, int ordinal))                       \
-    f(device_get_name, "cuDeviceGetName", false, (char *name, int size, tk_cu_device device))      \
-    f(device_get_uuid, "cuDeviceGetUuid", true, (tk_cu_uuid *uuid, tk_cu_device device))           \
-    f(device_get_attribute, "cuDeviceGetAttribute", false,                                         \
+    f(init, cuInit, false, (unsigned flags))                                                     \
+    f(error_string, cuGetErrorString, false, (tk_cu_result error, const char **text))            \
+    f(device_get_count, cuDeviceGetCount, false, (int *count))                                   \
+    f(device_get, cuDeviceGet, false, (tk_cu_device *device, int ordinal))                       \
+    f(device_get_name, cuDeviceGetName, false, (char *name, int size, tk_cu_device device))      \
+    f(device_get_uuid, cuDeviceGetUuid, true, (tk_cu_uuid *uuid, tk_cu_device device))           \
+    f(device_get_attribute, cuDeviceGetAttribute, false,                                         \
       (int *value, int attribute, tk_cu_device device))                                            \
-    f(context_retain, "cuDevicePrimaryCtxRetain", false,                                           \
+    f(context_retain, cuDevicePrimaryCtxRetain, false,                                           \
       (tk_cu_context *context, tk_cu_device device))                                               \
-    f(context_release, "cuDevicePrimaryCtxRelease_v2", false, (tk_cu_device device))               \
-    f(context_push, "cuCtxPushCurrent_v2", false, (tk_cu_context context))                         \
-    f(context_pop, "cuCtxPopCurrent_v2", false, (tk_cu_context *context))                          \
-    f(mem_alloc, "cuMemAlloc_v2", false, (tk_cu_pointer *address, size_t size))                    \
-    f(mem_free, "cuMemFree_v2", false, (tk_cu_pointer address))                                    \
-    f(mem_get_address_range, "cuMemGetAddressRange_v2", false,                                     \
+    f(context_release, cuDevicePrimaryCtxRelease_v2, false, (tk_cu_device device))               \
+    f(context_push, cuCtxPushCurrent_v2, false, (tk_cu_context context))                         \
+    f(context_pop, cuCtxPopCurrent_v2, false, (tk_cu_context *context))                          \
+    f(mem_alloc, cuMemAlloc_v2, false, (tk_cu_pointer *address, size_t size))                    \
+    f(mem_get_info, cuMemGetInfo_v2, true, (size_t *free_bytes, size_t *total)) \
+    f(mem_free, cuMemFree_v2, false, (tk_cu_pointer address))                                    \
+    f(mem_get_address_range, cuMemGetAddressRange_v2, false,                                     \
       (tk_cu_pointer *base, size_t *size, tk_cu_pointer address))                                  \
-    f(pointer_get_attribute, "cuPointerGetAttribute", false,                                       \
+    f(pointer_get_attribute, cuPointerGetAttribute, false,                                       \
       (void *value, int attribute, tk_cu_pointer address))                                         \
-    f(pointer_set_attribute, "cuPointerSetAttribute", true,                                        \
+    f(pointer_set_attribute, cuPointerSetAttribute, true,                                        \
       (const void *value, int attribute, tk_cu_pointer address))                                   \
-    f(stream_create, "cuStreamCreate", false, (tk_cu_stream *stream, unsigned flags))              \
-    f(stream_destroy, "cuStreamDestroy_v2", false, (tk_cu_stream stream))                          \
-    f(stream_synchronize, "cuStreamSynchronize", false, (tk_cu_stream stream))                     \
-    f(event_create, "cuEventCreate", false, (tk_cu_event *event, unsigned flags))                  \
-    f(event_destroy, "cuEventDestroy_v2", false, (tk_cu_event event))                              \
-    f(event_record, "cuEventRecord", false, (tk_cu_event event, tk_cu_stream stream))              \
-    f(event_query, "cuEventQuery", false, (tk_cu_event event))                                     \
-    f(copy_to_device, "cuMemcpyHtoDAsync_v2", false,                                               \
+    f(stream_create, cuStreamCreate, false, (tk_cu_stream *stream, unsigned flags))              \
+    f(stream_destroy, cuStreamDestroy_v2, false, (tk_cu_stream stream))                          \
+    f(stream_synchronize, cuStreamSynchronize, false, (tk_cu_stream stream))                     \
+    f(event_create, cuEventCreate, false, (tk_cu_event *event, unsigned flags))                  \
+    f(event_destroy, cuEventDestroy_v2, false, (tk_cu_event event))                              \
+    f(event_record, cuEventRecord, false, (tk_cu_event event, tk_cu_stream stream))              \
+    f(event_query, cuEventQuery, false, (tk_cu_event event))                                     \
+    f(copy_to_device, cuMemcpyHtoDAsync_v2, false,                                               \
       (tk_cu_pointer to, const void *from, size_t size, tk_cu_stream stream))                      \
-    f(copy_to_host, "cuMemcpyDtoHAsync_v2", false,                                                 \
+    f(copy_to_host, cuMemcpyDtoHAsync_v2, false,                                                 \
       (void *to, tk_cu_pointer from, size_t size, tk_cu_stream stream))                            \
-    f(copy_inside, "cuMemcpyDtoDAsync_v2", false,                                                  \
+    f(copy_inside, cuMemcpyDtoDAsync_v2, false,                                                  \
       (tk_cu_pointer to, tk_cu_pointer from, size_t size, tk_cu_stream stream))                    \
-    f(copy_between, "cuMemcpyPeerAsync", false,                                                    \
+    f(copy_between, cuMemcpyPeerAsync, false,                                                    \
       (tk_cu_pointer to, tk_cu_context to_context, tk_cu_pointer from, tk_cu_context from_context, \
        size_t size, tk_cu_stream stream))                                                          \
-    f(ipc_get, "cuIpcGetMemHandle", true, (tk_cu_ipc_handle *handle, tk_cu_pointer address))       \
-    f(ipc_open, "cuIpcOpenMemHandle_v2", true,                                                     \
+    f(ipc_get, cuIpcGetMemHandle, true, (tk_cu_ipc_handle *handle, tk_cu_pointer address))       \
+    f(ipc_open, cuIpcOpenMemHandle_v2, true,                                                     \
       (tk_cu_pointer *address, tk_cu_ipc_handle handle, unsigned flags))                           \
-    f(ipc_close, "cuIpcCloseMemHandle", true, (tk_cu_pointer address))                             \
-    f(export_range, "cuMemGetHandleForAddressRange", true,                                         \
+    f(ipc_close, cuIpcCloseMemHandle, true, (tk_cu_pointer address))                             \
+    f(export_range, cuMemGetHandleForAddressRange, true,                                         \
       (void *handle, tk_cu_pointer address, size_t size, int type, unsigned long long flags))      \
-    f(host_register, "cuMemHostRegister_v2", true, (void *base, size_t size, unsigned flags))      \
-    f(host_unregister, "cuMemHostUnregister", true, (void *base))
+    f(host_register, cuMemHostRegister_v2, true, (void *base, size_t size, unsigned flags))      \
+    f(host_unregister, cuMemHostUnregister, true, (void *base))
 /* clang-format on */
 
 #endif

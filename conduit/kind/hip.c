@@ -170,19 +170,32 @@ static void hip_close(struct tk_kind_device *device)
 
 /* ---- memory ---- */
 
+/* On the device. */
+static enum tk_status hip_alloc_here(size_t size, uintptr_t *address, struct tk_kind_why *why)
+{
+    void *pointer = NULL;
+    char call[120];
+    size_t left, total;
+    tk_hip_error error = hip.mem_alloc(&pointer, size);
+    *address = (uintptr_t)pointer;
+    if (error == TK_HIP_SUCCESS)
+        return TK_OK;
+    if (hip.mem_get_info && hip.mem_get_info(&left, &total) == TK_HIP_SUCCESS)
+        snprintf(call, sizeof(call), "hipMalloc of %zu bytes, of %zu that are free", size, left);
+    else
+        snprintf(call, sizeof(call), "hipMalloc of %zu bytes", size);
+    return hip_failed(why, call, error);
+}
+
 static enum tk_status hip_alloc(struct tk_kind_device *device, size_t size, uintptr_t *address,
                                 struct tk_kind_why *why)
 {
-    void *pointer = NULL;
     int callers, ordinal = device->args.ordinal;
     if (hip_enter(ordinal, &callers, why) != TK_OK)
         return TK_FAIL;
-    tk_hip_error error = hip.mem_alloc(&pointer, size);
+    enum tk_status status = hip_alloc_here(size, address, why);
     hip_leave(ordinal, callers);
-    if (error != TK_HIP_SUCCESS)
-        return hip_failed(why, "hipMalloc", error);
-    *address = (uintptr_t)pointer;
-    return TK_OK;
+    return status;
 }
 
 /* hipFree() finds the device by the address. */

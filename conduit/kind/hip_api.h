@@ -57,6 +57,7 @@ enum { TK_HIP_IPC_FLAGS_OF_5 = 0, TK_HIP_IPC_FLAGS_OF_6 = 1 };
     f(device_get_uuid, hipDeviceGetUuid, true, (tk_hip_uuid *uuid, int device))                  \
     f(device_get_pci, hipDeviceGetPCIBusId, true, (char *text, int size, int device))            \
     f(mem_alloc, hipMalloc, false, (void **address, size_t size))                                \
+    f(mem_get_info, hipMemGetInfo, true, (size_t *free_bytes, size_t *total)) \
     f(mem_free, hipFree, false, (void *address))                                                 \
     f(pointer_get_attributes, hipPointerGetAttributes, false,                                    \
       (tk_hip_pointer *pointer, const void *address))                                            \

@@ -94,17 +94,19 @@ static bool register_any(struct trunkline_segment *segment, struct registration 
 
 static void print(const struct trunkline_segment *segment, const struct registration *r)
 {
-    char device[160];
+    char device[160], remote[60] = "staged through host memory";
     const struct tk_kind_memory *memory = segment->kind_memory;
+    bool is_ipc = memory->has_ipc && !is_way("staged");
     if (!tk_settings.verboseenv)
         return;
-    tk_log_info("segment [%p, +%zu) of %s, memory of the %s: %s%s; IPC to ranks of this host: "
-                "%s%s%s (GASNET_MK_WAY=%s)",
+    if (r->by)
+        snprintf(remote, sizeof(remote), "in place by %s", r->by);
+    tk_log_info("segment [%p, +%zu) of %s, memory of the %s: from other hosts %s, from ranks of "
+                "this host %s%s%s (GASNET_MK_WAY=%s)",
                 segment->base, (size_t)segment->size,
                 tk_kind_device_text(memory->device, device, sizeof(device)),
-                memory->is_ours ? "library" : "client",
-                r->by ? "HCAs access it by " : "no HCA accesses it", r->by ? r->by : "",
-                memory->has_ipc ? "yes" : "no", r->why[0] ? "; " : "", r->why, tk_settings.mk_way);
+                memory->is_ours ? "library" : "client", remote, is_ipc ? "by IPC" : remote,
+                r->why[0] ? "; " : "", r->why, tk_settings.mk_way);
 }
 
 /* Without a registration data is staged, unless the user asked for that registration. A job without

@@ -141,25 +141,28 @@ static void no_memory_kinds_without_a_device(void)
 {
     gex_MK_t kind = GEX_MK_INVALID;
     gex_MK_Create_args_t args;
-#ifdef GASNET_SEGMENT_EVERYTHING
-    const int without_driver = GASNET_ERR_BAD_ARG;
-#else
-    const int without_driver = GASNET_ERR_RESOURCE;
-#endif
+    int codes[] = {GASNET_ERR_BAD_ARG, GASNET_ERR_BAD_ARG, GASNET_ERR_BAD_ARG, GASNET_ERR_BAD_ARG};
 
+#ifdef GASNET_HAVE_MK_CLASS_CUDA_UVA
+    codes[GEX_MK_CLASS_CUDA_UVA] = GASNET_ERR_RESOURCE;
+#endif
+#ifdef GASNET_HAVE_MK_CLASS_HIP
+    codes[GEX_MK_CLASS_HIP] = GASNET_ERR_RESOURCE;
+#endif
     memset(&args, 0, sizeof args);
     for (int c = GEX_MK_CLASS_HOST; c <= GEX_MK_CLASS_ZE; c++) {
         args.gex_class = (gex_MK_Class_t)c;
-        bool has_device = c == GEX_MK_CLASS_CUDA_UVA || c == GEX_MK_CLASS_HIP;
-        CHECK(gex_MK_Create(&kind, job.client, &args, 0) ==
-                  (has_device ? without_driver : GASNET_ERR_BAD_ARG),
-              "class %d", c);
+        CHECK(gex_MK_Create(&kind, job.client, &args, 0) == codes[c], "class %d", c);
     }
     CHECK(kind == GEX_MK_INVALID && GEX_MK_HOST != GEX_MK_INVALID);
-#if defined(GASNET_SEGMENT_EVERYTHING) == defined(GASNET_HAVE_MK_CLASS_CUDA_UVA) ||                \
-    GASNET_HAVE_MK_CLASS_CUDA_UVA != GASNET_HAVE_MK_CLASS_HIP ||                                   \
-    GASNET_HAVE_MK_CLASS_CUDA_UVA != GASNET_HAVE_MK_CLASS_ZE ||                                    \
-    GASNET_HAVE_MK_CLASS_CUDA_UVA != GASNET_HAVE_MK_CLASS_MULTIPLE || !GASNET_HAVE_MK_CLASS_HOST
+#if defined(GASNET_HAVE_MK_CLASS_CUDA_UVA) != defined(TRUNKLINE_KIND_CUDA_UVA) ||                  \
+    defined(GASNET_HAVE_MK_CLASS_HIP) != defined(TRUNKLINE_KIND_HIP) ||                            \
+    defined(GASNET_HAVE_MK_CLASS_ZE) != defined(TRUNKLINE_KIND_ZE) || !GASNET_HAVE_MK_CLASS_HOST
+#    error "item 70: a feature macro that says what is not true"
+#endif
+#if defined(GASNET_HAVE_MK_CLASS_MULTIPLE) !=                                                      \
+    (defined(GASNET_HAVE_MK_CLASS_CUDA_UVA) || defined(GASNET_HAVE_MK_CLASS_HIP) ||                \
+     defined(GASNET_HAVE_MK_CLASS_ZE))
 #    error "item 70: a feature macro that says what is not true"
 #endif
 #if GASNET_PSHM != 1 || GASNETI_PSHM_ENABLED != 1 ||                                               \

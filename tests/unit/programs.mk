@@ -38,11 +38,13 @@ unit = $(foreach m,$(2),$(call unit_program,tests/unit/$(1)$(if $(filter seq,$(2
     tests/unit/$(or $(4),$(1)).c $(3) $(if $(filter weak,$(m)),$(unit_weak)) $(unit_support),$(5)))
 unit_program = $(eval unit_tests += $(1))$(call program,$(1),$(call objects,unit-$(2),$(3)),\
     $(unit_library_$(2)) $$(CMOCKA_LIBS) $(4) -ldl -lpthread)
+# $(call if_kind,CLASS,ARGUMENTS OF unit): where configure did not leave the class out
+if_kind = $(if $(filter $(1),$(tk_kinds)),$(call unit,$(2),$(3),$(4)))
 
 unit_tests =
 ifeq ($(have_cmocka),yes)
 $(call unit,api/test_calls,seq,$(unit_no_multicast) $(unit_job))
-$(call unit,api/test_kinds,seq,$(unit_cuda) $(unit_no_gather))
+$(call if_kind,CUDA_UVA,api/test_kinds,seq,$(unit_cuda) $(unit_no_gather))
 $(call unit,api/test_objects,seq,$(unit_no_multicast) $(unit_job))
 $(call unit,api/test_system,seq,$(unit_job))
 $(call unit,base/test_base,seq par)
@@ -72,6 +74,11 @@ $(call unit,kind_rma/test_kind_stage,seq par,$(unit_job))
 $(call unit,kind/test_cuda,seq par,$(unit_cuda))
 $(call unit,kind/test_hip,seq)
 $(call unit,kind/test_ze,seq)
+$(call if_kind,CUDA_UVA,kind/test_cuda,seq par,$(unit_cuda))
+$(call if_kind,CUDA_UVA,kind/test_devices,par,$(unit_cuda))
+$(call if_kind,HIP,kind/test_hip,seq)
+$(call unit,kind/test_library,seq)
+$(call if_kind,ZE,kind/test_ze,seq)
 $(call unit,memory/test_memory,seq)
 $(call unit,memory/test_process,seq)
 $(call unit,message/test_handlers,seq)

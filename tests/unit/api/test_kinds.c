@@ -329,8 +329,9 @@ static void a_wrong_address_is_a_bad_argument_and_no_memory_is_not(void **state)
     assert_no_segment(GASNET_ERR_BAD_ARG, &network, 1, "is not memory of CUDA");
     fake_cuda.failing = "cuMemAlloc";
     fake_cuda.code = 2;
-    assert_no_segment(GASNET_ERR_RESOURCE, NULL, 100,
-                      "gex_Segment_Create: 100 bytes of CUDA_UVA: cuMemAlloc:");
+    assert_no_segment(
+        GASNET_ERR_RESOURCE, NULL, 100,
+        "gex_Segment_Create: 100 bytes of CUDA_UVA: cuMemAlloc of 65536 bytes, of 12345");
     gex_MK_Destroy(kind, 0);
 }
 
@@ -488,10 +489,18 @@ static void users_see_devices_and_why_a_path_is_not_taken(void **state)
     code = gex_Segment_Create(&segment, client, NULL, 100, kind, 0);
     said = unit_heard();
     assert_int_equal(code, GASNET_OK);
-    unit_assert_says(said, "HCAs access it by peer memory");
-    unit_assert_says(said, "IPC to ranks of this host: yes");
+    unit_assert_says(said, "from other hosts in place by peer memory");
+    unit_assert_says(said, "from ranks of this host by IPC");
     unit_assert_says(said, "dma-buf: paper0 refuses dma-bufs");
     assert_int_equal(unit_lines(said), 1);
+    gex_Segment_Destroy(segment, 0);
+    unit_settings("GASNET_VERBOSEENV=1", "GASNET_MK_WAY=staged", NULL);
+    unit_listen();
+    code = gex_Segment_Create(&segment, client, NULL, 100, kind, 0);
+    said = unit_heard();
+    assert_int_equal(code, GASNET_OK);
+    unit_assert_says(said, "from other hosts staged through host memory, from ranks of this host "
+                           "staged through host memory (GASNET_MK_WAY=staged)");
     gex_Segment_Destroy(segment, 0);
     gex_MK_Destroy(kind, 0);
 }

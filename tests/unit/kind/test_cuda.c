@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/page.h"
+#include "base/kind_mode.h"
 #include "fake_cuda.h"
 #include "kind/cuda_api.h"
 #include "kind/kind.h"
@@ -220,7 +221,13 @@ static void memory_that_lacks_is_a_matter_of_resources(void **state)
     fake_cuda.code = TK_CU_OUT_OF_MEMORY;
     assert_int_equal(open_memory(device, 0, 100), TK_FAIL);
     assert_false(is_argument);
-    unit_assert_says(why.text, "cuMemAlloc: some error (CUDA error 2)");
+    unit_assert_says(why.text, "cuMemAlloc of 65536 bytes, of 12345 that are free: some error "
+                               "(CUDA error 2)");
+    fake_cuda.absent = "cuMemGetInfo_v2";
+    struct tk_kind_device *other = get(1);
+    assert_int_equal(open_memory(other, 0, 100), TK_FAIL);
+    unit_assert_says(why.text, "cuMemAlloc of 65536 bytes: some error");
+    tk_kind_device_put(other);
     fake_cuda.failing = NULL;
     assert_int_equal(open_memory(device, 0, SIZE_MAX - 100), TK_FAIL);
     assert_false(is_argument);
@@ -392,8 +399,8 @@ static void host_memory_is_pinned_if_the_driver_can(void **state)
 static void only_the_three_classes_of_devices_exist(void **state)
 {
     assert_ptr_equal(tk_kind_class_of(TK_KIND_CUDA_UVA), &tk_kind_cuda);
-    assert_ptr_equal(tk_kind_class_of(TK_KIND_HIP), &tk_kind_hip);
-    assert_ptr_equal(tk_kind_class_of(TK_KIND_ZE), &tk_kind_ze);
+    assert_ptr_equal(tk_kind_class_of(TK_KIND_HIP), tk_has_kind_hip ? &tk_kind_hip : NULL);
+    assert_ptr_equal(tk_kind_class_of(TK_KIND_ZE), tk_has_kind_ze ? &tk_kind_ze : NULL);
     assert_null(tk_kind_class_of(TK_KIND_HOST));
     assert_null(tk_kind_class_of(TK_KIND_NUMBERS));
     assert_null(tk_kind_class_of(-1));

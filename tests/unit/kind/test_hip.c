@@ -131,6 +131,14 @@ static tk_hip_error fake_mem_alloc(void **address, size_t size)
     return TK_HIP_SUCCESS;
 }
 
+static tk_hip_error fake_mem_get_info(size_t *free_bytes, size_t *total)
+{
+    ON_DEVICE_0();
+    *free_bytes = 12345;
+    *total = 99999;
+    return TK_HIP_SUCCESS;
+}
+
 static tk_hip_error fake_mem_free(void *address)
 {
     assert_ptr_equal(address, (void *)heap);
@@ -384,7 +392,8 @@ static void memory_of_other_kinds_is_refused(void **state)
     assert_true(is_argument);
     runtime.failing = "mem_alloc";
     assert_int_equal(open_memory(device, 0, 1), TK_FAIL);
-    unit_assert_says(why.text, "hipMalloc: out of memory (HIP error 2)");
+    unit_assert_says(
+        why.text, "hipMalloc of 65536 bytes, of 12345 that are free: out of memory (HIP error 2)");
     assert_false(is_argument);
     tk_kind_device_put(device);
 }

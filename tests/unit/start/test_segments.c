@@ -325,6 +325,24 @@ static void staging_buffers_are_published_beside_device_segments(void **state)
     tk_staging.bound = NULL;
 }
 
+/* Endpoint 0 has host memory. */
+static void all_endpoints_are_published_at_once_with_the_staging_buffers(void **state)
+{
+    struct tk_kind_memory device_memory;
+    struct trunkline_segment on_device = {.base = memory, .size = 5, .kind_memory = &device_memory};
+    struct trunkline_ep all[GASNET_MAXEPS], *eps[GASNET_MAXEPS];
+    for (gex_EP_Index_t i = 0; i < GASNET_MAXEPS; i++) {
+        all[i] = (struct trunkline_ep){.index = i, .segment = i ? &on_device : &segments[0]};
+        eps[i] = &all[i];
+    }
+    tk_staging.bound = stage;
+    staging_exists = true;
+    assert_int_equal(tk_publish(&tk_tm, eps, GASNET_MAXEPS), TK_OK);
+    tk_staging.bound = NULL;
+    assert_int_equal(exchange.count, GASNET_MAXEPS + 1);
+    assert_int_equal(exchange.records[GASNET_MAXEPS].endpoint, tk_endpoint_staging);
+}
+
 static void memory_that_was_freed_is_not_published(void **state)
 {
     struct trunkline_ep good = {.index = 4, .segment = &segments[0]},
@@ -383,6 +401,7 @@ static const struct CMUnitTest tests[] = {
     TEST(who_has_nothing_to_publish_takes_part),
     TEST(memory_of_a_neighbours_client_is_tried_before_it_is_used),
     TEST(staging_buffers_are_published_beside_device_segments),
+    TEST(all_endpoints_are_published_at_once_with_the_staging_buffers),
     TEST(memory_that_was_freed_is_not_published),
     TEST(device_segments_of_neighbours_are_not_tried),
     TEST(what_was_not_exchanged_is_not_tried),

@@ -6,6 +6,7 @@
 #include "fake_cuda.h"
 
 #include <fcntl.h>
+#include <sched.h>
 
 #include "base/page.h"
 #include "kind/cuda_api.h"
@@ -20,7 +21,7 @@ struct fake_cuda fake_cuda;
 int tk_kind_library_load(const char *const *files, const struct tk_kind_symbol *symbols,
                          size_t count, struct tk_kind_why *why)
 {
-#define KNOW(member, symbol, is_optional, parameters) {symbol, (void *)fake_##member},
+#define KNOW(member, symbol, is_optional, parameters) {#symbol, (void *)fake_##member},
     static const struct {
         const char *name;
         void *function;
@@ -120,7 +121,8 @@ static tk_cu_result fake_device_get_attribute(int *value, int attribute, tk_cu_d
 static tk_cu_result fake_context_retain(tk_cu_context *context, tk_cu_device device)
 {
     MAY_FAIL("cuDevicePrimaryCtxRetain");
-    fake_cuda.retained[device]++;
+    sched_yield();
+    assert_int_equal(fake_cuda.retained[device]++, 0);
     *context = (tk_cu_context)(uintptr_t)(100 + device);
     return TK_CU_SUCCESS;
 }
@@ -164,6 +166,14 @@ static tk_cu_result fake_mem_alloc(tk_cu_pointer *address, size_t size)
     NEEDS_CONTEXT();
     MAY_FAIL("cuMemAlloc");
     *address = fake_cuda_allocate(size, (int)fake_cuda.stack[fake_cuda.depth - 1] - 100);
+    return TK_CU_SUCCESS;
+}
+
+static tk_cu_result fake_mem_get_info(size_t *free_bytes, size_t *total)
+{
+    NEEDS_CONTEXT();
+    *free_bytes = 12345;
+    *total = 99999;
     return TK_CU_SUCCESS;
 }
 
