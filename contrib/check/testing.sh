@@ -65,6 +65,7 @@ counts()
     echo "unit cases of packets and the switch|$(cases tests/roce tests/mcswitch)"
     echo "unit cases of the workloads|$(cases tests/workloads)"
     echo "programs against the software device|$(find tests/softhca -name '*.c' -exec grep -l '^int main' {} + | grep -c .)"
+    echo "programs against the software accelerator|$(find tests/softgpu -name '*.c' -exec grep -l '^int main' {} + | grep -c .)"
     echo "programs that run as jobs|$(grep -c '^$(call job,' tests/job/programs.mk)"
     echo "scripts that run them|$(files tests/job -name '*.sh' ! -name common.sh)"
     echo "mistakes of clients|$(grep -cE '^ *wrong [0-9]+ ' tests/job/misuse.sh)"

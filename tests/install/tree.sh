@@ -64,7 +64,7 @@ done
 present "$libdir/cmake/Trunkline/TrunklineConfig.cmake"
 present "$libdir/cmake/Trunkline/TrunklineConfigVersion.cmake"
 present "$libdir/trunkline/libsofthca.so"
-for name in libcuda.so.1 libamdhip64.so.5 libhsa-runtime64.so.1; do
+for name in libcuda.so.1 libamdhip64.so.5 libhsa-runtime64.so.1 libze_loader.so.1; do
     present "$libdir/trunkline/softgpu/$name"
 done
 case $(uname -m) in

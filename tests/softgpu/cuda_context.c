@@ -178,7 +178,7 @@ static void by_name(void)
     GIVES(CUDA_ERROR_NOT_FOUND, cuGetProcAddress("cuNothing", &function, 12000, 0, &found));
 }
 
-static const struct test_case cases[] = {
+static const struct gpu_case cases[] = {
     {"uninitialized", uninitialized, "devices=3", NULL, 0},
     {"no devices", no_devices, "devices=0", NULL, 0},
     {"places", places, "devices=2,no-uva", NULL, 0},

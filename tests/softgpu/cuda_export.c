@@ -239,7 +239,7 @@ static void mapped_memory(void)
     GOOD(cuMemAddressFree(p, 4 * (2 << 20)));
 }
 
-static const struct test_case cases[] = {
+static const struct gpu_case cases[] = {
     {"ranges", ranges, NULL, NULL, 0},
     {"wrong ranges", wrong, NULL, NULL, 0},
     {"peer memory", peer_memory, "no-dmabuf", NULL, 0},

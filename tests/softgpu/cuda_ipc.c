@@ -171,7 +171,7 @@ static void refused(void)
     CHECK(!capable);
 }
 
-static const struct test_case cases[] = {
+static const struct gpu_case cases[] = {
     {"shared", shared, NULL, NULL, 0},
     {"killed owner", killed_owner, NULL, NULL, 0},
     {"access of the CPU", cpu_access, NULL, NULL, SIGSEGV},

@@ -292,7 +292,7 @@ static void many_threads(void)
         pthread_join(t[i], NULL);
 }
 
-static const struct test_case cases[] = {
+static const struct gpu_case cases[] = {
     {"asynchronous", asynchronous, NULL, "copy:ms=100", 0},
     {"copies of a device", device_copies, NULL, "copy:ms=100", 0},
     {"events", events, "delay=500", NULL, 0},

@@ -117,7 +117,7 @@ static void seeds(void)
     CHECK(seen[0] == seen[1] && seen[0] != seen[2] && seen[0] != 0 && seen[0] != ~0U);
 }
 
-static const struct test_case cases[] = {
+static const struct gpu_case cases[] = {
     {"copies", copies, NULL, "copy:nth=3", 0},
     {"late", late, NULL, "copy:nth=1,error=CUDA_ERROR_ILLEGAL_ADDRESS", 0},
     {"at the call", at_call, NULL, "copy:nth=1,when=call", 0},

@@ -163,7 +163,7 @@ static void ipc(void)
     CHECK(c == 5);
 }
 
-static const struct test_case cases[] = {
+static const struct gpu_case cases[] = {
     {"copies", copies, "devices=2", NULL, 0},
     {"streams", streams, NULL, "copy:ms=50", 0},
     {"access of the CPU", cpu_access, NULL, NULL, SIGSEGV},

@@ -73,6 +73,7 @@ TYPE(hipSetDevice, int);
 TYPE(hipGetDevice, int *);
 TYPE(hipDeviceGet, int *, int);
 TYPE(hipDeviceGetName, char *, int, int);
+TYPE(hipDeviceGetUuid, hipUUID *, int);
 TYPE(hipDeviceGetPCIBusId, char *, int, int);
 TYPE(hipDeviceGetByPCIBusId, int *, const char *);
 TYPE(hipDeviceTotalMem, size_t *, int);

@@ -172,11 +172,8 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 {
     CUresult result = check(dev, uuid);
 
-    if (result == CUDA_SUCCESS) {
-        memset(uuid, 0, sizeof *uuid);
-        memcpy(uuid->bytes, "softgpu", 7);
-        uuid->bytes[15] = (char)dev;
-    }
+    if (result == CUDA_SUCCESS)
+        sgpu_device_uuid(uuid->bytes, dev);
     return result;
 }
 

@@ -27,7 +27,7 @@ int sgpu_memory_alloc(struct sgpu_context *c, uint64_t size, uint64_t *address)
     range.storage = sgpu_storage_create(c->device, range.length);
     if (!range.storage)
         return SGPU_OUT_OF_MEMORY;
-    range.address = sgpu_reserve(range.length);
+    range.address = sgpu_reserve(range.length, SGPU_ALIGNMENT);
     if (range.address && sgpu_memory_add(&range)) {
         *address = range.address;
         return SGPU_OK;

@@ -103,10 +103,12 @@ static int start(struct sgpu_context *c, struct sgpu_stream *s, struct sgpu_op *
 int sgpu_copy(struct sgpu_context *c, struct sgpu_stream *s, uint64_t to, uint64_t from,
               uint64_t length, enum sgpu_direction direction)
 {
-    bool to_device = direction == SGPU_HTOD || direction == SGPU_DTOD || direction == SGPU_ANY;
-    bool to_host = direction == SGPU_DTOH || direction == SGPU_HTOH || direction == SGPU_ANY;
-    bool from_device = direction == SGPU_DTOH || direction == SGPU_DTOD || direction == SGPU_ANY;
-    bool from_host = direction == SGPU_HTOD || direction == SGPU_HTOH || direction == SGPU_ANY;
+    bool any = direction == SGPU_ANY || direction == SGPU_UNSTAGED;
+    bool staged = direction != SGPU_UNSTAGED;
+    bool to_device = direction == SGPU_HTOD || direction == SGPU_DTOD || any;
+    bool to_host = direction == SGPU_DTOH || direction == SGPU_HTOH || any;
+    bool from_device = direction == SGPU_DTOH || direction == SGPU_DTOD || any;
+    bool from_host = direction == SGPU_HTOD || direction == SGPU_HTOH || any;
     struct side target, source;
     struct sgpu_op *op;
 
@@ -120,12 +122,13 @@ int sgpu_copy(struct sgpu_context *c, struct sgpu_stream *s, uint64_t to, uint64
     op = copy_create(&target, &source, length);
     if (!op)
         return SGPU_OUT_OF_MEMORY;
-    if (s && !source.memory && target.memory && !take_source(op)) { /* pageable */
+    if (s && staged && !source.memory && target.memory && !take_source(op)) { /* pageable */
         sgpu_op_put(op);
         return SGPU_OUT_OF_MEMORY;
     }
     return start(c, s, op,
-                 s ? !target.memory : !side_on_device(&target) || !side_on_device(&source));
+                 s ? staged && !target.memory
+                   : !side_on_device(&target) || !side_on_device(&source));
 }
 
 int sgpu_set(struct sgpu_context *c, struct sgpu_stream *s, uint64_t to, uint32_t value,

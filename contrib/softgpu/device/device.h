@@ -130,7 +130,8 @@ struct sgpu_memory {
 
 bool sgpu_memory_on_device(const struct sgpu_memory *m);
 /* Reserves addresses that no CPU can access. 0: none are left. */
-uint64_t sgpu_reserve(uint64_t length);
+enum { SGPU_ALIGNMENT = 65536 }; /* of memory that the library places */
+uint64_t sgpu_reserve(uint64_t length, uint64_t alignment);
 /* Keeps them reserved for a while, so that stale pointers fault. */
 void sgpu_unreserve(uint64_t address, uint64_t length);
 /* Adds a range to the table; NULL: no memory. */
@@ -236,7 +237,14 @@ int sgpu_stream_wait_event(struct sgpu_stream *s, struct sgpu_event *e);
 void sgpu_events_end(const struct sgpu_context *c);
 
 /* ---- copy.c ---- */
-enum sgpu_direction { SGPU_HTOD, SGPU_DTOH, SGPU_DTOD, SGPU_HTOH, SGPU_ANY };
+enum sgpu_direction {
+    SGPU_HTOD,
+    SGPU_DTOH,
+    SGPU_DTOD,
+    SGPU_HTOH,
+    SGPU_ANY,
+    SGPU_UNSTAGED, /* any, and asynchronous to pageable memory too */
+};
 
 /* s NULL: the synchronous form, in the NULL stream. As on real devices it returns before the end
  * when no host memory takes part. */

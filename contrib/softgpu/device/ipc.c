@@ -66,7 +66,8 @@ static int ipc_map(struct sgpu_context *c, const struct handle *h, uint64_t *add
     if (!range.storage)
         return SGPU_MAP_FAILED;
     range.device = range.storage->device;
-    range.address = sgpu_device_exists(range.device) ? sgpu_reserve(range.length) : 0;
+    range.address =
+        sgpu_device_exists(range.device) ? sgpu_reserve(range.length, SGPU_ALIGNMENT) : 0;
     if (range.address && sgpu_memory_add(&range)) {
         *address = range.address;
         return SGPU_OK;

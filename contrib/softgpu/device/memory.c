@@ -22,11 +22,20 @@ static struct {
 } old[OLD_RANGES];
 static unsigned old_next;
 
-uint64_t sgpu_reserve(uint64_t length)
+/* Reserves more, and gives back what does not lie between the boundaries. */
+uint64_t sgpu_reserve(uint64_t length, uint64_t alignment)
 {
-    void *p = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p = mmap(NULL, length + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    uint64_t raw = (uint64_t)(uintptr_t)p, begin = (raw + alignment - 1) & -alignment;
 
-    return p == MAP_FAILED ? 0 : (uint64_t)(uintptr_t)p;
+    if (p == MAP_FAILED)
+        return 0;
+    if (begin > raw)
+        munmap(p, begin - raw);
+    if (raw + alignment > begin)
+        munmap((void *)(uintptr_t)(begin + length), raw + alignment - begin);
+    return begin;
 }
 
 void sgpu_unreserve(uint64_t address, uint64_t length)

@@ -5,6 +5,7 @@
 #define SGPU_PLACE_H
 
 #include <stdio.h>
+#include <string.h>
 
 enum { SGPU_PCI_DOMAIN = 0, SGPU_PCI_BUS = 0x41, SGPU_PCI_SLOT = 0 };
 
@@ -16,6 +17,14 @@ static inline void sgpu_device_name(char *out, size_t n, int device)
 static inline void sgpu_device_pci(char *out, size_t n, int device)
 {
     snprintf(out, n, "%04x:%02x:%02x.0", SGPU_PCI_DOMAIN, SGPU_PCI_BUS + device, SGPU_PCI_SLOT);
+}
+
+/* The same in all processes, as IPC between them needs it */
+static inline void sgpu_device_uuid(void *out, int device)
+{
+    memset(out, 0, 16);
+    memcpy(out, "softgpu", 7);
+    ((char *)out)[15] = (char)device;
 }
 
 #endif

@@ -5,6 +5,7 @@
  * the vendors' libraries no call succeeds there. */
 #include "config.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -68,6 +69,9 @@ void sgpu_enter(void)
 int sgpu_leave(int status)
 {
     pthread_mutex_unlock(&sgpu_lock);
+    /* A client that polls for a copy must not keep the CPU from the thread that makes it. */
+    if (status == SGPU_NOT_READY)
+        sched_yield();
     return status;
 }
 

@@ -157,8 +157,11 @@ static bool queue_start(struct queue *q)
 
     if (q->started)
         return true;
-    /* The client's handlers run in its own threads. */
+    /* The client's handlers run in its own threads, but for what the thread itself does wrong with
+     * an address of the client. */
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);

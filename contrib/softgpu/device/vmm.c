@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "contrib/softgpu/device/device.h"
 
@@ -32,20 +31,6 @@ static bool granular(uint64_t size)
 
 /* ---- addresses ---- */
 
-/* Reserves more, and gives back what does not lie between the boundaries. */
-static uint64_t reserve_aligned(uint64_t size, uint64_t alignment)
-{
-    uint64_t raw = sgpu_reserve(size + alignment), begin = (raw + alignment - 1) & -alignment;
-
-    if (!raw)
-        return 0;
-    if (begin > raw)
-        munmap((void *)(uintptr_t)raw, begin - raw);
-    if (raw + alignment > begin)
-        munmap((void *)(uintptr_t)(begin + size), raw + alignment - begin);
-    return begin;
-}
-
 int sgpu_vmm_reserve(uint64_t size, uint64_t alignment, uint64_t *address)
 {
     struct reservation *r;
@@ -57,7 +42,7 @@ int sgpu_vmm_reserve(uint64_t size, uint64_t alignment, uint64_t *address)
     r = malloc(sizeof *r);
     if (!r)
         return SGPU_OUT_OF_MEMORY;
-    *r = (struct reservation){reservations, reserve_aligned(size, alignment), size};
+    *r = (struct reservation){reservations, sgpu_reserve(size, alignment), size};
     if (!r->address) {
         free(r);
         return SGPU_OUT_OF_MEMORY;

@@ -198,6 +198,15 @@ hipError_t hipDeviceGetPCIBusId(char *pciBusId, int len, int device)
     return fill(pciBusId, len, device, sgpu_device_pci);
 }
 
+hipError_t hipDeviceGetUuid(hipUUID *uuid, hipDevice_t device)
+{
+    hipError_t result = check(device, uuid);
+
+    if (result == hipSuccess)
+        sgpu_device_uuid(uuid->bytes, device);
+    return result;
+}
+
 hipError_t hipDeviceGetByPCIBusId(int *device, const char *pciBusId)
 {
     hipError_t result = check(0, device);

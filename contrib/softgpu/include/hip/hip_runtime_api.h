@@ -88,6 +88,9 @@ typedef enum hipDeviceAttribute_t {
 } hipDeviceAttribute_t;
 
 typedef int hipDevice_t;
+typedef struct hipUUID_t {
+    char bytes[16];
+} hipUUID;
 typedef void *hipDeviceptr_t;
 typedef struct ihipCtx_t *hipCtx_t;
 typedef struct ihipStream_t *hipStream_t;
@@ -118,6 +121,7 @@ hipError_t hipSetDevice(int deviceId);
 hipError_t hipGetDevice(int *deviceId);
 hipError_t hipDeviceGet(hipDevice_t *device, int ordinal);
 hipError_t hipDeviceGetName(char *name, int len, hipDevice_t device);
+hipError_t hipDeviceGetUuid(hipUUID *uuid, hipDevice_t device);
 hipError_t hipDeviceGetPCIBusId(char *pciBusId, int len, int device);
 hipError_t hipDeviceGetByPCIBusId(int *device, const char *pciBusId);
 hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t device);

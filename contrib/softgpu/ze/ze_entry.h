@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How each function of Level Zero begins and ends, and its handles: objects of this library, which
+ * are looked up before they are used. sgpu_lock protects them. */
+#ifndef SGPU_ZE_ENTRY_H
+#define SGPU_ZE_ENTRY_H
+
+#include "contrib/softgpu/device/device.h"
+#include "contrib/softgpu/include/level_zero/ze_api.h"
+
+struct _ze_device_handle_t {
+    int number;
+};
+
+/* One of the library's contexts for each device, made when it is needed */
+struct _ze_context_handle_t {
+    struct _ze_context_handle_t *next;
+    struct sgpu_context *of[SGPU_DEVICES_MAX];
+};
+
+ze_result_t ze_result(int status);
+/* Locks. Anything but success: not locked, and to be returned. */
+ze_result_t ze_enter(void);
+ze_result_t ze_leave(int status);
+/* The number of a device; negative: the handle is wrong. */
+int ze_device(ze_device_handle_t handle);
+ze_device_handle_t ze_device_handle(int number);
+bool ze_context_known(ze_context_handle_t handle);
+/* OK, or why no work can be given to the device in this context. */
+int ze_context_of(ze_context_handle_t handle, int device, struct sgpu_context **c);
+/* Is it memory of this context? */
+bool ze_context_holds(ze_context_handle_t handle, const struct sgpu_memory *m);
+
+/* Ends what a context made of memory; ze_memory.c. */
+void ze_memory_forget(ze_context_handle_t handle);
+
+#endif
