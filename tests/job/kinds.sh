@@ -90,8 +90,33 @@ deaths()
     done
 }
 
+refusals()
+{
+    for near in 0 1; do
+        for what in long long-to-itself atomic; do
+            SETTINGS="GASNET_SUPERNODE_MAXSIZE=$near KINDS_REFUSED=$what" job 2 "$jobs/kinds-seq"
+            grep -qE "the payload of a Long .* can't go to endpoint 1 of rank .*memory of a device|gex_AD_OpNB.*on which there are no remote atomics" \
+                "$scratch/err" && [ "$status" -ne 0 ] || failed "$what was not refused by a line"
+        done
+    done
+}
+
+# count NAME: of rank 0
+count()
+{
+    grep -o "\"$1\": *[0-9]*" "$scratch/stats-0.json" | grep -o '[0-9]*$' | head -1
+}
+
+counts()
+{
+    SETTINGS="GASNET_STATSFILE=$scratch/stats-%.json GASNET_SUPERNODE_MAXSIZE=1 GASNET_MK_WAY=staged $small" good 2 "$jobs/kinds-seq" 20
+    for name in kind_bytes kind_served kind_slot_waits; do
+        [ "$(count $name)" -gt 0 ] 2>/dev/null || failed "counter $name is '$(count $name)'"
+    done
+}
+
 lane network network
-lane hcas hcas faults deaths others
+lane hcas hcas faults deaths others refusals counts
 lane neighbours neighbours
 lane alone alone names
 finish
