@@ -175,6 +175,15 @@ static gex_Rank_t rank_of(const char *call, const struct tk_atomic *m, gex_Rank_
     return rank;
 }
 
+/* CPUs can't reach memory of a device, and devices' atomics are not atomic with those of HCAs. */
+static void __attribute__((noinline)) refuse_device(const char *call, const struct tk_atomic *m)
+{
+    if (tk_bound_of(m->peer->rank, m->endpoint).kind)
+        tk_panic("%s: endpoint %u of rank %u has memory of a device, on which there are no remote "
+                 "atomics",
+                 call, m->endpoint, m->peer->rank);
+}
+
 /* Fills in the target of an operation. */
 static inline void aim(const char *call, struct tk_atomic *m, gex_Rank_t rank, gex_DT_t dt)
 {
@@ -185,6 +194,7 @@ static inline void aim(const char *call, struct tk_atomic *m, gex_Rank_t rank, g
     TK_CHECK_RANK(call, m->ad->tm, rank);
     m->peer = m->ad->peers ? &m->ad->peers[rank] : tk_peer_of(m->ad->tm, rank);
     m->endpoint = m->ad->peers ? 0 : tk_team_ep_index(m->ad->tm, rank);
+    tk_if_unlikely(m->endpoint != 0) refuse_device(call, m);
     if (TK_IS_DEBUG) {
         check_opcode(call, m, dt);
         check_locality(call, m);

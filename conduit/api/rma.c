@@ -7,6 +7,7 @@
 #include "api/check.h"
 #include "base/bits.h"
 #include "base/copy.h"
+#include "kind_rma/kind_rma.h"
 #include "rma/rma.h"
 #include "team/objects.h"
 #include "trace/trace.h"
@@ -28,64 +29,76 @@
              (size_t)(nbytes))
 
 /* Either endpoint may be other than endpoint 0. */
-static void use_endpoints(const char *call, struct tk_transfer *t, gex_TM_t tm, gex_Rank_t rank)
+static void use_endpoints(const char *call, struct tk_kind_transfer *k, gex_TM_t tm,
+                          gex_Rank_t rank)
 {
     (void)call;
+    struct tk_rma *rma = &k->t.rma;
     const struct tk_bound remote = tk_bound_by(tm, rank);
     const struct trunkline_ep *local = tk_team_ep(tm);
-    TK_CHECK(tk_bound_has(&remote, t->rma.remote, t->rma.nbytes),
+    TK_CHECK(tk_bound_has(&remote, rma->remote, rma->nbytes),
              "%s: [%p, +%zu) is not inside the segment of endpoint %u of rank %u, as far as it is "
              "known here",
-             call, (void *)t->rma.remote, t->rma.nbytes, (unsigned)remote.endpoint, rank);
+             call, (void *)rma->remote, rma->nbytes, (unsigned)remote.endpoint, rank);
     if (local == &tk_ep && remote.endpoint == 0)
         return;
-    t->rma.is_pair = true;
-    t->rma.endpoint = remote.endpoint;
-    t->rma.remote_keys = remote.keys;
-    t->rma.home = local->segment ? &local->segment->region : NULL;
+    rma->is_pair = true;
+    rma->endpoint = remote.endpoint;
+    rma->remote_keys = remote.keys;
+    rma->home = local->segment ? &local->segment->region : NULL;
+    k->local = local->segment ? local->segment->kind_memory : NULL;
+    k->remote = remote.kind;
+    TK_CHECK(!k->local || rma->nbytes == 0 || tk_region_holds(rma->home, rma->local, rma->nbytes),
+             "%s: [%p, +%zu) is not inside the device segment of the local endpoint %u", call,
+             (void *)rma->local, rma->nbytes, (unsigned)local->index);
 }
 
 /* For pairs, and teams of any kind but the simplest. Out of line, so that the path of the simplest
  * needs no stack space for a transfer. */
-static struct tk_transfer __attribute__((noinline))
+static struct tk_kind_transfer __attribute__((noinline))
 between(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remote, void *local,
         size_t nbytes, gex_Flags_t flags)
 {
     (void)call;
     TK_CHECK_MAY_COMMUNICATE(call);
     TK_CHECK_RANK(call, tm, rank);
-    struct tk_transfer t = {.peer = tk_peer_of(tm, rank),
-                            .rma = {.remote = (uintptr_t)remote,
-                                    .local = local,
-                                    .nbytes = nbytes,
-                                    .is_put = is_put,
-                                    .immediate = flags & GEX_FLAG_IMMEDIATE}};
-    use_endpoints(call, &t, tm, rank);
-    return t;
+    struct tk_kind_transfer k = {.t = {.peer = tk_peer_of(tm, rank),
+                                       .rma = {.remote = (uintptr_t)remote,
+                                               .local = local,
+                                               .nbytes = nbytes,
+                                               .is_put = is_put,
+                                               .immediate = flags & GEX_FLAG_IMMEDIATE}}};
+    use_endpoints(call, &k, tm, rank);
+    return k;
+}
+
+static inline bool has_device(const struct tk_kind_transfer *k)
+{
+    return k->local || k->remote;
 }
 
 static int __attribute__((noinline))
 team_blocking(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remote,
               void *local, size_t nbytes, gex_Flags_t flags)
 {
-    struct tk_transfer t = between(call, tm, rank, is_put, remote, local, nbytes, flags);
-    return tk_transfer_blocking(&t);
+    struct tk_kind_transfer k = between(call, tm, rank, is_put, remote, local, nbytes, flags);
+    return has_device(&k) ? tk_kind_blocking(&k) : tk_transfer_blocking(&k.t);
 }
 
 static gex_Event_t __attribute__((noinline))
 team_start(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remote, void *local,
            size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    struct tk_transfer t = between(call, tm, rank, is_put, remote, local, nbytes, flags);
-    return tk_transfer_start(&t, lc_opt);
+    struct tk_kind_transfer k = between(call, tm, rank, is_put, remote, local, nbytes, flags);
+    return has_device(&k) ? tk_kind_start(&k, lc_opt) : tk_transfer_start(&k.t, lc_opt);
 }
 
 static int __attribute__((noinline))
 team_implicit(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remote,
               void *local, size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    struct tk_transfer t = between(call, tm, rank, is_put, remote, local, nbytes, flags);
-    return tk_transfer_implicit(&t, lc_opt);
+    struct tk_kind_transfer k = between(call, tm, rank, is_put, remote, local, nbytes, flags);
+    return has_device(&k) ? tk_kind_implicit(&k, lc_opt) : tk_transfer_implicit(&k.t, lc_opt);
 }
 
 /* ---- Puts ---- */

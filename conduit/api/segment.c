@@ -6,6 +6,7 @@
 #include "api/check.h"
 #include "base/report.h"
 #include "base/segment_mode.h"
+#include "kind_rma/kind_open.h"
 #include "memory/memory.h"
 #include "start/start.h"
 #include "team/objects.h"
@@ -49,18 +50,37 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
     return GASNET_OK;
 }
 
+/* GASNET_OK, or the code and the reason. */
+static int create_on_device(gex_Segment_t *segment_p, gex_Addr_t address, uintptr_t length,
+                            const struct trunkline_kind *kind)
+{
+    struct tk_kind_why why;
+    bool is_argument;
+    struct trunkline_segment *segment =
+        tk_segment_create_on(kind->device, address, length, &is_argument, &why);
+    if (segment) {
+        *segment_p = segment;
+        return GASNET_OK;
+    }
+    tk_verbose_error("gex_Segment_Create: %zu bytes of %s: %s", (size_t)length,
+                     kind->device->class->name, why.text);
+    return is_argument ? GASNET_ERR_BAD_ARG : GASNET_ERR_RESOURCE;
+}
+
 int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t address,
                        uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
 {
     TK_CHECK_MAY_COMMUNICATE("gex_Segment_Create");
     if (length == 0)
         tk_panic("gex_Segment_Create: a segment has at least one byte");
-    if (!segment_p || client != &tk_client || kind != GEX_MK_HOST || flags != 0) {
+    if (!segment_p || client != &tk_client || kind == GEX_MK_INVALID || flags != 0) {
         tk_refused("gex_Segment_Create: segment_p must not be NULL, client not GEX_CLIENT_INVALID, "
-                   "kind must be GEX_MK_HOST, the only one, and flags (0x%x) 0",
+                   "kind not GEX_MK_INVALID, and flags (0x%x) 0",
                    flags);
         return GASNET_ERR_BAD_ARG;
     }
+    if (kind != GEX_MK_HOST)
+        return create_on_device(segment_p, address, length, kind);
     tk_report_returned(true);
     struct trunkline_segment *segment = tk_segment_create(address, length);
     tk_report_returned(false);
@@ -78,6 +98,8 @@ void gex_Segment_Destroy(gex_Segment_t segment, gex_Flags_t flags)
     if (segment == GEX_SEGMENT_INVALID || segment == &tk_segment)
         tk_misused("gex_Segment_Destroy: %s cannot be destroyed",
                    segment ? "the segment of gex_Segment_Attach" : "GEX_SEGMENT_INVALID");
+    if (segment->kind_memory)
+        tk_kind_rma_release(segment->kind_memory->device);
     tk_segment_destroy(segment);
 }
 
@@ -91,6 +113,17 @@ int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags)
                                                  : "GEX_SEGMENT_INVALID cannot be bound");
         return GASNET_ERR_BAD_ARG;
     }
+    if (ep == &tk_ep && segment->kind_memory) {
+        tk_verbose_error("gex_EP_BindSegment: a segment in the memory of a device can't be bound "
+                         "to endpoint 0, whose segment takes active messages: use one of "
+                         "gex_EP_Create()");
+        return GASNET_ERR_BAD_ARG;
+    }
+    tk_report_returned(true);
+    bool is_valid = tk_segment_is_valid(segment);
+    tk_report_returned(false);
+    if (!is_valid)
+        return GASNET_ERR_BAD_ARG;
     if (!tk_segment_bind(ep, segment)) {
         tk_verbose_error("gex_EP_BindSegment: endpoint %u has a segment already", ep->index);
         return GASNET_ERR_BAD_ARG;
@@ -169,6 +202,8 @@ void *gex_Segment_QueryCData(gex_Segment_t segment)
 static void *local_address(gex_TM_t tm, gex_Rank_t rank, const struct tk_bound *bound)
 {
     struct tk_peer *peer = tk_peer_of(tm, rank);
+    if (bound->kind)
+        return NULL;
     if (peer->rank == tk_peers.me)
         return (void *)bound->base;
     if (!tk_is_neighbour(peer->rank))

@@ -152,7 +152,7 @@ typedef struct trunkline_kind *gex_MK_t;
 #define GEX_SEGMENT_INVALID ((gex_Segment_t)(uintptr_t)0)
 #define GEX_MK_INVALID      ((gex_MK_t)(uintptr_t)0)
 
-/* Host memory, the only kind; gasnet_mk.h declares the calls for others. */
+/* Host memory; gasnet_mk.h declares the calls for other kinds. */
 #define GEX_MK_HOST ((gex_MK_t)(uintptr_t)1)
 
 /* Nothing was prepared (GEX_FLAG_IMMEDIATE only). */
@@ -308,8 +308,10 @@ gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank,
 int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size);
 
 /* Local: creates a segment of `length` bytes, not 0, at `address`, which the client keeps allocated
- * until gex_Segment_Destroy(), or, with address NULL, in memory of the library. kind: GEX_MK_HOST;
- * flags: 0. GASNET_ERR_RESOURCE if the memory cannot be allocated or registered. */
+ * until gex_Segment_Destroy(), or, with address NULL, in memory of the library. kind: GEX_MK_HOST,
+ * or one of gex_MK_Create(): then `address` is one of its device, and the segment must lie in one
+ * allocation; with address NULL its length is rounded up. flags: 0. GASNET_ERR_RESOURCE if the
+ * memory cannot be allocated or registered. */
 int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t address,
                        uintptr_t length, gex_MK_t kind, gex_Flags_t flags);
 
@@ -317,8 +319,8 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
  * flags: 0. */
 void gex_Segment_Destroy(gex_Segment_t segment, gex_Flags_t flags);
 
-/* Local. GASNET_ERR_BAD_ARG for GEX_SEGMENT_INVALID, and if the endpoint has a segment already.
- * flags: 0. */
+/* Local. GASNET_ERR_BAD_ARG for GEX_SEGMENT_INVALID, if the endpoint has a segment already, and for
+ * a segment in the memory of a device with endpoint 0. flags: 0. */
 int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags);
 
 /* Collective over the team: makes the segments bound to `eps`, which may be none, known to all

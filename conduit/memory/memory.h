@@ -83,6 +83,11 @@ struct tk_region {
     size_t size;
     void *handle;                             /* NULL: not registered */
     const uint32_t *local_keys, *remote_keys; /* one for each rail */
+    /* Memory of a device, which the CPU can't access: by the dma-buf, or, with descriptor -1, by
+     * the device address. */
+    bool is_device;
+    int dmabuf_fd;
+    uint64_t dmabuf_offset;
 };
 
 static inline bool tk_region_holds(const struct tk_region *region, const void *address, size_t size)

@@ -3,6 +3,7 @@
  * See endpoint.h. */
 #include "config.h"
 
+#include "base/report.h"
 #include "message/endpoint.h"
 
 _Static_assert(offsetof(struct tk_ep_peer, peer) == 0, "a peer is found in its copy");
@@ -24,9 +25,25 @@ static void mark(const struct tk_ep_peer *copy, struct tk_message_head *head)
     head->handler = (uint8_t)(tk_handler_endpoint + copy->theirs);
 }
 
+/* The receiver's CPU copies some payloads, and can't reach memory of a device. */
+static void refuse_payload(const struct tk_ep_peer *copy, size_t nbytes)
+{
+    if (copy->is_on_device && nbytes > 0)
+        tk_panic("the payload of a Long (%zu bytes) can't go to endpoint %u of rank %u, whose "
+                 "segment is memory of a device: put it there and send a Short",
+                 nbytes, copy->theirs, copy->real->rank);
+}
+
+static void refuse_long(const struct tk_ep_peer *copy, const struct tk_outgoing *message)
+{
+    if (message->head->category == TK_LONG)
+        refuse_payload(copy, message->nbytes);
+}
+
 static enum tk_status ep_send(struct tk_peer *peer, struct tk_outgoing *message)
 {
     const struct tk_ep_peer *copy = copy_of(peer);
+    refuse_long(copy, message);
     mark(copy, message->head);
     return tk_peer_transport(copy->real)->am.send(copy->real, message);
 }
@@ -53,6 +70,7 @@ static enum tk_status ep_send_reserved(struct tk_am_reservation *reservation,
                                        struct tk_outgoing *message)
 {
     const struct tk_ep_peer *copy = copy_of(reservation->peer);
+    refuse_long(copy, message);
     mark(copy, message->head);
     reservation->peer = copy->real;
     enum tk_status status = tk_peer_transport(copy->real)->am.send_reserved(reservation, message);
@@ -74,6 +92,7 @@ static enum tk_status ep_rma(struct tk_peer *peer, const struct tk_rma *rma,
 {
     const struct tk_ep_peer *copy = copy_of(peer);
     struct tk_rma pair = *rma; /* the same value in each call */
+    refuse_payload(copy, rma->nbytes);
     if (copy->theirs != 0) {
         pair.is_pair = true;
         pair.endpoint = copy->theirs;
@@ -104,6 +123,7 @@ struct tk_peer *tk_ep_peer_open(struct tk_ep_peer *copy, struct tk_peer *real, u
     copy->real = real;
     copy->ours = (uint8_t)ours;
     copy->theirs = (uint8_t)theirs;
+    copy->is_on_device = bound.kind != NULL;
     copy->transport = *tk_peer_transport(real);
     copy->transport.am.send = ep_send;
     copy->transport.am.send_short = tk_send_short_whole;

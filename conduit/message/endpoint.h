@@ -17,6 +17,7 @@ struct tk_ep_peer {
     struct tk_transport transport;
     struct tk_peer *real;
     uint8_t ours, theirs; /* endpoint indices */
+    bool is_on_device;    /* the segment is memory of a device */
 };
 
 /* Fills in the copy and returns its peer, which is valid as long as the copy is. */

@@ -52,6 +52,8 @@ enum tk_internal_handler {
     TK_HANDLER_MCAST,
     TK_HANDLER_CLOCKS_ASK,
     TK_HANDLER_CLOCKS_ANSWER,
+    TK_HANDLER_KIND_ASK,
+    TK_HANDLER_KIND_ANSWER,
     tk_internal_handlers,
     tk_handler_endpoint = 64 /* the first of tk_endpoints_max: message/endpoint.h */
 };

@@ -235,7 +235,22 @@ void tk_peer_info_drop_all(void);
  * record is written only while its owner's segment may not be used yet, and is read-only otherwise;
  * allocating the table takes a lock. */
 
-enum { tk_endpoints_max = 33 };
+enum {
+    tk_endpoints_max = 33,                  /* of the client: GASNET_MAXEPS */
+    tk_endpoint_staging = tk_endpoints_max, /* buffers of kind_rma/, as a segment of this number */
+    tk_endpoints_known
+};
+
+/* Of a segment in the memory of a device, what other ranks must know. */
+struct tk_bound_kind {
+    uint8_t gex_class;   /* gex_MK_Class_t */
+    uint8_t has_ipc;     /* `ipc` and `offset` are valid */
+    uint8_t needs_flush; /* a put over the network needs a read behind it */
+    uint8_t reserved[5];
+    unsigned char uuid[16]; /* of the device */
+    uint64_t offset;        /* of the segment in its allocation */
+    unsigned char ipc[64];  /* the vendor's handle of the allocation */
+};
 
 struct tk_bound {
     uintptr_t base;
@@ -243,11 +258,21 @@ struct tk_bound {
     const uint32_t *keys; /* remote keys, one per rail; NULL: no network */
     uint64_t inode;       /* of the file that backs it */
     uint32_t endpoint;
-    int32_t fd; /* -1: memory of the client, backed by no file of ours */
+    int32_t fd;                       /* -1: memory of the client, backed by no file of ours */
+    const struct tk_bound_kind *kind; /* NULL: host memory; valid as long as the keys */
 };
 
-/* Any rank and endpoint number is allowed. The keys are valid until the endpoint is bound to
- * another segment. */
+/* Host buffers through which data of device segments passes. kind_rma/ sets the functions when it
+ * opens; NULL before. open: a kind was created; TK_FAIL: no memory, which was logged. bound: the
+ * buffers, to be published beside device segments; false: there are none. */
+struct tk_staging {
+    enum tk_status (*open)(void);
+    bool (*bound)(struct tk_bound *bound);
+};
+extern struct tk_staging tk_staging;
+
+/* Any rank and endpoint number is allowed. The keys and the kind are valid until the endpoint is
+ * bound to another segment. */
 struct tk_bound tk_bound_of(uint32_t rank, uint32_t endpoint);
 void tk_bound_set(uint32_t rank, const struct tk_bound *bound);
 
@@ -288,7 +313,7 @@ enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count,
 /* The same records for an exchange by other means: ours as tk_bound_offer_size() bytes, to be
  * freed, and those of another rank, which are checked. TK_FAIL: they are invalid, which was
  * logged. */
-size_t tk_bound_offer_size(uint32_t count);
+size_t tk_bound_offer_size(const struct tk_bound *mine, uint32_t count);
 void *tk_bound_offer(const struct tk_bound *mine, uint32_t count);
 enum tk_status tk_bound_accept(uint32_t rank, const void *offer, size_t size);
 

@@ -17,12 +17,13 @@
 #include "base/report.h"
 #include "base/segment_mode.h"
 #include "bootstrap/gather.h"
+#include "kind/kind_class.h"
 #include "peer/peer.h"
 
-enum { row_length = tk_endpoints_max - 1 };
+enum { row_length = tk_endpoints_known - 1 };
 
 struct record {
-    struct tk_bound bound; /* the record owns the keys */
+    struct tk_bound bound; /* the record owns the keys and the kind */
     uintptr_t offset;
     size_t mapped;
 };
@@ -31,7 +32,9 @@ typedef _Atomic(struct record *) row_t;
 
 static _Atomic(row_t *) rows; /* by rank */
 static tk_lock_t rows_lock = TK_LOCK_INIT;
-static _Atomic uint64_t published[tk_endpoints_max]; /* inodes of ours, by endpoint; 0: none */
+static _Atomic uint64_t published[tk_endpoints_known]; /* inodes of ours, by endpoint; 0: none */
+
+struct tk_staging tk_staging;
 
 /* Records of a rank's endpoints, from endpoint 1 on; NULL: none known. */
 static struct record *row_of(uint32_t rank)
@@ -76,7 +79,7 @@ struct tk_bound tk_bound_of(uint32_t rank, uint32_t endpoint)
                                  .keys = tk_peers.keys[rank],
                                  .fd = peer->segment_fd,
                                  .inode = peer->segment_inode};
-    const struct record *row = endpoint < tk_endpoints_max ? row_of(rank) : NULL;
+    const struct record *row = endpoint < tk_endpoints_known ? row_of(rank) : NULL;
     return row ? row[endpoint - 1].bound : (struct tk_bound){.endpoint = endpoint, .fd = -1};
 }
 
@@ -105,7 +108,7 @@ static uintptr_t *offset_at(uint32_t rank, uint32_t endpoint, size_t **mapped)
         *mapped = &tk_peers.mapped[rank];
         return &tk_peers.offsets[rank];
     }
-    struct record *row = endpoint < tk_endpoints_max ? row_of(rank) : NULL;
+    struct record *row = endpoint < tk_endpoints_known ? row_of(rank) : NULL;
     if (!row)
         return NULL;
     *mapped = &row[endpoint - 1].mapped;
@@ -178,12 +181,24 @@ static void set_first_keys(uint32_t rank, const uint32_t *keys)
     tk_peers.keys[rank] = row;
 }
 
+static void set_kind(struct tk_bound_kind **place, const struct tk_bound_kind *kind)
+{
+    struct tk_bound_kind *copy = kind ? zeros(1, sizeof(*copy)) : NULL;
+    if (kind)
+        *copy = *kind;
+    free(*place);
+    *place = copy;
+}
+
 static void set_record(struct tk_bound *record, const struct tk_bound *bound)
 {
     uint32_t *keys = (uint32_t *)record->keys;
+    struct tk_bound_kind *kind = (struct tk_bound_kind *)record->kind;
     set_keys(&keys, bound->keys);
+    set_kind(&kind, bound->kind);
     *record = *bound;
     record->keys = keys;
+    record->kind = kind;
 }
 
 void tk_bound_set(uint32_t rank, const struct tk_bound *bound)
@@ -209,12 +224,13 @@ void tk_bound_set(uint32_t rank, const struct tk_bound *bound)
 
 /* ---- the exchange ---- */
 
-/* What a rank publishes: this header, `count` records, then the keys of each record. */
+/* What a rank publishes: this header, `count` records, what is to be known of the `kinds` of them
+ * that are in the memory of devices, in order, then the keys of each record. */
 struct offer {
     uint32_t count;
     uint32_t unable;
     uint32_t rails;
-    uint32_t reserved;
+    uint32_t kinds;
 };
 
 struct wire {
@@ -223,43 +239,81 @@ struct wire {
     int32_t fd;
 };
 
-static size_t size_of(uint32_t count)
+struct wire_kind {
+    uint32_t record;
+    uint32_t reserved;
+    struct tk_bound_kind kind;
+};
+
+static size_t size_of(uint32_t count, uint32_t kinds)
 {
-    return sizeof(struct offer) + count * (sizeof(struct wire) + tk_peers.rails * sizeof(uint32_t));
+    return sizeof(struct offer) + kinds * sizeof(struct wire_kind) +
+           count * (sizeof(struct wire) + tk_peers.rails * sizeof(uint32_t));
+}
+
+static struct wire_kind *kinds_in(const struct offer *offer)
+{
+    const struct wire *records = (const struct wire *)(offer + 1);
+    return (struct wire_kind *)(records + offer->count);
 }
 
 static uint32_t *keys_in(const struct offer *offer, uint32_t record)
 {
-    const struct wire *records = (const struct wire *)(offer + 1);
-    return (uint32_t *)(records + offer->count) + (size_t)record * tk_peers.rails;
+    return (uint32_t *)(kinds_in(offer) + offer->kinds) + (size_t)record * tk_peers.rails;
+}
+
+static uint32_t count_kinds(const struct tk_bound *mine, uint32_t count)
+{
+    uint32_t kinds = 0;
+    for (uint32_t i = 0; i < count; i++)
+        kinds += mine[i].kind != NULL;
+    return kinds;
 }
 
 static struct offer *make_offer(const struct tk_bound *mine, uint32_t count)
 {
-    struct offer *offer = zeros(1, size_of(count));
+    uint32_t kinds = count_kinds(mine, count);
+    struct offer *offer = zeros(1, size_of(count, kinds));
     struct wire *records = (struct wire *)(offer + 1);
-    *offer = (struct offer){.count = count, .unable = mine == NULL, .rails = tk_peers.rails};
+    *offer = (struct offer){
+        .count = count, .unable = mine == NULL, .rails = tk_peers.rails, .kinds = kinds};
+    struct wire_kind *kind = kinds_in(offer);
     for (uint32_t i = 0; i < count; i++) {
         records[i] = (struct wire){.base = mine[i].base,
                                    .size = mine[i].size,
                                    .inode = mine[i].inode,
                                    .endpoint = mine[i].endpoint,
                                    .fd = mine[i].fd};
+        if (mine[i].kind)
+            *kind++ = (struct wire_kind){.record = i, .kind = *mine[i].kind};
         if (mine[i].keys)
             memcpy(keys_in(offer, i), mine[i].keys, tk_peers.rails * sizeof(uint32_t));
     }
     return offer;
 }
 
+/* Device memory is no file, is not bound to endpoint 0, and is not what stages it. */
+static bool is_sound_kind(const struct wire *record, const struct tk_bound_kind *kind)
+{
+    return record->fd < 0 && record->endpoint != 0 && record->endpoint != tk_endpoint_staging &&
+           kind->gex_class > TK_KIND_HOST && kind->gex_class < TK_KIND_NUMBERS &&
+           kind->has_ipc <= 1 && kind->needs_flush <= 1;
+}
+
 /* From another process: nothing in it is trusted before it is checked. */
 static bool is_sound(const struct offer *offer, size_t size)
 {
     const struct wire *records = (const struct wire *)(offer + 1);
-    if (size < sizeof(*offer) || offer->count > tk_endpoints_max ||
-        offer->rails != tk_peers.rails || size != size_of(offer->count))
+    if (size < sizeof(*offer) || offer->count > tk_endpoints_known ||
+        offer->rails != tk_peers.rails || size != size_of(offer->count, offer->kinds))
         return false;
     for (uint32_t i = 0; i < offer->count; i++)
-        if (records[i].endpoint >= tk_endpoints_max)
+        if (records[i].endpoint >= tk_endpoints_known)
+            return false;
+    const struct wire_kind *kinds = kinds_in(offer);
+    for (uint32_t i = 0; i < offer->kinds; i++)
+        if (kinds[i].record >= offer->count || (i > 0 && kinds[i].record <= kinds[i - 1].record) ||
+            !is_sound_kind(&records[kinds[i].record], &kinds[i].kind))
             return false;
     return true;
 }
@@ -285,14 +339,18 @@ static const struct offer *offer_of(uint32_t rank)
 static void bound_learn(uint32_t rank, const struct offer *offer)
 {
     const struct wire *records = (const struct wire *)(offer + 1);
+    const struct wire_kind *kind = kinds_in(offer), *end = kind + offer->kinds;
     for (uint32_t i = 0; i < offer->count; i++) {
+        bool is_device = kind < end && kind->record == i;
         const struct tk_bound bound = {.base = (uintptr_t)records[i].base,
                                        .size = (uintptr_t)records[i].size,
                                        .keys = tk_peers.rails ? keys_in(offer, i) : NULL,
                                        .endpoint = records[i].endpoint,
                                        .inode = records[i].inode,
-                                       .fd = records[i].fd};
+                                       .fd = records[i].fd,
+                                       .kind = is_device ? &kind->kind : NULL};
         tk_bound_set(rank, &bound);
+        kind += is_device;
     }
 }
 
@@ -328,7 +386,7 @@ enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count,
     snprintf(key, sizeof(key), "tk.segments.%u", times++);
     *unable = tk_nobody;
     struct offer *own = make_offer(mine, count);
-    enum tk_status status = tk_gather(key, own, size_of(count), poll);
+    enum tk_status status = tk_gather(key, own, tk_bound_offer_size(mine, count), poll);
     if (status == TK_OK)
         status = bound_learn_all(unable);
     if (status == TK_OK && *unable == tk_nobody)
@@ -340,9 +398,9 @@ enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count,
 
 /* ---- the same for a team, which exchanges offers itself ---- */
 
-size_t tk_bound_offer_size(uint32_t count)
+size_t tk_bound_offer_size(const struct tk_bound *mine, uint32_t count)
 {
-    return size_of(count);
+    return size_of(count, count_kinds(mine, count));
 }
 
 void *tk_bound_offer(const struct tk_bound *mine, uint32_t count)

@@ -16,7 +16,7 @@ TK_PER_THREAD_NEAR unsigned tk_in_handler;
 tk_counter_t tk_deferred_work_wanted;
 tk_counter_t tk_deferred_work_lacks_space;
 
-enum { work_max = 8 };
+enum { work_max = 12 };
 
 /* The polled transports: one, or `all` of several; `none` in a job of one. */
 static const struct tk_transport *const *used;

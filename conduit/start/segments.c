@@ -39,7 +39,7 @@ static enum tk_status try_neighbours(void)
         struct tk_peer *peer = tk_peer(tk_topology.nbrhd_ranks[i]);
         for (uint32_t e = 0; e < tk_endpoints_max && peer->rank != tk_peers.me; e++) {
             const struct tk_bound bound = tk_bound_of(peer->rank, e);
-            if (bound.size > 0 && bound.base > 0 && bound.fd < 0 &&
+            if (bound.size > 0 && bound.base > 0 && bound.fd < 0 && !bound.kind &&
                 tk_neighbour_try_segment(peer, &bound) != TK_OK)
                 status = TK_FAIL;
         }
@@ -117,35 +117,59 @@ static void *publish_memory(size_t count, size_t size)
 static enum tk_status exchange_in_team(struct trunkline_tm *tm, const struct tk_bound *mine,
                                        uint32_t count)
 {
-    uint32_t size = tk_team_size(tm), most = count;
-    uint32_t *counts = publish_memory(size, sizeof(*counts));
-    tk_exchange(tm, TK_CALL_PUBLISH, &count, counts, sizeof(count));
+    uint32_t size = tk_team_size(tm), ours = (uint32_t)tk_bound_offer_size(mine, count), most = 0;
+    uint32_t *sizes = publish_memory(size, sizeof(*sizes));
+    tk_exchange(tm, TK_CALL_PUBLISH, &ours, sizes, sizeof(ours));
     for (uint32_t r = 0; r < size; r++)
-        most = (uint32_t)tk_max(most, counts[r]);
-    size_t width = tk_align_up(tk_bound_offer_size(most), 8);
+        most = (uint32_t)tk_max(most, sizes[r]);
+    size_t width = tk_align_up(most, 8);
     char *own = publish_memory(1, width), *all = publish_memory(size, width);
     void *offer = tk_bound_offer(mine, count);
-    memcpy(own, offer, tk_bound_offer_size(count));
+    memcpy(own, offer, ours);
     tk_exchange(tm, TK_CALL_PUBLISH, own, all, width);
     enum tk_status status = TK_OK;
     for (uint32_t r = 0; r < size && status == TK_OK; r++)
-        status = tk_bound_accept(tk_team_jobrank(tm, r), all + r * width,
-                                 tk_bound_offer_size(counts[r]));
-    free(counts);
+        status = tk_bound_accept(tk_team_jobrank(tm, r), all + r * width, sizes[r]);
+    free(sizes);
     free(own);
     free(all);
     free(offer);
     return status;
 }
 
+/* The records of the segments of these endpoints, and one of the staging buffers if any segment is
+ * in the memory of a device. A segment whose device memory is gone is left out: others must not
+ * learn addresses that belong to something else. */
+static enum tk_status collect(struct trunkline_ep *const *eps, size_t count, struct tk_bound *mine,
+                              uint32_t *used)
+{
+    enum tk_status status = TK_OK;
+    bool has_device = false;
+    *used = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct trunkline_segment *segment = eps[i]->segment;
+        if (!segment)
+            continue;
+        if (!tk_segment_is_valid(segment)) {
+            status = TK_FAIL;
+            continue;
+        }
+        mine[*used] = tk_segment_bound(eps[i], segment);
+        has_device |= mine[(*used)++].kind != NULL;
+    }
+    if (has_device && tk_staging.bound && tk_staging.bound(&mine[*used]))
+        ++*used;
+    return status;
+}
+
 enum tk_status tk_publish(struct trunkline_tm *tm, struct trunkline_ep *const *eps, size_t count)
 {
-    uint32_t used = 0, unable;
-    struct tk_bound mine[GASNET_MAXEPS];
-    for (size_t i = 0; i < count; i++)
-        if (eps[i]->segment)
-            mine[used++] = tk_segment_bound(eps[i], eps[i]->segment);
+    uint32_t used, unable;
+    struct tk_bound mine[GASNET_MAXEPS + 1];
+    enum tk_status own = collect(eps, count, mine, &used);
     enum tk_status status =
         tm == &tk_tm ? exchange_segments(mine, used, &unable) : exchange_in_team(tm, mine, used);
-    return status == TK_OK ? try_neighbours() : TK_FAIL;
+    if (status != TK_OK || try_neighbours() != TK_OK)
+        return TK_FAIL;
+    return own;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The objects behind the interface's handles: one client, its endpoints, segments; team.h has the
- * teams. Endpoints are never freed, so their handles stay valid until the process ends. Locks
- * guard the list of endpoints and the bindings of segments; the other fields are written before
- * clients see the handles. */
+ * The objects behind the interface's handles: one client, its endpoints, segments, memory kinds;
+ * team.h has the teams. Endpoints are never freed, so their handles stay valid until the process
+ * ends. Locks guard the list of endpoints and the bindings of segments; the other fields are
+ * written before clients see the handles. */
 #ifndef TK_OBJECTS_H
 #define TK_OBJECTS_H
 
 #include "gasnetex.h"
+#include "kind/kind.h"
 #include "memory/memory.h"
 #include "peer/peer.h"
 #include "team/team.h"
@@ -18,10 +19,17 @@ struct trunkline_client {
     const void *cdata;
 };
 
+struct trunkline_kind {
+    struct trunkline_client *client;
+    struct tk_kind_device *device; /* counted */
+    const void *cdata;
+};
+
 struct trunkline_segment {
     struct trunkline_client *client;
     void *base;
     uintptr_t size;
+    struct tk_kind_memory *kind_memory; /* NULL: host memory */
     struct tk_region region;
     struct tk_area area; /* memory of the library; fd -1: memory of the client */
     struct trunkline_ep *bound;
@@ -53,6 +61,19 @@ enum tk_status tk_segment_fill(struct trunkline_segment *segment, void *address,
 void tk_segment_empty(struct trunkline_segment *segment);
 struct trunkline_segment *tk_segment_create(void *address, uintptr_t size);
 void tk_segment_destroy(struct trunkline_segment *segment);
+
+/* segment_kind.c: the same in the memory of a device. NULL: why; *is_argument: the arguments are
+ * wrong, else resources lack. */
+struct trunkline_segment *tk_segment_create_on(struct tk_kind_device *device, void *address,
+                                               uintptr_t size, bool *is_argument,
+                                               struct tk_kind_why *why);
+void tk_segment_close_kind(struct trunkline_segment *segment);
+/* What others must know of it. */
+const struct tk_bound_kind *tk_segment_bound_kind(const struct trunkline_segment *segment);
+
+/* False: the memory under it was freed, which was logged. True of host memory, which can't be
+ * asked. */
+bool tk_segment_is_valid(const struct trunkline_segment *segment);
 
 /* False if the endpoint is bound to a segment already. */
 bool tk_segment_bind(struct trunkline_ep *ep, struct trunkline_segment *segment);

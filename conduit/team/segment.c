@@ -70,6 +70,8 @@ void tk_segment_empty(struct trunkline_segment *segment)
         tk_transports_unregister(&segment->region);
     if (segment->area.fd >= 0)
         tk_area_close(&segment->area);
+    if (segment->kind_memory)
+        tk_segment_close_kind(segment);
     segment->base = NULL;
     segment->size = 0;
 }
@@ -94,7 +96,8 @@ struct tk_bound tk_segment_bound(const struct trunkline_ep *ep,
                              .keys = segment->region.handle ? segment->region.remote_keys : NULL,
                              .endpoint = ep->index,
                              .inode = segment->area.inode,
-                             .fd = segment->area.fd};
+                             .fd = segment->area.fd,
+                             .kind = tk_segment_bound_kind(segment)};
 }
 
 /* Messages and teams use the segment of endpoint 0. */

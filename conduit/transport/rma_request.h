@@ -35,7 +35,14 @@ struct tk_rma {
     uint32_t endpoint; /* of the peer */
     const uint32_t *remote_keys;  /* by rail */
     const struct tk_region *home; /* local memory that needs no registration; may be NULL */
+    bool is_on_device; /* pair: local memory, in `home`, is a device's, which no CPU may touch */
+    bool wants_flush;  /* pair, put: a read follows on each connection that it used */
 };
+
+/* Devices such as mlx5 may deliver the data of a small RDMA read in the completion, from where the
+ * provider's poll function copies it by the CPU. The largest completion holds 64 bytes. Gets to a
+ * device's memory are larger, as are their pieces. */
+enum { tk_rma_scattered_max = 64 };
 
 /* How far a transport is with a tk_rma. The caller zeroes it before the first call of rma.post()
  * and passes the same struct to each further one; only the transport changes it. The caller may

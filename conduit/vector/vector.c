@@ -56,6 +56,8 @@ static bool post(struct tk_vector *v)
         return tk_vector_by_lists(v);
     case TK_VECTOR_BY_FILL:
         return tk_vector_by_fill(v);
+    case TK_VECTOR_BY_DEVICES:
+        return tk_vector_by_devices(v);
     default:
         return tk_vector_by_pieces(v);
     }
@@ -146,6 +148,8 @@ uintptr_t tk_vector_offset(struct tk_peer *peer, uint32_t endpoint)
 
 static uintptr_t offset_of(const struct tk_vector_call *call)
 {
+    if (call->has_device)
+        return tk_unmapped;
     return tk_vector_offset(call->peer, call->is_pair ? call->endpoint : 0);
 }
 
@@ -211,6 +215,13 @@ static enum tk_vector_path choose(struct tk_vector *v)
     return tk_vector_choose(&facts);
 }
 
+static enum tk_vector_path __attribute__((noinline))
+by_devices(struct tk_vector *v, const struct tk_vector_call *call)
+{
+    v->kinds = call->kinds;
+    return TK_VECTOR_BY_DEVICES;
+}
+
 static struct tk_vector *take_for(struct tk_peer *peer, struct tk_op *op, bool is_put)
 {
     struct tk_vector *v = take();
@@ -263,7 +274,7 @@ static void begin(struct tk_vector_call *call, struct tk_op *op)
         v->path = TK_VECTOR_BY_PIECES;
     } else {
         open_streams(v, call);
-        v->path = choose(v);
+        v->path = call->has_device ? by_devices(v, call) : choose(v);
     }
     advance_or_wait(v);
 }

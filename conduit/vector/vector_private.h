@@ -5,6 +5,7 @@
 #define TK_VECTOR_PRIVATE_H
 
 #include "base/pool_type.h"
+#include "kind_rma/kind_rma.h"
 #include "op/op_type.h"
 #include "transport/transport.h"
 #include "vector/choose.h"
@@ -36,6 +37,7 @@ struct tk_vector {
     struct tk_rma rma; /* the current piece, and fields common to all pieces */
     struct tk_rma_state state;
     struct tk_notice notice;
+    struct tk_vector_kinds kinds; /* by devices */
     unsigned list_max;
     struct { /* by lists: pieces that were refused for lack of space */
         struct tk_local_piece pieces[tk_gather_max];
@@ -57,6 +59,7 @@ bool tk_vector_by_messages(struct tk_vector *v);
 bool tk_vector_by_stages(struct tk_vector *v);
 bool tk_vector_by_fill(struct tk_vector *v);
 bool tk_vector_by_lists(struct tk_vector *v);
+bool tk_vector_by_devices(struct tk_vector *v);
 
 /* lists.c: as many pieces of this local side as one request takes; 0: none. */
 unsigned tk_vector_list_max(struct tk_vector *v);

@@ -71,6 +71,24 @@ has()
     [ "$got" = "$want" ] || fail "configure $*: TK_$name is '$got', not '$want'"
     rm -f config.log
 }
+# kinds 'CLASSES' OPTION...: which of the memory kinds are in
+kinds()
+{
+    want=$1
+    shift
+    "$top_srcdir/configure" -q CC=/bin/false "$@" >log 2>&1
+    got=$(sed -n "s/^tk_kinds='\(.*\)'$/\1/p; s/^TRUNKLINE_KIND_.*_LINE='define TRUNKLINE_KIND_\(.*\) 1'$/ \1/p" config.log | tr -d '\n')
+    [ "$got" = "$want" ] || fail "configure $*: memory kinds are '$got', not '$want'"
+    rm -f config.log
+}
+kinds ' CUDA_UVA HIP ZE'
+kinds ' CUDA_UVA HIP ZE' --enable-memory-kinds --enable-kind-cuda-uva --enable-kind-hip=probe --with-cuda-home=/opt/cuda \
+    --with-cuda-cflags=-I/opt/cuda/include --with-cuda-ldflags=-L/opt/cuda/lib --with-cuda-libs=-lcuda --with-hip-home=/opt/rocm
+kinds ' CUDA_UVA ZE' --disable-kind-hip
+kinds '' --disable-memory-kinds
+kinds ' HIP' --disable-memory-kinds --enable-kind-hip
+refuses '--enable-kind-ze=maybe is neither yes, probe nor no' --enable-kind-ze=maybe
+refuses '--enable-memory-kinds=some is neither yes, probe nor no' --enable-memory-kinds=some
 has 65536 MAX_MEDIUM
 has 952 MAX_MEDIUM_LUB_TEXT --with-ibv-max-medium=1024
 has 262144 MAX_MEDIUM --with-ibv-max-medium=262144

@@ -7,6 +7,7 @@
 
 #include "job.h"
 
+#include <gasnet_mk.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,23 @@ static void check_queries(void)
     CHECK(info.addr == NULL && info.size == UINTPTR_MAX);
     CHECK(gex_EP_QuerySegment(job.ep) == GEX_SEGMENT_INVALID);
     CHECK(gex_Segment_QueryBound(job.tm, 0, &address, NULL, &size) != 0);
+}
+
+/* An address does not say whose memory it is. */
+static void no_memory_kinds(void)
+{
+    gex_MK_t kind = GEX_MK_INVALID;
+    gex_MK_Create_args_t args;
+
+    memset(&args, 0, sizeof args);
+    args.gex_class = GEX_MK_CLASS_CUDA_UVA;
+    gex_System_SetVerboseErrors(0);
+    CHECK(gex_MK_Create(&kind, job.client, &args, 0) == GASNET_ERR_BAD_ARG);
+    CHECK(kind == GEX_MK_INVALID);
+#if defined(GASNET_HAVE_MK_CLASS_CUDA_UVA) || defined(GASNET_HAVE_MK_CLASS_HIP) ||                 \
+    defined(GASNET_HAVE_MK_CLASS_ZE) || defined(GASNET_HAVE_MK_CLASS_MULTIPLE)
+#    error "item 70: a feature macro that says what is not true"
+#endif
 }
 
 static void map_block(enum kind kind, uint64_t seed)
@@ -96,6 +114,7 @@ int main(int argc, char **argv)
     job_start(&argc, &argv, page);
     rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 9;
     check_queries();
+    no_memory_kinds();
     for (long i = 0; i < rounds; i++) {
         gex_Rank_t next = (job.rank + 1) % job.size, before = (job.rank + job.size - 1) % job.size;
         enum kind kind = (enum kind)(i % kinds);

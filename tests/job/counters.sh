@@ -154,7 +154,7 @@ files()
         fails_with 2 "$wrong"
         says "${wrong%=*}='${wrong#*=}': not " 1
     done
-    SETTINGS="GASNET_STATSFILE=$scratch/none GASNET_STATSMASK=^PGABCRVSIH GASNET_STATSNODES=0,2-5" good 1 "$jobs/counters-seq" "$scratch/expected"
+    SETTINGS="GASNET_STATSFILE=$scratch/none GASNET_STATSMASK=^PGABCRVKSIH GASNET_STATSNODES=0,2-5" good 1 "$jobs/counters-seq" "$scratch/expected"
 }
 
 lane network network_seq

@@ -25,6 +25,8 @@ unit_no_multicast = $(call unit_part,no_multicast)
 unit_no_gather = $(call unit_part,no_gather)
 # What start/ opens
 unit_rooms = $(call unit_part,fake_rooms)
+# A driver of CUDA without memory
+unit_cuda = $(call unit_part,fake_cuda)
 unit_weak = $(call unit_part,weak_assert weak_cells weak_memory weak_system)
 # A ring of messages in memory of its own; a device that pins pages without hardware
 unit_ring = $(call unit_part,ring_memory)
@@ -36,10 +38,13 @@ unit = $(foreach m,$(2),$(call unit_program,tests/unit/$(1)$(if $(filter seq,$(2
     tests/unit/$(or $(4),$(1)).c $(3) $(if $(filter weak,$(m)),$(unit_weak)) $(unit_support),$(5)))
 unit_program = $(eval unit_tests += $(1))$(call program,$(1),$(call objects,unit-$(2),$(3)),\
     $(unit_library_$(2)) $$(CMOCKA_LIBS) $(4) -ldl -lpthread)
+# $(call if_kind,CLASS,ARGUMENTS OF unit): where configure did not leave the class out
+if_kind = $(if $(filter $(1),$(tk_kinds)),$(call unit,$(2),$(3),$(4)))
 
 unit_tests =
 ifeq ($(have_cmocka),yes)
 $(call unit,api/test_calls,seq,$(unit_no_multicast) $(unit_job))
+$(call if_kind,CUDA_UVA,api/test_kinds,seq,$(unit_cuda) $(unit_no_gather))
 $(call unit,api/test_objects,seq,$(unit_no_multicast) $(unit_job))
 $(call unit,api/test_system,seq,$(unit_job))
 $(call unit,base/test_base,seq par)
@@ -64,6 +69,13 @@ $(call unit,exit/test_watch,seq)
 $(call unit,firehose/test_firehose,seq par,$(unit_pinning))
 $(call unit,firehose/test_limits,seq)
 $(call unit,firehose/test_mapping,seq)
+$(call unit,kind_rma/test_kind_path,seq)
+$(call unit,kind_rma/test_kind_stage,seq par,$(unit_job))
+$(call if_kind,CUDA_UVA,kind/test_cuda,seq par,$(unit_cuda))
+$(call if_kind,CUDA_UVA,kind/test_devices,par,$(unit_cuda))
+$(call if_kind,HIP,kind/test_hip,seq)
+$(call unit,kind/test_library,seq)
+$(call if_kind,ZE,kind/test_ze,seq)
 $(call unit,memory/test_memory,seq)
 $(call unit,memory/test_process,seq)
 $(call unit,message/test_handlers,seq)
@@ -71,6 +83,7 @@ $(call unit,message/test_commit,seq par,$(unit_job))
 $(call unit,message/test_message,seq par,$(unit_job))
 $(call unit,message/test_pattern,seq)
 $(call unit,peer/test_connect_file,seq)
+$(call unit,peer/test_kinds,seq,$(unit_no_gather))
 $(call unit,peer/test_peer,seq par)
 $(call unit,process/test_alone,seq)
 $(call unit,progress/test_progress,seq,$(unit_job))
@@ -167,3 +180,4 @@ TESTS += $(tools_unit_tests)
 else
 TESTS += tests/unit/no-cmocka.sh
 endif
+TESTS += tests/unit/kind/headers.sh

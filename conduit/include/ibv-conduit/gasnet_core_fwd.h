@@ -22,12 +22,29 @@
 /* Facts that the interface defines for this conduit; nothing here depends on them. */
 #define GASNET_MAXNODES 65535
 
-/* Endpoints per process, the first included: one for each of about 32 devices. A published one
- * costs 24 bytes in every process of the job. */
+/* Endpoints per process, the first included: one for each of about 32 devices. The first
+ * one besides it that a process publishes costs a table of 2 KiB in every process of the job. */
 #define GASNET_MAXEPS 33
 
-/* Memory kinds: host memory only. */
+/* Memory kinds. Whether a machine has accelerators shows at run time. With segments EVERYTHING there
+ * are none: an address does not say there whose memory it is. */
 #define GASNET_HAVE_MK_CLASS_HOST 1
+#if !defined(GASNET_SEGMENT_EVERYTHING)
+#    if defined(TRUNKLINE_KIND_CUDA_UVA)
+#        define GASNET_HAVE_MK_CLASS_CUDA_UVA 1
+#        define GASNET_HAVE_MK_CLASS_MULTIPLE 1
+#    endif
+#    if defined(TRUNKLINE_KIND_HIP)
+#        define GASNET_HAVE_MK_CLASS_HIP 1
+#        undef GASNET_HAVE_MK_CLASS_MULTIPLE
+#        define GASNET_HAVE_MK_CLASS_MULTIPLE 1
+#    endif
+#    if defined(TRUNKLINE_KIND_ZE)
+#        define GASNET_HAVE_MK_CLASS_ZE 1
+#        undef GASNET_HAVE_MK_CLASS_MULTIPLE
+#        define GASNET_HAVE_MK_CLASS_MULTIPLE 1
+#    endif
+#endif
 
 /* Processes of one host share memory. */
 #define GASNET_PSHM 1

@@ -7,6 +7,7 @@
 #include "transport/verbs/library.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <rdma/rdma_cma.h>
 
 #include "base/report.h"
@@ -87,3 +88,16 @@ static void *loaded(const struct library *library, int number)
 
 TK_FUNCTIONS_OF_VERBS(CALL_VERBS)
 TK_FUNCTIONS_OF_CM(CALL_CM)
+
+/* Looked up at each call, of which there is one for each segment. Weak as those above. */
+__attribute__((weak)) struct ibv_mr *tk_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
+                                                      size_t length, uint64_t iova, int fd,
+                                                      int access)
+{
+    typedef struct ibv_mr *function(struct ibv_pd *, uint64_t, size_t, uint64_t, int, int);
+    function *reg = (function *)dlsym(RTLD_DEFAULT, "ibv_reg_dmabuf_mr");
+    if (reg)
+        return reg(pd, offset, length, iova, fd, access);
+    errno = ENOSYS;
+    return NULL;
+}

@@ -104,6 +104,10 @@ TK_FUNCTIONS_OF_CM(TK_RENAME)
 
 #include <infiniband/verbs.h>
 
+/* ibv_reg_dmabuf_mr(), which rdma-core has since version 34; before: NULL, errno ENOSYS. */
+struct ibv_mr *tk_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+                                int fd, int access);
+
 /* Call before the first function of each library, while only one thread calls any: loads the
  * library, unless it is loaded. TK_FAIL: it is missing, which was logged. */
 enum tk_status tk_verbs_library_open(void);

@@ -61,11 +61,22 @@ bool tk_segment_bind(struct trunkline_ep *ep, struct trunkline_segment *segment)
     return true;
 }
 
+static const struct tk_bound_kind device = {.gex_class = TK_KIND_CUDA_UVA};
+static const struct trunkline_segment *freed; /* the device memory under it is gone */
+struct tk_staging tk_staging;
+
 struct tk_bound tk_segment_bound(const struct trunkline_ep *ep,
                                  const struct trunkline_segment *segment)
 {
-    return (struct tk_bound){
-        .base = (uintptr_t)segment->base, .size = segment->size, .endpoint = ep->index};
+    return (struct tk_bound){.base = (uintptr_t)segment->base,
+                             .size = segment->size,
+                             .endpoint = ep->index,
+                             .kind = segment->kind_memory ? &device : NULL};
+}
+
+bool tk_segment_is_valid(const struct trunkline_segment *segment)
+{
+    return segment != freed;
 }
 
 void tk_barrier_start(struct tk_op *op)
@@ -83,8 +94,9 @@ void tk_exchange(struct trunkline_tm *tm, enum tk_wait_call call, const void *mi
     fail();
 }
 
-size_t tk_bound_offer_size(uint32_t count)
+size_t tk_bound_offer_size(const struct tk_bound *mine, uint32_t count)
 {
+    (void)mine;
     return count;
 }
 
@@ -123,7 +135,7 @@ static struct {
     uint32_t unable;
     bool is_able; /* we */
     uint32_t count;
-    struct tk_bound records[GASNET_MAXEPS];
+    struct tk_bound records[GASNET_MAXEPS + 1];
 } exchange;
 
 enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count, void (*poll)(void),
@@ -284,6 +296,76 @@ static void a_rank_with_nothing_to_publish_takes_part(void **state)
     assert_true(exchange.is_able);
 }
 
+static bool staging_exists;
+
+static bool stage(struct tk_bound *bound)
+{
+    *bound = (struct tk_bound){.base = 1, .size = 2, .endpoint = tk_endpoint_staging};
+    return staging_exists;
+}
+
+static void staging_buffers_are_published_beside_device_segments(void **state)
+{
+    struct tk_kind_memory device_memory;
+    struct trunkline_segment on_device = {.base = memory, .size = 5, .kind_memory = &device_memory};
+    struct trunkline_ep host = {.index = 4, .segment = &segments[0]},
+                        device_ep = {.index = 5, .segment = &on_device};
+    struct trunkline_ep *const eps[] = {&host, &device_ep};
+    assert_int_equal(tk_publish(&tk_tm, eps, 2), TK_OK);
+    assert_int_equal(exchange.count, 2); /* kind_rma/ is not open */
+    tk_staging.bound = stage;
+    assert_int_equal(tk_publish(&tk_tm, eps, 2), TK_OK);
+    assert_int_equal(exchange.count, 2);
+    staging_exists = true;
+    assert_int_equal(tk_publish(&tk_tm, eps, 2), TK_OK);
+    assert_int_equal(exchange.count, 3);
+    assert_int_equal(exchange.records[2].endpoint, tk_endpoint_staging);
+    assert_int_equal(tk_publish(&tk_tm, eps, 1), TK_OK);
+    assert_int_equal(exchange.count, 1);
+    tk_staging.bound = NULL;
+}
+
+/* Endpoint 0 has host memory. */
+static void all_endpoints_are_published_at_once_with_the_staging_buffers(void **state)
+{
+    struct tk_kind_memory device_memory;
+    struct trunkline_segment on_device = {.base = memory, .size = 5, .kind_memory = &device_memory};
+    struct trunkline_ep all[GASNET_MAXEPS], *eps[GASNET_MAXEPS];
+    for (gex_EP_Index_t i = 0; i < GASNET_MAXEPS; i++) {
+        all[i] = (struct trunkline_ep){.index = i, .segment = i ? &on_device : &segments[0]};
+        eps[i] = &all[i];
+    }
+    tk_staging.bound = stage;
+    staging_exists = true;
+    assert_int_equal(tk_publish(&tk_tm, eps, GASNET_MAXEPS), TK_OK);
+    tk_staging.bound = NULL;
+    assert_int_equal(exchange.count, GASNET_MAXEPS + 1);
+    assert_int_equal(exchange.records[GASNET_MAXEPS].endpoint, tk_endpoint_staging);
+}
+
+static void memory_that_was_freed_is_not_published(void **state)
+{
+    struct trunkline_ep good = {.index = 4, .segment = &segments[0]},
+                        bad = {.index = 5, .segment = &segments[1]};
+    struct trunkline_ep *const eps[] = {&bad, &good};
+    freed = &segments[1];
+    assert_int_equal(tk_publish(&tk_tm, eps, 2), TK_FAIL);
+    freed = NULL;
+    assert_string_equal(steps, "barrier wait exchange ");
+    assert_int_equal(exchange.count, 1);
+    assert_int_equal(exchange.records[0].endpoint, 4);
+}
+
+/* No CPU can access it, and nobody will try. */
+static void device_segments_of_neighbours_are_not_tried(void **state)
+{
+    bounds[0][2] =
+        (struct tk_bound){.base = 4096, .size = 10, .endpoint = 2, .fd = -1, .kind = &device};
+    try_fails = true;
+    assert_int_equal(tk_publish(&tk_tm, NULL, 0), TK_OK);
+    assert_int_equal(tries, 0);
+}
+
 /* A put to it could not say later that it can't be done. */
 static void memory_of_a_neighbours_client_is_tried_before_it_is_used(void **state)
 {
@@ -318,6 +400,10 @@ static const struct CMUnitTest tests[] = {
     TEST(only_endpoints_with_a_segment_are_published),
     TEST(a_rank_with_nothing_to_publish_takes_part),
     TEST(memory_of_a_neighbours_client_is_tried_before_it_is_used),
+    TEST(staging_buffers_are_published_beside_device_segments),
+    TEST(all_endpoints_are_published_at_once_with_the_staging_buffers),
+    TEST(memory_that_was_freed_is_not_published),
+    TEST(device_segments_of_neighbours_are_not_tried),
     TEST(what_was_not_exchanged_is_not_tried),
 };
 

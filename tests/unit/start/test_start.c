@@ -31,7 +31,7 @@ static void identity_comes_first_then_settings_then_rooms(void **state)
 {
     assert_order(start_job(true), "alone_open", "prepare", "bootstrap", "process_memory", "pattern",
                  "peers", "describe", "ports", "record_open", "message", "barrier_open",
-                 "named_open", "exchange_open", "atomic_open", "vector_open", "exit_open",
+                 "named_open", "exchange_open", "atomic_open", "vector_open", "kind_rma_open", "exit_open",
                  "shm_open", "verbs_open", "exchange", "topology", "started", NULL);
 }
 

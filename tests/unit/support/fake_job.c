@@ -214,3 +214,5 @@ __attribute__((weak)) struct tk_bound tk_bound_of(uint32_t rank, uint32_t endpoi
     (void)rank;
     return (struct tk_bound){.endpoint = endpoint, .fd = -1};
 }
+
+__attribute__((weak)) struct tk_staging tk_staging;

@@ -16,6 +16,7 @@
 #include "exit/exit.h"
 #include "fake_rooms.h"
 #include "firehose/firehose.h"
+#include "kind_rma/kind_open.h"
 #include "memory/memory.h"
 #include "message/message.h"
 #include "process/alone.h"
@@ -290,6 +291,11 @@ void tk_clocks_start(void)
 void tk_vector_open(void)
 {
     step("vector_open");
+}
+
+void tk_kind_rma_open(void)
+{
+    step("kind_rma_open");
 }
 
 enum tk_status tk_named_connect(void)

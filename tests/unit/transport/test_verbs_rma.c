@@ -567,6 +567,134 @@ static void a_region_is_held_until_its_put_is_done(void **state)
     close_world_with_cache(mrs);
 }
 
+/* ---- memory of accelerators, which no CPU may touch; here it is memory outside of the segment
+ * ----
+ */
+
+static struct {
+    uint64_t offset, iova;
+    size_t length;
+    int fd, access;
+    unsigned calls;
+} dmabuf;
+
+struct ibv_mr *tk_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+                                int fd, int access)
+{
+    dmabuf.offset = offset;
+    dmabuf.iova = iova;
+    dmabuf.length = length;
+    dmabuf.fd = fd;
+    dmabuf.access = access;
+    dmabuf.calls++;
+    return ibv_reg_mr(pd, (void *)(uintptr_t)iova, length, access);
+}
+
+static struct tk_region accelerator;
+
+static void open_accelerator(int fd)
+{
+    accelerator = (struct tk_region){.base = outside,
+                                     .size = sizeof(outside),
+                                     .is_device = true,
+                                     .dmabuf_fd = fd,
+                                     .dmabuf_offset = 4711};
+    assert_int_equal(tk_verbs_register(&accelerator), TK_OK);
+}
+
+static void transfer_on_device(bool is_put, size_t nbytes)
+{
+    rma = transfer(is_put, outside + 3, 0, nbytes);
+    rma.is_pair = rma.is_on_device = true;
+    rma.home = &accelerator;
+    rma.remote_keys = tk_peers.keys[1];
+}
+
+static void accelerators_are_registered_by_dma_buf_or_address(void **state)
+{
+    fake_reset();
+    open_world(NULL);
+    int mrs = fake.mrs;
+    open_accelerator(77);
+    assert_int_equal(dmabuf.calls, 1);
+    assert_int_equal(dmabuf.fd, 77);
+    assert_int_equal(dmabuf.offset, 4711);
+    assert_int_equal(dmabuf.iova, (uintptr_t)outside);
+    assert_int_equal(dmabuf.length, sizeof(outside));
+    assert_int_equal(dmabuf.access, IBV_ACCESS_LOCAL_WRITE | tk_verbs.remote_access);
+    tk_verbs_unregister(&accelerator);
+    open_accelerator(-1);
+    assert_int_equal(dmabuf.calls, 1);
+    assert_int_equal(fake.mrs, mrs + 1);
+    tk_verbs_unregister(&accelerator);
+    assert_int_equal(fake.mrs, mrs);
+    world_close();
+}
+
+/* A put of 8 bytes would be inline, one whose source is wanted back would be copied. */
+static void accelerators_memory_goes_from_where_it_lies(void **state)
+{
+    const size_t sizes[] = {1, 8, 72, 1000, 65536};
+    fake_reset();
+    open_world(NULL);
+    open_accelerator(-1);
+    for (size_t i = 0; i < 3 * sizeof(sizes) / sizeof(sizes[0]); i++) {
+        transfer_on_device(true, sizes[i / 3]);
+        rma.copy_source = i % 3 == 1;
+        rma.is_lent = i % 3 == 2;
+        assert_int_equal(start(), TK_OK);
+        assert_int_equal(fake.last_sge[0].addr, (uintptr_t)outside + 3);
+        assert_int_equal(fake.last_sge[0].lkey, accelerator.local_keys[0]);
+        assert_false(fake.last.send_flags & IBV_SEND_INLINE);
+        assert_false(tk_op_source_free(&op));
+        run();
+    }
+    transfer_on_device(false, 1000);
+    assert_int_equal(start(), TK_OK);
+    assert_int_equal(fake.last_sge[0].addr, (uintptr_t)outside + 3);
+    run();
+    tk_verbs_unregister(&accelerator);
+    world_close();
+}
+
+static void a_put_that_is_flushed_has_a_read_behind_it(void **state)
+{
+    fake_reset();
+    open_world(NULL);
+    open_accelerator(-1);
+    for (int is_here = 0; is_here < 2; is_here++) {
+        unsigned before = fake.posted;
+        transfer_on_device(true, 5000);
+        rma.is_on_device = is_here;
+        rma.wants_flush = true;
+        assert_int_equal(start(), TK_OK);
+        assert_int_equal(fake.posted, before + 2);
+        assert_int_equal(fake.last.opcode, IBV_WR_RDMA_READ);
+        assert_int_equal(fake.last.wr.rdma.remote_addr, rma.remote);
+        run();
+    }
+    tk_verbs_unregister(&accelerator);
+    world_close();
+}
+
+static void not_registered(void *arg)
+{
+    (void)arg;
+    rma.nbytes = sizeof(outside) + 1;
+    tk_verbs_rma(tk_peer(1), &rma, &posted);
+}
+
+static void what_is_not_registered_is_refused(void **state)
+{
+    fake_reset();
+    open_world(NULL);
+    open_accelerator(-1);
+    transfer_on_device(true, 8);
+    unit_assert_panic(not_registered, NULL, "is not registered with the HCA");
+    tk_verbs_unregister(&accelerator);
+    world_close();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bytes_arrive_from_anywhere_at_any_size),
     cmocka_unit_test(gets_bring_them_back),
@@ -590,6 +718,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_was_registered_before_goes_the_short_way),
     cmocka_unit_test(what_a_region_does_not_hold_is_refused),
     cmocka_unit_test(a_region_is_held_until_its_put_is_done),
+    cmocka_unit_test(accelerators_are_registered_by_dma_buf_or_address),
+    cmocka_unit_test(accelerators_memory_goes_from_where_it_lies),
+    cmocka_unit_test(a_put_that_is_flushed_has_a_read_behind_it),
+    cmocka_unit_test(what_is_not_registered_is_refused),
 };
 
 UNIT_MAIN(tests)

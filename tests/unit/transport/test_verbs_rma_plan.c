@@ -332,6 +332,39 @@ static void it_reserves_no_more_than_idle_queues_have(void **state)
     assert_int_equal(reserved(&large, &limits, true, 0), 1); /* for ever refused otherwise */
 }
 
+/* Of an accelerator: whatever the flags and limits say, in place; and no piece of a get is small
+ * enough for a completion, unless all of it is. */
+static void memory_of_accelerators_moves_in_place(void **state)
+{
+    (void)state;
+    struct tk_rma rma = {.nbytes = 8, .is_put = true, .copy_source = true, .is_lent = true};
+    struct tk_rma_plan plan;
+    tk_rma_plan_make(&plan, &rma, &one, true);
+    tk_rma_plan_for_device(&plan, &rma);
+    assert_int_equal(tk_rma_plan_piece(&plan, 8, true).path, TK_RMA_IN_PLACE);
+    assert_false(plan.wants_register);
+}
+
+static void no_piece_of_a_get_to_an_accelerator_is_scattered(void **state)
+{
+    (void)state;
+    struct tk_rma_limits limits = two();
+    for (size_t nbytes = 65; nbytes < 5 * limits.stripe[false]; nbytes++) {
+        const struct tk_rma rma = {.nbytes = nbytes};
+        struct tk_rma_plan plan;
+        size_t left = nbytes;
+        tk_rma_plan_make(&plan, &rma, &limits, true);
+        tk_rma_plan_for_device(&plan, &rma);
+        assert_true(plan.piece_max <= limits.stripe[false] || !plan.is_striped);
+        assert_true(plan.piece_max > limits.stripe[false] / 2);
+        while (left > 0) {
+            size_t piece = tk_rma_plan_piece(&plan, left, true).nbytes;
+            assert_true(piece > tk_rma_scattered_max);
+            left -= piece;
+        }
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_small_put_is_inline),
     cmocka_unit_test(without_inline_sends_none_is),
@@ -354,6 +387,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_put_that_completes_needs_a_fence),
     cmocka_unit_test(an_immediate_transfer_reserves_one_for_each_piece),
     cmocka_unit_test(it_reserves_no_more_than_idle_queues_have),
+    cmocka_unit_test(memory_of_accelerators_moves_in_place),
+    cmocka_unit_test(no_piece_of_a_get_to_an_accelerator_is_scattered),
 };
 
 int main(void)

@@ -108,6 +108,7 @@ enum tk_status tk_large_pool_open(unsigned count);
 /* Never NULL: registers more if necessary, and ends the job if that fails. */
 struct tk_buffer *tk_large_buffer_take(void);
 enum tk_status tk_fence_sink_open(void);
+void tk_fence_sink_need(void);
 enum tk_status tk_recv_pool_open(struct tk_rail *rail, unsigned count);
 enum tk_status tk_recv_pool_grow(struct tk_rail *rail);
 /* Grows the pool to `wanted` buffers; with the lock of demands. */

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "base/first_use.h"
@@ -54,10 +55,9 @@ static void deregister(struct tk_registration *r)
     errno = error;
 }
 
-static bool register_on(struct tk_registration *r, const struct tk_device *device, void *base,
-                        size_t size, int access)
+/* False: there is no `mr`. */
+static bool keep(struct tk_registration *r, const struct tk_device *device, struct ibv_mr *mr)
 {
-    struct ibv_mr *mr = ibv_reg_mr(device->pd, base, size, access);
     if (!mr)
         return false;
     r->mrs[device->index] = mr;
@@ -82,7 +82,7 @@ static struct tk_registration *reg(const struct tk_device *only, void *base, siz
     for (const struct tk_device *device = &tk_verbs.device; device; device = device->next) {
         if (only && device != only)
             continue;
-        if (register_on(r, device, base, size, access))
+        if (keep(r, device, ibv_reg_mr(device->pd, base, size, access)))
             continue;
         __atomic_store_n(&refusing, device, __ATOMIC_RELAXED);
         deregister(r);
@@ -127,9 +127,44 @@ static struct tk_registration *reg_segment(void *base, size_t size)
     return r;
 }
 
+/* ---- memory of accelerators: no page of the host is pinned, and the CPU can't access it ---- */
+
+static struct ibv_mr *accelerator_mr(struct ibv_pd *pd, const struct tk_region *region, int access)
+{
+    if (region->dmabuf_fd < 0)
+        return ibv_reg_mr(pd, region->base, region->size, access);
+    return tk_reg_dmabuf_mr(pd, region->dmabuf_offset, region->size, (uintptr_t)region->base,
+                            region->dmabuf_fd, access);
+}
+
+/* The caller may have another way to register, so it decides whether this is printed. */
+static void explain_accelerator(const struct tk_region *region, const struct tk_device *device)
+{
+    const char *call = region->dmabuf_fd < 0 ? "ibv_reg_mr" : "ibv_reg_dmabuf_mr";
+    tk_log_error("%s of %zu bytes of an accelerator with %s: %s", call, region->size,
+                 ibv_get_device_name(device->context->device), strerror(errno));
+}
+
+static struct tk_registration *reg_accelerator(const struct tk_region *region)
+{
+    int access = IBV_ACCESS_LOCAL_WRITE | tk_verbs.remote_access;
+    struct tk_registration *r = make_registration();
+    if (!r)
+        return NULL;
+    for (const struct tk_device *device = &tk_verbs.device; device; device = device->next) {
+        if (keep(r, device, accelerator_mr(device->pd, region, access)))
+            continue;
+        explain_accelerator(region, device);
+        deregister(r);
+        return NULL;
+    }
+    return r;
+}
+
 enum tk_status tk_verbs_register(struct tk_region *region)
 {
-    struct tk_registration *r = reg_segment(region->base, region->size);
+    struct tk_registration *r =
+        region->is_device ? reg_accelerator(region) : reg_segment(region->base, region->size);
     if (!r)
         return TK_FAIL;
     tk_count_rare(tk_counter_segments_registered);
@@ -149,7 +184,7 @@ void tk_verbs_unregister(struct tk_region *region)
     deregister(region->handle);
     region->handle = NULL;
     region->local_keys = region->remote_keys = NULL;
-    if (!tk_verbs.is_paged)
+    if (!tk_verbs.is_paged && !region->is_device)
         tk_firehose_account_static(-(int64_t)region->size);
 }
 
@@ -327,6 +362,15 @@ enum tk_status tk_fence_sink_open(void)
         return TK_FAIL;
     tk_verbs.fence_sink = tk_pool_take(&pool);
     return TK_OK;
+}
+
+/* The first put that must be flushed may be that of a rank without accelerators. */
+void tk_fence_sink_need(void)
+{
+    tk_lock(&growing);
+    if (!tk_verbs.fence_sink && tk_fence_sink_open() != TK_OK)
+        tk_panic("no registered memory for reads behind puts to memory of accelerators");
+    tk_unlock(&growing);
 }
 
 enum tk_status tk_recv_pool_open(struct tk_rail *rail, unsigned count)

@@ -39,6 +39,21 @@ void tk_rma_plan_make(struct tk_rma_plan *plan, const struct tk_rma *rma,
     plan->bounce_max = tk_min(plan->piece_max, limits->bounce_max);
 }
 
+/* The last piece has what others leave over: the size of those is reduced until that is nothing, or
+ * enough. It depends on the whole transfer, so that a later call cuts the rest in the same way. */
+void tk_rma_plan_for_device(struct tk_rma_plan *plan, const struct tk_rma *rma)
+{
+    enum { step = tk_rma_scattered_max };
+    plan->inline_max = 0;
+    plan->is_copied = false;
+    plan->wants_register = false;
+    if (rma->is_put || rma->nbytes <= plan->piece_max)
+        return;
+    size_t last;
+    while ((last = rma->nbytes % plan->piece_max) > 0 && last <= tk_rma_scattered_max)
+        plan->piece_max -= step;
+}
+
 size_t tk_rma_plan_reserve(const struct tk_rma_plan *plan, const struct tk_rma_limits *limits,
                            size_t left, bool is_registered, size_t idle_slots)
 {

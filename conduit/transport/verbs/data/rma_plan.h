@@ -58,6 +58,10 @@ struct tk_rma_plan {
 void tk_rma_plan_make(struct tk_rma_plan *plan, const struct tk_rma *rma,
                       const struct tk_rma_limits *limits, bool is_registered);
 
+/* Changes a plan to one for local memory of a device, which is registered: always in place. A get
+ * has no piece that is small enough to be scattered to its completion. */
+void tk_rma_plan_for_device(struct tk_rma_plan *plan, const struct tk_rma *rma);
+
 /* The next piece of what is left. After a piece that is not bounced no later one is bounced.
  * Inline, as the two below: each piece of a transfer passes here. */
 static inline struct tk_rma_piece tk_rma_plan_piece(const struct tk_rma_plan *plan, size_t left,

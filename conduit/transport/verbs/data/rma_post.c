@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "base/copy.h"
 #include "base/lock.h"
+#include "base/report.h"
 #include "firehose/find.h"
 #include "firehose/firehose.h"
 #include "peer/peer.h"
@@ -324,6 +325,33 @@ static enum tk_status __attribute__((noinline)) post_at_once(struct post *p)
 
 /* ---- all transfers ---- */
 
+/* A read behind writes flushes what bridges between the HCA and the device hold back: over each HCA
+ * that may have written. */
+static void want_flush(struct post *p)
+{
+    struct tk_conn *conns = tk_conns_to(p->peer->rank);
+    if (p->state->done > 0 || !p->plan.wants_fence)
+        return;
+    tk_fence_sink_need();
+    p->state->unfenced = 0;
+    if (!p->plan.is_striped)
+        tk_fence_want(p->state, tk_primary(p->peer));
+    for (uint32_t k = 0; p->plan.is_striped && k < tk_verbs.conns_pp; k++)
+        tk_fence_want(p->state, &conns[k]);
+}
+
+static void __attribute__((noinline)) plan_for_device(struct post *p)
+{
+    if (p->rma->is_on_device) {
+        if (!p->local_keys)
+            tk_panic("device memory [%p, +%zu) is not registered with the HCA", p->rma->local,
+                     p->rma->nbytes);
+        tk_rma_plan_for_device(&p->plan, p->rma);
+    }
+    if (p->rma->wants_flush)
+        want_flush(p);
+}
+
 static enum tk_status post_all(struct tk_peer *peer, const struct tk_rma *rma,
                                struct tk_rma_state *state)
 {
@@ -335,6 +363,8 @@ static enum tk_status post_all(struct tk_peer *peer, const struct tk_rma *rma,
     p.remote_keys = tk_remote_keys(peer, rma);
     p.local_keys = tk_local_keys(rma->home, local_at(&p), left_of(&p));
     tk_rma_plan_make(&p.plan, rma, &tk_verbs.rma_limits, p.local_keys != NULL);
+    if (rma->is_pair && (rma->is_on_device || rma->wants_flush))
+        plan_for_device(&p);
     if (p.plan.wants_register)
         p.plan.wants_register = may_register(&p);
     if (rma->immediate && state->done == 0)

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Class HIP over AMD's runtime. Each device has one stream for each direction of copies, and its
+ * idle events. The current device is a state of the thread in HIP: a call that needs another one
+ * sets it and sets the caller's again. The runtime is thread-safe; the events have a lock. */
+#include "config.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/report.h"
+#include "kind/events.h"
+#include "kind/hip_api.h"
+#include "kind/kind.h"
+#include "kind/library.h"
+
+#define MEMBER(member, symbol, is_optional, parameters) tk_hip_error(*member) parameters;
+static struct {
+    TK_FUNCTIONS_OF_HIP(MEMBER)
+    tk_hip_error_string *error_string;
+} hip;
+
+#define SYMBOL(member, symbol, is_optional, parameters)                                            \
+    {#symbol, (void **)&hip.member, is_optional},
+static const struct tk_kind_symbol hip_symbols[] = {
+    TK_FUNCTIONS_OF_HIP(SYMBOL){"hipGetErrorString", (void **)&hip.error_string, true}};
+
+static tk_hsa_export_dmabuf *hsa_export;
+static bool hip_is_5; /* the library that was loaded is of ROCm 5 */
+
+enum hip_stream { HIP_IN, HIP_OUT, HIP_INSIDE, hip_streams };
+
+struct hip_device {
+    int ordinal;
+    tk_hip_stream streams[hip_streams];
+    struct tk_kind_events events;
+};
+
+static enum tk_status hip_failed(struct tk_kind_why *why, const char *call, tk_hip_error error)
+{
+    const char *text = hip.error_string ? hip.error_string(error) : NULL;
+    return tk_kind_why(why, "%s: %s (HIP error %d)", call, text ? text : "unknown error", error);
+}
+
+static enum tk_status hip_enter(int ordinal, int *callers, struct tk_kind_why *why)
+{
+    tk_hip_error error = hip.get_device(callers);
+    if (error != TK_HIP_SUCCESS)
+        return hip_failed(why, "hipGetDevice", error);
+    if (*callers == ordinal)
+        return TK_OK;
+    error = hip.set_device(ordinal);
+    return error == TK_HIP_SUCCESS ? TK_OK : hip_failed(why, "hipSetDevice", error);
+}
+
+static void hip_leave(int ordinal, int callers)
+{
+    if (callers != ordinal)
+        hip.set_device(callers);
+}
+
+/* ---- open and close ---- */
+
+/* The one of ROCm 6 is preferred, as a machine may have both; libamdhip64.so is of any version. */
+static enum tk_status hip_load(struct tk_kind_why *why)
+{
+    static const char *const files[] = {"libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
+                                        NULL};
+    static const char *const hsa_files[] = {"libhsa-runtime64.so.1", NULL};
+    static const struct tk_kind_symbol hsa_symbols[] = {
+        {"hsa_amd_portable_export_dmabuf", (void **)&hsa_export, true}};
+    struct tk_kind_why no_matter;
+    int file =
+        tk_kind_library_load(files, hip_symbols, sizeof(hip_symbols) / sizeof(*hip_symbols), why);
+    if (file < 0)
+        return TK_FAIL;
+    hip_is_5 = file == 1;
+    tk_kind_library_load(hsa_files, hsa_symbols, 1, &no_matter);
+    return TK_OK;
+}
+
+static enum tk_status hip_find_device(int ordinal, struct tk_kind_why *why)
+{
+    int count = 0;
+    if (hip_load(why) != TK_OK)
+        return TK_FAIL;
+    tk_hip_error error = hip.init(0);
+    if (error != TK_HIP_SUCCESS)
+        return hip_failed(why, "hipInit", error);
+    error = hip.get_device_count(&count);
+    if (error != TK_HIP_SUCCESS)
+        return hip_failed(why, "hipGetDeviceCount", error);
+    if (ordinal >= 0 && ordinal < count)
+        return TK_OK;
+    return tk_kind_why(why, "there is no HIP device %d: this process sees %d of them", ordinal,
+                       count);
+}
+
+static void hip_facts(int ordinal, struct tk_kind_facts *facts)
+{
+    tk_hip_uuid uuid;
+    if (!hip.device_get_name ||
+        hip.device_get_name(facts->name, sizeof(facts->name), ordinal) != TK_HIP_SUCCESS)
+        snprintf(facts->name, sizeof(facts->name), "unknown");
+    if (!hip.device_get_pci ||
+        hip.device_get_pci(facts->pci, sizeof(facts->pci), ordinal) != TK_HIP_SUCCESS)
+        facts->pci[0] = 0;
+    for (char *c = facts->pci; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    if (hip.device_get_uuid && hip.device_get_uuid(&uuid, ordinal) == TK_HIP_SUCCESS)
+        memcpy(facts->uuid, uuid.bytes, sizeof(facts->uuid));
+    facts->has_dmabuf = hsa_export != NULL;
+    facts->has_ipc = hip.ipc_get && hip.ipc_open && hip.ipc_close;
+    /* AMD's reference of these versions promises no order of remote writes. */
+    facts->needs_flush = true;
+}
+
+static void hip_drop_streams(struct hip_device *own)
+{
+    struct tk_kind_event *event;
+    while ((event = tk_kind_event_take(&own->events)) != NULL) {
+        hip.event_destroy(event->handle);
+        free(event);
+    }
+    for (int i = 0; i < hip_streams; i++)
+        if (own->streams[i])
+            hip.stream_destroy(own->streams[i]);
+}
+
+static enum tk_status hip_make_streams(struct hip_device *own, struct tk_kind_why *why)
+{
+    int callers;
+    if (hip_enter(own->ordinal, &callers, why) != TK_OK)
+        return TK_FAIL;
+    tk_hip_error error = TK_HIP_SUCCESS;
+    for (int i = 0; i < hip_streams && error == TK_HIP_SUCCESS; i++)
+        error = hip.stream_create(&own->streams[i], TK_HIP_STREAM_NON_BLOCKING);
+    if (error != TK_HIP_SUCCESS)
+        hip_drop_streams(own);
+    hip_leave(own->ordinal, callers);
+    return error == TK_HIP_SUCCESS ? TK_OK : hip_failed(why, "hipStreamCreateWithFlags", error);
+}
+
+static enum tk_status hip_open(struct tk_kind_device *device, struct tk_kind_why *why)
+{
+    struct hip_device own = {.ordinal = device->args.ordinal, .events = {.lock = TK_LOCK_INIT}};
+    if (hip_find_device(own.ordinal, why) != TK_OK || hip_make_streams(&own, why) != TK_OK)
+        return TK_FAIL;
+    hip_facts(own.ordinal, &device->facts);
+    device->own = malloc(sizeof(own));
+    if (!device->own)
+        tk_panic("out of memory for a HIP device");
+    memcpy(device->own, &own, sizeof(own));
+    return TK_OK;
+}
+
+static void hip_close(struct tk_kind_device *device)
+{
+    struct hip_device *own = device->own;
+    struct tk_kind_why why;
+    int callers;
+    if (hip_enter(own->ordinal, &callers, &why) == TK_OK) {
+        hip_drop_streams(own);
+        hip_leave(own->ordinal, callers);
+    }
+    free(own);
+}
+
+/* ---- memory ---- */
+
+/* On the device. */
+static enum tk_status hip_alloc_here(size_t size, uintptr_t *address, struct tk_kind_why *why)
+{
+    void *pointer = NULL;
+    char call[120];
+    size_t left, total;
+    tk_hip_error error = hip.mem_alloc(&pointer, size);
+    *address = (uintptr_t)pointer;
+    if (error == TK_HIP_SUCCESS)
+        return TK_OK;
+    if (hip.mem_get_info && hip.mem_get_info(&left, &total) == TK_HIP_SUCCESS)
+        snprintf(call, sizeof(call), "hipMalloc of %zu bytes, of %zu that are free", size, left);
+    else
+        snprintf(call, sizeof(call), "hipMalloc of %zu bytes", size);
+    return hip_failed(why, call, error);
+}
+
+static enum tk_status hip_alloc(struct tk_kind_device *device, size_t size, uintptr_t *address,
+                                struct tk_kind_why *why)
+{
+    int callers, ordinal = device->args.ordinal;
+    if (hip_enter(ordinal, &callers, why) != TK_OK)
+        return TK_FAIL;
+    enum tk_status status = hip_alloc_here(size, address, why);
+    hip_leave(ordinal, callers);
+    return status;
+}
+
+/* hipFree() finds the device by the address. */
+static void hip_free(struct tk_kind_device *device, uintptr_t address)
+{
+    (void)device;
+    hip.mem_free((void *)address);
+}
+
+static enum tk_status hip_judge(const struct tk_kind_device *device, uintptr_t address,
+                                struct tk_kind_why *why)
+{
+    tk_hip_pointer pointer = {0};
+    int ordinal = device->args.ordinal;
+    if (hip.pointer_get_attributes(&pointer, (void *)address) != TK_HIP_SUCCESS)
+        return tk_kind_why(why, "0x%zx is not memory of HIP, or was freed", address);
+    if (pointer.is_managed)
+        return tk_kind_why(why, "0x%zx is managed memory, which moves between host and device",
+                           address);
+    if (pointer.type != (hip_is_5 ? TK_HIP_MEMORY_DEVICE_OF_5 : TK_HIP_MEMORY_DEVICE_OF_6))
+        return tk_kind_why(why, "0x%zx is host memory (memory type %d), not memory of a device",
+                           address, pointer.type);
+    if (pointer.device != ordinal)
+        return tk_kind_why(why, "0x%zx is memory of HIP device %d, not of %d", address,
+                           pointer.device, ordinal);
+    return TK_OK;
+}
+
+/* HIP has no number of an allocation that every version tells. */
+static enum tk_status hip_find(struct tk_kind_device *device, uintptr_t address,
+                               struct tk_kind_allocation *allocation, struct tk_kind_why *why)
+{
+    void *base = NULL;
+    size_t size = 0;
+    *allocation = (struct tk_kind_allocation){0};
+    if (hip_judge(device, address, why) != TK_OK)
+        return TK_FAIL;
+    tk_hip_error error = hip.mem_get_address_range(&base, &size, (void *)address);
+    if (error != TK_HIP_SUCCESS)
+        return hip_failed(why, "hipMemGetAddressRange", error);
+    allocation->base = (uintptr_t)base;
+    allocation->size = size;
+    return TK_OK;
+}
+
+/* ---- copies ---- */
+
+static struct tk_kind_event *hip_event(struct hip_device *own, struct tk_kind_why *why)
+{
+    struct tk_kind_event *event = tk_kind_event_take(&own->events);
+    if (event)
+        return event;
+    tk_hip_event handle = NULL;
+    tk_hip_error error = hip.event_create(&handle, TK_HIP_EVENT_DISABLE_TIMING);
+    if (error == TK_HIP_SUCCESS)
+        return tk_kind_event_new(handle);
+    hip_failed(why, "hipEventCreateWithFlags", error);
+    return NULL;
+}
+
+/* The device that copies: the one that is written to, else the one that is read. */
+static struct hip_device *hip_copier(const struct tk_kind_copy *copy)
+{
+    return (copy->to_device ? copy->to_device : copy->from_device)->own;
+}
+
+static tk_hip_error hip_enqueue(const struct tk_kind_copy *copy, struct hip_device *own,
+                                tk_hip_stream *stream)
+{
+    void *to = (void *)copy->to;
+    const void *from = (const void *)copy->from;
+    if (!copy->from_device) {
+        *stream = own->streams[HIP_IN];
+        return hip.copy_async(to, from, copy->nbytes, TK_HIP_COPY_TO_DEVICE, *stream);
+    }
+    if (!copy->to_device) {
+        *stream = own->streams[HIP_OUT];
+        return hip.copy_async(to, from, copy->nbytes, TK_HIP_COPY_TO_HOST, *stream);
+    }
+    *stream = own->streams[HIP_INSIDE];
+    const struct hip_device *other = copy->from_device->own;
+    if (other == own)
+        return hip.copy_async(to, from, copy->nbytes, TK_HIP_COPY_INSIDE, *stream);
+    return hip.copy_between(to, own->ordinal, from, other->ordinal, copy->nbytes, *stream);
+}
+
+static enum tk_status hip_start_copy(struct tk_kind_copy *copy, struct hip_device *own,
+                                     struct tk_kind_why *why)
+{
+    tk_hip_stream stream;
+    struct tk_kind_event *event = hip_event(own, why);
+    if (!event)
+        return TK_FAIL;
+    tk_hip_error error = hip_enqueue(copy, own, &stream);
+    if (error == TK_HIP_SUCCESS) {
+        error = hip.event_record(event->handle, stream);
+        /* The copy is in flight, and its end could not be seen. */
+        if (error != TK_HIP_SUCCESS)
+            hip.stream_synchronize(stream);
+    }
+    copy->event = event;
+    if (error == TK_HIP_SUCCESS)
+        return TK_OK;
+    tk_kind_event_give(&own->events, event);
+    return hip_failed(why, "copying", error);
+}
+
+static enum tk_status hip_copy(struct tk_kind_copy *copy, struct tk_kind_why *why)
+{
+    struct hip_device *own = hip_copier(copy);
+    int callers;
+    if (hip_enter(own->ordinal, &callers, why) != TK_OK)
+        return TK_FAIL;
+    enum tk_status status = hip_start_copy(copy, own, why);
+    hip_leave(own->ordinal, callers);
+    return status;
+}
+
+static enum tk_status hip_copy_test(struct tk_kind_copy *copy, struct tk_kind_why *why)
+{
+    struct hip_device *own = hip_copier(copy);
+    struct tk_kind_event *event = copy->event;
+    tk_hip_error error = hip.event_query(event->handle);
+    if (error == TK_HIP_NOT_READY)
+        return TK_BUSY;
+    tk_kind_event_give(&own->events, event);
+    copy->event = NULL;
+    return error == TK_HIP_SUCCESS ? TK_OK : hip_failed(why, "copying", error);
+}
+
+/* ---- other processes and devices ---- */
+
+static enum tk_status hip_export_dmabuf(struct tk_kind_device *device, uintptr_t address,
+                                        size_t size, int *fd, uint64_t *offset,
+                                        struct tk_kind_why *why)
+{
+    if (!device->facts.has_dmabuf)
+        return tk_kind_why(why, "libhsa-runtime64.so.1 has no hsa_amd_portable_export_dmabuf(): "
+                                "ROCm 5.3 has it");
+    *fd = -1;
+    int status = hsa_export((const void *)address, size, fd, offset);
+    if (status == 0)
+        return TK_OK;
+    return tk_kind_why(why, "hsa_amd_portable_export_dmabuf: HSA status 0x%x", (unsigned)status);
+}
+
+static enum tk_status hip_ipc_get(struct tk_kind_device *device, uintptr_t address,
+                                  struct tk_kind_ipc *ipc, struct tk_kind_why *why)
+{
+    tk_hip_ipc_handle handle;
+    int callers, ordinal = device->args.ordinal;
+    if (hip_enter(ordinal, &callers, why) != TK_OK)
+        return TK_FAIL;
+    tk_hip_error error = hip.ipc_get(&handle, (void *)address);
+    hip_leave(ordinal, callers);
+    if (error != TK_HIP_SUCCESS)
+        return hip_failed(why, "hipIpcGetMemHandle", error);
+    memcpy(ipc->handle, handle.reserved, sizeof(ipc->handle));
+    return TK_OK;
+}
+
+static enum tk_status hip_ipc_open(struct tk_kind_device *device, const struct tk_kind_ipc *ipc,
+                                   uintptr_t *base, struct tk_kind_why *why)
+{
+    tk_hip_ipc_handle handle;
+    void *address = NULL;
+    int callers, ordinal = device->args.ordinal;
+    memcpy(handle.reserved, ipc->handle, sizeof(handle.reserved));
+    if (!device->facts.has_ipc)
+        return tk_kind_why(why, "the runtime has no hipIpcOpenMemHandle()");
+    if (hip_enter(ordinal, &callers, why) != TK_OK)
+        return TK_FAIL;
+    tk_hip_error error =
+        hip.ipc_open(&address, handle, hip_is_5 ? TK_HIP_IPC_FLAGS_OF_5 : TK_HIP_IPC_FLAGS_OF_6);
+    hip_leave(ordinal, callers);
+    if (error != TK_HIP_SUCCESS)
+        return hip_failed(why, "hipIpcOpenMemHandle", error);
+    *base = (uintptr_t)address;
+    return TK_OK;
+}
+
+static void hip_ipc_close(struct tk_kind_device *device, uintptr_t base)
+{
+    struct tk_kind_why why;
+    int callers, ordinal = device->args.ordinal;
+    if (hip_enter(ordinal, &callers, &why) != TK_OK)
+        return;
+    hip.ipc_close((void *)base);
+    hip_leave(ordinal, callers);
+}
+
+static bool hip_pin_host(struct tk_kind_device *device, void *base, size_t size)
+{
+    struct tk_kind_why why;
+    int callers, ordinal = device->args.ordinal;
+    if (!hip.host_register || !hip.host_unregister || hip_enter(ordinal, &callers, &why) != TK_OK)
+        return false;
+    bool is_pinned = hip.host_register(base, size, TK_HIP_HOST_REGISTER_PORTABLE) == TK_HIP_SUCCESS;
+    hip_leave(ordinal, callers);
+    return is_pinned;
+}
+
+static void hip_unpin_host(struct tk_kind_device *device, void *base)
+{
+    (void)device;
+    hip.host_unregister(base);
+}
+
+const struct tk_kind_class tk_kind_hip = {
+    .name = "HIP",
+    .library = "libamdhip64.so",
+    .gex_class = TK_KIND_HIP,
+    .open = hip_open,
+    .close = hip_close,
+    .alloc = hip_alloc,
+    .free = hip_free,
+    .find = hip_find,
+    .copy = hip_copy,
+    .copy_test = hip_copy_test,
+    .export_dmabuf = hip_export_dmabuf,
+    .ipc_get = hip_ipc_get,
+    .ipc_open = hip_ipc_open,
+    .ipc_close = hip_ipc_close,
+    .pin_host = hip_pin_host,
+    .unpin_host = hip_unpin_host,
+};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See library.h. No state, no lock. */
+#include "config.h"
+
+#include "kind/library.h"
+
+#include <dlfcn.h>
+
+/* RTLD_NOW: a library that misses a symbol of its own must fail here. RTLD_LOCAL: its names must
+ * not replace those of the program. */
+static void *open_first(const char *const *files, int *number, struct tk_kind_why *why)
+{
+    for (*number = 0; files[*number]; ++*number) {
+        void *library = dlopen(files[*number], RTLD_NOW | RTLD_LOCAL);
+        if (library)
+            return library;
+        if (*number == 0)
+            tk_kind_why(why, "%s can't be loaded: %s", files[0], dlerror());
+    }
+    return NULL;
+}
+
+int tk_kind_library_load(const char *const *files, const struct tk_kind_symbol *symbols,
+                         size_t count, struct tk_kind_why *why)
+{
+    int number;
+    void *library = open_first(files, &number, why);
+    if (!library)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        void *function = dlsym(library, symbols[i].name);
+        if (!function && !symbols[i].is_optional) {
+            tk_kind_why(why, "%s has no function %s(): its driver is too old", files[number],
+                        symbols[i].name);
+            return -1;
+        }
+        *symbols[i].function = function;
+    }
+    return number;
+}

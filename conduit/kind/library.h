@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The vendors' libraries, opened at run time: a machine without an accelerator has none of them.
+ * They stay loaded, because their drivers have threads. Tests replace library.c. */
+#ifndef TK_KIND_LIBRARY_H
+#define TK_KIND_LIBRARY_H
+
+#include "kind/kind_class.h"
+
+struct tk_kind_symbol {
+    const char *name;
+    void **function; /* NULL after the call: the library has none */
+    bool is_optional;
+};
+
+/* Opens the first of `files`, a list that ends with NULL, and finds the functions. Returns its
+ * number in the list; -1: why. Threads that do so at once get the same. */
+int tk_kind_library_load(const char *const *files, const struct tk_kind_symbol *symbols,
+                         size_t count, struct tk_kind_why *why);
+
+#endif

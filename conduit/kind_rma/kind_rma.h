@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Puts and gets of which at least one end is memory of a device. The CPU never loads from or stores
+ * to such memory. Each transfer is cut into pieces; a piece passes through the stages that its path
+ * needs (kind_path.h). Progress of pieces is made by any poll. Thread-safe in PAR. */
+#ifndef TK_KIND_RMA_H
+#define TK_KIND_RMA_H
+
+#include "gasnetex.h"
+#include "peer/peer.h"
+#include "rma/rma.h"
+
+struct tk_kind_memory;
+
+/* One transfer. t->rma has peer, remote, local, nbytes, is_put, immediate and, as is_pair is set,
+ * endpoint, remote_keys and home. */
+struct tk_kind_transfer {
+    struct tk_transfer t;
+    const struct tk_kind_memory *local; /* NULL: host memory */
+    const struct tk_bound_kind *remote; /* NULL: host memory */
+};
+
+/* As tk_transfer_blocking(), _start() and _implicit(). */
+int tk_kind_blocking(struct tk_kind_transfer *k);
+gex_Event_t tk_kind_start(struct tk_kind_transfer *k, gex_Event_t *lc_opt);
+int tk_kind_implicit(struct tk_kind_transfer *k, gex_Event_t *lc_opt);
+
+/* A part of an operation, at least one byte: counts itself in op->pending and, if it is a put, in
+ * *sources (may be NULL), and goes on in polls. The queue has no limit, so a caller with many parts
+ * asks for space before each. */
+bool tk_kind_has_space(void);
+void tk_kind_post(struct tk_kind_transfer *k, struct tk_op *op, tk_counter_t *sources);
+
+#endif

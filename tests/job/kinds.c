@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Puts and gets with memory of devices: a random mix with an exact model of every byte. Each rank
+ * has host segments and device segments; in each segment, each thread of each rank (a writer) has a
+ * part that it alone writes, so it knows all bytes of it. Within a batch, operations use blocks of
+ * their own. At the end the owners read their memory by the driver and tell sums of it.
+ *
+ * Usage: kinds [batches [threads]]; KINDS_SEED; KINDS_KILL: rank 1 dies in this batch;
+ * KINDS_REFUSED: what is refused. libcuda.so.1 is loaded as the library does it. */
+#include "config.h"
+
+#include "job.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gasnet_mk.h"
+#include "gasnet_ratomic.h"
+#include "gasnet_vis.h"
+
+enum {
+    DEVICE = 1, /* endpoints: memory of the library on the first device, */
+    GIVEN,      /* memory of the client on the last one, */
+    HOST,       /* and another host segment */
+    ENDPOINTS,
+    PLAIN = ENDPOINTS, /* local ends alone: memory in no segment */
+    PLACES,
+    OPS = 6,            /* of a batch */
+    BLOCK = 100 * 1000, /* more than ten pieces of the least size */
+    BLOCKS = 2 * OPS,   /* one for the remote end and one for the local end of each */
+    PART = BLOCK * BLOCKS,
+    SHIFT = 40, /* of the client's segment in its allocation */
+    GUARD = 64
+};
+
+/* ---- the driver ---- */
+
+typedef unsigned long long CUdeviceptr;
+static struct {
+    int (*cuInit)(unsigned);
+    int (*cuDeviceGetCount)(int *);
+    int (*cuDeviceGet)(int *, int);
+    int (*cuDevicePrimaryCtxRetain)(void **, int);
+    int (*cuDevicePrimaryCtxRelease_v2)(int);
+    int (*cuDevicePrimaryCtxGetState)(int, unsigned *, int *);
+    int (*cuCtxPushCurrent_v2)(void *);
+    int (*cuCtxPopCurrent_v2)(void **);
+    int (*cuCtxGetCurrent)(void **);
+    int (*cuMemAlloc_v2)(CUdeviceptr *, size_t);
+    int (*cuMemcpyHtoD_v2)(CUdeviceptr, const void *, size_t);
+    int (*cuMemcpyDtoH_v2)(void *, CUdeviceptr, size_t);
+} cu;
+static int devices, last_device;
+static void *contexts[2]; /* of DEVICE and GIVEN */
+
+static void *driver_function(void *library, const char *name)
+{
+    void *function = dlsym(library, name);
+    CHECK(function, "%s", name);
+    return function;
+}
+
+static void open_driver(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    CHECK(library, "%s", dlerror());
+#define LOAD(name) *(void **)&cu.name = driver_function(library, #name)
+    LOAD(cuInit);
+    LOAD(cuDeviceGetCount);
+    LOAD(cuDeviceGet);
+    LOAD(cuDevicePrimaryCtxRetain);
+    LOAD(cuDevicePrimaryCtxRelease_v2);
+    LOAD(cuDevicePrimaryCtxGetState);
+    LOAD(cuCtxPushCurrent_v2);
+    LOAD(cuCtxPopCurrent_v2);
+    LOAD(cuCtxGetCurrent);
+    LOAD(cuMemAlloc_v2);
+    LOAD(cuMemcpyHtoD_v2);
+    LOAD(cuMemcpyDtoH_v2);
+    CHECK(cu.cuInit(0) == 0);
+    CHECK(cu.cuDeviceGetCount(&devices) == 0 && devices > 0);
+    last_device = devices - 1;
+    CHECK(cu.cuDevicePrimaryCtxRetain(&contexts[0], 0) == 0);
+    CHECK(cu.cuDevicePrimaryCtxRetain(&contexts[1], last_device) == 0);
+}
+
+/* ---- memory ---- */
+
+static gex_EP_t eps[ENDPOINTS];
+static gex_Segment_t segments[ENDPOINTS];
+static gex_MK_t kinds[2];
+static int threads = 1, batches = 30;
+static gex_Rank_t writers;
+static __thread gex_Rank_t me;        /* of all writers */
+static char *bases[PLACES];           /* ours */
+static char **theirs[ENDPOINTS];      /* by rank */
+static __thread char **model[PLACES]; /* of our parts, by rank; PLAIN: of this rank alone */
+static size_t segment_size;
+static __thread uint64_t state;
+
+static bool is_device(int place)
+{
+    return place == DEVICE || place == GIVEN;
+}
+
+static void device_write(int place, char *at, const void *from, size_t size)
+{
+    void *old;
+    CHECK(cu.cuCtxPushCurrent_v2(contexts[place - DEVICE]) == 0);
+    CHECK(cu.cuMemcpyHtoD_v2((CUdeviceptr)(uintptr_t)at, from, size) == 0);
+    CHECK(cu.cuCtxPopCurrent_v2(&old) == 0);
+}
+
+static void device_read(int place, void *to, const char *at, size_t size)
+{
+    void *old;
+    CHECK(cu.cuCtxPushCurrent_v2(contexts[place - DEVICE]) == 0);
+    CHECK(cu.cuMemcpyDtoH_v2(to, (CUdeviceptr)(uintptr_t)at, size) == 0);
+    CHECK(cu.cuCtxPopCurrent_v2(&old) == 0);
+}
+
+static void write_ours(int place, char *at, const void *from, size_t size)
+{
+    if (is_device(place))
+        device_write(place, at, from, size);
+    else
+        memcpy(at, from, size);
+}
+
+static void read_ours(int place, void *to, const char *at, size_t size)
+{
+    if (is_device(place))
+        device_read(place, to, at, size);
+    else
+        memcpy(to, at, size);
+}
+
+static void make_kinds(void)
+{
+    gex_MK_Create_args_t args = {.gex_class = GEX_MK_CLASS_CUDA_UVA};
+    CHECK(gex_MK_Create(&kinds[0], job.client, &args, 0) == GASNET_OK);
+    args.gex_args.gex_class_cuda_uva.gex_CUdevice = last_device;
+    CHECK(gex_MK_Create(&kinds[1], job.client, &args, 0) == GASNET_OK);
+}
+
+static char *client_memory(void)
+{
+    CUdeviceptr memory;
+    void *old;
+    CHECK(cu.cuCtxPushCurrent_v2(contexts[1]) == 0);
+    CHECK(cu.cuMemAlloc_v2(&memory, segment_size + 2 * SHIFT) == 0);
+    CHECK(cu.cuCtxPopCurrent_v2(&old) == 0);
+    return (char *)(uintptr_t)memory + SHIFT;
+}
+
+static void make_segments(void)
+{
+    eps[0] = job.ep;
+    segments[0] = job.segment;
+    CHECK(gex_Segment_Create(&segments[DEVICE], job.client, NULL, segment_size, kinds[0], 0) ==
+          GASNET_OK);
+    CHECK(gex_Segment_Create(&segments[GIVEN], job.client, client_memory(), segment_size, kinds[1],
+                             0) == GASNET_OK);
+    CHECK(gex_Segment_Create(&segments[HOST], job.client, NULL, segment_size, GEX_MK_HOST, 0) ==
+          GASNET_OK);
+    for (int e = DEVICE; e < ENDPOINTS; e++) {
+        CHECK(gex_EP_Create(&eps[e], job.client, GEX_EP_CAPABILITY_RMA, 0) == GASNET_OK);
+        CHECK(gex_EP_BindSegment(eps[e], segments[e], 0) == GASNET_OK);
+        bases[e] = gex_Segment_QueryAddr(segments[e]);
+    }
+    bases[0] = job.base;
+    bases[PLAIN] = job_memory((size_t)threads * PART);
+    CHECK(gex_EP_PublishBoundSegment(job.tm, &eps[1], ENDPOINTS - 1, 0) == GASNET_OK);
+}
+
+static void find_others(void)
+{
+    for (int e = 0; e < ENDPOINTS; e++) {
+        theirs[e] = job_memory(job.size * sizeof(char *));
+        for (gex_Rank_t r = 0; r < job.size; r++) {
+            void *owner = NULL, *local = NULL;
+            uintptr_t size = 0;
+            gex_Event_Wait(gex_EP_QueryBoundSegmentNB(gex_TM_Pair(job.ep, (gex_EP_Index_t)e), r,
+                                                      &owner, &local, &size, 0));
+            CHECK(size >= segment_size && (!is_device(e) || local == NULL));
+            theirs[e][r] = owner;
+        }
+    }
+}
+
+/* Our part of what a rank has at a place, which begins as a pattern. */
+static void make_model(void)
+{
+    for (int place = 0; place < PLACES; place++) {
+        gex_Rank_t ranks = place == PLAIN ? 1 : job.size;
+        model[place] = job_memory(ranks * sizeof(char *));
+        for (gex_Rank_t r = 0; r < ranks; r++) {
+            model[place][r] = job_memory(PART);
+            gex_Rank_t owner = place == PLAIN ? job.rank : r;
+            job_fill(model[place][r], PART, job_mix(job_mix(owner, me), (uint64_t)place));
+        }
+    }
+}
+
+static size_t part_of(int place, gex_Rank_t writer)
+{
+    return (size_t)(place == PLAIN ? writer % (gex_Rank_t)threads : writer) * PART;
+}
+
+static char *model_of(int place, gex_Rank_t owner)
+{
+    return model[place][place == PLAIN ? 0 : owner];
+}
+
+static void fill_ours(void)
+{
+    char *pattern = job_memory(PART);
+    for (int place = 0; place < PLACES; place++)
+        for (gex_Rank_t w = 0; w < writers; w++) {
+            if (place == PLAIN && w / (gex_Rank_t)threads != job.rank)
+                continue;
+            job_fill(pattern, PART, job_mix(job_mix(job.rank, w), (uint64_t)place));
+            write_ours(place, bases[place] + part_of(place, w), pattern, PART);
+        }
+    free(pattern);
+    job_barrier();
+}
+
+/* ---- operations ---- */
+
+enum { NB, NBI, BLOCKING, VALUE, STRIDED, FORMS };
+
+struct op {
+    gex_Rank_t rank;
+    int here, there;              /* places */
+    size_t local, remote, nbytes; /* offsets in our parts */
+    bool is_put;
+    int form;
+    gex_Event_t event, leaf;
+    bool has_leaf;
+};
+
+static size_t random_below(size_t limit)
+{
+    return (size_t)(job_random(&state) % limit);
+}
+
+static size_t random_size(int form)
+{
+    static const size_t ends[] = {8, 64, 200, 4032, 4100, 20000, BLOCK - GUARD};
+    if (form == VALUE)
+        return 1 + random_below(8);
+    size_t end = ends[random_below(sizeof(ends) / sizeof(ends[0]))];
+    return random_below(4) == 0 ? end : random_below(end + 1);
+}
+
+/* The order of operations of one batch does not matter: each has two blocks of its own. */
+static struct op random_op(size_t number)
+{
+    struct op op = {.rank = (gex_Rank_t)random_below(job.size),
+                    .is_put = random_below(2),
+                    .form = (int)random_below(FORMS)};
+    do {
+        op.here = (int)random_below(PLACES);
+        op.there = (int)random_below(ENDPOINTS);
+    } while (!is_device(op.here) && !is_device(op.there));
+    if (op.form == VALUE)
+        op.here = PLAIN;
+    if (op.form == VALUE && !is_device(op.there))
+        op.there = DEVICE;
+    op.nbytes = random_size(op.form);
+    op.remote = 2 * number * BLOCK + random_below(GUARD);
+    op.local = (2 * number + 1) * BLOCK + random_below(GUARD);
+    return op;
+}
+
+static gex_TM_t pair_of(const struct op *op)
+{
+    return gex_TM_Pair(op->here == PLAIN ? job.ep : eps[op->here], (gex_EP_Index_t)op->there);
+}
+
+static char *here_at(const struct op *op)
+{
+    return bases[op->here] + part_of(op->here, me) + op->local;
+}
+
+static char *there_at(const struct op *op)
+{
+    return theirs[op->there][op->rank] + part_of(op->there, me) + op->remote;
+}
+
+static char *here_model(const struct op *op)
+{
+    return model_of(op->here, job.rank) + op->local;
+}
+
+static char *there_model(const struct op *op)
+{
+    return model_of(op->there, op->rank) + op->remote;
+}
+
+static void move_model(const struct op *op)
+{
+    if (op->is_put)
+        memcpy(there_model(op), here_model(op), op->nbytes);
+    else
+        memcpy(here_model(op), there_model(op), op->nbytes);
+}
+
+/* Rows with gaps on both sides; the model moves them too. */
+static void strided(struct op *op)
+{
+    const size_t row = 1 + random_below(300), rows = 1 + random_below(40);
+    const ptrdiff_t there = (ptrdiff_t)(row + random_below(100)),
+                    here = (ptrdiff_t)(row + random_below(100));
+    const size_t counts[] = {rows};
+    gex_TM_t tm = pair_of(op);
+    for (size_t i = 0; i < rows; i++) {
+        char *a = there_model(op) + (ptrdiff_t)i * there, *b = here_model(op) + (ptrdiff_t)i * here;
+        memcpy(op->is_put ? a : b, op->is_put ? b : a, row);
+    }
+    if (op->is_put && random_below(2))
+        op->event = gex_VIS_StridedPutNB(tm, op->rank, there_at(op), &there, here_at(op), &here,
+                                         row, counts, 1, 0);
+    else if (op->is_put)
+        CHECK(gex_VIS_StridedPutBlocking(tm, op->rank, there_at(op), &there, here_at(op), &here,
+                                         row, counts, 1, 0) == 0);
+    else if (random_below(2))
+        op->event = gex_VIS_StridedGetNB(tm, here_at(op), &here, op->rank, there_at(op), &there,
+                                         row, counts, 1, 0);
+    else
+        CHECK(gex_VIS_StridedGetNBI(tm, here_at(op), &here, op->rank, there_at(op), &there, row,
+                                    counts, 1, 0) == 0);
+}
+
+/* The source is ours again: what is written now must not arrive. */
+static void spoil(const struct op *op)
+{
+    char *bytes = job_memory(op->nbytes + 1);
+    job_fill(bytes, op->nbytes, job_random(&state));
+    write_ours(op->here, here_at(op), bytes, op->nbytes);
+    memcpy(here_model(op), bytes, op->nbytes);
+    free(bytes);
+}
+
+static void value(struct op *op)
+{
+    gex_RMA_Value_t v = 0;
+    if (op->is_put) {
+        memcpy(&v, here_model(op), op->nbytes);
+        switch (random_below(3)) {
+        case 0:
+            CHECK(gex_RMA_PutBlockingVal(pair_of(op), op->rank, there_at(op), v, op->nbytes, 0) ==
+                  0);
+            break;
+        case 1:
+            op->event = gex_RMA_PutNBVal(pair_of(op), op->rank, there_at(op), v, op->nbytes, 0);
+            break;
+        default:
+            CHECK(gex_RMA_PutNBIVal(pair_of(op), op->rank, there_at(op), v, op->nbytes, 0) == 0);
+        }
+    } else {
+        v = gex_RMA_GetBlockingVal(pair_of(op), op->rank, there_at(op), op->nbytes, 0);
+        memcpy(here_at(op), &v, op->nbytes);
+    }
+    move_model(op);
+}
+
+static void put(struct op *op, gex_Flags_t flags)
+{
+    gex_TM_t tm = pair_of(op);
+    char *to = there_at(op), *from = here_at(op);
+    int lc = (int)random_below(3), refused = 1;
+    move_model(op);
+    while (refused) {
+        if (op->form == NB) {
+            op->has_leaf = lc == 2;
+            op->event = gex_RMA_PutNB(tm, op->rank, to, from, op->nbytes,
+                                      lc == 0   ? GEX_EVENT_NOW
+                                      : lc == 1 ? GEX_EVENT_DEFER
+                                                : &op->leaf,
+                                      flags);
+            refused = op->event == GEX_EVENT_NO_OP;
+        } else if (op->form == NBI)
+            refused = gex_RMA_PutNBI(tm, op->rank, to, from, op->nbytes,
+                                     lc == 0   ? GEX_EVENT_NOW
+                                     : lc == 1 ? GEX_EVENT_DEFER
+                                               : GEX_EVENT_GROUP,
+                                     flags);
+        else
+            refused = gex_RMA_PutBlocking(tm, op->rank, to, from, op->nbytes, flags);
+        if (refused)
+            gasnet_AMPoll();
+    }
+    if (op->form == BLOCKING || lc == 0)
+        spoil(op);
+}
+
+static void get(struct op *op, gex_Flags_t flags)
+{
+    gex_TM_t tm = pair_of(op);
+    char *to = here_at(op), *from = there_at(op);
+    int refused = 1;
+    move_model(op);
+    while (refused) {
+        if (op->form == NB) {
+            op->event = gex_RMA_GetNB(tm, to, op->rank, from, op->nbytes, flags);
+            refused = op->event == GEX_EVENT_NO_OP;
+        } else if (op->form == NBI)
+            refused = gex_RMA_GetNBI(tm, to, op->rank, from, op->nbytes, flags);
+        else
+            refused = gex_RMA_GetBlocking(tm, to, op->rank, from, op->nbytes, flags);
+        if (refused)
+            gasnet_AMPoll();
+    }
+}
+
+static void start(struct op *op)
+{
+    gex_Flags_t flags = random_below(4) ? 0 : GEX_FLAG_IMMEDIATE;
+    op->event = op->leaf = GEX_EVENT_INVALID;
+    op->has_leaf = false;
+    if (op->form == VALUE)
+        value(op);
+    else if (op->form == STRIDED)
+        strided(op);
+    else if (op->is_put)
+        put(op, flags);
+    else
+        get(op, flags);
+}
+
+static void check_here(const struct op *op)
+{
+    static __thread char bytes[BLOCK];
+    size_t from = op->local - (op->local % BLOCK);
+    read_ours(op->here, bytes, bases[op->here] + part_of(op->here, me) + from, BLOCK);
+    CHECK(memcmp(bytes, model_of(op->here, job.rank) + from, BLOCK) == 0,
+          "local block: %s %zu bytes, place %d at %zu, place %d of rank %u at %zu, form %d",
+          op->is_put ? "put" : "get", op->nbytes, op->here, op->local, op->there, op->rank,
+          op->remote, op->form);
+}
+
+/* By the driver where the memory is ours; else by a get to host memory. */
+static void check_there(const struct op *op)
+{
+    static __thread char bytes[BLOCK];
+    size_t from = op->remote - (op->remote % BLOCK);
+    char *at = theirs[op->there][op->rank] + part_of(op->there, me) + from;
+    if (op->rank == job.rank)
+        read_ours(op->there, bytes, at, BLOCK);
+    else
+        CHECK(gex_RMA_GetBlocking(gex_TM_Pair(job.ep, (gex_EP_Index_t)op->there), bytes, op->rank,
+                                  at, BLOCK, 0) == 0);
+    CHECK(memcmp(bytes, model_of(op->there, op->rank) + from, BLOCK) == 0,
+          "remote block: %s %zu bytes, place %d at %zu, place %d of rank %u at %zu, form %d",
+          op->is_put ? "put" : "get", op->nbytes, op->here, op->local, op->there, op->rank,
+          op->remote, op->form);
+}
+
+static void batch(int number)
+{
+    struct op ops[OPS];
+    void *context, *after;
+    if (me % (gex_Rank_t)threads == 0)
+        job_phase("batch %d", number);
+    CHECK(cu.cuCtxGetCurrent(&context) == 0);
+    for (size_t i = 0; i < OPS; i++) {
+        ops[i] = random_op(i);
+        start(&ops[i]);
+    }
+    for (size_t i = 0; i < OPS; i++) {
+        if (ops[i].has_leaf) {
+            gex_Event_Wait(ops[i].leaf);
+            spoil(&ops[i]);
+        }
+        gex_Event_Wait(ops[i].event);
+    }
+    gex_NBI_Wait(GEX_EC_ALL, 0);
+    CHECK(cu.cuCtxGetCurrent(&after) == 0 && after == context, "the current context was changed");
+    for (size_t i = 0; i < OPS; i++) {
+        check_here(&ops[i]);
+        if (random_below(2))
+            check_there(&ops[i]);
+    }
+}
+
+/* ---- what is refused, with a line that ends the job ---- */
+
+static void refused(const char *what)
+{
+    gex_Event_t leaf = GEX_EVENT_INVALID;
+    gex_TM_t tm = gex_TM_Pair(job.ep, DEVICE);
+    gex_Rank_t other = (job.rank + 1) % job.size;
+    job_phase("refusing %s", what);
+    if (!strcmp(what, "long"))
+        gex_AM_RequestLong0(tm, other, GEX_AM_INDEX_BASE, job.base, 8, theirs[DEVICE][other], &leaf,
+                            0);
+    if (!strcmp(what, "long-to-itself"))
+        gex_AM_RequestLong0(tm, job.rank, GEX_AM_INDEX_BASE, job.base, 20000,
+                            theirs[DEVICE][job.rank], GEX_EVENT_NOW, 0);
+    if (!strcmp(what, "atomic")) {
+        gex_EP_Location_t ends[64];
+        gex_AD_t ad;
+        for (gex_Rank_t r = 0; r < job.size; r++)
+            ends[r] = (gex_EP_Location_t){r, DEVICE};
+        gex_TM_Create(&tm, 1, job.tm, ends, job.size, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+        gex_AD_Create(&ad, tm, GEX_DT_U64, GEX_OP_ADD, 0);
+        gex_AD_OpNB_U64(ad, NULL, other, theirs[DEVICE][other], GEX_OP_ADD, 1, 0, 0);
+    }
+    CHECK(0, "%s was not refused", what);
+}
+
+/* ---- the end: what owners find in their memory ---- */
+
+static uint64_t sum(const char *bytes)
+{
+    uint64_t s = 0, word;
+    for (size_t i = 0; i + sizeof(word) <= PART; i += sizeof(word)) {
+        memcpy(&word, bytes + i, sizeof(word));
+        s = job_mix(s, word);
+    }
+    return s;
+}
+
+/* Behind all parts in the segment of endpoint 0: for each place and writer. */
+static size_t sum_at(int place, gex_Rank_t writer)
+{
+    return segment_size + ((size_t)place * writers + writer) * sizeof(uint64_t);
+}
+
+static void tell_sums(void)
+{
+    char *bytes = job_memory(PART);
+    job_phase("comparing sums");
+    job_barrier();
+    for (int e = 0; e < ENDPOINTS; e++)
+        for (gex_Rank_t w = 0; w < writers; w++) {
+            read_ours(e, bytes, bases[e] + part_of(e, w), PART);
+            const uint64_t s = sum(bytes);
+            memcpy(job.base + sum_at(e, w), &s, sizeof(s));
+        }
+    job_barrier();
+    free(bytes);
+}
+
+static void compare_sums(void)
+{
+    for (int e = 0; e < ENDPOINTS; e++)
+        for (gex_Rank_t r = 0; r < job.size; r++) {
+            uint64_t s = 0;
+            CHECK(gex_RMA_GetBlocking(job.tm, &s, r, job_remote(r, sum_at(e, me)), sizeof(s), 0) ==
+                  0);
+            CHECK(s == sum(model[e][r]), "place %d of rank %u differs from the model", e, r);
+        }
+}
+
+/* Only the first thread enters barriers of the job; while the others wait for it, it polls. */
+static pthread_barrier_t between;
+
+static void *run_writer(void *arg)
+{
+    me = job.rank * (gex_Rank_t)threads + (gex_Rank_t)(uintptr_t)arg;
+    state = job_mix((uint64_t)job_number("KINDS_SEED", 1), me);
+    make_model();
+    for (int i = 0; i < batches; i++) {
+        if (i == job_number("KINDS_KILL", -1) && job.rank == 1)
+            raise(SIGKILL); /* while others use its slots, and it theirs */
+        batch(i);
+    }
+    pthread_barrier_wait(&between);
+    if (!arg)
+        tell_sums();
+    pthread_barrier_wait(&between);
+    compare_sums();
+    return NULL;
+}
+
+static void run_writers(void)
+{
+    pthread_t others[16];
+    CHECK(threads >= 1 && threads <= 16);
+    pthread_barrier_init(&between, NULL, (unsigned)threads);
+    for (uintptr_t t = 1; t < (uintptr_t)threads; t++)
+        CHECK(pthread_create(&others[t], NULL, run_writer, (void *)t) == 0);
+    run_writer(NULL);
+    for (int t = 1; t < threads; t++)
+        pthread_join(others[t], NULL);
+    job_barrier();
+}
+
+/* The library has given back what it held of the devices. */
+static void release_driver(void)
+{
+    const int ours[] = {0, last_device};
+    for (int i = 0; i < 2; i++)
+        CHECK(cu.cuDevicePrimaryCtxRelease_v2(ours[i]) == 0);
+    for (int i = 0; i < devices; i++) {
+        unsigned flags;
+        int is_active;
+        CHECK(cu.cuDevicePrimaryCtxGetState(i, &flags, &is_active) == 0);
+        CHECK(!is_active, "the context of device %d is still held", i);
+    }
+}
+
+static void destroy(void)
+{
+    job_phase("destroying");
+    gex_MK_Destroy(kinds[0], 0);
+    for (int e = DEVICE; e < ENDPOINTS; e++)
+        gex_Segment_Destroy(segments[e], 0);
+    gex_MK_Destroy(kinds[1], 0);
+    release_driver();
+}
+
+int main(int argc, char **argv)
+{
+    job_start(&argc, &argv, 0);
+    batches = argc > 1 ? atoi(argv[1]) : batches;
+    threads = argc > 2 ? atoi(argv[2]) : threads;
+    writers = job.size * (gex_Rank_t)threads;
+    segment_size = (size_t)writers * PART;
+    size_t sums = ENDPOINTS * writers * sizeof(uint64_t);
+    job_attach((segment_size + sums + GASNET_PAGESIZE - 1) / GASNET_PAGESIZE * GASNET_PAGESIZE);
+    open_driver();
+    make_kinds();
+    make_segments();
+    find_others();
+    fill_ours();
+    if (getenv("KINDS_REFUSED"))
+        refused(getenv("KINDS_REFUSED"));
+    run_writers();
+    destroy();
+    job_end();
+}

@@ -1,0 +1,122 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Transfers with memory of accelerators, in a random mix with an exact model, by each path. softgpu stands in for the driver: its
+# memory is mapped in no process, so a CPU that touches it faults.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+[ "$sanitizer" = no ] || skip "softgpu's memory has no shadow"
+gpu=$top_builddir/contrib/softgpu/lib/libcuda.so.1
+export LD_LIBRARY_PATH=${gpu%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+small="GASNET_MK_PIECE=8192 GASNET_MK_STAGING=131072" # transfers of many pieces, which wait for slots
+
+# mixes NEAR: over the network (1), with neighbours (0)
+mixes()
+{
+    for way in auto ipc staged; do
+        SETTINGS="GASNET_SUPERNODE_MAXSIZE=$1 GASNET_MK_WAY=$way" good 2 "$jobs/kinds-seq" 20
+        SETTINGS="GASNET_SUPERNODE_MAXSIZE=$1 GASNET_MK_WAY=$way SOFTGPU=devices=2 $small" good 3 "$jobs/kinds-par" 20
+    done
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=$1 $small" good 2 "$jobs/kinds-par" 10 4
+}
+network() { mixes 1; }
+neighbours() { mixes 0; }
+
+alone()
+{
+    for way in auto staged; do
+        SETTINGS="GASNET_MK_WAY=$way SOFTGPU=devices=2" good 1 "$jobs/kinds-par" 20
+    done
+}
+
+# paths WORD...: the last job named each of these paths
+paths()
+{
+    for word; do
+        grep -q "transfers of device memory $word" "$scratch/err" || failed "no transfer travelled '$word'"
+    done
+}
+
+names()
+{
+    SETTINGS="GASNET_VERBOSEENV=1 GASNET_SUPERNODE_MAXSIZE=0" good 2 "$jobs/kinds-seq" 20
+    paths "within this process travel copied by a device" "with neighbours travel .*IPC" "with neighbours travel copied by a device$"
+    SETTINGS="GASNET_VERBOSEENV=1 GASNET_SUPERNODE_MAXSIZE=0 GASNET_MK_WAY=staged" good 2 "$jobs/kinds-seq" 20
+    paths "with neighbours travel .* memory here" "with neighbours travel .* memory of the target"
+    grep -q IPC.*travel "$scratch/err" && failed "GASNET_MK_WAY=staged used IPC"
+    SETTINGS="GASNET_VERBOSEENV=1 GASNET_SUPERNODE_MAXSIZE=1 GASNET_MK_WAY=staged" good 2 "$jobs/kinds-seq" 20
+    paths "over the network travel .* memory here" "over the network travel .* memory of the target"
+}
+
+# HCAs that reach the memory: by dma-buf, by peer memory, over two of them, and when one of these goes down
+hcas()
+{
+    SETTINGS="GASNET_VERBOSEENV=1 GASNET_SUPERNODE_MAXSIZE=1 GASNET_MK_WAY=dmabuf" good 2 "$jobs/kinds-seq" 20
+    paths "over the network travel by the HCA" "over the network travel .* memory here"
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 GASNET_MK_WAY=peermem SOFTGPU=devices=2" good 3 "$jobs/kinds-par" 20
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 SOFTHCA_HCAS=2 GASNET_NUM_QPS=2" good 2 "$jobs/kinds-par" 20
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 SOFTHCA_HCAS=2 GASNET_NUM_QPS=2 SOFTHCA_FAULT=unplug:dev=softhca1,op=any,nth=60" \
+        good 2 "$jobs/kinds-seq" 20
+    for lacks in no-dmabuf no-dmabuf,no-peermem,no-ipc bar=1M; do
+        SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 SOFTGPU=$lacks" good 2 "$jobs/kinds-seq" 10
+    done
+}
+
+# A copy that fails, or a device that is lost, ends the job with a line; nothing is left.
+faults()
+{
+    for fault in copy:after=40 copy:after=40,when=call lost:after=150; do
+        for near in 0 1; do
+            SETTINGS="GASNET_SUPERNODE_MAXSIZE=$near GASNET_MK_WAY=staged SOFTGPU_FAULT=$fault" job 2 "$jobs/kinds-seq" 20
+            [ "$status" -ne 0 ] && grep -qE "a copy of .* failed: |kinds.c:" "$scratch/err" || failed "a fault was not reported"
+        done
+    done
+}
+
+# Hosts of two ranks each; segments that are registered on demand.
+others()
+{
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=2" good 4 "$jobs/kinds-seq" 10
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=1" good 2 "$jobs/kinds-large" 10 2
+}
+
+# A rank dies: the others end soon, whatever they wait for.
+deaths()
+{
+    for near in 0 1; do
+        for way in auto staged; do
+            SETTINGS="GASNET_SUPERNODE_MAXSIZE=$near GASNET_MK_WAY=$way KINDS_KILL=5" job 3 "$jobs/kinds-seq" 2000
+            [ "$status" = 137 ] || failed "status $status after SIGKILL of a rank"
+            within 20
+        done
+    done
+}
+
+refusals()
+{
+    for near in 0 1; do
+        for what in long long-to-itself atomic; do
+            SETTINGS="GASNET_SUPERNODE_MAXSIZE=$near KINDS_REFUSED=$what" job 2 "$jobs/kinds-seq"
+            grep -qE "the payload of a Long .* can't go to endpoint 1 of rank .*memory of a device|gex_AD_OpNB.*on which there are no remote atomics" \
+                "$scratch/err" && [ "$status" -ne 0 ] || failed "$what was not refused by a line"
+        done
+    done
+}
+
+# count NAME: of rank 0
+count()
+{
+    grep -o "\"$1\": *[0-9]*" "$scratch/stats-0.json" | grep -o '[0-9]*$' | head -1
+}
+
+counts()
+{
+    SETTINGS="GASNET_STATSFILE=$scratch/stats-%.json GASNET_SUPERNODE_MAXSIZE=1 GASNET_MK_WAY=staged $small" good 2 "$jobs/kinds-seq" 20
+    for name in kind_bytes kind_served kind_slot_waits; do
+        [ "$(count $name)" -gt 0 ] 2>/dev/null || failed "counter $name is '$(count $name)'"
+    done
+}
+
+lane network network
+lane hcas hcas faults deaths others refusals counts
+lane neighbours neighbours
+lane alone alone names
+finish
