@@ -203,7 +203,7 @@ static int set_up(void **state)
     fake_job_open(3);
     memset(&gpu, 0, sizeof(gpu));
     if (!is_open) {
-        rma_of_fake = fake_transport.rma;
+        rma_of_fake = fake_transport.rma.post;
         fake_transport.rma.post = look_at_rma;
         unit_settings("GASNET_MK_STAGING=131072", "GASNET_MK_PIECE=32768", NULL);
         tk_message_open();
