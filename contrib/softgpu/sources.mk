@@ -21,7 +21,7 @@ $(call softgpu_stand_in,libcuda.so.1,$(softgpu_core_objects) \
 $(call softgpu_stand_in,libamdhip64.so.5,$(softgpu_core_objects) \
     $(call objects,softgpu,$(patsubst %,contrib/softgpu/hip/hip_%.c,copy device memory stream)))
 $(call softgpu_stand_in,libze_loader.so.1,$(softgpu_core_objects) \
-    $(call objects,softgpu,$(patsubst %,contrib/softgpu/ze/ze_%.c,device list memory)))
+    $(call objects,softgpu,$(patsubst %,contrib/softgpu/ze/ze_%.c,device dmabuf list memory)))
 $(call softgpu_stand_in,libhsa-runtime64.so.1,$(call objects,softgpu,contrib/softgpu/hsa/hsa_export.c))
 all_products += $(softgpu_libraries)
 

@@ -226,7 +226,7 @@ ze_result_t zeContextDestroy(ze_context_handle_t hContext)
     for (int i = 0; i < SGPU_DEVICES_MAX; i++)
         if (hContext->of[i])
             sgpu_context_end(hContext->of[i]);
-    ze_memory_forget(hContext);
+    ze_dmabuf_forget(hContext, 0);
     free(hContext);
     return ze_leave(SGPU_OK);
 }

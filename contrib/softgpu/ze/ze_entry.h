@@ -31,7 +31,10 @@ int ze_context_of(ze_context_handle_t handle, int device, struct sgpu_context **
 /* Is it memory of this context? */
 bool ze_context_holds(ze_context_handle_t handle, const struct sgpu_memory *m);
 
-/* Ends what a context made of memory; ze_memory.c. */
-void ze_memory_forget(ze_context_handle_t handle);
+/* ze_dmabuf.c. The descriptor of memory that was allocated for export. */
+enum { ZE_MEMORY_FOR_EXPORT = 1 }; /* in the flags of such memory */
+int ze_dmabuf_export(ze_context_handle_t context, const struct sgpu_memory *m, int *fd);
+/* Closes those of one address; 0: of all addresses of the context. */
+void ze_dmabuf_forget(ze_context_handle_t context, uint64_t address);
 
 #endif

@@ -1,77 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Level Zero's memory. Owns the descriptors of dma-bufs: the driver keeps the one that it gives as
- * long as the memory. */
+ * Level Zero's memory. No state, no lock. */
 #include "config.h"
 
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "contrib/softgpu/ze/ze_entry.h"
-
-struct dmabuf {
-    struct dmabuf *next;
-    ze_context_handle_t context;
-    uint64_t address;
-    int fd;
-};
-static struct dmabuf *dmabufs;
-
-/* In the flags of memory that was allocated for export */
-enum { FOR_EXPORT = 1 };
 
 static uint64_t number(const void *p)
 {
     return (uint64_t)(uintptr_t)p;
-}
-
-/* ---- dma-bufs ---- */
-
-/* Those of one address; 0: of all addresses of the context. */
-static void close_dmabufs(ze_context_handle_t context, uint64_t address)
-{
-    for (struct dmabuf **at = &dmabufs; *at;) {
-        struct dmabuf *d = *at;
-
-        if (d->context != context || (address != 0 && d->address != address)) {
-            at = &d->next;
-            continue;
-        }
-        *at = d->next;
-        close(d->fd);
-        free(d);
-    }
-}
-
-void ze_memory_forget(ze_context_handle_t handle)
-{
-    close_dmabufs(handle, 0);
-}
-
-static int export_memory(ze_context_handle_t context, const struct sgpu_memory *m, int *fd)
-{
-    struct dmabuf *d;
-    int status;
-
-    for (d = dmabufs; d; d = d->next)
-        if (d->context == context && d->address == m->address) {
-            *fd = d->fd;
-            return SGPU_OK;
-        }
-    if (!(m->flags & FOR_EXPORT))
-        return SGPU_NOT_SUPPORTED;
-    d = malloc(sizeof *d);
-    if (!d)
-        return SGPU_OUT_OF_MEMORY;
-    *d = (struct dmabuf){dmabufs, context, m->address, -1};
-    status = sgpu_export(m->address, m->length, true, &d->fd);
-    if (status != SGPU_OK) {
-        free(d);
-        return status;
-    }
-    dmabufs = d;
-    *fd = d->fd;
-    return SGPU_OK;
 }
 
 /* ---- allocation ---- */
@@ -104,7 +41,7 @@ static int alloc_checked(ze_context_handle_t context, int device, size_t size, b
         status = sgpu_memory_alloc(c, size, &address);
     if (status != SGPU_OK)
         return status;
-    sgpu_memory_find(address)->flags = exported ? FOR_EXPORT : 0;
+    sgpu_memory_find(address)->flags = exported ? ZE_MEMORY_FOR_EXPORT : 0;
     *out = (void *)(uintptr_t)address;
     return SGPU_OK;
 }
@@ -158,7 +95,7 @@ ze_result_t zeMemFree(ze_context_handle_t hContext, void *ptr)
         return ze_leave(SGPU_INVALID_VALUE);
     if (!sgpu_memory_on_device(m))
         return ze_leave(sgpu_host_free(ptr));
-    close_dmabufs(hContext, m->address);
+    ze_dmabuf_forget(hContext, m->address);
     return ze_leave(sgpu_memory_free(number(ptr)));
 }
 
@@ -189,9 +126,9 @@ ze_result_t zeMemGetAllocProperties(ze_context_handle_t hContext, const void *pt
     e = find_extension(p->pNext, ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD);
     if (!e)
         return ze_leave(SGPU_OK);
-    return ze_leave(
-        device ? export_memory(hContext, m, &((ze_external_memory_export_fd_t *)(uintptr_t)e)->fd)
-               : SGPU_INVALID_VALUE);
+    return ze_leave(device ? ze_dmabuf_export(hContext, m,
+                                              &((ze_external_memory_export_fd_t *)(uintptr_t)e)->fd)
+                           : SGPU_INVALID_VALUE);
 }
 
 ze_result_t zeMemGetAddressRange(ze_context_handle_t hContext, const void *ptr, void **pBase,

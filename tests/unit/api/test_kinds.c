@@ -90,9 +90,23 @@ static void use_segment(const struct tk_region *region)
     network.used = region;
 }
 
-static struct tk_transport transport = {.register_region = register_region,
-                                        .unregister_region = unregister_region,
-                                        .use_segment = use_segment};
+static bool pins(void)
+{
+    return false;
+}
+
+static const uint32_t *remote_keys(const struct tk_pinned *pinned)
+{
+    (void)pinned;
+    return keys;
+}
+
+static const struct tk_transport_memory memory = {.register_region = register_region,
+                                                  .unregister_region = unregister_region,
+                                                  .pins = pins,
+                                                  .use_segment = use_segment,
+                                                  .remote_keys = remote_keys};
+static const struct tk_transport transport = {.memory = &memory};
 
 /* ---- */
 
