@@ -3,7 +3,6 @@
  * Level Zero's memory. No state, no lock. */
 #include "config.h"
 
-
 #include "contrib/softgpu/ze/ze_entry.h"
 
 static uint64_t number(const void *p)
