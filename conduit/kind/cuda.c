@@ -311,39 +311,72 @@ static struct cuda_device *cuda_copier(const struct tk_kind_copy *copy)
     return (copy->to_device ? copy->to_device : copy->from_device)->own;
 }
 
-static tk_cu_result cuda_enqueue(const struct tk_kind_copy *copy, struct cuda_device *own,
-                                 tk_cu_stream *stream)
+static tk_cu_stream cuda_stream(const struct tk_kind_copy *copy, const struct cuda_device *own)
 {
-    if (!copy->from_device) {
-        *stream = own->streams[CUDA_IN];
-        return cuda.copy_to_device(copy->to, (const void *)copy->from, copy->nbytes, *stream);
-    }
-    if (!copy->to_device) {
-        *stream = own->streams[CUDA_OUT];
-        return cuda.copy_to_host((void *)copy->to, copy->from, copy->nbytes, *stream);
-    }
-    *stream = own->streams[CUDA_INSIDE];
+    return own->streams[!copy->from_device ? CUDA_IN : !copy->to_device ? CUDA_OUT : CUDA_INSIDE];
+}
+
+static tk_cu_result cuda_enqueue_range(const struct tk_kind_copy *copy, struct cuda_device *own,
+                                       uintptr_t to, uintptr_t from)
+{
+    tk_cu_stream stream = cuda_stream(copy, own);
+    if (!copy->from_device)
+        return cuda.copy_to_device(to, (const void *)from, copy->nbytes, stream);
+    if (!copy->to_device)
+        return cuda.copy_to_host((void *)to, from, copy->nbytes, stream);
     const struct cuda_device *other = copy->from_device->own;
     if (other == own)
-        return cuda.copy_inside(copy->to, copy->from, copy->nbytes, *stream);
-    return cuda.copy_between(copy->to, own->context, copy->from, other->context, copy->nbytes,
-                             *stream);
+        return cuda.copy_inside(to, from, copy->nbytes, stream);
+    return cuda.copy_between(to, own->context, from, other->context, copy->nbytes, stream);
+}
+
+/* One call for all rows; not between two contexts. The documentation reserves the right to refuse
+ * pitches within a device that cuMemAllocPitch() did not choose. */
+static tk_cu_result cuda_enqueue_2d(const struct tk_kind_copy *copy, const struct cuda_device *own)
+{
+    const tk_cu_copy_2d rows = {
+        .from_type = copy->from_device ? TK_CU_MEMORYTYPE_DEVICE : TK_CU_MEMORYTYPE_HOST,
+        .from_host = copy->from_device ? NULL : (const void *)copy->from,
+        .from_device = copy->from_device ? copy->from : 0,
+        .from_pitch = copy->from_pitch,
+        .to_type = copy->to_device ? TK_CU_MEMORYTYPE_DEVICE : TK_CU_MEMORYTYPE_HOST,
+        .to_host = copy->to_device ? NULL : (void *)copy->to,
+        .to_device = copy->to_device ? copy->to : 0,
+        .to_pitch = copy->to_pitch,
+        .width = copy->nbytes,
+        .height = copy->rows};
+    bool is_peer = copy->from_device && copy->to_device && copy->from_device->own != own;
+    return is_peer || !cuda.copy_2d ? TK_CU_INVALID_VALUE
+                                    : cuda.copy_2d(&rows, cuda_stream(copy, own));
+}
+
+static tk_cu_result cuda_enqueue(const struct tk_kind_copy *copy, struct cuda_device *own)
+{
+    if (copy->rows < 2)
+        return cuda_enqueue_range(copy, own, copy->to, copy->from);
+    tk_cu_result result = cuda_enqueue_2d(copy, own);
+    if (result != TK_CU_INVALID_VALUE)
+        return result;
+    result = TK_CU_SUCCESS;
+    for (size_t i = 0; i < copy->rows && result == TK_CU_SUCCESS; i++)
+        result = cuda_enqueue_range(copy, own, copy->to + i * copy->to_pitch,
+                                    copy->from + i * copy->from_pitch);
+    return result;
 }
 
 static enum tk_status cuda_start_copy(struct tk_kind_copy *copy, struct cuda_device *own,
                                       struct tk_kind_why *why)
 {
-    tk_cu_stream stream;
+    tk_cu_stream stream = cuda_stream(copy, own);
     struct tk_kind_event *event = cuda_event(own, why);
     if (!event)
         return TK_FAIL;
-    tk_cu_result result = cuda_enqueue(copy, own, &stream);
-    if (result == TK_CU_SUCCESS) {
+    tk_cu_result result = cuda_enqueue(copy, own);
+    if (result == TK_CU_SUCCESS)
         result = cuda.event_record(event->handle, stream);
-        /* The copy is in flight, and its end could not be seen. */
-        if (result != TK_CU_SUCCESS)
-            cuda.stream_synchronize(stream);
-    }
+    /* The copy, or some of its rows, may be in flight, and the end could not be seen. */
+    if (result != TK_CU_SUCCESS)
+        cuda.stream_synchronize(stream);
     copy->event = event;
     if (result == TK_CU_SUCCESS)
         return TK_OK;

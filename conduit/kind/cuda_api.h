@@ -23,6 +23,23 @@ typedef struct {
     char reserved[64];
 } tk_cu_ipc_handle;
 
+/* CUDA_MEMCPY2D_v2 */
+typedef struct {
+    size_t from_x, from_y;
+    int from_type; /* CUmemorytype */
+    const void *from_host;
+    tk_cu_pointer from_device;
+    void *from_array;
+    size_t from_pitch;
+    size_t to_x, to_y;
+    int to_type;
+    void *to_host;
+    tk_cu_pointer to_device;
+    void *to_array;
+    size_t to_pitch;
+    size_t width, height;
+} tk_cu_copy_2d;
+
 /* CUresult */
 enum { TK_CU_SUCCESS = 0, TK_CU_INVALID_VALUE = 1, TK_CU_OUT_OF_MEMORY = 2, TK_CU_NOT_READY = 600 };
 
@@ -50,7 +67,7 @@ enum {
     TK_CU_POINTER_RANGE_SIZE = 12        /* size_t */
 };
 
-enum { TK_CU_MEMORYTYPE_DEVICE = 2 };
+enum { TK_CU_MEMORYTYPE_HOST = 1, TK_CU_MEMORYTYPE_DEVICE = 2 };
 enum { TK_CU_STREAM_NON_BLOCKING = 1 };
 enum { TK_CU_EVENT_DISABLE_TIMING = 2 };
 enum { TK_CU_MEMHOSTREGISTER_PORTABLE = 1 };
@@ -99,6 +116,7 @@ enum { TK_CU_RANGE_HANDLE_DMA_BUF_FD = 1 };
     f(copy_between, cuMemcpyPeerAsync, false,                                                    \
       (tk_cu_pointer to, tk_cu_context to_context, tk_cu_pointer from, tk_cu_context from_context, \
        size_t size, tk_cu_stream stream))                                                          \
+    f(copy_2d, cuMemcpy2DAsync_v2, true, (const tk_cu_copy_2d *copy, tk_cu_stream stream))       \
     f(ipc_get, cuIpcGetMemHandle, true, (tk_cu_ipc_handle *handle, tk_cu_pointer address))       \
     f(ipc_open, cuIpcOpenMemHandle_v2, true,                                                     \
       (tk_cu_pointer *address, tk_cu_ipc_handle handle, unsigned flags))                           \

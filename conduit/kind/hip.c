@@ -262,40 +262,64 @@ static struct hip_device *hip_copier(const struct tk_kind_copy *copy)
     return (copy->to_device ? copy->to_device : copy->from_device)->own;
 }
 
-static tk_hip_error hip_enqueue(const struct tk_kind_copy *copy, struct hip_device *own,
-                                tk_hip_stream *stream)
+static tk_hip_stream hip_stream(const struct tk_kind_copy *copy, const struct hip_device *own)
 {
-    void *to = (void *)copy->to;
-    const void *from = (const void *)copy->from;
-    if (!copy->from_device) {
-        *stream = own->streams[HIP_IN];
-        return hip.copy_async(to, from, copy->nbytes, TK_HIP_COPY_TO_DEVICE, *stream);
-    }
-    if (!copy->to_device) {
-        *stream = own->streams[HIP_OUT];
-        return hip.copy_async(to, from, copy->nbytes, TK_HIP_COPY_TO_HOST, *stream);
-    }
-    *stream = own->streams[HIP_INSIDE];
+    return own->streams[!copy->from_device ? HIP_IN : !copy->to_device ? HIP_OUT : HIP_INSIDE];
+}
+
+static int hip_direction(const struct tk_kind_copy *copy)
+{
+    return !copy->from_device ? TK_HIP_COPY_TO_DEVICE
+           : !copy->to_device ? TK_HIP_COPY_TO_HOST
+                              : TK_HIP_COPY_INSIDE;
+}
+
+static bool hip_is_between(const struct tk_kind_copy *copy, const struct hip_device *own)
+{
+    return copy->from_device && copy->to_device && copy->from_device->own != own;
+}
+
+static tk_hip_error hip_enqueue_range(const struct tk_kind_copy *copy, struct hip_device *own,
+                                      uintptr_t to, uintptr_t from)
+{
+    tk_hip_stream stream = hip_stream(copy, own);
+    if (!hip_is_between(copy, own))
+        return hip.copy_async((void *)to, (const void *)from, copy->nbytes, hip_direction(copy),
+                              stream);
     const struct hip_device *other = copy->from_device->own;
-    if (other == own)
-        return hip.copy_async(to, from, copy->nbytes, TK_HIP_COPY_INSIDE, *stream);
-    return hip.copy_between(to, own->ordinal, from, other->ordinal, copy->nbytes, *stream);
+    return hip.copy_between((void *)to, own->ordinal, (const void *)from, other->ordinal,
+                            copy->nbytes, stream);
+}
+
+/* One call for all rows, but not between two devices. */
+static tk_hip_error hip_enqueue(const struct tk_kind_copy *copy, struct hip_device *own)
+{
+    tk_hip_error error = TK_HIP_SUCCESS;
+    if (copy->rows < 2)
+        return hip_enqueue_range(copy, own, copy->to, copy->from);
+    if (hip.copy_2d && !hip_is_between(copy, own))
+        return hip.copy_2d((void *)copy->to, copy->to_pitch, (const void *)copy->from,
+                           copy->from_pitch, copy->nbytes, copy->rows, hip_direction(copy),
+                           hip_stream(copy, own));
+    for (size_t i = 0; i < copy->rows && error == TK_HIP_SUCCESS; i++)
+        error = hip_enqueue_range(copy, own, copy->to + i * copy->to_pitch,
+                                  copy->from + i * copy->from_pitch);
+    return error;
 }
 
 static enum tk_status hip_start_copy(struct tk_kind_copy *copy, struct hip_device *own,
                                      struct tk_kind_why *why)
 {
-    tk_hip_stream stream;
+    tk_hip_stream stream = hip_stream(copy, own);
     struct tk_kind_event *event = hip_event(own, why);
     if (!event)
         return TK_FAIL;
-    tk_hip_error error = hip_enqueue(copy, own, &stream);
-    if (error == TK_HIP_SUCCESS) {
+    tk_hip_error error = hip_enqueue(copy, own);
+    if (error == TK_HIP_SUCCESS)
         error = hip.event_record(event->handle, stream);
-        /* The copy is in flight, and its end could not be seen. */
-        if (error != TK_HIP_SUCCESS)
-            hip.stream_synchronize(stream);
-    }
+    /* The copy, or some of its rows, may be in flight, and the end could not be seen. */
+    if (error != TK_HIP_SUCCESS)
+        hip.stream_synchronize(stream);
     copy->event = event;
     if (error == TK_HIP_SUCCESS)
         return TK_OK;

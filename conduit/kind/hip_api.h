@@ -75,6 +75,9 @@ enum { TK_HIP_IPC_FLAGS_OF_5 = 0, TK_HIP_IPC_FLAGS_OF_6 = 1 };
     f(copy_between, hipMemcpyPeerAsync, false,                                                   \
       (void *to, int to_device, const void *from, int from_device, size_t size,                  \
        tk_hip_stream stream))                                                                    \
+    f(copy_2d, hipMemcpy2DAsync, true,                                                           \
+      (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,             \
+       size_t height, int kind, tk_hip_stream stream))                                           \
     f(ipc_get, hipIpcGetMemHandle, true, (tk_hip_ipc_handle *handle, void *address))             \
     f(ipc_open, hipIpcOpenMemHandle, true,                                                       \
       (void **address, tk_hip_ipc_handle handle, unsigned flags))                                \

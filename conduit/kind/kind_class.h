@@ -46,14 +46,19 @@ struct tk_kind_ipc {
     uint64_t offset; /* of the segment in the allocation */
 };
 
-/* A copy in flight. The caller fills in the first part and keeps the struct until the copy is
- * over. */
+/* A copy in flight. The caller fills in all but the last field and keeps the struct until the copy
+ * is over. With more than one row, nbytes is the length of each; a pitch is the distance from the
+ * start of a row to the next, at least nbytes and at most tk_kind_pitch_max. */
 struct tk_kind_copy {
     uintptr_t to, from;
     size_t nbytes;
     struct tk_kind_device *to_device, *from_device; /* NULL: host memory; not both */
-    void *event;                                    /* of the class */
+    size_t rows;                                    /* 0, 1: one range without pitches */
+    size_t to_pitch, from_pitch;
+    void *event; /* of the class */
 };
+
+enum { tk_kind_pitch_max = 0x7fffffff /* CU_DEVICE_ATTRIBUTE_MAX_PITCH of all devices */ };
 
 /* Filled in by open(). */
 struct tk_kind_facts {

@@ -206,6 +206,17 @@ static struct ze_device *ze_copier(const struct tk_kind_copy *copy, enum ze_list
     return (copy->to_device ? copy->to_device : copy->from_device)->own;
 }
 
+static tk_ze_result ze_append(const struct tk_kind_copy *copy, void *list, void *event)
+{
+    void *to = (void *)copy->to;
+    const void *from = (const void *)copy->from;
+    const tk_ze_region rows = {.width = (uint32_t)copy->nbytes, .height = (uint32_t)copy->rows};
+    if (copy->rows < 2)
+        return ze.append_copy(list, to, from, copy->nbytes, event, 0, NULL);
+    return ze.append_region(list, to, &rows, (uint32_t)copy->to_pitch, 0, from, &rows,
+                            (uint32_t)copy->from_pitch, 0, event, 0, NULL);
+}
+
 static enum tk_status ze_copy(struct tk_kind_copy *copy, struct tk_kind_why *why)
 {
     enum ze_list list;
@@ -214,15 +225,13 @@ static enum tk_status ze_copy(struct tk_kind_copy *copy, struct tk_kind_why *why
     if (!event)
         return TK_BUSY;
     tk_lock(&own->lists_lock);
-    tk_ze_result result =
-        ze.append_copy(own->lists[list], (void *)copy->to, (const void *)copy->from, copy->nbytes,
-                       event->handle, 0, NULL);
+    tk_ze_result result = ze_append(copy, own->lists[list], event->handle);
     tk_unlock(&own->lists_lock);
     copy->event = event;
     if (result == TK_ZE_SUCCESS)
         return TK_OK;
     tk_kind_event_give(&own->events, event);
-    return ze_failed(why, "zeCommandListAppendMemoryCopy", result);
+    return ze_failed(why, "copying", result);
 }
 
 static enum tk_status ze_copy_test(struct tk_kind_copy *copy, struct tk_kind_why *why)

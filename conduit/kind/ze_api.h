@@ -93,6 +93,11 @@ typedef struct {
     uint32_t index, signal, wait;
 } tk_ze_event_desc;
 
+/* ze_copy_region_t */
+typedef struct {
+    uint32_t x, y, z, width, height, depth;
+} tk_ze_region;
+
 /* f(member, symbol, is_optional, parameters): all return ze_result_t; all handles are pointers. */
 /* clang-format off */
 #define TK_FUNCTIONS_OF_ZE(f)                                                                   \
@@ -114,6 +119,11 @@ typedef struct {
     f(list_destroy, zeCommandListDestroy, false, (void *list))                                  \
     f(append_copy, zeCommandListAppendMemoryCopy, false,                                        \
       (void *list, void *to, const void *from, size_t size, void *event, uint32_t waits,        \
+       void **wait_for))                                                                        \
+    f(append_region, zeCommandListAppendMemoryCopyRegion, false,                                \
+      (void *list, void *to, const tk_ze_region *to_region, uint32_t to_pitch,                  \
+       uint32_t to_slice_pitch, const void *from, const tk_ze_region *from_region,              \
+       uint32_t from_pitch, uint32_t from_slice_pitch, void *event, uint32_t waits,             \
        void **wait_for))                                                                        \
     f(event_pool_create, zeEventPoolCreate, false,                                              \
       (void *context, const tk_ze_event_pool_desc *desc, uint32_t count, void **devices,        \

@@ -58,7 +58,7 @@ struct piece {
     struct tk_kind_slot *slot;
     enum stage stage;
     bool is_begun;   /* the stage */
-    bool is_posted;  /* MOVE by the transport */
+    size_t to_post;  /* MOVE by the transport: rows that are left */
     bool is_read;    /* put: the source is free */
     uint32_t theirs; /* number of the target's slot */
     struct tk_op op;
@@ -97,14 +97,28 @@ static bool by_target(const struct transfer *t)
     return t->plan.path == TK_KIND_BY_TARGET;
 }
 
-static size_t eager_max(void)
+/* A piece is some of the rows, which lie one after the other in slots and messages. */
+static bool has_rows(const struct transfer *t)
 {
-    return tk_min(tk_kind_eager_max, tk_medium_max(tk_kind_ask_args));
+    return t->k.rows.count > 1;
+}
+
+static size_t bytes_of(const struct transfer *t)
+{
+    return has_rows(t) ? t->k.t.rma.nbytes * t->k.rows.count : t->k.t.rma.nbytes;
+}
+
+/* Where the byte `at` of all bytes lies on a side that has this pitch. */
+static size_t offset_of(const struct transfer *t, size_t at, size_t pitch)
+{
+    return has_rows(t) ? at / t->k.t.rma.nbytes * pitch : at;
 }
 
 /* Between device memory here and a slot of the target without one of ours. */
 static bool reaches_slots(const struct transfer *t, size_t nbytes)
 {
+    if (has_rows(t))
+        nbytes = t->k.t.rma.nbytes; /* the transport moves them one by one */
     if (t->staging_shift != tk_unmapped)
         return true;
     return tk_kind_hca_moves(&t->k) && tk_peer_transport(t->k.t.peer)->reach == TK_REACH_NETWORK &&
@@ -113,14 +127,40 @@ static bool reaches_slots(const struct transfer *t, size_t nbytes)
 
 static bool needs_slot(const struct transfer *t, size_t nbytes)
 {
+    if (by_target(t) && !t->k.local)
+        return has_rows(t);
     if (by_target(t))
-        return t->k.local && (nbytes <= eager_max() || !reaches_slots(t, nbytes));
+        return nbytes <= tk_kind_eager() || !reaches_slots(t, nbytes);
     return t->plan.path == TK_KIND_BY_SLOT;
 }
 
 static char *local_at(const struct piece *p)
 {
-    return p->of->k.t.rma.local + p->at;
+    const struct transfer *t = p->of;
+    return t->k.t.rma.local + offset_of(t, p->at, t->k.rows.local_pitch);
+}
+
+static uintptr_t remote_at(const struct piece *p)
+{
+    const struct transfer *t = p->of;
+    return t->k.t.rma.remote + offset_of(t, p->at, t->k.rows.remote_pitch);
+}
+
+static size_t rows_of(const struct piece *p)
+{
+    return has_rows(p->of) ? p->nbytes / p->of->k.t.rma.nbytes : 1;
+}
+
+/* From one row to the next in local memory: here, or in our slot. */
+static size_t pitch_here(const struct piece *p)
+{
+    return p->slot ? p->of->k.t.rma.nbytes : p->of->k.rows.local_pitch;
+}
+
+/* At the other end of MOVE. */
+static size_t pitch_there(const struct piece *p)
+{
+    return by_target(p->of) ? p->of->k.t.rma.nbytes : p->of->k.rows.remote_pitch;
 }
 
 static void *host_at(const struct piece *p)
@@ -148,6 +188,26 @@ static void source_read(struct piece *p)
         tk_counter_add(t->sources, -1);
 }
 
+static void copy_rows(struct piece *p, size_t to_pitch, size_t from_pitch)
+{
+    if (!has_rows(p->of))
+        return;
+    p->copy.nbytes = p->of->k.t.rma.nbytes;
+    p->copy.rows = rows_of(p);
+    p->copy.to_pitch = to_pitch;
+    p->copy.from_pitch = from_pitch;
+}
+
+/* Rows of host memory that pass through a slot, by the CPU. */
+static void pack(struct piece *p)
+{
+    const struct transfer *t = p->of;
+    const size_t row = t->k.t.rma.nbytes;
+    char *host = local_at(p), *packed = p->slot->data;
+    for (size_t i = rows_of(p); i > 0; i--, host += t->k.rows.local_pitch, packed += row)
+        memcpy(t->k.t.rma.is_put ? packed : host, t->k.t.rma.is_put ? host : packed, row);
+}
+
 /* p->copy is filled in. */
 static bool copied(struct piece *p, bool *lacks)
 {
@@ -165,7 +225,10 @@ static bool load(struct piece *p, bool *lacks)
                                         .from = (uintptr_t)local_at(p),
                                         .nbytes = p->nbytes,
                                         .from_device = local_device(p->of)};
-    if (!copied(p, lacks))
+    copy_rows(p, p->of->k.t.rma.nbytes, p->of->k.rows.local_pitch);
+    if (!p->of->k.local)
+        pack(p);
+    else if (!copied(p, lacks))
         return false;
     source_read(p);
     return enter(p, by_target(p->of) ? ASK : MOVE);
@@ -178,19 +241,27 @@ static bool store(struct piece *p, bool *lacks)
                                         .from = (uintptr_t)p->slot->data,
                                         .nbytes = p->nbytes,
                                         .to_device = local_device(p->of)};
-    return copied(p, lacks) && enter(p, OVER);
+    copy_rows(p, p->of->k.rows.local_pitch, p->of->k.t.rma.nbytes);
+    if (!p->of->k.local)
+        pack(p);
+    else if (!copied(p, lacks))
+        return false;
+    return enter(p, OVER);
 }
 
 static bool send_ask(struct piece *p, enum tk_kind_ask_what what, const void *payload,
                      size_t nbytes, bool *lacks)
 {
     const struct tk_rma *rma = &p->of->k.t.rma;
+    bool is_rows = has_rows(p->of);
     const struct tk_kind_ask ask = {.what = what,
                                     .piece = (uint32_t)(p - table.all),
                                     .slot = p->theirs,
                                     .endpoint = rma->endpoint,
-                                    .at = rma->remote + p->at,
-                                    .nbytes = p->nbytes};
+                                    .at = remote_at(p),
+                                    .nbytes = p->nbytes,
+                                    .row = is_rows ? (uint32_t)rma->nbytes : 0,
+                                    .pitch = is_rows ? (uint32_t)p->of->k.rows.remote_pitch : 0};
     int32_t args[tk_kind_ask_args];
     memcpy(args, &ask, sizeof(args));
     const struct tk_internal_medium medium = {.handler = TK_HANDLER_KIND_ASK,
@@ -206,7 +277,7 @@ static bool send_ask(struct piece *p, enum tk_kind_ask_what what, const void *pa
 static bool ask(struct piece *p, bool *lacks)
 {
     bool is_put = p->of->k.t.rma.is_put;
-    bool is_eager = is_put && p->nbytes <= eager_max();
+    bool is_eager = is_put && p->nbytes <= tk_kind_eager();
     return send_ask(p, is_put ? TK_KIND_ASK_PUT : TK_KIND_ASK_GET, is_eager ? host_at(p) : NULL,
                     is_eager ? p->nbytes : 0, lacks) &&
            enter(p, ASKED);
@@ -216,8 +287,7 @@ static bool ask(struct piece *p, bool *lacks)
 static uintptr_t other_end(const struct piece *p)
 {
     const struct transfer *t = p->of;
-    return by_target(t) ? tk_kind_granted_address(&t->staging, p->theirs)
-                        : t->k.t.rma.remote + p->at;
+    return by_target(t) ? tk_kind_granted_address(&t->staging, p->theirs) : remote_at(p);
 }
 
 /* By a device, if both ends are addresses here and one of them is a device's. */
@@ -239,6 +309,13 @@ static void fill_copy(struct piece *p, uintptr_t shift, struct tk_kind_device *o
                                     .nbytes = p->nbytes,
                                     .to_device = is_put ? other : ours,
                                     .from_device = is_put ? ours : other};
+    copy_rows(p, is_put ? pitch_there(p) : pitch_here(p), is_put ? pitch_here(p) : pitch_there(p));
+}
+
+/* The transport moves rows one by one, unless both sides of MOVE have them packed. */
+static bool has_rma_rows(const struct piece *p)
+{
+    return has_rows(p->of) && !(p->slot && by_target(p->of));
 }
 
 static void fill_rma(struct piece *p)
@@ -248,7 +325,7 @@ static void fill_rma(struct piece *p)
     p->rma = t->k.t.rma;
     p->rma.remote = other_end(p);
     p->rma.local = host_at(p);
-    p->rma.nbytes = p->nbytes;
+    p->rma.nbytes = has_rma_rows(p) ? t->k.t.rma.nbytes : p->nbytes;
     p->rma.op = &p->op;
     p->rma.sources = NULL;
     p->rma.immediate = p->rma.copy_source = p->rma.is_lent = false;
@@ -262,19 +339,33 @@ static void fill_rma(struct piece *p)
     }
     tk_op_init(&p->op);
     p->state = (struct tk_rma_state){.done = 0};
-    p->is_posted = false;
+    p->to_post = has_rma_rows(p) ? rows_of(p) : 1;
+}
+
+static bool posted(struct piece *p)
+{
+    struct tk_peer *peer = p->of->k.t.peer;
+    while (p->to_post > 0) {
+        if (tk_peer_transport(peer)->rma.post(peer, &p->rma, &p->state) != TK_OK)
+            return false;
+        p->to_post--;
+        p->state = (struct tk_rma_state){.done = 0};
+        p->rma.local += pitch_here(p);
+        p->rma.remote += pitch_there(p);
+    }
+    return true;
 }
 
 static bool moved_by_rma(struct piece *p, bool *lacks)
 {
-    struct tk_peer *peer = p->of->k.t.peer;
     if (!p->is_begun)
         fill_rma(p);
     p->is_begun = true;
-    if (!p->is_posted)
-        p->is_posted = tk_peer_transport(peer)->rma.post(peer, &p->rma, &p->state) == TK_OK;
-    *lacks |= !p->is_posted;
-    return p->is_posted && tk_op_done(&p->op);
+    if (!posted(p)) {
+        *lacks = true;
+        return false;
+    }
+    return tk_op_done(&p->op);
 }
 
 static bool move(struct piece *p, bool *lacks)
@@ -327,7 +418,7 @@ static bool step(struct piece *p, bool *lacks)
 static struct piece *piece_take(struct transfer *t)
 {
     struct piece *p = table.free_pieces;
-    size_t nbytes = tk_min(t->k.t.rma.nbytes - t->cut, t->piece_size);
+    size_t nbytes = tk_min(bytes_of(t) - t->cut, t->piece_size);
     struct tk_kind_slot *slot = NULL;
     if (!p)
         return NULL;
@@ -352,7 +443,7 @@ static struct piece *piece_take(struct transfer *t)
 
 static bool is_cut(const struct transfer *t)
 {
-    return t->cut == t->k.t.rma.nbytes;
+    return t->cut == bytes_of(t);
 }
 
 static bool advance(struct piece *p, bool *lacks)
@@ -478,9 +569,10 @@ static void find_staging(struct transfer *t)
 
 static size_t piece_size_of(const struct transfer *t)
 {
-    size_t nbytes = t->k.t.rma.nbytes;
+    size_t nbytes = bytes_of(t), row = has_rows(t) ? t->k.t.rma.nbytes : 1;
     bool is_staged = by_target(t) || t->plan.path == TK_KIND_BY_SLOT;
-    return is_staged ? tk_kind_piece_size(nbytes, tk_kind_slot_size()) : nbytes;
+    size_t piece = is_staged ? tk_kind_piece_size(nbytes, tk_kind_slot_size()) : nbytes;
+    return piece - piece % row;
 }
 
 /* A value, for one, lies on the caller's stack. */
@@ -504,7 +596,7 @@ static void transfer_fill(struct transfer *t, const struct tk_kind_transfer *k,
     t->op = op;
     t->sources = sources;
     t->cut = 0;
-    t->unread = rma->is_put ? rma->nbytes : 0;
+    t->unread = rma->is_put ? bytes_of(t) : 0;
     t->live = 0;
     t->has_waited = false;
     find_staging(t);
@@ -526,7 +618,7 @@ static void transfer_enqueue(struct transfer *t)
 static bool must_wait(const struct transfer *t)
 {
     return table.queue || !table.free_pieces ||
-           (needs_slot(t, tk_min(t->k.t.rma.nbytes, t->piece_size)) && !tk_kind_staging.own);
+           (needs_slot(t, tk_min(bytes_of(t), t->piece_size)) && !tk_kind_staging.own);
 }
 
 enum tk_status tk_kind_transfer_begin(const struct tk_kind_transfer *k,
@@ -569,7 +661,7 @@ static bool is_expected(const struct piece *p, const struct tk_kind_answer *answ
     bool is_put = p->of->k.t.rma.is_put;
     if (p->stage == TOLD || answer->what == TK_KIND_DONE)
         return is_put && answer->what == TK_KIND_DONE &&
-               (p->stage == TOLD || p->nbytes <= eager_max());
+               (p->stage == TOLD || p->nbytes <= tk_kind_eager());
     if (answer->what == TK_KIND_DATA)
         return !is_put && nbytes == p->nbytes;
     return answer->what == (is_put ? TK_KIND_GRANT : TK_KIND_READY) &&

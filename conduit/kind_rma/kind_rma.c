@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/report.h"
 #include "base/segment_mode.h"
 #include "event/event.h"
@@ -132,7 +133,8 @@ static struct tk_kind_plan plan_of(struct tk_kind_transfer *k)
     rma->wants_flush = rma->is_put && k->remote && k->remote->needs_flush;
     if (tk_settings.verboseenv)
         say_path(ends.reach, plan.path);
-    tk_count_transfer(counted[plan.path], tk_counter_kind_bytes, rma->nbytes);
+    tk_count_transfer(counted[plan.path], tk_counter_kind_bytes,
+                      rma->nbytes * tk_max(k->rows.count, 1));
     return plan;
 }
 
@@ -233,6 +235,13 @@ bool tk_kind_has_space(void)
     bool has = tk_kind_pieces_has_space();
     tk_unlock(&tk_kind_lock);
     return has;
+}
+
+/* A larger row is worth a transfer of its own: its copies take longer than to start them. */
+size_t tk_kind_row_max(void)
+{
+    enum { row_max = 16 << 10 };
+    return tk_min(row_max, tk_kind_slot_size());
 }
 
 void tk_kind_post(struct tk_kind_transfer *k, struct tk_op *op, tk_counter_t *sources)

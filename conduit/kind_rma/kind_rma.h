@@ -12,12 +12,19 @@
 
 struct tk_kind_memory;
 
+/* Rows of rma.nbytes each, at most tk_kind_row_max(), at equal distances on each side: at least the
+ * length of a row, at most tk_kind_pitch_max. count 0 or 1: one range. */
+struct tk_kind_rows {
+    size_t count, local_pitch, remote_pitch;
+};
+
 /* One transfer. t->rma has peer, remote, local, nbytes, is_put, immediate and, as is_pair is set,
  * endpoint, remote_keys and home. */
 struct tk_kind_transfer {
     struct tk_transfer t;
     const struct tk_kind_memory *local; /* NULL: host memory */
     const struct tk_bound_kind *remote; /* NULL: host memory */
+    struct tk_kind_rows rows;           /* of tk_kind_post() alone */
 };
 
 /* As tk_transfer_blocking(), _start() and _implicit(). */
@@ -29,6 +36,7 @@ int tk_kind_implicit(struct tk_kind_transfer *k, gex_Event_t *lc_opt);
  * *sources (may be NULL), and goes on in polls. The queue has no limit, so a caller with many parts
  * asks for space before each. */
 bool tk_kind_has_space(void);
+size_t tk_kind_row_max(void);
 void tk_kind_post(struct tk_kind_transfer *k, struct tk_op *op, tk_counter_t *sources);
 
 #endif

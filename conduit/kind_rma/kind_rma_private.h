@@ -6,6 +6,7 @@
 #ifndef TK_KIND_RMA_PRIVATE_H
 #define TK_KIND_RMA_PRIVATE_H
 
+#include "base/bits.h"
 #include "base/lock.h"
 #include "kind/kind.h"
 #include "kind_rma/kind_path.h"
@@ -105,6 +106,7 @@ struct tk_kind_ask {
     uint32_t slot;  /* COPY_IN, RELEASE */
     uint32_t endpoint;
     uint64_t at, nbytes;
+    uint32_t row, pitch; /* of the device memory; row 0: one range */
 };
 
 enum tk_kind_answer_what {
@@ -128,6 +130,12 @@ enum {
      * buffers of a shared queue with the default of GASNET_RBUF_SIZE. */
     tk_kind_eager_max = 4096 - 64
 };
+
+/* The same for both directions: initiator and target must agree on what comes by message. */
+static inline size_t tk_kind_eager(void)
+{
+    return tk_min(tk_kind_eager_max, tk_medium_max(tk_kind_ask_args));
+}
 
 /* ---- own.c ---- */
 

@@ -31,6 +31,7 @@ struct wanted {
     struct tk_kind_device *device;
     uintptr_t at;
     size_t nbytes;
+    size_t row, pitch; /* row 0: one range */
     uint32_t rank, piece;
     bool is_put;
 };
@@ -63,11 +64,6 @@ enum tk_status tk_kind_serve_open(void)
 static uint32_t number_of(const struct granted *g)
 {
     return (uint32_t)(g - serve.slots);
-}
-
-static size_t data_max(void)
-{
-    return tk_min(tk_kind_eager_max, tk_medium_max(tk_kind_answer_args));
 }
 
 /* ---- who gets which slot ---- */
@@ -145,6 +141,17 @@ static bool answer(const struct granted *g, enum tk_kind_answer_what what, const
     return is_sent;
 }
 
+/* Rows lie one after the other in the slot. */
+static void set_rows(struct tk_kind_copy *copy, const struct wanted *w)
+{
+    if (w->row == 0)
+        return;
+    copy->nbytes = w->row;
+    copy->rows = w->nbytes / w->row;
+    copy->to_pitch = w->is_put ? w->pitch : w->row;
+    copy->from_pitch = w->is_put ? w->row : w->pitch;
+}
+
 static bool serve_copied(struct granted *g, bool *lacks)
 {
     uintptr_t slot = (uintptr_t)tk_kind_granted_data(number_of(g));
@@ -155,6 +162,7 @@ static bool serve_copied(struct granted *g, bool *lacks)
                                         .nbytes = g->for_whom.nbytes,
                                         .to_device = is_in ? g->for_whom.device : NULL,
                                         .from_device = is_in ? NULL : g->for_whom.device};
+        set_rows(&g->copy, &g->for_whom);
         g->is_begun = tk_kind_copy_start(&g->copy);
     }
     *lacks |= !g->is_begun;
@@ -164,7 +172,7 @@ static bool serve_copied(struct granted *g, bool *lacks)
 /* Small data goes with the message, which ends the use of the slot. */
 static bool ready(struct granted *g, bool *lacks)
 {
-    bool is_small = g->for_whom.nbytes <= data_max();
+    bool is_small = g->for_whom.nbytes <= tk_kind_eager();
     if (!answer(g, is_small ? TK_KIND_DATA : TK_KIND_READY,
                 is_small ? tk_kind_granted_data(number_of(g)) : NULL, lacks))
         return false;
@@ -217,29 +225,46 @@ bool tk_kind_serve_progress(bool *lacks)
 
 /* ---- asks; the handler records them ---- */
 
+/* From the first byte of device memory to the last. Two numbers of 32 bits do not overflow. */
+static uint64_t extent(const struct tk_kind_ask *ask)
+{
+    return ask->row == 0 ? ask->nbytes
+                         : (ask->nbytes / ask->row - 1) * (uint64_t)ask->pitch + ask->row;
+}
+
 static struct tk_kind_device *check_place(const struct tk_peer *from, const struct tk_kind_ask *ask)
 {
     const struct tk_kind_memory *memory = tk_kind_memory_of(ask->endpoint);
     uintptr_t base = memory ? memory->base : 0;
     size_t size = memory ? memory->size : 0;
-    if (ask->at >= base && ask->at - base < size && ask->nbytes <= size - (ask->at - base))
+    if (ask->at >= base && ask->at - base < size && extent(ask) <= size - (ask->at - base))
         return memory->device;
     tk_panic("rank %u (%s, pid %d) transfers %llu bytes at %p of endpoint %u, whose device memory "
              "is [%p, +%zu)",
-             from->rank, from->host, from->pid, (unsigned long long)ask->nbytes,
+             from->rank, from->host, from->pid, (unsigned long long)extent(ask),
              (void *)(uintptr_t)ask->at, ask->endpoint, (void *)base, size);
+}
+
+static bool has_sound_size(const struct tk_kind_ask *ask)
+{
+    if (ask->nbytes == 0 || ask->nbytes > tk_kind_staging.slot_size)
+        return false;
+    return ask->row == 0 || (ask->nbytes % ask->row == 0 && ask->pitch >= ask->row &&
+                             ask->pitch <= tk_kind_pitch_max);
 }
 
 static void begin(const struct tk_arrival *arrival, const struct tk_kind_ask *ask)
 {
     const struct tk_peer *from = arrival->peer;
     bool is_put = ask->what == TK_KIND_ASK_PUT;
-    if (ask->nbytes == 0 || ask->nbytes > tk_kind_staging.slot_size ||
+    if (!has_sound_size(ask) ||
         (arrival->nbytes > 0 && (!is_put || arrival->nbytes != ask->nbytes)))
         tk_kind_nonsense(from, "asked for a piece of device memory of a wrong size");
     const struct wanted w = {.device = check_place(from, ask),
                              .at = (uintptr_t)ask->at,
                              .nbytes = (size_t)ask->nbytes,
+                             .row = ask->row,
+                             .pitch = ask->pitch,
                              .rank = from->rank,
                              .piece = ask->piece,
                              .is_put = is_put};

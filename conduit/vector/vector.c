@@ -219,6 +219,7 @@ static enum tk_vector_path __attribute__((noinline))
 by_devices(struct tk_vector *v, const struct tk_vector_call *call)
 {
     v->kinds = call->kinds;
+    v->ahead.nbytes = 0;
     return TK_VECTOR_BY_DEVICES;
 }
 

@@ -38,6 +38,7 @@ struct tk_vector {
     struct tk_rma_state state;
     struct tk_notice notice;
     struct tk_vector_kinds kinds; /* by devices */
+    struct tk_piece ahead;        /* by devices: taken from the streams; 0 bytes: none */
     unsigned list_max;
     struct { /* by lists: pieces that were refused for lack of space */
         struct tk_local_piece pieces[tk_gather_max];

@@ -232,7 +232,8 @@ static void fill_ours(void)
 
 /* ---- operations ---- */
 
-enum { NB, NBI, BLOCKING, VALUE, STRIDED, FORMS };
+enum { NB, NBI, BLOCKING, VALUE, PIECEWISE, FORMS };
+enum { PIECES = 2000 };
 
 struct op {
     gex_Rank_t rank;
@@ -311,30 +312,90 @@ static void move_model(const struct op *op)
         memcpy(here_model(op), there_model(op), op->nbytes);
 }
 
-/* Rows with gaps on both sides; the model moves them too. */
-static void strided(struct op *op)
+/* Pieces of one length: rows of some planes, or lists, in which the distances change or the local
+ * side descends. */
+struct pieces {
+    size_t length, count;
+    size_t counts[2];
+    ptrdiff_t there[2], here[2]; /* strides */
+    void *to[PIECES], *from[PIECES];
+    ptrdiff_t at_there[PIECES], at_here[PIECES]; /* in the block */
+};
+
+static ptrdiff_t random_stride(size_t least)
 {
-    const size_t row = 1 + random_below(300), rows = 1 + random_below(40);
-    const ptrdiff_t there = (ptrdiff_t)(row + random_below(100)),
-                    here = (ptrdiff_t)(row + random_below(100));
-    const size_t counts[] = {rows};
-    gex_TM_t tm = pair_of(op);
-    for (size_t i = 0; i < rows; i++) {
-        char *a = there_model(op) + (ptrdiff_t)i * there, *b = here_model(op) + (ptrdiff_t)i * here;
-        memcpy(op->is_put ? a : b, op->is_put ? b : a, row);
+    return (ptrdiff_t)(least + random_below(2) * random_below(least / 2 + 1));
+}
+
+/* All of it lies in a block: strides are at most half as large again as what they pass over. */
+static void random_box(struct pieces *p)
+{
+    static const size_t lengths[] = {1, 8, 64, 300, 5000};
+    size_t planes = 1 + random_below(2) * random_below(4);
+    p->length = 1 + random_below(lengths[random_below(5)]);
+    size_t most = (BLOCK - GUARD) * 4 / 9 / p->length / planes;
+    p->counts[0] = 1 + random_below(most < PIECES / planes ? most : PIECES / planes);
+    p->counts[1] = planes;
+    p->there[0] = random_stride(p->length);
+    p->here[0] = random_stride(p->length);
+    p->there[1] = random_stride(p->counts[0] * (size_t)p->there[0]);
+    p->here[1] = random_stride(p->counts[0] * (size_t)p->here[0]);
+    p->count = p->counts[0] * planes;
+    for (size_t i = 0; i < p->count; i++) {
+        ptrdiff_t row = (ptrdiff_t)(i % p->counts[0]), plane = (ptrdiff_t)(i / p->counts[0]);
+        p->at_there[i] = row * p->there[0] + plane * p->there[1];
+        p->at_here[i] = row * p->here[0] + plane * p->here[1];
     }
-    if (op->is_put && random_below(2))
-        op->event = gex_VIS_StridedPutNB(tm, op->rank, there_at(op), &there, here_at(op), &here,
-                                         row, counts, 1, 0);
-    else if (op->is_put)
-        CHECK(gex_VIS_StridedPutBlocking(tm, op->rank, there_at(op), &there, here_at(op), &here,
-                                         row, counts, 1, 0) == 0);
-    else if (random_below(2))
-        op->event = gex_VIS_StridedGetNB(tm, here_at(op), &here, op->rank, there_at(op), &there,
-                                         row, counts, 1, 0);
+}
+
+/* The same places as of a box, but for a part that moved or descends here. */
+static void random_lists(struct pieces *p)
+{
+    random_box(p);
+    size_t from = random_below(p->count), to = from + random_below(p->count - from);
+    for (; from < to; from++, to--) {
+        ptrdiff_t at = p->at_here[from];
+        p->at_here[from] = p->at_here[to];
+        p->at_here[to] = at;
+    }
+}
+
+static gex_Event_t indexed(struct op *op, struct pieces *p, bool is_nb)
+{
+    gex_TM_t tm = pair_of(op);
+    for (size_t i = 0; i < p->count; i++) {
+        p->to[i] = (op->is_put ? there_at(op) + p->at_there[i] : here_at(op) + p->at_here[i]);
+        p->from[i] = (op->is_put ? here_at(op) + p->at_here[i] : there_at(op) + p->at_there[i]);
+    }
+    if (op->is_put)
+        return gex_VIS_IndexedPutNB(tm, op->rank, p->count, p->to, p->length, p->count, p->from,
+                                    p->length, GEX_FLAG_ENABLE_LEAF_LC);
+    if (is_nb)
+        return gex_VIS_IndexedGetNB(tm, p->count, p->to, p->length, op->rank, p->count, p->from,
+                                    p->length, 0);
+    CHECK(gex_VIS_IndexedGetBlocking(tm, p->count, p->to, p->length, op->rank, p->count, p->from,
+                                     p->length, 0) == 0);
+    return GEX_EVENT_INVALID;
+}
+
+static gex_Event_t strided(struct op *op, struct pieces *p, int form)
+{
+    gex_TM_t tm = pair_of(op);
+    char *there = there_at(op), *here = here_at(op);
+    if (form == 0)
+        return op->is_put ? gex_VIS_StridedPutNB(tm, op->rank, there, p->there, here, p->here,
+                                                 p->length, p->counts, 2, GEX_FLAG_ENABLE_LEAF_LC)
+                          : gex_VIS_StridedGetNB(tm, here, p->here, op->rank, there, p->there,
+                                                 p->length, p->counts, 2, 0);
+    int status;
+    if (op->is_put)
+        status = (form == 1 ? gex_VIS_StridedPutNBI : gex_VIS_StridedPutBlocking)(
+            tm, op->rank, there, p->there, here, p->here, p->length, p->counts, 2, 0);
     else
-        CHECK(gex_VIS_StridedGetNBI(tm, here_at(op), &here, op->rank, there_at(op), &there, row,
-                                    counts, 1, 0) == 0);
+        status = (form == 1 ? gex_VIS_StridedGetNBI : gex_VIS_StridedGetBlocking)(
+            tm, here, p->here, op->rank, there, p->there, p->length, p->counts, 2, 0);
+    CHECK(status == 0);
+    return GEX_EVENT_INVALID;
 }
 
 /* The source is ours again: what is written now must not arrive. */
@@ -345,6 +406,34 @@ static void spoil(const struct op *op)
     write_ours(op->here, here_at(op), bytes, op->nbytes);
     memcpy(here_model(op), bytes, op->nbytes);
     free(bytes);
+}
+
+/* A source is ours again when the leaf says so, and after a blocking put. */
+static void non_contiguous(struct op *op)
+{
+    static __thread struct pieces p;
+    int form = (int)random_below(3);
+    bool is_list = random_below(3) == 0;
+    if (is_list)
+        random_lists(&p);
+    else
+        random_box(&p);
+    for (size_t i = 0; i < p.count; i++) {
+        char *a = there_model(op) + p.at_there[i], *b = here_model(op) + p.at_here[i];
+        memcpy(op->is_put ? a : b, op->is_put ? b : a, p.length);
+    }
+    op->event = is_list ? indexed(op, &p, form == 0) : strided(op, &p, form);
+    op->nbytes = p.length * p.count; /* not all of it, if there are gaps */
+    if (op->is_put && (is_list || form == 0)) {
+        op->leaf = gex_Event_QueryLeaf(op->event, GEX_EC_LC);
+        op->has_leaf = true;
+    } else if (op->is_put && form == 2) {
+        spoil(op);
+    }
+    if (is_list) { /* the lists are used again */
+        gex_Event_Wait(op->event);
+        op->event = op->leaf = GEX_EVENT_INVALID;
+    }
 }
 
 static void value(struct op *op)
@@ -426,8 +515,8 @@ static void start(struct op *op)
     op->has_leaf = false;
     if (op->form == VALUE)
         value(op);
-    else if (op->form == STRIDED)
-        strided(op);
+    else if (op->form == PIECEWISE)
+        non_contiguous(op);
     else if (op->is_put)
         put(op, flags);
     else
@@ -487,6 +576,68 @@ static void batch(int number)
         if (random_below(2))
             check_there(&ops[i]);
     }
+}
+
+/* ---- the target is told when rows are in its memory ---- */
+
+enum { NOTE_ROWS = 1000, NOTE_ROW = 64, NOTE_PITCH = 96, NOTE_INDEX = 200 };
+struct note {
+    int place;
+    const char *at;
+    uint64_t seed;
+};
+static unsigned notes;
+
+static void on_note(gex_Token_t token, void *payload, size_t nbytes)
+{
+    struct note note;
+    char *rows = job_memory((size_t)NOTE_ROWS * NOTE_PITCH),
+         *pattern = job_memory(NOTE_ROWS * NOTE_ROW);
+    (void)token;
+    CHECK(nbytes == sizeof(note));
+    memcpy(&note, payload, nbytes);
+    read_ours(note.place, rows, note.at, (size_t)NOTE_ROWS * NOTE_PITCH);
+    job_fill(pattern, NOTE_ROWS * NOTE_ROW, note.seed);
+    for (size_t i = 0; i < NOTE_ROWS; i++)
+        CHECK(memcmp(rows + i * NOTE_PITCH, pattern + i * NOTE_ROW, NOTE_ROW) == 0,
+              "row %zu is not in place %d when that was told", i, note.place);
+    free(rows);
+    free(pattern);
+    __atomic_add_fetch(&notes, 1, __ATOMIC_RELEASE);
+}
+
+/* The first blocks of the parts of the first writer, from packed rows. */
+static void put_with_note(int from, int to)
+{
+    struct op op = {.rank = (job.rank + 1) % job.size,
+                    .here = from,
+                    .there = to,
+                    .local = BLOCK,
+                    .is_put = true};
+    const ptrdiff_t there = NOTE_PITCH, here = NOTE_ROW;
+    const size_t count = NOTE_ROWS;
+    const struct note note = {to, there_at(&op), job_mix(me, (uint64_t)(from * PLACES + to))};
+    job_fill(here_model(&op), NOTE_ROWS * NOTE_ROW, note.seed);
+    write_ours(from, here_at(&op), here_model(&op), NOTE_ROWS * NOTE_ROW);
+    for (size_t i = 0; i < NOTE_ROWS; i++)
+        memcpy(there_model(&op) + i * NOTE_PITCH, here_model(&op) + i * NOTE_ROW, NOTE_ROW);
+    gex_VIS_SetPeerCompletionHandler(NOTE_INDEX, &note, sizeof(note), 0);
+    gex_Event_Wait(gex_VIS_StridedPutNB(pair_of(&op), op.rank, there_at(&op), &there, here_at(&op),
+                                        &here, NOTE_ROW, &count, 1, 0));
+    check_there(&op);
+}
+
+static void tell_targets(void)
+{
+    unsigned told = 0;
+    job_phase("telling targets");
+    for (int from = 0; from < PLACES; from++)
+        for (int to = DEVICE; to <= GIVEN; to++) {
+            put_with_note(from, to);
+            told++;
+            GASNET_BLOCKUNTIL(job_seen(&notes) == told);
+            job_barrier();
+        }
 }
 
 /* ---- what is refused, with a line that ends the job ---- */
@@ -567,6 +718,8 @@ static void *run_writer(void *arg)
     me = job.rank * (gex_Rank_t)threads + (gex_Rank_t)(uintptr_t)arg;
     state = job_mix((uint64_t)job_number("KINDS_SEED", 1), me);
     make_model();
+    if (!arg)
+        tell_targets();
     for (int i = 0; i < batches; i++) {
         if (i == job_number("KINDS_KILL", -1) && job.rank == 1)
             raise(SIGKILL); /* while others use its slots, and it theirs */
@@ -626,6 +779,9 @@ int main(int argc, char **argv)
     segment_size = (size_t)writers * PART;
     size_t sums = ENDPOINTS * writers * sizeof(uint64_t);
     job_attach((segment_size + sums + GASNET_PAGESIZE - 1) / GASNET_PAGESIZE * GASNET_PAGESIZE);
+    gex_AM_Entry_t handler = {
+        NOTE_INDEX, (gex_AM_Fn_t)on_note, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0, NULL, "note"};
+    CHECK(gex_EP_RegisterHandlers(job.ep, &handler, 1) == GASNET_OK);
     open_driver();
     make_kinds();
     make_segments();

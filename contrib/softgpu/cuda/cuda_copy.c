@@ -5,6 +5,8 @@
 
 #include "contrib/softgpu/cuda/cuda_entry.h"
 
+enum { MAX_PITCH = 0x7fffffff };
+
 static uint64_t host(const void *p)
 {
     return (uint64_t)(uintptr_t)p;
@@ -88,6 +90,49 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size
                               CUstream hStream)
 {
     return copy_async(dstDevice, srcDevice, ByteCount, SGPU_DTOD, hStream);
+}
+
+/* ---- two dimensions ---- */
+
+/* 0: an array, or no address. A side of the host may be of any memory that is mapped there. */
+static uint64_t side_2d(CUmemorytype type, const void *at_host, CUdeviceptr on_device, size_t x,
+                        size_t y, size_t pitch)
+{
+    uint64_t base = type == CU_MEMORYTYPE_HOST     ? host(at_host)
+                    : type == CU_MEMORYTYPE_DEVICE ? on_device
+                                                   : 0;
+
+    return base == 0 ? 0 : base + y * pitch + x;
+}
+
+static enum sgpu_direction direction_2d(const CUDA_MEMCPY2D *copy)
+{
+    if (copy->srcMemoryType == CU_MEMORYTYPE_HOST)
+        return copy->dstMemoryType == CU_MEMORYTYPE_HOST ? SGPU_HTOH : SGPU_HTOD;
+    return copy->dstMemoryType == CU_MEMORYTYPE_HOST ? SGPU_DTOH : SGPU_DTOD;
+}
+
+/* Without arrays and unified addresses */
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
+{
+    struct sgpu_context *c;
+    struct sgpu_stream *s;
+    struct sgpu_rows rows;
+    uint64_t to, from;
+    CUresult result = cuda_enter_stream(hStream, &c, &s);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!pCopy || pCopy->srcPitch > MAX_PITCH || pCopy->dstPitch > MAX_PITCH)
+        return cuda_leave(SGPU_INVALID_VALUE);
+    rows = (struct sgpu_rows){pCopy->WidthInBytes, pCopy->Height, pCopy->dstPitch, pCopy->srcPitch};
+    to = side_2d(pCopy->dstMemoryType, pCopy->dstHost, pCopy->dstDevice, pCopy->dstXInBytes,
+                 pCopy->dstY, pCopy->dstPitch);
+    from = side_2d(pCopy->srcMemoryType, pCopy->srcHost, pCopy->srcDevice, pCopy->srcXInBytes,
+                   pCopy->srcY, pCopy->srcPitch);
+    if (to == 0 || from == 0)
+        return cuda_leave(SGPU_INVALID_VALUE);
+    return cuda_leave(sgpu_copy_rows(c, s, to, from, &rows, direction_2d(pCopy)));
 }
 
 /* ---- between contexts ---- */

@@ -55,7 +55,8 @@ static void op_set_target(struct sgpu_op *op, const struct side *to)
     op->target_offset = side_on_device(to) ? side_offset(to) : 0;
 }
 
-static struct sgpu_op *copy_create(const struct side *to, const struct side *from, uint64_t length)
+static struct sgpu_op *copy_create(const struct side *to, const struct side *from,
+                                   const struct sgpu_rows *rows)
 {
     struct sgpu_op *op = sgpu_op_create(SGPU_OP_COPY);
 
@@ -66,18 +67,24 @@ static struct sgpu_op *copy_create(const struct side *to, const struct side *fro
     op->source = from->memory;
     if (from->memory)
         from->memory->refs++;
-    op->length = length;
+    op->length = rows->width;
+    op->rows = rows->count;
+    op->to_pitch = rows->to_pitch;
+    op->from_pitch = rows->from_pitch;
     return op;
 }
 
 /* The source is the caller's again when the call returns. */
 static bool take_source(struct sgpu_op *op)
 {
-    op->taken = malloc(op->length);
-    if (!op->taken)
+    uint8_t *to = op->taken = malloc(op->rows * op->length);
+
+    if (!to)
         return false;
-    memcpy(op->taken, op->from, op->length);
-    op->from = op->taken;
+    for (uint64_t i = 0; i < op->rows; i++)
+        memcpy(to + i * op->length, op->from + i * op->from_pitch, op->length);
+    op->from = to;
+    op->from_pitch = op->length;
     return true;
 }
 
@@ -103,6 +110,25 @@ static int start(struct sgpu_context *c, struct sgpu_stream *s, struct sgpu_op *
 int sgpu_copy(struct sgpu_context *c, struct sgpu_stream *s, uint64_t to, uint64_t from,
               uint64_t length, enum sgpu_direction direction)
 {
+    const struct sgpu_rows one = {length, 1, length, length};
+
+    return sgpu_copy_rows(c, s, to, from, &one, direction);
+}
+
+/* From the first byte to the last; 0: more than there are. */
+static uint64_t extent(const struct sgpu_rows *r, uint64_t pitch)
+{
+    uint64_t length;
+
+    if (pitch < r->width || __builtin_mul_overflow(r->count - 1, pitch, &length) ||
+        __builtin_add_overflow(length, r->width, &length))
+        return 0;
+    return length;
+}
+
+int sgpu_copy_rows(struct sgpu_context *c, struct sgpu_stream *s, uint64_t to, uint64_t from,
+                   const struct sgpu_rows *rows, enum sgpu_direction direction)
+{
     bool any = direction == SGPU_ANY || direction == SGPU_UNSTAGED;
     bool staged = direction != SGPU_UNSTAGED;
     bool to_device = direction == SGPU_HTOD || direction == SGPU_DTOD || any;
@@ -111,15 +137,20 @@ int sgpu_copy(struct sgpu_context *c, struct sgpu_stream *s, uint64_t to, uint64
     bool from_host = direction == SGPU_HTOD || direction == SGPU_HTOH || any;
     struct side target, source;
     struct sgpu_op *op;
+    uint64_t to_length, from_length;
 
-    if (length == 0)
+    if (rows->width == 0 || rows->count == 0)
         return SGPU_OK;
+    to_length = extent(rows, rows->to_pitch);
+    from_length = extent(rows, rows->from_pitch);
+    if (to_length == 0 || from_length == 0)
+        return SGPU_INVALID_VALUE;
     if (direction == SGPU_ANY && sgpu_config.no_uva)
         return SGPU_INVALID_VALUE;
-    if (!side_find(&target, to, length, to_device, to_host) ||
-        !side_find(&source, from, length, from_device, from_host))
+    if (!side_find(&target, to, to_length, to_device, to_host) ||
+        !side_find(&source, from, from_length, from_device, from_host))
         return SGPU_INVALID_VALUE;
-    op = copy_create(&target, &source, length);
+    op = copy_create(&target, &source, rows);
     if (!op)
         return SGPU_OUT_OF_MEMORY;
     if (s && staged && !source.memory && target.memory && !take_source(op)) { /* pageable */

@@ -181,7 +181,8 @@ struct sgpu_op {
     /* copy and set: `from` is also the source of a copy that was taken at the call */
     uint8_t *to;
     const uint8_t *from;
-    uint64_t length;
+    uint64_t length;                     /* of a row */
+    uint64_t rows, to_pitch, from_pitch; /* copy: 1 row unless it is in two dimensions */
     void *taken;
     struct sgpu_memory *target, *source;
     uint64_t target_offset;
@@ -252,6 +253,12 @@ enum sgpu_direction {
  * when no host memory takes part. */
 int sgpu_copy(struct sgpu_context *c, struct sgpu_stream *s, uint64_t to, uint64_t from,
               uint64_t length, enum sgpu_direction direction);
+/* The same in two dimensions: rows of `width` bytes, at distances of at least that. */
+struct sgpu_rows {
+    uint64_t width, count, to_pitch, from_pitch;
+};
+int sgpu_copy_rows(struct sgpu_context *c, struct sgpu_stream *s, uint64_t to, uint64_t from,
+                   const struct sgpu_rows *rows, enum sgpu_direction direction);
 int sgpu_set(struct sgpu_context *c, struct sgpu_stream *s, uint64_t to, uint32_t value,
              unsigned width, uint64_t count);
 int sgpu_call(struct sgpu_stream *s, void (*call)(void *), void *argument);

@@ -24,13 +24,14 @@ static void copy(struct sgpu_op *op)
 {
     uint64_t begin = tk_now(), piece = sgpu_config.bandwidth > 0 ? 65536 : op->length;
 
-    for (uint64_t at = 0; at < op->length; at += piece) {
-        uint64_t n = op->length - at < piece ? op->length - at : piece;
+    for (uint64_t row = 0; row < op->rows; row++)
+        for (uint64_t at = 0; at < op->length; at += piece) {
+            uint64_t n = op->length - at < piece ? op->length - at : piece;
 
-        memmove(op->to + at, op->from + at, n);
-        if (sgpu_config.bandwidth > 0)
-            sleep_until(begin + (at + n) * 1000 / sgpu_config.bandwidth);
-    }
+            memmove(op->to + row * op->to_pitch + at, op->from + row * op->from_pitch + at, n);
+            if (sgpu_config.bandwidth > 0)
+                sleep_until(begin + (row * op->length + at + n) * 1000 / sgpu_config.bandwidth);
+        }
 }
 
 static void set(struct sgpu_op *op)
@@ -40,6 +41,15 @@ static void set(struct sgpu_op *op)
     else
         for (uint64_t at = 0; at < op->length; at += op->width)
             memcpy(op->to + at, &op->value, op->width);
+}
+
+/* What lies between rows may have been written by an HCA. */
+static void written(const struct sgpu_op *op)
+{
+    uint64_t rows = op->kind == SGPU_OP_COPY ? op->rows : 1;
+
+    for (uint64_t row = 0; row < rows; row++)
+        sgpu_weak_written(op->target->storage, op->target_offset + row * op->to_pitch, op->length);
 }
 
 void sgpu_op_execute(struct sgpu_op *op)
@@ -57,5 +67,5 @@ void sgpu_op_execute(struct sgpu_op *op)
     else if (op->kind == SGPU_OP_CALL)
         op->call(op->argument);
     if (op->target && op->target->storage)
-        sgpu_weak_written(op->target->storage, op->target_offset, op->length);
+        written(op);
 }

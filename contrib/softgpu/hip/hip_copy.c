@@ -125,6 +125,23 @@ hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t dst, hipDeviceptr_t src, size_t siz
     return copy_async(dst, src, sizeBytes, SGPU_DTOD, stream);
 }
 
+hipError_t hipMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+                            size_t height, hipMemcpyKind kind, hipStream_t stream)
+{
+    const struct sgpu_rows rows = {width, height, dpitch, spitch};
+    enum sgpu_direction direction;
+    struct sgpu_context *c;
+    struct sgpu_stream *s;
+    hipError_t result;
+
+    if (!direction_of(kind, &direction))
+        return hip_result(SGPU_INVALID_VALUE);
+    result = hip_enter_stream(stream, &c, &s);
+    if (result != hipSuccess)
+        return result;
+    return hip_leave(sgpu_copy_rows(c, s, number(dst), number(src), &rows, direction));
+}
+
 /* ---- between devices ---- */
 
 static bool device_holds(int device, const void *address)

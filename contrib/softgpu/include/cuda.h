@@ -44,6 +44,7 @@
 #define cuMemGetInfo               cuMemGetInfo_v2
 #define cuMemHostGetDevicePointer  cuMemHostGetDevicePointer_v2
 #define cuMemHostRegister          cuMemHostRegister_v2
+#define cuMemcpy2DAsync            cuMemcpy2DAsync_v2
 #define cuMemcpyDtoD               cuMemcpyDtoD_v2
 #define cuMemcpyDtoDAsync          cuMemcpyDtoDAsync_v2
 #define cuMemcpyDtoH               cuMemcpyDtoH_v2
@@ -156,6 +157,23 @@ typedef enum CUmemorytype_enum {
     CU_MEMORYTYPE_ARRAY = 3,
     CU_MEMORYTYPE_UNIFIED = 4
 } CUmemorytype;
+
+typedef struct CUarray_st *CUarray;
+typedef struct CUDA_MEMCPY2D_st {
+    size_t srcXInBytes, srcY;
+    CUmemorytype srcMemoryType;
+    const void *srcHost;
+    CUdeviceptr srcDevice;
+    CUarray srcArray;
+    size_t srcPitch;
+    size_t dstXInBytes, dstY;
+    CUmemorytype dstMemoryType;
+    void *dstHost;
+    CUdeviceptr dstDevice;
+    CUarray dstArray;
+    size_t dstPitch;
+    size_t WidthInBytes, Height;
+} CUDA_MEMCPY2D;
 
 typedef enum CUpointer_attribute_enum {
     CU_POINTER_ATTRIBUTE_CONTEXT = 1,
@@ -319,6 +337,7 @@ CUresult cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteC
                               CUstream hStream);
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
                               CUstream hStream);
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream);
 CUresult cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N);
 CUresult cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N);
 CUresult cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N);

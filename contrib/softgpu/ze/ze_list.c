@@ -333,6 +333,41 @@ ze_result_t zeCommandListAppendMemoryCopy(ze_command_list_handle_t hCommandList,
     return ze_leave(status == SGPU_OK ? list_signal(l, hSignalEvent) : status);
 }
 
+static bool is_2d(const ze_copy_region_t *to, const ze_copy_region_t *from)
+{
+    return to && from && to->depth == 0 && from->depth == 0 && to->originZ == 0 &&
+           from->originZ == 0 && to->width == from->width && to->height == from->height;
+}
+
+static uint64_t region_at(const void *base, const ze_copy_region_t *region, uint32_t pitch)
+{
+    return (uint64_t)(uintptr_t)base + (uint64_t)region->originY * pitch + region->originX;
+}
+
+/* In two dimensions */
+ze_result_t zeCommandListAppendMemoryCopyRegion(
+    ze_command_list_handle_t hCommandList, void *dstptr, const ze_copy_region_t *dstRegion,
+    uint32_t dstPitch, uint32_t dstSlicePitch, const void *srcptr,
+    const ze_copy_region_t *srcRegion, uint32_t srcPitch, uint32_t srcSlicePitch,
+    ze_event_handle_t hSignalEvent, uint32_t numWaitEvents, ze_event_handle_t *phWaitEvents)
+{
+    ze_command_list_handle_t l = hCommandList;
+    ze_result_t result = enter_work(l, hSignalEvent, numWaitEvents, phWaitEvents);
+    int status;
+
+    (void)dstSlicePitch, (void)srcSlicePitch;
+    if (result != ZE_RESULT_SUCCESS)
+        return result;
+    if (!is_2d(dstRegion, srcRegion))
+        return ze_leave(SGPU_NOT_SUPPORTED);
+    status =
+        sgpu_copy_rows(l->context, l->stream, region_at(dstptr, dstRegion, dstPitch),
+                       region_at(srcptr, srcRegion, srcPitch),
+                       &(struct sgpu_rows){dstRegion->width, dstRegion->height, dstPitch, srcPitch},
+                       SGPU_UNSTAGED);
+    return ze_leave(status == SGPU_OK ? list_signal(l, hSignalEvent) : status);
+}
+
 ze_result_t zeCommandListAppendMemoryFill(ze_command_list_handle_t hCommandList, void *ptr,
                                           const void *pattern, size_t pattern_size, size_t size,
                                           ze_event_handle_t hSignalEvent, uint32_t numWaitEvents,

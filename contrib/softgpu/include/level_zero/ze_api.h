@@ -69,6 +69,10 @@ typedef struct _ze_event_pool_handle_t *ze_event_pool_handle_t;
 typedef struct _ze_event_handle_t *ze_event_handle_t;
 typedef uint8_t ze_bool_t;
 
+typedef struct _ze_copy_region_t {
+    uint32_t originX, originY, originZ, width, height, depth;
+} ze_copy_region_t;
+
 typedef struct _ze_device_uuid_t {
     uint8_t id[ZE_MAX_DEVICE_UUID_SIZE];
 } ze_device_uuid_t;
@@ -185,6 +189,11 @@ ze_result_t zeCommandListAppendMemoryCopy(ze_command_list_handle_t hCommandList,
                                           const void *srcptr, size_t size,
                                           ze_event_handle_t hSignalEvent, uint32_t numWaitEvents,
                                           ze_event_handle_t *phWaitEvents);
+ze_result_t zeCommandListAppendMemoryCopyRegion(
+    ze_command_list_handle_t hCommandList, void *dstptr, const ze_copy_region_t *dstRegion,
+    uint32_t dstPitch, uint32_t dstSlicePitch, const void *srcptr,
+    const ze_copy_region_t *srcRegion, uint32_t srcPitch, uint32_t srcSlicePitch,
+    ze_event_handle_t hSignalEvent, uint32_t numWaitEvents, ze_event_handle_t *phWaitEvents);
 ze_result_t zeCommandListAppendMemoryFill(ze_command_list_handle_t hCommandList, void *ptr,
                                           const void *pattern, size_t pattern_size, size_t size,
                                           ze_event_handle_t hSignalEvent, uint32_t numWaitEvents,
