@@ -13,7 +13,8 @@
 _Static_assert((int)GEX_VIS_MAX_PEERCOMPLETION == (int)tk_vector_notice_max, "one limit");
 
 /* As for contiguous transfers: either endpoint may be other than endpoint 0. */
-static void set_endpoints(struct tk_vector_call *v, gex_TM_t tm, gex_Rank_t rank)
+static void __attribute__((noinline))
+set_endpoints(struct tk_vector_call *v, gex_TM_t tm, gex_Rank_t rank)
 {
     const struct tk_bound remote = tk_bound_by(tm, rank);
     const struct trunkline_ep *local = tk_team_ep(tm);
@@ -38,7 +39,7 @@ static void set_peer(const char *call, struct tk_vector_call *v, gex_TM_t tm, ge
     v->peer = tk_peer_of(tm, rank);
     v->is_put = is_put;
     v->wants_leaf = is_put && flags & GEX_FLAG_ENABLE_LEAF_LC;
-    v->is_box = v->is_pair = v->is_empty = v->has_device = false;
+    v->is_box = v->is_pair = v->is_empty = false;
     v->endpoint = 0;
     v->remote_keys = NULL;
     v->home = NULL;

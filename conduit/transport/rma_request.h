@@ -31,12 +31,12 @@ struct tk_rma {
     bool immediate;    /* post as many pieces as an idle queue holds, or nothing */
     bool is_blocking;  /* the caller blocks until all pieces complete: optimise for latency */
     bool sources_only; /* op->pending counts only the pieces whose source is still being read */
-    bool is_pair;      /* not between endpoints 0: the three below name the memory */
+    bool is_pair;      /* not between endpoints 0: the five below name the memory */
     uint32_t endpoint; /* of the peer */
+    bool is_on_device; /* local memory, in `home`, is a device's, which no CPU may touch */
+    bool wants_flush;  /* put: a read follows on each connection that it used */
     const uint32_t *remote_keys;  /* by rail */
     const struct tk_region *home; /* local memory that needs no registration; may be NULL */
-    bool is_on_device; /* pair: local memory, in `home`, is a device's, which no CPU may touch */
-    bool wants_flush;  /* pair, put: a read follows on each connection that it used */
 };
 
 /* Devices such as mlx5 may deliver the data of a small RDMA read in the completion, from where the

@@ -146,11 +146,14 @@ uintptr_t tk_vector_offset(struct tk_peer *peer, uint32_t endpoint)
     return offset;
 }
 
-static uintptr_t offset_of(const struct tk_vector_call *call)
+static uintptr_t __attribute__((noinline)) offset_of_pair(const struct tk_vector_call *call)
 {
-    if (call->has_device)
-        return tk_unmapped;
-    return tk_vector_offset(call->peer, call->is_pair ? call->endpoint : 0);
+    return call->has_device ? tk_unmapped : tk_vector_offset(call->peer, call->endpoint);
+}
+
+static inline uintptr_t offset_of(const struct tk_vector_call *call)
+{
+    return call->is_pair ? offset_of_pair(call) : tk_vector_offset(call->peer, 0);
 }
 
 /* A completed put becomes visible before our later writes, and reads after a get do not return data
@@ -198,11 +201,10 @@ static bool is_whole(struct tk_stream *s, size_t nbytes)
     return s->left >= nbytes;
 }
 
-static enum tk_vector_path choose(struct tk_vector *v)
+static enum tk_vector_path choose(struct tk_vector *v, uint32_t endpoint)
 {
     struct tk_vector_facts facts = {.nbytes = tk_stream_bytes(&v->remote),
                                     .pieces = tk_max(v->remote.chunks, v->local.chunks)};
-    uint32_t endpoint = v->rma.is_pair ? v->rma.endpoint : 0;
     facts.is_remote_whole = is_whole(&v->remote, facts.nbytes);
     facts.may_pack = endpoint == 0;
     bool is_candidate = !tk_peer_transport(v->peer)->neighbour && !tk_is_on_demand &&
@@ -216,8 +218,10 @@ static enum tk_vector_path choose(struct tk_vector *v)
 }
 
 static enum tk_vector_path __attribute__((noinline))
-by_devices(struct tk_vector *v, const struct tk_vector_call *call)
+choose_of_pair(struct tk_vector *v, const struct tk_vector_call *call)
 {
+    if (!call->has_device)
+        return choose(v, call->endpoint);
     v->kinds = call->kinds;
     v->ahead.nbytes = 0;
     return TK_VECTOR_BY_DEVICES;
@@ -275,7 +279,7 @@ static void begin(struct tk_vector_call *call, struct tk_op *op)
         v->path = TK_VECTOR_BY_PIECES;
     } else {
         open_streams(v, call);
-        v->path = call->has_device ? by_devices(v, call) : choose(v);
+        v->path = call->is_pair ? choose_of_pair(v, call) : choose(v, 0);
     }
     advance_or_wait(v);
 }

@@ -27,7 +27,7 @@ struct tk_vector_call {
     const uint32_t *remote_keys;
     const struct tk_region *home;
     struct tk_vector_kinds kinds;
-    bool has_device; /* `kinds` says at which side */
+    bool has_device; /* of a pair: `kinds` says at which side */
     bool is_empty;   /* an armed put of no bytes: neither `box` nor streams are filled in */
     bool is_box;     /* strided: `box`; else the two streams */
     struct tk_box box;
