@@ -34,6 +34,8 @@ vector_programs = tests/bench/vector-seq tests/bench/vector-par
 # Collectives: times in a job of any size, and a table that has Open MPI in it
 $(call bench_pair,collectives)
 collectives_programs = tests/bench/collectives-seq tests/bench/collectives-par
+# Strided transfers with memory of accelerators, beside single ones
+$(call bench,kind_rows,seq)
 # The device alone; the wire of packets, beside plain UDP
 $(foreach p,softhca roce,$(call program,tests/bench/$(p),$(call objects,bench-seq,tests/bench/$(p).c),\
     $(softhca_library) $(roce_library) $$(IBVERBS_LIBS)))
@@ -94,6 +96,16 @@ bench-vector: all-am $(vector_programs)
 	    "$$GASNETRUN" -n 2 tests/bench/vector-$$mode --json tests/bench/bench-vector-$$mode.json && \
 	    GASNET_SUPERNODE_MAXSIZE=0 "$$GASNETRUN" -n 2 tests/bench/vector-$$mode --json tests/bench/bench-vector-nbrhd-$$mode.json || exit 1; \
 	done
+# With staging, by HCAs, with neighbours by IPC; softgpu starts a copy within a microsecond or two, devices take five to ten
+bench-kind-rows: all-am tests/bench/kind_rows $(softgpu_libraries)
+	@$(AM_TESTS_ENVIRONMENT) \
+	LD_LIBRARY_PATH=contrib/softgpu/lib:$$LD_LIBRARY_PATH; export LD_LIBRARY_PATH; \
+	printf '%-4s %-6s %-6s %12s %12s %8s\n' move here there "rows, us" "single, us" ratio; \
+	for settings in 1:staged 1:auto 0:staged 0:auto; do \
+	    echo "GASNET_SUPERNODE_MAXSIZE=$${settings%:*} GASNET_MK_WAY=$${settings#*:}"; \
+	    GASNET_SUPERNODE_MAXSIZE=$${settings%:*} GASNET_MK_WAY=$${settings#*:} \
+	        "$$GASNETRUN" -n 2 tests/bench/kind_rows $(KIND_ROWS) || exit 1; \
+	done
 bench-collectives: all-am $(collectives_programs)
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/collectives $(COLLECTIVES_OPTIONS)
 bench-instructions: all-am $(bench_programs) $(no_pidfd)
@@ -121,4 +133,4 @@ bench-threads: all-am tests/bench/threads
 bench-working-set: all-am $(bench_programs)
 	@$(AM_TESTS_ENVIRONMENT) \
 	GASNET_FIREHOSE_MAXVICTIM_M=4 "$$GASNETRUN" -n 2 tests/bench/working_set
-.PHONY: bench bench-compare bench-scale bench-collectives bench-verbs bench-start bench-kv bench-rma bench-nbrhd bench-par bench-instructions bench-atomics bench-vector bench-start-hosts bench-start-ratio bench-rails bench-working-set bench-threads
+.PHONY: bench bench-compare bench-scale bench-collectives bench-verbs bench-start bench-kv bench-rma bench-nbrhd bench-par bench-instructions bench-atomics bench-vector bench-kind-rows bench-start-hosts bench-start-ratio bench-rails bench-working-set bench-threads
