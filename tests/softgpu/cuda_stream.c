@@ -82,6 +82,45 @@ static void device_copies(void)
     GOOD(cuStreamQuery(NULL));
 }
 
+/* Rows move, what lies between them stays. */
+static void two_dimensions(void)
+{
+    enum { WIDTH = 100, HEIGHT = 50, DEVICE_PITCH = 300, HOST_PITCH = 110 };
+    static unsigned char plain[HEIGHT * HOST_PITCH], back[HEIGHT * DEVICE_PITCH];
+    CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                          .srcHost = plain,
+                          .srcPitch = HOST_PITCH,
+                          .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .dstPitch = DEVICE_PITCH,
+                          .dstXInBytes = 7,
+                          .dstY = 1,
+                          .WidthInBytes = WIDTH,
+                          .Height = HEIGHT - 1};
+    CUdeviceptr p;
+
+    cuda_start(0);
+    for (int i = 0; i < HEIGHT * HOST_PITCH; i++)
+        plain[i] = (unsigned char)(i % 251);
+    p = copy.dstDevice = cuda_alloc(sizeof back);
+    GOOD(cuMemsetD8(p, 9, sizeof back));
+    GOOD(cuMemcpy2DAsync(&copy, NULL));
+    GOOD(cuMemcpyDtoH(back, p, sizeof back));
+    for (int i = 0; i < HEIGHT * DEVICE_PITCH; i++) {
+        int y = i / DEVICE_PITCH - 1, x = i % DEVICE_PITCH - 7;
+        CHECK(back[i] == (y >= 0 && x >= 0 && x < WIDTH ? plain[y * HOST_PITCH + x] : 9));
+    }
+    copy.dstY = 2; /* one row too many */
+    GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpy2DAsync(&copy, NULL));
+    copy.dstY = 0;
+    copy.dstPitch = WIDTH - 1;
+    GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpy2DAsync(&copy, NULL));
+    copy.dstPitch = 0x80000000;
+    GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpy2DAsync(&copy, NULL));
+    copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+    copy.dstPitch = WIDTH;
+    GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpy2DAsync(&copy, NULL));
+}
+
 /* Two streams that an event orders: 0, then 1, then 2. */
 static void events(void)
 {
@@ -295,6 +334,7 @@ static void many_threads(void)
 static const struct gpu_case cases[] = {
     {"asynchronous", asynchronous, NULL, "copy:ms=100", 0},
     {"copies of a device", device_copies, NULL, "copy:ms=100", 0},
+    {"two dimensions", two_dimensions, "delay=500", NULL, 0},
     {"events", events, "delay=500", NULL, 0},
     {"NULL stream", null_stream, NULL, "copy:ms=5;copy:nth=31,ms=200", 0},
     {"functions of the host", host_functions, "delay=2000", NULL, 0},

@@ -111,6 +111,8 @@ TYPE(hipMemcpyHtoDAsync, void *, void *, size_t, hipStream_t);
 TYPE(hipMemcpyDtoHAsync, void *, void *, size_t, hipStream_t);
 TYPE(hipMemcpyDtoDAsync, void *, void *, size_t, hipStream_t);
 TYPE(hipMemcpyPeer, void *, int, const void *, int, size_t);
+TYPE(hipMemcpy2DAsync, void *, size_t, const void *, size_t, size_t, size_t, hipMemcpyKind,
+     hipStream_t);
 TYPE(hipMemcpyPeerAsync, void *, int, const void *, int, size_t, hipStream_t);
 TYPE(hipMemset, void *, int, size_t);
 TYPE(hipMemsetD8, void *, unsigned char, size_t);

@@ -151,6 +151,9 @@ TYPE(zeMemGetAddressRange, ze_context_handle_t, const void *, void **, size_t *)
 TYPE(zeCommandListCreateImmediate, ze_context_handle_t, ze_device_handle_t,
      const ze_command_queue_desc_t *, ze_command_list_handle_t *);
 TYPE(zeCommandListDestroy, ze_command_list_handle_t);
+TYPE(zeCommandListAppendMemoryCopyRegion, ze_command_list_handle_t, void *,
+     const ze_copy_region_t *, uint32_t, uint32_t, const void *, const ze_copy_region_t *, uint32_t,
+     uint32_t, ze_event_handle_t, uint32_t, ze_event_handle_t *);
 TYPE(zeCommandListAppendMemoryCopy, ze_command_list_handle_t, void *, const void *, size_t,
      ze_event_handle_t, uint32_t, ze_event_handle_t *);
 TYPE(zeCommandListAppendMemoryFill, ze_command_list_handle_t, void *, const void *, size_t, size_t,

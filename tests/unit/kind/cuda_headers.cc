@@ -12,6 +12,10 @@ TK_FUNCTIONS_OF_CUDA(COMPARE)
 
 static_assert(sizeof(tk_cu_uuid) == sizeof(CUuuid), "CUuuid");
 static_assert(sizeof(tk_cu_ipc_handle) == sizeof(CUipcMemHandle), "CUipcMemHandle");
+static_assert(sizeof(tk_cu_copy_2d) == sizeof(CUDA_MEMCPY2D), "CUDA_MEMCPY2D");
+static_assert(SAME_PLACE(tk_cu_copy_2d, from_pitch, CUDA_MEMCPY2D, srcPitch), "srcPitch");
+static_assert(SAME_PLACE(tk_cu_copy_2d, to_device, CUDA_MEMCPY2D, dstDevice), "dstDevice");
+static_assert(SAME_PLACE(tk_cu_copy_2d, height, CUDA_MEMCPY2D, Height), "Height");
 static_assert(sizeof(tk_cu_pointer) == sizeof(CUdeviceptr), "CUdeviceptr");
 
 #define VALUE(ours, theirs) static_assert((long)(ours) == (long)(theirs), #theirs)
@@ -36,6 +40,7 @@ VALUE(TK_CU_POINTER_IS_MANAGED, CU_POINTER_ATTRIBUTE_IS_MANAGED);
 VALUE(TK_CU_POINTER_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
 VALUE(TK_CU_POINTER_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR);
 VALUE(TK_CU_POINTER_RANGE_SIZE, CU_POINTER_ATTRIBUTE_RANGE_SIZE);
+VALUE(TK_CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_HOST);
 VALUE(TK_CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_DEVICE);
 VALUE(TK_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
 VALUE(TK_CU_EVENT_DISABLE_TIMING, CU_EVENT_DISABLE_TIMING);

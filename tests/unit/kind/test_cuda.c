@@ -318,11 +318,51 @@ static void copies_go_each_direction_and_share_an_event(void **state)
     struct tk_kind_device *a = get(0), *b = get(1);
     run_copy(&(struct tk_kind_copy){.to = 1, .from = 2, .nbytes = 3, .to_device = a}, "HtoD");
     run_copy(&(struct tk_kind_copy){.to = 1, .from = 2, .nbytes = 4, .from_device = a}, "DtoH");
-    run_copy(&(struct tk_kind_copy){.to = 1, .from = 2, .nbytes = 5, a, a, NULL}, "DtoD");
+    run_copy(&(struct tk_kind_copy){.to = 1, .from = 2, .nbytes = 5, a, a}, "DtoD");
     assert_int_equal(fake_cuda.events, 1);
-    run_copy(&(struct tk_kind_copy){.to = 1, .from = 2, .nbytes = 5, b, a, NULL}, "Peer");
+    run_copy(&(struct tk_kind_copy){.to = 1, .from = 2, .nbytes = 5, b, a}, "Peer");
     tk_kind_device_put(a);
     tk_kind_device_put(b);
+}
+
+static void run_rows(struct tk_kind_device *to, struct tk_kind_device *from, const char *by)
+{
+    struct tk_kind_copy copy = {1000, 2000, 3, to, from, .rows = 4, .to_pitch = 7, .from_pitch = 5};
+    bool is_whole = strcmp(by, "2D") == 0;
+    fake_cuda.copied.calls = 0;
+    assert_int_equal(tk_kind_cuda.copy(&copy, &why), TK_OK);
+    assert_unchanged();
+    assert_string_equal(fake_cuda.copied.by, by);
+    assert_int_equal(fake_cuda.copied.calls, is_whole ? 1 : 4);
+    assert_int_equal(fake_cuda.copied.to, is_whole ? 1000 : 1000 + 3 * 7);
+    assert_int_equal(fake_cuda.copied.from, is_whole ? 2000 : 2000 + 3 * 5);
+    assert_int_equal(fake_cuda.copied.size, 3);
+    assert_int_equal(tk_kind_cuda.copy_test(&copy, &why), TK_OK);
+    if (!is_whole)
+        return;
+    assert_int_equal(fake_cuda.copied.rows, 4);
+    assert_int_equal(fake_cuda.copied.to_pitch, 7);
+    assert_int_equal(fake_cuda.copied.from_pitch, 5);
+}
+
+static void rows_are_one_copy_where_the_driver_can(void **state)
+{
+    struct tk_kind_device *a = get(0), *b = get(1);
+    run_rows(a, NULL, "2D");
+    run_rows(NULL, a, "2D");
+    run_rows(a, a, "2D");
+    run_rows(b, a, "Peer");
+    fake_cuda.failing = "cuMemcpy2DAsync"; /* a pitch that it does not like */
+    fake_cuda.code = TK_CU_INVALID_VALUE;
+    run_rows(a, a, "DtoD");
+    assert_int_equal(fake_cuda.events, 2);
+    tk_kind_device_put(a);
+    tk_kind_device_put(b);
+    fake_cuda.absent = "cuMemcpy2DAsync_v2";
+    a = get(0);
+    run_rows(a, NULL, "HtoD");
+    run_rows(NULL, a, "DtoH");
+    tk_kind_device_put(a);
 }
 
 static void a_copy_that_fails_is_not_in_flight(void **state)
@@ -423,6 +463,7 @@ static const struct CMUnitTest tests[] = {
     TEST(memory_freed_under_a_segment_is_seen),
     TEST(a_context_that_was_destroyed_is_an_error_of_each_call),
     TEST(copies_go_each_direction_and_share_an_event),
+    TEST(rows_are_one_copy_where_the_driver_can),
     TEST(a_copy_that_fails_is_not_in_flight),
     TEST(a_dma_buf_covers_whole_pages_and_tells_the_offset),
     TEST(handles_open_elsewhere_and_close),

@@ -239,6 +239,19 @@ static tk_hip_error fake_copy_between(void *to, int to_device, const void *from,
     return TK_HIP_SUCCESS;
 }
 
+static tk_hip_error fake_copy_2d(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                                 size_t width, size_t height, int as, tk_hip_stream stream)
+{
+    ON_DEVICE_0();
+    assert_true(to && from && stream);
+    assert_int_equal(width, 3);
+    assert_int_equal(height, 4);
+    assert_int_equal(to_pitch, 7);
+    assert_int_equal(from_pitch, 5);
+    runtime.copied_as = 100 + as;
+    return TK_HIP_SUCCESS;
+}
+
 static tk_hip_error fake_ipc_get(tk_hip_ipc_handle *handle, void *address)
 {
     ON_DEVICE_0();
@@ -428,8 +441,12 @@ static void copies_go_each_direction(void **state)
     other.own = &own;
     run_copy(&(struct tk_kind_copy){.to = 1, .from = 2, .nbytes = 3, .to_device = device}, 1);
     run_copy(&(struct tk_kind_copy){.to = 1, .from = 2, .nbytes = 3, .from_device = device}, 2);
-    run_copy(&(struct tk_kind_copy){1, 2, 3, device, device, NULL}, 3);
-    run_copy(&(struct tk_kind_copy){1, 2, 3, device, &other, NULL}, 9);
+    run_copy(&(struct tk_kind_copy){1, 2, 3, device, device, 0, 0, 0, NULL}, 3);
+    run_copy(&(struct tk_kind_copy){1, 2, 3, device, &other, 0, 0, 0, NULL}, 9);
+    run_copy(&(struct tk_kind_copy){1, 2, 3, device, NULL, 4, 7, 5, NULL}, 101);
+    run_copy(&(struct tk_kind_copy){1, 2, 3, NULL, device, 4, 7, 5, NULL}, 102);
+    run_copy(&(struct tk_kind_copy){1, 2, 3, device, device, 4, 7, 5, NULL}, 103);
+    run_copy(&(struct tk_kind_copy){1, 2, 3, device, &other, 4, 7, 5, NULL}, 9);
     assert_int_equal(runtime.events, 1);
     tk_kind_device_put(device);
 }

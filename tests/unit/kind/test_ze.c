@@ -155,6 +155,24 @@ static tk_ze_result fake_append_copy(void *list, void *to, const void *from, siz
     return TK_ZE_SUCCESS;
 }
 
+static tk_ze_result fake_append_region(void *list, void *to, const tk_ze_region *to_region,
+                                       uint32_t to_pitch, uint32_t to_slice_pitch, const void *from,
+                                       const tk_ze_region *from_region, uint32_t from_pitch,
+                                       uint32_t from_slice_pitch, void *event, uint32_t waits,
+                                       void **wait_for)
+{
+    static const tk_ze_region rows = {.width = 3, .height = 4};
+    assert_true(to && from && event && waits == 0 && !wait_for);
+    assert_memory_equal(to_region, &rows, sizeof(rows));
+    assert_memory_equal(from_region, &rows, sizeof(rows));
+    assert_int_equal(to_pitch, 7);
+    assert_int_equal(from_pitch, 5);
+    assert_int_equal(to_slice_pitch + from_slice_pitch, 0);
+    MAY_FAIL("append_region");
+    loader.used_list = list;
+    return TK_ZE_SUCCESS;
+}
+
 static tk_ze_result fake_event_pool_create(void *context, const tk_ze_event_pool_desc *desc,
                                            uint32_t count, void **device, void **pool)
 {
@@ -331,6 +349,20 @@ static void events_are_used_again_and_may_run_out(void **state)
     tk_kind_device_put(device);
 }
 
+static void rows_are_one_region(void **state)
+{
+    struct tk_kind_device *device = get();
+    struct tk_kind_copy copy = {heap,           1, 3, device, NULL, .rows = 4, .to_pitch = 7,
+                                .from_pitch = 5};
+    loader.used_list = NULL;
+    assert_int_equal(device->class->copy(&copy, &why), TK_OK);
+    assert_non_null(loader.used_list);
+    assert_int_equal(device->class->copy_test(&copy, &why), TK_OK);
+    loader.failing = "append_region";
+    assert_int_equal(device->class->copy(&copy, &why), TK_FAIL);
+    tk_kind_device_put(device);
+}
+
 /* The driver's descriptor is the driver's to close. */
 static void a_dma_buf_is_a_descriptor_of_its_own(void **state)
 {
@@ -357,9 +389,13 @@ static void a_dma_buf_is_a_descriptor_of_its_own(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static const struct CMUnitTest tests[] = {
-    TEST(what_is_missing_is_named_and_leaves_nothing), TEST(a_device_says_what_it_is),
-    TEST(memory_is_exported_if_the_driver_can),        TEST(memory_of_other_kinds_is_refused),
-    TEST(events_are_used_again_and_may_run_out),       TEST(a_dma_buf_is_a_descriptor_of_its_own),
+    TEST(what_is_missing_is_named_and_leaves_nothing),
+    TEST(a_device_says_what_it_is),
+    TEST(memory_is_exported_if_the_driver_can),
+    TEST(memory_of_other_kinds_is_refused),
+    TEST(events_are_used_again_and_may_run_out),
+    TEST(a_dma_buf_is_a_descriptor_of_its_own),
+    TEST(rows_are_one_region),
 };
 
 UNIT_MAIN(tests)

@@ -44,6 +44,10 @@ PLACE(tk_ze_event_desc, index, ze_event_desc_t, index);
 PLACE(tk_ze_event_desc, signal, ze_event_desc_t, signal);
 PLACE(tk_ze_event_desc, wait, ze_event_desc_t, wait);
 
+SIZE(tk_ze_region, ze_copy_region_t);
+PLACE(tk_ze_region, width, ze_copy_region_t, width);
+PLACE(tk_ze_region, height, ze_copy_region_t, height);
+
 #define VALUE(ours, theirs) static_assert((long)(ours) == (long)(theirs), #theirs)
 VALUE(TK_ZE_SUCCESS, ZE_RESULT_SUCCESS);
 VALUE(TK_ZE_NOT_READY, ZE_RESULT_NOT_READY);

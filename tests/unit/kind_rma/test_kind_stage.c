@@ -63,7 +63,10 @@ static enum tk_status paper_test(struct tk_kind_copy *copy, struct tk_kind_why *
     copy->event = (void *)left;
     if (left > 0)
         return TK_BUSY;
-    memmove(seen(copy->to, copy->to_device), seen(copy->from, copy->from_device), copy->nbytes);
+    size_t rows = copy->rows > 1 ? copy->rows : 1;
+    for (size_t i = 0; i < rows; i++)
+        memmove(seen(copy->to + i * copy->to_pitch, copy->to_device),
+                seen(copy->from + i * copy->from_pitch, copy->from_device), copy->nbytes);
     gpu.in_flight--;
     return TK_OK;
 }
@@ -184,6 +187,16 @@ static unsigned free_slots(void)
     for (struct tk_kind_slot *s = tk_kind_staging.own; s; s = s->next)
         count++;
     return count;
+}
+
+/* The list of what was sent is short. */
+static void forget_sent(void)
+{
+    while (fake_job.delivered < fake_job.count || fake_job.reaped < fake_job.count)
+        tk_poll();
+    for (unsigned i = 0; i < fake_job.count; i++)
+        free(fake_job.sent[i].head);
+    fake_job.count = fake_job.delivered = fake_job.reaped = 0;
 }
 
 static void assert_idle(void)
@@ -370,6 +383,43 @@ static void nothing_is_complete_at_once(void **state)
     assert_int_equal(fake_job.count, 0);
 }
 
+/* Rows at distances on both sides: one copy for each piece that is staged. */
+static void rows_pass_through_slots_as_pieces(void **state)
+{
+    (void)state;
+    enum { row = 300, rows = 200, most = 2 * (row * rows / piece + 1) };
+    const struct {
+        char *remote, *local, *remote_seen, *local_seen;
+    } mixtures[] = {{device_at, here, view, here},
+                    {host, device_at, host, view},
+                    {device_at, device_at + size / 2, view, view + size / 2}};
+    for (size_t m = 0; m < 6; m++) {
+        bool is_put = m % 2;
+        struct tk_op op;
+        tk_op_init(&op);
+        struct tk_kind_transfer k =
+            transfer(is_put, mixtures[m / 2].remote + 5, mixtures[m / 2].local + 3, row);
+        k.rows = (struct tk_kind_rows){.count = rows, .local_pitch = 310, .remote_pitch = 400};
+        char *to = is_put ? mixtures[m / 2].remote_seen + 5 : mixtures[m / 2].local_seen + 3;
+        char *from = is_put ? mixtures[m / 2].local_seen + 3 : mixtures[m / 2].remote_seen + 5;
+        size_t to_pitch = is_put ? 400 : 310, from_pitch = is_put ? 310 : 400;
+        fill(view, size, 10 + (unsigned)m);
+        char *expected = malloc(rows * to_pitch);
+        memcpy(expected, to, rows * to_pitch);
+        for (size_t i = 0; i < rows; i++)
+            memcpy(expected + i * to_pitch, from + i * from_pitch, row);
+        gpu.copies = 0;
+        gpu.looks = 2;
+        fake_job.busy_rmas = 3;
+        tk_kind_post(&k, &op, NULL);
+        tk_wait_done(&op);
+        assert_memory_equal(to, expected, rows * to_pitch);
+        assert_in_range(gpu.copies, 1, 2 * most);
+        free(expected);
+        forget_sent();
+    }
+}
+
 /* Transports and devices that are busy, sizes, mixtures and delays at random. */
 static void a_random_mix_moves_each_byte(void **state)
 {
@@ -403,11 +453,7 @@ static void a_random_mix_moves_each_byte(void **state)
         }
         for (size_t i = 0; i < at_once; i++)
             tk_wait_done(&ops[i]);
-        while (fake_job.delivered < fake_job.count || fake_job.reaped < fake_job.count)
-            tk_poll();
-        for (unsigned i = 0; i < fake_job.count; i++)
-            free(fake_job.sent[i].head);
-        fake_job.count = fake_job.delivered = fake_job.reaped = 0;
+        forget_sent();
         assert_memory_equal(view, model[0], size);
         assert_memory_equal(host, model[1], size);
         assert_memory_equal(here, model[2], size);
@@ -474,6 +520,17 @@ static void asks_that_make_no_sense_end_the_job(void **state)
     unit_assert_panic(send_ask, &ask, "that it does not have");
     ask.what = 77;
     unit_assert_panic(send_ask, &ask, "of no known sort");
+    ask = (struct tk_kind_ask){
+        .endpoint = endpoint, .at = base + size - 99, .nbytes = 20, .row = 10, .pitch = 90};
+    unit_assert_panic(send_ask, &ask, "device memory is [");
+    ask.pitch = UINT32_MAX;
+    unit_assert_panic(send_ask, &ask, "of a wrong size");
+    ask.pitch = 9;
+    unit_assert_panic(send_ask, &ask, "of a wrong size");
+    ask = (struct tk_kind_ask){
+        .endpoint = endpoint, .at = base, .nbytes = 21, .row = 10, .pitch = 10};
+    unit_assert_panic(send_ask, &ask, "of a wrong size");
+    ask.what = 77;
     unit_assert_panic(send_short_ask, &ask, "by another message");
 }
 
@@ -567,6 +624,7 @@ static const struct CMUnitTest tests[] = {
     TEST(immediate_transfers_begin_at_once_or_not_at_all),
     TEST(sources_are_free_when_that_is_reported),
     TEST(nothing_is_complete_at_once),
+    TEST(rows_pass_through_slots_as_pieces),
     TEST(a_random_mix_moves_each_byte),
     TEST(asks_that_make_no_sense_end_the_job),
     TEST(slots_belong_to_who_asked_for_them),

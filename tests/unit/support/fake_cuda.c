@@ -312,7 +312,26 @@ static tk_cu_result copied(const char *by, unsigned long long to, unsigned long 
     fake_cuda.copied.to = to;
     fake_cuda.copied.from = from;
     fake_cuda.copied.size = size;
+    fake_cuda.copied.calls++;
     return TK_CU_SUCCESS;
+}
+
+static tk_cu_result fake_copy_2d(const tk_cu_copy_2d *copy, tk_cu_stream stream)
+{
+    bool is_out = copy->from_type == TK_CU_MEMORYTYPE_DEVICE;
+    bool is_in = copy->to_type == TK_CU_MEMORYTYPE_DEVICE;
+    assert_non_null(stream);
+    assert_int_equal(copy->from_x + copy->from_y + copy->to_x + copy->to_y, 0);
+    assert_true(is_out || copy->from_type == TK_CU_MEMORYTYPE_HOST);
+    assert_true(is_in || copy->to_type == TK_CU_MEMORYTYPE_HOST);
+    assert_null(is_out ? copy->from_host : (const void *)(uintptr_t)copy->from_device);
+    assert_null(is_in ? copy->to_host : (void *)(uintptr_t)copy->to_device);
+    MAY_FAIL("cuMemcpy2DAsync");
+    fake_cuda.copied.rows = copy->height;
+    fake_cuda.copied.to_pitch = copy->to_pitch;
+    fake_cuda.copied.from_pitch = copy->from_pitch;
+    return copied("2D", is_in ? copy->to_device : (uintptr_t)copy->to_host,
+                  is_out ? copy->from_device : (uintptr_t)copy->from_host, copy->width);
 }
 
 static tk_cu_result fake_copy_to_device(tk_cu_pointer to, const void *from, size_t size,

@@ -33,7 +33,8 @@ struct fake_cuda {
     struct {
         const char *by;
         unsigned long long to, from;
-        size_t size;
+        size_t size, rows, to_pitch, from_pitch;
+        unsigned calls;
     } copied;
 };
 extern struct fake_cuda fake_cuda;
