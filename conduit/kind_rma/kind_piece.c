@@ -2,14 +2,18 @@
  *
  * Transfers with device memory that this rank started, cut into pieces that pass through stages:
  *
- *     put  LOAD   a device copies to a local slot           if the piece has one
- *          ASK    for a slot of the target; small data      if the target takes part
+ *     put  LOAD   to a local slot                         if the piece has one
+ *          ASK    for a slot of the target; small data    if the target takes part
  *                 travels with it, and then this is all
  *          MOVE   to the target's slot, or to its place
- *          TELL   the target that its slot is filled        if it takes part, and wait
- *     get  ASK    for the data in a slot of the target      if it takes part; small data comes at
- * once MOVE   from there, or from its place TELL   the target that its slot was read         if it
- * takes part STORE  a device copies from the local slot       if the piece has one
+ *          TELL   the target that its slot is filled      if it takes part, and wait
+ *     get  ASK    for the data in a slot of the target;   if it takes part
+ *                 small data comes with the answer
+ *          MOVE   from there, or from its place
+ *          TELL   the target that its slot was read       if it takes part
+ *          STORE  from the local slot                     if the piece has one
+ *
+ * A device copies to and from local slots; rows of host memory are packed there by the CPU.
  *
  * Owns transfers and pieces; guarded by the lock of the room. Numbers of pieces come back over the
  * wire and are checked. */

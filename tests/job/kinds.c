@@ -627,6 +627,20 @@ static void put_with_note(int from, int to)
     check_there(&op);
 }
 
+/* The same rows back, to another block: each as small as what a device may store by the CPU. */
+static void get_back(int from, int to)
+{
+    struct op op = {
+        .rank = (job.rank + 1) % job.size, .here = from, .there = to, .local = 2 * BLOCK};
+    const ptrdiff_t stride = NOTE_PITCH;
+    const size_t count = NOTE_ROWS;
+    for (size_t i = 0; i < NOTE_ROWS; i++)
+        memcpy(here_model(&op) + i * NOTE_PITCH, there_model(&op) + i * NOTE_PITCH, NOTE_ROW);
+    CHECK(gex_VIS_StridedGetBlocking(pair_of(&op), here_at(&op), &stride, op.rank, there_at(&op),
+                                     &stride, NOTE_ROW, &count, 1, 0) == 0);
+    check_here(&op);
+}
+
 static void tell_targets(void)
 {
     unsigned told = 0;
@@ -634,6 +648,7 @@ static void tell_targets(void)
     for (int from = 0; from < PLACES; from++)
         for (int to = DEVICE; to <= GIVEN; to++) {
             put_with_note(from, to);
+            get_back(from, to);
             told++;
             GASNET_BLOCKUNTIL(job_seen(&notes) == told);
             job_barrier();
