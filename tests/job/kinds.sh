@@ -117,6 +117,9 @@ counts()
     for name in kind_bytes kind_served kind_slot_waits; do
         [ "$(count $name)" -gt 0 ] 2>/dev/null || failed "counter $name is '$(count $name)'"
     done
+    # Ten strided puts of 1000 rows, ten gets of them, and ten of a block
+    SETTINGS="GASNET_STATSFILE=$scratch/stats-%.json GASNET_SUPERNODE_MAXSIZE=1 GASNET_MK_WAY=staged" good 2 "$jobs/kinds-seq" 0
+    [ "$(count kind_target)" = 30 ] || failed "30 transfers of rows were $(count kind_target)"
 }
 
 lane network network

@@ -40,6 +40,12 @@ static void copies(void)
     GOOD(hipMemcpyDtoD(p, q, 200));
     GOOD(hipMemcpyDtoH(out, p, SIZE)); /* of another device, in the NULL stream of this one */
     CHECK(out[0] == 7 && out[99] == 7 && memcmp(in + 100, out + 100, SIZE - 100) == 0);
+    GOOD(hipMemset(p, 1, SIZE));
+    GOOD(hipMemcpy2DAsync((char *)p + 5, 100, in, 10, 3, 7, hipMemcpyHostToDevice, NULL));
+    GOOD(hipMemcpy2DAsync(out, 10, (char *)p + 5, 100, 4, 7, hipMemcpyDeviceToHost, NULL));
+    for (int i = 0; i < 7; i++)
+        CHECK(memcmp(in + 10 * i, out + 10 * i, 3) == 0 && out[10 * i + 3] == 1);
+    GIVES(hipErrorInvalidValue, hipMemcpy2DAsync(p, 2, in, 10, 3, 7, hipMemcpyHostToDevice, NULL));
     GOOD(hipPointerGetAttributes(&a, (char *)q + 5));
     CHECK(a.memoryType == hipMemoryTypeDevice && a.device == 1);
     GIVES(hipErrorInvalidValue, hipPointerGetAttributes(&a, &a));

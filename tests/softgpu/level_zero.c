@@ -134,6 +134,12 @@ static void copies(void)
     CHECK(out[0] == 'x' && out[SIZE - 1] == 'x');
     GIVES(ZE_RESULT_ERROR_INVALID_ARGUMENT,
           zeCommandListAppendMemoryCopy(first, out, p + 1, SIZE, NULL, 0, NULL));
+    GOOD(zeCommandListAppendMemoryCopyRegion(
+        first, p, &(ze_copy_region_t){.originX = 5, .originY = 1, .width = 3, .height = 7}, 100, 0,
+        in, &(ze_copy_region_t){.width = 3, .height = 7}, 10, 0, NULL, 0, NULL));
+    GOOD(zeCommandListAppendMemoryCopy(first, out, p, SIZE, NULL, 0, NULL));
+    for (int i = 0; i < 7; i++)
+        CHECK(memcmp(in + 10 * i, out + 105 + 100 * i, 3) == 0 && out[108 + 100 * i] == 'x');
     GOOD(zeCommandListDestroy(first));
     GIVES(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, zeCommandListDestroy(first));
 }
