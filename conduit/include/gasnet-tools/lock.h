@@ -6,12 +6,16 @@
 #ifndef GASNET_TOOLS_LOCK_H
 #define GASNET_TOOLS_LOCK_H
 
+/* Nested, because clang reads the condition of an #elif behind a branch that was taken, and objects
+ * for any mode poison these names. */
 #if GASNETT_USE_TRUE_MUTEXES
 #    define TRUNKLINE_REAL_LOCKS 1
-#elif defined(GASNETT_THREAD_SAFE) && !defined(TRUNKLINE_ANY_MODE)
-#    define TRUNKLINE_REAL_LOCKS 1
 #else
-#    define TRUNKLINE_REAL_LOCKS 0
+#    if defined(GASNETT_THREAD_SAFE) && !defined(TRUNKLINE_ANY_MODE)
+#        define TRUNKLINE_REAL_LOCKS 1
+#    else
+#        define TRUNKLINE_REAL_LOCKS 0
+#    endif
 #endif
 
 #if TRUNKLINE_REAL_LOCKS
