@@ -68,12 +68,10 @@ static int cuda_attribute(tk_cu_device device, int attribute, int otherwise)
                                                                                  : otherwise;
 }
 
-static enum tk_status cuda_load(struct tk_kind_why *why)
+static int cuda_load(struct tk_kind_why *why)
 {
     static const char *const files[] = {"libcuda.so.1", NULL};
-    bool is_loaded =
-        tk_kind_library_load(files, symbols, sizeof(symbols) / sizeof(*symbols), why) >= 0;
-    return is_loaded ? TK_OK : TK_FAIL;
+    return tk_kind_library_load(files, symbols, sizeof(symbols) / sizeof(*symbols), why);
 }
 
 static enum tk_status cuda_count(int *count, struct tk_kind_why *why)
@@ -88,8 +86,9 @@ static enum tk_status cuda_count(int *count, struct tk_kind_why *why)
 static int cuda_list(struct tk_kind_args *args, int max, bool *is_loaded, struct tk_kind_why *why)
 {
     int count = 0;
-    *is_loaded = cuda_load(why) == TK_OK;
-    if (!*is_loaded || cuda_count(&count, why) != TK_OK)
+    int file = cuda_load(why);
+    *is_loaded = file != TK_KIND_LIBRARY_ABSENT;
+    if (file < 0 || cuda_count(&count, why) != TK_OK)
         return -1;
     return tk_kind_list_ordinals(TK_KIND_CUDA_UVA, count, args, max);
 }
@@ -97,7 +96,7 @@ static int cuda_list(struct tk_kind_args *args, int max, bool *is_loaded, struct
 static enum tk_status cuda_find_device(int ordinal, tk_cu_device *device, struct tk_kind_why *why)
 {
     int count = 0;
-    if (cuda_load(why) != TK_OK || cuda_count(&count, why) != TK_OK)
+    if (cuda_load(why) < 0 || cuda_count(&count, why) != TK_OK)
         return TK_FAIL;
     if (ordinal < 0 || ordinal >= count)
         return tk_kind_why(why, "there is no CUDA device %d: this process sees %d of them", ordinal,

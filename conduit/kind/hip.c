@@ -64,7 +64,7 @@ static void hip_leave(int ordinal, int callers)
 /* ---- open and close ---- */
 
 /* The one of ROCm 6 is preferred, as a machine may have both; libamdhip64.so is of any version. */
-static enum tk_status hip_load(struct tk_kind_why *why)
+static int hip_load(struct tk_kind_why *why)
 {
     static const char *const files[] = {"libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
                                         NULL};
@@ -75,10 +75,10 @@ static enum tk_status hip_load(struct tk_kind_why *why)
     int file =
         tk_kind_library_load(files, hip_symbols, sizeof(hip_symbols) / sizeof(*hip_symbols), why);
     if (file < 0)
-        return TK_FAIL;
+        return file;
     hip_is_5 = file == 1;
     tk_kind_library_load(hsa_files, hsa_symbols, 1, &no_matter);
-    return TK_OK;
+    return file;
 }
 
 static enum tk_status hip_count(int *count, struct tk_kind_why *why)
@@ -93,8 +93,9 @@ static enum tk_status hip_count(int *count, struct tk_kind_why *why)
 static int hip_list(struct tk_kind_args *args, int max, bool *is_loaded, struct tk_kind_why *why)
 {
     int count = 0;
-    *is_loaded = hip_load(why) == TK_OK;
-    if (!*is_loaded || hip_count(&count, why) != TK_OK)
+    int file = hip_load(why);
+    *is_loaded = file != TK_KIND_LIBRARY_ABSENT;
+    if (file < 0 || hip_count(&count, why) != TK_OK)
         return -1;
     return tk_kind_list_ordinals(TK_KIND_HIP, count, args, max);
 }
@@ -102,7 +103,7 @@ static int hip_list(struct tk_kind_args *args, int max, bool *is_loaded, struct 
 static enum tk_status hip_find_device(int ordinal, struct tk_kind_why *why)
 {
     int count = 0;
-    if (hip_load(why) != TK_OK || hip_count(&count, why) != TK_OK)
+    if (hip_load(why) < 0 || hip_count(&count, why) != TK_OK)
         return TK_FAIL;
     if (ordinal >= 0 && ordinal < count)
         return TK_OK;

@@ -43,11 +43,11 @@ static enum tk_status ze_failed(struct tk_kind_why *why, const char *call, tk_ze
 
 /* ---- open and close ---- */
 
-static enum tk_status ze_open_library(struct tk_kind_why *why)
+static int ze_load(struct tk_kind_why *why)
 {
     static const char *const files[] = {"libze_loader.so.1", NULL};
     size_t count = sizeof(ze_symbols) / sizeof(*ze_symbols);
-    return tk_kind_library_load(files, ze_symbols, count, why) < 0 ? TK_FAIL : TK_OK;
+    return tk_kind_library_load(files, ze_symbols, count, why);
 }
 
 static enum tk_status ze_start(struct tk_kind_why *why)
@@ -76,8 +76,9 @@ static int ze_list(struct tk_kind_args *args, int max, bool *is_loaded, struct t
     void *drivers[ze_listed_max];
     uint32_t found = ze_listed_max;
     int count = 0;
-    *is_loaded = ze_open_library(why) == TK_OK;
-    if (!*is_loaded || ze_start(why) != TK_OK)
+    int file = ze_load(why);
+    *is_loaded = file != TK_KIND_LIBRARY_ABSENT;
+    if (file < 0 || ze_start(why) != TK_OK)
         return -1;
     if (!ze.driver_get || !ze.device_get || !ze.context_create)
         return tk_kind_why(why, "libze_loader.so.1 has no zeDriverGet()"), -1;
@@ -165,7 +166,7 @@ static enum tk_status ze_open(struct tk_kind_device *device, struct tk_kind_why 
                             .context = device->args.ze_context,
                             .lists_lock = TK_LOCK_INIT,
                             .events = {.lock = TK_LOCK_INIT}};
-    if (ze_open_library(why) != TK_OK || ze_start(why) != TK_OK || ze_make(&own, why) != TK_OK)
+    if (ze_load(why) < 0 || ze_start(why) != TK_OK || ze_make(&own, why) != TK_OK)
         return TK_FAIL;
     ze_facts(own.device, &device->facts);
     device->own = malloc(sizeof(own));

@@ -47,6 +47,10 @@ void info_settings(bool all);
 void info_devices(void);
 void info_limits(void);
 
+/* Behind info_devices(). */
+void info_accelerators(void);
+bool info_port_is_used(const char *device, int port);
+
 /* Prints which of its devices the ranks of a host would get; words as they were given, NULL: was
  * not. Without a file this host's. Returns the exit status. */
 struct info_topology {
