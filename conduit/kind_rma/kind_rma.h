@@ -25,9 +25,9 @@ int tk_kind_blocking(struct tk_kind_transfer *k);
 gex_Event_t tk_kind_start(struct tk_kind_transfer *k, gex_Event_t *lc_opt);
 int tk_kind_implicit(struct tk_kind_transfer *k, gex_Event_t *lc_opt);
 
-/* A part of an operation, of at least one byte: counts itself in op->pending and, a put, in
- * *sources (may be NULL), and goes on in polls. It is queued however many there are: a caller with
- * many asks before each whether there is space. */
+/* A part of an operation, at least one byte: counts itself in op->pending and, if it is a put, in
+ * *sources (may be NULL), and goes on in polls. The queue has no limit, so a caller with many parts
+ * asks for space before each. */
 bool tk_kind_has_space(void);
 void tk_kind_post(struct tk_kind_transfer *k, struct tk_op *op, tk_counter_t *sources);
 
