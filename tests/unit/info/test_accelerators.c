@@ -244,7 +244,7 @@ static void the_largest_bar_counts(void **state)
     char path[] = "/tmp/trunkline-bar-XXXXXX";
     static const char resource[] = "0x00000000f6000000 0x00000000f6ffffff 0x0000000000040200\n"
                                    "0x00000000e0000000 0x00000000efffffff 0x000000000014220c\n"
-                                   "0x000000000000e000 0x000000000000e07f 0x0000000000040101\n"
+                                   "0x0000000000000000 0x000000007fffffff 0x0000000000040101\n"
                                    "0x0000000000000000 0x0000000000000000 0x0000000000000000\n";
     int fd = mkstemp(path);
     (void)state;
