@@ -66,6 +66,12 @@ has '^advice +CUDA_UVA device 0 .*gives no handle of its memory to other process
 run 0 bar=4096 -- --devices # less than the trial takes
 has '^ +dma-buf: cuMemGetHandleForAddressRange: '
 
+run 0 devices=1 SOFTHCA_DMABUF=0 -- --devices # the HCA's driver is too old
+has '^ +dma-buf: ibv_reg_dmabuf_mr: Operation not supported$'
+has 'softhca0:1: .*in place, by peer memory$'
+run 0 no-peermem SOFTHCA_DMABUF=0 -- --check
+has '^advice +CUDA_UVA device 0 .*ibv_reg_dmabuf_mr: .*; install rdma-core 34 and Linux 5.12'
+
 # Settings
 run 0 devices=1 GASNET_MK_WAY=staged -- --devices
 has 'softhca0:1: .*staged through host memory$'
