@@ -14,12 +14,11 @@
 /* A thread's wait for space to send, and its position among the waits for the same space. The
  * waiter makes it on its stack; the transport fills in the position. */
 struct tk_wait_ticket {
-    struct tk_wait_ticket
-        *outer;      /* the wait during which this one began; it continues after this one */
-    const void *at;  /* used by the transport only: the owner of the queue */
-    uint32_t number; /* used by the transport only */
-    uint16_t queue;  /* used by the transport only; 0: in no queue */
-    bool is_up;      /* it tries again now; false while it serves messages, which may send */
+    struct tk_wait_ticket *outer; /* the wait that this one interrupted */
+    const void *at;               /* used by the transport only: the owner of the queue */
+    uint32_t number;              /* used by the transport only */
+    uint16_t queue;               /* used by the transport only; 0: in no queue */
+    bool is_up; /* it tries again now; false while it serves messages, which may send */
 };
 extern TK_HIDDEN TK_PER_THREAD struct tk_wait_ticket
     *tk_wait_ticket; /* in PAR; the innermost, or NULL */

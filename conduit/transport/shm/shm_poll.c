@@ -111,8 +111,7 @@ _Static_assert(sizeof(struct tk_arrival) == 4 * sizeof(void *) + 2 * sizeof(unsi
 static inline void poll_hand_up_medium(const struct tk_ring_parts *parts, unsigned from)
 {
     struct tk_shm_conn *link = &tk_shm.links[from];
-    struct tk_arrival
-        arrival; /* member by member: an initializer would clear the whole struct first */
+    struct tk_arrival arrival; /* an initializer would clear the whole struct first */
     arrival.peer = tk_shm.peers[from];
     arrival.head = (struct tk_message_head *)(void *)parts->head;
     arrival.payload = parts->rest;
