@@ -109,7 +109,7 @@ static void begins(struct sim_ledger *l, struct sim_broadcast *b)
 
     if (before && before->missing && before->life == l->life[before->root])
         sim_violation(l,
-                      "I5: broadcast %u of member %u arrives, but %u of member %u is not through",
+                      "I5: broadcast %u of member %u arrives, but %u of member %u is not complete",
                       b->id, b->root, before->id, before->root);
     b->order = ++l->orders;
     l->now = b;
@@ -122,8 +122,7 @@ void sim_ledger_deliver(struct sim_ledger *l, uint32_t member, uint32_t serial)
 
     l->deliveries++;
     if (!b) {
-        sim_violation(l, "I1: member %u gets message %u of a broadcast that there is not", member,
-                      serial);
+        sim_violation(l, "I1: member %u gets message %u of an unknown broadcast", member, serial);
         return;
     }
     if (b->order == 0)
