@@ -4,7 +4,7 @@
 # reported in one line, which has the client's line of source. Scenarios are those of checked.c.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
-# line NAME: where checked.c did that
+# line NAME: the line of checked.c that did it
 line()
 {
     sed -n "s/^line $1 //p" "$scratch/out" | head -1
