@@ -44,7 +44,7 @@ static void join_all(const char *controller)
     CHECK(all[0].client.place.leaves == leaves);
 }
 
-/* ---- a control with a section for each leaf that has somebody ---- */
+/* ---- a control with a section for each leaf that has a receiver ---- */
 
 static void put(uint8_t **at, uint64_t value, unsigned bytes)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of simulated scenarios: no violation and no hang in any of them, no time-out and no
- * repetition where nothing is lost, and the stall of aggregation by rounds. usage: scenarios
- * short|whole|night [PART OF A NAME] short   a few seconds, in make check       whole   the lengths
- * of doc/multicast.md night   ten times that A failure prints the mcsw-sim command that shows it
+ * The table of simulated scenarios: no violation and no hang in any of them; without loss no
+ * time-out and no repetition; and the stall of aggregation by rounds. usage: scenarios
+ * short|whole|night [PART OF A NAME] short a few seconds, in make check whole the lengths of
+ * doc/multicast.md night ten times that A failure prints the mcsw-sim command that shows it
  * again. */
 #include "config.h"
 
@@ -22,7 +22,7 @@ struct scenario {
     const char *name, *options;
     uint32_t whole, brief; /* broadcasts */
     bool clean;            /* nothing lost: no time-out */
-    bool exact;            /* nobody waits: no repetition and no copy too many */
+    bool exact;            /* no member waits: no repetition and no extra copy */
     double stall;          /* time-outs per broadcast that it has at least */
 };
 
@@ -96,7 +96,7 @@ static void options_of(const struct scenario *s, uint32_t broadcasts, uint64_t s
     o->seed = seed;
 }
 
-/* What the outcome must be besides good; NULL: it is. */
+/* Further conditions on a good outcome: names one that does not hold; NULL: all hold. */
 static const char *missing(const struct scenario *s, const struct sim_options *o,
                            const struct sim_outcome *r)
 {
