@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Promises of active messages that implementations have broken: one function for each of items 1 to
- * 21 of tests/rules.md. Missing here: item 3 (no order), which no test can see; item 8, item 12 and
- * half of items 1, 15 and 16, which are client errors and in misuse.c; item 14, in handlers.c; item
- * 21, in negotiated.c. The client thread owns everything; item 13 starts other threads in PAR. */
+/* Promises of active messages that implementations have broken: one function for each of items
+ * 1 to 21 of tests/rules.md. Missing here: item 3 (no order), which no test can see; item 8,
+ * item 12 and half of items 1, 15 and 16, which are client errors and in misuse.c; item 14
+ * (handlers.c) and item 21 (negotiated.c). The client thread owns everything; item 13 starts
+ * other threads in PAR. */
 #include "config.h"
 
 #include "job.h"

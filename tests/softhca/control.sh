@@ -7,7 +7,7 @@ prepare ibverbs-utils ibv_devinfo ibv_asyncwatch ibv_rc_pingpong
 softhca=${top_builddir:?}/contrib/softhca/softhca
 started=
 
-# What this script started in the background ends with it.
+# Ends the background processes of this script.
 end()
 {
     local pid
@@ -18,8 +18,8 @@ end()
 }
 trap 'end; rm -rf "$work"' EXIT
 
-# says STATUS TEXT ARGS...: softhca ARGS ends so and says TEXT (a regular expression), in one line
-# when the status is not 0
+# says STATUS TEXT ARGS...: softhca ARGS exits with STATUS and prints TEXT (a regular expression), as one line if STATUS
+# is not 0
 says()
 {
     local status=$1 text=$2
@@ -31,7 +31,7 @@ says()
         fail "softhca $*: not one line: $(cat "$work/out")"
 }
 
-# watch_events FILE ARGS...: ibv_asyncwatch in the background, on the fabric when this returns
+# watch_events FILE ARGS...: starts ibv_asyncwatch in the background, and returns when it has joined the fabric
 watch_events()
 {
     local file=$1 pid deadline=$((SECONDS + 60))
@@ -219,7 +219,7 @@ test_json()
     [ "$(jq -r '.silent | length' "$work/out")" = 0 ] || fail "list --json: silent"
 }
 
-# A ping-pong whose port goes down goes on when it comes back, and has rates while it runs.
+# A ping-pong whose port goes down continues when the port is up again, and the list shows rates while it runs.
 test_traffic()
 {
     local server client deadline=$((SECONDS + 60))

@@ -44,7 +44,7 @@ void sim_switches_check(struct sim_switches *s);
 
 struct sim_switch_counts {
     uint64_t copies;             /* request packets to members */
-    uint64_t controls, releases; /* that the root took */
+    uint64_t controls, releases; /* that the root accepted */
     uint64_t repairs, steals, passes, refused, repeats, local, drop_full, future, version;
 };
 void sim_switches_count(const struct sim_switches *s, struct sim_switch_counts *c);

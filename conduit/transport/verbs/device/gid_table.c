@@ -16,7 +16,7 @@
 enum {
     ip4_bytes = 4,
     mapped_bits = 96,
-    prefix_bits = 64, /* IBA 4.1.1, and the usual one of IPv6 */
+    prefix_bits = 64, /* of InfiniBand subnets (IBA 4.1.1), and usual for IPv6 */
     rows_max = 256    /* sgid_index has 8 bits */
 };
 
