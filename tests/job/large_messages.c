@@ -3,17 +3,17 @@
  * replies, by every call that sends them: each arrives once and complete, from any number of ranks.
  * Usage:
  *
- * large_messages [MESSAGES [THREADS]] all to all, then all to rank 0, which polls late: MESSAGES
- * for each pair (default 40)
+ *     large_messages [MESSAGES [THREADS]]
+ *         all to all, then all to rank 0, which polls late: MESSAGES for each pair (default 40)
  *
  *     large_messages whole SIZE MESSAGES
  *         no payload is larger than SIZE, and each has 16 arguments
  *
- * large_messages computing MESSAGES rank 0 computes and never polls; its progress thread answers,
- * and only few answers take more than 10 ms
+ *     large_messages computing MESSAGES
+ *         rank 0 computes and never polls; its progress thread answers, few answers take over 10 ms
  *
- * large_messages exit|kill MESSAGES rank 1 leaves by gasnet_exit(5), or dies, after MESSAGES; all
- * others send without end
+ *     large_messages exit|kill MESSAGES
+ *         rank 1 leaves by gasnet_exit(5), or dies, after MESSAGES; all others send without end
  *
  * The contents of a message follow from its number and its sender, so its receiver knows what to
  * expect. Counters are atomic: in PAR several threads send, and handlers run in all of them. */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Broadcasts through mcswitchd with plain verbs, on any device: every member as root to all others
  * and to every subset, while outsiders get nothing; all at once; with the lock kept; and after the
- * switch was killed. Data is checked in every receiver. Started once for each rank: broadcast RANK
- * RANKS MEETING CONTROLLER [option=value ...] MEETING and CONTROLLER are A.B.C.D:PORT. Options:
- * device, gid, mtu, timeout, retries, most (bytes of the largest), rounds, lease (ms, of the
- * switch: then only failures of members), killed (a file that the script makes when the switch was
- * killed and started again). Rank 0 prints the copies that the switch had to make. */
+ * switch was killed. Data is checked in every receiver. Started once for each rank:
+ *
+ *     broadcast RANK RANKS MEETING CONTROLLER [option=value ...]
+ *
+ * MEETING and CONTROLLER are A.B.C.D:PORT. Options: device, gid, mtu, timeout, retries, most (bytes
+ * of the largest), rounds, lease (ms, of the switch: then only failures of members), killed (a file
+ * that the script makes when the switch was killed and started again). Rank 0 prints the copies
+ * that the switch had to make. */
 #include "config.h"
 
 #include <fcntl.h>

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The ledger of broadcasts: records what each root sends to which receivers and what has
- * arrived, and checks what must not arrive. Independent of switches and packets. Invariants
- * (doc/multicast.md): I1 each receiver gets each message once, in order, whole I2 a root's
- * completion means that all receivers have it I3 a member outside of the set gets nothing I5
- * one root at a time (I4, of sequence numbers, is checked where the switch can be seen:
- * controller.c.) */
+ * The ledger of broadcasts: records what each root sends to which receivers and what has arrived,
+ * and checks what must not arrive. Independent of switches and packets. Invariants
+ * (doc/multicast.md):
+ *
+ *     I1  each receiver gets each message once, in order, whole
+ *     I2  a root's completion means that all receivers have the message
+ *     I3  a member outside of the set gets nothing
+ *     I5  one root sends at a time
+ *
+ * controller.c, which sees the switches, checks I4, of sequence numbers. */
 #ifndef SIM_LEDGER_H
 #define SIM_LEDGER_H
 

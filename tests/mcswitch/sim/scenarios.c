@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The table of simulated scenarios: no violation and no hang in any of them; without loss no
- * time-out and no repetition; and the stall of aggregation by rounds. usage: scenarios
- * short|whole|night [PART OF A NAME] short a few seconds, in make check whole the lengths of
- * doc/multicast.md night ten times that A failure prints the mcsw-sim command that shows it
- * again. */
+ * time-out and no repetition; and the stall of aggregation by rounds.
+ *
+ * usage: scenarios short|whole|night [PART OF A NAME]
+ *
+ *     short   a few seconds, in make check
+ *     whole   the lengths of doc/multicast.md
+ *     night   ten times these
+ *
+ * A failure prints the mcsw-sim command that repeats it. */
 #include "config.h"
 
 #include <stdio.h>

@@ -2,13 +2,10 @@
  *
  * Loans of credits. Four Shorts, which no handler sees:
  *
- * REQUEST sender to receiver: wants more credits, or gives credits back; takes a credit
- *
- * GRANT the reply to REQUEST: number of further credits, perhaps 0; returns the credit of REQUEST
- *
- * RECLAIM receiver to sender: asks for credits back; takes a credit of the receiver's own
- *
- * RETURN the reply to RECLAIM: number of credits that are given back now
+ *     REQUEST  sender to receiver: wants more credits, or gives credits back; takes a credit
+ *     GRANT    the reply: number of further credits, perhaps 0; returns the credit of REQUEST
+ *     RECLAIM  receiver to sender: asks for credits back; takes a credit of the receiver's own
+ *     RETURN   the reply: number of credits that are given back now
  *
  * A later REQUEST gives back the credits of requests that are in flight.
  *

@@ -17,21 +17,31 @@
  * Why it works:
  *
  * - A rendezvous request takes the credit of the AM request that it stands for; one for a reply
- * uses the buffer that the requester kept for that reply. All credits that come with the message
- * are counted when it has been read, so the reply's own credit returns only after its source is
- * free. - A read and the word wait only for our own send queue. Only a read or a handler holds a
- * large buffer, and neither waits for another process. So one large buffer is enough for any number
- * of senders, requests and replies alike. - A sender never waits for a source: otherwise a handler
- * that replies could wait for a peer to poll, while that peer's handler waits for us. Each message
- * that may not have been read has a source of its own; credits bound their number. More memory is
- * registered as needed. - A rendezvous request puts a free large buffer in place of the bounce
- * buffer that becomes its source. So the number of bounce buffers for work that only our own device
- * completes stays the same. - The word is a write and not a message: a message would need a receive
- * buffer, and an answer to a reply has none. The sender looks for the word in memory when it needs
- * a source, and never sleeps for it. - Completed reads are handled by polls, which run handlers, so
- * never while a handler runs. - A connection is not closed for others while either end has a
- * rendezvous message on it (tk_conn.rndv_count). If such a connection dies, the job ends, as with
- * any other transfer; in a failover group receive buffers are large, and there is no rendezvous.
+ *   uses the buffer that the requester kept for that reply. All credits that come with the message
+ *   are counted when it has been read, so the reply's own credit returns only when its source is
+ *   free.
+ *
+ * - A read and the word wait only for our own send queue. Only a read or a handler holds a large
+ *   buffer, and neither waits for another process. So one large buffer is enough for any number of
+ *   senders, requests and replies alike.
+ *
+ * - A sender never waits for a source: otherwise a handler that replies could wait for a peer to
+ *   poll, while that peer's handler waits for us. Each message that may not have been read has a
+ *   source of its own; credits bound their number. More memory is registered as needed.
+ *
+ * - A rendezvous request puts a free large buffer in place of the bounce buffer that becomes its
+ *   source. So the number of bounce buffers for work that only our own device completes stays the
+ *   same.
+ *
+ * - The word is a write and not a message: a message would need a receive buffer, and an answer to
+ *   a reply has none. The sender looks for the word in memory when it needs a source, and never
+ *   sleeps for it.
+ *
+ * - Completed reads are handled by polls, which run handlers, so never while a handler runs.
+ *
+ * - A connection is not closed for others while either end has a rendezvous message on it
+ *   (tk_conn.rndv_count). If such a connection dies, the job ends, as with any other transfer; in a
+ *   failover group receive buffers are large, and there is no rendezvous.
  *
  * Locks: the lock of the request queue, or that of sources, is taken under a connection's; a pool's
  * lock under it. */
