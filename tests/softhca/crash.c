@@ -3,8 +3,8 @@
  * instruction by instruction and killed after the k-th of its ibv_post_send, for every STRIDEth k
  * (environment CRASH_STRIDE: another distance). The receiver must get the message whole or not at
  * all, then the error of a vanished peer; its other connections and the queues they share work on.
- * Three processes: this one steps and kills, the survivor lives through all of a case, and each
- * victim is new. They take turns by one word in shared memory. */
+ * Three processes: this one steps and kills, the survivor runs during a whole case, and each victim
+ * is a new process. They take turns by one word in shared memory. */
 #include "config.h"
 
 #include <sched.h>
@@ -29,7 +29,7 @@ struct attack {
 
 enum step { NOTHING, VICTIM_READY, SURVIVOR_READY, ATTACHED, VICTIM_DEAD, SURVIVED };
 
-/* In memory of all three. */
+/* In memory that all three share. */
 struct stage {
     struct attack attack;
     struct address victim, survivor;

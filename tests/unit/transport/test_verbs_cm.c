@@ -22,7 +22,7 @@ static void set_up(unsigned devices, const char *qps, const char *more)
     fake_reset();
     fake_cm_reset();
     fake.device_count = (int)devices;
-    /* The first of two with one name counts. */
+    /* If a name is set twice, the first value counts. */
     unit_settings(qps, more ? more : "GASNET_IBV_CONNECT=rdmacm", "GASNET_IBV_CONNECT=rdmacm",
                   "GASNET_IBV_CONNECT_TIMEOUT=0.1", NULL);
 }
@@ -168,7 +168,7 @@ static void expect(const struct tk_cm_request *request, enum tk_cm_verdict verdi
     assert_memory_equal(&before, tk_cm_end_of(conn_to(1, 0, 0)), sizeof(before));
 }
 
-/* As rank 0 would ask for its first connection once more. */
+/* The request that rank 0 would send for its first connection again. */
 static struct tk_cm_request open_and_ask(void)
 {
     struct tk_cm_request request;

@@ -94,7 +94,7 @@ static int taken(const struct tk_conn *conn)
     return tk_verbs.depth_pp - tk_conn_space(conn);
 }
 
-/* Only after a while the thread surely waits. */
+/* Sleeps for a while, so that the thread is waiting for the lock when the primary changes. */
 static void post_while_primary_changes(struct poster *poster)
 {
     enum { while_us = 5000 };
