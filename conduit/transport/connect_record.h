@@ -15,7 +15,7 @@ bool tk_connect_is_listed(void);
  * are. */
 bool tk_connect_is_static(void);
 
-/* GASNET_CONNECTFILE_OUT is given: connections are to be made only as they are needed. */
+/* GASNET_CONNECTFILE_OUT is given, so connections are made only when they are needed. */
 bool tk_connect_is_recorded(void);
 
 /* At start-up, before any rank may end: removes the file of an unfinished run. Reports a file that

@@ -78,8 +78,9 @@ static uint64_t seed;
     X(MULT)                                                                                        \
     X(MIN)                                                                                         \
     X(MAX)                                                                                         \
-    X(INC) X(DEC) X(FADD) X(FSUB) X(FMULT) X(FMIN) X(FMAX) X(FINC) X(FDEC) X(SET) X(SWAP) X(CAS)   \
-        X(FCAS) X(GET)
+    X(INC)                                                                                         \
+    X(DEC)                                                                                         \
+    X(FADD) X(FSUB) X(FMULT) X(FMIN) X(FMAX) X(FINC) X(FDEC) X(SET) X(SWAP) X(CAS) X(FCAS) X(GET)
 #define EACH_BITWISE(X) X(AND) X(OR) X(XOR) X(FAND) X(FOR) X(FXOR)
 #define OR_IT(NAME)     | GEX_OP_##NAME
 #define LIST_IT(NAME)   GEX_OP_##NAME,

@@ -356,7 +356,7 @@ static inline enum tk_status tk_ring_send(struct tk_ring_out *out, const void *h
 
 /* ---- Receiving ---- */
 
-/* What is to be taken next. */
+/* The slot of the next message to take, and its word. */
 struct tk_ring_look {
     struct tk_ring_slot *slot;
     uint64_t word;

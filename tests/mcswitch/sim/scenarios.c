@@ -114,7 +114,7 @@ static const char *missing(const struct scenario *s, const struct sim_options *o
     if (s->clean && r->at.copies != r->traffic.copies)
         return "more copies than packets and receivers";
     if (s->exact && (r->repeated || r->rnr || r->naks))
-        return "packets were repeated, though nobody was in the way";
+        return "packets were repeated or refused without loss";
     if (s->exact && (r->at.controls != r->traffic.controls || r->traffic.controls != o->broadcasts))
         return "not one control for each set";
     if (s->exact && r->sent != r->traffic.packets + r->at.releases)
