@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Debian's own tools, unmodified, on the software HCA: what they see, and ping-pongs between two
-# processes. Also what must stay: nothing in /dev/shm, no cost for programs without verbs.
+# processes. Also: nothing is left in /dev/shm, and programs without verbs are not affected.
 . "${top_srcdir:?}/tests/softhca/tools_common.sh"
 prepare ibverbs-utils ibv_devices ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong \
     ibv_srq_pingpong ibv_xsrq_pingpong ibv_asyncwatch
@@ -48,7 +48,7 @@ wait $watcher
 SOFTHCA_PORTS=9 with ibv_devinfo >"$work/out" 2>&1 && fail "SOFTHCA_PORTS=9 was taken"
 grep -q 'SOFTHCA_PORTS=9 is not a number from 1 to 8' "$work/out" || fail "SOFTHCA_PORTS=9: no reason"
 
-# Programs that know nothing of verbs: no output, no descriptor, no library behind.
+# Programs without verbs: no output, no descriptor, and no libibverbs is loaded.
 out=$(with bash -c 'ls -l /proc/$$/fd 2>/dev/null | grep -c softhca; grep -c libibverbs /proc/$$/maps' 2>&1)
 [ "$out" = $'0\n0' ] || fail "bash under LD_PRELOAD is not untouched: $out"
 

@@ -23,8 +23,8 @@
 
 #define BUF_BYTES (1 << 20)
 
-/* Seconds. What takes longer never ends, however loaded the machine is; nothing here says how fast
- * something is. The alarm comes later, so that the line that waited is named. */
+/* Seconds. Work that takes longer counts as hanging, even on a loaded machine; it is no limit of
+ * speed. The alarm comes later, so that the failing line is printed. */
 #define HANG  60
 #define ALARM 90
 
@@ -35,8 +35,8 @@
 #    define SANITIZED false
 #endif
 
-/* Each message, or atomic, is an exchange between processes there, which may have to wait for a CPU
- * each time: beside others the numbers of the long tests take minutes. */
+/* With packets each message or atomic is an exchange between processes, which may wait for a CPU
+ * each time: on a busy machine the long tests would take minutes. */
 static inline bool over_packets(void)
 {
     const char *wire = getenv("SOFTHCA_WIRE");
@@ -184,7 +184,7 @@ static inline void end_open(struct end *e, const struct end_options *o)
         end_qp(e, o);
 }
 
-/* Everything must go without complaint: handles that are still used would be EBUSY. */
+/* Destroying must succeed: handles that are still used would give EBUSY. */
 static inline void end_close(struct end *e)
 {
     if (e->qp)
@@ -362,7 +362,7 @@ static inline int post_send(struct end *e, uint64_t id, size_t offset, size_t le
     return post(e, IBV_WR_SEND, id, offset, length, flags | IBV_SEND_SIGNALED, NULL, 0);
 }
 
-/* After a message and a write have gone well a connection takes a shorter way (wire/plain.c). */
+/* After a successful message and a write a connection takes a faster path (wire/plain.c). */
 static inline void traffic_between(struct end *from, struct end *to)
 {
     struct address at = address_of(to);
@@ -459,8 +459,8 @@ static inline struct address swap_addresses(int fd, const struct end *e)
     return theirs;
 }
 
-/* How many names the fabric of this test has in the kernel's table of sockets: the only thing that
- * others could find of a member, so none may be left of the dead. */
+/* Counts the fabric's names in the kernel's table of sockets. Other processes find members only by
+ * these, so dead members must leave none. */
 static inline int names_left(void)
 {
     FILE *f = fopen("/proc/self/net/unix", "r");

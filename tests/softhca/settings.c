@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The settings of softhca: each bad one is refused in one line that names it, each good one has its
- * effect, and README and man page say what the table says. The parser is pure, so it is called
+ * effect, and README and man page agree with the table. The parser is pure, so it is called
  * directly. Owns nothing. */
 #include "config.h"
 
@@ -115,7 +115,7 @@ static void empty_is_unset(void)
     }
 }
 
-/* Names that differ only in what a socket name cannot hold are different fabrics. */
+/* Names that differ only in characters that a socket name can't have are different fabrics. */
 static void fabrics_differ(void)
 {
     struct shca_config a, b;

@@ -21,7 +21,8 @@
 #include "unit.h"
 #include "whole_table.h"
 
-/* Ranks that open with these settings ("NAME=value"; NULL: the defaults) have this value there. */
+/* Opens ranks with these settings ("NAME=value"; NULL: the defaults), and compares `what` with the
+ * value. */
 #define ASSERT_OPENED(ranks, what, value, ...)                                                     \
     do {                                                                                           \
         unit_settings(__VA_ARGS__, NULL);                                                          \
@@ -45,7 +46,7 @@ static void the_total_of_credits_follows_the_manual(void **state)
     ASSERT_OPENED(4, total_credits(), 36, "GASNET_AM_CREDITS_TOTAL=1000");
 }
 
-/* What peers may hold back must leave each of us a credit, or all could wait for ever. */
+/* Credits that peers hold back must leave each rank one, or all could hang. */
 static void slack_is_lowered_where_it_could_stop_the_job(void **state)
 {
     fake_reset();
@@ -227,7 +228,7 @@ static void assert_path(uint32_t me, uint32_t peer, enum ibv_mtu mtu, int reads_
     assert_int_equal(rts->max_rd_atomic, reads_out);
 }
 
-/* The device serves 16 reads and has 8 under way. */
+/* The device serves 16 reads and has 8 in flight. */
 static void ranks_may_set_different_limits(void **state)
 {
     fake_reset();
@@ -409,7 +410,7 @@ static void explain_under_low_limit(void *unused)
           !strstr(said, "(ulimit -l) 65536 bytes"));
 }
 
-/* The kernel says ENOMEM for the limit and for lack of memory alike. */
+/* The kernel reports ENOMEM for the limit and for lack of memory. */
 static void a_failed_registration_is_explained_by_its_likely_cause(void **state)
 {
     struct rlimit limit;
@@ -457,7 +458,7 @@ static void open_on_demand(uint32_t size)
     tk_conns.expected = 1;
 }
 
-/* A queue pair that is destroyed gives back none of the buffers that were posted to it. */
+/* Destroying a queue pair does not return the buffers that were posted to it. */
 static void a_pair_made_ahead_that_is_dropped_returns_its_buffers(void **state)
 {
     struct tk_buffer *taken[256];
@@ -466,7 +467,7 @@ static void a_pair_made_ahead_that_is_dropped_returns_its_buffers(void **state)
     struct tk_pool *pool = &tk_verbs.rails[0].recv_pool;
     for (unsigned left = pool_count(pool); left > 2; left--)
         taken[count++] = tk_pool_take(pool);
-    let_memory_fail(true); /* the third is not to be had */
+    let_memory_fail(true); /* the third allocation fails */
     unit_listen();
     tk_pair_open_ahead();
     unit_heard();
@@ -482,7 +483,7 @@ static void a_pair_made_ahead_that_is_dropped_returns_its_buffers(void **state)
     world_close();
 }
 
-/* The next peer finds room made; where others were connected since, that room is theirs. */
+/* The next peer finds space; if others were connected since, they have taken it. */
 static void a_pair_made_ahead_has_space_for_one_connection(void **state)
 {
     struct tk_conn *conns = NULL;
@@ -510,7 +511,7 @@ static void a_pair_made_ahead_has_space_for_one_connection(void **state)
     world_close();
 }
 
-/* Also those in which start-up replaces functions. */
+/* Also the tables in which start-up replaces functions. */
 static void tables_are_whole(void **state)
 {
     static const char *const settings[] = {"GASNET_NUM_QPS=1", "GASNET_NUM_QPS=2",

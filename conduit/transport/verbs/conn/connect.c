@@ -91,7 +91,7 @@ TK_FIRST_USE void tk_conn_release(struct tk_conn *conn)
     tk_counter_add(&conn->space, tk_verbs.depth_pp);
 }
 
-/* Another thread may still hold the pointer from before it was closed: with its lock. */
+/* With the connection's lock: another thread may still hold a pointer from before it was closed. */
 static void conn_prepare(struct tk_conn *conn, bool is_primary)
 {
     conn->unsignaled_tx.conn = conn;
@@ -117,7 +117,7 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
         conn->control_expected = 1;
     }
     conn->rx_extra = -tk_credit_buffers_needed(conn);
-    /* The shared queue has the buffers, for answers too: a request never has to post one. */
+    /* The shared queue has the buffers, also those for replies: a request never has to post one. */
     if (conn->loan) {
         conn->rx_extra = tk_verbs.credits_pp;
         tk_borrower_open(&conn->loan->borrower, tk_verbs.credits_pp, tk_verbs.credits_pp);
@@ -197,7 +197,7 @@ static enum tk_status probe_inline(const struct tk_device *device, struct ibv_qp
     return TK_FAIL;
 }
 
-/* It is not known yet whether neighbours share queue pairs. */
+/* We do not know yet whether neighbours share queue pairs. */
 static enum tk_status probe_sender(const struct tk_device *device)
 {
     struct ibv_qp_init_attr attr = conn_attr(NULL, device, false);
@@ -252,7 +252,7 @@ static struct tk_lane *lane_to(uint32_t rank)
 enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t number,
                             bool is_primary)
 {
-    if (!conn->peer) { /* otherwise another thread may be reading them: the entry was used before */
+    if (!conn->peer) { /* a used entry keeps them: another thread may be reading them */
         conn->peer = peer;
         conn->number = (uint8_t)number;
         conn->rail = number % tk_verbs.rail_count;
@@ -328,7 +328,7 @@ TK_FIRST_USE enum tk_status tk_conn_connect(struct tk_conn *conn, const struct t
     const char *what;
     const struct tk_port_address *mine = &tk_rail_of(conn)->address;
     bool by_cm = tk_rail_of(conn)->by_cm && !conn->is_for_atomics;
-    /* librdmacm uses IP addresses; it takes from the path only what both ends can do */
+    /* librdmacm uses IP addresses, and only the common limits of both ends from the path */
     if (!tk_path_find(&conn->path, mine, to, tk_peers.me < conn->peer->rank) && !by_cm)
         return no_path(conn, to);
     if (conn->tx_log) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The protection domain, completion queues and shared receive queue of each device in use: how deep
- * they are, by what all connections may have in flight. Single-threaded at start-up and exit; with
- * the lock of demands in between. */
+ * The protection domain, completion queues and shared receive queue of each device in use. Their
+ * depths follow from what all connections may have in flight. Single-threaded at start-up and exit;
+ * with the lock of demands in between. */
 #include "config.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ TK_FIRST_USE static uint32_t device_conns_on(uint32_t rail)
     return (tk_verbs.conns_pp + tk_verbs.rail_count - 1 - rail) / tk_verbs.rail_count;
 }
 
-/* Over each connection that librdmacm makes at start-up comes a greeting. */
+/* A greeting comes over each connection that librdmacm makes at start-up. */
 TK_FIRST_USE static int greetings_max(const struct tk_device *device)
 {
     uint32_t conns = 0;
@@ -80,7 +80,7 @@ TK_FIRST_USE static int greetings_max(const struct tk_device *device)
 }
 
 /* The number of connections for which completion queues are made: those of all peers or, on demand,
- * a few or those that exist by now. */
+ * those that exist now, at least conns_expected. */
 enum { conns_expected = 64 /* by each rail */ };
 
 TK_FIRST_USE static uint32_t conns_on(uint32_t rail)
@@ -96,7 +96,8 @@ TK_FIRST_USE static uint32_t primaries_on(const struct tk_rail *rail)
     return tk_verbs.is_static ? rail->peers : (uint32_t)tk_min(rail->peers, now);
 }
 
-/* Messages come over primary connections only, but each connection may become primary. */
+/* Messages come over primary connections only, but with failover each connection may become
+ * primary. */
 TK_FIRST_USE static int receives_max(const struct tk_device *device)
 {
     uint32_t conns = 0, peers = 0;
@@ -124,7 +125,7 @@ TK_FIRST_USE static int sends_max(const struct tk_device *device)
     return (int)tk_max((size_t)tk_verbs.depth_total, (size_t)tk_verbs.depth_pp * conns);
 }
 
-/* All queues have the same depth: all work may be with peers of one lane. */
+/* Each queue has the full depth, because all work may be with peers of one lane. */
 static bool open_sends(const struct tk_device *device, int depth)
 {
     for (unsigned lane = 0; lane < tk_lane_count(); lane++) {
@@ -161,7 +162,7 @@ enum tk_status tk_queues_open(void)
     return TK_OK;
 }
 
-/* Makes it twice as large as needed, so that this is rare. */
+/* Makes the queue twice as large as needed, so that resizing is rare. */
 TK_FIRST_USE static enum tk_status cq_fit(const struct tk_device *device, struct ibv_cq *cq,
                                           int wanted)
 {

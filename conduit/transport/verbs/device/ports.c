@@ -64,8 +64,8 @@ uint32_t tk_port_rate(const struct ibv_port_attr *attr)
     return mbps * width;
 }
 
-/* Soft-RoCE in the kernel treats 7 retries as "for ever", and a job that lost a peer would never
- * end. Its vendor number is all ones. */
+/* Soft-RoCE in the kernel (vendor number all ones) treats 7 retries as unlimited, and a job that
+ * lost a peer would never end. */
 static void set_retries(struct tk_rail *rail, const struct ibv_device_attr *device)
 {
     enum { rxe_vendor = 0xffffff, for_ever = 7 };
