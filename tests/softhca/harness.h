@@ -119,9 +119,10 @@ static inline struct ibv_context *open_softhca(int number)
     char name[32];
 
     CHECK(list != NULL);
-    snprintf(name, sizeof name, "softhca%d", number);
+    /* Not by its name, which a profile changes. */
+    snprintf(name, sizeof name, "softhca-uverbs%d", number);
     for (int i = 0; list[i]; i++)
-        if (strcmp(ibv_get_device_name(list[i]), name) == 0)
+        if (strcmp(list[i]->dev_name, name) == 0)
             ctx = ibv_open_device(list[i]);
     ibv_free_device_list(list);
     CHECK(ctx != NULL);

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /* Every name contains this number, so that processes with different layouts never meet. */
-enum { SHCA_LAYOUT = 11 };
+enum { SHCA_LAYOUT = 12 };
 #define SHCA_MAGIC (UINT64_C(0x4341485446004f53) + SHCA_LAYOUT)
 
 enum {
@@ -281,6 +281,9 @@ struct shca_inet {
     uint16_t mtu;   /* bytes of payload in a packet */
 };
 
+/* Each HCA has a link layer of its own: ports of two kinds do not reach each other. */
+#define SHCA_ROCE_BY_PROFILE 2u
+
 struct shca_segment {
     uint64_t magic;
     uint64_t size;
@@ -288,7 +291,8 @@ struct shca_segment {
     uint32_t pid;
     char fabric[SHCA_NAME];
     /* The shape of the machine; all members of a fabric must agree on it. */
-    uint32_t hcas, ports, roce;
+    uint32_t hcas, ports;
+    uint32_t roce; /* 0 or 1, or SHCA_ROCE_BY_PROFILE */
     uint32_t pad;
     uint64_t mr_off;
     uint64_t qp_off;

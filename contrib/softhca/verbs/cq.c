@@ -22,7 +22,7 @@ static uint32_t cq_power_of_two(uint32_t n)
 
 static int cq_take_number(struct shca_cq *cq)
 {
-    if (shca.n_cq >= shca_config.max_cq)
+    if (shca.n_cq >= shca_profile_of(cq->cq.context)->max_cq)
         return ENOMEM;
     for (uint32_t i = 0; i < SHCA_CQS; i++) {
         uint32_t at = (shca.next_cq + i) % SHCA_CQS;
@@ -113,7 +113,7 @@ struct ibv_cq *shca_cq_make(struct ibv_context *ctx, uint32_t cqe, void *cq_cont
     struct shca_cq *cq = NULL;
     int e = 0;
 
-    if (cqe < 1 || cqe > shca_config.max_cqe || vector >= (uint32_t)ctx->num_comp_vectors)
+    if (cqe < 1 || cqe > shca_profile_of(ctx)->max_cqe || vector >= (uint32_t)ctx->num_comp_vectors)
         e = EINVAL;
     if (e == 0)
         e = shca_unusable(ctx);
@@ -268,7 +268,8 @@ SHCA_PUBLIC int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 
     if (!shca_owns(ibcq->context))
         SHCA_PASS(fn, "ibv_resize_cq", ENOSYS, ibcq, cqe);
-    if (cqe < 1 || (uint32_t)cqe > shca_config.max_cqe || shca_ctx(ibcq->context)->inherited)
+    if (cqe < 1 || (uint32_t)cqe > shca_profile_of(ibcq->context)->max_cqe ||
+        shca_ctx(ibcq->context)->inherited)
         return EINVAL;
     shca_lock(&cq->lock);
     if (cq_held(cq) <= (uint32_t)cqe)

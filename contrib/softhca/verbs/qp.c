@@ -22,15 +22,6 @@ static uint32_t qp_power_of_two(uint32_t n)
     return p;
 }
 
-static bool valid_caps(const struct ibv_qp_cap *c)
-{
-    const struct shca_config *l = &shca_config;
-
-    return c->max_send_wr <= l->max_qp_wr && c->max_recv_wr <= l->max_qp_wr &&
-           c->max_send_sge <= l->max_sge && c->max_recv_sge <= l->max_sge &&
-           c->max_inline_data <= l->max_inline;
-}
-
 static bool valid_cq(const struct ibv_cq *cq, const struct ibv_context *ctx)
 {
     return cq && cq->context == ctx;
@@ -52,28 +43,13 @@ static bool valid_queues(const struct ibv_context *ctx, const struct ibv_qp_init
 static int qp_valid(struct ibv_context *ctx, const struct ibv_pd *pd, const struct ibv_xrcd *xrcd,
                     const struct ibv_qp_init_attr *a)
 {
-    const uint32_t types = 1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD |
-                           1u << IBV_QPT_XRC_SEND | 1u << IBV_QPT_XRC_RECV;
+    const struct shca_profile *p = shca_profile_of(ctx);
 
-    if ((uint32_t)a->qp_type >= 32 || !(types >> a->qp_type & 1))
+    if ((uint32_t)a->qp_type >= 32 || !(p->types >> a->qp_type & 1))
         return EOPNOTSUPP;
     if (a->qp_type == IBV_QPT_XRC_RECV ? !xrcd : !pd)
         return EINVAL;
-    return valid_queues(ctx, a) && valid_caps(&a->cap) ? 0 : EINVAL;
-}
-
-/* The program gets at least what it asked for. */
-static void round_caps(struct ibv_qp_cap *c, bool shared)
-{
-    uint32_t least = shca_config.max_inline < 256 ? shca_config.max_inline : 256;
-
-    c->max_send_wr = c->max_send_wr ? c->max_send_wr : 1;
-    c->max_send_sge = c->max_send_sge ? c->max_send_sge : 1;
-    c->max_recv_sge = c->max_recv_sge ? c->max_recv_sge : 1;
-    if (shared)
-        c->max_recv_wr = c->max_recv_sge = 0;
-    if (c->max_inline_data < least)
-        c->max_inline_data = least;
+    return valid_queues(ctx, a) ? shca_qp_caps_check(p, a) : EINVAL;
 }
 
 /* On a wire of packets strangers have to guess the number. Within shared memory there are no
@@ -91,7 +67,7 @@ static int qp_take_index(struct shca_qp *qp)
 {
     uint32_t room = SHCA_QPS - first_index, first = first_try(room);
 
-    if (shca.n_qp >= shca_config.max_qp)
+    if (shca.n_qp >= shca_profile_of(qp->qp.context)->max_qp)
         return ENOMEM;
     for (uint32_t i = 0; i < room; i++) {
         uint32_t at = first_index + (first + i) % room;
@@ -153,7 +129,7 @@ static void init_handle(struct shca_qp *qp, struct ibv_context *ctx, struct ibv_
         init->recv_cq = NULL;
     if (init->qp_type == IBV_QPT_XRC_RECV)
         init->send_cq = NULL;
-    round_caps(&init->cap, xrc || init->srq);
+    shca_qp_caps_round(shca_profile_of(ctx), init, xrc || init->srq);
     qp->init = *init;
     qp->srq = init->srq ? shca_container(init->srq, struct shca_srq, srq) : NULL;
     qp->scq = qp_cq_of(init->send_cq);

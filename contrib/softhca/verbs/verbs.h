@@ -70,7 +70,8 @@ void shca_qp_reset(struct shca_qp *qp);
 /* Registers memory of this process; NULL with errno. */
 struct ibv_mr *shca_mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                 unsigned access);
-/* dmabuf.c. The same for memory of an accelerator with peer memory; EFAULT: it is no such memory, ENOMEM: the BAR is full.
+/* dmabuf.c. The same for memory of an accelerator with peer memory; EFAULT: it is no such memory,
+ * ENOMEM: the BAR is full.
  */
 struct ibv_mr *shca_mr_register_peer(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                      unsigned access);
@@ -96,6 +97,13 @@ int shca_join(void);
 /* Makes a queue pair of a PD or, for an XRC target, of a domain; the other is NULL. */
 struct ibv_qp *shca_create_qp(struct ibv_context *ctx, struct ibv_pd *pd, struct ibv_xrcd *xrcd,
                               struct ibv_qp_init_attr *init);
+
+/* ---- qp_caps.c ---- */
+/* 0, or the errno with which the device refuses these sizes. */
+int shca_qp_caps_check(const struct shca_profile *p, const struct ibv_qp_init_attr *a);
+/* What the device makes of sizes that it accepts: at least as much, unless it has no inline data.
+ */
+void shca_qp_caps_round(const struct shca_profile *p, struct ibv_qp_init_attr *a, bool shared);
 
 /* ---- qp_ex.c ---- */
 /* Extended creation and posting (qp_ex.c, wr.c). */
