@@ -93,6 +93,7 @@ struct end_options {
     bool channel;
     bool no_qp;
     int access; /* 0: all */
+    bool small; /* a list of one entry and no inline data, which all devices have */
     int hca;
     int port; /* 0: 1 */
 };
@@ -148,14 +149,14 @@ static inline void end_qp(struct end *e, const struct end_options *o)
         .qp_type = o->type ? (enum ibv_qp_type)o->type : IBV_QPT_RC,
         .cap = {.max_send_wr = o->send_wr ? (uint32_t)o->send_wr : 64,
                 .max_recv_wr = o->recv_wr ? (uint32_t)o->recv_wr : 64,
-                .max_send_sge = 4,
-                .max_recv_sge = 4,
-                .max_inline_data = 220},
+                .max_send_sge = o->small ? 1 : 4,
+                .max_recv_sge = o->small ? 1 : 4,
+                .max_inline_data = o->small ? 0 : 220},
     };
 
     e->qp = ibv_create_qp(e->pd, &init);
     CHECK(e->qp != NULL);
-    CHECK(init.cap.max_inline_data >= 220);
+    CHECK(o->small || init.cap.max_inline_data >= 220);
 }
 
 static inline void end_open(struct end *e, const struct end_options *o)

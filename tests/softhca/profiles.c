@@ -4,22 +4,7 @@
  * each case. */
 #include "config.h"
 
-#include "contrib/softhca/support/softhca_settings.h"
-#include "tests/softhca/harness.h"
-
-static const struct shca_profile *of_name(const char *name)
-{
-    const struct shca_profile *p = shca_profile_find(name, strlen(name));
-
-    CHECK(p != NULL);
-    return p;
-}
-
-static const struct shca_profile *use_profile(const char *name)
-{
-    setenv("SOFTHCA_PROFILE", name, 1);
-    return of_name(name);
-}
+#include "tests/softhca/profiles.h"
 
 /* ---- attributes ---- */
 
@@ -145,6 +130,22 @@ static void reports_what_the_table_has(const struct shca_profile *p)
     CHECK_EQ(ibv_close_device(ctx), 0);
 }
 
+/* Settings are read once in a process. */
+static void all_report_what_the_table_has(void)
+{
+    for (size_t i = 0; i < shca_profile_count; i++) {
+        pid_t child = fork();
+        int status;
+
+        if (child == 0) {
+            reports_what_the_table_has(&shca_profiles[i]);
+            _exit(0);
+        }
+        CHECK_EQ(waitpid(child, &status, 0), child);
+        CHECK_EQ(status, 0);
+    }
+}
+
 /* A field of the table without a sentence, or a profile without a source, is no documentation. */
 static void table_is_documented(void)
 {
@@ -212,22 +213,6 @@ static void default_stays(void)
 }
 
 /* ---- queue pairs ---- */
-
-struct parts {
-    struct ibv_context *ctx;
-    struct ibv_pd *pd;
-    struct ibv_cq *cq;
-};
-
-static struct parts open_parts(void)
-{
-    struct parts o = {.ctx = open_softhca(0)};
-
-    o.pd = ibv_alloc_pd(o.ctx);
-    o.cq = ibv_create_cq(o.ctx, 16, NULL, NULL, 0);
-    CHECK(o.pd && o.cq);
-    return o;
-}
 
 /* The errno of ibv_create_qp; 0: it was created and destroyed, with what it returned in *cap. */
 static int create(const struct parts *o, enum ibv_qp_type type, struct ibv_qp_cap *cap)
@@ -373,33 +358,10 @@ static void no_shared_queues(void)
 
 /* ---- main ---- */
 
-static void run(const char *name, void (*body)(void), const struct shca_profile *p)
-{
-    pid_t child = fork();
-    int status;
-
-    CHECK(child >= 0);
-    if (child == 0) {
-        deadline(ALARM);
-        if (p)
-            reports_what_the_table_has(p);
-        else
-            body();
-        exit(0);
-    }
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    if (status != 0) {
-        fprintf(stderr, "%s failed\n", name);
-        exit(1);
-    }
-}
-
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*body)(void);
-    } cases[] = {
+    static const struct test_case cases[] = {
+        {"all_report_what_the_table_has", all_report_what_the_table_has},
         {"table_is_documented", table_is_documented},
         {"several_in_a_process", several_in_a_process},
         {"of_one_driver", of_one_driver},
@@ -413,17 +375,8 @@ int main(int argc, char **argv)
         {"inline_is_dropped", inline_is_dropped},
         {"types_missing", types_missing},
         {"no_shared_queues", no_shared_queues},
+        {NULL, NULL},
     };
-    char fabric[32];
 
-    snprintf(fabric, sizeof fabric, "profiles-%d", (int)getpid());
-    setenv("SOFTHCA_FABRIC", fabric, 1);
-    setenv("SOFTHCA_ONLY", "1", 1);
-    for (size_t i = 0; i < shca_profile_count; i++)
-        if (argc < 2 || strcmp(argv[1], shca_profiles[i].name) == 0)
-            run(shca_profiles[i].name, NULL, &shca_profiles[i]);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        if (argc < 2 || strcmp(argv[1], cases[i].name) == 0)
-            run(cases[i].name, cases[i].body, NULL);
-    return 0;
+    return run_cases(cases, argc, argv);
 }

@@ -23,10 +23,11 @@ softhca_programs += transitions unreliable atomics addressing signalling
 $(foreach p,$(softhca_programs) $(softhca_proofs),$(call softhca_program,$(p)))
 $(call softhca_program,mesh_random,tests/softhca/mesh_lanes.c)
 $(call softhca_program,faultrules,contrib/softhca/support/registry_name.c)
-$(call softhca_program,profiles,contrib/softhca/support/profiles.c)
 # Surroundings: other shapes, users and versions; containers that refuse
 $(call softhca_program,refused_environment,contrib/softhca/support/registry_name.c)
 # Connection management
+$(call softhca_program,profiles,contrib/softhca/support/profiles.c)
+$(call softhca_program,profile_manners,contrib/softhca/support/profiles.c,$$(RDMACM_LIBS) $$(IBVERBS_LIBS))
 $(call softhca_program,cm,,$$(RDMACM_LIBS) $$(IBVERBS_LIBS))
 $(call softhca_program,cm_events,,$$(RDMACM_LIBS) $$(IBVERBS_LIBS))
 $(foreach p,udp_hostile udp_stranger udp_source_port,$(call program,tests/softhca/$(p),$(call objects,softhca-test,tests/softhca/$(p).c),\
@@ -45,7 +46,7 @@ $(call program,tests/softhca/replay,$(call objects,softhca-test,contrib/softhca/
     contrib/softhca/replace/real.c),$(softhca_core) -ldl)
 
 softhca_test_programs = $(patsubst %,tests/softhca/%,$(softhca_programs) $(softhca_proofs) mesh_random loaded_late settings \
-    udp_hostile udp_stranger udp_source_port faultrules faultlang refused_environment profiles cm)
+    udp_hostile udp_stranger udp_source_port faultrules faultlang refused_environment profiles profile_manners cm)
 softhca_scripts = $(patsubst %,tests/softhca/%.sh,debian_tools udp udp6 rdmacm perftest instrumented_programs pyverbs udp_programs control replace \
     cm_events fuzz)
 TESTS += $(softhca_test_programs) $(softhca_scripts)

@@ -48,6 +48,8 @@ struct shca_helper {
 /* ---- contexts.c ---- */
 /* Sends an event that concerns no object to every open context of an HCA. */
 void shca_contexts_notify(int hca, enum ibv_event_type type, uint32_t port);
+/* Sends port events that were late; ns until the next one, UINT64_MAX: none waits. */
+uint64_t shca_contexts_run(void);
 int shca_contexts_add(struct shca_context *c); /* 0 or errno */
 void shca_contexts_remove(struct shca_context *c);
 void shca_contexts_inherited(void);

@@ -77,6 +77,21 @@ static void cq_fill_shared(struct shca_cq *cq, struct ibv_context *ctx, struct i
         sh->event = shca_container(ch, struct shca_channel, ch)->pipe;
     sh->async = shca_ctx(ctx)->async;
     sh->stamps = cq->stamps != NULL;
+    cq->slow = cq->stamps != NULL;
+}
+
+void shca_cq_hold(struct shca_cq *cq)
+{
+    shca_lock(&cq->lock);
+    cq->holds = cq->slow = true;
+    shca_unlock(&cq->lock);
+}
+
+/* The entries that the device makes of a wanted number. */
+static uint32_t cqe_of(const struct shca_profile *p, uint32_t wanted)
+{
+    return p->rounds_cq && wanted > 0 && wanted <= p->max_cqe ? cq_power_of_two(wanted + 1) - 1
+                                                              : wanted;
 }
 
 static void start_random(struct shca_cq *cq)
@@ -113,6 +128,7 @@ struct ibv_cq *shca_cq_make(struct ibv_context *ctx, uint32_t cqe, void *cq_cont
     struct shca_cq *cq = NULL;
     int e = 0;
 
+    cqe = cqe_of(shca_profile_of(ctx), cqe);
     if (cqe < 1 || cqe > shca_profile_of(ctx)->max_cqe || vector >= (uint32_t)ctx->num_comp_vectors)
         e = EINVAL;
     if (e == 0)
@@ -268,6 +284,9 @@ SHCA_PUBLIC int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 
     if (!shca_owns(ibcq->context))
         SHCA_PASS(fn, "ibv_resize_cq", ENOSYS, ibcq, cqe);
+    if (shca_profile_of(ibcq->context)->no_resize_cq)
+        return EOPNOTSUPP;
+    cqe = (int)cqe_of(shca_profile_of(ibcq->context), (uint32_t)cqe);
     if (cqe < 1 || (uint32_t)cqe > shca_profile_of(ibcq->context)->max_cqe ||
         shca_ctx(ibcq->context)->inherited)
         return EINVAL;

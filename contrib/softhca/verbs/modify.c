@@ -279,15 +279,10 @@ static int transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
     return 0;
 }
 
-SHCA_PUBLIC int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+int shca_modify_qp(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-    typedef int fn(struct ibv_qp *, struct ibv_qp_attr *, int);
-    struct shca_qp *qp = shca_container(ibqp, struct shca_qp, qp);
-    int e;
+    int e = shca_unusable(qp->qp.context);
 
-    if (!shca_owns(ibqp->context))
-        SHCA_PASS(fn, "ibv_modify_qp", ENOSYS, ibqp, attr, mask);
-    e = shca_unusable(ibqp->context);
     if (e != 0)
         return e;
     shca_lock(&qp->sq_lock);
@@ -298,4 +293,22 @@ SHCA_PUBLIC int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int
         shca_target_store(qp);
     shca_unlock(&qp->sq_lock);
     return e;
+}
+
+/* A queue pair of iWARP is a TCP connection: only the kernel's connection manager makes it. */
+static bool needs_manager(const struct ibv_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+    return shca_profile_of(qp->context)->link == SHCA_LINK_IWARP && (mask & IBV_QP_STATE) &&
+           (attr->qp_state == IBV_QPS_RTR || attr->qp_state == IBV_QPS_RTS);
+}
+
+SHCA_PUBLIC int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+{
+    typedef int fn(struct ibv_qp *, struct ibv_qp_attr *, int);
+
+    if (!shca_owns(ibqp->context))
+        SHCA_PASS(fn, "ibv_modify_qp", ENOSYS, ibqp, attr, mask);
+    if (needs_manager(ibqp, attr, mask))
+        return EINVAL;
+    return shca_modify_qp(shca_container(ibqp, struct shca_qp, qp), attr, mask);
 }

@@ -98,6 +98,7 @@ static void qp_fill_shared(struct shca_qp *qp)
     sh->pd = qp->qp.pd ? qp->qp.pd->handle : 0;
     sh->epoch = ++shca.epoch;
     sh->async = shca_ctx(qp->qp.context)->async;
+    sh->manners = shca_qp_manners(shca_profile_of(qp->qp.context));
     shca_rx_unlock(sh);
 }
 
@@ -111,7 +112,7 @@ static int qp_alloc_private(struct shca_qp *qp)
     qp->wqe_mask = qp_power_of_two(c->max_send_wr) - 1;
     qp->wqe_bytes = (sizeof(struct shca_wqe) + (sges > data ? sges : data) + 15) & ~(size_t)15;
     qp->wqes = shca_queue_alloc(qp->qp.pd, (qp->wqe_mask + 1) * qp->wqe_bytes, &qp->wqes_programs);
-    return qp->wqes ? 0 : ENOMEM;
+    return qp->wqes ? shca_qp_hold_open(qp) : ENOMEM;
 }
 
 static struct shca_cq *qp_cq_of(struct ibv_cq *cq)
@@ -142,6 +143,7 @@ static void init_handle(struct shca_qp *qp, struct ibv_context *ctx, struct ibv_
     qp->qp.recv_cq = init->recv_cq;
     qp->qp.qp_type = init->qp_type;
     qp->qp.state = IBV_QPS_RESET;
+    shca_qp_behave(qp, shca_profile_of(ctx));
     pthread_mutex_init(&qp->qp.mutex, NULL);
     pthread_cond_init(&qp->qp.cond, NULL);
 }
@@ -178,6 +180,7 @@ static void qp_release(struct shca_qp *qp)
 {
     shca_queue_free(qp->qp.pd, qp->wqes, qp->wqes_programs);
     free(qp->batch);
+    free(qp->holds);
     shca_lines_free(qp);
 }
 

@@ -35,6 +35,8 @@ int shca_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_
                          struct ibv_device_attr_ex *attr, size_t size);
 
 /* ---- cq.c ---- */
+/* Polls of this queue store data that completions carry. */
+void shca_cq_hold(struct shca_cq *cq);
 /* Makes a CQ; NULL with errno. With stamps its completions carry time stamps. */
 struct ibv_cq *shca_cq_make(struct ibv_context *ctx, uint32_t cqe, void *cq_context,
                             struct ibv_comp_channel *ch, uint32_t vector, bool stamps);
@@ -64,6 +66,8 @@ void shca_queue_free(struct ibv_pd *pd, void *p, bool programs);
 void shca_leave_base(struct shca_pd *pd);
 
 /* ---- modify.c ---- */
+/* ibv_modify_qp for what stands in for the kernel: it may connect a queue pair of iWARP too. */
+int shca_modify_qp(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask);
 void shca_qp_reset(struct shca_qp *qp);
 
 /* ---- mr.c ---- */
@@ -109,6 +113,16 @@ void shca_qp_caps_round(const struct shca_profile *p, struct ibv_qp_init_attr *a
 /* Extended creation and posting (qp_ex.c, wr.c). */
 struct ibv_qp *shca_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *init);
 
+/* ---- qp_manners.c ---- */
+/* The opcodes that may be posted, a bit each. */
+uint32_t shca_offered(const struct shca_profile *p, enum ibv_qp_type type);
+uint32_t shca_qp_manners(const struct shca_profile *p); /* enum shca_manner */
+void shca_qp_behave(struct shca_qp *qp, const struct shca_profile *p);
+int shca_qp_hold_open(struct shca_qp *qp);
+/* Of iWARP: the end that was connected to sends nothing before it has received something. */
+void shca_qp_hear_first(struct shca_qp *qp);
+bool shca_qp_speaks_early(struct shca_qp *qp);
+
 /* ---- recv.c ---- */
 int shca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
@@ -117,8 +131,6 @@ int shca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
 /* The destination of a datagram; EINVAL for an address handle of another protection domain. */
 int shca_address_ud(const struct shca_qp *qp, const struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
                     struct shca_op *op);
-/* The opcodes that may be posted, a bit each. */
-uint32_t shca_offered(enum ibv_qp_type type);
 
 /* ---- srq.c ---- */
 int shca_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
