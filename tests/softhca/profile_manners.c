@@ -368,6 +368,7 @@ static void program_can_not_connect(void)
     end_open(&a, &small);
     end_open(&b, &small);
     to = address_of(&b);
+    to.lid = 0; /* its LID is not one by which it is reached */
     to_init(a.qp);
     attr.ah_attr = path_to(&to);
     attr.dest_qp_num = to.qpn;
