@@ -18,6 +18,7 @@
 #include "settings/settings.h"
 #include "topology/locality.h"
 #include "topology/spread.h"
+#include "transport/verbs/device/known.h"
 #include "transport/verbs/verbs_private.h"
 
 /* A usable port. */
@@ -132,6 +133,7 @@ static enum tk_status look_at_device(struct search *search, struct ibv_device *d
     struct ibv_context *context = ibv_open_device(device);
     struct ibv_device_attr attr;
     bool any = false;
+    const char *lack;
     enum tk_status status = TK_OK;
     if (!context) {
         tk_device_explain_closed(errno, closed, sizeof(closed));
@@ -146,6 +148,8 @@ static enum tk_status look_at_device(struct search *search, struct ibv_device *d
         status = no_memory();
     else if (error)
         status = whole_device(search, name, "can't be queried");
+    else if ((lack = tk_known_lack(context, &attr)) != NULL)
+        status = whole_device(search, name, lack);
     else
         status = find_ports(search, context, name, ports, &any);
     if (!any)
@@ -472,10 +476,25 @@ static void log_verdict(const char *device, int port, bool is_used, const char *
 
 /* Each host logs once that a device is broken (if none is left, that is an error anyway), and all
  * verdicts if a setting asks for them. */
+/* One line for a job: ports are those of one kind on all hosts, most often. */
+static void log_advice(const struct tk_choice *choice)
+{
+    for (uint32_t i = 0; tk_peers.me == 0 && i < choice->count; i++) {
+        const char *advice = tk_known_advice(choice->rails[i].context);
+        if (!advice)
+            continue;
+        tk_log_warn("%s %s (GASNET_IBV_PORTS_VERBOSE=0 silences this)",
+                    choice->rails[i].address.device, advice);
+        return;
+    }
+}
+
 static void log_choice(const struct search *search)
 {
     int64_t level = tk_settings.ibv_ports_verbose;
     bool is_asked = tk_getenv("GASNET_IBV_PORTS_VERBOSE") != NULL, is_first = search->turn == 0;
+    if (level > 0)
+        log_advice(search->choice);
     if (level > 1 || (level == 1 && is_asked && is_first))
         each_verdict(search, log_verdict);
     else if (level == 1 && search->broken > 0 && search->count > 0 && is_first)
