@@ -9,7 +9,7 @@
 
 /* NULL, or why no rank can be connected over the device. */
 const char *tk_known_lack(struct ibv_context *context, const struct ibv_device_attr *attr);
-/* NULL, or what its users should do instead. */
-const char *tk_known_advice(struct ibv_context *context);
+/* NULL, or what users of the devices of this vendor should do instead. */
+const char *tk_known_advice(uint32_t vendor);
 
 #endif

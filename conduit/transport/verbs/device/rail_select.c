@@ -480,7 +480,7 @@ static void log_verdict(const char *device, int port, bool is_used, const char *
 static void log_advice(const struct tk_choice *choice)
 {
     for (uint32_t i = 0; tk_peers.me == 0 && i < choice->count; i++) {
-        const char *advice = tk_known_advice(choice->rails[i].context);
+        const char *advice = tk_known_advice(choice->rails[i].vendor);
         if (!advice)
             continue;
         tk_log_warn("%s %s (GASNET_IBV_PORTS_VERBOSE=0 silences this)",
