@@ -64,6 +64,8 @@ static void same_device(const struct shca_profile *p, struct ibv_context *ctx)
     SAME(p, "local_ca_ack_delay", a.local_ca_ack_delay, p->ack_delay);
     SAME(p, "phys_port_cnt", a.phys_port_cnt, p->ports);
     SAME(p, "odp", ex.odp_caps.general_caps & IBV_ODP_SUPPORT, p->odp != 0);
+    SAME(p, "odp of atomics",
+         (ex.odp_caps.per_transport_caps.rc_odp_caps & IBV_ODP_SUPPORT_ATOMIC) != 0, p->odp == 1);
     SAME(p, "max_dm_size", ex.max_dm_size, p->dm_bytes);
     same_limits(p, &a);
 }
@@ -91,6 +93,22 @@ static void same_pkeys(const struct shca_profile *p, struct ibv_context *ctx, in
     CHECK_EQ(ibv_query_pkey(ctx, (uint8_t)port, (int)p->pkeys, &key), -1);
 }
 
+/* Words of SOFTHCA_SPEED and the codes of the specification (14.2.5.6). */
+static void same_speed(const struct shca_profile *p, const struct ibv_port_attr *a)
+{
+    static const struct {
+        const char *word;
+        uint8_t width, speed;
+    } codes[] = {{"1xsdr", 1, 1},  {"1xqdr", 1, 4},  {"4xqdr", 2, 4},
+                 {"4xfdr", 2, 16}, {"4xedr", 2, 32}, {"4xndr", 2, 128}};
+    size_t i = 0;
+
+    while (strcmp(codes[i].word, p->speed) != 0)
+        CHECK(++i < sizeof codes / sizeof codes[0]);
+    SAME(p, "active_width", a->active_width, codes[i].width);
+    SAME(p, "active_speed", a->active_speed, codes[i].speed);
+}
+
 static void same_port(const struct shca_profile *p, struct ibv_context *ctx, int port)
 {
     static const uint8_t layers[] = {[SHCA_LINK_IB] = IBV_LINK_LAYER_INFINIBAND,
@@ -112,6 +130,8 @@ static void same_port(const struct shca_profile *p, struct ibv_context *ctx, int
         CHECK(a.lid != 0 && p->lid == 0);
     else
         SAME(p, "lid", a.lid, p->lid);
+    SAME(p, "flags", a.flags, p->link == SHCA_LINK_ROCE);
+    same_speed(p, &a);
     same_gids(p, ctx, port, a.gid_tbl_len);
     same_pkeys(p, ctx, port);
 }
