@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Devices that need a word: those that lack what this library needs, and those that have something
- * better than verbs. No state. */
+ * What users of some devices are told at start-up: that the device can't be used, or that another
+ * interface to it is faster. No state. */
 #ifndef TK_VERBS_KNOWN_H
 #define TK_VERBS_KNOWN_H
 
