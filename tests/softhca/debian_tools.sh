@@ -14,6 +14,11 @@ SOFTHCA_HCAS=2 SOFTHCA_PORTS=2 expect_line 'hca_id:.softhca1' ibv_devinfo
 SOFTHCA_LINK=roce expect_line 'link_layer:.*Ethernet' ibv_devinfo -v
 SOFTHCA_LINK=roce expect_line 'RoCE v2' ibv_devinfo -v
 
+SOFTHCA_PROFILE=connectx-5,siw expect_line 'hca_id:.mlx5_0' ibv_devinfo -v
+grep -q 'device_cap_flags:.*0xe5721c36' "$work/out" || fail "mlx5_0 has other flags than the listing"
+grep -q 'hca_id:.siw0' "$work/out" && grep -q 'transport:.*iWARP' "$work/out" || fail "there is no siw0 beside mlx5_0"
+SOFTHCA_PROFILE=connectx-3 expect_line 'phys_port_cnt:.*2$' ibv_devinfo
+
 together ibv_rc_pingpong -n 500 -c
 together ibv_rc_pingpong -n 500 -e
 together ibv_rc_pingpong -n 100 -s 300000 -c
@@ -32,6 +37,10 @@ together ibv_xsrq_pingpong -n 500 -e
 SOFTHCA_LINK=roce together ibv_srq_pingpong -n 500 -g 1
 SOFTHCA_LINK=roce together ibv_rc_pingpong -n 500 -g 0
 SOFTHCA_LINK=roce together ibv_ud_pingpong -n 500 -s 1024 -g 1
+SOFTHCA_PROFILE=connectx-5 together ibv_rc_pingpong -n 500 -c
+SOFTHCA_PROFILE=qedr together ibv_rc_pingpong -n 500 -g 1
+SOFTHCA_PROFILE=rxe together ibv_ud_pingpong -n 500 -s 1024 -g 1
+SOFTHCA_PROFILE=connectx-5,e810-roce together ibv_rc_pingpong -n 500 -d irdma0 -g 0
 SOFTHCA_HCAS=2 SOFTHCA_PORTS=2 together ibv_rc_pingpong -n 500 -d softhca1 -i 2
 
 # Nothing happens to this device, so its watcher waits until it is ended.

@@ -93,6 +93,7 @@ struct end_options {
     bool channel;
     bool no_qp;
     int access; /* 0: all */
+    bool small; /* a list of one entry and no inline data, which all devices have */
     int hca;
     int port; /* 0: 1 */
 };
@@ -119,9 +120,10 @@ static inline struct ibv_context *open_softhca(int number)
     char name[32];
 
     CHECK(list != NULL);
-    snprintf(name, sizeof name, "softhca%d", number);
+    /* Not by its name, which a profile changes. */
+    snprintf(name, sizeof name, "softhca-uverbs%d", number);
     for (int i = 0; list[i]; i++)
-        if (strcmp(ibv_get_device_name(list[i]), name) == 0)
+        if (strcmp(list[i]->dev_name, name) == 0)
             ctx = ibv_open_device(list[i]);
     ibv_free_device_list(list);
     CHECK(ctx != NULL);
@@ -147,14 +149,14 @@ static inline void end_qp(struct end *e, const struct end_options *o)
         .qp_type = o->type ? (enum ibv_qp_type)o->type : IBV_QPT_RC,
         .cap = {.max_send_wr = o->send_wr ? (uint32_t)o->send_wr : 64,
                 .max_recv_wr = o->recv_wr ? (uint32_t)o->recv_wr : 64,
-                .max_send_sge = 4,
-                .max_recv_sge = 4,
-                .max_inline_data = 220},
+                .max_send_sge = o->small ? 1 : 4,
+                .max_recv_sge = o->small ? 1 : 4,
+                .max_inline_data = o->small ? 0 : 220},
     };
 
     e->qp = ibv_create_qp(e->pd, &init);
     CHECK(e->qp != NULL);
-    CHECK(init.cap.max_inline_data >= 220);
+    CHECK(o->small || init.cap.max_inline_data >= 220);
 }
 
 static inline void end_open(struct end *e, const struct end_options *o)

@@ -60,6 +60,12 @@ static void refused_by_name(void)
         {"SOFTHCA_DOWN=softhca0:2", "SOFTHCA_DOWN=softhca0:2: 'softhca0:2' does not begin"},
         {"SOFTHCA_DOWN=softhca0:1,x", "SOFTHCA_DOWN=softhca0:1,x: 'x' does not begin"},
         {"SOFTHCA_DOWN=softhca0:1,", "SOFTHCA_DOWN=softhca0:1,: '' does not begin"},
+        {"SOFTHCA_PROFILE=connectx-6",
+         "SOFTHCA_PROFILE: 'connectx-6' is none of softhca, connect-ib, connectx-4, connectx-5, "
+         "connectx-7, connectx-3, qedr, e810-roce, hns, bnxt, pvrdma, rxe, e810-iwarp, i40iw, "
+         "cxgb4, siw, erdma, efa, mana, hfi1"},
+        {"SOFTHCA_PROFILE=qedr,", "SOFTHCA_PROFILE: '' is none of softhca"},
+        {"SOFTHCA_PROFILE=qedr,,rxe", "SOFTHCA_PROFILE: '' is none of softhca"},
         {"SOFTHCA_DOWN=softhca0:+1", "SOFTHCA_DOWN=softhca0:+1: 'softhca0:+1' does not begin"},
     };
 

@@ -554,11 +554,12 @@ void tk_verbs_describe(uint32_t number, char *text, size_t size)
         tk_cm_describe(number, where, sizeof(where));
     else
         tk_path_describe(rail, where, sizeof(where));
-    snprintf(text, size, "%s:%u (%s, %s, %u Mb/s, MTU %d, inline %zu B%s; %s)", a->device, a->port,
+    snprintf(text, size, "%s:%u (%s, %s, %u Mb/s, MTU %d, inline %zu B, lists of %d%s; %s)",
+             a->device, a->port,
              rail->is_iwarp   ? "iWARP"
              : a->is_ethernet ? "Ethernet"
                               : "InfiniBand",
-             where, a->rate_mbps, 128 << a->mtu, tk_verbs.inline_limit,
+             where, a->rate_mbps, 128 << a->mtu, tk_verbs.inline_limit, tk_verbs.list_max,
              rail->is_retry_capped ? ", 6 retries: 7 are without end on this device" : "",
              rail->why);
 }

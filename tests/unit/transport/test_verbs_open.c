@@ -140,6 +140,31 @@ static void the_device_decides_how_much_is_inline(void **state)
     ASSERT_OPENED(2, tk_verbs.inline_limit, tk_inline_max, "GASNET_INLINESEND_LIMIT=-1");
 }
 
+/* As much inline data as the device takes, in the steps that devices have. */
+static void inline_data_is_asked_for_in_small_steps(void **state)
+{
+    static const struct {
+        unsigned max;
+        size_t limit;
+    } devices[] = {{64, 64}, {63, 48}, {48, 48}, {32, 32}, {16, 16}, {15, 0}};
+    for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+        fake_reset();
+        fake.inline_max = devices[i].max;
+        ASSERT_OPENED(2, tk_verbs.inline_limit, devices[i].limit, NULL);
+    }
+}
+
+/* A queue of long requests is too large: shorter lists, and then all of the inline data. */
+static void a_queue_that_is_too_large_gets_shorter_lists(void **state)
+{
+    fake_reset();
+    fake.attr.max_sge = fake.attr.max_sge_rd = 30;
+    ASSERT_OPENED(2, tk_verbs.list_max, tk_gather_max, NULL);
+    fake.send_sge_max = 3;
+    ASSERT_OPENED(2, tk_verbs.list_max, 2, NULL);
+    ASSERT_OPENED(2, tk_verbs.inline_limit, 72, NULL);
+}
+
 static void an_infiniband_peer_is_reached_by_lid(void **state)
 {
     fake_reset();
@@ -387,8 +412,9 @@ static void the_choice_can_be_described(void **state)
     unit_settings(NULL, NULL);
     world_open(2, 0);
     tk_verbs_describe(0, text, sizeof(text));
-    assert_string_equal(text, "fake0:1 (InfiniBand, LID 1, 100000 Mb/s, MTU 4096, inline 72 B; "
-                              "only usable device of this host)");
+    assert_string_equal(
+        text, "fake0:1 (InfiniBand, LID 1, 100000 Mb/s, MTU 4096, inline 72 B, lists of 2; "
+              "only usable device of this host)");
     world_close();
 }
 
@@ -541,6 +567,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_card_names_a_queue_pair_for_each_peer),
     cmocka_unit_test(peers_of_other_transports_cost_nothing),
     cmocka_unit_test(the_device_decides_how_much_is_inline),
+    cmocka_unit_test(inline_data_is_asked_for_in_small_steps),
+    cmocka_unit_test(a_queue_that_is_too_large_gets_shorter_lists),
     cmocka_unit_test(an_infiniband_peer_is_reached_by_lid),
     cmocka_unit_test(a_roce_peer_is_reached_by_gid),
     cmocka_unit_test(the_path_takes_the_lesser_of_both_sides),

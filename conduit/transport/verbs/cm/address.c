@@ -142,12 +142,12 @@ static bool try_gids(struct tk_cm_listener *listener, const struct tk_rail *rail
 }
 
 /* No interface has the software device's addresses: 10.83.N.P for port P of softhcaN, also in
- * InfiniBand mode. */
+ * InfiniBand mode. With SOFTHCA_PROFILE only the name of its file has the number. */
 static bool try_softhca(struct tk_cm_listener *listener, const struct tk_rail *rail)
 {
     struct tk_cm_place place = {.address = {10, 83}};
     unsigned number;
-    if (sscanf(rail->address.device, "softhca%u", &number) != 1)
+    if (sscanf(rail->context->device->dev_name, "softhca-uverbs%u", &number) != 1)
         return false;
     place.address[2] = (uint8_t)number;
     place.address[3] = rail->address.port;

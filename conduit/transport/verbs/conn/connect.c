@@ -127,16 +127,48 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
         tk_conn_hold(conn);
 }
 
-/* Devices do not report how much inline data they allow, and refuse too much: tries less until one
- * accepts. */
+/* Devices take a multiple of 16 bytes inline, most often. */
+static size_t less_inline(size_t limit)
+{
+    enum { fine_from = 128, step = 16 };
+    return limit > fine_from ? limit / 2 : (limit - 1) / step * step;
+}
+
+/* Rights and broken devices have nothing to do with sizes. */
+static bool is_about_sizes(int error)
+{
+    return error != EPERM && error != EACCES && error != EIO;
+}
+
+/* A message needs two ranges of memory, for its head and its payload. */
+enum { list_least = 2 };
+
+/* Devices do not report how much inline data they allow, nor how long a list of how many requests
+ * may have: a send queue that is too large as a whole is EINVAL, or ENOMEM on mlx5. Asks for less
+ * inline data, then for short lists with as much as at first. False: there is no less to ask for.
+ */
+static bool ask_for_less(struct ibv_qp_cap *cap, size_t inline_first)
+{
+    if (tk_verbs.inline_limit > 0)
+        tk_verbs.inline_limit = less_inline(tk_verbs.inline_limit);
+    else if (tk_verbs.list_max > list_least) {
+        tk_verbs.list_max = list_least;
+        tk_verbs.inline_limit = inline_first;
+    } else
+        return false;
+    cap->max_send_sge = (uint32_t)tk_verbs.list_max;
+    cap->max_inline_data = (uint32_t)tk_verbs.inline_limit;
+    return true;
+}
+
 static struct ibv_qp *create_with_inline(const struct tk_device *device,
                                          struct ibv_qp_init_attr *attr)
 {
+    size_t inline_first = tk_verbs.inline_limit;
     struct ibv_qp *qp;
-    while (!(qp = ibv_create_qp(device->pd, attr)) && tk_verbs.inline_limit > 0) {
-        tk_verbs.inline_limit /= 2;
-        attr->cap.max_inline_data = (uint32_t)tk_verbs.inline_limit;
-    }
+    while (!(qp = ibv_create_qp(device->pd, attr)) && is_about_sizes(errno) &&
+           ask_for_less(&attr->cap, inline_first))
+        continue;
     if (qp && attr->cap.max_inline_data < tk_verbs.inline_limit)
         tk_verbs.inline_limit = attr->cap.max_inline_data;
     return qp;

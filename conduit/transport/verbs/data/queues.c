@@ -79,21 +79,26 @@ TK_FIRST_USE static int greetings_max(const struct tk_device *device)
     return (int)conns;
 }
 
-/* The number of connections for which completion queues are made: those of all peers or, on demand,
- * those that exist now, at least conns_expected. */
+/* The number of connections for which completion queues are made: those of all peers or, on demand
+ * and if the queues can grow, those that exist now, at least conns_expected. */
 enum { conns_expected = 64 /* by each rail */ };
+
+TK_FIRST_USE static bool is_for_all(const struct tk_rail *rail)
+{
+    return tk_verbs.is_static || rail->device->has_fixed_cqs;
+}
 
 TK_FIRST_USE static uint32_t conns_on(uint32_t rail)
 {
     uint32_t all = tk_verbs.peers * device_conns_on(rail);
     uint32_t now = (uint32_t)tk_max(tk_verbs.rails[rail].conns_open, conns_expected);
-    return tk_verbs.is_static ? all : (uint32_t)tk_min(all, now);
+    return is_for_all(&tk_verbs.rails[rail]) ? all : (uint32_t)tk_min(all, now);
 }
 
 TK_FIRST_USE static uint32_t primaries_on(const struct tk_rail *rail)
 {
     uint32_t now = (uint32_t)tk_max(rail->primaries + 1, conns_expected); /* and the next one */
-    return tk_verbs.is_static ? rail->peers : (uint32_t)tk_min(rail->peers, now);
+    return is_for_all(rail) ? rail->peers : (uint32_t)tk_min(rail->peers, now);
 }
 
 /* Messages come over primary connections only, but with failover each connection may become
@@ -138,8 +143,24 @@ static bool open_sends(const struct tk_device *device, int depth)
     return true;
 }
 
+/* Several drivers have no ibv_resize_cq (cxgb4, qedr, hns ...). */
+static bool has_fixed_cqs(struct ibv_context *context)
+{
+    struct ibv_cq *cq = ibv_create_cq(context, 1, NULL, NULL, 0);
+    bool is_fixed = cq && ibv_resize_cq(cq, 2 * cq->cqe) != 0;
+    if (cq)
+        ibv_destroy_cq(cq);
+    return is_fixed;
+}
+
+static bool may_grow(void)
+{
+    return !tk_verbs.is_static && tk_verbs.peers > conns_expected;
+}
+
 static enum tk_status open_queues(struct tk_device *device)
 {
+    device->has_fixed_cqs = may_grow() && has_fixed_cqs(device->context);
     int recv_depth = receives_max(device), send_depth = sends_max(device);
     tk_channels_open(device);
     device->pd = ibv_alloc_pd(device->context);

@@ -40,6 +40,7 @@ struct tk_device {
         *recv_events; /* NULL: no thread sleeps until events come */
     struct tk_device *next;
     unsigned index;
+    bool has_fixed_cqs;     /* ibv_resize_cq is missing: they are made for all peers */
     struct tk_sends *sends; /* by lane; NULL for the first device, which uses those in the lanes */
     _Alignas(TK_CACHE_LINE) tk_lock_t recv_cq_lock;
     struct tk_srq *srq;    /* NULL: each connection has receive buffers of its own */
@@ -54,6 +55,7 @@ struct tk_rail {
     int pkey_index;
     uint8_t retry_count;  /* of our queue pairs, in the device's encoding */
     bool is_retry_capped; /* it is lower than the setting */
+    uint32_t vendor;      /* of the device */
     bool is_iwarp;
     bool by_cm;            /* librdmacm connects its queue pairs: cm/cm.h */
     char why[144];         /* why it was chosen, for the start-up record */

@@ -83,6 +83,7 @@ static void describe_device(struct tk_rail *rail, const struct ibv_device_attr *
     rail->address.reads = (uint8_t)(reads_in > 255 ? 255 : reads_in < 1 ? 1 : reads_in);
     rail->address.reads_out = (uint8_t)(reads_out > 255 ? 255 : reads_out);
     rail->address.atomics = (uint8_t)device->atomic_cap;
+    rail->vendor = device->vendor_id;
     set_retries(rail, device);
 }
 

@@ -18,6 +18,7 @@
 #include "topology/locality.h"
 #include "topology/spread.h"
 #include "transport/verbs/device/device.h"
+#include "transport/verbs/device/known.h"
 #include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs.h"
@@ -135,6 +136,7 @@ static enum tk_status look_at_device(struct search *search, struct ibv_device *d
     struct ibv_context *context = ibv_open_device(device);
     struct ibv_device_attr attr;
     bool any = false;
+    const char *lack;
     enum tk_status status = TK_OK;
     if (!context) {
         tk_device_explain_closed(errno, closed, sizeof(closed));
@@ -149,6 +151,8 @@ static enum tk_status look_at_device(struct search *search, struct ibv_device *d
         status = no_memory();
     else if (error)
         status = whole_device(search, name, "can't be queried");
+    else if ((lack = tk_known_lack(context, &attr)) != NULL)
+        status = whole_device(search, name, lack);
     else
         status = find_ports(search, context, name, ports, &any);
     if (!any)
@@ -484,12 +488,27 @@ static void log_verdict(const char *device, int port, bool is_used, const char *
         tk_log_info("port %s:%d is not used: it %s", device, port, text);
 }
 
+/* One line for a job: most often the ports of all hosts are of one kind. */
+static void log_advice(const struct tk_choice *choice)
+{
+    for (uint32_t i = 0; tk_peers.me == 0 && i < choice->count; i++) {
+        const char *advice = tk_known_advice(choice->rails[i].vendor);
+        if (!advice)
+            continue;
+        tk_log_warn("%s %s (GASNET_IBV_PORTS_VERBOSE=0 silences this)",
+                    choice->rails[i].address.device, advice);
+        return;
+    }
+}
+
 /* Each host logs once that a device is broken (if none is left, another message reports that), and
  * all verdicts if a setting asks for them. */
 static void log_choice(const struct search *search)
 {
     int64_t level = tk_settings.ibv_ports_verbose;
     bool is_asked = tk_getenv("GASNET_IBV_PORTS_VERBOSE") != NULL, is_first = search->turn == 0;
+    if (level > 0)
+        log_advice(search->choice);
     if (level > 1 || (level == 1 && is_asked && is_first))
         each_verdict(search, log_verdict);
     else if (level == 1 && search->broken > 0 && search->count > 0 && is_first)
