@@ -347,24 +347,26 @@ static void spoil(const struct op *op)
     free(bytes);
 }
 
+/* A value has no address, so any endpoint of ours will do, bound to memory of a device or not. */
 static void value(struct op *op)
 {
     gex_RMA_Value_t v = 0;
+    gex_EP_t ours = random_below(2) ? job.ep : eps[random_below(ENDPOINTS)];
+    gex_TM_t tm = gex_TM_Pair(ours, (gex_EP_Index_t)op->there);
     if (op->is_put) {
         memcpy(&v, here_model(op), op->nbytes);
         switch (random_below(3)) {
         case 0:
-            CHECK(gex_RMA_PutBlockingVal(pair_of(op), op->rank, there_at(op), v, op->nbytes, 0) ==
-                  0);
+            CHECK(gex_RMA_PutBlockingVal(tm, op->rank, there_at(op), v, op->nbytes, 0) == 0);
             break;
         case 1:
-            op->event = gex_RMA_PutNBVal(pair_of(op), op->rank, there_at(op), v, op->nbytes, 0);
+            op->event = gex_RMA_PutNBVal(tm, op->rank, there_at(op), v, op->nbytes, 0);
             break;
         default:
-            CHECK(gex_RMA_PutNBIVal(pair_of(op), op->rank, there_at(op), v, op->nbytes, 0) == 0);
+            CHECK(gex_RMA_PutNBIVal(tm, op->rank, there_at(op), v, op->nbytes, 0) == 0);
         }
     } else {
-        v = gex_RMA_GetBlockingVal(pair_of(op), op->rank, there_at(op), op->nbytes, 0);
+        v = gex_RMA_GetBlockingVal(tm, op->rank, there_at(op), op->nbytes, 0);
         memcpy(here_at(op), &v, op->nbytes);
     }
     move_model(op);
