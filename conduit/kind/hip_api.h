@@ -50,6 +50,8 @@ enum { TK_HIP_IPC_FLAGS_OF_5 = 0, TK_HIP_IPC_FLAGS_OF_6 = 1 };
 /* clang-format off */
 #define TK_FUNCTIONS_OF_HIP(f)                                                                   \
     f(init, hipInit, false, (unsigned flags))                                                    \
+    f(get_version, hipRuntimeGetVersion, true, (int *version))                                   \
+    f(get_last_error, hipGetLastError, true, (void))                                             \
     f(get_device_count, hipGetDeviceCount, false, (int *count))                                  \
     f(get_device, hipGetDevice, false, (int *device))                                            \
     f(set_device, hipSetDevice, false, (int device))                                             \

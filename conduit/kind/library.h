@@ -13,8 +13,9 @@ struct tk_kind_symbol {
     bool is_optional;
 };
 
-/* Opens the first of `files`, a list that ends with NULL, and finds the functions. Returns its
- * number in the list; -1: why. Threads that do so at once get the same. */
+/* Opens the first of `files`, a list that ends with NULL, that this process has loaded, else the
+ * first that exists, and finds the functions. Returns its number in the list; -1: why. Threads that
+ * do so at once get the same. */
 int tk_kind_library_load(const char *const *files, const struct tk_kind_symbol *symbols,
                          size_t count, struct tk_kind_why *why);
 
