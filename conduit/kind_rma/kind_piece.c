@@ -7,9 +7,11 @@
  *                 travels with it, and then this is all
  *          MOVE   to the target's slot, or to its place
  *          TELL   the target that its slot is filled        if it takes part, and wait
- *     get  ASK    for the data in a slot of the target      if it takes part; small data comes at
- * once MOVE   from there, or from its place TELL   the target that its slot was read         if it
- * takes part STORE  a device copies from the local slot       if the piece has one
+ *     get  ASK    for the data in a slot of the target      if it takes part; small data comes
+ *                                                            at once
+ *          MOVE   from there, or from its place
+ *          TELL   the target that its slot was read         if it takes part
+ *          STORE  a device copies from the local slot       if the piece has one
  *
  * Owns transfers and pieces; guarded by the lock of the room. Numbers of pieces come back over the
  * wire and are checked. */
@@ -405,6 +407,7 @@ static bool cut_queue(bool *lacks)
 static void transfer_complete(struct transfer *t)
 {
     struct tk_op *op = t->op;
+    tk_kind_plan_end(&t->plan);
     t->next = table.free;
     table.free = t;
     tk_counter_add(&tk_deferred_work_wanted, -1);
@@ -539,6 +542,7 @@ enum tk_status tk_kind_transfer_begin(const struct tk_kind_transfer *k,
     struct transfer *t = transfer_take();
     transfer_fill(t, k, plan, op, sources);
     if (k->t.rma.immediate && must_wait(t)) {
+        tk_kind_plan_end(plan);
         t->next = table.free;
         table.free = t;
         return TK_BUSY;

@@ -136,14 +136,28 @@ _Noreturn void tk_kind_nonsense(const struct tk_peer *from, const char *what);
 /* The device memory of our endpoint; NULL: it has none. */
 const struct tk_kind_memory *tk_kind_memory_of(uint32_t endpoint);
 
+/* With the lock: gives back what is held of the device here, if nobody else but the caller counts
+ * it. */
+void tk_kind_release(struct tk_kind_device *device);
+
 /* ---- kind_piece.c: transfers of ours, cut into pieces. All with the lock held. ---- */
 
 /* How a transfer travels, found before it begins. */
 struct tk_kind_plan {
     enum tk_kind_path path;
     uintptr_t shift; /* BY_COPY, BY_IPC: remote address + shift = address here */
-    struct tk_kind_device *remote_device; /* where the device copies; NULL: host memory */
+    struct tk_kind_device *remote_device; /* where the device copies; NULL: host memory. BY_IPC: the
+                                             library chose it, so the plan counts it */
 };
+
+/* The plan, or the transfer that had it, is over. */
+static inline void tk_kind_plan_end(const struct tk_kind_plan *plan)
+{
+    if (plan->path != TK_KIND_BY_IPC)
+        return;
+    tk_kind_release(plan->remote_device);
+    tk_kind_device_put(plan->remote_device);
+}
 
 /* TK_BUSY: it is immediate, and nothing was done. Else the operation counts it. */
 enum tk_status tk_kind_transfer_begin(const struct tk_kind_transfer *k,

@@ -115,8 +115,14 @@ counts()
     done
 }
 
+# The last kind is destroyed while a device copies by IPC.
+ends()
+{
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 SOFTGPU_FAULT=copy:ms=100" good 2 "$jobs/kind_ends-seq"
+}
+
 lane network network
 lane hcas hcas faults deaths others refusals counts
 lane neighbours neighbours
-lane alone alone names
+lane alone alone names ends
 finish
