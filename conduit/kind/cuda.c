@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/mode.h"
 #include "base/page.h"
 #include "base/report.h"
 #include "kind/cuda_api.h"
@@ -45,17 +46,34 @@ static enum tk_status cuda_failed(struct tk_kind_why *why, const char *call, tk_
     return tk_kind_why(why, "%s: %s (CUDA error %d)", call, text, result);
 }
 
+/* The caller's, while a call of ours is relaxed. */
+static TK_PER_THREAD int capture_mode;
+
+/* While a thread of the client captures a stream for a graph, calls such as cuEventQuery() and
+ * cuMemAlloc() fail in each thread whose mode is not relaxed, and the capture with them. Ours are
+ * not part of it. */
+static void cuda_exchange_capture(void)
+{
+    if (cuda.exchange_capture)
+        cuda.exchange_capture(&capture_mode);
+}
+
 /* The primary context is destroyed by cuDevicePrimaryCtxReset(), which clients may call: then this
  * fails. */
 static enum tk_status cuda_enter(const struct cuda_device *own, struct tk_kind_why *why)
 {
     tk_cu_result result = cuda.context_push(own->context);
-    return result == TK_CU_SUCCESS ? TK_OK : cuda_failed(why, "cuCtxPushCurrent", result);
+    if (result != TK_CU_SUCCESS)
+        return cuda_failed(why, "cuCtxPushCurrent", result);
+    capture_mode = TK_CU_CAPTURE_RELAXED;
+    cuda_exchange_capture();
+    return TK_OK;
 }
 
 static void cuda_leave(void)
 {
     tk_cu_context ours;
+    cuda_exchange_capture();
     cuda.context_pop(&ours);
 }
 

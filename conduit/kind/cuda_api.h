@@ -52,6 +52,7 @@ enum {
 
 enum { TK_CU_MEMORYTYPE_DEVICE = 2 };
 enum { TK_CU_STREAM_NON_BLOCKING = 1 };
+enum { TK_CU_CAPTURE_RELAXED = 2 }; /* CUstreamCaptureMode, an int */
 enum { TK_CU_EVENT_DISABLE_TIMING = 2 };
 enum { TK_CU_MEMHOSTREGISTER_PORTABLE = 1 };
 enum { TK_CU_IPC_LAZY_ENABLE_PEER_ACCESS = 1 };
@@ -74,6 +75,7 @@ enum { TK_CU_RANGE_HANDLE_DMA_BUF_FD = 1 };
     f(context_release, cuDevicePrimaryCtxRelease_v2, false, (tk_cu_device device))               \
     f(context_push, cuCtxPushCurrent_v2, false, (tk_cu_context context))                         \
     f(context_pop, cuCtxPopCurrent_v2, false, (tk_cu_context *context))                          \
+    f(exchange_capture, cuThreadExchangeStreamCaptureMode, true, (int *mode))                    \
     f(mem_alloc, cuMemAlloc_v2, false, (tk_cu_pointer *address, size_t size))                    \
     f(mem_get_info, cuMemGetInfo_v2, true, (size_t *free_bytes, size_t *total)) \
     f(mem_free, cuMemFree_v2, false, (tk_cu_pointer address))                                    \

@@ -13,7 +13,7 @@
 #include "kind/kind.h"
 #include "unit.h"
 
-enum { clients_context = 7 };
+enum { clients_context = 7, clients_mode = 1 };
 
 static struct tk_kind_why why;
 
@@ -24,6 +24,7 @@ static int set_up(void **state)
     fake_cuda.has_dmabuf = 1;
     fake_cuda.ordering = TK_CU_ORDERING_OWNER;
     fake_cuda.stack[fake_cuda.depth++] = clients_context;
+    fake_cuda.capture_mode = clients_mode;
     memset(&why, 0, sizeof(why));
     return 0;
 }
@@ -39,6 +40,7 @@ static void assert_unchanged(void)
 {
     assert_int_equal(fake_cuda.depth, 1);
     assert_int_equal(fake_cuda.stack[0], clients_context);
+    assert_int_equal(fake_cuda.capture_mode, clients_mode);
 }
 
 static struct tk_kind_device *get(int ordinal)

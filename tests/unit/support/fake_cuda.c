@@ -51,9 +51,21 @@ static bool fails(const char *name)
             return fake_cuda.code;                                                                 \
     } while (0)
 
-/* Calls that need a current context: 100 + ordinal is the primary one of a device. */
+/* Calls that need a current context: 100 + ordinal is the primary one of a device. None may disturb
+ * the capture of a stream by another thread. */
 #define NEEDS_CONTEXT()                                                                            \
-    assert_true(fake_cuda.depth > 0 && fake_cuda.stack[fake_cuda.depth - 1] >= 100)
+    do {                                                                                           \
+        assert_true(fake_cuda.depth > 0 && fake_cuda.stack[fake_cuda.depth - 1] >= 100);           \
+        assert_true(fake_cuda.capture_mode == TK_CU_CAPTURE_RELAXED);                              \
+    } while (0)
+
+static tk_cu_result fake_exchange_capture(int *mode)
+{
+    int old = fake_cuda.capture_mode;
+    fake_cuda.capture_mode = *mode;
+    *mode = old;
+    return TK_CU_SUCCESS;
+}
 
 static tk_cu_result fake_init(unsigned flags)
 {

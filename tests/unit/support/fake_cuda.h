@@ -24,7 +24,7 @@ struct fake_cuda {
     int code, count, ordering, has_dmabuf, no_uva;
     bool no_ranges; /* pointers have no attributes of ranges */
     uintptr_t stack[8];
-    int depth;
+    int depth, capture_mode;
     int retained[devices], streams, events, opened, pinned;
     struct allocation at[8];
     int allocations, ids;
