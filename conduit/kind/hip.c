@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mode.h"
 #include "base/report.h"
 #include "kind/events.h"
 #include "kind/hip_api.h"
@@ -55,7 +56,23 @@ static enum tk_status hip_failed(struct tk_kind_why *why, const char *call, tk_h
     return tk_kind_why(why, "%s: %s (HIP error %d)", call, text ? text : "unknown error", error);
 }
 
-static enum tk_status hip_enter(int ordinal, int *callers, struct tk_kind_why *why)
+/* The caller's, while a call of ours is relaxed. */
+static TK_PER_THREAD int capture_mode;
+
+/* As for CUDA (cuda.c): calls of the library must not disturb a capture of the client's. */
+static void hip_capture_leave(void)
+{
+    if (hip.exchange_capture)
+        hip.exchange_capture(&capture_mode);
+}
+
+static void hip_capture_enter(void)
+{
+    capture_mode = TK_HIP_CAPTURE_RELAXED;
+    hip_capture_leave();
+}
+
+static enum tk_status hip_set(int ordinal, int *callers, struct tk_kind_why *why)
 {
     tk_hip_error error = hip.get_device(callers);
     if (error != TK_HIP_SUCCESS)
@@ -66,8 +83,17 @@ static enum tk_status hip_enter(int ordinal, int *callers, struct tk_kind_why *w
     return error == TK_HIP_SUCCESS ? TK_OK : hip_failed(why, "hipSetDevice", error);
 }
 
+static enum tk_status hip_enter(int ordinal, int *callers, struct tk_kind_why *why)
+{
+    if (hip_set(ordinal, callers, why) != TK_OK)
+        return TK_FAIL;
+    hip_capture_enter();
+    return TK_OK;
+}
+
 static void hip_leave(int ordinal, int callers)
 {
+    hip_capture_leave();
     if (callers != ordinal)
         hip_ok(hip.set_device(callers));
 }
@@ -221,7 +247,9 @@ static enum tk_status hip_alloc(struct tk_kind_device *device, size_t size, uint
 static void hip_free(struct tk_kind_device *device, uintptr_t address)
 {
     (void)device;
+    hip_capture_enter();
     hip_ok(hip.mem_free((void *)address));
+    hip_capture_leave();
 }
 
 static enum tk_status hip_judge(const struct tk_kind_device *device, uintptr_t address,
@@ -337,7 +365,9 @@ static enum tk_status hip_copy_test(struct tk_kind_copy *copy, struct tk_kind_wh
 {
     struct hip_device *own = hip_copier(copy);
     struct tk_kind_event *event = copy->event;
+    hip_capture_enter();
     tk_hip_error error = hip.event_query(event->handle);
+    hip_capture_leave();
     if (error == TK_HIP_NOT_READY) {
         hip_ok(error);
         return TK_BUSY;
@@ -422,7 +452,9 @@ static bool hip_pin_host(struct tk_kind_device *device, void *base, size_t size)
 static void hip_unpin_host(struct tk_kind_device *device, void *base)
 {
     (void)device;
+    hip_capture_enter();
     hip_ok(hip.host_unregister(base));
+    hip_capture_leave();
 }
 
 const struct tk_kind_class tk_kind_hip = {

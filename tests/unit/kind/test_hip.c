@@ -27,7 +27,7 @@ static struct {
     bool is_slow;
     int copied_as; /* hipMemcpyKind; 9: between devices */
     unsigned ipc_flags;
-    int version;
+    int version, capture_mode;
     tk_hip_error last_error; /* kept until it is read, as by ROCm 7 */
 } runtime;
 
@@ -91,7 +91,20 @@ int tk_kind_library_load(const char *const *files, const struct tk_kind_symbol *
         if (runtime.failing && strcmp(runtime.failing, name) == 0)                                 \
             return fails(TK_HIP_OUT_OF_MEMORY);                                                    \
     } while (0)
-#define ON_DEVICE_0() assert_int_equal(runtime.current, 0)
+#define IS_RELAXED() assert_int_equal(runtime.capture_mode, TK_HIP_CAPTURE_RELAXED)
+#define ON_DEVICE_0()                                                                              \
+    do {                                                                                           \
+        IS_RELAXED();                                                                              \
+        assert_int_equal(runtime.current, 0);                                                      \
+    } while (0)
+
+static tk_hip_error fake_exchange_capture(int *mode)
+{
+    int old = runtime.capture_mode;
+    runtime.capture_mode = *mode;
+    *mode = old;
+    return TK_HIP_SUCCESS;
+}
 
 static tk_hip_error fake_init(unsigned flags)
 {
@@ -164,6 +177,7 @@ static tk_hip_error fake_mem_get_info(size_t *free_bytes, size_t *total)
 
 static tk_hip_error fake_mem_free(void *address)
 {
+    IS_RELAXED();
     assert_ptr_equal(address, (void *)heap);
     runtime.allocated--;
     return TK_HIP_SUCCESS;
@@ -198,6 +212,7 @@ static tk_hip_error fake_stream_create(tk_hip_stream *stream, unsigned flags)
 
 static tk_hip_error fake_stream_destroy(tk_hip_stream stream)
 {
+    IS_RELAXED();
     assert_non_null(stream);
     runtime.streams--;
     return TK_HIP_SUCCESS;
@@ -221,6 +236,7 @@ static tk_hip_error fake_event_create(tk_hip_event *event, unsigned flags)
 
 static tk_hip_error fake_event_destroy(tk_hip_event event)
 {
+    IS_RELAXED();
     assert_non_null(event);
     runtime.events--;
     return TK_HIP_SUCCESS;
@@ -235,6 +251,7 @@ static tk_hip_error fake_event_record(tk_hip_event event, tk_hip_stream stream)
 
 static tk_hip_error fake_event_query(tk_hip_event event)
 {
+    IS_RELAXED();
     assert_non_null(event);
     MAY_FAIL("event_query");
     return runtime.is_slow ? fails(TK_HIP_NOT_READY) : TK_HIP_SUCCESS;
@@ -299,6 +316,7 @@ static tk_hip_error fake_host_register(void *base, size_t size, unsigned flags)
 
 static tk_hip_error fake_host_unregister(void *base)
 {
+    IS_RELAXED();
     (void)base;
     runtime.pinned--;
     return TK_HIP_SUCCESS;
@@ -322,8 +340,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    return runtime.last_error || runtime.current != callers_device || runtime.streams ||
-           runtime.events || runtime.opened || runtime.pinned || runtime.allocated;
+    return runtime.last_error || runtime.capture_mode || runtime.current != callers_device ||
+           runtime.streams || runtime.events || runtime.opened || runtime.pinned ||
+           runtime.allocated;
 }
 
 static struct tk_kind_device *get(int ordinal)
