@@ -31,8 +31,9 @@
 
 enum {
     pieces_max = 256,
-    window = 8,    /* pieces of a transfer in flight: more than overlap */
-    small_max = 64 /* sources that are copied if they must be free at once */
+    window = 8,               /* pieces of a transfer in flight: more than overlap */
+    small_max = 64,           /* sources that are copied if they must be free at once */
+    host_copy_max = 512 << 10 /* takes 0.1 ms */
 };
 
 enum stage { LOAD, ASK, ASKED, MOVE, TELL, TOLD, STORE, OVER };
@@ -479,11 +480,20 @@ static void find_staging(struct transfer *t)
         t->staging_shift = tk_neighbour_addr_offset(peer, tk_endpoint_staging);
 }
 
+/* A driver copies from and to host memory of the client, which is not pinned, before its call
+ * returns. Such copies are cut, so that other threads and ranks wait for a few pieces at most. */
+static bool is_with_host(const struct transfer *t)
+{
+    return t->plan.path != TK_KIND_BY_HCA && (!t->k.local || !t->plan.remote_device);
+}
+
 static size_t piece_size_of(const struct transfer *t)
 {
     size_t nbytes = t->k.t.rma.nbytes;
     bool is_staged = by_target(t) || t->plan.path == TK_KIND_BY_SLOT;
-    return is_staged ? tk_kind_piece_size(nbytes, tk_kind_slot_size()) : nbytes;
+    if (is_staged)
+        return tk_kind_piece_size(nbytes, tk_kind_slot_size());
+    return is_with_host(t) ? tk_min(nbytes, host_copy_max) : nbytes;
 }
 
 /* A value, for one, lies on the caller's stack. */

@@ -282,6 +282,34 @@ static void device_memory_here_passes_through_our_slots(void **state)
     assert_memory_equal(view + 400000, view + 7, 2 * piece);
 }
 
+static unsigned copies_of(bool is_put, char *remote, char *local, struct tk_kind_device *theirs)
+{
+    const struct tk_kind_plan plan = {.path = TK_KIND_BY_COPY, .remote_device = theirs};
+    struct tk_kind_transfer k = transfer(is_put, remote, local, size);
+    struct tk_op op;
+    gpu.copies = 0;
+    tk_op_init(&op);
+    tk_lock(&tk_kind_lock);
+    assert_int_equal(tk_kind_transfer_begin(&k, &plan, &op, NULL), TK_OK);
+    tk_unlock(&tk_kind_lock);
+    tk_wait_done(&op);
+    return gpu.copies;
+}
+
+/* Copies of host memory block in drivers, with the lock held. */
+static void copies_of_host_memory_are_cut(void **state)
+{
+    (void)state;
+    assert_int_equal(copies_of(true, device_at, here, &device), 2);
+    assert_memory_equal(view, here, size);
+    fill(here, size, 4);
+    assert_int_equal(copies_of(false, device_at, here, &device), 2);
+    assert_memory_equal(view, here, size);
+    assert_int_equal(copies_of(true, host, device_at, NULL), 2);
+    assert_memory_equal(view, host, size);
+    assert_int_equal(copies_of(true, device_at, device_at, &device), 1);
+}
+
 /* Data of a put that finds no slot is put into one later. */
 static void a_target_without_slots_lets_initiators_wait_in_order(void **state)
 {
@@ -563,6 +591,7 @@ static const struct CMUnitTest tests[] = {
     TEST(small_data_travels_in_messages),
     TEST(large_transfers_pass_through_slots_in_pieces),
     TEST(device_memory_here_passes_through_our_slots),
+    TEST(copies_of_host_memory_are_cut),
     TEST(a_target_without_slots_lets_initiators_wait_in_order),
     TEST(immediate_transfers_begin_at_once_or_not_at_all),
     TEST(sources_are_free_when_that_is_reported),
