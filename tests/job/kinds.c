@@ -4,8 +4,9 @@
  * part that it alone writes, so it knows all bytes of it. Within a batch, operations use blocks of
  * their own. At the end the owners read their memory by the driver and tell sums of it.
  *
- * Usage: kinds [batches [threads]]; KINDS_SEED; KINDS_KILL: rank 1 dies in this batch;
- * KINDS_REFUSED: what is refused. libcuda.so.1 is loaded as the library does it. */
+ * Usage: kinds [batches [threads]]; KINDS_SEED; KINDS_KILL: rank 1 dies in this batch; KINDS_PUTS:
+ * no gets, which push earlier writes of an HCA to a device as a flush does; KINDS_REFUSED: what is
+ * refused. libcuda.so.1 is loaded as the library does it. */
 #include "config.h"
 
 #include "job.h"
@@ -94,6 +95,7 @@ static gex_EP_t eps[ENDPOINTS];
 static gex_Segment_t segments[ENDPOINTS];
 static gex_MK_t kinds[2];
 static int threads = 1, batches = 30;
+static bool has_gets;
 static gex_Rank_t writers;
 static __thread gex_Rank_t me;        /* of all writers */
 static char *bases[PLACES];           /* ours */
@@ -262,7 +264,7 @@ static size_t random_size(int form)
 static struct op random_op(size_t number)
 {
     struct op op = {.rank = (gex_Rank_t)random_below(job.size),
-                    .is_put = random_below(2),
+                    .is_put = !has_gets || random_below(2),
                     .form = (int)random_below(FORMS)};
     do {
         op.here = (int)random_below(PLACES);
@@ -484,7 +486,7 @@ static void batch(int number)
     CHECK(cu.cuCtxGetCurrent(&after) == 0 && after == context, "the current context was changed");
     for (size_t i = 0; i < OPS; i++) {
         check_here(&ops[i]);
-        if (random_below(2))
+        if (random_below(2) && (has_gets || ops[i].rank == job.rank))
             check_there(&ops[i]);
     }
 }
@@ -622,6 +624,7 @@ int main(int argc, char **argv)
     job_start(&argc, &argv, 0);
     batches = argc > 1 ? atoi(argv[1]) : batches;
     threads = argc > 2 ? atoi(argv[2]) : threads;
+    has_gets = !job_number("KINDS_PUTS", 0);
     writers = job.size * (gex_Rank_t)threads;
     segment_size = (size_t)writers * PART;
     size_t sums = ENDPOINTS * writers * sizeof(uint64_t);

@@ -120,6 +120,8 @@ job_tests = $(patsubst %,tests/job/%.sh, \
     raw rma barrier named_barrier legacy_threads exit_contexts limits plan gasnet_trace info info_topology attach_memory paging connect_files query stress \
     tools foreign_launchers others strangers exit_messages)
 TESTS += $(job_tests)
+# The stand-ins that the script loads by LD_LIBRARY_PATH
+needs_tests/job/kinds.sh = $(softgpu_libraries)
 needs_tests/job/loaded_late.sh = $(call library_files,$(installed_libraries))
 tsan_tests += $(patsubst %,tests/job/%.sh,atomics collectives endpoint_am vector firehose random_mix srq large_messages xrc stress legacy_threads nbi \
     thread_turns)
