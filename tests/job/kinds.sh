@@ -69,13 +69,16 @@ weak_order()
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 SOFTHCA_HCAS=2 GASNET_NUM_QPS=2 SOFTGPU=weak-order,devices=2 KINDS_PUTS=1" good 3 "$jobs/kinds-par" 10
 }
 
-# A copy that fails, or a device that is lost, ends the job with a line; nothing is left.
+# A copy that fails, or a device that is lost, ends the job with status 1 and a line of the rank, as a lost port does; nothing is left.
+# The program may be the first to see that its device is lost.
 faults()
 {
     for fault in copy:after=40 copy:after=40,when=call lost:after=150; do
         for near in 0 1; do
             SETTINGS="GASNET_SUPERNODE_MAXSIZE=$near GASNET_MK_WAY=staged SOFTGPU_FAULT=$fault" job 2 "$jobs/kinds-seq" 20
-            [ "$status" -ne 0 ] && grep -qE "a copy of .* failed: |kinds.c:" "$scratch/err" || failed "a fault was not reported"
+            grep -qE "^trunkline\[[01]@.*a copy of .* by CUDA_UVA device 0 .* failed: |kinds.c:" "$scratch/err" || failed "a fault was not reported"
+            [ "$status" -eq 1 ] || grep -q "kinds.c:" "$scratch/err" || failed "status $status after a fault of a device"
+            grep -qi "abort\|signal 6\|core" "$scratch/err" && failed "a fault of a device looks like one of the library"
         done
     done
 }
