@@ -277,12 +277,14 @@ void tk_kind_rma_open(void)
     tk_progress_add(kind_progress);
 }
 
-void tk_kind_rma_release(struct tk_kind_device *device)
+void tk_kind_rma_put(struct tk_kind_device *device)
 {
     tk_lock(&tk_kind_lock);
-    if (device->use == tk_kind_copy_holds(device) + tk_kind_ipc_holds(device) + 1) {
+    unsigned held = tk_kind_copy_holds(device) + tk_kind_ipc_holds(device);
+    if (tk_kind_device_uses(device) == held + 1) {
         tk_kind_ipc_release(device);
         tk_kind_copy_release(device);
     }
+    tk_kind_device_put(device);
     tk_unlock(&tk_kind_lock);
 }

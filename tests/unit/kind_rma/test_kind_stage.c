@@ -6,6 +6,8 @@
  * over when they have been looked at a few times. */
 #include "config.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,13 +80,21 @@ static const struct tk_bound_kind kind = {.gex_class = TK_KIND_CUDA_UVA};
 void tk_kind_device_hold(struct tk_kind_device *d)
 {
     (void)d;
-    gpu.held++;
+    __atomic_add_fetch(&gpu.held, 1, __ATOMIC_RELAXED);
 }
 
+/* As if another thread ran between the check for the last one and the drop. */
 void tk_kind_device_put(struct tk_kind_device *d)
 {
     (void)d;
-    gpu.held--;
+    sched_yield();
+    __atomic_sub_fetch(&gpu.held, 1, __ATOMIC_RELAXED);
+}
+
+unsigned tk_kind_device_uses(const struct tk_kind_device *d)
+{
+    (void)d;
+    return __atomic_load_n(&gpu.held, __ATOMIC_RELAXED);
 }
 
 struct tk_kind_device *tk_kind_device_like(int gex_class, const unsigned char *uuid)
@@ -417,6 +427,58 @@ static void a_random_mix_moves_each_byte(void **state)
         free(model[m]);
 }
 
+/* ---- the device is given back with its last kind or segment */
+
+static void put_something(void)
+{
+    struct tk_kind_transfer k = transfer(true, host, device_at, 8);
+    assert_int_equal(tk_kind_blocking(&k), 0);
+}
+
+static void the_last_kind_or_segment_gives_the_device_back(void **state)
+{
+    (void)state;
+    gpu.held = tk_kind_copy_holds(&device);
+    tk_kind_device_hold(&device);
+    put_something();
+    tk_kind_device_hold(&device);
+    tk_kind_rma_put(&device);
+    assert_int_equal(gpu.held, 2); /* its staging memory stays pinned */
+    tk_kind_rma_put(&device);
+    assert_int_equal(gpu.held, 0);
+    assert_int_equal(tk_kind_copy_holds(&device), 0);
+}
+
+static pthread_barrier_t begin;
+
+static void *give_back(void *arg)
+{
+    (void)arg;
+    pthread_barrier_wait(&begin);
+    tk_kind_rma_put(&device);
+    return NULL;
+}
+
+/* The last two references, dropped by two threads at once: one of them is the last. */
+static void of_two_threads_one_gives_the_device_back(void **state)
+{
+    enum { rounds = 100 };
+    (void)state;
+    if (!TK_THREADED)
+        skip();
+    pthread_barrier_init(&begin, NULL, 2);
+    for (int i = 0; i < rounds; i++) {
+        pthread_t other;
+        gpu.held = tk_kind_copy_holds(&device) + 2;
+        put_something();
+        assert_int_equal(pthread_create(&other, NULL, give_back, NULL), 0);
+        give_back(NULL);
+        pthread_join(other, NULL);
+        assert_int_equal(gpu.held, 0);
+    }
+    pthread_barrier_destroy(&begin);
+}
+
 /* ---- what the wire may bring, and devices that fail: each ends the process with a line */
 
 static void send(enum tk_internal_handler handler, const void *words, unsigned nargs,
@@ -602,6 +664,8 @@ static const struct CMUnitTest tests[] = {
     TEST(sources_are_free_when_that_is_reported),
     TEST(nothing_is_complete_at_once),
     TEST(a_random_mix_moves_each_byte),
+    TEST(the_last_kind_or_segment_gives_the_device_back),
+    TEST(of_two_threads_one_gives_the_device_back),
     TEST(asks_that_make_no_sense_end_the_job),
     TEST(slots_belong_to_who_asked_for_them),
     TEST(answers_that_make_no_sense_end_the_job),
