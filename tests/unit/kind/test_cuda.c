@@ -200,6 +200,26 @@ static void a_kind_may_go_before_its_segments(void **state)
     assert_int_equal(fake_cuda.allocations, 0);
 }
 
+/* The address of freed memory comes again, and so may its IPC handle. */
+static void each_allocation_has_a_serial_number(void **state)
+{
+    struct tk_kind_device *device = get(0);
+    struct tk_kind_memory first;
+    struct tk_kind_why why;
+    bool is_argument;
+    uintptr_t base = fake_cuda_allocate(10000, 0);
+    assert_int_equal(tk_kind_memory_open(&first, device, base, 100, &is_argument, &why), TK_OK);
+    assert_int_equal(open_memory(device, base + 100, 100), TK_OK);
+    assert_int_equal(memory.serial, first.serial);
+    tk_kind_memory_close(&first);
+    uint32_t before = memory.serial;
+    tk_kind_memory_close(&memory);
+    assert_int_equal(open_memory(device, base, 100), TK_OK);
+    assert_int_not_equal(memory.serial, before);
+    tk_kind_memory_close(&memory);
+    tk_kind_device_put(device);
+}
+
 static void memory_of_the_client_stays_the_clients(void **state)
 {
     struct tk_kind_device *device = get(0);
@@ -417,6 +437,7 @@ static const struct CMUnitTest tests[] = {
     TEST(a_device_is_opened_once_and_closed_with_its_last_use),
     TEST(memory_of_the_library_goes_with_the_segment),
     TEST(a_kind_may_go_before_its_segments),
+    TEST(each_allocation_has_a_serial_number),
     TEST(memory_of_the_client_stays_the_clients),
     TEST(memory_that_lacks_is_a_matter_of_resources),
     TEST(a_segment_lies_in_one_allocation_of_its_device),
