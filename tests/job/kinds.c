@@ -6,7 +6,8 @@
  *
  * Usage: kinds [batches [threads]]; KINDS_SEED; KINDS_KILL: rank 1 dies in this batch; KINDS_PUTS:
  * no gets, which push earlier writes of an HCA to a device as a flush does; KINDS_REFUSED: what is
- * refused. libcuda.so.1 is loaded as the library does it. */
+ * refused; KINDS_FREED: rank 1 frees memory under a segment. libcuda.so.1 is loaded as the library
+ * does it. */
 #include "config.h"
 
 #include "job.h"
@@ -517,6 +518,28 @@ static void refused(const char *what)
     CHECK(0, "%s was not refused", what);
 }
 
+/* ---- memory that one rank frees under its segment: all learn of it ---- */
+
+static void freed(void)
+{
+    gex_TM_t team;
+    void *old, *library = dlopen("libcuda.so.1", RTLD_NOW);
+    int (*cuMemFree)(CUdeviceptr);
+    *(void **)&cuMemFree = driver_function(library, "cuMemFree_v2");
+    job_phase("publishing freed memory");
+    gex_TM_Split(&team, job.tm, 0, (int)job.rank, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    if (job.rank == 1) {
+        CHECK(cu.cuCtxPushCurrent_v2(contexts[1]) == 0);
+        CHECK(cuMemFree((CUdeviceptr)(uintptr_t)bases[GIVEN] - SHIFT) == 0);
+        CHECK(cu.cuCtxPopCurrent_v2(&old) == 0);
+    }
+    job_barrier();
+    CHECK(gex_EP_PublishBoundSegment(job.tm, &eps[1], ENDPOINTS - 1, 0) == GASNET_ERR_RESOURCE);
+    CHECK(gex_EP_PublishBoundSegment(team, &eps[1], ENDPOINTS - 1, 0) == GASNET_ERR_RESOURCE);
+    CHECK(gex_EP_PublishBoundSegment(team, &eps[HOST], 1, 0) == GASNET_OK);
+    job_end();
+}
+
 /* ---- the end: what owners find in their memory ---- */
 
 static uint64_t sum(const char *bytes)
@@ -634,6 +657,8 @@ int main(int argc, char **argv)
     make_segments();
     find_others();
     fill_ours();
+    if (getenv("KINDS_FREED"))
+        freed();
     if (getenv("KINDS_REFUSED"))
         refused(getenv("KINDS_REFUSED"));
     run_writers();

@@ -113,6 +113,15 @@ refusals()
     done
 }
 
+# Each rank has one line of each of the two calls.
+freed_memory()
+{
+    SETTINGS="KINDS_FREED=1" job 3 "$jobs/kinds-seq"
+    [ "$status" -eq 0 ] || failed "status $status"
+    [ "$(grep -c "the memory under a device segment was freed before gex_Segment_Destroy" "$scratch/err")" = 2 ] &&
+        [ "$(grep -c "rank 1 .* could not publish its segments" "$scratch/err")" = 4 ] || failed "freed memory was not reported by all ranks"
+}
+
 # count NAME: of rank 0
 count()
 {
@@ -128,7 +137,7 @@ counts()
 }
 
 lane network network
-lane hcas hcas weak_order faults deaths others refusals counts
+lane hcas hcas weak_order faults deaths others refusals freed_memory counts
 lane neighbours neighbours
 lane alone alone names
 finish
