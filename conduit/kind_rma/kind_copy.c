@@ -81,6 +81,22 @@ static void fail(const struct tk_kind_copy *copy, const struct tk_kind_why *why)
     lost_peer(tk_no_peer);
 }
 
+bool tk_kind_copy_flush(struct tk_kind_device *device)
+{
+    struct tk_kind_why why = {""};
+    void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
+    char text[200];
+    if (!has_failed && device->class->flush(device, &why) == TK_OK)
+        return true;
+    if (!has_failed && lost_peer) {
+        tk_log_error("flushing what an HCA wrote to %s failed: %s",
+                     tk_kind_device_text(device, text, sizeof(text)), why.text);
+        lost_peer(tk_no_peer);
+    }
+    has_failed = true;
+    return false;
+}
+
 bool tk_kind_copy_start(struct tk_kind_copy *copy)
 {
     struct tk_kind_why why = {""};

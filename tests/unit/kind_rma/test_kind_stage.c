@@ -29,7 +29,9 @@ static char *device_at, *view;
 static struct {
     unsigned looks; /* until a copy is over */
     unsigned busy, fails;
-    unsigned in_flight, copies, held;
+    unsigned in_flight, copies, held, flushes;
+    bool fails_flush;
+    const char *expected; /* at device_at + 1, by a flush */
 } gpu;
 
 static bool is_on_device(uintptr_t at)
@@ -71,8 +73,21 @@ static enum tk_status paper_test(struct tk_kind_copy *copy, struct tk_kind_why *
     return TK_OK;
 }
 
-static const struct tk_kind_class paper = {
-    .name = "PAPER", .gex_class = TK_KIND_CUDA_UVA, .copy = paper_copy, .copy_test = paper_test};
+/* What was read must be in memory before. */
+static enum tk_status paper_flush(struct tk_kind_device *device, struct tk_kind_why *why)
+{
+    (void)device;
+    gpu.flushes++;
+    if (gpu.expected)
+        assert_memory_equal(view + 1, gpu.expected, 1000);
+    return gpu.fails_flush ? tk_kind_why(why, "it fell off the bus") : TK_OK;
+}
+
+static const struct tk_kind_class paper = {.name = "PAPER",
+                                           .gex_class = TK_KIND_CUDA_UVA,
+                                           .copy = paper_copy,
+                                           .copy_test = paper_test,
+                                           .flush = paper_flush};
 static struct tk_kind_device device = {.class = &paper};
 static struct tk_kind_memory memory = {.device = &device, .size = size};
 static const struct tk_bound_kind kind = {.gex_class = TK_KIND_CUDA_UVA};
@@ -156,14 +171,20 @@ static struct tk_kind_transfer transfer(bool is_put, const char *remote, char *l
 static enum tk_status (*rma_of_fake)(struct tk_peer *peer, const struct tk_rma *rma,
                                      struct tk_rma_state *state);
 
-/* Nothing that is posted lies on the device; slots are named with their registration. */
+/* Nothing that is posted lies on the device, unless it is registered; slots are named with their
+ * registration. */
+static struct tk_region registered = {.handle = &registered};
+
 static enum tk_status look_at_rma(struct tk_peer *peer, const struct tk_rma *rma,
                                   struct tk_rma_state *state)
 {
     bool is_slot = tk_area_holds(&tk_kind_staging.area, rma->local, rma->nbytes);
-    assert_false(rma->is_on_device);
+    assert_int_equal(rma->is_on_device, rma->home == &registered);
     assert_int_equal(is_slot, rma->home == &tk_kind_staging.region);
-    return rma_of_fake(peer, rma, state);
+    struct tk_rma seen_by_hca = *rma;
+    if (rma->is_on_device)
+        seen_by_hca.local = seen((uintptr_t)rma->local, &device);
+    return rma_of_fake(peer, &seen_by_hca, state);
 }
 
 static void fill(char *at, size_t nbytes, unsigned seed)
@@ -213,6 +234,7 @@ static int set_up(void **state)
     static bool is_open;
     fake_job_open(3);
     memset(&gpu, 0, sizeof(gpu));
+    device.facts = (struct tk_kind_facts){.needs_flush = false};
     if (!is_open) {
         rma_of_fake = fake_transport.rma.post;
         fake_transport.rma.post = look_at_rma;
@@ -427,6 +449,59 @@ static void a_random_mix_moves_each_byte(void **state)
         free(model[m]);
 }
 
+/* ---- what an HCA writes to memory here */
+
+static struct tk_kind_transfer get_in_place(char *local, size_t nbytes)
+{
+    struct tk_kind_transfer k = transfer(false, host + 2, local, nbytes);
+    k.t.rma.home = &registered;
+    return k;
+}
+
+/* Before the get is complete, whatever it is waited for by. */
+static void gets_are_flushed_where_the_class_can_flush(void **state)
+{
+    (void)state;
+    device.facts.needs_flush = device.facts.can_flush = true;
+    gpu.expected = host + 2;
+    struct tk_kind_transfer k = get_in_place(device_at + 1, 1000);
+    assert_int_equal(tk_kind_blocking(&k), 0);
+    assert_int_equal(gpu.flushes, 1);
+    gex_Event_t event = tk_kind_start(&k, GEX_EVENT_DEFER);
+    tk_wait_done(tk_op_of(event));
+    tk_op_give(tk_op_of(event));
+    assert_int_equal(gpu.flushes, 2);
+    assert_int_equal(tk_kind_implicit(&k, GEX_EVENT_DEFER), 0);
+    while (!tk_nbi_done(tk_nbi_now, GEX_EC_ALL))
+        tk_poll();
+    assert_int_equal(gpu.flushes, 3);
+    assert_int_equal(rmas(), 3);
+    assert_int_equal(gpu.copies, 0);
+}
+
+static void gets_are_staged_where_it_can_not(void **state)
+{
+    (void)state;
+    device.facts.needs_flush = true;
+    struct tk_kind_transfer k = get_in_place(device_at + 1, 1000);
+    assert_int_equal(tk_kind_blocking(&k), 0);
+    assert_memory_equal(view + 1, host + 2, 1000);
+    assert_int_equal(gpu.flushes, 0);
+    assert_int_equal(gpu.copies, 1);
+}
+
+/* The HCA reads memory of a device as it is. */
+static void puts_are_not_flushed_here(void **state)
+{
+    (void)state;
+    device.facts.needs_flush = device.facts.can_flush = true;
+    struct tk_kind_transfer k = get_in_place(device_at + 1, 1000);
+    k.t.rma.is_put = true;
+    assert_int_equal(tk_kind_blocking(&k), 0);
+    assert_memory_equal(host + 2, view + 1, 1000);
+    assert_int_equal(gpu.flushes + gpu.copies, 0);
+}
+
 /* ---- the device is given back with its last kind or segment */
 
 static void put_something(void)
@@ -613,6 +688,15 @@ static void put_by_a_failing_device(void *arg)
     tk_kind_blocking(&k);
 }
 
+static void get_by_a_failing_device(void *arg)
+{
+    (void)arg;
+    device.facts.needs_flush = device.facts.can_flush = true;
+    gpu.fails_flush = true;
+    struct tk_kind_transfer k = get_in_place(device_at + 1, 1000);
+    tk_kind_blocking(&k);
+}
+
 static void leave(uint32_t peer)
 {
     _exit(peer == tk_no_peer ? 1 : 2);
@@ -628,6 +712,19 @@ static void a_failing_copy_ends_the_job_with_its_cause(void **state)
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 1);
     unit_assert_says(said, "by PAPER device failed: the device fell off the bus");
+    assert_int_equal(unit_lines(said), 1);
+}
+
+static void a_failing_flush_ends_the_job_with_its_cause(void **state)
+{
+    const char *said;
+    (void)state;
+    tk_lost_peer = leave;
+    int status = unit_child(get_by_a_failing_device, NULL, &said);
+    tk_lost_peer = NULL;
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+    unit_assert_says(said, "flushing what an HCA wrote to PAPER device failed: it fell off");
     assert_int_equal(unit_lines(said), 1);
 }
 
@@ -664,6 +761,9 @@ static const struct CMUnitTest tests[] = {
     TEST(sources_are_free_when_that_is_reported),
     TEST(nothing_is_complete_at_once),
     TEST(a_random_mix_moves_each_byte),
+    TEST(gets_are_flushed_where_the_class_can_flush),
+    TEST(gets_are_staged_where_it_can_not),
+    TEST(puts_are_not_flushed_here),
     TEST(the_last_kind_or_segment_gives_the_device_back),
     TEST(of_two_threads_one_gives_the_device_back),
     TEST(asks_that_make_no_sense_end_the_job),
@@ -671,6 +771,7 @@ static const struct CMUnitTest tests[] = {
     TEST(answers_that_make_no_sense_end_the_job),
     TEST(answers_out_of_order_end_the_job),
     TEST(a_failing_copy_ends_the_job_with_its_cause),
+    TEST(a_failing_flush_ends_the_job_with_its_cause),
     TEST(a_copy_that_fails_while_the_job_leaves_never_completes),
 };
 
