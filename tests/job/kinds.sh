@@ -115,6 +115,18 @@ refusals()
     done
 }
 
+# Classes of other vendors, and two in one process, whose memory passes through the host: no device copies for both.
+classes()
+{
+    for class in hip ze cuda,hip hip,ze; do
+        for near in 0 1; do
+            SETTINGS="GASNET_SUPERNODE_MAXSIZE=$near KINDS_CLASS=$class" good 2 "$jobs/kinds-seq" 10
+        done
+    done
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 KINDS_CLASS=hip SOFTGPU=weak-order,devices=2" good 2 "$jobs/kinds-par" 10 2
+    SETTINGS="KINDS_CLASS=ze,cuda GASNET_MK_WAY=staged" good 1 "$jobs/kinds-par" 10
+}
+
 # Each rank has one line of each of the two calls.
 freed_memory()
 {
@@ -141,5 +153,5 @@ counts()
 lane network network
 lane hcas hcas weak_order faults deaths others refusals freed_memory counts
 lane neighbours neighbours
-lane alone alone names
+lane alone alone names classes
 finish
