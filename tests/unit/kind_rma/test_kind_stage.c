@@ -31,7 +31,12 @@ static struct {
     unsigned busy, fails;
     unsigned in_flight, copies, held, flushes;
     bool fails_flush;
-    const char *expected; /* at device_at + 1, by a flush */
+    bool no_bytes;    /* copies move none: addresses may be outside of the device */
+    bool only_counts; /* puts move none either */
+    size_t copied, posted;
+    uintptr_t lowest;                                   /* written by a copy */
+    unsigned char pieces[(1ull << 32) / piece / 8 + 1]; /* by the place that they were put to */
+    const char *expected;                               /* at device_at + 1, by a flush */
 } gpu;
 
 static bool is_on_device(uintptr_t at)
@@ -68,8 +73,13 @@ static enum tk_status paper_test(struct tk_kind_copy *copy, struct tk_kind_why *
     copy->event = (void *)left;
     if (left > 0)
         return TK_BUSY;
-    memmove(seen(copy->to, copy->to_device), seen(copy->from, copy->from_device), copy->nbytes);
     gpu.in_flight--;
+    gpu.copied += copy->nbytes;
+    if (!gpu.lowest || copy->to < gpu.lowest)
+        gpu.lowest = copy->to;
+    if (gpu.only_counts || gpu.no_bytes)
+        return TK_OK;
+    memmove(seen(copy->to, copy->to_device), seen(copy->from, copy->from_device), copy->nbytes);
     return TK_OK;
 }
 
@@ -171,6 +181,18 @@ static struct tk_kind_transfer transfer(bool is_put, const char *remote, char *l
 static enum tk_status (*rma_of_fake)(struct tk_peer *peer, const struct tk_rma *rma,
                                      struct tk_rma_state *state);
 
+static enum tk_status count_piece(const struct tk_rma *rma, struct tk_rma_state *state)
+{
+    size_t number = (rma->remote - (uintptr_t)host) / piece;
+    unsigned char bit = (unsigned char)(1 << number % 8);
+    assert_true(number / 8 < sizeof(gpu.pieces));
+    assert_int_equal(gpu.pieces[number / 8] & bit, 0);
+    gpu.pieces[number / 8] |= bit;
+    gpu.posted += rma->nbytes;
+    state->done = rma->nbytes;
+    return TK_OK;
+}
+
 /* Nothing that is posted lies on the device, unless it is registered; slots are named with their
  * registration. */
 static struct tk_region registered = {.handle = &registered};
@@ -181,6 +203,8 @@ static enum tk_status look_at_rma(struct tk_peer *peer, const struct tk_rma *rma
     bool is_slot = tk_area_holds(&tk_kind_staging.area, rma->local, rma->nbytes);
     assert_int_equal(rma->is_on_device, rma->home == &registered);
     assert_int_equal(is_slot, rma->home == &tk_kind_staging.region);
+    if (gpu.only_counts)
+        return count_piece(rma, state);
     struct tk_rma seen_by_hca = *rma;
     if (rma->is_on_device)
         seen_by_hca.local = seen((uintptr_t)rma->local, &device);
@@ -313,6 +337,39 @@ static void device_memory_here_passes_through_our_slots(void **state)
     k = transfer(true, device_at + 400000, device_at + 7, 2 * piece);
     assert_int_equal(tk_kind_blocking(&k), 0);
     assert_memory_equal(view + 400000, view + 7, 2 * piece);
+}
+
+/* More bytes than an int, or 32 bits, count: each piece is put to a place of its own. */
+static void lengths_have_64_bits(void **state)
+{
+    static const size_t lengths[] = {(1ull << 31) + 5, (1ull << 32) + 7};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        memset(&gpu, 0, sizeof(gpu));
+        gpu.only_counts = true;
+        struct tk_kind_transfer k = transfer(true, host, device_at, lengths[i]);
+        assert_int_equal(tk_kind_blocking(&k), 0);
+        assert_true(gpu.copied == lengths[i] && gpu.posted == lengths[i]);
+        assert_int_equal(gpu.copies, lengths[i] / piece + 1);
+        for (size_t n = 0; n <= lengths[i] / piece; n++)
+            assert_true(gpu.pieces[n / 8] & 1 << n % 8);
+    }
+}
+
+/* So have the places in a segment that targets are asked for. */
+static void places_have_64_bits(void **state)
+{
+    enum { nbytes = 2 * piece + 3 };
+    const size_t place = (1ull << 33) + 12345;
+    (void)state;
+    memory.size = place + nbytes;
+    gpu.no_bytes = true;
+    struct tk_kind_transfer k = transfer(true, device_at, here, nbytes);
+    k.t.rma.remote += place;
+    assert_int_equal(tk_kind_blocking(&k), 0);
+    memory.size = size;
+    assert_int_equal(gpu.copied, nbytes);
+    assert_int_equal(gpu.lowest, memory.base + place);
 }
 
 /* Data of a put that finds no slot is put into one later. */
@@ -756,6 +813,8 @@ static const struct CMUnitTest tests[] = {
     TEST(small_data_travels_in_messages),
     TEST(large_transfers_pass_through_slots_in_pieces),
     TEST(device_memory_here_passes_through_our_slots),
+    TEST(lengths_have_64_bits),
+    TEST(places_have_64_bits),
     TEST(a_target_without_slots_lets_initiators_wait_in_order),
     TEST(immediate_transfers_begin_at_once_or_not_at_all),
     TEST(sources_are_free_when_that_is_reported),
