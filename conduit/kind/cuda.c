@@ -133,6 +133,10 @@ static void cuda_facts(tk_cu_device device, struct tk_kind_facts *facts)
     facts->has_ipc = cuda.ipc_get && cuda.ipc_open && cuda.ipc_close;
     facts->needs_flush = cuda_attribute(device, TK_CU_DEVICE_GPU_DIRECT_RDMA_WRITES_ORDERING,
                                         TK_CU_ORDERING_NONE) < TK_CU_ORDERING_OWNER;
+    facts->can_flush =
+        cuda.flush_writes &&
+        cuda_attribute(device, TK_CU_DEVICE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS, 0) &
+            TK_CU_FLUSH_OPTION_HOST;
 }
 
 static void cuda_drop_streams(struct cuda_device *own)
@@ -462,6 +466,15 @@ static void cuda_ipc_close(struct tk_kind_device *device, uintptr_t base)
     cuda_leave();
 }
 
+static enum tk_status cuda_flush(struct tk_kind_device *device, struct tk_kind_why *why)
+{
+    if (cuda_enter(device->own, why) != TK_OK)
+        return TK_FAIL;
+    tk_cu_result result = cuda.flush_writes(TK_CU_FLUSH_TARGET_CURRENT_CTX, TK_CU_FLUSH_TO_OWNER);
+    cuda_leave();
+    return result == TK_CU_SUCCESS ? TK_OK : cuda_failed(why, "cuFlushGPUDirectRDMAWrites", result);
+}
+
 /* Portable: pinned for all contexts, so that buffers serve all devices. */
 static bool cuda_pin_host(struct tk_kind_device *device, void *base, size_t size)
 {
@@ -499,6 +512,7 @@ const struct tk_kind_class tk_kind_cuda = {
     .ipc_get = cuda_ipc_get,
     .ipc_open = cuda_ipc_open,
     .ipc_close = cuda_ipc_close,
+    .flush = cuda_flush,
     .pin_host = cuda_pin_host,
     .unpin_host = cuda_unpin_host,
 };

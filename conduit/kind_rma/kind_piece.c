@@ -280,6 +280,13 @@ static bool moved_by_rma(struct piece *p, bool *lacks)
     return p->is_posted && tk_op_done(&p->op);
 }
 
+/* A slot is host memory. */
+static bool flushed(const struct piece *p)
+{
+    const struct tk_kind_transfer *k = &p->of->k;
+    return p->slot || !tk_kind_wants_flush_here(k) || tk_kind_copy_flush(k->local->device);
+}
+
 static bool move(struct piece *p, bool *lacks)
 {
     uintptr_t shift;
@@ -287,7 +294,7 @@ static bool move(struct piece *p, bool *lacks)
     bool by_copy = moves_by_copy(p, &shift, &other);
     if (by_copy && !p->is_begun)
         fill_copy(p, shift, other);
-    if (by_copy ? !copied(p, lacks) : !moved_by_rma(p, lacks))
+    if (by_copy ? !copied(p, lacks) : !(moved_by_rma(p, lacks) && flushed(p)))
         return false;
     source_read(p);
     if (by_target(p->of))

@@ -180,13 +180,19 @@ static enum tk_status begin(const struct tk_kind_transfer *k, const struct tk_ki
 
 /* ---- calls ---- */
 
+/* As a transfer of host memory: nothing is left to do when the HCA has moved it. */
+static bool is_posted_whole(const struct tk_kind_transfer *k, const struct tk_kind_plan *plan)
+{
+    return plan->path == TK_KIND_BY_HCA && !tk_kind_wants_flush_here(k);
+}
+
 int tk_kind_blocking(struct tk_kind_transfer *k)
 {
     struct tk_op op;
     if (k->t.rma.nbytes == 0)
         return 0;
     const struct tk_kind_plan plan = plan_of(k);
-    if (plan.path == TK_KIND_BY_HCA)
+    if (is_posted_whole(k, &plan))
         return tk_transfer_blocking(&k->t);
     tk_op_init(&op);
     if (begin(k, &plan, &op, NULL) != TK_OK)
@@ -200,7 +206,7 @@ gex_Event_t tk_kind_start(struct tk_kind_transfer *k, gex_Event_t *lc_opt)
     if (k->t.rma.nbytes == 0)
         return tk_transfer_start(&k->t, lc_opt);
     const struct tk_kind_plan plan = plan_of(k);
-    if (plan.path == TK_KIND_BY_HCA)
+    if (is_posted_whole(k, &plan))
         return tk_transfer_start(&k->t, lc_opt);
     struct tk_op *op = tk_op_take();
     k->t.rma.copy_source = lc_opt == GEX_EVENT_NOW;
@@ -221,7 +227,7 @@ int tk_kind_implicit(struct tk_kind_transfer *k, gex_Event_t *lc_opt)
     if (k->t.rma.nbytes == 0)
         return 0;
     const struct tk_kind_plan plan = plan_of(k);
-    if (plan.path == TK_KIND_BY_HCA)
+    if (is_posted_whole(k, &plan))
         return tk_transfer_implicit(&k->t, lc_opt);
     struct tk_op *op = tk_nbi_op(k->t.rma.is_put ? TK_NBI_PUT : TK_NBI_GET);
     tk_counter_t *sources = lc_opt == GEX_EVENT_DEFER ? NULL
@@ -285,9 +291,10 @@ void tk_kind_rma_open(void)
     tk_progress_add(kind_progress);
 }
 
-void tk_kind_rma_release(struct tk_kind_device *device)
+void tk_kind_rma_put(struct tk_kind_device *device)
 {
     tk_lock(&tk_kind_lock);
     tk_kind_release(device);
+    tk_kind_device_put(device);
     tk_unlock(&tk_kind_lock);
 }

@@ -16,7 +16,7 @@ const struct tk_kind_memory *tk_kind_memory_of(uint32_t endpoint)
 
 void tk_kind_release(struct tk_kind_device *device)
 {
-    if (device->use != tk_kind_copy_holds(device) + tk_kind_ipc_holds(device) + 1)
+    if (tk_kind_device_uses(device) != tk_kind_copy_holds(device) + tk_kind_ipc_holds(device) + 1)
         return;
     tk_kind_ipc_release(device);
     tk_kind_copy_release(device);

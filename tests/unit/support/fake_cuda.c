@@ -122,6 +122,9 @@ static tk_cu_result fake_device_get_attribute(int *value, int attribute, tk_cu_d
     case TK_CU_DEVICE_DMA_BUF_SUPPORTED:
         *value = fake_cuda.has_dmabuf;
         return TK_CU_SUCCESS;
+    case TK_CU_DEVICE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS:
+        *value = fake_cuda.flush_options;
+        return TK_CU_SUCCESS;
     case TK_CU_DEVICE_GPU_DIRECT_RDMA_WRITES_ORDERING:
         *value = fake_cuda.ordering;
         return fake_cuda.ordering < 0 ? TK_CU_INVALID_VALUE : TK_CU_SUCCESS;
@@ -398,6 +401,16 @@ static tk_cu_result fake_export_range(void *handle, tk_cu_pointer address, size_
     assert_int_equal(address % tk_page_size(), 0);
     assert_int_equal(size % tk_page_size(), 0);
     *(int *)handle = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return TK_CU_SUCCESS;
+}
+
+static tk_cu_result fake_flush_writes(int target, int scope)
+{
+    NEEDS_CONTEXT();
+    MAY_FAIL("cuFlushGPUDirectRDMAWrites");
+    assert_int_equal(target, TK_CU_FLUSH_TARGET_CURRENT_CTX);
+    assert_int_equal(scope, TK_CU_FLUSH_TO_OWNER);
+    fake_cuda.flushes++;
     return TK_CU_SUCCESS;
 }
 
