@@ -64,6 +64,7 @@ struct tk_kind_facts {
     bool has_ipc;     /* ipc_get() works */
     bool needs_flush; /* a remote write may stay invisible to the device until a read of it
                          through the same HCA */
+    bool can_flush;   /* flush() works */
 };
 
 struct tk_kind_class {
@@ -104,6 +105,9 @@ struct tk_kind_class {
     enum tk_status (*ipc_open)(struct tk_kind_device *device, const struct tk_kind_ipc *ipc,
                                uintptr_t *base, struct tk_kind_why *why);
     void (*ipc_close)(struct tk_kind_device *device, uintptr_t base);
+    /* NULL, or makes visible to the device what HCAs wrote before the call, as a read by an HCA
+     * does; waits for it. */
+    enum tk_status (*flush)(struct tk_kind_device *device, struct tk_kind_why *why);
     /* Host memory that copies read and write: pinning makes them faster and asynchronous. A failure
      * has no consequence but speed. */
     bool (*pin_host)(struct tk_kind_device *device, void *base, size_t size);

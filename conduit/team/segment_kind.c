@@ -130,6 +130,7 @@ static void describe(struct kind_part *part)
     part->bound = (struct tk_bound_kind){.gex_class = (uint8_t)memory->device->class->gex_class,
                                          .has_ipc = memory->has_ipc,
                                          .needs_flush = facts->needs_flush,
+                                         .serial = memory->serial,
                                          .offset = memory->ipc.offset};
     memcpy(part->bound.uuid, facts->uuid, sizeof(part->bound.uuid));
     memcpy(part->bound.ipc, memory->ipc.handle, sizeof(part->bound.ipc));

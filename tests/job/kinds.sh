@@ -60,13 +60,27 @@ hcas()
     done
 }
 
-# A copy that fails, or a device that is lost, ends the job with a line; nothing is left.
+# What an HCA wrote is visible to the device after a flush alone: of puts by the read behind them, seen without gets, which flush too;
+# of gets by the driver.
+weak_order()
+{
+    for way in auto dmabuf peermem; do
+        SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 GASNET_MK_WAY=$way SOFTGPU=weak-order KINDS_PUTS=1" good 2 "$jobs/kinds-seq" 10
+        SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 GASNET_MK_WAY=$way SOFTGPU=weak-order" good 2 "$jobs/kinds-seq" 10
+    done
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 SOFTHCA_HCAS=2 GASNET_NUM_QPS=2 SOFTGPU=weak-order,devices=2 KINDS_PUTS=1" good 3 "$jobs/kinds-par" 10
+}
+
+# A copy that fails, or a device that is lost, ends the job with status 1 and a line of the rank, as a lost port does; nothing is left.
+# The program may be the first to see that its device is lost.
 faults()
 {
     for fault in copy:after=40 copy:after=40,when=call lost:after=150; do
         for near in 0 1; do
             SETTINGS="GASNET_SUPERNODE_MAXSIZE=$near GASNET_MK_WAY=staged SOFTGPU_FAULT=$fault" job 2 "$jobs/kinds-seq" 20
-            [ "$status" -ne 0 ] && grep -qE "a copy of .* failed: |kinds.c:" "$scratch/err" || failed "a fault was not reported"
+            grep -qE "^trunkline\[[01]@.*a copy of .* by CUDA_UVA device 0 .* failed: |kinds.c:" "$scratch/err" || failed "a fault was not reported"
+            [ "$status" -eq 1 ] || grep -q "kinds.c:" "$scratch/err" || failed "status $status after a fault of a device"
+            grep -qi "abort\|signal 6\|core" "$scratch/err" && failed "a fault of a device looks like one of the library"
         done
     done
 }
@@ -101,6 +115,27 @@ refusals()
     done
 }
 
+# Classes of other vendors, and two in one process, whose memory passes through the host: no device copies for both.
+classes()
+{
+    for class in hip ze cuda,hip hip,ze; do
+        for near in 0 1; do
+            SETTINGS="GASNET_SUPERNODE_MAXSIZE=$near KINDS_CLASS=$class" good 2 "$jobs/kinds-seq" 10
+        done
+    done
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 KINDS_CLASS=hip SOFTGPU=weak-order,devices=2" good 2 "$jobs/kinds-par" 10 2
+    SETTINGS="KINDS_CLASS=ze,cuda GASNET_MK_WAY=staged" good 1 "$jobs/kinds-par" 10
+}
+
+# Each rank has one line of each of the two calls.
+freed_memory()
+{
+    SETTINGS="KINDS_FREED=1" job 3 "$jobs/kinds-seq"
+    [ "$status" -eq 0 ] || failed "status $status"
+    [ "$(grep -c "the memory under a device segment was freed before gex_Segment_Destroy" "$scratch/err")" = 2 ] &&
+        [ "$(grep -c "rank 1 .* could not publish its segments" "$scratch/err")" = 4 ] || failed "freed memory was not reported by all ranks"
+}
+
 # count NAME: of rank 0
 count()
 {
@@ -115,8 +150,14 @@ counts()
     done
 }
 
+# The last kind is destroyed while a device copies by IPC.
+ends()
+{
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 SOFTGPU_FAULT=copy:ms=100" good 2 "$jobs/kind_ends-seq"
+}
+
 lane network network
-lane hcas hcas faults deaths others refusals counts
+lane hcas hcas weak_order faults deaths others refusals freed_memory counts
 lane neighbours neighbours
-lane alone alone names
+lane alone alone names classes ends
 finish

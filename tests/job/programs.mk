@@ -54,7 +54,8 @@ $(call job,hang,seq par)
 $(call job,hello,seq)
 $(call job,kill,seq par)
 $(call job,last_barrier,seq)
-$(call job,kinds,seq par large,,-ldl)
+$(call job,kinds,seq par large,kinds kinds_devices,-ldl)
+$(call job,kind_ends,seq,,-ldl)
 $(call job,large_messages,seq par)
 $(call job,legacy,seq par parsync,legacy legacy_am legacy_rma legacy_vis)
 $(call job,legacy_threads,par)
@@ -125,6 +126,8 @@ job_tests = $(patsubst %,tests/job/%.sh, \
     raw rma barrier named_barrier legacy_threads exit_contexts limits plan gasnet_trace info info_accelerators info_topology attach_memory paging connect_files query stress \
     tools foreign_launchers others strangers exit_messages)
 TESTS += $(job_tests)
+# The stand-ins that the script loads by LD_LIBRARY_PATH
+needs_tests/job/kinds.sh = $(softgpu_libraries)
 needs_tests/job/loaded_late.sh = $(call library_files,$(installed_libraries))
 tsan_tests += $(patsubst %,tests/job/%.sh,atomics collectives endpoint_am vector firehose random_mix srq large_messages xrc stress legacy_threads nbi \
     thread_turns)

@@ -95,6 +95,27 @@ static void a_record_has_a_copy_of_its_kind(void **state)
     assert_null(tk_bound_of(me, 1).kind);
 }
 
+/* Staging buffers are published with each segment, and transfers in flight use their keys. */
+static void a_record_that_comes_again_changes_nothing(void **state)
+{
+    static const uint32_t new_keys[rails] = {2, 103};
+    for (int i = 0; i < 3; i++)
+        tk_bound_set(other, &mine[i]);
+    for (int i = 0; i < 3; i++) {
+        const struct tk_bound before = tk_bound_of(other, mine[i].endpoint);
+        tk_bound_set(other, &mine[i]);
+        const struct tk_bound after = tk_bound_of(other, mine[i].endpoint);
+        assert_ptr_equal(after.keys, before.keys);
+        assert_ptr_equal(after.kind, before.kind);
+    }
+    mine[1].keys = new_keys;
+    tk_bound_set(other, &mine[1]);
+    assert_known(&mine[1]);
+    cuda.ipc[63] ^= 1;
+    tk_bound_set(other, &mine[0]);
+    assert_known(&mine[0]);
+}
+
 /* The CPU of a neighbour must not map it. */
 static void device_segments_are_not_found_as_published(void **state)
 {
@@ -154,9 +175,13 @@ static void kinds_that_make_no_sense_are_refused(void **state)
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 
 static const struct CMUnitTest tests[] = {
-    TEST(kinds_arrive_with_their_records),        TEST(host_segments_cost_nothing_for_kinds),
-    TEST(a_record_has_a_copy_of_its_kind),        TEST(device_segments_are_not_found_as_published),
-    TEST(records_that_make_no_sense_are_refused), TEST(kinds_that_make_no_sense_are_refused),
+    TEST(kinds_arrive_with_their_records),
+    TEST(host_segments_cost_nothing_for_kinds),
+    TEST(a_record_has_a_copy_of_its_kind),
+    TEST(device_segments_are_not_found_as_published),
+    TEST(a_record_that_comes_again_changes_nothing),
+    TEST(records_that_make_no_sense_are_refused),
+    TEST(kinds_that_make_no_sense_are_refused),
 };
 
 UNIT_MAIN(tests)
