@@ -77,8 +77,8 @@ faults()
     for fault in copy:after=40 copy:after=40,when=call lost:after=150; do
         for near in 0 1; do
             SETTINGS="GASNET_SUPERNODE_MAXSIZE=$near GASNET_MK_WAY=staged SOFTGPU_FAULT=$fault" job 2 "$jobs/kinds-seq" 20
-            grep -qE "^trunkline\[[01]@.*a copy of .* by CUDA_UVA device 0 .* failed: |kinds.c:" "$scratch/err" || failed "a fault was not reported"
-            [ "$status" -eq 1 ] || grep -q "kinds.c:" "$scratch/err" || failed "status $status after a fault of a device"
+            grep -qE "^trunkline\[[01]@.*a copy of .* by CUDA_UVA device 0 .* failed: |kinds_devices.c:|kinds.c:" "$scratch/err" || failed "a fault was not reported"
+            [ "$status" -eq 1 ] || grep -q "kinds.*\.c:" "$scratch/err" || failed "status $status after a fault of a device"
             grep -qi "abort\|signal 6\|core" "$scratch/err" && failed "a fault of a device looks like one of the library"
         done
     done
@@ -162,7 +162,8 @@ if [ "$sanitizer" != no ]; then
     finish
 fi
 lane network network
-lane hcas hcas weak_order faults deaths others refusals freed_memory counts
+lane hcas hcas weak_order counts
+lane ends deaths faults refusals freed_memory others
 lane neighbours neighbours
 lane alone alone names classes
 finish
