@@ -68,22 +68,40 @@ static int cuda_attribute(tk_cu_device device, int attribute, int otherwise)
                                                                                  : otherwise;
 }
 
-static enum tk_status cuda_find_device(int ordinal, tk_cu_device *device, struct tk_kind_why *why)
+static int cuda_load(struct tk_kind_why *why)
 {
     static const char *const files[] = {"libcuda.so.1", NULL};
-    int count = 0;
-    if (tk_kind_library_load(files, symbols, sizeof(symbols) / sizeof(*symbols), why) < 0)
-        return TK_FAIL;
+    return tk_kind_library_load(files, symbols, sizeof(symbols) / sizeof(*symbols), why);
+}
+
+static enum tk_status cuda_count(int *count, struct tk_kind_why *why)
+{
     tk_cu_result result = cuda.init(0);
     if (result != TK_CU_SUCCESS)
         return cuda_failed(why, "cuInit", result);
-    result = cuda.device_get_count(&count);
-    if (result != TK_CU_SUCCESS)
-        return cuda_failed(why, "cuDeviceGetCount", result);
+    result = cuda.device_get_count(count);
+    return result == TK_CU_SUCCESS ? TK_OK : cuda_failed(why, "cuDeviceGetCount", result);
+}
+
+static int cuda_list(struct tk_kind_args *args, int max, bool *is_loaded, struct tk_kind_why *why)
+{
+    int count = 0;
+    int file = cuda_load(why);
+    *is_loaded = file != TK_KIND_LIBRARY_ABSENT;
+    if (file < 0 || cuda_count(&count, why) != TK_OK)
+        return -1;
+    return tk_kind_list_ordinals(TK_KIND_CUDA_UVA, count, args, max);
+}
+
+static enum tk_status cuda_find_device(int ordinal, tk_cu_device *device, struct tk_kind_why *why)
+{
+    int count = 0;
+    if (cuda_load(why) < 0 || cuda_count(&count, why) != TK_OK)
+        return TK_FAIL;
     if (ordinal < 0 || ordinal >= count)
         return tk_kind_why(why, "there is no CUDA device %d: this process sees %d of them", ordinal,
                            count);
-    result = cuda.device_get(device, ordinal);
+    tk_cu_result result = cuda.device_get(device, ordinal);
     if (result != TK_CU_SUCCESS)
         return cuda_failed(why, "cuDeviceGet", result);
     if (cuda_attribute(*device, TK_CU_DEVICE_UNIFIED_ADDRESSING, 0))
@@ -182,6 +200,17 @@ static void cuda_close(struct tk_kind_device *device)
 }
 
 /* ---- memory ---- */
+
+static size_t cuda_total(struct tk_kind_device *device)
+{
+    struct tk_kind_why why;
+    size_t left, total = 0;
+    if (!cuda.mem_get_info || cuda_enter(device->own, &why) != TK_OK)
+        return 0;
+    tk_cu_result result = cuda.mem_get_info(&left, &total);
+    cuda_leave();
+    return result == TK_CU_SUCCESS ? total : 0;
+}
 
 /* Within the context. */
 static enum tk_status cuda_alloc_here(size_t size, uintptr_t *address, struct tk_kind_why *why)
@@ -482,8 +511,10 @@ const struct tk_kind_class tk_kind_cuda = {
     .name = "CUDA_UVA",
     .library = "libcuda.so.1",
     .gex_class = TK_KIND_CUDA_UVA,
+    .list = cuda_list,
     .open = cuda_open,
     .close = cuda_close,
+    .total = cuda_total,
     .alloc = cuda_alloc,
     .free = cuda_free,
     .find = cuda_find,

@@ -64,7 +64,7 @@ static void hip_leave(int ordinal, int callers)
 /* ---- open and close ---- */
 
 /* The one of ROCm 6 is preferred, as a machine may have both; libamdhip64.so is of any version. */
-static enum tk_status hip_load(struct tk_kind_why *why)
+static int hip_load(struct tk_kind_why *why)
 {
     static const char *const files[] = {"libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
                                         NULL};
@@ -75,23 +75,36 @@ static enum tk_status hip_load(struct tk_kind_why *why)
     int file =
         tk_kind_library_load(files, hip_symbols, sizeof(hip_symbols) / sizeof(*hip_symbols), why);
     if (file < 0)
-        return TK_FAIL;
+        return file;
     hip_is_5 = file == 1;
     tk_kind_library_load(hsa_files, hsa_symbols, 1, &no_matter);
-    return TK_OK;
+    return file;
+}
+
+static enum tk_status hip_count(int *count, struct tk_kind_why *why)
+{
+    tk_hip_error error = hip.init(0);
+    if (error != TK_HIP_SUCCESS)
+        return hip_failed(why, "hipInit", error);
+    error = hip.get_device_count(count);
+    return error == TK_HIP_SUCCESS ? TK_OK : hip_failed(why, "hipGetDeviceCount", error);
+}
+
+static int hip_list(struct tk_kind_args *args, int max, bool *is_loaded, struct tk_kind_why *why)
+{
+    int count = 0;
+    int file = hip_load(why);
+    *is_loaded = file != TK_KIND_LIBRARY_ABSENT;
+    if (file < 0 || hip_count(&count, why) != TK_OK)
+        return -1;
+    return tk_kind_list_ordinals(TK_KIND_HIP, count, args, max);
 }
 
 static enum tk_status hip_find_device(int ordinal, struct tk_kind_why *why)
 {
     int count = 0;
-    if (hip_load(why) != TK_OK)
+    if (hip_load(why) < 0 || hip_count(&count, why) != TK_OK)
         return TK_FAIL;
-    tk_hip_error error = hip.init(0);
-    if (error != TK_HIP_SUCCESS)
-        return hip_failed(why, "hipInit", error);
-    error = hip.get_device_count(&count);
-    if (error != TK_HIP_SUCCESS)
-        return hip_failed(why, "hipGetDeviceCount", error);
     if (ordinal >= 0 && ordinal < count)
         return TK_OK;
     return tk_kind_why(why, "there is no HIP device %d: this process sees %d of them", ordinal,
@@ -169,6 +182,18 @@ static void hip_close(struct tk_kind_device *device)
 }
 
 /* ---- memory ---- */
+
+static size_t hip_total(struct tk_kind_device *device)
+{
+    struct tk_kind_why why;
+    size_t left, total = 0;
+    int callers, ordinal = device->args.ordinal;
+    if (!hip.mem_get_info || hip_enter(ordinal, &callers, &why) != TK_OK)
+        return 0;
+    tk_hip_error error = hip.mem_get_info(&left, &total);
+    hip_leave(ordinal, callers);
+    return error == TK_HIP_SUCCESS ? total : 0;
+}
 
 /* On the device. */
 static enum tk_status hip_alloc_here(size_t size, uintptr_t *address, struct tk_kind_why *why)
@@ -408,8 +433,10 @@ const struct tk_kind_class tk_kind_hip = {
     .name = "HIP",
     .library = "libamdhip64.so",
     .gex_class = TK_KIND_HIP,
+    .list = hip_list,
     .open = hip_open,
     .close = hip_close,
+    .total = hip_total,
     .alloc = hip_alloc,
     .free = hip_free,
     .find = hip_find,

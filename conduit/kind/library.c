@@ -27,13 +27,13 @@ int tk_kind_library_load(const char *const *files, const struct tk_kind_symbol *
     int number;
     void *library = open_first(files, &number, why);
     if (!library)
-        return -1;
+        return TK_KIND_LIBRARY_ABSENT;
     for (size_t i = 0; i < count; i++) {
         void *function = dlsym(library, symbols[i].name);
         if (!function && !symbols[i].is_optional) {
             tk_kind_why(why, "%s has no function %s(): its driver is too old", files[number],
                         symbols[i].name);
-            return -1;
+            return TK_KIND_LIBRARY_OLD;
         }
         *symbols[i].function = function;
     }

@@ -87,6 +87,21 @@ static void a_device_that_cannot_be_opened_leaves_nothing(void **state)
     }
 }
 
+static void devices_are_listed(void **state)
+{
+    struct tk_kind_args args[devices];
+    bool is_loaded = false;
+    assert_int_equal(tk_kind_cuda.list(args, devices, &is_loaded, &why), devices);
+    assert_true(is_loaded);
+    assert_int_equal(args[1].gex_class, TK_KIND_CUDA_UVA);
+    assert_int_equal(args[1].ordinal, 1);
+    assert_int_equal(tk_kind_cuda.list(args, 1, &is_loaded, &why), 1);
+    fake_cuda.is_missing = true;
+    assert_int_equal(tk_kind_cuda.list(args, devices, &is_loaded, &why), -1);
+    assert_false(is_loaded);
+    unit_assert_says(why.text, "libcuda.so.1 can't be loaded");
+}
+
 static void a_device_says_what_it_is(void **state)
 {
     char text[160];
@@ -95,6 +110,8 @@ static void a_device_says_what_it_is(void **state)
     assert_string_equal(tk_kind_device_text(device, text, sizeof(text)),
                         "CUDA_UVA device 1 (Paper 1, PCI 0001:3b:01.0)");
     assert_int_equal(device->facts.uuid[15], 'b');
+    assert_int_equal(device->class->total(device), 99999);
+    assert_unchanged();
     assert_true(device->facts.has_dmabuf && device->facts.has_ipc && !device->facts.needs_flush);
     tk_kind_device_put(device);
 }
@@ -462,6 +479,7 @@ static const struct CMUnitTest tests[] = {
     TEST(what_is_missing_is_named),
     TEST(a_device_that_cannot_be_opened_leaves_nothing),
     TEST(a_device_says_what_it_is),
+    TEST(devices_are_listed),
     TEST(writes_are_flushed_unless_the_device_orders_them),
     TEST(a_flush_is_made_where_the_driver_has_one_for_the_host),
     TEST(old_drivers_lack_dma_bufs_and_ipc),

@@ -341,6 +341,19 @@ static void what_is_missing_is_named(void **state)
     assert_no_device(0, "hipStreamCreateWithFlags: ");
 }
 
+static void devices_are_listed(void **state)
+{
+    struct tk_kind_args args[1];
+    bool is_loaded = false;
+    assert_int_equal(tk_kind_hip.list(args, 1, &is_loaded, &why), 1);
+    assert_true(is_loaded);
+    assert_int_equal(args[0].gex_class, TK_KIND_HIP);
+    assert_int_equal(args[0].ordinal, 0);
+    runtime.file = -1;
+    assert_int_equal(tk_kind_hip.list(args, 1, &is_loaded, &why), -1);
+    assert_false(is_loaded);
+}
+
 static void a_device_says_what_it_is(void **state)
 {
     char text[160];
@@ -348,6 +361,7 @@ static void a_device_says_what_it_is(void **state)
     assert_string_equal(tk_kind_device_text(device, text, sizeof(text)),
                         "HIP device 0 (Instinct of paper 0, PCI 0000:c0:00.0)");
     assert_int_equal(device->facts.uuid[15], 'A');
+    assert_int_equal(device->class->total(device), 99999);
     assert_true(device->facts.has_dmabuf && device->facts.has_ipc && device->facts.needs_flush);
     tk_kind_device_put(device);
 }
@@ -493,6 +507,7 @@ static void host_memory_is_pinned_if_the_runtime_can(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(what_is_missing_is_named),
     TEST(a_device_says_what_it_is),
+    TEST(devices_are_listed),
     TEST(both_versions_of_the_runtime_are_known),
     TEST(memory_of_other_kinds_is_refused),
     TEST(memory_of_the_library_goes_with_the_segment),

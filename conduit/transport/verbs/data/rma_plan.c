@@ -27,7 +27,7 @@ void tk_rma_plan_make(struct tk_rma_plan *plan, const struct tk_rma *rma,
                       const struct tk_rma_limits *limits, bool is_registered)
 {
     plan->is_striped = is_striped(rma, limits);
-    /* A lent source is not registered for this: registering would take longer than the copy. */
+    /* A lent source is not registered on the fly: that would take longer than the copy. */
     bool wants_copy = rma->copy_source || (rma->is_lent && !is_registered);
     plan->is_copied = wants_copy && rma->nbytes <= limits->copy_max;
     plan->wants_register = !is_registered && !plan->is_copied && wants_register(rma, limits);
