@@ -17,6 +17,13 @@ static void *open_library(const char *name)
     return library;
 }
 
+/* As the library does: a machine may have HIP of ROCm 5 or 6. */
+static void *open_hip(void)
+{
+    void *library = dlopen("libamdhip64.so.6", RTLD_NOW);
+    return library ? library : open_library("libamdhip64.so.5");
+}
+
 static void *function_of(void *library, const char *name)
 {
     void *function = dlsym(library, name);
@@ -158,7 +165,7 @@ static struct {
 
 static void hip_open(struct kinds_device *d, bool is_last)
 {
-    void *library = open_library("libamdhip64.so.5");
+    void *library = open_hip();
     int count;
     LOAD(hip, library, hipInit);
     LOAD(hip, library, hipGetDeviceCount);

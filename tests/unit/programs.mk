@@ -153,7 +153,7 @@ $(call unit,transport/test_verbs_failover_group,seq,$(unit_failing_rails))
 $(call unit,transport/test_verbs_failover_group_shared,seq,$(unit_shared_rails),transport/test_verbs_failover_group)
 $(call unit,vector/test_stream,seq)
 TESTS += $(unit_tests)
-tsan_tests += $(filter %/test_stats_par %/test_local_par %/test_shm_doorbell_par %/test_shm_ring_stress_par,$(unit_tests))
+tsan_tests += $(filter %/test_stats_par %/test_kind_stage_par %/test_local_par %/test_shm_doorbell_par %/test_shm_ring_stress_par,$(unit_tests))
 
 # The tools interface: the tools' own archives come first; what the support of unit tests needs comes from a conduit's behind them.
 # $(call tools_unit,NAME,VARIANT[,MORE SOURCES][,SOURCE])
