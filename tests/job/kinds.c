@@ -493,16 +493,9 @@ static void batch(int number)
 
 static void refused(const char *what)
 {
-    gex_Event_t leaf = GEX_EVENT_INVALID;
-    gex_TM_t tm = gex_TM_Pair(job.ep, DEVICE);
+    gex_TM_t tm;
     gex_Rank_t other = (job.rank + 1) % job.size;
     job_phase("refusing %s", what);
-    if (!strcmp(what, "long"))
-        gex_AM_RequestLong0(tm, other, GEX_AM_INDEX_BASE, job.base, 8, theirs[DEVICE][other], &leaf,
-                            0);
-    if (!strcmp(what, "long-to-itself"))
-        gex_AM_RequestLong0(tm, job.rank, GEX_AM_INDEX_BASE, job.base, 20000,
-                            theirs[DEVICE][job.rank], GEX_EVENT_NOW, 0);
     if (!strcmp(what, "atomic")) {
         gex_EP_Location_t ends[64];
         gex_AD_t ad;
