@@ -23,8 +23,9 @@ static void set_endpoints(struct tk_vector_call *v, gex_TM_t tm, gex_Rank_t rank
     v->is_pair = true;
     v->remote_keys = remote.keys;
     v->home = local->segment ? &local->segment->region : NULL;
-    v->local_kind = local->segment ? local->segment->kind_memory : NULL;
-    v->remote_kind = remote.kind;
+    v->kinds.local = local->segment ? local->segment->kind_memory : NULL;
+    v->kinds.remote = remote.kind;
+    v->has_device = v->kinds.local || v->kinds.remote;
 }
 
 static void set_peer(const char *call, struct tk_vector_call *v, gex_TM_t tm, gex_Rank_t rank,
@@ -37,12 +38,10 @@ static void set_peer(const char *call, struct tk_vector_call *v, gex_TM_t tm, ge
     v->peer = tk_peer_of(tm, rank);
     v->is_put = is_put;
     v->wants_leaf = is_put && flags & GEX_FLAG_ENABLE_LEAF_LC;
-    v->is_box = v->is_pair = v->is_empty = false;
+    v->is_box = v->is_pair = v->is_empty = v->has_device = false;
     v->endpoint = 0;
     v->remote_keys = NULL;
     v->home = NULL;
-    v->local_kind = NULL;
-    v->remote_kind = NULL;
     if (!tk_team_peers(tm))
         set_endpoints(v, tm, rank);
 }

@@ -13,7 +13,7 @@ enum tk_vector_path {
     TK_VECTOR_BY_MESSAGES, /* packed in active messages */
     TK_VECTOR_BY_LISTS,    /* by lists of the device, for a far side that is contiguous */
     TK_VECTOR_BY_STAGES,   /* packed in registered memory, for a far side that is contiguous */
-    TK_VECTOR_BY_DEVICES, /* memory of a device on either side; never chosen */
+    TK_VECTOR_BY_DEVICES,  /* memory of a device on either side; never chosen */
     TK_VECTOR_BY_FILL      /* no transfer of data: the value in messages; never chosen */
 };
 

@@ -10,7 +10,7 @@ bool tk_vector_by_devices(struct tk_vector *v)
 {
     struct tk_piece piece;
     struct tk_kind_transfer k = {
-        .t = {.peer = v->peer, .rma = v->rma}, .local = v->local_kind, .remote = v->remote_kind};
+        .t = {.peer = v->peer, .rma = v->rma}, .local = v->kinds.local, .remote = v->kinds.remote};
     k.t.rma.is_put = v->is_put;
     for (;;) {
         if (!tk_kind_has_space())

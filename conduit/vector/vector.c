@@ -148,14 +148,9 @@ uintptr_t tk_vector_offset(struct tk_peer *peer, uint32_t endpoint)
     return offset;
 }
 
-static bool has_device(const struct tk_vector_call *call)
-{
-    return call->local_kind || call->remote_kind;
-}
-
 static uintptr_t offset_of(const struct tk_vector_call *call)
 {
-    if (has_device(call))
+    if (call->has_device)
         return tk_unmapped;
     return tk_vector_offset(call->peer, call->is_pair ? call->endpoint : 0);
 }
@@ -222,6 +217,13 @@ static enum tk_vector_path choose(struct tk_vector *v)
     return tk_vector_choose(&facts);
 }
 
+static enum tk_vector_path __attribute__((noinline))
+by_devices(struct tk_vector *v, const struct tk_vector_call *call)
+{
+    v->kinds = call->kinds;
+    return TK_VECTOR_BY_DEVICES;
+}
+
 static struct tk_vector *take_for(struct tk_peer *peer, struct tk_op *op, bool is_put)
 {
     struct tk_vector *v = take();
@@ -274,9 +276,7 @@ static void begin(struct tk_vector_call *call, struct tk_op *op)
         v->path = TK_VECTOR_BY_PIECES;
     } else {
         open_streams(v, call);
-        v->local_kind = call->local_kind;
-        v->remote_kind = call->remote_kind;
-        v->path = has_device(call) ? TK_VECTOR_BY_DEVICES : choose(v);
+        v->path = call->has_device ? by_devices(v, call) : choose(v);
     }
     advance_or_wait(v);
 }

@@ -11,6 +11,12 @@
 
 struct tk_kind_memory;
 
+/* Memory of a device at either side, as in struct tk_kind_transfer. */
+struct tk_vector_kinds {
+    const struct tk_kind_memory *local;
+    const struct tk_bound_kind *remote;
+};
+
 /* One transfer. The caller fills in all but the streams of a box; the functions below use it up. */
 struct tk_vector_call {
     struct tk_peer *peer;
@@ -20,10 +26,10 @@ struct tk_vector_call {
     uint32_t endpoint; /* the peer's */
     const uint32_t *remote_keys;
     const struct tk_region *home;
-    const struct tk_kind_memory *local_kind; /* as in struct tk_kind_transfer */
-    const struct tk_bound_kind *remote_kind;
-    bool is_empty; /* an armed put of no bytes: neither `box` nor streams are filled in */
-    bool is_box;   /* strided: `box`; else the two streams */
+    struct tk_vector_kinds kinds;
+    bool has_device; /* `kinds` says at which side */
+    bool is_empty;   /* an armed put of no bytes: neither `box` nor streams are filled in */
+    bool is_box;     /* strided: `box`; else the two streams */
     struct tk_box box;
     struct tk_stream remote, local;
 };

@@ -37,8 +37,7 @@ struct tk_vector {
     struct tk_rma rma; /* the piece that is being posted, and what all have in common */
     struct tk_rma_state state;
     struct tk_notice notice;
-    const struct tk_kind_memory *local_kind; /* by devices */
-    const struct tk_bound_kind *remote_kind;
+    struct tk_vector_kinds kinds; /* by devices */
     unsigned list_max;
     struct { /* by lists: what was refused for lack of space */
         struct tk_local_piece pieces[tk_gather_max];
