@@ -4,8 +4,8 @@
  * part that it alone writes, so it knows all bytes of it. Within a batch, operations use blocks of
  * their own. At the end the owners read their memory by the driver and tell sums of it.
  *
- * Usage: kinds [batches [threads]]; KINDS_SEED; KINDS_KILL: rank 1 dies in this batch;
- * KINDS_REFUSED: what is refused. libcuda.so.1 is loaded as the library does it. */
+ * Usage: kinds [batches [threads]]; KINDS_SEED; KINDS_KILL: rank 1 dies in this batch.
+ * libcuda.so.1 is loaded as the library does it. */
 #include "config.h"
 
 #include "job.h"
@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "gasnet_mk.h"
-#include "gasnet_ratomic.h"
 #include "gasnet_vis.h"
 
 enum {
@@ -489,25 +488,6 @@ static void batch(int number)
     }
 }
 
-/* ---- what is refused, with a line that ends the job ---- */
-
-static void refused(const char *what)
-{
-    gex_TM_t tm;
-    gex_Rank_t other = (job.rank + 1) % job.size;
-    job_phase("refusing %s", what);
-    if (!strcmp(what, "atomic")) {
-        gex_EP_Location_t ends[64];
-        gex_AD_t ad;
-        for (gex_Rank_t r = 0; r < job.size; r++)
-            ends[r] = (gex_EP_Location_t){r, DEVICE};
-        gex_TM_Create(&tm, 1, job.tm, ends, job.size, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
-        gex_AD_Create(&ad, tm, GEX_DT_U64, GEX_OP_ADD, 0);
-        gex_AD_OpNB_U64(ad, NULL, other, theirs[DEVICE][other], GEX_OP_ADD, 1, 0, 0);
-    }
-    CHECK(0, "%s was not refused", what);
-}
-
 /* ---- the end: what owners find in their memory ---- */
 
 static uint64_t sum(const char *bytes)
@@ -624,8 +604,6 @@ int main(int argc, char **argv)
     make_segments();
     find_others();
     fill_ours();
-    if (getenv("KINDS_REFUSED"))
-        refused(getenv("KINDS_REFUSED"));
     run_writers();
     destroy();
     job_end();

@@ -90,17 +90,6 @@ deaths()
     done
 }
 
-refusals()
-{
-    for near in 0 1; do
-        for what in atomic; do
-            SETTINGS="GASNET_SUPERNODE_MAXSIZE=$near KINDS_REFUSED=$what" job 2 "$jobs/kinds-seq"
-            grep -qE "gex_AD_OpNB.*on which there are no remote atomics" \
-                "$scratch/err" && [ "$status" -ne 0 ] || failed "$what was not refused by a line"
-        done
-    done
-}
-
 # count NAME: of rank 0
 count()
 {
@@ -116,7 +105,7 @@ counts()
 }
 
 lane network network
-lane hcas hcas faults deaths others refusals counts
+lane hcas hcas faults deaths others counts
 lane neighbours neighbours
 lane alone alone names
 finish

@@ -55,6 +55,7 @@ $(call job,hello,seq)
 $(call job,kill,seq par)
 $(call job,last_barrier,seq)
 $(call job,kinds,seq par large,,-ldl)
+$(call job,kinds_atomic,seq,kinds_atomic cuda_driver,-ldl)
 $(call job,kinds_am,seq par large,kinds_am cuda_driver,-ldl)
 $(call job,large_messages,seq par)
 $(call job,legacy,seq par parsync,legacy legacy_am legacy_rma legacy_vis)
@@ -114,7 +115,7 @@ $(call program,tests/job/invalid-release,$(call objects,job-seq,tests/job/invali
 # The longest first
 job_tests = $(patsubst %,tests/job/%.sh, \
     shm_and_mixed exit exit_matrix crashes many_ranks start_cost coll_channels testbcast collectives kill soak unresponsive_rank neighbours \
-    waiting hang top virtual_hosts vector counters trace credits srq kinds kinds_am large_messages xrc modes random_mix progress_threads packets \
+    waiting hang top virtual_hosts vector counters trace credits srq kinds kinds_am kinds_atomic large_messages xrc modes random_mix progress_threads packets \
     spinning two_machines legacy settings misuse checked environment firehose addressing failover port_flap connect_max on_demand rdmacm rails \
     segments loaded_late putget negotiated cancel teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma \
     locality ports_auto summit \
