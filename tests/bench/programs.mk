@@ -56,7 +56,7 @@ bench-roce: all-am tests/bench/roce
 # All of them, as a page: doc/benchmarks.md. BENCH="--any-load nbrhd kv" for options and parts. What they need is built before
 # anything is measured, and not in the middle of a table.
 bench: all-am $(bench_programs) $(nbrhd_programs) $(vector_programs) $(collectives_programs) $(atomics_programs) $(workloads_programs) \
-    $(no_pidfd) tests/bench/first_message tests/bench/threads tests/launcher/pmix_probe tests/job/footprint-par \
+    $(no_pidfd) $(softgpu_libraries) tests/bench/first_message tests/bench/threads tests/launcher/pmix_probe tests/job/footprint-par \
     tests/job/many_ranks-seq
 	$(srcdir)/tests/bench/benchmarks $(BENCH)
 bench-compare:
@@ -96,8 +96,8 @@ bench-vector: all-am $(vector_programs)
 	done
 bench-collectives: all-am $(collectives_programs)
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/collectives $(COLLECTIVES_OPTIONS)
-bench-instructions: all-am $(bench_programs) $(no_pidfd)
-	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/instructions
+bench-instructions: all-am $(bench_programs) $(no_pidfd) $(softgpu_libraries)
+	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/instructions $(INSTRUCTIONS_OPTIONS)
 bench-kv: all-am tests/workloads/kv/kv
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/kv --json tests/bench/bench-kv.json
 bench-rma: all-am tests/workloads/swarm/swarm tests/workloads/swarm/swarm-seq \
