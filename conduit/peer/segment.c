@@ -190,12 +190,23 @@ static void set_kind(struct tk_bound_kind **place, const struct tk_bound_kind *k
     *place = copy;
 }
 
+/* Memory that is not registered has no keys, or keys of 0. */
+static bool has_a_key(const uint32_t *keys)
+{
+    for (uint32_t i = 0; keys && i < tk_peers.rails; i++)
+        if (keys[i] != 0)
+            return true;
+    return false;
+}
+
 static void set_record(struct tk_bound *record, const struct tk_bound *bound)
 {
     uint32_t *keys = (uint32_t *)record->keys;
     struct tk_bound_kind *kind = (struct tk_bound_kind *)record->kind;
     set_keys(&keys, bound->keys);
     set_kind(&kind, bound->kind);
+    if (kind)
+        kind->is_registered = has_a_key(bound->keys);
     *record = *bound;
     record->keys = keys;
     record->kind = kind;
