@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_driver.h"
+#include "accelerator.h"
 #include "gasnet_mk.h"
 
 enum {
@@ -45,7 +45,7 @@ static bool is_device(unsigned ep)
 static void write_ours(unsigned ep, char *at, const void *from, size_t size)
 {
     if (is_device(ep))
-        cuda_write(ep == DEVICE ? 0 : last_device, at, from, size);
+        acc_write(ep == DEVICE ? 0 : last_device, at, from, size);
     else
         memcpy(at, from, size);
 }
@@ -53,7 +53,7 @@ static void write_ours(unsigned ep, char *at, const void *from, size_t size)
 static void read_ours(unsigned ep, void *to, const char *at, size_t size)
 {
     if (is_device(ep))
-        cuda_read(ep == DEVICE ? 0 : last_device, to, at, size);
+        acc_read(ep == DEVICE ? 0 : last_device, to, at, size);
     else
         memcpy(to, at, size);
 }
@@ -166,14 +166,14 @@ static void register_on(unsigned e)
 static void make_endpoints(void)
 {
     gex_MK_t kinds[EPS] = {[HOST] = GEX_MK_HOST};
-    gex_MK_Create_args_t args = {.gex_class = GEX_MK_CLASS_CUDA_UVA};
+    gex_MK_Create_args_t args = acc_args(0);
     CHECK(gex_MK_Create(&kinds[DEVICE], job.client, &args, 0) == GASNET_OK);
-    args.gex_args.gex_class_cuda_uva.gex_CUdevice = last_device;
+    args = acc_args(last_device);
     CHECK(gex_MK_Create(&kinds[GIVEN], job.client, &args, 0) == GASNET_OK);
     eps[0] = job.ep;
     for (unsigned e = 1; e < EPS; e++) {
         gex_Segment_t segment;
-        void *memory = e == GIVEN ? cuda_alloc(last_device, segment_size) : NULL;
+        void *memory = e == GIVEN ? acc_alloc(last_device, segment_size) : NULL;
         CHECK(gex_EP_Create(&eps[e], job.client, GEX_EP_CAPABILITY_ALL, 0) == GASNET_OK);
         CHECK(gex_Segment_Create(&segment, job.client, memory, segment_size, kinds[e], 0) ==
               GASNET_OK);
@@ -276,7 +276,7 @@ int main(int argc, char **argv)
     CHECK(job.size <= RANKS && count <= 8);
     state = job_mix((uint64_t)job_number("KINDS_SEED", 1), job.rank);
     job_attach((segment_size + GASNET_PAGESIZE - 1) / GASNET_PAGESIZE * GASNET_PAGESIZE);
-    last_device = cuda_open() - 1;
+    last_device = acc_open() - 1;
     make_endpoints();
     if (getenv("KINDS_REFUSED"))
         refused(getenv("KINDS_REFUSED"));

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_driver.h"
+#include "accelerator.h"
 #include "gasnet_mk.h"
 #include "gasnet_ratomic.h"
 
@@ -25,7 +25,7 @@ static void make_team(void)
 {
     gex_MK_t kind;
     gex_Segment_t segment;
-    gex_MK_Create_args_t args = {.gex_class = GEX_MK_CLASS_CUDA_UVA};
+    const gex_MK_Create_args_t args = acc_args(0);
     gex_EP_Location_t ends[RANKS];
     static const char zeros[SIZE];
     CHECK(gex_MK_Create(&kind, job.client, &args, 0) == GASNET_OK);
@@ -33,7 +33,7 @@ static void make_team(void)
     CHECK(gex_EP_Create(&ep, job.client, GEX_EP_CAPABILITY_ALL, 0) == GASNET_OK);
     CHECK(gex_EP_BindSegment(ep, segment, 0) == GASNET_OK);
     CHECK(gex_EP_PublishBoundSegment(job.tm, &ep, 1, 0) == GASNET_OK);
-    cuda_write(0, gex_Segment_QueryAddr(segment), zeros, SIZE);
+    acc_write(0, gex_Segment_QueryAddr(segment), zeros, SIZE);
     for (gex_Rank_t r = 0; r < job.size; r++) {
         void *base;
         gex_Event_Wait(gex_EP_QueryBoundSegmentNB(gex_TM_Pair(job.ep, 1), r, &base, NULL, NULL, 0));
@@ -71,8 +71,8 @@ static void check_sums(uint64_t turns)
     uint64_t words[3];
     double half;
     const uint64_t changes = turns * job.size;
-    cuda_read(0, words, bases[job.rank], sizeof(words));
-    cuda_read(0, &half, bases[job.rank] + 24, sizeof(half));
+    acc_read(0, words, bases[job.rank], sizeof(words));
+    acc_read(0, &half, bases[job.rank] + 24, sizeof(half));
     CHECK(words[0] == turns * job.size * (job.size + 1) / 2, "%llu", (unsigned long long)words[0]);
     CHECK(words[1] == changes, "%llu", (unsigned long long)words[1]);
     CHECK(words[2] == 3 * changes, "%llu", (unsigned long long)words[2]);
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     job_start(&argc, &argv, GASNET_PAGESIZE);
     int turns = argc > 1 ? atoi(argv[1]) : 50;
     CHECK(job.size <= RANKS);
-    cuda_open();
+    acc_open();
     make_team();
     if (getenv("KINDS_REFUSED"))
         refused(getenv("KINDS_REFUSED"));

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Remote atomics on memory of accelerators, which HCAs execute. softgpu stands in for the driver.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
-[ "$sanitizer" = no ] || skip "softgpu's memory has no shadow"
-gpu=$top_builddir/contrib/softgpu/lib/libcuda.so.1
-export LD_LIBRARY_PATH=${gpu%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+. "$top_srcdir/tests/job/accelerator.sh"
 
 # Over the network, with neighbours by the HCA too; registered by dma-buf and by peer memory
 sums()
