@@ -95,6 +95,7 @@ counts()
     echo "make check-quick|$(tier quick_tests)"
     echo "make check-sanitizer|$(tier sanitizer_tests)"
     echo "make check-tsan|$(tier tsan_tests)"
+    echo "make check-kinds|$(tier accelerator_tests)"
     echo "make check-vm|$(tier vm_tests)"
 }
 
