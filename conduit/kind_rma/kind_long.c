@@ -30,6 +30,8 @@ struct queued {
 };
 
 static struct queued *queue, **queue_end = &queue, *free_ones;
+static tk_counter_t queued_now;
+enum { requests_max = 256 /* beyond, requests wait; each reply holds a credit of its requester */ };
 
 static struct queued *queued_take(const struct tk_message *m, enum tk_message_kind kind)
 {
@@ -94,6 +96,7 @@ static void settle(struct queued *q, bool is_sent)
     if (is_sent) {
         free(q->source);
         tk_counter_add(&tk_deferred_work_wanted, -1);
+        tk_counter_add(&queued_now, -1);
     }
     tk_lock(&tk_kind_lock);
     if (is_sent) {
@@ -183,6 +186,7 @@ static void post(struct queued *q, struct tk_kind_transfer *k, tk_counter_t *sou
 {
     tk_kind_post(k, &q->payload, sources);
     tk_counter_add(&tk_deferred_work_wanted, 1);
+    tk_counter_add(&queued_now, 1);
     tk_lock(&tk_kind_lock);
     append(q);
     tk_unlock(&tk_kind_lock);
@@ -214,13 +218,21 @@ static void post_with_event(struct queued *q, struct tk_kind_transfer *k, gex_Ev
     *lc_opt = tk_event_of(op);
 }
 
+static bool has_space(const void *unused)
+{
+    (void)unused;
+    return tk_kind_has_space() && tk_counter_read(&queued_now) < requests_max;
+}
+
 static int send(const struct tk_message *m, enum tk_message_kind kind)
 {
-    if (m->immediate && !tk_kind_has_space()) {
+    if (m->immediate && !has_space(NULL)) {
         if (tk_is_traced)
             tk_trace_unsent();
         return 1;
     }
+    if (kind == TK_REQUEST)
+        tk_wait_until(has_space, NULL);
     struct queued *q = queued_take(m, kind);
     struct tk_kind_transfer k = transfer_of(q);
     if (needs_copy(m))

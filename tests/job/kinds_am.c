@@ -249,6 +249,24 @@ static void round_of_all(int number)
     job_barrier();
 }
 
+/* More than may be queued at once, without a wait in between; none is lost. */
+static void flood(void)
+{
+    enum { FLOOD = 2000, SIZE = 64 };
+    const gex_Rank_t to = (job.rank + 1) % job.size;
+    const unsigned before = job_seen(&asked);
+    job_phase("flood");
+    fill(DEVICE, source_of(DEVICE), SIZE, 4);
+    job_barrier();
+    for (int i = 0; i < FLOOD; i++)
+        CHECK(gex_AM_RequestLong3(gex_TM_Pair(eps[DEVICE], DEVICE), to, ASK, source_of(DEVICE),
+                                  SIZE, place(to, DEVICE, job.rank, DEVICE, false), GEX_EVENT_GROUP,
+                                  0, DEVICE, DEVICE, 4) == 0);
+    gex_NBI_Wait(GEX_EC_LC, 0);
+    GASNET_BLOCKUNTIL(job_seen(&asked) == before + FLOOD);
+    job_barrier();
+}
+
 static volatile int stop;
 static void *poll_on(void *unused)
 {
@@ -284,6 +302,7 @@ int main(int argc, char **argv)
         CHECK(pthread_create(&pollers[i], NULL, poll_on, NULL) == 0);
     for (int i = 0; i < rounds; i++)
         round_of_all(i);
+    flood();
     stop = 1;
     for (int i = 0; i < count; i++)
         pthread_join(pollers[i], NULL);
