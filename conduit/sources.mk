@@ -14,7 +14,7 @@ $(call room,conduit/exit,agree bus elect exit helper interrupted leave signal_re
 $(call room,conduit/firehose,cache limits mapping monitor)
 $(call room,conduit/mcswitch,client protocol)
 $(call room,conduit/kind,classes cuda device hip library memory why ze)
-$(call room,conduit/kind_rma,kind_copy kind_ipc kind_path kind_piece kind_rma kind_serve own staging)
+$(call room,conduit/kind_rma,kind_copy kind_ipc kind_long kind_path kind_piece kind_rma kind_serve own staging)
 $(call room,conduit/memory,area host limit populate process)
 $(call room,conduit/message,deliver endpoint handlers hsl pattern prepare send)
 $(call room,conduit/op,op threads unsynced)

@@ -76,9 +76,9 @@ between(const char *call, gex_TM_t tm, gex_Rank_t rank, enum what what, void *re
     return k;
 }
 
-static inline bool has_device(const struct tk_kind_transfer *k)
+static inline bool is_of_kinds(struct tk_kind_transfer *k)
 {
-    return k->local || k->remote;
+    return (k->local || k->remote) && !tk_kind_is_plain_put(k);
 }
 
 static int __attribute__((noinline))
@@ -86,7 +86,7 @@ team_blocking(const char *call, gex_TM_t tm, gex_Rank_t rank, enum what what, vo
               void *local, size_t nbytes, gex_Flags_t flags)
 {
     struct tk_kind_transfer k = between(call, tm, rank, what, remote, local, nbytes, flags);
-    return has_device(&k) ? tk_kind_blocking(&k) : tk_transfer_blocking(&k.t);
+    return is_of_kinds(&k) ? tk_kind_blocking(&k) : tk_transfer_blocking(&k.t);
 }
 
 static gex_Event_t __attribute__((noinline))
@@ -94,7 +94,7 @@ team_start(const char *call, gex_TM_t tm, gex_Rank_t rank, enum what what, void 
            void *local, size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
 {
     struct tk_kind_transfer k = between(call, tm, rank, what, remote, local, nbytes, flags);
-    return has_device(&k) ? tk_kind_start(&k, lc_opt) : tk_transfer_start(&k.t, lc_opt);
+    return is_of_kinds(&k) ? tk_kind_start(&k, lc_opt) : tk_transfer_start(&k.t, lc_opt);
 }
 
 static int __attribute__((noinline))
@@ -102,7 +102,7 @@ team_implicit(const char *call, gex_TM_t tm, gex_Rank_t rank, enum what what, vo
               void *local, size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
 {
     struct tk_kind_transfer k = between(call, tm, rank, what, remote, local, nbytes, flags);
-    return has_device(&k) ? tk_kind_implicit(&k, lc_opt) : tk_transfer_implicit(&k.t, lc_opt);
+    return is_of_kinds(&k) ? tk_kind_implicit(&k, lc_opt) : tk_transfer_implicit(&k.t, lc_opt);
 }
 
 /* ---- Puts ---- */

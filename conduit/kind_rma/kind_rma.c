@@ -33,16 +33,6 @@ static enum tk_kind_local local_of(const struct tk_kind_transfer *k)
     return tk_kind_hca_moves(k) ? TK_KIND_LOCAL_REGISTERED : TK_KIND_LOCAL_DEVICE;
 }
 
-/* Records of segments that are not registered have no keys, or keys of 0. */
-static bool has_keys(const struct tk_kind_transfer *k)
-{
-    const uint32_t *keys = k->t.rma.remote_keys;
-    for (uint32_t i = 0; keys && i < tk_peers.rails; i++)
-        if (keys[i] != 0)
-            return true;
-    return false;
-}
-
 static enum tk_kind_remote host_of_neighbour(const struct tk_kind_transfer *k,
                                              struct tk_kind_plan *plan)
 {
@@ -88,7 +78,7 @@ static enum tk_kind_remote remote_of(const struct tk_kind_transfer *k, struct tk
     if (ends->reach == TK_REACH_NEIGHBOUR)
         return k->remote ? device_of_neighbour(k, plan, ends) : host_of_neighbour(k, plan);
     if (k->remote)
-        return has_keys(k) ? TK_KIND_REMOTE_KEYS : TK_KIND_REMOTE_DEVICE;
+        return k->remote->is_registered ? TK_KIND_REMOTE_KEYS : TK_KIND_REMOTE_DEVICE;
     return tk_is_on_demand && k->t.rma.endpoint == 0 ? TK_KIND_REMOTE_ON_DEMAND
                                                      : TK_KIND_REMOTE_HOST;
 }

@@ -9,7 +9,6 @@
  * KINDS_CLASS    cuda, hip or ze, or two of them, as "hip,ze": the devices' vendors
  * KINDS_PUTS     no gets, which push earlier writes of an HCA to a device as a flush does
  * KINDS_KILL     rank 1 dies in this batch
- * KINDS_REFUSED  what is refused
  * KINDS_FREED    rank 1 frees memory under a segment */
 #include "config.h"
 
@@ -23,7 +22,6 @@
 #include <string.h>
 
 #include "gasnet_mk.h"
-#include "gasnet_ratomic.h"
 #include "gasnet_vis.h"
 #include "kinds_devices.h"
 
@@ -446,32 +444,6 @@ static void batch(int number)
     }
 }
 
-/* ---- what is refused, with a line that ends the job ---- */
-
-static void refused(const char *what)
-{
-    gex_Event_t leaf = GEX_EVENT_INVALID;
-    gex_TM_t tm = gex_TM_Pair(job.ep, DEVICE);
-    gex_Rank_t other = (job.rank + 1) % job.size;
-    job_phase("refusing %s", what);
-    if (!strcmp(what, "long"))
-        gex_AM_RequestLong0(tm, other, GEX_AM_INDEX_BASE, job.base, 8, theirs[DEVICE][other], &leaf,
-                            0);
-    if (!strcmp(what, "long-to-itself"))
-        gex_AM_RequestLong0(tm, job.rank, GEX_AM_INDEX_BASE, job.base, 20000,
-                            theirs[DEVICE][job.rank], GEX_EVENT_NOW, 0);
-    if (!strcmp(what, "atomic")) {
-        gex_EP_Location_t ends[64];
-        gex_AD_t ad;
-        for (gex_Rank_t r = 0; r < job.size; r++)
-            ends[r] = (gex_EP_Location_t){r, DEVICE};
-        gex_TM_Create(&tm, 1, job.tm, ends, job.size, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
-        gex_AD_Create(&ad, tm, GEX_DT_U64, GEX_OP_ADD, 0);
-        gex_AD_OpNB_U64(ad, NULL, other, theirs[DEVICE][other], GEX_OP_ADD, 1, 0, 0);
-    }
-    CHECK(0, "%s was not refused", what);
-}
-
 /* ---- memory that one rank frees under its segment: all learn of it ---- */
 
 static void freed(void)
@@ -602,8 +574,6 @@ int main(int argc, char **argv)
     fill_ours();
     if (getenv("KINDS_FREED"))
         freed();
-    if (getenv("KINDS_REFUSED"))
-        refused(getenv("KINDS_REFUSED"));
     run_writers();
     destroy();
     job_end();

@@ -56,6 +56,8 @@ $(call job,kill,seq par)
 $(call job,last_barrier,seq)
 $(call job,kinds,seq par large,kinds kinds_devices,-ldl)
 $(call job,kind_ends,seq,,-ldl)
+$(call job,kinds_atomic,seq,kinds_atomic accelerator,-ldl)
+$(call job,kinds_am,seq par large,kinds_am accelerator,-ldl)
 $(call job,large_messages,seq par)
 $(call job,legacy,seq par parsync,legacy legacy_am legacy_rma legacy_vis)
 $(call job,legacy_threads,par)
@@ -119,15 +121,15 @@ $(call program,tests/job/invalid-release,$(call objects,job-seq,tests/job/invali
 # The longest first
 job_tests = $(patsubst %,tests/job/%.sh, \
     shm_and_mixed profiles exit exit_matrix crashes many_ranks start_cost coll_channels testbcast collectives kill soak unresponsive_rank neighbours \
-    waiting hang top virtual_hosts vector counters trace credits srq kinds large_messages xrc modes random_mix progress_threads packets \
+    waiting hang top virtual_hosts vector counters trace credits srq kinds kinds_am kinds_atomic large_messages xrc modes random_mix progress_threads packets \
     spinning two_machines legacy settings misuse checked environment firehose addressing failover port_flap connect_max on_demand rdmacm rails \
     segments loaded_late putget negotiated cancel teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma \
     cuda_ring locality ports_auto summit \
     raw rma barrier named_barrier legacy_threads exit_contexts limits plan gasnet_trace info info_accelerators info_topology attach_memory paging connect_files query stress \
     tools foreign_launchers others strangers exit_messages)
 TESTS += $(job_tests)
-# The stand-ins that the script loads by LD_LIBRARY_PATH
-needs_tests/job/kinds.sh = $(softgpu_libraries)
+accelerator_tests = $(patsubst %,tests/job/%.sh,kinds kinds_am kinds_atomic)
+$(foreach t,$(accelerator_tests),$(eval needs_$(t) = $$(softgpu_libraries)))
 needs_tests/job/loaded_late.sh = $(call library_files,$(installed_libraries))
 tsan_tests += $(patsubst %,tests/job/%.sh,atomics collectives endpoint_am vector firehose random_mix srq large_messages xrc stress legacy_threads nbi \
     thread_turns)

@@ -63,8 +63,24 @@ static void assert_known(const struct tk_bound *sent)
     assert_int_equal(got.fd, sent->fd);
     assert_memory_equal(got.keys, sent->keys, sizeof(keys[0]));
     assert_int_equal(!got.kind, !sent->kind);
-    if (sent->kind)
-        assert_memory_equal(got.kind, sent->kind, sizeof(*sent->kind));
+    if (!sent->kind)
+        return;
+    struct tk_bound_kind want = *sent->kind;
+    want.is_registered = 1;
+    assert_memory_equal(got.kind, &want, sizeof(want));
+}
+
+/* A put of the HCA is chosen by this alone. What came in its place is not believed. */
+static void without_a_key_no_hca_reaches_it(void **state)
+{
+    static const uint32_t none[rails];
+    mine[0].keys = none;
+    cuda.is_registered = 1;
+    tk_bound_set(me, &mine[0]);
+    assert_int_equal(tk_bound_of(me, 1).kind->is_registered, 0);
+    mine[0].keys = NULL;
+    tk_bound_set(me, &mine[0]);
+    assert_int_equal(tk_bound_of(me, 1).kind->is_registered, 0);
 }
 
 static void kinds_arrive_with_their_records(void **state)
@@ -181,6 +197,7 @@ static const struct CMUnitTest tests[] = {
     TEST(device_segments_are_not_found_as_published),
     TEST(a_record_that_comes_again_changes_nothing),
     TEST(records_that_make_no_sense_are_refused),
+    TEST(without_a_key_no_hca_reaches_it),
     TEST(kinds_that_make_no_sense_are_refused),
 };
 

@@ -44,9 +44,7 @@ void tk_rma_plan_make(struct tk_rma_plan *plan, const struct tk_rma *rma,
 void tk_rma_plan_for_device(struct tk_rma_plan *plan, const struct tk_rma *rma)
 {
     enum { step = tk_rma_scattered_max };
-    plan->inline_max = 0;
-    plan->is_copied = false;
-    plan->wants_register = false;
+    tk_rma_plan_in_place(plan);
     if (rma->is_put || rma->nbytes <= plan->piece_max)
         return;
     size_t last;

@@ -58,6 +58,13 @@ struct tk_rma_plan {
 void tk_rma_plan_make(struct tk_rma_plan *plan, const struct tk_rma *rma,
                       const struct tk_rma_limits *limits, bool is_registered);
 
+static inline void tk_rma_plan_in_place(struct tk_rma_plan *plan)
+{
+    plan->inline_max = 0;
+    plan->is_copied = false;
+    plan->wants_register = false;
+}
+
 /* Changes a plan to one for local memory of a device, which is registered: always in place. A get
  * has no piece that is small enough to be scattered to its completion. */
 void tk_rma_plan_for_device(struct tk_rma_plan *plan, const struct tk_rma *rma);

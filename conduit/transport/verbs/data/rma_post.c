@@ -329,7 +329,7 @@ static enum tk_status __attribute__((noinline)) post_at_once(struct post *p)
 
 /* A read behind writes flushes what bridges between the HCA and the device hold back: over each HCA
  * that may have written. */
-static void want_flush(struct post *p)
+static void __attribute__((noinline)) want_flush(struct post *p)
 {
     struct tk_conn *conns = tk_conns_to(p->peer->rank);
     if (p->state->done > 0 || !p->plan.wants_fence)
@@ -342,16 +342,20 @@ static void want_flush(struct post *p)
         tk_fence_want(p->state, &conns[k]);
 }
 
-static void __attribute__((noinline)) plan_for_device(struct post *p)
+static void __attribute__((noinline)) plan_for_device_get(struct post *p)
 {
-    if (p->rma->is_on_device) {
-        if (!p->local_keys)
-            tk_panic("device memory [%p, +%zu) is not registered with the HCA", p->rma->local,
-                     p->rma->nbytes);
-        tk_rma_plan_for_device(&p->plan, p->rma);
-    }
-    if (p->rma->wants_flush)
-        want_flush(p);
+    if (!p->local_keys)
+        tk_panic("device memory [%p, +%zu) is not registered with the HCA", p->rma->local,
+                 p->rma->nbytes);
+    tk_rma_plan_for_device(&p->plan, p->rma);
+}
+
+static inline void plan_for_device(struct post *p)
+{
+    tk_if_likely(p->rma->is_on_device && p->rma->is_put && p->local_keys)
+        tk_rma_plan_in_place(&p->plan);
+    else if (p->rma->is_on_device) plan_for_device_get(p);
+    tk_if_unlikely(p->rma->wants_flush) want_flush(p);
 }
 
 static enum tk_status post_all(struct tk_peer *peer, const struct tk_rma *rma,
