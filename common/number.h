@@ -23,7 +23,8 @@ bool tk_number_digits(const char *text, uint64_t low, uint64_t high, uint64_t *v
 /* Parses all of `text` as a decimal number or a quotient of two. */
 bool tk_number_real(const char *text, double *value);
 
-/* Is `number` in a list as "0,3-5"? An empty one and "*" have all numbers. Is it such a list? */
+/* Is `number` in a list such as "0,3-5"? The empty list and "*" contain all numbers. The second: is
+ * the text such a list? */
 bool tk_number_in_ranges(const char *ranges, int64_t number);
 bool tk_number_is_ranges(const char *text);
 

@@ -4,7 +4,7 @@
 # usage: contrib/install-packages.sh [build] [test] [sanitizer] [bench] [vm]      (default: build)
 #   build      compile and run
 #   test       make check: unit tests, a second compiler, CMake, headers of arm64, Debian's own RDMA programs, foreign launchers (Open MPI, MPICH, Slurm), sshd,
-#              memcached and Redis, which the workload kv drives, gnuplot
+#              memcached and Redis, which the workload kv drives, gnuplot, numba for softgpu
 #   sanitizer  libraries for --enable-sanitizer
 #   bench      make bench-nbrhd and bench-kv: what they compare with, in their tables
 #   vm         make check-vm: virtual machines with the kernel's RDMA stack. Optional: failing to get these is no error

@@ -82,7 +82,10 @@ tests_of_quick = $(quick_tests)
 tests_of_sanitizer = $(sanitizer_tests)
 tests_of_tsan = $(tsan_tests)
 tests_of_vm = $(vm_tests)
-check_kinds = quick sanitizer tsan vm
+# make check-kinds: with the accelerator of this machine in place of softgpu, or they skip with a reason
+tests_of_kinds = $(accelerator_tests)
+check-kinds: export KINDS_REAL = 1
+check_kinds = quick sanitizer tsan vm kinds
 $(check_kinds:%=check-%): check-%:
 	$(MAKE) check-TESTS TESTS='$(tests_of_$*)'
 $(check_kinds:%=build-%): build-%:

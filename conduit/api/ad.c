@@ -175,12 +175,21 @@ static gex_Rank_t rank_of(const char *call, const struct tk_atomic *m, gex_Rank_
     return rank;
 }
 
-/* CPUs can't reach memory of a device, and devices' atomics are not atomic with those of HCAs. */
-static void __attribute__((noinline)) refuse_device(const char *call, const struct tk_atomic *m)
+/* On memory of a device HCAs alone execute operations, where it is registered with them. */
+static void __attribute__((noinline)) check_device(const char *call, const struct tk_atomic *m)
 {
-    if (tk_bound_of(m->peer->rank, m->endpoint).kind)
-        tk_panic("%s: endpoint %u of rank %u has memory of a device, on which there are no remote "
-                 "atomics",
+    const struct tk_bound bound = tk_bound_of(m->peer->rank, m->endpoint);
+    if (!bound.kind)
+        return;
+    if (m->ad->path != TK_AD_DEVICE)
+        tk_panic("%s: endpoint %u of rank %u has memory of a device, and this domain is executed "
+                 "by CPUs, which can't reach it; HCAs execute 8-byte types with few operations "
+                 "(GEX_FLAG_AD_FAVOR_REMOTE, GASNET_AD_METHOD; GASNET_VERBOSEENV=1 says why)",
+                 call, m->endpoint, m->peer->rank);
+    if (!bound.keys || bound.keys[0] == 0)
+        tk_panic("%s: endpoint %u of rank %u has memory of a device that is not registered with "
+                 "an HCA, so there are no remote atomics on it (GASNET_MK_WAY; "
+                 "GASNET_VERBOSEENV=1 says why)",
                  call, m->endpoint, m->peer->rank);
 }
 
@@ -194,7 +203,7 @@ static inline void aim(const char *call, struct tk_atomic *m, gex_Rank_t rank, g
     TK_CHECK_RANK(call, m->ad->tm, rank);
     m->peer = m->ad->peers ? &m->ad->peers[rank] : tk_peer_of(m->ad->tm, rank);
     m->endpoint = m->ad->peers ? 0 : tk_team_ep_index(m->ad->tm, rank);
-    tk_if_unlikely(m->endpoint != 0) refuse_device(call, m);
+    tk_if_unlikely(m->endpoint != 0) check_device(call, m);
     if (TK_IS_DEBUG) {
         check_opcode(call, m, dt);
         check_locality(call, m);

@@ -101,7 +101,7 @@ static struct tk_kind_device *open_device(const gex_MK_Create_args_t *args)
     tk_report_returned(false);
     if (status == TK_OK)
         return device;
-    tk_kind_device_put(device);
+    tk_kind_rma_put(device);
     return NULL;
 }
 
@@ -146,8 +146,7 @@ void gex_MK_Destroy(gex_MK_t mk, gex_Flags_t flags)
     must_be_created("gex_MK_Destroy", mk);
     TK_CHECK(flags == 0, "gex_MK_Destroy: flags are 0x%x, not 0", flags);
     (void)flags;
-    tk_kind_rma_release(mk->device);
-    tk_kind_device_put(mk->device);
+    tk_kind_rma_put(mk->device);
     free(mk);
 }
 

@@ -6,6 +6,7 @@
 #include "api/between.h"
 #include "api/check.h"
 #include "base/segment_mode.h"
+#include "kind_rma/kind_long.h"
 #include "memory/memory.h"
 #include "message/medium.h"
 #include "message/message.h"
@@ -57,9 +58,10 @@ request_between(const char *call, gex_TM_t tm, gex_Rank_t rank, struct tk_messag
 {
     struct tk_ep_peer copy;
     m->peer = tk_peer_between(call, &copy, tm, rank);
-    if (m->category == TK_LONG)
-        TK_CHECK_DEST(call, m->peer, m->dest, m->nbytes);
-    return tk_request(m);
+    if (m->category != TK_LONG)
+        return tk_request(m);
+    TK_CHECK_DEST(call, m->peer, m->dest, m->nbytes);
+    return tk_kind_long_is(m) ? tk_kind_long_request(m) : tk_request(m);
 }
 
 int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
@@ -256,6 +258,8 @@ int trunkline_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const voi
     struct tk_message m;
     set_head(&m, TK_LONG, handler, flags, nargs, args);
     set_payload(&m, src, nbytes, dest, lc_opt);
+    m.peer = token->arrival.peer;
+    tk_if_unlikely(tk_kind_long_is(&m)) return tk_kind_long_reply(token, &m);
     return tk_reply(token, &m);
 }
 

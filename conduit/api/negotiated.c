@@ -11,6 +11,7 @@
 #include "api/check.h"
 #include "base/report.h"
 #include "base/thread_own.h"
+#include "kind_rma/kind_long.h"
 #include "message/message.h"
 #include "progress/progress.h"
 #include "team/objects.h"
@@ -78,6 +79,16 @@ static struct tk_peer *prepare_peer(const char *call, gex_TM_t tm, gex_Rank_t ra
     return tk_peer_between(call, tk_thread_own(TK_OWN_PEER, sizeof(struct tk_ep_peer)), tm, rank);
 }
 
+/* The payload of a prepared Long is copied or read by this CPU in some cases, and where it will lie
+ * may not be known yet. */
+static void refuse_device(const char *call, const struct tk_peer *peer)
+{
+    tk_if_unlikely(!tk_ep_peer_is_plain(peer) && tk_kind_long_is_on_device(peer))
+        tk_panic("%s: our endpoint %u or its peer of rank %u has memory of a device, for which "
+                 "Longs can't be prepared; use gex_AM_RequestLong or gex_AM_ReplyLong",
+                 call, tk_ep_peer_ours(peer), peer->rank);
+}
+
 static gex_AM_SrcDesc_t fill_pattern(gex_AM_SrcDesc_t sd)
 {
     if (TK_IS_DEBUG && sd != GEX_AM_SRCDESC_NO_OP && sd->reservation.buffer)
@@ -114,6 +125,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const v
     struct tk_message m = negotiated_message(TK_LONG, client_buf, dest, lc_opt, flags, numargs);
     tk_request_take_turn(flags & GEX_FLAG_IMMEDIATE);
     m.peer = prepare_peer("gex_AM_PrepareRequestLong", tm, rank);
+    refuse_device("gex_AM_PrepareRequestLong", m.peer);
     return fill_pattern(tk_prepare_request(&m, most_payload));
 }
 
@@ -142,6 +154,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_b
     if (client_buf)
         TK_CHECK_LC_REPLY("gex_AM_PrepareReplyLong", lc_opt);
     struct tk_message m = negotiated_message(TK_LONG, client_buf, dest, lc_opt, flags, numargs);
+    refuse_device("gex_AM_PrepareReplyLong", token->arrival.peer);
     return fill_pattern(tk_prepare_reply(token, &m, most_payload));
 }
 

@@ -28,9 +28,12 @@
              "%s: a value has 1 to %d bytes, not %zu", call, SIZEOF_GEX_RMA_VALUE_T,               \
              (size_t)(nbytes))
 
+/* What a call transfers. The local end of a value is this library's, and lies on the stack. */
+enum what { GET, PUT, GET_VALUE, PUT_VALUE };
+
 /* Either endpoint may be other than endpoint 0. */
 static void use_endpoints(const char *call, struct tk_kind_transfer *k, gex_TM_t tm,
-                          gex_Rank_t rank)
+                          gex_Rank_t rank, enum what what)
 {
     (void)call;
     struct tk_rma *rma = &k->t.rma;
@@ -46,7 +49,8 @@ static void use_endpoints(const char *call, struct tk_kind_transfer *k, gex_TM_t
     rma->endpoint = remote.endpoint;
     rma->remote_keys = remote.keys;
     rma->home = local->segment ? &local->segment->region : NULL;
-    k->local = local->segment ? local->segment->kind_memory : NULL;
+    if (local->segment && what < GET_VALUE)
+        k->local = local->segment->kind_memory;
     k->remote = remote.kind;
     TK_CHECK(!k->local || rma->nbytes == 0 || tk_region_holds(rma->home, rma->local, rma->nbytes),
              "%s: [%p, +%zu) is not inside the device segment of the local endpoint %u", call,
@@ -56,7 +60,7 @@ static void use_endpoints(const char *call, struct tk_kind_transfer *k, gex_TM_t
 /* For pairs, and teams of any kind but the simplest. Out of line, so that the path of the simplest
  * needs no stack space for a transfer. */
 static struct tk_kind_transfer __attribute__((noinline))
-between(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remote, void *local,
+between(const char *call, gex_TM_t tm, gex_Rank_t rank, enum what what, void *remote, void *local,
         size_t nbytes, gex_Flags_t flags)
 {
     (void)call;
@@ -66,39 +70,39 @@ between(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remot
                                        .rma = {.remote = (uintptr_t)remote,
                                                .local = local,
                                                .nbytes = nbytes,
-                                               .is_put = is_put,
+                                               .is_put = what == PUT || what == PUT_VALUE,
                                                .immediate = flags & GEX_FLAG_IMMEDIATE}}};
-    use_endpoints(call, &k, tm, rank);
+    use_endpoints(call, &k, tm, rank, what);
     return k;
 }
 
-static inline bool has_device(const struct tk_kind_transfer *k)
+static inline bool is_of_kinds(struct tk_kind_transfer *k)
 {
-    return k->local || k->remote;
+    return (k->local || k->remote) && !tk_kind_is_plain_put(k);
 }
 
 static int __attribute__((noinline))
-team_blocking(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remote,
+team_blocking(const char *call, gex_TM_t tm, gex_Rank_t rank, enum what what, void *remote,
               void *local, size_t nbytes, gex_Flags_t flags)
 {
-    struct tk_kind_transfer k = between(call, tm, rank, is_put, remote, local, nbytes, flags);
-    return has_device(&k) ? tk_kind_blocking(&k) : tk_transfer_blocking(&k.t);
+    struct tk_kind_transfer k = between(call, tm, rank, what, remote, local, nbytes, flags);
+    return is_of_kinds(&k) ? tk_kind_blocking(&k) : tk_transfer_blocking(&k.t);
 }
 
 static gex_Event_t __attribute__((noinline))
-team_start(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remote, void *local,
-           size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
+team_start(const char *call, gex_TM_t tm, gex_Rank_t rank, enum what what, void *remote,
+           void *local, size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    struct tk_kind_transfer k = between(call, tm, rank, is_put, remote, local, nbytes, flags);
-    return has_device(&k) ? tk_kind_start(&k, lc_opt) : tk_transfer_start(&k.t, lc_opt);
+    struct tk_kind_transfer k = between(call, tm, rank, what, remote, local, nbytes, flags);
+    return is_of_kinds(&k) ? tk_kind_start(&k, lc_opt) : tk_transfer_start(&k.t, lc_opt);
 }
 
 static int __attribute__((noinline))
-team_implicit(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remote,
+team_implicit(const char *call, gex_TM_t tm, gex_Rank_t rank, enum what what, void *remote,
               void *local, size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    struct tk_kind_transfer k = between(call, tm, rank, is_put, remote, local, nbytes, flags);
-    return has_device(&k) ? tk_kind_implicit(&k, lc_opt) : tk_transfer_implicit(&k.t, lc_opt);
+    struct tk_kind_transfer k = between(call, tm, rank, what, remote, local, nbytes, flags);
+    return is_of_kinds(&k) ? tk_kind_implicit(&k, lc_opt) : tk_transfer_implicit(&k.t, lc_opt);
 }
 
 /* ---- Puts ---- */
@@ -112,13 +116,13 @@ team_implicit(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void 
                  (lc_opt) == GEX_EVENT_GROUP,                                                      \
              "%s: lc_opt must be GEX_EVENT_NOW, GEX_EVENT_DEFER or GEX_EVENT_GROUP", call)
 
-static inline int put_blocking(const char *call, gex_TM_t tm, gex_Rank_t rank, void *dest,
-                               const void *src, size_t nbytes, gex_Flags_t flags)
+static inline int put_blocking(const char *call, enum what what, gex_TM_t tm, gex_Rank_t rank,
+                               void *dest, const void *src, size_t nbytes, gex_Flags_t flags)
 {
     TK_CHECK_TM(call, tm);
     TRACED(put, tm, rank, nbytes);
     struct tk_peer *peers = tk_team_peers(tm);
-    tk_if_unlikely(!peers) return team_blocking(call, tm, rank, true, dest, (void *)src, nbytes,
+    tk_if_unlikely(!peers) return team_blocking(call, tm, rank, what, dest, (void *)src, nbytes,
                                                 flags);
     CHECK_RANGE(call, tm, rank, dest, nbytes);
     return tk_blocking(true, &peers[rank], dest, src, nbytes, flags);
@@ -127,18 +131,18 @@ static inline int put_blocking(const char *call, gex_TM_t tm, gex_Rank_t rank, v
 int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                         gex_Flags_t flags)
 {
-    return put_blocking("gex_RMA_PutBlocking", tm, rank, dest, src, nbytes, flags);
+    return put_blocking("gex_RMA_PutBlocking", PUT, tm, rank, dest, src, nbytes, flags);
 }
 
-static inline gex_Event_t put_start(const char *call, gex_TM_t tm, gex_Rank_t rank, void *dest,
-                                    const void *src, size_t nbytes, gex_Event_t *lc_opt,
+static inline gex_Event_t put_start(const char *call, enum what what, gex_TM_t tm, gex_Rank_t rank,
+                                    void *dest, const void *src, size_t nbytes, gex_Event_t *lc_opt,
                                     gex_Flags_t flags)
 {
     TK_CHECK_TM(call, tm);
     TRACED(put_nb, tm, rank, nbytes);
     CHECK_LC_NB(call, lc_opt);
     struct tk_peer *peers = tk_team_peers(tm);
-    tk_if_unlikely(!peers) return team_start(call, tm, rank, true, dest, (void *)src, nbytes,
+    tk_if_unlikely(!peers) return team_start(call, tm, rank, what, dest, (void *)src, nbytes,
                                              lc_opt, flags);
     CHECK_RANGE(call, tm, rank, dest, nbytes);
     return tk_start(true, &peers[rank], dest, src, nbytes, lc_opt, flags);
@@ -147,18 +151,18 @@ static inline gex_Event_t put_start(const char *call, gex_TM_t tm, gex_Rank_t ra
 gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                           gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    return put_start("gex_RMA_PutNB", tm, rank, dest, src, nbytes, lc_opt, flags);
+    return put_start("gex_RMA_PutNB", PUT, tm, rank, dest, src, nbytes, lc_opt, flags);
 }
 
-static inline int put_implicit(const char *call, gex_TM_t tm, gex_Rank_t rank, void *dest,
-                               const void *src, size_t nbytes, gex_Event_t *lc_opt,
+static inline int put_implicit(const char *call, enum what what, gex_TM_t tm, gex_Rank_t rank,
+                               void *dest, const void *src, size_t nbytes, gex_Event_t *lc_opt,
                                gex_Flags_t flags)
 {
     TK_CHECK_TM(call, tm);
     TRACED(put_nbi, tm, rank, nbytes);
     CHECK_LC_NBI(call, lc_opt);
     struct tk_peer *peers = tk_team_peers(tm);
-    tk_if_unlikely(!peers) return team_implicit(call, tm, rank, true, dest, (void *)src, nbytes,
+    tk_if_unlikely(!peers) return team_implicit(call, tm, rank, what, dest, (void *)src, nbytes,
                                                 lc_opt, flags);
     CHECK_RANGE(call, tm, rank, dest, nbytes);
     return tk_implicit(true, &peers[rank], dest, src, nbytes, lc_opt, flags);
@@ -167,18 +171,18 @@ static inline int put_implicit(const char *call, gex_TM_t tm, gex_Rank_t rank, v
 int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                    gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    return put_implicit("gex_RMA_PutNBI", tm, rank, dest, src, nbytes, lc_opt, flags);
+    return put_implicit("gex_RMA_PutNBI", PUT, tm, rank, dest, src, nbytes, lc_opt, flags);
 }
 
 /* ---- Gets ---- */
 
-static inline int get_blocking(const char *call, gex_TM_t tm, void *dest, gex_Rank_t rank,
-                               void *src, size_t nbytes, gex_Flags_t flags)
+static inline int get_blocking(const char *call, enum what what, gex_TM_t tm, void *dest,
+                               gex_Rank_t rank, void *src, size_t nbytes, gex_Flags_t flags)
 {
     TK_CHECK_TM(call, tm);
     TRACED(get, tm, rank, nbytes);
     struct tk_peer *peers = tk_team_peers(tm);
-    tk_if_unlikely(!peers) return team_blocking(call, tm, rank, false, src, dest, nbytes, flags);
+    tk_if_unlikely(!peers) return team_blocking(call, tm, rank, what, src, dest, nbytes, flags);
     CHECK_RANGE(call, tm, rank, src, nbytes);
     return tk_blocking(false, &peers[rank], src, dest, nbytes, flags);
 }
@@ -186,7 +190,7 @@ static inline int get_blocking(const char *call, gex_TM_t tm, void *dest, gex_Ra
 int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                         gex_Flags_t flags)
 {
-    return get_blocking("gex_RMA_GetBlocking", tm, dest, rank, src, nbytes, flags);
+    return get_blocking("gex_RMA_GetBlocking", GET, tm, dest, rank, src, nbytes, flags);
 }
 
 gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
@@ -195,7 +199,7 @@ gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, s
     TK_CHECK_TM("gex_RMA_GetNB", tm);
     TRACED(get_nb, tm, rank, nbytes);
     struct tk_peer *peers = tk_team_peers(tm);
-    tk_if_unlikely(!peers) return team_start("gex_RMA_GetNB", tm, rank, false, src, dest, nbytes,
+    tk_if_unlikely(!peers) return team_start("gex_RMA_GetNB", tm, rank, GET, src, dest, nbytes,
                                              GEX_EVENT_DEFER, flags);
     CHECK_RANGE("gex_RMA_GetNB", tm, rank, src, nbytes);
     return tk_start(false, &peers[rank], src, dest, nbytes, GEX_EVENT_DEFER, flags);
@@ -207,8 +211,8 @@ int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t n
     TK_CHECK_TM("gex_RMA_GetNBI", tm);
     TRACED(get_nbi, tm, rank, nbytes);
     struct tk_peer *peers = tk_team_peers(tm);
-    tk_if_unlikely(!peers) return team_implicit("gex_RMA_GetNBI", tm, rank, false, src, dest,
-                                                nbytes, GEX_EVENT_DEFER, flags);
+    tk_if_unlikely(!peers) return team_implicit("gex_RMA_GetNBI", tm, rank, GET, src, dest, nbytes,
+                                                GEX_EVENT_DEFER, flags);
     CHECK_RANGE("gex_RMA_GetNBI", tm, rank, src, nbytes);
     return tk_implicit(false, &peers[rank], src, dest, nbytes, GEX_EVENT_DEFER, flags);
 }
@@ -229,24 +233,24 @@ int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Val
                            size_t nbytes, gex_Flags_t flags)
 {
     CHECK_VALUE("gex_RMA_PutBlockingVal", nbytes);
-    return put_blocking("gex_RMA_PutBlockingVal", tm, rank, dest, value_low_bytes(&value, nbytes),
-                        nbytes, flags);
+    return put_blocking("gex_RMA_PutBlockingVal", PUT_VALUE, tm, rank, dest,
+                        value_low_bytes(&value, nbytes), nbytes, flags);
 }
 
 int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
                       size_t nbytes, gex_Flags_t flags)
 {
     CHECK_VALUE("gex_RMA_PutNBIVal", nbytes);
-    return put_implicit("gex_RMA_PutNBIVal", tm, rank, dest, value_low_bytes(&value, nbytes),
-                        nbytes, GEX_EVENT_NOW, flags);
+    return put_implicit("gex_RMA_PutNBIVal", PUT_VALUE, tm, rank, dest,
+                        value_low_bytes(&value, nbytes), nbytes, GEX_EVENT_NOW, flags);
 }
 
 gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
                              size_t nbytes, gex_Flags_t flags)
 {
     CHECK_VALUE("gex_RMA_PutNBVal", nbytes);
-    return put_start("gex_RMA_PutNBVal", tm, rank, dest, value_low_bytes(&value, nbytes), nbytes,
-                     GEX_EVENT_NOW, flags);
+    return put_start("gex_RMA_PutNBVal", PUT_VALUE, tm, rank, dest, value_low_bytes(&value, nbytes),
+                     nbytes, GEX_EVENT_NOW, flags);
 }
 
 /* The interface cannot return "nothing was done" here, so GEX_FLAG_IMMEDIATE is dropped. */
@@ -255,8 +259,8 @@ gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *src, 
 {
     gex_RMA_Value_t value = 0;
     CHECK_VALUE("gex_RMA_GetBlockingVal", nbytes);
-    get_blocking("gex_RMA_GetBlockingVal", tm, value_low_bytes(&value, nbytes), rank, src, nbytes,
-                 flags & ~(gex_Flags_t)GEX_FLAG_IMMEDIATE);
+    get_blocking("gex_RMA_GetBlockingVal", GET_VALUE, tm, value_low_bytes(&value, nbytes), rank,
+                 src, nbytes, flags & ~(gex_Flags_t)GEX_FLAG_IMMEDIATE);
     return value;
 }
 

@@ -98,9 +98,12 @@ void gex_Segment_Destroy(gex_Segment_t segment, gex_Flags_t flags)
     if (segment == GEX_SEGMENT_INVALID || segment == &tk_segment)
         tk_misused("gex_Segment_Destroy: %s cannot be destroyed",
                    segment ? "the segment of gex_Segment_Attach" : "GEX_SEGMENT_INVALID");
-    if (segment->kind_memory)
-        tk_kind_rma_release(segment->kind_memory->device);
+    struct tk_kind_device *device = segment->kind_memory ? segment->kind_memory->device : NULL;
+    if (device)
+        tk_kind_device_hold(device);
     tk_segment_destroy(segment);
+    if (device)
+        tk_kind_rma_put(device);
 }
 
 int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags)

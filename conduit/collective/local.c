@@ -11,7 +11,7 @@
 #include "collective/local_private.h"
 
 enum {
-    retire_step = 4,       /* tickets between two checks by others of our retired tickets */
+    retire_step = 4,       /* other members look at our retired tickets once in so many */
     areas_max = 4,         /* pieces that a buffer is divided into */
     step_pieces = 64,      /* bytes copied in one step, before other operations are stepped */
     direct_piece = 1 << 18 /* likewise, straight from memory of another member */
@@ -32,7 +32,7 @@ static bool reached(struct tk_local_op *op, const _Atomic uint64_t *word, uint64
     return false;
 }
 
-/* To be stepped again whatever happens. */
+/* Asks for another step, without a condition. */
 static bool again(struct tk_local_op *op)
 {
     op->awaited = NULL;
@@ -77,7 +77,7 @@ static void publish(const struct tk_local_op *op, uint32_t pieces)
                           memory_order_release);
 }
 
-/* Release: we have read before others write there again. */
+/* Release: our reads come before later writes of other members. */
 static void consume(const struct tk_local_op *op, uint32_t pieces)
 {
     atomic_store_explicit(&own_slot(op)->ack, stamp_of(op, op->local->me, pieces),
@@ -526,7 +526,7 @@ static void reduce_end_piece(struct tk_local_op *op)
     }
 }
 
-/* Places of members below us are above 0, which stands for a piece that has not begun. */
+/* Children's places are above 0, so 0 means that the piece has not begun. */
 static bool reduce_piece(struct tk_local_op *op)
 {
     if (op->at == 0 && !reduce_begin_piece(op))

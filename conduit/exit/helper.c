@@ -71,7 +71,7 @@ static void *helper(void *unused)
     (void)unused;
     while ((dead = tk_watch_wait(&how)))
         end_for_dead(dead, how);
-    tk_take_alarm(); /* the thread in the handler blocks it again when that returns */
+    tk_take_alarm(); /* the interrupted thread blocks it again when its handler returns */
     tk_state_take_over(&tk_exit_state);
     if (tk_state_phase(&tk_exit_state) == TK_EXIT_HANDED_OVER)
         tk_leave_without_network();

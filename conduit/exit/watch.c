@@ -33,8 +33,8 @@
 #include "transport/neighbour.h"
 
 enum {
-    /* A launcher that saw the death too ends this process meanwhile and reports it itself, so that
-     * a second line is not needed. As in report.c. */
+    /* Time for a launcher that also saw the death: it reports the death and ends this process, so
+     * that this rank prints no second line. As in report.c. */
     hold_back_ms = 1000,
     ask_ms = 1000,    /* without a pidfd */
     uncalled_ms = 100 /* a client closed the descriptor that signal handlers write */
@@ -97,8 +97,8 @@ static uint32_t behind(uint32_t index)
     return (index + 1) % tk_topology.nbrhd_size;
 }
 
-/* The next rank is mapped since before the last fence of start-up, so that its liveness can be read
- * however early it dies. */
+/* The liveness word of the next rank was mapped before the last fence of start-up, so that it can
+ * be read however early that rank dies. */
 void tk_watch_neighbours(void)
 {
     if (tk_topology.nbrhd_size < 2 || watch.call_fd < 0)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/mode.h"
 #include "base/page.h"
 #include "base/report.h"
 #include "kind/cuda_api.h"
@@ -45,17 +46,34 @@ static enum tk_status cuda_failed(struct tk_kind_why *why, const char *call, tk_
     return tk_kind_why(why, "%s: %s (CUDA error %d)", call, text, result);
 }
 
+/* The caller's, while a call of ours is relaxed. */
+static TK_PER_THREAD int capture_mode;
+
+/* While a thread of the client captures a stream for a graph, calls such as cuEventQuery() and
+ * cuMemAlloc() fail in each thread whose mode is not relaxed, and the capture with them. Ours are
+ * not part of it. */
+static void cuda_exchange_capture(void)
+{
+    if (cuda.exchange_capture)
+        cuda.exchange_capture(&capture_mode);
+}
+
 /* The primary context is destroyed by cuDevicePrimaryCtxReset(), which clients may call: then this
  * fails. */
 static enum tk_status cuda_enter(const struct cuda_device *own, struct tk_kind_why *why)
 {
     tk_cu_result result = cuda.context_push(own->context);
-    return result == TK_CU_SUCCESS ? TK_OK : cuda_failed(why, "cuCtxPushCurrent", result);
+    if (result != TK_CU_SUCCESS)
+        return cuda_failed(why, "cuCtxPushCurrent", result);
+    capture_mode = TK_CU_CAPTURE_RELAXED;
+    cuda_exchange_capture();
+    return TK_OK;
 }
 
 static void cuda_leave(void)
 {
     tk_cu_context ours;
+    cuda_exchange_capture();
     cuda.context_pop(&ours);
 }
 
@@ -68,22 +86,40 @@ static int cuda_attribute(tk_cu_device device, int attribute, int otherwise)
                                                                                  : otherwise;
 }
 
-static enum tk_status cuda_find_device(int ordinal, tk_cu_device *device, struct tk_kind_why *why)
+static int cuda_load(struct tk_kind_why *why)
 {
     static const char *const files[] = {"libcuda.so.1", NULL};
-    int count = 0;
-    if (tk_kind_library_load(files, symbols, sizeof(symbols) / sizeof(*symbols), why) < 0)
-        return TK_FAIL;
+    return tk_kind_library_load(files, symbols, sizeof(symbols) / sizeof(*symbols), why);
+}
+
+static enum tk_status cuda_count(int *count, struct tk_kind_why *why)
+{
     tk_cu_result result = cuda.init(0);
     if (result != TK_CU_SUCCESS)
         return cuda_failed(why, "cuInit", result);
-    result = cuda.device_get_count(&count);
-    if (result != TK_CU_SUCCESS)
-        return cuda_failed(why, "cuDeviceGetCount", result);
+    result = cuda.device_get_count(count);
+    return result == TK_CU_SUCCESS ? TK_OK : cuda_failed(why, "cuDeviceGetCount", result);
+}
+
+static int cuda_list(struct tk_kind_args *args, int max, bool *is_loaded, struct tk_kind_why *why)
+{
+    int count = 0;
+    int file = cuda_load(why);
+    *is_loaded = file != TK_KIND_LIBRARY_ABSENT;
+    if (file < 0 || cuda_count(&count, why) != TK_OK)
+        return -1;
+    return tk_kind_list_ordinals(TK_KIND_CUDA_UVA, count, args, max);
+}
+
+static enum tk_status cuda_find_device(int ordinal, tk_cu_device *device, struct tk_kind_why *why)
+{
+    int count = 0;
+    if (cuda_load(why) < 0 || cuda_count(&count, why) != TK_OK)
+        return TK_FAIL;
     if (ordinal < 0 || ordinal >= count)
         return tk_kind_why(why, "there is no CUDA device %d: this process sees %d of them", ordinal,
                            count);
-    result = cuda.device_get(device, ordinal);
+    tk_cu_result result = cuda.device_get(device, ordinal);
     if (result != TK_CU_SUCCESS)
         return cuda_failed(why, "cuDeviceGet", result);
     if (cuda_attribute(*device, TK_CU_DEVICE_UNIFIED_ADDRESSING, 0))
@@ -115,6 +151,10 @@ static void cuda_facts(tk_cu_device device, struct tk_kind_facts *facts)
     facts->has_ipc = cuda.ipc_get && cuda.ipc_open && cuda.ipc_close;
     facts->needs_flush = cuda_attribute(device, TK_CU_DEVICE_GPU_DIRECT_RDMA_WRITES_ORDERING,
                                         TK_CU_ORDERING_NONE) < TK_CU_ORDERING_OWNER;
+    facts->can_flush =
+        cuda.flush_writes &&
+        cuda_attribute(device, TK_CU_DEVICE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS, 0) &
+            TK_CU_FLUSH_OPTION_HOST;
 }
 
 static void cuda_drop_streams(struct cuda_device *own)
@@ -178,6 +218,17 @@ static void cuda_close(struct tk_kind_device *device)
 }
 
 /* ---- memory ---- */
+
+static size_t cuda_total(struct tk_kind_device *device)
+{
+    struct tk_kind_why why;
+    size_t left, total = 0;
+    if (!cuda.mem_get_info || cuda_enter(device->own, &why) != TK_OK)
+        return 0;
+    tk_cu_result result = cuda.mem_get_info(&left, &total);
+    cuda_leave();
+    return result == TK_CU_SUCCESS ? total : 0;
+}
 
 /* Within the context. */
 static enum tk_status cuda_alloc_here(size_t size, uintptr_t *address, struct tk_kind_why *why)
@@ -477,6 +528,15 @@ static void cuda_ipc_close(struct tk_kind_device *device, uintptr_t base)
     cuda_leave();
 }
 
+static enum tk_status cuda_flush(struct tk_kind_device *device, struct tk_kind_why *why)
+{
+    if (cuda_enter(device->own, why) != TK_OK)
+        return TK_FAIL;
+    tk_cu_result result = cuda.flush_writes(TK_CU_FLUSH_TARGET_CURRENT_CTX, TK_CU_FLUSH_TO_OWNER);
+    cuda_leave();
+    return result == TK_CU_SUCCESS ? TK_OK : cuda_failed(why, "cuFlushGPUDirectRDMAWrites", result);
+}
+
 /* Portable: pinned for all contexts, so that buffers serve all devices. */
 static bool cuda_pin_host(struct tk_kind_device *device, void *base, size_t size)
 {
@@ -502,8 +562,10 @@ const struct tk_kind_class tk_kind_cuda = {
     .name = "CUDA_UVA",
     .library = "libcuda.so.1",
     .gex_class = TK_KIND_CUDA_UVA,
+    .list = cuda_list,
     .open = cuda_open,
     .close = cuda_close,
+    .total = cuda_total,
     .alloc = cuda_alloc,
     .free = cuda_free,
     .find = cuda_find,
@@ -514,6 +576,7 @@ const struct tk_kind_class tk_kind_cuda = {
     .ipc_get = cuda_ipc_get,
     .ipc_open = cuda_ipc_open,
     .ipc_close = cuda_ipc_close,
+    .flush = cuda_flush,
     .pin_host = cuda_pin_host,
     .unpin_host = cuda_unpin_host,
 };

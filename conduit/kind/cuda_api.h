@@ -49,12 +49,18 @@ enum {
     TK_CU_DEVICE_PCI_DEVICE_ID = 34,
     TK_CU_DEVICE_UNIFIED_ADDRESSING = 41,
     TK_CU_DEVICE_PCI_DOMAIN_ID = 50,
+    TK_CU_DEVICE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS = 117, /* bits */
     TK_CU_DEVICE_GPU_DIRECT_RDMA_WRITES_ORDERING = 118,
     TK_CU_DEVICE_DMA_BUF_SUPPORTED = 124
 };
 
 /* CUGPUDirectRDMAWritesOrdering: who can consume a remote write without a flush */
 enum { TK_CU_ORDERING_NONE = 0, TK_CU_ORDERING_OWNER = 100, TK_CU_ORDERING_ALL_DEVICES = 200 };
+
+/* cuFlushGPUDirectRDMAWrites() works; its target and its scope */
+enum { TK_CU_FLUSH_OPTION_HOST = 1 };
+enum { TK_CU_FLUSH_TARGET_CURRENT_CTX = 0 };
+enum { TK_CU_FLUSH_TO_OWNER = 100 };
 
 /* CUpointer_attribute */
 enum {
@@ -69,6 +75,7 @@ enum {
 
 enum { TK_CU_MEMORYTYPE_HOST = 1, TK_CU_MEMORYTYPE_DEVICE = 2 };
 enum { TK_CU_STREAM_NON_BLOCKING = 1 };
+enum { TK_CU_CAPTURE_RELAXED = 2 }; /* CUstreamCaptureMode, an int */
 enum { TK_CU_EVENT_DISABLE_TIMING = 2 };
 enum { TK_CU_MEMHOSTREGISTER_PORTABLE = 1 };
 enum { TK_CU_IPC_LAZY_ENABLE_PEER_ACCESS = 1 };
@@ -91,6 +98,7 @@ enum { TK_CU_RANGE_HANDLE_DMA_BUF_FD = 1 };
     f(context_release, cuDevicePrimaryCtxRelease_v2, false, (tk_cu_device device))               \
     f(context_push, cuCtxPushCurrent_v2, false, (tk_cu_context context))                         \
     f(context_pop, cuCtxPopCurrent_v2, false, (tk_cu_context *context))                          \
+    f(exchange_capture, cuThreadExchangeStreamCaptureMode, true, (int *mode))                    \
     f(mem_alloc, cuMemAlloc_v2, false, (tk_cu_pointer *address, size_t size))                    \
     f(mem_get_info, cuMemGetInfo_v2, true, (size_t *free_bytes, size_t *total)) \
     f(mem_free, cuMemFree_v2, false, (tk_cu_pointer address))                                    \
@@ -123,6 +131,7 @@ enum { TK_CU_RANGE_HANDLE_DMA_BUF_FD = 1 };
     f(ipc_close, cuIpcCloseMemHandle, true, (tk_cu_pointer address))                             \
     f(export_range, cuMemGetHandleForAddressRange, true,                                         \
       (void *handle, tk_cu_pointer address, size_t size, int type, unsigned long long flags))      \
+    f(flush_writes, cuFlushGPUDirectRDMAWrites, true, (int target, int scope))                   \
     f(host_register, cuMemHostRegister_v2, true, (void *base, size_t size, unsigned flags))      \
     f(host_unregister, cuMemHostUnregister, true, (void *base))
 /* clang-format on */

@@ -78,6 +78,14 @@ void tk_kind_device_put(struct tk_kind_device *device)
     tk_unlock(&devices_lock);
 }
 
+unsigned tk_kind_device_uses(const struct tk_kind_device *device)
+{
+    tk_lock(&devices_lock);
+    unsigned use = device->use;
+    tk_unlock(&devices_lock);
+    return use;
+}
+
 struct tk_kind_device *tk_kind_device_like(int gex_class, const unsigned char *uuid)
 {
     struct tk_kind_device *any = NULL;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mode.h"
 #include "base/report.h"
 #include "kind/events.h"
 #include "kind/hip_api.h"
@@ -28,7 +29,7 @@ static const struct tk_kind_symbol hip_symbols[] = {
     TK_FUNCTIONS_OF_HIP(SYMBOL){"hipGetErrorString", (void **)&hip.error_string, true}};
 
 static tk_hsa_export_dmabuf *hsa_export;
-static bool hip_is_5; /* the library that was loaded is of ROCm 5 */
+static bool hip_is_5; /* the library that was loaded is of ROCm 5 or older */
 
 enum hip_stream { HIP_IN, HIP_OUT, HIP_INSIDE, hip_streams };
 
@@ -38,13 +39,40 @@ struct hip_device {
     struct tk_kind_events events;
 };
 
+/* Since ROCm 7 the runtime keeps an error, hipErrorNotReady too, until hipGetLastError(): clients
+ * that ask after a kernel's launch would take ours for theirs. One of theirs that they have not
+ * read yet is lost with it. */
+static bool hip_ok(tk_hip_error error)
+{
+    if (error != TK_HIP_SUCCESS && hip.get_last_error)
+        hip.get_last_error();
+    return error == TK_HIP_SUCCESS;
+}
+
 static enum tk_status hip_failed(struct tk_kind_why *why, const char *call, tk_hip_error error)
 {
+    hip_ok(error);
     const char *text = hip.error_string ? hip.error_string(error) : NULL;
     return tk_kind_why(why, "%s: %s (HIP error %d)", call, text ? text : "unknown error", error);
 }
 
-static enum tk_status hip_enter(int ordinal, int *callers, struct tk_kind_why *why)
+/* The caller's, while a call of ours is relaxed. */
+static TK_PER_THREAD int capture_mode;
+
+/* As for CUDA (cuda.c): calls of the library must not disturb a capture of the client's. */
+static void hip_capture_leave(void)
+{
+    if (hip.exchange_capture)
+        hip.exchange_capture(&capture_mode);
+}
+
+static void hip_capture_enter(void)
+{
+    capture_mode = TK_HIP_CAPTURE_RELAXED;
+    hip_capture_leave();
+}
+
+static enum tk_status hip_set(int ordinal, int *callers, struct tk_kind_why *why)
 {
     tk_hip_error error = hip.get_device(callers);
     if (error != TK_HIP_SUCCESS)
@@ -55,19 +83,37 @@ static enum tk_status hip_enter(int ordinal, int *callers, struct tk_kind_why *w
     return error == TK_HIP_SUCCESS ? TK_OK : hip_failed(why, "hipSetDevice", error);
 }
 
+static enum tk_status hip_enter(int ordinal, int *callers, struct tk_kind_why *why)
+{
+    if (hip_set(ordinal, callers, why) != TK_OK)
+        return TK_FAIL;
+    hip_capture_enter();
+    return TK_OK;
+}
+
 static void hip_leave(int ordinal, int callers)
 {
+    hip_capture_leave();
     if (callers != ordinal)
-        hip.set_device(callers);
+        hip_ok(hip.set_device(callers));
 }
 
 /* ---- open and close ---- */
 
-/* The one of ROCm 6 is preferred, as a machine may have both; libamdhip64.so is of any version. */
-static enum tk_status hip_load(struct tk_kind_why *why)
+/* libamdhip64.so is of any version. */
+static bool hip_is_old(void)
 {
-    static const char *const files[] = {"libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
-                                        NULL};
+    int version;
+    return hip.get_version && hip_ok(hip.get_version(&version)) && version < 60000000;
+}
+
+/* The newest is preferred, as a machine may have several. */
+static int hip_load(struct tk_kind_why *why)
+{
+    enum { of_rocm_5 = 2, of_any };
+    static const char *const files[] = {
+        "libamdhip64.so.7",
+        "libamdhip64.so.6", [of_rocm_5] = "libamdhip64.so.5", [of_any] = "libamdhip64.so", NULL};
     static const char *const hsa_files[] = {"libhsa-runtime64.so.1", NULL};
     static const struct tk_kind_symbol hsa_symbols[] = {
         {"hsa_amd_portable_export_dmabuf", (void **)&hsa_export, true}};
@@ -75,23 +121,36 @@ static enum tk_status hip_load(struct tk_kind_why *why)
     int file =
         tk_kind_library_load(files, hip_symbols, sizeof(hip_symbols) / sizeof(*hip_symbols), why);
     if (file < 0)
-        return TK_FAIL;
-    hip_is_5 = file == 1;
+        return file;
+    hip_is_5 = file == of_rocm_5 || (file == of_any && hip_is_old());
     tk_kind_library_load(hsa_files, hsa_symbols, 1, &no_matter);
-    return TK_OK;
+    return file;
+}
+
+static enum tk_status hip_count(int *count, struct tk_kind_why *why)
+{
+    tk_hip_error error = hip.init(0);
+    if (error != TK_HIP_SUCCESS)
+        return hip_failed(why, "hipInit", error);
+    error = hip.get_device_count(count);
+    return error == TK_HIP_SUCCESS ? TK_OK : hip_failed(why, "hipGetDeviceCount", error);
+}
+
+static int hip_list(struct tk_kind_args *args, int max, bool *is_loaded, struct tk_kind_why *why)
+{
+    int count = 0;
+    int file = hip_load(why);
+    *is_loaded = file != TK_KIND_LIBRARY_ABSENT;
+    if (file < 0 || hip_count(&count, why) != TK_OK)
+        return -1;
+    return tk_kind_list_ordinals(TK_KIND_HIP, count, args, max);
 }
 
 static enum tk_status hip_find_device(int ordinal, struct tk_kind_why *why)
 {
     int count = 0;
-    if (hip_load(why) != TK_OK)
+    if (hip_load(why) < 0 || hip_count(&count, why) != TK_OK)
         return TK_FAIL;
-    tk_hip_error error = hip.init(0);
-    if (error != TK_HIP_SUCCESS)
-        return hip_failed(why, "hipInit", error);
-    error = hip.get_device_count(&count);
-    if (error != TK_HIP_SUCCESS)
-        return hip_failed(why, "hipGetDeviceCount", error);
     if (ordinal >= 0 && ordinal < count)
         return TK_OK;
     return tk_kind_why(why, "there is no HIP device %d: this process sees %d of them", ordinal,
@@ -102,14 +161,13 @@ static void hip_facts(int ordinal, struct tk_kind_facts *facts)
 {
     tk_hip_uuid uuid;
     if (!hip.device_get_name ||
-        hip.device_get_name(facts->name, sizeof(facts->name), ordinal) != TK_HIP_SUCCESS)
+        !hip_ok(hip.device_get_name(facts->name, sizeof(facts->name), ordinal)))
         snprintf(facts->name, sizeof(facts->name), "unknown");
-    if (!hip.device_get_pci ||
-        hip.device_get_pci(facts->pci, sizeof(facts->pci), ordinal) != TK_HIP_SUCCESS)
+    if (!hip.device_get_pci || !hip_ok(hip.device_get_pci(facts->pci, sizeof(facts->pci), ordinal)))
         facts->pci[0] = 0;
     for (char *c = facts->pci; *c; c++)
         *c = (char)tolower((unsigned char)*c);
-    if (hip.device_get_uuid && hip.device_get_uuid(&uuid, ordinal) == TK_HIP_SUCCESS)
+    if (hip.device_get_uuid && hip_ok(hip.device_get_uuid(&uuid, ordinal)))
         memcpy(facts->uuid, uuid.bytes, sizeof(facts->uuid));
     facts->has_dmabuf = hsa_export != NULL;
     facts->has_ipc = hip.ipc_get && hip.ipc_open && hip.ipc_close;
@@ -121,12 +179,12 @@ static void hip_drop_streams(struct hip_device *own)
 {
     struct tk_kind_event *event;
     while ((event = tk_kind_event_take(&own->events)) != NULL) {
-        hip.event_destroy(event->handle);
+        hip_ok(hip.event_destroy(event->handle));
         free(event);
     }
     for (int i = 0; i < hip_streams; i++)
         if (own->streams[i])
-            hip.stream_destroy(own->streams[i]);
+            hip_ok(hip.stream_destroy(own->streams[i]));
 }
 
 static enum tk_status hip_make_streams(struct hip_device *own, struct tk_kind_why *why)
@@ -170,6 +228,18 @@ static void hip_close(struct tk_kind_device *device)
 
 /* ---- memory ---- */
 
+static size_t hip_total(struct tk_kind_device *device)
+{
+    struct tk_kind_why why;
+    size_t left, total = 0;
+    int callers, ordinal = device->args.ordinal;
+    if (!hip.mem_get_info || hip_enter(ordinal, &callers, &why) != TK_OK)
+        return 0;
+    tk_hip_error error = hip.mem_get_info(&left, &total);
+    hip_leave(ordinal, callers);
+    return error == TK_HIP_SUCCESS ? total : 0;
+}
+
 /* On the device. */
 static enum tk_status hip_alloc_here(size_t size, uintptr_t *address, struct tk_kind_why *why)
 {
@@ -180,7 +250,7 @@ static enum tk_status hip_alloc_here(size_t size, uintptr_t *address, struct tk_
     *address = (uintptr_t)pointer;
     if (error == TK_HIP_SUCCESS)
         return TK_OK;
-    if (hip.mem_get_info && hip.mem_get_info(&left, &total) == TK_HIP_SUCCESS)
+    if (hip.mem_get_info && hip_ok(hip.mem_get_info(&left, &total)))
         snprintf(call, sizeof(call), "hipMalloc of %zu bytes, of %zu that are free", size, left);
     else
         snprintf(call, sizeof(call), "hipMalloc of %zu bytes", size);
@@ -202,7 +272,9 @@ static enum tk_status hip_alloc(struct tk_kind_device *device, size_t size, uint
 static void hip_free(struct tk_kind_device *device, uintptr_t address)
 {
     (void)device;
-    hip.mem_free((void *)address);
+    hip_capture_enter();
+    hip_ok(hip.mem_free((void *)address));
+    hip_capture_leave();
 }
 
 static enum tk_status hip_judge(const struct tk_kind_device *device, uintptr_t address,
@@ -210,7 +282,7 @@ static enum tk_status hip_judge(const struct tk_kind_device *device, uintptr_t a
 {
     tk_hip_pointer pointer = {0};
     int ordinal = device->args.ordinal;
-    if (hip.pointer_get_attributes(&pointer, (void *)address) != TK_HIP_SUCCESS)
+    if (!hip_ok(hip.pointer_get_attributes(&pointer, (void *)address)))
         return tk_kind_why(why, "0x%zx is not memory of HIP, or was freed", address);
     if (pointer.is_managed)
         return tk_kind_why(why, "0x%zx is managed memory, which moves between host and device",
@@ -319,7 +391,7 @@ static enum tk_status hip_start_copy(struct tk_kind_copy *copy, struct hip_devic
         error = hip.event_record(event->handle, stream);
     /* The copy, or some of its rows, may be in flight, and the end could not be seen. */
     if (error != TK_HIP_SUCCESS)
-        hip.stream_synchronize(stream);
+        hip_ok(hip.stream_synchronize(stream));
     copy->event = event;
     if (error == TK_HIP_SUCCESS)
         return TK_OK;
@@ -342,9 +414,13 @@ static enum tk_status hip_copy_test(struct tk_kind_copy *copy, struct tk_kind_wh
 {
     struct hip_device *own = hip_copier(copy);
     struct tk_kind_event *event = copy->event;
+    hip_capture_enter();
     tk_hip_error error = hip.event_query(event->handle);
-    if (error == TK_HIP_NOT_READY)
+    hip_capture_leave();
+    if (error == TK_HIP_NOT_READY) {
+        hip_ok(error);
         return TK_BUSY;
+    }
     tk_kind_event_give(&own->events, event);
     copy->event = NULL;
     return error == TK_HIP_SUCCESS ? TK_OK : hip_failed(why, "copying", error);
@@ -407,7 +483,7 @@ static void hip_ipc_close(struct tk_kind_device *device, uintptr_t base)
     int callers, ordinal = device->args.ordinal;
     if (hip_enter(ordinal, &callers, &why) != TK_OK)
         return;
-    hip.ipc_close((void *)base);
+    hip_ok(hip.ipc_close((void *)base));
     hip_leave(ordinal, callers);
 }
 
@@ -417,7 +493,7 @@ static bool hip_pin_host(struct tk_kind_device *device, void *base, size_t size)
     int callers, ordinal = device->args.ordinal;
     if (!hip.host_register || !hip.host_unregister || hip_enter(ordinal, &callers, &why) != TK_OK)
         return false;
-    bool is_pinned = hip.host_register(base, size, TK_HIP_HOST_REGISTER_PORTABLE) == TK_HIP_SUCCESS;
+    bool is_pinned = hip_ok(hip.host_register(base, size, TK_HIP_HOST_REGISTER_PORTABLE));
     hip_leave(ordinal, callers);
     return is_pinned;
 }
@@ -425,15 +501,19 @@ static bool hip_pin_host(struct tk_kind_device *device, void *base, size_t size)
 static void hip_unpin_host(struct tk_kind_device *device, void *base)
 {
     (void)device;
-    hip.host_unregister(base);
+    hip_capture_enter();
+    hip_ok(hip.host_unregister(base));
+    hip_capture_leave();
 }
 
 const struct tk_kind_class tk_kind_hip = {
     .name = "HIP",
     .library = "libamdhip64.so",
     .gex_class = TK_KIND_HIP,
+    .list = hip_list,
     .open = hip_open,
     .close = hip_close,
+    .total = hip_total,
     .alloc = hip_alloc,
     .free = hip_free,
     .find = hip_find,

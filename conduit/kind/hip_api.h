@@ -41,6 +41,7 @@ enum { TK_HIP_MEMORY_DEVICE_OF_5 = 1, TK_HIP_MEMORY_DEVICE_OF_6 = 2 };
 enum { TK_HIP_COPY_TO_DEVICE = 1, TK_HIP_COPY_TO_HOST = 2, TK_HIP_COPY_INSIDE = 3 };
 
 enum { TK_HIP_STREAM_NON_BLOCKING = 1 };
+enum { TK_HIP_CAPTURE_RELAXED = 2 }; /* hipStreamCaptureMode, an int */
 enum { TK_HIP_EVENT_DISABLE_TIMING = 2 };
 enum { TK_HIP_HOST_REGISTER_PORTABLE = 1 };
 /* hipIpcMemLazyEnablePeerAccess: the only value that hipIpcOpenMemHandle() takes */
@@ -50,6 +51,9 @@ enum { TK_HIP_IPC_FLAGS_OF_5 = 0, TK_HIP_IPC_FLAGS_OF_6 = 1 };
 /* clang-format off */
 #define TK_FUNCTIONS_OF_HIP(f)                                                                   \
     f(init, hipInit, false, (unsigned flags))                                                    \
+    f(get_version, hipRuntimeGetVersion, true, (int *version))                                   \
+    f(exchange_capture, hipThreadExchangeStreamCaptureMode, true, (int *mode))                   \
+    f(get_last_error, hipGetLastError, true, (void))                                             \
     f(get_device_count, hipGetDeviceCount, false, (int *count))                                  \
     f(get_device, hipGetDevice, false, (int *device))                                            \
     f(set_device, hipSetDevice, false, (int device))                                             \

@@ -12,7 +12,7 @@ struct tk_kind_device {
     const struct tk_kind_class *class;
     struct tk_kind_facts facts;
     struct tk_kind_args args;
-    unsigned use; /* kinds and segments */
+    unsigned use; /* kinds, segments, and what kind_rma/ holds; under the lock of the list */
     void *own;    /* of the class */
     struct tk_kind_device *next;
 };
@@ -23,6 +23,8 @@ struct tk_kind_memory {
     uintptr_t base;
     size_t size;
     struct tk_kind_allocation allocation; /* that holds it */
+    uint32_t serial;                      /* of the allocation: another one if it was made anew */
+    struct tk_kind_memory *next;          /* in the list of memory.c */
     bool is_ours;                         /* allocated by the library */
     bool has_ipc;
     struct tk_kind_ipc ipc;
@@ -33,6 +35,8 @@ struct tk_kind_memory {
 struct tk_kind_device *tk_kind_device_get(const struct tk_kind_args *args, struct tk_kind_why *why);
 void tk_kind_device_hold(struct tk_kind_device *device);
 void tk_kind_device_put(struct tk_kind_device *device);
+/* How often it is counted. */
+unsigned tk_kind_device_uses(const struct tk_kind_device *device);
 
 /* An open device of this class that can map a neighbour's memory: the one with this UUID if there
  * is one, else any. NULL: none is open. Not counted: valid while the caller's kinds are. */

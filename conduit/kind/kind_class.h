@@ -69,17 +69,24 @@ struct tk_kind_facts {
     bool has_ipc;     /* ipc_get() works */
     bool needs_flush; /* a remote write may stay invisible to the device until a read of it
                          through the same HCA */
+    bool can_flush;   /* flush() works */
 };
 
 struct tk_kind_class {
     const char *name;    /* as in GEX_MK_CLASS_<name> */
     const char *library; /* for messages */
     int gex_class;       /* gex_MK_Class_t */
+    /* For tools: writes open()'s arguments for the devices that this process sees, at most `max`.
+     * Returns their number; -1: why, and *is_loaded tells whether the library was found. What
+     * Level Zero's arguments refer to exists until the process ends. */
+    int (*list)(struct tk_kind_args *args, int max, bool *is_loaded, struct tk_kind_why *why);
     /* Opens the library and the device of device->args. device->facts and device->own are to be
      * filled in. */
     enum tk_status (*open)(struct tk_kind_device *device, struct tk_kind_why *why);
     /* No copy is in flight, and what was allocated and mapped is released. */
     void (*close)(struct tk_kind_device *device);
+    /* NULL, or bytes of memory that the device has; 0: unknown. */
+    size_t (*total)(struct tk_kind_device *device);
     enum tk_status (*alloc)(struct tk_kind_device *device, size_t size, uintptr_t *address,
                             struct tk_kind_why *why);
     void (*free)(struct tk_kind_device *device, uintptr_t address);
@@ -103,6 +110,9 @@ struct tk_kind_class {
     enum tk_status (*ipc_open)(struct tk_kind_device *device, const struct tk_kind_ipc *ipc,
                                uintptr_t *base, struct tk_kind_why *why);
     void (*ipc_close)(struct tk_kind_device *device, uintptr_t base);
+    /* NULL, or makes visible to the device what HCAs wrote before the call, as a read by an HCA
+     * does; waits for it. */
+    enum tk_status (*flush)(struct tk_kind_device *device, struct tk_kind_why *why);
     /* Host memory that copies read and write: pinning makes them faster and asynchronous. A failure
      * has no consequence but speed. */
     bool (*pin_host)(struct tk_kind_device *device, void *base, size_t size);
@@ -113,6 +123,9 @@ extern const struct tk_kind_class tk_kind_cuda, tk_kind_hip, tk_kind_ze;
 
 /* NULL: HOST, an unknown class, or one that configure was told to leave out. */
 const struct tk_kind_class *tk_kind_class_of(int gex_class);
+
+/* For list() of the classes whose devices have numbers. Returns how many were written. */
+int tk_kind_list_ordinals(int gex_class, int count, struct tk_kind_args *args, int max);
 
 /* Writes the cause. Returns TK_FAIL. */
 enum tk_status tk_kind_why(struct tk_kind_why *why, const char *format, ...)

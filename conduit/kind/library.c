@@ -9,10 +9,27 @@
 
 /* RTLD_NOW: a library that misses a symbol of its own must fail here. RTLD_LOCAL: its names must
  * not replace those of the program. */
-static void *open_first(const char *const *files, int *number, struct tk_kind_why *why)
+enum { how_to_open = RTLD_NOW | RTLD_LOCAL };
+
+/* A version that the program has loaded comes before all others: a second copy of a vendor's
+ * runtime knows neither the memory nor the devices of the first. */
+static void *find_loaded(const char *const *files, int *number)
 {
     for (*number = 0; files[*number]; ++*number) {
-        void *library = dlopen(files[*number], RTLD_NOW | RTLD_LOCAL);
+        void *library = dlopen(files[*number], how_to_open | RTLD_NOLOAD);
+        if (library)
+            return library;
+    }
+    return NULL;
+}
+
+static void *open_first(const char *const *files, int *number, struct tk_kind_why *why)
+{
+    void *library = find_loaded(files, number);
+    if (library)
+        return library;
+    for (*number = 0; files[*number]; ++*number) {
+        library = dlopen(files[*number], how_to_open);
         if (library)
             return library;
         if (*number == 0)
@@ -27,15 +44,17 @@ int tk_kind_library_load(const char *const *files, const struct tk_kind_symbol *
     int number;
     void *library = open_first(files, &number, why);
     if (!library)
-        return -1;
+        return TK_KIND_LIBRARY_ABSENT;
     for (size_t i = 0; i < count; i++) {
         void *function = dlsym(library, symbols[i].name);
         if (!function && !symbols[i].is_optional) {
             tk_kind_why(why, "%s has no function %s(): its driver is too old", files[number],
                         symbols[i].name);
-            return -1;
+            return TK_KIND_LIBRARY_OLD;
         }
-        *symbols[i].function = function;
+        /* Other threads call it, if a device is open already. */
+        if (*symbols[i].function != function)
+            *symbols[i].function = function;
     }
     return number;
 }

@@ -13,8 +13,15 @@ struct tk_kind_symbol {
     bool is_optional;
 };
 
-/* Opens the first of `files`, a list that ends with NULL, and finds the functions. Returns its
- * number in the list; -1: why. Threads that do so at once get the same. */
+/* What tk_kind_library_load() returns with a cause. */
+enum {
+    TK_KIND_LIBRARY_ABSENT = -1, /* none of the files could be opened */
+    TK_KIND_LIBRARY_OLD = -2     /* one could, but it lacks a function */
+};
+
+/* Opens the first of `files`, a list that ends with NULL, that this process has loaded, else the
+ * first that exists, and finds the functions. Returns its number in the list, or one of the above:
+ * why. Threads that do so at once get the same. */
 int tk_kind_library_load(const char *const *files, const struct tk_kind_symbol *symbols,
                          size_t count, struct tk_kind_why *why);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of a device as a segment. No state of its own, no lock. */
+ * Memory of a device as a segment. Owns the list of open segments, under one lock. */
 #include "config.h"
 
 #include "base/bits.h"
+#include "base/lock.h"
 #include "kind/kind.h"
 
 /* The page of a GPU that its drivers map for other devices: an allocation of our own fills whole
@@ -56,6 +57,40 @@ static void get_ipc(struct tk_kind_memory *memory)
     memory->ipc.offset = memory->base - base;
 }
 
+static tk_lock_t open_lock = TK_LOCK_INIT;
+static struct tk_kind_memory *open_ones;
+
+static bool is_same_allocation(const struct tk_kind_memory *a, const struct tk_kind_memory *b)
+{
+    return a->device == b->device && a->allocation.base == b->allocation.base &&
+           a->allocation.size == b->allocation.size && a->allocation.id == b->allocation.id;
+}
+
+/* A driver may give a new allocation the address and the IPC handle of one that was freed. Other
+ * processes tell them apart by the serial number; segments in one allocation share it. */
+static void list_add(struct tk_kind_memory *memory)
+{
+    static uint32_t last_serial;
+    tk_lock(&open_lock);
+    const struct tk_kind_memory *other = open_ones;
+    while (other && !is_same_allocation(other, memory))
+        other = other->next;
+    memory->serial = other ? other->serial : ++last_serial;
+    memory->next = open_ones;
+    open_ones = memory;
+    tk_unlock(&open_lock);
+}
+
+static void list_remove(const struct tk_kind_memory *memory)
+{
+    tk_lock(&open_lock);
+    struct tk_kind_memory **at = &open_ones;
+    while (*at != memory)
+        at = &(*at)->next;
+    *at = memory->next;
+    tk_unlock(&open_lock);
+}
+
 static enum tk_status get_address(struct tk_kind_memory *memory, bool *is_argument,
                                   struct tk_kind_why *why)
 {
@@ -84,12 +119,14 @@ enum tk_status tk_kind_memory_open(struct tk_kind_memory *memory, struct tk_kind
     if (device->class->prepare)
         device->class->prepare(device, memory->base);
     get_ipc(memory);
+    list_add(memory);
     tk_kind_device_hold(device);
     return TK_OK;
 }
 
 void tk_kind_memory_close(struct tk_kind_memory *memory)
 {
+    list_remove(memory);
     if (memory->is_ours)
         memory->device->class->free(memory->device, memory->base);
     tk_kind_device_put(memory->device);

@@ -26,7 +26,7 @@ static struct {
 static const struct tk_kind_symbol ze_symbols[] = {TK_FUNCTIONS_OF_ZE(SYMBOL)};
 
 enum ze_list { ZE_IN, ZE_OUT, ZE_INSIDE, ze_lists };
-enum { ze_events_max = 256 };
+enum { ze_events_max = 256, ze_listed_max = 64 };
 
 struct ze_device {
     void *device, *context;
@@ -43,13 +43,51 @@ static enum tk_status ze_failed(struct tk_kind_why *why, const char *call, tk_ze
 
 /* ---- open and close ---- */
 
-static enum tk_status ze_load(struct tk_kind_why *why)
+static int ze_load(struct tk_kind_why *why)
 {
     static const char *const files[] = {"libze_loader.so.1", NULL};
-    if (tk_kind_library_load(files, ze_symbols, sizeof(ze_symbols) / sizeof(*ze_symbols), why) < 0)
-        return TK_FAIL;
+    size_t count = sizeof(ze_symbols) / sizeof(*ze_symbols);
+    return tk_kind_library_load(files, ze_symbols, count, why);
+}
+
+static enum tk_status ze_start(struct tk_kind_why *why)
+{
     tk_ze_result result = ze.init(0);
     return result == TK_ZE_SUCCESS ? TK_OK : ze_failed(why, "zeInit", result);
+}
+
+/* Adds the driver's devices behind the first `count`. */
+static int ze_list_driver(void *driver, struct tk_kind_args *args, int count, int max)
+{
+    const tk_ze_context_desc desc = {.stype = TK_ZE_CONTEXT_DESC};
+    void *devices[ze_listed_max], *context;
+    uint32_t found = ze_listed_max;
+    if (ze.device_get(driver, &found, devices) != TK_ZE_SUCCESS || found == 0 ||
+        ze.context_create(driver, &desc, &context) != TK_ZE_SUCCESS)
+        return count;
+    for (uint32_t i = 0; i < found && count < max; i++)
+        args[count++] = (struct tk_kind_args){
+            .gex_class = TK_KIND_ZE, .ordinal = -1, .ze_device = devices[i], .ze_context = context};
+    return count;
+}
+
+static int ze_list(struct tk_kind_args *args, int max, bool *is_loaded, struct tk_kind_why *why)
+{
+    void *drivers[ze_listed_max];
+    uint32_t found = ze_listed_max;
+    int count = 0;
+    int file = ze_load(why);
+    *is_loaded = file != TK_KIND_LIBRARY_ABSENT;
+    if (file < 0 || ze_start(why) != TK_OK)
+        return -1;
+    if (!ze.driver_get || !ze.device_get || !ze.context_create)
+        return tk_kind_why(why, "libze_loader.so.1 has no zeDriverGet()"), -1;
+    tk_ze_result result = ze.driver_get(&found, drivers);
+    if (result != TK_ZE_SUCCESS)
+        return ze_failed(why, "zeDriverGet", result), -1;
+    for (uint32_t i = 0; i < found; i++)
+        count = ze_list_driver(drivers[i], args, count, max);
+    return count;
 }
 
 static void ze_facts(void *device, struct tk_kind_facts *facts)
@@ -128,7 +166,7 @@ static enum tk_status ze_open(struct tk_kind_device *device, struct tk_kind_why 
                             .context = device->args.ze_context,
                             .lists_lock = TK_LOCK_INIT,
                             .events = {.lock = TK_LOCK_INIT}};
-    if (ze_load(why) != TK_OK || ze_make(&own, why) != TK_OK)
+    if (ze_load(why) < 0 || ze_start(why) != TK_OK || ze_make(&own, why) != TK_OK)
         return TK_FAIL;
     ze_facts(own.device, &device->facts);
     device->own = malloc(sizeof(own));
@@ -314,6 +352,7 @@ const struct tk_kind_class tk_kind_ze = {
     .name = "ZE",
     .library = "libze_loader.so.1",
     .gex_class = TK_KIND_ZE,
+    .list = ze_list,
     .open = ze_open,
     .close = ze_close,
     .alloc = ze_alloc,

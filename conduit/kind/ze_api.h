@@ -17,6 +17,7 @@ enum { TK_ZE_SUCCESS = 0, TK_ZE_NOT_READY = 1 };
 /* ze_structure_type_t */
 enum {
     TK_ZE_DEVICE_PROPERTIES = 0x3,
+    TK_ZE_CONTEXT_DESC = 0xd,
     TK_ZE_COMMAND_QUEUE_DESC = 0xe,
     TK_ZE_EVENT_POOL_DESC = 0x10,
     TK_ZE_EVENT_DESC = 0x11,
@@ -55,6 +56,11 @@ typedef struct {
     int32_t generation, width;
     int64_t bandwidth;
 } tk_ze_pci_properties;
+
+typedef struct {
+    TK_ZE_HEAD;
+    uint32_t flags;
+} tk_ze_context_desc;
 
 typedef struct {
     TK_ZE_HEAD;
@@ -102,6 +108,10 @@ typedef struct {
 /* clang-format off */
 #define TK_FUNCTIONS_OF_ZE(f)                                                                   \
     f(init, zeInit, false, (uint32_t flags))                                                    \
+    f(driver_get, zeDriverGet, true, (uint32_t *count, void **drivers))                         \
+    f(device_get, zeDeviceGet, true, (void *driver, uint32_t *count, void **devices))           \
+    f(context_create, zeContextCreate, true,                                                    \
+      (void *driver, const tk_ze_context_desc *desc, void **context))                           \
     f(device_get_properties, zeDeviceGetProperties, false,                                      \
       (void *device, tk_ze_device_properties *properties))                                      \
     f(device_get_pci, zeDevicePciGetPropertiesExt, true,                                        \

@@ -8,6 +8,7 @@
 
 #include "base/report.h"
 #include "kind_rma/kind_rma_private.h"
+#include "transport/transport.h"
 
 struct pinned {
     struct pinned *next;
@@ -62,19 +63,46 @@ static struct tk_kind_device *device_of(const struct tk_kind_copy *copy)
     return copy->to_device ? copy->to_device : copy->from_device;
 }
 
-static _Noreturn void fail(const struct tk_kind_copy *copy, const struct tk_kind_why *why)
+static bool has_failed;
+
+/* Ends the job as a lost peer does: without a core, as the machine failed and not the program. A
+ * job that is leaving goes on with that, and no copy completes any more. */
+static void fail(const struct tk_kind_copy *copy, const struct tk_kind_why *why)
 {
+    void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
     char device[200];
-    tk_panic("a copy of %zu bytes from %s %p to %s %p by %s failed: %s", copy->nbytes,
-             copy->from_device ? "device address" : "host address", (void *)copy->from,
-             copy->to_device ? "device address" : "host address", (void *)copy->to,
-             tk_kind_device_text(device_of(copy), device, sizeof(device)), why->text);
+    has_failed = true;
+    if (!lost_peer)
+        return;
+    tk_log_error("a copy of %zu bytes from %s %p to %s %p by %s failed: %s", copy->nbytes,
+                 copy->from_device ? "device address" : "host address", (void *)copy->from,
+                 copy->to_device ? "device address" : "host address", (void *)copy->to,
+                 tk_kind_device_text(device_of(copy), device, sizeof(device)), why->text);
+    lost_peer(tk_no_peer);
+}
+
+bool tk_kind_copy_flush(struct tk_kind_device *device)
+{
+    struct tk_kind_why why = {""};
+    void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
+    char text[200];
+    if (!has_failed && device->class->flush(device, &why) == TK_OK)
+        return true;
+    if (!has_failed && lost_peer) {
+        tk_log_error("flushing what an HCA wrote to %s failed: %s",
+                     tk_kind_device_text(device, text, sizeof(text)), why.text);
+        lost_peer(tk_no_peer);
+    }
+    has_failed = true;
+    return false;
 }
 
 bool tk_kind_copy_start(struct tk_kind_copy *copy)
 {
     struct tk_kind_why why = {""};
     struct tk_kind_device *device = device_of(copy);
+    if (has_failed)
+        return false;
     pin_staging(device);
     enum tk_status status = device->class->copy(copy, &why);
     if (status == TK_FAIL)
@@ -88,6 +116,8 @@ bool tk_kind_copy_start(struct tk_kind_copy *copy)
 bool tk_kind_copy_done(struct tk_kind_copy *copy)
 {
     struct tk_kind_why why = {""};
+    if (has_failed)
+        return false;
     enum tk_status status = device_of(copy)->class->copy_test(copy, &why);
     if (status == TK_FAIL)
         fail(copy, &why);

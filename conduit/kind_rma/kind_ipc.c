@@ -12,10 +12,11 @@
 #include "kind_rma/kind_rma_private.h"
 #include "settings/settings.h"
 
-/* An allocation. */
+/* An allocation. The handle of one that was freed may come again, with another serial number. */
 struct opened {
     struct opened *next;
     struct tk_kind_ipc ipc;
+    uint32_t serial;
     struct tk_kind_device *device; /* held; NULL: it is not opened */
     uintptr_t base;
     uint32_t rank;
@@ -39,6 +40,11 @@ static struct seat *seats;
 static bool is_same_handle(const struct opened *o, uint32_t rank, const struct tk_bound_kind *kind)
 {
     return o->rank == rank && memcmp(o->ipc.handle, kind->ipc, sizeof(kind->ipc)) == 0;
+}
+
+static bool is_same(const struct opened *o, uint32_t rank, const struct tk_bound_kind *kind)
+{
+    return o->serial == kind->serial && is_same_handle(o, rank, kind);
 }
 
 static void *ipc_alloc(size_t size)
@@ -78,11 +84,12 @@ static void open_handle(struct opened *o, const struct tk_bound *bound)
 static struct opened *opened_get(uint32_t rank, const struct tk_bound *bound)
 {
     struct opened *o = opened;
-    while (o && !is_same_handle(o, rank, bound->kind))
+    while (o && !is_same(o, rank, bound->kind))
         o = o->next;
     if (!o) {
         o = ipc_alloc(sizeof(*o));
         o->rank = rank;
+        o->serial = bound->kind->serial;
         memcpy(o->ipc.handle, bound->kind->ipc, sizeof(o->ipc.handle));
         o->ipc.offset = bound->kind->offset;
         o->next = opened;
@@ -123,19 +130,35 @@ static struct seat *seat_of(uint32_t rank, uint32_t endpoint)
 static bool is_current(const struct seat *s, const struct tk_bound *bound)
 {
     return s->opened && s->base == bound->base && s->inode == bound->inode &&
-           is_same_handle(s->opened, s->rank, bound->kind);
+           is_same(s->opened, s->rank, bound->kind);
+}
+
+static void seat_clear(struct seat *s)
+{
+    if (s->opened)
+        opened_put(s->opened);
+    s->opened = NULL;
+    s->mapping.device = NULL;
+}
+
+/* What has the handle of this record but another serial number was freed by its owner: it is closed
+ * before the handle is opened again, which would map the freed memory, or fail. */
+static void close_freed(uint32_t rank, const struct tk_bound_kind *kind)
+{
+    for (struct seat *s = seats; s; s = s->next)
+        if (s->opened && is_same_handle(s->opened, rank, kind) && !is_same(s->opened, rank, kind))
+            seat_clear(s);
 }
 
 const struct tk_kind_mapping *tk_kind_ipc_find(uint32_t rank, const struct tk_bound *bound)
 {
     struct seat *s = seat_of(rank, bound->endpoint);
     if (!is_current(s, bound)) {
-        if (s->opened)
-            opened_put(s->opened);
+        seat_clear(s);
+        close_freed(rank, bound->kind);
         s->opened = opened_get(rank, bound);
         s->base = bound->base;
         s->inode = bound->inode;
-        s->mapping.device = NULL;
     }
     if (!s->mapping.device && !s->opened->device && !s->opened->is_refused)
         open_handle(s->opened, bound);

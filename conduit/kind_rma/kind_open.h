@@ -9,8 +9,9 @@ struct tk_kind_device;
 /* Before anything can arrive. */
 void tk_kind_rma_open(void);
 
-/* A kind or a segment of this device, which is counted yet, is about to be destroyed: if it is the
- * last one, the device is given back, so that it is closed with it. No copy is in flight. */
-void tk_kind_rma_release(struct tk_kind_device *device);
+/* As tk_kind_device_put() for a kind or a segment that is destroyed. With the last of them goes
+ * what is held here, so that the device is closed. Check and drop are one step: of two threads that
+ * destroy the last two, one closes it. No copy is in flight. */
+void tk_kind_rma_put(struct tk_kind_device *device);
 
 #endif

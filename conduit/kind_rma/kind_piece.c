@@ -33,8 +33,9 @@
 
 enum {
     pieces_max = 256,
-    window = 8,    /* pieces of a transfer in flight: more than overlap */
-    small_max = 64 /* sources that are copied if they must be free at once */
+    window = 8,               /* pieces of a transfer in flight: more than overlap */
+    small_max = 64,           /* sources that are copied if they must be free at once */
+    host_copy_max = 512 << 10 /* takes 0.1 ms */
 };
 
 enum stage { LOAD, ASK, ASKED, MOVE, TELL, TOLD, STORE, OVER };
@@ -372,6 +373,13 @@ static bool moved_by_rma(struct piece *p, bool *lacks)
     return tk_op_done(&p->op);
 }
 
+/* A slot is host memory. */
+static bool flushed(const struct piece *p)
+{
+    const struct tk_kind_transfer *k = &p->of->k;
+    return p->slot || !tk_kind_wants_flush_here(k) || tk_kind_copy_flush(k->local->device);
+}
+
 static bool move(struct piece *p, bool *lacks)
 {
     uintptr_t shift;
@@ -379,7 +387,7 @@ static bool move(struct piece *p, bool *lacks)
     bool by_copy = moves_by_copy(p, &shift, &other);
     if (by_copy && !p->is_begun)
         fill_copy(p, shift, other);
-    if (by_copy ? !copied(p, lacks) : !moved_by_rma(p, lacks))
+    if (by_copy ? !copied(p, lacks) : !(moved_by_rma(p, lacks) && flushed(p)))
         return false;
     source_read(p);
     if (by_target(p->of))
@@ -500,6 +508,7 @@ static bool cut_queue(bool *lacks)
 static void transfer_complete(struct transfer *t)
 {
     struct tk_op *op = t->op;
+    tk_kind_plan_end(&t->plan);
     t->next = table.free;
     table.free = t;
     tk_counter_add(&tk_deferred_work_wanted, -1);
@@ -571,11 +580,20 @@ static void find_staging(struct transfer *t)
         t->staging_shift = tk_neighbour_addr_offset(peer, tk_endpoint_staging);
 }
 
+/* A driver copies from and to host memory of the client, which is not pinned, before its call
+ * returns. Such copies are cut, so that other threads and ranks wait for a few pieces at most. */
+static bool is_with_host(const struct transfer *t)
+{
+    return t->plan.path != TK_KIND_BY_HCA && (!t->k.local || !t->plan.remote_device);
+}
+
 static size_t piece_size_of(const struct transfer *t)
 {
     size_t nbytes = bytes_of(t), row = has_rows(t) ? t->k.t.rma.nbytes : 1;
     bool is_staged = by_target(t) || t->plan.path == TK_KIND_BY_SLOT;
-    size_t piece = is_staged ? tk_kind_piece_size(nbytes, tk_kind_slot_size()) : nbytes;
+    size_t piece = is_staged         ? tk_kind_piece_size(nbytes, tk_kind_slot_size())
+                   : is_with_host(t) ? tk_min(nbytes, host_copy_max)
+                                     : nbytes;
     return piece - piece % row;
 }
 
@@ -635,6 +653,7 @@ enum tk_status tk_kind_transfer_begin(const struct tk_kind_transfer *k,
     struct transfer *t = transfer_take();
     transfer_fill(t, k, plan, op, sources);
     if (k->t.rma.immediate && must_wait(t)) {
+        tk_kind_plan_end(plan);
         t->next = table.free;
         table.free = t;
         return TK_BUSY;

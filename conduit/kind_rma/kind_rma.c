@@ -34,16 +34,6 @@ static enum tk_kind_local local_of(const struct tk_kind_transfer *k)
     return tk_kind_hca_moves(k) ? TK_KIND_LOCAL_REGISTERED : TK_KIND_LOCAL_DEVICE;
 }
 
-/* Records of segments that are not registered have no keys, or keys of 0. */
-static bool has_keys(const struct tk_kind_transfer *k)
-{
-    const uint32_t *keys = k->t.rma.remote_keys;
-    for (uint32_t i = 0; keys && i < tk_peers.rails; i++)
-        if (keys[i] != 0)
-            return true;
-    return false;
-}
-
 static enum tk_kind_remote host_of_neighbour(const struct tk_kind_transfer *k,
                                              struct tk_kind_plan *plan)
 {
@@ -51,17 +41,21 @@ static enum tk_kind_remote host_of_neighbour(const struct tk_kind_transfer *k,
     return plan->shift == tk_unmapped ? TK_KIND_REMOTE_HOST : TK_KIND_REMOTE_MAPPED;
 }
 
+/* The device may be one whose kinds the client destroys meanwhile: it may have no end of the
+ * transfer, as far as the client knows. */
 static enum tk_kind_remote device_of_neighbour(const struct tk_kind_transfer *k,
-                                               struct tk_kind_plan *plan, enum tk_kind_way forced)
+                                               struct tk_kind_plan *plan,
+                                               const struct tk_kind_ends *ends)
 {
     const struct tk_bound bound = tk_bound_of(k->t.peer->rank, k->t.rma.endpoint);
-    if (!k->remote->has_ipc || forced == TK_KIND_WAY_STAGED)
+    if (!k->remote->has_ipc || ends->way == TK_KIND_WAY_STAGED || ends->are_two_classes)
         return TK_KIND_REMOTE_DEVICE;
     tk_lock(&tk_kind_lock);
     const struct tk_kind_mapping *mapping = tk_kind_ipc_find(k->t.peer->rank, &bound);
     if (mapping) {
         plan->shift = mapping->offset;
         plan->remote_device = mapping->device;
+        tk_kind_device_hold(mapping->device);
     }
     tk_unlock(&tk_kind_lock);
     return mapping ? TK_KIND_REMOTE_IPC : TK_KIND_REMOTE_DEVICE;
@@ -83,9 +77,9 @@ static enum tk_kind_remote remote_of(const struct tk_kind_transfer *k, struct tk
     if (ends->reach == TK_REACH_SELF)
         return ourselves(k, plan);
     if (ends->reach == TK_REACH_NEIGHBOUR)
-        return k->remote ? device_of_neighbour(k, plan, ends->way) : host_of_neighbour(k, plan);
+        return k->remote ? device_of_neighbour(k, plan, ends) : host_of_neighbour(k, plan);
     if (k->remote)
-        return has_keys(k) ? TK_KIND_REMOTE_KEYS : TK_KIND_REMOTE_DEVICE;
+        return k->remote->is_registered ? TK_KIND_REMOTE_KEYS : TK_KIND_REMOTE_DEVICE;
     return tk_is_on_demand && k->t.rma.endpoint == 0 ? TK_KIND_REMOTE_ON_DEMAND
                                                      : TK_KIND_REMOTE_HOST;
 }
@@ -111,6 +105,11 @@ static void say_path(enum tk_reach reach, enum tk_kind_path path)
         tk_log_info("transfers of device memory %s travel %s", whose[reach], how[path]);
 }
 
+static bool are_two_classes(const struct tk_kind_transfer *k)
+{
+    return k->local && k->remote && k->local->device->class->gex_class != k->remote->gex_class;
+}
+
 static struct tk_kind_plan plan_of(struct tk_kind_transfer *k)
 {
     static const enum tk_path_counted counted[] = {[TK_KIND_BY_COPY] = tk_path_kind_copy,
@@ -123,11 +122,10 @@ static struct tk_kind_plan plan_of(struct tk_kind_transfer *k)
     struct tk_kind_ends ends = {.reach = tk_peer_transport(k->t.peer)->reach,
                                 .local = local_of(k),
                                 .way = way(),
+                                .are_two_classes = are_two_classes(k),
                                 .is_put = rma->is_put,
                                 .nbytes = rma->nbytes};
     ends.remote = remote_of(k, &plan, &ends);
-    ends.are_two_classes =
-        k->local && k->remote && k->local->device->class->gex_class != k->remote->gex_class;
     plan.path = tk_kind_path(&ends);
     rma->is_on_device = k->local != NULL;
     rma->wants_flush = rma->is_put && k->remote && k->remote->needs_flush;
@@ -174,13 +172,19 @@ static enum tk_status begin(const struct tk_kind_transfer *k, const struct tk_ki
 
 /* ---- calls ---- */
 
+/* As a transfer of host memory: nothing is left to do when the HCA has moved it. */
+static bool is_posted_whole(const struct tk_kind_transfer *k, const struct tk_kind_plan *plan)
+{
+    return plan->path == TK_KIND_BY_HCA && !tk_kind_wants_flush_here(k);
+}
+
 int tk_kind_blocking(struct tk_kind_transfer *k)
 {
     struct tk_op op;
     if (k->t.rma.nbytes == 0)
         return 0;
     const struct tk_kind_plan plan = plan_of(k);
-    if (plan.path == TK_KIND_BY_HCA)
+    if (is_posted_whole(k, &plan))
         return tk_transfer_blocking(&k->t);
     tk_op_init(&op);
     if (begin(k, &plan, &op, NULL) != TK_OK)
@@ -194,7 +198,7 @@ gex_Event_t tk_kind_start(struct tk_kind_transfer *k, gex_Event_t *lc_opt)
     if (k->t.rma.nbytes == 0)
         return tk_transfer_start(&k->t, lc_opt);
     const struct tk_kind_plan plan = plan_of(k);
-    if (plan.path == TK_KIND_BY_HCA)
+    if (is_posted_whole(k, &plan))
         return tk_transfer_start(&k->t, lc_opt);
     struct tk_op *op = tk_op_take();
     k->t.rma.copy_source = lc_opt == GEX_EVENT_NOW;
@@ -215,7 +219,7 @@ int tk_kind_implicit(struct tk_kind_transfer *k, gex_Event_t *lc_opt)
     if (k->t.rma.nbytes == 0)
         return 0;
     const struct tk_kind_plan plan = plan_of(k);
-    if (plan.path == TK_KIND_BY_HCA)
+    if (is_posted_whole(k, &plan))
         return tk_transfer_implicit(&k->t, lc_opt);
     struct tk_op *op = tk_nbi_op(k->t.rma.is_put ? TK_NBI_PUT : TK_NBI_GET);
     tk_counter_t *sources = lc_opt == GEX_EVENT_DEFER ? NULL
@@ -286,12 +290,10 @@ void tk_kind_rma_open(void)
     tk_progress_add(kind_progress);
 }
 
-void tk_kind_rma_release(struct tk_kind_device *device)
+void tk_kind_rma_put(struct tk_kind_device *device)
 {
     tk_lock(&tk_kind_lock);
-    if (device->use == tk_kind_copy_holds(device) + tk_kind_ipc_holds(device) + 1) {
-        tk_kind_ipc_release(device);
-        tk_kind_copy_release(device);
-    }
+    tk_kind_release(device);
+    tk_kind_device_put(device);
     tk_unlock(&tk_kind_lock);
 }

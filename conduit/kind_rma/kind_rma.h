@@ -7,8 +7,11 @@
 #define TK_KIND_RMA_H
 
 #include "gasnetex.h"
+#include "memory/memory.h"
 #include "peer/peer.h"
 #include "rma/rma.h"
+#include "settings/settings.h"
+#include "stats/stats.h"
 
 struct tk_kind_memory;
 
@@ -26,6 +29,22 @@ struct tk_kind_transfer {
     const struct tk_bound_kind *remote; /* NULL: host memory */
     struct tk_kind_rows rows;           /* of tk_kind_post() alone */
 };
+
+/* A put to registered memory of a device over the network, which the HCA reads in place too: what
+ * kind_path.c says of it, in few instructions. It is an ordinary transfer then, and counted. False:
+ * to be passed to the functions below. */
+static inline bool tk_kind_is_plain_put(struct tk_kind_transfer *k)
+{
+    struct tk_rma *rma = &k->t.rma;
+    if (!rma->is_put || !k->remote || !k->remote->is_registered ||
+        (k->local && !rma->home->handle) || rma->nbytes == 0 || tk_settings.verboseenv ||
+        tk_peer_transport(k->t.peer)->reach != TK_REACH_NETWORK)
+        return false;
+    rma->is_on_device = k->local != NULL;
+    rma->wants_flush = k->remote->needs_flush;
+    tk_count_transfer(tk_path_kind_hca, tk_counter_kind_bytes, rma->nbytes);
+    return true;
+}
 
 /* As tk_transfer_blocking(), _start() and _implicit(). */
 int tk_kind_blocking(struct tk_kind_transfer *k);

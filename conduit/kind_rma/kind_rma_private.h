@@ -16,13 +16,20 @@
 
 extern TK_HIDDEN tk_lock_t tk_kind_lock;
 
+/* A get writes to memory of a device here that does not see what an HCA wrote without a flush. A
+ * process has no connection to itself for an RDMA read that would push the writes. */
+static inline bool tk_kind_wants_flush_here(const struct tk_kind_transfer *k)
+{
+    return k->local && !k->t.rma.is_put && k->local->device->facts.needs_flush;
+}
+
 /* Whether the HCA moves the local memory, a device's: it is registered, and what a get writes needs
- * no flush. That of a put is a read by the HCA of the initiator; here none would pass the HCA. */
+ * no flush, or the device's class can flush. */
 static inline bool tk_kind_hca_moves(const struct tk_kind_transfer *k)
 {
     const struct tk_region *home = k->t.rma.home;
     return k->local && home && home->handle &&
-           (k->t.rma.is_put || !k->local->device->facts.needs_flush);
+           (!tk_kind_wants_flush_here(k) || k->local->device->facts.can_flush);
 }
 
 /* ---- staging.c: slots, in memory that peers reach. Two pools: a slot of our own waits for grants
@@ -74,6 +81,8 @@ extern TK_HIDDEN unsigned tk_kind_copies;
 /* False: the device has no place for it now. */
 bool tk_kind_copy_start(struct tk_kind_copy *copy);
 bool tk_kind_copy_done(struct tk_kind_copy *copy);
+/* What HCAs wrote is visible to the device from now on. False: it failed, and the job ends. */
+bool tk_kind_copy_flush(struct tk_kind_device *device);
 /* How often the device is held here; the second unpins the staging memory and gives it back. */
 unsigned tk_kind_copy_holds(const struct tk_kind_device *device);
 void tk_kind_copy_release(struct tk_kind_device *device);
@@ -144,14 +153,28 @@ _Noreturn void tk_kind_nonsense(const struct tk_peer *from, const char *what);
 /* The device memory of our endpoint; NULL: it has none. */
 const struct tk_kind_memory *tk_kind_memory_of(uint32_t endpoint);
 
+/* With the lock: gives back what is held of the device here, if nobody else but the caller counts
+ * it. */
+void tk_kind_release(struct tk_kind_device *device);
+
 /* ---- kind_piece.c: transfers of ours, cut into pieces. All with the lock held. ---- */
 
 /* How a transfer travels, found before it begins. */
 struct tk_kind_plan {
     enum tk_kind_path path;
     uintptr_t shift; /* BY_COPY, BY_IPC: remote address + shift = address here */
-    struct tk_kind_device *remote_device; /* where the device copies; NULL: host memory */
+    struct tk_kind_device *remote_device; /* where the device copies; NULL: host memory. BY_IPC: the
+                                             library chose it, so the plan counts it */
 };
+
+/* The plan, or the transfer that had it, is over. */
+static inline void tk_kind_plan_end(const struct tk_kind_plan *plan)
+{
+    if (plan->path != TK_KIND_BY_IPC)
+        return;
+    tk_kind_release(plan->remote_device);
+    tk_kind_device_put(plan->remote_device);
+}
 
 /* TK_BUSY: it is immediate, and nothing was done. Else the operation counts it. */
 enum tk_status tk_kind_transfer_begin(const struct tk_kind_transfer *k,

@@ -25,25 +25,9 @@ static void mark(const struct tk_ep_peer *copy, struct tk_message_head *head)
     head->handler = (uint8_t)(tk_handler_endpoint + copy->theirs);
 }
 
-/* The receiver's CPU copies some payloads, and can't reach memory of a device. */
-static void refuse_payload(const struct tk_ep_peer *copy, size_t nbytes)
-{
-    if (copy->is_on_device && nbytes > 0)
-        tk_panic("the payload of a Long (%zu bytes) can't go to endpoint %u of rank %u, whose "
-                 "segment is memory of a device: put it there and send a Short",
-                 nbytes, copy->theirs, copy->real->rank);
-}
-
-static void refuse_long(const struct tk_ep_peer *copy, const struct tk_outgoing *message)
-{
-    if (message->head->category == TK_LONG)
-        refuse_payload(copy, message->nbytes);
-}
-
 static enum tk_status ep_send(struct tk_peer *peer, struct tk_outgoing *message)
 {
     const struct tk_ep_peer *copy = copy_of(peer);
-    refuse_long(copy, message);
     mark(copy, message->head);
     return tk_peer_transport(copy->real)->am.send(copy->real, message);
 }
@@ -70,7 +54,6 @@ static enum tk_status ep_send_reserved(struct tk_am_reservation *reservation,
                                        struct tk_outgoing *message)
 {
     const struct tk_ep_peer *copy = copy_of(reservation->peer);
-    refuse_long(copy, message);
     mark(copy, message->head);
     reservation->peer = copy->real;
     enum tk_status status = tk_peer_transport(copy->real)->am.send_reserved(reservation, message);
@@ -92,7 +75,6 @@ static enum tk_status ep_rma(struct tk_peer *peer, const struct tk_rma *rma,
 {
     const struct tk_ep_peer *copy = copy_of(peer);
     struct tk_rma pair = *rma; /* the same value in each call */
-    refuse_payload(copy, rma->nbytes);
     if (copy->theirs != 0) {
         pair.is_pair = true;
         pair.endpoint = copy->theirs;

@@ -24,10 +24,16 @@ struct tk_ep_peer {
 struct tk_peer *tk_ep_peer_open(struct tk_ep_peer *copy, struct tk_peer *real, unsigned ours,
                                 unsigned theirs);
 
+/* No copy: both endpoints are endpoint 0. */
+static inline bool tk_ep_peer_is_plain(const struct tk_peer *peer)
+{
+    return peer == tk_peer(peer->rank);
+}
+
 /* Our endpoint of a message from or to this peer. */
 static inline unsigned tk_ep_peer_ours(const struct tk_peer *peer)
 {
-    if (peer == tk_peer(peer->rank))
+    if (tk_ep_peer_is_plain(peer))
         return 0;
     return ((const struct tk_ep_peer *)(const void *)peer)->ours;
 }

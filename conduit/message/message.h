@@ -71,6 +71,10 @@ void tk_internal_register_whole(enum tk_internal_handler index, tk_internal_whol
 int tk_request(struct tk_message *message);
 int tk_reply(gex_Token_t token, struct tk_message *message);
 
+/* The message of a Long whose payload is in its place by now. TK_BUSY: the transport has no space.
+ * It is counted when it is sent. */
+enum tk_status tk_message_send_placed(const struct tk_message *m, enum tk_message_kind kind);
+
 /* Sends a Short to a handler of the library; TK_BUSY if the transport has no space now. */
 enum tk_status tk_internal_send(struct tk_peer *peer, enum tk_message_kind kind,
                                 enum tk_internal_handler handler, unsigned nargs,

@@ -358,6 +358,17 @@ void tk_message_count(const struct tk_message *m, enum tk_message_kind kind)
     tk_count_add(tk_message_bytes(m->peer), m->nbytes);
 }
 
+enum tk_status tk_message_send_placed(const struct tk_message *m, enum tk_message_kind kind)
+{
+    union tk_front front;
+    struct tk_outgoing out = {.head = &front.head,
+                              .head_size = tk_front_build(&front, m, kind, false)};
+    enum tk_status status = tk_peer_transport(m->peer)->send(m->peer, &out);
+    if (status == TK_OK)
+        tk_message_count(m, kind);
+    return status;
+}
+
 int tk_request(struct tk_message *m)
 {
     if (send(m, TK_REQUEST) != TK_OK) {

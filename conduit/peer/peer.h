@@ -246,7 +246,8 @@ struct tk_bound_kind {
     uint8_t gex_class;   /* gex_MK_Class_t */
     uint8_t has_ipc;     /* `ipc` and `offset` are valid */
     uint8_t needs_flush; /* a put over the network needs a read behind it */
-    uint8_t reserved[5];
+    uint8_t is_registered; /* an HCA reaches it: a key is not 0. Set where it is recorded */
+    uint32_t serial;       /* of the allocation: the handle of a freed one may come again */
     unsigned char uuid[16]; /* of the device */
     uint64_t offset;        /* of the segment in its allocation */
     unsigned char ipc[64];  /* the vendor's handle of the allocation */

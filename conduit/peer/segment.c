@@ -190,13 +190,46 @@ static void set_kind(struct tk_bound_kind **place, const struct tk_bound_kind *k
     *place = copy;
 }
 
+/* Memory that is not registered has no keys, or keys of 0. */
+static bool has_a_key(const uint32_t *keys)
+{
+    for (uint32_t i = 0; keys && i < tk_peers.rails; i++)
+        if (keys[i] != 0)
+            return true;
+    return false;
+}
+
+static bool is_same_part(const void *a, const void *b, size_t size)
+{
+    return a && b ? memcmp(a, b, size) == 0 : a == b;
+}
+
+static bool is_same_record(const struct tk_bound *a, const struct tk_bound *b)
+{
+    return a->base == b->base && a->size == b->size && a->inode == b->inode &&
+           a->endpoint == b->endpoint && a->fd == b->fd &&
+           is_same_part(a->keys, b->keys, tk_peers.rails * sizeof(*a->keys)) &&
+           is_same_part(a->kind, b->kind, sizeof(*a->kind));
+}
+
+/* The staging buffers are published with each device segment, while transfers to other segments
+ * pass through them. So what is in use is not written. */
 static void set_record(struct tk_bound *record, const struct tk_bound *bound)
 {
+    struct tk_bound next = *bound;
+    struct tk_bound_kind learnt;
+    if (bound->kind) {
+        learnt = *bound->kind;
+        learnt.is_registered = has_a_key(bound->keys);
+        next.kind = &learnt;
+    }
+    if (is_same_record(record, &next))
+        return;
     uint32_t *keys = (uint32_t *)record->keys;
     struct tk_bound_kind *kind = (struct tk_bound_kind *)record->kind;
-    set_keys(&keys, bound->keys);
-    set_kind(&kind, bound->kind);
-    *record = *bound;
+    set_keys(&keys, next.keys);
+    set_kind(&kind, next.kind);
+    *record = next;
     record->keys = keys;
     record->kind = kind;
 }

@@ -152,8 +152,8 @@ static inline void tk_wait_served(const tk_counter_t *left)
     tk_if_unlikely(tk_counter_read(left) > 0) tk_wait_long(left);
 }
 
-/* The same for a transfer that was just posted over any transport: a copy is complete, others never
- * are. The counter is checked once for both. */
+/* The same for a transfer that was just posted over any transport: it is complete if it was a copy,
+ * and otherwise never. The counter is checked once for both. */
 static inline void tk_wait_posted(const tk_counter_t *left)
 {
     tk_if_unlikely(tk_turn_to_serve()) tk_poll();

@@ -112,64 +112,82 @@ static void *publish_memory(size_t count, size_t size)
     return memory;
 }
 
-/* Members of a team that is not the whole job exchange records by messages, all of the largest
- * size. */
-static enum tk_status exchange_in_team(struct trunkline_tm *tm, const struct tk_bound *mine,
-                                       uint32_t count)
+static enum tk_status exchange_records(struct trunkline_tm *tm, const struct tk_bound *mine,
+                                       uint32_t count, const uint32_t *sizes, size_t width)
 {
-    uint32_t size = tk_team_size(tm), ours = (uint32_t)tk_bound_offer_size(mine, count), most = 0;
-    uint32_t *sizes = publish_memory(size, sizeof(*sizes));
-    tk_exchange(tm, TK_CALL_PUBLISH, &ours, sizes, sizeof(ours));
-    for (uint32_t r = 0; r < size; r++)
-        most = (uint32_t)tk_max(most, sizes[r]);
-    size_t width = tk_align_up(most, 8);
+    uint32_t size = tk_team_size(tm);
     char *own = publish_memory(1, width), *all = publish_memory(size, width);
     void *offer = tk_bound_offer(mine, count);
-    memcpy(own, offer, ours);
+    memcpy(own, offer, tk_bound_offer_size(mine, count));
     tk_exchange(tm, TK_CALL_PUBLISH, own, all, width);
     enum tk_status status = TK_OK;
     for (uint32_t r = 0; r < size && status == TK_OK; r++)
         status = tk_bound_accept(tk_team_jobrank(tm, r), all + r * width, sizes[r]);
-    free(sizes);
     free(own);
     free(all);
     free(offer);
     return status;
 }
 
+/* Members of a team that is not the whole job exchange records by messages, all of the largest
+ * size. Size 0: that member is unable, and nothing is exchanged. */
+static enum tk_status exchange_in_team(struct trunkline_tm *tm, const struct tk_bound *mine,
+                                       uint32_t count, uint32_t *unable)
+{
+    uint32_t size = tk_team_size(tm), most = 0;
+    uint32_t ours = mine ? (uint32_t)tk_bound_offer_size(mine, count) : 0;
+    uint32_t *sizes = publish_memory(size, sizeof(*sizes));
+    enum tk_status status = TK_OK;
+    *unable = tk_nobody;
+    tk_exchange(tm, TK_CALL_PUBLISH, &ours, sizes, sizeof(ours));
+    for (uint32_t r = 0; r < size; r++) {
+        most = (uint32_t)tk_max(most, sizes[r]);
+        if (sizes[r] == 0)
+            *unable = (uint32_t)tk_min(*unable, tk_team_jobrank(tm, r));
+    }
+    if (*unable == tk_nobody)
+        status = exchange_records(tm, mine, count, sizes, tk_align_up(most, 8));
+    free(sizes);
+    return status;
+}
+
 /* The records of the segments of these endpoints, and one of the staging buffers if any segment is
- * in the memory of a device. A segment whose device memory is gone is left out: others must not
- * learn addresses that belong to something else. */
+ * in the memory of a device. TK_FAIL: the memory under one of them is gone, which was logged. */
 static enum tk_status collect(struct trunkline_ep *const *eps, size_t count, struct tk_bound *mine,
                               uint32_t *used)
 {
-    enum tk_status status = TK_OK;
     bool has_device = false;
     *used = 0;
     for (size_t i = 0; i < count; i++) {
         struct trunkline_segment *segment = eps[i]->segment;
         if (!segment)
             continue;
-        if (!tk_segment_is_valid(segment)) {
-            status = TK_FAIL;
-            continue;
-        }
+        if (!tk_segment_is_valid(segment))
+            return TK_FAIL;
         mine[*used] = tk_segment_bound(eps[i], segment);
         has_device |= mine[(*used)++].kind != NULL;
     }
     if (has_device && tk_staging.bound && tk_staging.bound(&mine[*used]))
         ++*used;
-    return status;
+    return TK_OK;
 }
 
+/* If the device memory under a segment is gone, no rank publishes anything: others must not learn
+ * addresses that belong to something else by now, and all ranks return the error. */
 enum tk_status tk_publish(struct trunkline_tm *tm, struct trunkline_ep *const *eps, size_t count)
 {
     uint32_t used, unable;
-    struct tk_bound mine[GASNET_MAXEPS + 1];
-    enum tk_status own = collect(eps, count, mine, &used);
-    enum tk_status status =
-        tm == &tk_tm ? exchange_segments(mine, used, &unable) : exchange_in_team(tm, mine, used);
-    if (status != TK_OK || try_neighbours() != TK_OK)
+    struct tk_bound records[GASNET_MAXEPS + 1];
+    const struct tk_bound *mine = collect(eps, count, records, &used) == TK_OK ? records : NULL;
+    if (!mine)
+        used = 0;
+    enum tk_status status = tm == &tk_tm ? exchange_segments(mine, used, &unable)
+                                         : exchange_in_team(tm, mine, used, &unable);
+    if (status == TK_OK && unable != tk_nobody) {
+        if (mine)
+            tk_log_error("rank %u (%s) could not publish its segments, so no rank's were published",
+                         unable, tk_peer(unable)->host);
         return TK_FAIL;
-    return own;
+    }
+    return status == TK_OK ? try_neighbours() : TK_FAIL;
 }

@@ -26,6 +26,7 @@
 #include "common/number.h"
 #include "exit/exit.h"
 #include "firehose/firehose.h"
+#include "kind_rma/kind_long.h"
 #include "kind_rma/kind_open.h"
 #include "memory/memory.h"
 #include "message/message.h"
@@ -337,6 +338,7 @@ static enum tk_status open_rooms(void)
     tk_atomic_open();
     tk_vector_open();
     tk_kind_rma_open();
+    tk_kind_long_open();
     tk_exit_open();
     if (tk_is_on_demand)
         tk_remote_open();

@@ -105,8 +105,9 @@ static void print(const struct trunkline_segment *segment, const struct registra
                 "this host %s%s%s (GASNET_MK_WAY=%s)",
                 segment->base, (size_t)segment->size,
                 tk_kind_device_text(memory->device, device, sizeof(device)),
-                memory->is_ours ? "library" : "client", remote, is_ipc ? "by IPC" : remote,
-                r->why[0] ? "; " : "", r->why, tk_settings.mk_way);
+                memory->is_ours ? "library" : "client", remote,
+                is_ipc ? "by IPC" : "staged through host memory", r->why[0] ? "; " : "", r->why,
+                tk_settings.mk_way);
 }
 
 /* Without a registration data is staged, unless the user asked for that registration. A job without
@@ -129,6 +130,7 @@ static void describe(struct kind_part *part)
     part->bound = (struct tk_bound_kind){.gex_class = (uint8_t)memory->device->class->gex_class,
                                          .has_ipc = memory->has_ipc,
                                          .needs_flush = facts->needs_flush,
+                                         .serial = memory->serial,
                                          .offset = memory->ipc.offset};
     memcpy(part->bound.uuid, facts->uuid, sizeof(part->bound.uuid));
     memcpy(part->bound.ipc, memory->ipc.handle, sizeof(part->bound.ipc));

@@ -2,8 +2,8 @@
  *
  * Backtraces: the methods, the choice among them, and the output. Each method writes to a file in
  * memory, from where the lines are copied with the rank in front; a method that fails leaves no
- * output. As usable in handlers of fatal signals as backtraces can be. Owns the flag that only one
- * backtrace is made at a time; no lock. */
+ * output. As usable in handlers of fatal signals as backtraces can be. Owns the flag that allows
+ * one backtrace at a time; no lock. */
 #include "config.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ static const struct method {
     int (*print)(int fd);
     bool shows_threads;
 } methods[] = {
-    {"USER", by_client, false}, /* the client's record says whether it does */
+    {"USER", by_client, false}, /* the client's record says whether it shows all threads */
     {"GDB", tk_tools_backtrace_gdb, true},
     {"EXECINFO", by_execinfo, false},
 };

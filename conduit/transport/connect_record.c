@@ -2,11 +2,11 @@
  *
  * See connect_record.h. At the end of the job each rank writes its lines: to a file of its own (a
  * '%' in the name), or it appends them to one file that all ranks share, under that file's lock.
- * The file has a temporary name until it is complete; of a shared file the last rank renames it. A
- * device or a pipe keeps its name. The job finds out at its start that a file can't be written. The
- * rank whose file it is reports that; for a shared file rank 0 does, and the first rank of each
- * other host that lacks the directory. Owns whether the file was refused here; no lock in the
- * process; one thread. */
+ * The file has a temporary name until it is complete; the last rank renames a shared file. A device
+ * or a pipe keeps its name. The job finds out at its start that a file can't be written. The rank
+ * whose file it is reports that; for a shared file rank 0 does, and the first rank of each other
+ * host that lacks the directory. Owns whether the file was refused here; no lock in the process;
+ * one thread. */
 #include "config.h"
 
 #include <errno.h>
@@ -50,7 +50,8 @@ static bool is_shared(void)
     return !strchr(tk_settings.connectfile_out, '%');
 }
 
-/* A device or a pipe is written as it is: another file in its place would take it away from all. */
+/* A device or a pipe is written directly: renaming a file over it would remove it for all
+ * processes. */
 static bool is_special(const char *name)
 {
     struct stat s;
@@ -93,8 +94,8 @@ static int lock_whole(int fd)
     return is_shared() && fcntl(fd, F_SETLKW, &whole) != 0 ? errno : 0;
 }
 
-/* Tries the file that will be written. Removes what an earlier run has left, and leaves nothing. 0,
- * or an errno. */
+/* Tries to create the file that will be written. Removes what an earlier run left behind, and
+ * leaves no file itself. Returns 0 or an errno. */
 static int try_file(const char *name, const char *unfinished)
 {
     struct stat s;
@@ -108,7 +109,7 @@ static int try_file(const char *name, const char *unfinished)
     return strcmp(name, unfinished) != 0 && unlink(unfinished) != 0 && error == 0 ? errno : error;
 }
 
-/* Leaves no trace: another rank tries the file. */
+/* Leaves no file: another rank tries the real name. */
 static int try_directory(const char *name)
 {
     char *path = strdup(name), *last = path ? strrchr(path, '/') : NULL;
@@ -170,7 +171,7 @@ static bool write_all(int fd, const char *text, size_t size)
     return true;
 }
 
-/* -1: the file can't be read, see errno. */
+/* Counts the ranks in the file. -1: it can't be read, see errno. */
 static int64_t ranks_in(int fd)
 {
     struct stat s;

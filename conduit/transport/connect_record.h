@@ -11,15 +11,15 @@
  * start-up. */
 bool tk_connect_is_listed(void);
 
-/* All ranks are to be connected at start-up. A connect file given as input, or one to be written,
- * means that only those needed are. */
+/* All ranks are connected at start-up. With a connect file as input or output only the needed ones
+ * are. */
 bool tk_connect_is_static(void);
 
-/* GASNET_CONNECTFILE_OUT is given: connections are to be made only as they are needed. */
+/* GASNET_CONNECTFILE_OUT is given, so connections are made only when they are needed. */
 bool tk_connect_is_recorded(void);
 
-/* At start-up, before any rank may end: removes what an unfinished run has left. Reports a file
- * that can't be written. */
+/* At start-up, before any rank may end: removes the file of an unfinished run. Reports a file that
+ * can't be written. */
 void tk_connect_record_open(void);
 
 /* At the end, while the network is still there. A failure is logged. */

@@ -25,12 +25,13 @@ struct tk_device_events {
     /* Fills in the files to wait for; returns how many, at most `max`. */
     unsigned (*files)(unsigned roles, struct pollfd *files, unsigned max);
 
-    /* From here on the next completion makes a file readable, once; then serves what was there
-     * already. *is_armed false: a device refused, or something is pending that raises no event. */
+    /* From here on the next completion makes a file readable, once. Then serves the completions
+     * that were there already. *is_armed is false if a device refused, or if work is pending that
+     * raises no event. */
     bool (*arm)(unsigned roles, bool *is_armed);
 
-    /* Takes the events back, so that the files are no longer readable. The caller serves the
-     * queues, or arms them, before it waits again. */
+    /* Consumes the events, so that the files are no longer readable. The caller serves the queues,
+     * or arms them, before it waits again. */
     void (*take)(unsigned roles);
 
     /* This thread polls the queues even while another thread polls them. */

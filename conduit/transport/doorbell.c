@@ -49,7 +49,7 @@ static bool is_prepared(void)
 }
 
 /* A kernel that accepts the registration has the fence too. We do not try the fence: it interrupts
- * all CPUs of the host, and hundreds of ranks that start at once would each do so. */
+ * all CPUs of the host, and hundreds of ranks that start together would each do it. */
 void tk_doorbell_open(struct tk_doorbell *own)
 {
     atomic_store_explicit(&own->word, is_prepared() ? 0 : TK_BELL_FENCED, memory_order_release);
@@ -118,9 +118,9 @@ static int own_sender(void)
     return none;
 }
 
-/* A full queue is as good: the socket can be read. If the socket can't be reached (it belongs to
- * another network namespace, or this process has no file descriptor left), nothing is woken: its
- * owner finds out when its patience ends. */
+/* A full queue also wakes the owner, because the socket is readable. If the socket can't be reached
+ * (another network namespace, or no file descriptor left in this process), nothing wakes the owner:
+ * its sleep ends with its time limit. */
 static void send_to(struct tk_doorbell *bell)
 {
     struct sockaddr_un at;
@@ -158,9 +158,9 @@ static void wake_all(struct tk_doorbell *bell)
     }
 }
 
-/* Without membarrier both sides change the word, and one of the two changes is first. If ours is,
- * the sleeper's change acquires what we wrote before; if the sleeper's is, we see it. Adding 0 is a
- * change too. */
+/* Without membarrier both sides modify the word, and one of the two modifications is first. If ours
+ * is first, the sleeper's acquires what we wrote before; if the sleeper's is first, we see it.
+ * Adding 0 is a modification too. */
 void tk_doorbell_look(struct tk_doorbell *bell)
 {
     uint32_t word = atomic_load_explicit(&bell->word, memory_order_relaxed);
@@ -211,8 +211,8 @@ bool tk_doorbell_sleep(struct tk_doorbell *own, bool (*look)(void *what), void *
     return !over;
 }
 
-/* Only the one thread that sleeps by files sets POLLED. Unlike ASLEEP it needs no count: a datagram
- * that was sent before poll() is still there. */
+/* Only the one thread that sleeps in poll() sets POLLED. Unlike ASLEEP it needs no count: a
+ * datagram that was sent before poll() is still in the socket. */
 bool tk_doorbell_sleep_on(struct tk_doorbell *own, bool (*look)(void *what), void *what,
                           struct pollfd *files, unsigned count, uint64_t nsec)
 {

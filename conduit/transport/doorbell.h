@@ -5,14 +5,14 @@
  *
  * The neighbour writes its message, then reads the word. The sleeper marks in the word that it
  * sleeps, then looks once more for messages. At least one must see the other, so each needs a full
- * fence between its two steps. A neighbour passes here with every message and the sleeper seldom:
- * so the sleeper makes the neighbours' fences too, by membarrier(2). Where the kernel refuses that,
- * the sleeper sets TK_BELL_FENCED in the word, and a neighbour that sees it makes its own fence.
+ * fence between its two steps. A neighbour takes its two steps with every message, the sleeper
+ * seldom. So the sleeper executes the neighbours' fences too, by membarrier(2). Where the kernel
+ * refuses that, the sleeper sets TK_BELL_FENCED in the word, and a neighbour that sees it makes its
+ * own fence.
  *
  * A sleeper that also waits for files (the events of a device) can't wait on a futex. It waits by
  * poll(2) for the files and for a datagram socket with an abstract name of its own, to which the
- * neighbour sends. Both kinds of sleepers use one word, so one proof covers both. No lock.
- */
+ * neighbour sends. Both kinds of sleepers use one word, so one proof covers both. No lock. */
 #ifndef TK_DOORBELL_H
 #define TK_DOORBELL_H
 
@@ -26,8 +26,8 @@
 enum {
     TK_BELL_ASLEEP = 1, /* a thread sleeps, or is about to: clear this and wake all */
     TK_BELL_FENCED = 2, /* never cleared: neighbours fence before they look */
-    TK_BELL_POLLED = 4, /* one thread sleeps, or is about to, until its socket can be read: take
-                           this away and send to it */
+    TK_BELL_POLLED = 4, /* one thread sleeps, or is about to, until its socket is readable: clear
+                           this and send to the socket */
     TK_BELL_DEAF = 8,   /* never cleared: a neighbour could not reach the socket */
     TK_BELL_RUNG = 16,  /* the bits from here on count: a thread that has seen ASLEEP and is not in
                            the kernel yet must not mistake another thread's ASLEEP for its own */
@@ -41,8 +41,8 @@ struct tk_doorbell {
     uint64_t socket; /* what makes its name unique; written before POLLED is ever set */
 };
 
-/* Best called while the process has one thread: the kernel then registers it for membarrier at
- * once, and otherwise waits for a grace period of RCU, 10 to 50 ms. */
+/* Call it while the process has one thread: the kernel then registers it for membarrier at once.
+ * With several threads it waits for a grace period of RCU, 10 to 50 ms. */
 void tk_doorbell_prepare(void);
 
 /* By the owner, before other processes see it. */
@@ -66,12 +66,13 @@ static inline void tk_doorbell_ring(struct tk_doorbell *bell)
 /* Sleeps until a neighbour rings, look(what) is true, a signal comes or `nsec` nanoseconds are over
  * (then returns false). look() is called once, must not block or send, and must see whatever a
  * neighbour may have written. True guarantees nothing: look again. Any number of threads of the
- * owner may sleep. Costs some microseconds even when something is there: look and spin before. */
+ * owner may sleep. It costs some microseconds even if a message is already there: look and spin
+ * first. */
 bool tk_doorbell_sleep(struct tk_doorbell *own, bool (*look)(void *what), void *what,
                        uint64_t nsec);
 
-/* Makes the socket that wakes a sleeper which also waits for files, unless it exists. By the owner.
- * False: it can't be made. */
+/* Makes the socket that wakes a sleeper in poll(), unless it exists. Called by the owner. False: it
+ * can't be made. */
 bool tk_doorbell_open_socket(struct tk_doorbell *own);
 
 /* Can neighbours reach the socket, as far as is known? If not, a sleeper must not rely on being

@@ -19,7 +19,8 @@ enum tk_message_kind {
                    message */
     TK_REPLY, /* gives the credit back; uses the buffer that the requester posted before it sent */
     TK_ACK,   /* as REPLY, without a handler */
-    TK_CONTROL, /* at most one each way per job (exit notice); it has a receive buffer of its own */
+    TK_CONTROL, /* at most one in each direction per job (exit notice); it has a receive buffer of
+                   its own */
     /* Between transports: never delivered to the rooms above */
     TK_NOTICE,
     TK_LOAN,      /* verbs/data/credit_loan_messages.c */
@@ -114,8 +115,8 @@ struct tk_short {
     int32_t args[tk_max_args];
 };
 
-/* The head of a Short in 16 bits, for transports that have only these to spare: the highest bit is
- * 1, then the kind, the number of arguments and the handler. */
+/* The head of a Short in 16 bits, for transports that have no more space: the highest bit is 1,
+ * then the kind, the number of arguments and the handler. */
 enum {
     tk_tag_bit = 0x8000,
     tk_tag_reply = 0x1000,
@@ -135,10 +136,11 @@ static inline unsigned tk_tag_nargs(unsigned tag)
 }
 
 enum {
-    /* Handler and number of arguments: a head has them this many bits higher, above the kind. */
+    /* Handler and number of arguments. In a head they are this many bits higher, above the kind. */
     tk_tag_call = tk_tag_handler | tk_tag_args_max << tk_tag_args_shift,
     tk_tag_reply_shift = 12,
-    tk_handler_of_client = 0x80 /* GEX_AM_INDEX_BASE, a bit that those of the library lack */
+    tk_handler_of_client =
+        0x80 /* GEX_AM_INDEX_BASE: handlers of the library do not have this bit */
 };
 _Static_assert(TK_REQUEST == 0 && TK_REPLY == 1 && TK_SHORT == 0 &&
                    1 << tk_tag_reply_shift == (int)tk_tag_reply &&
@@ -151,8 +153,8 @@ static inline struct tk_message_head tk_tag_head(unsigned tag)
                              (tag >> tk_tag_reply_shift & TK_REPLY));
 }
 
-/* Is it the head of a Short for a client's handler, so that a tag can express all of it but the
- * credits? */
+/* Is it the head of a Short for a client's handler? A tag expresses all of that except the
+ * credits. */
 static inline bool tk_head_has_tag(uint64_t head)
 {
     const uint64_t credits = (uint64_t)UINT8_MAX << tk_head_credits_shift;

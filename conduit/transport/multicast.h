@@ -18,8 +18,9 @@ struct tk_mcast_link {
     const struct tk_mcast_device *device;
 };
 
-/* A range of the memory, written to an address that the switch completes: an offset from the
- * receivers' bases, or tk_mcast_control. To the window: from our window, at an offset in theirs. */
+/* Writes a range of the memory to an address that the switch completes: an offset from the
+ * receivers' bases, or tk_mcast_control. Writes to the window go from our window to the given
+ * offset in theirs. */
 struct tk_mcast_write {
     const void *from;
     uint64_t to;
@@ -55,7 +56,7 @@ struct tk_mcast_device {
     /* The segment; false: the switch could write to none. */
     bool (*window)(const struct tk_mcast_link *link, struct tk_mcast_window *window);
 
-    /* Posts them as one list; the last one completes as `id`. False: the device refused. */
+    /* Posts the writes as one list; the last one completes as `id`. False: the device refused. */
     bool (*post)(struct tk_mcast_link *link, const struct tk_mcast_write *list, unsigned count,
                  uint64_t id);
     /* Reads the switch's status into our memory. */

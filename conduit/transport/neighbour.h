@@ -11,18 +11,18 @@
 #include "base/status.h"
 #include "peer/peer.h"
 
-/* A piece of each neighbour's memory, by its index in the neighbourhood, for flags of the rooms
- * above: zeroed at start, at a multiple of a line. It includes our own. NULL: it can't be mapped;
- * the cause was logged. Thread-safe. */
+/* A piece of a neighbour's memory, or of our own, for flags of the rooms above; by index in the
+ * neighbourhood. It is zeroed at start and aligned to a cache line. NULL: it can't be mapped; the
+ * cause was logged. Thread-safe. */
 enum {
     tk_flags_size = 4096,
-    tk_flags_of_exit = tk_flags_size / 2 /* from here on; before: of collective */
+    tk_flags_of_exit = tk_flags_size / 2 /* from here on; below: flags of collective/ */
 };
 void *tk_neighbour_flags(uint32_t neighbour);
 
-/* Another piece of each neighbour's memory, for collectives, in GASNET_COLL_CHANNELS parts:
- * untouched pages cost nothing. Zeroed at start, at a multiple of a page. NULL: it can't be mapped;
- * the cause was logged and the job ends. Thread-safe. */
+/* Another piece of a neighbour's memory, for collectives, in GASNET_COLL_CHANNELS parts. It is
+ * zeroed at start and page-aligned; untouched pages cost nothing. NULL: it can't be mapped; the
+ * cause was logged and the job ends. Thread-safe. */
 enum { tk_scratch_channel = 4096 + 16 * 16384 };
 void *tk_neighbour_scratch(uint32_t neighbour);
 
@@ -47,7 +47,7 @@ void tk_neighbours_admit(void);
 enum tk_rank_liveness {
     TK_LIVENESS_RUNS,     /* it died without logging why */
     TK_LIVENESS_LEAVING,  /* it was leaving, or had asked for the end of the job */
-    TK_LIVENESS_REPORTED, /* it has logged what it died of */
+    TK_LIVENESS_REPORTED, /* it died and has logged the cause */
     TK_LIVENESS_LEFT      /* it left in order: its end does not end the job */
 };
 
@@ -58,8 +58,8 @@ void tk_liveness_set(enum tk_rank_liveness liveness);
  * Readable until the process ends. */
 const _Atomic uint32_t *tk_liveness_of(uint32_t index);
 
-/* The functions of a transport that shares memory, for those above: each does what the function of
- * its name does, and is called by the same threads. */
+/* The table of a transport that shares memory. Each member implements the function above that has
+ * its name, and is called by the same threads. */
 struct tk_doorbell;
 struct tk_transport_neighbour {
     void *(*flags)(uint32_t neighbour);

@@ -21,7 +21,7 @@ struct tk_rma {
     uintptr_t remote;
     char *local;
     size_t nbytes;
-    size_t whole;          /* bytes of the transfer of which this is a part; 0: it is not a part */
+    size_t whole;          /* bytes of the whole transfer, if this is a part of one; else 0 */
     struct tk_op *op;      /* op->pending counts the pieces in flight */
     tk_counter_t *sources; /* put: pieces whose source is in use; may be NULL */
     bool is_put;
@@ -31,7 +31,7 @@ struct tk_rma {
     bool immediate;    /* post as many pieces as an idle queue holds, or nothing */
     bool is_blocking;  /* the caller blocks until all pieces complete: optimise for latency */
     bool sources_only; /* op->pending counts only the pieces whose source is still being read */
-    bool is_pair;      /* not between endpoints 0: the five below name the memory */
+    bool is_pair; /* an endpoint other than 0 takes part: the five members below name the memory */
     uint32_t endpoint; /* of the peer */
     bool is_on_device; /* local memory, in `home`, is a device's, which no CPU may touch */
     bool wants_flush;  /* put: a read follows on each connection that it used */
@@ -44,12 +44,12 @@ struct tk_rma {
  * device's memory are larger, as are their pieces. */
 enum { tk_rma_scattered_max = 64 };
 
-/* How far a transport is with a tk_rma. The caller zeroes it before the first call of rma.post()
- * and passes the same struct to each further one; only the transport changes it. The caller may
- * read `done`; the other fields have no meaning outside the transport. */
+/* The progress of a transport with a tk_rma. The caller zeroes it before the first call of
+ * rma.post() and passes the same struct to each further one; only the transport changes it. The
+ * caller may read `done`; the other fields have no meaning outside the transport. */
 struct tk_rma_state {
-    size_t done;       /* bytes posted; op->pending counts what is still in flight of them */
-    uint64_t unfenced; /* a bit for each connection that needs a read behind its writes */
+    size_t done;       /* bytes posted; op->pending counts those still in flight */
+    uint64_t unfenced; /* a bit for each connection whose writes still need a read behind them */
     int32_t returns;   /* connections that had been reopened when `unfenced` was still 0 */
     bool may_hold;     /* the local memory was found fit for registration on the fly */
 };

@@ -67,10 +67,10 @@ struct tk_arrival {
  * (over softhca 70 ns, in which 4 KiB are copied). */
 enum { tk_medium_lent_min = 8 << 10 };
 
-/* Called by send_short(), send_small() and send_medium() in place of returning TK_BUSY, as a tail
- * call with their own arguments: so the sender need not save the arguments across the call, which
- * would cost the fast path instructions. NULL: they return TK_BUSY. The transport itself never
- * waits. */
+/* Where send_short(), send_small() and send_medium() would return TK_BUSY, they call this instead,
+ * as a tail call with their own arguments. So the sender need not save the arguments across the
+ * call, which would cost the fast path instructions. NULL: they return TK_BUSY. The transport
+ * itself never waits. */
 typedef enum tk_status tk_short_busy(struct tk_peer *peer, struct tk_message_head head,
                                      const int32_t *args);
 enum { tk_small_args_max = 2 }; /* of send_small() */
@@ -98,13 +98,14 @@ struct tk_transport_am {
     /* Takes what depends on the peer (a request's credit) and, if requested, a slot in our own send
      * queue and a buffer. All of it or, with TK_BUSY, nothing. */
     enum tk_status (*reserve)(struct tk_am_reservation *reservation, bool place, bool buffer);
-    /* Adds a slot to a reservation that has none, in front of a payload that goes by rma.post(),
-     * for a caller that may not wait behind it. TK_BUSY: nothing was done. release() takes it back,
-     * but of a transport whose rma.post() is never TK_BUSY. */
+    /* Adds a slot to a reservation that has none. A caller that posts the payload by rma.post()
+     * and may not wait after that calls it first. TK_BUSY: nothing was done. release() takes
+     * the slot back, except in a transport whose rma.post() never returns TK_BUSY: its callers
+     * always send. */
     enum tk_status (*reserve_place)(struct tk_am_reservation *reservation);
-    /* Sends with what was reserved. TK_BUSY while a resource is missing that was not requested
-     * then; completions of our own device free it. A message in reservation->buffer has its head
-     * directly in front of its payload. */
+    /* Sends with the reserved resources. TK_BUSY while a resource is missing that reserve() was not
+     * asked for; completions of our own device free it. A message in reservation->buffer has its
+     * head directly in front of its payload. */
     enum tk_status (*send_reserved)(struct tk_am_reservation *reservation,
                                     struct tk_outgoing *message);
     /* Gives everything back, or all but the credit. */
@@ -112,13 +113,13 @@ struct tk_transport_am {
     /* A handler of a message of this peer is about to reply, and begins with rma.post(). NULL: the
      * transport need not know. Called in handlers. */
     void (*before_reply)(struct tk_peer *peer);
-    /* PAR: the wait of a ticket that is in a queue of this transport is over. NULL: it has no
+    /* PAR: a thread whose ticket is in a queue of this transport stops waiting. NULL: it has no
      * queues. */
     void (*leave_queue)(const struct tk_peer *peer, struct tk_wait_ticket *ticket);
     size_t packed_max; /* largest payload of a Long that may travel with its head */
     size_t stripe_min; /* payloads from this size on are faster when striped over connections, which
                           are not ordered: the head is sent after them; 0: one connection */
-    /* A thread that has a reservation may run handlers while it waits to use it. */
+    /* A thread that holds a reservation may run handlers while it waits to use it. */
     bool reservation_is_no_hold;
 };
 
@@ -136,16 +137,16 @@ struct tk_transport_rma {
      * completes. May be NULL. */
     bool (*put_from)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                      size_t nbytes);
-    /* The same for the payload of a Long, counted as a payload, before its head: op->pending counts
-     * it while its source is in use. May be NULL. */
+    /* The same for the payload of a Long, before its head is sent: it counts as a payload, and
+     * op->pending counts it while its source is in use. May be NULL. */
     bool (*payload_from)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
                          const void *local, size_t nbytes);
     /* Posts as many pieces as there are resources for; TK_BUSY when some are left: call it again
      * with an equal request and the same state. After TK_OK the transport refers to neither. */
     enum tk_status (*post)(struct tk_peer *peer, const struct tk_rma *rma,
                            struct tk_rma_state *state);
-    /* How many pieces of this local memory one gather() takes; 0: none. Both functions may be
-     * NULL. */
+    /* The number of pieces of this local memory that one gather() takes; 0: it takes none. Both
+     * functions may be NULL. */
     unsigned (*gather_max)(const struct tk_region *home, const void *at, size_t nbytes);
     /* Counts itself in op->pending and, a put, in *sources. TK_BUSY: nothing was done. */
     enum tk_status (*gather)(struct tk_peer *peer, const struct tk_gather *gather);
@@ -167,15 +168,15 @@ struct tk_transport_reports {
 /* ---- start and end: one thread ---- */
 
 struct tk_transport_lifecycle {
-    /* Before the peer infos are exchanged: fills in ours, which may move. `turn` is our number
-     * among the ranks of this host. The transport gets the peers that no earlier transport has
-     * taken. */
+    /* Before the peer infos are exchanged: fills in ours, which may be reallocated. `turn` is our
+     * number among the ranks of this host. The transport gets the peers that no earlier transport
+     * took. */
     enum tk_status (*open)(struct tk_peer_info **info, uint32_t turn);
     /* With the peer infos of all ranks: can these ranks be connected? All ranks derive the same
      * answer; if it is no, rank 0 logs why. */
     bool (*agree)(void);
-    /* Starts to serve its peers: they get the returned table, which is this one or another with the
-     * same optional groups. NULL: it failed, which was logged. */
+    /* Starts to serve its peers. They get the returned table: this one, or another with the same
+     * optional groups. NULL: it failed; the cause was logged. */
     const struct tk_transport *(*connect)(void);
     void (*close)(void);
 };
@@ -185,7 +186,7 @@ struct tk_transport_lifecycle {
 struct tk_transport_demand {
     bool (*is_connected)(uint32_t rank); /* also at the end of the job */
     /* After the last fence: begins to connect those of these ranks that are its peers; polls
-     * continue that. */
+     * continue the work. */
     enum tk_status (*connect_ranks)(const uint32_t *ranks, uint32_t count);
     /* Peers of this transport have these tables from now on. */
     void (*use_tables)(const struct tk_transport *connected,
@@ -195,14 +196,14 @@ struct tk_transport_demand {
 /* ---- memory that must be registered: any thread ---- */
 
 struct tk_transport_memory {
-    /* Registers region->base and ->size and fills in the rest; the remote keys are what peers must
-     * present. */
+    /* Registers the memory at region->base of region->size bytes, and fills in the rest. Peers must
+     * present the remote keys. */
     enum tk_status (*register_region)(struct tk_region *region);
     void (*unregister_region)(struct tk_region *region);
     /* Does registering make all pages of a region present? */
     bool (*pins)(void);
-    /* Makes it the segment of endpoint 0; tk_segment_area is the same memory; NULL: no segment any
-     * more. The caller serializes. */
+    /* Makes the region the segment of endpoint 0; tk_segment_area is the same memory. NULL: removes
+     * the segment. The caller serializes. */
     void (*use_segment)(const struct tk_region *region);
     /* The keys, for each rail, that peers must present for a region registered on the fly. */
     const uint32_t *(*remote_keys)(const struct tk_pinned *pinned);
@@ -220,11 +221,11 @@ struct tk_device_atomic {
     bool is_swap;        /* compare and swap; else fetch and add */
 };
 
-/* With what else the atomics of devices are atomic. */
+/* The other accesses with respect to which device atomics are atomic. */
 enum tk_atomic_scope {
     TK_ATOMIC_NONE,   /* devices have no atomics */
-    TK_ATOMIC_DEVICE, /* with those of the same device only */
-    TK_ATOMIC_GLOBAL  /* with CPUs too */
+    TK_ATOMIC_DEVICE, /* atomics of the same device only */
+    TK_ATOMIC_GLOBAL  /* atomics of CPUs too */
 };
 
 /* One end of a connection that carries only atomics, as the other end needs it. */
@@ -234,16 +235,16 @@ struct tk_atomic_end {
 };
 
 struct tk_transport_atomics {
-    /* For peers of any transport, including ourselves; see the last three. op->pending counts it
-     * before the call. TK_BUSY: no space now, nothing was done. Any thread. */
+    /* For peers of any transport, including ourselves. The caller has counted it in op->pending.
+     * TK_BUSY: no space now, nothing was done. Any thread. */
     enum tk_status (*post)(struct tk_peer *peer, struct tk_op *op,
                            const struct tk_device_atomic *atomic);
-    /* What devices of all ranks can do: the same answer on all ranks. Any thread. */
+    /* The scope that the devices of all ranks have; the same answer on all ranks. Any thread. */
     enum tk_atomic_scope (*scope)(void);
-    /* A rank of another transport needs a connection for atomics. Each end makes its own (for
-     * ourselves the same one), connects it when it knows the other end, and makes it ready when the
-     * other end is connected too: before that it has no space for atomics. TK_FAIL: the cause was
-     * logged. One thread at a time. */
+    /* open(), connect() and ready(): a peer of another transport needs a connection for atomics.
+     * Each end opens its own (one end serves for ourselves), connects it when it knows the other
+     * end, and makes it ready when the other end is connected too. Until then it has no space for
+     * atomics. TK_FAIL: the cause was logged. One thread at a time. */
     enum tk_status (*open)(struct tk_peer *peer, struct tk_atomic_end *ours);
     enum tk_status (*connect)(struct tk_peer *peer, const struct tk_atomic_end *theirs);
     void (*ready)(struct tk_peer *peer);
@@ -251,7 +252,7 @@ struct tk_transport_atomics {
 
 /* ---- the table ---- */
 
-/* Whose memory a transport reaches. */
+/* The ranks whose memory a transport reaches. */
 enum tk_reach { TK_REACH_NETWORK, TK_REACH_NEIGHBOUR, TK_REACH_SELF };
 
 /* `rma` and `am` are members, so that a call loads one pointer; `reports` is one because a copy of
@@ -264,13 +265,13 @@ struct tk_transport {
     struct tk_transport_am am;
     /* Receives: runs handlers. True if anything had arrived. Not in handlers. */
     bool (*poll)(void);
-    /* Completes our own operations only: runs no handler. Legal in handlers. */
+    /* Completes our own operations only; runs no handler. Legal in handlers. */
     bool (*reap)(void);
-    /* For a handler that waits for resources: as reap(), but may run handlers of replies if only
-     * that frees resources that other ranks wait for. */
+    /* For a handler that waits for resources: as reap(), but it may run handlers of replies where
+     * nothing else frees resources that other ranks wait for. */
     bool (*reap_in_handler)(void);
-    /* Has anything arrived (requests_too: including requests)? Called before a thread sleeps; later
-     * arrivals ring the doorbell. NULL: the transport has no doorbell. */
+    /* Has a message arrived (requests count only if requests_too)? Called before a thread sleeps;
+     * later arrivals ring the doorbell. NULL: the transport has no doorbell. */
     bool (*has_come)(bool requests_too);
     struct tk_transport_reports reports;
 
@@ -286,7 +287,7 @@ struct tk_transport {
     const struct tk_device_events *events;          /* device_events.h; NULL: nothing to sleep on */
 };
 
-/* Instructions of x86-64 reach these with a displacement of one byte. */
+/* x86-64 instructions address these members with a displacement of one byte. */
 _Static_assert(offsetof(struct tk_transport, am.send) < 128, "the fast paths come first");
 
 /* The transports in use, in polling order. Only start/ knows which ones exist, and puts them here;
@@ -303,7 +304,7 @@ extern TK_HIDDEN struct tk_transports tk_transports;
 void tk_transport_use(const struct tk_transport *transport);
 void tk_transport_drop(const struct tk_transport *transport);
 
-/* Registers with each transport that needs it. If one fails, the others are undone. */
+/* Registers the region with each transport that needs it. If one fails, the others are undone. */
 enum tk_status tk_transports_register(struct tk_region *region);
 void tk_transports_unregister(struct tk_region *region);
 bool tk_transports_pin(void);
@@ -342,8 +343,8 @@ extern TK_HIDDEN void (*tk_deliver_medium)(struct tk_arrival *arrival);
 extern TK_HIDDEN bool (*tk_deliver_short)(struct tk_peer *from, unsigned tag, const int32_t *args);
 
 /* Communication errors end the job: the transport logs the error, then calls this. NULL while the
- * job exits: vanishing peers are no error then. `peer` does not answer, and its end may be the
- * cause; tk_no_peer: no peer is involved. */
+ * job exits, when peers may vanish without error. `peer` does not answer, perhaps because it died;
+ * tk_no_peer: no peer is involved. */
 extern void (*tk_lost_peer)(uint32_t peer);
 static const uint32_t tk_no_peer = UINT32_MAX;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The transports in use, and calls to all of them. Owns tk_transports. No lock: it is written at
- * start-up only, and a signal handler may read it at any time. */
+ * The transports in use, and functions that call all of them. Owns tk_transports. No lock: it is
+ * written at start-up only, and a signal handler may read it at any time. */
 #include "config.h"
 
 #include <string.h>

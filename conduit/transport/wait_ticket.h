@@ -14,7 +14,7 @@
 /* A thread's wait for space to send, and its position among the waits for the same space. The
  * waiter makes it on its stack; the transport fills in the position. */
 struct tk_wait_ticket {
-    struct tk_wait_ticket *outer; /* the wait in which this one began; it continues afterwards */
+    struct tk_wait_ticket *outer; /* the wait that this one interrupted */
     const void *at;               /* used by the transport only: the owner of the queue */
     uint32_t number;              /* used by the transport only */
     uint16_t queue;               /* used by the transport only; 0: in no queue */

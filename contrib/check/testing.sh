@@ -67,7 +67,7 @@ counts()
     echo "programs against the software device|$(find tests/softhca -name '*.c' -exec grep -l '^int main' {} + | grep -c .)"
     echo "programs against the software accelerator|$(find tests/softgpu -name '*.c' -exec grep -l '^int main' {} + | grep -c .)"
     echo "programs that run as jobs|$(grep -c '^$(call job,' tests/job/programs.mk)"
-    echo "scripts that run them|$(files tests/job -name '*.sh' ! -name common.sh)"
+    echo "scripts that run them|$(files tests/job -name '*.sh' ! -name common.sh ! -name accelerator.sh)"
     echo "mistakes of clients|$(grep -cE '^ *wrong [0-9]+ ' tests/job/misuse.sh)"
     echo "ways out of a job, by size, mode and transport|$(exit_cells whole)"
     echo "of these in make check|$(exit_cells part)"
@@ -95,6 +95,7 @@ counts()
     echo "make check-quick|$(tier quick_tests)"
     echo "make check-sanitizer|$(tier sanitizer_tests)"
     echo "make check-tsan|$(tier tsan_tests)"
+    echo "make check-kinds|$(tier accelerator_tests)"
     echo "make check-vm|$(tier vm_tests)"
 }
 

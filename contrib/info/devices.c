@@ -55,6 +55,14 @@ static void print_verdict(const char *device, int port)
                       verdicts[i].text);
 }
 
+bool info_port_is_used(const char *device, int port)
+{
+    for (unsigned i = 0; i < verdict_count; i++)
+        if (verdicts[i].port == port && !strcmp(verdicts[i].device, device))
+            return verdicts[i].is_used;
+    return false;
+}
+
 static void print_gid(const struct ibv_gid_entry *entry)
 {
     struct tk_gid gid = {.type = (uint8_t)entry->gid_type};

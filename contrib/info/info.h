@@ -49,6 +49,10 @@ void info_limits(void);
 
 /* Prints which of its devices the ranks of a host would get; arguments are words of the command
  * line, NULL: not given. Without a file this host's. Returns the exit status. */
+/* Behind info_devices(). */
+void info_accelerators(void);
+bool info_port_is_used(const char *device, int port);
+
 struct info_topology {
     const char *file, *ranks, *bind, *rails;
 };

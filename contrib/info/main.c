@@ -51,7 +51,7 @@ static const char usage[] =
     "  (none)         all sections but paths, and what to look at\n"
     "  --build        release and build of the library\n"
     "  --settings     all settings, their values here, and where they come from\n"
-    "  --devices      RDMA devices, ports and GIDs; which would be used, and why\n"
+    "  --devices      RDMA devices, ports and GIDs; which would be used, and why; accelerators\n"
     "  --limits       what the kernel and the administrator allow\n"
     "  --path[=SIZE]  how puts, gets and messages travel between hosts, by size (starts a job)\n"
     "  --topology [FILE.xml] --ranks N\n"
@@ -75,6 +75,7 @@ static void print_all(void)
     info_build();
     info_settings(false);
     info_devices();
+    info_accelerators();
     info_limits();
     info_print_findings();
 }
@@ -103,6 +104,7 @@ static int print_section(enum option_code code)
         if (!info_read_settings())
             return EXIT_USAGE;
         info_devices();
+        info_accelerators();
         break;
     case LIMITS:
         info_limits();

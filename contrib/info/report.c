@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { findings_max = 64, text_max = 600, name_width = 24 };
+enum { findings_max = 256, text_max = 1000, name_width = 24 };
 
 static const char *const grades[] = {
     [INFO_GOOD] = "ok", [INFO_ADVICE] = "advice", [INFO_WRONG] = "WRONG"};

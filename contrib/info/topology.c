@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "common/number.h"
 #include "contrib/info/info.h"
+#include "contrib/info/switch.h"
 #include "settings/settings.h"
 #include "topology/locality.h"
 #include "topology/spread.h"
@@ -158,16 +159,6 @@ static void print_rank(uint32_t rank)
     info_fact(name, "%s; on CPUs %s", text, cpus[rank]);
 }
 
-/* The bridge of the switch through which the device is reached; NULL if there is none. */
-static hwloc_obj_t switch_of(hwloc_obj_t device)
-{
-    hwloc_obj_t found = NULL;
-    for (hwloc_obj_t at = device; at && hwloc_obj_type_is_io(at->type); at = at->parent)
-        if (at->type == HWLOC_OBJ_BRIDGE && at->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI)
-            found = at;
-    return found;
-}
-
 static bool is_gpu(hwloc_obj_t device)
 {
     return device->attr->osdev.type == HWLOC_OBJ_OSDEV_GPU ||
@@ -181,7 +172,7 @@ static void print_port(uint32_t port)
     hwloc_obj_t beside = hwloc_get_non_io_ancestor_obj(machine, ports[port]);
     uint32_t load = tk_spread_load(&spread, port);
     for (hwloc_obj_t at = NULL; (at = hwloc_get_next_osdev(machine, at));)
-        if (is_gpu(at) && switch_of(at) && switch_of(at) == switch_of(ports[port]) &&
+        if (is_gpu(at) && info_switch_of(at) && info_switch_of(at) == info_switch_of(ports[port]) &&
             length < sizeof(text))
             length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s",
                                        length ? ", " : "; behind one switch with ", at->name);

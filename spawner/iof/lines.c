@@ -15,7 +15,7 @@ static void lines_begin(struct lines *l, struct bytes *ready)
     l->in_line = true;
 }
 
-/* Passes on bytes holding no newline, except perhaps as the last one. */
+/* Passes bytes on. Only the last one may be a newline. */
 static void lines_pass(struct lines *l, const uint8_t *data, size_t count, struct bytes *ready)
 {
     lines_begin(l, ready);

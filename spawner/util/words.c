@@ -39,7 +39,8 @@ static const char *copy_word(const char *from, char **to)
 
 char **words_split(const char *text)
 {
-    /* A word takes at least one character, and another one in front of the next. */
+    /* The most words in the text: each has at least one character, and a blank before the next
+     * word. */
     size_t length = strlen(text), most = length / 2 + 2, used = 0;
     char **list = malloc(most * sizeof(*list) + length + 2);
     if (!list)

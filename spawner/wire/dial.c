@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A process that answers but does not authenticate itself within this time does not belong to the
- * job: it has one of the addresses, such as that of a bridge that exists on both hosts. */
+/* A process that answers but does not authenticate itself in this time is not part of the job: it
+ * only has the same address, such as that of a bridge that both hosts have. */
 enum { PROOF_MS = 10000 };
 
 /* A refusal may be due to a full queue: the connection is tried again a few times. */
@@ -130,8 +130,8 @@ static bool prove(const struct dial *d, struct dial_round *r, size_t i, enum aut
     return false;
 }
 
-/* Looks at one connection that poll() reports: true when it is the one. The first byte to read is
- * that of the greeting, so a connection that stays silent costs no time. */
+/* Serves a connection that poll() reports; true: it has authenticated itself. The peer sends the
+ * first byte, of the greeting, so a silent connection costs no time. */
 static bool round_serve(const struct dial *d, struct dial_round *r, size_t i, short events,
                         enum auth_stream stream)
 {

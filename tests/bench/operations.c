@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <gasnet_coll.h>
+#include <gasnet_mk.h>
 #include <gasnet_ratomic.h>
 #include <gasnet_vis.h>
 
@@ -130,6 +131,46 @@ static void put_64k_hit(void)
     if (!outside && (outside = aligned_alloc(block, block)))
         memset(outside, 0, block);
     put_block(outside);
+}
+
+/* ---- between endpoints of other segments, in host memory and in that of a device ---- */
+
+static gex_TM_t pair;
+static char *pair_mine, *pair_theirs;
+
+static void open_pair(gex_MK_t kind)
+{
+    gex_EP_t other;
+    gex_Client_t client = gex_EP_QueryClient(ep);
+    gex_Segment_t segment;
+    void *owner = NULL;
+    uintptr_t size;
+    if (gex_Segment_Create(&segment, client, NULL, segment_size, kind, 0) ||
+        gex_EP_Create(&other, client, GEX_EP_CAPABILITY_RMA, 0) ||
+        gex_EP_BindSegment(other, segment, 0) || gex_EP_PublishBoundSegment(tm, &other, 1, 0)) {
+        fprintf(stderr, "operations: there is no other segment\n");
+        gasnet_exit(1);
+    }
+    pair = gex_TM_Pair(other, gex_EP_QueryIndex(other));
+    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(pair, peer, &owner, NULL, &size, 0));
+    pair_mine = gex_Segment_QueryAddr(segment);
+    pair_theirs = owner;
+}
+
+static void open_kind_pair(void)
+{
+    gex_MK_t kind;
+    const gex_MK_Create_args_t args = {.gex_class = GEX_MK_CLASS_CUDA_UVA};
+    if (gex_MK_Create(&kind, gex_EP_QueryClient(ep), &args, 0)) {
+        fprintf(stderr, "operations: there is no accelerator\n");
+        gasnet_exit(1);
+    }
+    open_pair(kind);
+}
+
+static void pair_put_8(void)
+{
+    gex_Event_Wait(gex_RMA_PutNB(pair, peer, pair_theirs, pair_mine, 8, GEX_EVENT_DEFER, 0));
 }
 
 static void event_test(void)
@@ -362,6 +403,8 @@ static const struct operation {
     {"put-8", nothing, put_8, NULL, false},
     {"put-nb-8", nothing, put_nb_8, NULL, false},
     {"get-8", nothing, get_8, NULL, false},
+    {"pair-put-nb-8", nothing, pair_put_8, NULL, false},
+    {"kind-put-nb-8", nothing, pair_put_8, NULL, false},
     {"put-64k", nothing, put_64k, NULL, false},
     {"put-64k-hit", nothing, put_64k_hit, NULL, false},
     {"atomic-fetch-add", nothing, atomic_fetch_add, NULL, false},
@@ -455,6 +498,10 @@ int main(int argc, char **argv)
     }
     if (!strncmp(op->name, "atomic-", strlen("atomic-")))
         open_domains();
+    if (!strcmp(op->name, "pair-put-nb-8"))
+        open_pair(GEX_MK_HOST);
+    if (!strcmp(op->name, "kind-put-nb-8"))
+        open_kind_pair();
     (peer == 1 ? rank_0 : rank_1)(op, atol(argv[2]));
     gex_Coll_BarrierBlocking(tm, 0);
     gasnet_exit(0);

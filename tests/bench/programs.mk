@@ -36,6 +36,9 @@ $(call bench_pair,collectives)
 collectives_programs = tests/bench/collectives-seq tests/bench/collectives-par
 # Strided transfers with memory of accelerators, beside single ones
 $(call bench,kind_rows,seq)
+# Memory of accelerators, beside plain copies by the driver
+$(call program,tests/bench/kinds,$(call objects,bench-seq,tests/bench/kinds.c tests/job/accelerator.c),\
+    conduit/libgasnet-ibv-seq.a $$(conduit_libs) -ldl)
 # The device alone; the wire of packets, beside plain UDP
 $(foreach p,softhca roce,$(call program,tests/bench/$(p),$(call objects,bench-seq,tests/bench/$(p).c),\
     $(softhca_library) $(roce_library) $$(IBVERBS_LIBS)))
@@ -58,7 +61,7 @@ bench-roce: all-am tests/bench/roce
 # All of them, as a page: doc/benchmarks.md. BENCH="--any-load nbrhd kv" for options and parts. What they need is built before
 # anything is measured, and not in the middle of a table.
 bench: all-am $(bench_programs) $(nbrhd_programs) $(vector_programs) $(collectives_programs) $(atomics_programs) $(workloads_programs) \
-    $(no_pidfd) tests/bench/first_message tests/bench/threads tests/launcher/pmix_probe tests/job/footprint-par \
+    $(no_pidfd) $(softgpu_libraries) tests/bench/first_message tests/bench/kinds tests/bench/threads tests/launcher/pmix_probe tests/job/footprint-par \
     tests/job/many_ranks-seq
 	$(srcdir)/tests/bench/benchmarks $(BENCH)
 bench-compare:
@@ -108,8 +111,10 @@ bench-kind-rows: all-am tests/bench/kind_rows $(softgpu_libraries)
 	done
 bench-collectives: all-am $(collectives_programs)
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/collectives $(COLLECTIVES_OPTIONS)
-bench-instructions: all-am $(bench_programs) $(no_pidfd)
-	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/instructions
+bench-instructions: all-am $(bench_programs) $(no_pidfd) $(softgpu_libraries)
+	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/instructions $(INSTRUCTIONS_OPTIONS)
+bench-kinds: all-am tests/bench/kinds $(bench_programs) $(no_pidfd) $(softgpu_libraries)
+	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/kinds_all
 bench-kv: all-am tests/workloads/kv/kv
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/kv --json tests/bench/bench-kv.json
 bench-rma: all-am tests/workloads/swarm/swarm tests/workloads/swarm/swarm-seq \
@@ -133,4 +138,4 @@ bench-threads: all-am tests/bench/threads
 bench-working-set: all-am $(bench_programs)
 	@$(AM_TESTS_ENVIRONMENT) \
 	GASNET_FIREHOSE_MAXVICTIM_M=4 "$$GASNETRUN" -n 2 tests/bench/working_set
-.PHONY: bench bench-compare bench-scale bench-collectives bench-verbs bench-start bench-kv bench-rma bench-nbrhd bench-par bench-instructions bench-atomics bench-vector bench-kind-rows bench-start-hosts bench-start-ratio bench-rails bench-working-set bench-threads
+.PHONY: bench bench-kinds bench-compare bench-scale bench-collectives bench-verbs bench-start bench-kv bench-rma bench-nbrhd bench-par bench-instructions bench-atomics bench-vector bench-kind-rows bench-start-hosts bench-start-ratio bench-rails bench-working-set bench-threads

@@ -78,6 +78,7 @@ kinds()
     shift
     "$top_srcdir/configure" -q CC=/bin/false "$@" >log 2>&1
     got=$(sed -n "s/^tk_kinds='\(.*\)'$/\1/p" config.log)
+    got=$(sed -n "s/^TRUNKLINE_KIND_.*_LINE='define TRUNKLINE_KIND_\(.*\) 1'$/ \1/p" config.log | tr -d '\n')
     [ "$got" = "$want" ] || fail "configure $*: memory kinds are '$got', not '$want'"
     rm -f config.log
 }

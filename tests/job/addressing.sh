@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# How ranks reach each other by their ports' addresses: InfiniBand within a subnet and over subnets, RoCE with GIDs of one type
-# or of both, settings that differ by rank, and an error that names two ranks that can't reach each other. The rules themselves are
-# in tests/unit/transport/test_verbs_gid.c.
+# How ranks reach each other by their ports' addresses: InfiniBand within a subnet and over subnets, RoCE with GIDs of one type or
+# of both, settings that differ by rank, and an error that names two ranks that can't reach each other.
+# tests/unit/transport/test_verbs_gid.c tests the rules.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1
 hello=$jobs/hello-seq
@@ -22,7 +22,7 @@ by_rank()
     chmod 755 "$name"
 }
 
-# What is chosen stands in the record of rank 0, with the reason.
+# The record of rank 0 has the choice and the reason.
 records()
 {
     SETTINGS="GASNET_VERBOSEENV=1" good 2 "$program" 65536
@@ -53,7 +53,7 @@ subnets()
     says 'network: softhca0:1 (InfiniBand, GID index 0, fe80::[0-9a-f:]*, InfiniBand: to other subnets, ' 1
 }
 
-# Each pair takes the smaller MTU and depth: softhca refuses messages where ends differ.
+# Each pair takes the smaller MTU and depth: softhca refuses messages if the ends differ.
 limits_that_differ()
 {
     by_rank limits "GASNET_MAX_MTU=512 GASNET_QP_RD_ATOM=1" "GASNET_MAX_MTU=2048 GASNET_QP_TIMEOUT=17 GASNET_IBV_SL=3" \
@@ -73,8 +73,8 @@ partitions()
     says '^trunkline' 1
 }
 
-# Bounded in time by the retries, and named with both ends. On demand ranks ask for a connection until there is an answer, because
-# one that computes gives none, and say after a while whom they wait for.
+# The retries bound the time, and the error names both ends. On demand ranks ask for a connection until there is an answer,
+# because a rank that computes gives none; after a while they print for which rank they wait.
 lost_peers()
 {
     local link end
@@ -92,7 +92,7 @@ lost_peers()
     says 'no datagram came from any rank in 1 s, in which rank [01] (.*) was asked to connect'
 }
 
-# What a device or a host has too little of is one line with the remedy.
+# A resource that a device or a host lacks is reported in one line with the remedy.
 too_little()
 {
     SETTINGS="GASNET_CONNECT_STATIC=0 SOFTHCA_MAX_QP=1" job 3 "$hello"

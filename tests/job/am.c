@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The matrix of active messages: each category with every argument count and with payloads around
  * every limit, answered by each category or not at all, to self and to all others, with the source
- * free on return or on an event. All ranks walk the same list of steps; in a step each rank sends
- * one request to every rank, so a handler can recompute what it must have been sent. Owned by the
+ * free on return or on an event. All ranks execute the same list of steps. In a step each rank
+ * sends one request to every rank, so a handler can compute which message it must get. Owned by the
  * one client thread; handlers run in its polls. */
 #include "config.h"
 
@@ -43,7 +43,7 @@ static void make_arguments(gex_AM_Arg_t *v, uint64_t seed)
         v[i] = (gex_AM_Arg_t)job_mix(seed, i);
 }
 
-/* Odd places, so that nothing depends on alignment; the receiver knows them too. */
+/* Unaligned addresses, so that nothing depends on alignment; the receiver computes them too. */
 static size_t skew(void)
 {
     return step.number % 9;
@@ -291,7 +291,7 @@ static void arrived(gex_Token_t token, enum category category, void *memory, siz
               expected[i]);
     check_payload(m, memory, size, info.gex_srcrank, !info.gex_is_req, seed);
     if (category == LONG)
-        memset(memory, 0, size); /* the next one here must find its surroundings clean */
+        memset(memory, 0, size); /* the next message expects cleared memory around it */
     if (info.gex_is_req) {
         answer(token, info.gex_srcrank);
         __atomic_fetch_add(&requests_in, 1, __ATOMIC_ACQ_REL);
@@ -302,8 +302,8 @@ static void arrived(gex_Token_t token, enum category category, void *memory, siz
 
 /* ---- the list of steps ---- */
 
-/* A rank may still be in the barrier when the first request of the next step arrives: the step has
- * to be set before the barrier. */
+/* Sets the step before the barrier: a rank may still be in the barrier when the first request of
+ * the next step arrives. */
 static void run(struct message request, struct message reply)
 {
     unsigned replies = reply.category == NOTHING ? 0 : job.size;
@@ -359,7 +359,7 @@ static void one_size(enum category category, size_t size, unsigned nargs)
         run(message(SHORT, nargs, 0, 0), message(category, nargs, size, !event));
 }
 
-/* Each total of payload and header passes the inline limit somewhere in here. */
+/* For each argument count these sizes cross the inline limit. */
 static void small_sizes(void)
 {
     unsigned stride = job.size > 4 ? 3 : 1;
@@ -380,8 +380,9 @@ static void around(enum category category, size_t size, unsigned nargs)
     one_size(category, size + 1, nargs);
 }
 
-/* The defaults of GASNET_LONG_PUT_MIN, GASNET_AM_GATHER_MIN and GASNET_PACKEDLONG_LIMIT, a page,
- * the least Medium that is lent to the device, an odd big one. */
+/* Sizes around the defaults of GASNET_LONG_PUT_MIN, GASNET_AM_GATHER_MIN and
+ * GASNET_PACKEDLONG_LIMIT, around a page, around the smallest Medium that is sent in place, and a
+ * large odd size. */
 static void limits(void)
 {
     static const unsigned counts[] = {0, 1, 16};
@@ -411,7 +412,7 @@ static void biggest(void)
     run(message(LONG, 1, most, 1), message(LONG, 16, most - 1, 0));
 }
 
-/* The address of a Long is delivered as it was given when there is nothing to write. */
+/* The address of an empty Long is delivered as it was given. */
 static const void *literal_seen;
 
 static void literal(gex_Token_t token, void *memory, size_t size)
@@ -435,7 +436,7 @@ static void empty_long_anywhere(void)
     CHECK(literal_seen == nowhere, "delivered %p", literal_seen);
 }
 
-/* Sources of Longs lie in the segment on odd ranks and outside of it on even ones. */
+/* Sources of Longs are in the segment on odd ranks, and outside of it on even ones. */
 static void place_sources(void)
 {
     size_t half = job.size * (size_t)SLOT;

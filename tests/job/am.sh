@@ -10,7 +10,7 @@ for n in 1 3 5; do
 done
 good 2 "$jobs/am-parsync"
 ! is_cheap 8 || good 8 "$jobs/am-seq"
-# With other limits the same sizes take other roads.
+# With other limits the same sizes take other paths.
 SETTINGS="GASNET_INLINESEND_LIMIT=0 GASNET_PACKEDLONG_LIMIT=0 GASNET_AM_GATHER_MIN=0" good 3 "$jobs/am-seq"
 SETTINGS="GASNET_INLINESEND_LIMIT=-1 GASNET_PACKEDLONG_LIMIT=65448 GASNET_AM_GATHER_MIN=-1" good 3 "$jobs/am-par"
 SETTINGS="GASNET_NONBULKPUT_BOUNCE_LIMIT=0 GASNET_BBUF_COUNT=1" good 2 "$jobs/am-seq"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Active messages where implementations have broken clients: one function for each of items 1 to 21
- * of tests/rules.md. Not here: item 3 (no order) promises nothing that a test could see; item 8,
- * item 12 and half of items 1, 15 and 16 are errors of the client, which misuse.c makes; item 14 is
- * handlers.c, item 21 negotiated.c. The client thread owns everything; item 13 starts other threads
- * in PAR. */
+/* Promises of active messages that implementations have broken: one function for each of items
+ * 1 to 21 of tests/rules.md. Missing here: item 3 (no order), which no test can see; item 8,
+ * item 12 and half of items 1, 15 and 16, which are client errors and in misuse.c; item 14
+ * (handlers.c) and item 21 (negotiated.c). The client thread owns everything; item 13 starts
+ * other threads in PAR. */
 #include "config.h"
 
 #include "job.h"
@@ -185,7 +185,7 @@ static void item_09_an_event_may_be_over_at_once(void)
     GASNET_BLOCKUNTIL(payloads == 2);
 }
 
-/* The least over all ranks is the same everywhere and takes no communication. */
+/* The minimum over all ranks is the same on all ranks, and the query does not communicate. */
 static void item_10_limits_need_no_communication(void)
 {
     size_t least = gex_AM_MaxRequestMedium(job.tm, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 5);
@@ -246,7 +246,7 @@ static void item_13_descriptors_belong_to_threads(void)
         pthread_join(threads[i], NULL);
 }
 
-/* Registration is local; a rank may come to it long after others sent and received. */
+/* Registration is local: a rank may register long after others have sent and received. */
 static void item_15_registration_may_come_late(void)
 {
     gex_AM_Entry_t one = {
@@ -260,7 +260,7 @@ static void item_15_registration_may_come_late(void)
     GASNET_BLOCKUNTIL(lates == 1);
 }
 
-/* What a release library does not look at it must not spoil; a debug library does look. */
+/* A release library must pass on what it does not check; a debug library checks it. */
 static void item_16_a_wrong_count_is_passed_on(void)
 {
     gex_AM_Entry_t one = {
@@ -282,7 +282,7 @@ static void item_17_arguments_are_signed_and_counted(void)
     GASNET_BLOCKUNTIL(threes == 2 && lates == 1);
 }
 
-/* All ranks send to all, and the only polls are those of blocked senders. */
+/* All ranks send to all, and only blocked senders poll. */
 static void item_18_floods_end(void)
 {
     for (int i = 0; i < FLOOD; i++)
@@ -291,7 +291,8 @@ static void item_18_floods_end(void)
     GASNET_BLOCKUNTIL(asked == FLOOD * (int)job.size && told == FLOOD * (int)job.size);
 }
 
-/* Zero: sent, and arrives once. Otherwise nothing happened, and polling makes it possible. */
+/* If it returns zero, the message was sent and arrives once. Otherwise nothing happened, and after
+ * polls it can be sent. */
 static void item_19_immediate_sends_all_or_nothing(void)
 {
     char *source = job_memory(BIG);
@@ -324,7 +325,7 @@ static void item_19_immediate_sends_all_or_nothing(void)
           payloads);
 }
 
-/* Requests to a rank that does not poll, one of each kind, when there is no more room there. */
+/* One request of each kind to a rank that does not poll and whose queues are full. */
 static int refused_at_once(void *to)
 {
     static char source[9000] = "not nothing";
@@ -338,7 +339,8 @@ static int refused_at_once(void *to)
            !gex_AM_PrepareRequestLong(job.tm, next(), source, 1, 9000, to, GEX_EVENT_NOW, now, 0);
 }
 
-/* Rank 1 is deaf until rank 0, which fills all its room, has put a number into its memory. */
+/* Rank 1 does not poll until rank 0, which fills all its queues, has put a number into its
+ * memory. */
 static void item_19_immediate_waits_for_nobody(void)
 {
     volatile uint64_t *words = (uint64_t *)job.base;
@@ -350,7 +352,7 @@ static void item_19_immediate_waits_for_nobody(void)
         for (int refused = 0; refused < FLOOD; refused++) {
             while (!gex_AM_RequestShort1(job.tm, next(), ask, GEX_FLAG_IMMEDIATE, SILENT))
                 sent++;
-            gasnet_AMPoll(); /* our own queue may have been full, and not the room there */
+            gasnet_AMPoll(); /* our own queue may have been full, not the receiver's */
         }
         CHECK(refused_at_once(job_remote(next(), 8)));
         gex_RMA_PutBlocking(job.tm, next(), job_remote(next(), 0), &sent, 8, 0);

@@ -13,6 +13,6 @@ SETTINGS="GASNET_AM_CREDITS_PP=2 GASNET_NETWORKDEPTH_PP=2 GASNET_NETWORKDEPTH_TO
 # The same between neighbours.
 SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good 3 "$jobs/am_items-seq"
 SETTINGS=GASNET_SUPERNODE_MAXSIZE=2 good 3 "$jobs/am_items-par"
-# A device that reads a source late finds what is there then.
+# A device that reads a source late reads its contents at that time.
 SETTINGS="SOFTHCA_FAULT=delay:us=300,op=write" good 2 "$jobs/am_items-seq"
 finish

@@ -85,7 +85,7 @@ static void lose_block(unsigned how)
     CHECK(munmap(block, most) == 0);
 }
 
-/* The end of the block is left alone by all but the last. */
+/* Only the last rank touches the end of the block. */
 static void visit(gex_Rank_t rank, enum kind kind, uint64_t seed, uint64_t news)
 {
     char *there = place_of(rank) + 5, *mine = job_memory(most), *copy = job_memory(most);

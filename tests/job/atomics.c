@@ -44,8 +44,9 @@ static void register_go(void)
     go_index = table[0].gex_index;
 }
 
-/* One rank after another creates it, adds to all and destroys it; those behind only poll. Before
- * any other domain, so that devices connect meanwhile. Debug libraries compare the arguments. */
+/* One rank after another creates the domain, adds to all and destroys it; the others only poll. It
+ * runs before any other domain exists, so that devices connect meanwhile. Debug libraries compare
+ * the arguments. */
 static void one_after_another(void)
 {
     gex_AD_t ad;
@@ -88,7 +89,8 @@ static void queries(void)
     gex_AD_Destroy(ad);
 }
 
-/* Flags change nothing that one rank can see, except that IMMEDIATE may refuse. */
+/* Flags change nothing that one rank can see, except that an operation with IMMEDIATE may be
+ * refused. */
 static void flags(gex_AD_t ad)
 {
     void *at = there(CELLS + CELL_SIZE * job.rank);
@@ -124,7 +126,7 @@ static void flags(gex_AD_t ad)
     CHECK(was == sum);
 }
 
-/* More than there is credit for: the rest is refused, and nothing of it happens. */
+/* Starts more than credits allow: the rest is refused and has no effect. */
 static void immediate_until_refused(gex_AD_t ad)
 {
     void *at = there(CELLS + CELL_SIZE * job.rank);
@@ -143,7 +145,7 @@ static bool is_pending(gex_EC_t category)
     return gex_NBI_Test(category, 0) == GASNET_ERR_NOT_READY;
 }
 
-/* An answer waits until we poll, so what is under way is known. */
+/* Answers are handled only when we poll, so the operations in flight are known. */
 static void check_pending(gex_AD_t ad, gex_OP_t op, gex_EC_t category)
 {
     static const gex_EC_t all[] = {GEX_EC_PUT, GEX_EC_GET, GEX_EC_RMW, GEX_EC_LC};
@@ -240,8 +242,8 @@ static void teams(void)
     gex_TM_Destroy(half, NULL, 0);
 }
 
-/* Ranks that wait for long look after their connections for messages, and must leave alone those
- * that neighbours have for atomics. */
+/* Ranks that wait long check their connections for messages, and must not touch those that carry
+ * only atomics of neighbours. */
 static void wait_for_long(void)
 {
     const char *method = getenv("GASNET_AD_METHOD");

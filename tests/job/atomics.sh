@@ -50,7 +50,8 @@ devices()
     good 3 "$jobs/atomics-seq" $turns client
 }
 
-# With two rails an atomic whose completion is lost could not be repeated; with one the job ends.
+# With two rails an atomic whose completion is lost can't be repeated, so they are executed by messages; with one rail
+# the job ends.
 rails()
 {
     [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] || return
@@ -97,7 +98,7 @@ mistakes()
     wrong disagree 'gex_AD_Create: rank [01] gives dt 0x8, ops 0x'
 }
 
-# A client in C++ that compiles in silence.
+# A client in C++ compiles without warnings.
 cxx()
 {
     [ "$sanitizer" = no ] && command -v g++ >/dev/null || return
@@ -127,7 +128,7 @@ if [ "$sanitizer" = thread ]; then
     threads
     finish
 fi
-# A debug library refuses what is compiled with optimisation.
+# A debug library refuses clients that are compiled with optimisation.
 [ "${TRUNKLINE_TEST_DEBUG:-no}" = yes ] || lane cxx cxx
 lane shared shared
 lane network network

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Short histories of one word: all ranks act at once and note when each operation began, when it
- * was complete, and what it found. Rank 0 searches for an order of all of them that agrees with the
- * clock, which ranks of one host share, and explains each result by the operations before it. */
+/* Short histories of one word: all ranks act at once and record when each operation began, when it
+ * was complete, and which value it found. Rank 0 searches for an order of all of them that agrees
+ * with the clock, which ranks of one host share, and explains each result by the operations before
+ * it. */
 #include "config.h"
 
 #include "atomics.h"
@@ -36,7 +37,7 @@ static void *word(bool is_wide)
     return job_remote(job.size - 1, WORDS + (is_wide ? 4096 : 8192));
 }
 
-/* By constants, so that neighbours execute them inline. */
+/* Called with constants, so that neighbours execute it inline. */
 static gex_Event_t start_wide(struct act *act)
 {
     gex_Rank_t to = job.size - 1;
@@ -92,7 +93,7 @@ static void act_out(struct act *mine, bool is_wide, uint64_t *seed)
     }
 }
 
-/* What the word holds after an operation; false: it can't have found what it found. */
+/* Applies an operation to the model's word; false: the operation can't have found this value. */
 static bool follow(const struct act *act, uint64_t *value)
 {
     uint64_t was = *value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the interface of atomics forbids: each ends the job with a line that says what was wrong;
- * those below the comment in a library with --enable-debug only. */
+/* Errors in the use of atomics: each ends the job with a line that names the error. Those below the
+ * comment are found only by a library with --enable-debug. */
 #include "config.h"
 
 #include "atomics.h"
@@ -45,7 +45,8 @@ static void pair(void)
     gex_AD_Create(&ad, gex_TM_Pair(job.ep, 0), GEX_DT_I32, GEX_OP_ADD, 0);
 }
 
-/* By rank 0 alone: the target's own operation would end it by a fault before the message comes. */
+/* Only rank 0 calls it: the target's own operation would end the target by a fault before the
+ * message comes. */
 static void outside(void)
 {
     create(GEX_DT_U64, GEX_OP_ADD | GEX_OP_SET, 0);

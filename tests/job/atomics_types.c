@@ -13,7 +13,7 @@
 static gex_Rank_t target;
 static uint64_t seed;
 
-/* The model: what is there afterwards. Arithmetic of signed types wraps around. */
+/* The model: computes the new value. Arithmetic of signed types wraps around. */
 #define MODEL_INTEGER(DT, type, unsigned_type)                                                     \
     static type model_##DT(gex_OP_t op, type was, type a, type b)                                  \
     {                                                                                              \
@@ -57,7 +57,7 @@ static uint64_t seed;
         }                                                                                          \
     }
 
-/* GET has no counterpart: what its bit becomes is no operation. */
+/* GET has no counterpart that does not fetch: its bit becomes no operation. */
 #define MODEL_REST                                                                                 \
     case GEX_OP_MIN:                                                                               \
         return a < was ? a : was;                                                                  \
@@ -78,8 +78,9 @@ static uint64_t seed;
     X(MULT)                                                                                        \
     X(MIN)                                                                                         \
     X(MAX)                                                                                         \
-    X(INC) X(DEC) X(FADD) X(FSUB) X(FMULT) X(FMIN) X(FMAX) X(FINC) X(FDEC) X(SET) X(SWAP) X(CAS)   \
-        X(FCAS) X(GET)
+    X(INC)                                                                                         \
+    X(DEC)                                                                                         \
+    X(FADD) X(FSUB) X(FMULT) X(FMIN) X(FMAX) X(FINC) X(FDEC) X(SET) X(SWAP) X(CAS) X(FCAS) X(GET)
 #define EACH_BITWISE(X) X(AND) X(OR) X(XOR) X(FAND) X(FOR) X(FXOR)
 #define OR_IT(NAME)     | GEX_OP_##NAME
 #define LIST_IT(NAME)   GEX_OP_##NAME,
@@ -117,8 +118,8 @@ static gex_EC_t category_of(gex_OP_t op)
     return op == GEX_OP_SET ? GEX_EC_PUT : op == GEX_OP_GET ? GEX_EC_GET : GEX_EC_RMW;
 }
 
-/* Operands that are often equal to what is there, and small enough that floats are exact for a
- * while; then anything that is a number. */
+/* At first operands that often equal the present value, and are small enough for floats to be
+ * exact; then any number. */
 #define RUN_OF(DT, type, EACH, set)                                                                \
     static type operand_##DT(type was)                                                             \
     {                                                                                              \
@@ -190,7 +191,7 @@ RUN_OF(U64, uint64_t, EACH_INTEGER, DEVICE_OPS)
 RUN_OF(FLT, float, EACH_ARITHMETIC, DEVICE_OPS)
 RUN_OF(DBL, double, EACH_ARITHMETIC, GEX_OP_CAS | GEX_OP_FCAS | GEX_OP_GET)
 
-/* At each distance: ourselves, neighbours, others. */
+/* Targets: this rank, neighbours, others. */
 void check_types(void)
 {
     for (gex_Rank_t shift = 0; shift < job.size && shift < 4; shift++) {

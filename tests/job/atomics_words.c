@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Few words that all ranks and threads change at once: no change is lost. Amounts are moved from
- * word to word, so that their sum stays; counters are counted by each operation that can count. */
+/* Few words that all ranks and threads change at once: no change is lost. Amounts are moved
+ * from word to word, so that the sum is constant; each operation that can increment increments
+ * counters. */
 #include "config.h"
 
 #include "atomics.h"
@@ -10,14 +11,14 @@
 
 enum { ACCOUNTS = 3, START = 1000, THREADS_MAX = 4 };
 enum { COUNT_INC, COUNT_FADD, COUNT_FCAS, COUNT_NBI, COUNTERS };
-/* Operations of a burst, per turn: more for ranks that share memory, which are faster, so that they
- * run all the time. / */
+/* Operations of a burst, per turn. Ranks that share memory are faster and do more, so that they are
+ * always busy. / */
 enum { BURST_NEAR = 100, BURST_FAR = 10, BURST_WORDS = 96 << 10 };
 
 static gex_AD_t of_u64, of_i32, of_dbl;
 static unsigned turn_count;
 
-/* On rank 0 and on the last one. Words of 64 bits, of 32, and floating point, then counters. */
+/* Words are on rank 0 and on the last rank: of 64 bits, of 32, floating point, then counters. */
 static gex_Rank_t owner(unsigned number)
 {
     return number % 2 ? job.size - 1 : 0;
@@ -79,7 +80,7 @@ static void count_by_cas(void)
     }
 }
 
-/* Nothing but additions to one word of each type, as fast as they go. */
+/* Only additions to one word of each type, at full speed. */
 static unsigned burst_length(void)
 {
     return turn_count * (job_is_neighbour(0) ? BURST_NEAR : BURST_FAR);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attaching that fails on some ranks: the others must neither wait for ever nor continue without
- * them, and all may try again. Also what start-up accepts and reports: flags, names, threads to be
- * started, memory kinds. Owned by the one client thread.
+/* Attaching that fails on some ranks: the others must neither hang nor continue without them, and
+ * all may try again. Also the flags, names, threads and memory kinds that start-up accepts and
+ * reports. Owned by the one client thread.
  *
  * Usage: attach [never]: with "never" no segment is attached at all (item 52). */
 #include "config.h"
@@ -55,7 +55,7 @@ static void no_rank_has_a_segment(void)
         CHECK(gex_Segment_QueryBound(job.tm, r, NULL, NULL, NULL) != 0, "rank %u has", r);
 }
 
-/* Only the last rank asks for what it cannot have. */
+/* Only the last rank asks for too much. */
 static void one_asks_for_too_much(void)
 {
     bool mine = job.rank == job.size - 1;
@@ -84,8 +84,8 @@ static void one_has_no_means(void)
     no_rank_has_a_segment();
 }
 
-/* With a limit that the test can afford, all of it: nothing of it may have gone into something
- * else. The last page is as good as the first. */
+/* Attaches all memory that a limit allows: the library must not use a part of it for other
+ * purposes. All pages up to the last can be used. */
 static void item_42_the_largest_segment(void)
 {
     uintptr_t most = gasnet_getMaxLocalSegmentSize();

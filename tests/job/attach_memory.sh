@@ -5,8 +5,7 @@
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 cost=$jobs/segment_cost-seq
 
-# lazily RANKS: the last job's ranks attached a GiB at least, all of which another way would have taken seconds for, without memory
-# (item 84).
+# lazily RANKS: the last job's ranks attached a GiB at least without allocating its pages (item 84), which would take seconds.
 lazily()
 {
     said=$(awk '/^attached / && $2 >= 1024 && $5 < 1000 && $7 == 0 { count++ } END { print count + 0 }' "$scratch/err")
@@ -35,7 +34,7 @@ network()
     SETTINGS="SOFTHCA_PIN=1 GASNET_PHYSMEM_MAX=200M" job 2 "$cost" 76 attach
     fails_with 1
     says '^trunkline.*gex_Segment_Attach: .* not between 1 and 78643200'
-    # Registered as a whole it is FAST alone; ranks that share memory have no device.
+    # Only FAST registers the segment as a whole; ranks that share memory open no device.
     SETTINGS="SOFTHCA_PIN=1 GASNET_SUPERNODE_MAXSIZE=0" good 2 "$cost" max attach
     lazily 2
 }
@@ -51,7 +50,7 @@ touches()
     fails_with 135
     says '^trunkline\[0@.*died of SIGBUS at byte 4096 of the segment of rank 1 (1048576 bytes): ' 1
     says '^trunkline' 1
-    # A sanitizer's own handler prints its report then.
+    # A sanitizer prints its own report instead.
     if [ "$sanitizer" = no ]; then
         SETTINGS="GASNET_NO_CATCH_SIGNAL=BUS" job 2 "$cost" 1 cut
         fails_with 135

@@ -3,7 +3,8 @@
  * in any order, a put that was complete before the barrier is visible after it, and both forms
  * work. Owned by the one client thread.
  *
- * Usage: barrier [STEP]: only each STEP-th rank and the last stay away in their turn. */
+ * Usage: barrier [STEP]: one rank after another enters late; only each STEP-th rank and the last
+ * do. */
 #include "config.h"
 
 #include "job.h"
@@ -31,7 +32,7 @@ static void register_handlers(void)
     tested_index = entry.gex_index;
 }
 
-/* One rank comes only after all others have seen that the barrier does not complete without it. */
+/* One rank enters only after all others have seen that the barrier does not complete without it. */
 static void waits_for_the_last(gex_Rank_t last)
 {
     gex_Event_t event;
@@ -54,7 +55,7 @@ static void waits_for_the_last(gex_Rank_t last)
     gex_Event_Wait(event);
 }
 
-/* Everybody writes the number of the round to everybody; behind the barrier all of it is there. */
+/* Each rank puts the number of the round to all; after the barrier all numbers are there. */
 static void puts_are_seen(void)
 {
     uint64_t *cells = (uint64_t *)job.base;
@@ -83,7 +84,7 @@ static void any_order(int first, int step)
         gex_Event_Wait(events[(first + i * step) % OUTSTANDING]);
 }
 
-/* Later barriers cannot be over before an earlier one that some rank has not entered. */
+/* A later barrier can't complete before an earlier one that a rank has not entered. */
 static void none_is_skipped(void)
 {
     gex_Event_t events[OUTSTANDING];

@@ -18,7 +18,7 @@ network()
 {
     SETTINGS=GASNET_SUPERNODE_MAXSIZE=1
     each_size seq 1 2 3 5 7
-    each_size seq 11 # a tree of leaders at first
+    each_size seq 11 # the first are a tree of leaders
     each_size par 2 4 8
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Barriers with several threads (PAR): one thread of each rank starts them, some ahead, others wait
- * for them in turns, and one only polls, so any of them may advance a barrier. Before a
- * rank starts a barrier it puts its number to all others; behind it all numbers are there. The
- * hand-over of events has a mutex and a condition. */
+/* Barriers with several threads (PAR): one thread of each rank starts them, several ahead; others
+ * wait for them in turn; one only polls. So each of these may advance a barrier. Before a rank
+ * starts a barrier it puts the barrier's number to all others; after the barrier all numbers are
+ * there. A mutex and a condition protect the events that threads pass on. */
 #include "config.h"
 
 #include "job.h"

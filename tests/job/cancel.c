@@ -27,7 +27,7 @@ static gex_Rank_t next(void)
     return (job.rank + 1) % job.size;
 }
 
-/* Some at once with IMMEDIATE, which may find nothing while others have it. */
+/* Some with IMMEDIATE, which fails while other threads have all resources. */
 static void cancel_request(unsigned form, char *ours, gex_Flags_t flags)
 {
     gex_AM_SrcDesc_t sd;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A Cancel releases everything that its Prepare took: a million of them over each transport do not block, send nothing, and are
-# counted; also with shared receive queues, XRC and failover, with one thread and several, and with so few credits, places and
+# counted; also with shared receive queues, XRC and failover, with one thread and several, and with so few credits, slots and
 # buffers that a single leak would hang.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 million=1000000
@@ -13,7 +13,8 @@ of()
     tr '{,}' '\n\n\n' <"$2" | sed -n "s/^\"$1\"://p"
 }
 
-# cancels RANKS PROGRAM COUNT [THREADS]: `waits` is how many may wait for credits and space: those of threads that meet.
+# cancels RANKS PROGRAM COUNT [THREADS]: `waits` is how many Prepares may wait for credits and space, because threads
+# compete.
 cancels()
 {
     rm -f "$scratch"/cancelled.* "$scratch"/stats-*.json

@@ -19,7 +19,7 @@ static gex_Token_t kept;
 static volatile int replies;
 static gex_HSL_t lock = GEX_HSL_INITIALIZER;
 
-/* The next statement stands in this line. */
+/* Prints the line of the next statement. */
 #define HERE(name) printf("line %s %d\n", name, __LINE__ + 1), fflush(stdout)
 
 static int is(const char *name)
@@ -105,7 +105,7 @@ static void leave_implicit(void)
     gasnet_put_nbi_val(job.size - 1, there, 1, 8);
 }
 
-/* As far as possible all that can be left open, closed. */
+/* Opens and closes almost everything that can be left open. */
 static void leave_nothing(void)
 {
     static char source[1 << 16];
@@ -161,8 +161,8 @@ static void misuse_lock(void)
     gex_HSL_Destroy(&local);
 }
 
-/* Calls that a thread may not make between Prepare and Commit or Cancel. What each begins is never
- * synced: none returns. */
+/* Calls that are forbidden between Prepare and Commit or Cancel. None returns, so their operations
+ * are never synced. */
 static void call_between(const char *call, gex_Rank_t rank)
 {
     static char here[8];

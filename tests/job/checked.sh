@@ -4,20 +4,20 @@
 # reported in one line, which has the client's line of source. Scenarios are those of checked.c.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
-# line NAME: where checked.c did that
+# line NAME: the line of checked.c that did it
 line()
 {
     sed -n "s/^line $1 //p" "$scratch/out" | head -1
 }
 
-# checked SCENARIO [RANKS]: a job that ends well
+# checked SCENARIO [RANKS]: a job that must succeed
 checked()
 {
     job "${2:-2}" "$jobs/checked" "$1"
     [ "$status" -eq 0 ] || failed "$1: status $status, not 0"
 }
 
-# wrong SCENARIO TEXT: one that the library ends, in a line with the place
+# wrong SCENARIO TEXT: a job that the library must end with a line that has TEXT and the client's file and line
 wrong()
 {
     # shellcheck disable=SC2086 # a scenario may have an argument

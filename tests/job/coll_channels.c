@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_channels [asleep] - collectives through shared memory as teams come and go: no two teams
- * that exist at once meet in the same memory, also after teams with several members in a process,
- * and when there are more teams than GASNET_COLL_CHANNELS. asleep: ranks that sleep in a collective
- * are woken by it: a sleeper that is not wakes up by itself only after 20 ms. */
+/* coll_channels [asleep] - collectives through shared memory while teams are created and destroyed:
+ * two teams that exist at the same time never use the same memory, also after teams with several
+ * members in a process, and with more teams than GASNET_COLL_CHANNELS. asleep: a collective wakes
+ * ranks that sleep in it; without that a sleeper wakes up only after 20 ms. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static void reduce_on_several(unsigned count)
         gex_TM_Destroy(tms[t], NULL, 0);
 }
 
-/* Its second member is destroyed when a new team has the channel of the first already. */
+/* Destroys the second member when a new team already has the channel of the first. */
 static void each_process_is_two_members(void)
 {
     gex_EP_t second;
@@ -96,8 +96,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One rank at a time comes late, and all wait for it. The median holds on a busy machine too. Who
- * is not woken sleeps for 20 ms. */
+/* One rank at a time comes late, and all others wait for it. A rank that is not woken sleeps for 20
+ * ms. The limit is for the median, so that a busy machine passes too. */
 static void sleepers_are_woken(size_t nbytes, double most)
 {
     enum { times = 51 };

@@ -42,7 +42,8 @@ static void team_add(gex_TM_t tm)
         team->jobranks[r] = gex_TM_TranslateRankToJobrank(tm, r);
 }
 
-/* Every rank is in one of two or three teams of each split, in an order of their own. */
+/* Every rank is in one of the two or three teams of each split, whose members have a random
+ * order. */
 static void make_teams(uint64_t seed)
 {
     team_add(job.tm);
@@ -78,8 +79,7 @@ struct call {
     gex_Event_t event;
 };
 
-/* What element i of a rank holds, small enough for products of floating point numbers to be
- * exact. */
+/* The value of element i of a rank, small enough for exact products of floating point numbers. */
 static uint64_t value_of(const struct call *call, gex_Rank_t jobrank, size_t i)
 {
     uint64_t value = job_mix(call->seed + jobrank, i);
@@ -109,7 +109,7 @@ static void store(const struct call *call, char *at, uint64_t value)
     }
 }
 
-/* The client's function, and the model of all others: bytes are added. */
+/* The client's function, which adds bytes. */
 static void add_bytes(const void *arg1, void *arg2_and_out, size_t count, const void *cdata)
 {
     const unsigned char *x = arg1;
@@ -217,7 +217,7 @@ static size_t random_size(uint64_t *state)
     return dice < 50 ? job_random(state) % 10000 : job_random(state) % 100;
 }
 
-/* All members draw the same, but not where their buffers lie. */
+/* All members draw the same call, but different addresses of buffers. */
 static struct call draw(uint64_t seed)
 {
     uint64_t state = seed;
@@ -319,8 +319,8 @@ static void poll_until_done(gex_Event_t *events, size_t count)
         gasnet_AMPoll();
 }
 
-/* Item 57: nothing is synced before all are done, but for polling in something else: a rank that
- * polls for a message that another rank sends when its own collectives are over. */
+/* Item 57: polls of any kind complete collectives: a rank that never syncs polls for a message,
+ * which another rank sends when its own collectives are over. */
 static volatile int finished;
 static gex_AM_Index_t finished_index;
 
@@ -354,7 +354,7 @@ static void progress_without_sync(void)
             CHECK(out[c][i] == job.size * (c + i) + job.size * (job.size - 1) / 2);
 }
 
-/* Item 58, and a barrier keeps what it promises: nobody leaves before all have come. */
+/* Item 58, and the promise of a barrier: no rank leaves before all have entered. */
 static void many_barriers(gex_TM_t tm)
 {
     enum { COUNT = 20 };

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Collectives give the results of a serial model: random teams, sizes, roots, types, several at a time, over the network, in
-# shared memory and where some share it; each algorithm forced once; the particular promises; the collectives of GASNet-1;
-# sums that do not depend on placement; and a member that dies.
+# shared memory and mixed; each algorithm forced once; special promises; the collectives of GASNet-1; sums that do not
+# depend on placement; and a member that dies.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_QUIET=1
 
@@ -56,7 +56,7 @@ promises()
     done
 }
 
-# Also at one rank, at sizes where another would be chosen, and with empty parts.
+# Also with one rank, at sizes for which the library would choose another algorithm, and with empty parts.
 each_algorithm()
 {
     for forced in broadcast=binomial broadcast=scatter_allgather reduce=binomial reduce=ring reduce_all=recursive_doubling \
@@ -78,7 +78,7 @@ sums_of()
     [ "$(wc -l <"$scratch/sums.$1.$2")" -eq 6 ] || failed "there are not six sums"
 }
 
-# Without the setting the sums differ, or this would prove nothing.
+# Without the setting the sums differ; otherwise this would prove nothing.
 sums()
 {
     for placement in 1 2 0; do

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Threads of each rank start, poll for and sync collectives at the same time, each on a team of its
- * own, and hand events to each other: whichever thread polls advances those of all. */
+ * Threads of each rank start, poll for and sync collectives at the same time, each on a team of
+ * its own, and pass events to each other. A poll of any thread advances the collectives of all
+ * threads. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,21 +11,22 @@ jobs=$top_builddir/tests/job
 sanitizer=${TRUNKLINE_TEST_SANITIZER:-no}
 watchdog=$jobs/watchdog
 failures=0
-limit=${TEST_LIMIT:-100} # seconds for one job: a hundred times what the slowest takes on an idle machine
+limit=${TEST_LIMIT:-100} # seconds for one job: a hundred times the slowest one on an idle machine
 command= # what ran last
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/trunkline-test-XXXXXX") || exit 1
 chmod 755 "$scratch"
 trap 'rm -rf "$scratch"' EXIT
 
-# is_cheap N: N ranks are few enough for a sanitizer's tree, where each takes seconds of a CPU and larger jobs show it nothing
-# new; the plain tree runs them all.
+# is_cheap N: true in the plain tree, and in a sanitizer's tree if N ranks are few: there each rank takes seconds of a CPU,
+# and larger jobs show nothing new.
 is_cheap()
 {
     [ "$sanitizer" = no ] || [ "$1" -le 5 ]
 }
 
-# every N: one in N of many that are alike, of those that one function asks for, the first to begin with; in the plain tree all of them.
+# every N: true for one in N calls of the calling function, beginning with the first; in the plain tree for all. For many similar
+# cases.
 declare -A asked
 every()
 {
@@ -54,7 +55,7 @@ failed()
     failures=$((failures + 1))
 }
 
-# A job that hangs is reported with the stacks of all its threads, one line each, so that the end of a long log has them all.
+# A job that hangs is reported with the stacks of all its threads, one line each, so that they fit at the end of a long log.
 stacks()
 {
     awk '
@@ -80,7 +81,7 @@ lanes=
 lane()
 {
     (
-        trap - EXIT INT QUIT # the shell ignores the last two in the background, and ranks would inherit it
+        trap - EXIT INT QUIT # in the background the shell ignores the last two, and ranks would inherit that
         scratch=$scratch/$1
         mkdir "$scratch" && chmod 755 "$scratch" || exit 1
         shift
@@ -135,7 +136,7 @@ job()
     nothing_is_left
 }
 
-# The job had a directory of its own for temporary files; what has our name in /dev/shm would be another job's at best.
+# The job had its own directory for temporary files, so a file with our name in /dev/shm must not exist.
 nothing_is_left()
 {
     rmdir "$scratch/tmp" 2>/dev/null || {
@@ -146,7 +147,7 @@ nothing_is_left()
     [ -z "$left" ] || failed "left behind: $left"
 }
 
-# The last job ended well, and the device counted no receiver that was not ready.
+# The last job succeeded, and the device counted no RNR event.
 passes()
 {
     [ "$status" -eq 0 ] || {
@@ -177,7 +178,7 @@ needs_softhca()
     [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] && [ "$softhca_wish" != never ] && [ "$softhca_nbrhd" != 0 ] && [ "$softhca_nbrhd" -lt "$job_size" ]
 }
 
-# A job of one, or one on a real device, has no counts; else every rank must have left its own.
+# A job of one rank, or on a real device, has no counts; otherwise every rank must have left its own.
 no_rnr()
 {
     rnr_lines=$(grep -c '^softhca: ' "$scratch/stats")

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A run records which ranks were connected, and the next one connects just those when it starts: with a file for each rank, with one
-# for all, and with those of all ranks put together. Files that do not match the job are refused, or ignored with a line.
+# A run records which ranks were connected, and the next one connects only those at start-up: with a file for each rank, with one
+# for all, and with the files of all ranks concatenated. Files that do not match the job are refused, or ignored with a message.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1
 connected=$jobs/connected-seq
@@ -32,7 +32,7 @@ one_for_each_rank()
     for r in 0 1 2 3 4 5; do
         same "$scratch/first.$r" "$scratch/second.$r"
     done
-    # All of them in one, as the manual proposes; and what is not in it can't be used.
+    # All files concatenated, as the manual proposes; a rank that they lack can't be used.
     cat "$scratch"/first.? >"$scratch/all"
     SETTINGS="GASNET_CONNECTFILE_IN=$scratch/all $only" good 6 "$connected" 2
     SETTINGS="GASNET_CONNECTFILE_IN=$scratch/all $only" job 6 "$connected" 2 3
@@ -40,7 +40,7 @@ one_for_each_rank()
         fails_with 1
         says 'rank [0-5] (.*) is not connected: it is not in the connect file, and GASNET_CONNECT_DYNAMIC=0'
     fi
-    # Where more may be connected, the file is a beginning.
+    # If more ranks may be connected, the file only names the first ones.
     SETTINGS="GASNET_CONNECTFILE_IN=$scratch/all" good 6 "$connected" 2 3
     leftovers=$(find "$scratch" -name '*.part')
     [ -z "$leftovers" ] || failed "left behind: $leftovers"
@@ -58,7 +58,7 @@ one_for_all()
     SETTINGS="GASNET_CONNECTFILE_IN=$scratch/shared.in GASNET_CONNECTFILE_OUT=$scratch/shared GASNET_CONNECTFILE_BASE=2 $only" \
         good 4 "$connected" 1
     same "$scratch/shared" "$scratch/shared.in"
-    # The manual: ignored where nothing is to be connected at start-up.
+    # The manual: the file is ignored if no ranks are connected at start-up.
     SETTINGS="GASNET_CONNECTFILE_IN=$scratch/missing GASNET_CONNECT_STATIC=0" good 2 "$connected" 1
     says 'CONNECTFILE' 0
     SETTINGS="GASNET_CONNECTFILE_IN=$scratch/shared.in GASNET_CONNECT_STATIC=1 $only" good 4 "$connected" 1
@@ -67,7 +67,7 @@ one_for_all()
     says "GASNET_CONNECTFILE_OUT: $scratch/no/where can't be written: No such file or directory; give" 1
 }
 
-# What can't be written is found when the job starts, whatever becomes of it: here a rank ends it by force.
+# A file that can't be written is reported when the job starts, even if a rank then ends the job by force, as here.
 unwritable()
 {
     mkdir "$scratch/directory" "$scratch/closed"
@@ -79,7 +79,7 @@ unwritable()
         says "GASNET_CONNECTFILE_OUT: $scratch/${name%%%}[0-2]* *can't be written: .*; give" $lines
     done
     [ ! -e "$scratch/directory.part" ] || failed "left behind: directory.part"
-    # The job ends well but for the file; a device stays what it is, also for root, who may put another file in its place.
+    # The job succeeds except for the file; a device is not replaced, even by root, who could.
     SETTINGS="GASNET_CONNECTFILE_OUT=$scratch/directory" job 2 "$jobs/hello-seq"
     fails_with 74 "a file that cannot be made"
     says "can't be written: Is a directory; give" 1
@@ -102,7 +102,7 @@ unfit()
     says "GASNET_CONNECTFILE_IN: $scratch/missing: No such file or directory; with GASNET_CONNECT_DYNAMIC=0 ranks can't be" 1
     SETTINGS="GASNET_CONNECTFILE_IN=$scratch" good 2 "$connected" 1
     says "GASNET_CONNECTFILE_IN: $scratch: Is a directory; it is not used" 1
-    # Without an end, or larger than the lists of all ranks could be.
+    # Files without an end, or larger than the lists of all ranks.
     SETTINGS="GASNET_CONNECTFILE_IN=/dev/zero" good 2 "$connected" 1
     says "GASNET_CONNECTFILE_IN: /dev/zero: it is not text: a zero byte is in it; it is not used" 1
     yes '1: 0' | head -c 2000000 >"$scratch/long"

@@ -8,7 +8,7 @@
 export GASNET_SUPERNODE_MAXSIZE=1 GASNET_IBV_PORTS_VERBOSE=2 GASNET_CONNECT_STATIC=0
 seed=${SEED:-$RANDOM}
 
-# bounded MOST: each rank of the last job ended with so many connections or fewer, and has closed some
+# bounded MOST: each rank of the last job had at most so many connections at its end, and had closed some
 bounded()
 {
     counts=$(sed -n 's/.*connections on demand: \([0-9]*\) of .*; \([0-9]*\) closed for others$/\1 \2/p' "$scratch/err")
@@ -18,7 +18,7 @@ bounded()
     done <<<"$counts"
 }
 
-# The device has one queue pair more: that of datagrams.
+# The device has one more queue pair, for datagrams.
 first_uses()
 {
     for most in 1 2; do
@@ -34,15 +34,15 @@ first_uses()
 
 all_calls()
 {
-    # A slow port: what is under way takes so long that closing would hit it.
+    # A slow port: messages are in flight so long that closing would hit them.
     SETTINGS="GASNET_CONNECT_MAX=2 SOFTHCA_RATE=20" good 8 "$jobs/random_mix-seq" --seconds 1 --seed "$seed"
     bounded 2
     SETTINGS="GASNET_CONNECT_MAX=2" good 4 "$jobs/random_mix-par" --seconds 1 --seed "$seed" --threads 4
     bounded 2
 }
 
-# Receive queues are shared too: what a closed connection was lent, or was reserved for it, is there for others; nothing of it is
-# ever missing (common.sh looks at the count of receivers that were not ready).
+# With shared receive queues: buffers that were lent or reserved for a closed connection serve others, and none is lost
+# (common.sh checks the count of RNR events).
 shared()
 {
     for count in 6 9; do
@@ -57,8 +57,8 @@ shared()
     bounded 2
 }
 
-# Two queue pairs to each peer that stand in for each other. Ports die while connections are opened, used and closed; who looks
-# for its port when it opens one leaves a dead one out. The bound counts both.
+# Two queue pairs to each peer that replace each other. Ports die while connections are opened, used and closed; a rank that
+# opens connections leaves out those of dead ports. The bound counts both queue pairs.
 stripes="GASNET_PUT_STRIPE_SZ=16 GASNET_GET_STRIPE_SZ=8K GASNET_QP_TIMEOUT=10"
 two_ports="SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:1,2 $stripes"
 failover()

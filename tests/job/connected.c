@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ranks that communicate with few others: a put, a get and a message to those at the given
- * distances, and barriers. The library may connect to others for its own purposes. usage: connected
- * DISTANCE... */
+/* Ranks that communicate with few others: each does a put, a get and a message to those at the
+ * given distances, and barriers. The library may connect to others for its own purposes. usage:
+ * connected DISTANCE... */
 #include "config.h"
 
 #include "job.h"

@@ -3,7 +3,8 @@
  * cancelled, counts them itself, and leaves what it counted in the file EXPECTED.RANK, one "name
  * number" a line, for counters.sh to compare with the statistics of the library. COUNTERS_THREADS
  * threads do it, in two generations. COUNTERS_END: how it ends (exit, abort, segv, signal).
- * Compiled as for a library with --enable-stats: what neighbours do calls the library too. */
+ * Compiled as for a library with --enable-stats, so that operations on neighbours call the library
+ * too. */
 #define GASNET_STATS 1
 #include "config.h"
 
@@ -64,7 +65,7 @@ static void count_get(size_t nbytes)
 
 enum end { CANCELLED, AT_ONCE, COMMITTED, ENDS };
 
-/* What becomes of one that could not be sent at once. */
+/* Decides what happens with a message that could not be sent at once. */
 static enum end refused(gex_AM_Arg_t arg)
 {
     counted.commits_refused++;
@@ -150,7 +151,7 @@ struct worker {
     pthread_t thread;
     unsigned number;
     uint64_t random;
-    unsigned long asked; /* replies that are to come */
+    unsigned long asked; /* replies that must come */
     char *local;
 };
 
@@ -331,8 +332,8 @@ static void write_counted(const char *path)
     CHECK(fclose(out) == 0);
 }
 
-/* Messages without an answer are waited for by their number, which goes to memory of its own:
- * payloads that were sent before may be copied to their places after it. */
+/* Tells the receivers how many messages without an answer come. The number goes to separate memory:
+ * payloads of earlier messages may be copied after it. */
 static atomic_ulong to_come;
 
 static void serve_all(struct worker *workers, unsigned count)
@@ -355,7 +356,7 @@ static void serve_all(struct worker *workers, unsigned count)
     job_barrier();
 }
 
-/* What programs add; and counts that begin at 0 again. */
+/* Adds text of the program, and resets counts. */
 static void at_end(void (*print)(const char *format, ...))
 {
     print("counted at the end: %d", 17);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The library's counters agree with a program's own counts, over the network and in shared memory, in each mode; statistics
-# are written however a rank ends; a file that can't be written costs a line and not the job.
+# are written however a rank ends; a file that can't be written causes a message, and the job runs.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 shopt -s extglob
 names="short_requests medium_requests long_requests short_replies medium_replies shorts_received mediums_received longs_received"
@@ -22,7 +22,7 @@ of()
         END { print sum[name] + 0 }'
 }
 
-# same RANKS: the files of all ranks say what the ranks counted.
+# same RANKS: the files of all ranks agree with the ranks' own counts.
 same()
 {
     for ((rank = 0; rank < $1; rank++)); do
@@ -55,12 +55,12 @@ network_seq()
     [ "$(of "$scratch/stats-0.json" messages_cancelled)" -gt 5 ] || failed "few messages were cancelled"
     [ "$(of "$scratch/stats-0.json" put_bytes_neighbours)" = 0 ] || failed "puts over the network counted among neighbours"
     [ "$(of "$scratch/stats-0.json" credit_waits)" -gt 0 ] || failed "nothing waited for one credit"
-    # Commits that must go at once find no buffer here.
+    # Immediate commits find no buffer with these settings.
     SETTINGS="COUNTERS_SEED=$COUNTERS_SEED GASNET_BBUF_COUNT=1 GASNET_NETWORKDEPTH_PP=3" mix 2 "$jobs/counters-seq"
     SETTINGS="COUNTERS_SEED=$COUNTERS_SEED GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=20" mix 3 "$jobs/counters-seq"
 }
 
-# Also where receive queues, or the ends of connections, are shared, and where ports stand in for each other.
+# Also with shared receive queues, with XRC, and with ports that replace each other.
 kinds()
 {
     few="GASNET_BBUF_COUNT=1 GASNET_NETWORKDEPTH_PP=3"
@@ -85,7 +85,7 @@ threads()
     SETTINGS="COUNTERS_THREADS=4 GASNET_SUPERNODE_MAXSIZE=0" mix 2 "$jobs/counters-par"
 }
 
-# ends HOW WORDS: rank 0 ends so; its statistics have its counts and say how.
+# ends HOW WORDS: rank 0 ends in this way; its statistics have its counts and these words.
 ends()
 {
     rm -f "$scratch"/expected.* "$scratch"/stats-*.json
@@ -138,7 +138,7 @@ files()
     done
     SETTINGS="GASNET_STATSFILE=$scratch/people-% GASNET_STATS_SUMMARY=1" good 2 "$jobs/counters-seq" "$scratch/expected"
     grep -q '^summary of 2 of 2 ranks' "$scratch/people-0" || failed "no summary for people"
-    # What the program adds; what it has reset is not in the last ones.
+    # Text that the program adds; the last counts do not include those before a reset.
     SETTINGS="GASNET_STATSFILE=$scratch/tools-% COUNTERS_TOOLS=1" good 2 "$jobs/counters-seq" "$scratch/expected"
     for line in 'H forced "1"' 'H not masked 1' 'H counted at the end: 17'; do
         [ "$(grep -cxF "$line" "$scratch/tools-1")" = 1 ] || failed "not once: $line"

@@ -5,7 +5,8 @@
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=0
 
-# Ranks have segments of 4 MiB: what a hundred jobs of three left behind would be 1200 MiB. Other jobs of this host come and go.
+# Ranks have segments of 4 MiB, so a hundred jobs of three would leave 1200 MiB behind. The limit allows for other jobs of this
+# host.
 most=$((300 << 10)) # KiB
 shared() { awk '/^Shmem:/ { print $2 }' /proc/meminfo; }
 objects() { cat /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/msg 2>/dev/null | wc -l; }

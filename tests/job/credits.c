@@ -39,7 +39,7 @@ static void count(gex_Token_t token, gex_AM_Arg_t pattern, gex_AM_Arg_t number, 
     *from = info.gex_srcrank;
 }
 
-/* Every third message has no answer, every third a big one. */
+/* A third of the messages has no answer, a third a large one. */
 static void answer(gex_Token_t token, gex_AM_Arg_t pattern, gex_AM_Arg_t number)
 {
     static char big[5000];
@@ -109,15 +109,15 @@ static void register_handlers(void)
 
 /* ---- sending ---- */
 
-/* A cell is free again when the credit of the message that used it has come back, and every setting
- * that is tested allows fewer than CELLS messages on their way to one peer: the payload of one more
- * may be written before its header gets a credit. */
+/* A cell is free again when the credit of its message has come back. Every tested setting allows
+ * fewer than CELLS messages in flight to one peer: the payload of one more may be written before
+ * its header gets a credit. */
 static void *cell_at(gex_Rank_t to, unsigned number)
 {
     return job_remote(to, ((size_t)job.rank * CELLS + number % CELLS) * CELL);
 }
 
-/* Zero, or what the library said instead of sending (with GEX_FLAG_IMMEDIATE only). */
+/* Returns 0, or what the library returned instead of sending (with GEX_FLAG_IMMEDIATE only). */
 static int try_to_send(enum pattern pattern, gex_Rank_t to, unsigned number, gex_Flags_t flags)
 {
     static const size_t sizes[] = {0, 8, 60, 100, 1499, 1500, 4012, 4096};
@@ -192,7 +192,7 @@ static void to_all(enum pattern pattern)
     expect_replies(answers_for(messages) * job.size);
 }
 
-/* Credits come back by hidden messages only: nothing flows the other way. */
+/* Nothing is sent in the other direction, so only hidden messages return credits. */
 static void stream(void)
 {
     if (job.rank % 2 == 0)
@@ -202,7 +202,7 @@ static void stream(void)
         expect(STREAM, (job.rank + job.size - 1) % job.size, messages);
 }
 
-/* Requests both ways and never a reply: each side's credits ride on the other's requests. */
+/* Requests in both directions and no reply: each side's requests return the other's credits. */
 static void ping(void)
 {
     gex_Rank_t partner = job.rank ^ 1;
@@ -219,7 +219,7 @@ static void ping(void)
     expect(PING, partner, messages);
 }
 
-/* Not sent means that nothing was sent: it is tried again until it is, and arrives once. */
+/* A refused message was not sent: it is tried again until it is sent, and arrives once. */
 static void hurried(void)
 {
     for (unsigned i = 0; i < messages; i++)
@@ -241,7 +241,8 @@ static void late(void)
     to_all(LATE);
 }
 
-/* Bursts from each side in turn: banked credits must not be lost at the turn. */
+/* Bursts from each side in turn: credits that are held back must not be lost when the direction
+ * changes. */
 static void back_and_forth(void)
 {
     gex_Rank_t partner = job.rank ^ 1;

@@ -32,7 +32,7 @@ for settings in \
     GASNET_PACKEDLONG_LIMIT=0 \
     GASNET_AM_GATHER_MIN=0 \
     GASNET_AM_GATHER_MIN=-1; do
-    # A build for a sanitizer is slow: each mode has every fourth line there.
+    # A build for a sanitizer is slow, so each mode runs only every fourth line there.
     turn=$((turn + 1))
     [ "$sanitizer" != no ] && [ $((turn % 4)) -ne 0 ] || SETTINGS=$settings good 4 "$jobs/credits-seq" 100
     [ "$sanitizer" != no ] && [ $((turn % 4)) -ne 2 ] || SETTINGS=$settings good 3 "$jobs/credits-par" 60

@@ -25,7 +25,7 @@ static const struct {
 
 enum { CALLS = sizeof calls / sizeof calls[0], MOST = 2 + 2 * CALLS };
 
-/* Adds what refuses a call of that name; 0: there is none. */
+/* Adds a filter that refuses a call of that name; 0: there is no such call. */
 static unsigned short refuse(struct sock_filter *at, const char *name)
 {
     for (size_t i = 0; i < CALLS; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages between endpoints of which not all are the first of their process: each has handlers of
- * its own under the same indices, Longs go to its own segment, and replies to the endpoint that
- * asked; by pairs, and by a team whose members are all endpoints of all processes. The client
- * thread owns everything. */
+/* Messages between endpoints other than the first of a process: each endpoint has its own handlers
+ * under the same indices, Longs go to its own segment, and replies to the endpoint that asked. By
+ * pairs, and by a team whose members are all endpoints of all processes. The client thread owns
+ * everything. */
 #include "config.h"
 
 #include "job.h"
@@ -42,7 +42,7 @@ static char *place(gex_Rank_t owner, unsigned ep, gex_Rank_t from, unsigned from
     return bases[owner][ep] + ((from % 2 * EPS + from_ep) * 2 + answer) * SLOT;
 }
 
-/* The arguments of every message: both endpoints, and what kind of answer is wanted. */
+/* Checks the arguments of every message: both endpoints, and the kind of answer that is wanted. */
 static void check_token(gex_Token_t token, int ours, bool is_req, gex_Token_Info_t *info)
 {
     gex_Token_Info(token, info, GEX_TI_ALL);
@@ -275,7 +275,7 @@ static void check_member(gex_TM_t tm, unsigned ours, gex_Rank_t rank)
                                  0) == value);
 }
 
-/* A process starts the barrier of each of its members, and all of these end. */
+/* A process starts the barrier of each of its members, and all of them complete. */
 static void barrier_of_all(gex_TM_t *tms)
 {
     gex_Event_t events[EPS];
@@ -294,7 +294,7 @@ static void *split_one(void *tm)
     return part;
 }
 
-/* Each member of a process needs a thread to split: those of endpoint 0, and all others. */
+/* Splitting needs a thread for each member of a process: one for endpoint 0, one for each other. */
 static void split_by_threads(gex_TM_t *tms)
 {
     pthread_t threads[EPS];
@@ -347,7 +347,7 @@ static void a_team_of_endpoints(void)
     job_barrier();
 }
 
-/* One endpoint of each process, not the first, in a team of its own, and a split of that. */
+/* A team of one endpoint of each process, not the first, and a split of that team. */
 static void a_team_of_second_endpoints(void)
 {
     gex_EP_Location_t args[64];

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Messages between endpoints other than the first of their process, over the network, between neighbours and mixed.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
-# The thread sanitizer sees what several threads do.
+# The thread sanitizer checks only runs with several threads.
 if [ "$sanitizer" = thread ]; then
     export TSAN_OPTIONS="suppressions=$top_srcdir/tests/job/random_mix.supp ${TSAN_OPTIONS:-}"
     good 3 "$jobs/endpoint_am-par"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Segments and endpoints in addition to those of start-up, and the pairs that name them. Names of
- * cases begin with the item of tests/rules.md that they prove. Owned by the one client thread.
+ * cases begin with the item of tests/rules.md that they test. Owned by the one client thread.
  *
  * Usage: endpoints [bound]: with "bound", endpoint 0 has a segment of gex_Segment_Create() instead
  * of gex_Segment_Attach(). */
@@ -169,7 +169,7 @@ static char *remote_of(gex_TM_t pair, gex_Rank_t rank)
     return address;
 }
 
-/* The neighbour's slots: 0 is ours to put to, 1 holds its pattern. */
+/* Slots of the next rank: we put to 0, and 1 has its pattern. */
 static void move(gex_EP_t from, gex_EP_Index_t to, char *local, size_t size)
 {
     gex_TM_t pair = gex_TM_Pair(from, to);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Segments and endpoints that clients make themselves, and attaching that fails on one rank.
+# Segments and endpoints that clients create, and attaching that fails on one rank.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 for n in 1 2 5; do
     good $n "$jobs/endpoints-seq"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a rank sees of its environment: each prints one line of facts, "RANK name=value ...", which
- * the script compares with the settings that it gave. The client changes its environment before and
- * after start-up. Usage: environment [SCENARIO]. Owned by the one client thread. */
+/* The environment of a rank: each prints one line, "RANK name=value ...", which the script compares
+ * with its settings. The client changes its environment before and after start-up. Usage:
+ * environment [SCENARIO]. Owned by the one client thread. */
 #include "config.h"
 
 #include "job.h"
@@ -33,7 +33,7 @@ static int malloc_maps(void)
     return mapped;
 }
 
-/* The library's thread has one: the largest private memory without a name, in MiB. */
+/* The stack of the library's thread is the largest private mapping without a name. In MiB. */
 static unsigned long largest_stack(void)
 {
     char line[512], permissions[8], name[256];
@@ -89,7 +89,7 @@ static void facts(void)
     gasnett_getenv_int_withdefault("GASNET_AM_CREDITS_PP", 99, 0);
 }
 
-/* The last rank leaves by itself; the others go on, and then do the same. */
+/* The last rank leaves alone; the others continue, and then do the same. */
 static void leave(void)
 {
     job_barrier();
@@ -100,7 +100,7 @@ static void leave(void)
     exit(0);
 }
 
-/* The last rank never comes to the end of the job, nor does it listen. */
+/* The last rank never reaches the end of the job, and does not poll. */
 static void stay(void)
 {
     job_barrier();

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The common environment of all programs: each variable has its documented effect, what the spawner set cannot be changed by a
-# client
+# The common environment of all programs: each variable has its documented effect, a client can't change what the spawner set
 # (item 51), rank 0 prints the settings, each once (item 79), and settings without effect are no error.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 seq=$jobs/environment-seq
@@ -24,7 +23,8 @@ lines()
     [ "$counted" -eq "$1" ] || failed "$counted lines instead of $1"
 }
 
-# Item 51: names that the spawner set are the spawner's on all ranks, also the library's own; others are the client's.
+# Item 51: for names that the spawner set all ranks use its values, also the library's own settings; other names are the
+# client's.
 SETTINGS='' good 3 "$par"
 sees ' word=after own=after$' 3
 sees ' threads=77 ' 3
@@ -37,7 +37,7 @@ SETTINGS="JOB_WORD=given GASNET_MAX_THREADS=33" good 2 "$seq"
 sees ' word=given own=after$' 2
 sees ' threads=1 ' 2
 
-# Escapes are decoded in what the job was started with, unless that is switched off; %00 and what only looks like one stay.
+# Escapes in values are decoded, unless that is switched off; %00 and incomplete escapes stay.
 SETTINGS='JOB_WORD=%41%7e%2B%00%4%zz%' good 2 "$seq"
 sees ' word=A~+%00%4%zz% own=after$' 2
 SETTINGS='JOB_WORD=a%0Ab' good 1 "$seq"
@@ -59,7 +59,7 @@ sees ' neighbours=1 ' 2
 SETTINGS='GASNET_HWLOC_QUERY=core' job 1 "$seq"
 fails_with 2 "GASNET_HWLOC_QUERY=core"
 
-# Each of these changes something in the process. 200 MiB: larger than other memory that it has.
+# Each of these changes something in the process. 200 MiB is more than its other memory.
 SETTINGS="GASNET_THREAD_STACK_MIN=200M GASNET_THREAD_STACK_PAD=20M GASNET_DISABLE_MUNMAP=1 GASNET_MAX_SEGSIZE=64MB
     GASNET_NO_CATCH_SIGNAL=HUP,2"
 good 1 "$par"
@@ -88,7 +88,7 @@ else
     echo "hosts cannot be given other names here; not tried"
 fi
 
-# Ports are listed by the ranks that were asked; the software device has two partitions, whose keys lie at 0 and 1.
+# The ranks that were asked list ports; the software device has two partitions, whose keys have the indices 0 and 1.
 soft="GASNET_SOFTHCA=always SOFTHCA_ONLY=1"
 SETTINGS="$soft GASNET_IBV_LIST_PORTS=1 GASNET_IBV_LIST_PORTS_NODES=1 GASNET_IBV_PKEY=1" good 2 "$seq"
 says '^trunkline.1@.*port softhca0:1 is active: ' 1
@@ -119,7 +119,7 @@ says 'GASNET_PHYSMEM_PROBE has no effect here: no limit on registered memory is 
 twice=$(grep -o 'ENV parameter: [A-Z_]* ' "$scratch/err" | sort | uniq -d)
 [ -z "$twice" ] || failed "told twice: $twice"
 
-# Every name that is accepted without effect, with a value that means something elsewhere: no line about it, or one for each.
+# Every name that is accepted without effect, with a value that other conduits understand: no message, or one for each.
 "$GASNETRUN" --settings >"$scratch/settings"
 sed -n '/^GASNET/,/^    (/H;/^    (accepted/{x;p};/^    /{s/.*//;h}' "$scratch/settings" | grep -o 'GASNET_[A-Z_]*' >"$scratch/old"
 [ "$(wc -l <"$scratch/old")" -gt 15 ] || failed "only $(wc -l <"$scratch/old") names without effect"
@@ -149,7 +149,7 @@ for setting in GASNET_SD_INITVAL GASNET_MAX_SEGSIZE GASNET_IBV_PORTS GASNET_NO_C
     says "$setting='x:y'" 1
     lines 1
 done
-# The one rule: blanks around values do not count, and an empty value is none.
+# One rule for all: blanks around values are ignored, and an empty value counts as unset.
 printf '#!/bin/sh\nGASNET_MAX_SEGSIZE="" GASNET_QP_TIMEOUT=" 17 " GASNET_IBV_PORTS=" " exec "$@"\n' >"$scratch/blanks"
 chmod 755 "$scratch/blanks"
 SETTINGS=GASNET_VERBOSEENV=1 good 2 "$scratch/blanks" "$seq"
@@ -166,7 +166,7 @@ SETTINGS='GASNET_SPAWN_VERBOSE=maybe' job 2 "$seq"
 fails_with 2 "GASNET_SPAWN_VERBOSE"
 says "GASNET_SPAWN_VERBOSE='maybe' is not one of 0, 1, no, yes" 1
 
-# A process may end alone; one that never reaches the exit is waited for as long as the setting says.
+# A process may end alone; the job waits for one that never reaches the exit as long as the setting says.
 SETTINGS=GASNET_CATCH_EXIT=0 job 3 "$seq" leave
 fails_with 0 "GASNET_CATCH_EXIT=0"
 sees ' stayed$' 2

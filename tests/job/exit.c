@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every cause of the end of a job. Usage: exit SCENARIO; a rank that leaves uses the number of the
- * scenario as its exit code. Ranks that others leave behind say so when their SIGQUIT handler runs.
- * In scenarios with threads each rank has THREADS of them. */
+ * scenario as its exit code. The other ranks print a line when their SIGQUIT handler runs. In
+ * scenarios with threads each rank has THREADS of them. */
 #include "config.h"
 
 #include "job.h"
@@ -85,7 +85,7 @@ static void register_handlers(void)
     count_index = table[3].gex_index;
 }
 
-/* ---- what must not or must run ---- */
+/* ---- functions that must not, or must, run ---- */
 
 static void on_quit(int signal)
 {

@@ -21,7 +21,7 @@ others_are_told()
     [ "$told" -ge "$1" ] || failed "$told ranks were told, not $1"
 }
 
-# Output that was not flushed before gasnet_exit() is there; atexit functions were not run by it.
+# gasnet_exit() writes unflushed output; it does not run atexit functions.
 leaves_cleanly()
 {
     grep -q 'rank [0-9]* leaves' "$scratch/out" || failed "the last output is lost"
@@ -42,7 +42,7 @@ item_63_all_leave()
         ends 3 "$seq" $scenario
         leaves_cleanly
     done
-    # Before start-up there is no job to leave: a usage error of a client, say.
+    # Before start-up there is no job to leave: for example after a usage error of a client.
     ends 3 "$seq" 34
     leaves_cleanly
     # Returning from main runs what was registered with atexit(), also before start-up, on every rank.
@@ -68,7 +68,7 @@ item_63_one_leaves()
     ends 3 "$seq" 22 134
 }
 
-# Three ranks are no power of two.
+# Three ranks: not a power of two.
 item_63_with_threads()
 {
     for scenario in 14 17 18; do
@@ -76,14 +76,14 @@ item_63_with_threads()
     done
 }
 
-# Ranks that give different codes leave with one, the largest, over each transport.
+# If ranks give different codes the job has the largest one, over each transport.
 one_code_for_all()
 {
     export GASNET_SUPERNODE_MAXSIZE
     for shape in 1:2 1:5 0:7 2:5 3:8 0:12; do
         GASNET_SUPERNODE_MAXSIZE=${shape%:*} n=${shape#*:}
         for scenario in 31 32; do
-            # Handlers run if the machine holds a rank up for longer than the grace, but not time after time.
+            # If the machine delays a rank for longer than the grace, handlers run; that must not happen each time.
             for try in 1 2 3 4; do
                 # shellcheck disable=SC2016 # for the shell in between
                 job $n sh -c '"$@"; echo "status $?" >&2' sh "$seq" $scenario
@@ -97,17 +97,18 @@ one_code_for_all()
     says 'atexit function ran' $n # of the last scenario, which leaves by exit()
 }
 
-# The first of the ranks to be notified, or to be back, was rank 1.
+# Rank 1 was the first rank to be notified, or to return.
 rank_1_came_first()
 {
     grep -e '^SIGQUIT' -e 'is back' "$scratch/err" | head -1 | grep -q 'rank 1$'
 }
 
-# Rank 0, which elects the rank that notifies the others, is silent: they are notified all the same, and none is killed.
+# Rank 0, which elects the rank that notifies the others, does not answer: the others are notified nevertheless, and
+# none is killed.
 rank_0_is_away()
 {
     for maxsize in 0 1; do
-        # It is away for a second, in which a busy machine may run no other rank, but not time after time.
+        # It does not poll for a second. A busy machine may run no other rank in this second, but not each time.
         for _ in 1 2 3 4; do
             SETTINGS="GASNET_SUPERNODE_MAXSIZE=$maxsize" ends 3 "$seq" 33
             ! rank_1_came_first || break

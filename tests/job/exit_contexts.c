@@ -2,8 +2,8 @@
 /* Exit from awkward places: signal handlers that interrupt anything, functions of
  * atexit(), two threads at once, messages that come while leaving; and dying: crashes, errors that
  * are fatal. Usage: exit_contexts WAY CODE; the last rank (all ranks, if WAY says so) leaves in
- * that WAY with the CODE, the others wait in a barrier. A rank that gets SIGQUIT prints it. Owned by
- * the main thread but for what the threads of some ways do. */
+ * that WAY with the CODE, the others wait in a barrier. A rank that gets SIGQUIT prints it. Owned
+ * by the main thread but for what the threads of some ways do. */
 #include "config.h"
 
 #include "job.h"
@@ -20,7 +20,10 @@
 
 #include "gasnet_tools.h"
 
-enum { THREADS = 3, SOON = 20000 /* us: the program is where it shall be interrupted */ };
+enum {
+    THREADS = 3,
+    SOON = 20000 /* us: until the program has reached the call that is interrupted */
+};
 
 static int code;
 static volatile sig_atomic_t has_quit;
@@ -157,7 +160,7 @@ static void alarm_abort(void)
     abort();
 }
 
-/* Puts and messages without end: each lock of the library is held at some moment in here. */
+/* Endless puts and messages: at some moment each lock of the library is held. */
 static void talk(void)
 {
     static char data[64];
@@ -219,7 +222,8 @@ static void threads_stay(void)
     exit(code);
 }
 
-/* A thread that leaves because of what the SIGQUIT handler says; the last rank leaves by itself. */
+/* A thread that leaves when the SIGQUIT handler has set a flag; the last rank leaves without
+ * one. */
 static void look_for_quit(void)
 {
     while (!has_quit)
@@ -244,8 +248,7 @@ static void thread_heeds_quit(void)
 static void by_atexit(void)
 {
     atexit(leave);
-    exit(code +
-         1); /* the first code counts: exit() leaves before what was registered earlier runs */
+    exit(code + 1); /* the first code counts: exit() leaves before earlier atexit() functions run */
 }
 
 static void by_messages(void)
@@ -263,7 +266,7 @@ static void by_raise(void)
     raise(SIGUSR1);
 }
 
-/* Rank VICTIM without the network, the others as usual. */
+/* Rank VICTIM uses no network; the others leave as usual. */
 static void by_raise_among_leaving(void)
 {
     if (job.rank == (gex_Rank_t)job_number("VICTIM", 0))
@@ -278,7 +281,7 @@ static void with_own_codes(void)
     by_raise_among_leaving();
 }
 
-/* The last rank leaves for itself (GASNET_CATCH_EXIT=0), then rank 0 wants the end of all. */
+/* The last rank leaves alone (GASNET_CATCH_EXIT=0), then rank 0 ends the job. */
 static void behind_one_that_left(void)
 {
     if (job.rank == job.size - 1)
@@ -314,7 +317,7 @@ static void by_signal(void)
     spin();
 }
 
-/* The last rank leaves, the others never look. */
+/* The last rank leaves; the others never poll. */
 static void among_blind(void)
 {
     if (job.rank == job.size - 1)

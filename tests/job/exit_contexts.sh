@@ -26,7 +26,7 @@ printed()
     [ "$(grep -o 'was here' "$scratch/out" | wc -l)" -eq "$1" ] || failed "the output of some rank is lost"
 }
 
-# Nobody had anything to say.
+# No rank printed a message.
 quietly()
 {
     sed -i '/using softhca/d' "$scratch/err"
@@ -58,7 +58,7 @@ item_64_from_signal_handlers_of_all()
         leaves 1 alarm-poll $code
     done
     for victim in 0 2; do
-        SETTINGS=VICTIM=$victim RUN=-v leaves 3 raise-among-leaving 64 # they part in order
+        SETTINGS=VICTIM=$victim RUN=-v leaves 3 raise-among-leaving 64 # they leave in order
         told 0
         says 'aborted the job' 0
     done
@@ -67,7 +67,7 @@ item_64_from_signal_handlers_of_all()
     told 2
 }
 
-# The code of the one that leaves in a handler counts, be it the largest or not: all ranks agree on one.
+# The code of the rank that leaves in a handler counts, even if it is not the largest: all ranks agree on it.
 item_64_the_code_counts()
 {
     for shape in 0:3 0:12 2:4 1:3; do
@@ -86,7 +86,7 @@ item_64_the_code_counts()
     SETTINGS=
 }
 
-# The others do not wait for a rank that has ended alone.
+# The others do not wait for a rank that ended alone.
 one_has_left_before()
 {
     for maxsize in 0 1 2; do
@@ -107,7 +107,7 @@ item_64_from_atexit()
     quietly
 }
 
-# Messages that say "leave" come to a rank that is leaving.
+# Exit notices come to a rank that is leaving.
 item_64_again_while_leaving()
 {
     leaves 3 messages-all 64

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Item 63 of tests/rules.md as a matrix: its 18 scenarios (exit.c) and 7 crashes (exit_contexts.c), by 1, 2, 4 and 8
-# ranks, SEQ and PAR, neighbours, the network and both. Each cell: the right exit code, within the bound, every other rank
-# notified, all output there; no process left, nor a zombie (the watchdog), no file and nothing in /dev/shm (job).
+# ranks, SEQ and PAR, neighbours, the network and both. Each cell checks the exit code, the time, that every other rank is
+# notified, and that all output is written; that no process or zombie is left (the watchdog), and no file, also in
+# /dev/shm (job).
 #
 # EXITS=all, make check-long: all 540 cells. 13 scenarios and 7 crashes, each 4 sizes, SEQ and PAR, 3 ways; 5 scenarios of
 # threads, 4 sizes, PAR, 3 ways. make check: 100 of them, each scenario and crash at each size, in turns SEQ and PAR (40 and
@@ -17,7 +18,7 @@ crash_names=('' SIGABRT SIGABRT SIGSEGV SIGBUS SIGFPE SIGILL)
 slack_ms=4000 # start and end of a job on a busy machine
 [ "$sanitizer" = no ] || slack_ms=20000
 
-# Where no rank polls, ranks are ended after this time-out; others are notified long before.
+# If no rank polls, ranks are ended after this time-out; otherwise they are notified long before.
 blind_timeout=0.4
 
 is_for_threads() { [ "$1" -ge 14 ] && [ "$1" -le 18 ]; }
@@ -33,7 +34,7 @@ output_is_complete()
     [ "$here" -eq "$1" ] || failed "output of $here ranks is there, not of $1"
 }
 
-# told LEAST: at least that many SIGQUIT handlers ran, none twice.
+# told LEAST: at least so many SIGQUIT handlers ran, none twice.
 told()
 {
     handlers=$(grep -c '^SIGQUIT handler of rank' "$scratch/err")
@@ -64,7 +65,8 @@ scenario()
     fi
 }
 
-# dead RANK SIGNAL NUMBER: library and launcher say once who died of what; fatal() says its own words, and a sanitizer has its own.
+# dead RANK SIGNAL NUMBER: library and launcher report once which rank died of which signal; fatal() and a sanitizer have their
+# own messages.
 dead()
 {
     [ "$sanitizer" = no ] || return
@@ -104,7 +106,7 @@ one()
 sizes="1 2 4 8"
 [ "$sanitizer" = no ] || sizes="2 4" # jobs take five times as long there
 
-# The turns of sizes, modes and ways differ, so that each meets each.
+# Sizes, modes and ways alternate with different periods, so that each is combined with each.
 part()
 {
     for s in $all_scenarios; do

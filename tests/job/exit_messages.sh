@@ -5,7 +5,7 @@
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_QUIET=1
 
-# words STATUS PATTERN N WAY CODE [NAME=VALUE...]: that pattern is said, once or by every rank.
+# words STATUS PATTERN N WAY CODE [NAME=VALUE...]: a line matches the pattern, once or for every rank.
 words()
 {
     SETTINGS="TEST_NO_QUIT_HANDLER=1 ${*:6}" job "$3" "$jobs/exit_contexts-seq" "$4" "$5"
@@ -53,7 +53,8 @@ of_signals()
     done
 }
 
-# The line names the cause, not its consequences, also when the cause is seen later: here a shell sees the end of the rank and sleeps.
+# The line names the cause, not its consequences, even if the launcher sees the cause later: here a shell waits for the rank and
+# then sleeps.
 of_causes()
 {
     for quit in TEST_NO_QUIT_HANDLER=1 TEST_QUIT_CODE=4; do
@@ -82,14 +83,14 @@ of_codes()
     says '^SIGQUIT handler' 3
 }
 
-# 0 is no status of a job in which a rank never came to its end.
+# A job in which a rank never reached its end must not have status 0.
 of_blind_ranks()
 {
     words 1 'aborted the job with status 1: not all processes came to the end of the job' 2 leave-among-blind 0 GASNET_EXITTIMEOUT=0.3
     words 7 'aborted the job with status 7: not all processes came to the end of the job' 2 leave-among-blind 7 GASNET_EXITTIMEOUT=0.3
 }
 
-# Nothing but its watchdog ends a rank that hangs while it leaves.
+# Only its watchdog ends a rank that hangs while it leaves.
 of_watchdogs()
 {
     words 1 '^trunkline.*functions registered with atexit(), or destructors, did not end' 2 exit-all 0 \

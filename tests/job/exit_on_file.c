@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A job that says "ready" and leaves when a file has appeared: parting FILE [CODE]. For tests that
- * do something to the launcher in between. Owned by the one client thread. */
+/* A job that prints "ready" and leaves when a file appears: exit_on_file FILE [CODE]. For tests
+ * that do something to the launcher in between. Owned by the one client thread. */
 #include "config.h"
 
 #include "job.h"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Ports that die in the middle of a job: every call mixed, all data verified, while the primary port or another one dies at some
-# operation; nothing is lost or executed twice as long as a port is left, and the job ends with a message when none is.
+# operation; nothing is lost or executed twice while a port is left; when no port is left the job ends with a message.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1
 export GASNET_QP_TIMEOUT=10 # 4 ms; seven tries
@@ -19,7 +19,7 @@ END
 chmod 755 "$scratch/rank"
 rank=$scratch/rank
 
-# survives N PROGRAM...: short ones may be over before the operation comes; most are not.
+# survives N PROGRAM...: a short program may end before that operation; most do not.
 runs=0 deaths=0
 survives()
 {
@@ -68,26 +68,26 @@ others()
     SETTINGS="$two_devices GASNET_AM_CREDITS_TOTAL=1 GASNET_NETWORKDEPTH_TOTAL=1 GASNET_PACKEDLONG_LIMIT=0 \
         SOFTHCA_FAULT=unplug:dev=softhca1,op=any,nth=60" survives 2 "$jobs/random_mix-par" --seconds 0 --seed 11
     SETTINGS="$two_devices GASNET_INLINESEND_LIMIT=0 SOFTHCA_FAULT=unplug:dev=softhca1,op=any,nth=60" survives 2 "$jobs/random_mix-seq" --seconds 0 --seed 11
-    # What one device has acknowledged is not in memory yet when it dies.
+    # A device dies when data that it has acknowledged is not in memory yet.
     SETTINGS="$two_devices SOFTHCA_FAULT=early:us=3000;unplug:dev=softhca0,op=write,nth=9" survives 2 "$jobs/put_visibility-seq"
     SETTINGS="$two_devices SOFTHCA_FAULT=early:us=3000;unplug:dev=softhca1,op=write,nth=9" survives 2 "$jobs/put_visibility-seq"
     SETTINGS="$two_ports SOFTHCA_FAULT=unplug:port=1,op=write,nth=20,lost=ack" survives 2 "$jobs/putget-seq"
     says 'softhca0:1 no longer reaches rank [01] ([^ ]*): .*; what went over it goes over other ports' 2
     most_had_deaths
-    # By default a device tries for nine seconds; its event comes at once.
+    # By default a device retries for nine seconds; the port's event comes at once.
     SETTINGS="$two_ports GASNET_QP_TIMEOUT=18 VICTIM=1 FAULT=unplug:port=2,op=send,nth=5" survives 2 "$rank" "$jobs/random_mix-par" --seconds 0
     within 7
     says 'softhca0:2 no longer reaches rank 0 ([^ ]*): its port is down' 1
-    # In and out: what the device itself gets through counts for nothing.
-    for tries in 1 2 3; do # on a machine where a rank waits long for a CPU the port may be out for long
+    # The port goes down and up; requests that the device itself gets through do not count.
+    for tries in 1 2 3; do # on a machine where a rank waits long for a CPU the port may be down for long
         SETTINGS="$two_ports GASNET_QP_TIMEOUT=18 SOFTHCA_FAULT=unplug:port=1,op=write,every=50,ms=5" good 2 "$jobs/putget-seq"
         grep -q 'no longer reaches' "$scratch/err" || return
     done
     says 'no longer reaches' 0
 }
 
-# Receive queues are shared, with as few buffers as there may be: a request of each peer, its exit notice and two notices of
-# dead connections, a reply, and payloads that handlers read; and with some to be lent. No receiver is ever not ready.
+# Shared receive queues with the minimum of buffers (a request of each peer, its exit notice and two notices about dead
+# connections, a reply, and payloads that handlers read), and with some to lend. There is no RNR event.
 shared()
 {
     two=$((2 * 4 + 1))
@@ -102,7 +102,7 @@ shared()
     done
     SETTINGS="$two_ports SOFTHCA_FAULT=unplug:port=1,op=write,nth=20 GASNET_USE_SRQ=1 GASNET_IBV_FAILOVER=0" job 2 "$jobs/putget-seq"
     fails_with 1 "a dead port without failover, with shared queues"
-    # The last message before a wait has no completion that is waited for, and nothing is flushed from the queue.
+    # No thread waits for a completion of the last message before a wait, and the queue flushes nothing.
     SETTINGS="SOFTHCA_FAULT=unplug:op=send,nth=3 GASNET_USE_SRQ=1 GASNET_CONNECT_STATIC=1" job 2 "$jobs/hello-seq"
     fails_with 1 "a dead port with shared queues"
     says 'failed on softhca0:1, queue pair [0-9]*: '
@@ -120,7 +120,8 @@ the_end()
     says 'failed on softhca0:[12], queue pair [0-9]*: \|is no longer reached over any port: softhca0:1, softhca0:2'
 }
 
-# A rank that is leaving still sends again what its dead port had: here its message of the last barrier, one of these sends.
+# A rank that is leaving still repeats what its dead port lost: here its message of the last barrier, which is one of these
+# sends.
 last_message()
 {
     for nth in 1 2 3 4; do

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * fill_segment MIB: all ranks attach that much, and each writes to all of its neighbours' segments:
- * promised memory must be available. */
+ * fill_segment MIB: all ranks attach so much, and each writes to its neighbours' whole segments:
+ * attached memory must be available. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,7 @@ rounds=30
 export JOB_THREADS=1 GASNET_FIREHOSE_LEAST=64K # smaller blocks make more of them
 counted='firehose: [1-9][0-9]* hits, [1-9][0-9]* misses'
 
-# Everything takes a hundred times as long there.
+# Under that tool everything takes a hundred times as long.
 if [ "$sanitizer" = thread ]; then
     export JOB_THREADS=4 TSAN_OPTIONS="suppressions=$top_srcdir/tests/job/random_mix.supp ${TSAN_OPTIONS:-}"
     SETTINGS="GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/remapped_memory-par" 12
@@ -23,7 +23,7 @@ if grep -q 'no registration outlives its transfer: userfaultfd is forbidden' "$s
     finish
 fi
 says 'registration on the fly: from 65536 bytes on; .* watched by userfaultfd' 1
-# Nothing keeps the kernel from telling of threads.
+# The kernel reports the changes of all threads.
 knows_threads=no
 if [ "$sanitizer" = no ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] && grep -q '^Seccomp:[[:space:]]*0$' /proc/self/status; then
     knows_threads=yes
@@ -32,8 +32,8 @@ fi
 
 SETTINGS="GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/remapped_memory-seq" $rounds
 says "$counted" 2
-says 'firehose: .* [1-9][0-9]* invalidations, [1-9][0-9]* refusals' 2 # of memory that may not be written to
-# Hundreds of transfers of a client with one thread, a thousand of one with four; few before the thread that watches is there.
+says 'firehose: .* [1-9][0-9]* invalidations, [1-9][0-9]* refusals' 2 # of read-only memory
+# Hundreds of transfers with one client thread, a thousand with four; few come before the monitor's thread runs.
 [ $knows_threads = no ] || says 'firehose: .*, [0-9]\{1,2\} queries to the kernel' 2
 
 export JOB_THREADS=4
@@ -47,7 +47,7 @@ says 'firehose: .* misses, [1-9][0-9]* evictions' 2
 SETTINGS="GASNET_FIREHOSE_MAXREGION_SIZE=16K GASNET_FIREHOSE_LEAST=4K" good 3 "$jobs/remapped_memory-par" $rounds
 SETTINGS="GASNET_FIREHOSE_MAXREGION_SIZE=2M GASNET_SUPERNODE_MAXSIZE=2" good 3 "$jobs/remapped_memory-par" $rounds
 
-# More than can be pinned is said once for a host; none of it is used here.
+# One rank of a host warns of a size that can't be pinned; here none of it is used.
 SETTINGS="JOB_THREADS=1 GASNET_PHYSMEM_MAX=64M GASNET_FIREHOSE_MAXVICTIM_M=48" good 2 "$jobs/remapped_memory-seq" 1
 says 'GASNET_FIREHOSE_MAXVICTIM_M add up to 50331648 bytes for each rank, but 33554432 can be pinned' 1
 

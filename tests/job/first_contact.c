@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ranks that use each other for the first time: in an order and by operations of chance, all at
- * once, so that both ends of a pair often begin together. Messages of a rank arrive in order, each
- * once, and all data is verified; an immediate message comes back instead of waiting. Usage:
+/* Ranks that use each other for the first time: in random order, by random operations, all at once,
+ * so that both ends of a pair often begin together. Messages of a rank arrive in order, each once,
+ * and all data is verified; an immediate message comes back instead of waiting. Usage:
  * first_contact SEED, or first_contact ring: each rank uses only the next one, or first_contact
- * computes NAME SECONDS: rank 0 uses all others, which have been connected with some of the ranks,
- * and make no call until it has waited so long; files beginning with NAME say so; or first_contact
- * killed: rank 0 is, once it is connected, or lost: while all others use it. Owned by the one
- * client thread. */
+ * computes NAME SECONDS: rank 0 uses all others, which are connected with some ranks and make no
+ * call until rank 0 has waited so long (files whose names begin with NAME show that); or
+ * first_contact killed: rank 0 is killed when it is connected; or first_contact lost: it is killed
+ * while all others use it. Owned by the one client thread. */
 #include "config.h"
 
 #include "job.h"
@@ -146,7 +146,7 @@ static void use_all_that_compute(const char *name, double seconds)
 
     for (gex_Rank_t r = 1; r < job.size; r++)
         while (!is_set(name, r))
-            gasnet_AMPoll(); /* it may be in the barrier of the start yet */
+            gasnet_AMPoll(); /* it may still be in the barrier of the start */
     for (gex_Rank_t to = 1; to < job.size; to++) {
         double since = job_seconds();
         asked++;

@@ -6,10 +6,10 @@
  *
  *     footprint: connections N queue_pairs N registered N private N
  *
- * The functions that are counted are defined here, in front of those of their libraries. A block
- * belongs to the library if the call came from this program's own code, into which the library is
- * linked, but not from the test: so memory of libpmix, of the device's driver and of libc is not
- * counted. The counts are guarded by a spin lock, because threads of libpmix allocate too. */
+ * This file defines the counted functions, which precede those of their libraries. A block belongs
+ * to the library if the call came from this program's own code, into which the library is linked,
+ * but not from the test: so memory of libpmix, of the device's driver and of libc is not counted.
+ * The counts are guarded by a spin lock, because threads of libpmix allocate too. */
 #include "config.h"
 
 #include "job.h"
@@ -53,7 +53,7 @@ static void unlock_counts(void)
     atomic_flag_clear_explicit(&counting, memory_order_release);
 }
 
-/* A removed block leaves a mark, so that those behind it are found. */
+/* Marks the entry of a removed block, so that a search finds the entries behind it. */
 static char removed;
 
 static size_t place_of(const void *block)

@@ -18,11 +18,11 @@ fails_with 0 "alone"
 grep -q '^1 ranks over self' "$scratch/out" || failed "alone: not a job of one"
 plain "$jobs/am-par"
 fails_with 0 "alone"
-# A launcher said that we are four, but it is not there: never four jobs of one.
+# The environment says that there are four ranks, but no launcher answers: they must not become four jobs of one rank.
 plain env TRUNKLINE_LAUNCHED=4 "$hello"
 fails_with 1 "a launcher that is not there"
 says 'one of 4 ranks .* server can.t be reached' 1
-# A rank whose server is dead, although nobody has said how many ranks there are.
+# A rank whose server is dead, without a number of ranks in the environment.
 plain env PMIX_NAMESPACE=gone PMIX_RANK=3 "PMIX_SERVER_URI41=gone.0;tcp4://127.0.0.1:1" "PMIX_SERVER_URI4=gone.0;tcp4://127.0.0.1:1" "$hello"
 fails_with 1 "a rank of a dead server"
 says 'a rank of a job (PMIX_RANK=3).* server can.t be reached' 1
@@ -42,7 +42,7 @@ status=$?
 cp "$scratch/err1" "$scratch/err"
 fails_with 0 "the first of two jobs"
 
-# Somebody else's PMIx server. Its daemons go their own way when they leave, so not under the watchdog but under a time limit.
+# Another PMIx server. Its daemons outlive the command for a moment, so it runs under a time limit instead of the watchdog.
 if command -v mpirun >/dev/null; then
     softhca=$top_builddir/contrib/softhca/libsofthca.so
     mkdir "$scratch/mpi"

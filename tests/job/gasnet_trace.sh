@@ -67,7 +67,7 @@ printf '1.0000' >>"$scratch/t-0"
 run 0 "$scratch/t-0"
 has '^1 file ends within a line'
 
-# What is no trace, and what can't be read.
+# Files that are not traces, and files that can't be read.
 echo "a line of the program" >>"$scratch/t-1.json"
 run 1 "$scratch/t-0" "$scratch/t-1.json"
 only "$scratch/t-1.json:9: not a line of a trace of trunkline"

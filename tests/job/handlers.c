@@ -47,7 +47,7 @@ static void the_example(void)
           table[3].gex_index);
 }
 
-/* A fixed index that stands behind an automatic one still comes first. */
+/* Fixed indices are assigned first, even if they are behind automatic ones in the table. */
 static void fixed_before_automatic(void)
 {
     gex_AM_Entry_t table[] = {entry(0), entry(252), entry(251), entry(0)};
@@ -61,7 +61,7 @@ static void refused(void)
 {
     gex_AM_Entry_t twice[] = {entry(180), entry(180)};
 
-    gex_System_SetVerboseErrors(0); /* these are no surprise */
+    gex_System_SetVerboseErrors(0); /* these errors are expected */
     CHECK(add(200) == GASNET_ERR_RESOURCE, "an index that is taken");
     CHECK(add(255) == GASNET_ERR_RESOURCE, "an index that was given away");
     CHECK(add(127) == GASNET_ERR_RESOURCE, "an index of the library");
@@ -72,7 +72,7 @@ static void refused(void)
     CHECK(add(128) == GASNET_OK, "the lowest index");
 }
 
-/* All that is left, then one more. */
+/* Registers all free indices, then one more. */
 static void used_up(void)
 {
     gex_AM_Entry_t one = entry(0);
@@ -83,13 +83,13 @@ static void used_up(void)
         before = one.gex_index;
         one = entry(0);
         if (before == 129)
-            gex_System_SetVerboseErrors(0); /* the next one has no place */
+            gex_System_SetVerboseErrors(0); /* the next one finds no free index */
     }
     gex_System_SetVerboseErrors(1);
     CHECK(before == 129, "the last was %d", before);
 }
 
-/* Every one of the 128 is reached from every rank under its own index. */
+/* Each rank calls each of the 128 handlers by its index. */
 static void all_are_called(void)
 {
     job_barrier();

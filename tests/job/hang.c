@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Jobs that hang, each in a way of its own, for hang.sh to have explained. Usage: hang WAY. Owned
- * by the one client thread, but for `lock`. */
+/* Jobs that hang, each for another reason, which hang.sh lets --explain name. Usage: hang WAY.
+ * Owned by the one client thread, but for `lock`. */
 #include "config.h"
 
 #include "job.h"
@@ -26,7 +26,7 @@ static void stay_away(void)
         pause();
 }
 
-static const char *mark; /* a file: the rank that is to be missed polls no more */
+static const char *mark; /* a file: shows that the missing rank polls no more */
 
 static void leave_mark(void)
 {
@@ -35,7 +35,7 @@ static void leave_mark(void)
     close(fd);
 }
 
-/* A message that the other served on its way out would be answered. */
+/* Waits until the missing rank is away: before that it might still answer a message. */
 static void missing_is_away(gex_Rank_t rank, void (*go)(void))
 {
     if (job.rank == rank) {

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A hang explains itself: gasnetrun_ibv --explain names the cause of each hang that hang.c makes, changes nothing of the job, and
-# can be had by a signal, or by GASNET_STALL_SECONDS without anybody asking.
+# gasnetrun_ibv --explain names the cause of each hang that hang.c makes, and changes nothing in the job. A signal has the same
+# effect, and so has GASNET_STALL_SECONDS without a request.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1
-patience=60 # seconds until a job has come to its hang, on a machine that does much else
+patience=60 # seconds until a job hangs, on a busy machine
 
 # begin N WAY [MODE]: starts a job that hangs; sets launcher. Its PATH has no gdb: stacks take a second of a CPU each.
 begin()
@@ -99,7 +99,7 @@ stopped()
     job_path=$PATH
     begin 3 stopped seq
     its_stack="stack of rank 1"
-    # A sanitizer's programs have more symbols than gdb reads in the time that it has.
+    # Programs with a sanitizer have too many symbols for gdb's time limit.
     command -v gdb >/dev/null && [ "$sanitizer" = no ] && its_stack='(stop|stopped) \(hang.c:[0-9]+\)'
     until_says "$scratch/text" "^  rank 1 is stopped" "^  .*in barrier [0-9]+: rank 1 has not entered it" "$its_stack" -- ask
     ask
@@ -114,7 +114,7 @@ locks()
         "^  rank 0 wait.*in barrier [0-9]+: rank 1 has not entered it"
 }
 
-# refusing_gdb: one in the path of the jobs to come that may not attach, as in containers and under Yama.
+# refusing_gdb: puts a gdb into the path of later jobs that may not attach, as in containers and under Yama.
 refusing_gdb()
 {
     mkdir "$scratch/refusing"
@@ -136,7 +136,7 @@ own_stacks()
     unset job_path
 }
 
-# Nobody asks; and a user by a signal.
+# Without a request, and by a user's signal.
 by_itself()
 {
     SETTINGS="GASNET_STALL_SECONDS=0.3" begin 3 barrier seq
@@ -152,7 +152,7 @@ by_itself()
     end
 }
 
-# Several hosts: each guard answers for its own.
+# Several hosts: each guard answers for its own host.
 hosts()
 {
     rm -f "$scratch/mark"
@@ -165,7 +165,8 @@ hosts()
     end
 }
 
-# A job that does not hang is asked all the time, from before its guard is ready until it is over, and minds nothing.
+# A job that does not hang gets requests all the time, from before its guard is ready until its end, and is not
+# disturbed.
 asked()
 {
     mkdir "$scratch/tmp" "$scratch/bin"
@@ -184,7 +185,7 @@ asked()
     nothing_is_left
 }
 
-# A launcher that is none, no pid, another's.
+# A process that is no launcher, a pid that does not exist, another user's process.
 refused()
 {
     "$GASNETRUN" --explain nonsense >"$scratch/text" 2>&1

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The smallest job: everybody says hello to everybody and rank 0 counts. For tests of settings,
+/* The smallest job: each rank sends a message to all, and rank 0 counts. For tests of settings,
  * launchers and users. Usage: hello [SEGMENT], a size in bytes (default: one page). Owned by the
  * one client thread. */
 #include "config.h"

@@ -42,7 +42,7 @@ run 2 GASNET_AM_CREDITS_PP=many -- --settings
 [ "$(wc -l <"$scratch/err")" -eq 1 ] || failed "not one line: $(cat "$scratch/err")"
 run 2 GASNET_AM_CREDITS_PP=many -- --devices
 
-# The choice is that of a job, with its reasons.
+# The choice of ports agrees with a job's, with its reasons.
 run 0 SOFTHCA_HCAS=2 SOFTHCA_PORTS=2 SOFTHCA_DOWN=softhca0:1 GASNET_IBV_PORTS=softhca0 -- --devices
 has 'softhca0:1 +down'
 [ "$(grep -A40 'softhca0:1' "$scratch/out" | grep -c 'not used: it is down')" -eq 1 ] || failed "the port that is down"
@@ -73,7 +73,7 @@ has '2001 and more +a put, and behind it a message'
 GASNET_SOFTHCA=always GASNET_NUM_QPS=2 GASNET_PUT_STRIPE_SZ=64 "$info" --path 1M >"$scratch/out" 2>"$scratch/err" || failed "--path 1M: status $?"
 has '^ *put from the segment +in place, by the device, in pieces of 65536 over 2 queue pairs'
 
-# What can't be written is one line and a failure.
+# A failure to write is one line, and the status shows it.
 SOFTHCA_ONLY=1 $softhca "$info" >/dev/full 2>"$scratch/err"
 [ $? -eq 1 ] && [ "$(cat "$scratch/err")" = "trunkline_info: cannot write standard output: No space left on device" ] ||
     failed "a full disk: $(cat "$scratch/err")"

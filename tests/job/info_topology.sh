@@ -39,7 +39,7 @@ GASNET_IBV_PORTS=mlx5_1+mlx5_2 spread four-switches "1 2" --ranks 2 --bind socke
 spread eight-and-eight "2 3 0 1 6 7 4 5" --ranks 8 --bind numa
 spread sub-numa "0 0 1 1" --ranks 4 --bind numa
 
-# What is wrong is one line, with status 2.
+# An error is one line, with status 2.
 for wrong in "--topology $machines/none.xml --ranks 2" "--topology $0 --ranks 2" "--topology $machines/one-socket.xml" \
     "--topology $machines/one-socket.xml --ranks 0" "--topology $machines/one-socket.xml --ranks 2 --bind 7" \
     "--topology $machines/one-socket.xml --ranks 2 --bind shelf" "--topology $machines/one-socket.xml --ranks 9 --bind core" \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls each function of the interface with each object invalid, each time in a process of its own.
- * A debug library says so in one line with the name of the call, that of the invalid value and the
- * place in the client; a release library returns GASNET_ERR_BAD_ARG from calls that have a status.
- * Prints each call and its error. Usage: invalid, without a launcher. */
+ * A debug library prints one line with the name of the call, the name of the invalid value and the
+ * client's file and line; a release library returns GASNET_ERR_BAD_ARG from calls that have a
+ * status. Prints each call and its error. Usage: invalid, without a launcher. */
 #include "config.h"
 
 #include "invalid.h"
@@ -49,7 +49,7 @@ static bool names_call(const struct invalid_call *c, const char *line)
     return strstr(line, call) != NULL;
 }
 
-/* The first line of the library's, which must be the only one but for that of an abort. */
+/* Checks the library's first line, which must be the only one except that of an abort. */
 static void check_text(const struct invalid_call *c, char *text)
 {
     char place[64], *end = strchr(text, '\n');

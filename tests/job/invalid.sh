@@ -5,7 +5,7 @@
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 [ "$sanitizer" = no ] || skip "the calls are the same in a tree without sanitizers"
 
-# all_called PROGRAM LEAST: it ends well after that many calls at least.
+# all_called PROGRAM LEAST: it succeeds after at least so many calls.
 all_called()
 {
     command=$1

@@ -28,8 +28,8 @@ static void on_last_alarm(int signal)
     _exit(99);
 }
 
-/* Where this rank is, if that can be found out in a few seconds: what a rank that hangs once in a
- * thousand runs waits for is not found otherwise. */
+/* Prints the stack of this rank, if that takes only a few seconds: the only way to learn what a
+ * rank waits for that hangs once in a thousand runs. */
 static void tell_where(void)
 {
     sigset_t alarms;
@@ -42,7 +42,7 @@ static void tell_where(void)
     gasnett_print_backtrace(STDERR_FILENO);
 }
 
-/* Only async-signal-safe calls in here, until what is to be said is said. */
+/* Only async-signal-safe calls until the message is printed. */
 static void on_deadline(int signal)
 {
     static const char before[] = "JOB_DEADLINE passed while in: ";
@@ -59,7 +59,7 @@ static void on_deadline(int signal)
 
 #ifdef GASNET_SEGMENT_EVERYTHING
 
-/* There are no segments: what stands for a rank's lies where the others know it to be. */
+/* EVERYTHING has no segments: the memory of each rank is at an address that the others know. */
 static char *memory_of(gex_Rank_t rank)
 {
     return (char *)UINT64_C(0x200000000000) + ((uint64_t)rank << 36);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The base of every program of this folder: a job with a segment, checks that name rank and place,
- * patterned memory, random numbers that all ranks can recompute, and a deadline that says what the
- * program was doing. One client thread owns `job`; the checks may be used by any thread and in
+ * patterned memory, random numbers that all ranks can recompute, and a deadline that prints the
+ * present phase. One client thread owns `job`; the checks may be used by any thread and in
  * handlers. */
 #ifndef TESTS_JOB_H
 #define TESTS_JOB_H
@@ -23,7 +23,7 @@ struct job {
 extern struct job job;
 
 /* gex_Client_Init() and, unless `segment_size` is 0, gex_Segment_Attach(). The deadline is
- * JOB_DEADLINE seconds from now (default 100): then the rank says what it was doing and ends. */
+ * JOB_DEADLINE seconds from now (default 100): then the rank prints its phase and ends. */
 void job_start(int *argc, char ***argv, size_t segment_size);
 
 /* The deadline alone, for those that start in their own way and fill `job` themselves. */
@@ -35,7 +35,7 @@ void job_attach(size_t segment_size);
 /* The same with a segment that is bound to endpoint 0 and published already. */
 void job_use(gex_Segment_t segment);
 
-/* Names what the program does now, for the deadline and for failed checks. */
+/* Sets the text of the present phase, for the deadline and for failed checks. */
 void job_phase(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Barrier, "ok" from rank 0, gasnet_exit(0). */
@@ -59,10 +59,10 @@ void job_fail(const char *file, int line, const char *what, const char *format, 
 /* Seconds of a clock that only goes forward. */
 double job_seconds(void);
 
-/* What another thread counted, and what it wrote before. */
+/* Reads a counter of another thread, and acquires what that wrote before. */
 unsigned job_seen(const unsigned *counter);
 
-/* A number that depends on all bits of both. */
+/* A hash that depends on all bits of both. */
 uint64_t job_mix(uint64_t a, uint64_t b);
 
 /* The next of a sequence of random numbers. */

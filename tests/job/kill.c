@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * kill HOW [MICROSECONDS]: rank 1 dies by SIGKILL at a chosen place while all others need it,
- * and none of them would ever end by itself; or that much time after its start, if it lives so
- * long. The places inside of the library are found by memory that faults: the victim's own handler
- * of SIGSEGV is what kills it there. Takes no lock. */
+ * kill HOW [MICROSECONDS]: rank 1 dies by SIGKILL in a chosen place, or so many microseconds after
+ * its start if it lives so long. All others need it, and none of them would end otherwise. Memory
+ * that faults marks places inside the library: the victim's own handler of SIGSEGV kills it there.
+ * Takes no lock. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +115,7 @@ static void wait_busy(void)
 
 /* ---- deaths */
 
-/* Whole pages that can be read, and then some that can't. */
+/* Readable pages, followed by pages that fault. */
 static char *trap(void)
 {
     size_t page = GASNET_PAGESIZE;
@@ -171,7 +171,7 @@ static void killed_while(void (*waits)(void))
         usleep(LATE);
         CHECK(kill(words->pid, SIGKILL) == 0);
     }
-    for (;;) /* what the victim sent before may be enough for one */
+    for (;;) /* one wait may end by what the victim sent before */
         job_barrier();
 }
 
@@ -236,7 +236,7 @@ static void in_order(void)
     exit(0);
 }
 
-/* The one behind it is watched from then on. */
+/* From then on the rank behind it is watched. */
 static void after_it(void)
 {
     leave();
@@ -257,7 +257,7 @@ static void die_within(long microseconds)
     CHECK(timer_settime(timer, 0, &when, NULL) == 0);
 }
 
-/* Never without something under way. */
+/* Always has operations in flight. */
 static void in_traffic(void)
 {
     static char memory[30000];

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A rank that dies without notice, at any place, ends the job with a line that names it, also where the launcher does not
-# see the death: here a shell between it and the rank lives on.
+# A rank that dies without notice, at any place, ends the job with a line that names it, even if the launcher does not
+# see the death: here a shell between launcher and rank survives.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=0
 kill=$jobs/kill-seq
 
-# Warnings of a busy machine are not what is counted here. The watchdog limits the time.
+# Switches off warnings of a busy machine, which would count here. The watchdog limits the time.
 export GASNET_QUIET=1
 
-# unseen N RANK COMMAND...: the death of that rank stays unseen by the launcher.
+# unseen N RANK COMMAND...: the launcher does not see the death of that rank.
 unseen()
 {
     unseen_size=$1 hidden=$2
@@ -64,7 +64,7 @@ in_order()
     noticed "behind one that left" 2 'it was killed'
 }
 
-# A death that the launcher saw is reported by the launcher alone, unless it was slow.
+# Only the launcher reports a death that it saw, unless it was slow.
 seen()
 {
     for try in 1 2 3; do
@@ -76,7 +76,7 @@ seen()
     says '^trunkline' 0
 }
 
-# Where there are no pidfds.
+# Without pidfds.
 denied()
 {
     unseen 3 1 "$jobs/deny_syscalls" pidfd_open -- "$kill" busy
@@ -87,7 +87,7 @@ denied()
     fi
 }
 
-# Its daemons go their own way when they leave, so not under the watchdog but under a time limit.
+# Its daemons outlive the command for a moment, so it runs under a time limit instead of the watchdog.
 foreign_launcher()
 {
     command -v mpirun >/dev/null || {

@@ -4,13 +4,16 @@
  * part that it alone writes, so it knows all bytes of it. Within a batch, operations use blocks of
  * their own. At the end the owners read their memory by the driver and tell sums of it.
  *
- * Usage: kinds [batches [threads]]; KINDS_SEED; KINDS_KILL: rank 1 dies in this batch;
- * KINDS_REFUSED: what is refused. libcuda.so.1 is loaded as the library does it. */
+ * Usage: kinds [batches [threads]]
+ * KINDS_SEED     of the mix
+ * KINDS_CLASS    cuda, hip or ze, or two of them, as "hip,ze": the devices' vendors
+ * KINDS_PUTS     no gets, which push earlier writes of an HCA to a device as a flush does
+ * KINDS_KILL     rank 1 dies in this batch
+ * KINDS_FREED    rank 1 frees memory under a segment */
 #include "config.h"
 
 #include "job.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -19,8 +22,8 @@
 #include <string.h>
 
 #include "gasnet_mk.h"
-#include "gasnet_ratomic.h"
 #include "gasnet_vis.h"
+#include "kinds_devices.h"
 
 enum {
     DEVICE = 1, /* endpoints: memory of the library on the first device, */
@@ -37,63 +40,14 @@ enum {
     GUARD = 64
 };
 
-/* ---- the driver ---- */
-
-typedef unsigned long long CUdeviceptr;
-static struct {
-    int (*cuInit)(unsigned);
-    int (*cuDeviceGetCount)(int *);
-    int (*cuDeviceGet)(int *, int);
-    int (*cuDevicePrimaryCtxRetain)(void **, int);
-    int (*cuDevicePrimaryCtxRelease_v2)(int);
-    int (*cuDevicePrimaryCtxGetState)(int, unsigned *, int *);
-    int (*cuCtxPushCurrent_v2)(void *);
-    int (*cuCtxPopCurrent_v2)(void **);
-    int (*cuCtxGetCurrent)(void **);
-    int (*cuMemAlloc_v2)(CUdeviceptr *, size_t);
-    int (*cuMemcpyHtoD_v2)(CUdeviceptr, const void *, size_t);
-    int (*cuMemcpyDtoH_v2)(void *, CUdeviceptr, size_t);
-} cu;
-static int devices, last_device;
-static void *contexts[2]; /* of DEVICE and GIVEN */
-
-static void *driver_function(void *library, const char *name)
-{
-    void *function = dlsym(library, name);
-    CHECK(function, "%s", name);
-    return function;
-}
-
-static void open_driver(void)
-{
-    void *library = dlopen("libcuda.so.1", RTLD_NOW);
-    CHECK(library, "%s", dlerror());
-#define LOAD(name) *(void **)&cu.name = driver_function(library, #name)
-    LOAD(cuInit);
-    LOAD(cuDeviceGetCount);
-    LOAD(cuDeviceGet);
-    LOAD(cuDevicePrimaryCtxRetain);
-    LOAD(cuDevicePrimaryCtxRelease_v2);
-    LOAD(cuDevicePrimaryCtxGetState);
-    LOAD(cuCtxPushCurrent_v2);
-    LOAD(cuCtxPopCurrent_v2);
-    LOAD(cuCtxGetCurrent);
-    LOAD(cuMemAlloc_v2);
-    LOAD(cuMemcpyHtoD_v2);
-    LOAD(cuMemcpyDtoH_v2);
-    CHECK(cu.cuInit(0) == 0);
-    CHECK(cu.cuDeviceGetCount(&devices) == 0 && devices > 0);
-    last_device = devices - 1;
-    CHECK(cu.cuDevicePrimaryCtxRetain(&contexts[0], 0) == 0);
-    CHECK(cu.cuDevicePrimaryCtxRetain(&contexts[1], last_device) == 0);
-}
-
 /* ---- memory ---- */
 
 static gex_EP_t eps[ENDPOINTS];
 static gex_Segment_t segments[ENDPOINTS];
 static gex_MK_t kinds[2];
+static struct kinds_device devices[2]; /* of DEVICE and GIVEN */
 static int threads = 1, batches = 30;
+static bool has_gets;
 static gex_Rank_t writers;
 static __thread gex_Rank_t me;        /* of all writers */
 static char *bases[PLACES];           /* ours */
@@ -107,26 +61,27 @@ static bool is_device(int place)
     return place == DEVICE || place == GIVEN;
 }
 
-static void device_write(int place, char *at, const void *from, size_t size)
+static const struct kinds_device *device_of(int place)
 {
-    void *old;
-    CHECK(cu.cuCtxPushCurrent_v2(contexts[place - DEVICE]) == 0);
-    CHECK(cu.cuMemcpyHtoD_v2((CUdeviceptr)(uintptr_t)at, from, size) == 0);
-    CHECK(cu.cuCtxPopCurrent_v2(&old) == 0);
+    return &devices[place - DEVICE];
 }
 
-static void device_read(int place, void *to, const char *at, size_t size)
+/* KINDS_CLASS: the vendor, or one for each of the two devices */
+static void open_devices(void)
 {
-    void *old;
-    CHECK(cu.cuCtxPushCurrent_v2(contexts[place - DEVICE]) == 0);
-    CHECK(cu.cuMemcpyDtoH_v2(to, (CUdeviceptr)(uintptr_t)at, size) == 0);
-    CHECK(cu.cuCtxPopCurrent_v2(&old) == 0);
+    const char *first = getenv("KINDS_CLASS") ? getenv("KINDS_CLASS") : "cuda";
+    const char *comma = strchr(first, ','), *second = comma ? comma + 1 : first;
+    size_t length = comma ? (size_t)(comma - first) : strlen(first);
+    devices[0].vendor = kinds_vendor(first, length);
+    devices[1].vendor = kinds_vendor(second, strlen(second));
+    for (int i = 0; i < 2; i++)
+        devices[i].vendor->open(&devices[i], i == 1);
 }
 
 static void write_ours(int place, char *at, const void *from, size_t size)
 {
     if (is_device(place))
-        device_write(place, at, from, size);
+        device_of(place)->vendor->write(device_of(place), at, from, size);
     else
         memcpy(at, from, size);
 }
@@ -134,27 +89,23 @@ static void write_ours(int place, char *at, const void *from, size_t size)
 static void read_ours(int place, void *to, const char *at, size_t size)
 {
     if (is_device(place))
-        device_read(place, to, at, size);
+        device_of(place)->vendor->read(device_of(place), to, at, size);
     else
         memcpy(to, at, size);
 }
 
 static void make_kinds(void)
 {
-    gex_MK_Create_args_t args = {.gex_class = GEX_MK_CLASS_CUDA_UVA};
-    CHECK(gex_MK_Create(&kinds[0], job.client, &args, 0) == GASNET_OK);
-    args.gex_args.gex_class_cuda_uva.gex_CUdevice = last_device;
-    CHECK(gex_MK_Create(&kinds[1], job.client, &args, 0) == GASNET_OK);
+    for (int i = 0; i < 2; i++) {
+        gex_MK_Create_args_t args = {.gex_flags = 0};
+        devices[i].vendor->describe(&devices[i], &args);
+        CHECK(gex_MK_Create(&kinds[i], job.client, &args, 0) == GASNET_OK);
+    }
 }
 
 static char *client_memory(void)
 {
-    CUdeviceptr memory;
-    void *old;
-    CHECK(cu.cuCtxPushCurrent_v2(contexts[1]) == 0);
-    CHECK(cu.cuMemAlloc_v2(&memory, segment_size + 2 * SHIFT) == 0);
-    CHECK(cu.cuCtxPopCurrent_v2(&old) == 0);
-    return (char *)(uintptr_t)memory + SHIFT;
+    return devices[1].vendor->alloc(&devices[1], segment_size + 2 * SHIFT) + SHIFT;
 }
 
 static void make_segments(void)
@@ -263,7 +214,7 @@ static size_t random_size(int form)
 static struct op random_op(size_t number)
 {
     struct op op = {.rank = (gex_Rank_t)random_below(job.size),
-                    .is_put = random_below(2),
+                    .is_put = !has_gets || random_below(2),
                     .form = (int)random_below(FORMS)};
     do {
         op.here = (int)random_below(PLACES);
@@ -436,24 +387,26 @@ static void non_contiguous(struct op *op)
     }
 }
 
+/* A value has no address, so any endpoint of ours will do, bound to memory of a device or not. */
 static void value(struct op *op)
 {
     gex_RMA_Value_t v = 0;
+    gex_EP_t ours = random_below(2) ? job.ep : eps[random_below(ENDPOINTS)];
+    gex_TM_t tm = gex_TM_Pair(ours, (gex_EP_Index_t)op->there);
     if (op->is_put) {
         memcpy(&v, here_model(op), op->nbytes);
         switch (random_below(3)) {
         case 0:
-            CHECK(gex_RMA_PutBlockingVal(pair_of(op), op->rank, there_at(op), v, op->nbytes, 0) ==
-                  0);
+            CHECK(gex_RMA_PutBlockingVal(tm, op->rank, there_at(op), v, op->nbytes, 0) == 0);
             break;
         case 1:
-            op->event = gex_RMA_PutNBVal(pair_of(op), op->rank, there_at(op), v, op->nbytes, 0);
+            op->event = gex_RMA_PutNBVal(tm, op->rank, there_at(op), v, op->nbytes, 0);
             break;
         default:
-            CHECK(gex_RMA_PutNBIVal(pair_of(op), op->rank, there_at(op), v, op->nbytes, 0) == 0);
+            CHECK(gex_RMA_PutNBIVal(tm, op->rank, there_at(op), v, op->nbytes, 0) == 0);
         }
     } else {
-        v = gex_RMA_GetBlockingVal(pair_of(op), op->rank, there_at(op), op->nbytes, 0);
+        v = gex_RMA_GetBlockingVal(tm, op->rank, there_at(op), op->nbytes, 0);
         memcpy(here_at(op), &v, op->nbytes);
     }
     move_model(op);
@@ -554,10 +507,11 @@ static void check_there(const struct op *op)
 static void batch(int number)
 {
     struct op ops[OPS];
-    void *context, *after;
+    uintptr_t current[2];
     if (me % (gex_Rank_t)threads == 0)
         job_phase("batch %d", number);
-    CHECK(cu.cuCtxGetCurrent(&context) == 0);
+    for (int i = 0; i < 2; i++)
+        current[i] = devices[i].vendor->current();
     for (size_t i = 0; i < OPS; i++) {
         ops[i] = random_op(i);
         start(&ops[i]);
@@ -570,10 +524,11 @@ static void batch(int number)
         gex_Event_Wait(ops[i].event);
     }
     gex_NBI_Wait(GEX_EC_ALL, 0);
-    CHECK(cu.cuCtxGetCurrent(&after) == 0 && after == context, "the current context was changed");
+    for (int i = 0; i < 2; i++)
+        CHECK(devices[i].vendor->current() == current[i], "the current context was changed");
     for (size_t i = 0; i < OPS; i++) {
         check_here(&ops[i]);
-        if (random_below(2))
+        if (random_below(2) && (has_gets || ops[i].rank == job.rank))
             check_there(&ops[i]);
     }
 }
@@ -655,30 +610,20 @@ static void tell_targets(void)
         }
 }
 
-/* ---- what is refused, with a line that ends the job ---- */
+/* ---- memory that one rank frees under its segment: all learn of it ---- */
 
-static void refused(const char *what)
+static void freed(void)
 {
-    gex_Event_t leaf = GEX_EVENT_INVALID;
-    gex_TM_t tm = gex_TM_Pair(job.ep, DEVICE);
-    gex_Rank_t other = (job.rank + 1) % job.size;
-    job_phase("refusing %s", what);
-    if (!strcmp(what, "long"))
-        gex_AM_RequestLong0(tm, other, GEX_AM_INDEX_BASE, job.base, 8, theirs[DEVICE][other], &leaf,
-                            0);
-    if (!strcmp(what, "long-to-itself"))
-        gex_AM_RequestLong0(tm, job.rank, GEX_AM_INDEX_BASE, job.base, 20000,
-                            theirs[DEVICE][job.rank], GEX_EVENT_NOW, 0);
-    if (!strcmp(what, "atomic")) {
-        gex_EP_Location_t ends[64];
-        gex_AD_t ad;
-        for (gex_Rank_t r = 0; r < job.size; r++)
-            ends[r] = (gex_EP_Location_t){r, DEVICE};
-        gex_TM_Create(&tm, 1, job.tm, ends, job.size, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
-        gex_AD_Create(&ad, tm, GEX_DT_U64, GEX_OP_ADD, 0);
-        gex_AD_OpNB_U64(ad, NULL, other, theirs[DEVICE][other], GEX_OP_ADD, 1, 0, 0);
-    }
-    CHECK(0, "%s was not refused", what);
+    gex_TM_t team;
+    job_phase("publishing freed memory");
+    gex_TM_Split(&team, job.tm, 0, (int)job.rank, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    if (job.rank == 1)
+        devices[1].vendor->free(&devices[1], bases[GIVEN] - SHIFT);
+    job_barrier();
+    CHECK(gex_EP_PublishBoundSegment(job.tm, &eps[1], ENDPOINTS - 1, 0) == GASNET_ERR_RESOURCE);
+    CHECK(gex_EP_PublishBoundSegment(team, &eps[1], ENDPOINTS - 1, 0) == GASNET_ERR_RESOURCE);
+    CHECK(gex_EP_PublishBoundSegment(team, &eps[HOST], 1, 0) == GASNET_OK);
+    job_end();
 }
 
 /* ---- the end: what owners find in their memory ---- */
@@ -762,17 +707,12 @@ static void run_writers(void)
 }
 
 /* The library has given back what it held of the devices. */
-static void release_driver(void)
+static void release_devices(void)
 {
-    const int ours[] = {0, last_device};
     for (int i = 0; i < 2; i++)
-        CHECK(cu.cuDevicePrimaryCtxRelease_v2(ours[i]) == 0);
-    for (int i = 0; i < devices; i++) {
-        unsigned flags;
-        int is_active;
-        CHECK(cu.cuDevicePrimaryCtxGetState(i, &flags, &is_active) == 0);
-        CHECK(!is_active, "the context of device %d is still held", i);
-    }
+        devices[i].vendor->close(&devices[i]);
+    for (int i = 0; i < 2; i++)
+        devices[i].vendor->check_idle();
 }
 
 static void destroy(void)
@@ -782,7 +722,7 @@ static void destroy(void)
     for (int e = DEVICE; e < ENDPOINTS; e++)
         gex_Segment_Destroy(segments[e], 0);
     gex_MK_Destroy(kinds[1], 0);
-    release_driver();
+    release_devices();
 }
 
 int main(int argc, char **argv)
@@ -790,6 +730,7 @@ int main(int argc, char **argv)
     job_start(&argc, &argv, 0);
     batches = argc > 1 ? atoi(argv[1]) : batches;
     threads = argc > 2 ? atoi(argv[2]) : threads;
+    has_gets = !job_number("KINDS_PUTS", 0);
     writers = job.size * (gex_Rank_t)threads;
     segment_size = (size_t)writers * PART;
     size_t sums = ENDPOINTS * writers * sizeof(uint64_t);
@@ -797,13 +738,13 @@ int main(int argc, char **argv)
     gex_AM_Entry_t handler = {
         NOTE_INDEX, (gex_AM_Fn_t)on_note, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0, NULL, "note"};
     CHECK(gex_EP_RegisterHandlers(job.ep, &handler, 1) == GASNET_OK);
-    open_driver();
+    open_devices();
     make_kinds();
     make_segments();
     find_others();
     fill_ours();
-    if (getenv("KINDS_REFUSED"))
-        refused(getenv("KINDS_REFUSED"));
+    if (getenv("KINDS_FREED"))
+        freed();
     run_writers();
     destroy();
     job_end();

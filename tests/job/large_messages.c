@@ -4,19 +4,19 @@
  * Usage:
  *
  *     large_messages [MESSAGES [THREADS]]
- *         all to all, then all to rank 0, which polls late: so many for each pair (default 40)
+ *         all to all, then all to rank 0, which polls late: MESSAGES for each pair (default 40)
  *
  *     large_messages whole SIZE MESSAGES
  *         no payload is larger than SIZE, and each has 16 arguments
  *
  *     large_messages computing MESSAGES
- *         rank 0 computes and never polls; few answers of its progress thread take more than 10 ms
+ *         rank 0 computes and never polls; its progress thread answers, few answers take over 10 ms
  *
  *     large_messages exit|kill MESSAGES
- *         rank 1 leaves by gasnet_exit(5), or dies, after so many; all others go on for ever
+ *         rank 1 leaves by gasnet_exit(5), or dies, after MESSAGES; all others send without end
  *
- * What a message is follows from its number and its sender, so its receiver knows what to expect.
- * Counters are atomic: in PAR several threads send, and handlers run in all of them. */
+ * The contents of a message follow from its number and its sender, so its receiver knows what to
+ * expect. Counters are atomic: in PAR several threads send, and handlers run in all of them. */
 #include "config.h"
 
 #include "job.h"
@@ -49,8 +49,8 @@ static uint64_t seed_of(unsigned number, gex_Rank_t from)
     return job_mix(number, from);
 }
 
-/* Every other one around the border, wherever in these bytes that is; some small, some of any
- * size. */
+/* Half of the sizes are around the size of a buffer, wherever that counts from; others are small,
+ * or of any size. */
 static size_t size_of(uint64_t seed)
 {
     uint64_t choice = job_mix(seed, 1), random = job_mix(seed, 2);
@@ -308,7 +308,7 @@ static void all_to_all(unsigned messages)
     job_barrier();
 }
 
-/* By then all that may be sent without a poll of the receiver is there. */
+/* By then everything has arrived that can be sent without a poll of the receiver. */
 static void all_to_one(unsigned from, unsigned to)
 {
     job_phase("all to rank 0");
@@ -333,7 +333,8 @@ static bool is_large(uint64_t seed)
            ((answer == MEDIUM || answer == PREPARED) && size_of(seed + 1) > 4096);
 }
 
-/* How much larger the share of slow answers is among large messages than among small ones. */
+/* Returns by how much the share of slow answers is larger among large messages than among small
+ * ones. */
 static double slower_by(unsigned from, unsigned to, char *source, unsigned *answers)
 {
     unsigned slow[2] = {0, 0}, all[2] = {1, 1}; /* small ones, large ones */
@@ -349,8 +350,8 @@ static double slower_by(unsigned from, unsigned to, char *source, unsigned *answ
     return (double)slow[1] / all[1] - (double)slow[0] / all[0];
 }
 
-/* The best of some turns: on a busy machine all answers also wait for a CPU, and those that need
- * several for longer. */
+/* Takes the best of several runs: on a busy machine all answers also wait for a CPU, and those that
+ * need several CPUs wait longer. */
 static void to_one_that_computes(unsigned messages)
 {
     enum { turns = 4 };

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Receive buffers of shared queues are small, and larger messages are read from the sender's memory: Mediums of all sizes, requests
 # and replies, by every call that sends them, from many to one and all to all, with minimal buffers and queues, by one
-# thread and several, over RC and XRC, and while connections are closed for others. Each comes once and whole, no receiver is ever not
-# ready (common.sh looks at the device's count), and buffers that are registered for them stay few. A job that is left, or that loses a
-# rank, in the middle ends. Where nothing may be read so, nothing is.
+# thread and several, over RC and XRC, and while connections are closed for others. Each comes once and whole, without RNR events
+# (common.sh checks the device's count), and only few buffers are registered for them. A job ends if a rank leaves or dies in the
+# middle. With failover no message is read in this way.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1 GASNET_USE_SRQ=1 GASNET_CONNECT_STATIC=0
 large=$jobs/large_messages
@@ -27,7 +27,7 @@ counted()
     [ "$(each messages_offered | wc -l)" -eq "$1" ] || failed "not each rank left statistics"
 }
 
-# The fewest of all: one buffer to read into, for requests and replies of all peers; one bounce buffer, one credit, two slots.
+# The minimum: one buffer to read into, for requests and replies of all peers; one bounce buffer, one credit, two slots.
 least()
 {
     counted 4 "$large-seq"
@@ -51,7 +51,7 @@ threads()
     SETTINGS="GASNET_RCV_THREAD=1 SOFTHCA_RATE=20" good 2 "$large-par" computing 60
 }
 
-# Connections to read over: such as all ranks of a neighbourhood share, such as are closed for others, and one of two ports.
+# Kinds of connections: XRC, connections that are closed for others, and one over two ports.
 connections()
 {
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=2 GASNET_USE_XRC=1 GASNET_VERBOSEENV=1" counted 4 "$large-seq"
@@ -65,8 +65,8 @@ connections()
     [ "$(of messages_offered)" -gt 100 ] || failed "$(of messages_offered) messages were offered over two ports"
 }
 
-# Messages under way bound how many sources there are, however many were sent: 12 requests and as many replies for each of two peers,
-# and 16 buffers are registered at once.
+# The number of sources depends on messages in flight, not on messages sent: 12 requests and as many replies for each of two
+# peers; 16 buffers are registered at a time.
 bounded()
 {
     SETTINGS="GASNET_RBUF_LARGE=1" counted 3 "$large-seq" 400
@@ -81,7 +81,7 @@ none()
     [ "$(of large_buffers)" -eq 0 ] || failed "$(of large_buffers) large buffers with $1"
 }
 
-# A message that a buffer holds by its own account is not read from its sender; with failover between ports none is.
+# A message that fits a receive buffer is not read from its sender; with failover between ports no message is.
 whole()
 {
     for size in 1024 4096 10000; do
@@ -114,7 +114,8 @@ ends()
 if [ "$sanitizer" = thread ]; then
     SETTINGS="GASNET_RBUF_LARGE=1" good 3 "$large-par" 20 3
     SETTINGS="GASNET_RBUF_LARGE=2 GASNET_CONNECT_MAX=1" good 3 "$large-par" 10 3
-    # One thread: lines of a neighbour's ring go from one sender to the next by way of the receiver, which the tool does not see.
+    # One thread only: space in a neighbour's ring passes from one sender to the next through the receiver, which the tool does
+    # not see.
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=2 GASNET_USE_XRC=1" good 4 "$large-par" 20 1
     finish
 fi

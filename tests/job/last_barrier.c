@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rank 0 comes last to the last barrier and so leaves it at once, with its own message still under
- * way. For tests in which that message is lost: the other ranks get out of the barrier only if a
+/* Rank 0 enters the last barrier last, and so leaves it at once, with its own message still in
+ * flight. For tests in which that message is lost: the other ranks get out of the barrier only if a
  * rank that is leaving sends it again. Owned by the one client thread. */
 #include "config.h"
 

@@ -59,7 +59,7 @@ static void item_39_attach_errors(void)
     expect_attach(GASNET_ERR_BAD_ARG, NULL, 0,
                   most / GASNET_PAGESIZE * GASNET_PAGESIZE + GASNET_PAGESIZE);
     expect_attach(GASNET_ERR_BAD_ARG, NULL, -1, GASNET_PAGESIZE);
-    if (gasnet_mynode() == 0) /* the others are not left waiting */
+    if (gasnet_mynode() == 0) /* the others must not hang */
         expect_attach(GASNET_ERR_BAD_ARG, NULL, 0, 1);
     else
         expect_attach(GASNET_ERR_RESOURCE, NULL, 0, GASNET_PAGESIZE);
@@ -183,7 +183,7 @@ static void nothing(gasnet_token_t token)
     (void)token;
 }
 
-/* Rank 0 has bad handlers; the others are not left waiting for it. */
+/* Rank 0 has bad handlers; the others must not hang. */
 static void bad_handlers(const char *scenario)
 {
     gasnet_handlerentry_t duplicate[] = {{200, (gex_AM_Fn_t)nothing}, {200, (gex_AM_Fn_t)nothing}};
@@ -210,7 +210,7 @@ static void no_table_and_no_size(void)
         CHECK(segments[r].size == GASNET_PAGESIZE);
 }
 
-/* The other start: legacy calls go on from there. */
+/* Starts by gex_Client_Init(); legacy calls work after that. */
 static void ex_start(int *argc, char ***argv)
 {
     uint64_t seen = 0;
@@ -263,7 +263,7 @@ static void everything(int *argc, char ***argv)
         legacy_vis();
 }
 
-/* All of another rank's segment, some times: the script counts what travelled. */
+/* Fills another rank's whole segment several times; the script counts the transfers. */
 static void fills(int *argc, char ***argv)
 {
     gasnet_node_t to;

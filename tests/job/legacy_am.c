@@ -214,7 +214,7 @@ static void find_indices(void)
     }
 }
 
-/* The source is free on return, also that of LongAsync: it is written over at once. */
+/* The source is free on return, also with LongAsync, so it is overwritten at once. */
 static void answer(gasnet_token_t token, gasnet_node_t to)
 {
     static char source[PAYLOAD];
@@ -255,7 +255,8 @@ static void ask(gasnet_node_t to)
     memset(source, 0xee, sizeof source);
 }
 
-/* The step has to be set before the barrier: a request of the next one may come inside of it. */
+/* Sets the step before the barrier, because a request of the next step may come during the
+ * barrier. */
 static void step(unsigned nargs, enum category of, int by_count)
 {
     count = nargs;

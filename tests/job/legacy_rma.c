@@ -15,7 +15,7 @@ static char source[BIGGEST + 8], back[BIGGEST + 2 * GUARD];
 
 /* ---- one of each kind */
 
-/* Forms that promise it have their source back on return: it is written over before the sync. */
+/* For forms whose source is free on return the source is overwritten before the sync. */
 static void put(int form, gasnet_node_t to, char *dest, char *src, size_t size)
 {
     gasnet_handle_t handle;
@@ -138,7 +138,7 @@ static void fills(gasnet_node_t to, size_t size)
     }
 }
 
-/* No address is looked at when there is nothing to move. */
+/* Empty transfers must not access any address. */
 static void item_30_nothing(gasnet_node_t to)
 {
     char *nowhere = (char *)(uintptr_t)0x10;
@@ -248,7 +248,7 @@ static void item_23_arrays_of_handles(void)
     }
 }
 
-/* What starts inside is synced by the handle, what started before by the implicit sync. */
+/* The handle syncs operations that started inside; the implicit sync those that started before. */
 static void item_28_access_regions(void)
 {
     gasnet_node_t to = (job.rank + 1) % job.size;
@@ -278,7 +278,7 @@ static void item_28_access_regions(void)
     gasnet_wait_syncnb(gasnet_end_nbi_accessregion());
 }
 
-/* Completed puts are in place at their targets behind the barrier. */
+/* After the barrier completed puts are visible at their targets. */
 static void item_33_seen_at_the_target(void)
 {
     job_phase("seen at the target");
@@ -295,8 +295,8 @@ static void item_33_seen_at_the_target(void)
     legacy_barrier();
 }
 
-/* On a device that is slow to write (LEGACY_SLOW): a source that is registered memory, too large to
- * be copied, is waited for; a fill counts as a put and not as a get. */
+/* On a device that is slow to write (LEGACY_SLOW): the call waits for a registered source that is
+ * too large to be copied; a fill counts as a put and not as a get. */
 static void slow_writes(void)
 {
     gasnet_node_t to = (job.rank + 1) % job.size;

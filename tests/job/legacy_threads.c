@@ -2,7 +2,7 @@
 /* GASNet-1 from several threads at once (PAR): implicit operations of each thread are its own, the
  * handle of a value may be waited for by another thread, fills share their blocks, and the two
  * halves of a named barrier may come from different threads. Each thread owns a part of its rank's
- * slots; the hand-over of handles and of barriers has a mutex and a condition. */
+ * slots; a mutex and a condition protect handles and barriers that threads pass on. */
 #include "config.h"
 
 #include "legacy.h"
@@ -75,7 +75,7 @@ static void implicit_operations(gasnet_node_t to, int thread, int round)
         CHECK(((char *)back)[i] == (char)round, "thread %d, byte %d", thread, i);
 }
 
-/* A thread that finds a handle in its neighbour's slot synchronises it. */
+/* A thread syncs the handle that it finds in its neighbour's slot. */
 static void foreign_handles(gasnet_node_t to, int thread, int round)
 {
     int other = (thread + 1) % THREADS;

@@ -94,7 +94,7 @@ static void boxes(gasnet_node_t to, int form)
     await(form, handle);
 }
 
-/* Every piece is where it belongs and between them is what was there. */
+/* Checks that every piece arrived, and that bytes between them are unchanged. */
 static void check(gasnet_node_t to, size_t length, size_t step, size_t pieces, uint64_t seed)
 {
     static char all[PLANE * PLANES + PIECES * STEP];

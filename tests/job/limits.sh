@@ -6,8 +6,8 @@
 export GASNET_SUPERNODE_MAXSIZE=0
 fill=$jobs/fill_segment-seq
 
-# ---- open files: how many there must be does not depend on the number of ranks
-# What we were given open would count.
+# ---- open files: the number needed does not depend on the number of ranks
+# Closes inherited files, which would count.
 exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 limited=0
 for files in 10 11 12 13 14; do
@@ -20,10 +20,10 @@ done
 [ $limited -gt 0 ] || failed "10 open files are enough?"
 good 32 sh -c 'ulimit -n 20; exec "$@"' sh "$jobs/many_ranks-seq"
 
-# ---- address space for a device and for what it maps of peers: the shortage is reported, never mistaken for a silent peer
+# ---- address space for a device and its mappings of peers: the shortage is reported, not mistaken for a silent peer
 told=0
 for kib in 200000 450000 600000; do
-    [ "$sanitizer" = no ] || continue # takes terabytes for itself
+    [ "$sanitizer" = no ] || continue # a sanitizer maps terabytes
     SETTINGS=GASNET_SUPERNODE_MAXSIZE=1 job 2 sh -c "ulimit -v $kib"'; exec "$@"' sh "$jobs/hello-seq"
     [ "$status" -ne 0 ] || continue
     [ "$status" -lt 124 ] || failed "$kib KiB of address space: it hangs"
@@ -77,13 +77,14 @@ leave_group()
 if make_group; then
     export GASNET_MAX_SEGSIZE=80M
     good 3 "$fill" 10
-    # Memory that is not touched is not taken. A process that takes too much is killed by the kernel, and only the cgroup's counter shows it.
+    # Untouched memory is not allocated. The kernel kills a process that takes too much, and only the cgroup's counter shows that.
     good 3 "$jobs/segment_cost-seq" max tenth
     SETTINGS="GASNET_MAX_SEGSIZE=1T" good 3 "$jobs/segment_cost-seq" max tenth
     job 3 "$jobs/segment_cost-seq" 80 all
     fails_with 137 "80 MiB each"
     says '^gasnetrun_ibv: rank [0-2] .*: out of memory: the kernel killed [1-3] process.* may use 100663296 bytes (.*trunkline-test' 1
-    # More than one may have, and more than all may have together, which each finds out while the others take theirs.
+    # More than one process may have; then more than all may have together, which each finds out while the others
+    # allocate.
     for size in 79 40 30; do
         SETTINGS="GASNET_SEGMENT_RESERVE=1" job 3 "$fill" $size
         fails_with 1 "$size MiB each"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A program can open the library at run time: its thread-local variables fit what the dynamic linker keeps for such libraries, and
-# a job runs from Python, by ctypes.
+# A program can open the library at run time: its thread-local variables fit the space that the dynamic linker reserves for such
+# libraries, and a job runs from Python, by ctypes.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
 tls_max=256 # bytes in each library; glibc keeps 512 for all that are opened late, of which others take some

@@ -10,7 +10,7 @@ taskset -c 0 true 2>/dev/null && taskset -c 1 true 2>/dev/null || skip "this pro
 "$top_builddir/contrib/softhca/softhca" topology --synthetic "pack:2 core:1 pu:1" --hca softhca0=pack:0 --hca softhca1=pack:1 \
     -o "$scratch/machine.xml" || exit 1
 
-# on CPUS SETTINGS: rank 0 says which port it takes, bound to CPUS of the machine on paper.
+# on CPUS SETTINGS: rank 0 prints which port it takes, bound to CPUS of the synthetic machine.
 on()
 {
     SETTINGS="HWLOC_XMLFILE=$scratch/machine.xml $2" good 2 taskset -c "$1" "$hello"
@@ -35,7 +35,8 @@ on 0,1 "GASNET_IBV_PORTS_0=softhca0 GASNET_IBV_PORTS_1=softhca0 GASNET_IBV_PORTS
 says 'network: softhca1:1 .*; only usable device of GASNET_IBV_PORTS)' 1
 on 1 "GASNET_IBV_PORTS_1=softhca0 GASNET_IBV_PORTS_TYPE=Machine GASNET_IBV_PORTS_0=softhca1"
 says 'network: softhca1:1 .*; only usable device of GASNET_IBV_PORTS_0)' 1
-# Bound to both, they have a name of two numbers; ranks of the host have numbers of their own, and None has none.
+# A rank that is bound to both uses a name with two numbers; kinds that count ranks of the host have one number, and
+# None has none.
 on 0,1 "GASNET_IBV_PORTS_0_1=softhca0 GASNET_IBV_PORTS=softhca1"
 says 'is not a setting' 0
 says 'network: softhca0:1 .*; only usable device of GASNET_IBV_PORTS_0_1)' 1

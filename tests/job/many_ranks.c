@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * As many ranks as a host may have: each sends a message and puts a word to each of the others, and
- * gets what it is to get from all of them. Usage: many_ranks [COUNT]: to the next COUNT ranks only,
- * itself being the first of them (all): 2 is a ring. */
+ * receives theirs. Usage: many_ranks [COUNT]: only to COUNT ranks, beginning with itself (default:
+ * all); 2 is a ring. */
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -36,7 +36,7 @@ static void register_handlers(void)
     back_index = table[1].gex_index;
 }
 
-/* Each begins with another, or all would write to one at a time. */
+/* Each rank begins with another target, or all would write to the same one. */
 static gex_Rank_t nth(gex_Rank_t n)
 {
     return (job.rank + n) % job.size;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# As many ranks of one host as there are large hosts for, all of them neighbours, on however few CPUs.
+# As many ranks as a large host has CPUs, all neighbours, on however few CPUs.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=0
 limit=300 # 128 processes start on a machine that may have other work

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The last rank floods rank 0 with requests, large and small, some of which it answers; then all
- * ranks do, while it does not always poll; then the last one goes on alone. Every message comes
- * once and whole. The script runs this with as few receive buffers as there may be, so that those
- * that are connected on demand have to wait for what the first flood was lent, and looks at the
- * device's count of RNR events. Usage: many_to_one [MESSAGES], the number of each rank (default
+/* The last rank floods rank 0 with requests, large and small, some of which rank 0 answers; then
+ * all ranks do, while rank 0 does not always poll; then the last one continues alone. Every message
+ * comes once and whole. The script runs this with the minimum of receive buffers, so that ranks
+ * that are connected on demand must wait for buffers that were lent to the first flood, and checks
+ * the device's count of RNR events. Usage: many_to_one [MESSAGES], the number of each rank (default
  * 40). Owned by the one client thread. */
 #include "config.h"
 
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
         send_all(0, 3 * messages);
     job_barrier();
     if (job.rank == 0)
-        usleep(50000); /* all that may be sent without a poll is there by then */
+        usleep(50000); /* by then everything has arrived that can be sent without a poll */
     else
         send_all(before(job.rank, messages), messages);
     for (gex_Rank_t from = 1; job.rank == 0 && from < job.size; from++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Programs with a mistake. Usage: misuse SCENARIO; rank 0 does what the interface forbids, the
- * others wait for it. The library has to end the job with a line that says what was wrong; those
- * from 20 on are seen by a library with --enable-debug only. Owned by the one client thread. */
+ * others wait for it. The library must end the job with a line that names the error. Only a library
+ * with --enable-debug finds those from 20 on. Owned by the one client thread. */
 #include "config.h"
 
 #include "job.h"
@@ -122,7 +122,7 @@ static void misuse_locks(void)
     }
 }
 
-/* What a thread may not do with a message that it has prepared, or before that has ended. */
+/* Errors with a prepared message, and calls that are forbidden before it has ended. */
 static void misuse_prepared(gex_Rank_t last)
 {
     gex_Event_t event = GEX_EVENT_INVALID;
@@ -174,7 +174,7 @@ static void misuse_messages(void)
         gex_AM_RequestShort0(job.tm, last, request_index, 0);
 }
 
-/* Seen in any build: 71 and 72 have a handler of Mediums without arguments. */
+/* Found in any build: 71 and 72 have a handler of Mediums without arguments. */
 static void misuse_handlers(void)
 {
     gex_Rank_t last = job.size - 1;
@@ -191,7 +191,7 @@ static void misuse_handlers(void)
     }
 }
 
-/* Seen in any build, 82 by its target, or before by a library with --enable-debug. */
+/* Found in any build. The target finds 82, or before that a library with --enable-debug. */
 static void misuse_vectors(void)
 {
     gex_Rank_t last = job.size - 1;
@@ -233,7 +233,7 @@ static void misuse_debug(void)
         gex_RMA_PutBlocking(gex_TM_Pair(job.ep, 7), last, job.base, &most, 8, 0);
 }
 
-/* Nothing at all is anywhere (item 36), a value is not. */
+/* An empty transfer may have any address (item 36), a value must not. */
 static void misuse_values_and_arrays(void)
 {
     gex_Event_t events[] = {GEX_EVENT_INVALID, GEX_EVENT_NO_OP};

@@ -4,7 +4,7 @@
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 debug=${TRUNKLINE_TEST_DEBUG:-no}
 
-# wrong SCENARIO TEXT: alone and against another rank; what only a debug build sees, against another one.
+# wrong SCENARIO TEXT: with one rank and with two; errors that only a debug build finds, with two.
 sizes="1 3"
 [ "$sanitizer" = no ] || sizes=3 # such jobs start slowly
 wrong()
@@ -36,7 +36,7 @@ wrong 81 'gex_VIS_SetPeerCompletionHandler: 128 bytes are more than the limit 12
 wrong 83 'gex_VIS_SetPeerCompletionHandler: handler 7 belongs to the library'
 sizes=2
 wrong 82 'not inside th.* segment'
-# Item 83: what one comparison finds is an error in release builds, too.
+# Item 83: release builds, too, report errors that a single comparison finds.
 for reach in 0 1; do # neighbours, and over the network
     SETTINGS=GASNET_SUPERNODE_MAXSIZE=$reach
     wrong 20 'gex_AM_RequestMedium: [0-9]* bytes are more than the limit'

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The modes of connecting, one after another: all ranks at start-up, on first use, and on first use with shared receive queues of
-# few buffers, there also over queue pairs that neighbours share. Programs that other tests run in one of them, chosen for what they
-# ask of the transport. MODES=all runs those other tests whole (make
-# check-long).
+# few buffers, also with XRC. The programs are those of other tests, which run them in one mode, chosen for their use of the
+# transport. MODES=all runs those other tests whole (make check-long).
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1
 seed=${SEED:-$RANDOM}
@@ -55,7 +54,7 @@ shared()
     in_mode GASNET_CONNECT_STATIC=0 GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=$buffers
 }
 
-# Two ranks share memory, so both are reached over one queue pair; among neighbours tests of the network alone have nothing to see.
+# Two ranks share memory, so one queue pair reaches both. Tests of the network alone do not run with neighbours.
 extended()
 {
     MODES=few

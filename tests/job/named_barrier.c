@@ -85,7 +85,7 @@ static void item_59_anonymous_matches_all(void)
     }
 }
 
-/* Wherever the two are: what they say reaches each rank on another way. */
+/* For each pair of ranks with different names: their names reach each rank by another path. */
 static void item_59_two_names_mismatch_everywhere(void)
 {
     for (gex_Rank_t a = 0; a < job.size; a++)
@@ -116,7 +116,7 @@ static void item_59_wait_has_a_name_of_its_own(void)
     job_phase("item 59: names of waits");
     gasnet_barrier_notify(7, mine);
     expect_wait(BAD, 9, 0);
-    expect_name(7); /* the others did not notice */
+    expect_name(7); /* the other ranks see the names of a correct barrier */
     gasnet_barrier_notify(7, mine);
     expect_wait(GASNET_OK, 7, 0);
     gasnet_barrier_notify(7, mine);
@@ -125,7 +125,7 @@ static void item_59_wait_has_a_name_of_its_own(void)
     expect_wait(job.rank % 2 ? BAD : GASNET_OK, job.rank % 2 ? 9 : 7, 0);
 }
 
-/* What all of them should agree on is worked out by each from the same dice. */
+/* Each rank computes the expected result of all from the same random numbers. */
 static void item_59_anything_at_random(void)
 {
     uint64_t dice = 59;
@@ -153,8 +153,8 @@ static void item_59_anything_at_random(void)
     }
 }
 
-/* One rank comes only after all others have seen that the barrier is not over without it; try says
- * so, and a notify does not wait for anybody. */
+/* One rank enters only after all others have seen, by try, that the barrier does not complete
+ * without it; notify does not wait. */
 static void item_59_waits_for_the_last(gex_Rank_t last, int flags, int status)
 {
     int got;
@@ -177,7 +177,7 @@ static void item_59_waits_for_the_last(gex_Rank_t last, int flags, int status)
     CHECK(got == status, "%s", gasnet_ErrorName(got));
 }
 
-/* Behind the barrier all puts are there, whether names agree (odd rounds) or not. */
+/* After the barrier all puts are visible, whether names agree (odd rounds) or not. */
 static void item_59_synchronises_whatever_the_result(void)
 {
     uint64_t *cells = (uint64_t *)job.base;

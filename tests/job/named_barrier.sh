@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The named barrier at every number of ranks, over the network, in shared memory, and where some share memory: two by two,
-# and three by three; all words for the algorithm are taken, others are not.
+# and three by three; all names of algorithms are accepted, other words are not.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
 # each_size MAXSIZE MODE SIZES...
@@ -17,7 +17,7 @@ each_size()
 }
 
 each_size 1 seq 1 2 3 5 8
-each_size 1 seq 11 # a tree of leaders at first
+each_size 1 seq 11 # the first are a tree of leaders
 each_size 1 par 2 4 7
 each_size 0 seq 1 2 3 4 5 6 8
 each_size 0 par 2 7

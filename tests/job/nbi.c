@@ -21,7 +21,7 @@ static char *there(size_t offset)
     return job_remote(peer, offset);
 }
 
-/* What the peer's segment holds now. */
+/* Checks the contents of the peer's segment. */
 static void check_there(size_t offset, size_t size, uint64_t seed)
 {
     char *back = job_memory(size);
@@ -86,8 +86,8 @@ static void puts_and_gets(char *local, uint64_t seed)
     CHECK(gex_NBI_Test(0, 0) == GASNET_OK);
 }
 
-/* GEX_EC_PUT includes local completion: behind it the source is free, whatever lc_opt said. A large
- * put with NOW from registered memory has to be waited for in the call. */
+/* GEX_EC_PUT includes local completion: after it the source is free, whatever lc_opt was. The call
+ * has to wait for a large put with NOW from registered memory. */
 static void item_29_puts_include_their_local_completion(void)
 {
     char *local = job.base + LOCAL;
@@ -107,8 +107,8 @@ static void item_29_puts_include_their_local_completion(void)
 
 /* ---- access regions ---- */
 
-/* Another thread's own operations, or with one thread ours, are none of the region's business; the
- * event may be synced in any way. */
+/* A region does not include operations of another thread, or, with one thread, those outside the
+ * region; its event may be synced by any call. */
 static void item_28_regions_complete_through_their_event(void)
 {
     gex_Event_t event[4];
@@ -134,7 +134,7 @@ static void item_28_regions_complete_through_their_event(void)
     }
 }
 
-/* Explicit and blocking operations inside are what they are outside. */
+/* Explicit and blocking operations behave inside a region as outside. */
 static void item_28_other_operations_are_unaffected(void)
 {
     gex_Event_t put, region;
@@ -201,7 +201,7 @@ static void item_26_a_leaf_is_a_query(void)
     gex_Event_Wait(root);
 }
 
-/* A root syncs its leaves: in one array in any order, and when they are never queried. */
+/* A root syncs its leaves: in one array, in any order, and also if they are never queried. */
 static void item_24_and_25_the_root_ends_its_leaves(void)
 {
     static const int place[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}};
@@ -259,7 +259,7 @@ static void item_30_values_have_any_size_and_place(void)
         }
 }
 
-/* The call cannot say "nothing was done", so it must do something. */
+/* The call can't return "nothing was done", so it must do the operation. */
 static void item_38_a_value_comes_whatever_the_hurry(void)
 {
     uint64_t number = job_mix(38, peer);
@@ -284,7 +284,7 @@ static void item_30_and_36_nothing_is_nothing(void)
     CHECK(gex_NBI_Test(GEX_EC_ALL, 0) == GASNET_OK);
 }
 
-/* Promises about the peer and the segments change nothing where they are true. */
+/* Flags that promise true facts about the peer and the segments change nothing. */
 static void item_37_promises_are_accepted(void)
 {
     const gex_Flags_t promises = (peer == job.rank ? 0 : GEX_FLAG_PEER_NEVER_SELF) |
@@ -300,7 +300,7 @@ static void item_37_promises_are_accepted(void)
 
 /* ---- threads ---- */
 
-/* Begins a region that the others must not fall into, then works on its own cell. */
+/* Begins a region that must not include operations of other threads, then works on its own cell. */
 static void *work_in_own_cell(void *argument)
 {
     size_t id = (size_t)(uintptr_t)argument, offset = IN + id * 4 * PIECE;
@@ -338,7 +338,7 @@ static void item_27_threads_come_and_go(void)
     }
 }
 #elif GASNET_PARSYNC
-/* One at a time; the region that is open in the first is the first's. */
+/* Starts one thread at a time; the first thread's open region must not include their operations. */
 static void item_27_threads_come_and_go(void)
 {
     pthread_t thread;

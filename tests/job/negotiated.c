@@ -188,8 +188,8 @@ static const gex_Event_t *event_of(int is_reply)
     return is_reply ? &reply_event : &request_event;
 }
 
-/* The size is at least what was needed and at most what was asked; the buffer is ours, or any type
- * fits into it. */
+/* The size is between the requested minimum and maximum; the buffer is the client's, or aligned for
+ * any type. */
 static void check_descriptor(gex_AM_SrcDesc_t sd, size_t most, const char *source)
 {
     size_t size = gex_AM_SrcDescSize(sd);
@@ -202,8 +202,8 @@ static void check_descriptor(gex_AM_SrcDesc_t sd, size_t most, const char *sourc
               gex_AM_SrcDescAddr(sd));
 }
 
-/* At once, where the form has flags; refused, the descriptor and what is in its buffer are as good
- * as before. */
+/* Forms with flags commit with IMMEDIATE. If that is refused, the descriptor and its buffer stay
+ * valid. */
 static void commit(gex_AM_SrcDesc_t sd, int is_reply, void *to, char *source)
 {
     uint64_t seed = seed_of(job.rank, is_reply);
@@ -360,7 +360,7 @@ static void the_largest(void)
             }
 }
 
-/* A Cancel gives everything back: many more than there are credits, slots and buffers. */
+/* A Cancel returns everything: there are many more of them than credits, slots and buffers. */
 static void cancel(void)
 {
     job_phase("cancel");

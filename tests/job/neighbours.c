@@ -13,7 +13,7 @@
 
 /* ---- shape */
 
-/* The only host is cut in order of ranks. */
+/* The host is divided in order of ranks. */
 static gex_Rank_t nbrhd_of(gex_Rank_t rank, gex_Rank_t most)
 {
     return most ? rank / most : 0;
@@ -36,7 +36,8 @@ static void ranks_are_cut_in_order(gex_Rank_t most)
     CHECK(sets == nbrhd_of(job.size - 1, most) + 1 && set == nbrhd_of(job.rank, most));
 }
 
-/* A store to a neighbour's segment is seen by its owner; of others there is no address. */
+/* An owner sees a neighbour's store to its segment; segments of other ranks have no address
+ * here. */
 static void addresses_are_true(gex_Rank_t most)
 {
     gasnet_nodeinfo_t *nodes = job_memory(job.size * sizeof(*nodes));
@@ -109,8 +110,8 @@ static volatile unsigned *flag(void)
     return (volatile unsigned *)job.base;
 }
 
-/* Rank 0 does not poll until rank 1 found it full; rank 1 begins when rank 0 has left the last poll
- * of the barrier before. */
+/* Rank 0 does not poll until rank 1 has found its ring full; rank 1 begins when rank 0 has left the
+ * previous barrier's last poll. */
 static void full_is_said(void)
 {
     const unsigned yes = 1;
@@ -144,7 +145,8 @@ static void full_is_said(void)
     CHECK(refused > 0, "%d messages fit", FLOOD);
 }
 
-/* All ask all for large answers: rings are full of both, and yet everybody gets on. */
+/* All ranks ask all for large answers: requests and answers fill the rings, and all ranks still
+ * make progress. */
 static void answers_get_through(void)
 {
     char *memory = job_memory(BIG);

@@ -5,7 +5,7 @@
 unset GASNET_SUPERNODE_MAXSIZE
 neighbours=$jobs/neighbours-seq
 
-# No device is there, and none is needed; nor is anything said of one.
+# There is no device, none is needed, and no message mentions one.
 export GASNET_SOFTHCA=never
 good 2 "$jobs/hello-seq"
 says . 0
@@ -29,7 +29,7 @@ SETTINGS="GASNET_SUPERNODE_MAXSIZE=2" good 5 "$jobs/neighbours-par" shape 2
 SETTINGS=
 [ "$sanitizer" != no ] || good 64 "$jobs/hello-seq"
 
-# Little of everything: it works, or a line says what is missing.
+# With few resources the job works, or a line names the missing one.
 good 3 sh -c 'ulimit -n 24; exec "$@"' sh "$jobs/hello-seq"
 job 3 sh -c 'ulimit -f 100; exec "$@"' sh "$jobs/hello-seq"
 fails_with 1 "files of 100 KiB at most"
@@ -58,7 +58,7 @@ fi
 fails_with 1 "hidden"
 says "^trunkline.*can't map the message rings.*GASNET_SUPERNODE_MAXSIZE=1"
 
-# In a place of our own, without a /dev/shm, or with hosts that only look like several.
+# In a given directory, without /dev/shm, or with virtual hosts.
 if unshare --mount --uts true 2>/dev/null; then
     command="no /dev/shm"
     unshare --mount sh -c 'mount -t tmpfs -o ro,size=64k none /dev/shm && exec "$@"' sh "$watchdog" 60 "$GASNETRUN" -n 3 \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program as users of GASNet-1 wrote them: it includes gasnet.h and nothing else of ours, keeps a
- * counter and a queue of work on rank 0 that all take from, shifts blocks around a ring with puts
- * and gets, sums up along a tree of messages, and ends the job with gasnet_exit(). Prints "sum N"
- * on rank 0. usage: oldclient [WORK]. One client thread; handlers run in its polls. */
+/* A typical program for GASNet-1: it includes only gasnet.h of ours, keeps a counter and a queue of
+ * work on rank 0 from which all ranks take, shifts blocks around a ring with puts and gets, sums
+ * along a tree of messages, and ends the job with gasnet_exit(). Prints "sum N" on rank 0. usage:
+ * oldclient [WORK]. One client thread; handlers run in its polls. */
 #include <gasnet.h>
 
 #include <stdio.h>
@@ -121,7 +121,7 @@ static void tell_names(void)
     }
 }
 
-/* ---- a ring of blocks: after as many shifts as ranks everybody has its own again */
+/* ---- a ring of blocks: after as many shifts as ranks each rank has its own again */
 
 static void shift(void)
 {

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Ranks are connected when one first uses the other, and not before: whichever begins, if both do, however many datagrams are lost,
-# over one rail or several; by librdmacm as by datagrams; all at start-up where GASNET_CONNECT_STATIC=1 or GASNET_CONNECT_DYNAMIC=0
-# asks for it.
+# Ranks are connected when one first uses the other, and not before: whichever begins, if both begin, however many datagrams are
+# lost, over one rail or several, by librdmacm and by datagrams. With GASNET_CONNECT_STATIC=1 or GASNET_CONNECT_DYNAMIC=0 all are
+# connected at start-up.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1 GASNET_IBV_PORTS_VERBOSE=2 GASNET_CONNECT_STATIC=0
 first=$jobs/first_contact-seq
@@ -24,8 +24,8 @@ plain()
     connected 1 1
     SETTINGS= good 7 "$first" "$seed"
     connected 6 6
-    # Beside the next and the last one: what start, barriers and exit need. A rank that leaves long before others, as ranks do on
-    # a busy machine, asks more of them whether they leave too.
+    # Besides the next and the last rank these are connections that start, barriers and exit need. A rank that leaves long before
+    # others, as on a busy machine, asks more ranks whether they leave too.
     is_cheap 16 || return
     SETTINGS= good 16 "$first" ring
     connected 2 15
@@ -43,7 +43,7 @@ rails()
     connected 4 4
 }
 
-# The first sends of each rank are datagrams; a short timeout brings back what else gets lost.
+# The first sends of each rank are datagrams; a short timeout repeats other lost packets.
 lossy()
 {
     SETTINGS="SOFTHCA_FAULT=drop:op=send,count=4 GASNET_QP_TIMEOUT=8 GASNET_CONNECT_RETRANS_MIN=1000" good 4 "$first" "$seed"
@@ -54,7 +54,7 @@ lossy()
     connected 5 5
 }
 
-# Once a datagram has come, one that computes for longer than GASNET_CONNECT_TIMEOUT is waited for.
+# When a datagram has come, the job waits for a rank that computes for longer than GASNET_CONNECT_TIMEOUT.
 computing()
 {
     is_cheap 9 || return
@@ -70,7 +70,7 @@ static()
     done
 }
 
-# The queue pair of the first connection is there already, but where there is a bound; one that can't be made is made later.
+# The queue pair of the first connection is made ahead, except with a bound; if that fails, it is made later.
 ahead()
 {
     SETTINGS= good 2 "$first" "$seed"
@@ -98,13 +98,13 @@ by_rdmacm()
     connected 3 3
     SETTINGS="SOFTHCA_HCAS=2 GASNET_NUM_QPS=3 GASNET_IBV_FAILOVER=0 GASNET_AM_CREDITS_PP=1" good 3 "$jobs/first_contact-par" "$seed"
     connected 2 2
-    # A rank whose receive buffers are lent out lets the other wait.
+    # A rank whose receive buffers are all lent makes the other wait.
     SETTINGS="GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=14" good 5 "$first" "$seed"
     connected 4 4
     says 'is not connected by librdmacm' 0
 }
 
-# For longer than librdmacm waits for an answer: it is asked again.
+# For longer than librdmacm waits for an answer: the rank is asked again.
 rdmacm_computing()
 {
     export GASNET_IBV_CONNECT=rdmacm
@@ -113,7 +113,7 @@ rdmacm_computing()
     connected 1 8
 }
 
-# A rank dies while others connect to it: the job ends, and nobody waits.
+# A rank dies while others connect to it: the job ends, and no rank hangs.
 lost()
 {
     for how in verbs rdmacm; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# gasnetrun_ibv --top and --explain find the ranks of this host that mpirun has started, by a rank's pid and by mpirun's, and
-# know when they are over.
+# gasnetrun_ibv --top and --explain find the ranks of this host that mpirun started, by a rank's pid and by mpirun's, and
+# notice when they end.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 command -v mpirun >/dev/null || skip "mpirun is not there (Debian package openmpi-bin)"
 mpirun --version 2>&1 | grep -q 'Open MPI' || skip "mpirun is not that of Open MPI"

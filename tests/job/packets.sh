@@ -43,7 +43,7 @@ hosts()
     SETTINGS="SOFTHCA_WIRE=udp SOFTHCA_FAULT=drop:p=0.02;reorder:polls=0-16,p=0.03" good 4 "$jobs/random_mix-par" --seconds 0 --threads 2
 }
 
-# A port whose cable goes out: what it had goes over the other one.
+# A port goes down: its work moves to the other one.
 failover()
 {
     # 0.13 s, eight times: packets are answered by the peer's process, which may have to wait for a CPU.

@@ -1,19 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# On-demand paging where the user asks for it (GASNET_USE_ODP) and devices have it: segments and other memory are registered for
-# paging and attaching pins nothing, read-only memory can be a source, and a device without it still works.
+# On-demand paging if the user asks for it (GASNET_USE_ODP) and devices have it: segments and other memory are registered for
+# paging, attaching pins nothing, and read-only memory can be a source. A device without it still works.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1
 cost=$jobs/segment_cost-seq
 
-# paged RANKS PATTERN: that many ranks counted as many registrations.
+# paged RANKS PATTERN: so many ranks counted a number of registrations that matches.
 paged()
 {
     said=$(grep -c " paged $2\( \|\$\)" "$scratch/stats")
     [ "$said" -eq "$1" ] || failed "$said ranks registered $2 regions on demand, not $1: $(cat "$scratch/stats")"
 }
 
-# Blocks come and go, are read-only for a while, and lie where what a get wrote was a moment ago: each rank's segment, and more.
+# Blocks are mapped and unmapped, are read-only for a while, and reuse addresses to which a get wrote before. Registrations:
+# each rank's segment, and more.
 outside()
 {
     export JOB_THREADS=1 GASNET_FIREHOSE_LEAST=64K GASNET_USE_ODP=1
@@ -23,7 +24,7 @@ outside()
     says 'firehose: [1-9][0-9]* hits, [1-9][0-9]* misses, .* 0 invalidations, 0 refusals, .* 0 queries to the kernel' 2
     SETTINGS="SOFTHCA_ODP=1 GASNET_USE_FIREHOSE=0" good 2 "$jobs/remapped_memory-seq" 5
     paged 2 1
-    # Not asked for, not used.
+    # It is not used unless the user asks for it.
     SETTINGS="SOFTHCA_ODP=1 GASNET_USE_ODP=0" good 2 "$jobs/remapped_memory-seq" 2
     paged 2 0
     says 'GASNET_USE_ODP' 0
@@ -39,7 +40,7 @@ segments()
     SETTINGS="SOFTHCA_ODP=1 GASNET_AD_METHOD=device" good 2 "$jobs/atomics-seq"
     paged 2 '[1-9][0-9]*'
     grep -q ' atomics [1-9]' "$scratch/stats" || failed "no atomic was the device's: $(cat "$scratch/stats")"
-    # Its atomics can't wait for pages: then it does none, rather than pin.
+    # If a device's atomics can't wait for pages, it executes no atomics, and still does not pin.
     SETTINGS="SOFTHCA_ODP=2" good 2 "$jobs/atomics-seq"
     paged 2 '[1-9][0-9]*'
     grep -q ' atomics [1-9]' "$scratch/stats" && failed "an atomic was the device's: $(cat "$scratch/stats")"

@@ -4,7 +4,7 @@
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 [ "$sanitizer" = no ] || skip "a sanitizer allocates in its own way"
 footprint=$jobs/footprint-par
-# How many regions a device takes is the only thing about it that the plan does not know.
+# The plan does not know only one property of the device: how many regions it takes.
 export GASNET_PINNED_REGIONS_MAX=2000 GASNET_CONNECT_STATIC=0
 
 # value NAME TEXT: the number behind a name
@@ -41,7 +41,7 @@ compare()
 compare 8 1 GASNET_SUPERNODE_MAXSIZE=1
 [ "$(value connections "$real")" -lt 7 ] || failed "all are connected"
 [ "$(value connections "$real")" -gt 0 ] || failed "no connection was counted"
-# Buffers for the next connection are made when the last one is settled, which on a busy machine may be after the count.
+# Buffers for the next connection are made a while after the last one, on a busy machine perhaps after the count.
 for _ in 1 2 3; do
     [ "$(value registered "$plan")" -ne "$(value registered "$real")" ] || break
     compare 8 1 GASNET_SUPERNODE_MAXSIZE=1
@@ -58,18 +58,20 @@ compare 6 1 GASNET_SUPERNODE_MAXSIZE=1 GASNET_USE_SRQ=2 GASNET_RBUF_COUNT=60 GAS
 used=3 compare 6 5 GASNET_SUPERNODE_MAXSIZE=3 GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=40 GASNET_USE_XRC=1
 used=3 compare 6 1 GASNET_SUPERNODE_MAXSIZE=3 GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=40 GASNET_USE_XRC=1 GASNET_CONNECT_STATIC=1
 compare 6 2 GASNET_SUPERNODE_MAXSIZE=1 GASNET_USE_SRQ=2 GASNET_RBUF_COUNT=60 GASNET_NUM_QPS=2 SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:1,2
-# All five are used, two at a time; at the end one of them may be closing, and others asking.
+# Five peers are used, two at a time; at the end a connection may be closing while others are requested.
 used=5 compare 6 5 GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONNECT_MAX=2
 [ "$(value queue_pairs "$plan")" -eq 3 ] && [ "$(value queue_pairs "$real")" -le 3 ] || failed "more queue pairs than GASNET_CONNECT_MAX=2"
 used=5 compare 6 5 GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONNECT_MAX=2 GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=20
 
-# One more neighbour: what all ranks of a host know alike, 16 bytes of it, none of them has for itself.
+# With one more neighbour: 16 bytes of data that is equal in all ranks of a host are shared, so no rank has its own
+# copy.
 compare 16 0 GASNET_SUPERNODE_MAXSIZE=0
 few_real=$(value private "$real") few_plan=$(value private "$plan")
 compare 48 0 GASNET_SUPERNODE_MAXSIZE=0
 near "private memory for 32 neighbours more" $(($(value private "$plan") - few_plan)) $(($(value private "$real") - few_real)) 2
 
-# Beside those and that for datagrams one for the next peer, but not where a rank has just what start and barriers connect, and none is left to connect.
+# Besides these and the one for datagrams there is one for the next peer, except if a rank has only the connections of start and
+# barriers, or if no peer is left.
 for case in 2:4 3:4 4:6 255:256; do
     planned=$(value queue_pairs "$(GASNET_SUPERNODE_MAXSIZE=1 "$GASNETRUN" "--plan=${case%:*}" -n 256)")
     [ "$planned" = "${case#*:}" ] || failed "${case%:*} of 255 peers: $planned queue pairs planned, not ${case#*:}"

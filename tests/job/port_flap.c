@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Traffic of every kind, all of it verified, while a script pulls and plugs the ports that it goes
- * over: numbered messages of each category, which must come once and in order; puts that the target
- * looks at as soon as their initiator knows that they are complete; gets of what does not change.
- * usage: flap COMMAND [ROUNDS]. Every 20 rounds, or as many as that says, rank 0 runs "COMMAND N",
- * N from 0 on, with operations of its own under way: status 0 asks for the next N, 1 for the same
- * again, 2 for the end. All ranks go round by round.
- * Owned by the one client thread. */
+/* Verified traffic of every kind, while a script takes its ports down and up: numbered messages of
+ * each category, which must come once and in order; puts that the target checks when their
+ * initiator knows that they are complete; gets of constant data. usage: flap COMMAND [ROUNDS].
+ * Every 20 rounds, or ROUNDS, rank 0 runs "COMMAND N", N from 0 on, while it has operations in
+ * flight: status 0 asks for the next N, 1 for the same again, 2 for the end. All ranks execute the
+ * same rounds. Owned by the one client thread. */
 #include "config.h"
 
 #include "job.h"
@@ -21,8 +20,8 @@ enum {
     small = 200,
     payload_most = 4000,
     messages = 12, /* of a rank to each other in a round */
-    /* What a segment holds: a word for the end; what others get; for each rank what it puts, where
-     * its Longs go. */
+    /* The parts of a segment: a word for the end; data that others get; for each rank the target of
+     * its puts, and that of its Longs. */
     constant_at = 4096,
     puts_at = constant_at + large,
     longs_at = puts_at + ranks_most * 2 * large,
@@ -174,8 +173,8 @@ static int step(const char *command, int number)
     return WEXITSTATUS(status);
 }
 
-/* Rank 0 says in front of the barrier of a round that it is the last, and which it is: others may
- * not have begun it. */
+/* Before the barrier of the last round rank 0 announces its number, because others may not have
+ * begun it. */
 static void say_over(uint32_t last)
 {
     for (gex_Rank_t to = 0; to < job.size; to++)
@@ -187,7 +186,7 @@ static int is_over(uint32_t rounds)
     return __atomic_load_n((uint64_t *)job.base, __ATOMIC_ACQUIRE) == rounds && rounds > 0;
 }
 
-static uint32_t between = 20; /* rounds; a command takes as long as some of them */
+static uint32_t between = 20; /* rounds; a command takes several */
 
 static void act(const char *command, uint32_t round)
 {
@@ -226,7 +225,7 @@ static void go_round(const char *command, uint32_t round)
     job_barrier();
 }
 
-/* Our side is in the segment for one rank, on the heap for others. */
+/* Our local memory is in the segment for one rank, on the heap for others. */
 static void place(void)
 {
     for (gex_Rank_t r = 0; r < job.size; r++) {

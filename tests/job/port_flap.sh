@@ -11,8 +11,8 @@ four_of_eight="SOFTHCA_HCAS=4 SOFTHCA_PORTS=2 GASNET_NUM_QPS=4 GASNET_IBV_PORTS=
 network=GASNET_SUPERNODE_MAXSIZE=1
 mixed=GASNET_SUPERNODE_MAXSIZE=2
 
-# Rank 0 runs this now and then with the N-th word of $PLAN. down=PORT, up=PORT; lines=COUNT,PATTERN waits for that many such lines;
-# calls=N lets the traffic go on until it was asked N times.
+# Rank 0 runs this now and then with the N-th word of $PLAN. down=PORT, up=PORT; lines=COUNT,PATTERN waits for so many lines;
+# calls=N lets the traffic continue for N calls.
 cat >"$scratch/step" <<'END_OF_STEP'
 #!/bin/bash
 read -r -a plan <<<"$PLAN"
@@ -38,14 +38,14 @@ END_OF_STEP
 chmod 755 "$scratch/step"
 step=$scratch/step
 
-# plan WORDS...: of the next job.
+# plan WORDS...: sets the plan of the next job.
 plan()
 {
     export PLAN="$*" NOTES=$scratch/notes SAID=$scratch/err
     rm -f "$NOTES" "$NOTES".*
 }
 
-# flaps N MODE SETTINGS PLAN...: a job that must end well; $rounds between two steps, if it is set.
+# flaps N MODE SETTINGS PLAN...: a job that must succeed; $rounds between two steps, if it is set.
 rounds=
 flaps()
 {
@@ -55,10 +55,10 @@ flaps()
     SETTINGS=$settings good "$n" "$jobs/port_flap-$mode" "$step" $rounds
 }
 
-gone=.no.longer.reaches.rank # in a plan, whose words have no blanks
+gone=.no.longer.reaches.rank # for a plan, whose words must not have blanks
 back=.reaches.rank.*.again,.and.is.used.again
 
-# Each of two ranks says so of each port that is between them and over the network.
+# Each of two ranks prints this for each of its ports.
 said_of()
 {
     says "$1 no longer reaches rank" "$2"
@@ -84,7 +84,7 @@ for_good_mixed()
     said_of "softhca.*" 8
 }
 
-# A port goes down, is given up, and comes up again; then another one goes down, which would be the last.
+# A port goes down, is given up, and comes up again; then the other one goes down, so the first must work again.
 comes_back()
 {
     flaps 2 seq "$network $two_ports GASNET_IBV_PORTS_VERBOSE=2" calls=1 down=softhca0:2 "lines=2,softhca0:2$gone" calls=1 up=softhca0:2 \
@@ -104,7 +104,7 @@ more_come_back()
         "lines=4,softhca0:1$back" calls=1 down=softhca0:2 "lines=4,softhca0:2$gone" calls=2
 }
 
-# Through shared receive queues of as few buffers as there may be, and of some more.
+# With shared receive queues of the minimum of buffers, and of some more.
 shared_come_back()
 {
     flaps 3 seq "$network $two_ports GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=10" calls=1 down=softhca0:2 "lines=6,softhca0:2$gone" up=softhca0:2 \
@@ -115,8 +115,8 @@ shared_come_back()
         "lines=6,softhca2:2$back" down=softhca1:1 down=softhca3:1 "lines=24,$gone" calls=1
 }
 
-# Where a process has queue pairs to one peer at a time a port may be down while there is no connection that could die: those that
-# are made then do without it, silently, and use it when it is back. Each round closes and opens all of them.
+# If a process has queue pairs to only one peer at a time, a port may go down while no connection uses it. Connections that are
+# made then leave it out, silently, and use it when it is back. Each round closes and opens all of them.
 bounded()
 {
     rounds=3

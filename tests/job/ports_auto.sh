@@ -11,7 +11,7 @@ taskset -c 0 true 2>/dev/null && taskset -c 1 true 2>/dev/null || skip "this pro
     --hca softhca2=pack:1 --hca softhca3=pack:1 -o "$scratch/machine.xml" || exit 1
 export HWLOC_XMLFILE=$scratch/machine.xml
 
-# Each rank is bound to what the list has for it.
+# Each rank is bound to its entry in the list.
 cat >"$scratch/bound" <<'END_OF_BOUND'
 #!/bin/bash
 read -r -a cpus <<<"$CPUS"
@@ -36,7 +36,7 @@ on()
     says "is used: " "$(wc -w <<<"${ports//,/ }")"
 }
 
-# Ranks are bound to packages in turn: taking turns by their numbers would leave two devices idle.
+# Ranks are bound to packages alternately: a distribution by their numbers would leave two devices idle.
 on "0 1 0 1" "0 2 1 3" GASNET_IBV_PORTS_TYPE=Auto
 says 'is used: nearest of 4 usable ports of this host, shared by GASNET_IBV_PORTS_TYPE=auto' 4
 on "0,1 0 0 1" "2 1 0 2" GASNET_IBV_PORTS_TYPE=auto GASNET_IBV_PORTS=softhca0+softhca1+softhca2 GASNET_IBV_PORTS_0=softhca0
@@ -48,7 +48,7 @@ on "0 0 0 0" "0 1 0 2" GASNET_IBV_PORTS_TYPE=auto GASNET_IBV_PORTS=softhca0+soft
 on "1 1 1 1" "2 3 1 0" GASNET_IBV_PORTS_TYPE=auto
 says 'is used: nearest to no rank of this host, and nearer ones have as many ranks' 2
 
-# Some ranks are set otherwise: nobody waits for them, and the others share the ports.
+# Some ranks have other settings: no rank waits for them, and the others share the ports.
 mixed()
 {
     on "$@" GASNET_IBV_PORTS_TYPE=auto

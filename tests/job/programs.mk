@@ -54,7 +54,10 @@ $(call job,hang,seq par)
 $(call job,hello,seq)
 $(call job,kill,seq par)
 $(call job,last_barrier,seq)
-$(call job,kinds,seq par large,,-ldl)
+$(call job,kinds,seq par large,kinds kinds_devices,-ldl)
+$(call job,kind_ends,seq,,-ldl)
+$(call job,kinds_atomic,seq,kinds_atomic accelerator,-ldl)
+$(call job,kinds_am,seq par large,kinds_am accelerator,-ldl)
 $(call job,large_messages,seq par)
 $(call job,legacy,seq par parsync,legacy legacy_am legacy_rma legacy_vis)
 $(call job,legacy_threads,par)
@@ -96,6 +99,11 @@ $(call job,waiting,seq par)
 $(call program,tests/job/watchdog,$(call objects,job-seq,tests/job/watchdog.c))
 $(call program,tests/job/deny_syscalls,$(call objects,job-seq,tests/job/deny_syscalls.c))
 
+# A program of CUDA's driver API, as users build it: no part of the tests, the driver's library by its name alone
+$(foreach m,seq par,$(call variant,cuda-$(m),-I$$(srcdir)/contrib/softgpu/include $$(job_flags) -DGASNET_$(call upper,$(m)))\
+    $(call program,tests/job/cuda_ring-$(m),$(call objects,cuda-$(m),tests/job/cuda_ring.c),\
+    $(job_library_$(m)) $(softgpu_folder)/libcuda.so.1 $$(conduit_libs)))
+
 # A client of the debug twin, or, where all libraries check, of the library
 checked_library = conduit/libgasnet-ibv-seq$(if $(filter no,$(enable_debug)),-debug).a
 $(call variant,checked,$$(job_flags) $(if $(filter no,$(enable_debug)),-DTRUNKLINE_DEBUG=1) -DGASNET_SEQ,$$(twin_late))
@@ -112,14 +120,16 @@ $(call program,tests/job/invalid-release,$(call objects,job-seq,tests/job/invali
 
 # The longest first
 job_tests = $(patsubst %,tests/job/%.sh, \
-    shm_and_mixed exit exit_matrix crashes many_ranks start_cost coll_channels testbcast collectives kill soak unresponsive_rank neighbours \
-    waiting hang top virtual_hosts vector counters trace credits srq kinds large_messages xrc modes random_mix progress_threads packets \
+    shm_and_mixed profiles exit exit_matrix crashes many_ranks start_cost coll_channels testbcast collectives kill soak unresponsive_rank neighbours \
+    waiting hang top virtual_hosts vector counters trace credits srq kinds kinds_am kinds_atomic large_messages xrc modes random_mix progress_threads packets \
     spinning two_machines legacy settings misuse checked environment firehose addressing failover port_flap connect_max on_demand rdmacm rails \
     segments loaded_late putget negotiated cancel teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma \
-    locality ports_auto summit \
-    raw rma barrier named_barrier legacy_threads exit_contexts limits plan gasnet_trace info info_topology attach_memory paging connect_files query stress \
+    cuda_ring locality ports_auto summit \
+    raw rma barrier named_barrier legacy_threads exit_contexts limits plan gasnet_trace info info_accelerators info_topology attach_memory paging connect_files query stress \
     tools foreign_launchers others strangers exit_messages)
 TESTS += $(job_tests)
+accelerator_tests = $(patsubst %,tests/job/%.sh,kinds kinds_am kinds_atomic)
+$(foreach t,$(accelerator_tests),$(eval needs_$(t) = $$(softgpu_libraries)))
 needs_tests/job/loaded_late.sh = $(call library_files,$(installed_libraries))
 tsan_tests += $(patsubst %,tests/job/%.sh,atomics collectives endpoint_am vector firehose random_mix srq large_messages xrc stress legacy_threads nbi \
     thread_turns)

@@ -19,9 +19,9 @@ enum { QUESTIONS = 200, PUTS = 60, NAP_MS = 3 };
 static gex_AM_Index_t ask_index, tell_index, work_index, go_index;
 static unsigned answers, asked, worked, may_ask; /* by handlers */
 static unsigned by_client, by_other;             /* questions answered, by which thread */
-static int is_open, is_away; /* the one that computes: asks for questions; makes no calls */
+static int is_open, is_away; /* of the computing rank: it asks for questions; it does not poll */
 static pthread_t client;
-static gex_Rank_t computing; /* the rank that does */
+static gex_Rank_t computing; /* the rank that computes */
 
 static void count_thread(void)
 {
@@ -76,7 +76,7 @@ static int is_served(void)
     return job_seen(&asked) >= QUESTIONS * (job.size - 1);
 }
 
-/* Others ask the one that computes, one question after the other. */
+/* Others ask the computing rank, one question after the other. */
 static void ask_all(void)
 {
     static double took[QUESTIONS];
@@ -94,7 +94,7 @@ static void ask_all(void)
     fflush(stdout);
 }
 
-/* One step of what the client does, which makes no calls unless it is to poll. */
+/* One step of the client, which polls only if `how` says so. */
 static void busy(const char *how)
 {
     if (!strcmp(how, "poll"))
@@ -105,7 +105,7 @@ static void busy(const char *how)
         usleep(1000);
 }
 
-/* Until all questions are answered, or so long that nobody answers them. */
+/* Computes until all questions are answered, or the time is over. */
 static void compute(double seconds, const char *how)
 {
     __atomic_store_n(&is_open, 1, __ATOMIC_RELEASE);
@@ -135,8 +135,8 @@ static void ping(double seconds, const char *how)
     job_barrier();
 }
 
-/* As many messages as the credits let through, each some work; the client polls or not, but not
- * before the thread runs. */
+/* As many messages as the credits allow, each some work. The client polls or not, but not before
+ * the thread runs. */
 static void flood(double seconds, const char *how)
 {
     job_barrier();
@@ -149,7 +149,7 @@ static void flood(double seconds, const char *how)
     job_barrier();
 }
 
-/* Transfers that end while nothing is called. */
+/* Transfers that complete while the client makes no call. */
 static void put_apart(void)
 {
     char source[64] = "";
@@ -213,10 +213,10 @@ static void open_job(gex_Flags_t flags)
     work_index = table[2].gex_index;
     go_index = table[3].gex_index;
     client = pthread_self();
-    computing = job.size / 2; /* of three on two hosts: the one that has a neighbour and another */
+    computing = job.size / 2; /* of three ranks on two hosts: has a neighbour and another peer */
 }
 
-/* One asks for the end while the other computes, and would for long. */
+/* One rank asks for the end while the other computes for long. */
 static void end_one(const char *how)
 {
     job_barrier();

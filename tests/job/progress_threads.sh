@@ -8,7 +8,7 @@ par=$jobs/progress_threads-par
 with="GASNET_RCV_THREAD=1"
 for_long=30 # seconds: the client goes on until all are answered
 
-# answers N ARGS...: the rank that computes answered the others.
+# answers N ARGS...: the computing rank answered the others.
 answers()
 {
     good "$@"
@@ -33,13 +33,13 @@ prints()
     grep -qx "$1" "$scratch/out" || failed "'$1' is not in: $(cat "$scratch/out")"
 }
 
-# figure WORDS: what the report of rank 1's thread has in front of these words.
+# figure WORDS: the number before these words in the report of rank 1's thread.
 figure()
 {
     sed -n "s/^trunkline\[1@.* thread of .* \([0-9.]*\)${1}.*/\1/p" "$scratch/err"
 }
 
-# at_most FIGURE LIMIT, at_least: of numbers that may have a fraction
+# at_most FIGURE LIMIT, at_least: compare numbers that may have a fraction
 at_most()
 {
     awk -v is="${1:-none}" -v most="$2" 'BEGIN { exit is == "none" || is > most }' || failed "$3: ${1:-nothing}, more than $2"
@@ -56,7 +56,7 @@ answering()
     SETTINGS="$with GASNET_RCV_THREAD_IDLE=100000" soon 2 "$par" ping $for_long sleep
 }
 
-# Where the client polls too, either may be first.
+# If the client polls too, either may be first.
 modes()
 {
     for mode in serialized unserialized; do

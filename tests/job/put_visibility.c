@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A rank that learns that a put is complete finds its data, however it learned: from the initiator,
- * by way of a third rank, by a barrier, or as the head of a Long. Rank 0 puts, rank 1 looks, rank 2
- * (if there is one) passes it on. */
+ * A rank that learns that a put is complete finds its data, however it learned that: from the
+ * initiator, through a third rank, by a barrier, or from the head of a Long. Rank 0 puts, rank 1
+ * checks, rank 2 (if it exists) passes the news on. */
 #include <string.h>
 
 #include "job.h"
@@ -82,7 +82,7 @@ static void told_by_another(size_t size, uint32_t seed)
         looked = 0;
         put(size, seed);
         gex_AM_RequestShort2(job.tm, 2, CARRY, 0, (gex_AM_Arg_t)size, (gex_AM_Arg_t)seed);
-        /* Nothing else goes from us to rank 1 meanwhile: it would push the data along. */
+        /* Meanwhile we send nothing else to rank 1, because that could flush the data. */
         GASNET_BLOCKUNTIL(looked);
     } else if (job.rank == 2) {
         GASNET_BLOCKUNTIL(carried);

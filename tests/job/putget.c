@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The matrix of puts and gets: sizes 0 to 4 MiB around each power of two, every alignment of both
  * sides, local memory in the segment, on the heap, on the stack and read-only, and every way to
- * complete. The target itself looks at what a put left there, as soon as the initiator knows that
- * the put is complete. In a round rank r talks to rank r + shift, so each segment has one writer.
- * A largest size may be given: those above 64 KiB move most of the bytes, which a network that is
- * emulated need not do in each of its modes. Owned by the one client thread. */
+ * complete. The target itself checks the data of a put, as soon as the initiator knows that the put
+ * is complete. In a round rank r transfers to and from rank r + shift, so each segment has one
+ * writer. An argument limits the size: sizes above 64 KiB move most of the bytes, which an emulated
+ * network need not repeat in each mode. Owned by the one client thread. */
 #include "config.h"
 
 #include "job.h"
@@ -36,7 +36,7 @@ static size_t largest = BIGGEST;
 
 /* ---- the target's side ---- */
 
-/* A put of `size` bytes at `offset` is complete: is it here, and nothing else? */
+/* A put of `size` bytes at `offset` is complete: checks that it is here, and nothing else. */
 static void look(gex_Token_t token, gex_AM_Arg_t offset, gex_AM_Arg_t size, gex_AM_Arg_t high,
                  gex_AM_Arg_t low)
 {
@@ -102,7 +102,7 @@ static void spoil(const struct put *put, char *source)
         memset(source, 0xee, put->size);
 }
 
-/* The source is spoilt as soon as the call's own promise allows it. */
+/* Overwrites the source as soon as the call's promise allows it. */
 static void do_put(const struct put *put, char *source, void *dest)
 {
     gex_Event_t leaf = GEX_EVENT_NO_OP, root;
@@ -184,7 +184,7 @@ static void one_get(const struct put *get)
 
 /* ---- the matrix ---- */
 
-/* Which round a case belongs to: one in eight is for ourselves, the others go round the peers. */
+/* The round of a case: one in eight is for ourselves, the others take the peers in turn. */
 static unsigned shift_of(uint64_t number)
 {
     if (job.size == 1 || number % 8 == 0)
@@ -257,7 +257,7 @@ static void from_constants(void)
     }
 }
 
-/* No address is looked at when there is nothing to move. */
+/* Empty transfers must not access any address. */
 static void nothing_to_move(void)
 {
     void *nowhere = (void *)(uintptr_t)1;

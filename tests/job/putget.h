@@ -5,11 +5,11 @@
 
 #include "job.h"
 
-/* Whom we talk to in this round. */
+/* The peer of this round. */
 extern gex_Rank_t peer;
 
 /* Asks the peer whether `size` bytes at `offset` of its segment are the pattern with zeros around
- * it; it clears them then. */
+ * it; the peer then clears them. */
 void check_at_peer(size_t offset, size_t size, uint64_t seed);
 
 /* Arrays of events over puts to `offset` (and on) of the peer's segment; `local` is memory of our

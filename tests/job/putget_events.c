@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Part of the put/get test: many operations in flight, synced through arrays in which roots, leaves
- * and empty entries stand side by side. Owned by the one client thread. */
+/* Part of the put/get test: many operations in flight, synced through arrays that mix roots, leaves
+ * and empty entries. Owned by the one client thread. */
 #include "config.h"
 
 #include "putget.h"
@@ -10,7 +10,7 @@
 enum { OPERATIONS = 24, STRIDE = 8192, ENTRIES = 3 * OPERATIONS };
 enum way { TEST_SOME, WAIT_SOME, TEST_ALL, WAIT_ALL, WAYS };
 
-/* From one byte to several bounce buffers' worth of small messages. */
+/* Sizes from one byte to several bounce buffers. */
 static size_t size_of(int i)
 {
     static const size_t sizes[] = {1, 8, 72, 73, 500, 4096, 8000, 33};
@@ -23,7 +23,7 @@ static uint64_t seed_of(int round, int i)
     return job_mix((uint64_t)round * 1000 + (uint64_t)i, job.rank);
 }
 
-/* Root before leaf and leaf before root by turns, an empty entry after each pair. */
+/* Root before leaf and leaf before root in turn, with an empty entry after each pair. */
 static void start_puts(gex_Event_t *events, size_t offset, char *local, int round)
 {
     for (int i = 0; i < OPERATIONS; i++) {
@@ -116,7 +116,7 @@ static void leaves_then_roots(size_t offset, char *local)
         check_at_peer(offset + (size_t)i * STRIDE, size_of(i), seed_of(9, i));
 }
 
-/* More in flight than any queue is deep, gets and puts at once, leaves never looked at. */
+/* More gets and puts in flight than any queue holds; leaves are never queried. */
 static void many_in_flight(size_t offset, char *local)
 {
     enum { MANY = 600, PIECE = 64 };

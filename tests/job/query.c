@@ -11,7 +11,7 @@
 #include <string.h>
 
 #if GASNET_NDEBUG
-enum { ODD = 24 }; /* bytes that make a size no multiple of the page: a debug library refuses it */
+enum { ODD = 24 }; /* bytes beyond a multiple of the page: a debug library refuses such a size */
 #else
 enum { ODD = 0 };
 #endif
@@ -100,7 +100,7 @@ static void item_43_limits_of_segments(void)
     CHECK(status != GASNET_OK, "a segment larger than the limit");
 }
 
-/* Only the memory of neighbours is reached by a pointer. */
+/* Only memory of neighbours has a local address. */
 static void item_44_local_addresses(gex_Rank_t rank, const char *owner, const char *local)
 {
     gex_RankInfo_t *info;
@@ -220,7 +220,8 @@ static void item_81_surroundings(void)
     CHECK(gasnet_set_waitmode(17) == GASNET_ERR_BAD_ARG);
     gex_System_SetVerboseErrors(1);
     CHECK(gasnet_AMPoll() == GASNET_OK);
-    /* The macro is what a build can do; without GASNET_RCV_THREAD no thread of the library runs. */
+    /* The macro says what a build can do; without GASNET_RCV_THREAD no thread of the library
+     * runs. */
     CHECK(gex_System_QueryHiddenAMConcurrencyLevel() == 0);
     CHECK(GASNET_HIDDEN_AM_CONCURRENCY_LEVEL == (REAL_LOCKS ? 1 : 0));
     CHECK((gex_System_QueryMaxThreads() > 1) == SEVERAL_THREADS);
@@ -249,7 +250,7 @@ static void one_limit(max_fn *max, size_t least, gex_Rank_t rank)
 
 static unsigned compared;
 
-/* The peer's number for talking to us. */
+/* Compares the peer's limit for messages to us. */
 static void on_compare(gex_Token_t token, gex_AM_Arg_t medium, gex_AM_Arg_t least)
 {
     gex_Token_Info_t info;
@@ -336,7 +337,8 @@ static void locks(void)
     CHECK(!REAL_LOCKS || locked_count == LOCKERS * LOCKINGS, "counted %u", locked_count);
 }
 
-/* True at once: no poll. Else it polls until a handler makes it true. */
+/* If the condition is true at once it does not poll; else it polls until a handler makes it
+ * true. */
 static void block_until(void)
 {
     int evaluated = 0;
@@ -347,7 +349,7 @@ static void block_until(void)
     CHECK(evaluated == 6);
 }
 
-/* The very table of the first call, and what it says, after all else. */
+/* At the end the query returns the same table as the first call, with the same contents. */
 static void item_49_tables_stay(void)
 {
     gex_RankInfo_t *info = NULL;

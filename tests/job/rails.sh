@@ -18,7 +18,7 @@ SETTINGS=$four_of_eight good 5 "$jobs/am-seq"
 SETTINGS=$two_ports good 3 "$jobs/random_mix-par" --seconds 1 --seed 7
 SETTINGS=$two_devices good 2 "$jobs/random_mix-seq" --seconds 1 --seed 8
 ! is_cheap 6 || SETTINGS=$four_of_eight good 6 "$jobs/random_mix-par" --seconds 1 --threads 2 --seed 9
-# Some by shared memory, and as many as there are in all.
+# Some by shared memory, and all four ports.
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=2 SOFTHCA_HCAS=4 SOFTHCA_PORTS=2 GASNET_NUM_QPS=11 \
     GASNET_IBV_PORTS=softhca0:1,2+softhca1:1,2+softhca2:1,2+softhca3:1,2" good 5 "$jobs/random_mix-par" --seconds 1 --threads 2 --seed 10
 # Several queue pairs over one port, and minimal queues.
@@ -31,24 +31,25 @@ SETTINGS="$two_ports $stripes SOFTHCA_SPEED=softhca0:1=1xqdr,softhca0:2=4xqdr" g
 SETTINGS="$four_of_eight $stripes" good 3 "$jobs/putget-par" 1048576
 SETTINGS="$two_devices $stripes GASNET_NETWORKDEPTH_PP=2" good 2 "$jobs/random_mix-par" --seconds 1 --seed 12
 
-# A write that one device has acknowledged is not in memory yet: the notification must not overtake it, whichever device is late.
+# A write that a device has acknowledged may not be in memory yet: the notification must not overtake it, whichever device is
+# late.
 for late in softhca0 softhca1; do
     SETTINGS="$two_devices $stripes SOFTHCA_FAULT=early:us=30000,dev=$late" good 3 "$jobs/put_visibility-seq"
     SETTINGS="$two_devices SOFTHCA_FAULT=early:us=30000,dev=$late" good 2 "$jobs/put_visibility-seq"
 done
-# A Long's payload is on its way over both ports for longer than its head, and for longer over one than over the other.
+# A Long's payload takes longer over both ports than its head, and longer over one port than over the other.
 SETTINGS="$two_ports SOFTHCA_RATE=20" good 2 "$jobs/put_visibility-seq"
 SETTINGS="$two_ports SOFTHCA_RATE=softhca0:1=20,softhca0:2=60 GASNET_PUT_STRIPE_SZ=16 GASNET_IBV_FAILOVER=0" good 2 "$jobs/put_visibility-seq"
 # Each rank has one device, not all the same.
 SETTINGS="SOFTHCA_HCAS=2 SOFTHCA_FAULT=early:us=30000" good 3 "$jobs/put_visibility-seq"
 
-# What is printed below is the same in a sanitizer's tree.
+# The output below is the same in a sanitizer's tree, so that skips it.
 [ "$sanitizer" = no ] || finish
 
 SETTINGS="$two_devices GASNET_VERBOSEENV=1" good 2 "$hello"
 says 'network: rail 0 of 2: softhca0:1 (InfiniBand, .*; one of all 2 usable ports of this host)' 1
 says 'network: rail 1 of 2: softhca1:1 (InfiniBand, .*; one of all 2 usable ports of this host)' 1
-# Duplicates, and what is not there, do no harm; ports that are down are not used.
+# Duplicates and missing ports are ignored; ports that are down are not used.
 SETTINGS="SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:2,7,2+mlx5_0+softhca0:1 SOFTHCA_DOWN=softhca0:1 GASNET_VERBOSEENV=1" good 2 "$hello"
 says 'network: softhca0:2 (InfiniBand, .*; only usable device of GASNET_IBV_PORTS)' 1
 SETTINGS="SOFTHCA_PORTS=2 GASNET_IBV_PORTS_VERBOSE=2" good 2 "$hello"

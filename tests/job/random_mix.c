@@ -18,7 +18,7 @@ enum { ACTIONS_A_ROUND = 20, BURST = 40 };
 static unsigned seconds = 2, threads = MAX_THREADS;
 static uint64_t seed = 1;
 static struct worker workers[MAX_THREADS];
-static atomic_int over;     /* no new actions, please */
+static atomic_int over;     /* threads begin no new action */
 static atomic_uint at_work; /* threads beside the first */
 
 unsigned mix_below(struct worker *w, unsigned limit)
@@ -59,7 +59,7 @@ static void act(struct worker *w)
     part->actions[mix_below(w, part->count)](w, mix_below(w, job.size));
 }
 
-/* A thread that comes and goes: its place in the library becomes free. */
+/* A thread that starts and ends: its place in the library becomes free. */
 static void *burst(void *argument)
 {
     struct worker *w = argument;
@@ -148,7 +148,7 @@ static unsigned first_thread(struct worker *w)
     }
 }
 
-/* Requests of other ranks are answered until all have come to an end. */
+/* Answers requests of other ranks until all have finished. */
 static unsigned run(void)
 {
     pthread_t id[MAX_THREADS];
@@ -185,7 +185,7 @@ static uint64_t wait_for_notes(uint64_t expected)
     return sum;
 }
 
-/* All notes go to the next rank, so that each knows how many come from the one before it. */
+/* All notes go to the next rank, so that each knows how many come from its predecessor. */
 static void compare_notes(void)
 {
     uint64_t mine[2] = {0, 0};

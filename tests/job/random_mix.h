@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of random_mix.c: what a thread is, and where in the segments it may write. A part is a list of
- * actions; an action does one thing from beginning to end, with `to` as the other side, and checks
- * what came of it. All of them may run in all threads at once: what is not the worker's own is
- * atomic or under a gex_HSL_t. */
+/* The parts of random_mix.c: what a thread is, and where in the segments it may write. A part is a
+ * list of actions; an action does one operation from beginning to end, with `to` as the peer, and
+ * checks its result. All actions may run in all threads at once: data that is not the worker's own
+ * is atomic or under a gex_HSL_t. */
 #ifndef TESTS_JOB_MIX_H
 #define TESTS_JOB_MIX_H
 
@@ -20,7 +20,7 @@ enum {
     AREA = 4 * CELL,
     PER_THREAD = 2 * WINDOW * CELL + AREA,
     PER_WRITER = MAX_THREADS * PER_THREAD,
-    CONTROL = 65536, /* in front of the cells: words for the end of the job */
+    CONTROL = 65536, /* bytes before the cells: words for the end of the job */
 };
 
 struct worker {
@@ -53,7 +53,7 @@ void mix_am_start(void);
 /* Waits for what this thread still has in flight. */
 void mix_am_finish(struct worker *w);
 
-/* Requests without an answer that came to this rank, and the sum of their numbers. */
+/* The number of requests without an answer that came to this rank, and the sum of their numbers. */
 void mix_am_totals(uint64_t *count, uint64_t *sum);
 
 /* A second endpoint with a segment of its own, collectively. */

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Eight threads of each rank mix every call. The seed is today's, so that no two days are the same; SEED=N repeats a day, and
-# MIX_SECONDS=N makes it longer. Under the thread sanitizer it is what decides whether PAR is safe.
+# MIX_SECONDS=N makes it longer. Under the thread sanitizer it is the main test of PAR.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 seed=${SEED:-$(date +%Y%m%d)}
 if [ "$sanitizer" = thread ]; then
@@ -25,7 +25,7 @@ for n in 1 2 5; do
 done
 good 8 "$jobs/random_mix-par" --seconds "$seconds" --seed "$seed" --threads 2
 good 3 "$jobs/random_mix-seq" --seconds "$seconds" --seed "$seed"
-# By shared memory, and some by one way and some by the other.
+# By shared memory, and mixed.
 SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good 3 "$jobs/random_mix-par" --seconds "$seconds" --seed "$seed"
 SETTINGS=GASNET_SUPERNODE_MAXSIZE=2 good 3 "$jobs/random_mix-par" --seconds "$seconds" --seed "$seed"
 # With minimal queues every operation waits.

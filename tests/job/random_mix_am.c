@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Active messages of the mix: requests and replies of every category, fixed and negotiated, with 2,
  * 7 and 16 arguments, every kind of local completion, immediate or not. A request has a serial
- * number, from which both sides know its arguments and payload and those of the answer; its slot
- * is busy until the answer is here. Replies that are not locally complete leave a parcel, which
- * some thread picks up. Owns the slots (atomic), the parcels and the notes (under gex_HSL_t). */
+ * number, from which both sides compute its arguments and payload and those of the answer; its slot
+ * is busy until the answer comes. Replies that are not locally complete leave a parcel, which any
+ * thread takes later. Owns the slots (atomic), the parcels and the notes (under gex_HSL_t). */
 #include "config.h"
 
 #include "forms.h"
@@ -132,7 +132,8 @@ void mix_am_start(void)
 
 /* ---- parcels ---- */
 
-/* A handler cannot wait for space, so it checks before it creates something that needs some. */
+/* A handler can't wait for a free parcel, so it reserves one before it creates a reply that needs
+ * it. */
 static int reserve_parcel(void)
 {
     int reserved;
@@ -192,7 +193,7 @@ static void cancel(const struct message *m, gex_AM_SrcDesc_t sd)
                                         : gex_AM_CancelRequestMedium)(sd, 0) == 0);
 }
 
-/* Some at once, or else, if that was asked of it, not at all. */
+/* Commits some with IMMEDIATE, and cancels a refused one if the message says so. */
 static int commit_or_cancel(const struct message *m, const struct form *form, gex_AM_SrcDesc_t sd,
                             int at_once)
 {
@@ -206,7 +207,7 @@ static int commit_or_cancel(const struct message *m, const struct form *form, ge
     return 1;
 }
 
-/* Not the client's buffer: the library's. Zero means that there was no space at once. */
+/* Sends in the library's buffer, not the client's. Returns 0 if there was no space at once. */
 static int send_prepared(struct message *m, const struct form *form, uint64_t seed)
 {
     int is_long = m->kind == PREPARED_LONG;
@@ -378,7 +379,7 @@ static void immediate_request(struct worker *w, gex_Rank_t to)
     request(w, to, (enum kind)mix_below(w, KINDS), GEX_FLAG_IMMEDIATE);
 }
 
-/* Nothing comes back but the library's own acknowledgement. Half of them by GASNet-1. */
+/* Sends a request that gets no answer of the client. Half of them by GASNet-1. */
 static void note(struct worker *w, gex_Rank_t to)
 {
     gex_AM_Index_t index = table[2 * FORMS].gex_index;
@@ -391,7 +392,7 @@ static void note(struct worker *w, gex_Rank_t to)
         CHECK(gasnet_AMRequestShort1(to, index, (gasnet_handlerarg_t)w->notes) == GASNET_OK);
 }
 
-/* Prepared and thought better of. */
+/* Prepares a request and cancels it. */
 static void cancelled_request(struct worker *w, gex_Rank_t to)
 {
     gex_AM_SrcDesc_t sd =

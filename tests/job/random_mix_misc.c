@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rest of the mix: locks, questions to the library, segments that come and go, and the tools.
- * Owns a pair of numbers under two nested gex_HSL_t, and one of each lock of the tools. */
+/* The rest of the mix: locks, queries of the library, short-lived segments, and the tools. Owns a
+ * pair of numbers under two nested gex_HSL_t, and one of each lock of the tools. */
 #include "config.h"
 
 #include "random_mix.h"
@@ -76,7 +76,7 @@ static void limits(struct worker *w, gex_Rank_t to)
     CHECK(gex_AM_MaxReplyLong(job.tm, to, GEX_EVENT_NOW, 0, nargs) >= gex_AM_LUBReplyLong());
 }
 
-/* Registered and forgotten while others talk. */
+/* Makes and destroys a segment while other threads communicate. */
 static void short_segment(struct worker *w, gex_Rank_t to)
 {
     gex_Segment_t segment;

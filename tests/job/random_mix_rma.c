@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Puts and gets of the mix: explicit and implicit events, access regions, blocking, values, events
  * in arrays and events that another thread syncs, through the team and through a pair of endpoints.
- * Each thread has an area of its own in every segment. Owns the second endpoint and the events on
- * offer (under a mutex of the tools). */
+ * Each thread has an area of its own in every segment. Owns the second endpoint and the events that
+ * threads pass on (under a mutex of the tools). */
 #include "config.h"
 
 #include "random_mix.h"
@@ -210,7 +210,7 @@ static void at_once_or_not(struct worker *w, gex_Rank_t to)
     CHECK_PATTERN(w->back, size, seed);
 }
 
-/* What one thread begins another one ends. The source stays as it is. */
+/* One thread begins a put that another one syncs. The source stays unchanged. */
 static void foreign_event(struct worker *w, gex_Rank_t to)
 {
     static const char source[64] = "read by the device until somebody syncs";
@@ -240,7 +240,7 @@ static void by_pair(struct worker *w, gex_Rank_t to)
     CHECK_PATTERN(w->back, size, seed);
 }
 
-/* Nothing of nothing, wherever it lies. */
+/* Empty transfers with any address. */
 static void nothing(struct worker *w, gex_Rank_t to)
 {
     (void)w;

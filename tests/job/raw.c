@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* trunkline_rails.h: rails and what is on them, in SEQ and PAR. usage: raw RAILS [close]; ends with
- * 77 where there is no port. Each rank is connected with every other over each rail by RC and UC,
+/* trunkline_rails.h: rails and the objects on them, in SEQ and PAR. usage: raw RAILS [close]; exits
+ * with 77 if there is no port. Each rank is connected with every other over each rail by RC and UC,
  * and sends datagrams. Owned by the one client thread. */
 #include "config.h"
 
@@ -31,7 +31,7 @@ struct way {
     struct ibv_cq *cq;       /* of all UC queue pairs */
     struct ibv_cq *arrivals; /* of datagrams */
     trunkline_qp_t *qps[types];
-    char *bytes; /* a slot for each rank and type, to write to, then as many to write from */
+    char *bytes; /* for each rank and type a slot as target, then as many as sources */
 };
 
 static const trunkline_rail_t *rails;
@@ -121,7 +121,7 @@ static void open_way(struct way *way, const trunkline_rail_t *rail, struct card 
     }
 }
 
-/* Datagrams come where there is a buffer for them. */
+/* Posts buffers for datagrams. */
 static void expect(struct way *way)
 {
     for (gex_Rank_t from = 0; from < job.size; from++) {
@@ -166,7 +166,7 @@ static struct ibv_wc next(struct ibv_cq *cq)
     return wc;
 }
 
-/* An inline write; on RC a quiet one first, which makes no completion. */
+/* An inline write; on RC an unsignaled one before it. */
 static void write_to(struct way *way, unsigned rail, int type, gex_Rank_t rank,
                      const struct card *theirs)
 {
@@ -216,7 +216,7 @@ static void send_to(struct way *way, unsigned rail, gex_Rank_t rank, const struc
     CHECK(!ibv_destroy_ah(wr.wr.ud.ah));
 }
 
-/* In any order, but each rank's once. */
+/* Receives one datagram of each rank, in any order. */
 static void receive_all(struct way *way, unsigned rail)
 {
     for (gex_Rank_t i = 0; i < job.size; i++) {

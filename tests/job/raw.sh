@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Raw rails (trunkline_rails.h): over the ports of the job's own network and in jobs that need no device; and what is said
-# when there is none, or when settings make no sense.
+# Raw rails (trunkline_rails.h): over the ports of the job's own network and in jobs that need no device; and the messages
+# without a port or with invalid settings.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 near="GASNET_SUPERNODE_MAXSIZE=0 GASNET_SOFTHCA=always"
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Jobs whose queue pairs librdmacm connects (GASNET_IBV_CONNECT=rdmacm): messages, puts and gets over RoCE and InfiniBand, one rail
-# and several; a port that goes down and comes back, connected by it again; strangers that connect to a rank's listener; and what
-# stops such a job at its start.
+# and several; a port that goes down and comes back, connected by it again; strangers that connect to a rank's listener; and
+# errors that stop such a job at its start.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1 GASNET_IBV_CONNECT=rdmacm
 export GASNET_QP_TIMEOUT=10 # 4 ms; seven tries
@@ -37,7 +37,7 @@ END
 chmod 755 "$scratch/step"
 step=$scratch/step
 
-# The second death shows that what was connected again carries messages.
+# The second death shows that the port that was connected again carries messages.
 comes_back()
 {
     export NOTES=$scratch/notes SAID=$scratch/err
@@ -56,7 +56,7 @@ comes_back_par()
     comes_back par
 }
 
-# A stranger connects to what listens while the job runs; the ranks refuse when they poll.
+# A stranger connects to the listeners while the job runs; the ranks refuse when they poll.
 cat >"$scratch/knock" <<'END'
 #!/bin/bash
 case $1 in

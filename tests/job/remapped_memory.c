@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Puts and gets from and to short-lived memory: every thread maps, fills, transfers and checks
- * blocks outside of the segment, then unmaps them in one of many ways, so that the next block is at
- * an address that another block had a moment ago. Children are forked meanwhile; what they write
- * must not reach the parent's transfers. usage: remapped_memory [rounds]; reads JOB_THREADS. */
+ * blocks outside of the segment, then unmaps them in one of many ways, so that the next block gets
+ * the address of a block that is gone. Children are forked meanwhile; their writes must not reach
+ * the parent's transfers. usage: remapped_memory [rounds]; reads JOB_THREADS. */
 #include "config.h"
 
 #include "job.h"
@@ -51,7 +51,7 @@ static struct block take(uint64_t *random)
     return b;
 }
 
-/* Never the same address twice: it may be another thread's by then. */
+/* Unmaps each address only once: another thread may have it then. */
 static void lose_mapped(struct block *b, unsigned how)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), half = b->size / 2 / page * page;
@@ -88,7 +88,7 @@ static void lose(struct block *b, uint64_t *random)
         lose_mapped(b, (unsigned)(job_random(random) % 5));
 }
 
-/* New contents at the same address, by new pages where they are mapped. */
+/* Gives the block new contents at the same address, by new pages if it is mapped. */
 static void renew(struct block *b, uint64_t seed)
 {
     if (b->way == MAPPED)
@@ -112,7 +112,8 @@ static void there_and_back(struct block *b, char *remote, uint64_t seed, uint64_
     lose(&copy, random);
 }
 
-/* Several at once, each in its part of the slot; sources that are wanted back at once too. */
+/* Several transfers at once, each in its part of the slot; some need their source free on
+ * return. */
 static void many(char *remote, uint64_t seed, uint64_t *random)
 {
     gex_Rank_t next = (job.rank + 1) % job.size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Promises of puts, gets and events that implementers break, named by the interface's list of
- * traps: item_22 and so on; the matrix of sizes and places is putget.c, implicit operations are
- * nbi.c. Rank r talks to rank r + shift, so each segment has one writer at a time. Owned by the one
- * client thread. */
+/* Promises of puts, gets and events that implementations break, named after the items of
+ * tests/rules.md (item_22 and so on). putget.c has the matrix of sizes and places, nbi.c implicit
+ * operations. Rank r transfers to and from rank r + shift, so each segment has one writer at a
+ * time. Owned by the one client thread. */
 #include "config.h"
 
 #include "job.h"
@@ -46,7 +46,7 @@ static void on_note(gex_Token_t token)
     notes++;
 }
 
-/* The initiator says that its put is complete: is it here? */
+/* The initiator reports that its put is complete: checks that it is here. */
 static void on_look(gex_Token_t token, gex_AM_Arg_t value)
 {
     CHECK(*number_at(CELL) == (uint64_t)value, "a completed put is not visible at its target");
@@ -68,7 +68,7 @@ static void register_handlers(void)
 
 /* ---- 22: tests run no handlers, waits do ---- */
 
-/* A message to rank 0, and behind it on the same connection a flag that says it is there. */
+/* Sends a message to rank 0, and behind it on the same connection a flag that shows its arrival. */
 static void send_note(void)
 {
     uint64_t go = 0, one = 1;
@@ -85,7 +85,7 @@ static void test_then_wait(void)
     gex_Event_t event[4] = {GEX_EVENT_INVALID};
     gex_Rank_t last = job.size - 1;
 
-    /* Started before the message, because starting may poll if there is no space. */
+    /* Starts operations before the message, because starting may poll if there is no space. */
     for (int i = 0; i < 3; i++)
         event[i] = gex_RMA_GetNB(job.tm, &number[i], last, job_remote(last, IN), 8, 0);
     *number_at(GO) = 1;
@@ -191,7 +191,7 @@ static void item_31_a_source_may_be_read_only(void)
     munmap(memory, BIG);
 }
 
-/* What lies at an address now counts, not what lay there when it was used last. */
+/* A transfer uses the page that is mapped now, not the one of an earlier transfer. */
 static void item_32_an_address_may_become_another_page(void)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -282,7 +282,7 @@ static int refused(enum form form, char *local)
     return 0;
 }
 
-/* With the queue full of others a transfer of twenty pieces must be refused with nothing done. */
+/* With a queue full of other transfers, one of twenty pieces must be refused and have no effect. */
 static void one_form_in_a_hurry(enum form form, uint64_t seed)
 {
     gex_Event_t flood[FLOOD];

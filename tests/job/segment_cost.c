@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * segment_cost MIB|max attach|tenth|all|cut|cut-neighbour: all ranks attach a segment and say what
- * it costs: "attached N MiB in S ms, P MiB present". Then they touch some of it, or one cuts its
- * file short and touches that. */
+ * segment_cost MIB|max attach|tenth|all|cut|cut-neighbour: all ranks attach a segment and print its
+ * cost: "attached N MiB in S ms, P MiB present". Then they touch a part of it, or one truncates its
+ * file and touches that. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 
 #include "job.h"
 
-/* The segment's file: what is present of it is a fact of the kernel, while resident pages would be
- * those alone that this process has touched. */
+/* Opens the segment's file: the kernel knows which of its pages are present, while the process's
+ * resident pages are only those that it has touched. */
 static int segment_file(void)
 {
     for (int fd = 3; fd < 1024; fd++) {
@@ -56,7 +56,7 @@ static void touch(char *base, size_t size)
         *(volatile char *)(base + at) = 1;
 }
 
-/* As a full file system would have it: no page where the segment was. */
+/* Truncates the file: as on a full file system, the segment has no pages then. */
 static void cut(int is_neighbours)
 {
     void *owner, *local = job.base;

@@ -27,9 +27,9 @@ scarce()
 
 everything()
 {
-    # The device of software reaches memory by its address, so a region that should have been forgotten does no harm there: the
-    # counts tell. A transfer asks for its regions though the one before had them (26 misses if not), and what is taken away is
-    # forgotten.
+    # The software device accesses memory by its address, so a region that should be invalid still works there; only the counts
+    # show the error. A transfer looks up its regions even if the previous one had them (26 misses if not), and unmapped
+    # regions are dropped.
     SETTINGS="GASNET_FIREHOSE_VERBOSE=1 GASNET_VERBOSEENV=1" good 2 "$jobs/any_address-everything"
     says 'remote firehoses: [1-9][0-9]* hits, [1-9][0-9][0-9] misses' 2
     if grep -q 'watched by userfaultfd' "$scratch/err"; then

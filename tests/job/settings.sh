@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Illegal settings: each ends the job soon, with one line that names the variable, the value and the legal values:
-# the launcher's, with status 2, before a rank starts, or that of a rank by itself. Unknown names are warned about once.
+# Illegal settings: each ends the job soon, with one line that names the variable, the value and the legal values. The
+# launcher prints it, with status 2, before a rank starts, or a rank that another launcher started. Unknown names are
+# warned about once.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 hello=$jobs/hello-seq
 
@@ -12,7 +13,7 @@ lines()
     [ "$counted" -eq "$1" ] || failed "$counted lines instead of $1"
 }
 
-# refused SETTINGS PATTERN: by the launcher, by a rank that something else starts, by trunkline_info.
+# refused SETTINGS PATTERN: by the launcher, by a rank without our launcher, by trunkline_info.
 info=$top_builddir/contrib/info/trunkline_info
 refused()
 {
@@ -40,14 +41,14 @@ refused GASNET_AM_CREDITS_PP=99999999999999999999 "GASNET_AM_CREDITS_PP='9*' is 
 refused GASNET_AM_CREDITS_PP=12x "GASNET_AM_CREDITS_PP='12x' is not"
 refused GASNET_PACKEDLONG_LIMIT=1Q "GASNET_PACKEDLONG_LIMIT='1Q' is not"
 refused GASNET_MAX_SEGSIZE=junk "GASNET_MAX_SEGSIZE='junk' is not a size"
-# Also what a job within shared memory does not use; tests/unit/settings/test_forms.c has the forms.
+# Also settings that a job within shared memory does not use; tests/unit/settings/test_forms.c has the forms.
 refused GASNET_PHYSMEM_MAX=abc "GASNET_PHYSMEM_MAX='abc' is neither a fraction below 1"
 refused GASNET_IBV_PORTS=::: "GASNET_IBV_PORTS=':::': ':::' is not device or device:port,port"
 refused GASNET_IBV_PORTS_3=a: "GASNET_IBV_PORTS_3='a:': 'a:' is not device or device:port,port"
 refused GASNET_IBV_PORTS_TYPE=Auto:few "GASNET_IBV_PORTS_TYPE='Auto:few': behind auto: is neither all nor a number of ports from 1 to 64"
 refused GASNET_IBV_PORTS_TYPE=Nonsense "GASNET_IBV_PORTS_TYPE='Nonsense' is no type of hwloc's for parts of a machine: Package (or Socket)"
 
-# Once, from rank 0, with the nearest name; the job runs. Not at all when nothing is to be said.
+# One warning, from rank 0, with the nearest name; the job runs. No warning if it is switched off.
 SETTINGS=GASNET_AM_CREDIT_PP=4 good 3 "$hello"
 says 'GASNET_AM_CREDIT_PP .* did you mean GASNET_AM_CREDITS_PP' 1
 lines 1

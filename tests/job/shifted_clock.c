@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Another monotonic clock for the ranks of the virtual host SHIFTED_HOST, as on another machine:
  * SHIFTED_BY seconds ahead, and faster by the part SHIFTED_RATE (since the machine started: one
- * clock for all ranks of the host). In place of the C library's
- * function, in a program that is linked with this file. */
+ * clock for all ranks of the host). Replaces the C library's function in a program that is linked
+ * with this file. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The promises that other scripts test over the network also hold between ranks that share memory, and in jobs in which some do: all
-# three ranks of a host, or two of three, or two and two and one.
+# The promises that other scripts test over the network also hold between ranks that share memory, and in mixed jobs: all three
+# ranks of a host share memory, or two of three, or two and two and one.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export JOB_WORD="some word" JOB_HOSTS=1
 
@@ -23,7 +23,7 @@ through()
 # shellcheck disable=SC2086 # lists of words
 {
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=0"
-    # A build for a sanitizer is slow: there a mixed job does for both ways in SEQ, a pure one in PAR.
+    # A build for a sanitizer is slow: there only a mixed job runs in SEQ, and a pure one in PAR.
     [ "$sanitizer" != no ] || through 3 seq $most
     [ "$sanitizer" != no ] || good 3 "$jobs/putget-seq" 1048576
     through 2 par $threaded

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts and gets to neighbours, whose memory is ours to load from and store to: in line in this very
- * program where it is compiled with optimisation. The same program over a network proves that one
- * binary does both. Even ranks act, odd ones watch; a last rank without a partner only takes part
+/* Puts and gets to neighbours, whose memory this rank loads and stores directly: inlined into this
+ * program if it is compiled with optimisation. The same program over a network shows that one
+ * binary does both. Even ranks act, odd ranks watch; a last rank without a partner only takes part
  * in barriers. */
 #include "config.h"
 
@@ -48,7 +48,7 @@ static get_fn *volatile get_by_address = gex_RMA_GetBlocking;
 
 static char source[AREA], got[AREA];
 
-/* The bytes went, and those around them are as they were. */
+/* Checks that the bytes arrived, and that those around them are unchanged. */
 static void check_there(size_t size, uint64_t seed)
 {
     memset(got, 0x5a, sizeof(got));
@@ -236,8 +236,8 @@ static void a_loop_of_gets_sees_a_store(void)
     }
 }
 
-/* Item 35: aligned words come and go whole. The watcher stores, too, so that gets are torn if puts
- * are not. */
+/* Item 35: aligned words are transferred whole. The watcher stores, too, so that torn gets show
+ * even if puts are whole. */
 static void words_are_whole(void)
 {
     job_phase("whole words");
@@ -257,7 +257,7 @@ static void words_are_whole(void)
     }
 }
 
-/* What a put completed is there before what comes after it. */
+/* The data of a completed put is visible before later puts. */
 static void puts_are_seen_in_order(void)
 {
     job_phase("order");

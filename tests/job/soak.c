@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The program in which soak.sh kills ranks. Usage: soak PHASE: start, barrier, flood, putget or
- * exit. Each rank is in that phase when its file SOAK_DIR/ready.RANK is there, with its pid in it.
- * All go on for ever, but in the phase exit they leave with code 4. SIGUSR1: exit(3), from the loop
- * if there is one by then; SIGUSR2: _exit(3); SIGRTMIN: gasnet_exit(9) in the handler. One
- * thread. */
+ * exit. Each rank writes the file SOAK_DIR/ready.RANK, with its pid, when it is in that phase. All
+ * phases but exit run without end; in the phase exit ranks leave with code 4. SIGUSR1: exit(3),
+ * from the loop if there is one by then; SIGUSR2: _exit(3); SIGRTMIN: gasnet_exit(9) in the
+ * handler. One thread. */
 #include "config.h"
 
 #include "job.h"
@@ -46,7 +46,7 @@ static void on_end(int signal)
     gasnet_exit(CODE_OF_ENDER);
 }
 
-/* Seen whole or not at all. */
+/* Publishes the file atomically. */
 static void be_ready(void)
 {
     char path[4200], hidden[4200];

@@ -18,7 +18,7 @@ slack_ms=2000 # what a busy machine may add
 [ "$sanitizer" = no ] || slack_ms=15000
 bound_ms=$((timeout * 1000 + grace * 1000 + slack_ms))
 
-# A stopped rank goes unnoticed until the user or another rank ends the job.
+# No process notices a stopped rank until the user or another rank ends the job.
 launcher_of()
 {
     ancestor=$1
@@ -61,7 +61,7 @@ strike()
     esac 2>/dev/null
 }
 
-# The lines that the launcher may print. A rank that is hit while all leave with 4 may be too late to change that.
+# The lines that the launcher may print. A signal while all ranks leave with 4 may be too late to change that.
 is_right()
 {
     [ "$phase" = exit ] && [ "$status" -eq 4 ] && return
@@ -74,7 +74,7 @@ is_right()
     esac
 }
 
-# Draws all that is random of a run from its number, so that it can be repeated alone: SOAK_ONLY.
+# Derives all random choices of a run from its number, so that it can be repeated alone: SOAK_ONLY.
 draw()
 {
     RANDOM=$(((seed * 1000 + run) % 32768))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks do nothing but one operation, again and again, on themselves, on a neighbour or on a
- * rank beyond the network, and each goes on until it has served a Short of the other: all requests,
- * and all puts and gets that are waited for, poll often enough for that. Nobody sleeps or polls
- * otherwise meanwhile but the ranks that are only operated on. An argument is the name of one
- * operation, for a job by hand. Owned by the one client thread. */
+/* Two ranks repeat one operation, on themselves, on a neighbour or on a rank over the network,
+ * until each has served a Short of the other: requests, and puts and gets whose caller waits, must
+ * poll often enough for that. Meanwhile only the ranks that are mere targets sleep or poll
+ * otherwise. An argument is the name of one operation, for a job by hand. Owned by the one client
+ * thread. */
 #include "config.h"
 
 #include <stdio.h>
@@ -81,7 +81,7 @@ static void short_request(unsigned i)
         gex_AM_RequestShort4(job.tm, target, many_index, 0, 1, 2, 3, 4);
 }
 
-/* Immediate ones do not poll, wherever they come in the turn. */
+/* Immediate requests do not poll, whenever they are sent. */
 static void short_or_immediate(unsigned i)
 {
     gex_AM_RequestShort0(job.tm, target, nothing_index, i % 2 ? GEX_FLAG_IMMEDIATE : 0);
@@ -194,7 +194,7 @@ static const struct {
 
 /* ---- */
 
-/* A knock that came before the loop began proves nothing. */
+/* A Short that came before the loop began does not count. */
 static int is_served(unsigned i, unsigned *before)
 {
     if (i < WARM_UP)
@@ -202,7 +202,7 @@ static int is_served(unsigned i, unsigned *before)
     return i >= WARM_UP && (knocks > *before || overs > 0);
 }
 
-/* Few knocks, or those that nobody takes fill a queue, and to wait for space is to poll. */
+/* Sends few Shorts: unserved ones would fill a queue, and waiting for space polls. */
 static int is_knocking(unsigned i)
 {
     return i > WARM_UP && (i & (i - 1)) == 0;

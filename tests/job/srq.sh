@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Shared receive queues: floods of many senders to one, active messages in all forms, among puts and gets, with any legal number of
-# buffers, connected on demand and at start-up. All come to an end, each message arrives once, and no receiver is ever not ready
-# (common.sh looks at the device's count).
+# buffers, connected on demand and at start-up. All end, each message arrives once, and there are no RNR events (common.sh checks
+# the device's count).
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1 GASNET_USE_SRQ=1 GASNET_CONNECT_STATIC=0
 flood=$jobs/many_to_one
 seed=${SEED:-$RANDOM}
 echo "SEED=$seed"
 
-# The least: a request and an exit notice of each peer, a reply and a payload in its handler.
+# The minimum: a request and an exit notice of each peer, a reply and a payload in its handler.
 many()
 {
     senders=64
@@ -17,8 +17,8 @@ many()
     SETTINGS="GASNET_RBUF_COUNT=$((2 * senders + 2))" good $((senders + 1)) "$flood-seq" 10
 }
 
-# A connection waits for a buffer that another was lent: barriers connect rank 0 to all but the 3rd and the 6th, and the 8th
-# borrows what there is. With 40 buffers all senders together could have more in flight than there are.
+# A connection waits for a buffer that was lent to another: barriers connect rank 0 to all but the 3rd and the 6th, and the
+# 8th borrows all free buffers. All senders together could use more than the 40 buffers.
 floods()
 {
     SETTINGS="GASNET_RBUF_COUNT=18 GASNET_IBV_PORTS_VERBOSE=2" good 9 "$flood-seq" 20
@@ -49,7 +49,7 @@ mixes()
     SETTINGS="GASNET_RBUF_COUNT=20" good 4 "$jobs/random_mix-par" --seconds 1 --seed "$seed" --threads 2
 }
 
-# What can't be is one line, or, where it may be done without, a warning.
+# An impossible setting is one line: an error, or a warning if the job can run without shared queues.
 refused()
 {
     SETTINGS="GASNET_RBUF_COUNT=7" job 4 "$jobs/hello-seq"
@@ -58,7 +58,7 @@ refused()
     SETTINGS="SOFTHCA_MAX_SRQ_WR=7" good 4 "$jobs/hello-seq"
     says 'no shared receive queues, because the device has none, or too small ones' 1
     two="SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:1,2"
-    for how in 0 1; do # where ports stand in for each other each peer has two more, for notices
+    for how in 0 1; do # with failover each peer has two more, for notices
         SETTINGS="$two GASNET_IBV_FAILOVER=$how GASNET_RBUF_COUNT=10" good 3 "$jobs/am-seq"
         says 'no shared receive queues' 0
     done

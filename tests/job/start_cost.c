@@ -2,8 +2,8 @@
  *
  * The cost of a start: how often each rank queries the PMIx server, and how many neighbours' memory
  * it has mapped after attach and a barrier, how many of libibverbs and librdmacm, how many files
- * the job has made, and some system calls of the library that each rank once made several times.
- * Calls of libpmix and libc are counted by wrappers. */
+ * the job has made, and how often it makes some system calls that should be made once. Calls of
+ * libpmix and libc are counted by wrappers. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ int PMIx_Put(unsigned char scope, const char *key, void *value);
 int PMIx_Fence_nb(const void *procs, size_t proc_count, const void *info, size_t count,
                   void (*done)(void), void *object);
 
-/* Whether a key is one that ranks publish; libpmix itself queries values of the job. */
+/* Is it a key that ranks publish? libpmix itself queries values of the job. */
 static unsigned is_of_a_rank(const char *key)
 {
     return strncmp(key, "tk.", 3) == 0;
@@ -145,7 +145,7 @@ static unsigned tables_shared(void)
     return count;
 }
 
-/* What the launcher, libpmix and all ranks have put into the job's directory. */
+/* Counts the files of the launcher, libpmix and all ranks in the job's directory. */
 static unsigned in_session(void)
 {
     const char *name = getenv("TRUNKLINE_SESSION");

@@ -12,7 +12,7 @@ sum()
         END { print n + 0 }' "$scratch/out"
 }
 
-# most FIELD COUNT LIMIT: that is at most so much
+# most FIELD COUNT LIMIT: the count is at most LIMIT
 most()
 {
     [ "$2" -le "$3" ] || failed "$1: $2, not $3 at most"
@@ -20,33 +20,33 @@ most()
 
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" good 32 "$jobs/start_cost-seq"
 [ "$(grep -c '^rank' "$scratch/out")" = 32 ] || failed "not all of 32 ranks have printed"
-# What each rank has published, twice, is asked for by the first one; the others ask where it shows them that.
+# The first rank queries both keys of each rank; the others only query where the first one shares the data.
 most "questions of rank 0" "$(sum gets 0)" $((2 * 32))
 most "questions of the 31 others" "$(sum gets '[1-9][0-9]*')" 31
 most "keys of all ranks" "$(sum puts)" $((32 * 2 + 2))
 most "fences" "$(sum fences)" $((32 * 3))
-# Ours, the next one, which is watched, and those above and below in the tree.
+# Our own, that of the next rank, which is watched, and those of parent and children in the tree.
 most "rings mapped by all" "$(sum rings)" $((32 * 2 + 2 * 31))
 most "segments mapped by all" "$(sum segments)" 32
 [ "$(sum segments)" -eq 32 ] || failed "the segments are not found in /proc/self/maps"
-# A file for each rank costs more than all else that it does at start, on some file systems.
+# On some file systems a file for each rank costs more than the rest of its start.
 most "files of the job" "$(sum files 0)" 16
-# How much memory there is, and that fences come by themselves, is asked once.
+# The library queries the amount of memory, and registers for membarrier, once.
 most "looks at the limits on memory" "$(sum limits)" 32
 most "registrations for fences" "$(sum registrations)" 32
 [ "$(sum limits)" -eq 32 ] || failed "not each rank has looked at the limits on memory"
 
-# They and what they load take each rank a tenth of the time of its start. Devices are not opened here.
+# Loading them and their dependencies would take a tenth of a rank's start. This job opens no device.
 most "ranks with libibverbs, and with librdmacm" "$(sum libraries)" 0
 
-# Of the message rings, 648 KiB and scratch, what is touched. Where memory is short all of them are made present.
+# Only touched pages of the message rings (648 KiB and scratch) are present. If memory is short, all are made present.
 present=$(sum KiB)
 if [ "$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)" -gt $((8 << 20)) ] && ! grep -q '^[0-9]*$' /sys/fs/cgroup/memory.max 2>/dev/null; then
     most "KiB of message rings present" "$present" $((32 * 128))
 fi
 [ "$present" -ge $((32 * 4)) ] || failed "the message rings are not found"
 
-# The host map; over the network also where ports are.
+# The host map; over the network also the addresses of ports.
 [ "$(sum tables)" -eq 32 ] || failed "not each rank shares one table with the others of its host"
 
 # Several hosts: one leader on each.
@@ -58,7 +58,7 @@ most "questions of the others" "$(sum gets '[12356789]')" 6
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" RUN="-H =a:1,=b:1" good 2 "$jobs/start_cost-seq"
 [ "$(sum tables)" -eq 0 ] || failed "ranks that are alone on their hosts share tables"
 
-# A library that is missing is missed where a device is opened, and not before.
+# A missing library causes an error only when a device is opened.
 : >"$scratch/libibverbs.so.1"
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" good 2 env "LD_LIBRARY_PATH=$scratch" "$jobs/start_cost-seq"
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=1" job 2 env "LD_LIBRARY_PATH=$scratch" "$jobs/start_cost-seq"

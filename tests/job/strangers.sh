@@ -41,7 +41,7 @@ quiet_job()
     done
 }
 
-# visited WHERE: a stranger comes while the job is quiet.
+# visited WHERE: a stranger sends packets while the job is quiet.
 visited()
 {
     rm -f "$scratch"/marks.*
@@ -52,7 +52,7 @@ visited()
     : >"$scratch/marks.go"
     wait $runs || failed "$1: the job did not end well"
     [ "$(counter strangers)" -ge 1000 ] || failed "$1: only $(counter strangers) packets were counted as of strangers"
-    # Others may be too early or unasked: what the flood pushed aside is repeated.
+    # Other packets may be early or unexpected: packets that the flood displaced are repeated.
     [ "$(counter damaged)" -eq 0 ] || failed "$1: $(counter damaged) packets counted as damaged"
 }
 

@@ -187,7 +187,7 @@ static void run_threads(void)
         gex_Event_Wait(offered[i]);
 }
 
-/* Everybody's numbers at rank 0: nothing was lost and nothing came twice. */
+/* Rank 0 compares the numbers of all ranks: nothing was lost and nothing came twice. */
 static void compare_totals(void)
 {
     unsigned *table = (unsigned *)job.base, mine[2], all[2] = {0, 0};

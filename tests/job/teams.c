@@ -2,9 +2,9 @@
 /* Teams against a serial model. All ranks draw the same random numbers, so each knows which splits
  * and creations every other one makes and who is then in which team: the model of a team is the
  * list of its members, in order. Each new team is checked by its queries, by translation both ways,
- * and by puts, gets and messages of all categories between its members. Then the traps of the
- * interface (items 53 to 56 of tests/rules.md), memory after 1000 teams, and what the interface
- * forbids ("teams wrong N"). The client thread owns everything. */
+ * and by puts, gets and messages of all categories between its members. Then the pitfalls of the
+ * interface (items 53 to 56 of tests/rules.md), memory after 1000 teams, and forbidden calls
+ * ("teams wrong N"). The client thread owns everything. */
 #include "config.h"
 
 #include "job.h"
@@ -154,7 +154,7 @@ static bool has(const struct team *t, gex_Rank_t jobrank)
     return false;
 }
 
-/* Nobody leaves a barrier before all members have entered it: each writes to all before. */
+/* No member leaves a barrier before all have entered it: each puts to all members before that. */
 static void check_barrier(const struct team *t)
 {
     for (unsigned r = 0; r < t->size; r++) {
@@ -236,7 +236,8 @@ static void model_split(struct team *t, const struct team *parent, uint64_t seed
     model_find_me(t);
 }
 
-/* A slot behind those of check_rma(): scratch memory is the library's until the team is gone. */
+/* A slot behind those of check_rma(): scratch memory belongs to the library until the team is
+ * destroyed. */
 static char *scratch_at(unsigned depth)
 {
     return job.base + SEGMENT / 2 + depth * SCRATCH;
@@ -247,7 +248,8 @@ static bool has_scratch(uint64_t seed)
     return seed / 2 % 2;
 }
 
-/* Those who are out of the first split form teams in a second one, so that everyone goes on. */
+/* Ranks that are left out of the first split form teams in a second one, so that all ranks
+ * continue. */
 static void split(struct team *t, const struct team *parent, uint64_t seed, unsigned depth)
 {
     struct choice mine = choose(seed, job.rank);
@@ -361,8 +363,9 @@ static gex_Flags_t scratch_kind(uint64_t seed)
     return kinds[seed / 64 % 4];
 }
 
-/* Addresses of others are never looked at: only ours is valid in the table for all members. One
- * address for all is one only where segments lie alike, so it is tested alone. */
+/* The library must not use addresses of others: in the table for all members only ours is valid.
+ * One address for all members requires segments at equal addresses, so it is tested with a team of
+ * one. */
 static gex_Flags_t scratch_addresses(struct team *t, uint64_t seed, gex_Addr_t *addresses)
 {
     gex_Flags_t kind = scratch_kind(seed);
@@ -501,7 +504,7 @@ static void each_team_has_client_data_of_its_own(void)
     gex_TM_Destroy(two, NULL, 0);
 }
 
-/* Nobody returns from Destroy before all have called it. */
+/* No member returns from Destroy before all have called it. */
 static void destroy_waits_for_all(void)
 {
     gex_TM_t tm;

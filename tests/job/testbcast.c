@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* testbcast [-n RECEIVERS,...] [-s MIN:MAX] [-m MODE,...] [-k KIND,...] [-i ITERATIONS]
- * [-u FILE] (all again until there is such a file) [-a BYTES] (a rank's destination lies so much
- * further in its segment than that of the rank before it) -
- * broadcasts of each size to each number of receivers by each algorithm, every payload verified;
- * prints a table. MODE: switch (the multicast switch), binomial, flat, chain. KIND: fresh (the lock
- * of the switch's group is given back each time), kept, rotate (another root each time), subset (a
- * random subset of the ranks each time). A time is from the root's call until the last receiver has
- * the data: by the common clock where all ranks share a host, else by the last of the receivers'
- * messages minus half a round trip. */
+/* testbcast [-n RECEIVERS,...] [-s MIN:MAX] [-m MODE,...] [-k KIND,...] [-i ITERATIONS] [-u FILE]
+ * (repeat everything until the file exists) [-a BYTES] (each rank's destination has an offset in
+ * its segment that is so much larger than the previous rank's) - broadcasts of each size to each
+ * number of receivers by each algorithm, every payload verified; prints a table. MODE: switch (the
+ * multicast switch), binomial, flat, chain. KIND: fresh (the lock of the switch's group is given
+ * back each time), kept, rotate (another root each time), subset (a random subset of the ranks each
+ * time). A time is from the root's call until the last receiver has the data: by the common clock
+ * where all ranks share a host, else by the last of the receivers' messages minus half a round
+ * trip. */
 #include "config.h"
 
 #include <stdio.h>
@@ -23,7 +23,8 @@
 
 #include "job.h"
 
-/* The library's own, whose headers are not for clients: conduit/collective/coll.h and mcast.h. */
+/* Functions of the library that clients have no headers for: conduit/collective/coll.h and
+ * mcast.h. */
 _Bool tk_coll_choose_force(const char *word);
 void tk_mcast_keep_lock(_Bool keep);
 void tk_mcast_settle(void);
@@ -176,11 +177,12 @@ static void print_counts(const uint64_t before[counters], const uint64_t after[c
 
 /* ---- one line of the table */
 
-/* The first of a kind gives back or takes the lock of the kind before it: not counted. */
+/* The first broadcasts of a kind take or give back the lock of the previous kind, so they are not
+ * counted. */
 enum { uncounted = 2 };
 
 struct teams {
-    gex_TM_t of[subsets]; /* the first: all; GEX_TM_INVALID: we are not in that subset */
+    gex_TM_t of[subsets]; /* the first has all ranks; GEX_TM_INVALID: we are not in that subset */
     unsigned count;
 };
 
@@ -227,7 +229,7 @@ static void measure(unsigned mode, enum kind kind, const struct teams *teams, si
         run.seed = any;
         run.tm = teams->of[which];
         times[i] = 0;
-        /* Members of other subsets only would take the lock before it is given back. */
+        /* Otherwise members of other subsets would take the lock before it is given back. */
         if (kind == SUBSET)
             gex_Event_Wait(gex_Coll_BarrierNB(teams->of[0], 0));
         if (run.tm == GEX_TM_INVALID)

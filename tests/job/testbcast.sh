@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# testbcast verifies every payload of its broadcasts: by trees, flat and along a chain, to all and to subsets, from each root.
+# testbcast verifies every payload of its broadcasts: by trees, flat and along a chain, to all ranks and to subsets, from each
+# root.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 udp="SOFTHCA_WIRE=udp GASNET_SUPERNODE_MAXSIZE=1"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads that put to and get from peers of different lanes touch no cache line that the other one
- * writes, but for each 16th time, when they look for messages of others: two threads of rank 0 do
- * the same, one after the other, and what both touched is compared. Stacks with thread-local words
- * are left out.
+ * writes, except each 16th time, when they look for messages of other peers. Two threads of rank 0
+ * do the same operations, one after the other, and the lines that both touched are compared. Stacks
+ * with thread-local words are left out.
  *
- * Usage: thread_lines [RANK...]: puts to these first, in this order, of which the first and the
- * last one are the peers (1 and 2). There are two CPUs at least, so rank 0 has several lanes. */
+ * Usage: thread_lines [RANK...]: puts to these ranks first, in this order; the first and the last
+ * of them are the peers (default 1 and 2). It needs two CPUs, so that rank 0 has several lanes. */
 #include "config.h"
 
 #include "job.h"
@@ -24,7 +24,7 @@ enum {
     runs = 32,     /* of each operation, when watched */
     rare = 3,      /* of these may touch what the other thread writes */
     in_flight = 6, /* one look at the completion queue finds all of them */
-    warm = 400     /* until a device has done all that it puts off: softhca maps memory late */
+    warm = 400     /* operations before the test: softhca maps memory at first use */
 };
 
 static struct worker {

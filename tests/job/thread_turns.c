@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Space in a neighbour's ring of messages goes to threads that wait for it, not to the one that
- * happens to run when it becomes free: rank 1 takes half of a full ring and no more, while one
- * thread of rank 0 sends without waiting as fast as it can, and the others, which wait with a
- * message each, sleep. All of them must get their message out. Nothing depends on times. */
+/* Threads that wait for space in a neighbour's ring get it before a thread that happens to run when
+ * space becomes free. Rank 1 takes half of a full ring and no more, while one thread of rank 0
+ * sends at full speed without waiting, and the others, each with a message to send, sleep. All of
+ * them must send their message. Nothing depends on times. */
 #include "config.h"
 
 #include "job.h"
@@ -19,9 +19,9 @@
 
 enum {
     waiting = 8,
-    asleep = 4, /* sleeps after which a thread has tried for space, and waits in the queue */
-    half = 512, /* of the ring's messages, which is what is kept for so many threads */
-    more = 128, /* a ring gives room back by eighths, wherever they end */
+    asleep = 4, /* after so many sleeps a thread has tried for space, and is queued */
+    half = 512, /* half of the ring's messages: the space kept for the threads */
+    more = 128, /* a ring gives space back by eighths, wherever they end */
     tries_behind = 100000
 };
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# GASNET_MAX_THREADS: as many client threads as it says, not one more, and not counting those that ended.
+# GASNET_MAX_THREADS limits the client threads to exactly this number, not counting those that ended.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 SETTINGS="GASNET_MAX_THREADS=4"
 good 2 "$jobs/threads-par" 3 20

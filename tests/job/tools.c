@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tools in a job, a scenario for each way in which a job matters to them. Usage: tools
- * SCENARIO. Owned by the one client thread. */
+/* The tools in a job: a scenario for each behaviour that depends on the job. Usage: tools SCENARIO.
+ * Owned by the one client thread. */
 #include "config.h"
 
 #include "job.h"
@@ -12,7 +12,7 @@
 
 #include "gasnet_tools.h"
 
-/* Some keys are asked for before anybody knows the ranks. */
+/* Some keys are queried before the ranks are known. */
 static void display(int *argc, char ***argv)
 {
     gasnett_getenv_int_withdefault("JOB_EARLY", 3, 0);
@@ -52,7 +52,7 @@ static void print(int *argc, char ***argv)
     fprintf(stderr, "rank %u: %d\n", (unsigned)job.rank, printed);
 }
 
-/* The signal that the environment may give a meaning. */
+/* A signal to which the environment may give a meaning. */
 static void go_on_after_a_signal(int *argc, char ***argv)
 {
     job_start(argc, argv, 0);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The tools in a job: settings are displayed by rank 0 and once, errors and backtraces name the rank, and a crash is reported with
-# all that the environment asks for.
+# The tools in a job: rank 0 displays settings, each once; errors and backtraces name the rank; a crash is reported with
+# everything that the environment asks for.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
 # A sanitizer reports crashes itself.
@@ -42,8 +42,8 @@ for mode in seq par; do
     done
 done
 
-# thaw N: as soon as that many ranks wait for a debugger, sends them SIGCONT instead; they must still be there then, a
-# while after they said so.
+# thaw N: when so many ranks wait for a debugger, sends them SIGCONT instead. They must still wait a while after their
+# message.
 thaw()
 {
     : >"$scratch/err"
@@ -87,10 +87,10 @@ SETTINGS="GASNET_BACKTRACE_SIGNAL=USR1 GASNET_BACKTRACE_TYPE=EXECINFO" good 2 "$
 says '^\[1\] .*tools-.*\[0x'
 says '^rank [01] went on' 2
 
-# Told of the setting by its name, not as an unknown one
+# The message names the setting, and does not call it unknown
 SETTINGS="GASNET_FREEZE_SIGNAL=USR2 GASNET_TSC_RATE=walltime" good 2 "$jobs/tools-seq" display
 says 'is no setting' 0
-# refused SETTING PATTERN: one line, by the launcher if it can know.
+# refused SETTING PATTERN: one line, from the launcher if it can know.
 refused()
 {
     SETTINGS=$1 job 2 "$jobs/tools-seq" display

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A rank that has done what its number says, writes what that was to the file MARKS.RANK, one "name
- * number" a line, and then keeps out of the library until the file MARKS.go is there: for top.sh.
- * In PAR programs half of the Shorts come from a second thread, which then ends. */
+/* For top.sh: a rank does operations that depend on its number, writes their counts to the file
+ * MARKS.RANK, one "name number" a line, and then makes no call until the file MARKS.go exists. In
+ * PAR programs half of the Shorts come from a second thread, which then ends. */
 #include "config.h"
 
 #include "job.h"
@@ -71,7 +71,7 @@ static void send_shorts(void)
     send_half(NULL);
 }
 
-/* What was counted before a reset does not count. */
+/* Operations before a reset do not count. */
 static void send_forgotten(gex_Rank_t former)
 {
     job_barrier();

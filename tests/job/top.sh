@@ -87,7 +87,7 @@ stopped()
     until_true is_in 1 sleeping running
 }
 
-# Tables go on in a file until the job is over, which is no error.
+# Tables are written to a file until the job ends, which is no error.
 to_the_end()
 {
     "$GASNETRUN" --top "$launcher" >"$scratch/tables" 2>&1 &

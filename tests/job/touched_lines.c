@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See touched_lines.h. What the handlers use is at a fixed address: they can't look at a variable,
- * a table of the linker or a function of the C library, whose pages are out of reach. */
+/* See touched_lines.h. The data of the handlers is at a fixed address: they can't access a
+ * variable, a table of the linker or a function of the C library, whose pages are protected. */
 #include "config.h"
 
 #include "touched_lines.h"
@@ -25,10 +25,10 @@ enum {
     page_bytes = 4096,
     ranges_max = 1024,
     spared_max = 128,
-    stack_bytes = 65536,        /* of a thread that sleeps: what it may use when it wakes up */
-    open_max = 8,               /* pages of one instruction */
-    fault_writes = 2,           /* of the error code of a page fault */
-    single_step = 0x100,        /* of the flags */
+    stack_bytes = 65536, /* of a sleeping thread: the part that it may use when it wakes up */
+    open_max = 8,        /* pages of one instruction */
+    fault_writes = 2,    /* of the error code of a page fault */
+    single_step = 0x100, /* of the flags */
     handler_stack_bytes = 65536 /* the kernel saves wide registers there */
 };
 
@@ -118,7 +118,7 @@ static void note(uintptr_t at, bool writes, uintptr_t by)
     }
 }
 
-/* What both reads and writes faults twice. */
+/* An instruction that reads and writes faults twice. */
 static void faulted(int number, siginfo_t *info, void *context)
 {
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -151,7 +151,7 @@ static void handle(int number, void (*handler)(int, siginfo_t *, void *), struct
     CHECK(sigaction(number, &action, before) == 0);
 }
 
-/* Where the stack is of a thread that sleeps in the kernel; 0: it runs, or there is none. */
+/* The stack pointer of a thread that sleeps in the kernel; 0: it runs, or there is none. */
 static uintptr_t stack_of(const char *thread)
 {
     char path[300];
@@ -166,8 +166,8 @@ static uintptr_t stack_of(const char *thread)
     return (uintptr_t)stack & ~(uintptr_t)(page_bytes - 1);
 }
 
-/* Of all threads but this one, once they sleep; false: one runs. The kernel may write there when
- * they wake up. Thread-local words are there, too. */
+/* Finds the stacks of all other threads, when they sleep; false: one runs. The kernel may write to
+ * a stack when the thread wakes up. Stacks contain thread-local words, too. */
 static bool find_other_stacks(struct range *stacks, size_t *count)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -226,7 +226,7 @@ static void find_ranges(const struct touched_lines *lines)
     char line[512], rights[8];
     FILE *maps = fopen("/proc/self/maps", "r");
     CHECK(maps != NULL);
-    /* Twice in a row: the last one that went to sleep may have woken one that slept already. */
+    /* Looks twice: the last thread that went to sleep may have woken another one before. */
     for (int looks = 0; looks < 2; looks = find_other_stacks(spared, &count) ? looks + 1 : 0)
         usleep(1000);
     spared[count++] = own_stack();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which cache lines a thread reads and writes. While it watches, all writable memory of the process
- * is out of reach, but for stacks: each access faults, is noted, and is let through by one step of
- * the CPU. So nothing is missed that a lock or a counter writes, and no compiler has to help. Only
- * on x86-64, only by one thread at a time, and other threads should sleep meanwhile. */
+ * except stacks is protected: each access faults, is recorded, and is executed as a single step. So
+ * it sees every access of a lock or a counter, without help of the compiler. Only on x86-64, only
+ * for one thread at a time; other threads should sleep meanwhile. */
 #ifndef TESTS_TOUCHED_LINES_H
 #define TESTS_TOUCHED_LINES_H
 
@@ -12,10 +12,10 @@
 
 struct touched_line {
     uintptr_t line;    /* its address */
-    uintptr_t read_by; /* instructions: the first that read it, and wrote it; 0: none */
+    uintptr_t read_by; /* first instructions that read and wrote it; 0: none */
     uintptr_t written_by;
     uintptr_t written_at; /* the first address */
-    /* In how many runs; and the last of them, from 1. */
+    /* The number of runs that touched it, and the last of them, from 1. */
     unsigned runs, last, writing_runs, last_writing;
 };
 

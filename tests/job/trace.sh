@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # In a library configured with --enable-trace: a random mix that was traced is replayed, each message finds its handler, no earlier than it was sent
 # also where hosts have other clocks, and gasnet_trace has its sums;
-# programs act on traces; files are whole however a rank ends; one that can't be written costs a line and not the job. In a
-# library without traces: one line says so.
+# programs control traces; files are complete however a rank ends; a file that can't be written causes a message, and the job
+# runs. A library without traces prints one line.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
 without()
@@ -91,7 +91,7 @@ programs()
     lines "$scratch/p-1" 40 ' P put .* at=_second.c:22$' # the frozen ones too
     lines "$scratch/p-1" 0 'at=frozen\|at=masked.*put\|text=masked\|at=zz'
     lines "$scratch/p-1" 20 ' P put .* at=other.c:66$'
-    # calls of all groups of the interface, at the line that their caller said although handlers said others
+    # calls of all groups of the interface, at the line that their caller set, although handlers set others
     for name in request_short barrier reduce_to_all event_wait gather_all team_create team_destroy domain_create domain_destroy \
         barrier_notify barrier_try; do
         grep -q " $name .* at=caller.c:88\$" "$scratch/p-1" || failed "no $name at caller.c:88"

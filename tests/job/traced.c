@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* GASNETT_TRACE_... in programs: lines, masks, lines of source. In a library with traces the file
- * has what trace.sh looks for; in one without, nothing happens. */
+/* GASNETT_TRACE_... in programs: lines, masks, lines of source. With a traced library the file has
+ * the lines that trace.sh looks for; with another library nothing happens. */
 #include "config.h"
 
 #include "job.h"
@@ -40,8 +40,8 @@ static void answered(gex_Token_t token)
     answers++;
 }
 
-/* A handler that says where it is changes neither where the call is that it interrupts, nor where
- * what follows is. */
+/* A handler that sets its source line must not change the line of the interrupted call, or of later
+ * calls. */
 static void interrupted_at(const char *file, unsigned line)
 {
     gex_Rank_t other = (job.rank + 1) % job.size;

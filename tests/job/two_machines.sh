@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A job on two machines without RDMA ports, made of network namespaces: the launcher finds the network by which the guards
-# called back and softhca's packets take it, with no setting but the command that stands for ssh.
+# A job on two machines without RDMA ports, made of network namespaces: the launcher finds the network over which the
+# guards called back, and softhca's packets use it. The only setting is the command that replaces ssh.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 limit=60
 made=
@@ -44,7 +44,7 @@ exec ip netns exec "tk$$-\${1##*.}" sh -c "\$2"
 EOF
 chmod +x "$scratch/ssh"
 
-# Both machines have one kernel, so that ranks of different ones could share memory; here they do not.
+# Both machines have one kernel, so ranks of different machines could share memory; a setting prevents that.
 export GASNET_SSH_CMD=$scratch/ssh GASNET_SUPERNODE_MAXSIZE=1
 RUN="-v -H $net.2,$net.3"
 good 4 "$jobs/hello-seq"

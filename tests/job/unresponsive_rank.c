@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A job that one process ends while another hangs. Usage: unresponsive_rank WAY: the last rank
- * hangs in that WAY, rank 0 leaves with code 5 then, others wait in a barrier. Each rank prints its
- * pid first. In the ways that begin with launcher- it is the launcher that is killed. One thread,
- * and one that keeps a lock. */
+ * hangs in that WAY, then rank 0 leaves with code 5; others wait in a barrier. Each rank prints its
+ * pid first. In the ways that begin with launcher- rank 0 kills the launcher. One thread, and one
+ * that keeps a lock. */
 #include "config.h"
 
 #include "job.h"
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CODE = 5, SOON = 100000 /* us: the others are where they are to be */ };
+enum { CODE = 5, SOON = 100000 /* us: until the others have reached their places */ };
 
 /* ---- being stuck */
 
@@ -52,7 +52,7 @@ static void poll_forever(void)
 
 /* ---- leaving */
 
-/* What the time that it takes is counted from. */
+/* Prints the time from which the script measures. */
 static void say_when(void)
 {
     struct timespec now;
@@ -77,7 +77,7 @@ static void leave_full(void)
     leave();
 }
 
-/* Another thread has the stream that is to be flushed, and keeps it. */
+/* Another thread holds the lock of the stream that must be flushed. */
 static void *keep_output(void *unused)
 {
     flockfile(stdout);

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A rank leaves while another is stopped, spins, takes no signal, or prints into a pipe without reader; and the launcher is killed
-# while they are. All ends within the bound that README gives, and nothing is left (the watchdog looks).
+# meanwhile. Everything ends within the bound in README, and nothing is left (the watchdog checks).
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
-# The bound: what an exit may take, then what is left of ranks that do not obey SIGTERM. 3 s more where output can't be flushed.
+# The bound: the time of an exit, then that to kill ranks that do not obey SIGTERM. 3 s more if output can't be flushed.
 timeout=0.7 grace=0.6
 bound_ms=$((700 + 600))
 flush_ms=3000
@@ -26,7 +26,7 @@ ended_in()
     [ "$took_ms" -le $(($1 + slack_ms)) ]
 }
 
-# bounded BOUND STATUS N PROGRAM WAY: what a busy machine makes late once it does not make late three times.
+# bounded BOUND STATUS N PROGRAM WAY: tries three times, because a busy machine may be late once.
 bounded()
 {
     for _ in 1 2 3; do
@@ -37,7 +37,7 @@ bounded()
     failed "$5: took $took_ms ms, more than $1 and $slack_ms"
 }
 
-# While a rank is stuck the job can't end before the time-out, and one that is deaf is killed.
+# While a rank is stuck the job can't end before the time-out, and a rank that ignores signals is killed.
 ends_by_force()
 {
     for way in stopped spinning deaf; do
@@ -63,7 +63,7 @@ any_runs()
     return 1
 }
 
-# Reads only when all ranks have been seen and are gone, and says after how many ms.
+# Reads the output only when all ranks have started and ended, and prints after how many ms.
 late_reader()
 {
     reader_began=${EPOCHREALTIME/[^0-9]/}
@@ -95,7 +95,7 @@ nobody_reads()
     done
 }
 
-# A lock that is never released delays a rank no longer than that either.
+# A lock that is never released does not delay a rank longer than that.
 keeps_a_lock()
 {
     bounded $((bound_ms + flush_ms)) 5 2 "$jobs/unresponsive_rank-par" locked

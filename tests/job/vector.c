@@ -5,7 +5,7 @@
  * first thread owns `job`.
  *
  * Usage: vector TRANSFERS [SEED]; vector strided, vector block: 100 puts and gets of 100 pieces by
- * rank 0, by which the script sees how they travel */
+ * rank 0, by which the script sees which path they take */
 #include "config.h"
 
 #include "vector.h"
@@ -107,7 +107,7 @@ static int get_blocking(struct vector_shape *s, char *to, char *from, gex_Flags_
                                       s->levels, flags);
 }
 
-/* What describes a box may be overwritten as soon as the call returns. */
+/* Overwrites the arrays that describe a shape, which is allowed when the call has returned. */
 static void forget(struct vector_shape *s)
 {
     if (s->form != STRIDED)
@@ -117,8 +117,8 @@ static void forget(struct vector_shape *s)
     memset(s->counts, 0x55, sizeof s->counts);
 }
 
-/* ---- one transfer in each way to complete; the source is spoilt as soon as that is allowed ----
- */
+/* ---- one transfer in each way to complete; the source is overwritten as soon as that is allowed
+ * ---- */
 
 static void spoil(char *source)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Random shapes of non-contiguous transfers, and their reference implementation by plain loops over
- * bytes. A shape lies between two areas of `vector_area` bytes; it is used by one thread. */
+/* Random shapes of non-contiguous transfers, and their reference implementation by plain loops
+ * over bytes. A shape describes a transfer between two areas of `vector_area` bytes; one thread
+ * uses it. */
 #ifndef TESTS_VECTOR_H
 #define TESTS_VECTOR_H
 
@@ -33,7 +34,7 @@ void vector_random(struct vector_shape *shape, uint64_t *state);
 /* The addresses of the lists. */
 void vector_place(struct vector_shape *shape, char *to, char *from);
 
-/* By plain loops, from one area to another. */
+/* Transfers by plain loops, from one area to another. */
 void vector_model(const struct vector_shape *shape, char *to, const char *from);
 
 #endif

@@ -4,7 +4,7 @@
 # each path forced once. SEED=N repeats a day.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 seed=${SEED:-$(date +%Y%m%d)}
-# The thread sanitizer sees what several threads do: each way once.
+# The thread sanitizer checks only runs with several threads: each path once.
 if [ "$sanitizer" = thread ]; then
     export TSAN_OPTIONS="suppressions=$top_srcdir/tests/job/random_mix.supp ${TSAN_OPTIONS:-}"
     good 2 "$jobs/vector-par" 12 "$seed"
@@ -19,7 +19,7 @@ done
 good 2 "$jobs/vector-par" 60 "$seed"
 is_cheap 9 && SETTINGS=GASNET_SUPERNODE_MAXSIZE=2 good 9 "$jobs/vector-seq" 12 "$seed"
 SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good 2 "$jobs/vector-par" 100 "$seed"
-# Pieces one by one, some of which a device is slow to read; all in messages, small ones; gathered, with a slow device.
+# Single pieces, some of which a device is slow to read; all in small messages; gathered, with a slow device.
 SETTINGS="GASNET_VIS_AMPIPE=0 GASNET_VIS_REMOTECONTIG=0 SOFTHCA_FAULT=delay:us=500,op=write,p=0.2" good 2 "$jobs/vector-seq" 60 "$seed"
 SETTINGS="GASNET_VIS_PACK_LIMIT=1G GASNET_VIS_MAXCHUNK=512 GASNET_VIS_REMOTECONTIG=0 GASNET_AM_CREDITS_PP=2" \
     good 2 "$jobs/vector-par" 30 "$seed"
@@ -29,7 +29,7 @@ SETTINGS="SOFTHCA_HCAS=2 GASNET_NUM_QPS=2 GASNET_PUT_STRIPE_SZ=16" good 2 "$jobs
 SETTINGS="GASNET_VIS_PUT_MAXCHUNK=700 GASNET_VIS_GET_MAXCHUNK=5000 GASNET_NETWORKDEPTH_PP=2 GASNET_BBUF_COUNT=1" good 2 "$jobs/vector-seq" 30 "$seed"
 VECTOR_PIECES=1000000 good 2 "$jobs/vector-seq" 1 "$seed"
 
-# count WHAT: how many the busiest rank posted.
+# count WHAT: the number that the busiest rank posted.
 count()
 {
     sed -nE "s/^softhca: .* $1 ([0-9]+)( .*)?\$/\1/p" "$scratch/stats" | sort -n | tail -1
@@ -46,7 +46,7 @@ travels()
 }
 travels strided "-ge 200" "-lt 100" "-lt 100"
 travels block "-lt 100" "-lt 200" "-lt 200"
-# Seven lists for 100 pieces, as long as there are no other connections that could stand in for this one.
+# Seven lists for 100 pieces, if there are no other connections that could replace this one.
 SETTINGS="GASNET_VIS_LIST_MIN=32 SOFTHCA_FAULT=delay:us=300,op=write,p=0.1" travels block "-lt 100" "-ge 700" "-ge 700"
 SETTINGS="GASNET_VIS_LIST_MIN=32 SOFTHCA_MAX_SGE=2" travels block "-lt 100" "-lt 200" "-lt 200"
 SETTINGS="GASNET_VIS_LIST_MIN=32 SOFTHCA_HCAS=2 GASNET_NUM_QPS=2" travels block "-lt 250" "-lt 200" "-lt 400"

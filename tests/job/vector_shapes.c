@@ -27,7 +27,7 @@ static void shuffle(gex_Memvec_t *list, size_t count, uint64_t *state)
     }
 }
 
-/* Offsets stand in the place of addresses until vector_place(). */
+/* Pointers contain offsets until vector_place(). */
 static void *offset(size_t at)
 {
     return (void *)(uintptr_t)at;

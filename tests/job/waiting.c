@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How ranks wait: the cost if ranks outnumber CPUs, and that every sleeper is woken. What to do is
- * the first argument; CPU time is printed for waiting.sh to compare. */
+/* How ranks wait: the cost if ranks outnumber CPUs, and that every sleeper is woken. The first
+ * argument selects the test; the program prints CPU times, which waiting.sh compares. */
 #include "config.h"
 
 #include <linux/futex.h>
@@ -56,7 +56,7 @@ static double cpu_used(void)
 
 static const char *how; /* to wait */
 
-/* Until `*counter` is at least `goal`, or everybody came here. */
+/* Waits until `*counter` is at least `goal` or, by events and barriers, until all ranks call it. */
 static void await(const unsigned *counter, unsigned goal)
 {
     if (!strcmp(how, "until"))
@@ -140,7 +140,7 @@ static void all_to_all(unsigned total)
         printf("%s: %.0f\n", ways[w], median(used[w], REPEATS) * 1e6);
 }
 
-/* All wait for rank 0, which does nothing for a while. */
+/* All wait for rank 0, which sleeps for a while. */
 static void idle_by(const char *way)
 {
     const struct timespec while_long = {.tv_sec = IDLE_SECONDS};
@@ -212,7 +212,7 @@ static double time_of(void (*what)(void))
     return job_seconds() - begin;
 }
 
-/* As often by a bare futex, in turns, so that both see the same machine. */
+/* Does as many by a bare futex, alternating, so that both run under the same load. */
 static void hand_overs(void)
 {
     enum { TURNS = 9 };
@@ -232,7 +232,7 @@ static void hand_overs(void)
         printf("hand: %.1f\n", median(ratios, TURNS));
 }
 
-/* Barriers have nothing but bells to end them: each that is lost costs long. */
+/* Only doorbells end these barriers: each lost one costs much time. */
 static void barriers(void)
 {
     how = "event";
@@ -256,7 +256,7 @@ static void *raise_flag(void *unused)
     return NULL;
 }
 
-/* Takes messages away from a thread that waits for what they do. */
+/* Polls, and so handles messages for which another thread waits. */
 static void *poll_along(void *unused)
 {
     while (!job_seen(&is_over)) {

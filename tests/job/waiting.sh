@@ -3,7 +3,7 @@
 # Waiting: its cost if ranks outnumber CPUs, and that no wake-up is lost in any mode of waiting.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
-messages=806400  # of all ranks together: before that, 64 ranks first touch the memory of 63 others
+messages=806400  # messages of all ranks together; with fewer, 64 ranks mostly map the memory of 63 others
 # CPU time of 64 ranks beside that of 2. The aim is 3, and 1.3 to 3.4 were measured, for a message costs two ranks 40 to 170 ns,
 # as their CPUs happen to share caches, and 64 ranks 220. Spinning ranks take 45 times as much.
 times_max=10
@@ -16,7 +16,7 @@ told()
     sed -n 's/^[a-z]*: [0-9.]*$/&/p' "$scratch/out"
 }
 
-# CPU time of all ranks for the same number of messages, by the way that ranks wait.
+# CPU time of all ranks for the same number of messages, for each mode of waiting.
 all_to_all()
 {
     good 2 "$jobs/waiting-seq" all $messages
@@ -30,7 +30,7 @@ all_to_all()
     done <"$scratch/both"
 }
 
-# All of a crowd wait for one that is busy elsewhere.
+# Many ranks wait for one that is busy elsewhere.
 idle()
 {
     good 8 taskset -c 0 "$jobs/waiting-$1" idle 0

@@ -25,7 +25,7 @@ enum { OUT_OF_TIME = 124, LEFTOVERS = 125, NOT_STARTED = 126 };
 /* A process that got SIGTERM may take this long, e.g. to unmap a large segment. */
 static const double leave_seconds = 4;
 
-/* A machine this size has fewer processes; beyond it we only look at the first ones. */
+/* The largest number of processes that are looked at. */
 enum { MAX_FAMILY = 4096 };
 
 struct family {
@@ -113,7 +113,7 @@ static void describe(pid_t pid)
             state, wait, command);
 }
 
-/* Of files of one short line; empty where the kernel does not show it. */
+/* Reads a file of one short line; empty if the kernel does not show it. */
 static void read_line(const char *task, const char *name, char *line, size_t size)
 {
     char path[192];
@@ -123,7 +123,8 @@ static void read_line(const char *task, const char *name, char *line, size_t siz
     line[strcspn(line, "\n")] = '\0';
 }
 
-/* Where a thread is in the kernel: only root may see more than the name of what it waits for. */
+/* Prints where a thread is in the kernel: without root only the name of the function in which it
+ * waits. */
 static void describe_thread(const char *task)
 {
     char name[32], call[160], wait[128], stack[2048], state = '?', status[1024], *after_name;
@@ -160,7 +161,7 @@ static void describe_threads(pid_t pid)
         closedir(tasks);
 }
 
-/* Stacks are worth more than any message; gdb is not everywhere and can hang itself. */
+/* Prints stacks by gdb, which may be missing, and may hang itself. */
 static void print_stack(pid_t pid)
 {
     char command[256];
@@ -251,7 +252,7 @@ static void end_family(pid_t child, const sigset_t *set)
     }
 }
 
-/* Zero when all that the command started has ended by itself. */
+/* Returns 0 if all processes that the command started have ended. */
 static int leftovers(pid_t child, const sigset_t *set)
 {
     static struct family family;

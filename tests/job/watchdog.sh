@@ -23,7 +23,7 @@ watched 124 1 sh -c 'sleep 60'
 says 'has not ended within 1 s' 1
 says 'thread [0-9]* sleep state [SD] in' 1
 watched 124 1 sh -c 'trap "" TERM; while :; do sleep 1; done'
-# A process that its parent left behind; one that leaves by itself a little later is no fault.
+# A process that its parent left behind is a fault; one that ends soon afterwards is not.
 watched 125 20 sh -c 'sleep 60 & exit 0'
 says '1 process(es) still run' 1
 watched 125 20 setsid -f sleep 60

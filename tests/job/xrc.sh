@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Extended reliable connections: programs of other tests with several ranks in each neighbourhood, over send queue pairs that reach
-# all ranks of a neighbourhood. No receiver is ever not ready (common.sh looks at the device's count), a job in which
-# a rank is killed ends, and nothing is left. The number of queue pairs is as promised; where XRC is not possible the job works
-# without it.
+# all ranks of a neighbourhood. There are no RNR events (common.sh checks the device's count), a job in which a rank is killed
+# ends, and nothing is left. The number of queue pairs is as promised; if XRC is not possible the job works without it.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_USE_SRQ=1 GASNET_USE_XRC=1 GASNET_CONNECT_STATIC=0
 unset GASNET_SUPERNODE_MAXSIZE
@@ -11,7 +10,7 @@ pairs="GASNET_SUPERNODE_MAXSIZE=2"
 seed=${SEED:-$RANDOM}
 echo "SEED=$seed"
 
-# used [NO]: it was used (or not) by the last job, which had GASNET_VERBOSEENV=1.
+# used [NO]: the last job, with GASNET_VERBOSEENV=1, used XRC (or did not).
 used()
 {
     if [ "${1-}" = NO ]; then
@@ -48,7 +47,7 @@ mixes()
     used
 }
 
-# sum NAME: of the numbers in front of it that ranks have logged at their end
+# sum NAME: adds the numbers before it that ranks have logged at their end
 sum()
 {
     sed -n "s/.*[^0-9]\([0-9]*\) $1.*/\1/p" "$scratch/err" | paste -sd+ - | bc
@@ -65,7 +64,7 @@ counted()
     [ "$plan" = 3 ] || failed "planned are $plan queue pairs, not 1 to send by, 1 target, and 1 for datagrams"
 }
 
-# The same when all are connected at start-up, though a rank has messages for one other only; and calls over them.
+# The same with all connected at start-up, though a rank has messages for one other only; and calls over them.
 at_start()
 {
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=3 GASNET_IBV_PORTS_VERBOSE=2 GASNET_VERBOSEENV=1 GASNET_CONNECT_STATIC=1" good 6 "$jobs/connected-seq" 3
@@ -81,7 +80,7 @@ at_start()
     ! is_cheap 12 || SETTINGS="GASNET_SUPERNODE_MAXSIZE=4 GASNET_CONNECT_STATIC=1" good 12 "$jobs/many_to_one-seq" 20
 }
 
-# At any place, whether neighbours of the dead one or others need it: the job ends, and a line names it.
+# A rank dies at any place, whether its neighbours or others need it: the job ends, and a line names it.
 killed()
 {
     for place in put poll; do

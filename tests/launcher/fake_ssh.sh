@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# In place of ssh, for tests of the launcher: the last two words are a host and a command, and the host's name is what
-# happens. Names that begin with "node" run the command on this machine, with as little environment as sshd gives it.
-# FAKE_SSH_DIR has what some of them need.
+# Replaces ssh in tests of the launcher. The last two arguments are a host and a command, and the host's name selects
+# the behaviour. Names that begin with "node" run the command on this machine, with as little environment as sshd gives
+# it. FAKE_SSH_DIR has files that some names need.
 while [ $# -gt 2 ]; do
     shift
 done
@@ -35,11 +35,11 @@ hostkey)
     refuse "Host key verification failed."
     ;;
 mute) exit 1 ;;
-linger) # stays when the guard has gone
+linger) # keeps running when the guard has ended
     remote sh -c "($command); sleep 1000"
     ;;
 silent) exec sleep 1000 ;;
-firewall) # the way back is closed
+firewall) # connections back to the launcher fail
     remote sh -c "$(printf '%s' "$command" | sed 's/--guard [^ ]*/--guard 127.0.0.1:1/')"
     ;;
 nothing) remote sh -c "$(printf '%s' "$command" | sed 's/gasnetrun_ibv/gasnetrun_not_there/')" ;;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Broadcasts through mcswitchd with plain verbs, on any device: every member as root to all others
- * and to every subset, of which outsiders get nothing; all at once; with the lock kept; and after
- * the switch was killed. Data is checked in every receiver. Started once for each rank:
+ * and to every subset, while outsiders get nothing; all at once; with the lock kept; and after the
+ * switch was killed. Data is checked in every receiver. Started once for each rank:
+ *
  *     broadcast RANK RANKS MEETING CONTROLLER [option=value ...]
+ *
  * MEETING and CONTROLLER are A.B.C.D:PORT. Options: device, gid, mtu, timeout, retries, most (bytes
  * of the largest), rounds, lease (ms, of the switch: then only failures of members), killed (a file
  * that the script makes when the switch was killed and started again). Rank 0 prints the copies
@@ -25,10 +27,10 @@ static int rank, ranks;
 static uint32_t everybody;
 static uint64_t serial[MEMBERS_MOST]; /* the last value of each root's flag word */
 static unsigned most_bytes = 100000, rounds = 20;
-static unsigned lease; /* ms, of the switch; not 0: failures alone */
+static unsigned lease; /* ms, of the switch; not 0: only failures are tested */
 static const char *controller, *killed;
 
-/* ---- what is sent, and what must be there ---- */
+/* ---- data that is sent, and data that must arrive ---- */
 
 static uint8_t pattern(uint64_t value, uint32_t at)
 {
@@ -48,7 +50,7 @@ static void await_flag(int root, uint64_t value)
     time_t limit = time(NULL) + patience_s;
     struct ibv_wc wc;
 
-    while (*flag != value) { /* a poll is what makes some devices move */
+    while (*flag != value) { /* some devices make progress only in polls */
         CHECK(ibv_poll_cq(self.cq, 1, &wc) == 0);
         if (time(NULL) >= limit) {
             fprintf(stderr, "rank %d: flag of root %d is %llu, not %llu\n", rank, root,
@@ -70,7 +72,7 @@ static void check_data(uint32_t offset, uint64_t value, uint32_t bytes)
         }
 }
 
-/* ---- one broadcast, all ranks taking part in the test of it ---- */
+/* ---- one broadcast, which all ranks check ---- */
 
 static void one(int root, uint32_t set, unsigned flags, uint32_t bytes, bool release)
 {
@@ -101,7 +103,7 @@ static void one(int root, uint32_t set, unsigned flags, uint32_t bytes, bool rel
         CHECK(flag != value);
         CHECK(memcmp(before, self.region, sizeof before) == 0);
     }
-    star_barrier(); /* nothing of the next one may be there yet */
+    star_barrier(); /* the next one must not have arrived yet */
 }
 
 static void each_root(void)
@@ -136,8 +138,7 @@ static void kept(void)
     one(1, everybody & ~2u, ACQUIRE | TOPOLOGY | BITMAP, 8, true);
 }
 
-/* Everybody at once, each into a place of its own; those that wait for the lock do so in their
- * devices. */
+/* All members at once, each to its own offset; their devices wait for the lock. */
 static void contention(void)
 {
     uint32_t others = everybody & ~(1u << rank);
@@ -188,7 +189,7 @@ static void fenced(void)
     one(1, everybody & ~2u, ACQUIRE | TOPOLOGY | BITMAP, 64, true);
 }
 
-/* A sender that lists a member whose RQP is in doubt waits until that is repaired. */
+/* A sender that lists a member with a dirty RQP waits until that is repaired. */
 static void dirty(void)
 {
     struct broadcast b = {
@@ -220,7 +221,7 @@ static void dirty(void)
     star_barrier();
 }
 
-/* A death is reported to the others, which go on. */
+/* A death is reported to the others, which continue. */
 static void dead(void)
 {
     struct broadcast b = {.set = 2,
@@ -249,7 +250,7 @@ static void dead(void)
     exit(0);
 }
 
-/* What the switch must have counted, when nothing was lost. */
+/* Prints the copies that the switch must have counted without loss. */
 static void print_copies(void)
 {
     uint64_t all[MEMBERS_MOST], sum = 0;
@@ -262,7 +263,8 @@ static void print_copies(void)
     fflush(stdout);
 }
 
-/* The switch is killed: broadcasts fail in time, and nothing hangs. Started again, it is joined. */
+/* The switch is killed: broadcasts fail in time, and nothing hangs. When it is started again,
+ * members join it. */
 static void after_a_kill(void)
 {
     struct broadcast b = {.set = everybody & ~(1u << rank),
@@ -328,7 +330,7 @@ static void option(struct member_options *o, const char *text)
 
 int main(int argc, char **argv)
 {
-    /* softhca repeats by measured round trips; the time is one that no busy host needs. */
+    /* softhca repeats by measured round trips; no busy host needs longer than this time-out. */
     struct member_options o = {.mtu = 1024, .timeout = 18, .retries = 6};
 
     CHECK(argc >= 5);

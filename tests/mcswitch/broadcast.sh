@@ -25,13 +25,13 @@ members()
     others=()
 }
 
-# hostile: strangers and liars at the controller, who must not disturb what goes on beside them
+# hostile: strangers and malformed requests at the controller, which must not disturb other members
 hostile()
 {
     "$top_builddir/tests/mcswitch/controller" $controller || fail "the controller, with broadcasts beside it"
 }
 
-# copied_once: exactly one copy for each receiver and packet; of what was lost, or timed out on a busy machine, repeats are counted apart.
+# copied_once: exactly one copy for each receiver and packet; repeats after loss or time-outs are counted apart.
 copied_once()
 {
     local wanted copies

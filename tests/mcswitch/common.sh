@@ -53,7 +53,7 @@ start()
     return 1
 }
 
-# stop: by SIGTERM; it must end well and leave nothing
+# stop: by SIGTERM; the switch must exit with 0 and leave nothing
 stop()
 {
     kill "$switch"
@@ -75,7 +75,7 @@ counter()
         END { print seen ? sum : "none" }'
 }
 
-# copies_once: of packets that came for the first time; a busy machine may let any time out, which are sent again and counted apart
+# copies_once: copies of packets that came for the first time; repeats after time-outs on a busy machine are counted apart
 copies_once()
 {
     stat | awk '$1 == "core" { for (i = 2; i < NF; i += 2) at[$i] = $(i + 1); print at["copies"] - at["repeat_copies"] }'

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Jobs whose broadcasts go over mcswitchd, on softhca's packets: what the switch counts for each broadcast, by testbcast; random
-# collectives beside it, also with ranks that share a member; a switch that is killed and comes back, one that is not there, and a
-# rank that dies; more neighbourhoods than one level of the switch has.
+# Jobs whose broadcasts go over mcswitchd, on softhca's packets: the switch's counts for each broadcast, by testbcast; random
+# collectives, also with ranks that share a member; a switch that is killed and comes back, a missing switch, and a rank that
+# dies; more neighbourhoods than one level of the switch supports.
 . "${top_srcdir:?}/tests/mcswitch/common.sh"
 : "${GASNETRUN:?}"
 jobs=$top_builddir/tests/job
@@ -20,8 +20,8 @@ run()
 
 # counted N [LEAVES [SIZES]]: of 20 broadcasts of each of two sizes and each kind to N - 1 receivers, exactly the packets that there must be, in each
 # line of the table: without loss nothing waits, nothing is sent twice. A broadcast is control, data, stamp and release, or with the lock
-# kept data and stamp. On two levels each leaf gets a control and copies, too; random subsets may leave one out. A busy machine holds up
-# what is not lost for longer than a round trip was measured to take, so packets are not sent again before 20 s, and the lease is long.
+# kept data and stamp. On two levels each leaf gets a control and copies, too; random subsets may leave one out. A busy machine
+# may delay a packet for longer than the measured round trip, so packets are not repeated before 20 s, and the lease is long.
 counted()
 {
     local n=$1 leaves=${2:-0} sizes=${3:-8:64} kinds=fresh,kept,rotate,subset lines=8
@@ -30,7 +30,7 @@ counted()
     awk -v n=$((n - 1)) -v l=$((leaves)) -v want=$lines '
         $1 == "switch" {
             lines++
-            # Small payloads lie behind 16 bytes of the slot; large ones go straight to their destination.
+            # Small payloads are behind 16 bytes of the slot; large ones go directly to their destination.
             data = int((($4 > 4096 ? 0 : 16) + $4 + 4095) / 4096)
             copies = 20 * (data + 1) * (n + l)
             messages = 20 * (data + 1) * (1 + l) + ($2 == "kept" ? 0 : 40 + 20 * l)
@@ -42,8 +42,8 @@ counted()
         fail "$n ranks: $(cat "$work/wrong" "$work/out" "$work/err")"
 }
 
-# left_in_order N: a job of N ranks that kept a lock gave back all that it took, and left: no connection had to break for that. Ranks
-# have a second to leave, in which a busy machine may give one no CPU, so one job of three has to.
+# left_in_order N: a job of N ranks that kept a lock gave back everything and left in order, without broken connections. Ranks
+# have a second to leave, in which a busy machine may give one no CPU, so one job of three must pass.
 left_in_order()
 {
     local before after tries
@@ -59,7 +59,7 @@ left_in_order()
 }
 
 start --udp "$vips" --lease 60000 || finish
-# A queue pair gives up after seven of 4 s, which no machine is held up for.
+# A queue pair gives up after seven times 4 s, longer than any delay.
 export GASNET_MCAST_CTRL=$controller GASNET_MCAST_TIMEOUT=20
 if ! grep -q "^#define TK_WITH_MCAST 1" "$top_builddir/config.h"; then # configure --disable-mcast
     run 1 3 testbcast-seq -i 1 -m switch
@@ -69,7 +69,7 @@ if ! grep -q "^#define TK_WITH_MCAST 1" "$top_builddir/config.h"; then # configu
     stop
     finish
 fi
-if [ "${TRUNKLINE_TEST_SANITIZER:-no}" = thread ]; then # what the device writes is read at the same time
+if [ "${TRUNKLINE_TEST_SANITIZER:-no}" = thread ]; then # ranks read memory while the device writes to it
     run 0 3 testbcast-seq -i 10 -m switch -k fresh,subset -s 64:32768
     GASNET_MCAST_GROUPS=3 run 0 3 collectives-par random 61 3
     stop
@@ -82,7 +82,7 @@ counted 40 2
 counted 4 0 32768:262144
 left_in_order 3
 
-# What is not at the same place of each segment goes along the tree; the switch has only the test of the group at the start and two
+# Payloads with different offsets in the segments go along the tree; the switch has only the group's test at the start and two
 # small broadcasts of testbcast.
 before=$(copies_once)
 run 0 4 testbcast-seq -i 5 -m switch -k fresh -s 32768:32768 -a 64
@@ -123,10 +123,10 @@ more_than()
     return 1
 }
 
-# The death of a switch is found in 2 s, which have to be more than a start of many ranks is held up.
+# The death of a switch is noticed after 2 s, which must be longer than any delay in the start of many ranks.
 export GASNET_MCAST_TIMEOUT=16
 
-# In the middle of a job of two leaves, which lasts until the file is there: it goes on, and over the new switch.
+# In the middle of a job with two leaves, which runs until the file exists: it continues, over the new switch.
 before=$(counter core copies)
 (
     run 0 34 testbcast-seq -i 10 -m switch -k rotate -s 1024:8192 -u "$work/enough"

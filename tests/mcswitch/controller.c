@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The controller of mcswitchd against members that know its protocol, and against others: wrong
- * keys, connections that say nothing or stop in the middle, every lie about a length, other jobs,
- * members that do not read. A member that is in order is served throughout. Started by daemon.sh,
- * which started the switch: controller HOST:PORT [FILE], FILE with the switch's own key. */
+/* The controller of mcswitchd with correct members, and with others: wrong keys, connections that
+ * are silent or stop in the middle, every wrong length, other jobs, members that do not read. A
+ * correct member is served throughout. Started by daemon.sh, which started the switch: controller
+ * HOST:PORT [FILE], FILE with the switch's own key. */
 #include "config.h"
 
 #include "common/sha256.h"
@@ -62,7 +62,7 @@ static void dial(struct tk_mcsw_client *c, const struct tk_mcsw_job *job)
     done(c);
 }
 
-/* A member with an address that nobody has; its number makes its queue pairs differ. */
+/* A member with an unused address; its number makes its queue pairs differ. */
 static struct tk_mcsw_member member_new(uint32_t rank, uint32_t number)
 {
     struct tk_mcsw_member m = {.rank = rank,
@@ -246,7 +246,7 @@ static void wrong_key(void)
     tk_mcsw_dial(&b, &where, &liar, patience_ms);
     refused(&b, TK_MCSW_E_LOCAL);
     CHECK(strstr(b.why, "key"));
-    if (has_site_key) { /* also for a job that nobody has seen */
+    if (has_site_key) { /* also for an unknown job */
         liar.id[0] ^= 1;
         tk_mcsw_dial(&b, &where, &liar, patience_ms);
         refused(&b, TK_MCSW_E_LOCAL);
@@ -359,7 +359,7 @@ static void lengths(void)
     tk_mcsw_close(&a);
 }
 
-/* A member that does not read its events is closed, and the others go on. */
+/* A member that does not read its events is closed, and the others continue. */
 static void slow(void)
 {
     struct tk_mcsw_job job = job_new();

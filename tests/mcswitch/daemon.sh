@@ -76,7 +76,7 @@ stat | grep -q '^group ' && fail "a group outlived its job: $(stat)"
 [ "$(/usr/bin/stat -c %a "$work/socket")" = 600 ] || fail "the socket's mode is $(/usr/bin/stat -c %a "$work/socket")"
 "$mcswitchd" --socket "$work/socket" destroy 3 >"$work/out" 2>&1 && fail "a group that is not there was destroyed"
 grep -q 'there is no group 3' "$work/out" || fail "no reason: $(cat "$work/out")"
-# Another one does not take the place of one that lives.
+# A second switch does not replace a running one.
 "$mcswitchd" --control 127.0.0.1:9 --udp $vips --socket "$work/socket" >"$work/out" 2>&1
 [ $? = 1 ] || fail "a second switch with the same addresses: $(cat "$work/out")"
 stat >/dev/null || fail "the second switch broke the first"

@@ -22,7 +22,7 @@ host()
     until grep -q up "$work/host$n" || ! kill -0 $holder 2>/dev/null; do sleep 0.01; done
     ip link add p$n type veth peer name e0 netns $holder
     ip link set p$n up mtu 4200
-    # Nothing that IPv6 sends by itself, to all, is to be counted.
+    # Switches off IPv6, whose own multicasts would be counted.
     nsenter -t $holder -n sh -c "echo 1 2>/dev/null >/proc/sys/net/ipv6/conf/all/disable_ipv6
         ip addr add 10.9.0.$n/24 dev e0; ip link set e0 address 02:00:00:00:00:0$n up mtu 4200"
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* More members than one level has: 70 in one process, under three leaves, on softhca's wire of
- * packets. Each of some roots sends to random sets, which may leave whole leaves out; outsiders get
+ * packets. Several roots send to random sets, which may leave whole leaves out; outsiders get
  * nothing. Started by broadcast.sh: levels CONTROLLER [BROADCASTS]. */
 #include "config.h"
 
@@ -39,12 +39,12 @@ static void join_all(const char *controller)
     CHECK(tk_mcsw_wait(&all[0].client) == TK_MCSW_DONE);
     for (int i = 0; i < members; i++)
         member_ask_to_join(&all[i], all[0].client.group, i);
-    for (int i = members - 1; i >= 0; i--) /* a refused one first */
+    for (int i = members - 1; i >= 0; i--) /* the first one is refused */
         member_connect(&all[i]);
     CHECK(all[0].client.place.leaves == leaves);
 }
 
-/* ---- a control with a section for each leaf that has somebody ---- */
+/* ---- a control with a section for each leaf that has a receiver ---- */
 
 static void put(uint8_t **at, uint64_t value, unsigned bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One member of a multicast group with plain verbs: a queue pair to send by, one to receive by, a
  * region that copies are written into, and the control packets of the switch. Ends the process on
- * any error that is not the test's. */
+ * any error that the test does not expect. */
 #ifndef MCSWITCH_MEMBER_H
 #define MCSWITCH_MEMBER_H
 
@@ -12,9 +12,10 @@
 
 enum {
     MEMBERS_MOST = 32,
-    MEMBER_DATA = 2 << 20,              /* where copies of data land: from the region's start */
-    MEMBER_FLAGS = MEMBER_DATA,         /* a word for each root behind it */
-    MEMBER_SOURCE = MEMBER_DATA + 4096, /* what this member sends: data, then a word and controls */
+    MEMBER_DATA = 2 << 20,      /* bytes for copies of data: from the region's start */
+    MEMBER_FLAGS = MEMBER_DATA, /* a word for each root behind it */
+    MEMBER_SOURCE =
+        MEMBER_DATA + 4096, /* the source of this member's sends: data, then a word and controls */
     MEMBER_REGION = MEMBER_SOURCE + MEMBER_DATA + 8192,
 };
 
@@ -45,7 +46,7 @@ struct member {
     uint32_t psn;          /* of the next packet that the send queue pair sends */
     unsigned controls;     /* slots used in a list that is being posted */
     uint32_t set;          /* linked by the last control */
-    uint64_t copies;       /* that the switch has to make of all data so far */
+    uint64_t copies;       /* copies of all data so far that the switch must make */
 };
 
 void member_open(struct member *m, const struct member_options *o);

@@ -39,7 +39,7 @@ static const struct weather weathers[] = {
 
 static const uint8_t transports[] = {ROCE_RC, ROCE_RC, ROCE_XRC, ROCE_UC, ROCE_UD};
 
-/* Who talks to whom. */
+/* The machines at the two ends of each run. */
 static const struct machine *const pairs[][2] = {{&machine_endpoint, &machine_endpoint},
                                                  {&machine_endpoint, &machine_kernel},
                                                  {&machine_kernel, &machine_endpoint}};
@@ -73,7 +73,7 @@ static bool run(uint64_t seed, const struct weather *w, unsigned pair)
     world_run(&p, &o);
     repeated = o.counters[0].repeated + o.counters[1].repeated;
     if (o.counters[0].rnr + o.counters[1].rnr > 0)
-        repeated = 0; /* what a receiver that was not ready missed */
+        repeated = 0; /* packets that a receiver missed because it was not ready */
     if (!o.wrong[0] && repeated * 1000 > w->repeated_max * o.packets)
         snprintf(o.wrong, sizeof o.wrong, "%llu of %llu packets were sent again",
                  (unsigned long long)repeated, (unsigned long long)o.packets);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A queue pair that behaves as Linux' rxe does, as far as its peer can see it: an acknowledgement
- * for each packet that asks for one; AckReq with the last packet of a request and each 66th; at
- * most 128 packets unacknowledged; reads requested whole; one NAK until the expected packet comes;
+ * A queue pair that behaves like Linux' rxe, as far as its peer can observe: an acknowledgement for
+ * each packet that asks for one; AckReq with the last packet of a request and each 66th; at most
+ * 128 packets unacknowledged; reads requested whole; one NAK until the expected packet comes;
  * duplicates acknowledged with the newest number, reads and atomics repeated from a ring of
  * max_dest_rd_atomic resources; the MSN ignored; RNR waits of whole jiffies. Written from a
  * description of rxe's behaviour, independent of contrib/roce/endpoint. Owns its machines. */
@@ -54,7 +54,7 @@ struct kernel {
     struct roce_reach cursor;
     struct resource resource[resources];
     uint32_t next_resource;
-    /* What waits to be sent. */
+    /* Packets that wait to be sent. */
     uint32_t fifo_head, fifo_tail;
     uint16_t length[fifo_depth];
     uint8_t fifo[fifo_depth][ROCE_PACKET_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One end point between the test's hands: its memory and receives are arrays, its completions and
- * events are written down, packets are made and looked at one by one. Single-threaded; include
- * after cmocka. */
+ * One end point under a test's control: its memory and receives are arrays, its completions and
+ * events are recorded, packets are made and checked one by one. Single-threaded; include after
+ * cmocka. */
 #ifndef ROCE_RIG_H
 #define ROCE_RIG_H
 
@@ -42,7 +42,7 @@ void rig_free(struct rig *r);
 
 /* Fetches a packet into out; false: there is none. */
 bool rig_out(struct rig *r);
-/* There must be one, with this operation and PSN. */
+/* A packet with this operation and PSN must come out. */
 void rig_expect(struct rig *r, unsigned operation, uint32_t psn);
 void rig_silent(struct rig *r);
 /* How many packets come out. */

@@ -91,7 +91,7 @@ static bool parses(const uint8_t *b, size_t n, struct roce_packet *p)
     return roce_packet_parse(b, n, p) == ROCE_GOOD;
 }
 
-/* Every packet that parses is built again from what was parsed, to the same bytes. */
+/* Every packet that parses is rebuilt from the parsed form, with the same bytes. */
 static void what_parses_is_rebuilt(void **unused)
 {
     uint8_t b[64], again[64];
@@ -200,7 +200,7 @@ static void recorded_frames_are_rebuilt(void **unused)
     assert_true(all > 130);
 }
 
-/* Every bit is covered by a check but those that routers may change, the UDP checksum and MACs. */
+/* A check covers every bit except those that routers may change, the UDP checksum and MACs. */
 static void damage_is_seen(void **unused)
 {
     static struct frames f;
@@ -344,7 +344,7 @@ static void fragments_are_not_for_us(void **unused)
     assert_int_equal(roce_frame_parse(b, n, &f), ROCE_NOT_ROCE);
 }
 
-/* The incremental rule agrees with computing anew. */
+/* The incremental rule agrees with a full computation. */
 static void rewritten_headers(void **unused)
 {
     uint8_t payload[2000], old[buffer_bytes], now[buffer_bytes];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The kernel's recorded conversations, with the end point in the place of one side: given the same
- * requests it answers as rxe did, and asked for the same work it sends the same requests.
- * Single-threaded. */
+ * The kernel's recorded conversations, with the end point as one side: for the same requests it
+ * sends rxe's answers, and for the same work it sends the same requests. Single-threaded. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -21,7 +20,7 @@ static bool from_requester(const struct frames *f, unsigned i)
     return memcmp(f->frame[i].source, f->frame[0].source, 16) == 0;
 }
 
-/* What the recorded packet would be if this end had sent it: rxe does not set MigReq, and asks for
+/* The recorded packet as this end would send it: rxe does not set MigReq, and requests
  * acknowledgements of reads and atomics, which are answered anyway (specification 9.7.5.1.2). */
 static struct roce_packet as_ours(const struct roce_packet *theirs)
 {
@@ -146,8 +145,8 @@ static struct roce_endpoint *open_responder(const struct frames *f)
     return e;
 }
 
-/* Hands in the requests; every recorded answer must come out, in this order and nothing else.
- * Frames that were lost behind the place of recording are in the recording: skip of them. */
+/* Passes the requests in; exactly the recorded answers must come out, in this order. The recording
+ * has `skip` frames that were lost after it was made. */
 static void answer_as_recorded(const char *name, unsigned skip, unsigned frames)
 {
     static struct frames f;

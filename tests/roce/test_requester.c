@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The requester, packet by packet: segmentation, acknowledgements, what is sent again and when,
- * when it gives up and with which status. Single-threaded, simulated time. */
+ * The requester, packet by packet: segmentation, acknowledgements, repetitions and their times, and
+ * when it gives up with which status. Single-threaded, simulated time. */
 #include "config.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static void completed(const struct rig *r, unsigned n, enum roce_status last)
     assert_int_equal(r->completion[n - 1].status, last);
 }
 
-/* ---- what is sent ---- */
+/* ---- first transmissions ---- */
 
 static void messages_are_cut_by_the_mtu(void **unused)
 {
@@ -169,7 +169,7 @@ static void paused_and_drained(void **unused)
     rig_free(r);
 }
 
-/* ---- what is sent again ---- */
+/* ---- repetitions ---- */
 
 static void a_nak_repeats_from_its_number_once(void **unused)
 {
@@ -327,7 +327,7 @@ static void repetitions_become_rare(void **unused)
     rig_free(r);
 }
 
-/* Whether the answer is to the first or the second copy, nobody knows (Karn's rule). */
+/* An answer may belong to the first or the second copy (Karn's rule). */
 static void repeated_packets_measure_nothing(void **unused)
 {
     struct rig *r = started();
@@ -408,7 +408,7 @@ static void a_receiver_that_is_not_ready(void **unused)
     rig_free(r);
 }
 
-/* Its count begins anew with each that gets through. */
+/* The count restarts with each message that gets through. */
 static void readiness_counts_from_progress(void **unused)
 {
     struct rig *r = started();
@@ -533,7 +533,8 @@ static void final_naks_have_a_status_each(void **unused)
     }
 }
 
-/* The read in front of what was refused has lost its response: first that, then the error. */
+/* The read before the refused request has lost its response: that is repeated first, then the error
+ * is reported. */
 static void an_error_waits_for_reads_before_it(void **unused)
 {
     struct rig *r = started();

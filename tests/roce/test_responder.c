@@ -151,7 +151,7 @@ static void answers_keep_their_order(void **unused)
     assert_int_equal(r->memory[64], 0x34);
 }
 
-/* What a response acknowledges needs no acknowledgement of its own. */
+/* A request that a response acknowledges needs no separate acknowledgement. */
 static void responses_acknowledge(void **unused)
 {
     request(ROCE_WRITE_ONLY, first, 8);
@@ -173,7 +173,7 @@ static void one_nak_for_a_gap(void **unused)
     answered(first, ack);
     request(ROCE_WRITE_ONLY, first + 3, 8);
     answered(first + 1, ROCE_NAK_SEQUENCE);
-    /* A gap that closes before anybody asked for the answer is none. */
+    /* A gap that closes before the caller asks for the answer causes no NAK. */
     request(ROCE_WRITE_ONLY, first + 1, 8);
     request(ROCE_WRITE_ONLY, first + 3, 8);
     request(ROCE_WRITE_ONLY, first + 2, 8);
@@ -213,7 +213,7 @@ static void repeated_reads(void **unused)
     p.dma_length = 4096;
     rig_in(r, &p);
     rig_expect(r, ROCE_READ_RESPONSE_FIRST, first);
-    /* What will be sent anyway is not sent twice. */
+    /* A response that is already queued is not sent twice. */
     p.psn = (first + 2) & 0xffffff;
     p.va = 2048;
     p.dma_length = 2048;
@@ -248,7 +248,7 @@ static void the_resend_window_of_atomics(void **unused)
     assert_int_equal(r->atomics, 6);
 }
 
-/* Numbers come again after 2^24 packets: the result that was kept then is not the one to send. */
+/* PSNs wrap after 2^24 packets: an old result with the same PSN must not be sent. */
 static void the_latest_result_of_a_number(void **unused)
 {
     struct roce_packet p = rig_packet(r, ROCE_FETCH_ADD, first);
@@ -265,7 +265,7 @@ static void the_latest_result_of_a_number(void **unused)
     assert_int_equal(r->out.original, 1);
 }
 
-/* The results of a former life are not those of this one. */
+/* Results from before a reset must not be sent. */
 static void a_reset_forgets_results(void **unused)
 {
     struct roce_packet p = rig_packet(r, ROCE_FETCH_ADD, first);
@@ -311,7 +311,7 @@ static void an_initiator_serves_no_other_rank(void **unused)
     assert_int_equal(roce_counters(r->e)->drop_state, 3);
 }
 
-/* The whole state of both halves, but counters. */
+/* Compares the whole state of both halves except counters. */
 static void what_is_dropped_changes_nothing(void **unused)
 {
     struct roce_endpoint before;
@@ -472,7 +472,7 @@ static void bad_receives(void **unused)
     refused(first, ROCE_NAK_OPERATION, ROCE_EVENT_FATAL);
 }
 
-/* A region that goes while it is read. */
+/* A region that is deregistered while it is read. */
 static void memory_that_goes(void **unused)
 {
     struct roce_packet p = rig_packet(r, ROCE_READ_REQUEST, first);
@@ -484,7 +484,7 @@ static void memory_that_goes(void **unused)
     refused(first + 1, ROCE_NAK_ACCESS, ROCE_EVENT_ACCESS_ERROR);
 }
 
-/* A queue pair that fails for another reason says nothing more. */
+/* A queue pair that fails for another reason sends nothing more. */
 static void a_failed_end_is_silent(void **unused)
 {
     request(ROCE_WRITE_ONLY, first, 8);

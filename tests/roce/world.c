@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See world.h. Owns the nodes and the packets on the way, one run at a time. */
+ * See world.h. Owns the nodes and the packets in flight, one run at a time. */
 #include "config.h"
 
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static const uint64_t patience = UINT64_C(4000) * 1000000000, base_va = UINT64_C
 
 struct flight {
     roce_time due;
-    uint64_t serial; /* what is due at the same time arrives in the order of sending */
+    uint64_t serial; /* packets due at the same time arrive in the order of sending */
     uint32_t to, length;
     bool marked;
     uint8_t bytes[ROCE_PACKET_MAX];
@@ -34,7 +34,7 @@ struct flight {
 
 struct job {
     struct roce_request r;
-    uint8_t *buffer;   /* what is sent, or where a read goes */
+    uint8_t *buffer;   /* source of a send, or destination of a read */
     uint8_t *expected; /* of a read */
     uint64_t original; /* expected of an atomic */
     uint32_t slot;
@@ -258,7 +258,7 @@ static enum roce_status receive_fill(void *context, uint32_t offset, const void 
     return ROCE_SUCCESS;
 }
 
-/* Reliable ones come in order and once; the others as the network brings them, but whole. */
+/* Reliable messages come in order and once; others as the network delivers them, but whole. */
 static void receive_done(void *context, const struct roce_message *m)
 {
     struct node *n = context, *p = peer_of(n);
@@ -641,7 +641,7 @@ static size_t output_endpoint(void *m, roce_time now, uint8_t *out)
     size_t length = roce_output(m, now, out, &r);
 
     if (length && !wants)
-        abort(); /* a caller that goes by roce_wants_output would have slept */
+        abort(); /* a caller that relies on roce_wants_output would have slept */
     return length;
 }
 

@@ -16,8 +16,9 @@ $(call program,tests/softgpu/hca,$(call objects,softgpu-test,tests/softgpu/hca.c
 tests/softgpu/hca: $(softgpu_folder)/libcuda.so.1 $(softgpu_folder)/libamdhip64.so.5
 
 softgpu_test_programs = $(patsubst %,tests/softgpu/%,$(softgpu_cuda_programs) hip level_zero hca)
-softgpu_scripts = $(patsubst %,tests/softgpu/%.sh,command declarations)
+softgpu_scripts = $(patsubst %,tests/softgpu/%.sh,command declarations numba)
 TESTS += $(softgpu_test_programs) $(softgpu_scripts)
 sanitizer_tests += $(filter-out tests/softgpu/hca,$(softgpu_test_programs)) tests/softgpu/command.sh
 needs_tests/softgpu/command.sh = $(softgpu_command) $(softgpu_libraries) $(softhca_command) $(softhca_library) tests/softgpu/cuda_ipc
 needs_tests/softgpu/declarations.sh = $(softgpu_libraries)
+needs_tests/softgpu/numba.sh = $(softgpu_command) $(softgpu_libraries)

@@ -116,7 +116,7 @@ static void gid_table(void)
     CHECK_EQ(ibv_close_device(ctx), 0);
 }
 
-/* What a process with GIDs of one type sees. */
+/* The GIDs of a process with one type. */
 static void gids_of_one_type(const char *setting, enum ibv_gid_type type)
 {
     struct ibv_context *ctx;
@@ -189,7 +189,7 @@ static void with_mtu(struct end *e, const struct address *to, enum ibv_mtu mtu)
     to_rts(e, 8, 7);
 }
 
-/* What one end gets when the other cuts messages into packets of another size. */
+/* Checks the result at one end when the other uses packets of another size. */
 static void cut(enum ibv_mtu mtu_a, enum ibv_mtu mtu_b, enum ibv_wr_opcode op, size_t length,
                 enum ibv_wc_status status, bool breaks)
 {
@@ -212,8 +212,8 @@ static void cut(enum ibv_mtu mtu_a, enum ibv_mtu mtu_b, enum ibv_wr_opcode op, s
     close_two(&a, &b);
 }
 
-/* All packets of a message but the last are as long as the MTU: an end that expects another size
- * refuses what does not fit into the smaller one. */
+/* All packets of a message except the last have the length of the MTU: an end that expects another
+ * size refuses messages that do not fit into the smaller one. */
 static void path_mtu(void)
 {
     const enum ibv_mtu k1 = IBV_MTU_1024, k4 = IBV_MTU_4096;
@@ -389,7 +389,7 @@ static void attach_rules(void)
     CHECK_EQ(ibv_attach_mcast(ud.qp, &gid, 0x10), EINVAL);
     CHECK_EQ(ibv_detach_mcast(ud.qp, &gid, MLID), EINVAL);
     attach(&ud, 1);
-    attach(&ud, 1); /* once more is no other attachment */
+    attach(&ud, 1); /* attaching again adds no second attachment */
     CHECK_EQ(ibv_destroy_qp(ud.qp), EBUSY);
     detach(&ud, 1);
     CHECK_EQ(ibv_detach_mcast(ud.qp, &gid, MLID), EINVAL);

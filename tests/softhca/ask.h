@@ -38,7 +38,7 @@ static inline int open_client(void)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
     CHECK(fd >= 0);
-    /* Only the family: the kernel chooses a name, to which the answer goes. */
+    /* Binds with the family only: the kernel chooses a name, to which the answer goes. */
     CHECK_EQ(bind(fd, (struct sockaddr *)&me, sizeof(sa_family_t)), 0);
     CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
     return fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomic operations: what they return and change, on which requests they fail and how, and that
- * they are atomic: many processes add to one counter, and take turns by a compare-and-swap lock, on
- * memory that is mapped and on memory that is not, the owner of the memory being one of them. */
+/* Atomic operations: their results and effects, requests that fail, and atomicity: many processes,
+ * among them the owner of the memory, add to one counter and take a compare-and-swap lock, in
+ * mapped and in unmapped memory. */
 #include "config.h"
 
 #include "harness.h"
@@ -221,8 +221,8 @@ static void depths_and_offers(void)
     with_depths(IBV_WR_RDMA_WRITE, IBV_ACCESS_REMOTE_READ, 1, 1, IBV_WC_REM_INV_REQ_ERR);
 }
 
-/* Shared memory that others could map by themselves but not through this region: atomics would not
- * be atomic to theirs, so they are refused. Other transfers work. */
+/* Shared memory that others can map directly but not through this region: atomics would not be
+ * atomic with theirs, so they are refused. Other transfers work. */
 static void never_both_ways(void)
 {
     struct end a, b;
@@ -349,7 +349,7 @@ static void counter_private(void)
     counter(&private_memory);
 }
 
-/* A worker that is killed anywhere leaves a counter on which others can go on. */
+/* A worker that is killed anywhere leaves a counter that others can use. */
 static void killed_right(int fd, pid_t other)
 {
     struct end e;

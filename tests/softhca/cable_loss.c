@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ports of one process that lose their cable at a request that the test chooses, and lost answers:
- * what was executed and what was not, which end gets an error, and that nothing is executed twice.
- * One end is at port 1, the other at port 2, so that only one of them is hit. Owns nothing. */
+/* Ports of one process that lose their cable at a chosen request, and lost answers: which requests
+ * were executed, which end gets an error, and that nothing is executed twice. One end is at port 1,
+ * the other at port 2, so that only one of them is hit. Owns nothing. */
 #include "config.h"
 
 #include "faults.h"
 
-#define PATIENT 16 /* ack timeout 268 ms: longer than any cable here is out */
+#define PATIENT 16 /* ack timeout 268 ms: longer than any cable here is unplugged */
 #define HASTY   8  /* 1 ms, 8 ms for all tries */
 
 static void open_at(struct end *e, int port)
@@ -38,7 +38,7 @@ static struct address open_apart(struct end *a, struct end *b, const char *rules
     return to_b;
 }
 
-/* Counts how often it is carried out. */
+/* An atomic that counts how often it is executed. */
 static void add_one(struct end *a, const struct address *to)
 {
     struct ibv_sge sge = sge_of(a, 64, 8);
@@ -99,7 +99,7 @@ static void a_lost_answer_is_given_again(void)
     CHECK_EQ(added(&b), 2);
 }
 
-/* The message has one receive, however often its sender tries. */
+/* The message uses one receive, however often its sender tries. */
 static void an_answer_that_never_comes(void)
 {
     struct end a, b;
@@ -114,7 +114,7 @@ static void an_answer_that_never_comes(void)
     CHECK_EQ(state_of(&a), IBV_QPS_ERR);
 }
 
-/* An error of the responder is reported all the same; a peer that is gone answers nothing. */
+/* An error of the responder is still reported; a peer that is gone does not answer. */
 static void an_error_is_no_answer_to_lose(void)
 {
     struct end a, b;
@@ -128,7 +128,7 @@ static void an_error_is_no_answer_to_lose(void)
 
 /* ---- cables ---- */
 
-/* Soon, because the queue pairs of that port are notified in turn. */
+/* Soon, not at once, because the queue pairs of that port are notified one after another. */
 static void none_reaches(struct end *from, const struct end *e)
 {
     struct address to = address_of(e);
@@ -162,7 +162,7 @@ static void after_three_writes(const char *rules, char third)
     CHECK_EQ(wait_wc(a.scq).status, IBV_WC_RETRY_EXC_ERR);
     CHECK_EQ(wait_wc(a.scq).status, IBV_WC_WR_FLUSH_ERR);
     CHECK(b.buf[0] == 7 && b.buf[8] == 7 && b.buf[16] == third && b.buf[24] == 0);
-    /* The other port goes on, and nothing reaches the one that is out. */
+    /* The other port continues, and nothing reaches the unplugged one. */
     join(&other, &to_other, HASTY);
     CHECK_EQ(write_8(&other, &to_other, 1, 0), 0);
     CHECK_EQ(wait_wc(other.scq).status, IBV_WC_SUCCESS);
@@ -179,7 +179,8 @@ static void the_answer_is_lost(void)
     after_three_writes("unplug:port=1,op=write,nth=3,lost=ack", 7);
 }
 
-/* Both ways: once the cable is in again everything goes on, and is carried out once. */
+/* In both directions: when the cable is plugged in again all requests continue, and are executed
+ * once. */
 static void back_in_time(const char *rules, uint64_t meanwhile)
 {
     struct end a, b;
@@ -210,8 +211,8 @@ static void an_answer_waits_for_the_cable(void)
     back_in_time("unplug:dev=softhca0,port=1,op=atomic,nth=1,ms=20,lost=ack", 1);
 }
 
-/* The packet is lost as well, and sent again when the cable has long been in: that pulls no cable.
- */
+/* The packet is lost as well, and sent again long after the cable was plugged in: that must not
+ * unplug it again. */
 static void pulled_once_for_a_request(void)
 {
     struct pollfd p = {.events = POLLIN};
@@ -252,7 +253,7 @@ static void unreliable_ends(void)
 
 /* ---- two processes ---- */
 
-/* Its port is out from the start; queue pairs made meanwhile hear nothing either. */
+/* Its port has no cable from the start; queue pairs made meanwhile receive nothing either. */
 static void without_cable(int fd, pid_t other)
 {
     struct address to;

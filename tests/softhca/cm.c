@@ -139,7 +139,8 @@ static void end_pair(struct pair *p)
 
 /* ---- other processes ---- */
 
-/* Runs in a process of its own, whose environment it may change: nothing of softhca is read yet. */
+/* Runs in a process of its own, before softhca has read the environment, so that it may change
+ * that. */
 static pid_t start(void (*run)(int fd), int fd)
 {
     pid_t pid = fork();
@@ -161,7 +162,7 @@ static void finish(pid_t pid)
     CHECK_EQ(status, 0);
 }
 
-/* One byte: the other end is so far. */
+/* Waits for a byte, which shows that the other end has reached this point. */
 static void await_byte(int fd)
 {
     char c;
@@ -184,7 +185,7 @@ static void rename_fabric(const char *suffix)
 
 /* ---- cases ---- */
 
-/* Requests beyond the queue of a listener wait outside; they come in as the program reads. */
+/* Requests beyond the queue of a listener wait outside, and enter it as the program reads. */
 static void backlog(void)
 {
     struct rdma_event_channel *ch = rdma_create_event_channel(), *out = rdma_create_event_channel();
@@ -200,7 +201,7 @@ static void backlog(void)
         destroy(client[i]);
         destroy(server[i]);
     }
-    /* One that gives up outside was never there. */
+    /* A request that gives up outside causes no event. */
     for (int i = 0; i < 3; i++)
         client[i] = request(out, own(0, 1));
     usleep(50000);
@@ -215,7 +216,7 @@ static void backlog(void)
     }
     for (int i = 0; i < 3; i++)
         client[i] = request(out, own(0, 1));
-    /* A listener that ends rejects also the one outside. */
+    /* A listener that ends also rejects the request outside. */
     CHECK(ready(ch, HANG * 1000));
     usleep(50000);
     destroy(listener);
@@ -227,7 +228,7 @@ static void backlog(void)
     rdma_destroy_event_channel(out);
 }
 
-/* A connection of ours that is closed ends also if a child has inherited everything. */
+/* A connection that we close ends even if a child has inherited everything. */
 static void forked(int fd)
 {
     struct pair p;
@@ -381,7 +382,8 @@ static void addresses(int fd)
 
 /* ---- ports that are down ---- */
 
-/* A host whose cable is out at first: it listens and gets nothing until that is in again. */
+/* A host whose cable is unplugged at first: it listens and gets nothing until the cable is plugged
+ * in. */
 static void cut_server(int fd)
 {
     struct rdma_event_channel *ch;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The answers of librdmacm to every call of a program, in and out of order, as text: events with
- * their contents, errors, states of queue pairs. The same text is expected of softhca here and of
- * the kernel in tests/vm, so that the two can't drift apart (cm_events.txt). usage: cm_events
- * ADDRESS, one of a port of this host */
+ * their contents, errors, states of queue pairs. softhca here and the kernel in tests/vm must give
+ * the same text (cm_events.txt), so that the two can't diverge. usage: cm_events ADDRESS, one of a
+ * port of this host */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -446,7 +446,7 @@ static void case_out_of_turn(void)
     struct rdma_conn_param p = param("hello");
 
     begin("calls out of turn", RDMA_PS_TCP);
-    /* Without a device most calls crash librdmacm, so they are no question here. */
+    /* Without a device most calls crash librdmacm, so they are not tested. */
     SHOW(rdma_reject(client.id, NULL, 0));
     SHOW(rdma_disconnect(client.id));
     SHOW(rdma_bind_addr(server.listener, address(port)));

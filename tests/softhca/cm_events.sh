@@ -4,7 +4,7 @@
 # tests/vm/cm-events.sh compares it with the kernel again. For both link layers, and linked with softhca.
 set -u
 export SOFTHCA_FABRIC=events-$$ SOFTHCA_ONLY=1
-# A child opens its own device, with a thread, after this process has had some.
+# The thread sanitizer must allow a child of a process with threads to start a thread: each opens its own device.
 export TSAN_OPTIONS=die_after_fork=0:${TSAN_OPTIONS-}
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

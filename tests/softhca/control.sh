@@ -1,14 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The softhca command: how it starts programs, what it shows of running programs, its effect on them, and that mistakes give one
-# line and status 2.
+# The softhca command: starting programs, showing and changing running programs, and one line and status 2 for mistakes.
 # shellcheck source=tests/softhca/tools_common.sh
 . "${top_srcdir:?}/tests/softhca/tools_common.sh"
 prepare ibverbs-utils ibv_devinfo ibv_asyncwatch ibv_rc_pingpong
 softhca=${top_builddir:?}/contrib/softhca/softhca
 started=
 
-# What this script started in the background ends with it.
+# Ends the background processes of this script.
 end()
 {
     local pid
@@ -19,8 +18,8 @@ end()
 }
 trap 'end; rm -rf "$work"' EXIT
 
-# says STATUS TEXT ARGS...: softhca ARGS ends so and says TEXT (a regular expression), in one line
-# when the status is not 0
+# says STATUS TEXT ARGS...: softhca ARGS exits with STATUS and prints TEXT (a regular expression), as one line if STATUS
+# is not 0
 says()
 {
     local status=$1 text=$2
@@ -32,7 +31,7 @@ says()
         fail "softhca $*: not one line: $(cat "$work/out")"
 }
 
-# watch_events FILE ARGS...: ibv_asyncwatch in the background, on the fabric when this returns
+# watch_events FILE ARGS...: starts ibv_asyncwatch in the background, and returns when it has joined the fabric
 watch_events()
 {
     local file=$1 pid deadline=$((SECONDS + 60))
@@ -147,7 +146,7 @@ test_nobody()
     says 1 'no process is on fabric' fatal softhca0
 }
 
-# Every member refuses what the fabric does not have.
+# Every member refuses requests for devices that the fabric does not have.
 end_of_range()
 {
     timeout 120 "$softhca" link softhca0:3 up >"$work/out" 2>&1
@@ -162,7 +161,7 @@ test_links()
     says 0 'softhca1:2 is down for 1 process$' link softhca1:2 down
     says 0 'softhca0:2 is down for 1 process$' link softhca0:2 down
     appears 'event_type IBV_EVENT_PORT_ERR .*port 2' "$work/first"
-    # A program that joins now sees what was done before, even against its own settings.
+    # A program that joins now sees earlier changes, even against its own settings.
     watch_events "$work/second" --hcas 2 --ports 2 --down softhca0:1
     says 0 'softhca0:2 is up for 2 processes$' link softhca0:2 up
     appears 'event_type IBV_EVENT_PORT_ACTIVE .*port 2' "$work/first"
@@ -172,7 +171,7 @@ test_links()
         fail "the second process does not see that softhca1:2 is down: $(cat "$work/out")"
     [ "$(grep -c ibv_asyncwatch "$work/out")" = 2 ] || fail "list does not show both processes"
     says 2 "there is no option '--pid'" link softhca0:1 up --pid 1
-    # A cable is of one process.
+    # A cable belongs to one process.
     says 0 'softhca0:1 is out for 1 process$' plug softhca0:1 out --pid "$first"
     appears 'event_type IBV_EVENT_PORT_ERR .*port 1' "$work/first"
     says 0 'softhca0: port 1 active, port 2 active' list --interval 0.01
@@ -220,7 +219,7 @@ test_json()
     [ "$(jq -r '.silent | length' "$work/out")" = 0 ] || fail "list --json: silent"
 }
 
-# A ping-pong whose port goes down goes on when it comes back, and has rates while it runs.
+# A ping-pong whose port goes down continues when the port is up again, and the list shows rates while it runs.
 test_traffic()
 {
     local server client deadline=$((SECONDS + 60))

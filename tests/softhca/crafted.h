@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets that a test makes itself: sockets in the place of a peer, queue pairs that are connected
- * to them, transport packets with the right ICRC for the path that they take. Owns nothing. */
+/* Packets that a test makes itself: sockets that play a peer, queue pairs that are connected to
+ * them, transport packets with the right ICRC for their path. Owns nothing. */
 #ifndef SOFTHCA_CRAFTED_H
 #define SOFTHCA_CRAFTED_H
 
@@ -119,8 +119,8 @@ static inline uint8_t answer(const struct sender *peer, uint32_t psn)
     }
 }
 
-/* The connection still works: the peer's write arrives and is acknowledged, and all that was sent
- * before it has been looked at. */
+/* The connection still works: the peer's write arrives and is acknowledged, so all earlier packets
+ * have been handled. */
 static inline void still_good(const struct sender *peer, struct victim *v)
 {
     uint64_t bytes = ++v->sent * UINT64_C(0x0101010101010101);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process may be killed at any instruction, and the others go on. A sender is executed
+/* A process may be killed at any instruction, and the others continue. A sender is executed
  * instruction by instruction and killed after the k-th of its ibv_post_send, for every STRIDEth k
  * (environment CRASH_STRIDE: another distance). The receiver must get the message whole or not at
  * all, then the error of a vanished peer; its other connections and the queues they share work on.
- * Three processes: this one steps and kills, the survivor lives through all of a case, and each
- * victim is new. They take turns by one word in shared memory. */
+ * Three processes: this one steps and kills, the survivor runs during a whole case, and each victim
+ * is a new process. They take turns by one word in shared memory. */
 #include "config.h"
 
 #include <sched.h>
@@ -13,7 +13,7 @@
 
 #include "harness.h"
 
-#define LONG 1800 /* seconds; each instruction is more than 10 000 kills */
+#define LONG 1800 /* seconds; killing at each instruction needs more than 10 000 kills */
 
 /* Under a sanitizer a post is longer, and the time grows with the square of that. */
 #define STRIDE (SANITIZED ? 1201 : 17)
@@ -29,7 +29,7 @@ struct attack {
 
 enum step { NOTHING, VICTIM_READY, SURVIVOR_READY, ATTACHED, VICTIM_DEAD, SURVIVED };
 
-/* In memory of all three. */
+/* In memory that all three share. */
 struct stage {
     struct attack attack;
     struct address victim, survivor;
@@ -111,8 +111,8 @@ static struct ibv_wc next_wc(struct ibv_cq *cq, const struct ibv_qp *qp)
     return wc;
 }
 
-/* A send to the dead ends with an error; its message, if it was complete, comes before the flush
- * of the other receive. */
+/* A send to the dead process ends with an error; the dead process's message, if complete, comes
+ * before the flush of the other receive. */
 static void check_traces(struct survivor *v)
 {
     CHECK_EQ(post_send(&v->e, 9, 500000, 8, 0), 0);
@@ -152,7 +152,8 @@ static void survive_one(struct survivor *v)
     for (uint64_t i = 0; i < 2; i++)
         CHECK_EQ(post_recv(&v->e, i, i * 250000, 250000), 0);
     stage->turn = SURVIVOR_READY;
-    /* A peer that was reached once is known to be dead at once; else it is waited for. */
+    /* A peer that was reached before is known to be dead at once; for another one the sender
+     * waits. */
     CHECK_EQ(post(&v->e, IBV_WR_RDMA_WRITE, 1, 0, 8, IBV_SEND_SIGNALED, &stage->victim, 700000), 0);
     CHECK_EQ(next_wc(v->e.scq, v->e.qp).status, IBV_WC_SUCCESS);
     stage->turn = ATTACHED;
@@ -257,7 +258,7 @@ static void attack(const struct attack *how)
     CHECK_EQ(status, 0);
     printf("     killed after 0 to %d instructions; the message was complete %d times\n",
            k - distance(), complete);
-    /* Both kinds were seen, so the kills were where they should be. */
+    /* Both kinds occurred, so the kills hit the post. */
     CHECK(complete > 0 && complete * distance() < k);
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Debian's own tools, unmodified, on the software HCA: what they see, and ping-pongs between two
-# processes. Also what must stay: nothing in /dev/shm, no cost for programs without verbs.
+# processes. Also: nothing is left in /dev/shm, and programs without verbs are not affected.
 . "${top_srcdir:?}/tests/softhca/tools_common.sh"
 prepare ibverbs-utils ibv_devices ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong \
     ibv_srq_pingpong ibv_xsrq_pingpong ibv_asyncwatch
@@ -13,6 +13,11 @@ SOFTHCA_HCAS=2 SOFTHCA_PORTS=2 expect_line 'hca_id:.softhca1' ibv_devinfo
 [ "$(grep -c PORT_ACTIVE "$work/out")" = 4 ] || fail "2 HCAs of 2 ports do not make 4 active ports"
 SOFTHCA_LINK=roce expect_line 'link_layer:.*Ethernet' ibv_devinfo -v
 SOFTHCA_LINK=roce expect_line 'RoCE v2' ibv_devinfo -v
+
+SOFTHCA_PROFILE=connectx-5,siw expect_line 'hca_id:.mlx5_0' ibv_devinfo -v
+grep -q 'device_cap_flags:.*0xe5721c36' "$work/out" || fail "mlx5_0 has other flags than the listing"
+grep -q 'hca_id:.siw0' "$work/out" && grep -q 'transport:.*iWARP' "$work/out" || fail "there is no siw0 beside mlx5_0"
+SOFTHCA_PROFILE=connectx-3 expect_line 'phys_port_cnt:.*2$' ibv_devinfo
 
 together ibv_rc_pingpong -n 500 -c
 together ibv_rc_pingpong -n 500 -e
@@ -32,6 +37,10 @@ together ibv_xsrq_pingpong -n 500 -e
 SOFTHCA_LINK=roce together ibv_srq_pingpong -n 500 -g 1
 SOFTHCA_LINK=roce together ibv_rc_pingpong -n 500 -g 0
 SOFTHCA_LINK=roce together ibv_ud_pingpong -n 500 -s 1024 -g 1
+SOFTHCA_PROFILE=connectx-5 together ibv_rc_pingpong -n 500 -c
+SOFTHCA_PROFILE=qedr together ibv_rc_pingpong -n 500 -g 1
+SOFTHCA_PROFILE=rxe together ibv_ud_pingpong -n 500 -s 1024 -g 1
+SOFTHCA_PROFILE=connectx-5,e810-roce together ibv_rc_pingpong -n 500 -d irdma0 -g 0
 SOFTHCA_HCAS=2 SOFTHCA_PORTS=2 together ibv_rc_pingpong -n 500 -d softhca1 -i 2
 
 # Nothing happens to this device, so its watcher waits until it is ended.
@@ -48,7 +57,7 @@ wait $watcher
 SOFTHCA_PORTS=9 with ibv_devinfo >"$work/out" 2>&1 && fail "SOFTHCA_PORTS=9 was taken"
 grep -q 'SOFTHCA_PORTS=9 is not a number from 1 to 8' "$work/out" || fail "SOFTHCA_PORTS=9: no reason"
 
-# Programs that know nothing of verbs: no output, no descriptor, no library behind.
+# Programs without verbs: no output, no descriptor, and no libibverbs is loaded.
 out=$(with bash -c 'ls -l /proc/$$/fd 2>/dev/null | grep -c softhca; grep -c libibverbs /proc/$$/maps' 2>&1)
 [ "$out" = $'0\n0' ] || fail "bash under LD_PRELOAD is not untouched: $out"
 

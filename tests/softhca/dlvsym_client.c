@@ -56,7 +56,7 @@ static void own(void)
     CHECK(VERB(ibv_close_device)(ctx) == 0);
 }
 
-/* The old interface is another one, with other structures: only the host's library knows it. */
+/* The old interface has other structures: only the host's library implements it. */
 static void old(void)
 {
     CHECK(function("ibv_open_device", "IBVERBS_1.0") != function("ibv_open_device", "IBVERBS_1.1"));
@@ -64,8 +64,8 @@ static void old(void)
     CHECK(dlsym(library, "ibv_open_device") == function("ibv_open_device", "IBVERBS_1.1"));
 }
 
-/* Functions that we do not have reach the host's, with their arguments and results; the second call
- * of each goes another way than the first. */
+/* Functions that we do not implement reach the host's, with their arguments and results; the second
+ * call of each takes another path than the first. */
 static void forwarded(void)
 {
     int (*mult)(enum ibv_rate) = function("ibv_rate_to_mult", "IBVERBS_1.0");
@@ -79,7 +79,7 @@ static void forwarded(void)
     }
 }
 
-/* Without a library behind, each fails in the way of its kind. */
+/* Without the host's library each fails as its kind of function does. */
 static void absent(void)
 {
     int (*mult)(enum ibv_rate) = function("ibv_rate_to_mult", "IBVERBS_1.0");

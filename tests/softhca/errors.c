@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The promises about errors, one case each, between two ends of one process: what fails, with which
- * status, on which side, and what happens to the work behind it. Where each status is proved:
+/* The promises about errors, one case each, between two ends of one process: which requests fail,
+ * with which status, on which side, and the fate of the work behind them. Where each status is
+ * tested:
+ *
  *     LOC_LEN        here (receiver, sender); atomics.c; unreliable.c; two_processes.c (datagrams)
  *     LOC_QP_OP      atomics.c (no depth for reads)
  *     LOC_PROT       here (sender, receiver); unreliable.c
@@ -9,11 +11,14 @@
  *     REM_ACCESS     here; atomics.c
  *     REM_OP         here (receiver's key, CQ overrun); atomics.c
  *     RETRY_EXC      here (no answer); two_processes.c (death); addressing.c (partitions, frames);
- * link_state.c RNR_RETRY_EXC  here Never seen: LOC_ACCESS and MW_BIND (no memory windows; a receive
- * buffer that may not be written is LOC_PROT), LOC_EEC_OP, LOC_RDD_VIOL, REM_INV_RD_REQ, INV_EECN,
- * INV_EEC_STATE (no RD transport), BAD_RESP (no damaged answers), REM_ABORT (nothing is aborted
- * half-way), FATAL (a broken HCA flushes, link_state.c), RESP_TIMEOUT and GENERAL (given by no
- * driver for these operations), TM_* (no tag matching). */
+ *                    link_state.c
+ *     RNR_RETRY_EXC  here
+ *
+ * Never reported: LOC_ACCESS and MW_BIND (no memory windows; a receive buffer that is not writable
+ * gives LOC_PROT), LOC_EEC_OP, LOC_RDD_VIOL, REM_INV_RD_REQ, INV_EECN, INV_EEC_STATE (no RD
+ * transport), BAD_RESP (no damaged answers), REM_ABORT (nothing is aborted half-way), FATAL (a
+ * broken HCA flushes, link_state.c), RESP_TIMEOUT and GENERAL (no driver reports them for these
+ * operations), TM_* (no tag matching). */
 #include "config.h"
 
 #include "harness.h"
@@ -349,7 +354,8 @@ static void reset_drops_all(void)
     close_two(&a, &b);
 }
 
-/* One side starts again with the same numbers: what the other knew about its receives is void. */
+/* One side restarts with the same numbers: the other must forget what it knew about its
+ * receives. */
 static void reset_of_one_side(void)
 {
     struct end a, b;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * For programs that try many rows and say of each what is wrong. Single-threaded. */
+ * For programs that test many rows and print the error of each. Single-threaded. */
 #ifndef SOFTHCA_EXPECT_H
 #define SOFTHCA_EXPECT_H
 

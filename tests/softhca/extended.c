@@ -77,7 +77,7 @@ static void fields(void)
     CHECK_EQ(ex->wr_id, 41);
     CHECK_EQ(ibv_wc_read_opcode(ex), IBV_WC_RECV_RDMA_WITH_IMM);
     CHECK_EQ(ibv_wc_read_byte_len(ex), 200);
-    /* Posting is allowed in the middle, also what completes into this CQ. */
+    /* Posting is allowed in the middle, even of work that completes into this CQ. */
     CHECK_EQ(post_send(&a, 3, 0, 10, 0), 0);
     CHECK_EQ(post_send(&b, 4, 0, 10, 0), 0);
     CHECK_EQ(ibv_next_poll(ex), 0);
@@ -95,7 +95,7 @@ static void fields(void)
     close_two(&a, &b);
 }
 
-/* Only what was asked for can be read, as with real drivers. */
+/* Only requested fields can be read, as with real drivers. */
 static void asked_for(void)
 {
     static const uint64_t never[] = {IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG,
@@ -140,7 +140,7 @@ static uint64_t device_clock(struct ibv_context *ctx)
     return (uint64_t)v.raw_clock.tv_nsec;
 }
 
-/* The stamp is of the moment a message completed, not of the poll that finds it. */
+/* The time stamp is that of the completion, not that of the poll that finds it. */
 static void time_stamps(void)
 {
     struct ibv_device_attr_ex attr;
@@ -325,8 +325,8 @@ static void shrink(void)
     close_two(&a, &b);
 }
 
-/* Where sends and receives share a CQ, the error that broke a queue pair comes first, then what it
- * flushed, for each seed. */
+/* If sends and receives share a CQ, the error that broke a queue pair comes before the flushed
+ * work, for each seed. */
 static void error_before_its_flushes(void)
 {
     static const struct end_options without = {.no_qp = true}, usual;
@@ -405,7 +405,7 @@ int main(int argc, char **argv)
         {NULL, NULL},
     };
 
-    /* A poll finds what is there: otherwise now and then one finds nothing. */
+    /* Makes each poll find waiting completions: with another seed some polls find nothing. */
     setenv("SOFTHCA_SEED", "0", 1);
     return run_cases(cases, argc, argv);
 }

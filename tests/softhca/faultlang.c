@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fault language: what each rule means, and that each mistake is refused by name together with
- * what is legal there. The parser is pure, so it is called directly. Owns nothing. */
+/* The fault language: the meaning of each rule; each mistake is refused with its name and the legal
+ * words. The parser is pure, so it is called directly. Owns nothing. */
 #include "config.h"
 
 #include <stdio.h>
@@ -111,7 +111,7 @@ static void too_much_is_refused(void)
     EXPECT(!shca_fault_parse(text, &rules, why, sizeof why), "a long rule is taken");
     EXPECT(strcmp(why, "the rule 'xxxxxxxxxxxxxxxxxxxx...' is longer than 199 characters") == 0,
            "said '%s'", why);
-    /* A reason that does not fit is cut, and no room is no crash. */
+    /* A reason that does not fit is truncated, and a short buffer causes no crash. */
     EXPECT(!shca_fault_parse("delai", &rules, why, 8), "taken");
     EXPECT(strcmp(why, "'delai'") == 0, "said '%s'", why);
     EXPECT(!shca_fault_parse("delai", &rules, NULL, 0), "taken");
@@ -193,7 +193,7 @@ static void read_document(const char *name)
     fclose(f);
 }
 
-/* Every legal word that a mistake brings up is in the document. */
+/* Every legal word in an error message is in the document. */
 static void words_are_documented(const char *mistake, const char *before)
 {
     struct shca_fault_rules rules;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SOFTHCA_FAULT: which operations a rule hits, rules that are set while the program runs, and the
- * faults that a call answers with. */
+/* SOFTHCA_FAULT: which operations a rule hits, rules that are set while the program runs, and
+ * faults that calls return. */
 #include "config.h"
 
 #include <stddef.h>
@@ -113,7 +113,7 @@ static void calls_run_out_of_memory(void)
         CHECK(child >= 0);
         if (child == 0) {
             expect_enomem(&makers[i]);
-            _exit(0); /* what was made is not taken apart */
+            _exit(0); /* skips destroying the objects */
         }
         CHECK_EQ(waitpid(child, &result, 0), child);
         if (result != 0)
@@ -139,7 +139,7 @@ static void the_send_queue_is_full(void)
     close_two(&a, &b);
 }
 
-/* Writes one, two and three by the builders; what ibv_wr_complete says. */
+/* Writes one, two and three by the builders; returns the result of ibv_wr_complete. */
 static int write_three(struct end *a, const struct address *to)
 {
     struct ibv_qp_ex *x = ibv_qp_to_qp_ex(a->qp);

@@ -13,7 +13,7 @@ static void delay_puts_off_everything(void)
     struct address to = open_with("delay:ms=100,nth=1", &a, &b);
     double start = write_two(&a, &to);
 
-    /* The second is not delayed itself, but behind. */
+    /* The second is not delayed itself, but waits behind the first. */
     no_wc(a.scq);
     CHECK(b.buf[0] == 0 && b.buf[8] == 0);
     CHECK_EQ(wait_wc(a.scq).wr_id, 1);
@@ -42,7 +42,7 @@ static void delay_shows_reuse_of_a_buffer(void)
     close_two(&a, &b);
 }
 
-/* What a reset queue pair was waiting for does not concern the next request in its place. */
+/* The delay of a request does not affect the next request in its place after a reset. */
 static void a_reset_forgets_the_delay(void)
 {
     struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
@@ -77,7 +77,7 @@ static void an_error_flushes_what_is_delayed(void)
     close_two(&a, &b);
 }
 
-/* The engine goes on by itself: the sender sleeps, and so does the receiver. */
+/* The engine continues without polls: sender and receiver sleep. */
 static void delay_ends_without_polling(void)
 {
     struct end a, b;
@@ -213,7 +213,7 @@ static void reorder_mixes_queue_pairs(void)
 
             swapped += id == 2 && next < 2;
             if (id < 2)
-                CHECK_EQ(id, next++); /* inside a queue pair nothing changes places */
+                CHECK_EQ(id, next++); /* order within a queue pair is kept */
         }
     }
     CHECK(swapped > 30);
@@ -293,7 +293,7 @@ static void datagrams_are_lost_for_good(void)
     close_two(&a, &b);
 }
 
-/* Of an unreliable connection the sender cannot know, and the next message arrives. */
+/* The sender of an unreliable connection does not notice a loss, and the next message arrives. */
 static void uc_loses_for_good(void)
 {
     struct end a, b;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SOFTHCA_FAULT between two processes: one that is killed in the middle of a transfer, and traffic
- * under all harmless faults at once, of which nothing may be lost, doubled or out of order. */
+/* SOFTHCA_FAULT between two processes: one that is killed in the middle of a transfer; and traffic
+ * under all harmless faults at once, which must not lose, double or reorder anything. */
 #include "config.h"
 
 #include "faults.h"
@@ -32,7 +32,7 @@ static void killed_right(int fd, pid_t other)
     _exit(1);
 }
 
-/* Half of the data is here, nothing completes, and other traffic goes on. */
+/* Half of the data is here, nothing completes, and other traffic continues. */
 static void surviving_left(int fd, pid_t other)
 {
     struct end e;

@@ -16,6 +16,6 @@ if [ "${TRUNKLINE_TEST_SANITIZER:-no}" != no ]; then
 fi
 "$top_srcdir/contrib/softhca/fuzz/fuzz.sh" 5
 status=$?
-# The corpus was the test; where there is no fuzzer that is all.
+# Without a fuzzer the corpus is the whole test.
 [ $status != 77 ] || status=0
 exit $status

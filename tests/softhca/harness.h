@@ -23,8 +23,8 @@
 
 #define BUF_BYTES (1 << 20)
 
-/* Seconds. What takes longer never ends, however loaded the machine is; nothing here says how fast
- * something is. The alarm comes later, so that the line that waited is named. */
+/* Seconds. Work that takes longer counts as hanging, even on a loaded machine; it is no limit of
+ * speed. The alarm comes later, so that the failing line is printed. */
 #define HANG  60
 #define ALARM 90
 
@@ -35,8 +35,8 @@
 #    define SANITIZED false
 #endif
 
-/* Each message, or atomic, is an exchange between processes there, which may have to wait for a CPU
- * each time: beside others the numbers of the long tests take minutes. */
+/* With packets each message or atomic is an exchange between processes, which may wait for a CPU
+ * each time: on a busy machine the long tests would take minutes. */
 static inline bool over_packets(void)
 {
     const char *wire = getenv("SOFTHCA_WIRE");
@@ -93,6 +93,7 @@ struct end_options {
     bool channel;
     bool no_qp;
     int access; /* 0: all */
+    bool small; /* a list of one entry and no inline data, which all devices have */
     int hca;
     int port; /* 0: 1 */
 };
@@ -119,9 +120,10 @@ static inline struct ibv_context *open_softhca(int number)
     char name[32];
 
     CHECK(list != NULL);
-    snprintf(name, sizeof name, "softhca%d", number);
+    /* Not by its name, which a profile changes. */
+    snprintf(name, sizeof name, "softhca-uverbs%d", number);
     for (int i = 0; list[i]; i++)
-        if (strcmp(ibv_get_device_name(list[i]), name) == 0)
+        if (strcmp(list[i]->dev_name, name) == 0)
             ctx = ibv_open_device(list[i]);
     ibv_free_device_list(list);
     CHECK(ctx != NULL);
@@ -147,14 +149,14 @@ static inline void end_qp(struct end *e, const struct end_options *o)
         .qp_type = o->type ? (enum ibv_qp_type)o->type : IBV_QPT_RC,
         .cap = {.max_send_wr = o->send_wr ? (uint32_t)o->send_wr : 64,
                 .max_recv_wr = o->recv_wr ? (uint32_t)o->recv_wr : 64,
-                .max_send_sge = 4,
-                .max_recv_sge = 4,
-                .max_inline_data = 220},
+                .max_send_sge = o->small ? 1 : 4,
+                .max_recv_sge = o->small ? 1 : 4,
+                .max_inline_data = o->small ? 0 : 220},
     };
 
     e->qp = ibv_create_qp(e->pd, &init);
     CHECK(e->qp != NULL);
-    CHECK(init.cap.max_inline_data >= 220);
+    CHECK(o->small || init.cap.max_inline_data >= 220);
 }
 
 static inline void end_open(struct end *e, const struct end_options *o)
@@ -184,7 +186,7 @@ static inline void end_open(struct end *e, const struct end_options *o)
         end_qp(e, o);
 }
 
-/* Everything must go without complaint: handles that are still used would be EBUSY. */
+/* Destroying must succeed: handles that are still used would give EBUSY. */
 static inline void end_close(struct end *e)
 {
     if (e->qp)
@@ -362,7 +364,7 @@ static inline int post_send(struct end *e, uint64_t id, size_t offset, size_t le
     return post(e, IBV_WR_SEND, id, offset, length, flags | IBV_SEND_SIGNALED, NULL, 0);
 }
 
-/* After a message and a write have gone well a connection takes a shorter way (wire/plain.c). */
+/* After a successful message and a write a connection takes a faster path (wire/plain.c). */
 static inline void traffic_between(struct end *from, struct end *to)
 {
     struct address at = address_of(to);
@@ -459,8 +461,8 @@ static inline struct address swap_addresses(int fd, const struct end *e)
     return theirs;
 }
 
-/* How many names the fabric of this test has in the kernel's table of sockets: the only thing that
- * others could find of a member, so none may be left of the dead. */
+/* Counts the fabric's names in the kernel's table of sockets. Other processes find members only by
+ * these, so dead members must leave none. */
 static inline int names_left(void)
 {
     FILE *f = fopen("/proc/self/net/unix", "r");

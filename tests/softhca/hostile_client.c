@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Programs that are hard on a library: they free memory before they poll, fork at any moment, run
- * out of descriptors, have huge thread-local variables, limit the size of files, or keep requests
- * where a peer can break them. Everything must come out as with hardware. */
+/* Programs with unusual behaviour: they free memory before they poll, fork at any moment, run out
+ * of descriptors, have huge thread-local variables, limit the size of files, or keep requests where
+ * a peer can break them. Results must be as with hardware. */
 #include "config.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@
 /* The stack of the library's helper thread must have room for this as well. */
 static _Thread_local volatile char large[1 << 20];
 
-/* ---- memory that goes before the completion is polled ---- */
+/* ---- memory that is freed before the completion is polled ---- */
 
 #define SHORT 100 /* a message that waits in the segment, since private memory is not mapped */
 
@@ -100,7 +100,7 @@ static void gone_memory_of_shared(void)
     in_two(receive_and_forget, send_short);
 }
 
-/* ---- queue pairs that go with completions ---- */
+/* ---- queue pairs that are destroyed with completions ---- */
 
 /* Completions of a destroyed queue pair that were never polled do not fill the CQ. */
 static void destroyed_ones_free_their_space(void)
@@ -135,8 +135,8 @@ static void modify_to(struct end *e, enum ibv_qp_state state)
     CHECK_EQ(ibv_modify_qp(e->qp, &a, IBV_QP_STATE), 0);
 }
 
-/* The peer breaks the queue pair: what waits comes back, though the program does nothing with it.
- */
+/* The peer breaks the queue pair: waiting requests are flushed, though the program does nothing
+ * with it. */
 static void flushed_in_sqd(void)
 {
     struct address to_a;
@@ -180,7 +180,7 @@ static void make_two_events(struct end *a, struct end *b)
     CHECK(readable(b->ctx->async_fd) && readable(b->channel->fd));
 }
 
-/* An event loop whose descriptor is readable finds an event: those of objects that are destroyed go
+/* An event loop whose descriptor is readable must find an event: events of destroyed objects vanish
  * with them, */
 static void events_go_with_objects(void)
 {
@@ -305,8 +305,7 @@ static void no_descriptors(void)
     in_two(short_of_descriptors, write_much);
 }
 
-/* Who can't look a member up is at fault itself: its completion says so, and not that the other one
- * is gone. */
+/* A process that can't look a member up reports a local error, not that the member is gone. */
 static void look_up_without_descriptors(int fd, pid_t other)
 {
     struct rlimit none = {0, 0};
@@ -358,7 +357,7 @@ static void become_another(int fd, pid_t other)
     execlp("sleep", "sleep", "1", NULL);
 }
 
-/* Nothing may be written to addresses that mean something else now. */
+/* Nothing may be written to addresses that another program uses now. */
 static void write_to_changed(int fd, pid_t other)
 {
     enum ibv_wc_status status = IBV_WC_SUCCESS;
@@ -392,7 +391,7 @@ static void exec_is_death(void)
 
 static _Atomic bool stop;
 
-/* Each message to a process that is not there looks at the registry. */
+/* Each message to a missing process reads the registry. */
 static void *keep_looking(void *arg)
 {
     struct end *e = arg;
@@ -503,7 +502,7 @@ static void serve(struct end *e, int fd, pid_t pid)
     CHECK_EQ(ibv_destroy_qp(e->qp), 0);
 }
 
-/* A server keeps nothing of those that are gone, except perhaps of the last. */
+/* A server keeps no resources of clients that are gone, except perhaps of the last. */
 static void clients_leave_nothing(void)
 {
     int fds[2], first = 0, last = 0;
@@ -598,7 +597,8 @@ static void huge_pages(void)
     in_two(register_in_huge, add_in_huge);
 }
 
-/* The helper thread is there: without it no peer could be watched, so none is talked to. */
+/* The helper thread runs: without it no peer could be watched, so no communication would be
+ * possible. */
 static void large_thread_locals(void)
 {
     large[sizeof large - 1] = 1;

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# softhca preloaded into programs that are not as usual: built with AddressSanitizer, run under valgrind, and two
-# fabrics side by side.
+# softhca preloaded into unusual programs: built with AddressSanitizer, run under valgrind, and two fabrics side by
+# side.
 . "${top_srcdir:?}/tests/softhca/tools_common.sh"
 prepare "ibverbs-utils or valgrind" ibv_rc_pingpong ibv_devinfo valgrind
 
-# What lives until the end (the helper thread) is no leak.
+# Objects that live until the end (the helper thread) are no leaks.
 together valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
     ibv_rc_pingpong -n 10 -c
 

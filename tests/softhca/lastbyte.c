@@ -3,13 +3,13 @@
  * looking at a completion. Seen in two ways. "spin": one process writes 100 000 times (environment
  * LASTBYTE_TRANSFERS: another number), another spins on the last byte of each and compares every
  * byte the moment it comes, over mapped and over private memory. "steps": transfers are executed
- * instruction by instruction under ptrace, and as soon as the last byte is there everything must
- * be: that catches a copy out of order each time, where two CPUs must be lucky to see it.
+ * instruction by instruction under ptrace, and when the last byte is there all bytes must be. That
+ * always finds a copy in the wrong order, which two CPUs see only by chance.
  *
- * Private memory is written by the kernel (process_vm_writev), which cannot be single-stepped: here
- * each such call is looked at on its way. Its last piece must be the last word alone, since the
- * kernel copies the pieces of a call one after the other; that it does is argued, and spun on, but
- * not stepped. */
+ * Private memory is written by the kernel (process_vm_writev), which cannot be single-stepped:
+ * here each such call is looked at on its way. Its last piece must be the last word alone,
+ * since the kernel copies the pieces of a call one after the other. "spin" tests that order,
+ * "steps" can't. */
 #include "config.h"
 
 #include <sched.h>
@@ -36,8 +36,8 @@ static long per_size;
 static bool private;
 static char expected[LARGEST + PATTERNS];
 
-/* Transfer i carries the bytes of this from i % PATTERNS on. At each place the bytes of two
- * transfers that follow each other in a slot differ, so one that is late shows. */
+/* Transfer i carries the bytes of this from i % PATTERNS on. At each place the bytes of successive
+ * transfers in a slot differ, so a late byte is found. */
 static void make_patterns(char *p)
 {
     for (size_t k = 0; k < sizeof expected; k++)
@@ -100,7 +100,7 @@ static void spin_left(int fd, pid_t other)
     for (size_t s = 0; s < N_SIZES; s++) {
         meet(fd);
         for (long k = 0; k < per_size; k++, i++) {
-            await_reader(i); /* none overlap, so the reader is there when the bytes come */
+            await_reader(i); /* they do not overlap, so the reader waits when the bytes come */
             CHECK_EQ(post(&e, IBV_WR_RDMA_WRITE, 1, (size_t)(i % PATTERNS), sizes[s],
                           IBV_SEND_SIGNALED, &to, slot_at(i)),
                      0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How processes begin and end. A child of fork() has none of its parent's connections, though it
- * has the handles, and the parent goes on; what peers write lands in the parent, never in the
- * child. _exit without any goodbye leaves survivors with the error of a vanished peer, and nothing
- * behind. No memory has to be locked. */
+/* How processes begin and end. A child of fork() has the handles but none of its parent's
+ * connections, and the parent continues; writes of peers reach the parent, never the child. After
+ * _exit survivors get the error of a vanished peer, and nothing is left behind. No memory has to be
+ * locked. */
 #include "config.h"
 
 #include <dirent.h>
@@ -92,7 +92,7 @@ static void child_gets_errors_and_parent_goes_on(void)
     in_two(forking_left, echoing_right);
 }
 
-/* The child touches the page first, so the parent's is the one that moves if anybody's does. */
+/* The child touches the page first, so if a page moves it is the parent's. */
 static void watch_in_child(const struct end *e, int fd)
 {
     char c;
@@ -190,7 +190,7 @@ static void surviving_left(int fd, pid_t other)
 
     (void)other;
     peer = join(fd, &e);
-    CHECK(names_left() > 0); /* the look after the end is for the right thing */
+    CHECK(names_left() > 0); /* proves that the check after the end counts the right names */
     do {
         CHECK(seconds() < until);
         CHECK_EQ(post(&e, IBV_WR_RDMA_WRITE, 1, 0, 4096, IBV_SEND_SIGNALED, &peer, 0), 0);

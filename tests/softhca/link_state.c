@@ -102,7 +102,7 @@ static void list_counts(void)
     CHECK(strstr(reply, "\ntraffic 3 300\n"));
     CHECK(strstr(reply, "\nport softhca0 1 active\n"));
     close_two(&a, &b);
-    /* What destroyed queue pairs have sent still counts. */
+    /* Messages of destroyed queue pairs still count. */
     reply = ask("list");
     CHECK(strstr(reply, "\nobjects 0 0 0 0\ntraffic 3 300\n"));
 }
@@ -189,7 +189,7 @@ static void down_exhausts_retries(void)
     CHECK_EQ(b.buf[0], 0);
 }
 
-/* Back in time: nothing is lost, nothing twice, order kept; also without anybody polling. */
+/* The port is back in time: nothing is lost or doubled, and order is kept; also without polls. */
 static void back_in_time(void)
 {
     struct end a, b;
@@ -502,7 +502,8 @@ static void newcomer_is_found(void)
     in_two(seeker, newcomer);
 }
 
-/* A program may close what it does not know; the helper thread then only naps. */
+/* A program may close descriptors that are not its own; then the helper thread only sleeps for
+ * short times. */
 static void descriptors_are_closed(void)
 {
     struct timespec start, end;

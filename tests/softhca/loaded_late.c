@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program that knows nothing of verbs loads the library while threads run already, uses a device,
- * gives the library back and loads it again, then forks. Owns nothing; linked with no library of
- * verbs. */
+/* A program without verbs loads the library while threads already run, uses a device, unloads the
+ * library, loads it again, then forks. Owns nothing; linked with no library of verbs. */
 #include "config.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* As many as a large job on one host has: 64 processes (argument: another number) with four queue
- * pairs from each to each, 16 384 in all, every one used, in bounded time and memory. The addresses
- * are exchanged in memory that all share. */
+/* As many queue pairs as a large job on one host has: 64 processes (argument: another number) with
+ * four queue pairs from each to each, 16 384 in all. Each is used, in bounded time and memory. The
+ * addresses are exchanged in memory that all share. */
 #include "config.h"
 
 #include <sched.h>

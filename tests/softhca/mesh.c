@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* N processes (argument, 16), each connected to each: rounds of sends, writes and reads between all
- * of them at once, every byte verified, and no receiver ever found not ready. */
+ * of them at once, with every byte verified and without RNR. */
 #include "config.h"
 
 #include "harness.h"

@@ -30,7 +30,7 @@ struct lane {
 static struct lanes_board *board;
 static int ranks, me;
 static bool lossless;
-static struct side side; /* XRC: the domain, the queue; its end is that of all lanes */
+static struct side side; /* XRC: the domain and the queue; all lanes use its end */
 static struct end plain; /* the same end with the queue for UC and UD; its QP is for UD */
 static struct lane lanes[LANES_RANKS];
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What mesh_random adds to its reliable connections: between each two ranks a UC connection, UD
  * datagrams and an XRC connection, whose messages come through shared receive queues. Each message
- * names its sender, number and receiver, and every byte is verified. XRC messages come once
- * and in order; so do UC and UD while nothing is dropped on purpose, else they may be missing, but
+ * names its sender, number and receiver, and every byte is verified. XRC messages come once and in
+ * order, as do UC and UD messages without injected loss. With loss those may be missing, but they
  * never come twice or overtake. Owned by mesh_lanes.c, one set for each process. */
 #ifndef SOFTHCA_MESH_LANES_H
 #define SOFTHCA_MESH_LANES_H
@@ -41,7 +41,7 @@ void lanes_begin(enum lane_kind kind, int p, size_t length);
 void lanes_serve(int victim);
 bool lanes_settled(void);
 
-/* To be called when everything has settled; then the others know how much must come. */
+/* Call it when everything has settled: tells the others how many messages must come. */
 void lanes_publish(void);
 bool lanes_all_came(int victim);
 void lanes_close(void);

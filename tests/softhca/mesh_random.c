@@ -27,7 +27,7 @@
 /* Of each kind of packets; make check-long has 15 s. */
 #define PACKET_TIME 1
 
-/* Where things are in each rank's memory; each place is for one peer. */
+/* The layout of each rank's memory; each place is for one peer. */
 #define AREA       ((size_t)MAX_RANKS * MESSAGE)
 #define WRITTEN(p) ((size_t)(p)*MESSAGE)
 #define IMM(p, n)  (AREA + ((size_t)(p)*DEPTH + (n) % DEPTH) * MESSAGE)
@@ -47,7 +47,7 @@ struct pair {
     size_t length;
     uint32_t sent, received; /* messages: sends and writes with immediate */
     uint32_t posted;         /* receives, while they are not shared */
-    unsigned written;        /* seed of what is at the peer, */
+    unsigned written;        /* seed of the contents at the peer, */
     size_t written_length;   /* and how much */
     uint64_t added, swapped, counter;
 };
@@ -274,8 +274,8 @@ static void begin(int p)
 
     q->op = draw(OPERATIONS);
     q->length = draw(4) ? 1 + draw(128) : 1 + draw(MESSAGE);
-    /* A shared queue does not keep one sender from taking the receives of all; and a write with
-     * immediate data of several packets has written before its receive is asked for. */
+    /* With a shared queue one sender may take the receives of all; and a write with immediate data
+     * of several packets writes before it needs its receive. */
     if ((q->op == READ && q->written_length == 0) ||
         ((shares(p) || lanes_of_packets()) && q->sent - board->taken[p][me] >= DEPTH))
         q->op = WRITE;
@@ -352,7 +352,7 @@ static void open_rank(void)
     lanes_open(&board->lanes, ranks, me, domain);
 }
 
-/* A peer that was killed has to be found out by each. */
+/* Each rank has to notice a killed peer. */
 static bool over(void)
 {
     return board->stop && (board->victim < 0 || pairs[board->victim].lost);
@@ -582,7 +582,7 @@ static void some_killed(void)
         start_ranks(3 + i % 2, pid);
         kill_one(pid, i % 3 == 2 ? 1 : 2);
         if (i == 0)
-            CHECK(names_left() > 0); /* the check below looks for the right thing */
+            CHECK(names_left() > 0); /* proves that the check below counts the right names */
         start = seconds();
         end_ranks(pid);
         slowest = seconds() - start > slowest ? seconds() - start : slowest;

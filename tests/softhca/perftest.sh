@@ -24,8 +24,8 @@ run_line()
     done
     tool=$1
     [[ " $* " == *" -a "* ]] && expected=23
-    # -F: no words about the frequency of the CPU. It is measured all the same, and where that fails, on a busy machine,
-    # all rates are 0.
+    # -F: no message about the frequency of the CPU. It is still measured, and if that fails on a busy machine, all
+    # rates are 0.
     for _ in 1 2 3 4 5; do
         together "$@" -F || return
         grep -q '^Correlation coefficient' "$work/client" || break

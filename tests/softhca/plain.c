@@ -30,7 +30,7 @@ static void go_to(struct end *e, enum ibv_qp_state state)
     CHECK_EQ(ibv_modify_qp(e->qp, &attr, IBV_QP_STATE), 0);
 }
 
-/* Both kinds, of each length up to some hundred bytes, at each place in a word. */
+/* Both kinds, of each length up to some hundred bytes, at each alignment in a word. */
 static void every_length(void)
 {
     struct end a, b;
@@ -95,7 +95,7 @@ static void writes_not_accepted(void)
     close_two(&a, &b);
 }
 
-/* The responder is connected to another one since: nobody answers, and nothing is written. */
+/* The responder was connected to another peer since: it does not answer, and nothing is written. */
 static void connected_elsewhere(void)
 {
     struct end a, b, c;
@@ -148,7 +148,7 @@ static void broken_by_peer(void)
     close_two(&a, &b);
 }
 
-/* What nobody has polled still occupies the send queue. */
+/* Unpolled completions still occupy the send queue. */
 static void queue_is_full(void)
 {
     struct end a, b;
@@ -212,7 +212,8 @@ static void too_long(void)
     close_two(&a, &b);
 }
 
-/* A list of one buffer is the plain one; two, none and one of no bytes are as good. */
+/* A list of one buffer takes the fast path; lists of two, of none and of an empty one must work as
+ * well. */
 static void lists(void)
 {
     struct end a, b;
@@ -320,7 +321,7 @@ static void fails(struct end *a, enum ibv_wr_opcode op, const struct address *to
 static const enum ibv_wr_opcode each_op[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND};
 enum { OPS = sizeof each_op / sizeof *each_op };
 
-/* For each operation: one goes well, then something changes, then the next one fails. */
+/* For each operation: one succeeds, then something changes, then the next one fails. */
 static void after(void (*change)(struct end *a, struct end *b), const enum ibv_wc_status why[OPS])
 {
     for (int i = 0; i < OPS; i++) {
@@ -497,7 +498,7 @@ static struct address open_with(struct end *a, const struct attributes *of_a, st
     return to_b;
 }
 
-/* What is short is one packet for both ends, whatever their MTUs; longer ones are refused. */
+/* A short message is one packet for both ends, whatever their MTUs; longer ones are refused. */
 static void other_mtu(void)
 {
     static const enum ibv_wc_status why[OPS] = {IBV_WC_REM_INV_REQ_ERR, IBV_WC_BAD_RESP_ERR,
@@ -584,7 +585,7 @@ static void receive_without_buffer(void)
     close_two(&a, &b);
 }
 
-/* Pages that are looked at with each request may be gone at the next one. */
+/* With on-demand paging pages may be gone at the next request. */
 static void paged_on_demand(void)
 {
     struct ibv_sge sge = {.length = 8};
@@ -617,7 +618,7 @@ static void paged_on_demand(void)
     CHECK_EQ(wait_wc(a.scq).status, IBV_WC_LOC_PROT_ERR);
 }
 
-/* Nothing is in no region: keys and addresses are not looked at. */
+/* Empty requests need no region: keys and addresses are not checked. */
 static void nothing_at_all(void)
 {
     for (int i = 0; i < OPS; i++) {
@@ -701,7 +702,7 @@ static void fault_while_running(void)
     }
 }
 
-/* ---- in another process: what this one learns a moment later ---- */
+/* ---- in another process: changes that this one learns a moment later ---- */
 
 static struct address join(struct end *e, int fd)
 {
@@ -714,8 +715,7 @@ static struct address join(struct end *e, int fd)
     return to;
 }
 
-/* Writes go well; when the other process has gone or pulled its cable, sooner or later no longer.
- */
+/* Writes succeed until the other process is gone or has unplugged its cable. */
 static void until_silent(struct end *e, const struct address *to)
 {
     double until = seconds() + HANG / 2;

@@ -26,6 +26,8 @@ $(call softhca_program,faultrules,contrib/softhca/support/registry_name.c)
 # Surroundings: other shapes, users and versions; containers that refuse
 $(call softhca_program,refused_environment,contrib/softhca/support/registry_name.c)
 # Connection management
+$(call softhca_program,profiles,contrib/softhca/support/profiles.c)
+$(call softhca_program,profile_manners,contrib/softhca/support/profiles.c,$$(RDMACM_LIBS) $$(IBVERBS_LIBS))
 $(call softhca_program,cm,,$$(RDMACM_LIBS) $$(IBVERBS_LIBS))
 $(call softhca_program,cm_events,,$$(RDMACM_LIBS) $$(IBVERBS_LIBS))
 $(foreach p,udp_hostile udp_stranger udp_source_port,$(call program,tests/softhca/$(p),$(call objects,softhca-test,tests/softhca/$(p).c),\
@@ -33,7 +35,7 @@ $(foreach p,udp_hostile udp_stranger udp_source_port,$(call program,tests/softhc
 # Without the device: another user runs it
 $(call program,tests/softhca/udp_spray,$(call objects,softhca-test,tests/softhca/udp_spray.c contrib/softhca/support/registry_name.c),$(roce_library))
 $(call softhca_plain,loaded_late,,-ldl)
-$(call softhca_plain,settings,contrib/softhca/support/softhca_settings.c contrib/softhca/support/registry_name.c,$$(IBVERBS_LIBS))
+$(call softhca_plain,settings,$(patsubst %,contrib/softhca/support/%.c,profiles softhca_settings registry_name),$$(IBVERBS_LIBS))
 $(call softhca_plain,faultlang,contrib/softhca/fault/fault_parse.c,$$(IBVERBS_LIBS))
 # What a program sees of topology files; two programs that know nothing of softhca
 $(call softhca_plain,hwloc_devices,,$$(HWLOC_LIBS))
@@ -44,7 +46,7 @@ $(call program,tests/softhca/replay,$(call objects,softhca-test,contrib/softhca/
     contrib/softhca/replace/real.c),$(softhca_core) -ldl)
 
 softhca_test_programs = $(patsubst %,tests/softhca/%,$(softhca_programs) $(softhca_proofs) mesh_random loaded_late settings \
-    udp_hostile udp_stranger udp_source_port faultrules faultlang refused_environment cm)
+    udp_hostile udp_stranger udp_source_port faultrules faultlang refused_environment profiles profile_manners cm)
 softhca_scripts = $(patsubst %,tests/softhca/%.sh,debian_tools udp udp6 rdmacm perftest instrumented_programs pyverbs udp_programs control replace \
     cm_events fuzz)
 TESTS += $(softhca_test_programs) $(softhca_scripts)

@@ -37,7 +37,7 @@ for link in ib roce udp; do
         "$work/tests/run_tests.py" --dev softhca0 -v "${modules[@]/#/tests.test_}" >"$work/out" 2>&1
     ran=$(sed -n 's/^Ran \([0-9]*\) tests.*/\1/p' "$work/out")
     echo "rdma-core's tests, $link: ${ran:-0} run, $(grep -c '\.\.\. skipped' "$work/out") of them skipped"
-    # Fewer would mean that they were not found.
+    # Fewer tests would mean that they were not found.
     [ "${ran:-0}" -ge 100 ] || fail "only ${ran:-0} tests of rdma-core ran"
     if grep -E '^(FAIL|ERROR): ' "$work/out" | grep -vE "$known"; then
         fail "rdma-core's tests, $link"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two rails between two ends, one of them disturbed: what goes over the other one overtakes, and
- * the memory does not have the data yet. With "delay" the write itself comes later, with "early"
- * its completion has been delivered long before. Owns nothing. */
+/* Two rails between two ends, one of them disturbed: messages over the other one overtake, and the
+ * data is not in memory yet. With "delay" the write itself comes later, with "early" its completion
+ * has been delivered long before. Owns nothing. */
 #include "config.h"
 
 #include "faults.h"
@@ -92,8 +92,8 @@ static void early_completes_before_the_data_is_there(void)
     CHECK(seconds() - start >= 500 * MS);
 }
 
-/* An operation behind it through the same HCA pushes it into memory: a fence is a read or an atomic
- * operation, and a message needs none. */
+/* A later operation through the same HCA moves the data into memory: a read or an atomic operation
+ * is a fence, and a message needs none. */
 static void what_comes_through_the_same_hca_finds_it(void)
 {
     struct rail first, second;
@@ -195,7 +195,7 @@ static void leaving_lands_it(void)
     in_two(stayer, leaver);
 }
 
-/* Memory that is not registered any more is left alone, as is that of a queue pair that is gone. */
+/* Deregistered memory is not written to, nor is memory of a destroyed queue pair. */
 static void early_never_writes_to_what_is_gone(void)
 {
     struct rail r, s;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SOFTHCA_RATE and SOFTHCA_SPEED: no completion comes before its bytes could have passed, the queue
- * pairs of a port share what it has, and two ports have twice as much. What must not be too fast is
- * checked each time; what must not be too slow in the best of some seconds, since the machine is
- * shared, and at rates at which the copies take a small part of the wire's time. Owns nothing. */
+ * pairs of a port share what it has, and two ports have twice as much. Lower limits of times are
+ * checked each time. Upper limits are checked for the best of some seconds, since the machine is
+ * shared, and at rates at which copies take a small part of the wire's time. Owns nothing. */
 #include "config.h"
 
 #include "harness.h"
@@ -17,8 +17,8 @@
  * others use, where a MiB is copied at 0.5 GB/s and a packet takes 20 us. */
 #define REACHED    (SANITIZED ? 40 : 400)
 #define BY_PACKETS (SANITIZED ? 5 : 50)
-/* A sender of packets that has no CPU for a time does not make up for it: so few bytes that some
- * tries are free of that on a busy machine too. */
+/* A sender of packets does not make up for time without a CPU: so the transfer is so short that
+ * some tries are not delayed, even on a busy machine. */
 #define PACKETS_BYTES (SANITIZED ? MIB / 16 : MIB / 2)
 #define ONE_BY_ONE    (SANITIZED ? 20 : 100)
 
@@ -78,8 +78,8 @@ static double stream(struct lane *l, int lanes, int n, int window)
     return seconds() - begin;
 }
 
-/* The best part of the rate that n writes on each lane reach, if each port alone had `rate`; what
- * is enough is tried no more. */
+/* The largest part of the rate that n writes on each lane reach, if each port has `rate`; stops
+ * trying when it is enough. */
 static double reached(struct lane *l, int lanes, int n, int window, double rate, double enough)
 {
     double best = 0, bytes = (double)n * lanes * (double)l->bytes, until = seconds() + PATIENCE;
@@ -180,7 +180,7 @@ static double until_complete(struct lane *l, double begin)
     return seconds() - begin;
 }
 
-/* Neither the first one nor, after a pause, the next: idle time is not saved up. */
+/* Neither the first completion nor, after a pause, the next is early: idle time gives no credit. */
 static void no_completion_is_early(void)
 {
     struct lane l;
@@ -200,7 +200,7 @@ static void no_completion_is_early(void)
     lane_close(&l);
 }
 
-/* The receiver must not hear of a message before it can be there. */
+/* The receiver must not see a message before it can have arrived. */
 static void no_message_is_early(void)
 {
     struct lane l;
@@ -223,7 +223,7 @@ static void no_message_is_early(void)
     lane_close(&l);
 }
 
-/* What goes out does not take from what comes in. */
+/* Outgoing traffic does not reduce the rate of incoming traffic. */
 static void directions_at(int mb, size_t bytes)
 {
     struct lane l[2];
@@ -253,7 +253,7 @@ static void directions_are_apart(void)
     directions_at(ONE_BY_ONE, MIB);
 }
 
-/* One small message is not put off, many of them are limited. */
+/* One small message is not delayed; many are limited. */
 static void small_messages_add_up(void)
 {
     struct ibv_wc wc;

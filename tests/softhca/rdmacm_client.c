@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program linked with librdmacm, which needs private versions of libibverbs. Where there is no
- * RDMA stack in the kernel it gets an error; what matters is that it starts and gets an answer. */
+/* A program linked with librdmacm, which needs private versions of libibverbs. Without an RDMA
+ * stack in the kernel it gets an error; the test is only that it starts and gets an answer. */
 #include "config.h"
 
 #include <infiniband/verbs.h>

@@ -16,7 +16,7 @@
 
 #define NOBODY 65534
 
-/* ---- what was said ---- */
+/* ---- messages ---- */
 
 static int saved_stderr = -1, said_fd = -1;
 
@@ -92,7 +92,7 @@ static bool am_root(const char *test)
     return false;
 }
 
-/* Dropping root makes a process not dumpable; most of these tests want it to be. */
+/* Dropping root makes a process not dumpable; most of these tests need it dumpable. */
 static void become_nobody(bool dumpable)
 {
     CHECK_EQ(setgid(NOBODY), 0);
@@ -470,7 +470,8 @@ static void dying_left(int fd, pid_t other)
     CHECK_EQ(wait_wc(e.scq).status, IBV_WC_SUCCESS);
     kill(other, SIGKILL);
     start = seconds();
-    /* Without a look at the process, writes into its mapped memory would succeed for ever. */
+    /* If the sender did not check the process, writes into its mapped memory would always
+     * succeed. */
     do {
         struct ibv_wc wc;
 

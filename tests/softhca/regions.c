@@ -198,7 +198,7 @@ static char *map_at(char *where, int rights)
     return p;
 }
 
-/* What real drivers do, and what programs trip over. */
+/* Behaviour of real drivers that surprises programs. */
 static void pages_on_demand(void)
 {
     const int local = IBV_ACCESS_ON_DEMAND | IBV_ACCESS_LOCAL_WRITE;
@@ -317,7 +317,7 @@ static size_t segment_bytes(void)
     return kb * 1024;
 }
 
-/* What a queue pair with the smallest queues takes, beside the page of its receive queue. */
+/* Memory of a queue pair with the smallest queues, besides the page of its receive queue. */
 static void price_of_a_queue_pair(void)
 {
     static const struct end_options without = {.no_qp = true};

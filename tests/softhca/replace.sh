@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The replacement libibverbs.so.1, found by LD_LIBRARY_PATH alone: it exports exactly what the host's
-# does, other people's programs run on it, and without the host's library calls fail cleanly.
+# The replacement libibverbs.so.1, found by LD_LIBRARY_PATH alone: it exports the same symbols as the host's, other
+# programs run with it, and without the host's library calls fail cleanly.
 . "${top_srcdir:?}/tests/softhca/tools_common.sh"
 prepare ibverbs-utils ibv_devinfo ibv_rc_pingpong
 replacement=$top_builddir/contrib/softhca/replace
@@ -36,7 +36,7 @@ for name in libibverbs.so.1 librdmacm.so.1; do
     diff <(nodes "$host/$name") <(nodes "$replacement/$name") || fail "the version nodes of $name differ"
 done
 
-# All symbols are bound before anything runs, so a missing one shows.
+# All symbols are bound before the program runs, so a missing one is found.
 LD_BIND_NOW=1 expect_line 'hca_id:.softhca0' ibv_devinfo -v
 together ibv_rc_pingpong -n 300 -c
 together ibv_rc_pingpong -n 300 -e
@@ -49,13 +49,13 @@ diff "$top_srcdir/tests/softhca/cm_events.txt" "$work/out" || fail "cm_events on
 SOFTHCA_ONLY=0 LD_PRELOAD=$lib with ibv_devinfo -l >"$work/out" 2>&1
 [ "$(grep -c 'softhca0' "$work/out")" = 1 ] || fail "preload and replacement together: $(cat "$work/out")"
 
-# No library behind: our devices are there, everything else has a clean answer and one line says why.
+# Without the host's library our devices work, other calls fail cleanly, and one line says why.
 SOFTHCA_REAL=/no/such/file expect_line 'hca_id:.softhca0' ibv_devinfo
 SOFTHCA_REAL=/no/such/file with "$top_builddir/tests/softhca/dlvsym_client" absent 2>"$work/err" ||
     fail "a program that uses dlvsym, with no library behind"
 [ "$(grep -c 'SOFTHCA_REAL=/no/such/file cannot be loaded' "$work/err")" = 1 ] ||
     fail "no reason why the library behind is missing: $(cat "$work/err")"
-# Never itself, under any name.
+# It never loads itself, under any name.
 ln -s "$(realpath "$replacement/libibverbs.so.1")" "$work/other.so"
 SOFTHCA_REAL=$work/other.so SOFTHCA_ONLY=0 expect_line 'is the replacement itself' ibv_devinfo
 

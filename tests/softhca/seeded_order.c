@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SOFTHCA_SEED: completions of different queue pairs come in an order that the seed decides, those
- * of one queue pair in theirs, and a poll now and then finds nothing although something is there.
- * Each order is made in a process of its own, since the seed is read once. */
+/* SOFTHCA_SEED: the seed decides the order of completions of different queue pairs; those of one
+ * queue pair stay in order; and some polls find nothing although a completion waits. Each order is
+ * made in a process of its own, since the seed is read once. */
 #include "config.h"
 
 #include "harness.h"
@@ -116,7 +116,7 @@ static void the_same_seed_gives_the_same_order(void)
     }
 }
 
-/* Without a seed: nothing hides, and sends come as they were posted. */
+/* Without a seed polls find every completion, and sends complete in the order of posting. */
 static void zero_is_order_of_arrival(void)
 {
     struct trace t = trace_of("0", 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The settings of softhca: each bad one is refused in one line that names it, each good one has its
- * effect, and README and man page say what the table says. The parser is pure, so it is called
+ * effect, and README and man page agree with the table. The parser is pure, so it is called
  * directly. Owns nothing. */
 #include "config.h"
 
@@ -60,6 +60,12 @@ static void refused_by_name(void)
         {"SOFTHCA_DOWN=softhca0:2", "SOFTHCA_DOWN=softhca0:2: 'softhca0:2' does not begin"},
         {"SOFTHCA_DOWN=softhca0:1,x", "SOFTHCA_DOWN=softhca0:1,x: 'x' does not begin"},
         {"SOFTHCA_DOWN=softhca0:1,", "SOFTHCA_DOWN=softhca0:1,: '' does not begin"},
+        {"SOFTHCA_PROFILE=connectx-6",
+         "SOFTHCA_PROFILE: 'connectx-6' is none of softhca, connect-ib, connectx-4, connectx-5, "
+         "connectx-7, connectx-3, qedr, e810-roce, hns, bnxt, pvrdma, rxe, e810-iwarp, i40iw, "
+         "cxgb4, siw, erdma, efa, mana, hfi1"},
+        {"SOFTHCA_PROFILE=qedr,", "SOFTHCA_PROFILE: '' is none of softhca"},
+        {"SOFTHCA_PROFILE=qedr,,rxe", "SOFTHCA_PROFILE: '' is none of softhca"},
         {"SOFTHCA_DOWN=softhca0:+1", "SOFTHCA_DOWN=softhca0:+1: 'softhca0:+1' does not begin"},
     };
 
@@ -115,7 +121,7 @@ static void empty_is_unset(void)
     }
 }
 
-/* Names that differ only in what a socket name cannot hold are different fabrics. */
+/* Names that differ only in characters that a socket name can't have are different fabrics. */
 static void fabrics_differ(void)
 {
     struct shca_config a, b;

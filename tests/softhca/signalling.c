@@ -46,7 +46,7 @@ static void signal_all(void)
     close_two(&a, &b);
 }
 
-/* Only every fourth is signaled: it stands for those before it, in number and in order. */
+/* Only every fourth is signaled: its completion covers those before it, in order. */
 static void signal_some(void)
 {
     struct end a, b;
@@ -88,7 +88,7 @@ static void unsignaled_sends_keep_their_place(void)
     close_two(&a, &b);
 }
 
-/* What fails, and what is flushed behind it, completes whether or not it was signaled. */
+/* A failed request, and those flushed behind it, complete whether or not they were signaled. */
 static void errors_are_reported(void)
 {
     struct end a, b;
@@ -192,7 +192,7 @@ static void errors_wake(void)
 
 /* ---- fence ---- */
 
-/* The answer of a read (or atomic) is slow; a fenced request behind it uses what it brought. */
+/* The answer of a read (or atomic) is slow; a fenced request behind it uses its result. */
 static void fence(void)
 {
     struct end a, b;

@@ -202,7 +202,7 @@ static void deep_private(void)
     in_two(deep_receiver, deep_sender);
 }
 
-/* A CQ that has less room than the queue is deep can overrun, and says so. */
+/* A CQ that is smaller than the queue can overrun, and reports that. */
 static void overrun(void)
 {
     struct ibv_async_event ev;
@@ -323,7 +323,7 @@ static void last_wqe(void)
     close_pair(&a, &b);
 }
 
-/* A message that does not fit breaks the queue pair it came for, not the queue. */
+/* A message that does not fit breaks its queue pair, not the queue. */
 static void broken_by_message(void)
 {
     struct ibv_async_event ev;

@@ -154,7 +154,7 @@ static void many_private(void)
     many_processes(true);
 }
 
-/* Fills the queue up and uses all of it: exactly its depth goes through. */
+/* Fills the queue and uses all receives: exactly as many messages as its depth must arrive. */
 static void expect_depth(struct end *e)
 {
     struct end to = *e, from;
@@ -174,8 +174,8 @@ static void expect_depth(struct end *e)
     end_close(&from);
 }
 
-/* Senders are killed in the middle of their load. The others go on, and when the queue pairs of
- * the dead are gone every receive is there again. */
+/* Senders are killed in the middle of their load. The others continue, and when the queue pairs of
+ * the dead are destroyed every receive is free again. */
 static void killed_senders(void)
 {
     struct server s = {0};
@@ -241,7 +241,7 @@ static void open_server(struct end *e, int type)
     end_qp(e, &(struct end_options){.type = type});
 }
 
-/* Lets the victim come and go: two messages have arrived, the third was begun. */
+/* Starts a victim and waits for its death: two messages have arrived, the third was begun. */
 static void lose_one(struct end *e, int fd, pid_t other)
 {
     struct address from;
@@ -256,7 +256,7 @@ static void lose_one(struct end *e, int fd, pid_t other)
         CHECK(filled(e->buf + i * 4096, 2000, 3));
     }
     no_wc(e->rcq);
-    /* two free, one posted, one in the hands of the dead */
+    /* two free, one posted, one taken by the dead sender */
     CHECK_EQ(post_srq(e, 10, 0, 64), 0);
     CHECK_EQ(post_srq(e, 11, 0, 64), 0);
     CHECK_EQ(post_srq(e, 12, 0, 64), ENOMEM);

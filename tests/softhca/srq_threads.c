@@ -149,7 +149,7 @@ static void many_threads(void)
         end_close(&from[i]);
 }
 
-/* Seconds of a CPU that this thread has used: what others do to the machine does not count. */
+/* CPU seconds of this thread, so that other load does not count. */
 static double used(void)
 {
     struct timespec t;
@@ -173,8 +173,8 @@ static void *unregister_often(void *arg)
     return NULL;
 }
 
-/* ibv_dereg_mr looks at what has arrived and is not polled yet, while that is polled: it has to
- * see an end of that. */
+/* ibv_dereg_mr goes through messages that are not polled yet, while another thread polls them: it
+ * must terminate. */
 static void unregistered_while_polling(void)
 {
     pthread_t other;

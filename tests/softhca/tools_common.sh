@@ -34,7 +34,7 @@ fail()
     failed=1
 }
 
-# The limit is for what hangs; a loaded machine may be slow.
+# The limit is for hangs; a loaded machine may be slow.
 with()
 {
     LD_PRELOAD=$lib timeout 120 "$@"
@@ -78,7 +78,7 @@ await_server()
     done
 }
 
-# The next one that nobody has, in $port
+# Sets $port to the next free port
 next_port()
 {
     port=$((port + 1))

@@ -206,8 +206,8 @@ static void expect(struct ibv_qp *qp, int from, int to, int mask, int status)
     CHECK_EQ(state_of(qp), status == 0 ? to : from);
 }
 
-/* Attributes that the half of an XRC connection has no use for are ignored, as Linux does: programs
- * give both halves what they give an RC queue pair. */
+/* Attributes that one half of an XRC connection does not use are ignored, as in Linux: programs
+ * give both halves the attributes of an RC queue pair. */
 static int ignored(int type)
 {
     return type == IBV_QPT_XRC_SEND   ? IRD | MIN_RNR

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The promises between two processes: data of every kind and size over shared and private memory,
- * datagrams, events, early senders, and what a survivor sees after the other was killed. */
+ * datagrams, events, early senders, and the errors of a survivor after the other was killed. */
 #include "config.h"
 
 #include <sys/resource.h>
@@ -254,7 +254,7 @@ static void deep_left(int fd, pid_t other)
     (void)other;
     open_deep(fd, e, peers);
     CHECK_EQ(post(&e[0], IBV_WR_SEND, 0, 0, 0, 0, NULL, 0), 0);
-    /* Touches all that it needs but the receive queue. */
+    /* Touches everything that it needs except the receive queue. */
     CHECK_EQ(post(&e[1], IBV_WR_RDMA_WRITE, 0, 0, 0, 0, &peers[1], 0), 0);
     before = faults();
     CHECK_EQ(post(&e[1], IBV_WR_SEND, 1, 0, 0, 0, NULL, 0), 0);
@@ -458,7 +458,7 @@ static void last_right(int fd, pid_t other)
                 sched_yield();
         if (seen(e.buf + LAST_STOP, 1))
             break;
-        /* Downwards: a copy that is still under way is most likely to lack the upper end. */
+        /* Downwards: an unfinished copy most likely lacks the upper end. */
         for (int j = LAST_BYTES - 2; j >= 0; j--)
             CHECK_EQ(e.buf[5 + j], (char)i);
         e.buf[0] = (char)i;

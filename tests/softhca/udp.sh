@@ -51,7 +51,7 @@ SOFTHCA_STATS=$work/stats SOFTHCA_WIRE=auto SOFTHCA_UDP=127.0.0.0/8 together ibv
 # Other fabrics cannot meet in shared memory.
 SOFTHCA_WIRE=shm SOFTHCA_UDP=auto expect_line 'link_layer:.*InfiniBand' ibv_devinfo
 
-# Not to the end: where the last acknowledgement is lost, the other side has gone and can't repeat it, on any network.
+# Not to the end: if the last acknowledgement is lost, the other side has ended and can't repeat it, on any network.
 SOFTHCA_FAULT="drop:p=0.05,count=25" packets ibv_rc_pingpong -n 100 -s 9000 -c -g 0
 [ "$(counter lost)" -gt 0 ] || fail "no packet was lost"
 
@@ -108,7 +108,8 @@ EOF
     fi
 fi
 
-# softhca link and softhca fault in processes that run. While the port is down nothing moves and nothing is given up.
+# softhca link and softhca fault in processes that run. While the port is down nothing is transferred and nothing is
+# given up.
 softhca()
 {
     "$top_builddir/contrib/softhca/softhca" "$@" >"$work/out" 2>&1 || { fail "softhca $*"; cat "$work/out"; }
@@ -131,7 +132,7 @@ wait $server || fail "a server whose port was down for a while"
 unset SOFTHCA_STATS
 [ "$(counter lost)" -ge 20 ] || fail "softhca fault set: $(counter lost) packets were lost"
 
-# A cable that is out: nothing arrives, and the client ends by its retries.
+# An unplugged cable: nothing arrives, and the client ends by its retries.
 next_port
 LD_PRELOAD=$lib ibv_rc_pingpong -p $port -g 1 >"$work/server" 2>&1 &
 server=$!

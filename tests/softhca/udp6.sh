@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # RoCE v2 packets over IPv6, between two machines that are network namespaces: Debian's ping-pongs by link-local and other
-# addresses, also from a process that has not got port 4791; GIDs that can't work are one line; so is what ICMP says about a peer
-# that does not answer, and a path that is too narrow.
+# addresses, also from a process that has not got port 4791; one line is printed for GIDs that can't work, for what ICMP reports
+# about a peer that does not answer, and for a path whose MTU is too small.
 if [ "${1-}" != inside ]; then
     if ! why=$(unshare -rn ip link add type veth 2>&1); then
         echo "SKIP: no network namespaces here: $why"
@@ -85,7 +85,7 @@ pair ibv_ud_pingpong -g 3 -n 100 -c -s 1024
 pair ibv_ud_pingpong -g 2 -n 100 -c -s 1024
 SOFTHCA_FAULT="drop:p=0.05,count=25" pair ibv_rc_pingpong -g 3 -n 100 -s 9000 -c
 # Off loopback a packet that is only late is not repeated at once: 4 ms at least.
-# On a machine where a process waits that long for a CPU many are, so one run of three counts.
+# On a busy machine many packets are later than that, so one run of three must pass.
 for tries in 1 2 3; do
     SOFTHCA_FAULT="delay:us=2500,every=10" pair ibv_rc_pingpong -g 3 -n 200 -c
     [ "$(counter repeated)" -gt 20 ] || break

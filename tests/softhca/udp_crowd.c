@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Many into one: processes that all write to one receiver whose socket buffer is of the size that
- * every host allows without a setting. All bytes arrive, each sender ends well, and few packets had
- * to be sent again; and of one alone nothing is lost. Owns nothing; a process for each end. */
+ * every host allows without a setting. All bytes arrive, each sender succeeds, and few packets have
+ * to be sent again; with one sender nothing is lost. Owns nothing; a process for each end. */
 #include "harness.h"
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@ enum {
     most_senders = 16,
 };
 
-/* In the place of the C library's, because the limit of the host that runs this may be larger. */
+/* Replaces the C library's function, because the host's limit may be larger. */
 int setsockopt(int fd, int level, int name, const void *value, socklen_t length)
 {
     static int (*next)(int, int, int, const void *, socklen_t);

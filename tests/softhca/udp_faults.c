@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SOFTHCA_FAULT with SOFTHCA_WIRE=udp: what each kind of rule does where packets carry the
- * traffic, and that queue pairs that wait for nothing cost the timers nothing. Both ends are in one
- * process unless a case says otherwise. Owns nothing. */
+/* SOFTHCA_FAULT with SOFTHCA_WIRE=udp: the effect of each kind of rule on packets; and idle queue
+ * pairs cost the timers nothing. Both ends are in one process unless a case says otherwise. Owns
+ * nothing. */
 #include "config.h"
 
 #include "faults.h"
@@ -98,7 +98,7 @@ static void a_delay_keeps_the_order_of_datagrams(void)
     CHECK(arrive_as("delay:ms=5,nth=2", 3, 3, "123"));
 }
 
-/* Times near the moment itself: what is sent at once does not go before what is just due. */
+/* Very short delays: a packet that is sent at once must not overtake one that is just due. */
 static void short_delays_keep_the_order(void)
 {
     for (int i = 0; i < 10; i++) {
@@ -146,7 +146,7 @@ static uint64_t added(const struct end *b)
     return *(volatile uint64_t *)(void *)b->buf;
 }
 
-/* Whatever is lost or doubled, each is executed once. */
+/* Each is executed once, whatever is lost or doubled. */
 static void an_atomic_is_executed_once(void)
 {
     struct end a, b;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A malicious peer: packets with a right ICRC from the address that a queue pair is connected to,
- * and from others. What it does not allow is refused with the code of the specification; answers to
- * nothing change nothing; a message in packets keeps its receive of an XRC queue and leaves none
- * behind; and whatever a seeded stream of half-right packets does, no byte outside of what was
- * registered for it is written or sent, and each reason of a drop was counted. HOSTILE_SECONDS and
+ * and from others. Forbidden requests are refused with the specification's code; unrequested
+ * answers have no effect; a message of several packets keeps its receive of an XRC queue and leaves
+ * none behind. Under a seeded stream of almost valid packets no byte outside of memory registered
+ * for it is written or sent, and each reason for a drop is counted. HOSTILE_SECONDS and
  * HOSTILE_SEED: of that stream. Owns nothing. */
 #include "config.h"
 
@@ -139,7 +139,7 @@ static void end_of(struct end *e)
     end_close(e);
 }
 
-/* A write of the peer arrives, and so all before it was looked at. */
+/* A write of the peer arrives, so all earlier packets have been handled. */
 static void alive(const struct sender *peer, struct victim *v)
 {
     uint64_t bytes = ++v->sent;
@@ -414,8 +414,8 @@ static void expect_xrc(struct side *s, uint64_t id, const struct victim *v, int 
     unchanged(&s->e, id * 4096, id * 4096 + length, byte);
 }
 
-/* Each keeps the receive that its first packet took; the one ready first completes first; what one
- * leaves behind is there for the next. */
+/* Each message keeps the receive that its first packet took; the one that is ready first completes
+ * first; the receive of an abandoned message serves the next. */
 static void kept_receives(void)
 {
     struct sender peer = peer_open();
@@ -612,7 +612,7 @@ static void send_one(struct stream *s)
     s->packets++;
 }
 
-/* Nothing that leaves the victim has its secrets; learns the numbers that it expects. */
+/* Checks that no packet of the victim has its secrets; learns the numbers that it expects. */
 static void read_answers(struct stream *s)
 {
     uint8_t in[65536];
@@ -651,7 +651,7 @@ static void datagram_to_rts(struct ibv_qp *qp)
     CHECK_EQ(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
 }
 
-/* What the victim wants itself, and what it is ready to receive. */
+/* Posts the victim's own requests and receives. */
 static void post_own(struct stream *s)
 {
     struct end *e = &s->e;

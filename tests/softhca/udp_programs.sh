@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs whose promises hold on any wire, over packets: XRC (queues and targets in several processes), atomics,
-# regions, and a child while its parent is busy.
+# Programs for any wire, run over packets: XRC (queues and targets in several processes), atomics, regions, and a child
+# while its parent is busy.
 cd "${top_builddir:?}" || exit 1
 export SOFTHCA_WIRE=udp
 failed=0

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program that polled and then does something else: its helper thread, which had left the packets
- * to it, answers in its place. What was put off until the next poll is sent without one. Owns
- * nothing; two processes. */
+/* A program that polled and then does other work: its helper thread, which had left the packets to
+ * it, answers instead. Acknowledgements that were deferred until the next poll are sent without a
+ * poll. Owns nothing; two processes. */
 #include "harness.h"
 
 enum { rounds = 40, vain_polls = 1000 };

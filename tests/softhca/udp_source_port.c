@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The UDP port that packets of a connection come from, where the peer's GID does not say it. On
+/* The UDP port from which packets of a connection come, if the peer's GID does not contain it. On
  * loopback it is 4791 from the beginning; for a card or the kernel the receiver learns it from the
  * first request and the first response with the expected numbers. A sender that knows all numbers
  * of the connection and has the peer's address, but another port, changes nothing: no request, no
@@ -97,7 +97,7 @@ static void ask(struct victim *v, enum ibv_wr_opcode opcode)
     CHECK_EQ(post(v->end, opcode, 1, read_offset, 8, IBV_SEND_SIGNALED, &remote, 0), 0);
 }
 
-/* ---- what a stranger sends ---- */
+/* ---- packets of a stranger ---- */
 
 static void forge_requests(const struct sender *stranger, struct victim *v)
 {
@@ -197,7 +197,8 @@ static void loopback(void)
     close(stranger.fd);
 }
 
-/* A packet with a wrong number, or to nobody's request, teaches nothing. */
+/* The receiver learns nothing from a packet with a wrong number, or from an unrequested
+ * response. */
 static void learnt(void)
 {
     uint32_t ipv4 = address_for(false, 1);
@@ -236,7 +237,7 @@ static void learnt(void)
     close(stranger.fd);
 }
 
-/* What was learnt belongs to the connection: the next one has another peer. */
+/* The learnt ports belong to one connection: the next one has another peer. */
 static void learnt_anew(void)
 {
     uint32_t ipv4 = address_for(false, 0);

@@ -3,7 +3,7 @@
  * their queue pairs' numbers, in the kernel's tables of sockets, which all users may read. Sends
  * from the addresses of each to all others, and guesses: first requests and NAKs for the numbers
  * that queue pairs have where both are counted up, then for random ones. Status 1: it found fewer
- * than two; 3: it got the port of one of them too. Owns its sockets; nothing else. */
+ * than two; 3: it could also bind the port of one. Owns its sockets; nothing else. */
 #include "config.h"
 
 #include "support/registry_name.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hostile senders of packets whose ICRC is right. The peer of the queue pairs is this program with
- * sockets of its own, so that it also sends what no end point would: from another address or port,
- * with a wrong key, partition, queue pair or sequence number, with headers missing. Nothing of that
- * changes memory or disturbs the connection, all of it is counted, and only a bad key from the peer
- * itself breaks the queue pair that it came to. And marks of congestion are answered. Owns nothing;
- * a process of its own is the victim.
- */
+ * sockets of its own, so that it can send packets that no end point would: from another address or
+ * port, with a wrong key, partition, queue pair or sequence number, with missing headers. None of
+ * these changes memory or disturbs the connection, all are counted, and only a bad key from the
+ * peer itself breaks its queue pair. Marks of congestion are answered. Owns nothing; a process of
+ * its own is the victim. */
 #include "config.h"
 
 #include "crafted.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unreliable connections: what arrives, what is lost silently, and what breaks. A sender learns
- * nothing about the other side: every sent request succeeds. */
+/* Unreliable connections: messages that arrive, messages that are lost silently, and errors
+ * that break the queue pair. A sender learns nothing about the other side: every sent request
+ * succeeds. */
 #include "config.h"
 
 #include "harness.h"
@@ -231,7 +232,7 @@ static void dead_peer(void)
     in_two(dead_left, dead_right);
 }
 
-/* ---- the send queue breaks alone ---- */
+/* ---- only the send queue breaks ---- */
 
 static void post_bad(struct end *e, struct ibv_ah *ah, uint64_t id)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Extended queue pairs: what ibv_create_qp_ex accepts and refuses, and the builders ibv_wr_*: each
- * operation arrives, a batch is posted whole or not at all, mistakes show in ibv_wr_complete. Owns
- * nothing beyond each case. */
+/* Extended queue pairs: options that ibv_create_qp_ex accepts and refuses; and the builders
+ * ibv_wr_*: each operation arrives, a batch is posted whole or not at all, and ibv_wr_complete
+ * reports mistakes. Owns nothing beyond each case. */
 #include "config.h"
 
 #include <pthread.h>

@@ -6,12 +6,18 @@
 #ifndef GASNET_TOOLS_LOCK_H
 #define GASNET_TOOLS_LOCK_H
 
+/* Nested, because objects for any mode poison GASNETT_THREAD_SAFE, and clang refuses such a name even
+ * behind defined(). */
 #if GASNETT_USE_TRUE_MUTEXES
 #    define TRUNKLINE_REAL_LOCKS 1
-#elif defined(GASNETT_THREAD_SAFE) && !defined(TRUNKLINE_ANY_MODE)
-#    define TRUNKLINE_REAL_LOCKS 1
-#else
+#elif defined(TRUNKLINE_ANY_MODE)
 #    define TRUNKLINE_REAL_LOCKS 0
+#else
+#    if defined(GASNETT_THREAD_SAFE)
+#        define TRUNKLINE_REAL_LOCKS 1
+#    else
+#        define TRUNKLINE_REAL_LOCKS 0
+#    endif
 #endif
 
 #if TRUNKLINE_REAL_LOCKS

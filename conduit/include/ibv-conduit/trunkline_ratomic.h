@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Atomics by this very CPU. First what each operation does to a word of memory, the one place that
- * defines it: also compiled into the library, which executes messages of other ranks by it. Then
- * the calls, inlined into clients: with constant opcode and flags an operation on a process that
- * shares memory is one locked instruction (for some operations a loop around one), complete on
- * return. All other cases, and all calls in a library built with --enable-debug, which checks them,
- * or --enable-trace, call the library's function of the same name. Included by gasnet_ratomic.h.
- * Owns nothing, locks nothing, polls nothing. */
+ * Atomics executed by this CPU. The first part defines the effect of each operation on a word of
+ * memory; the library, too, is compiled with it and so executes requests of other ranks. Then the
+ * calls, inlined into clients: with constant opcode and flags an operation on a process that shares
+ * memory is one locked instruction (for some operations a loop around one), complete on return. All
+ * other cases, and all calls in a library built with --enable-debug, which checks them, or
+ * --enable-trace, call the library's function of the same name. Included by gasnet_ratomic.h. Owns
+ * nothing, locks nothing, polls nothing. */
 #ifndef TRUNKLINE_RATOMIC_H
 #define TRUNKLINE_RATOMIC_H
 
@@ -56,7 +56,7 @@ TRUNKLINE_AD_BITS(double, trunkline_ad_64_t)
         return was;                                                                                \
     }
 
-/* Bits are bits: the same for all types. */
+/* Operations that only copy bits are the same for all types. */
 #define TRUNKLINE_AD_ACCESSORS(type, word, value_of, bits_of)                                      \
 case GEX_OP_SET:                                                                                   \
 case GEX_OP_SWAP:                                                                                  \
@@ -70,7 +70,7 @@ case GEX_OP_FCAS: {                                                             
     return value_of(expected);                                                                     \
 }
 
-/* Both halves of a pair: bit numbers that differ by 15. */
+/* An operation and its fetching form, whose bit numbers differ by 15. */
 #define TRUNKLINE_AD_CASE(NAME)                                                                    \
 case GEX_OP_##NAME:                                                                                \
 case GEX_OP_F##NAME:
@@ -150,9 +150,9 @@ TRUNKLINE_PART uintptr_t trunkline_ad_offset(gex_AD_t ad, gex_Rank_t rank)
         (__builtin_constant_p(opcode) && __builtin_constant_p(flags) &&                            \
          !((flags)&GEX_FLAG_RANK_IS_JOBRANK))
 
-/* Always inlined: the compiler would judge the size by all operations, of which one is left. The
- * operation itself orders everything; only a load needs a fence, so that it does not pass earlier
- * stores. */
+/* Always inlined: otherwise the compiler would count the size of all operations, although a
+ * constant opcode leaves only one. The operation itself orders everything; only a load needs a
+ * fence, so that it does not pass earlier stores. */
 #    define TRUNKLINE_AD_CALL(DT, type, word, result, call, done, also)                            \
         /* An alias of the library's function: a call by its own name would be recursive here. */  \
         result trunkline_ad_##also##_##DT(gex_AD_t ad, type *result_p, gex_Rank_t tgt_rank,        \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Transport to ourselves: memory copies, and handlers that run inside the sending call. Owns
- * buffers for payloads, which handlers may write to: as many as messages are being handled at once
- * (a request and its reply, for each thread). */
+ * buffers for payloads, which handlers may write to: one for each message that is being handled (a
+ * request and its reply, for each thread). */
 #include "config.h"
 
 #include <stdlib.h>

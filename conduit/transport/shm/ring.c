@@ -24,8 +24,8 @@ size_t tk_ring_bytes(uint32_t slots)
     return sizeof(struct tk_ring_shared) + slots * sizeof(struct tk_ring_slot);
 }
 
-/* Half of the lines: seven eighths are free at rest, and a sender of large messages among senders
- * of small ones must find space before long. */
+/* Half of the lines: seven eighths are free at rest, and a sender of large messages must find space
+ * soon among senders of small ones. */
 static uint64_t lines_most(uint64_t slots, uint64_t lines)
 {
     return tk_min(lines / 2, TK_RING_SLOT / slots - 1);
@@ -93,7 +93,7 @@ enum tk_status tk_ring_in_open(struct tk_ring_in *in, struct tk_ring_shared *sha
         tk_log_error("no memory for %zu bytes beside a ring of messages", bytes);
         return TK_FAIL;
     }
-    for (uint64_t i = 0; i < slots; i++) /* never the position behind a slot of the first lap */
+    for (uint64_t i = 0; i < slots; i++) /* the message of this slot never ends at this position */
         atomic_store_explicit(tk_ring_done_word(in, start + i * TK_RING_SLOT),
                               start + i * TK_RING_SLOT, memory_order_relaxed);
     return TK_OK;
@@ -105,8 +105,8 @@ void tk_ring_in_close(struct tk_ring_in *in)
     in->done = NULL;
 }
 
-/* The position behind the message at `position`, or a position of another lap while the message is
- * in use. */
+/* The position behind the message at `position`. While the message is in use, this is a position of
+ * another lap. */
 static uint64_t done_behind(const struct tk_ring_in *in, uint64_t position, memory_order order)
 {
     return atomic_load_explicit(tk_ring_done_word(in, position), order);
@@ -140,11 +140,10 @@ static uint64_t retire_locked(struct tk_ring_in *in)
     return finished;
 }
 
-/* Trylock: if another thread holds the lock, that thread does it, or the next poll that finds the
- * ring empty. Clears the flag "something is to be given back" first: acquire then shows what the
- * threads that raised it had taken and done. The flag stays raised while messages in between are in
- * use.
- */
+/* Trylock: if another thread holds the lock, that thread gives the space back, or the next poll
+ * that finds the ring empty does. Clears the flag `behind` first: acquire then shows what the
+ * threads that raised it had taken and finished. The flag stays raised while messages in between
+ * are in use. */
 void tk_ring_retire_rest(struct tk_ring_in *in)
 {
     uint64_t retired = atomic_load_explicit(&in->retired, memory_order_relaxed);
@@ -160,7 +159,8 @@ void tk_ring_retire_rest(struct tk_ring_in *in)
     tk_unlock(&in->lock);
 }
 
-/* Raises the flag before it tries: other threads may be giving back, and past what we have done. */
+/* Raises the flag before it tries the lock: another thread may be giving back, and have passed the
+ * messages that we finished. */
 void tk_ring_retire(struct tk_ring_in *in)
 {
     atomic_store_explicit(&in->behind, true, memory_order_release);

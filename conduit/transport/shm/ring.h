@@ -7,14 +7,13 @@
  * Positions: one word counts all slots and payload lines that were ever taken. Senders advance
  * `tail` with one compare-and-swap, which reserves both; the receiver advances its own `taken`, and
  * `head` when it gives space back. One store of a slot's word publishes the slot. The receiver
- * never writes to it, so its cache line keeps one owner. The word differs from that of the lap
- * before by its count alone, and only counts are ever stored there.
+ * never writes to it, so its cache line keeps one owner. The count in the word tells the laps
+ * apart, and only counts are ever stored there.
  *
  * Ordering: publishing releases the message and reading the word acquires it; storing `head`
- * releases the space and reading it acquires it. All else is relaxed. PAR has two locks, which
- * are tried and never waited for: one for the few instructions in which a thread takes a message
- * (so that an empty poll finds where to look by two words, as in SEQ), and one for giving space
- * back. */
+ * releases the space and reading it acquires it. All else is relaxed. PAR has two locks, which are
+ * only tried: one for the few instructions in which a thread takes a message (so an empty poll
+ * reads two words to find where to look, as in SEQ), and one for giving space back. */
 #ifndef TK_RING_H
 #define TK_RING_H
 
@@ -36,10 +35,10 @@ enum {
     tk_ring_slot_max = tk_ring_line - 8, /* bytes of a message that fit its slot */
     tk_ring_slots_max = 8192,
     tk_ring_lines_max = 32768,
-    /* Lines take 24 bits of a position, slots 40. A sender that slept must not take an old `head`
-     * for a new one: 2^40 messages are more than a day of flood, 2^32 would be minutes. Lines may
-     * wrap sooner: they are compared only when slots are less than a lap apart, and
-     * tk_ring_message_max() keeps a lap of messages below 2^24 lines. */
+    /* Lines take 24 bits of a position, slots 40. A sender that slept must not mistake an old
+     * `head` for a new one: 2^40 messages last more than a day at full rate, 2^32 would last
+     * minutes. Lines may wrap sooner: they are compared only when slots are less than a lap apart,
+     * and tk_ring_message_max() keeps a lap of messages below 2^24 lines. */
     tk_ring_line_bits = 24
 };
 
@@ -70,7 +69,7 @@ enum { tk_ring_head_max = tk_ring_slot_max - sizeof(struct tk_ring_note) };
 /* What lies in shared memory. */
 struct tk_ring_shared {
     _Alignas(tk_ring_line) _Atomic uint64_t tail; /* written by senders */
-    _Alignas(tk_ring_line) _Atomic uint64_t head; /* written by the receiver, each eighth */
+    _Alignas(tk_ring_line) _Atomic uint64_t head; /* written by the receiver, after each eighth */
     struct tk_ring_slot slots[];
 };
 
@@ -78,12 +77,12 @@ struct tk_ring_shared {
 struct tk_ring_out {
     struct tk_ring_shared *shared;
     char *payload;
-    uint64_t mask;  /* of a slot's place among all, in bytes */
+    uint64_t mask;  /* of a slot's offset in the array */
     uint64_t limit; /* slots, as part of a position */
     uint64_t from;  /* as part of a slot's word */
     uint64_t lines;
-    /* As it was when the ring last looked full, less what is kept for queued threads: the ring then
-     * looks full sooner to the others, which costs nothing. */
+    /* The head when the ring last looked full, less what is kept for queued threads: to the others
+     * the ring then looks full sooner, at no cost. */
     _Atomic uint64_t head;
     struct tk_ring_queue queue;
 };
@@ -92,29 +91,29 @@ struct tk_ring_out {
 struct tk_ring_in {
     TK_UNLOCKED uintptr_t next; /* the slot at `taken`, */
     TK_UNLOCKED uint32_t seq;   /* and the count in its word when it is published */
-    _Atomic bool behind;        /* PAR: an eighth or more may be left to be given back */
+    _Atomic bool behind;        /* PAR: an eighth or more may be ready to be given back */
     tk_lock_t taking;           /* guards next, seq and taken */
-    _Atomic uint64_t taken;     /* some thread has taken all before this */
-    _Atomic uint64_t finished;  /* PAR: all before this are done with, as far as it was followed */
-    _Atomic uint64_t retired;   /* all before this is given back: equal to shared->head */
+    _Atomic uint64_t taken;     /* messages before this are taken */
+    _Atomic uint64_t finished;  /* PAR: messages before this are finished; a lower bound */
+    _Atomic uint64_t retired;   /* space before this is given back: equal to shared->head */
     struct tk_ring_shared *shared;
     char *payload;
-    uint64_t mask; /* of a slot's place among all, in bytes */
+    uint64_t mask; /* of a slot's offset in the array */
     uint64_t lines;
     uint64_t places;        /* slots - 1 */
     uint64_t within;        /* bits of a position that are 0 where an eighth of the slots ends */
     uint64_t due;           /* bits of a position that change where an eighth ends */
-    uint64_t lines_most;    /* that a message may have */
-    _Atomic uint64_t *done; /* PAR, for each slot: the position behind it, if it was done with
-                               before a slot in front of it */
+    uint64_t lines_most;    /* the most lines of a message */
+    _Atomic uint64_t *done; /* PAR, for each slot: the position behind its message, if that was
+                               finished before an earlier one */
     tk_lock_t lock;         /* guards retired and shared->head */
 };
 
 /* A message taken. blob == NULL: the slot's word is malformed, and `from` wrote it. */
 struct tk_ring_item {
-    char *blob; /* in place, at a multiple of 8: all of it, or its head alone */
+    char *blob; /* in place, at a multiple of 8: the whole message, or its head alone */
     size_t nbytes;
-    char *rest; /* the part that is not behind the head, in place, at a line; NULL: none */
+    char *rest; /* the payload, if it is not behind the head: in place, at a line; NULL: none */
     size_t rest_size;
     unsigned from;
     unsigned tag;        /* 0: none */
@@ -131,7 +130,7 @@ bool tk_ring_legal(uint64_t slots, uint64_t lines);
  * elsewhere. */
 size_t tk_ring_bytes(uint32_t slots);
 
-/* Bytes beside a ring of ours that several threads empty; 0 if only one does. */
+/* Private bytes for a ring that several threads empty; 0 if only one thread does. */
 static inline size_t tk_ring_done_bytes(uint32_t slots, bool is_threaded)
 {
     return is_threaded ? slots * sizeof(_Atomic uint64_t) : 0;
@@ -180,7 +179,7 @@ static inline struct tk_ring_slot *tk_ring_slot(struct tk_ring_shared *shared, u
 
 /* ---- Sending ---- */
 
-/* Does a slot with these lines fit between tail and a head that was true once? */
+/* Does a slot with these lines fit between tail and a head that may be outdated? */
 static inline bool tk_ring_fits(const struct tk_ring_out *out, uint64_t head, uint64_t tail,
                                 uint64_t lines)
 {
@@ -193,7 +192,7 @@ static inline uint64_t tk_ring_out_slots(const struct tk_ring_out *out)
     return out->mask / tk_ring_line + 1;
 }
 
-/* The head as if so many slots and lines (a position) were not free. */
+/* Reduces the head as if `kept` slots and lines (a position) were not free. */
 static inline uint64_t tk_ring_head_less(uint64_t head, uint64_t kept)
 {
     return ((head & ~TK_RING_LINES) - (kept & ~TK_RING_LINES)) | ((head - kept) & TK_RING_LINES);
@@ -224,7 +223,7 @@ static inline uint64_t tk_ring_word(const struct tk_ring_out *out, uint64_t tick
     return tk_ring_seq(ticket) | out->from | size << 48;
 }
 
-/* Takes a slot and lines, unless another sender comes between or the known head leaves no space. */
+/* Takes a slot and lines. Fails if another sender interferes or the known head leaves no space. */
 static inline bool tk_ring_try(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
 {
     struct tk_ring_shared *shared = out->shared;
@@ -311,7 +310,7 @@ case n:                                                                         
 #undef TK_RING_OWN
 }
 
-/* For a message that is built in place and has lines: where its head goes, of head_size bytes, at
+/* For a message that is built in place and has lines: the place for its head of head_size bytes, at
  * most tk_ring_head_max. */
 static inline char *tk_ring_note_at(struct tk_ring_slot *slot, size_t head_size, size_t nbytes)
 {
@@ -320,7 +319,7 @@ static inline char *tk_ring_note_at(struct tk_ring_slot *slot, size_t head_size,
     return slot->blob + sizeof(note);
 }
 
-/* Would such a message have fit just now? No guarantee where several threads send. */
+/* Would a message with so many lines fit now? Another thread may take the space at any time. */
 bool tk_ring_has_space(struct tk_ring_out *out, uint64_t lines);
 
 /* Lines that a message needs besides its slot. */
@@ -357,7 +356,7 @@ static inline enum tk_status tk_ring_send(struct tk_ring_out *out, const void *h
 
 /* ---- Receiving ---- */
 
-/* What is to be taken next. */
+/* The slot of the next message to take, and its word. */
 struct tk_ring_look {
     struct tk_ring_slot *slot;
     uint64_t word;
@@ -368,8 +367,8 @@ static inline uint64_t tk_ring_taken(const struct tk_ring_in *in)
     return atomic_load_explicit((_Atomic uint64_t *)&in->taken, memory_order_relaxed);
 }
 
-/* Is it published? Without the lock, in PAR, the two words may not match while another thread takes
- * a message: the result is then a guess, and the next one is better. */
+/* Is the next message published? In PAR, without the lock, the two words may not match while
+ * another thread takes a message: the result is then a guess, which the next look corrects. */
 static inline bool tk_ring_look(const struct tk_ring_in *in, struct tk_ring_look *at)
 {
     at->slot = (struct tk_ring_slot *)tk_peek(&in->next);
@@ -377,15 +376,15 @@ static inline bool tk_ring_look(const struct tk_ring_in *in, struct tk_ring_look
     return (uint32_t)at->word == tk_peek(&in->seq);
 }
 
-/* PAR: may an eighth or more be waiting to be given back? The thread that finished its end may have
- * left before other threads finished the rest. */
+/* PAR: may an eighth or more be ready to be given back? The thread that finished the last message
+ * of an eighth may have left before other threads finished the rest. */
 static inline bool tk_ring_is_behind(const struct tk_ring_in *in)
 {
     return TK_THREADED && atomic_load_explicit((_Atomic bool *)&in->behind, memory_order_relaxed);
 }
 
-/* PAR: gives back, in order, what is done with, at the end of an eighth; the second also what was
- * left over then. */
+/* PAR: give finished messages back, in order. The first does so at the end of an eighth; the second
+ * also gives back what was left over then. */
 void tk_ring_retire(struct tk_ring_in *in);
 void tk_ring_retire_rest(struct tk_ring_in *in);
 static inline void tk_ring_retire_left(struct tk_ring_in *in)
@@ -394,8 +393,8 @@ static inline void tk_ring_retire_left(struct tk_ring_in *in)
         tk_ring_retire_rest(in);
 }
 
-/* Is there a message to take, or space to give back? Exact, not a guess: for a thread that will not
- * look again before it sleeps. One word says how much is taken. */
+/* Is there a message to take, or space to give back? Exact, because a thread calls it last before
+ * it sleeps. One word says how much is taken. */
 static inline bool tk_ring_has_come(const struct tk_ring_in *in)
 {
     uint64_t taken = tk_ring_taken(in);
@@ -404,8 +403,8 @@ static inline bool tk_ring_has_come(const struct tk_ring_in *in)
     return (uint32_t)word == tk_ring_seq(taken) || tk_ring_is_behind(in);
 }
 
-/* Begins to take a message; tk_ring_pass() ends that. False: none, or another thread is about to
- * take it. */
+/* Begins to take a message; tk_ring_pass() completes it. False: there is no message, or another
+ * thread is about to take it. */
 static inline bool tk_ring_begin(struct tk_ring_in *in, struct tk_ring_look *at)
 {
     tk_if_unlikely(!tk_trylock_free(&in->taking)) return false;
@@ -420,7 +419,7 @@ static inline bool tk_ring_begin_next(struct tk_ring_in *in, struct tk_ring_look
     return (!TK_THREADED || tk_ring_look(in, at)) && tk_ring_begin(in, at);
 }
 
-/* Takes what ends in front of `end`. */
+/* Takes the message that ends in front of `end`. */
 static inline void tk_ring_pass(struct tk_ring_in *in, const struct tk_ring_look *at, uint64_t end)
 {
     atomic_store_explicit(&in->taken, end, memory_order_relaxed);
@@ -444,7 +443,8 @@ static inline bool tk_ring_is_tagged(const struct tk_ring_look *at)
     return at->word >> 63 != 0;
 }
 
-/* A message with a tag, which tk_ring_size() is then. Returns the position behind it. */
+/* Takes a message with a tag; tk_ring_size() returns the tag. Returns the position behind the
+ * message. */
 static inline uint64_t tk_ring_pass_tagged(struct tk_ring_in *in, const struct tk_ring_look *at)
 {
     uint64_t end = tk_ring_taken(in) + TK_RING_SLOT;
@@ -498,7 +498,7 @@ static inline void tk_ring_pass_any(struct tk_ring_in *in, const struct tk_ring_
         tk_ring_find_lines(in, item, lines);
 }
 
-/* A message that has lines and its head in its slot, before tk_ring_pass(). */
+/* A message whose head is in its slot and whose payload is in lines, before tk_ring_pass(). */
 struct tk_ring_parts {
     char *head, *rest;
     size_t head_size, rest_size;
@@ -510,7 +510,8 @@ struct tk_ring_parts {
 static inline bool tk_ring_part(const struct tk_ring_in *in, const struct tk_ring_look *at,
                                 struct tk_ring_parts *parts)
 {
-    const uint64_t lines = (uint64_t)tk_ring_size(at) - tk_ring_slot_max; /* without: 0 or huge */
+    const uint64_t lines =
+        (uint64_t)tk_ring_size(at) - tk_ring_slot_max; /* without lines: 0 or huge */
     struct tk_ring_note note;
     memcpy(&note, at->slot->blob, sizeof(note));
     tk_if_unlikely(lines - 1 >= in->lines_most || note.nbytes > lines * tk_ring_line ||
@@ -536,10 +537,10 @@ static inline _Atomic uint64_t *tk_ring_done_word(const struct tk_ring_in *in, u
     return &in->done[(position >> tk_ring_line_bits) & in->places];
 }
 
-/* PAR. The one thread whose message begins at `finished` moves it: a message that is finished in
- * order needs no word in `done`, and no thread looks for one. A thread that finishes out of order
- * leaves a word; the next thread that gives space back moves `finished` over it, with the lock, and
- * the thread that left it does not look again. So there is one writer at a time. */
+/* PAR. The thread whose message begins at `finished` advances it: a message that is finished in
+ * order needs no word in `done`. A thread that finishes out of order leaves a word there and does
+ * not look again; the next thread that gives space back advances `finished` over that message, with
+ * the lock. So there is one writer at a time. */
 static inline void tk_ring_finish(struct tk_ring_in *in, uint64_t start, uint64_t end)
 {
     tk_if_likely(atomic_load_explicit(&in->finished, memory_order_acquire) == start)
@@ -563,8 +564,8 @@ static inline void tk_ring_done_from(struct tk_ring_in *in, uint64_t start, uint
         tk_ring_give_back(in, end);
 }
 
-/* The message is no longer read. Once for each item; in PAR in any order and by any thread,
- * otherwise in the order of taking. */
+/* The message is no longer read. Call it once for each item: in PAR in any order and from any
+ * thread, otherwise in the order of taking. */
 static inline void tk_ring_done(struct tk_ring_in *in, const struct tk_ring_item *item)
 {
     tk_ring_done_from(in, item->start, item->end);

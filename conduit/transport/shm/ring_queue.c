@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queue of threads that wait for space in one ring; threads that wait for credits have the like
- * (transport/verbs/data/credit.c). Each thread has a ticket, for which a sixteenth of the ring is
- * kept, or the lines of the largest message that one of them waits with. All tickets together keep
- * at most half of the slots and a quarter of the lines, so that waiters in long handlers, or
- * without a CPU, can't block other threads: together with the largest message (half of the lines)
- * that is less than the seven eighths which are free at rest. A queued thread sends if there is
- * space besides what is kept for those in front of it; for a thread that does not wait, all are in
- * front. An immediate message can't queue: one in as many messages as a ticket covers may take
- * space kept for others, or it might never be sent. A thread never waits for itself: of two nested
- * waits, the inner one uses the position of the outer one.
+ * Queue of threads that wait for space in one ring; threads that wait for credits have a similar
+ * one (transport/verbs/data/credit.c). Each thread has a ticket. A sixteenth of the ring is kept
+ * for it, or the lines of the largest message that a queued thread wants to send. All tickets
+ * together keep at most half of the slots and a quarter of the lines, so that waiters in long
+ * handlers, or without a CPU, can't block other threads: together with the largest message (half of
+ * the lines) that is less than the seven eighths which are free at rest. A queued thread sends if
+ * there is space besides what is kept for those in front of it; for a thread that does not wait,
+ * all are in front. An immediate message can't queue, and might never be sent: so one such message
+ * in every ticket's worth of messages may take space kept for others. A thread never waits for
+ * itself: of two nested waits, the inner one uses the position of the outer one.
  *
- * A ticket covers the space kept for a thread, not one message: a thread that shares its CPU with
- * the receiver finds space only when it begins to run. What it does not use is no longer kept.
+ * A ticket covers the space kept for a thread, which may be more than one message: a thread that
+ * shares its CPU with the receiver finds space only when it begins to run. Space that it does not
+ * use is no longer kept.
  *
- * Space, unlike a credit, is not guaranteed: other processes take it too. So the order holds only
- * among threads that find some space, and the first in the queue sends whenever its message fits.
+ * Space, unlike a credit, is not guaranteed: other processes take it too. So the queue orders only
+ * threads that find some space, and the first one sends whenever its message fits.
  *
  * The head in the handle is reduced by what is kept. Threads that find space by that head take it
- * without looking at the queue; the others come here. The lock is for joining and leaving; looking
- * needs none: if a position has changed meanwhile, or a thread that had not seen that stored a
- * head, the next look at the true head corrects it. */
+ * without looking at the queue; the others come here. Joining and leaving take the lock; looking
+ * does not: if a position changes meanwhile, or a thread stores a head without having seen the
+ * change, the next look at the true head corrects it. */
 #include "config.h"
 
 #include "base/bits.h"
@@ -30,8 +31,8 @@
 
 enum { tickets_of_ring = 16 };
 
-/* This thread's ticket was served, and is good until the ring's tail is here. A position rather
- * than a count of its messages: those that did not need the queue are not counted. */
+/* This thread's ticket was served, and is valid until the ring's tail reaches this position. A
+ * count of its messages would miss those that did not need the queue. */
 struct granted {
     const struct tk_ring_out *out;
     uint64_t end;
@@ -42,13 +43,13 @@ static uint64_t ticket_slots(const struct tk_ring_out *out)
     return tk_max(tk_ring_out_slots(out) / tickets_of_ring, 1);
 }
 
-/* What a message costs of a ticket: lines count by their share of the ring. */
+/* The part of a ticket that a message uses: lines count by their share of the ring. */
 static uint64_t cost(const struct tk_ring_out *out, uint64_t lines)
 {
     return 1 + lines * tk_ring_out_slots(out) / out->lines;
 }
 
-/* What is kept for so many threads, as a position. */
+/* The space kept for so many threads, as a position. */
 static uint64_t kept_for(const struct tk_ring_out *out, uint32_t threads)
 {
     const uint64_t lines_each =
@@ -137,7 +138,7 @@ static bool reserve_granted(struct tk_ring_out *out, uint64_t lines, uint64_t *t
 static bool reserve_queued(struct tk_ring_out *out, const struct tk_wait_ticket *own,
                            uint64_t lines, uint64_t *ticket)
 {
-    /* Those behind it may have gone first. */
+    /* Threads behind it in the queue may have sent first. */
     int32_t ahead = (int32_t)(own->number - tk_peek(&out->queue.served));
     if (!reserve_behind(out, ahead > 0 ? (uint32_t)ahead : 0, lines, ticket))
         return false;
@@ -157,7 +158,7 @@ static bool reserve_unqueued(struct tk_ring_out *out, uint64_t lines, uint64_t *
     const uint64_t tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
     if ((int64_t)(tail - tk_peek(&out->queue.spared)) < 0 || !reserve_behind(out, 0, lines, ticket))
         return false;
-    if (ticket) /* a look takes nothing */
+    if (ticket) /* a caller that only looks has no ticket */
         tk_poke(&out->queue.spared, tail + ticket_slots(out) * TK_RING_SLOT);
     return true;
 }

@@ -24,12 +24,12 @@ struct tk_ring_queue {
     TK_UNLOCKED uint32_t largest_lines; /* largest request since the queue was empty */
 };
 
-/* Call when no space was found besides what is kept. Reserves if this thread is queued, tries again
- * and its message fits; otherwise it joins the queue. Threads that do not wait may take what
- * exceeds the kept space. ticket: NULL: only looks. Thread-safe. */
+/* Call when there is no space besides what is kept. Reserves if this thread is in the queue, tries
+ * again and its message fits; a thread that is not in the queue joins it. Threads that do not wait
+ * may take what exceeds the kept space. ticket NULL: only looks. Thread-safe. */
 bool tk_ring_queue_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket);
 
-/* The wait is over, with space or without. Thread-safe. */
+/* The thread stops waiting, whether it found space or not. Thread-safe. */
 void tk_ring_queue_leave(struct tk_wait_ticket *ticket);
 
 #endif

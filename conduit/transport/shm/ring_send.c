@@ -8,7 +8,7 @@
 #include "transport/shm/ring.h"
 #include "transport/shm/ring_queue.h"
 
-/* Reads the true head, then tail again: a tail from before that head is meaningless. */
+/* Reads the true head, then tail again: a tail older than the head is meaningless. */
 static bool look_again(struct tk_ring_out *out, uint64_t *tail, uint64_t lines)
 {
     uint64_t head = tk_ring_learn_head(out);

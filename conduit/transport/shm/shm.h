@@ -19,9 +19,9 @@ extern const struct tk_transport tk_transport_shm;
  */
 enum tk_status tk_shm_open(struct tk_peer_info *info);
 
-/* After the peer infos came and the topology is known: from now on this transport serves
- * neighbours. Maps the memory of one neighbour at once, so that start-up finds what prevents it;
- * that of the others when the first message to them is sent. */
+/* Call it when the peer infos and the topology are known: from now on this transport serves
+ * neighbours. Maps the memory of one neighbour at once, so that errors show at start-up, and that
+ * of each other neighbour with the first message to it. */
 enum tk_status tk_shm_connect(void);
 
 void tk_shm_close(void);
@@ -41,7 +41,7 @@ void tk_shm_admit_neighbours(void);
 void tk_shm_set_liveness(enum tk_rank_liveness liveness);
 const _Atomic uint32_t *tk_shm_liveness_of(uint32_t index);
 
-/* What a rank with neighbours uses; without neighbours nothing. */
+/* Adds the memory that a rank with neighbours uses; adds nothing without neighbours. */
 void tk_shm_footprint(struct tk_footprint *total, const struct tk_job_shape *shape);
 
 /* For logs. */

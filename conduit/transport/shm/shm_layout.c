@@ -13,7 +13,7 @@ struct tk_shm tk_shm = {.area = {.fd = -1}};
 
 enum {
     doorbell_at = TK_CACHE_LINE,
-    rings_at = 2 * TK_CACHE_LINE /* the first line is the nonce's */
+    rings_at = 2 * TK_CACHE_LINE /* the first line has the nonce */
 };
 
 struct tk_shm_parts tk_shm_parts(char *base)
@@ -39,8 +39,8 @@ struct tk_doorbell *tk_shm_bell(void)
     return tk_shm.base ? tk_shm_parts(tk_shm.base).bell : NULL;
 }
 
-/* Of the scratch only what collectives touch becomes present: the first page of the channel that
- * all processes share. */
+/* Only scratch pages that collectives touch become present: the first page of the channel that all
+ * processes share. */
 void tk_shm_footprint(struct tk_footprint *total, const struct tk_job_shape *shape)
 {
     if (shape->nbrhd < 2)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The word in which each rank records how it ends, in the first line of its file. The watcher of a
- * neighbour maps it before the neighbour dies, mostly with the rings, otherwise the first page
- * alone. Owns those pages. No lock: one thread watches; our own word changes by compare-and-swap,
- * because a signal handler may change it at the same time. */
+ * neighbour maps the word before the neighbour dies: mostly with the rings, otherwise the first
+ * page alone. Owns those pages. No lock: one thread watches; our own word changes by
+ * compare-and-swap, because a signal handler may change it at the same time. */
 #include "config.h"
 
 #include <stdatomic.h>

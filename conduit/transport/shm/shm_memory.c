@@ -24,7 +24,8 @@
 
 static tk_lock_t mapping = TK_LOCK_INIT;
 
-/* True also for a process that is not reaped yet, or is about to vanish: its files go first. */
+/* True also for a process that is not reaped yet, or is about to vanish: its files are closed
+ * first. */
 static bool is_dead(const struct tk_peer *peer)
 {
     enum { last_breath_ms = 100 };
@@ -58,7 +59,7 @@ static void log_refusal(const struct tk_peer *peer, const char *what, const char
                      peer->host, peer->pid, why);
 }
 
-/* The file is sound, but it can't be mapped. */
+/* The file is valid, but it can't be mapped. */
 static void explain_no_space(char *why, size_t why_size, size_t size)
 {
     snprintf(why, why_size, "mmap of %zu bytes: %s; look at ulimit -v", size, strerror(errno));
@@ -86,9 +87,10 @@ static bool map_piece(char *at, size_t size, int fd, size_t offset)
 }
 
 /* The payloads of both rings are mapped twice in a row, so that a message that wraps is contiguous.
- * Three stretches of the file are mapped: up to the end of the first payloads; from there again to
- * the end of the second; and those again, with what follows them. The first mapping has the length
- * of all three, which finds the address space for the others. */
+ * Three parts of the file are mapped, one behind the other: from the start to the end of the first
+ * payloads; from the start of the first payloads to the end of the second; from the start of the
+ * second payloads to the end of the file. The first mapping has the length of all three, which
+ * reserves address space for the others. */
 char *tk_shm_map_rings(int fd)
 {
     const size_t front = tk_shm.front, one = tk_shm_payload;
@@ -237,8 +239,8 @@ uintptr_t tk_shm_addr_offset(struct tk_peer *peer, uint32_t endpoint)
     return tk_bound_addr_offset(peer->rank, endpoint);
 }
 
-/* For systems that forbid processes of one user to trace each other unless asked to. Elsewhere the
- * call fails, which is no error. */
+/* For systems on which processes of one user may not trace each other without permission. On other
+ * systems the call fails, which is no error. */
 void tk_shm_admit_neighbours(void)
 {
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);

@@ -32,8 +32,8 @@ static enum tk_status map_own(void)
     return TK_OK;
 }
 
-/* The area is zeroed, which is a valid ring: writing its slots would touch 32 pages of each rank,
- * most of which a short job never needs. */
+/* The area is zeroed, and zeros are a valid ring: writing its slots would touch 32 pages of each
+ * rank, most of which a short job never needs. */
 static enum tk_status open_rings(void)
 {
     const struct tk_shm_parts at = tk_shm_parts(tk_shm.base);
@@ -136,7 +136,7 @@ static const struct tk_transport *connect_neighbours(void)
     return tk_shm_connect() == TK_OK ? &tk_transport_shm : NULL;
 }
 
-/* Sharing memory takes no agreement between ranks. */
+/* Sharing memory needs no agreement between ranks. */
 static bool agree_always(void)
 {
     return true;

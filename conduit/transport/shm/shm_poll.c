@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Receiving from neighbours: takes messages from our two rings and handles them in place. Handlers
- * run without a lock, those of several threads at the same time. */
+ * run without a lock, so several threads run them at the same time. */
 #include "config.h"
 
 #include "base/report.h"
 #include "stats/stats.h"
 #include "transport/shm/shm_private.h"
 
-/* A poll leaves a ring when the messages taken from it are a multiple of 16, so that others are
- * served. */
+/* A poll leaves a ring when it reaches a multiple of 16 messages, so that other work is served. */
 static const uint64_t batch = 15 * TK_RING_SLOT;
 
 enum { fetch_above = 512, fetch_max = 8192, fetch_step = 512 };
@@ -49,10 +48,10 @@ static size_t poll_check(const struct tk_message_head *head, size_t nbytes, unsi
 
 /* Starts fetching a payload from the sender's cache while its handler is looked up. Out-of-order
  * execution covers shorter copies, string instructions the longer ones. Only for a peer whose last
- * request was answered: it waits for our reply. Other messages may be a flood whose handler never
- * reads its payload, and a line that stays in its writer's cache is written again without a request
- * to ours. In steps, the last one at the end, since a loop line by line takes three times the
- * instructions. */
+ * request was answered: it waits for our reply. Other messages may be a flood whose handlers never
+ * read the payload, and a line that stays in its writer's cache is written again without a request
+ * to ours. It fetches in steps, the last one at the end of the payload: a loop over single lines
+ * takes three times the instructions. */
 static inline void __attribute__((always_inline)) fetch(const char *payload, size_t nbytes)
 {
     if (nbytes <= fetch_above || nbytes > fetch_max)
@@ -112,7 +111,7 @@ _Static_assert(sizeof(struct tk_arrival) == 4 * sizeof(void *) + 2 * sizeof(unsi
 static inline void poll_hand_up_medium(const struct tk_ring_parts *parts, unsigned from)
 {
     struct tk_shm_conn *link = &tk_shm.links[from];
-    struct tk_arrival arrival; /* one by one: an initializer would clear all of it first */
+    struct tk_arrival arrival; /* an initializer would clear the whole struct first */
     arrival.peer = tk_shm.peers[from];
     arrival.head = (struct tk_message_head *)(void *)parts->head;
     arrival.payload = parts->rest;
@@ -183,9 +182,9 @@ static bool __attribute__((noinline)) serve(struct tk_ring_in *ring)
         }
         tk_ring_done_slot(ring, end);
     } while ((end & batch) && tk_ring_begin_next(ring, &at));
-    /* Polls that find messages do not look for space that was left to be given back, and while one
-     * ring is never empty no other poll comes: a sender to the other ring may wait for that space.
-     * Once in a batch costs less than an instruction a message. */
+    /* Polls that find messages do not look for space that is ready to be given back. If one ring is
+     * never empty, all polls find messages, and a sender to the other ring may wait for that space.
+     * A look once in a batch costs less than an instruction per message. */
     tk_if_unlikely(!(end & batch) && (tk_ring_is_behind(&tk_shm.replies) ||
                                       tk_ring_is_behind(&tk_shm.requests))) retire_both();
     return true;
@@ -227,7 +226,7 @@ bool tk_shm_has_come(bool requests_too)
            (requests_too && tk_ring_has_come(&tk_shm.requests));
 }
 
-/* Our operations complete when they return. */
+/* Operations over shared memory are complete when the call returns. */
 bool tk_shm_reap(void)
 {
     return false;

@@ -20,7 +20,7 @@ struct lent {
 
 static struct tk_pool buffers = {.lock = TK_LOCK_INIT};
 
-/* NULL: the neighbour can't be reached, and the job ends or is ending. */
+/* NULL: the neighbour can't be reached; the job ends. */
 static inline struct tk_shm_conn *link_to(struct tk_peer *peer)
 {
     struct tk_shm_conn *link = __atomic_load_n(&peer->connection, __ATOMIC_ACQUIRE);
@@ -126,7 +126,7 @@ static inline char *build_head(char *at, uint64_t head, const int32_t *args)
     memcpy(at, &whole, sizeof(whole));
     for (unsigned i = 0; i < nargs; i++) {
         to[i] = args[i];
-        tk_compute_again(i); /* or compilers make a string instruction of the loop */
+        tk_compute_again(i); /* otherwise compilers turn the loop into a string instruction */
     }
     if (nargs & 1) /* padding must not carry an older message to the receiver */
         to[nargs] = 0;
@@ -149,8 +149,8 @@ send_medium_in_slot(struct tk_peer *peer, uint64_t head, const int32_t *args, co
     return TK_OK;
 }
 
-/* Kept short: with a payload of 1 KiB the code before the copy costs as much as the copy. The head
- * is built where it is read, and rare cases leave by tail jumps. */
+/* Kept short: for a payload of 1 KiB the code before the copy costs as much as the copy. The head
+ * is built in the slot, and rare cases leave by tail jumps. */
 enum tk_status tk_shm_send_medium(struct tk_peer *peer, uint64_t head, const int32_t *args,
                                   const void *payload, size_t nbytes, tk_medium_busy *busy)
 {
@@ -208,8 +208,9 @@ enum { head_lines = 2, message_lines = tk_message_max / tk_ring_line };
 
 _Static_assert(tk_message_head_max <= head_lines * tk_ring_line, "any head fits its lines");
 
-/* For a Long that must be immediate: claims the slot of its head before its payload is put. Does
- * whatever may take long first: messages of others wait behind that slot. */
+/* For a Long that must be immediate: claims the slot of its head before its payload is put.
+ * Everything that may take long is done before the claim, because messages of other senders wait
+ * behind that slot. */
 static enum tk_status claim_head(struct tk_am_reservation *reservation, struct tk_ring_out *ring)
 {
     tk_shm_addr_offset(reservation->peer, 0);
@@ -219,8 +220,7 @@ static enum tk_status claim_head(struct tk_am_reservation *reservation, struct t
     return TK_OK;
 }
 
-/* A caller that may not wait learns here that a ring is full; at the Commit it would be too late.
- */
+/* A caller that may not wait must learn here that a ring is full: at the Commit it is too late. */
 enum tk_status tk_shm_reserve(struct tk_am_reservation *reservation, bool place, bool buffer)
 {
     struct tk_shm_conn *link = link_to(reservation->peer);
@@ -238,7 +238,7 @@ enum tk_status tk_shm_reserve(struct tk_am_reservation *reservation, bool place,
     return TK_OK;
 }
 
-/* No link: the job ends, and the message goes nowhere. */
+/* No link: the job ends, and the message is dropped. */
 enum tk_status tk_shm_reserve_place(struct tk_am_reservation *reservation)
 {
     struct tk_shm_conn *link = link_to(reservation->peer);

@@ -16,8 +16,7 @@
 #include "transport/shm/shm.h"
 #include "transport/transport.h"
 
-/* Small enough to stay in a cache of the second level, large enough for some of the largest
- * messages. */
+/* Small enough to stay in a second-level cache, large enough for a few of the largest messages. */
 enum {
     tk_shm_slots = 1024,
     tk_shm_lines = tk_message_max <= 65536 ? 4096 : 4 * (tk_message_max / TK_CACHE_LINE),
@@ -43,9 +42,9 @@ struct tk_shm_conn {
 
 struct tk_shm {
     struct tk_area area; /* ours */
-    char *base;          /* it, mapped as neighbours map it */
+    char *base;          /* the area, mapped as neighbours map it */
     size_t front;        /* bytes in front of the payloads */
-    size_t scratch;      /* bytes behind them, for collectives; present where touched */
+    size_t scratch; /* bytes behind the payloads, for collectives; only touched pages are present */
     struct tk_ring_in requests, replies;
     struct tk_shm_conn *links; /* by index in the neighbourhood; ours is unused */
     struct tk_peer **peers;    /* likewise */
@@ -69,13 +68,13 @@ static inline size_t tk_shm_file_size(void)
     return tk_shm_rings_size() + tk_shm.scratch;
 }
 
-/* Of these, the scratch comes last. */
+/* The size of a mapping; the scratch is last. */
 static inline size_t tk_shm_mapped_size(void)
 {
     return tk_shm.front + 4 * (size_t)tk_shm_payload + tk_shm.scratch;
 }
 
-/* Private memory of the process besides: a row for each rank of the neighbourhood. */
+/* Private memory of the process in addition: an entry for each rank of the neighbourhood. */
 static inline size_t tk_shm_links_bytes(size_t size)
 {
     return tk_align_up(size * sizeof(struct tk_shm_conn), TK_CACHE_LINE);
@@ -109,7 +108,7 @@ static inline _Atomic uint32_t *tk_shm_liveness_at(char *base)
 /* shm_memory.c */
 char *tk_shm_map_rings(int fd);
 
-/* Maps the neighbour's rings, once; NULL: it can't; the cause was logged. */
+/* Maps the neighbour's rings, once. NULL: it can't be mapped; the cause was logged. */
 struct tk_shm_conn *tk_shm_conn_make(struct tk_peer *peer);
 
 /* Ends the job, unless it is leaving anyway. */

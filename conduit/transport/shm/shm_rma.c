@@ -16,8 +16,8 @@
 #include "stats/stats.h"
 #include "transport/shm/shm_private.h"
 
-/* Other processes see what is complete before whatever we write next; what we got is at least as
- * new as what we do next. */
+/* Other processes see a completed put before anything that we write next; a completed get has read
+ * before anything that we read or write next. */
 static inline void put(uintptr_t to, const char *from, size_t nbytes)
 {
     tk_copy_whole((void *)to, from, nbytes);
@@ -124,7 +124,7 @@ static void count(const struct tk_rma *rma, bool by_kernel)
                           rma->nbytes);
 }
 
-/* Sources are free and pieces complete on return: nothing is counted. */
+/* On return sources are free and pieces complete, so nothing is counted. */
 enum tk_status tk_shm_rma(struct tk_peer *peer, const struct tk_rma *rma,
                           struct tk_rma_state *state)
 {

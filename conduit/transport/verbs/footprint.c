@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory that the verbs transport uses in a job of a given shape, from the same sizes by which
- * open.c and its callees allocate. Also part of the launcher, so it uses no state of a job. What a
- * driver allocates for its queue pairs and completion queues is not known here. */
+ * Memory that the verbs transport uses in a job of a given shape, computed from the sizes that
+ * open.c and its callees allocate. The launcher contains this file too, so it uses no state of a
+ * job. Memory that a driver allocates for queue pairs and completion queues is not included. */
 #include "config.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ static bool fails_over(const struct tk_job_shape *shape)
     return shape->conns > 1 && tk_settings.ibv_failover;
 }
 
-/* Of the connected peers, how many are connected at once (GASNET_CONNECT_MAX). */
+/* How many of the peers are connected at once (GASNET_CONNECT_MAX). */
 static uint32_t open_peers(const struct tk_job_shape *shape)
 {
     return tk_verbs_peers_at_once(shape->connected, shape->conns, shape->is_static);
@@ -47,7 +47,7 @@ static void add_buffers(struct tk_footprint *total, const struct tk_job_shape *s
         tk_slab_bytes(count) + tk_registration_bytes(shape->rails, shape->devices);
 }
 
-/* Buffers wanted when a rank has so many peers connected, and expects so many more; primary
+/* Buffers wanted by a rank with so many connected peers that expects so many more; primary
  * connections are distributed by rank number. */
 static unsigned wanted(const struct tk_job_shape *shape, const struct tk_verbs_limits *limits,
                        uint32_t rail, uint32_t peers, uint32_t more)
@@ -78,7 +78,7 @@ static bool is_shared(const struct tk_job_shape *shape, const struct tk_verbs_li
     return true;
 }
 
-/* How many of so many peers send to a device: all in a failover group. */
+/* How many of `peers` send to a device: all of them in a failover group. */
 static uint32_t peers_on(const struct tk_job_shape *shape, uint32_t peers, uint32_t device)
 {
     return fails_over(shape) ? peers : tk_verbs_conns_on(peers, shape->devices, device);
@@ -106,7 +106,8 @@ static void add_shared(struct tk_footprint *total, const struct tk_job_shape *sh
     total->private_bytes += tk_srq_bytes(joined) + loans * sizeof(struct tk_loan);
 }
 
-/* All at once or, on demand, as peers are connected one after the other, and for the next one. */
+/* Receive buffers are made all at once or, on demand, as peers are connected one after the other,
+ * with those for the next peer. */
 static void add_receive_buffers(struct tk_footprint *total, const struct tk_job_shape *shape,
                                 const struct tk_verbs_limits *limits, uint32_t rail)
 {
@@ -157,15 +158,15 @@ static uint64_t of_a_peer(const struct tk_job_shape *shape, const struct tk_verb
            (fails_over(shape) ? shape->conns * tk_tx_log_bytes((size_t)limits->depth_pp) : 0);
 }
 
-/* Do neighbours share queue pairs, if the devices can? */
+/* Do neighbours share queue pairs, provided that the devices support it? */
 static bool has_xrc(const struct tk_job_shape *shape)
 {
     return shape->nbrhd > 1 && tk_verbs_xrc_wish(shape->is_static) &&
            shape->conns <= tk_xrc_conns_max;
 }
 
-/* Senders: one of each number to each neighbourhood. Targets: a neighbourhood has one for each
- * connected process, and each process makes its share. */
+/* A process has a sender to each neighbourhood, for each connection of a pair. A neighbourhood has
+ * a target for each connected process, and each of its processes makes its share. */
 static uint64_t shared_queue_pairs(const struct tk_job_shape *shape)
 {
     uint64_t groups = (shape->connected + shape->nbrhd - 1) / shape->nbrhd;

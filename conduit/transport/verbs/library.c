@@ -30,8 +30,8 @@ static const struct library {
 } verbs = {"libibverbs.so.1", "libibverbs1", names_of_verbs, functions_of_verbs, verbs_end},
   cm = {"librdmacm.so.1", "librdmacm1", names_of_cm, functions_of_cm, cm_end};
 
-/* Finds the function where the dynamic linker would, had we been linked with the library: in the
- * program, in what is preloaded (softhca), in the library that was loaded last. */
+/* Searches in the order of the dynamic linker, as if we were linked with the library: the program,
+ * preloaded objects (softhca), then the library that was loaded last. */
 static enum tk_status look_up(const struct library *library, int number)
 {
     library->functions[number] = dlsym(RTLD_DEFAULT, library->names[number]);
@@ -43,8 +43,8 @@ static enum tk_status look_up(const struct library *library, int number)
     return TK_FAIL;
 }
 
-/* Global, so that its functions are found as above, and softhca's dlsym(RTLD_NEXT) finds those of
- * the library behind it. Never unloaded: devices have threads and drivers in it. */
+/* RTLD_GLOBAL, so that the search above finds its functions, and softhca's dlsym(RTLD_NEXT) finds
+ * the library behind itself. Never unloaded: devices have threads and drivers in it. */
 static enum tk_status load(const struct library *library)
 {
     if (library->functions[library->count - 1])

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * libibverbs and librdmacm, loaded when they are needed: most jobs of one host open no device, and
- * loading the two, with their dependencies, takes a tenth of the time in which hundreds of ranks
- * start there. Include this instead of, or before, their headers: it gives their functions other
- * names for the linker (GCC's and clang's redefine_extname, also inside their headers' inline
- * functions), which library.c defines. A function that is missing in the lists does not link. Fakes
- * in unit tests include this too, so they define those names. */
+ * libibverbs and librdmacm, loaded when they are needed. Most jobs on one host open no device, and
+ * loading the two with their dependencies takes a tenth of the start-up time of hundreds of ranks
+ * there. Include this instead of, or before, their headers: it gives their functions other names
+ * for the linker (GCC's and clang's redefine_extname, also inside their headers' inline functions),
+ * which library.c defines. A call of a function that the lists lack does not link. Fakes in unit
+ * tests include this too, so they define those names. */
 #ifndef TK_VERBS_LIBRARY_H
 #define TK_VERBS_LIBRARY_H
 
@@ -108,8 +108,8 @@ TK_FUNCTIONS_OF_CM(TK_RENAME)
 struct ibv_mr *tk_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
                                 int fd, int access);
 
-/* Call before the first function of each library, while only one thread calls any: loads the
- * library, unless it is loaded. TK_FAIL: it is missing, which was logged. */
+/* Loads the library, unless it is loaded. Call it before the first function of the library, while
+ * one thread runs. TK_FAIL: the library is missing; that was logged. */
 enum tk_status tk_verbs_library_open(void);
 enum tk_status tk_cm_library_open(void);
 

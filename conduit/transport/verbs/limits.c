@@ -12,12 +12,12 @@
 #include "transport/verbs/library.h"
 #include "transport/verbs/limits.h"
 
-/* Threads of a PAR client that may run handlers at the same time; each one beyond that only costs a
- * copy of the message. */
+/* Threads of a PAR client that may run handlers at the same time; for further threads each message
+ * is copied. */
 enum { spares_threaded = 8, spares_single = 1 };
 
-/* A read of 64 KiB takes about as long on the wire as its round trip and as its handler: of three
- * in flight, one is always on the wire. */
+/* A read of 64 KiB takes about as long on the wire as its round trip, and as its handler. So with
+ * three in flight one is always on the wire. */
 enum { landings_threaded = 8, landings_single = 4 };
 
 static int total_or_all(int64_t setting, int64_t all)
@@ -25,16 +25,16 @@ static int total_or_all(int64_t setting, int64_t all)
     return (int)tk_min(setting > 0 && setting < all ? (size_t)setting : (size_t)all, INT_MAX);
 }
 
-/* Of a peer's credits we may hold back at most a third, and of all that it has for all of its peers
- * no more than this process's share: a peer must be able to send to others while a handler of ours
- * runs long. */
+/* We may hold back at most a third of a peer's credits, and of its total for all peers no more than
+ * our share: the peer must be able to send to others while a handler of ours runs long. */
 static int batch_slack(int pp, int total, uint32_t peers)
 {
     enum { held_of = 3 };
     return (int)tk_min((size_t)(pp / held_of), (size_t)(total - 1) / peers);
 }
 
-/* The slack is the highest that can't stop a job: a peer must never hold all of our credits. */
+/* The slack is the highest value that can't block a job: a peer must never hold all of our
+ * credits. */
 void tk_verbs_limits_find(struct tk_verbs_limits *limits, uint32_t peers, uint32_t conns)
 {
     int64_t total = tk_settings.am_credits_total;
@@ -60,9 +60,10 @@ uint32_t tk_verbs_peers_at_once(uint32_t peers, uint32_t conns, bool is_static)
     return is_static || most == 0 || most > peers ? peers : most;
 }
 
-/* Start, barriers and exit connect a rank of a large job to three others (topology/leaders.c); a
- * rank that has only these seldom needs a fourth. If queue pairs are bounded, none is made without
- * a peer; and with several per peer, the peer decides which one messages use. */
+/* Start, barriers and exit connect a rank of a large job to three others (topology/leaders.c), and
+ * a rank that has only these seldom needs a fourth. If queue pairs are bounded, none is made
+ * without a peer. With several per peer none is made ahead either, because the peer's rank decides
+ * which one carries messages. */
 bool tk_verbs_makes_ahead(uint32_t peers, uint32_t connected, uint32_t conns)
 {
     enum { usual = 3 };
@@ -88,7 +89,7 @@ unsigned tk_verbs_spares(bool is_threaded)
 
 size_t tk_verbs_shared_buffer(bool fails_over)
 {
-    enum { least = 1024 /* more than goes inline, and than all that the transport itself sends */ };
+    enum { least = 1024 /* above the inline limit and the transport's own messages */ };
     size_t payload = tk_max((size_t)tk_settings.rbuf_size, least);
     size_t whole = tk_align_up(payload + tk_message_head_max, TK_CACHE_LINE);
     return tk_settings.rbuf_size == 0 || fails_over || whole > tk_message_max ? tk_message_max
@@ -102,8 +103,8 @@ unsigned tk_verbs_landings(bool is_threaded)
     return is_threaded ? landings_threaded : landings_single;
 }
 
-/* Buffers for requests from all peers and their exit notices are always posted; those for replies
- * as credits allow. */
+/* Buffers for requests and exit notices of all peers are always posted; as many for replies as
+ * credits allow. */
 unsigned tk_verbs_receive_buffers(const struct tk_verbs_limits *limits,
                                   const struct tk_verbs_receivers *receivers)
 {
@@ -130,8 +131,8 @@ static bool is_srq_wanted(const struct tk_loan_input *input, uint32_t ranks)
     return tk_settings.rbuf_count > 0 && tk_settings.rbuf_count < tk_loan_buffers_max(input);
 }
 
-/* The default is not a choice of the user: where it is too small, connections beyond those that it
- * suffices for get what they need. */
+/* The default is not a choice of the user: if it is too small, buffers are added for the
+ * connections that it does not cover. */
 bool tk_verbs_srq_wish(struct tk_loan_input *input, uint32_t ranks)
 {
     if (!is_srq_wanted(input, ranks))
@@ -145,8 +146,8 @@ bool tk_verbs_srq_wish(struct tk_loan_input *input, uint32_t ranks)
     return true;
 }
 
-/* Queue pairs that connections to several ranks share can't be closed for others, and none of these
- * ranks may end and leave them to the rest: late packets for it would break them. */
+/* A queue pair that connections to several ranks share can't be closed to make space, and none of
+ * these ranks may end before the others: late packets for it would break the queue pair. */
 bool tk_verbs_xrc_wish(bool is_static)
 {
     return tk_settings.use_xrc != 0 && !is_static && tk_settings.connect_max == 0 &&

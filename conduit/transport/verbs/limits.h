@@ -18,11 +18,11 @@ struct tk_verbs_limits {
     int bounces;
 };
 
-/* For a process with so many peers over the network (at least one), and so many queue pairs to
- * each. */
+/* Finds the limits of a process with `peers` peers over the network (at least one) and so many
+ * queue pairs to each. */
 void tk_verbs_limits_find(struct tk_verbs_limits *limits, uint32_t peers, uint32_t conns);
 
-/* What receives over one rail. */
+/* The connections that receive over one rail. */
 struct tk_verbs_receivers {
     uint32_t primaries; /* all queue pairs on the rail */
     uint32_t conns;     /* all queue pairs on it */
@@ -34,45 +34,47 @@ unsigned tk_verbs_receive_buffers(const struct tk_verbs_limits *limits,
 
 enum { tk_pool_growth_min = 16 /* buffers: 1 MiB, small beside what is posted for one peer */ };
 
-/* By how many a pool of `have` buffers grows when so many are wanted; 0: it is large enough. */
+/* How many buffers are added to a pool of `have` when `wanted` are needed; 0: it is large
+ * enough. */
 unsigned tk_verbs_pool_growth(unsigned have, unsigned wanted);
 
-/* Buffers whose payload handlers may read in place at the same time. */
+/* Number of buffers whose payloads handlers may read in place at the same time. */
 unsigned tk_verbs_spares(bool is_threaded);
 
-/* The largest message, in bytes, that a buffer of a shared queue takes; tk_message_max: any.
- * Rendezvous messages are read over one connection: a port that replaces it would need keys of its
- * own. */
+/* The largest message, in bytes, that a buffer of a shared queue takes; tk_message_max: any. With
+ * failover it is tk_message_max: rendezvous messages are read over one connection, and a port that
+ * replaces it would need keys of its own. */
 size_t tk_verbs_shared_buffer(bool fails_over);
 
 /* Buffers for larger messages that are being read, or handled, at the same time. */
 unsigned tk_verbs_landings(bool is_threaded);
 
-/* Are receive queues shared in a job of so many ranks, if the devices can? `input` has the number
- * of connections and their needs; sets the number of buffers, and for how many of the connections.
- */
+/* Are receive queues shared in a job of so many ranks, provided that the devices support it?
+ * `input` has the number of connections and their needs. Sets the number of buffers, and the number
+ * of connections that these cover. */
 bool tk_verbs_srq_wish(struct tk_loan_input *input, uint32_t ranks);
 
-/* Do ranks that share memory share queue pairs too, if receive queues are shared and the devices
- * can? */
+/* Do ranks that share memory share queue pairs too? Provided that receive queues are shared and the
+ * devices support it. */
 bool tk_verbs_xrc_wish(bool is_static);
 
-/* If all ranks are connected at start-up, with so many queue pairs to each: do they ask each other
- * as on demand? Shared queue pairs are made one after the other. Only if a setting asks for it,
- * because by default such jobs need no datagrams; the same on all ranks. */
+/* In a job that connects all ranks at start-up, with so many queue pairs to each: are they
+ * connected by datagrams, as on demand? Shared queue pairs are, because they are made one after the
+ * other. Only if a setting asks for it, because by default such jobs need no datagrams. All ranks
+ * get the same answer. */
 bool tk_verbs_static_asks(uint32_t conns);
 
-/* Of so many peers, with so many queue pairs to each: how many can be connected at once
+/* How many of `peers`, with so many queue pairs to each, can be connected at once
  * (GASNET_CONNECT_MAX). */
 uint32_t tk_verbs_peers_at_once(uint32_t peers, uint32_t conns, bool is_static);
 
-/* Is a queue pair made ahead for the next peer, when so many are connected? */
+/* Is a queue pair made ahead for the next peer when `connected` peers are connected? */
 bool tk_verbs_makes_ahead(uint32_t peers, uint32_t connected, uint32_t conns);
 
-/* Datagrams for which a rail has buffers, by the manual's rule. */
+/* Number of receive buffers for datagrams on a rail, by the manual's rule. */
 unsigned tk_verbs_datagram_receives(uint32_t peers);
 
-/* Of so many queue pairs to a peer, how many use this rail. */
+/* How many of `conns` queue pairs to a peer use this rail. */
 static inline uint32_t tk_verbs_conns_on(uint32_t conns, uint32_t rails, uint32_t rail)
 {
     return (conns + rails - 1 - rail) / rails;

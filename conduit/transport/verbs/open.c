@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Start and end of the verbs transport: fills tk_verbs (verbs.c), and owns the plain table, from
- * which variants.c makes that of this rank. No lock: start-up and exit are single-threaded. */
+ * which variants.c makes the table of this rank. No lock: start-up and exit are single-threaded. */
 #include "config.h"
 
 #include <errno.h>
@@ -54,9 +54,9 @@
 #include "transport/verbs/verbs.h"
 #include "transport/verbs/verbs_state.h"
 
-/* Almost half. The other half keeps a flood going until a completion comes. If nothing else is in
- * flight, no completion comes: whatever takes several slots at once, as an immediate Long, must
- * find them besides these. */
+/* Almost half of the queue. The other half keeps a flood going until a completion comes. If nothing
+ * else is in flight, no completion comes: work that takes several slots at once, such as an
+ * immediate Long, must find them in the other half. */
 static int unsignaled_max(int depth)
 {
     enum { at_once = 2 };
@@ -145,7 +145,7 @@ static uint32_t rail_of_conn(uint32_t number)
     return number % tk_verbs.rail_count;
 }
 
-/* Assigns each peer the rail of its small transfers. */
+/* Assigns each peer the rail of small transfers to it. */
 static void deal_peers(void)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++) {
@@ -171,8 +171,8 @@ static enum tk_status open_conns_to(uint32_t rank, struct tk_peer_info *info)
     return tk_pair_fill(conns);
 }
 
-/* Nearly all Shorts are small: they go unsignaled and are compared with this number anyway. It is 0
- * if the devices would not take them inline, so that the inline limit need not be checked too. */
+/* Nearly all Shorts are small and go unsignaled, so their path compares with this number anyway. It
+ * is 0 if the devices would not take them inline: so that path need not check the inline limit. */
 static void allow_unsignaled(void)
 {
     if (tk_verbs.inline_limit < tk_short_size(tk_small_args_max))
@@ -223,7 +223,7 @@ static bool cm_connects_all(void)
     return any_by_cm() && !all_by_cm();
 }
 
-/* Do the peer infos carry the numbers of all queue pairs? */
+/* Are all ranks connected by the queue pair numbers in the peer infos? */
 static bool connects_all(void)
 {
     return cm_connects_all() ||
@@ -275,8 +275,8 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
     }
     if (tk_cm_choose() != TK_OK)
         return TK_FAIL;
-    /* On iWARP a completion means that TCP has the data, not that it arrived (RFC 5040 5.5): what a
-     * broken connection lost is unknown, so it can't be sent again. */
+    /* On iWARP a completion means that TCP has the data, not that it arrived (RFC 5040 5.5): we
+     * can't know what a broken connection lost, so we can't send it again. */
     tk_verbs.failover_enabled =
         tk_verbs.conns_pp > 1 && tk_settings.ibv_failover && !tk_verbs.has_iwarp;
     tk_verbs.needs_more = tk_verbs.failover_enabled;
@@ -290,7 +290,7 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
     return TK_OK;
 }
 
-/* Makes space in the peer info for the description of rails and connections; it may move. */
+/* Makes space in the peer info for the description of rails and connections; may reallocate it. */
 static enum tk_status widen(struct tk_peer_info **info, const char *unused)
 {
     struct tk_peer_info wide = **info;
@@ -345,7 +345,7 @@ static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
     struct tk_choice choice;
     if (choose_rails(&choice, turn) != TK_OK)
         return TK_FAIL;
-    if (choice.count == 0) /* tk_verbs_agree() reports it from the peer infos */
+    if (choice.count == 0) /* tk_verbs_agree() reports that from the peer infos */
         return widen(info, choice.unused);
     derive_limits(count_peers());
     if (check_bound() != TK_OK)
@@ -394,8 +394,8 @@ static enum tk_status connect_to(uint32_t rank)
     return TK_OK;
 }
 
-/* For each host: does it use several devices? Two of its ranks may then receive through different
- * ones, and share memory. The caller frees it. */
+/* For each host: does it use several devices? If so, two of its ranks that share memory may receive
+ * through different devices. The caller frees the result. */
 static bool *find_mixed(const uint32_t *host_of)
 {
     bool *is_mixed = calloc(tk_peers.size, sizeof(*is_mixed));
@@ -416,8 +416,8 @@ static bool *find_mixed(const uint32_t *host_of)
     return is_mixed;
 }
 
-/* 0: pieces as large as the port's largest message, so that a transfer is not cut; large ones use
- * the connections in turn. */
+/* 0: a piece is as large as the port's largest message, so that transfers are not cut; large ones
+ * use the connections in turn. */
 static void set_stripe(bool is_put, uint64_t setting)
 {
     enum { least_in_turn = 16 << 10 /* takes longer on the wire than choosing a connection */ };
@@ -427,8 +427,9 @@ static void set_stripe(bool is_put, uint64_t setting)
     limits->stripe_above[is_put] = setting > 0 ? limits->stripe[is_put] : least_in_turn;
 }
 
-/* The payload of a Long whose head waits for it is always cut: its sender has nothing else in
- * flight. A piece takes longer on the wire than handling its completion. */
+/* A payload whose Long's head waits for it is always cut into pieces, because its sender has
+ * nothing else in flight. A piece is so large that it takes longer on the wire than handling its
+ * completion. */
 static void set_blocking_stripe(void)
 {
     enum { blocking_piece = 64 << 10 };
@@ -438,7 +439,7 @@ static void set_blocking_stripe(void)
                                   : tk_min(blocking_piece, limits->message_max);
 }
 
-/* Call it when all queue pairs exist: only then is it known how much they take inline. */
+/* Call it when all queue pairs exist: only then we know how much they take inline. */
 static void set_rma_limits(void)
 {
     tk_verbs.rma_limits =
@@ -446,7 +447,7 @@ static void set_rma_limits(void)
                                .message_max = tk_verbs.message_max,
                                .bounce_max = tk_buffer_size,
                                .copy_max = tk_settings.nonbulkput_bounce_limit,
-                               .register_min = SIZE_MAX, /* until there is a cache */
+                               .register_min = SIZE_MAX, /* until the cache is open */
                                .conns = tk_verbs.conns_pp,
                                .work_requests = (uint32_t)tk_verbs.depth_total,
                                .bounce_buffers = (uint32_t)tk_verbs.bounces,
@@ -491,7 +492,7 @@ static enum tk_status connect_all(void)
     return tk_cm_connect();
 }
 
-/* With XRC, receive queues belong to an XRC domain. */
+/* With XRC a receive queue belongs to an XRC domain, so it is made after that. */
 static enum tk_status share_queue_pairs(void)
 {
     bool is_offered = tk_xrc_is_offered();
@@ -512,8 +513,8 @@ static enum tk_status connect_on_demand(void)
     return TK_OK;
 }
 
-/* Ranks with shared receive queues have fewer credits, and what others hold back must not stop any
- * of them. */
+/* Ranks with shared receive queues grant fewer credits. The slack must be small enough for all
+ * ranks, so that credits held back by others can't block any of them. */
 static void agree_on_slack(void)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++)
@@ -553,11 +554,12 @@ void tk_verbs_describe(uint32_t number, char *text, size_t size)
         tk_cm_describe(number, where, sizeof(where));
     else
         tk_path_describe(rail, where, sizeof(where));
-    snprintf(text, size, "%s:%u (%s, %s, %u Mb/s, MTU %d, inline %zu B%s; %s)", a->device, a->port,
+    snprintf(text, size, "%s:%u (%s, %s, %u Mb/s, MTU %d, inline %zu B, lists of %d%s; %s)",
+             a->device, a->port,
              rail->is_iwarp   ? "iWARP"
              : a->is_ethernet ? "Ethernet"
                               : "InfiniBand",
-             where, a->rate_mbps, 128 << a->mtu, tk_verbs.inline_limit,
+             where, a->rate_mbps, 128 << a->mtu, tk_verbs.inline_limit, tk_verbs.list_max,
              rail->is_retry_capped ? ", 6 retries: 7 are without end on this device" : "",
              rail->why);
 }
@@ -599,8 +601,8 @@ static void describe_choice(const struct tk_peer *peer, char *text, size_t size)
     tk_verbs_describe(tk_verbs_rail_to(peer->rank), text, size);
 }
 
-/* Opens the firehose when the neighbours are known: ranks of a host share what may be registered,
- * and the first one warns. */
+/* Opens the firehose when the neighbours are known: the ranks of a host share the limit of
+ * registered memory, and the first one warns. */
 static const struct tk_transport *connect_peers(void)
 {
     if (tk_verbs_connect(tk_topology.host_of) != TK_OK ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The decision which functions this rank uses. Owns the table that its peers get, which is written
- * once, at start-up, when all ranks have agreed on XRC. The columns of polls and reaps name
- * functions without tk_ and _poll or _reap.
+ * Decides which functions this rank uses. Owns the table that its peers get; it is written once, at
+ * start-up, when all ranks have agreed on XRC. The columns of polls and reaps name functions
+ * without tk_ and _poll or _reap.
  *
  * failover shared queues XRC devices |sends  RMA    poll                   reap
  * no       no            no  one     |plain  plain  verbs                  verbs

@@ -21,36 +21,38 @@ extern const struct tk_transport tk_transport_verbs;
  * our number among the ranks of this host, by which equally near ports are distributed. */
 enum tk_status tk_verbs_open(struct tk_peer_info **info, uint32_t turn);
 
-/* Do all ranks have the same number of rails, by their peer infos? All derive the same answer; if
- * it is no, rank 0 logs what each found. */
+/* Do all ranks have the same number of rails? All derive the same answer from the peer infos; if it
+ * is no, rank 0 logs what each rank found. */
 bool tk_verbs_agree(void);
 
-/* Connects queue pairs by the peer infos, and closes those to peers that have another transport by
- * now. Afterwards this rank is ready to send and to receive; others may not be: fence first.
- * `host_of` has for each rank a number below the size of the job, equal for ranks of one host. */
+/* Connects queue pairs by the peer infos, and closes those to peers that have got another transport
+ * meanwhile. Afterwards this rank is ready to send and to receive, but other ranks may not be:
+ * fence before sending. `host_of` has a number below the size of the job for each rank; ranks of
+ * one host have the same number. */
 enum tk_status tk_verbs_connect(const uint32_t *host_of);
 
 /* The table for peers and polls of this rank; tk_verbs_connect() makes it. */
 const struct tk_transport *tk_verbs_transport(void);
 
-/* False for a job of one rank, or one whose ranks all share memory: it opens no device. */
+/* False if the job has one rank, or if all ranks share memory: such a job opens no device. */
 bool tk_verbs_is_open(void);
 
-/* Registers region->base and ->size and fills in the rest; the remote keys are what peers must
- * present. */
+/* Registers the memory at region->base of region->size bytes, and fills in the rest. Peers must
+ * present the remote keys. */
 enum tk_status tk_verbs_register(struct tk_region *region);
 void tk_verbs_unregister(struct tk_region *region);
 
-/* Does registration make memory present, because a device pins it? Found out with the message
- * buffers: memory that a device reaches through the page tables stays untouched. */
+/* Does registration make memory present, because a device pins it? Registering the message buffers
+ * shows that: a device that uses the page tables leaves their pages absent. */
 bool tk_verbs_pins(void);
 
-/* Makes a registered region the segment of endpoint 0; tk_segment_area is the same memory; NULL: no
- * segment any more. */
+/* Makes a registered region the segment of endpoint 0; tk_segment_area is the same memory. NULL:
+ * removes the segment. */
 void tk_verbs_use_segment(const struct tk_region *region);
 
-/* From now on transfers from and to memory outside of segments may register it. Call it after the
- * neighbours are known: ranks of a host share what may be registered, and the first one warns. */
+/* From now on transfers from and to memory outside of segments may register it. Call it when the
+ * neighbours are known: the ranks of a host share the limit of registered memory, and the first one
+ * warns. */
 enum tk_status tk_verbs_open_firehose(unsigned ranks_on_host, bool is_first);
 
 /* The keys, for each rail, that peers must present for a region registered on the fly; for jobs
@@ -58,8 +60,8 @@ enum tk_status tk_verbs_open_firehose(unsigned ranks_on_host, bool is_first);
 struct tk_pinned;
 const uint32_t *tk_verbs_remote_keys(const struct tk_pinned *pinned);
 
-/* At the end, if a setting asks for it: logs for each port in use that was given up, for how many
- * ranks. */
+/* At the end, if a setting asks for it: logs each port in use that was given up, with the number of
+ * ranks for which it was. */
 void tk_verbs_report_end(void);
 
 void tk_verbs_close(void);
@@ -84,15 +86,14 @@ void tk_verbs_report_stall(void);
 struct tk_wait_rows;
 void tk_verbs_describe_waits(struct tk_wait_rows *rows);
 
-/* Ports of one filter: does GASNET_IBV_PORTS `filter`, of which the form was judged at the start,
- * admit this port? */
+/* Does this value of GASNET_IBV_PORTS, whose form was checked at start-up, admit this port? */
 int tk_port_filter_admits(const char *filter, const char *device, int port);
 
 /* Does it name this port by its number? */
 int tk_port_filter_names(const char *filter, const char *device, int port);
 
-/* Call it before any device is opened: calls come from one thread, so mlx4's and mlx5's drivers
- * need no locks. Keeps what the user has set. */
+/* Call it before any device is opened. Only one thread calls the devices, so it tells the drivers
+ * of mlx4 and mlx5 to use no locks, unless the user has set their variables. */
 void tk_devices_single_thread(void);
 
 /* GASNET_IBV_LIST_PORTS, before any port is opened: logs all ports on the ranks that the setting

@@ -28,8 +28,8 @@ struct tk_rndv_state;
 struct tk_slab;
 struct tk_tx;
 
-/* A rank is: a neighbour or ourselves; a peer of this transport; a peer, and puts to it have reads
- * behind them (data/stripe.c). With TK_RANK_SMALL: its receive buffers are small
+/* A rank is one of: a neighbour or ourselves; a peer of this transport; a peer whose puts have
+ * reads behind them (data/stripe.c). TK_RANK_SMALL is added if its receive buffers are small
  * (data/rendezvous.h). */
 enum tk_rank_kind {
     TK_RANK_NOT_OURS,
@@ -62,22 +62,21 @@ struct tk_verbs {
     uint32_t message_max; /* the minimum of all ports */
     int remote_access;    /* rights of peers: read, write, and atomics if they are allowed */
     enum tk_atomic_scope atomics; /* of all ranks */
-    int list_max;                 /* ranges of local memory in one request, on all devices */
+    int list_max;                 /* ranges of local memory in one request; minimum of devices */
     bool pins;                    /* see tk_verbs_pins() */
     bool is_paged;                /* registered memory other than buffers is paged on demand */
     bool has_iwarp;               /* a rail is of that kind */
-    bool
-        failover_enabled; /* what is posted is logged, to be posted again over another connection */
-    bool needs_more;      /* work requests, than RC alone does: see data/tx.h */
+    bool failover_enabled;        /* posted work is logged, to repeat it over another connection */
+    bool needs_more;              /* more fields in work requests than plain RC: see data/tx.h */
     struct tk_buffer *fence_sink; /* target of reads behind puts, never used */
     struct tk_slab *slabs;
     struct tk_pool bounce_pool;
-    struct tk_pool large_pool; /* of the same kind, for rendezvous messages: data/rendezvous.h */
+    struct tk_pool large_pool; /* large buffers for rendezvous messages: data/rendezvous.h */
     uint32_t recv_small;       /* bytes of a receive buffer; 0: any message fits */
     uint32_t small_max;        /* bytes of a peer's receive buffer, if that is small */
     struct tk_rndv_state *rndv;
     tk_counter_t rndv_count; /* messages that we read, or will; part of the pending work */
-    tk_counter_t rndv_stuck; /* those of them that found no space in a send queue */
+    tk_counter_t rndv_stuck; /* of these, those that found no space in a send queue */
     struct tk_lane lanes[tk_lanes_max];
     uint32_t lane_count;
     struct tk_tx *txs;
@@ -92,18 +91,16 @@ struct tk_verbs {
     } deferred;
     int unsignaled_max; /* unsignaled messages in a row on a connection; 0 where they are logged,
                            and where not even two arguments go inline */
-    int logged_unsignaled_max;  /* the same for those */
+    int logged_unsignaled_max;  /* the same for logged messages */
     tk_counter_t credits_total; /* requests that this process may still have in flight */
-    tk_counter_t
-        pending_work;     /* ACKs and moves to other connections that polls are to go on with */
-    tk_counter_t returns; /* connections that were reopened; see tk_fence() */
-    tk_counter_t
-        received_last; /* those whose last receive an event has reported, not handled yet */
+    tk_counter_t pending_work;  /* ACKs to send, connections to move */
+    tk_counter_t returns;       /* connections that were reopened; see tk_fence() */
+    tk_counter_t received_last; /* connections with an unhandled event "last receive" */
     struct tk_rank_pair *pairs; /* by rank; see failover/failover.c. NULL: nothing is logged */
     bool is_static;             /* all peers are connected at start-up */
     int credits_all;            /* the initial value of credits_total */
-    bool is_total_bound; /* it is less than the credits of all peers; otherwise it is not counted */
-    uint8_t *kind_of;    /* by rank: enum tk_rank_kind */
+    bool is_total_bound;        /* less than the credits of all peers; otherwise not counted */
+    uint8_t *kind_of;           /* by rank: enum tk_rank_kind */
 };
 
 extern TK_HIDDEN struct tk_verbs tk_verbs;

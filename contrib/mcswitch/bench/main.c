@@ -21,7 +21,7 @@ struct bench {
     struct mcsw_cache *cache;
     uint32_t psn[receivers + 1]; /* of the sender, then of the receivers */
     uint64_t out, bytes;
-    unsigned sum; /* of a byte of each frame, so that the frames are looked at */
+    unsigned sum; /* of one byte of each frame, so that frames are read */
 };
 
 static double now(void)
@@ -163,7 +163,7 @@ static struct bytes *acknowledgements(struct bench *b)
     return all;
 }
 
-/* ns of the best burst for each packet that goes in; *back: with its acknowledgements. */
+/* Time in ns for each packet that goes in, of the best burst; *back: for its acknowledgements. */
 static double measure(uint32_t payload_bytes, double *back)
 {
     double best = 1e30, t;
@@ -256,5 +256,5 @@ int main(void)
     printf("# ICRC of a copy of 4096 bytes: %.1f ns by what changed, %.0f ns in whole with a "
            "table: ratio %.4f\n",
            change, whole, change / whole);
-    return sum == 1; /* so that nothing is left out */
+    return sum == 1; /* uses the sum, so that no work is optimised away */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The egress of acknowledgements: an answer in the receiver's numbers becomes one in the sender's,
- * and the minimum of all receivers is computed by one of three algorithms. */
+ * The egress of acknowledgements: translates an answer from the receiver's numbers to the sender's,
+ * and computes the minimum of all receivers by one of three algorithms. */
 #include "config.h"
 
 #include "core/egress.h"
@@ -116,13 +116,13 @@ bool mcsw_pass_scan(struct mcsw *w, struct group *g, struct work *k)
     return true;
 }
 
-/* From here on an acknowledgement of the new holder starts a scan; one that came before is found by
- * the next pass. */
+/* From here on an acknowledgement of the new holder starts a scan; the next pass finds one that
+ * came before. */
 bool mcsw_pass_publish(struct mcsw *w, struct group *g, struct work *k)
 {
     struct egress *e = mcsw_egress(w, g);
     bool rounds = w->c.aggregate == MCSW_ROUNDS;
-    /* A scan that is older than the set may not name one of the old set. */
+    /* A scan that is older than the set must not name a receiver of the old set. */
     bool same =
         mcsw_access(w, REG_MINH, &e->minh,
                     (struct program){.a = {ZERO, {0, 1, 0u - k->b.version}},

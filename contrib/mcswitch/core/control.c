@@ -50,7 +50,7 @@ struct mcsw_entry mcsw_entry_at(const struct work *k, unsigned i)
     return (struct mcsw_entry){roce_get32(e), roce_get32(e + 4), roce_get64(e + 8)};
 }
 
-/* A section lies behind the list, in whole words. */
+/* A section must lie behind the list, and consist of whole words. */
 static bool good_section(const struct packet *p, const struct mcsw_entry *e)
 {
     uint32_t from = MCSW_CONTROL_BYTES + (uint32_t)p->links * MCSW_ENTRY_BYTES;
@@ -70,7 +70,8 @@ uint8_t mcsw_control_entry(const struct work *k, const struct group *g, unsigned
         return ROCE_NAK_INVALID;
     if (k->p.flags & MCSW_SECTIONS)
         return good_section(&k->p, &e) ? 0 : ROCE_NAK_INVALID;
-    /* With the switch's own key, a leaf would take a copy for a control message. */
+    /* A base must not use the switch's own key, or a leaf would treat a copy as a control
+     * message. */
     return (k->p.flags & MCSW_ADDRESS) && e.rkey == MCSW_CONTROL_RKEY ? ROCE_NAK_INVALID : 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The egress of requests, one receiver a pass: it is linked, gets a copy, or is looked at when the
- * lock is stolen. */
+ * The egress of requests, one receiver a pass: the pass links it, sends it a copy, or checks it
+ * when the lock is stolen. */
 #include "config.h"
 
 #include "core/egress.h"
@@ -11,7 +11,7 @@ static bool next_round(struct work *k)
     return ++k->b.k < k->b.n;
 }
 
-/* The bitmap's ranks from the lowest on, or those of the list. */
+/* The rank of this round: from the bitmap in ascending order, or from the list. */
 static unsigned rank_of_round(struct work *k)
 {
     unsigned rank = (unsigned)__builtin_ctz(k->b.rest);
@@ -41,7 +41,7 @@ static void link_address(struct mcsw *w, struct egress_receiver *v, const struct
     t->rkey = rkey.lo;
 }
 
-/* The offset between the two numberings is made here and constant until the next control. */
+/* Sets the offset between the two numberings, which stays constant until the next control. */
 bool mcsw_pass_link(struct mcsw *w, struct group *g, struct work *k)
 {
     struct egress *e = mcsw_egress(w, g);
@@ -70,7 +70,8 @@ bool mcsw_pass_link(struct mcsw *w, struct group *g, struct work *k)
     return next_round(k);
 }
 
-/* Not counting repeats, copies are exactly those that the sets require, whatever was lost. */
+/* Counts copies without repeats: their number is exactly what the sets require, whatever was
+ * lost. */
 static void count_copy(struct mcsw *w, const struct work *k)
 {
     if (k->p.kind == IS_CONTROL) {
@@ -103,7 +104,7 @@ bool mcsw_pass_copy(struct mcsw *w, struct group *g, struct work *k)
     va = mcsw_read(w, REG_VA, &v->va[k->p.window]);
     t.rkey = mcsw_read(w, REG_RKEY, &v->rkey[k->p.window]).lo;
     acked = mcsw_read(w, REG_ACKED, &v->acked).lo;
-    /* A round needs an acknowledgement of each receiver, so all get repeats. */
+    /* With rounds all receivers get repeats, because a round needs an acknowledgement of each. */
     if (k->b.repeat && roce_psn_diff(acked, k->p.psn) >= 0 && w->c.aggregate != MCSW_ROUNDS)
         return next_round(k);
     t.psn = roce_psn_add(k->p.psn, off.was.lo);
@@ -116,8 +117,8 @@ bool mcsw_pass_copy(struct mcsw *w, struct group *g, struct work *k)
     return next_round(k);
 }
 
-/* A receiver without the last packet, or inside a message, can't be linked again until it is reset.
- */
+/* A receiver that lacks the last packet, or is inside a message, can't be linked again until it is
+ * reset. */
 bool mcsw_pass_loss(struct mcsw *w, struct group *g, struct work *k)
 {
     struct egress *e = mcsw_egress(w, g);

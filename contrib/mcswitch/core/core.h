@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The core of the multicast switch: a group's topology, sequence numbers and lock live in it, and
- * requests to its first address leave as copies to receivers, whose acknowledgements come back to
- * its second address and leave as one (doc/multicast.md). It does no I/O, takes no memory but what
- * the caller gives, and knows no time but that of the frames handed in. One thread per switch;
- * switches share nothing. */
+ * The core of the multicast switch. It has each group's topology, sequence numbers and lock.
+ * Requests to its first address leave as copies to receivers; their acknowledgements come back to
+ * its second address and leave as one (doc/multicast.md). It does no I/O, uses only the caller's
+ * memory, and has no clock except the times of the frames. One thread per switch; switches share
+ * nothing. */
 #ifndef MCSW_CORE_H
 #define MCSW_CORE_H
 
@@ -14,37 +14,38 @@
 
 enum {
     MCSW_RECEIVERS = 32, /* of a group */
-    MCSW_SENDERS = 256,  /* of a group; the low byte of a VRQPN */
+    MCSW_SENDERS = 256,  /* of a group: the low byte of a VRQPN */
     MCSW_FRAME_MAX = 14 + 8 + 40 + 8 + 48 + 4096 + 4 + 64,
-    MCSW_NOBODY = 255, /* as a sender's rank; so at most 255 senders */
+    MCSW_NOBODY = 255, /* used as a sender's rank, so at most 255 senders */
 };
 
-/* fast: loops. strict: every pass of a packet does only what a P4 pipeline can do, which is
- * checked, and the packet recirculates through a queue; the minimum of acknowledgements is found by
- * a scan. The same frames leave, in another order between receivers. */
+/* fast: loops. strict: checks that every pass of a packet does only what a P4 pipeline can do; the
+ * packet recirculates through a queue, and a scan finds the minimum of acknowledgements. Both send
+ * the same frames, but in a different order between receivers. */
 enum mcsw_mode { MCSW_FAST, MCSW_STRICT };
 
-/* How the receivers' acknowledgements are combined. exact: their minimum at each (fast only). scan:
- * the same by the holder of the minimum, as a pipeline can. rounds: one of each receiver makes a
- * round; it stalls when a burst ends, and its MSN is that of the one that closes the round. */
+/* How the receivers' acknowledgements are combined. exact: the minimum at each one (fast only).
+ * scan: the same minimum, computed when the receiver that holds it acknowledges, which a pipeline
+ * can do. rounds: one acknowledgement of each receiver makes a round; this stalls when a burst
+ * ends, and takes the MSN of the acknowledgement that closes the round. */
 enum mcsw_aggregate { MCSW_EXACT, MCSW_SCAN, MCSW_ROUNDS };
 
 enum mcsw_event {
-    MCSW_FENCED, /* sender `rank` lost the lock by the lease; it has to be registered again */
-    MCSW_DIRTY,  /* receiver `rank` is not linked any more until it is repaired */
+    MCSW_FENCED, /* sender `rank` lost the lock when its lease ended; it must register again */
+    MCSW_DIRTY,  /* receiver `rank` is not linked until it is repaired */
 };
 
 struct mcsw_calls {
     void *context;
-    /* The frame is valid, and may be changed, during the call only. */
+    /* Sends a frame. It is valid, and may be changed, during the call only. */
     void (*emit)(void *context, unsigned port, uint8_t *frame, size_t length);
     void (*notify)(void *context, uint32_t group, unsigned rank,
                    enum mcsw_event event); /* or NULL */
-    /* strict: a pass did what a pipeline can't. NULL: abort. */
+    /* strict: a pass did something that a pipeline can't. NULL: abort. */
     void (*violation)(void *context, const char *what);
 };
 
-/* Addresses in network order; of IPv4 the first four bytes count. */
+/* Addresses in network order; IPv4 uses the first four bytes. */
 struct mcsw_vips {
     bool on;
     uint8_t requests[16], copies[16];
@@ -54,16 +55,16 @@ struct mcsw_config {
     enum mcsw_mode mode;
     enum mcsw_aggregate aggregate; /* MCSW_EXACT in strict mode means MCSW_SCAN */
     unsigned groups;               /* numbers 1 .. groups; up to 65535 */
-    unsigned senders;              /* most of a group; 0: 32 */
+    unsigned senders;              /* the most in a group; 0: 32 */
     struct mcsw_vips v4, v6;
     uint8_t mac[6];
     uint64_t lease;    /* ns without a packet of the holder; 0: 2 s */
     uint8_t rnr_timer; /* code in the switch's own RNR NAKs; 0: 10 (0.32 ms) */
     bool believe_icrc; /* do not verify (a pipeline can't); copies of a damaged packet stay damaged
                         */
-    uint32_t boot;     /* number of this life of the switch, for the status read */
-    unsigned slots;    /* strict: packets going round at a time; 0: 4 */
-    bool deferred;     /* strict: mcsw_frame leaves them in the queue, for mcsw_pass */
+    uint32_t boot;     /* number of this run of the switch, for the status read */
+    unsigned slots;    /* strict: packets that recirculate at a time; 0: 4 */
+    bool deferred;     /* strict: mcsw_frame queues passes for mcsw_pass */
     struct mcsw_calls calls;
     struct mcsw_cache
         *cache; /* of ICRC tables; several switches of one thread may share it; may be NULL */
@@ -71,9 +72,8 @@ struct mcsw_config {
 
 struct mcsw;
 
-/* Bytes of a switch; 0: the configuration is invalid. The object is flat: it may be copied as bytes
- * to memory aligned to 16, and the copy is an independent switch (with the same calls and
- * cache). */
+/* Bytes of a switch; 0: the configuration is invalid. The object is flat: its bytes may be copied
+ * to memory aligned to 16, and the copy is an independent switch with the same calls and cache. */
 size_t mcsw_bytes(const struct mcsw_config *c);
 struct mcsw *mcsw_open(void *memory, const struct mcsw_config *c);
 size_t mcsw_cache_bytes(void);
@@ -101,24 +101,24 @@ struct mcsw_group_config {
     unsigned senders, receivers;
     const struct mcsw_sender *sender;     /* rank s sends to VRQPN group << 8 | s */
     const struct mcsw_receiver *receiver; /* rank r acknowledges to VSQPN group << 8 | r */
-    bool leaf; /* sender 0 is a switch nearer to the root, and holds the group for ever */
+    bool leaf; /* sender 0 is the root switch, and always holds the group */
 };
 
 /* False: the number is in use or out of range, or there are too many members. */
 bool mcsw_create(struct mcsw *w, uint32_t group, const struct mcsw_group_config *g);
 bool mcsw_destroy(struct mcsw *w, uint32_t group);
-/* The member's RQP was reset; its PSN is at least 2^22 away from the old one. It may be linked from
- * now on. */
+/* The member's RQP was reset, and its PSN is at least 2^22 away from the old one. From now on it
+ * may be linked. */
 bool mcsw_repair(struct mcsw *w, uint32_t group, unsigned rank, const struct mcsw_receiver *r);
-/* A new SQP, not fenced. Had it the lock, receivers that lack something become dirty and the lock
- * is free. */
+/* A new SQP, not fenced. If the old one had the lock, receivers that lack something become dirty,
+ * and the lock is free. */
 bool mcsw_register(struct mcsw *w, uint32_t group, unsigned rank, const struct mcsw_sender *s);
 bool mcsw_set_memory(struct mcsw *w, uint32_t group, unsigned rank, uint64_t base, uint32_t rkey);
 /* A second part of its memory, for writes whose key is MCSW_WINDOW_RKEY; no control changes it. */
 bool mcsw_set_window(struct mcsw *w, uint32_t group, unsigned rank, uint64_t base, uint32_t rkey);
 /* The receiver is dirty. */
 bool mcsw_mark(struct mcsw *w, uint32_t group, unsigned rank);
-/* The member no longer sends or receives, as sender and as receiver of this rank. */
+/* The member no longer sends or receives with this rank. */
 bool mcsw_remove(struct mcsw *w, uint32_t group, unsigned rank);
 
 static inline uint32_t mcsw_qpn(uint32_t group, unsigned rank)
@@ -128,11 +128,11 @@ static inline uint32_t mcsw_qpn(uint32_t group, unsigned rank)
 
 /* ---- the data plane ---- */
 
-/* Takes a frame that arrived on a port; now: ns that never go back. The bytes may be changed.
- * False: not for this switch's addresses (ordinary traffic for the caller to forward; the frame is
- * unchanged). ARP requests and neighbour solicitations for its addresses are answered. */
+/* Handles a frame that arrived on a port, and may change its bytes; now: ns, monotonic. False: the
+ * frame is not for this switch's addresses and is unchanged: ordinary traffic, which the caller
+ * forwards. ARP requests and neighbour solicitations for its addresses are answered. */
 bool mcsw_frame(struct mcsw *w, unsigned port, uint64_t now, uint8_t *frame, size_t length);
-/* deferred: one pass of a packet that goes round. False: there is none. */
+/* deferred: one pass of a recirculating packet. False: there is none. */
 bool mcsw_pass(struct mcsw *w, uint64_t now);
 
 /* ---- control packets ---- */
@@ -148,9 +148,9 @@ enum {
     MCSW_ADDRESS = 4,
     MCSW_RELEASE = 8,
     MCSW_BITMAP = 16,
-    /* Two levels: an entry {vsqpn of the leaf, bytes, offset} names a part of this payload that is
-     * the whole payload of the control for that leaf (with the leaf's group, key and flags; psn and
-     * msn unchecked). */
+    /* Two levels: an entry {vsqpn of the leaf, bytes, offset} names a section of this payload. The
+     * section is the whole payload of the control for that leaf (with the leaf's group, key and
+     * flags; psn and msn unchecked). */
     MCSW_SECTIONS = 32,
 };
 #define MCSW_CONTROL_RKEY 0xffffffffu
@@ -173,7 +173,7 @@ struct mcsw_control {
     const struct mcsw_entry *entries;
 };
 
-/* Writes the payload of a control packet; result: bytes, 0: it does not fit. For hosts and
+/* Writes the payload of a control packet. Returns its bytes; 0: it does not fit. For hosts and
  * tests. */
 size_t mcsw_control_build(const struct mcsw_control *c, uint8_t *out, size_t room);
 
@@ -219,7 +219,7 @@ struct mcsw_counters {
 };
 
 const struct mcsw_counters *mcsw_counters(const struct mcsw *w);
-/* Name and meaning of the i-th counter, and its value; NULL behind the last. */
+/* Name, meaning and value of the i-th counter; NULL behind the last. */
 const char *mcsw_counter(const struct mcsw *w, unsigned i, const char **meaning, uint64_t *value);
 
 /* ---- the state of a group, for tests and for the administrator ---- */
@@ -243,7 +243,7 @@ struct mcsw_view {
 
 bool mcsw_view(const struct mcsw *w, uint32_t group, struct mcsw_view *v);
 
-/* ---- faults on purpose, in objects compiled with -DMCSW_MUTANTS ---- */
+/* ---- deliberate faults, in objects compiled with -DMCSW_MUTANTS ---- */
 
 /* 1 .. 14: the mutants of doc/multicast.md; 0: none. */
 #ifdef MCSW_MUTANTS

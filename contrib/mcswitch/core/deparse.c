@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The deparser: writes the frames that leave. Copies are written over the frame that arrived,
- * headers only, and their ICRC follows by what changed; answers and forwarded controls are short
- * and written anew. */
+ * The deparser: writes the frames that leave. A copy changes only the headers of the frame that
+ * arrived, and updates its ICRC from these changes. Answers and forwarded controls are short and
+ * written from scratch. */
 #include "config.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ static const struct mcsw_vips *vips(const struct mcsw *w, bool v6)
     return v6 ? &w->c.v6 : &w->c.v4;
 }
 
-/* ---- frames written anew ---- */
+/* ---- frames written from scratch ---- */
 
 /* Copies the fields that a frame to this member has in common with the one that arrived: tag,
  * class, partition. */
@@ -96,7 +96,7 @@ void mcsw_answer_status(struct mcsw *w, const struct group *g, struct work *k, u
     send_frame(w, &f, to->port);
 }
 
-/* A host gets a write of nothing in the place of the control, a leaf its own control. */
+/* In place of the control a host gets a write of 0 bytes, and a leaf its own control. */
 void mcsw_emit_control(struct mcsw *w, struct work *k, const struct target *t, unsigned entry)
 {
     struct roce_frame f = start(w, k, vips(w, k->p.v6)->copies, t->to);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tables to move a change of a CRC over a payload, for the lengths that are frequent. Owns the
- * tables, which the caller may share between switches of one thread. */
+ * Tables that move a change of a CRC over a payload, for frequent lengths. Owns the tables, which
+ * the caller may share between switches of one thread. */
 #include "config.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum {
     slots = 8,
-    worth = 64, /* so many times in a row before a table is made: it costs as much */
+    worth = 64, /* uses in a row before a table is made, which costs as much */
 };
 
 struct mcsw_cache {

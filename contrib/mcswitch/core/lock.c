@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The ingress of the lock: it is taken with a new set, given back, and stolen from a holder that is
- * silent for longer than the lease. Each function is one pass. A sender that lost a race between
- * two passes sees it at REG_HOLD. */
+ * The ingress of the lock: a sender takes it with a new set, gives it back, or steals it from a
+ * holder that is silent for longer than the lease. Each function is one pass. A sender that lost a
+ * race between two passes sees that at REG_HOLD. */
 #include "config.h"
 
 #include "core/ingress.h"
 
-/* In the holder's own numbers everything before the control is acknowledged. */
+/* In the holder's numbers everything before the control is acknowledged. */
 bool mcsw_pass_lock(struct mcsw *w, struct group *g, struct work *k)
 {
     struct ingress *in = mcsw_ingress(w, g);
     struct ingress_sender *s = &in->sender[k->b.rank];
-    /* Odd numbers, so that none is ever 0, that of receivers that were never linked. */
+    /* Versions are odd, so never 0, the version of receivers that were never linked. */
     uint32_t version = ((k->b.topo >> 8) + 2) & ROCE_PSN_MASK;
     uint32_t links = (uint32_t)__builtin_popcount(k->b.mask);
     struct access hold, topo, epsn;
@@ -39,7 +39,7 @@ bool mcsw_pass_lock(struct mcsw *w, struct group *g, struct work *k)
                        (struct program){.a = {good ? SEQ_ZERO : NEVER, {1, 0, 0u - k->p.psn}},
                                         .lo = {IF_A, true, {1, 0, 1}, 0}});
     mcsw_access(w, REG_INSIDE, &in->inside, (struct program){.lo = {set, false, {0, 0, 0}, 0}});
-    /* The same control twice within a pass: the second does nothing. */
+    /* The same control arrived twice between two passes: the second one does nothing. */
     twice = !good && hold.was.lo == k->b.rank;
     mcsw_access(w, REG_FLAG, &s->flag,
                 (struct program){.hi = {twice ? KEEP : SET, false, {0, 0, !good}, 0}});
@@ -86,7 +86,7 @@ bool mcsw_pass_release(struct mcsw *w, struct group *g, struct work *k)
     return complete;
 }
 
-/* The expected PSN is behind the RELEASE since that arrived. */
+/* The expected PSN is behind the RELEASE since the RELEASE arrived. */
 bool mcsw_pass_unlock(struct mcsw *w, struct group *g, struct work *k)
 {
     struct ingress *in = mcsw_ingress(w, g);
@@ -108,8 +108,8 @@ bool mcsw_pass_unlock(struct mcsw *w, struct group *g, struct work *k)
     return false;
 }
 
-/* The old holder's numbers are reset to what all receivers have: otherwise its repeats would count
- * as finished. */
+/* Resets the old holder's numbers to what all receivers have: otherwise its repeats would count as
+ * finished. */
 bool mcsw_pass_steal(struct mcsw *w, struct group *g, struct work *k)
 {
     struct ingress *in = mcsw_ingress(w, g);

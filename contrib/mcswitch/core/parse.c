@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The parser: whether a frame is for the switch's addresses, and what it requests. Owns nothing. */
+ * The parser: decides whether a frame is for the switch's addresses, and what it requests. Owns
+ * nothing. */
 #include "config.h"
 
 #include <string.h>
@@ -39,8 +40,8 @@ bool mcsw_for_us(const struct mcsw *w, const uint8_t *frame, size_t length)
     if (type == type_ipv4 && length >= at + ipv4_bytes)
         return same(frame + at + 16, &w->c.v4, 4);
     if (type == type_ipv6 && length >= at + ipv6_bytes)
-        /* Neighbour solicitations may arrive at the address itself; the pipeline does not handle
-         * them. */
+        /* Excludes neighbour solicitations, which may be sent to the address itself: the pipeline
+         * does not handle them. */
         return frame[at + 6] != 58 && same(frame + at + 24, &w->c.v6, 16);
     return false;
 }
@@ -83,7 +84,7 @@ static uint8_t kind_of_request(const struct roce_packet *r)
 
 static bool parse_request(const uint8_t *frame, const struct roce_packet *r, struct packet *p)
 {
-    /* An answer or a CNP to this address, or another transport, is not answered with a NAK. */
+    /* Sends no NAK for an answer, a CNP, or another transport. */
     if (r->opcode == ROCE_CNP || roce_is_response(r->opcode) ||
         roce_opcode_transport(r->opcode) != ROCE_RC)
         return false;

@@ -22,7 +22,7 @@ enum {
  * MCSW_WINDOW_RKEY. */
 enum { WINDOWS = 2 };
 
-/* Values of the word that names the holder. */
+/* Values of the word with the holder. */
 enum { NOBODY = MCSW_NOBODY, STEALING = 256 };
 
 /* Values of the word beside the RELEASE's PSN: it waits for receivers; the pass that unlocks is in
@@ -32,7 +32,8 @@ enum { NO_RELEASE, WAITING, UNLOCKING };
 /* Whether a parsed request is data, a control, or only gets an error. */
 enum packet_kind { IS_DATA, IS_CONTROL, IS_STATUS_READ, IS_REFUSED, IS_ACK, IS_CNP };
 
-/* Offsets instead of pointers, because a recirculating packet is at another address each time. */
+/* Offsets instead of pointers, because a recirculating packet moves to another address each
+ * time. */
 struct packet {
     uint16_t port;
     uint16_t ip_at, bth_at, payload_at, icrc_at; /* in the frame */
@@ -40,7 +41,7 @@ struct packet {
     uint8_t kind;                                /* enum packet_kind */
     uint8_t opcode, syndrome;
     bool v6, to_requests, has_reth, last;
-    uint8_t window; /* of the memory that a request writes to */
+    uint8_t window; /* the part of the memory to which a request writes */
     uint32_t qpn, psn, msn, rkey, dma_length;
     uint64_t va;
     /* of a control */
@@ -51,20 +52,20 @@ struct packet {
     uint64_t key;
 };
 
-/* The passes; the order is that of a packet's life. */
+/* The passes, in the order in which a packet takes them. */
 enum pass {
     PASS_CHECK,   /* one entry of a control's list */
     PASS_REQUEST, /* the decision about a request */
     PASS_STEAL,   /* takes the lock from a silent holder */
-    PASS_LOSS,    /* one receiver of the silent holder: finds out what it lacks */
-    PASS_FREE,    /* ends the theft; then PASS_REQUEST again */
+    PASS_LOSS,    /* one receiver of the silent holder: does it lack something? */
+    PASS_FREE,    /* frees the lock; then PASS_REQUEST again */
     PASS_LOCK,    /* takes the lock, or only changes the set */
     PASS_LINK,    /* one receiver of the new set */
     PASS_COPY,    /* one copy of data, or of a repeated control */
     PASS_RELEASE,
     PASS_UNLOCK,
     PASS_RESPONSE, /* an acknowledgement arrives */
-    PASS_EXACT,    /* all of the minimum at once; not in a pipeline */
+    PASS_EXACT,    /* the whole minimum at once; impossible in a pipeline */
     PASS_SCAN,     /* one receiver of the minimum */
     PASS_PUBLISH,
     PASS_VERIFY,
@@ -78,23 +79,23 @@ struct bridge {
     uint8_t k, n;     /* round; rounds */
     uint8_t rank;     /* of the sender (requests) or receiver (responses) */
     uint16_t holder;  /* of the lock */
-    uint8_t best;     /* scan: holder of the minimum */
-    uint8_t code;     /* PASS_CHECK: what is wrong, as NAK; responses: syndrome to pass on */
-    bool repeat, cut; /* a copy only for those that lack it; the holder was inside a message */
+    uint8_t best;     /* scan: receiver with the minimum */
+    uint8_t code;     /* PASS_CHECK: the NAK for an error; responses: syndrome to pass on */
+    bool repeat, cut; /* copy only for receivers that lack it; the holder was inside a message */
     bool has_minimum;
     uint32_t group, version, mask, seen;
     uint32_t messages;         /* completed before the control */
     uint32_t least, least_msn; /* scan: the minimum so far */
     uint32_t limit;            /* responses: below this; theft: last PSN that was accepted */
     uint32_t was;  /* responses: the PSN named by a NAK; theft: ranks that lack something */
-    uint32_t topo; /* lock: the register when it was decided */
+    uint32_t topo; /* lock: the register at the decision */
     uint32_t rest; /* link: ranks still to come */
 };
 
 struct work {
     struct bridge b;
     struct packet p;
-    uint8_t head[head_max]; /* of the frame, and its ICRC, before copies were written over it */
+    uint8_t head[head_max]; /* of the frame before copies changed it; its ICRC */
     uint32_t icrc;
     uint8_t *frame;
 };
@@ -183,7 +184,7 @@ struct target {
 void mcsw_emit_copy(struct mcsw *w, struct work *k, const struct target *t);
 void mcsw_emit_control(struct mcsw *w, struct work *k, const struct target *t, unsigned entry);
 
-/* icrc_cache.c: the change of an ICRC, moved over so many unchanged bytes. */
+/* icrc_cache.c: moves the change of an ICRC over so many unchanged bytes. */
 uint32_t mcsw_shift(struct mcsw_cache *c, uint32_t change, size_t behind);
 
 /* neighbour.c: true: it was a query for one of our addresses. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Registers of a pipeline: pairs of 32-bit words, each in one stage, reached once in a pass by one
- * program of at most two comparisons and two sums. In strict mode each access is checked for that;
- * in fast mode the programs are constants that the compiler folds. Owns nothing. */
+ * Registers of a pipeline: pairs of 32-bit words, each in one stage. A pass accesses a register
+ * once, by one program of at most two comparisons and two sums. Strict mode checks each access; in
+ * fast mode the programs are constants that the compiler folds. Owns nothing. */
 #ifndef MCSW_REGISTER_H
 #define MCSW_REGISTER_H
 
@@ -12,8 +12,8 @@ enum reg {
     /* Ingress, in the order of their stages. */
     REG_HOLD,   /* group: holder, tick of its last packet */
     REG_TOPO,   /* group: version << 8 | links, mask of ranks */
-    REG_AGG,    /* group: all have this PSN, messages up to there */
-    REG_REL,    /* group: PSN of the RELEASE, whether there is one */
+    REG_AGG,    /* group: PSN that all receivers have, messages up to it */
+    REG_REL,    /* group: PSN of the RELEASE, is there one */
     REG_EPSN,   /* sender: next PSN, messages completed */
     REG_INSIDE, /* group: the last packet was not the last of a message */
     REG_DIRTY,  /* group: mask of ranks */
@@ -21,7 +21,7 @@ enum reg {
     REG_CNP,    /* group: tick of the last one */
     /* Egress. */
     REG_LIST,  /* group, round: rank */
-    REG_VER,   /* receiver: linked by this version */
+    REG_VER,   /* receiver: version of the set that linked it */
     REG_OFF,   /* receiver: PSN of its RQP minus the sender's, next PSN of its RQP */
     REG_MSN,   /* receiver: the same of messages */
     REG_VA,    /* receiver: base, low and high */
@@ -40,9 +40,9 @@ enum compare {
     NEVER,
     ALWAYS,
     ZERO,     /* the sum is 0 */
-    SEQ_ZERO, /* its lower 24 bits are */
-    SEQ_MORE, /* as a signed number of 24 bits it is above 0 */
-    MORE,     /* as one of 32 bits */
+    SEQ_ZERO, /* the lower 24 bits of the sum are 0 */
+    SEQ_MORE, /* the sum as a signed 24-bit number is above 0 */
+    MORE,     /* the sum as a signed 32-bit number is above 0 */
 };
 
 /* lo * the low word + hi * the high word + add; factors are -1, 0, 1. */
@@ -115,7 +115,8 @@ static inline uint32_t updated(struct update u, struct pair p, uint32_t old, boo
     return u.seq ? v & ROCE_PSN_MASK : v;
 }
 
-/* strict.c: one access of each register, in the order of stages, from its own half. */
+/* strict.c: checks that each register is accessed once, in the order of stages, from its own
+ * half. */
 void mcsw_check_access(struct mcsw *w, enum reg reg, const struct program *p);
 
 static inline struct access mcsw_access(struct mcsw *w, enum reg reg, struct pair *cell,

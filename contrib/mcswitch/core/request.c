@@ -11,8 +11,8 @@
 
 enum verdict {
     V_DROP,
-    V_COMPLETE, /* a repeat of what all have */
-    V_FINISHED, /* a repeat of what was finished without the lock */
+    V_COMPLETE, /* a repeat of a packet that all have */
+    V_FINISHED, /* a repeat of a finished packet, without the lock */
     V_GAP,
     V_REPEAT,
     V_ACCEPT,
@@ -22,7 +22,7 @@ enum verdict {
     V_LOCK,
     V_STEAL,
     V_RELEASE,
-    V_FALSE_RELEASE, /* only the mutant */
+    V_FALSE_RELEASE, /* only with a mutant */
 };
 
 /* The values that one pass read. */
@@ -80,8 +80,8 @@ static enum verdict refuse(struct seen *s, uint8_t code)
     return V_REFUSE;
 }
 
-/* The holder's control in order: only when everything before it is acknowledged, because go-back-N
- * would send old data to the new set. */
+/* The holder's control, in order. It is accepted only when everything before it is acknowledged,
+ * because go-back-N would send old data to the new set. */
 static enum verdict own_control(const struct group *g, const struct work *k, struct seen *s)
 {
     uint32_t next_msn = roce_psn_add(s->agg.hi, 1);
@@ -140,7 +140,7 @@ static enum verdict behind(const struct work *k, const struct seen *s)
     if (k->p.kind == IS_CONTROL) {
         if (k->b.code)
             return V_DROP;
-        /* The pass that unlocks may have been lost where too many packets go round. */
+        /* The pass that unlocks may have been lost when too many packets recirculated. */
         if (k->p.flags & MCSW_RELEASE)
             return s->rel.hi == UNLOCKING && s->rel.lo == k->p.psn ? V_RELEASE : V_DROP;
         return MCSW_MUTANT(7) ? V_LOCK : V_REPEAT;
@@ -190,7 +190,7 @@ static struct seen look(struct mcsw *w, struct group *g, const struct work *k)
     return s;
 }
 
-/* A refusal that makes the sender wait reports no gap behind it. */
+/* After a refusal that makes the sender wait, no gap is reported. */
 static struct pair flag(struct mcsw *w, struct group *g, const struct work *k, enum verdict v)
 {
     uint8_t when = v == V_ACCEPT || v == V_GAP || v == V_WAIT || v == V_READ ? SET : KEEP;
@@ -216,7 +216,7 @@ static void read_status(struct mcsw *w, struct group *g, struct work *k, const s
 
     roce_put16(b, MCSW_MAGIC);
     b[2] = MCSW_VERSION;
-    b[3] = 1; /* controls for two levels */
+    b[3] = 1; /* controls of two levels */
     roce_put32(b + 4, w->c.boot);
     roce_put32(b + 8, k->b.group);
     roce_put16(b + 12, g->receivers);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The ingress of acknowledgements: when they arrive, and when the minimum of all comes back from
- * the egress. */
+ * The ingress of acknowledgements: handles those that arrive, and the minimum of all when it comes
+ * back from the egress. */
 #include "config.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The switch as an object and its drive: a frame is parsed and goes from pass to pass, in a loop or
- * through the queue of packets that go round. Owns the queue. */
+ * The switch as an object: parses a frame and takes it from pass to pass, in a loop or through the
+ * queue of recirculating packets. Owns the queue. */
 #include "config.h"
 
 #include <string.h>
@@ -95,7 +95,7 @@ static bool run_pass(struct mcsw *w, struct work *k)
     w->touched = 0;
     w->stage = 0;
     w->count.passes++;
-    /* A group that was destroyed while the packet went round. */
+    /* The group was destroyed while the packet recirculated. */
     if (!g || !ways[k->b.pass](w, g, k))
         return false;
     w->count.recirculations++;
@@ -134,7 +134,7 @@ bool mcsw_pass(struct mcsw *w, uint64_t now)
         struct work k = s->work;
         struct slot *last = slot(w, w->used);
 
-        /* To the end of the queue; its own place is free, so there is room. */
+        /* Moves the packet to the end of the queue, which has space: its own slot is free. */
         if (last != s) {
             last->work = k;
             last->length = s->length;

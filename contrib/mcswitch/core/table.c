@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The control plane: groups and members come and go, receivers and senders are repaired. It writes
+ * The control plane: adds and removes groups and members, repairs receivers and senders. It writes
  * registers of both halves, between packets. */
 #include "config.h"
 
@@ -27,7 +27,7 @@ static void set_sender(struct mcsw *w, struct group *g, unsigned rank, const str
     r->flag = (struct pair){0, 0};
 }
 
-/* A linked receiver is unlinked: late answers of the old RQP do not count. */
+/* Unlinks the receiver, so that late answers of the old RQP do not count. */
 static void set_receiver(struct mcsw *w, struct group *g, unsigned rank,
                          const struct mcsw_receiver *s)
 {
@@ -41,7 +41,7 @@ static void set_receiver(struct mcsw *w, struct group *g, unsigned rank,
     r->rkey[0] = (struct pair){s->rkey, 0};
 }
 
-/* A leaf is held by its root from the first packet on, with an empty set. */
+/* The root holds a leaf from the first packet on, with an empty set. */
 static void hold_for_ever(struct mcsw *w, struct group *g)
 {
     struct ingress *in = mcsw_ingress(w, g);
@@ -96,7 +96,8 @@ bool mcsw_create(struct mcsw *w, uint32_t group, const struct mcsw_group_config 
         set_sender(w, g, s, &c->sender[s]);
     for (unsigned r = 0; r < c->receivers; r++) {
         set_receiver(w, g, r, &c->receiver[r]);
-        /* Until it is set; for ever where the receiver is a leaf, which then sees the same key. */
+        /* The key until the window is set. A leaf as receiver keeps it, and so gets writes with
+         * this key. */
         mcsw_egress(w, g)->receiver[r].rkey[1].lo = MCSW_WINDOW_RKEY;
     }
     if (g->leaf)
@@ -141,8 +142,8 @@ bool mcsw_repair(struct mcsw *w, uint32_t group, unsigned rank, const struct mcs
     return true;
 }
 
-/* The holder is gone: who lacks something of what it sent, or was inside a message, is out of step.
- */
+/* The holder is gone: marks receivers that lack something that it sent, or were inside a
+ * message. */
 static void drop_lock(struct mcsw *w, struct group *g, uint32_t group)
 {
     struct ingress *in = mcsw_ingress(w, g);

@@ -199,7 +199,7 @@ static bool report_error(const char *path, const char *why)
     return false;
 }
 
-/* Nobody answers at the socket of a switch that was killed. */
+/* Removes the socket of a killed switch, on which no process listens. */
 static bool remove_stale(const char *path)
 {
     struct stat s;
@@ -235,7 +235,7 @@ bool mcd_admin_open(const char *path)
     listener =
         (struct mcd_source){.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
                             .ready = accept_ready};
-    /* Born with its mode: a chmod would come too late. */
+    /* Creates the socket with this mode: a chmod would come too late. */
     mask = umask(0177);
     bound = bind(listener.fd, (struct sockaddr *)&at, sizeof at);
     umask(mask);

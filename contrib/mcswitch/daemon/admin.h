@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The administrator's socket: a Unix socket of mode 0600, lines in, text out. Owns the socket and
- * its few connections. */
+ * The administrator's socket: a Unix socket of mode 0600 that reads lines and answers with text.
+ * Owns the socket and its few connections. */
 #ifndef MCD_ADMIN_H
 #define MCD_ADMIN_H
 
@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/* Replaces the socket of a killed switch at the path; refuses the path of a live one. False with a
- * sentence on standard error. */
+/* Opens the socket. Replaces that of a killed switch, but not that of a live one. False: failed,
+ * with a message on standard error. */
 bool mcd_admin_open(const char *path);
 void mcd_admin_close(void);
 void mcd_admin_tick(uint64_t now);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The learning switch; see bridge.h. Tables are small, of fixed size, and the newest address takes
- * the place of the oldest of its row, so that a flood of senders cannot fill them. */
+ * The learning switch; see bridge.h. Tables are small and of fixed size. The newest address
+ * replaces the oldest one of its row, so that a flood of senders cannot fill them. */
 #include "config.h"
 
 #include "daemon/bridge.h"
@@ -142,8 +142,8 @@ static void write_arp(uint8_t *out, unsigned operation, const uint8_t *from_ip,
     memcpy(out + 24, to_ip, 4);
 }
 
-/* The ports of hosts are learned from their ARP; body: where it begins. A station that claims an
- * address of the switch, or another's MAC, is not believed. */
+/* Learns the ports of hosts from their ARP packets; body: offset of the ARP body. Ignores a station
+ * that claims an address of the switch, or another's MAC. */
 static void note_arp(const struct mcd_port *port, const uint8_t *frame, size_t length, size_t body,
                      uint64_t now)
 {
@@ -165,7 +165,7 @@ static void to_all_but(const struct mcd_port *from, const uint8_t *frame, size_t
 void mcd_bridge_ask(const uint8_t ip[4])
 {
     static const uint8_t nobody[6];
-    uint8_t frame[60] = {0}; /* the least that Ethernet carries */
+    uint8_t frame[60] = {0}; /* the minimum of Ethernet */
 
     memset(frame, 0xff, 6);
     memcpy(frame + 6, own.mac, 6);

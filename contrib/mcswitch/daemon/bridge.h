@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A learning switch: frames go to the port where their destination was last seen, or to all; but
- * the core sees them first and keeps those for its two addresses. Owns the tables of addresses. */
+ * A learning switch: sends a frame to the port where its destination was last seen, or to all
+ * ports. The core gets each frame first and keeps those for its two addresses. Owns the tables of
+ * addresses. */
 #ifndef MCD_BRIDGE_H
 #define MCD_BRIDGE_H
 
@@ -23,7 +24,7 @@ void mcd_bridge_open(const struct mcd_vips *vips);
 void mcd_bridge_take(struct mcd_port *port, uint8_t *frame, size_t length);
 /* The port and MAC of an IPv4 host, if it was seen. */
 bool mcd_bridge_find(const uint8_t ip[4], uint8_t mac[6], unsigned *port);
-/* Asks all ports of frames for it. */
+/* Sends an ARP query for the host to all ports of frames. */
 void mcd_bridge_ask(const uint8_t ip[4]);
 
 #endif

@@ -72,8 +72,8 @@ static void push_out(struct mcd_connection *c)
     mcd_loop_change(&c->source, c->out_length ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-/* Closing is left to its own event or to the next tick: the caller may be in a loop over members.
- */
+/* Does not close the connection, because the caller may be in a loop over members: its event or the
+ * next tick does. */
 void mcd_control_send(struct mcd_connection *c, const uint8_t *frame, size_t length)
 {
     if (c->ending || c->source.fd < 0)
@@ -140,7 +140,7 @@ static bool all_zero(const uint8_t *bytes, size_t n)
     return any == 0;
 }
 
-/* The key that the claim must have been made with; false: there is none. */
+/* Finds the key with which the claim must have been made; false: there is none. */
 static bool key_of_claim(const uint8_t *talk, const struct mcd_job *job, uint8_t *key)
 {
     if (site)
@@ -191,7 +191,7 @@ static void check_claim(struct mcd_connection *c)
 
 /* ---- incoming ---- */
 
-/* Receives more bytes up to `size`; true: complete. */
+/* Receives bytes until there are `size`; true: complete. */
 static bool pull_in(struct mcd_connection *c, size_t size)
 {
     ssize_t n =
@@ -261,7 +261,7 @@ static struct mcd_connection *free_connection(void)
     return NULL;
 }
 
-/* Silent unauthenticated connections are closed for new ones. */
+/* Closes the oldest unauthenticated connection to make space for a new one. */
 static void end_oldest_unproved(void)
 {
     struct mcd_connection *oldest = NULL;
@@ -276,7 +276,7 @@ static void end_oldest_unproved(void)
     }
 }
 
-/* A dead host's connections end within half a minute. */
+/* Keep-alive ends the connections of a dead host within half a minute. */
 static void set_up(int fd)
 {
     int on = 1, idle = 10, interval = 5, count = 3;

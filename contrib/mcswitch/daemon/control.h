@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections of members of jobs, by TCP: the proof that they know their job's key, and frames
- * after it (conduit/mcswitch/protocol.h). No peer can block the switch: every step is non-blocking
- * and has a time limit until the proof, and a connection whose owner does not read is closed when
- * its buffer is full. Owns the connections and the keys of jobs. */
+ * TCP connections of members of jobs: each proves that it knows its job's key, then exchanges
+ * frames (conduit/mcswitch/protocol.h). No peer can block the switch: every step is non-blocking,
+ * the proof has a time limit, and a connection whose owner does not read is closed when its buffer
+ * is full. Owns the connections and the keys of jobs. */
 #ifndef MCD_CONTROL_H
 #define MCD_CONTROL_H
 
@@ -27,8 +27,8 @@ enum mcd_talk { MCD_FREE, MCD_GREETING, MCD_CLAIM, MCD_ANSWER, MCD_OPEN };
 struct mcd_connection {
     struct mcd_source source;
     uint8_t state; /* enum mcd_talk */
-    bool ending;   /* closed as soon as its last words are out */
-    bool joins;    /* a join has not been answered: further requests are refused */
+    bool ending;   /* closed when its last frame is sent */
+    bool joins;    /* a join is unanswered: further requests are refused */
     struct mcd_job *job;
     uint64_t deadline; /* of the proof */
     size_t held, out_length;
@@ -43,22 +43,22 @@ struct mcd_control_counters {
 };
 extern struct mcd_control_counters mcd_control_count;
 
-/* Receives the frames of a connection, with bodies of the right length for their type, and is told
- * when an authenticated connection has ended. */
+/* Called for each frame of a connection, whose body has the right length for its type, and when an
+ * authenticated connection has ended. */
 struct mcd_control_calls {
     void (*take)(struct mcd_connection *c, unsigned type, struct tk_mcsw_frame *body);
     void (*gone)(struct mcd_connection *c);
 };
 
-/* Listens at "HOST:PORT" or "[v6]:PORT"; site_key: NULL, or that of all jobs. False with a sentence
- * on standard error. */
+/* Listens at "HOST:PORT" or "[v6]:PORT"; site_key: the key from which all jobs' keys are derived,
+ * or NULL. False: failed, with a message on standard error. */
 bool mcd_control_open(const char *text, const uint8_t *site_key,
                       const struct mcd_control_calls *calls);
 void mcd_control_close_all(void);
 void mcd_control_tick(uint64_t now);
 
 void mcd_control_send(struct mcd_connection *c, const uint8_t *frame, size_t length);
-/* An answer of one number. */
+/* Sends an answer of one number. */
 void mcd_control_answer(struct mcd_connection *c, unsigned type, uint32_t number);
 void mcd_control_error(struct mcd_connection *c, enum tk_mcsw_error error, const char *why);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ports of Ethernet frames: network interfaces and machines of QEMU. Owns nothing but the sockets
- * that it puts into the table of ports. */
+ * Ports of Ethernet frames: network interfaces and machines of QEMU. Owns only the sockets, which
+ * it puts into the table of ports. */
 #include "config.h"
 
 #include "daemon/port.h"
@@ -21,7 +21,7 @@
 #include "daemon/frames.h"
 
 enum {
-    rounds = 4,             /* batches of one port before others have their turn */
+    rounds = 4,             /* batches of one port before others are served */
     buffer_bytes = 4 << 20, /* QEMU's datagrams have no flow control */
 };
 
@@ -49,7 +49,8 @@ static bool mistake(const char *text, const char *why)
 
 /* ---- incoming ---- */
 
-/* The kernel takes the outer VLAN tag out of a frame and hands it over beside it. */
+/* Inserts the outer VLAN tag again: the kernel removes it from the frame and passes it
+ * separately. */
 static uint8_t *put_tag_back(const struct mcd_batch *b, unsigned i, size_t *length)
 {
     struct msghdr m = {.msg_control = (void *)b->control[i],
@@ -114,7 +115,7 @@ static void ready(struct mcd_source *s, uint32_t events)
         if (n < MCD_BATCH)
             break;
     }
-    /* A pending error would wake the loop for ever. */
+    /* Reads a pending error, which would wake the loop again and again. */
     if (events & (EPOLLERR | EPOLLHUP)) {
         int error;
         socklen_t length = sizeof error;
@@ -191,7 +192,7 @@ static bool parse_end(const char *text, union mcd_address *a, socklen_t *length)
     return mcd_frames_inet(text, &a->in, 0);
 }
 
-/* A socket that a switch which was killed left there; anything else is not ours. */
+/* Removes the socket of a killed switch, and nothing else. */
 static void remove_stale(const char *path)
 {
     struct stat s;

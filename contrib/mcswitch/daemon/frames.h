@@ -6,7 +6,7 @@
 
 #include "daemon/port.h"
 
-/* Large buffers for a socket, as far as the kernel lets. */
+/* Sets large buffers for a socket, as far as the kernel allows. */
 void mcd_frames_buffers(int fd);
 /* "A.B.C.D" or "A.B.C.D:PORT"; false: it is neither, or the port is not in 1..65535. */
 bool mcd_frames_inet(const char *text, struct sockaddr_in *at, unsigned port_otherwise);

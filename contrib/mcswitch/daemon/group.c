@@ -17,7 +17,7 @@
 enum {
     arp_every_ms = 200,
     arp_in_all_ms = 5000,
-    groups_of_job = 256, /* so that one job cannot take all */
+    groups_of_job = 256, /* so that one job can't take all groups */
 };
 
 static struct mcd_group *groups;
@@ -43,7 +43,8 @@ static struct mcd_group *group_at(uint32_t number)
     return &groups[number - 1];
 }
 
-/* A group of the connection's own job; else it is refused as one that does not exist. */
+/* Returns a group of the connection's own job. Refuses the request for any other group as for one
+ * that does not exist. */
 static struct mcd_group *own_group(struct mcd_connection *c, uint32_t number)
 {
     struct mcd_group *g = group_at(number);
@@ -86,7 +87,7 @@ static void release_address(struct mcd_member *m)
         mcd_wire_leave(m->ip);
 }
 
-/* Members that still wait are refused, the others get an event. */
+/* Refuses members that still wait, and sends the others an event. */
 static void end_group(struct mcd_group *g, const char *why)
 {
     if (g->complete) {
@@ -126,7 +127,7 @@ void mcd_group_close_all(void)
 
 /* ---- create ---- */
 
-/* Numbers are not reused at once, so that late packets of an old group match no group. / */
+/* Does not reuse numbers at once, so that late packets of an old group match no group. / */
 static struct mcd_group *free_group(void)
 {
     for (unsigned i = 0; i < groups_most; i++) {
@@ -219,7 +220,7 @@ static void joined(struct mcd_group *g, struct mcd_member *m)
         complete(g);
 }
 
-/* Copies go to whatever queue pair a member names, so no two groups may name the same. */
+/* Copies go to the queue pair that a member names, so two groups must not name the same one. */
 static bool taken(const struct tk_mcsw_member *m)
 {
     for (unsigned i = 0; i < groups_most; i++)
@@ -264,7 +265,7 @@ static bool place_member(struct mcd_connection *c, struct mcd_member *m)
     return true;
 }
 
-/* A MAC that the member stated must be the one that answers. */
+/* If the member stated a MAC, it must be the one that answered. */
 static bool resolved(struct mcd_member *m)
 {
     static const uint8_t none[6];
@@ -393,7 +394,8 @@ void mcd_group_mark(struct mcd_connection *c, uint32_t number, uint32_t rank)
     mcd_control_answer(c, TK_MCSW_MARKED, number);
 }
 
-/* A group that is complete goes on without one that left; another can never become complete. */
+/* A complete group continues without the member; an incomplete one ends, because it can never
+ * become complete. */
 static void leave(struct mcd_group *g, unsigned rank)
 {
     struct mcd_member *m = &g->members[rank];
@@ -436,7 +438,7 @@ void mcd_group_destroy(struct mcd_connection *c, uint32_t number)
     mcd_control_answer(c, TK_MCSW_DESTROYED, number);
 }
 
-/* Nobody knows the number of a group that nobody joined but its creator. */
+/* Has only the creator joined? Then no other process knows the group's number. */
 static bool orphaned(const struct mcd_group *g, const struct mcd_connection *c)
 {
     if (g->creator != c)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Groups and their members as the controller knows them: creator, members, and the connection of
- * each. A group is in the core from when all have joined until it is destroyed, or the last
- * connection of its members has ended. Owns the table of groups. */
+ * each. A group is in the core when all members have joined, until it is destroyed or the last
+ * connection of its members ends. Owns the table of groups. */
 #ifndef MCD_GROUP_H
 #define MCD_GROUP_H
 
@@ -26,7 +26,7 @@ struct mcd_member {
 struct mcd_group {
     uint32_t number;
     struct mcd_job *job;
-    struct mcd_connection *creator; /* until somebody joins; the group goes with it */
+    struct mcd_connection *creator; /* until a member joins; the group ends with it */
     uint64_t key;
     unsigned size, joined, left;
     bool complete;
@@ -36,7 +36,7 @@ struct mcd_group {
 void mcd_group_open(unsigned most);
 void mcd_group_close_all(void);
 
-/* Each either answers or refuses by itself. */
+/* Each function answers or refuses the request itself. */
 void mcd_group_create(struct mcd_connection *c, unsigned members);
 void mcd_group_join(struct mcd_connection *c, uint32_t number, const struct tk_mcsw_member *m);
 void mcd_group_repair(struct mcd_connection *c, uint32_t number, uint32_t what,
@@ -47,7 +47,7 @@ void mcd_group_destroy(struct mcd_connection *c, uint32_t number);
 
 /* A connection has ended. */
 void mcd_group_lose(struct mcd_connection *c);
-/* The administrator's; false: there is no such group. */
+/* Ends a group for the administrator; false: there is no such group. */
 bool mcd_group_end(uint32_t number);
 /* From the core: enum tk_mcsw_event_kind. */
 void mcd_group_event(uint32_t number, unsigned rank, unsigned kind);

@@ -57,7 +57,7 @@ void mcd_loop_stop(void)
     stopped = 1;
 }
 
-/* Signals are let in only while it waits, so that none comes between the look at `stopped` and the
+/* Unblocks signals only during the wait, so that none comes between the check of `stopped` and the
  * wait. */
 void mcd_loop_run(const struct mcd_hooks *hooks)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * mcswitchd: opens everything, runs the loop, leaves nothing behind. */
+ * mcswitchd: opens everything, runs the loop, removes what it made. */
 #include "config.h"
 
 #include <pthread.h>
@@ -26,7 +26,7 @@ static void on_signal(int number)
     mcd_loop_stop();
 }
 
-/* Blocked but while the loop waits. */
+/* Blocks signals; the loop unblocks them while it waits. */
 static void catch_signals(void)
 {
     static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
@@ -163,7 +163,7 @@ int main(int argc, char **argv)
     catch_signals();
     opened = open_all();
     if (opened) {
-        /* For who starts it and waits. */
+        /* for a process that starts the daemon and waits for this line */
         printf("mcswitchd: ready\n");
         fflush(stdout);
         mcd_loop_run(&hooks);

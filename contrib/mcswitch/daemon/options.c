@@ -129,7 +129,7 @@ static void add_port(struct mcd_options *o, const char *text)
     o->ports[o->port_count++] = text;
 }
 
-/* A full disk shows when the buffer is written, at the latest. */
+/* Flushes the buffer, because a full disk may show only then. */
 int mcd_options_printed(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -180,7 +180,7 @@ static void take(struct mcd_options *o, int option, const char *text)
     case VERSION_:
         printf("mcswitchd (Trunkline) %s\n", PACKAGE_VERSION);
         exit(mcd_options_printed(0));
-    default: /* getopt has named it */
+    default: /* getopt has logged the error */
         fputs("see mcswitchd --help\n", stderr);
         exit(2);
     }

@@ -10,11 +10,11 @@ struct mcd_options {
     const char *ports[MCD_PORTS];
     unsigned port_count;
     const char *udp, *control, *socket, *key;
-    const char *command; /* for a running switch: "stat", "destroy 3"; NULL: be one */
+    const char *command; /* for a running switch: "stat", "destroy 3"; NULL: run a switch */
     char command_text[64];
     bool has_vips;
     struct mcd_vips vips;
-    uint32_t lease_ms, groups, mtu, loss; /* loss: of a million */
+    uint32_t lease_ms, groups, mtu, loss; /* loss: per million */
     uint64_t seed;
 };
 

@@ -54,7 +54,7 @@ void mcd_port_close_all(void)
     }
 }
 
-/* ---- loss on purpose ---- */
+/* ---- injected loss ---- */
 
 static uint32_t lose_per_million;
 static uint64_t lose_state;
@@ -147,8 +147,9 @@ static size_t mark_congested(uint8_t *room)
     return CMSG_SPACE(sizeof class);
 }
 
-/* Frames that the kernel does not take are lost: a full queue, or a machine that is not there (a
- * refused datagram is reported to the next one, which is sent again by the caller's loop). */
+/* Frames that the kernel does not take are lost: its queue is full, or the machine does not
+ * run. (The kernel reports a refused datagram with the next one, which the caller's loop sends
+ * again.) */
 static void send_run(unsigned first, unsigned n)
 {
     static struct mmsghdr message[queue_slots];

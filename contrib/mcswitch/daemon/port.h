@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The ports of the switch: where Ethernet frames come in and go out. Three kinds: a machine of QEMU
- * (-netdev dgram: a frame is a datagram), a network interface (AF_PACKET), and softhca's wire,
- * where packets come without Ethernet and IP, get headers of their own, and only the core sees
- * them. A frame that does not go out at once is lost, as in any switch whose queue is full. Owns
+ * The ports of the switch, which receive and send Ethernet frames. There are three kinds: a machine
+ * of QEMU (-netdev dgram: a frame is a datagram), a network interface (AF_PACKET), and softhca's
+ * wire. Packets of softhca come without Ethernet and IP; the port adds headers, and only the core
+ * gets them. A frame that can't be sent at once is lost, as in any switch whose queue is full. Owns
  * the sockets and the buffers of frames. */
 #ifndef MCD_PORT_H
 #define MCD_PORT_H
@@ -41,7 +41,7 @@ struct mcd_port {
     enum mcd_kind kind;
     unsigned number;
     char name[MCD_NAME]; /* as given */
-    char path[108];      /* of a Unix socket that is ours to remove; else empty */
+    char path[108];      /* of a Unix socket that we must remove; else empty */
     union mcd_address to;
     socklen_t to_length;
     struct mcd_port_counters count;
@@ -61,9 +61,9 @@ bool mcd_port_open(const char *text);
 struct mcd_port *mcd_port_new(enum mcd_kind kind, const char *name);
 void mcd_port_close_all(void);
 
-/* Loses that many of a million frames, incoming and outgoing: for tests. */
+/* Loses so many per million of incoming and outgoing frames: for tests. */
 void mcd_port_lose(uint32_t per_million, uint64_t seed);
-/* 0 to 90 percent as so many of a million; false: it is no such number. */
+/* Reads 0 to 90 percent, as a number per million; false: it is no such number. */
 bool mcd_port_percent(const char *text, uint32_t *per_million);
 bool mcd_port_lost(uint64_t *counter);
 

@@ -28,7 +28,7 @@ static void refuse(struct mcd_connection *c, const char *field, uint64_t value, 
     mcd_control_error(c, TK_MCSW_E_ARGUMENT, why);
 }
 
-/* Whether the address is of the kind that its plane uses. */
+/* Is the address of the kind that its plane uses? */
 static bool good_gid(const struct tk_mcsw_member *m)
 {
     static const uint8_t softhca[8] = {0xfd, 0x53, 0x48, 0x43, 0x41, 0, 0, 1};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Counters of everything, as lines of text "name value". Owns nothing. */
+ * All counters, as lines of text "name value". Owns nothing. */
 #ifndef MCD_STAT_H
 #define MCD_STAT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The daemon's core; see switch.h. A group of two levels has one group of the core as its root,
- * whose receivers are leaf groups, whose only sender is the root. */
+ * The daemon's core; see switch.h. A group of two levels has a group of the core as its root. The
+ * root's receivers are leaf groups, and the only sender of a leaf group is the root. */
 #include "config.h"
 
 #include "daemon/switch.h"
@@ -18,7 +18,7 @@ enum {
     leaf_groups = 256,  /* numbers behind those of the controller's groups */
     members_most = 254, /* the core's limit */
     leaves_most = (members_most + TK_MCSW_LEAF - 1) / TK_MCSW_LEAF,
-    far = 1 << 22, /* what is under way with an old PSN counts as old */
+    far = 1 << 22, /* packets in flight with an old PSN count as old */
     psn_mask = 0xffffff,
 };
 
@@ -112,7 +112,7 @@ static void notify(void *context, uint32_t group, unsigned rank, enum mcsw_event
         return;
     }
     l = &levels[group - 1];
-    if (l->leaves && event == MCSW_DIRTY) { /* later: the core is at work */
+    if (l->leaves && event == MCSW_DIRTY) { /* deferred, because the core is running */
         l->broken |= 1u << rank;
         some_broken = true;
         return;
@@ -141,7 +141,7 @@ static struct mcsw_receiver receiver_of(const struct mcd_switch_member *m)
     return r;
 }
 
-/* The root as a leaf's sender, and a leaf as the root's receiver. */
+/* Describe the root as a leaf's sender, and a leaf as the root's receiver. */
 static struct mcsw_sender root_of(uint32_t group, unsigned leaf)
 {
     struct mcsw_sender s = {
@@ -163,8 +163,8 @@ static struct mcsw_receiver leaf_of(uint32_t group, unsigned leaf)
     return r;
 }
 
-/* After this, packets in flight between root and leaf match nothing. Members of the leaf that are
- * not in step become dirty themselves. */
+/* New numbers between root and leaf: packets in flight match nothing. Members of the leaf that lack
+ * something become dirty themselves. */
 static void repair_leaf(uint32_t group, unsigned leaf)
 {
     struct levels *l = &levels[group - 1];
@@ -282,7 +282,7 @@ void mcd_switch_destroy(uint32_t group)
     memset(l, 0, sizeof *l);
 }
 
-/* Where a member's receiver is. */
+/* Finds the group of the core that has a member's receiver, and its rank there. */
 static uint32_t place_of(uint32_t group, unsigned rank, unsigned *receiver)
 {
     const struct levels *l = &levels[group - 1];
@@ -325,8 +325,9 @@ void mcd_switch_mark(uint32_t group, unsigned rank)
     mcsw_mark(core, there, at);
 }
 
-/* A rank of the root is also a leaf, and sender 0 of a leaf the root: there, nothing comes from an
- * address of none, and who is dirty gets nothing. */
+/* With two levels a rank can't be removed from a group of the core, because the same rank of the
+ * root is a leaf, and sender 0 of a leaf is the root. Instead the sender gets no address, so that
+ * no request is accepted from it, and the receiver becomes dirty, so that it gets nothing. */
 void mcd_switch_remove(uint32_t group, unsigned rank)
 {
     struct mcsw_sender nobody = {.port = loop_port};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The daemon's one instance of the core (contrib/mcswitch/core), and its environment: ports to send
- * by and the time. Groups of more than 32 members have two levels, both in this instance: frames
- * between them go through a queue. Owns the core's state. */
+ * The daemon's only instance of the core (contrib/mcswitch/core), and its environment: ports for
+ * sending, and the time. Groups of more than 32 members have two levels, both in this instance:
+ * frames between them go through a queue. Owns the core's state. */
 #ifndef MCD_SWITCH_H
 #define MCD_SWITCH_H
 
@@ -29,11 +29,12 @@ struct mcd_switch_member {
 bool mcd_switch_open(const struct mcd_switch_config *config);
 void mcd_switch_close(void);
 
-/* A frame that came in; false: it is neither to one of the two addresses nor asks for them, and
- * unchanged. */
+/* Handles a frame that came in. False: it is not for one of the two addresses, nor an ARP query for
+ * them, and is unchanged. */
 bool mcd_switch_take(struct mcd_port *port, uint8_t *frame, size_t length);
 
-/* Groups have numbers from 1; `n` members are given at once. False: the core has no space. */
+/* Creates a group, whose number is 1 or more, with its `n` members. False: the core has no
+ * space. */
 bool mcd_switch_create(uint32_t group, unsigned n, const struct mcd_switch_member *members,
                        uint64_t key);
 void mcd_switch_destroy(uint32_t group);
@@ -45,9 +46,9 @@ void mcd_switch_window(uint32_t group, unsigned rank, uint64_t base, uint32_t rk
 void mcd_switch_mark(uint32_t group, unsigned rank);
 /* The member no longer sends or receives. */
 void mcd_switch_remove(uint32_t group, unsigned rank);
-/* The queue pairs that a member's own are connected to, and its group's leaves. */
+/* The queue pairs to which a member connects its own, and its group's leaves. */
 void mcd_switch_place(uint32_t group, unsigned rank, struct tk_mcsw_place *p);
-unsigned mcd_switch_members(void); /* most in a group */
+unsigned mcd_switch_members(void); /* the most members of a group */
 
 /* Lines "name value". */
 void mcd_switch_print(FILE *to);

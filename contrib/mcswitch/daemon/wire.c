@@ -20,7 +20,7 @@ enum {
     ethernet = 14,
     ip_bytes = 20,
     headers = ethernet + ip_bytes + 8,
-    covered = ip_bytes + 8 + ROCE_BTH_BYTES, /* of the headers, where they may change */
+    covered = ip_bytes + 8 + ROCE_BTH_BYTES, /* the part of the headers that may change */
     softhca_first = 45056,                   /* ports of softhca beside RoCE's */
     softhca_last = 49151,
     slots = 4096, /* members; a power of two */
@@ -38,7 +38,7 @@ struct end {
 struct member {
     uint32_t ip; /* host order */
     uint16_t port;
-    uint16_t users; /* 0: free, but the search goes on behind it if `used` */
+    uint16_t users; /* 0: free, but a search continues behind it if `used` */
     bool used;
 };
 
@@ -80,7 +80,7 @@ static struct member *find_free(uint32_t ip, uint16_t port)
     return NULL;
 }
 
-/* RoCE's own port keeps the real address, so that nothing has to be changed. */
+/* A member with RoCE's own port keeps its real address, so that headers need no change. */
 static uint32_t in_frames(const struct member *m)
 {
     if (m->port == ROCE_UDP_PORT)
@@ -144,7 +144,7 @@ static void write_headers(uint8_t *ip, size_t packet, uint8_t class, const uint8
     roce_put16(ip + 26, 0);
 }
 
-/* A change of headers that the ICRC follows; `was` and `is` begin with IP and end with the BTH. */
+/* Updates the ICRC after a change of headers; `was` and `is` begin with IP and end with the BTH. */
 static void follow(const uint8_t *was, const uint8_t *is, uint8_t *packet, size_t length)
 {
     uint8_t *icrc = packet + length - ROCE_ICRC_BYTES;
@@ -186,7 +186,7 @@ static void take(const struct end *e, struct mcd_batch *b, unsigned i)
         return;
     roce_put32(ip, in_frames(m));
     memcpy(frame, vips->mac, 6);
-    frame[6] = 2; /* a locally administered address that no one reads */
+    frame[6] = 2; /* a locally administered address, which no code reads */
     frame[7] = 0;
     memcpy(frame + 8, ip, 4);
     roce_put16(frame + 12, 0x0800);
@@ -272,7 +272,7 @@ static bool parse(const char *text)
 
 static bool open_end(struct end *e)
 {
-    int discover = IP_PMTUDISC_DO; /* identification 0, which the ICRC covers */
+    int discover = IP_PMTUDISC_DO; /* makes IP's identification 0; the ICRC covers it */
     int capable = 2, on = 1;
 
     e->source = (struct mcd_source){
@@ -287,7 +287,7 @@ static bool open_end(struct end *e)
            mcd_loop_add(&e->source, EPOLLIN);
 }
 
-/* The addresses in frames: the real ones if they are unambiguous. */
+/* Chooses the switch's addresses in frames: the real ones if they differ. */
 static void choose_vips(struct mcd_vips *v)
 {
     static const uint8_t made[ENDS][4] = {{class_e, 255, 255, 1}, {class_e, 255, 255, 2}};

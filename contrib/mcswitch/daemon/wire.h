@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The port of softhca's wire: the switch is an end point of UDP at two addresses, and adds
- * Ethernet, IP and UDP headers to packets that arrive there, so that the core sees only frames. A
- * member is an address and a UDP port; several members may share a host's address, so a member with
- * a port other than RoCE's gets an IPv4 address of class E of its own in those headers. The ICRC
- * covers them and is updated. Owns the sockets and the table of members. */
+ * The port of softhca's wire. The switch receives UDP at two addresses, and adds Ethernet, IP and
+ * UDP headers to the packets, so that the core gets only frames. A member is an address and a UDP
+ * port. Several members may share a host's address, so a member with a port other than RoCE's gets
+ * its own IPv4 address of class E in those headers. The ICRC covers the headers and is updated.
+ * Owns the sockets and the table of members. */
 #ifndef MCD_WIRE_H
 #define MCD_WIRE_H
 
@@ -18,8 +18,8 @@ struct mcd_port *mcd_wire_port(void); /* NULL: there is none */
 /* The two addresses as GIDs of softhca's form. */
 void mcd_wire_gids(uint8_t requests[16], uint8_t copies[16]);
 
-/* A member's address in frames; from then on its packets are taken. False: the table is full. Each
- * join needs one leave. */
+/* Returns a member's address in frames in *in_frames; from then on its packets are accepted. False:
+ * the table is full. Each join needs one leave. */
 bool mcd_wire_join(const uint8_t ip[4], uint16_t port, uint8_t in_frames[4]);
 void mcd_wire_leave(const uint8_t in_frames[4]);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * mcsw-replay: the core of the multicast switch between two captures. The output depends only on
- * the configuration and the captured frames with their time stamps. Single-threaded; owns
- * everything. */
+ * mcsw-replay: runs the core of the multicast switch on a captured input, and writes its output as
+ * a capture. The output depends only on the configuration and the captured frames with their time
+ * stamps. Single-threaded; owns everything. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static bool port_of_source(const struct setup *s, const uint8_t *source, unsigne
     return false;
 }
 
-/* Frames without a port are passed over. */
+/* Skips frames that have no port. */
 static void put(struct replay *r, struct mcsw *w, const struct roce_pcap_packet *p)
 {
     uint8_t frame[frame_room];

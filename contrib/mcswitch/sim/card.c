@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See member.h: its network card, frames around the packets of its queue pairs, and the requester's
- * eye on MSNs. */
+ * See member.h: a member's network card, frames around the packets of its queue pairs, and the
+ * requester's check of MSNs. */
 #include "config.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ enum {
     ethernet = 14,
     ip_header = 20,
     hops = 64,
-    held_back = 3, /* links that a delayed acknowledgement waits at most */
+    held_back = 3, /* the most links that a delayed acknowledgement waits */
     frame_room = SIM_ENVELOPE + ROCE_PACKET_MAX,
 };
 
@@ -91,16 +91,18 @@ void sim_member_pump(struct sim_member *m)
 
 void sim_member_timer(struct sim_member *m, enum sim_side_name name)
 {
-    /* An event that an earlier one replaced must not post another, or their number would grow. */
+    /* If an earlier event has replaced this one, posts no other: otherwise their number would
+     * grow. */
     if (m->side[name].timer > m->net->q->now)
         return;
     m->side[name].timer = ROCE_NEVER;
     pump_side(&m->side[name]);
 }
 
-/* ---- the requester's eye ---- */
+/* ---- the requester's check ---- */
 
-/* Messages whose last packet is among the first `through` ones; false: too long ago. */
+/* Counts the messages whose last packet is among the first `through` packets; false: too long
+ * ago. */
 static bool ended(const struct sim_member *m, uint64_t through, uint64_t *messages)
 {
     for (*messages = m->sent; *messages; --*messages) {
@@ -112,7 +114,7 @@ static bool ended(const struct sim_member *m, uint64_t through, uint64_t *messag
     return true;
 }
 
-/* A responder's count of messages must be that of the packets that it acknowledges. */
+/* A responder's count of messages must match the packets that it acknowledges. */
 static void check_msn(struct sim_member *m, const struct roce_packet *p)
 {
     uint32_t last = m->side[SIM_SQP].a.send_psn + (uint32_t)m->packets;
@@ -120,11 +122,11 @@ static void check_msn(struct sim_member *m, const struct roce_packet *p)
     int64_t through = (int64_t)m->packets + roce_psn_diff(p->psn, last) + (nak ? 0 : 1);
     uint64_t messages;
 
-    /* A round ends with the MSN of its last acknowledgement, whose PSN need not be the least. */
+    /* A round takes the MSN of its last acknowledgement, whose PSN may not be the lowest. */
     if (m->net->o->aggregate == SIM_ROUNDS)
         return;
     if (through < 0 || through > (int64_t)m->packets)
-        return; /* stale, of queue pairs that were */
+        return; /* stale: for earlier queue pairs */
     if (ended(m, (uint64_t)through, &messages) && p->msn != (messages & ROCE_PSN_MASK))
         sim_violation(m->ledger, "MSN: member %u gets syndrome %#x, PSN %#x with MSN %u, not %llu",
                       m->index, p->syndrome, p->psn, p->msn, (unsigned long long)messages);

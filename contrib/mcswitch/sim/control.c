@@ -42,7 +42,8 @@ static void put_entry(uint8_t *to, uint32_t vsqpn, uint32_t rkey, uint64_t va)
     roce_put64(to + 8, va);
 }
 
-/* The receivers first .. first + n - 1, which are ranks 0 .. n - 1 of a switch. Result: bytes. */
+/* Writes the set of receivers first .. first + n - 1, which are ranks 0 .. n - 1 of a switch.
+ * Returns its bytes. */
 static uint32_t put_set(uint32_t group, uint8_t *to, const struct sim_broadcast *b, uint32_t first,
                         uint32_t n)
 {
@@ -79,7 +80,7 @@ static uint32_t part_of(const struct sim_group *g, uint32_t members, uint32_t fi
     return members - first < g->leaf ? members - first : g->leaf;
 }
 
-/* The entries of the leaves that have a receiver, then their sections. */
+/* Writes the entries of the leaves that have a receiver, then their sections. */
 static uint32_t put_sections(const struct sim_group *g, uint8_t *to, struct sim_broadcast *b,
                              uint32_t members)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See switches.h: the controller, which joins members to the group, repairs what the switches call
- * dirty, and looks at their numbers (I4: without a holder an RQP expects what its VSQP will send).
- */
+ * See switches.h: the controller. It joins members to the group, repairs receivers that the
+ * switches report as dirty, and checks the switches' numbers (I4: without a holder an RQP expects
+ * what its VSQP will send). */
 #include "config.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static struct mcsw_receiver receiver_of(const struct sim_switches *s, uint32_t m
     return out;
 }
 
-/* A leaf as the root sees it, and the root as a leaf sees it. */
+/* Describe a leaf to the root, and the root to a leaf. */
 static struct mcsw_receiver leaf_receiver(const struct sim_switches *s, uint32_t leaf, uint32_t psn)
 {
     struct mcsw_receiver out = {.port = s->o->members + leaf,
@@ -196,7 +196,7 @@ void sim_switches_repair(struct sim_switches *s, uint32_t member)
     connect_side(s, member, SIM_RQP);
 }
 
-/* Bases set by a control are lost with the RQP; a repaired one has those of the set-up. */
+/* Bases set by a control are lost with the RQP: a repaired one has the bases of the set-up. */
 void sim_controller_act(struct sim_switches *s, const struct sim_event *e)
 {
     if (e->value == SIM_RELINK) {
@@ -267,7 +267,7 @@ static void check_leaf(struct sim_switches *s, const struct mcsw_view *v, uint32
                       s->before.sender[0].epsn, v->receiver[leaf].psn_out);
 }
 
-/* A leaf is held by its root for ever; all: it has nothing to do, so its numbers agree as well. */
+/* The root always holds a leaf; all: nothing is in flight, so a leaf's numbers must agree, too. */
 void sim_controller_check(struct sim_core *c, bool all)
 {
     const struct mcsw_view *v = look(c);

@@ -11,8 +11,9 @@
 enum {
     SIM_ROOT_GROUP = 1,
     SIM_LEAF_GROUP = 2,
-    SIM_UPLINK = SIM_RANKS,        /* port of a leaf */
-    SIM_STRANGERS = SIM_RANKS + 1, /* port of a leaf; of the root: behind all others */
+    SIM_UPLINK = SIM_RANKS, /* port of a leaf */
+    SIM_STRANGERS =
+        SIM_RANKS + 1, /* port of outsiders at a leaf; the root's is behind all others */
     SIM_PORTS_MAX = SIM_MEMBERS_MAX + SIM_LEAVES_MAX + 1,
 };
 
@@ -23,8 +24,8 @@ struct sim_core {
     void *memory;
     struct sim_link down[SIM_PORTS_MAX];
     uint8_t requests[4], copies[4], mac[6]; /* its addresses */
-    uint64_t releases;                      /* that I4 was checked behind */
-    bool deferred, passing;                 /* packets go round by passes; one is due */
+    uint64_t releases;                      /* releases after which I4 was checked */
+    bool deferred, passing;                 /* packets recirculate by events; one is due */
 };
 
 struct sim_switches {
@@ -43,7 +44,7 @@ struct sim_switches {
     struct mcsw_view view, before;
 };
 
-/* Events of the controller: what is due, of which node. */
+/* Events of the controller: what is due at a node. */
 enum { SIM_PASS, SIM_REPAIR, SIM_RELINK };
 
 /* The switch of a member's RQP, and the rank there. */

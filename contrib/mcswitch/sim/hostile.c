@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See hostile.h. Each forgery goes into the switch by the port that its author has, and must change
+ * See hostile.h. Each forged packet enters the switch through its author's port, and must change
  * nothing there and cause no frame (design: sender table, ingress port, acknowledgements only of
- * what was sent). */
+ * sent packets). */
 #include "config.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ struct forged {
     struct sim_envelope v;
     struct roce_packet p;
     bool to_vsqp, damaged, cut;
-    uint32_t author; /* the member on whose port it arrives; for outsiders: the number of members */
+    uint32_t author; /* the member on whose port it arrives; outsiders: the number of members */
 };
 
 void sim_hostile_start(struct sim_hostile *h, const struct sim_options *o, struct sim_queue *q,
@@ -48,7 +48,7 @@ static uint32_t other_than(struct sim_hostile *h, uint32_t member)
     return (member + 1 + sim_below(h->q, h->o->members - 1)) % h->o->members;
 }
 
-/* What a member's queue pair would send, as far as an outsider can guess it. */
+/* Fills in what a member's queue pair would send, as far as an outsider can guess. */
 static void as_member(struct forged *f, const struct sim_member *m, bool response)
 {
     const struct sim_side *s = &m->side[response ? SIM_RQP : SIM_SQP];

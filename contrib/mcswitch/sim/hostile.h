@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Forged packets by outsiders and by members, which the switch must ignore, sent beside the traffic
- * of a run. Owns its counters; single-threaded. */
+ * Sends forged packets of outsiders and members beside the traffic of a run; the switch must ignore
+ * them. Owns its counters; single-threaded. */
 #ifndef SIM_HOSTILE_H
 #define SIM_HOSTILE_H
 
@@ -19,7 +19,7 @@ struct sim_hostile {
 
 void sim_hostile_start(struct sim_hostile *h, const struct sim_options *o, struct sim_queue *q,
                        struct sim_switches *s, struct sim_member *members);
-/* After something was posted; `posted` broadcasts in all. */
+/* Call it after a post; `posted`: number of broadcasts so far. */
 void sim_hostile_act(struct sim_hostile *h, uint32_t posted);
 
 #endif

@@ -76,7 +76,7 @@ struct sim_broadcast *sim_ledger_begin(struct sim_ledger *l, uint32_t root)
         abort();
     if (*page && (*page)->closed && *page != l->now)
         forget(*page);
-    *page = b; /* one that is not closed is a leak of a run that hangs */
+    *page = b; /* an unclosed one leaks, in a run that hangs */
     b->id = l->begun++;
     b->root = root;
     b->life = l->life[root];
@@ -100,16 +100,16 @@ struct sim_broadcast *sim_ledger_find(struct sim_ledger *l, uint32_t serial)
     return b && b->id == id && serial % SIM_MESSAGES_MAX < b->messages ? b : NULL;
 }
 
-/* A broadcast begins to arrive: the one before it must be through, unless its root lost the lock.
- * What such a root had sent may still reach receivers that the switch calls dirty, but never behind
- * something newer. */
+/* A broadcast begins to arrive: the one before it must be complete, unless its root lost the lock.
+ * Packets of such a root may still reach receivers that the switch reports as dirty, but never
+ * behind newer ones. */
 static void begins(struct sim_ledger *l, struct sim_broadcast *b)
 {
     struct sim_broadcast *before = l->now;
 
     if (before && before->missing && before->life == l->life[before->root])
         sim_violation(l,
-                      "I5: broadcast %u of member %u arrives, but %u of member %u is not through",
+                      "I5: broadcast %u of member %u arrives, but %u of member %u is not complete",
                       b->id, b->root, before->id, before->root);
     b->order = ++l->orders;
     l->now = b;
@@ -122,8 +122,7 @@ void sim_ledger_deliver(struct sim_ledger *l, uint32_t member, uint32_t serial)
 
     l->deliveries++;
     if (!b) {
-        sim_violation(l, "I1: member %u gets message %u of a broadcast that there is not", member,
-                      serial);
+        sim_violation(l, "I1: member %u gets message %u of an unknown broadcast", member, serial);
         return;
     }
     if (b->order == 0)
@@ -192,7 +191,7 @@ bool sim_is_pattern(uint32_t serial, uint32_t at, const uint8_t *bytes, uint32_t
     return memcmp(bytes, patterns + start_of(serial) + at, length) == 0;
 }
 
-/* The low half is near its end, so that adding an offset carries into the upper one. */
+/* The low half is near its maximum, so that adding an offset carries into the upper half. */
 uint64_t sim_base(uint32_t id, uint32_t member)
 {
     return (uint64_t)(id & 0xffffff) << 40 | (uint64_t)member << 32 | (id & 1 ? 0xffffff00u : 0);
@@ -203,8 +202,8 @@ uint32_t sim_rkey(uint32_t id, uint32_t member)
     return (id * 2654435761u) ^ (member * 40503u + 1);
 }
 
-/* A member has the base that came with the last lock that was granted with addresses, which need
- * not be the lock that was asked for first: any broadcast that named one for it is right. */
+/* A member has the base of the last granted lock that came with addresses. Locks may be granted in
+ * another order than they were requested, so the base of any broadcast that named one is right. */
 static bool gave(struct sim_ledger *l, uint32_t id, uint32_t member)
 {
     const struct sim_broadcast *giver = sim_ledger_find(l, id * SIM_MESSAGES_MAX);
@@ -220,7 +219,7 @@ void sim_ledger_address(struct sim_ledger *l, uint32_t member, uint32_t serial, 
     uint32_t id;
 
     if (!b)
-        return; /* its delivery will be a violation */
+        return; /* the delivery will report a violation */
     base = va - b->message[serial % SIM_MESSAGES_MAX].offset;
     id = (uint32_t)(base >> 40);
     if (base != sim_base(id, member) || rkey != sim_rkey(id, member) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * mcsw-sim: one run by its options. */
+ * mcsw-sim: one run, as the options say. */
 #include "config.h"
 
 #include <stdio.h>
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
     sim_options_default(&o);
     status = sim_options_parse(&o, argc, argv);
     if (status)
-        status = status == 1 ? 0 : status; /* it was a question */
+        status = status == 1 ? 0 : status; /* --help was asked for */
     else
         status = run(o);
     if (fflush(stdout) == 0 && !ferror(stdout))

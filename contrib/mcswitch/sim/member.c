@@ -13,12 +13,12 @@
 enum {
     timeout_code = 8,  /* 1.05 ms, about 100 links */
     repeat_links = 60, /* before a packet is repeated */
-    retries = 5,       /* where somebody may be dead */
+    retries = 5,       /* if a member may be dead */
     rnr_code = 1,      /* 10 us, one link */
     request_room = 64,
     udp_source = 0xc000,
     first_qpn = 0x10000,
-    near_wrap = 64,     /* half of the numbers begin so close below 2^24 */
+    near_wrap = 64,     /* half of the PSNs begin so close below 2^24 */
     far_away = 1 << 22, /* doc/multicast.md: stragglers count as old */
 };
 
@@ -54,7 +54,7 @@ static enum roce_status check(void *context, const struct roce_reach *reach)
     return m->refuses ? ROCE_REMOTE_ACCESS : ROCE_SUCCESS;
 }
 
-/* A piece of a message: the first one names it. */
+/* Handles a piece of a message; the first piece names the message. */
 static void piece(struct sim_member *m, uint32_t offset, const void *from, uint32_t length)
 {
     struct sim_arriving *a = &m->arriving;
@@ -95,7 +95,7 @@ static enum roce_status write_memory(void *context, const struct roce_reach *rea
     piece(m, (uint32_t)(reach->va - a->reach.va), from, (uint32_t)reach->length);
     if (a->at < a->reach.length)
         return ROCE_SUCCESS;
-    /* One with immediate ends with receive_done. */
+    /* A write with immediate ends with receive_done. */
     b = sim_ledger_find(m->ledger, a->serial);
     if (!b || !b->message[a->serial % SIM_MESSAGES_MAX].with_imm)
         whole(m, a->serial, a->at);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A member of the group: two queue pairs of contrib/roce, one that sends to the switch's VRQP (SQP)
- * and one that a VSQP sends to (RQP), with frames around their packets, a network card that may be
- * dead or asleep, and eyes: what arrives goes to the ledger, and each acknowledgement's MSN is
- * compared with what this requester knows. Owns its end points; single-threaded. */
+ * and one that receives from a VSQP (RQP); frames around their packets; a network card that may be
+ * dead or asleep. It reports arrivals to the ledger, and compares the MSN of each acknowledgement
+ * with what this requester knows. Owns its end points; single-threaded. */
 #ifndef SIM_MEMBER_H
 #define SIM_MEMBER_H
 
@@ -34,8 +34,8 @@ struct sim_side {
     struct roce_endpoint *e;
     struct roce_attributes a;
     roce_time timer;     /* an event is posted for then */
-    struct sim_link up;  /* to its switch */
-    struct sim_event to; /* where that is */
+    struct sim_link up;  /* cable to its switch */
+    struct sim_event to; /* the other end of the cable */
     struct sim_envelope envelope;
 };
 
@@ -53,12 +53,12 @@ struct sim_member {
     uint8_t ip[4], mac[6];
     struct sim_side side[2];
     struct sim_arriving arriving;
-    bool dead, refuses; /* refuses: writes, as if they left its region */
+    bool dead, refuses; /* refuses: rejects writes, as if they left its region */
     roce_time asleep_until;
     uint32_t generation;             /* of its queue pairs' numbers */
     uint64_t end[SIM_HISTORY], sent; /* packets up to the end of each message; messages */
     uint64_t packets;
-    struct roce_counters gone; /* of end points that are closed */
+    struct roce_counters gone; /* of closed end points */
     void (*completed)(struct sim_member *m, struct sim_broadcast *b, uint64_t id,
                       enum roce_status status);
     void *owner; /* of `completed` */
@@ -73,21 +73,21 @@ struct sim_wire {
 void sim_member_start(struct sim_member *m, uint32_t index, struct sim_ledger *l,
                       struct sim_net *n);
 void sim_member_end(struct sim_member *m);
-/* New end points with new numbers; the peers' QPNs follow by sim_member_connect. */
+/* Opens new end points with new numbers; sim_member_connect sets the peers' QPNs. */
 void sim_member_open(struct sim_member *m, enum sim_side_name side);
 void sim_member_connect(struct sim_member *m, enum sim_side_name side, uint32_t dest_qpn,
                         const struct sim_wire *w);
-/* An RQP that is reset: nobody sends with numbers near the old ones. */
+/* Resets the RQP, with numbers far from the old ones, which no sender uses. */
 void sim_member_open_far(struct sim_member *m);
 
 /* Posts to the SQP. index: of a message, SIM_IS_CONTROL or SIM_IS_RELEASE; b: NULL for a release.
  */
 void sim_member_post(struct sim_member *m, struct sim_broadcast *b, uint32_t index);
-/* Fetches what the end points have to send. */
+/* Sends the packets that the end points have queued. */
 void sim_member_pump(struct sim_member *m);
 void sim_member_timer(struct sim_member *m, enum sim_side_name side);
 void sim_member_frame(struct sim_member *m, struct sim_frame *f);
-/* Of the SQPs that it had. */
+/* Adds the counters of all SQPs that the member had. */
 void sim_member_counters(const struct sim_member *m, struct roce_counters *c);
 
 /* The addresses of members. */

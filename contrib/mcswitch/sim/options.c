@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See options.h. One table says what each option is, what is legal and what stands in --help. */
+ * See options.h. One table has each option, its legal values and its text in --help. */
 #include "config.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #    define MUTANTS 0
 #endif
 
-enum { control_bytes = 32, section_bytes = 48 }; /* of a control; of a leaf's part of it */
+enum { control_bytes = 32, section_bytes = 48 }; /* of a control; of a leaf's section */
 
 enum kind { NUMBER, LONG, PERCENT, CHOICE, FLAG };
 
@@ -169,7 +169,7 @@ static const struct option_row *find(const char *name, size_t length)
     return NULL;
 }
 
-/* What no single value shows. */
+/* Checks that depend on several values. */
 static int fits(const struct sim_options *o)
 {
     uint32_t leaves = (o->members + o->leaf - 1) / o->leaf;

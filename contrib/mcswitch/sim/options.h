@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The parameters of a simulation: its size, the behaviour of its network, injected faults. A run is
- * a function of these values only, so a failure is replayed by its command line. Owns no state. */
+ * The parameters of a simulation: its size, the behaviour of its network, injected faults. A run
+ * depends on these values only, so its command line repeats a failure. Owns no state. */
 #ifndef SIM_OPTIONS_H
 #define SIM_OPTIONS_H
 
@@ -24,14 +24,14 @@ struct sim_options {
     uint32_t members, levels, leaf; /* leaf: members of one leaf switch, of two levels */
     uint32_t broadcasts;            /* of all members together */
     uint32_t loss, dup, reorder;    /* of frames on each link */
-    uint32_t skew;                  /* most extra delay of a frame, part of the link's */
+    uint32_t skew;                  /* largest extra delay of a frame, as a part of the link's */
     uint32_t rnr;                   /* a receiver has no receive posted for a message */
     uint32_t delayed;               /* an acknowledgement waits for others */
-    uint32_t deaths, sleeps;        /* a root goes away in mid-broadcast */
+    uint32_t deaths, sleeps;        /* a root stops in the middle of a broadcast */
     uint32_t hostile;               /* a forged frame beside each broadcast */
-    uint32_t pauses;                /* a packet that goes round waits */
+    uint32_t pauses;                /* a recirculating packet waits */
     uint32_t keep;                  /* the lock is kept for the next broadcast */
-    uint32_t packets, messages;     /* most packets of a message, most messages of a broadcast */
+    uint32_t packets, messages; /* maximum of packets of a message, of messages of a broadcast */
     uint32_t mtu;
     uint32_t window; /* packets a sender has in flight */
     uint64_t seed;
@@ -43,9 +43,9 @@ struct sim_options {
 };
 
 void sim_options_default(struct sim_options *o);
-/* 0, or 2 after one line about what is wrong; 1: --help was printed. */
+/* 0: valid; 1: --help was printed; 2: invalid, one line was printed. */
 int sim_options_parse(struct sim_options *o, int argc, char **argv);
-/* The command line that makes this run again; the values that are the default ones are left out. */
+/* Writes the command line that repeats this run, without default values. */
 void sim_options_print(const struct sim_options *o, char *to, size_t room);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See queue.h. A binary heap; memory runs out by abort, as in a test. */
+ * See queue.h. A binary heap; without memory it aborts, as a test does. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ void sim_queue_start(struct sim_queue *q, uint64_t seed)
     q->room = first_room;
     q->heap = must(calloc(q->room, sizeof *q->heap));
     q->random = seed * 2 + 1;
-    for (int i = 0; i < 8; i++) /* near seeds are alike at first */
+    for (int i = 0; i < 8; i++) /* close seeds give similar numbers at first */
         sim_random(q);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The result of a run as a line of a table, and smaller runs that fail too. */
+ * Prints the result of a run as a line of a table, and searches smaller runs that fail too. */
 #include "config.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ void sim_print_heading(void)
            "time/op", "tmo/op", "rnr/op", "extra", "steals");
 }
 
-/* extra: copies beyond one for each packet and receiver, per broadcast. */
+/* extra: copies per broadcast beyond one for each packet and receiver. */
 void sim_print(const char *name, const struct sim_outcome *out)
 {
     double ops = out->done ? out->done : 1;

@@ -11,11 +11,11 @@
 
 enum {
     lease_links = 500, /* longer than four time-outs of a member */
-    calm_lease = 5000, /* if no member ever stops: only five losses in a row end it */
+    calm_lease = 5000, /* if no member ever stops: only five losses in a row exceed it */
     pass_ns = 5,       /* a recirculated packet passes the switch again after this time */
     pause_ns = 5000,   /* after this time, if other packets are queued before it */
     rnr_code = 4,      /* 40 us: members retry, and each costs frames */
-    slots = 256,       /* links have no rate, so all of a window arrives at once */
+    slots = 256,       /* links have no rate, so a whole window arrives at once */
     opcode_at = SIM_ENVELOPE,
     last_request = 0x0b,
 };
@@ -140,7 +140,7 @@ void sim_switches_control(struct sim_switches *s, const struct sim_event *e)
         sim_controller_act(s, e);
 }
 
-/* Everything that a switch knows of its group stays as it is, and no frame leaves. */
+/* Checks that the switch's state of the group is unchanged and that no frame leaves. */
 void sim_switches_forged(struct sim_switches *s, uint32_t author, bool to_vsqp, uint8_t *frame,
                          size_t length, int kind)
 {

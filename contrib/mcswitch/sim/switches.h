@@ -27,24 +27,24 @@ roce_time sim_switches_lease(const struct sim_switches *s);
 void sim_switches_frame(struct sim_switches *s, const struct sim_event *e);
 void sim_switches_control(struct sim_switches *s, const struct sim_event *e);
 
-/* Requests to the controller: a new SQP; a new RQP; this RQP is not to be linked. */
+/* Requests to the controller: register a new SQP; repair with a new RQP; do not link this RQP. */
 void sim_switches_register(struct sim_switches *s, uint32_t member);
 void sim_switches_repair(struct sim_switches *s, uint32_t member);
 void sim_switches_mark(struct sim_switches *s, uint32_t member);
-/* Whether the switch has taken the lock away from this member since its registration. */
+/* Has the switch taken the lock from this member since its registration? */
 bool sim_switches_expelled(const struct sim_switches *s, uint32_t member);
 /* The next PSN that its VSQP will use. */
 uint32_t sim_switches_expected(struct sim_switches *s, uint32_t member);
-/* A frame that must change nothing and cause none; author: the member by whose port it comes, or
- * the number of members. */
+/* Sends a frame that must change nothing and cause no other frame; author: the member through whose
+ * port it comes, or the number of members. */
 void sim_switches_forged(struct sim_switches *s, uint32_t author, bool to_vsqp, uint8_t *frame,
                          size_t length, int kind);
-/* I4 when all is over and nothing is on the way: leaves too. */
+/* Checks I4 at the end, when nothing is in flight, also at leaves. */
 void sim_switches_check(struct sim_switches *s);
 
 struct sim_switch_counts {
     uint64_t copies;             /* request packets to members */
-    uint64_t controls, releases; /* that the root took */
+    uint64_t controls, releases; /* that the root accepted */
     uint64_t repairs, steals, passes, refused, repeats, local, drop_full, future, version;
 };
 void sim_switches_count(const struct sim_switches *s, struct sim_switch_counts *c);

@@ -12,9 +12,9 @@ enum { GO_ON, DIE, LIVE, SLEEP, BEGIN_ANEW };
 
 enum {
     think_links = 4,    /* at most, between two broadcasts of a member */
-    mishap_links = 8,   /* after its beginning a death or sleep comes */
+    mishap_links = 8,   /* time from its beginning to a death or sleep */
     dead_links = 3000,  /* at most */
-    anew_links = 20,    /* until the library has seen that its queue pair failed */
+    anew_links = 20,    /* until the library notices that its queue pair failed */
     offset_room = 4096, /* where writes begin */
 };
 
@@ -37,14 +37,14 @@ static void choose_set(struct sim_actor *a, struct sim_broadcast *b)
 {
     uint32_t members = a->t->o->members, wanted = 1 + sim_below(a->t->q, members - 1);
 
-    /* A third goes to all others, as most broadcasts do. */
+    /* A third goes to all others, as most real broadcasts do. */
     if (sim_below(a->t->q, 3) == 0)
         wanted = members;
     for (uint32_t i = 0; i < members; i++) {
         bool self = i == a->m->index, take = sim_below(a->t->q, members) < wanted;
 
         if (a->t->member[i].dead)
-            continue; /* its peers know by now, or they do not: see die() */
+            continue; /* its peers may or may not know: see die() */
         if (self ? sim_below(a->t->q, 8) == 0 : take)
             sim_set_add(&b->to, i);
     }
@@ -94,7 +94,7 @@ static uint32_t packets_of(const struct sim_options *o, const struct sim_broadca
     return packets;
 }
 
-/* ---- what goes wrong ---- */
+/* ---- faults ---- */
 
 static void mishap(struct sim_actor *a)
 {
@@ -131,7 +131,7 @@ static void begin(struct sim_actor *a)
     t->count.packets += 1 + packets_of(t->o, b);
     t->count.copies += (uint64_t)b->receivers * (1 + packets_of(t->o, b));
     a->holds = sim_chance(t->q, t->o->keep);
-    /* With the lock kept, the switch to the next set waits for this one's end. */
+    /* With the lock kept, the next set has to wait for the end of this one. */
     a->releasing = !a->holds;
     if (a->releasing)
         sim_member_post(a->m, b, SIM_IS_RELEASE);
@@ -159,13 +159,13 @@ static void go_on(struct sim_actor *a)
         release(a);
 }
 
-/* ---- completions: inside of a call of the end point, so no queue pair is touched ---- */
+/* ---- completions: called by the end point, so they must not touch a queue pair ---- */
 
 static void next_one(struct sim_actor *a)
 {
     uint32_t who = a->m->index;
 
-    if (a->t->o->alone && !a->holds) /* anyone, but one at a time */
+    if (a->t->o->alone && !a->holds) /* any member, but one at a time */
         who = sim_below(a->t->q, a->t->o->members);
     later(&a->t->actor[who], GO_ON, some_links(a, a->holds ? 1 : think_links));
 }
@@ -211,8 +211,8 @@ static void completed(struct sim_member *m, struct sim_broadcast *b, uint64_t id
 
 /* ---- deaths, sleep, and what follows ---- */
 
-/* The program or its machine is gone. Its peers learn it late: those that send to it run out of
- * retries, and then it is marked. */
+/* The program or its machine is gone. Its peers notice late: senders run out of retries, and then
+ * mark it. */
 static void die(struct sim_actor *a)
 {
     struct sim_traffic *t = a->t;
@@ -236,7 +236,7 @@ static void begin_anew(struct sim_actor *a)
     t->ledger->life[a->m->index]++;
     a->broken = a->holds = a->releasing = false;
     a->now = NULL;
-    /* Finds out why it failed: a dead member must not be linked any more. */
+    /* Looks for the cause of the failure: a dead member must not be linked any more. */
     for (uint32_t i = 0; i < t->o->members; i++)
         if (t->member[i].dead)
             sim_switches_mark(t->switches, i);

@@ -13,7 +13,7 @@
 struct sim_actor {
     struct sim_traffic *t;
     struct sim_member *m;
-    struct sim_broadcast *now, *last; /* posted, not complete; the one before */
+    struct sim_broadcast *now, *last; /* posted, not complete; the previous one */
     bool holds;                       /* the lock is kept, as far as this member knows */
     bool releasing;
     bool broken; /* the SQP failed: it needs a new registration */
@@ -40,7 +40,7 @@ struct sim_traffic {
 void sim_traffic_start(struct sim_traffic *t, const struct sim_options *o, struct sim_queue *q,
                        struct sim_ledger *l, struct sim_switches *s, struct sim_member *members);
 void sim_traffic_act(struct sim_traffic *t, const struct sim_event *e);
-/* All broadcasts are over and nobody holds the lock. */
+/* True if all broadcasts are over and no member holds the lock. */
 bool sim_traffic_over(const struct sim_traffic *t);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum {
     patience_links = 15000, /* without the end of any broadcast */
-    calm_links = 2000,      /* at the end, until nothing is on the way */
+    calm_links = 2000,      /* at the end, until nothing is in flight */
 };
 
 struct sim_world {
@@ -55,7 +55,7 @@ static void at_member(struct sim_world *w, struct sim_event *e)
 {
     struct sim_member *m = &w->member[e->node];
 
-    if (m->asleep_until > w->q.now) { /* its card holds what comes */
+    if (m->asleep_until > w->q.now) { /* its card keeps arriving frames */
         e->due = m->asleep_until;
         sim_queue_post(&w->q, *e);
         return;
@@ -93,7 +93,7 @@ static bool hangs(struct sim_world *w)
     return w->q.now > w->traffic.progress + patience_links * SIM_LINK;
 }
 
-/* When all is over, what is on the way arrives, and the numbers must agree. */
+/* At the end lets frames in flight arrive, and checks that the numbers agree. */
 static void calm_down(struct sim_world *w)
 {
     roce_time until = w->q.now + calm_links * SIM_LINK;

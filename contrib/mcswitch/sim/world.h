@@ -26,10 +26,10 @@ struct sim_outcome {
 
 void sim_run(const struct sim_options *o, struct sim_outcome *out);
 bool sim_good(const struct sim_outcome *out);
-/* One line, or with a heading above it. */
+/* Print the result as one line, and the heading above such lines. */
 void sim_print_heading(void);
 void sim_print(const char *name, const struct sim_outcome *out);
-/* A smaller run that fails too; returns its options. Each candidate is run. */
+/* Looks for a smaller run that fails too, by running candidates; returns its options. */
 struct sim_options sim_shrink(const struct sim_options *o);
 
 #endif

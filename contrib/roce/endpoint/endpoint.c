@@ -16,7 +16,7 @@ enum {
     default_bytes = 65536,
     default_ack = 16,
     default_pieces = 16,
-    answers_spare = 2, /* as many repeated reads as new ones may wait */
+    answers_spare = 2, /* repeated reads may wait besides as many new ones */
 };
 static const uint64_t default_first = 20000000, default_least = 1000000;
 static const uint16_t full_member = 0x8000;
@@ -196,7 +196,7 @@ static bool partition_meets(uint16_t a, uint16_t b)
     return ((a ^ b) & ~full_member & 0xffff) == 0 && ((a | b) & full_member);
 }
 
-/* Whether it is for this end point at all; nothing has changed so far. */
+/* Is the packet for this end point? Changes nothing. */
 static bool acceptable(struct roce_endpoint *e, const struct roce_packet *p)
 {
     bool cnp = p->opcode == ROCE_CNP;

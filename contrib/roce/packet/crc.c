@@ -2,14 +2,14 @@
  *
  * The choice of the implementation of a CRC, and multiplication of states by powers of x modulo the
  * polynomial. Bit 31 of a state is the coefficient of x^0, as the reflected algorithm has it. Owns
- * the choice, which every thread makes alike. */
+ * the choice; all threads make the same one. */
 #include "config.h"
 
 #include <stdatomic.h>
 
 #include "packet/crc.h"
 
-enum { clmul_least = 64 }; /* below that tables are as fast */
+enum { clmul_least = 64 }; /* for fewer bytes tables are as fast */
 
 static const uint32_t polynomial = 0xedb88320; /* 0x04c11db7, reflected */
 

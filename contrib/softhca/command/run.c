@@ -24,7 +24,7 @@ enum {
 
 struct wishes {
     const char *hcas, *ports, *link, *fabric, *down, *unplugged, *rate, *speed, *seed, *fault,
-        *stats, *topology;
+        *stats, *topology, *profile;
     bool only, replace;
 };
 
@@ -122,13 +122,13 @@ static bool give(const char *name, const char *value)
 
 static bool apply_wishes(const struct wishes *w)
 {
-    return give("SOFTHCA_HCAS", w->hcas) && give("SOFTHCA_PORTS", w->ports) &&
-           give("SOFTHCA_LINK", w->link) && give("SOFTHCA_FABRIC", w->fabric) &&
-           give("SOFTHCA_DOWN", w->down) && give("SOFTHCA_UNPLUGGED", w->unplugged) &&
-           give("SOFTHCA_RATE", w->rate) && give("SOFTHCA_SPEED", w->speed) &&
-           give("SOFTHCA_SEED", w->seed) && give("SOFTHCA_FAULT", w->fault) &&
-           give("SOFTHCA_STATS", w->stats) && give("SOFTHCA_ONLY", w->only ? "1" : NULL) &&
-           give("HWLOC_XMLFILE", w->topology);
+    return give("SOFTHCA_PROFILE", w->profile) && give("SOFTHCA_HCAS", w->hcas) &&
+           give("SOFTHCA_PORTS", w->ports) && give("SOFTHCA_LINK", w->link) &&
+           give("SOFTHCA_FABRIC", w->fabric) && give("SOFTHCA_DOWN", w->down) &&
+           give("SOFTHCA_UNPLUGGED", w->unplugged) && give("SOFTHCA_RATE", w->rate) &&
+           give("SOFTHCA_SPEED", w->speed) && give("SOFTHCA_SEED", w->seed) &&
+           give("SOFTHCA_FAULT", w->fault) && give("SOFTHCA_STATS", w->stats) &&
+           give("SOFTHCA_ONLY", w->only ? "1" : NULL) && give("HWLOC_XMLFILE", w->topology);
 }
 
 static int run_check(const struct wishes *w)
@@ -149,21 +149,15 @@ static int run_check(const struct wishes *w)
 static int run_program(const struct subcommand *self, int argc, char **argv)
 {
     struct wishes w = {0};
-    const struct option_spec options[] = {{"hcas", &w.hcas, NULL, NULL},
-                                          {"ports", &w.ports, NULL, NULL},
-                                          {"link", &w.link, NULL, NULL},
-                                          {"fabric", &w.fabric, NULL, NULL},
-                                          {"down", &w.down, NULL, NULL},
-                                          {"rate", &w.rate, NULL, NULL},
-                                          {"speed", &w.speed, NULL, NULL},
-                                          {"unplugged", &w.unplugged, NULL, NULL},
-                                          {"seed", &w.seed, NULL, NULL},
-                                          {"fault", &w.fault, NULL, NULL},
-                                          {"stats", &w.stats, NULL, NULL},
-                                          {"topology", &w.topology, NULL, NULL},
-                                          {"only", NULL, &w.only, NULL},
-                                          {"replace", NULL, &w.replace, NULL},
-                                          {0}};
+    const struct option_spec options[] = {
+        {"profile", &w.profile, NULL, NULL},     {"hcas", &w.hcas, NULL, NULL},
+        {"ports", &w.ports, NULL, NULL},         {"link", &w.link, NULL, NULL},
+        {"fabric", &w.fabric, NULL, NULL},       {"down", &w.down, NULL, NULL},
+        {"rate", &w.rate, NULL, NULL},           {"speed", &w.speed, NULL, NULL},
+        {"unplugged", &w.unplugged, NULL, NULL}, {"seed", &w.seed, NULL, NULL},
+        {"fault", &w.fault, NULL, NULL},         {"stats", &w.stats, NULL, NULL},
+        {"topology", &w.topology, NULL, NULL},   {"only", NULL, &w.only, NULL},
+        {"replace", NULL, &w.replace, NULL},     {0}};
     char **program;
     int status, n = options_read(self, options, true, argc, argv, &program);
 
@@ -187,6 +181,7 @@ const struct subcommand subcommand_run = {
     "run",
     "usage: softhca run [options] [--] program [arguments]\n"
     "Runs a program on the software HCA.\n"
+    "  --profile LIST    devices that report and behave like these: connectx-5,qedr\n"
     "  --hcas N          number of HCAs, 1..16 (1)\n"
     "  --ports N         ports of each, 1..8 (1)\n"
     "  --link ib|roce    link layer (ib)\n"

@@ -48,6 +48,8 @@ struct shca_helper {
 /* ---- contexts.c ---- */
 /* Sends an event that concerns no object to every open context of an HCA. */
 void shca_contexts_notify(int hca, enum ibv_event_type type, uint32_t port);
+/* Sends port events that were late; ns until the next one, UINT64_MAX: none waits. */
+uint64_t shca_contexts_run(void);
 int shca_contexts_add(struct shca_context *c); /* 0 or errno */
 void shca_contexts_remove(struct shca_context *c);
 void shca_contexts_inherited(void);
@@ -88,15 +90,16 @@ bool shca_pages_fault(uint64_t addr, uint64_t length, uint32_t access);
 /* ---- gid.c ---- */
 extern const uint16_t shca_pkeys[SHCA_PKEYS];
 uint16_t shca_lid_of(uint32_t fabric_port);
-uint32_t shca_gid_count(void);
-bool shca_gid_v2(uint32_t index); /* a RoCE v2 entry of the GID table */
+uint32_t shca_gid_count(int hca);
+bool shca_gid_v2(int hca, uint32_t index); /* a RoCE v2 entry of the GID table */
 void shca_gid_of(uint32_t fabric_port, uint32_t index, union ibv_gid *gid);
 bool shca_gid_multicast(const union ibv_gid *gid);
 /* The partition and the GID type that an end with this P_Key and path belongs to
  * (segment_layout.h). */
-uint32_t shca_network_of(uint32_t pkey_index, const struct ibv_ah_attr *path);
-bool shca_valid_port(uint32_t port);
-bool shca_valid_path(const struct ibv_ah_attr *a);
+uint32_t shca_network_of(int hca, uint32_t pkey_index, const struct ibv_ah_attr *path);
+uint16_t shca_pkey_at(int hca, uint32_t index); /* 0: there is no such entry, or it is empty */
+bool shca_valid_port(int hca, uint32_t port);
+bool shca_valid_path(int hca, const struct ibv_ah_attr *a);
 uint64_t shca_guid_of(int hca, int port);    /* host order; port 0: the node */
 uint32_t shca_ipv4_of(uint32_t fabric_port); /* host order */
 uint32_t shca_ipv4_route(uint32_t ipv4);     /* the fabric port with that address, or 0 */
@@ -261,6 +264,27 @@ static inline bool shca_is_fatal(const struct ibv_context *ctx)
 static inline struct shca_context *shca_ctx(struct ibv_context *ctx)
 {
     return shca_container(ctx, struct shca_context, v.context);
+}
+
+static inline int shca_hca_of(const struct ibv_context *ctx)
+{
+    return ((const struct shca_device *)(const void *)ctx->device)->number;
+}
+
+static inline const struct shca_profile *shca_profile_of(const struct ibv_context *ctx)
+{
+    return &shca_config.device[shca_hca_of(ctx)];
+}
+
+static inline int shca_hca_at(uint32_t fabric_port)
+{
+    return (int)(fabric_port - 1) / shca_config.ports;
+}
+
+/* Is the port addressed by GIDs, and not by a LID? */
+static inline bool shca_is_ethernet(int hca)
+{
+    return shca_config.device[hca].link != SHCA_LINK_IB;
 }
 
 static inline bool shca_map_is_fresh(const struct shca_map *e, const struct shca_mr_sh *m,

@@ -17,8 +17,9 @@ enum {
     roce_gids = 4,
     first_ipv4 = 2, /* GIDs before it are link-local */
     roce_v2_only = 2,
-    roce_both = 3,    /* SOFTHCA_ROCE */
-    subnet_shift = 17 /* in what shca_network_of() returns */
+    roce_both = 3,     /* SOFTHCA_ROCE */
+    subnet_shift = 17, /* in what shca_network_of() returns */
+    link_shift = 25,
 };
 /* GUIDs are locally administered: "SH", "CA". GIDs are of the default subnet, link-local, or
  * ::ffff:10.83.0.0. */
@@ -37,50 +38,50 @@ uint64_t shca_guid_of(int hca, int port)
 
 uint16_t shca_lid_of(uint32_t fabric_port)
 {
-    return shca_config.roce ? 0 : (uint16_t)(first_lid + fabric_port - 1);
+    return shca_is_ethernet(shca_hca_at(fabric_port)) ? 0 : (uint16_t)(first_lid + fabric_port - 1);
 }
 
-uint32_t shca_gid_count(void)
+uint32_t shca_gid_count(int hca)
 {
     if (shca_config.udp)
         return SHCA_INET_GIDS;
-    if (!shca_config.roce)
+    if (!shca_is_ethernet(hca))
         return 1;
-    return shca_config.roce_types == roce_both ? roce_gids : roce_gids / 2;
+    return shca_config.device[hca].gid_types == roce_both ? roce_gids : roce_gids / 2;
 }
 
 /* Converts a row of our table to the row of a table with both types. */
-static uint32_t full_row(uint32_t index)
+static uint32_t full_row(int hca, uint32_t index)
 {
-    if (shca_config.roce_types == roce_both)
-        return index;
-    return 2 * index + (shca_config.roce_types == roce_v2_only);
+    uint32_t types = shca_config.device[hca].gid_types;
+
+    return types == roce_both ? index : 2 * index + (types == roce_v2_only);
 }
 
-bool shca_gid_v2(uint32_t index)
+bool shca_gid_v2(int hca, uint32_t index)
 {
-    return shca_config.udp || (shca_config.roce && full_row(index) % 2 == 1);
+    return shca_config.udp || (shca_is_ethernet(hca) && full_row(hca, index) % 2 == 1);
 }
 
-static uint64_t own_prefix(void)
+static uint64_t own_prefix(int hca)
 {
-    bool other = !shca_config.roce && shca_config.subnet > 0;
+    bool other = !shca_is_ethernet(hca) && shca_config.subnet > 0;
 
     return other ? site_prefix | shca_config.subnet : gid_prefix;
 }
 
 void shca_gid_of(uint32_t fabric_port, uint32_t index, union ibv_gid *gid)
 {
-    int hca = (int)(fabric_port - 1) / shca_config.ports;
+    int hca = shca_hca_at(fabric_port);
     int port = (int)(fabric_port - 1) % shca_config.ports + 1;
-    bool ipv4 = shca_config.roce && full_row(index) >= first_ipv4;
+    bool ipv4 = shca_is_ethernet(hca) && full_row(hca, index) >= first_ipv4;
 
     if (shca_config.udp) {
         shca_inet_row(shca.seg->inet[fabric_port], index, gid);
         return;
     }
 
-    gid->global.subnet_prefix = ipv4 ? 0 : htobe64(own_prefix());
+    gid->global.subnet_prefix = ipv4 ? 0 : htobe64(own_prefix(hca));
     gid->global.interface_id =
         htobe64(ipv4 ? ipv4_gid | (uint64_t)hca << 8 | (uint64_t)port : shca_guid_of(hca, port));
 }
@@ -93,7 +94,7 @@ static uint32_t route_gid(const union ibv_gid *gid)
 
     if (hca >= shca_config.hcas || port < 1 || port > shca_config.ports)
         return 0;
-    if (!shca_config.roce)
+    if (!shca_is_ethernet(hca))
         return base == guid_base ? shca_fabric_port(hca, port) : 0;
     if ((prefix != gid_prefix || base != guid_base) && (prefix != 0 || base != ipv4_gid))
         return 0;
@@ -119,18 +120,17 @@ uint32_t shca_ipv4_route(uint32_t ipv4)
 
 uint32_t shca_route(const struct ibv_ah_attr *attr)
 {
-    uint32_t last = (uint32_t)(shca_config.hcas * shca_config.ports);
+    uint32_t last = (uint32_t)(shca_config.hcas * shca_config.ports), port;
 
     if (shca_config.udp) /* not all of the address: shca_udp_select */
         return 0;
-    if (shca_config.roce)
-        return attr->is_global ? route_gid(&attr->grh.dgid) : 0;
     /* A router: it finds the port by the GUID, whatever the subnet. */
     if (attr->is_global && !shca_gid_multicast(&attr->grh.dgid))
         return route_gid(&attr->grh.dgid);
     if (attr->dlid < first_lid || attr->dlid >= first_lid + last)
         return 0;
-    return attr->dlid - first_lid + 1u;
+    port = attr->dlid - first_lid + 1u;
+    return shca_is_ethernet(shca_hca_at(port)) ? 0 : port;
 }
 
 bool shca_gid_multicast(const union ibv_gid *gid)
@@ -143,25 +143,31 @@ bool shca_gid_multicast(const union ibv_gid *gid)
     return gid->global.subnet_prefix == 0 && ipv4 >> 28 == 0xffffe;
 }
 
-uint32_t shca_network_of(uint32_t pkey_index, const struct ibv_ah_attr *path)
+uint32_t shca_network_of(int hca, uint32_t pkey_index, const struct ibv_ah_attr *path)
 {
-    uint32_t v2 = path->is_global && shca_gid_v2(path->grh.sgid_index);
+    uint32_t v2 = path->is_global && shca_gid_v2(hca, path->grh.sgid_index);
     /* A LID reaches ports of its own subnet. */
-    bool local = !shca_config.roce && !path->is_global && path->dlid != 0;
+    bool local = !shca_is_ethernet(hca) && !path->is_global && path->dlid != 0;
 
-    return (local ? shca_config.subnet << subnet_shift : 0) | v2 << 16 |
+    return shca_config.device[hca].link << link_shift |
+           (local ? shca_config.subnet << subnet_shift : 0) | v2 << 16 |
            shca_pkeys[pkey_index % SHCA_PKEYS];
 }
 
-bool shca_valid_port(uint32_t port)
+uint16_t shca_pkey_at(int hca, uint32_t index)
 {
-    return port >= 1 && port <= (uint32_t)shca_config.ports;
+    return index < shca_config.device[hca].pkeys && index < SHCA_PKEYS ? shca_pkeys[index] : 0;
 }
 
-bool shca_valid_path(const struct ibv_ah_attr *a)
+bool shca_valid_port(int hca, uint32_t port)
+{
+    return port >= 1 && port <= shca_config.device[hca].ports;
+}
+
+bool shca_valid_path(int hca, const struct ibv_ah_attr *a)
 {
     /* An Ethernet port can be reached by GID only. */
-    if (shca_config.roce && !a->is_global)
+    if (shca_is_ethernet(hca) && !a->is_global)
         return false;
-    return !a->is_global || a->grh.sgid_index < shca_gid_count();
+    return !a->is_global || a->grh.sgid_index < shca_gid_count(hca);
 }

@@ -38,6 +38,7 @@ static void load_once(void)
         return;
     }
     c->fabric_name = load_keep(c->fabric_name);
+    c->profile_list = load_keep(c->profile_list);
     c->wire = load_keep(c->wire);
     c->udp_list = load_keep(c->udp_list);
     c->down_list = load_keep(c->down_list);

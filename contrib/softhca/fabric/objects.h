@@ -107,6 +107,8 @@ struct shca_cq {
     uint64_t demand; /* entries that its queues could need at once; protected by shca.lock */
     _Atomic uint32_t empty_polls;
     uint32_t turn;           /* the bit served next, so that no QP starves */
+    bool holds;              /* its queue pairs may have data for the poll to store */
+    bool slow;               /* has stamps or holds: polls take the long path */
     bool seeded;             /* the next entry is chosen at random, */
     bool may_hide, hid_last; /* and a poll may find nothing (never two in a row) */
     uint32_t failed;         /* behind the last error in the fifo: receives it flushes come later */
@@ -120,6 +122,15 @@ struct shca_cq {
 };
 
 struct shca_qp;
+
+/* Data of a read or an atomic that its completion carries, and where the poll stores it. */
+enum { SHCA_HOLD_BYTES = 64, SHCA_HOLD_PIECES = 4 };
+
+struct shca_hold {
+    uint32_t n; /* pieces; 0: nothing is held */
+    struct iovec to[SHCA_HOLD_PIECES];
+    char data[SHCA_HOLD_BYTES];
+};
 
 enum shca_wait {
     SHCA_DONE,
@@ -261,9 +272,13 @@ struct shca_qp {
     char *wqes;
     size_t wqe_bytes;
     uint32_t wqe_mask;
-    bool wqes_programs;               /* they are in memory from the program's allocator */
-    struct shca_batch *batch;         /* NULL: created without ibv_wr_* */
-    bool special;                     /* batch or far is not NULL */
+    bool wqes_programs;       /* they are in memory from the program's allocator */
+    struct shca_batch *batch; /* NULL: created without ibv_wr_* */
+    bool special;      /* batch or far is not NULL, or the device is iWARP: no request is plain */
+    uint32_t offered;  /* opcodes that may be posted, a bit each */
+    uint32_t read_sge; /* scatter/gather entries of an RDMA read */
+    uint32_t sink_access;    /* what the region must allow that a read or an atomic goes into */
+    struct shca_hold *holds; /* NULL: data of reads does not wait for its poll */
     _Atomic uint64_t messages, bytes; /* totals sent; written under sq_lock */
     /* the connection */
     struct shca_peer *peer;

@@ -282,7 +282,8 @@ static int compare(const struct shca_segment *theirs)
 
     if (e == 0)
         e = compare_number("SOFTHCA_PORTS", mine->ports, theirs->ports, theirs->pid);
-    if (e == 0 && mine->roce != theirs->roce)
+    if (e == 0 && mine->roce != theirs->roce && mine->roce != SHCA_ROCE_BY_PROFILE &&
+        theirs->roce != SHCA_ROCE_BY_PROFILE)
         e = refuse("SOFTHCA_LINK", mine->roce ? "roce" : "ib", theirs->roce ? "roce" : "ib",
                    theirs->pid);
     return e;

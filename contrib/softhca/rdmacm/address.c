@@ -93,7 +93,7 @@ uint32_t shca_cm_address_gid_index(uint32_t port)
     uint32_t found = 0;
     union ibv_gid gid;
 
-    for (uint32_t i = 0; i < shca_gid_count(); i++) {
+    for (uint32_t i = 0; i < shca_gid_count(shca_hca_at(port)); i++) {
         shca_gid_of(port, i, &gid);
         if (gid.global.subnet_prefix == 0 && be64toh(gid.global.interface_id) == ours)
             found = i;
@@ -111,7 +111,8 @@ void shca_cm_address_path(uint32_t from, uint32_t to, const union ibv_gid *gid,
         .dlid = shca_lid_of(to),
         .port_num = (uint8_t)((from - 1) % (uint32_t)shca_config.ports + 1),
         /* To another InfiniBand subnet there is also a global route header. */
-        .is_global = shca_config.roce || own.global.subnet_prefix != gid->global.subnet_prefix,
+        .is_global = shca_is_ethernet(shca_hca_at(from)) ||
+                     own.global.subnet_prefix != gid->global.subnet_prefix,
     };
     if (!out->is_global)
         return;

@@ -311,7 +311,7 @@ static void fill_path(struct shca_cm *id)
     p->sgid = id->pub.route.addr.addr.ibaddr.sgid;
     p->dlid = htobe16(shca_lid_of(id->far));
     p->slid = htobe16(shca_lid_of(id->port));
-    p->hop_limit = shca_config.roce ? 64 : 0;
+    p->hop_limit = shca_is_ethernet(shca_hca_at(id->port)) ? 64 : 0;
     p->reversible = 1;
     p->numb_path = 1;
     p->pkey = htobe16(shca_pkeys[0]);

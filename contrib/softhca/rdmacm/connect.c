@@ -8,7 +8,7 @@
 
 #include "rdmacm/rdmacm.h"
 
-enum { depth_max = 16, default_retry = 7 };
+enum { default_retry = 7 };
 
 static int put_data(struct shca_cm_message *m, const void *data, size_t length, size_t room)
 {
@@ -20,14 +20,23 @@ static int put_data(struct shca_cm_message *m, const void *data, size_t length, 
     return 0;
 }
 
-static uint8_t depth_of(uint8_t wanted)
+/* Reads and atomics of a connection that the device can have in progress. */
+static uint8_t depth_max(const struct shca_cm *id)
 {
-    return wanted == RDMA_MAX_INIT_DEPTH ? depth_max : wanted;
+    const struct shca_profile *p = &shca_config.device[id->port ? shca_hca_at(id->port) : 0];
+    uint32_t most = p->max_rd_atom < p->max_init_rd_atom ? p->max_rd_atom : p->max_init_rd_atom;
+
+    return most < UINT8_MAX ? (uint8_t)most : UINT8_MAX - 1;
 }
 
-static bool valid_depth(uint8_t wanted)
+static uint8_t depth_of(const struct shca_cm *id, uint8_t wanted)
 {
-    return wanted == RDMA_MAX_INIT_DEPTH || wanted <= depth_max;
+    return wanted == RDMA_MAX_INIT_DEPTH ? depth_max(id) : wanted;
+}
+
+static bool valid_depth(const struct shca_cm *id, uint8_t wanted)
+{
+    return wanted == RDMA_MAX_INIT_DEPTH || wanted <= depth_max(id);
 }
 
 /* A connection needs a queue pair: the identifier's, or one that the parameters name. */
@@ -37,7 +46,8 @@ static int connect_check(const struct shca_cm *id, const struct rdma_conn_param 
         return 0;
     if (!p)
         return id->pub.qp ? 0 : EINVAL;
-    return valid_depth(p->responder_resources) && valid_depth(p->initiator_depth) ? 0 : EINVAL;
+    return valid_depth(id, p->responder_resources) && valid_depth(id, p->initiator_depth) ? 0
+                                                                                          : EINVAL;
 }
 
 /* Numbers and depths of this end, in its request or reply. */
@@ -45,7 +55,8 @@ static void put_end(struct shca_cm *id, const struct rdma_conn_param *p)
 {
     struct shca_cm_message *m = &id->out;
 
-    m->qpn = id->pub.qp ? id->pub.qp->qp_num : p ? p->qp_num : 0;
+    id->given_qpn = p ? p->qp_num : 0;
+    m->qpn = id->pub.qp ? id->pub.qp->qp_num : id->given_qpn;
     m->srq = id->pub.qp ? id->pub.qp->srq != NULL : p && p->srq;
     m->qkey = id->qkey;
     m->responder_resources = id->responder_resources;
@@ -65,8 +76,8 @@ static int connect_now(struct shca_cm *id, const struct rdma_conn_param *p)
 
     if (id->state != SHCA_CM_ROUTE_RESOLVED)
         return EINVAL;
-    id->responder_resources = depth_of(p ? p->responder_resources : RDMA_MAX_RESP_RES);
-    id->initiator_depth = depth_of(p ? p->initiator_depth : RDMA_MAX_INIT_DEPTH);
+    id->responder_resources = depth_of(id, p ? p->responder_resources : RDMA_MAX_RESP_RES);
+    id->initiator_depth = depth_of(id, p ? p->initiator_depth : RDMA_MAX_INIT_DEPTH);
     id->retry_count = p ? p->retry_count & 7 : default_retry;
     m = shca_cm_exchange_draft(id, SHCA_CM_REQ);
     e = put_data(m, data, length, id->datagram ? SHCA_CM_SIDR_REQ_DATA : SHCA_CM_REQ_DATA);
@@ -144,8 +155,8 @@ static void accept_depths(struct shca_cm *id, const struct rdma_conn_param *p)
         id->responder_resources = p->responder_resources;
     if (p && p->initiator_depth != RDMA_MAX_INIT_DEPTH)
         id->initiator_depth = p->initiator_depth;
-    id->responder_resources = depth_of(id->responder_resources);
-    id->initiator_depth = depth_of(id->initiator_depth);
+    id->responder_resources = depth_of(id, id->responder_resources);
+    id->initiator_depth = depth_of(id, id->initiator_depth);
 }
 
 static int accept_request(struct shca_cm *id, const struct rdma_conn_param *p)
@@ -157,6 +168,7 @@ static int accept_request(struct shca_cm *id, const struct rdma_conn_param *p)
     if (id->state != SHCA_CM_REQ_RCVD)
         return EINVAL;
     accept_depths(id, p);
+    id->given_qpn = p ? p->qp_num : 0;
     if (!id->datagram)
         e = shca_cm_qp_connect(id, id->responder_resources, id->initiator_depth);
     if (e != 0)

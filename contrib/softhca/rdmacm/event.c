@@ -96,7 +96,7 @@ static void give_response(struct shca_cm_event *e)
 {
     int status;
 
-    if (!e->id->pub.qp)
+    if (!shca_cm_qp_of(e->id))
         return;
     status = finish_connection(e->id);
     e->pub.status = status ? -status : 0;

@@ -104,16 +104,35 @@ static int move_to(struct shca_cm *id, struct ibv_qp *qp, enum ibv_qp_state stat
         a.max_dest_rd_atomic = responder_resources;
     if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
         a.max_rd_atomic = initiator_depth;
-    return ibv_modify_qp(qp, &a, mask);
+    return shca_modify_qp(shca_container(qp, struct shca_qp, qp), &a, mask);
+}
+
+struct ibv_qp *shca_cm_qp_of(const struct shca_cm *id)
+{
+    uint32_t n = id->given_qpn;
+    struct shca_qp *qp = NULL;
+
+    if (id->pub.qp)
+        return id->pub.qp;
+    if (n == 0 || shca_config.device[shca_hca_at(id->port)].link != SHCA_LINK_IWARP)
+        return NULL;
+    pthread_mutex_lock(&shca.lock);
+    if (n >> SHCA_QP_BITS == shca.slot)
+        qp = shca.qps[n & (SHCA_QPS - 1)];
+    pthread_mutex_unlock(&shca.lock);
+    return qp ? &qp->qp : NULL;
 }
 
 int shca_cm_qp_connect(struct shca_cm *id, uint8_t responder_resources, uint8_t initiator_depth)
 {
     static const enum ibv_qp_state states[] = {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS};
+    struct ibv_qp *qp = shca_cm_qp_of(id);
     int e = 0;
 
-    for (size_t i = 0; id->pub.qp && i < sizeof states / sizeof states[0] && e == 0; i++)
-        e = move_to(id, id->pub.qp, states[i], responder_resources, initiator_depth);
+    if (qp && !id->active && shca_profile_of(qp->context)->link == SHCA_LINK_IWARP)
+        shca_qp_hear_first(shca_container(qp, struct shca_qp, qp));
+    for (size_t i = 0; qp && i < sizeof states / sizeof states[0] && e == 0; i++)
+        e = move_to(id, qp, states[i], responder_resources, initiator_depth);
     return e;
 }
 
@@ -121,8 +140,10 @@ void shca_cm_qp_break(struct shca_cm *id)
 {
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
 
-    if (id->pub.qp)
-        ibv_modify_qp(id->pub.qp, &a, IBV_QP_STATE);
+    struct ibv_qp *qp = shca_cm_qp_of(id);
+
+    if (qp)
+        ibv_modify_qp(qp, &a, IBV_QP_STATE);
 }
 
 /* Datagrams need no other end: the queue pair is ready at once. */

@@ -129,6 +129,7 @@ struct shca_cm {
     bool pending;
     uint64_t give_up, due;
     uint32_t psn, qkey, qpn;
+    uint32_t given_qpn; /* that the program named in its parameters, 0: none */
     uint8_t responder_resources, initiator_depth, retry_count, rnr_retry_count, timeout;
     uint32_t unacked; /* events that the program has and has not acknowledged */
     struct ibv_qp_init_attr *ep_attr;
@@ -289,6 +290,9 @@ void shca_cm_exchange_inherited(void);
 
 /* ---- qp.c ---- */
 /* Makes the queue pair ready to receive and send, with what the other end has sent. */
+/* The queue pair that the connection manager connects: the identifier's; of iWARP also one that the
+ * program only named. NULL: the program connects it. */
+struct ibv_qp *shca_cm_qp_of(const struct shca_cm *id);
 int shca_cm_qp_connect(struct shca_cm *id, uint8_t responder_resources, uint8_t initiator_depth);
 void shca_cm_qp_break(struct shca_cm *id);
 

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /* Every name contains this number, so that processes with different layouts never meet. */
-enum { SHCA_LAYOUT = 12 };
+enum { SHCA_LAYOUT = 13 };
 #define SHCA_MAGIC (UINT64_C(0x4341485446004f53) + SHCA_LAYOUT)
 
 enum {
@@ -132,6 +132,13 @@ enum shca_rq_kind {
     SHCA_RQ_XRC,    /* slots of the XRC shared receive queue that each message names */
 };
 
+/* How the device of a responder differs (support/profiles.h). */
+enum shca_manner {
+    SHCA_WEAK_ATOMICS = 1, /* its atomics exclude each other, and not the CPU's */
+    SHCA_NO_LAST_WQE = 2,  /* IBV_EVENT_QP_LAST_WQE_REACHED does not come */
+    SHCA_HEARS_FIRST = 4,  /* an iWARP end that was connected to has not received anything yet */
+};
+
 /* Cache lines are grouped by writer: words that the initiator writes for each message must not
  * share a line with words that the owner reads for each of its own. */
 struct shca_qp_sh {
@@ -175,7 +182,8 @@ struct shca_qp_sh {
     uint64_t domain;        /* of an XRC target */
     uint64_t target;        /* offset of the data that its holders share, see wire/target.c */
     uint32_t last_wqe;      /* IBV_EVENT_QP_LAST_WQE_REACHED was sent */
-    uint32_t pad3[7];
+    uint32_t manners;       /* enum shca_manner */
+    uint32_t pad3[6];
 };
 _Static_assert(sizeof(struct shca_qp_sh) == 320, "five lines per queue pair");
 
@@ -281,6 +289,9 @@ struct shca_inet {
     uint16_t mtu;   /* bytes of payload in a packet */
 };
 
+/* Each HCA has a link layer of its own: ports of two kinds do not reach each other. */
+#define SHCA_ROCE_BY_PROFILE 2u
+
 struct shca_segment {
     uint64_t magic;
     uint64_t size;
@@ -288,7 +299,8 @@ struct shca_segment {
     uint32_t pid;
     char fabric[SHCA_NAME];
     /* The shape of the machine; all members of a fabric must agree on it. */
-    uint32_t hcas, ports, roce;
+    uint32_t hcas, ports;
+    uint32_t roce; /* 0 or 1, or SHCA_ROCE_BY_PROFILE */
     uint32_t pad;
     uint64_t mr_off;
     uint64_t qp_off;

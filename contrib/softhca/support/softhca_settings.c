@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,6 +219,122 @@ static int parse_down(const char *name, const char *list, uint32_t *down,
     return 0;
 }
 
+/* ---- profiles ---- */
+
+static bool is_given(char *const *env, const char *name)
+{
+    return lookup(env, name) != NULL;
+}
+
+static int refuse_profile(const char *at, int n, struct reason *r)
+{
+    char names[SHCA_PROFILE_NAMES];
+
+    shca_profile_names(names, sizeof names);
+    return REFUSE(r, "SOFTHCA_PROFILE: '%.*s' is none of %s", n > 32 ? 32 : n, at, names);
+}
+
+/* The profiles in the list, in order; without a list, softhca's. */
+static int parse_profiles(const char *list, const struct shca_profile **found, int *count,
+                          struct reason *r)
+{
+    const char *at = list ? list : "softhca";
+
+    for (*count = 0; at; (*count)++) {
+        size_t n = strcspn(at, ",");
+
+        if (*count == SHCA_MAX_HCA)
+            return REFUSE(r, "SOFTHCA_PROFILE=%s has more than %d names", list, SHCA_MAX_HCA);
+        found[*count] = shca_profile_find(at, n);
+        if (!found[*count])
+            return refuse_profile(at, (int)n, r);
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return 0;
+}
+
+/* A setting and the fields of a profile that it replaces, all of them uint32_t. */
+static const struct {
+    const char *name;
+    size_t from, to, also;
+} replaced[] = {
+#define REPLACED(name, field)                                                                      \
+    {                                                                                              \
+        name, offsetof(struct shca_config, field), offsetof(struct shca_profile, field), 0         \
+    }
+    REPLACED("SOFTHCA_MAX_QP", max_qp),
+    REPLACED("SOFTHCA_MAX_QP_WR", max_qp_wr),
+    {"SOFTHCA_MAX_SGE", offsetof(struct shca_config, max_sge),
+     offsetof(struct shca_profile, max_sge), offsetof(struct shca_profile, max_sge_rd)},
+    {"SOFTHCA_MAX_SGE", offsetof(struct shca_config, max_sge),
+     offsetof(struct shca_profile, max_srq_sge), 0},
+    {"SOFTHCA_MAX_INLINE", offsetof(struct shca_config, max_inline),
+     offsetof(struct shca_profile, inline_rc), offsetof(struct shca_profile, inline_ud)},
+    REPLACED("SOFTHCA_MAX_CQ", max_cq),
+    REPLACED("SOFTHCA_MAX_CQE", max_cqe),
+    REPLACED("SOFTHCA_MAX_SRQ", max_srq),
+    REPLACED("SOFTHCA_MAX_SRQ_WR", max_srq_wr),
+    REPLACED("SOFTHCA_MAX_MR", max_mr),
+    REPLACED("SOFTHCA_MAX_PD", max_pd),
+    REPLACED("SOFTHCA_MAX_MSG", max_msg),
+    REPLACED("SOFTHCA_ODP", odp),
+    REPLACED("SOFTHCA_SCATTER", scatter),
+    {"SOFTHCA_ROCE", offsetof(struct shca_config, roce_types),
+     offsetof(struct shca_profile, gid_types), 0},
+};
+
+static void set_field(struct shca_profile *p, size_t field, uint32_t value)
+{
+    memcpy((char *)p + field, &value, sizeof value);
+}
+
+static void replace_fields(struct shca_profile *p, const struct shca_config *c, char *const *env)
+{
+    for (size_t i = 0; i < sizeof replaced / sizeof replaced[0]; i++) {
+        uint32_t value;
+
+        if (!is_given(env, replaced[i].name))
+            continue;
+        memcpy(&value, (const char *)c + replaced[i].from, sizeof value);
+        set_field(p, replaced[i].to, value);
+        if (replaced[i].also)
+            set_field(p, replaced[i].also, value);
+    }
+    if (is_given(env, "SOFTHCA_PORTS"))
+        p->ports = (uint32_t)c->ports;
+    if (is_given(env, "SOFTHCA_LINK") || c->udp)
+        p->link = c->roce ? SHCA_LINK_ROCE : SHCA_LINK_IB;
+    if (p->inline_least > p->inline_rc)
+        p->inline_least = p->inline_rc;
+    /* Packets: only the process that created an XRC target can connect it, which is less than the
+     * flag promises. */
+    if (c->udp)
+        p->cap_flags &= ~(uint32_t)IBV_DEVICE_XRC;
+    if (is_given(env, "SOFTHCA_MAX_QP"))
+        p->max_res_rd_atom = p->max_rd_atom * p->max_qp;
+}
+
+/* Processes of a fabric number its ports alike, whatever the profiles of each. */
+enum { ports_of_profiles = 2 };
+
+static int parse_devices(struct shca_config *c, char *const *env, struct reason *r)
+{
+    const struct shca_profile *list[SHCA_MAX_HCA];
+    int n, e = parse_profiles(c->profile_list, list, &n, r);
+
+    if (e != 0)
+        return e;
+    if (c->profile_list && !is_given(env, "SOFTHCA_HCAS"))
+        c->hcas = n;
+    if (c->profile_list && !is_given(env, "SOFTHCA_PORTS"))
+        c->ports = ports_of_profiles;
+    for (int i = 0; i < SHCA_MAX_HCA; i++) {
+        c->device[i] = *list[i % n];
+        replace_fields(&c->device[i], c, env);
+    }
+    return 0;
+}
+
 /* ---- lists of ports: value, or softhcaN:P=value, separated by commas ---- */
 
 typedef bool port_value(const char *text, struct shca_port_config *out);
@@ -309,11 +426,12 @@ static int parse_port_lists(struct shca_config *c, struct reason *r)
         take_speed};
     const struct port_list rate = {"SOFTHCA_RATE", c->rate_list, "a number of MB/s up to 1000000",
                                    take_rate};
-    const struct port_list standard = {NULL, "4xedr", NULL, take_speed};
-    int e = parse_ports(&standard, c, r);
+    int e;
 
-    if (e == 0)
-        e = parse_ports(&speed, c, r);
+    for (int hca = 0; hca < SHCA_MAX_HCA; hca++)
+        for (int port = 1; port <= SHCA_MAX_PRT; port++)
+            take_speed(c->device[hca].speed, &c->port[hca][port]);
+    e = parse_ports(&speed, c, r);
     return e == 0 ? parse_ports(&rate, c, r) : e;
 }
 
@@ -340,6 +458,8 @@ int shca_settings_parse(char *const *env, struct shca_config *out, char *why, si
         e = parse_one(&shca_settings[i], lookup(env, shca_settings[i].name), out, &r);
     if (e == 0)
         e = parse_wire(out, &r);
+    if (e == 0)
+        e = parse_devices(out, env, &r);
     if (e == 0)
         e = parse_down("SOFTHCA_DOWN", out->down_list, out->down, out, &r);
     if (e == 0)

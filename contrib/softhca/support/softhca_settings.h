@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profiles.h"
 #include "segment_layout.h"
 
 enum {
@@ -26,7 +27,7 @@ struct shca_port_config {
 };
 
 struct shca_config {
-    int hcas, ports;
+    int hcas, ports; /* ports: the most that a device has */
     bool roce, only, pin, no_dmabuf;
     bool udp;      /* there are ports on the UDP wire: their GIDs are those of wire/udp */
     bool udp_only; /* no connection uses shared memory */
@@ -35,12 +36,13 @@ struct shca_config {
     uint32_t max_srq, max_srq_wr, roce_types, subnet, repeat_ms, odp, scatter;
     uint64_t seed;
     const char *wire, *udp_list;
-    const char *fabric_name, *down_list, *unplugged_list, *rate_list, *speed_list, *fault, *stats,
-        *real;
+    const char *profile_list, *fabric_name, *down_list, *unplugged_list, *rate_list, *speed_list,
+        *fault, *stats, *real;
     /* derived from the above */
     uint32_t down[SHCA_MAX_HCA]; /* a bit for each port that is down */
     uint32_t unplugged[SHCA_MAX_HCA];
     struct shca_port_config port[SHCA_MAX_HCA][SHCA_MAX_PRT + 1]; /* by port number, from 1 */
+    struct shca_profile device[SHCA_MAX_HCA]; /* each device's profile, changed by the settings */
     char fabric[SHCA_NAME]; /* unique per user and name, usable in a socket name */
 };
 

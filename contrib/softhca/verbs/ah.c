@@ -11,9 +11,9 @@
 
 #include "verbs/verbs.h"
 
-static bool ah_valid(const struct ibv_ah_attr *a)
+static bool ah_valid(int hca, const struct ibv_ah_attr *a)
 {
-    return shca_valid_port(a->port_num) && shca_valid_path(a);
+    return shca_valid_port(hca, a->port_num) && shca_valid_path(hca, a);
 }
 
 SHCA_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
@@ -23,7 +23,7 @@ SHCA_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *
 
     if (!shca_owns(pd->context))
         SHCA_PASS(fn, "ibv_create_ah", NULL, pd, attr);
-    if (!ah_valid(attr)) {
+    if (!ah_valid(shca_hca_of(pd->context), attr)) {
         errno = EINVAL;
         return NULL;
     }
@@ -66,9 +66,10 @@ static int index_of(struct ibv_context *ctx, uint8_t port, const union ibv_gid *
     uint32_t fabric_port = shca_fabric_port(shca_ctx(ctx)->hca, port);
     union ibv_gid own;
 
-    for (uint32_t i = 0; i < shca_gid_count(); i++) {
+    for (uint32_t i = 0; i < shca_gid_count(shca_hca_of(ctx)); i++) {
         shca_gid_of(fabric_port, i, &own);
-        if (shca_gid_v2(i) == v2 && (shca_gid_multicast(gid) || memcmp(&own, gid, sizeof own) == 0))
+        if (shca_gid_v2(shca_hca_of(ctx), i) == v2 &&
+            (shca_gid_multicast(gid) || memcmp(&own, gid, sizeof own) == 0))
             return (int)i;
     }
     errno = ENOENT;

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <endian.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,8 +14,7 @@
 /* The public structure is the last member of verbs_context by contract of the header; ours has
  * private fields elsewhere, accessed by shca_ctx only. */
 enum {
-    vendor_id = 0x025348, /* locally administered, as are the GUIDs */
-    clock_khz = 1000000,  /* time stamps are nanoseconds */
+    clock_khz = 1000000, /* time stamps are nanoseconds */
 };
 
 /* Real drivers return the device's counter here, all of it in tv_nsec. Ours counts ns, so it is the
@@ -119,50 +119,47 @@ SHCA_PUBLIC int ibv_close_device(struct ibv_context *ctx)
 
 /* ---- attributes ---- */
 
-static void fill_limits(struct ibv_device_attr *a)
+static void fill_limits(const struct shca_profile *p, struct ibv_device_attr *a)
 {
-    const struct shca_config *c = &shca_config;
-
-    a->max_mr_size = UINT64_MAX;
-    a->page_size_cap = 0xfffff000;
-    a->max_qp = (int)c->max_qp;
-    a->max_qp_wr = (int)c->max_qp_wr;
-    a->max_sge = (int)c->max_sge;
-    a->max_sge_rd = (int)c->max_sge;
-    a->max_cq = (int)c->max_cq;
-    a->max_cqe = (int)c->max_cqe;
-    a->max_mr = (int)c->max_mr;
-    a->max_pd = (int)c->max_pd;
-    a->max_ah = 1 << 20;
-    a->max_srq = (int)c->max_srq;
-    a->max_srq_wr = (int)c->max_srq_wr;
-    a->max_srq_sge = (int)c->max_sge;
-    a->max_mcast_grp = SHCA_MCASTS;
-    a->max_mcast_qp_attach = SHCA_MCASTS;
-    a->max_total_mcast_qp_attach = SHCA_MCASTS;
-    a->max_qp_rd_atom = 16;
-    a->max_qp_init_rd_atom = 16;
-    a->max_res_rd_atom = 16 * (int)c->max_qp;
+    a->max_mr_size = p->max_mr_size;
+    a->page_size_cap = p->page_size_cap;
+    a->max_qp = (int)p->max_qp;
+    a->max_qp_wr = (int)p->max_qp_wr;
+    a->max_sge = (int)p->max_sge;
+    a->max_sge_rd = (int)p->max_sge_rd;
+    a->max_cq = (int)p->max_cq;
+    a->max_cqe = (int)p->max_cqe;
+    a->max_mr = (int)p->max_mr;
+    a->max_pd = (int)p->max_pd;
+    a->max_ah = (int)p->max_ah;
+    a->max_srq = (int)p->max_srq;
+    a->max_srq_wr = (int)p->max_srq_wr;
+    a->max_srq_sge = (int)p->max_srq_sge;
+    a->max_mcast_grp = (int)p->max_mcast_grp;
+    a->max_mcast_qp_attach = (int)p->max_mcast_attach;
+    a->max_total_mcast_qp_attach = (int)p->max_mcast_attach;
+    a->max_qp_rd_atom = (int)p->max_rd_atom;
+    a->max_qp_init_rd_atom = (int)p->max_init_rd_atom;
+    a->max_res_rd_atom = (int)p->max_res_rd_atom;
 }
 
-/* IBV_DEVICE_XRC is not set with packets: there only the process that created an XRC target can
- * connect it, which is less than the flag promises. */
 static void fill_attr(int hca, struct ibv_device_attr *a)
 {
+    const struct shca_profile *p = &shca_config.device[hca];
+
     memset(a, 0, sizeof *a);
-    memcpy(a->fw_ver, PACKAGE_VERSION, sizeof PACKAGE_VERSION);
+    snprintf(a->fw_ver, sizeof a->fw_ver, "%s", p->firmware ? p->firmware : PACKAGE_VERSION);
     a->node_guid = htobe64(shca_guid_of(hca, 0));
     a->sys_image_guid = a->node_guid;
-    a->vendor_id = vendor_id;
-    a->vendor_part_id = 1;
-    a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_N_NOTIFY_CQ |
-                          IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-                          (shca_config.udp ? 0 : IBV_DEVICE_XRC);
-    a->atomic_cap = IBV_ATOMIC_HCA;
-    a->max_pkeys = SHCA_PKEYS;
-    a->local_ca_ack_delay = 15;
-    a->phys_port_cnt = (uint8_t)shca_config.ports;
-    fill_limits(a);
+    a->vendor_id = p->vendor_id;
+    a->vendor_part_id = p->part_id;
+    a->hw_ver = p->hw_ver;
+    a->device_cap_flags = p->cap_flags;
+    a->atomic_cap = (enum ibv_atomic_cap)p->atomic_cap;
+    a->max_pkeys = (uint16_t)p->pkeys;
+    a->local_ca_ack_delay = (uint8_t)p->ack_delay;
+    a->phys_port_cnt = (uint8_t)p->ports;
+    fill_limits(p, a);
 }
 
 SHCA_PUBLIC int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
@@ -175,20 +172,20 @@ SHCA_PUBLIC int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr
     return 0;
 }
 
-/* Reports what SOFTHCA_ODP allows. On-demand regions have the same limits as those of real devices:
- * an operation that the transport does not support on them completes with an error. */
-static void fill_paging(struct ibv_device_attr_ex *a)
+/* Reports what SOFTHCA_ODP, or the profile, allows. On-demand regions have the same limits as those
+ * of real devices: an operation that the transport does not support on them completes with an
+ * error. */
+static void fill_paging(uint32_t odp, struct ibv_device_attr_ex *a)
 {
     const uint32_t two_sided = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
     uint32_t reliable = two_sided | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
-                        IBV_ODP_SUPPORT_SRQ_RECV |
-                        (shca_config.odp == 1 ? IBV_ODP_SUPPORT_ATOMIC : 0);
+                        IBV_ODP_SUPPORT_SRQ_RECV | (odp == 1 ? IBV_ODP_SUPPORT_ATOMIC : 0);
 
-    if (shca_config.odp == 0)
+    if (odp == 0)
         return;
     a->odp_caps.general_caps = IBV_ODP_SUPPORT;
     a->odp_caps.per_transport_caps.ud_odp_caps = two_sided;
-    if (shca_config.odp == 3)
+    if (odp == 3)
         return;
     a->odp_caps.per_transport_caps.rc_odp_caps = a->xrc_odp_caps = reliable;
     a->odp_caps.per_transport_caps.uc_odp_caps = two_sided | IBV_ODP_SUPPORT_WRITE;
@@ -197,6 +194,7 @@ static void fill_paging(struct ibv_device_attr_ex *a)
 int shca_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
                          struct ibv_device_attr_ex *attr, size_t size)
 {
+    const struct shca_profile *p = shca_profile_of(ctx);
     struct ibv_device_attr_ex full;
 
     if ((input && input->comp_mask) || size < sizeof attr->orig_attr)
@@ -207,9 +205,9 @@ int shca_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_
     full.completion_timestamp_mask = UINT64_MAX;
     full.hca_core_clock = clock_khz;
     full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
-    full.max_dm_size = SHCA_DM_BYTES;
-    full.phys_port_cnt_ex = (uint32_t)shca_config.ports;
-    fill_paging(&full);
+    full.max_dm_size = p->dm_bytes;
+    full.phys_port_cnt_ex = p->ports;
+    fill_paging(p->odp, &full);
     memset(attr, 0, size);
     memcpy(attr, &full, size < sizeof full ? size : sizeof full);
     return 0;

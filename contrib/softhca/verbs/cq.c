@@ -22,7 +22,7 @@ static uint32_t cq_power_of_two(uint32_t n)
 
 static int cq_take_number(struct shca_cq *cq)
 {
-    if (shca.n_cq >= shca_config.max_cq)
+    if (shca.n_cq >= shca_profile_of(cq->cq.context)->max_cq)
         return ENOMEM;
     for (uint32_t i = 0; i < SHCA_CQS; i++) {
         uint32_t at = (shca.next_cq + i) % SHCA_CQS;
@@ -77,6 +77,21 @@ static void cq_fill_shared(struct shca_cq *cq, struct ibv_context *ctx, struct i
         sh->event = shca_container(ch, struct shca_channel, ch)->pipe;
     sh->async = shca_ctx(ctx)->async;
     sh->stamps = cq->stamps != NULL;
+    cq->slow = cq->stamps != NULL;
+}
+
+void shca_cq_hold(struct shca_cq *cq)
+{
+    shca_lock(&cq->lock);
+    cq->holds = cq->slow = true;
+    shca_unlock(&cq->lock);
+}
+
+/* The entries that the device makes of a wanted number. */
+static uint32_t cqe_of(const struct shca_profile *p, uint32_t wanted)
+{
+    return p->rounds_cq && wanted > 0 && wanted <= p->max_cqe ? cq_power_of_two(wanted + 1) - 1
+                                                              : wanted;
 }
 
 static void start_random(struct shca_cq *cq)
@@ -113,7 +128,8 @@ struct ibv_cq *shca_cq_make(struct ibv_context *ctx, uint32_t cqe, void *cq_cont
     struct shca_cq *cq = NULL;
     int e = 0;
 
-    if (cqe < 1 || cqe > shca_config.max_cqe || vector >= (uint32_t)ctx->num_comp_vectors)
+    cqe = cqe_of(shca_profile_of(ctx), cqe);
+    if (cqe < 1 || cqe > shca_profile_of(ctx)->max_cqe || vector >= (uint32_t)ctx->num_comp_vectors)
         e = EINVAL;
     if (e == 0)
         e = shca_unusable(ctx);
@@ -268,7 +284,11 @@ SHCA_PUBLIC int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 
     if (!shca_owns(ibcq->context))
         SHCA_PASS(fn, "ibv_resize_cq", ENOSYS, ibcq, cqe);
-    if (cqe < 1 || (uint32_t)cqe > shca_config.max_cqe || shca_ctx(ibcq->context)->inherited)
+    if (shca_profile_of(ibcq->context)->no_resize_cq)
+        return EOPNOTSUPP;
+    cqe = (int)cqe_of(shca_profile_of(ibcq->context), (uint32_t)cqe);
+    if (cqe < 1 || (uint32_t)cqe > shca_profile_of(ibcq->context)->max_cqe ||
+        shca_ctx(ibcq->context)->inherited)
         return EINVAL;
     shca_lock(&cq->lock);
     if (cq_held(cq) <= (uint32_t)cqe)

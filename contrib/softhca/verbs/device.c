@@ -21,15 +21,26 @@ struct list {
 
 static struct shca_device devices[SHCA_MAX_HCA];
 
+/* Drivers number their devices: how many before this one have its stem. */
+static int number_of_stem(int hca)
+{
+    int n = 0;
+
+    for (int i = 0; i < hca; i++)
+        n += strcmp(shca_config.device[i].stem, shca_config.device[hca].stem) == 0;
+    return n;
+}
+
 static void make_devices(void)
 {
     for (int i = 0; i < SHCA_MAX_HCA; i++) {
         struct ibv_device *d = &devices[i].dev;
+        const struct shca_profile *p = &shca_config.device[i];
 
         devices[i].number = i;
-        d->node_type = IBV_NODE_CA;
-        d->transport_type = IBV_TRANSPORT_IB;
-        snprintf(d->name, sizeof d->name, "softhca%d", i);
+        d->node_type = (enum ibv_node_type)p->node_type;
+        d->transport_type = (enum ibv_transport_type)p->transport;
+        snprintf(d->name, sizeof d->name, "%s%d", p->stem, number_of_stem(i));
         snprintf(d->dev_name, sizeof d->dev_name, "softhca-uverbs%d", i);
         snprintf(d->dev_path, sizeof d->dev_path, NOWHERE "-uverbs%d", i);
         snprintf(d->ibdev_path, sizeof d->ibdev_path, NOWHERE "%d", i);

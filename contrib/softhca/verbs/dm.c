@@ -59,7 +59,7 @@ static bool dm_take(int hca, size_t bytes)
     size_t before = atomic_load(&taken[hca]);
 
     do {
-        if (bytes > SHCA_DM_BYTES - before)
+        if (before + bytes > shca_config.device[hca].dm_bytes)
             return false;
     } while (!atomic_compare_exchange_weak(&taken[hca], &before, before + bytes));
     return true;

@@ -7,11 +7,11 @@
 
 #include "verbs/verbs.h"
 
-static enum ibv_gid_type type_of(uint32_t index)
+static enum ibv_gid_type type_of(int hca, uint32_t index)
 {
-    if (!shca_config.roce)
+    if (!shca_is_ethernet(hca))
         return IBV_GID_TYPE_IB;
-    return shca_gid_v2(index) ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
+    return shca_gid_v2(hca, index) ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
 }
 
 /* Programs that ask for one row use it, and with an empty row they would publish an invalid
@@ -39,7 +39,8 @@ SHCA_PUBLIC int ibv_query_gid(struct ibv_context *ctx, uint8_t port, int index, 
 
     if (!shca_owns(ctx))
         SHCA_PASS(fn, "ibv_query_gid", -1, ctx, port, index, gid);
-    if (!shca_valid_port(port) || index < 0 || (uint32_t)index >= shca_gid_count()) {
+    if (!shca_valid_port(shca_hca_of(ctx), port) || index < 0 ||
+        (uint32_t)index >= shca_gid_count(shca_hca_of(ctx))) {
         errno = EINVAL;
         return -1;
     }
@@ -56,7 +57,7 @@ static void fill_entry(struct ibv_context *ctx, uint32_t port, uint32_t index,
     shca_gid_of(shca_fabric_port(shca_ctx(ctx)->hca, (int)port), index, &e->gid);
     e->gid_index = index;
     e->port_num = port;
-    e->gid_type = type_of(index);
+    e->gid_type = type_of(shca_hca_of(ctx), index);
 }
 
 SHCA_PUBLIC int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index,
@@ -70,7 +71,8 @@ SHCA_PUBLIC int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32
         SHCA_PASS(fn, "_ibv_query_gid_ex", ENOSYS, ctx, port, index, entry, flags, size);
     if (flags != 0)
         return EOPNOTSUPP;
-    if (!shca_valid_port(port) || index >= shca_gid_count() || size == 0)
+    if (!shca_valid_port(shca_hca_of(ctx), port) || index >= shca_gid_count(shca_hca_of(ctx)) ||
+        size == 0)
         return EINVAL;
     fill_entry(ctx, port, index, &e);
     memcpy(entry, &e, size < sizeof e ? size : sizeof e);
@@ -88,10 +90,10 @@ SHCA_PUBLIC ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid
     if (flags != 0)
         return -EOPNOTSUPP;
     /* A partial table could be mistaken for a whole one. */
-    if (max < (size_t)shca_config.ports * shca_gid_count())
+    if (max < (size_t)shca_profile_of(ctx)->ports * shca_gid_count(shca_hca_of(ctx)))
         return -EINVAL;
-    for (int port = 1; port <= shca_config.ports; port++)
-        for (int i = 0; i < (int)shca_gid_count(); i++) {
+    for (int port = 1; port <= (int)shca_profile_of(ctx)->ports; port++)
+        for (int i = 0; i < (int)shca_gid_count(shca_hca_of(ctx)); i++) {
             struct ibv_gid_entry e;
 
             fill_entry(ctx, (uint32_t)port, (uint32_t)i, &e);
@@ -110,11 +112,11 @@ SHCA_PUBLIC int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsign
 
     if (!shca_owns(ctx))
         SHCA_PASS(fn, "ibv_query_gid_type", -1, ctx, port, index, type);
-    if (!shca_valid_port(port) || index >= shca_gid_count()) {
+    if (!shca_valid_port(shca_hca_of(ctx), port) || index >= shca_gid_count(shca_hca_of(ctx))) {
         errno = EINVAL;
         return -1;
     }
-    *type = type_of(index) == IBV_GID_TYPE_ROCE_V2;
+    *type = type_of(shca_hca_of(ctx), index) == IBV_GID_TYPE_ROCE_V2;
     return 0;
 }
 
@@ -124,11 +126,12 @@ SHCA_PUBLIC int ibv_query_pkey(struct ibv_context *ctx, uint8_t port, int index,
 
     if (!shca_owns(ctx))
         SHCA_PASS(fn, "ibv_query_pkey", -1, ctx, port, index, pkey);
-    if (!shca_valid_port(port) || index < 0 || index >= SHCA_PKEYS) {
+    if (!shca_valid_port(shca_hca_of(ctx), port) || index < 0 ||
+        index >= (int)shca_profile_of(ctx)->pkeys) {
         errno = EINVAL;
         return -1;
     }
-    *pkey = htobe16(shca_pkeys[index]);
+    *pkey = htobe16(shca_pkey_at(shca_hca_of(ctx), (uint32_t)index));
     return 0;
 }
 
@@ -138,8 +141,8 @@ SHCA_PUBLIC int ibv_get_pkey_index(struct ibv_context *ctx, uint8_t port, __be16
 
     if (!shca_owns(ctx))
         SHCA_PASS(fn, "ibv_get_pkey_index", -1, ctx, port, pkey);
-    for (int i = 0; shca_valid_port(port) && i < SHCA_PKEYS; i++)
-        if (be16toh(pkey) == shca_pkeys[i])
+    for (int i = 0; shca_valid_port(shca_hca_of(ctx), port) && i < SHCA_PKEYS; i++)
+        if (pkey != 0 && be16toh(pkey) == shca_pkey_at(shca_hca_of(ctx), (uint32_t)i))
             return i;
     errno = EINVAL;
     return -1;

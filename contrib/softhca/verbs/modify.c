@@ -82,28 +82,33 @@ static bool allowed(uint32_t from, uint32_t to, uint32_t type, int mask)
     return false;
 }
 
-static bool valid_path(const struct ibv_ah_attr *a, uint32_t port, uint32_t pkey_index)
+static bool valid_path(int hca, const struct ibv_ah_attr *a, uint32_t port, uint32_t pkey_index)
 {
-    return shca_valid_path(a) && shca_valid_port(port) && pkey_index < SHCA_PKEYS;
+    return shca_valid_path(hca, a) && shca_valid_port(hca, port) && shca_pkey_at(hca, pkey_index);
 }
 
 /* The primary path starts at the port of the queue pair. */
 static bool valid_paths(const struct shca_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
     uint8_t port = mask & IBV_QP_PORT ? a->port_num : qp->attr.port_num;
+    int hca = shca_hca_of(qp->qp.context);
 
-    if ((mask & IBV_QP_AV) && (!valid_path(&a->ah_attr, port, 0) || a->ah_attr.port_num != port))
+    if ((mask & IBV_QP_AV) &&
+        (!valid_path(hca, &a->ah_attr, port, 0) || a->ah_attr.port_num != port))
         return false;
     return !(mask & IBV_QP_ALT_PATH) ||
            (a->alt_timeout <= 31 &&
-            valid_path(&a->alt_ah_attr, a->alt_port_num, a->alt_pkey_index));
+            valid_path(hca, &a->alt_ah_attr, a->alt_port_num, a->alt_pkey_index));
 }
 
-static bool valid_numbers(const struct ibv_qp_attr *a, int mask)
+static bool valid_numbers(const struct ibv_context *ctx, const struct ibv_qp_attr *a, int mask)
 {
-    if ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index >= SHCA_PKEYS)
+    const struct shca_profile *p = shca_profile_of(ctx);
+    int hca = shca_hca_of(ctx);
+
+    if ((mask & IBV_QP_PKEY_INDEX) && !shca_pkey_at(hca, a->pkey_index))
         return false;
-    if ((mask & IBV_QP_PORT) && !shca_valid_port(a->port_num))
+    if ((mask & IBV_QP_PORT) && !shca_valid_port(hca, a->port_num))
         return false;
     if ((mask & IBV_QP_PATH_MTU) && (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096))
         return false;
@@ -116,8 +121,8 @@ static bool valid_numbers(const struct ibv_qp_attr *a, int mask)
     if (((mask & IBV_QP_RETRY_CNT) && a->retry_cnt > 7) ||
         ((mask & IBV_QP_RNR_RETRY) && a->rnr_retry > 7))
         return false;
-    return !((mask & IBV_QP_MAX_QP_RD_ATOMIC) && a->max_rd_atomic > 16) &&
-           !((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic > 16);
+    return !((mask & IBV_QP_MAX_QP_RD_ATOMIC) && a->max_rd_atomic > p->max_init_rd_atom) &&
+           !((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic > p->max_rd_atom);
 }
 
 /* Which field of ibv_qp_attr each bit covers. */
@@ -171,7 +176,7 @@ static bool modify_publish(struct shca_qp *qp, uint32_t from, uint32_t to)
         sh->min_rnr = qp->attr.min_rnr_timer;
         sh->max_dest_rd_atomic = qp->attr.max_dest_rd_atomic;
         atomic_store_explicit(&sh->network,
-                              shca_network_of(qp->attr.pkey_index, &qp->attr.ah_attr) |
+                              shca_network_of(c->hca, qp->attr.pkey_index, &qp->attr.ah_attr) |
                                   shca_link_mark(sh->port),
                               memory_order_relaxed);
         sh->pkey_index = (uint8_t)qp->attr.pkey_index;
@@ -245,7 +250,7 @@ static int transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
     qp->plain.epoch = 0;
     if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from)
         return EINVAL;
-    if (!allowed(from, to, qp->qp.qp_type, mask) || !valid_numbers(attr, mask) ||
+    if (!allowed(from, to, qp->qp.qp_type, mask) || !valid_numbers(qp->qp.context, attr, mask) ||
         !valid_paths(qp, attr, mask))
         return EINVAL;
     if (to == IBV_QPS_RESET) {
@@ -274,15 +279,10 @@ static int transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
     return 0;
 }
 
-SHCA_PUBLIC int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+int shca_modify_qp(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-    typedef int fn(struct ibv_qp *, struct ibv_qp_attr *, int);
-    struct shca_qp *qp = shca_container(ibqp, struct shca_qp, qp);
-    int e;
+    int e = shca_unusable(qp->qp.context);
 
-    if (!shca_owns(ibqp->context))
-        SHCA_PASS(fn, "ibv_modify_qp", ENOSYS, ibqp, attr, mask);
-    e = shca_unusable(ibqp->context);
     if (e != 0)
         return e;
     shca_lock(&qp->sq_lock);
@@ -293,4 +293,22 @@ SHCA_PUBLIC int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int
         shca_target_store(qp);
     shca_unlock(&qp->sq_lock);
     return e;
+}
+
+/* A queue pair of iWARP is a TCP connection: only the kernel's connection manager makes it. */
+static bool needs_manager(const struct ibv_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+    return shca_profile_of(qp->context)->link == SHCA_LINK_IWARP && (mask & IBV_QP_STATE) &&
+           (attr->qp_state == IBV_QPS_RTR || attr->qp_state == IBV_QPS_RTS);
+}
+
+SHCA_PUBLIC int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+{
+    typedef int fn(struct ibv_qp *, struct ibv_qp_attr *, int);
+
+    if (!shca_owns(ibqp->context))
+        SHCA_PASS(fn, "ibv_modify_qp", ENOSYS, ibqp, attr, mask);
+    if (needs_manager(ibqp, attr, mask))
+        return EINVAL;
+    return shca_modify_qp(shca_container(ibqp, struct shca_qp, qp), attr, mask);
 }

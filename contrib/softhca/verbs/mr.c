@@ -22,8 +22,9 @@ SHCA_PUBLIC struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
 
     if (!shca_owns(ctx))
         SHCA_PASS(fn, "ibv_alloc_pd", NULL, ctx);
-    pd = shca.n_pd < shca_config.max_pd ? shca_handle_alloc(ctx, SHCA_CALL_ALLOC_PD, sizeof *pd)
-                                        : NULL;
+    pd = shca.n_pd < shca_profile_of(ctx)->max_pd
+             ? shca_handle_alloc(ctx, SHCA_CALL_ALLOC_PD, sizeof *pd)
+             : NULL;
     if (!pd || shca_unusable(ctx) != 0) {
         free(pd);
         errno = pd ? shca_unusable(ctx) : ENOMEM;
@@ -82,27 +83,27 @@ static int mr_check_pages(const char *addr, size_t length, unsigned access)
     return 0;
 }
 
-static int mr_check(const char *addr, size_t length, unsigned access)
+static int mr_check(const struct shca_profile *p, const char *addr, size_t length, unsigned access)
 {
     const unsigned remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     const unsigned known = IBV_ACCESS_LOCAL_WRITE | remote | IBV_ACCESS_REMOTE_READ |
                            IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE |
-                           (shca_config.odp ? IBV_ACCESS_ON_DEMAND : 0);
+                           (p->odp ? IBV_ACCESS_ON_DEMAND : 0);
 
     if (access & ~known)
         return access & (IBV_ACCESS_MW_BIND | IBV_ACCESS_ON_DEMAND) ? EOPNOTSUPP : EINVAL;
     if ((access & remote) && !(access & IBV_ACCESS_LOCAL_WRITE))
         return EINVAL;
-    if (length == 0 || (uintptr_t)addr + length < (uintptr_t)addr)
+    if (length == 0 || length > p->max_mr_size || (uintptr_t)addr + length < (uintptr_t)addr)
         return EINVAL;
     return mr_check_pages(addr, length, access);
 }
 
-static int mr_take_index(uint32_t *index)
+static int mr_take_index(const struct shca_profile *p, uint32_t *index)
 {
     struct shca_mr_sh *t = shca_mr_table(shca.seg);
 
-    if (shca.n_mr >= shca_config.max_mr)
+    if (shca.n_mr >= p->max_mr)
         return ENOMEM;
     for (uint32_t i = 0; i < SHCA_MRS; i++) {
         uint32_t at = (next_index + i) % SHCA_MRS;
@@ -158,7 +159,7 @@ struct ibv_mr *shca_mr_register(struct ibv_pd *pd, void *addr, size_t length, ui
     int e = shca_unusable(pd->context);
 
     if (e == 0)
-        e = mr_check(addr, length, access);
+        e = mr_check(shca_profile_of(pd->context), addr, length, access);
     if (e == 0 && shca_config.pin &&
         (access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND)) == IBV_ACCESS_LOCAL_WRITE)
         e = shca_pages_pin((uintptr_t)addr, length);
@@ -170,7 +171,7 @@ struct ibv_mr *shca_mr_register(struct ibv_pd *pd, void *addr, size_t length, ui
         mr->mr.addr = addr;
         mr->mr.length = length;
         pthread_mutex_lock(&shca.lock);
-        e = mr_take_index(&mr->index);
+        e = mr_take_index(shca_profile_of(pd->context), &mr->index);
         if (e == 0) {
             mr->mr.handle = mr->index;
             make_key(mr);
@@ -271,7 +272,7 @@ static int check_change(const struct shca_mr *mr, struct change *c)
         c->addr = mr->mr.addr;
         c->length = mr->mr.length;
     }
-    return mr_check(c->addr, c->length, c->access);
+    return mr_check(shca_profile_of(mr->mr.context), c->addr, c->length, c->access);
 }
 
 static void apply(struct shca_mr *mr, const struct change *c)

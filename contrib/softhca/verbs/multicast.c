@@ -68,11 +68,13 @@ static void notify_members(void)
 static int multicast_check(const struct shca_qp *qp, const union ibv_gid *gid, uint16_t lid,
                            uint32_t *mlid)
 {
-    *mlid = shca_config.roce ? 0 : lid;
+    bool ethernet = shca_is_ethernet(shca_hca_of(qp->qp.context));
+
+    *mlid = ethernet ? 0 : lid;
     if (shca_ctx(qp->qp.context)->inherited || qp->qp.qp_type != IBV_QPT_UD ||
         !shca_gid_multicast(gid))
         return EINVAL;
-    return shca_config.roce || (lid >= first_mlid && lid <= last_mlid) ? 0 : EINVAL;
+    return ethernet || (lid >= first_mlid && lid <= last_mlid) ? 0 : EINVAL;
 }
 
 /* Members are found in shared memory. */

@@ -58,6 +58,20 @@ static inline void take_entry(struct shca_cqe *e, struct ibv_wc *wc)
     atomic_store_explicit(&e->qp->sq_head, e->sq_index + 1, memory_order_release);
 }
 
+/* Stores the data that the completion of a read carries where the request wants it. */
+static void store_held(const struct shca_cqe *e)
+{
+    struct shca_hold *h = e->qp->holds ? &e->qp->holds[e->sq_index & e->qp->wqe_mask] : NULL;
+    const char *from = h ? h->data : NULL;
+
+    for (uint32_t i = 0; h && e->wc.status == IBV_WC_SUCCESS && i < h->n; i++) {
+        memcpy(h->to[i].iov_base, from, h->to[i].iov_len);
+        from += h->to[i].iov_len;
+    }
+    if (h)
+        h->n = 0;
+}
+
 /* Their time stamps are kept, and the next one may have to be chosen at random. */
 static uint32_t take_fifo(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
 {
@@ -74,6 +88,8 @@ static uint32_t take_fifo(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
             stamp_forward(cq, head, at);
         if (cq->stamps)
             cq->stamp = cq->stamps[head & cq->fifo_mask];
+        if (cq->holds)
+            store_held(&cq->fifo[head & cq->fifo_mask]);
         take_entry(&cq->fifo[head++ & cq->fifo_mask], &wc[n++]);
     }
     atomic_store_explicit(&cq->fifo_head, head, memory_order_relaxed);
@@ -396,7 +412,7 @@ static inline bool usual_begins(struct shca_cq *cq)
 {
     if (atomic_load_explicit(&cq->sh->overrun, memory_order_relaxed) || !shca_trylock(&cq->lock))
         return false;
-    if (!cq->stamps)
+    if (!cq->slow)
         return true;
     shca_unlock(&cq->lock);
     return false;

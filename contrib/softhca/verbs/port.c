@@ -13,36 +13,46 @@ enum {
     grh_required = 1, /* in ibv_port_attr.flags; newer headers name it IBV_QPF_GRH_REQUIRED */
 };
 
+static const uint8_t layers[] = {[SHCA_LINK_IB] = IBV_LINK_LAYER_INFINIBAND,
+                                 [SHCA_LINK_ROCE] = IBV_LINK_LAYER_ETHERNET,
+                                 [SHCA_LINK_IWARP] = IBV_LINK_LAYER_ETHERNET,
+                                 [SHCA_LINK_UNKNOWN] = IBV_LINK_LAYER_UNSPECIFIED};
+
 static void fill_port(int hca, int port, struct ibv_port_attr *a)
 {
     /* The ports of a broken HCA are down. */
     bool down = shca_link_down(hca, port) || (shca.fatal >> hca & 1);
+    bool ethernet = shca_is_ethernet(hca);
+    const struct shca_profile *p = &shca_config.device[hca];
 
     a->state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
-    a->max_mtu = a->active_mtu = IBV_MTU_4096;
+    a->max_mtu = p->mtu;
+    a->active_mtu = shca_is_ethernet(hca) ? p->ethernet_mtu : p->mtu;
     if (shca_config.udp)
         a->active_mtu = shca_inet_mtu(shca_fabric_port(hca, port));
-    a->gid_tbl_len = (int)shca_gid_count();
-    a->max_msg_sz = shca_config.max_msg;
-    a->pkey_tbl_len = SHCA_PKEYS;
+    a->gid_tbl_len = (int)shca_gid_count(hca);
+    a->max_msg_sz = p->max_msg;
+    a->pkey_tbl_len = (uint16_t)p->pkeys;
     a->lid = shca_lid_of(shca_fabric_port(hca, port));
-    a->sm_lid = shca_config.roce ? 0 : 1;
+    if (a->lid == 0)
+        a->lid = (uint16_t)p->lid;
+    a->sm_lid = ethernet ? 0 : 1;
     a->max_vl_num = 1;
     a->active_width = shca_config.port[hca][port].width;
     a->active_speed = shca_config.port[hca][port].speed;
     a->phys_state = down ? phys_disabled : phys_link_up;
-    a->link_layer = shca_config.roce ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
-    a->port_cap_flags = shca_config.roce ? IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS
-                                         : IBV_PORT_CM_SUP | IBV_PORT_EXTENDED_SPEEDS_SUP;
+    a->link_layer = layers[p->link];
+    a->port_cap_flags = ethernet ? IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS
+                                 : IBV_PORT_CM_SUP | IBV_PORT_EXTENDED_SPEEDS_SUP;
     /* A RoCE address needs a GRH; reported as drivers do. */
-    a->flags = shca_config.roce ? grh_required : 0;
+    a->flags = p->link == SHCA_LINK_ROCE ? grh_required : 0;
 }
 
 int shca_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr, size_t len)
 {
     struct ibv_port_attr full;
 
-    if (!shca_valid_port(port))
+    if (!shca_valid_port(shca_hca_of(ctx), port))
         return EINVAL;
     memset(&full, 0, sizeof full);
     fill_port(shca_ctx(ctx)->hca, port, &full);

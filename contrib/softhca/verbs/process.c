@@ -77,7 +77,7 @@ static int create_segment(void)
     memcpy(s->fabric, shca_config.fabric, sizeof s->fabric);
     s->hcas = (uint32_t)shca_config.hcas;
     s->ports = (uint32_t)shca_config.ports;
-    s->roce = shca_config.roce;
+    s->roce = shca_config.profile_list ? SHCA_ROCE_BY_PROFILE : shca_config.roce;
     s->magic = SHCA_MAGIC;
     shca.seg = s;
     shca.seg_fd = fd;

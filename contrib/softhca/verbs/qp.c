@@ -22,15 +22,6 @@ static uint32_t qp_power_of_two(uint32_t n)
     return p;
 }
 
-static bool valid_caps(const struct ibv_qp_cap *c)
-{
-    const struct shca_config *l = &shca_config;
-
-    return c->max_send_wr <= l->max_qp_wr && c->max_recv_wr <= l->max_qp_wr &&
-           c->max_send_sge <= l->max_sge && c->max_recv_sge <= l->max_sge &&
-           c->max_inline_data <= l->max_inline;
-}
-
 static bool valid_cq(const struct ibv_cq *cq, const struct ibv_context *ctx)
 {
     return cq && cq->context == ctx;
@@ -52,28 +43,13 @@ static bool valid_queues(const struct ibv_context *ctx, const struct ibv_qp_init
 static int qp_valid(struct ibv_context *ctx, const struct ibv_pd *pd, const struct ibv_xrcd *xrcd,
                     const struct ibv_qp_init_attr *a)
 {
-    const uint32_t types = 1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD |
-                           1u << IBV_QPT_XRC_SEND | 1u << IBV_QPT_XRC_RECV;
+    const struct shca_profile *p = shca_profile_of(ctx);
 
-    if ((uint32_t)a->qp_type >= 32 || !(types >> a->qp_type & 1))
+    if ((uint32_t)a->qp_type >= 32 || !(p->types >> a->qp_type & 1))
         return EOPNOTSUPP;
     if (a->qp_type == IBV_QPT_XRC_RECV ? !xrcd : !pd)
         return EINVAL;
-    return valid_queues(ctx, a) && valid_caps(&a->cap) ? 0 : EINVAL;
-}
-
-/* The program gets at least what it asked for. */
-static void round_caps(struct ibv_qp_cap *c, bool shared)
-{
-    uint32_t least = shca_config.max_inline < 256 ? shca_config.max_inline : 256;
-
-    c->max_send_wr = c->max_send_wr ? c->max_send_wr : 1;
-    c->max_send_sge = c->max_send_sge ? c->max_send_sge : 1;
-    c->max_recv_sge = c->max_recv_sge ? c->max_recv_sge : 1;
-    if (shared)
-        c->max_recv_wr = c->max_recv_sge = 0;
-    if (c->max_inline_data < least)
-        c->max_inline_data = least;
+    return valid_queues(ctx, a) ? shca_qp_caps_check(p, a) : EINVAL;
 }
 
 /* With packets, foreign senders must have to guess the number. Shared memory has no foreign
@@ -91,7 +67,7 @@ static int qp_take_index(struct shca_qp *qp)
 {
     uint32_t room = SHCA_QPS - first_index, first = first_try(room);
 
-    if (shca.n_qp >= shca_config.max_qp)
+    if (shca.n_qp >= shca_profile_of(qp->qp.context)->max_qp)
         return ENOMEM;
     for (uint32_t i = 0; i < room; i++) {
         uint32_t at = first_index + (first + i) % room;
@@ -122,6 +98,7 @@ static void qp_fill_shared(struct shca_qp *qp)
     sh->pd = qp->qp.pd ? qp->qp.pd->handle : 0;
     sh->epoch = ++shca.epoch;
     sh->async = shca_ctx(qp->qp.context)->async;
+    sh->manners = shca_qp_manners(shca_profile_of(qp->qp.context));
     shca_rx_unlock(sh);
 }
 
@@ -135,7 +112,7 @@ static int qp_alloc_private(struct shca_qp *qp)
     qp->wqe_mask = qp_power_of_two(c->max_send_wr) - 1;
     qp->wqe_bytes = (sizeof(struct shca_wqe) + (sges > data ? sges : data) + 15) & ~(size_t)15;
     qp->wqes = shca_queue_alloc(qp->qp.pd, (qp->wqe_mask + 1) * qp->wqe_bytes, &qp->wqes_programs);
-    return qp->wqes ? 0 : ENOMEM;
+    return qp->wqes ? shca_qp_hold_open(qp) : ENOMEM;
 }
 
 static struct shca_cq *qp_cq_of(struct ibv_cq *cq)
@@ -153,7 +130,7 @@ static void init_handle(struct shca_qp *qp, struct ibv_context *ctx, struct ibv_
         init->recv_cq = NULL;
     if (init->qp_type == IBV_QPT_XRC_RECV)
         init->send_cq = NULL;
-    round_caps(&init->cap, xrc || init->srq);
+    shca_qp_caps_round(shca_profile_of(ctx), init, xrc || init->srq);
     qp->init = *init;
     qp->srq = init->srq ? shca_container(init->srq, struct shca_srq, srq) : NULL;
     qp->scq = qp_cq_of(init->send_cq);
@@ -166,6 +143,7 @@ static void init_handle(struct shca_qp *qp, struct ibv_context *ctx, struct ibv_
     qp->qp.recv_cq = init->recv_cq;
     qp->qp.qp_type = init->qp_type;
     qp->qp.state = IBV_QPS_RESET;
+    shca_qp_behave(qp, shca_profile_of(ctx));
     pthread_mutex_init(&qp->qp.mutex, NULL);
     pthread_cond_init(&qp->qp.cond, NULL);
 }
@@ -202,6 +180,7 @@ static void qp_release(struct shca_qp *qp)
 {
     shca_queue_free(qp->qp.pd, qp->wqes, qp->wqes_programs);
     free(qp->batch);
+    free(qp->holds);
     shca_lines_free(qp);
 }
 

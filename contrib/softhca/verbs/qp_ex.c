@@ -25,7 +25,8 @@ static const struct {
 };
 
 /* The requested opcodes; false: one of them is not supported. */
-static bool translate_ops(const struct ibv_qp_init_attr_ex *a, uint32_t *opcodes)
+static bool translate_ops(const struct shca_profile *p, const struct ibv_qp_init_attr_ex *a,
+                          uint32_t *opcodes)
 {
     uint64_t left = a->send_ops_flags;
 
@@ -35,7 +36,7 @@ static bool translate_ops(const struct ibv_qp_init_attr_ex *a, uint32_t *opcodes
             left &= ~(uint64_t)ops[i].wanted;
             *opcodes |= BIT(ops[i].opcode);
         }
-    return left == 0 && (*opcodes & ~shca_offered(a->qp_type)) == 0;
+    return left == 0 && (*opcodes & ~shca_offered(p, a->qp_type)) == 0;
 }
 
 static int qp_ex_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a,
@@ -56,7 +57,8 @@ static int qp_ex_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex
         return EINVAL;
     if ((a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && a->create_flags != 0)
         return EOPNOTSUPP;
-    if ((a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) && !translate_ops(a, opcodes))
+    if ((a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
+        !translate_ops(shca_profile_of(ctx), a, opcodes))
         return EOPNOTSUPP;
     return 0;
 }

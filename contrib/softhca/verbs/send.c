@@ -64,14 +64,6 @@ int shca_address_ud(const struct shca_qp *qp, const struct ibv_ah *ibah, uint32_
 #define ATOMICS    (OP(ATOMIC_CMP_AND_SWP) | OP(ATOMIC_FETCH_AND_ADD))
 #define RESPONDING (OP(RDMA_READ) | ATOMICS) /* the response has data: nothing to send inline */
 
-uint32_t shca_offered(enum ibv_qp_type type)
-{
-    return type == IBV_QPT_UD         ? SENDS
-           : type == IBV_QPT_UC       ? SENDS | WRITES
-           : type == IBV_QPT_XRC_RECV ? 0
-                                      : SENDS | WRITES | RESPONDING;
-}
-
 /* There are two ways to post; the code that most queue pairs need must be one function. */
 #define POST_INLINE __attribute__((always_inline)) static inline
 
@@ -79,7 +71,7 @@ POST_INLINE int check_opcode(const struct shca_qp *qp, const struct ibv_send_wr 
 {
     uint32_t op = (uint32_t)wr->opcode < 32 ? 1u << wr->opcode : 0;
 
-    if (op & shca_offered(qp->qp.qp_type))
+    if (op & qp->offered)
         return (op & RESPONDING) && (wr->send_flags & IBV_SEND_INLINE) ? EINVAL : 0;
     return op & (SENDS | WRITES | RESPONDING) ? EINVAL : EOPNOTSUPP;
 }
@@ -89,6 +81,8 @@ POST_INLINE int check_lengths(struct shca_qp *qp, const struct ibv_send_wr *wr, 
     uint64_t total = 0;
 
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->init.cap.max_send_sge)
+        return EINVAL;
+    if (wr->num_sge > 1 && wr->opcode == IBV_WR_RDMA_READ && (uint32_t)wr->num_sge > qp->read_sge)
         return EINVAL;
     for (int i = 0; i < wr->num_sge; i++)
         total += wr->sg_list[i].length;
@@ -193,6 +187,9 @@ __attribute__((noinline)) static int post_special(struct shca_qp *qp, struct ibv
     if (qp->batch)
         shca_lock(&qp->batch->lock);
     shca_lock(&qp->sq_lock);
+    /* MPA (RFC 5044, 7.1.2): the initiator's first message says that its end is ready. */
+    if (shca_qp_speaks_early(qp))
+        shca_qp_error(qp);
     for (; wr && e == 0; wr = wr->next) {
         e = send_post_one(qp, wr, true);
         if (e != 0)

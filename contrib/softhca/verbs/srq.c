@@ -28,12 +28,13 @@ static int srq_valid(struct ibv_context *ctx, const struct ibv_srq_init_attr_ex 
     const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
                            IBV_SRQ_INIT_ATTR_CQ;
     const uint32_t of_xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+    const struct shca_profile *p = shca_profile_of(ctx);
 
-    if ((a->comp_mask & ~known) ||
+    if (p->max_srq == 0 || (a->comp_mask & ~known) ||
         ((a->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && a->srq_type > IBV_SRQT_XRC))
         return EOPNOTSUPP;
     if (!(a->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !a->pd || a->pd->context != ctx ||
-        a->attr.max_wr > shca_config.max_srq_wr || a->attr.max_sge > shca_config.max_sge)
+        a->attr.max_wr > p->max_srq_wr || a->attr.max_sge > p->max_srq_sge)
         return EINVAL;
     if (!is_xrc(a))
         return a->comp_mask & of_xrc ? EINVAL : 0;
@@ -45,7 +46,7 @@ static int srq_valid(struct ibv_context *ctx, const struct ibv_srq_init_attr_ex 
 
 static int srq_take_index(struct shca_srq *srq)
 {
-    if (shca.n_srq >= shca_config.max_srq)
+    if (shca.n_srq >= shca_profile_of(srq->srq.context)->max_srq)
         return ENOMEM;
     for (uint32_t i = 0; i < SHCA_SRQS; i++) {
         /* A request that names no queue has number 0. */

@@ -35,6 +35,8 @@ int shca_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_
                          struct ibv_device_attr_ex *attr, size_t size);
 
 /* ---- cq.c ---- */
+/* Polls of this queue store data that completions carry. */
+void shca_cq_hold(struct shca_cq *cq);
 /* Makes a CQ; NULL with errno. With stamps its completions carry time stamps. */
 struct ibv_cq *shca_cq_make(struct ibv_context *ctx, uint32_t cqe, void *cq_context,
                             struct ibv_comp_channel *ch, uint32_t vector, bool stamps);
@@ -64,13 +66,16 @@ void shca_queue_free(struct ibv_pd *pd, void *p, bool programs);
 void shca_leave_base(struct shca_pd *pd);
 
 /* ---- modify.c ---- */
+/* ibv_modify_qp for what stands in for the kernel: it may connect a queue pair of iWARP too. */
+int shca_modify_qp(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask);
 void shca_qp_reset(struct shca_qp *qp);
 
 /* ---- mr.c ---- */
 /* Registers memory of this process; NULL with errno. */
 struct ibv_mr *shca_mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                 unsigned access);
-/* dmabuf.c. The same for memory of an accelerator with peer memory; EFAULT: it is no such memory, ENOMEM: the BAR is full.
+/* dmabuf.c. The same for memory of an accelerator with peer memory; EFAULT: it is no such memory,
+ * ENOMEM: the BAR is full.
  */
 struct ibv_mr *shca_mr_register_peer(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                      unsigned access);
@@ -96,9 +101,26 @@ int shca_join(void);
 struct ibv_qp *shca_create_qp(struct ibv_context *ctx, struct ibv_pd *pd, struct ibv_xrcd *xrcd,
                               struct ibv_qp_init_attr *init);
 
+/* ---- qp_caps.c ---- */
+/* 0, or the errno with which the device refuses these sizes. */
+int shca_qp_caps_check(const struct shca_profile *p, const struct ibv_qp_init_attr *a);
+/* What the device makes of sizes that it accepts: at least as much, unless it has no inline data.
+ */
+void shca_qp_caps_round(const struct shca_profile *p, struct ibv_qp_init_attr *a, bool shared);
+
 /* ---- qp_ex.c ---- */
 /* Extended creation and posting (qp_ex.c, wr.c). */
 struct ibv_qp *shca_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *init);
+
+/* ---- qp_manners.c ---- */
+/* The opcodes that may be posted, a bit each. */
+uint32_t shca_offered(const struct shca_profile *p, enum ibv_qp_type type);
+uint32_t shca_qp_manners(const struct shca_profile *p); /* enum shca_manner */
+void shca_qp_behave(struct shca_qp *qp, const struct shca_profile *p);
+int shca_qp_hold_open(struct shca_qp *qp);
+/* Of iWARP: the end that was connected to sends nothing before it has received something. */
+void shca_qp_hear_first(struct shca_qp *qp);
+bool shca_qp_speaks_early(struct shca_qp *qp);
 
 /* ---- recv.c ---- */
 int shca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
@@ -108,8 +130,6 @@ int shca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
 /* The destination of a datagram; EINVAL for an address handle of another protection domain. */
 int shca_address_ud(const struct shca_qp *qp, const struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
                     struct shca_op *op);
-/* The opcodes that may be posted, a bit each. */
-uint32_t shca_offered(enum ibv_qp_type type);
 
 /* ---- srq.c ---- */
 int shca_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);

@@ -198,7 +198,8 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge
     struct shca_op *op = current(ex);
     uint64_t total = 0;
 
-    if (op && n > qp->init.cap.max_send_sge)
+    if (op &&
+        (n > qp->init.cap.max_send_sge || (op->opcode == IBV_WR_RDMA_READ && n > qp->read_sge)))
         wr_fail(qp->batch, EINVAL);
     if (!qp->batch->now)
         return;

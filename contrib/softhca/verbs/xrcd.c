@@ -88,7 +88,7 @@ static int xrcd_check(struct ibv_context *ctx, const struct ibv_xrcd_init_attr *
 {
     const uint32_t both = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
 
-    if (a->comp_mask & ~both)
+    if ((a->comp_mask & ~both) || !(shca_profile_of(ctx)->types >> IBV_QPT_XRC_RECV & 1))
         return EOPNOTSUPP;
     return a->comp_mask == both ? shca_unusable(ctx) : EINVAL;
 }

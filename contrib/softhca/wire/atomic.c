@@ -49,6 +49,25 @@ static uint64_t on_mapped(const struct shca_op *op, uint64_t *word)
     return expected;
 }
 
+/* A card reads the word over the bus, and writes it back later: what the CPU stores in between is
+ * lost. The lock is what orders the card's own operations. */
+static void on_weak(struct shca_peer *p, const struct shca_op *op, const struct shca_piece *piece,
+                    uint64_t *old)
+{
+    enum { bus_turns = 64 };
+    struct shca_word_lock *l = lock_word(p->seg, piece->addr);
+    _Atomic uint64_t *word = (_Atomic uint64_t *)(void *)piece->mapped;
+
+    *old = atomic_load(word);
+    for (int i = 0; i < bus_turns; i++)
+        atomic_signal_fence(memory_order_seq_cst);
+    if (op->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+        atomic_store(word, *old + op->compare_add);
+    else if (*old == op->compare_add)
+        atomic_store(word, op->swap);
+    atomic_store_explicit(&l->holder, 0, memory_order_release);
+}
+
 static int on_private(struct shca_peer *p, const struct shca_op *op, struct shca_piece *piece,
                       uint64_t *old)
 {
@@ -66,7 +85,7 @@ static int on_private(struct shca_peer *p, const struct shca_op *op, struct shca
 }
 
 /* EOPNOTSUPP: this method cannot be used here. */
-__attribute__((always_inline)) static inline int change(struct shca_peer *p,
+__attribute__((always_inline)) static inline int change(struct shca_peer *p, bool weak,
                                                         const struct shca_op *op,
                                                         const struct shca_mr_sh *m,
                                                         struct shca_piece *piece, uint64_t *old)
@@ -75,14 +94,17 @@ __attribute__((always_inline)) static inline int change(struct shca_peer *p,
         return on_private(p, op, piece, old);
     if (m->fd == SHCA_FD_REACHABLE || !piece->mapped)
         return EOPNOTSUPP;
-    *old = on_mapped(op, (uint64_t *)(void *)piece->mapped);
+    if (__builtin_expect(weak, 0))
+        on_weak(p, op, piece, old);
+    else
+        *old = on_mapped(op, (uint64_t *)(void *)piece->mapped);
     return 0;
 }
 
 int shca_atomic_change(struct shca_peer *p, const struct shca_op *op, const struct shca_mr_sh *m,
                        struct shca_piece *piece, uint64_t *old)
 {
-    return change(p, op, m, piece, old);
+    return change(p, false, op, m, piece, old);
 }
 
 static void atomic_explain(void)
@@ -134,7 +156,7 @@ int shca_atomic(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh 
         wrong = IBV_WC_REM_INV_REQ_ERR;
     if (wrong != IBV_WC_SUCCESS)
         return shca_refuse(p, t, wrong, status);
-    e = change(owner, op, m, &piece, &old);
+    e = change(owner, t->manners & SHCA_WEAK_ATOMICS, op, m, &piece, &old);
     if (e == EOPNOTSUPP && (shca_holder_gone(owner->pid) || is_ending(owner->pid)))
         e = ESRCH; /* memory that could not be mapped disappeared with its process */
     if (e == EOPNOTSUPP) {

@@ -82,7 +82,7 @@ static void control_count(struct census *c)
 static void put_hca(struct answer *a, const struct census *c, int hca)
 {
     put(a, "hca softhca%d %s\n", hca, shca.fatal >> hca & 1 ? "fatal" : "alive");
-    for (int port = 1; port <= shca_config.ports; port++)
+    for (int port = 1; port <= (int)shca_config.device[hca].ports; port++)
         put(a, "port softhca%d %d %s\n", hca, port, shca_link_down(hca, port) ? "down" : "active");
     for (size_t t = 0; t < TYPES; t++)
         for (size_t s = 0; s < STATES; s++)

@@ -17,7 +17,8 @@ static struct shca_cq_sh *deliver_cq_of(struct shca_peer *p, struct shca_qp_sh *
 
 void shca_last_wqe(struct shca_peer *p, struct shca_qp_sh *t)
 {
-    if (t->rq_kind == SHCA_RQ_OWN || t->type == IBV_QPT_XRC_SEND || t->last_wqe)
+    if (t->rq_kind == SHCA_RQ_OWN || t->type == IBV_QPT_XRC_SEND || t->last_wqe ||
+        (t->manners & SHCA_NO_LAST_WQE))
         return;
     shca_async_send(p, &t->async, IBV_EVENT_QP_LAST_WQE_REACHED, t->qpn & (SHCA_QPS - 1));
     t->last_wqe = 1;

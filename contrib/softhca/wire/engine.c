@@ -67,11 +67,12 @@ static void *run(void *unused)
         uint64_t link = shca_link_run(), retry = shca_pending_run(), check = shca_watch_run();
         uint64_t next = retry < check ? retry : check;
         uint64_t (*sleep_of)(void) = atomic_load(&shca_far_sleep);
-        uint64_t far = sleep_of ? sleep_of() : UINT64_MAX;
+        uint64_t far = sleep_of ? sleep_of() : UINT64_MAX, late = shca_contexts_run();
 
         int n;
 
         next = far < next ? far : next;
+        next = late < next ? late : next;
         n = epoll_wait(shca_helper.epoll_fd, events, 16, to_ms(link < next ? link : next));
         if (n < 0)
             wait_blind();

@@ -14,10 +14,24 @@ enum {
 };
 
 /* The answer of a read that fits into the completion is stored by the provider, with the CPU, at
- * the address that the program gave, as mlx5 does. */
-static bool is_scattered(const struct shca_op *op, uint32_t access)
+ * the address that the program gave, when the completion is polled, as mlx5 does. */
+static bool is_scattered(const struct shca_qp *qp, const struct shca_op *op, uint32_t access)
 {
-    return access != 0 && op->length <= shca_config.scatter;
+    return qp->holds && access != 0 && op->length > 0 && op->nsge <= SHCA_HOLD_PIECES &&
+           (op->flags & IBV_SEND_SIGNALED) &&
+           op->length <= shca_profile_of(qp->qp.context)->scatter;
+}
+
+/* Until the completion is polled, the data waits beside it. Only the request at sq_exec is
+ * executed. */
+static void hold(struct shca_qp *qp, struct shca_source *s, uint32_t length)
+{
+    struct shca_hold *h = &qp->holds[qp->sq_exec & qp->wqe_mask];
+
+    memcpy(h->to, s->iov, s->n * sizeof *s->iov);
+    h->n = s->n;
+    s->iov[0] = (struct iovec){h->data, length};
+    s->n = 1;
 }
 
 static bool gather(struct shca_qp *qp, const struct shca_op *op, uint32_t access,
@@ -32,10 +46,12 @@ static bool gather(struct shca_qp *qp, const struct shca_op *op, uint32_t access
         if (!(op->flags & IBV_SEND_INLINE) &&
             !shca_mr_check(shca.seg, g->lkey, g->addr, g->length, access, qp->sh->pd, &va))
             return false;
-        if (is_scattered(op, access))
+        if (is_scattered(qp, op, access))
             va = g->addr;
         s->iov[s->n++] = (struct iovec){(void *)(uintptr_t)va, g->length};
     }
+    if (is_scattered(qp, op, access))
+        hold(qp, s, op->length);
     return true;
 }
 
@@ -135,6 +151,8 @@ static int on_target(struct shca_qp *qp, const struct shca_op *op, struct shca_q
 {
     int wait;
 
+    if (__builtin_expect(t->manners & SHCA_HEARS_FIRST, 0))
+        t->manners &= ~(uint32_t)SHCA_HEARS_FIRST;
     if (atomic_load_explicit(&t->state, memory_order_relaxed) == IBV_QPS_RTR)
         establish(qp->peer, t);
     if (op->length > mtu_min && has_mtu_mismatch(qp, op, t))
@@ -226,8 +244,7 @@ static enum ibv_wc_status check_local(struct shca_qp *qp, const struct shca_op *
         return IBV_WC_LOC_QP_OP_ERR;
     if (op->opcode > IBV_WR_RDMA_READ && op->length != sizeof(uint64_t))
         return IBV_WC_LOC_LEN_ERR;
-    return gather(qp, op, answered ? IBV_ACCESS_LOCAL_WRITE : 0, s) ? IBV_WC_SUCCESS
-                                                                    : IBV_WC_LOC_PROT_ERR;
+    return gather(qp, op, answered ? qp->sink_access : 0, s) ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR;
 }
 
 int shca_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status)

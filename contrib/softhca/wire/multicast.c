@@ -10,7 +10,8 @@ static void send_to(struct shca_peer *p, struct shca_qp *qp, const struct shca_o
                     const struct shca_source *packet, uint32_t length)
 {
     struct shca_mcast_sh *e = shca_mcast_table(p->seg);
-    uint32_t high = atomic_load(&p->seg->mcast_high), mlid = shca_config.roce ? 0 : op->dlid;
+    uint32_t high = atomic_load(&p->seg->mcast_high);
+    uint32_t mlid = shca_is_ethernet(shca_hca_of(qp->qp.context)) ? 0 : op->dlid;
     enum ibv_wc_status ignored;
 
     for (uint32_t i = 0; i < high && i < SHCA_MCASTS; i++, e++) {

@@ -65,7 +65,7 @@ __attribute__((noinline)) static char *plain_find(struct shca_qp *qp, enum shca_
                       use <= SHCA_USE_SINK ? qp->sh->pd : qp->target->pd, &va);
     if (!m || !plain_allows(qp, use) || (own && (m->access & IBV_ACCESS_ON_DEMAND)))
         return NULL;
-    if (use == SHCA_USE_SINK && shca_config.scatter > 0 && m->addr != m->iova)
+    if (use == SHCA_USE_SINK && qp->holds) /* short ones wait for their poll */
         return NULL;
     if (use == SHCA_USE_READ && shca_mr_is_view(m)) /* is counted */
         return NULL;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The corner cases of doc/multicast.md, each as frames that go in and frames that have to come out.
- */
+ * The corner cases of doc/multicast.md, each as frames that go in and frames that must come out. */
 #ifndef MCSW_CASES_H
 #define MCSW_CASES_H
 
@@ -17,11 +16,12 @@ struct mcsw_case {
 extern const struct mcsw_case cases_order[], cases_control[], cases_frame[];
 extern const unsigned cases_of_order, cases_of_control, cases_of_frame;
 
-/* Sender 0 has the lock on this set, and all have the control. Its next PSN is the second. */
+/* Gives sender 0 the lock with this set; all receivers have the control. Its next PSN is its second
+ * one. */
 void case_begin(struct rig *r, uint32_t mask);
 /* A write of one packet, PSN n. */
 void case_write(struct rig *r, uint32_t n);
-/* The lock, and the copies of a write behind it, which nobody has acknowledged. */
+/* Also sends a write, whose copies no receiver has acknowledged. */
 void case_sent(struct rig *r);
 
 #define SQ(n)    rig_sq(r, 0, n)

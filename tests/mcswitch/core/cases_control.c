@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Corner cases 23 to 39: controls, what receivers refuse, acknowledgements that may not be, the
- * lease. */
+ * Corner cases 23 to 39: controls, refusals of receivers, invalid acknowledgements, the lease. */
 #include "config.h"
 
 #include "cases.h"
@@ -226,7 +225,7 @@ static void case_34(struct rig *r)
     case_write(r, 1);
     rig_expect_copies(r, OTHERS, ROCE_WRITE_ONLY, 1);
     rig_release(r, 0, SQ(2));
-    /* The RELEASE is not the receivers' to acknowledge. */
+    /* Receivers must not acknowledge the RELEASE. */
     rig_all_acknowledge(r, OTHERS, 2, 3);
     rig_expect_nothing(r);
     rig_all_acknowledge(r, OTHERS, 1, 2);

@@ -35,7 +35,7 @@ static void fix_checksum(uint8_t *ip, size_t bytes)
     roce_put16(ip + 10, (uint16_t) ~(sum + (sum >> 16)));
 }
 
-/* All frames of this case carry one tag; these do not arrive as they should. */
+/* All frames of this case have one tag; the frames below must be ignored. */
 static void case_40(struct rig *r)
 {
     uint8_t bytes[ROCE_FRAME_MAX], other[ROCE_FRAME_MAX];
@@ -108,7 +108,7 @@ static void case_42(struct rig *r)
     RIG_CHECK(r, mcsw_counters(r->w)->drop_cnp == 2);
 }
 
-/* Pause frames end at the port of a switch; the pipeline has nothing to do with them. */
+/* Pause frames end at the port of a switch; the pipeline ignores them. */
 static void case_43(struct rig *r)
 {
     static const uint8_t pause[60] = {1, 0x80, 0xc2, 0,    0, 1, 2, 0, 0,

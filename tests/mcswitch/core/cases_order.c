@@ -108,7 +108,7 @@ static void case_5(struct rig *r)
     rig_acquire(r, 0, SQ(0), OTHERS);
     rig_expect_control(r, OTHERS, 0);
     case_write(r, 2);
-    /* Not at the PSN that is missing: that would acknowledge the control, which nobody has yet. */
+    /* Not at the missing PSN: that would acknowledge the control, which no receiver has yet. */
     rig_expect_answer(r, 0, ROCE_NAK_SEQUENCE, SQ(0));
     case_write(r, 3);
     rig_expect_nothing(r);
@@ -303,8 +303,8 @@ static void case_18(struct rig *r)
     finish_release(r, 8);
 }
 
-/* Receivers whose count is about to wrap: the difference to it is taken modulo 2^24, and nothing
- * depends on it. */
+/* Receivers whose count of messages is about to wrap: differences are modulo 2^24, so that has no
+ * effect. */
 static void case_19(struct rig *r)
 {
     rig_acquire(r, 0, SQ(0), OTHERS);

@@ -33,7 +33,7 @@ static void stop(const char *what, unsigned n)
 
 /* ---- one random frame ---- */
 
-/* Near what is expected: in order mostly, else a repeat or a gap. */
+/* A PSN near the expected one: mostly in order, else a repeat or a gap. */
 static uint32_t near(uint32_t psn)
 {
     switch (draw(8)) {
@@ -120,7 +120,7 @@ static void put_response(struct rig *r, const struct mcsw_view *v)
                  v->receiver[m].msn_out - draw(2));
 }
 
-/* What the controller does when it is needed. */
+/* Repairs, as the controller does. */
 static void repair(struct rig *r, const struct mcsw_view *v)
 {
     for (unsigned m = 0; m < members; m++) {
@@ -174,7 +174,7 @@ static void *registers(struct rig *r, size_t *bytes)
     return (uint8_t *)r->w + r->w->groups_at;
 }
 
-/* The holder of the minimum is the scan's alone. */
+/* Only the scan has a holder of the minimum. */
 static void compare_views(unsigned n)
 {
     struct mcsw_view a = rig_view(&fast), b = rig_view(&strict);
@@ -207,7 +207,7 @@ static void same_frames(unsigned n)
     compare_views(n);
 }
 
-/* ---- frames that may change nothing ---- */
+/* ---- frames that must change nothing ---- */
 
 struct bad {
     uint8_t bytes[ROCE_FRAME_MAX];
@@ -263,7 +263,7 @@ static void spoil(struct bad *b)
     uint8_t *ip = b->bytes + 14;
 
     switch (draw(6)) {
-    case 0: /* another port, of a member or of nobody */
+    case 0: /* another port, of a member or unused */
         b->port = draw(2) ? members + draw(9) : (b->port + 1 + draw(members - 1)) % members;
         break;
     case 1: /* another member's address */
@@ -277,7 +277,7 @@ static void spoil(struct bad *b)
             b->bytes[34 + draw((uint32_t)b->length - 34)] = (uint8_t)draw(256);
         b->port = members + 1;
         break;
-    case 4: /* a group or member that is not there */
+    case 4: /* a group or member that does not exist */
         roce_put24(b->bytes + 47, draw(2) ? mcsw_qpn(draw(9) + RIG_GROUP + 1, 0)
                                           : mcsw_qpn(RIG_GROUP, members + draw(200)));
         break;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# mcsw-replay gives for each corner case the bytes of its golden trace, in both modes; and clear lines for bad input.
+# mcsw-replay writes the bytes of the golden trace for each corner case, in both modes, and clear messages for bad input.
 # usage: replay.sh           status 1: a trace differs
-#        replay.sh --record  writes the golden traces anew
+#        replay.sh --record  writes the golden traces again
 set -u
 : "${top_srcdir:=$(cd "$(dirname "$0")/../../.." && pwd)}" "${top_builddir:=.}"
 replay=$top_builddir/contrib/mcswitch/replay/mcsw-replay

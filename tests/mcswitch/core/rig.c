@@ -338,7 +338,7 @@ const struct rig_out *rig_expect(struct rig *r, unsigned port, unsigned opcode, 
     return NULL;
 }
 
-/* What each copy has to be, whatever else is in it. */
+/* Checks the properties that each copy must have. */
 static const struct rig_out *expect_to(struct rig *r, unsigned m, unsigned opcode, uint32_t psn)
 {
     const struct rig_out *o = rig_expect(r, m, opcode, psn);

@@ -55,13 +55,13 @@ struct roce_frame rig_frame(const struct rig *r, unsigned m, bool to_requests);
 void rig_put(struct rig *r, unsigned port, const struct roce_frame *f);
 void rig_put_bytes(struct rig *r, unsigned port, const uint8_t *frame, size_t length);
 
-/* A request without a payload's meaning; length bytes of a pattern made of its PSN. */
+/* A request with `length` bytes of a pattern that depends on its PSN. */
 void rig_request(struct rig *r, unsigned sender, unsigned operation, uint32_t psn, uint32_t length);
 /* A write to offset, which `length` says is the whole message's. */
 void rig_write(struct rig *r, unsigned sender, unsigned operation, uint32_t psn, uint64_t offset,
                uint32_t length);
 void rig_control(struct rig *r, unsigned sender, uint32_t psn, const struct mcsw_control *c);
-/* What a control has in common with most. */
+/* A control with the usual contents. */
 struct mcsw_control rig_set(const struct rig *r, uint8_t flags, uint32_t psn, uint32_t mask);
 void rig_acquire(struct rig *r, unsigned sender, uint32_t psn, uint32_t mask);
 void rig_release(struct rig *r, unsigned sender, uint32_t psn);
@@ -76,7 +76,7 @@ uint32_t rig_rq(const struct rig *r, unsigned receiver, uint32_t n);
 /* ---- out; each frame is matched once ---- */
 
 const struct rig_out *rig_expect(struct rig *r, unsigned port, unsigned opcode, uint32_t psn);
-/* A copy of `opcode` for a receiver; a forwarded control is a write of nothing. */
+/* Expects a copy of `opcode` for a receiver; a forwarded control is a write of 0 bytes. */
 void rig_expect_copies(struct rig *r, uint32_t mask, unsigned operation, uint32_t n);
 void rig_expect_control(struct rig *r, uint32_t mask, uint32_t n);
 void rig_expect_answer(struct rig *r, unsigned sender, uint8_t syndrome, uint32_t psn);

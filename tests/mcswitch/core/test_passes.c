@@ -66,8 +66,8 @@ static void pass_all(void)
         continue;
 }
 
-/* The second was decided before the first had taken the lock; a refusal at its next PSN would
- * acknowledge the control. */
+/* The second control was decided before the first had taken the lock; a refusal at its next PSN
+ * would acknowledge the control. */
 static void control_twice_within_a_pass(void **state)
 {
     open_rig((struct rig_options){.mode = MCSW_STRICT, .deferred = true});
@@ -93,7 +93,7 @@ static void two_locks_within_a_pass(void **state)
     close_rig();
 }
 
-/* A scan that was overtaken by the end of its epoch and by the next link. */
+/* Its set ended and the next one was linked before the scan ended. */
 static void old_scan_leaves_the_new_set_alone(void **state)
 {
     struct egress *e;
@@ -116,8 +116,8 @@ static void old_scan_leaves_the_new_set_alone(void **state)
     close_rig();
 }
 
-/* An acknowledgement between a scan's reading and its publication is found by the pass that
- * verifies. */
+/* The pass that verifies finds an acknowledgement that came between a scan's reading and its
+ * publication. */
 static void scan_verifies(void **state)
 {
     open_rig((struct rig_options){.mode = MCSW_STRICT, .deferred = true});
@@ -134,8 +134,8 @@ static void scan_verifies(void **state)
     close_rig();
 }
 
-/* The release is complete and its second pass still to come: what follows is not for the receivers
- * any more. */
+/* The release is complete, but its second pass is still to come: later packets must not go to the
+ * receivers. */
 static void data_behind_a_release(void **state)
 {
     open_rig((struct rig_options){.mode = MCSW_STRICT, .deferred = true});
@@ -397,7 +397,7 @@ static void window_is_memory_of_its_own(void **state)
     window_in(MCSW_STRICT);
 }
 
-/* So that a leaf can tell the two. */
+/* So that a leaf can distinguish the two parts of memory. */
 static void window_that_is_not_set_keeps_its_key(void **state)
 {
     const struct rig_out *o;
@@ -413,7 +413,7 @@ static void window_that_is_not_set_keeps_its_key(void **state)
     close_rig();
 }
 
-/* A copy of the object's bytes is a switch: the search of small cases and tests go back to it. */
+/* A copy of the object's bytes is a working switch; tests rely on it to go back. */
 static void copy_of_the_bytes_is_a_switch(void **state)
 {
     struct mcsw *kept, *first;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Writes what goes into the switch in each corner case, as NN.pcap and NN.conf for mcsw-replay.
+ * Writes the input of the switch in each corner case, as NN.pcap and NN.conf for mcsw-replay.
  * usage: write_cases DIRECTORY [fast|strict] */
 #include "config.h"
 

@@ -70,8 +70,7 @@ static const char *receivers_nak_acknowledges_for_itself_only(void)
     DONE();
 }
 
-/* A final NAK is repeated for every packet that still comes, long after the receiver was left out.
- */
+/* A receiver repeats a final NAK for every packet that still comes, long after it was left out. */
 static const char *late_nak_of_an_unlinked_receiver(void)
 {
     held();
@@ -191,7 +190,7 @@ static const char *acknowledgement_of_what_was_not_sent(void)
     DONE();
 }
 
-/* The acknowledgement of a release was lost, and another one has the lock by now. */
+/* The acknowledgement of a release was lost, and another sender has the lock now. */
 static const char *finished_repeat_is_answered(void)
 {
     held();
@@ -233,7 +232,7 @@ static const char *dirty_receiver_is_not_linked(void)
     DONE();
 }
 
-/* What is refused for its contents changes nothing but the reply. */
+/* A control that is refused for its contents has no effect except the reply. */
 static const char *refused(const struct mcsw_control *c, uint8_t syndrome)
 {
     wire_open(w, 5);

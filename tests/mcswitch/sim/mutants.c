@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Faults on purpose in the switch, one at a time (doc/multicast.md has the list): each must be
- * seen, by a short history of directed.c or by the simulator; the switch without a fault passes all
- * of them. usage: mutants [NUMBER] Each look is a process of its own, because a mutant may never
- * end. */
+ * Deliberate faults in the switch, one at a time (doc/multicast.md has the list): a short history
+ * of directed.c or the simulator must find each; the switch without a fault passes all of them.
+ * usage: mutants [NUMBER] Each run is a process of its own, because a mutant may never end. */
 #include "config.h"
 
 #include <signal.h>
@@ -44,7 +43,7 @@ static const struct mutant mutants[] = {
 };
 enum { n_mutants = sizeof mutants / sizeof mutants[0] };
 
-/* What the simulator looks with; no time-out where nothing is lost. */
+/* Options of the simulator's runs; without loss there must be no time-out. */
 static const char *const runs[] = {
     "--loss 1 --dup 2 --reorder 5 --keep 40 --broadcasts 150",
     "--deaths 4 --sleeps 12 --keep 30 --loss 1 --broadcasts 300",
@@ -89,7 +88,7 @@ static bool directed(void)
     return good;
 }
 
-/* The directed ones, or a run of the simulator; false: something was wrong, or it never ended. */
+/* Runs the histories or the simulator; false: an error was found, or the run never ended. */
 static bool look(int mutant, const char *run)
 {
     int status;

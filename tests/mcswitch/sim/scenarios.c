@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of simulated scenarios: no violation and no hang in any of them, no time-out and no
- * repetition where nothing is lost, and the stall of aggregation by rounds. usage: scenarios
- * short|whole|night [PART OF A NAME] short   a few seconds, in make check       whole   the lengths
- * of doc/multicast.md night   ten times that A failure prints the mcsw-sim command that shows it
- * again. */
+ * The table of simulated scenarios: no violation and no hang in any of them; without loss no
+ * time-out and no repetition; and the stall of aggregation by rounds.
+ *
+ * usage: scenarios short|whole|night [PART OF A NAME]
+ *
+ *     short   a few seconds, in make check
+ *     whole   the lengths of doc/multicast.md
+ *     night   ten times these
+ *
+ * A failure prints the mcsw-sim command that repeats it. */
 #include "config.h"
 
 #include <stdio.h>
@@ -22,7 +27,7 @@ struct scenario {
     const char *name, *options;
     uint32_t whole, brief; /* broadcasts */
     bool clean;            /* nothing lost: no time-out */
-    bool exact;            /* nobody waits: no repetition and no copy too many */
+    bool exact;            /* no member waits: no repetition and no extra copy */
     double stall;          /* time-outs per broadcast that it has at least */
 };
 
@@ -96,7 +101,7 @@ static void options_of(const struct scenario *s, uint32_t broadcasts, uint64_t s
     o->seed = seed;
 }
 
-/* What the outcome must be besides good; NULL: it is. */
+/* Further conditions on a good outcome: names one that does not hold; NULL: all hold. */
 static const char *missing(const struct scenario *s, const struct sim_options *o,
                            const struct sim_outcome *r)
 {
@@ -109,7 +114,7 @@ static const char *missing(const struct scenario *s, const struct sim_options *o
     if (s->clean && r->at.copies != r->traffic.copies)
         return "more copies than packets and receivers";
     if (s->exact && (r->repeated || r->rnr || r->naks))
-        return "packets were repeated, though nobody was in the way";
+        return "packets were repeated or refused without loss";
     if (s->exact && (r->at.controls != r->traffic.controls || r->traffic.controls != o->broadcasts))
         return "not one control for each set";
     if (s->exact && r->sent != r->traffic.packets + r->at.releases)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One switch with one group, and frames by hand: what goes in is named by sequence numbers counted
- * from 0, what comes out is kept, parsed. Owns the switch; single-threaded. */
+ * One switch with one group, and frames made by hand: input is named by sequence numbers from 0 on,
+ * output is kept in parsed form. Owns the switch; single-threaded. */
 #ifndef TESTS_WIRE_H
 #define TESTS_WIRE_H
 
@@ -50,8 +50,8 @@ void wire_request(struct wire *w, unsigned sender, const struct roce_packet *p, 
 void wire_response(struct wire *w, unsigned receiver, uint8_t syndrome, uint32_t psn, uint32_t msn);
 void wire_ack(struct wire *w, unsigned receiver, uint32_t psn, uint32_t msn);
 
-/* Was that, since the last frame in, the only frame to this member: a response with this syndrome
- * and number (counted from its first one)? */
+/* Since the last input, was the only frame to this member a response with this syndrome and number
+ * (counted from its first one)? */
 bool wire_answered(const struct wire *w, unsigned member, uint8_t syndrome, uint32_t psn);
 /* Copies to this member since the last frame in. */
 unsigned wire_copies(const struct wire *w, unsigned member);

@@ -508,6 +508,17 @@ static void users_see_devices_and_why_a_path_is_not_taken(void **state)
     unit_assert_says(said, "dma-buf: paper0 refuses dma-bufs");
     assert_int_equal(unit_lines(said), 1);
     gex_Segment_Destroy(segment, 0);
+    /* HCAs serve ranks of other hosts alone. */
+    unit_listen();
+    fake_cuda.failing = "cuIpcGetMemHandle";
+    fake_cuda.code = 801;
+    code = gex_Segment_Create(&segment, client, NULL, 100, kind, 0);
+    fake_cuda.failing = NULL;
+    said = unit_heard();
+    assert_int_equal(code, GASNET_OK);
+    unit_assert_says(said, "from other hosts in place by peer memory, from ranks of this host "
+                           "staged through host memory");
+    gex_Segment_Destroy(segment, 0);
     unit_settings("GASNET_VERBOSEENV=1", "GASNET_MK_WAY=staged", NULL);
     unit_listen();
     code = gex_Segment_Create(&segment, client, NULL, 100, kind, 0);

@@ -156,7 +156,8 @@ static void gather_thrice(void)
     tk_gather_drop();
 }
 
-/* The leader for each rank and exchange; the others once for the board's place. */
+/* The leader queries once for each rank and exchange, each other rank once for the board's
+ * place. */
 static void assert_gets(uint32_t leader, uint32_t other)
 {
     for (uint32_t r = 0; r < ranks; r++)
@@ -170,7 +171,7 @@ static void one_rank_asks_for_all_others(void **state)
     assert_int_equal(server->fences, 3);
 }
 
-/* As after another one was gathered: pages of the last edition that were written to are gone. */
+/* As after another exchange: written pages of the last edition are gone. */
 static void write_to_what_was_gathered(void)
 {
     size_t size;
@@ -185,7 +186,7 @@ static void what_one_writes_to_it_is_its_own(void **state)
     each_rank(write_to_what_was_gathered);
 }
 
-/* In another container, say: its place can't be opened, or is another file. */
+/* As in another container: the board's place can't be opened, or is another file. */
 static void gather_with_a_board_out_of_reach(void)
 {
     if (tk_bootstrap.rank == 2)
@@ -204,7 +205,7 @@ static void a_rank_that_cannot_reach_the_board_asks_the_server(void **state)
     assert_int_equal(server->gets[3], 1);
 }
 
-/* A client may close what it does not know. */
+/* A client may close descriptors that are not its own. */
 static void gather_after_descriptors_are_closed(void)
 {
     gather_once(0);
@@ -250,11 +251,11 @@ static void a_process_without_a_launcher_has_its_own(void **state)
     tk_gather_drop();
 }
 
-/* The leader logs it; nobody waits for it for ever. */
+/* The leader logs the failure; no rank hangs. */
 static void fail_to_gather(void)
 {
     gather_once(0);
-    tk_bootstrap_fence_data(NULL, 0); /* all have had the place of the board */
+    tk_bootstrap_fence_data(NULL, 0); /* all ranks have got the place of the board */
     if (tk_bootstrap.rank == 0)
         server->refuses = true;
     must(tk_gather("k1", "x", 1, NULL) == TK_FAIL, 30);
@@ -282,7 +283,8 @@ static void no_rank_waits_for_a_leader_that_has_ended(void **state)
 
 /* ---- tables that stay */
 
-/* Each rank would make another one, so that it shows whose they have; `number` tells several. */
+/* Each rank would make a different table, so the contents show whose it got; `number` distinguishes
+ * several tables. */
 static struct tk_host_table take_table(size_t size, char number)
 {
     struct tk_host_table table;
@@ -304,7 +306,7 @@ static bool is_all(const struct tk_host_table *table, char byte)
     return true;
 }
 
-/* Nobody may write to it, and it is the file's: no copy was made. */
+/* It is a read-only mapping of the file, not a copy. */
 static bool is_shared(const void *at)
 {
     char line[512], access[8] = "";
@@ -316,7 +318,8 @@ static bool is_shared(const void *at)
     return !strcmp(access, "r--s") && strstr(line, "memfd:board");
 }
 
-/* No fence lies between the tables, and the leader may be at the last before others have come. */
+/* There is no fence between the tables, and the leader may make the last one before other ranks
+ * begin. */
 static void share_tables(void)
 {
     gather_once(0);
@@ -350,7 +353,7 @@ static void without_a_board_each_has_its_own_table(void **state)
     each_rank(make_own_tables);
 }
 
-/* The others are to find out about each case, not to wait. */
+/* The other ranks must notice each case, and not wait. */
 static void miss_tables(void)
 {
     uint32_t me = tk_bootstrap.rank;
@@ -376,7 +379,7 @@ static void a_rank_without_the_shared_table_has_its_own(void **state)
     each_rank(miss_tables);
 }
 
-/* Of an edition, which is replaced. */
+/* Counts the pages of an edition that another one replaces. */
 static void count_pages(void)
 {
     enum { turns = 12, large = blob_max };

@@ -29,6 +29,8 @@ static_assert(TK_HIP_COPY_TO_DEVICE == (int)hipMemcpyHostToDevice, "hipMemcpyHos
 static_assert(TK_HIP_COPY_TO_HOST == (int)hipMemcpyDeviceToHost, "hipMemcpyDeviceToHost");
 static_assert(TK_HIP_COPY_INSIDE == (int)hipMemcpyDeviceToDevice, "hipMemcpyDeviceToDevice");
 static_assert(TK_HIP_STREAM_NON_BLOCKING == hipStreamNonBlocking, "hipStreamNonBlocking");
+static_assert(TK_HIP_CAPTURE_RELAXED == (int)hipStreamCaptureModeRelaxed, "CaptureModeRelaxed");
+static_assert(sizeof(hipStreamCaptureMode) == sizeof(int), "hipStreamCaptureMode");
 static_assert(TK_HIP_EVENT_DISABLE_TIMING == hipEventDisableTiming, "hipEventDisableTiming");
 static_assert(TK_HIP_HOST_REGISTER_PORTABLE == hipHostRegisterPortable, "hipHostRegisterPortable");
 

@@ -13,7 +13,7 @@
 #include "kind/kind.h"
 #include "unit.h"
 
-enum { clients_context = 7 };
+enum { clients_context = 7, clients_mode = 1 };
 
 static struct tk_kind_why why;
 
@@ -24,6 +24,7 @@ static int set_up(void **state)
     fake_cuda.has_dmabuf = 1;
     fake_cuda.ordering = TK_CU_ORDERING_OWNER;
     fake_cuda.stack[fake_cuda.depth++] = clients_context;
+    fake_cuda.capture_mode = clients_mode;
     memset(&why, 0, sizeof(why));
     return 0;
 }
@@ -39,6 +40,7 @@ static void assert_unchanged(void)
 {
     assert_int_equal(fake_cuda.depth, 1);
     assert_int_equal(fake_cuda.stack[0], clients_context);
+    assert_int_equal(fake_cuda.capture_mode, clients_mode);
 }
 
 static struct tk_kind_device *get(int ordinal)
@@ -87,6 +89,21 @@ static void a_device_that_cannot_be_opened_leaves_nothing(void **state)
     }
 }
 
+static void devices_are_listed(void **state)
+{
+    struct tk_kind_args args[devices];
+    bool is_loaded = false;
+    assert_int_equal(tk_kind_cuda.list(args, devices, &is_loaded, &why), devices);
+    assert_true(is_loaded);
+    assert_int_equal(args[1].gex_class, TK_KIND_CUDA_UVA);
+    assert_int_equal(args[1].ordinal, 1);
+    assert_int_equal(tk_kind_cuda.list(args, 1, &is_loaded, &why), 1);
+    fake_cuda.is_missing = true;
+    assert_int_equal(tk_kind_cuda.list(args, devices, &is_loaded, &why), -1);
+    assert_false(is_loaded);
+    unit_assert_says(why.text, "libcuda.so.1 can't be loaded");
+}
+
 static void a_device_says_what_it_is(void **state)
 {
     char text[160];
@@ -95,6 +112,8 @@ static void a_device_says_what_it_is(void **state)
     assert_string_equal(tk_kind_device_text(device, text, sizeof(text)),
                         "CUDA_UVA device 1 (Paper 1, PCI 0001:3b:01.0)");
     assert_int_equal(device->facts.uuid[15], 'b');
+    assert_int_equal(device->class->total(device), 99999);
+    assert_unchanged();
     assert_true(device->facts.has_dmabuf && device->facts.has_ipc && !device->facts.needs_flush);
     tk_kind_device_put(device);
 }
@@ -115,6 +134,36 @@ static void writes_are_flushed_unless_the_device_orders_them(void **state)
         assert_int_equal(device->facts.needs_flush, cases[i].needs_flush);
         tk_kind_device_put(device);
     }
+}
+
+/* The attribute has bits: 2 is a flush by work in a stream. */
+static void a_flush_is_made_where_the_driver_has_one_for_the_host(void **state)
+{
+    static const struct {
+        const char *absent;
+        int options;
+        bool can_flush;
+    } cases[] = {{NULL, 0, false},
+                 {NULL, 2, false},
+                 {NULL, TK_CU_FLUSH_OPTION_HOST | 2, true},
+                 {"cuFlushGPUDirectRDMAWrites", TK_CU_FLUSH_OPTION_HOST, false}};
+    for (int i = 0; i < 4; i++) {
+        fake_cuda.absent = cases[i].absent;
+        fake_cuda.flush_options = cases[i].options;
+        struct tk_kind_device *device = get(0);
+        assert_int_equal(device->facts.can_flush, cases[i].can_flush);
+        if (cases[i].can_flush) {
+            assert_int_equal(device->class->flush(device, &why), TK_OK);
+            assert_int_equal(fake_cuda.flushes, 1);
+            fake_cuda.failing = "cuFlushGPUDirectRDMAWrites";
+            fake_cuda.code = 719;
+            assert_int_equal(device->class->flush(device, &why), TK_FAIL);
+            unit_assert_says(why.text, "cuFlushGPUDirectRDMAWrites: some error (CUDA error 719)");
+            fake_cuda.failing = NULL;
+        }
+        tk_kind_device_put(device);
+    }
+    fake_cuda.absent = NULL;
 }
 
 static void old_drivers_lack_dma_bufs_and_ipc(void **state)
@@ -198,6 +247,26 @@ static void a_kind_may_go_before_its_segments(void **state)
     tk_kind_memory_close(&memory);
     assert_int_equal(fake_cuda.retained[0], 0);
     assert_int_equal(fake_cuda.allocations, 0);
+}
+
+/* The address of freed memory comes again, and so may its IPC handle. */
+static void each_allocation_has_a_serial_number(void **state)
+{
+    struct tk_kind_device *device = get(0);
+    struct tk_kind_memory first;
+    struct tk_kind_why why;
+    bool is_argument;
+    uintptr_t base = fake_cuda_allocate(10000, 0);
+    assert_int_equal(tk_kind_memory_open(&first, device, base, 100, &is_argument, &why), TK_OK);
+    assert_int_equal(open_memory(device, base + 100, 100), TK_OK);
+    assert_int_equal(memory.serial, first.serial);
+    tk_kind_memory_close(&first);
+    uint32_t before = memory.serial;
+    tk_kind_memory_close(&memory);
+    assert_int_equal(open_memory(device, base, 100), TK_OK);
+    assert_int_not_equal(memory.serial, before);
+    tk_kind_memory_close(&memory);
+    tk_kind_device_put(device);
 }
 
 static void memory_of_the_client_stays_the_clients(void **state)
@@ -452,11 +521,14 @@ static const struct CMUnitTest tests[] = {
     TEST(what_is_missing_is_named),
     TEST(a_device_that_cannot_be_opened_leaves_nothing),
     TEST(a_device_says_what_it_is),
+    TEST(devices_are_listed),
     TEST(writes_are_flushed_unless_the_device_orders_them),
+    TEST(a_flush_is_made_where_the_driver_has_one_for_the_host),
     TEST(old_drivers_lack_dma_bufs_and_ipc),
     TEST(a_device_is_opened_once_and_closed_with_its_last_use),
     TEST(memory_of_the_library_goes_with_the_segment),
     TEST(a_kind_may_go_before_its_segments),
+    TEST(each_allocation_has_a_serial_number),
     TEST(memory_of_the_client_stays_the_clients),
     TEST(memory_that_lacks_is_a_matter_of_resources),
     TEST(a_segment_lies_in_one_allocation_of_its_device),

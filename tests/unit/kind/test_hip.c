@@ -27,7 +27,22 @@ static struct {
     bool is_slow;
     int copied_as; /* hipMemcpyKind; 9: between devices */
     unsigned ipc_flags;
+    int version, capture_mode;
+    tk_hip_error last_error; /* kept until it is read, as by ROCm 7 */
 } runtime;
+
+static tk_hip_error fake_get_last_error(void)
+{
+    tk_hip_error error = runtime.last_error;
+    runtime.last_error = TK_HIP_SUCCESS;
+    return error;
+}
+
+static tk_hip_error fails(tk_hip_error error)
+{
+    runtime.last_error = error;
+    return error;
+}
 
 static int fake_hsa_export(const void *address, size_t size, int *fd, uint64_t *offset)
 {
@@ -57,8 +72,10 @@ int tk_kind_library_load(const char *const *files, const struct tk_kind_symbol *
         *symbols[0].function = runtime.has_hsa ? (void *)fake_hsa_export : NULL;
         return 0;
     }
-    assert_string_equal(files[0], "libamdhip64.so.6");
-    assert_string_equal(files[1], "libamdhip64.so.5");
+    assert_string_equal(files[0], "libamdhip64.so.7");
+    assert_string_equal(files[1], "libamdhip64.so.6");
+    assert_string_equal(files[2], "libamdhip64.so.5");
+    assert_string_equal(files[3], "libamdhip64.so");
     assert_int_equal(count, sizeof(known) / sizeof(*known));
     for (size_t i = 0; i < count; i++) {
         assert_string_equal(symbols[i].name, known[i].name);
@@ -72,14 +89,33 @@ int tk_kind_library_load(const char *const *files, const struct tk_kind_symbol *
 #define MAY_FAIL(name)                                                                             \
     do {                                                                                           \
         if (runtime.failing && strcmp(runtime.failing, name) == 0)                                 \
-            return TK_HIP_OUT_OF_MEMORY;                                                           \
+            return fails(TK_HIP_OUT_OF_MEMORY);                                                    \
     } while (0)
-#define ON_DEVICE_0() assert_int_equal(runtime.current, 0)
+#define IS_RELAXED() assert_int_equal(runtime.capture_mode, TK_HIP_CAPTURE_RELAXED)
+#define ON_DEVICE_0()                                                                              \
+    do {                                                                                           \
+        IS_RELAXED();                                                                              \
+        assert_int_equal(runtime.current, 0);                                                      \
+    } while (0)
+
+static tk_hip_error fake_exchange_capture(int *mode)
+{
+    int old = runtime.capture_mode;
+    runtime.capture_mode = *mode;
+    *mode = old;
+    return TK_HIP_SUCCESS;
+}
 
 static tk_hip_error fake_init(unsigned flags)
 {
     assert_int_equal(flags, 0);
     MAY_FAIL("init");
+    return TK_HIP_SUCCESS;
+}
+
+static tk_hip_error fake_get_version(int *version)
+{
+    *version = runtime.version;
     return TK_HIP_SUCCESS;
 }
 
@@ -141,6 +177,7 @@ static tk_hip_error fake_mem_get_info(size_t *free_bytes, size_t *total)
 
 static tk_hip_error fake_mem_free(void *address)
 {
+    IS_RELAXED();
     assert_ptr_equal(address, (void *)heap);
     runtime.allocated--;
     return TK_HIP_SUCCESS;
@@ -149,7 +186,7 @@ static tk_hip_error fake_mem_free(void *address)
 static tk_hip_error fake_pointer_get_attributes(tk_hip_pointer *pointer, const void *address)
 {
     if ((uintptr_t)address - heap >= heap_size)
-        return 1;
+        return fails(1);
     *pointer = (tk_hip_pointer){
         .type = runtime.type, .device = runtime.holder, .is_managed = runtime.is_managed};
     return TK_HIP_SUCCESS;
@@ -175,6 +212,7 @@ static tk_hip_error fake_stream_create(tk_hip_stream *stream, unsigned flags)
 
 static tk_hip_error fake_stream_destroy(tk_hip_stream stream)
 {
+    IS_RELAXED();
     assert_non_null(stream);
     runtime.streams--;
     return TK_HIP_SUCCESS;
@@ -198,6 +236,7 @@ static tk_hip_error fake_event_create(tk_hip_event *event, unsigned flags)
 
 static tk_hip_error fake_event_destroy(tk_hip_event event)
 {
+    IS_RELAXED();
     assert_non_null(event);
     runtime.events--;
     return TK_HIP_SUCCESS;
@@ -212,9 +251,10 @@ static tk_hip_error fake_event_record(tk_hip_event event, tk_hip_stream stream)
 
 static tk_hip_error fake_event_query(tk_hip_event event)
 {
+    IS_RELAXED();
     assert_non_null(event);
     MAY_FAIL("event_query");
-    return runtime.is_slow ? TK_HIP_NOT_READY : TK_HIP_SUCCESS;
+    return runtime.is_slow ? fails(TK_HIP_NOT_READY) : TK_HIP_SUCCESS;
 }
 
 static tk_hip_error fake_copy_async(void *to, const void *from, size_t size, int as,
@@ -289,6 +329,7 @@ static tk_hip_error fake_host_register(void *base, size_t size, unsigned flags)
 
 static tk_hip_error fake_host_unregister(void *base)
 {
+    IS_RELAXED();
     (void)base;
     runtime.pinned--;
     return TK_HIP_SUCCESS;
@@ -312,8 +353,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    return runtime.current != callers_device || runtime.streams || runtime.events ||
-           runtime.opened || runtime.pinned || runtime.allocated;
+    return runtime.last_error || runtime.capture_mode || runtime.current != callers_device ||
+           runtime.streams || runtime.events || runtime.opened || runtime.pinned ||
+           runtime.allocated;
 }
 
 static struct tk_kind_device *get(int ordinal)
@@ -336,12 +378,13 @@ static void assert_no_device(int ordinal, const char *cause)
     assert_null(get(ordinal));
     unit_assert_says(why.text, cause);
     assert_int_equal(runtime.streams, 0);
+    assert_int_equal(runtime.last_error, TK_HIP_SUCCESS);
 }
 
 static void what_is_missing_is_named(void **state)
 {
     runtime.file = -1;
-    assert_no_device(0, "libamdhip64.so.6 can't be loaded");
+    assert_no_device(0, "libamdhip64.so.7 can't be loaded");
     runtime.file = 0;
     assert_no_device(2, "there is no HIP device 2: this process sees 2 of them");
     runtime.failing = "init";
@@ -354,6 +397,19 @@ static void what_is_missing_is_named(void **state)
     assert_no_device(0, "hipStreamCreateWithFlags: ");
 }
 
+static void devices_are_listed(void **state)
+{
+    struct tk_kind_args args[1];
+    bool is_loaded = false;
+    assert_int_equal(tk_kind_hip.list(args, 1, &is_loaded, &why), 1);
+    assert_true(is_loaded);
+    assert_int_equal(args[0].gex_class, TK_KIND_HIP);
+    assert_int_equal(args[0].ordinal, 0);
+    runtime.file = -1;
+    assert_int_equal(tk_kind_hip.list(args, 1, &is_loaded, &why), -1);
+    assert_false(is_loaded);
+}
+
 static void a_device_says_what_it_is(void **state)
 {
     char text[160];
@@ -361,26 +417,34 @@ static void a_device_says_what_it_is(void **state)
     assert_string_equal(tk_kind_device_text(device, text, sizeof(text)),
                         "HIP device 0 (Instinct of paper 0, PCI 0000:c0:00.0)");
     assert_int_equal(device->facts.uuid[15], 'A');
+    assert_int_equal(device->class->total(device), 99999);
     assert_true(device->facts.has_dmabuf && device->facts.has_ipc && device->facts.needs_flush);
     tk_kind_device_put(device);
 }
 
 /* They number the types of memory and the flags of handles differently. */
-static void both_versions_of_the_runtime_are_known(void **state)
+static void all_versions_of_the_runtime_are_known(void **state)
 {
-    for (int file = 0; file < 2; file++) {
+    static const struct {
+        int file, version;
+        bool is_5;
+    } cases[] = {
+        {0, 0, false}, {1, 0, false}, {2, 0, true}, {3, 50221153, true}, {3, 60140000, false}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        bool is_5 = cases[i].is_5;
         uintptr_t mapped;
-        runtime.file = file;
+        runtime.file = cases[i].file;
+        runtime.version = cases[i].version;
         struct tk_kind_device *device = get(0);
-        runtime.type = file == 0 ? 2 : 1;
+        runtime.type = is_5 ? 1 : 2;
         assert_int_equal(open_memory(device, heap, 64), TK_OK);
         assert_int_equal(device->class->ipc_open(device, &memory.ipc, &mapped, &why), TK_OK);
         assert_int_equal(runtime.current, callers_device);
-        assert_int_equal(runtime.ipc_flags, file == 0 ? 1 : 0);
+        assert_int_equal(runtime.ipc_flags, is_5 ? 0 : 1);
         assert_int_equal(mapped, heap);
         device->class->ipc_close(device, mapped);
         tk_kind_memory_close(&memory);
-        runtime.type = file == 0 ? 1 : 0;
+        runtime.type = is_5 ? 0 : 1;
         assert_int_equal(open_memory(device, heap, 64), TK_FAIL);
         unit_assert_says(why.text, "is host memory");
         tk_kind_device_put(device);
@@ -427,6 +491,7 @@ static void run_copy(struct tk_kind_copy *copy, int as)
     assert_int_equal(runtime.current, callers_device);
     assert_int_equal(runtime.copied_as, as);
     assert_int_equal(tk_kind_hip.copy_test(copy, &why), TK_BUSY);
+    assert_int_equal(runtime.last_error, TK_HIP_SUCCESS);
     runtime.is_slow = false;
     assert_int_equal(tk_kind_hip.copy_test(copy, &why), TK_OK);
     assert_int_equal(runtime.current, callers_device);
@@ -510,7 +575,8 @@ static void host_memory_is_pinned_if_the_runtime_can(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(what_is_missing_is_named),
     TEST(a_device_says_what_it_is),
-    TEST(both_versions_of_the_runtime_are_known),
+    TEST(devices_are_listed),
+    TEST(all_versions_of_the_runtime_are_known),
     TEST(memory_of_other_kinds_is_refused),
     TEST(memory_of_the_library_goes_with_the_segment),
     TEST(copies_go_each_direction),

@@ -17,7 +17,7 @@ TK_FUNCTIONS_OF_ZE(DECLARE)
 
 enum { heap = 0x60000000, heap_size = 0x100000, unsupported = 0x78000003 };
 
-static char a_device, a_context, another_device;
+static char a_device, a_context, another_device, a_driver, another_driver;
 
 static struct {
     bool is_missing, cant_export, is_slow;
@@ -58,6 +58,36 @@ static tk_ze_result fake_init(uint32_t flags)
 {
     assert_int_equal(flags, 0);
     MAY_FAIL("init");
+    return TK_ZE_SUCCESS;
+}
+
+/* Two drivers with two devices each. */
+static tk_ze_result fake_driver_get(uint32_t *count, void **drivers)
+{
+    MAY_FAIL("driver_get");
+    assert_true(*count >= 2);
+    *count = 2;
+    drivers[0] = &a_driver;
+    drivers[1] = &another_driver;
+    return TK_ZE_SUCCESS;
+}
+
+static tk_ze_result fake_device_get(void *driver, uint32_t *count, void **devices)
+{
+    if (driver == &another_driver)
+        MAY_FAIL("device_get");
+    *count = 2;
+    devices[0] = driver == &a_driver ? &a_device : &another_device;
+    devices[1] = &a_context;
+    return TK_ZE_SUCCESS;
+}
+
+static tk_ze_result fake_context_create(void *driver, const tk_ze_context_desc *desc,
+                                        void **context)
+{
+    assert_int_equal(desc->stype, TK_ZE_CONTEXT_DESC);
+    assert_null(desc->next);
+    *context = driver;
     return TK_ZE_SUCCESS;
 }
 
@@ -275,6 +305,30 @@ static void what_is_missing_is_named_and_leaves_nothing(void **state)
     }
 }
 
+static void devices_of_all_drivers_are_listed(void **state)
+{
+    struct tk_kind_args args[4];
+    bool is_loaded = false;
+    assert_int_equal(tk_kind_ze.list(args, 4, &is_loaded, &why), 4);
+    assert_true(is_loaded);
+    assert_int_equal(args[0].gex_class, TK_KIND_ZE);
+    assert_int_equal(args[0].ordinal, -1);
+    assert_ptr_equal(args[0].ze_device, &a_device);
+    assert_ptr_equal(args[1].ze_context, &a_driver);
+    assert_ptr_equal(args[2].ze_device, &another_device);
+    assert_ptr_equal(args[3].ze_context, &another_driver);
+    assert_int_equal(tk_kind_ze.list(args, 3, &is_loaded, &why), 3);
+    loader.failing = "device_get";
+    assert_int_equal(tk_kind_ze.list(args, 4, &is_loaded, &why), 2);
+    loader.failing = "driver_get";
+    assert_int_equal(tk_kind_ze.list(args, 4, &is_loaded, &why), -1);
+    assert_true(is_loaded);
+    unit_assert_says(why.text, "zeDriverGet: ");
+    loader.is_missing = true;
+    assert_int_equal(tk_kind_ze.list(args, 4, &is_loaded, &why), -1);
+    assert_false(is_loaded);
+}
+
 static void a_device_says_what_it_is(void **state)
 {
     char text[160];
@@ -391,6 +445,7 @@ static void a_dma_buf_is_a_descriptor_of_its_own(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(what_is_missing_is_named_and_leaves_nothing),
     TEST(a_device_says_what_it_is),
+    TEST(devices_of_all_drivers_are_listed),
     TEST(memory_is_exported_if_the_driver_can),
     TEST(memory_of_other_kinds_is_refused),
     TEST(events_are_used_again_and_may_run_out),

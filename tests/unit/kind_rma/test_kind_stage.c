@@ -6,7 +6,10 @@
  * over when they have been looked at a few times. */
 #include "config.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "event/nbi.h"
@@ -26,7 +29,14 @@ static char *device_at, *view;
 static struct {
     unsigned looks; /* until a copy is over */
     unsigned busy, fails;
-    unsigned in_flight, copies, held;
+    unsigned in_flight, copies, held, flushes;
+    bool fails_flush;
+    bool no_bytes;    /* copies move none: addresses may be outside of the device */
+    bool only_counts; /* puts move none either */
+    size_t copied, posted;
+    uintptr_t lowest;                                   /* written by a copy */
+    unsigned char pieces[(1ull << 32) / piece / 8 + 1]; /* by the place that they were put to */
+    const char *expected;                               /* at device_at + 1, by a flush */
 } gpu;
 
 static bool is_on_device(uintptr_t at)
@@ -63,16 +73,34 @@ static enum tk_status paper_test(struct tk_kind_copy *copy, struct tk_kind_why *
     copy->event = (void *)left;
     if (left > 0)
         return TK_BUSY;
+    gpu.in_flight--;
+    gpu.copied += copy->nbytes;
+    if (!gpu.lowest || copy->to < gpu.lowest)
+        gpu.lowest = copy->to;
+    if (gpu.only_counts || gpu.no_bytes)
+        return TK_OK;
     size_t rows = copy->rows > 1 ? copy->rows : 1;
     for (size_t i = 0; i < rows; i++)
         memmove(seen(copy->to + i * copy->to_pitch, copy->to_device),
                 seen(copy->from + i * copy->from_pitch, copy->from_device), copy->nbytes);
-    gpu.in_flight--;
     return TK_OK;
 }
 
-static const struct tk_kind_class paper = {
-    .name = "PAPER", .gex_class = TK_KIND_CUDA_UVA, .copy = paper_copy, .copy_test = paper_test};
+/* What was read must be in memory before. */
+static enum tk_status paper_flush(struct tk_kind_device *device, struct tk_kind_why *why)
+{
+    (void)device;
+    gpu.flushes++;
+    if (gpu.expected)
+        assert_memory_equal(view + 1, gpu.expected, 1000);
+    return gpu.fails_flush ? tk_kind_why(why, "it fell off the bus") : TK_OK;
+}
+
+static const struct tk_kind_class paper = {.name = "PAPER",
+                                           .gex_class = TK_KIND_CUDA_UVA,
+                                           .copy = paper_copy,
+                                           .copy_test = paper_test,
+                                           .flush = paper_flush};
 static struct tk_kind_device device = {.class = &paper};
 static struct tk_kind_memory memory = {.device = &device, .size = size};
 static const struct tk_bound_kind kind = {.gex_class = TK_KIND_CUDA_UVA};
@@ -80,13 +108,21 @@ static const struct tk_bound_kind kind = {.gex_class = TK_KIND_CUDA_UVA};
 void tk_kind_device_hold(struct tk_kind_device *d)
 {
     (void)d;
-    gpu.held++;
+    __atomic_add_fetch(&gpu.held, 1, __ATOMIC_RELAXED);
 }
 
+/* As if another thread ran between the check for the last one and the drop. */
 void tk_kind_device_put(struct tk_kind_device *d)
 {
     (void)d;
-    gpu.held--;
+    sched_yield();
+    __atomic_sub_fetch(&gpu.held, 1, __ATOMIC_RELAXED);
+}
+
+unsigned tk_kind_device_uses(const struct tk_kind_device *d)
+{
+    (void)d;
+    return __atomic_load_n(&gpu.held, __ATOMIC_RELAXED);
 }
 
 struct tk_kind_device *tk_kind_device_like(int gex_class, const unsigned char *uuid)
@@ -148,14 +184,34 @@ static struct tk_kind_transfer transfer(bool is_put, const char *remote, char *l
 static enum tk_status (*rma_of_fake)(struct tk_peer *peer, const struct tk_rma *rma,
                                      struct tk_rma_state *state);
 
-/* Nothing that is posted lies on the device; slots are named with their registration. */
+static enum tk_status count_piece(const struct tk_rma *rma, struct tk_rma_state *state)
+{
+    size_t number = (rma->remote - (uintptr_t)host) / piece;
+    unsigned char bit = (unsigned char)(1 << number % 8);
+    assert_true(number / 8 < sizeof(gpu.pieces));
+    assert_int_equal(gpu.pieces[number / 8] & bit, 0);
+    gpu.pieces[number / 8] |= bit;
+    gpu.posted += rma->nbytes;
+    state->done = rma->nbytes;
+    return TK_OK;
+}
+
+/* Nothing that is posted lies on the device, unless it is registered; slots are named with their
+ * registration. */
+static struct tk_region registered = {.handle = &registered};
+
 static enum tk_status look_at_rma(struct tk_peer *peer, const struct tk_rma *rma,
                                   struct tk_rma_state *state)
 {
     bool is_slot = tk_area_holds(&tk_kind_staging.area, rma->local, rma->nbytes);
-    assert_false(rma->is_on_device);
+    assert_int_equal(rma->is_on_device, rma->home == &registered);
     assert_int_equal(is_slot, rma->home == &tk_kind_staging.region);
-    return rma_of_fake(peer, rma, state);
+    if (gpu.only_counts)
+        return count_piece(rma, state);
+    struct tk_rma seen_by_hca = *rma;
+    if (rma->is_on_device)
+        seen_by_hca.local = seen((uintptr_t)rma->local, &device);
+    return rma_of_fake(peer, &seen_by_hca, state);
 }
 
 static void fill(char *at, size_t nbytes, unsigned seed)
@@ -215,6 +271,7 @@ static int set_up(void **state)
     static bool is_open;
     fake_job_open(3);
     memset(&gpu, 0, sizeof(gpu));
+    device.facts = (struct tk_kind_facts){.needs_flush = false};
     if (!is_open) {
         rma_of_fake = fake_transport.rma.post;
         fake_transport.rma.post = look_at_rma;
@@ -293,6 +350,67 @@ static void device_memory_here_passes_through_our_slots(void **state)
     k = transfer(true, device_at + 400000, device_at + 7, 2 * piece);
     assert_int_equal(tk_kind_blocking(&k), 0);
     assert_memory_equal(view + 400000, view + 7, 2 * piece);
+}
+
+static unsigned copies_of(bool is_put, char *remote, char *local, struct tk_kind_device *theirs)
+{
+    const struct tk_kind_plan plan = {.path = TK_KIND_BY_COPY, .remote_device = theirs};
+    struct tk_kind_transfer k = transfer(is_put, remote, local, size);
+    struct tk_op op;
+    gpu.copies = 0;
+    tk_op_init(&op);
+    tk_lock(&tk_kind_lock);
+    assert_int_equal(tk_kind_transfer_begin(&k, &plan, &op, NULL), TK_OK);
+    tk_unlock(&tk_kind_lock);
+    tk_wait_done(&op);
+    return gpu.copies;
+}
+
+/* Copies of host memory block in drivers, with the lock held. */
+static void copies_of_host_memory_are_cut(void **state)
+{
+    (void)state;
+    assert_int_equal(copies_of(true, device_at, here, &device), 2);
+    assert_memory_equal(view, here, size);
+    fill(here, size, 4);
+    assert_int_equal(copies_of(false, device_at, here, &device), 2);
+    assert_memory_equal(view, here, size);
+    assert_int_equal(copies_of(true, host, device_at, NULL), 2);
+    assert_memory_equal(view, host, size);
+    assert_int_equal(copies_of(true, device_at, device_at, &device), 1);
+}
+
+/* More bytes than an int, or 32 bits, count: each piece is put to a place of its own. */
+static void lengths_have_64_bits(void **state)
+{
+    static const size_t lengths[] = {(1ull << 31) + 5, (1ull << 32) + 7};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        memset(&gpu, 0, sizeof(gpu));
+        gpu.only_counts = true;
+        struct tk_kind_transfer k = transfer(true, host, device_at, lengths[i]);
+        assert_int_equal(tk_kind_blocking(&k), 0);
+        assert_true(gpu.copied == lengths[i] && gpu.posted == lengths[i]);
+        assert_int_equal(gpu.copies, lengths[i] / piece + 1);
+        for (size_t n = 0; n <= lengths[i] / piece; n++)
+            assert_true(gpu.pieces[n / 8] & 1 << n % 8);
+    }
+}
+
+/* So have the places in a segment that targets are asked for. */
+static void places_have_64_bits(void **state)
+{
+    enum { nbytes = 2 * piece + 3 };
+    const size_t place = (1ull << 33) + 12345;
+    (void)state;
+    memory.size = place + nbytes;
+    gpu.no_bytes = true;
+    struct tk_kind_transfer k = transfer(true, device_at, here, nbytes);
+    k.t.rma.remote += place;
+    assert_int_equal(tk_kind_blocking(&k), 0);
+    memory.size = size;
+    assert_int_equal(gpu.copied, nbytes);
+    assert_int_equal(gpu.lowest, memory.base + place);
 }
 
 /* Data of a put that finds no slot is put into one later. */
@@ -462,6 +580,111 @@ static void a_random_mix_moves_each_byte(void **state)
         free(model[m]);
 }
 
+/* ---- what an HCA writes to memory here */
+
+static struct tk_kind_transfer get_in_place(char *local, size_t nbytes)
+{
+    struct tk_kind_transfer k = transfer(false, host + 2, local, nbytes);
+    k.t.rma.home = &registered;
+    return k;
+}
+
+/* Before the get is complete, whatever it is waited for by. */
+static void gets_are_flushed_where_the_class_can_flush(void **state)
+{
+    (void)state;
+    device.facts.needs_flush = device.facts.can_flush = true;
+    gpu.expected = host + 2;
+    struct tk_kind_transfer k = get_in_place(device_at + 1, 1000);
+    assert_int_equal(tk_kind_blocking(&k), 0);
+    assert_int_equal(gpu.flushes, 1);
+    gex_Event_t event = tk_kind_start(&k, GEX_EVENT_DEFER);
+    tk_wait_done(tk_op_of(event));
+    tk_op_give(tk_op_of(event));
+    assert_int_equal(gpu.flushes, 2);
+    assert_int_equal(tk_kind_implicit(&k, GEX_EVENT_DEFER), 0);
+    while (!tk_nbi_done(tk_nbi_now, GEX_EC_ALL))
+        tk_poll();
+    assert_int_equal(gpu.flushes, 3);
+    assert_int_equal(rmas(), 3);
+    assert_int_equal(gpu.copies, 0);
+}
+
+static void gets_are_staged_where_it_can_not(void **state)
+{
+    (void)state;
+    device.facts.needs_flush = true;
+    struct tk_kind_transfer k = get_in_place(device_at + 1, 1000);
+    assert_int_equal(tk_kind_blocking(&k), 0);
+    assert_memory_equal(view + 1, host + 2, 1000);
+    assert_int_equal(gpu.flushes, 0);
+    assert_int_equal(gpu.copies, 1);
+}
+
+/* The HCA reads memory of a device as it is. */
+static void puts_are_not_flushed_here(void **state)
+{
+    (void)state;
+    device.facts.needs_flush = device.facts.can_flush = true;
+    struct tk_kind_transfer k = get_in_place(device_at + 1, 1000);
+    k.t.rma.is_put = true;
+    assert_int_equal(tk_kind_blocking(&k), 0);
+    assert_memory_equal(host + 2, view + 1, 1000);
+    assert_int_equal(gpu.flushes + gpu.copies, 0);
+}
+
+/* ---- the device is given back with its last kind or segment */
+
+static void put_something(void)
+{
+    struct tk_kind_transfer k = transfer(true, host, device_at, 8);
+    assert_int_equal(tk_kind_blocking(&k), 0);
+}
+
+static void the_last_kind_or_segment_gives_the_device_back(void **state)
+{
+    (void)state;
+    gpu.held = tk_kind_copy_holds(&device);
+    tk_kind_device_hold(&device);
+    put_something();
+    tk_kind_device_hold(&device);
+    tk_kind_rma_put(&device);
+    assert_int_equal(gpu.held, 2); /* its staging memory stays pinned */
+    tk_kind_rma_put(&device);
+    assert_int_equal(gpu.held, 0);
+    assert_int_equal(tk_kind_copy_holds(&device), 0);
+}
+
+static pthread_barrier_t begin;
+
+static void *give_back(void *arg)
+{
+    (void)arg;
+    pthread_barrier_wait(&begin);
+    tk_kind_rma_put(&device);
+    return NULL;
+}
+
+/* The last two references, dropped by two threads at once: one of them is the last. */
+static void of_two_threads_one_gives_the_device_back(void **state)
+{
+    enum { rounds = 100 };
+    (void)state;
+    if (!TK_THREADED)
+        skip();
+    pthread_barrier_init(&begin, NULL, 2);
+    for (int i = 0; i < rounds; i++) {
+        pthread_t other;
+        gpu.held = tk_kind_copy_holds(&device) + 2;
+        put_something();
+        assert_int_equal(pthread_create(&other, NULL, give_back, NULL), 0);
+        give_back(NULL);
+        pthread_join(other, NULL);
+        assert_int_equal(gpu.held, 0);
+    }
+    pthread_barrier_destroy(&begin);
+}
+
 /* ---- what the wire may bring, and devices that fail: each ends the process with a line */
 
 static void send(enum tk_internal_handler handler, const void *words, unsigned nargs,
@@ -607,11 +830,66 @@ static void put_by_a_failing_device(void *arg)
     tk_kind_blocking(&k);
 }
 
+static void get_by_a_failing_device(void *arg)
+{
+    (void)arg;
+    device.facts.needs_flush = device.facts.can_flush = true;
+    gpu.fails_flush = true;
+    struct tk_kind_transfer k = get_in_place(device_at + 1, 1000);
+    tk_kind_blocking(&k);
+}
+
+static void leave(uint32_t peer)
+{
+    _exit(peer == tk_no_peer ? 1 : 2);
+}
+
 static void a_failing_copy_ends_the_job_with_its_cause(void **state)
 {
+    const char *said;
     (void)state;
-    unit_assert_panic(put_by_a_failing_device, NULL,
-                      "by PAPER device failed: the device fell off the bus");
+    tk_lost_peer = leave;
+    int status = unit_child(put_by_a_failing_device, NULL, &said);
+    tk_lost_peer = NULL;
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+    unit_assert_says(said, "by PAPER device failed: the device fell off the bus");
+    assert_int_equal(unit_lines(said), 1);
+}
+
+static void a_failing_flush_ends_the_job_with_its_cause(void **state)
+{
+    const char *said;
+    (void)state;
+    tk_lost_peer = leave;
+    int status = unit_child(get_by_a_failing_device, NULL, &said);
+    tk_lost_peer = NULL;
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+    unit_assert_says(said, "flushing what an HCA wrote to PAPER device failed: it fell off");
+    assert_int_equal(unit_lines(said), 1);
+}
+
+/* Its data would be wrong, and the line would hide the cause of the end. */
+static void begin_a_failing_put(void *arg)
+{
+    (void)arg;
+    struct tk_kind_transfer k = transfer(true, host, device_at, 100);
+    gpu.fails = 1;
+    gex_Event_t event = tk_kind_start(&k, GEX_EVENT_DEFER);
+    for (int i = 0; i < 100; i++)
+        tk_poll();
+    _exit(event != GEX_EVENT_INVALID && !tk_op_done(tk_op_of(event)) ? 5 : 6);
+}
+
+static void a_copy_that_fails_while_the_job_leaves_never_completes(void **state)
+{
+    const char *said;
+    (void)state;
+    int status = unit_child(begin_a_failing_put, NULL, &said);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 5);
+    assert_int_equal(unit_lines(said), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -620,17 +898,27 @@ static const struct CMUnitTest tests[] = {
     TEST(small_data_travels_in_messages),
     TEST(large_transfers_pass_through_slots_in_pieces),
     TEST(device_memory_here_passes_through_our_slots),
+    TEST(copies_of_host_memory_are_cut),
+    TEST(lengths_have_64_bits),
+    TEST(places_have_64_bits),
     TEST(a_target_without_slots_lets_initiators_wait_in_order),
     TEST(immediate_transfers_begin_at_once_or_not_at_all),
     TEST(sources_are_free_when_that_is_reported),
     TEST(nothing_is_complete_at_once),
     TEST(rows_pass_through_slots_as_pieces),
     TEST(a_random_mix_moves_each_byte),
+    TEST(gets_are_flushed_where_the_class_can_flush),
+    TEST(gets_are_staged_where_it_can_not),
+    TEST(puts_are_not_flushed_here),
+    TEST(the_last_kind_or_segment_gives_the_device_back),
+    TEST(of_two_threads_one_gives_the_device_back),
     TEST(asks_that_make_no_sense_end_the_job),
     TEST(slots_belong_to_who_asked_for_them),
     TEST(answers_that_make_no_sense_end_the_job),
     TEST(answers_out_of_order_end_the_job),
     TEST(a_failing_copy_ends_the_job_with_its_cause),
+    TEST(a_failing_flush_ends_the_job_with_its_cause),
+    TEST(a_copy_that_fails_while_the_job_leaves_never_completes),
 };
 
 UNIT_MAIN(tests)

@@ -63,8 +63,24 @@ static void assert_known(const struct tk_bound *sent)
     assert_int_equal(got.fd, sent->fd);
     assert_memory_equal(got.keys, sent->keys, sizeof(keys[0]));
     assert_int_equal(!got.kind, !sent->kind);
-    if (sent->kind)
-        assert_memory_equal(got.kind, sent->kind, sizeof(*sent->kind));
+    if (!sent->kind)
+        return;
+    struct tk_bound_kind want = *sent->kind;
+    want.is_registered = 1;
+    assert_memory_equal(got.kind, &want, sizeof(want));
+}
+
+/* A put of the HCA is chosen by this alone. What came in its place is not believed. */
+static void without_a_key_no_hca_reaches_it(void **state)
+{
+    static const uint32_t none[rails];
+    mine[0].keys = none;
+    cuda.is_registered = 1;
+    tk_bound_set(me, &mine[0]);
+    assert_int_equal(tk_bound_of(me, 1).kind->is_registered, 0);
+    mine[0].keys = NULL;
+    tk_bound_set(me, &mine[0]);
+    assert_int_equal(tk_bound_of(me, 1).kind->is_registered, 0);
 }
 
 static void kinds_arrive_with_their_records(void **state)
@@ -93,6 +109,27 @@ static void a_record_has_a_copy_of_its_kind(void **state)
     mine[0].kind = NULL;
     tk_bound_set(me, &mine[0]);
     assert_null(tk_bound_of(me, 1).kind);
+}
+
+/* Staging buffers are published with each segment, and transfers in flight use their keys. */
+static void a_record_that_comes_again_changes_nothing(void **state)
+{
+    static const uint32_t new_keys[rails] = {2, 103};
+    for (int i = 0; i < 3; i++)
+        tk_bound_set(other, &mine[i]);
+    for (int i = 0; i < 3; i++) {
+        const struct tk_bound before = tk_bound_of(other, mine[i].endpoint);
+        tk_bound_set(other, &mine[i]);
+        const struct tk_bound after = tk_bound_of(other, mine[i].endpoint);
+        assert_ptr_equal(after.keys, before.keys);
+        assert_ptr_equal(after.kind, before.kind);
+    }
+    mine[1].keys = new_keys;
+    tk_bound_set(other, &mine[1]);
+    assert_known(&mine[1]);
+    cuda.ipc[63] ^= 1;
+    tk_bound_set(other, &mine[0]);
+    assert_known(&mine[0]);
 }
 
 /* The CPU of a neighbour must not map it. */
@@ -154,9 +191,14 @@ static void kinds_that_make_no_sense_are_refused(void **state)
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 
 static const struct CMUnitTest tests[] = {
-    TEST(kinds_arrive_with_their_records),        TEST(host_segments_cost_nothing_for_kinds),
-    TEST(a_record_has_a_copy_of_its_kind),        TEST(device_segments_are_not_found_as_published),
-    TEST(records_that_make_no_sense_are_refused), TEST(kinds_that_make_no_sense_are_refused),
+    TEST(kinds_arrive_with_their_records),
+    TEST(host_segments_cost_nothing_for_kinds),
+    TEST(a_record_has_a_copy_of_its_kind),
+    TEST(device_segments_are_not_found_as_published),
+    TEST(a_record_that_comes_again_changes_nothing),
+    TEST(records_that_make_no_sense_are_refused),
+    TEST(without_a_key_no_hca_reaches_it),
+    TEST(kinds_that_make_no_sense_are_refused),
 };
 
 UNIT_MAIN(tests)

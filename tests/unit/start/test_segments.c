@@ -343,17 +343,35 @@ static void all_endpoints_are_published_at_once_with_the_staging_buffers(void **
     assert_int_equal(exchange.records[GASNET_MAXEPS].endpoint, tk_endpoint_staging);
 }
 
-static void memory_that_was_freed_is_not_published(void **state)
+static void with_freed_memory_nothing_is_published(void **state)
 {
     struct trunkline_ep good = {.index = 4, .segment = &segments[0]},
                         bad = {.index = 5, .segment = &segments[1]};
-    struct trunkline_ep *const eps[] = {&bad, &good};
+    struct trunkline_ep *const eps[] = {&good, &bad};
     freed = &segments[1];
-    assert_int_equal(tk_publish(&tk_tm, eps, 2), TK_FAIL);
+    unit_listen();
+    enum tk_status status = tk_publish(&tk_tm, eps, 2);
+    assert_string_equal(unit_heard(), ""); /* the reason was logged before */
     freed = NULL;
+    assert_int_equal(status, TK_FAIL);
     assert_string_equal(steps, "barrier wait exchange ");
-    assert_int_equal(exchange.count, 1);
-    assert_int_equal(exchange.records[0].endpoint, 4);
+    assert_false(exchange.is_able);
+    assert_int_equal(exchange.count, 0);
+}
+
+static void when_one_cannot_publish_all_fail_and_name_it(void **state)
+{
+    struct trunkline_ep good = {.index = 4, .segment = &segments[0]};
+    struct trunkline_ep *const eps[] = {&good};
+    exchange.unable = 3;
+    bounds[0][2] = (struct tk_bound){.base = 4096, .size = 10, .endpoint = 2, .fd = -1};
+    unit_listen();
+    enum tk_status status = tk_publish(&tk_tm, eps, 1);
+    const char *said = unit_heard();
+    assert_int_equal(status, TK_FAIL);
+    unit_assert_says(said, "rank 3 (node) could not publish its segments");
+    assert_int_equal(unit_lines(said), 1);
+    assert_int_equal(tries, 0);
 }
 
 /* No CPU can access it, and nobody will try. */
@@ -402,7 +420,8 @@ static const struct CMUnitTest tests[] = {
     TEST(memory_of_a_neighbours_client_is_tried_before_it_is_used),
     TEST(staging_buffers_are_published_beside_device_segments),
     TEST(all_endpoints_are_published_at_once_with_the_staging_buffers),
-    TEST(memory_that_was_freed_is_not_published),
+    TEST(with_freed_memory_nothing_is_published),
+    TEST(when_one_cannot_publish_all_fail_and_name_it),
     TEST(device_segments_of_neighbours_are_not_tried),
     TEST(what_was_not_exchanged_is_not_tried),
 };

@@ -31,8 +31,9 @@ static void identity_comes_first_then_settings_then_rooms(void **state)
 {
     assert_order(start_job(true), "alone_open", "prepare", "bootstrap", "process_memory", "pattern",
                  "peers", "describe", "ports", "record_open", "message", "barrier_open",
-                 "named_open", "exchange_open", "atomic_open", "vector_open", "kind_rma_open", "exit_open",
-                 "shm_open", "verbs_open", "exchange", "topology", "started", NULL);
+                 "named_open", "exchange_open", "atomic_open", "vector_open", "kind_rma_open",
+                 "kind_long_open", "exit_open", "shm_open", "verbs_open", "exchange", "topology",
+                 "started", NULL);
 }
 
 /* Settings are compared in the exchange: what they say is not to be acted on before. */

@@ -51,9 +51,21 @@ static bool fails(const char *name)
             return fake_cuda.code;                                                                 \
     } while (0)
 
-/* Calls that need a current context: 100 + ordinal is the primary one of a device. */
+/* Calls that need a current context: 100 + ordinal is the primary one of a device. None may disturb
+ * the capture of a stream by another thread. */
 #define NEEDS_CONTEXT()                                                                            \
-    assert_true(fake_cuda.depth > 0 && fake_cuda.stack[fake_cuda.depth - 1] >= 100)
+    do {                                                                                           \
+        assert_true(fake_cuda.depth > 0 && fake_cuda.stack[fake_cuda.depth - 1] >= 100);           \
+        assert_true(fake_cuda.capture_mode == TK_CU_CAPTURE_RELAXED);                              \
+    } while (0)
+
+static tk_cu_result fake_exchange_capture(int *mode)
+{
+    int old = fake_cuda.capture_mode;
+    fake_cuda.capture_mode = *mode;
+    *mode = old;
+    return TK_CU_SUCCESS;
+}
 
 static tk_cu_result fake_init(unsigned flags)
 {
@@ -109,6 +121,9 @@ static tk_cu_result fake_device_get_attribute(int *value, int attribute, tk_cu_d
         return TK_CU_SUCCESS;
     case TK_CU_DEVICE_DMA_BUF_SUPPORTED:
         *value = fake_cuda.has_dmabuf;
+        return TK_CU_SUCCESS;
+    case TK_CU_DEVICE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS:
+        *value = fake_cuda.flush_options;
         return TK_CU_SUCCESS;
     case TK_CU_DEVICE_GPU_DIRECT_RDMA_WRITES_ORDERING:
         *value = fake_cuda.ordering;
@@ -405,6 +420,16 @@ static tk_cu_result fake_export_range(void *handle, tk_cu_pointer address, size_
     assert_int_equal(address % tk_page_size(), 0);
     assert_int_equal(size % tk_page_size(), 0);
     *(int *)handle = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return TK_CU_SUCCESS;
+}
+
+static tk_cu_result fake_flush_writes(int target, int scope)
+{
+    NEEDS_CONTEXT();
+    MAY_FAIL("cuFlushGPUDirectRDMAWrites");
+    assert_int_equal(target, TK_CU_FLUSH_TARGET_CURRENT_CTX);
+    assert_int_equal(scope, TK_CU_FLUSH_TO_OWNER);
+    fake_cuda.flushes++;
     return TK_CU_SUCCESS;
 }
 

@@ -21,10 +21,10 @@ struct fake_cuda {
     bool is_missing;     /* the library */
     const char *absent;  /* this function is not in it */
     const char *failing; /* this one fails with `code` */
-    int code, count, ordering, has_dmabuf, no_uva;
+    int code, count, ordering, flush_options, flushes, has_dmabuf, no_uva;
     bool no_ranges; /* pointers have no attributes of ranges */
     uintptr_t stack[8];
-    int depth;
+    int depth, capture_mode;
     int retained[devices], streams, events, opened, pinned;
     struct allocation at[8];
     int allocations, ids;

@@ -16,6 +16,7 @@
 #include "exit/exit.h"
 #include "fake_rooms.h"
 #include "firehose/firehose.h"
+#include "kind_rma/kind_long.h"
 #include "kind_rma/kind_open.h"
 #include "memory/memory.h"
 #include "message/message.h"
@@ -296,6 +297,11 @@ void tk_vector_open(void)
 void tk_kind_rma_open(void)
 {
     step("kind_rma_open");
+}
+
+void tk_kind_long_open(void)
+{
+    step("kind_long_open");
 }
 
 enum tk_status tk_named_connect(void)

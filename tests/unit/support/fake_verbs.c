@@ -470,6 +470,10 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
         errno = EINVAL;
         return NULL;
     }
+    if (fake.send_sge_max && attr->cap.max_send_sge > fake.send_sge_max) {
+        errno = ENOMEM;
+        return NULL;
+    }
     while (slot < fake_qps_max && qps[slot])
         slot++;
     if (slot == fake_qps_max)

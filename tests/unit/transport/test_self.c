@@ -112,7 +112,7 @@ static void puts_and_gets_are_copies_done_at_once(void **state)
     assert_true(tk_op_done(&op) && tk_op_source_free(&op));
 }
 
-/* Buffers are kept: one that was not given back would be another one the next time. */
+/* Buffers are reused: after a leak the next reservation would get another one. */
 static void a_reservation_always_goes_and_its_buffer_comes_back(void **state)
 {
     struct tk_message_head head = {.handler = 200};

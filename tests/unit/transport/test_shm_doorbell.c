@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The doorbell's promises between two processes, with membarrier(2) and where a filter refuses it:
- * every sleeper is woken, at once and every time; a waiting message keeps all awake; time-outs end.
- * test_shm_doorbell_model proves that no memory order loses a wake-up. */
+ * every sleeper is woken, at once and every time; no thread sleeps while a message waits; time-outs
+ * end sleeps. test_shm_doorbell_model proves that no memory order loses a wake-up. */
 #include "config.h"
 
 #include <errno.h>
@@ -26,12 +26,13 @@
 
 enum {
     rounds = 3000,
-    long_patience = 5 /* seconds: a wake-up that is lost costs that, and the test its deadline */
+    long_patience =
+        5 /* seconds: a lost wake-up takes so long, and the test then exceeds its deadline */
 };
 
 static struct shared {
     struct tk_doorbell bell[2];
-    _Atomic uint32_t count[2]; /* what there is to see */
+    _Atomic uint32_t count[2]; /* the words that sleepers look at */
     _Atomic uint32_t slept;
 } * shared;
 
@@ -87,7 +88,8 @@ static void sleep_until_more(int me, uint32_t beyond)
             _exit(3);
 }
 
-/* Each sleeps until the other has counted on: no spinning, every wake-up counts. */
+/* Each sleeps until the other has incremented its count, without spinning, so that it needs every
+ * wake-up. */
 static void ping_pong(int me)
 {
     int you = !me;
@@ -107,7 +109,7 @@ static void ping_pong(int me)
     }
 }
 
-/* Which of the two may not use membarrier. */
+/* The bits say which of the two may not use membarrier. */
 static void ping_pong_with(void *refused)
 {
     int mask = *(const int *)refused;

@@ -56,7 +56,7 @@ static void says_twice(void)
     say();
 }
 
-/* Sleeps without looking first: the caller's spinning is not what is tested. */
+/* Sleeps without looking first, because the caller's spinning is not tested. */
 static void hear(uint32_t words)
 {
     for (uint32_t known = 0; known < words; known = words_said()) {

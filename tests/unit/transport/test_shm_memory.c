@@ -18,7 +18,7 @@
 #include "transport/transport.h"
 #include "unit.h"
 
-/* ---- what lies below: no launcher, and peer infos */
+/* ---- lower layers: no launcher, and peer infos */
 
 struct tk_bootstrap tk_bootstrap = {.rank = 0, .size = 2};
 
@@ -80,7 +80,7 @@ static void refused(const char *why)
     assert_int_equal(unit_lines(said), 1);
 }
 
-/* Pid, descriptor and inode may be right by chance, after a job that crashed. */
+/* After a job that crashed pid, descriptor and inode may match by chance. */
 static void another_nonce_is_another_job(void **state)
 {
     theirs.rings.nonce[15] ^= 1;
@@ -112,8 +112,8 @@ static void a_closed_descriptor_is_reported_with_the_remedy(void **state)
 
 /* ---- scratch */
 
-/* Two mappings of one file: what either writes the other reads, behind all that belongs to rings.
- */
+/* Two mappings of one file: each reads what the other writes, and the scratch is behind everything
+ * of the rings. */
 static void scratch_is_zeroed_and_shared_and_overlaps_nothing(void **state)
 {
     size_t size = (size_t)tk_settings.coll_channels * tk_scratch_channel;
@@ -163,7 +163,8 @@ static void liveness_is_read_by_the_neighbour_and_does_not_go_back(void **state)
     assert_int_equal(*liveness, TK_LIVENESS_LEFT);
 }
 
-/* Of one whose rings were never mapped the first page is, if it is the right one. */
+/* For a neighbour whose rings were never mapped the first page is mapped, if the file is the right
+ * one. */
 static void liveness_is_read_without_the_rings(void **state)
 {
     theirs.rings.nonce[0] ^= 1;

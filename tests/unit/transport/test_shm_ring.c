@@ -66,7 +66,7 @@ static void take_and_done(uint32_t number, size_t nbytes)
     tk_ring_done(&in, &item);
 }
 
-/* The next poll: with threads that is when space is returned. */
+/* Polls once more: with threads this returns space. */
 static void assert_empty(void)
 {
     struct tk_ring_item item;
@@ -160,7 +160,7 @@ static void what_is_claimed_first_comes_first(void **state)
     take_and_done(2, 200);
 }
 
-/* What the receiver looks at before there is a handler is one line, and payloads begin at one. */
+/* Before the handler runs the receiver reads one line, and payloads begin at a line. */
 static void a_head_is_in_the_slot_while_it_fits(void **state)
 {
     enum { payload = 3 * tk_ring_line, heads_max = 88 };
@@ -184,7 +184,7 @@ static void a_head_is_in_the_slot_while_it_fits(void **state)
     }
 }
 
-/* How many lines of the ring differ from a copy of it, which is made equal then. */
+/* Counts the lines of the ring that differ from a copy, and updates the copy. */
 static unsigned lines_written(char *copy)
 {
     const char *parts[] = {(const char *)memory.shared, memory.payload};
@@ -201,8 +201,8 @@ static unsigned lines_written(char *copy)
 
 /* The lines that move between processors for a message: its slot, and its payload. The sender
  * writes them and `tail`, which the receiver never reads; the receiver writes `head` alone, where
- * an eighth ends, and the sender reads it only when the ring looks full. That neither reads the
- * other's word is shown by a wrong one that is not noticed. */
+ * an eighth ends, and the sender reads it only when the ring looks full. Wrong values in these
+ * words, which are not noticed, prove that neither side reads the other's word. */
 static void a_message_moves_its_slot_and_its_payload(void **state)
 {
     enum { eighth = slots / 8 };
@@ -282,8 +282,8 @@ static void space_comes_back_while_more_messages_wait(void **state)
     assert_in_range(fill(20), 4, 6);
 }
 
-/* With and without a small one in front, so that an eighth of the slots ends where it does not
- * help: at done() for one thread, at the next take() for several. */
+/* With and without a small message in front, so that an eighth of the slots does not end at the
+ * same message. Lines come back at done() with one thread, at the next take() with several. */
 static void lines_come_back_before_slots_do(void **state)
 {
     for (uint32_t small = 0; small < 2; small++) {
@@ -364,8 +364,8 @@ static void counts_may_wrap_wherever_they_do(void **state)
     }
 }
 
-/* As if 2^32 messages had passed while `idle` slept, and the ring were full now: by the low 32 bits
- * its head is half a lap behind the tail. */
+/* As if 2^32 messages had passed while `idle` slept, and the ring were full now: in the low 32 bits
+ * its head is only half a lap behind the tail. */
 static void an_old_head_is_not_taken_for_a_new_one(void **state)
 {
     struct tk_ring_out idle;
@@ -433,8 +433,7 @@ static void sizes_are_powers_of_two_within_limits(void **state)
     assert_true(tk_ring_message_max(1024, 16384) >= 262144); /* --with-ibv-max-medium=262144 */
 }
 
-/* Between the two stores of a thread that takes a message; a thread about to sleep looks just then.
- */
+/* A thread that is about to sleep looks between the two stores of a thread that takes a message. */
 static void a_sleeper_sees_a_message_that_a_glance_does_not(void **state)
 {
     if (!TK_THREADED)
@@ -451,7 +450,7 @@ static void a_sleeper_sees_a_message_that_a_glance_does_not(void **state)
     assert_false(tk_ring_has_come(&in));
 }
 
-/* As if another thread were about to take it. */
+/* As if another thread were about to take the message. */
 static void what_another_thread_takes_is_not_there(void **state)
 {
     struct tk_ring_item item;
@@ -465,7 +464,7 @@ static void what_another_thread_takes_is_not_there(void **state)
     take_and_done(0, 20);
 }
 
-/* The purpose of threads: others continue while one of them holds a message. */
+/* Other threads continue while one of them holds a message. */
 static void done_out_of_order_gives_space_back_in_order(void **state)
 {
     struct tk_ring_item item[slots], none;

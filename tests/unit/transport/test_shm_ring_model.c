@@ -31,17 +31,17 @@ static struct tk_ring_in in;
 /* What the threads are to do. */
 static struct plan {
     unsigned slots;
-    unsigned before;             /* messages of sender 0 that are there from the start */
+    unsigned before;             /* messages of sender 0 that are in the ring at the start */
     unsigned count[senders_max]; /* of each sender, those included */
     size_t nbytes[senders_max];
     bool one_handle;
     bool two_receivers;
-    bool lines_alone; /* look at no other memory than lines of payload */
+    bool lines_alone; /* check only memory of payload lines */
 } plan;
 
 static unsigned next_of[senders_max];
 
-/* Once opened: what is broken in it has an address. */
+/* Opens the receiver once: deliberate faults need its addresses. */
 static int open_receiver(void **state)
 {
     return tk_ring_in_open(&in, &memory.shared, memory.payload, slots_max, lines);
@@ -148,7 +148,7 @@ static void receiver(void)
     }
 }
 
-/* What the next look of any poll does. */
+/* The next look of any poll. */
 static void end(void)
 {
     struct tk_ring_item item;
@@ -162,7 +162,7 @@ static void end(void)
 }
 
 static const struct weak_program two_and_one = {start, {sender_0, sender_1, receiver}, end, 0};
-/* Too many to try all: a limit on the reorderings of one execution. */
+/* Too many executions to try all, so reorderings of one execution are limited. */
 static const struct weak_program longer = {start, {sender_0, sender_1, receiver}, end, 4};
 static const struct weak_program one_and_one = {start, {sender_0, receiver}, end, 0};
 static const struct weak_program one_and_two = {start, {sender_0, receiver, receiver}, end, 3};
@@ -180,7 +180,7 @@ static const struct plan long_large_one = {4, 0, {5, 0}, {large, large}, false, 
 static const struct plan receiving_threads = {2, 2, {3, 0}, {small, small}, false, true, false};
 static const struct plan large_to_threads = {4, 2, {3, 0}, {large, large}, false, true, false};
 
-/* The last message comes where one was that a thread may have been done with before the one in
+/* The last message reuses the slot of a message that a thread may have finished before the one in
  * front of it. */
 static const struct plan second_again = {2, 2, {4, 0}, {small, small}, false, true, false};
 static const struct plan second_lines_again = {4, 2, {4, 0}, {large, large}, false, true, true};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The queue of threads that wait for space in a ring (transport/shm/ring_queue.c), in the build for
- * threads. One thread plays all waiters: a waiter is represented by its wait. Those that do not
- * wait are threads of their own. */
+ * threads. One thread plays all waiters: a waiter is represented by its wait. Senders that do not
+ * wait are separate threads. */
 #include "config.h"
 
 #include <pthread.h>
@@ -28,7 +28,7 @@ static struct tk_ring_in in;
 static struct tk_wait_ticket waits[waits_max];
 static unsigned in_ring;
 
-/* Each ring goes on where the one before it was: a turn ends at a position. */
+/* Each ring continues at the position of the previous one, because a ticket ends at a position. */
 static void open_ring(void)
 {
     static uint64_t start;
@@ -70,7 +70,7 @@ static void *send_by_thread(void *nbytes)
     return send(*(size_t *)nbytes) ? nbytes : NULL;
 }
 
-/* Once by a thread that does not wait, as all that must be immediate. */
+/* One send by a thread that does not wait, as for an immediate message. */
 static bool other(size_t nbytes)
 {
     pthread_t thread;
@@ -97,7 +97,7 @@ static void leave(struct tk_wait_ticket *wait)
     *wait = (struct tk_wait_ticket){.outer = NULL};
 }
 
-/* A wait tries again, and is over if that worked. */
+/* A waiter tries again, and stops waiting if it sent. */
 static bool goes_with(unsigned number, size_t nbytes)
 {
     bool sent = try_in(&waits[number], nbytes);
@@ -145,7 +145,7 @@ static void threads_that_wait_go_in_order_before_others(void **state)
     assert_false(other(small));
     assert_false(goes(3));
     assert_false(goes(2));
-    assert_true(goes(1)); /* there is space for both */
+    assert_true(goes(1)); /* there is space for both waiters */
     assert_false(other(small));
     assert_true(goes(0));
     assert_true(goes(2));
@@ -213,7 +213,7 @@ static void the_largest_message_goes_beside_all_that_is_kept(void **state)
     close_ring();
 }
 
-/* Lines are kept too, as many as are waited for. */
+/* Lines are kept too: as many as the waiter needs. */
 static void small_messages_take_no_lines_from_a_large_one_that_waits(void **state)
 {
     const size_t medium = 3 * tk_ring_line;
@@ -233,7 +233,7 @@ static void small_messages_take_no_lines_from_a_large_one_that_waits(void **stat
     close_ring();
 }
 
-/* Also of those that were free already, by the head that others know. */
+/* Also lines that were free already, according to the head that others know. */
 static void lines_are_kept_from_the_moment_that_a_thread_waits(void **state)
 {
     const size_t medium = 3 * tk_ring_line;
@@ -249,7 +249,7 @@ static void lines_are_kept_from_the_moment_that_a_thread_waits(void **state)
     close_ring();
 }
 
-/* Its place is taken, or a thread would wait for itself. */
+/* The inner wait uses the outer one's place; otherwise a thread would wait for itself. */
 static void a_wait_inside_another_one_goes_in_its_place(void **state)
 {
     struct tk_wait_ticket inner = {.outer = &waits[0]};
@@ -268,7 +268,8 @@ static void a_wait_inside_another_one_goes_in_its_place(void **state)
     close_ring();
 }
 
-/* Of a wait for another ring: a handler replies while the thread waits to send a request. */
+/* The outer wait is for another ring: a handler replies while the thread waits to send a
+ * request. */
 static void a_wait_inside_one_for_another_ring_stands_there_itself(void **state)
 {
     struct tk_ring_out replies;
@@ -295,8 +296,8 @@ static void a_wait_inside_one_for_another_ring_stands_there_itself(void **state)
     close_ring();
 }
 
-/* Immediate messages do not queue, but are not kept out for ever: one message in as many as a turn
- * has gets space. */
+/* Immediate messages do not queue, but are not excluded for ever: one in a ticket's worth of
+ * messages gets kept space. */
 static void a_thread_that_cannot_wait_gets_kept_space_sometimes(void **state)
 {
     enum { waiting = 4 };
@@ -315,7 +316,7 @@ static void a_thread_that_cannot_wait_gets_kept_space_sometimes(void **state)
     close_ring();
 }
 
-/* A turn is a sixteenth of the ring, and what is left of it is nothing that others wait for. */
+/* A ticket is worth a sixteenth of the ring, and its unused part is not kept. */
 static void a_turn_is_several_messages(void **state)
 {
     unsigned sent = 1;
@@ -362,8 +363,8 @@ static unsigned first_in_queue(void)
     return first;
 }
 
-/* Any order of waits, tries, others and space given back, and numbers that wrap. In the end those
- * that wait go one by one. */
+/* Any order of waits, tries, other senders and space given back, and numbers that wrap. At the end
+ * the waiters send one by one. */
 static void no_wait_is_forgotten_in_any_order(void **state)
 {
     struct unit_random dice = unit_random(8);

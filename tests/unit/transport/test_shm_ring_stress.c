@@ -44,7 +44,7 @@ static void *sending_thread(void *arg)
     return NULL;
 }
 
-/* Whose it is stands in the text: threads may share a handle. */
+/* The text names the sender, because threads may share a handle. */
 static void look_at(const struct tk_ring_item *item, uint32_t *next)
 {
     uint32_t whose = senders, number = 0;

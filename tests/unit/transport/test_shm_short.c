@@ -172,7 +172,7 @@ static void assert_came(bool is_reply, unsigned nargs)
     got.calls = 0;
 }
 
-/* With a tag where that can be, but for once in a lap: then the ring looks full. */
+/* With a tag if possible, except once in a lap, when the ring looks full. */
 static void shorts_of_every_argument_count_arrive(void **state)
 {
     const unsigned with_tags = 2 * (3 + tk_shm_slot_args + 1), laps = 6;
@@ -259,7 +259,7 @@ static void assert_medium_came(enum tk_message_kind kind, unsigned nargs, size_t
     got.calls = 0;
 }
 
-/* Every shape, answered or not: in the slot, its head there, or all of it in lines. */
+/* Every shape, answered or not: in the slot, with its head there, or completely in lines. */
 static void mediums_of_every_shape_arrive_aligned(void **state)
 {
     static const size_t sizes[] = {0, 1, 7, 8, 40, 48, 49, 56, 57, 64, 65, 128, 600, payload_max};
@@ -332,7 +332,7 @@ static void a_full_ring_is_busy_or_waited_for(void **state)
     assert_int_equal(later.calls, 2);
 }
 
-/* No poll ever finds the ring empty, which is when threads return the space that others left. */
+/* No poll finds the ring empty, although that is when threads return space that others left. */
 static void space_comes_back_lap_after_lap(void **state)
 {
     unsigned sent = 0;
@@ -345,8 +345,8 @@ static void space_comes_back_lap_after_lap(void **state)
     }
 }
 
-/* What ends an eighth is done with first, so nothing is given back then, nor by the thread that is
- * done with what was in front of it. */
+/* The message that ends an eighth is finished first, so its thread gives nothing back; nor does the
+ * thread that finishes the message in front of it. */
 static void leave_space(bool is_reply, struct tk_ring_in *in)
 {
     struct tk_ring_item item[slots / 8];
@@ -386,8 +386,8 @@ static enum tk_status send_reserved(struct tk_am_reservation *r)
     return tk_transport_shm.am.send_reserved(r, &m);
 }
 
-/* A refused one takes no slot, which would never be filled, and does not enter the queue, which it
- * would never leave. */
+/* A refused reservation takes no slot, which would never be filled, and does not enter the queue,
+ * which it would never leave. */
 static void what_is_reserved_finds_a_place_in_the_ring_or_leaves_it_alone(void **state)
 {
     (void)state;
@@ -441,7 +441,7 @@ static void arrive(void *what)
     tk_transport_shm.poll();
 }
 
-/* What the child sent is in our rings. */
+/* The child's message is in our rings. */
 static void assert_refused(struct bad *bad, const char *text)
 {
     unit_assert_panic(arrive, bad, text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The contract of a transport (transport.h): one more transport, within this process, that consists
- * of its table only. The rooms above send, put, get, wait, register and share memory through it.
- * / */
+ * The contract of a transport (transport.h), tested by another transport, in this process, that
+ * consists only of its table. The rooms above send, put, get, wait, register and share memory
+ * through it. / */
 #include "config.h"
 
 #include "fake_job.h"
@@ -396,7 +396,7 @@ static void a_short_without_space_waits_above_the_transport(void **state)
     assert_int_equal(paper.kept[0].args[2], 3);
 }
 
-/* Not the copy, whose connection is that of when it was made. */
+/* The peer, not the copy, whose connection may be outdated. */
 static void a_copy_for_endpoints_leaves_the_line_of_its_peer(void **state)
 {
     struct tk_ep_peer copy;
@@ -472,7 +472,7 @@ static void neighbours_are_those_of_the_transport_that_shares_memory(void **stat
     assert_int_equal(paper.liveness, TK_LIVENESS_LEFT);
 }
 
-/* A transport that leaves out a group is left alone by what needs it. */
+/* Code that needs a group skips transports without that group. */
 static void groups_are_whole_or_absent(void **state)
 {
     assert_table_is_whole(&paper_transport);

@@ -22,7 +22,7 @@ static void set_up(unsigned devices, const char *qps, const char *more)
     fake_reset();
     fake_cm_reset();
     fake.device_count = (int)devices;
-    /* The first of two with one name counts. */
+    /* If a name is set twice, the first value counts. */
     unit_settings(qps, more ? more : "GASNET_IBV_CONNECT=rdmacm", "GASNET_IBV_CONNECT=rdmacm",
                   "GASNET_IBV_CONNECT_TIMEOUT=0.1", NULL);
 }
@@ -74,18 +74,18 @@ static void ranks_connect_over_all_rails(void **state)
     set_up(2, "GASNET_NUM_QPS=3", NULL);
     world_open(4, 1 << 16);
     assert_all_connected(4, 3);
-    /* One connect for each connection, of the lower rank. */
+    /* The lower rank sends one connect for each connection. */
     assert_int_equal(fake_cm.connects, 4 * 3 / 2 * 3);
     assert_all_closed();
 }
 
-/* Without failover there are no receive buffers but the primary's, and none for notices. */
+/* Without failover only the primary has receive buffers, and none are for notices. */
 static void connections_without_buffers_are_greeted_too(void **state)
 {
     set_up(1, "GASNET_NUM_QPS=3", "GASNET_IBV_FAILOVER=0");
     world_open(3, 1 << 16);
     assert_all_connected(3, 3);
-    /* Nobody listens any more. */
+    /* No rank listens any more. */
     assert_null(world_verbs(0)->cm->listeners[0].id);
     assert_all_closed();
 }
@@ -126,7 +126,7 @@ static void iwarp_is_connected_without_being_asked(void **state)
             assert_int_equal(conn_to(r, 1 - r, k)->qp->state, IBV_QPS_INIT);
             assert_true(conn_to(r, 1 - r, k)->is_fenced);
         }
-    /* A put is complete when a read behind it is. */
+    /* A put is complete when the read behind it is complete. */
     world_be(0);
     unsigned before = fake.posted;
     assert_int_equal(world_start(&op, &rma, &posted, true, 8), TK_OK);
@@ -168,7 +168,7 @@ static void expect(const struct tk_cm_request *request, enum tk_cm_verdict verdi
     assert_memory_equal(&before, tk_cm_end_of(conn_to(1, 0, 0)), sizeof(before));
 }
 
-/* As rank 0 would ask for its first connection once more. */
+/* The request that rank 0 would send for its first connection again. */
 static struct tk_cm_request open_and_ask(void)
 {
     struct tk_cm_request request;
@@ -197,7 +197,7 @@ static void foreign_connects_are_refused(void **state)
     r = good, r.conn = 2, expect(&r, TK_CM_FOREIGN);
     assert_int_equal(fake_cm_conn_request(&good, 8, data, sizeof(data)), RDMA_CM_EVENT_REJECTED);
     const char *said = unit_heard();
-    /* However many they are. */
+    /* One line, however many there were. */
     assert_int_equal(unit_lines(said), 1);
     unit_assert_says(said, "fake0:1 refused a connect from 0.0.0.0: it is not of this job");
     assert_all_closed();
@@ -222,7 +222,8 @@ static void a_second_connect_is_refused(void **state)
     assert_all_closed();
 }
 
-/* Of the incarnation before, which is over here, and of the next one, which is not open so far. */
+/* Connects of the previous incarnation, which has ended here, and of the next one, which is not
+ * open yet. */
 static void late_and_early_connects_are_refused(void **state)
 {
     struct tk_cm_request r = open_and_ask();
@@ -288,7 +289,7 @@ static void what_the_network_reports_is_logged(void **state)
     assert_all_closed();
 }
 
-/* An overrun listener, or a connection of before that the kernel remembers. */
+/* An overrun listener, or an earlier connection that the kernel remembers. */
 static void what_the_network_refuses_is_tried_again(void **state)
 {
     set_up(1, "GASNET_NUM_QPS=2", NULL);
@@ -318,7 +319,7 @@ static void a_refusal_of_the_peer_is_final(void **state)
     assert_all_closed();
 }
 
-/* "Not so far" is asked again for a while only. */
+/* After "not yet" a rank asks again only for a limited time. */
 static void a_peer_that_is_never_open_is_given_up(void **state)
 {
     unsigned asked = 0;
@@ -368,7 +369,7 @@ static void each_call_that_fails_is_named(void **state)
     }
 }
 
-/* The answer, and what completes it: the rank that listens fails, and the other one is refused or
+/* The accept or its completion fails: the rank that listens fails, and the other one is refused or
  * times out. */
 static void answers_that_fail_are_named(void **state)
 {
@@ -458,7 +459,7 @@ static void each_rail_listens_at_its_own_address(void **state)
     assert_all_closed();
 }
 
-/* RoCE: the address that the rail's own GID spells. */
+/* RoCE: the address in the rail's own GID. */
 static void roce_listens_at_its_gid(void **state)
 {
     char text[128];

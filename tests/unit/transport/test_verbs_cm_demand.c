@@ -31,7 +31,7 @@ static void lost(uint32_t peer)
     lost_count++;
 }
 
-static const char *sharing, *fewest; /* settings; NULL: receive queues are not shared, or large */
+static const char *sharing, *fewest; /* settings; NULL: no shared receive queues, or large ones */
 static unsigned sent[world_max], came[world_max];
 
 static enum tk_status send_one(uint32_t to, enum tk_message_kind kind)
@@ -140,7 +140,7 @@ static void the_lower_rank_connects(void **state)
     close_ranks();
 }
 
-/* By a connect that is refused, after which the other one connects. */
+/* It sends a connect that is refused; then the other rank connects. */
 static void a_higher_rank_asks_for_it(void **state)
 {
     open_ranks(2, "GASNET_NUM_QPS=2");
@@ -154,7 +154,7 @@ static void a_higher_rank_asks_for_it(void **state)
     close_ranks();
 }
 
-/* In all orders in which the two look. */
+/* In all orders in which the two poll. */
 static void both_at_once_get_one_connection(void **state)
 {
     for (unsigned order = 0; order < 64; order++) {
@@ -192,7 +192,8 @@ static void a_peer_that_computes_is_waited_for(void **state)
 
 /* ---- what goes wrong ---- */
 
-/* An answer that can't be completed: the queue pairs of that try are gone, and others are made. */
+/* An answer that can't be completed: the attempt's queue pairs are destroyed, and others are
+ * made. */
 static void an_attempt_that_breaks_is_made_anew(void **state)
 {
     static const enum fake_cm_call calls[] = {FAKE_CM_ESTABLISH, FAKE_CM_ACCEPT, FAKE_CM_CONNECT,
@@ -218,9 +219,8 @@ static void an_attempt_that_breaks_is_made_anew(void **state)
     }
 }
 
-/* Its connection request was lost silently: it is repeated when the network reports that, or the
- * first one is over.
- */
+/* A connection request was lost silently: it is repeated when the network reports that, or the
+ * first request ends. */
 static void a_connection_request_that_fails_is_repeated(void **state)
 {
     open_ranks(2, "GASNET_NUM_QPS=1");
@@ -263,14 +263,14 @@ static void connects_that_are_not_wanted_are_refused(void **state)
     r = good, r.from = 2, expect(&r, TK_CM_CROSSING);
     r = good, r.secret[3] ^= 1, expect(&r, TK_CM_FOREIGN);
     r = good, r.conn = 1, expect(&r, TK_CM_FOREIGN);
-    /* Of a connection that comes back, which none does. */
+    /* As for a connection that comes back; none does. */
     r = good, r.epoch = 1, expect(&r, TK_CM_EARLY);
     unit_assert_says(unit_heard(), "refused a connect from");
     assert_connected(0, 1, 1);
     close_ranks();
 }
 
-/* A rank that all others are connected to has nothing more to look for. */
+/* A rank to which all others are connected stops looking for connects. */
 static void the_last_connection_ends_the_listening(void **state)
 {
     open_ranks(3, "GASNET_NUM_QPS=1");
@@ -296,7 +296,7 @@ static void a_refusal_of_a_peer_ends_the_job(void **state)
     for (uint32_t asks = 0; asks < 2; asks++) {
         open_ranks(2, "GASNET_NUM_QPS=1");
         world_be(asks);
-        tk_verbs.cm->secret[0] ^= 1; /* for its peer it is of another job */
+        tk_verbs.cm->secret[0] ^= 1; /* its peer takes it for another job's rank */
         unit_listen();
         want(asks, !asks);
         poll_ranks(3, 10);
@@ -325,7 +325,7 @@ static void poll_both(unsigned times)
     }
 }
 
-/* They are made in pairs by the kernel's driver; nothing is left of what went before. */
+/* Both ends are connected, and earlier attempts have left nothing. */
 static void assert_open(uint32_t rank, uint32_t conns)
 {
     world_be(rank);
@@ -385,8 +385,8 @@ static void over_iwarp_the_lower_rank_sends_first(void **state)
         }
 }
 
-/* In all orders in which the network carries and the two look; nothing can be sent before, not even
- * at once. */
+/* In all orders of deliveries and polls; before the first messages nothing can be sent, not even an
+ * immediate message. */
 static void over_iwarp_no_rank_sends_before_the_first_messages(void **state)
 {
     for (unsigned order = 0; order < 1 << 12; order += 5) {
@@ -433,7 +433,7 @@ static void over_iwarp_all_queue_pairs_are_greeted(void **state)
     assert_both_open(2);
 }
 
-/* A greeting that the driver does not look at: what follows it is looked at with it. */
+/* The driver does not notice a greeting until the next message comes. */
 static void over_iwarp_a_greeting_is_not_left_lying(void **state)
 {
     open_iwarp("GASNET_NUM_QPS=2");
@@ -443,7 +443,7 @@ static void over_iwarp_a_greeting_is_not_left_lying(void **state)
     assert_both_open(2);
 }
 
-/* The kernel has given up the queue pairs: they are made anew, and it is no news. */
+/* The kernel has given up the queue pairs: new ones are made, and nothing is logged. */
 static void over_iwarp_queue_pairs_serve_one_connect(void **state)
 {
     for (unsigned i = 0; i < 4; i++) {
@@ -458,7 +458,7 @@ static void over_iwarp_queue_pairs_serve_one_connect(void **state)
     }
 }
 
-/* Which flushes receives at both ends, and the greetings that are under way. */
+/* That flushes receives at both ends, and the greetings in flight. */
 static void over_iwarp_a_connection_lost_early_is_made_anew(void **state)
 {
     for (unsigned looks = 3; looks < 8; looks++) {
@@ -512,8 +512,8 @@ static void on_access(int signal, siginfo_t *info, void *context)
     pages_read++;
 }
 
-/* A prefetch has no effect where no page is mapped, so each is read when the library starts. Those
- * that other code shares are left out. */
+/* A prefetch has no effect on an unmapped page, so the library reads each page when it starts.
+ * Pages that other code shares are left out. */
 static void the_code_of_first_uses_is_mapped_by_then(void **state)
 {
     struct sigaction action = {.sa_sigaction = on_access, .sa_flags = SA_SIGINFO}, before;

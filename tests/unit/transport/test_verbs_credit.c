@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Credits, one rule at a time: what a request takes, when credits return, when buffers are posted,
- * and and calls that find no space. test_verbs_credit_model.c tries them all together. */
+ * and calls that find no space. test_verbs_credit_model.c tries them all together. */
 #include "config.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "transport/verbs/verbs.h"
 #include "unit.h"
 
-/* What the last delivered message was, and what receive queues looked like while it was handled. */
+/* The last delivered message, and the state of receive queues while it was handled. */
 static struct {
     unsigned count;
     struct tk_message_head head;
@@ -139,8 +139,8 @@ static void a_request_takes_a_credit_and_the_last_one_is_the_last(void **state)
     close_world();
 }
 
-/* The size of one with up to two arguments is not compared with the limit. A reply: the first
- * request finds no buffer beyond those needed, and takes the slow path. */
+/* A Short with up to two arguments is not compared with the limit. Uses a reply, because the first
+ * request finds no extra buffer and takes the slow path. */
 static void a_short_goes_inline_only_where_the_device_takes_it(void **state)
 {
     static const struct {
@@ -164,7 +164,7 @@ static void a_short_goes_inline_only_where_the_device_takes_it(void **state)
     }
 }
 
-/* Or the reply could find no buffer (RNR). */
+/* Without it the reply could find no buffer (RNR). */
 static void each_request_has_a_buffer_for_its_reply(void **state)
 {
     OPEN(2, "GASNET_AM_CREDITS_PP=3");
@@ -196,7 +196,7 @@ static void a_request_without_a_buffer_for_its_reply_does_not_go(void **state)
     close_world();
 }
 
-/* The handler's reply gives the credit back: the sender's next request may arrive at once. */
+/* The handler's reply returns the credit, so the sender's next request may arrive at once. */
 static void the_replacement_is_posted_before_the_handler_runs(void **state)
 {
     static const size_t sizes[] = {0, 200, 300, 65000}; /* copied, copied, swapped, swapped */
@@ -210,8 +210,8 @@ static void the_replacement_is_posted_before_the_handler_runs(void **state)
     }
 }
 
-/* The same of a shared queue, but for what may be posted later: the payload that a handler reads.
- */
+/* The same for a shared queue, except that a buffer whose payload a handler reads may be posted
+ * later. */
 static void a_shared_queue_is_full_again_before_the_handler_runs(void **state)
 {
     static const size_t sizes[] = {0, 200, 300, 65000}; /* the first is sent as a Short, too */
@@ -224,7 +224,8 @@ static void a_shared_queue_is_full_again_before_the_handler_runs(void **state)
             assert_int_equal(send_with(1, TK_REQUEST, sizes[i]), TK_OK);
         world_settle();
         assert_int_equal(got.count, 1);
-        /* One is held by the handler; of the last one only an offer came that way. */
+        /* The handler holds one buffer; of the last message only a rendezvous request came through
+         * the queue. */
         assert_int_equal(got.receives, 4 - (i == 2));
         assert_payload(i >= 0 ? sizes[i] : 0);
         assert_int_equal(fake_srq_receives(tk_verbs.device.srq->queue), 4);
@@ -323,7 +324,7 @@ static void beyond_the_slack_all_banked_credits_come_in_one_ack(void **state)
     close_world();
 }
 
-/* Of messages that one poll takes together, with less than a third of the credits held back. */
+/* Messages that one poll takes together, with less than a third of the credits held back. */
 static void what_came_together_is_acknowledged_together(void **state)
 {
     OPEN(2, "GASNET_AM_CREDITS_SLACK=0", "GASNET_AM_CREDITS_PP=30");
@@ -342,7 +343,7 @@ static void what_came_together_is_acknowledged_together(void **state)
     close_world();
 }
 
-/* The exit notice has a buffer that credits know nothing of: nothing rides on it. */
+/* The exit notice has a buffer outside of the credits, and carries no credits. */
 static void an_exit_notice_needs_no_credit(void **state)
 {
     OPEN(2, "GASNET_AM_CREDITS_PP=1");
@@ -357,13 +358,13 @@ static void an_exit_notice_needs_no_credit(void **state)
 
 static void freeze(struct tk_conn *conn)
 {
-    while (!tk_pair_freeze(conn)) { /* quiet messages are flushed first */
+    while (!tk_pair_freeze(conn)) { /* unsignaled messages are flushed first */
         world_settle();
         tk_verbs_reap();
     }
 }
 
-/* Neither before the peer has read it, nor before we know that. */
+/* Not closed before the peer has read the message, nor before we know that. */
 static void a_connection_is_not_closed_while_a_message_waits_to_be_read(void **state)
 {
     OPEN_SHARED(NULL);
@@ -380,8 +381,8 @@ static void a_connection_is_not_closed_while_a_message_waits_to_be_read(void **s
     close_world();
 }
 
-/* By a thread that found the peer connected just before. It would keep the credit beyond the end of
- * the connection, and the next one between the two ranks would get it for nothing. */
+/* A thread that found the peer connected just before releases a credit. It must not take it again:
+ * it would keep it beyond the end of the connection, and the next connection would get it twice. */
 static void a_credit_that_comes_back_while_the_connection_is_held_stays_there(void **state)
 {
     struct tk_am_reservation r = {.kind = TK_REQUEST};
@@ -392,7 +393,7 @@ static void a_credit_that_comes_back_while_the_connection_is_held_stays_there(vo
     freeze(world_conn(0, 1));
     assert_int_equal(credits(0, 1), 0);
     world_be(1);
-    assert_int_equal(request(0), TK_OK); /* takes what was held back with it */
+    assert_int_equal(request(0), TK_OK); /* carries the credits that were held back */
     world_be(0);
     world_settle();
     assert_int_equal(credits(0, 1), 1);
@@ -447,7 +448,7 @@ static void an_ack_that_finds_no_space_goes_with_a_later_poll(void **state)
     close_world();
 }
 
-/* The banked credits of a due ACK rode on another message meanwhile: no ACK is needed any more. */
+/* Another message carried the credits of a due ACK meanwhile, so no ACK is needed any more. */
 static void an_ack_that_is_not_needed_any_more_is_not_sent(void **state)
 {
     OPEN(2, "GASNET_NETWORKDEPTH_PP=2", "GASNET_AM_CREDITS_SLACK=0");
@@ -459,7 +460,7 @@ static void an_ack_that_is_not_needed_any_more_is_not_sent(void **state)
     fake_settle();
     tk_verbs_reap();
     unsigned before = fake.posted;
-    request(0); /* takes the credit along */
+    request(0); /* carries the credit */
     tk_acks_send();
     assert_int_equal(fake.posted - before, 1);
     assert_int_equal(tk_counter_read(&tk_verbs.pending_work), 0);
@@ -527,7 +528,7 @@ static void inject_offer(void *offer)
     tk_verbs_transport()->poll();
 }
 
-/* One that is cut, larger than any message, or so small that it is none. */
+/* A request that is truncated, larger than any message, or too small. */
 static void malformed_offers_are_refused(void **state)
 {
     struct tk_rndv_request offer = {.head = {.kind = TK_RENDEZVOUS}, .size = 10000};
@@ -569,7 +570,8 @@ static void assert_no_stall_is_reported(void)
     assert_string_equal(unit_heard(), "");
 }
 
-/* A client that was refused and turned to something else is not waiting once the credit is back. */
+/* A client that was refused and does something else does not count as waiting when the credit is
+ * back. */
 static void a_stall_ends_when_the_credit_comes_back(void **state)
 {
     OPEN(2, "GASNET_AM_CREDITS_PP=1", "GASNET_AM_STALL_SECONDS=0.000001");

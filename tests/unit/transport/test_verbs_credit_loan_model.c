@@ -2,12 +2,12 @@
  *
  * The rules of credit_loan.h, for two and three senders with few credits: tries every order in
  * which messages can be sent and arrive, also with a send queue that may be full at any time. In
- * every state there are no more credits than buffers, wherever they are; from every state the
- * senders reach a final state in which each has its reserved credits and owes none; and a sender
- * that continues while the others rest gets its share. A connection that has nothing in flight may
- * be closed at any time, and opened again at any other; others then get its credits, and it finds
- * space again. The time between two requests is not modelled: whether one is sent is a choice here.
- * Single-threaded. */
+ * every state there are no more credits than buffers, counting those in flight; from every state
+ * the senders reach a final state in which each has its reserved credits and owes none; and a
+ * sender that continues while the others rest gets its share. A connection with nothing in flight
+ * may be closed and opened again at any time; others then get its credits, and it finds space
+ * again. The time between two requests is not modelled: the search tries both, to send one and not
+ * to. Single-threaded. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static uint8_t pop(struct fifo *fifo)
     return m;
 }
 
-/* ---- between the packed state and the rules ---- */
+/* ---- conversion between the packed state and the rules ---- */
 
 static bool is_open(const struct sender *s)
 {
@@ -158,7 +158,7 @@ static void call_back(struct state *s, int asker, bool has_space)
     }
 }
 
-/* For a connection that waits for buffers. */
+/* Reclaims for a connection that waits for buffers. */
 static bool call_all_back(struct state *s, int i)
 {
     struct tk_lender l = lender_of(s);
@@ -212,7 +212,7 @@ static void sender_gets(struct sender *s, bool has_space)
     step(s, has_space);
 }
 
-/* As tk_loan_hold(), and what the balance of credits says. */
+/* The conditions of tk_loan_hold(), and the balance of credits. */
 static bool may_close(const struct sender *s)
 {
     return is_open(s) && s->out.count + s->in.count + s->is_requesting + s->is_reclaiming == 0;
@@ -247,8 +247,8 @@ static enum tk_reserve_result open_one(struct state *s, int i)
 
 /* ---- what must hold ---- */
 
-/* Credits that this sender has, as the receiver must count them: `way` of them are no longer its
- * own, or not yet. */
+/* The credits of this sender that the receiver must count; *way: those in flight, which the sender
+ * does not count. */
 static int possession(const struct sender *s, int *way)
 {
     int sum = s->credits + s->given;
@@ -314,7 +314,7 @@ static void settle(struct state *s)
     check(s);
 }
 
-/* One goes on alone: in the end no other has more by two. */
+/* One sender continues alone: at the end no other has two more credits. */
 static void check_share(struct state s)
 {
     for (int i = 0; i < rules.senders; i++) {
@@ -332,7 +332,7 @@ static void check_share(struct state s)
     }
 }
 
-/* It waits for what is lent, if for anything. */
+/* A connection waits only for lent credits, if it waits. */
 static void check_room(struct state s)
 {
     for (int i = 0; i < rules.senders; i++) {
@@ -422,7 +422,7 @@ static void try_all(const struct state *from)
 static void search(int senders, int most, int base, int capacity)
 {
     struct state s = {0};
-    rules.notices = 1; /* additional ones take part in nothing */
+    rules.notices = 1; /* additional ones change nothing */
     rules.senders = senders, rules.most = most, rules.base = base, rules.capacity = capacity;
     for (int i = 0; i < senders; i++)
         assert_int_equal(open_one(&s, i), TK_RESERVE_OK);
@@ -479,7 +479,7 @@ static void a_connection_waits_for_loans_and_not_for_reserved_credits(void **sta
     assert_int_equal(l.lent, 0);
 }
 
-/* Every number of buffers from the least on serves all connections and leaves none unused. */
+/* Every number of buffers from the minimum on serves all connections, and no buffer is unused. */
 static void every_legal_number_of_buffers_serves_all(void **state)
 {
     for (int conns = 1; conns < 200; conns += 7)
@@ -514,7 +514,7 @@ static void check_stock(const struct tk_loan_input *input, int peers)
                     s.capacity <= (p.most + p.notices) * n);
         assert_true(s.capacity >= before.capacity && s.buffers >= before.buffers);
         assert_int_equal(s.buffers, s.capacity + in_flight + p.batch - 1 + p.held);
-        /* What all may use; and what is lent is never taken from by further ones. */
+        /* The stock is what all may use; further connections take nothing from the lent credits. */
         if (n <= p.conns)
             assert_true(s.buffers <= p.buffers);
         else
@@ -523,7 +523,7 @@ static void check_stock(const struct tk_loan_input *input, int peers)
     }
 }
 
-/* However many come on demand, and whether they were planned for or not. */
+/* For any number of connections on demand, planned or not. */
 static void each_connection_adds_what_it_needs(void **state)
 {
     for (int peers = 1; peers < 40; peers++)

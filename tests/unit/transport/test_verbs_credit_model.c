@@ -4,9 +4,9 @@
  * delivers and acknowledges in random order, with random limits. In every order: no message ever
  * finds the receiver without a buffer, no queue overruns, no credit and no buffer is lost, and
  * every rank can continue. In half of the schedules receive queues are shared, with any number of
- * buffers from the minimum on, and in some of these one rank's device has no shared queues; their
- * buffers are small in most, so that large messages, also those of that rank, are read from where
- * they are sent, one to three at once. UNIT_SEED=n runs schedule n alone. */
+ * buffers from the minimum on, and in some of these one rank's device has no shared queues; in most
+ * of these buffers are small, so that large messages, also those of that rank, go by rendezvous,
+ * one to three at once. UNIT_SEED=n runs schedule n alone. */
 #include "config.h"
 
 #include "fake_world.h"
@@ -26,7 +26,7 @@ static uint32_t ranks;
 static unsigned reply_percent;
 static uint32_t sleeper; /* does not poll for a while, and gets most of the messages */
 static bool is_shared, is_uneven;
-static uint32_t plain_rank; /* where receive queues are shared: not of this one */
+static uint32_t plain_rank; /* with shared receive queues: the rank without them */
 static int totals[world_max];
 static unsigned requests_sent, requests_seen, replies_sent, replies_seen;
 static char payload[tk_message_max];
@@ -102,8 +102,8 @@ static unsigned buffers_of(const struct tk_verbs *v)
     return n;
 }
 
-/* A source is that of a request or of a reply under way, and each of them has a credit of one of
- * the ends. */
+/* A source belongs to a request or a reply in flight, and each of these has a credit of one of the
+ * ends. */
 static void check_sources(const struct tk_verbs *v)
 {
     unsigned sources = 0;
@@ -250,8 +250,8 @@ static void set_shared(char use[40], char count[40])
              least + unit_below(&dice, unit_below(&dice, 2) ? 4 : 30));
 }
 
-/* Rank 0 alone is short of buffers in half of them: ranks that are have few requests in flight
- * themselves. */
+/* In half of the schedules rank 0 alone has few buffers, because such ranks have few requests in
+ * flight themselves. */
 static void set_device(uint32_t rank)
 {
     if (is_uneven && rank > 0)
@@ -292,7 +292,7 @@ static void run(unsigned seed)
     for (uint32_t me = 0; me < ranks; me++)
         totals[me] = tk_counter_read(&world_verbs(me)->credits_total);
     for (int i = 0; i < (is_shared ? shared_steps : steps); i++) {
-        /* What is lent while all poll must be there when one of them does not. */
+        /* Lends credits while all ranks poll, before one of them stops polling. */
         if (i % nap == 0)
             sleeper =
                 is_shared && i / nap % 2 ? (is_uneven ? 0 : unit_below(&dice, ranks)) : world_max;

@@ -59,7 +59,7 @@ static enum tk_status send(uint32_t to, size_t nbytes)
     return tk_verbs_send(tk_peer(to), &m);
 }
 
-/* Small ones have no completion of their own unless they fail. */
+/* Small messages have no completion unless they fail. */
 static enum tk_status message(uint32_t to)
 {
     return send(to, 0);
@@ -124,7 +124,7 @@ static void the_likely_cause_is_reported(void **state)
     static const struct {
         enum ibv_wc_status status;
         const char *cause;
-        bool is_of_peer; /* whose end may explain it */
+        bool is_of_peer; /* may its end be the cause */
     } causes[] = {{IBV_WC_RETRY_EXC_ERR, "its process or host is gone", true},
                   {IBV_WC_REM_ACCESS_ERR, "outside the peer's segment", true},
                   {IBV_WC_LOC_PROT_ERR, "no longer mapped", false},
@@ -150,7 +150,7 @@ static void flushed_receives_are_no_news(void **state)
     world_close();
 }
 
-/* While a job leaves, peers vanish; that is as it should be. */
+/* While a job leaves, peers may vanish without error. */
 static void nothing_is_reported_while_leaving(void **state)
 {
     open_world();
@@ -203,7 +203,7 @@ static void a_send_that_the_device_refuses_is_reported(void **state)
     world_close();
 }
 
-/* Once, and the job ends: a sender that waits would ask again at once. */
+/* Reports once and ends the job: a sender that waits would ask again at once. */
 static void buffers_that_cannot_be_registered_end_the_job(void **state)
 {
     open_world();

@@ -100,7 +100,7 @@ static void each_queue_has_a_file(void **state)
     }
 }
 
-/* Devices report once, and only what comes after. */
+/* Devices report once, and only later completions. */
 static void what_comes_behind_arming_wakes_once(void **state)
 {
     open_on(1, true);
@@ -146,7 +146,7 @@ static void with_work_pending_no_thread_sleeps_on_receives(void **state)
 {
     open_on(1, true);
     tk_counter_add(&tk_verbs.pending_work, 1);
-    assert_false(is_armed(TK_DEVICE_RECEIVES, true)); /* polls go on with it */
+    assert_false(is_armed(TK_DEVICE_RECEIVES, true)); /* polls continue the work */
     assert_false(is_armed(TK_DEVICE_ANY, true));
     assert_true(is_armed(TK_DEVICE_SENDS, false));
     tk_counter_add(&tk_verbs.pending_work, -1);
@@ -171,7 +171,7 @@ static void a_device_without_channels_is_used_without_them(void **state)
     }
 }
 
-/* The last: it is remembered for the rest of the process. */
+/* The last case: the refusal is remembered for the rest of the process. */
 static void a_device_that_refuses_is_not_slept_on_again(void **state)
 {
     open_on(1, true);

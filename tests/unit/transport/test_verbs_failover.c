@@ -17,7 +17,8 @@
 
 /* ---- messages, one rule at a time; connection 1 is primary ---- */
 
-/* Of five messages the first `carried` came, of which the first `acked` were acknowledged. */
+/* Sends five messages: the first `carried` arrive, and the first `acked` of these are
+ * acknowledged. */
 static void send_five(size_t nbytes, int carried, int acked)
 {
     for (int i = 0; i < 5; i++)
@@ -47,7 +48,7 @@ static void assert_each_comes_once(size_t nbytes, int carried, int acked)
     world_close();
 }
 
-/* Quiet ones and such with a completion of their own. */
+/* Unsignaled and signaled ones. */
 static void messages_come_once_whatever_became_of_them(void **state)
 {
     for (int carried = 0; carried <= 5; carried++)
@@ -74,7 +75,7 @@ static void both_ends_notice_at_once(void **state)
     world_close();
 }
 
-/* The end that hears of it last is through first, and what it sends finds buffers. */
+/* The end that learns of the death last finishes first, and its messages find buffers. */
 static void a_fast_end_finds_buffers(void **state)
 {
     open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
@@ -97,7 +98,7 @@ static void a_fast_end_finds_buffers(void **state)
     world_close();
 }
 
-/* The connection that the notices go over dies as well, and so does the next one. */
+/* The connection that carries the notices dies as well, and so does the next one. */
 static void notices_are_sent_again(void **state)
 {
     for (int carried = 0; carried < 3; carried++) {
@@ -123,7 +124,8 @@ static void notices_are_sent_again(void **state)
     }
 }
 
-/* A credit and a place taken before, a buffer filled: they are good for the new connection. */
+/* A credit and a slot that were taken before, and a filled buffer, can be used with the new
+ * connection. */
 static void space_that_was_taken_moves_along(void **state)
 {
     struct tk_am_reservation space = {.kind = TK_REQUEST}, unused = {.kind = TK_REQUEST};
@@ -157,7 +159,7 @@ static void port_event(enum ibv_event_type type, enum ibv_port_state state)
     tk_verbs_report_stall();
 }
 
-/* Nothing is under way that would fail, and nothing fails that is out for a moment. */
+/* Nothing in flight would fail, and a port that is down for a moment causes no failure. */
 static void a_port_that_stays_down_is_given_up(void **state)
 {
     enum { longer_than_patience = 300000 /* us */ };
@@ -199,7 +201,7 @@ static void assert_moved(size_t nbytes)
     assert_int_equal(lost_count, 0);
 }
 
-/* Of the pieces on a connection three were carried, one of them acknowledged. */
+/* A connection has carried three pieces, and one of them is acknowledged. */
 static void break_in_the_middle(uint32_t number)
 {
     for (int i = 0; i < 3; i++)
@@ -259,7 +261,7 @@ static void short_transfers_go_over_another_conn(void **state)
     world_close();
 }
 
-/* With the keys of the device that they go by now. */
+/* Uses the keys of the new device. */
 static void short_transfers_know_the_new_device(void **state)
 {
     open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
@@ -295,7 +297,7 @@ static void what_was_read_is_not_written_again(void **state)
     world_close();
 }
 
-/* That a message behind it came says nothing of the answer to a get. */
+/* A message that came behind a get does not prove that the get was answered. */
 static void lost_answers_are_asked_for_again(void **state)
 {
     open_failing_rails(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
@@ -330,7 +332,7 @@ static void pieces_wait_for_space_on_another_conn(void **state)
     world_close();
 }
 
-/* With one work request in all and no bounce buffer to spare. */
+/* With a single work request and no spare bounce buffer. */
 static void minimal_space_is_enough(void **state)
 {
     open_failing_rails(2, "GASNET_NUM_QPS=2", "GASNET_NETWORKDEPTH_TOTAL=1");
@@ -402,8 +404,8 @@ static void all_conns_at_once_name_their_ports(void **state)
     world_close();
 }
 
-/* What a client writes into a buffer of ours begins where its payload is aligned, and before that
- * is what was in the buffer before. */
+/* A message that a client builds in a buffer of ours begins where its payload is aligned; bytes
+ * before that are old contents. */
 static void a_message_behind_the_begin_of_its_buffer_is_no_notice(void **state)
 {
     enum { before = 8, nbytes = 1000 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Failover groups that are closed for others and opened again while ports die and come back: two
- * ranks, and each step with each port that dies at either end before it, and comes back, or is
- * found dead by the other end too, before each later step. Nothing may be lost, duplicated or left
- * over, and afterwards all resources are free. */
+ * ranks; before each step each port dies at either end, and before each later step it comes back,
+ * or the other end also finds it dead. Nothing may be lost, duplicated or left over, and afterwards
+ * all resources are free. */
 #include "config.h"
 
 #include "failing_rails.h"
@@ -20,12 +20,12 @@
 #include "transport/verbs/verbs.h"
 #include "unit.h"
 
-/* What conn/demand_record.c does when datagrams come, in the order of `plan`. */
+/* The steps of conn/demand_record.c when datagrams come, in the order of `plan`. */
 enum step {
     ASK,    /* the asker freezes */
-    AGREE,  /* so does the other one, or neither goes on */
-    SHUT,   /* the asker has its answer */
-    FOLLOW, /* the other one hears that it is over */
+    AGREE,  /* so does the other one, or both stop */
+    SHUT,   /* the asker gets the answer */
+    FOLLOW, /* the other one learns that it is over */
     OPEN,   /* the asker makes the next ones */
     ANSWER, /* the other one makes them too, and connects */
     USE,    /* the asker connects and sends */
@@ -130,7 +130,7 @@ static void shut(uint32_t rank)
     assert_null(conns()->qp);
 }
 
-/* There are no datagrams of paper: what is connected at start-up is closed, as if it were on
+/* There is no fake of datagrams, so connections of start-up are closed, as if they were on
  * demand. */
 static void make(uint32_t rank)
 {
@@ -162,7 +162,7 @@ static void connect_to(uint32_t rank, bool asks)
     assert_int_equal(tk_pair_connect(conns(), theirs, tk_verbs.credits_pp), TK_OK);
 }
 
-/* ---- a put in pieces over all of them, which the next steps may find under way ---- */
+/* ---- a put in pieces over all connections, which may be in flight during the next steps ---- */
 
 enum { put_size = 3 * stripe };
 static struct {
@@ -265,7 +265,7 @@ struct fault {
 
 struct course {
     uint32_t asker;
-    bool is_early; /* the asker opens the next ones before the other one hears that it is over */
+    bool is_early; /* the asker opens the next ones before the other one learns that it is over */
     bool is_withdrawn; /* the question, when it was agreed to */
     int rounds;        /* of polls between two steps */
     struct fault fault;
@@ -345,7 +345,7 @@ static void begin(void)
     life.qps = fake.qps;
 }
 
-/* Quiet messages have acknowledgements, too: the first look finds them under way. */
+/* Unsignaled messages have acknowledgements, too: the first look finds them in flight. */
 static void look_until_idle(void)
 {
     bool are_idle = false;
@@ -375,7 +375,7 @@ static void close_and_open(uint32_t asker)
 
 static unsigned closed, refused;
 
-/* One after the other in one world: what one of them leaves the next one finds. */
+/* Runs all in one world, so that each finds what the previous one has left. */
 static void run(const struct course *c)
 {
     send_from(c->asker, 1);
@@ -437,8 +437,8 @@ static void deliver_and_freeze(struct tk_arrival *arrival)
     assert_true(tk_pair_freeze(conns()));
 }
 
-/* The handler ends when nothing can be sent any more: the credit that it owes is of use without the
- * ACK, which found no space and must not be due when another connection is primary again. */
+/* The handler ends when nothing can be sent any more. Its credit returns without the ACK, which
+ * found no space and must not be due when another connection is primary. */
 static void an_ack_that_is_due_goes_with_the_connection(void **state)
 {
     begin();
@@ -473,8 +473,8 @@ static void an_ack_that_is_due_goes_with_the_connection(void **state)
     world_close();
 }
 
-/* Another thread's handler is long, and what came before it in the same poll is not acknowledged
- * yet when the connection is closed: no ACK is due on a connection that there is not. */
+/* Another thread runs a long handler, and earlier messages of the same poll are not acknowledged
+ * yet when the connection is closed: no ACK may be due on a closed connection. */
 static void what_a_batch_holds_back_ends_with_the_connection(void **state)
 {
     struct tk_ack_batch batch;
@@ -505,8 +505,8 @@ static void what_a_batch_holds_back_ends_with_the_connection(void **state)
     world_close();
 }
 
-/* The error of a quiet message, as a thread holds it: it has just found that the connection's
- * incarnation is that of the error. */
+/* The error of an unsignaled message in the hands of a thread, which has just found that the
+ * connection's incarnation is that of the error. */
 static void error_in_hand(void)
 {
     const struct ibv_wc wc = {.status = IBV_WC_WR_FLUSH_ERR};

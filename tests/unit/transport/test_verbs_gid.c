@@ -105,7 +105,7 @@ static void what_is_down_is_not_offered(void **state)
     assert_offers(table, "2");
 }
 
-/* What is left out reaches no other port than what is offered. */
+/* An omitted GID reaches no port that the offered ones do not reach. */
 static void one_of_each_network_is_offered(void **state)
 {
     const struct row table[] = {{v2, "::ffff:10.0.0.1", 120, 0},
@@ -193,7 +193,7 @@ static void version_1_stays_in_its_network(void **state)
     assert_pair(one, far, 0, 0);
 }
 
-/* Of several that are as good both ends come to one: the order of the addresses decides. */
+/* Among equally good pairs both ends choose the same one: the order of the addresses decides. */
 static void ends_agree_where_nothing_decides(void **state)
 {
     const struct row one[] = {{v2, "::ffff:10.0.0.1", 120, 0},

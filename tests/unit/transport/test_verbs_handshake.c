@@ -58,8 +58,8 @@ static void find(const struct world *w)
 
 /* ---- what must always hold ---- */
 
-/* Who is up sends: then the other end must be ready, or the packet is dropped and the device takes
- * its long timeout. */
+/* A rank that is up sends, so the other end must be ready; otherwise the packet is dropped and the
+ * device waits for its long timeout. */
 static void check(const struct world *w)
 {
     for (int i = 0; i < ranks; i++) {
@@ -123,8 +123,8 @@ static bool is_through(const struct world *w)
     return w->at[0].state == TK_HANDSHAKE_UP && w->at[1].state == TK_HANDSHAKE_UP;
 }
 
-/* Each repeats what it waits for an answer to, and what is sent now comes: from any moment on a few
- * rounds of that must do. What was sent before is lost. */
+/* From any state a few rounds must connect the ranks, if each repeats its unanswered message and
+ * these arrive. Earlier messages are lost. */
 static void a_few_rounds_connect(struct world w)
 {
     enum { rounds = 3 };
@@ -160,7 +160,7 @@ static void every_order_ends_well(void **state)
     assert_in_range(worlds, 20, 100); /* what was sent may come at any time: there are no more */
 }
 
-/* The one that asked has only its own word that the other is ready: the ACCEPT. */
+/* The asker knows by the ACCEPT that the other end is ready; the other end needs a proof. */
 static void the_one_that_is_asked_waits_for_proof(void **state)
 {
     struct tk_handshake_step step =

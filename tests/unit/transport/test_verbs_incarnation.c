@@ -14,13 +14,13 @@
 
 enum { ranks = 2, sent_max = 34 };
 
-/* How far a search goes: connections after one another, questions of each rank, and the ranks that
- * send requests over the connection. */
+/* The limits of a search: the number of connections, of questions of each rank, and of the ranks
+ * that send requests over the connection. */
 static struct {
     unsigned epochs, questions, senders;
 } limits;
 
-/* What was said once may come at any time from then on. `pair` names the queue pairs. Small, for
+/* A datagram that was sent may come at any later time. `pair` names the queue pairs. Small, because
  * there are many worlds. */
 struct said {
     uint16_t what : 4, epoch : 3, number : 3, out : 1, owed : 1, pair : 4;
@@ -105,14 +105,15 @@ static void say(struct rank *r, const struct tk_incarnation_word *word)
         if (!memcmp(&r->sent[i], &said, sizeof(said)))
             return;
     assert_in_range(r->sent_count, 0, sent_max - 1);
-    /* In an order, so that the same set is the same world. */
+    /* Sorted, so that equal sets are the same world. */
     for (; at > 0 && memcmp(&r->sent[at - 1], &said, sizeof(said)) > 0; at--)
         r->sent[at] = r->sent[at - 1];
     r->sent[at] = said;
     r->sent_count++;
 }
 
-/* Closed with something under way it would be lost; and the other end must not send any more. */
+/* Nothing may be in flight when a rank closes, or it would be lost; and the other end must not send
+ * any more. */
 static void check_close(const struct world *w, int i, unsigned before)
 {
     const struct rank *r = &w->at[i], *other = &w->at[1 - i];
@@ -190,7 +191,8 @@ static struct world come(const struct world *w, int i, const struct said *said, 
     return next;
 }
 
-/* Over the connection: a request, whose credit comes back by a message or with the close. */
+/* Can a request arrive over the connection? Its credit comes back by a message or with the
+ * close. */
 static bool reaches(const struct world *w, int i)
 {
     const struct rank *r = &w->at[i], *other = &w->at[1 - i];
@@ -277,7 +279,7 @@ static void forget_sent(struct rank *r)
     r->sent_count = 0;
 }
 
-/* What one says reaches the other, whose answers reach it, and so on. */
+/* Delivers the datagrams of each rank, then the answers to them, and so on. */
 static void deliver_all(struct world *w)
 {
     for (int hop = 0; hop < 12; hop++) {
@@ -316,7 +318,7 @@ static void a_few_rounds_connect(struct world w)
             deliver_all(&w);
         }
     bool is_done = is_through(&w);
-    /* What closed meanwhile had no wish left. */
+    /* A rank whose connection was closed meanwhile had nothing to send. */
     for (int i = 0; i < ranks; i++)
         is_done |= w.at[i].incarnation.state == TK_INCARNATION_IDLE && !w.at[0].is_wanted &&
                    !w.at[1].is_wanted;
@@ -357,7 +359,7 @@ static void every_order_ends_well(void **state)
     free(seen);
 }
 
-/* Longer lives, of which only some are seen. */
+/* Longer histories, of which only a random part is tried. */
 static void lives_of_chance_end_well(void **state)
 {
     enum { lives = 200, steps = 400, choices = 256 };
@@ -384,7 +386,7 @@ static void lives_of_chance_end_well(void **state)
     free(todo);
 }
 
-/* The code is prefetched as a whole when a peer is first used, so it lies in one section. */
+/* The code is prefetched as a whole when a peer is first used, so it is in one section. */
 static void its_code_is_in_the_section_of_a_first_use(void **state)
 {
     const uintptr_t code[] = {(uintptr_t)tk_incarnation_act, (uintptr_t)tk_incarnation_came,

@@ -100,7 +100,7 @@ static void assert_came(unsigned nargs, size_t nbytes)
     got.any = got.mediums = 0;
 }
 
-/* Also those that are too large for it, of which callers send only a few here: with arguments. */
+/* Also Mediums that are too large for the fast path because of their arguments. */
 static void mediums_of_every_shape_arrive_as_they_were_sent(void **state)
 {
     static const size_t sizes[] = {0,  1,  3,  7,  8,   16,  31,  33,  48,
@@ -132,7 +132,7 @@ static void a_small_one_needs_no_completion_and_a_large_one_has_one(void **state
     world_close();
 }
 
-/* A handler of the library has another way to be found. */
+/* Handlers of the library are found by another path. */
 static void those_for_client_handlers_have_a_fast_path(void **state)
 {
     unit_settings(NULL);

@@ -21,7 +21,8 @@
 #include "unit.h"
 #include "whole_table.h"
 
-/* Ranks that open with these settings ("NAME=value"; NULL: the defaults) have this value there. */
+/* Opens ranks with these settings ("NAME=value"; NULL: the defaults), and compares `what` with the
+ * value. */
 #define ASSERT_OPENED(ranks, what, value, ...)                                                     \
     do {                                                                                           \
         unit_settings(__VA_ARGS__, NULL);                                                          \
@@ -45,7 +46,7 @@ static void the_total_of_credits_follows_the_manual(void **state)
     ASSERT_OPENED(4, total_credits(), 36, "GASNET_AM_CREDITS_TOTAL=1000");
 }
 
-/* What peers may hold back must leave each of us a credit, or all could wait for ever. */
+/* Credits that peers hold back must leave each rank one, or all could hang. */
 static void slack_is_lowered_where_it_could_stop_the_job(void **state)
 {
     fake_reset();
@@ -139,6 +140,31 @@ static void the_device_decides_how_much_is_inline(void **state)
     ASSERT_OPENED(2, tk_verbs.inline_limit, tk_inline_max, "GASNET_INLINESEND_LIMIT=-1");
 }
 
+/* As much inline data as the device takes, in the steps that devices have. */
+static void inline_data_is_asked_for_in_small_steps(void **state)
+{
+    static const struct {
+        unsigned max;
+        size_t limit;
+    } devices[] = {{64, 64}, {63, 48}, {48, 48}, {32, 32}, {16, 16}, {15, 0}};
+    for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+        fake_reset();
+        fake.inline_max = devices[i].max;
+        ASSERT_OPENED(2, tk_verbs.inline_limit, devices[i].limit, NULL);
+    }
+}
+
+/* A queue of long requests is too large: shorter lists, and then all of the inline data. */
+static void a_queue_that_is_too_large_gets_shorter_lists(void **state)
+{
+    fake_reset();
+    fake.attr.max_sge = fake.attr.max_sge_rd = 30;
+    ASSERT_OPENED(2, tk_verbs.list_max, tk_gather_max, NULL);
+    fake.send_sge_max = 3;
+    ASSERT_OPENED(2, tk_verbs.list_max, 2, NULL);
+    ASSERT_OPENED(2, tk_verbs.inline_limit, 72, NULL);
+}
+
 static void an_infiniband_peer_is_reached_by_lid(void **state)
 {
     fake_reset();
@@ -227,7 +253,7 @@ static void assert_path(uint32_t me, uint32_t peer, enum ibv_mtu mtu, int reads_
     assert_int_equal(rts->max_rd_atomic, reads_out);
 }
 
-/* The device serves 16 reads and has 8 under way. */
+/* The device serves 16 reads and has 8 in flight. */
 static void ranks_may_set_different_limits(void **state)
 {
     fake_reset();
@@ -386,8 +412,9 @@ static void the_choice_can_be_described(void **state)
     unit_settings(NULL, NULL);
     world_open(2, 0);
     tk_verbs_describe(0, text, sizeof(text));
-    assert_string_equal(text, "fake0:1 (InfiniBand, LID 1, 100000 Mb/s, MTU 4096, inline 72 B; "
-                              "only usable device of this host)");
+    assert_string_equal(
+        text, "fake0:1 (InfiniBand, LID 1, 100000 Mb/s, MTU 4096, inline 72 B, lists of 2; "
+              "only usable device of this host)");
     world_close();
 }
 
@@ -409,7 +436,7 @@ static void explain_under_low_limit(void *unused)
           !strstr(said, "(ulimit -l) 65536 bytes"));
 }
 
-/* The kernel says ENOMEM for the limit and for lack of memory alike. */
+/* The kernel reports ENOMEM for the limit and for lack of memory. */
 static void a_failed_registration_is_explained_by_its_likely_cause(void **state)
 {
     struct rlimit limit;
@@ -457,7 +484,7 @@ static void open_on_demand(uint32_t size)
     tk_conns.expected = 1;
 }
 
-/* A queue pair that is destroyed gives back none of the buffers that were posted to it. */
+/* Destroying a queue pair does not return the buffers that were posted to it. */
 static void a_pair_made_ahead_that_is_dropped_returns_its_buffers(void **state)
 {
     struct tk_buffer *taken[256];
@@ -466,7 +493,7 @@ static void a_pair_made_ahead_that_is_dropped_returns_its_buffers(void **state)
     struct tk_pool *pool = &tk_verbs.rails[0].recv_pool;
     for (unsigned left = pool_count(pool); left > 2; left--)
         taken[count++] = tk_pool_take(pool);
-    let_memory_fail(true); /* the third is not to be had */
+    let_memory_fail(true); /* the third allocation fails */
     unit_listen();
     tk_pair_open_ahead();
     unit_heard();
@@ -482,7 +509,7 @@ static void a_pair_made_ahead_that_is_dropped_returns_its_buffers(void **state)
     world_close();
 }
 
-/* The next peer finds room made; where others were connected since, that room is theirs. */
+/* The next peer finds space; if others were connected since, they have taken it. */
 static void a_pair_made_ahead_has_space_for_one_connection(void **state)
 {
     struct tk_conn *conns = NULL;
@@ -510,7 +537,7 @@ static void a_pair_made_ahead_has_space_for_one_connection(void **state)
     world_close();
 }
 
-/* Also those in which start-up replaces functions. */
+/* Also the tables in which start-up replaces functions. */
 static void tables_are_whole(void **state)
 {
     static const char *const settings[] = {"GASNET_NUM_QPS=1", "GASNET_NUM_QPS=2",
@@ -540,6 +567,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_card_names_a_queue_pair_for_each_peer),
     cmocka_unit_test(peers_of_other_transports_cost_nothing),
     cmocka_unit_test(the_device_decides_how_much_is_inline),
+    cmocka_unit_test(inline_data_is_asked_for_in_small_steps),
+    cmocka_unit_test(a_queue_that_is_too_large_gets_shorter_lists),
     cmocka_unit_test(an_infiniband_peer_is_reached_by_lid),
     cmocka_unit_test(a_roce_peer_is_reached_by_gid),
     cmocka_unit_test(the_path_takes_the_lesser_of_both_sides),

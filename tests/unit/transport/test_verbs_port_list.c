@@ -30,7 +30,7 @@ static const char *variable(const char *type, unsigned sockets)
     return family.name;
 }
 
-/* With that variable alone among the numbered ones it is read, and without it none. */
+/* If this numbered variable is set alone, it is read; without it no numbered one is read. */
 static void assert_reads(const char *type, unsigned sockets, const char *name)
 {
     setenv("GASNET_IBV_PORTS_9", "mlx5_9", 1);
@@ -70,7 +70,7 @@ static void an_operation_comes_before_the_name(void **state)
     assert_reads("Socket / 010", UINT32_MAX, "GASNET_IBV_PORTS_0_1_2_3");
 }
 
-/* 19 numbers fit; the beginning of a longer name is another rank's. */
+/* 19 numbers fit; a truncated longer name would be another rank's. */
 static void a_name_is_whole_or_none(void **state)
 {
     char name[64] = "GASNET_IBV_PORTS";

@@ -101,7 +101,7 @@ static void the_filter_overrules_the_order(void **state)
     unit_assert_says(rail.why, "GASNET_IBV_PORTS");
 }
 
-/* Of a device one port unless more are named; in the order of the host, each once. */
+/* One port of a device unless more are named; in the order of the host, each once. */
 static void named_ports_are_all_used(void **state)
 {
     fake_reset();
@@ -131,7 +131,7 @@ static void as_many_ports_as_queue_pairs_are_used(void **state)
     turn = 0;
 }
 
-/* The near ones first; what is left over of them is dealt out. */
+/* The near ones first; ranks take different ones of the rest. */
 static void the_nearest_of_several_are_taken(void **state)
 {
     fake_reset();
@@ -215,7 +215,7 @@ static void assert_verdict(const char *setting, const char *verdict)
     unit_assert_says(said, verdict);
 }
 
-/* Those that would do, too: each device, wherever it is. */
+/* Also usable ones: each device, wherever it is. */
 static void ignored_settings_are_listed_with_the_reason(void **state)
 {
     three_places();
@@ -307,7 +307,7 @@ static void no_networks(void)
     turn = 0;
 }
 
-/* Ranks on one of them would not reach those on another. */
+/* Ranks on one network would not reach those on another. */
 static void ports_of_one_network_are_dealt_out(void **state)
 {
     static const char *const taken[] = {"fake0", "fake2", "fake0"};
@@ -316,7 +316,7 @@ static void ports_of_one_network_are_dealt_out(void **state)
         assert_chooses(NULL, taken[turn], 1);
     turn = 0;
     world_distance[0] = world_distance[2] = 3;
-    assert_chooses(NULL, "fake0", 1); /* fake1 is nearer, but elsewhere */
+    assert_chooses(NULL, "fake0", 1); /* fake1 is nearer, but on another network */
     world_distance[2] = 1;
     assert_chooses(NULL, "fake2", 1);
     choose("GASNET_IBV_PORTS_VERBOSE=0", NULL);
@@ -338,7 +338,7 @@ static void a_mask_makes_one_network(void **state)
     no_networks();
 }
 
-/* Rails of one number meet, so all ranks take the same ones. */
+/* Rails with the same number must reach each other, so all ranks take the same ports. */
 static void more_rails_than_a_network_has_are_the_first(void **state)
 {
     four_on_three_networks();
@@ -392,7 +392,7 @@ static void ranks_share_out_what_is_equally_near(void **state)
 
 static struct tk_rail_claim claimed[fake_devices_max];
 static uint32_t claimed_count, claimed_wanted;
-static const char *granted; /* devices; NULL: nobody answers */
+static const char *granted; /* devices; NULL: no answer */
 
 static bool share(struct tk_rail_claim *claims, uint32_t count, uint32_t wanted)
 {
@@ -435,7 +435,7 @@ static void with_auto_the_ranks_of_the_host_share_ports(void **state)
     assert_rails("GASNET_IBV_PORTS_TYPE=auto", "GASNET_IBV_PORTS=fake0+fake1+fake7", "fake1:1");
     assert_int_equal(claimed_count, 2);
     assert_int_equal(claimed_wanted, 1);
-    share_ports(NULL); /* without auto it says that it takes no part */
+    share_ports(NULL); /* without auto it publishes that it takes no part */
     assert_rails("GASNET_IBV_PORTS=fake0", NULL, "fake0:1");
     assert_int_equal(claimed_count, 0);
     sharer = NULL;
@@ -451,7 +451,7 @@ static void all_or_too_many_are_all(void **state)
     assert_string_equal(rail.why, "one of all 3 usable ports of this host");
     assert_rails("GASNET_IBV_PORTS_TYPE=auto:7", NULL, "fake0:1 fake1:1 fake2:1");
     assert_int_equal(claimed_wanted, 3);
-    /* An answer of more ports than wanted is none. */
+    /* An answer with more ports than wanted is ignored. */
     assert_rails("GASNET_IBV_PORTS_TYPE=auto:all", "GASNET_NUM_QPS=2", "fake0:1 fake2:1");
     assert_int_equal(claimed_wanted, 2);
     sharer = NULL;
@@ -485,7 +485,7 @@ static void a_rank_without_a_port_says_so_too(void **state)
     assert_int_equal(choose("GASNET_IBV_PORTS_TYPE=auto", NULL), TK_FAIL);
     unit_heard();
     assert_int_equal(claimed_count, 0);
-    fake_reset(); /* of one port all know whose it is */
+    fake_reset(); /* a single port needs no agreement */
     share_ports("");
     assert_rails("GASNET_IBV_PORTS_TYPE=auto", NULL, "fake0:1");
     assert_int_equal(claimed_count, UINT32_MAX);
@@ -517,7 +517,7 @@ static void what_hwloc_does_not_know_is_far(void **state)
     level_ground();
 }
 
-/* It takes long. */
+/* Querying the machine takes long. */
 static void the_machine_is_queried_only_if_needed(void **state)
 {
     fake_reset();

@@ -55,7 +55,7 @@ static enum tk_status send_reserved(void)
     return tk_verbs_send_reserved(&reservation, &m);
 }
 
-/* In one piece, with room or without. */
+/* A put in one piece, with space or without. */
 static enum tk_status put(bool is_immediate)
 {
     enum { size = 4096 };
@@ -94,7 +94,7 @@ static int taken(const struct tk_conn *conn)
     return tk_verbs.depth_pp - tk_conn_space(conn);
 }
 
-/* It is sure to wait only after a while; in vain it never waits. */
+/* Sleeps for a while, so that the thread is waiting for the lock when the primary changes. */
 static void post_while_primary_changes(struct poster *poster)
 {
     enum { while_us = 5000 };

@@ -56,8 +56,8 @@ static int in_order(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-/* How many of them another one has too. By chance alone one pair of these numbers is equal in
- * 100000 runs, and three numbers never. */
+/* Counts numbers that occur twice. By chance one pair of these numbers is equal in 100000 runs, and
+ * three numbers never. */
 static unsigned doubles(uint32_t *psn, size_t count)
 {
     unsigned equal = 0;
@@ -116,7 +116,7 @@ static void both_ends_agree_in_every_incarnation(void **state)
     assert_int_equal(self.mine, self.theirs);
 }
 
-/* What is still on its way counts as neither expected nor just behind. */
+/* A packet that is still in flight counts neither as expected nor as just behind. */
 static void incarnations_are_far_apart(void **state)
 {
     enum { incarnations = 8, apart = 1 << 19 };

@@ -45,7 +45,7 @@ static void conns_of_one_number_meet_over_rails_of_one_number(void **state)
     world_close();
 }
 
-/* Of the connections of a pair, and it is one of both. */
+/* The primary connection of a pair, which must be the same at both ends. */
 static uint32_t primary_of(uint32_t rank, uint32_t peer, int notices)
 {
     const struct tk_verbs *verbs = world_verbs(rank);
@@ -213,7 +213,7 @@ static void queue_pairs_of_a_rail_share_its_part(void **state)
     world_close();
 }
 
-/* Without a stripe nothing is cut, and what is large takes turns. */
+/* Without a stripe no transfer is cut, and large ones use the connections in turn. */
 static void whole_transfers_take_turns(void **state)
 {
     fake_reset();
@@ -233,7 +233,7 @@ static void whole_transfers_take_turns(void **state)
     world_close();
 }
 
-/* What a head follows keeps to the primary connection. */
+/* A payload whose head follows stays on the primary connection. */
 static void what_needs_order_is_not_striped(void **state)
 {
     fake_reset();
@@ -266,7 +266,7 @@ static enum tk_status start_special(size_t nbytes, bool is_blocking, bool immedi
     return tk_verbs_rma(tk_peer(1), &rma, &posted);
 }
 
-/* Though other transfers are not: its head waits for all of it. */
+/* Although other transfers are not cut: the head waits for the whole payload. */
 static void the_payload_of_a_long_is_cut(void **state)
 {
     fake_reset();
@@ -292,7 +292,7 @@ static void with_one_link_no_head_waits(void **state)
 
 enum { piece = 16384, depth = 8 };
 
-/* Two rails, and little room on each. */
+/* Two rails with little space on each. */
 static void open_small_pieces(void)
 {
     fake_reset();
@@ -303,7 +303,7 @@ static void open_small_pieces(void)
     tk_op_init(&op);
 }
 
-/* A refused call has taken no resource, not even a turn of the rails. */
+/* A refused call has taken no resource, and has not changed the turn of the rails. */
 static void immediate_finds_space_on_all_rails_or_takes_none(void **state)
 {
     open_small_pieces();
@@ -322,8 +322,8 @@ static void immediate_finds_space_on_all_rails_or_takes_none(void **state)
     world_close();
 }
 
-/* One rail alone has room enough for it; and one that no queue could hold takes all that are idle.
- */
+/* Only one rail has enough space for it; and a transfer that no queue can hold takes all idle
+ * ones. */
 static void immediate_passes_over_a_full_rail(void **state)
 {
     open_small_pieces();
@@ -338,7 +338,7 @@ static void immediate_passes_over_a_full_rail(void **state)
     world_close();
 }
 
-/* A piece goes where there is room, and waits where there is none. */
+/* A piece takes a rail with space, and waits if no rail has any. */
 static void a_full_rail_is_passed_over(void **state)
 {
     fake_reset();

@@ -68,7 +68,7 @@ static void die_and_return(void)
     logged_until_idle();
 }
 
-/* All room, all buffers, at both ends; `primary` has the messages. */
+/* All space and all buffers are back at both ends; messages use connection `primary`. */
 static void assert_as_new(uint32_t primary)
 {
     assert_int_equal(assert_whole(), primary);
@@ -120,7 +120,7 @@ static void a_link_comes_back_as_often_as_it_dies(void **state)
         kill_and_settle(primary);
         assert_int_equal(world_start(&op, &rma, &posted, true, (size_t)piece_count * stripe),
                          TK_OK);
-        logged_until_idle(); /* what the other one has carried meanwhile is not made up for */
+        logged_until_idle(); /* it does not make up for what the other one has carried meanwhile */
         unit_listen();
         ports_are_back(i % 2);
         unit_heard();
@@ -151,7 +151,7 @@ static void both_ends_ask_at_once(void **state)
     world_close();
 }
 
-/* One end is back while the other has not heard of the death. */
+/* One end is back before the other has learned of the death. */
 static void an_early_rank_waits(void **state)
 {
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
@@ -186,8 +186,7 @@ static void nothing_is_sent_too_early(void **state)
     world_close();
 }
 
-/* The question dies with the connection that carried it, or the answer does; connection 2 is left.
- */
+/* The question or the answer is lost with the connection that carried it; connection 2 is left. */
 static void questions_and_answers_may_be_lost(void **state)
 {
     for (int carried = 0; carried < 2; carried++) {
@@ -214,7 +213,8 @@ static void questions_and_answers_may_be_lost(void **state)
     }
 }
 
-/* The only other connection dies before the answer is here: what waits for an answer is tried. */
+/* The only other connection dies before the answer comes: the one that waits for an answer is
+ * tried. */
 static void a_link_without_an_answer_is_better_than_none(void **state)
 {
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
@@ -236,7 +236,7 @@ static void a_link_without_an_answer_is_better_than_none(void **state)
     world_close();
 }
 
-/* Dead again before the other end has opened it: that end passes the incarnation over. */
+/* It is dead again before the other end has opened it: that end skips the incarnation. */
 static void a_life_is_passed_over(void **state)
 {
     open_returning(3, "GASNET_NUM_QPS=3", NULL);
@@ -270,7 +270,8 @@ static void open_one(uint32_t rank, uint32_t number)
     assert_int_equal(state_of(rank, number), TK_OPENING);
 }
 
-/* Each end loses one that the other has not opened: neither waits until the other has moved. */
+/* Each end loses an incarnation that the other has not opened: neither waits for the other to be
+ * moved. */
 static void two_lives_are_passed_over(void **state)
 {
     open_returning(3, "GASNET_NUM_QPS=3", NULL);
@@ -337,8 +338,8 @@ static void late_errors_are_recognised_by_their_incarnation(void **state)
     world_close();
 }
 
-/* A queue pair reports only once that it takes no more of a shared queue, but the report does not
- * say of which incarnation it is: it may come just before the queue pair is reset. */
+/* A queue pair reports only once that it takes no more of a shared queue, and the report does not
+ * name the incarnation: it may come just before the queue pair is reset. */
 static void a_late_report_of_the_last_receive_is_not_of_the_next_incarnation(void **state)
 {
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
@@ -350,7 +351,7 @@ static void a_late_report_of_the_last_receive_is_not_of_the_next_incarnation(voi
         fake.event_late = 1;
         logged_until_idle();
         assert_int_equal(fake.event, 0);
-        ports_are_back(0); /* acts upon what events say of queue pairs */
+        ports_are_back(0); /* handles events of queue pairs */
         assert_false(conn_to(0, 1, 1)->has_received_last);
         assert_int_equal(state_of(0, 1), TK_LIVE);
         logged_until_idle();
@@ -371,7 +372,7 @@ static void lives_have_numbers_of_their_own(void **state)
     world_close();
 }
 
-/* Room that was taken in one incarnation is given back in the next. */
+/* Space that was taken in one incarnation is given back in the next. */
 static void lent_space_is_returned(void **state)
 {
     struct tk_am_reservation space = {.kind = TK_REQUEST};
@@ -386,7 +387,8 @@ static void lent_space_is_returned(void **state)
     world_close();
 }
 
-/* A put whose pieces are posted, and that wants a read behind them on the second connection. */
+/* A put whose pieces are posted, and that still needs a read behind them on the second
+ * connection. */
 static void open_with_read_to_come(void)
 {
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
@@ -397,8 +399,7 @@ static void open_with_read_to_come(void)
     tk_fence_want(&posted, conn_to(0, 1, 1));
 }
 
-/* A put that went over a connection which came back since: what it lost there went over the
- * primary. */
+/* A put over a connection that has come back since: lost pieces were repeated over the primary. */
 static void reads_are_behind_what_was_written_again(void **state)
 {
     open_with_read_to_come();
@@ -468,7 +469,7 @@ static void event(enum ibv_event_type type, enum ibv_port_state port_state)
     tk_verbs_report_stall();
 }
 
-/* By its event; not while it is down, nor as another one than it was. */
+/* Its event tells; not while it is down, and not with another address. */
 static void a_port_that_is_active_again_is_used_again(void **state)
 {
     open_returning(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
@@ -514,7 +515,7 @@ static void the_owner_may_answer_late(void **state)
 
 static void what_the_device_refuses_is_tried_again(void **state)
 {
-    /* librdmacm's part comes later, and its words are others. */
+    /* With librdmacm some steps come later, with other messages. */
     for (int allowed = 0; allowed < (failing_rails_by_cm ? 2 : 4); allowed++) {
         open_returning(2, "GASNET_NUM_QPS=2", NULL);
         kill_and_settle(1);
@@ -633,14 +634,14 @@ static void finish_all(void)
     }
 }
 
-/* Neither end knows it to be dead, and it is not. */
+/* It is alive, and neither end takes it for dead. */
 static bool is_sound(uint32_t number)
 {
     return state_of(0, number) == TK_LIVE && state_of(1, number) == TK_LIVE &&
            !fake_is_broken(qp_of(0, number)) && !fake_is_broken(qp_of(1, number));
 }
 
-/* By an error or an event, while another connection is left. True if it was so. */
+/* Kills a connection by an error or an event, if another one is left. Returns whether it did. */
 static bool one_dies(struct unit_random *random, uint32_t me, uint32_t conns)
 {
     uint32_t number = unit_below(random, conns), sound = 0;

@@ -107,7 +107,7 @@ static void reads_complete_in_any_order(void **state)
     }
 }
 
-/* What is in it, by every way to be there. */
+/* Counts the entries in all lists of the queue. */
 static void places_are_neither_lost_nor_made(void **state)
 {
     enum { places = 4 };

@@ -44,7 +44,7 @@ static enum tk_status reserve(struct tk_am_reservation *r, uint32_t to, bool pla
     return tk_verbs_reserve(r, place, buffer);
 }
 
-/* As many as there can be. */
+/* Makes as many reservations as possible. */
 static unsigned reserve_all(struct tk_am_reservation *all, uint32_t to, bool place, bool buffer)
 {
     unsigned count = 0;
@@ -102,7 +102,7 @@ static void all_can_be_reserved_again(void **state)
     }
 }
 
-/* Until rank 1 has lent this rank more than what is its own. */
+/* Borrows until rank 1 has lent this rank more than its base. */
 static struct tk_borrower *borrow(void)
 {
     struct tk_borrower *b = &world_conn(0, 1)->loan->borrower;
@@ -115,8 +115,8 @@ static struct tk_borrower *borrow(void)
     return b;
 }
 
-/* The reservations had most credits when the lender asked for some: fewer than that were there to
- * be given back, and no reply will bring more. */
+/* Reservations held most credits when the lender reclaimed some. Too few were unused, and no reply
+ * will bring more. */
 static void loans_return_when_a_reservation_is_released(void **state)
 {
     static struct tk_am_reservation all[reservations_max];
@@ -150,8 +150,8 @@ static enum tk_status send_reserved(struct tk_am_reservation *r)
     return tk_verbs_send_reserved(r, &m);
 }
 
-/* To a reservation with a credit alone: then the message goes whatever others take, and without it
- * it does not go, and everything is as before. */
+/* Adds a slot to a reservation that has only a credit: then the message can be sent whatever others
+ * take. Without the slot it can't, and nothing changes. */
 static void a_place_is_added_when_there_is_one(void **state)
 {
     struct tk_am_reservation r, others[2];

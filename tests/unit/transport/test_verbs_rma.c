@@ -158,7 +158,7 @@ static void other_memory_is_free_at_once(void **state)
     world_close();
 }
 
-/* GASNET_NONBULKPUT_BOUNCE_LIMIT: waiting is better than copying what is large. */
+/* GASNET_NONBULKPUT_BOUNCE_LIMIT: for a large source waiting is better than copying. */
 static void a_source_wanted_back_is_copied_up_to_the_limit(void **state)
 {
     fake_reset();
@@ -206,13 +206,13 @@ static void no_piece_is_larger_than_the_ports_message(void **state)
     world_close();
 }
 
-/* Half of it lies behind the segment's end: registered as a whole it is not. */
+/* Half of it is behind the segment's end, so it is not registered as a whole. */
 static void memory_that_straddles_the_segments_end_is_bounced(void **state)
 {
     fake_reset();
     open_world(NULL);
     struct tk_area whole = tk_segment_area;
-    tk_segment_area.size = 4096; /* the test's memory goes on behind it */
+    tk_segment_area.size = 4096; /* the test's memory is larger */
     rma = transfer(true, (char *)whole.base + 4000, 0, 200);
     assert_int_equal(start(), TK_OK);
     assert_int_not_equal(fake.last_sge[0].addr, (uintptr_t)whole.base + 4000);
@@ -261,7 +261,7 @@ static void immediate_posts_all_pieces_or_none(void **state)
     world_close();
 }
 
-/* Bounce buffers are room too. */
+/* Bounce buffers count as space, too. */
 static void immediate_is_refused_for_lack_of_bounce_buffers(void **state)
 {
     fake_reset();
@@ -282,7 +282,7 @@ static void immediate_is_refused_for_lack_of_bounce_buffers(void **state)
     world_close();
 }
 
-/* Or it could never be done. */
+/* Otherwise it could never be done. */
 static void immediate_takes_an_idle_queue_for_what_none_could_hold(void **state)
 {
     fake_reset();
@@ -301,7 +301,7 @@ static void immediate_takes_an_idle_queue_for_what_none_could_hold(void **state)
     world_close();
 }
 
-/* Nothing completes for it, so its slot comes back with other work only. */
+/* It has no completion, so its slot comes back only with other work. */
 static void a_quiet_message_is_no_reason_to_refuse_for_ever(void **state)
 {
     fake_reset();
@@ -416,7 +416,7 @@ static uint64_t put_bytes(void)
     return sum.counts[tk_counter_put_bytes_network];
 }
 
-/* It is counted as what it belongs to. */
+/* It is counted as a message's payload. */
 static void a_payload_takes_the_path_of_a_put_without_being_one(void **state)
 {
     fake_reset();
@@ -441,8 +441,8 @@ static void a_payload_takes_the_path_of_a_put_without_being_one(void **state)
     world_close();
 }
 
-/* Nothing to move, what is too large to be inline, memory that is not registered, and a full queue.
- */
+/* Refused: an empty put, one that is too large to be inline, unregistered memory, and a full
+ * queue. */
 static void of_what_it_refuses_nothing_is_done(void **state)
 {
     fake_reset();
@@ -526,7 +526,8 @@ static void what_was_registered_before_goes_the_short_way(void **state)
     close_world_with_cache(mrs);
 }
 
-/* What does not lie in one region, what is too small to be registered, and a full queue. */
+/* Refused: memory that is not in one region, memory that is too small to be registered, and a full
+ * queue. */
 static void what_a_region_does_not_hold_is_refused(void **state)
 {
     fake_reset();
@@ -547,7 +548,7 @@ static void what_a_region_does_not_hold_is_refused(void **state)
     close_world_with_cache(mrs);
 }
 
-/* The cache has one region only, and the next one has to wait for the put. */
+/* The cache has space for one region, so the next region has to wait for the put. */
 static void a_region_is_held_until_its_put_is_done(void **state)
 {
     fake_reset();

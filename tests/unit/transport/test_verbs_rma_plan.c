@@ -156,7 +156,7 @@ static void a_source_with_a_waiter_is_copied_up_to_the_limit(void **state)
     assert_piece(tk_rma_plan_piece(&plan, 100, true), 100, TK_RMA_IN_PLACE);
 }
 
-/* The caller waits for it all the same, so it is not worth a registration either. */
+/* The caller waits for it anyway, so registering is not worth the cost. */
 static void a_lent_source_is_copied_unless_it_is_registered(void **state)
 {
     struct tk_rma_limits limits = one;

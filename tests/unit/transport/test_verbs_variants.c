@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which functions of the verbs transport a job uses, for each combination of conditions; and what
- * no other test sees of the polls in failover groups. */
+ * Which functions of the verbs transport a job uses, for each combination of conditions; and
+ * properties of polls in failover groups that no other test checks. */
 #include "config.h"
 
 #include "fake_world.h"
@@ -179,7 +179,7 @@ static void send_one(uint32_t to)
         continue;
 }
 
-/* A handler that waits defers what comes while work is pending; nothing else comes after it. */
+/* A handler that waits defers messages while work is pending; no message overtakes them. */
 static void assert_deferred_until_polled(void)
 {
     tk_deliver = deliver;

@@ -45,7 +45,7 @@ static struct tk_conn *conn(void)
     return tk_verbs.conns_of[1];
 }
 
-/* By a thread that does not wait, as it is with all that must be immediate. */
+/* Sends by a thread that does not wait, as for an immediate message. */
 static enum tk_status send_now(void)
 {
     const struct tk_message_head head = {.kind = TK_REQUEST};
@@ -62,7 +62,7 @@ static enum tk_status try_in(struct tk_wait_ticket *wait)
     return status;
 }
 
-/* A wait tries again, and is over if that worked. */
+/* A waiter tries again, and stops waiting if it sent. */
 static bool goes(unsigned number)
 {
     struct tk_wait_ticket *wait = &waits[number];
@@ -82,7 +82,7 @@ static void carry(struct tk_conn *from)
     tk_verbs_reap();
 }
 
-/* So many answers come. */
+/* Delivers `count` answers. */
 static void answers(int count)
 {
     for (int i = 0; i < count; i++) {
@@ -131,7 +131,7 @@ static void waiters_go_first_and_in_order(void **state)
     close_world();
 }
 
-/* One that sleeps keeps one credit, and nobody else from going on. */
+/* A sleeping waiter keeps one credit, and does not block others. */
 static void a_late_waiter_finds_its_credit_and_others_have_continued(void **state)
 {
     open_world("GASNET_AM_CREDITS_PP=3");
@@ -149,7 +149,7 @@ static void a_late_waiter_finds_its_credit_and_others_have_continued(void **stat
     close_world();
 }
 
-/* In a long handler: while it runs others come and go without end. */
+/* It runs a long handler, while others take many turns. */
 static void a_wait_that_has_missed_many_turns_is_served(void **state)
 {
     open_world("GASNET_AM_CREDITS_PP=1");
@@ -161,7 +161,8 @@ static void a_wait_that_has_missed_many_turns_is_served(void **state)
     close_world();
 }
 
-/* Its place is taken, not its credit alone: or with one credit in all it would wait for itself. */
+/* The inner wait uses the outer one's place in the queue: with a single credit it would otherwise
+ * wait for itself. */
 static void a_wait_inside_another_one_goes_in_its_place(void **state)
 {
     struct tk_wait_ticket inner = {.outer = &waits[0]};
@@ -182,7 +183,7 @@ static void a_wait_inside_another_one_goes_in_its_place(void **state)
     close_world();
 }
 
-/* What must be immediate has no place in line, but is not kept out for ever by one. */
+/* Immediate requests do not queue, but waiters do not exclude them for ever. */
 static void callers_that_cannot_wait_sometimes_get_a_kept_credit(void **state)
 {
     int tries = 1;
@@ -198,7 +199,7 @@ static void callers_that_cannot_wait_sometimes_get_a_kept_credit(void **state)
     close_world();
 }
 
-/* A Short that has its credit and no slot. */
+/* A Short that has a credit but no slot. */
 static void a_waiter_that_lacks_something_else_keeps_its_place(void **state)
 {
     open_world("GASNET_AM_CREDITS_PP=1");
@@ -217,7 +218,7 @@ static void a_waiter_that_lacks_something_else_keeps_its_place(void **state)
     close_world();
 }
 
-/* When another connection takes over, or the place where one was is used again. */
+/* When another connection takes over, or an entry is used again. */
 static void a_new_line_begins_without_those_of_the_old_one(void **state)
 {
     open_world("GASNET_AM_CREDITS_PP=1");
@@ -239,8 +240,8 @@ static void a_new_line_begins_without_those_of_the_old_one(void **state)
     close_world();
 }
 
-/* Any order of waits, tries, others and answers, and numbers that wrap. In the end those that wait
- * go one by one with a single answer each. */
+/* Any order of waits, tries, other senders and answers, and numbers that wrap. At the end the
+ * waiters send one by one, each after one answer. */
 static void play(struct unit_random *dice, int credits)
 {
     int out = 0;

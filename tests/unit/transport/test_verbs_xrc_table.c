@@ -66,7 +66,8 @@ static void one_at_a_time(void **state)
     close_table(&table);
 }
 
-/* What others did with the row taken is seen, and nothing is lost: all count in one word. */
+/* A rank that takes the row sees the changes of others, and none is lost: all increment one
+ * word. */
 static void count_up(struct tk_xrc_table *table, uint32_t me)
 {
     for (int i = 0; i < ROUNDS; i++) {
@@ -95,7 +96,7 @@ static void many_processes(void **state)
     close_table(&table);
 }
 
-/* The job is about to end then: nobody needs the row, but nobody may hang for it. */
+/* The job is about to end then: no rank needs the row, but none may hang for it. */
 static void owner_dies(void **state)
 {
     struct tk_xrc_table table = open_table();

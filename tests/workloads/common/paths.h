@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* False, with one line in `why`, when a file of this name can't be made or written. `option`: for
- * the words. */
+/* False, with one line in `why`, when a file of this name can't be made or written. `option` is
+ * named in the message. */
 bool wl_path_writable(const char *option, const char *path, char *why, size_t size);
 
-/* The same for files whose names begin with `prefix`, and go on with `rest`. What is something else
- * already was hardly meant to be a beginning. */
+/* The same for files whose names begin with `prefix`, and go on with `rest`. Refuses a prefix that
+ * already names something other than a file: the user hardly meant it as a prefix. */
 bool wl_prefix_writable(const char *option, const char *prefix, const char *rest, char *why,
                         size_t size);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The IP address of a rail, and its listener. Only librdmacm knows which address belongs to which
- * port: binds to an address, and checks which port that yields. On RoCE the port's GIDs contain
- * addresses, the rail's own first; on InfiniBand (IPoIB) and iWARP they contain none, so all
- * addresses of the host are candidates. No state. */
+ * port, so this file binds to an address and checks which port it got. On RoCE the port's GIDs
+ * contain addresses, the rail's own first; on InfiniBand (IPoIB) and iWARP they contain none, so
+ * all addresses of the host are candidates. No state. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -132,7 +132,7 @@ static bool try_gid(struct tk_cm_listener *listener, const struct tk_rail *rail,
            place_of_gid(&place, &gid) && try_place(listener, rail, &place);
 }
 
-/* The best first; with GASNET_IBV_GID_INDEX there is only one. */
+/* Tries the best GID first; with GASNET_IBV_GID_INDEX there is only one. */
 static bool try_gids(struct tk_cm_listener *listener, const struct tk_rail *rail)
 {
     for (unsigned i = 0; i < rail->address.gid_count; i++)
@@ -141,13 +141,13 @@ static bool try_gids(struct tk_cm_listener *listener, const struct tk_rail *rail
     return false;
 }
 
-/* The software device's addresses belong to no interface: 10.83.N.P for port P of softhcaN, also in
- * InfiniBand mode. */
+/* No interface has the software device's addresses: 10.83.N.P for port P of softhcaN, also in
+ * InfiniBand mode. With SOFTHCA_PROFILE only the name of its file has the number. */
 static bool try_softhca(struct tk_cm_listener *listener, const struct tk_rail *rail)
 {
     struct tk_cm_place place = {.address = {10, 83}};
     unsigned number;
-    if (sscanf(rail->address.device, "softhca%u", &number) != 1)
+    if (sscanf(rail->context->device->dev_name, "softhca-uverbs%u", &number) != 1)
         return false;
     place.address[2] = (uint8_t)number;
     place.address[3] = rail->address.port;

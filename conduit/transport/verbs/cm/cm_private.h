@@ -36,7 +36,7 @@ struct tk_cm_request {
     uint32_t from, to; /* ranks */
     uint32_t conn;     /* number of the connection */
     uint32_t epoch;
-    uint32_t is_conn_request; /* the higher rank asks to be connected: the lower rank refuses this
+    uint32_t is_conn_request; /* the higher rank asks for a connection: the lower rank refuses this
                                  connect, then connects itself */
     uint8_t secret[tk_cm_secret_size];
 };
@@ -78,8 +78,7 @@ struct tk_cm_place {
     uint16_t port;       /* in network order; 0: no listener */
     uint8_t is_ip6;
     uint8_t reserved;
-    uint32_t
-        scope; /* the interface, of a link-local address; means something on its own host only */
+    uint32_t scope; /* the interface of a link-local address; valid on its own host only */
 };
 
 struct tk_cm_listener {
@@ -97,7 +96,7 @@ void tk_cm_place_text(const struct tk_cm_place *place, char *text, size_t size);
 enum tk_cm_state {
     TK_CM_CLOSED,   /* there is nothing to connect */
     TK_CM_AWAITS,   /* the higher rank: a connect may come */
-    TK_CM_HOLDS,    /* the lower rank: waits for tk_cm_end_begin(), or until it asks again */
+    TK_CM_HOLDS,    /* the lower rank: waits for tk_cm_end_begin(), or to ask again */
     TK_CM_RESOLVES, /* address, then route */
     TK_CM_ASKED,    /* waits for the answer */
     TK_CM_ANSWERED, /* the higher rank has accepted, and waits for the acknowledgement */
@@ -116,7 +115,7 @@ struct tk_cm_end {
     uint8_t state;  /* enum tk_cm_state */
     bool is_greeted;
     bool has_greeted; /* over iWARP, on demand: the first message was sent */
-    uint8_t pushes;   /* messages sent to greet */
+    uint8_t pushes;   /* writes of 0 bytes sent behind the greeting */
     bool was_refused; /* the peer itself refused, which is final */
     bool is_logged;   /* its failure was logged once */
 
@@ -127,9 +126,9 @@ struct tk_cm_end {
     uint32_t kept_epoch;
 };
 
-/* A connection request uses a queue pair of its own, which never carries data: on iWARP a connect
- * that crosses another, or that is refused, would spoil the queue pair of the connection, and the
- * kernel takes such a connect for stale. */
+/* A connection request uses a queue pair of its own, which never carries data. A connect that
+ * crosses another one or is refused would make the connection's queue pair unusable on iWARP, and
+ * the kernel would treat that connect as stale. */
 struct tk_cm_conn_request {
     struct rdma_cm_id *id;
     struct ibv_qp *qp;
@@ -153,13 +152,13 @@ struct tk_cm {
     uint32_t *credits;                /* by rank: credits that it always grants each peer */
     uint32_t end_count;
     uint32_t failed;     /* ends */
-    uint32_t waiting;    /* ends that wait for anything */
+    uint32_t waiting;    /* ends that wait for an event or a time */
     uint32_t kept_count; /* connects and connection requests that wait */
-    uint32_t in_flight;  /* our ends that have asked, or are about to */
+    uint32_t in_flight;  /* our ends in RESOLVES or ASKED */
     uint32_t refused;    /* connects */
     uint64_t next_look;
     uint32_t left;     /* ends that are not connected and greeted yet, at start-up */
-    uint64_t deadline; /* of all of them */
+    uint64_t deadline; /* for all of these */
     bool is_starting;
     bool is_on_demand;
     bool has_heard; /* from any rank */
@@ -210,13 +209,14 @@ void tk_cm_end_drop(struct tk_cm_end *end);                 /* CLOSED */
 void tk_cm_addresses(const struct tk_conn *conn, struct sockaddr_storage *source,
                      struct sockaddr_storage *target);
 void tk_cm_end_begin(struct tk_cm_end *end); /* for the lower rank: asks */
-void tk_cm_end_again(struct tk_cm_end *end); /* the network has lost or refused it */
+void tk_cm_end_again(struct tk_cm_end *end); /* the network lost or refused the connect */
 void tk_cm_end_resolved(struct tk_cm_end *end, bool is_route);
 void tk_cm_end_answered(struct tk_cm_end *end);
 void tk_cm_end_up(struct tk_cm_end *end);
-void tk_cm_end_greeted(struct tk_cm_end *end); /* UP, if nothing else is missing */
+void tk_cm_end_greeted(struct tk_cm_end *end); /* goes to UP if it is connected */
 void tk_cm_end_refused(struct tk_cm_end *end, enum tk_cm_verdict verdict, int status);
-void tk_cm_end_rebuffed(struct tk_cm_end *end, enum tk_cm_verdict verdict); /* for good */
+void tk_cm_end_rebuffed(struct tk_cm_end *end,
+                        enum tk_cm_verdict verdict); /* the refusal is final */
 
 /* `status` is a status of rdma_cm or an errno; 0: `what` is complete. */
 void tk_cm_end_fail(struct tk_cm_end *end, const char *what, int status);
@@ -224,12 +224,12 @@ void tk_cm_end_fail(struct tk_cm_end *end, const char *what, int status);
 /* May the other end connect in this epoch? */
 enum tk_cm_verdict tk_cm_end_judge(const struct tk_cm_end *end, uint32_t epoch);
 
-/* The connect is accepted on this id, which belongs to the end from now on. */
+/* Accepts the connect on this id, which belongs to the end from now on. */
 void tk_cm_end_accept(struct tk_cm_end *end, struct rdma_cm_id *id);
 
 /* ---- connect_request.c ---- */
 
-void tk_cm_conn_request_begin(struct tk_cm_end *end); /* unless one is in progress */
+void tk_cm_conn_request_begin(struct tk_cm_end *end); /* does nothing if one is in progress */
 void tk_cm_conn_request_resolved(struct tk_cm_end *end, bool is_route);
 void tk_cm_conn_request_answered(struct tk_cm_end *end, enum tk_cm_verdict verdict);
 void tk_cm_conn_request_end(struct tk_cm_end *end);
@@ -242,7 +242,7 @@ void tk_cm_connect_drop(struct tk_cm_end *end); /* the peer gave up its connect 
 
 /* ---- start.c ---- */
 
-enum tk_status tk_cm_open_ends(void); /* of all peers, by what they published */
+enum tk_status tk_cm_open_ends(void); /* for all peers, from what they published */
 
 /* ---- startup_handshake.c ---- */
 

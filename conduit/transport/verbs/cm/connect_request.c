@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Connection requests. Of two ranks the lower one connects. A higher rank that wants a connection
- * asks for it by a connect with a queue pair that is used for nothing else; the lower rank refuses
- * that connect when it polls, and then connects itself. A request that fails is dropped; the
- * connection that needed it repeats it. Owns the requests' ids and queue pairs. */
+ * sends a connect with a queue pair that serves only this purpose. The lower rank refuses that
+ * connect when it polls, and then connects itself. A failed request is dropped, and repeated with
+ * the connection's next attempt. Owns the requests' ids and queue pairs. */
 #include "config.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static struct ibv_qp *create_qp(const struct tk_device *device)
     return ibv_create_qp(device->pd, &attr);
 }
 
-/* The id first: on iWARP it holds the queue pair. */
+/* Destroys the id first: on iWARP it holds the queue pair. */
 void tk_cm_conn_request_end(struct tk_cm_end *end)
 {
     struct tk_cm_conn_request *conn_request = end->conn_request;

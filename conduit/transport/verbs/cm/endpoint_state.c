@@ -10,13 +10,13 @@
  *
  * A refusal that means "not yet", or that comes from the network, is no failure: the lower rank
  * goes back to HOLDS and asks again until its time is over. The queue pair belongs to the
- * connection and not to librdmacm (rdma_create_qp would tie it to librdmacm's context of the
- * device): so this file sets its states, by what rdma_init_qp_attr returns and our own limits, and
- * the lower rank completes the connection by rdma_establish. On iWARP the kernel's driver does
- * both, because a queue pair there is a TCP connection.
+ * connection and not to librdmacm, because rdma_create_qp would tie it to librdmacm's context of
+ * the device. So this file moves it through its states, with the attributes of rdma_init_qp_attr
+ * and our own limits, and the lower rank completes the connection by rdma_establish. On iWARP the
+ * kernel's driver does both, because a queue pair there is a TCP connection.
  *
- * Owns the ends' ids. An id may be destroyed only after all its events that were read are
- * acknowledged: events.c does that before it calls. */
+ * Owns the ends' ids. An id may be destroyed only when all its events that were read are
+ * acknowledged: events.c acknowledges before it calls functions of this file. */
 #include "config.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ enum {
 
 uint64_t tk_cm_look_pause = TK_SECOND / 1000;
 
-/* The end asks, or is about to; more than a few at once would overrun listeners. */
+/* Counts ends that ask, or are about to: more than a few at once would overrun listeners. */
 static bool is_in_flight(const struct tk_cm_end *end)
 {
     return end->state == TK_CM_RESOLVES || end->state == TK_CM_ASKED;
@@ -85,7 +85,7 @@ void tk_cm_end_drop(struct tk_cm_end *end)
 
 /* ---- failing ---- */
 
-/* A first connection is retried by itself, so failures of the network are logged only once. */
+/* A first connection is retried automatically, so failures of the network are logged only once. */
 static void log_failure(struct tk_cm_end *end, const char *what)
 {
     const struct tk_conn *conn = tk_cm_conn_of(end);
@@ -309,8 +309,8 @@ void tk_cm_end_refused(struct tk_cm_end *end, enum tk_cm_verdict verdict, int st
     tk_cm_end_again(end);
 }
 
-/* The queue pair is unchanged, except on iWARP, where the kernel has given it up: then a first
- * connection is made with another queue pair, and that is not logged either. */
+/* The queue pair can be used again, except on iWARP, where the kernel has given it up: there a
+ * first connection gets another queue pair, which is not logged. */
 void tk_cm_end_again(struct tk_cm_end *end)
 {
     if (tk_cm_is_first(end->epoch) && tk_rail_of(tk_cm_conn_of(end))->is_iwarp) {

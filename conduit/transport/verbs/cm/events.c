@@ -29,7 +29,7 @@ struct news {
     enum rdma_cm_event_type type;
     int status;
     bool is_connect;
-    uint32_t rail; /* whose listener it came to */
+    uint32_t rail; /* of the listener that got it */
     uint8_t size;
     uint8_t data[request_bytes];
 };
@@ -64,7 +64,7 @@ static bool take_news(struct news *news)
 
 /* ---- connects ---- */
 
-/* Anyone may connect again and again: one line is enough. */
+/* Logs one line only: any process may connect any number of times. */
 static void log_refusal(const struct news *news, enum tk_cm_verdict verdict)
 {
     const struct tk_port_address *a = &tk_verbs.rails[news->rail].address;
@@ -127,7 +127,7 @@ static void connect_came(const struct news *news)
 
 /* ---- all others ---- */
 
-/* A peer that computes does not answer, and is asked again as long as that takes. */
+/* A peer that computes does not answer, so connects to it are repeated without limit. */
 static bool retries(const struct tk_cm_end *end, const struct news *news)
 {
     return tk_cm_is_first(end->epoch) && news->type == RDMA_CM_EVENT_UNREACHABLE &&
@@ -159,7 +159,7 @@ static void conn_request_has_news(struct tk_cm_end *end, const struct news *news
         tk_cm_conn_request_answered(end, verdict_of(news));
 }
 
-/* The data path itself notices what happens to a connection that is up. */
+/* Ignores a connection that is up: the data path notices its errors. */
 static void end_has_news(struct tk_cm_end *end, const struct news *news)
 {
     switch (news->type) {

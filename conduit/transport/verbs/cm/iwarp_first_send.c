@@ -7,12 +7,13 @@
  *     higher   ANSWERED - GREETS (until they are all there, then one back) - UP
  *
  * The answer goes over the primary connection, before any other message of its sender. So a rank
- * that has received a message of the peer may send over all connections, and until the answer comes
- * no other message is in flight: a greeting uses one of the receive buffers for requests. The
+ * that has received a message of the peer may send over all connections. Until the answer comes no
+ * other message is in flight, so a greeting uses one of the receive buffers for requests. The
  * answer has a buffer of its own.
  *
- * While the siw driver answers a connect it does not notice what comes, until something else comes:
- * so writes of 0 bytes, which take no buffer, follow a greeting until the answer comes.
+ * While the siw driver answers a connect it does not notice a message that arrives, until another
+ * one arrives. So writes of 0 bytes, which take no buffer, follow a greeting until the answer
+ * comes.
  *
  * No state of its own. Called with the lock of demands, except where a comment says otherwise;
  * takes a connection's lock, and that of the ends. */
@@ -33,7 +34,7 @@
 #include "transport/verbs/verbs_state.h"
 
 enum {
-    looks_before_push = 50, /* about 50 ms, and twice as long each time */
+    looks_before_push = 50, /* about 50 ms, doubled each time */
     doublings_max = 8
 };
 
@@ -45,8 +46,8 @@ int tk_cm_first_buffers(const struct tk_conn *conn)
 
 /* ---- sending ---- */
 
-/* Nothing but greetings is sent over a held connection, so its whole send queue is free. NULL: not
- * now. */
+/* Only greetings are sent over a held connection, so its whole send queue is free. NULL: no work
+ * request or buffer is free now. */
 static struct tk_tx *take_held(struct tk_conn *conn, bool with_bounce)
 {
     tk_counter_add(&conn->space, tk_verbs.depth_pp);

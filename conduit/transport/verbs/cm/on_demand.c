@@ -15,7 +15,7 @@
 
 /* ---- connects that come, while events are read ---- */
 
-/* With the lock; tk_cm_is_quiet() reads it without. */
+/* Called with the lock; tk_cm_is_quiet() reads the count without it. */
 static void kept_add(int by)
 {
     __atomic_store_n(&tk_verbs.cm->kept_count, tk_verbs.cm->kept_count + (uint32_t)by,
@@ -42,8 +42,7 @@ static bool is_connected_in(const struct tk_cm_end *end, uint32_t epoch)
            (end->state == TK_CM_ANSWERED || end->state == TK_CM_GREETS || end->state == TK_CM_UP);
 }
 
-/* Replaces an earlier connect of this end: the peer has given that up, or it would not ask
- * again. */
+/* Replaces an earlier connect of this end: the peer asks again only after it has given that up. */
 enum tk_cm_verdict tk_cm_connect_keep(struct tk_cm_end *end, struct rdma_cm_id *id, uint32_t epoch)
 {
     uint32_t rank = (uint32_t)(end - tk_verbs.cm->ends) / tk_verbs.conns_pp;
@@ -171,7 +170,8 @@ enum tk_cm_outcome tk_cm_pair_outcome(const struct tk_conn *conns)
     return outcome;
 }
 
-/* Without failover no rank connects any more, so strangers find no listener. */
+/* Without failover no rank connects any more: closes the listeners, so that strangers can't
+ * connect. */
 void tk_cm_serve_no_more(void)
 {
     tk_lock(&tk_verbs.cm->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The private data of connects and refusals: makes it, and validates what comes, since anyone on
- * the network may connect to a listener. Owns nothing; uses only the job's shape and its secret,
+ * The private data of connects and refusals: makes it, and validates received data, because anyone
+ * on the network may connect to a listener. Owns nothing; uses only the job's shape and its secret,
  * and must not touch librdmacm. */
 #include "config.h"
 

@@ -2,7 +2,7 @@
  *
  * Connections that come back by librdmacm. There is no thread: events wait in the channel until a
  * rank polls. A rank that reopens a connection waits for a peer that computes, as its messages
- * would; the time limit is GASNET_IBV_CONNECT_TIMEOUT, and another attempt follows. */
+ * would. After GASNET_IBV_CONNECT_TIMEOUT it makes another attempt. */
 #include "config.h"
 
 #include "base/lock.h"

@@ -61,8 +61,8 @@ static bool any_by_cm(void)
 /* Followed by the addresses of the rails. */
 struct card {
     uint32_t rails;
-    uint32_t credits;                  /* that each peer always has */
-    uint8_t secret[tk_cm_secret_size]; /* rank 0's is the job's */
+    uint32_t credits;                  /* that we always grant each peer */
+    uint8_t secret[tk_cm_secret_size]; /* rank 0's becomes the job's */
 };
 
 static size_t card_size(void)
@@ -209,7 +209,8 @@ static enum tk_status cm_learn(void)
     return TK_OK;
 }
 
-/* A rail that librdmacm connects here but not there has no address in what the peer published. */
+/* Checks that librdmacm connects the rail at the peer too: otherwise the peer published no
+ * address. */
 static enum tk_status check_place(const struct tk_peer *peer, uint32_t rail)
 {
     const struct tk_port_address *a = &tk_verbs.rails[rail].address;

@@ -27,11 +27,11 @@
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
 
-/* In a completion's wr_id: the rest is the connection. */
+/* Marks a greeting in a completion's wr_id; the rest is the connection. */
 enum { greeting_bit = 1 };
 
-/* The siw driver rejects an empty scatter/gather list. No bounce buffer is in use so early, and all
- * devices know them: the byte is read from and written to one of them. */
+/* The siw driver rejects an empty scatter/gather list, so a greeting has one byte, in a bounce
+ * buffer: none is in use so early, and all devices have registered them. */
 static struct ibv_sge greeting_byte(const struct tk_conn *conn)
 {
     const struct tk_slab *slab = tk_verbs.slabs;
@@ -46,7 +46,7 @@ enum tk_status tk_cm_expect_greeting(struct tk_conn *conn)
     struct ibv_sge sge = greeting_byte(conn);
     struct ibv_recv_wr *bad,
         wr = {.wr_id = (uintptr_t)conn | greeting_bit, .sg_list = &sge, .num_sge = 1};
-    /* A shared queue has buffers for it: no other message comes before. */
+    /* A shared queue has buffers for the greeting: no other message comes before it. */
     if (!tk_rail_of(conn)->by_cm || tk_cm_is_asker(conn) || conn->loan)
         return TK_OK;
     int error = ibv_post_recv(conn->qp, &wr, &bad);
@@ -56,7 +56,7 @@ enum tk_status tk_cm_expect_greeting(struct tk_conn *conn)
     return error ? TK_FAIL : TK_OK;
 }
 
-/* False: no space yet. Not logged: it is complete before anything else is posted. */
+/* False: no space yet. A greeting needs no tx log: it completes before anything else is posted. */
 static bool greet(struct tk_conn *conn)
 {
     struct ibv_sge sge = greeting_byte(conn);
@@ -169,14 +169,15 @@ bool tk_cm_connect_step(void)
     return !is_over();
 }
 
-/* Greetings come through a completion queue, so waiting for events alone would miss them. */
+/* Waits at most 1 ms: greetings come through a completion queue, and events alone would miss
+ * them. */
 static void await_events(void)
 {
     struct pollfd fd = {.fd = tk_verbs.cm->channel->fd, .events = POLLIN};
     poll(&fd, 1, 1);
 }
 
-/* After start-up a connect can only belong to a connection that comes back. */
+/* Closes the listeners without failover: after start-up only connections that come back connect. */
 enum tk_status tk_cm_connect(void)
 {
     struct tk_cm *cm = tk_verbs.cm;

@@ -37,8 +37,8 @@ enum {
 struct tk_conn {
     _Alignas(TK_CACHE_LINE) tk_lock_t lock;
     int8_t control_expected; /* 1 until the exit notice came, which has its own buffer */
-    uint16_t queue;          /* identifies the wait queue for credits; 0: none */
-    int rx_base;             /* receive buffers that are needed when no request is in flight */
+    uint16_t queue;          /* number of the wait queue for credits; 0: none */
+    int rx_base;             /* receive buffers needed while no request is in flight */
     struct ibv_qp *qp;
     struct tk_peer *peer;
     struct tk_lane *lane;   /* the same for all connections to a rank */
@@ -51,25 +51,24 @@ struct tk_conn {
     bool is_for_atomics;    /* carries only atomics: the peer, which may be ourselves, has another
                                transport */
     bool is_fenced;         /* puts have reads behind them: see data/stripe.c */
-    bool is_ready;          /* has the receive buffers of a primary connection, or will at once */
-    bool has_received_last; /* last receives that events reported, unhandled */
+    bool is_ready;          /* it has a primary's receive buffers, or is getting them */
+    bool has_received_last; /* "last receive" was reported, not handled yet */
     size_t short_put_max;   /* bytes; inline_limit, or 0 where it is fenced */
-    uint64_t carried, cost; /* by large transfers: bytes times cost so far; cost per byte */
+    uint64_t carried, cost; /* of large transfers: bytes times cost so far; cost per byte */
     int credits;            /* requests that we may send now */
-    int credits_to_return;  /* credits of the peer's that we hold back */
+    int credits_to_return;  /* the peer's credits that we hold back */
     int rx_extra;           /* receive buffers in the queue beyond those needed */
-    int unsignaled;         /* messages posted without a completion since the last one with */
+    int unsignaled;         /* messages posted since the last signaled one */
     uint16_t waiting;       /* threads in the wait queue; 0 in SEQ; see data/credit.c */
-    bool is_held;           /* nothing is sent: it has neither space nor credits; the same lock */
+    bool is_held;           /* sends nothing: it has no space and no credits; the same lock */
     bool ack_due : 1;       /* an ACK could not be sent for lack of space; the same lock */
-    bool has_sent_control : 1;  /* its exit notice; the same lock */
+    bool has_sent_control : 1;  /* our exit notice; the same lock */
     tk_counter_t returned;      /* in PAR: slots that came back; with the lane's lock */
-    tk_counter_t broken;        /* not 0: an error was logged; what is posted never completes */
+    tk_counter_t broken;        /* not 0: an error was logged; posted work never completes */
     tk_counter_t space;         /* free slots of the send queue, in PAR less `returned` */
     struct tk_tx unsignaled_tx; /* names the connection in errors of unsignaled messages */
     uint64_t starved_since;     /* when a report saw that a request lacked a credit; 0: never */
-    struct ibv_send_wr
-        unsignaled_wr; /* of unsignaled messages; only the length changes between them */
+    struct ibv_send_wr unsignaled_wr; /* for unsignaled messages; only its length changes */
     struct ibv_sge unsignaled_sge;
     union {
         struct tk_short message;
@@ -83,15 +82,16 @@ struct tk_conn {
     struct tk_path path;      /* once it was connected */
     struct tk_loan *loan;     /* NULL: it has receive buffers of its own; see data/srq.h */
 
-    /* If connections are closed for others (conn/incarnation.h); with the lock of demands. */
-    uint32_t epoch;     /* connections to the peer that are closed, or almost */
+    /* Used where connections are closed to make space for others (conn/incarnation.h); with the
+     * lock of demands. */
+    uint32_t epoch;     /* connections to the peer that were closed, or are closing */
     uint32_t last_used; /* a time; only while it is watched (conn/qp_evict.c) */
-    uint64_t spared;    /* it is not closed before that time: a thread waited for it */
-    int held_credits;   /* that may not be used now; with the connection's lock */
+    uint64_t spared;    /* not closed before that time, as a thread waited for it */
+    int held_credits;   /* credits that may not be used now; with the connection's lock */
     uint32_t served;    /* threads that left the wait queue; the same lock */
 };
 
-/* Sizes of allocations: for the connections to a peer, and by rank, connected or not. */
+/* Sizes of allocations: the connections to a peer; the table of all ranks, connected or not. */
 static inline size_t tk_conns_bytes(size_t conns)
 {
     return conns * sizeof(struct tk_conn);
@@ -121,7 +121,7 @@ static inline struct tk_conn *tk_primary(const struct tk_peer *peer)
     return __atomic_load_n(&peer->connection, __ATOMIC_RELAXED);
 }
 
-/* Another thread may have switched the primary since `conn` was looked up, and `conn` may be in use
+/* True if another thread has switched the primary since `conn` was looked up; `conn` may be in use
  * again. With its lock. */
 static inline bool tk_is_passed_over(const struct tk_conn *conn, const struct tk_peer *peer)
 {

@@ -91,7 +91,7 @@ TK_FIRST_USE void tk_conn_release(struct tk_conn *conn)
     tk_counter_add(&conn->space, tk_verbs.depth_pp);
 }
 
-/* Another thread may still hold the pointer from before it was closed: with its lock. */
+/* With the connection's lock: another thread may still hold a pointer from before it was closed. */
 static void conn_prepare(struct tk_conn *conn, bool is_primary)
 {
     conn->unsignaled_tx.conn = conn;
@@ -117,7 +117,7 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
         conn->control_expected = 1;
     }
     conn->rx_extra = -tk_credit_buffers_needed(conn);
-    /* The shared queue has the buffers, for answers too: a request never has to post one. */
+    /* The shared queue has the buffers, also those for replies: a request never has to post one. */
     if (conn->loan) {
         conn->rx_extra = tk_verbs.credits_pp;
         tk_borrower_open(&conn->loan->borrower, tk_verbs.credits_pp, tk_verbs.credits_pp);
@@ -127,16 +127,48 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
         tk_conn_hold(conn);
 }
 
-/* Devices do not report how much inline data they allow, and refuse too much: tries less until one
- * accepts. */
+/* Devices take a multiple of 16 bytes inline, most often. */
+static size_t less_inline(size_t limit)
+{
+    enum { fine_from = 128, step = 16 };
+    return limit > fine_from ? limit / 2 : (limit - 1) / step * step;
+}
+
+/* Rights and broken devices have nothing to do with sizes. */
+static bool is_about_sizes(int error)
+{
+    return error != EPERM && error != EACCES && error != EIO;
+}
+
+/* A message needs two ranges of memory, for its head and its payload. */
+enum { list_least = 2 };
+
+/* Devices do not report how much inline data they allow, nor how long a list of how many requests
+ * may have: a send queue that is too large as a whole is EINVAL, or ENOMEM on mlx5. Asks for less
+ * inline data, then for short lists with as much as at first. False: there is no less to ask for.
+ */
+static bool ask_for_less(struct ibv_qp_cap *cap, size_t inline_first)
+{
+    if (tk_verbs.inline_limit > 0)
+        tk_verbs.inline_limit = less_inline(tk_verbs.inline_limit);
+    else if (tk_verbs.list_max > list_least) {
+        tk_verbs.list_max = list_least;
+        tk_verbs.inline_limit = inline_first;
+    } else
+        return false;
+    cap->max_send_sge = (uint32_t)tk_verbs.list_max;
+    cap->max_inline_data = (uint32_t)tk_verbs.inline_limit;
+    return true;
+}
+
 static struct ibv_qp *create_with_inline(const struct tk_device *device,
                                          struct ibv_qp_init_attr *attr)
 {
+    size_t inline_first = tk_verbs.inline_limit;
     struct ibv_qp *qp;
-    while (!(qp = ibv_create_qp(device->pd, attr)) && tk_verbs.inline_limit > 0) {
-        tk_verbs.inline_limit /= 2;
-        attr->cap.max_inline_data = (uint32_t)tk_verbs.inline_limit;
-    }
+    while (!(qp = ibv_create_qp(device->pd, attr)) && is_about_sizes(errno) &&
+           ask_for_less(&attr->cap, inline_first))
+        continue;
     if (qp && attr->cap.max_inline_data < tk_verbs.inline_limit)
         tk_verbs.inline_limit = attr->cap.max_inline_data;
     return qp;
@@ -197,7 +229,7 @@ static enum tk_status probe_inline(const struct tk_device *device, struct ibv_qp
     return TK_FAIL;
 }
 
-/* It is not known yet whether neighbours share queue pairs. */
+/* We do not know yet whether neighbours share queue pairs. */
 static enum tk_status probe_sender(const struct tk_device *device)
 {
     struct ibv_qp_init_attr attr = conn_attr(NULL, device, false);
@@ -252,7 +284,7 @@ static struct tk_lane *lane_to(uint32_t rank)
 enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t number,
                             bool is_primary)
 {
-    if (!conn->peer) { /* otherwise another thread may be reading them: the entry was used before */
+    if (!conn->peer) { /* a used entry keeps them: another thread may be reading them */
         conn->peer = peer;
         conn->number = (uint8_t)number;
         conn->rail = number % tk_verbs.rail_count;
@@ -328,7 +360,7 @@ TK_FIRST_USE enum tk_status tk_conn_connect(struct tk_conn *conn, const struct t
     const char *what;
     const struct tk_port_address *mine = &tk_rail_of(conn)->address;
     bool by_cm = tk_rail_of(conn)->by_cm && !conn->is_for_atomics;
-    /* librdmacm uses IP addresses; it takes from the path only what both ends can do */
+    /* librdmacm uses IP addresses, and only the common limits of both ends from the path */
     if (!tk_path_find(&conn->path, mine, to, tk_peers.me < conn->peer->rank) && !by_cm)
         return no_path(conn, to);
     if (conn->tx_log) {

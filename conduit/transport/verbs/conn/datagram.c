@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * See datagram.h. Owns the unreliable queue pairs, one for each rail, their memory, and address
- * handles, which are made when a datagram is sent, kept for the next one, and dropped when there
- * are many and none is in use. With the lock of demands, except where a comment says otherwise. */
+ * handles. A handle is made when a datagram is sent and kept for the next one; when there are many,
+ * unused ones are dropped. With the lock of demands, except where a comment says otherwise. */
 #include "config.h"
 
 #include <errno.h>
@@ -77,7 +77,8 @@ static enum tk_status open_memory(struct rail_datagrams *rd, const struct tk_rai
     return TK_OK;
 }
 
-/* In a failover group the path of a message counts what comes over each connection. */
+/* In a failover group the receive path counts messages in conn->tx_log, so this one has a log
+ * too. */
 static enum tk_status open_conn(struct tk_conn *conn, const struct tk_rail *rail)
 {
     const struct tk_datagrams *all = tk_conns.datagrams;
@@ -129,7 +130,8 @@ enum tk_status tk_datagrams_prepare(void)
 
 /* ---- receiving ---- */
 
-/* Restores the mark: what came may have been anything, also in the bytes before the datagram. */
+/* Restores the mark: a packet may have overwritten everything, also the bytes before the
+ * datagram. */
 static void datagram_post(struct tk_buffer *buffer)
 {
     struct ibv_recv_wr *bad;
@@ -191,7 +193,7 @@ static uint32_t numbers(void)
     return tk_verbs.conns_pp * (tk_xrc_in_use() ? tk_xrc_numbers : 1);
 }
 
-/* The size of this job's datagrams; most could carry more numbers. */
+/* The size of this job's datagrams; the struct has space for more numbers than most jobs use. */
 static size_t bytes_of_datagram(void)
 {
     return offsetof(struct tk_datagram, qps) +
@@ -213,7 +215,7 @@ static bool is_sound(const struct tk_datagram *d, uint32_t size)
            !memcmp(d->secret, tk_conns.datagrams->secret, sizeof(d->secret));
 }
 
-/* Without a lock: the caller owns the buffer. */
+/* Takes no lock: the caller owns the buffer. */
 TK_FIRST_USE bool tk_datagram_take(struct tk_buffer *buffer, uint32_t size,
                                    struct tk_datagram *datagram)
 {
@@ -321,8 +323,8 @@ TK_FIRST_USE static void datagram_post_send(struct tk_tx *tx, const struct slot 
         tk_tx_complete(tx); /* treated as lost */
 }
 
-/* At random: if one rail loses everything, strict alternation of repeats and answers would keep
- * some datagrams on it. */
+/* Chooses at random: if one rail loses everything, strict alternation of repeats and answers would
+ * keep some datagrams on that rail. */
 static uint32_t choose_rail(struct tk_datagrams *all, const struct tk_conn *conns)
 {
     all->chance = all->chance * 1664525 + 1013904223;

@@ -26,7 +26,7 @@ enum {
     tk_datagram_front = 40 /* bytes before a datagram that the device may fill: IBA 11.4.2.1 */
 };
 
-/* With up to 50 connections to a peer it is shorter than the smallest packet (256 bytes). */
+/* With up to 50 connections to a peer it fits the smallest packet (256 bytes). */
 struct tk_datagram {
     uint8_t mark;
     uint8_t what; /* enum tk_handshake_message or tk_incarnation_message */
@@ -34,10 +34,10 @@ struct tk_datagram {
     uint32_t magic;
     uint32_t from, to; /* ranks */
     uint32_t epoch;    /* how often connections of these two ranks were closed */
-    uint32_t number;   /* of a close query; this, out and owed: see conn/incarnation.h */
+    uint32_t number;   /* of a question to close; for this, out and owed see conn/incarnation.h */
     int32_t out, owed;
     uint32_t conns;
-    uint32_t credits; /* requests that the other end may always have in flight to this one */
+    uint32_t credits; /* requests that the other end may always have in flight to us */
     uint8_t secret[tk_job_secret_size];
     uint32_t qps[tk_conns_max]; /* `conns` of them, or what conn/xrc.h describes */
 };
@@ -49,11 +49,11 @@ enum tk_status tk_datagrams_open(struct tk_peer_info *info);
 enum tk_status tk_datagrams_connect(void);
 void tk_datagrams_close(void);
 
-/* The most receives that a device may complete at once. */
+/* The largest number of datagrams that a device may complete at once. */
 int tk_datagrams_received(const struct tk_device *device);
 
-/* Does the buffer belong to datagrams? tk_datagram_take() then checks and copies its contents
- * and posts it again; it returns false if the datagram is malformed, or not of this job for this
+/* Does the buffer belong to datagrams? Then tk_datagram_take() checks and copies its contents and
+ * posts it again; it returns false if the datagram is malformed, of another job or for another
  * rank. */
 static inline bool tk_is_datagram_conn(const struct tk_conn *conn)
 {

@@ -16,7 +16,7 @@
 #include "transport/verbs/library.h"
 
 enum {
-    slot_size = 512, /* of memory for one datagram, and the bytes before it */
+    slot_size = 512, /* bytes of one datagram and of what the device puts before it */
     handles_max = 16 /* address handles that are kept */
 };
 _Static_assert(tk_datagram_front + sizeof(struct tk_datagram) <= slot_size, "a datagram");
@@ -36,7 +36,7 @@ struct handle {
 };
 
 struct rail_datagrams {
-    struct tk_conn *conn; /* represents the queue pair; its peer is NULL */
+    struct tk_conn *conn; /* stands for the queue pair; its peer is NULL */
     struct tk_buffer *buffers;
     struct ibv_mr *mr; /* of all slots, receive slots first */
     char *memory;
@@ -53,8 +53,8 @@ struct tk_datagrams {
     struct rail_datagrams rails[];
 };
 
-/* For a rail, by the numbers of receive and send slots: registered memory; other memory.
- */
+/* Bytes for a rail with so many receive and send slots: of registered memory, and of other
+ * memory. */
 static inline size_t tk_datagrams_registered(int receives, int sends)
 {
     return (size_t)(receives + sends) * slot_size;

@@ -2,13 +2,14 @@
  *
  * See demand.h. Owns a record of each peer that is being connected, from the first use or request
  * until messages may be sent to it; the lock of demands guards the records and the calls of
- * datagram.c and pair.c. It is taken before a connection's lock. A thread that holds it does not
- * poll, because a poll may find a datagram, and reports no failure, because that ends the process.
+ * datagram.c and pair.c. It is taken before a connection's lock. A thread that holds it must not
+ * poll, because a poll may find a datagram and take the lock, and must not report a failure,
+ * because that ends the process.
  *
  * Nothing is queued here: a send returns TK_BUSY, as it does when a queue is full, and is retried
- * between polls. So messages keep the order of their senders, an immediate one does not wait, and a
- * lost datagram delays but does not fail. There is no thread: a peer answers when it polls, and the
- * request is repeated as long as that takes. */
+ * between polls. So messages keep the order of their senders, an immediate message does not wait,
+ * and a lost datagram only causes a delay. There is no thread: a peer answers when it polls, and we
+ * repeat the request until then. */
 #include "config.h"
 
 #include <stdio.h>
@@ -69,7 +70,7 @@ static void take_outcome(struct tk_demand_record *record)
     }
 }
 
-/* All peers are connected: from now on polls cost no more than in other jobs. */
+/* All peers are connected: ends the listening, so that polls cost no more than in other jobs. */
 static void end_listening(void)
 {
     tk_cm_serve_no_more();
@@ -93,7 +94,7 @@ static void look_at_cm(void)
     if (!tk_conns.demand->any_came)
         tk_conns.demand->any_came = tk_cm_has_heard();
     if (tk_conns.demand->is_listening && !tk_conns.demand->records &&
-        tk_conns.demand->opened == tk_verbs.peers) /* none of them is closed again */
+        tk_conns.demand->opened == tk_verbs.peers) /* at that number none is closed again */
         end_listening();
 }
 
@@ -114,8 +115,8 @@ static void log_hopeless(const struct tk_peer *peer, double limit)
                      tk_settings.use_xrc > 0 ? " with GASNET_USE_XRC=0" : "");
 }
 
-/* A peer that computes does not answer, which must not end the job; but if no datagram has ever
- * come from any rank, the network carries none. */
+/* A peer that computes does not answer; that must not end the job. But if no datagram ever came
+ * from any rank, the network loses them. */
 static bool is_hopeless(const struct tk_demand_record *record, uint64_t now)
 {
     double limit = tk_settings.connect_timeout;
@@ -146,7 +147,7 @@ TK_FIRST_USE static void step_all(void)
     tk_demand_refill(now);
 }
 
-/* Ends the process after a failure, or continues leaving: not with the lock. */
+/* After a failure ends the process, or continues its exit; the lock must not be held then. */
 static void demand_unlock(void)
 {
     bool has_failed = tk_conns.demand->has_failed;
@@ -196,7 +197,7 @@ TK_FIRST_USE static void ask(struct tk_peer *peer, bool is_reply)
         tk_conns.demand->wanted++;
     }
     record->is_wanted = true;
-    if (is_reply && !tk_cm_greets()) /* with greetings the first message has proved it */
+    if (is_reply && !tk_cm_greets()) /* with greetings the first message proves it */
         tk_demand_record_advance(record, TK_INCARNATION_PROVED);
     else if (record->incarnation.state == TK_INCARNATION_PARTING)
         tk_demand_record_advance(record, TK_INCARNATION_USED);
@@ -220,7 +221,7 @@ void tk_demand_want(struct tk_peer *peer)
         tk_demand_use(peer, false);
 }
 
-/* Nothing is in flight, and it is not time to look at librdmacm. */
+/* Is nothing in flight, and no look at librdmacm due? */
 static bool is_quiet(void)
 {
     return __atomic_load_n(&tk_conns.demand->is_listening, __ATOMIC_RELAXED) &&
@@ -242,7 +243,7 @@ int tk_demand_pending(void)
 
 /* ---- what comes ---- */
 
-/* The request waits a little: it is answered when another connection was closed. */
+/* Keeps the request for a moment: it is answered when another connection is closed. */
 static void request_waits(struct tk_demand_record *record, const struct tk_datagram *datagram)
 {
     record->came = tk_now();
@@ -290,7 +291,7 @@ enum tk_status tk_demand_open(void)
     if (!tk_demand_is_by_cm())
         return tk_evict_open((uint32_t)tk_settings.connect_max / tk_verbs.conns_pp);
     tk_conns.demand->is_listening = true;
-    tk_demand_pending_add(1); /* connects come without a completion */
+    tk_demand_pending_add(1); /* no completion announces connects */
     return tk_evict_open(0);
 }
 

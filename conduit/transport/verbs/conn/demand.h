@@ -16,8 +16,8 @@ struct tk_peer;
 enum tk_status tk_demand_open(void);
 void tk_demand_close(void);
 
-/* Begins to connect the peer if it is not connected, and continues that. Does nothing if all are
- * connected at start-up. */
+/* Begins or continues to connect the peer. Does nothing if it is connected, or if all are connected
+ * at start-up. */
 void tk_demand_want(struct tk_peer *peer);
 
 /* Repeats requests that were not answered. Runs no handler. */
@@ -26,17 +26,18 @@ void tk_demand_step(void);
 /* A datagram came in this buffer, which is posted again. */
 void tk_demand_came(struct tk_buffer *buffer, uint32_t size);
 
-/* Peers that are being connected, and buffers still to be made; each counts as pending work. */
+/* The number of peers that are being connected, plus one while buffers must be made; each counts as
+ * pending work. */
 int tk_demand_pending(void);
 
-/* At the end, if a setting asks for it. */
+/* Logs the counts at the end, if a setting asks for it. */
 void tk_demand_report_end(void);
 
 /* Adds the peers that are being connected, or wait for that, to the record of waits. */
 struct tk_wait_rows;
 void tk_demand_describe_waits(struct tk_wait_rows *rows);
 
-/* Logs a peer that has not answered for long. */
+/* Logs a peer that has not answered for `limit`. */
 void tk_demand_report_stall(uint64_t now, uint64_t limit);
 
 /* See struct tk_transport. */

@@ -28,9 +28,10 @@
 #include "transport/verbs/verbs_state.h"
 
 static const uint64_t spared_time =
-    TK_SECOND / 50; /* a new connection is not closed before that, so that it is used */
-static const uint64_t refill_time = TK_SECOND / 1000; /* lets the first message go first */
-static const uint64_t request_time = TK_SECOND / 500; /* a request waits that long for space here */
+    TK_SECOND / 50; /* a new connection is kept so long, so that it is used */
+static const uint64_t refill_time =
+    TK_SECOND / 1000; /* a delay, so that the first message goes first */
+static const uint64_t request_time = TK_SECOND / 500;  /* a request waits so long for space here */
 static const uint64_t denied_time = TK_SECOND / 10000; /* first repeat after a denial */
 
 /* ---- records ---- */
@@ -54,7 +55,7 @@ TK_FIRST_USE struct tk_demand_record *tk_demand_record_of(const struct tk_peer *
     return record;
 }
 
-/* Rarely are several needed at once, and the allocator's code is in no cache by then. */
+/* Most of the time one record is enough; calling the allocator would miss the caches. */
 TK_FIRST_USE static struct tk_demand_record *record_allocate(struct tk_demand *demand)
 {
     struct tk_demand_record *record = &demand->spare;
@@ -123,7 +124,8 @@ TK_FIRST_USE static enum tk_status make_pair(struct tk_demand_record *record)
 }
 
 /* Publishes the connections first: a message may come at once, and its handler looks them up.
- * librdmacm finds the numbers of queue pairs itself, and must know before what each end allows. */
+ * librdmacm exchanges the numbers of queue pairs itself, and needs the limits of both ends
+ * before. */
 TK_FIRST_USE static enum tk_status connect_pair(struct tk_demand_record *record,
                                                 const struct tk_datagram *datagram)
 {
@@ -137,8 +139,8 @@ TK_FIRST_USE static enum tk_status connect_pair(struct tk_demand_record *record,
     return tk_pair_connect(record->conns, datagram->qps, (int)datagram->credits);
 }
 
-/* Closes all of them, including those that were never connected: their entries serve the next
- * ones. */
+/* Closes all connections of the pair, also those that were never connected: the next ones reuse
+ * their entries. */
 static void shut_pair(struct tk_demand_record *record)
 {
     if (tk_conns_to(record->peer->rank) != record->conns)
@@ -154,7 +156,7 @@ static uint64_t after(uint64_t least, unsigned times)
     return tk_min(least << tk_min(times, 8), longest);
 }
 
-/* Spreads times, so that ranks that deny each other do not come back at the same time. */
+/* Randomizes a delay, so that ranks that deny each other do not retry at the same time. */
 static uint64_t spread(uint64_t time)
 {
     static TK_PER_THREAD uint64_t chance;
@@ -176,8 +178,7 @@ static bool say(const struct tk_demand_record *record, const struct tk_incarnati
     return true;
 }
 
-/* A lost message and one that could not be sent are treated alike, except for the time of the
- * repeat. */
+/* A message that could not be sent is treated like a lost one, but is repeated sooner. */
 TK_FIRST_USE static void record_send(struct tk_demand_record *record,
                                      const struct tk_incarnation_word *word)
 {
@@ -204,8 +205,8 @@ TK_FIRST_USE static void refill_later(void)
     tk_conns.demand->refill = tk_now() + refill_time;
 }
 
-/* Not while the processor is needed to connect. Failing to get memory matters only when a
- * connection needs it, which finds that out again. */
+/* Waits while peers are being connected, which needs the processor. A failure to get memory is
+ * ignored: the connection that needs the memory tries again and reports it. */
 void tk_demand_refill(uint64_t now)
 {
     struct tk_demand *demand = tk_conns.demand;
@@ -217,7 +218,8 @@ void tk_demand_refill(uint64_t now)
         tk_pair_open_ahead();
 }
 
-/* Where connections are bounded, watches the new one until it is used, so that use shows. */
+/* Where the number of connections is bounded, starts to watch the new one, so that its use is
+ * noticed. */
 TK_FIRST_USE static void record_live(struct tk_demand_record *record)
 {
     struct tk_peer *peer = record->peer;
@@ -253,8 +255,8 @@ static struct tk_incarnation_word with_balance(const struct tk_demand_record *re
     return word;
 }
 
-/* Nothing was done: the next step tries again. Anything but a request counts as lost, and will be
- * repeated. */
+/* Undoes the step: the next one tries again. A request is kept; any other datagram counts as lost,
+ * and its sender will repeat it. */
 static void postpone(struct tk_demand_record *record, const struct tk_incarnation *before,
                      const struct tk_datagram *datagram)
 {
@@ -306,7 +308,8 @@ TK_FIRST_USE static void do_step(struct tk_demand_record *record, struct tk_inca
     drop_if_settled(record);
 }
 
-/* The same, unless a neighbour is making or connecting a queue pair that it needs. */
+/* The same, but postpones the step while a neighbour makes or connects a queue pair that it
+ * needs. */
 TK_FIRST_USE static void perform(struct tk_demand_record *record, struct tk_incarnation_step step,
                                  const struct tk_incarnation *before,
                                  const struct tk_datagram *datagram)
@@ -339,8 +342,8 @@ TK_FIRST_USE void tk_demand_record_advance(struct tk_demand_record *record,
     perform(record, step, &before, NULL);
 }
 
-/* True if this rank has not used it since the last look, and nothing is in flight. A connection
- * found in use is watched from now on. */
+/* Freezes the connection. Fails if this rank has used it since the last look, or if work is in
+ * flight. A connection that was used is watched from now on. */
 static bool freeze(struct tk_demand_record *record)
 {
     struct tk_peer *peer = record->peer;

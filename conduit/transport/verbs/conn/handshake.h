@@ -13,9 +13,8 @@
  *
  * Both may ask at once: then the lower rank's request counts, and the higher one answers it with
  * the queue pairs that it has made. The lower one ignores the other request and repeats its own
- * until it is answered. Each end repeats whatever it waits for an answer to; nothing else depends
- * on time.
- */
+ * until it is answered. Each end repeats a message until it is answered; nothing else depends on
+ * time. */
 #ifndef TK_VERBS_HANDSHAKE_H
 #define TK_VERBS_HANDSHAKE_H
 
@@ -24,7 +23,8 @@
 enum tk_handshake_state {
     TK_HANDSHAKE_IDLE,
     TK_HANDSHAKE_ASKING,   /* queue pairs exist, with receive buffers */
-    TK_HANDSHAKE_ANSWERED, /* they are ready to receive and to send; the other end's may not be */
+    TK_HANDSHAKE_ANSWERED, /* they are ready to receive and to send; perhaps not yet the other end's
+                            */
     TK_HANDSHAKE_UP        /* messages may be sent */
 };
 
@@ -39,7 +39,7 @@ enum tk_handshake_message {
 enum tk_handshake_event {
     TK_HANDSHAKE_WANTED, /* there is something to send */
     TK_HANDSHAKE_PROVED, /* a message came over the connection */
-    TK_HANDSHAKE_TIMED,  /* no answer so far */
+    TK_HANDSHAKE_TIMED,  /* the answer did not come in time */
     TK_HANDSHAKE_CAME_REQUEST,
     TK_HANDSHAKE_CAME_ACCEPT,
     TK_HANDSHAKE_CAME_CONFIRM

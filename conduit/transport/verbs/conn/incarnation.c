@@ -68,8 +68,7 @@ static struct tk_incarnation_step agree(struct tk_incarnation *incarnation, uint
     return say(incarnation, TK_INCARNATION_AGREE);
 }
 
-/* The other end asks only while it sends nothing: a freeze for an earlier question is decided
- * anew. */
+/* The other end asks only while it sends nothing, so a freeze for an earlier question ends here. */
 static struct tk_incarnation_step refuse(struct tk_incarnation *incarnation, uint32_t number)
 {
     bool is_parting = incarnation->state == TK_INCARNATION_PARTING;
@@ -78,7 +77,7 @@ static struct tk_incarnation_step refuse(struct tk_incarnation *incarnation, uin
     return step;
 }
 
-/* Both may ask at once: then the lower rank's question counts. */
+/* If both ask at once, the lower rank's question counts. */
 static struct tk_incarnation_step came_part(struct tk_incarnation *incarnation,
                                             const struct tk_incarnation_word *word,
                                             const struct tk_incarnation_facts *facts)
@@ -94,7 +93,7 @@ static struct tk_incarnation_step came_part(struct tk_incarnation *incarnation,
         if ((int32_t)(word->number - incarnation->number) < 0)
             return nothing(); /* late: a later question was answered with yes */
         break;
-    case TK_INCARNATION_ANSWERED: /* the rank that asks to close is up */
+    case TK_INCARNATION_ANSWERED: /* the other end asks to close, so it is up */
     case TK_INCARNATION_UP:
         break;
     default:
@@ -122,7 +121,7 @@ static struct tk_incarnation_step came_answer(struct tk_incarnation *incarnation
     return thaw(incarnation);
 }
 
-/* Closes what was made for it, so that others find space here. */
+/* Closes the queue pairs made for this connection, which frees space for other peers. */
 static struct tk_incarnation_step came_busy(struct tk_incarnation *incarnation)
 {
     return incarnation->state == TK_INCARNATION_ASKING
@@ -188,7 +187,8 @@ static struct tk_incarnation_step came_late(const struct tk_incarnation *incarna
     return waits ? say(incarnation, TK_INCARNATION_OVER) : nothing();
 }
 
-/* The other end is ahead: its question, or what it has of ours, belongs to a closed connection. */
+/* The other end is ahead: our question, or our answer, belongs to a connection that it has
+ * closed. */
 static struct tk_incarnation_step came_early(struct tk_incarnation *incarnation,
                                              const struct tk_incarnation_word *word,
                                              const struct tk_incarnation_facts *facts)
@@ -199,7 +199,7 @@ static struct tk_incarnation_step came_early(struct tk_incarnation *incarnation,
     case TK_INCARNATION_AGREED:
         return close_end(incarnation, word->epoch);
     case TK_INCARNATION_ASKING: {
-        /* Our queue pairs were never connected and can be used for the next connection. */
+        /* Our queue pairs were never connected, so the next connection can use them. */
         incarnation->epoch = word->epoch;
         struct tk_incarnation_step step = came_now(incarnation, &again, facts);
         if (incarnation->state == TK_INCARNATION_ASKING)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Incarnations of two ranks' connection where there may be fewer connections than peers: it is
- * opened (handshake.h), closed when others need the space more, and opened again. A function of
- * state and datagram, without a device; tests search all sequences for two ranks. Owns nothing.
+ * Incarnations of the connection of two ranks, where a rank may have fewer connections than peers:
+ * the connection is opened (handshake.h), closed when other peers need the space more, and opened
+ * again. A function of state and datagram, without a device; tests search all sequences for two
+ * ranks. Owns nothing.
  *
  *     asks to close   UP - PARTING (PART) -------------------- CLOSING (OVER) - IDLE
  *     is asked        UP ------------------ AGREED (AGREE) ----------- CLOSING - IDLE
  *
  * The rank that asks has nothing in flight and sends nothing more, but may withdraw its question
  * until the other agrees. The other may be waiting by then, so an AGREE to a withdrawn question is
- * answered with CANCEL. The rank that agrees has nothing in flight either, and both know by their
- * credits that all messages of both were handled; it sends nothing until OVER or CANCEL has come.
- * So when the first queue pair is closed the other end is silent. A message over the connection
- * proves that the other end sends again.
+ * answered with CANCEL. The rank that agrees has nothing in flight either; the credits of both
+ * prove that all their messages were handled. It sends nothing until OVER or CANCEL comes. So when
+ * the first queue pair is closed the other end is silent. A message over the connection proves that
+ * the other end sends again.
  *
  * Connections of two ranks are numbered: the epoch counts those that are closed. Each datagram
  * carries its sender's epoch. A datagram of a past epoch is answered with OVER, and an end that
@@ -34,9 +35,9 @@ enum tk_incarnation_state {
     TK_INCARNATION_ASKING = TK_HANDSHAKE_ASKING,
     TK_INCARNATION_ANSWERED = TK_HANDSHAKE_ANSWERED,
     TK_INCARNATION_UP = TK_HANDSHAKE_UP,
-    TK_INCARNATION_PARTING, /* nothing is sent; we asked to close */
-    TK_INCARNATION_AGREED,  /* nothing is sent; the other end asked */
-    TK_INCARNATION_CLOSING /* closing this end's queue pairs; the epoch is the next one's already */
+    TK_INCARNATION_PARTING, /* we send nothing, and asked to close */
+    TK_INCARNATION_AGREED,  /* we send nothing; the other end asked to close */
+    TK_INCARNATION_CLOSING  /* closing this end's queue pairs; the epoch already counts it */
 };
 
 /* Kinds of datagrams beside those of enum tk_handshake_message. */
@@ -69,19 +70,18 @@ enum tk_incarnation_event {
         TK_HANDSHAKE_WANTED, /* there is something to send, and space to connect */
     TK_INCARNATION_PROVED = TK_HANDSHAKE_PROVED, /* a message came over the connection */
     TK_INCARNATION_TIMED = TK_HANDSHAKE_TIMED,
-    TK_INCARNATION_USED,   /* there is something to send over the connection that was about to be
-                              closed */
-    TK_INCARNATION_PARTED, /* nothing is in flight, and nothing is sent from now on: ask to close */
+    TK_INCARNATION_USED,   /* this rank sends over the connection that was about to be closed */
+    TK_INCARNATION_PARTED, /* nothing is in flight, and we stop sending: ask to close */
     TK_INCARNATION_CLOSED  /* the queue pairs are gone */
 };
 
 /* Conditions other than the state. */
 struct tk_incarnation_facts {
     bool is_lower;  /* our rank is the lower one of the two */
-    bool has_space; /* for one more connection */
-    bool agrees; /* PART: nothing is in flight or wanted here, nothing is sent from now on, and the
-                    counts of credits match */
-    uint32_t next; /* PARTED: number of the question, not used before */
+    bool has_space; /* there is space for one more connection */
+    bool agrees;    /* PART: nothing is in flight or wanted here, we stop sending, and the counts of
+                       credits match */
+    uint32_t next;  /* PARTED: an unused number for the question */
 };
 
 /* What to do, in this order. */

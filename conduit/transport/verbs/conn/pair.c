@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * All connections to one rank: they are made, connected and closed together. Owns tk_verbs.conns_of
- * and .nobody. The latter stands for ranks without connections: it has no queue pair and never any
- * space, so checks for space and loops over ranks need no special case. Single-threaded at start-up
- * and exit, with the lock of demands (demand.c) in between. Closed connections keep their entries,
- * held: another thread may have loaded the pointer before. */
+ * and .nobody, which stands for ranks without connections. It has no queue pair and no space, so
+ * checks for space and loops over ranks need no special case. Single-threaded at start-up and exit,
+ * with the lock of demands (demand.c) in between. Closed connections keep their entries, held:
+ * another thread may have loaded the pointer before. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -74,7 +74,7 @@ enum tk_status tk_nobody_open(void)
     return TK_OK;
 }
 
-/* Posted buffers are listed behind `posted`, unless that is NULL. */
+/* Adds posted buffers to the list `posted`, unless that is NULL. */
 TK_FIRST_USE static enum tk_status fill(struct tk_conn *conn, struct tk_pool_item **posted)
 {
     while (conn->rx_extra < tk_cm_first_buffers(conn) - conn->held_credits) {
@@ -123,7 +123,7 @@ TK_FIRST_USE static enum tk_status pool_fit(struct tk_rail *rail)
     return tk_recv_pool_fit(rail, tk_recv_buffers_wanted(rail->conns_open, rail->primaries));
 }
 
-/* Receive buffers for one more peer, if there may be one. */
+/* The number of receive buffers that the rail wants with one more peer, if there can be one. */
 static unsigned buffers_ahead(const struct tk_rail *rail)
 {
     uint32_t most = tk_verbs_peers_at_once(tk_verbs.peers, tk_verbs.conns_pp, false);
@@ -174,7 +174,7 @@ TK_FIRST_USE static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t 
 
 /* ---- one for the next peer ---- */
 
-static uint32_t space_ahead; /* connections for which there is space, including the next one */
+static uint32_t space_ahead;              /* peers that have space, including the next one */
 static struct tk_pool_item *posted_ahead; /* receive buffers of tk_conns.ahead */
 
 static bool may_open_ahead(void)
@@ -183,11 +183,11 @@ static bool may_open_ahead(void)
            tk_verbs_makes_ahead(tk_verbs.peers, tk_verbs.rails[0].conns_open, tk_verbs.conns_pp);
 }
 
-/* So that the next connection finds its queue pair made. A shared queue gets the buffers
- * instead. */
+/* Makes space for the queue pair that is made for the next peer. With shared queues only completion
+ * queues must grow. */
 static bool make_space_ahead(void)
 {
-    uint32_t rank = tk_peers.me; /* the rank is not known yet: there is one connection to each */
+    uint32_t rank = tk_peers.me; /* any rank will do: each has one connection */
     if (tk_srq_in_use())
         return tk_queues_fit() == TK_OK;
     pair_count(rank, 1);
@@ -202,8 +202,8 @@ TK_FIRST_USE static bool has_space_ahead(void)
     return tk_verbs.rails[0].conns_open <= space_ahead;
 }
 
-/* Nothing comes over it before it is connected, so it may be dropped at any time; but destroying a
- * queue pair gives back none of its posted buffers. */
+/* Nothing comes over it before it is connected, so it may be dropped at any time. Destroying a
+ * queue pair does not return its posted buffers, so they are given back here. */
 static void drop_ahead(struct tk_conn *conn)
 {
     struct tk_rail *rail = tk_rail_of(conn);
@@ -228,16 +228,17 @@ void tk_pair_open_ahead(void)
         drop_ahead(conn);
 }
 
-/* Not if entries from before exist: other threads may hold pointers to them. */
+/* False if the rank has entries from an earlier connection: other threads may hold pointers to
+ * those. */
 bool tk_pair_is_ahead_for(uint32_t rank)
 {
     return tk_conns.ahead && tk_conns_to(rank) == tk_verbs.nobody &&
            tk_conn_suits(tk_conns.ahead, rank);
 }
 
-/* A queue pair is tied to its completion queue. If it were used anyway, whether threads with
- * different peers share a lane would depend on the order of connecting. It is dropped and not kept
- * for a rank of its lane, because its receive buffers are those that the pool has for this peer. */
+/* A queue pair is tied to its completion queue, that of another lane here. If this peer used it,
+ * the order of connecting would decide whether threads with different peers share a lane. It is
+ * dropped, not kept for a rank of its lane, because this peer needs its receive buffers. */
 static void drop_unsuited(uint32_t rank)
 {
     if (!tk_conns.ahead || tk_conn_suits(tk_conns.ahead, rank))
@@ -246,7 +247,7 @@ static void drop_unsuited(uint32_t rank)
     tk_conns.ahead = NULL;
 }
 
-/* TK_BUSY: it stays, for this peer or another. */
+/* TK_BUSY: the queue pair stays, for this peer or another. */
 TK_FIRST_USE static enum tk_status take_ahead(uint32_t rank, struct tk_conn **conns)
 {
     enum tk_status status = pair_reserve(tk_conns.ahead, rank);
@@ -271,7 +272,7 @@ static enum tk_status pair_open_all(struct tk_conn *conns, uint32_t rank)
     return TK_OK;
 }
 
-/* The entries from before, if any: other threads may hold pointers to them. */
+/* Reuses the entries of an earlier connection, if any: other threads may hold pointers to them. */
 static struct tk_conn *places_for(uint32_t rank)
 {
     struct tk_conn *conns = tk_conns_to(rank);
@@ -333,7 +334,7 @@ TK_FIRST_USE static void set_for_good(struct tk_conn *conn, bool is_fenced, uint
     tk_stripe_open(conn, rate_mbps);
 }
 
-/* Its lock: another thread may just be finding a port dead. */
+/* Takes its lock: another thread may just have found a port dead. */
 TK_FIRST_USE static enum tk_status connect_one(struct tk_conn *conn,
                                                const struct tk_port_address *to, const uint32_t *qp)
 {
@@ -352,8 +353,7 @@ TK_FIRST_USE enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         struct tk_conn *conn = &conns[k];
         const struct tk_port_address *to = tk_address_of(rank, conn->rail);
-        if (!conn->cost) /* otherwise the entry was used before, and another thread may be reading
-                          */
+        if (!conn->cost) /* a used entry keeps it: another thread may be reading */
             set_for_good(conn, is_fenced, to->rate_mbps);
         if (k == tk_primary_number(rank))
             tk_loan_open(conn, credits); /* first: messages may come as soon as it is connected */
@@ -384,9 +384,9 @@ TK_FIRST_USE void tk_pair_release(struct tk_conn *conns)
         tk_failover_group_thaw(conns->peer->rank);
 }
 
-/* Unsignaled messages have arrived, as the credits prove, but perhaps not their acknowledgements:
- * the device would repeat them to a queue pair that is gone. A write of 0 bytes behind them has a
- * completion. */
+/* The credits prove that unsignaled messages have arrived, but their acknowledgements may have not:
+ * the device would repeat the messages to a queue pair that is gone. So this posts a write of 0
+ * bytes behind them; its completion covers them. */
 static void flush_quiet(struct tk_conn *conn)
 {
     struct tk_tx *tx = tk_tx_take(conn, false);
@@ -432,8 +432,8 @@ bool tk_pair_freeze(struct tk_conn *conns)
     return all;
 }
 
-/* Of the credits that the peer granted or lent us: those given back are its own again, whether it
- * knows that or not. */
+/* Credits of the peer that we have in use. Credits that we gave back count as the peer's, whether
+ * it knows that yet or not. */
 static int credits_out(struct tk_conn *conns)
 {
     struct tk_conn *primary = tk_primary(conns->peer);
@@ -450,8 +450,8 @@ static int credits_out(struct tk_conn *conns)
     return ours;
 }
 
-/* An exit notice costs no credit, but counts as one here, because it must not be lost either. It
- * may have gone over an earlier primary. */
+/* An exit notice takes no credit, but counts as one here, because it must not be lost either. It
+ * may have been sent over an earlier primary. */
 struct tk_pair_balance tk_pair_balance(struct tk_conn *conns)
 {
     struct tk_pair_balance balance = {.out = credits_out(conns)};
@@ -495,7 +495,7 @@ void tk_pair_shut(struct tk_conn *conns)
     }
 }
 
-/* The device of an iWARP port also flushes them when the other end gives up a connection that is
+/* The device of an iWARP port also flushes buffers when the other end gives up a connection that is
  * not open yet. */
 bool tk_pair_flushed(struct tk_buffer *buffer)
 {
@@ -509,9 +509,8 @@ bool tk_pair_flushed(struct tk_buffer *buffer)
     return is_flushed;
 }
 
-/* 0 for a shared queue: the other end has sent nothing that was not taken, or it would not be
- * closed, and nothing more comes (except a greeting: tk_srq_leave()). Also 0 if it was drained
- * before. */
+/* 0 for a shared queue: it is closed only when all messages of the other end were taken, so nothing
+ * more comes except a greeting (tk_srq_leave()). Also 0 if the connection was drained before. */
 static int posted_on(struct tk_conn *conn)
 {
     if (conn->loan || tk_counter_read(&conn->state) >= TK_DRAINED)
@@ -520,7 +519,8 @@ static int posted_on(struct tk_conn *conn)
     return tk_conn_is_open(conn) ? posted : posted - tk_space_closed;
 }
 
-/* Only a greeting may still be in flight, which used space that is otherwise not available. */
+/* Only a greeting may still be in flight; it uses space that a held connection does not offer
+ * otherwise. */
 static bool is_shut(struct tk_conn *conns)
 {
     int posted = 0;
@@ -533,8 +533,8 @@ static bool is_shut(struct tk_conn *conns)
     return posted == 0;
 }
 
-/* Credits that the other end held back belong to this process again, and those that we held back
- * need no ACK. */
+/* Credits that the other end held back return to this process, and those that we held back need no
+ * ACK. */
 static void end_all(struct tk_conn *conns)
 {
     uint32_t rank = conns->peer->rank;

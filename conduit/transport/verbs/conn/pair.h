@@ -16,34 +16,35 @@ struct tk_peer;
 
 /* conn/pair.c: all connections to a rank */
 enum tk_status tk_nobody_open(void);
-/* With queue pairs. Other threads do not see them until they are published. TK_FAIL: the cause was
- * logged; TK_BUSY: lent receive buffers must come back first. */
+/* Makes the connections with their queue pairs. Other threads do not see them until they are
+ * published. TK_FAIL: the cause was logged; TK_BUSY: lent receive buffers must come back first. */
 enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns);
 enum tk_status tk_pair_fill(struct tk_conn *conns); /* posts receive buffers */
-/* Makes receive buffers for the next peer: registering them takes longer than everything else of
+/* Makes receive buffers for the next peer: registering them takes longer than all other work for
  * its first message. */
 enum tk_status tk_pair_make_ahead(void);
-/* The same with its queue pair, if one is made ahead (limits.h). */
+/* Also makes a queue pair for it, if one is made ahead (limits.h). */
 void tk_pair_open_ahead(void);
 bool tk_pair_is_ahead_for(uint32_t rank);
 void tk_pair_drop(struct tk_conn *conns);
-/* Connections opened on demand are held until this. */
+/* Allows sending: connections opened on demand are held until then. */
 void tk_pair_release(struct tk_conn *conns);
-/* Holds them again, if nothing is in flight. */
+/* Holds them again. False: something is in flight. */
 bool tk_pair_freeze(struct tk_conn *conns);
-/* Our credits in use, and the peer's that we hold back; while they are held. */
+/* Of held connections: our credits in use, and the peer's credits that we hold back. */
 struct tk_pair_balance {
     int32_t out, owed;
 };
 struct tk_pair_balance tk_pair_balance(struct tk_conn *conns);
-/* Closes held connections. First their buffers come back; until then the second returns false. Then
- * the queue pairs are destroyed, and the entries remain for the next connections to the peer. */
+/* Close held connections. tk_pair_end() returns false until all their buffers have come back. Then
+ * it destroys the queue pairs; the entries remain for the next connections to the peer. */
 void tk_pair_shut(struct tk_conn *conns);
 bool tk_pair_end(struct tk_conn *conns);
-/* Did the buffer belong to such a connection? Then it was given back. */
+/* If the buffer belonged to a connection that is being closed: gives it back and returns true. */
 bool tk_pair_flushed(struct tk_buffer *buffer);
 void tk_pair_publish(uint32_t rank, struct tk_conn *conns);
-/* By the numbers of the other end's queue pairs; the other end always grants us so many credits. */
+/* Connects to the other end's queue pairs, by their numbers; the other end always grants us
+ * `credits`. */
 enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int credits);
 void tk_pair_close(uint32_t rank);
 /* A connection for atomics alone, to a rank that another transport serves. */

@@ -23,7 +23,7 @@ struct psn_subject {
     uint32_t ranks[2], number;
 };
 
-/* The first words of the code: enough for both directions. */
+/* Computes the first two words of the code, one for each direction. */
 TK_FIRST_USE static void psn_code(const struct psn_subject *subject, uint32_t words[2])
 {
     uint8_t code[SHA256_SIZE];
@@ -31,9 +31,9 @@ TK_FIRST_USE static void psn_code(const struct psn_subject *subject, uint32_t wo
     memcpy(words, code, 2 * sizeof(words[0]));
 }
 
-/* No packet of an earlier incarnation may be taken for one that is expected now: those that a
- * connection sends after one another have numbers close together, and those of its incarnations are
- * far apart. Chance alone would bring two of them together now and then. */
+/* No packet of an earlier incarnation may be mistaken for one that is expected now. Packets of one
+ * incarnation have numbers close together, so the first numbers of successive incarnations are far
+ * apart. Random numbers would sometimes be close. */
 TK_FIRST_USE static uint32_t psn_of_incarnation(uint32_t code, uint32_t incarnation)
 {
     enum { scatter = 0x9e3779 };

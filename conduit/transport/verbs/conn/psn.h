@@ -15,11 +15,11 @@
 
 struct tk_peer_info;
 
-/* Connections between the same two ranks that have numbers of their own. */
+/* Kinds of connections between two ranks; each has packet numbers of its own. */
 enum tk_psn_kind { TK_PSN_MESSAGES, TK_PSN_ATOMICS };
 
 struct tk_psn_pair {
-    uint32_t mine, theirs; /* that this rank sends with, that the peer does */
+    uint32_t mine, theirs; /* first numbers that we send and that the peer sends */
 };
 
 /* `number`: of the connection; `incarnation`: how often it was opened. */
@@ -32,7 +32,7 @@ uint32_t tk_psn_of_xrc(uint32_t sender, uint32_t group, uint32_t number);
 /* From the kernel's random source; false: it has no bytes, errno says why. */
 bool tk_psn_random(uint32_t *psn);
 
-/* Draws a secret for the peer info; then rank 0's becomes the job's. */
+/* Draws a secret for the peer info. When the infos are known, rank 0's becomes the job's secret. */
 enum tk_status tk_psn_secret_draw(struct tk_peer_info *info);
 void tk_psn_secret_agree(void);
 

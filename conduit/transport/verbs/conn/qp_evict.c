@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * See qp_evict.h. Owns the list of ranks that have queue pairs, with as many entries as there may
- * be connections. Each scan starts to watch those that were used since the last scan, and numbers
- * them; the lowest number is the one that was found in use longest ago. */
+ * be connections. Each scan starts to watch the ranks that were used since the last scan, and
+ * numbers them; the lowest number marks the rank that was found in use longest ago. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -105,7 +105,8 @@ bool tk_evict_is_idle(const struct tk_peer *peer)
            __atomic_load_n(&tk_conns_to(peer->rank)->spared, __ATOMIC_RELAXED) <= tk_now();
 }
 
-/* The one returned goes to the end: if it can't be closed now, the others are tried first. */
+/* Moves the returned peer to the end of the list: if it can't be closed now, the others are tried
+ * first. */
 struct tk_peer *tk_evict_next(bool (*is_open)(const struct tk_peer *peer))
 {
     struct tk_peer *oldest = NULL;

@@ -14,7 +14,7 @@
 #include "transport/verbs/conn/unconnected.h"
 #include "transport/verbs/verbs_state.h"
 
-/* The table to call; NULL: not now. */
+/* The table to call; NULL: the peer can't be used now. */
 static const struct tk_transport *table_for(struct tk_peer *peer, bool is_reply)
 {
     if (!tk_demand_is_up(peer))
@@ -77,7 +77,7 @@ static void demand_release(struct tk_am_reservation *reservation, bool keep_cred
     tk_conns.demand->connected->am.release(reservation, keep_credit);
 }
 
-/* Never at once: the caller falls back to rma.post(). */
+/* Always false: the caller falls back to rma.post(). */
 static bool demand_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                        size_t nbytes)
 {
@@ -116,7 +116,7 @@ static void demand_replies(struct tk_peer *peer)
 
 struct tk_transport tk_transport_unconnected;
 
-static struct tk_transport watched; /* the same functions: they find out which it is */
+static struct tk_transport watched; /* the same functions, which tell the two apart */
 
 static void set_tables(const struct tk_transport *connected, const struct tk_transport *unconnected)
 {
@@ -150,7 +150,7 @@ static void make_table(struct tk_transport *table, const struct tk_transport *co
     table->am.send_reserved = demand_send_reserved;
     table->am.release = demand_release;
     table->rma.put = demand_put;
-    table->rma.put_from = table->rma.payload_from = NULL; /* rma.post() connects */
+    table->rma.put_from = table->rma.payload_from = NULL; /* rma.post() connects instead */
     table->rma.get = demand_get;
     table->rma.post = demand_rma;
     table->rma.gather = demand_gather;

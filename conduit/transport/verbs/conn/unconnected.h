@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of functions of peers that are not connected: they begin to connect the peer and return
- * TK_BUSY. A connected peer gets the usual table, so the paths of connected peers know nothing of
- * this. */
+ * The table of functions for peers that are not connected: they begin to connect the peer and
+ * return TK_BUSY. A connected peer gets the usual table, so the functions in that need no check. */
 #ifndef TK_VERBS_UNCONNECTED_H
 #define TK_VERBS_UNCONNECTED_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See xrc.h: the queue pairs. This process's senders last until the end. A target ends with the
- * last process that has it open, so a rank that ends early takes none from its neighbours. Must not
- * wait, not even for a neighbour. */
+ * See xrc.h: the queue pairs. This process's senders last until the end. The kernel destroys a
+ * target when the last process closes it, so a rank that ends early takes none from its neighbours.
+ * Must not wait, not even for a neighbour. */
 #include "config.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ static uint32_t group_size(uint32_t group)
     return count;
 }
 
-/* Its send queue has space for all that its connections may have in flight. */
+/* Its send queue has space for everything that its connections may have in flight. */
 static struct ibv_qp *make_sender(const struct tk_conn *conn)
 {
     const struct tk_device *device = tk_rail_of(conn)->device;

@@ -13,9 +13,9 @@
  *
  *     group        ranks that share targets: those of a neighbourhood that use the same ports
  *
- * Connections (struct tk_conn) remain what they are, one for each pair of ranks, with credits,
- * space and order of their own; a sender has space for those of all its connections. Memory that
- * the group shares records which target serves a process (xrc_table.h).
+ * There is still one connection (struct tk_conn) for each pair of ranks, with credits, space and
+ * order of its own; a sender has space for all its connections. Memory that the group shares
+ * records which target serves a process (xrc_table.h).
  *
  * With the lock of demands, except at start-up and exit. */
 #ifndef TK_VERBS_XRC_H
@@ -33,10 +33,13 @@
 
 struct tk_peer_info;
 
-/* What the ends of a connection send each other: numbers of the sender, of the target for the other
- * end, and of the shared receive queue. In an array each kind has conns_pp entries in a row. */
+/* The ends of a connection send each other three numbers: of the sender, of the target for the
+ * other end, and of the shared receive queue. In an array each kind has conns_pp entries in a
+ * row. */
 enum { TK_XRC_SENDER, TK_XRC_TARGET, TK_XRC_QUEUE, tk_xrc_numbers };
-enum { tk_xrc_conns_max = tk_conns_max / tk_xrc_numbers }; /* of a pair: a datagram has all */
+enum {
+    tk_xrc_conns_max = tk_conns_max / tk_xrc_numbers
+}; /* connections of a pair: one datagram has all numbers */
 
 struct tk_xrc {
     struct tk_xrc_table table;
@@ -51,11 +54,11 @@ static inline size_t tk_xrc_private_bytes(size_t ranks, size_t conns)
     return sizeof(struct tk_xrc) + ranks * (sizeof(uint32_t) + conns * sizeof(struct ibv_qp *));
 }
 
-/* Call once devices have protection domains, before receive queues are made: what this rank offers
- * in its peer info. */
+/* Fills in what this rank offers. Call it when devices have protection domains, before receive
+ * queues are made. */
 void tk_xrc_offer(struct tk_peer_info *info);
 
-/* With the peer infos of all ranks, from which all derive the same answer. */
+/* Decides whether XRC is used. All ranks derive the same answer from the peer infos of all. */
 enum tk_status tk_xrc_agree(void);
 
 /* After connections are closed, before devices are. */
@@ -71,16 +74,17 @@ static inline bool tk_xrc_is_shared(const struct tk_conn *conn)
     return tk_conns.xrc && !conn->is_for_atomics;
 }
 
-/* Brackets steps that make or connect targets of the rank. False: a neighbour is doing that, so not
- * now. Always true if nothing is shared. */
+/* Take and release the rank's row around steps that make or connect targets. False: a neighbour has
+ * it; try again later. Always true if nothing is shared. */
 bool tk_xrc_take(uint32_t rank);
 void tk_xrc_give(uint32_t rank);
 
-/* With the rank taken: afterwards the queue pairs of the connection exist, in INIT. Returns 0 or an
- * errno; *what was tried. */
+/* With the rank taken: makes the queue pairs of the connection, in INIT. Returns 0 or an errno;
+ * *what names the call that failed. */
 int tk_xrc_conn_open(struct tk_conn *conn, const char **what);
 
-/* With the rank taken: makes them ready, by the numbers of the other end, conns_pp apart. */
+/* With the rank taken: makes them ready, by the numbers of the other end, which are conns_pp
+ * entries apart. */
 int tk_xrc_conn_ready(struct tk_conn *conn, const uint32_t *numbers, const char **what);
 
 /* This process gives up the target; others may still use it. */
@@ -89,7 +93,7 @@ void tk_xrc_conn_close(struct tk_conn *conn);
 /* The numbers of all connections of a pair, as they are sent. */
 void tk_xrc_numbers_of(const struct tk_conn *conns, uint32_t *numbers);
 
-/* For logs: is it used, and why not. */
+/* For logs: whether XRC is used, and if not, why. */
 const char *tk_xrc_describe(void);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whether ranks share queue pairs (xrc.h): each rank offers it in its peer info, or gives the
- * reason why it can't, and all derive the same answer from those. Owns the file that a group
- * shares: it holds the group's table, and names its domain on each device. Single-threaded. */
+ * Decides whether ranks share queue pairs (xrc.h). Each rank offers that in its peer info, or
+ * gives the reason why it can't; all ranks derive the same answer from the peer infos. Owns the
+ * file that a group shares: it holds the group's table, and names its domain on each device.
+ * Single-threaded. */
 #include "config.h"
 
 #include <errno.h>
@@ -122,8 +123,8 @@ static enum refusal refusal_by_settings(void)
     return tk_verbs.conns_pp > tk_xrc_conns_max ? MANY_CONNS : OFFERED;
 }
 
-/* Some devices report XRC and then refuse it: so a domain is opened now, while the job can still do
- * without. */
+/* Some devices report XRC and then refuse it, so this opens a domain now, while the job can still
+ * do without XRC. */
 static enum refusal try_devices(struct tk_peer_info *info)
 {
     uint32_t depth = queue_of_least(&tk_verbs.device);
@@ -223,7 +224,7 @@ static void *map_table(int fd, size_t size)
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* Opens the file of the group's first rank, which owns it: it is open until the job ends. */
+/* Opens the file of the group's first rank, which keeps it open until the job ends. */
 static enum tk_status join_group(struct tk_xrc *xrc)
 {
     uint32_t first = xrc->group_of[tk_peers.me];
@@ -268,7 +269,7 @@ static bool is_asked_for(void)
     return tk_settings.use_xrc > 0 && tk_peers.me == 0;
 }
 
-/* If this rank does not offer it, the others need not be checked. */
+/* If this rank does not offer XRC, the others need not be checked. */
 enum tk_status tk_xrc_agree(void)
 {
     enum refusal mine = (enum refusal)tk_peer_info_of(tk_peers.me)->xrc.refusal;

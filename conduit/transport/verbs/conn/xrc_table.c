@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See xrc_table.h. A row is the word by which it is taken, a word with a bit for each target that
- * is connected, and their numbers. Must not touch a device. */
+ * See xrc_table.h. A row is a word that names the rank which has taken it, a word with a bit for
+ * each connected target, and the numbers of the targets. Must not touch a device. */
 #include "config.h"
 
 #include "transport/verbs/conn/xrc_table.h"

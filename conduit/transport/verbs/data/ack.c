@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Credits that no message of ours takes back to the peer: up to `slack` of them are held back, then
- * an ACK returns them; after several messages that came together one ACK returns all. The rules of
+ * Returns credits to a peer to which we send no message: up to `slack` of them are held back, then
+ * an ACK returns them. After several messages that came together one ACK returns all. The rules of
  * flow control are in credit.c. */
 #include "config.h"
 
@@ -39,7 +39,7 @@ static void settle(struct tk_conn *conn)
 
 static TK_PER_THREAD struct tk_ack_batch *batch_now;
 
-/* Leaves the credits to the end of the batch, unless there is no batch or it may not hold so
+/* Leaves the credits to the end of the batch. False: there is no batch, or it may not hold so
  * many. */
 static bool leave_to_batch(const struct tk_conn *conn)
 {

@@ -27,8 +27,8 @@
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/verbs_state.h"
 
-/* Slots of a broken connection never become free; only a job that is exiting continues after that.
- * It gets memory that is never read or freed. */
+/* Slots of a broken connection never become free. Only a job that is exiting continues after that;
+ * it gets memory that no code reads or frees. */
 static void reserve_nowhere(struct tk_am_reservation *reservation, bool buffer)
 {
     reservation->buffer = buffer ? aligned_alloc(TK_CACHE_LINE, tk_buffer_stride) : NULL;
@@ -62,8 +62,8 @@ enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool plac
     bool is_request = reservation->kind == TK_REQUEST;
     enum tk_status status = TK_OK;
     reservation->tx = NULL;
-    /* While a connection is held, to be closed, credits still come back. Nothing else would stop a
-     * message that needs no slot, and the two ends have compared their credits already. */
+    /* Credits still come back while a connection is held for closing. Without this check a message
+     * that needs no slot could take one, after the two ends have compared their credits. */
     if (is_request)
         status = conn->is_held ? TK_BUSY : tk_credit_take(conn);
     if (status == TK_OK) {
@@ -79,7 +79,7 @@ enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool plac
     return status;
 }
 
-/* As for a reply, which takes no credit: the reservation has one. */
+/* Reserves as for a reply, which takes no credit: the reservation already has one. */
 enum tk_status tk_verbs_reserve_place(struct tk_am_reservation *reservation)
 {
     const uint8_t kind = reservation->kind;
@@ -98,8 +98,8 @@ static bool move_slot(struct tk_conn *conn, struct tk_tx *tx)
     if (!tk_slot_take(conn))
         return false;
     tk_counter_add(&conn->reserved, 1);
-    /* In this order: a failed connection then never seems to have fewer work requests in flight
-     * than it has. */
+    /* In this order, so that a failed connection never seems to have too few work requests in
+     * flight. */
     tk_counter_add(&tx->conn->reserved, -1);
     tk_slots_give(tx->conn, 1);
     tx->conn = conn;
@@ -133,8 +133,8 @@ enum tk_status tk_verbs_send_reserved(struct tk_am_reservation *reservation, str
     return status == TK_BUSY ? TK_BUSY : TK_OK;
 }
 
-/* The peer may have asked for a lent credit back while the reservation held it. No message brings
- * this credit back, so no message will return it to the lender either. */
+/* While the reservation held a lent credit, the peer may have asked for it. This credit does not
+ * come back with a message, so the code that handles messages would not return it to the lender. */
 static void return_credit(struct tk_conn *conn)
 {
     tk_credit_return(conn, 1);

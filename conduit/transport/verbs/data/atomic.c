@@ -7,9 +7,9 @@
  * Only with one queue pair to each peer. With several, failover would have to know whether an
  * atomic whose completion was lost with its rail was executed: executing it twice is as wrong as
  * never. A put can be repeated, an addition can't. (The responder's device would answer a repeated
- * packet from its own memory, but only on the same queue pair, IBA 9.4.5.) So several queue pairs
- * mean no atomics here, and with one a lost connection ends the job. For the same reason all
- * operations on a word go through one device of its owner. */
+ * packet from its own memory, but only on the same queue pair, IBA 9.4.5.) So this file offers no
+ * atomics with several queue pairs, and with one a lost connection ends the job. For the same
+ * reason all operations on a word go through one device of its owner. */
 #include "config.h"
 
 #include "base/bits.h"
@@ -75,8 +75,8 @@ static void post(struct tk_tx *tx, const struct tk_device_atomic *a, struct ibv_
                     0, tk_verbs.needs_more, NULL);
 }
 
-/* The connection has no space or, on demand, does not exist yet. One to a rank of another transport
- * is made elsewhere (tk_verbs_atomic_open()). */
+/* The connection has no space or, on demand, does not exist yet: then begins to connect. For ranks
+ * of other transports tk_verbs_atomic_open() does that. */
 static enum tk_status __attribute__((noinline)) atomic_busy(struct tk_peer *peer)
 {
     if (tk_is_verbs_peer(peer->rank))
@@ -84,7 +84,7 @@ static enum tk_status __attribute__((noinline)) atomic_busy(struct tk_peer *peer
     return TK_BUSY;
 }
 
-/* The device cannot write to the place of the result: copies the previous value there. */
+/* The device cannot write to the address of the result, so this copies the previous value there. */
 static enum tk_status __attribute__((noinline))
 post_bounced(struct tk_peer *peer, struct tk_op *op, const struct tk_device_atomic *a)
 {
@@ -117,7 +117,7 @@ post_borrowed(struct tk_peer *peer, struct tk_op *op, const struct tk_device_ato
     return tx ? TK_OK : atomic_busy(peer);
 }
 
-/* A result that the caller does not want is written to memory that nothing reads. */
+/* Without a result address the device writes to memory that no code reads. */
 static bool find_place(const struct tk_device_atomic *a, struct ibv_sge *sge)
 {
     uintptr_t result = (uintptr_t)a->result;
@@ -146,7 +146,8 @@ enum tk_status tk_verbs_atomic(struct tk_peer *peer, struct tk_op *op,
     return post_borrowed(peer, op, a, &sge);
 }
 
-/* Every member of a domain is at least its own peer, so this is called before the first atomic. */
+/* Opens the memory for unwanted results: every member of a domain is at least its own peer, so this
+ * runs before the first atomic. */
 enum tk_status tk_verbs_atomic_open(struct tk_peer *peer, struct tk_atomic_end *ours)
 {
     if (!tk_verbs.fence_sink && tk_fence_sink_open() != TK_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Registered memory of the transport itself: bounce buffers, receive buffers and the slabs that
- * have them; and the keys of the segment. Pools have a lock of their own. */
+ * Registered memory of the transport itself: bounce buffers, receive buffers, and the slabs that
+ * contain them; also the keys of the segment. Each pool has a lock of its own. */
 #ifndef TK_VERBS_BUFFER_H
 #define TK_VERBS_BUFFER_H
 
@@ -23,8 +23,8 @@ struct tk_conn;
 enum {
     tk_buffer_size =
         tk_message_max, /* of a receive and of a bounce buffer: the largest Medium with its head */
-    /* The distance is a little more than the size: otherwise the heads of all buffers would map to
-     * the same few cache sets. tk_am_buffer_size needs it too. */
+    /* Space between buffers: without it the heads of all buffers would map to the same few cache
+     * sets. tk_am_buffer_size needs it too. */
     tk_buffer_gap = TK_CACHE_LINE,
     tk_buffer_stride = tk_buffer_size + tk_buffer_gap,
 };
@@ -36,14 +36,14 @@ struct tk_registration {
     uint32_t local[];
 };
 
-/* A registered piece of tk_buffer_size bytes, or of as many as a receive buffer has. */
+/* A registered buffer of tk_buffer_size bytes, or of the size of a receive buffer. */
 struct tk_buffer {
     struct tk_pool_item item;
     struct tk_conn *conn; /* while posted for receiving */
     char *data;
     const uint32_t *keys;  /* by rail; a receive buffer has only the key of its own device */
     struct ibv_recv_wr wr; /* posts it for receiving */
-    struct ibv_sge sge;    /* length: that of the message, while one waits in it */
+    struct ibv_sge sge;    /* length: of the message, while one waits in the buffer */
 };
 
 /* Registered slabs of buffers; see data/memory.c. */
@@ -60,16 +60,16 @@ static inline size_t tk_buffer_stride_of(size_t size)
 }
 
 /* Memory of a slab of so many buffers. Send buffers begin half a page later than receive buffers,
- * and than what clients mostly have at the begin of pages: a copy to an address slightly behind its
- * source, modulo the page size, has to be cut (tk_copy_large()), which makes a Medium of 4 KiB 15
- * calls more. */
+ * and than clients' data, which mostly begins with a page. A copy to an address slightly behind its
+ * source, modulo the page size, must be cut into pieces (tk_copy_large()): 15 more calls for a
+ * Medium of 4 KiB. */
 enum { tk_send_buffers_at = 2048 };
 static inline size_t tk_slab_area_bytes(size_t count, size_t size)
 {
     return tk_send_buffers_at + count * tk_buffer_stride_of(size);
 }
 
-/* Sizes of allocations: for a slab of so many buffers, besides its area; for a registration. */
+/* Sizes of allocations: a slab of so many buffers, without its area; a registration. */
 static inline size_t tk_slab_bytes(size_t count)
 {
     return sizeof(struct tk_slab) + count * sizeof(struct tk_buffer);
@@ -87,8 +87,8 @@ static inline bool tk_is_registered(const void *address, size_t size)
     return tk_verbs.segment && tk_area_holds(&tk_segment_area, address, size);
 }
 
-/* Keys of local memory in the segment of endpoint 0, or in that of the local endpoint if it is
- * another (`home`, may be NULL). NULL: in neither. */
+/* Keys of local memory in the segment of endpoint 0, or in that of another local endpoint (`home`,
+ * may be NULL). NULL: the memory is in neither. */
 static inline const uint32_t *tk_local_keys(const struct tk_region *home, const void *at,
                                             size_t nbytes)
 {
@@ -113,12 +113,13 @@ enum tk_status tk_recv_pool_open(struct tk_rail *rail, unsigned count);
 enum tk_status tk_recv_pool_grow(struct tk_rail *rail);
 /* Grows the pool to `wanted` buffers; with the lock of demands. */
 enum tk_status tk_recv_pool_fit(struct tk_rail *rail, unsigned wanted);
-/* For so many connections of the rail; primary ones among them take most of them. */
+/* The number of buffers for so many connections of the rail; primary connections need most of
+ * them. */
 unsigned tk_recv_buffers_wanted(uint32_t conns, uint32_t primaries);
-/* Takes a buffer to receive over the rail, and registers more if necessary. NULL: that failed, and
- * the cause was logged. */
+/* Takes a buffer to receive over the rail, and registers more if necessary. NULL: registration
+ * failed, and the cause was logged. */
 struct tk_buffer *tk_recv_buffer_take(struct tk_rail *rail);
 void tk_buffers_close(void);
-void tk_segment_forget(void); /* at the end of the process, which must not unregister it then */
+void tk_segment_forget(void); /* at exit: the segment stays registered */
 
 #endif

@@ -4,24 +4,23 @@
  * (RNR), and replies can always be sent.
  *
  * Of a connection's receive buffers, credits_pp are for requests: as many as the peer has credits.
- * Each request that we have in flight (credits_pp - credits) has one more, for its reply or ACK,
- * posted before the request is sent. One is for the peer's exit notice. A request's buffer is
- * replaced before its handler runs, because the handler's reply returns the credit. When a small
- * message frees a buffer, one more than needed stays posted: then the next request need not post. A
- * responder may hold back up to `slack` credits and send them with its next message; the buffers
- * that were posted for those replies then serve later ones.
+ * For each request that we have in flight (credits_pp - credits) there is one more, for its reply
+ * or ACK, posted before the request is sent. One is for the peer's exit notice. A request's buffer
+ * is replaced before its handler runs, because the handler's reply returns the credit. When a small
+ * message frees a buffer, it is posted again even if that is one more than needed: then the next
+ * request need not post one. A responder may hold back up to `slack` credits and send them with its
+ * next message; the buffers that were posted for those replies then serve later ones.
  *
  * Where receive queues are shared (data/srq.h) the same holds for the queue of a device: it has the
  * buffers for all credits of peers, and for the replies to as many requests as this process may
  * have in flight.
  *
- * In PAR, threads that wait for credits of one connection form a wait queue. Each has a ticket; a
- * credit is kept for tickets below served + credits, in whatever order their threads come to take
- * it. Other threads take only what exceeds one credit per waiter, so the sum never falls below a
- * ticket that it has passed. An immediate request can't wait in the queue: when a thread finds only
- * credits kept for others, every fourth of its attempts takes one, or its request might never be
- * sent. A thread never waits for itself: of two nested waits, the inner one uses the position of
- * the outer one.
+ * In PAR, threads that wait for credits of one connection form a wait queue. Each has a ticket.
+ * Credits are kept for the tickets below served + credits, whose threads may take them in any
+ * order. Other threads take only what exceeds one credit per waiter, so the sum never falls below a
+ * ticket that it has passed. An immediate request can't wait in the queue, and might never be sent:
+ * so when a thread finds only credits kept for others, every fourth attempt takes one. A thread
+ * never waits for itself: of two nested waits, the inner one uses the position of the outer one.
  *
  * Call all functions with the connection's lock held, except tk_verbs_leave_queue(). */
 #include "config.h"
@@ -62,7 +61,7 @@ static bool is_queued(const struct tk_wait_ticket *ticket, const struct tk_conn 
     return ticket->at == conn && ticket->queue == conn->queue;
 }
 
-/* The ticket of a wait of this thread in the queue; else its innermost, which may join. */
+/* This thread's ticket in the queue; if it has none there, its innermost ticket, which may join. */
 static struct tk_wait_ticket *find_ticket(const struct tk_conn *conn)
 {
     for (struct tk_wait_ticket *ticket = tk_wait_ticket; ticket; ticket = ticket->outer)
@@ -93,7 +92,8 @@ static bool take_queued(struct tk_conn *conn)
     return may && tk_credit_take_alone(conn, 0);
 }
 
-/* With or without a credit: if one was taken, served + credits is again what it was. */
+/* Called with or without a credit. If the thread took one, served + credits has the same value as
+ * before that. */
 void tk_verbs_leave_queue(const struct tk_peer *peer, struct tk_wait_ticket *ticket)
 {
     struct tk_conn *conn = tk_primary_lock(peer);

@@ -16,8 +16,8 @@
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
 
-/* Stands for a time that was not read yet: a client that sends as fast as credits come back is
- * refused at almost each message, and reading the clock takes 20 to 40 ns. */
+/* Means "starved, time not read yet": a client that sends as fast as credits come back is refused
+ * at almost each message, and reading the clock takes 20 to 40 ns. */
 enum { tk_starved_unseen = 1 };
 
 void tk_recv_refused(struct tk_conn *conn, struct tk_buffer *buffer, int error);
@@ -26,8 +26,8 @@ enum tk_status tk_credit_post_buffer(struct tk_conn *conn);
 /* Empties the wait queue; threads that were in it have to join again. */
 void tk_credit_queue_clear(struct tk_conn *conn);
 
-/* Slow path: gets a credit when this thread's ticket is served, with the reply's buffer; the second
- * only the buffer. */
+/* Slow paths. The first takes a credit if this thread's ticket is served, and posts the reply's
+ * buffer; the second only posts the buffer. */
 enum tk_status tk_credit_none(struct tk_conn *conn);
 enum tk_status tk_credit_post_reply_buffer(struct tk_conn *conn);
 
@@ -52,8 +52,8 @@ static inline int tk_credit_waiting(const struct tk_conn *conn)
     return TK_THREADED ? conn->waiting : 0;
 }
 
-/* Takes one credit for a request about to be sent, if at least `kept` remain for others. A buffer
- * for its reply may have to be posted then. */
+/* Takes one credit for a request about to be sent, if at least `kept` remain for others. The caller
+ * posts a buffer for the reply if rx_extra is negative then. */
 static inline bool tk_credit_take_alone(struct tk_conn *conn, int kept)
 {
     tk_if_unlikely(
@@ -76,7 +76,7 @@ static inline enum tk_status tk_credit_take(struct tk_conn *conn)
     return TK_OK;
 }
 
-/* Returns credits; the caller counts the buffers of their replies. */
+/* Adds credits that came back; the caller counts the buffers of their replies. */
 static inline void tk_credit_give(struct tk_conn *conn, int credits)
 {
     conn->credits += credits;
@@ -92,8 +92,8 @@ static inline void tk_credit_return(struct tk_conn *conn, int credits)
     tk_credit_give(conn, credits);
 }
 
-/* Posts a buffer that came over this connection; `extra`: rx_extra without it. The device names a
- * request that it refuses, so no register has to be saved for that. */
+/* Posts a buffer that came over this connection; `extra`: rx_extra without it. The device returns a
+ * request that it refuses, so the caller need not save `buffer` in a register for that case. */
 static inline void tk_recv_post_again(struct tk_conn *conn, struct tk_buffer *buffer, int extra)
 {
     struct ibv_recv_wr *bad;

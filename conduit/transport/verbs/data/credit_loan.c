@@ -7,7 +7,7 @@
 
 enum {
     batch_max = 16,     /* saves doorbells; more saves little */
-    backoff_max = 1024, /* messages: then one in a thousand carries a request that is refused */
+    backoff_max = 1024, /* in messages: at most one in a thousand carries a refused request */
     backoff_first = 16
 };
 
@@ -23,7 +23,7 @@ static int most_of(int a, int b)
 
 /* ---- plan ---- */
 
-/* The minimum of each connection: a buffer for a request, and those of its notices. */
+/* The minimum of each connection: a buffer for a request, and those for its notices. */
 static int each_min(const struct tk_loan_input *input)
 {
     return 1 + input->notices;
@@ -40,7 +40,7 @@ int tk_loan_buffers_max(const struct tk_loan_input *input)
            input->held + batch_max - 1;
 }
 
-/* Half of what a connection could have may be lent and reclaimed; the other half is its own. */
+/* Half of a connection's share is its own; the other half may be lent and reclaimed. */
 static int base_of(const struct tk_loan_input *input, int capacity)
 {
     int each = input->conns > 0 ? capacity / input->conns - input->notices : input->credits_pp;
@@ -65,8 +65,8 @@ struct tk_loan_plan tk_loan_plan(const struct tk_loan_input *input)
     int spare = plan.buffers - tk_loan_buffers_min(input);
     plan.batch = 1 + least_of(batch_max - 1, spare / 8);
     spare -= plan.batch - 1;
-    /* As many as are useful if there are enough buffers; else a quarter, as peers send to us
-     * too. */
+    /* All that are useful if there are enough buffers; otherwise a quarter, because peers send to
+     * us too. */
     int for_requests = (input->credits_pp - 1) * input->conns;
     plan.replies = 1 + least_of(input->credits_total - 1, most_of(spare / 4, spare - for_requests));
     plan.capacity = plan.buffers - plan.replies - (plan.batch - 1) - plan.held;
@@ -168,7 +168,7 @@ bool tk_borrower_requests(struct tk_borrower *b, int credits, struct tk_loan_req
     if (b->is_requesting || b->owed > 0 || credits < 1 ||
         !(b->given > 0 || (wants && b->patience == 0)))
         return false;
-    /* Not both at once: others are short of the credits that it gives back. */
+    /* Either gives or wants: other senders lack the credits that it gives back. */
     *request = (struct tk_loan_request){.give = b->given};
     if (b->given == 0)
         request->want = least_of(b->limit, b->most - b->limit);

@@ -2,22 +2,19 @@
  *
  * Loans of credits. Four Shorts, which no handler sees:
  *
- * REQUEST  sender to receiver: wants so many more, gives so many back; takes a credit
- *
- * GRANT    the reply to REQUEST: so many more, perhaps 0; returns the credit of REQUEST
- *
- * RECLAIM  receiver to sender: give so many back; takes a credit of the receiver's own
- *
- * RETURN   the reply to RECLAIM: so many are given back now
+ *     REQUEST  sender to receiver: wants more credits, or gives credits back; takes a credit
+ *     GRANT    the reply: number of further credits, perhaps 0; returns the credit of REQUEST
+ *     RECLAIM  receiver to sender: asks for credits back; takes a credit of the receiver's own
+ *     RETURN   the reply: number of credits that are given back now
  *
  * A later REQUEST gives back the credits of requests that are in flight.
  *
  * Credits belong to two ranks rather than to a connection: in a failover group the primary
  * connection carries these messages and counts credits, whichever connection a message came over.
  *
- * So each message has a receive buffer, as all requests and replies have. A peer that does not poll
- * keeps what it has, and no rank waits for it: a REQUEST gets what is available, and is repeated
- * later. Takes the connection's lock, then that of the queue. */
+ * So each of these messages has a receive buffer, like all requests and replies. A peer that does
+ * not poll keeps its credits, and no rank waits for it: a REQUEST gets what is available, and is
+ * repeated later. Takes the connection's lock, then that of the queue. */
 #include "config.h"
 
 #include "base/atomic.h"
@@ -74,8 +71,8 @@ static void set_pending(struct tk_conn *conn)
     loan->is_pending = is_pending;
 }
 
-/* A request that only wants more may wait for the next message; one that gives credits back may
- * carry all that others wait for. */
+/* A request that only wants more may wait for the next message. One that gives credits back is due
+ * at once, because it may carry all credits that other senders wait for. */
 static void request(struct tk_conn *conn)
 {
     struct tk_borrower *b = &conn->loan->borrower;
@@ -124,8 +121,8 @@ void tk_loan_retry(const struct tk_peer *peer)
 /* ---- closing ---- */
 
 /* A thread that has chosen this connection for a RECLAIM may be using it until is_reclaiming is
- * cleared; a held connection is not chosen. Anything else in flight on the connection shows in its
- * credits: a REQUEST or a RECLAIM is answered when its credit is back. */
+ * cleared; a held connection is not chosen. The credits show anything else in flight: a REQUEST or
+ * RECLAIM is answered when its credit is back. */
 bool tk_loan_hold(struct tk_conn *conn)
 {
     struct tk_loan *loan = conn->loan;
@@ -149,8 +146,8 @@ void tk_loan_release(struct tk_conn *conn)
 
 /* ---- calling back ---- */
 
-/* The next connection from which something can be reclaimed for one that has `least` credits or, if
- * that is 0, for one that is to be opened. With the queue's lock. */
+/* The next connection from which credits can be reclaimed: for a connection that has `least`
+ * credits or, if that is 0, for one that must be opened. With the queue's lock. */
 static struct tk_conn *next_victim(struct tk_srq *srq, int least, int *count)
 {
     const struct tk_srq_table *table = srq->table;
@@ -167,7 +164,7 @@ static struct tk_conn *next_victim(struct tk_srq *srq, int least, int *count)
     return NULL;
 }
 
-/* Without space or credit nothing is sent: the connection in need requests again. */
+/* Does nothing without space or credit: the connection in need requests again. */
 static void reclaim(struct tk_conn *conn, int count)
 {
     struct tk_srq *srq = tk_srq_lender(conn);
@@ -184,7 +181,8 @@ static void reclaim(struct tk_conn *conn, int count)
     tk_unlock(&srq->lock);
 }
 
-/* From a few connections, so that a message costs the same however many there are. */
+/* Reclaims from a few connections only, so that the cost of a message does not grow with their
+ * number. */
 static void reclaim_some(struct tk_srq *srq, int missing, int least)
 {
     enum { victims_max = 4 };

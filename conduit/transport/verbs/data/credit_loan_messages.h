@@ -12,26 +12,25 @@ struct tk_conn;
 struct tk_peer;
 struct tk_short;
 
-/* Before the connection is connected: its peer grants us `base` credits for good. */
+/* Call it before the connection is connected: its peer grants us `base` credits permanently. */
 void tk_loan_open(struct tk_conn *conn, int base);
 
-/* A message of kind TK_LOAN came. Its buffer is replaced already, and nothing of it is counted yet;
- * without a lock. */
+/* Handles a message of kind TK_LOAN. Its buffer is replaced already, and its credits are not
+ * counted yet. Call it without a lock. */
 void tk_loan_came(struct tk_conn *conn, const struct tk_short *message, size_t size);
 
-/* A credit came back, and the borrower needs it; with the connection's lock. */
+/* Call it when a credit came back and tk_borrower_is_busy(); with the connection's lock. */
 void tk_loan_step(struct tk_conn *conn);
 
-/* Sends what found no space before, if anything is due; takes the lock of the primary
- * connection. */
+/* Sends messages that found no space before; takes the lock of the primary connection. */
 void tk_loan_retry(const struct tk_peer *peer);
 
-/* Succeeds if no request, answer or reclaim is in flight, and then prevents new ones until the
- * release; with the connection's lock. False: something is in flight, or about to be. */
+/* Prevents new requests and reclaims until the release; with the connection's lock. False: a
+ * request, answer or reclaim is in flight, or about to be. */
 bool tk_loan_hold(struct tk_conn *conn);
 void tk_loan_release(struct tk_conn *conn);
 
-/* Reclaims credits from some peers, for a connection whose buffers can't be reserved. */
+/* Reclaims credits from some peers for a connection for which no buffers could be reserved. */
 void tk_loan_reclaim(const struct tk_conn *conn);
 
 #endif

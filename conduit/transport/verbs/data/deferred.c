@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See deferred.h. Owns tk_verbs.deferred, a list with a lock of its own. Buffers of a connection
- * are queued themselves; a shared queue has none to spare, so its messages are copied. */
+ * See deferred.h. Owns tk_verbs.deferred, a list with a lock of its own. A buffer of a single
+ * connection goes into the list itself; a shared queue has none to spare, so its messages are
+ * copied. */
 #include "config.h"
 
 #include <stdlib.h>

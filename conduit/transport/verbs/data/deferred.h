@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Messages that came while no handler could run: a handler waits for a connection to be moved (in a
- * failover group), and polls meanwhile. They are accounted on arrival, so that the connection may
- * be closed; only their handlers run later. */
+ * failover group), and polls meanwhile. They are counted on arrival, so that the connection may be
+ * closed; only their handlers run later. */
 #ifndef TK_VERBS_DEFERRED_H
 #define TK_VERBS_DEFERRED_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Errors of the network and the device. Each cause is logged once: a broken queue pair flushes
- * everything behind the first error, which carries no information. Takes the lock of a lane. */
+ * Errors of the network and the device. Each cause is logged once: everything behind the first
+ * error of a queue pair is flushed, and those completions carry no information. Takes the lock of a
+ * lane. */
 #include "config.h"
 
 #include <errno.h>
@@ -62,7 +63,7 @@ static const char *likely_cause(enum ibv_wc_status status)
 static void tell(struct tk_conn *conn, const char *what, size_t nbytes, const char *why)
 {
     const struct tk_port_address *a = &tk_rail_of(conn)->address;
-    char amount[40] = "", /* of quiet messages and receives it is not known */
+    char amount[40] = "", /* not known for unsignaled messages and receives */
         path[tk_path_text_size];
     if (nbytes)
         snprintf(amount, sizeof(amount), " of %zu bytes", nbytes);
@@ -72,8 +73,8 @@ static void tell(struct tk_conn *conn, const char *what, size_t nbytes, const ch
                  tk_path_text(&tk_rail_of(conn)->address, tk_path_of(conn), path));
 }
 
-/* Acts only in the first of the threads that notice. `may_be_dead`: the peer. A job that is leaving
- * reports nothing: peers vanish then, as they should. */
+/* Only the first thread that notices the error acts. `may_be_dead`: the peer may have died. A job
+ * that is leaving reports nothing, because its peers may end at any time. */
 static void give_up(struct tk_conn *conn, const char *what, size_t nbytes, const char *why,
                     bool may_be_dead)
 {
@@ -84,8 +85,8 @@ static void give_up(struct tk_conn *conn, const char *what, size_t nbytes, const
     lost_peer(may_be_dead ? conn->peer->rank : tk_no_peer);
 }
 
-/* Failed registration has logged the cause. Trying again would log it each time, perhaps for
- * ever. */
+/* Ends the job: the failed registration has logged the cause, and each further attempt would log it
+ * again. */
 void tk_buffers_exhausted(struct tk_conn *conn)
 {
     void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
@@ -116,7 +117,8 @@ void tk_conns_exhausted(const struct tk_peer *peer)
     lost_peer(peer->rank);
 }
 
-/* A dying process may lose its memory before its queue pairs, so refusals count too. */
+/* Does the status mean that the peer may have died? A dying process may lose its memory before its
+ * queue pairs, so refusals count too. */
 static bool is_of_peer(enum ibv_wc_status status)
 {
     return status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RNR_RETRY_EXC_ERR ||
@@ -141,8 +143,8 @@ void tk_tx_failed(struct tk_tx *tx, const struct ibv_wc *wc)
     completion_failed(conn, opcode_text(tx->opcode), tx->nbytes, wc);
 }
 
-/* A queue pair of datagrams stops at a failure of its own, and then no connection can be made.
- * Flushes are no failure: they come when a port or the job ends. */
+/* A local failure stops a queue pair of datagrams, and then no connection can be made. Flushes are
+ * no failure: they come when a port or the job ends. */
 void tk_datagram_failed(struct tk_tx *tx, const struct ibv_wc *wc)
 {
     const struct tk_port_address *a = &tk_rail_of(tx->conn)->address;
@@ -175,8 +177,8 @@ void tk_recv_failed(struct tk_conn *conn, const struct ibv_wc *wc)
         completion_failed(conn, "receive", 0, wc);
         return;
     }
-    /* The cause is on the send side. It may be an unsignaled message, which no work request
-     * represents, so from now on the send queue never counts as idle. */
+    /* The cause is on the send side. It may be an unsignaled message, which has no work request, so
+     * from now on the send queue never counts as idle. */
     tk_lane_stay_busy(tk_lane_of(conn));
 }
 
@@ -196,7 +198,8 @@ static void limit_text(char *text, size_t size)
         snprintf(text, size, "%llu bytes", (unsigned long long)limit.rlim_cur);
 }
 
-/* Guesses the cause: the kernel reports ENOMEM both for the limit and for lack of memory. */
+/* Suggests the likely remedy: the kernel reports ENOMEM both for the limit and for lack of
+ * memory. */
 static const char *registration_remedy(const struct ibv_device_attr *attr, size_t size, int error)
 {
     struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
@@ -215,7 +218,7 @@ static const char *registration_remedy(const struct ibv_device_attr *attr, size_
     return "check dmesg";
 }
 
-/* Only if memory may be the cause. */
+/* Adds the state of memory if that may be the cause. */
 static void say_memory(char *text, size_t text_size, size_t size)
 {
     char what[160];

@@ -3,8 +3,8 @@
  * Completion channels: how a thread sleeps until a device has a completion
  * (transport/device_events.h). An armed queue reports its next completion once. Each queue has a
  * channel of its own, so that threads may wait for either. Channels are made only if a thread will
- * sleep: on some devices a queue with a channel costs a fence at each completion. Owns the
- * channels, which start-up makes; no lock. */
+ * sleep: on some devices a queue with a channel costs a fence per completion. Owns the channels,
+ * which start-up makes; no lock. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -27,11 +27,12 @@
 #include "transport/verbs/verbs_state.h"
 
 static const struct tk_transport *served;
-static tk_counter_t refused; /* a device did not arm a queue; it is not asked again */
+static tk_counter_t refused; /* a device failed to arm a queue; we do not try again */
 TK_PER_THREAD unsigned tk_queues_insisted;
 static tk_counter_t kept; /* roles: only threads that insist poll these queues */
 
-/* Another thread may poll at the same time, which is safe: the device has a lock of its own. */
+/* Another thread may poll at the same time. That is safe, because the device has a lock of its
+ * own. */
 int tk_cq_take_insisting(struct ibv_cq *cq, unsigned role, struct ibv_wc *wc, int max)
 {
     int n = tk_queues_insisted & role ? ibv_poll_cq(cq, max, wc) : 0;
@@ -54,7 +55,7 @@ static struct ibv_comp_channel *channel_open(const struct tk_device *device)
     return channel;
 }
 
-/* Without channels, sleeps are short, by the clock. */
+/* If channels can't be made, threads sleep for short times instead. */
 void tk_channels_open(struct tk_device *device)
 {
     if (!something_sleeps())
@@ -141,15 +142,15 @@ static bool is_reading(void)
     return tk_counter_read(&tk_verbs.rndv_count) > tk_counter_read(&tk_verbs.rndv_stuck);
 }
 
-/* An armed queue does not report what came before, so all of it is taken after arming, even while
- * another thread polls: that thread may have looked before, and leave. */
+/* An armed queue does not report earlier completions, so this takes them after arming. It does so
+ * even while another thread polls, because that thread may have looked before and then leave. */
 static bool arm(unsigned roles, bool *is_armed)
 {
     unsigned before = tk_queues_insisted;
     for (struct tk_device *d = &tk_verbs.device; d; d = d->next)
         request_events(d, roles);
     tk_queues_insisted |= roles & ~(unsigned)tk_counter_read(&kept);
-    tk_lane_mine.polls = tk_lanes_due_next; /* other lanes, too */
+    tk_lane_mine.polls = tk_lanes_due_next; /* poll other lanes, too */
     bool any = roles & TK_DEVICE_RECEIVES ? served->poll() : served->reap();
     any |= roles == TK_DEVICE_RECEIVES && is_reading();
     tk_queues_insisted = before;
@@ -199,7 +200,7 @@ static void lock_all(unsigned role, bool is_locked)
     }
 }
 
-/* One role at a time; the first of its threads does it. */
+/* One role at a time; called by the first of its threads. */
 static void keep(unsigned role)
 {
     lock_all(role, true);

@@ -14,13 +14,13 @@ struct tk_device;
 struct tk_device_events;
 struct tk_transport;
 
-/* By role (enum tk_device_role): queues that this thread polls even while another thread does.
- */
+/* Bits of enum tk_device_role: queues that this thread polls even while another thread polls
+ * them. */
 extern TK_HIDDEN TK_PER_THREAD unsigned tk_queues_insisted;
 int tk_cq_take_insisting(struct ibv_cq *cq, unsigned role, struct ibv_wc *wc, int max);
 
 extern TK_HIDDEN const struct tk_device_events tk_verbs_events;
-void tk_channels_open(struct tk_device *device); /* before its queues; if a thread will sleep */
+void tk_channels_open(struct tk_device *device); /* if a thread will sleep; before the queues */
 void tk_channels_close(struct tk_device *device);
 void tk_channels_serve(const struct tk_transport *transport); /* before a thread sleeps on them */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Pending work besides messages and transfers: connections that are to be moved, ACKs that found no
- * space; and the report of peers that return no credits. Takes the connections' locks. */
+ * Pending work other than messages and transfers: connections to move and ACKs that found no space.
+ * Also the report of peers that return no credits. Takes the connections' locks. */
 #include "config.h"
 
 #include <stdio.h>
@@ -24,8 +24,8 @@
 #include "transport/verbs/verbs.h"
 #include "transport/verbs/verbs_state.h"
 
-/* Connected for messages: if a connection carries atomics only, the peer's private pointer is not
- * ours. */
+/* Is the rank connected for messages? If a connection carries atomics only, the peer's private
+ * pointer is not ours. */
 static bool is_linked(uint32_t rank)
 {
     const struct tk_conn *conn = tk_conns_to(rank);
@@ -60,7 +60,7 @@ static void tell_stall(const struct tk_conn *conn, double seconds)
                 seconds, conn->peer->rank, conn->peer->host, conn->peer->pid, text);
 }
 
-/* A credit in use is a request that was not answered. */
+/* Each credit in use is an unanswered request. */
 static void describe_conn(struct tk_wait_rows *rows, struct tk_conn *conn)
 {
     if (!tk_trylock(&conn->lock))

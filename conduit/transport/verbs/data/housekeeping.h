@@ -15,8 +15,8 @@
  * tk_verbs.pending_work is not 0. Takes the locks itself. */
 void tk_acks_send(void);
 
-/* Pending work without rendezvous messages, which polls of shared queues handle. Those increment
- * pending_work first and decrement it last. */
+/* Pending work without rendezvous messages, which polls of shared queues handle. A rendezvous
+ * message increments pending_work first and decrements it last. */
 static inline int tk_work_besides_rndv(void)
 {
     int rndv_count = tk_counter_read(&tk_verbs.rndv_count);
@@ -32,8 +32,8 @@ static inline bool tk_work_is_pending(void)
     return pending > tk_demand_pending();
 }
 
-/* Is there more than connects that may come, and reads that will complete? Those two wake a thread
- * that sleeps on their files and the device's. */
+/* Is there pending work that wakes no sleeping thread? Connects and reads do: their events make
+ * files readable. */
 static inline bool tk_work_is_open(void)
 {
     return tk_work_besides_rndv() > (tk_cm_file() != -1) ||

@@ -9,8 +9,8 @@
 #include "transport/verbs/data/lane_type.h"
 #include "transport/verbs/verbs_state.h"
 
-/* A lane's work requests are adjacent: cache lines that are fetched in pairs belong to one lane,
- * too. */
+/* Gives each lane adjacent work requests, so that cache lines that are fetched in pairs belong to
+ * one lane. */
 void tk_lanes_open(void)
 {
     int next = tk_verbs.depth_total;
@@ -28,7 +28,7 @@ void tk_lanes_open(void)
     }
 }
 
-/* Takes free work requests of another lane, a few at a time: they move to where they are needed. */
+/* Takes a few free work requests of another lane, which move to the lane that needs them. */
 static struct tk_pool_item *lane_lend(struct tk_lane *lane)
 {
     enum { most = 8 };

@@ -42,12 +42,13 @@ static inline struct ibv_cq *tk_send_cq(const struct tk_device *device, unsigned
     return tk_sends_of(device, &tk_verbs.lanes[lane])->cq;
 }
 
-/* Of this thread: the lane from which it last took a work request; and the number of polls since
- * that changed, which tells when the others are due: one addition wraps to 0 every eighth time. */
+/* Of this thread: the lane from which it last took a work request, and the number of polls
+ * since that changed. The other lanes are due at every eighth poll, when one addition wraps
+ * `polls` to 0. */
 enum { tk_lane_poll_step = 256 / 8, tk_lanes_due_next = 256 - tk_lane_poll_step };
 struct tk_lane_place {
     struct tk_lane *lane;
-    uint8_t polls; /* times the step */
+    uint8_t polls; /* times tk_lane_poll_step */
 };
 extern TK_HIDDEN TK_PER_THREAD_NEAR struct tk_lane_place tk_lane_mine;
 
@@ -116,7 +117,7 @@ static inline struct tk_tx *tk_lane_take(struct tk_lane *lane)
     return tx;
 }
 
-/* Gives it back with so many slots of its connection. */
+/* Gives the work request back with so many slots of its connection. */
 static inline void tk_lane_give(struct tk_lane *lane, struct tk_tx *tx, int slots)
 {
     tk_lock(&lane->lock);
@@ -149,8 +150,9 @@ static inline struct tk_lane *tk_lanes_end(void)
     return tk_verbs.lanes + tk_lane_count();
 }
 
-/* Other lanes hold what this thread posted before, and perhaps what no other thread polls for.
- * Looks only now and then: reading words that other threads write makes their next writes slow. */
+/* Other lanes have work that this thread posted before, or that no other thread polls for. Polls
+ * look at them only now and then: reading words that other threads write makes their next writes
+ * slow. */
 static inline bool tk_lanes_are_due(void)
 {
     return TK_THREADED && (tk_lane_mine.polls += tk_lane_poll_step) == 0 && tk_lane_count() > 1;

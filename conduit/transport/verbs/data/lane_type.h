@@ -22,11 +22,12 @@ struct tk_sends {
 };
 
 /* Work requests for some of the peers, and the queue in which they complete. PAR has as many lanes
- * as CPUs: threads with different peers mostly use different lanes, and so do not write the same
- * words with each put. Aligned to two cache lines because some processors fetch lines in pairs. */
+ * as CPUs, so that threads with different peers mostly use different lanes and do not write the
+ * same words with each put. Aligned to two cache lines because some processors fetch lines in
+ * pairs. */
 struct tk_lane {
     _Alignas(TK_THREADED ? 2 * TK_CACHE_LINE : TK_CACHE_LINE)
-        tk_lock_t lock; /* of the next two, and `returned` of connections */
+        tk_lock_t lock; /* guards the next two, and `returned` of connections */
     tk_counter_t out;   /* its work requests in use; 0: nothing to reap */
     struct tk_pool_item *free;
     struct tk_sends sends; /* of the first device */

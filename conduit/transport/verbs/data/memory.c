@@ -31,7 +31,7 @@
 
 static tk_lock_t growing = TK_LOCK_INIT; /* the list of slabs */
 
-/* ---- one object of each device, and its keys for each of the device's rails ---- */
+/* ---- one memory region on each device, and its keys by rail ---- */
 
 static struct tk_registration *make_registration(void)
 {
@@ -91,7 +91,7 @@ static struct tk_registration *reg(const struct tk_device *only, void *base, siz
     return r;
 }
 
-/* The registration lasts as long as the network, or nearly. */
+/* For registrations that last until exit: counts the memory as static. */
 static struct tk_registration *reg_for_good(const struct tk_device *only, void *base, size_t size,
                                             const char *what, int remote_access)
 {
@@ -103,9 +103,8 @@ static struct tk_registration *reg_for_good(const struct tk_device *only, void *
     return r;
 }
 
-/* Registering with on-demand paging looks at no page: the first transfer would find that the memory
- * may not be written to, and fail, even one that only reads. So it is refused here, as if it were
- * pinned. */
+/* Registering with on-demand paging checks no page. In memory that is not writable the first
+ * transfer would fail, even one that only reads. So this refuses such memory, as pinning would. */
 static struct tk_registration *reg_paged(void *base, size_t size, int access)
 {
     if ((access & IBV_ACCESS_LOCAL_WRITE) && !tk_mapping_is_writable(base, size)) {
@@ -200,8 +199,7 @@ void tk_segment_forget(void)
     tk_verbs.segment = NULL;
 }
 
-/* ---- on the fly: not reachable from outside except where that is its purpose; gets write to it
- * ---- */
+/* ---- on the fly: peers get no access, except with registration on demand and on iWARP ---- */
 
 static void *pin(void *base, size_t size, bool is_source, uint32_t *key)
 {
@@ -234,7 +232,7 @@ static void explain(size_t size, int error)
     tk_warn_registration(__atomic_load_n(&refusing, __ATOMIC_RELAXED), size, error);
 }
 
-/* The minimum over devices: each device registers every region. */
+/* The minimum of all devices, because each device registers every region. */
 static uint64_t regions_max(void)
 {
     int least = 0;
@@ -288,7 +286,8 @@ static void fill_pool(struct tk_slab *slab, unsigned count, struct tk_pool *pool
     }
 }
 
-/* Receive buffers belong to one rail, and may be smaller; send buffers are used on any rail. */
+/* With a rail: receive buffers of that rail, which may be smaller. Without: send buffers, for any
+ * rail. */
 static enum tk_status slab_open(const struct tk_rail *rail, struct tk_pool *pool, unsigned count,
                                 const char *what)
 {
@@ -320,7 +319,8 @@ enum tk_status tk_bounce_pool_open(unsigned count)
     tk_pool_init(&tk_verbs.bounce_pool);
     if (slab_open(NULL, &tk_verbs.bounce_pool, count, "bounce buffers") != TK_OK)
         return TK_FAIL;
-    /* Registered with all devices, and not touched yet. */
+    /* The slab is registered with all devices, and not touched yet: so present pages were
+     * pinned. */
     const struct tk_area *area = &tk_verbs.slabs->area;
     tk_verbs.pins = tk_area_present(area) >= area->size;
     return TK_OK;
@@ -353,7 +353,7 @@ struct tk_buffer *tk_large_buffer_take(void)
     return buffer;
 }
 
-/* A buffer of its own: bounce buffers may be fewer than are needed at once. */
+/* The sink is not a bounce buffer, because bounce buffers may run out. */
 enum tk_status tk_fence_sink_open(void)
 {
     struct tk_pool pool;
@@ -415,8 +415,7 @@ enum tk_status tk_recv_pool_fit(struct tk_rail *rail, unsigned wanted)
     return status;
 }
 
-/* A port's buffers also serve the other ports of its device: other ports don't need them when it is
- * dead. */
+/* Also takes buffers of other ports of the same device: a dead port does not need its buffers. */
 struct tk_buffer *tk_recv_buffer_take(struct tk_rail *rail)
 {
     struct tk_buffer *buffer = tk_pool_take(&rail->recv_pool);

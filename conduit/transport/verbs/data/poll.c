@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Polls: they take what peers sent (receive.h), and reap our own work (reap.c). One thread at a
- * time takes completions from a queue, others return at once.
+ * Polls: receive messages (receive.h) and reap our own work (reap.c). One thread at a time takes
+ * completions from a queue; others return at once.
  *
  * All variants (variants.h) have one body, whose argument `variant` is a constant in each of the
- * instances at the end. Polls take up to a batch of messages from each device; in failover groups
- * they take one message at a time, and send and hand up what waits. */
+ * instances at the end. Polls take up to a batch of messages from each device. In failover groups
+ * they take one message at a time, send due notices and ACKs, and run handlers of deferred
+ * messages. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -57,10 +58,9 @@ take(struct tk_device *device, struct ibv_wc *wc, struct tk_conn **conn, unsigne
     return variant & SHARED ? tk_srq_take(device, wc, conn) : tk_receive_take(device, wc, conn);
 }
 
-/* Whether the previous poll found something, on whatever device: a flood comes over one of them.
- * Read only after a message: kept over the call of the device it would cost each empty poll a
- * register.
- */
+/* Did the previous poll find something, on any device? During a flood it did. Read only after a
+ * message came: a value kept across the call of the device would cost each empty poll a
+ * register. */
 static TK_PER_THREAD_NEAR bool found_before;
 
 static inline bool __attribute__((always_inline))
@@ -129,7 +129,8 @@ static inline bool __attribute__((always_inline)) poll_others(unsigned variant)
 
 typedef bool poll_function(void);
 
-/* `working` and `others` are not inline: the common path keeps no registers for what they find. */
+/* `working` and `others` are not inline, so that the common path saves no registers for their
+ * results. */
 static inline bool __attribute__((always_inline))
 poll(unsigned variant, poll_function *working, poll_function *others)
 {
@@ -165,8 +166,8 @@ receive_later(struct tk_device *device, unsigned variant)
     return count > 0;
 }
 
-/* A handler that waits for space may wait for a connection to be moved, which needs messages from
- * the other end: messages for handlers are deferred. */
+/* A handler that waits for space may wait until a connection is moved, which needs messages from
+ * the other end. So this receives, and defers messages for handlers. */
 static inline bool __attribute__((always_inline)) reap_moving(unsigned variant)
 {
     bool any = reap(variant);

@@ -10,7 +10,7 @@
 /* data/reap.c */
 bool tk_verbs_reap(void);        /* of one device */
 bool tk_devices_reap(void);      /* of all */
-bool tk_lanes_reap_others(void); /* of lanes that are not this thread's */
+bool tk_lanes_reap_others(void); /* of all lanes but this thread's */
 void tk_lanes_reap(void);        /* of all lanes, busy or not */
 
 /* data/poll.c: by variant; see variants.c */

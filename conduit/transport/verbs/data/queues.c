@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The protection domain, completion queues and shared receive queue of each device in use: how deep
- * they are, by what all connections may have in flight. Single-threaded at start-up and exit; with
- * the lock of demands in between. */
+ * The protection domain, completion queues and shared receive queue of each device in use. Their
+ * depths follow from what all connections may have in flight. Single-threaded at start-up and exit;
+ * with the lock of demands in between. */
 #include "config.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ TK_FIRST_USE static uint32_t device_conns_on(uint32_t rail)
     return (tk_verbs.conns_pp + tk_verbs.rail_count - 1 - rail) / tk_verbs.rail_count;
 }
 
-/* Over each connection that librdmacm makes at start-up comes a greeting. */
+/* A greeting comes over each connection that librdmacm makes at start-up. */
 TK_FIRST_USE static int greetings_max(const struct tk_device *device)
 {
     uint32_t conns = 0;
@@ -79,24 +79,30 @@ TK_FIRST_USE static int greetings_max(const struct tk_device *device)
     return (int)conns;
 }
 
-/* The number of connections for which completion queues are made: those of all peers or, on demand,
- * a few or those that exist by now. */
+/* The number of connections for which completion queues are made: those of all peers or, on demand
+ * and if the queues can grow, those that exist now, at least conns_expected. */
 enum { conns_expected = 64 /* by each rail */ };
+
+TK_FIRST_USE static bool is_for_all(const struct tk_rail *rail)
+{
+    return tk_verbs.is_static || rail->device->has_fixed_cqs;
+}
 
 TK_FIRST_USE static uint32_t conns_on(uint32_t rail)
 {
     uint32_t all = tk_verbs.peers * device_conns_on(rail);
     uint32_t now = (uint32_t)tk_max(tk_verbs.rails[rail].conns_open, conns_expected);
-    return tk_verbs.is_static ? all : (uint32_t)tk_min(all, now);
+    return is_for_all(&tk_verbs.rails[rail]) ? all : (uint32_t)tk_min(all, now);
 }
 
 TK_FIRST_USE static uint32_t primaries_on(const struct tk_rail *rail)
 {
     uint32_t now = (uint32_t)tk_max(rail->primaries + 1, conns_expected); /* and the next one */
-    return tk_verbs.is_static ? rail->peers : (uint32_t)tk_min(rail->peers, now);
+    return is_for_all(rail) ? rail->peers : (uint32_t)tk_min(rail->peers, now);
 }
 
-/* Messages come over primary connections only, but each connection may become primary. */
+/* Messages come over primary connections only, but with failover each connection may become
+ * primary. */
 TK_FIRST_USE static int receives_max(const struct tk_device *device)
 {
     uint32_t conns = 0, peers = 0;
@@ -124,7 +130,7 @@ TK_FIRST_USE static int sends_max(const struct tk_device *device)
     return (int)tk_max((size_t)tk_verbs.depth_total, (size_t)tk_verbs.depth_pp * conns);
 }
 
-/* All queues have the same depth: all work may be with peers of one lane. */
+/* Each queue has the full depth, because all work may be with peers of one lane. */
 static bool open_sends(const struct tk_device *device, int depth)
 {
     for (unsigned lane = 0; lane < tk_lane_count(); lane++) {
@@ -137,8 +143,24 @@ static bool open_sends(const struct tk_device *device, int depth)
     return true;
 }
 
+/* Several drivers have no ibv_resize_cq (cxgb4, qedr, hns ...). */
+static bool has_fixed_cqs(struct ibv_context *context)
+{
+    struct ibv_cq *cq = ibv_create_cq(context, 1, NULL, NULL, 0);
+    bool is_fixed = cq && ibv_resize_cq(cq, 2 * cq->cqe) != 0;
+    if (cq)
+        ibv_destroy_cq(cq);
+    return is_fixed;
+}
+
+static bool may_grow(void)
+{
+    return !tk_verbs.is_static && tk_verbs.peers > conns_expected;
+}
+
 static enum tk_status open_queues(struct tk_device *device)
 {
+    device->has_fixed_cqs = may_grow() && has_fixed_cqs(device->context);
     int recv_depth = receives_max(device), send_depth = sends_max(device);
     tk_channels_open(device);
     device->pd = ibv_alloc_pd(device->context);
@@ -161,7 +183,7 @@ enum tk_status tk_queues_open(void)
     return TK_OK;
 }
 
-/* Makes it twice as large as needed, so that this is rare. */
+/* Makes the queue twice as large as needed, so that resizing is rare. */
 TK_FIRST_USE static enum tk_status cq_fit(const struct tk_device *device, struct ibv_cq *cq,
                                           int wanted)
 {

@@ -34,9 +34,9 @@ static void __attribute__((noinline)) tx_done(struct tk_tx *tx, const struct ibv
     else if (!tk_failover(tx, wc)) tk_tx_failed(tx, wc);
 }
 
-/* What plain work that completed together gives back: giving back each alone would take a lock in
- * PAR. Until then the connection seems fuller than it is, which is safe. All are of one lane.
- */
+/* Work requests and slots of plain work that completed together, all of one lane: giving each back
+ * alone would take a lock each time in PAR. Until then the connection seems fuller than it is,
+ * which is safe. */
 struct batch {
     struct tk_pool_item *first, *last;
     struct tk_conn *conn; /* whose slots these are */
@@ -126,7 +126,7 @@ static inline bool __attribute__((always_inline)) reap_from_all(struct tk_lane *
     return any;
 }
 
-/* Any lane; that of this thread, in SEQ the only one, is cheaper to reap inline. */
+/* For any lane. This thread's lane (in SEQ the only one) is cheaper to reap inline. */
 static bool __attribute__((noinline)) reap_lane(struct tk_lane *lane)
 {
     return reap_from_all(lane);
@@ -147,7 +147,7 @@ void tk_lanes_reap(void)
         reap_lane(lane);
 }
 
-/* Not inline: the common path needs no registers for it. */
+/* Not inline, so that the common path saves no registers for it. */
 static bool __attribute__((noinline)) reap_others_if_due(void)
 {
     return tk_lanes_are_due() && tk_lanes_reap_others();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Messages that come through receive queues of single connections. Handlers run without the lock of
- * the completion queue, so they run at the same time in PAR. */
+ * the completion queue, so several run at the same time in PAR. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -30,8 +30,8 @@
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
 
-/* A greeting takes a buffer of requests, which can come only after it is answered, or the extra
- * one. */
+/* A greeting uses a buffer for requests, which can come only after the greeting is answered, or the
+ * extra buffer. */
 static void greeting_came(struct tk_conn *conn, struct tk_buffer *buffer)
 {
     tk_lock(&conn->lock);
@@ -44,7 +44,7 @@ static void greeting_came(struct tk_conn *conn, struct tk_buffer *buffer)
     tk_cm_greeting_came(conn);
 }
 
-/* Its first byte names no kind of active message. */
+/* The first byte is no kind of active message. */
 static void __attribute__((noinline)) handle_unknown_kind(struct tk_buffer *buffer, size_t size)
 {
     const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
@@ -96,15 +96,15 @@ small_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t front, size
         tk_message_hand_up(conn, head, copy + front, size - front);
 }
 
-/* Not inline: the common path needs no registers for it. */
+/* Not inline, so that the common path saves no registers for it. */
 static void __attribute__((noinline)) keep_buffer(struct tk_conn *conn, struct tk_buffer *buffer)
 {
     tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
 }
 
-/* The same for most Shorts, whose heads were checked in a register. The members are read from the
+/* The same for most Shorts, whose heads were checked in a register. Reads the members from the
  * copy, where they need no shifts. A reply, whose kind is 1, returns a credit. Called with the
- * connection's lock, which it releases. */
+ * connection's lock; releases it. */
 static inline void __attribute__((always_inline))
 tagged_arrived_locked(struct tk_conn *conn, struct tk_buffer *buffer, const char *data)
 {
@@ -139,8 +139,8 @@ tagged_arrived(struct tk_conn *conn, struct tk_buffer *buffer, const char *data)
     else tagged_arrived_later(conn, buffer);
 }
 
-/* A large message stays in its buffer, and another buffer replaces that one; without a free buffer
- * it is copied after all. Returns the copy. */
+/* A large message stays in its buffer, and another buffer is posted instead. If no buffer is free,
+ * copies the message and returns the copy. */
 static void *replace_buffer(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 {
     if (conn->rx_extra >= 0)
@@ -198,7 +198,8 @@ arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 
 static void __attribute__((noinline)) recv_failed(struct tk_buffer *buffer, const struct ibv_wc *wc)
 {
-    if (!tk_is_datagram(buffer) && !tk_pair_flushed(buffer)) /* one fewer is left */
+    if (!tk_is_datagram(buffer) &&
+        !tk_pair_flushed(buffer)) /* then the buffer is not posted again */
         tk_recv_failed(buffer->conn, wc);
 }
 
@@ -209,7 +210,7 @@ static inline void __attribute__((always_inline)) received(const struct ibv_wc *
     else recv_failed(buffer, wc);
 }
 
-/* Two functions: a poll of one message saves no registers for a loop. */
+/* Two functions, so that a poll of one message saves no registers for a loop. */
 void tk_receive_one(const struct ibv_wc *wc)
 {
     received(wc);
@@ -227,9 +228,9 @@ void tk_receive_batch(const struct ibv_wc *wc, int n)
     tk_ack_batch_end(&batch);
 }
 
-/* ---- the same in a failover group: messages that come over each connection are counted ---- */
+/* ---- the same in a failover group, which counts the messages of each connection ---- */
 
-/* Accounts the message now, so that the connection may be closed; only its handler is deferred. */
+/* Counts the message now, so that the connection may be closed; only its handler is deferred. */
 static void defer(struct tk_buffer *buffer, uint32_t size)
 {
     struct tk_conn *conn = buffer->conn;
@@ -268,7 +269,7 @@ receive_failed(struct tk_buffer *buffer, const struct ibv_wc *wc)
     if (tk_is_datagram(buffer) || tk_pair_flushed(buffer))
         return;
     if (tk_is_failure(wc) && tk_conn_is_open(buffer->conn))
-        tk_lanes_reap(); /* the cause is there */
+        tk_lanes_reap(); /* the cause is on the send side */
     if (!tk_failover_receive(buffer->conn, wc)) {
         tk_recv_failed(buffer->conn, wc);
         return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What polls do with the completions of receives, and what all receive paths share: taking
+ * How polls handle the completions of receives, and the parts of all receive paths: taking
  * completions from a queue, checking a message's head, running its handler. Inline because every
  * message passes here. */
 #ifndef TK_VERBS_RECEIVE_H
@@ -27,8 +27,8 @@
 
 enum {
     tk_small_message = 256, /* copying this much costs less than swapping buffers */
-    tk_first_bytes = 32,    /* most Shorts: up to 6 arguments; copied by a few instructions */
-    tk_few_bytes = 64       /* of a small message; the same */
+    tk_first_bytes = 32,    /* most Shorts (up to 6 arguments): a few instructions copy them */
+    tk_few_bytes = 64       /* of a small message; copied likewise */
 };
 
 /* A receive buffer is larger than either. */
@@ -43,8 +43,8 @@ static inline void tk_cq_check(int n)
     tk_if_unlikely(n < 0) tk_panic("ibv_poll_cq failed with error %d", n);
 }
 
-/* One thread at a time; others find nothing, unless they insist. The caller must check results
- * other than 0 and 1 for errors. */
+/* One thread at a time polls; for others the result is 0, unless they insist. The caller must check
+ * results other than 0 and 1 for errors. */
 static inline int __attribute__((always_inline))
 tk_cq_take_unchecked(struct ibv_cq *cq, tk_lock_t *lock, unsigned role, struct ibv_wc *wc, int max)
 {
@@ -63,7 +63,7 @@ tk_cq_take(struct ibv_cq *cq, tk_lock_t *lock, unsigned role, struct ibv_wc *wc,
     return n;
 }
 
-/* The kind was checked. Returns where the payload begins. */
+/* Checks the head, except its kind. Returns the offset of the payload. */
 static inline size_t tk_message_check(struct tk_conn *conn, const struct tk_message_head *head,
                                       size_t size)
 {
@@ -75,8 +75,8 @@ static inline size_t tk_message_check(struct tk_conn *conn, const struct tk_mess
     return front;
 }
 
-/* A Short for a client's handler with few arguments, as most messages are. If its head claims more
- * than arrived, the general path reports it. */
+/* Is it a Short for a client's handler with few arguments, as most messages are? False also if the
+ * head claims more bytes than arrived: the general path reports that. */
 static inline bool tk_message_is_tagged(uint64_t head, size_t size)
 {
     size_t nargs = head >> tk_head_nargs_shift & UINT8_MAX;
@@ -90,7 +90,7 @@ static inline int tk_head_credits(uint64_t head)
     return (int)(head >> tk_head_credits_shift & UINT8_MAX) + tk_head_is_reply(head);
 }
 
-/* `bytes`: a copy of the whole message; the kind is read from it only when it is needed. */
+/* `bytes`: a copy of the whole message; its kind is read only if no reply was sent. */
 static inline void tk_short_hand_up(struct tk_conn *conn, unsigned tag, const char *bytes)
 {
     const struct tk_message_head *head = (const struct tk_message_head *)(const void *)bytes;
@@ -121,8 +121,8 @@ struct tk_srq;
 void tk_shared_receive_batch(struct tk_srq *srq, const struct ibv_wc *wc, int n);
 bool tk_shared_read_on(void);
 
-/* The same in failover groups, for a message that was taken alone and counted. In a handler that
- * waits, messages for handlers are deferred ("later"). */
+/* The same in failover groups, for a message that was taken alone and counted. The functions
+ * "later" are for a handler that waits: they defer messages for handlers. */
 void tk_receive_counted(struct tk_device *device, struct ibv_wc *wc, bool expects_more);
 void tk_receive_later(const struct ibv_wc *wc);
 void tk_shared_receive_counted(struct tk_device *device, struct tk_conn *conn, struct ibv_wc *wc,
@@ -137,14 +137,14 @@ tk_receive_take(struct tk_device *device, struct ibv_wc *wc, struct tk_conn **co
     return tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, wc, 1);
 }
 
-/* Both are constants. */
+/* Types of the last two arguments below, which are constants. */
 typedef void tk_receive_handle(struct tk_device *device, struct tk_conn *conn,
                                const struct ibv_wc *wc);
 typedef int tk_receive_next(struct tk_device *device, struct ibv_wc *wc, struct tk_conn **conn);
 
-/* One message at a time: while a handler waits, no thread may hold messages behind it, or the
- * connection that delivered them could never be drained. After a first message that was waited for,
- * the device is not asked for another: mostly there is none. */
+/* Handles one message at a time: while a handler waits, no thread may hold later messages, or the
+ * connection that delivered them could never be drained. If the previous poll found nothing
+ * (expects_more is false), does not ask the device for a second message: mostly there is none. */
 static inline void __attribute__((always_inline))
 tk_receive_singly(struct tk_device *device, struct tk_conn *conn, struct ibv_wc *wc,
                   bool expects_more, tk_receive_handle *handle, tk_receive_next *next)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages that come through shared queues (srq.h). A buffer is given back to its queue before the
- * credit of its message can be used again: before a request's handler runs, and before the credits
- * that a reply returns are counted. Takes a connection's lock.
+ * Messages that come through shared queues (srq.h). A buffer goes back to its queue before the
+ * credit of its message can be used again: for a request before its handler runs, for a reply
+ * before the credits that it returns are counted. Takes a connection's lock.
  *
  * In a failover group (`is_counted`, a constant on the path of a Short) messages are counted per
  * connection, and credits are those of the primary one, whichever connection a message came
@@ -145,7 +145,7 @@ static void greeting_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_bu
         tk_cm_greeting_came(conn);
 }
 
-/* Frees the request's buffer before anything of the message is counted. */
+/* Frees the request's buffer before any credits of the message are counted. */
 static void offer_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
                        size_t size)
 {
@@ -196,7 +196,8 @@ other_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, s
 static void __attribute__((noinline))
 failed(struct tk_conn *conn, struct tk_srq *srq, const struct ibv_wc *wc)
 {
-    if (tk_is_datagram_conn(conn) && conn != tk_verbs.nobody) /* one fewer is left */
+    if (tk_is_datagram_conn(conn) &&
+        conn != tk_verbs.nobody) /* then the buffer is not posted again */
         return;
     if (conn == tk_verbs.nobody || conn->is_closing || (conn->is_held && tk_cm_greets()))
         tk_srq_give(srq, (struct tk_buffer *)(uintptr_t)wc->wr_id);
@@ -272,7 +273,7 @@ counted_failed(struct tk_conn *conn, struct tk_srq *srq, const struct ibv_wc *wc
     if (tk_is_datagram_conn(conn))
         return;
     if (tk_is_failure(wc) && tk_conn_is_open(conn))
-        tk_lanes_reap(); /* the cause is there */
+        tk_lanes_reap(); /* the cause is on the send side */
     if (tk_failover_receive(conn, wc))
         tk_srq_give(srq, (struct tk_buffer *)(uintptr_t)wc->wr_id);
     else
@@ -294,8 +295,8 @@ static inline void one_counted_came(struct tk_conn *conn, struct tk_srq *srq,
     else other_counted_came(conn, srq, buffer, wc->byte_len);
 }
 
-/* In a handler: messages for handlers are deferred to its end, and their buffers are freed
- * before. */
+/* In a handler: messages for handlers are deferred until it ends, but their buffers are freed
+ * now. */
 void tk_shared_receive_later(struct tk_conn *conn, struct tk_srq *srq, const struct ibv_wc *wc)
 {
     struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;

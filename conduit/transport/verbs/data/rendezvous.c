@@ -52,7 +52,8 @@ void tk_rndv_close(void)
 
 /* ---- requests ---- */
 
-/* With the lock. There are as many as were ever in flight at once; credits of peers bound that. */
+/* With the lock. Reuses an entry or makes one: as many exist as were ever in flight at once, which
+ * credits of peers bound. */
 static struct tk_rndv *rndv_make(struct tk_rndv_state *state)
 {
     struct tk_rndv *rndv = tk_rndv_list_take(&state->free);
@@ -88,7 +89,7 @@ void tk_rndv_request_came(struct tk_conn *conn, const void *bytes, size_t size)
         request.size <= tk_verbs.recv_small)
         tk_wire_error(conn, "a malformed rendezvous request came");
     tk_counter_add(&conn->rndv_count, 1);
-    /* In this order, so that tk_work_besides_rndv() is never negative. */
+    /* This order keeps tk_work_besides_rndv() from being negative. */
     tk_counter_add(&tk_verbs.pending_work, 1);
     tk_counter_add(&tk_verbs.rndv_count, 1);
     tk_lock(&state->lock);
@@ -106,8 +107,8 @@ void tk_rndv_request_came(struct tk_conn *conn, const void *bytes, size_t size)
 
 /* ---- access to the sender's memory ---- */
 
-/* The primary connection, as for replies. The message may be the first one to this peer; then this
- * begins to connect. A connection that may not be used yet has no space. */
+/* Returns the primary connection, as for replies. If it is not connected, because nothing was sent
+ * to this peer before, begins to connect. A connection that may not be used yet has no space. */
 static struct tk_conn *conn_back(const struct tk_rndv *rndv)
 {
     struct tk_peer *peer = rndv->conn->peer;
@@ -189,7 +190,7 @@ static void ack(struct tk_rndv *rndv)
 static void ack_all(struct tk_rndv_state *state)
 {
     struct tk_rndv *rndv;
-    bool is_acked; /* a request that has ended may be reused by another thread at once */
+    bool is_acked; /* another thread may reuse the entry at once */
     do {
         tk_lock(&state->lock);
         rndv = tk_rndv_list_take(&state->unacked);
@@ -217,7 +218,7 @@ static struct tk_rndv *next(struct tk_rndv_state *state, int *tries)
     return rndv;
 }
 
-/* Tries each once: one connection may have no space while others have. */
+/* Tries each message once, because one connection may have no space while others have. */
 void tk_rndv_start(void)
 {
     struct tk_rndv_state *state = tk_verbs.rndv;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rendezvous messages. Receive buffers of shared queues are small (GASNET_RBUF_SIZE), because a
- * connection takes the next buffer of its one queue, whatever the size of the message, and each of
- * thousands of peers needs two. A larger message, request or reply, is not sent: the sender sends a
- * rendezvous request that says where in its registered memory the message lies, head included. The
- * receiver reads it into one of a few large buffers, runs its handler, and writes a word into the
- * sender's memory, after which the source may be used again.
+ * Rendezvous messages. Receive buffers of shared queues are small (GASNET_RBUF_SIZE): each message
+ * takes the next buffer of the queue, whatever its size, and each of thousands of peers needs two.
+ * A larger message, request or reply, is not sent: the sender sends a rendezvous request that says
+ * where in its registered memory the message lies, head included. The receiver reads it into one of
+ * a few large buffers, writes a word into the sender's memory, after which the source may be used
+ * again, and runs the handler.
  *
  *     sender                                     receiver
  *     copies the message into a source
@@ -18,21 +18,27 @@
  *
  * - A rendezvous request takes the credit of the AM request that it stands for; one for a reply
  *   uses the buffer that the requester kept for that reply. All credits that come with the message
- *   are counted when it has been read, so the reply's own credit returns only after its source is
+ *   are counted when it has been read, so the reply's own credit returns only when its source is
  *   free.
+ *
  * - A read and the word wait only for our own send queue. Only a read or a handler holds a large
  *   buffer, and neither waits for another process. So one large buffer is enough for any number of
  *   senders, requests and replies alike.
- * - A sender never waits for a source: a handler that replies would then wait for a peer to poll,
- *   and that peer's handler may wait for us. Each message that is not known to have been read has a
- *   source of its own; credits bound them as they bound requests in flight. More memory is
- *   registered as needed.
- * - Each rendezvous request trades a free large buffer for the bounce buffer that became its
- * source, so there are as many bounce buffers as before for work that only our own device
- * completes.
+ *
+ * - A sender never waits for a source: otherwise a handler that replies could wait for a peer to
+ *   poll, while that peer's handler waits for us. Each message that may not have been read has a
+ *   source of its own; credits bound their number. More memory is registered as needed.
+ *
+ * - A rendezvous request puts a free large buffer in place of the bounce buffer that becomes its
+ *   source. So the number of bounce buffers for work that only our own device completes stays the
+ *   same.
+ *
  * - The word is a write and not a message: a message would need a receive buffer, and an answer to
- * a reply has none. The sender looks for the word in memory and never sleeps for it.
- * - No read is taken while a handler runs: polls find completed reads, and run handlers.
+ *   a reply has none. The sender looks for the word in memory when it needs a source, and never
+ *   sleeps for it.
+ *
+ * - Completed reads are handled by polls, which run handlers, so never while a handler runs.
+ *
  * - A connection is not closed for others while either end has a rendezvous message on it
  *   (tk_conn.rndv_count). If such a connection dies, the job ends, as with any other transfer; in a
  *   failover group receive buffers are large, and there is no rendezvous.
@@ -64,12 +70,12 @@ struct tk_rndv_request {
 
 /* All rendezvous state of a process. */
 struct tk_rndv_state {
-    tk_lock_t lock; /* guards what it reads: */
+    tk_lock_t lock; /* guards the state of the receiver: */
     struct tk_rndv_queue queue;
-    struct tk_rndv_list unacked; /* handled, no space to tell their senders */
+    struct tk_rndv_list unacked; /* read; no space yet to write the word */
     struct tk_rndv_list free;
     struct tk_rndv *newest;
-    tk_lock_t source_lock; /* of messages that are to be read here, oldest first: */
+    tk_lock_t source_lock; /* sources of our messages, oldest first: */
     struct tk_buffer *sources_first, *sources_last;
 };
 
@@ -91,10 +97,11 @@ void tk_rndv_reclaim(void);
 /* A rendezvous request of `size` bytes came; it is copied. */
 void tk_rndv_request_came(struct tk_conn *conn, const void *request, size_t size);
 
-/* Begins as many reads as there are buffers and space for. */
+/* Begins reads while there are buffers and space. */
 void tk_rndv_start(void);
 
-/* A message that has been read, for its handler, which gives it back afterwards; NULL: none now. */
+/* Returns a message that has been read. The caller runs its handler, then gives it back. NULL: none
+ * now. */
 struct tk_rndv *tk_rndv_take(void);
 void tk_rndv_give(struct tk_rndv *rndv);
 

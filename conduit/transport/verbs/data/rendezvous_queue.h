@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which rendezvous messages are read next (rendezvous.h): those that wait, in the order in which
- * they came, and those that are being read, at most one per place. Pure, without a device; the
- * caller's lock protects it. */
+ * Decides which rendezvous messages are read next (rendezvous.h). Has those that wait, in the order
+ * in which they came, and those that are being read, at most one per place. Pure, without a device;
+ * the caller's lock protects it. */
 #ifndef TK_VERBS_RENDEZVOUS_QUEUE_H
 #define TK_VERBS_RENDEZVOUS_QUEUE_H
 
@@ -43,14 +43,14 @@ struct tk_rndv *tk_rndv_list_take(struct tk_rndv_list *list); /* the first; NULL
 void tk_rndv_queue_open(struct tk_rndv_queue *queue, unsigned places);
 void tk_rndv_queue_add(struct tk_rndv_queue *queue, struct tk_rndv *rndv);
 
-/* Takes the first waiting one and a place for it; NULL: none waits, or no place is free. The caller
- * then either reports that it is being read, or puts it back because it can't be read now, so that
- * those behind it need not wait. */
+/* Takes the first waiting message and a place for it; NULL: none waits, or no place is free. The
+ * caller then reports either that it is being read, or that it can't be read now: then those behind
+ * it need not wait. */
 struct tk_rndv *tk_rndv_queue_next(struct tk_rndv_queue *queue);
 void tk_rndv_queue_read(struct tk_rndv_queue *queue, struct tk_rndv *rndv);
 void tk_rndv_queue_put_back(struct tk_rndv_queue *queue, struct tk_rndv *rndv);
 
-/* The oldest one whose read is complete. It keeps its place until tk_rndv_queue_leave(). */
+/* The oldest message whose read is complete. It keeps its place until tk_rndv_queue_leave(). */
 struct tk_rndv *tk_rndv_queue_take(struct tk_rndv_queue *queue);
 void tk_rndv_queue_leave(struct tk_rndv_queue *queue);
 

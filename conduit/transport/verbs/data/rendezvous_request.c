@@ -17,9 +17,8 @@
 #include "transport/verbs/data/tx_type.h"
 #include "transport/verbs/verbs_state.h"
 
-/* Behind everything that a message uses of a buffer; the message may begin a little later
- * (tk_am_buffer_size).
- */
+/* Offset of the word: behind the part of the buffer that a message may use, even one that begins a
+ * little later (tk_am_buffer_size). */
 enum { word_at = tk_buffer_stride - sizeof(uint64_t) };
 _Static_assert((int)word_at >= (int)tk_am_buffer_size && word_at % sizeof(uint64_t) == 0,
                "the word has no place of its own");
@@ -29,7 +28,7 @@ static uint64_t *word_of(const struct tk_buffer *buffer)
     return (uint64_t *)(void *)(buffer->data + word_at);
 }
 
-/* The peer's device writes the word. */
+/* Has the peer's device written the word? */
 static bool is_read(const struct tk_buffer *buffer)
 {
     return __atomic_load_n(word_of(buffer), __ATOMIC_ACQUIRE) != 0;
@@ -53,7 +52,7 @@ static void sources_add(struct tk_buffer *buffer)
     tk_unlock(&state->source_lock);
 }
 
-/* Takes the oldest source that has been read; peers read in any order. */
+/* Takes the oldest source that has been read, not only the first: peers read in any order. */
 static struct tk_buffer *sources_take(void)
 {
     struct tk_rndv_state *state = tk_verbs.rndv;
@@ -76,7 +75,8 @@ static struct tk_buffer *sources_take(void)
     return buffer;
 }
 
-/* The message's address, if the client wrote it into a buffer of ours; otherwise copies it. */
+/* Returns the address of a message that the client built in a buffer of ours; copies any other
+ * message into the source. */
 static const char *gather(const struct tk_buffer *source, const struct tk_outgoing *m)
 {
     if ((uintptr_t)m->head - (uintptr_t)source->data < tk_am_buffer_size)

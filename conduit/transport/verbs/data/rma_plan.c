@@ -27,7 +27,7 @@ void tk_rma_plan_make(struct tk_rma_plan *plan, const struct tk_rma *rma,
                       const struct tk_rma_limits *limits, bool is_registered)
 {
     plan->is_striped = is_striped(rma, limits);
-    /* A lent source is not registered for this: registering would take longer than the copy. */
+    /* A lent source is not registered on the fly: that would take longer than the copy. */
     bool wants_copy = rma->copy_source || (rma->is_lent && !is_registered);
     plan->is_copied = wants_copy && rma->nbytes <= limits->copy_max;
     plan->wants_register = !is_registered && !plan->is_copied && wants_register(rma, limits);
@@ -44,9 +44,7 @@ void tk_rma_plan_make(struct tk_rma_plan *plan, const struct tk_rma *rma,
 void tk_rma_plan_for_device(struct tk_rma_plan *plan, const struct tk_rma *rma)
 {
     enum { step = tk_rma_scattered_max };
-    plan->inline_max = 0;
-    plan->is_copied = false;
-    plan->wants_register = false;
+    tk_rma_plan_in_place(plan);
     if (rma->is_put || rma->nbytes <= plan->piece_max)
         return;
     size_t last;

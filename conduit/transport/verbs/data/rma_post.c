@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Posts puts and gets as RDMA writes and reads, by the plan of rma_plan.h. Takes the lock of a
- * connection for each piece; must not hold it while a region is registered, because that takes
- * long. The fast paths at the end only try the lock. Owns nothing. */
+ * connection for each piece. Must not hold it while it registers a region, because that takes long.
+ * The fast paths at the end only try the lock. Owns nothing. */
 #include "config.h"
 
 #include <string.h>
@@ -55,7 +55,8 @@ static inline size_t left_of(const struct post *p)
     return p->rma->nbytes - p->state->done;
 }
 
-/* Checked once: the memory must not go away before the transfer ends. */
+/* Checks once per transfer whether the local memory may be registered: it must stay mapped until
+ * the transfer ends. */
 static bool may_register(const struct post *p)
 {
     if (!p->state->may_hold)
@@ -82,7 +83,8 @@ static void find_region_piece(struct post *p)
     p->piece = tk_rma_plan_region_piece(&p->plan, left, reach, p->region != NULL);
 }
 
-/* A transfer that begins outside of a segment may end inside of it. */
+/* Looks up the keys again for each piece: a transfer that begins outside of a segment may end
+ * inside it. */
 static void find_piece(struct post *p)
 {
     p->region = NULL;
@@ -110,7 +112,7 @@ static inline void count(struct tk_tx *tx, const struct tk_rma *rma, bool holds_
     tk_counter_add(rma->sources, 1);
 }
 
-/* A bounce buffer replaces the local memory. */
+/* Puts a bounce buffer in place of the local memory. */
 static void use_bounce(struct tk_tx *tx, struct ibv_sge *sge, const struct post *p)
 {
     sge->addr = (uintptr_t)tx->bounce->data;
@@ -181,9 +183,8 @@ static struct tk_conn *find_conn(const struct post *p, size_t nbytes)
     return tk_conn_space(conn) > 0 ? conn : NULL;
 }
 
-/* The primary changed: a message posted after this would use another connection, and could overtake
- * it.
- */
+/* Has the primary changed? Then a message posted after this piece would use another connection, and
+ * could overtake it. */
 static bool is_passed_over(const struct post *p, const struct tk_conn *conn)
 {
     return !p->plan.is_striped && tk_is_passed_over(conn, p->peer);
@@ -216,7 +217,7 @@ static inline enum tk_status post_next(struct post *p)
     return TK_OK;
 }
 
-/* ---- immediate transfers: work requests for all pieces, on a stack, before the first is posted */
+/* ---- immediate transfers: take work requests for all pieces before they post the first */
 
 static struct tk_tx *reserved_pop(struct tk_tx **reserved)
 {
@@ -237,7 +238,8 @@ static void give_back(struct tk_tx *reserved)
         give_back_one(reserved_pop(&reserved));
 }
 
-/* Unsignaled messages keep their slots until something else completes on the connection. */
+/* Slots of unsignaled messages do not count: they become free only when other work completes on the
+ * connection. */
 static size_t idle_slots(struct tk_conn *conn)
 {
     tk_lock(&conn->lock);
@@ -295,8 +297,8 @@ static bool reserve(const struct post *p, struct tk_tx **reserved)
     return false;
 }
 
-/* Posts nothing over a connection that has failed since, or is no longer the primary one: the rest
- * then uses other connections. */
+/* Skips connections that have failed since, or are no longer primary: the other work requests carry
+ * the rest. */
 static void post_reserved(struct post *p, struct tk_tx *reserved)
 {
     while (reserved && left_of(p) > 0) {
@@ -327,7 +329,7 @@ static enum tk_status __attribute__((noinline)) post_at_once(struct post *p)
 
 /* A read behind writes flushes what bridges between the HCA and the device hold back: over each HCA
  * that may have written. */
-static void want_flush(struct post *p)
+static void __attribute__((noinline)) want_flush(struct post *p)
 {
     struct tk_conn *conns = tk_conns_to(p->peer->rank);
     if (p->state->done > 0 || !p->plan.wants_fence)
@@ -340,16 +342,20 @@ static void want_flush(struct post *p)
         tk_fence_want(p->state, &conns[k]);
 }
 
-static void __attribute__((noinline)) plan_for_device(struct post *p)
+static void __attribute__((noinline)) plan_for_device_get(struct post *p)
 {
-    if (p->rma->is_on_device) {
-        if (!p->local_keys)
-            tk_panic("device memory [%p, +%zu) is not registered with the HCA", p->rma->local,
-                     p->rma->nbytes);
-        tk_rma_plan_for_device(&p->plan, p->rma);
-    }
-    if (p->rma->wants_flush)
-        want_flush(p);
+    if (!p->local_keys)
+        tk_panic("device memory [%p, +%zu) is not registered with the HCA", p->rma->local,
+                 p->rma->nbytes);
+    tk_rma_plan_for_device(&p->plan, p->rma);
+}
+
+static inline void plan_for_device(struct post *p)
+{
+    tk_if_likely(p->rma->is_on_device && p->rma->is_put && p->local_keys)
+        tk_rma_plan_in_place(&p->plan);
+    else if (p->rma->is_on_device) plan_for_device_get(p);
+    tk_if_unlikely(p->rma->wants_flush) want_flush(p);
 }
 
 static enum tk_status post_all(struct tk_peer *peer, const struct tk_rma *rma,
@@ -384,15 +390,15 @@ enum tk_status tk_verbs_rma(struct tk_peer *peer, const struct tk_rma *rma,
 /* ---- fast paths: one work request whose completion only decrements op->pending. They try the
  * lock; under contention the caller uses tk_verbs_rma(). ---- */
 
-/* A constant in each fast path: whether posted work is logged, or names the queue of its
- * receiver. */
+/* A constant in each fast path: is posted work logged, or does it name the queue of its
+ * receiver? */
 enum posting { POST_PLAIN, POST_LOGGED, POST_XRC };
 
 typedef bool put_at_once(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
                          const void *local, size_t nbytes);
 
-/* Not inline: the common path saves no registers for these. All return false, and give the region
- * back, if there is one. */
+/* Not inline, so that the common path saves no registers for these. All return false, and give the
+ * region back, if there is one. */
 static bool __attribute__((noinline)) put_undo(struct tk_pinned *region)
 {
     tk_firehose_put(region);
@@ -420,8 +426,8 @@ struct request {
     struct ibv_sge sge;
 };
 
-/* Fields that are equal in all requests of a kind are filled in once, where calls can't run at the
- * same time: no device keeps or changes a request. In PAR each call has its own. */
+/* A request whose constant fields are filled in once. Calls may share it if they can't run at the
+ * same time, because no device keeps or changes a request. In PAR each call has its own. */
 struct plain {
     enum ibv_wr_opcode opcode;
     bool is_inline, is_payload;
@@ -452,7 +458,7 @@ static inline void __attribute__((always_inline)) fill_plain(struct request *r, 
     r->wr.send_flags = (plain.is_inline ? IBV_SEND_INLINE : 0) | IBV_SEND_SIGNALED;
 }
 
-/* False: this thread has not counted the transfer. */
+/* Counts the transfer. False: this thread has not counted it. */
 static inline bool __attribute__((always_inline))
 count_plain(struct plain plain, bool is_held, size_t nbytes)
 {
@@ -515,7 +521,7 @@ put_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *
     return post_plain(conn, peer, op, remote, local, nbytes, NULL, NULL, plain_put, posting);
 }
 
-/* With a reference to the region, which is dropped if nothing was done. */
+/* Called with a reference to the region; drops it if nothing was done. */
 static inline bool __attribute__((always_inline))
 put_held(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local, size_t nbytes,
          struct tk_pinned *region, enum posting posting)
@@ -524,8 +530,8 @@ put_held(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *l
                       plain_put_from, posting);
 }
 
-/* From a region that is registered already: mostly the one found last. The lookup of another one is
- * separate, because the common path keeps no registers for it. */
+/* Puts from a region that is registered already: mostly the one found last. The lookup of another
+ * region is a separate function, so that the common path saves no registers for it. */
 static inline bool __attribute__((always_inline))
 put_found(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
           size_t nbytes, put_at_once *other, enum posting posting)
@@ -537,10 +543,11 @@ put_found(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *
     return put_held(peer, op, remote, local, nbytes, region, posting);
 }
 
-/* In place and in one piece: a larger transfer may be cut. */
+/* May it go in place and in one piece? A larger transfer may be cut. */
 static inline bool is_one_piece(const struct tk_conn *conn, size_t nbytes)
 {
-    return nbytes - 1 < tk_verbs.put_from_max && !conn->is_fenced; /* or a read follows */
+    return nbytes - 1 < tk_verbs.put_from_max &&
+           !conn->is_fenced; /* a fenced put has a read behind it */
 }
 
 static inline bool __attribute__((always_inline))

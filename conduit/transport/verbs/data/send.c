@@ -27,8 +27,8 @@
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
 
-/* Joins head and payload, whose length may be 0: the device copies them in any case, and a software
- * device has a shorter path for requests with one range. */
+/* Copies head and payload into one range; the payload may be empty. The device copies them anyway,
+ * and a software device has a shorter path for requests with one range. */
 static void post_inline(struct tk_tx *tx, const struct tk_outgoing *m)
 {
     char bytes[tk_inline_max];
@@ -128,7 +128,7 @@ static void __attribute__((noinline)) post_offer(struct tk_tx *tx, const struct 
         post_copied(tx, &out);
 }
 
-/* `tx` was taken together with a buffer unless the message is small. */
+/* `tx` has a bounce buffer unless the message is small. */
 void tk_message_post_tx(struct tk_conn *conn, struct tk_tx *tx, struct tk_outgoing *m)
 {
     hand_over_credits(conn, m->head);
@@ -150,7 +150,7 @@ static inline void unsignaled_post(struct tk_conn *conn, size_t size)
     struct ibv_send_wr *bad;
     conn->unsignaled_sge.length = (uint32_t)size;
     int error = ibv_post_send(conn->qp, &conn->unsignaled_wr, &bad);
-    /* the device names the request, so no register has to be saved for that */
+    /* the device returns the request, so no register is saved for it */
     tk_if_unlikely(error) tk_post_failed((struct tk_tx *)(uintptr_t)bad->wr_id, error);
 }
 
@@ -178,8 +178,7 @@ void tk_unsignaled_post_logged(struct tk_conn *conn, size_t size)
     unsignaled_post(conn, size);
 }
 
-/* In a failover group no small message is too large for its log entry; see inline_limit() in
- * open.c. */
+/* In a failover group every small message fits its log entry; see inline_limit() in open.c. */
 static bool post_logged(struct tk_conn *conn, const struct tk_outgoing *m)
 {
     if (!tk_verbs.failover_enabled || !is_small(m) || !tk_logged_unsignaled_take(conn))
@@ -230,10 +229,10 @@ static enum tk_status send_locked(struct tk_conn *conn, struct tk_outgoing *m)
     return TK_OK;
 }
 
-/* Locks the primary connection: another thread may have switched the primary, and this connection
- * may be in use again since. A request would find no credit there. A reply or an ACK takes none: it
- * would go where the peer has no buffer for it, and return its credit to a connection that uses
- * none. */
+/* Locks the primary connection, and checks that it still is the primary: another thread may have
+ * switched, and the old connection may be in use again. There a request would find no credit. A
+ * reply or an ACK takes none: it would be sent where the peer has no buffer for it, and would
+ * return its credit to a connection that uses none. */
 enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *m)
 {
     struct tk_conn *conn = tk_primary_lock(peer);
@@ -271,9 +270,9 @@ static enum tk_status __attribute__((noinline)) post_short_signaled(struct tk_co
     return post_signaled(conn, &out) == TK_OK ? TK_OK : queue_full(conn, is_request);
 }
 
-/* In a failover group posts are logged: `is_logged` is a constant on the fast path, which exists
- * twice for that. Takes what an inline Short needs if all of it is available, including the receive
- * buffer for the reply. False: nothing was taken. */
+/* Takes everything that an inline Short needs, including the receive buffer for the reply. False:
+ * nothing was taken. `is_logged` is a constant of each of the two copies of the fast path: in a
+ * failover group posts are logged. */
 static inline bool __attribute__((always_inline))
 take_at_once(struct tk_conn *conn, bool is_request, bool is_logged)
 {
@@ -317,8 +316,8 @@ TK_FIRST_USE static enum tk_status send_slowly(struct tk_peer *peer, struct tk_m
     return status;
 }
 
-/* Entered by tail jumps, with the original arguments and nothing taken: the fast path saves no
- * registers for the rare cases. */
+/* Entered by tail jumps, with the original arguments and nothing taken, so that the fast path saves
+ * no registers for the rare cases. */
 TK_FIRST_USE static enum tk_status __attribute__((noinline))
 send_short_slowly(struct tk_peer *peer, struct tk_message_head head, const int32_t *args,
                   tk_short_busy *busy)
@@ -372,7 +371,7 @@ send_small(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *bus
     struct tk_conn *conn = tk_primary(peer);
     size_t size = tk_short_size(tk_tag_nargs(tag));
     tk_if_unlikely(!tk_trylock_free(&conn->lock)) return send_small_slowly(peer, tag, args, busy);
-    /* it is inline: allow_unsignaled() in open.c */
+    /* such a message is inline: allow_unsignaled() in open.c */
     tk_if_unlikely((is_logged && tk_is_passed_over(conn, peer)) ||
                    !take_at_once(conn, !(tag & tk_tag_reply), is_logged))
     {
@@ -429,8 +428,8 @@ send_medium_copied(struct tk_peer *peer, uint64_t head, const int32_t *args, con
     return status == TK_BUSY && busy ? busy(peer, head, args, payload, nbytes) : status;
 }
 
-/* Sends without a completion: head and payload are joined in the send buffer. Other cases leave by
- * a tail jump, as above. */
+/* Sends without a completion: copies head and payload into unsignaled_data. Other cases leave by a
+ * tail jump, as above. */
 static inline enum tk_status __attribute__((always_inline))
 send_medium(struct tk_peer *peer, uint64_t head, const int32_t *args, const void *payload,
             size_t nbytes, tk_medium_busy *busy, bool is_logged)

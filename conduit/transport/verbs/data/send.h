@@ -19,7 +19,7 @@ struct tk_peer;
 struct tk_tx;
 
 enum {
-    tk_inline_max = 512 /* inline sends are gathered on the stack; no device gains from more */
+    tk_inline_max = 512 /* inline sends are gathered on the stack; larger ones gain on no device */
 };
 
 /* data/send.c */

@@ -41,7 +41,7 @@ static struct ibv_device_attr least_device(void)
     return least;
 }
 
-/* Where the library itself decides, nothing is reported. */
+/* Reports only if a setting asks for shared queues, not if the library decides. */
 static bool is_asked_for(void)
 {
     return tk_settings.use_srq > 0 && tk_peers.me == 0;
@@ -137,13 +137,14 @@ static void set_capacity(struct tk_srq *srq, int capacity)
     tk_unlock(&srq->lock);
 }
 
-/* Messages come over all connections to a peer, not only over the primary one. */
+/* True if messages come over all connections to a peer, not only over the primary. */
 static bool all_receive(void)
 {
     return tk_verbs.failover_enabled || tk_cm_greets();
 }
 
-/* Peers that are connected at start-up, or by now, and that may send to this device. */
+/* The number of peers that may send to this device: all with a static job, otherwise those
+ * connected now. */
 static uint32_t peers_on(const struct tk_device *device)
 {
     uint32_t count = 0;
@@ -160,7 +161,7 @@ static struct tk_loan_stock stock_of(const struct tk_device *device)
     return tk_loan_stock(&tk_verbs.srq_plan, (int)peers_on(device));
 }
 
-/* Grants nothing before all devices have the buffers for it. */
+/* Raises the capacity only when all devices have the buffers for it. */
 enum tk_status tk_srqs_fit(void)
 {
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
@@ -264,7 +265,7 @@ enum tk_reserve_result tk_srq_reserve(struct tk_conn *conns, struct tk_conn *pri
     tk_unlock(&srq->lock);
     for (uint32_t k = 0; k < tk_verbs.conns_pp && answer == TK_RESERVE_OK; k++)
         if (&conns[k] == primary || all_receive()) {
-            /* another thread may be using the entry, from an earlier connection */
+            /* with the lock: another thread may use the entry of an earlier connection */
             tk_lock(&conns[k].lock);
             conns[k].loan = loan;
             tk_unlock(&conns[k].lock);
@@ -280,8 +281,8 @@ static bool is_taken(const struct tk_srq_entry *entry, uint32_t qp)
     return entry->conn && !(entry->conn == tk_verbs.nobody && entry->qp == qp);
 }
 
-/* The first free entry. An entry that was left still counts as used in searches for entries behind
- * it. */
+/* Uses the first free entry. The entry of a connection that left stays occupied, so that searches
+ * find the entries behind it. */
 static void enter(struct tk_srq_table *table, uint32_t qp, struct tk_conn *conn)
 {
     uint32_t at = qp;
@@ -316,8 +317,8 @@ void tk_srq_join(struct tk_conn *conn)
     tk_unlock(&srq->lock);
 }
 
-/* Over iWARP a greeting may have come that no poll has taken: its queue pair must still be
- * found. */
+/* Over iWARP a greeting may have come that no poll has taken yet: so the entry of its queue pair
+ * stays, with `nobody`. */
 static void srq_remove(struct tk_srq *srq, const struct tk_conn *conn, uint32_t qp)
 {
     struct tk_conn *left = tk_cm_greets() ? tk_verbs.nobody : NULL;
@@ -382,8 +383,8 @@ void tk_srq_release(struct tk_srq *srq, struct tk_buffer *buffer)
 
 /* ---- in a failover group ---- */
 
-/* One thread polls at a time, except those that insist. The second lock holds for them too: when
- * the queue is found empty, all that came before is counted, whichever thread took it. */
+/* One thread polls at a time, except those that insist. These take the second lock too: when a
+ * thread finds the queue empty, all earlier messages are counted, whichever thread took them. */
 int tk_srq_take(struct tk_device *device, struct ibv_wc *wc, struct tk_conn **conn)
 {
     struct tk_srq *srq = device->srq;
@@ -425,7 +426,7 @@ bool tk_srq_is_drained(struct tk_conn *conn)
     return is_drained;
 }
 
-/* A connection's address never changes. */
+/* The pointer is valid: a connection's address never changes. */
 void tk_srq_last_wqe(const struct ibv_qp *qp)
 {
     struct tk_conn *conn = qp->qp_context;

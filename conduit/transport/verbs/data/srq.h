@@ -5,8 +5,8 @@
  * divides the queue among connections; credit_loan_messages.c lends credits.
  *
  * In a failover group all connections to a peer receive through the queues of their devices, and
- * share one loan: what is promised to a peer holds for whichever of them is primary. So each queue
- * has buffers for all peers, and the queue of the first device keeps the account of all. The same
+ * share one loan: a peer's credits are valid for any of them that is primary. So each queue has
+ * buffers for all peers, and the queue of the first device keeps the accounts of all. The same
  * holds where each connection is greeted (cm/iwarp_first_send.c). A shared queue flushes nothing
  * when a queue pair dies; tk_srq_is_drained() describes how we learn that nothing more comes.
  *
@@ -32,11 +32,11 @@ struct tk_device;
 
 /* For a peer whose messages come through a shared queue. */
 struct tk_loan {
-    struct tk_borrower borrower; /* what we have of the peer's buffers; the primary's lock */
-    struct tk_account account;   /* what the peer has of ours; the lender's lock */
-    bool is_held;                /* no reclaim: it may be closed; the same lock */
+    struct tk_borrower borrower; /* our credits for the peer's buffers; the primary's lock */
+    struct tk_account account;   /* the peer's credits for our buffers; the lender's lock */
+    bool is_held;                /* no credits are reclaimed: it may be closed; the same lock */
     uint32_t conns;              /* connections that share it */
-    /* What found no space in the send queue; the primary's lock. */
+    /* Answers that found no space in the send queue; the primary's lock. */
     int granted, returned;
     bool is_grant_due, is_return_due, is_request_due;
     bool is_pending; /* counted among the pending work */
@@ -47,8 +47,8 @@ struct tk_srq_entry {
     struct tk_conn *conn; /* NULL: none; set last */
 };
 
-/* Connections by the number of their queue pair. A table that is half full is replaced by a larger
- * one, and kept for threads that still read it. */
+/* Connections by the number of their queue pair. When a table is half full, a larger one replaces
+ * it; the old one is kept for threads that still read it. */
 struct tk_srq_table {
     struct tk_srq_table *before;
     uint32_t mask;
@@ -79,16 +79,16 @@ struct tk_srq {
     uint64_t taken, emptied; /* completions so far; polls that found none */
 };
 
-/* Buffers of each peer for messages that take no credit: its exit notice; and notices of dead
- * connections, which use any of the others: as many for each of those as without shared queues.
- * Over iWARP also a greeting for each connection on demand. */
+/* Buffers of each peer for messages that take no credit: its exit notice; and notices about dead
+ * connections, which use any of the other connections: as many for each of these as without shared
+ * queues. Over iWARP also a greeting for each connection on demand. */
 static inline int tk_srq_notices(uint32_t conns_pp, bool fails_over, bool greets)
 {
     return 1 + (fails_over ? tk_notice_buffers_max * (int)(conns_pp - 1) : 0) +
            (greets ? (int)conns_pp : 0);
 }
 
-/* For a queue that so many connections joined one after the other: all tables are kept. */
+/* Bytes of a queue that so many connections joined one after the other, with all its tables. */
 static inline size_t tk_srq_bytes(size_t joined)
 {
     size_t size = tk_srq_table_first, bytes = sizeof(struct tk_srq) + tk_srq_table_bytes(size);
@@ -101,26 +101,27 @@ static inline size_t tk_srq_bytes(size_t joined)
  * not, and tk_verbs.recv_min. Call before devices have objects. */
 void tk_srq_choose(uint32_t peers, int credits_total);
 
-/* Call after protection domains exist; posts what connections made at start-up need. */
+/* Call after protection domains exist; posts buffers for connections made at start-up. */
 enum tk_status tk_srqs_open(void);
-/* Where tk_srqs_open() left the queues themselves to be made: domains of XRC were not known. */
+/* Makes the queues if tk_srqs_open() could not, because XRC was not agreed on yet. */
 enum tk_status tk_srqs_make(void);
 void tk_srq_close(struct tk_device *device);
 
-/* Posts what the existing connections need, and the one that is being made. */
+/* Posts buffers for the existing connections and the one that is being made. */
 enum tk_status tk_srqs_fit(void);
 
-/* Reserves buffers for the connections to a peer whose queue pairs are about to be made, with the
- * primary one among them; only with shared queues. TK_RESERVE_BUSY and TK_RESERVE_FULL are
- * described in credit_loan.h; for the first, tk_loan_reclaim() reclaims what is lent.
- * tk_srq_leave(): the queue pair with this number is gone, or was never made. */
+/* Reserves buffers for the connections to a peer before their queue pairs are made; `primary` is
+ * one of them. Only with shared queues. For TK_RESERVE_BUSY and TK_RESERVE_FULL see credit_loan.h;
+ * with the first, tk_loan_reclaim() reclaims lent credits. tk_srq_leave(): the queue pair with this
+ * number is gone, or was never made. */
 enum tk_reserve_result tk_srq_reserve(struct tk_conn *conns, struct tk_conn *primary);
 void tk_srq_leave(struct tk_conn *conn, uint32_t qp);
 
 /* The queue that keeps the account of the connection's peer. */
 struct tk_srq *tk_srq_lender(const struct tk_conn *conn);
 
-/* Its queue pair exists: messages over it belong to the connection. For datagrams too. */
+/* Call it when the queue pair exists: from now on its messages belong to the connection. For
+ * datagrams too. */
 void tk_srq_join(struct tk_conn *conn);
 
 static inline bool tk_srq_in_use(void)
@@ -145,7 +146,7 @@ static inline struct tk_conn *tk_srq_conn(const struct tk_srq *srq, uint32_t qp)
 
 void tk_srq_post(struct tk_srq *srq);
 
-/* Frees the buffer: its contents are copied, or no longer needed. */
+/* Frees the buffer, whose contents are copied or no longer needed. */
 static inline void tk_srq_give(struct tk_srq *srq, struct tk_buffer *buffer)
 {
     tk_lock(&srq->lock);
@@ -161,14 +162,14 @@ static inline void tk_srq_give(struct tk_srq *srq, struct tk_buffer *buffer)
  * 1. */
 int tk_srq_take(struct tk_device *device, struct ibv_wc *wc, struct tk_conn **conn);
 
-/* True if nothing more comes over this connection, whose queue pair is in ERR, and all that came is
- * counted. After IBV_EVENT_QP_LAST_WQE_REACHED the queue pair takes no more buffers of the queue,
- * and all its completions are in the completion queue: they are taken when that was found empty, or
- * when as many completions were taken as it holds (IBA 10.3.1, on resetting queue pairs). With the
- * lock of moves. */
+/* The connection's queue pair is in ERR. True if nothing more comes over it, and all messages that
+ * came are counted. After IBV_EVENT_QP_LAST_WQE_REACHED the queue pair takes no more buffers of the
+ * queue, and all its completions are in the completion queue: all of them are taken when a poll
+ * found that queue empty, or when as many completions were taken as it holds (IBA 10.3.1, on
+ * resetting queue pairs). With the lock of moves. */
 bool tk_srq_is_drained(struct tk_conn *conn);
 
-/* That event came; no lock: the queue pair exists until the event is acknowledged. */
+/* Records that event. Needs no lock: the queue pair exists until the event is acknowledged. */
 void tk_srq_last_wqe(const struct ibv_qp *qp);
 
 /* May a handler read this payload in its receive buffer? tk_srq_release() gives the buffer back. */

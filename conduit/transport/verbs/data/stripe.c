@@ -2,7 +2,7 @@
  *
  * Large transfers over all connections of a pair, and the reads behind puts.
  *
- * Each piece uses the connection that would finish it first if all had begun together: a connection
+ * Each piece uses the connection that would finish first if all had begun together, so a connection
  * that is four times as fast carries four times as much. The counts are hints, which threads change
  * without a lock.
  *
@@ -29,7 +29,7 @@
 #include "transport/verbs/verbs_state.h"
 
 enum {
-    cost_unit = 256 /* of a byte on a connection that is as fast as the fastest port there is */
+    cost_unit = 256 /* of a byte on a connection as fast as the fastest port */
 };
 
 /* Connections of a rail share its rate. */
@@ -101,9 +101,8 @@ static bool post_read(struct tk_conn *conn, const struct tk_peer *peer, const st
     return true;
 }
 
-/* Writes that a dead connection may have lost were repeated over the primary one. If connections
- * may have changed meanwhile, reads also go over all that may have been primary.
- */
+/* Writes that a dead connection may have lost were repeated over the primary. If connections have
+ * come back since, any of them may have been primary, so reads go over all. */
 static void mind_returns(struct tk_rma_state *state)
 {
     int32_t returns = tk_counter_read(&tk_verbs.returns);

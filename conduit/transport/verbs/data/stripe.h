@@ -14,15 +14,15 @@
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/verbs_state.h"
 
-/* The connection that should carry a piece of so many bytes, by what each has carried and how fast
- * its rail is; another one if that has no space. NULL: none has. */
+/* Chooses the connection for a piece of so many bytes, by the load and the speed of each that has
+ * space. NULL: none has space. */
 struct tk_conn *tk_stripe_conn(const struct tk_peer *peer, size_t nbytes);
 
 /* Counts bytes that the connection carries; the second takes the count back. */
 void tk_stripe_count(struct tk_conn *conn, size_t nbytes);
 void tk_stripe_uncount(struct tk_conn *conn, size_t nbytes);
 
-/* Sets the connection's share once the rate of the other end is known. */
+/* Sets the connection's cost per byte when the rate of the other end is known. */
 void tk_stripe_open(struct tk_conn *conn, uint32_t remote_rate);
 
 /* Records in tk_rma_state.unfenced that a write of this put went over the connection. */

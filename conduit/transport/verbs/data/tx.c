@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See tx.h: what the completion of a work request does. No lock. */
+ * See tx.h: handles the completion of a work request. No lock. */
 #include "config.h"
 
 #include "base/atomic.h"

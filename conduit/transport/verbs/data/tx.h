@@ -56,8 +56,8 @@ no_tx:
     return NULL;
 }
 
-/* The same for work that only counts in its operation. NULL also if only another lane has a free
- * work request: callers then take the slow path. */
+/* The same for work whose completion only decrements its operation's count. NULL also if only
+ * another lane has a free work request: callers then take the slow path. */
 static inline struct tk_tx *tk_tx_take_plain(struct tk_conn *conn, struct tk_op *op,
                                              enum ibv_wr_opcode opcode)
 {
@@ -75,7 +75,7 @@ static inline struct tk_tx *tk_tx_take_plain(struct tk_conn *conn, struct tk_op 
     return tx;
 }
 
-/* The work request holds local memory that is registered on the fly. */
+/* The work request keeps a reference to local memory that is registered on the fly. */
 static inline void tk_tx_hold(struct tk_tx *tx, struct tk_pinned *region)
 {
     tx->kind = TK_TX_HELD;
@@ -122,7 +122,7 @@ static inline void tk_tx_name_queue(const struct tk_conn *conn, struct ibv_send_
     wr->qp_type.xrc.remote_srqn = conn->unsignaled_wr.qp_type.xrc.remote_srqn;
 }
 
-/* Extras that only some connections need, as tk_verbs.needs_more says. */
+/* Fills in fields that only some jobs need (tk_verbs.needs_more). */
 void tk_tx_more(struct tk_tx *tx, struct ibv_send_wr *wr, const struct tk_tx_entry_keys *keys);
 
 /* Posts a request that is filled in except for the fields here. */
@@ -135,14 +135,14 @@ tk_tx_post_filled(struct tk_tx *tx, struct ibv_send_wr *wr)
     tx->covers = conn->unsignaled;
     conn->unsignaled = 0;
     int error = ibv_post_send(conn->qp, wr, &bad);
-    /* by the request's wr_id, so that `tx` needs no register over the call on the common path */
+    /* uses wr_id, so that the common path keeps no register for `tx` over the call */
     tk_if_unlikely(error) tk_post_failed((struct tk_tx *)(uintptr_t)wr->wr_id, error);
 }
 
-/* Fills in what all work requests share, and posts. The rest of wr, 128 bytes, stays as it is:
- * no device looks at fields of other opcodes. `needs_more` is a constant where that saves time;
- * the keys by rail, for local memory outside of bounce buffers and for remote memory, are for
- * the log. */
+/* Fills in the fields that all work requests have, and posts. The rest of wr, 128 bytes, is left as
+ * it is, because no device reads fields of other opcodes. `needs_more` is a constant where that
+ * saves time. The keys by rail, for local memory outside of bounce buffers and for remote memory,
+ * are for the log. */
 static inline void __attribute__((always_inline))
 tk_tx_post_more(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv_wr_opcode opcode, unsigned flags,
                 bool needs_more, const struct tk_tx_entry_keys *keys)
@@ -166,12 +166,12 @@ static inline void tk_tx_post(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv
 /* A write of 0 bytes, which takes no buffer at the other end and has a completion. */
 void tk_tx_post_nothing(struct tk_tx *tx);
 
-/* Completes the operation and gives the work request back; also for work that was acknowledged
- * otherwise. */
+/* Completes the operation and gives the work request back; also for work whose success is known
+ * without a completion. */
 void tk_tx_complete(struct tk_tx *tx);
 
-/* Is there a slot for an unsignaled message, of which `max` may follow each other? If not, it takes
- * a work request. */
+/* Is there a slot for an unsignaled message, of which `max` may be posted in a row? If not, the
+ * message takes a work request. */
 static inline bool tk_unsignaled_fits(const struct tk_conn *conn, int max)
 {
     return conn->unsignaled < max && tk_conn_space(conn) > 0;

@@ -16,8 +16,8 @@ struct tk_conn;
 struct tk_op;
 struct tk_pinned;
 
-/* What the completion of a work request does. Kinds other than the first use only `op`, which they
- * always have; the last also uses `held`. */
+/* How the completion of a work request is handled. Kinds other than the first always have `op` and
+ * use only that; the last also uses `held`. */
 enum tk_tx_kind {
     TK_TX_GENERAL,
     TK_TX_PLAIN, /* only decrements its operation */
@@ -36,10 +36,10 @@ struct tk_tx {
         void *get_to;           /* get through the bounce buffer: destination of the data */
         struct tk_pinned *held; /* local memory registered on the fly; released on completion */
     };
-    tk_counter_t *sources; /* counts it too while its source is in use; may be NULL */
+    tk_counter_t *sources; /* counts the transfer while its source is in use; may be NULL */
     uint8_t opcode;        /* enum ibv_wr_opcode, for messages; stored at once with: */
     uint8_t kind;          /* enum tk_tx_kind */
-    bool is_held;          /* which member of the union; neither may be */
+    bool is_held;          /* which member of the union; false also if neither */
 };
 _Static_assert(sizeof(struct tk_tx) == TK_CACHE_LINE,
                "those of the lanes, which begin at a line, have one each");

@@ -2,8 +2,8 @@
  *
  * Rail i of one rank is connected to rail i of another. So all ranks need the same number of rails,
  * of one kind of network, with partitions and GIDs that reach each other. All ranks have all peer
- * infos and derive the same result from them; rank 0 reports it: a table of what each rank found,
- * or one line that names two ports that do not reach each other. No lock: start-up only. */
+ * infos and derive the same result from them. Rank 0 reports it: a table of what each rank found,
+ * or one line with two ports that can't reach each other. No lock: start-up only. */
 #include "config.h"
 
 #include <stdio.h>
@@ -100,7 +100,8 @@ static bool meets(const struct tk_peer_info *one, const struct tk_peer_info *oth
     return true;
 }
 
-/* NULL: none. If two differ, returns the first: the second may follow from it. */
+/* Names a property in which ranks differ; NULL: none. Of two such properties it returns the first,
+ * because the second may follow from it. */
 static const char *difference(void)
 {
     const struct tk_peer_info *first = tk_peer_info_of(0);
@@ -143,7 +144,7 @@ static bool needs_network(uint32_t one, uint32_t other)
     return !nbrhd_of || nbrhd_of[one] != nbrhd_of[other];
 }
 
-/* Does the first rank represent all others? Only otherwise pairs are compared. */
+/* Does the first rank represent all others? If not, pairs of ranks are compared. */
 static bool is_plain(uint32_t rail)
 {
     const struct tk_port_address *first = rail_address(0, rail);
@@ -214,7 +215,7 @@ static uint32_t count_without(void)
     return count;
 }
 
-/* If all ranks of a host found the same, one line is enough. */
+/* Logs one line for a host whose ranks all found the same. */
 static void log_none(uint32_t without)
 {
     bool are_alike = true;
@@ -231,7 +232,7 @@ static void log_none(uint32_t without)
     log_table();
 }
 
-/* Reports the first rank that has too few. */
+/* Logs the first rank that has too few buffers. */
 static bool has_buffers(void)
 {
     uint32_t r = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Devices in use: what all rails of one device share. The first device is in tk_verbs, where
- * polling finds it without a pointer; the others are a list behind it. No lock: start-up and exit
- * are single-threaded. */
+ * Devices in use: the objects that all rails of one device share. The first device is in tk_verbs,
+ * where polls find it without a pointer; a list behind it has the others. No lock: start-up and
+ * exit are single-threaded. */
 #include "config.h"
 
 #include <errno.h>

@@ -21,10 +21,10 @@
 struct tk_sends;
 struct tk_srq;
 
-/* How a connection reaches its other end: what the ports of both ends have in common. */
+/* How a connection reaches its other end: properties that the ports of both ends have in common. */
 struct tk_path {
-    struct tk_gid from, to; /* where is_global */
-    uint16_t lid;           /* of the other end; the members below name it in logs: */
+    struct tk_gid from, to; /* if is_global */
+    uint16_t lid;           /* of the other end; the members below are for logs: */
     uint8_t port;
     bool is_global;
     uint8_t mtu;                 /* enum ibv_mtu */
@@ -36,13 +36,15 @@ struct tk_device {
     struct ibv_context *context;
     struct ibv_pd *pd;
     struct ibv_cq *recv_cq;
-    struct ibv_comp_channel *send_events, *recv_events; /* NULL: no thread sleeps until they come */
+    struct ibv_comp_channel *send_events,
+        *recv_events; /* NULL: no thread sleeps until events come */
     struct tk_device *next;
     unsigned index;
+    bool has_fixed_cqs;     /* ibv_resize_cq is missing: they are made for all peers */
     struct tk_sends *sends; /* by lane; NULL for the first device, which uses those in the lanes */
     _Alignas(TK_CACHE_LINE) tk_lock_t recv_cq_lock;
     struct tk_srq *srq;    /* NULL: each connection has receive buffers of its own */
-    struct ibv_xrcd *xrcd; /* NULL: neighbours share neither it nor its queue pairs */
+    struct ibv_xrcd *xrcd; /* NULL: neighbours share no receive queue and no queue pairs */
 };
 
 struct tk_rail {
@@ -51,19 +53,20 @@ struct tk_rail {
     struct tk_device *device;
     struct tk_port_address address;
     int pkey_index;
-    uint8_t retry_count;  /* of our queue pairs, as the device takes it */
-    bool is_retry_capped; /* it is not what the setting asked for */
+    uint8_t retry_count;  /* of our queue pairs, in the device's encoding */
+    bool is_retry_capped; /* it is lower than the setting */
+    uint32_t vendor;      /* of the device */
     bool is_iwarp;
     bool by_cm;            /* librdmacm connects its queue pairs: cm/cm.h */
     char why[144];         /* why it was chosen, for the start-up record */
     uint32_t message_max;  /* of the port */
     uint32_t peers;        /* peers whose primary connection it has */
-    unsigned recv_buffers; /* buffers that its pool was made with, or grew by since */
+    unsigned recv_buffers; /* buffers in its pool, used or not */
     uint32_t conns_open;   /* connections on demand: how many are open, and how many of those */
     uint32_t primaries;    /* are primary ones */
-    uint64_t down_since;   /* by the device's events; 0: it is up, or that was handled */
-    uint64_t look_again;   /* when to check whether its connections can be reopened; 0: it never was
-                              down; atomic */
+    uint64_t down_since;   /* time, from the device's events; 0: it is up, or that was handled */
+    uint64_t look_again; /* when to check whether connections can be reopened; 0: it never was down;
+                            atomic */
     tk_counter_t failures, returns; /* of its connections */
 };
 
@@ -71,7 +74,7 @@ struct tk_rail {
 struct tk_choice {
     struct tk_rail *rails;
     uint32_t count;
-    char unused[512]; /* other ports of this host, and why they are not used */
+    char unused[512]; /* unused ports of this host, with the reason */
 };
 /* A port that a rank could use; distance: tk_spread_never, or larger is farther. */
 struct tk_rail_claim {
@@ -79,15 +82,16 @@ struct tk_rail_claim {
     int port, distance;
     bool is_taken;
 };
-/* Asks the other ranks of the host which of these this one is to take. NULL: it takes no part, and
- * they need not wait for it. False: they do not answer, and it decides alone. */
+/* Decides with the other ranks of the host which of these ports this rank takes. claims == NULL:
+ * this rank takes no part, and the others need not wait for it. False: the others do not answer,
+ * and this rank decides alone. */
 typedef bool tk_rail_sharer(struct tk_rail_claim *claims, uint32_t count, uint32_t wanted);
-/* Finding no usable port is no failure: `count` is 0 then. `share` may be NULL; each rank of a host
- * with several ports calls it once, with ports if GASNET_IBV_PORTS_TYPE is auto. */
+/* Finding no usable port is no failure: `count` is 0 then. `share` may be NULL. Each rank of a host
+ * with several ports calls share() once; it passes its ports if GASNET_IBV_PORTS_TYPE is auto. */
 enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn, tk_rail_sharer *share);
 void tk_rails_report_none(const char *unused); /* in one line, with the remedy */
 
-/* device/rail_share.c: by the launcher's server, before the first fence */
+/* device/rail_share.c: through the launcher's server, before the first fence */
 tk_rail_sharer tk_rails_share;
 
 /* device/device.c: the devices of the rails chosen, once each; data/queues.h opens their queues */
@@ -108,12 +112,13 @@ const char *tk_path_text(const struct tk_port_address *mine, const struct tk_pat
 /* The address of a port, and why it was chosen: for the start-up record. */
 void tk_path_describe(const struct tk_rail *rail, char *text, size_t size);
 
-/* device/paging.c: once the rails are chosen, before atomics are; and when peer infos have come */
+/* device/paging.c: the first when the rails are chosen, before atomics are; the second when the
+ * peer infos are known */
 void tk_paging_choose(void);
 void tk_paging_report(void);
 
-/* device/last_wqe.c: do all devices report, by an asynchronous event, that a queue pair in ERR
- * takes no more from its shared receive queue? Tries it; call it before anything else reads their
+/* device/last_wqe.c: do all devices raise an asynchronous event when a queue pair in ERR takes no
+ * more from its shared receive queue? Tries it on each; call it before other code reads their
  * events. */
 bool tk_last_wqe_comes(void);
 

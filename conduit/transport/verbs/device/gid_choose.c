@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rules for choosing GIDs, as functions of tables: this file sees no device, so tables of any
- * machine can be tested. RoCE v2 is preferred to v1, routable addresses to link-local ones, and
+ * The rules for choosing GIDs, as functions of tables: this file uses no device, so tests can pass
+ * tables of any machine. RoCE v2 is preferred to v1, routable addresses to link-local ones, and
  * both ends of a pair use the same type. No state. */
 #include "config.h"
 
@@ -14,7 +14,7 @@
 #include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
 
-/* Families of addresses, the better the higher. Both addresses of a packet have one family, and a
+/* Families of addresses; a higher one is better. Both addresses of a packet have one family, and a
  * link-local address reaches only link-local ones. */
 enum gid_family { link_local = 1, ip6_global, ip4_mapped, families };
 
@@ -62,7 +62,7 @@ static bool is_offered(const struct tk_gid *gid, const struct tk_gid *offered, u
     return false;
 }
 
-/* Inserts behind all GIDs that are as good: of equals the first in the table is preferred. */
+/* Inserts behind all GIDs that are as good: among equals the first in the table is preferred. */
 static unsigned insert(const struct tk_gid *gid, struct tk_gid *offered, unsigned count)
 {
     unsigned at = 0;
@@ -86,7 +86,7 @@ unsigned tk_gids_offer(const struct tk_gid_row *rows, unsigned count, struct tk_
     return number;
 }
 
-/* InfiniBand has one kind: subnets differ by prefix, and routers connect them. */
+/* All InfiniBand GIDs are of one kind: subnets differ by prefix, and routers connect them. */
 static unsigned kind_of(const struct tk_gid *gid)
 {
     return gid->type == IBV_GID_TYPE_IB ? 0 : (unsigned)worth_of(gid);
@@ -100,8 +100,8 @@ uint32_t tk_gid_kinds(const struct tk_port_address *address)
     return kinds;
 }
 
-/* For two GIDs of one kind. A common network counts more than the family of the address; for v1 it
- * counts most, because no router forwards v1. */
+/* Rates a pair of GIDs of one kind. A common network counts more than the family of the address;
+ * for v1 it counts most, because no router forwards v1. */
 static int worth_together(const struct tk_gid *a, const struct tk_gid *b)
 {
     int same = tk_gid_is_same_network(a, b), far = family_of(a) != link_local;

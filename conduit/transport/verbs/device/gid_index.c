@@ -13,7 +13,7 @@
 
 enum { index_max = 255, port_max = 255, digits_max = 3 };
 
-/* A whole number up to 255 of exactly these characters; -1: not a number. */
+/* Reads a number up to 255, which must fill all `length` characters; -1: not a number. */
 static int small_number(const char *text, size_t length)
 {
     int value = 0;
@@ -45,7 +45,7 @@ static bool read_entry(const char *text, size_t length, struct entry *entry)
     return entry->port >= 1 && entry->index >= 0;
 }
 
-/* -1 was once the default. */
+/* Accepts -1, which was once the default. */
 static bool is_for_all(const char *text)
 {
     return !*text || !strcmp(text, "-1") || small_number(text, strlen(text)) >= 0;

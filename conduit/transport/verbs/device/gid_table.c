@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The GID table of a port in the form that gid_choose.c needs: for each entry its network and
- * whether its interface is up, according to the host's interfaces. No lock: start-up only. */
+ * The GID table of a port in the form that gid_choose.c needs. The host's interfaces tell the
+ * network of each entry, and whether its interface is up. No lock: start-up only. */
 #include "config.h"
 
 #include <ifaddrs.h>
@@ -16,12 +16,12 @@
 enum {
     ip4_bytes = 4,
     mapped_bits = 96,
-    prefix_bits = 64, /* IBA 4.1.1, and the usual one of IPv6 */
+    prefix_bits = 64, /* of InfiniBand subnets (IBA 4.1.1), and usual for IPv6 */
     rows_max = 256    /* sgid_index has 8 bits */
 };
 
-/* The bytes of an address as a GID contains them (RFC 4291 2.5.5.2 for IPv4), to which IP masks
- * apply. NULL: another family. */
+/* The bytes of an address that a GID contains (RFC 4291 2.5.5.2 for IPv4) and that IP masks cover.
+ * NULL: another family. */
 static const uint8_t *bytes_of(const struct sockaddr *address, size_t *size)
 {
     if (address && address->sa_family == AF_INET) {
@@ -55,9 +55,9 @@ static bool has_address(const struct ifaddrs *interface, struct tk_gid *gid)
     return true;
 }
 
-/* An address that belongs to no interface (a software device) tells nothing: such addresses count
- * as one network, and as up. RoCE v1 of old kernels has link-local entries without an address:
- * their interface is known then. */
+/* Addresses that no interface has (a software device) count as one network, and as up. Old kernels
+ * have link-local entries for RoCE v1 without an address; for those the GID table names the
+ * interface. */
 static void look_at_interfaces(const struct ifaddrs *all, uint32_t index, struct tk_gid_row *row)
 {
     static const uint8_t mapped[mapped_bits / 8] = {[10] = 0xff, [11] = 0xff};

@@ -15,7 +15,7 @@
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
 
-/* NULL: could not be made. */
+/* The objects of a trial; NULL: could not be made. */
 struct trial {
     struct ibv_pd *pd;
     struct ibv_cq *cq;
@@ -51,7 +51,7 @@ static void drop(const struct trial *t)
         ibv_dealloc_pd(t->pd);
 }
 
-/* A queue pair that never was ready to receive may have nothing to report. */
+/* Makes it ready to receive first: otherwise the device may raise no event. */
 static bool break_one(struct ibv_qp *qp, const struct tk_rail *rail)
 {
     struct tk_path path;
@@ -73,7 +73,7 @@ static bool is_its_event(struct ibv_context *context, const struct ibv_qp *qp)
     return is_it;
 }
 
-/* A kernel's event comes at once, but from another thread. */
+/* Waits a moment: the kernel raises the event at once, but from another thread. */
 static bool await_event(struct ibv_context *context, const struct ibv_qp *qp)
 {
     uint64_t end = tk_now() + 3 * TK_SECOND;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which network a port belongs to, as far as a host can know: InfiniBand ports with the same subnet
- * prefix share one (IBA 4.1.1), as do Ethernet ports whose interfaces have addresses of one subnet.
- * Ports of several networks can't be distributed among ranks, because those of one would not reach
- * those of the other. No state. */
+ * The network of a port, as far as a host can know: InfiniBand ports with the same subnet prefix
+ * share a network (IBA 4.1.1), as do Ethernet ports whose interfaces have addresses of one subnet.
+ * Ports of several networks can't be distributed among ranks, because ports of one network would
+ * not reach those of another. No state. */
 #include "config.h"
 
 #include <string.h>

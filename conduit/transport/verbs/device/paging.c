@@ -12,7 +12,7 @@
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
 
-/* The operations that access such memory, from either end. */
+/* The operations that access paged memory, from either end. */
 static const struct capability {
     uint32_t bit;
     const char *name;
@@ -20,7 +20,7 @@ static const struct capability {
               {IBV_ODP_SUPPORT_WRITE, "RDMA writes"},
               {IBV_ODP_SUPPORT_READ, "RDMA reads"}};
 
-/* NULL, or what the device of this rail lacks. */
+/* Names a capability that the device of this rail lacks; NULL: it lacks none. */
 static const char *find_lack(const struct tk_rail *rail, const struct ibv_device_attr_ex *attr)
 {
     if (rail->is_iwarp || !(attr->odp_caps.general_caps & IBV_ODP_SUPPORT))
@@ -46,9 +46,9 @@ static bool can_page(const struct tk_rail *rail, bool *has_atomics)
     return !lack;
 }
 
-/* All devices of this process or none: memory is registered with each, and one that pins it removes
- * the benefit. Pages may be missing under an atomic too: with a device that can't wait for them
- * there, atomics are not done by devices. */
+/* All devices of this process use paging or none: memory is registered with each, and a device that
+ * pins it removes the benefit. An atomic may hit a missing page: if a device can't wait for the
+ * page then, devices execute no atomics. */
 void tk_paging_choose(void)
 {
     bool can = tk_settings.use_odp, has_atomics = true;

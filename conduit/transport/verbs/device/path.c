@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How two ports reach each other, and what both can do: by LID inside of an InfiniBand subnet,
- * otherwise by GIDs of one kind. Both ends derive it from the two addresses, without further
+ * How two ports reach each other, and their common limits. They use LIDs inside an InfiniBand
+ * subnet, otherwise GIDs of one kind. Both ends derive it from the two addresses, without further
  * exchange. No lock: start-up only, and reports. */
 #include "config.h"
 
@@ -92,9 +92,8 @@ static const char *why_this(const struct tk_port_address *a, const struct tk_pat
                : "the best usable one that the peer has the kind of";
 }
 
-/* How many peers are reached from another GID than the first peer, or by LID where that one is not;
- * *first is the path to that peer, *any says whether there is one.
- */
+/* Counts peers whose path differs from that to the first peer: another GID, or a LID where that has
+ * a GID. *first is the path to the first peer; *any is false if there is no peer. */
 static unsigned count_others(const struct tk_rail *rail, struct tk_path *first, bool *any)
 {
     uint32_t number = (uint32_t)(rail - tk_verbs.rails);

@@ -84,8 +84,8 @@ static bool keep_all(struct lists *lists, const uint32_t *host_of, struct tk_pla
     return true;
 }
 
-/* Few ports have as many GIDs as the peer infos can carry. `next` is no longer needed: it becomes
- * the position of each address. Returns the units that all addresses take. */
+/* Packs the addresses, because few ports have as many GIDs as the peer infos can carry. Reuses
+ * `next` for the position of each address. Returns the units that all addresses take. */
 static uint32_t begin_addresses(struct lists *lists)
 {
     uint32_t used = 0;

@@ -21,7 +21,7 @@ struct tk_place {
 };
 
 struct tk_places {
-    struct tk_host_table table;     /* contains the two below, and is the same in all ranks */
+    struct tk_host_table table;     /* the memory of the two below; equal in all ranks */
     const struct tk_place *by_rank; /* and rail */
     const uint32_t *addresses;      /* each as long as its number of GIDs requires */
 };

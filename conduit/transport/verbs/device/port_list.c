@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which GASNET_IBV_PORTS a rank uses: the one with the numbers of the sockets that it is bound to,
- * or of what else GASNET_IBV_PORTS_TYPE names, if that variable is set; otherwise, and always with
- * GASNET_IBV_PORTS_TYPE=auto or None, the one without a number. No lock: start-up only. */
+ * Which variable GASNET_IBV_PORTS* a rank uses. GASNET_IBV_PORTS_TYPE selects a kind of number, by
+ * default that of the sockets to which the rank is bound. If the variable with the rank's numbers
+ * is set, the rank uses that; otherwise, and always with GASNET_IBV_PORTS_TYPE=auto or None, the
+ * one without a number. No lock: start-up only. */
 #include "config.h"
 
 #include <stdio.h>
@@ -45,7 +46,7 @@ static enum tk_status find_numbers(struct numbers *n, const struct tk_port_key *
         n->at[0] = tk_peers.me;
     else if (key->kind == TK_KEY_HOST_RANK)
         n->at[0] = host_rank;
-    else if (key->kind == TK_KEY_NBRHD_RANK) /* hosts are cut as by tk_topology_map() */
+    else if (key->kind == TK_KEY_NBRHD_RANK) /* divides hosts as tk_topology_map() does */
         n->at[0] = nbrhd ? host_rank % nbrhd : host_rank;
     else if (key->kind == TK_KEY_PART)
         return tk_locality_indices(key->part, n->at, sizeof(n->at) / sizeof(n->at[0]), &n->count);
@@ -81,7 +82,8 @@ static void operate_on_all(struct numbers *n, const struct tk_port_key *key)
         insert_number(n, operate(key, n->at[i]));
 }
 
-/* A name that does not fit is that of a rank which is bound to nearly all: it has no variable. */
+/* If the name does not fit, the rank is bound to nearly all sockets, for which no variable
+ * exists. */
 static void use_numbers(struct tk_port_family *family, const struct numbers *n)
 {
     char name[sizeof(family->name)];

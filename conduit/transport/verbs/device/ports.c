@@ -64,8 +64,8 @@ uint32_t tk_port_rate(const struct ibv_port_attr *attr)
     return mbps * width;
 }
 
-/* Soft-RoCE in the kernel treats 7 retries as "for ever", and a job that lost a peer would never
- * end. Its vendor number is all ones. */
+/* Soft-RoCE in the kernel (vendor number all ones) treats 7 retries as unlimited, and a job that
+ * lost a peer would never end. */
 static void set_retries(struct tk_rail *rail, const struct ibv_device_attr *device)
 {
     enum { rxe_vendor = 0xffffff, for_ever = 7 };
@@ -83,6 +83,7 @@ static void describe_device(struct tk_rail *rail, const struct ibv_device_attr *
     rail->address.reads = (uint8_t)(reads_in > 255 ? 255 : reads_in < 1 ? 1 : reads_in);
     rail->address.reads_out = (uint8_t)(reads_out > 255 ? 255 : reads_out);
     rail->address.atomics = (uint8_t)device->atomic_cap;
+    rail->vendor = device->vendor_id;
     set_retries(rail, device);
 }
 

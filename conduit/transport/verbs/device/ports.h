@@ -17,12 +17,12 @@
 struct tk_choice;
 struct tk_rail;
 
-/* device/port_list.c: the variable that a rank uses, and its value */
+/* device/port_list.c: the variable that names a rank's ports, and its value */
 struct tk_port_family {
     char name[64];
     const char *filter;
     bool is_auto;   /* the ranks of the host share ports */
-    uint32_t rails; /* that each of them gets then */
+    uint32_t rails; /* number of ports that each of them gets then */
 };
 enum tk_status tk_port_family_find(struct tk_port_family *family, uint32_t host_rank);
 
@@ -32,28 +32,29 @@ void tk_device_explain_closed(int error, char *text, size_t size);
 /* Keys of partitions: IBA 10.9.1 */
 enum { tk_pkey_bits = 0x7fff, tk_pkey_full = 0x8000, tk_pkey_default = 0xffff };
 
-/* device/ports.c; NULL, or why the port can't be used. */
+/* device/ports.c; takes the port; returns NULL, or why it can't be used. */
 const char *tk_port_take(struct tk_rail *rail, struct ibv_context *context, int port);
 
 /* Mb/s */
 uint32_t tk_port_rate(const struct ibv_port_attr *attr);
 
-/* device/gid_index.c: GASNET_IBV_GID_INDEX; -1: it names none for this port */
+/* device/gid_index.c: the index in GASNET_IBV_GID_INDEX for this port; -1: none */
 int tk_gid_index_of(const char *device, int port);
 
-/* device/gid_choose.c, which sees no device; a row of a port's table, as far as rules ask for it */
+/* device/gid_choose.c, which uses no device; a row of a port's table: what the rules need */
 struct tk_gid_row {
     struct tk_gid gid;
     bool is_down; /* its interface */
 };
 enum { tk_gid_text_size = 48 };
-/* The best entries of a table, which are offered to peers, the best first: one of each type and
- * network. Returns how many. */
+/* Selects the entries of a table that are offered to peers, best first: one of each type and
+ * network. Returns their number. */
 unsigned tk_gids_offer(const struct tk_gid_row *rows, unsigned count, struct tk_gid *offered);
-/* What a port offers as a set of kinds; two ports reach each other by GID if they share one. */
+/* The kinds of GIDs that a port offers, as a set; two ports reach each other by GID if they share a
+ * kind. */
 uint32_t tk_gid_kinds(const struct tk_port_address *address);
-/* The best pair of GIDs, one of each; both ends must pass the addresses in the same order. False:
- * they share no kind. */
+/* Finds the best pair of GIDs, one of each address; both ends must pass the addresses in the same
+ * order. False: they share no kind. */
 bool tk_gid_pair_find(const struct tk_port_address *one, const struct tk_port_address *other,
                       struct tk_gid *from, struct tk_gid *to);
 bool tk_gid_is_same_network(const struct tk_gid *a, const struct tk_gid *b);
@@ -62,7 +63,7 @@ void tk_gid_text(const struct tk_gid *gid, char text[tk_gid_text_size]);
 enum { tk_gids_text_size = 256 };
 const char *tk_gids_text(const struct tk_port_address *address, char text[tk_gids_text_size]);
 
-/* device/gid_table.c: reads the table of a port, its row `wanted` only if that is not -1 */
+/* device/gid_table.c: reads the table of a port; only row `wanted`, unless that is -1 */
 unsigned tk_gid_table_offer(struct ibv_context *context, int port, int length, int wanted,
                             struct tk_gid *offered);
 
@@ -75,10 +76,10 @@ struct tk_network {
 void tk_network_of(struct tk_network *network, const struct tk_rail *rail);
 bool tk_network_is_same(const struct tk_network *a, const struct tk_network *b);
 
-/* device/rail_select.c: tk_rails_choose() for a process without a job; calls report() for each port
- * found; port 0: the whole device. */
+/* device/rail_select.c: tk_rails_choose() for a process without a job. Calls report() for each
+ * port; port 0 means the whole device. */
 typedef void (*tk_port_verdict)(const char *device, int port, bool is_used, const char *text);
 enum tk_status tk_rails_explain(struct tk_choice *choice, tk_port_verdict report);
-extern TK_HIDDEN const char tk_no_device[]; /* in `unused`, where that is so */
+extern TK_HIDDEN const char tk_no_device[]; /* in `unused`, if there is no device */
 
 #endif

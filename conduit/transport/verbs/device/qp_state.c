@@ -15,9 +15,9 @@
 
 enum {
     hop_limit = 64, /* of a routed RoCE network; the usual IP default */
-    rnr_timer = 12, /* 0.64 ms (IBA 9.7.5.2.8); credits keep receivers ready, so it runs only while
-                       a peer with on-demand paging brings in a page */
-    rnr_retry_for_ever = 7 /* 7 means without limit: a receiver that is slow is no error */
+    rnr_timer = 12, /* 0.64 ms (IBA 9.7.5.2.8); credits keep receivers ready, so it is used only
+                       while a peer with on-demand paging loads a page */
+    rnr_retry_for_ever = 7 /* 7 means without limit: a slow receiver is no error */
 };
 
 int tk_qp_init(struct ibv_qp *qp, const struct tk_rail *rail, enum ibv_qp_type type, int access)

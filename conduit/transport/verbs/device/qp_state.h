@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Moves queue pairs through their states (IBA 10.3.1). Functions return 0, or what errno would be.
- * No state, no lock. */
+ * Moves queue pairs through their states (IBA 10.3.1). Functions return 0 or an errno. No state, no
+ * lock. */
 #ifndef TK_VERBS_QP_STATE_H
 #define TK_VERBS_QP_STATE_H
 

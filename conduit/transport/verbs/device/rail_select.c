@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Choice of the rails. Candidates are, of each device, the first active port that GASNET_IBV_PORTS
- * admits, and all ports that it names by number. As many as wanted are used, the nearest to this
- * rank first; equally near ones are distributed among the ranks of the host, with
- * GASNET_IBV_PORTS_TYPE=auto by what all of them find near (rail_share.c). Each port gets a
- * verdict, because users ask why a port is not used, most of all when none is. No lock: start-up
- * only. */
+ * Choice of the rails. Candidates are the first active port of each device that GASNET_IBV_PORTS
+ * admits, and all ports that it names by number. This rank uses as many as wanted, the nearest
+ * first. Equally near ports are distributed among the ranks of the host; with
+ * GASNET_IBV_PORTS_TYPE=auto all ranks decide together (rail_share.c). Each port gets a verdict,
+ * because users ask why a port is not used, most of all when none is. No lock: start-up only. */
 #include "config.h"
 
 #include <errno.h>
@@ -19,6 +18,7 @@
 #include "topology/locality.h"
 #include "topology/spread.h"
 #include "transport/verbs/device/device.h"
+#include "transport/verbs/device/known.h"
 #include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs.h"
@@ -48,7 +48,7 @@ struct search {
     uint32_t count, wanted;
     uint32_t turn;
     unsigned broken; /* devices */
-    bool in_order;   /* all ranks take the same ports, wherever these are */
+    bool in_order;   /* all ranks take the same ports, near or far */
     struct tk_choice *choice;
     tk_rail_sharer *share;
 };
@@ -92,7 +92,8 @@ static const char *refusal(const struct search *search, struct ibv_context *cont
     return why;
 }
 
-/* Unless ports are named, one port of a device is used: its ports share what limits it. */
+/* Unless ports are named, one port of a device is used, because all ports share the device's
+ * bandwidth. */
 static enum tk_status find_ports(struct search *search, struct ibv_context *context,
                                  const char *device, int ports, bool *any)
 {
@@ -135,6 +136,7 @@ static enum tk_status look_at_device(struct search *search, struct ibv_device *d
     struct ibv_context *context = ibv_open_device(device);
     struct ibv_device_attr attr;
     bool any = false;
+    const char *lack;
     enum tk_status status = TK_OK;
     if (!context) {
         tk_device_explain_closed(errno, closed, sizeof(closed));
@@ -149,6 +151,8 @@ static enum tk_status look_at_device(struct search *search, struct ibv_device *d
         status = no_memory();
     else if (error)
         status = whole_device(search, name, "can't be queried");
+    else if ((lack = tk_known_lack(context, &attr)) != NULL)
+        status = whole_device(search, name, lack);
     else
         status = find_ports(search, context, name, ports, &any);
     if (!any)
@@ -196,10 +200,10 @@ static uint32_t count_first_network(const struct search *search)
     return count;
 }
 
-/* Ports of another network don't reach those of the first, which all ranks of equal hosts find
- * first. If that network has fewer ports than wanted, the order of discovery replaces the
- * distances: all ranks then take the same ports, however near, because rails of one number must
- * meet. Call it when distances are known. */
+/* Restricts the choice to the network of the first port, which is the same on equal hosts: ports of
+ * other networks don't reach it. If that network has fewer ports than wanted, the order of
+ * discovery replaces the distances: all ranks then take the same ports, near or far, because rails
+ * with the same number must be on the same network. Call it when distances are known. */
 static void keep_to_one_network(struct search *search)
 {
     uint32_t first = count_first_network(search);
@@ -225,7 +229,7 @@ static bool is_left(const struct candidate *c)
     return !c->is_taken && !c->is_elsewhere;
 }
 
-/* How many of the remaining ones are at the smallest distance. */
+/* Counts the remaining candidates at the smallest distance, which goes to *least. */
 static uint32_t find_nearest(const struct search *search, int *least)
 {
     uint32_t count = 0;
@@ -252,7 +256,7 @@ static void take_from(struct search *search, int distance, uint32_t near, uint32
 }
 
 /* Ranks of a host that are equally near to several devices take different ones. Returns the number
- * of candidates of the last choice, or 0: there was no choice. */
+ * of candidates of the last choice; 0: there was no choice. */
 static uint32_t take_nearest(struct search *search)
 {
     uint32_t taken = 0, near = 0, count = 0;
@@ -275,7 +279,7 @@ static int claimed_distance(const struct search *search, uint32_t i)
     return search->found[i].is_elsewhere ? tk_spread_never : search->found[i].distance;
 }
 
-/* The answer comes from another process, whose settings may be others. */
+/* Checks the answer: it comes from another process, whose settings may differ. */
 static bool take_claims(struct search *search, const struct tk_rail_claim *claims)
 {
     uint32_t count = 0;
@@ -286,16 +290,16 @@ static bool take_claims(struct search *search, const struct tk_rail_claim *claim
     return count == search->wanted;
 }
 
-/* The one port of a host needs no spread, which saves the ranks of most hosts a message to their
- * launcher. Ranks of a host see the same ports, used or not; one that sees no port has lost them.
- */
+/* If a host has one port, nothing is shared: this saves the ranks of most hosts a message to their
+ * launcher. Ranks of a host see the same ports, used or not; a rank that sees no port has lost
+ * them, and takes part. */
 static bool is_shareable(const struct search *search)
 {
     return search->share && search->verdict_count != 1;
 }
 
-/* Also without a port: the other ranks of the host wait for what this one claims, or for the answer
- * that it claims nothing because it is set otherwise. False: this rank is left to decide alone. */
+/* Call it also without a port: the other ranks of the host wait for this rank's claims, or for its
+ * answer that it takes no part because its setting differs. False: this rank decides alone. */
 static bool take_shared(struct search *search)
 {
     if (!is_shareable(search))
@@ -316,7 +320,7 @@ static bool take_shared(struct search *search)
     return is_shared;
 }
 
-/* Is it none of the nearest that are as many as are wanted? */
+/* Are there at least as many nearer ports as are wanted? */
 static bool is_far(const struct search *search, const struct candidate *c)
 {
     uint32_t nearer = 0;
@@ -372,8 +376,8 @@ static const char *why_not(const struct candidate *c, int farthest)
     return "would do, but is not needed: as near as those used, it is left to other ranks";
 }
 
-/* In the order of discovery, which is the same on equal hosts: where rails are separate networks,
- * rails of one number must meet. */
+/* Opens the ports in the order of discovery, which is the same on equal hosts: if rails are
+ * separate networks, rails with the same number must be on the same one. */
 static enum tk_status take_ports(struct search *search, const char *why)
 {
     struct tk_choice *choice = search->choice;
@@ -444,7 +448,8 @@ static enum tk_status take_wanted(struct search *search)
     return status;
 }
 
-/* "softhca0:1 is down, mlx5_0:1 is not in GASNET_IBV_PORTS": for the one line that a user gets. */
+/* Lists unused ports for a message of one line: "softhca0:1 is down, mlx5_0:1 is not in
+ * GASNET_IBV_PORTS". */
 static void gather_unused(const struct search *search)
 {
     char *text = search->choice->unused;
@@ -483,12 +488,27 @@ static void log_verdict(const char *device, int port, bool is_used, const char *
         tk_log_info("port %s:%d is not used: it %s", device, port, text);
 }
 
-/* Each host logs once that a device is broken (if none is left, that is an error anyway), and all
- * verdicts if a setting asks for them. */
+/* One line for a job: most often the ports of all hosts are of one kind. */
+static void log_advice(const struct tk_choice *choice)
+{
+    for (uint32_t i = 0; tk_peers.me == 0 && i < choice->count; i++) {
+        const char *advice = tk_known_advice(choice->rails[i].vendor);
+        if (!advice)
+            continue;
+        tk_log_warn("%s %s (GASNET_IBV_PORTS_VERBOSE=0 silences this)",
+                    choice->rails[i].address.device, advice);
+        return;
+    }
+}
+
+/* Each host logs once that a device is broken (if none is left, another message reports that), and
+ * all verdicts if a setting asks for them. */
 static void log_choice(const struct search *search)
 {
     int64_t level = tk_settings.ibv_ports_verbose;
     bool is_asked = tk_getenv("GASNET_IBV_PORTS_VERBOSE") != NULL, is_first = search->turn == 0;
+    if (level > 0)
+        log_advice(search->choice);
     if (level > 1 || (level == 1 && is_asked && is_first))
         each_verdict(search, log_verdict);
     else if (level == 1 && search->broken > 0 && search->count > 0 && is_first)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * GASNET_IBV_PORTS_TYPE=auto: how the ranks of a host come to one spread of its ports. The first
- * one learns how far each rank is from each port, spreads them (topology/spread.h), and shows the
- * others the result: two questions for each rank to the launcher's server on this host, and no
- * message to another host. It is made before the peer infos are, because these carry the addresses
- * of the ports. Ranks may have different settings: one without auto says that it takes no part, so
- * that nobody waits for it. Where that is the first, each of the others makes the spread itself,
- * from the same claims: a rank puts only once. No lock: start-up only. */
+ * GASNET_IBV_PORTS_TYPE=auto: how the ranks of a host agree on one assignment of its ports. The
+ * first rank collects the distances of each rank to each port, assigns ports (topology/spread.h),
+ * and publishes the result. Each rank sends two requests to the launcher's server on this host, and
+ * no message goes to another host. This happens before peer infos are made, because those carry the
+ * addresses of the ports. Ranks may have different settings: a rank without auto publishes that it
+ * takes no part, so that no rank waits for it. If the first rank takes no part, each of the others
+ * computes the assignment itself from the same claims, because a rank can publish only once. No
+ * lock: start-up only. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -20,25 +21,27 @@
 
 static const char share_key[] = "tk.ports";
 
-/* Ranks of a host start together. The first waits for the others, and these also for it. */
+/* Ranks of a host start together. The first waits for the others, and the others wait longer,
+ * because the first may wait too. */
 enum { first_waits = 30, others_wait = 40 /* seconds */ };
 
-/* What each rank but the first puts; all zero: it takes no part. */
+/* Published by each rank but the first; all zero: it takes no part. */
 struct claims {
     uint32_t wanted, count;
     struct tk_rail_claim all[];
 };
 
-/* What the first one puts: for each rank in the order of tk_bootstrap.local whether it has each of
- * the ports; behind the ports. All zero: it takes no part; no ports alone: there is no result. */
+/* Published by the first rank. Behind the ports is a table of bools: for each rank, in the order of
+ * tk_bootstrap.local, whether it takes each port. All zero: the first rank takes no part; no ports
+ * but a number of ranks: there is no result. */
 struct result {
     uint32_t ranks, count;
     struct tk_rail_claim ports[];
 };
 
-/* Of all ranks of the host, while they are brought together. */
+/* The claims of all ranks of the host, while they are merged. */
 struct host {
-    struct tk_rail_claim *ports; /* that any of them has */
+    struct tk_rail_claim *ports; /* of all ranks, each once */
     uint32_t count;
     int *distance;
     bool *is_taken;
@@ -59,7 +62,7 @@ static bool is_same_port(const struct tk_rail_claim *a, const struct tk_rail_cla
     return a->port == b->port && !strncmp(a->device, b->device, sizeof(a->device));
 }
 
-/* Its index, or `count`. */
+/* The index of the port, or `count`. */
 static uint32_t find_port(const struct tk_rail_claim *ports, uint32_t count,
                           const struct tk_rail_claim *port)
 {
@@ -79,7 +82,7 @@ static struct claims *make_claims(const struct tk_rail_claim *mine, uint32_t cou
     return claims;
 }
 
-/* ---- The rank that makes the spread ---- */
+/* ---- The rank that assigns the ports ---- */
 
 /* Ranks with other filters have other ports. */
 static bool join_ports(struct host *host, const struct claims *const *claims, uint32_t ranks)
@@ -165,8 +168,8 @@ static bool await_claims(struct tk_bootstrap_blob *blobs, uint32_t begin, uint32
     return false;
 }
 
-/* From what the ranks from `first` on claim; those before it take no part. NULL: they are not all
- * there; or out of memory. */
+/* Computes the result from the claims of ranks `first` and above; ranks below take no part. NULL:
+ * not all claims came, or out of memory. */
 static struct result *learn_result(struct claims *mine, uint32_t row, uint32_t first, size_t *size)
 {
     static const struct claims none;
@@ -189,7 +192,7 @@ static struct result *learn_result(struct claims *mine, uint32_t row, uint32_t f
 
 static struct result *lead(struct claims *mine, size_t *size)
 {
-    /* The others need not wait for their limit. */
+    /* Published without a result, so that the others need not wait for their limit. */
     const struct result none = {.ranks = tk_bootstrap.local_size};
     struct result *result = learn_result(mine, 0, 0, size);
     tk_bootstrap_put_local(share_key, result ? result : &none, result ? *size : sizeof(none));
@@ -255,7 +258,7 @@ bool tk_rails_share(struct tk_rail_claim *mine, uint32_t count, uint32_t wanted)
 {
     uint32_t ranks = tk_bootstrap.local ? tk_bootstrap.local_size : 0, row = find_row();
     size_t size = 0;
-    if (ranks < 2 || row == ranks) /* the launcher does not say who is here */
+    if (ranks < 2 || row == ranks) /* the launcher does not list the ranks of this host */
         return false;
     if (!mine)
         return abstain();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See async_events.h. Owns the lock of what events record in rails; it is taken before the lock of
- * moves, or only tried. */
+ * See async_events.h. Owns the lock that guards what events record in rails. It is taken before the
+ * lock of moves, or only tried. */
 #include "config.h"
 
 #include <fcntl.h>

@@ -14,10 +14,10 @@ void tk_events_open(void);
  * reads them. */
 void tk_events_read(void);
 
-/* The same, and keeps other threads from reading until tk_events_end(): the caller may act on what
- * rails record. False: another thread is reading. */
+/* The same, and prevents other threads from reading until tk_events_end(), so that the caller may
+ * act on what rails record. False: another thread is reading. */
 bool tk_events_begin(void);
-void tk_events_go_on(void); /* in between: records events that came since */
+void tk_events_go_on(void); /* between the two: records events that came since */
 void tk_events_end(void);
 
 #endif

@@ -68,7 +68,8 @@ void tk_log_incarnation_name(struct tk_conn *conn)
     conn->unsignaled_wr.wr_id = (uintptr_t)unsignaled;
 }
 
-/* librdmacm itself tells apart connections that were closed for others. */
+/* With librdmacm numbers start at 0: it has its own epochs for connections that were closed for
+ * others. */
 void tk_log_incarnation_begin(struct tk_conn *conn)
 {
     uint32_t first = tk_rail_of(conn)->by_cm ? 0 : conn->epoch * tk_incarnations_max;

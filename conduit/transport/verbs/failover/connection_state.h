@@ -17,20 +17,20 @@
 
 struct tk_tx;
 
-/* Of a connection. Closing and drained ones belong to a pair that is being moved. */
+/* The state of a connection. Closing and drained connections belong to a pair that is being
+ * moved. */
 enum tk_connection_state {
     TK_LIVE,
-    TK_OPENING, /* its queue pair is open again, but perhaps not the other end: nothing is sent */
+    TK_OPENING, /* our queue pair is open again, perhaps not the other end's: we send nothing */
     TK_CLOSING, /* its queue pair is in ERR and flushes its work requests */
-    TK_DRAINED, /* flushed: what came over it is known, and reported to the other end */
-    TK_SETTLED, /* the other end has reported too: what was lost waits to be posted again */
-    TK_CLOSED   /* that is posted */
+    TK_DRAINED, /* flushed: we know, and report to the other end, which messages came over it */
+    TK_SETTLED, /* the other end has reported too: lost work waits to be posted again */
+    TK_CLOSED   /* lost work was posted again */
 };
 
 enum {
-    /* One for what a connection's end reports about another connection, one for what it answers.
-     * Where many connections fail at once more notices may be in flight: the device then retries
-     * without limit. */
+    /* One for a report about another connection, one for an answer. If many connections fail at
+     * once more notices may be in flight: the device then retries without limit. */
     tk_notice_buffers_max = 2,
     /* Subtracted from the space of a connection that is not live, and added to its spare buffers:
      * it then neither sends nor receives. */
@@ -42,7 +42,7 @@ static inline int tk_notice_buffers(void)
     return tk_verbs.failover_enabled ? tk_notice_buffers_max : 0;
 }
 
-/* The most buffers that a primary connection has. */
+/* The largest number of buffers of a primary connection. */
 static inline int tk_receives_max(void)
 {
     return 2 * tk_verbs.credits_pp + 1 + tk_notice_buffers();
@@ -53,29 +53,28 @@ static inline bool tk_conn_is_live(const struct tk_conn *conn)
     return tk_counter_read(&conn->state) == TK_LIVE;
 }
 
-/* Live, or a substitute for that in a pair of ranks that has no other. */
+/* Live, or opening: a pair without a live connection may use that. */
 static inline bool tk_conn_is_open(const struct tk_conn *conn)
 {
     return tk_counter_read(&conn->state) <= TK_OPENING;
 }
 
-/* What it may have lost was posted again over the primary connection. */
+/* Work that it may have lost was posted again over the primary connection. */
 static inline bool tk_conn_is_closed(const struct tk_conn *conn)
 {
     int state = tk_counter_read(&conn->state);
     return state == TK_CLOSED || state == TK_OPENING;
 }
 
-/* What must be posted again. */
+/* Work that must be posted again. */
 struct tk_replay;
 
 struct tk_rank_pair {
     struct tk_replay *replay; /* in the order of the first posting */
-    bool is_frozen;      /* nothing is moved or opened: see failover/failover_group.h; atomic */
+    bool is_frozen; /* no connection is moved or opened: see failover/failover_group.h; atomic */
     tk_counter_t moving; /* connections that died and are not closed */
     int pending_work;    /* connections that have pending work */
-    int next_primary; /* number of the connection that will be primary; -1: the present primary is
-                         live */
+    int next_primary; /* number of the connection that will be primary; -1: the primary is live */
 };
 
 static inline size_t tk_pairs_bytes(size_t ranks)
@@ -112,7 +111,7 @@ extern TK_HIDDEN tk_lock_t tk_moves_lock;
 /* From now on lost peers are no error. */
 bool tk_is_leaving(void);
 
-/* Work requests that it took and did not complete. */
+/* The number of posted work requests that did not complete. */
 int tk_conn_unfinished(const struct tk_conn *conn);
 
 /* The first error, or what was flushed behind it: threads may see them in either order. */
@@ -128,8 +127,8 @@ void tk_log_incarnation_name(struct tk_conn *conn);
 /* Its very first incarnation; start-up, or with its lock. */
 void tk_log_incarnation_begin(struct tk_conn *conn);
 
-/* Does this descriptor only name its connection in errors of unsignaled messages; of an incarnation
- * that is over? No lock. */
+/* Does this descriptor only name its connection in errors of unsignaled messages? And is it of an
+ * incarnation that is over? No lock. */
 bool tk_log_incarnation_names(const struct tk_tx *tx);
 bool tk_log_incarnation_is_over(const struct tk_tx *tx);
 

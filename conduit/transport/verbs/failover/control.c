@@ -3,8 +3,8 @@
  * Notices: what one end of a connection reports about it to the other end, over another connection
  * of the pair. A notice states what is true when it is sent: the connection's incarnation at this
  * end, whether it is open, how many messages came over it in this incarnation (final once it is
- * drained), and in the one before. A notice that may be lost is sent again with what is true by
- * then; so notices may come twice or late, and statements about a past incarnation are ignored. */
+ * drained), and in the one before. A notice that may be lost is sent again with what is true at
+ * that time. So notices may come twice or late; a notice about a past incarnation is ignored. */
 #include "config.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ _Static_assert(0 + tk_conns_max <= is_open_bit, "a link's number and the bit sha
 
 /* ---- sending ---- */
 
-/* Without a descriptor if none is free: all other work may wait for this notice. */
+/* Posts without a descriptor if none is free, because all other work may wait for this notice. */
 static bool post_notice(struct tk_conn *carrier, struct tk_short *notice)
 {
     size_t size = tk_short_size(notice_args);
@@ -72,8 +72,8 @@ void tk_notices_send(uint32_t rank, struct tk_conn *carrier)
             control_send(&conns[k], carrier);
 }
 
-/* Sends notices that may have been lost again, with what is true by now, whether they arrived or
- * not: waiting for certainty could mean waiting for a notice that waits for this one. */
+/* Sends again, with what is true now, the notices that may have been lost. It does not wait until
+ * that is certain: that might need a notice which waits for this one. */
 void tk_notices_resend(struct tk_conn *lost)
 {
     struct tk_conn *conns = tk_conns_to(lost->peer->rank);

@@ -14,7 +14,7 @@ struct tk_conn;
 struct tk_notice {
     struct tk_conn *conn; /* our end of the connection that it describes */
     uint32_t incarnation; /* the connection's incarnation at the other end */
-    uint32_t arrived;     /* messages of ours that came over it in that incarnation, */
+    uint32_t arrived;     /* our messages that came over it in that incarnation, */
     uint32_t before;      /* and in the one before */
     bool is_open;         /* at the other end */
 };
@@ -22,7 +22,7 @@ struct tk_notice {
 /* A malformed notice ends the job. */
 struct tk_notice tk_notice_parse(const struct tk_buffer *buffer, uint32_t size);
 
-/* With the lock of moves. Sends over `carrier` what must be reported and is final. */
+/* With the lock of moves. Sends due notices over `carrier`, if their contents are final. */
 void tk_notices_send(uint32_t rank, struct tk_conn *carrier);
 void tk_notices_resend(struct tk_conn *lost);
 

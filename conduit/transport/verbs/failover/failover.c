@@ -6,7 +6,7 @@
  * Either end may notice first. It puts its queue pair into ERR, which stops traffic in both
  * directions, and waits until the device has flushed everything: the connection is drained, and the
  * number of messages that came over it is final. A notice carries that number to the other end,
- * over another connection of the pair; the receiver of a notice closes its end as well. A rank that
+ * over another connection of the pair; the receiver of a notice also closes its end. A rank that
  * has drained a connection and has the other end's notice knows the fate of all its work: a
  * reliable connection delivers in order, so all messages up to that number came, and so did the
  * puts before them. The rest, and all gets, are posted again in the same order over the primary
@@ -15,11 +15,10 @@
  *
  * If the primary connection died, the open one with the lowest number becomes primary. Each end
  * posts its receive buffers there before it sends its notice. If one end knows of more dead
- * connections than the other, its notices report them: what was sent over one of those is lost
- * again, and recovered in the same way. New messages wait until earlier ones are posted again.
- * Credits move along unchanged: each message arrives once, and returns the credits that it returned
- * before. Until then the dead connection remains primary and has no space, so no other code has to
- * know.
+ * connections than the other, its notices report them: work posted over one of those is lost again,
+ * and recovered in the same way. Until lost work is posted again the dead connection remains
+ * primary and has no space: so new messages wait, and no other code needs to know. Credits move
+ * along unchanged: each message arrives once, and returns the credits that it carried before.
  *
  * failover/control.c sends and receives notices, failover/reconnect.c reopens connections. One
  * thread at a time works on moves; that lock is taken before a connection's. No other code holds
@@ -91,7 +90,7 @@ void tk_failover_close(void)
     tk_verbs.pairs = NULL;
 }
 
-/* The first connection to the peer that is live or may become so; NULL: none. */
+/* The first connection to the peer, except `but`, that is live or may become live; NULL: none. */
 static struct tk_conn *first_open(uint32_t rank, const struct tk_conn *but)
 {
     struct tk_conn *conns = tk_conns_to(rank);
@@ -127,18 +126,19 @@ void tk_conn_give_up(struct tk_conn *conn, const char *why)
         report_death(conn, why);
 }
 
-/* How a failure shows: a completion of this descriptor, one of a receive buffer, or an event. */
+/* What showed a failure: the completion of descriptor `tx`, that of a receive buffer (tx is NULL),
+ * or an event. */
 struct sign {
     const struct tk_tx *tx;
     bool is_event;
     const char *why;
 };
 
-/* Does the sign belong to a queue pair that is closed by now? Closing does not wait for errors of
- * unsignaled messages. A thread that took one from the device may hold it until the pair is closed
- * for others, opened anew, or just being opened: the connection then seems live, and has no queue
- * pair yet. With the connection's lock, which is kept until the sign was acted upon: otherwise it
- * would kill the next incarnation. */
+/* Does the sign belong to a queue pair that was closed since? Closing does not wait for errors of
+ * unsignaled messages. A thread that took such an error from the device may handle it after the
+ * pair was closed for others, and even opened again; while the pair is being opened the connection
+ * seems live, but has no queue pair yet. The caller holds the connection's lock until it has acted
+ * on the sign: otherwise the sign would kill the next incarnation. */
 static bool is_late(const struct tk_conn *conn, const struct sign *sign)
 {
     return !tk_conn_is_open(conn) || !conn->tx_log->is_connected ||
@@ -146,8 +146,8 @@ static bool is_late(const struct tk_conn *conn, const struct sign *sign)
            (sign->is_event && !__atomic_load_n(&conn->has_received_last, __ATOMIC_ACQUIRE));
 }
 
-/* Can another connection replace it? If not, work that waits on the primary connection for this one
- * stops waiting. */
+/* Can another connection replace it? If not, marks the primary broken, so that work which waits
+ * there for a replacement stops waiting. */
 static bool can_be_replaced(const struct tk_conn *conn)
 {
     if (conn->is_for_atomics || tk_counter_read(&conn->broken))
@@ -160,10 +160,9 @@ static bool can_be_replaced(const struct tk_conn *conn)
     return false;
 }
 
-/* False: the connection stays as it is, and its failure ends the job, unless the job is leaving. A
- * leaving job fails over too: the dead connection may hold the message that lets a peer out of its
- * last barrier.
- */
+/* Closes the connection, so that another one replaces it. False: it is not closed, and its failure
+ * ends the job, unless the job is leaving. A leaving job fails over too: the dead connection may
+ * hold the message that releases a peer from its last barrier. */
 static bool die(struct tk_conn *conn, const struct sign *sign)
 {
     tk_lock(&conn->lock);
@@ -246,8 +245,8 @@ static void take_news(const struct tk_notice *notice)
     failover_set_delivered(notice->conn, notice->arrived);
 }
 
-/* The other end is one incarnation ahead, so it has closed the incarnation that the connection has
- * here, or had. */
+/* The other end is one incarnation ahead: it has closed the incarnation that is open here, or was
+ * last. */
 static void take_news_of_next_incarnation(const struct tk_notice *notice)
 {
     failover_set_delivered(notice->conn, notice->before);
@@ -269,8 +268,8 @@ void tk_notice_came(const struct tk_buffer *buffer, uint32_t size)
 
 /* ---- work of the dead connection ---- */
 
-/* Has the device flushed everything, and are all threads done with it? The last unsignaled messages
- * may never be flushed: nothing waits for them. */
+/* Has the device flushed everything, and have all threads handled it? Does not wait for the last
+ * unsignaled messages, which may never be flushed. */
 static bool is_drained(struct tk_conn *conn)
 {
     tk_lock(&conn->lock);
@@ -290,7 +289,7 @@ static struct tk_replay *replay_of(const struct tk_tx_entry *entry)
     return replay;
 }
 
-/* Also gives its slots back. */
+/* Completes the work, and gives its slots back. */
 static void failover_complete(struct tk_conn *conn, struct tk_tx *tx)
 {
     tk_lock(&conn->lock);
@@ -299,9 +298,9 @@ static void failover_complete(struct tk_conn *conn, struct tk_tx *tx)
     tk_tx_complete(tx);
 }
 
-/* After draining no other thread reads its log. What it lost was posted before the work that is to
- * be repeated already: it was the primary connection before those that followed.
- */
+/* Adds lost work to the list of the pair. After draining no other thread reads this connection's
+ * log. Its lost work goes to the front of the list: it was primary before the connections whose
+ * work is in the list already. */
 static void failover_settle(struct tk_conn *conn)
 {
     struct tk_replay *list = NULL, **end = &list;
@@ -328,7 +327,7 @@ static void failover_settle(struct tk_conn *conn)
 
 /* ---- the next primary ---- */
 
-/* Of connections that were primary, or had begun to receive messages. */
+/* Credits of connections that were primary, or had begun to receive messages. */
 static int credits_left(uint32_t rank)
 {
     struct tk_conn *conns = tk_conns_to(rank);
@@ -379,8 +378,8 @@ static void make_ready(struct tk_conn *next_primary)
     tk_unlock(&next_primary->lock);
 }
 
-/* Not before the primary connection is drained: its credits would not be final. NULL: not yet, or
- * none. */
+/* NULL: there is none, or the primary connection is not drained yet, so that its credits are not
+ * final. */
 static struct tk_conn *find_next_primary(struct tk_rank_pair *pair, const struct tk_conn *primary)
 {
     uint32_t rank = primary->peer->rank;
@@ -395,8 +394,7 @@ static struct tk_conn *find_next_primary(struct tk_rank_pair *pair, const struct
     }
     if (!conns[pair->next_primary].is_ready)
         make_ready(&conns[pair->next_primary]);
-    /* librdmacm may still be connecting it, and it takes nothing then; it will become live or be
-     * given up */
+    /* it can't be used while librdmacm connects it; then it becomes live or is given up */
     return tk_conn_is_live(&conns[pair->next_primary]) ? &conns[pair->next_primary] : NULL;
 }
 
@@ -416,7 +414,8 @@ static void take_over(struct tk_conn *next_primary, struct tk_conn *dead)
     dead->ack_due = false;
 }
 
-/* Other dead connections have left only what came over them before they could become primary. */
+/* Takes over from the other dead connections, too: messages may have come over one before it could
+ * become primary. */
 static void take_over_all(struct tk_conn *next_primary, const struct tk_conn *primary)
 {
     struct tk_conn *conns = tk_conns_to(next_primary->peer->rank);
@@ -429,7 +428,7 @@ static void take_over_all(struct tk_conn *next_primary, const struct tk_conn *pr
     }
 }
 
-/* Receive buffers that it has beyond that are spare. */
+/* Gives it the primary's receive buffers; those beyond that number count as extra. */
 static void receive_as_primary(struct tk_conn *next_primary, const struct tk_conn *primary,
                                int posted)
 {
@@ -479,8 +478,7 @@ static void repost_tx(struct tk_conn *conn, const struct tk_tx_entry *entry, str
                local, entry->remote_keys);
 }
 
-/* Posts as few with a completion of their own as there were: descriptors may all be waiting behind
- * it. */
+/* Posts it unsignaled again if possible: all descriptors may be waiting behind it. */
 static bool repost_unsignaled(struct tk_conn *conn, const struct tk_tx_entry *entry)
 {
     if (tk_logged_unsignaled_take(conn)) {
@@ -545,8 +543,8 @@ static void settle_delivered(uint32_t rank)
             failover_settle(&conns[k]);
 }
 
-/* A designated primary that failed holds part of the work that must be posted again, and that part
- * comes first. */
+/* A designated primary that failed has part of the lost work, and that part must be posted
+ * first. */
 static bool all_is_settled(uint32_t rank)
 {
     struct tk_conn *conns = tk_conns_to(rank);

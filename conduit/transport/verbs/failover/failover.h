@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections in failover groups: what the other files report to failover, and what they
- * request. */
+ * Connections in failover groups: the functions by which other files report to failover, and
+ * request work from it. */
 #ifndef TK_VERBS_FAILOVER_H
 #define TK_VERBS_FAILOVER_H
 
@@ -18,18 +18,19 @@ struct tk_tx;
 enum tk_status tk_failover_open(void);
 void tk_failover_close(void);
 
-/* A descriptor completed with an error. False: its connection can't or must not be replaced. */
+/* A descriptor completed with an error: moves its connection. False: the connection can't or must
+ * not be replaced. */
 bool tk_failover(struct tk_tx *tx, const struct ibv_wc *wc);
 
-/* A receive buffer of the connection completed with an error; if true it is free. If the connection
- * is open, the caller has polled for the cause before, which is on the send side. */
+/* A receive buffer of the connection completed with an error. True: the buffer is free. The caller
+ * polls for sends first if the connection is open, because the cause is on that side. */
 bool tk_failover_receive(struct tk_conn *conn, const struct ibv_wc *wc);
 
-/* An event says that its queue pair broke. A shared queue flushes nothing, and no thread waits for
- * the completion of a failed unsignaled message. */
+/* An event reports that the queue pair broke. It may be the only sign: a shared queue flushes
+ * nothing, and no thread waits for the completion of an unsignaled message. */
 void tk_failover_broken(struct tk_conn *conn);
 
-/* Its port is down: gives up its connections to peers that have others. */
+/* The rail's port is down: gives up its connections to peers that have others. */
 void tk_failover_rail(uint32_t rail);
 
 /* Puts the queue pair into ERR if it is not; logs why if the connection was live. */

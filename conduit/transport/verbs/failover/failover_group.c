@@ -22,7 +22,8 @@ static void set_frozen(uint32_t rank, bool is_frozen)
 
 /* ---- opening ---- */
 
-/* At least one must remain; if all are marked, the devices find out which ones work. */
+/* Leaves out the marked connections. At least one must remain: if all are marked none is left out,
+ * and the devices find out which ones work. */
 static void leave_out(const struct tk_conn *conns, const bool *is_marked)
 {
     bool all = true;
@@ -58,7 +59,7 @@ TK_FIRST_USE bool tk_failover_group_reaches(const struct tk_conn *conns, uint32_
 }
 
 /* A connection that was left out is treated as dead at once. Both ends know that nothing came over
- * it, but not when the other end has receive buffers for what uses the next primary connection. */
+ * it, but must still notify each other when they have receive buffers on the next primary. */
 void tk_failover_group_connected(struct tk_conn *conn)
 {
     struct tk_tx_log *tx_log = conn->tx_log;
@@ -88,7 +89,8 @@ void tk_failover_group_thaw(uint32_t rank)
     set_frozen(rank, false);
 }
 
-/* A connection that was never connected has received nothing, and no device reports that. */
+/* Skips connections that were never connected: they have received nothing, and no event comes for
+ * them. */
 static bool all_came(struct tk_conn *conns)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
@@ -110,7 +112,7 @@ static void forget(struct tk_conn *conn)
     conn->is_ready = false;
     pair->next_primary = -1;
     tk_tx_log_reset(conn);
-    tk_log_incarnation_begin(conn); /* so that late notices are not mistaken for those to come */
+    tk_log_incarnation_begin(conn); /* so that late notices are not mistaken for new ones */
 }
 
 bool tk_failover_group_end(struct tk_conn *conns)

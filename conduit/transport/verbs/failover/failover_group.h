@@ -3,7 +3,7 @@
  * A failover group: all connections to a peer, each of which can replace the others. On demand they
  * are opened together, and perhaps closed for other peers (conn/incarnation.h).
  *
- * While the group is held for that it is frozen: no connection is moved or reopened. If one dies
+ * While the group is held for closing it is frozen: no connection is moved or reopened. If one dies
  * meanwhile, its pending work stays until the release; if the group is closed instead, nothing was
  * in flight over it. The group is closed only when all connections that ever died are moved, at
  * both ends; a connection that waits to be reopened has carried nothing, and is closed with the
@@ -32,12 +32,12 @@ static inline uint32_t tk_failover_group_number(const struct tk_conn *conn)
     return conn->qp ? conn->qp->qp_num | (is_left_out ? tk_qp_left_out : 0) : 0;
 }
 
-/* Applies what the peer sent. For numbers of the asker: what either end marked is left out, unless
- * that would be all. For those of an answer: what it says. */
+/* Applies the marks that the peer sent. If the peer asks, leaves out what either end marked, unless
+ * that would be all connections; an answer is applied as it is. */
 void tk_failover_group_agree(const struct tk_conn *conns, const uint32_t *numbers, bool asks);
 
-/* True if nothing suggests that this rail loses what is sent to the connections' other ends. They
- * may be NULL. */
+/* False if this rail probably loses what is sent to the other ends of `conns`, which may be
+ * NULL. */
 bool tk_failover_group_reaches(const struct tk_conn *conns, uint32_t rail);
 
 /* It was connected, or left out; with its lock. */
@@ -47,8 +47,8 @@ void tk_failover_group_connected(struct tk_conn *conn);
 bool tk_failover_group_freeze(uint32_t rank);
 void tk_failover_group_thaw(uint32_t rank);
 
-/* The queue pairs are in ERR. If nothing more comes over them, forgets them, and holds the lock of
- * moves until tk_failover_group_ended(). False: not now. */
+/* The queue pairs are in ERR. If nothing more comes over them, resets the group's state, and holds
+ * the lock of moves until tk_failover_group_ended(). False: something may still come. */
 bool tk_failover_group_end(struct tk_conn *conns);
 void tk_failover_group_ended(void);
 

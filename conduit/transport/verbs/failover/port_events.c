@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Ports that go down and come up. A device retries for seconds over a port that is down; the port's
- * event reports it at once, also to a rank that only waits for others. A cable that is unplugged
- * for a moment does not give the port up: it must have been down for a while. A port that was down
- * is checked from then on: it may be back. Waiters without progress do all this now and then, one
+ * event reports it at once, also to a rank that only waits for others. A port is given up only when
+ * it has been down for a while, so unplugging a cable for a moment does no damage. From then on the
+ * port is checked, because it may come back. Waiters without progress do all this now and then, one
  * thread at a time. */
 #include "config.h"
 
@@ -23,7 +23,7 @@
 
 static const uint64_t patience = TK_SECOND / 4;
 
-/* Devices with many events may lose some: asks the port itself before it is given up. */
+/* Queries the port before it is given up, because a device with many events may lose some. */
 static bool is_down(const struct tk_rail *rail)
 {
     struct ibv_port_attr attr;
@@ -44,7 +44,7 @@ static void look_at_port(uint32_t number, uint64_t now)
         tk_failover_rail(number);
 }
 
-/* False if we closed it: then the event is no news. */
+/* False if we closed the queue pair: then the event is expected. */
 static bool broke_by_itself(struct tk_conn *conn)
 {
     tk_lock(&conn->lock);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Connections that come back. When a port is active again after it was down, and some time has
- * passed since the connection was closed, its queue pair goes from RESET to RTS again, with other
- * packet numbers and with receive buffers, and the other end is notified. The other end does the
- * same and answers. An end that asked and is answered, or answers and was asked, sends over the
- * connection again. Both may ask at once: then each takes the other's question for its answer.
+ * passed since the connection was closed, the queue pair goes from RESET to RTS again, with new
+ * packet numbers and receive buffers, and a notice asks the other end to do the same. The other end
+ * does so and answers; then both send over the connection again. If both ask at once, each takes
+ * the other's question as its answer.
  *
  * A connection counts its incarnations. Nothing of a past incarnation can be mistaken for this
  * one's: notices name theirs, packets are told apart by their numbers, errors by the incarnation
- * that they carry (struct tk_log_incarnation). An end that learns that the other is one incarnation
- * ahead knows that the previous one is closed there, and what came over it. If the new one is dead
- * there again, this incarnation is skipped, as one in which nothing came.
+ * that they carry (struct tk_log_incarnation). A notice that is one incarnation ahead says that the
+ * previous one is closed at the other end, and what came over it. If the new incarnation is already
+ * dead there, this end skips it, as one in which nothing came.
  *
- * The pair's messages stay where they are. Large transfers use the connection again in turn, and it
- * may become primary again. While any connection of the pair is being moved none is opened, so that
- * both ends choose the next primary among the same ones: a connection that is open here is open
- * there, or is not answered there and fails. So a rank that needs a next primary also considers
- * those that wait for an answer.
+ * Messages stay on the present primary. Large transfers use the returned connection again, and it
+ * may become primary later. While any connection of the pair is being moved none is opened, so that
+ * both ends choose the next primary among the same ones: a connection that is open here is either
+ * open at the other end, or gets no answer and fails. So a rank that needs a next primary also
+ * considers connections that wait for an answer.
  *
- * A flapping port is not followed for ever: each death keeps the connection away for twice as long
- * as the one before. */
+ * Each death keeps the connection away for twice as long as the one before, which limits the cost
+ * of a flapping port. */
 #include "config.h"
 
 #include <string.h>
@@ -60,7 +60,7 @@ static bool is_active(const struct tk_rail *rail)
 {
     const struct tk_port_address *a = &rail->address;
     struct ibv_port_attr attr;
-    /* peers would not find it under another LID */
+    /* peers would not find the port under another LID */
     return ibv_query_port(rail->context, a->port, &attr) == 0 && attr.state == IBV_PORT_ACTIVE &&
            attr.lid == a->lid;
 }
@@ -77,7 +77,7 @@ static uint64_t wait_of(struct tk_conn *conn)
     return tk_min(wait, longest_wait);
 }
 
-/* True if the question is out by now, or none is needed. */
+/* Asks for the connection if that is due. True: it was asked for, or need not be. */
 static bool ask_if_due(struct tk_conn *conn, uint64_t now)
 {
     if (tk_counter_read(&conn->state) < TK_CLOSING)
@@ -90,7 +90,8 @@ static bool ask_if_due(struct tk_conn *conn, uint64_t now)
     return true;
 }
 
-/* Peers may be closing theirs only now, so predicting the time would not help much. */
+/* Looks again soon if a question is not due: peers may still be closing their ends, so the time
+ * can't be predicted. */
 uint64_t tk_reconnect_look(uint32_t rail, uint64_t now)
 {
     uint64_t soon = now + tk_reconnect_wait;
@@ -118,7 +119,7 @@ static int reconnect(struct tk_conn *conn, const char **what)
     int error = ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE);
     if (error)
         return error;
-    if (conn->loan) /* what comes later belongs to the next incarnation; see reopen() */
+    if (conn->loan) /* later events belong to the next incarnation; see reopen() */
         tk_events_go_on();
     *what = "modify_qp to INIT";
     error = tk_conn_init(conn);
@@ -131,7 +132,7 @@ static int reconnect(struct tk_conn *conn, const char **what)
     return tk_conn_ready(conn, incarnation->to_qp, incarnation->number + 1, what);
 }
 
-/* Nothing of the old incarnation remains except lent space, which is given back, or used, later. */
+/* Of the old incarnation only lent space remains, which is given back or used later. */
 static void begin_incarnation(struct tk_conn *conn)
 {
     struct tk_tx_log *tx_log = conn->tx_log;
@@ -147,15 +148,16 @@ static void begin_incarnation(struct tk_conn *conn)
     tk_log_incarnation_name(conn);
 }
 
-/* Its queue pair takes buffers of the shared queue again. Not for a skipped incarnation: the queue
- * pair stays in ERR, and the device reports only once that it takes no more. */
+/* The queue pair takes buffers of the shared queue again, so "last receive" will come again. Not
+ * called for a skipped incarnation: there the queue pair stays in ERR, and the device raises that
+ * event only once. */
 static void forget_last_receive(struct tk_conn *conn)
 {
     conn->tx_log->last_receive = (struct tk_last_receive){.is_noted = false};
     __atomic_store_n(&conn->has_received_last, false, __ATOMIC_RELAXED);
 }
 
-/* As at start-up, when it is not the primary one. */
+/* Posts the buffers of a connection that is not primary, as at start-up. */
 static void post_buffers(struct tk_conn *conn)
 {
     conn->is_ready = false;
@@ -169,7 +171,8 @@ static void post_buffers(struct tk_conn *conn)
         continue;
 }
 
-/* It carried nothing while the others did: counting from there, it would get all pieces. */
+/* The count at which it continues: it carried nothing while it was away, and with its own count it
+ * would get all pieces. */
 static uint64_t carried_max(const struct tk_conn *conn)
 {
     const struct tk_conn *conns = tk_conns_to(conn->peer->rank);
@@ -199,8 +202,8 @@ static void go_live(struct tk_conn *conn)
                 conn->peer->rank, conn->peer->host);
 }
 
-/* librdmacm is at work. Before that the peer's end is not known to be open, and there is nothing to
- * do. */
+/* True while librdmacm connects it. Before that the peer's end may not be open, and there is
+ * nothing to do. */
 static bool is_connecting(const struct tk_conn *conn)
 {
     return tk_counter_read(&conn->state) == TK_OPENING && tk_rail_of(conn)->by_cm &&
@@ -250,11 +253,10 @@ static bool reopen_queue_pair(struct tk_conn *conn)
 }
 
 /* The event "last receive" of a queue pair does not name the incarnation. A connection that is left
- * out when the group is opened counts as drained without that event, which may come nevertheless:
- * if it were read, or another thread were about to record it, after the next incarnation has begun,
- * that one would count as drained with messages still to come. So all events up to RESET are
- * recorded before and then forgotten, and no other thread reads meanwhile. False: another thread
- * reads; not now. */
+ * out when the group is opened counts as drained without that event, but the event may still come.
+ * If it were recorded after the next incarnation has begun, that incarnation would count as drained
+ * while messages can still come. So this records all events up to RESET and then forgets them, and
+ * no other thread may read events meanwhile. False: another thread is reading; try again later. */
 static bool reopen(struct tk_conn *conn)
 {
     bool is_asked = incarnation_of(conn)->is_asked, is_shared = conn->loan;
@@ -290,7 +292,7 @@ void tk_reconnect_asked(struct tk_conn *conn, bool is_open)
     tk_pending_work_add(conn);
 }
 
-/* The other end waits for the notice that nothing came. */
+/* Skips an incarnation, and sends the notice that nothing came, for which the other end waits. */
 static void pass_over(struct tk_conn *conn)
 {
     tk_lock(&conn->lock);
@@ -316,8 +318,8 @@ static void step_conn(struct tk_conn *conn)
         tk_pending_work_remove(conn);
 }
 
-/* Also while others are moved: each end may wait for the other to skip one, and this opens
- * nothing. */
+/* Runs also while connections are moved: each end may wait for the other to skip an incarnation,
+ * and skipping opens no connection. */
 void tk_reconnect_pass(uint32_t rank)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {

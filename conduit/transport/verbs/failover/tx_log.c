@@ -83,7 +83,7 @@ const struct tk_short *tk_tx_entry_as_notice(const struct tk_tx_entry *entry)
 {
     if (entry->opcode != IBV_WR_SEND)
         return NULL;
-    /* the message's address: if the client built it in the buffer, not the begin of the buffer */
+    /* the message's address, which is not the start of the buffer if the client built it there */
     const void *bytes = entry->is_inline ? entry->bytes : (const void *)(uintptr_t)entry->part[0];
     const struct tk_short *message = bytes;
     return message->head.kind == TK_NOTICE ? message : NULL;

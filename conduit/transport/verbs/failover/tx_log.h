@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A log of posted work, from which it can be posted again over another connection: a ring per
- * connection, in the order of its send queue and as long, so that the entry of the next post is
- * always free. Kept only in failover groups. */
+ * A log of posted work, from which work can be posted again over another connection. Each
+ * connection in a failover group has a ring of entries, in the order of its send queue and of the
+ * same length, so that the entry of the next post is always free. */
 #ifndef TK_VERBS_TX_LOG_H
 #define TK_VERBS_TX_LOG_H
 
@@ -38,8 +38,8 @@ struct tk_tx_entry {
     _Alignas(8) char bytes[tk_unsignaled_max]; /* may be a struct tk_short */
 };
 
-/* For a connection that dies and comes back (failover/reconnect.c). The lock of moves guards it,
- * except where a member says otherwise. */
+/* The incarnation of a connection that dies and comes back (failover/reconnect.c). The lock of
+ * moves guards it, except where a member says otherwise. */
 struct tk_log_incarnation {
     uint32_t number; /* how often it was reopened, and in its upper half how often the group was
                         closed for others; written with the connection's lock, and atomically */
@@ -47,35 +47,36 @@ struct tk_log_incarnation {
     uint64_t ended;  /* when it last died; written with the connection's lock */
     bool is_wanted;  /* it should be reopened */
     bool is_asked;   /* the other end is open for the next incarnation */
-    bool is_passed;  /* opened there for the next one, but already dead */
-    bool is_pending_work; /* counted among the pending work for one of these, or for `notice_due` */
+    bool is_passed;  /* the other end opened the next one, and lost it */
+    bool is_pending_work; /* counted as pending work, for one of these or `notice_due` */
     uint32_t to_qp;
-    /* Name the connection in errors of unsignaled messages, alternating with the incarnation: an
-     * error that a thread still holds from the incarnation before is recognised by its name.
-     */
-    uint32_t name; /* which of them; atomic. Kept, with them, when everything else is reset. */
+    /* Two descriptors that name the connection in errors of unsignaled messages; incarnations use
+     * them in turn. So an error that a thread still holds from the previous incarnation is
+     * recognised. */
+    uint32_t name; /* which one is used; atomic. A reset keeps it and the descriptors. */
     struct tk_tx unsignaled[2];
 };
 
-enum { tk_incarnations_max = 1 << 16 }; /* between two times that the group is closed */
+enum { tk_incarnations_max = 1 << 16 }; /* at most, before the group is closed */
 
-/* For a closed connection that receives through a shared queue: see tk_srq_is_drained(). */
+/* Of a closed connection that receives through a shared queue: see tk_srq_is_drained(). */
 struct tk_last_receive {
-    bool is_noted; /* the device's completions at that time: */
+    bool is_noted; /* then the device's completions at that time: */
     uint64_t taken, emptied;
 };
 
-/* What failover must know about a connection. In the order of the send queue, and as long. */
+/* What failover records about a connection. The ring has the order and the length of the send
+ * queue. */
 struct tk_tx_log {
     struct tk_log_incarnation incarnation;
     uint32_t next;          /* ring index of the next entry */
-    uint32_t sent, arrived; /* messages posted; messages that came */
-    uint32_t delivered;     /* messages of ours that the other end received before it closed */
+    uint32_t sent, arrived; /* messages posted; messages received */
+    uint32_t delivered;     /* our messages that the other end received before it closed */
     int failed; /* slots of the send queue whose work requests completed with an error */
     bool is_delivered_known; /* the other end has closed, and reported `delivered` */
     bool notice_due;         /* a notice about this connection must be sent */
     bool is_connected;       /* its queue pair was connected; with the connection's lock */
-    bool is_left_out; /* it was not, because its port was down: see failover/failover_group.h */
+    bool is_left_out; /* not connected, as its port was down: see failover/failover_group.h */
     struct tk_last_receive last_receive;
     struct tk_tx_entry ring[];
 };
@@ -85,14 +86,14 @@ static inline size_t tk_tx_log_bytes(size_t depth)
     return sizeof(struct tk_tx_log) + depth * sizeof(struct tk_tx_entry);
 }
 
-/* Counts a message that came; one thread at a time for each connection. */
+/* Counts a received message; one thread at a time for each connection. */
 static inline void tk_count_arrived(struct tk_tx_log *tx_log)
 {
     uint32_t arrived = __atomic_load_n(&tx_log->arrived, __ATOMIC_RELAXED);
     __atomic_store_n(&tx_log->arrived, arrived + 1, __ATOMIC_RELAXED);
 }
 
-/* An existing log stays: another thread may hold an error that names it. */
+/* Keeps an existing log: another thread may hold an error that names it. */
 enum tk_status tk_tx_log_open(struct tk_conn *conn);
 /* For a closed connection, with the lock of moves: resets it to its initial state. */
 void tk_tx_log_reset(struct tk_conn *conn);
@@ -108,7 +109,7 @@ static inline struct tk_tx_entry *tk_tx_entry_next(struct tk_conn *conn, enum ib
     return entry;
 }
 
-/* Logs what is about to be posted, with the connection's lock held. */
+/* Logs work that is about to be posted, with the connection's lock held. */
 void tk_tx_entry_work(struct tk_tx *tx, const struct ibv_send_wr *wr,
                       const struct tk_tx_entry_keys *keys);
 
@@ -135,8 +136,8 @@ tk_tx_entry_plain(struct tk_tx *tx, uint64_t remote, const struct ibv_sge *sge,
     }
 }
 
-/* Logs the message in unsignaled_data. Most have a few words, which a few inline instructions copy.
- */
+/* Logs the message in unsignaled_data. Most messages have a few words, which a few inline
+ * instructions copy. */
 static inline void tk_tx_entry_unsignaled(struct tk_conn *conn, size_t size)
 {
     enum { few = 32 };

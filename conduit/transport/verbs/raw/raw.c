@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Raw rails for clients: opens the ports of the job's own rails again, or those that it would
- * choose if it needed any; also domains, memory and completion queues on them. Owns the rails. No
- * lock: one thread opens and closes rails; otherwise they are only read. */
+ * Raw rails for clients: opens the ports of the job's own rails again, or the ports that the job
+ * would choose if it needed any; also domains, memory and completion queues on them. Owns the
+ * rails. No lock: one thread opens and closes rails; otherwise they are only read. */
 #include "config.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ static enum tk_status take_again(const struct tk_rail *other)
         return TK_FAIL;
     const char *why = tk_port_take(rail, context, other->address.port);
     rail->context = context;
-    raw.count++; /* so that the context is closed in any case */
+    raw.count++; /* before the rest, so that the context is always closed */
     if (!why)
         return TK_OK;
     tk_log_error("%s:%u %s", other->address.device, other->address.port, why);
@@ -132,7 +132,7 @@ static enum tk_status describe_rails(void)
 enum tk_status tk_raw_check(void)
 {
     struct tk_port_family family;
-    return tk_port_family_find(&family, 0); /* whether it can be found */
+    return tk_port_family_find(&family, 0); /* is the name of the setting valid? */
 }
 
 enum tk_status tk_raw_open(const trunkline_rail_t **rails, unsigned *count, uint32_t turn)

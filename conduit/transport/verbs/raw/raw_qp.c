@@ -113,8 +113,8 @@ static enum tk_status raw_create(trunkline_qp_t *qp, const trunkline_domain_t *d
     return TK_OK;
 }
 
-/* The first packet number is random, so that packets of strangers, or of an earlier queue pair with
- * the same number, are not mistaken for the peer's. */
+/* Chooses a random first packet number, so that packets of strangers, or of an earlier queue pair
+ * with the same number, are not mistaken for the peer's. */
 static enum tk_status set_address(trunkline_qp_t *qp, enum ibv_qp_type type)
 {
     uint32_t psn;
@@ -156,7 +156,7 @@ enum tk_status tk_raw_qp_open(trunkline_qp_t *qp, const trunkline_domain_t *doma
     return status;
 }
 
-/* Uses the best GID of each end: an address has one. */
+/* Uses the best GID of each end: an address carries one. */
 static struct tk_path path_to(const trunkline_qp_t *qp, const trunkline_address_t *to)
 {
     const struct tk_port_address *a = &tk_raw_rail(qp->rail)->address;
@@ -172,7 +172,7 @@ static struct tk_path path_to(const trunkline_qp_t *qp, const trunkline_address_
     return path;
 }
 
-/* An address comes from another process: checks it. */
+/* Checks the address, which comes from another process. */
 static enum tk_status fits(const trunkline_qp_t *qp, const trunkline_address_t *to)
 {
     const trunkline_address_t *mine = &qp->address;

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * PCI switches in a topology of hwloc. */
+#ifndef TRUNKLINE_INFO_SWITCH_H
+#define TRUNKLINE_INFO_SWITCH_H
+
+#include <hwloc.h>
+
+/* The bridge from which the devices of a switch are reached; NULL: there is none. */
+hwloc_obj_t info_switch_of(hwloc_obj_t device);
+
+#endif
