@@ -97,6 +97,11 @@ bool tk_kind_copy_flush(struct tk_kind_device *device)
     return false;
 }
 
+bool tk_kind_copy_has_failed(void)
+{
+    return has_failed;
+}
+
 bool tk_kind_copy_start(struct tk_kind_copy *copy)
 {
     struct tk_kind_why why = {""};

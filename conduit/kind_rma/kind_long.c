@@ -11,6 +11,7 @@
 #include "base/report.h"
 #include "event/event.h"
 #include "event/nbi_now.h"
+#include "exit/exit.h"
 #include "kind_rma/kind_long.h"
 #include "kind_rma/kind_rma_private.h"
 #include "op/op.h"
@@ -127,14 +128,17 @@ static bool send_complete(void)
 /* By our device alone, which needs no other process and no message. */
 static void copy_from_device(struct tk_kind_copy *copy)
 {
-    bool is_begun = false, is_over = false, lacks;
-    while (!is_over) {
+    bool is_begun = false, is_over = false, has_failed = false, lacks;
+    while (!is_over && !has_failed) {
         tk_lock(&tk_kind_lock);
         if (!is_begun && !(is_begun = tk_kind_copy_start(copy)))
             tk_kind_pieces_progress(&lacks); /* ends copies that hold the device's events */
         is_over = is_begun && tk_kind_copy_done(copy);
+        has_failed = tk_kind_copy_has_failed();
         tk_unlock(&tk_kind_lock);
     }
+    if (!is_over)
+        tk_exit(1); /* a handler cannot poll until the job ends */
 }
 
 /* GEX_EVENT_NOW where waiting for the source is not allowed. */

@@ -81,6 +81,8 @@ extern TK_HIDDEN unsigned tk_kind_copies;
 /* False: the device has no place for it now. */
 bool tk_kind_copy_start(struct tk_kind_copy *copy);
 bool tk_kind_copy_done(struct tk_kind_copy *copy);
+/* A copy has failed, so the job ends and no copy completes any more. */
+bool tk_kind_copy_has_failed(void);
 /* What HCAs wrote is visible to the device from now on. False: it failed, and the job ends. */
 bool tk_kind_copy_flush(struct tk_kind_device *device);
 /* How often the device is held here; the second unpins the staging memory and gives it back. */

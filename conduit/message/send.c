@@ -363,7 +363,7 @@ enum tk_status tk_message_send_placed(const struct tk_message *m, enum tk_messag
     union tk_front front;
     struct tk_outgoing out = {.head = &front.head,
                               .head_size = tk_front_build(&front, m, kind, false)};
-    enum tk_status status = tk_peer_transport(m->peer)->send(m->peer, &out);
+    enum tk_status status = tk_peer_transport(m->peer)->am.send(m->peer, &out);
     if (status == TK_OK)
         tk_message_count(m, kind);
     return status;
