@@ -225,8 +225,8 @@ void bundle_device(struct ibv_context *context)
         bundle_fact("error", "ibv_query_device_ex: %s", strerror(error));
         return;
     }
-    bundle_fact("node_type", "%d", context->device->node_type);
-    bundle_fact("transport_type", "%d", context->device->transport_type);
+    bundle_fact("node_type", "%u", (unsigned)context->device->node_type);
+    bundle_fact("transport_type", "%u", (unsigned)context->device->transport_type);
     bundle_fact("fw_ver", "%.*s", (int)sizeof(basic->fw_ver), basic->fw_ver);
     bundle_fact("node_guid", "0x%016" PRIx64, be64toh(basic->node_guid));
     bundle_fact("sys_image_guid", "0x%016" PRIx64, be64toh(basic->sys_image_guid));
