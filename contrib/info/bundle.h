@@ -15,8 +15,11 @@
 
 /* NULL: standard output. False: it can't be written, which was printed. */
 bool bundle_open(const char *file, bool keeps_host);
+/* Whether the value of a variable of that name is hidden. */
+bool bundle_is_secret(const char *name);
 void bundle_section(const char *name, const char *object);
-/* User, home directory and host are hidden in the value; so are characters that end a line. */
+/* Secrets, user, home directory and host are hidden in the value; so are characters that end a
+ * line. */
 void bundle_fact(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "[end]". False: a part is lost, which was printed. */
 bool bundle_close(void);

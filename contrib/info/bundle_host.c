@@ -8,7 +8,6 @@
 #include "contrib/info/info.h"
 #include "settings/settings.h"
 
-#include <ctype.h>
 #include <hwloc.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -122,22 +121,6 @@ static bool is_of_interest(const char *entry)
     return false;
 }
 
-/* A P_Key is the number of a partition, which ports list anyway. */
-static bool is_secret(const char *name)
-{
-    static const char *const words[] = {"KEY",  "TOKEN", "SECRET", "PASS",
-                                        "CRED", "AUTH",  "COOKIE", "PRIVATE"};
-    char upper[128];
-    size_t length = strnlen(name, sizeof(upper) - 1);
-    for (size_t i = 0; i <= length; i++)
-        upper[i] = (char)toupper((unsigned char)name[i]);
-    upper[length] = 0;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strstr(upper, words[i]) && !strstr(upper, "PKEY"))
-            return true;
-    return false;
-}
-
 void bundle_environment(void)
 {
     bundle_section("environment", NULL);
@@ -147,7 +130,7 @@ void bundle_environment(void)
         if (!is_of_interest(*entry) || length >= sizeof(name) || (*entry)[length] != '=')
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)length, *entry);
-        bundle_fact(name, "%s", is_secret(name) ? "(hidden)" : *entry + length + 1);
+        bundle_fact(name, "%s", bundle_is_secret(name) ? "(hidden)" : *entry + length + 1);
     }
     bundle_section("settings", NULL);
     info_settings(false);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How a bundle is written, and what of its values is hidden: the name and home directory of the
- * user, and the names of this host. Owns the file. */
+ * How a bundle is written, and what of its values is hidden: values of variables whose names look
+ * like those of keys or passwords, the name and home directory of the user, the names of this host.
+ * Owns the file. */
 #include "config.h"
 
 #include "contrib/info/bundle.h"
@@ -15,7 +16,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { value_max = 1024, hidden_max = 4, name_max = 256 };
+enum { value_max = 1024, hidden_max = 32, name_max = 256, secret_least = 4 };
 
 static FILE *to;
 static const char *path;
@@ -76,6 +77,37 @@ static void replace_word(char value[value_max], const char *word, const char *in
     }
 }
 
+/* A P_Key is the number of a partition, which ports list anyway. */
+bool bundle_is_secret(const char *name)
+{
+    static const char *const words[] = {"KEY",  "TOKEN", "SECRET", "PASS",
+                                        "CRED", "AUTH",  "COOKIE", "PRIVATE"};
+    char upper[128];
+    size_t length = strnlen(name, sizeof(upper) - 1);
+    for (size_t i = 0; i <= length; i++)
+        upper[i] = (char)toupper((unsigned char)name[i]);
+    upper[length] = 0;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strstr(upper, words[i]) && !strstr(upper, "PKEY"))
+            return true;
+    return false;
+}
+
+/* Messages of jobs, and settings that are printed, may quote them. A short value would be found in
+ * words that have nothing to do with it. */
+static void hide_secrets(void)
+{
+    for (char *const *entry = environ; *entry; entry++) {
+        char name[name_max];
+        size_t length = strcspn(*entry, "=");
+        if (length >= sizeof(name) || (*entry)[length] != '=')
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)length, *entry);
+        if (bundle_is_secret(name) && strlen(*entry + length + 1) >= secret_least)
+            hide(*entry + length + 1, strlen(*entry + length + 1), "(hidden)");
+    }
+}
+
 static int complain(void)
 {
     return fprintf(stderr, "trunkline_info: cannot write %s: %s\n", path ? path : "standard output",
@@ -90,6 +122,7 @@ bool bundle_open(const char *file, bool keeps_host)
         complain();
         return false;
     }
+    hide_secrets();
     hide_user();
     if (!keeps_host)
         hide_host();
