@@ -73,6 +73,6 @@ FUZZ_SECONDS = 60
 check-fuzz: $(softhca_core) $(roce_library)
 	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' $(srcdir)/contrib/softhca/fuzz/fuzz.sh $(FUZZ_SECONDS)
 	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' $(srcdir)/contrib/roce/fuzz/fuzz.sh $(FUZZ_SECONDS)
-clean_files += $(patsubst %,contrib/softhca/fuzz/%,probe probe.c probe.log fuzzer found corpus settings.log registry.log fault.log control.log) \
+clean_files += $(patsubst %,contrib/softhca/fuzz/%,probe probe.c probe.log fuzzer found corpus settings.log registry.log fault.log control.log bundle.log) \
     contrib/roce/fuzz/fuzzer contrib/roce/fuzz/found contrib/roce/fuzz/corpus contrib/roce/fuzz/*.log
 .PHONY: check-long-softhca check-fuzz
