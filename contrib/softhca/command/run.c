@@ -193,7 +193,7 @@ const struct subcommand subcommand_run = {
     "usage: softhca run [options] [--] program [arguments]\n"
     "Runs a program on the software HCA.\n"
     "  --profile LIST    devices that report and behave like these: connectx-5,qedr; or a file\n"
-    "                    of trunkline_info --bundle, for the devices of another machine\n"
+    "                    of trunkline_info --bundle: the devices of another machine\n"
     "  --hcas N          number of HCAs, 1..16 (1)\n"
     "  --ports N         ports of each, 1..8 (1)\n"
     "  --link ib|roce    link layer (ib)\n"
