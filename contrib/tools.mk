@@ -3,7 +3,7 @@
 
 # Linked with the objects of the library itself, whose rules it prints
 $(call variant,info,$$(conduit_cppflags) -DGASNET_SEQ $$(conduit_cflags))
-info_sources = $(patsubst %,contrib/info/%.c,build bundle bundle_device bundle_host bundle_job bundle_probe bundle_test bundle_text devices limits main \
+info_sources = $(patsubst %,contrib/info/%.c,build bundle bundle_device bundle_host bundle_job bundle_probe bundle_test bundle_text device_job devices limits main \
     path report settings topology)
 info = contrib/info/trunkline_info
 $(call program,$(info),$(call objects,info,$(info_sources)),conduit/libgasnet-ibv-seq.a $$(conduit_libs))

@@ -74,6 +74,9 @@ int info_bundle(const struct info_bundle *wanted);
 /* In the processes of such a test. */
 int info_bundle_job(int argc, char **argv);
 
+/* In the processes of a job that shows what the library makes of its device (doc/devices.md). */
+int info_device_job(int argc, char **argv);
+
 /* This program, and the launcher: beside it in an installation, elsewhere in the build tree.
  * False: this program can't be found. */
 bool info_programs(char *own, char *launcher, size_t size);

@@ -27,6 +27,7 @@ enum option_code {
     CHECK,
     BUNDLE,
     BUNDLE_JOB,
+    DEVICE_JOB,
     HOST_NAMES,
     SECONDS,
     HELP,
@@ -46,6 +47,7 @@ static const struct option options[] = {{"build", no_argument, NULL, BUILD},
                                         {"check", no_argument, NULL, CHECK},
                                         {"bundle", optional_argument, NULL, BUNDLE},
                                         {"bundle-job", no_argument, NULL, BUNDLE_JOB},
+                                        {"device-job", no_argument, NULL, DEVICE_JOB},
                                         {"host-names", no_argument, NULL, HOST_NAMES},
                                         {"seconds", required_argument, NULL, SECONDS},
                                         {"help", no_argument, NULL, HELP},
@@ -194,7 +196,7 @@ static int read_command(int argc, char **argv, struct command *command)
 {
     opterr = 0;
     for (int next; (next = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (next == '?' || next == PATH_JOB || next == BUNDLE_JOB)
+        if (next == '?' || next == PATH_JOB || next == BUNDLE_JOB || next == DEVICE_JOB)
             return refuse(argv[optind - 1]);
         if (take_detail(&command->topology, &command->bundle, next))
             continue;
@@ -221,6 +223,8 @@ int main(int argc, char **argv)
         return info_path_job(argc, argv);
     if (argc > 1 && !strcmp(argv[1], "--bundle-job"))
         return info_bundle_job(argc, argv);
+    if (argc > 1 && !strcmp(argv[1], "--device-job"))
+        return info_device_job(argc, argv);
     int status = read_command(argc, argv, &command);
     if (status != 0)
         return status;
