@@ -63,6 +63,11 @@ SETTINGS="SOFTHCA_PROFILE=$scratch/first GASNET_SUPERNODE_MAXSIZE=1" good 2 "$jo
 SETTINGS="SOFTHCA_PROFILE=connectx-5,$scratch/first,siw" job 1 "$top_builddir/contrib/info/trunkline_info" --devices
 grep -q 'qedr0:1' "$scratch/out" && grep -q 'siw0:1' "$scratch/out" || failed "a file among names"
 
+# The kernel's siw has no P_Keys: softhca has one then.
+bundle 0 "$scratch/good" SOFTHCA_PROFILE=siw
+sed 's/^max_pkeys = .*/max_pkeys = 0/' "$scratch/good" >"$scratch/first"
+bundle 0 "$scratch/second" -- --profile "$scratch/first"
+
 # Sections, in a fixed form.
 bundle 0 "$scratch/first" SOFTHCA_HCAS=2 SOFTHCA_DOWN=softhca1:1 GASNET_NUM_QPS=1 GASNET_FOO_TOKEN=abcdef GASNET_MCAST_KEY=ghijkl
 [ "$(head -1 "$scratch/first")" = 'trunkline-bundle 1' ] && [ "$(tail -1 "$scratch/first")" = '[end]' ] || failed "first and last line"

@@ -441,6 +441,8 @@ static void finish_profile(struct reader *r)
     if (p->link == SHCA_LINK_IB)
         p->lid = 0; /* each process has its own */
     p->odp = odp_of(&r->draft);
+    if (p->pkeys == 0)
+        p->pkeys = 1; /* siw has none and ignores the index; softhca's states need one */
     p->max_sge = at_most(p->max_sge, SHCA_MAX_SGE);
     p->max_sge_rd = at_most(p->max_sge_rd, SHCA_MAX_SGE);
     if (!shca_speed_word((uint32_t)r->draft.width, (uint32_t)r->draft.speed, r->out->text[n].speed,
