@@ -337,7 +337,7 @@ static int take_depth(struct reader *r, const char *key, const char *value)
     return add_record(r, type, (const uint32_t[]){depth, 1, shape[0], 1, shape[1]}, &record);
 }
 
-/* "cq 100 = 127": a device that rounds has a power of two of entries, less one. */
+/* "cq 100 = 127": a device that rounds has a power of two of entries, siw, or one less. */
 static int take_cq(struct reader *r, const char *key, const char *value)
 {
     uint32_t asked, got;
@@ -347,7 +347,10 @@ static int take_cq(struct reader *r, const char *key, const char *value)
         return 0;
     if (!read_numbers(key, &asked, 1) || !read_numbers(value, &got, 1))
         return REFUSE(r, "not two numbers of completions");
-    r->draft.profile->rounds_cq = got > asked && (got & (got + 1)) == 0;
+    r->draft.profile->rounds_cq = got <= asked             ? 0
+                                  : (got & (got + 1)) == 0 ? 1
+                                  : (got & (got - 1)) == 0 ? 2
+                                                           : 0;
     return 0;
 }
 
