@@ -3,7 +3,8 @@
 
 # Linked with the objects of the library itself, whose rules it prints
 $(call variant,info,$$(conduit_cppflags) -DGASNET_SEQ $$(conduit_cflags))
-info_sources = $(patsubst %,contrib/info/%.c,accelerators build devices files judge limits main path place report settings topology trial)
+info_sources = $(patsubst %,contrib/info/%.c,accelerators build bundle bundle_device bundle_host bundle_job bundle_probe bundle_test bundle_text device_job devices \
+    files judge limits main path place report settings topology trial)
 info = contrib/info/trunkline_info
 $(call program,$(info),$(call objects,info,$(info_sources)),conduit/libgasnet-ibv-seq.a $$(conduit_libs))
 

@@ -81,7 +81,7 @@ counts()
     echo "kinds of faults of the software device|$(rows contrib/softhca/fault/fault_parse.c kinds)"
     echo "tests that use them|$(grep -rlE 'SOFTHCA_FAULT|softhca fault|"(delay|late|drop|rnr|error|enomem|kill|unplug)[:"]' tests --include='*.c' --include='*.sh' | grep -c .)"
     echo "links that break between machines|$(grep -cE '^ *(breaks|refused) ' tests/vm/guest-failures.sh)"
-    echo "targets of fuzzing|$(cat contrib/*/fuzz/targets.c | grep -cE '\{"[a-z]+", ')"
+    echo "targets of fuzzing|$(cat contrib/*/fuzz/targets.c | grep -oE '\{"[a-z]+", ' | wc -l)"
     echo "inputs that are kept|$(files tests/softhca/corpus tests/roce/corpus tests/mcswitch/core/golden -type f)"
 
     echo "programs under weak memory|$(grep -rhE '^(static )?const struct weak_program [a-z_]+ = ' tests/unit --include='test_*.c' | grep -c .)"

@@ -27,6 +27,8 @@ void info_finding(enum info_grade grade, const char *format, ...)
 /* With --check facts are omitted, and findings are printed where they are found; otherwise those
  * that are not good are printed at the end. */
 void info_only_findings(void);
+/* Facts and findings go to the bundle, which names sections itself. */
+void info_in_bundle(void);
 void info_print_findings(void);
 
 /* The number of findings of that grade. */
@@ -64,6 +66,24 @@ int info_path(const char *size);
 
 /* In the processes of that job. */
 int info_path_job(int argc, char **argv);
+
+/* Writes all of it, and the results of tests of all ports, to a file or, NULL, standard output.
+ * Returns the exit status. */
+struct info_bundle {
+    const char *file, *seconds; /* the time limit of a test; NULL: the default */
+    bool keeps_host;
+};
+int info_bundle(const struct info_bundle *wanted);
+
+/* In the processes of such a test. */
+int info_bundle_job(int argc, char **argv);
+
+/* In the processes of a job that shows what the library makes of its device (doc/devices.md). */
+int info_device_job(int argc, char **argv);
+
+/* This program, and the launcher: beside it in an installation, elsewhere in the build tree.
+ * False: this program can't be found. */
+bool info_programs(char *own, char *launcher, size_t size);
 
 /* A line of a file of the kernel, without its end; false: it can't be read. */
 bool info_read_line(const char *path, char *line, size_t size);

@@ -25,6 +25,11 @@ enum option_code {
     BIND,
     RAILS,
     CHECK,
+    BUNDLE,
+    BUNDLE_JOB,
+    DEVICE_JOB,
+    HOST_NAMES,
+    SECONDS,
     HELP,
     RELEASE
 };
@@ -40,6 +45,11 @@ static const struct option options[] = {{"build", no_argument, NULL, BUILD},
                                         {"bind", required_argument, NULL, BIND},
                                         {"rails", required_argument, NULL, RAILS},
                                         {"check", no_argument, NULL, CHECK},
+                                        {"bundle", optional_argument, NULL, BUNDLE},
+                                        {"bundle-job", no_argument, NULL, BUNDLE_JOB},
+                                        {"device-job", no_argument, NULL, DEVICE_JOB},
+                                        {"host-names", no_argument, NULL, HOST_NAMES},
+                                        {"seconds", required_argument, NULL, SECONDS},
                                         {"help", no_argument, NULL, HELP},
                                         {"version", no_argument, NULL, RELEASE},
                                         {NULL, 0, NULL, 0}};
@@ -48,6 +58,7 @@ static const char usage[] =
     "usage: trunkline_info [--build | --settings | --devices | --limits | --path[=SIZE] | "
     "--check]\n"
     "       trunkline_info --topology [FILE.xml] --ranks N [--bind WHERE] [--rails N|all]\n"
+    "       trunkline_info --bundle [FILE] [--host-names] [--seconds N]\n"
     "  (none)         all sections but paths, and what to look at\n"
     "  --build        release and build of the library\n"
     "  --settings     all settings, their values here, and where they come from\n"
@@ -62,7 +73,13 @@ static const char usage[] =
     "    --rails N|all\n"
     "                 ports for each rank (1)\n"
     "  --check        what is well and what should be mended; status 1 if something is wrong,\n"
-    "                 2 if a setting is\n";
+    "                 2 if a setting is\n"
+    "  --bundle [FILE]\n"
+    "                 all that a bug report needs, in one text file (standard output), with a "
+    "test\n"
+    "                 of each port between two processes; status 1 if a test fails\n"
+    "    --host-names the names of this host are not hidden\n"
+    "    --seconds N  time limit of a test (30)\n";
 
 static int refuse(const char *word)
 {
@@ -139,12 +156,17 @@ struct command {
     int code;
     const char *size; /* of --path */
     struct info_topology topology;
+    struct info_bundle bundle;
 };
 
-/* Those that belong to --topology. False: it is none of them. */
-static bool take_detail(struct info_topology *topology, int code)
+/* Those that belong to --topology or --bundle. False: it is none of them. */
+static bool take_detail(struct info_topology *topology, struct info_bundle *bundle, int code)
 {
-    if (code == RANKS)
+    if (code == HOST_NAMES)
+        bundle->keeps_host = true;
+    else if (code == SECONDS)
+        bundle->seconds = optarg;
+    else if (code == RANKS)
         topology->ranks = optarg;
     else if (code == BIND)
         topology->bind = optarg;
@@ -155,31 +177,45 @@ static bool take_detail(struct info_topology *topology, int code)
     return true;
 }
 
+static void take_value(struct command *command, const char *value)
+{
+    command->size = command->topology.file = command->bundle.file = value;
+}
+
+static int check_details(const struct command *command)
+{
+    const struct info_topology *t = &command->topology;
+    if (command->code != TOPOLOGY && (t->ranks || t->bind || t->rails))
+        fprintf(stderr, "trunkline_info: --ranks, --bind and --rails go with --topology\n");
+    else if (command->code != BUNDLE && (command->bundle.keeps_host || command->bundle.seconds))
+        fprintf(stderr, "trunkline_info: --host-names and --seconds go with --bundle\n");
+    else
+        return 0;
+    return EXIT_USAGE;
+}
+
 static int read_command(int argc, char **argv, struct command *command)
 {
     opterr = 0;
     for (int next; (next = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (next == '?' || next == PATH_JOB)
+        if (next == '?' || next == PATH_JOB || next == BUNDLE_JOB || next == DEVICE_JOB)
             return refuse(argv[optind - 1]);
-        if (take_detail(&command->topology, next))
+        if (take_detail(&command->topology, &command->bundle, next))
             continue;
         if (command->code != ALL && command->code != next) {
             fprintf(stderr, "trunkline_info: one option at a time\n");
             return EXIT_USAGE;
         }
         command->code = next;
-        command->size = command->topology.file = optarg;
+        take_value(command, optarg);
     }
     /* As people write it: getopt knows optional values behind '=' only. */
-    if ((command->code == PATH || command->code == TOPOLOGY) && !command->size && optind < argc)
-        command->size = command->topology.file = argv[optind++];
+    if ((command->code == PATH || command->code == TOPOLOGY || command->code == BUNDLE) &&
+        !command->size && optind < argc)
+        take_value(command, argv[optind++]);
     if (optind < argc)
         return refuse(argv[optind]);
-    const struct info_topology *t = &command->topology;
-    if (command->code == TOPOLOGY || !(t->ranks || t->bind || t->rails))
-        return 0;
-    fprintf(stderr, "trunkline_info: --ranks, --bind and --rails go with --topology\n");
-    return EXIT_USAGE;
+    return check_details(command);
 }
 
 int main(int argc, char **argv)
@@ -187,11 +223,17 @@ int main(int argc, char **argv)
     struct command command = {.code = ALL};
     if (argc > 1 && !strcmp(argv[1], "--path-job"))
         return info_path_job(argc, argv);
+    if (argc > 1 && !strcmp(argv[1], "--bundle-job"))
+        return info_bundle_job(argc, argv);
+    if (argc > 1 && !strcmp(argv[1], "--device-job"))
+        return info_device_job(argc, argv);
     int status = read_command(argc, argv, &command);
     if (status != 0)
         return status;
     if (command.code == PATH)
         return info_path(command.size);
+    if (command.code == BUNDLE)
+        return info_bundle(&command.bundle);
     if (command.code == TOPOLOGY)
         status = info_topology(&command.topology);
     else

@@ -254,6 +254,14 @@ static void launcher_path(const char *own, char *path, size_t size)
     snprintf(path, size, "gasnetrun_ibv");
 }
 
+bool info_programs(char *own, char *launcher, size_t size)
+{
+    if (!own_path(own, size))
+        return false;
+    launcher_path(own, launcher, size);
+    return true;
+}
+
 int info_path(const char *size)
 {
     char own[PATH_MAX], launcher[PATH_MAX];
@@ -263,9 +271,8 @@ int info_path(const char *size)
         fprintf(stderr, "trunkline_info: --path=%s: not a size from 1 to 1G bytes\n", size);
         return 2;
     }
-    if (!own_path(own, sizeof(own)))
+    if (!info_programs(own, launcher, sizeof(own)))
         return 1;
-    launcher_path(own, launcher, sizeof(launcher));
     setenv("GASNET_SUPERNODE_MAXSIZE", "1", 1);
     setenv("GASNET_QUIET", "1", 1);
     fflush(stdout);

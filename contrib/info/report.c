@@ -3,6 +3,7 @@
  * How sections, facts and findings are printed. Owns the list of findings. */
 #include "config.h"
 
+#include "contrib/info/bundle.h"
 #include "contrib/info/info.h"
 
 #include <stdarg.h>
@@ -20,16 +21,21 @@ static struct {
     char *text;
 } list[findings_max];
 static unsigned count, by_grade[sizeof(grades) / sizeof(grades[0])];
-static bool only_findings, is_first = true;
+static bool only_findings, in_bundle, is_first = true;
 
 void info_only_findings(void)
 {
     only_findings = true;
 }
 
+void info_in_bundle(void)
+{
+    in_bundle = true;
+}
+
 void info_section(const char *title)
 {
-    if (only_findings)
+    if (only_findings || in_bundle)
         return;
     printf("%s%s\n", is_first ? "" : "\n", title);
     is_first = false;
@@ -38,13 +44,16 @@ void info_section(const char *title)
 void info_fact(const char *name, const char *format, ...)
 {
     va_list arguments;
+    char text[text_max];
     if (only_findings)
         return;
-    printf("  %-*s ", name_width, name);
     va_start(arguments, format);
-    vprintf(format, arguments);
+    vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    putchar('\n');
+    if (in_bundle)
+        bundle_fact(*name ? name : "more", "%s", text);
+    else
+        printf("  %-*s %s\n", name_width, name, text);
 }
 
 void info_finding(enum info_grade grade, const char *format, ...)
@@ -68,7 +77,10 @@ void info_print_findings(void)
     if (count > 0)
         info_section("What to look at (trunkline_info --check)");
     for (unsigned i = 0; i < count; i++) {
-        printf("  %-6s  %s\n", grades[list[i].grade], list[i].text ? list[i].text : "");
+        if (in_bundle)
+            bundle_fact(grades[list[i].grade], "%s", list[i].text ? list[i].text : "");
+        else
+            printf("  %-6s  %s\n", grades[list[i].grade], list[i].text ? list[i].text : "");
         free(list[i].text);
     }
     count = 0;

@@ -3,7 +3,7 @@
 
 # All but the way to the host's own library, in which the libraries differ
 softhca_core_sources = $(addprefix contrib/softhca/, \
-    $(patsubst %,support/%.c,cache_lines config counters profiles registry_name softhca_lock softhca_settings) \
+    $(patsubst %,support/%.c,bundle bundle_fit cache_lines config counters profiles qp_caps registry_name softhca_lock softhca_settings) \
     $(patsubst %,fault/%.c,fault fault_parse) \
     $(patsubst %,fabric/%.c,contexts file gid heap helper inet link load lock multicast paging peer registry segment state watch) \
     $(patsubst %,wire/%.c,atomic completion control copy datagram deliver early engine execute fatal fault_run multicast notify pending plain \
@@ -11,7 +11,7 @@ softhca_core_sources = $(addprefix contrib/softhca/, \
     $(patsubst %,wire/udp/%.c,attend batch calls datagram drops early explain fate faults held name network open put_off qp rx select source state \
         timer tx) \
     wire/xrc.c \
-    $(patsubst %,verbs/%.c,ah channel context cq cq_ex device dm dmabuf domain gid modify mr multicast poll port process qp qp_caps qp_ex qp_manners recv register send srq stats \
+    $(patsubst %,verbs/%.c,ah channel context cq cq_ex device dm dmabuf domain gid modify mr multicast poll port process qp qp_ex qp_manners recv register send srq stats \
         unsupported wr xrc xrcd) \
     $(patsubst %,rdmacm/%.c,address agent bind channel connect device ep event exchange host id info object qp rest wire))
 
@@ -66,6 +66,6 @@ softhca_command = contrib/softhca/softhca
 $(call variant,softhca-command,$$(AM_CPPFLAGS) -I$$(srcdir) -I$$(srcdir)/contrib/softhca -DSHCA_PKGLIBDIR='"$$(pkglibdir)"' \
     $$(AM_CFLAGS) $$(IBVERBS_CFLAGS) $$(HWLOC_CFLAGS))
 softhca_command_sources = $(patsubst %,contrib/softhca/command/%.c,list main members options run steer topology) \
-    contrib/softhca/fault/fault_parse.c $(patsubst %,contrib/softhca/support/%.c,profiles registry_name softhca_settings)
+    contrib/softhca/fault/fault_parse.c $(patsubst %,contrib/softhca/support/%.c,bundle bundle_fit profiles qp_caps registry_name softhca_settings)
 $(call program,$(softhca_command),$(call objects,softhca-command,$(softhca_command_sources)),$$(HWLOC_LIBS))
 all_products += $(softhca_command)

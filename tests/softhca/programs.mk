@@ -35,7 +35,7 @@ $(foreach p,udp_hostile udp_stranger udp_source_port,$(call program,tests/softhc
 # Without the device: another user runs it
 $(call program,tests/softhca/udp_spray,$(call objects,softhca-test,tests/softhca/udp_spray.c contrib/softhca/support/registry_name.c),$(roce_library))
 $(call softhca_plain,loaded_late,,-ldl)
-$(call softhca_plain,settings,$(patsubst %,contrib/softhca/support/%.c,profiles softhca_settings registry_name),$$(IBVERBS_LIBS))
+$(call softhca_plain,settings,$(patsubst %,contrib/softhca/support/%.c,bundle bundle_fit profiles qp_caps softhca_settings registry_name),$$(IBVERBS_LIBS))
 $(call softhca_plain,faultlang,contrib/softhca/fault/fault_parse.c,$$(IBVERBS_LIBS))
 # What a program sees of topology files; two programs that know nothing of softhca
 $(call softhca_plain,hwloc_devices,,$$(HWLOC_LIBS))
@@ -73,6 +73,6 @@ FUZZ_SECONDS = 60
 check-fuzz: $(softhca_core) $(roce_library)
 	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' $(srcdir)/contrib/softhca/fuzz/fuzz.sh $(FUZZ_SECONDS)
 	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' $(srcdir)/contrib/roce/fuzz/fuzz.sh $(FUZZ_SECONDS)
-clean_files += $(patsubst %,contrib/softhca/fuzz/%,probe probe.c probe.log fuzzer found corpus settings.log registry.log fault.log control.log) \
+clean_files += $(patsubst %,contrib/softhca/fuzz/%,probe probe.c probe.log fuzzer found corpus settings.log registry.log fault.log control.log bundle.log) \
     contrib/roce/fuzz/fuzzer contrib/roce/fuzz/found contrib/roce/fuzz/corpus contrib/roce/fuzz/*.log
 .PHONY: check-long-softhca check-fuzz

@@ -61,11 +61,15 @@ static void refused_by_name(void)
         {"SOFTHCA_DOWN=softhca0:1,x", "SOFTHCA_DOWN=softhca0:1,x: 'x' does not begin"},
         {"SOFTHCA_DOWN=softhca0:1,", "SOFTHCA_DOWN=softhca0:1,: '' does not begin"},
         {"SOFTHCA_PROFILE=connectx-6",
-         "SOFTHCA_PROFILE: 'connectx-6' is none of softhca, connect-ib, connectx-4, connectx-5, "
+         "SOFTHCA_PROFILE: 'connectx-6' is neither a file (a path has a '/') nor one of softhca, "
+         "connect-ib, connectx-4, connectx-5, "
          "connectx-7, connectx-3, qedr, e810-roce, hns, bnxt, pvrdma, rxe, e810-iwarp, i40iw, "
          "cxgb4, siw, erdma, efa, mana, hfi1"},
-        {"SOFTHCA_PROFILE=qedr,", "SOFTHCA_PROFILE: '' is none of softhca"},
-        {"SOFTHCA_PROFILE=qedr,,rxe", "SOFTHCA_PROFILE: '' is none of softhca"},
+        {"SOFTHCA_PROFILE=qedr,/nonexistent/bundle",
+         "SOFTHCA_PROFILE: /nonexistent/bundle: No such file or directory"},
+        {"SOFTHCA_PROFILE=/dev/null", "SOFTHCA_PROFILE: /dev/null: not a file"},
+        {"SOFTHCA_PROFILE=qedr,", "SOFTHCA_PROFILE: '' is neither a file"},
+        {"SOFTHCA_PROFILE=qedr,,rxe", "SOFTHCA_PROFILE: '' is neither a file"},
         {"SOFTHCA_DOWN=softhca0:+1", "SOFTHCA_DOWN=softhca0:+1: 'softhca0:+1' does not begin"},
     };
 

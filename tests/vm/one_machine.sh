@@ -11,4 +11,4 @@ no) ;;
 *) skip "a sanitized build is too slow for an emulated machine" ;;
 esac
 # Four minutes on a machine with other work; the limits are three to four times that.
-run_in_vm 960 2 guest-all.sh 60:guest-devices.sh 880:guest-conduit.sh
+run_in_vm 1200 2 guest-all.sh 60:guest-devices.sh 240:guest-bundle.sh 880:guest-conduit.sh

@@ -120,9 +120,20 @@ static bool give(const char *name, const char *value)
     return !value || setenv(name, value, 1) == 0;
 }
 
+/* The program may run in another directory than this one. A name of the table goes before a file
+ * that is called so. */
+static bool give_profile(const char *profile)
+{
+    char path[PATH_MAX];
+    bool is_file = profile && !shca_profile_find(profile, strlen(profile)) &&
+                   access(profile, F_OK) == 0 && realpath(profile, path);
+
+    return give("SOFTHCA_PROFILE", is_file ? path : profile);
+}
+
 static bool apply_wishes(const struct wishes *w)
 {
-    return give("SOFTHCA_PROFILE", w->profile) && give("SOFTHCA_HCAS", w->hcas) &&
+    return give_profile(w->profile) && give("SOFTHCA_HCAS", w->hcas) &&
            give("SOFTHCA_PORTS", w->ports) && give("SOFTHCA_LINK", w->link) &&
            give("SOFTHCA_FABRIC", w->fabric) && give("SOFTHCA_DOWN", w->down) &&
            give("SOFTHCA_UNPLUGGED", w->unplugged) && give("SOFTHCA_RATE", w->rate) &&
@@ -181,7 +192,8 @@ const struct subcommand subcommand_run = {
     "run",
     "usage: softhca run [options] [--] program [arguments]\n"
     "Runs a program on the software HCA.\n"
-    "  --profile LIST    devices that report and behave like these: connectx-5,qedr\n"
+    "  --profile LIST    devices that report and behave like these: connectx-5,qedr; or a file\n"
+    "                    of trunkline_info --bundle: the devices of another machine\n"
     "  --hcas N          number of HCAs, 1..16 (1)\n"
     "  --ports N         ports of each, 1..8 (1)\n"
     "  --link ib|roce    link layer (ib)\n"

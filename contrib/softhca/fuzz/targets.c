@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The targets of the fuzzers: settings, lines of the kernel's socket table, rules of faults, and
- * requests of the softhca command. Each must not crash and must keep the promises of its header;
+ * The targets of the fuzzers: settings, lines of the kernel's socket table, rules of faults,
+ * requests of the softhca command, and bundles. Each must not crash and must keep the promises of its header;
  * abort() reports that it did not. Owns nothing but the device that the last one opens. */
 #include "config.h"
 
@@ -12,6 +12,7 @@
 #include "wire/control.h"
 #include "fault/fault.h"
 #include "fuzz/targets.h"
+#include "support/bundle.h"
 #include "support/registry_name.h"
 #include "support/softhca_settings.h"
 #include "verbs/verbs.h"
@@ -153,18 +154,46 @@ static void run_control(const uint8_t *data, size_t size)
     must(strncmp(reply, "ok", 2) == 0 || strncmp(reply, "error ", 6) == 0);
 }
 
-const struct fuzz_target fuzz_targets[] = {{"settings", NULL, run_settings},
-                                           {"registry", NULL, run_registry},
-                                           {"fault", NULL, run_fault},
-                                           {"control", join_fabric, run_control},
-                                           {NULL, NULL, NULL}};
+/* ---- bundles ---- */
+
+static void check_device(const struct shca_profile *p)
+{
+    must(p->ports >= 1 && p->ports <= SHCA_MAX_PRT);
+    must(p->mtu >= IBV_MTU_256 && p->mtu <= IBV_MTU_4096 && p->ib_mtu <= IBV_MTU_4096);
+    must(p->max_sge >= 1 && p->max_sge <= SHCA_MAX_SGE && p->max_sge_rd <= SHCA_MAX_SGE);
+    must(p->max_qp_wr >= 1 && p->inline_rc <= 4096 && p->inline_ud <= 4096);
+    must(p->inline_least <= INT32_MAX && p->rounds_qp <= 2 && p->gid_types >= 1 &&
+         p->gid_types <= 3);
+    must(strnlen(p->device, SHCA_BUNDLE_NAME) < SHCA_BUNDLE_NAME);
+    must(strnlen(p->firmware, SHCA_BUNDLE_NAME) < SHCA_BUNDLE_NAME);
+}
+
+static void run_bundle(const uint8_t *data, size_t size)
+{
+    static struct shca_bundle b;
+    char why[160] = "";
+
+    b.n = 0;
+    if (shca_bundle_parse((const char *)data, size, &b, why, sizeof why) != 0) {
+        must(one_line(why, sizeof why) && !strchr(why, '\n'));
+        return;
+    }
+    must(b.n >= 1 && b.n <= SHCA_MAX_HCA);
+    for (int i = 0; i < b.n; i++)
+        check_device(&b.device[i]);
+}
+
+const struct fuzz_target fuzz_targets[] = {
+    {"settings", NULL, run_settings}, {"registry", NULL, run_registry},
+    {"fault", NULL, run_fault},       {"control", join_fabric, run_control},
+    {"bundle", NULL, run_bundle},     {NULL, NULL, NULL}};
 
 const struct fuzz_target *fuzz_target_find(const char *name)
 {
     for (const struct fuzz_target *t = fuzz_targets; name && t->name; t++)
         if (strcmp(t->name, name) == 0)
             return t;
-    fprintf(stderr, "FUZZ_TARGET=%s is none of settings, registry, fault, control\n",
+    fprintf(stderr, "FUZZ_TARGET=%s is none of settings, registry, fault, control, bundle\n",
             name ? name : "");
     exit(2);
 }

@@ -231,26 +231,60 @@ static int refuse_profile(const char *at, int n, struct reason *r)
     char names[SHCA_PROFILE_NAMES];
 
     shca_profile_names(names, sizeof names);
-    return REFUSE(r, "SOFTHCA_PROFILE: '%.*s' is none of %s", n > 32 ? 32 : n, at, names);
+    return REFUSE(r, "SOFTHCA_PROFILE: '%.*s' is neither a file (a path has a '/') nor one of %s",
+                  n > 32 ? 32 : n, at, names);
+}
+
+struct found {
+    const struct shca_profile *list[SHCA_MAX_HCA];
+    int n;
+};
+
+static int add_profile(struct found *f, const struct shca_profile *p, struct reason *r)
+{
+    if (f->n == SHCA_MAX_HCA)
+        return REFUSE(r, "SOFTHCA_PROFILE has more than %d devices", SHCA_MAX_HCA);
+    f->list[f->n++] = p;
+    return 0;
+}
+
+/* A word with a slash is the path of a bundle; all of its devices count. */
+static int add_bundle(struct found *f, const char *at, size_t n, struct shca_bundle *b,
+                      struct reason *r)
+{
+    char path[512], why[160];
+    int e = 0, first = b->n;
+
+    snprintf(path, sizeof path, "%.*s", (int)(n < sizeof path ? n : sizeof path), at);
+    if (n >= sizeof path)
+        return REFUSE(r, "SOFTHCA_PROFILE: the path of a bundle has more than %zu letters",
+                      sizeof path - 1);
+    if (shca_bundle_read(path, b, why, sizeof why) != 0)
+        return REFUSE(r, "SOFTHCA_PROFILE: %.200s: %s", path, why);
+    for (int i = first; i < b->n && e == 0; i++)
+        e = add_profile(f, &b->device[i], r);
+    return e;
 }
 
 /* The profiles in the list, in order; without a list, softhca's. */
-static int parse_profiles(const char *list, const struct shca_profile **found, int *count,
-                          struct reason *r)
+static int parse_profiles(struct shca_config *c, struct found *f, struct reason *r)
 {
-    const char *at = list ? list : "softhca";
+    const char *at = c->profile_list ? c->profile_list : "softhca";
+    int e = 0;
 
-    for (*count = 0; at; (*count)++) {
+    while (at && e == 0) {
         size_t n = strcspn(at, ",");
+        const struct shca_profile *p = shca_profile_find(at, n);
 
-        if (*count == SHCA_MAX_HCA)
-            return REFUSE(r, "SOFTHCA_PROFILE=%s has more than %d names", list, SHCA_MAX_HCA);
-        found[*count] = shca_profile_find(at, n);
-        if (!found[*count])
-            return refuse_profile(at, (int)n, r);
+        if (p)
+            e = add_profile(f, p, r);
+        else if (memchr(at, '/', n))
+            e = add_bundle(f, at, n, &c->bundle, r);
+        else
+            e = refuse_profile(at, (int)n, r);
         at = at[n] ? at + n + 1 : NULL;
     }
-    return 0;
+    return e;
 }
 
 /* A setting and the fields of a profile that it replaces, all of them uint32_t. */
@@ -317,19 +351,30 @@ static void replace_fields(struct shca_profile *p, const struct shca_config *c, 
 /* Processes of a fabric number its ports alike, whatever the profiles of each. */
 enum { ports_of_profiles = 2 };
 
+static int ports_needed(const struct found *f)
+{
+    uint32_t most = ports_of_profiles;
+
+    for (int i = 0; i < f->n; i++)
+        most = f->list[i]->ports > most ? f->list[i]->ports : most;
+    return (int)most;
+}
+
 static int parse_devices(struct shca_config *c, char *const *env, struct reason *r)
 {
-    const struct shca_profile *list[SHCA_MAX_HCA];
-    int n, e = parse_profiles(c->profile_list, list, &n, r);
+    struct found f = {.n = 0};
+    int e = parse_profiles(c, &f, r);
 
     if (e != 0)
         return e;
     if (c->profile_list && !is_given(env, "SOFTHCA_HCAS"))
-        c->hcas = n;
+        c->hcas = f.n;
     if (c->profile_list && !is_given(env, "SOFTHCA_PORTS"))
-        c->ports = ports_of_profiles;
+        c->ports = ports_needed(&f);
     for (int i = 0; i < SHCA_MAX_HCA; i++) {
-        c->device[i] = *list[i % n];
+        c->device[i] = *f.list[i % f.n];
+        if (i >= f.n && c->device[i].device)
+            c->device[i].device = NULL; /* a second one of that name */
         replace_fields(&c->device[i], c, env);
     }
     return 0;
@@ -379,6 +424,18 @@ static bool take_speed(const char *text, struct shca_port_config *out)
     out->width = w->value;
     out->speed = s->value;
     return true;
+}
+
+bool shca_speed_word(uint32_t width, uint32_t speed, char *out, size_t n)
+{
+    const struct code *w = widths, *s = speeds;
+
+    while (w->word && w->value != width)
+        w++;
+    while (s->word && s->value != speed)
+        s++;
+    snprintf(out, n, "%s%s", w->word ? w->word : "", s->word ? s->word : "");
+    return w->word && s->word;
 }
 
 /* One NUL-terminated entry: for one port, or for all. */

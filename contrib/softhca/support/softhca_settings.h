@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The shape of the simulated machine, and the environment variables that define it
- * (softhca_settings.def). The parser is a pure function of an environment: it owns nothing, takes
- * no lock, prints nothing.
+ * (softhca_settings.def). The parser is a function of an environment, and of the bundles that it
+ * names: it owns nothing, takes no lock, prints nothing.
  */
 #ifndef SHCA_SETTINGS_H
 #define SHCA_SETTINGS_H
@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bundle.h"
 #include "profiles.h"
 #include "segment_layout.h"
 
@@ -43,6 +44,7 @@ struct shca_config {
     uint32_t unplugged[SHCA_MAX_HCA];
     struct shca_port_config port[SHCA_MAX_HCA][SHCA_MAX_PRT + 1]; /* by port number, from 1 */
     struct shca_profile device[SHCA_MAX_HCA]; /* each device's profile, changed by the settings */
+    struct shca_bundle bundle;                /* the devices of files in profile_list */
     char fabric[SHCA_NAME]; /* unique per user and name, usable in a socket name */
 };
 
@@ -62,6 +64,8 @@ extern const size_t shca_setting_count;
 /* Fills *out from the SOFTHCA_* of an environment; strings are not copied. Returns 0, or EINVAL
  * with one line in `why` about the first variable that is wrong. */
 int shca_settings_parse(char *const *environment, struct shca_config *out, char *why, size_t n);
+/* The word of SOFTHCA_SPEED for codes of a port; false: there is none. */
+bool shca_speed_word(uint32_t width, uint32_t speed, char *out, size_t n);
 /* Legal range and default of a setting as text: "1..16 (1)". */
 void shca_setting_range(const struct shca_setting *s, char *out, size_t n);
 

@@ -90,8 +90,9 @@ void shca_cq_hold(struct shca_cq *cq)
 /* The entries that the device makes of a wanted number. */
 static uint32_t cqe_of(const struct shca_profile *p, uint32_t wanted)
 {
-    return p->rounds_cq && wanted > 0 && wanted <= p->max_cqe ? cq_power_of_two(wanted + 1) - 1
-                                                              : wanted;
+    if (p->rounds_cq == 0 || wanted == 0 || wanted > p->max_cqe)
+        return wanted;
+    return p->rounds_cq == 2 ? cq_power_of_two(wanted) : cq_power_of_two(wanted + 1) - 1;
 }
 
 static void start_random(struct shca_cq *cq)

@@ -40,7 +40,10 @@ static void make_devices(void)
         devices[i].number = i;
         d->node_type = (enum ibv_node_type)p->node_type;
         d->transport_type = (enum ibv_transport_type)p->transport;
-        snprintf(d->name, sizeof d->name, "%s%d", p->stem, number_of_stem(i));
+        if (p->device)
+            snprintf(d->name, sizeof d->name, "%s", p->device);
+        else
+            snprintf(d->name, sizeof d->name, "%s%d", p->stem, number_of_stem(i));
         snprintf(d->dev_name, sizeof d->dev_name, "softhca-uverbs%d", i);
         snprintf(d->dev_path, sizeof d->dev_path, NOWHERE "-uverbs%d", i);
         snprintf(d->ibdev_path, sizeof d->ibdev_path, NOWHERE "%d", i);

@@ -27,7 +27,7 @@ static void fill_port(int hca, int port, struct ibv_port_attr *a)
 
     a->state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
     a->max_mtu = p->mtu;
-    a->active_mtu = shca_is_ethernet(hca) ? p->ethernet_mtu : p->mtu;
+    a->active_mtu = ethernet ? p->ethernet_mtu : p->ib_mtu ? p->ib_mtu : p->mtu;
     if (shca_config.udp)
         a->active_mtu = shca_inet_mtu(shca_fabric_port(hca, port));
     a->gid_tbl_len = (int)shca_gid_count(hca);

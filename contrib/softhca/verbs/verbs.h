@@ -5,6 +5,7 @@
 #ifndef SHCA_VERBS_H
 #define SHCA_VERBS_H
 
+#include "support/qp_caps.h"
 #include "wire/wire.h"
 
 /* Device memory (dm.c). */
@@ -100,13 +101,6 @@ int shca_join(void);
 /* Makes a queue pair of a PD or, for an XRC target, of a domain; the other is NULL. */
 struct ibv_qp *shca_create_qp(struct ibv_context *ctx, struct ibv_pd *pd, struct ibv_xrcd *xrcd,
                               struct ibv_qp_init_attr *init);
-
-/* ---- qp_caps.c ---- */
-/* 0, or the errno with which the device refuses these sizes. */
-int shca_qp_caps_check(const struct shca_profile *p, const struct ibv_qp_init_attr *a);
-/* What the device makes of sizes that it accepts: at least as much, unless it has no inline data.
- */
-void shca_qp_caps_round(const struct shca_profile *p, struct ibv_qp_init_attr *a, bool shared);
 
 /* ---- qp_ex.c ---- */
 /* Extended creation and posting (qp_ex.c, wr.c). */

@@ -5,7 +5,7 @@
  * nothing. */
 #include "config.h"
 
-#include "verbs/verbs.h"
+#include "qp_caps.h"
 
 enum {
     list_entry = 16, /* bytes of a scatter/gather entry in a send request */
@@ -26,8 +26,7 @@ static uint32_t inline_max(const struct shca_profile *p, enum ibv_qp_type type)
     return type == IBV_QPT_UD ? p->inline_ud : p->inline_rc;
 }
 
-/* Blocks of a send request with the longest list and the most inline data. */
-static uint32_t wqe_blocks(const struct shca_profile *p, const struct ibv_qp_cap *c)
+uint32_t shca_qp_wqe_blocks(const struct shca_profile *p, const struct ibv_qp_cap *c)
 {
     uint32_t list = c->max_send_sge * list_entry;
     uint32_t data = c->max_inline_data ? inline_head + c->max_inline_data : 0;
@@ -38,7 +37,7 @@ static uint32_t wqe_blocks(const struct shca_profile *p, const struct ibv_qp_cap
 static bool sq_fits(const struct shca_profile *p, const struct ibv_qp_cap *c)
 {
     return p->wqe_block == 0 ||
-           (uint64_t)c->max_send_wr * wqe_blocks(p, c) <= (uint64_t)p->sq_blocks;
+           (uint64_t)c->max_send_wr * shca_qp_wqe_blocks(p, c) <= (uint64_t)p->sq_blocks;
 }
 
 /* The depth that the device makes of a wanted one. */
@@ -76,7 +75,7 @@ static uint32_t inline_of(const struct shca_profile *p, const struct ibv_qp_init
     if (p->drops_inline)
         return 0;
     if (p->rounds_qp && p->wqe_block)
-        bytes = wqe_blocks(p, &a->cap) * p->wqe_block - p->wqe_head - inline_head;
+        bytes = shca_qp_wqe_blocks(p, &a->cap) * p->wqe_block - p->wqe_head - inline_head;
     bytes = bytes < p->inline_least ? p->inline_least : bytes;
     bytes = bytes > most ? most : bytes;
     return bytes < a->cap.max_inline_data ? a->cap.max_inline_data : bytes;
