@@ -5,7 +5,8 @@
 #include "config.h"
 
 #include "contrib/info/bundle.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/device/ports.h"
+#include "transport/verbs/library.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -8,7 +8,8 @@
 #include "gasnetex.h"
 #include "transport/verbs/conn/xrc.h"
 #include "transport/verbs/data/srq.h"
-#include "transport/verbs/verbs_private.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/verbs_state.h"
 
 #include <stdio.h>
 #include <string.h>
