@@ -64,8 +64,10 @@ extern const size_t shca_setting_count;
 /* Fills *out from the SOFTHCA_* of an environment; strings are not copied. Returns 0, or EINVAL
  * with one line in `why` about the first variable that is wrong. */
 int shca_settings_parse(char *const *environment, struct shca_config *out, char *why, size_t n);
-/* The word of SOFTHCA_SPEED for codes of a port; false: there is none. */
+/* speed.c. The word of SOFTHCA_SPEED for codes of a port; false: codes without a word. */
 bool shca_speed_word(uint32_t width, uint32_t speed, char *out, size_t n);
+/* The codes of such a word; false: another word. */
+bool shca_speed_codes(const char *text, uint8_t *width, uint8_t *speed);
 /* Legal range and default of a setting as text: "1..16 (1)". */
 void shca_setting_range(const struct shca_setting *s, char *out, size_t n);
 
