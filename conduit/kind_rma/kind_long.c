@@ -11,7 +11,6 @@
 #include "base/report.h"
 #include "event/event.h"
 #include "event/nbi_now.h"
-#include "exit/exit.h"
 #include "kind_rma/kind_long.h"
 #include "kind_rma/kind_rma_private.h"
 #include "op/op.h"
@@ -137,8 +136,8 @@ static void copy_from_device(struct tk_kind_copy *copy)
         has_failed = tk_kind_copy_has_failed();
         tk_unlock(&tk_kind_lock);
     }
-    if (!is_over)
-        tk_exit(1); /* a handler cannot poll until the job ends */
+    if (!is_over) /* only while the job leaves: otherwise the failed copy has ended it */
+        tk_panic("the payload of a Long could not be copied from its device while the job ends");
 }
 
 /* GEX_EVENT_NOW where waiting for the source is not allowed. */

@@ -406,7 +406,7 @@ static void check_counter(void)
 
     for (int p = 0; p < ranks; p++)
         total += board->added[p][me];
-    CHECK_EQ(*(uint64_t *)(void *)(e.buf + COUNTER), total);
+    CHECK_EQ(__atomic_load_n((uint64_t *)(void *)(e.buf + COUNTER), __ATOMIC_ACQUIRE), total);
 }
 
 static void check_states(void)
