@@ -32,8 +32,8 @@
 #        error "build with one of -DGASNET_SEQ, -DGASNET_PARSYNC, -DGASNET_PAR"
 #    endif
 
-/* Whether the client may have several threads. A PARSYNC client has several, of which one at a time
- * calls the library. */
+/* Whether the client may have several threads. A PARSYNC client has several; one at a time calls
+ * the library. */
 #    if defined(GASNET_SEQ) || defined(GASNETT_THREAD_SINGLE)
 #        define TK_SEVERAL_CLIENT_THREADS 0
 #    else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The types of counters and locks, which are the same in all threading modes, so that structs with
- * them are too. What is done with them is not: base/atomic.h, base/lock.h. */
+ * them are too. Their operations depend on the mode: base/atomic.h, base/lock.h. */
 #ifndef TK_COUNTER_H
 #define TK_COUNTER_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which classes of memory kinds configure was told to leave out (--disable-kind-cuda-uva and so
+ * The classes of memory kinds that this configuration leaves out (--disable-kind-cuda-uva and so
  * on). */
 #ifndef TK_KIND_MODE_H
 #define TK_KIND_MODE_H

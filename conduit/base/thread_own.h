@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Data of a client thread other than the words of hot paths. Those are in static TLS, of which a
- * program has only a few hundred bytes for all libraries that it loads at run time, and one such
- * word makes all thread-local variables of a library static. So large or rarely used data is in
- * memory that a thread allocates at its first use and releases at its end, found by one word of
+ * Data of a client thread other than the words of hot paths. Those words are in static TLS: a
+ * program has only a few hundred bytes of it for all libraries that it loads at run time, and one
+ * such word makes all thread-local variables of a library static. So large or rarely used data is
+ * in memory that a thread allocates at its first use and releases at its end, found by one word of
  * TLS. No lock. */
 #ifndef TK_THREAD_OWN_H
 #define TK_THREAD_OWN_H

@@ -161,7 +161,7 @@ static void *board_extend(size_t size, struct edition *edition)
     return at;
 }
 
-/* Nobody has the previous one mapped: the others have dropped it before the fence. */
+/* No rank still maps the previous one: the others dropped it before the fence. */
 static void board_replace(struct edition edition)
 {
     if (board.current.size > 0)

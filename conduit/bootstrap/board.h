@@ -2,7 +2,7 @@
  *
  * The board of a host: a file in memory in which one rank, the leader, shares the data that it has
  * gathered with the others, so that they need not ask the launcher's server for the data of every
- * rank. Editions replace each other; a fence of all ranks separates them, so nobody reads an
+ * rank. Editions replace each other; a fence of all ranks separates them, so no rank reads an
  * edition that is being replaced. Tables exist as long as a process has them mapped. All ranks take
  * editions and tables in the order in which the leader publishes them. One thread at a time. */
 #ifndef TK_BOARD_H

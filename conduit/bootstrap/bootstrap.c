@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The PMIx client. Owns our process name and the state of the one fence that may be pending; the
- * fence's callback runs on libpmix's own thread and touches nothing but one atomic, as does that of
- * a lost server, which may end the process. */
+ * fence's callback runs on libpmix's own thread and touches only one atomic; so does the callback
+ * for a lost server, which may end the process. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -553,7 +553,7 @@ enum tk_status tk_bootstrap_await_local(const char *key, const uint32_t *ranks, 
     return status;
 }
 
-/* Without PMIX_IMMEDIATE libpmix's servers wait for ever for a key that nobody put. */
+/* Without PMIX_IMMEDIATE libpmix's servers wait for ever for a key that no rank put. */
 enum tk_status tk_bootstrap_peek(uint32_t rank, const char *key, void *blob, size_t size)
 {
     pmix_proc_t peer;

@@ -18,7 +18,7 @@ static const char board_key[] = "tk.board";
 
 enum { unit = 8 /* bytes, that any record may lie there */ };
 
-/* The table: one of these for each rank, and then what the ranks gave. */
+/* The table: one of these for each rank, then the blobs of the ranks. */
 struct place {
     uint64_t at, size; /* in bytes from the beginning of the table */
 };
@@ -171,7 +171,7 @@ static enum tk_status choose_role(void)
     return TK_OK;
 }
 
-/* Without a launcher nobody would answer. */
+/* Without a launcher no server would answer. */
 static enum tk_status gather_alone(const void *mine, size_t size)
 {
     struct tk_bootstrap_blob only = {.at = (void *)mine, .size = size};

@@ -16,8 +16,8 @@ struct tk_host_table {
     bool is_mapped; /* else it was allocated */
 };
 
-/* Waits until the leader has published it. False: there is none of at least that many bytes, and
- * the caller creates one and calls tk_host_table_show() with it. */
+/* Waits until the leader has published it. False: it published no table of at least that many
+ * bytes; the caller creates one and calls tk_host_table_show() with it. */
 bool tk_host_table_find(struct tk_host_table *table, size_t least);
 
 /* `own` was malloc'ed and now belongs to the table, which may free it at once. */

@@ -138,8 +138,7 @@ static void barrier_add(void *context, uint32_t rank)
     tk_wait_row_add(context, TK_REASON_BARRIER, rank, state.nbrhd.over + 1, 0);
 }
 
-/* A leader whose neighbourhood is complete waits for the message of the first step in which none
- * has arrived. */
+/* A leader of a complete neighbourhood waits for the message of the first step that has none. */
 static void barrier_describe(struct tk_wait_rows *rows)
 {
     const struct tk_leaders *leaders = &state.leaders;

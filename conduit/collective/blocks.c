@@ -2,7 +2,7 @@
  *
  * Algorithms of the GASNet-1 collectives in which each rank has a block of its own. Each block goes
  * directly from its source to its destination; they are simple because only old programs use them.
- * No state but that of the collective. */
+ * The only state is the collective's. */
 #include "config.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Algorithms of barriers and broadcasts (coll_private.h defines what an algorithm is). No state but
- * that of the collective. */
+ * Algorithms of barriers and broadcasts (coll_private.h defines what an algorithm is). The only
+ * state is the collective's. */
 #include "config.h"
 
 #include "collective/coll_private.h"

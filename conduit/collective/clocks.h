@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Clocks of the hosts of a job, measured against that of rank 0 for traces, when the job starts and
+ * Clocks of the hosts of a job, measured against rank 0's clock for traces, when the job starts and
  * when all ranks leave. */
 #ifndef TK_CLOCKS_H
 #define TK_CLOCKS_H

@@ -45,7 +45,7 @@ struct tk_coll_call {
     bool syncs_in, syncs_out; /* as a barrier does, before and after */
 };
 
-/* op->pending counts the collective until our buffers are done with. */
+/* op->pending counts the collective until it no longer uses our buffers. */
 void tk_coll_start(const struct tk_coll_call *call, struct tk_op *op);
 
 /* The operation on elements of a built-in type; NULL: the type does not have it. */

@@ -207,7 +207,7 @@ void tk_coll_choose_open(void);
 bool tk_coll_is_switched(enum tk_coll_kind kind, const struct tk_coll_team *team, size_t nbytes);
 tk_coll_algorithm *tk_coll_choose(enum tk_coll_kind kind, size_t nbytes, uint32_t ranks);
 
-/* Whether neighbourhoods are to be used; not if results must not depend on placement. */
+/* Whether to use neighbourhoods: false if results must not depend on placement. */
 bool tk_coll_by_levels(enum tk_coll_kind kind);
 
 /* ---- the algorithms ---- */

@@ -28,7 +28,7 @@ enum step_state {
     STEP_CHUNKS, /* send: in parts */
     STEP_PUT,    /* send: pieces of the put are left to be posted */
     STEP_LANDS,  /* send: the put is not complete */
-    STEP_SAY,    /* send: the word that it is */
+    STEP_SAY,    /* send: tell the receiver that it is */
     STEP_READY,  /* receive: our announcement is not sent yet */
     STEP_ARRIVES,
     STEP_OVER
@@ -38,7 +38,7 @@ static struct {
     tk_lock_t lock;
     struct tk_coll *first, **end; /* under way, in the order of their start */
     struct tk_coll *free;
-    size_t kept;      /* bytes of scratch memory of those that are free */
+    size_t kept;      /* bytes of scratch memory in `free` */
     int32_t news;     /* tk_coll_news at the last pass over all of them */
     bool must_look;   /* some wait for events other than messages: */
     bool lacks_space; /* for space in a queue, which rings no doorbell */
@@ -153,7 +153,7 @@ static bool has_space(enum tk_status status)
 static void step_go(struct tk_coll_step *step)
 {
     uint64_t address = step->post.word;
-    step->post.key = ready_key(&step->post.key); /* back to that of the data */
+    step->post.key = ready_key(&step->post.key); /* back to the key of the data */
     step->post.key.tag &= ~tk_coll_ready_tag;
     if (!address || !tk_peer_has(step->peer, (uintptr_t)address, step->nbytes)) {
         step->state = STEP_CHUNKS;

@@ -27,9 +27,9 @@ struct exchange {
     struct exchange *next;
     uint64_t team;
     uint32_t rank, number;
-    uint32_t count; /* of members */
-    size_t size;    /* of a record */
-    char *records;  /* beginning with ours, then that of the next rank, and so on */
+    uint32_t count;                   /* of members */
+    size_t size;                      /* of a record */
+    char *records;                    /* ours first, then the next rank's, and so on */
     tk_counter_t missing[rounds_max]; /* messages of each round still to come */
 };
 

@@ -166,7 +166,7 @@ static inline uint32_t member_at(const struct tk_local_op *op, uint32_t place)
     return i < count ? i : i - count;
 }
 
-/* Few members are all below the root. The fan is that of nbrhd.h. */
+/* If members are few, all are children of the root. The fan-out is the one of nbrhd.h. */
 static void take_place(struct tk_local_op *op)
 {
     uint32_t count = op->local->count, me = op->local->me;
@@ -613,7 +613,7 @@ void tk_local_reduce(struct tk_local_op *op, struct tk_local *local, uint32_t ti
 
 /* ---- reduction to all */
 
-/* All combine the same values in the same order: that of members. */
+/* All combine the same values in the order of members. */
 static void combine_all(const struct tk_local_op *op)
 {
     tk_copy(op->destination, area_of(op, 0, 0), op->nbytes);

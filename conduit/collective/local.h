@@ -75,10 +75,10 @@ void tk_local_offer(struct tk_local_blob *blob);
 /* Called if the team is not created: frees the channel. */
 void tk_local_withdraw(const struct tk_local_blob *blob);
 
-/* With the blobs of all members. `jobranks` are those of the members that share memory with us,
- * ourselves at `me`, in the same order on all of them; blobs[i] is that of jobranks[i]. If any
- * member had no channel left, tk_local_usable() is false on all, and our channel is free again. The
- * team of all processes passes NULL for blobs, once: channel 0 is kept for it. */
+/* With the blobs of all members. `jobranks` lists the members that share memory with us, ourselves
+ * at `me`, in the same order on all of them; blobs[i] comes from jobranks[i]. If any member had no
+ * channel left, tk_local_usable() is false on all, and our channel is free again. The team of all
+ * processes passes NULL for blobs, once: channel 0 is kept for it. */
 void tk_local_open(struct tk_local *local, const uint32_t *jobranks, uint32_t count, uint32_t me,
                    const struct tk_local_blob *const *blobs);
 
@@ -92,8 +92,8 @@ static inline size_t tk_local_members_bytes(size_t count)
  * but in no other operation. */
 void tk_local_close(struct tk_local *local);
 
-/* Whether the operations below can be used; if not, messages must be. True where we are the only
- * member: then all operations are done when started. The same on all members. */
+/* Whether the operations below can be used; if not, callers use messages. True where we are the
+ * only member: then all operations are done when started. The same on all members. */
 static inline bool tk_local_usable(const struct tk_local *local)
 {
     return local->usable;
@@ -105,7 +105,7 @@ static inline bool tk_local_reducible(size_t element)
     return element <= tk_local_buffer;
 }
 
-/* Whose word an operation waits for, for the record of waits. */
+/* The member whose word an operation waits for, for the record of waits. */
 struct tk_wait_rows;
 struct tk_local_op;
 void tk_local_missing(const struct tk_local_op *op, struct tk_wait_rows *rows, uint32_t sequence,

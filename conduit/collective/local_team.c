@@ -5,8 +5,7 @@
  *
  * A channel is never cleared. A member that leaves the last barrier of a team may give its channel
  * to another team while a slower member still reads there whether the barrier was reached; words of
- * the new team continue those of the old one, so what that member sees is larger than what it waits
- * for. */
+ * the new team continue those of the old one, so it sees a larger value than it waits for. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -42,7 +41,7 @@ struct tk_local_channel *tk_local_map(struct tk_local_member *member)
     return member->at = channel_at(member->nbrhd_index, member->channel);
 }
 
-/* The first channel is that of the team of all processes. */
+/* The first channel belongs to the team of all processes. */
 static uint32_t channel_take(void)
 {
     uint32_t count = channel_count(), taken = 1;

@@ -4,8 +4,8 @@
  * group works, otherwise along the tree, where a word precedes the payload. So the others wait for
  * either, and need not know the state of the group at the root. If a group breaks during a
  * broadcast, the root asks the receivers and sends again to those that lack the payload; they wait
- * for that message only once they have answered. Runs under the lock of the engine; no state but
- * that of the collective. */
+ * for that message only once they have answered. Runs under the lock of the engine; the only state
+ * is the collective's. */
 #include "config.h"
 
 #include <string.h>

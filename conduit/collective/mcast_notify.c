@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Active messages to the other members of a group: slots that are returned, the lock that is
- * wanted, groups that are broken and made again. They are kept until the work after polls sends
- * them. Owns the table of groups. With the group's lock held. */
+ * Active messages to the other members of a group: to return slots, to request the lock, and about
+ * groups that break and are created again. They are kept until the work after polls sends them.
+ * Owns the table of groups. With the group's lock held. */
 #include "config.h"
 
 #include <stdlib.h>

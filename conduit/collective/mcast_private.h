@@ -24,7 +24,7 @@ enum {
         (1 + tk_mcast_leaves) * tk_mcast_control_head + tk_mcast_leaves * tk_mcast_control_entry,
 };
 
-/* Which broadcast a slot is of. */
+/* Identifies the broadcast that a slot carries. */
 struct tk_mcast_key {
     uint64_t team;
     uint32_t sequence, phase;
@@ -131,7 +131,7 @@ struct tk_mcast_group {
     uint32_t seen[tk_mcast_members][tk_mcast_slots];
     uint8_t due[tk_mcast_members];    /* slots to be returned */
     uint8_t wanted[tk_mcast_members]; /* slots that their root waits for */
-    struct tk_bitset owing;           /* members to whom now */
+    struct tk_bitset owing;           /* members that receive now */
     struct tk_mcast_lack *lacks;
     unsigned lack_count, lack_space;
 
@@ -275,6 +275,6 @@ enum {
 /* ---- mcast_receive.c */
 
 void tk_mcast_receive_open(void);
-void tk_mcast_answer(struct tk_mcast_group *group); /* what was asked; with the lock */
+void tk_mcast_answer(struct tk_mcast_group *group); /* the request; call with the lock */
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Our segment as the second part of the memory that the switch writes to, for payloads that go
- * straight to their destination. The controller is told when a segment exists, and again when a
- * group was created again. With the group's lock held, but for tk_mcast_settle(). */
+ * Makes our segment the second memory region that the switch writes to, so that payloads go
+ * straight to their destination. We notify the controller when a segment exists, and again after a
+ * group is re-created. Callers hold the group's lock, except for tk_mcast_settle(). */
 #include "config.h"
 
 #include "base/lock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The named barrier: over the same paths as that in barrier.c, but flags and messages carry the
- * name that the sender and all contributions it has received agree on. Agreement is a maximum in a
+ * The named barrier: over the same paths as in barrier.c, but flags and messages carry the name
+ * that the sender and all contributions it has received agree on. Agreement is a maximum in a
  * lattice (anything < one name < disagreement), so it is harmless that some contributions arrive by
  * two paths, and all ranks end with the same result.
  *
@@ -40,7 +40,7 @@ static struct {
     uint32_t number;  /* of this barrier, from 1; wraps */
     bool gathered;    /* all below us in the neighbourhood have arrived */
     unsigned step;    /* among leaders */
-    unsigned end;     /* behind their last one */
+    unsigned end;     /* one past their last step */
     bool by_tree;     /* the first barriers, among leaders */
     bool sent;        /* our message of this step is sent */
     struct name name; /* of this rank and all received so far */

@@ -97,7 +97,7 @@ static inline uint64_t tk_nbrhd_word(const struct tk_nbrhd_line *line, uint32_t 
 }
 
 /* A step of barriers without words: passes new counts up and down. `lead` turns the count of this
- * neighbourhood into that of all. Returns the number of completed barriers. */
+ * neighbourhood into the count of all. Returns the number of completed barriers. */
 uint32_t tk_nbrhd_step(struct tk_nbrhd *nbrhd, uint32_t entered, uint32_t (*lead)(uint32_t count));
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Phases among members that share memory: the engine's side of local.h. No state but that of the
- * collective and of its team's part in shared memory, which the lock of the engine protects. */
+ * Phases among members that share memory: the engine's side of local.h. The only state is the
+ * collective's and its team's part in shared memory, which the lock of the engine protects. */
 #include "config.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Algorithms of reductions, and the buffers that they use. No state but that of the collective.
+ * Algorithms of reductions, and the buffers that they use. The only state is the collective's.
  *
  * Order. Binomial trees and recursive doubling combine blocks of neighbouring indices, the lower
  * one as first operand; the tree counts indices from the root. A ring combines part i in the order
@@ -97,8 +97,8 @@ enum tk_coll_turn tk_coll_reduce_binomial(struct tk_coll *coll)
 }
 
 /* ---- recursive doubling: in round k, members whose indices differ in bit k exchange values. Where
- * there are more members than the power of two below, the first ones form pairs, of which the lower
- * member exchanges for both */
+ * there are more members than the power of two below, the first ones form pairs, and the lower
+ * member of a pair exchanges for both */
 
 enum { higher_received = 1, lower_received = 2 };
 

@@ -33,7 +33,7 @@ struct tk_nbi_set {
 /* Whether all operations of these categories are complete. */
 bool tk_nbi_done(const struct tk_nbi_set *set, gex_EC_t categories);
 
-/* They were found complete, and the client knows; for checks. */
+/* The client has learned that they are complete; for checks. */
 void tk_nbi_synced(struct tk_nbi_set *set, gex_EC_t categories);
 
 /* Access regions of the calling thread. */

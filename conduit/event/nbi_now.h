@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The set that implicit operations of the calling client thread are counted in: what each of them
- * needs first. A header of its own because it depends on the client's mode, which sets by
- * themselves (nbi.h) do not. */
+ * The set that counts the implicit operations of the calling client thread; each of them looks it
+ * up first. A header of its own because it depends on the client's mode, unlike nbi.h. */
 #ifndef TK_NBI_NOW_H
 #define TK_NBI_NOW_H
 

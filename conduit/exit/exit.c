@@ -41,7 +41,7 @@ static void hold_signals(sigset_t *before)
 }
 
 /* For every caller but the first. The first thread itself (in a function of atexit()) must not wait
- * for itself: it resumes what it is in the middle of, unless a signal interrupted that. */
+ * for itself: it resumes its own exit, unless a signal interrupted that. */
 static _Noreturn void too_late(bool is_interrupted)
 {
     struct tk_exit_state *s = &tk_exit_state;
@@ -118,7 +118,7 @@ static int code_that_counts(int code)
     return tk_state_code_of_exit(&tk_exit_state, code);
 }
 
-/* Settings, tables and the launcher's server are not there yet, so there is no job to leave: the
+/* Settings, tables and the launcher's server do not exist yet, so there is no job to leave: the
  * launcher sees the code. */
 static _Noreturn void exit_before_start(int code)
 {

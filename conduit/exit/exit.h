@@ -5,7 +5,7 @@
  *   RUNNING
  *     |-- gasnet_exit(), exit(), return from main ----------------------------> LEAVING
  *     |-- exit notice from a peer: the client's SIGQUIT handler, if any, ------> LEAVING
- *     |     then the peer's code, whatever that handler leaves with
+ *     |     then the peer's code, whatever code that handler exits with
  *     |-- gasnet_exit() or exit() in a signal handler: the helper thread, --> LEAVING
  *     |     without the network, and with three times `grace` as its deadline
  *     |-- SIGINT, SIGTERM, ...: SIGQUIT is raised; by default, or if the
@@ -18,12 +18,12 @@
  *     |     neighbourhoods by dissemination, among neighbours again
  *     |     |-- complete: all ranks leave and have the same code ----------------> PART
  *     |     '-- not within `grace`: ranks that do not leave must be notified ----> ELECT
- *     |-- ELECT, while AGREE goes on: ranks that leave ask rank 0, and the first to ask leads
+ *     |-- ELECT, while AGREE continues: ranks that leave ask rank 0, and the first to ask leads
  *     |     |-- this rank leads: an exit request with its code to each other ----> PART
  *     |     |-- another leads, or an exit request has arrived ------------------> PART
  *     |     '-- rank 0 is silent (dead, stopped, does not poll): the lowest rank that
  *     |           leaves leads: each waits longer, the higher its rank is -------> PART
- *     |-- PART, while AGREE and ELECT go on: a fence through the launcher
+ *     |-- PART, while AGREE and ELECT continue: a fence through the launcher
  *     |     |-- all ranks entered it ------------------------------------------> _exit(code)
  *     |     '-- not all by the deadline: with 1 if the code is 0 -------------> ABORT
  *

@@ -101,7 +101,7 @@ _Noreturn void tk_abort_job(int code, const char *why);
 
 /* ---- watchdog.c */
 
-/* Seconds that an exit may take: GASNET_EXITTIMEOUT, or what follows from the number of ranks. */
+/* Seconds that an exit may take: GASNET_EXITTIMEOUT, or computed from the number of ranks. */
 double tk_exit_timeout(void);
 
 /* Starts the watchdog: this process ends at most some seconds after the deadline.

@@ -133,7 +133,7 @@ static void serve(void)
         notify_others(tk_now());
 }
 
-/* True: nothing is left. */
+/* True: all functions are done. */
 static bool give_back(bool all)
 {
     unsigned done = 0;

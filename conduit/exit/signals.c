@@ -131,7 +131,7 @@ static bool install(const struct caught *signal, const struct sigaction *ours)
 }
 
 /* Tools such as valgrind need the last real-time signal, programs take the first ones. Calls that
- * it interrupts go on, as far as the kernel lets them. */
+ * it interrupts are restarted where the kernel can. */
 static void offer_stacks(void)
 {
     const struct caught asking = {SIGRTMAX - 2, "SIGRTMAX-2", NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where this process stands between RUNNING and its end, as drawn in exit.h: one state, changed
+ * The state of this process between RUNNING and its end, as drawn in exit.h: one state, changed
  * only by the transitions below, which have the names of the events that the drawing shows. They
  * make no system call, take no lock and read no clock (the time is handed in), so every rule has a
  * unit test, and signal handlers may call each of them.
@@ -21,10 +21,10 @@ enum tk_exit_phase {
     TK_EXIT_RUNNING,
     TK_EXIT_LEAVING,     /* one thread leaves; not yet at the point where it can be resumed */
     TK_EXIT_AGREE,       /* the network is served; after the grace period, ELECT at the same time */
-    TK_EXIT_PART,        /* in the launcher's fence, AGREE and ELECT going on */
+    TK_EXIT_PART,        /* in the launcher's fence, while AGREE and ELECT continue */
     TK_EXIT_HANDED_OVER, /* LEAVING from a signal handler: by the helper, without the network */
-    TK_EXIT_OVER,        /* all ranks arrived; the code is that of all */
-    TK_EXIT_TO_CLIENT,   /* as OVER, and exit() goes on with what the client registered */
+    TK_EXIT_OVER,        /* all ranks arrived and agreed on the code */
+    TK_EXIT_TO_CLIENT,   /* as OVER; exit() then runs the functions that the client registered */
     TK_EXIT_ABORT        /* the launcher is asked to end the job */
 };
 
@@ -55,7 +55,7 @@ void tk_state_network_ready(struct tk_exit_state *s);
 
 /* ---- out of RUNNING. False: another thread or handler was first, and nothing has changed.
  *
- * Those by the current thread must be called with signals blocked: otherwise a handler that leaves
+ * Call the transitions by the current thread with signals blocked: otherwise a handler that leaves
  * too would find that the leaver is not known yet, and would stop this thread for ever. */
 
 /* RUNNING -> LEAVING, by the current thread */
@@ -111,7 +111,7 @@ void tk_state_ask(struct tk_exit_state *s);
 /* The client got SIGQUIT, or has requested the end. True for the first call. */
 bool tk_state_notify(struct tk_exit_state *s);
 
-/* The launcher knows that the code is that of all. */
+/* The launcher knows that all ranks have this code. */
 void tk_state_code_known(struct tk_exit_state *s);
 
 /* ---- queries */
@@ -140,7 +140,7 @@ int tk_state_code_of_exit(const struct tk_exit_state *s, int code);
  * launcher knows that 0 is the code of all. */
 int tk_state_late_code(const struct tk_exit_state *s);
 
-/* TO_CLIENT, with another code than that of all */
+/* TO_CLIENT, and the client's code differs from the agreed one */
 bool tk_state_exits_with_another(const struct tk_exit_state *s);
 
 #endif

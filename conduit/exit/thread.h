@@ -10,7 +10,7 @@
 
 /* What the current thread does; set and read by it and its signal handlers only. */
 struct tk_exit_thread {
-    /* The signal because of which it runs a client's SIGQUIT handler; 0: none. */
+    /* The signal that made it run a client's SIGQUIT handler; 0: none. */
     volatile sig_atomic_t signal;
     /* 1 while the library itself raises SIGQUIT at a point where it holds no lock: a signal handler
      * is on the stack, but it did not interrupt other code. */

@@ -6,7 +6,8 @@
  * neighbourhood watch each other in a ring, each the next one: wherever a rank is killed (copying,
  * in a barrier, holding a slot of another rank's ring), the kernel notifies its watcher through a
  * pidfd. This costs one descriptor per rank, whatever the number of ranks, nothing on the message
- * path, and needs no polling client. Of two neighbours that die together, one has a live watcher.
+ * path, and needs no polling client. If two neighbours die together, one of them has a live
+ * watcher.
  *
  * Pids are reused: the pidfd is opened while the process is known to be the right one by the
  * contents of its file (shm_memory.c, shm_liveness.c). Kernels before 5.3 and some containers have

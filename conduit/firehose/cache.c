@@ -25,7 +25,7 @@ enum {
     /* A registration that serves one transfer only: registering and deregistering costs some tens
        of microseconds on hardware, as much as copying this. */
     single_min = 512 << 10,
-    single_max = 64 << 20, /* bounds what a transfer of many gigabytes pins at once */
+    single_max = 64 << 20, /* bounds the bytes that a huge transfer pins at once */
     backoff_max = 1023,    /* transfers that do not try to pin after a refusal */
     /* When the cache is full, one transfer in `reluctance` evicts the oldest region; the others are
        copied. Reluctance doubles each time the evicted region is wanted again before the admitted

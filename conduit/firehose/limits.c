@@ -76,8 +76,8 @@ static enum tk_status find_regions(double part, double device, unsigned sharers,
     return TK_OK;
 }
 
-/* Splits a pool into a main and a victim part. A part that is not given (0) gets what the other
- * leaves; if neither is given, the main part gets `part` of the pool. */
+/* Splits a pool into a main and a victim part. A part that is not given (0) gets the rest; if
+ * neither is given, the main part gets `part` of the pool. */
 static void share(double *pool, double *main, double victim, double part)
 {
     if (*main == 0 && victim == 0)

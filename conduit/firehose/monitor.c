@@ -20,11 +20,11 @@
  * one system call for each transfer that uses regions; no other method exists.
  *
  * For a client with one thread this query is skipped (process/alone.h): its own calls have
- * returned; other threads, the library's and those of other libraries, unmap only what they have
- * mapped themselves, which no transfer uses, or what the heap returns to the kernel, under the
- * allocator's lock, without which the heap returns no memory. The client must not be able to close
- * the descriptor, because that would silently end all watching: so the thread has a descriptor
- * table of its own. */
+ * returned; other threads, the library's and those of other libraries, unmap only memory that they
+ * have mapped themselves, which no transfer uses, or memory that the heap returns to the kernel.
+ * The heap does that under the allocator's lock, and hands out no memory without this lock. The
+ * client must not be able to close the descriptor, because that would silently end all watching: so
+ * the thread has a descriptor table of its own. */
 #include "config.h"
 
 #include <errno.h>
@@ -179,8 +179,8 @@ static bool monitor_watch_range(int fd, uintptr_t base, size_t size)
     return ioctl(fd, UFFDIO_REGISTER, &range) == 0;
 }
 
-/* Not every kernel supports this for an ordinary page. The attempt must cause no event, as nobody
- * would read it. */
+/* Not every kernel supports this for an ordinary page. The attempt must cause no event, because no
+ * thread would read it. */
 static bool can_watch(int fd)
 {
     size_t size = tk_page_size();

@@ -110,8 +110,8 @@ TRUNKLINE_INLINE void gasnet_resume_interrupts(void)
 {
 }
 
-/* The functions of this interface call the other one from lines of their own, which say nothing: a
- * client's line is noted where it calls them. */
+/* The functions here call EX functions from lines of this header, which tell a client nothing: the
+ * client's line is recorded where it calls these functions. */
 #if TRUNKLINE_HAS_LINES
 #    undef TRUNKLINE_AT
 #    define TRUNKLINE_AT(name, ...) name(__VA_ARGS__)

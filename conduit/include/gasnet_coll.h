@@ -28,14 +28,14 @@ typedef void (*gex_Coll_ReduceFn_t)(const void *arg1, void *arg2_and_out, size_t
                                     const void *cdata);
 
 /* Combines `dt_cnt` > 0 elements of `dt_sz` bytes of all members, element by element. dt: GEX_DT_*;
- * dt_sz is that of the type, and any for GEX_DT_USER. op: ADD, MULT, MIN, MAX and, for integers,
- * AND, OR, XOR; GEX_OP_USER, for all types, calls `user_op` with `user_cdata`. The result is in
- * `dst` of the root, or of all. Source and destination may be the same, in ReduceToAll on all
+ * dt_sz is the size of the type; GEX_DT_USER allows any size. op: ADD, MULT, MIN, MAX and, for
+ * integers, AND, OR, XOR; GEX_OP_USER, for all types, calls `user_op` with `user_cdata`. The result
+ * is in `dst` of the root, or of all. Source and destination may be the same, in ReduceToAll on all
  * members or none.
  *
- * Operations must be associative and commutative, as far as it matters. In which order operands are
- * combined depends on the number of members, their placement on hosts, the root and the size, never
- * on timing; GASNET_COLL_REPRODUCIBLE=1 makes it independent of placement. */
+ * Operations must be associative and commutative, as far as it matters. The order in which operands
+ * are combined depends on the number of members, their placement on hosts, the root and the size,
+ * never on timing; GASNET_COLL_REPRODUCIBLE=1 makes it independent of placement. */
 gex_Event_t gex_Coll_ReduceToOneNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
                                    gex_DT_t dt, size_t dt_sz, size_t dt_cnt, gex_OP_t op,
                                    gex_Coll_ReduceFn_t user_op, void *user_cdata,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Memory kinds: memory of devices as segments. Host memory is GEX_MK_HOST, which needs no call.
- * GASNET_HAVE_MK_CLASS_CUDA_UVA, _HIP and _ZE are 1 where the library has the class; whether this
- * machine has such a device and its driver is seen by gex_MK_Create(). Owns nothing, locks
- * nothing. */
+ * GASNET_HAVE_MK_CLASS_CUDA_UVA, _HIP and _ZE are 1 where the library has the class;
+ * gex_MK_Create() finds out whether this machine has such a device and its driver. Owns nothing,
+ * locks nothing. */
 #ifndef GASNET_MK_H
 #define GASNET_MK_H
 
@@ -40,10 +40,10 @@ typedef struct {
 
 /* Local. Makes a kind of a device's memory, for gex_Segment_Create(); any number of kinds of one
  * device. The device's context (CUDA: the primary one) is kept while the kind or a segment of it
- * exists; no call of the library changes what is current in the calling thread. gex_flags, flags:
- * 0. GASNET_ERR_BAD_ARG: wrong arguments, or a class that this library has not;
- * GASNET_ERR_RESOURCE: no driver, no such device, or a device that can't be used. *mk_p is
- * unchanged then, and the reason printed (gex_System_SetVerboseErrors()). */
+ * exists; no library call changes the current context of the calling thread. gex_flags, flags: 0.
+ * GASNET_ERR_BAD_ARG: wrong arguments, or a class that this library lacks; GASNET_ERR_RESOURCE: no
+ * driver, no such device, or a device that can't be used. *mk_p is unchanged then, and the reason
+ * printed (gex_System_SetVerboseErrors()). */
 int gex_MK_Create(gex_MK_t *mk_p, gex_Client_t client, const gex_MK_Create_args_t *args,
                   gex_Flags_t flags);
 

@@ -34,9 +34,9 @@ void *gex_AD_QueryCData(gex_AD_t ad);
  * of the thread: SET as GEX_EC_PUT, GET as GEX_EC_GET, all others as GEX_EC_RMW. `opcode` is one of
  * the domain's operations; `tgt_addr` is naturally aligned, in the segment of `tgt_rank`. Fetching
  * operations write the previous value to *result_p before they are complete; the others ignore it.
- * (F)CAS stores operand2 if the current value equals operand1; of floating-point numbers it
- * compares the bits. MIN and MAX of floating-point numbers compare values: an operand that is
- * a NaN changes nothing, and of +0 and -0 the present one stays. flags: GEX_FLAG_IMMEDIATE,
+ * (F)CAS stores operand2 if the current value equals operand1; it compares floating-point numbers
+ * bit by bit. MIN and MAX of floating-point numbers compare values: an operand that is a NaN
+ * changes nothing, and between +0 and -0 the current value stays. flags: GEX_FLAG_IMMEDIATE,
  * GEX_FLAG_AD_REL, GEX_FLAG_AD_ACQ, one of GEX_FLAG_AD_MY_RANK and GEX_FLAG_AD_MY_NBRHD,
  * GEX_FLAG_RANK_IS_JOBRANK. */
 #define TRUNKLINE_AD_DECLARE(DT, type)                                                             \

@@ -4,14 +4,14 @@
  *
  * Vector: the concatenation of the source ranges is copied to the concatenation of the destination
  * ranges; ranges of the two sides may be cut differently, and may be empty. Indexed: the same with
- * ranges of one length on each side. Strided: a box of elements of `elemsz` bytes; element
- * (i0, i1, ...) lies at the base plus the sum of ik * strides[k], strides are in bytes, of any sign
- * and in any order. Destinations may overlap neither each other nor a source. Lists must stay valid
- * until the operation is complete; strides and counts until the call returns.
+ * ranges of one length on each side. Strided: a box of elements of `elemsz` bytes; element (i0, i1,
+ * ...) lies at the base plus the sum of ik * strides[k], strides are in bytes, of any sign and in
+ * any order. Destinations may overlap neither each other nor a source. Lists must stay valid until
+ * the operation is complete; strides and counts until the call returns.
  *
- * Small pieces travel packed in messages, so that the target must poll (GASNET_VIS_AMPIPE). An
- * operation that is not complete on return is continued by any call of this process that polls.
- * GEX_FLAG_IMMEDIATE is accepted; nothing is ever refused. */
+ * Small pieces travel packed in messages, so that the target must poll (GASNET_VIS_AMPIPE). Any
+ * polling call of this process advances an operation that is not complete on return.
+ * GEX_FLAG_IMMEDIATE is accepted; no call is ever refused. */
 #ifndef GASNET_VIS_H
 #define GASNET_VIS_H
 

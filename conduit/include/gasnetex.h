@@ -11,8 +11,7 @@
 #ifndef GASNETEX_H
 #define GASNETEX_H
 
-/* The thread mode of the tools follows from that of the conduit, and their objects are in its
- * library. */
+/* The thread mode of the tools follows from the conduit's, and their objects are in its library. */
 #if defined(GASNET_TOOLS_H)
 #    error "include gasnetex.h before gasnet_tools.h"
 #endif
@@ -91,7 +90,7 @@
 #define TRUNKLINE_STRING_(x) #x
 #define TRUNKLINE_STRING(x)  TRUNKLINE_STRING_(x)
 
-/* One part per line; names and order are those of other libraries of this interface. */
+/* One part per line; names and order are as in other libraries of this interface. */
 /* clang-format off */
 #define GASNET_CONFIG_STRING                                                                       \
     "RELEASE=" TRUNKLINE_STRING(GASNETI_RELEASE_VERSION)                                           \
@@ -185,7 +184,7 @@ typedef struct {
     uintptr_t offset;     /* owner's address + offset = address in this process; 0: none */
 } gasnet_nodeinfo_t;
 
-/* Has a tag because C++ gives a const type without one no linkage, and so none to client functions
+/* Has a tag because in C++ an untagged const type has no linkage, and neither have client functions
  * that take it. */
 typedef const struct trunkline_rank_info {
     gex_Rank_t gex_jobrank;
@@ -277,18 +276,18 @@ size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent_tm, int color, int key, 
                     size_t scratch_size, gex_Flags_t flags);
 
 /* `args` has all members of the caller's team in order of rank, each a rank of the parent (with
- * GEX_FLAG_RANK_IS_JOBRANK: of the job) and an endpoint index; `numargs` 0 only takes part. There
- * are `num_new_tms` endpoints of the caller's process among them, whose teams `new_tms` receives,
- * by rank. One of GEX_FLAG_TM_SYMMETRIC_SCRATCH (one address for all), _LOCAL_SCRATCH (one for each
- * of the caller's members), _GLOBAL_SCRATCH (one for each member) and _NO_SCRATCH. */
+ * GEX_FLAG_RANK_IS_JOBRANK: of the job) and an endpoint index; `numargs` 0 only takes part.
+ * `num_new_tms` of them are endpoints of the caller's process; `new_tms` receives their teams, by
+ * rank. One of GEX_FLAG_TM_SYMMETRIC_SCRATCH (one address for all), _LOCAL_SCRATCH (one for each of
+ * the caller's members), _GLOBAL_SCRATCH (one for each member) and _NO_SCRATCH. */
 size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
                      gex_EP_Location_t *args, size_t numargs, gex_Addr_t *scratch_addrs,
                      size_t scratch_size, gex_Flags_t flags);
 
 /* After collectives of the caller on the team have completed; not for the team of
  * gex_Client_Init(). Waits for all members, unless flags are GEX_FLAG_GLOBALLY_QUIESCED or a
- * process has several. Non-zero if there was scratch memory and `scratch_p` is not NULL: it is
- * stored there. */
+ * process has several. If there was scratch memory and `scratch_p` is not NULL, stores it there and
+ * returns non-zero. */
 int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags);
 
 /* Translations; not [handler]. */
@@ -608,8 +607,8 @@ void trunkline_wait_step(unsigned *empty_polls);
 #    define TRUNKLINE_READ_BARRIER() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #endif
 
-/* Polls until `cond` is true, which a handler or another thread of this process makes it; no poll
- * if it is true at once. */
+/* Polls until a handler or another thread of this process makes `cond` true; does not poll if it is
+ * true already. */
 #define GASNET_BLOCKUNTIL(cond)                                                                    \
     do {                                                                                           \
         if (!(cond)) {                                                                             \

@@ -55,7 +55,7 @@ static int area_fallocate(int fd, uint64_t offset, uint64_t size)
 }
 
 /* For a large area: populating zeroes pages on several CPUs at a time, which fallocate() does not.
- * Kernels before 5.14 can't populate so. *call: the one that failed. */
+ * Kernels before 5.14 can't populate memory. *call: the call that failed. */
 static int area_populate(const struct tk_area *area, uint64_t offset, uint64_t size,
                          const char **call)
 {

@@ -25,7 +25,7 @@ static enum tk_status segsize_refuse(const char *text)
     return TK_FAIL;
 }
 
-/* If many ranks share little memory, the library's own need is small too: it depends on what is
+/* If many ranks share little memory, the library itself takes little too: it takes memory as it is
  * used. */
 static double without_internals(double bytes)
 {

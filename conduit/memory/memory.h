@@ -30,9 +30,8 @@ enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size,
 enum tk_status tk_area_open_measured(struct tk_area *area, const char *what, size_t size,
                                      uint64_t left);
 
-/* As tk_area_open_measured(), for memory of which most processes use little: if each rank's share
- * of free memory is many times its size, nothing is reserved, and pages are allocated on first
- * touch. */
+/* As tk_area_open_measured(), for memory that most processes barely use: if each rank's share of
+ * free memory is many times its size, reserves nothing, and pages are allocated on first touch. */
 enum tk_status tk_area_open_by_need(struct tk_area *area, const char *what, size_t size,
                                     uint64_t left);
 

@@ -190,7 +190,7 @@ static inline struct running __attribute__((unused)) run_begin(void)
                             .begin = tk_settings.handler_seconds ? tk_now() : 0};
 }
 
-/* A handler is reported again when it took twice as long as it did then. */
+/* Reports a handler again once it takes twice as long as in its last report. */
 static void __attribute__((unused)) check_duration(const gex_AM_Entry_t *entry, uint64_t begin)
 {
     static _Atomic uint64_t reported[tk_handler_count];
@@ -272,7 +272,7 @@ static void run_with_payload(struct tk_arrival *arrival, gex_Token_t token)
     }
 }
 
-/* For a Long, including what was put before it. Only traces use it. */
+/* For a Long, includes the payload that was put before it. Only traces use it. */
 static inline size_t __attribute__((unused)) payload_of(const struct tk_arrival *arrival)
 {
     if (arrival->head->category != TK_LONG)

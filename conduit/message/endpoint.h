@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages between endpoints of which at least one is not endpoint 0. Other messages need no check
- * for them: their peer is a copy whose transport marks the head with both endpoints and then does
- * what the real one does. On the wire such a message is for a handler of the library, from
- * tk_handler_endpoint on, by the receiving endpoint; the client's handler index is in the lower
- * byte of head.reserved, the sending endpoint in the upper one.
+ * Messages between endpoints, at least one of which is not endpoint 0. They go to a copy of the
+ * peer: its transport marks the head with both endpoints and then does what the real one does. So
+ * other messages need no check for them. On the wire such a message is for a handler of the
+ * library, from tk_handler_endpoint on, by the receiving endpoint; the client's handler index is in
+ * the lower byte of head.reserved, the sending endpoint in the upper one.
  *
  * Owns nothing: a copy belongs to its user, on the stack or for each thread. No lock. */
 #ifndef TK_ENDPOINT_H
@@ -13,7 +13,7 @@
 #include "message/message.h"
 
 struct tk_ep_peer {
-    struct tk_peer peer; /* its segment is that of the peer's endpoint */
+    struct tk_peer peer; /* has the segment of the peer's endpoint */
     struct tk_transport transport;
     struct tk_peer *real;
     uint8_t ours, theirs; /* endpoint indices */

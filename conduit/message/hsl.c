@@ -21,7 +21,7 @@ static TK_PER_CLIENT_THREAD unsigned hsl_count;
 
 struct held {
     const gex_HSL_t *hsl;
-    uint64_t since; /* 0: nobody asked */
+    uint64_t since; /* 0: not measured */
 };
 
 static struct held *hsl_held(void)
@@ -29,7 +29,7 @@ static struct held *hsl_held(void)
     return tk_thread_own(TK_OWN_LOCKS, held_max * sizeof(struct held));
 }
 
-/* The states of a lock; that of GEX_HSL_INITIALIZER is in trunkline_hsl.h. */
+/* The states of a lock; trunkline_hsl.h defines the one of GEX_HSL_INITIALIZER. */
 enum { state_static = 0x5ca1ab1e, state_live = 0x1ce1ab1e, state_destroyed = 0x0dead10c };
 
 unsigned tk_hsls_held(void)
@@ -37,7 +37,7 @@ unsigned tk_hsls_held(void)
     return hsl_count;
 }
 
-/* A warning only: the value may be that of a lock that was on this stack before, which needs no
+/* A warning only: the value may be left from a lock that was on this stack before, which needs no
  * gex_HSL_Destroy. */
 static void warn_of_static(const gex_HSL_t *hsl)
 {

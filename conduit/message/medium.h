@@ -30,7 +30,7 @@ static inline enum tk_counter tk_message_bytes(const struct tk_peer *peer)
 
 /* ---- Peers whose transport has a fast path for this size ---- */
 
-/* Replaces waiting, if a message must be immediate. */
+/* Called instead of a wait if a message must be immediate. */
 tk_medium_busy tk_medium_refused TK_HIDDEN;
 
 /* Indexed by `immediate`: a look-up is faster than a branch. */

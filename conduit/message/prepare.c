@@ -186,8 +186,9 @@ void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m)
 
 /* ---- commits that may send nothing: one check for space, no poll ---- */
 
-/* The payload by rma.post(): the head gets its place first, since nobody may wait for one behind
- * it. It is not striped: only what is complete on all queue pairs could be followed by the head. */
+/* The payload by rma.post(): the head gets its place first, since the thread may not wait for one
+ * after the payload. The payload is not striped: the head could then follow only when all queue
+ * pairs have completed it. */
 static enum tk_status try_apart(struct tk_am_reservation *reservation, struct tk_message *m,
                                 struct tk_op *op, bool copy)
 {

@@ -13,8 +13,8 @@
 /* Also the result of clients' calls: 0, or 1 if nothing was sent (immediate only). */
 _Static_assert(TK_OK == 0 && TK_BUSY == 1, "a status is a result");
 
-/* Replaces waiting, if a message must be immediate. The message was counted before the attempt,
- * which costs the least. */
+/* Called instead of a wait if a message must be immediate. The message was counted before the
+ * attempt, because that costs least. */
 tk_short_busy tk_short_refused TK_HIDDEN;
 
 /* With a whole head, which carries the message's trace number. */

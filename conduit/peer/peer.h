@@ -124,10 +124,10 @@ struct tk_xrc_offer {
     uint32_t reserved;
 };
 
-/* The record that each rank publishes at start-up. It is followed by the addresses of its rails,
- * the numbers (uint32_t) of its datagram queue pairs, one for each rail, 0 for none, those of the
- * queue pairs that it has for each rank of the job, itself included, where all are connected at
- * start-up, and a zero-terminated text about ports it does not use. */
+/* The record that each rank publishes at start-up. After it come the addresses of its rails; the
+ * numbers (uint32_t) of its datagram queue pairs, one for each rail, 0 for none; if all ranks are
+ * connected at start-up, the numbers of its queue pairs for each rank of the job, itself included;
+ * and a zero-terminated text about ports it does not use. */
 struct tk_peer_info {
     uint32_t version;
     uint32_t pid;
@@ -221,7 +221,7 @@ void tk_host_names_complete(void);
 /* The bytes that `count` names of `length` characters take. */
 size_t tk_host_names_bytes(size_t count, size_t length);
 
-/* Publishes `info` and collects those of all ranks with one fence. Checks version, mode,
+/* Publishes `info` and collects the infos of all ranks with one fence. Checks version, mode,
  * settings. */
 enum tk_status tk_peer_info_exchange_all(struct tk_peer_info *info);
 
@@ -230,10 +230,10 @@ const struct tk_peer_info *tk_peer_info_of(uint32_t rank);
 const struct tk_host_info *tk_host_info_of(uint32_t rank);
 void tk_peer_info_drop_all(void);
 
-/* segment.c: segments bound to endpoints, as other ranks reach them. Those of endpoints 0 are in
- * struct tk_peer, those of other endpoints in a table that is allocated with the first of them. A
- * record is written only while its owner's segment may not be used yet, and is read-only otherwise;
- * allocating the table takes a lock. */
+/* segment.c: segments bound to endpoints, as other ranks reach them. Segments of endpoints 0 are in
+ * struct tk_peer; segments of other endpoints are in a table that is allocated with the first of
+ * them. A record is written only while its owner's segment may not be used yet, and is read-only
+ * otherwise; allocating the table takes a lock. */
 
 enum {
     tk_endpoints_max = 33,                  /* of the client: GASNET_MAXEPS */
@@ -243,11 +243,11 @@ enum {
 
 /* Of a segment in the memory of a device, what other ranks must know. */
 struct tk_bound_kind {
-    uint8_t gex_class;   /* gex_MK_Class_t */
-    uint8_t has_ipc;     /* `ipc` and `offset` are valid */
-    uint8_t needs_flush; /* a put over the network needs a read behind it */
-    uint8_t is_registered; /* an HCA reaches it: a key is not 0. Set where it is recorded */
-    uint32_t serial;       /* of the allocation: the handle of a freed one may come again */
+    uint8_t gex_class;      /* gex_MK_Class_t */
+    uint8_t has_ipc;        /* `ipc` and `offset` are valid */
+    uint8_t needs_flush;    /* a put over the network needs a read behind it */
+    uint8_t is_registered;  /* an HCA reaches it: a key is not 0. Set where it is recorded */
+    uint32_t serial;        /* of the allocation: the handle of a freed one may come again */
     unsigned char uuid[16]; /* of the device */
     uint64_t offset;        /* of the segment in its allocation */
     unsigned char ipc[64];  /* the vendor's handle of the allocation */

@@ -213,7 +213,7 @@ static bool is_same_record(const struct tk_bound *a, const struct tk_bound *b)
 }
 
 /* The staging buffers are published with each device segment, while transfers to other segments
- * pass through them. So what is in use is not written. */
+ * pass through them. So records in use are not written. */
 static void set_record(struct tk_bound *record, const struct tk_bound *bound)
 {
     struct tk_bound next = *bound;
@@ -257,8 +257,8 @@ void tk_bound_set(uint32_t rank, const struct tk_bound *bound)
 
 /* ---- the exchange ---- */
 
-/* What a rank publishes: this header, `count` records, what is to be known of the `kinds` of them
- * that are in the memory of devices, in order, then the keys of each record. */
+/* What a rank publishes: this header, `count` records, descriptions of the `kinds` of them that are
+ * in device memory, in order, then the keys of each record. */
 struct offer {
     uint32_t count;
     uint32_t unable;
@@ -325,7 +325,7 @@ static struct offer *make_offer(const struct tk_bound *mine, uint32_t count)
     return offer;
 }
 
-/* Device memory is no file, is not bound to endpoint 0, and is not what stages it. */
+/* Device memory is not a file, is not bound to endpoint 0, and is not its own staging buffer. */
 static bool is_sound_kind(const struct wire *record, const struct tk_bound_kind *kind)
 {
     return record->fd < 0 && record->endpoint != 0 && record->endpoint != tk_endpoint_staging &&

@@ -23,19 +23,19 @@ extern TK_HIDDEN TK_PER_THREAD_NEAR unsigned tk_in_handler;
  * cheap. */
 extern TK_HIDDEN tk_counter_t tk_deferred_work_wanted;
 
-/* How many of these are blocked because a transport has no space: nothing rings when space becomes
- * free, so waiters sleep for short times only. */
+/* How many of these are blocked because a transport has no space: no doorbell rings when space
+ * becomes free, so waiters sleep for short times only. */
 extern TK_HIDDEN tk_counter_t tk_deferred_work_lacks_space;
 
 /* Only for tk_poll() and tk_reap(): the functions that poll, that complete our own operations, and
- * that do that work and return whether there was any. */
+ * that do the work of tk_progress_add() and return whether there was any. */
 extern TK_HIDDEN bool (*tk_poll_transports)(void);
 extern TK_HIDDEN bool (*tk_reap_transports)(void);
 bool tk_deferred_work_after(bool any);
 
 /* PAR: another thread may sleep until something that this thread has just done. Waking it takes two
  * locked instructions, so in a job whose threads never sleep (it has a CPU for each rank, and the
- * client did not request it) polls only read a word that nobody writes any more. */
+ * client did not request it) polls only read a word that no thread writes any more. */
 extern TK_HIDDEN tk_counter_t tk_sleeps_expected; /* reasons why threads of the client may sleep */
 void tk_wake_sleepers(void);
 
@@ -91,7 +91,8 @@ static inline bool tk_turn_to_serve(void)
 
 /* Requests that find space do not wait, and those to this rank or to a neighbour may always find
  * it. So one in so many requests of a thread polls before it is sent, so that a client that only
- * sends still serves others. Immediate ones do not poll; the next other one does. */
+ * sends still serves others. Immediate requests do not poll; the next request that is not immediate
+ * does. */
 enum { tk_request_turn = 128 };
 void tk_request_poll(bool immediate);
 

@@ -22,7 +22,7 @@ enum tk_wake_source {
     TK_WAKE_DEVICE  /* with a reservation: silent too, and no message is served now */
 };
 
-/* After an empty turn, the *empty-th in a row. */
+/* After the *empty-th empty poll in a row. */
 void tk_back_off(unsigned empty, enum tk_wake_source wake, const struct tk_wait_why *why);
 
 /* Empty polls of this thread in a row, where ranks outnumber CPUs: after some of them polling

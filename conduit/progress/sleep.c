@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How a thread sleeps until there is something for it: on the doorbell that neighbours and threads
+ * A thread sleeps here until it has something to serve: on the doorbell that neighbours and threads
  * of this process ring (transport/doorbell.h) and, where the network reports events
  * (transport/device_events.h), on those too, in one wait. Owns the bell, and which thread waits for
  * the events.
  *
- * One thread at a time waits for what a device receives, and for the bell by its socket; one (often
- * the same) for what it has sent. Others sleep on the bell alone: those two serve the device and
- * ring, and when they stop waiting they ring as well, so that another one takes over. A thread
- * takes over first, then arms the queues and takes what is in them, then sleeps: so an event that
- * its predecessor has taken is never missed. No lock. */
+ * One thread at a time waits for a device's receive events, and for the bell by its socket; one
+ * (often the same) waits for its send events. Others sleep on the bell alone: those two serve the
+ * device and ring, and when they stop waiting they ring as well, so that another one takes over. A
+ * thread takes over first, then arms the queues and takes what is in them, then sleeps: so an event
+ * that its predecessor has taken is never missed. No lock. */
 #include "config.h"
 
 #include <poll.h>

@@ -26,9 +26,10 @@ void tk_progress_crowded(void);
  * completed that a thread may wait for: then a waiter must not sleep. Start-up only; few. */
 void tk_progress_add(bool (*work)(void));
 
-/* One turn of waiting for another process, the launcher's: polls, and sleeps at once if there was
- * nothing, since that process needs a CPU. *turn is zero at first. A message, a ring, an answer of
- * the launcher or a time-out ends the sleep; the time-out is longest in a job without a network. */
+/* One step of waiting for another process, the launcher's: polls, and sleeps at once if the poll
+ * found nothing, since that process needs a CPU. *turn is zero at first. A message, a ring, an
+ * answer of the launcher or a time-out ends the sleep; the time-out is longest in a job without a
+ * network. */
 void tk_wait_asleep(unsigned *turn);
 
 /* The same as a function to be passed to tk_bootstrap_fence(). */
@@ -52,7 +53,7 @@ void tk_progress_ring(void);
  * few. */
 void tk_progress_look(bool (*look)(void));
 
-/* One turn of waiting: a poll (in a handler: tk_reap_in_handler()), then the back-off for *empty,
+/* One step of waiting: a poll (in a handler: tk_reap_in_handler()), then the back-off for *empty,
  * zero at first. It may sleep for long, because the awaited event comes by a message, by our own
  * operations, or with a ring (tk_neighbour_wake()). */
 void tk_wait_step(unsigned *empty);

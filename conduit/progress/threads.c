@@ -31,7 +31,7 @@ static const uint64_t shortest_patience = TK_SECOND / 50, longest_patience = TK_
 struct progress_thread {
     const char *device;
     unsigned role;
-    uint64_t idle; /* ns to go on polling after something came */
+    uint64_t idle; /* ns to keep polling after an event */
     struct tk_thread_pace pace;
     uint64_t patience;
     uint64_t began;

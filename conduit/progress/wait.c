@@ -30,7 +30,7 @@ static const struct tk_wait_why an_event = {.kind = TK_WAITS_EVENT, .peer = tk_w
 static const struct tk_wait_why a_source = {.kind = TK_WAITS_SOURCE, .peer = tk_wait_nobody};
 static const struct tk_wait_why a_condition = {.kind = TK_WAITS_CONDITION, .peer = tk_wait_nobody};
 
-/* Constant except for the peer, and built only after an empty turn. */
+/* Constant except for the peer, and built only after an empty poll. */
 #define SEND_TO(peer) (&(struct tk_wait_why){.kind = TK_WAITS_SEND, .peer = (peer)->rank})
 #define RMA_TO(peer)  (&(struct tk_wait_why){.kind = TK_WAITS_RMA, .peer = (peer)->rank})
 
@@ -49,9 +49,9 @@ void tk_wait_step_for(unsigned *empty, const struct tk_wait_why *why)
     wait_step(empty, TK_WAKE_BELL, why);
 }
 
-/* A wait for space is counted by the resource that was missing when it began, and its time only
- * after some turns: a client that sends as fast as credits return waits at almost every message,
- * mostly for one turn, and reading the clock takes as long as two turns. */
+/* Counts a wait for space under the resource that was missing when it began. Its time counts only
+ * after some polls: a client that sends as fast as credits return waits at almost every message,
+ * mostly for one poll, and reading the clock takes as long as two polls. */
 enum { turns_untimed = 8 };
 struct stall {
     uint64_t since; /* 0: its time is not counted so far */
@@ -145,7 +145,7 @@ static bool count_is_done(const void *left)
     return tk_counter_read(left) <= 0;
 }
 
-/* After the first turn that found nothing. */
+/* After the first poll that found nothing. */
 static __attribute__((noinline)) void idle_until(bool (*ready)(const void *what), const void *what)
 {
     unsigned empty = 1;

@@ -20,7 +20,7 @@ enum { flights = 1024 /* more than the queues of a few peers hold */ };
 
 struct flight {
     struct tk_op op;           /* through a firehose: counts what the network still works on */
-    struct tk_op *whole;       /* the transfer of which this is a piece */
+    struct tk_op *whole;       /* the transfer that this is a piece of */
     struct tk_hose *hose;      /* NULL: in a message */
     struct tk_rma part;        /* through a firehose: all of its bytes are posted, */
     struct tk_rma_state state; /* but the reads behind them only if is_posted */

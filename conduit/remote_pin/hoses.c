@@ -205,8 +205,8 @@ void tk_hose_cancel(struct tk_hose *h)
     tk_unlock(&table.lock);
 }
 
-/* The requested region may be part of what is registered there. The table finds it by one granule
- * only: that of the request. */
+/* The region registered there may be larger than the requested one. The table finds it by one
+ * granule only, the granule of the request. */
 static void hose_settle(struct tk_hose *h, uintptr_t base, size_t size, uint32_t handle)
 {
     h->handle = handle;

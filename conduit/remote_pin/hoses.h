@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Remote firehoses (Bell and Bonachea, CAC 2003): what this process knows of regions of other
- * ranks' memory that are registered there for its use, so that it can put and get without asking
- * first. Each rank exports a limited number of regions to each other rank; to request another one,
- * the requester gives one up in the same message, which moves the firehose from one region to the
+ * Remote firehoses (Bell and Bonachea, CAC 2003): this process's table of regions of other ranks'
+ * memory that are registered there for its use, so that it can put and get without asking first.
+ * Each rank exports a limited number of regions to each other rank; to request another one, the
+ * requester gives one up in the same message, which moves the firehose from one region to the
  * other. Nothing here sends: flight.c does. Owns the table; one lock, under which no other is
  * taken. Thread-safe. */
 #ifndef TK_HOSES_H

@@ -2,8 +2,8 @@
  *
  * Puts and gets over the network when the other side's memory is not registered beforehand: the
  * network's transport with other functions for these. Each piece lies in one granule of the other
- * side's memory. A piece that has a firehose is posted at once; otherwise the firehose is
- * requested, and those of some later pieces, and the caller retries. Owns the transport. */
+ * side's memory. A piece that has a firehose is posted at once; otherwise its firehose and the
+ * firehoses of some later pieces are requested, and the caller retries. Owns the transport. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -134,8 +134,8 @@ static enum tk_status rma_on_demand(struct tk_peer *peer, const struct tk_rma *r
                                     struct tk_rma_state *state)
 {
     enum tk_status status = TK_OK;
-    /* Segments of other endpoints are registered whole; that of endpoint 0 is not, whichever local
-     * endpoint the transfer uses. */
+    /* Segments of other endpoints are registered whole; the segment of endpoint 0 is not, whichever
+     * local endpoint the transfer uses. */
     if (rma->is_pair && rma->endpoint != 0)
         return below(peer)->rma.post(peer, rma, state);
     while (status == TK_OK && state->done < rma->nbytes)

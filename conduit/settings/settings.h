@@ -141,7 +141,7 @@ enum { tk_setting_why_max = 1024 /* of the lines about a value; the longest list
  * NAME='text'. */
 bool tk_form_is(enum tk_form form, const char *text, char *why, size_t why_size);
 
-/* Is this the name, or NAME=value, of GASNET_IBV_PORTS_<n>, or of several numbers with _ between? */
+/* Is this the name, or NAME=value, of GASNET_IBV_PORTS_<n>, or of numbers with _ between? */
 bool tk_setting_is_numbered(const char *name);
 
 /* ---- Parsers of values of special forms ---- */
@@ -168,7 +168,8 @@ struct tk_port_key {
 };
 bool tk_parse_port_key(const char *text, struct tk_port_key *key);
 
-/* A number or a quotient of two, with suffixes: below 1 a fraction of what there is. */
+/* A number or a quotient of two, with suffixes: a value below 1 is a fraction of the available
+ * amount. */
 bool tk_parse_share(const char *text, double *value);
 
 struct tk_segsize {
@@ -230,8 +231,9 @@ static inline size_t tk_environment_bytes(size_t count)
     return (count + 1) * sizeof(char *);
 }
 
-/* Value of a variable, NULL if unset. What the spawner gave all ranks cannot be changed by a client
- * that calls setenv() on one of them; names that the spawner did not set are the client's. */
+/* Value of a variable, NULL if unset. A client that calls setenv() on one rank cannot change
+ * variables that the spawner gave to all ranks; names that the spawner did not set are the
+ * client's. */
 const char *tk_getenv(const char *name);
 
 /* From now on tk_getenv_decoded() replaces escapes such as %0A in variables that the process was

@@ -111,8 +111,8 @@ static bool is_cache(const char *text)
     return !*text || !strncasecmp(text, "cache", strlen(text));
 }
 
-/* The names of hwloc, of which two letters are enough, with or without a number after them. Objects
- * without CPUs of their own, such as devices of the operating system, are not parts. */
+/* hwloc's names: two letters are enough, and a number may follow. Objects without CPUs of their
+ * own, such as devices of the operating system, are not parts. */
 static bool is_part(const char *text)
 {
     static const char *const names[] = {"machine", "package", "socket", "numanode", "node",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Text to values: one parser per type, each refusing what is not entirely a value in range. One
+ * Text to values: one parser per type, each refuses text that is not entirely a value in range. One
  * rule for all settings, here and in the launcher: blanks around a value are ignored, and an empty
  * value counts as unset. No state. */
 #include "config.h"
@@ -151,7 +151,7 @@ static enum tk_status parse_trimmed(const struct tk_setting *s, const char *valu
     case TK_SETTING_BOOL:
         return parse_truth(s, value, field);
     case TK_SETTING_CHOICE:
-        /* According to the manual only the values of these may be in upper or lower case. */
+        /* The manual allows upper and lower case only in the values of these. */
         if (!parse_is_word(s->words, value, strstr(s->name, "_POLL_MODE") != NULL))
             return TK_FAIL;
         break;

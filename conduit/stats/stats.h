@@ -2,7 +2,7 @@
  *
  * Counters of the library, always enabled. In PAR each thread counts in a block of its own; SEQ and
  * PARSYNC have one block in all. No lock, no atomics, one addition for each count. Blocks are never
- * freed; a new thread reuses that of a thread that ended, so the sum over all blocks is exact
+ * freed; a new thread reuses the block of a thread that ended, so the sum over all blocks is exact
  * whenever no thread is counting. */
 #ifndef TK_STATS_H
 #define TK_STATS_H

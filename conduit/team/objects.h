@@ -68,11 +68,11 @@ struct trunkline_segment *tk_segment_create_on(struct tk_kind_device *device, vo
                                                uintptr_t size, bool *is_argument,
                                                struct tk_kind_why *why);
 void tk_segment_close_kind(struct trunkline_segment *segment);
-/* What others must know of it. */
+/* The data that other ranks need about it. */
 const struct tk_bound_kind *tk_segment_bound_kind(const struct trunkline_segment *segment);
 
-/* False: the memory under it was freed, which was logged. True of host memory, which can't be
- * asked. */
+/* False: the memory under it was freed, which was logged. True for host memory, which can't be
+ * checked. */
 bool tk_segment_is_valid(const struct trunkline_segment *segment);
 
 /* False if the endpoint is bound to a segment already. */

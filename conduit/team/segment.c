@@ -63,7 +63,7 @@ enum tk_status tk_segment_fill(struct trunkline_segment *segment, void *address,
     return TK_FAIL;
 }
 
-/* Memory of the client is left to the client to free. */
+/* The client frees its own memory. */
 void tk_segment_empty(struct trunkline_segment *segment)
 {
     if (segment->region.handle)

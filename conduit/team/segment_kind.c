@@ -15,13 +15,13 @@
 #include "team/objects.h"
 #include "transport/transport.h"
 
-/* What a segment has besides a host segment. */
+/* The fields that a device segment adds to a host segment. */
 struct kind_part {
     struct tk_kind_memory memory;
     struct tk_bound_kind bound;
 };
 
-/* How it went: by what the memory is registered (NULL: not), and what failed before. */
+/* By what the memory is registered (NULL: it is not), and which attempts failed before. */
 struct registration {
     const char *by;
     char why[400];
@@ -111,7 +111,7 @@ static void print(const struct trunkline_segment *segment, const struct registra
 }
 
 /* Without a registration data is staged, unless the user asked for that registration. A job without
- * a network has nothing to register with: handle is NULL all the same. */
+ * a network has no device to register with: handle is NULL there too. */
 static enum tk_status kind_register(struct trunkline_segment *segment, struct tk_kind_why *why)
 {
     struct registration r = {0};

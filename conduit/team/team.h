@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Teams: which endpoint of which process a rank of a team means, and the same for pairs of
- * endpoints, which clients pass in place of teams. All folders above this one translate ranks by
- * the functions here. A team is read-only between its creation and its destruction, except for what
- * the functions below say, so translation takes no lock and is thread-safe.
+ * Teams map each of their ranks to an endpoint of a process; so do pairs of endpoints, which
+ * clients pass in place of teams. All folders above this one translate ranks by the functions here.
+ * A team is read-only between its creation and its destruction, unless a function below says
+ * otherwise, so translation takes no lock and is thread-safe.
  *
  * A team costs each of its members constant memory if the job ranks of its members are an
  * arithmetic sequence (list.h), and a table otherwise. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The tools' environment in a conduit's library: that of the job, with a rank once the job has
- * started. No state, no lock. */
+ * The tools' environment in a conduit's library: the job's environment, and its rank once the job
+ * has started. No state, no lock. */
 #include "config.h"
 
 #include "base/report.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The tools' environment without a conduit: that of the process. No state, no lock. */
+ * The tools' environment without a conduit: the process's own. No state, no lock. */
 #include "config.h"
 
 #include <stdlib.h>

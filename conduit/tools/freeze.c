@@ -13,8 +13,7 @@
 #include "tools/tools.h"
 
 enum {
-    look_ns = 100 * 1000000 /* the user of a debugger does not notice the delay, and it costs no CPU
-                               time to speak of */
+    look_ns = 100 * 1000000 /* short enough for a debugger's user, and costs almost no CPU time */
 };
 
 volatile int gasnet_frozen;

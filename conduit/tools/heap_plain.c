@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The tools' heap in libraries without --enable-debug-malloc: that of the C library. No state. */
+ * The tools' heap in libraries without --enable-debug-malloc: the C library's. No state. */
 #include "config.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 
 #include "gasnet_tools.h"
 
-/* GASNETT_RWLOCK_INITIALIZER is all zero, and so is that of glibc and musl. */
+/* GASNETT_RWLOCK_INITIALIZER is all zeros, as are those in glibc and musl. */
 _Static_assert(sizeof(pthread_rwlock_t) <= 64, "the header's room is too small");
 _Static_assert(_Alignof(pthread_rwlock_t) <= _Alignof(gasnett_rwlock_t), "badly aligned");
 
@@ -86,7 +86,7 @@ void gasnett_rwlock_unlock(gasnett_rwlock_t *pl)
 
 #if GASNET_DEBUG
 
-/* A lock that can be taken for writing is held by no thread. */
+/* If the lock can be taken for writing, no thread holds it. */
 void gasnett_rwlock_assertlocked(gasnett_rwlock_t *pl)
 {
     if (pthread_rwlock_trywrlock(real(pl)) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The names of the host and of the executable. Owns both, made on first use under pthread_once().
- * Must not report errors: what is printed about an error names the host. */
+ * Must not report errors: an error report asks this file for the host's name. */
 #include "config.h"
 
 #include <pthread.h>

@@ -16,9 +16,8 @@ enum { tk_leaders_tree_steps = 5, tk_leaders_steps_max = tk_leaders_tree_steps +
  * dissemination. */
 enum { tk_leaders_few = 100 };
 
-/* In each step a leader sends the step's message, if there is one, then waits for the message of
- * its own step, if there is one, then goes on with the next step. A message carries the step of its
- * receiver. */
+/* In each step a leader sends the step's message, if any, then waits for the message of its own
+ * step, if any, then begins the next step. A message carries the step of its receiver. */
 struct tk_leaders_step {
     uint32_t to;      /* rank */
     uint32_t from;    /* the rank whose message it awaits */

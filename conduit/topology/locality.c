@@ -19,7 +19,7 @@
 static hwloc_topology_t machine;
 static hwloc_bitmap_t ours; /* CPUs of this thread that exist in the topology */
 
-/* Linux has bindings of threads alone: that of the process is its first one's. */
+/* Linux binds threads, not processes: a process counts as bound like its first thread. */
 static pid_t locality_thread(void)
 {
     return !strcmp(tk_settings.hwloc_query, "process") ? getpid() : 0;

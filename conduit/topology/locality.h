@@ -19,8 +19,8 @@ enum { tk_distance_unknown = 1 << 20 /* farther than any device that hwloc knows
 int tk_locality_distance(const char *device);
 
 /* Logical indices, ascending, of the objects of a type ("Socket", "Package", "NUMANode", "Core",
- * ...: hwloc's names) that contain CPUs of this thread; `most` of them if they are more. TK_FAIL:
- * there is no such type; nothing is printed. */
+ * ...: hwloc's names) that contain CPUs of this thread; the first `most` of them if there are more.
+ * TK_FAIL: there is no such type; nothing is printed. */
 enum tk_status tk_locality_indices(const char *type, uint32_t *at, uint32_t most, uint32_t *count);
 
 /* For tools: until tk_locality_drop() the two functions above answer for a thread that may use

@@ -146,7 +146,7 @@ static void topology_count(uint32_t size)
     }
 }
 
-/* The ranks of a neighbourhood are contiguous among those of its host. */
+/* The ranks of a neighbourhood are contiguous among the ranks of its host. */
 static void topology_find_local(uint32_t rank, uint32_t size)
 {
     struct tk_topology *t = &tk_topology;

@@ -40,7 +40,8 @@ struct tk_topology {
 
 extern struct tk_topology tk_topology;
 
-/* The name of this host; on a virtual host of the launcher (gasnetrun_ibv -H =NAME) that one's. */
+/* The name of this host; on a virtual host of the launcher (gasnetrun_ibv -H =NAME), the virtual
+ * host's name. */
 void tk_topology_host_name(char name[tk_host_name_max]);
 
 /* Before the map is built: sets `cpus`, and `oversubscribed` by what the launcher reports, ranks of

@@ -19,8 +19,8 @@ uint64_t tk_trace_aligned(const struct tk_trace_alignment *alignment, uint64_t a
 /* The maximum error of that, once the end is known. */
 uint64_t tk_trace_error(const struct tk_trace_alignment *alignment);
 
-/* Sets the offset at the end. False: within the measurement error it equals that of the start,
- * which remains in use, and lines need no correction. */
+/* Sets the offset at the end. False: within the measurement error it equals the offset of the
+ * start, which remains in use, and lines need no correction. */
 bool tk_trace_align_end(struct tk_trace_alignment *alignment, const struct tk_trace_offset *end);
 
 /* Corrects complete lines that were written before the end was known. */

@@ -18,7 +18,7 @@ struct tk_trace_source {
     const char *host, *boot; /* `boot`: equal for processes whose CLOCK_MONOTONIC is the same
                               * clock */
     int pid;
-    bool is_aligned; /* times are those of rank 0's clock: */
+    bool is_aligned; /* times are by rank 0's clock: */
     struct tk_trace_alignment alignment;
 };
 

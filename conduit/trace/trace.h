@@ -13,8 +13,8 @@
 #include "base/traced.h"
 #include "trace/event.h"
 
-/* Classes that are recorded now; 0 while nothing is. Written at the start, the end, and by the
- * program; a thread that reads it late may record one event too many or too few. */
+/* Classes that are recorded now; 0: none. Written at the start, the end, and by the program; a
+ * thread that reads it late may record one event too many or too few. */
 extern TK_HIDDEN uint32_t tk_trace_mask;
 
 enum tk_trace_bit {
@@ -102,8 +102,8 @@ void tk_trace_open(const struct tk_trace_plan *plan);
 /* From now on events are recorded. */
 void tk_trace_start(void);
 
-/* The first sets the offset at the start (before tk_trace_start()): from then on times are those of
- * rank 0's clock. The second sets that at the end, after recording has stopped, and corrects the
+/* The first sets the offset at the start (before tk_trace_start()): from then on times are by rank
+ * 0's clock. The second sets the offset at the end, after recording has stopped, and corrects the
  * written lines. */
 void tk_trace_align(const struct tk_trace_offset *offset, bool at_end);
 

@@ -45,7 +45,7 @@ static bool is_broken;
 static uint32_t mask_at_start;
 static _Atomic(bool) has_file, is_closed;
 static atomic_flag busy = ATOMIC_FLAG_INIT;
-static struct tk_text lines; /* of no file: the file is opened for each write */
+static struct tk_text lines; /* without a file: each write opens it */
 static uint64_t lost_in_all;
 static char text[tk_trace_text_max + 1];
 static pid_t owner;

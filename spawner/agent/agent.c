@@ -18,8 +18,7 @@ bool agent_set_open(struct agent_set *s, const struct job *job, uint32_t count, 
     return s->agents != NULL;
 }
 
-/* Whether a name is that of the host of this process; its first part is enough, as in lists of
- * batch systems. */
+/* Whether a name means this process's host; its first part is enough, as in batch lists. */
 static bool is_here(const char *name)
 {
     char here[256] = "";

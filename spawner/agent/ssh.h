@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Guards on other hosts: a command like ssh runs the launcher there, which reads the secret of the
  * job from its standard input and calls back twice, for control and for output. The command's
- * standard input stays open as long as the job lives: its end is another sign for the guard that it
- * is no longer wanted. For agent.c alone; owns the port that is called back and the pipes to the
- * commands. One thread, no lock. */
+ * standard input stays open as long as the job lives: its end, too, tells the guard that the job is
+ * over. For agent.c alone; owns the port that is called back and the pipes to the commands. One
+ * thread, no lock. */
 #ifndef TRUNKLINE_SPAWNER_SSH_H
 #define TRUNKLINE_SPAWNER_SSH_H
 

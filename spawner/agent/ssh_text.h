@@ -12,8 +12,8 @@
 void ssh_text_judge(const char *text, size_t length, int status, const char *command,
                     const char *launcher, char *why, size_t size);
 
-/* A line of a process of ours there, without the launcher's name in front of it; NULL: of another
- * program. */
+/* A line of one of our processes there, without the launcher's name in front of it; NULL: of
+ * another program. */
 const char *ssh_text_own(const char *line);
 
 #endif

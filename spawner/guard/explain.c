@@ -45,7 +45,7 @@ static void end_stack(struct guard *g, const char *text, size_t length)
     send_stack(g, rank, text, length);
 }
 
-/* gdb could not; `why` is what it said, or why it was not started. */
+/* gdb failed; `why` is its message, or why it was not started. */
 static void ask_rank(struct guard *g, const char *why)
 {
     char reason[120], text[400];

@@ -37,7 +37,7 @@ static void guard_read_exec_errors(struct guard *g)
     }
 }
 
-/* A crash of libpmix, or SIGKILL: by the kernel for lack of memory, or by somebody. */
+/* A crash of libpmix, or SIGKILL: from the kernel for lack of memory, or from a user. */
 static void server_was_killed(struct guard *g, int status)
 {
     char name[100], memory[500];
@@ -249,9 +249,9 @@ static int guard_catch_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Rank 0 reads the user's file or pipe itself, so that what it does not read is left for others:
- * for the shell whose loop runs jobs. A terminal is relayed, because ranks are in process groups
- * that it stops when they read. */
+/* Rank 0 reads the user's file or pipe itself, so that unread input is left for others: for the
+ * shell whose loop runs jobs. A terminal is relayed, because ranks are in process groups that it
+ * stops when they read. */
 static int take_input(bool is_forked)
 {
     return is_forked && !isatty(STDIN_FILENO)

@@ -10,7 +10,7 @@
 
 /* Runs the guard of a host in this process, which has no other task. `control` and `output` are its
  * sockets to the head, or to the guard above; the end of `control` means that those are gone. The
- * job comes by them. Never returns. */
+ * description of the job arrives on them. Never returns. */
 void guard_run(int control, int output) __attribute__((noreturn));
 
 /* guard_run() on another host. The end of `lifeline` means that the head, or the connection to it,

@@ -82,7 +82,7 @@ static const char *ssh_came_from(char *text, size_t size)
 
 static int remote_fail(const char *addresses, const char *why)
 {
-    if (*why) /* else nobody reads the report any more */
+    if (*why) /* else no process reads the report any more */
         log_error("it cannot connect to %s, the launcher: %s; if a firewall is between, "
                   "GASNET_MASTERIP may name an address that is open",
                   strncmp(addresses, "@,", 2) ? addresses : addresses + 2, why);
@@ -112,8 +112,8 @@ static int keep_house(pid_t guard, const char *session)
     return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME;
 }
 
-/* The guard is a child, so that a process is left when it is killed; if that one is killed, the
- * guard ends the job. Returns in the parent. */
+/* The guard is a child, so that the parent is left when the guard is killed; if the parent is
+ * killed, the guard ends the job. Returns in the parent. */
 static int run_guard(int control, int output, bool (*has_port)(void))
 {
     pid_t self = getpid();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The session directory: where libpmix keeps its files for one job. It is named by the head, so
- * that the head can remove it when the guard was killed, and made and removed by the guard, so that
- * it goes away when the head is killed. The job does not depend on it. No lock. */
+/* The session directory: where libpmix keeps its files for one job. The head names it, so that the
+ * head can remove it if the guard was killed; the guard makes and removes it, so that it goes away
+ * when the head is killed. The job does not depend on it. No lock. */
 #ifndef TRUNKLINE_SPAWNER_SESSION_H
 #define TRUNKLINE_SPAWNER_SESSION_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Adapts a job on a host that did not inherit it: the environment there is the base of the one that
- * came with the job, and limits of resources are raised or lowered as far as the hard ones there
- * allow. Owns the list that replaces job->env; no lock. */
+/* Adapts a job on a host that did not inherit it: merges the job's environment over that host's
+ * own, and raises or lowers resource limits as far as the hard limits there allow. Owns the list
+ * that replaces job->env; no lock. */
 #ifndef TRUNKLINE_SPAWNER_THERE_H
 #define TRUNKLINE_SPAWNER_THERE_H
 

@@ -19,7 +19,7 @@ enum devices_choice {
 };
 
 /* `hello` has an entry for each host of the job; where its ports are unknown it is the launcher's
- * own host. Writes a sentence: the error, or what was chosen. */
+ * own host. Writes a sentence: the error, or the choice. */
 enum devices_choice devices_choose(const struct job *job, const struct hello *hello, char *text,
                                    size_t size);
 

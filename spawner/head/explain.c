@@ -465,7 +465,7 @@ static void add_verb(struct explain *e, const struct bytes *text, bool is_plural
     bytes_append(&e->text, at, length);
 }
 
-/* Ranks of one text are one line. */
+/* Ranks with the same text share one line. */
 static void add_lines(struct explain *e)
 {
     struct explain part = *e;

@@ -15,7 +15,7 @@
 /* Guards on this host answer within milliseconds, gdb within seconds. */
 enum { ANSWERS_MS = 3000, STACKS_MS = 25000, LOOK_MIN_MS = 100 };
 
-/* The text of a large job still fits a socket's buffer, so that no caller can hold up the head. */
+/* A socket buffer holds the text of even a large job, so a slow caller cannot block the head. */
 enum { TEXT_MAX = 96 << 10 };
 
 static int64_t next_look(const struct hang *h)

@@ -46,7 +46,7 @@ void hang_ask(struct hang *h);
 /* Takes a frame of a guard; false: the frame is for another purpose. */
 bool hang_take(struct hang *h, const struct wire_frame *f);
 
-/* To be called with poll's result for hang_poll(); hang_watch() acts on what is due. */
+/* Call it with poll's result for hang_poll(); hang_watch() does the work that is due. */
 struct pollfd hang_poll(const struct hang *h);
 void hang_serve(struct hang *h);
 void hang_watch(struct hang *h);

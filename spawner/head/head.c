@@ -52,7 +52,7 @@ enum { DESCRIBED_MAX = 8 };
 struct head_host {
     bool said_hello;
     bool done;    /* no process of the job is left there, or the host is lost */
-    bool lost;    /* nobody has cleaned up there */
+    bool lost;    /* no process has cleaned up there */
     pid_t server; /* the PMIx server, 0 before the guard has reported it */
 };
 
@@ -239,8 +239,8 @@ static void add_network(const struct head *h, struct bytes *settings)
     log_verbose(1, "softhca reaches other hosts by the network %s", network);
 }
 
-/* Ranks may start when all hosts have answered. On other hosts it is known only now which device
- * they get. */
+/* Ranks may start when all hosts have answered. The device of ranks on other hosts is known only
+ * now. */
 static void let_go(struct head *h)
 {
     struct bytes settings = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The launcher's standard input on its way to rank 0. A file or pipe is that of rank 0 itself,
- * where rank 0 is on this host. Otherwise it is relayed: read only when the channel is empty, and
+/* The launcher's standard input on its way to rank 0. If rank 0 is on this host, it inherits a file
+ * or pipe and reads it itself. Otherwise it is relayed: read only when the channel is empty, and
  * never from the terminal while in the background. Owns its state but not the files; one thread, no
  * lock. */
 #ifndef TRUNKLINE_SPAWNER_INPUT_H
@@ -23,7 +23,7 @@ void input_hand_over(struct input *i);
 /* The file to poll for input now, -1 for none. */
 int input_waits_for(struct input *i, const struct wire_channel *guard);
 
-/* Reads what is there and sends it on; an empty frame at end of file. */
+/* Reads the available input and sends it on; an empty frame at end of file. */
 void input_forward(struct input *i, struct wire_channel *guard);
 
 #endif

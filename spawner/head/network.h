@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The network over which softhca reaches the other hosts of a job: that by which their guards
+/* The network over which softhca reaches the other hosts of a job: the one on which their guards
  * called back, because it is known to work. Start of the job only; no lock. */
 #ifndef TRUNKLINE_SPAWNER_NETWORK_H
 #define TRUNKLINE_SPAWNER_NETWORK_H

@@ -29,7 +29,7 @@ void policy_free(struct policy *p)
     free(p->rank);
 }
 
-/* Of two causes within one window the one that explains the other wins: an abort is often only the
+/* If one window has two causes, the cause that explains the other wins: an abort is often only the
  * reaction to another rank's end, and a failure of the launcher explains everything. */
 static int policy_weight(enum policy_cause cause)
 {
@@ -48,8 +48,8 @@ static int policy_weight(enum policy_cause cause)
     }
 }
 
-/* Ranks that end because of another rank's end are not the cause: of two that ended, the one that
- * the others could no longer reach was first, in whatever order the exits were seen. */
+/* A rank that ends because another rank ended is not the cause. If two ended, the rank that the
+ * others could no longer reach ended first, in whatever order the exits were seen. */
 static bool policy_explains(const struct policy *p, enum policy_cause cause, uint32_t rank)
 {
     if (policy_weight(cause) != policy_weight(p->cause))
@@ -181,7 +181,7 @@ static void exited_zero(struct policy *p, uint32_t rank, int64_t now)
         policy_blame(p, CAUSE_ABSENT, rank, 0, now);
 }
 
-/* Of ranks that leave in order the largest status is that of the job, in whatever order the exits
+/* If ranks leave in order, the job gets the largest of their statuses, in whatever order the exits
  * are seen: some ranks may not have learnt it. */
 static void left_with(struct policy *p, uint32_t rank, int code, int64_t now)
 {
@@ -295,8 +295,8 @@ static bool others_leave_in_order(const struct policy *p)
     return true;
 }
 
-/* Whether a rank that others have lost is expected to exit soon. One that aborted too has itself
- * only lost others. */
+/* Whether a rank that others have lost is expected to exit soon. A rank that aborted too has only
+ * lost others itself. */
 static bool end_is_expected(const struct policy *p)
 {
     for (uint32_t r = 0; r < p->ranks && policy_weight(p->cause) <= policy_weight(CAUSE_EXIT);

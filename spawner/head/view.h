@@ -33,7 +33,7 @@ void view_close(struct view *v);
 /* Takes a frame of a guard; false: the frame is for another purpose. */
 bool view_take(struct view *v, const struct wire_frame *f);
 
-/* To be called with poll's result for view_poll(); view_watch() acts on what is due. */
+/* Call it with poll's result for view_poll(); view_watch() does the work that is due. */
 struct pollfd view_poll(const struct view *v);
 void view_serve(struct view *v);
 void view_watch(struct view *v);

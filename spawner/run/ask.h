@@ -6,8 +6,8 @@
 
 #include <sys/types.h>
 
-/* `job`: the pid of its launcher, under another one also that of a rank; NULL: this user's only job
- * on this host. Returns the exit status. */
+/* `job`: the pid of its launcher or, if another launcher started it, also of a rank; NULL: this
+ * user's only job on this host. Returns the exit status. */
 int ask_explain(const char *job);
 
 /* The launcher that `job` names, as above, for an option --QUESTION; else one line and the exit

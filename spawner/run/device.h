@@ -11,7 +11,7 @@
  * and why a job cannot run. On failure returns the exit status, else 0. */
 int device_choose(const struct job *job, const struct tk_settings *s);
 
-/* For a job with other hosts: fills what the head decides by when they have answered
+/* For a job with other hosts: fills the data by which the head decides once they have answered
  * (head/devices.h), and leaves this process's environment alone. Returns as device_choose(). */
 int device_prepare(struct job *job, const struct tk_settings *s);
 

@@ -15,9 +15,9 @@
 void environ_forget_pmix(void);
 
 /* Applies the rule of all settings (blanks around a value do not count, an empty value is none) to
- * this process's environment and reads all of it by the library's own parser; what is not set has
- * its default of settings.def. Prints errors, including those in settings that only ranks use, and
- * returns false: then no rank is started. */
+ * this process's environment and reads all of it by the library's own parser; unset settings get
+ * their defaults of settings.def. Prints errors, including those in settings that only ranks use,
+ * and returns false: then no rank is started. */
 bool environ_load(struct tk_settings *out);
 
 /* Whether the user gave this setting a value; valid after environ_load(). */
@@ -28,11 +28,11 @@ bool environ_is_set(const char *name);
 void environ_set_limits(struct job *job, const struct tk_settings *s, bool is_terminal);
 
 /* Whether a variable, as NAME=value, is one that goes to other hosts: settings, the names in
- * `exported` (-E; may be NULL), what libpmix is asked to do, and what loads softhca. */
+ * `exported` (-E; may be NULL), libpmix's parameters, and the variables that load softhca. */
 bool environ_travels(const char *entry, const char *exported);
 
-/* Those of this process's variables, in an array of its own, NULL-terminated; NULL without memory.
- */
+/* This process's variables that go there, in an array of its own, NULL-terminated; NULL without
+ * memory. */
 char **environ_select(const char *exported);
 
 /* The parent of the session directory. */

@@ -68,7 +68,7 @@ static void add_all(struct command *c, const char *first, char *const *rest)
 
 /* ---- The hosts ---- */
 
-/* Slurm has each host once for each of its ranks, mpirun a number with it. */
+/* Slurm's list names each host once for each of its ranks, mpirun's once with a number. */
 static char *host_words(const struct foreign_job *job, bool is_repeated, bool has_numbers)
 {
     char *text = NULL;
@@ -162,7 +162,7 @@ static void add_srun(const struct foreign_job *job, struct command *c)
         add(c, "-c");
         add_format(c, "%u", job->cpus);
     }
-    if (job->bind_given) /* a cluster that cannot bind has a word about the option */
+    if (job->bind_given) /* a cluster that cannot bind prints a message about the option */
         add_format(c, "--cpu-bind=%s", words[job->bind]);
     if (job->label)
         add(c, "--label");
@@ -172,7 +172,7 @@ static void add_srun(const struct foreign_job *job, struct command *c)
 /* ---- The user's own command ---- */
 
 /* The program with its arguments. A command that we do not know may not pass the environment on, so
- * it comes along, by env(1). */
+ * env(1) sets it. */
 static void add_program(const struct foreign_job *job, struct command *c)
 {
     add(c, "env");

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The longest is what gethostname(2) and PMIx take; more ranks of a host PMIx cannot count. */
+/* gethostname(2) and PMIx take no longer names; PMIx cannot count more ranks of a host. */
 enum { HOST_NAME_LONGEST = 255, HOST_SLOTS_MAX = 65535, HOST_COUNT_MAX = 65536 };
 
 struct host {

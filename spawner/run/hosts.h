@@ -16,7 +16,7 @@ struct hosts_wish {
 /* Fills the list; without any source it stays empty. False: a source is wrong, and why. */
 bool hosts_find(struct host_list *list, const struct hosts_wish *wish, char *why, size_t size);
 
-/* Whether a name means this host, as far as that can be known without asking the network. */
+/* Whether a name means this host, as far as this shows without a query to the network. */
 bool hosts_is_this(const char *name);
 
 /* Whether this host is the only one of the list. */

@@ -33,10 +33,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Two pipes a rank in the guard, one connection a rank in the server; two sockets, ssh's two
- * pipes and its pidfd, and a call that is not proven yet, a host in what starts guards. Beside them
- * the server, which needs more than the guard, was seen to run with 14 (libpmix 4.2); the rest is
- * for other versions. */
+/* Descriptors. For each rank: two pipes in the guard, one connection in the server. For each host,
+ * in the process that starts its guard: two sockets, ssh's two pipes and its pidfd, and a call that
+ * is not proven yet. Besides them the server, which needs more than the guard, was seen to run with
+ * 14 (libpmix 4.2); the rest is for other versions. */
 enum { FILES_PER_RANK = 2, FILES_PER_HOST = 6, FILES_BASE = 24 };
 
 /* A live server answers at once; a server that is starting a thousand ranks answers within seconds.
@@ -54,7 +54,7 @@ static char program_path[4096];
 static void fill_standard_files(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && /* the lowest that is free is what open() takes */
+        if (fcntl(fd, F_GETFD) < 0 && /* open() takes the lowest free number */
             open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) != fd)
             return;
 }

@@ -25,8 +25,7 @@ struct others_job {
     } * ranks;            /* in order */
 };
 
-/* Each job's first rank here; returns how many jobs there are, of which at most `most` are written.
- */
+/* The first rank here of each job: writes at most `most` of them and returns the number of jobs. */
 size_t others_find(pid_t *pids, size_t most);
 
 /* Finds the job of which the process is a rank, or which the process (such as mpirun) has started.

@@ -13,7 +13,7 @@ enum place_spawner { PLACE_LOCAL, PLACE_SSH, PLACE_MPI, PLACE_PMI };
 
 struct place {
     enum place_spawner spawner;
-    struct host_list list; /* empty: this host, or those that mpirun or srun chooses */
+    struct host_list list; /* empty: this host, or mpirun's or srun's choice */
     uint32_t *counts;      /* ranks on each host of the list */
     uint32_t nodes;        /* hosts that get ranks, as far as is known; 0: it is not */
     bool is_allocated;     /* we are in the job of a batch system */
@@ -21,7 +21,7 @@ struct place {
     char origin[4200];     /* what named the hosts; empty when nothing did */
 };
 
-/* False: the options, the settings or the batch system ask for what cannot be, and why. */
+/* False: the options, the settings or the batch system ask for something impossible, and why. */
 bool place_decide(struct place *p, const struct options *o, const struct tk_settings *s, char *why,
                   size_t size);
 

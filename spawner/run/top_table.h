@@ -19,12 +19,12 @@ struct top_sample {
 /* Where the table goes. */
 struct top_screen {
     FILE *out;
-    bool is_terminal; /* each line clears what was behind it */
+    bool is_terminal; /* each line erases the rest of its terminal line */
     unsigned rows;    /* maximum number of lines; 0: no limit */
     unsigned columns; /* longer lines are cut; 0: lines are not cut */
 };
 
-/* Rates between two samples; without a former one, all since the start. */
+/* Rates between two samples; without an earlier sample, totals since the start. */
 void top_table(const struct top_screen *screen, const struct top_sample *now,
                const struct top_sample *former);
 

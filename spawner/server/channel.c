@@ -32,7 +32,7 @@ bool server_receive(struct wire_frame *frame, int64_t deadline)
     while (!wire_next(&orders, frame)) {
         struct pollfd p = {.fd = orders.fd, .events = POLLIN};
         if (orders.ended)
-            pause(); /* the guard is gone, and its end is ours */
+            pause(); /* the guard is gone, so this process ends too */
         if (poll(&p, 1, clock_poll_timeout(deadline)) > 0)
             wire_fill(&orders);
         else if (clock_ms() >= deadline)

@@ -17,8 +17,8 @@
  * and a credential. */
 enum { HANDSHAKE_HEADER = 8 + sizeof(size_t), HANDSHAKE_MAX = 16384 };
 
-/* What a message must agree with. The lists are those in the environment of the ranks, separated by
- * commas. */
+/* Values that a message must match. The lists are those in the environment of the ranks, separated
+ * by commas. */
 struct handshake_rules {
     const char *nspace;
     uint32_t first, count; /* ranks of this host */
@@ -28,7 +28,7 @@ struct handshake_rules {
     const char *storage;  /* PMIX_GDS_MODULE */
 };
 
-/* The length of what follows the header; 0 if no client sends that length. */
+/* The length of the message behind the header; 0 if no client sends that length. */
 size_t handshake_length(const uint8_t header[HANDSHAKE_HEADER]);
 
 /* NULL if the message is valid, else a readable text that says what is wrong with it. */

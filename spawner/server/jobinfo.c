@@ -47,7 +47,7 @@ static void load_rank(pmix_info_t *slot, const struct job *job, uint32_t node, u
 {
     enum { KEYS = 7 };
     uint32_t zero = 0;
-    /* the type PMIx gives local ranks; beyond 65535 no host goes */
+    /* PMIx's type of local ranks; no host has more than 65535 */
     uint16_t local = (uint16_t)(rank - job->hosts[node].first);
     PMIX_INFO_LOAD(slot, PMIX_PROC_DATA, NULL, PMIX_DATA_ARRAY);
     pmix_data_array_t *array;

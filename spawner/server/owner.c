@@ -19,14 +19,14 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* One end of a connection: four words in network order, of which IPv4 uses the first. */
+/* One end of a connection: four words in network order; IPv4 uses the first. */
 struct owner_end {
     sa_family_t family;
     uint16_t port; /* network order */
     uint32_t address[4];
 };
 
-/* IPv4 written as IPv6 is one and the same socket for the kernel. */
+/* For the kernel an IPv4 address and its IPv4-mapped IPv6 form name the same socket. */
 static bool owner_to_end(const struct sockaddr_storage *s, struct owner_end *e)
 {
     *e = (struct owner_end){.family = s->ss_family};

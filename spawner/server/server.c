@@ -79,9 +79,9 @@ static void server_check(const char *what, pmix_status_t rc)
         server_give_up(what, rc);
 }
 
-/* libpmix passes the tree of CPUs and caches to the ranks. It does not need the I/O devices, whose
- * names and places are half of its time to start: they are read by way of /sys, of a list of all
- * makers of PCI devices, and of plugins that load graphics libraries. */
+/* libpmix passes the tree of CPUs and caches to the ranks. It does not need the I/O devices:
+ * finding their names and places takes half of its time to start, because it reads /sys and a list
+ * of all makers of PCI devices, and its plugins load graphics libraries. */
 static void spare_devices(const char *empty_directory)
 {
     setenv("HWLOC_PLUGINS_PATH", empty_directory, 0);
@@ -105,7 +105,7 @@ static void start_libpmix(const struct server_job *job)
     PMIX_INFO_LOAD(&info[4], PMIX_SYSTEM_TMPDIR, job->session, PMIX_STRING);
     PMIX_INFO_LOAD(&info[5], PMIX_SERVER_TOOL_SUPPORT, &no, PMIX_BOOL);
     PMIX_INFO_LOAD(&info[6], PMIX_SERVER_SYSTEM_SUPPORT, &no, PMIX_BOOL);
-    /* Every client parsing the topology by itself costs it 70 ms instead of 4. */
+    /* A client that parses the topology by itself takes 70 ms instead of 4. */
     PMIX_INFO_LOAD(&info[7], PMIX_SERVER_SHARE_TOPOLOGY, &yes, PMIX_BOOL);
     spare_devices(job->session);
     server_check("start", PMIx_server_init(&server_upcalls, info, 8));
@@ -196,7 +196,7 @@ static void serve_until(int64_t deadline)
         server_take(&f);
 }
 
-/* Ranks count as joined when they have connected, but PMIx_Init() goes on after that, and when
+/* Ranks count as joined when they have connected, but PMIx_Init() continues after that, and when
  * memory had run out, the thread of libpmix was seen to deadlock on its own lock then: no rank
  * returns from PMIx_Init(), and no rank counts as late. So when the time for joining is over, that
  * thread is given a request to answer: to deregister a rank that does not exist. */

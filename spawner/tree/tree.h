@@ -69,7 +69,7 @@ size_t tree_poll_max(const struct tree *t);
 size_t tree_poll(struct tree *t, struct pollfd *p, bool want_output);
 void tree_serve(struct tree *t, const struct pollfd *p, size_t count);
 
-/* Acts on what is due; and the time at which to call it again. */
+/* Does the work that is due; and the time at which to call it again. */
 void tree_watch(struct tree *t);
 int64_t tree_deadline(const struct tree *t);
 

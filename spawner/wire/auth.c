@@ -111,7 +111,7 @@ static bool write_header(struct auth *a, size_t at, size_t nonce)
     return random_bytes(a->talk + nonce, AUTH_NONCE);
 }
 
-/* Writes the message that begins at `at` and is ours to send. */
+/* Writes our message that begins at `at`. */
 static bool prepare(struct auth *a, size_t at)
 {
     if (at == 0)
@@ -145,7 +145,7 @@ static bool check_header(struct auth *a, size_t at)
     return false;
 }
 
-/* Judges what has been received so far; `a->at` is at the end of a header or a message. */
+/* Checks the bytes received so far; `a->at` is at the end of a header or a message. */
 static void check_received(struct auth *a)
 {
     if (a->at == AUTH_HEADER) {

@@ -65,7 +65,8 @@ void auth_accept(struct auth *a, int fd, const struct auth_secret *secret, uint3
 void auth_dial(struct auth *a, int fd, const struct auth_secret *secret, uint32_t host,
                enum auth_stream stream, uint32_t ms);
 
-/* Goes on as far as possible without waiting. Never reads a byte that follows the exchange. */
+/* Continues the exchange as far as possible without waiting. Never reads a byte that follows the
+ * exchange. */
 enum auth_state auth_step(struct auth *a);
 
 /* Events to poll for while the state is AUTH_GOING. */

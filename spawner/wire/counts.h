@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The data of gasnetrun_ibv --top: of a rank, the payload of WIRE_COUNTS; of a job, what the
- * launcher sends to a caller, followed by all ranks in order. In the layout of one build, which
+/* The data of gasnetrun_ibv --top: of a rank, the payload of WIRE_COUNTS; of a job, the head of the
+ * launcher's answer to a caller, followed by all ranks in order. In the layout of one build, which
  * HELLO and the caller compare. No state. */
 #ifndef TRUNKLINE_SPAWNER_COUNTS_H
 #define TRUNKLINE_SPAWNER_COUNTS_H
@@ -14,7 +14,7 @@ enum { COUNTS_MAGIC = 0x746f7031 };
 struct counts_rank {
     uint32_t pid;
     uint8_t is_there;     /* else its host has not answered */
-    uint8_t is_elsewhere; /* nobody can be asked for it, and it is not shown */
+    uint8_t is_elsewhere; /* no guard of ours can answer for it: it is not shown */
     uint8_t has_counters; /* else: why[] */
     uint8_t is_done;      /* it has left the job in order */
     char state;           /* of its process, a letter of /proc; 0: it is gone */

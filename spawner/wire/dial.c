@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* A process that answers but does not authenticate itself in this time is not part of the job: it
- * only has the same address, such as that of a bridge that both hosts have. */
+ * only has the same address: a bridge, for example, may have one address on both hosts. */
 enum { PROOF_MS = 10000 };
 
 /* A refusal may be due to a full queue: the connection is tried again a few times. */

@@ -14,7 +14,7 @@ enum { DIAL_ADDRESSES = 32 };
 struct dial {
     const struct auth_secret *secret;
     uint32_t host;    /* our number in the job */
-    int lifeline;     /* a descriptor whose end means that nobody waits for us any more; or -1 */
+    int lifeline;     /* a descriptor whose end means that our caller is gone; or -1 */
     int64_t deadline; /* clock_ms */
     size_t count;
     struct sockaddr_storage address[DIAL_ADDRESSES];

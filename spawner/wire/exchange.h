@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The payloads that PMIx servers exchange through the head.
  *
- * FENCE and FENCE_DONE: u32 status, then what names the fence (u32 number, u32 count, count ranks),
+ * FENCE and FENCE_DONE: u32 status, then the fence's name (u32 number, u32 count, count ranks),
  * then data. The fences of one list of ranks are numbered by each server, in order. A list of all
  * ranks has the count EXCHANGE_ALL and no entries; others are sorted.
  *

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
-/* Not known to the compiler at compile time, so that the text is in the executable as it is here:
- * its build can be read by strings(1), and a test makes an executable of another build by that. */
+/* The compiler must not know the value, so that the executable contains the text unchanged:
+ * strings(1) shows the build, and a test edits the text to make an executable of another build. */
 static volatile const char own_build[] = "trunkline build: " TK_BUILD;
 
 static void copy_build(char *text, size_t size)
@@ -24,8 +24,8 @@ static void copy_build(char *text, size_t size)
     text[n] = 0;
 }
 
-/* Softhca's members meet by names of the network namespace, and share memory through /dev/shm. Of
- * containers on one machine the identifier of its boot is the same, those two may not be. */
+/* Softhca's members meet by names of the network namespace, and share memory through /dev/shm.
+ * Containers on one machine share its boot id, but may differ in these two. */
 static void name_kernel(char *text, size_t size)
 {
     char boot[64] = "unknown";

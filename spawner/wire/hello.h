@@ -16,9 +16,9 @@ struct hello {
     enum hello_ports ports; /* RDMA ports; unknown if the guard above forked this one */
     char build[160];        /* TK_BUILD of the launcher there */
     char machine[65];       /* processor architecture, as uname has it */
-    char kernel[160];       /* names the running kernel and its network: two hosts of the same text
-                               are one machine under two names, and share what softhca makes */
-    char node[65];          /* the host's own name for itself */
+    char kernel[160]; /* names the running kernel and its network: two hosts with the same text are
+                         one machine under two names, and share softhca's files */
+    char node[65];    /* the host's own name for itself */
 };
 
 /* Fills `h` from this host. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What clients expect from any public header: the system headers that headers of this interface
- * have always included, and two macros that were never public. Adding a header here takes names
- * from clients; removing one breaks clients that rely on it. Owns nothing. */
+ * Declarations that clients expect from any public header: the system headers that headers of this
+ * interface have always included, and two macros that were never public. Adding a header here takes
+ * names from clients; removing one breaks clients that rely on it. Owns nothing. */
 #ifndef GASNET_TOOLS_BASIC_H
 #define GASNET_TOOLS_BASIC_H
 
@@ -20,7 +20,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* <sys/param.h> defines MIN and MAX unconditionally; those of a client must survive it. */
+/* <sys/param.h> defines MIN and MAX unconditionally; a client's definitions must survive it. */
 #ifdef MIN
 #    pragma push_macro("MIN")
 #    undef MIN

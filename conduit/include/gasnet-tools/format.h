@@ -47,7 +47,7 @@ size_t gasnett_format_putsgets(char *buf, void *pstats, gex_TM_t tm, gex_Rank_t 
                                const ptrdiff_t srcstrides[], size_t elemsz, const size_t count[],
                                size_t stridelevels);
 
-/* Self-tests inside the library: there are none, so no errors are found and no handlers needed. Its
+/* Self-tests inside the library: it has none, so these report no errors and need no handlers. Its
  * tests are separate programs. */
 int gasnett_run_diagnostics(int iters, int threadcnt, const char *testsections, gex_TM_t myteam,
                             void *myseg, gex_Rank_t peer, void *peerseg);

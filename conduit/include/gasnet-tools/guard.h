@@ -2,15 +2,15 @@
  *
  * Makes an object link only with the library that it was compiled for. Locks, atomics and events
  * are compiled into clients, so an object of another mode or of a checking library must not link,
- * even if it does no more than poll. Each object refers to one symbol, whose name names what it
- * needs, and so does the linker's error message. Owns nothing. */
+ * even if it does no more than poll. Each object refers to one symbol, whose name says what the
+ * object needs, so the linker's error message says it too. Owns nothing. */
 #ifndef GASNET_TOOLS_GUARD_H
 #define GASNET_TOOLS_GUARD_H
 
 /* The library's own objects (TRUNKLINE_INSIDE) need no library. Most of them are the same in all
- * modes and are compiled once, with none defined: what depends on the mode does not exist for them,
- * and the words by which one would ask for it are errors from here on. A check of the sources
- * defines TRUNKLINE_ANY_MODE itself, to see that a mode makes no difference. */
+ * modes and are compiled once, with none defined: mode-dependent parts do not exist for them, and
+ * using a mode macro is an error from here on. A check of the sources defines TRUNKLINE_ANY_MODE
+ * itself, to see that a mode makes no difference. */
 #if defined(TRUNKLINE_INSIDE) && !defined(TRUNKLINE_ANY_MODE)
 #    if !defined(GASNET_SEQ) && !defined(GASNET_PARSYNC) && !defined(GASNET_PAR) &&                \
         !defined(GASNETT_THREAD_SINGLE) && !defined(GASNETT_THREAD_SAFE)

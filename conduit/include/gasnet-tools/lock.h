@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Locks: thin wrappers of those of pthreads, or nothing at all if there is only one thread (unless
+ * Locks: thin wrappers of pthread locks, or no-ops if there is only one thread (unless
  * GASNETT_USE_TRUE_MUTEXES). Not recursive. Debug libraries record the owner of a mutex and end the
  * program if the rules are broken. Owns nothing itself. */
 #ifndef GASNET_TOOLS_LOCK_H
 #define GASNET_TOOLS_LOCK_H
 
-/* Nested, because objects for any mode poison GASNETT_THREAD_SAFE, and clang refuses such a name even
- * behind defined(). */
+/* Nested, because objects for any mode poison GASNETT_THREAD_SAFE, and clang refuses such a name
+ * even behind defined(). */
 #if GASNETT_USE_TRUE_MUTEXES
 #    define TRUNKLINE_REAL_LOCKS 1
 #elif defined(TRUNKLINE_ANY_MODE)
@@ -236,7 +236,7 @@ typedef struct {
         }
 /* clang-format on */
 
-/* The argument is evaluated once, as that of a real lock. */
+/* Evaluates the argument once, as a real lock does. */
 #    define TRUNKLINE_NO_LOCK(name, type)                                                          \
         TRUNKLINE_TOOLS_INLINE void name(type *pl)                                                 \
         {                                                                                          \

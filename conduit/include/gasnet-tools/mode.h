@@ -28,8 +28,8 @@
 #        error "define at most one of GASNETT_THREAD_SAFE, GASNETT_THREAD_SINGLE, GASNETT_LITE_MODE"
 #    endif
 
-/* With a conduit its mode decides, and what the client requested must not contradict it. PARSYNC
- * has several threads, so its locks and atomics are real. */
+/* With a conduit its mode decides, and the client's request must not contradict it. PARSYNC has
+ * several threads, so its locks and atomics are real. */
 #    if defined(GASNETEX_H) && defined(GASNET_SEQ) && defined(GASNETT_THREAD_SAFE)
 #        error "GASNETT_THREAD_SAFE contradicts GASNET_SEQ"
 #    endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tracing: in libraries that record traces what a program adds to the traces of its job; in others,
- * and without a job, arguments are compiled and checked, but neither evaluated nor printed.
- * Statistics: in a job that writes them (GASNET_STATSFILE) what a program adds to them; else, and
- * without a job, the same as tracing. Owns nothing. */
+ * Tracing: in libraries that record traces, a program adds to the traces of its job; in others, and
+ * without a job, arguments are compiled and checked, but neither evaluated nor printed. Statistics:
+ * in a job that writes them (GASNET_STATSFILE), a program adds to them; otherwise they are as
+ * tracing without a job. Owns nothing. */
 #ifndef GASNET_TOOLS_TRACE_H
 #define GASNET_TOOLS_TRACE_H
 

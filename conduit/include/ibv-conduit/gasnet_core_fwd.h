@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which conduit this is and what it can do, as macros for #if; gasnetex.h includes it through the
- * conduit's own include directory, which is what selects a conduit. A feature macro is 1 or
- * undefined, never 0. Owns nothing, locks nothing. */
+ * The conduit's name and features, as macros for #if; gasnetex.h includes it through the conduit's
+ * own include directory, which is what selects a conduit. A feature macro is 1 or undefined, never
+ * 0. Owns nothing, locks nothing. */
 #ifndef GASNET_CORE_FWD_H
 #define GASNET_CORE_FWD_H
 
@@ -22,12 +22,12 @@
 /* Facts that the interface defines for this conduit; nothing here depends on them. */
 #define GASNET_MAXNODES 65535
 
-/* Endpoints per process, the first included: one for each of about 32 devices. The first
- * one besides it that a process publishes costs a table of 2 KiB in every process of the job. */
+/* Endpoints per process, the first included: one for each of about 32 devices. The first additional
+ * endpoint that a process publishes costs a table of 2 KiB in every process of the job. */
 #define GASNET_MAXEPS 33
 
-/* Memory kinds. Whether a machine has accelerators shows at run time. With segments EVERYTHING there
- * are none: an address does not say there whose memory it is. */
+/* Memory kinds. Whether a machine has accelerators shows at run time. With segments EVERYTHING the
+ * conduit has none: there an address does not tell which memory it is in. */
 #define GASNET_HAVE_MK_CLASS_HOST 1
 #if !defined(GASNET_SEGMENT_EVERYTHING)
 #    if defined(TRUNKLINE_KIND_CUDA_UVA)
@@ -58,7 +58,7 @@
 /* One port of one device is used. */
 #define GASNET_IBV_MAX_HCAS 1
 
-/* Names of the reference implementation's own that clients use. */
+/* Names outside of the interface that the reference implementation defines and clients use. */
 #define GASNETC_IBV_MAX_HCAS_CONFIGURE GASNET_IBV_MAX_HCAS
 #define GASNETI_PSHM_ENABLED           1
 

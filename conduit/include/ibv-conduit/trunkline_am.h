@@ -46,8 +46,8 @@ void trunkline_am_commit_reply_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handle
 void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
                                     void *dest, unsigned nargs, const gex_AM_Arg_t *args);
 
-/* The same with flags of the commit: with GEX_FLAG_IMMEDIATE non-zero says that nothing was sent,
- * and the descriptor is valid as before. They do not poll then. */
+/* The same with commit flags: with GEX_FLAG_IMMEDIATE they do not poll, and return non-zero if they
+ * sent nothing; the descriptor then stays valid. */
 int trunkline_am_commit_request_medium_v2(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,
                                           size_t nbytes, gex_Flags_t flags, unsigned nargs,
                                           const gex_AM_Arg_t *args);

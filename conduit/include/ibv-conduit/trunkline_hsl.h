@@ -15,8 +15,9 @@
 #    define TRUNKLINE_MUTEX(call) 0
 #endif
 
-/* Debug builds check the rules above, and that a lock is initialised and destroyed once. What the
- * state holds says whether it is initialised; other values are of memory that was never a lock. */
+/* Debug builds check the rules above, and that a lock is initialised and destroyed once. The value
+ * of the state tells whether the lock is initialised; other values mean memory that was never a
+ * lock. */
 #if defined(GASNET_DEBUG)
 #    define TRUNKLINE_HSL_STATE      unsigned trunkline_state;
 #    define TRUNKLINE_HSL_STATIC     , 0x5ca1ab1eu

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the conduit uses, as text for people: an extension of Trunkline. Include gasnetex.h
+ * Describes the conduit's paths as text for people: an extension of Trunkline. Include gasnetex.h
  * first. */
 #ifndef TRUNKLINE_QUERY_H
 #define TRUNKLINE_QUERY_H

@@ -4,7 +4,7 @@
  * return; for small constant sizes one load and one store. All other cases, and all calls in a
  * library built with --enable-debug, which checks them, --enable-trace, which records them, or
  * --enable-stats, which counts them, call the library's function of the same name. Included by
- * gasnetex.h. Owns nothing, locks nothing; blocking ones poll in turns. */
+ * gasnetex.h. Owns nothing, locks nothing; blocking calls poll now and then. */
 #ifndef TRUNKLINE_RMA_H
 #define TRUNKLINE_RMA_H
 
