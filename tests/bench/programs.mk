@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Speed. make bench measures everything here and writes doc/benchmarks.md; nothing of it is part of make check, because a busy
-# machine says nothing about the code. Results for programs are left in tests/bench/*.json of the build tree. make
-# bench-instructions counts instructions, which a busy machine does not change, and shows what differs from the record in
-# tests/bench/instructions.txt.
+# Speed. make bench measures everything here and writes doc/benchmarks.md; make check runs none of
+# it, because results of a busy machine say nothing about the code. Results for programs are left in
+# tests/bench/*.json of the build tree. make bench-instructions counts instructions, which a busy
+# machine does not change, and shows what differs from the record in tests/bench/instructions.txt.
 
 $(foreach m,seq par,$(call variant,bench-$(m),$$(client_flags) -I$$(srcdir)/contrib/roce $$(AM_CFLAGS) $$(IBVERBS_CFLAGS) -DGASNET_$(call upper,$(m))))
 # $(call bench,NAME,MODE[,SOURCES][,LIBRARIES])

@@ -35,7 +35,7 @@ static bool is_own(uint64_t number)
     return number % kv_clients == kv_client;
 }
 
-/* Without verification nothing is kept but versions. */
+/* Without verification only versions are kept. */
 static bool watching(void)
 {
     return kv.common.verify != wl_verify_none;
@@ -91,7 +91,7 @@ static size_t length_for(const struct kv_pending *pending)
     return kv.value_min + wl_mix(pending->hash.lo + pending->version) % choices;
 }
 
-/* Surely there: put, confirmed, and nothing of it under way. */
+/* Certainly present: put, confirmed, and no operation on it under way. */
 static bool surely_there(uint64_t number)
 {
     if (is_own(number)) {

@@ -171,7 +171,7 @@ static uint64_t *slot_of(struct kv_store *store, const struct kv_key *key, struc
     return found;
 }
 
-/* A slot for a key that has none: an empty one, else that of the oldest entry, which is forgotten.
+/* A slot for a key without one: an empty slot, else the slot of the oldest entry, which is dropped.
  */
 static uint64_t *free_slot(struct kv_store *store, struct kv_hash hash)
 {
