@@ -254,7 +254,8 @@ bool kv_raw_unfit(char *why, size_t size); /* whether a device does not allow th
 
 /* Called by transports: a request that lies in front of `end` came, of `image` bytes; and an
  * answer. `slot`: the record is in a slot, which is cleared for the next. False: not a request.
- * kv_server_finish() then serves it and makes the answer; false: no answer is sent now. */
+ * After true, kv_server_finish() serves the request and makes the answer; if that returns false, no
+ * answer is sent now. */
 bool kv_server_accept(uint32_t client, char *end, size_t image, bool slot, struct kv_item *item);
 bool kv_server_finish(const struct kv_item *item, struct kv_reply *reply);
 
