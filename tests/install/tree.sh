@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# `make install DESTDIR=...` puts every promised file in its place, and none of them knows where it was built.
+# `make install DESTDIR=...` puts every promised file in its place, and no file contains the path of
+# the build.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 
 rm -rf "$root"

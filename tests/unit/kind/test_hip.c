@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Class HIP over a fake runtime with two devices. Each call must leave the thread's current device
- * unchanged. What classes share is tested by test_cuda.c. */
+ * unchanged. test_cuda.c tests the code that classes share. */
 #include "config.h"
 
 #include <fcntl.h>

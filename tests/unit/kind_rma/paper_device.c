@@ -83,7 +83,7 @@ void tk_kind_device_hold(struct tk_kind_device *d)
     __atomic_add_fetch(&gpu.held, 1, __ATOMIC_RELAXED);
 }
 
-/* As if another thread ran between the check for the last one and the drop. */
+/* Simulates another thread that runs between the check for the last user and the drop. */
 void tk_kind_device_put(struct tk_kind_device *d)
 {
     (void)d;

@@ -27,8 +27,8 @@ static inline uint64_t wl_cpu(void)
     return wl_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* A counter of the CPU's that goes on at one pace, for pieces of time so short that asking for them
- * must cost little; nanoseconds where there is none. */
+/* A CPU counter with a constant rate, for intervals so short that reading the time must be cheap;
+ * nanoseconds if the CPU has no such counter. */
 #if defined(__x86_64__)
 static inline uint64_t wl_cycles(void)
 {

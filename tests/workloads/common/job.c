@@ -187,7 +187,7 @@ static void agree(const struct wl_program *program, const struct verdict *mine)
         help(program);
 }
 
-/* Rank 0 writes the report: where to is looked at before anybody waits for it. */
+/* Rank 0 writes the report: its destination is checked before any rank waits for it. */
 static void look_at_paths(const struct wl_program *program, const void *values,
                           struct verdict *mine)
 {

@@ -35,7 +35,7 @@ void wl_report_times(struct wl_report *r, const char *name, const struct wl_hist
 /* A check: how often it failed and, when it did, where first. Makes the status FAIL. */
 void wl_report_check(struct wl_report *r, const char *id, uint64_t failures, const char *first);
 
-/* The present run is no success, for a reason that is no check of its own. */
+/* Fails the present run for a reason that has no check of its own. */
 void wl_report_fail(struct wl_report *r);
 
 /* An interval of the present run: seconds since the start and the rate in it. */
