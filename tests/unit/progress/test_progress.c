@@ -503,7 +503,7 @@ static void waiting_ends_with_the_operation(void **state)
 }
 
 /* Sources are lent to a device that is found done with them after at most `looks` polls. A slower
- * device is tried only occasionally, at growing intervals. Returns how many of `n` are. */
+ * device is tried only occasionally, at growing intervals. Returns how many of `n` are lent. */
 static unsigned looks, looked;
 
 static bool finish_after_looks(void)

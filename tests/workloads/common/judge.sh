@@ -86,7 +86,7 @@ newcomer()
         failed "$workload: the report does not say software"
 }
 
-# no_device: without a device a run over raw verbs does nothing.
+# no_device: without a device a run over raw verbs ends with status 77.
 no_device()
 {
     newcomer
@@ -139,7 +139,7 @@ meters()
     [ "$(value_of loop_cycles)" = 0 ] || failed "--cycles off: cycles"
     good_run 2 "$@" --lat 1/16 --cycles 1/4
     python3 -c "assert 0.7 < 16 * $(value_of op_count) / $(value_of ops_measured) < 1.4" || failed "--lat 1/16: $(value_of op_count)"
-    # A turn contains all of its parts, except interrupted ones.
+    # The cycles of a turn include those of its parts, except interrupted parts.
     python3 -c "assert 0 < $(value_of post_cycles) and 0 < $(value_of choose_cycles) < $(value_of loop_cycles)" ||
         failed "--cycles 1/4: parts are not parts of the whole"
     job 2 "$program" "$@" --duration 0.5 --warmup 0.1 --interval 0.1 --json "$scratch/meters.json"
