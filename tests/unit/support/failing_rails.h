@@ -30,7 +30,7 @@ extern bool failing_rails_by_cm;
 /* Defined by that file, too: the next wait with a time limit now exceeds it. */
 void failing_rails_time_passes(void);
 
-/* So many devices with one port each, or one with two; settings are "NAME=value". */
+/* `devices` devices with one port each, or one device with two; settings are "NAME=value". */
 void open_failing_rails(unsigned devices, const char *ports, const char *more);
 
 /* A handler that waits runs no other handler. */

@@ -25,10 +25,10 @@ struct kv_draw {
 bool kv_draw_parse(struct kv_draw *draw, const char *text, char *why, size_t size);
 void kv_draw_open(struct kv_draw *draw, uint64_t n, uint64_t seed);
 
-/* How popular, 0: most. For uniform any. */
+/* Popularity rank, 0: most popular. Arbitrary for uniform. */
 uint64_t kv_draw_rank(const struct kv_draw *draw, struct wl_random *r);
 
-/* Which key has this rank: a permutation, so that popular keys are spread over servers and no two
+/* The key of this rank: a permutation, so that popular keys are spread over servers and no two
  * ranks share a key. */
 uint64_t kv_draw_number(const struct kv_draw *draw, uint64_t rank);
 
