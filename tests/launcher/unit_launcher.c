@@ -452,7 +452,7 @@ static void a_lost_rank_that_lives_is_not_waited_for_long(void **state)
     says_it_lost(0, 1, 100);
     assert_false(policy_must_end(&policy, 100 + POLICY_UNREACHABLE_MS - 1));
     assert_true(policy_must_end(&policy, 100 + POLICY_UNREACHABLE_MS));
-    assert_false(policy_sentence(&policy, false, text, sizeof(text))); /* rank 0 has reported everything */
+    assert_false(policy_sentence(&policy, false, text, sizeof(text))); /* rank 0 reported it */
     assert_true(policy_sentence(&policy, true, text, sizeof(text)));
     policy_free(&policy);
 

@@ -43,7 +43,7 @@ void tk_neighbour_wake(uint32_t rank)
 }
 
 static _Thread_local bool in_segment;
-static _Thread_local unsigned not_yet; /* a segment is found only on the second query */
+static _Thread_local unsigned not_yet; /* every third query of a segment fails */
 
 bool tk_local_place_of(const void *address, size_t nbytes, struct tk_local_place *place)
 {

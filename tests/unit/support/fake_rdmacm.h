@@ -31,7 +31,8 @@ struct fake_cm {
     struct {
         int allowed, error;
     } failing[fake_cm_calls];
-    enum rdma_cm_event_type instead[RDMA_CM_EVENT_TIMEWAIT_EXIT + 1]; /* of an event: status that replaces its own; 0: unchanged */
+    enum rdma_cm_event_type
+        instead[RDMA_CM_EVENT_TIMEWAIT_EXIT + 1]; /* of an event: replaces its own; 0: unchanged */
     int instead_status;
     int lost_connects; /* so many more do not arrive */
     int lost_answers;

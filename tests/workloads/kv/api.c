@@ -97,7 +97,8 @@ static void on_short(gex_Token_t token, gex_AM_Arg_t client, gex_AM_Arg_t index,
 }
 
 /* The ends of requests that lie one behind the other, the last one first: a request's length is at
- * its end. Returns their number. */
+ * its end. Returns their number; *left is then the number of bytes in front of them, 0 unless those
+ * are not a request. */
 static uint32_t part(char *data, size_t *left, char **ends)
 {
     struct kv_request request;

@@ -14,8 +14,8 @@ struct kv_shape {
     size_t stride, entries_at, size;
 };
 
-/* Of a store with these options: the index is large enough for all entries, and at most half full
- * if `buckets` is given. */
+/* Of a store with these options: `buckets` is raised until the index with all entries is at most
+ * half full. */
 struct kv_shape kv_shape_of(const struct kv_store_options *options);
 
 /* The result of looking up a key in a line of the index. */

@@ -26,7 +26,7 @@ struct rma_sum {
     uint64_t interval_count, interval_ns; /* when all were complete */
     uint64_t row_count;
     struct rma_row rows[rma_rows_max];
-    uint64_t longest_ns;          /* interval of a thread; the total of all threads is divided by it */
+    uint64_t longest_ns; /* interval of a thread; the total of all threads is divided by it */
     double least_mops, most_mops; /* of the slowest and the fastest thread */
     struct wl_histogram times;
     struct rma_verdict verdicts[rma_checks];
