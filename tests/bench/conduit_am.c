@@ -165,7 +165,7 @@ void bench_am_long(size_t nbytes, long count)
     }
 }
 
-/* The end of a flood: rank 1 has handled all and says so. */
+/* The end of a flood: rank 1 has handled all messages and reports it. */
 static void finish_flood(long count)
 {
     if (bench_job.me == 1) {

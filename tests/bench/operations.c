@@ -291,7 +291,7 @@ static void raise_flag(int64_t value)
     gex_RMA_PutBlocking(tm, peer, theirs + flag_offset, &value, sizeof(value), 0);
 }
 
-/* What rank 1 does for one operation of rank 0's. */
+/* Rank 1's part in one operation of rank 0. */
 static void serve_request(int64_t number)
 {
     GASNET_BLOCKUNTIL(requests_in >= number);

@@ -58,15 +58,15 @@ bench-roce: all-am tests/bench/roce
 	echo "By tables, as on a CPU without PCLMULQDQ:" && SOFTHCA_CRC=tables tests/bench/roce "1 MiB"
 .PHONY: bench-softhca bench-roce
 
-# All of them, as a page: doc/benchmarks.md. BENCH="--any-load nbrhd kv" for options and parts. What they need is built before
-# anything is measured, and not in the middle of a table.
+# All of them, as a page: doc/benchmarks.md. BENCH="--any-load nbrhd kv" for options and parts.
+# Everything they need is built before the first measurement, not in the middle of a table.
 bench: all-am $(bench_programs) $(nbrhd_programs) $(vector_programs) $(collectives_programs) $(atomics_programs) $(workloads_programs) \
     $(no_pidfd) $(softgpu_libraries) tests/bench/first_message tests/bench/kinds tests/bench/threads tests/launcher/pmix_probe tests/job/footprint-par \
     tests/job/many_ranks-seq
 	$(srcdir)/tests/bench/benchmarks $(BENCH)
 bench-compare:
 	@$(srcdir)/tests/bench/compare --all "$${OLD:-HEAD}" "$${NEW:-$(srcdir)/doc/benchmarks.md}"
-# What building costs, beside the aims; OLD=REVISION in the same run
+# The cost of building, beside the aims; OLD=REVISION in the same run
 bench-build:
 	@$(srcdir)/contrib/build/bench $(OLD)
 .PHONY: bench-build

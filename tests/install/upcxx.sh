@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What configure and the build of UPC++ require of the folder that --enable-single=opt --with-gasnet=PREFIX/include names: version
-# numbers as
-# text, a build tree's make and config.status, fragments, and numbers that the preprocessor prints, where the compiler takes the
+# Checks what configure and the build of UPC++ require of the folder that --enable-single=opt
+# --with-gasnet=PREFIX/include names: version numbers as text, a build tree's make and
+# config.status, fragments, and numbers that the preprocessor prints, where the compiler takes the
 # headers for the system's too. clients.sh compiles and runs a client with the same fragments.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root

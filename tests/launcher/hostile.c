@@ -91,7 +91,7 @@ static void job_frame(struct bytes *b)
     bytes_free(&payload);
 }
 
-/* What is sent after the proof. */
+/* The messages after the proof. */
 static void fill(struct bytes *b, const char *mode, bool is_guard, uint32_t host)
 {
     size_t at;

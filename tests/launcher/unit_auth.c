@@ -194,7 +194,7 @@ static void both_prove_themselves(void **state)
     assert_int_equal(guard.state, AUTH_DONE);
     assert_int_equal(head.host, 70000);
     assert_int_equal(head.stream, AUTH_OUTPUT);
-    /* What follows belongs to the frames. */
+    /* The following bytes belong to the frames. */
     assert_int_equal(write(ends[0], "x", 1), 1);
     auth_step(&guard);
     assert_int_equal(read(ends[1], &byte, 1), 1);

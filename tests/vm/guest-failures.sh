@@ -16,7 +16,7 @@ done
 
 transfer='(put|get|message|atomic).* to rank [01] \(node[12], pid [0-9]+\) failed on rxe[01]:1, queue pair [0-9]+: '
 
-# only_says PATTERN: each line matches and there is one, or one of each rank.
+# only_says PATTERN: each line matches, and there is one line, or one from each rank.
 only_says()
 {
     local lines matches

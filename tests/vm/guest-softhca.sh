@@ -157,7 +157,7 @@ mixed()
     [ $status = 0 ] || failed "$name, a rank on each: $(tail -n 20 $out.err $out.out)"
 }
 
-# What differs between the families is the packet's head.
+# The families differ only in the packet's head.
 both_families()
 {
     both "RC ping-pong" ibv_rc_pingpong -g ROW -c -n 100 -s 4000 -m 1024

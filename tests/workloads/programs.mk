@@ -27,7 +27,7 @@ $(call archive,$(kv_library),$(call objects,workload,$(patsubst %,tests/workload
 $(call workload,kv/kv,seq,$(patsubst %,tests/workloads/kv/%.c,api client daemon get known kv kv_outcome kv_parameters raw_client raw_open raw_probe raw_sender \
     raw_server relations server tcp),$(kv_library))
 
-# What swarm and sharing have in common: memory, and threads that keep a window of gets and puts in
+# The common part of swarm and sharing: memory, and threads that keep a window of gets and puts in
 # flight. Each is built for PAR, and for SEQ: one thread, without the cost of locks.
 rma_sources = $(patsubst %,tests/workloads/rma/%.c,api flood target_memory group passive cpu_binding rails rounds sum values)
 swarm_sources = $(rma_sources) $(patsubst %,tests/workloads/swarm/%.c,names swarm swarm_outcome swarm_parameters swarm_raw)

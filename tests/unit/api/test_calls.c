@@ -68,7 +68,7 @@ void tk_barrier_start(struct tk_op *op)
     tk_counter_set(&op->pending, 0);
 }
 
-/* Nobody is a neighbour, so that inline calls come to the library. */
+/* No rank is a neighbour, so inline calls reach the library. */
 static int set_up(void **state)
 {
     static uintptr_t unmapped[ranks] = {tk_unmapped, tk_unmapped, tk_unmapped};

@@ -455,7 +455,7 @@ static void memory_freed_under_a_segment_is_not_bound(void **state)
     gex_MK_Destroy(kind, 0);
 }
 
-/* Nobody can load from it: not its owner, not a neighbour. */
+/* Neither its owner nor a neighbour can load from it. */
 static void others_learn_what_they_need_and_no_local_address(void **state)
 {
     void *owner, *local = &owner;

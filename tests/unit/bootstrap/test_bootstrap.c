@@ -492,7 +492,7 @@ static void a_poll_that_sleeps_is_rung_for(void **state)
     assert_false(tk_bootstrap_has_answer());
     assert_int_equal(tk_bootstrap_fence(count_poll, 0), TK_OK);
     assert_int_equal(rings, 1);
-    assert_false(tk_bootstrap_has_answer()); /* nobody waits for it any more */
+    assert_false(tk_bootstrap_has_answer()); /* no caller waits for it any more */
 }
 
 static void a_fence_polls_until_the_answer_comes(void **state)

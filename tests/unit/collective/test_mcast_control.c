@@ -37,7 +37,7 @@ static void a_release_stands_alone(void **state)
     assert_bytes(got, tk_mcast_control_release(got, &wide), want, sizeof(want));
 }
 
-/* Of four leaves the second has nobody. */
+/* The second of four leaves has no members. */
 static void two_levels_have_a_section_for_each_leaf_with_receivers(void **state)
 {
     static const uint8_t want[] = {

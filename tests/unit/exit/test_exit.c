@@ -129,7 +129,7 @@ int tk_bootstrap_stack_file(void)
     return -1;
 }
 
-/* Nobody shares memory here. */
+/* No ranks share memory here. */
 void tk_liveness_set(enum tk_rank_liveness liveness)
 {
     (void)liveness;

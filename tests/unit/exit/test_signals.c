@@ -25,7 +25,7 @@ void tk_exit_by_signal(int code, int number)
     _exit(code == 128 + number ? 10 + number + (tk_state_is_asked(&tk_exit_state) ? 50 : 0) : 99);
 }
 
-/* Nobody shares memory here. */
+/* No ranks share memory here. */
 void tk_liveness_set(enum tk_rank_liveness liveness)
 {
     (void)liveness;

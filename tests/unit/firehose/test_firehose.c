@@ -41,7 +41,7 @@ static char *map_granules(size_t count)
     return p;
 }
 
-/* Where userfaultfd is forbidden there is no cache to be tested. */
+/* Without permission for userfaultfd the cache cannot be tested. */
 static void open_cache(const char *first, const char *second)
 {
     char text[512];
@@ -423,7 +423,7 @@ static void without_a_monitor_the_device_sees_what_is_gone(void **state)
     close_cache();
 }
 
-/* It is unpinned when its holder is through. */
+/* It is unpinned when its holder releases it. */
 static void a_region_that_is_held_survives_its_memory(void **state)
 {
     open_cache(NULL, NULL);

@@ -58,7 +58,7 @@ static enum tk_status paper_test(struct tk_kind_copy *copy, struct tk_kind_why *
     return TK_OK;
 }
 
-/* What was read must be in memory before. */
+/* The bytes read must be in memory before. */
 static enum tk_status paper_flush(struct tk_kind_device *device, struct tk_kind_why *why)
 {
     (void)device;

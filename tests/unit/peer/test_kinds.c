@@ -10,7 +10,7 @@
 
 enum { ranks = 4, me = 1, rails = 2, other = 3 };
 
-/* The bytes of an offer of three records of which two are of devices (peer/segment.c). */
+/* The bytes of a message with three records, two of them for device memory (peer/segment.c). */
 struct wire {
     uint32_t count, unable, rails, kinds;
     struct {

@@ -504,7 +504,7 @@ static void a_peer_costs_no_more_than_planned(void **state)
     assert_true(sizeof(struct tk_conn) <= 576); /* with its path; of peers in use */
     assert_true(sizeof(struct tk_path) <= 96);
     assert_true(sizeof(struct tk_port_address) <= 240); /* of each port, during start-up */
-    assert_true(sizeof(struct tk_peer_info) <= 352); /* 24 of them for XRC; at start */
+    assert_true(sizeof(struct tk_peer_info) <= 352);    /* 24 of them for XRC; at start */
     assert_true(sizeof(struct tk_tx) <= 64);
     assert_true(sizeof(struct tk_buffer) <= 80);
     assert_int_equal(sizeof(struct tk_message_head), 8); /* on the wire */

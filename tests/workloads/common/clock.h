@@ -50,8 +50,8 @@ static inline uint64_t wl_cycles(void)
 
 enum wl_phase { wl_warming, wl_measuring, wl_over };
 
-/* What a thread measures: how much of time and of its CPU lies between the end of the warm-up and
- * the end. */
+/* A thread's measurement: time and CPU time between the end of the warm-up and the end of the run.
+ */
 struct wl_span {
     enum wl_phase phase;
     uint64_t warm_until, over_at; /* over_at: UINT64_MAX when something else ends the run */

@@ -230,7 +230,7 @@ void wl_job_start(int *argc, char ***argv, const struct wl_program *program, voi
     struct verdict mine = {0};
     program_name = program->name;
     if (gex_Client_Init(&wl_job.client, &wl_job.ep, &wl_job.tm, program->name, argc, argv, 0))
-        /* The library has said why. Without any port there is nothing that a workload could show.
+        /* The library has said why. Without any port a workload cannot run.
          */
         exit(wl_ports() ? wl_exit_fail : wl_exit_skip);
     wl_job.me = gex_TM_QueryRank(wl_job.tm);

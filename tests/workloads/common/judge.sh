@@ -8,7 +8,7 @@ program=$top_builddir/tests/workloads/${workload:?}/$workload
 few=
 faults=
 ranks=2
-# What goes over the network has two rails.
+# Runs over the network have two rails.
 export SOFTHCA_HCAS=2 GASNET_NUM_QPS=2
 
 # good_run N ARGS...: passes, and says so.

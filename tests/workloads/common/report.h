@@ -18,7 +18,7 @@ struct wl_report;
 struct wl_report *wl_report_open(const char *workload, const char *version);
 void wl_report_close(struct wl_report *r);
 
-/* What follows belongs to a further run. */
+/* All later values belong to a further run. */
 void wl_report_run(struct wl_report *r);
 
 /* Keys and texts are copied. Text "true" and "false" in wl_report_flag only. */

@@ -47,7 +47,7 @@ double kv_draw_head(const struct kv_draw *draw, uint64_t k);
 /* 1/1^theta + ... + 1/n^theta */
 double kv_zeta(uint64_t n, double theta);
 
-/* What share of operations each server gets, for keys of this seed; by going through all ranks. */
+/* Each server's share of the operations, for keys of this seed; by going through all ranks. */
 void kv_draw_shares(const struct kv_draw *draw, uint64_t seed, uint32_t servers, double *shares);
 
 enum kv_action {

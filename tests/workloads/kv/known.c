@@ -119,8 +119,8 @@ void kv_known_issue(struct kv_pending *pending)
         pending->len = length_for(pending);
 }
 
-/* What an answer says must lie between what was confirmed when it was asked for and what had been
- * sent when it came; short values hold too few bits of a version to be put in order. */
+/* The version in an answer must lie between the version confirmed when the request was sent and the
+ * one sent when the answer came; short values hold too few bits of a version to be put in order. */
 static const char *judge_version(const struct kv_pending *pending, const struct kv_value *seen)
 {
     if (pending->answer_len < sizeof(seen->version))

@@ -87,7 +87,7 @@ static bool holds(struct kv_store *store, const struct lossy *own, uint64_t offs
     return false;
 }
 
-/* What matters is where the entry would lie, not how far the virtual head is: it never wraps. */
+/* The place of the entry matters, not the virtual head, which never wraps. */
 static uint64_t append(struct kv_store *store, const struct kv_key *key, const void *value,
                        size_t len)
 {

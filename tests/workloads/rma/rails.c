@@ -11,7 +11,7 @@
 
 struct rma_rails rma_rails;
 
-/* What a rank found. */
+/* A rank's findings. */
 struct found {
     uint32_t count, is_ethernet;
     char why[wl_why_max];
