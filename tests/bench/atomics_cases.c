@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Remote atomics over the network, compared with raw verbs: by the device, and, to show the
- * difference, by the CPU of the target, which answers messages. Takes the place of cases.c. */
+/* Remote atomics over the network, compared with raw verbs: done by the device and, to show the
+ * difference, by the target's CPU, which answers messages. Takes the place of cases.c. */
 #include "config.h"
 
 #include <gasnet_ratomic.h>
@@ -9,7 +9,8 @@
 
 static gex_AD_t by_device, by_message;
 
-/* Made at the first operation, which both ranks come to. SET keeps a domain away from the device.
+/* Created at the first operation, which both ranks reach. With SET in it, a domain does not use the
+ * device.
  */
 static void open_domains(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench - how fast the conduit is, beside raw verbs on the same port, or (nbrhd_pair) beside plain
+/* bench - measures the conduit beside raw verbs on the same port, or (nbrhd_pair) beside plain
  * loads and stores of memory that both share, in the same run. Started on two processes; rank 0
  * measures, prints the table and writes the JSON file. Owns the results. */
 #include "config.h"

@@ -42,7 +42,7 @@ void bench_job_start(int *argc, char ***argv);
 _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Both give `mine`, both get the other's; at most a few hundred bytes. Collective. */
 void bench_exchange(const void *mine, void *theirs, size_t size);
-/* Rank 0 says what is next; rank 1 waits for it. */
+/* Rank 0 sends the next command; rank 1 waits for it. */
 struct bench_command {
     int32_t index; /* of the case; < 0: no more */
     int32_t raw;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Active messages over the conduit: round trips, where the reply carries as much as the request,
- * and floods of requests without reply, which end when the last has been handled. */
+ * and floods of requests without reply, which end when the last request has been handled. */
 #include "config.h"
 
 #include "bench.h"
@@ -96,7 +96,7 @@ gex_AM_Entry_t bench_am_table[] = {
 };
 const size_t bench_am_count = sizeof(bench_am_table) / sizeof(*bench_am_table);
 
-/* Rank 1's part of everything here: handlers do the work. */
+/* Rank 1's part in all cases of this file: handlers do the work. */
 static void serve(long count)
 {
     GASNET_BLOCKUNTIL(handled == count);
@@ -165,7 +165,7 @@ void bench_am_long(size_t nbytes, long count)
     }
 }
 
-/* The end of a flood: rank 1 has handled all and says so. */
+/* The end of a flood: rank 1 has handled all messages and reports it. */
 static void finish_flood(long count)
 {
     if (bench_job.me == 1) {

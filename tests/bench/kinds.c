@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* kinds staged|ipc [REPETITIONS] - transfers between memory of two devices, rank 0 to rank 1 and
- * back, beside what they consist of, in one run:
+ * back, compared with their parts, in one run:
  *
  *     staged   several transfers in flight, beside copies of the driver to host memory, and beside
  *              puts between host segments: the slower of both is the limit of a pipeline
@@ -216,7 +216,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: kinds staged|ipc [REPETITIONS]\n");
         gasnet_exit(2);
     }
-    /* softgpu's threads need the CPUs that waiting ranks would keep. */
+    /* softgpu's threads need the CPUs, which waiting ranks would occupy. */
     if (!strcmp(argv[1], "staged"))
         gasnet_set_waitmode(GASNET_WAIT_BLOCK);
     if (peer == 1)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Timed by exit64: the end of a job whose ranks have communicated. Usage: leave all|one|away: all
- * ranks leave, or rank 0 does while the others wait in a barrier, or never poll. A rank that leaves
- * prints when, in seconds of the clock that the script reads. Owns nothing, locks nothing. */
+ * ranks leave, or only rank 0 leaves while the others wait in a barrier ("one") or never poll
+ * ("away"). A rank that leaves prints when, in seconds of the clock that the script reads. Owns
+ * nothing, locks nothing. */
 #include "config.h"
 
 #include <stdio.h>

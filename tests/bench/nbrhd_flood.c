@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* nbrhd_flood COUNT - the rate of Shorts to rank 0 from all other ranks together, COUNT in all, in
- * 1000/s: the median of a few floods. With 2 processes it is the rate of a pair. Each rank is left
- * where the scheduler puts it, for there may be more ranks than CPUs. One thread; no locks. */
+ * 1000/s: the median of a few floods. With 2 processes it is the rate of a pair. Ranks are not
+ * bound, because there may be more ranks than CPUs. One thread; no locks. */
 #include "config.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds, of which rank 0's count. */
+/* Returns seconds; only rank 0's count. */
 static double flood(long each)
 {
     long all = each * (long)(gex_TM_QuerySize(tm) - 1);

@@ -63,9 +63,8 @@ static void raise_flag(void)
     __atomic_store_n(&theirs->flag, turn, __ATOMIC_RELEASE);
 }
 
-/* Until *word has come to `value`: the peer may be one turn ahead. A peer that has lost its CPU to
- * another program gets it back sooner from one that yields; a transfer is through long before the
- * first time. */
+/* Waits until *word reaches `value`: the peer may be one turn ahead. Yielding gives a preempted
+ * peer its CPU back sooner; a transfer completes long before the first yield. */
 static void await(const uint64_t *word, uint64_t value)
 {
     for (long looks = 1; __atomic_load_n(word, __ATOMIC_ACQUIRE) < value; looks++)
@@ -91,7 +90,8 @@ void nbrhd_raw_ping_pong(size_t nbytes, long count)
     }
 }
 
-/* One copy each way: rank 1 sends back what it was sent, from where that lies. */
+/* One copy in each direction: rank 1 sends the received bytes back from the place where they
+ * arrived. */
 void nbrhd_raw_copies(size_t nbytes, long count)
 {
     char *to = local + BENCH_TARGET;
@@ -158,7 +158,7 @@ void nbrhd_raw_look(size_t nbytes, long count)
             bench_die("a flag was raised that nobody should raise");
 }
 
-/* Until no more than `behind` messages are not taken. */
+/* Waits until the receiver has taken all but `behind` messages. */
 static void await_taken(uint64_t behind)
 {
     for (long looks = 1; sent - __atomic_load_n(&mine->taken, __ATOMIC_ACQUIRE) > behind; looks++)
@@ -176,7 +176,7 @@ static void flood_send(long count)
     await_taken(0);
 }
 
-/* Says after each `slack` messages how many it took. */
+/* Reports after each `slack` messages how many it has taken. */
 static void flood_receive(long count, long slack)
 {
     for (long i = 1; i <= count; i++) {
@@ -219,7 +219,7 @@ void nbrhd_raw_copy_flood(size_t nbytes, long count)
         flood_receive(count, 1);
 }
 
-/* The same without waiting for a buffer, so it is not correct: an upper bound, no aim. */
+/* The same without waiting for a buffer, so it is not correct: an upper bound, not an aim. */
 void nbrhd_raw_careless_flood(size_t nbytes, long count)
 {
     if (bench_job.me == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Preloaded into the rank under callgrind: valgrind 3.19 does not know pidfd_open(), without which
- * softhca takes every peer for dead. What stands in for the descriptor is never readable, so the
- * peer lives for ever, which is long enough to count instructions. Owns nothing, locks nothing. */
+ * softhca takes every peer for dead. The substitute descriptor is never readable, so the peer seems
+ * to live for ever, which is long enough to count instructions. Owns nothing, locks nothing. */
 #include "config.h"
 
 #include <dlfcn.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* operations NAME COUNT - does one operation COUNT times for tests/bench/instructions, which counts
- * the instructions of rank 0 inside measured(). Everything that has to come from rank 1 has arrived
- * before measured() is called: rank 1 says so by a put, which rank 0 watches in its segment without
- * a poll, and which can't overtake a message sent before it. So no number contains waiting. Two
- * processes, one thread, no locks. Built for SEQ and for PAR. */
+ * the instructions of rank 0 inside measured(). Everything that rank 1 sends has arrived before
+ * measured() is called: rank 1 signals this by a put, which can't overtake a message sent before
+ * it, and rank 0 watches its segment for that put without a poll. So no number contains waiting.
+ * Two processes, one thread, no locks. Built for SEQ and for PAR. */
 #include "config.h"
 
 #include <stdbool.h>
@@ -111,7 +111,8 @@ static void put_nb_8(void)
     gex_Event_Wait(gex_RMA_PutNB(tm, peer, theirs, mine, 8, GEX_EVENT_DEFER, 0));
 }
 
-/* The time in which the device works is spent in no library, so that the wait finds it done. */
+/* Waits outside of all libraries while the device works, so that the measured wait finds the copy
+ * complete. */
 static void put_block(const char *from)
 {
     event = gex_RMA_PutNB(tm, peer, theirs + block_offset, (void *)(uintptr_t)from, block,
@@ -179,7 +180,7 @@ static void event_test(void)
         abort();
 }
 
-/* Our own device completes in order: with the second put the first is done. */
+/* Our own device completes in order: when the second put is complete, so is the first. */
 static void finish_event(int64_t number)
 {
     (void)number;
@@ -277,7 +278,7 @@ static void broadcast_8(void)
     gex_Event_Wait(start_broadcast());
 }
 
-/* Until rank 1 has said `value` by a put; without a poll. */
+/* Waits without a poll until rank 1 has put `value`. */
 static void await_flag(int64_t value)
 {
     volatile int64_t *flag = (volatile int64_t *)(void *)(mine + flag_offset);
@@ -290,15 +291,15 @@ static void raise_flag(int64_t value)
     gex_RMA_PutBlocking(tm, peer, theirs + flag_offset, &value, sizeof(value), 0);
 }
 
-/* What rank 1 does for one operation of rank 0's. */
+/* Rank 1's part in one operation of rank 0. */
 static void serve_request(int64_t number)
 {
     GASNET_BLOCKUNTIL(requests_in >= number);
     raise_flag(number);
 }
 
-/* Rank 0 asks by a store to its own segment, for a put of it would poll, and might take the request
- * in that poll. */
+/* Rank 0 asks by a store to its own segment: a put would poll, and that poll might take the
+ * request. */
 static void send_when_asked(void (*request)(void), int64_t number)
 {
     int64_t asked = 0;
@@ -350,7 +351,7 @@ static void let_rank_1_enter(int64_t number)
     barrier();
 }
 
-/* What rank 0 does before. */
+/* Rank 0's preparation. */
 static void ask(int64_t number)
 {
     (void)number;
@@ -368,7 +369,7 @@ static void ask_by_memory(int64_t number)
     __atomic_store_n((int64_t *)(void *)(mine + go_offset), number, __ATOMIC_RELEASE);
 }
 
-/* The transfer before is over, and rank 1, which serves it, has seen that. */
+/* The previous transfer is complete, and rank 1, which serves it, has seen that. */
 static void finish_transfer(int64_t number)
 {
     gex_Event_Wait(event);
@@ -426,7 +427,7 @@ static const struct operation {
     {"medium-request-in", ask_by_memory, poll_once, send_medium, true},
 };
 
-/* callgrind collects inside this one. */
+/* callgrind collects inside this function. */
 __attribute__((noinline)) void measured(void (*call)(void));
 void measured(void (*call)(void))
 {

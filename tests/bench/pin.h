@@ -7,7 +7,7 @@
 
 #include <sched.h>
 
-/* To the `index`-th CPU that we may use; nothing where there is one only. */
+/* Pins the caller to the `index`-th CPU that we may use; does nothing if there is only one. */
 static inline void bench_pin_to(int index)
 {
     cpu_set_t all, one;

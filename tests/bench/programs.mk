@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Speed. make bench measures everything here and writes doc/benchmarks.md; nothing of it is part of make check, because a busy
-# machine says nothing about the code. Results for programs are left in tests/bench/*.json of the build tree. make
-# bench-instructions counts instructions, which a busy machine does not change, and shows what differs from the record in
-# tests/bench/instructions.txt.
+# Speed. make bench measures everything here and writes doc/benchmarks.md; make check runs none of
+# it, because results of a busy machine say nothing about the code. Results for programs are left in
+# tests/bench/*.json of the build tree. make bench-instructions counts instructions, which a busy
+# machine does not change, and shows what differs from the record in tests/bench/instructions.txt.
 
 $(foreach m,seq par,$(call variant,bench-$(m),$$(client_flags) -I$$(srcdir)/contrib/roce $$(AM_CFLAGS) $$(IBVERBS_CFLAGS) -DGASNET_$(call upper,$(m))))
 # $(call bench,NAME,MODE[,SOURCES][,LIBRARIES])
@@ -58,15 +58,15 @@ bench-roce: all-am tests/bench/roce
 	echo "By tables, as on a CPU without PCLMULQDQ:" && SOFTHCA_CRC=tables tests/bench/roce "1 MiB"
 .PHONY: bench-softhca bench-roce
 
-# All of them, as a page: doc/benchmarks.md. BENCH="--any-load nbrhd kv" for options and parts. What they need is built before
-# anything is measured, and not in the middle of a table.
+# All of them, as a page: doc/benchmarks.md. BENCH="--any-load nbrhd kv" for options and parts.
+# Everything they need is built before the first measurement, not in the middle of a table.
 bench: all-am $(bench_programs) $(nbrhd_programs) $(vector_programs) $(collectives_programs) $(atomics_programs) $(workloads_programs) \
     $(no_pidfd) $(softgpu_libraries) tests/bench/first_message tests/bench/kinds tests/bench/threads tests/launcher/pmix_probe tests/job/footprint-par \
     tests/job/many_ranks-seq
 	$(srcdir)/tests/bench/benchmarks $(BENCH)
 bench-compare:
 	@$(srcdir)/tests/bench/compare --all "$${OLD:-HEAD}" "$${NEW:-$(srcdir)/doc/benchmarks.md}"
-# What building costs, beside the aims; OLD=REVISION in the same run
+# The cost of building, beside the aims; OLD=REVISION in the same run
 bench-build:
 	@$(srcdir)/contrib/build/bench $(OLD)
 .PHONY: bench-build

@@ -12,7 +12,7 @@ enum {
     raw_depth = 64   /* of the send queue */
 };
 
-/* What the peer must know. */
+/* The data that the peer needs. */
 struct raw_card {
     union ibv_gid gid;
     uint32_t qp_num;

@@ -54,7 +54,7 @@ static double best_ratio(const struct bench_result *result)
     return is_time(result->what->unit) ? conduit.least / raw.least : conduit.most / raw.most;
 }
 
-/* The aim in words, empty when there is none; *met is valid when there is one. */
+/* The aim in words, empty without an aim; *met is valid only with an aim. */
 static const char *aim_of(const struct bench_result *result, bool *met)
 {
     static char text[64];

@@ -26,7 +26,7 @@ enum {
     batch = 32, /* datagrams of one call */
 };
 
-/* What the plain sides share; a line each, for they are spun on from two CPUs. */
+/* Shared by the plain sides; one cache line each, because two CPUs spin on them. */
 struct plain {
     _Alignas(64) _Atomic long received; /* bytes */
     _Alignas(64) struct sockaddr_in at[2];
@@ -38,7 +38,7 @@ static struct address other;
 static int link_fd, udp_fd;
 static bool left;
 static volatile uint64_t *own_word; /* that the peer writes */
-static const char *only = "";       /* comparisons that have it in their name */
+static const char *only = "";       /* only comparisons whose name contains it */
 
 /* ---- through softhca ---- */
 
@@ -138,7 +138,7 @@ static double plain_ping(void)
     return (seconds() - start) / pings;
 }
 
-/* Bytes that lie in the buffer, which is gone through as a write goes through its own. */
+/* Bytes in the buffer, which is traversed as a write traverses its own. */
 static size_t piece(size_t *at, size_t n)
 {
     size_t here = *at;
@@ -257,7 +257,7 @@ struct comparison {
     const char *name;
     double (*ours)(void), (*other)(void); /* seconds for one */
     int packets;                          /* of ours that carry data, in one */
-    bool rate;                            /* the ratio is of rates, and the aim a least one */
+    bool rate;                            /* the ratio compares rates; the aim is a lower bound */
     double aim, aim_by_tables;
 };
 

@@ -17,7 +17,7 @@
 #define WINDOW 16
 #define MIB    ((size_t)BUF_BYTES)
 
-/* One line each, for they are spun on from two CPUs. */
+/* One cache line each, because two CPUs spin on them. */
 struct flag {
     _Alignas(64) _Atomic int turn;
 };
@@ -32,7 +32,7 @@ static char *target; /* a second mapping, for memcpy */
 
 /* ---- what is measured: seconds for one ---- */
 
-/* The CPU time of this thread: what other programs take does not count. */
+/* The CPU time of this thread, without that of other programs. */
 static double used(void)
 {
     struct timespec t;
@@ -41,7 +41,7 @@ static double used(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* The harness's wait looks at the clock, which costs as much as what is measured here. */
+/* The harness's wait reads the clock, which costs as much as the measured operation. */
 static void finish(struct ibv_cq *cq)
 {
     struct ibv_wc wc;

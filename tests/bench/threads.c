@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The cost of threads of one process to each other: rank 0 has 1 to 8 threads that put, get and
  * send, each to a rank of its own, or all to the same rank; the other ranks wait in a barrier. The
- * cost of an operation is the CPU time there is for it: of as many CPUs as there are threads, at
- * most all. Numbers of threads take turns, and ratios to one thread are those of one turn. Of sends
+ * cost of an operation is the available CPU time per operation: one CPU for each thread, at most
+ * all CPUs. Numbers of threads take turns, and ratios to one thread are those of one turn. Of sends
  * only the calls are measured, in bursts below the number of credits: with as many senders as CPUs,
  * receivers have to use them in between. */
 #include "config.h"
@@ -140,7 +140,7 @@ static const struct operation {
     {"put, 8 in flight", put_flood, 1.3, 1},
     {"get", get, 1.3, 1},
     /* The receiver has to run, on the CPU of one of the threads if there are no others: in a window
-     * of few time slices that thread may do nothing, to any peer. */
+     * of few time slices that thread may make no progress to any peer. */
     {"Short, the call", send_short, 1.3, 10},
 };
 
@@ -195,7 +195,7 @@ static void *work(void *argument)
 
 struct outcome {
     double ns;    /* of an operation */
-    double share; /* of the thread that did least, of what each would have done */
+    double share; /* of the slowest thread, relative to an equal share */
 };
 
 static struct outcome measure(const struct operation *what, int threads, bool is_same_peer)

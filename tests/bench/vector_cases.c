@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Non-contiguous transfers: over the network beside as many single puts or gets, between neighbours
- * beside the plain loop over memory that both share. Takes the place of cases.c; which cases there
- * are follows from whether the peer shares memory. Owns the lists of addresses. One thread. */
+ * beside the plain loop over memory that both share. Replaces cases.c; the cases depend on whether
+ * the peer shares memory. Owns the lists of addresses. One thread. */
 #include "config.h"
 
 #include <string.h>
@@ -132,7 +132,7 @@ static inline __attribute__((always_inline)) void loop(char *to, const char *fro
     }
 }
 
-/* The size known to the compiler where it is so in a client's loop. */
+/* The compiler knows the size where it would know it in a client's loop. */
 static void loop_of(char *to, const char *from, size_t nbytes, long count)
 {
     if (nbytes == 8)
@@ -218,7 +218,7 @@ int bench_cases_fill(void)
     return (int)count;
 }
 
-/* There is nothing raw to be opened. */
+/* This benchmark opens no raw queue pair. */
 void bench_raw_open(const char *port)
 {
     if (port)

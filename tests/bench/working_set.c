@@ -2,7 +2,8 @@
 /* working_set [TURNS] - puts and gets of 256 KiB, round and round through twice as much memory
  * outside of the segment as may be registered (GASNET_FIREHOSE_MAXVICTIM_M, which make
  * bench-working-set sets), and through as much inside, where nothing is copied. They take turns,
- * and of each the best counts, which other programs disturb least. Two processes, one thread. */
+ * and the best of each counts, because other programs disturb it least. Two processes, one thread.
+ */
 #include "config.h"
 
 #include "bench.h"

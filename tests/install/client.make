@@ -16,7 +16,7 @@ $(OUT)-static: $(OUT).o
 $(OUT)-cxx: $(OUT)-cxx.o
 	$(GASNET_CXX) $(GASNET_LDFLAGS) $(OUT)-cxx.o $(GASNET_LIBS) -o $@
 
-# What find modules print and parse.
+# The lines that find modules print and parse.
 show:
 	@echo "CC=$(GASNET_CC)"
 	@echo "CXX=$(GASNET_CXX)"

@@ -34,7 +34,8 @@ says_all()
     pc --cflags --libs "$2" | grep '[$`()]' && fail "$2.pc leaves something to a shell"
 }
 
-# spawners FRAGMENT PACKAGE: all three are there, and the default is the launcher's, which may call it local
+# spawners FRAGMENT PACKAGE: both list all three spawners, and the default is the launcher's, which
+# may be called local
 spawners()
 {
     for spawner in SSH MPI PMI; do
@@ -47,7 +48,8 @@ spawners()
     grep -qx "GASNET_SPAWNER_DEFAULT = $default" "$1" || fail "$1: the default spawner is not $default"
 }
 
-# only_if_true FRAGMENT PACKAGE: clients ask for these by ifdef, and link by mpicxx or g++ whatever the value is
+# only_if_true FRAGMENT PACKAGE: clients test these with ifdef, and then link with mpicxx or g++
+# regardless of the value
 only_if_true()
 {
     for name in GASNET_LD_REQUIRES_MPI GASNET_LD_REQUIRES_CXX; do
@@ -60,8 +62,8 @@ only_if_true()
     [ "$ld" = "$(pc --variable=GASNET_LD "$2")" ] || fail "$1: a client that asks by ifdef links with $ld"
 }
 
-# optimised FRAGMENT PACKAGE FLAGS: GASNET_CFLAGS and _CXXFLAGS of the fragment begin with these, which GASNET_OPT_CFLAGS and
-# _CXXFLAGS are alone; nothing else has any
+# optimised FRAGMENT PACKAGE FLAGS: GASNET_CFLAGS and _CXXFLAGS of the fragment begin with FLAGS;
+# GASNET_OPT_CFLAGS and _CXXFLAGS are exactly FLAGS; no other variable has optimisation flags
 optimised()
 {
     cat >"$scratch/opt.make" <<MAKE

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# A CMake project finds the installed copy in its moved place, takes components and versions at their word, builds clients in
-# C and C++ with the shared and with the static library, and they run.
+# A CMake project finds the installed copy in its moved place, honours the requested components and
+# versions, builds clients in C and C++ with the shared and with the static library, and they run.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root
 command -v cmake >/dev/null || { echo "skipped: there is no cmake (Debian package cmake)"; exit 77; }

@@ -37,7 +37,7 @@ upper()
     echo "$1" | tr '[:lower:]' '[:upper:]'
 }
 
-# As `make` outside of this one: its job server is not ours.
+# As if `make` ran outside of this one: it must not use our job server.
 plain_make()
 {
     env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES make --no-print-directory "$@"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Objects of one mode do not link with the library of another, nor checking ones with a library that does not check, even
-# if all that they do is to include the header; the linker's message names what the object needs. Right ones link, and bring
-# the identification strings along.
+# Objects of one mode do not link with the library of another, nor do objects with checks link with
+# a library without checks, even if they only include the header; the linker's message names what
+# the object needs. Right ones link, and bring the identification strings along.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root
 if [ "$TRUNKLINE_TEST_SANITIZER" != no ]; then
@@ -36,7 +36,7 @@ refused()
 }
 refusals=0
 
-# The same headers, but of a library that checks where ours does not, or the other way round
+# The same headers, but of a library with checks if ours has none, or vice versa
 mkdir "$scratch/other"
 cp -r "$incdir/gasnetex.h" "$incdir/gasnet_tools.h" "$incdir/gasnet-tools" "$scratch/other/"
 sed -e "s/define GASNET_$(upper $checking) 1/define GASNET_$(upper $other) 1/" "$incdir/gasnet_config.h" \

@@ -94,7 +94,7 @@ all_headers()
     done
 }
 
-# An installed header that no public one brings would be compiled by nobody above.
+# The checks above don't compile an installed header that no public header includes.
 # shellcheck disable=SC2086
 none_is_left_out()
 {

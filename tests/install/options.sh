@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The options of configure that set defaults of the library: each legal form gives the default that it names, each other one
-# is refused in one line, and the library obeys. configure is stopped where it looks for a compiler: by then it knows.
+# The options of configure that set defaults of the library: each legal form sets the default that
+# it names, every other form is refused in one line, and the library uses the default. The test
+# stops configure where it looks for a compiler: by then it has parsed the options.
 # shellcheck source=tests/install/common.sh
 . "${top_srcdir:?}/tests/install/common.sh"
 make_scratch
@@ -71,7 +72,7 @@ has()
     [ "$got" = "$want" ] || fail "configure $*: TK_$name is '$got', not '$want'"
     rm -f config.log
 }
-# kinds 'CLASSES' OPTION...: which of the memory kinds are in
+# kinds 'CLASSES' OPTION...: the enabled memory kinds
 kinds()
 {
     want=$1
@@ -150,7 +151,7 @@ ${TRUNKLINE_TEST_CC:-cc} -I. -I"$top_srcdir" -I"$top_srcdir/conduit" -o show sho
     "$top_srcdir/conduit/settings/settings_print.c" || fail "the table of settings does not compile by itself"
 ./show | grep -A1 '^GASNET_IBV_PORTS$' | grep -q 'default mlx5_9' || fail "GASNET_IBV_PORTS has not the default of the build"
 
-# What --help says against what configure does without options, and against the settings.
+# Compares --help with configure's defaults and with the settings.
 "$top_srcdir/configure" --help | awk '/^  --/ { printf "\n" } { sub(/^ +/, " "); printf "%s", $0 }' >help # one line an option
 "$top_srcdir/configure" -q CC=/bin/false >log 2>&1
 # says OPTION TEXT
@@ -169,7 +170,8 @@ with-ibv-ports DEFAULT_IBV_PORTS
 disable-ibv-xrc DEFAULT_USE_XRC
 enable-ibv-multirail DEFAULT_MAX_HCAS
 END
-# Of options without effect the settings of the same name have none either, and both give one reason.
+# If an option has no effect, the setting of the same name has none either, and both give the same
+# reason.
 grep -F 'accepted' help | grep -vF 'accepted, no effect: ' | grep -vF 'accepted, no effect, as GASNET_USE_FENCED_PUTS: ' && fail "configure --help: accepted, but with which effect?"
 for row in "with-ibv-fenced-puts GASNET_USE_FENCED_PUTS" "enable-ibv-physmem-probe GASNET_PHYSMEM_PROBE"; do
     setting=${row#* }
@@ -186,7 +188,7 @@ done
 ./show | grep -A1 '^GASNET_CONNECT_STATIC$' | grep -q '(default 0;' && says enable-ibv-conn-thread 'when one first uses the other'
 rm -f config.log
 
-# The record of the start names such a default; a library without one has no such line.
+# The log of the start names such a default; a library without such a default has no such line.
 # shellcheck disable=SC2086 # a command and its options
 tell()
 {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Is the installed copy complete and usable by clients that know nothing of the source tree? tree.sh installs once; the others look
-# at what it left in tests/install/root.
+# Is the installed copy complete and usable by clients that do not know the source tree? tree.sh
+# installs once; the other tests check its copy in tests/install/root.
 install_clients = $(patsubst %,tests/install/%.sh,headers symbols guard client tools clients upcxx cmake twin trace_twin valgrind static_link includes examples pages)
 TESTS += tests/install/tree.sh $(install_clients) tests/install/options.sh
 $(install_clients:.sh=.log): tests/install/tree.log

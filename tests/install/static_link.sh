@@ -23,7 +23,7 @@ if link -static; then
     finish
 fi
 grep -q "undefined reference" "$scratch/out" || { tail -3 "$scratch/out"; fail "the linker misses something else"; }
-# The linker names the object first, then what is undefined in it.
+# The linker names the object first, then its undefined symbols.
 awk '/\.o\)/ { from = $0 } /undefined reference/ && from !~ /lib(pmix|hwloc)\.a\(/ { print from ": " $0 }' "$scratch/out" >"$scratch/ours"
 [ -s "$scratch/ours" ] && { head -3 "$scratch/ours"; fail "not PMIx's alone"; }
 finish

@@ -49,7 +49,7 @@ check_archive()
     lib=$libdir/lib$1.a
     nm --defined-only -g "$lib" 2>/dev/null | awk 'NF == 3 {print $3}' | grep -vE "$public|^tk_|^__(asan|ubsan|odr_asan)" |
         sort -u | grep . && fail "$lib defines these global names"
-    # A client's own shared object takes the archive in; that needs position independent code.
+    # A client links the archive into its own shared object, which needs position independent code.
     gcc -shared -Wl,-z,text -Wl,--whole-archive "$lib" -Wl,--no-whole-archive -o "$scratch/client.so" 2>"$scratch/err" || {
         head -3 "$scratch/err"
         fail "$lib does not go into a shared object"

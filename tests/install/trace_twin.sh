@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The trace twins beside the release libraries: what fragment, package and CMake target each say suffices to build with one, and
-# GASNET_TRACEFILE then has what the program did. A release program that is asked for a trace names the twin in one line, or how to
-# install it where there is none; its object needs only another link, without its own puts and gets between neighbours.
+# GASNET_TRACEFILE then has what the program did. A release program that is asked for a trace names
+# the twin in one line, or, if no twin is installed, how to install it. Its object only has to be
+# linked again; the trace then lacks the program's inlined puts and gets between neighbours.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root
 make_scratch

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# `make install DESTDIR=...` puts every promised file in its place, and none of them knows where it was built.
+# `make install DESTDIR=...` puts every promised file in its place, and no file contains the path of
+# the build.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 
 rm -rf "$root"
@@ -77,8 +78,8 @@ present "$bindir/gasnetrun_ibv"
 present "$bindir/gasnet_trace"
 [ -x "$bindir/gasnetrun_ibv" ] || fail "$bindir/gasnetrun_ibv is not executable"
 
-# What --disable-shared and --disable-static do; make takes the same words.
-# one_kind SHARED STATIC
+# The effect of --disable-shared and --disable-static; make takes the same words. one_kind SHARED
+# STATIC
 one_kind()
 {
     libdir=$root-one$TRUNKLINE_TEST_LIBDIR
@@ -90,7 +91,7 @@ one_kind()
     rm -rf "$root-one"
 }
 
-# The headers are those that tests/interface looks at.
+# The installed headers are the ones that tests/interface checks.
 find "$incdir" -name '*.h' | while read -r header; do
     name=${header#"$incdir"/}
     cmp -s "$header" "$top_srcdir/conduit/include/$name" || cmp -s "$header" "$top_srcdir/conduit/include/forward/${name##*/}" || cmp -s "$header" "$top_builddir/conduit/include/$name" || echo "$name"

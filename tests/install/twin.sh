@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The debug twins beside the release libraries: fragment, package and CMake target each suffice to build with one; it checks
 # arguments that the release library trusts; objects of one do not link with the other; optimised clients get a warning. A release
-# program that dies inside the library is told how to build with the twin in one line; one that dies anywhere else
-# is not, and its end stays what it was.
+# program that dies inside the library is told how to build with the twin in one line; one that dies
+# anywhere else gets no such line, and ends as before.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root
 if [ "$twin" = no ]; then
@@ -80,7 +80,7 @@ ends 139 "$program" inside GASNET_NO_CATCH_SIGNAL=SEGV
 [ "$(says)" -eq 0 ] || fail "GASNET_NO_CATCH_SIGNAL=SEGV: the twin is recommended all the same"
 ends 139 twin inside
 [ "$(says)" -eq 0 ] || fail "a program of the twin is told to take the twin"
-# What the release library does not look at
+# Arguments that the release library does not check
 ends 134 twin rank
 grep -q 'rank 77' "$scratch/out" || { cat "$scratch/out"; fail "the twin does not say that there is no rank 77"; }
 

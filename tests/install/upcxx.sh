@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What configure and the build of UPC++ require of the folder that --enable-single=opt --with-gasnet=PREFIX/include names: version
-# numbers as
-# text, a build tree's make and config.status, fragments, and numbers that the preprocessor prints, where the compiler takes the
+# Checks what configure and the build of UPC++ require of the folder that --enable-single=opt
+# --with-gasnet=PREFIX/include names: version numbers as text, a build tree's make and
+# config.status, fragments, and numbers that the preprocessor prints, where the compiler takes the
 # headers for the system's too. clients.sh compiles and runs a client with the same fragments.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root
@@ -15,7 +15,8 @@ said()
     sed -n "/EX_SPEC_VERSION_$1/{s/^[^ ]* [^ ]* \([0-9][0-9]*\)\$/\1/p;q;}" "$scratch/gasnet.opt/gasnet_config.h"
 }
 
-# preprocessed COMPILER INCLUDES EXPRESSION: what stands between two marks, with whatever the preprocessor put there
+# preprocessed COMPILER INCLUDES EXPRESSION: the text between two marks, including the
+# preprocessor's line markers
 # shellcheck disable=SC2086 # lists of options
 preprocessed()
 {
@@ -44,7 +45,7 @@ for part in MAJOR MINOR; do
     [ "$(preprocessed gcc "$includes" GEX_SPEC_VERSION_$part)" = "$(said $part)" ] || fail "gasnet_config.h and GEX_SPEC_VERSION_$part differ"
 done
 
-# What make is called for
+# The make targets that UPC++ calls
 [ "$(plain_make -C "$scratch/gasnet.opt" echovar VARNAME=CONDUITS | grep -v '^make')" = 'CONDUITS="ibv"' ] || fail "echovar"
 plain_make -C "$scratch/gasnet.opt" all >/dev/null || fail "make all"
 for mode in seq par; do
@@ -56,7 +57,7 @@ plain_make -C "$scratch/gasnet.opt" install prefix=/upcxx/gasnet.opt "DESTDIR=$s
 plain_make -C "$scratch/gasnet.opt" install >"$scratch/out" 2>&1 && fail "make install without prefix"
 grep -q 'say prefix=DIRECTORY' "$scratch/out" || fail "make install without prefix says '$(cat "$scratch/out")'"
 
-# What config.status is called for
+# The config.status calls of UPC++
 cat >"$scratch/template" <<'TEMPLATE'
 tools = @PERL@ @AR@
 CONDUITS = @CONDUITS@

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Under valgrind with the installed suppressions a program of two ranks that talk over the network has one report, that of the memory
-# that it loses itself, and none of the library.
+# Under valgrind with the installed suppressions a program of two ranks that communicate over the
+# network gets one report, for its own leak, and no report for the library.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root
 command -v valgrind >/dev/null || { echo "skipped: there is no valgrind (Debian package valgrind)"; exit 77; }

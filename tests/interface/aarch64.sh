@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The other processor of RDMA machines: every source of the library and the public headers compile for 64-bit ARM without a
-# warning; the tools, which have assembler in them, become objects. Where there is a whole cross toolchain and an emulator, a
-# client of the tools runs.
+# warning; the tools, which contain assembler, assemble to objects. If a complete cross toolchain
+# and an emulator are installed, a client of the tools runs.
 . "${top_srcdir:?run through make check}/tests/interface/common.sh"
 libc=/usr/aarch64-linux-gnu/include
 [ -d $libc ] || { echo "skipped: no $libc (Debian package libc6-dev-arm64-cross)"; exit 77; }
@@ -25,7 +25,7 @@ quiet()
 # shellcheck disable=SC2046,SC2086 # lists of options
 library()
 {
-    # One that Debian keeps by processor, although it says the same for both.
+    # Debian installs this header per processor, although its content is the same for both.
     config=$(echo '#include <hwloc/autogen/config.h>' | ${TRUNKLINE_TEST_CC:-cc} $(pkg-config --cflags hwloc) -M -xc - | grep -o '/[^ ]*/autogen/config.h')
     mkdir -p "$scratch/host/hwloc/autogen"
     cp "$config" "$scratch/host/hwloc/autogen" || fail "hwloc/autogen/config.h of the host"
@@ -67,7 +67,7 @@ run()
     [ "$(timeout -k 5 60 qemu-aarch64-static "$scratch/tools" 2>&1)" = "tools: ok" ] || fail "a client of the tools does not run"
 }
 
-# What libgasnet_tools consists of
+# The sources of libgasnet_tools
 alone="$top_srcdir/conduit/base/report.c"
 for file in "$top_srcdir"/conduit/tools/*.c; do
     case ${file##*/} in

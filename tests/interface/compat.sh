@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Names that were never part of the interface, but that clients lean on (compat.txt), are what clients take them for, in C and
-# C++; those that clients own as well yield to the client's definition, and to the system's.
+# Names that were never part of the interface, but that clients lean on (compat.txt), behave as
+# clients expect, in C and C++; names that clients define too yield to the client's definition and
+# to the system's.
 . "${top_srcdir:?run through make check}/tests/interface/common.sh"
 list=$here/compat.txt
 libraries=$top_builddir/conduit
 options="-Wall -Wextra -pedantic -Werror -D_GNU_SOURCE=1 -pthread $include"
 
-# The program that uses each name as the list says; it prints the names that are something else.
+# The program that uses each name as the list says; it prints the names that differ.
 generate()
 {
     awk -F ' [|] ?' '

@@ -20,7 +20,7 @@ quiet()
     done
 }
 
-# macros OPTIONS...: all that the headers leave defined, without what the system's define by themselves
+# macros OPTIONS...: all macros that the headers define, without those of the system's headers
 # shellcheck disable=SC2086 # lists of options
 macros()
 {
@@ -69,9 +69,10 @@ item_72()
     done
 }
 
-# A macro that reads as a call evaluates each argument once: what it becomes names each once. Not those whose argument is
-# a piece of syntax, and not the few that follow C's own example: assertions that are off, MIN and MAX, conditions that are
-# waited for, hints about what the compiler may assume.
+# A macro that reads as a call evaluates each argument once: its expansion names each argument once.
+# Except macros whose argument is a piece of syntax, and the few that follow C's own example:
+# assertions that are off, MIN and MAX, conditions that are waited for, hints about what the
+# compiler may assume.
 no_call='^(TRUNKLINE_|PLATFORM_|GEX_HSL|GASNETT?_(BEGIN|GET_THREAD|POST_THREAD|INLINE|NEVER_INLINE|FORMAT|NORETURN|MALLOCP|PUREP|CONSTP|UNUSED|IDENT|THREADKEY|TRACE|STATS))'
 no_call="$no_call"'|_init$|^gasnett_threadkey_|^_(STRINGIFY|CONCAT)|_HELPER$|^(if_p[ft]|MIN|MAX|gasneti_assert|gasnett_assume|gasnett_unreachable|gasnett_constant_p|GASNET_BLOCKUNTIL)$'
 # shellcheck disable=SC2086 # lists of options

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Every name of the tools interface is there, in C and in C++, as what it must be (tools-names.txt), without a word of any
-# compiler that is here; and what the headers promise, each library holds.
+# Every name of the tools interface is there, in C and in C++, as what it must be (tools-names.txt),
+# without a warning from any installed compiler; and each library defines what the headers declare.
 . "${top_srcdir:?run through make check}/tests/interface/common.sh"
 list=$here/tools-names.txt
 

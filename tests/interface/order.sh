@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The public headers say nothing to any compiler in any standard: each alone and twice, and each before and after each other one
-# (item 76). A mistake of a client gives one error with the remedy. Macros keep to the names of the interface.
+# The public headers compile without a warning, with every compiler and in every standard: each
+# alone and twice, and each before and after each other one (item 76). A mistake of a client gives
+# one error with the remedy. Macros keep to the names of the interface.
 . "${top_srcdir:?run through make check}/tests/interface/common.sh"
 compiled=0
 
@@ -115,8 +116,9 @@ without_mode()
     done
 }
 
-# What gasnetex.h and the headers that it includes define, by the line markers that name the files. Clients of the
-# library whose place we take lean on a few names that were never public; those are ours as well.
+# The macros that gasnetex.h and the headers it includes define, found by the line markers that name
+# the files. Clients of the library that we replace rely on a few names that were never public; we
+# define those as well.
 leaned_on='_STRINGIFY(_HELPER)?|_CONCAT(_HELPER)?|GASNETC_IBV_(MAX_HCAS_CONFIGURE|RCV_THREAD)|gasneti_mynode|gasneti_nodes'
 macros()
 {

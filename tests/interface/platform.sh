@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Each PLATFORM name (platform-names.txt) is what it must be, with each compiler that is here, in C and C++. Other projects
-# carry headers with the same names, which throw away what is there and define all anew: one of those in front of ours,
-# behind it and between two of ours makes neither a warning nor a difference for the rest.
+# Each PLATFORM name (platform-names.txt) is what it must be, with each compiler that is here, in C
+# and C++. Other projects have headers with the same names, which undefine existing names and define
+# all again. Such a header before ours, after it, or between two of ours causes no warning and does
+# not change the other names.
 . "${top_srcdir:?run through make check}/tests/interface/common.sh"
 list=$here/platform-names.txt
 options="-Wall -Wextra -pedantic -Werror -D_GNU_SOURCE=1 -DGASNET_PAR $include -I$scratch"
 
-# One declaration for each name, which does not compile when the name is something else
+# One declaration for each name, which does not compile if the name is of another kind
 checks()
 {
     awk -F ' [|] ' '
@@ -30,7 +31,7 @@ checks()
         END { if (count != 128) print "#error \"" count " names instead of 128\"" }' "$list"
 }
 
-# expected LANGUAGE COMPILER: of each kind one, the right one
+# expected LANGUAGE COMPILER: exactly one name of each kind is set, and it is the right one
 expected()
 {
     case $2 in g*) family=GNU ;; *) family=CLANG ;; esac
@@ -39,7 +40,8 @@ expected()
         tr ' ' '\n'
 }
 
-# A header of another project. It thinks itself newer than any other, and describes the same machine in its own way.
+# A header of another project. It claims to be newer than all others, and describes the same machine
+# differently.
 foreign()
 {
     sed -n 's/^\(PLATFORM_[A-Z0-9_]*\) |.*/#undef \1/p' "$list"

@@ -28,7 +28,7 @@ FILENAME == ARGV[1] { if (!/^#/) missing[$1]; next }
     count++
 }
 
-# Like a prototype and a call; a pointer to it must fit as well where it is no macro.
+# Like a prototype and a call; if it is not a macro, a pointer to it must fit as well.
 $4 == "call" {
     result = what
     sub(/ *[(].*/, "", result)

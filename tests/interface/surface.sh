@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Every name of the public interface (names.txt) is in its header as what it must be, in C and C++, in each threading mode,
-# and the library has what it needs, but for the names that missing.txt lists; and none of those is there by now.
-# `surface.sh --update`, with top_srcdir and top_builddir set, takes those that came out of missing.txt.
+# and the library defines the symbols it needs, except for the names that missing.txt lists; those
+# must still be missing. `surface.sh --update`, with top_srcdir and top_builddir set, removes names
+# that now exist from missing.txt.
 . "${top_srcdir:?run through make check}/tests/interface/common.sh"
 missing=$here/missing.txt
 
@@ -20,7 +21,8 @@ for header in $(awk -F ' [|] ' '!/^#/ && !seen[$3]++ { print $3 }' "$here/names.
     [ -f "$top_srcdir/conduit/include/$header" ] && headers="$headers $header"
 done
 
-# Of the listed names those that are there, one a line: a macro says so itself, anything else forbids a typedef of its name.
+# Prints the listed names that exist, one a line: a macro is detected by #ifdef; any other name
+# makes a typedef of that name fail.
 # shellcheck disable=SC2086 # lists of options
 came()
 {

@@ -163,7 +163,7 @@ for more in 1 2 3 4 5 6 7 9; do
         >"$work/out" 2>"$work/err"
     status=$?
     [ $status -ne 124 ] || fail "not finished with $more processes more"
-    # All ranks may fail at once: then the status is theirs.
+    # All ranks may fail at once: then the launcher's status is their status.
     [ $status -eq 0 ] || grep -q '^gasnetrun_ibv: .....\|PMIx_Init: ' "$work/err" || fail "status $status without a word, with $more"
     clean
 done

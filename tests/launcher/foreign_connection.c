@@ -3,7 +3,7 @@
  * or its parent dies: stranger PORT silent|byte|drip|junk|huge|brief|close|reset [CONNECTIONS].
  * Prints "connected" once it has been, then "refused after MS", the time from its first attempt,
  * once a connection was closed from the other side. With CONNECTIONS it makes that many and keeps
- * them. "close" and "reset" send a handshake that crashes libpmix and are gone before the server
+ * them. "close" and "reset" send a handshake that crashes libpmix and close before the server
  * accepts.
  *
  * stranger PORT handshakes NAMESPACE: a process of the job's own user whose handshakes are wrong,
@@ -66,7 +66,8 @@ static void say_once(bool *said, const char *word)
  * the last eight the length of the rest. */
 static void greet(int fd)
 {
-    /* libpmix's header, the name of a module, and a credential of 16 MB that is not there. */
+    /* libpmix's header, the name of a module, and the length of a 16 MB credential that does not
+     * follow. */
     static const unsigned char bomb[] = {
         0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 16, 0, 0, 0, 0, 0, 0, 0,
         'n',  'a',  't',  'i',  'v',  'e',  0,    1,    0,  0, 0, 0, 0, 0, 0, 0};
@@ -97,7 +98,7 @@ static bool keep(int fd, bool drip)
     return n > 0 || (n < 0 && errno == EAGAIN);
 }
 
-/* What a handshake says, beside what never changes. */
+/* The variable parts of a handshake. */
 struct words {
     const char *name; /* of the case */
     const char *security, *credential_size, *nspace, *version, *packing, *storage;
@@ -224,7 +225,7 @@ int main(int argc, char **argv)
             close(held[i]);
             held[i] = held[--held_count];
         }
-        /* Several at once: the server is busy with one while the next are gone already. */
+        /* Several at once: the server is busy with one while the next have already closed. */
         if (!is_gone || round % BURST == 0)
             poll(NULL, 0, ROUND_MS);
     }

@@ -21,7 +21,7 @@ find_port()
     [ -n "$port" ]
 }
 
-# visit NAME MODE [CONNECTIONS]: a stranger, started with $as; its words are in $work/NAME
+# visit NAME MODE [CONNECTIONS]: starts a foreign process with $as; its output is in $work/NAME
 visit()
 {
     visitor=$1
@@ -59,7 +59,8 @@ is_good()
     clean
 }
 
-# The kernel reports the owner of the connection, so the 5 s that a process of the same user gets are not spent.
+# The kernel reports the owner of the connection, so these connections do not get the 5 s that a
+# process of the same user gets.
 refused_at_once()
 {
     eventually 2 grep -qs refused "$work/$1" || fail "$mode: never refused"
@@ -67,7 +68,8 @@ refused_at_once()
     [ "$refused_ms" -lt 3000 ] || is_busy || fail "$mode: $(cat "$work/$1")"
 }
 
-# The kernel knows them for our own: each has 5 s, and 1 s if it comes while another has.
+# The kernel reports our own user as owner: each connection gets 5 s, or 1 s if it comes while
+# another waits.
 own_at_start()
 {
     promise "a process of our own user that connects and does not speak delays a start, and no more"
@@ -94,7 +96,8 @@ own_at_end()
     leave
 }
 
-# What stops libpmix for longer than a start may take ends the job, even if all ranks have connected.
+# A connection that blocks libpmix for longer than a start may take ends the job, even if all ranks
+# have connected.
 own_for_too_long()
 {
     promise "a PMIx server that does not answer when the time for joining is over is told"
@@ -115,7 +118,8 @@ own_for_too_long()
     leave
 }
 
-# A handshake is judged before libpmix sees any of it: what it would refuse late, or trust, ends there.
+# A handshake is checked before libpmix sees any of it: the check rejects handshakes that libpmix
+# would refuse late, or trust.
 own_handshakes()
 {
     promise "wrong handshakes of our own user are refused, and the job does not notice"

@@ -52,7 +52,7 @@ static void hello_frame(struct bytes *b, uint16_t version, uint32_t host)
     bytes_free(&payload);
 }
 
-/* Frames of every type with lengths and contents by chance, always the same ones for a seed. */
+/* Frames of every type with random lengths and contents, the same for the same seed. */
 static void random_frames(struct bytes *b, unsigned seed, uint32_t host)
 {
     uint8_t payload[64];
@@ -66,7 +66,7 @@ static void random_frames(struct bytes *b, unsigned seed, uint32_t host)
     }
 }
 
-/* A right job of one host, so that the guard gets further. */
+/* A valid job of one host, so that the guard gets further. */
 static void job_frame(struct bytes *b)
 {
     static char *argv[] = {"sleep", "1000", NULL}, *env[] = {"PATH=/bin:/usr/bin", NULL};
@@ -91,7 +91,7 @@ static void job_frame(struct bytes *b)
     bytes_free(&payload);
 }
 
-/* What is sent after the proof. */
+/* The messages after the proof. */
 static void fill(struct bytes *b, const char *mode, bool is_guard, uint32_t host)
 {
     size_t at;
@@ -139,7 +139,7 @@ static void talk(int control, int output, const struct bytes *b, const char *mod
         shutdown(control, SHUT_WR);
     printf("%s\n", mode);
     fflush(stdout);
-    if (is_by_chance(mode)) /* what happens then is open; it must end when we go */
+    if (is_by_chance(mode)) /* the behaviour is undefined until we close; then it must end */
         deadline = clock_ms() + 100;
     while (clock_ms() < deadline) {
         struct pollfd p[] = {{control, POLLIN, 0}, {output, POLLIN, 0}};

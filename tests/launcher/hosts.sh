@@ -157,7 +157,7 @@ kills()
     err_lines 1
     all_gone
 
-    # Children of ranks would be nobody's then.
+    # Then no process would own the children of ranks.
     promise "kill -9 of the launcher and of two guards at once"
     start_chain ignoreterm
     guards="$(guard_of n0) $(guard_of n2)"

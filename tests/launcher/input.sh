@@ -30,7 +30,8 @@ promise "the other ranks have an empty one"
 fed "$work/data" -n 3 sh -c 'cat | wc -c'
 [ "$(sort -n "$work/out" | tr -s ' \n' ' ')" = "0 0 $(wc -c <"$work/data") " ] || fail "$(cat "$work/out")"
 
-# loop ARGS...: a shell's loop over the lines of $work/lines, whose body is a job; the lines that it gets are in $work/seen
+# loop ARGS...: a shell loop that reads $work/lines and runs a job in its body; the lines that the
+# loop read are in $work/seen
 loop()
 {
     : >"$work/seen"

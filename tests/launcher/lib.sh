@@ -16,7 +16,7 @@ export GASNET_TMPDIR GASNET_QUIET
 unset GASNET_SPAWN_VERBOSE GASNET_SOFTHCA GASNET_KILL_GRACE GASNET_START_TIMEOUT GASNET_IBV_SPAWNER GASNET_SPAWNER
 unset GASNET_SSH_SERVERS GASNET_SSH_NODEFILE GASNET_NODEFILE SLURM_JOB_NODELIST PBS_NODEFILE LSB_HOSTS LSB_MCPU_HOSTS PE_HOSTFILE COBALT_NODEFILE
 # Under the address sanitizer softhca is preloaded before the sanitizer's own library, which this
-# allows; and libpmix loses a few bytes in every rank, which is not ours to judge.
+# allows; and libpmix leaks a few bytes in every rank, which these tests ignore.
 case ${TRUNKLINE_TEST_SANITIZER-} in
 *address*)
     ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0:detect_leaks=0
@@ -71,13 +71,13 @@ faster()
     awk -v limit="$1" -v a="$2" -v b="$(now)" 'BEGIN { exit !(b - a < limit) }'
 }
 
-# in_time SECONDS SINCE: whether no more has passed, on a busy machine three times that
+# in_time SECONDS SINCE: whether at most SECONDS have passed, or three times that on a busy machine
 in_time()
 {
     faster "$1" "$2" || { is_busy && faster "$(awk -v s="$1" 'BEGIN { print 3 * s }')" "$2"; }
 }
 
-# A spawner that is not ours may need up to $settle seconds to end what it had for the ranks.
+# A foreign spawner may need up to $settle seconds to end its helper processes.
 settle=0
 clean()
 {
@@ -154,7 +154,7 @@ rank_pids()
     done
 }
 
-# aside NAME: runs a function with jobs of its own beside the others, as it mostly waits
+# aside NAME: runs a function with its own jobs in the background, because it mostly waits
 aside()
 {
     (
@@ -167,7 +167,7 @@ aside()
     eval "$1_pid=$!"
 }
 
-# joined NAME: the end of it
+# joined NAME: waits for that function to end
 joined()
 {
     eval "wait \$$1_pid"

@@ -18,8 +18,9 @@ GASNET_SUPERNODE_MAXSIZE=1
 GASNET_QP_TIMEOUT=13
 export TMPDIR GASNET_SOFTHCA GASNET_SUPERNODE_MAXSIZE GASNET_QP_TIMEOUT
 
-# In place of ssh: the command for a host that is called n0 or n1. Hosts do not share a /tmp: two daemons that make the job's
-# directory in one at the same time can both find it missing, and the second then gives up.
+# In place of ssh: the command for a host that is called n0 or n1. Hosts do not share a /tmp: two
+# daemons that create the job's directory in one /tmp at the same time can both find it missing, and
+# the second then gives up.
 cat >"$work/agent" <<'END'
 #!/bin/sh
 TMPDIR=$TMPDIR/$1
@@ -84,7 +85,7 @@ long_job()
     eventually 30 all_run || fail "not started"
 }
 
-# ends_after SIGNALLED: kills it; the job fails and nothing lives on
+# ends_after SIGNALLED: kills it; the job fails and no process of it survives
 ends_after()
 {
     kill -KILL "$1"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# An ordinary user can do all that root can. As an ordinary user, the other tests have said so already.
+# An ordinary user can do all that root can. Run by an ordinary user, the other tests have already
+# shown this.
 [ "$(id -u)" = 0 ] || {
     echo "not root: the other tests ran as an ordinary user"
     exit 77

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A small PMIx client that does to order what a rank may do, good and bad. Its arguments are
+/* A small PMIx client that does on command what a rank may do, right or wrong. Its arguments are
  * executed one after the other; a word of the form R:word only by rank R. Without words it is a
  * good citizen: init, exchange, finalize.
  *
@@ -159,7 +159,7 @@ static void keys(void)
     PMIX_VALUE_RELEASE(value);
 }
 
-/* What a text key of a rank is. */
+/* The value of a text key of a rank. */
 static void expect_text(const char *key, pmix_rank_t rank, const char *wanted)
 {
     pmix_value_t *value = job_key(key, rank);
@@ -266,7 +266,7 @@ static void hang(void)
         pause();
 }
 
-/* Words that leave, or prepare for being made to. */
+/* Words that end the process, or prepare for being killed. */
 static bool do_ending(const char *word, int n)
 {
     if (!strncmp(word, "abort=", 6))

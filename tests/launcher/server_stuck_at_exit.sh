@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# A PMIx server that is stuck when the ranks leave changes nothing about a status that they have agreed on.
+# A PMIx server that is stuck when the ranks leave does not change the status that they agreed on.
 . "$(dirname "$0")/lib.sh"
 GASNET_EXITTIMEOUT=0.5 # 3 s later the ranks' watchdogs end what waits for the server
 export GASNET_EXITTIMEOUT
 parting=$top_builddir/tests/job/exit_on_file-seq
 
-# part CODE: a job that leaves with it while the server is stopped
+# part CODE: a job that exits with CODE while the server is stopped
 part()
 {
     rm -f "$work/go"

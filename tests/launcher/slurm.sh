@@ -80,7 +80,7 @@ promise "Slurm's daemons start"
 daemon slurmctld -D
 daemon slurmd -D -N n0
 daemon slurmd -D -N n1
-# srun returns when the ranks have ended; what the daemons had for them goes a moment later.
+# srun returns when the ranks have ended; the daemons remove the ranks' files a moment later.
 settle=20
 
 eventually 20 is_up || {
@@ -88,7 +88,7 @@ eventually 20 is_up || {
     fail "no two idle nodes"
 }
 
-# Over the network, as nodes of a cluster would; what is not acknowledged in half a second is lost.
+# Over the network, as nodes of a cluster would; a packet not acknowledged in half a second is lost.
 GASNET_SOFTHCA=always
 GASNET_SUPERNODE_MAXSIZE=1
 GASNET_QP_TIMEOUT=13
@@ -135,7 +135,7 @@ err_has '  n1: rank 2$'
 err_has '-n 4: the 2 hosts of SLURM_JOB_NODELIST of the Slurm job have slots for 3 processes'
 clean
 
-# all_run N: so many ranks live
+# all_run N: N ranks live
 all_run() { [ "$(named stress-seq | wc -l)" -eq "$1" ]; }
 alive() { for p in $(named stress-seq); do grep -qs '^State:.*Z' "/proc/$p/status" || echo "$p"; done; }
 none_alive() { [ -z "$(alive)" ]; }
@@ -179,8 +179,9 @@ kill -KILL "$job_pid"
 finish
 eventually 20 none_alive || fail "ranks are left"
 
-# Slurm does not notice this by itself, so the ranks of that node have to. Those of the other one notice when they next need
-# a peer, or wait in a fence for as long as Slurm does: then it is the user who ends the job.
+# Slurm does not notice this by itself, so the ranks of that node have to. The ranks of the other
+# node notice when they next need a peer, or wait in a fence for as long as Slurm does: then the
+# user has to end the job.
 promise "the daemon of a step is killed"
 under_srun
 step=$(parent_of "$(first_rank)")

@@ -47,7 +47,8 @@ END
     : >"$keys/log"
 }
 
-# The home directory is ours, so that no login shell does there what its user likes. The port may be somebody's.
+# The home directory is ours, so that no login shell reads the user's start-up files. Another
+# process may have the port.
 sshd_pid=
 port=$((20000 + $$ % 20000))
 listening() { grep -q 'Server listening on 127.0.0.3' "$keys/log" && grep -q 'Server listening on 127.0.0.2' "$keys/log"; }
@@ -72,7 +73,7 @@ end_sshd()
 }
 trap end_sshd EXIT
 
-# A login shell there that was given up goes on until it finds that nobody waits for it.
+# An abandoned remote login shell continues until it notices that nobody waits for it.
 nothing_left() { nothing_marked || ! sleep 0.1; } # looking costs more than waiting
 clean()
 {
@@ -258,7 +259,7 @@ killed_guard() { killed gasnetrun-guard '.*'; }
 killed_server() { killed gasnetrun-pmix '.*PMIx server process was killed by signal 9'; }
 killed_ssh() { killed ssh 'ssh was killed by signal 9'; }
 
-# The process that stands by the guard.
+# The process that watches the guard.
 killed_keeper()
 {
     promise "kill -9 of what would clean up after a killed guard"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Unit tests of how a host is reached, and how hosts of one job recognize each other: words of a
- * command, SHA-256 and HMAC by published vectors, the exchange of proofs, the port, calling it
- * back.
+ * command, SHA-256 and HMAC by published vectors, the exchange of proofs, the port, and connecting
+ * back to it.
  */
 #include "config.h"
 
@@ -194,7 +194,7 @@ static void both_prove_themselves(void **state)
     assert_int_equal(guard.state, AUTH_DONE);
     assert_int_equal(head.host, 70000);
     assert_int_equal(head.stream, AUTH_OUTPUT);
-    /* What follows belongs to the frames. */
+    /* The following bytes belong to the frames. */
     assert_int_equal(write(ends[0], "x", 1), 1);
     auth_step(&guard);
     assert_int_equal(read(ends[1], &byte, 1), 1);
@@ -217,8 +217,8 @@ static void a_guard_without_the_secret_is_refused(void **state)
     close(ends[1]);
 }
 
-/* Nor does a guard take orders from any process at that address: this one knows all but the
- * secret and answers with a code of its own. */
+/* Nor does a guard obey an arbitrary process at that address: this process knows everything but the
+ * secret and answers with its own code. */
 static void a_head_without_the_secret_is_refused(void **state)
 {
     struct auth real;
@@ -307,7 +307,8 @@ static void time_and_ends_are_bounded(void **state)
     close(ends[0]);
 }
 
-/* Noise of any length, in pieces of any size, never proves anything nor reads more than a claim. */
+/* Random bytes of any length, in pieces of any size, never pass as a proof, and never make the
+ * reader read more than a claim. */
 static void noise_is_refused(void **state)
 {
     uint8_t noise[400];
@@ -421,7 +422,7 @@ static int connect_port(void)
     return fd;
 }
 
-/* More of them than there are places, silent and not, beside a guard. */
+/* More foreign connections than slots, some of them silent, beside a guard. */
 static void foreign_connections_keep_no_guard_out(void **state)
 {
     enum { STRANGERS = 2 * LISTEN_PENDING };
@@ -437,7 +438,7 @@ static void foreign_connections_keep_no_guard_out(void **state)
     int fd = call(&secret, 2, why, sizeof(why));
     if (fd < 0)
         fail_msg("%s", why);
-    assert_true(clock_ms() - began < 5000); /* less than any stranger is given */
+    assert_true(clock_ms() - began < 5000); /* less than any foreign connection gets */
     close(fd);
     for (int i = 0; i < STRANGERS; i++)
         close(stranger[i]);
@@ -510,7 +511,7 @@ static void words_of_a_command(void **state)
     assert_null(words_split("a\\"));
 }
 
-/* A shell is the judge. */
+/* A shell checks the result. */
 static void words_for_a_shell(void **state)
 {
     static const char *const words[] = {"plain", "",  "a b", "it's", "$HOME `id` \\ \"q\" *",

@@ -80,7 +80,7 @@ static void a_socket_is_shared_by_its_ranks(void **state)
     gives(JOB_BIND_SOCKET, 0, 1, "0-5");
 }
 
-/* What a cgroup or taskset leaves. */
+/* The CPUs that a cgroup or taskset leaves. */
 static void cpus_that_may_not_be_used_are_not_there(void **state)
 {
     on(two_sockets);

@@ -30,7 +30,7 @@ static struct waits_rank made(char state)
     return w;
 }
 
-/* In a wait of that kind for 10 s, in which it polled just now. */
+/* In a wait of that kind for 10 s; it polled just now. */
 static struct waits_rank waiting(enum tk_wait_kind kind, uint32_t peer)
 {
     struct waits_rank w = made('S');
@@ -140,7 +140,7 @@ static void a_circle_is_shown_once(void **state)
     assert_null(strstr(strstr(text, "circle") + 1, "circle"));
 }
 
-/* A way out of it: then it is no deadlock among them. */
+/* One of the ranks can proceed: then they are not in a deadlock. */
 static void no_circle_where_one_may_end(void **state)
 {
     struct waits_rank a = waiting(TK_WAITS_SEND, 1), b = waiting(TK_WAITS_CONDITION, 0);

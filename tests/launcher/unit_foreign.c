@@ -112,7 +112,7 @@ static void a_pattern_is_filled_in(void **state)
     gives("run 5@a,c/2 /bin/prog");
 }
 
-/* In a longer word the program is text for a shell, which must read it as it is. */
+/* In a longer word the program is text for a shell, which must not change it. */
 static void a_program_inside_of_a_word_is_quoted(void **state)
 {
     char line[1024];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Unit tests of the gate before libpmix: whose connection is accepted, and which first messages are
  * passed on. A real handshake is changed at random, thousands of times with fixed seeds; a parser
- * as trusting as libpmix then reads messages that the gate passed, and must not read beyond the
- * message. */
+ * that trusts lengths as libpmix does then reads the messages that the gate passed, and must not
+ * read beyond their ends. */
 #include "config.h"
 
 #include "spawner/server/gate.h"
@@ -79,7 +79,7 @@ static size_t receive_all(int fd, uint8_t *data, size_t size)
     return have;
 }
 
-/* What the server gets of a message that a client of ours sends: all of it, or nothing. */
+/* What the server gets of a client's message: all of it, or nothing. */
 static size_t pass(const uint8_t *message, size_t size, uint8_t *got, size_t room)
 {
     int client = connect_client(), server = accept(listener, NULL, NULL);
@@ -268,7 +268,7 @@ static void what_follows_untouched(void **state)
     close(server);
 }
 
-/* Nobody can be asked any more whose these were; the kernel shows them as root's. */
+/* The owner of these can't be determined any more; the kernel shows them as root's. */
 static void gone_before_accept(void **state)
 {
     static const char *const ways[] = {"close", "reset", "half"};
@@ -309,7 +309,8 @@ static void of_another_user(void **state)
     close(client);
 }
 
-/* Half of a message is none: no byte of it is handed on, and the reader is free at the deadline. */
+/* An incomplete message is not forwarded, not even a byte of it, and the reader is free at the
+ * deadline. */
 static void half_a_message(void **state)
 {
     uint8_t message[ROOM], got[ROOM];

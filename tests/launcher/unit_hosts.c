@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of the launcher's hosts: every form of a list, every batch system, which source
- * counts, and how the ranks are laid out. */
+/* Unit tests of the launcher's hosts: every form of a list, every batch system, which source takes
+ * precedence, and how the ranks are laid out. */
 #include "config.h"
 
 #include "spawner/run/batch.h"

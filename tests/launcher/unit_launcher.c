@@ -389,7 +389,7 @@ static void no_window_when_nothing_more_will_come(void **state)
     assert_string_equal(text, "no room");
     policy_free(&policy);
     ranks_join(2, 1);
-    policy_close(&policy); /* and all was well */
+    policy_close(&policy); /* and all ranks succeeded */
     assert_false(policy_must_end(&policy, 100));
     policy_free(&policy);
 }
@@ -411,7 +411,7 @@ static void says_it_lost(uint32_t rank, uint32_t peer, int64_t now)
     policy_aborted(&policy, rank, 1, words, (size_t)length, now);
 }
 
-/* Whichever comes first, and however late within that time. */
+/* In either order, and at any moment within that time. */
 static void the_end_of_a_lost_rank_explains_the_others(void **state)
 {
     ranks_join(3, 3);
@@ -426,7 +426,7 @@ static void the_end_of_a_lost_rank_explains_the_others(void **state)
     assert_non_null(strstr(text, "rank 2 (pid 102) exited with status 255"));
     verdict(CAUSE_EXIT, 2, 255);
 
-    ranks_join(3, 3); /* one goes because of it, and does not say so */
+    ranks_join(3, 3); /* one rank leaves because of it, and does not report it */
     policy_exited(&policy, 0, EXITED(1), 100);
     says_it_lost(1, 2, 101);
     policy_exited(&policy, 2, KILLED(SIGKILL), 102 + POLICY_WINDOW_MS);
@@ -452,17 +452,17 @@ static void a_lost_rank_that_lives_is_not_waited_for_long(void **state)
     says_it_lost(0, 1, 100);
     assert_false(policy_must_end(&policy, 100 + POLICY_UNREACHABLE_MS - 1));
     assert_true(policy_must_end(&policy, 100 + POLICY_UNREACHABLE_MS));
-    assert_false(policy_sentence(&policy, false, text, sizeof(text))); /* rank 0 has said it all */
+    assert_false(policy_sentence(&policy, false, text, sizeof(text))); /* rank 0 reported it */
     assert_true(policy_sentence(&policy, true, text, sizeof(text)));
     policy_free(&policy);
 
-    ranks_join(2, 2); /* the cable is out, both say so */
+    ranks_join(2, 2); /* the cable is out, and both ranks report it */
     says_it_lost(0, 1, 100);
     says_it_lost(1, 0, 120);
     assert_true(policy_deadline(&policy) == 100 + POLICY_WINDOW_MS);
     verdict(CAUSE_ABORT, 0, 1);
 
-    ranks_join(2, 2); /* nor is one that says good-bye, nor nonsense */
+    ranks_join(2, 2); /* nor a rank that says good-bye, nor an invalid message */
     policy_finalized(&policy, 1);
     says_it_lost(0, 1, 100);
     assert_true(policy_deadline(&policy) == 100 + POLICY_WINDOW_MS);
@@ -614,7 +614,7 @@ static void joining_late(void **state)
     assert_non_null(strstr(text, "rank 0 (pid 100) and 2 others have not joined the job 1 s"));
     verdict(CAUSE_LATE, 0, 1);
 
-    assert_true(policy_init(&policy, 3, 1000, 0)); /* nor was a rank started */
+    assert_true(policy_init(&policy, 3, 1000, 0)); /* and no rank was started */
     assert_false(policy_must_end(&policy, 1000));
     assert_true(policy_sentence(&policy, false, text, sizeof(text)));
     assert_non_null(strstr(text, "no rank could be started within 1 s"));
@@ -684,7 +684,7 @@ static void strange_news(void **state)
     verdict(CAUSE_LAUNCHER, 0, 1);
 }
 
-/* Puts a pipe in the place of standard output for the time of a test. */
+/* Replaces standard output by a pipe during a test. */
 static void unfinished_lines_are_separated(void **state)
 {
     struct output o;

@@ -123,7 +123,7 @@ static void assert_has(const char *haystack, const char *needle)
         fail_msg("no '%s' in: %s", needle, haystack);
 }
 
-/* What stands below a heading of the table, whose columns end where its words do. */
+/* The value below a heading of the table; a column ends where its heading ends. */
 static const char *cell(const char *heading, unsigned rank)
 {
     static char value[64];
@@ -500,7 +500,7 @@ static void wrong_frames_change_nothing(void **state)
     assert_int_equal(there.is_there, 0);
 }
 
-/* A caller that is stopped, or gone, keeps nobody else out. */
+/* A caller that is stopped or gone does not block other callers. */
 static void a_caller_that_does_not_read_is_given_up(void **state)
 {
     job.ranks = 4000; /* more than a socket holds */

@@ -57,7 +57,7 @@ GASNET_SSH_NODEFILE=$work/nodes wrong "$work/nodes:3: 'b c' is not host" -n 2 "$
 wrong 'the file of hosts /no/such (--nodefile) cannot be read' -n 2 --nodefile=/no/such "$probe"
 wrong 'the file of hosts /no/such (--nodefile) cannot be read' -n 2 -nodefile /no/such "$probe"
 wrong 'the file of hosts /no/such (--nodefile) cannot be read' -nodefile=/no/such -n 2 "$probe"
-# Files without an end, of zero bytes and of text.
+# Endless files of zero bytes and of text.
 wrong 'the file of hosts /dev/zero (--nodefile) cannot be read: it is not text' -n 2 --nodefile /dev/zero "$probe"
 GASNET_NODEFILE=/dev/zero wrong '(GASNET_NODEFILE) cannot be read: it is not text' -n 2 "$probe"
 mkfifo "$work/endless"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests of single rooms of conduit/, without a job and without a device. They link the archives that are installed, so that an
-# archive member comes in only when a test needs it: what lies below a room is replaced by a fake that defines the same functions,
-# and a test that reaches too far down does not link.
+# Tests of single rooms of conduit/, without a job and without a device. They link the archives that
+# are installed, so that an archive member comes in only when a test needs it. Fakes that define the
+# same functions replace the rooms below, and a test that reaches too far down does not link.
 
 unit_flags = $(conduit_cppflags) -I$(srcdir)/tests/unit/support $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(IBVERBS_CFLAGS) $(RDMACM_CFLAGS) $(PMIX_CFLAGS)
 $(call variant,unit-seq,$$(unit_flags) -DGASNET_SEQ)
@@ -14,16 +14,17 @@ unit_library_weak = $(unit_library_par)
 
 unit_part = $(1:%=tests/unit/support/%.c)
 unit_support = $(call unit_part,unit)
-# Ranks over a device of paper, all in one process; with rails that fail; with librdmacm, of paper too; with shared receive queues
+# Ranks over a fake device, all in one process; with rails that fail; with a fake librdmacm; with
+# shared receive queues
 unit_verbs = $(call unit_part,fake_verbs fake_world)
 unit_failing_rails = $(unit_verbs) $(call unit_part,failing_rails)
 unit_rdmacm = $(unit_failing_rails) $(call unit_part,fake_rdmacm)
 unit_shared_rails = $(unit_failing_rails) $(call unit_part,shared_queues)
-# What a room above the transports needs: a job without a launcher
+# For rooms above the transports: a job without a launcher
 unit_job = $(call unit_part,fake_job)
 unit_no_multicast = $(call unit_part,no_multicast)
 unit_no_gather = $(call unit_part,no_gather)
-# What start/ opens
+# The rooms that start/ opens
 unit_rooms = $(call unit_part,fake_rooms)
 # A driver of CUDA without memory
 unit_cuda = $(call unit_part,fake_cuda)
@@ -38,7 +39,7 @@ unit = $(foreach m,$(2),$(call unit_program,tests/unit/$(1)$(if $(filter seq,$(2
     tests/unit/$(or $(4),$(1)).c $(3) $(if $(filter weak,$(m)),$(unit_weak)) $(unit_support),$(5)))
 unit_program = $(eval unit_tests += $(1))$(call program,$(1),$(call objects,unit-$(2),$(3)),\
     $(unit_library_$(2)) $$(CMOCKA_LIBS) $(4) -ldl -lpthread)
-# $(call if_kind,CLASS,ARGUMENTS OF unit): where configure did not leave the class out
+# $(call if_kind,CLASS,ARGUMENTS OF unit): if configure enabled the class
 if_kind = $(if $(filter $(1),$(tk_kinds)),$(call unit,$(2),$(3),$(4)))
 
 unit_tests =
@@ -155,8 +156,8 @@ $(call unit,vector/test_stream,seq)
 TESTS += $(unit_tests)
 tsan_tests += $(filter %/test_stats_par %/test_kind_stage_par %/test_local_par %/test_shm_doorbell_par %/test_shm_ring_stress_par,$(unit_tests))
 
-# The tools interface: the tools' own archives come first; what the support of unit tests needs comes from a conduit's behind them.
-# $(call tools_unit,NAME,VARIANT[,MORE SOURCES][,SOURCE])
+# The tools interface: the tools' own archives come first; a conduit's archives behind them provide
+# what the unit tests' support needs. $(call tools_unit,NAME,VARIANT[,MORE SOURCES][,SOURCE])
 tools_archives = conduit/tools/libgasnet_tools-$(1).a conduit/libgasnet-ibv-$(1).a
 $(call variant,tools-unit-seq,$$(unit_flags) -DGASNETT_THREAD_SINGLE)
 $(call variant,tools-unit-true,$$(unit_flags) -DGASNETT_THREAD_SINGLE -DGASNETT_USE_TRUE_MUTEXES=1)

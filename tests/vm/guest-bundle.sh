@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Inside the VM: trunkline_info --bundle on the kernel's device, whose test passes; softhca reads it back and says the same of itself,
-# but for addresses, tables and counters, which are those of each.
+# Inside the VM: trunkline_info --bundle on the kernel's device, whose test passes; softhca reads it
+# back and reports the same values, except for its own addresses, tables and counters.
 set -u
 : "${top_builddir:?}"
 info=$top_builddir/contrib/info/trunkline_info
@@ -14,7 +14,7 @@ fail()
     exit 1
 }
 
-# What a profile takes up. Lists of more than 30 entries are cut: softhca has no longer ones.
+# The values in a profile. Lists are cut after 30 entries: softhca has no longer lists.
 taken()
 {
     awk '/^\[/ { on = $1 == "[sizes" || $1 == "[device" || ($1 == "[port" && $2 ~ /:1\]$/) } on' "$1" |

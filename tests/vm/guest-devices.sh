@@ -9,7 +9,8 @@ fail()
     exit 1
 }
 
-# Until a process listens on the port; polled, as ibv_rc_pingpong says nothing when it is ready.
+# Polls until a process listens on the port, because ibv_rc_pingpong prints nothing when it is
+# ready.
 await_listener()
 {
     local i

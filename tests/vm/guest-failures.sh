@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # On the first of two machines with two rails: failures between hosts. The first rail is for RDMA, the second for ssh and
-# for failover. Either the data is right or the job ends within the documented time with one line that says who can't reach whom.
+# for failover. Either the data is right or the job ends within the documented time with one line
+# that names the rank and the peer that it can't reach.
 . "$(dirname "$0")/guest-lib.sh"
 both=node1,node2
 export GASNET_QP_TIMEOUT=17 GASNET_EXITTIMEOUT=4 GASNET_QUIET=1
@@ -15,7 +16,7 @@ done
 
 transfer='(put|get|message|atomic).* to rank [01] \(node[12], pid [0-9]+\) failed on rxe[01]:1, queue pair [0-9]+: '
 
-# only_says PATTERN: each line matches and there is one, or one of each rank.
+# only_says PATTERN: each line matches, and there is one line, or one from each rank.
 only_says()
 {
     local lines matches
@@ -34,8 +35,8 @@ refused()
     [ "$(grep -cE "$pattern" $out.err)" = 1 ] || failed "$name: not once '$pattern': $(tail -n 5 $out.err)"
 }
 
-# breaks NAME PATTERN ACTION...: a job in full traffic, and what ACTION does to it: ended in time, with a line of each rank that
-# waits for the other. PATTERN adds what else may be said.
+# breaks NAME PATTERN ACTION...: runs ACTION during a job in full traffic. The job must end in time,
+# with a line of each rank that waits for the other; PATTERN allows further lines.
 breaks()
 {
     local name=$1 pattern=$2 i began

@@ -56,7 +56,8 @@ each_counter()
     ssh "node$1" 'cd /sys/class/infiniband/rxe0/ports/1/hw_counters && for n in *; do echo "$n $(cat $n)"; done'
 }
 
-# Nothing was sent twice, no receiver was ever not ready, and the switch kept all: what the devices of these machines counted.
+# Checks the devices' counters: no retransmission, no receiver not ready, and no packet dropped by
+# the switch.
 nothing_sent_twice()
 {
     local machine name value seen=0

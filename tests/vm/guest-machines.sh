@@ -15,7 +15,7 @@ address_handles()
         failed "not over rxe0: $(cat $out.out)"
     good "AM matrix" 2 $both "$jobs/am-seq"
     good "put/get matrix to 256 KiB" 2 $both "$jobs/putget-seq" 262144
-    # Of a machine's two ranks each has a neighbour, and two that are reached by its device.
+    # Each rank has one neighbour on its machine and reaches two ranks by its device.
     good "AM matrix, PAR, two ranks on each" 4 $both "$jobs/am-par"
     good "collectives, three machines" 3 $all "$jobs/collectives-seq" random 1 4
     good "kv" 2 $both "$top_builddir/tests/workloads/kv/kv" --layer api --transport all --store exact --keys 200 --put 30 \
@@ -30,8 +30,9 @@ foreign()
     [ $status = 0 ] || failed "mpirun: $(tail -n 5 $out.err)"
 }
 
-# siw does not look at what comes while it answers a connect: that message is read when another comes, and at start-up the first
-# one has no other behind it. The job ends with that reason then, and is started again.
+# siw does not process a message that arrives while it answers a connect. It reads that message when
+# the next one comes, but at start-up none follows the first. The job then ends with that reason and
+# is started again.
 good_by_cm()
 {
     local what=$1 i
@@ -45,7 +46,7 @@ good_by_cm()
     [ $status = 0 ] || failed "$what: status $status: $(tail -n 20 $out.err)"
 }
 
-# Ranks that connect when they use each other: a ring, whose ends are beside each other, and all with all at once, over one rail.
+# Ranks that connect when they use each other: a closed ring, and all to all at once, over one rail.
 on_first_use()
 {
     local GASNET_IBV_CONNECT=rdmacm GASNET_IBV_PORTS_VERBOSE=2 most

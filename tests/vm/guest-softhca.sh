@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # On the first of two machines, which loses rdma_rxe: softhca's packets here meet the kernel's Soft-RoCE on the other, by IPv4, IPv6
-# and link-local GIDs. Every program runs both ways round, jobs have a rank on each, and nothing that came was wrong. Either side is
-# killed, a cable goes out and in. Then the other machine loses rdma_rxe too, and our launcher starts a job on both over ssh, without
-# a setting.
+# and link-local GIDs. Every program runs in both roles, jobs have a rank on each machine, and no
+# received packet was malformed. Either side is killed, a cable goes out and in. Then the other
+# machine loses rdma_rxe too, and our launcher starts a job on both over ssh, without a setting.
 . "$(dirname "$0")/guest-lib.sh"
 softhca=$top_builddir/contrib/softhca/libsofthca.so
 by_softhca=(env "LD_PRELOAD=$softhca" SOFTHCA_WIRE=udp SOFTHCA_UDP=10.0.0.0/24 SOFTHCA_ONLY=1 SOFTHCA_STATS=2)
@@ -55,7 +55,8 @@ pair()
         timed "$name, server: softhca" "${on_node2[@]}" "ulimit -l unlimited; timeout $JOB_DEADLINE ${there[*]} node1"
     fi
     wait $server || served=$?
-    # Where frames are lost, so may be the last acknowledgement: its sender has gone, and the other side ends by its retries.
+    # If frames are lost, the last acknowledgement may be lost too: its sender has exited, and the
+    # other side ends when its retries are used up.
     [ "$lossy" = no ] || { [ "$status" != 0 ] && [ $served != 0 ]; } || status=0 served=0
     [ $served = 0 ] || status="$status, server's $served"
     ! grep -q 'invalid data' $out.out $out.err $out.server || status="$status, wrong data"
@@ -107,8 +108,9 @@ both()
 }
 
 
-# What the kernel's device counted. Its own timer repeats whatever has no answer yet when it ends, and softhca repeats after a
-# few milliseconds, so on an emulated machine either may repeat what was only slow: those two counters say nothing.
+# The kernel device's counters. Its timer repeats every unanswered request when it expires, and
+# softhca repeats after a few milliseconds, so on an emulated machine either may repeat a packet
+# that was only slow: those two counters prove nothing.
 nothing_wrong()
 {
     local name value seen=0
@@ -155,7 +157,7 @@ mixed()
     [ $status = 0 ] || failed "$name, a rank on each: $(tail -n 20 $out.err $out.out)"
 }
 
-# What differs between the families is the packet's head.
+# The families differ only in the packet's head.
 both_families()
 {
     both "RC ping-pong" ibv_rc_pingpong -g ROW -c -n 100 -s 4000 -m 1024
@@ -170,7 +172,7 @@ one_family()
     both "atomics" ib_atomic_bw -F -x ROW -n 100 -o 16
 }
 
-# Until programs have a few hundred frames between two looks: more than ssh.
+# Waits until programs exchange a few hundred frames between two polls: more than ssh does.
 await_traffic()
 {
     local i last=0 now
@@ -213,7 +215,8 @@ kernel_killed()
     echo "kernel's side killed: $((SECONDS - began)) s"
 }
 
-# softhca's side is killed: the kernel goes on asking a port that nobody has, and does not crash; its process can be ended.
+# softhca's side is killed: the kernel keeps sending to a closed port and does not crash; its
+# process can be ended.
 softhca_killed()
 {
     local began=$SECONDS

@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# One machine with two rails of the kernel's Soft-RoCE, booted once. guest-devices.sh: is it what the other tests take it for? The rails
-# are found and used by Debian's own programs. guest-conduit.sh: the conduit over them: the active message and the put/get matrix, the
-# credit tests, atomics, collectives, vector transfers and the demo, two ranks on one rail and on two, and registration of memory on the
-# fly, which here alone can be seen to go wrong. Nothing of softhca takes part. VM_ONLY=guest-devices.sh: one of them alone.
+# One machine with two rails of the kernel's Soft-RoCE, booted once. guest-devices.sh: checks that
+# the machine is as the other tests assume. The rails are found and used by Debian's own programs.
+# guest-conduit.sh: the conduit over them: the active message and the put/get matrix, the credit
+# tests, atomics, collectives, vector transfers and the demo, two ranks on one rail and on two, and
+# registration of memory on the fly, whose errors only this test can show. softhca is not used.
+# VM_ONLY=guest-devices.sh: one of them alone.
 . "$(dirname "$0")/vm.sh"
 : "${top_builddir:?run through make check-vm}" "${GASNETRUN:?}"
 case ${TRUNKLINE_TEST_SANITIZER:-no} in

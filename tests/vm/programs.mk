@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The kernel's own RDMA stack as a judge: make check-vm. Not part of make check: a VM takes its time.
+# Checks against the kernel's own RDMA stack: make check-vm. Not part of make check, because a VM is
+# slow.
 vm_tests = $(patsubst %,tests/vm/%.sh,one_machine cm-events machines failures softhca mcswitch)
 needs_tests/vm/mcswitch.sh = $(mcswitch_needs)
 # One after the other: two CPUs are emulated at a time.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The workloads: what the network and the conduit really do, as programs for people (--help), and short runs of them in make check,
-# with all checks on and every fault injected. common/ is what they share; each has a folder of its own.
+# The workloads: programs that show what the network and the conduit do (--help), and short runs of
+# them in make check, with all checks on and every fault injected. common/ has the code that they
+# share; each has a folder of its own.
 workloads_flags = $(client_flags) $(call includes,$(patsubst %,$(srcdir)/tests/workloads/%,common rma swarm) $(srcdir)/tests/unit/support) \
     $(AM_CFLAGS) $(IBVERBS_CFLAGS) $(HWLOC_CFLAGS)
 $(call variant,workload,$$(workloads_flags))
@@ -8,7 +9,7 @@ $(call variant,workload-seq,$$(workloads_flags) -DGASNET_SEQ)
 $(call variant,workload-par,$$(workloads_flags) -DGASNET_PAR)
 $(call variant,workload-unit,$$(workloads_flags) -I$$(srcdir)/conduit $$(CMOCKA_CFLAGS) -DGASNET_SEQ)
 
-# What needs no job, and what does
+# Tests without a job, and tests with one
 workloads_pure = tests/workloads/common/libpure.a
 $(call archive,$(workloads_pure),$(call objects,workload,$(patsubst %,tests/workloads/common/%.c,histogram inject options paths progress report \
     report_write)))
@@ -26,8 +27,8 @@ $(call archive,$(kv_library),$(call objects,workload,$(patsubst %,tests/workload
 $(call workload,kv/kv,seq,$(patsubst %,tests/workloads/kv/%.c,api client daemon get known kv kv_outcome kv_parameters raw_client raw_open raw_probe raw_sender \
     raw_server relations server tcp),$(kv_library))
 
-# What swarm and sharing have in common: memory, and threads that keep a window of gets and puts in flight. Each is built for PAR, and
-# for SEQ: for one thread, without what locks cost.
+# The common part of swarm and sharing: memory, and threads that keep a window of gets and puts in
+# flight. Each is built for PAR, and for SEQ: one thread, without the cost of locks.
 rma_sources = $(patsubst %,tests/workloads/rma/%.c,api flood target_memory group passive cpu_binding rails rounds sum values)
 swarm_sources = $(rma_sources) $(patsubst %,tests/workloads/swarm/%.c,names swarm swarm_outcome swarm_parameters swarm_raw)
 sharing_sources = $(rma_sources) $(patsubst %,tests/workloads/sharing/%.c,map sharing sharing_outcome sharing_parameters sharing_raw)

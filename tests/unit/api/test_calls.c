@@ -68,7 +68,7 @@ void tk_barrier_start(struct tk_op *op)
     tk_counter_set(&op->pending, 0);
 }
 
-/* Nobody is a neighbour, so that inline calls come to the library. */
+/* No rank is a neighbour, so inline calls reach the library. */
 static int set_up(void **state)
 {
     static uintptr_t unmapped[ranks] = {tk_unmapped, tk_unmapped, tk_unmapped};
@@ -164,7 +164,7 @@ static void without_it_a_call_waits_for_space(void **state)
     assert_memory_equal(remote, local, 99);
 }
 
-/* A value has no form that says "nothing was done". */
+/* The calls for values have no return value for "nothing was done". */
 static void a_get_of_a_value_waits_whatever_its_flags(void **state)
 {
     fake_job.busy_rmas = 3;
@@ -418,7 +418,7 @@ static void request(unsigned i, gex_Flags_t flags)
     }
 }
 
-/* What was sent before is forgotten: the fake job keeps a few hundred messages. */
+/* Drops earlier messages: the fake job keeps only a few hundred. */
 static void begin_turn(void)
 {
     for (unsigned before = fake_job.polls; fake_job.polls == before;)

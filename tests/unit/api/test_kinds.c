@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * gex_MK_* and segments in the memory of devices, from the call down to the driver of fake_cuda.c:
- * codes and reasons of what is refused, any order of destruction, what is registered by which
- * setting, what others learn. The network and start/ are this test's. */
+ * codes and reasons of refusals, any order of destruction, which setting registers which memory,
+ * and what other ranks learn. The network and start/ are fakes of this test. */
 #include "config.h"
 
 #include <dirent.h>
@@ -455,7 +455,7 @@ static void memory_freed_under_a_segment_is_not_bound(void **state)
     gex_MK_Destroy(kind, 0);
 }
 
-/* Nobody can load from it: not its owner, not a neighbour. */
+/* Neither its owner nor a neighbour can load from it. */
 static void others_learn_what_they_need_and_no_local_address(void **state)
 {
     void *owner, *local = &owner;
@@ -508,7 +508,7 @@ static void users_see_devices_and_why_a_path_is_not_taken(void **state)
     unit_assert_says(said, "dma-buf: paper0 refuses dma-bufs");
     assert_int_equal(unit_lines(said), 1);
     gex_Segment_Destroy(segment, 0);
-    /* HCAs serve ranks of other hosts alone. */
+    /* HCAs serve only ranks of other hosts. */
     unit_listen();
     fake_cuda.failing = "cuIpcGetMemHandle";
     fake_cuda.code = 801;

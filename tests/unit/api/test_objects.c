@@ -23,7 +23,7 @@ static struct {
     bool is_started;
     enum tk_status attach_status, publish_status;
     unsigned attaches, publishes;
-    uintptr_t attached; /* what was asked for last; 0: this rank can't */
+    uintptr_t attached; /* size of the last request; 0: this rank can't */
     size_t published;
 } start;
 

@@ -175,7 +175,7 @@ static void notify_twice(void *unused)
     gasnet_barrier_notify(0, 0);
 }
 
-/* What followed would be a job that hangs. */
+/* If this call returned, the job would hang. */
 static void steps_out_of_turn_end_the_process(void **state)
 {
     unit_assert_panic(wait_alone, NULL, "gasnet_barrier_wait was called without");

@@ -209,8 +209,8 @@ static void a_new_operation_is_done(void **state)
     tk_op_give(again);
 }
 
-/* A client with many operations in flight: each is found once, whichever of them are freed
- * meanwhile, and the search for free ones does not become slower and slower. */
+/* A client with many operations in flight: each is found once, regardless of which are freed
+ * meanwhile, and the search for free ones does not become slower. */
 static void operations_in_flight_are_never_found_again(void **state)
 {
     enum { most = 20000 };
@@ -231,7 +231,8 @@ static void operations_in_flight_are_never_found_again(void **state)
             tk_op_give(held[i]);
 }
 
-/* Released by the thread that synchronises it, found by the thread that allocated it. */
+/* The thread that synchronises an operation releases it; the thread that allocated it finds it
+ * again. */
 static void *free_all_ops(void *ops)
 {
     for (struct tk_op **op = ops; *op; op++)

@@ -29,7 +29,7 @@ static bool is_found(const struct tk_table *table, const struct thing *wanted)
     return found;
 }
 
-/* In few buckets, so that most share theirs, and of few keys, so that some share these. */
+/* Few buckets, so that most entries share one, and few keys, so that some entries share those. */
 static void entries_are_found_until_they_are_removed(void **state)
 {
     struct thing thing[things] = {{.key = 0}};
@@ -52,7 +52,7 @@ static void entries_are_found_until_they_are_removed(void **state)
     tk_table_close(&table);
 }
 
-/* Keys of regions are neighbours, or far apart by the same distance. */
+/* Keys of regions are adjacent, or far apart at equal distances. */
 static void keys_in_a_row_or_far_apart_share_no_bucket_with_many(void **state)
 {
     enum { buckets = 256 };

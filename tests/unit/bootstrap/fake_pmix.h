@@ -79,7 +79,7 @@ int nanosleep(const struct timespec *wanted, struct timespec *left)
     return 0;
 }
 
-/* A futex of ours, which nobody has woken before its time unless the fence is answered then. */
+/* One of our futexes; only the answer of the fence wakes it before its time. */
 long syscall(long number, ...)
 {
     va_list args;

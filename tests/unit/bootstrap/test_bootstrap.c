@@ -136,7 +136,8 @@ static void a_rank_never_runs_alone_whatever_names_it(void **state)
     }
 }
 
-/* Else the first rank of a job whose server died would give a result, and the others none. */
+/* Otherwise, if the server of a job died, the first rank would give a result and the others would
+ * not. */
 static void rank_0_of_a_lost_server_does_not_run_alone(void **state)
 {
     setenv("PMIX_RANK", "0", 1);
@@ -245,7 +246,7 @@ static void ranks_of_this_host_are_a_list(void **state)
     assert_memory_equal(tk_bootstrap.local, expected, sizeof(expected));
 }
 
-/* Neighbours are only foreseen by it: a bad list costs queue pairs, no job. */
+/* The list only predicts neighbours: a bad list costs queue pairs, not the job. */
 static void an_invalid_list_is_ignored(void **state)
 {
     const char *const bad[] = {"",    ",",    "0,",  ",2",     "2,0",
@@ -462,8 +463,8 @@ static void on_one_host_a_fence_carries_no_data(void **state)
     assert_false(server.collects);
 }
 
-/* Hundreds of ranks that slept by the clock instead would leave no CPU to the one that they wait
- * for. */
+/* If hundreds of ranks slept by the clock instead, they would leave no CPU to the rank that they
+ * wait for. */
 static void a_waiter_with_nothing_to_poll_sleeps_until_it_is_woken(void **state)
 {
     server.fence_naps = 1;
@@ -491,7 +492,7 @@ static void a_poll_that_sleeps_is_rung_for(void **state)
     assert_false(tk_bootstrap_has_answer());
     assert_int_equal(tk_bootstrap_fence(count_poll, 0), TK_OK);
     assert_int_equal(rings, 1);
-    assert_false(tk_bootstrap_has_answer()); /* nobody waits for it any more */
+    assert_false(tk_bootstrap_has_answer()); /* no caller waits for it any more */
 }
 
 static void a_fence_polls_until_the_answer_comes(void **state)

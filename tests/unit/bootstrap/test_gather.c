@@ -29,7 +29,7 @@ struct server {
     } put[ranks][keys_max];
     unsigned puts[ranks];
     _Atomic uint32_t gets[ranks], came, fences;
-    bool refuses; /* answers no question */
+    bool refuses; /* answers no query */
 };
 
 static struct server *server;
@@ -106,7 +106,7 @@ static int tear_down(void **state)
     return munmap(server, sizeof(*server));
 }
 
-/* Runs it in a process for each rank; all must end with 0. */
+/* Runs the function in a process for each rank; all must exit with 0. */
 static void each_rank(void (*act)(void))
 {
     pid_t pids[ranks];
@@ -238,7 +238,7 @@ static void without_neighbours_there_is_no_board(void **state)
     assert_gets(3 * ranks, 3 * ranks);
 }
 
-/* There is no server that could be asked. */
+/* No server exists. */
 static void a_process_without_a_launcher_has_its_own(void **state)
 {
     size_t size = 0;
@@ -283,8 +283,8 @@ static void no_rank_waits_for_a_leader_that_has_ended(void **state)
 
 /* ---- tables that stay */
 
-/* Each rank would make a different table, so the contents show whose it got; `number` distinguishes
- * several tables. */
+/* Each rank would make a different table, so the contents show which rank's table it got; `number`
+ * distinguishes several tables. */
 static struct tk_host_table take_table(size_t size, char number)
 {
     struct tk_host_table table;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The barrier, with 1 to 12 ranks that are processes of their own, share memory in groups of 1 to
- * 9, and have a network that is this test: it decides which rank starts, which polls, whose sends
- * are refused and which message arrives next, at random from a seed. Checked at every step: no rank
- * leaves a barrier that some rank has not entered, and barriers end in order. Checked at the end:
- * all of them end. */
+ * The barrier, with 1 to 12 ranks, each a process, that share memory in groups of 1 to 9. This test
+ * is their network: it decides which rank starts, which polls, whose sends are refused and which
+ * message arrives next, at random from a seed. Checked at every step: no rank leaves a barrier that
+ * some rank has not entered, and barriers end in order. Checked at the end: all of them end. */
 #include "config.h"
 
 #include <string.h>
@@ -227,7 +226,7 @@ static void end(void)
     munmap(pages, size * sizeof(*pages));
 }
 
-/* What a barrier is. */
+/* The property of a barrier. */
 static void check(void)
 {
     unsigned least = started[0];
@@ -299,7 +298,8 @@ static unsigned most_started(void)
     return result;
 }
 
-/* All enter as many as the one that entered most; then nothing more is needed but time. */
+/* All ranks enter as many barriers as the rank that entered most; then all barriers end without
+ * further calls. */
 static void let_all_end(void)
 {
     unsigned most = most_started(), turns = 0;

@@ -43,7 +43,7 @@ void tk_neighbour_wake(uint32_t rank)
 }
 
 static _Thread_local bool in_segment;
-static _Thread_local unsigned not_yet; /* a segment is known only when asked for again */
+static _Thread_local unsigned not_yet; /* every third query of a segment fails */
 
 bool tk_local_place_of(const void *address, size_t nbytes, struct tk_local_place *place)
 {
@@ -60,7 +60,8 @@ const char *tk_local_place_map(const struct tk_local_member *member,
     return place->endpoint == 3 && ++not_yet % 3 ? (const char *)(uintptr_t)place->address : NULL;
 }
 
-/* A test of threads ends here: cmocka's assertions are for one. */
+/* Errors of a test with threads end the process here, because cmocka's assertions support one
+ * thread only. */
 #define NEED(condition, ...)                                                                       \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -92,7 +93,7 @@ struct team {
 static struct team teams[teams_max];
 static uint32_t team_count;
 
-/* What a member contributes to a step; 0: what a broadcast carries. */
+/* A member's contribution to a step; member 0's is the data of a broadcast. */
 static unsigned char byte_of(uint32_t team, uint32_t step, uint32_t member, size_t i)
 {
     uint32_t x = (uint32_t)i * 2654435761u + step * 40503u + member * 9176u + team * 77u;
@@ -224,7 +225,7 @@ static void check_bytes(const struct flight *f, const struct step *step)
         NEED(f->destination[i] == 0xa5 && f->source[i] == 0xa5, "guard of kind %d", step->kind);
 }
 
-/* What is done may be overwritten. */
+/* Buffers of a completed operation may be overwritten. */
 static void end(struct flight *f)
 {
     const struct step *step = &teams[f->team].script[f->index];
@@ -487,7 +488,7 @@ static void no_thread_sleeps_through_its_event(void **state)
 {
     for (uint32_t seed = 0; seed < 300; seed++)
         run_in_turn(1 + seed % ranks_max, 40, seed % 8 != 0, seed);
-    /* One operation for each team: no other one wakes those who wait for it. */
+    /* One operation for each team: no other operation wakes its waiters. */
     for (uint32_t seed = 0; seed < 1000; seed++)
         run_in_turn(2 + seed % (ranks_max - 1), 1, false, seed);
 }
@@ -509,7 +510,7 @@ static void open_two_teams(struct tk_local *first, struct tk_local *second,
 }
 
 /* Two ranks leave a barrier, close the team, and go on in another team that uses the same
- * channels; the third looks only then. */
+ * channels; the third polls only after that. */
 static void a_late_member_passes_a_barrier_that_others_have_left(void **state)
 {
     static struct tk_local first[3], second[2];

@@ -37,7 +37,7 @@ static void a_release_stands_alone(void **state)
     assert_bytes(got, tk_mcast_control_release(got, &wide), want, sizeof(want));
 }
 
-/* Of four leaves the second has nobody. */
+/* The second of four leaves has no members. */
 static void two_levels_have_a_section_for_each_leaf_with_receivers(void **state)
 {
     static const uint8_t want[] = {
@@ -54,7 +54,7 @@ static void two_levels_have_a_section_for_each_leaf_with_receivers(void **state)
     assert_bytes(got, tk_mcast_control_acquire(got, &wide, &set), want, sizeof(want));
 }
 
-/* As long as was said when the path MTU was judged by it, and not longer than its memory. */
+/* As long as the size that the path MTU was checked against, and not longer than its memory. */
 static void all_members_of_the_largest_group_fit(void **state)
 {
     const struct tk_mcsw_place place = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The named barrier of one rank whose neighbours' flags are written by this test: flat, as the root
- * of a tree and as a leaf, with every choice of names and every order of arrival; and invalid
- * flags. Jobs test that ranks agree (tests/job/named_barrier.c). Owns the flags. */
+ * The named barrier of one rank; this test writes its neighbours' flags: flat, as the root of a
+ * tree and as a leaf, with every choice of names and every order of arrival; and invalid flags.
+ * Jobs test that ranks agree (tests/job/named_barrier.c). Owns the flags. */
 #include "config.h"
 
 #include <unistd.h>
@@ -17,7 +17,7 @@
 
 enum { ranks_max = 5, names = 4 };
 
-/* Kinds as they are in a flag's word. */
+/* Kinds as encoded in a flag's word. */
 enum { ANYTHING = 1, ONE_NAME, DISAGREEMENT };
 
 /* Each test is a process of its own, since the room starts once in each. */
@@ -96,7 +96,7 @@ static bool done(void)
     return tk_named_done();
 }
 
-/* Ends the barrier; what it agreed on must be what these do. */
+/* Ends the barrier; its result must be the combination of these contributions. */
 static void check_result(const unsigned *all, unsigned count)
 {
     unsigned seen[names] = {0};
@@ -190,7 +190,7 @@ static void a_leaf_reports_its_name_and_accepts_the_roots(void *unused)
     }
 }
 
-/* ---- what makes no sense */
+/* ---- invalid input */
 
 static void hear_of_kind(void *kind)
 {

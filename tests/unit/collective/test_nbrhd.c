@@ -20,7 +20,7 @@ static uint32_t entered[ranks_max];
 static bool awake[ranks_max];
 static uint32_t size, barriers, elsewhere;
 static bool with_others; /* there are other neighbourhoods */
-static uint32_t begin;   /* what counts begin at */
+static uint32_t begin;   /* initial value of the counts */
 
 /* ---- the room of shared memory */
 
@@ -106,7 +106,7 @@ static void happen(enum act act, uint32_t rank)
     tk_nbrhd_step(&nears[rank], entered[rank], with_others ? ask_elsewhere : only_us);
 }
 
-/* The others' messages have come to the leader: the poll that finds them does its work, too. */
+/* The other leaders' messages have arrived: the poll that finds them also does its work. */
 static bool may_elsewhere(void)
 {
     return with_others && elsewhere - begin < barriers;
@@ -308,7 +308,7 @@ static void larger_trees_by_dice(void **state)
         }
 }
 
-/* ---- what makes no sense */
+/* ---- invalid input */
 
 static void see_a_barrier_over_that_we_are_not_in(void *unused)
 {

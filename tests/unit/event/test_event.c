@@ -96,7 +96,8 @@ static void a_root_that_is_done_is_given_back_once(void **state)
     tk_op_give(op);
 }
 
-/* What clients' inlined test does to a leaf must not be taken for a put whose source is in use. */
+/* The library must not take the mark that clients' inlined test leaves in a leaf for a put whose
+ * source is in use. */
 static void a_leaf_may_be_synced_by_all_its_copies(void **state)
 {
     struct tk_op *op = start(1, 1);
@@ -112,7 +113,7 @@ static void a_leaf_may_be_synced_by_all_its_copies(void **state)
     assert_true(tk_event_test(root(op)));
 }
 
-/* gasnetex.h looks at an event and marks it without a call: it must find there what we keep. */
+/* gasnetex.h reads an event and marks it without a call: its layout must match ours. */
 static void clients_test_events_by_themselves(void **state)
 {
     struct tk_op *op = start(1, 1);

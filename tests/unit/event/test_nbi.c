@@ -122,7 +122,7 @@ static void only_the_four_categories_have_leaves(void **state)
     assert_true(tk_event_test(root));
 }
 
-/* Beside other roots and leaves, in any order: the root takes its own leaves and no others. */
+/* Among other roots and leaves, in any order: a root consumes only its own leaves. */
 static void a_regions_root_drops_its_leaves_from_an_array(void **state)
 {
     struct tk_nbi_set *a_set, *b_set;

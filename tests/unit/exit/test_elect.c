@@ -147,7 +147,7 @@ static void a_notified_rank_need_not_ask(void **state)
     in_child(is_requested);
 }
 
-/* When this rank leads if rank 0 never answers, in milliseconds. */
+/* The time in milliseconds after which this rank leads if rank 0 never answers. */
 static uint64_t turn_of(uint32_t rank)
 {
     uint64_t waited = 0;

@@ -25,7 +25,7 @@ struct tk_bootstrap tk_bootstrap = {.rank = 0, .size = 4};
 
 static enum tk_status fence_status;
 static uint64_t fence_lasts; /* ns for which the fence polls before it ends */
-static bool untouchable;     /* no poll may reach the network, and deadlines are as they come */
+static bool untouchable;     /* no poll may reach the network, and deadlines are not adjusted */
 static bool fence_exits, fence_hangs, fence_raises;
 
 static void note(const char *text)
@@ -64,7 +64,7 @@ enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
     return fence_status;
 }
 
-/* Codes travel with a fence that carries data, and with no other. */
+/* Only a fence that carries data transports codes. */
 static bool is_exchanged;
 
 enum tk_status tk_bootstrap_fence_data(void (*poll)(void), uint64_t deadline)
@@ -79,7 +79,7 @@ enum tk_status tk_bootstrap_part(void (*poll)(void), uint64_t deadline)
     return tk_bootstrap_fence_data(poll, deadline);
 }
 
-/* What the others bring to the fence; -1: nothing. */
+/* The other ranks' codes in the fence; -1: none. */
 static int codes_of_others[4] = {-1, -1, -1, -1};
 
 enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
@@ -129,7 +129,7 @@ int tk_bootstrap_stack_file(void)
     return -1;
 }
 
-/* Nobody shares memory here. */
+/* No ranks share memory here. */
 void tk_liveness_set(enum tk_rank_liveness liveness)
 {
     (void)liveness;
@@ -398,7 +398,7 @@ static void fail_ourselves(void)
     tk_lost_peer(tk_no_peer);
 }
 
-/* A client that leaves when it hears of the failure has not chosen that end. */
+/* A client that exits because it was notified of the failure did not cause it. */
 static void lose_peer_with_handler(void)
 {
     signal(SIGQUIT, leave_in_handler);
@@ -413,7 +413,7 @@ static void what_failed_ends_the_job_with_1(void **state)
     assert_string_equal(leave_by(fail_ourselves, 1), "abort 1;");
 }
 
-/* Nobody else leaves: what goes out while the fence lasts. */
+/* No other rank leaves: what is sent while the fence lasts. */
 static enum tk_status take_notice(struct tk_peer *to, struct tk_outgoing *m)
 {
     int32_t code = *(const int32_t *)(m->head + 1);
@@ -573,7 +573,7 @@ static void leave_among_messages(void)
     tk_exit(4);
 }
 
-/* What it works on may be gone: destructors of C++ run before. */
+/* Its data may be gone: C++ destructors run before. */
 static void no_client_handler_runs_in_the_leaving_thread(void **state)
 {
     assert_string_equal(leave_by(leave_among_messages, 4), "fence 21;close;");
@@ -697,7 +697,7 @@ static void hang(void)
     tk_exit(11);
 }
 
-/* Takes the three seconds that the watchdog adds to the deadline. */
+/* This takes the three seconds that the watchdog adds to the deadline. */
 static void a_watchdog_stands_behind_it(void **state)
 {
     settings_of_child[0] = "GASNET_EXITTIMEOUT=0.1";
@@ -717,7 +717,8 @@ static void exit_with_a_hook_that_hangs(void)
     exit(0);
 }
 
-/* What the client registered before start-up has its time; and the status, a reason. */
+/* Handlers that the client registered before start-up get their time, and the status has a reason.
+ */
 static void a_watchdog_stands_behind_the_clients_hooks_too(void **state)
 {
     settings_of_child[0] = "GASNET_EXITTIMEOUT=0.1";

@@ -311,8 +311,8 @@ static void all_that_come_have_the_largest_code(void **unused)
     all_come(2, 12, 1); /* a tree of neighbours that is two levels deep */
 }
 
-/* Ranks of one host that leave sleep, but for one step when they come, and one after each ring.
- * What they would look at before they sleep has nothing new then. */
+/* Ranks of one host that leave sleep, except for one step when they arrive and one after each ring.
+ * At the other steps a check before the sleep would find nothing new. */
 static void sleepers_are_woken(uint32_t of_host, uint64_t seed)
 {
     unsigned seen[ranks_most];

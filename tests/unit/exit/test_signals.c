@@ -25,7 +25,7 @@ void tk_exit_by_signal(int code, int number)
     _exit(code == 128 + number ? 10 + number + (tk_state_is_asked(&tk_exit_state) ? 50 : 0) : 99);
 }
 
-/* Nobody shares memory here. */
+/* No ranks share memory here. */
 void tk_liveness_set(enum tk_rank_liveness liveness)
 {
     (void)liveness;
@@ -165,7 +165,7 @@ static void raise_with_clients_quit(void *unused)
     raise(SIGINT);
 }
 
-/* What the interface promises clients: they may handle SIGQUIT as the notice of an exit. */
+/* The interface promises that clients may handle SIGQUIT as the notice of an exit. */
 static void they_come_as_sigquit(void **state)
 {
     unit_assert_exit(raise_with_clients_quit, NULL, SIGQUIT);
@@ -289,7 +289,7 @@ static void fork_and_signal(void *unused)
     }
 }
 
-/* It has no thread to end the job, and its end is not the job's. */
+/* A forked child has no thread to end the job, and its death must not end the job. */
 static void a_child_that_was_forked_just_dies(void **state)
 {
     unit_assert_exit(fork_and_signal, NULL, 0);
@@ -327,7 +327,7 @@ static void open_beside_client(void *unused)
     open_for_stacks(NULL);
 }
 
-/* It would be sent to a process that does something else on it. */
+/* The signal would reach a process that uses it for something else. */
 static void the_signal_for_stacks_is_shown_only_where_it_is_ours(void **state)
 {
     static char by_number[] = "GASNET_NO_CATCH_SIGNAL=62",

@@ -93,7 +93,7 @@ static void a_failure_ends_with_1_and_a_reason_that_fits(void **unused)
     assert_int_equal(strlen(t.reason), sizeof(t.reason) - 1);
 }
 
-/* In the handler nobody does the work yet: the helper takes over. */
+/* The handler does no work itself: the helper takes over. */
 static void a_signal_is_for_the_helper(void **unused)
 {
     struct tk_exit_state s = {0};
@@ -117,7 +117,7 @@ static void the_largest_code_counts(void **unused)
     assert_int_equal(tk_state_code(&s), 9);
 }
 
-/* Code 0 too: what a rank gives afterwards it gives because of that exit. */
+/* Code 0 too: a code that a rank gives afterwards is a consequence of that exit. */
 static void the_exit_that_is_answered_gives_the_code(void **unused)
 {
     struct tk_exit_state s = {0};

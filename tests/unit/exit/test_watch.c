@@ -149,7 +149,7 @@ static void left(void)
 static void left_two(void)
 {
     tk_watch_neighbours();
-    unreachable[0] = true; /* gone before we came to watch it */
+    unreachable[0] = true; /* dead before we began to watch it */
     end(3, TK_LIVENESS_LEFT);
     end(1, TK_LIVENESS_RUNS);
     expect(1, TK_LIVENESS_RUNS);
@@ -166,7 +166,7 @@ static void left_all(void)
     expect(me, TK_LIVENESS_RUNS);
 }
 
-/* All others end too: looking for one that does not would be work that grows with the square. */
+/* All others end too: a search for one that lives would take quadratic time. */
 static void left_while_we_leave(void)
 {
     tk_watch_neighbours();

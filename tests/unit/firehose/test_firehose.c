@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The cache of pinned regions over a device that really pins pages: hits, evictions, and that
- * however memory is unmapped no region of it remains. */
+ * The cache of pinned regions over a device that really pins pages: hits, evictions, and that no
+ * region remains of memory that was unmapped, however it was unmapped. */
 #include "config.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static char *map_granules(size_t count)
     return p;
 }
 
-/* Where userfaultfd is forbidden there is no cache to be tested. */
+/* Without permission for userfaultfd the cache cannot be tested. */
 static void open_cache(const char *first, const char *second)
 {
     char text[512];
@@ -168,7 +168,7 @@ static bool use_if_worth(const void *at)
 }
 
 /* In a cyclic traversal of more memory than fits, the oldest region is always the next to be used:
- * evicting it means that nothing is ever found. A few trials detect that. */
+ * if it is evicted, every lookup misses. A few trials detect that. */
 /* As a put on the fast path does. */
 static bool find(const void *at, size_t nbytes)
 {
@@ -261,7 +261,7 @@ static void frequently_used_regions_are_admitted(void **state)
     close_cache();
 }
 
-/* Nor does it stick to what is not used any more. */
+/* The cache drops regions that are no longer used. */
 static void what_is_not_used_any_more_is_given_up(void **state)
 {
     enum { space = 8, rounds = 60 };
@@ -406,7 +406,7 @@ static void memory_that_went_away_is_forgotten(void **state)
     close_cache();
 }
 
-/* That the device of this test shows what the one above is about. */
+/* Shows that this test's device detects the error that the test above looks for. */
 static void without_a_monitor_the_device_sees_what_is_gone(void **state)
 {
     open_cache("GASNET_FIREHOSE_MONITOR=none", NULL);
@@ -423,7 +423,7 @@ static void without_a_monitor_the_device_sees_what_is_gone(void **state)
     close_cache();
 }
 
-/* It is unpinned when its holder is through. */
+/* It is unpinned when its holder releases it. */
 static void a_region_that_is_held_survives_its_memory(void **state)
 {
     open_cache(NULL, NULL);
@@ -442,7 +442,7 @@ static void a_region_that_is_held_survives_its_memory(void **state)
 
 static void many_losses_at_once_are_none_too_many(void **state)
 {
-    enum { blocks = 600 }; /* more than there is place for */
+    enum { blocks = 600 }; /* more than the table can hold */
     open_cache("GASNET_FIREHOSE_MAXVICTIM_R=1000", NULL);
     char *p = map_granules((blocks + 1) / 4);
     for (int i = 0; i < blocks; i++)
@@ -455,7 +455,7 @@ static void many_losses_at_once_are_none_too_many(void **state)
     close_cache();
 }
 
-/* A mapping that were watched in part would be several to the kernel, which mremap refuses. */
+/* The kernel would split a partly watched mapping into several, which mremap refuses. */
 static void what_is_pinned_can_be_enlarged_and_moved(void **state)
 {
     open_cache(NULL, NULL);
@@ -670,7 +670,7 @@ static void lose(char *p, unsigned how)
     munmap(p, block);
 }
 
-/* Each has memory of its own, but addresses that were another's a moment ago. */
+/* Each thread has its own memory, at addresses that another thread used a moment ago. */
 static void *churn(void *arg)
 {
     struct unit_random random = unit_random((uintptr_t)arg);
@@ -730,7 +730,8 @@ static struct tk_pinned *hold_for_writing(char *at, size_t nbytes)
     return tk_firehose_get_for_writing(at, nbytes, tk_firehose_piece(at, nbytes));
 }
 
-/* What a get wrote may be read-only when the next put comes, or other memory that is. */
+/* When the next put comes, memory that a get wrote may be read-only or replaced by a read-only
+ * mapping. */
 static void what_is_paged_is_read_through_regions_of_its_own(void **state)
 {
     open_paged();

@@ -75,7 +75,7 @@ static void a_region_is_as_large_as_asked_for(void **state)
     assert_int_equal(limits.granule, mib); /* 16384 of them are 10922 MiB */
 }
 
-/* Three quarters for others, or what is left when one of the two is given. */
+/* Three quarters for other ranks, or the rest if one of the two settings is given. */
 static void what_others_may_have_is_shared_out(void **state)
 {
     lends = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Mappings as the kernel reports them through both interfaces, and that watching one never splits
- * another thread's mapping: the other thread's change between our query and our call is made here,
- * right before the call. */
+ * Mappings as the kernel reports them through both interfaces. Watching a mapping never splits one
+ * of another thread: the test makes the other thread's change between our query and our call, right
+ * before the call. */
 #include "config.h"
 
 #include <errno.h>
@@ -48,8 +48,8 @@ static void map(int first, int count, int rights)
                          MAP_FAILED);
 }
 
-/* Far from where the kernel puts what asks for no address: a hole there would soon be filled by
- * malloc() or a sanitizer. */
+/* Far from where the kernel places mappings without a requested address: malloc() or a sanitizer
+ * would soon fill a hole there. */
 static int make_space(void **state)
 {
     at = mmap((void *)0x200000000000, (pages + 2) * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What trunkline_info says of accelerators that this host does not have: places on machines of
- * paper, sizes of BARs, files without permission, and each finding with its remedy. */
+ * The report of trunkline_info on accelerators that this host does not have: places on synthetic
+ * machines, sizes of BARs, files without permission, and each finding with its remedy. */
 #include "config.h"
 
 #include <errno.h>
@@ -142,7 +142,7 @@ static void memory_that_no_hca_reaches_has_a_remedy(void **state)
     assert_said(INFO_ADVICE, "a kernel whose driver of the accelerator exports dma-bufs");
 }
 
-/* One that is not used has no say. */
+/* An unused device does not affect the result. */
 static void a_setting_that_cannot_be_met_is_wrong(void **state)
 {
     (void)state;
@@ -256,7 +256,7 @@ static void the_largest_bar_counts(void **state)
     assert_int_equal(info_bar_size(path), 0);
 }
 
-/* Root may open all files: the real user is who counts. */
+/* Root may open all files, so the check is for the real user. */
 static void a_file_without_permission_is_named(void **state)
 {
     char folder[] = "/tmp/trunkline-dev-XXXXXX", mine[64], closed[64], pattern[64];

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The library declares itself what it calls of CUDA's driver, HIP and Level Zero: that is compared with the vendors' headers where
-# they are installed (Debian: libamdhip64-dev, libze-dev).
+# The library has its own declarations of the calls of CUDA's driver, HIP and Level Zero. This test
+# compares them with the vendors' headers if those are installed (Debian: libamdhip64-dev,
+# libze-dev).
 top=${top_srcdir:?run through make check}
 here=$top/tests/unit/kind
 compared=

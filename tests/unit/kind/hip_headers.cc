@@ -34,7 +34,7 @@ static_assert(sizeof(hipStreamCaptureMode) == sizeof(int), "hipStreamCaptureMode
 static_assert(TK_HIP_EVENT_DISABLE_TIMING == hipEventDisableTiming, "hipEventDisableTiming");
 static_assert(TK_HIP_HOST_REGISTER_PORTABLE == hipHostRegisterPortable, "hipHostRegisterPortable");
 
-// What ROCm 6 numbers otherwise
+// Values that differ in ROCm 6
 static_assert((int)hipMemoryTypeDevice ==
                   (HIP_VERSION_MAJOR < 6 ? TK_HIP_MEMORY_DEVICE_OF_5 : TK_HIP_MEMORY_DEVICE_OF_6),
               "hipMemoryTypeDevice");

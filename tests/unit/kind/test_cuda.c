@@ -118,7 +118,7 @@ static void a_device_says_what_it_is(void **state)
     tk_kind_device_put(device);
 }
 
-/* A driver that does not know the attribute promises nothing. */
+/* A driver without the attribute guarantees nothing. */
 static void writes_are_flushed_unless_the_device_orders_them(void **state)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Class HIP over a runtime that is this test's: two devices, of which the thread has one current.
- * After each call that must be the caller's. What classes share is tested by test_cuda.c. */
+ * Class HIP over a fake runtime with two devices. Each call must leave the thread's current device
+ * unchanged. test_cuda.c tests the code that classes share. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ TK_FUNCTIONS_OF_HIP(DECLARE)
 enum { heap = 0x50000000, heap_size = 0x100000, callers_device = 1 };
 
 static struct {
-    int file; /* which of the files of the library there is; -1: none */
+    int file; /* index of the library file that exists; -1: no file exists */
     bool has_hsa;
     const char *failing; /* this call fails with error 2 */
     int current, streams, events, opened, pinned, allocated;
@@ -341,7 +341,7 @@ static struct tk_kind_why why;
 static struct tk_kind_memory memory;
 static bool is_argument;
 
-/* ROCm 6, and the caller's device is not the one of the kinds. */
+/* ROCm 6; the caller's current device differs from the kinds' device. */
 static int set_up(void **state)
 {
     memset(&runtime, 0, sizeof(runtime));

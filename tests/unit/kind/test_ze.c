@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Class ZE over a loader that is this test's. What classes share is tested by test_cuda.c. */
+ * Class ZE over this test's fake loader. test_cuda.c tests the code that classes share. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -417,7 +417,7 @@ static void rows_are_one_region(void **state)
     tk_kind_device_put(device);
 }
 
-/* The driver's descriptor is the driver's to close. */
+/* The driver closes its own descriptor. */
 static void a_dma_buf_is_a_descriptor_of_its_own(void **state)
 {
     struct tk_kind_device *device = get();

@@ -58,7 +58,7 @@ static enum tk_status paper_test(struct tk_kind_copy *copy, struct tk_kind_why *
     return TK_OK;
 }
 
-/* What was read must be in memory before. */
+/* The bytes read must be in memory before. */
 static enum tk_status paper_flush(struct tk_kind_device *device, struct tk_kind_why *why)
 {
     (void)device;
@@ -83,7 +83,7 @@ void tk_kind_device_hold(struct tk_kind_device *d)
     __atomic_add_fetch(&gpu.held, 1, __ATOMIC_RELAXED);
 }
 
-/* As if another thread ran between the check for the last one and the drop. */
+/* Simulates another thread that runs between the check for the last user and the drop. */
 void tk_kind_device_put(struct tk_kind_device *d)
 {
     (void)d;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A device of a class of its own, whose memory the CPU sees only by `view`. Its copies take as long
- * and fail as told by `gpu`. One thread, but for the counting of users. */
+ * A fake device of its own class; the CPU sees its memory only by `view`. `gpu` sets how long its
+ * copies take and which of them fail. One thread, except for the counting of users. */
 #ifndef PAPER_DEVICE_H
 #define PAPER_DEVICE_H
 
@@ -15,8 +15,8 @@ struct paper_gpu {
     unsigned busy, fails;
     unsigned in_flight, copies, held, flushes;
     bool fails_flush;
-    bool no_bytes;    /* copies move none: addresses may be outside of the device */
-    bool only_counts; /* puts move none either */
+    bool no_bytes;    /* copies move no bytes: addresses may be outside of the device */
+    bool only_counts; /* puts move no bytes either */
     size_t copied, posted;
     uintptr_t lowest;                                   /* written by a copy */
     unsigned char pieces[(1ull << 32) / piece / 8 + 1]; /* by the place that they were put to */
@@ -31,7 +31,8 @@ extern const struct tk_bound_kind kind;
 
 bool is_on_device(uintptr_t at);
 
-/* Where the CPU sees an address of `device`; NULL: of host memory. The address must be of that. */
+/* Where the CPU sees an address of `device`; NULL: of host memory. The address must belong to
+ * `device`. */
 char *seen(uintptr_t at, const struct tk_kind_device *device);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of neighbours' devices, mapped by an IPC of paper: when a handle is opened, who shares its
- * mapping, and what a record that replaces another one closes. As in CUDA, a process opens a handle
- * once. */
+ * Memory of neighbours' devices, mapped by a fake IPC: when a handle is opened, who shares its
+ * mapping, and which mapping a replacing record closes. As in CUDA, a process opens a handle once.
+ */
 #include "config.h"
 
 #include "fake_job.h"
@@ -71,7 +71,7 @@ struct tk_kind_device *tk_kind_device_like(int gex_class, const unsigned char *u
 
 static struct tk_bound_kind kinds[16];
 
-/* What the owner published of the segment of `endpoint`: at `base` in the allocation of `handle`.
+/* The owner's record of the segment of `endpoint`: at `base` in the allocation of `handle`.
  */
 static struct tk_bound record(uint32_t endpoint, unsigned handle, uint32_t serial)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Transfers with memory of a device of paper, between this process and itself: what it sends to
- * rank 1 comes back as if rank 1 had sent it, so that it is initiator and target in turn. The
- * device's addresses are mapped PROT_NONE; its copies use another view of the same memory, and are
- * over when they have been looked at a few times. */
+ * Transfers with memory of a fake device, looped back in this process: what it sends to rank 1
+ * comes back as if rank 1 had sent it, so this process is initiator and target in turn. The
+ * device's addresses are mapped PROT_NONE; its copies use another view of the same memory, and
+ * complete after a few polls. */
 #include "config.h"
 
 #include <pthread.h>
@@ -80,8 +80,8 @@ static enum tk_status count_piece(const struct tk_rma *rma, struct tk_rma_state 
     return TK_OK;
 }
 
-/* Nothing that is posted lies on the device, unless it is registered; slots are named with their
- * registration. */
+/* A posted buffer lies on the device only if it is registered there; slots are posted with the key
+ * of their registration. */
 static struct tk_region registered = {.handle = &registered};
 
 static enum tk_status look_at_rma(struct tk_peer *peer, const struct tk_rma *rma,
@@ -297,7 +297,7 @@ static void places_have_64_bits(void **state)
     assert_int_equal(gpu.lowest, memory.base + place);
 }
 
-/* Data of a put that finds no slot is put into one later. */
+/* If a put finds no slot, its data goes into a slot later. */
 static void a_target_without_slots_lets_initiators_wait_in_order(void **state)
 {
     (void)state;
@@ -473,7 +473,7 @@ static struct tk_kind_transfer get_in_place(char *local, size_t nbytes)
     return k;
 }
 
-/* Before the get is complete, whatever it is waited for by. */
+/* Before the get is complete, whichever call waits for it. */
 static void gets_are_flushed_where_the_class_can_flush(void **state)
 {
     (void)state;
@@ -569,7 +569,7 @@ static void of_two_threads_one_gives_the_device_back(void **state)
     pthread_barrier_destroy(&begin);
 }
 
-/* ---- what the wire may bring, and devices that fail: each ends the process with a line */
+/* ---- invalid messages and failing devices: each ends the process with one line */
 
 static void send(enum tk_internal_handler handler, const void *words, unsigned nargs,
                  const void *payload, size_t nbytes)
@@ -641,7 +641,7 @@ static void asks_that_make_no_sense_end_the_job(void **state)
     unit_assert_panic(send_short_ask, &ask, "by another message");
 }
 
-/* Rank 2 has got slot 0, which rank 1 says that it has filled. */
+/* Rank 2 holds slot 0, and rank 1 claims to have filled it. */
 static void use_a_slot_of_another(void *what)
 {
     struct tk_kind_ask ask = {

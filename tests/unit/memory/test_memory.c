@@ -105,7 +105,7 @@ static void the_default_leaves_space(void **state)
     assert_true(4 * limit_of("0.85/H", 8 * GB, 4) < 8 * GB * 85 / 100);
 }
 
-/* The default is a promise that all of it may be touched. */
+/* The default promises that all of it may be touched. */
 static void a_share_is_one_of_what_others_left(void **state)
 {
     assert_int_equal(limit_with_left("0.85/H", 2 * GB, 4), GB / 2 - 64 * MB);

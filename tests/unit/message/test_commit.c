@@ -73,7 +73,7 @@ static gex_AM_Entry_t table[] = {
     {asker, (gex_AM_Fn_t)asked, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, ""},
 };
 
-/* ---- the transport: what it was given last, and whether by a look for space alone ---- */
+/* ---- the transport: its last arguments, and whether the call only checked for space ---- */
 
 static enum tk_status (*fake_send)(struct tk_am_reservation *, struct tk_outgoing *);
 static const struct tk_op *last_source;
@@ -161,7 +161,7 @@ static uint64_t sent_so_far(void)
            counted(tk_counter_medium_replies) + counted(tk_counter_long_replies);
 }
 
-/* What a refused Commit must leave as it was. */
+/* The state that a refused Commit must not change. */
 struct before {
     struct trunkline_srcdesc sd;
     unsigned sent, polls, credits, places;
@@ -245,7 +245,7 @@ static void sync_source(const struct form *form, gex_Event_t event)
 
 /* ---- the promises ---- */
 
-/* So often as wished, and then it goes as if it had never been refused. */
+/* Commit may be refused any number of times, and then sends as if it had never been refused. */
 static void a_commit_that_was_refused_is_made_again(void **state)
 {
     (void)state;
@@ -329,7 +329,7 @@ static void a_long_whose_payload_is_under_way_is_not_refused(void **state)
     }
 }
 
-/* Waiting for a source looks for messages now and then, but not here. */
+/* Waiting for a source polls for messages occasionally, but not here. */
 static void waiting_for_a_source_serves_no_other_rank(void **state)
 {
     (void)state;
@@ -396,7 +396,7 @@ static void a_reply_that_was_refused_is_no_reply(void **state)
     }
 }
 
-/* The fake transport accepts peers of the table alone, the descriptor keeps the copy. */
+/* The fake transport accepts only peers of the table; the descriptor keeps the copy. */
 static void messages_of_another_endpoint_use_the_connections_of_its_process(void **state)
 {
     static struct tk_ep_peer copy;

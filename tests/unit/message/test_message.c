@@ -20,7 +20,7 @@
 
 enum { short_base = 128, payload_base = 160, replier = 200 };
 
-/* What the last handler was given. */
+/* Arguments of the last handler. */
 static struct {
     unsigned calls, nargs, depth;
     gex_AM_Arg_t args[tk_max_args];
@@ -180,7 +180,7 @@ static void a_mediums_buffer_is_aligned(void **state)
     }
 }
 
-/* gex_AM_Max*: what a message of a buffer's size leaves beside head and arguments. */
+/* gex_AM_Max*: the space that head and arguments leave in a message of a buffer's size. */
 static void the_largest_medium_fits_exactly(void **state)
 {
     for (unsigned nargs = 0; nargs <= tk_max_args; nargs++) {
@@ -208,7 +208,7 @@ static void nothing_of_our_stack_leaves_with_the_padding(void **state)
     }
 }
 
-/* GASNET_PACKEDLONG_LIMIT and what the transport takes, whichever is less. */
+/* The smaller of GASNET_PACKEDLONG_LIMIT and the transport's maximum. */
 static void a_long_is_packed_up_to_the_limit(void **state)
 {
     struct tk_message m = message(TK_LONG, 0, 4012);
@@ -228,8 +228,8 @@ static void a_long_is_packed_up_to_the_limit(void **state)
     fake_transport.am.packed_max = 60000;
 }
 
-/* From the segment a device takes it without a copy, and it takes none at the receiver;
- * neighbours have it in one copy in any case. */
+/* The device reads it from the segment without a copy, and the receiver needs no copy; between
+ * neighbours it is one copy in any case. */
 static void a_long_from_the_segment_is_put_from_its_least_size_on(void **state)
 {
     struct tk_message m = message(TK_LONG, 0, 1023);
@@ -366,7 +366,8 @@ static void an_immediate_long_reserves_space_for_both_parts(void **state)
     assert_int_equal(fake_job.credits_held + fake_job.places_held, 0);
 }
 
-/* What waits for more pieces holds no place: threads that do so could wait for each other. */
+/* A message that waits for more pieces reserves no slot: otherwise threads could wait for each
+ * other. */
 static unsigned places_while_waiting;
 
 static enum tk_status note_places(struct tk_peer *to, const struct tk_rma *r,
@@ -630,7 +631,7 @@ static void a_message_without_a_handler_ends_the_program(void **state)
     unit_assert_panic(deliver_head, &head, "a message for library handler 2 came from rank 1");
 }
 
-/* As neighbours send it: without a head, from a place that holds nothing behind its arguments. */
+/* As neighbours send it: without a head, from a place that has no bytes behind its arguments. */
 static void a_tag_says_of_a_short_what_a_head_does(void **state)
 {
     for (unsigned n = 0; n <= tk_tag_args_max; n++) {

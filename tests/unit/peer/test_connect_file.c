@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connect files as texts: the peers that each rank reads from one, what is refused and why, and
- * that the next run reads what one run wrote. */
+ * Connect files as texts: the peers that each rank reads from one, which files are refused and why,
+ * and that a run reads back the file that an earlier run wrote. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static enum tk_connect_verdict parse(const char *text, uint32_t me, uint32_t siz
     return tk_connect_parse(text, strlen(text), me, size, wanted, why, sizeof(why));
 }
 
-/* "0 4 6": what rank `me` of 16 is to connect to. */
+/* "0 4 6": the peers that rank `me` of 16 connects to. */
 static void assert_peers(const char *text, uint32_t me, const char *expected)
 {
     char got[200] = "";
@@ -131,7 +131,7 @@ static void neighbouring_peers_are_written_as_ranges(void **state)
     assert_written(0, 10, "", "size: 16\nbase: 10\n0:\n");
 }
 
-/* Each second rank: nothing to be joined, and many lines. */
+/* Every second rank: no ranges to merge, and many lines. */
 static void what_is_written_is_read_again_in_every_base(void **state)
 {
     static bool before[ranks_max];

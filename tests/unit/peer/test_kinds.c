@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Records of segments in the memory of devices, as a team exchanges them: what arrives is what was
- * sent, and what makes no sense is refused whole. */
+ * Records of segments in the memory of devices, as a team exchanges them: records arrive as sent,
+ * and an invalid message is refused as a whole. */
 #include "config.h"
 
 #include "kind/kind_class.h"
@@ -10,7 +10,7 @@
 
 enum { ranks = 4, me = 1, rails = 2, other = 3 };
 
-/* The bytes of an offer of three records of which two are of devices (peer/segment.c). */
+/* The bytes of a message with three records, two of them for device memory (peer/segment.c). */
 struct wire {
     uint32_t count, unable, rails, kinds;
     struct {
@@ -70,7 +70,7 @@ static void assert_known(const struct tk_bound *sent)
     assert_memory_equal(got.kind, &want, sizeof(want));
 }
 
-/* A put of the HCA is chosen by this alone. What came in its place is not believed. */
+/* This alone selects a put by the HCA. An invalid value here is refused. */
 static void without_a_key_no_hca_reaches_it(void **state)
 {
     static const uint32_t none[rails];

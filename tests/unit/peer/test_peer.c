@@ -264,7 +264,7 @@ static void a_card_cut_short_is_another_version(void **state)
     }
 }
 
-/* Its table of queue pairs is going to be indexed by our rank. */
+/* Our rank will index its table of queue pairs. */
 static void a_card_for_another_number_of_ranks_is_refused(void **state)
 {
     static const uint32_t counts[] = {0, 1, ranks - 1, ranks + 1, UINT32_MAX};
@@ -393,7 +393,7 @@ static void segments_are_learnt_while_messages_are_served(void **state)
     assert_int_equal(unable, tk_nobody);
     assert_true(polled > 0);
     assert_int_equal(tk_peer(3)->segment_base, 0x40000);
-    assert_int_equal(tk_peer(3)->segment_key, 173); /* its second rail is that of small ones */
+    assert_int_equal(tk_peer(3)->segment_key, 173); /* its second rail carries small messages */
     assert_int_equal(tk_peer(2)->segment_key, 72);
     assert_known(1, 0, 0x7000, 8192, 9);
     assert_known(1, 32, 0x9000, 5, 10);
@@ -412,7 +412,7 @@ static bool finds(uintptr_t address, size_t nbytes, uint32_t endpoint)
     return tk_bound_find_published(address, nbytes, &bound) && bound.endpoint == endpoint;
 }
 
-/* Only of what was exchanged, is a file, and is bound still. */
+/* Only segments that were exchanged, are files and are still bound. */
 static void own_segments_are_found_by_address_once_all_know_them(void **state)
 {
     static const struct tk_bound files[] = {
@@ -504,14 +504,15 @@ static void a_peer_costs_no_more_than_planned(void **state)
     assert_true(sizeof(struct tk_conn) <= 576); /* with its path; of peers in use */
     assert_true(sizeof(struct tk_path) <= 96);
     assert_true(sizeof(struct tk_port_address) <= 240); /* of each port, during start-up */
-    assert_true(sizeof(struct tk_peer_info) <= 352); /* 24 of them for what XRC shares; at start */
+    assert_true(sizeof(struct tk_peer_info) <= 352);    /* 24 of them for XRC; at start */
     assert_true(sizeof(struct tk_tx) <= 64);
     assert_true(sizeof(struct tk_buffer) <= 80);
     assert_int_equal(sizeof(struct tk_message_head), 8); /* on the wire */
     assert_int_equal(sizeof(struct tk_long_head), 16);
 }
 
-/* What each process has for a rank of the job, however large that is, beside what its host has. */
+/* Memory of each process for each rank of the job, of any size, in addition to the memory for its
+ * host. */
 static void the_table_costs_little_for_each_rank(void **state)
 {
     enum { many = 100000 };
@@ -521,7 +522,7 @@ static void the_table_costs_little_for_each_rank(void **state)
     assert_int_equal((uintptr_t)(layout.rail_to + many), many * UINT64_C(92));
 }
 
-/* Ranks of a host share its name, also when there are more names than the table began with. */
+/* Ranks of a host share its name, also if there are more names than the table's initial size. */
 static void one_copy_of_a_hosts_name_is_kept(void **state)
 {
     enum { hosts = 1000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Detection of a second client thread by the kernel's reports: each case is a child process, which
- * has one. */
+ * Detection of a second client thread by the kernel's reports. Each case is a child process, which
+ * has one thread. */
 #include "config.h"
 
 #include <pthread.h>
@@ -55,7 +55,7 @@ static void be_asked(void)
     sem_init(&to_end, 0, 0);
     check(!tk_is_alone(), 1);
     tk_alone_open();
-    check(!tk_is_alone(), 92); /* nor does that look spoil what comes */
+    check(!tk_is_alone(), 92); /* nor does that poll affect later reports */
     tk_alone_accept();
     if (!tk_is_alone())
         _exit(unit_cannot);

@@ -250,7 +250,7 @@ static const struct tk_transport ringing = {
 static const struct tk_transport silent = {
     .poll = nothing, .reap = nothing, .reap_in_handler = nothing};
 
-/* Only a caller whose doorbell is sure to be rung may sleep for long. */
+/* A caller may sleep for long only if its doorbell is certain to be rung. */
 static void sleep_is_short_and_grows_where_nothing_rings(void **state)
 {
     static const struct tk_transport *const both[] = {&ringing, &silent};
@@ -353,7 +353,8 @@ static bool look_elsewhere(void)
     return elsewhere_result;
 }
 
-/* What came before the bell could ring must keep us awake; but not what is not served here. */
+/* Messages that arrived before the doorbell was armed must keep us awake, except those that this
+ * wait does not serve. */
 static void the_last_look_sees_what_would_be_served(void **state)
 {
     unsigned empty = 0;
@@ -391,7 +392,8 @@ static void what_is_there_but_not_found_gives_the_cpu_away(void **state)
     tk_wait_mode(TK_WAIT_BY_LOAD);
 }
 
-/* What comes between a poll and the sleep behind it, in a wait that has slept before. */
+/* A message that arrives between a poll and the following sleep, in a wait that has slept before.
+ */
 static void what_has_just_come_does_not_give_the_cpu_away(void **state)
 {
     unsigned empty = 0;
@@ -435,8 +437,8 @@ static void expect_sleeps(void *unused)
     expect(tk_counter_read(&tk_sleeps_expected) != 0);
 }
 
-/* As long as none is expected, polls that find something have nobody to wake: in PAR that takes two
- * locked instructions each time. Each job waits asleep when it starts. */
+/* As long as no sleeper is expected, polls that find something wake nobody: in PAR a wake-up costs
+ * two locked instructions each time. Each job waits asleep when it starts. */
 static void waits_of_the_start_leave_no_sleep_to_be_expected(void **state)
 {
     in_child(expect_sleeps);
@@ -500,8 +502,8 @@ static void waiting_ends_with_the_operation(void **state)
     assert_int_equal(polls_until_done, 0);
 }
 
-/* Sources are lent to a device that is through with them when it is asked, at the latest after
- * `looks` looks; to another only now and then, ever more rarely. Returns how many of `n` are. */
+/* Sources are lent to a device that is found done with them after at most `looks` polls. A slower
+ * device is tried only occasionally, at growing intervals. Returns how many of `n` are lent. */
 static unsigned looks, looked;
 
 static bool finish_after_looks(void)
@@ -541,7 +543,7 @@ static void sources_are_lent_to_a_device_that_completes_at_once(void **state)
     assert_int_equal(lent(50), 50);
 }
 
-/* Nor does what was copied after all, and is back before anything is asked. */
+/* Nor does a source that was copied after all and is complete before the first poll. */
 static void only_lent_sources_teach(void **state)
 {
     static const struct tk_transport device = {.reap = finish_after_looks};
@@ -586,8 +588,8 @@ static bool finish_and_serve(void)
     return finish_by_reaping();
 }
 
-/* The interface: a caller that waits makes progress for others. Operations that are over with their
- * first completion do so now and then, or a client that only puts would never answer anybody. */
+/* The interface: a caller that waits makes progress for others. Operations that finish with their
+ * first completion do so occasionally, or a client that only puts would never answer a request. */
 static void a_row_of_short_waits_serves_others_too(void **state)
 {
     static const struct tk_transport quick = {

@@ -142,7 +142,7 @@ static void waits_for_two(void)
     wait_for(&done, 2);
 }
 
-/* What it waited for has come by the time that it wakes up: it polls no more. */
+/* Its message has arrived when it wakes up: it does not poll again. */
 static void leaves(void)
 {
     weak_serves();

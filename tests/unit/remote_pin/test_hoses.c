@@ -28,7 +28,7 @@ static struct tk_hose *seek(uintptr_t at, const void *owner, enum tk_hose_state 
     return tk_hose_seek(other, at, owner, from, from + granule, state, is_new);
 }
 
-/* Asked for, and answered with `handle`. Returns what is given up for it. */
+/* Requests a region; the answer brings `handle`. Returns the region that is given up for it. */
 static uint32_t get(uintptr_t at, const void *owner, uint32_t handle, uint32_t lent)
 {
     enum tk_hose_state state;
@@ -161,7 +161,7 @@ static void what_is_owned_serves_its_owner_once(void **state)
     h = use(0x1000, &mine);
     tk_hose_leave(h, true);
     assert_false(is_there(0x1000, &mine));
-    assert_int_equal(get(0x1000, &mine, 72, 4), 71); /* given up as soon as may be */
+    assert_int_equal(get(0x1000, &mine, 72, 4), 71); /* given up as soon as possible */
     tk_hoses_disown(other, &mine);
     assert_false(is_there(0x1000, &mine));
 }

@@ -32,7 +32,7 @@ static void need(bool truth, const char *what, int line)
     _exit(1);
 }
 
-/* What rank 1 has is our own segment. */
+/* Rank 1's segment is our own segment. */
 static _Alignas(granule *granules) char there[granule * granules];
 static char here[sizeof(there)];
 
@@ -98,7 +98,7 @@ static unsigned writes, wrong_writes;
 static struct tk_rma last_write;
 static uint32_t last_keys[rails];
 
-/* What the network is given lies in one region, whose keys come with it. */
+/* Every buffer passed to the network lies in one region, and its keys are passed along. */
 static enum tk_status look_at_rma(struct tk_peer *peer, const struct tk_rma *rma,
                                   struct tk_rma_state *state)
 {
@@ -414,7 +414,7 @@ static void pair(void *unused)
     rma.remote_keys = keys;
     finish(&rma, &posted);
     NEED(messages() == 0 && writes == 1);
-    /* Endpoint 0 has none, also for another endpoint of ours. */
+    /* Endpoint 0 of the peer has no segment; that also holds for our other endpoints. */
     rma = some(true, 0, 2 * granule, &op);
     rma.is_pair = true;
     posted = (struct tk_rma_state){.done = 0};
@@ -515,7 +515,7 @@ static void a_request_of_another_version_ends_the_process(void **state)
     unit_assert_panic(ask_in_few_words, NULL, "asked in a way that makes no sense");
 }
 
-/* It comes back as the answer to a request that was not ours. */
+/* The message comes back as the answer to a request that we did not send. */
 static void an_unrequested_answer_ends_the_process(void **state)
 {
     struct tk_ask no_flight = {.flight = 5}, no_hose = {.hose = 3}, beyond = {.flight = 1u << 31};

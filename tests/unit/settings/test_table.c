@@ -34,7 +34,7 @@ static void no_two_settings_share_a_field(void **state)
     }
 }
 
-/* What a setting says of its own default must be accepted when a user types it. */
+/* A setting must accept its own default, as documented, when a user types it. */
 static void every_default_is_legal(void **state)
 {
     unit_settings(NULL);

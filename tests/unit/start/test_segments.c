@@ -250,7 +250,7 @@ static void when_one_cannot_all_give_their_memory_back_and_name_it(void **state)
     assert_int_equal(tk_segment.size, 0);
 }
 
-/* It has said why itself. */
+/* It has logged the reason itself. */
 static void the_rank_that_fails_gets_no_report(void **state)
 {
     assert_string_equal(attach_and_fail(0), "");
@@ -374,7 +374,7 @@ static void when_one_cannot_publish_all_fail_and_name_it(void **state)
     assert_int_equal(tries, 0);
 }
 
-/* No CPU can access it, and nobody will try. */
+/* No CPU can access it, and no rank will try. */
 static void device_segments_of_neighbours_are_not_tried(void **state)
 {
     bounds[0][2] =

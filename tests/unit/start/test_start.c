@@ -36,7 +36,7 @@ static void identity_comes_first_then_settings_then_rooms(void **state)
                  "started", NULL);
 }
 
-/* Settings are compared in the exchange: what they say is not to be acted on before. */
+/* The exchange compares settings: start-up must not act on them earlier. */
 static void nothing_of_others_is_mapped_or_connected_before_all_are_compared(void **state)
 {
     assert_order(start_job(true), "exchange", "topology", "shm_connect", "verbs_agree",
@@ -113,7 +113,7 @@ static void failures_to_pin_are_found_before_publishing(void **state)
     assert_fails_at("physmem", "verbs_open", "verbs_close shm_close ");
 }
 
-/* Who ended the job before rank 0 has spoken would cut its words short. */
+/* A rank that ended the job before rank 0 has printed its lines would cut them short. */
 static void where_ports_do_not_agree_rank_0_fails_at_once_and_others_wait_for_it(void **state)
 {
     assert_fails_at("verbs_agree", "shm_connect", "fence verbs_close shm_close ");

@@ -294,7 +294,7 @@ static void a_summary_names_the_ranks_with_least_and_most(void **state)
         "               5.0               9       2 barriers\n");
 }
 
-/* The sums are of one rank, and as many others as `ranks` says have 0. */
+/* The sums are those of one rank; the others of `ranks` have 0. */
 static void averages_are_rounded(void **state)
 {
     static const struct {

@@ -40,8 +40,8 @@ char pattern(int32_t serial, size_t i)
     return (char)((size_t)serial * 31 + i * 7);
 }
 
-/* As those that wait do now and then: what broke flushes nothing from a shared queue. When a port
- * is looked at is the test's to say. */
+/* As waiting ranks do occasionally: a broken queue pair flushes nothing from a shared queue. The
+ * test decides when ports are checked. */
 static void look_at_queue_pairs(void)
 {
     uint64_t look_again[tk_conns_max];
@@ -62,7 +62,7 @@ void one_polls(uint32_t rank)
         tk_verbs_transport()->reap();
     else
         tk_verbs_transport()->poll();
-    if (failing_rails_by_cm) /* as those that wait do now and then */
+    if (failing_rails_by_cm) /* as waiting ranks do occasionally */
         tk_cm_look();
     if (tk_srq_in_use())
         look_at_queue_pairs();
@@ -104,8 +104,8 @@ static void reply(struct tk_arrival *arrival, uint32_t me)
     arrival->replied = true;
 }
 
-/* The other rank's handler, which this one interrupts here, waits for nothing that this one could
- * bring about: elsewhere it would go on, and its rank would poll. */
+/* The other rank's handler, which this one interrupts here, waits for nothing from this rank: in a
+ * real job it would continue, and its rank would poll. */
 static bool holds_up(uint32_t other)
 {
     return stream[other].in_handler && tk_counter_read(&world_verbs(other)->pending_work) == 0;

@@ -19,31 +19,30 @@ struct stream {
 };
 extern struct stream stream[ranks];
 
-/* Byte i of what has this number. */
+/* Byte i of the message with this number. */
 char pattern(int32_t serial, size_t i);
 
-/* One setting more for all tests of a program: a file that it is linked with defines it. NULL:
- * none.
+/* An additional setting for all tests of a program, defined by a file linked into it. NULL: none.
  */
 const char *failing_rails_setting(void);
 extern bool failing_rails_by_cm;
 
-/* Of that file, too: what this rank waits for with a time limit takes too long now. */
+/* Defined by that file, too: the next wait with a time limit now exceeds it. */
 void failing_rails_time_passes(void);
 
-/* So many devices with one port each, or one with two; settings are "NAME=value". */
+/* `devices` devices with one port each, or one device with two; settings are "NAME=value". */
 void open_failing_rails(unsigned devices, const char *ports, const char *more);
 
 /* A handler that waits runs no other handler. */
 void one_polls(uint32_t rank);
 
-/* From the rank that the test is now. */
+/* From the rank that the test plays now. */
 enum tk_status send_numbered(uint32_t to, enum tk_message_kind kind, size_t nbytes);
 
 struct tk_conn *conn_to(uint32_t rank, uint32_t peer, uint32_t number);
 struct ibv_qp *qp_of(uint32_t rank, uint32_t number);
 
-/* Neither rank has anything to go on with. */
+/* Neither rank has pending work. */
 bool idle(void);
 
 /* The messages logged until nothing is pending; a switch-over that stops half-way fails the test.

@@ -26,7 +26,7 @@ struct fake_sent {
 struct fake_job {
     unsigned busy_sends, busy_rmas, busy_rooms; /* how many of the next calls are refused */
     unsigned credits_held, places_held;         /* reserved, neither sent nor released */
-    size_t rma_piece;                           /* bytes that an rma call takes at most; 0: all */
+    size_t rma_piece;                           /* maximum bytes of an rma call; 0: no limit */
     unsigned polls, reaps;
     struct fake_sent sent[fake_sent_max];
     unsigned count, delivered, reaped; /* sent; of those delivered; of those reaped */

@@ -25,7 +25,7 @@ enum { ids_max = 512, events_max = 1024, data_max = 256, rejected_by_user = 28, 
 
 struct fake_id {
     struct rdma_cm_id id;
-    struct fake_id *other; /* end of the connection, or of what may become one */
+    struct fake_id *other; /* end of the connection, or of one being established */
     bool listens;
     uint16_t port;
     uint32_t qp, psn;
@@ -150,7 +150,7 @@ const char *rdma_event_str(enum rdma_cm_event_type event)
                                                : "another event";
 }
 
-/* Nothing that was not read comes of an id that is gone. */
+/* Unread events of a destroyed id are dropped. */
 static void forget_events(const struct fake_id *id)
 {
     struct fake_channel *channel = (struct fake_channel *)id->id.channel;

@@ -31,8 +31,8 @@ struct fake_cm {
     struct {
         int allowed, error;
     } failing[fake_cm_calls];
-    enum rdma_cm_event_type instead[RDMA_CM_EVENT_TIMEWAIT_EXIT + 1]; /* of an event: another one;
-                                                                         0: it comes as it is */
+    enum rdma_cm_event_type
+        instead[RDMA_CM_EVENT_TIMEWAIT_EXIT + 1]; /* of an event: replaces its own; 0: unchanged */
     int instead_status;
     int lost_connects; /* so many more do not arrive */
     int lost_answers;
@@ -40,7 +40,7 @@ struct fake_cm {
     int refused_by_network; /* so many more connects: rejected with status 10 and no data */
     bool is_iwarp;     /* an answer needs no acknowledgement; queue pairs are still connected */
     bool is_lazy;      /* its kernel driver, see fake_join() */
-    bool is_alone;     /* a rank that waits plays no other one */
+    bool is_alone;     /* while a rank waits, no other rank runs */
     int ids, channels; /* that exist */
     unsigned connects; /* that arrived */
     struct rdma_conn_param last; /* of the last connect */
@@ -49,9 +49,9 @@ extern struct fake_cm fake_cm;
 
 void fake_cm_reset(void);
 
-/* A connect to the first listener of the rank that the test is, with these bytes; returns the event
- * and status that came back, or RDMA_CM_EVENT_TIMEWAIT_EXIT for none; what the refusal carried is
- * in *data, of `size` bytes. */
+/* Connects to the first listener of the rank that the test plays, with these bytes. Returns the
+ * event and status that came back, or RDMA_CM_EVENT_TIMEWAIT_EXIT if none came; *data, of `size`
+ * bytes, has the refusal's private data. */
 enum rdma_cm_event_type fake_cm_conn_request(const void *request, uint8_t request_size, void *data,
                                              size_t size);
 

@@ -56,7 +56,7 @@ uint32_t tk_verbs_rails(void)
     return 0;
 }
 
-/* Rooms that start threads, traces for one, look at these. */
+/* Rooms that start threads, such as traces, read these. */
 struct tk_alone tk_alone;
 bool tk_alone_check(void)
 {

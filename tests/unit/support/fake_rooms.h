@@ -16,7 +16,7 @@ struct job {
     uint32_t rank, size;
     uint32_t host_of[ranks_max];
     uint32_t nbrhd_size; /* ours; 0: as many as are on our host */
-    uint32_t local[3];   /* what the launcher says of this host */
+    uint32_t local[3];   /* the launcher's information on this host */
     uint32_t local_size; /* 0: nothing */
     uint64_t memory[ranks_max];
     bool oversubscribed, pins;
@@ -25,8 +25,8 @@ struct job {
 };
 extern struct job job;
 
-/* Starts the job, and returns all that was said and done. It must come to its end, or must not:
- * then the process leaves by tk_exit_failed(). */
+/* Starts the job, and returns its steps and messages. The start must complete, or must fail: then
+ * the process exits by tk_exit_failed(). */
 const char *start_job(bool is_good);
 
 /* Where the name of a step is in that; NULL: it was not done. */

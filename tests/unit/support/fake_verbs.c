@@ -402,7 +402,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int size, void *user,
     return &cq->cq;
 }
 
-/* What only connections on demand need: there are no datagrams of paper. */
+/* Needed only by connections on demand: the fake has no datagrams. */
 int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
     (void)cq, (void)cqe;
@@ -728,7 +728,8 @@ static void transfer(const struct fake_qp *from, const struct fake_qp *to, const
 /* A packet whose number is not the one expected is not for this incarnation of the connection. */
 static bool hears(const struct fake_qp *to, const struct fake_qp *from)
 {
-    /* What the device has begun to receive may come through a shared queue until its event does. */
+    /* A message that the device has begun to receive may still arrive through a shared queue until
+     * its event comes. */
     bool lingers = to->srq && to->last_wqe == LAST_PENDING;
     return (!to->broken || lingers) && !to->deaf &&
            to->states[IBV_QPS_RTR].rq_psn == from->states[IBV_QPS_RTS].sq_psn;

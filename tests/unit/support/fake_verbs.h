@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A verbs device made of queues in memory, for tests of transport/verbs. Nothing moves by itself:
- * the test says when a posted request is carried to the other side and when it is acknowledged, so
- * that every order a network may choose can be tried, and the same one again. What the rules of
- * verbs forbid is counted, not forgiven. Single-threaded. */
+ * the test decides when a posted request is carried to the other side and when it is acknowledged,
+ * so that it can try every order that a network may choose, and repeat one. Violations of the rules
+ * of verbs are counted. Single-threaded. */
 #ifndef FAKE_VERBS_H
 #define FAKE_VERBS_H
 
@@ -63,22 +63,22 @@ struct fake {
     /* Objects that exist */
     int contexts, pds, channels, cqs, qps, mrs, srqs;
 
-    /* Sins */
+    /* Violations of the rules of verbs */
     unsigned rnr;             /* a message found no receive buffer, and waits for one */
     unsigned too_long;        /* ... or one that was too small */
     unsigned sq_overruns;     /* more requests posted than the queue holds */
     unsigned inline_overruns; /* more inline than the queue pair takes */
     unsigned rq_overruns;
     unsigned cq_overruns;
-    unsigned too_early; /* what was sent over iWARP before the one that connected sent anything */
+    unsigned too_early; /* requests sent over iWARP before the connecting side sent anything */
     unsigned bad_keys;  /* memory that the key does not cover, or not on this device */
 
     /* The next event of the first device that is open; 0: none. Given once. */
     enum ibv_event_type event;
     int event_port;
     struct ibv_qp *event_qp; /* not NULL: it is about this one instead, and of its device, */
-    int event_late;          /* and comes when it was asked for in vain so often */
-    bool no_last_wqe;        /* no event comes of queue pairs in ERR, as once on Soft-RoCE */
+    int event_late;          /* and comes after this many calls that returned no event */
+    bool no_last_wqe;        /* queue pairs in ERR raise no event, as seen on Soft-RoCE */
 
     /* The last work request, as it was posted */
     struct ibv_send_wr last;
@@ -88,15 +88,15 @@ struct fake {
 
 extern struct fake fake;
 
-/* One InfiniBand device "fake0" with one active port, LID 1, MTU 4096, and nothing that fails. Ends
- * all that was there before. */
+/* One InfiniBand device "fake0" with one active port, LID 1, MTU 4096, and nothing that fails.
+ * Discards all earlier state. */
 void fake_reset(void);
 
 /* A RoCE port instead: LID 0, Ethernet; add GIDs with fake_gid(). */
 void fake_make_ethernet(struct fake_port *port);
 void fake_gid(struct fake_port *port, enum ibv_gid_type type, const char *ipv6);
 
-/* All sins together: 0 for a client that keeps the rules. */
+/* Sum of all violations: 0 for a client that keeps the rules. */
 unsigned fake_sins(void);
 
 /* Carries the oldest request that waits on this queue pair: data arrives, and a completion for the
@@ -106,20 +106,20 @@ bool fake_carry(struct ibv_qp *qp);
 /* Completes the oldest request that was carried. False when there is none. */
 bool fake_ack(struct ibv_qp *qp);
 
-/* Both, until nothing moves, on all queue pairs. True if anything did. */
+/* Does both on all queue pairs until nothing moves. True if anything did. */
 bool fake_settle(void);
 
-/* The oldest request fails with `status`, all behind it are flushed, and so are receives. What
- * comes to a broken queue pair breaks the sender's: no acknowledgement comes. */
+/* The oldest request fails with `status`, all behind it are flushed, and so are receives. A request
+ * that reaches a broken queue pair breaks the sender's, because no acknowledgement comes. */
 void fake_break(struct ibv_qp *qp, enum ibv_wc_status status);
 bool fake_is_broken(struct ibv_qp *qp);
 
 /* A message from nowhere, as a faulty peer might send it. */
 void fake_inject(struct ibv_qp *to, const void *bytes, uint32_t size);
 
-/* What the kernel's driver of an iWARP device does to the queue pairs with these numbers, of which
- * the first accepts; `is_lazy`: it looks at nothing that comes before there is a second request, as
- * siw. And what it does when either end is given up. */
+/* What an iWARP device's kernel driver does to the queue pairs with these numbers; the first
+ * accepts. `is_lazy`: as siw, it processes no incoming request before a second one is there. The
+ * other function: what the driver does when either end is destroyed. */
 void fake_join(uint32_t accepts, uint32_t connects, bool is_lazy);
 void fake_part(uint32_t qp);
 
@@ -127,8 +127,8 @@ void fake_part(uint32_t qp);
 int fake_receives(struct ibv_qp *qp);
 int fake_sends(struct ibv_qp *qp);
 
-/* Receive buffers in a shared queue. There are none unless the test sets attr.max_srq and
- * attr.max_srq_wr. */
+/* Receive buffers in a shared queue. The device has shared queues only if the test sets
+ * attr.max_srq and attr.max_srq_wr. */
 int fake_srq_receives(struct ibv_srq *srq);
 
 /* Attributes that the last modify_qp to each state gave. */

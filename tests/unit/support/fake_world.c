@@ -89,7 +89,7 @@ enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, siz
     return TK_OK;
 }
 
-/* Nobody says who is on the host, so ranks share no ports. */
+/* The fake does not know which ranks share the host, so ranks share no ports. */
 struct tk_bootstrap tk_bootstrap;
 
 enum tk_status tk_bootstrap_put_local(const char *key, const void *blob, size_t size)
@@ -167,7 +167,7 @@ static void open_rank(uint32_t rank, size_t segment)
     world_cards[rank] = world_info(world_size);
     if (world_machine)
         world_machine(rank);
-    tk_settings.connect_static = !world_is_on_demand; /* there are no datagrams of paper */
+    tk_settings.connect_static = !world_is_on_demand; /* the fake has no datagrams */
     assert_int_equal(tk_verbs_open(&world_cards[rank], rank), TK_OK);
     if (segment > 0) {
         assert_int_equal(tk_area_open(&tk_segment_area, "segment", segment, false), TK_OK);

@@ -15,13 +15,13 @@
 
 enum { world_max = 8 };
 
-/* Where this thread is: how far from each device, and in which part of the machine; how often
- * anybody asked. */
+/* Where this thread runs: its distance to each device, its part of the machine, and the number of
+ * queries. */
 extern int world_distance[fake_devices_max];
 extern unsigned world_parts; /* bits: sockets that this rank may run on */
 extern unsigned world_looks;
 
-/* So many ranks in a row have another transport among them; 0: none has. */
+/* This many consecutive ranks use another transport among themselves; 0: none. */
 extern uint32_t world_group;
 
 /* Ranks with the same number are on one host; from 0 on by rank unless a test says otherwise. */
@@ -37,8 +37,8 @@ extern bool world_is_on_demand;
  * `segment` bytes (0: none). Leaves the test as rank 0. */
 void world_open(uint32_t size, size_t segment);
 
-/* The same in two steps, for start-ups that fail; and the next rank that is not connected so far,
- * if there is one, while another one waits. */
+/* The same in two steps, for start-ups that fail; and, while a rank waits, the next unconnected
+ * rank, if any. */
 void world_open_only(uint32_t size, size_t segment);
 bool world_connect_next(void);
 
@@ -47,7 +47,7 @@ void world_close(void);
 
 void world_be(uint32_t rank);
 
-/* Another rank's state, looked at from outside; not for the rank that the test is now. */
+/* Another rank's state, seen from outside; not for the rank that the test plays now. */
 struct tk_conn *world_conn(uint32_t rank, uint32_t peer);
 const struct tk_verbs *world_verbs(uint32_t rank);
 void *world_segment(uint32_t rank);

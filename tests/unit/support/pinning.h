@@ -28,7 +28,7 @@ extern struct pinning pinning;
 enum tk_status pinning_open(void);
 enum tk_status pinning_open_paged(void); /* as if it paged on demand */
 
-/* What the device sees at an address that the region covers. */
+/* The device's view of an address that the region covers. */
 void pinning_read(const struct tk_pinned *region, const void *address, void *to, size_t nbytes);
 
 #endif

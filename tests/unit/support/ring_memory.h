@@ -32,8 +32,8 @@ void ring_text(char *text, uint32_t from, uint32_t number, size_t nbytes);
 /* Is it the text of `from` with its own length? Its number is in *number. */
 bool ring_text_is(const char *text, uint32_t from, uint32_t *number, size_t nbytes);
 
-/* A message as it was sent, head and payload one behind the other. Its size; 0: there is no sense
- * in it, or it has more than `most` bytes. */
+/* A message as it was sent, head and payload one behind the other. Returns its size; 0: it is
+ * malformed or has more than `most` bytes. */
 size_t ring_item_text(const struct tk_ring_item *item, char *text, size_t most);
 
 #endif

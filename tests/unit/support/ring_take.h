@@ -7,8 +7,8 @@
 
 #include "transport/shm/ring.h"
 
-/* Is tk_ring_take() worth calling? In PAR also when there is space to give back, which the last
- * thread may have left undone. Thread-safe; a guess, as above. */
+/* Is tk_ring_take() worth calling? In PAR also if there is space to return that the last thread may
+ * not have returned. Thread-safe; a guess, as above. */
 static inline bool tk_ring_ready(const struct tk_ring_in *in)
 {
     struct tk_ring_look at;

@@ -21,11 +21,11 @@
 void unit_listen(void);
 const char *unit_heard(void);
 
-/* Runs fn(arg) in a child that has `seconds` to live, and returns its wait status. What it wrote to
- * standard error is in *said (may be NULL), valid until the next call. */
+/* Runs fn(arg) in a child, which is killed after `seconds`, and returns its wait status. What it
+ * wrote to standard error is in *said (may be NULL), valid until the next call. */
 int unit_child(void (*fn)(void *), void *arg, const char **said);
 
-/* Did the child run to its end without complaint of the library's own making? */
+/* Did the child run to its end without an error of the library? */
 void unit_assert_exit(void (*fn)(void *), void *arg, int code);
 
 /* The same, but the test is skipped when the child exits with unit_cannot: something is missing

@@ -7,7 +7,7 @@
 
 #include "weak_memory.h"
 
-/* No execution is wrong; else the first wrong one is printed. */
+/* All executions are correct; else prints the first wrong one. */
 void weak_assert_right(const struct weak_program *program);
 
 /* Some execution is wrong. */

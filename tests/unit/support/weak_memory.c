@@ -46,7 +46,7 @@ static struct {
 } choices[choices_max];
 static unsigned choices_made, choices_known, surprises;
 
-/* What happened in this execution. */
+/* The events of this execution. */
 static struct {
     const char *what;
     int thread;
@@ -74,7 +74,7 @@ _Noreturn void weak_fail(const char *why)
     leave();
 }
 
-/* 0: what happens where nothing is special. */
+/* 0: the default. */
 static unsigned choose(unsigned of)
 {
     if (of == 1 || (program->bound && surprises == program->bound))
@@ -144,7 +144,7 @@ uint64_t mix_view(uint64_t hash, const struct view *view)
     return mix_bytes(mix_bytes(hash, view->clock, sizeof(view->clock)), view->floor, words_used);
 }
 
-/* Anything new since weak_here()? Then what was looked at first may have changed since. */
+/* Has anything changed since weak_here()? Then the first values read may be stale. */
 static bool saw_something(const struct fiber *fiber)
 {
     return memcmp(&fiber->here, &fiber->view, sizeof(fiber->view)) != 0;
@@ -171,7 +171,7 @@ static uint64_t state_now(void)
     return hash ? hash : 1;
 }
 
-/* Was this state there before? Beyond the prefix that is run again only. */
+/* Was this state seen before? Only checked beyond the prefix that is run again. */
 static bool was_here(void)
 {
     const uint64_t mask = (UINT64_C(1) << table_bits) - 1;
@@ -479,7 +479,7 @@ uint64_t weak_exchange(volatile void *at, size_t size, enum weak_change change, 
     unsigned w = word_at(at, size);
     const struct store *store = read_store(w, words[w].count - 1, order);
     uint64_t after = changed(store->value, change, value);
-    /* A lock that is found taken: nobody can tell such a store from none. */
+    /* The lock was already taken: such a store has no visible effect. */
     if (after != store->value || (order != memory_order_relaxed && order != memory_order_acquire))
         append(w, after, order, store);
     return store->value;
@@ -509,7 +509,7 @@ void weak_repair(void)
     flaws_used = 0;
 }
 
-/* Address sanitizer: what the fiber before left unfinished has marks on its stack. */
+/* Address sanitizer: the unfinished frames of the previous fiber left marks on its stack. */
 void __asan_unpoison_memory_region(const volatile void *at, size_t size) __attribute__((weak));
 
 static void clean_stack(int thread)

@@ -24,18 +24,18 @@ struct weak_program {
     void (*start)(void); /* makes the memory new; called before each execution */
     void (*thread[weak_threads_max])(void);
     void (*end)(void); /* all threads have returned; may be NULL */
-    /* 0: all executions. Else those in which, at most so often, a thread is interrupted where it
-     * could go on, or a load returns another store than the last one. */
+    /* 0: all executions. Else the executions with at most this many deviations: a thread is
+     * interrupted although it could continue, or a load returns a store other than the last. */
     unsigned bound;
 };
 
-/* Tries all. NULL: nothing wrong in any; else what went wrong in the first bad one. */
+/* Tries all executions. NULL: all are correct; else the error of the first wrong one. */
 const char *weak_search(const struct weak_program *program);
 
 /* Prints the last execution, step by step, on standard error. */
 void weak_tell(void);
 
-/* What the last search did. */
+/* Statistics of the last search. */
 struct weak_count {
     unsigned long executions, states;
 };
@@ -43,7 +43,7 @@ extern struct weak_count weak_count;
 
 /* ---- From start() ---- */
 
-/* Plain memory that threads share: each `unit` bytes of it are one thing that may be raced for. */
+/* Plain memory that threads share: races are detected for each `unit` bytes of it. */
 void weak_share(const void *memory, size_t size, size_t unit);
 
 /* Atomics in there belong to one thread: no other order of accesses to them would matter. */
@@ -62,8 +62,8 @@ void weak_repair(void);
 enum weak_membarrier { weak_membarrier_works, weak_membarrier_refused, weak_membarrier_lies };
 extern enum weak_membarrier weak_membarrier;
 
-/* A device: what it completes makes its file readable once, if it was armed. All its steps are in
- * one order that everybody sees. */
+/* A device: a completion makes its file readable once, if it was armed. All threads see its steps
+ * in one order. */
 enum { weak_socket = 100, weak_device = 101 };
 void weak_device_completes(void);
 void weak_device_arm(void);
@@ -72,18 +72,18 @@ void weak_device_take_event(void);
 
 /* ---- From threads ---- */
 
-/* What this thread has read until now is all in `what` and in private memory: states that differ in
- * how they came about are the same. */
+/* All that this thread has read so far is in `what` and in private memory: states that differ only
+ * in their history are the same. */
 void weak_here(uint64_t what);
 
-/* There was nothing to do: goes on once there is something stored that this thread has not seen.
- * When no thread can continue, that is an error. */
+/* No work was found: continues after a store that this thread has not seen. When no thread can
+ * continue, that is an error. */
 void weak_pause(void);
 
 /* As weak_pause(), but if no thread can continue this one has done its part. */
 void weak_idle(void);
 
-/* This thread serves others: that it sleeps for ever in the end is no error. */
+/* This thread serves others: it is not an error if it sleeps for ever at the end. */
 void weak_serves(void);
 
 /* Reads, or writes, shared plain memory in place. */
@@ -104,7 +104,7 @@ uint64_t weak_exchange(volatile void *at, size_t size, enum weak_change change, 
 void weak_copy(void *to, const void *from, size_t n);
 long weak_syscall(long number, ...);
 
-/* poll(2) for ever, and a datagram socket, of which there is one. */
+/* poll(2) without time limit, and the only datagram socket. */
 struct pollfd;
 int weak_poll(struct pollfd *files, unsigned long count);
 struct sockaddr;

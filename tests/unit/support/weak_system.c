@@ -16,9 +16,9 @@
 
 enum weak_membarrier weak_membarrier;
 
-static struct view fenced; /* what full fences have made known to each other */
+static struct view fenced; /* stores that full fences have made visible to each other */
 
-/* What the kernel and a device keep. */
+/* State of the kernel and of a device. */
 static struct {
     unsigned datagrams, completions;
     bool is_armed, has_event;
@@ -50,7 +50,7 @@ static void fence(int thread)
     }
 }
 
-/* Others fence one after the other, while everybody goes on. */
+/* The other threads fence one after the other, while all continue. */
 static long membarrier(int command)
 {
     if (weak_membarrier == weak_membarrier_refused) {
@@ -69,7 +69,7 @@ static long membarrier(int command)
     return 0;
 }
 
-/* Without a time-out: a sleep that is never ended is the error to be found. */
+/* Without a time-out: a sleep that nothing ends is the error to find. */
 static long futex_wait(volatile uint32_t *at, uint32_t value)
 {
     let_anybody_run();
@@ -138,7 +138,7 @@ ssize_t weak_send(const struct sockaddr *to, size_t size)
 {
     (void)to, (void)size;
     let_anybody_run();
-    outside.datagrams = 1; /* one or more is the same to who waits */
+    outside.datagrams = 1; /* the waiter does not distinguish one from more */
     wake_pollers();
     return 1;
 }

@@ -92,8 +92,8 @@ static unsigned payload;
 static pthread_barrier_t start;
 static gasnett_strongatomic_t meetings, all_rounds;
 
-/* Threads that do not run at the same time prove nothing: a swap that fails has met another thread,
- * and on a busy machine it may take a while until enough have. */
+/* Threads that do not run at the same time prove nothing. A failed swap shows that another thread
+ * interfered; on a busy machine it may take a while until enough swaps have failed. */
 static void *count(void *arg)
 {
     uint64_t began = gasnett_gettimeofday_us();

@@ -87,7 +87,7 @@ static void frames_of_this_program_can_be_seen(void **state)
     assert_true(unit_lines(said) > 4);
 }
 
-/* gdb knows names; where it is not there, or may not look, the next way is taken. */
+/* gdb prints names; if it is not installed or may not attach, the next method is used. */
 static void gdb_is_asked_or_passed_over(void **state)
 {
     const char *said;

@@ -56,7 +56,7 @@ static void what_was_a_number_is_one_again(void **state)
             value = (int64_t)((uint64_t)value << 16 | unit_below(&r, 65536));
         value >>= unit_below(&r, 64);
         assert_true(gasnett_parse_int(text_of(value, 0), 0) == value);
-        /* Of fewer than ten of the next unit nothing is rounded away. */
+        /* Below ten of the next unit, nothing is rounded. */
         int64_t small = value % 10000, multiple = small * ((int64_t)1 << 10 * unit_below(&r, 5));
         assert_true(gasnett_parse_int(text_of(multiple, 1), 0) == multiple);
     }

@@ -64,7 +64,7 @@ static struct moment read_moment(void)
 
 /* The rate is measured against the monotonic clock, which may be slewed by 500 millionths against
  * the raw one (adjtimex), for 10 ms between readings that are some 100 ns apart: 20 millionths.
- * What this test's own readings are apart comes on top. */
+ * The distance between this test's own readings comes on top. */
 static void the_error_of_the_rate_is_bounded(void **state)
 {
     gasnett_ticks_to_ns(1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The distance of devices, on a synthetic machine: two packages of two NUMA nodes of two cores,
- * eight CPUs; softhca0 beside the first node, softhca1 the third, softhca2 on the second package
- * (two-packages.xml, made by softhca topology); and a node of Summit (summit.xml). The process is
- * bound to CPUs that this host may not have, so the system call that returns its CPUs is replaced.
- * / */
+ * eight CPUs; softhca0 beside the first node, softhca1 beside the third, softhca2 on the second
+ * package (two-packages.xml, made by softhca topology); and a node of Summit (summit.xml). The
+ * process is bound to CPUs that this host may not have, so the system call that returns its CPUs is
+ * replaced. / */
 #include "config.h"
 
 #include <sched.h>
@@ -174,7 +174,7 @@ static void a_rank_of_summit_finds_the_hcas_of_its_socket(void **state)
     use_machine("two-packages.xml");
 }
 
-/* hwloc looks at the true machine then, which has no such devices. */
+/* hwloc then reads the real machine, which has no such devices. */
 static void a_file_that_is_not_a_machine_is_ignored(void **state)
 {
     use_machine("test_locality.c");

@@ -73,7 +73,7 @@ static void a_port_nearest_to_no_rank_is_used_when_near_ones_are_full(void **sta
     (void)state;
     table(4, 2, 0, 5, 0, 5, 0, 5, 0, 5);
     assert_string_equal(result(1), "0 0 1 1");
-    table(4, 2, 0, 5, 0, 3, 0, 5, 0, 5); /* of those near to 0 the one that is less far from 1 */
+    table(4, 2, 0, 5, 0, 3, 0, 5, 0, 5); /* of the ports near to 0, the one closer to 1 */
     assert_string_equal(result(1), "0 1 0 1");
     table(1, 2, 0, 5);
     assert_string_equal(result(1), "0");
@@ -235,8 +235,8 @@ static void hcas_behind_switches_are_spread(void **state)
     assert_string_equal(result(1), "0 1 3 2"); /* the others are nearest to no rank */
 }
 
-/* Nodes 1, 3, 5 and 7 have two HCAs each; those of 0, 2, 4 and 6 are as near to all of their
- * package. */
+/* Nodes 1, 3, 5 and 7 have two HCAs each; they are equally near to 0, 2, 4 and 6 of their package.
+ */
 static void each_of_eight_ranks_has_its_own_of_eight(void **state)
 {
     (void)state;

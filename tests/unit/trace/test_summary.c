@@ -22,7 +22,7 @@ static void assert_word(struct trace_word word, const char *wanted)
     assert_memory_equal(word.at, wanted, word.length);
 }
 
-/* The next line of what was formatted that is more than the frame; *at moves behind it. */
+/* The next formatted line that is not part of the frame; *at moves behind it. */
 static enum trace_kind next_item(char **at, struct trace_item *item)
 {
     enum trace_kind kind = TRACE_FRAME;
@@ -125,7 +125,7 @@ static void marks_are_read(void **state)
 
 static enum trace_kind parse(const char *text)
 {
-    /* Exactly as long as the line, so that a sanitizer sees what reads past it. */
+    /* A buffer exactly as long as the line, so that a sanitizer detects reads past its end. */
     size_t length = strlen(text);
     char *line = malloc(length ? length : 1);
     struct trace_item item;

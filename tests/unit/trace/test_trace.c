@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Events pass a ring in order, those that find no space are counted, and both output forms are
- * right. */
+ * Events pass a ring in order, events that find no space are counted, and both output forms are
+ * correct. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -182,7 +182,7 @@ static void lines_are_corrected(void **state)
     lines.length = 0;
 }
 
-/* Text of a program can't break the file. */
+/* Text from the program can't corrupt the file. */
 static void a_text_is_escaped(void **state)
 {
     const struct tk_trace_event event = {.peer = tk_trace_no_peer, .op = tk_trace_program};

@@ -131,7 +131,7 @@ static bool note_range(void *context, const char *at, size_t nbytes)
     return true;
 }
 
-/* What a target checks: no byte less than there is, whatever part of it is done. */
+/* The size that a target checks: exactly the remaining bytes, whatever part is done. */
 static void the_range_of_a_stream_is_all_around_it(void **state)
 {
     const size_t counts[] = {5, 3};

@@ -27,8 +27,8 @@ static inline uint64_t wl_cpu(void)
     return wl_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* A counter of the CPU's that goes on at one pace, for pieces of time so short that asking for them
- * must cost little; nanoseconds where there is none. */
+/* A CPU counter with a constant rate, for intervals so short that reading the time must be cheap;
+ * nanoseconds if the CPU has no such counter. */
 #if defined(__x86_64__)
 static inline uint64_t wl_cycles(void)
 {
@@ -50,8 +50,8 @@ static inline uint64_t wl_cycles(void)
 
 enum wl_phase { wl_warming, wl_measuring, wl_over };
 
-/* What a thread measures: how much of time and of its CPU lies between the end of the warm-up and
- * the end. */
+/* A thread's measurement: time and CPU time between the end of the warm-up and the end of the run.
+ */
 struct wl_span {
     enum wl_phase phase;
     uint64_t warm_until, over_at; /* over_at: UINT64_MAX when something else ends the run */

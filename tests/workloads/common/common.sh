@@ -19,7 +19,7 @@ program=$scratch/differ refused 'rank 2 was given other parameters than rank 0'
 job 3 "$program" --duration 0.2 --warmup 0.1 --json "$scratch/a.json" --csv "$scratch/a.csv"
 passes run
 grep -q '^summary  stopped  *false$' "$scratch/out" || failed "nobody stopped it"
-# Over software the report has to say so.
+# Over a software device the report has to say so.
 if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
     grep -q '"software_rdma": true' "$scratch/a.json" || failed "the report is silent about its device"
 fi
@@ -29,7 +29,7 @@ passes stop
 within 10
 grep -q '^summary  stopped  *true$' "$scratch/out" || failed "the stop was not seen"
 [ "$(wc -l <"$scratch/a.csv")" -eq 3 ] || failed "not a header and two rows"
-# Where the report goes is looked at before anything runs.
+# The report's destination is checked before anything runs.
 for format in json csv; do
     ranks=2 refused "--$format /nowhere/x can't be written: No such file or directory" --duration 60 --$format /nowhere/x
     ranks=2 refused "--$format $scratch can't be written: Is a directory" --duration 60 --$format "$scratch"

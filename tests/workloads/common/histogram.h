@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A histogram of times in nanoseconds: linear below 128, above that 64 steps for each doubling, so
- * that a percentile is at most 1/64 above the true one. Plain data: it is added to others of
- * other threads and sent between ranks as it is. */
+ * a percentile is at most 1/64 above the true value. Plain data: it is added to others of other
+ * threads and sent between ranks as it is. */
 #ifndef WL_HISTOGRAM_H
 #define WL_HISTOGRAM_H
 
@@ -9,7 +9,7 @@
 
 enum {
     wl_step_bits = 6,
-    wl_exponents = 40, /* up to 2^46 ns, almost a day; what is longer counts as that */
+    wl_exponents = 40, /* up to 2^46 ns, almost a day; longer times count as 2^46 ns */
     wl_buckets = (wl_exponents + 2) << wl_step_bits
 };
 

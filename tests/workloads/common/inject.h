@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct wl_fault {
-    const char *name, *check, *help; /* `check` is the one that must fail */
+    const char *name, *check, *help; /* the fault must make `check` fail */
 };
 
 struct wl_injection {
@@ -20,7 +20,7 @@ struct wl_injection {
 };
 
 /* The table ends with an entry without name. `text` NULL or "none": no fault. False with one line
- * in `why` when it is no name of the table, or K is no number from 1 to 10^9. */
+ * in `why` when the table does not have the name, or K is not a number from 1 to 10^9. */
 bool wl_inject_parse(struct wl_injection *injection, const struct wl_fault *table, const char *text,
                      char *why, size_t size);
 
@@ -32,14 +32,14 @@ static inline bool wl_inject(struct wl_injection *injection, int fault)
     return __builtin_expect(injection->fault == fault, 0) && wl_inject_counted(injection);
 }
 
-/* Is this the occasion, or one behind it? For what goes on to be wrong. */
+/* Is this the occasion or a later one? For faults that persist. */
 static inline bool wl_inject_since(struct wl_injection *injection, int fault)
 {
     return wl_inject(injection, fault) ||
            (injection->fault == fault && injection->seen >= injection->at);
 }
 
-/* Has a fault come to its occasion in this process? */
+/* Has the fault's occasion occurred in this process? */
 bool wl_inject_came(void);
 
 #endif

@@ -187,7 +187,7 @@ static void agree(const struct wl_program *program, const struct verdict *mine)
         help(program);
 }
 
-/* Rank 0 writes the report: where to is looked at before anybody waits for it. */
+/* Rank 0 writes the report: its destination is checked before any rank waits for it. */
 static void look_at_paths(const struct wl_program *program, const void *values,
                           struct verdict *mine)
 {
@@ -230,7 +230,7 @@ void wl_job_start(int *argc, char ***argv, const struct wl_program *program, voi
     struct verdict mine = {0};
     program_name = program->name;
     if (gex_Client_Init(&wl_job.client, &wl_job.ep, &wl_job.tm, program->name, argc, argv, 0))
-        /* The library has said why. Without any port there is nothing that a workload could show.
+        /* The library has said why. Without any port a workload cannot run.
          */
         exit(wl_ports() ? wl_exit_fail : wl_exit_skip);
     wl_job.me = gex_TM_QueryRank(wl_job.tm);

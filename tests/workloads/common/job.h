@@ -96,11 +96,12 @@ extern const char *const wl_verify_words[], *const wl_layer_words[];
 /* clang-format on */
 
 /* Starts the job, parses, and ends it on all ranks: 0 after --help, 2 when any rank refuses its
- * parameters or has others than rank 0, with one line from rank 0. */
+ * parameters or its parameters differ from rank 0's, with one line from rank 0. */
 void wl_job_start(int *argc, char ***argv, const struct wl_program *program, void *values,
                   uint64_t *given);
 
-/* Collective: a segment of whole pages for each rank, zeroed. Ends the job when there is none. */
+/* Collective: a segment of whole pages for each rank, zeroed. Ends the job if a rank gets no
+ * segment. */
 void wl_job_segment(size_t size);
 
 /* Registers the workload's handlers. */
@@ -121,7 +122,7 @@ void wl_job_gather(gex_Rank_t root, const void *mine, void *all, size_t size);
 /* One line on stderr, from this rank. */
 void wl_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Collective, with the same words on all ranks: one line from rank 0, then the end of the job. */
+/* Collective; all ranks pass the same text: one line from rank 0, then the end of the job. */
 void wl_job_refuse(int status, const char *format, ...)
     __attribute__((format(printf, 2, 3), noreturn));
 

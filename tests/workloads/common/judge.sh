@@ -8,7 +8,7 @@ program=$top_builddir/tests/workloads/${workload:?}/$workload
 few=
 faults=
 ranks=2
-# What goes over the network has two rails.
+# Runs over the network have two rails.
 export SOFTHCA_HCAS=2 GASNET_NUM_QPS=2
 
 # good_run N ARGS...: passes, and says so.
@@ -22,7 +22,7 @@ good_run()
     grep -q '^PASS$' "$scratch/out" || failed "$workload $*: no PASS"
 }
 
-# faulty CHECK ARGS...: status 1, and the check that is there for it failed.
+# faulty CHECK ARGS...: status 1, and CHECK failed.
 faulty()
 {
     every 3 || return 0
@@ -86,7 +86,7 @@ newcomer()
         failed "$workload: the report does not say software"
 }
 
-# no_device: over raw verbs there is nothing to do then.
+# no_device: without a device a run over raw verbs ends with status 77.
 no_device()
 {
     newcomer
@@ -97,7 +97,7 @@ no_device()
     one_line "$workload without a device"
 }
 
-# many_refused OPTION BAD OPTION BAD...: what is no value of an option.
+# many_refused OPTION BAD OPTION BAD...: invalid values of options.
 many_refused()
 {
     while [ $# -gt 1 ]; do
@@ -131,7 +131,7 @@ progress()
     grep -aq 'so far' "$scratch/out" "$scratch/err" && failed "progress was shown without a terminal"
 }
 
-# meters: what is measured as often as it was asked for.
+# meters: takes as many samples as requested.
 meters()
 {
     good_run 2 "$@" --lat all --cycles off
@@ -139,7 +139,7 @@ meters()
     [ "$(value_of loop_cycles)" = 0 ] || failed "--cycles off: cycles"
     good_run 2 "$@" --lat 1/16 --cycles 1/4
     python3 -c "assert 0.7 < 16 * $(value_of op_count) / $(value_of ops_measured) < 1.4" || failed "--lat 1/16: $(value_of op_count)"
-    # What a turn consists of is in it, but for what was interrupted.
+    # The cycles of a turn include those of its parts, except interrupted parts.
     python3 -c "assert 0 < $(value_of post_cycles) and 0 < $(value_of choose_cycles) < $(value_of loop_cycles)" ||
         failed "--cycles 1/4: parts are not parts of the whole"
     job 2 "$program" "$@" --duration 0.5 --warmup 0.1 --interval 0.1 --json "$scratch/meters.json"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The options of a workload: one table for each program, from which come the parser, `--help`, the
- * refusals, the parameters of the report and the hash by which ranks see that all were given the
- * same. Knows nothing of jobs: the caller decides which rank prints. */
+/* The options of a workload: one table for each program, which defines the parser, `--help`, the
+ * refusals, the parameters of the report and the hash by which ranks check that all have the same
+ * options. Independent of jobs: the caller decides which rank prints. */
 #ifndef WL_OPTIONS_H
 #define WL_OPTIONS_H
 
@@ -15,7 +15,7 @@ enum wl_option_type {
     wl_size,  /* int64_t; K, M and G are powers of 1024 */
     wl_flag,  /* int64_t, 0 or 1; `--name` alone is 1 */
     wl_word,  /* int64_t: the place in `words` */
-    wl_text   /* const char *, NULL when not given; the caller looks what is in it */
+    wl_text   /* const char *, NULL when not given; the caller parses it */
 };
 
 enum { wl_power_of_2 = 1, wl_not_hashed = 2 };

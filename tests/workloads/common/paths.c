@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See paths.h. Nothing is opened, so that nothing is left of a run that does not begin; a disk that
- * is full is noticed at the end only. Owns nothing. */
+/* See paths.h. Nothing is opened, so that a run that does not start leaves no files; a full disk is
+ * noticed only at the end. Owns nothing. */
 #include "config.h"
 
 #include <errno.h>

@@ -64,7 +64,7 @@ void wl_progress(uint64_t now, uint64_t done)
     shown.next = now + pause_ns;
     int used =
         1 + wl_progress_line(line + 1, line_most, shown.what, now - shown.began, shown.total, done);
-    /* What others print meanwhile begins in the first column, over this. */
+    /* Other output meanwhile begins in the first column and overwrites this line. */
     used += snprintf(line + used, sizeof(line) - (size_t)used, "\033[K\r");
     if (write(shown.fd, line, (size_t)used) < 0)
         shown.next = UINT64_MAX; /* a terminal that went away is no reason to stop */

@@ -11,7 +11,7 @@
 
 static void *grow(void *array, size_t count, size_t size)
 {
-    /* Doubled at each power of two: nothing here is so large that it matters. */
+    /* Capacity doubles at each power of two: all lists here are small. */
     if (count & (count - 1) && count)
         return array;
     void *more = realloc(array, (count ? count * 2 : 1) * size);
@@ -91,7 +91,7 @@ void wl_report_whole(struct wl_report *r, enum wl_section section, const char *k
 void wl_report_real(struct wl_report *r, enum wl_section section, const char *key, double value)
 {
     char text[64];
-    /* JSON has no word for what is not a number. */
+    /* JSON has no value for NaN. */
     if (!isfinite(value))
         snprintf(text, sizeof(text), "null");
     else

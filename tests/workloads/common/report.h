@@ -18,7 +18,7 @@ struct wl_report;
 struct wl_report *wl_report_open(const char *workload, const char *version);
 void wl_report_close(struct wl_report *r);
 
-/* What follows belongs to a further run. */
+/* All later values belong to a further run. */
 void wl_report_run(struct wl_report *r);
 
 /* Keys and texts are copied. Text "true" and "false" in wl_report_flag only. */
@@ -35,7 +35,7 @@ void wl_report_times(struct wl_report *r, const char *name, const struct wl_hist
 /* A check: how often it failed and, when it did, where first. Makes the status FAIL. */
 void wl_report_check(struct wl_report *r, const char *id, uint64_t failures, const char *first);
 
-/* The present run is no success, for a reason that is no check of its own. */
+/* Fails the present run for a reason that has no check of its own. */
 void wl_report_fail(struct wl_report *r);
 
 /* An interval of the present run: seconds since the start and the rate in it. */

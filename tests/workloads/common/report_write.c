@@ -226,7 +226,7 @@ static char *header_of(const struct wl_report *r, const struct wl_run *run)
     return text;
 }
 
-/* Only what keeps what it was given can have an old header; /dev/full gives zeros without end. */
+/* Only a regular file can have an old header; /dev/full yields endless zeros. */
 static bool is_regular(FILE *file)
 {
     struct stat status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See surroundings.h. Opens devices for as long as a question takes. */
+/* See surroundings.h. Opens devices only for the duration of a query. */
 #include "config.h"
 
 #include <sched.h>

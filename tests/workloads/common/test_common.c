@@ -268,7 +268,7 @@ static struct wl_report *filled(int runs, uint64_t failures)
     return r;
 }
 
-/* What a writer leaves in its file, valid until the next call. */
+/* The content of a writer's file, valid until the next call. */
 static const char *written(bool (*write_to)(const struct wl_report *, const char *, char *, size_t),
                            const struct wl_report *r, const char *path)
 {

@@ -97,7 +97,8 @@ static void on_short(gex_Token_t token, gex_AM_Arg_t client, gex_AM_Arg_t index,
 }
 
 /* The ends of requests that lie one behind the other, the last one first: a request's length is at
- * its end. Returns how many; fewer bytes than *left are none. */
+ * its end. Returns their number; *left is then the number of bytes in front of them, 0 unless those
+ * are not a request. */
 static uint32_t part(char *data, size_t *left, char **ends)
 {
     struct kv_request request;
@@ -344,7 +345,7 @@ static void await(struct kv_pending *pending)
     GASNET_BLOCKUNTIL(pending->answered || wl_stopped() || ++polls % 64 == 0);
 }
 
-/* Puts must be looked after, so it may sleep only while none is under way. */
+/* Puts need progress calls, so it may sleep only while no put is under way. */
 static void await_put(struct kv_pending *pending)
 {
     tell_of_puts();
@@ -354,8 +355,8 @@ static void await_put(struct kv_pending *pending)
         await(pending);
 }
 
-/* The first part of a multi-get waits for the rest, as long as there is something to wait for that
- * has left: where answers come one by one each GET would leave alone, and for good. */
+/* The first part of a multi-get waits for the rest while sent requests are outstanding: otherwise,
+ * if answers came one by one, every GET would leave alone, permanently. */
 static void await_packed(struct kv_pending *pending)
 {
     bool holds = kv.pack == 1 && kv_client_gathers() && !is_in_pack(pending);

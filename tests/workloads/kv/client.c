@@ -12,7 +12,7 @@
 #include "client.h"
 #include "kv.h"
 
-/* Requests that must follow: the update of a key that was read for it, the rest of a multi-get. */
+/* Requests that must follow another: the update after its read, the rest of a multi-get. */
 struct forced {
     enum kv_op op;
     uint64_t number;
@@ -97,7 +97,7 @@ void kv_client_answer(struct kv_pending *pending, enum kv_status status, const v
                       size_t len)
 {
     pending->status = status;
-    /* A length that no value has: known.c does not accept it. */
+    /* An impossible length: known.c rejects it. */
     pending->answer_len = len <= kv.value_max ? len : 0;
     if (len && len <= kv.value_max)
         memcpy(pending->answer, value, len);
@@ -273,8 +273,8 @@ static bool slot_is_taken(uint32_t server)
            (uint32_t)client.told[server] - before->seq == window;
 }
 
-/* A server counts requests that reach it as messages; one that reads its memory needs a number for
- * error messages only.
+/* A server counts the requests that arrive as messages; a request that reads the server's memory
+ * needs a number only for error messages.
  */
 static void number_request(struct kv_pending *pending, uint16_t place)
 {
@@ -408,7 +408,7 @@ static double under_way(uint64_t now)
 }
 
 /* K19, Little's law: clock and counters must agree with the full window. Requests outstanding at
- * either end belong to the time only in part. */
+ * the start or end count only in part. */
 static void check_little(uint64_t ended)
 {
     uint64_t count = kv_mine.gets.count + kv_mine.puts.count;

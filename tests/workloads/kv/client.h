@@ -15,13 +15,13 @@ void kv_known_issue(struct kv_pending *pending);
 /* When its answer came. */
 void kv_known_judge(const struct kv_pending *pending);
 
-/* The number of a new key of this client; an old one when there is no space for more. */
+/* The number of a new key of this client; of an old key when there is no space for more. */
 uint64_t kv_known_insert(uint64_t instead);
 
 /* The number of the key that was put last. */
 uint64_t kv_known_newest(void);
 
-/* Some keys of others may not be there after all. */
+/* Some keys of others may be missing after all. */
 void kv_known_doubt(void);
 
 /* Collective: no reader has seen a version that its writer never wrote. */

@@ -85,7 +85,7 @@ static bool choose_place(bool loopback, char *address, char *why, size_t size)
     return true;
 }
 
-/* Ours without what is preloaded into ranks; NULL when there is no memory. */
+/* Our environment without the libraries preloaded into ranks; NULL if out of memory. */
 static char **childs_environment(void)
 {
     size_t count = 0, kept = 0;

@@ -56,7 +56,7 @@ static double zipf_head(const struct kv_draw *draw, uint64_t k)
     if (k <= 2)
         return kv_zeta(k, draw->theta) / draw->zetan;
     double u = (pow((double)k / (double)draw->n, 1 - draw->theta) - 1 + draw->eta) / draw->eta;
-    /* Ranks below 2 take what lies below; the formula begins where they end. */
+    /* Ranks 0 and 1 take the values below this; the formula begins there. */
     return fmax(u, draw->zeta2 / draw->zetan);
 }
 

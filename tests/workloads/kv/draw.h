@@ -25,10 +25,10 @@ struct kv_draw {
 bool kv_draw_parse(struct kv_draw *draw, const char *text, char *why, size_t size);
 void kv_draw_open(struct kv_draw *draw, uint64_t n, uint64_t seed);
 
-/* How popular, 0: most. For uniform any. */
+/* Popularity rank, 0: most popular. Arbitrary for uniform. */
 uint64_t kv_draw_rank(const struct kv_draw *draw, struct wl_random *r);
 
-/* Which key has this rank: a permutation, so that popular keys are spread over servers and no two
+/* The key of this rank: a permutation, so that popular keys are spread over servers and no two
  * ranks share a key. */
 uint64_t kv_draw_number(const struct kv_draw *draw, uint64_t rank);
 
@@ -47,7 +47,7 @@ double kv_draw_head(const struct kv_draw *draw, uint64_t k);
 /* 1/1^theta + ... + 1/n^theta */
 double kv_zeta(uint64_t n, double theta);
 
-/* What share of operations each server gets, for keys of this seed; by going through all ranks. */
+/* Each server's share of the operations, for keys of this seed; by going through all ranks. */
 void kv_draw_shares(const struct kv_draw *draw, uint64_t seed, uint32_t servers, double *shares);
 
 enum kv_action {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The exact store: open addressing over lines of 8 places, and entries of one size. An entry exists
  * until it is deleted, and when all entries are taken a new key is refused. The reference for the
- * other stores; see exact.h for concurrent readers. Owns its memory, unless that was given to
- * it. */
+ * other stores; see exact.h for concurrent readers. Owns its memory, unless the caller provided it.
+ */
 #include "config.h"
 
 #include <stdlib.h>
@@ -13,14 +13,14 @@
 
 struct entry {
     uint64_t version; /* odd: is being written */
-    uint64_t crc;     /* of what is behind it, and of the version; only where others read */
+    uint64_t crc;     /* checksum of the following bytes and the version; only if others read */
     uint32_t next;    /* free ones: number + 1 of the next free one; else 0 */
     uint32_t len;
     char bytes[]; /* key, value */
 };
 
-/* Places of the index: valid, tag, number of the entry. One that was emptied is `gone` where keys
- * may lie behind it, for only a place that is 0 says that nothing does. */
+/* Places of the index: valid, tag, number of the entry. An emptied place is `gone` if keys may lie
+ * behind it: only a 0 place tells a reader that no key follows. */
 #define VALID (UINT64_C(1) << 63)
 #define GONE  (UINT64_C(1) << 62)
 enum { number_bits = 32 };
@@ -111,7 +111,7 @@ static bool holds(struct kv_store *store, uint64_t place, const struct kv_key *k
     return false;
 }
 
-/* The key's place, or NULL; then *empty, when that is asked for, is one where it may be put. */
+/* The key's place, or NULL; then *empty, if `empty` is not NULL, is a place for it. */
 static uint64_t *place_of(struct kv_store *store, const struct kv_key *key, struct kv_hash hash,
                           uint64_t **empty)
 {
@@ -133,7 +133,7 @@ static uint64_t *place_of(struct kv_store *store, const struct kv_key *key, stru
     return NULL;
 }
 
-/* Readers from afar see a word whole, and an entry before the word that leads to it. */
+/* Remote readers see a word whole, and an entry before the word that leads to it. */
 static void set_place(uint64_t *place, uint64_t word)
 {
     __atomic_store_n(place, word, __ATOMIC_RELEASE);

@@ -2,8 +2,8 @@
 /* Layout of an exact store in memory, for clients that read it by RDMA while its server writes it:
  * an index of lines of 8 words, each the tag and the number of an entry, and entries of one size. A
  * word is written at once; an entry is not, so it has a version, which is odd while it is written,
- * and a checksum over all of it: what was read while it changed does not fit and is read again.
- * No entry ever moves to another place of the index while its key is there. */
+ * and a checksum over all of it: a copy read during a change fails the check, and the client reads
+ * again. No entry ever moves to another place of the index while its key is there. */
 #ifndef KV_EXACT_H
 #define KV_EXACT_H
 
@@ -14,11 +14,11 @@ struct kv_shape {
     size_t stride, entries_at, size;
 };
 
-/* Of a store with these options: the index is large enough for all entries, even if `buckets`
- * says, and at most half full then. */
+/* Of a store with these options: `buckets` is raised until the index with all entries is at most
+ * half full. */
 struct kv_shape kv_shape_of(const struct kv_store_options *options);
 
-/* What a line of the index says about a key. */
+/* The result of looking up a key in a line of the index. */
 struct kv_line_look {
     unsigned count;
     uint32_t numbers[kv_index_slots]; /* of entries whose key has its tag, from 0 on */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The transport get, after Pilaf and FaRM: a GET is two reads of the server's memory, of a line of
- * the index and of the entry it leads to, and the server's thread has no part in it. What it writes
- * at that moment may be seen half: the entry's version and checksum show it, and it is read again.
- * PUTs and DELETEs are messages. A request waits for those before it that have the same key when
- * one of them writes, because nothing else keeps a read behind a message. Owns the reads under way.
+ * the index and of the entry it leads to, and the server's thread takes no part in it. The client
+ * may see half of a concurrent write: the entry's version and checksum detect this, and the client
+ * reads again. PUTs and DELETEs are messages. A request waits for those before it that have the
+ * same key when one of them writes, because nothing else orders a read after a message. Owns the
+ * reads under way.
  */
 #include "config.h"
 
@@ -112,8 +113,8 @@ static void go_on(struct reading *reading)
     }
 }
 
-/* Again, for half of the time that a request may take: a server that died while it wrote never
- * ends.
+/* Reads again, for half of the time limit of a request: a server that died during a write never
+ * completes it.
  */
 static void take_torn(struct reading *reading)
 {
@@ -208,7 +209,7 @@ static void request(struct kv_pending *pending)
     while (must_wait(pending)) {
         gasnet_AMPoll();
         take_all_there();
-        /* The one that is waited for was lost; its client will say so. */
+        /* The awaited request was lost; its client will report it. */
         if (wl_stopped() || wl_now() > limit)
             return;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keys and what is made of them. A key's 128-bit hash is cut into parts that share no bit: the
- * server from the high half, bucket and tag from the two ends of the low half; else the keys of one
- * server would crowd in few buckets, or the keys of one bucket share their tag. All keys of a run
- * have one length; what a struct kv_key has behind it is zero, and only that many bytes travel or
- * are stored. */
+/* Keys and the values derived from them. A key's 128-bit hash is cut into parts that share no bit:
+ * the server from the high half, bucket and tag from the two ends of the low half; otherwise the
+ * keys of one server would share few buckets, or the keys of one bucket share their tag. All keys
+ * of a run have one length; the rest of a struct kv_key is zero, and only that many bytes are sent
+ * or stored. */
 #ifndef KV_KEY_H
 #define KV_KEY_H
 
@@ -26,7 +26,7 @@ struct kv_hash {
 
 extern size_t kv_key_size; /* of this run: see kv_layout_set() */
 
-/* The last byte of no key may be 0, because it is what the server polls (--compat). */
+/* The last byte of a key must not be 0, because the server polls it (--compat). */
 extern bool kv_key_marked;
 
 /* The key of a number: both halves differ, and two numbers never have the same first half. */
@@ -40,7 +40,7 @@ static inline struct kv_key kv_key_at(const void *bytes)
     return key;
 }
 
-/* The usual length first: two words are compared faster than a number of bytes that is not known.
+/* The usual length first: comparing two words is faster than comparing a variable number of bytes.
  */
 static inline bool kv_key_same(const void *a, const void *b)
 {

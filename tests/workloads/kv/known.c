@@ -35,7 +35,7 @@ static bool is_own(uint64_t number)
     return number % kv_clients == kv_client;
 }
 
-/* Without verification nothing is kept but versions. */
+/* Without verification only versions are kept. */
 static bool watching(void)
 {
     return kv.common.verify != wl_verify_none;
@@ -91,7 +91,7 @@ static size_t length_for(const struct kv_pending *pending)
     return kv.value_min + wl_mix(pending->hash.lo + pending->version) % choices;
 }
 
-/* Surely there: put, confirmed, and nothing of it under way. */
+/* Certainly present: put, confirmed, and no operation on it under way. */
 static bool surely_there(uint64_t number)
 {
     if (is_own(number)) {
@@ -119,8 +119,8 @@ void kv_known_issue(struct kv_pending *pending)
         pending->len = length_for(pending);
 }
 
-/* What an answer says must lie between what was confirmed when it was asked for and what had been
- * sent when it came; short values hold too few bits of a version to be put in order. */
+/* The version in an answer must lie between the version confirmed when the request was sent and the
+ * one sent when the answer came; short values hold too few bits of a version to be put in order. */
 static const char *judge_version(const struct kv_pending *pending, const struct kv_value *seen)
 {
     if (pending->answer_len < sizeof(seen->version))

@@ -17,7 +17,7 @@ const struct kv_transport *const kv_transports[] = {
     &kv_write_send, &kv_write_write, &kv_write_imm, &kv_send_send, &kv_am_medium, &kv_am_long,
     &kv_put_am,     &kv_get_put,     &kv_memcached, &kv_redis,     NULL};
 
-/* ---- K1: all have the same picture, and every client a place of its own in it */
+/* ---- K1: all ranks agree on the layout, and every client has its own place in it */
 
 struct hello {
     uint32_t server, client, servers, clients;

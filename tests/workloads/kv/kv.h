@@ -246,7 +246,7 @@ void kv_api_handlers(void);
 /* The requested one, NULL if there are several. */
 const struct kv_transport *kv_only_transport(void);
 
-/* Why a requirement is missing (the server program, a port); NULL: none is. */
+/* Why a requirement is missing (the server program, a port); NULL: nothing is missing. */
 bool kv_tcp_missing(const struct kv_transport *transport, char *why, size_t size);
 bool kv_raw_polls(void); /* the present raw transport: slots, no completions */
 bool kv_raw_missing(char *why, size_t size);
@@ -254,7 +254,8 @@ bool kv_raw_unfit(char *why, size_t size); /* whether a device does not allow th
 
 /* Called by transports: a request that lies in front of `end` came, of `image` bytes; and an
  * answer. `slot`: the record is in a slot, which is cleared for the next. False: not a request.
- * Then it is served, and kv_server_finish() makes the answer; false: no answer is sent now. */
+ * After true, kv_server_finish() serves the request and makes the answer; if that returns false, no
+ * answer is sent now. */
 bool kv_server_accept(uint32_t client, char *end, size_t image, bool slot, struct kv_item *item);
 bool kv_server_finish(const struct kv_item *item, struct kv_reply *reply);
 

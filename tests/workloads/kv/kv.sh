@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # kv, short: every transport passes all its checks over the network and between neighbours, every fault makes the run fail
-# with the name of its check, what is no parameter is refused in one line, and a dead rank ends the job.
+# with the name of its check, invalid parameters are refused in one line, and a dead rank ends the
+# job.
 # shellcheck disable=SC2086 # lists of words
 workload=kv
 . "${top_srcdir:?run through make check}/tests/workloads/common/judge.sh"
@@ -22,13 +23,14 @@ transports()
     job 3 "$program" --duration 0.2 --warmup 0.1 --keys 500 --ycsb D --verify full --json "$scratch/time.json"
     passes "kv by time"
     json_holds "$scratch/time.json" 'len(r["intervals"]) > 1 and sum(i["rate_mops"] for i in r["intervals"]) > 0'
-    # Of each interval and each rank: what servers served is what clients took, but for what is under way.
+    # For each interval and each rank: servers served as many requests as clients took answers,
+    # except for those under way.
     json_holds "$scratch/time.json" 'all(len(i["servers"]) == 1 and len(i["clients"]) == 2 for i in r["intervals"])'
     json_holds "$scratch/time.json" '0.5 < sum(i["servers"][0] for i in r["intervals"]) / sum(sum(i["clients"]) for i in r["intervals"]) < 2'
     grep -q '^interval 0.100 s  .* Mops  servers [0-9.]*  clients [0-9.]* [0-9.]*$' "$scratch/out" || failed "no line for an interval"
 }
 
-# The server has no part in a GET; what it writes meanwhile is read again.
+# The server takes no part in a GET; the client reads again if the server wrote meanwhile.
 gets()
 {
     good_run 4 $small --transport get --servers 2 --window 16 --value 1-1024 --delete 5
@@ -62,7 +64,8 @@ keys()
     refused "'65' is not a whole number from 8 to 64" --key 65
 }
 
-# Together read is what is packed together, and is the same for those that pack nothing.
+# The keys of a multi-get are those that are packed together; they are the same for transports that
+# pack nothing.
 multi_gets()
 {
     good_run 2 $small --layer api --transport all --store exact --mget 8 --window 16
@@ -72,7 +75,8 @@ multi_gets()
     good_run 3 --keys 400 --servers 2 --ycsb E --scan-emulate --mget 4 --value 1-64
     [ "$(value_of puts_new)" -gt 400 ] || failed "nothing was inserted"
     faulty K4 --inject flip-bit --mget 4
-    # What leaves together, of all kinds, is served in its order; nothing waits for a pack to be full.
+    # Requests of all kinds that leave in one pack are served in order; no request waits for a full
+    # pack.
     good_run 2 $small --delete 5 --transport am-medium,put-am --store exact --pack 16 --window 16 --value 1-300
     [ "$(value_of gets_per_pack | cut -d. -f1)" -gt 1 ] || failed "am-medium packed $(value_of gets_per_pack) requests together"
     [ "$(sed -n 's/^verify  *results_digest  *//p' "$scratch/out" | sort -u | wc -l)" -eq 1 ] || failed "answers differ"

@@ -209,7 +209,7 @@ static void check_sums(struct total *total)
 }
 
 /* K17: with one client and a store that forgets nothing all transports have the same effect.
- * Messages that overtook each other excuse what clients read, and stores that held what came last.
+ * If messages overtook each other, the results of reads and the final values in stores may differ.
  */
 static void check_digests(struct total *total)
 {
@@ -310,7 +310,7 @@ static void report_intervals(struct wl_report *r, const struct total *total,
     free(rates);
 }
 
-/* ---- K16: what was drawn is what was asked for */
+/* ---- K16: the draws match the requested distribution */
 
 /* Whether this many of n, each with probability p, is within 5 sigma. Small numbers prove
  * nothing. */
@@ -357,8 +357,8 @@ static bool foresee(double *shares)
     return true;
 }
 
-/* Draws whose keys are as the distribution says: an update takes a key of its own client, what
- * follows from another request was not drawn. */
+/* Draws whose keys follow the distribution: an update takes a key of its own client, and follow-up
+ * requests are not drawn. */
 static bool drawn_alike(void)
 {
     return kv.mget == 1 && !kv.mix.percent[kv_act_rmw] && !kv.mix.percent[kv_act_scan] &&

@@ -69,7 +69,7 @@ void kv_sender_open(struct kv_sender *sender, unsigned rail, const trunkline_qp_
                     uint32_t group, uint32_t list_most, bool ring);
 void kv_sender_close(struct kv_sender *sender);
 
-/* The next work request, which the caller fills in and then passes back with its data. */
+/* Returns the next work request; the caller fills it in and passes it back with its data. */
 struct ibv_send_wr *kv_sender_next(struct kv_sender *sender, enum ibv_wr_opcode opcode);
 void kv_sender_put(struct kv_sender *sender, struct ibv_send_wr *wr, const void *data, size_t size,
                    uint32_t lkey);
@@ -96,7 +96,7 @@ struct kv_receives {
 };
 void kv_raw_post_receives(const struct kv_receives *receives, uint32_t first, uint32_t count);
 
-/* The queue pair over which this rank and that peer exchange datagrams. */
+/* The queue pair of this rank for datagrams to and from that peer. */
 struct kv_sender *kv_raw_ud(uint32_t peer);
 
 /* ---- The two roles */

@@ -87,7 +87,7 @@ static bool holds(struct kv_store *store, const struct lossy *own, uint64_t offs
     return false;
 }
 
-/* What matters is where the entry would lie, not how far the virtual head is: it never wraps. */
+/* The place of the entry matters, not the virtual head, which never wraps. */
 static uint64_t append(struct kv_store *store, const struct kv_key *key, const void *value,
                        size_t len)
 {
@@ -171,7 +171,7 @@ static uint64_t *slot_of(struct kv_store *store, const struct kv_key *key, struc
     return found;
 }
 
-/* A slot for a key that has none: an empty one, else that of the oldest entry, which is forgotten.
+/* A slot for a key without one: an empty slot, else the slot of the oldest entry, which is dropped.
  */
 static uint64_t *free_slot(struct kv_store *store, struct kv_hash hash)
 {

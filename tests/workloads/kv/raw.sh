@@ -38,14 +38,14 @@ ways()
         faulty K7 --inject drop-answer --compat --transport $one
         faulty K8 --inject stale-len --compat --transport $one
     done
-    # All PUTs: 50 bytes there, 1 back. All GETs: 16 there, 34 back; what is loaded before counts, too.
+    # All PUTs: 50 bytes there, 1 back. All GETs: 16 there, 34 back; preloaded requests count, too.
     job 2 "$program" --compat --layer raw --probe 0 --put 0 --keys 10 --preload server --ops 1000 --verify full
     passes "GETs of Ib-KV"
     [ "$(value_of wire_bytes_per_op)" = 50 ] || failed "a GET and its answer have $(value_of wire_bytes_per_op) bytes"
     job 2 "$program" --compat --layer raw --probe 0 --put 100 --keys 10 --preload server --ops 1000 --verify full
     passes "PUTs of Ib-KV"
     [ "$(value_of wire_bytes_per_op)" = 51 ] || failed "a PUT and its answer have $(value_of wire_bytes_per_op) bytes"
-    # Alone in the pipeline a request leaves when two dummies have pushed it out.
+    # A single request leaves the pipeline when two dummies have pushed it out.
     good_run 2 $small --layer raw --window 1 --preload server
     [ "$(value_of dummies_per_op)" = 2 ] || failed "$(value_of dummies_per_op) dummies for a request"
     good_run 2 $small --layer raw --window 1 --preload server --pipeline 0

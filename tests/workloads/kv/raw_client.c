@@ -155,7 +155,7 @@ static bool take_datagrams(void)
     return got > 0;
 }
 
-/* In one's own slots the mark is taken away by oneself, so that it is seen once. */
+/* A client clears the mark in its own slots, so that it sees each answer once. */
 static bool take_written(const struct kv_pending *pending)
 {
     size_t slot = kv_slot_index(pending->server, (uint64_t)kv.window, pending->r);

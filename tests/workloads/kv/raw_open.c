@@ -56,7 +56,7 @@ static bool crowded(void)
 }
 
 /* A rank that polls memory all the time takes the CPU from the rank that should write there: on a
- * busy machine a whole slice of the scheduler's for each request. */
+ * busy machine each request costs a whole scheduler time slice. */
 void kv_raw_pause(uint32_t *idle)
 {
     static const struct timespec nap = {0, 50000};

@@ -2,8 +2,8 @@
 /* K3: whether writes become visible in ascending order. The transports that poll a slot's last byte
  * rely on that, and verbs do not promise it. Each client fills a slot at one server over and over;
  * the server compares all bytes at the moment at which it sees the last one. Some writes come in
- * two pieces with a pause between, so that a look at any other byte would be found out. Owns
- * nothing. */
+ * two pieces with a pause between, so that a server that polled any other byte would be detected.
+ * Owns nothing. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 enum { split_every = 32 };
 static const struct timespec short_pause = {0, 20000};
-/* With the fault, for the server must have run meanwhile, however busy the machine is. */
+/* Needed with the fault: the server must run meanwhile, however busy the machine is. */
 static const struct timespec long_pause = {0, 20000000};
 
 static char byte_of(uint64_t n, size_t at)
@@ -105,7 +105,7 @@ static void confirm(struct kv_peer *peer, uint64_t n)
     kv_sender_flush(&peer->pair);
 }
 
-/* True when there was something. */
+/* True if it found a write. */
 static bool look_at(uint32_t client, uint64_t *n)
 {
     char *there = slot() + client * (size_t)kv.window * kv_slot;

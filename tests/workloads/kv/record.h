@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A request in its slot. Ascending: value, len (2), seq (4), key (16), mark (1), with the mark in
- * the slot's last byte: data that arrive in ascending order are all there when the mark is, and a
+ * the slot's last byte: if data arrive in ascending order, all are present once the mark is, and a
  * request of any length is one contiguous write. A GET writes seq to mark only; len is then 0
  * because the server cleared it when it took the previous request.
  *
@@ -82,12 +82,12 @@ static inline char *kv_record_value(char *end, size_t len)
 }
 
 /* Writes a request's image so that it ends at `end`; only kv_image_size() bytes are touched. The
- * value's bytes are the caller's matter: see kv_record_value(). */
+ * caller writes the value's bytes: see kv_record_value(). */
 void kv_record_write(char *end, enum kv_op op, uint16_t len, uint32_t seq, const struct kv_key *key,
                      uint8_t mark);
 
-/* Reads the request that ends at `end`, without its mark; false when len is no length of a value of
- * at most `value_max` bytes. */
+/* Reads the request that ends at `end`, without its mark; false if len is not the length of a value
+ * of at most `value_max` bytes. */
 bool kv_record_read(const char *end, size_t value_max, struct kv_request *request);
 
 static inline uint8_t kv_record_mark(const char *end)
@@ -96,8 +96,8 @@ static inline uint8_t kv_record_mark(const char *end)
 }
 
 /* An answer, in the same manner: value, len (2), status (1), seq (4), mark (1). With --compat len
- * and value, 34 bytes, of a GET (len 0: not there), and one byte of status of a PUT: the caller
- * must know whose it is. */
+ * and value, 34 bytes, for a GET (len 0: not found), and one status byte for a PUT: the caller must
+ * know the request. */
 enum {
     kv_answer_image = 8,
     kv_answer_max = kv_value_max + kv_answer_image,

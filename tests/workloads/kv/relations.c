@@ -93,7 +93,7 @@ static bool choose(const char *name, size_t length)
     return found;
 }
 
-/* Of all those of the layer; of others that were asked for by name none may be of another. */
+/* All transports of the layer. A transport requested by name must belong to the same layer. */
 static bool only_layer(enum kv_way way, bool all, char *why, size_t size)
 {
     for (int i = 0; kv_transports[i]; i++) {
@@ -223,7 +223,7 @@ static bool set_mget(char *why, size_t size)
     return false;
 }
 
-/* ---- Faults: one that cannot happen would let a run pass that was meant to fail */
+/* ---- Faults: a fault that cannot happen would let a run pass that must fail */
 
 enum {
     in_api_slots = 1,
@@ -255,7 +255,7 @@ static unsigned kind_of(const struct kv_transport *transport)
     return transport == &kv_send_send ? in_send : in_polled;
 }
 
-/* Where a fault is sure to happen, and to be seen. */
+/* Where a fault is certain to happen and to be detected. */
 static bool can_happen(int fault, const struct kv_transport *on)
 {
     static const unsigned where[] = {[kv_drop_answer] = in_own,

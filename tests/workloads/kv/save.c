@@ -80,7 +80,7 @@ static void put_all(struct saving *saving, const struct kv_store *store, uint32_
     fwrite(&saving->crc, 1, sizeof(saving->crc), saving->file);
 }
 
-/* Under another name until it is whole. */
+/* Written under another name until it is complete. */
 bool kv_save(const struct kv_store *store, const char *path, uint32_t server, uint32_t servers,
              char *why, size_t size)
 {
@@ -172,7 +172,7 @@ bool kv_load_fits(const char *path, uint32_t server, uint32_t servers, char *why
     return file && !wrong;
 }
 
-/* The entries are put in the order of the file. False when they are not what the header says. */
+/* Puts the entries in the order of the file. False if they do not match the header. */
 static bool take_entries(struct kv_store *store, const char *text, size_t length,
                          const struct header *header)
 {

@@ -204,7 +204,8 @@ bool kv_server_fault(enum kv_fault fault)
     return server.faults && wl_inject(&kv.injection, (int)fault);
 }
 
-/* From its occasion on every PUT leaves its length: behind a single one there might come no GET. */
+/* From its occasion on, every PUT leaves its length: a single PUT might not be followed by a GET.
+ */
 static bool leaves_length(enum kv_op op)
 {
     return op == kv_put && server.faults && wl_inject_since(&kv.injection, kv_stale_len);
@@ -248,7 +249,7 @@ bool kv_server_finish(const struct kv_item *item, struct kv_reply *reply)
 
 /* Faults that the store itself has: a PUT that is confirmed and not done, an entry that is not
  * written to its end, a bit that has changed; from then on always with that key, or the next PUT
- * would mend it before anybody looked. True when the request has been dealt with. */
+ * would repair it before a client reads it. True when the request has been dealt with. */
 static bool spoil(struct kv_item *item)
 {
     const struct kv_key *key = &item->request.key;
@@ -298,7 +299,7 @@ static void save_store(void)
         kv_fail(kv_k18, "%.150s", why);
 }
 
-/* Asked after each poll, of which a look at the clock takes as long as the shortest. */
+/* Called after each poll; reading the clock takes as long as the shortest poll. */
 static bool is_over(uint64_t end)
 {
     enum { looks = 8 };

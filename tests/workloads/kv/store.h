@@ -76,7 +76,7 @@ uint64_t kv_store_digest(const struct kv_store *store);
 
 struct kv_counts kv_store_count(const struct kv_store *store);
 
-/* Of the index (lossy) or of all entries (exact): used places, 0..1. */
+/* Fill ratio of the index (lossy) or of all entries (exact), 0..1. */
 double kv_store_load_factor(const struct kv_store *store);
 
 #endif

@@ -62,7 +62,8 @@ static void connect_to(struct link *link, const char *address)
         wl_job_die("%s does not answer at %s", kv_transport->name, address);
 }
 
-/* All begin to connect when all servers were started, and no name is removed before all have. */
+/* All ranks connect after all servers have started, and no socket's name is removed before all have
+ * connected. */
 static void open_links(void)
 {
     char mine[kv_address_max] = "", (*all)[kv_address_max], why[wl_why_max];

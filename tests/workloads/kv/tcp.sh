@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# kv's load mode for others: memcached and Redis pass the same checks, with the same answers, by socket and loopback; their
-# counters agree with what was asked; they end with the run, also when ranks are killed; a server that is not installed
-# leaves a gap and a word.
+# kv's load mode for others: memcached and Redis pass the same checks, with the same answers, by
+# socket and loopback; their counters agree with the requests; they end with the run, also when
+# ranks are killed; a server that is not installed leaves a gap in the table and a line.
 # shellcheck disable=SC2086 # lists of words
 workload=kv
 . "${top_srcdir:?run through make check}/tests/workloads/common/judge.sh"
@@ -25,7 +25,7 @@ same_answers()
     json_holds "$scratch/time.json" 'all(len(x["intervals"]) > 1 and 0.5 < sum(i["servers"][0] for i in x["intervals"]) / sum(sum(i["clients"]) for i in x["intervals"]) < 2 for x in r)'
     json_holds "$scratch/time.json" 'all(sum(i["clients"][1] for i in x["intervals"]) > 0 for x in r)'
     refused "key is 16 but for" --key 8 --transport redis
-    # Room for 4 MB: memcached forgets, and that is counted, not failed.
+    # Space for 4 MB: memcached evicts entries; the run counts these misses and does not fail.
     good_run 2 --keys 12000 --value 1024 --log 1M --transport memcached
     [ "$(value_of evictions)" -gt 0 ] || failed "memcached forgot nothing in 4 MB"
 }

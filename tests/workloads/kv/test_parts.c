@@ -94,7 +94,7 @@ static void a_slot_is_cleared_for_the_get_that_follows(void **state)
     assert_false(kv_record_read(slot + 64, 31, &request));
 }
 
-/* The same for keys of all lengths: what fixed fields are where follows from the slot's end. */
+/* The same for keys of all lengths: the places of the fixed fields follow from the slot's end. */
 static void keys_of_any_length_have_their_place(void **state)
 {
     for (size_t size = kv_key_min; size <= kv_key_max; size++) {

@@ -25,7 +25,7 @@ static enum kv_status put(struct kv_store *store, uint64_t number, uint32_t vers
     return kv_store_put(store, &key, hash, value, len);
 }
 
-/* The version that is there; -1: none. Fails when it is no value of this key. */
+/* The stored version; -1: none. Fails if the value does not belong to this key. */
 static int64_t get(struct kv_store *store, uint64_t number)
 {
     struct kv_key key = kv_key_of(1, number);
@@ -127,7 +127,7 @@ static void a_full_exact_store_says_so(void **state)
     kv_store_close(store);
 }
 
-/* ---- What a reader from afar makes of an exact store's memory */
+/* ---- A remote reader of an exact store's memory */
 
 static struct kv_store *published(const struct kv_store_options *with, struct kv_shape *shape,
                                   char **memory)
@@ -262,7 +262,7 @@ static void count_key(void *arg, const struct kv_key *key, const char *value, si
     *(int *)arg += !memcmp(key, &wanted, sizeof(wanted));
 }
 
-/* K11: what was evicted does not come back in an older version. */
+/* K11: an evicted key does not come back in an older version. */
 static void the_evicted_do_not_rise(void **state)
 {
     struct kv_store_options options = lossy_options;
@@ -271,7 +271,7 @@ static void the_evicted_do_not_rise(void **state)
     for (uint32_t round = 1; round <= 200; round++) {
         for (uint32_t i = 0; i < 7; i++)
             put(store, 100 + (round * 5 + i) % 20, round, 16);
-        /* In ever other slots, so that an older version would have a place to lie in. */
+        /* Always in other slots, so that an older version could survive in a former slot. */
         for (uint32_t v = 0; v < 3; v++)
             put(store, 0, round * 3 + v, 32);
         int slots = 0;
@@ -375,7 +375,7 @@ static void a_bucket_loses_what_poisson_says(void **state)
     }
 }
 
-/* K5: each miss has the cause that it has. */
+/* K5: each miss is counted by its true cause. */
 static void a_miss_is_reported_by_its_cause(void **state)
 {
     struct kv_store_options options = lossy_options;

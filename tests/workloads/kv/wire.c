@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See wire.h. memcached: its meta commands, which are its shortest as text; a key is 32 hexadecimal
- * digits, for it must not hold blanks. Redis: RESP 2, the key as it is. Owns nothing. */
+ * digits, because it must not contain blanks. Redis: RESP 2, the key as it is. Owns nothing. */
 #include "config.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ static char *add_text(char *to, const char *text)
     return add(to, text, strlen(text));
 }
 
-/* sprintf() would be the dearest part of a client. */
+/* sprintf() would be the most expensive part of a client. */
 static char *add_number(char *to, size_t number)
 {
     char digits[20], *first = digits + sizeof(digits);

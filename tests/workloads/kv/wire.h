@@ -30,8 +30,8 @@ struct kv_wire {
     /* Returns the number of bytes written, at most kv_wire_max. */
     size_t (*write)(char *to, enum kv_op op, const struct kv_key *key, const void *value,
                     size_t len);
-    /* Returns the bytes of the first answer, 0 when it is not there whole, KV_WIRE_BROKEN when
-     * that is no answer to `op`. */
+    /* Returns the bytes of the first answer, 0 when it is incomplete, KV_WIRE_BROKEN when it is not
+     * an answer to `op`. */
     size_t (*read)(const char *from, size_t size, enum kv_op op, struct kv_wire_answer *answer);
     const char *ask; /* for counters */
     const char *end; /* of the text that then comes */

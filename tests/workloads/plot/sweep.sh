@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# workload-sweep: all combinations are run, tables and reports hold them, and gnuplot makes a picture with a line for each; what
-# can't be done is said in one line.
+# workload-sweep: all combinations are run, tables and reports contain them, and gnuplot makes a
+# picture with a line for each; each refusal is one line.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 sweep=$top_srcdir/tests/workloads/plot/workload-sweep
 picture= path=
@@ -24,7 +24,7 @@ leaves()
 {
     [ "$status" -eq 0 ] || failed "status $status"
     [ "$(wc -l <"$scratch/out/$1.csv")" -eq $(($2 + 1)) ] || failed "$1: not a header and $2 rows"
-    # In so short a time a busy machine may do nothing in one of them.
+    # On a busy machine one of them may make no progress in so short a time.
     python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); assert len(r) == int(sys.argv[2]) and all(
         "rate_mops" in one["summary"] and one["status"] == "PASS" for one in r) and 2 * sum(
         one["summary"]["rate_mops"] > 0 for one in r) > len(r)' \
@@ -82,7 +82,7 @@ said 1 "1 of 2 runs failed" swarm --axis vms=1,x --axis window=4 --axis unsig=4
 mkdir "$scratch/old" && echo mine >"$scratch/old/swarm.csv"
 said 2 "old exists and is no empty folder" swarm --out "$scratch/old"
 [ "$(ls "$scratch/old")$(cat "$scratch/old/swarm.csv")" = swarm.csvmine ] || failed "an old result is no longer what it was"
-# What python3 is here may be a script that looks for the real one.
+# python3 may be a wrapper script that looks for the real one.
 mkdir "$scratch/bin" && ln -s "$(python3 -c 'import sys; print(sys.executable)')" "$scratch/bin/python3"
 was=$picture picture='' path=$scratch/bin
 said 77 "gnuplot is not installed" swarm

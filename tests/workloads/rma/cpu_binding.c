@@ -13,7 +13,7 @@
 #include "job.h"
 #include "cpu_binding.h"
 
-/* What a rank may use, and how many threads want one. */
+/* The CPUs that a rank may use, and the number of threads to bind. */
 struct wish {
     cpu_set_t allowed;
     uint32_t threads;

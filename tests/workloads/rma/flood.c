@@ -51,7 +51,7 @@ static void judge_read(struct rma_flood *f, const struct rma_slot *slot, char *d
                        (unsigned)wl_job.me, f->thread, (unsigned)slot->target->rank, slot->offset);
 }
 
-/* Ranks that outnumber CPUs: the one that we wait for wants ours. */
+/* More ranks than CPUs: the rank that we wait for needs our CPU. */
 static void give_way(void)
 {
     gasnet_AMPoll();
@@ -79,7 +79,7 @@ bool rma_flood_wait(struct rma_flood *f, struct rma_patience *patience, const ch
     return !f->broken;
 }
 
-/* False when it does not come in time or the job is stopped. */
+/* False if it does not complete in time or the job is stopped. */
 static bool await(struct rma_flood *f, struct rma_slot *slot)
 {
     struct rma_patience patience = {slot->posted, 0};
@@ -115,7 +115,7 @@ static void measure_latency(struct rma_flood *f, uint64_t ns)
     f->timed++;
 }
 
-/* Returns when the oldest slot became free; 0 when it does not. */
+/* Returns the time at which the oldest slot became free; 0 if it does not become free. */
 static uint64_t retire(struct rma_flood *f)
 {
     struct rma_slot *slot = slot_of(f, f->retired);
@@ -223,7 +223,8 @@ static double under_way(struct rma_flood *f, uint64_t now)
     return sum;
 }
 
-/* Little's law, exact but for the clock: what is under way at either end counts in part. */
+/* Little's law, exact except for the clock: operations under way at the start or end count in part.
+ */
 static void check_little(struct rma_flood *f)
 {
     double window = (double)f->memory->window, ns = (double)(f->span.ended - f->span.began);
@@ -273,7 +274,7 @@ static void begin_to_measure(struct rma_flood *f, uint64_t now)
     rma_ticker_start(f, now);
 }
 
-/* Waits until there is space for a batch. Returns the time at which there was, 0 if there never
+/* Waits until there is space for a batch. Returns the time at which space was free, 0 if it never
  * is. */
 static uint64_t make_room(struct rma_flood *f)
 {

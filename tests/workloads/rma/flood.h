@@ -38,7 +38,7 @@ enum rma_fault {
     rma_miscount,
     rma_mistime,
     rma_reseed,
-    rma_own_faults /* those of one workload alone begin here */
+    rma_own_faults /* faults of a single workload begin here */
 };
 
 struct rma_slot {
@@ -64,15 +64,15 @@ enum rma_part {
     rma_parts
 };
 
-/* A piece that seems to take longer was interrupted: another process had the CPU meanwhile. Some
- * ten microseconds, where the slowest call of a path takes one. Waiting for a lock may be long. */
+/* A longer piece was interrupted: another process had the CPU meanwhile. Ten microseconds; the
+ * slowest call of a path takes one. Waiting for a lock may be long. */
 enum { rma_cycles_max = 1 << 15 };
 
 enum rma_check { rma_data, rma_account, rma_window, rma_little, rma_shares, rma_late, rma_checks };
 
 enum {
     rma_first_max = 160,
-    rma_sequence_max = 1000 /* choices of a thread that its digest is of */
+    rma_sequence_max = 1000 /* choices of a thread that its digest covers */
 };
 
 struct rma_verdict {

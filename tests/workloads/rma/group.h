@@ -48,11 +48,11 @@ void rma_group_set(struct rma_group *group, const struct wl_common *common,
 void rma_group_start(struct rma_group *group);
 void rma_group_end(struct rma_group *group);
 
-/* A thread begins to measure; and later, when it is time. */
+/* The first: a thread begins to measure. The second: an interval ends. */
 void rma_ticker_start(struct rma_flood *flood, uint64_t now);
 void rma_tick(struct rma_flood *flood, uint64_t now);
 
-/* The first thread, now and then: what the terminal shows. */
+/* Called by the first thread occasionally: updates the terminal. */
 void rma_group_show(struct rma_group *group, uint64_t now);
 
 #endif

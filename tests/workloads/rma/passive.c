@@ -6,7 +6,7 @@
 #include "job.h"
 #include "passive.h"
 
-/* Uses a CPU for twice what is allowed, which even a machine with fifty busy programs grants. */
+/* Uses a CPU for twice the allowed time; even a machine with fifty busy programs grants that. */
 static void stay_awake(void)
 {
     uint64_t began = wl_now(), cpu = wl_cpu();

@@ -8,8 +8,8 @@
 enum { rma_passive_max_percent = 2 /* of a CPU: polling a hundred times a second needs less */ };
 
 /* Collective, with wl_job_barrier() of the ranks that post: sleeps until they have finished.
- * Returns percent of a CPU; 0 where it was over in a moment, which says nothing. `is_awake`, a
- * fault: it does not sleep, for half a second and more. */
+ * Returns percent of a CPU; 0 if it was too short to measure. `is_awake`, a fault: it does not
+ * sleep, for half a second and more. */
 double rma_be_passive(bool is_awake);
 
 #endif

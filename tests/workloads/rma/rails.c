@@ -11,7 +11,7 @@
 
 struct rma_rails rma_rails;
 
-/* What a rank found. */
+/* A rank's findings. */
 struct found {
     uint32_t count, is_ethernet;
     char why[wl_why_max];
@@ -25,7 +25,7 @@ static void *make(size_t count, size_t size)
     return memory;
 }
 
-/* All come to the same end. */
+/* All ranks end alike. */
 static void compare(const struct found *all, int64_t ports, int64_t base)
 {
     int64_t least = base + (ports ? ports : 1);

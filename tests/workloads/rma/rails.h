@@ -17,7 +17,8 @@ struct rma_rails {
 extern struct rma_rails rma_rails;
 
 /* Collective: opens rails base .. base + ports - 1, `ports` 0: all from base on. Ends the job with
- * 77 where a rank has no port, and with 2 where one has too few, or other ones than rank 0. */
+ * 77 if a rank has no port, and with 2 if a rank has too few ports or ports that differ from rank
+ * 0's. */
 void rma_rails_open(int64_t ports, int64_t base);
 
 /* "softhca0:1+softhca1:1": those in use on this rank, for people. */
@@ -38,11 +39,11 @@ static inline uint32_t rma_key(gex_Rank_t rank, unsigned rail)
     return rma_rails.keys[(size_t)rank * rma_rails.count + rail];
 }
 
-/* Collective: `good` on all ranks, or the job ends with status 2 and the line that
- * trunkline_rails_error() has on the first that it is not, behind `what`. */
+/* Collective: `good` on all ranks, or the job ends with status 2 and a line: `what`, then
+ * trunkline_rails_error() of the first rank whose `good` is false. */
 void rma_rails_agree(bool good, const char *what);
 
-/* Collective: `size` bytes of each rank to all; what the launcher can't do ends the job. */
+/* Collective: `size` bytes of each rank to all; a failure of the launcher ends the job. */
 void rma_rails_share(const void *mine, void *all, size_t size);
 
 /* Writes `value` to a peer, from `local`, which is registered as `memory`, and waits until that is

@@ -14,7 +14,7 @@ struct rma_rounds {
 
 void rma_rounds_add(struct rma_rounds *rounds, int layer, double mops);
 
-/* Median; of none: not a number. */
+/* Median; NaN for an empty list. */
 double rma_rounds_mops(const struct rma_rounds *rounds, int layer);
 
 /* Median of the ratios of each round, api by raw; not a number where there was one layer only. */
@@ -23,7 +23,7 @@ double rma_rounds_ratio(const struct rma_rounds *rounds);
 /* Layer, rails, rounds, median and ratio. */
 void rma_rounds_report(struct wl_report *r, const struct rma_rounds *rounds, int layer);
 
-/* Calls for each layer that there were rounds of; between them the report goes on to its next run.
+/* Calls the function for each layer with rounds; between calls the report starts its next run.
  */
 void rma_rounds_each(struct wl_report *r, const struct rma_rounds *rounds,
                      void (*tell)(struct wl_report *r, int layer));

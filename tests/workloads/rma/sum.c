@@ -148,7 +148,7 @@ static void merge_rows(struct rma_sum *into, const struct rma_sum *from)
             into->rows[into->row_count] = from->rows[i];
 }
 
-/* Of intervals there are as many as all processes that post were through. */
+/* Counts the intervals that all posting processes completed. */
 static void merge_intervals(struct rma_sum *into, const struct rma_sum *from)
 {
     for (int i = 0; i < rma_intervals_max; i++)

@@ -23,10 +23,10 @@ struct rma_sum {
     uint64_t latency_ns, cycles[rma_parts], samples[rma_parts], interrupted;
     double cycles_per_ns;
     double intervals[rma_intervals_max];  /* Mops */
-    uint64_t interval_count, interval_ns; /* that all were through */
+    uint64_t interval_count, interval_ns; /* when all were complete */
     uint64_t row_count;
     struct rma_row rows[rma_rows_max];
-    uint64_t longest_ns;          /* interval of a thread: what all did together is divided by it */
+    uint64_t longest_ns; /* interval of a thread; the total of all threads is divided by it */
     double least_mops, most_mops; /* of the slowest and the fastest thread */
     struct wl_histogram times;
     struct rma_verdict verdicts[rma_checks];
@@ -48,18 +48,18 @@ void rma_verdict_merge(struct rma_verdict *into, const struct rma_verdict *from)
 /* Of all together. */
 double rma_sum_mops(const struct rma_sum *sum);
 
-/* Operations are counted in three ways, which must agree. Returns how many do not. */
+/* Operations are counted in three ways, which must agree. Returns how many disagree. */
 uint64_t rma_sum_unequal(const struct rma_sum *sum);
 
-/* Fails the verdict when the two layers made different choices, as far as both came. */
+/* Fails the verdict if the two layers made different choices; compares as many as both made. */
 void rma_sum_compare(const struct rma_sum *raw, const struct rma_sum *api,
                      struct rma_verdict *verdict);
 
 /* Rates, times and costs; `size` in bytes. */
 void rma_sum_report(struct wl_report *r, const struct rma_sum *sum, size_t size);
 
-/* Writes `value` behind a plus sign, unless it is the first; itself it has none, so no exponent.
- * Returns its length, as snprintf() does. */
+/* Writes `value`, preceded by a plus sign unless it is the first. The number itself contains no
+ * plus sign, so no exponent. Returns its length, as snprintf() does. */
 int rma_add_number(char *text, size_t size, bool is_first, double value);
 
 /* A number of each thread's row, with plus signs between: as many keys in each report, whatever

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory that swarm and sharing read from and write to: sources whose every byte is known from
- * where it lies, and for each writer a ring of cells whose contents name their writer and sequence
- * number. The gaps between cells must never be written. Knows addresses, not how they are reached.
+/* The memory that swarm and sharing read from and write to: sources in which each byte follows from
+ * its place, and for each writer a ring of cells whose contents name their writer and sequence
+ * number. The gaps between cells must never be written. Knows addresses only, not the transport.
  */
 #ifndef RMA_TARGET_MEMORY_H
 #define RMA_TARGET_MEMORY_H
@@ -32,7 +32,7 @@ size_t rma_at_source(const struct rma_memory *g, size_t source);
 size_t rma_at_cell(const struct rma_memory *g, size_t writer, uint64_t seq);
 size_t rma_at_local(const struct rma_memory *g, size_t thread, size_t slot);
 
-/* Sources, cells and gaps as they are before the first write; `id` is that of the first source. */
+/* Fills sources, cells and gaps with their initial contents; `id` is that of the first source. */
 void rma_memory_fill(const struct rma_memory *g, char *segment, uint64_t id);
 
 /* Bytes offset.. of a source; none is 0, so that the arrival of each can be seen. */

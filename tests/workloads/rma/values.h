@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Options that swarm and sharing have in common beyond those of all workloads: what is measured of
- * an operation, how often a line is printed, and where threads run. */
+/* Options that swarm and sharing have in common beyond those of all workloads: the measurements of
+ * an operation, the interval of the lines, and the CPUs of threads. */
 #ifndef RMA_VALUES_H
 #define RMA_VALUES_H
 

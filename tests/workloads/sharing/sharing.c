@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The workload sharing: the cost of sharing connections between the threads of a process: queue
  * pairs of their own over raw verbs, or those of the conduit. Over GASNet-EX every thread has
- * events of its own; that each read holds what lay there at the moment its own event says so is the
- * test that no thread's event is signaled by another's completion. Owns floods and targets. */
+ * events of its own; to test that no thread's event is signaled by another's completion, each read
+ * must hold the target's bytes when its own event is done. Owns floods and targets. */
 #include "config.h"
 
 #include <stdio.h>

@@ -64,7 +64,7 @@ struct sharing_cost {
 /* The result of a rank. */
 struct sharing_outcome {
     struct sharing_cost cost;
-    uint64_t switches, preemptions; /* of threads: they gave the CPU away, it was taken */
+    uint64_t switches, preemptions; /* context switches of threads: voluntary, involuntary */
     struct rma_sum sum;
     struct rma_verdict verdicts[sharing_checks];
     double client_cpu_percent; /* clients */

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # sharing, short: one and several threads, and several processes of one thread, pass all checks over the network and between
-# neighbours; every fault makes the run fail with the name of its check; what is no parameter is refused in one line.
+# neighbours; every fault makes the run fail with the name of its check; invalid parameters are
+# refused in one line.
 workload=sharing
 . "${top_srcdir:?run through make check}/tests/workloads/common/judge.sh"
 few="--ops 3000 --buf 64K --verify full"
@@ -31,7 +32,8 @@ raw_ways()
     good_run 2 --layer raw --threads 2 --degree 2 --postlist 4 --op write
     [ "$(value_of posts_per_doorbell)" = 4 ] || failed "no lists of 4"
     good_run 2 --layer raw --transport uc --op write --ports 1 --base-port 1
-    # A wire of 100 MB/s: data come long after they were asked for, and a slot that is free too early is found out.
+    # A wire of 100 MB/s: data arrive long after the request, so a slot that is freed too early is
+    # detected.
     SETTINGS=SOFTHCA_RATE=100 good_run 2 --layer raw --threads 2 --size 4K
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 GASNET_SOFTHCA=always" good_run 3 --layer raw --threads 2
 }
@@ -46,8 +48,8 @@ locks()
     for lock in verbs combining; do
         good_run 2 --layer raw --threads 4 --qps 1 --window 64 --sq-depth 64 --lock $lock
     done
-    # H6: threads that share long enough find others' completions; --route steal is reported as such. On a busy machine they
-    # have to be longer at it until two of them run at the same time.
+    # H6: threads that share long enough find others' completions; --route steal is reported as
+    # such. On a busy machine it takes longer until two of them run at the same time.
     for seconds in 0.7 3 9; do
         job 2 "$program" --layer raw --threads 4 --qps 1 --window 64 --sq-depth 64 --duration $seconds --warmup 0.1
         [ "$status" -ne 0 ] || [ "$(value_of credit_waits)" -eq 0 ] || break
@@ -72,7 +74,7 @@ same()
     grep -q '^summary  api_per_raw  *[0-9]' "$scratch/out" || failed "no ratio"
 }
 
-# H12: what is swapped or lost fails H3, and each other fault its own check.
+# H12: swapped or lost data fail H3, and each other fault fails its own check.
 raw_faults()
 {
     faults="--qps 10 --layer raw"

@@ -10,7 +10,7 @@
 
 struct sharing_outcome sharing_mine;
 
-/* By layer: of the last round, but for the verdicts, which are of all. */
+/* By layer: results of the last round, but verdicts of all rounds. */
 static struct sharing_outcome totals[2];
 static struct rma_rounds rounds;
 
@@ -63,8 +63,8 @@ static void report_checks(struct wl_report *report, const struct sharing_outcome
     }
 }
 
-/* Threads that share connections for a while do find each other's completions: else routing them
- * has not been tried. */
+/* Threads that share connections for a while must find each other's completions: otherwise the run
+ * did not test routing. */
 static bool must_meet(int layer)
 {
     return layer == wl_layer_raw && sharing.degree > 1 && sharing.ops == 0 && !wl_stopped();

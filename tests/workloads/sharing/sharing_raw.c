@@ -288,8 +288,8 @@ static void ring(struct rma_flood *f, struct connection *c, struct ibv_send_wr *
     f->doorbells++;
 }
 
-/* The newest is on top; they are posted as they came. Copies are, for when a request is complete
- * its owner makes the next one of it, while we may still be walking along the list. */
+/* The newest is on top; they are posted as they came. Posts copies, because the owner reuses a
+ * request once it is complete, while we may still be walking along the list. */
 static void ring_all(struct rma_flood *f, struct connection *c, struct request *top)
 {
     struct ibv_send_wr wrs[combine_max];
@@ -317,8 +317,8 @@ static void ring_all(struct rma_flood *f, struct connection *c, struct request *
 
 /* Combining: a request is pushed onto the connection's list, and the holder of the lock posts the
  * list. No thread waits for the lock: its holder checks the list once more after releasing it, and
- * both orders are sequentially consistent, so a request that was laid down in between is seen by
- * one. */
+ * both orders are sequentially consistent, so one of the two threads sees a request that was pushed
+ * in between. */
 static void combine(struct rma_flood *f, struct connection *c, struct request *r)
 {
     struct request *top = atomic_load(&c->pile);
@@ -353,7 +353,7 @@ static void note_credits(struct connection *c, int left)
         continue;
 }
 
-/* Waits where none is left: the choice stays what it is, so that a seed stands for one sequence of
+/* Waits if none is left; the choice does not change, so that a seed stands for one sequence of
  * operations independent of the threads' timing. */
 static bool take_credit(struct rma_flood *f, struct connection *c, const struct rma_target *target)
 {

@@ -16,7 +16,8 @@ struct request {
     struct ibv_sge sge;
 };
 
-/* An operation of a thread: others look whether it is what they found, and say when it is done. */
+/* An operation of a thread. Other threads check that it is still the one they found, and report its
+ * completion. */
 struct share_slot {
     _Alignas(64) _Atomic uint32_t posted, done; /* generations */
     _Atomic uint32_t connection;
@@ -42,7 +43,7 @@ struct sharer {
     uint32_t thread;
     struct share_slot *slots;
     struct sharing_cost cost;
-    struct connection *chain; /* whose requests are not rung for yet */
+    struct connection *chain; /* with requests that wait for the doorbell */
     struct ibv_send_wr *first, *last;
     uint64_t chained;
     bool is_armed;

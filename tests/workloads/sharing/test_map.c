@@ -16,7 +16,7 @@ static void every_connection_has_a_place_of_its_own(void **state)
                 for (uint32_t i = 0; i < qps; i++) {
                     struct sharing_place place = sharing_map(i, qps, clients, rails);
                     assert_true(place.client < clients && place.rail == i % rails);
-                    /* no more places on a rail than it has connections: none unused */
+                    /* as many places on a rail as connections: all are used */
                     assert_true(place.local <= (qps / clients - 1) / rails);
                     assert_false(taken[place.client][place.rail][place.local]);
                     taken[place.client][place.rail][place.local] = true;

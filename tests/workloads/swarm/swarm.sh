@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # swarm, short: reads, writes and both pass all checks in every mode, over the network and between neighbours; every fault
-# makes the run fail with the name of its check; what is no parameter is refused in one line.
+# makes the run fail with the name of its check; invalid parameters are refused in one line.
 workload=swarm
 . "${top_srcdir:?run through make check}/tests/workloads/common/judge.sh"
 few="--ops 3000 --buf 64K --verify full"
@@ -75,7 +75,7 @@ selective()
     good_run 2 --layer raw --allsig 0 --cq thread --op mixed:50 --vms 3 --transport rc
 }
 
-# S10: neither window nor signals change what is done, and what it comes to.
+# S10: window and signals change neither the operations nor their results.
 orders()
 {
     result=
@@ -196,7 +196,7 @@ refusals()
     alone
 }
 
-# Every number of the document's list, as nothing, as no number and with something behind it.
+# Every number of the document's list: empty, not a number, and followed by other text.
 numbers()
 {
     many_refused vms 0 vms 2x threads 0 threads two size 0 size 32B window 1e2 window -1 unsig 0 unsig 16: postlist 0 \

@@ -10,7 +10,7 @@
 
 struct swarm_outcome swarm_mine;
 
-/* By layer: of the last round, but for the verdicts, which are of all. */
+/* By layer: results of the last round, but verdicts of all rounds. */
 static struct swarm_outcome totals[2];
 static struct rma_rounds rounds;
 
