@@ -38,9 +38,9 @@ void tk_kind_device_put(struct tk_kind_device *device);
 /* How often it is counted. */
 unsigned tk_kind_device_uses(const struct tk_kind_device *device);
 
-/* Returns an open device of this class that can map a neighbour's memory: preferably the one with
- * this UUID, else any. NULL: none is open. Takes no reference: valid as long as the caller's kinds.
- * */
+/* Returns an open device of this class that can map a neighbour's memory: preferably the one
+ * with this UUID, else any. NULL: none is open. Takes no reference: valid as long as the
+ * caller's kinds. */
 struct tk_kind_device *tk_kind_device_like(int gex_class, const unsigned char *uuid);
 
 /* address 0: the library allocates, and `size` may grow to the device's allocation granularity.

@@ -80,8 +80,8 @@ struct tk_kind_class {
      * Returns their number, or -1 with `why`; *is_loaded then says whether the library was found.
      * Objects that Level Zero's arguments refer to exist until the process ends. */
     int (*list)(struct tk_kind_args *args, int max, bool *is_loaded, struct tk_kind_why *why);
-    /* Opens the library and the device of device->args, and fills in device->facts and device->own.
-     * */
+    /* Opens the library and the device of device->args, and fills in device->facts and
+     * device->own. */
     enum tk_status (*open)(struct tk_kind_device *device, struct tk_kind_why *why);
     /* Called when no copy is in flight and all allocations and mappings have been released. */
     void (*close)(struct tk_kind_device *device);

@@ -36,8 +36,8 @@ static inline bool tk_kind_hca_moves(const struct tk_kind_transfer *k)
  * transfers waits for grants by others. A slot that we granted waits only for its initiator, which
  * already holds all else that it needs. So no cycle of waits can form. ---- */
 
-/* Called when a kind is created: allocates the staging buffers. TK_FAIL: no memory, already logged.
- * */
+/* Called when a kind is created: allocates the staging buffers. TK_FAIL: no memory, already
+ * logged. */
 enum tk_status tk_kind_staging_open(void);
 /* Fills in the record of the staging buffers, to be published with device segments; false: no
  * staging buffers exist. */
@@ -145,8 +145,8 @@ enum {
     tk_kind_eager_max = 4096 - 64
 };
 
-/* The same for both directions: initiator and target must agree on which data travels in messages.
- * */
+/* The same for both directions: initiator and target must agree on which data travels in
+ * messages. */
 static inline size_t tk_kind_eager(void)
 {
     return tk_min(tk_kind_eager_max, tk_medium_max(tk_kind_ask_args));

@@ -130,7 +130,7 @@ static bool read_file(struct trace_summary *summary, const char *name)
     return is_read;
 }
 
-/* A full disk shows when the buffer is written, at the latest. */
+/* A full disk is reported when the buffer is flushed, at the latest. */
 static bool is_written(void)
 {
     errno = 0;

@@ -45,7 +45,7 @@ const char *__tsan_default_options(void)
         } while (0)
 #endif
 
-/* For results of CUDA and HIP, which are numbers */
+/* For results of CUDA and HIP, which are integers */
 #define GIVES(number, call)                                                                        \
     do {                                                                                           \
         int got_ = (int)(call);                                                                    \
@@ -91,7 +91,7 @@ static inline int count_descriptors(void)
     return n;
 }
 
-/* Runs a function in a child; its wait status. */
+/* Runs a function in a child and returns its wait status. */
 static inline int in_child(void (*run)(void *), void *argument)
 {
     int status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Manners of devices that a profile has (SOFTHCA_PROFILE), beyond the sizes of queue pairs: one
- * case each, on a device that has it. Owns nothing beyond each case. */
+/* Behaviour of devices in a profile (SOFTHCA_PROFILE) other than the sizes of queue pairs: one case
+ * each, on a device that has it. Owns nothing beyond each case. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -114,7 +114,7 @@ static void *add_by_cpu(void *data)
     return NULL;
 }
 
-/* How many are lost of what the CPU and the device add to one word at the same time. */
+/* How many increments are lost when the CPU and the device add to one word concurrently. */
 static uint64_t lost_of_both(void)
 {
     struct cpu_adder cpu = {0};
@@ -184,7 +184,8 @@ static void few_reads(void)
              0);
 }
 
-/* Reads so many bytes; was the data there before the poll? It is there after it in any case. */
+/* Reads so many bytes. Returns whether the data was there before the poll; after the poll it always
+ * is. */
 static bool arrives_early(struct end *a, struct end *b, const struct address *to, size_t n)
 {
     bool early;
@@ -215,7 +216,7 @@ static void reads_in_completions(void)
     CHECK(arrives_early(&a, &b, &to, 65));
 }
 
-/* Many at a time, whose requests are in the queue for the second time round. */
+/* Posts many at a time, so that their requests have wrapped around the queue. */
 static void reads_keep_apart(void)
 {
     struct address to;
@@ -368,7 +369,7 @@ static void program_can_not_connect(void)
     end_open(&a, &small);
     end_open(&b, &small);
     to = address_of(&b);
-    to.lid = 0; /* its LID is not one by which it is reached */
+    to.lid = 0; /* its LID can't be used to reach it */
     to_init(a.qp);
     attr.ah_attr = path_to(&to);
     attr.dest_qp_num = to.qpn;

@@ -69,7 +69,7 @@ void sgpu_enter(void)
 int sgpu_leave(int status)
 {
     pthread_mutex_unlock(&sgpu_lock);
-    /* A client that polls for a copy must not keep the CPU from the thread that makes it. */
+    /* A client that polls for a copy must not take the CPU away from the thread that copies. */
     if (status == SGPU_NOT_READY)
         sched_yield();
     return status;
