@@ -52,7 +52,7 @@ static gex_Rank_t writers;
 static __thread gex_Rank_t me;        /* of all writers */
 static char *bases[PLACES];           /* ours */
 static char **theirs[ENDPOINTS];      /* by rank */
-static __thread char **model[PLACES]; /* of our parts, by rank; PLAIN: of this rank alone */
+static __thread char **model[PLACES]; /* of our parts, by rank; PLAIN: only of this rank */
 static size_t segment_size;
 static __thread uint64_t state;
 

@@ -3,7 +3,7 @@
  * and moves amounts by compare-and-swap. No change is lost, and the owner reads the right sums
  * through the driver. Results lie in host memory.
  *
- * Usage: kinds_atomic [turns]; KINDS_REFUSED: what is refused, by one line. */
+ * Usage: kinds_atomic [turns]; KINDS_REFUSED: the case that must be refused with one line. */
 #include "config.h"
 
 #include "job.h"
