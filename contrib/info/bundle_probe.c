@@ -13,8 +13,7 @@
 #include <string.h>
 
 enum {
-    depth_most =
-        32768, /* Soft-RoCE offers a million entries, and the kernel takes minutes to create them */
+    depth_most = 32768, /* Soft-RoCE offers a million, which takes the kernel minutes to create */
     inline_most = 4096,
     text_max = 80,
     asked_depth = 100,

@@ -131,8 +131,7 @@ struct roce_calls {
 /* The attributes of a queue pair; verbs' names, verbs' units. */
 struct roce_attributes {
     uint8_t transport; /* ROCE_RC, ROCE_UC, ROCE_UD, ROCE_XRC */
-    bool initiator; /* XRC: the initiator half, which only sends requests; incoming ones are dropped
-                     */
+    bool initiator;    /* XRC: this half only sends requests, and drops incoming ones */
     uint32_t qpn, dest_qpn;
     uint32_t send_psn, receive_psn;
     uint32_t path_mtu; /* bytes: 256, 512, ..., 4096; UD: the longest message */
