@@ -90,7 +90,7 @@ static void open_table(void)
     table.is_open = true;
 }
 
-/* ---- what a piece needs ---- */
+/* ---- resources of a piece ---- */
 
 static struct tk_kind_device *local_device(const struct transfer *t)
 {

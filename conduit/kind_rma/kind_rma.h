@@ -27,7 +27,7 @@ struct tk_kind_transfer {
     struct tk_transfer t;
     const struct tk_kind_memory *local; /* NULL: host memory */
     const struct tk_bound_kind *remote; /* NULL: host memory */
-    struct tk_kind_rows rows;           /* of tk_kind_post() alone */
+    struct tk_kind_rows rows;           /* only of tk_kind_post() */
 };
 
 /* Fast path for a put over the network to registered device memory whose source the HCA reads in

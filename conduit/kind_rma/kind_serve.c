@@ -20,9 +20,9 @@ enum serving {
     GRANT,    /* tell the initiator of a put that it has the slot */
     LENT,     /* it fills or reads the slot */
     COPY_IN,  /* our device copies from the slot */
-    DONE,     /* tell that */
+    DONE,     /* report completion */
     COPY_OUT, /* our device copies to the slot */
-    READY     /* send the data, or tell that it is there */
+    READY     /* send the data, or report that it is there */
 };
 
 /* Who asked for what. */

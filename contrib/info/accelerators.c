@@ -84,7 +84,7 @@ static void gather(struct info_accelerator *a, struct tk_kind_device *device)
     info_try_accelerator(a, device);
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
 static void print_trial(const char *name, const struct info_trial *trial, const char *more)
 {

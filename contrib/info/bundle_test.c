@@ -76,7 +76,7 @@ static pid_t start(const char *device, int port, int *from)
     return pid;
 }
 
-/* ---- What it prints ---- */
+/* ---- Output ---- */
 
 struct output {
     char line[line_max];

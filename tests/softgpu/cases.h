@@ -22,7 +22,7 @@ struct gpu_case {
     int signal; /* that ends it; 0: it ends by itself */
 };
 
-/* Accesses that must end the process, and not with a sanitizer's report. */
+/* Accesses that must end the process, but without a sanitizer report. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {

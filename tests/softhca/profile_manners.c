@@ -216,7 +216,7 @@ static void reads_in_completions(void)
     CHECK(arrives_early(&a, &b, &to, 65));
 }
 
-/* Posts many at a time, so that their requests have wrapped around the queue. */
+/* Posts many reads at a time; in later rounds their requests wrap around the queue. */
 static void reads_keep_apart(void)
 {
     struct address to;
@@ -234,7 +234,7 @@ static void reads_keep_apart(void)
             CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
         CHECK(filled(a.buf, 50 * 64, (unsigned)round));
     }
-    /* One without a completion is there at once. */
+    /* The data of an unsignaled read is there at once. */
     CHECK_EQ(post(&a, IBV_WR_RDMA_READ, 1, 8192, 8, 0, &to, 0), 0);
     CHECK(memcmp(a.buf + 8192, b.buf, 8) == 0);
 }
@@ -328,7 +328,7 @@ static void begin_connecting(struct rdma_event_channel *ch, struct rdma_cm_id **
     ack_cm(ch, RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
 
-/* Connects two queue pairs that belong to no identifier. */
+/* Connects two queue pairs without an identifier of librdmacm. */
 static void connect_iwarp(struct end *active, struct end *passive)
 {
     struct rdma_event_channel *ch = rdma_create_event_channel();

@@ -196,7 +196,7 @@ enum { SGPU_STREAM_NON_BLOCKING = 1 };
 
 struct sgpu_stream;
 int sgpu_stream_create(struct sgpu_context *c, unsigned flags, struct sgpu_stream **out);
-/* What was given to it still runs. */
+/* Work already queued still runs. */
 void sgpu_stream_destroy(struct sgpu_stream *s);
 /* The handles 0, 1 and 2 (legacy, of the thread) are the context's NULL stream. NULL: no such
  * stream of this context. */

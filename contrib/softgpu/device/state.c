@@ -17,7 +17,7 @@ struct sgpu_config sgpu_config;
 pthread_mutex_t sgpu_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool ready, forked;
-static int lost[SGPU_DEVICES_MAX]; /* what its calls fail with */
+static int lost[SGPU_DEVICES_MAX]; /* the error of its calls */
 static uint64_t last_id;
 
 static void state_forked(void)
