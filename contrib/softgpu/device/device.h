@@ -170,7 +170,7 @@ struct sgpu_op {
     unsigned refs;
     bool done;
     int status;
-    bool waited_for; /* its caller gets the status; the context records only a broken device */
+    bool waited_for; /* its caller gets the status; the context keeps only fatal errors */
     struct sgpu_context *context;
     struct sgpu_op *next;   /* in the queue */
     struct sgpu_op **after; /* operations that must be done before */
