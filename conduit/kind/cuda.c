@@ -46,20 +46,20 @@ static enum tk_status cuda_failed(struct tk_kind_why *why, const char *call, tk_
     return tk_kind_why(why, "%s: %s (CUDA error %d)", call, text, result);
 }
 
-/* The caller's, while a call of ours is relaxed. */
+/* The calling thread's capture mode, saved while a call of ours runs in relaxed mode. */
 static TK_PER_THREAD int capture_mode;
 
-/* While a thread of the client captures a stream for a graph, calls such as cuEventQuery() and
- * cuMemAlloc() fail in each thread whose mode is not relaxed, and the capture with them. Ours are
- * not part of it. */
+/* While a client thread captures a stream for a graph, calls such as cuEventQuery() and
+ * cuMemAlloc() fail in every thread whose mode is not relaxed, and they invalidate the capture. The
+ * library's calls are not part of the capture. */
 static void cuda_exchange_capture(void)
 {
     if (cuda.exchange_capture)
         cuda.exchange_capture(&capture_mode);
 }
 
-/* The primary context is destroyed by cuDevicePrimaryCtxReset(), which clients may call: then this
- * fails. */
+/* This fails if the client has called cuDevicePrimaryCtxReset(), which destroys the primary
+ * context. */
 static enum tk_status cuda_enter(const struct cuda_device *own, struct tk_kind_why *why)
 {
     tk_cu_result result = cuda.context_push(own->context);
@@ -169,8 +169,7 @@ static void cuda_drop_streams(struct cuda_device *own)
             cuda.stream_destroy(own->streams[i]);
 }
 
-/* Non-blocking: the client's work in its default stream does not wait for copies of the library,
- * nor they for it. */
+/* Non-blocking: the client's default stream and the library's copies do not wait for each other. */
 static enum tk_status cuda_make_streams(struct cuda_device *own, struct tk_kind_why *why)
 {
     if (cuda_enter(own, why) != TK_OK)
@@ -293,8 +292,8 @@ static enum tk_status cuda_judge(const struct tk_kind_device *device, uintptr_t 
     return TK_OK;
 }
 
-/* The attributes know VMM memory too, cuMemGetAddressRange() does not; drivers before CUDA 11 lack
- * the attributes. */
+/* The attributes also cover VMM memory, which cuMemGetAddressRange() does not know; drivers before
+ * CUDA 11 lack the attributes. */
 static enum tk_status cuda_range(struct tk_kind_device *device, uintptr_t address,
                                  struct tk_kind_allocation *allocation, struct tk_kind_why *why)
 {
@@ -331,8 +330,8 @@ static enum tk_status cuda_find(struct tk_kind_device *device, uintptr_t address
     return TK_OK;
 }
 
-/* Without it a copy of the client's, cuMemcpyDtoD() for one, may return before it is done, and an
- * HCA would send what was there before. */
+/* Without this attribute, a client's copy such as cuMemcpyDtoD() may return before it is done, and
+ * an HCA would send the old data. */
 static void cuda_prepare(struct tk_kind_device *device, uintptr_t address)
 {
     unsigned yes = 1;
@@ -356,7 +355,7 @@ static struct tk_kind_event *cuda_event(struct cuda_device *own, struct tk_kind_
     return NULL;
 }
 
-/* The device that copies: the one that is written to, else the one that is read. */
+/* The device that copies: the destination's, or the source's if the destination is host memory. */
 static struct cuda_device *cuda_copier(const struct tk_kind_copy *copy)
 {
     return (copy->to_device ? copy->to_device : copy->from_device)->own;
@@ -381,8 +380,8 @@ static tk_cu_result cuda_enqueue_range(const struct tk_kind_copy *copy, struct c
     return cuda.copy_between(to, own->context, from, other->context, copy->nbytes, stream);
 }
 
-/* One call for all rows; not between two contexts. The documentation reserves the right to refuse
- * pitches within a device that cuMemAllocPitch() did not choose. */
+/* One call copies all rows, but not between two contexts. According to the documentation, a copy
+ * within a device may fail for pitches that cuMemAllocPitch() did not choose. */
 static tk_cu_result cuda_enqueue_2d(const struct tk_kind_copy *copy, const struct cuda_device *own)
 {
     const tk_cu_copy_2d rows = {
@@ -425,7 +424,7 @@ static enum tk_status cuda_start_copy(struct tk_kind_copy *copy, struct cuda_dev
     tk_cu_result result = cuda_enqueue(copy, own);
     if (result == TK_CU_SUCCESS)
         result = cuda.event_record(event->handle, stream);
-    /* The copy, or some of its rows, may be in flight, and the end could not be seen. */
+    /* The copy, or some of its rows, may be in flight, and the library could not see it end. */
     if (result != TK_CU_SUCCESS)
         cuda.stream_synchronize(stream);
     copy->event = event;
@@ -465,7 +464,7 @@ static enum tk_status cuda_copy_test(struct tk_kind_copy *copy, struct tk_kind_w
 
 /* ---- other processes and devices ---- */
 
-/* The driver takes whole pages of the host only. */
+/* The driver accepts only whole host pages. */
 static enum tk_status cuda_export_dmabuf(struct tk_kind_device *device, uintptr_t address,
                                          size_t size, int *fd, uint64_t *offset,
                                          struct tk_kind_why *why)

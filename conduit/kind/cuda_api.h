@@ -81,8 +81,8 @@ enum { TK_CU_MEMHOSTREGISTER_PORTABLE = 1 };
 enum { TK_CU_IPC_LAZY_ENABLE_PEER_ACCESS = 1 };
 enum { TK_CU_RANGE_HANDLE_DMA_BUF_FD = 1 };
 
-/* f(member, symbol, is_optional, parameters): all return CUresult. Optional ones came with CUDA
- * 11.7 (cuMemGetHandleForAddressRange), or only serve what can be done without. */
+/* f(member, symbol, is_optional, parameters): all return CUresult. A function is optional if it
+ * came with CUDA 11.7 (cuMemGetHandleForAddressRange) or if the library works without it. */
 /* clang-format off */
 #define TK_FUNCTIONS_OF_CUDA(f)                                                                    \
     f(init, cuInit, false, (unsigned flags))                                                     \

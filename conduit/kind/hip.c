@@ -29,7 +29,7 @@ static const struct tk_kind_symbol hip_symbols[] = {
     TK_FUNCTIONS_OF_HIP(SYMBOL){"hipGetErrorString", (void **)&hip.error_string, true}};
 
 static tk_hsa_export_dmabuf *hsa_export;
-static bool hip_is_5; /* the library that was loaded is of ROCm 5 or older */
+static bool hip_is_5; /* the loaded library is from ROCm 5 or older */
 
 enum hip_stream { HIP_IN, HIP_OUT, HIP_INSIDE, hip_streams };
 
@@ -39,9 +39,9 @@ struct hip_device {
     struct tk_kind_events events;
 };
 
-/* Since ROCm 7 the runtime keeps an error, hipErrorNotReady too, until hipGetLastError(): clients
- * that ask after a kernel's launch would take ours for theirs. One of theirs that they have not
- * read yet is lost with it. */
+/* Since ROCm 7 the runtime keeps an error, even hipErrorNotReady, until hipGetLastError(): a client
+ * that calls it after a kernel launch would take the library's error for its own. Clearing it also
+ * clears a client's error that the client has not read yet. */
 static bool hip_ok(tk_hip_error error)
 {
     if (error != TK_HIP_SUCCESS && hip.get_last_error)
@@ -56,10 +56,10 @@ static enum tk_status hip_failed(struct tk_kind_why *why, const char *call, tk_h
     return tk_kind_why(why, "%s: %s (HIP error %d)", call, text ? text : "unknown error", error);
 }
 
-/* The caller's, while a call of ours is relaxed. */
+/* The calling thread's capture mode, saved while a call of ours runs in relaxed mode. */
 static TK_PER_THREAD int capture_mode;
 
-/* As for CUDA (cuda.c): calls of the library must not disturb a capture of the client's. */
+/* As for CUDA (cuda.c): the library's calls must not disturb a capture by the client. */
 static void hip_capture_leave(void)
 {
     if (hip.exchange_capture)
@@ -107,7 +107,7 @@ static bool hip_is_old(void)
     return hip.get_version && hip_ok(hip.get_version(&version)) && version < 60000000;
 }
 
-/* The newest is preferred, as a machine may have several. */
+/* A machine may have several versions: the newest is preferred. */
 static int hip_load(struct tk_kind_why *why)
 {
     enum { of_rocm_5 = 2, of_any };
@@ -171,7 +171,7 @@ static void hip_facts(int ordinal, struct tk_kind_facts *facts)
         memcpy(facts->uuid, uuid.bytes, sizeof(facts->uuid));
     facts->has_dmabuf = hsa_export != NULL;
     facts->has_ipc = hip.ipc_get && hip.ipc_open && hip.ipc_close;
-    /* AMD's reference of these versions promises no order of remote writes. */
+    /* AMD's reference for these versions does not promise an order of remote writes. */
     facts->needs_flush = true;
 }
 
@@ -296,7 +296,7 @@ static enum tk_status hip_judge(const struct tk_kind_device *device, uintptr_t a
     return TK_OK;
 }
 
-/* HIP has no number of an allocation that every version tells. */
+/* No allocation number is available in every version of HIP. */
 static enum tk_status hip_find(struct tk_kind_device *device, uintptr_t address,
                                struct tk_kind_allocation *allocation, struct tk_kind_why *why)
 {
@@ -328,7 +328,7 @@ static struct tk_kind_event *hip_event(struct hip_device *own, struct tk_kind_wh
     return NULL;
 }
 
-/* The device that copies: the one that is written to, else the one that is read. */
+/* The device that copies: the destination's, or the source's if the destination is host memory. */
 static struct hip_device *hip_copier(const struct tk_kind_copy *copy)
 {
     return (copy->to_device ? copy->to_device : copy->from_device)->own;
@@ -389,7 +389,7 @@ static enum tk_status hip_start_copy(struct tk_kind_copy *copy, struct hip_devic
     tk_hip_error error = hip_enqueue(copy, own);
     if (error == TK_HIP_SUCCESS)
         error = hip.event_record(event->handle, stream);
-    /* The copy, or some of its rows, may be in flight, and the end could not be seen. */
+    /* The copy, or some of its rows, may be in flight, and the library could not see it end. */
     if (error != TK_HIP_SUCCESS)
         hip_ok(hip.stream_synchronize(stream));
     copy->event = event;

@@ -44,7 +44,7 @@ enum { TK_HIP_STREAM_NON_BLOCKING = 1 };
 enum { TK_HIP_CAPTURE_RELAXED = 2 }; /* hipStreamCaptureMode, an int */
 enum { TK_HIP_EVENT_DISABLE_TIMING = 2 };
 enum { TK_HIP_HOST_REGISTER_PORTABLE = 1 };
-/* hipIpcMemLazyEnablePeerAccess: the only value that hipIpcOpenMemHandle() takes */
+/* hipIpcMemLazyEnablePeerAccess: the only value that hipIpcOpenMemHandle() accepts */
 enum { TK_HIP_IPC_FLAGS_OF_5 = 0, TK_HIP_IPC_FLAGS_OF_6 = 1 };
 
 /* f(member, symbol, is_optional, parameters): all return hipError_t. */

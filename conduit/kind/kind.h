@@ -23,33 +23,36 @@ struct tk_kind_memory {
     uintptr_t base;
     size_t size;
     struct tk_kind_allocation allocation; /* that holds it */
-    uint32_t serial;                      /* of the allocation: another one if it was made anew */
-    struct tk_kind_memory *next;          /* in the list of memory.c */
-    bool is_ours;                         /* allocated by the library */
+    uint32_t serial;             /* of the allocation: changes if it is freed and made again */
+    struct tk_kind_memory *next; /* in the list of memory.c */
+    bool is_ours;                /* allocated by the library */
     bool has_ipc;
     struct tk_kind_ipc ipc;
 };
 
-/* The open device of these arguments, opened if it is not yet; counted. Its class exists. NULL:
- * why. */
+/* Returns the device for these arguments, takes a reference, and opens the device if necessary. The
+ * class must exist. NULL: failed, see `why`. */
 struct tk_kind_device *tk_kind_device_get(const struct tk_kind_args *args, struct tk_kind_why *why);
 void tk_kind_device_hold(struct tk_kind_device *device);
 void tk_kind_device_put(struct tk_kind_device *device);
 /* How often it is counted. */
 unsigned tk_kind_device_uses(const struct tk_kind_device *device);
 
-/* An open device of this class that can map a neighbour's memory: the one with this UUID if there
- * is one, else any. NULL: none is open. Not counted: valid while the caller's kinds are. */
+/* Returns an open device of this class that can map a neighbour's memory: preferably the one
+ * with this UUID, else any. NULL: none is open. Takes no reference: valid as long as the
+ * caller's kinds. */
 struct tk_kind_device *tk_kind_device_like(int gex_class, const unsigned char *uuid);
 
-/* address 0: memory of the library. `size` may grow to what the device allocates in. TK_FAIL: why;
- * *is_argument: the caller's arguments are wrong, else resources lack. */
+/* address 0: the library allocates, and `size` may grow to the device's allocation granularity.
+ * TK_FAIL: see `why`; *is_argument: the caller's arguments are wrong, otherwise resources are
+ * missing. */
 enum tk_status tk_kind_memory_open(struct tk_kind_memory *memory, struct tk_kind_device *device,
                                    uintptr_t address, size_t size, bool *is_argument,
                                    struct tk_kind_why *why);
 void tk_kind_memory_close(struct tk_kind_memory *memory);
 
-/* Whether the allocation under a segment is still the one that it was made of. False: why. */
+/* Whether the segment's memory still belongs to the allocation that it was created from. False: see
+ * `why`. */
 bool tk_kind_memory_is_valid(const struct tk_kind_memory *memory, struct tk_kind_why *why);
 
 /* How messages name a device: class, number, name and PCI place, for `size` characters at `text`.

@@ -15,8 +15,8 @@
 
 struct tk_kind_device;
 
-/* gex_MK_Class_t, whose values api/kind.c compares with these: gasnet_mk.h would have all sources
- * here compiled once more for the trace twins (conduit/classes.awk). */
+/* The values of gex_MK_Class_t; api/kind.c checks that they match. Including gasnet_mk.h here would
+ * make conduit/classes.awk compile all these sources again for the trace twins. */
 enum tk_kind_number { TK_KIND_HOST, TK_KIND_CUDA_UVA, TK_KIND_HIP, TK_KIND_ZE, TK_KIND_NUMBERS };
 
 /* Which device, as in gex_MK_Create_args_t. */
@@ -36,10 +36,10 @@ struct tk_kind_why {
 struct tk_kind_allocation {
     uintptr_t base;
     size_t size;
-    uint64_t id; /* another one after the memory was freed and allocated again; 0: unknown */
+    uint64_t id; /* changes when the memory is freed and allocated again; 0: unknown */
 };
 
-/* What another process of this host needs to map an allocation. CUDA's and HIP's handles have 64
+/* What another process on this host needs to map an allocation. CUDA's and HIP's handles have 64
  * bytes; Level Zero's are file descriptors and are not supported. */
 struct tk_kind_ipc {
     unsigned char handle[64];
@@ -77,30 +77,31 @@ struct tk_kind_class {
     const char *library; /* for messages */
     int gex_class;       /* gex_MK_Class_t */
     /* For tools: writes open()'s arguments for the devices that this process sees, at most `max`.
-     * Returns their number; -1: why, and *is_loaded tells whether the library was found. What
-     * Level Zero's arguments refer to exists until the process ends. */
+     * Returns their number, or -1 with `why`; *is_loaded then says whether the library was found.
+     * Objects that Level Zero's arguments refer to exist until the process ends. */
     int (*list)(struct tk_kind_args *args, int max, bool *is_loaded, struct tk_kind_why *why);
-    /* Opens the library and the device of device->args. device->facts and device->own are to be
-     * filled in. */
+    /* Opens the library and the device of device->args, and fills in device->facts and
+     * device->own. */
     enum tk_status (*open)(struct tk_kind_device *device, struct tk_kind_why *why);
-    /* No copy is in flight, and what was allocated and mapped is released. */
+    /* Called when no copy is in flight and all allocations and mappings have been released. */
     void (*close)(struct tk_kind_device *device);
-    /* NULL, or bytes of memory that the device has; 0: unknown. */
+    /* NULL, or returns the size of the device's memory in bytes; 0: unknown. */
     size_t (*total)(struct tk_kind_device *device);
     enum tk_status (*alloc)(struct tk_kind_device *device, size_t size, uintptr_t *address,
                             struct tk_kind_why *why);
     void (*free)(struct tk_kind_device *device, uintptr_t address);
-    /* TK_FAIL: no memory of this device, or memory that the CPU's page tables map as well (managed
+    /* TK_FAIL: not memory of this device, or memory that the CPU's page tables map as well (managed
      * memory), which moves while HCAs access it. */
     enum tk_status (*find)(struct tk_kind_device *device, uintptr_t address,
                            struct tk_kind_allocation *allocation, struct tk_kind_why *why);
-    /* NULL, or call it before an HCA or another process accesses an allocation of the client. */
+    /* NULL, or must be called before an HCA or another process accesses an allocation of the
+     * client. */
     void (*prepare)(struct tk_kind_device *device, uintptr_t address);
     /* Starts a copy; after TK_OK copy_test() is called until it does not return TK_BUSY. After
      * TK_FAIL nothing is in flight. TK_BUSY: the device has no event for it now. */
     enum tk_status (*copy)(struct tk_kind_copy *copy, struct tk_kind_why *why);
     enum tk_status (*copy_test)(struct tk_kind_copy *copy, struct tk_kind_why *why);
-    /* A descriptor, to be closed by the caller, of memory that has this range at `offset`. */
+    /* Returns a descriptor of memory that has this range at `offset`; the caller closes it. */
     enum tk_status (*export_dmabuf)(struct tk_kind_device *device, uintptr_t address, size_t size,
                                     int *fd, uint64_t *offset, struct tk_kind_why *why);
     /* `address` begins an allocation. */
@@ -110,18 +111,18 @@ struct tk_kind_class {
     enum tk_status (*ipc_open)(struct tk_kind_device *device, const struct tk_kind_ipc *ipc,
                                uintptr_t *base, struct tk_kind_why *why);
     void (*ipc_close)(struct tk_kind_device *device, uintptr_t base);
-    /* NULL, or makes visible to the device what HCAs wrote before the call, as a read by an HCA
-     * does; waits for it. */
+    /* NULL, or makes writes by HCAs before the call visible to the device, as a read by an HCA
+     * does; returns when they are visible. */
     enum tk_status (*flush)(struct tk_kind_device *device, struct tk_kind_why *why);
-    /* Host memory that copies read and write: pinning makes them faster and asynchronous. A failure
-     * has no consequence but speed. */
+    /* Pins host memory that copies read and write: copies become faster and asynchronous. A failure
+     * costs only speed. */
     bool (*pin_host)(struct tk_kind_device *device, void *base, size_t size);
     void (*unpin_host)(struct tk_kind_device *device, void *base);
 };
 
 extern const struct tk_kind_class tk_kind_cuda, tk_kind_hip, tk_kind_ze;
 
-/* NULL: HOST, an unknown class, or one that configure was told to leave out. */
+/* NULL: HOST, an unknown class, or a class that configure left out. */
 const struct tk_kind_class *tk_kind_class_of(int gex_class);
 
 /* For list() of the classes whose devices have numbers. Returns how many were written. */

@@ -7,12 +7,12 @@
 
 #include <dlfcn.h>
 
-/* RTLD_NOW: a library that misses a symbol of its own must fail here. RTLD_LOCAL: its names must
- * not replace those of the program. */
+/* RTLD_NOW: a library that misses a symbol of its own must fail here. RTLD_LOCAL: its symbols must
+ * not replace the program's. */
 enum { how_to_open = RTLD_NOW | RTLD_LOCAL };
 
-/* A version that the program has loaded comes before all others: a second copy of a vendor's
- * runtime knows neither the memory nor the devices of the first. */
+/* Prefer the version that the program has loaded: a second copy of a vendor's runtime knows neither
+ * the memory nor the devices of the first. */
 static void *find_loaded(const char *const *files, int *number)
 {
     for (*number = 0; files[*number]; ++*number) {
@@ -52,7 +52,7 @@ int tk_kind_library_load(const char *const *files, const struct tk_kind_symbol *
                         symbols[i].name);
             return TK_KIND_LIBRARY_OLD;
         }
-        /* Other threads call it, if a device is open already. */
+        /* If a device is already open, other threads may be calling these functions. */
         if (*symbols[i].function != function)
             *symbols[i].function = function;
     }

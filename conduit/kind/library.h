@@ -9,7 +9,7 @@
 
 struct tk_kind_symbol {
     const char *name;
-    void **function; /* NULL after the call: the library has none */
+    void **function; /* NULL after the call: the library lacks it */
     bool is_optional;
 };
 
@@ -19,9 +19,9 @@ enum {
     TK_KIND_LIBRARY_OLD = -2     /* one could, but it lacks a function */
 };
 
-/* Opens the first of `files`, a list that ends with NULL, that this process has loaded, else the
- * first that exists, and finds the functions. Returns its number in the list, or one of the above:
- * why. Threads that do so at once get the same. */
+/* Opens a library of `files` (a list that ends with NULL), and looks up the functions. It takes the
+ * first file that this process has loaded, else the first that exists. Returns its index in the
+ * list, or one of the above with `why`. Concurrent calls get the same library. */
 int tk_kind_library_load(const char *const *files, const struct tk_kind_symbol *symbols,
                          size_t count, struct tk_kind_why *why);
 

@@ -7,12 +7,12 @@
 #include "base/lock.h"
 #include "kind/kind.h"
 
-/* The page of a GPU that its drivers map for other devices: an allocation of our own fills whole
- * ones, so that a descriptor of it covers nothing else. */
+/* The page size in which GPU drivers map memory for other devices. The library's allocations fill
+ * whole pages, so that their descriptors cover nothing else. */
 enum { device_page = 65536 };
 
-/* Also of VMM memory, where an allocation is the reserved range of addresses: parts of it may have
- * no memory, so its end is looked at too. */
+/* Checks the end of the range too: for VMM memory the allocation is the reserved address range, and
+ * parts of it may have no memory. */
 static enum tk_status is_in_one(const struct tk_kind_memory *memory, struct tk_kind_why *why)
 {
     const struct tk_kind_class *class = memory->device->class;
@@ -46,7 +46,7 @@ static enum tk_status find_holder(struct tk_kind_memory *memory, struct tk_kind_
     return is_in_one(memory, why);
 }
 
-/* A handle is of a whole allocation. Without one neighbours' copies go another path. */
+/* A handle names a whole allocation. Without a handle, neighbours' copies take another path. */
 static void get_ipc(struct tk_kind_memory *memory)
 {
     struct tk_kind_why why;
@@ -66,8 +66,8 @@ static bool is_same_allocation(const struct tk_kind_memory *a, const struct tk_k
            a->allocation.size == b->allocation.size && a->allocation.id == b->allocation.id;
 }
 
-/* A driver may give a new allocation the address and the IPC handle of one that was freed. Other
- * processes tell them apart by the serial number; segments in one allocation share it. */
+/* A driver may give a new allocation the address and the IPC handle of a freed one. Other processes
+ * tell the two apart by the serial number; segments in one allocation share it. */
 static void list_add(struct tk_kind_memory *memory)
 {
     static uint32_t last_serial;

@@ -141,7 +141,7 @@ static tk_ze_result ze_make_events(struct ze_device *own)
     return result;
 }
 
-/* Queue group 0 copies on every device; a group that only copies may not exist. */
+/* Queue group 0 can copy on every device; a copy-only group may not exist. */
 static enum tk_status ze_make(struct ze_device *own, struct tk_kind_why *why)
 {
     const tk_ze_queue_desc desc = {.stype = TK_ZE_COMMAND_QUEUE_DESC,
@@ -184,7 +184,7 @@ static void ze_close(struct tk_kind_device *device)
 
 /* ---- memory ---- */
 
-/* Memory that can't be exported is memory all the same. */
+/* Memory that can't be exported is still usable. */
 static enum tk_status ze_alloc(struct tk_kind_device *device, size_t size, uintptr_t *address,
                                struct tk_kind_why *why)
 {
@@ -288,7 +288,7 @@ static enum tk_status ze_copy_test(struct tk_kind_copy *copy, struct tk_kind_why
 
 /* ---- other processes and devices ---- */
 
-/* The driver keeps the descriptor that it gives as long as the memory. */
+/* The driver owns the descriptor and keeps it open until the memory is freed. */
 static enum tk_status ze_export_dmabuf(struct tk_kind_device *device, uintptr_t address,
                                        size_t size, int *fd, uint64_t *offset,
                                        struct tk_kind_why *why)
@@ -336,7 +336,7 @@ static void ze_ipc_close(struct tk_kind_device *device, uintptr_t base)
     (void)device, (void)base;
 }
 
-/* Level Zero has no call for it: copies of other host memory are staged by the driver. */
+/* Level Zero cannot pin existing host memory: the driver stages its copies. */
 static bool ze_pin_host(struct tk_kind_device *device, void *base, size_t size)
 {
     (void)device, (void)base, (void)size;

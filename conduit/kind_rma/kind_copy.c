@@ -65,8 +65,8 @@ static struct tk_kind_device *device_of(const struct tk_kind_copy *copy)
 
 static bool has_failed;
 
-/* Ends the job as a lost peer does: without a core, as the machine failed and not the program. A
- * job that is leaving goes on with that, and no copy completes any more. */
+/* Ends the job as a lost peer does: without a core dump, because the machine failed and not the
+ * program. A job that is already exiting continues to do so, and no copy completes any more. */
 static void fail(const struct tk_kind_copy *copy, const struct tk_kind_why *why)
 {
     void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);

@@ -12,7 +12,7 @@
 #include "kind_rma/kind_rma_private.h"
 #include "settings/settings.h"
 
-/* An allocation. The handle of one that was freed may come again, with another serial number. */
+/* An allocation. The handle of a freed allocation may be used again, with another serial number. */
 struct opened {
     struct opened *next;
     struct tk_kind_ipc ipc;
@@ -64,7 +64,7 @@ static void say_refused(uint32_t rank, uint32_t endpoint, const char *why)
                     endpoint, rank, peer->host, peer->pid, why);
 }
 
-/* Without a device of that class it is tried again: one may be opened later. */
+/* Without an open device of that class, try again later: one may be opened meanwhile. */
 static void open_handle(struct opened *o, const struct tk_bound *bound)
 {
     struct tk_kind_why why = {"the class lacks it"};
@@ -141,8 +141,8 @@ static void seat_clear(struct seat *s)
     s->mapping.device = NULL;
 }
 
-/* What has the handle of this record but another serial number was freed by its owner: it is closed
- * before the handle is opened again, which would map the freed memory, or fail. */
+/* A mapping with this record's handle but another serial number was freed by its owner. Close it
+ * before the handle is opened again: otherwise opening would map the freed memory, or fail. */
 static void close_freed(uint32_t rank, const struct tk_bound_kind *kind)
 {
     for (struct seat *s = seats; s; s = s->next)

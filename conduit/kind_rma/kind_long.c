@@ -64,7 +64,7 @@ static void append(struct queued *q)
     queue_end = &q->next;
 }
 
-/* Those whose payload is complete, in their order. */
+/* Takes the messages whose payload is complete off the queue, in order. */
 static struct queued *take_complete(void)
 {
     struct queued *complete = NULL, **end = &complete, *all = queue;
@@ -124,7 +124,7 @@ static bool send_complete(void)
 
 /* ---- the payloads ---- */
 
-/* By our device alone, which needs no other process and no message. */
+/* Only our device copies: no other process and no message is needed. */
 static void copy_from_device(struct tk_kind_copy *copy)
 {
     bool is_begun = false, is_over = false, has_failed = false, lacks;
@@ -140,7 +140,7 @@ static void copy_from_device(struct tk_kind_copy *copy)
         tk_panic("the payload of a Long could not be copied from its device while the job ends");
 }
 
-/* GEX_EVENT_NOW where waiting for the source is not allowed. */
+/* GEX_EVENT_NOW in places where waiting for the source is not allowed. */
 static bool needs_copy(const struct tk_message *m)
 {
     return m->lc_opt == GEX_EVENT_NOW && (tk_in_handler || m->immediate);
@@ -249,7 +249,7 @@ static int send(const struct tk_message *m, enum tk_message_kind kind)
     return 0;
 }
 
-/* The copy of a payload for host memory is the payload of a Long like any other. */
+/* With host memory as the target, the copied payload is sent as an ordinary Long. */
 static void *copy_for_host(struct tk_message *m)
 {
     const struct tk_ep_peer *copy = (const struct tk_ep_peer *)(const void *)m->peer;
@@ -275,7 +275,7 @@ int tk_kind_long_request(struct tk_message *m)
     return status;
 }
 
-/* The credit of the request goes back with the reply, when that is sent. */
+/* The reply returns the credit of the request when it is sent. */
 int tk_kind_long_reply(gex_Token_t token, struct tk_message *m)
 {
     void *bytes = copy_for_host(m);

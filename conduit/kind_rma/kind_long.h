@@ -12,7 +12,8 @@
 /* Before anything can arrive. */
 void tk_kind_long_open(void);
 
-/* Whether our endpoint or the peer's has memory of a device; it is one of message/endpoint.h. */
+/* Whether our endpoint or the peer's is bound to memory of a device. `peer` is a copy made by
+ * message/endpoint.h, not a plain one. */
 bool tk_kind_long_is_on_device(const struct tk_peer *peer);
 
 /* Whether this Long has such a payload. */

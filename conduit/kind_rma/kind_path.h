@@ -19,7 +19,7 @@ enum tk_kind_path {
     tk_kind_paths
 };
 
-/* GASNET_MK_WAY: what it says of the HCA was done when segments were registered, or not. */
+/* GASNET_MK_WAY: its part about HCAs took effect when segments were registered. */
 enum tk_kind_way { TK_KIND_WAY_AUTO, TK_KIND_WAY_STAGED };
 
 enum tk_kind_local {
@@ -50,8 +50,8 @@ struct tk_kind_ends {
 
 enum tk_kind_path tk_kind_path(const struct tk_kind_ends *ends);
 
-/* Of a staged transfer: at most `slot`. Transfers of a few slots are cut into more pieces than they
- * need, so that the stages of two pieces overlap. */
+/* The piece size of a staged transfer: at most `slot`. A transfer of a few slots is cut into more
+ * pieces than necessary, so that the stages of two pieces overlap. */
 size_t tk_kind_piece_size(size_t nbytes, size_t slot);
 
 #endif

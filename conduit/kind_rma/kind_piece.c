@@ -33,8 +33,8 @@
 
 enum {
     pieces_max = 256,
-    window = 8,               /* pieces of a transfer in flight: more than overlap */
-    small_max = 64,           /* sources that are copied if they must be free at once */
+    window = 8,               /* pieces of a transfer in flight: more than can overlap */
+    small_max = 64,           /* sources up to this size are copied if they must be free at once */
     host_copy_max = 512 << 10 /* takes 0.1 ms */
 };
 
@@ -90,7 +90,7 @@ static void open_table(void)
     table.is_open = true;
 }
 
-/* ---- what a piece needs ---- */
+/* ---- resources of a piece ---- */
 
 static struct tk_kind_device *local_device(const struct transfer *t)
 {
@@ -102,7 +102,7 @@ static bool by_target(const struct transfer *t)
     return t->plan.path == TK_KIND_BY_TARGET;
 }
 
-/* A piece is some of the rows, which lie one after the other in slots and messages. */
+/* A piece holds some of the rows; they are packed in slots and messages. */
 static bool has_rows(const struct transfer *t)
 {
     return t->k.rows.count > 1;
@@ -113,13 +113,13 @@ static size_t bytes_of(const struct transfer *t)
     return has_rows(t) ? t->k.t.rma.nbytes * t->k.rows.count : t->k.t.rma.nbytes;
 }
 
-/* Where the byte `at` of all bytes lies on a side that has this pitch. */
+/* The offset of byte `at` of the data on a side with this pitch. */
 static size_t offset_of(const struct transfer *t, size_t at, size_t pitch)
 {
     return has_rows(t) ? at / t->k.t.rma.nbytes * pitch : at;
 }
 
-/* Between device memory here and a slot of the target without one of ours. */
+/* Between local device memory and a slot of the target, without a local slot. */
 static bool reaches_slots(const struct transfer *t, size_t nbytes)
 {
     if (has_rows(t))
@@ -156,7 +156,7 @@ static size_t rows_of(const struct piece *p)
     return has_rows(p->of) ? p->nbytes / p->of->k.t.rma.nbytes : 1;
 }
 
-/* From one row to the next in local memory: here, or in our slot. */
+/* The local pitch: of the client's memory, or of our slot. */
 static size_t pitch_here(const struct piece *p)
 {
     return p->slot ? p->of->k.t.rma.nbytes : p->of->k.rows.local_pitch;
@@ -203,7 +203,7 @@ static void copy_rows(struct piece *p, size_t to_pitch, size_t from_pitch)
     p->copy.from_pitch = from_pitch;
 }
 
-/* Rows of host memory that pass through a slot, by the CPU. */
+/* The CPU copies rows of host memory into or out of a slot. */
 static void pack(struct piece *p)
 {
     const struct transfer *t = p->of;
@@ -295,7 +295,7 @@ static uintptr_t other_end(const struct piece *p)
     return by_target(t) ? tk_kind_granted_address(&t->staging, p->theirs) : remote_at(p);
 }
 
-/* By a device, if both ends are addresses here and one of them is a device's. */
+/* A device copies if both ends are addresses here and one of them is device memory. */
 static bool moves_by_copy(const struct piece *p, uintptr_t *shift, struct tk_kind_device **other)
 {
     const struct transfer *t = p->of;
@@ -466,7 +466,7 @@ static bool advance(struct piece *p, bool *lacks)
     return any;
 }
 
-/* False: nothing more can be cut now, from transfers behind it neither. */
+/* False: no more pieces can be cut now, not even from later transfers. */
 static bool transfer_cut(struct transfer *t, bool *lacks, bool *any)
 {
     while (!is_cut(t) && t->live < window) {
@@ -529,7 +529,7 @@ static void piece_complete(struct piece *p)
         transfer_complete(t);
 }
 
-/* Pieces of a transfer that is still being cut may be over, too. */
+/* A transfer that is still being cut may have finished pieces, too. */
 static bool sweep(bool *lacks)
 {
     bool any = false;
@@ -597,7 +597,7 @@ static size_t piece_size_of(const struct transfer *t)
     return piece - piece % row;
 }
 
-/* A value, for one, lies on the caller's stack. */
+/* For example, a value lies on the caller's stack. */
 static void copy_small(struct transfer *t)
 {
     struct tk_rma *rma = &t->k.t.rma;
@@ -636,7 +636,7 @@ static void transfer_enqueue(struct transfer *t)
         tk_counter_add(t->sources, 1);
 }
 
-/* Another one waits already, or the first piece lacks something. */
+/* Another transfer already waits, or the first piece lacks a resource. */
 static bool must_wait(const struct transfer *t)
 {
     return table.queue || !table.free_pieces ||

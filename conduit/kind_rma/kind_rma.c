@@ -41,8 +41,8 @@ static enum tk_kind_remote host_of_neighbour(const struct tk_kind_transfer *k,
     return plan->shift == tk_unmapped ? TK_KIND_REMOTE_HOST : TK_KIND_REMOTE_MAPPED;
 }
 
-/* The device may be one whose kinds the client destroys meanwhile: it may have no end of the
- * transfer, as far as the client knows. */
+/* The client may destroy the kinds of this device meanwhile: as far as it knows, the device takes
+ * no part in the transfer. */
 static enum tk_kind_remote device_of_neighbour(const struct tk_kind_transfer *k,
                                                struct tk_kind_plan *plan,
                                                const struct tk_kind_ends *ends)
@@ -84,7 +84,7 @@ static enum tk_kind_remote remote_of(const struct tk_kind_transfer *k, struct tk
                                                      : TK_KIND_REMOTE_HOST;
 }
 
-/* Once for each path and whose memory it reaches. */
+/* Logged once for each path and for each kind of owner of the memory. */
 static void say_path(enum tk_reach reach, enum tk_kind_path path)
 {
     static const char *const whose[] = {[TK_REACH_NETWORK] = "over the network",
@@ -138,7 +138,7 @@ static struct tk_kind_plan plan_of(struct tk_kind_transfer *k)
 
 /* ---- progress ---- */
 
-/* Nothing reports that a device's copy is over, or that a transport has space again. */
+/* No event reports that a device's copy is over, or that a transport has space again. */
 static void note_lack(bool lacks)
 {
     static bool noted;
@@ -172,7 +172,7 @@ static enum tk_status begin(const struct tk_kind_transfer *k, const struct tk_ki
 
 /* ---- calls ---- */
 
-/* As a transfer of host memory: nothing is left to do when the HCA has moved it. */
+/* Like a transfer of host memory: it is complete when the HCA has moved the data. */
 static bool is_posted_whole(const struct tk_kind_transfer *k, const struct tk_kind_plan *plan)
 {
     return plan->path == TK_KIND_BY_HCA && !tk_kind_wants_flush_here(k);
@@ -241,7 +241,7 @@ bool tk_kind_has_space(void)
     return has;
 }
 
-/* A larger row is worth a transfer of its own: its copies take longer than to start them. */
+/* A larger row is worth a transfer of its own: its copies take longer than starting them does. */
 size_t tk_kind_row_max(void)
 {
     enum { row_max = 16 << 10 };

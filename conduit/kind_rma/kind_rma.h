@@ -27,12 +27,12 @@ struct tk_kind_transfer {
     struct tk_transfer t;
     const struct tk_kind_memory *local; /* NULL: host memory */
     const struct tk_bound_kind *remote; /* NULL: host memory */
-    struct tk_kind_rows rows;           /* of tk_kind_post() alone */
+    struct tk_kind_rows rows;           /* only of tk_kind_post() */
 };
 
-/* A put to registered memory of a device over the network, which the HCA reads in place too: what
- * kind_path.c says of it, in few instructions. It is an ordinary transfer then, and counted. False:
- * to be passed to the functions below. */
+/* Fast path for a put over the network to registered device memory whose source the HCA reads in
+ * place: the same decision as kind_path.c, in few instructions. True: it is an ordinary transfer,
+ * and counted. False: the caller uses the functions below. */
 static inline bool tk_kind_is_plain_put(struct tk_kind_transfer *k)
 {
     struct tk_rma *rma = &k->t.rma;
@@ -46,14 +46,14 @@ static inline bool tk_kind_is_plain_put(struct tk_kind_transfer *k)
     return true;
 }
 
-/* As tk_transfer_blocking(), _start() and _implicit(). */
+/* Like tk_transfer_blocking(), _start() and _implicit(). */
 int tk_kind_blocking(struct tk_kind_transfer *k);
 gex_Event_t tk_kind_start(struct tk_kind_transfer *k, gex_Event_t *lc_opt);
 int tk_kind_implicit(struct tk_kind_transfer *k, gex_Event_t *lc_opt);
 
-/* A part of an operation, at least one byte: counts itself in op->pending and, if it is a put, in
- * *sources (may be NULL), and goes on in polls. The queue has no limit, so a caller with many parts
- * asks for space before each. */
+/* Starts a part of an operation, at least one byte; polls advance it. It is counted in op->pending
+ * and, if it is a put, in *sources (may be NULL). The queue has no limit, so a caller with many
+ * parts asks for space before each. */
 bool tk_kind_has_space(void);
 size_t tk_kind_row_max(void);
 void tk_kind_post(struct tk_kind_transfer *k, struct tk_op *op, tk_counter_t *sources);

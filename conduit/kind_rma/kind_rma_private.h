@@ -16,15 +16,15 @@
 
 extern TK_HIDDEN tk_lock_t tk_kind_lock;
 
-/* A get writes to memory of a device here that does not see what an HCA wrote without a flush. A
- * process has no connection to itself for an RDMA read that would push the writes. */
+/* A get writes to local memory of a device that sees an HCA's writes only after a flush. A process
+ * has no connection to itself for an RDMA read that would push the writes. */
 static inline bool tk_kind_wants_flush_here(const struct tk_kind_transfer *k)
 {
     return k->local && !k->t.rma.is_put && k->local->device->facts.needs_flush;
 }
 
-/* Whether the HCA moves the local memory, a device's: it is registered, and what a get writes needs
- * no flush, or the device's class can flush. */
+/* Whether the HCA accesses the local device memory directly: it is registered, and a get's writes
+ * need no flush or the device's class can flush. */
 static inline bool tk_kind_hca_moves(const struct tk_kind_transfer *k)
 {
     const struct tk_region *home = k->t.rma.home;
@@ -32,13 +32,15 @@ static inline bool tk_kind_hca_moves(const struct tk_kind_transfer *k)
            (!tk_kind_wants_flush_here(k) || k->local->device->facts.can_flush);
 }
 
-/* ---- staging.c: slots, in memory that peers reach. Two pools: a slot of our own waits for grants
- * of others, one that is granted waits for its initiator alone, which holds all else it needs. So
- * no cycle of waits can form. ---- */
+/* ---- staging.c: slots, in memory that peers reach. There are two pools. A slot for our own
+ * transfers waits for grants by others. A slot that we granted waits only for its initiator, which
+ * already holds all else that it needs. So no cycle of waits can form. ---- */
 
-/* A kind was created: staging buffers exist from now on. TK_FAIL: no memory, which was logged. */
+/* Called when a kind is created: allocates the staging buffers. TK_FAIL: no memory, already
+ * logged. */
 enum tk_status tk_kind_staging_open(void);
-/* The staging buffers as a record to be published beside device segments; false: there are none. */
+/* Fills in the record of the staging buffers, to be published with device segments; false: no
+ * staging buffers exist. */
 bool tk_kind_staging_bound(struct tk_bound *bound);
 
 struct tk_kind_slot {
@@ -69,23 +71,24 @@ static inline char *tk_kind_granted_data(uint32_t number)
 /* Bytes of a slot, of all ranks. */
 size_t tk_kind_slot_size(void);
 
-/* The same slot of a peer, by the record that it published: all ranks cut their memory alike. 0: it
- * has no such slot. */
+/* The address of the same slot in a peer's memory, from the record that it published: all ranks
+ * divide their memory alike. 0: the peer has no such slot. */
 uintptr_t tk_kind_granted_address(const struct tk_bound *theirs, uint32_t number);
 
 /* ---- kind_copy.c: copies by devices. A failure ends the job, as data would be wrong. ---- */
 
-/* Counts copies under way, of which nothing reports the end: waiters must look. */
+/* Counts copies in flight. No event reports their end: waiters must poll. */
 extern TK_HIDDEN unsigned tk_kind_copies;
 
-/* False: the device has no place for it now. */
+/* False: the device's queue is full. */
 bool tk_kind_copy_start(struct tk_kind_copy *copy);
 bool tk_kind_copy_done(struct tk_kind_copy *copy);
-/* A copy has failed, so the job ends and no copy completes any more. */
+/* A copy has failed: the job ends, and no copy completes any more. */
 bool tk_kind_copy_has_failed(void);
-/* What HCAs wrote is visible to the device from now on. False: it failed, and the job ends. */
+/* Flushes: makes what HCAs wrote visible to the device. False: it failed, and the job ends. */
 bool tk_kind_copy_flush(struct tk_kind_device *device);
-/* How often the device is held here; the second unpins the staging memory and gives it back. */
+/* The first returns how many references to the device this layer holds; the second unpins the
+ * staging memory and drops them. */
 unsigned tk_kind_copy_holds(const struct tk_kind_device *device);
 void tk_kind_copy_release(struct tk_kind_device *device);
 
@@ -96,9 +99,9 @@ struct tk_kind_mapping {
     struct tk_kind_device *device;
 };
 
-/* NULL: it can't be mapped, which was logged once. Valid until the record is replaced. */
+/* NULL: it can't be mapped; this is logged once. Valid until the record is replaced. */
 const struct tk_kind_mapping *tk_kind_ipc_find(uint32_t rank, const struct tk_bound *bound);
-/* As above; what it has mapped is unmapped. */
+/* Undoes the mappings made by the function above. */
 unsigned tk_kind_ipc_holds(const struct tk_kind_device *device);
 void tk_kind_ipc_release(struct tk_kind_device *device);
 
@@ -137,12 +140,13 @@ struct tk_kind_answer {
 enum {
     tk_kind_ask_args = sizeof(struct tk_kind_ask) / sizeof(int32_t),
     tk_kind_answer_args = sizeof(struct tk_kind_answer) / sizeof(int32_t),
-    /* Data in a message is copied twice, in place of two more messages. It fits into the receive
-     * buffers of a shared queue with the default of GASNET_RBUF_SIZE. */
+    /* Data in a message is copied twice, but saves two messages. It fits into the receive buffers
+     * of a shared queue with the default of GASNET_RBUF_SIZE. */
     tk_kind_eager_max = 4096 - 64
 };
 
-/* The same for both directions: initiator and target must agree on what comes by message. */
+/* The same for both directions: initiator and target must agree on which data travels in
+ * messages. */
 static inline size_t tk_kind_eager(void)
 {
     return tk_min(tk_kind_eager_max, tk_medium_max(tk_kind_ask_args));
@@ -155,13 +159,13 @@ _Noreturn void tk_kind_nonsense(const struct tk_peer *from, const char *what);
 /* The device memory of our endpoint; NULL: it has none. */
 const struct tk_kind_memory *tk_kind_memory_of(uint32_t endpoint);
 
-/* With the lock: gives back what is held of the device here, if nobody else but the caller counts
- * it. */
+/* Requires the lock. Releases this layer's references to the device if only the caller has another
+ * one. */
 void tk_kind_release(struct tk_kind_device *device);
 
 /* ---- kind_piece.c: transfers of ours, cut into pieces. All with the lock held. ---- */
 
-/* How a transfer travels, found before it begins. */
+/* How a transfer travels, decided before it begins. */
 struct tk_kind_plan {
     enum tk_kind_path path;
     uintptr_t shift; /* BY_COPY, BY_IPC: remote address + shift = address here */
@@ -169,7 +173,7 @@ struct tk_kind_plan {
                                              library chose it, so the plan counts it */
 };
 
-/* The plan, or the transfer that had it, is over. */
+/* Releases the plan when it, or its transfer, is over. */
 static inline void tk_kind_plan_end(const struct tk_kind_plan *plan)
 {
     if (plan->path != TK_KIND_BY_IPC)
@@ -178,17 +182,17 @@ static inline void tk_kind_plan_end(const struct tk_kind_plan *plan)
     tk_kind_device_put(plan->remote_device);
 }
 
-/* TK_BUSY: it is immediate, and nothing was done. Else the operation counts it. */
+/* TK_BUSY: the transfer is immediate and was not started. Otherwise the operation counts it. */
 enum tk_status tk_kind_transfer_begin(const struct tk_kind_transfer *k,
                                       const struct tk_kind_plan *plan, struct tk_op *op,
                                       tk_counter_t *sources);
-/* Nothing waits to be cut, so that the next transfer begins at once. */
+/* No transfer waits to be cut, so the next one begins at once. */
 bool tk_kind_pieces_has_space(void);
 void tk_kind_answered(struct tk_arrival *arrival);
-/* Whether anything went on; *lacks: a transport had no space, or a device no place. */
+/* Returns whether it made progress; *lacks: a transport or a device's queue was full. */
 bool tk_kind_pieces_progress(bool *lacks);
 
-/* ---- kind_serve.c: the target's side. The same. ---- */
+/* ---- kind_serve.c: the target's side. All with the lock held. ---- */
 
 void tk_kind_asked(struct tk_arrival *arrival);
 bool tk_kind_serve_progress(bool *lacks);

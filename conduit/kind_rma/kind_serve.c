@@ -17,12 +17,12 @@
 
 enum serving {
     FREE,
-    GRANT,    /* tell the initiator of a put that the slot is its own */
+    GRANT,    /* tell the initiator of a put that it has the slot */
     LENT,     /* it fills or reads the slot */
     COPY_IN,  /* our device copies from the slot */
-    DONE,     /* tell that */
+    DONE,     /* report completion */
     COPY_OUT, /* our device copies to the slot */
-    READY     /* send the data, or tell that it is there */
+    READY     /* send the data, or report that it is there */
 };
 
 /* Who asked for what. */
@@ -169,7 +169,7 @@ static bool serve_copied(struct granted *g, bool *lacks)
     return g->is_begun && tk_kind_copy_done(&g->copy);
 }
 
-/* Small data goes with the message, which ends the use of the slot. */
+/* Small data travels in the message, after which the slot is free. */
 static bool ready(struct granted *g, bool *lacks)
 {
     bool is_small = g->for_whom.nbytes <= tk_kind_eager();
@@ -225,7 +225,8 @@ bool tk_kind_serve_progress(bool *lacks)
 
 /* ---- asks; the handler records them ---- */
 
-/* From the first byte of device memory to the last. Two numbers of 32 bits do not overflow. */
+/* The length from the first byte of device memory to the last. The product of two 32-bit numbers
+ * does not overflow. */
 static uint64_t extent(const struct tk_kind_ask *ask)
 {
     return ask->row == 0 ? ask->nbytes
@@ -271,7 +272,7 @@ static void begin(const struct tk_arrival *arrival, const struct tk_kind_ask *as
     struct granted *g = serve.queue ? NULL : free_slot();
     tk_counter_add(&tk_deferred_work_wanted, 1);
     if (!g) {
-        enqueue(&w); /* data that came too is put into the slot when that is granted */
+        enqueue(&w); /* data in the message is copied into the slot once that is granted */
         return;
     }
     if (arrival->nbytes > 0)

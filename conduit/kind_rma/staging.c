@@ -16,7 +16,7 @@
 tk_lock_t tk_kind_lock = TK_LOCK_INIT;
 struct tk_kind_staging tk_kind_staging;
 
-enum { slots_least = 2 /* of each pool: the stages of two pieces overlap */ };
+enum { slots_least = 2 /* in each pool: the stages of two pieces overlap */ };
 
 struct tk_kind_slot *tk_kind_slot_take(void)
 {
@@ -32,7 +32,8 @@ void tk_kind_slot_give(struct tk_kind_slot *slot)
     tk_kind_staging.own = slot;
 }
 
-/* Settings that all ranks share decide, so that a slot's number is the same place everywhere. */
+/* Uses only settings that all ranks share, so that a slot number means the same offset on every
+ * rank. */
 static uint32_t cut(struct tk_kind_staging *s)
 {
     size_t half = tk_settings.mk_staging / 2;

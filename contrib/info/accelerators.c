@@ -84,7 +84,7 @@ static void gather(struct info_accelerator *a, struct tk_kind_device *device)
     info_try_accelerator(a, device);
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
 static void print_trial(const char *name, const struct info_trial *trial, const char *more)
 {
@@ -92,7 +92,7 @@ static void print_trial(const char *name, const struct info_trial *trial, const 
         info_fact("", "  %s: %s%s", name, trial->why, more);
 }
 
-/* What is missing for a better path is said where there is a better one. */
+/* Says what is missing for a better path, if a better one exists. */
 static void print_hca(const struct info_accelerator *a, const struct info_hca *hca)
 {
     const char *path = info_accelerator_path(hca, tk_settings.mk_way);
@@ -150,7 +150,7 @@ static void look_at(const struct tk_kind_args *args)
     info_judge_accelerator(&a, tk_settings.mk_way);
 }
 
-/* A library without a device is what login nodes have. */
+/* A library without a device is normal on login nodes. */
 static void say_none(const struct tk_kind_class *class, const char *file, const char *why)
 {
     info_fact(class->name, "%s, no device: %s", class->library, why);

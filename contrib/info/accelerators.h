@@ -29,7 +29,7 @@ struct info_trial {
     char why[info_why_max]; /* when it failed */
 };
 
-/* How an RDMA device reaches the accelerator's memory: all its ports alike. */
+/* How an RDMA device reaches the accelerator's memory; the same for all its ports. */
 struct info_hca {
     char name[32];
     int ports;
@@ -45,7 +45,7 @@ struct info_accelerator {
     bool has_memory;      /* memory for the trials was allocated; else why_not */
     char why_not[info_why_max];
     struct info_trial ipc;
-    bool has_peer_module; /* the kernel's module for peer memory is loaded */
+    bool has_peer_module; /* the kernel module for peer memory is loaded */
     unsigned hca_count;
     struct info_hca hcas[info_hcas_max];
 };
@@ -53,8 +53,8 @@ struct info_accelerator {
 /* trial.c: needs name and ports of each HCA, and the opened device. */
 void info_try_accelerator(struct info_accelerator *a, struct tk_kind_device *device);
 
-/* judge.c: pure. The path of data from and to other hosts under GASNET_MK_WAY; NULL: segments
- * can't be created. */
+/* judge.c, pure: the path of data from and to other hosts under GASNET_MK_WAY; NULL: segments can't
+ * be created. */
 const char *info_accelerator_path(const struct info_hca *hca, const char *way);
 const char *info_place_text(enum info_place place);
 void info_judge_accelerator(const struct info_accelerator *a, const char *way);
@@ -70,8 +70,9 @@ void info_place_drop(void);
 /* Bytes of the largest range of memory in a file "resource" of sysfs; 0: it can't be read. */
 uint64_t info_bar_size(const char *resource);
 
-/* files.c: device files of a class. The first that exists, and the first that this user can't read
- * and write, for `size` characters; empty: none. `patterns` ends with NULL. */
+/* files.c: device files of a class. Writes the first that exists, and the first that this user
+ * can't read and write, each of `size` characters at most; empty: none. `patterns` ends with
+ * NULL. */
 void info_device_files(const char *const *patterns, char *first, char *denied, size_t size);
 const char *const *info_device_patterns(int gex_class);
 void info_judge_files(int gex_class, const char *denied);

@@ -61,7 +61,7 @@ static void write_devices(void)
         ibv_free_device_list(list);
 }
 
-/* The choice of ports by the rules of a job, with its reasons, in the words of --devices. */
+/* Chooses ports by the rules of a job, and prints the reasons as --devices does. */
 static void write_choice(void)
 {
     bundle_section("choice", NULL);
@@ -115,7 +115,7 @@ int info_bundle(const struct info_bundle *wanted)
     if (!bundle_open(wanted->file, wanted->keeps_host))
         return 1;
     info_in_bundle();
-    bundle_environment(); /* reads the settings, by which ports are chosen */
+    bundle_environment(); /* reads the settings that choose ports */
     write_choice();
     bundle_host();
     bundle_topology();

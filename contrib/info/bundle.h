@@ -13,18 +13,17 @@
 
 /* ---- bundle_text.c ---- */
 
-/* NULL: standard output. False: it can't be written, which was printed. */
+/* NULL: standard output. False: it can't be written; an error was printed. */
 bool bundle_open(const char *file, bool keeps_host);
-/* Whether the value of a variable of that name is hidden. */
+/* Whether the value of a variable of this name is hidden. */
 bool bundle_is_secret(const char *name);
 void bundle_section(const char *name, const char *object);
-/* Secrets, user, home directory and host are hidden in the value; so are characters that end a
- * line. */
+/* Hides secrets, user, home directory and host in the value, and characters that end a line. */
 void bundle_fact(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* "[end]". False: a part is lost, which was printed. */
+/* Writes "[end]". False: a part is lost; an error was printed. */
 bool bundle_close(void);
 
-/* ---- the other files: sections each ---- */
+/* ---- the other files; each writes sections ---- */
 
 void bundle_host(void);
 void bundle_environment(void);
@@ -34,7 +33,7 @@ void bundle_device(struct ibv_context *context);
 void bundle_probe(struct ibv_context *context, const struct ibv_device_attr *attr);
 
 /* Starts a job of two processes that use this port alone; device NULL: shared memory. False: it
- * failed, which was written. */
+ * failed; the reason was written. */
 bool bundle_test(const char *device, int port, unsigned seconds);
 
 #endif

@@ -19,8 +19,7 @@
 
 /* ---- Versions and limits ---- */
 
-/* A library names its release in the name of its file: libibverbs.so.1.14.44.0 is of rdma-core 44.
- */
+/* The file name of a library has its release: libibverbs.so.1.14.44.0 belongs to rdma-core 44. */
 static void print_library(const char *name)
 {
     char line[PATH_MAX + 128], real[PATH_MAX] = "";
@@ -69,7 +68,7 @@ static void print_file(const char *key, const char *path)
         bundle_fact(key, "%s", line);
 }
 
-/* Version 2 of the interface, where the group of a process is the line that begins with "0::". */
+/* cgroup v2: the group of a process is in the line that begins with "0::". */
 static void print_cgroup(void)
 {
     static const char *const names[] = {"memory.max", "memory.high", "memory.current",
@@ -109,7 +108,7 @@ void bundle_host(void)
 
 /* ---- The environment ---- */
 
-/* What changes how the library, libibverbs and its providers, hwloc and PMIx work. */
+/* Variables that affect the library, libibverbs and its providers, hwloc and PMIx. */
 static bool is_of_interest(const char *entry)
 {
     static const char *const prefixes[] = {"GASNET",  "GEX_",   "TRUNKLINE_", "SOFTHCA_",

@@ -104,7 +104,7 @@ static bool test_all(void)
     return is_good;
 }
 
-/* A build for segments of everything has no segment: messages alone are tested there. */
+/* A build for segments EVERYTHING has no segment: only messages are tested there. */
 static void find_memory(void)
 {
     static char spare[1 << 20];

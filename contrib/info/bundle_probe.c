@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    depth_most = 32768, /* Soft-RoCE offers a million, which the kernel takes minutes to make */
+    depth_most = 32768, /* Soft-RoCE offers a million, which takes the kernel minutes to create */
     inline_most = 4096,
     text_max = 80,
     asked_depth = 100,
@@ -32,7 +32,7 @@ struct shape {
 static const struct shape types[] = {
     {"RC", IBV_QPT_RC}, {"UC", IBV_QPT_UC}, {"UD", IBV_QPT_UD}, {"XRC_SEND", IBV_QPT_XRC_SEND}};
 
-/* 0, or the errno; `cap` becomes what the device made of it. */
+/* Returns 0 or the errno; `cap` receives the sizes that the device chose. */
 static int create(enum ibv_qp_type type, struct ibv_qp_cap *cap)
 {
     struct ibv_qp_init_attr attr = {.send_cq = cq, .recv_cq = cq, .cap = *cap, .qp_type = type};
@@ -87,7 +87,7 @@ static bool takes_depth(const struct shape *shape, uint32_t depth, uint32_t sge,
     return create(shape->type, &cap) == 0;
 }
 
-/* The most bytes of inline data, and what becomes of a byte more. */
+/* Prints the most bytes of inline data, and the result for one byte more. */
 static uint32_t print_inline(const struct shape *shape)
 {
     char key[text_max];
@@ -106,7 +106,7 @@ static uint32_t print_inline(const struct shape *shape)
     return good;
 }
 
-/* "depth TYPE SEND_SGE INLINE = the most send work requests", and what becomes of one more. */
+/* "depth TYPE SEND_SGE INLINE = the most send work requests", and the result for one more. */
 static void print_depth(const struct shape *shape, uint32_t sge, uint32_t bytes, uint32_t most)
 {
     char key[text_max];
@@ -146,7 +146,7 @@ static void print_depths(const struct shape *shape, uint32_t inline_max,
         print_depth(shape, 1, inline_max, depth);
 }
 
-/* What it makes of usual sizes, and with which errno it refuses a list that is too long. */
+/* Prints what the device makes of usual sizes, and the errno for a list that is too long. */
 static void print_usual(const struct shape *shape, uint32_t sge)
 {
     struct ibv_qp_cap deep = small_cap(1, 0);

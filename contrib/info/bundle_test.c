@@ -31,8 +31,8 @@ static int64_t now_ms(void)
 
 /* ---- The launcher ---- */
 
-/* Without shared memory between the processes, as if each were alone on its host; softhca would
- * hide that the port does not work. */
+/* Shares no memory between the processes, as if each ran on its own host. Does not use softhca,
+ * which would hide that the port does not work. */
 static void set_environment(const char *device, int port)
 {
     char ports[128];
@@ -76,7 +76,7 @@ static pid_t start(const char *device, int port, int *from)
     return pid;
 }
 
-/* ---- What it prints ---- */
+/* ---- Output ---- */
 
 struct output {
     char line[line_max];
@@ -102,7 +102,7 @@ static void take_bytes(struct output *output, const char *bytes, size_t count)
     }
 }
 
-/* Until the end of the output; false: the time is over. */
+/* Reads until the end of the output; false: the time limit was reached. */
 static bool read_output(struct output *output, int from, int64_t deadline)
 {
     struct pollfd poll_fd = {.fd = from, .events = POLLIN};

@@ -34,7 +34,7 @@ static void hide(const char *text, size_t length, const char *instead)
     hidden[hidden_count++].instead = instead;
 }
 
-/* The root's name says nothing, and "/" would be found everywhere. */
+/* The name "root" reveals nothing, and its home "/" would match everywhere. */
 static void hide_user(void)
 {
     const struct passwd *user = geteuid() != 0 ? getpwuid(geteuid()) : NULL;
@@ -44,7 +44,8 @@ static void hide_user(void)
     hide(user->pw_name, strlen(user->pw_name), "(user)");
 }
 
-/* "localhost" is the name of all hosts. The full name is first: the short one is its beginning. */
+/* "localhost" names every host. The full name is hidden first, because the short one is a prefix of
+ * it. */
 static void hide_host(void)
 {
     struct utsname host;
@@ -56,7 +57,7 @@ static void hide_host(void)
         hide(host.nodename, part, "(host)");
 }
 
-/* Letters and digits beside a name make another word of it. */
+/* A name next to letters or digits is part of another word. */
 static bool is_whole(const char *value, const char *at, size_t length)
 {
     return (at == value || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[length]);
@@ -77,7 +78,7 @@ static void replace_word(char value[value_max], const char *word, const char *in
     }
 }
 
-/* A P_Key is the number of a partition, which ports list anyway. */
+/* A P_Key is not secret: it is the number of a partition, which ports list anyway. */
 bool bundle_is_secret(const char *name)
 {
     static const char *const words[] = {"KEY",  "TOKEN", "SECRET", "PASS",
@@ -93,8 +94,8 @@ bool bundle_is_secret(const char *name)
     return false;
 }
 
-/* Messages of jobs, and settings that are printed, may quote them. A short value would be found in
- * words that have nothing to do with it. */
+/* Messages of jobs and printed settings may quote them. A short value would match unrelated
+ * words. */
 static void hide_secrets(void)
 {
     for (char *const *entry = environ; *entry; entry++) {

@@ -26,7 +26,7 @@ static const char *atomics_text(void)
                                                   : "by the device";
 }
 
-/* Only devices count here: ranks that share no memory have no use for XRC. */
+/* Only devices matter here: ranks that share no memory do not use XRC. */
 static const char *xrc_text(void)
 {
     const char *answer = tk_xrc_describe();

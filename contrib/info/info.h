@@ -11,7 +11,7 @@
 
 enum info_grade {
     INFO_GOOD,
-    INFO_ADVICE, /* jobs run, but slower or with less help in trouble */
+    INFO_ADVICE, /* jobs run, but slower or with fewer diagnostics */
     INFO_WRONG   /* jobs of some kind fail */
 };
 
@@ -20,14 +20,14 @@ void info_section(const char *title);
 /* "name: value", in a column. */
 void info_fact(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* One sentence; for other grades than good it has the remedy. */
+/* One sentence; for any grade but good it includes the remedy. */
 void info_finding(enum info_grade grade, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* With --check facts are omitted, and findings are printed where they are found; otherwise those
- * that are not good are printed at the end. */
+/* With --check, facts are omitted and findings are printed at once; otherwise the findings that are
+ * not good are printed at the end. */
 void info_only_findings(void);
-/* Facts and findings go to the bundle, which names sections itself. */
+/* Sends facts and findings to the bundle, which writes its own section headers. */
 void info_in_bundle(void);
 void info_print_findings(void);
 
@@ -36,21 +36,21 @@ unsigned info_findings(enum info_grade grade);
 
 void info_build(void);
 
-/* False: a value is illegal, which was printed. */
+/* False: a value is illegal; an error was printed. */
 bool info_read_settings(void);
 
-/* Whether there was such a value, in whichever section it was read. */
+/* Whether any section so far has read an illegal value. */
 bool info_refused_settings(void);
 
-/* Reads the settings; with `all` prints those too that have their defaults. */
+/* Reads the settings; with `all` also prints those at their defaults. */
 void info_settings(bool all);
 
 /* Once the settings are read. */
 void info_devices(void);
 void info_limits(void);
 
-/* Prints which of its devices the ranks of a host would get; arguments are words of the command
- * line, NULL: not given. Without a file this host's. Returns the exit status. */
+/* Prints which devices of a host its ranks would get. Arguments are words of the command line,
+ * NULL: not given; without a file the host is this one. Returns the exit status. */
 /* Behind info_devices(). */
 void info_accelerators(void);
 bool info_port_is_used(const char *device, int port);
@@ -78,14 +78,14 @@ int info_bundle(const struct info_bundle *wanted);
 /* In the processes of such a test. */
 int info_bundle_job(int argc, char **argv);
 
-/* In the processes of a job that shows what the library makes of its device (doc/devices.md). */
+/* Runs in the processes of a job that shows how the library uses its device (doc/devices.md). */
 int info_device_job(int argc, char **argv);
 
-/* This program, and the launcher: beside it in an installation, elsewhere in the build tree.
- * False: this program can't be found. */
+/* Finds this program and the launcher, which is next to it in an installation and elsewhere in the
+ * build tree. False: this program can't be found. */
 bool info_programs(char *own, char *launcher, size_t size);
 
-/* A line of a file of the kernel, without its end; false: it can't be read. */
+/* Reads a line of a kernel file, without the newline; false: it can't be read. */
 bool info_read_line(const char *path, char *line, size_t size);
 
 #endif

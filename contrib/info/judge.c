@@ -60,7 +60,8 @@ static const char *export_remedy(int gex_class)
                : "install a kernel whose driver of the accelerator exports dma-bufs";
 }
 
-/* Of the first step that failed: the export, the call of the HCA's driver, the memory. */
+/* The reason of the first step that failed: the export, the call of the HCA's driver, the
+ * memory. */
 static const char *dmabuf_remedy(const struct info_accelerator *a, const struct info_hca *hca)
 {
     if (hca->dmabuf.error == 0)
@@ -137,7 +138,7 @@ static void judge_bar(const struct info_accelerator *a)
                      a->text, a->bar / mega, a->memory / mega);
 }
 
-/* The nearest of the HCAs that are used, or of those that are not. */
+/* The nearest HCA among those in use, or among those not in use. */
 static const struct info_hca *nearest(const struct info_accelerator *a, bool is_used)
 {
     const struct info_hca *best = NULL;

@@ -145,7 +145,7 @@ static void look_at_memfd(void)
                      strerror(error));
 }
 
-/* Yama: 0 all of the user, 1 descendants, 2 with CAP_SYS_PTRACE, 3 nobody. */
+/* Yama: 0 all processes of the user, 1 descendants, 2 with CAP_SYS_PTRACE, 3 no process. */
 static void look_at_ptrace(void)
 {
     char line[32];

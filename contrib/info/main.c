@@ -141,7 +141,7 @@ static int print_section(enum option_code code)
     return 0;
 }
 
-/* A full disk shows when the buffer is written, at the latest. */
+/* A full disk is reported when the buffer is flushed, at the latest. */
 static bool is_written(void)
 {
     errno = 0;
@@ -159,7 +159,7 @@ struct command {
     struct info_bundle bundle;
 };
 
-/* Those that belong to --topology or --bundle. False: it is none of them. */
+/* Handles the options of --topology and --bundle. False: another option. */
 static bool take_detail(struct info_topology *topology, struct info_bundle *bundle, int code)
 {
     if (code == HOST_NAMES)
@@ -209,7 +209,7 @@ static int read_command(int argc, char **argv, struct command *command)
         command->code = next;
         take_value(command, optarg);
     }
-    /* As people write it: getopt knows optional values behind '=' only. */
+    /* Accepts "--path SIZE" too: getopt recognizes optional values only after '='. */
     if ((command->code == PATH || command->code == TOPOLOGY || command->code == BUNDLE) &&
         !command->size && optind < argc)
         take_value(command, argv[optind++]);

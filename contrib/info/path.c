@@ -196,7 +196,7 @@ static void print_paths(const char *size)
 
 /* ---- The job ---- */
 
-/* A put connects to the other process, if nothing has before. */
+/* The first put connects to the other process, if it is not connected yet. */
 static void touch_other(gex_TM_t tm)
 {
     gex_Rank_t other = gex_TM_QuerySize(tm) - 1;
@@ -216,8 +216,7 @@ int info_path_job(int argc, char **argv)
     const char *size = argc > 2 ? argv[2] : NULL;
     if (gex_Client_Init(&client, &endpoint, &tm, "trunkline_info", &argc, &argv, 0) != GASNET_OK)
         return 1;
-    gex_Segment_Attach(&segment, tm,
-                       segment_bytes); /* a build for segments of everything has none */
+    gex_Segment_Attach(&segment, tm, segment_bytes); /* a build for segments EVERYTHING has none */
     medium_max =
         gex_AM_MaxRequestMedium(tm, gex_TM_QuerySize(tm) - 1, GEX_EVENT_NOW, 0, message_args);
     if (gex_TM_QueryRank(tm) == 0) {
@@ -238,7 +237,7 @@ static bool own_path(char *path, size_t size)
     return length > 0;
 }
 
-/* Beside this program in an installation; the build tree has it elsewhere. */
+/* Next to this program in an installation; elsewhere in the build tree. */
 static void launcher_path(const char *own, char *path, size_t size)
 {
     static const char *const places[] = {"%s/gasnetrun_ibv", "%s/../../spawner/gasnetrun_ibv",

@@ -60,7 +60,8 @@ static hwloc_obj_t socket_of(hwloc_obj_t part)
     return part;
 }
 
-/* Devices that hwloc finds at the whole machine have an unknown place, unless it is one socket. */
+/* If hwloc attaches a device to the whole machine, its place is unknown, unless the machine has one
+ * socket. */
 static enum info_place compare_parts(hwloc_obj_t a, hwloc_obj_t b)
 {
     bool is_one_node = hwloc_bitmap_weight(a->nodeset) == 1;

@@ -6,7 +6,7 @@
 
 #include <hwloc.h>
 
-/* The bridge from which the devices of a switch are reached; NULL: there is none. */
+/* The bridge above the devices of a switch; NULL: none. */
 hwloc_obj_t info_switch_of(hwloc_obj_t device);
 
 #endif

@@ -50,7 +50,7 @@ static int load(const char *file)
                   file ? file : "this host");
 }
 
-/* In the order of hwloc, which is that of the bus; of each device one port. */
+/* In hwloc's order, which is the bus order; one port for each device. */
 static int find_ports(void)
 {
     for (hwloc_obj_t at = NULL; (at = hwloc_get_next_osdev(machine, at));)
@@ -82,7 +82,7 @@ static int bind_to_parts(const char *word, hwloc_obj_type_t type)
     return 0;
 }
 
-/* "0-3:4-7": CPUs of rank 0, of rank 1, then from the beginning again. */
+/* "0-3:4-7": CPUs of rank 0, of rank 1; further ranks start again at the first. */
 static int bind_to_lists(const char *lists)
 {
     const char *at = lists;

@@ -75,7 +75,7 @@ static bool read_line(struct trace_summary *summary, struct reader *reader, char
     return report_error(reader, "no memory for the sums");
 }
 
-/* The lines that the buffer has whole; what is left moves to its beginning. */
+/* Handles the complete lines in the buffer, and moves the rest to its beginning. */
 static bool read_lines(struct trace_summary *summary, struct reader *reader)
 {
     char *at = buffer, *end = buffer + reader->used, *newline;
@@ -130,7 +130,7 @@ static bool read_file(struct trace_summary *summary, const char *name)
     return is_read;
 }
 
-/* A full disk shows when the buffer is written, at the latest. */
+/* A full disk is reported when the buffer is flushed, at the latest. */
 static bool is_written(void)
 {
     errno = 0;

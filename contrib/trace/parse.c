@@ -25,7 +25,7 @@ static struct trace_word next_word(struct trace_word *line)
     return word;
 }
 
-/* name=value: the value, which is empty if it is another name. */
+/* name=value: returns the value, empty if the name differs. */
 static struct trace_word value_of(struct trace_word word, const char *name)
 {
     size_t length = strlen(name);
@@ -34,7 +34,7 @@ static struct trace_word value_of(struct trace_word word, const char *name)
     return (struct trace_word){word.at + length + 1, word.length - length - 1};
 }
 
-/* From the value on, up to " text=" if that comes: names of files may have blanks. */
+/* From the value up to " text=", if present: file names may contain blanks. */
 static struct trace_word value_with_blanks(struct trace_word value, struct trace_word *line)
 {
     static const char text[] = " text=";

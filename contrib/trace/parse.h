@@ -23,7 +23,7 @@ struct trace_item {
     enum tk_trace_op op;
     struct trace_word place; /* FILE:LINE of the program */
     struct trace_word path;  /* of a transfer */
-    bool is_aligned;         /* at both: times are wrong by so much at most */
+    bool is_aligned;         /* at both: the largest error of the times */
     uint64_t error;
     struct trace_word host; /* at the start */
     struct trace_word how;  /* at the end */

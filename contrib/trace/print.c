@@ -31,7 +31,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* Most time first; ties have a fixed order. */
+/* Sorted by time, longest first; ties have a fixed order. */
 static int compare_entries(const void *left, const void *right)
 {
     const struct trace_entry *a = *(const struct trace_entry *const *)left;

@@ -24,7 +24,7 @@ bool trace_is_wait(enum tk_trace_op op)
     return strchr("SBC", trace_op_letter(op)) != NULL;
 }
 
-/* Characters that the terminal might interpret, or that would break the line, are replaced. */
+/* Replaces characters that a terminal might interpret or that would break the line. */
 static void copy_word(char *to, struct trace_word word)
 {
     size_t length = word.length < trace_word_max ? word.length : trace_word_max - 1;

@@ -44,7 +44,7 @@ struct trace_summary {
 bool trace_summary_add(struct trace_summary *summary, enum trace_kind kind,
                        const struct trace_item *item);
 
-/* Calls of one file are not inside of those of another. */
+/* Calls in one file do not nest in calls of another. */
 void trace_summary_next_file(struct trace_summary *summary);
 
 /* Whether its time is one of waiting for others. */

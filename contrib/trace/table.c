@@ -71,7 +71,7 @@ static struct trace_entry *find(const struct trace_table *table, uint64_t hash, 
     return NULL;
 }
 
-/* A name ends at its first zero: strndup's would differ from what is looked for. */
+/* A name ends at its first zero byte: the result of strndup would not match the lookup key. */
 struct trace_entry *trace_table_entry(struct trace_table *table, uint64_t first, uint64_t second,
                                       const char *name, size_t length)
 {

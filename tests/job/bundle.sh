@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# trunkline_info --bundle writes one file with all sections, without secrets, and with a test of each port whose failure is its
-# status; softhca run --profile FILE behaves like the devices in it, so that a bundle written there is equal. A file that is no
-# bundle is refused by one line.
+# trunkline_info --bundle writes one file with all sections, without secrets, and with a test of each port whose failure is its status;
+# softhca run --profile FILE behaves like the devices in it, so that a bundle written there is equal. A file that is not a bundle is refused
+# with one line.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 [ "$sanitizer" = no ] || skip "the program is the plain one"
 info=$top_builddir/contrib/info/trunkline_info
@@ -52,13 +52,13 @@ again qedr,connectx-5 0
 [ "$(grep -c '^\[device' "$scratch/second")" -eq 2 ] || failed "not both devices"
 again efa 1
 has "$scratch/first" '^line = .*EFA is used by'
-# A profile that is one of a kind is visible.
+# A profile that matches no other is visible.
 bundle 0 "$scratch/first" SOFTHCA_PROFILE=qedr
 bundle 0 "$scratch/second" -- --profile "$scratch/first"
 for line in 'max_sge = 4' 'type UC = errno 95' 'create RC 1 1 5 1 0 = errno 22' 'resize_cq = errno 95' 'fw_ver = 8.37.7.0' 'inline RC = 128'; do
     has "$scratch/second" "^$line"
 done
-# Jobs run on it.
+# Jobs run on these devices.
 SETTINGS="SOFTHCA_PROFILE=$scratch/first GASNET_SUPERNODE_MAXSIZE=1" good 2 "$jobs/am-seq"
 SETTINGS="SOFTHCA_PROFILE=connectx-5,$scratch/first,siw" job 1 "$top_builddir/contrib/info/trunkline_info" --devices
 grep -q 'qedr0:1' "$scratch/out" && grep -q 'siw0:1' "$scratch/out" || failed "a file among names"
@@ -84,7 +84,7 @@ has "$scratch/part" '^result = passed'
 has "$scratch/first" '^GASNET_NUM_QPS = 1$'
 has "$scratch/first" '^libibverbs.so = .*libibverbs'
 
-# What is secret is hidden.
+# Secrets are hidden.
 has "$scratch/first" '^GASNET_FOO_TOKEN = \(hidden\)$'
 has_not "$scratch/first" 'abcdef|ghijkl'
 host=$(uname -n)
@@ -97,7 +97,7 @@ localhost*) ;;
     ;;
 esac
 
-# Tests that fail: wrong data, an error, no end in time. Nothing is left.
+# Tests that fail: wrong data, an error, a time-out. Nothing is left behind.
 bundle 1 "$scratch/first" SOFTHCA_FAULT=error:status=rem_access,op=write
 section "$scratch/first" 'test softhca0:1' >"$scratch/part"
 has "$scratch/part" '^result = failed'
@@ -109,7 +109,7 @@ has "$scratch/first" '^reason = not done after 1 s'
 "$softhca" list --fabric "$fabric" >"$scratch/out" 2>&1
 has_not "$scratch/out" 'trunkline_info'
 
-# What can't be written is one line and a failure; wrong options have status 2.
+# An output that can't be written gives one line and a failure; wrong options give status 2.
 refused() { [ "$(wc -l <"$scratch/err")" -eq 1 ] || failed "not one line: $(cat "$scratch/err")"; }
 bundle 1 "$scratch/none/file"
 refused
@@ -164,7 +164,7 @@ rm "$scratch/bad" && ln -s "$scratch/pipe" "$scratch/bad"
 no 'not a file' pipe
 rm "$scratch/bad" && mkdir "$scratch/bad"
 no 'not a file'
-# From mail, with other ends of lines, it is as good.
+# A file from mail, with other line endings, is accepted too.
 rmdir "$scratch/bad" && sed 's/$/\r/' "$scratch/good" >"$scratch/bad"
 bundle 0 "$scratch/second" -- --profile "$scratch/bad"
 diff <(device_part "$scratch/good") <(device_part "$scratch/second") >"$scratch/err" || failed "CR LF"

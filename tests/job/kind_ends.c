@@ -39,7 +39,7 @@ static void make_kind(void)
     CHECK(is_active());
 }
 
-/* Rank 0 has a segment on its device, rank 1 a kind alone. */
+/* Rank 0 has a segment on its device, rank 1 only a kind. */
 static void publish(void)
 {
     gex_Segment_t segment;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Puts and gets with memory of devices: a random mix with an exact model of every byte. Each rank
  * has host segments and device segments; in each segment, each thread of each rank (a writer) has a
- * part that it alone writes, so it knows all bytes of it. Within a batch, operations use blocks of
- * their own. At the end the owners read their memory by the driver and tell sums of it.
+ * part that only it writes, so it knows all bytes of it. Within a batch, operations use blocks of
+ * their own. At the end the owners read their memory through the driver and publish checksums.
  *
  * Usage: kinds [batches [threads]]
  * KINDS_SEED     of the mix
@@ -36,7 +36,7 @@ enum {
     BLOCK = 100 * 1000, /* more than ten pieces of the least size */
     BLOCKS = 2 * OPS,   /* one for the remote end and one for the local end of each */
     PART = BLOCK * BLOCKS,
-    SHIFT = 40, /* of the client's segment in its allocation */
+    SHIFT = 40, /* offset of the client's segment in its allocation */
     GUARD = 64
 };
 
@@ -52,7 +52,7 @@ static gex_Rank_t writers;
 static __thread gex_Rank_t me;        /* of all writers */
 static char *bases[PLACES];           /* ours */
 static char **theirs[ENDPOINTS];      /* by rank */
-static __thread char **model[PLACES]; /* of our parts, by rank; PLAIN: of this rank alone */
+static __thread char **model[PLACES]; /* of our parts, by rank; PLAIN: only of this rank */
 static size_t segment_size;
 static __thread uint64_t state;
 
@@ -143,7 +143,7 @@ static void find_others(void)
     }
 }
 
-/* Our part of what a rank has at a place, which begins as a pattern. */
+/* Our part of a rank's memory at a place; it is initialized with a pattern. */
 static void make_model(void)
 {
     for (int place = 0; place < PLACES; place++) {
@@ -210,7 +210,7 @@ static size_t random_size(int form)
     return random_below(4) == 0 ? end : random_below(end + 1);
 }
 
-/* The order of operations of one batch does not matter: each has two blocks of its own. */
+/* The order of operations within a batch does not matter: each has two blocks of its own. */
 static struct op random_op(size_t number)
 {
     struct op op = {.rank = (gex_Rank_t)random_below(job.size),
@@ -278,7 +278,7 @@ static ptrdiff_t random_stride(size_t least)
     return (ptrdiff_t)(least + random_below(2) * random_below(least / 2 + 1));
 }
 
-/* All of it lies in a block: strides are at most half as large again as what they pass over. */
+/* Everything lies in a block: a stride is at most one and a half times the data that it skips. */
 static void random_box(struct pieces *p)
 {
     static const size_t lengths[] = {1, 8, 64, 300, 5000};
@@ -299,7 +299,7 @@ static void random_box(struct pieces *p)
     }
 }
 
-/* The same places as of a box, but for a part that moved or descends here. */
+/* The same places as for a box, except for a part that is moved or descends here. */
 static void random_lists(struct pieces *p)
 {
     random_box(p);
@@ -349,7 +349,7 @@ static gex_Event_t strided(struct op *op, struct pieces *p, int form)
     return GEX_EVENT_INVALID;
 }
 
-/* The source is ours again: what is written now must not arrive. */
+/* The source may be reused: data written now must not arrive. */
 static void spoil(const struct op *op)
 {
     char *bytes = job_memory(op->nbytes + 1);
@@ -359,7 +359,7 @@ static void spoil(const struct op *op)
     free(bytes);
 }
 
-/* A source is ours again when the leaf says so, and after a blocking put. */
+/* A source may be reused when the leaf event is done, and after a blocking put. */
 static void non_contiguous(struct op *op)
 {
     static __thread struct pieces p;
@@ -387,7 +387,8 @@ static void non_contiguous(struct op *op)
     }
 }
 
-/* A value has no address, so any endpoint of ours will do, bound to memory of a device or not. */
+/* A value has no address, so any local endpoint can send it, whether bound to device memory or
+ * not. */
 static void value(struct op *op)
 {
     gex_RMA_Value_t v = 0;
@@ -487,7 +488,7 @@ static void check_here(const struct op *op)
           op->remote, op->form);
 }
 
-/* By the driver where the memory is ours; else by a get to host memory. */
+/* Reads through the driver if the memory is local, else by a get to host memory. */
 static void check_there(const struct op *op)
 {
     static __thread char bytes[BLOCK];
@@ -561,7 +562,7 @@ static void on_note(gex_Token_t token, void *payload, size_t nbytes)
     __atomic_add_fetch(&notes, 1, __ATOMIC_RELEASE);
 }
 
-/* The first blocks of the parts of the first writer, from packed rows. */
+/* Puts packed rows into the first blocks of the first writer's parts. */
 static void put_with_note(int from, int to)
 {
     struct op op = {.rank = (job.rank + 1) % job.size,
@@ -582,7 +583,8 @@ static void put_with_note(int from, int to)
     check_there(&op);
 }
 
-/* The same rows back, to another block: each as small as what a device may store by the CPU. */
+/* Gets the same rows back into another block; each row is so small that an HCA may deliver it by
+ * the CPU. */
 static void get_back(int from, int to)
 {
     struct op op = {
@@ -638,7 +640,7 @@ static uint64_t sum(const char *bytes)
     return s;
 }
 
-/* Behind all parts in the segment of endpoint 0: for each place and writer. */
+/* After all parts in the segment of endpoint 0: one for each place and writer. */
 static size_t sum_at(int place, gex_Rank_t writer)
 {
     return segment_size + ((size_t)place * writers + writer) * sizeof(uint64_t);
@@ -670,7 +672,8 @@ static void compare_sums(void)
         }
 }
 
-/* Only the first thread enters barriers of the job; while the others wait for it, it polls. */
+/* Only the first thread enters the job's barriers, and polls there; the other threads wait for
+ * it. */
 static pthread_barrier_t between;
 
 static void *run_writer(void *arg)
@@ -706,7 +709,7 @@ static void run_writers(void)
     job_barrier();
 }
 
-/* The library has given back what it held of the devices. */
+/* The library has released the devices. */
 static void release_devices(void)
 {
     for (int i = 0; i < 2; i++)

@@ -45,7 +45,7 @@ names()
     paths "over the network travel .* memory here" "over the network travel .* memory of the target"
 }
 
-# HCAs that reach the memory: by dma-buf, by peer memory, over two of them, and when one of these goes down
+# HCAs reach the memory: by dma-buf, by peer memory, over two HCAs, and when one of the two goes down
 hcas()
 {
     SETTINGS="GASNET_VERBOSEENV=1 GASNET_SUPERNODE_MAXSIZE=1 GASNET_MK_WAY=dmabuf" good 2 "$jobs/kinds-seq" 20
@@ -64,8 +64,8 @@ hcas()
     done
 }
 
-# What an HCA wrote is visible to the device after a flush alone: of puts by the read behind them, seen without gets, which flush too;
-# of gets by the driver.
+# The device sees what an HCA wrote only after a flush. Puts are flushed by the read behind them; this is tested without gets, which flush
+# too. Gets are flushed by the driver.
 weak_order()
 {
     for way in auto dmabuf peermem; do
@@ -90,7 +90,7 @@ faults()
     done
 }
 
-# Hosts of two ranks each; segments that are registered on demand.
+# Two hosts with two ranks each; segments that are registered on demand.
 others()
 {
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=2" good 4 "$jobs/kinds-seq" 10
@@ -109,7 +109,7 @@ deaths()
     done
 }
 
-# Classes of other vendors, and two in one process, whose memory passes through the host: no device copies for both.
+# Classes of other vendors, and two classes in one process. Data between the two passes through the host, because no device copies for both.
 classes()
 {
     for class in hip ze cuda,hip hip,ze; do
@@ -153,7 +153,7 @@ ends()
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 SOFTGPU_FAULT=copy:ms=100" good 2 "$jobs/kind_ends-seq"
 }
 
-# Sanitizers see the library's own memory; what only devices and HCAs reach is seen above.
+# Sanitizers check the library's own memory; the tests above check memory that only devices and HCAs access.
 sanitized()
 {
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 GASNET_MK_WAY=staged $small" good 2 "$jobs/kinds-seq" 4

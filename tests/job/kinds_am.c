@@ -58,7 +58,7 @@ static void read_ours(unsigned ep, void *to, const char *at, size_t size)
         memcpy(to, at, size);
 }
 
-/* Where a message from an endpoint belongs; answers lie behind, and then come sources. */
+/* Where a message from an endpoint is stored; answers follow, then sources. */
 static char *place(gex_Rank_t owner, unsigned ep, gex_Rank_t from, unsigned from_ep, bool answer)
 {
     return bases[owner][ep] + ((from * EPS + from_ep) * 2 + answer) * (size_t)SLOT;
@@ -96,7 +96,7 @@ static void count_one(unsigned *counter)
     gex_HSL_Unlock(&lock);
 }
 
-/* Events of replies are for the client thread. */
+/* Only the client thread may wait for the events of replies. */
 static gex_Event_t events[64];
 static unsigned event_count;
 
@@ -124,7 +124,7 @@ static void answer(gex_Token_t token, gex_Rank_t to, unsigned ours, unsigned the
     gex_Flags_t flags = seed % 3 == 1 ? GEX_FLAG_IMMEDIATE : 0;
     while (gex_AM_ReplyLong3(token, ANSWER, from, size, there, GEX_EVENT_NOW, flags,
                              (gex_AM_Arg_t)theirs, (gex_AM_Arg_t)ours, seed) != 0)
-        flags = 0; /* what it lacks may come by a poll, which is not allowed here */
+        flags = 0; /* the missing resource may need a poll, which is not allowed here */
     fill(ours, from, size, 99);
 }
 
@@ -249,7 +249,7 @@ static void round_of_all(int number)
     job_barrier();
 }
 
-/* More than may be queued at once, without a wait in between; none is lost. */
+/* Sends more than can be queued at once, without a wait in between; none is lost. */
 static void flood(void)
 {
     enum { FLOOD = 2000, SIZE = 64 };

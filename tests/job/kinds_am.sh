@@ -12,7 +12,7 @@ mixes()
         SETTINGS="GASNET_SUPERNODE_MAXSIZE=$1 GASNET_MK_WAY=$way SOFTGPU=devices=2 $small" good 3 "$jobs/kinds_am-par" 3 2
     done
 }
-# The other vendor's, whose writes by HCAs need a flush
+# The other vendor's memory, where writes by HCAs need a flush
 hip()
 {
     [ -z "$real" ] || return

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Remote atomics on memory of a device, by HCAs: each rank adds to words of each rank, its own too,
- * and moves amounts by compare-and-swap. No change is lost, and the owner finds the sums by the
- * driver. Results lie in host memory.
+ * and moves amounts by compare-and-swap. No change is lost, and the owner reads the right sums
+ * through the driver. Results lie in host memory.
  *
- * Usage: kinds_atomic [turns]; KINDS_REFUSED: what is refused, by one line. */
+ * Usage: kinds_atomic [turns]; KINDS_REFUSED: the case that must be refused with one line. */
 #include "config.h"
 
 #include "job.h"
@@ -44,8 +44,8 @@ static void make_team(void)
     job_barrier();
 }
 
-/* Word 0 counts by ADD, word 1 by FINC, whose results are all different for one rank, word 2 by
- * compare-and-swap; by DBL, word 3. */
+/* Word 0 counts by ADD; word 1 by FINC, whose results differ within a rank; word 2 by
+ * compare-and-swap; word 3 by DBL. */
 static void change(gex_AD_t u64, gex_AD_t dbl, gex_Rank_t r)
 {
     uint64_t was, before = UINT64_MAX, seen = 0;

@@ -151,7 +151,7 @@ static void cuda_check_idle(void)
     }
 }
 
-/* ---- HIP: the current device is a thread's own ---- */
+/* ---- HIP: each thread has its own current device ---- */
 
 static struct {
     int (*hipInit)(unsigned);

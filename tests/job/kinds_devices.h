@@ -29,10 +29,10 @@ struct kinds_vendor {
     void (*free)(const struct kinds_device *device, char *memory);
     void (*write)(const struct kinds_device *device, char *to, const void *from, size_t size);
     void (*read)(const struct kinds_device *device, void *to, const char *from, size_t size);
-    /* What the calling thread has set as its context or device. */
+    /* The calling thread's current context or device. */
     uintptr_t (*current)(void);
     void (*close)(const struct kinds_device *device);
-    /* After all are closed: nothing is held by this process. */
+    /* After all are closed, this process must hold no device. */
     void (*check_idle)(void);
 };
 

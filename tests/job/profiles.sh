@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every kind of device that softhca can be (SOFTHCA_PROFILE), with the settings that users have who set none: messages, puts and
-# gets, vectors, atomics, collectives, connections on demand and ends of jobs run, or one line says what the device lacks and what
-# to use instead. What had to be tried is said at GASNET_VERBOSEENV: inline data and lists.
+# Every kind of device that softhca can imitate (SOFTHCA_PROFILE), with default settings: messages, puts and gets, vectors, atomics,
+# collectives, connections on demand and ends of jobs work, or one line says what the device lacks and what to use instead.
+# GASNET_VERBOSEENV prints the limits that the library had to try: inline data and lists.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1
 
@@ -76,7 +76,7 @@ others()
     lacks efa 'efa_0 has no reliable connections (RC), which this library needs: EFA is used by libfabric'
     lacks mana 'mana_0 has no reliable connections (RC) with this kernel: use a newer one'
     mixed
-    # Completion queues that can't grow are made for all peers: there are more than 64.
+    # Completion queues that can't grow are made for all peers: the job has more than 64.
     ! is_cheap 68 || SETTINGS="SOFTHCA_PROFILE=qedr" good 68 "$jobs/many_ranks-seq"
 }
 
@@ -103,7 +103,7 @@ each()
         export SOFTHCA_PROFILE; exec "$@"' sh "$kinds" "$@"
 }
 
-# Two kinds of one link layer in a process; a device that can't be used beside one that can; ranks that have different ones.
+# Two kinds of one link layer in a process; an unusable device beside a usable one; ranks with different devices.
 mixed()
 {
     SETTINGS="SOFTHCA_PROFILE=connectx-5,connectx-3 GASNET_NUM_QPS=2" good 2 "$jobs/am-seq"

@@ -22,7 +22,7 @@ struct gpu_case {
     int signal; /* that ends it; 0: it ends by itself */
 };
 
-/* Accesses that must end the process, and not with a sanitizer's report. */
+/* Accesses that must end the process, but without a sanitizer report. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -45,7 +45,7 @@ const char *__tsan_default_options(void)
         } while (0)
 #endif
 
-/* For results of CUDA and HIP, which are numbers */
+/* For results of CUDA and HIP, which are integers */
 #define GIVES(number, call)                                                                        \
     do {                                                                                           \
         int got_ = (int)(call);                                                                    \
@@ -91,7 +91,7 @@ static inline int count_descriptors(void)
     return n;
 }
 
-/* Runs a function in a child; its wait status. */
+/* Runs a function in a child and returns its wait status. */
 static inline int in_child(void (*run)(void *), void *argument)
 {
     int status;

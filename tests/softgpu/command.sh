@@ -17,7 +17,7 @@ fail()
     failed=1
 }
 
-# says STATUS TEXT COMMAND...: it ends so and says TEXT (a regular expression), in one line when the status is not 0
+# says STATUS TEXT COMMAND...: the command ends with STATUS and prints TEXT (a regular expression), on one line if STATUS is not 0
 says()
 {
     local status=$1 text=$2
@@ -28,7 +28,7 @@ says()
     [ "$status" = 0 ] || [ "$(wc -l <"$work/out")" = 1 ] || fail "$*: not one line: $(cat "$work/out")"
 }
 
-# A program that knows nothing of softgpu: which libraries its loader takes
+# Which libraries the loader picks for a program that was built without softgpu
 cat >"$work/client.c" <<'END'
 #include <dlfcn.h>
 #include <stdio.h>
@@ -82,16 +82,16 @@ if [ -n "$client" ]; then
     says 0 '^1 devices, 1 arguments' "$softgpu" run -- "$client" --help
     SOFTGPU=devices=4 says 0 '^4 devices' "$softgpu" run "$softhca" run --hcas 2 "$client"
     SOFTGPU=devices=4 says 0 '^4 devices' "$softhca" run --hcas 2 "$softgpu" run "$client"
-    # The path that was there stays behind it.
+    # The earlier path is kept after it.
     # shellcheck disable=SC2016 # the program's shell expands it
     says 0 "^$lib:/somewhere\$" env LD_LIBRARY_PATH=/somewhere "$softgpu" run sh -c 'echo "$LD_LIBRARY_PATH"'
-    # Moved as a whole, as an installation may be
+    # An installation that was moved as a whole
     mkdir -p "$work/moved/bin" "$work/moved/lib/trunkline/softgpu"
     cp "$softgpu" "$work/moved/bin" && cp "$lib"/*.so.* "$work/moved/lib/trunkline/softgpu"
     says 0 '^1 devices' "$work/moved/bin/softgpu" run "$client"
 fi
 
-# A killed program leaves no process, and no file where shared memory lies.
+# A killed program leaves no process, and no file in /dev/shm.
 "$top_builddir/tests/softgpu/cuda_ipc" >"$work/out" 2>&1 || fail "cuda_ipc: $(cat "$work/out")"
 compgen -G '/dev/shm/*softgpu*' && fail "files in /dev/shm"
 exit $failed

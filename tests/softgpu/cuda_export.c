@@ -122,7 +122,7 @@ static void refused(void)
     CHECK(value == 0);
 }
 
-/* Full while a descriptor or a mapping lives, in any process, and no longer */
+/* The BAR is full while a descriptor or a mapping exists in any process, and no longer */
 static void small_bar(void)
 {
     unsigned char *bytes;
@@ -167,7 +167,7 @@ static void weak_order(void)
     bytes[PAGE * 3] = 3;
     GOOD(cuMemcpyDtoH(back, p, PAGE));
     CHECK(back[7] == 1);
-    /* What the device writes meanwhile, the HCA reads, and a flush leaves it alone. */
+    /* The HCA reads what the device writes meanwhile, and a flush does not change it. */
     GOOD(cuMemsetD8(p + 8, 9, 1));
     GOOD(cuCtxSynchronize());
     CHECK(bytes[8] == 9 && bytes[7] == 2);
@@ -190,7 +190,7 @@ static void strong_order(void)
     GIVES(1, cuFlushGPUDirectRDMAWrites(0, 1));
 }
 
-/* cuMemCreate: memory of an address range that the client has put together */
+/* cuMemCreate: memory of an address range that the client composed */
 static void mapped_memory(void)
 {
     CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,

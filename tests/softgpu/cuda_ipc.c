@@ -62,7 +62,7 @@ static void owner(int in, int out)
     for (value = 0; value < SIZE; value++)
         CHECK(bytes[value] == (value == 50 ? 3 : 2));
     GOOD(cuMemFree(p));
-    cuda_alloc(SIZE); /* has the descriptor now that the handle names */
+    cuda_alloc(SIZE); /* now has the descriptor number that the handle names */
     put(out, &c, 1);
     get(in, &c, 1);
 }
@@ -95,7 +95,7 @@ static void shared(void)
     GIVES(1, cuIpcGetMemHandle(&h, p)); /* not ours to pass on */
     GIVES(1, cuMemGetHandleForAddressRange(&fd, p, 4096, 1, 0));
     put(pipes.to_child[1], &c, 1);
-    get(pipes.to_parent[0], &c, 1); /* freed there; stays here until it is closed */
+    get(pipes.to_parent[0], &c, 1); /* freed by the owner; stays valid here until it is closed */
     GOOD(cuMemcpyDtoH(bytes, p, SIZE));
     CHECK(bytes[0] == 2);
     GOOD(cuIpcCloseMemHandle(p));
@@ -123,7 +123,7 @@ static void give_and_wait(int in, int out)
     get(in, &c, 1);
 }
 
-/* Killed owners leave the memory to those that have it. */
+/* If the owner is killed, processes that opened the memory keep it. */
 static void killed_owner(void)
 {
     CUipcMemHandle h;

@@ -82,7 +82,7 @@ static void device_copies(void)
     GOOD(cuStreamQuery(NULL));
 }
 
-/* Rows move, what lies between them stays. */
+/* Rows are copied; bytes between them do not change. */
 static void two_dimensions(void)
 {
     enum { WIDTH = 100, HEIGHT = 50, DEVICE_PITCH = 300, HOST_PITCH = 110 };
@@ -121,7 +121,7 @@ static void two_dimensions(void)
     GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpy2DAsync(&copy, NULL));
 }
 
-/* Two streams that an event orders: 0, then 1, then 2. */
+/* An event orders two streams: 0, then 1, then 2. */
 static void events(void)
 {
     unsigned char *one, *two, *out;
@@ -161,7 +161,7 @@ static void events(void)
     GIVES(CUDA_ERROR_INVALID_HANDLE, cuStreamQuery(a));
 }
 
-/* The NULL stream orders blocking streams, and leaves the others alone. */
+/* The NULL stream orders blocking streams, and does not affect the others. */
 static void null_stream(void)
 {
     unsigned char *one, *out;
@@ -222,7 +222,7 @@ static void host_functions(void)
     CHECK(s.order == 1 && s.result == CUDA_ERROR_NOT_PERMITTED);
 }
 
-/* Work given to a stream is done although the stream is destroyed. */
+/* Work in a stream completes even if the stream is destroyed. */
 static void destroyed_stream(void)
 {
     unsigned char *out;
@@ -241,7 +241,7 @@ static void destroyed_stream(void)
     CHECK(all(out, 4));
 }
 
-/* Without ordered-streams two streams run at the same time, with it in the order of the calls. */
+/* Without ordered-streams, two streams run concurrently; with it, operations run in call order. */
 static void two_streams(int *second_first)
 {
     unsigned char *out;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The stand-ins for HIP and Level Zero have the functions, types and numbers that the vendors' headers declare: hip_declarations.c
-# and ze_declarations.c compile with softgpu's headers and with those (Debian's libamdhip64-dev and libze-dev; HIP_INCLUDE and
-# ZE_INCLUDE name other places). CUDA's header is not in Debian: only softgpu's own is looked at.
+# The stand-ins for HIP and Level Zero have the functions, types and numbers that the vendors' headers declare: hip_declarations.c and
+# ze_declarations.c compile with softgpu's headers and with those (Debian's libamdhip64-dev and libze-dev; HIP_INCLUDE and ZE_INCLUDE name
+# other places). CUDA's header is not in Debian: only softgpu's own is checked.
 set -u
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -27,7 +27,7 @@ for header in cuda.h hip/hip_runtime_api.h hsa/hsa_ext_amd.h level_zero/ze_api.h
         c++ -x c++ -Wall -Werror -I"$include" -c -o "$work/out.o" "$work/use.c" || exit 1
     }
 done
-# Every function that a header declares is in its library, and nothing else is but the functions for softhca.
+# Each library exports exactly the functions that its header declares, and the functions for softhca.
 for pair in cuda.h:libcuda.so.1 hip/hip_runtime_api.h:libamdhip64.so.5 hsa/hsa_ext_amd.h:libhsa-runtime64.so.1 \
     level_zero/ze_api.h:libze_loader.so.1; do
     echo "#include <${pair%:*}>" >"$work/use.c"

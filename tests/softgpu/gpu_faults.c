@@ -13,14 +13,14 @@ static void copies(void)
     p = cuda_alloc(10);
     for (int i = 1; i <= 5; i++)
         GIVES(i == 3 ? CUDA_ERROR_UNKNOWN : 0, cuMemcpyHtoD(p + i, &c, 1));
-    /* The failed one moved nothing, and the context goes on. */
+    /* The failed copy moved no data, and the context remains usable. */
     GOOD(cuMemcpyDtoH(&back, p + 3, 1));
     CHECK(back == 0);
     GOOD(cuMemcpyDtoH(&back, p + 4, 1));
     CHECK(back == 1);
 }
 
-/* An asynchronous one ends its context when it runs. */
+/* An asynchronous copy that fails breaks its context when it runs. */
 static void late(void)
 {
     CUdeviceptr p, q;

@@ -106,7 +106,7 @@ static void contexts(void)
     GIVES(hipErrorInvalidContext, hipCtxPopCurrent(&c));
 }
 
-/* The dma-buf is the allocation, the offset that of the pointer in it. */
+/* The dma-buf covers the allocation; the offset is the pointer's offset in it. */
 static void dmabufs(void)
 {
     unsigned char *p = alloc(3 * PAGE), *bytes, back;

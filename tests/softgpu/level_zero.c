@@ -96,8 +96,8 @@ static void properties(void)
     GIVES(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, zeContextDestroy(context));
 }
 
-/* Copies are asynchronous to any host memory; an event is signaled by the end, until it is reset.
- */
+/* Copies to any host memory are asynchronous; the end of a copy signals its event, which stays
+ * signaled until it is reset. */
 static void copies(void)
 {
     static unsigned char in[SIZE], out[SIZE];

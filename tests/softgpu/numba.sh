@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A program that was written for CUDA's driver API alone runs unchanged: numba (Debian: python3-numba) allocates, pins, copies by streams,
-# records events, makes IPC handles and opens them in another process, with one device and with two.
+# A program that uses only CUDA's driver API runs unchanged: numba (Debian: python3-numba) allocates, pins, copies in streams, records
+# events, makes IPC handles and opens them in another process, with one device and with two.
 set -u
 softgpu=${top_builddir:?run through make check}/contrib/softgpu/softgpu
 [ -e "$top_builddir/contrib/softgpu/lib/libcuda.so.1" ] || exit 1

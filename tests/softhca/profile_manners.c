@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Manners of devices that a profile has (SOFTHCA_PROFILE), beyond the sizes of queue pairs: one
- * case each, on a device that has it. Owns nothing beyond each case. */
+/* Behaviour of devices in a profile (SOFTHCA_PROFILE) other than the sizes of queue pairs: one case
+ * each, on a device that has it. Owns nothing beyond each case. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -114,7 +114,7 @@ static void *add_by_cpu(void *data)
     return NULL;
 }
 
-/* How many are lost of what the CPU and the device add to one word at the same time. */
+/* How many increments are lost when the CPU and the device add to one word concurrently. */
 static uint64_t lost_of_both(void)
 {
     struct cpu_adder cpu = {0};
@@ -184,7 +184,8 @@ static void few_reads(void)
              0);
 }
 
-/* Reads so many bytes; was the data there before the poll? It is there after it in any case. */
+/* Reads so many bytes. Returns whether the data was there before the poll; after the poll it always
+ * is. */
 static bool arrives_early(struct end *a, struct end *b, const struct address *to, size_t n)
 {
     bool early;
@@ -215,7 +216,7 @@ static void reads_in_completions(void)
     CHECK(arrives_early(&a, &b, &to, 65));
 }
 
-/* Many at a time, whose requests are in the queue for the second time round. */
+/* Posts many reads at a time; in later rounds their requests wrap around the queue. */
 static void reads_keep_apart(void)
 {
     struct address to;
@@ -233,7 +234,7 @@ static void reads_keep_apart(void)
             CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
         CHECK(filled(a.buf, 50 * 64, (unsigned)round));
     }
-    /* One without a completion is there at once. */
+    /* The data of an unsignaled read is there at once. */
     CHECK_EQ(post(&a, IBV_WR_RDMA_READ, 1, 8192, 8, 0, &to, 0), 0);
     CHECK(memcmp(a.buf + 8192, b.buf, 8) == 0);
 }
@@ -327,7 +328,7 @@ static void begin_connecting(struct rdma_event_channel *ch, struct rdma_cm_id **
     ack_cm(ch, RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
 
-/* Connects two queue pairs that belong to no identifier. */
+/* Connects two queue pairs without an identifier of librdmacm. */
 static void connect_iwarp(struct end *active, struct end *passive)
 {
     struct rdma_event_channel *ch = rdma_create_event_channel();
@@ -368,7 +369,7 @@ static void program_can_not_connect(void)
     end_open(&a, &small);
     end_open(&b, &small);
     to = address_of(&b);
-    to.lid = 0; /* its LID is not one by which it is reached */
+    to.lid = 0; /* its LID can't be used to reach it */
     to_init(a.qp);
     attr.ah_attr = path_to(&to);
     attr.dest_qp_num = to.qpn;

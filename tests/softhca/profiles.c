@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Profiles of devices (SOFTHCA_PROFILE): what a device reports is what the table has, and each
- * manner is seen. Each case is a process of its own: settings are read once. Owns nothing beyond
- * each case. */
+/* Profiles of devices (SOFTHCA_PROFILE): a device reports what the table says, and each special
+ * behaviour is observed. Each case is a process of its own: settings are read once. Owns nothing
+ * beyond each case. */
 #include "config.h"
 
 #include "tests/softhca/profiles.h"
@@ -166,7 +166,7 @@ static void all_report_what_the_table_has(void)
     }
 }
 
-/* A field of the table without a sentence, or a profile without a source, is no documentation. */
+/* Each field of the table has a sentence, and each profile names its source. */
 static void table_is_documented(void)
 {
     for (size_t i = 0; i < shca_profile_field_count; i++)
@@ -220,7 +220,7 @@ static void settings_win(void)
     CHECK_EQ(port.link_layer, IBV_LINK_LAYER_INFINIBAND);
 }
 
-/* Without a profile the device is softhca's, whatever else is set. */
+/* Without a profile the device is softhca's own, whatever else is set. */
 static void default_stays(void)
 {
     const struct shca_profile *p = of_name("softhca");
@@ -234,7 +234,7 @@ static void default_stays(void)
 
 /* ---- queue pairs ---- */
 
-/* The errno of ibv_create_qp; 0: it was created and destroyed, with what it returned in *cap. */
+/* The errno of ibv_create_qp; 0: it was created and destroyed, and *cap has what it returned. */
 static int create(const struct parts *o, enum ibv_qp_type type, struct ibv_qp_cap *cap)
 {
     struct ibv_qp_init_attr init = {
@@ -255,7 +255,7 @@ static int create_rc(const struct parts *o, uint32_t depth, uint32_t list, uint3
     return create(o, IBV_QPT_RC, &cap);
 }
 
-/* mlx5: a send queue has so many blocks of 64 bytes. */
+/* mlx5: a send queue has a limited number of 64-byte blocks. */
 static void queue_of_blocks(void)
 {
     struct parts o;
@@ -310,7 +310,7 @@ static void returns_more(void)
     CHECK_EQ(cap.max_inline_data, 2 * 64 - 32 - 4);
 }
 
-/* bnxt: one entry stays empty, and what that makes of a depth must fit. */
+/* bnxt: one entry stays empty, and the depth after rounding must fit. */
 static void rounding_must_fit(void)
 {
     struct parts o;

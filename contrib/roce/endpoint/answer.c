@@ -8,7 +8,7 @@
 
 #include "endpoint/private.h"
 
-static const uint64_t congestion_interval = 50000; /* ns between notifications, as cards have it */
+static const uint64_t congestion_interval = 50000; /* ns between notifications, as on cards */
 
 /* ---- the ring ---- */
 
@@ -76,7 +76,8 @@ static unsigned read_operation(bool first, bool last)
     return first ? ROCE_READ_RESPONSE_FIRST : ROCE_READ_RESPONSE_MIDDLE;
 }
 
-/* The next packet of a read's response; 0: its memory is gone, and the responder has failed. */
+/* Writes the next packet of a read's response; 0: its memory is gone, and the responder has failed.
+ * */
 static size_t read_packet(struct roce_endpoint *e, struct roce_answer *a, uint8_t *out)
 {
     uint32_t k = roce_psn_diff(a->next, a->first), offset = k * e->a.path_mtu;

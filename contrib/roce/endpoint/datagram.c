@@ -16,7 +16,7 @@ static void fail_silently(struct roce_endpoint *e)
     roce_queue_flush(e, ROCE_FLUSHED);
 }
 
-/* A message goes on with the packet in order or not at all; a new one may begin with any PSN
+/* A message continues only with the packet in order; a new one may begin with any PSN
  * (specification 9.8.2.2.1). */
 static bool continues(struct roce_endpoint *e, const struct roce_packet *p)
 {

@@ -16,7 +16,7 @@ enum {
     default_bytes = 65536,
     default_ack = 16,
     default_pieces = 16,
-    answers_spare = 2, /* repeated reads may wait besides as many new ones */
+    answers_spare = 2, /* as many repeated reads may wait as new ones */
 };
 static const uint64_t default_first = 20000000, default_least = 1000000;
 static const uint16_t full_member = 0x8000;

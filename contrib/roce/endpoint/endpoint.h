@@ -95,7 +95,8 @@ enum roce_event {
  * its own or another, except roce_post from `complete`. */
 struct roce_calls {
     /* Copies bytes of a request's buffers: out of them (send, write), or into them (read, atomic).
-     * ROCE_SUCCESS, or with what status the request is to fail. Retransmission fetches again. */
+     * Returns ROCE_SUCCESS, or the status with which the request fails. Retransmission fetches
+     * again. */
     enum roce_status (*fetch)(void *context, const struct roce_request *r, uint32_t offset,
                               void *to, uint32_t length);
     enum roce_status (*store)(void *context, const struct roce_request *r, uint32_t offset,
@@ -130,7 +131,7 @@ struct roce_calls {
 /* The attributes of a queue pair; verbs' names, verbs' units. */
 struct roce_attributes {
     uint8_t transport; /* ROCE_RC, ROCE_UC, ROCE_UD, ROCE_XRC */
-    bool initiator;    /* XRC: the half that only sends requests; those of others are dropped */
+    bool initiator;    /* XRC: this half only sends requests, and drops incoming ones */
     uint32_t qpn, dest_qpn;
     uint32_t send_psn, receive_psn;
     uint32_t path_mtu; /* bytes: 256, 512, ..., 4096; UD: the longest message */
@@ -162,8 +163,8 @@ struct roce_counters {
     uint64_t timeouts, rnr, halvings;  /* of the requester; rnr: NAKs received */
     uint64_t naks_received, naks_sent; /* without RNR */
     uint64_t acks_sent, rnr_sent, congestion_sent;
-    uint64_t duplicates, gaps; /* requests that came again, that came too early */
-    uint64_t stale;            /* responses to nothing that is outstanding */
+    uint64_t duplicates, gaps; /* duplicate requests; requests that came too early */
+    uint64_t stale;            /* responses that match no outstanding request */
     uint64_t drop_transport, drop_qpn, drop_pkey, drop_qkey, drop_state, drop_receive, drop_invalid;
 };
 
@@ -194,14 +195,14 @@ void roce_reset(struct roce_endpoint *e);
 /* UC and UD: from SQE back to RTS. Until then posts are flushed. */
 void roce_resume(struct roce_endpoint *e);
 
-/* Appends a request. 0, or ENOMEM: the queue is full; EMSGSIZE: longer than 2 GiB (UD: than the
- * MTU); EINVAL: an operation that the transport does not have. */
+/* Appends a request. Returns 0, or ENOMEM: the queue is full; EMSGSIZE: longer than 2 GiB (UD: than
+ * the MTU); EINVAL: the transport does not support the operation. */
 int roce_post(struct roce_endpoint *e, const struct roce_request *r);
 uint32_t roce_posted(const struct roce_endpoint *e); /* not yet completed */
 
 /* Hands in a packet for this queue pair, ICRC and source address already verified. congested: its
- * IP header carried the mark of congestion (ECN 11), or it came through a queue that is nearly
- * full; the sender will be informed. */
+ * IP header had ECN 11 (congestion experienced), or it came through a queue that is nearly full;
+ * the sender will be informed. */
 void roce_input(struct roce_endpoint *e, roce_time now, const struct roce_packet *p,
                 bool congested);
 
@@ -219,7 +220,7 @@ size_t roce_output(struct roce_endpoint *e, roce_time now, uint8_t *out,
 
 /* The same for responses only, which need no space on a wire whose limit is for requests. */
 size_t roce_answer_output(struct roce_endpoint *e, roce_time now, uint8_t *out);
-/* And for requests only, for which others wait; acknowledgements may follow them. */
+/* The same for requests only, because peers wait for them; acknowledgements may follow. */
 size_t roce_request_output(struct roce_endpoint *e, roce_time now, uint8_t *out,
                            const struct roce_request **r);
 /* Whether only an acknowledgement is due, which later ones will include. */

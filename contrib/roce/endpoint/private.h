@@ -35,7 +35,7 @@ struct roce_queue {
 struct roce_window {
     uint32_t packets, slow_start,
         partial;     /* in flight; threshold; acknowledged since the last + 1 */
-    uint64_t halved; /* not again before this number is acknowledged */
+    uint64_t halved; /* the window is not halved again before this number is acknowledged */
 };
 
 struct roce_timer {
@@ -58,7 +58,7 @@ struct roce_requester {
     struct roce_timer timer;
     uint32_t unasked;       /* packets since the last one that asked for an acknowledgement */
     bool on, paused, stuck; /* stuck: SQE */
-    uint64_t rewound;       /* where the last repetition began; UINT64_MAX: nowhere */
+    uint64_t rewound;       /* first number of the last repetition; UINT64_MAX: none */
     uint64_t broken_at;     /* this number fails with `broken`; UINT64_MAX: none */
     enum roce_status broken;
     struct roce_request shown; /* copy of the request of the last packet */
@@ -92,7 +92,7 @@ struct roce_responder {
     enum roce_reply reply;
     uint8_t syndrome; /* of a NAK */
     bool nak_sent;    /* since the last packet in order: silence */
-    bool failed;      /* final is what every further request gets */
+    bool failed;      /* final: the answer to every further request */
     uint8_t final;
     /* The message that is arriving. */
     uint8_t message; /* enum roce_kind; ROCE_KIND_NONE: none */
@@ -131,7 +131,7 @@ static inline bool roce_connected(const struct roce_endpoint *e)
     return e->a.transport == ROCE_RC || e->a.transport == ROCE_XRC;
 }
 
-/* The queue pair is in error: nothing but a final NAK leaves its responder. */
+/* The queue pair is in error: its responder sends only a final NAK. */
 static inline void roce_silence(struct roce_endpoint *e)
 {
     if (e->rx.failed)
@@ -161,7 +161,8 @@ void roce_queue_rewind(struct roce_queue *q);
 /* Moves the send cursor behind n packets. */
 void roce_queue_sent(struct roce_queue *q, uint64_t n);
 void roce_queue_flush(struct roce_endpoint *e, enum roce_status first);
-/* The oldest request fails with this status, and with it the end point (UC, UD: its sending). */
+/* Fails the oldest request with this status, and with it the end point (UC, UD: only its send
+ * side). */
 void roce_requester_fail(struct roce_endpoint *e, enum roce_status status);
 
 /* ---- window.c ---- */
@@ -179,9 +180,9 @@ void roce_timer_sent(struct roce_endpoint *e, roce_time now, uint64_t number, bo
 void roce_timer_progress(struct roce_endpoint *e, roce_time now);
 void roce_timer_alive(struct roce_endpoint *e, roce_time now);
 roce_time roce_timer_deadline(const struct roce_endpoint *e);
-/* The time of the oldest packet is over: repeats, or fails. */
+/* The oldest packet timed out: repeats, or fails. */
 void roce_timer_check(struct roce_endpoint *e, roce_time now);
-/* Not ready at the other end: false when tries are used up. */
+/* The other end is not ready (RNR NAK). False: the retries are used up. */
 bool roce_timer_rnr(struct roce_endpoint *e, roce_time now, unsigned code);
 
 /* ---- requester.c ---- */
@@ -216,7 +217,7 @@ enum roce_outcome {
     ROCE_REFUSED_OPERATION,
 };
 enum roce_outcome roce_execute(struct roce_endpoint *e, const struct roce_packet *p);
-/* Forgets the message that was arriving; a receive that it took serves the next one. */
+/* Drops the partly received message; the next one uses the receive that it took. */
 void roce_execute_abort(struct roce_endpoint *e);
 /* The numbers that a read fills. */
 uint32_t roce_read_numbers(const struct roce_endpoint *e, uint32_t length);

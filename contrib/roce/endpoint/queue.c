@@ -69,7 +69,7 @@ void roce_queue_advance(struct roce_endpoint *e, uint64_t to)
             break;
         complete_head(e, ROCE_SUCCESS);
     }
-    /* An acknowledgement may pass a cursor that was set back. */
+    /* An acknowledgement may overtake a cursor that was set back. */
     if (q->next < to)
         q->next = to;
 }

@@ -23,7 +23,7 @@ void roce_responder_fail(struct roce_endpoint *e, uint8_t nak, uint32_t psn)
 
     rx->failed = true;
     rx->final = nak;
-    rx->expected = psn; /* what was executed of a read behind it counts no more */
+    rx->expected = psn; /* the executed part of a later read no longer counts */
     rx->reply = ROCE_REPLY_FINAL;
     rx->message = ROCE_KIND_NONE;
     e->failed = true;

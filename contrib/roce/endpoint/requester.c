@@ -28,7 +28,7 @@ static bool reads_allow(struct roce_endpoint *e, const struct roce_entry *r)
     /* A fence counts what was posted before it, sent or not. */
     if ((r->r.flags & ROCE_FENCED) && q->next == r->first && r->requests > done)
         return false;
-    /* With nothing in flight nothing is outstanding, though the oldest may be half done. */
+    /* If nothing is in flight nothing is outstanding, even if the oldest request is half done. */
     if (!roce_is_answered(&r->r) || q->next == q->una)
         return true;
     sent = roce_pieces_at(e, r, q->next, true);
@@ -154,7 +154,7 @@ static void ask(struct roce_endpoint *e, roce_time now, uint8_t *out, const stru
         out[8] |= 0x80;
         e->tx.unasked = 0;
     }
-    /* A repeated packet measures nothing: which one was answered? */
+    /* A repeated packet gives no round-trip time: the answer may be to either copy. */
     roce_timer_sent(e, now, number, asks && !repeated);
 }
 

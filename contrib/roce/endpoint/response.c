@@ -7,8 +7,8 @@
 
 #include "endpoint/private.h"
 
-/* Retransmits from the oldest packet on, once: answers to the last flight that are still under way
- * say nothing new about it. */
+/* Retransmits from the oldest packet on, once: answers to the previous flight that are still under
+ * way must not trigger it again. */
 static void repeat_from_una(struct roce_endpoint *e)
 {
     if (e->tx.rewound == e->tx.q.una)
@@ -35,8 +35,7 @@ static void advance(struct roce_endpoint *e, roce_time now, uint64_t to)
         roce_requester_fail(e, e->tx.broken);
 }
 
-/* Everything before `to` arrived; false: but for a read or atomic in front of it, whose response is
- * missing. */
+/* Everything before `to` arrived. False: the response of an earlier read or atomic is missing. */
 static bool acknowledge(struct roce_endpoint *e, roce_time now, uint64_t to)
 {
     struct roce_queue *q = &e->tx.q;

@@ -19,8 +19,8 @@ void roce_window_start(struct roce_endpoint *e)
     w->slow_start = e->a.window_packets;
 }
 
-/* Knowledge about the network becomes stale when nothing was in flight for a time: the same window
- * is reached again, but not at once. */
+/* What the sender knows about the network becomes stale after an idle time: it grows back to the
+ * same window step by step. */
 void roce_window_rest(struct roce_endpoint *e)
 {
     struct roce_window *w = &e->tx.window;

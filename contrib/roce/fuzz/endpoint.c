@@ -44,7 +44,7 @@ struct talk {
     uint32_t psn; /* last seen in a packet of the end point */
 };
 
-/* The next byte of the script, 0 behind its end. */
+/* The next byte of the script; 0 after its end. */
 static uint8_t next(struct talk *t)
 {
     if (t->size == 0)
@@ -302,7 +302,7 @@ static void output(struct talk *t)
     }
 }
 
-/* Neither an answer nor a change of what is counted as good. */
+/* Must cause neither an answer nor a change of the counters of good packets. */
 static void stranger(struct talk *t)
 {
     uint64_t received = roce_counters(t->e)->received;

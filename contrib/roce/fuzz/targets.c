@@ -19,7 +19,7 @@ void fuzz_must(int promise)
         abort();
 }
 
-/* A good frame is built again, and only padding and what follows it may differ. */
+/* A good frame is built again; only the padding and the bytes after it may differ. */
 static void check_frame(const uint8_t *data, size_t size, const struct roce_frame *f)
 {
     uint8_t again[ROCE_FRAME_MAX + 65536];

@@ -73,8 +73,7 @@ WIDE static inline __m256i fold_wide(__m256i a, __m256i factor, __m256i next)
     return _mm256_xor_si256(_mm256_xor_si256(low, high), next);
 }
 
-/* The eight halves, in the order of their bytes, go the narrow way: as the beginning of the rest.
- */
+/* The narrow code processes the eight halves in byte order, before the rest of the data. */
 WIDE static uint32_t by_wide_clmul(uint32_t state, const void *data, size_t length)
 {
     const __m256i factor = _mm256_broadcastsi128_si256(load((const uint8_t *)by_1024));

@@ -179,7 +179,7 @@ static void build_udp(const struct roce_frame *f, size_t behind, uint8_t *udp)
     roce_put16(udp + 6, f->udp_checksum);
 }
 
-/* What the frame needs; 0: it cannot be built. */
+/* The size of the frame; 0: it cannot be built. */
 static size_t frame_bytes(const struct roce_frame *f)
 {
     size_t ip = f->ip_version == 4 ? ipv4_bytes : ipv6_bytes;

@@ -27,7 +27,7 @@ static void mask_bth(uint8_t *bth)
     bth[4] = 0xff;
 }
 
-/* Replaces by ones what may change on the way. */
+/* Replaces the fields that may change on the path by ones. */
 static void mask_ip(uint8_t *ip, size_t udp)
 {
     if (ip[0] >> 4 == 4) {

@@ -42,9 +42,9 @@ uint32_t roce_icrc_rewrite(uint32_t icrc, const uint8_t *old, const uint8_t *now
 /* What such a rewrite changes, still in front of the unchanged bytes: icrc ^ shift of this. */
 uint32_t roce_icrc_change(const uint8_t *old, const uint8_t *now, size_t changed);
 
-/* For an IPv4 packet with unknown identification: whether there is one with which the ICRC is
- * right. computed: the ICRC with path->id = 0; received: the one in the packet; length: of the
- * transport packet. Of the 32 bits of check 16 remain. *id: what it must have been. */
+/* For an IPv4 packet with unknown identification: whether some identification makes the ICRC right.
+ * computed: the ICRC with path->id = 0; received: the one in the packet; length: of the transport
+ * packet. Of the 32 bits of check 16 remain. *id: what it must have been. */
 bool roce_icrc_solve_id(uint32_t computed, uint32_t received, size_t length, uint16_t *id);
 
 #endif

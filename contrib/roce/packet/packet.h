@@ -70,7 +70,7 @@ enum roce_verdict {
     ROCE_BAD_OPCODE,   /* unknown */
     ROCE_BAD_VERSION,  /* of the transport header */
     ROCE_BAD_PAD,      /* more than there is, or without a payload */
-    ROCE_BAD_PAYLOAD,  /* longer than any MTU, not whole words, or where none may be */
+    ROCE_BAD_PAYLOAD,  /* longer than any MTU, not whole words, or present where not allowed */
     ROCE_NOT_ROCE,     /* a frame of something else */
     ROCE_BAD_LENGTH,   /* lengths in the headers below contradict each other */
     ROCE_BAD_CHECKSUM, /* of the IP header */

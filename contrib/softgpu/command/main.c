@@ -52,7 +52,7 @@ __attribute__((format(printf, 2, 3))) static int log_error(int status, const cha
 
 /* ---- options ---- */
 
-/* The value of the option at argv[*at], if that is `name`; *at is then at the last word of it. */
+/* Returns the value of the option at argv[*at] if it is `name`, and moves *at to its last word. */
 static bool take_value(int argc, char **argv, int *at, const char *name, const char **value)
 {
     size_t n = strlen(name);
@@ -63,7 +63,8 @@ static bool take_value(int argc, char **argv, int *at, const char *name, const c
     return true;
 }
 
-/* Reads options into the environment. The first word behind them; negative: exit with -1 - it. */
+/* Reads options into the environment. Returns the index of the first word after them; a negative
+ * result r: exit with status -1 - r. */
 static int read_options(int argc, char **argv, bool faults)
 {
     for (int i = 2; i < argc; i++) {
@@ -93,7 +94,7 @@ static int read_options(int argc, char **argv, bool faults)
     return argc;
 }
 
-/* What the library would refuse is refused here, before the program runs. */
+/* Refuses what the library would refuse, before the program runs. */
 static int check_settings(struct sgpu_config *config)
 {
     struct sgpu_fault_rules rules;
@@ -108,8 +109,8 @@ static int check_settings(struct sgpu_config *config)
 
 /* ---- run ---- */
 
-/* The folder of the libraries: beside this program in a build tree, or of an installation, which
- * may have been moved. */
+/* Finds the folder of the libraries: next to this program in a build tree, or in an installation,
+ * which may have been moved. */
 static bool find_folder(char out[PATH_MAX])
 {
     static const char *const places[] = {"lib", "../lib/" PACKAGE "/softgpu"};
@@ -201,7 +202,7 @@ static int list(int argc, char **argv)
     return 0;
 }
 
-/* Output that could not be written is a failure. */
+/* Fails if output could not be written. */
 static int flushed(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

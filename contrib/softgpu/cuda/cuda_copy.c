@@ -94,7 +94,7 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size
 
 /* ---- two dimensions ---- */
 
-/* 0: an array, or no address. A side of the host may be of any memory that is mapped there. */
+/* 0: an array, or no address. The host side may lie in any memory that is mapped. */
 static uint64_t side_2d(CUmemorytype type, const void *at_host, CUdeviceptr on_device, size_t x,
                         size_t y, size_t pitch)
 {

@@ -91,7 +91,7 @@ CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuin
 
 /* ---- devices ---- */
 
-/* Devices can be asked about without a context and without a lock: nothing of them changes. */
+/* Device queries need no context and no lock: the properties of a device never change. */
 static CUresult check(CUdevice dev, const void *out)
 {
     int status = sgpu_started();

@@ -8,9 +8,10 @@
 #include "contrib/softgpu/device/device.h"
 #include "contrib/softgpu/include/cuda.h"
 
-/* Of this thread; NULL: none. Without the lock. */
+/* This thread's context; NULL: none. Called without the lock. */
 struct sgpu_context *cuda_current(void);
-/* Locks, and finds the context. Anything but OK: unlocked, and to be returned. */
+/* Locks, and finds the context. On any status but OK it is unlocked again, and the caller returns
+ * the status. */
 CUresult cuda_enter_context(struct sgpu_context **c);
 /* The same for a stream of that context. */
 CUresult cuda_enter_stream(CUstream handle, struct sgpu_context **c, struct sgpu_stream **s);

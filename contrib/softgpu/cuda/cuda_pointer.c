@@ -7,7 +7,7 @@
 
 #include "contrib/softgpu/cuda/cuda_entry.h"
 
-/* How many bytes the answer has; 0: softgpu does not know the attribute. */
+/* The size of the answer in bytes; 0: softgpu does not know the attribute. */
 static size_t attribute_size(CUpointer_attribute attribute)
 {
     switch (attribute) {
@@ -81,13 +81,13 @@ static uint64_t answer(const struct sgpu_memory *m, CUpointer_attribute attribut
     }
 }
 
-/* Is there something to answer? Host pointers of device memory are not. */
+/* Does the attribute have a value here? Device memory has no host pointer. */
 static bool has_answer(const struct sgpu_memory *m, CUpointer_attribute attribute)
 {
     return m && !(attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER && sgpu_memory_on_device(m));
 }
 
-/* Little-endian or not, the answer is stored in the type that the attribute has. */
+/* Stores the answer in the attribute's own type, so it is right for either byte order. */
 static void store(void *out, CUpointer_attribute attribute, uint64_t value)
 {
     size_t size = attribute_size(attribute);
@@ -102,7 +102,8 @@ static void store(void *out, CUpointer_attribute attribute, uint64_t value)
         memcpy(out, &truth, sizeof truth);
 }
 
-/* For an address that CUDA does not know: zero, but for the device, which has no number then. */
+/* For an address that CUDA does not know: zero, except for the device ordinal, which is then
+ * invalid. */
 static uint64_t no_answer(CUpointer_attribute attribute)
 {
     return attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ? (uint64_t)CU_DEVICE_INVALID : 0;

@@ -85,7 +85,7 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAlloc
 
     if (result != CUDA_SUCCESS)
         return result;
-    /* The documentation allows no other offset. */
+    /* The documentation requires offset 0. */
     return cuda_leave(offset == 0 && flags == 0 ? sgpu_vmm_map(ptr, size, handle)
                                                 : SGPU_INVALID_VALUE);
 }

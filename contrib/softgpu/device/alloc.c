@@ -38,7 +38,7 @@ int sgpu_memory_alloc(struct sgpu_context *c, uint64_t size, uint64_t *address)
     return SGPU_OUT_OF_MEMORY;
 }
 
-/* The range is free for others once operations that use it are done. */
+/* The range can be reused once the operations that use it are done. */
 static void memory_release(struct sgpu_memory *m)
 {
     if (m->kind == SGPU_PINNED)

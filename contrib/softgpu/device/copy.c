@@ -28,7 +28,7 @@ static uint64_t side_offset(const struct side *s)
     return s->memory->offset + (s->address - s->memory->address);
 }
 
-/* false: the address or the range is not what the call needs. */
+/* False: the address or the range does not suit the call. */
 static bool side_find(struct side *s, uint64_t address, uint64_t length, bool device, bool host)
 {
     struct sgpu_memory *m = sgpu_memory_find(address);
@@ -74,7 +74,7 @@ static struct sgpu_op *copy_create(const struct side *to, const struct side *fro
     return op;
 }
 
-/* The source is the caller's again when the call returns. */
+/* The caller may reuse the source when the call returns. */
 static bool take_source(struct sgpu_op *op)
 {
     uint8_t *to = op->taken = malloc(op->rows * op->length);
@@ -88,7 +88,8 @@ static bool take_source(struct sgpu_op *op)
     return true;
 }
 
-/* Runs the operation as the fault rules and the caller want it. Takes the reference. */
+/* Runs the operation as the fault rules and the caller require. Takes over the caller's
+ * reference. */
 static int start(struct sgpu_context *c, struct sgpu_stream *s, struct sgpu_op *op, bool wait)
 {
     struct sgpu_verdict v = sgpu_fault_judge(SGPU_FAULT_COPY, c->device);
@@ -115,7 +116,8 @@ int sgpu_copy(struct sgpu_context *c, struct sgpu_stream *s, uint64_t to, uint64
     return sgpu_copy_rows(c, s, to, from, &one, direction);
 }
 
-/* From the first byte to the last; 0: more than there are. */
+/* The length from the first byte to the last; 0: the pitch is too small, or the length
+ * overflows. */
 static uint64_t extent(const struct sgpu_rows *r, uint64_t pitch)
 {
     uint64_t length;

@@ -29,13 +29,13 @@ int sgpu_started(void);
 void sgpu_enter(void);
 /* Unlocks; returns status, for "return sgpu_leave(...)". */
 int sgpu_leave(int status);
-/* Judges the loss of a device in a call that needs it. */
+/* Checks in a call that needs the device whether it is lost. */
 int sgpu_device_check(int device);
 bool sgpu_device_exists(int device);
-/* A fault of another kind, for a call; sleeps its delay without the lock. */
+/* Checks for another kind of fault in a call; sleeps for its delay without the lock. */
 int sgpu_fault_call(enum sgpu_fault_kind kind, int device);
 uint64_t sgpu_round(uint64_t length); /* to whole pages */
-/* Numbers that are never used twice in a process */
+/* A number that is never used twice in a process */
 uint64_t sgpu_next_id(void);
 
 /* ---- context.c ---- */
@@ -46,7 +46,7 @@ struct sgpu_context {
     int device;
     unsigned flags, retained; /* of a primary context */
     bool primary, alive;
-    int failed;     /* what an asynchronous operation failed with */
+    int failed;     /* the error of an asynchronous operation */
     uint32_t peers; /* devices whose access was enabled */
 };
 
@@ -54,15 +54,15 @@ struct sgpu_context *sgpu_context_create(int device, unsigned flags);
 struct sgpu_context *sgpu_context_primary(int device);
 int sgpu_context_retain(int device, struct sgpu_context **out);
 int sgpu_context_release(int device);
-/* Ends all that belongs to it: waits for its streams, frees its memory. */
+/* Destroys it: waits for its streams and frees its memory. */
 void sgpu_context_end(struct sgpu_context *c);
 bool sgpu_context_known(const struct sgpu_context *c);
 /* OK when work can be given to it. */
 int sgpu_context_check(struct sgpu_context *c);
 
 /* ---- storage.c ---- */
-/* Bytes of a device. They lie in a memfd, which is mapped here at an address that no client is
- * told. A page behind them says whose they are. */
+/* Bytes of a device. They lie in a memfd, which is mapped here at an address that clients never
+ * see. A page behind them names their owner. */
 struct sgpu_storage {
     unsigned refs;
     int device;
@@ -77,11 +77,11 @@ struct sgpu_storage {
     struct sgpu_storage *next_shadowed;
 };
 
-/* NULL: the device or the host has no memory left. */
+/* NULL: the device or the host is out of memory. */
 struct sgpu_storage *sgpu_storage_create(int device, uint64_t length);
 /* Bytes of a device that this process has */
 uint64_t sgpu_storage_used(int device);
-/* That of another process; NULL: it is gone, or not what the handle says. */
+/* Opens another process's storage; NULL: it is gone, or does not match the handle. */
 struct sgpu_storage *sgpu_storage_open(pid_t pid, int fd, uint64_t nonce, uint64_t length);
 void sgpu_storage_put(struct sgpu_storage *s);
 
@@ -90,17 +90,17 @@ void sgpu_storage_put(struct sgpu_storage *s);
  * the BAR of the storage's device while it is open or mapped. Negative: -errno. */
 int sgpu_bar_export(const struct sgpu_storage *s, int file, uint64_t offset, uint64_t length);
 uint64_t sgpu_bar_used(int device);
-/* Ends counting; what is open or mapped stays valid. */
+/* Stops counting; open descriptors and mappings stay valid. */
 void sgpu_bar_forget(const struct sgpu_storage *s);
 
 /* ---- weak.c ---- */
-/* Makes the copy that is exported in place of the memory. */
+/* Makes the copy that is exported instead of the memory. */
 bool sgpu_weak_export(struct sgpu_storage *s);
 /* Device-side writes go to both. Called without the lock, by copy.c. */
 void sgpu_weak_written(struct sgpu_storage *s, uint64_t offset, uint64_t length);
 /* Before a device-side read, without the lock: a flush, if an HCA has read since the last one. */
 void sgpu_weak_reading(void);
-/* What HCAs have written becomes visible to a device; -1: all. */
+/* Flushes: makes what HCAs have written visible to a device; -1: to all devices. */
 void sgpu_weak_flush(int device);
 void sgpu_weak_forget(struct sgpu_storage *s);
 
@@ -134,20 +134,20 @@ bool sgpu_memory_on_device(const struct sgpu_memory *m);
 /* Reserves addresses that no CPU can access. 0: none are left. */
 enum { SGPU_ALIGNMENT = 65536 }; /* of memory that the library places */
 uint64_t sgpu_reserve(uint64_t length, uint64_t alignment);
-/* Keeps them reserved for a while, so that stale pointers fault. */
+/* Frees addresses, but keeps them reserved for a while, so that stale pointers fault. */
 void sgpu_unreserve(uint64_t address, uint64_t length);
 /* Adds a range to the table; NULL: no memory. */
 struct sgpu_memory *sgpu_memory_add(const struct sgpu_memory *range);
 void sgpu_memory_remove(struct sgpu_memory *m);
 void sgpu_memory_put(struct sgpu_memory *m);
-/* The memory that holds `address`; NULL: none does. */
+/* The memory that contains `address`; NULL: none. */
 struct sgpu_memory *sgpu_memory_find(uint64_t address);
 /* Does all of [address, address + length) lie in it? */
 bool sgpu_memory_holds(const struct sgpu_memory *m, uint64_t address, uint64_t length);
 bool sgpu_memory_overlaps(uint64_t address, uint64_t length);
-/* Was it device memory lately, which is freed by now? */
+/* Was it device memory until recently, and freed since? */
 bool sgpu_memory_was_freed(uint64_t address);
-/* The range behind `m`, by address; NULL: the first, or no more. */
+/* The next range after `m` by address; m NULL: the first. Returns NULL after the last. */
 struct sgpu_memory *sgpu_memory_next(const struct sgpu_memory *m);
 
 /* ---- alloc.c ---- */
@@ -170,7 +170,7 @@ struct sgpu_op {
     unsigned refs;
     bool done;
     int status;
-    bool waited_for; /* its caller gets the status, the context only that of a broken device */
+    bool waited_for; /* its caller gets the status; the context keeps only fatal errors */
     struct sgpu_context *context;
     struct sgpu_op *next;   /* in the queue */
     struct sgpu_op **after; /* operations that must be done before */
@@ -178,11 +178,11 @@ struct sgpu_op {
     uint64_t finished; /* ns */
     uint64_t delay;    /* ns */
     int fault;         /* fails with that when it runs */
-    /* copy and set: `from` is also the source of a copy that was taken at the call */
+    /* copy and set; if the call copied its source, `from` points to that copy */
     uint8_t *to;
     const uint8_t *from;
     uint64_t length;                     /* of a row */
-    uint64_t rows, to_pitch, from_pitch; /* copy: 1 row unless it is in two dimensions */
+    uint64_t rows, to_pitch, from_pitch; /* copy: 1 row unless it is two-dimensional */
     void *taken;
     struct sgpu_memory *target, *source;
     uint64_t target_offset;
@@ -196,7 +196,7 @@ enum { SGPU_STREAM_NON_BLOCKING = 1 };
 
 struct sgpu_stream;
 int sgpu_stream_create(struct sgpu_context *c, unsigned flags, struct sgpu_stream **out);
-/* What was given to it still runs. */
+/* Work already queued still runs. */
 void sgpu_stream_destroy(struct sgpu_stream *s);
 /* The handles 0, 1 and 2 (legacy, of the thread) are the context's NULL stream. NULL: no such
  * stream of this context. */
@@ -209,10 +209,10 @@ int sgpu_stream_wait(struct sgpu_stream *s);
 int sgpu_streams_wait(struct sgpu_context *c);
 void sgpu_device_wait(int device);
 void sgpu_streams_end(struct sgpu_context *c);
-/* Executes the operation behind what the stream has, and behind `event` if that is not NULL; the
+/* Queues the operation after the stream's earlier ones, and after `event` if that is not NULL; the
  * caller keeps its reference. */
 int sgpu_stream_submit(struct sgpu_stream *s, struct sgpu_op *op, struct sgpu_op *event);
-/* The same, and waits for it; the status is that of the operation. */
+/* The same, and waits for the operation; returns its status. */
 int sgpu_stream_run(struct sgpu_stream *s, struct sgpu_op *op);
 struct sgpu_op *sgpu_op_create(enum sgpu_op_kind kind);
 struct sgpu_op *sgpu_op_get(struct sgpu_op *op);
@@ -231,7 +231,7 @@ void sgpu_event_destroy(struct sgpu_event *e);
 /* NULL: there is no such event. */
 struct sgpu_event *sgpu_event_find(const void *handle);
 struct sgpu_context *sgpu_event_context(const struct sgpu_event *e);
-/* The stream is one of the event's context. */
+/* The stream belongs to the event's context. */
 int sgpu_event_record(struct sgpu_event *e, struct sgpu_stream *s);
 int sgpu_event_query(struct sgpu_event *e);
 int sgpu_event_wait(struct sgpu_event *e);
@@ -246,14 +246,14 @@ enum sgpu_direction {
     SGPU_DTOD,
     SGPU_HTOH,
     SGPU_ANY,
-    SGPU_UNSTAGED, /* any, and asynchronous to pageable memory too */
+    SGPU_UNSTAGED, /* any direction; asynchronous to pageable memory too */
 };
 
-/* s NULL: the synchronous form, in the NULL stream. As on real devices it returns before the end
- * when no host memory takes part. */
+/* s NULL: the synchronous form, in the NULL stream. As on real devices it may return before the end
+ * if no host memory takes part. */
 int sgpu_copy(struct sgpu_context *c, struct sgpu_stream *s, uint64_t to, uint64_t from,
               uint64_t length, enum sgpu_direction direction);
-/* The same in two dimensions: rows of `width` bytes, at distances of at least that. */
+/* The same in two dimensions: rows of `width` bytes; pitches are at least `width`. */
 struct sgpu_rows {
     uint64_t width, count, to_pitch, from_pitch;
 };

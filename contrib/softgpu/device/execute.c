@@ -19,7 +19,7 @@ static void sleep_until(uint64_t deadline)
             ;
 }
 
-/* Pieces, so that a client that looks too early sees a part of a slow copy. */
+/* Copies in pieces, so that a client that looks too early sees a part of a slow copy. */
 static void copy(struct sgpu_op *op)
 {
     uint64_t begin = tk_now(), piece = sgpu_config.bandwidth > 0 ? 65536 : op->length;
@@ -43,7 +43,7 @@ static void set(struct sgpu_op *op)
             memcpy(op->to + at, &op->value, op->width);
 }
 
-/* What lies between rows may have been written by an HCA. */
+/* An HCA may have written the bytes between rows. */
 static void written(const struct sgpu_op *op)
 {
     uint64_t rows = op->kind == SGPU_OP_COPY ? op->rows : 1;

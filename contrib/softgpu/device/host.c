@@ -36,7 +36,7 @@ int sgpu_host_alloc(struct sgpu_context *c, uint64_t size, unsigned flags, void 
     return SGPU_OK;
 }
 
-/* The memory that begins at the address, after the work of its device; NULL: none of that kind */
+/* The memory that begins at the address, after waiting for its device; NULL: none of that kind */
 static struct sgpu_memory *host_find(void *address, enum sgpu_memory_kind kind)
 {
     uint64_t at = (uint64_t)(uintptr_t)address;

@@ -22,7 +22,7 @@ static struct {
 } old[OLD_RANGES];
 static unsigned old_next;
 
-/* Reserves more, and gives back what does not lie between the boundaries. */
+/* Reserves more than needed, and unmaps what lies outside the aligned boundaries. */
 uint64_t sgpu_reserve(uint64_t length, uint64_t alignment)
 {
     void *p = mmap(NULL, length + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,

@@ -32,7 +32,7 @@ int softgpu_export(const void *address, size_t length, int *fd, off_t *offset)
     return export_error(status);
 }
 
-/* As AMD's, the dma-buf is the whole allocation. */
+/* As with AMD's library, the dma-buf covers the whole allocation. */
 static int export_whole(uint64_t address, size_t length, int *fd, off_t *offset)
 {
     struct sgpu_memory *m = sgpu_memory_find(address);

@@ -19,7 +19,7 @@ static inline void sgpu_device_pci(char *out, size_t n, int device)
     snprintf(out, n, "%04x:%02x:%02x.0", SGPU_PCI_DOMAIN, SGPU_PCI_BUS + device, SGPU_PCI_SLOT);
 }
 
-/* The same in all processes, as IPC between them needs it */
+/* The same in all processes, because IPC between them requires it */
 static inline void sgpu_device_uuid(void *out, int device)
 {
     memset(out, 0, 16);

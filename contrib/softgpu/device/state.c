@@ -17,7 +17,7 @@ struct sgpu_config sgpu_config;
 pthread_mutex_t sgpu_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool ready, forked;
-static int lost[SGPU_DEVICES_MAX]; /* what its calls fail with */
+static int lost[SGPU_DEVICES_MAX]; /* the error of its calls */
 static uint64_t last_id;
 
 static void state_forked(void)
@@ -69,7 +69,7 @@ void sgpu_enter(void)
 int sgpu_leave(int status)
 {
     pthread_mutex_unlock(&sgpu_lock);
-    /* A client that polls for a copy must not keep the CPU from the thread that makes it. */
+    /* A client that polls for a copy must not take the CPU away from the thread that copies. */
     if (status == SGPU_NOT_READY)
         sched_yield();
     return status;

@@ -71,8 +71,8 @@ struct sgpu_storage *sgpu_storage_create(int device, uint64_t length)
     return s;
 }
 
-/* Is it a memfd of ours? What else has that number by now must not even be read: a pipe loses what
- * is read, a device may act. */
+/* Is it a memfd of ours? The number may belong to another file by now, which must not even be read:
+ * a read consumes a pipe's data, and may trigger a device. */
 static bool is_storage(const char *path)
 {
     char link[64];

@@ -93,7 +93,7 @@ void sgpu_op_wait(struct sgpu_op *op)
         pthread_cond_wait(&any_done, &sgpu_lock);
 }
 
-/* Errors after which a context is of no use */
+/* Errors after which a context is unusable */
 static bool breaks_context(int status)
 {
     return status == SGPU_ECC || status == SGPU_ILLEGAL_ADDRESS || status == SGPU_LAUNCH_FAILED;
@@ -157,8 +157,8 @@ static bool queue_start(struct queue *q)
 
     if (q->started)
         return true;
-    /* The client's handlers run in its own threads, but for what the thread itself does wrong with
-     * an address of the client. */
+    /* The client's signal handlers run in its own threads, except for faults of this thread at an
+     * address of the client. */
     sigfillset(&all);
     sigdelset(&all, SIGSEGV);
     sigdelset(&all, SIGBUS);
@@ -354,7 +354,7 @@ int sgpu_stream_run(struct sgpu_stream *s, struct sgpu_op *op)
     int status;
 
     op->waited_for = true;
-    /* A change of threads costs more than a small copy. */
+    /* Switching threads costs more than a small copy. */
     if (!q->head && !q->busy) {
         status = op_order(s, op, NULL);
         if (status != SGPU_OK)
@@ -393,7 +393,7 @@ static bool stream_selected(const struct sgpu_stream *s, const struct sgpu_conte
     return pending(s->last) && (c ? s->context == c : s->context->device == device);
 }
 
-/* Those that other threads add meanwhile are not waited for. */
+/* Does not wait for operations that other threads add meanwhile. */
 static void wait_selected(const struct sgpu_context *c, int device)
 {
     size_t n = 0;

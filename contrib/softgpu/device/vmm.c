@@ -145,8 +145,8 @@ int sgpu_vmm_map(uint64_t address, uint64_t size, uint64_t handle)
     return SGPU_OK;
 }
 
-/* The mapping at `address`, when the range up to `end` consists of whole ones; NULL: it does not.
- */
+/* The mapping at `address`, if the range up to `end` consists of whole mappings; NULL: it does
+ * not. */
 static struct sgpu_memory *mapping(uint64_t address, uint64_t end)
 {
     struct sgpu_memory *m = sgpu_memory_find(address);

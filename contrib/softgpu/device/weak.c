@@ -17,8 +17,9 @@
 #include "contrib/softgpu/device/device.h"
 
 static struct sgpu_storage *shadowed;
-static uint64_t reads_seen; /* by HCAs, at the last flush that followed one */
-/* Device-side reads and writes run without sgpu_lock. Taken inside of it. */
+static uint64_t reads_seen; /* by HCAs, as of the last flush that followed a read */
+/* Protects device-side reads and writes, which run without sgpu_lock. Lock order: sgpu_lock
+ * first. */
 static pthread_mutex_t weak_lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool sgpu_weak_export(struct sgpu_storage *s)
@@ -93,7 +94,7 @@ void sgpu_weak_flush(int device)
 }
 
 /* softhca is linked, preloaded, or stands in for libibverbs.so.1, which a program may have opened
- * with RTLD_LOCAL. NULL: there is no HCA that counts. */
+ * with RTLD_LOCAL. NULL: no HCA that counts reads. */
 static tk_device_reads find_counter(void)
 {
     void *symbol = dlsym(RTLD_DEFAULT, TK_DEVICE_READS_FUNCTION), *library;

@@ -18,7 +18,7 @@ enum sgpu_fault_kind {
     SGPU_FAULT_EXPORT, /* dma-buf and peer memory */
     SGPU_FAULT_IPC,    /* making and opening a handle */
     SGPU_FAULT_STREAM, /* making streams and events */
-    SGPU_FAULT_LOST,   /* the device, judged in every call that needs it */
+    SGPU_FAULT_LOST,   /* the device; checked in every call that needs it */
     SGPU_FAULT_KINDS
 };
 
@@ -40,7 +40,7 @@ struct sgpu_fault_rules {
     struct sgpu_fault_rule rule[SGPU_FAULT_RULES];
 };
 
-/* False: `why` has one line without the name of the variable. */
+/* False: `why` is one line without the name of the variable. */
 bool sgpu_fault_parse(const char *text, struct sgpu_fault_rules *out, char *why, size_t n);
 
 struct sgpu_verdict {
@@ -50,7 +50,7 @@ struct sgpu_verdict {
 };
 
 void sgpu_fault_set(const struct sgpu_fault_rules *rules, uint64_t seed);
-/* Counts one operation of a device in all rules, and adds up what those that fire do. */
+/* Counts one operation of a device in all rules, and adds up the effects of those that fire. */
 struct sgpu_verdict sgpu_fault_judge(enum sgpu_fault_kind kind, int device);
 
 #endif

@@ -14,7 +14,7 @@
 #include "contrib/softgpu/fault/fault.h"
 
 enum { rule_max = 200 };
-/* Longer than any program waits, short enough that a mistake does not look like a hang */
+/* Longer than any program needs, short enough that a mistake does not look like a hang */
 static const uint64_t wait_max = UINT64_C(10000000000);
 static const int64_t many = INT64_C(1000000000000);
 static const char keys[] = "dev, nth, every, after, count, p, us, ms, error, when";
@@ -40,7 +40,7 @@ static const char *const kinds[SGPU_FAULT_KINDS] = {
     [SGPU_FAULT_IPC] = "ipc",   [SGPU_FAULT_STREAM] = "stream", [SGPU_FAULT_LOST] = "lost",
 };
 
-/* What a rule without error= and without a delay does */
+/* The effect of a rule with neither error= nor a delay */
 static const enum sgpu_status usual[SGPU_FAULT_KINDS] = {
     [SGPU_FAULT_COPY] = SGPU_UNKNOWN,         [SGPU_FAULT_ALLOC] = SGPU_OUT_OF_MEMORY,
     [SGPU_FAULT_EXPORT] = SGPU_OUT_OF_MEMORY, [SGPU_FAULT_IPC] = SGPU_MAP_FAILED,

@@ -129,7 +129,7 @@ const char *hipGetErrorString(hipError_t hipError)
 
 /* ---- devices ---- */
 
-/* Devices can be asked about without a lock: nothing of them changes. */
+/* Device queries need no lock: the properties of a device never change. */
 static hipError_t check(int device, const void *out)
 {
     int status = sgpu_start();

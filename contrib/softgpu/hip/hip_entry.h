@@ -8,13 +8,13 @@
 #include "contrib/softgpu/device/device.h"
 #include "contrib/softgpu/include/hip/hip_runtime_api.h"
 
-/* Locks. Anything but success: not locked, and to be returned. */
+/* Locks. On any status but success it is not locked, and the caller returns the status. */
 hipError_t hip_enter(void);
 hipError_t hip_enter_context(struct sgpu_context **c);
 hipError_t hip_enter_stream(hipStream_t handle, struct sgpu_context **c, struct sgpu_stream **s);
 /* Unlocks. */
 hipError_t hip_leave(int status);
-/* Without the lock: keeps an error for hipGetLastError(). */
+/* Records an error for hipGetLastError(). Called without the lock. */
 hipError_t hip_result(int status);
 
 #endif

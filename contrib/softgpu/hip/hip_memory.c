@@ -175,7 +175,7 @@ hipError_t hipIpcOpenMemHandle(void **devPtr, hipIpcMemHandle_t handle, unsigned
 
     if (result != hipSuccess)
         return result;
-    if (!devPtr || flags > 1) /* ROCm 5 has the flag as 0, newer ones as 1. */
+    if (!devPtr || flags > 1) /* The flag is 0 in ROCm 5, and 1 in newer versions. */
         return hip_leave(SGPU_INVALID_VALUE);
     status = sgpu_ipc_open(c, &handle, &address);
     if (status == SGPU_OK)

@@ -149,7 +149,7 @@ hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned flags)
 
     if (result != hipSuccess)
         return result;
-    /* Which caches an event writes back does not matter here. */
+    /* The flags that choose which caches an event writes back have no effect here. */
     flags &= ~(unsigned)(hipEventReleaseToDevice | hipEventReleaseToSystem);
     status = event ? sgpu_event_create(c, flags, &e) : SGPU_INVALID_VALUE;
     if (status == SGPU_OK)

@@ -25,7 +25,7 @@
 #define CU_MEMHOSTREGISTER_IOMEMORY   0x04
 #define CU_MEMHOSTREGISTER_READ_ONLY  0x08
 
-/* Newer forms have a name of their own in the library. */
+/* Newer versions of a function have their own symbol in the library. */
 #define cuCtxCreate                cuCtxCreate_v2
 #define cuCtxDestroy               cuCtxDestroy_v2
 #define cuCtxPopCurrent            cuCtxPopCurrent_v2

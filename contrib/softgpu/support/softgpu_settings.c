@@ -67,7 +67,7 @@ static void print_range(const struct option *o, char *out, size_t n)
         snprintf(out, n, "a number from %lld to %lld", (long long)o->low, (long long)o->high);
 }
 
-/* `word` ends with a zero byte and is one option. */
+/* `word` is one option, terminated by a zero byte. */
 static bool take_option(const char *word, struct sgpu_config *c, char *why, size_t n)
 {
     const char *equals = strchr(word, '=');

@@ -104,7 +104,7 @@ ze_result_t zeInit(uint32_t flags)
     return ze_result(status);
 }
 
-/* There is one driver, whose handle is the table of devices. */
+/* softgpu has one driver; its handle is the table of devices. */
 ze_result_t zeDriverGet(uint32_t *pCount, ze_driver_handle_t *phDrivers)
 {
     int status = sgpu_started();
@@ -135,7 +135,7 @@ ze_result_t zeDeviceGet(ze_driver_handle_t hDriver, uint32_t *pCount, ze_device_
 
 /* ---- devices ---- */
 
-/* Devices can be asked about without a lock: nothing of them changes. */
+/* Device queries need no lock: the properties of a device never change. */
 static ze_result_t check(ze_device_handle_t handle, const void *out)
 {
     int status = sgpu_started();

@@ -26,7 +26,7 @@ struct _ze_event_pool_handle_t {
 struct _ze_event_handle_t {
     struct _ze_event_handle_t *next;
     ze_event_pool_handle_t pool;
-    struct sgpu_op *mark; /* signals it when it is done; NULL: nothing will */
+    struct sgpu_op *mark; /* the operation that signals it; NULL: none */
     bool signaled;        /* by the host */
 };
 
@@ -121,7 +121,7 @@ static void event_clear(ze_event_handle_t e)
     e->signaled = false;
 }
 
-/* An operation that does nothing, behind all that the list has and behind `after` */
+/* An empty operation, queued after all operations of the list and after `after` */
 static int mark_list(ze_command_list_handle_t l, struct sgpu_op *after, struct sgpu_op **out)
 {
     struct sgpu_op *mark = sgpu_op_create(SGPU_OP_MARK);
@@ -134,7 +134,7 @@ static int mark_list(ze_command_list_handle_t l, struct sgpu_op *after, struct s
     return status;
 }
 
-/* Events that only the host can signal are not waited for: no operation ends then. */
+/* Does not wait for events that only the host can signal: no operation completes them. */
 static int list_wait(ze_command_list_handle_t l, uint32_t n, ze_event_handle_t *wait)
 {
     int status = SGPU_OK;

@@ -12,7 +12,7 @@ static uint64_t number(const void *p)
 
 /* ---- allocation ---- */
 
-/* What all descriptors begin with */
+/* The beginning of all descriptors */
 struct extension {
     ze_structure_type_t stype;
     const void *next;

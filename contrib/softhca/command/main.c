@@ -38,7 +38,7 @@ int log_error(int status, const char *format, ...)
     return status;
 }
 
-/* Output that could not be written is a failure. */
+/* Fails if output could not be written. */
 static int flushed(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

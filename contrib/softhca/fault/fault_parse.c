@@ -14,7 +14,7 @@
 enum { rule_max = 200 };
 static const uint64_t usec = UINT64_C(1000);
 static const uint64_t msec = UINT64_C(1000000);
-/* Longer than any program waits, short enough that a mistake does not look like a hang. */
+/* Longer than any program needs, short enough that a mistake does not look like a hang. */
 enum { wait_max_ms = 10000 };
 static const uint32_t billion = UINT32_C(1000000000);
 

@@ -14,7 +14,7 @@ struct fuzz_target {
 };
 extern const struct fuzz_target fuzz_targets[]; /* ends with an empty one */
 
-/* The one with that name; ends the program with a reason when there is none. */
+/* Finds the target with this name; if it does not exist, prints the reason and ends the program. */
 const struct fuzz_target *fuzz_target_find(const char *name);
 
 #endif

@@ -108,7 +108,7 @@ _Static_assert(KEYS(device_keys) <= 32 && KEYS(port_keys) <= 32, "bits of device
 
 /* ---- numbers ---- */
 
-/* Without signs and blanks, which strtoull takes. */
+/* Rejects signs and blanks, which strtoull accepts. */
 static bool read_number(const char **at, uint64_t *value)
 {
     char *end;
@@ -160,7 +160,7 @@ static int take_key(struct reader *r, const struct key *keys, size_t n, uint32_t
     return 0;
 }
 
-/* A number that has a place in the draft, and can be missing. */
+/* An optional number that is stored in the draft. */
 static int take_draft(struct reader *r, const char *name, const char *value)
 {
     const struct {
@@ -236,7 +236,7 @@ static bool read_errno(const char *value, int *error)
     return true;
 }
 
-/* The type at the beginning of a key, which is moved behind it. */
+/* Reads the type at the beginning of a key, and advances the key past it. */
 static int read_type(struct reader *r, const char **at, size_t *type)
 {
     for (*type = 0; *type < KEYS(types); ++*type) {
@@ -381,7 +381,7 @@ static int take_size(struct reader *r, const char *name, const char *value)
 
 /* ---- the end of a device ---- */
 
-/* The profile of the same device, for what can't be seen from outside. */
+/* The profile of the same device, for properties that can't be observed from outside. */
 static const struct shca_profile *find_like(const struct shca_profile *p)
 {
     for (size_t i = 0; i < shca_profile_count; i++) {
@@ -445,7 +445,7 @@ static void finish_profile(struct reader *r)
         p->lid = 0; /* each process has its own */
     p->odp = odp_of(&r->draft);
     if (p->pkeys == 0)
-        p->pkeys = 1; /* siw has none and ignores the index; softhca's states need one */
+        p->pkeys = 1; /* siw has no P_Key and ignores the index; softhca's state checks need one */
     p->max_sge = at_most(p->max_sge, SHCA_MAX_SGE);
     p->max_sge_rd = at_most(p->max_sge_rd, SHCA_MAX_SGE);
     if (!shca_speed_word((uint32_t)r->draft.width, (uint32_t)r->draft.speed, r->out->text[n].speed,
@@ -467,7 +467,7 @@ static const char *unseen(const struct key *keys, size_t n, uint32_t seen)
     return NULL;
 }
 
-/* A device that could not be opened or asked there is left out. */
+/* Omits a device that could not be opened or queried there. */
 static int end_device(struct reader *r)
 {
     const char *lacks;
@@ -520,7 +520,7 @@ static int begin_device(struct reader *r, const char *name)
     return 0;
 }
 
-/* Sections of ports are read for port 1 alone: the ports of a profile are alike. */
+/* Reads port sections only for port 1: the ports of a profile are alike. */
 static enum section of_port(const struct reader *r, const char *object, enum section section)
 {
     size_t n = strlen(r->out->text[r->out->n].name);
@@ -627,7 +627,7 @@ int shca_bundle_parse(const char *text, size_t n, struct shca_bundle *out, char 
     }
     e = parse_lines(&r, copy);
     free(copy);
-    /* The text of strangers goes to a terminal. */
+    /* Text from an untrusted file is printed on a terminal. */
     for (char *at = why; e != 0 && *at; at++)
         if (!isprint((unsigned char)*at))
             *at = '?';
@@ -636,7 +636,7 @@ int shca_bundle_parse(const char *text, size_t n, struct shca_bundle *out, char 
 
 /* ---- the file ---- */
 
-/* Up to one byte more than allowed; negative: errno says why. */
+/* Reads up to one byte more than allowed; negative: see errno. */
 static ssize_t read_all(int fd, char *text)
 {
     ssize_t sum = 0;

@@ -14,8 +14,9 @@
 #include "segment_layout.h"
 
 enum {
-    SHCA_BUNDLE_NAME = 64,       /* IBV_SYSFS_NAME_MAX, and the size of fw_ver */
-    SHCA_BUNDLE_BYTES = 1 << 20, /* of a file; one with 16 devices of 8 ports has a tenth */
+    SHCA_BUNDLE_NAME = 64, /* IBV_SYSFS_NAME_MAX, and the size of fw_ver */
+    SHCA_BUNDLE_BYTES =
+        1 << 20, /* of a file; a file with 16 devices of 8 ports has a tenth of it */
     SHCA_BUNDLE_RECORDS = 64,
 };
 
@@ -35,13 +36,13 @@ struct shca_bundle {
     } text[SHCA_MAX_HCA];
 };
 
-/* Appends the devices of the text, n bytes, or of the file. Returns 0, or EINVAL with the first
- * line and the reason in `why`: "LINE: REASON" (or "REASON", of the whole). */
+/* Appends the devices of the text (n bytes) or of the file. Returns 0, or EINVAL with the first
+ * wrong line and the reason in `why`: "LINE: REASON", or "REASON" for the whole text. */
 int shca_bundle_parse(const char *text, size_t n, struct shca_bundle *out, char *why, size_t room);
 int shca_bundle_read(const char *path, struct shca_bundle *out, char *why, size_t room);
 
-/* Sets the manners of queue pairs (rounds_qp, inline_least, wqe_block ...) such that as many of the
- * records as possible are repeated; returns how many are not. The limits are set already. */
+/* Sets how queue pairs behave (rounds_qp, inline_least, wqe_block ...) so that as many records as
+ * possible are reproduced; returns how many are not. The limits are already set. */
 unsigned shca_bundle_fit(struct shca_profile *p, const struct shca_bundle_record *records,
                          unsigned n);
 

@@ -39,8 +39,8 @@ static unsigned count_missed(const struct shca_profile *p, const struct shca_bun
     return missed;
 }
 
-/* The errno of lists and inline data beyond their limits, and that of queues which are too large
- * although each number is within its limit. */
+/* The errno for lists and inline data beyond their limits, and the errno for queues that are too
+ * large although each number is within its limit. */
 static void take_errnos(struct shca_profile *p, const struct shca_bundle_record *r, unsigned n)
 {
     p->cap_errno = EINVAL;
@@ -54,7 +54,7 @@ static void take_errnos(struct shca_profile *p, const struct shca_bundle_record 
             p->sq_errno = (uint32_t)r[i].error;
 }
 
-/* As many blocks as the largest queue that was accepted has. */
+/* The number of blocks of the largest queue that was accepted. */
 static uint32_t blocks_seen(const struct shca_profile *p, const struct shca_bundle_record *r,
                             unsigned n)
 {
@@ -102,7 +102,7 @@ static void try_blocks(struct shca_profile *p, const struct shca_bundle_record *
         }
 }
 
-/* What a queue pair that asked for no inline data got. */
+/* The inline size that a queue pair got without asking for inline data. */
 static uint32_t least_seen(const struct shca_bundle_record *r, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)

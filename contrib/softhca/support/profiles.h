@@ -11,7 +11,7 @@
 enum shca_link {
     SHCA_LINK_IB,      /* LIDs */
     SHCA_LINK_ROCE,    /* Ethernet, GIDs */
-    SHCA_LINK_IWARP,   /* Ethernet; librdmacm connects, and moves the states of queue pairs */
+    SHCA_LINK_IWARP,   /* Ethernet; librdmacm connects and changes queue pair states */
     SHCA_LINK_UNKNOWN, /* neither InfiniBand nor Ethernet; addressed as RoCE */
 };
 
@@ -34,7 +34,7 @@ extern const size_t shca_profile_field_count;
 
 enum { SHCA_PROFILE_NAMES = 256 /* bytes of shca_profile_names() */ };
 
-/* The profile whose name are these n letters; NULL: unknown. */
+/* The profile with this name of n characters; NULL: unknown. */
 const struct shca_profile *shca_profile_find(const char *name, size_t n);
 /* All names, separated by commas. */
 void shca_profile_names(char *out, size_t n);

@@ -40,7 +40,7 @@ static bool sq_fits(const struct shca_profile *p, const struct ibv_qp_cap *c)
            (uint64_t)c->max_send_wr * shca_qp_wqe_blocks(p, c) <= (uint64_t)p->sq_blocks;
 }
 
-/* The depth that the device makes of a wanted one. */
+/* The depth that the device chooses for a requested one. */
 static uint32_t depth_of(const struct shca_profile *p, uint32_t wanted)
 {
     uint32_t extra = p->rounds_qp == 2;
@@ -67,7 +67,7 @@ int shca_qp_caps_check(const struct shca_profile *p, const struct ibv_qp_init_at
     return sq_fits(p, c) ? 0 : (int)p->sq_errno;
 }
 
-/* The rest of the last block can be used, up to the limit. */
+/* The rest of the last block is usable, up to the limit. */
 static uint32_t inline_of(const struct shca_profile *p, const struct ibv_qp_init_attr *a)
 {
     uint32_t bytes = a->cap.max_inline_data, most = inline_max(p, a->qp_type);

@@ -12,10 +12,11 @@
 
 /* 0, or the errno with which the device refuses these sizes. */
 int shca_qp_caps_check(const struct shca_profile *p, const struct ibv_qp_init_attr *a);
-/* What the device makes of sizes that it accepts: at least as much, unless it has no inline data.
- */
+/* The sizes that the device returns for accepted ones: at least as large, unless it has no inline
+ * data. */
 void shca_qp_caps_round(const struct shca_profile *p, struct ibv_qp_init_attr *a, bool shared);
-/* Blocks of a send request with the longest list and the most inline data; wqe_block is not 0. */
+/* The blocks that a send request takes with the longest list and the most inline data; wqe_block is
+ * not 0. */
 uint32_t shca_qp_wqe_blocks(const struct shca_profile *p, const struct ibv_qp_cap *c);
 
 #endif

@@ -35,8 +35,8 @@ struct shca_stats {
 };
 
 /* ---- cache_lines.c ---- */
-/* Zeroed memory that shares no cache line with anything else, for what a thread writes with each
- * request: the next queue may be another thread's. NULL when there is none. */
+/* Zeroed memory that shares no cache line with other data, for words that a thread writes with each
+ * request: another thread may use the next queue. NULL: no memory. */
 void *shca_lines_alloc(size_t bytes);
 void shca_lines_free(void *memory);
 

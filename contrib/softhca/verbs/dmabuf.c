@@ -35,8 +35,9 @@ static bool is_standin(int fd)
     return n >= (ssize_t)sizeof expected - 1 && memcmp(target, expected, sizeof expected - 1) == 0;
 }
 
-/* Maps `length` bytes from `offset` on, counted from where the exported range begins. 0, or the
- * errno of the kernel's registration: EBADF no descriptor, EINVAL no dma-buf or beyond its end. */
+/* Maps `length` bytes at `offset` from the beginning of the exported range. Returns 0, or the
+ * errno that the kernel's registration returns: EBADF no descriptor, EINVAL no dma-buf or beyond
+ * its end. */
 static int view_open(struct view *v, int fd, uint64_t offset, size_t length)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), in_page;
@@ -91,8 +92,7 @@ SHCA_PUBLIC struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
     return register_view(pd, fd, offset, length, iova, (unsigned)access);
 }
 
-/* Vendors' libraries are loaded by the program, often with RTLD_LOCAL: only their names find them.
- */
+/* The program loads vendors' libraries, often with RTLD_LOCAL: they can be found only by name. */
 static tk_peermem_export peer_memory_of(const char *name)
 {
     void *library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD), *found;
@@ -104,7 +104,8 @@ static tk_peermem_export peer_memory_of(const char *name)
     return (tk_peermem_export)(uintptr_t)found;
 }
 
-/* A program may have loaded several: each knows its own memory. 0, or the last one's reason. */
+/* A program may have loaded several libraries: each knows its own memory. Returns 0, or the errno
+ * of the last one. */
 static int export_peer_memory(const void *addr, size_t length, int *fd, off_t *offset)
 {
     static const char *const names[] = {"libcuda.so.1", "libamdhip64.so.6", "libamdhip64.so.5",

@@ -44,12 +44,12 @@ void shca_qp_behave(struct shca_qp *qp, const struct shca_profile *p)
 
     qp->offered = shca_offered(p, qp->qp.qp_type);
     qp->read_sge = p->max_sge_rd;
-    /* The response of a read is a write of the peer's to iWARP (RFC 5040, 5.2). */
+    /* iWARP treats the response of a read as a write by the peer (RFC 5040, 5.2). */
     qp->sink_access = IBV_ACCESS_LOCAL_WRITE | (iwarp ? IBV_ACCESS_REMOTE_WRITE : 0);
     qp->special = iwarp;
 }
 
-/* One for each request, because requests complete in any order with those of other queue pairs. */
+/* One for each request, because requests of different queue pairs complete in any order. */
 int shca_qp_hold_open(struct shca_qp *qp)
 {
     if (shca_profile_of(qp->qp.context)->scatter == 0 || !qp->scq || !(qp->offered & OP(RDMA_READ)))

@@ -6,7 +6,7 @@
 
 #include "verbs/verbs.h"
 
-/* Memory of an accelerator faults like an unmapped address; peer memory clients know it. */
+/* Accelerator memory faults like an unmapped address; ask the peer memory clients. */
 static struct ibv_mr *mr_register_any(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                       unsigned access)
 {
