@@ -146,7 +146,7 @@ static void a_short_goes_inline_only_where_the_device_takes_it(void **state)
     static const struct {
         uint32_t device, limit;
         bool is_inline;
-    } cases[] = {{1024, 72, true}, {18, 18, true}, {10, 9, false}, {0, 0, false}};
+    } cases[] = {{1024, 72, true}, {40, 32, true}, {18, 16, true}, {10, 0, false}, {0, 0, false}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         unit_settings(NULL, NULL);
         reset();
