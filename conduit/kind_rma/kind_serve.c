@@ -66,7 +66,7 @@ static uint32_t number_of(const struct granted *g)
     return (uint32_t)(g - serve.slots);
 }
 
-/* ---- who gets which slot ---- */
+/* ---- the order in which slots are granted ---- */
 
 static struct granted *free_slot(void)
 {

@@ -534,7 +534,7 @@ static void batch(int number)
     }
 }
 
-/* ---- the target is told when rows are in its memory ---- */
+/* ---- peer completion: the rows are in the memory of the target before its handler runs ---- */
 
 enum { NOTE_ROWS = 1000, NOTE_ROW = 64, NOTE_PITCH = 96, NOTE_INDEX = 200 };
 struct note {
@@ -556,7 +556,7 @@ static void on_note(gex_Token_t token, void *payload, size_t nbytes)
     job_fill(pattern, NOTE_ROWS * NOTE_ROW, note.seed);
     for (size_t i = 0; i < NOTE_ROWS; i++)
         CHECK(memcmp(rows + i * NOTE_PITCH, pattern + i * NOTE_ROW, NOTE_ROW) == 0,
-              "row %zu is not in place %d when that was told", i, note.place);
+              "row %zu is not in place %d when the handler runs", i, note.place);
     free(rows);
     free(pattern);
     __atomic_add_fetch(&notes, 1, __ATOMIC_RELEASE);
