@@ -13,7 +13,7 @@ work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$top" || exit 2
 pages="man/gasnetrun_ibv.1 man/gasnet_trace.1 man/trunkline.7 man/trunkline_rails.3 man/softhca-fault.7 man/softgpu.1 contrib/softhca/softhca.1 contrib/mcswitch/daemon/mcswitchd.1"
-texts="README doc/README HACKING CONTRIBUTING CHANGELOG doc/*.md"
+texts="README.md doc/README HACKING CONTRIBUTING CHANGELOG doc/*.md"
 readme_lines=150
 bad=0
 
@@ -136,7 +136,7 @@ if [ "${1:-}" = --update ]; then
 fi
 architecture "$work/new"
 cmp -s "$work/new" doc/architecture.md || wrong "doc/architecture.md does not show the rooms: run contrib/check/documents.sh --update"
-[ "$(wc -l <README)" -le $readme_lines ] || wrong "README has more than $readme_lines lines: it is a front door"
+[ "$(wc -l <README.md)" -le $readme_lines ] || wrong "README.md has more than $readme_lines lines: it is a front door"
 check_options
 check_settings
 check_paths

@@ -39,7 +39,7 @@ complains()
 real_text()
 {
     licences=$(find /usr/share/common-licenses -type f 2>/dev/null | sort)
-    [ -n "$licences" ] || licences="$top_srcdir/LICENSE $top_srcdir/README"
+    [ -n "$licences" ] || licences="$top_srcdir/LICENSE $top_srcdir/README.md"
     for n in 1 2 3 4 8; do
         # shellcheck disable=SC2086 # a list of files
         same $n $licences

@@ -56,7 +56,7 @@ uses_the_kernel()
 wordcount()
 {
     local files=(/usr/share/common-licenses/{GPL-3,Apache-2.0,MPL-2.0})
-    [ -f "${files[0]}" ] || files=("$top_srcdir/LICENSE" "$top_srcdir/README")
+    [ -f "${files[0]}" ] || files=("$top_srcdir/LICENSE" "$top_srcdir/README.md")
     case_of_two "wordcount" "$top_builddir/tests/demo/wordcount" --all "${files[@]}" || return
     cat "${files[@]}" | tr -cs A-Za-z '\n' | tr A-Z a-z | LC_ALL=C sort | uniq -c |
         awk 'NF == 2 { print $1, $2 }' >$out.expected
