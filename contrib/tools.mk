@@ -27,3 +27,8 @@ $(eval $(call page_rule,settings,SETTINGS))
 $(eval $(call page_rule,counters,COUNTERS))
 directories += man
 cleaned += man/trunkline-settings.7 man/trunkline-counters.7
+
+# Those of the documents, in the source tree: contrib/pictures/README
+pictures:
+	$(srcdir)/contrib/pictures/make-pictures
+.PHONY: pictures
