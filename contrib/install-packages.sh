@@ -4,7 +4,7 @@
 # usage: contrib/install-packages.sh [build] [test] [sanitizer] [bench] [vm]      (default: build)
 #   build      compile and run
 #   test       make check: unit tests, a second compiler, CMake, headers of arm64, Debian's own RDMA programs, foreign launchers (Open MPI, MPICH, Slurm), sshd,
-#              memcached and Redis, which the workload kv drives, gnuplot, numba for softgpu
+#              memcached and Redis, which the workload kv drives, numba for softgpu
 #   sanitizer  libraries for --enable-sanitizer
 #   bench      make bench-nbrhd and bench-kv: what they compare with, in their tables
 #   vm         make check-vm: virtual machines with the kernel's RDMA stack. Optional: failing to get these is no error
@@ -12,9 +12,9 @@
 set -u
 
 build="gcc g++ binutils make autoconf automake pkg-config libibverbs-dev librdmacm-dev libpmix-dev libhwloc-dev"
-test="libcmocka-dev cmake clang libclang-rt-dev libc6-dev-arm64-cross binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db mandoc openmpi-bin mpich slurmctld slurmd slurm-client slurm-wlm-basic-plugins openssh-server openssh-client procps util-linux iproute2 memcached redis-server gnuplot-nox"
+test="libcmocka-dev cmake clang libclang-rt-dev libc6-dev-arm64-cross binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db mandoc openmpi-bin mpich slurmctld slurmd slurm-client slurm-wlm-basic-plugins openssh-server openssh-client procps util-linux iproute2 memcached redis-server python3"
 sanitizer="libasan8 libubsan1 libtsan2"
-bench="ucx-utils openmpi-bin libopenmpi-dev memcached redis-server gnuplot-nox"
+bench="ucx-utils openmpi-bin libopenmpi-dev memcached redis-server python3"
 vm="qemu-system-x86 busybox-static kmod cpio xz-utils iproute2 rdma-core ibverbs-utils perftest openssh-client openssh-server openmpi-bin procps python3-pyverbs"
 
 die()
