@@ -45,7 +45,7 @@ def ticks_of(panel, panels):
 
 
 def tick_name(value):
-    return f"{value:.2f}".rstrip("0").rstrip(".") if value else "0"
+    return f"{value:.4g}"
 
 
 def size_name(text):

@@ -72,6 +72,10 @@ said 1 "1 of 1 runs failed, the first: .* ended with status 2: kv: .*is not a wh
 # The others go on.
 said 1 "1 of 2 runs failed" swarm --axis vms=1,x --axis window=4 --axis unsig=4
 [ "$(wc -l <"$scratch/out/swarm.csv")" -eq 2 ] || failed "not a header and a row"
+# Names that would overlap: no picture, but the tables.
+said 1 "no picture, the tables are in" kv --axis window=1 --axis put=5 --axis transport=am-medium \
+    --axis dist=uniform,zipf:0.500000000000000000,zipf:0.900000000000000000
+[ ! -e "$scratch/out/kv.svg" ] && [ "$(wc -l <"$scratch/out/kv.csv")" -eq 4 ] || failed "not tables alone"
 # An existing folder is left as it is.
 mkdir "$scratch/old" && echo mine >"$scratch/old/swarm.csv"
 said 2 "old exists and is no empty folder" swarm --out "$scratch/old"
