@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ranks that communicate with few others: each does a put, a get and a message to those at the
- * given distances, and barriers. The library may connect to others for its own purposes. usage:
- * connected DISTANCE... */
+ * given distances, and barriers. The library may connect to others for its own purposes. A word
+ * that is no number is a command that rank 0 runs between two barriers. usage: connected
+ * DISTANCE|COMMAND... */
 #include "config.h"
 
 #include "job.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 enum { bytes = 4096 };
 
-static unsigned came;
+static unsigned came, expected;
 
 static void hear(gex_Token_t token)
 {
@@ -27,6 +29,15 @@ static void talk_to(gex_Rank_t peer, unsigned round)
     gex_RMA_GetBlocking(job.tm, copy, peer, remote, bytes, 0);
     CHECK_PATTERN(copy, bytes, job_mix(job.rank, round));
     gex_AM_RequestShort0(job.tm, peer, GEX_AM_INDEX_BASE, 0);
+    expected++;
+}
+
+static void run(const char *command)
+{
+    job_barrier();
+    if (job.rank == 0)
+        CHECK(system(command) == 0, "'%s'", command);
+    job_barrier();
 }
 
 int main(int argc, char **argv)
@@ -39,8 +50,11 @@ int main(int argc, char **argv)
     gex_EP_RegisterHandlers(job.ep, &entry, 1);
     job_barrier();
     for (int i = 1; i < argc; i++)
-        talk_to((job.rank + (gex_Rank_t)atoi(argv[i])) % job.size, (unsigned)i);
-    while (came + 1 < (unsigned)argc)
+        if (isdigit((unsigned char)argv[i][0]))
+            talk_to((job.rank + (gex_Rank_t)atoi(argv[i])) % job.size, (unsigned)i);
+        else
+            run(argv[i]);
+    while (came < expected)
         gasnet_AMPoll();
     job_end();
 }

@@ -68,8 +68,8 @@ test_usage()
     says 0 '^usage: softhca SUBCOMMAND' --help
     says 0 '^softhca .* [0-9]' --version
     says 2 'a subcommand is missing'
-    says 2 "'lost' is none of run, list, link, plug, fault, fatal, topology" lost
-    for sub in run list link plug fault fatal topology; do
+    says 2 "'lost' is none of run, list, link, plug, gid, fault, fatal, topology" lost
+    for sub in run list link plug gid fault fatal topology; do
         says 0 "^usage: softhca $sub" $sub --help
         says 2 "$sub: there is no option '--bogus'" $sub --bogus
         says 2 "$sub: there is no option '-x'" $sub -x
@@ -85,6 +85,8 @@ test_usage()
     says 2 'link takes a port' link softhca0:1 off
     says 2 'link takes a port' link softhca0 up
     says 2 'plug takes a port, softhcaN:P, and in or out' plug softhca0:1 up
+    says 2 'gid takes a port, softhcaN:P, and remove ROW or add ADDRESS' gid softhca0:1 remove
+    says 2 'gid takes a port' gid softhca0:1 add x
     says 2 'fatal takes one HCA' fatal
     says 2 'fatal takes one HCA' fatal softhca0:1
     says 2 'fault takes set SPEC' fault
@@ -124,7 +126,7 @@ test_man_page()
     for word in $(cat "$work/kinds"); do
         grep -q "^\.B $word\$" "$faults" || fail "the man page lacks the fault $word"
     done
-    for word in run list link plug fault fatal topology; do
+    for word in run list link plug gid fault fatal topology; do
         grep -q "^\.SS $word\$" "$page" || fail "the man page lacks $word"
         "$softhca" $word --help | grep -o -- '--[a-z]*' | sort -u >"$work/options"
         for option in $(cat "$work/options"); do

@@ -27,7 +27,7 @@ static void mistakes_are_named(void)
          "early takes no 'op'; it takes dev, port, qp, nth, every, after, count, p, "
          "for, us, ms"},
         {"late:call=any", "late takes no 'call'; it takes " SELECTORS ", us, ms, polls"},
-        {"drop:us=1", "drop takes no 'us'; it takes " SELECTORS ", lost"},
+        {"drop:us=1", "drop takes no 'us'; it takes " SELECTORS ", lost, over"},
         {"drop:lost=nothing", "lost=nothing: known are request, ack"},
         {"unplug:polls=1", "unplug takes no 'polls'; it takes " SELECTORS ", us, ms, lost"},
         {"error:us=1", "error takes no 'us'; it takes " SELECTORS ", status"},

@@ -70,6 +70,13 @@ static void requests_are_checked(void)
     bad("link softhca0:1 ", "neither up nor down");
     bad("link softhca0:1 upp", "neither up nor down");
     bad("link softhca0:1up", "softhcaN:P");
+    bad("gid softhca2:1 remove 0", "N below 2");
+    bad("gid softhca0:1", "neither remove ROW nor add ADDRESS ROW");
+    bad("gid softhca0:1 add 0", "neither remove ROW nor add ADDRESS ROW");
+    bad("gid softhca0:1 remove 1", "that row is empty");
+    bad("gid softhca0:1 add 0 0", "that row is in use");
+    bad("gid softhca0:1 add 1 0", "no address of that number");
+    bad("gid softhca0:1 add 0 1", "no such row (SOFTHCA_GIDS)");
     bad("fatal", "is not softhcaN");
     bad("fatal softhca2", "N below 2");
     bad("fatal softhca0x", "is not softhcaN");
@@ -83,6 +90,69 @@ static void requests_are_checked(void)
     good("link softhca1:2 down");
     good("fault list");
     good("fault clear");
+}
+
+static bool row_has(struct ibv_context *ctx, uint32_t row, const struct ibv_gid_entry *wanted)
+{
+    struct ibv_gid_entry e;
+    union ibv_gid gid;
+    int status = ibv_query_gid_ex(ctx, 1, row, &e, 0);
+
+    CHECK_EQ(ibv_query_gid(ctx, 1, (int)row, &gid), 0);
+    if (status == ENODATA)
+        CHECK(gid.global.subnet_prefix == 0 && gid.global.interface_id == 0);
+    else
+        CHECK(status == 0 && memcmp(&gid, &e.gid, sizeof gid) == 0);
+    return status == 0 && e.gid_type == wanted->gid_type &&
+           memcmp(&e.gid, &wanted->gid, sizeof gid) == 0;
+}
+
+/* An address is removed and added again in another row, with an event each time. */
+static void addresses_come_and_go(void)
+{
+    struct ibv_gid_entry before, all[8];
+    struct ibv_context *ctx;
+    struct ibv_port_attr port;
+
+    setenv("SOFTHCA_LINK", "roce", 1);
+    setenv("SOFTHCA_GIDS", "8", 1);
+    ctx = open_softhca(0);
+    CHECK_EQ(ibv_query_port(ctx, 1, &port), 0);
+    CHECK_EQ(port.gid_tbl_len, 8);
+    CHECK_EQ(ibv_query_gid_ex(ctx, 1, 3, &before, 0), 0);
+    CHECK_EQ(ibv_query_gid_table(ctx, all, 8, 0), 4);
+    good("gid softhca0:1 remove 3");
+    expect_event(ctx, IBV_EVENT_GID_CHANGE, 1);
+    CHECK(!row_has(ctx, 3, &before));
+    CHECK_EQ(ibv_query_gid_table(ctx, all, 8, 0), 3);
+    good("gid softhca0:1 add 3 6");
+    expect_event(ctx, IBV_EVENT_GID_CHANGE, 1);
+    CHECK(!row_has(ctx, 3, &before) && row_has(ctx, 6, &before));
+    bad("gid softhca0:1 add 3 3", "in the table already");
+    no_event(ctx);
+}
+
+static void ports_before_a_subnet_manager(void)
+{
+    struct ibv_context *ctx;
+    struct ibv_port_attr port;
+
+    setenv("SOFTHCA_PORTS", "3", 1);
+    setenv("SOFTHCA_STATE", "softhca0:1=init,softhca0:2=armed,softhca0:3=no-lid", 1);
+    setenv("SOFTHCA_MTU", "softhca0:1=1024", 1);
+    setenv("SOFTHCA_PKEYS", "7fff,0,8001", 1);
+    ctx = open_softhca(0);
+    CHECK_EQ(ibv_query_port(ctx, 1, &port), 0);
+    CHECK(port.state == IBV_PORT_INIT && port.lid == 0 && port.active_mtu == IBV_MTU_1024);
+    CHECK_EQ(port.pkey_tbl_len, 3);
+    CHECK_EQ(ibv_get_pkey_index(ctx, 1, htobe16(0x8001)), 2);
+    CHECK_EQ(state_of(ctx, 2), IBV_PORT_ARMED);
+    CHECK_EQ(ibv_query_port(ctx, 3, &port), 0);
+    CHECK(port.state == IBV_PORT_ACTIVE && port.lid == 0 && port.active_mtu == IBV_MTU_4096);
+    good("plug softhca0:1 in");
+    expect_event(ctx, IBV_EVENT_PORT_ACTIVE, 1);
+    CHECK_EQ(ibv_query_port(ctx, 1, &port), 0);
+    CHECK(port.state == IBV_PORT_ACTIVE && port.lid != 0);
 }
 
 static void list_counts(void)
@@ -522,6 +592,8 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         {"requests_are_checked", requests_are_checked},
+        {"addresses_come_and_go", addresses_come_and_go},
+        {"ports_before_a_subnet_manager", ports_before_a_subnet_manager},
         {"list_counts", list_counts},
         {"others_are_refused", others_are_refused},
         {"port_state_and_events", port_state_and_events},

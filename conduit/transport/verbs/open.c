@@ -361,8 +361,7 @@ static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
     tk_xrc_offer(*info);
     if (open_tx() != TK_OK || tk_failover_open() != TK_OK || open_buffers() != TK_OK)
         return TK_FAIL;
-    if (tk_verbs.failover_enabled || tk_srq_in_use())
-        tk_events_open();
+    tk_events_open();
     if (open_conns(*info) != TK_OK)
         return TK_FAIL;
     allow_unsignaled();

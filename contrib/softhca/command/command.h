@@ -21,7 +21,7 @@ struct subcommand {
     int (*run)(const struct subcommand *self, int argc, char **argv);
 };
 extern const struct subcommand subcommand_run, subcommand_list, subcommand_link, subcommand_fault,
-    subcommand_plug, subcommand_fatal, subcommand_topology;
+    subcommand_plug, subcommand_gid, subcommand_fatal, subcommand_topology;
 
 /* One line on stderr; returns status, for "return report_error(...)". */
 int log_error(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -15,6 +15,7 @@ static const char help[] = "usage: softhca SUBCOMMAND [options] [arguments]\n"
                            "  list       processes of a fabric, their queue pairs and rates\n"
                            "  link       take a port down, or up again\n"
                            "  plug       pull the cable of a port out of processes, or put it in\n"
+                           "  gid        remove an address of a port of processes, or add it\n"
                            "  fault      set, clear or list faults of running processes\n"
                            "  fatal      break an HCA\n"
                            "  topology   make an hwloc file with the HCAs at the places you name\n"
@@ -22,8 +23,8 @@ static const char help[] = "usage: softhca SUBCOMMAND [options] [arguments]\n"
                            "More: softhca SUBCOMMAND --help, and softhca(1).\n";
 
 static const struct subcommand *const subcommands[] = {
-    &subcommand_run,   &subcommand_list,  &subcommand_link,     &subcommand_plug,
-    &subcommand_fault, &subcommand_fatal, &subcommand_topology,
+    &subcommand_run, &subcommand_list,  &subcommand_link,  &subcommand_plug,
+    &subcommand_gid, &subcommand_fault, &subcommand_fatal, &subcommand_topology,
 };
 
 int log_error(int status, const char *format, ...)
@@ -63,6 +64,6 @@ int main(int argc, char **argv)
             return flushed(subcommands[i]->run(subcommands[i], argc - 1, argv + 1));
     return log_error(
         EXIT_USAGE,
-        "'%s' is none of run, list, link, plug, fault, fatal, topology; see softhca --help",
+        "'%s' is none of run, list, link, plug, gid, fault, fatal, topology; see softhca --help",
         argv[1]);
 }

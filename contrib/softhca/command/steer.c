@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * softhca link, plug, fault and fatal: one request to every member of a fabric. Owns nothing. */
+ * softhca link, plug, gid, fault, fatal: one request to every member of a fabric. Owns nothing. */
 #include "config.h"
 
 #include <stdio.h>
@@ -91,6 +91,49 @@ const struct subcommand subcommand_plug = {
     "Pulls the cable of a port out of running processes, or puts it in again, as if each were\n"
     "alone on its host: the ports of other processes stay up.\n" SCOPE_HELP PID_HELP,
     run_plug,
+};
+
+/* ---- gid ---- */
+
+static bool is_row(const char *text)
+{
+    return *text && strlen(text) <= 2 && strspn(text, "0123456789") == strlen(text);
+}
+
+static int run_gid(const struct subcommand *self, int argc, char **argv)
+{
+    struct scope s = {0};
+    const struct option_spec options[] = {SCOPE_OPTIONS(s), {"pid", &s.pid, NULL, NULL}, {0}};
+    char **operands, request[64], what[64];
+    int n = options_read(self, options, false, argc, argv, &operands);
+    bool removes = n == 3 && strcmp(operands[1], "remove") == 0 && is_row(operands[2]);
+    bool adds = n >= 3 && n <= 4 && strcmp(operands[1], "add") == 0 && is_row(operands[2]) &&
+                is_row(operands[n - 1]);
+
+    if (n < 0)
+        return -1 - n;
+    if ((!removes && !adds) || !names_device(operands[0], true))
+        return log_error(EXIT_USAGE, "gid takes a port, softhcaN:P, and remove ROW or add ADDRESS "
+                                     "[ROW]; see softhca gid --help");
+    if (scope_check(&s) != 0)
+        return EXIT_USAGE;
+    if (adds)
+        snprintf(request, sizeof request, "gid %s add %s %s", operands[0], operands[2],
+                 operands[n - 1]);
+    else
+        snprintf(request, sizeof request, "gid %s remove %s", operands[0], operands[2]);
+    snprintf(what, sizeof what, "the GID table of %s is changed", operands[0]);
+    return send_to_all(&s, request, what);
+}
+
+const struct subcommand subcommand_gid = {
+    "gid",
+    "usage: softhca gid softhcaN:P remove ROW | add ADDRESS [ROW] [options]\n"
+    "Removes an address from the GID table of a port of running processes, or adds it again, in\n"
+    "the row where it was or in another empty one (SOFTHCA_GIDS). An address is named by\n"
+    "the row that it was in at start. Queue pairs that use it keep it, as in Linux.\n" SCOPE_HELP
+        PID_HELP,
+    run_gid,
 };
 
 /* ---- fatal ---- */

@@ -37,8 +37,6 @@ struct shca_file {
     struct shca_file *next;
 };
 
-enum { SHCA_PKEYS = 2 /* entries of the P_Key table of each port */ };
-
 struct shca_helper {
     int epoll_fd, kick_fd;
     char control_mark;     /* its address identifies the control socket among the events */
@@ -88,10 +86,9 @@ bool shca_page_writable(const void *at);
 bool shca_pages_fault(uint64_t addr, uint64_t length, uint32_t access);
 
 /* ---- gid.c ---- */
-extern const uint16_t shca_pkeys[SHCA_PKEYS];
 uint16_t shca_lid_of(uint32_t fabric_port);
-uint32_t shca_gid_count(int hca);
-bool shca_gid_v2(int hca, uint32_t index); /* a RoCE v2 entry of the GID table */
+bool shca_gid_v2(uint32_t fabric_port, uint32_t index); /* a RoCE v2 entry of the GID table */
+/* Also of a removed entry; zero if the row never had an address. */
 void shca_gid_of(uint32_t fabric_port, uint32_t index, union ibv_gid *gid);
 bool shca_gid_multicast(const union ibv_gid *gid);
 /* The partition and the GID type that an end with this P_Key and path belongs to
@@ -105,6 +102,17 @@ uint32_t shca_ipv4_of(uint32_t fabric_port); /* host order */
 uint32_t shca_ipv4_route(uint32_t ipv4);     /* the fabric port with that address, or 0 */
 /* The fabric port with that address; 0 when there is none. */
 uint32_t shca_route(const struct ibv_ah_attr *attr);
+
+/* ---- gid_rows.c ---- */
+uint32_t shca_gid_addresses(int hca); /* of each port: its rows at start */
+uint32_t shca_gid_count(int hca);     /* rows of the table, empty ones included */
+bool shca_gid_is_there(uint32_t fabric_port, uint32_t index); /* not empty */
+/* The number of the address in a row, also of a removed one; -1: it never had one. */
+int shca_gid_address_at(uint32_t fabric_port, uint32_t index);
+/* Empties a row, and puts an address into an empty one; both send IBV_EVENT_GID_CHANGE. NULL, or
+ * why not. */
+const char *shca_gid_remove(int hca, int port, uint32_t index);
+const char *shca_gid_add(int hca, int port, uint32_t address, uint32_t index);
 
 /* ---- inet.c ---- */
 enum {

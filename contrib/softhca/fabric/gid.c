@@ -5,7 +5,8 @@
  * ports consecutively. An InfiniBand port has a LID and one GID; a process may have its ports on
  * another subnet (SOFTHCA_SUBNET). A RoCE port has four GIDs, those of its link-local and of its
  * IPv4 address (10.83.<hca>.<port>), each for RoCE v1 and v2, in the order of Linux; a process may
- * have those of one type only (SOFTHCA_ROCE). Owns nothing; the tables never change. */
+ * have those of one type only (SOFTHCA_ROCE). Owns nothing; gid_rows.c has the rows of the GID
+ * tables. */
 #include "config.h"
 
 #include <endian.h>
@@ -14,7 +15,6 @@
 
 enum {
     first_lid = 0x10,
-    roce_gids = 4,
     first_ipv4 = 2, /* GIDs before it are link-local */
     roce_v2_only = 2,
     roce_both = 3,     /* SOFTHCA_ROCE */
@@ -28,9 +28,6 @@ static const uint64_t gid_prefix = UINT64_C(0xfe80000000000000);
 static const uint64_t ipv4_gid = UINT64_C(0x0000ffff0a530000);
 static const uint64_t site_prefix = UINT64_C(0xfec0000000000000); /* other subnets, by number */
 
-/* Full member of the default partition, and full member of another one. */
-const uint16_t shca_pkeys[SHCA_PKEYS] = {0xffff, 0x8001};
-
 uint64_t shca_guid_of(int hca, int port)
 {
     return guid_base | (uint64_t)hca << 8 | (uint64_t)port;
@@ -41,26 +38,20 @@ uint16_t shca_lid_of(uint32_t fabric_port)
     return shca_is_ethernet(shca_hca_at(fabric_port)) ? 0 : (uint16_t)(first_lid + fabric_port - 1);
 }
 
-uint32_t shca_gid_count(int hca)
-{
-    if (shca_config.udp)
-        return SHCA_INET_GIDS;
-    if (!shca_is_ethernet(hca))
-        return 1;
-    return shca_config.device[hca].gid_types == roce_both ? roce_gids : roce_gids / 2;
-}
-
-/* Converts a row of our table to the row of a table with both types. */
-static uint32_t full_row(int hca, uint32_t index)
+/* Converts the number of an address to the row of a table with both types. */
+static uint32_t full_row(int hca, uint32_t address)
 {
     uint32_t types = shca_config.device[hca].gid_types;
 
-    return types == roce_both ? index : 2 * index + (types == roce_v2_only);
+    return types == roce_both ? address : 2 * address + (types == roce_v2_only);
 }
 
-bool shca_gid_v2(int hca, uint32_t index)
+bool shca_gid_v2(uint32_t fabric_port, uint32_t index)
 {
-    return shca_config.udp || (shca_is_ethernet(hca) && full_row(hca, index) % 2 == 1);
+    int hca = shca_hca_at(fabric_port), address = shca_gid_address_at(fabric_port, index);
+
+    return shca_config.udp ||
+           (shca_is_ethernet(hca) && address >= 0 && full_row(hca, (uint32_t)address) % 2 == 1);
 }
 
 static uint64_t own_prefix(int hca)
@@ -74,13 +65,17 @@ void shca_gid_of(uint32_t fabric_port, uint32_t index, union ibv_gid *gid)
 {
     int hca = shca_hca_at(fabric_port);
     int port = (int)(fabric_port - 1) % shca_config.ports + 1;
-    bool ipv4 = shca_is_ethernet(hca) && full_row(hca, index) >= first_ipv4;
+    int address = shca_gid_address_at(fabric_port, index);
+    bool ipv4 = shca_is_ethernet(hca) && full_row(hca, (uint32_t)address) >= first_ipv4;
 
-    if (shca_config.udp) {
-        shca_inet_row(shca.seg->inet[fabric_port], index, gid);
+    if (address < 0) {
+        memset(gid, 0, sizeof *gid);
         return;
     }
-
+    if (shca_config.udp) {
+        shca_inet_row(shca.seg->inet[fabric_port], (uint32_t)address, gid);
+        return;
+    }
     gid->global.subnet_prefix = ipv4 ? 0 : htobe64(own_prefix(hca));
     gid->global.interface_id =
         htobe64(ipv4 ? ipv4_gid | (uint64_t)hca << 8 | (uint64_t)port : shca_guid_of(hca, port));
@@ -145,18 +140,20 @@ bool shca_gid_multicast(const union ibv_gid *gid)
 
 uint32_t shca_network_of(int hca, uint32_t pkey_index, const struct ibv_ah_attr *path)
 {
-    uint32_t v2 = path->is_global && shca_gid_v2(hca, path->grh.sgid_index);
+    uint32_t v2 =
+        path->is_global && shca_gid_v2(shca_fabric_port(hca, path->port_num), path->grh.sgid_index);
     /* A LID reaches ports of its own subnet. */
     bool local = !shca_is_ethernet(hca) && !path->is_global && path->dlid != 0;
 
     return shca_config.device[hca].link << link_shift |
            (local ? shca_config.subnet << subnet_shift : 0) | v2 << 16 |
-           shca_pkeys[pkey_index % SHCA_PKEYS];
+           shca_config.pkeys[pkey_index % SHCA_PKEYS];
 }
 
 uint16_t shca_pkey_at(int hca, uint32_t index)
 {
-    return index < shca_config.device[hca].pkeys && index < SHCA_PKEYS ? shca_pkeys[index] : 0;
+    return index < shca_config.device[hca].pkeys && index < SHCA_PKEYS ? shca_config.pkeys[index]
+                                                                       : 0;
 }
 
 bool shca_valid_port(int hca, uint32_t port)
@@ -169,5 +166,7 @@ bool shca_valid_path(int hca, const struct ibv_ah_attr *a)
     /* An Ethernet port can be reached by GID only. */
     if (shca_is_ethernet(hca) && !a->is_global)
         return false;
-    return !a->is_global || a->grh.sgid_index < shca_gid_count(hca);
+    return !a->is_global ||
+           (shca_valid_port(hca, a->port_num) &&
+            shca_gid_is_there(shca_fabric_port(hca, a->port_num), a->grh.sgid_index));
 }

@@ -81,7 +81,7 @@ void shca_fault_inherited(void)
 static bool about(const struct shca_fault_rule *r, const struct shca_fault_subject *subject)
 {
     return (r->dev < 0 || r->dev == subject->dev) && (r->port == 0 || r->port == subject->port) &&
-           (r->qpn == 0 || r->qpn == subject->qpn) &&
+           (r->qpn == 0 || r->qpn == subject->qpn) && (r->over == 0 || subject->packet > r->over) &&
            (r->op == SHCA_OP_ANY || r->op == subject->op) &&
            (r->call == SHCA_CALL_ANY || r->call == subject->call);
 }

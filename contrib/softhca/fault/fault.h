@@ -65,6 +65,7 @@ struct shca_fault_rule {
     enum shca_lost lost;
     uint64_t nth, every, after, count; /* 0: not given */
     uint64_t for_ns;                   /* 0: unlimited */
+    uint32_t over;                     /* only packets with more bytes than this; 0: all */
     uint32_t ppb;                      /* probability in parts of 10^9 */
     bool polls;                        /* low and high count empty polls, otherwise ns */
     uint64_t low, high;
@@ -124,6 +125,7 @@ struct shca_fault_subject {
     uint32_t port, qpn;
     enum shca_fault_op op;
     enum shca_fault_call call;
+    uint32_t packet; /* bytes of its largest packet, where that is known */
 };
 
 /* The combined effect of all rules on one work request. */

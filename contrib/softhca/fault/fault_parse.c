@@ -214,7 +214,8 @@ enum key {
     KEY_POLLS,
     KEY_STATUS,
     KEY_CALL,
-    KEY_LOST
+    KEY_LOST,
+    KEY_OVER
 };
 
 static const struct word keys[] = {
@@ -222,6 +223,7 @@ static const struct word keys[] = {
     {"nth", KEY_NTH},     {"every", KEY_EVERY}, {"after", KEY_AFTER},   {"count", KEY_COUNT},
     {"p", KEY_P},         {"for", KEY_FOR},     {"us", KEY_US},         {"ms", KEY_MS},
     {"polls", KEY_POLLS}, {"call", KEY_CALL},   {"status", KEY_STATUS}, {"lost", KEY_LOST},
+    {"over", KEY_OVER},
 };
 
 #define BIT(key) (1u << (key))
@@ -236,7 +238,7 @@ static const uint32_t takes[SHCA_FAULT_KINDS] = {
     [SHCA_FAULT_LATE] = WHICH_WORK | HOW_LONG | BIT(KEY_POLLS),
     [SHCA_FAULT_REORDER] = WHICH_WORK | HOW_LONG | BIT(KEY_POLLS),
     [SHCA_FAULT_EARLY] = WHICH | BIT(KEY_PORT) | BIT(KEY_QP) | HOW_LONG,
-    [SHCA_FAULT_DROP] = WHICH_WORK | BIT(KEY_LOST),
+    [SHCA_FAULT_DROP] = WHICH_WORK | BIT(KEY_LOST) | BIT(KEY_OVER),
     [SHCA_FAULT_UNPLUG] = WHICH_WORK | HOW_LONG | BIT(KEY_LOST),
     [SHCA_FAULT_RNR] = WHICH_WORK | HOW_LONG,
     [SHCA_FAULT_ERROR] = WHICH_WORK | BIT(KEY_STATUS),
@@ -323,6 +325,8 @@ static bool fault_parse_take(struct shca_fault_rule *r, int key, const char *nam
         return fault_parse_take_number(name, value, 1, many, &r->after, c);
     case KEY_COUNT:
         return fault_parse_take_number(name, value, 1, many, &r->count, c);
+    case KEY_OVER:
+        return take_small(&r->over, name, value, 4095, c);
     case KEY_P:
         return take_probability(value, &r->ppb, c);
     case KEY_FOR:

@@ -87,18 +87,26 @@ void shca_cm_report_far(void)
 }
 
 /* The entry of the port's own address, for RoCE v2 if it has one, as the kernel's CM chooses. */
-uint32_t shca_cm_address_gid_index(uint32_t port)
+static int own_row(uint32_t port)
 {
     uint64_t ours = UINT64_C(0xffff) << 32 | shca_ipv4_of(port);
-    uint32_t found = 0;
+    int found = -1;
     union ibv_gid gid;
 
     for (uint32_t i = 0; i < shca_gid_count(shca_hca_at(port)); i++) {
         shca_gid_of(port, i, &gid);
-        if (gid.global.subnet_prefix == 0 && be64toh(gid.global.interface_id) == ours)
-            found = i;
+        if (shca_gid_is_there(port, i) && gid.global.subnet_prefix == 0 &&
+            be64toh(gid.global.interface_id) == ours)
+            found = (int)i;
     }
     return found;
+}
+
+uint32_t shca_cm_address_gid_index(uint32_t port)
+{
+    int row = own_row(port);
+
+    return row < 0 ? 0 : (uint32_t)row;
 }
 
 void shca_cm_address_path(uint32_t from, uint32_t to, const union ibv_gid *gid,
@@ -125,5 +133,9 @@ bool shca_cm_address_down(uint32_t port)
 {
     uint32_t at = port - 1, ports = (uint32_t)shca_config.ports;
 
-    return port != 0 && shca_link_down((int)(at / ports), (int)(at % ports) + 1);
+    if (port == 0)
+        return false;
+    /* A RoCE port whose address was removed can't be bound to either. */
+    return shca_link_down((int)(at / ports), (int)(at % ports) + 1) ||
+           (!shca_config.udp && shca_is_ethernet(shca_hca_at(port)) && own_row(port) < 0);
 }

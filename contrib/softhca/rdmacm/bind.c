@@ -314,7 +314,7 @@ static void fill_path(struct shca_cm *id)
     p->hop_limit = shca_is_ethernet(shca_hca_at(id->port)) ? 64 : 0;
     p->reversible = 1;
     p->numb_path = 1;
-    p->pkey = htobe16(shca_pkeys[0]);
+    p->pkey = htobe16(shca_config.pkeys[0]);
     p->mtu_selector = p->rate_selector = p->packet_life_time_selector = 2; /* exactly */
     p->mtu = IBV_MTU_4096;
     p->rate = IBV_RATE_100_GBPS;

@@ -98,6 +98,6 @@ int shca_cm_object_bind(struct shca_cm *id, uint32_t port)
     if (!id->pub.pd)
         id->pub.pd = shca_cm_device_pd(port);
     shca_gid_of(port, shca_cm_address_gid_index(port), &ib->sgid);
-    ib->pkey = htobe16(shca_pkeys[0]);
+    ib->pkey = htobe16(shca_config.pkeys[0]);
     return id->pub.pd ? 0 : ENOMEM;
 }

@@ -405,6 +405,41 @@ static bool take_speed(const char *text, struct shca_port_config *out)
     return shca_speed_codes(text, &out->width, &out->speed);
 }
 
+static bool take_mtu(const char *text, struct shca_port_config *out)
+{
+    static const char *const mtus[] = {"256", "512", "1024", "2048", "4096"};
+
+    for (uint8_t i = 0; i < sizeof mtus / sizeof mtus[0]; i++)
+        if (strcmp(text, mtus[i]) == 0) {
+            out->mtu = (uint8_t)(IBV_MTU_256 + i);
+            return true;
+        }
+    return false;
+}
+
+static bool take_state(const char *text, struct shca_port_config *out)
+{
+    if (strcmp(text, "init") == 0)
+        out->state = IBV_PORT_INIT;
+    else if (strcmp(text, "armed") == 0)
+        out->state = IBV_PORT_ARMED;
+    else if (strcmp(text, "no-lid") == 0)
+        out->state = SHCA_PORT_NO_LID;
+    else
+        return false;
+    return true;
+}
+
+/* Until the subnet manager activates a port it carries nothing, as one without a cable. */
+static void unplug_inactive(struct shca_config *c)
+{
+    for (int hca = 0; hca < c->hcas; hca++)
+        for (int port = 1; port <= c->ports; port++)
+            if (c->port[hca][port].state == IBV_PORT_INIT ||
+                c->port[hca][port].state == IBV_PORT_ARMED)
+                c->unplugged[hca] |= 1u << port;
+}
+
 /* One NUL-terminated entry: for one port, or for all. */
 static bool take_entry(const struct port_list *l, const char *entry, struct shca_config *c)
 {
@@ -450,13 +485,48 @@ static int parse_port_lists(struct shca_config *c, struct reason *r)
         take_speed};
     const struct port_list rate = {"SOFTHCA_RATE", c->rate_list, "a number of MB/s up to 1000000",
                                    take_rate};
+    const struct port_list mtu = {"SOFTHCA_MTU", c->mtu_list, "256, 512, 1024, 2048 or 4096",
+                                  take_mtu};
+    const struct port_list state = {"SOFTHCA_STATE", c->state_list, "init, armed or no-lid",
+                                    take_state};
     int e;
 
     for (int hca = 0; hca < SHCA_MAX_HCA; hca++)
         for (int port = 1; port <= SHCA_MAX_PRT; port++)
             take_speed(c->device[hca].speed, &c->port[hca][port]);
     e = parse_ports(&speed, c, r);
-    return e == 0 ? parse_ports(&rate, c, r) : e;
+    e = e == 0 ? parse_ports(&rate, c, r) : e;
+    e = e == 0 ? parse_ports(&mtu, c, r) : e;
+    e = e == 0 ? parse_ports(&state, c, r) : e;
+    if (e == 0)
+        unplug_inactive(c);
+    return e;
+}
+
+/* Full member of the default partition, and full member of another one. */
+static const uint16_t usual_pkeys[] = {0xffff, 0x8001};
+
+static int parse_pkeys(struct shca_config *c, struct reason *r)
+{
+    const char *at = c->pkey_list;
+    uint32_t n = 0;
+
+    memcpy(c->pkeys, usual_pkeys, sizeof usual_pkeys);
+    if (at)
+        memset(c->pkeys, 0, sizeof c->pkeys);
+    while (at) {
+        char *end = NULL;
+        unsigned long key = isxdigit((unsigned char)*at) ? strtoul(at, &end, 16) : 0;
+
+        if (!end || (*end && *end != ',') || key > UINT16_MAX || n == SHCA_PKEYS)
+            return REFUSE(r, "SOFTHCA_PKEYS=%s is not a list of at most %d keys from 0 to ffff",
+                          c->pkey_list, SHCA_PKEYS);
+        c->pkeys[n++] = (uint16_t)key;
+        at = *end ? end + 1 : NULL;
+    }
+    for (int i = 0; i < SHCA_MAX_HCA && n > 0; i++)
+        c->device[i].pkeys = n;
+    return 0;
 }
 
 /* Ports on UDP are Ethernet ports: all addresses are GIDs. */
@@ -490,6 +560,8 @@ int shca_settings_parse(char *const *env, struct shca_config *out, char *why, si
         e = parse_down("SOFTHCA_UNPLUGGED", out->unplugged_list, out->unplugged, out, &r);
     if (e == 0)
         e = parse_port_lists(out, &r);
+    if (e == 0)
+        e = parse_pkeys(out, &r);
     if (e == 0)
         shca_name_fabric(out->fabric_name, geteuid(), out->fabric);
     return e;

@@ -19,12 +19,17 @@ enum {
     SHCA_MAX_SGE = 30,       /* as large as any current HCA offers */
     SHCA_WR_MAX = 16384,     /* work requests in one queue */
     SHCA_RATE_MAX = 1000000, /* MB/s; more than any memory of today can do */
+    SHCA_PKEYS = 8,          /* entries of a port's P_Key table that can have keys */
+    SHCA_GID_ROWS = 16,      /* of a port's GID table */
+    SHCA_PORT_NO_LID = 0xff, /* a state of SOFTHCA_STATE: active, with LID 0 */
 };
 #define SHCA_MSG_MAX (1u << 30) /* bytes in one message, as ConnectX */
 
 struct shca_port_config {
     uint32_t rate;        /* MB/s, 0: unlimited */
     uint8_t width, speed; /* as ibv_query_port returns them */
+    uint8_t mtu;          /* enum ibv_mtu; 0: that of the device */
+    uint8_t state;        /* enum ibv_port_state until it is plugged in; 0: not set */
 };
 
 struct shca_config {
@@ -34,14 +39,15 @@ struct shca_config {
     bool udp_only; /* no connection uses shared memory */
     bool crc_tables;
     uint32_t max_qp, max_qp_wr, max_sge, max_inline, max_cq, max_cqe, max_mr, max_pd, max_msg;
-    uint32_t max_srq, max_srq_wr, roce_types, subnet, repeat_ms, odp, scatter;
+    uint32_t max_srq, max_srq_wr, roce_types, subnet, repeat_ms, odp, scatter, gid_rows;
     uint64_t seed;
     const char *wire, *udp_list;
     const char *profile_list, *fabric_name, *down_list, *unplugged_list, *rate_list, *speed_list,
-        *fault, *stats, *real;
+        *state_list, *mtu_list, *pkey_list, *fault, *stats, *real;
     /* derived from the above */
     uint32_t down[SHCA_MAX_HCA]; /* a bit for each port that is down */
     uint32_t unplugged[SHCA_MAX_HCA];
+    uint16_t pkeys[SHCA_PKEYS]; /* of each port, in the order of its table; 0: an empty entry */
     struct shca_port_config port[SHCA_MAX_HCA][SHCA_MAX_PRT + 1]; /* by port number, from 1 */
     struct shca_profile device[SHCA_MAX_HCA]; /* each device's profile, changed by the settings */
     struct shca_bundle bundle;                /* the devices of files in profile_list */

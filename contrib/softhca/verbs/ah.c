@@ -68,7 +68,7 @@ static int index_of(struct ibv_context *ctx, uint8_t port, const union ibv_gid *
 
     for (uint32_t i = 0; i < shca_gid_count(shca_hca_of(ctx)); i++) {
         shca_gid_of(fabric_port, i, &own);
-        if (shca_gid_v2(shca_hca_of(ctx), i) == v2 &&
+        if (shca_gid_is_there(fabric_port, i) && shca_gid_v2(fabric_port, i) == v2 &&
             (shca_gid_multicast(gid) || memcmp(&own, gid, sizeof own) == 0))
             return (int)i;
     }

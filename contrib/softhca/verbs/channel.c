@@ -137,7 +137,7 @@ static bool about_cq(enum ibv_event_type type)
 static bool about_hca(enum ibv_event_type type)
 {
     return type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_PORT_ACTIVE ||
-           type == IBV_EVENT_DEVICE_FATAL;
+           type == IBV_EVENT_GID_CHANGE || type == IBV_EVENT_DEVICE_FATAL;
 }
 
 static bool about_srq(enum ibv_event_type type)

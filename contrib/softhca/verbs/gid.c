@@ -7,11 +7,11 @@
 
 #include "verbs/verbs.h"
 
-static enum ibv_gid_type type_of(int hca, uint32_t index)
+static enum ibv_gid_type type_of(uint32_t fabric_port, uint32_t index)
 {
-    if (!shca_is_ethernet(hca))
+    if (!shca_is_ethernet(shca_hca_at(fabric_port)))
         return IBV_GID_TYPE_IB;
-    return shca_gid_v2(hca, index) ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
+    return shca_gid_v2(fabric_port, index) ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
 }
 
 /* Programs that ask for one row use it, and with an empty row they would publish an invalid
@@ -36,6 +36,7 @@ static void report_empty(uint32_t fabric_port, const union ibv_gid *gid)
 SHCA_PUBLIC int ibv_query_gid(struct ibv_context *ctx, uint8_t port, int index, union ibv_gid *gid)
 {
     typedef int fn(struct ibv_context *, uint8_t, int, union ibv_gid *);
+    uint32_t fabric_port;
 
     if (!shca_owns(ctx))
         SHCA_PASS(fn, "ibv_query_gid", -1, ctx, port, index, gid);
@@ -44,20 +45,27 @@ SHCA_PUBLIC int ibv_query_gid(struct ibv_context *ctx, uint8_t port, int index, 
         errno = EINVAL;
         return -1;
     }
-    shca_gid_of(shca_fabric_port(shca_ctx(ctx)->hca, port), (uint32_t)index, gid);
+    fabric_port = shca_fabric_port(shca_ctx(ctx)->hca, port);
+    memset(gid, 0, sizeof *gid); /* an empty row, as the kernel shows it */
+    if (shca_gid_is_there(fabric_port, (uint32_t)index))
+        shca_gid_of(fabric_port, (uint32_t)index, gid);
     if (shca_config.udp)
-        report_empty(shca_fabric_port(shca_ctx(ctx)->hca, port), gid);
+        report_empty(fabric_port, gid);
     return 0;
 }
 
-static void fill_entry(struct ibv_context *ctx, uint32_t port, uint32_t index,
+/* False: the row is empty. */
+static bool fill_entry(struct ibv_context *ctx, uint32_t port, uint32_t index,
                        struct ibv_gid_entry *e)
 {
+    uint32_t fabric_port = shca_fabric_port(shca_ctx(ctx)->hca, (int)port);
+
     memset(e, 0, sizeof *e);
-    shca_gid_of(shca_fabric_port(shca_ctx(ctx)->hca, (int)port), index, &e->gid);
+    shca_gid_of(fabric_port, index, &e->gid);
     e->gid_index = index;
     e->port_num = port;
-    e->gid_type = type_of(shca_hca_of(ctx), index);
+    e->gid_type = type_of(fabric_port, index);
+    return shca_gid_is_there(fabric_port, index);
 }
 
 SHCA_PUBLIC int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index,
@@ -74,7 +82,8 @@ SHCA_PUBLIC int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32
     if (!shca_valid_port(shca_hca_of(ctx), port) || index >= shca_gid_count(shca_hca_of(ctx)) ||
         size == 0)
         return EINVAL;
-    fill_entry(ctx, port, index, &e);
+    if (!fill_entry(ctx, port, index, &e))
+        return ENODATA;
     memcpy(entry, &e, size < sizeof e ? size : sizeof e);
     return 0;
 }
@@ -96,7 +105,8 @@ SHCA_PUBLIC ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid
         for (int i = 0; i < (int)shca_gid_count(shca_hca_of(ctx)); i++) {
             struct ibv_gid_entry e;
 
-            fill_entry(ctx, (uint32_t)port, (uint32_t)i, &e);
+            if (!fill_entry(ctx, (uint32_t)port, (uint32_t)i, &e))
+                continue;
             memcpy((char *)entries + n++ * size, &e, size < sizeof e ? size : sizeof e);
         }
     return (ssize_t)n;
@@ -116,7 +126,7 @@ SHCA_PUBLIC int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsign
         errno = EINVAL;
         return -1;
     }
-    *type = type_of(shca_hca_of(ctx), index) == IBV_GID_TYPE_ROCE_V2;
+    *type = type_of(shca_fabric_port(shca_ctx(ctx)->hca, port), index) == IBV_GID_TYPE_ROCE_V2;
     return 0;
 }
 

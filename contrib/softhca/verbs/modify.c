@@ -91,10 +91,11 @@ static bool valid_path(int hca, const struct ibv_ah_attr *a, uint32_t port, uint
 static bool valid_paths(const struct shca_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
     uint8_t port = mask & IBV_QP_PORT ? a->port_num : qp->attr.port_num;
+    uint16_t pkey_index = mask & IBV_QP_PKEY_INDEX ? a->pkey_index : qp->attr.pkey_index;
     int hca = shca_hca_of(qp->qp.context);
 
     if ((mask & IBV_QP_AV) &&
-        (!valid_path(hca, &a->ah_attr, port, 0) || a->ah_attr.port_num != port))
+        (!valid_path(hca, &a->ah_attr, port, pkey_index) || a->ah_attr.port_num != port))
         return false;
     return !(mask & IBV_QP_ALT_PATH) ||
            (a->alt_timeout <= 31 &&

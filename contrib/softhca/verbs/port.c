@@ -22,14 +22,18 @@ static void fill_port(int hca, int port, struct ibv_port_attr *a)
 {
     /* The ports of a broken HCA are down. */
     bool down = shca_link_down(hca, port) || (shca.fatal >> hca & 1);
+    const struct shca_port_config *own = &shca_config.port[hca][port];
+    bool inactive = down && shca_link_unplugged(hca, port) && own->state != 0;
     bool ethernet = shca_is_ethernet(hca);
     const struct shca_profile *p = &shca_config.device[hca];
 
-    a->state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
+    a->state = inactive ? own->state : down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
     a->max_mtu = p->mtu;
     a->active_mtu = ethernet ? p->ethernet_mtu : p->ib_mtu ? p->ib_mtu : p->mtu;
     if (shca_config.udp)
         a->active_mtu = shca_inet_mtu(shca_fabric_port(hca, port));
+    if (own->mtu != 0 && own->mtu < a->active_mtu)
+        a->active_mtu = own->mtu;
     a->gid_tbl_len = (int)shca_gid_count(hca);
     a->max_msg_sz = p->max_msg;
     a->pkey_tbl_len = (uint16_t)p->pkeys;
@@ -37,10 +41,12 @@ static void fill_port(int hca, int port, struct ibv_port_attr *a)
     if (a->lid == 0)
         a->lid = (uint16_t)p->lid;
     a->sm_lid = ethernet ? 0 : 1;
+    if (own->state == SHCA_PORT_NO_LID || inactive)
+        a->lid = a->sm_lid = 0;
     a->max_vl_num = 1;
     a->active_width = shca_config.port[hca][port].width;
     a->active_speed = shca_config.port[hca][port].speed;
-    a->phys_state = down ? phys_disabled : phys_link_up;
+    a->phys_state = down && !inactive ? phys_disabled : phys_link_up;
     a->link_layer = layers[p->link];
     a->port_cap_flags = ethernet ? IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS
                                  : IBV_PORT_CM_SUP | IBV_PORT_EXTENDED_SPEEDS_SUP;

@@ -191,6 +191,33 @@ static void do_plug(const char *rest, struct answer *a)
         shca_link_plug(hca, port, to == 0, 0);
 }
 
+/* "softhcaN:P remove ROW", or "softhcaN:P add ADDRESS ROW". */
+static void do_gid(const char *rest, struct answer *a)
+{
+    int hca = -1, port = 0, used = 0;
+    unsigned what, row;
+    const char *why;
+
+    if (sscanf(rest, "softhca%2d:%1d %n", &hca, &port, &used) != 2 || !valid_hca(hca) || port < 1 ||
+        port > shca_config.ports) {
+        put(a, "error '%s' does not begin with softhcaN:P, N below %d and P from 1 to %d", rest,
+            shca_config.hcas, shca_config.ports);
+        return;
+    }
+    if (sscanf(rest + used, "remove %2u", &row) == 1) {
+        why = shca_gid_remove(hca, port, row);
+    } else if (sscanf(rest + used, "add %2u %2u", &what, &row) == 2) {
+        why = shca_gid_add(hca, port, what, row);
+    } else {
+        put(a, "error '%s' is neither remove ROW nor add ADDRESS ROW", rest + used);
+        return;
+    }
+    if (why)
+        put(a, "error %s: %s", rest, why);
+    else
+        put(a, "ok %s", rest);
+}
+
 static void do_fatal(const char *rest, struct answer *a)
 {
     int hca = -1, used = 0;
@@ -241,7 +268,7 @@ static const struct {
     void (*act)(const char *rest, struct answer *a);
 } requests[] = {
     {"list", do_list_request}, {"link", do_link},   {"plug", do_plug},
-    {"fatal", do_fatal},       {"fault", do_fault},
+    {"fatal", do_fatal},       {"fault", do_fault}, {"gid", do_gid},
 };
 
 static bool is_text(const char *request, size_t n)
@@ -275,7 +302,7 @@ void shca_control(const char *request, size_t n, char *reply, size_t room)
             requests[i].act(text + word + (text[word] == ' '), &a);
             return;
         }
-    put(&a, "error '%.32s' is none of list, link, plug, fatal, fault", text);
+    put(&a, "error '%.32s' is none of list, link, plug, gid, fatal, fault", text);
 }
 
 /* ---- the socket ---- */

@@ -16,6 +16,7 @@ enum {
  * need not be terminated. Requests:
  *
  *     list | link softhcaN:P up|down | plug softhcaN:P in|out | fatal softhcaN |
+ *     gid softhcaN:P remove ROW | gid softhcaN:P add ADDRESS ROW |
  *     fault set SPEC | fault clear | fault list */
 void shca_control(const char *request, size_t n, char *reply, size_t room);
 /* Serves the requests that are queued in the socket; called by the helper thread. */

@@ -165,12 +165,21 @@ static int send_again(struct shca_qp *qp, const struct shca_fault_subject *subj,
     return shca_answers(qp) ? SHCA_DONE : SHCA_WAIT_ACK;
 }
 
+/* A message or the data of a read is cut into packets of the path MTU. */
+static uint32_t packet_of(const struct shca_qp *qp, const struct shca_op *op)
+{
+    uint32_t mtu = 128u << qp->attr.path_mtu;
+
+    return reliable(qp) && op->length > mtu ? mtu : op->length;
+}
+
 static int transmit(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status)
 {
     struct shca_fault_state *f = &qp->fault;
     struct shca_fault_subject subj = subject(qp, op->opcode);
     int wait;
 
+    subj.packet = packet_of(qp, op);
     if (f->verdict.status != IBV_WC_SUCCESS) {
         fault_run_fail(qp, f->verdict.status);
         *status = f->verdict.status;

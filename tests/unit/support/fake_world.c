@@ -182,6 +182,8 @@ static void connect_rank(uint32_t rank)
 {
     begun = rank + 1;
     world_be(rank);
+    if (world_machine) /* its table of GIDs is read again */
+        world_machine(rank);
     assert_int_equal(tk_verbs_connect(world_hosts), TK_OK);
     for (uint32_t r = 0; r < world_size; r++) {
         const struct node *other = &nodes[r];

@@ -49,6 +49,13 @@ static enum tk_status not_reached(const struct tk_conn *conn, const char *what, 
     char path[tk_path_text_size];
     if (error == ENOMEM)
         return conn_failed(conn, what, error);
+    if (error == tk_gid_lost) {
+        tk_log_error("rank %u (%s, pid %d) can't be connected from %s: the port's table has no "
+                     "such GID any more: give its interface the address again",
+                     conn->peer->rank, conn->peer->host, conn->peer->pid,
+                     tk_path_text(&tk_rail_of(conn)->address, tk_path_of(conn), path));
+        return TK_FAIL;
+    }
     tk_log_error("rank %u (%s, pid %d) is not reached from %s, queue pair %u: %s: %s",
                  conn->peer->rank, conn->peer->host, conn->peer->pid,
                  tk_path_text(&tk_rail_of(conn)->address, tk_path_of(conn), path), conn->qp->qp_num,

@@ -13,6 +13,7 @@
 #include "base/first_use.h"
 #include "base/lock.h"
 #include "base/report.h"
+#include "common/clock.h"
 #include "op/op.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
@@ -251,18 +252,64 @@ static struct ibv_ah *find_handle(uint32_t to, uint32_t rail)
     return NULL;
 }
 
+/* Remembers how long the address is missing. */
+TK_FIRST_USE static bool set_route(struct ibv_ah_attr *attr, uint32_t to, uint32_t number)
+{
+    struct tk_datagrams *all = tk_conns.datagrams;
+    const struct tk_rail *rail = &tk_verbs.rails[number];
+    struct tk_path path;
+    if (!tk_path_find(&path, &rail->address, tk_address_of(to, number), tk_peers.me < to))
+        return false;
+    if (tk_route_set(attr, rail, &path) == 0) {
+        if (all->lost_since && all->lost_to == to && all->lost_rail == number)
+            all->lost_since = 0;
+        return true;
+    }
+    if (!all->lost_since) {
+        all->lost_since = tk_now();
+        all->lost_to = to;
+        all->lost_rail = number;
+    }
+    return false;
+}
+
+TK_FIRST_USE bool tk_datagram_may_connect(uint32_t rank)
+{
+    struct ibv_ah_attr attr;
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+        if (!set_route(&attr, rank, i))
+            return false;
+    return true;
+}
+
+bool tk_datagram_address_is_lost(uint64_t now, double limit)
+{
+    const struct tk_datagrams *all = tk_conns.datagrams;
+    char text[tk_path_text_size];
+    struct ibv_ah_attr attr;
+    if (!all || !all->lost_since || (double)(now - all->lost_since) < limit * 1e9 ||
+        set_route(&attr, all->lost_to, all->lost_rail))
+        return false;
+    const struct tk_peer *peer = tk_peer(all->lost_to);
+    const struct tk_port_address *mine = &tk_verbs.rails[all->lost_rail].address;
+    struct tk_path path;
+    tk_path_find(&path, mine, tk_address_of(peer->rank, all->lost_rail), tk_peers.me < peer->rank);
+    tk_log_error("rank %u (%s, pid %d) can't be connected from %s: for %g s "
+                 "(GASNET_IBV_CONNECT_TIMEOUT) the port's table has had no such GID: give its "
+                 "interface the address again",
+                 peer->rank, peer->host, peer->pid, tk_path_text(mine, &path, text), limit);
+    return true;
+}
+
 TK_FIRST_USE static struct ibv_ah *make_handle(uint32_t to, uint32_t number)
 {
     struct tk_datagrams *all = tk_conns.datagrams;
     const struct tk_rail *rail = &tk_verbs.rails[number];
     struct ibv_ah_attr attr = {.port_num = rail->address.port};
-    struct tk_path path;
     if (all->handle_count >= handles_max / 2 && is_idle())
         drop_handles();
-    if (all->handle_count == handles_max ||
-        !tk_path_find(&path, &rail->address, tk_address_of(to, number), tk_peers.me < to))
+    if (all->handle_count == handles_max || !set_route(&attr, to, number))
         return NULL;
-    tk_route_set(&attr, rail, &path);
     struct ibv_ah *handle = ibv_create_ah(rail->device->pd, &attr);
     if (handle)
         all->handles[all->handle_count++] = (struct handle){handle, to, number};

@@ -63,8 +63,14 @@ static inline bool tk_is_datagram_conn(const struct tk_conn *conn)
 bool tk_is_datagram(const struct tk_buffer *buffer);
 bool tk_datagram_take(struct tk_buffer *buffer, uint32_t size, struct tk_datagram *datagram);
 
-/* Uses the rails in turn; `conns` may have no queue pairs or be NULL. False: no space now; nothing
- * was sent. */
+/* Do our ports have the GIDs of the paths to this rank? They lack them while an address is removed
+ * from an interface: then connecting waits. */
+bool tk_datagram_may_connect(uint32_t rank);
+/* Has one been missing for so many seconds? Logs it. */
+bool tk_datagram_address_is_lost(uint64_t now, double limit);
+
+/* Uses the rails in turn; `conns` may have no queue pairs or be NULL. False: no space, or no
+ * GID, now; nothing was sent. */
 bool tk_datagram_send(uint32_t to, const struct tk_incarnation_word *word,
                       const struct tk_conn *conns);
 

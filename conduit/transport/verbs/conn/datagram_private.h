@@ -50,6 +50,8 @@ struct tk_datagrams {
     uint32_t chance; /* state of the random choice of a rail */
     struct handle handles[handles_max];
     unsigned handle_count;
+    uint64_t lost_since; /* since when our GID to some rank is in no table; 0: it is */
+    uint32_t lost_to, lost_rail;
     struct rail_datagrams rails[];
 };
 

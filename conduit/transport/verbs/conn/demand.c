@@ -34,6 +34,8 @@
 #include "transport/verbs/conn/pair.h"
 #include "transport/verbs/conn/qp_evict.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/verbs/device/device.h"
+#include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
 
@@ -48,6 +50,19 @@ static void cm_came(uint32_t rank, unsigned what, uint32_t epoch)
     datagram_came(tk_peer(rank), &news);
 }
 
+/* A rail that librdmacm connects, and whose best GID was removed; NULL: none. */
+static const struct tk_rail *rail_without_address(void)
+{
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
+        const struct tk_rail *rail = &tk_verbs.rails[i];
+        const struct tk_port_address *a = &rail->address;
+        if (rail->by_cm && a->is_ethernet && a->gid_count > 0 &&
+            tk_gid_row_now(rail->context, a->port, &a->gids[0]) < 0)
+            return rail;
+    }
+    return NULL;
+}
+
 static void take_outcome(struct tk_demand_record *record)
 {
     bool asks = record->incarnation.state == TK_INCARNATION_ASKING;
@@ -60,6 +75,8 @@ static void take_outcome(struct tk_demand_record *record)
                 record->incarnation.epoch);
         break;
     case TK_CM_BROKEN:
+        if (!tk_conns.demand->lost_since && rail_without_address())
+            tk_conns.demand->lost_since = tk_now();
         tk_demand_record_broke(record);
         break;
     case TK_CM_REFUSED:
@@ -129,6 +146,42 @@ static bool is_hopeless(const struct tk_demand_record *record, uint64_t now)
     return true;
 }
 
+/* The datagram counts as lost, and is repeated, while our address is removed. */
+static bool is_cut_off(const struct tk_datagram *datagram)
+{
+    bool connects = datagram->what == TK_HANDSHAKE_REQUEST || datagram->what == TK_HANDSHAKE_ACCEPT;
+    return connects && !tk_datagram_may_connect(datagram->from);
+}
+
+static bool cm_address_is_lost(uint64_t now, double limit)
+{
+    struct tk_demand *demand = tk_conns.demand;
+    const struct tk_rail *rail;
+    char gid[tk_gid_text_size];
+    if (!demand->lost_since || (double)(now - demand->lost_since) < limit * 1e9)
+        return false;
+    demand->lost_since = 0;
+    if (!demand->records || !(rail = rail_without_address()))
+        return false;
+    const struct tk_peer *peer = demand->records->peer;
+    tk_gid_text(&rail->address.gids[0], gid);
+    tk_log_error("rank %u (%s, pid %d) can't be connected by librdmacm: for %g s "
+                 "(GASNET_IBV_CONNECT_TIMEOUT) %s:%u has not had its GID %s: give its interface "
+                 "the address again",
+                 peer->rank, peer->host, peer->pid, limit, rail->address.device, rail->address.port,
+                 gid);
+    return true;
+}
+
+TK_FIRST_USE static void give_up_address(uint64_t now)
+{
+    double limit = tk_settings.ibv_connect_timeout;
+    if (!tk_conns.demand->has_failed)
+        tk_conns.demand->has_failed = tk_demand_is_by_cm()
+                                          ? cm_address_is_lost(now, limit)
+                                          : tk_datagram_address_is_lost(now, limit);
+}
+
 TK_FIRST_USE static void step_all(void)
 {
     uint64_t now = tk_now();
@@ -144,6 +197,7 @@ TK_FIRST_USE static void step_all(void)
     }
     while (freed < 0 && tk_demand_part_one())
         freed++;
+    give_up_address(now);
     tk_demand_refill(now);
 }
 
@@ -272,7 +326,9 @@ TK_FIRST_USE void tk_demand_came(struct tk_buffer *buffer, uint32_t size)
     tk_lock(&tk_conns.demand->lock);
     fetch_code();
     tk_conns.demand->any_came = true;
-    if (!tk_conns.demand->has_failed) /* otherwise the process ends */
+    if (is_cut_off(&datagram))
+        give_up_address(tk_now());
+    else if (!tk_conns.demand->has_failed) /* otherwise the process ends */
         datagram_came(tk_peer(datagram.from), &datagram);
     demand_unlock();
 }
@@ -335,8 +391,8 @@ bool tk_demand_is_connected(uint32_t rank)
 static void tell_stall(const struct tk_demand_record *record, double seconds)
 {
     const struct tk_peer *peer = record->peer;
-    if (record->incarnation.state == TK_INCARNATION_IDLE ||
-        record->incarnation.state == TK_INCARNATION_CLOSING)
+    if (tk_evict_is_bounded() && (record->incarnation.state == TK_INCARNATION_IDLE ||
+                                  record->incarnation.state == TK_INCARNATION_CLOSING))
         tk_log_warn("waiting %.0f s to be connected to rank %u (%s, pid %d): all connections that "
                     "GASNET_CONNECT_MAX=%u allows here or there are in use, or their peers have "
                     "not polled (GASNET_AM_STALL_SECONDS=0 silences this)",

@@ -49,6 +49,7 @@ struct tk_demand {
     uint32_t waited;      /* connections that waited for receive buffers of a shared queue */
     uint32_t ahead;       /* connections whose queue pairs existed before they were wanted */
     uint64_t refill;      /* when to make buffers for the next one; 0: they exist */
+    uint64_t lost_since;  /* librdmacm failed since then, and our address was gone; 0: not so */
     bool any_came;        /* a datagram of this job has come */
     bool has_failed;      /* the cause was logged */
     bool is_listening;    /* librdmacm may report connects of peers; counts as pending */

@@ -19,6 +19,7 @@
 #include "transport/verbs/data/lane.h"
 #include "transport/verbs/data/tx_type.h"
 #include "transport/verbs/device/device.h"
+#include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
 
@@ -126,12 +127,30 @@ static bool is_of_peer(enum ibv_wc_status status)
            status == IBV_WC_REM_INV_REQ_ERR;
 }
 
+/* Other causes of silence: our address was removed; or a switch drops packets that are larger than
+ * its MTU, which takes the large transfers only. */
+static void add_cause(const struct tk_conn *conn, size_t nbytes, char *text, size_t size)
+{
+    enum { smallest_mtu = 256 };
+    const struct tk_rail *rail = tk_rail_of(conn);
+    const struct tk_path *path = tk_path_of(conn);
+    if (path->is_global && tk_gid_row_now(rail->context, rail->address.port, &path->from) < 0)
+        snprintf(text, size, "; or our GID is gone: its address was removed from the interface");
+    else if (nbytes == 0 || nbytes > smallest_mtu)
+        snprintf(text, size,
+                 "; if only large transfers fail, the network takes smaller packets than the path "
+                 "MTU of %d bytes: lower GASNET_MAX_MTU",
+                 128 << path->mtu);
+}
+
 static void completion_failed(struct tk_conn *conn, const char *what, size_t nbytes,
                               const struct ibv_wc *wc)
 {
-    char why[256];
-    snprintf(why, sizeof(why), "%s (vendor code %u); %s", ibv_wc_status_str(wc->status),
-             wc->vendor_err, likely_cause(wc->status));
+    char why[384], more[160] = "";
+    if (wc->status == IBV_WC_RETRY_EXC_ERR)
+        add_cause(conn, nbytes, more, sizeof(more));
+    snprintf(why, sizeof(why), "%s (vendor code %u); %s%s", ibv_wc_status_str(wc->status),
+             wc->vendor_err, likely_cause(wc->status), more);
     give_up(conn, what, nbytes, why, is_of_peer(wc->status));
 }
 

@@ -20,6 +20,7 @@
 #include "transport/verbs/data/credit_loan_messages.h"
 #include "transport/verbs/data/housekeeping.h"
 #include "transport/verbs/data/srq.h"
+#include "transport/verbs/failover/async_events.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs.h"
 #include "transport/verbs/verbs_state.h"
@@ -85,6 +86,8 @@ void tk_verbs_report_stall(void)
 {
     if (tk_verbs.failover_enabled || tk_srq_in_use())
         tk_events_look();
+    else
+        tk_events_read(); /* of changed GIDs */
     uint64_t now = tk_now(), limit = (uint64_t)(tk_settings.am_stall_seconds * 1e9);
     tk_demand_report_stall(now, limit);
     for (uint32_t r = 0; tk_verbs.conns_of && limit && r < tk_peers.size; r++) {

@@ -58,8 +58,9 @@ struct tk_rail {
     uint32_t vendor;      /* of the device */
     bool is_iwarp;
     bool by_cm;            /* librdmacm connects its queue pairs: cm/cm.h */
-    char why[144];         /* why it was chosen, for the start-up record */
+    char why[192];         /* why it was chosen, for the start-up record */
     uint32_t message_max;  /* of the port */
+    uint8_t gids_lost;     /* a bit for each GID that the port's table lacks now, as reported */
     uint32_t peers;        /* peers whose primary connection it has */
     unsigned recv_buffers; /* buffers in its pool, used or not */
     uint32_t conns_open;   /* connections on demand: how many are open, and how many of those */
@@ -109,6 +110,8 @@ void tk_gids_log_apart(const char *one, const struct tk_port_address *a, const c
 enum { tk_path_text_size = 256 };
 const char *tk_path_text(const struct tk_port_address *mine, const struct tk_path *path,
                          char text[tk_path_text_size]);
+/* The port's table of GIDs has changed: warns of those that connections use and it lacks. */
+void tk_gids_look(struct tk_rail *rail);
 /* The address of a port, and why it was chosen: for the start-up record. */
 void tk_path_describe(const struct tk_rail *rail, char *text, size_t size);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The GID table of a port in the form that gid_choose.c needs. The host's interfaces tell the
- * network of each entry, and whether its interface is up. No lock: start-up only. */
+ * network of each entry, and whether its interface is up. Tables change while a job runs, when
+ * addresses are removed and added; a GID may then be in another row. No state, no lock. */
 #include "config.h"
 
 #include <ifaddrs.h>
@@ -9,6 +10,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "base/first_use.h"
 #include "peer/peer.h"
 #include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
@@ -90,6 +92,27 @@ static bool read_row(struct ibv_context *context, int port, int index, const str
     else
         look_at_interfaces(all, entry.ndev_ifindex, row);
     return true;
+}
+
+TK_FIRST_USE static bool is_in_row(struct ibv_context *context, int port, int index,
+                                   const struct tk_gid *gid)
+{
+    struct ibv_gid_entry entry;
+    return ibv_query_gid_ex(context, (uint32_t)port, (uint32_t)index, &entry, 0) == 0 &&
+           entry.gid_type == gid->type && !memcmp(entry.gid.raw, gid->raw, sizeof(gid->raw));
+}
+
+TK_FIRST_USE int tk_gid_row_now(struct ibv_context *context, int port, const struct tk_gid *gid)
+{
+    struct ibv_port_attr attr;
+    if (is_in_row(context, port, gid->index, gid))
+        return gid->index;
+    if (ibv_query_port(context, (uint8_t)port, &attr))
+        return -1;
+    for (int i = 0; i < attr.gid_tbl_len && i < rows_max; i++)
+        if (is_in_row(context, port, i, gid))
+            return i;
+    return -1;
 }
 
 /* A GID that the user names is used without checks. */

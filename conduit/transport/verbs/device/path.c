@@ -12,6 +12,7 @@
 #include "base/first_use.h"
 #include "base/report.h"
 #include "peer/peer.h"
+#include "settings/settings.h"
 #include "transport/verbs/device/device.h"
 #include "transport/verbs/device/places.h"
 #include "transport/verbs/device/ports.h"
@@ -110,6 +111,37 @@ static unsigned count_others(const struct tk_rail *rail, struct tk_path *first, 
         others += path.is_global != first->is_global || path.from.index != first->from.index;
     }
     return others;
+}
+
+static bool is_used(const struct tk_rail *rail, const struct tk_gid *gid)
+{
+    uint32_t number = (uint32_t)(rail - tk_verbs.rails);
+    struct tk_path path;
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        if (tk_is_verbs_peer(r) &&
+            tk_path_find(&path, &rail->address, tk_address_of(r, number), tk_peers.me < r) &&
+            path.is_global && path.from.index == gid->index)
+            return true;
+    return false;
+}
+
+void tk_gids_look(struct tk_rail *rail)
+{
+    const struct tk_port_address *a = &rail->address;
+    char text[tk_gid_text_size];
+    for (unsigned i = 0; i < a->gid_count; i++) {
+        bool is_lost = tk_gid_row_now(rail->context, a->port, &a->gids[i]) < 0;
+        bool was_lost = rail->gids_lost >> i & 1;
+        rail->gids_lost = (uint8_t)((rail->gids_lost & ~(1u << i)) | (unsigned)is_lost << i);
+        if (!is_lost || was_lost || !is_used(rail, &a->gids[i]))
+            continue;
+        tk_gid_text(&a->gids[i], text);
+        tk_log_warn("%s:%u has lost its GID %s (%s): the address was removed; connections that use "
+                    "it may fail, and new ones wait up to %g s for it "
+                    "(GASNET_IBV_CONNECT_TIMEOUT)",
+                    a->device, a->port, text, tk_gid_type_text(&a->gids[i]),
+                    tk_settings.ibv_connect_timeout);
+    }
 }
 
 void tk_path_describe(const struct tk_rail *rail, char *text, size_t size)

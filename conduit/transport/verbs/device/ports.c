@@ -14,12 +14,25 @@
 #include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
 
-/* The index of GASNET_IBV_PKEY; -1: the port does not have that key. Two limited members of a
- * partition can't receive from each other (IBA 10.9.1.1), so a full membership is preferred. */
+/* The first key of the table; entries may be empty. 0: there is none. */
+static int first_pkey(struct ibv_context *context, int port, const struct ibv_port_attr *attr)
+{
+    __be16 raw;
+    for (int i = 0; i < attr->pkey_tbl_len; i++)
+        if (!ibv_query_pkey(context, (uint8_t)port, i, &raw) && (ntohs(raw) & tk_pkey_bits))
+            return ntohs(raw) & tk_pkey_bits;
+    return 0;
+}
+
+/* The index of GASNET_IBV_PKEY; -1: the port does not have that key. Its place in the table differs
+ * between hosts. Two limited members of a partition can't receive from each other (IBA 10.9.1.1),
+ * so a full membership is preferred. */
 static int choose_pkey(struct ibv_context *context, int port, const struct ibv_port_attr *attr)
 {
     enum { key_bits = tk_pkey_bits, full_member = tk_pkey_full };
     int best = -1, wanted = (int)tk_settings.ibv_pkey & key_bits;
+    if (!wanted)
+        wanted = first_pkey(context, port, attr);
     if (!wanted)
         return 0;
     for (int i = 0; i < attr->pkey_tbl_len; i++) {
@@ -31,6 +44,27 @@ static int choose_pkey(struct ibv_context *context, int port, const struct ibv_p
         best = i;
     }
     return best;
+}
+
+static const char *no_pkey(struct tk_rail *rail, struct ibv_context *context, int port,
+                           const struct ibv_port_attr *attr)
+{
+    size_t length = (size_t)snprintf(rail->why, sizeof(rail->why),
+                                     "is not in the partition of GASNET_IBV_PKEY (0x%04x): it has",
+                                     (unsigned)tk_settings.ibv_pkey);
+    unsigned count = 0;
+    for (int i = 0; i < attr->pkey_tbl_len; i++) {
+        __be16 raw;
+        if (ibv_query_pkey(context, (uint8_t)port, i, &raw) || !raw)
+            continue;
+        if (length + sizeof(", 0xffff and more") > sizeof(rail->why)) {
+            snprintf(rail->why + length, sizeof(rail->why) - length, " and more");
+            break;
+        }
+        length += (size_t)snprintf(rail->why + length, sizeof(rail->why) - length, "%s 0x%04x",
+                                   count++ ? "," : "", ntohs(raw));
+    }
+    return rail->why;
 }
 
 static uint16_t pkey_of(struct ibv_context *context, int port, int index)
@@ -105,6 +139,38 @@ static const char *take_gids(struct tk_rail *rail, struct ibv_context *context, 
                : NULL;
 }
 
+/* A port that is not active now is not used later either: jobs do not wait for it. */
+static const char *why_inactive(struct tk_rail *rail, const struct ibv_port_attr *attr)
+{
+    bool is_managed = attr->link_layer != IBV_LINK_LAYER_ETHERNET;
+    const char *state = attr->state == IBV_PORT_INIT    ? "Init"
+                        : attr->state == IBV_PORT_ARMED ? "Armed"
+                                                        : "Active Deferred";
+    if (attr->state == IBV_PORT_DOWN || attr->state == IBV_PORT_NOP)
+        return "is down";
+    snprintf(rail->why, sizeof(rail->why), "is in state %s, not Active: %s", state,
+             is_managed
+                 ? "the subnet manager has not finished with it; start one (opensm), or wait "
+                   "for it"
+                 : "bring its network interface up");
+    return rail->why;
+}
+
+/* A virtual port may be reached by GID alone, and says so (IBV_QPF_GRH_REQUIRED). */
+static const char *without_lid(struct tk_rail *rail, struct ibv_context *context, int port,
+                               const struct ibv_port_attr *attr)
+{
+    const char *device = ibv_get_device_name(context->device);
+    if (attr->link_layer != IBV_LINK_LAYER_INFINIBAND || attr->lid != 0 ||
+        (attr->flags & IBV_QPF_GRH_REQUIRED) || tk_gid_index_of(device, port) >= 0)
+        return NULL;
+    snprintf(rail->why, sizeof(rail->why),
+             "is Active with LID 0: no subnet manager gave it one; start one (opensm), or use its "
+             "GID: GASNET_IBV_GID_INDEX=%.31s:%d=0",
+             device, port);
+    return rail->why;
+}
+
 const char *tk_port_take(struct tk_rail *rail, struct ibv_context *context, int port)
 {
     struct ibv_port_attr attr;
@@ -112,13 +178,15 @@ const char *tk_port_take(struct tk_rail *rail, struct ibv_context *context, int 
     if (ibv_query_port(context, (uint8_t)port, &attr) || ibv_query_device(context, &device))
         return "can't be queried";
     if (attr.state != IBV_PORT_ACTIVE)
-        return "is down";
-    const char *why = take_gids(rail, context, port, &attr);
+        return why_inactive(rail, &attr);
+    const char *why = without_lid(rail, context, port, &attr);
+    if (!why)
+        why = take_gids(rail, context, port, &attr);
     if (why)
         return why;
     rail->pkey_index = choose_pkey(context, port, &attr);
     if (rail->pkey_index < 0)
-        return "is not in the partition of GASNET_IBV_PKEY";
+        return no_pkey(rail, context, port, &attr);
     rail->context = context;
     rail->address.pkey = pkey_of(context, port, rail->pkey_index);
     rail->address.lid = attr.lid;

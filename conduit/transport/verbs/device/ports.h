@@ -32,7 +32,8 @@ void tk_device_explain_closed(int error, char *text, size_t size);
 /* Keys of partitions: IBA 10.9.1 */
 enum { tk_pkey_bits = 0x7fff, tk_pkey_full = 0x8000, tk_pkey_default = 0xffff };
 
-/* device/ports.c; takes the port; returns NULL, or why it can't be used. */
+/* device/ports.c; takes the port; returns NULL, or why it can't be used (which
+ * may lie in rail->why). */
 const char *tk_port_take(struct tk_rail *rail, struct ibv_context *context, int port);
 
 /* Mb/s */
@@ -66,6 +67,8 @@ const char *tk_gids_text(const struct tk_port_address *address, char text[tk_gid
 /* device/gid_table.c: reads the table of a port; only row `wanted`, unless that is -1 */
 unsigned tk_gid_table_offer(struct ibv_context *context, int port, int length, int wanted,
                             struct tk_gid *offered);
+/* The row that has this GID now; -1: none, its address was removed. */
+int tk_gid_row_now(struct ibv_context *context, int port, const struct tk_gid *gid);
 
 /* device/network.c */
 enum { tk_gid_size = 16 };

@@ -10,6 +10,7 @@
 #include "base/first_use.h"
 #include "settings/settings.h"
 #include "transport/verbs/device/device.h"
+#include "transport/verbs/device/ports.h"
 #include "transport/verbs/device/qp_state.h"
 #include "transport/verbs/library.h"
 
@@ -34,19 +35,23 @@ int tk_qp_init(struct ibv_qp *qp, const struct tk_rail *rail, enum ibv_qp_type t
                          mask | (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 }
 
-TK_FIRST_USE void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail,
-                               const struct tk_path *path)
+TK_FIRST_USE int tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail,
+                              const struct tk_path *path)
 {
     ah->port_num = rail->address.port;
     ah->dlid = path->lid;
     ah->sl = (uint8_t)tk_settings.ibv_sl;
     if (!path->is_global)
-        return;
+        return 0;
+    int row = tk_gid_row_now(rail->context, rail->address.port, &path->from);
+    if (row < 0)
+        return tk_gid_lost;
     ah->is_global = 1;
-    ah->grh.sgid_index = (uint8_t)path->from.index;
+    ah->grh.sgid_index = (uint8_t)row;
     ah->grh.hop_limit = hop_limit;
     ah->grh.traffic_class = (uint8_t)tk_settings.ibv_traffic_class;
     memcpy(ah->grh.dgid.raw, path->to.raw, sizeof(path->to.raw));
+    return 0;
 }
 
 TK_FIRST_USE void tk_qp_rtr_limits(struct ibv_qp_attr *attr, const struct tk_route *route)
@@ -75,7 +80,9 @@ TK_FIRST_USE int tk_qp_rtr(struct ibv_qp *qp, const struct tk_route *route)
     if (route->type != IBV_QPT_UD) {
         mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
         tk_qp_rtr_limits(&attr, route);
-        tk_route_set(&attr.ah_attr, route->rail, route->path);
+        int error = tk_route_set(&attr.ah_attr, route->rail, route->path);
+        if (error)
+            return error;
     }
     if (route->type == IBV_QPT_RC || route->type == IBV_QPT_XRC_RECV)
         mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;

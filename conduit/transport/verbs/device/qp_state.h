@@ -5,6 +5,7 @@
 #ifndef TK_VERBS_QP_STATE_H
 #define TK_VERBS_QP_STATE_H
 
+#include <errno.h>
 #include <stdint.h>
 
 #include "transport/verbs/library.h"
@@ -22,7 +23,10 @@ enum { tk_datagram_key = 0x7472756e }; /* of the client's queue pairs */
 int tk_qp_init(struct ibv_qp *qp, const struct tk_rail *rail, enum ibv_qp_type type, int access);
 int tk_qp_rtr(struct ibv_qp *qp, const struct tk_route *route);
 int tk_qp_rts(struct ibv_qp *qp, const struct tk_route *route);
-void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail, const struct tk_path *path);
+/* Reads the row of our GID from the port's table, which may have changed. 0, or tk_gid_lost: it is
+ * in no row. */
+enum { tk_gid_lost = EADDRNOTAVAIL };
+int tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail, const struct tk_path *path);
 
 /* Limits that both ends agree on and that settings define, for connections whose other attributes
  * come from librdmacm. */

@@ -87,9 +87,12 @@ static const char *refusal(const struct search *search, struct ibv_context *cont
         return text;
     }
     const char *why = tk_port_take(&rail, context, port);
-    if (!why)
+    if (!why) {
         tk_network_of(network, &rail);
-    return why;
+        return NULL;
+    }
+    snprintf(text, size, "%s", why);
+    return text;
 }
 
 /* Unless ports are named, one port of a device is used, because all ports share the device's
@@ -97,7 +100,7 @@ static const char *refusal(const struct search *search, struct ibv_context *cont
 static enum tk_status find_ports(struct search *search, struct ibv_context *context,
                                  const char *device, int ports, bool *any)
 {
-    char filtered[80];
+    char filtered[sizeof(((struct tk_rail *)NULL)->why)];
     for (int port = 1; port <= ports; port++) {
         struct candidate found = {
             .context = context, .verdict = search->verdict_count, .port = port};

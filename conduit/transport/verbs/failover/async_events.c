@@ -37,6 +37,13 @@ static void port_mark(const struct tk_device *device, int port, bool is_down)
     }
 }
 
+static void gids_look(const struct tk_device *device, int port)
+{
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+        if (tk_verbs.rails[i].device == device && tk_verbs.rails[i].address.port == port)
+            tk_gids_look(&tk_verbs.rails[i]);
+}
+
 static void read_events(const struct tk_device *device)
 {
     struct ibv_async_event event;
@@ -45,6 +52,8 @@ static void read_events(const struct tk_device *device)
             tk_srq_last_wqe(event.element.qp);
         if (event.event_type == IBV_EVENT_PORT_ERR || event.event_type == IBV_EVENT_PORT_ACTIVE)
             port_mark(device, event.element.port_num, event.event_type == IBV_EVENT_PORT_ERR);
+        if (event.event_type == IBV_EVENT_GID_CHANGE)
+            gids_look(device, event.element.port_num);
         ibv_ack_async_event(&event);
     }
 }

@@ -192,7 +192,8 @@ static bool qp_rtr(struct link *link, struct ibv_qp *qp, const uint8_t *to, uint
                                .path_mtu = (enum ibv_mtu)link->mtu,
                                .max_dest_rd_atomic = 1,
                                .min_rnr_timer = refused_again};
-    tk_route_set(&attr.ah_attr, link->rail, &path);
+    if (tk_route_set(&attr.ah_attr, link->rail, &path) != 0)
+        return false;
     attr.ah_attr.grh.hop_limit = hops;
     return ibv_modify_qp(qp, &attr,
                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |

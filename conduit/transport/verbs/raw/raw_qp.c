@@ -220,7 +220,9 @@ enum tk_status tk_raw_qp_reach(struct ibv_ah **ah, const trunkline_qp_t *qp,
     if (fits(qp, to) != TK_OK)
         return TK_FAIL;
     const struct tk_path path = path_to(qp, to);
-    tk_route_set(&attr, tk_raw_rail(qp->rail), &path);
+    int error = tk_route_set(&attr, tk_raw_rail(qp->rail), &path);
+    if (error)
+        return raw_failed(qp, "create_ah", error);
     *ah = ibv_create_ah(qp->qp->pd, &attr);
     return *ah ? TK_OK : raw_failed(qp, "create_ah", errno);
 }

@@ -123,6 +123,7 @@ bool shca_udp_goes(struct shca_qp *qp, const struct roce_request *r, const struc
     struct shca_packet_verdict v = {0};
     uint64_t until = now, overtaken;
 
+    subject.packet = (uint32_t)n;
     if (shca_faults())
         shca_fault_packet(&subject, r == NULL, &v);
     if (r && shca_udp_limited(qp))

@@ -239,7 +239,7 @@ static struct roce_attributes attributes(const struct shca_qp *qp)
         .receive_psn = a->rq_psn & 0xffffff,
         .path_mtu = qp->qp.qp_type == IBV_QPT_UD ? 128u << shca_inet_mtu(qp->sh->port)
                                                  : 128u << a->path_mtu,
-        .pkey = shca_pkeys[a->pkey_index % SHCA_PKEYS],
+        .pkey = shca_config.pkeys[a->pkey_index % SHCA_PKEYS],
         .qkey = a->qkey,
         .access = (uint8_t)((access & IBV_ACCESS_REMOTE_WRITE ? ROCE_ACCESS_WRITE : 0) |
                             (access & IBV_ACCESS_REMOTE_READ ? ROCE_ACCESS_READ : 0) |
