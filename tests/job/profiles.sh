@@ -66,6 +66,11 @@ iwarp()
     done
     asks i40iw 48 2
     asks cxgb4 64 2
+    # The first call is the probe at start, the next ones are on first use.
+    SETTINGS="SOFTHCA_PROFILE=siw SOFTHCA_FAULT=enomem:call=create_qp,after=1" job 2 "$jobs/first_contact-seq" 1
+    fails_with 1 "first use without memory for queue pairs"
+    says 'create_qp for rank [01] failed: Cannot allocate memory'
+    says 'SIGSEGV' 0
 }
 
 others()
