@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Every kind of device that softhca can imitate (SOFTHCA_PROFILE), with default settings: messages, puts and gets, vectors, atomics,
 # collectives, connections on demand and ends of jobs work, or one line says what the device lacks and what to use instead.
-# GASNET_VERBOSEENV prints the limits that the library had to try: inline data and lists.
+# GASNET_VERBOSEENV prints the limits that the library had to try: inline data, lists and depth.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1
 
@@ -30,6 +30,15 @@ asks()
     says "inline $2 B, lists of $3" 1
 }
 
+# steps_down LIMITS SETTING...: the library ends up with these limits of a send queue
+steps_down()
+{
+    limits=$1
+    shift
+    SETTINGS="GASNET_VERBOSEENV=1 $*" good 2 "$jobs/am-seq"
+    says "$limits;" 1
+}
+
 # lacks NAME TEXT: one line, which names the device
 lacks()
 {
@@ -47,6 +56,10 @@ cards()
     done
     SETTINGS="SOFTHCA_PROFILE=connectx-5 GASNET_VERBOSEENV=1 GASNET_NETWORKDEPTH_PP=16384" good 2 "$jobs/am-seq"
     says 'inline 72 B, lists of 2' 1
+    # Six sizes of inline data, long lists and short ones, and half the depth; the first queue pair is for datagrams.
+    steps_down 'inline 72 B, lists of 2, queues of 12' SOFTHCA_PROFILE=connectx-5 SOFTHCA_FAULT=enomem:call=create_qp,after=1,count=12
+    steps_down 'inline 72 B, lists of 2, queues of 6' SOFTHCA_PROFILE=connectx-5 SOFTHCA_FAULT=enomem:call=create_qp,count=18 GASNET_CONNECT_STATIC=1
+    steps_down 'lists of 6, queues of 8127' SOFTHCA_PROFILE=e810-roce GASNET_NETWORKDEPTH_PP=16384
 }
 
 ethernet()
