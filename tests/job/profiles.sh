@@ -94,7 +94,12 @@ others()
     lacks efa 'efa_0 has no reliable connections (RC), which this library needs: EFA is used by libfabric'
     lacks mana 'mana_0 has no reliable connections (RC) with this kernel: use a newer one'
     mixed
-    # Completion queues that can't grow are made for all peers: the job has more than 64.
+    cannot_grow
+}
+
+# Completion queues that can't grow are made for all peers: the job has more than 64.
+cannot_grow()
+{
     ! is_cheap 68 || SETTINGS="SOFTHCA_PROFILE=qedr" good 68 "$jobs/many_ranks-seq"
 }
 
