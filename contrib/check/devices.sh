@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Fails when the table of doc/devices.md is not what the library does: a job of two ranks runs on each profile of softhca
-# (contrib/softhca/support/profiles.def), and says what it chose at its start, or why it can't run there.
+# (contrib/softhca/support/profiles.def), and says what it chose at its start, or why it can't run there. Fails too when a line
+# of the list behind the table names no test, or one that is not there.
 # usage: devices.sh             (through make check)
 #        devices.sh --update    writes the table
 set -u
@@ -57,12 +58,46 @@ fresh()
         }' "$page"
 }
 
+# Each "(FILE: FUNCTION)" in the list; "none" for an entry without one.
+tests_named()
+{
+    awk '/^Other intended behaviour/ { on = 1 } on && /^If your device/ { exit } on' "$page" |
+        awk 'function flush() {
+                if (text != "" && !match(text, /\([^ ()]+: [a-z_]+\)/)) print "none:" text
+                while (match(text, /\([^ ()]+: [a-z_]+\)/)) {
+                    print substr(text, RSTART + 1, RLENGTH - 2)
+                    text = substr(text, RSTART + RLENGTH)
+                }
+                text = ""
+            }
+            /^- / { flush() } /^(- |  )/ { text = text " " $0 } END { flush() }'
+}
+
+check_tests()
+{
+    local file function found=0
+    while IFS=: read -r file function; do
+        function=${function# }
+        if [ "$file" = none ]; then
+            echo "doc/devices.md names no test: $function"
+        elif ! grep -qsE "^(static void )?$function\(" "$top/$file"; then
+            echo "doc/devices.md: $file has no $function()"
+        else
+            found=$((found + 1))
+            continue
+        fi
+        return 1
+    done < <(tests_named)
+    [ $found -ge 5 ] || { echo "doc/devices.md: $found tests are named"; return 1; }
+}
+
 fresh >"$work/page"
 [ "$(grep -c '^| [a-z0-9-]* | [A-Z]' "$work/page")" -ge 12 ] || { echo "jobs do not run on the profiles: $(head -3 "$work"/*.err)"; exit 1; }
 if [ "${1:-}" = --update ]; then
     cp "$work/page" "$page"
     exit
 fi
+check_tests || exit 1
 diff "$page" "$work/page" && exit 0
 echo "doc/devices.md does not say what the library does: run contrib/check/devices.sh --update"
 exit 1

@@ -2,7 +2,8 @@
  *
  * The job that tests a port: rank 0 puts into the memory of rank 1, gets it back, and sends
  * messages which rank 1 answers; the data of each is checked. Prints a line for each size; the
- * status is 1 if data differ. Owns the counters, which handlers change. */
+ * status is 1 if data differ. Owns the counters, which handlers change. An argument behind
+ * --bundle-job damages one kind of data, so that a test sees the check fail. */
 #include "config.h"
 
 #include "contrib/info/info.h"
@@ -19,6 +20,7 @@ static const size_t sizes[] = {8, 4096, 300000};
 static gex_TM_t team;
 static char *mine, *theirs;
 static int answers, bad_answers;
+static const char *injected = ""; /* what is damaged: segment, memory, message or answer */
 
 static uint8_t pattern(size_t at, unsigned seed)
 {
@@ -39,10 +41,18 @@ static bool is_right(const void *memory, size_t size, unsigned seed)
     return true;
 }
 
+static void damage(const char *what, void *memory, size_t size)
+{
+    if (strcmp(injected, what) == 0)
+        ((uint8_t *)memory)[size / 2] ^= 1;
+}
+
 static void take_request(gex_Token_t token, void *memory, size_t size, gex_AM_Arg_t seed)
 {
+    bool is_good = is_right(memory, size, (unsigned)seed);
+    damage("answer", memory, size);
     gex_AM_ReplyMedium1(token, reply_handler, memory, size, GEX_EVENT_NOW, 0,
-                        is_right(memory, size, (unsigned)seed) ? seed + 1 : -1);
+                        is_good ? seed + 1 : -1);
 }
 
 static void take_reply(gex_Token_t token, void *memory, size_t size, gex_AM_Arg_t seed)
@@ -67,11 +77,13 @@ static bool test_rma(size_t size, unsigned seed)
     if (!copy)
         return false;
     fill(mine, size, seed);
+    damage("segment", mine, size);
     gex_RMA_PutBlocking(team, 1, theirs, mine, size, 0);
     memset(mine, 0, size);
     gex_RMA_GetBlocking(team, mine, 1, theirs, size, 0);
     bool is_good = say("put from and get to the segment", size, is_right(mine, size, seed));
     fill(copy, size, seed + 1);
+    damage("memory", copy, size);
     gex_RMA_PutBlocking(team, 1, theirs, copy, size, 0);
     memset(copy, 0, size);
     gex_RMA_GetBlocking(team, copy, 1, theirs, size, 0);
@@ -88,6 +100,7 @@ static bool test_message(size_t size, unsigned seed)
     most = most < answer ? most : answer;
     size = size < most ? size : most;
     fill(mine, size, seed);
+    damage("message", mine, size);
     gex_AM_RequestMedium1(team, 1, request_handler, mine, size, GEX_EVENT_NOW, 0,
                           (gex_AM_Arg_t)seed);
     GASNET_BLOCKUNTIL(answers == wanted);
@@ -134,6 +147,7 @@ int info_bundle_job(int argc, char **argv)
             GASNET_OK ||
         gex_EP_RegisterHandlers(endpoint, handlers, 2) != GASNET_OK)
         return 1;
+    injected = argc > 2 ? argv[2] : "";
     find_memory();
     meet();
     bool is_good = gex_TM_QueryRank(team) != 0 || test_all();

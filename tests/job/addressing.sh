@@ -103,7 +103,7 @@ too_little()
     says 'softhca0:1: create_qp for rank [0-9]* failed: .* (the device is out of queue pairs'
     SETTINGS="SOFTHCA_MAX_QP_WR=8" job 2 "$hello"
     fails_with 1 "queues that are too short"
-    says 'softhca0 allows 8 work requests in a queue: lower GASNET_NETWORKDEPTH_PP'
+    says 'softhca0 allows 8 work requests in a queue: lower GASNET_AM_CREDITS_PP'
     SETTINGS="GASNET_CONNECT_STATIC=1 SOFTHCA_MAX_MR=1" job 2 "$hello"
     fails_with 1 "too few regions"
     says "softhca0 can't register .*, 1 regions"

@@ -109,6 +109,19 @@ has "$scratch/first" '^reason = not done after 1 s'
 "$softhca" list --fabric "$fabric" >"$scratch/out" 2>&1
 has_not "$scratch/out" 'trunkline_info'
 
+# wrong KIND TEXT: one damaged byte of this kind, at each of three sizes, is seen
+wrong()
+{
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=1 job 2 "$info" --bundle-job "$1"
+    fails_with 1 "damaged data ($1)"
+    [ "$(grep -c "^$2 of .*: WRONG DATA$" "$scratch/out")" -eq 3 ] || failed "$1: $(cat "$scratch/out")"
+    [ "$(grep -c ': good$' "$scratch/out")" -eq 6 ] || failed "$1: not six good ones"
+}
+wrong segment 'put from and get to the segment'
+wrong memory 'put from and get to other memory'
+wrong message 'message and answer'
+wrong answer 'message and answer'
+
 # An output that can't be written gives one line and a failure; wrong options give status 2.
 refused() { [ "$(wc -l <"$scratch/err")" -eq 1 ] || failed "not one line: $(cat "$scratch/err")"; }
 bundle 1 "$scratch/none/file"

@@ -106,6 +106,11 @@ shared()
     SETTINGS="SOFTHCA_FAULT=unplug:op=send,nth=3 GASNET_USE_SRQ=1 GASNET_CONNECT_STATIC=1" job 2 "$jobs/hello-seq"
     fails_with 1 "a dead port with shared queues"
     says 'failed on softhca0:1, queue pair [0-9]*: '
+    # The same on a device that does not report the end of a queue pair by an event.
+    SETTINGS="SOFTHCA_PROFILE=rxe SOFTHCA_FAULT=unplug:op=send,nth=3 GASNET_USE_SRQ=1 GASNET_CONNECT_STATIC=1 GASNET_QP_TIMEOUT=15" \
+        job 2 "$jobs/hello-seq"
+    fails_with 1 "a dead port with shared queues, no event"
+    says 'failed on rxe0:1, queue pair [0-9]*: '
 }
 
 the_end()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Every kind of device that softhca can imitate (SOFTHCA_PROFILE), with default settings: messages, puts and gets, vectors, atomics,
 # collectives, connections on demand and ends of jobs work, or one line says what the device lacks and what to use instead.
-# GASNET_VERBOSEENV prints the limits that the library had to try: inline data and lists.
+# GASNET_VERBOSEENV prints the limits that the library had to try: inline data, lists and depth.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1
 
@@ -30,6 +30,15 @@ asks()
     says "inline $2 B, lists of $3" 1
 }
 
+# steps_down LIMITS SETTING...: the library ends up with these limits of a send queue
+steps_down()
+{
+    limits=$1
+    shift
+    SETTINGS="GASNET_VERBOSEENV=1 $*" good 2 "$jobs/am-seq"
+    says "$limits;" 1
+}
+
 # lacks NAME TEXT: one line, which names the device
 lacks()
 {
@@ -47,6 +56,10 @@ cards()
     done
     SETTINGS="SOFTHCA_PROFILE=connectx-5 GASNET_VERBOSEENV=1 GASNET_NETWORKDEPTH_PP=16384" good 2 "$jobs/am-seq"
     says 'inline 72 B, lists of 2' 1
+    # Six sizes of inline data, long lists and short ones, and half the depth; the first queue pair is for datagrams.
+    steps_down 'inline 72 B, lists of 2, queues of 12' SOFTHCA_PROFILE=connectx-5 SOFTHCA_FAULT=enomem:call=create_qp,after=1,count=12
+    steps_down 'inline 72 B, lists of 2, queues of 6' SOFTHCA_PROFILE=connectx-5 SOFTHCA_FAULT=enomem:call=create_qp,count=18 GASNET_CONNECT_STATIC=1
+    steps_down 'lists of 6, queues of 8127' SOFTHCA_PROFILE=e810-roce GASNET_NETWORKDEPTH_PP=16384
 }
 
 ethernet()
@@ -66,6 +79,11 @@ iwarp()
     done
     asks i40iw 48 2
     asks cxgb4 64 2
+    # The first call is the probe at start, the next ones are on first use.
+    SETTINGS="SOFTHCA_PROFILE=siw SOFTHCA_FAULT=enomem:call=create_qp,after=1" job 2 "$jobs/first_contact-seq" 1
+    fails_with 1 "first use without memory for queue pairs"
+    says 'create_qp for rank [01] failed: Cannot allocate memory'
+    says 'SIGSEGV' 0
 }
 
 others()
@@ -76,7 +94,12 @@ others()
     lacks efa 'efa_0 has no reliable connections (RC), which this library needs: EFA is used by libfabric'
     lacks mana 'mana_0 has no reliable connections (RC) with this kernel: use a newer one'
     mixed
-    # Completion queues that can't grow are made for all peers: the job has more than 64.
+    cannot_grow
+}
+
+# Completion queues that can't grow are made for all peers: the job has more than 64.
+cannot_grow()
+{
     ! is_cheap 68 || SETTINGS="SOFTHCA_PROFILE=qedr" good 68 "$jobs/many_ranks-seq"
 }
 

@@ -65,16 +65,21 @@ breaks()
 
 # No matrix of large messages: rxe counts each negative acknowledgement as a retry, and restores the count only by an
 # acknowledgement, which it asks for each 66th packet and the last, so those may fail.
+# On Linux 6.12 frames are only lost: if answers overtake each other or come twice, its Soft-RoCE may complete a read with success
+# that has not got its data, and break the queue pair (a warning of rxe_completer() in the kernel's log).
 lossy()
 {
-    local words
-    for words in "loss 1" "reorder 3" "double 1"; do
+    local words faults=("loss 1") also=
+    if [[ $(uname -r) == 6.1.* ]]; then
+        faults+=("reorder 3" "double 1") also=", 3 % late, 1 % twice"
+    fi
+    for words in "${faults[@]}"; do
         # shellcheck disable=SC2086 # words
         rxe-wire $words >/dev/null
     done
-    good "mix of all calls, 1 % lost, 3 % late, 1 % twice" 2 $both "$jobs/random_mix-seq" --seconds 1
+    good "mix of all calls, 1 % lost$also" 2 $both "$jobs/random_mix-seq" --seconds 1
     rxe-wire loss 5 >/dev/null
-    good "mix of all calls, PAR, 5 % lost, 3 % late, 1 % twice" 2 $both "$jobs/random_mix-par" --seconds 1
+    good "mix of all calls, PAR, 5 % lost$also" 2 $both "$jobs/random_mix-par" --seconds 1
     [[ $(rxe-wire count) != *" lost 0 "* ]] || failed "nothing was lost"
     rxe-wire clear >/dev/null
 }

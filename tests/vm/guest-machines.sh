@@ -94,6 +94,9 @@ software_iwarp()
             failed "$node has no siw"
     done
     by_siw=yes
+    # Its own settings, not those of the jobs here
+    timed "bundle of siw, read back" env -u GASNET_QP_TIMEOUT bash "$top_srcdir/tests/vm/guest-bundle.sh"
+    [ $status = 0 ] || failed "bundle: $(tail -n 20 $out.out $out.err)"
     GASNET_CONNECT_STATIC=1 connected "iWARP, connected at start-up" siw0
     siw_on_first_use
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # Shared by the tests of this folder; sourced. Skips the test if no VM is possible here, else defines run_in_vm, which runs a script
-# of this folder inside.
+# of this folder inside. KERNEL_SUITE=backports: on the newer kernel of Debian's backports.
 set -u
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
 rxe_vm=$top_srcdir/contrib/rxe-vm
@@ -21,6 +21,7 @@ if [ -z "${KERNEL_ROOT-}" ]; then
     KERNEL_ROOT=$("$rxe_vm/get-kernel.sh") || skip "no kernel for the VM, see above"
 fi
 export KERNEL_ROOT
+echo "kernel: ${KERNEL_ROOT##*kernel-}"
 # The guest's devices are the kernel's own; nothing may stand in for them.
 unset LD_PRELOAD
 export PATH=$PATH:/usr/sbin:/sbin

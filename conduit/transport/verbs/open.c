@@ -54,15 +54,6 @@
 #include "transport/verbs/verbs.h"
 #include "transport/verbs/verbs_state.h"
 
-/* Almost half of the queue. The other half keeps a flood going until a completion comes. If nothing
- * else is in flight, no completion comes: work that takes several slots at once, such as an
- * immediate Long, must find them in the other half. */
-static int unsignaled_max(int depth)
-{
-    enum { at_once = 2 };
-    return (depth - at_once) / 2;
-}
-
 static void derive_limits(uint32_t peers)
 {
     struct tk_verbs *v = &tk_verbs;
@@ -82,8 +73,6 @@ static void derive_limits(uint32_t peers)
     v->slack = (int)tk_min((size_t)v->slack, (size_t)(credits - 1) / peers);
     v->batch_slack = limits.batch_slack;
     v->depth_pp = limits.depth_pp;
-    v->logged_unsignaled_max = unsignaled_max(v->depth_pp);
-    v->unsignaled_max = v->failover_enabled ? 0 : v->logged_unsignaled_max;
     v->depth_total = limits.depth_total;
     v->bounces = limits.bounces;
     v->lane_count = (uint32_t)tk_min(tk_topology.cpus, tk_lanes_max);
@@ -171,12 +160,24 @@ static enum tk_status open_conns_to(uint32_t rank, struct tk_peer_info *info)
     return tk_pair_fill(conns);
 }
 
+/* Almost half of the queue. The other half keeps a flood going until a completion comes. If nothing
+ * else is in flight, no completion comes: work that takes several slots at once, such as an
+ * immediate Long, must find them in the other half. */
+static int unsignaled_max(int depth)
+{
+    enum { at_once = 2 };
+    return (depth - at_once) / 2;
+}
+
 /* Nearly all Shorts are small and go unsignaled, so their path compares with this number anyway. It
  * is 0 if the devices would not take them inline: so that path need not check the inline limit. */
 static void allow_unsignaled(void)
 {
-    if (tk_verbs.inline_limit < tk_short_size(tk_small_args_max))
-        tk_verbs.unsignaled_max = tk_verbs.logged_unsignaled_max = 0;
+    struct tk_verbs *v = &tk_verbs;
+    v->logged_unsignaled_max = unsignaled_max(v->depth_pp);
+    v->unsignaled_max = v->failover_enabled ? 0 : v->logged_unsignaled_max;
+    if (v->inline_limit < tk_short_size(tk_small_args_max))
+        v->unsignaled_max = v->logged_unsignaled_max = 0;
 }
 
 static enum tk_status open_conns(struct tk_peer_info *info)
@@ -185,9 +186,9 @@ static enum tk_status open_conns(struct tk_peer_info *info)
         return TK_FAIL;
     if (tk_conns.datagrams && tk_datagrams_open(info) != TK_OK)
         return TK_FAIL;
-    if (!tk_verbs.is_static)
-        return tk_conn_probe_inline();
-    for (uint32_t r = 0; r < tk_peers.size; r++)
+    if (tk_conn_probe() != TK_OK)
+        return TK_FAIL;
+    for (uint32_t r = 0; tk_verbs.is_static && r < tk_peers.size; r++)
         if (is_for_us(r) && open_conns_to(r, info) != TK_OK)
             return TK_FAIL;
     return TK_OK;
@@ -553,12 +554,14 @@ void tk_verbs_describe(uint32_t number, char *text, size_t size)
         tk_cm_describe(number, where, sizeof(where));
     else
         tk_path_describe(rail, where, sizeof(where));
-    snprintf(text, size, "%s:%u (%s, %s, %u Mb/s, MTU %d, inline %zu B, lists of %d%s; %s)",
+    snprintf(text, size,
+             "%s:%u (%s, %s, %u Mb/s, MTU %d, inline %zu B, lists of %d, queues of %d%s; %s)",
              a->device, a->port,
              rail->is_iwarp   ? "iWARP"
              : a->is_ethernet ? "Ethernet"
                               : "InfiniBand",
              where, a->rate_mbps, 128 << a->mtu, tk_verbs.inline_limit, tk_verbs.list_max,
+             tk_verbs.depth_pp,
              rail->is_retry_capped ? ", 6 retries: 7 are without end on this device" : "",
              rail->why);
 }

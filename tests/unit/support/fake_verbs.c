@@ -470,7 +470,9 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
         errno = EINVAL;
         return NULL;
     }
-    if (fake.send_sge_max && attr->cap.max_send_sge > fake.send_sge_max) {
+    if ((fake.send_sge_max && attr->cap.max_send_sge > fake.send_sge_max) ||
+        (fake.send_slots_max &&
+         attr->cap.max_send_wr * attr->cap.max_send_sge > fake.send_slots_max)) {
         errno = ENOMEM;
         return NULL;
     }

@@ -50,8 +50,9 @@ struct fake {
     struct fake_port ports[fake_devices_max][fake_ports_max + 1]; /* from 1, as verbs counts */
     struct ibv_device_attr attr; /* of all devices; phys_port_cnt too */
     int device_count;
-    uint32_t inline_max;   /* create_qp refuses more */
-    uint32_t send_sge_max; /* create_qp has no memory for longer lists; 0: any */
+    uint32_t inline_max;     /* create_qp refuses more */
+    uint32_t send_sge_max;   /* create_qp has no memory for longer lists; 0: any */
+    uint32_t send_slots_max; /* nor for more requests times ranges; 0: any */
 
     /* After `allowed` more calls, this one fails with `error`, for good. */
     struct {

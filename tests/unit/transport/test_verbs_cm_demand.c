@@ -309,6 +309,32 @@ static void a_refusal_of_a_peer_ends_the_job(void **state)
     }
 }
 
+/* The failure is logged once and ends the job. Nothing is sent for the queue pairs that do not
+ * exist: the same call, and polls of the exit, go on after it. */
+static void queue_pairs_that_fail_end_the_job(void **state)
+{
+    static const enum fake_call calls[] = {FAKE_CREATE_QP, FAKE_MODIFY_QP};
+    static const char *const names[] = {"create_qp for rank", "modify_qp to INIT for rank"};
+    for (unsigned i = 0; i < 8; i++) {
+        uint32_t asks = i >> 1 & 1;
+        open_ranks_of(i & 4 ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB, 2, "GASNET_NUM_QPS=1");
+        unit_listen();
+        fake.failing[calls[i & 1]].error = EINVAL;
+        fake.failing[calls[i & 1]].allowed = 0;
+        want(asks, !asks);
+        assert_int_equal(lost_count, 1);
+        tk_settings.connect_retrans_min = tk_settings.connect_retrans_max = 1;
+        want(asks, !asks);
+        poll_ranks(1 << asks, 10);
+        assert_false(is_up(asks, !asks));
+        const char *said = unit_heard();
+        unit_assert_says(said, names[i & 1]);
+        assert_null(strstr(strstr(said, names[i & 1]) + 1, names[i & 1]));
+        assert_int_equal(fake_cm.connects, 0);
+        close_ranks();
+    }
+}
+
 /* ---- over iWARP ---- */
 
 static void open_iwarp(const char *qps)
@@ -547,6 +573,7 @@ int main(void)
         cmocka_unit_test(connects_that_are_not_wanted_are_refused),
         cmocka_unit_test(the_last_connection_ends_the_listening),
         cmocka_unit_test(a_refusal_of_a_peer_ends_the_job),
+        cmocka_unit_test(queue_pairs_that_fail_end_the_job),
         cmocka_unit_test(over_iwarp_the_lower_rank_sends_first),
         cmocka_unit_test(over_iwarp_no_rank_sends_before_the_first_messages),
         cmocka_unit_test(over_iwarp_all_queue_pairs_are_greeted),

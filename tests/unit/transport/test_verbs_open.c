@@ -165,6 +165,24 @@ static void a_queue_that_is_too_large_gets_shorter_lists(void **state)
     ASSERT_OPENED(2, tk_verbs.inline_limit, 72, NULL);
 }
 
+/* Lists can't be shorter: half as many requests, with all of the inline data. */
+static void a_queue_that_is_still_too_large_gets_fewer_requests(void **state)
+{
+    static const char depth[] = "GASNET_NETWORKDEPTH_PP=40";
+    fake_reset();
+    fake.send_slots_max = 20;
+    ASSERT_OPENED(2, tk_verbs.depth_pp, 10, depth);
+    ASSERT_OPENED(2, tk_counter_read(&world_conn(0, 1)->space), 10, depth);
+    ASSERT_OPENED(2, tk_verbs.unsignaled_max, 4, depth);
+    ASSERT_OPENED(2, tk_verbs.inline_limit, 72, depth);
+    world_is_on_demand = true;
+    ASSERT_OPENED(2, tk_verbs.depth_pp, 10, depth);
+    world_is_on_demand = false;
+    fake.attr.max_qp_wr = 60;
+    fake.send_slots_max = 0;
+    ASSERT_OPENED(2, tk_verbs.depth_pp, 60, "GASNET_NETWORKDEPTH_PP=100");
+}
+
 static void an_infiniband_peer_is_reached_by_lid(void **state)
 {
     fake_reset();
@@ -366,7 +384,7 @@ static void each_failure_is_reported_once_and_leaves_nothing(void **state)
         int calls; /* of a start that succeeds */
     } steps[] = {{FAKE_OPEN_DEVICE, 1}, {FAKE_QUERY_DEVICE, 4}, {FAKE_QUERY_PORT, 2},
                  {FAKE_ALLOC_PD, 1},    {FAKE_CREATE_CQ, 2},    {FAKE_REG_MR, 3},
-                 {FAKE_CREATE_QP, 2},   {FAKE_MODIFY_QP, 2}};
+                 {FAKE_CREATE_QP, 3},   {FAKE_MODIFY_QP, 2}};
     unit_settings("GASNET_CONNECT_STATIC=1", NULL);
     for (size_t s = 0; s < sizeof(steps) / sizeof(steps[0]); s++)
         for (int allowed = 0; allowed <= steps[s].calls; allowed++) {
@@ -395,8 +413,8 @@ static void a_device_with_short_queues_is_reported_with_the_remedy(void **state)
     enum tk_status status = tk_verbs_open(&info, 0);
     const char *said = unit_heard();
     assert_int_equal(status, TK_FAIL);
-    unit_assert_says(said, "fake0 allows 16 work requests in a queue: lower "
-                           "GASNET_NETWORKDEPTH_PP (24) or GASNET_AM_CREDITS_PP (12)");
+    unit_assert_says(said,
+                     "fake0 allows 16 work requests in a queue: lower GASNET_AM_CREDITS_PP (12)");
     tk_verbs_close();
     assert_int_equal(fake.contexts, 0);
     free(info);
@@ -413,8 +431,8 @@ static void the_choice_can_be_described(void **state)
     world_open(2, 0);
     tk_verbs_describe(0, text, sizeof(text));
     assert_string_equal(
-        text, "fake0:1 (InfiniBand, LID 1, 100000 Mb/s, MTU 4096, inline 72 B, lists of 2; "
-              "only usable device of this host)");
+        text, "fake0:1 (InfiniBand, LID 1, 100000 Mb/s, MTU 4096, inline 72 B, lists of 2, "
+              "queues of 24; only usable device of this host)");
     world_close();
 }
 
@@ -568,6 +586,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(peers_of_other_transports_cost_nothing),
     cmocka_unit_test(the_device_decides_how_much_is_inline),
     cmocka_unit_test(inline_data_is_asked_for_in_small_steps),
+    cmocka_unit_test(a_queue_that_is_still_too_large_gets_fewer_requests),
     cmocka_unit_test(a_queue_that_is_too_large_gets_shorter_lists),
     cmocka_unit_test(an_infiniband_peer_is_reached_by_lid),
     cmocka_unit_test(a_roce_peer_is_reached_by_gid),

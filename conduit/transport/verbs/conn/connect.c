@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "base/first_use.h"
 #include "base/lock.h"
 #include "base/report.h"
@@ -147,13 +148,14 @@ static bool is_about_sizes(int error)
     return error != EPERM && error != EACCES && error != EIO;
 }
 
-/* A message needs two ranges of memory, for its head and its payload. */
-enum { list_least = 2 };
+/* A message needs two ranges of memory, for its head and its payload. An immediate Long needs two
+ * requests. */
+enum { list_least = 2, depth_least = 2 };
 
 /* Devices do not report how much inline data they allow, nor how long a list of how many requests
  * may have: a send queue that is too large as a whole is EINVAL, or ENOMEM on mlx5. Asks for less
- * inline data, then for short lists with as much as at first. False: there is no less to ask for.
- */
+ * inline data, then for short lists, then for half as many requests, with as much inline data as at
+ * first. False: there is no less to ask for. */
 static bool ask_for_less(struct ibv_qp_cap *cap, size_t inline_first)
 {
     if (tk_verbs.inline_limit > 0)
@@ -161,15 +163,19 @@ static bool ask_for_less(struct ibv_qp_cap *cap, size_t inline_first)
     else if (tk_verbs.list_max > list_least) {
         tk_verbs.list_max = list_least;
         tk_verbs.inline_limit = inline_first;
+    } else if (tk_verbs.depth_pp > depth_least) {
+        tk_verbs.depth_pp = (int)tk_max(depth_least, (size_t)tk_verbs.depth_pp / 2);
+        tk_verbs.inline_limit = inline_first;
     } else
         return false;
+    cap->max_send_wr = (uint32_t)tk_verbs.depth_pp;
     cap->max_send_sge = (uint32_t)tk_verbs.list_max;
     cap->max_inline_data = (uint32_t)tk_verbs.inline_limit;
     return true;
 }
 
-static struct ibv_qp *create_with_inline(const struct tk_device *device,
-                                         struct ibv_qp_init_attr *attr)
+static struct ibv_qp *create_within_limits(const struct tk_device *device,
+                                           struct ibv_qp_init_attr *attr)
 {
     size_t inline_first = tk_verbs.inline_limit;
     struct ibv_qp *qp;
@@ -181,20 +187,14 @@ static struct ibv_qp *create_with_inline(const struct tk_device *device,
     return qp;
 }
 
-static enum tk_status conn_create(struct tk_conn *conn, struct ibv_qp_init_attr *attr)
-{
-    conn->qp = create_with_inline(tk_rail_of(conn)->device, attr);
-    return conn->qp ? TK_OK : conn_failed(conn, "create_qp", errno);
-}
-
 /* Other threads may check whether a connection has a queue pair. */
 static void set_qp(struct tk_conn *conn, struct ibv_qp *qp)
 {
     __atomic_store_n(&conn->qp, qp, __ATOMIC_RELAXED);
 }
 
-/* After start-up other connections rely on the limit. */
-static enum tk_status conn_create_later(struct tk_conn *conn, struct ibv_qp_init_attr *attr)
+/* Within the limits that tk_conn_probe() found. */
+static enum tk_status conn_create(struct tk_conn *conn, struct ibv_qp_init_attr *attr)
 {
     set_qp(conn, ibv_create_qp(tk_rail_of(conn)->device->pd, attr));
     return conn->qp ? TK_OK : conn_failed(conn, "create_qp", errno);
@@ -224,9 +224,9 @@ static struct ibv_qp_init_attr conn_attr(struct tk_conn *conn, const struct tk_d
     };
 }
 
-static enum tk_status probe_inline(const struct tk_device *device, struct ibv_qp_init_attr attr)
+static enum tk_status probe(const struct tk_device *device, struct ibv_qp_init_attr attr)
 {
-    struct ibv_qp *qp = create_with_inline(device, &attr);
+    struct ibv_qp *qp = create_within_limits(device, &attr);
     if (qp) {
         ibv_destroy_qp(qp);
         return TK_OK;
@@ -243,13 +243,13 @@ static enum tk_status probe_sender(const struct tk_device *device)
     attr.qp_type = IBV_QPT_XRC_SEND;
     attr.recv_cq = NULL;
     attr.cap.max_recv_wr = attr.cap.max_recv_sge = 0;
-    return probe_inline(device, attr);
+    return probe(device, attr);
 }
 
-enum tk_status tk_conn_probe_inline(void)
+enum tk_status tk_conn_probe(void)
 {
     for (const struct tk_device *device = &tk_verbs.device; device; device = device->next)
-        if (probe_inline(device, conn_attr(NULL, device, !tk_xrc_is_offered())) != TK_OK ||
+        if (probe(device, conn_attr(NULL, device, !tk_xrc_is_offered())) != TK_OK ||
             (tk_xrc_is_offered() && probe_sender(device) != TK_OK))
             return TK_FAIL;
     return TK_OK;
@@ -269,7 +269,7 @@ static enum tk_status conn_share(struct tk_conn *conn)
 static enum tk_status conn_make(struct tk_conn *conn, bool is_primary)
 {
     struct ibv_qp_init_attr attr = conn_attr(conn, tk_rail_of(conn)->device, is_primary);
-    if ((tk_verbs.is_static ? conn_create : conn_create_later)(conn, &attr) != TK_OK)
+    if (conn_create(conn, &attr) != TK_OK)
         return TK_FAIL;
     if (conn->loan)
         tk_srq_join(conn);

@@ -34,7 +34,8 @@ void tk_conn_hold(struct tk_conn *conn);
 void tk_conn_release(struct tk_conn *conn);
 void tk_conn_hold_credits(struct tk_conn *conn); /* also those that came back meanwhile */
 void tk_conn_close(struct tk_conn *conn);
-/* Finds out how much the devices take inline, before any connection is made. */
-enum tk_status tk_conn_probe_inline(void);
+/* Finds out how large send queues may be (inline data, lists, depth), before any connection is
+ * made. */
+enum tk_status tk_conn_probe(void);
 
 #endif

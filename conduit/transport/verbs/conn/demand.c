@@ -141,8 +141,7 @@ static bool is_hopeless(const struct tk_demand_record *record, uint64_t now)
         record->incarnation.state != TK_INCARNATION_ASKING ||
         (double)(now - record->since) < limit * 1e9)
         return false;
-    if (!tk_conns.demand->has_failed)
-        log_hopeless(record->peer, limit);
+    log_hopeless(record->peer, limit);
     return true;
 }
 
@@ -182,13 +181,16 @@ TK_FIRST_USE static void give_up_address(uint64_t now)
                                           : tk_datagram_address_is_lost(now, limit);
 }
 
+/* After a failure takes no step: the process ends, and the record that failed may have no queue
+ * pairs to send a request for. */
 TK_FIRST_USE static void step_all(void)
 {
     uint64_t now = tk_now();
     int freed = 0;
-    if (tk_demand_is_by_cm())
+    if (tk_demand_is_by_cm() && !tk_conns.demand->has_failed)
         look_at_cm();
-    for (struct tk_demand_record *record = tk_conns.demand->records, *next; record; record = next) {
+    for (struct tk_demand_record *record = tk_conns.demand->records, *next;
+         record && !tk_conns.demand->has_failed; record = next) {
         next = record->next;
         if (is_hopeless(record, now))
             tk_conns.demand->has_failed = true;

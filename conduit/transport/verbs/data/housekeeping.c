@@ -19,6 +19,7 @@
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/credit_loan_messages.h"
 #include "transport/verbs/data/housekeeping.h"
+#include "transport/verbs/data/poll.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/async_events.h"
 #include "transport/verbs/failover/failover.h"
@@ -88,6 +89,10 @@ void tk_verbs_report_stall(void)
         tk_events_look();
     else
         tk_events_read(); /* of changed GIDs */
+    /* Nothing else polls for an unsignaled message that failed: a shared queue flushes no receives,
+     * and not all devices raise an event. */
+    if (tk_srq_in_use())
+        tk_lanes_reap();
     uint64_t now = tk_now(), limit = (uint64_t)(tk_settings.am_stall_seconds * 1e9);
     tk_demand_report_stall(now, limit);
     for (uint32_t r = 0; tk_verbs.conns_of && limit && r < tk_peers.size; r++) {

@@ -44,13 +44,12 @@ static enum tk_status fit(const struct tk_device *device)
         tk_log_error("%s can't be queried: %s", name, strerror(error));
         return TK_FAIL;
     }
-    if (tk_verbs.depth_pp > attr.max_qp_wr ||
-        (!tk_srq_in_use() && tk_receives_max() > attr.max_qp_wr)) {
-        tk_log_error("%s allows %d work requests in a queue: lower GASNET_NETWORKDEPTH_PP (%d) or "
-                     "GASNET_AM_CREDITS_PP (%d)",
-                     name, attr.max_qp_wr, tk_verbs.depth_pp, tk_verbs.credits_pp);
+    if (!tk_srq_in_use() && tk_receives_max() > attr.max_qp_wr) {
+        tk_log_error("%s allows %d work requests in a queue: lower GASNET_AM_CREDITS_PP (%d)", name,
+                     attr.max_qp_wr, tk_verbs.credits_pp);
         return TK_FAIL;
     }
+    tk_verbs.depth_pp = (int)tk_min((size_t)tk_verbs.depth_pp, (size_t)attr.max_qp_wr);
     set_list_max(&attr);
     tk_verbs.depth_total = (int)tk_min((size_t)tk_verbs.depth_total, (size_t)attr.max_cqe);
     return TK_OK;
