@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See page.h. Owns the file that the user named, and what was collected for it. */
+#include "config.h"
+
+#include "page.h"
+
+#include "environ.h"
+#include "program.h"
+#include "spawner/util/log.h"
+#include "spawner/util/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* "/dev/fd/" and a number */
+enum { FILE_NAME = 24 };
+
+static bool open_file(struct page *p)
+{
+    enum { FLAGS = O_WRONLY | O_CLOEXEC | O_NOCTTY };
+    p->fd = open(p->name, FLAGS | O_CREAT | O_EXCL, 0666);
+    p->is_new = p->fd >= 0;
+    if (!p->is_new && errno == EEXIST)
+        p->fd = open(p->name, FLAGS);
+    return p->fd >= 0;
+}
+
+/* A file that was empty only because we made it is of no use. */
+static void page_close(struct page *p, bool is_written)
+{
+    collect_close(&p->collect);
+    if (p->is_new && !is_written)
+        unlink(p->name);
+    close(p->fd);
+}
+
+int page_open(struct page *p, const char *name, const struct job *job, const char *parent)
+{
+    *p = (struct page){.name = name};
+    if (!program_beside("gasnet_report", "contrib/report", p->tool, sizeof(p->tool))) {
+        log_error("--report %s: gasnet_report is not beside this launcher; install it there", name);
+        return EXIT_RUNTIME;
+    }
+    if (!open_file(p)) {
+        log_error("--report %s: cannot write it: %s; name a file that you can write", name,
+                  strerror(errno));
+        return EXIT_USAGE;
+    }
+    if (collect_open(&p->collect, job, parent))
+        return 0;
+    page_close(p, false);
+    log_error("out of memory for the report of %u ranks", job->ranks);
+    return EXIT_RUNTIME;
+}
+
+/* ---- what is missing in it */
+
+/* Where the user's own setting keeps files from us; "" elsewhere. */
+static const char *why_of(const char *name, char *text, size_t size)
+{
+    const char *value = environ_value(name);
+    if (value && !strchr(value, '%'))
+        snprintf(text, size, ": %s=%s has no %% for the rank", name, value);
+    else
+        *text = 0;
+    return text;
+}
+
+static uint32_t count_missing(const struct page *p, uint32_t *first)
+{
+    uint32_t missing = 0;
+    for (uint32_t r = p->collect.job->ranks; r-- > 0;)
+        if (!p->collect.has_stats[r]) {
+            *first = r;
+            missing++;
+        }
+    return missing;
+}
+
+static void report_missing(const struct page *p)
+{
+    char stats[600] = "", trace[600] = "", why[500];
+    uint32_t first = 0, missing = count_missing(p, &first);
+    if (missing == p->collect.job->ranks)
+        snprintf(stats, sizeof(stats), "statistics%s",
+                 why_of("GASNET_STATSFILE", why, sizeof(why)));
+    else if (missing)
+        snprintf(stats, sizeof(stats), "statistics of %u rank%s (first: %u), which wrote none",
+                 missing, missing == 1 ? "" : "s", first);
+    why_of("GASNET_TRACEFILE", why, sizeof(why));
+    if (!p->collect.has_trace)
+        snprintf(trace, sizeof(trace), "%sa time line%s", *stats ? "; " : "",
+                 *why ? why : ", for which the program must be linked with a trace twin");
+    if (*stats || *trace)
+        log_info("the report %s lacks %s%s", p->name, stats, trace);
+}
+
+/* ---- the tool */
+
+/* The words of its command line: options, a name for each collected file, NULL. */
+struct tool_command {
+    char **words;
+    char *names;
+    size_t files;
+};
+
+static void add_file(struct tool_command *c, size_t *used, int fd)
+{
+    char *name = c->names + FILE_NAME * *used;
+    snprintf(name, FILE_NAME, "/dev/fd/%d", fd);
+    c->words[(*used)++] = name;
+}
+
+static bool make_command(const struct page *p, struct tool_command *c)
+{
+    enum { OPTIONS = 3 };
+    const struct collect *from = &p->collect;
+    size_t most = OPTIONS + (size_t)from->job->host_count * JOB_FILES, used = 0;
+    c->words = calloc(most + 1, sizeof(*c->words));
+    c->names = calloc(most, FILE_NAME);
+    if (!c->words || !c->names)
+        return false;
+    c->words[used++] = (char *)"gasnet_report";
+    c->words[used++] = (char *)"-o";
+    add_file(c, &used, p->fd);
+    for (uint32_t i = 0; i < from->job->host_count; i++)
+        for (unsigned kind = 0; kind < JOB_FILES; kind++)
+            if (from->hosts[i].fd[kind] >= 0)
+                add_file(c, &used, from->hosts[i].fd[kind]);
+    c->files = used - OPTIONS;
+    return true;
+}
+
+static void keep_open(int fd)
+{
+    if (fd >= 0)
+        fcntl(fd, F_SETFD, 0);
+}
+
+static pid_t start_tool(const struct page *p, const struct tool_command *c)
+{
+    const struct collect *from = &p->collect;
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    keep_open(p->fd);
+    for (uint32_t i = 0; i < from->job->host_count; i++)
+        for (unsigned kind = 0; kind < JOB_FILES; kind++)
+            keep_open(from->hosts[i].fd[kind]);
+    execv(p->tool, c->words);
+    log_error("cannot run %s: %s", p->tool, strerror(errno));
+    _exit(EXIT_RUNTIME);
+}
+
+/* Returns its status as waitpid() gives it. The first signal that the user sends ends it: the job
+ * is over, and this is all that is waited for. */
+static int await_tool(pid_t pid, int signals)
+{
+    enum { PACE_MS = 10 };
+    int status = 0;
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        struct pollfd p = {signals, POLLIN, 0};
+        if (poll(&p, 1, PACE_MS) > 0 && signals_next(signals))
+            kill(pid, SIGKILL);
+    }
+    return status;
+}
+
+static bool run_tool(const struct page *p, const struct tool_command *c, int signals)
+{
+    pid_t pid = start_tool(p, c);
+    int status = pid < 0 ? 0 : await_tool(pid, signals);
+    if (pid < 0)
+        log_error("cannot start gasnet_report: %s", strerror(errno));
+    else if (WIFSIGNALED(status))
+        log_error("there is no report in %s: gasnet_report was killed by signal %d", p->name,
+                  WTERMSIG(status));
+    return pid >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+int page_write(struct page *p, int status, int signals)
+{
+    struct tool_command command = {0};
+    bool is_written = false;
+    if (!make_command(p, &command)) {
+        log_error("out of memory for the report");
+    } else if (!command.files) {
+        char why[500];
+        log_error("there is no report in %s: no rank wrote statistics or a trace%s", p->name,
+                  why_of("GASNET_STATSFILE", why, sizeof(why)));
+    } else if (run_tool(p, &command, signals)) {
+        is_written = true;
+        report_missing(p);
+    }
+    page_close(p, is_written);
+    free(command.words);
+    free(command.names);
+    return status == 0 && (!is_written || p->collect.failed) ? EXIT_OUTPUT_LOST : status;
+}
