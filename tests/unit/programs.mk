@@ -94,6 +94,7 @@ $(call unit,progress/test_sleep_model,weak,conduit/progress/sleep.c conduit/tran
 $(call unit,progress/test_thread_pace,par)
 $(call unit,remote_pin/test_hoses,seq)
 $(call unit,remote_pin/test_remote,seq,$(unit_job))
+$(call unit,report/test_http,seq,contrib/report/http.c)
 $(call unit,rma/test_rma,seq par,$(unit_job))
 $(call unit,settings/test_forms,seq)
 $(call unit,settings/test_parse,seq)
