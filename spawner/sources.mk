@@ -14,7 +14,7 @@ launcher_pure_sources = $(addprefix spawner/, \
     common/file_text.c common/number.c common/sha256.c common/signal_name.c conduit/stats/table.c \
     $(patsubst %,conduit/settings/settings_%.c,forms parse size table)
 launcher_sources = $(launcher_pure_sources) $(addprefix spawner/, \
-    $(patsubst %,run/%.c,main page place plan device probe ask top others top_table web) \
+    $(patsubst %,run/%.c,main page place plan device probe ask top others samples top_table web) \
     $(patsubst %,head/%.c,head hang view input collect) \
     util/signals.c \
     $(patsubst %,agent/%.c,agent fork ssh) \

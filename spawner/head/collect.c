@@ -37,8 +37,8 @@ void collect_close(struct collect *c)
     c->has_stats = NULL;
 }
 
-/* -1 with errno. O_TMPFILE does not exist on every file system. */
-static int open_unnamed(const char *parent)
+/* O_TMPFILE does not exist on every file system. */
+int collect_file(const char *parent)
 {
     char name[PATH_MAX];
     if ((size_t)snprintf(name, sizeof(name), "%s/gasnetrun-report-XXXXXX", parent) >=
@@ -77,7 +77,7 @@ void collect_add(struct collect *c, const struct wire_frame *f)
         return;
     int *fd = &c->hosts[f->host].fd[f->aux];
     if (*fd < 0)
-        *fd = open_unnamed(c->parent);
+        *fd = collect_file(c->parent);
     write_piece(c, *fd, f->payload, f->length);
     if (f->aux == JOB_FILE_STATS)
         c->has_stats[f->rank] = true;

@@ -18,11 +18,17 @@ struct collect {
     bool *has_stats; /* of each rank */
     bool has_trace;
     bool failed; /* a file could not be written, which was reported */
+    /* Where counters go while the job runs, as view.h has it. */
+    int64_t (*sample)(void *samples, const uint8_t *answer);
+    void *samples;
 };
 
 /* False: out of memory. */
 bool collect_open(struct collect *c, const struct job *job, const char *parent);
 void collect_close(struct collect *c);
+
+/* Opens a file without a name, to append to and to read; -1 with errno. */
+int collect_file(const char *parent);
 
 /* Takes a WIRE_FILE. */
 void collect_add(struct collect *c, const struct wire_frame *f);

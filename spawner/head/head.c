@@ -733,6 +733,10 @@ int head_run(const struct job *job, struct collect *collect)
         .job = job, .tree = &h.tree, .log = log_lines, .is_there = is_there, .owner = &h};
     hang_open(&h.hang);
     h.view = (struct view){.job = job, .tree = &h.tree, .is_there = is_there, .owner = &h};
+    if (collect) {
+        h.view.sample = collect->sample;
+        h.view.samples = collect->samples;
+    }
     view_open(&h.view);
     head_loop(&h, guards_are_gone);
     hang_close(&h.hang);

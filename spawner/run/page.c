@@ -36,6 +36,7 @@ static bool open_file(struct page *p)
 static void page_close(struct page *p, bool is_written)
 {
     collect_close(&p->collect);
+    samples_close(&p->samples);
     if (p->is_new && !is_written)
         unlink(p->name);
     close(p->fd);
@@ -53,8 +54,12 @@ int page_open(struct page *p, const char *name, const struct job *job, const cha
                   strerror(errno));
         return EXIT_USAGE;
     }
-    if (collect_open(&p->collect, job, parent))
+    if (collect_open(&p->collect, job, parent)) {
+        p->samples = (struct samples){.parent = parent, .full = SAMPLES_BYTES, .period_ms = 1000};
+        p->collect.sample = samples_take;
+        p->collect.samples = &p->samples;
         return 0;
+    }
     page_close(p, false);
     log_error("out of memory for the report of %u ranks", job->ranks);
     return EXIT_RUNTIME;
@@ -122,7 +127,7 @@ static bool make_command(const struct page *p, struct tool_command *c)
 {
     enum { OPTIONS = 3 };
     const struct collect *from = &p->collect;
-    size_t most = OPTIONS + (size_t)from->job->host_count * JOB_FILES, used = 0;
+    size_t most = OPTIONS + 1 + (size_t)from->job->host_count * JOB_FILES, used = 0;
     c->words = calloc(most + 1, sizeof(*c->words));
     c->names = calloc(most, FILE_NAME);
     if (!c->words || !c->names)
@@ -134,6 +139,8 @@ static bool make_command(const struct page *p, struct tool_command *c)
         for (unsigned kind = 0; kind < JOB_FILES; kind++)
             if (from->hosts[i].fd[kind] >= 0)
                 add_file(c, &used, from->hosts[i].fd[kind]);
+    if (p->samples.file)
+        add_file(c, &used, fileno(p->samples.file));
     c->files = used - OPTIONS;
     return true;
 }
@@ -151,6 +158,8 @@ static pid_t start_tool(const struct page *p, const struct tool_command *c)
     if (pid != 0)
         return pid;
     keep_open(p->fd);
+    if (p->samples.file)
+        keep_open(fileno(p->samples.file));
     for (uint32_t i = 0; i < from->job->host_count; i++)
         for (unsigned kind = 0; kind < JOB_FILES; kind++)
             keep_open(from->hosts[i].fd[kind]);

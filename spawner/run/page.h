@@ -4,6 +4,7 @@
 #ifndef TRUNKLINE_SPAWNER_PAGE_H
 #define TRUNKLINE_SPAWNER_PAGE_H
 
+#include "samples.h"
 #include "spawner/head/collect.h"
 
 struct page {
@@ -12,6 +13,7 @@ struct page {
     bool is_new; /* FILE did not exist */
     char tool[4096];
     struct collect collect;
+    struct samples samples;
 };
 
 /* Opens FILE, and leaves its contents. Returns 0 or an exit status, after one line. */
