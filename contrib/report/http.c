@@ -8,8 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/sha256.h"
-
 /* ---- requests */
 
 /* What is left to read of a request. */
@@ -221,7 +219,7 @@ const char *http_reason(enum http_status status)
 
 /* No Access-Control-Allow-Origin: no other page may read an answer. The address contains the key,
  * so it goes into no Referer. */
-size_t http_head(enum http_status status, const char *type, size_t length, const char *scripts,
+size_t http_head(enum http_status status, const char *type, size_t length, const char *policy,
                  char *head)
 {
     int n = snprintf(head, HTTP_HEAD_MAX,
@@ -236,60 +234,9 @@ size_t http_head(enum http_status status, const char *type, size_t length, const
                      "Referrer-Policy: no-referrer\r\n"
                      "Cross-Origin-Resource-Policy: same-origin\r\n"
                      "Cross-Origin-Opener-Policy: same-origin\r\n"
-                     "Content-Security-Policy: default-src 'none'; script-src%s; style-src "
-                     "'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; "
-                     "form-action 'none'; frame-ancestors 'none'\r\n"
+                     "Content-Security-Policy: %s; frame-ancestors 'none'\r\n"
                      "\r\n",
                      (int)status, http_reason(status), type, length,
-                     status == HTTP_NOT_ALLOWED ? "Allow: GET\r\n" : "",
-                     *scripts ? scripts : " 'none'");
+                     status == HTTP_NOT_ALLOWED ? "Allow: GET\r\n" : "", policy);
     return n > 0 && n < HTTP_HEAD_MAX ? (size_t)n : 0;
-}
-
-/* Of 32 bytes: 44 characters. */
-static void encode_base64(const uint8_t digest[SHA256_SIZE], char text[45])
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t used = 0;
-    for (size_t i = 0; i < SHA256_SIZE; i += 3) {
-        uint32_t three = (uint32_t)digest[i] << 16;
-        three |= i + 1 < SHA256_SIZE ? (uint32_t)digest[i + 1] << 8 : 0;
-        three |= i + 2 < SHA256_SIZE ? digest[i + 2] : 0;
-        for (int shift = 18; shift >= 0; shift -= 6)
-            text[used++] = digits[three >> shift & 63];
-    }
-    text[43] = '=';
-    text[44] = '\0';
-}
-
-static bool add_hash(const char *script, size_t length, char *sources, size_t size)
-{
-    struct sha256 s;
-    uint8_t digest[SHA256_SIZE];
-    char text[45];
-    size_t used = strlen(sources);
-    tk_sha256_begin(&s);
-    tk_sha256_add(&s, script, length);
-    tk_sha256_end(&s, digest);
-    encode_base64(digest, text);
-    int n = snprintf(sources + used, size - used, " 'sha256-%s'", text);
-    return n > 0 && (size_t)n < size - used;
-}
-
-bool http_scripts(const char *page, size_t length, char *sources, size_t size)
-{
-    static const char begin[] = "<script", end[] = "</script>", data[] = "application/json";
-    const char *at = page, *last = page + length;
-    *sources = '\0';
-    while ((at = memmem(at, (size_t)(last - at), begin, sizeof(begin) - 1)) != NULL) {
-        const char *open = memchr(at, '>', (size_t)(last - at));
-        const char *close = open ? memmem(open, (size_t)(last - open), end, sizeof(end) - 1) : NULL;
-        if (!close)
-            return false;
-        bool is_data = memmem(at, (size_t)(open - at), data, sizeof(data) - 1) != NULL;
-        if (!is_data && !add_hash(open + 1, (size_t)(close - open - 1), sources, size))
-            return false;
-        at = close + sizeof(end) - 1;
-    }
-    return true;
 }

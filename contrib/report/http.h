@@ -10,7 +10,7 @@
 
 /* A longer request is refused. Browsers send cookies of all servers of a host, whatever the port.
  */
-enum { HTTP_REQUEST_MAX = 16384, HTTP_TARGET_MAX = 256, HTTP_HOST_MAX = 64, HTTP_HEAD_MAX = 1024 };
+enum { HTTP_REQUEST_MAX = 16384, HTTP_TARGET_MAX = 256, HTTP_HOST_MAX = 64, HTTP_HEAD_MAX = 2048 };
 
 /* Of a key: 160 bits as hexadecimal digits. */
 enum { HTTP_KEY = 40 };
@@ -48,16 +48,12 @@ struct http_site {
 enum http_status http_judge(const struct http_site *site, const struct http_request *request,
                             const char **rest);
 
-/* Writes the head of an answer to `head`, which has HTTP_HEAD_MAX bytes, and returns its length.
- * `scripts`: the sources of scripts that the page may run, as in Content-Security-Policy. */
-size_t http_head(enum http_status status, const char *type, size_t length, const char *scripts,
+/* Writes the head of an answer to `head`, which has HTTP_HEAD_MAX bytes, and returns its length; 0:
+ * it does not fit. `policy`: what the page may do (Content-Security-Policy). */
+size_t http_head(enum http_status status, const char *type, size_t length, const char *policy,
                  char *head);
 
 /* The one line of an answer without a page. */
 const char *http_reason(enum http_status status);
-
-/* Writes the hashes of the inline scripts of a page, for http_head(); false: they do not fit. Data
- * blocks (type="application/json") are not scripts. */
-bool http_scripts(const char *page, size_t length, char *sources, size_t size);
 
 #endif

@@ -21,7 +21,7 @@
 #include "contrib/report/http.h"
 #include "spawner/server/owner.h"
 
-enum { CLIENTS_MAX = 16, SCRIPTS_MAX = 512, RECORD_MAX = 1 << 30 };
+enum { CLIENTS_MAX = 16, RECORD_MAX = 1 << 30 };
 
 /* Milliseconds: for a request, for reading the answer, and for the end of a connection: closing a
  * socket with unread bytes would reset it before the answer is read. */
@@ -47,7 +47,6 @@ struct record {
 struct server {
     const struct serve_source *source;
     struct http_site site;
-    char scripts[SCRIPTS_MAX];
     int listener;
     struct client clients[CLIENTS_MAX];
     struct record record;
@@ -120,7 +119,8 @@ static void answer(const struct server *s, struct client *c, enum http_status st
                    const char *type, const char *body, size_t length)
 {
     char head[HTTP_HEAD_MAX];
-    size_t n = http_head(status, type, length, status == HTTP_OK ? s->scripts : "", head);
+    size_t n = http_head(status, type, length,
+                         status == HTTP_OK ? s->source->policy : "default-src 'none'", head);
     c->answer = n ? malloc(n + length) : NULL;
     if (!c->answer) {
         drop(c);
@@ -356,8 +356,6 @@ int serve_run(uint16_t port, const struct serve_source *source)
     struct server s = {.source = source};
     for (int i = 0; i < CLIENTS_MAX; i++)
         s.clients[i].fd = -1;
-    if (!http_scripts(source->page, source->length, s.scripts, sizeof(s.scripts)))
-        return fail("its own page", "the scripts are too many");
     if (!owner_is_shown())
         return fail("this host does not show who owns a connection",
                     "another user could not be refused; write a file instead (-o)");

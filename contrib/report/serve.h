@@ -13,6 +13,7 @@ struct serve_source {
     /* The page, which asks for "data.json" beside it. */
     const char *page;
     size_t length;
+    const char *policy; /* of the page, for http_head() */
     /* Takes a record without its newline; false ends the server, after one line. */
     bool (*take)(void *owner, const char *line, size_t length);
     /* The data, allocated for the caller; NULL: there is none yet. */

@@ -125,16 +125,18 @@ static void add_file(struct tool_command *c, size_t *used, int fd)
 
 static bool make_command(const struct page *p, struct tool_command *c)
 {
-    enum { OPTIONS = 3 };
+    static const char *const options[] = {"gasnet_report", "-o", "-"};
+    enum { OPTIONS = sizeof(options) / sizeof(*options) };
     const struct collect *from = &p->collect;
     size_t most = OPTIONS + 1 + (size_t)from->job->host_count * JOB_FILES, used = 0;
     c->words = calloc(most + 1, sizeof(*c->words));
     c->names = calloc(most, FILE_NAME);
     if (!c->words || !c->names)
         return false;
-    c->words[used++] = (char *)"gasnet_report";
-    c->words[used++] = (char *)"-o";
-    add_file(c, &used, p->fd);
+    while (used < OPTIONS) {
+        c->words[used] = (char *)options[used];
+        used++;
+    }
     for (uint32_t i = 0; i < from->job->host_count; i++)
         for (unsigned kind = 0; kind < JOB_FILES; kind++)
             if (from->hosts[i].fd[kind] >= 0)
@@ -151,13 +153,13 @@ static void keep_open(int fd)
         fcntl(fd, F_SETFD, 0);
 }
 
-static pid_t start_tool(const struct page *p, const struct tool_command *c)
+static pid_t start_tool(const struct page *p, const struct tool_command *c, int to)
 {
     const struct collect *from = &p->collect;
     pid_t pid = fork();
     if (pid != 0)
         return pid;
-    keep_open(p->fd);
+    dup2(to, STDOUT_FILENO);
     if (p->samples.file)
         keep_open(fileno(p->samples.file));
     for (uint32_t i = 0; i < from->job->host_count; i++)
@@ -182,9 +184,10 @@ static int await_tool(pid_t pid, int signals)
     return status;
 }
 
-static bool run_tool(const struct page *p, const struct tool_command *c, int signals)
+/* Writes the page to the file `to`. */
+static bool run_tool(const struct page *p, const struct tool_command *c, int signals, int to)
 {
-    pid_t pid = start_tool(p, c);
+    pid_t pid = start_tool(p, c, to);
     int status = pid < 0 ? 0 : await_tool(pid, signals);
     if (pid < 0)
         log_error("cannot start gasnet_report: %s", strerror(errno));
@@ -192,6 +195,45 @@ static bool run_tool(const struct page *p, const struct tool_command *c, int sig
         log_error("there is no report in %s: gasnet_report was killed by signal %d", p->name,
                   WTERMSIG(status));
     return pid >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* A signal ends it too. */
+static bool write_all(int fd, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t n = write(fd, bytes, length);
+        if (n <= 0)
+            return false;
+        bytes += n;
+        length -= (size_t)n;
+    }
+    return true;
+}
+
+/* From a file without a name to FILE, which stays as it was until the page is whole. Devices and
+ * pipes have no length. */
+static bool copy_page(const struct page *p, int from)
+{
+    static char bytes[1 << 16];
+    bool is_good = (ftruncate(p->fd, 0) == 0 || errno == EINVAL) && lseek(from, 0, SEEK_SET) == 0;
+    ssize_t n = 0;
+    while (is_good && (n = read(from, bytes, sizeof(bytes))) > 0)
+        is_good = write_all(p->fd, bytes, (size_t)n);
+    is_good &= n >= 0;
+    if (!is_good)
+        log_error("--report %s: cannot write it: %s", p->name, strerror(errno));
+    return is_good;
+}
+
+static bool make_page(const struct page *p, const struct tool_command *c, int signals)
+{
+    int to = collect_file(p->collect.parent);
+    if (to < 0)
+        log_error("cannot make the report in a file in %s: %s", p->collect.parent, strerror(errno));
+    bool is_made = to >= 0 && run_tool(p, c, signals, to) && copy_page(p, to);
+    if (to >= 0)
+        close(to);
+    return is_made;
 }
 
 int page_write(struct page *p, int status, int signals)
@@ -204,7 +246,7 @@ int page_write(struct page *p, int status, int signals)
         char why[500];
         log_error("there is no report in %s: no rank wrote statistics or a trace%s", p->name,
                   why_of("GASNET_STATSFILE", why, sizeof(why)));
-    } else if (run_tool(p, &command, signals)) {
+    } else if (make_page(p, &command, signals)) {
         is_written = true;
         report_missing(p);
     }
