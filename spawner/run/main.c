@@ -37,8 +37,9 @@
 /* Descriptors. For each rank: two pipes in the guard, one connection in the server. For each host,
  * in the process that starts its guard: two sockets, ssh's two pipes and its pidfd, and a call that
  * is not proven yet. Besides them the server, which needs more than the guard, was seen to run with
- * 14 (libpmix 4.2); the rest is for other versions. */
-enum { FILES_PER_RANK = 2, FILES_PER_HOST = 6, FILES_BASE = 24 };
+ * 14 (libpmix 4.2); the rest is for other versions. A report needs its own file, samples, the page
+ * in the making, and the files of each host. */
+enum { FILES_PER_RANK = 2, FILES_PER_HOST = 6, FILES_BASE = 24, FILES_OF_REPORT = 4 };
 
 /* A live server answers at once; a server that is starting a thousand ranks answers within seconds.
  * / */
@@ -90,9 +91,8 @@ static rlim_t files_wanted(void)
     for (uint32_t i = 0; i < job.host_count && job.agent == JOB_AGENT_FORK; i++)
         if (most < job.hosts[i].count)
             most = job.hosts[i].count;
-    if (job.report)
-        most += 1 + JOB_FILES * job.host_count;
-    return inherited_files() + FILES_BASE + FILES_PER_RANK * most + FILES_PER_HOST * hosts;
+    rlim_t report = job.report ? FILES_OF_REPORT + JOB_FILES * job.host_count : 0;
+    return inherited_files() + FILES_BASE + FILES_PER_RANK * most + FILES_PER_HOST * hosts + report;
 }
 
 /* The variables that the user has set, for hosts that inherit nothing from us. */

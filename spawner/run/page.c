@@ -159,6 +159,7 @@ static pid_t start_tool(const struct page *p, const struct tool_command *c, int 
     pid_t pid = fork();
     if (pid != 0)
         return pid;
+    unsetenv("LD_PRELOAD"); /* softhca, which is for ranks */
     dup2(to, STDOUT_FILENO);
     if (p->samples.file)
         keep_open(fileno(p->samples.file));
@@ -170,6 +171,11 @@ static pid_t start_tool(const struct page *p, const struct tool_command *c, int 
     _exit(EXIT_RUNTIME);
 }
 
+static bool ends_job(int signal)
+{
+    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
+
 /* Returns its status as waitpid() gives it. The first signal that the user sends ends it: the job
  * is over, and this is all that is waited for. */
 static int await_tool(pid_t pid, int signals)
@@ -178,7 +184,7 @@ static int await_tool(pid_t pid, int signals)
     int status = 0;
     while (waitpid(pid, &status, WNOHANG) == 0) {
         struct pollfd p = {signals, POLLIN, 0};
-        if (poll(&p, 1, PACE_MS) > 0 && signals_next(signals))
+        if (poll(&p, 1, PACE_MS) > 0 && ends_job(signals_next(signals)))
             kill(pid, SIGKILL);
     }
     return status;
