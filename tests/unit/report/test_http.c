@@ -124,6 +124,7 @@ static void refuses_other_forms(void **state)
         {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", HTTP_BAD_REQUEST},
         {"GET / HTTP/1.1\nHost: a\r\n\r\n", HTTP_BAD_REQUEST},
         {"GET / HTTP/1.1\r\nHost: a\n\r\n\r\n", HTTP_BAD_REQUEST},
+        {"GET / HTTP/1.1\r\nX: y\nHost: a\r\n\r\n", HTTP_BAD_REQUEST},
         {"GET  / HTTP/1.1\r\nHost: a\r\n\r\n", HTTP_BAD_REQUEST},
         {"GET / HTTP/1.1 \r\nHost: a\r\n\r\n", HTTP_BAD_REQUEST},
         {"GET / \r\nHost: a\r\n\r\n", HTTP_BAD_REQUEST},
