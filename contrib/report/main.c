@@ -11,30 +11,37 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "contrib/report/live.h"
 #include "contrib/report/read.h"
 #include "contrib/report/write.h"
 
 enum { EXIT_USAGE = 2 };
 
-enum option_code { TITLE = 1, JSON, HELP, RELEASE };
+enum option_code { TITLE = 1, JSON, SERVE, HELP, RELEASE };
 
-static const struct option options[] = {
-    {"output", required_argument, NULL, 'o'}, {"title", required_argument, NULL, TITLE},
-    {"json", no_argument, NULL, JSON},        {"help", no_argument, NULL, HELP},
-    {"version", no_argument, NULL, RELEASE},  {NULL, 0, NULL, 0}};
+static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+                                        {"title", required_argument, NULL, TITLE},
+                                        {"json", no_argument, NULL, JSON},
+                                        {"serve", no_argument, NULL, SERVE},
+                                        {"help", no_argument, NULL, HELP},
+                                        {"version", no_argument, NULL, RELEASE},
+                                        {NULL, 0, NULL, 0}};
 
 static const char usage[] =
     "usage: gasnet_report [-o FILE.html] [--title TEXT] FILE...\n"
+    "       gasnet_report --serve [PORT]\n"
     "  FILE          what GASNET_STATSFILE or GASNET_TRACEFILE made, of one rank or of several,\n"
     "                or records of gasnetrun_ibv --top --json; -: standard input\n"
     "  -o FILE       the report (default report.html; -: standard output)\n"
     "  --title TEXT  above the report\n"
     "  --json        the data of the report alone\n"
+    "  --serve       the page of a running job on 127.0.0.1, from records of gasnetrun_ibv --top\n"
+    "                --json on standard input, until it ends (PORT 0 or none: any)\n"
     "  --version     the release\n";
 
 struct request {
     const char *output, *title;
-    bool is_json;
+    bool is_json, is_live;
 };
 
 static int refuse(const char *word, const char *why)
@@ -144,6 +151,9 @@ int main(int argc, char **argv)
         case JSON:
             request.is_json = true;
             break;
+        case SERVE:
+            request.is_live = true;
+            break;
         case HELP:
         case RELEASE:
             return print_text(next == HELP ? usage : PACKAGE_STRING "\n");
@@ -151,6 +161,10 @@ int main(int argc, char **argv)
             return refuse(argv[optind - 1], "no such option, or its value is missing (--help)");
         }
     }
+    if (request.is_live && argc - optind <= 1)
+        return report_live(argv[optind]);
+    if (request.is_live)
+        return refuse(argv[optind + 1], "--serve takes one port");
     if (optind == argc)
         return refuse("no file", "usage: gasnet_report [-o FILE.html] [--title TEXT] FILE...");
     if (request.output[0] == '\0')

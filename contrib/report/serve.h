@@ -14,8 +14,9 @@ struct serve_source {
     const char *page;
     size_t length;
     const char *policy; /* of the page, for http_head() */
-    /* Takes a record without its newline; false ends the server, after one line. */
-    bool (*take)(void *owner, const char *line, size_t length);
+    /* Takes a record without its newline, which it may change; false ends the server, after one
+     * line. */
+    bool (*take)(void *owner, char *line, size_t length);
     /* The data, allocated for the caller; NULL: there is none yet. */
     char *(*data)(void *owner, size_t *length);
     void *owner;

@@ -81,18 +81,18 @@ failing()
     shows "$scratch/page.html" stats=0,1,2,3 hosts=2 timeline=no
 }
 
-# A fatal signal in one rank; the others are ended. Two hosts, the second by a command in place of ssh.
+# A fatal signal in one rank; the others are ended. Two hosts, by a command in place of ssh that runs both here.
 aborted()
 {
     export GASNET_SSH_CMD="'$top_srcdir/tests/launcher/fake_ssh.sh'" FAKE_SSH_DIR=$scratch TRUNKLINE_TEST_MARK=none
     begin 2 -H node1,node2 -- "$jobs/top-seq" "$scratch/marks"
     all_marks 2 && kill -ABRT "$(pid_of 1)"
     ended 134
-    shows "$scratch/page.html" stats=0,1 hosts=2 "marks=$scratch/marks" "how=1:a fatal signal" "how=0:ended by SIGTERM"
+    shows "$scratch/page.html" stats=0,1 hosts=1 "marks=$scratch/marks" "how=1:a fatal signal" "how=0:ended by SIGTERM"
     unset GASNET_SSH_CMD FAKE_SSH_DIR TRUNKLINE_TEST_MARK
 }
 
-# ^C; then a rank that has no time to write anything: what was seen of it last
+# ^C
 interrupted()
 {
     begin 3 -H =n0:2,=n1:1 -- "$jobs/top-seq" "$scratch/marks"
@@ -101,12 +101,13 @@ interrupted()
     shows "$scratch/page.html" stats=0,1,2 hosts=2 "marks=$scratch/marks"
 }
 
+# A rank that has no time to write anything: what was seen of it last. Samples are taken each second.
 killed()
 {
-    begin 2 -- "$jobs/top-seq" "$scratch/marks"
-    all_marks 2 && sleep 2.5 && kill -KILL "$(pid_of 1)"
+    begin 2 -- sh -c "echo pid \$\$ >'$scratch/marks.'\$PMIX_RANK && exec '$jobs/hang-seq' barrier '$scratch/mark'"
+    all_marks 2 && sleep 2 && kill -KILL "$(pid_of 1)"
     ended 137
-    shows "$scratch/page.html" stats=0 top=1 hosts=1 "marks=$scratch/marks"
+    shows "$scratch/page.html" stats=0 top=1 hosts=1
     says 'lacks statistics of 1 rank (first: 1), which wrote none; a time line' 1
 }
 
