@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Text files as a C string. The file of -v skip=1 loses its first comment, which has the licence; the page has it once.
+# Text files as a C string, each without the line of its licence.
 # usage: awk -v name=IDENTIFIER -f embed.awk FILE...
 BEGIN { printf "#include \"contrib/report/write.h\"\nconst char %s[] =\n", name }
 FNR == 1 && /SPDX-License-Identifier/ { next }
 {
-    gsub(/\\/, "\\\\")
-    gsub(/"/, "\\\"")
+    gsub(/\\/, "&&")
+    gsub(/"/, "\\\\&")
     printf "    \"%s\\n\"\n", $0
 }
 END { print "    ;" }

@@ -45,6 +45,7 @@ const char *report_page_policy(enum page_use use)
     hash_of(report_page_style, style);
     snprintf(policy, sizeof(policy),
              "default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; "
+             "img-src data:; "
              "base-uri 'none'; form-action 'none'%s",
              script, style, use == PAGE_LIVE ? "; connect-src 'self'" : "");
     return policy;
