@@ -103,7 +103,7 @@ check_roff()
 # Texts of the sources with adjacent string literals joined and formats, as well as macros between literals, written as "...".
 source_texts()
 {
-    find common conduit spawner contrib/softhca contrib/softgpu contrib/mcswitch contrib/trace contrib/info -name '*.[ch]' ! -path '*/fuzz/*' -exec cat {} + | tr '\n' ' ' |
+    find common conduit spawner contrib/softhca contrib/softgpu contrib/mcswitch contrib/trace contrib/report contrib/info -name '*.[ch]' ! -path '*/fuzz/*' -exec cat {} + | tr '\n' ' ' |
         sed -E 's/"[[:space:]]+"//g; s/%"[[:space:]]*(PRI[a-zA-Z0-9]+)[[:space:]]*"/.../g; s/"[[:space:]]*[A-Z_]+[[:space:]]*"/.../g
             s/%([-+0]?[0-9*]*(\.[0-9*]+)?(hh|h|ll|l|z|j|t)?[diouxXcsgfp])/.../g'
 }

@@ -54,9 +54,9 @@ struct server {
     bool has_refused;
 };
 
-static int fail(const char *what, const char *why)
+static int fail_for_memory(void)
 {
-    fprintf(stderr, "gasnet_report: --serve: %s: %s\n", what, why);
+    fprintf(stderr, "gasnet_report: --serve: no memory\n");
     return EXIT_FAILURE;
 }
 
@@ -241,7 +241,7 @@ static bool make_space(struct record *r)
     size_t size = r->size * 2 + LEAST;
     char *text = size <= RECORD_MAX ? realloc(r->text, size) : NULL;
     if (!text) {
-        fail("no memory for a record", strerror(ENOMEM));
+        fail_for_memory();
         return false;
     }
     r->text = text;
@@ -356,16 +356,20 @@ int serve_run(uint16_t port, const struct serve_source *source)
     struct server s = {.source = source};
     for (int i = 0; i < CLIENTS_MAX; i++)
         s.clients[i].fd = -1;
-    if (!owner_is_shown())
-        return fail("this host does not show who owns a connection",
-                    "another user could not be refused; write a file instead (-o)");
-    if (!make_key(s.site.key))
-        return fail("no random key", strerror(errno));
+    if (!owner_is_shown()) {
+        fprintf(stderr, "gasnet_report: --serve: this host does not show who owns a connection: "
+                        "another user could not be refused; write a file instead (-o)\n");
+        return EXIT_FAILURE;
+    }
+    if (!make_key(s.site.key)) {
+        fprintf(stderr, "gasnet_report: --serve: no random key: %s\n", strerror(errno));
+        return EXIT_FAILURE;
+    }
     s.listener = open_listener(port, &s.site);
     if (s.listener < 0) {
-        char what[64];
-        snprintf(what, sizeof(what), "cannot listen on port %u of 127.0.0.1", port);
-        return fail(what, strerror(errno));
+        fprintf(stderr, "gasnet_report: --serve: cannot listen on port %u of 127.0.0.1: %s\n", port,
+                strerror(errno));
+        return EXIT_FAILURE;
     }
     fprintf(stderr, "gasnet_report: http://127.0.0.1:%u/%s/\n", s.site.port, s.site.key);
     int status = serve_loop(&s);

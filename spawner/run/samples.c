@@ -51,6 +51,23 @@ static bool make_space(struct samples *s)
     return true;
 }
 
+/* Before ranks have come to gex_Client_Init there is nothing to show. */
+static bool has_counters(const struct top_sample *sample)
+{
+    for (uint32_t i = 0; i < sample->job.ranks; i++)
+        if (sample->ranks[i].has_counters)
+            return true;
+    return false;
+}
+
+static bool write_record(struct samples *s, const struct top_sample *sample)
+{
+    if (!make_space(s))
+        return false;
+    top_json(s->file, sample);
+    return fflush(s->file) == 0 && !ferror(s->file);
+}
+
 /* The ranks behind the head of an answer need not be aligned. */
 int64_t samples_take(void *samples, const uint8_t *answer)
 {
@@ -58,11 +75,10 @@ int64_t samples_take(void *samples, const uint8_t *answer)
     struct top_sample sample;
     memcpy(&sample.job, answer, sizeof(sample.job));
     sample.ranks = calloc(sample.job.ranks, sizeof(*sample.ranks));
-    bool is_good = sample.ranks && make_space(s);
+    bool is_good = sample.ranks != NULL;
     if (is_good) {
         memcpy(sample.ranks, answer + sizeof(sample.job), sample.job.ranks * sizeof(*sample.ranks));
-        top_json(s->file, &sample);
-        is_good = fflush(s->file) == 0 && !ferror(s->file);
+        is_good = !has_counters(&sample) || write_record(s, &sample);
     }
     free(sample.ranks);
     if (is_good)

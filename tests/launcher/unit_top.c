@@ -656,6 +656,18 @@ static void a_full_file_loses_every_second_record(void **state)
     free(answer);
 }
 
+static void before_ranks_have_counters_nothing_is_kept(void **state)
+{
+    struct samples s = {.parent = "/nonexistent", .full = SAMPLES_BYTES, .period_ms = 1000};
+    uint8_t answer[sizeof(now.job) + sizeof(now_ranks)];
+    for (uint32_t i = 0; i < RANKS; i++)
+        now_ranks[i].has_counters = 0;
+    memcpy(answer, &now.job, sizeof(now.job));
+    memcpy(answer + sizeof(now.job), now_ranks, sizeof(now_ranks));
+    assert_int_equal(samples_take(&s, answer), 1000);
+    assert_null(s.file);
+}
+
 static void samples_without_a_place_end(void **state)
 {
     struct samples s = {.parent = "/nonexistent", .full = SAMPLES_BYTES, .period_ms = 1000};
@@ -701,6 +713,7 @@ int main(void)
                                         begin_view, end_view),
         cmocka_unit_test_setup_teardown(a_job_that_is_over_has_no_samples, begin_view, end_view),
         cmocka_unit_test_setup_teardown(a_full_file_loses_every_second_record, begin, end),
+        cmocka_unit_test_setup_teardown(before_ranks_have_counters_nothing_is_kept, begin, end),
         cmocka_unit_test_setup_teardown(samples_without_a_place_end, begin, end),
     };
     int failures = cmocka_run_group_tests_name("table", tables, NULL, NULL);
