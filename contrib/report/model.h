@@ -134,7 +134,10 @@ uint64_t report_sum(const uint64_t *counters, const char *const *names);
 
 bool report_trace_add(struct report_model *model, enum trace_kind kind,
                       const struct trace_item *item);
-void report_sample_add(struct report_model *model);
+/* A rank of a record of --top, whose counters are these; then the record as a whole. */
+void report_sample_rank(struct report_sample *sample, const struct report_rank *rank,
+                        const uint64_t *counters, uint64_t micros);
+void report_sample_add(struct report_model *model, const struct report_sample *sample);
 bool report_setting_add(struct report_model *model, struct trace_word name,
                         struct trace_word value);
 
