@@ -149,6 +149,10 @@ void tk_stats_for_programs(struct tk_text *text, const struct tk_stats_heading *
     rows_for_programs(text, stats, mask, false);
     tk_text_add(text, "},\"sizes\":{");
     rows_for_programs(text, stats, mask, true);
+    if (heading->settings) {
+        tk_text_add(text, "},\"settings\":{");
+        tk_text_add(text, heading->settings);
+    }
     tk_text_add(text, "}}\n");
 }
 

@@ -264,6 +264,11 @@ static void programs_get_one_line(void **state)
     assert_non_null(strstr(line, ",\"sizes\":{\"puts_inline\":{\"1\":1,\"8\":1}}}\n"));
     assert_null(strstr(line, "credit_wait_ns"));
     assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
+    struct tk_stats_heading with_settings = heading;
+    with_settings.settings = "\"A\":\"1\"";
+    begin(&text, &in);
+    tk_stats_for_programs(&text, &with_settings, &stats, mask_of("P"));
+    assert_non_null(strstr(end(&text, in), "},\"settings\":{\"A\":\"1\"}}\n"));
 }
 
 static void a_summary_names_the_ranks_with_least_and_most(void **state)
