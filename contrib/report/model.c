@@ -96,12 +96,18 @@ uint64_t report_counter(const struct report_rank *rank, const char *id)
     return 0;
 }
 
+static bool is_named(const char *id, const char *name)
+{
+    size_t length = strlen(name);
+    return name[length - 1] == '_' ? strncmp(id, name, length) == 0 : strcmp(id, name) == 0;
+}
+
 uint64_t report_sum(const uint64_t *counters, const char *const *names)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; counters && i < tk_stats_row_count; i++)
         for (const char *const *name = names; *name; name++)
-            if (strncmp(tk_stats_rows[i].id, *name, strlen(*name)) == 0)
+            if (is_named(tk_stats_rows[i].id, *name))
                 sum += counters[i];
     return sum;
 }
@@ -215,6 +221,7 @@ bool report_trace_add(struct report_model *model, enum trace_kind kind,
         return true;
     }
     if (kind == TRACE_END) {
+        model->ended++;
         if (rank->source != REPORT_STATS)
             report_word_copy(rank->how, sizeof(rank->how), item->how);
         return true;
