@@ -278,6 +278,8 @@ static void open_stats(const char *host)
                                  .writes =
                                      tk_number_in_ranges(tk_settings.stats_nodes, tk_peers.me)};
     tk_stats_mask_parse(tk_settings.stats_mask, &plan.mask);
+    if (plan.file[0] && plan.writes)
+        plan.settings = tk_settings_changed_json(); /* kept to the end */
     tk_stats_open(&plan);
 }
 

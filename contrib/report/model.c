@@ -96,12 +96,18 @@ uint64_t report_counter(const struct report_rank *rank, const char *id)
     return 0;
 }
 
+static bool is_named(const char *id, const char *name)
+{
+    size_t length = strlen(name);
+    return name[length - 1] == '_' ? strncmp(id, name, length) == 0 : strcmp(id, name) == 0;
+}
+
 uint64_t report_sum(const uint64_t *counters, const char *const *names)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; counters && i < tk_stats_row_count; i++)
         for (const char *const *name = names; *name; name++)
-            if (strncmp(tk_stats_rows[i].id, *name, strlen(*name)) == 0)
+            if (is_named(tk_stats_rows[i].id, *name))
                 sum += counters[i];
     return sum;
 }
@@ -215,6 +221,7 @@ bool report_trace_add(struct report_model *model, enum trace_kind kind,
         return true;
     }
     if (kind == TRACE_END) {
+        model->ended++;
         if (rank->source != REPORT_STATS)
             report_word_copy(rank->how, sizeof(rank->how), item->how);
         return true;
@@ -243,33 +250,25 @@ static const char *const figure_names[report_figures][8] = {
     [REPORT_CONNECTIONS] = {"connections_made"},
     [REPORT_REGISTRATIONS] = {"regions_registered"}};
 
-static struct report_sample sample_now(const struct report_model *model)
+void report_sample_rank(struct report_sample *sample, const struct report_rank *rank,
+                        const uint64_t *counters, uint64_t micros)
 {
-    struct report_sample sample = {.rails_min = UINT32_MAX};
-    for (uint32_t i = 0; i < model->rank_count; i++) {
-        const struct report_rank *rank = &model->ranks[i];
-        if (!rank->was_seen || !rank->counters)
-            continue;
-        sample.ranks++;
-        sample.micros = rank->micros > sample.micros ? rank->micros : sample.micros;
-        sample.rails_min = rank->rails < sample.rails_min ? rank->rails : sample.rails_min;
-        sample.rails_max = rank->rails > sample.rails_max ? rank->rails : sample.rails_max;
-        sample.memory_kb += rank->memory_kb;
-        for (unsigned f = 0; f < report_figures; f++)
-            sample.figures[f] += report_sum(rank->counters, figure_names[f]);
-    }
-    return sample;
+    if (sample->ranks++ == 0)
+        sample->rails_min = UINT32_MAX;
+    sample->micros = micros > sample->micros ? micros : sample->micros;
+    sample->rails_min = rank->rails < sample->rails_min ? rank->rails : sample->rails_min;
+    sample->rails_max = rank->rails > sample->rails_max ? rank->rails : sample->rails_max;
+    sample->memory_kb += rank->memory_kb;
+    for (unsigned f = 0; f < report_figures; f++)
+        sample->figures[f] += report_sum(counters, figure_names[f]);
 }
 
-/* After a record of --top. Where there are too many samples, every other one goes. */
-void report_sample_add(struct report_model *model)
+/* Where there are too many samples, every other one goes. */
+void report_sample_add(struct report_model *model, const struct report_sample *sample)
 {
     if (!model->samples)
         model->samples = calloc(report_samples_max, sizeof(*model->samples));
-    if (!model->samples)
-        return;
-    struct report_sample sample = sample_now(model);
-    if (sample.ranks == 0 || model->records++ % model->sample_step != 0)
+    if (!model->samples || sample->ranks == 0 || model->records++ % model->sample_step != 0)
         return;
     if (model->sample_count == report_samples_max) {
         for (size_t i = 0; i < report_samples_max / 2; i++)
@@ -277,7 +276,7 @@ void report_sample_add(struct report_model *model)
         model->sample_count /= 2;
         model->sample_step *= 2;
     }
-    model->samples[model->sample_count++] = sample;
+    model->samples[model->sample_count++] = *sample;
 }
 
 bool report_setting_add(struct report_model *model, struct trace_word name, struct trace_word value)

@@ -109,6 +109,7 @@ struct report_model {
     size_t sample_count;
     unsigned sample_step; /* each so many records are one sample */
     uint64_t records;
+    uint64_t ended; /* ranks whose trace has an end */
     struct report_setting *settings;
     size_t setting_count;
     bool has_settings, has_text;
@@ -129,12 +130,16 @@ void report_word_copy(char *to, size_t size, struct trace_word word);
 bool report_rank_counters(struct report_rank *rank, bool with_sizes);
 uint64_t report_counter(const struct report_rank *rank, const char *id);
 
-/* The sum of rows whose name begins with one of these. */
+/* The sum of rows with one of these names; a name that ends in _ stands for all that begin with it.
+ */
 uint64_t report_sum(const uint64_t *counters, const char *const *names);
 
 bool report_trace_add(struct report_model *model, enum trace_kind kind,
                       const struct trace_item *item);
-void report_sample_add(struct report_model *model);
+/* A rank of a record of --top, whose counters are these; then the record as a whole. */
+void report_sample_rank(struct report_sample *sample, const struct report_rank *rank,
+                        const uint64_t *counters, uint64_t micros);
+void report_sample_add(struct report_model *model, const struct report_sample *sample);
 bool report_setting_add(struct report_model *model, struct trace_word name,
                         struct trace_word value);
 

@@ -23,6 +23,7 @@ struct report_reader {
     int64_t text_rank; /* whose statistics the lines of text belong to; -1: none */
     bool is_in_summary;
     /* of this file */
+    struct report_sample sample; /* of the record of --top that is being read */
     const char *name;
     uint64_t line;
     bool has_stats, has_trace, has_top;
@@ -42,9 +43,5 @@ enum read_status report_read_stats(struct report_reader *reader, const struct js
 enum read_status report_read_top(struct report_reader *reader, const struct json_node *root);
 enum read_status report_read_trace(struct report_reader *reader, char *line, size_t length);
 enum read_status report_read_text(struct report_reader *reader, struct trace_word line);
-
-/* Members of "counters" into the rank. Names of later releases are skipped. */
-bool report_read_counters(struct report_reader *reader, const struct json_node *counters,
-                          struct report_rank *rank);
 
 #endif

@@ -22,10 +22,10 @@ static const struct tk_stats_row *row_of(struct trace_word id, unsigned *from)
     return NULL;
 }
 
-bool report_read_counters(struct report_reader *reader, const struct json_node *counters,
-                          struct report_rank *rank)
+/* Names of later releases are skipped. */
+static bool read_counters(const struct json_tree *tree, const struct json_node *counters,
+                          uint64_t *values)
 {
-    const struct json_tree *tree = &reader->tree;
     unsigned from = 0;
     for (const struct json_node *n = json_first(tree, counters); n; n = json_next(tree, n)) {
         const struct tk_stats_row *row = row_of(n->key, &from);
@@ -33,7 +33,7 @@ bool report_read_counters(struct report_reader *reader, const struct json_node *
         if (n->type != JSON_NUMBER || !trace_number(n->text, &value))
             return false;
         if (row)
-            rank->counters[row - tk_stats_rows] = value;
+            values[row - tk_stats_rows] = value;
     }
     return true;
 }
@@ -105,7 +105,7 @@ static enum read_status read_rank(struct report_reader *reader, const struct jso
     report_word_copy(rank->host, sizeof(rank->host), json_text(tree, root, "host"));
     report_word_copy(rank->how, sizeof(rank->how), json_text(tree, root, "end"));
     take_size(reader->model, size);
-    if (!report_read_counters(reader, counters, rank) ||
+    if (!read_counters(tree, counters, rank->counters) ||
         !read_sizes(reader, json_member(tree, root, "sizes"), rank))
         return READ_FOREIGN;
     return read_settings(reader, root) ? READ_GOOD : READ_NO_MEMORY;
@@ -145,6 +145,7 @@ static enum read_status read_top_counters(struct report_reader *reader,
 {
     const struct json_tree *tree = &reader->tree;
     const struct json_node *counters = json_member(tree, node, "counters");
+    uint64_t values[tk_stats_rows_max] = {0}, micros;
     if (!counters)
         return READ_FOREIGN;
     if (counters->type == JSON_NULL) {
@@ -152,13 +153,17 @@ static enum read_status read_top_counters(struct report_reader *reader,
         return READ_GOOD;
     }
     rank->why[0] = '\0';
+    if (!json_micros(tree, node, "seconds", &micros) || !read_counters(tree, counters, values))
+        return READ_FOREIGN;
+    report_sample_rank(&reader->sample, rank, values, micros);
     if (rank->source == REPORT_STATS)
         return READ_GOOD;
     if (!report_rank_counters(rank, false))
         return READ_NO_MEMORY;
     rank->source = REPORT_TOP;
-    json_micros(tree, node, "seconds", &rank->micros);
-    return report_read_counters(reader, counters, rank) ? READ_GOOD : READ_FOREIGN;
+    rank->micros = micros;
+    memcpy(rank->counters, values, sizeof(values));
+    return READ_GOOD;
 }
 
 static enum read_status read_top_rank(struct report_reader *reader, const struct json_node *node)
@@ -198,11 +203,12 @@ enum read_status report_read_top(struct report_reader *reader, const struct json
     report_word_copy(model->program, sizeof(model->program), json_text(tree, root, "program"));
     json_number32(tree, root, "hosts", &model->hosts);
     json_number32(tree, root, "silent_hosts", &model->silent_hosts);
+    reader->sample = (struct report_sample){0};
     for (const struct json_node *n = json_first(tree, ranks); n; n = json_next(tree, n)) {
         enum read_status status = read_top_rank(reader, n);
         if (status != READ_GOOD)
             return status;
     }
-    report_sample_add(model);
+    report_sample_add(model, &reader->sample);
     return READ_GOOD;
 }

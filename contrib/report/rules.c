@@ -130,24 +130,36 @@ static bool space(const struct report_model *model, struct finding *f)
     return waits(model, f, "room_wait_ns", "room_waits", "space in queues and buffers", "s");
 }
 
+/* Four times the mean of the others. */
 static bool is_unbalanced(const struct report_model *model, const struct over_ranks *all,
-                          uint64_t least)
+                          uint64_t least, double *mean)
 {
-    return all->ranks >= 4 && all->max >= least && all->ranks == report_size(model) &&
-           (double)all->max * all->ranks > 4 * (double)all->sum;
+    if (all->ranks < 3 || all->max < least || all->ranks != report_size(model))
+        return false;
+    *mean = (double)(all->sum - all->max) / (all->ranks - 1);
+    return (double)all->max > 4 * *mean;
+}
+
+static void say_balance(struct finding *f, const struct over_ranks *all, double mean,
+                        const char *did, const char *what)
+{
+    if (mean > 0)
+        finding_say(f, "Rank %u %s %.1f times as many %s as the mean of the others.", all->rank,
+                    did, (double)all->max / mean, what);
+    else
+        finding_say(f, "Rank %u alone %s %s.", all->rank, did, what);
+    finding_prove(f, "this rank", "%" PRIu64, all->max);
+    finding_prove(f, "mean of the others", "%.1f", mean);
 }
 
 static bool bytes_balance(const struct report_model *model, struct finding *f)
 {
     static const char *const names[] = {"put_bytes_", "get_bytes_", "message_bytes_", NULL};
     struct over_ranks all = over(model, names);
-    if (!is_unbalanced(model, &all, 16 << 20))
+    double mean;
+    if (!is_unbalanced(model, &all, 16 << 20, &mean))
         return false;
-    double mean = (double)all.sum / all.ranks;
-    finding_say(f, "Rank %u moved %.1f times as many bytes as the mean of all ranks.", all.rank,
-                (double)all.max / mean);
-    finding_prove(f, "bytes of this rank", "%" PRIu64, all.max);
-    finding_prove(f, "mean of all ranks", "%.0f", mean);
+    say_balance(f, &all, mean, "moved", "bytes");
     return true;
 }
 
@@ -156,13 +168,10 @@ static bool messages_balance(const struct report_model *model, struct finding *f
     static const char *const names[] = {"shorts_received", "mediums_received", "longs_received",
                                         NULL};
     struct over_ranks all = over(model, names);
-    if (!is_unbalanced(model, &all, 10000))
+    double mean;
+    if (!is_unbalanced(model, &all, 10000, &mean))
         return false;
-    double mean = (double)all.sum / all.ranks;
-    finding_say(f, "Rank %u handled %.1f times as many messages as the mean of all ranks.",
-                all.rank, (double)all.max / mean);
-    finding_prove(f, "messages of this rank", "%" PRIu64, all.max);
-    finding_prove(f, "mean of all ranks", "%.1f", mean);
+    say_balance(f, &all, mean, "handled", "messages");
     return true;
 }
 
@@ -282,23 +291,34 @@ static bool is_bad_end(const char *how)
     return true;
 }
 
+/* How a rank ended that did not leave in order; NULL: it did, or no file tells. A trace without an
+ * end tells, if that of another rank has one. */
+static const char *bad_end(const struct report_model *model, const struct report_rank *rank)
+{
+    if (rank->how[0] || !rank->is_traced || model->ended == 0)
+        return rank->is_known && is_bad_end(rank->how) ? rank->how : NULL;
+    return "its trace has no end: it was killed, or still runs";
+}
+
 static bool ends(const struct report_model *model, struct finding *f)
 {
     uint32_t bad = 0, first = 0;
     for (uint32_t i = 0; i < model->rank_count; i++)
-        if (model->ranks[i].is_known && is_bad_end(model->ranks[i].how) && bad++ == 0)
+        if (bad_end(model, &model->ranks[i]) && bad++ == 0)
             first = i;
     if (bad == 0)
         return false;
     f->weight = FINDING_ERROR;
     finding_say(f, "%u rank%s did not leave in order; rank %u: %s.", bad, bad == 1 ? "" : "s",
-                first, model->ranks[first].how);
-    for (uint32_t i = first; i < model->rank_count; i++)
-        if (model->ranks[i].is_known && is_bad_end(model->ranks[i].how)) {
-            char who[80];
-            snprintf(who, sizeof(who), "rank %u on %.50s", i, model->ranks[i].host);
-            finding_prove(f, who, "%s", model->ranks[i].how);
-        }
+                first, bad_end(model, &model->ranks[first]));
+    for (uint32_t i = first; i < model->rank_count; i++) {
+        const char *how = bad_end(model, &model->ranks[i]);
+        char who[80];
+        if (!how)
+            continue;
+        snprintf(who, sizeof(who), "rank %u on %.50s", i, model->ranks[i].host);
+        finding_prove(f, who, "%s", how);
+    }
     return true;
 }
 

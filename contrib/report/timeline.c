@@ -123,7 +123,22 @@ static struct report_thread *thread_of(struct report_row *row, uint32_t number)
     row->threads = threads;
     threads[row->thread_count].number = number;
     threads[row->thread_count].count = 0;
+    threads[row->thread_count].started = REPORT_WORK;
     return &threads[row->thread_count++];
+}
+
+/* A program waits for a barrier or a collective by its event. A trace does not say for which event
+ * a wait is; the next one behind such a call, before any transfer, is taken to be for it. */
+static enum report_activity activity_of(struct report_thread *thread, const struct trace_item *item)
+{
+    enum report_activity activity = report_activity_of(item->op);
+    if (activity == REPORT_BARRIER || activity == REPORT_COLLECTIVE)
+        thread->started = activity;
+    else if (item->op == tk_trace_event_wait && thread->started != REPORT_WORK)
+        activity = thread->started;
+    if (item->op == tk_trace_event_wait || activity == REPORT_TRANSFER)
+        thread->started = REPORT_WORK;
+    return activity;
 }
 
 /* What lies between the nested calls is the call's own. If there were more than fit, the oldest are
@@ -131,7 +146,7 @@ static struct report_thread *thread_of(struct report_row *row, uint32_t number)
 static void add_own(struct report_timeline *t, struct report_row *row, struct report_thread *thread,
                     const struct trace_item *item)
 {
-    enum report_activity activity = report_activity_of(item->op);
+    enum report_activity activity = activity_of(thread, item);
     uint64_t at = item->begin, end = item->begin + item->ns;
     size_t inside = thread->count;
     while (inside > 0 && thread->recent[inside - 1].begin >= item->begin)

@@ -38,6 +38,7 @@ struct report_call {
 
 struct report_thread {
     uint32_t number;
+    enum report_activity started; /* a barrier or a collective that the next event wait is for */
     size_t count;
     struct {
         uint64_t begin, end;

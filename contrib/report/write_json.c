@@ -310,11 +310,20 @@ static void write_group(FILE *out, const struct report_timeline *t, uint32_t fir
             for (unsigned a = 0; a < report_activities; a++)
                 ns[a][i] += row->slices[i][a];
     }
+    /* A slice has no more than its time, even if the nesting of calls was not recognized. */
+    uint64_t whole = (threads ? threads : 1) << t->shift;
+    for (unsigned i = 0; i < report_slices; i++) {
+        uint64_t all = 0;
+        for (unsigned a = 0; a < report_activities; a++)
+            all += ns[a][i];
+        for (unsigned a = 0; a < report_activities && all > whole; a++)
+            ns[a][i] = (uint64_t)((double)ns[a][i] / (double)all * (double)whole);
+    }
     fprintf(out, "\n{\"first\":%u,\"last\":%u,\"threads\":%" PRIu64 ",\"shares\":[", first, last,
             threads);
     for (unsigned a = 0; a < report_activities; a++) {
         fputs(a ? "," : "", out);
-        write_shares(out, ns[a], (threads ? threads : 1) << t->shift);
+        write_shares(out, ns[a], whole);
     }
     fputs("]}", out);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A job with something to see in a report: steps of a ring and of a transpose with source lines, puts of several sizes, messages that
- * wait for credits, and a rank that comes late to barriers. REPORT_STEPS: how many; REPORT_END=abort: rank 1 aborts. */
+/* A job with something to see in a report: steps of a ring and of a transpose with source lines,
+ * puts of several sizes, messages that wait for credits, and a rank that comes late to barriers.
+ * REPORT_STEPS: how many; REPORT_END=abort: rank 1 aborts. */
 #include "config.h"
 
 #include "tests/job/job.h"

@@ -121,6 +121,10 @@ function percent(share) {
 function power(exponent, format) {
     return format(Math.pow(2, exponent));
 }
+/* The least power of two that is not below: labels of ranks stand at multiples of it. */
+function every(number) {
+    return Math.pow(2, Math.max(0, Math.ceil(Math.log2(number))));
+}
 function plural(number, one, many) {
     return count(number) + " " + (number === 1 ? one : many || one + "s");
 }
@@ -128,11 +132,12 @@ function ranksOf(first, last) {
     return first === last ? "rank " + first : "ranks " + first + "–" + last;
 }
 
-/* Round numbers from 0 to at least `most`, few enough for the space. */
-function ticks(most, wanted) {
+/* Round numbers from 0 to at least `most`, few enough for the space; of bytes, round in KiB, MiB ... */
+function ticks(most, wanted, format) {
     if (!(most > 0))
         return [0, 1];
-    const rough = most / wanted, unit = Math.pow(10, Math.floor(Math.log10(rough)));
+    const rough = most / wanted, scale = format === bytes ? Math.pow(1024, Math.floor(Math.log2(rough) / 10)) : 1;
+    const unit = Math.pow(10, Math.floor(Math.log10(rough / scale))) * scale;
     const step = [1, 2, 5, 10].find((n) => n * unit >= rough) * unit;
     const list = [];
     for (let i = 0; (i - 1) * step < most; i++)

@@ -10,10 +10,10 @@ function histograms(rows, width, axis, format, text) {
     const plot = width - LEFT - RIGHT, step = plot / Math.max(last - first, 8), height = 46, gap = 14, top = 20;
     const bottom = top + rows.length * (height + gap);
     const image = picture(width, bottom + 40, text);
-    const every = Math.max(1, Math.ceil(64 / step));
+    const each = Math.max(1, Math.ceil(64 / step));
     const end = first + Math.max(last - first, 8);
     for (let exponent = first; exponent <= end; exponent++)
-        if ((exponent - first) % every === 0) {
+        if ((exponent - first) % each === 0) {
             const x = LEFT + (exponent - first) * step;
             image.append(line(x, top - 6, x, bottom, "grid"), label(x, bottom + 14, power(exponent, format), { "text-anchor": "middle" }));
         }
@@ -42,13 +42,13 @@ function rankBars(values, width, format, text) {
             least: Math.min(...part.map((v) => v.value)), most: Math.max(...part.map((v) => v.value)) });
     }
     const left = 84, height = 190, top = 14, plot = width - left - 12, base = top + height;
-    const marks = ticks(most(groups, (group) => group.most), 4), full = marks[marks.length - 1];
+    const marks = ticks(most(groups, (group) => group.most), 4, format), full = marks[marks.length - 1];
     const image = picture(width, base + 46, text);
     for (const mark of marks) {
         const y = base - mark / full * height;
         image.append(line(left, y, width - 12, y, "grid"), label(left - 8, y + 4, format(mark), { "text-anchor": "end" }));
     }
-    const step = plot / groups.length, bar = Math.min(step * 0.78, 60), every = Math.ceil(46 / step);
+    const step = plot / groups.length, bar = Math.min(step * 0.78, 60), each = every(46 / step);
     groups.forEach((group, i) => {
         const x = left + i * step + (step - bar) / 2, size = group.mean / full * height;
         const shape = svg("g", null, box(x, base - size, bar, Math.max(size, 0.5), "bar"));
@@ -56,7 +56,7 @@ function rankBars(values, width, format, text) {
             shape.append(line(x + bar / 2, base - group.most / full * height, x + bar / 2, base - group.least / full * height, "range"));
         image.append(titled(shape, `${ranksOf(group.first, group.last)}: ${format(group.mean)}` +
             (per > 1 ? `, from ${format(group.least)} to ${format(group.most)}` : "")));
-        if (i % every === 0)
+        if (i % each === 0)
             image.append(label(x + bar / 2, base + 16, String(group.first), { "text-anchor": "middle" }));
     });
     const mean = sum(values, (v) => v.value) / values.length, y = base - mean / full * height;
@@ -75,7 +75,7 @@ function trends(panels, width, text) {
     const times = ticks(until - from, Math.max(2, Math.floor(plot / 110))).filter((t) => t <= until - from);
     panels.forEach((panel, i) => {
         const base = top + i * (height + gap) + height;
-        const marks = ticks(most(panel.lines.flatMap((one) => one.points), (p) => p[1]), 2), full = marks[marks.length - 1];
+        const marks = ticks(most(panel.lines.flatMap((one) => one.points), (p) => p[1]), 2, panel.format), full = marks[marks.length - 1];
         for (const mark of marks) {
             const y = base - mark / full * height;
             image.append(line(left, y, width - 12, y, "grid"), label(left - 8, y + 4, panel.format(mark), { "text-anchor": "end" }));

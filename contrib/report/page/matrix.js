@@ -5,7 +5,7 @@
 const CIVIDIS = [[0, 34, 78], [40, 59, 112], [87, 93, 109], [123, 121, 119], [165, 154, 114], [208, 188, 97], [254, 232, 56]];
 
 function cividis(share) {
-    const at = Math.min(Math.max(share, 0), 1) * (CIVIDIS.length - 1), low = Math.min(Math.floor(at), CIVIDIS.length - 2);
+    const at = (0.06 + 0.94 * Math.min(Math.max(share, 0), 1)) * (CIVIDIS.length - 1), low = Math.min(Math.floor(at), CIVIDIS.length - 2);
     return "rgb(" + CIVIDIS[low].map((c, i) => Math.round(c + (CIVIDIS[low + 1][i] - c) * (at - low))).join(",") + ")";
 }
 
@@ -61,15 +61,15 @@ function matrixPicture(model, amounts, width) {
     const format = chosen.metric === "bytes" ? bytes : (n) => few(n);
     const cells = amounts.length, left = 78, top = 84, per = model.matrix.per;
     const room = Math.min(width - left - 20, 680), step = Math.min(room / cells, 96), side = step * cells;
-    const scale = scaleOf(amounts), total = Math.max(left + side + 20, left + 420);
+    const scale = scaleOf(amounts), total = Math.max(left + side + 20, left + 320);
     const image = picture(total, top + side + 14, "Matrix of ranks: rows start operations towards columns", { tabindex: 0, id: "matrix-picture" });
     if (scale.largest > 0)
         image.append(matrixLegend(scale, format, left, Math.min(Math.max(side, 260), 300)));
     image.append(label(left + side / 2, top - 24, "to rank", { "text-anchor": "middle", class: "ink" }),
         svg("text", { class: "ink", "text-anchor": "middle", transform: `translate(14 ${round(top + side / 2)}) rotate(-90)` }, "from rank"),
         box(left, top, side, side, "empty"));
-    const every = Math.ceil(30 / step);
-    for (let i = 0; i < cells; i += every)
+    const each = every(30 / step);
+    for (let i = 0; i < cells; i += each)
         image.append(label(left + (i + 0.5) * step, top - 7, String(i * per), { "text-anchor": "middle" }),
             label(left - 8, top + (i + 0.5) * step + 4, String(i * per), { "text-anchor": "end" }));
     for (let from = 0; from < cells; from++)
@@ -122,6 +122,19 @@ function matrixCursor(model, amounts, drawn, readout) {
         show(...chosen.cell);
 }
 
+/* Beside the picture: what went by each path, and the largest cells. */
+function matrixAside(model, amounts) {
+    const matrix = model.matrix, column = chosen.metric === "bytes" ? CELL.bytes : CELL.count, format = chosen.metric === "bytes" ? bytes : count;
+    const all = sum(matrix.cells, (cell) => cell[column]), heaviest = [];
+    amounts.forEach((row, from) => row.forEach((amount, to) => { if (amount > 0) heaviest.push([amount, from, to]); }));
+    heaviest.sort((a, b) => b[0] - a[0] || a[1] - b[1] || a[2] - b[2]);
+    return el("div", { class: "aside" }, el("h3", null, "By path"),
+        el("table", null, el("tbody", null, ...matrix.layers.map((name, i) => [name, sum(matrix.cells.filter((cell) => cell[CELL.layer] === i), (cell) => cell[column])])
+            .filter(([, amount]) => amount > 0).map(([name, amount]) => el("tr", null, el("td", { class: "text" }, name), el("td", null, format(amount)), el("td", null, percent(amount / all)))))),
+        el("h3", null, "The most"),
+        el("table", null, el("tbody", null, ...heaviest.slice(0, 10).map(([amount, from, to]) => el("tr", null, el("td", { class: "text" }, cellName(model, from, to)), el("td", null, format(amount)))))));
+}
+
 function matrixTable(model, amounts) {
     const rows = [];
     amounts.forEach((row, from) => row.forEach((amount, to) => { if (amount > 0) rows.push([amount, from, to]); }));
@@ -146,5 +159,5 @@ function matrixSection(model, width) {
         el("div", { class: "controls" },
             choice("matrix-metric", "Show", [["bytes", "bytes"], ["count", "operations"]], chosen.metric, (v) => { chosen.metric = v; draw(); }),
             choice("matrix-layer", "Path", [["all", "all"], ...present.map((name) => [name, name])], chosen.layer, (v) => { chosen.layer = v; draw(); })),
-        drawn.image, readout, folded("matrix-table", "As a table", () => matrixTable(model, amounts)));
+        el("div", { class: "beside" }, drawn.image, matrixAside(model, amounts)), readout, folded("matrix-table", "As a table", () => matrixTable(model, amounts)));
 }

@@ -92,12 +92,12 @@ function timePicture(model, width) {
     const place = (ns) => TIME_LEFT + (ns - view.from) / (view.until - view.from) * plot;
     const rowOf = (rank) => TIME_TOP + Math.floor(rank / t.per) * (height + gap);
     const image = picture(width, bottom + 6, "Time line of ranks", { tabindex: 0, id: "timeline-picture" });
-    const list = callsIn(t, view), every = Math.ceil(15 / (height + gap));
+    const list = callsIn(t, view), each = every(15 / (height + gap));
     timeAxis(image, view, place, bottom, width);
     t.rows.forEach((row, i) => {
         const y = TIME_TOP + i * (height + gap);
         image.append(box(TIME_LEFT, y, plot, height, i === chosen.row ? "chosen" : "empty"));
-        if (i % every === 0)
+        if (i % each === 0)
             image.append(label(TIME_LEFT - 8, y + height / 2 + 4, ranksOf(row.first, row.last), { "text-anchor": "end" }));
         if (!list)
             image.append(stackedRow(t, row, view, place, y, height));
