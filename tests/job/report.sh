@@ -68,6 +68,7 @@ well()
     RUN="--report $scratch/page.html" good 2 "$jobs/am-seq"
     shows "$scratch/page.html" stats=0,1 hosts=1 timeline=no
     says 'the report .*/page.html lacks a time line, for which the program must be linked with a trace twin$' 1
+    says '' 1
     RUN="--report $scratch/page.html" good 2 "$jobs/report_traced"
     shows "$scratch/page.html" stats=0,1 hosts=1 timeline=yes
     [ ! -s "$scratch/err" ] || failed "words about a page that lacks nothing"
@@ -118,6 +119,9 @@ own_files()
     shows "$scratch/page.html" stats=0,1 hosts=1 timeline=no
     [ -s "$scratch/own-0.json" ] && [ -s "$scratch/own-1.json" ] || failed "the user's own files are gone"
     rm -f "$scratch/page.html"
+    touch -d '1 hour ago' "$scratch/own-0.json" "$scratch/own-1.json"
+    RUN="--report $scratch/page.html" SETTINGS="GASNET_STATSFILE=$scratch/own-%.json" job 2 true
+    fails_with 74 "files of a former job"
     RUN="--report $scratch/page.html" SETTINGS="GASNET_STATSFILE=$scratch/shared.json" job 2 "$jobs/barrier-seq"
     fails_with 74
     says "no rank wrote statistics or a trace: GASNET_STATSFILE=$scratch/shared.json has no % for the rank" 1
