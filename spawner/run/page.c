@@ -111,6 +111,7 @@ static void report_missing(const struct page *p)
 
 /* The words of its command line: options, a name for each collected file, NULL. */
 struct tool_command {
+    char title[256];
     char **words;
     char *names;
     size_t files;
@@ -125,14 +126,16 @@ static void add_file(struct tool_command *c, size_t *used, int fd)
 
 static bool make_command(const struct page *p, struct tool_command *c)
 {
-    static const char *const options[] = {"gasnet_report", "-o", "-"};
+    const char *const options[] = {"gasnet_report", "-o", "-", "--title", c->title};
     enum { OPTIONS = sizeof(options) / sizeof(*options) };
     const struct collect *from = &p->collect;
+    const char *slash = strrchr(from->job->program, '/');
     size_t most = OPTIONS + 1 + (size_t)from->job->host_count * JOB_FILES, used = 0;
     c->words = calloc(most + 1, sizeof(*c->words));
     c->names = calloc(most, FILE_NAME);
     if (!c->words || !c->names)
         return false;
+    snprintf(c->title, sizeof(c->title), "Report of %s", slash ? slash + 1 : from->job->program);
     while (used < OPTIONS) {
         c->words[used] = (char *)options[used];
         used++;

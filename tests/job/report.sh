@@ -66,7 +66,7 @@ shows()
 well()
 {
     RUN="--report $scratch/page.html" good 2 "$jobs/am-seq"
-    shows "$scratch/page.html" stats=0,1 hosts=1 timeline=no
+    shows "$scratch/page.html" stats=0,1 hosts=1 timeline=no "title=Report of am-seq"
     says 'the report .*/page.html lacks a time line, for which the program must be linked with a trace twin$' 1
     says '' 1
     RUN="--report $scratch/page.html" good 2 "$jobs/report_traced"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the data in a page of gasnet_report, for report.sh and web.sh.
-   report_check.py FILE [stats=RANK,...] [top=RANK,...] [hosts=N] [timeline=yes|no] [marks=FILE] [how=RANK:TEXT]...
+   report_check.py FILE [stats=RANK,...] [top=RANK,...] [hosts=N] [title=TEXT] [timeline=yes|no] [marks=FILE] [how=RANK:TEXT]...
    stats, top: just these ranks have counters from statistics or from samples; marks: the counters are those of top.c"""
 import json
 import re
@@ -49,6 +49,9 @@ def check(model, key, value):
     elif key == "hosts":
         if len(model["hosts"]) != int(value):
             fail(f"hosts: {model['hosts']}, not {value}")
+    elif key == "title":
+        if model["title"] != value:
+            fail(f"title: {model['title']}, not {value}")
     elif key == "timeline":
         if (model["timeline"] is not None) != (value == "yes"):
             fail(f"a time line: not {value}")
