@@ -102,10 +102,11 @@ class Browser:
                 found.append(json.dumps(params["args"]))
         return found
 
-    def picture(self, path):
+    # At most `most` pixels high: the time goes into writing them.
+    def picture(self, path, most=3000):
         height = self.run("document.documentElement.scrollHeight")
         width = self.run("innerWidth")
-        self.ask("Emulation.setDeviceMetricsOverride", {"width": width, "height": min(height, 8000), "deviceScaleFactor": 1, "mobile": False})
+        self.ask("Emulation.setDeviceMetricsOverride", {"width": width, "height": min(height, most), "deviceScaleFactor": 1, "mobile": False})
         data = base64.b64decode(self.ask("Page.captureScreenshot", {"format": "png"})["data"])
         with open(path, "wb") as out:
             out.write(data)

@@ -88,8 +88,10 @@ END
 END
 }
 
-recorded seq4 4 seq GASNET_AM_CREDITS_PP=4 GASNET_SUPERNODE_MAXSIZE=2
+RUN="-H =n0,=n1"
+recorded seq4 4 seq GASNET_AM_CREDITS_PP=4 GASNET_SUPERNODE_MAXSIZE=0
 passes
+RUN=
 recorded par2 2 par
 passes
 recorded aborted 2 seq REPORT_END=abort
