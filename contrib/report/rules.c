@@ -130,7 +130,7 @@ static bool waits(const struct report_model *model, struct finding *f, const cha
     if (ranks == 0)
         return false;
     int64_t peer = worst_peer(model, who, kind);
-    char whose[32] = "";
+    char whose[48] = "";
     if (peer >= 0)
         snprintf(whose, sizeof(whose), "%s rank %" PRId64, kind[0] == 'c' ? " of" : " towards",
                  peer);

@@ -4,7 +4,7 @@
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 const DIGIT = Object.fromEntries([...DIGITS].map((digit, i) => [digit, i]));
-const TIME_LEFT = 104, TIME_TOP = 30, CALLS_DRAWN = 1500, ARROWS_DRAWN = 300;
+const TIME_LEFT = 118, TIME_TOP = 30, CALLS_DRAWN = 1500, ARROWS_DRAWN = 300;
 
 function timeView(t) {
     const [from, until] = chosen.view || [0, t.span];
