@@ -12,7 +12,7 @@ launcher=${GASNETRUN:?the launcher: run through make check, or set it}
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$top" || exit 2
-pages="man/gasnetrun_ibv.1 man/gasnet_trace.1 man/trunkline.7 man/trunkline_rails.3 man/softhca-fault.7 man/softgpu.1 contrib/softhca/softhca.1 contrib/mcswitch/daemon/mcswitchd.1"
+pages="man/gasnetrun_ibv.1 man/gasnet_report.1 man/gasnet_trace.1 man/trunkline.7 man/trunkline_rails.3 man/softhca-fault.7 man/softgpu.1 contrib/softhca/softhca.1 contrib/mcswitch/daemon/mcswitchd.1"
 texts="README doc/README HACKING CONTRIBUTING CHANGELOG doc/*.md"
 readme_lines=150
 bad=0
@@ -78,7 +78,7 @@ check_paths()
         [ -e "$path" ] || [ -e "$built/$path" ] || wrong "the documents name $path, which is not there"
     done
     # shellcheck disable=SC2086
-    for page in $(grep -ohE '\b(gasnetrun_ibv|gasnet_trace|trunkline[a-z_-]*|softgpu|softhca[a-z-]*|mcswitchd)\([137]\)' $texts | sort -u); do
+    for page in $(grep -ohE '\b(gasnetrun_ibv|gasnet_report|gasnet_trace|trunkline[a-z_-]*|softgpu|softhca[a-z-]*|mcswitchd)\([137]\)' $texts | sort -u); do
         name=${page%(*}.${page: -2:1}
         [ -e "man/$name" ] || [ -e "man/$name.in" ] || [ -e "contrib/softhca/$name" ] || [ -e "contrib/mcswitch/daemon/$name" ] || wrong "there is no manual page $page"
     done

@@ -87,36 +87,58 @@ static int64_t worst_peer(const struct report_model *model, uint32_t rank, const
     return peer;
 }
 
+/* How long a rank waited, how often, and of how much time: by its counters, else by its trace. */
+struct waited {
+    uint64_t ns, calls;
+    double seconds;
+};
+
+static struct waited waited_of(const struct report_model *model, uint32_t number,
+                               const char *ns_name, const char *calls_name, const char *kind)
+{
+    const struct report_rank *rank = &model->ranks[number];
+    struct waited waited = {report_counter(rank, ns_name), report_counter(rank, calls_name),
+                            seconds_of(rank)};
+    if (rank->counters || !rank->is_traced)
+        return waited;
+    for (size_t i = 0; i < model->waits.count; i++) {
+        const struct trace_entry *e = &model->waits.entries[i];
+        if (e->first != number || strcmp(e->name, kind) != 0)
+            continue;
+        waited.ns += e->sum.ns;
+        waited.calls += e->sum.calls;
+    }
+    waited.seconds = (double)(model->timeline.end - model->timeline.begin) / 1e9;
+    return waited;
+}
+
 /* A tenth of the time, and a hundredth of a second. */
 static bool waits(const struct report_model *model, struct finding *f, const char *ns_name,
                   const char *calls_name, const char *what, const char *kind)
 {
-    double worst = 0;
-    uint32_t who = 0, others = 0;
+    struct waited worst = {0, 0, 1};
+    uint32_t who = 0, ranks = 0;
     for (uint32_t i = 0; i < model->rank_count; i++) {
-        const struct report_rank *rank = &model->ranks[i];
-        double seconds = (double)report_counter(rank, ns_name) / 1e9;
-        double share = rank->micros ? seconds / seconds_of(rank) : 0;
-        if (share < 0.1 || seconds < 0.01)
+        struct waited one = waited_of(model, i, ns_name, calls_name, kind);
+        if (one.seconds <= 0 || one.ns < 10000000 || (double)one.ns < 1e8 * one.seconds)
             continue;
-        others++;
-        if (share > worst) {
-            worst = share;
+        if (ranks++ == 0 || (double)one.ns / one.seconds > (double)worst.ns / worst.seconds) {
+            worst = one;
             who = i;
         }
     }
-    if (worst == 0)
+    if (ranks == 0)
         return false;
-    const struct report_rank *rank = &model->ranks[who];
     int64_t peer = worst_peer(model, who, kind);
-    char whose[32] = "";
+    char whose[48] = "";
     if (peer >= 0)
-        snprintf(whose, sizeof(whose), " of rank %" PRId64, peer);
-    finding_say(f, "Rank %u waited %.0f %% of its time for %s%s.", who, worst * 100, what, whose);
-    finding_prove(f, "time waited", "%.3f s of %.3f s", (double)report_counter(rank, ns_name) / 1e9,
-                  seconds_of(rank));
-    finding_prove(f, "waits", "%" PRIu64, report_counter(rank, calls_name));
-    finding_prove(f, "ranks that waited 10 % or more", "%u", others);
+        snprintf(whose, sizeof(whose), "%s rank %" PRId64, kind[0] == 'c' ? " of" : " towards",
+                 peer);
+    finding_say(f, "Rank %u waited %.0f %% of its time for %s%s.", who,
+                (double)worst.ns / 1e7 / worst.seconds, what, whose);
+    finding_prove(f, "time waited", "%.3f s of %.3f s", (double)worst.ns / 1e9, worst.seconds);
+    finding_prove(f, "waits", "%" PRIu64, worst.calls);
+    finding_prove(f, "ranks that waited 10 % or more", "%u", ranks);
     return true;
 }
 

@@ -144,9 +144,8 @@ static enum report_activity activity_of(struct report_thread *thread, const stru
 /* What lies between the nested calls is the call's own. If there were more than fit, the oldest are
  * forgotten, and their time counts twice. */
 static void add_own(struct report_timeline *t, struct report_row *row, struct report_thread *thread,
-                    const struct trace_item *item)
+                    const struct trace_item *item, enum report_activity activity)
 {
-    enum report_activity activity = activity_of(thread, item);
     uint64_t at = item->begin, end = item->begin + item->ns;
     size_t inside = thread->count;
     while (inside > 0 && thread->recent[inside - 1].begin >= item->begin)
@@ -211,7 +210,7 @@ static void trim_longest(struct report_row *row, size_t share)
 }
 
 static bool add_longest(const struct report_timeline *t, struct report_row *row,
-                        const struct trace_item *item)
+                        const struct trace_item *item, enum report_activity activity)
 {
     size_t share = share_of_a_row(t);
     struct report_call call = {.begin = item->begin,
@@ -219,7 +218,8 @@ static bool add_longest(const struct report_timeline *t, struct report_row *row,
                                .bytes = item->bytes,
                                .thread = item->thread,
                                .peer = item->peer,
-                               .op = item->op};
+                               .op = item->op,
+                               .activity = activity};
     if (row->longest_count >= share && row->longest[0].ns >= item->ns)
         return true;
     trim_longest(row, share - 1);
@@ -372,9 +372,12 @@ bool report_timeline_add(struct report_timeline *t, const struct trace_item *ite
     if (strchr("HI", trace_op_letter(item->op)))
         return item->text.length == 0 || add_mark(t, item);
     struct report_thread *thread = thread_of(row, item->thread);
-    if (!thread || !add_longest(t, row, item))
+    if (!thread)
         return false;
-    add_own(t, row, thread, item);
+    enum report_activity activity = activity_of(thread, item);
+    if (!add_longest(t, row, item, activity))
+        return false;
+    add_own(t, row, thread, item, activity);
     bool is_message = tk_trace_is_send(item->op) || tk_trace_is_handler(item->op);
     return !is_message || !item->sequence || item->peer == tk_trace_no_peer || add_message(t, item);
 }

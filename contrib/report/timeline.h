@@ -33,6 +33,7 @@ struct report_call {
     uint64_t begin, ns, bytes;
     uint32_t thread, peer;
     enum tk_trace_op op;
+    enum report_activity activity;
     char place[48];
 };
 

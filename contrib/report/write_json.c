@@ -345,7 +345,8 @@ static void write_groups(FILE *out, const struct report_timeline *t)
     fputs("],", out);
 }
 
-/* Rank, thread, operation, begin since that of the time line, ns, peer or -1, bytes and place. */
+/* Rank, thread, operation, activity, begin since that of the time line, ns, peer or -1, bytes and
+ * place. */
 static void write_longest(FILE *out, const struct report_timeline *t)
 {
     const char *before = "";
@@ -353,8 +354,9 @@ static void write_longest(FILE *out, const struct report_timeline *t)
     for (size_t r = 0; r < t->row_count; r++)
         for (size_t i = 0; i < t->rows[r].longest_count; i++) {
             const struct report_call *call = &t->rows[r].longest[i];
-            fprintf(out, "%s[%u,%u,%d,%" PRIu64 ",%" PRIu64, before, t->rows[r].rank, call->thread,
-                    (int)call->op, call->begin - t->begin, call->ns);
+            fprintf(out, "%s[%u,%u,%d,%d,%" PRIu64 ",%" PRIu64, before, t->rows[r].rank,
+                    call->thread, (int)call->op, (int)call->activity, call->begin - t->begin,
+                    call->ns);
             if (call->peer != tk_trace_no_peer || call->bytes || call->place[0])
                 fprintf(out, ",%" PRId64 ",%" PRIu64,
                         call->peer == tk_trace_no_peer ? INT64_C(-1) : (int64_t)call->peer,
@@ -407,8 +409,7 @@ static void write_timeline(FILE *out, const struct report_model *model)
         fprintf(out, "%s\"%s\"", a ? "," : "", report_activity_name((enum report_activity)a));
     fputs("],\"operations\":[", out);
     for (unsigned op = 0; op < tk_trace_ops; op++)
-        fprintf(out, "%s[\"%s\",%d]", op ? "," : "", trace_op_name((enum tk_trace_op)op),
-                (int)report_activity_of((enum tk_trace_op)op));
+        fprintf(out, "%s\"%s\"", op ? "," : "", trace_op_name((enum tk_trace_op)op));
     fputs("],\n", out);
     write_groups(out, t);
     write_longest(out, t);

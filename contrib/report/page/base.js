@@ -7,7 +7,7 @@ const SVG = "http://www.w3.org/2000/svg";
 /* Positions in the tables of the data (write_json.c). */
 const CELL = { from: 0, to: 1, layer: 2, count: 3, bytes: 4 };
 const CALLS = { operation: 0, path: 1, calls: 2, ns: 3, bytes: 4, times: 5, sizes: 6 };
-const LONG = { rank: 0, thread: 1, operation: 2, begin: 3, ns: 4, peer: 5, bytes: 6, place: 7 };
+const LONG = { rank: 0, thread: 1, operation: 2, activity: 3, begin: 4, ns: 5, peer: 6, bytes: 7, place: 8 };
 const TRACE = { events: 0, span: 1, calls: 2, waits: 3, handlers: 4, lost: 5 };
 const SAMPLE = { micros: 0, messages: 1, puts: 2, gets: 3, network: 4, neighbours: 5, credit: 6, space: 7, failovers: 8, back: 9,
     connections: 10, registrations: 11, ranks: 12, railsLeast: 13, railsMost: 14, memory: 15 };
@@ -116,6 +116,8 @@ function nanos(number) {
     return number < 1000 ? short(number) + " ns" : scaled(number / 1000, 1000, [" µs", " ms", " s"]);
 }
 function percent(share) {
+    if (share === 0)
+        return "0 %";
     return share > 0 && share < 0.001 ? "< 0.1 %" : (share * 100).toFixed(share < 0.1 ? 1 : 0) + " %";
 }
 function power(exponent, format) {
@@ -132,13 +134,13 @@ function ranksOf(first, last) {
     return first === last ? "rank " + first : "ranks " + first + "–" + last;
 }
 
-/* Round numbers from 0 to at least `most`, few enough for the space; of bytes, round in KiB, MiB ... */
+/* Round numbers from 0 to at least `most`, few enough for the space; of bytes, round in KiB, MiB ...; of what is counted, whole. */
 function ticks(most, wanted, format) {
     if (!(most > 0))
         return [0, 1];
     const rough = most / wanted, scale = format === bytes ? Math.pow(1024, Math.floor(Math.log2(rough) / 10)) : 1;
     const unit = Math.pow(10, Math.floor(Math.log10(rough / scale))) * scale;
-    const step = [1, 2, 5, 10].find((n) => n * unit >= rough) * unit;
+    const step = Math.max([1, 2, 5, 10].find((n) => n * unit >= rough) * unit, format === few ? 1 : 0);
     const list = [];
     for (let i = 0; (i - 1) * step < most; i++)
         list.push(i * step);

@@ -72,7 +72,7 @@ function trends(panels, width, text) {
     const from = Math.min(...points.map((p) => p[0])), until = Math.max(...points.map((p) => p[0]));
     const place = (seconds) => left + (seconds - from) / Math.max(until - from, 1e-9) * plot;
     const bottom = top + panels.length * (height + gap) - gap, image = picture(width, bottom + 46, text);
-    const times = ticks(until - from, Math.max(2, Math.floor(plot / 110))).filter((t) => t <= until - from);
+    const step = ticks(until - from, Math.max(2, Math.floor(plot / 110)))[1];
     panels.forEach((panel, i) => {
         const base = top + i * (height + gap) + height;
         const marks = ticks(most(panel.lines.flatMap((one) => one.points), (p) => p[1]), 2, panel.format), full = marks[marks.length - 1];
@@ -89,8 +89,8 @@ function trends(panels, width, text) {
                     label(width - 232 + k * 130, base - height - 10, one.name));
         });
     });
-    for (const time of times)
-        image.append(label(place(from + time), bottom + 18, short(from + time) + " s", { "text-anchor": "middle" }));
+    for (let at = Math.ceil(from / step); at * step <= until; at++)
+        image.append(label(Math.min(place(at * step), width - 26), bottom + 18, short(round(at * step)) + " s", { "text-anchor": "middle" }));
     image.append(line(left, bottom, width - 12, bottom, "axis"),
         label(left + plot / 2, bottom + 40, "time since the start of the job", { "text-anchor": "middle", class: "ink" }));
     return image;

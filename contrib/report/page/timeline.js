@@ -4,7 +4,7 @@
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 const DIGIT = Object.fromEntries([...DIGITS].map((digit, i) => [digit, i]));
-const TIME_LEFT = 104, TIME_TOP = 30, CALLS_DRAWN = 1500, ARROWS_DRAWN = 300;
+const TIME_LEFT = 118, TIME_TOP = 30, CALLS_DRAWN = 1500, ARROWS_DRAWN = 300;
 
 function timeView(t) {
     const [from, until] = chosen.view || [0, t.span];
@@ -49,7 +49,7 @@ function callsIn(t, view) {
 }
 
 function callText(t, call) {
-    const [name] = t.operations[call[LONG.operation]];
+    const name = t.operations[call[LONG.operation]];
     return `rank ${call[LONG.rank]}, thread ${call[LONG.thread]}: ${name} at ${nanos(call[LONG.begin])}, ${nanos(call[LONG.ns])}` +
         (call[LONG.peer] >= 0 ? `, peer ${call[LONG.peer]}` : "") + (call[LONG.bytes] ? `, ${bytes(call[LONG.bytes])}` : "") +
         (call[LONG.place] ? `, ${call[LONG.place]}` : "");
@@ -64,7 +64,7 @@ function drawCalls(image, t, list, view, place, rowOf, height) {
         const inset = Math.min(open.length * 3, height / 2), x = place(Math.max(call[LONG.begin], view.from));
         const wide = Math.max(place(Math.min(end, view.until)) - x, 1), y = rowOf(call[LONG.rank]);
         depth.set(key, [...open, end]);
-        image.append(titled(box(x, y + inset, wide, height - inset, `call a${t.operations[call[LONG.operation]][1]}`), callText(t, call)));
+        image.append(titled(box(x, y + inset, wide, height - inset, `call${wide > 4 ? " wide" : ""} a${call[LONG.activity]}`), callText(t, call)));
     }
 }
 
@@ -96,9 +96,11 @@ function timePicture(model, width) {
     timeAxis(image, view, place, bottom, width);
     t.rows.forEach((row, i) => {
         const y = TIME_TOP + i * (height + gap);
-        image.append(box(TIME_LEFT, y, plot, height, i === chosen.row ? "chosen" : "empty"));
+        image.append(box(TIME_LEFT, y, plot, height, "empty"));
+        if (i === chosen.row)
+            image.append(svg("path", { class: "arrowhead", d: `M${TIME_LEFT - 6} ${round(y + height / 2 - 4)}l5 4l-5 4z` }));
         if (i % each === 0)
-            image.append(label(TIME_LEFT - 8, y + height / 2 + 4, ranksOf(row.first, row.last), { "text-anchor": "end" }));
+            image.append(label(TIME_LEFT - 10, y + height / 2 + 4, ranksOf(row.first, row.last), { "text-anchor": "end", class: i === chosen.row && "strong" }));
         if (!list)
             image.append(stackedRow(t, row, view, place, y, height));
     });

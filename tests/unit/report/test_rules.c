@@ -137,6 +137,17 @@ static void a_trace_names_the_peer_that_was_waited_for(void **state)
     made_end();
 }
 
+static void a_trace_alone_tells_of_waits(void **state)
+{
+    made_begin();
+    made_event(0, 0, 100000, "put", " peer=1 bytes=8 path=inline");
+    made_event(1, 0, 12000, "room_wait", " peer=0");
+    assert_string_equal(
+        made_finding("space")->sentence,
+        "Rank 1 waited 12 % of its time for space in queues and buffers towards rank 0.");
+    made_end();
+}
+
 static void a_rank_that_comes_late_is_named(void **state)
 {
     made_begin();
@@ -236,6 +247,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_healthy_job_has_no_findings),
     cmocka_unit_test(counters_lead_to_findings),
     cmocka_unit_test(a_trace_names_the_peer_that_was_waited_for),
+    cmocka_unit_test(a_trace_alone_tells_of_waits),
     cmocka_unit_test(a_rank_that_comes_late_is_named),
     cmocka_unit_test(handlers_that_take_most_of_the_time_are_named),
     cmocka_unit_test(lost_events_are_reported),
