@@ -122,10 +122,11 @@ own_files()
     touch -d '1 hour ago' "$scratch/own-0.json" "$scratch/own-1.json"
     RUN="--report $scratch/page.html" SETTINGS="GASNET_STATSFILE=$scratch/own-%.json" job 2 true
     fails_with 74 "files of a former job"
-    RUN="--report $scratch/page.html" SETTINGS="GASNET_STATSFILE=$scratch/shared.json" job 2 "$jobs/barrier-seq"
-    fails_with 74
-    says "no rank wrote statistics or a trace: GASNET_STATSFILE=$scratch/shared.json has no % for the rank" 1
     [ ! -e "$scratch/page.html" ] || failed "an empty page"
+    # If the job takes a second there is a page, with a sample.
+    RUN="--report $scratch/page.html" SETTINGS="GASNET_STATSFILE=$scratch/shared.json" job 2 "$jobs/barrier-seq"
+    [ -e "$scratch/page.html" ] || fails_with 74
+    says ": GASNET_STATSFILE=$scratch/shared.json has no % for the rank" 1
 }
 
 # Before the job: nothing has run. After it: an older page stays.
