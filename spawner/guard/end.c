@@ -53,6 +53,8 @@ static void kill_everything(struct guard *g)
 
 void guard_end_ranks(struct guard *g, uint32_t grace_ms)
 {
+    if (g->phase == GUARD_SENDING && grace_ms == 0)
+        guard_drop_files(g); /* the user does not want to wait for a long trace */
     if (g->phase >= GUARD_DRAINING)
         return;
     g->killing = true;

@@ -103,6 +103,13 @@ static void close_file(struct guard_files *f)
     bytes_free(&f->line); /* the last line of a rank that was killed while it wrote */
 }
 
+void guard_drop_files(struct guard *g)
+{
+    if (g->files.fd >= 0)
+        close_file(&g->files);
+    g->files.next = JOB_FILES * g->count;
+}
+
 /* A line that is longer than a frame may be is not one of the library's. */
 static void send_piece(struct guard *g, uint32_t rank, enum job_file kind)
 {

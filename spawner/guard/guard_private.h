@@ -106,6 +106,9 @@ size_t guard_add_file_settings(const struct guard *g, char **env, size_t used);
 /* Sends as much of these files as the channel should hold. True: all is sent. */
 bool guard_send_files(struct guard *g);
 
+/* Leaves out what is not sent yet. */
+void guard_drop_files(struct guard *g);
+
 /* report.c. Records an event of a rank. Reports are sent in batches: at once if others may wait for
  * the report, else when no further report has followed for a moment. */
 void guard_report(struct guard *g, enum report_kind kind, uint32_t rank, uint32_t number);
