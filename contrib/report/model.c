@@ -64,16 +64,6 @@ uint32_t report_size(const struct report_model *model)
     return size > model->size ? size : model->size;
 }
 
-void report_word_copy(char *to, size_t size, struct trace_word word)
-{
-    size_t length = word.length < size ? word.length : size - 1;
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)word.at[i];
-        to[i] = c < 0x20 || c == 0x7f ? '?' : (char)c;
-    }
-    to[length] = '\0';
-}
-
 bool report_rank_counters(struct report_rank *rank, bool with_sizes)
 {
     if (!rank->counters)

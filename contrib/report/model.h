@@ -7,6 +7,7 @@
 #define TRUNKLINE_REPORT_MODEL_H
 
 #include "contrib/report/timeline.h"
+#include "contrib/report/word_copy.h"
 #include "contrib/trace/summary.h"
 #include "stats/table.h"
 
@@ -122,9 +123,6 @@ void report_model_free(struct report_model *model);
 
 /* NULL: the number is too large, or no memory. Marks it as known. */
 struct report_rank *report_rank(struct report_model *model, uint32_t rank);
-
-/* Copies without control characters, and cuts. */
-void report_word_copy(char *to, size_t size, struct trace_word word);
 
 /* For a rank of the job: counters, all 0, and sizes if they are wanted. False: no memory. */
 bool report_rank_counters(struct report_rank *rank, bool with_sizes);

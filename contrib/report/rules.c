@@ -5,34 +5,11 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "contrib/report/rules_private.h"
-
-/* ---- texts ---- */
-
-void finding_say(struct finding *f, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(f->sentence, sizeof(f->sentence), format, args);
-    va_end(args);
-}
-
-void finding_prove(struct finding *f, const char *what, const char *format, ...)
-{
-    va_list args;
-    if (f->evidence_count == finding_evidence_max)
-        return;
-    va_start(args, format);
-    snprintf(f->evidence[f->evidence_count].what, sizeof(f->evidence[0].what), "%s", what);
-    vsnprintf(f->evidence[f->evidence_count].value, sizeof(f->evidence[0].value), format, args);
-    f->evidence_count++;
-    va_end(args);
-}
 
 /* ---- over ranks ---- */
 

@@ -6,6 +6,7 @@
 
 #include "contrib/report/rules.h"
 
+/* finding.c */
 void finding_say(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void finding_prove(struct finding *f, const char *what, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

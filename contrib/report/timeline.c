@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contrib/report/model.h"
 #include "contrib/report/timeline.h"
+#include "contrib/report/word_copy.h"
 
 enum { longest_min = 16 };
 
