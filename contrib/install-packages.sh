@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs the Debian packages that Trunkline needs, by name; installed ones are left alone.
-# usage: contrib/install-packages.sh [build] [test] [sanitizer] [bench] [vm]      (default: build)
+# usage: contrib/install-packages.sh [build] [test] [browser] [sanitizer] [bench] [vm]      (default: build)
 #   build      compile and run
 #   test       make check: unit tests, a second compiler, CMake, headers of arm64, Debian's own RDMA programs, foreign launchers (Open MPI, MPICH, Slurm), sshd,
 #              memcached and Redis, which the workload kv drives, numba for softgpu
+#   browser    make check: Chromium, which looks at the pages of gasnet_report (80 MB). Optional, as vm
 #   sanitizer  libraries for --enable-sanitizer
 #   bench      make bench-nbrhd and bench-kv: what they compare with, in their tables
 #   vm         make check-vm: virtual machines with the kernel's RDMA stack. Optional: failing to get these is no error
@@ -13,6 +14,7 @@ set -u
 
 build="gcc g++ binutils make autoconf automake pkg-config libibverbs-dev librdmacm-dev libpmix-dev libhwloc-dev"
 test="libcmocka-dev cmake clang libclang-rt-dev libc6-dev-arm64-cross binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db mandoc openmpi-bin mpich slurmctld slurmd slurm-client slurm-wlm-basic-plugins openssh-server openssh-client procps util-linux iproute2 memcached redis-server python3"
+browser="chromium fonts-dejavu-core"
 sanitizer="libasan8 libubsan1 libtsan2"
 bench="ucx-utils openmpi-bin libopenmpi-dev memcached redis-server python3"
 vm="qemu-system-x86 busybox-static kmod cpio xz-utils iproute2 rdma-core ibverbs-utils perftest openssh-client openssh-server openmpi-bin procps python3-pyverbs"
@@ -54,10 +56,11 @@ main()
         case $group in
         build) wanted="$wanted $build" ;;
         test) wanted="$wanted $test" ;;
+        browser) optional="$optional $browser" ;;
         sanitizer) wanted="$wanted $sanitizer" ;;
         bench) wanted="$wanted $bench" ;;
         vm) optional="$optional $vm" ;;
-        *) die "unknown group '$group'; there are build, test, sanitizer, bench and vm" ;;
+        *) die "unknown group '$group'; there are build, test, browser, sanitizer, bench and vm" ;;
         esac
     done
     if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

@@ -73,7 +73,7 @@ too_long()
 
 prepare()
 {
-    contrib/install-packages.sh build test "$@" || return 1
+    contrib/install-packages.sh build test browser "$@" || return 1
     [ -x configure ] && return
     ./autogen.sh >autogen.log 2>&1 || { cat autogen.log; return 1; }
     rm -f autogen.log

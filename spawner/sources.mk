@@ -14,11 +14,11 @@ launcher_pure_sources = $(addprefix spawner/, \
     common/file_text.c common/number.c common/sha256.c common/signal_name.c conduit/stats/table.c \
     $(patsubst %,conduit/settings/settings_%.c,forms parse size table)
 launcher_sources = $(launcher_pure_sources) $(addprefix spawner/, \
-    $(patsubst %,run/%.c,main place plan device probe ask top others top_table) \
-    $(patsubst %,head/%.c,head hang view input) \
+    $(patsubst %,run/%.c,main page place plan device probe ask top others samples top_table web) \
+    $(patsubst %,head/%.c,head hang view input collect) \
     util/signals.c \
     $(patsubst %,agent/%.c,agent fork ssh) \
-    $(patsubst %,guard/%.c,remote there stacks symbols waits explain counts guard binding launch report orders end) \
+    $(patsubst %,guard/%.c,remote there stacks symbols waits explain counts files guard binding launch report orders end) \
     $(patsubst %,tree/%.c,tree watch) \
     $(patsubst %,children/%.c,start reach bind) \
     $(patsubst %,server/%.c,server channel upcalls jobinfo exchange gate)) \

@@ -23,6 +23,7 @@ include $(srcdir)/tests/install/programs.mk
 include $(srcdir)/tests/job/programs.mk
 include $(srcdir)/tests/softhca/programs.mk
 include $(srcdir)/tests/softgpu/programs.mk
+include $(srcdir)/tests/report/programs.mk
 include $(srcdir)/tests/roce/programs.mk
 include $(srcdir)/tests/mcswitch/programs.mk
 include $(srcdir)/tests/launcher/programs.mk

@@ -202,6 +202,11 @@ uint64_t tk_settings_job_hash(void);
  * malloc'ed memory. */
 char *tk_settings_job_text(void);
 
+/* The settings in force that differ from their defaults, as members of an object of JSON
+ * ("NAME":"value",...). Those that the tools read by themselves are left out. Returns malloc'ed
+ * memory, or NULL. */
+char *tk_settings_changed_json(void);
+
 /* Whether this setting is unset in the environment of the job. An empty value counts as unset. */
 bool tk_setting_is_default(const struct tk_setting *setting);
 

@@ -9,6 +9,8 @@
 
 enum { name_columns = 34, number_columns = 20, rank_columns = 8 };
 
+enum { digits_max = 12 /* two more than a number of ranks has */ };
+
 static bool is_time(const struct tk_stats_row *row)
 {
     return strcmp(row->unit, "ns") == 0;
@@ -147,18 +149,54 @@ void tk_stats_for_programs(struct tk_text *text, const struct tk_stats_heading *
     rows_for_programs(text, stats, mask, false);
     tk_text_add(text, "},\"sizes\":{");
     rows_for_programs(text, stats, mask, true);
+    if (heading->settings) {
+        tk_text_add(text, "},\"settings\":{");
+        tk_text_add(text, heading->settings);
+    }
     tk_text_add(text, "}}\n");
 }
 
 /* ---- of all ranks ---- */
 
-/* To the nearest tenth. Ten tenths are carried: ten times the sum may not fit. */
+/* As many digits as the number of ranks has, so that the sum can be computed from the average, and
+ * two more. */
+static unsigned average_digits(uint32_t ranks)
+{
+    unsigned digits = 2;
+    for (; ranks > 0; ranks /= 10)
+        digits++;
+    return digits;
+}
+
+/* Digits behind the point, of which `remainder` ranks-ths are the value, without zeros at the end.
+ * True: it was rounded up to 1. One at a time: the remainder times a power of ten may not fit. */
+static bool part_of_average(uint64_t remainder, uint32_t ranks, char *digits)
+{
+    unsigned count = average_digits(ranks);
+    for (unsigned i = 0; i < count; i++) {
+        remainder *= 10;
+        digits[i] = (char)('0' + remainder / ranks);
+        remainder %= ranks;
+    }
+    bool carry = 2 * remainder >= ranks;
+    for (unsigned i = count; i > 0 && carry; i--) {
+        carry = digits[i - 1] == '9';
+        digits[i - 1] = carry ? '0' : (char)(digits[i - 1] + 1);
+    }
+    while (count > 0 && digits[count - 1] == '0')
+        count--;
+    digits[count] = '\0';
+    return carry;
+}
+
+/* With `columns`, the points of a table are below each other. */
 static void average(struct tk_text *text, uint64_t sum, uint32_t ranks, unsigned columns)
 {
-    uint64_t tenths = (sum % ranks * 10 + ranks / 2) / ranks;
-    tk_text_number_in(text, sum / ranks + tenths / 10, columns);
-    tk_text_char(text, '.');
-    tk_text_char(text, (char)('0' + tenths % 10));
+    char digits[digits_max + 1];
+    bool carry = part_of_average(sum % ranks, ranks, digits);
+    tk_text_number_in(text, sum / ranks + carry, columns);
+    tk_text_add(text, digits[0] ? "." : columns ? " " : "");
+    tk_text_add_in(text, digits, columns ? average_digits(ranks) : 0);
 }
 
 static void row_of_all(struct tk_text *text, const struct tk_stats_row *row,

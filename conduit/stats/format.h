@@ -11,7 +11,8 @@
 struct tk_stats_heading {
     uint32_t rank, size;
     const char *host, *how, *label;
-    uint64_t ns; /* since the start, or the last reset */
+    const char *settings; /* members of an object of JSON; NULL: none. Only for programs. */
+    uint64_t ns;          /* since the start, or the last reset */
     int pid;
 };
 

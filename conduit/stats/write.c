@@ -111,6 +111,7 @@ static void write_all(const char *how)
                                              .host = stats_plan.host,
                                              .how = how,
                                              .label = label,
+                                             .settings = stats_plan.settings,
                                              .ns = tk_now() - since,
                                              .pid = (int)getpid()};
     uint32_t wanted = atomic_load_explicit(&mask, memory_order_relaxed);

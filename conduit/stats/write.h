@@ -31,6 +31,7 @@ struct tk_stats_plan {
     uint32_t mask;
     uint32_t rank, size;
     const char *host;
+    const char *settings; /* that differ from their defaults, as members of an object of JSON */
     bool writes; /* this rank writes; otherwise it may still have to truncate a file that others
                   * write to */
 };

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Installing what rules.mk makes; automake installs the rest. DESTDIR, --disable-shared and --disable-static as everywhere.
 
-installed_programs = $(launcher) $(softhca_command) $(softgpu_command) $(info) $(trace) $(if $(filter yes,$(enable_mcswitch)),$(mcswitchd))
+installed_programs = $(launcher) $(softhca_command) $(softgpu_command) $(info) $(trace) $(report) $(if $(filter yes,$(enable_mcswitch)),$(mcswitchd))
 # Files for programs, not in anybody's PATH
 installed_private = $(softhca_library) $(if $(filter yes,$(enable_mcswitch)),$(mcsw_replay))
 softhca_replacedir = $(pkglibdir)/softhca

@@ -95,6 +95,7 @@ include $(srcdir)/contrib/softhca/sources.mk
 include $(srcdir)/contrib/softgpu/sources.mk
 include $(srcdir)/spawner/sources.mk
 include $(srcdir)/contrib/tools.mk
+include $(srcdir)/contrib/report/sources.mk
 include $(srcdir)/contrib/mcswitch/sources.mk
 include $(srcdir)/tests/programs.mk
 include $(srcdir)/contrib/build/install.mk

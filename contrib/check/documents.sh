@@ -12,7 +12,7 @@ launcher=${GASNETRUN:?the launcher: run through make check, or set it}
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$top" || exit 2
-pages="man/gasnetrun_ibv.1 man/gasnet_trace.1 man/trunkline.7 man/trunkline_rails.3 man/softhca-fault.7 man/softgpu.1 contrib/softhca/softhca.1 contrib/mcswitch/daemon/mcswitchd.1"
+pages="man/gasnetrun_ibv.1 man/gasnet_report.1 man/gasnet_trace.1 man/trunkline.7 man/trunkline_rails.3 man/softhca-fault.7 man/softgpu.1 contrib/softhca/softhca.1 contrib/mcswitch/daemon/mcswitchd.1"
 texts="README.md doc/README HACKING CONTRIBUTING CHANGELOG doc/*.md"
 readme_lines=150
 bad=0
@@ -62,8 +62,9 @@ check_settings()
         grep -q "$name" "$work/settings.man" || wrong "trunkline-settings(7) lacks $name"
     done
     grep -rohE '\bGASNET_\w+' conduit/include conduit/*.in configure.ac | sort -u >"$work/names"
+    # The heading of a page has its name in capitals.
     # shellcheck disable=SC2086 # lists
-    for name in $(grep -ohE '\bGASNET_[A-Z0-9_]+[A-Z0-9]\b' $texts $pages man/trunkline-settings.7.in man/trunkline-counters.7.in | sort -u); do
+    for name in $(sed '/^\.TH /d' $texts $pages man/trunkline-settings.7.in man/trunkline-counters.7.in | grep -oE '\bGASNET_[A-Z0-9_]+[A-Z0-9]\b' | sort -u); do
         grep -qE "(^|[^A-Z_])$name" "$work/settings" && continue
         grep -qx -- "$name" "$work/names" || wrong "the documents name $name, which nothing knows"
     done
@@ -78,7 +79,7 @@ check_paths()
         [ -e "$path" ] || [ -e "$built/$path" ] || wrong "the documents name $path, which is not there"
     done
     # shellcheck disable=SC2086
-    for page in $(grep -ohE '\b(gasnetrun_ibv|gasnet_trace|trunkline[a-z_-]*|softgpu|softhca[a-z-]*|mcswitchd)\([137]\)' $texts | sort -u); do
+    for page in $(grep -ohE '\b(gasnetrun_ibv|gasnet_report|gasnet_trace|trunkline[a-z_-]*|softgpu|softhca[a-z-]*|mcswitchd)\([137]\)' $texts | sort -u); do
         name=${page%(*}.${page: -2:1}
         [ -e "man/$name" ] || [ -e "man/$name.in" ] || [ -e "contrib/softhca/$name" ] || [ -e "contrib/mcswitch/daemon/$name" ] || wrong "there is no manual page $page"
     done
@@ -103,7 +104,7 @@ check_roff()
 # Texts of the sources with adjacent string literals joined and formats, as well as macros between literals, written as "...".
 source_texts()
 {
-    find common conduit spawner contrib/softhca contrib/softgpu contrib/mcswitch contrib/trace contrib/info -name '*.[ch]' ! -path '*/fuzz/*' -exec cat {} + | tr '\n' ' ' |
+    find common conduit spawner contrib/softhca contrib/softgpu contrib/mcswitch contrib/trace contrib/report contrib/info -name '*.[ch]' ! -path '*/fuzz/*' -exec cat {} + | tr '\n' ' ' |
         sed -E 's/"[[:space:]]+"//g; s/%"[[:space:]]*(PRI[a-zA-Z0-9]+)[[:space:]]*"/.../g; s/"[[:space:]]*[A-Z_]+[[:space:]]*"/.../g
             s/%([-+0]?[0-9*]*(\.[0-9*]+)?(hh|h|ll|l|z|j|t)?[diouxXcsgfp])/.../g'
 }

@@ -55,7 +55,7 @@ tier()
 # What the page says, and how many there are
 counts()
 {
-    echo "lines of the product|$(code common conduit spawner contrib/softhca contrib/softgpu contrib/roce contrib/mcswitch contrib/trace contrib/info)"
+    echo "lines of the product|$(code common conduit spawner contrib/softhca contrib/softgpu contrib/roce contrib/mcswitch contrib/trace contrib/report contrib/info)"
     echo "lines of tests|$(find tests -name '*.[ch]' -o -name '*.cc' -o -name '*.sh' -o -name '*.py' | sort | xargs cat | grep -c '[^[:space:]]')"
     echo "assertions|$(find tests -name '*.[ch]' -print0 | xargs -0 cat | grep -v '#' | grep -oE '\b(assert_[a-z_]+|CHECK[A-Z_]*|EXPECT[A-Z_]*)\(' | grep -c .)"
     echo "rules with a number|$(grep -cE '^\| ([0-9]+|[KSH][0-9]+) \|' tests/rules.md)"

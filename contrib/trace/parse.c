@@ -34,14 +34,20 @@ static struct trace_word value_of(struct trace_word word, const char *name)
     return (struct trace_word){word.at + length + 1, word.length - length - 1};
 }
 
-/* From the value up to " text=", if present: file names may contain blanks. */
-static struct trace_word value_with_blanks(struct trace_word value, struct trace_word *line)
+/* From the value up to " text=", if present: file names may contain blanks. What follows is
+ * *behind_text. */
+static struct trace_word value_with_blanks(struct trace_word value, struct trace_word *line,
+                                           struct trace_word *behind_text)
 {
     static const char text[] = " text=";
     const char *end = line->at + line->length;
     if (line->length == 0)
         return value;
     const char *behind = memmem(value.at, (size_t)(end - value.at), text, sizeof(text) - 1);
+    if (behind) {
+        const char *begin = behind + sizeof(text) - 1;
+        *behind_text = (struct trace_word){begin, (size_t)(end - begin)};
+    }
     value.length = (size_t)((behind ? behind : end) - value.at);
     line->length = 0;
     return value;
@@ -60,10 +66,14 @@ static bool read_event_word(struct trace_word word, struct trace_word *line,
     if ((value = value_of(word, "path")).length)
         item->path = value;
     else if ((value = value_of(word, "at")).length)
-        item->place = value_with_blanks(value, line);
-    else if (word.length >= 5 && memcmp(word.at, "text=", 5) == 0)
+        item->place = value_with_blanks(value, line, &item->text);
+    else if ((value = value_of(word, "seq")).length)
+        return trace_number32(value, &item->sequence);
+    else if (word.length >= 5 && memcmp(word.at, "text=", 5) == 0) {
+        const char *end = line->length ? line->at + line->length : word.at + word.length;
+        item->text = (struct trace_word){word.at + 5, (size_t)(end - word.at) - 5};
         line->length = 0;
-    else
+    } else
         return memchr(word.at, '=', word.length) != NULL;
     return true;
 }
@@ -105,7 +115,7 @@ static enum trace_kind parse_mark(struct trace_word line, struct trace_item *ite
         else if ((value = value_of(word, "host")).length)
             item->host = value;
         else if ((value = value_of(word, "how")).length)
-            item->how = value_with_blanks(value, &line);
+            item->how = value_with_blanks(value, &line, &item->text);
     }
     if (!has_rank)
         return TRACE_FOREIGN;

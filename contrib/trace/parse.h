@@ -23,6 +23,8 @@ struct trace_item {
     enum tk_trace_op op;
     struct trace_word place; /* FILE:LINE of the program */
     struct trace_word path;  /* of a transfer */
+    struct trace_word text;  /* of the program */
+    uint32_t sequence;       /* of a message between two ranks; 0: none */
     bool is_aligned;         /* at both: the largest error of the times */
     uint64_t error;
     struct trace_word host; /* at the start */

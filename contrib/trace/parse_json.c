@@ -26,12 +26,14 @@ enum field {
     HOW,
     ERROR,
     PATH,
+    SEQUENCE,
+    TEXT,
     fields
 };
 
 static const char *const keys[fields] = {"name", "cat",  "ph",    "pid",   "tid", "ts",
                                          "dur",  "rank", "peer",  "bytes", "at",  "size",
-                                         "host", "how",  "error", "path"};
+                                         "host", "how",  "error", "path",  "seq", "text"};
 
 struct cursor {
     char *at, *end;
@@ -159,9 +161,11 @@ static enum trace_kind event_of(const struct trace_word *found, struct trace_ite
                     trace_fraction(found[DURATION], 3, &item->ns) &&
                     trace_op_find(found[NAME], found[CATEGORY], &item->op) &&
                     read_if_there(found[PEER], &item->peer) &&
+                    read_if_there(found[SEQUENCE], &item->sequence) &&
                     (found[BYTES].length == 0 || trace_number(found[BYTES], &item->bytes));
     item->place = found[PLACE];
     item->path = found[PATH];
+    item->text = found[TEXT];
     return is_whole ? TRACE_EVENT : TRACE_FOREIGN;
 }
 

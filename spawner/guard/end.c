@@ -53,6 +53,8 @@ static void kill_everything(struct guard *g)
 
 void guard_end_ranks(struct guard *g, uint32_t grace_ms)
 {
+    if (g->phase == GUARD_SENDING && grace_ms == 0)
+        guard_drop_files(g); /* the user does not want to wait for a long trace */
     if (g->phase >= GUARD_DRAINING)
         return;
     g->killing = true;
@@ -102,8 +104,6 @@ static bool pumps_open(const struct guard *g)
 /* This host is over. */
 static void end_host(struct guard *g)
 {
-    for (uint32_t i = 0; i < 2 * g->count; i++)
-        pump_close(&g->pumps[i], &g->output);
     if (!g->job->keep)
         session_remove(g->session);
     wire_send(&g->output, WIRE_OUTPUT_END, 0, 0, NULL, 0);
@@ -118,8 +118,12 @@ static void guard_drain(struct guard *g)
 {
     if (g->output.out.length)
         g->deadline = clock_ms() + DRAIN_MS;
-    if (clock_ms() >= g->deadline || !pumps_open(g))
-        end_host(g);
+    if (clock_ms() < g->deadline && pumps_open(g))
+        return;
+    for (uint32_t i = 0; i < 2 * g->count; i++)
+        pump_close(&g->pumps[i], &g->output);
+    g->phase = GUARD_SENDING;
+    g->deadline = CLOCK_NEVER;
 }
 
 /* Called when no process is left below and all output has been passed up. If a guard below was
@@ -142,7 +146,7 @@ static void leave_if_over(struct guard *g)
 static void leave_unkillable(struct guard *g)
 {
     g->patience = CLOCK_NEVER;
-    if (g->phase == GUARD_DRAINING || childless(g))
+    if (g->phase == GUARD_DRAINING || g->phase == GUARD_SENDING || childless(g))
         return;
     guard_report_failure(g,
                          "processes of the job do not end even by SIGKILL; they are left behind");
@@ -176,8 +180,10 @@ void guard_advance(struct guard *g)
     }
     if (g->phase == GUARD_DRAINING)
         guard_drain(g);
-    else if (g->phase != GUARD_RELAYING && late && (g->killing || g->phase == GUARD_CLEANING))
+    else if (g->phase < GUARD_DRAINING && late && (g->killing || g->phase == GUARD_CLEANING))
         kill_everything(g);
+    if (g->phase == GUARD_SENDING && guard_send_files(g))
+        end_host(g);
     if (g->phase == GUARD_RELAYING)
         leave_if_over(g);
 }

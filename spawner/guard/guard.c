@@ -209,6 +209,8 @@ static int64_t next_deadline(const struct guard *g)
     deadline = clock_earlier(deadline, g->stack.deadline);
     if (g->reports.length)
         deadline = clock_earlier(deadline, g->reports_due);
+    if (g->phase == GUARD_SENDING && !g->output.out.length)
+        deadline = 0; /* the socket took all at once: more of the files is due */
     return clock_earlier(deadline, tree_deadline(&g->tree));
 }
 
@@ -415,6 +417,7 @@ static struct guard guard_made(int control, int output, int lifeline)
                       .tick_at = CLOCK_NEVER,
                       .reports_due = CLOCK_NEVER,
                       .stack.deadline = CLOCK_NEVER,
+                      .files = {.since = time(NULL), .fd = -1},
                       .input = -1,
                       .feed = {.fd = -1},
                       .lifeline = lifeline};

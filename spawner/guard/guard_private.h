@@ -15,12 +15,14 @@
 #include "spawner/wire/wire.h"
 
 #include <sys/types.h>
+#include <time.h>
 
 enum guard_phase {
     GUARD_STARTING, /* the server is getting ready, or other hosts are */
     GUARD_RUNNING,  /* ranks live */
     GUARD_CLEANING, /* no rank lives; processes that they left behind are being ended */
     GUARD_DRAINING, /* no process is left; their last output is on its way */
+    GUARD_SENDING,  /* what the ranks wrote for the report is on its way (files.c) */
     GUARD_RELAYING, /* this host is over; hosts below are not, or frames are on their way up */
 };
 
@@ -35,6 +37,14 @@ struct guard_stacks {
     uint32_t rank;
     int64_t deadline;
     uint32_t ranks[STACKS_MAX], waiting; /* those that follow it */
+};
+
+/* The file that is being sent. */
+struct guard_files {
+    time_t since; /* files that were not changed after this are of former jobs */
+    int fd;       /* -1: the next one is to be opened */
+    uint32_t next;
+    struct bytes line; /* its end has not been read yet */
 };
 
 struct guard {
@@ -67,6 +77,7 @@ struct guard {
     int64_t reports_due, reports_latest;
     pid_t *apart; /* space for the children that are not part of this host's job */
     struct guard_stacks stack;
+    struct guard_files files;
     bool killing;     /* the head has ordered the end */
     int64_t deadline; /* of the current phase: server start, KILL, end of draining */
     int64_t patience; /* when to give up processes that survive SIGKILL */
@@ -87,6 +98,16 @@ void guard_start_ranks(struct guard *g);
 /* binding.c. Decides where the ranks are bound; reports a failure to the head and returns false. */
 bool guard_plan_binding(struct guard *g);
 void guard_bind_rank(const struct guard *g, uint32_t rank, struct child_image *image);
+
+/* files.c. Adds the settings by which a rank writes files for the report; `env` has space for
+ * JOB_FILES more. Returns the number of entries. */
+size_t guard_add_file_settings(const struct guard *g, char **env, size_t used);
+
+/* Sends as much of these files as the channel should hold. True: all is sent. */
+bool guard_send_files(struct guard *g);
+
+/* Leaves out what is not sent yet. */
+void guard_drop_files(struct guard *g);
 
 /* report.c. Records an event of a rank. Reports are sent in batches: at once if others may wait for
  * the report, else when no further report has followed for a moment. */

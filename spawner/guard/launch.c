@@ -118,10 +118,10 @@ static size_t add_own_env(const struct guard *g, char **env, size_t used)
     add_variable(env, &used, "TRUNKLINE_SESSION", g->session);
     if (host->is_virtual)
         add_variable(env, &used, "TRUNKLINE_HOST", host->name);
-    return used;
+    return guard_add_file_settings(g, env, used);
 }
 
-enum { OWN_VARIABLES = 2 };
+enum { OWN_VARIABLES = 2 + JOB_FILES };
 
 void guard_keep_env(struct guard *g, const struct wire_frame *frame)
 {

@@ -69,6 +69,7 @@ struct head {
     struct input input;
     struct hang hang;
     struct view view;
+    struct collect *collect; /* NULL: no report is wanted */
     int signals;
     bool ending;     /* the order to kill has gone out */
     int64_t give_up; /* when to stop waiting for the reader of our output: the user wants the end */
@@ -78,9 +79,10 @@ struct head {
 
 static int signal_pipe = -1;
 
-void head_catch_signals(struct job *job)
+int head_catch_signals(struct job *job)
 {
     signal_pipe = signals_catch(job->ignored);
+    return signal_pipe;
 }
 
 /* Goes through the output queue, because standard error may have no reader either. */
@@ -450,6 +452,8 @@ static void head_take_output(void *owner, const struct wire_frame *f)
     struct head *h = owner;
     if (f->type == WIRE_OUTPUT)
         output_add(&h->output, f->aux, f->rank, f->payload, f->length);
+    else if (f->type == WIRE_FILE && h->collect)
+        collect_add(h->collect, f);
 }
 
 static void head_lost(void *owner, uint32_t host, const char *why)
@@ -713,10 +717,13 @@ static void report_messages(const struct head *h)
                 (unsigned long long)bytes);
 }
 
-int head_run(const struct job *job)
+int head_run(const struct job *job, struct collect *collect)
 {
-    struct head h = {
-        .job = job, .signals = signal_pipe, .give_up = CLOCK_NEVER, .unread_at = CLOCK_NEVER};
+    struct head h = {.job = job,
+                     .collect = collect,
+                     .signals = signal_pipe,
+                     .give_up = CLOCK_NEVER,
+                     .unread_at = CLOCK_NEVER};
 
     if (!head_prepare(&h)) {
         log_error("out of memory for %u ranks on %u hosts", job->ranks, job->host_count);
@@ -726,6 +733,10 @@ int head_run(const struct job *job)
         .job = job, .tree = &h.tree, .log = log_lines, .is_there = is_there, .owner = &h};
     hang_open(&h.hang);
     h.view = (struct view){.job = job, .tree = &h.tree, .is_there = is_there, .owner = &h};
+    if (collect) {
+        h.view.sample = collect->sample;
+        h.view.samples = collect->samples;
+    }
     view_open(&h.view);
     head_loop(&h, guards_are_gone);
     hang_close(&h.hang);

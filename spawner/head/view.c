@@ -16,7 +16,7 @@
 
 /* Guards read memory, which takes microseconds; a caller that is stopped must not keep others out.
  */
-enum { COUNTS_MS = 3000, GIVE_MS = 5000 };
+enum { COUNTS_MS = 3000, GIVE_MS = 5000, SAMPLE_MS = 1000 };
 
 void view_open(struct view *v)
 {
@@ -24,6 +24,7 @@ void view_open(struct view *v)
     v->caller = -1;
     v->phase = VIEW_IDLE;
     v->deadline = CLOCK_NEVER;
+    v->sample_at = v->sample ? clock_ms() + SAMPLE_MS : CLOCK_NEVER;
 }
 
 static void end_answer(struct view *v)
@@ -69,6 +70,13 @@ static void name_hosts(struct view *v)
     }
 }
 
+static void take_sample(struct view *v)
+{
+    int64_t wait = v->sample(v->samples, bytes_front(&v->answer));
+    v->sample_at = wait ? clock_ms() + wait : CLOCK_NEVER;
+    end_answer(v);
+}
+
 static void counts_came(struct view *v)
 {
     const struct job *job = v->job;
@@ -82,6 +90,10 @@ static void counts_came(struct view *v)
     snprintf(head.program, sizeof(head.program), "%s", slash ? slash + 1 : job->program);
     memcpy(v->answer.memory + v->answer.start, &head, sizeof(head));
     name_hosts(v);
+    if (v->caller < 0) {
+        take_sample(v);
+        return;
+    }
     v->phase = VIEW_GIVING;
     v->deadline = clock_ms() + GIVE_MS;
     give(v);
@@ -103,6 +115,18 @@ static void ask_guards(struct view *v)
         }
     if (!v->missing)
         counts_came(v);
+}
+
+/* No sample is taken of a job that has not begun or is over. */
+static void begin_sample(struct view *v)
+{
+    bool is_any_there = false;
+    for (uint32_t i = 0; i < v->job->host_count; i++)
+        is_any_there |= v->is_there(v->owner, i);
+    if (is_any_there)
+        ask_guards(v);
+    else
+        v->sample_at = clock_ms() + SAMPLE_MS;
 }
 
 bool view_take(struct view *v, const struct wire_frame *f)
@@ -140,9 +164,11 @@ void view_serve(struct view *v)
 
 void view_watch(struct view *v)
 {
-    if (v->phase == VIEW_IDLE || clock_ms() < v->deadline)
+    if (clock_ms() < view_deadline(v))
         return;
-    if (v->phase == VIEW_ASKED)
+    if (v->phase == VIEW_IDLE)
+        begin_sample(v);
+    else if (v->phase == VIEW_ASKED)
         counts_came(v);
     else
         end_answer(v);
@@ -150,7 +176,7 @@ void view_watch(struct view *v)
 
 int64_t view_deadline(const struct view *v)
 {
-    return v->deadline;
+    return v->phase == VIEW_IDLE ? v->sample_at : v->deadline;
 }
 
 void view_close(struct view *v)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gasnetrun_ibv --top, in the head: asks the guards for the counters of their ranks, and passes
- * them to the caller unchanged. Callers are served one after another: the next is accepted when the
- * previous one has taken its answer. Driven by the head's loop, never waits. One thread. */
+ * them to the caller unchanged; for --report it is a caller itself, at intervals. Callers are
+ * served one after another: the next is accepted when the previous one has taken its answer. Driven
+ * by the head's loop, never waits. One thread. */
 #ifndef TRUNKLINE_SPAWNER_VIEW_H
 #define TRUNKLINE_SPAWNER_VIEW_H
 
@@ -24,9 +25,14 @@ struct view {
     /* Whether the guard of a host has its job and has not ended: only then may it be asked. */
     bool (*is_there)(void *owner, uint32_t host);
     void *owner;
+    /* Takes an answer of counts.h for ourselves, and returns the ms until the next is due, or 0.
+     * NULL: none is wanted. */
+    int64_t (*sample)(void *samples, const uint8_t *answer);
+    void *samples;
+    int64_t sample_at;
 };
 
-/* Fills in the rest of `v`, which has job, tree and those two. */
+/* Fills in the rest of `v`, which has job, tree and those functions. */
 void view_open(struct view *v);
 void view_close(struct view *v);
 

@@ -5,6 +5,7 @@
 
 #include "device.h"
 #include "probe.h"
+#include "program.h"
 #include "contrib/softhca/fault/fault.h"
 #include "contrib/softhca/support/softhca_settings.h"
 #include "spawner/util/log.h"
@@ -39,20 +40,6 @@ static void device_set(const char *name, const char *value)
         snprintf(listed[used], size, "%s=%s", name, value);
 }
 
-/* Where our own executable lies, without a slash at the end. */
-static bool own_directory(char *path, size_t size)
-{
-    ssize_t n = readlink("/proc/self/exe", path, size - 1);
-    if (n <= 0)
-        return false;
-    path[n] = 0;
-    char *slash = strrchr(path, '/');
-    if (!slash)
-        return false;
-    *slash = 0;
-    return true;
-}
-
 static bool find_library(char *path, size_t size)
 {
     static const char *const places[] = {
@@ -64,7 +51,7 @@ static bool find_library(char *path, size_t size)
 
     if (named && *named)
         return realpath(named, path) != NULL;
-    if (own_directory(dir, sizeof(dir)))
+    if (program_own_directory(dir, sizeof(dir)))
         for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
             snprintf(candidate, sizeof(candidate), places[i], dir);
             if (realpath(candidate, path))

@@ -60,6 +60,11 @@ bool environ_is_set(const char *name)
     return getenv(name) != NULL;
 }
 
+const char *environ_value(const char *name)
+{
+    return getenv(name);
+}
+
 /* Rounded up, as 0 means "no limit" for some settings. */
 static uint32_t milliseconds(double seconds)
 {

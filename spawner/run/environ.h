@@ -23,6 +23,9 @@ bool environ_load(struct tk_settings *out);
 /* Whether the user gave this setting a value; valid after environ_load(). */
 bool environ_is_set(const char *name);
 
+/* That value; NULL: there is none. */
+const char *environ_value(const char *name);
+
 /* Fills the time limits of a job. A reader at a terminal may take any time over a page,
  * and can end the job by ^C: the limit for readers counts there only if the user has set it. */
 void environ_set_limits(struct job *job, const struct tk_settings *s, bool is_terminal);

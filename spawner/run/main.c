@@ -10,6 +10,7 @@
 #include "foreign.h"
 #include "spawner/util/job.h"
 #include "options.h"
+#include "page.h"
 #include "place.h"
 #include "plan.h"
 #include "probe.h"
@@ -36,8 +37,9 @@
 /* Descriptors. For each rank: two pipes in the guard, one connection in the server. For each host,
  * in the process that starts its guard: two sockets, ssh's two pipes and its pidfd, and a call that
  * is not proven yet. Besides them the server, which needs more than the guard, was seen to run with
- * 14 (libpmix 4.2); the rest is for other versions. */
-enum { FILES_PER_RANK = 2, FILES_PER_HOST = 6, FILES_BASE = 24 };
+ * 14 (libpmix 4.2); the rest is for other versions. A report needs its own file, samples, the page
+ * in the making, and the files of each host. */
+enum { FILES_PER_RANK = 2, FILES_PER_HOST = 6, FILES_BASE = 24, FILES_OF_REPORT = 4 };
 
 /* A live server answers at once; a server that is starting a thousand ranks answers within seconds.
  * / */
@@ -89,7 +91,8 @@ static rlim_t files_wanted(void)
     for (uint32_t i = 0; i < job.host_count && job.agent == JOB_AGENT_FORK; i++)
         if (most < job.hosts[i].count)
             most = job.hosts[i].count;
-    return inherited_files() + FILES_BASE + FILES_PER_RANK * most + FILES_PER_HOST * hosts;
+    rlim_t report = job.report ? FILES_OF_REPORT + JOB_FILES * job.host_count : 0;
+    return inherited_files() + FILES_BASE + FILES_PER_RANK * most + FILES_PER_HOST * hosts + report;
 }
 
 /* The variables that the user has set, for hosts that inherit nothing from us. */
@@ -139,6 +142,7 @@ static void set_job_settings(const struct options *o)
                                           JOB_BIND_SOCKET};
     job.label = o->label;
     job.keep = o->keep;
+    job.report = o->report != NULL;
     job.cpus = o->cpus;
     job.bind = o->bind == BIND_UNSET && o->cpus ? JOB_BIND_CORE : binds[o->bind];
     job.out_degree = (uint32_t)settings.ssh_out_degree;
@@ -283,6 +287,13 @@ static int choose_device(void)
                                       : device_choose(&job, &settings);
 }
 
+static int run_with_report(const char *name, int signals)
+{
+    struct page page;
+    int status = page_open(&page, name, &job, environ_session_parent(&settings));
+    return status ? status : page_write(&page, head_run(&job, &page.collect), signals);
+}
+
 static int run_own(const struct options *o)
 {
     int status;
@@ -292,11 +303,11 @@ static int run_own(const struct options *o)
         return status;
     if (o->dry_run)
         return 0;
-    head_catch_signals(&job);
+    int signals = head_catch_signals(&job);
     if ((status = name_session()))
         return status;
     set_rank_environment(o->exported);
-    return head_run(&job);
+    return o->report ? run_with_report(o->report, signals) : head_run(&job, NULL);
 }
 
 /* For every process that we start, mpirun and srun too. */
@@ -331,6 +342,12 @@ static int main_run(const struct options *o)
         return EXIT_RUNTIME;
     }
     set_job_settings(o);
+    if (o->report && place_is_foreign(&place)) {
+        log_error("--report %s: mpirun and srun start these ranks and bring no files back; set "
+                  "GASNET_STATSFILE to a name with %% that ends in .json, and run gasnet_report",
+                  o->report);
+        return EXIT_USAGE;
+    }
     return place_is_foreign(&place) ? run_foreign(o) : run_own(o);
 }
 

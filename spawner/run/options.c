@@ -41,6 +41,9 @@ const char options_help[] =
     "  --top [JOB]          show what each process of a running job does, anew each second; "
     "--once: one\n"
     "                       table of all since its start; --json: for programs\n"
+    "  --top --web [PORT]   the same as a page for a browser on this host, at an address that is "
+    "printed\n"
+    "  --report FILE        write a page about the job to FILE (HTML) when it has ended\n"
     "  --settings           print every environment variable that is honoured (=man: as part of a "
     "manual page)\n"
     "  --counters           print what the statistics of a job count (GASNET_STATSFILE; =man: as "
@@ -151,9 +154,33 @@ static bool take_long_value(struct options *o, struct options_reader *r, const c
         return take_long_text(r, word, "nodefile", &o->nodefile);
     if (is_long(word, "bind"))
         return take_long_text(r, word, "bind", &value) && take_bind(o, r, value);
+    if (is_long(word, "report"))
+        return take_long_text(r, word, "report", &o->report);
     if (is_long(word, "stdin"))
         return take_long_text(r, word, "stdin", &value) && take_stdin(o, r, value);
     return options_wrong(r, "unknown option %s; see gasnetrun_ibv --help", word);
+}
+
+/* A number that follows is the port: the job stands behind --top, or last. */
+static bool take_web(struct options *o, struct options_reader *r, const char *word)
+{
+    enum { PORT_MAX = 65535 };
+    const char *text = bare(word) + strlen("web");
+    uint64_t port = 0;
+    o->web = true;
+    if (*text == '=')
+        text++;
+    else if (*r->at && isdigit((unsigned char)**r->at))
+        text = *r->at++;
+    else
+        return true;
+    if (!tk_number_digits(text, 0, PORT_MAX, &port))
+        return options_wrong(r,
+                             "--web %s: not a port between 0 (any) and 65535; a job is named "
+                             "before it: --top JOB --web",
+                             text);
+    o->port = (uint16_t)port;
+    return true;
 }
 
 /* Options that are followed by a job or by a number of peers. */
@@ -203,6 +230,8 @@ static bool take_long(struct options *o, struct options_reader *r, const char *w
         o->once = true;
     else if (!strcmp(name, "json"))
         o->json = true;
+    else if (is_long(word, "web"))
+        return take_web(o, r, word);
     else if (!take_long_wish(o, r, name))
         return take_long_value(o, r, word);
     return true;
@@ -213,7 +242,7 @@ static bool is_long_name(const char *word)
 {
     static const char *const names[] = {"help",     "version", "settings", "counters", "once",
                                         "json",     "top",     "explain",  "plan",     "spawner",
-                                        "nodefile", "bind",    "stdin"};
+                                        "nodefile", "bind",    "stdin",    "report",   "web"};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (is_long(word, names[i]))
             return true;
@@ -274,6 +303,8 @@ static bool take_job(struct options *o, struct options_reader *r)
         o->job = *r->at++;
     if (*r->at)
         return options_wrong(r, "%s: --top takes one job", *r->at);
+    if (o->web && (o->once || o->json))
+        return options_wrong(r, "--web and %s exclude each other", o->once ? "--once" : "--json");
     return true;
 }
 
@@ -292,11 +323,16 @@ bool options_parse(struct options *o, char **argv, char *why, size_t size)
     if ((o->dry_run || o->keep) && !o->verbose)
         o->verbose = 1;
     o->command = r.at;
+    if (o->report && o->wish != ACTION_RUN)
+        return options_wrong(&r, "--report %s: it is for a job, which is not started here",
+                             o->report);
     if (o->wish == ACTION_TOP)
         return take_job(o, &r);
-    if (o->once || o->json)
+    if (o->once || o->json || o->web)
         return options_wrong(&r, "%s is for gasnetrun_ibv --top alone",
-                             o->once ? "--once" : "--json");
+                             o->once   ? "--once"
+                             : o->json ? "--json"
+                                       : "--web");
     if (o->wish != ACTION_RUN && o->wish != ACTION_PLAN)
         return true;
     if (!o->ranks)

@@ -37,7 +37,9 @@ struct options {
     const char *nodefile;  /* NULL when not given */
     const char *plan;      /* --plan=WHAT; NULL: --plan alone, or not given */
     const char *job;       /* --explain JOB, --top JOB; NULL: the only one */
-    bool once, json;       /* of --top */
+    const char *report;    /* --report FILE; NULL when not given */
+    bool once, json, web;  /* of --top */
+    uint16_t port;         /* of --web; 0: any */
     char **command;        /* program and its arguments */
 };
 

@@ -85,3 +85,27 @@ bool program_find(const char *name, char *path, size_t path_size, char *why, siz
         snprintf(why, why_size, "program '%s' cannot be run: %s", name, strerror(error));
     return !error && can_interpret(path, why, why_size);
 }
+
+bool program_own_directory(char *path, size_t size)
+{
+    ssize_t n = readlink("/proc/self/exe", path, size - 1);
+    if (n <= 0)
+        return false;
+    path[n] = 0;
+    char *slash = strrchr(path, '/');
+    if (!slash)
+        return false;
+    *slash = 0;
+    return true;
+}
+
+bool program_beside(const char *name, const char *build_folder, char *path, size_t size)
+{
+    char own[4096];
+    if (!program_own_directory(own, sizeof(own)))
+        return false;
+    if ((size_t)snprintf(path, size, "%s/%s", own, name) < size && program_check(path) == 0)
+        return true;
+    return (size_t)snprintf(path, size, "%s/../%s/%s", own, build_folder, name) < size &&
+           program_check(path) == 0;
+}

@@ -10,4 +10,11 @@
  * returns false with one sentence in `why`. */
 bool program_find(const char *name, char *path, size_t path_size, char *why, size_t why_size);
 
+/* Where our own executable lies, without a slash at the end. */
+bool program_own_directory(char *path, size_t size);
+
+/* Finds another program of this package: beside our own executable, or in `build_folder` of the
+ * build tree. */
+bool program_beside(const char *name, const char *build_folder, char *path, size_t size);
+
 #endif

@@ -10,6 +10,7 @@
 #include "spawner/util/hail.h"
 #include "spawner/util/log.h"
 #include "top_table.h"
+#include "web.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -105,18 +106,14 @@ static struct top_screen screen_now(void)
     return s;
 }
 
-static void show(const struct options *o, const struct top_sample *now,
-                 const struct top_sample *former)
+static void show_table(const struct options *o, const struct top_sample *now,
+                       const struct top_sample *former)
 {
     struct top_screen screen = screen_now();
-    bool is_drawn = screen.is_terminal && !o->once && !o->json;
+    bool is_drawn = screen.is_terminal && !o->once;
     if (o->once)
         screen.rows = 0;
     screen.is_terminal = is_drawn;
-    if (o->json) {
-        top_json(stdout, now);
-        return;
-    }
     if (is_drawn)
         fputs(former ? "\033[H" : "\033[H\033[2J", stdout);
     else if (former)
@@ -126,14 +123,29 @@ static void show(const struct options *o, const struct top_sample *now,
         fputs("\033[J", stdout);
 }
 
-/* main() reports the error of standard output. */
-static bool is_written(void)
+/* main() reports the error of standard output, and the server its own. */
+static bool show(const struct options *o, const struct web *web, const struct top_sample *now,
+                 const struct top_sample *former)
 {
-    return fflush(stdout) == 0 && !ferror(stdout);
+    FILE *out = o->web ? web->to : stdout;
+    if (o->web || o->json)
+        top_json(out, now);
+    else
+        show_table(o, now, former);
+    return fflush(out) == 0 && !ferror(out);
+}
+
+/* False: nobody wants the next table. */
+static bool await_next(const struct options *o, const struct web *web)
+{
+    if (o->web)
+        return web_wait(web, REDRAW_MS);
+    poll(NULL, 0, REDRAW_MS);
+    return true;
 }
 
 /* One table after the other, until the job is over; its end is not an error. */
-static int go_on(const struct options *o, struct source *from)
+static int go_on(const struct options *o, struct source *from, const struct web *web)
 {
     struct top_sample samples[2] = {0};
     unsigned count = 0;
@@ -146,14 +158,25 @@ static int go_on(const struct options *o, struct source *from)
             status = is_end ? 0 : report(answer, from->pid);
             break;
         }
-        show(o, now, count ? former : NULL);
-        if (!is_written() || o->once)
+        bool is_written = show(o, web, now, count ? former : NULL);
+        if (!is_written || o->once || !await_next(o, web))
             break;
-        poll(NULL, 0, REDRAW_MS);
     }
     free(samples[0].ranks);
     free(samples[1].ranks);
     return status;
+}
+
+/* The server has failed, or the job is over. */
+static int go_on_for_web(const struct options *o, struct source *from)
+{
+    struct web web;
+    int status = web_open(&web, o->port);
+    if (status)
+        return status;
+    status = go_on(o, from, &web);
+    int of_server = web_close(&web);
+    return status ? status : of_server;
 }
 
 int top_run(const struct options *o)
@@ -167,7 +190,7 @@ int top_run(const struct options *o)
         if (from.fd < 0)
             return EXIT_RUNTIME;
     }
-    status = go_on(o, &from);
+    status = o->web ? go_on_for_web(o, &from) : go_on(o, &from, NULL);
     others_close(&from.others);
     return status;
 }

@@ -19,6 +19,9 @@ enum job_bind { JOB_BIND_NONE, JOB_BIND_CORE, JOB_BIND_SOCKET };
 /* GASNET_SOFTHCA */
 enum job_softhca { JOB_SOFTHCA_AUTO, JOB_SOFTHCA_ALWAYS, JOB_SOFTHCA_NEVER };
 
+/* Files that ranks write for --report. */
+enum job_file { JOB_FILE_STATS, JOB_FILE_TRACE, JOB_FILES };
+
 /* job.host where no host is meant: in the head. */
 #define JOB_NO_HOST UINT32_MAX
 
@@ -47,6 +50,7 @@ struct job {
     char **env;            /* environment of every rank, without PMIx's part, NULL-terminated */
     bool label;            /* lines carry their rank */
     bool keep;             /* leave the session directory */
+    bool report;           /* guards send what their ranks wrote (enum job_file) to the head */
     char nspace[64];       /* name of the job for PMIx */
     char session[4096];    /* directory for libpmix's files; see session_of_host() */
     uint32_t grace_ms;     /* between SIGTERM and SIGKILL */

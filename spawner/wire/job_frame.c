@@ -15,7 +15,7 @@ struct unpacked_job {
     uint8_t payload[];
 };
 
-enum { FLAG_LABEL = 1, FLAG_KEEP = 2 };
+enum { FLAG_LABEL = 1, FLAG_KEEP = 2, FLAG_REPORT = 4 };
 
 static void pack_hosts(const struct job *job, struct bytes *out)
 {
@@ -44,7 +44,8 @@ void job_frame_pack(const struct job *job, int64_t now, struct bytes *out)
     pack_number(out, job->agent);
     pack_number(out, job->out_degree);
     pack_number(out, job->heartbeat_ms);
-    pack_number(out, (job->label ? FLAG_LABEL : 0) | (job->keep ? FLAG_KEEP : 0));
+    pack_number(out, (job->label ? FLAG_LABEL : 0) | (job->keep ? FLAG_KEEP : 0) |
+                         (job->report ? FLAG_REPORT : 0));
     pack_number(out, job->grace_ms);
     pack_number(out, job->start_ms);
     pack_number(out, job->reader_ms);
@@ -137,6 +138,7 @@ static void unpack_job(struct unpack *u, struct job *job, int64_t now)
     uint32_t flags = unpack_number(u);
     job->label = flags & FLAG_LABEL;
     job->keep = flags & FLAG_KEEP;
+    job->report = flags & FLAG_REPORT;
     job->grace_ms = unpack_number(u);
     job->start_ms = unpack_number(u);
     job->reader_ms = unpack_number(u);

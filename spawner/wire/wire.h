@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* Bumped whenever a frame changes its meaning; checked in HELLO. */
-enum { WIRE_VERSION = 5 };
+enum { WIRE_VERSION = 6 };
 
 /* A larger frame is a bug or an intruder: the largest valid frame is a line of output, except
  * frames that carry an environment or data of all ranks (wire_limit()). */
@@ -52,6 +52,7 @@ enum wire_type {
     /* output socket: guard to head */
     WIRE_OUTPUT,     /* rank, aux = stream, payload whole lines */
     WIRE_OUTPUT_END, /* this host sends nothing more */
+    WIRE_FILE,       /* rank, aux = enum job_file, payload whole lines: for the report */
     /* output socket: head to guard */
     WIRE_STDIN, /* payload bytes for rank 0; 0 bytes = end of file */
     /* server to guard */

@@ -38,7 +38,7 @@ source_paths()
 # manual_pages PAGE TEXT
 manual_pages()
 {
-    grep -oE '(gasnetrun_ibv|gasnet_trace|trunkline[a-z_-]*|softhca[a-z-]*|softgpu|mcswitchd)\([137]\)' "$2" | sort -u >"$scratch/pages"
+    grep -oE '(gasnetrun_ibv|gasnet_report|gasnet_trace|trunkline[a-z_-]*|softhca[a-z-]*|softgpu|mcswitchd)\([137]\)' "$2" | sort -u >"$scratch/pages"
     while read -r page; do
         name=${page%(*} section=${page##*(}
         section=${section%)}

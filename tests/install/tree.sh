@@ -76,6 +76,7 @@ x86_64 | aarch64)
 esac
 present "$bindir/gasnetrun_ibv"
 present "$bindir/gasnet_trace"
+present "$bindir/gasnet_report"
 [ -x "$bindir/gasnetrun_ibv" ] || fail "$bindir/gasnetrun_ibv is not executable"
 
 # The effect of --disable-shared and --disable-static; make takes the same words. one_kind SHARED

@@ -109,6 +109,11 @@ checked_library = conduit/libgasnet-ibv-seq$(if $(filter no,$(enable_debug)),-de
 $(call variant,checked,$$(job_flags) $(if $(filter no,$(enable_debug)),-DTRUNKLINE_DEBUG=1) -DGASNET_SEQ,$$(twin_late))
 $(call program,tests/job/checked,$(call objects,checked,tests/job/checked.c tests/job/job.c),$(checked_library) $$(conduit_libs))
 
+# The same of the trace twin
+traced_library = conduit/libgasnet-ibv-seq$(if $(filter no,$(enable_trace)),-trace).a
+$(call variant,traced,$$(job_flags) $(if $(filter no,$(enable_trace)),-DTRUNKLINE_TRACE=1) -DGASNET_SEQ)
+$(call program,tests/job/report_traced,$(call objects,traced,tests/job/am.c tests/job/job.c),$(traced_library) $$(conduit_libs))
+
 # Each call of the public headers with each object invalid, in the same and in a release library
 invalid_headers = $(notdir $(wildcard $(srcdir)/conduit/include/*.h))
 tests/job/invalid_table.c: tests/job/invalid.awk $(wildcard $(srcdir)/conduit/include/*.h $(srcdir)/conduit/include/*/*.h) $(this_list)
@@ -121,7 +126,7 @@ $(call program,tests/job/invalid-release,$(call objects,job-seq,tests/job/invali
 # The longest first
 job_tests = $(patsubst %,tests/job/%.sh, \
     shm_and_mixed profiles exit exit_matrix crashes many_ranks start_cost coll_channels testbcast collectives kill soak unresponsive_rank neighbours \
-    waiting hang top virtual_hosts vector counters trace credits srq kinds kinds_am kinds_atomic large_messages xrc modes random_mix progress_threads packets \
+    waiting hang top report web virtual_hosts vector counters trace credits srq kinds kinds_am kinds_atomic large_messages xrc modes random_mix progress_threads packets \
     spinning two_machines legacy settings misuse checked environment firehose addressing fabrics failover port_flap connect_max on_demand rdmacm rails \
     segments loaded_late putget negotiated cancel teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma \
     cuda_ring locality ports_auto summit \

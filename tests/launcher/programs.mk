@@ -16,7 +16,7 @@ ifeq ($(have_cmocka),yes)
 launcher_units = launcher environ auth explain wire hosts foreign
 $(foreach u,$(launcher_units),$(call launcher_program,unit_$(u),tests/launcher/unit_$(u).c,$(launcher_pure) $$(CMOCKA_LIBS)))
 # With a made tree and caller instead of those of the launcher
-$(call launcher_program,unit_top,tests/launcher/unit_top.c spawner/head/view.c spawner/run/top_table.c spawner/util/byte_queue.c \
+$(call launcher_program,unit_top,tests/launcher/unit_top.c spawner/head/view.c spawner/head/collect.c spawner/run/samples.c spawner/run/top_table.c spawner/util/byte_queue.c \
     spawner/util/log.c conduit/stats/table.c,$$(CMOCKA_LIBS))
 $(call launcher_program,unit_bind,tests/launcher/unit_bind.c spawner/children/bind.c,$$(CMOCKA_LIBS) $$(HWLOC_LIBS))
 # Defines accept() and recv(), as the launcher's executable does

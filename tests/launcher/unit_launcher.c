@@ -86,6 +86,35 @@ static void options_mistakes(void **state)
     assert_non_null(strstr(why, "-vq"));
 }
 
+/* --web: a number behind it is a port, and not a job. */
+static void options_of_pages(void **state)
+{
+    struct options o;
+    assert_true(parse(&o, "--report", "a.html", "-n", "2", "prog", NULL));
+    assert_string_equal(o.report, "a.html");
+    assert_int_equal(o.wish, ACTION_RUN);
+    assert_true(parse(&o, "--report=b.html", "-n", "2", "prog", "--report", NULL));
+    assert_string_equal(o.report, "b.html");
+    assert_false(parse(&o, "--report", NULL));
+    assert_false(parse(&o, "--report", "a.html", "--top", NULL));
+    assert_true(parse(&o, "--top", "--web", NULL));
+    assert_true(o.web && o.port == 0 && !o.job);
+    assert_true(parse(&o, "--top", "77", "--web", "8080", NULL));
+    assert_string_equal(o.job, "77");
+    assert_int_equal(o.port, 8080);
+    assert_true(parse(&o, "-top", "-web=65535", "77", NULL));
+    assert_string_equal(o.job, "77");
+    assert_int_equal(o.port, 65535);
+    assert_true(parse(&o, "--web", "--top", "77", NULL));
+    assert_int_equal(o.port, 0);
+    assert_false(parse(&o, "--top", "--web", "65536", NULL));
+    assert_false(parse(&o, "--top", "--web=", NULL));
+    assert_false(parse(&o, "--top", "--web=x", NULL));
+    assert_false(parse(&o, "--top", "--website", NULL));
+    assert_false(parse(&o, "--web", "-n", "2", "prog", NULL));
+    assert_false(parse(&o, "--top", "--web", "--once", NULL));
+}
+
 static void check_ready(struct bytes *ready, const char *wanted)
 {
     assert_int_equal(ready->length, strlen(wanted));
@@ -732,6 +761,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_spellings),
         cmocka_unit_test(options_mistakes),
+        cmocka_unit_test(options_of_pages),
         cmocka_unit_test(a_rank_killed_for_lack_of_memory_is_named),
         cmocka_unit_test(kills_of_the_cgroup_are_counted_from_the_start),
         cmocka_unit_test(version_1_and_a_group_that_is_not_there),

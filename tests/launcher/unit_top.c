@@ -8,6 +8,7 @@
 #include "spawner/util/hail.h"
 #include "spawner/util/job.h"
 #include "spawner/head/view.h"
+#include "spawner/run/samples.h"
 #include "spawner/run/top_table.h"
 #include "spawner/wire/counts.h"
 
@@ -523,6 +524,160 @@ static void a_caller_that_does_not_read_is_given_up(void **state)
     assert_int_equal(v.phase, VIEW_IDLE);
 }
 
+/* ---- samples for --report */
+
+static unsigned samples_taken;
+static int64_t next_wait;
+
+static int64_t take_sample(void *samples, const uint8_t *answer)
+{
+    struct counts_job head;
+    assert_ptr_equal(samples, &next_wait);
+    memcpy(&head, answer, sizeof(head));
+    assert_int_equal(head.ranks, RANKS);
+    samples_taken++;
+    return next_wait;
+}
+
+static void begin_samples(void)
+{
+    view_close(&v);
+    v = (struct view){
+        .job = &job, .is_there = is_there, .sample = take_sample, .samples = &next_wait};
+    samples_taken = asked = 0;
+    next_wait = 60000;
+    view_open(&v);
+}
+
+static void samples_are_taken_at_intervals(void **state)
+{
+    begin_samples();
+    assert_true(view_deadline(&v) > clock_ms());
+    view_watch(&v); /* not yet due */
+    assert_int_equal(asked, 0);
+    v.sample_at = clock_ms() - 1;
+    view_watch(&v);
+    assert_int_equal(asked, 2);
+    for (uint32_t i = 0; i < RANKS; i++)
+        counts_of(i);
+    host_is_done(last_question);
+    host_is_done(last_question);
+    assert_int_equal(samples_taken, 1);
+    assert_int_equal(v.phase, VIEW_IDLE);
+    assert_true(view_deadline(&v) > clock_ms() + next_wait / 2);
+    next_wait = 0; /* no more are wanted */
+    v.sample_at = clock_ms() - 1;
+    view_watch(&v);
+    host_is_done(last_question);
+    host_is_done(last_question);
+    assert_int_equal(samples_taken, 2);
+    assert_true(view_deadline(&v) == CLOCK_NEVER);
+}
+
+/* Neither delays the other for longer than an answer takes. */
+static void a_caller_waits_for_a_sample_and_gets_its_own_answer(void **state)
+{
+    struct counts_job head;
+    struct counts_rank ranks[RANKS];
+    begin_samples();
+    v.sample_at = clock_ms() - 1;
+    view_watch(&v);
+    assert_int_equal(view_poll(&v).fd, -1);
+    host_is_done(last_question);
+    host_is_done(last_question);
+    assert_int_equal(view_poll(&v).fd, v.listener);
+    view_serve(&v);
+    v.sample_at = clock_ms() - 1;
+    view_watch(&v); /* the caller's answer is not due, and no sample is begun */
+    assert_int_equal(asked, 4);
+    host_is_done(last_question);
+    host_is_done(last_question);
+    assert_int_equal(take(&head, ranks), sizeof(head) + sizeof(ranks));
+    assert_int_equal(samples_taken, 1);
+}
+
+static bool is_nobody_there(void *owner, uint32_t host)
+{
+    (void)owner, (void)host;
+    return false;
+}
+
+static void a_job_that_is_over_has_no_samples(void **state)
+{
+    begin_samples();
+    v.is_there = is_nobody_there;
+    v.sample_at = clock_ms() - 1;
+    view_watch(&v);
+    assert_int_equal(samples_taken, 0);
+    assert_int_equal(asked, 0);
+    assert_true(view_deadline(&v) > clock_ms());
+}
+
+/* The job ids of the records that are kept, in order. */
+static unsigned records_of(const struct samples *s, unsigned *ids, unsigned most)
+{
+    char *line = NULL;
+    size_t size = 0;
+    unsigned count = 0;
+    rewind(s->file);
+    while (getline(&line, &size, s->file) > 0 && count < most) {
+        assert_int_equal(sscanf(line, "{\"job\":%u,", &ids[count]), 1);
+        assert_int_equal(line[strlen(line) - 1], '\n');
+        count++;
+    }
+    free(line);
+    fseek(s->file, 0, SEEK_END);
+    return count;
+}
+
+static void a_full_file_loses_every_second_record(void **state)
+{
+    enum { RECORD = 10000, TAKEN = 40 };
+    struct samples s = {.parent = "/tmp", .full = 12 * RECORD, .period_ms = 1000};
+    size_t size = sizeof(now.job) + sizeof(now_ranks);
+    uint8_t *answer = malloc(size);
+    unsigned ids[TAKEN + 1], count = 0;
+    assert_non_null(answer);
+    for (unsigned id = 1; id <= TAKEN; id++) {
+        now.job.pid = id;
+        memcpy(answer, &now.job, sizeof(now.job));
+        memcpy(answer + sizeof(now.job), now_ranks, sizeof(now_ranks));
+        assert_true(samples_take(&s, answer) > 0);
+    }
+    count = records_of(&s, ids, TAKEN + 1);
+    assert_in_range(count, 4, TAKEN / 2);
+    assert_true(ftell(s.file) <= s.full + 2 * RECORD);
+    assert_int_equal(ids[0], 1);
+    assert_int_equal(ids[count - 1], TAKEN);
+    for (unsigned i = 1; i < count; i++)
+        assert_true(ids[i] > ids[i - 1]);
+    assert_true(s.period_ms >= 2000);
+    samples_close(&s);
+    free(answer);
+}
+
+static void before_ranks_have_counters_nothing_is_kept(void **state)
+{
+    struct samples s = {.parent = "/nonexistent", .full = SAMPLES_BYTES, .period_ms = 1000};
+    uint8_t answer[sizeof(now.job) + sizeof(now_ranks)];
+    for (uint32_t i = 0; i < RANKS; i++)
+        now_ranks[i].has_counters = 0;
+    memcpy(answer, &now.job, sizeof(now.job));
+    memcpy(answer + sizeof(now.job), now_ranks, sizeof(now_ranks));
+    assert_int_equal(samples_take(&s, answer), 1000);
+    assert_null(s.file);
+}
+
+static void samples_without_a_place_end(void **state)
+{
+    struct samples s = {.parent = "/nonexistent", .full = SAMPLES_BYTES, .period_ms = 1000};
+    uint8_t answer[sizeof(now.job) + sizeof(now_ranks)];
+    memcpy(answer, &now.job, sizeof(now.job));
+    memcpy(answer + sizeof(now.job), now_ranks, sizeof(now_ranks));
+    assert_int_equal(samples_take(&s, answer), 0);
+    samples_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tables[] = {
@@ -552,6 +707,16 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_caller_that_does_not_read_is_given_up, begin_view,
                                         end_view),
     };
+    const struct CMUnitTest samples[] = {
+        cmocka_unit_test_setup_teardown(samples_are_taken_at_intervals, begin_view, end_view),
+        cmocka_unit_test_setup_teardown(a_caller_waits_for_a_sample_and_gets_its_own_answer,
+                                        begin_view, end_view),
+        cmocka_unit_test_setup_teardown(a_job_that_is_over_has_no_samples, begin_view, end_view),
+        cmocka_unit_test_setup_teardown(a_full_file_loses_every_second_record, begin, end),
+        cmocka_unit_test_setup_teardown(before_ranks_have_counters_nothing_is_kept, begin, end),
+        cmocka_unit_test_setup_teardown(samples_without_a_place_end, begin, end),
+    };
     int failures = cmocka_run_group_tests_name("table", tables, NULL, NULL);
+    failures += cmocka_run_group_tests_name("samples", samples, NULL, NULL);
     return failures + cmocka_run_group_tests_name("view", views, NULL, NULL);
 }

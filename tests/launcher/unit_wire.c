@@ -166,6 +166,7 @@ static const struct job sample = {.ranks = 5,
                                   .argv = argv,
                                   .env = env,
                                   .label = true,
+                                  .report = true,
                                   .nspace = "job",
                                   .session = "/tmp/s",
                                   .grace_ms = 100,
@@ -200,7 +201,8 @@ static void a_job_travels(void **state)
     assert_int_equal(job->began, 70000 - 500);
     assert_int_equal(job->ignored[1], 13);
     assert_true(job->soft_limits[3] == 1ULL << 40 && job->files.rlim_max == RLIM_INFINITY);
-    assert_true(job->label && !job->keep && job->cpus == 2 && job->bind == JOB_BIND_CORE);
+    assert_true(job->label && job->report && !job->keep && job->cpus == 2 &&
+                job->bind == JOB_BIND_CORE);
     assert_string_equal(job->directory, "/tmp");
     assert_null(job->remote_path);
     job_frame_free(job);

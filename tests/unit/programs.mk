@@ -32,6 +32,8 @@ unit_weak = $(call unit_part,weak_assert weak_cells weak_memory weak_system)
 # A ring of messages in memory of its own; a device that pins pages without hardware
 unit_ring = $(call unit_part,ring_memory)
 unit_pinning = $(call unit_part,pinning)
+# gasnet_report without its command line
+unit_report = $(report_model_sources) $(report_page_sources) tests/unit/report/made.c
 
 # $(call unit,NAME,MODES[,SUPPORT][,SOURCE][,LIBRARIES]): tests/unit/NAME of NAME.c, or of SOURCE.c; MODES: seq, par, or weak, which
 # is par with unit_weak. With both modes the program for par is NAME_par.
@@ -94,6 +96,9 @@ $(call unit,progress/test_sleep_model,weak,conduit/progress/sleep.c conduit/tran
 $(call unit,progress/test_thread_pace,par)
 $(call unit,remote_pin/test_hoses,seq)
 $(call unit,remote_pin/test_remote,seq,$(unit_job))
+$(call unit,report/test_http,seq,contrib/report/http.c)
+$(call unit,report/test_read,seq,$(unit_report))
+$(call unit,report/test_rules,seq,$(unit_report))
 $(call unit,rma/test_rma,seq par,$(unit_job))
 $(call unit,settings/test_forms,seq)
 $(call unit,settings/test_parse,seq)

@@ -296,6 +296,20 @@ static void the_job_text_lists_job_wide_settings_one_a_line(void **state)
     free(text);
 }
 
+static void the_changed_settings_are_those_that_differ(void **state)
+{
+    unit_settings(NULL);
+    char *none = tk_settings_changed_json();
+    assert_string_equal(none, "");
+    unit_settings("GASNET_AM_CREDITS_PP=7", "GASNET_USE_SRQ=-1", "GASNET_QUIET=y",
+                  "GASNET_STATSFILE=a\"\\\xc3%", NULL);
+    char *some = tk_settings_changed_json();
+    assert_string_equal(some, "\"GASNET_AM_CREDITS_PP\":\"7\",\"GASNET_QUIET\":\"1\","
+                              "\"GASNET_STATSFILE\":\"a\\\"\\\\\\u00c3%\"");
+    free(none);
+    free(some);
+}
+
 static void the_printed_table_has_every_setting_in_order(void **state)
 {
     char *text = NULL;
@@ -343,6 +357,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_job_wide_difference_changes_the_hash),
     cmocka_unit_test(a_rank_wide_difference_does_not),
     cmocka_unit_test(the_job_text_lists_job_wide_settings_one_a_line),
+    cmocka_unit_test(the_changed_settings_are_those_that_differ),
     cmocka_unit_test(the_printed_table_has_every_setting_in_order),
 };
 

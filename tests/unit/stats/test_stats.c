@@ -264,6 +264,11 @@ static void programs_get_one_line(void **state)
     assert_non_null(strstr(line, ",\"sizes\":{\"puts_inline\":{\"1\":1,\"8\":1}}}\n"));
     assert_null(strstr(line, "credit_wait_ns"));
     assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
+    struct tk_stats_heading with_settings = heading;
+    with_settings.settings = "\"A\":\"1\"";
+    begin(&text, &in);
+    tk_stats_for_programs(&text, &with_settings, &stats, mask_of("P"));
+    assert_non_null(strstr(end(&text, in), "},\"settings\":{\"A\":\"1\"}}\n"));
 }
 
 static void a_summary_names_the_ranks_with_least_and_most(void **state)
@@ -284,27 +289,36 @@ static void a_summary_names_the_ranks_with_least_and_most(void **state)
     const char *line = end(&text, in);
     assert_non_null(
         strstr(line, "{\"summary\":4,\"ranks\":5,\"counters\":{\"barriers\":{\"sum\":20,\"min\":"
-                     "3,\"min_rank\":1,\"avg\":5.0,\"max\":9,\"max_rank\":2}"));
+                     "3,\"min_rank\":1,\"avg\":5,\"max\":9,\"max_rank\":2}"));
     begin(&text, &in);
     tk_stats_summary_for_people(&text, &summary, "", 5, mask_of("B"));
     assert_string_equal(
         end(&text, in),
         "summary of 4 of 5 ranks: sum, least and its rank, average, most and its rank\n"
         "B barriers                                        20               3       1"
-        "               5.0               9       2 barriers\n");
+        "               5                   9       2 barriers\n");
 }
 
 /* The sums are those of one rank; the others of `ranks` have 0. */
-static void averages_are_rounded(void **state)
+static void averages_have_the_digits_that_they_need(void **state)
 {
     static const struct {
         uint64_t sum;
         uint32_t ranks;
         const char *average;
-    } cases[] = {{2, 3, "0.7"},     {1, 3, "0.3"},
-                 {1, 20, "0.1"},    {1, 21, "0.0"},
-                 {119, 60, "2.0"},  {UINT64_MAX, 1, "18446744073709551615.0"},
-                 {199, 100, "2.0"}, {UINT64_MAX, 2, "9223372036854775807.5"}};
+    } cases[] = {{11, 3, "3.667"},
+                 {2, 3, "0.667"},
+                 {1, 3, "0.333"},
+                 {1, 20, "0.05"},
+                 {1, 21, "0.0476"},
+                 {1, 1024, "0.000977"},
+                 {119, 60, "1.9833"},
+                 {UINT64_MAX, 1, "18446744073709551615"},
+                 {199, 100, "1.99"},
+                 {UINT64_MAX, 2, "9223372036854775807.5"},
+                 {12, 3, "4"},
+                 {10, 4, "2.5"},
+                 {99999, 9999, "10.0009"}};
     static uint64_t values[tk_stats_rows_max];
     unsigned row = 0;
     while (strcmp(tk_stats_rows[row].id, "barriers") != 0)
@@ -321,9 +335,13 @@ static void averages_are_rounded(void **state)
         tk_stats_summary_for_programs(&text, &summary, cases[i].ranks, mask_of("B"));
         snprintf(wanted, sizeof(wanted), "\"avg\":%s,\"max\":%llu,", cases[i].average,
                  (unsigned long long)cases[i].sum);
-        if (!strstr(end(&text, in), wanted))
+        const char *line = end(&text, in);
+        if (!strstr(line, wanted))
             fail_msg("%llu / %u is not %s", (unsigned long long)cases[i].sum, cases[i].ranks,
                      cases[i].average);
+        /* The sum can be computed from it. */
+        double sum = strtod(cases[i].average, NULL) * cases[i].ranks;
+        assert_true(cases[i].sum > UINT32_MAX || (uint64_t)(sum + 0.5) == cases[i].sum);
     }
 }
 
@@ -339,7 +357,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(people_get_what_is_not_zero),
     cmocka_unit_test(programs_get_one_line),
     cmocka_unit_test(a_summary_names_the_ranks_with_least_and_most),
-    cmocka_unit_test(averages_are_rounded),
+    cmocka_unit_test(averages_have_the_digits_that_they_need),
 };
 
 UNIT_MAIN(tests)
