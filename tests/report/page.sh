@@ -71,7 +71,7 @@ command_line()
 
 hostile()
 {
-    local evil='<b>\\u003c/script>\\u003cscript>alert(1)\\u003c/script>\"&'"'"'<img src=x onerror=alert(1)>'
+    local evil='<b></script><script>alert(1)</script>\"&'"'"'<img src=x onerror=alert(1)>'
     mkdir "$scratch/hostile"
     cat >"$scratch/hostile/stats.json" <<END
 {"rank":0,"ranks":1,"host":"$evil","pid":7,"seconds":1.000000,"end":"$evil","counters":{"puts_inline":3,"sleeps":1},"sizes":{"puts_inline":{"8":3}},"settings":{"$evil":"$evil"}}
