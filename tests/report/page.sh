@@ -11,7 +11,7 @@ pages=$top_builddir/tests/report/pages
 # recorded NAME N MODE [SETTINGS...]: runs the job; its files are in $scratch/NAME
 recorded()
 {
-    local name=$1 ranks=$2 mode=$3 files=$scratch/$1
+    local ranks=$2 mode=$3 files=$scratch/$1
     shift 3
     mkdir "$files"
     SETTINGS="GASNET_STATSFILE=$files/stats-%.json GASNET_QUIET=1 $*"
@@ -115,14 +115,14 @@ done
     done
     finish
 }
-python3 -c "import sys; sys.path.insert(0, '$top_srcdir/tests/report'); import browser; sys.exit(0 if browser.program() else 1)" || {
+python3 -B -c "import sys; sys.path.insert(0, '$top_srcdir/tests/report'); import browser; sys.exit(0 if browser.program() else 1)" || {
     [ "$failures" -eq 0 ] || finish
     skip "Chromium is not here (contrib/install-packages.sh browser): pages were not looked at"
 }
 rm -rf "$pages"
 mkdir -p "$pages"
 command="page.py"
-python3 "$top_srcdir/tests/report/page.py" "$tool" "$scratch" "$pages" >"$scratch/checked" 2>&1
+python3 -B "$top_srcdir/tests/report/page.py" "$tool" "$scratch" "$pages" >"$scratch/checked" 2>&1
 status=$?
 [ "$status" -eq 0 ] || failed "$(tail -20 "$scratch/checked")"
 finish
