@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What a report shows: a job, as far as its files tell. Readers fill it in, in any order of files;
- * rules.c judges it and write_json.c writes it. Its size is bounded by the number of ranks, not by
- * the length of the files. One thread. */
+ * rules.c judges it and write_json.c writes it. Its size depends on the numbers of ranks, threads
+ * and pairs of ranks, not on the length of the files. One thread. */
 #ifndef TRUNKLINE_REPORT_MODEL_H
 #define TRUNKLINE_REPORT_MODEL_H
 

@@ -75,11 +75,17 @@ static void member(FILE *out, const char *name, const char *text)
 
 /* ---- ranks ---- */
 
-static size_t host_number(const struct report_model *model, uint32_t rank, uint32_t *first)
+/* The first rank before `rank` that is on the same host; `rank` if there is none. */
+static uint32_t first_of_host(const struct report_model *model, uint32_t rank)
 {
-    /* Ranks are numbered in blocks by host, so the last host is usually the same. */
     const char *host = model->ranks[rank].host;
-    return rank > 0 && strcmp(host, model->ranks[rank - 1].host) == 0 ? first[rank - 1] : rank;
+    /* Ranks are numbered in blocks by host. */
+    if (rank > 0 && strcmp(model->ranks[rank - 1].host, host) == 0)
+        return rank - 1;
+    uint32_t i = 0;
+    while (i < rank && strcmp(model->ranks[i].host, host) != 0)
+        i++;
+    return i;
 }
 
 /* "hosts": names; each rank has the index of its own in `index`. */
@@ -88,23 +94,21 @@ static void write_hosts(FILE *out, const struct report_model *model, uint32_t si
     uint32_t count = 0;
     fputs("\"hosts\":[", out);
     for (uint32_t i = 0; i < size && i < model->rank_count; i++) {
-        size_t same = host_number(model, i, index) == i ? i : i - 1;
-        for (uint32_t k = 0; same == i && k < i; k++)
-            if (strcmp(model->ranks[k].host, model->ranks[i].host) == 0)
-                same = k;
-        if (same != i) {
-            index[i] = index[same];
+        uint32_t first = first_of_host(model, i);
+        index[i] = first < i ? index[first] : count;
+        if (first < i)
             continue;
-        }
-        index[i] = count;
         fputs(count++ ? "," : "", out);
         report_write_string(out, model->ranks[i].host);
     }
     fputs("],", out);
 }
 
+/* Traces of all ranks in order have rank N as entry N. */
 static const struct trace_entry *entry_of(const struct trace_table *table, uint64_t first)
 {
+    if (first < table->count && table->entries[first].first == first)
+        return &table->entries[first];
     for (size_t i = 0; i < table->count; i++)
         if (table->entries[i].first == first)
             return &table->entries[i];

@@ -64,7 +64,8 @@ def statistics():
 
 def top():
     with open(folder + "/top.json", "w") as out:
-        for record in range(12):
+        records = 12 if ranks <= 64 else 4
+        for record in range(0, 12, 12 // records):
             share = (record + 1) / 12
             down = 4 < record < 9
             line = {"job": 1, "program": "made", "size": ranks, "hosts": (ranks + per_host - 1) // per_host, "silent_hosts": 0, "ranks": []}

@@ -11,7 +11,7 @@ pages=$top_builddir/tests/report/pages
 # recorded NAME N MODE [SETTINGS...]: runs the job; its files are in $scratch/NAME
 recorded()
 {
-    local name=$1 ranks=$2 mode=$3 files=$scratch/$1
+    local ranks=$2 mode=$3 files=$scratch/$1
     shift 3
     mkdir "$files"
     SETTINGS="GASNET_STATSFILE=$files/stats-%.json GASNET_QUIET=1 $*"
@@ -71,7 +71,7 @@ command_line()
 
 hostile()
 {
-    local evil='<b>\\u003c/script>\\u003cscript>alert(1)\\u003c/script>\"&'"'"'<img src=x onerror=alert(1)>'
+    local evil='<b></script><script>alert(1)</script>\"&'"'"'<img src=x onerror=alert(1)>'
     mkdir "$scratch/hostile"
     cat >"$scratch/hostile/stats.json" <<END
 {"rank":0,"ranks":1,"host":"$evil","pid":7,"seconds":1.000000,"end":"$evil","counters":{"puts_inline":3,"sleeps":1},"sizes":{"puts_inline":{"8":3}},"settings":{"$evil":"$evil"}}
@@ -115,14 +115,14 @@ done
     done
     finish
 }
-python3 -c "import sys; sys.path.insert(0, '$top_srcdir/tests/report'); import browser; sys.exit(0 if browser.program() else 1)" || {
+python3 -B -c "import sys; sys.path.insert(0, '$top_srcdir/tests/report'); import browser; sys.exit(0 if browser.program() else 1)" || {
     [ "$failures" -eq 0 ] || finish
     skip "Chromium is not here (contrib/install-packages.sh browser): pages were not looked at"
 }
 rm -rf "$pages"
 mkdir -p "$pages"
 command="page.py"
-python3 "$top_srcdir/tests/report/page.py" "$tool" "$scratch" "$pages" >"$scratch/checked" 2>&1
+python3 -B "$top_srcdir/tests/report/page.py" "$tool" "$scratch" "$pages" >"$scratch/checked" 2>&1
 status=$?
 [ "$status" -eq 0 ] || failed "$(tail -20 "$scratch/checked")"
 finish

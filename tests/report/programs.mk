@@ -8,3 +8,4 @@ report_tests = tests/report/page.sh
 needs_tests/report/page.sh = $(report) tests/report/worker-seq tests/report/worker-par tests/job/watchdog
 TESTS += $(report_tests)
 sanitizer_tests += $(report_tests)
+clean_files += tests/report/pages

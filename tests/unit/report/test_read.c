@@ -305,6 +305,13 @@ static size_t lines_of_standard_error(const char *name, bool *is_read)
     size_t lines = unit_lines(unit_heard());
     if (*is_read)
         free(made_json());
+    /* A number is whole or not there. */
+    const struct report_rank *rank = model->rank_count ? &model->ranks[0] : NULL;
+    if (*is_read && rank && rank->sizes) {
+        uint64_t puts = report_counter(rank, "puts_inline");
+        uint64_t some = rank->sizes->paths[tk_path_puts_inline][3];
+        assert_true((puts == 0 || puts == 19) && (some == 0 || some == 17));
+    }
     made_end();
     return lines;
 }
