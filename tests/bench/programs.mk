@@ -16,6 +16,8 @@ $(call bench,bench,seq,$(bench_sources),$$(IBVERBS_LIBS))
 $(call bench,bench-par,par,$(bench_sources),$$(IBVERBS_LIBS))
 $(call bench,start,seq)
 $(call bench,leave,seq)
+$(call variant,bench-pmix,$$(AM_CPPFLAGS) $$(AM_CFLAGS) $$(PMIX_CFLAGS))
+$(call program,tests/bench/pmix_start,$(call objects,bench-pmix,tests/bench/pmix_start.c),$$(PMIX_LIBS))
 $(call bench,first_message,seq,,$$(IBVERBS_LIBS))
 $(call bench,threads,par)
 $(call bench,working_set,seq,conduit_am job working_set)
@@ -124,6 +126,9 @@ bench-start-hosts: all-am $(bench_programs) tests/launcher/pmix_probe
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/start_hosts
 bench-start-ratio: all-am $(bench_programs) tests/launcher/pmix_probe
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/start_ratio
+bench-start-crowd: spawner/gasnetrun_ibv $(softhca_library) tests/bench/start tests/bench/pmix_start tests/job/many_ranks-seq
+	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/start_crowd $(START_CROWD)
+.PHONY: bench-start-crowd
 bench-rails: all-am $(bench_programs)
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/rails
 bench-scale: spawner/gasnetrun_ibv $(softhca_library) tests/bench/start tests/bench/first_message \

@@ -83,6 +83,7 @@ $(call job,segment_cost,seq)
 $(call job,shm_rma,seq par)
 $(call job,spinning,seq par)
 $(call job,start_cost,seq)
+$(call job,start_growth,seq)
 $(call job,soak,seq par)
 $(call job,stress,seq par)
 $(call job,teams,seq par large)
@@ -125,7 +126,7 @@ $(call program,tests/job/invalid-release,$(call objects,job-seq,tests/job/invali
 
 # The longest first
 job_tests = $(patsubst %,tests/job/%.sh, \
-    shm_and_mixed profiles exit exit_matrix crashes many_ranks start_cost coll_channels testbcast collectives kill soak unresponsive_rank neighbours \
+    shm_and_mixed profiles exit exit_matrix crashes many_ranks start_cost start_growth coll_channels testbcast collectives kill soak unresponsive_rank neighbours \
     waiting hang top report web virtual_hosts vector counters trace credits srq kinds kinds_am kinds_atomic large_messages xrc modes random_mix progress_threads packets \
     spinning two_machines legacy settings misuse checked environment firehose addressing fabrics failover port_flap connect_max on_demand rdmacm rails \
     segments loaded_late putget negotiated cancel teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma \

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <sys/un.h>
 
-/* The socket of a member: the registry name "softhca<layout>.<fabric>.<slot>.<pid>.<fd>" up to its
- * slot. */
+/* The socket of a member: the registry name "softhca<layout>.<fabric>.<slot>.<pid>.<fd>-<letters>"
+ * up to its slot. */
 static inline struct sockaddr_un socket_of(pid_t pid)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};

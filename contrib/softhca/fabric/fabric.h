@@ -69,6 +69,24 @@ static inline void *shca_queue_handle_alloc(const struct ibv_context *ctx,
     return shca_faults() && shca_fault_fails(ctx, call) ? NULL : shca_lines_alloc(bytes);
 }
 
+/* ---- directory.c ---- */
+/* What a segment says of the directory that its process uses. */
+struct shca_pipe shca_directory_place(void);
+/* Takes the directory of a member; false: it has none, or it can't be opened. */
+bool shca_directory_take(uint32_t pid, const struct shca_pipe *place);
+/* Makes one; without memory or descriptors there is none, which is not an error. */
+void shca_directory_make(void);
+/* Whether it was taken over, and all processes that used it so far had this shape; marks it if this
+ * one has another. */
+bool shca_directory_is_alike(const struct shca_segment *mine);
+/* Names a member from which the states of links may be copied: from then on others may take it. */
+void shca_directory_settled(uint32_t slot);
+bool shca_directory_find_settled(uint32_t *slot);
+/* Where the segment of a slot was when somebody last looked; false: unknown. */
+bool shca_directory_get(uint32_t slot, uint32_t *pid, int *fd);
+void shca_directory_set(uint32_t slot, uint32_t pid, int fd);
+void shca_directory_drop(void); /* when this process did not join, and in a child after fork() */
+
 /* ---- file.c ---- */
 /* Finds the shared file behind [addr, addr+length); NULL when it is private memory. */
 struct shca_file *shca_file_find(const void *addr, size_t length, uint64_t *offset);
@@ -210,6 +228,10 @@ int shca_pipe_make(int *read_fd, int *write_fd, struct shca_pipe *pipe);
 /* ---- registry.c ---- */
 /* Takes a free member slot of the fabric; 0 or errno. */
 int shca_registry_claim(uint32_t *slot, int *fd);
+/* Takes over the directory of a member, or makes one: before the segment is published. Others that
+ * found none wait until the end of the join, successful or not. */
+void shca_registry_open_directory(void);
+void shca_registry_close_directory(void);
 /* Publishes the location of that slot's segment. */
 int shca_registry_publish(uint32_t slot, int seg_fd, int *fd);
 /* Finds the process in a slot; ENOENT if the slot is free, another errno if that could not be
@@ -227,7 +249,7 @@ bool shca_registry_held(const char *word);
 int shca_registry_guard(const char *word, int *fd);
 /* The slots of all live members, at most SHCA_MEMBERS; returns their number. */
 uint32_t shca_registry_slots(uint16_t *slots);
-/* Compares the shape of the machine with that of each live member; 0, or EINVAL after one line. */
+/* Compares the shape of the machine with that of the live members; 0, or EINVAL after one line. */
 int shca_registry_agree(void);
 
 /* ---- segment.c ---- */

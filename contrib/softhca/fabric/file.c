@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -62,13 +63,64 @@ static bool continues(const struct area *a, const struct area *next)
            next->offset == a->offset + (a->end - a->start);
 }
 
+/* linux/fs.h, PROCMAP_QUERY: since Linux 6.11. */
+struct mapping_query {
+    uint64_t size, query_flags, query_addr;
+    uint64_t start, end, flags, page_size, offset, inode;
+    uint32_t dev_major, dev_minor, name_size, build_id_size;
+    uint64_t name_addr, build_id_addr;
+};
+
+enum mapping_flags { MAPPING_READABLE = 1, MAPPING_WRITABLE = 2, MAPPING_SHARED = 8 };
+
+/* 0, ENOENT for an address without a mapping, or another errno if the kernel can't tell. */
+static int area_at(int maps, uint64_t addr, struct area *a)
+{
+    const uint64_t all = MAPPING_READABLE | MAPPING_WRITABLE | MAPPING_SHARED;
+    struct mapping_query q = {.size = sizeof q, .query_addr = addr};
+
+    if (ioctl(maps, _IOWR('f', 17, struct mapping_query), &q) != 0)
+        return errno;
+    *a = (struct area){.start = q.start,
+                       .end = q.end,
+                       .offset = q.offset,
+                       .ino = q.inode,
+                       .dev = makedev(q.dev_major, q.dev_minor),
+                       .shared = (q.flags & all) == all && q.inode != 0};
+    return 0;
+}
+
+/* Asks for each mapping: a process of a large job has hundreds, and the text of all costs more than
+ * the rest of a registration. False: it could not be found out in this way. */
+static bool ask_for_area(uint64_t start, uint64_t end, struct area *found, bool *have)
+{
+    int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), e;
+    struct area a = {0};
+
+    if (maps < 0)
+        return false;
+    e = area_at(maps, start, found);
+    *have = e == 0 && found->shared;
+    while (*have && e == 0 && found->end < end) {
+        e = area_at(maps, found->end, &a);
+        *have = e == 0 && continues(found, &a);
+        found->end = a.end;
+    }
+    close(maps);
+    return e == 0 || e == ENOENT;
+}
+
 /* The mapping(s) of one file that cover [start, end). */
 static bool find_area(uint64_t start, uint64_t end, struct area *found)
 {
-    FILE *f = fopen("/proc/self/maps", "re");
+    FILE *f;
     char line[512];
     bool have = false;
 
+    if (ask_for_area(start, end, found, &have))
+        return have;
+    have = false;
+    f = fopen("/proc/self/maps", "re");
     if (!f)
         return false;
     while (fgets(line, sizeof line, f)) {
@@ -141,12 +193,19 @@ static int duplicate(int fd, uint64_t dev, uint64_t ino)
     return copy;
 }
 
-/* The program's own descriptor of the file, if it kept it open. */
+/* The program's own descriptor of the file, if it kept it open. The low ones are tried first: to
+ * list the directory the kernel makes an entry for each, which costs more than these calls. */
 static int find_fd(uint64_t dev, uint64_t ino)
 {
-    DIR *d = opendir("/proc/self/fd");
+    enum { tried = 128 };
     struct dirent *e;
     int found = -1;
+    DIR *d;
+
+    for (int fd = 0; fd < tried; fd++)
+        if (is_file(fd, dev, ino) && (found = duplicate(fd, dev, ino)) >= 0)
+            return found;
+    d = opendir("/proc/self/fd");
 
     if (!d)
         return -1;

@@ -48,13 +48,28 @@ static void copy_state(const struct shca_segment *from, void *copied)
     *(bool *)copied = true;
 }
 
+/* From one that the directory names; else from any that has settled. */
+static bool copy_from_member(void)
+{
+    uint16_t slots[SHCA_MEMBERS];
+    bool copied = false;
+    uint32_t slot, count;
+
+    if (shca_directory_find_settled(&slot) && slot != shca.slot)
+        shca_peer_peek(slot, copy_state, &copied);
+    if (copied)
+        return true;
+    count = shca_registry_slots(slots);
+    for (uint32_t i = 0; i < count && !copied; i++)
+        if (slots[i] != shca.slot)
+            shca_peer_peek(slots[i], copy_state, &copied);
+    return copied;
+}
+
 void shca_link_join(void)
 {
-    bool copied = false;
+    bool copied = copy_from_member();
 
-    for (uint32_t slot = 0; slot < SHCA_MEMBERS && !copied; slot++)
-        if (slot != shca.slot)
-            shca_peer_peek(slot, copy_state, &copied);
     for (int i = 0; i < SHCA_MAX_HCA && !copied; i++)
         atomic_store(&shca.seg->down[i], shca_config.down[i]);
     for (int i = 0; i < SHCA_MAX_HCA; i++) {
@@ -62,6 +77,7 @@ void shca_link_join(void)
         memset((void *)back_at[i], 0, sizeof back_at[i]);
     }
     atomic_store(&shca.seg->settled, 1);
+    shca_directory_settled(shca.slot);
     /* A peer that joins right now must not stay unknown for the next millisecond: a datagram to it
      * would be lost. */
     shca_registry_stale();

@@ -2,10 +2,16 @@
  *
  * The members of the fabric. The registry is the kernel's table of abstract socket names: a member
  * holds one socket "softhca.<uid>.<fabric>.<slot>", whose name can exist only once and so claims
- * the slot, and a second one "...<slot>.<pid>.<fd>", which locates its segment. Others read
- * /proc/net/unix. The kernel drops the names with the process, however it ends: no file is left
- * behind, no stale entry to clean, no server. Any user may bind such a name, so a name is trusted
- * only after the segment itself was opened (the kernel checks the user) and agrees.
+ * the slot, and a second one "...<slot>.<pid>.<fd>-<letters>", which locates its segment. Others
+ * read /proc/net/unix. The kernel drops the names with the process, however it ends: no file is
+ * left behind, no stale entry to clean, no server. Any user may bind such a name, so a name is
+ * trusted only after the segment itself was opened (the kernel checks the user) and agrees.
+ *
+ * Reading the whole table costs time in proportion to the members, so that N members which all
+ * read it need the square of N: a job of 1024 ranks on one host spent most of its start there.
+ * Therefore members share a directory (directory.c): a process that joins reads the table only up
+ * to the first member that has one, and finds the others through it. What the directory says counts
+ * if a socket with the name exists, which one connect() answers; else the table is read.
  *
  * Owns the cache of the table; registry_lock protects it. */
 #include "config.h"
@@ -34,19 +40,27 @@ static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct member members[SHCA_MEMBERS];
 static uint64_t refreshed;
 
+/* A leading NUL: the abstract name space. */
+static socklen_t address_of(const char *name, struct sockaddr_un *a)
+{
+    size_t n = strlen(name);
+
+    *a = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(a->sun_path + 1, name, n);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
+}
+
 static int bind_name(const char *name, int *out)
 {
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    size_t n = strlen(name);
+    struct sockaddr_un a;
+    socklen_t length = address_of(name, &a);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), yes = 1;
 
     if (fd < 0)
         return errno;
     /* Requests carry the credentials of their senders; enabled before anybody can send. */
     (void)!setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes);
-    memcpy(a.sun_path + 1, name, n); /* a leading NUL: the abstract name space */
-    if (bind(fd, (struct sockaddr *)&a,
-             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n))) {
+    if (bind(fd, (struct sockaddr *)&a, length)) {
         int e = errno;
         close(fd);
         return e;
@@ -76,14 +90,44 @@ int shca_registry_claim(uint32_t *slot, int *fd)
     return EUSERS;
 }
 
-int shca_registry_publish(uint32_t slot, int seg_fd, int *fd)
+static void segment_name(char name[108], uint32_t slot, uint32_t pid, int seg_fd)
 {
-    struct shca_name n = {.slot = slot, .pid = (unsigned)getpid(), .fd = seg_fd};
-    char name[108];
+    struct shca_name n = {.slot = slot, .pid = pid, .fd = seg_fd};
 
     memcpy(n.fabric, shca_config.fabric, sizeof n.fabric);
-    shca_name_segment(name, sizeof name, &n);
-    return bind_name(name, fd);
+    shca_name_segment(name, 108, &n);
+}
+
+int shca_registry_publish(uint32_t slot, int seg_fd, int *fd)
+{
+    uint32_t pid = (uint32_t)getpid();
+    char name[108];
+    int e;
+
+    segment_name(name, slot, pid, seg_fd);
+    e = bind_name(name, fd);
+    if (e == 0)
+        shca_directory_set(slot, pid, seg_fd);
+    return e;
+}
+
+/* Whether a socket with the name of that segment exists. Connecting a datagram socket sends
+ * nothing. False also if that cannot be determined. */
+static bool is_published(uint32_t slot, struct member m)
+{
+    struct sockaddr_un a;
+    socklen_t length;
+    char name[108];
+    bool is;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return false;
+    segment_name(name, slot, m.pid, m.fd);
+    length = address_of(name, &a);
+    is = connect(fd, (struct sockaddr *)&a, length) == 0;
+    close(fd);
+    return is;
 }
 
 static bool registry_is_ours(uint32_t pid)
@@ -144,7 +188,80 @@ static int refresh(void)
         read_line(line);
     e = ferror(f) ? EIO : 0;
     fclose(f);
+    for (uint32_t i = 0; i < SHCA_MEMBERS; i++)
+        if (members[i].pid != 0)
+            shca_directory_set(i, members[i].pid, members[i].fd);
     return e;
+}
+
+/* ---- the directory ---- */
+
+/* A guide is a member whose directory can be taken over. Each attempt costs some system calls, and
+ * members without one are an exception. */
+enum { guides_tried = 16 };
+
+/* Held by the one process that makes a directory, until others can take it over. */
+static int maker_fd = -1;
+
+static bool is_guide(const struct shca_name *n)
+{
+    struct shca_segment head;
+
+    return shca_segment_peek(n->slot, n->pid, n->fd, &head) &&
+           shca_directory_take(n->pid, &head.directory);
+}
+
+static bool find_guide(void)
+{
+    FILE *f = fopen("/proc/self/net/unix", "re");
+    unsigned tried = 0;
+    bool is_found = false;
+    struct shca_name n;
+    char line[512];
+
+    while (f && !is_found && tried < guides_tried && fgets(line, sizeof line, f))
+        if (shca_name_parse(line, &n) && strcmp(n.fabric, shca_config.fabric) == 0) {
+            is_found = is_guide(&n);
+            tried++;
+        }
+    if (f)
+        fclose(f);
+    return is_found;
+}
+
+/* If all ranks of a job start at the same moment, one makes the directory and the others wait for
+ * it, about a millisecond. Who makes one has to look at all members. */
+void shca_registry_open_directory(void)
+{
+    const unsigned longest = 20000, patience = 5000000; /* us; afterwards the maker was stopped */
+    unsigned pause = 500, waited = 0;
+    char name[108];
+
+    shca_name_word(name, sizeof name, shca_config.fabric, "directory");
+    while (!find_guide()) {
+        if (waited < patience && bind_name(name, &maker_fd) == EADDRINUSE) {
+            usleep(pause);
+            waited += pause;
+            pause = pause < longest / 2 ? 2 * pause : longest;
+            continue;
+        }
+        /* The previous maker may have finished between the two. */
+        if (!find_guide())
+            shca_directory_make();
+        break;
+    }
+}
+
+void shca_registry_close_directory(void)
+{
+    if (maker_fd >= 0)
+        close(maker_fd);
+    maker_fd = -1;
+}
+
+static bool look_up(uint32_t slot, struct member *m)
+{
+    return shca_directory_get(slot, &m->pid, &m->fd) && is_published(slot, *m);
 }
 
 int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd)
@@ -152,6 +269,11 @@ int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd)
     struct member m;
     int e = 0;
 
+    if (look_up(slot, &m)) {
+        *pid = m.pid;
+        *fd = m.fd;
+        return 0;
+    }
     pthread_mutex_lock(&registry_lock);
     if (tk_now() - refreshed > refresh_ns)
         e = refresh();
@@ -231,10 +353,22 @@ int shca_registry_guard(const char *word, int *fd)
     return e == EADDRINUSE ? EAGAIN : e;
 }
 
+static bool is_in_directory(uint32_t pid)
+{
+    struct member m;
+
+    for (uint32_t i = 0; i < SHCA_MEMBERS; i++)
+        if (shca_directory_get(i, &m.pid, &m.fd) && m.pid == pid && is_published(i, m))
+            return true;
+    return false;
+}
+
 bool shca_registry_has_pid(uint32_t pid)
 {
     bool found = false;
 
+    if (is_in_directory(pid))
+        return true;
     pthread_mutex_lock(&registry_lock);
     /* While sockets are opened and closed the kernel's table may skip an entry between two reads;
      * not three times in a row. */
@@ -253,6 +387,7 @@ void shca_registry_inherited(void)
 
     registry_lock = fresh;
     refreshed = 0;
+    shca_registry_close_directory();
 }
 
 static int refuse(const char *name, const char *mine, const char *theirs, uint32_t pid)
@@ -294,6 +429,8 @@ int shca_registry_agree(void)
     struct shca_segment head;
     int e;
 
+    if (shca_directory_is_alike(shca.seg))
+        return 0;
     pthread_mutex_lock(&registry_lock);
     if ((e = refresh()) != 0) {
         shca_log("cannot join fabric %s: /proc/self/net/unix, by which its processes find each "

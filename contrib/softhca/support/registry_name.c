@@ -10,6 +10,7 @@
 #include "registry_name.h"
 
 #define MARK "softhca"
+enum { SHCA_SPREAD = 6 };
 
 static uint64_t fnv(const char *text)
 {
@@ -46,9 +47,27 @@ void shca_name_word(char *out, size_t room, const char *fabric, const char *word
     snprintf(out, room, MARK "%u.%s.%s", SHCA_LAYOUT, fabric, word);
 }
 
+/* The kernel lists names by a checksum, which hardly differs among numbers that do. A process that
+ * joins reads up to the first name of a segment: these letters spread them evenly over the list, so
+ * that it is near the front however many other names there are. */
+static void add_spread(char *out, size_t room)
+{
+    size_t n = strlen(out);
+    uint64_t h = fnv(out);
+    char letters[SHCA_SPREAD + 1];
+
+    for (unsigned i = 0; i < SHCA_SPREAD; i++, h /= 52) {
+        unsigned letter = (unsigned)(h % 52);
+        letters[i] = (char)(letter < 26 ? 'a' + letter : 'A' + letter - 26);
+    }
+    letters[SHCA_SPREAD] = 0;
+    snprintf(out + n, room - n, "-%s", letters);
+}
+
 void shca_name_segment(char *out, size_t room, const struct shca_name *n)
 {
     snprintf(out, room, MARK "%u.%s.%u.%u.%d", SHCA_LAYOUT, n->fabric, n->slot, n->pid, n->fd);
+    add_spread(out, room);
 }
 
 /* A decimal as printf writes it, below 10^9: no sign, no blank, no leading zero. */
@@ -82,6 +101,7 @@ static bool fabric(const char **at, struct shca_name *out)
     return true;
 }
 
+/* Other layouts end differently behind the numbers. */
 static bool names_parse(const char *line, struct shca_name *out, unsigned *layout)
 {
     static const char mark[] = " @" MARK;
@@ -93,7 +113,7 @@ static bool names_parse(const char *line, struct shca_name *out, unsigned *layou
     at += sizeof mark - 1;
     if (!number(&at, layout) || !dot(&at) || !fabric(&at, out) || !dot(&at) ||
         !number(&at, &out->slot) || !dot(&at) || !number(&at, &out->pid) || !dot(&at) ||
-        !number(&at, &fd) || (*at && *at != '\n'))
+        !number(&at, &fd) || (*at && *at != '\n' && *at != '-'))
         return false;
     out->fd = (int)fd;
     return out->slot < SHCA_MEMBERS && out->pid != 0;
@@ -102,8 +122,15 @@ static bool names_parse(const char *line, struct shca_name *out, unsigned *layou
 bool shca_name_parse(const char *line, struct shca_name *out)
 {
     unsigned layout;
+    char name[108];
+    size_t n;
 
-    return names_parse(line, out, &layout) && layout == SHCA_LAYOUT;
+    if (!names_parse(line, out, &layout) || layout != SHCA_LAYOUT)
+        return false;
+    shca_name_segment(name, sizeof name, out);
+    n = strlen(name);
+    line = strstr(line, " @" MARK) + 2;
+    return strncmp(line, name, n) == 0 && (!line[n] || line[n] == '\n');
 }
 
 bool shca_name_parse_foreign(const char *line, struct shca_name *out, unsigned *layout)

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /* Every name contains this number, so that processes with different layouts never meet. */
-enum { SHCA_LAYOUT = 13 };
+enum { SHCA_LAYOUT = 14 };
 #define SHCA_MAGIC (UINT64_C(0x4341485446004f53) + SHCA_LAYOUT)
 
 enum {
@@ -315,11 +315,25 @@ struct shca_segment {
     struct shca_pipe liveness;    /* has a reader as long as this process is a member */
     _Atomic uint32_t mcast_high;  /* all attachments are below this entry */
     _Atomic uint32_t mcast_epoch; /* attachments on the fabric since this process joined */
+    struct shca_pipe directory;   /* the directory that this process uses; fd -1: none */
     /* RDMA reads of regions of accelerators in this process, by anybody: on PCIe a read pushes the
      * writes before it. */
     _Atomic uint64_t device_reads;
     /* By fabric port. */
     struct shca_inet inet[SHCA_MAX_HCA * SHCA_MAX_PRT + 1][SHCA_INET_KINDS];
+};
+
+/* Where the members of a fabric are, in a memfd of its own that a joining process takes over from
+ * any member. Hints: an entry may be missing or out of date (fabric/directory.c). */
+struct shca_directory {
+    uint64_t magic;
+    char fabric[SHCA_NAME];
+    uint32_t hcas, ports, roce; /* as in the segment of the process that made it */
+    _Atomic uint32_t is_mixed;  /* some process that joined had another shape */
+    /* The slot of the last member that has settled, plus 1. 0: not even the one that made it, so
+     * that nobody may take it over: it may yet find that it does not agree with another member. */
+    _Atomic uint32_t settled;
+    _Atomic uint64_t at[SHCA_MEMBERS]; /* by slot: pid and descriptor of the segment; 0: unknown */
 };
 
 static inline struct shca_mr_sh *shca_mr_table(struct shca_segment *s)

@@ -102,6 +102,7 @@ static void drop_all(void)
     drop(&shca.info_fd);
     drop(&shca.liveness[0]);
     drop(&shca.liveness[1]);
+    shca_directory_drop();
     shca.seg = NULL;
 }
 
@@ -118,8 +119,11 @@ static int join_locked(void)
         e = shca_heap_init(shca.seg->heap_off, shca.seg->size - shca.seg->heap_off);
     if (e == 0)
         e = shca_pipe_make(&shca.liveness[0], &shca.liveness[1], &shca.seg->liveness);
-    if (e == 0)
+    if (e == 0) {
+        shca_registry_open_directory();
+        shca.seg->directory = shca_directory_place();
         e = shca_registry_publish(shca.slot, shca.seg_fd, &shca.info_fd);
+    }
     /* Only after our own name is published: of two processes that join at the same time, at least
      * one sees the other. */
     if (e == 0)
@@ -128,6 +132,7 @@ static int join_locked(void)
         if (shca.seg)
             munmap(shca.seg, segment_bytes);
         drop_all();
+        shca_registry_close_directory();
         if (e != EUSERS && e != EINVAL && e != EFBIG && e != ENOTSUP)
             shca_log("cannot join fabric %s: %s; %s", shca_config.fabric, strerror(e),
                      shca_remedy(e));
@@ -139,6 +144,7 @@ static int join_locked(void)
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     /* After publishing: from now on a process that changes links finds us among the members. */
     shca_link_join();
+    shca_registry_close_directory();
     atomic_store(&shca.fatal, 0);
     /* It also serves the softhca command; without it the device works, but slower to react. */
     shca_engine_start();

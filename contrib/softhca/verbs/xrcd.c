@@ -40,6 +40,8 @@ static uint64_t file_domain(const struct shca_context *c, const struct stat *st)
     return mix(mix(mix(2, (uint64_t)c->hca), st->st_dev), st->st_ino) | 1;
 }
 
+/* Who opens or creates, as every rank of a job does, need not know whether it exists: that reads
+ * the names of all sockets of the host. */
 static int open_file_domain(struct shca_xrcd *x, const struct ibv_xrcd_init_attr *a)
 {
     struct stat st;
@@ -51,6 +53,8 @@ static int open_file_domain(struct shca_xrcd *x, const struct ibv_xrcd_init_attr
         return EBADF;
     x->domain = file_domain(shca_ctx(x->xrcd.context), &st);
     snprintf(word, sizeof word, "x%016llx", (unsigned long long)x->domain);
+    if ((a->oflags & (O_CREAT | O_EXCL)) == O_CREAT)
+        return shca_registry_hold(word, &x->fd);
     e = shca_registry_guard(word, &guard);
     if (e != 0)
         return e;

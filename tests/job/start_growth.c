@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a rank costs at the start of a job, beside others: the bytes and calls that this process
+ * reads, its page faults and its mappings, after a put to the next rank and a barrier. Rank 0 also
+ * prints those of the processes of the launcher on this host: bytes moved, the most memory that
+ * each had, and CPU time. Counts of the kernel: a rank can't forget one. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "job.h"
+
+/* The number behind a name in a file of a process; 0: there is none. */
+static unsigned long number_of(const char *file, int pid, const char *name)
+{
+    char path[64], line[512];
+    unsigned long number = 0;
+    snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+    FILE *in = fopen(path, "re");
+    while (in && fgets(line, sizeof(line), in))
+        if (!strncmp(line, name, strlen(name)))
+            number = strtoul(line + strlen(name), NULL, 10);
+    if (in)
+        fclose(in);
+    return number;
+}
+
+static unsigned mappings(void)
+{
+    char line[512];
+    unsigned count = 0;
+    FILE *in = fopen("/proc/self/maps", "re");
+    CHECK(in != NULL);
+    while (fgets(line, sizeof(line), in))
+        count++;
+    fclose(in);
+    return count;
+}
+
+/* CPU time of all threads of a process so far, in ms, by ticks. */
+static long cpu_ms(int pid)
+{
+    char path[64], line[1024];
+    unsigned long user = 0, system = 0;
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    FILE *in = fopen(path, "re");
+    const char *at = in && fgets(line, sizeof(line), in) ? strrchr(line, ')') : NULL;
+    if (!at ||
+        sscanf(at, ") %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu %lu", &user, &system) != 2)
+        user = system = 0; /* it has just ended */
+    if (in)
+        fclose(in);
+    return (long)(user + system) * 1000 / sysconf(_SC_CLK_TCK);
+}
+
+/* The guard, which is the parent of the ranks, and its child that serves PMIx. */
+static void print_launcher(void)
+{
+    unsigned long moved = 0, kib = 0;
+    char path[64], name[64] = "";
+    int pid, guard = (int)getppid();
+    long ms = 0;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", guard, guard);
+    FILE *children = fopen(path, "re");
+    CHECK(children != NULL, "%s can't be read", path);
+    for (pid = guard; pid; pid = fscanf(children, "%d", &pid) == 1 ? pid : 0) {
+        snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+        FILE *comm = fopen(path, "re");
+        bool is_launcher =
+            comm && fgets(name, sizeof(name), comm) && !strncmp(name, "gasnetrun", 9);
+        if (comm)
+            fclose(comm);
+        if (!is_launcher)
+            continue;
+        moved += number_of("io", pid, "rchar: ") + number_of("io", pid, "wchar: ");
+        ms += cpu_ms(pid);
+        kib += number_of("status", pid, "VmHWM:");
+    }
+    fclose(children);
+    printf("launcher: %lu bytes, %lu KiB, %ld ms\n", moved, kib, ms);
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t word = 1;
+    struct rusage usage;
+    job_start(&argc, &argv, (size_t)1 << 16);
+    gex_Rank_t next = (job.rank + 1) % job.size;
+    gex_RMA_PutBlocking(job.tm, next, job_remote(next, 0), &word, sizeof(word), 0);
+    job_barrier();
+    int pid = (int)getpid();
+    unsigned long bytes = number_of("io", pid, "rchar: "), calls = number_of("io", pid, "syscr: ");
+    CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+    printf("rank %u: %lu bytes, %lu reads, %ld faults, %u mappings\n", (unsigned)job.rank, bytes,
+           calls, usage.ru_minflt, mappings());
+    if (job.rank == 0)
+        print_launcher();
+    job_end();
+}
