@@ -40,21 +40,24 @@ static void __attribute__((noinline)) wait_slowly(gex_Event_t event)
     tk_event_retire(event);
 }
 
-/* The counter of an access region's event never reads zero, so it takes the slow path like an
- * incomplete event. */
-void gex_Event_Wait(gex_Event_t event)
+/* What the inline form (trunkline_rma.h) calls: not for GEX_EVENT_INVALID. The counter of an access
+ * region's event never reads zero, so it takes the slow path like an incomplete event. */
+void trunkline_event_wait(gex_Event_t event);
+void trunkline_event_wait(gex_Event_t event)
 {
     TK_CHECK_MAY_COMMUNICATE("gex_Event_Wait");
     CHECK_EVENT("gex_Event_Wait", event);
-    tk_if_unlikely(event == GEX_EVENT_INVALID)
-    {
-        tk_serve_now_and_then();
-        return;
-    }
     TK_TRACED(event_wait, tk_trace_no_peer, 0);
     tk_serve(tk_count_of(event));
     tk_if_unlikely(tk_counter_read(tk_count_of(event)) > 0) wait_slowly(event);
     else tk_counter_leave(tk_count_of(event), tk_op_free);
+}
+
+void gex_Event_Wait(gex_Event_t event)
+{
+    TK_CHECK_MAY_COMMUNICATE("gex_Event_Wait");
+    tk_if_likely(event != GEX_EVENT_INVALID) trunkline_event_wait(event);
+    else tk_serve_now_and_then();
 }
 
 gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t event_category)

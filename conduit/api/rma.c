@@ -274,7 +274,9 @@ _Static_assert((int)TRUNKLINE_UNMAPPED == (int)tk_unmapped &&
 void trunkline_copy(void *to, const void *from, size_t nbytes);
 void trunkline_copy(void *to, const void *from, size_t nbytes)
 {
-    tk_copy_whole(to, from, nbytes);
+    /* First what clients do not copy themselves. */
+    tk_if_unlikely(nbytes >= 8) tk_copy_whole(to, from, nbytes);
+    else tk_copy_whole_below_8(to, from, nbytes);
 }
 
 #define ALSO_NAMED(name, function)                                                                 \

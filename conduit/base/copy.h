@@ -102,6 +102,16 @@ typedef uint64_t tk_whole_8_t __attribute__((__may_alias__, __aligned__(1)));
 
 #define TK_COPY_WHOLE(to, from, type) (*(volatile type *)(to) = *(const volatile type *)(from))
 
+/* Below 8 bytes: 1, 2 or 4 aligned bytes are read and written with one access. */
+static inline void tk_copy_whole_below_8(void *to, const void *from, size_t n)
+{
+    tk_if_likely(n == 1) /* the most frequent size of those that clients do not copy themselves */
+        * (char *)to = *(const char *)from;
+    else if (n == 4) TK_COPY_WHOLE(to, from, tk_whole_4_t);
+    else if (n == 2) TK_COPY_WHOLE(to, from, tk_whole_2_t);
+    else if (n) tk_copy_below_8((char *)to, (const char *)from, n);
+}
+
 /* Any n: 1, 2, 4 or 8 aligned bytes are read and written with one access. Large copies use memcpy,
  * which bypasses the caches above a threshold of its own; our streaming stores were not faster at
  * any size. */
@@ -109,11 +119,9 @@ static inline void tk_copy_whole(void *to, const void *from, size_t n)
 {
     if (n == 8)
         TK_COPY_WHOLE(to, from, tk_whole_8_t);
-    else if (n == 4)
-        TK_COPY_WHOLE(to, from, tk_whole_4_t);
-    else if (n == 2)
-        TK_COPY_WHOLE(to, from, tk_whole_2_t);
-    else if (n)
+    else if (n < 8)
+        tk_copy_whole_below_8(to, from, n);
+    else
         memcpy(to, from, n);
 }
 

@@ -134,11 +134,11 @@ static inline void tk_serve_undone(void)
 
 /* The same for a caller that has not checked: polls now and then even if there is nothing to wait
  * for, because a client that only waits for operations that are already complete must serve others
- * too. / */
+ * too. */
 static inline void tk_serve(const tk_counter_t *left)
 {
-    tk_if_likely(tk_counter_read(left) > 0) tk_serve_undone();
-    else tk_serve_now_and_then();
+    tk_if_unlikely(tk_turn_to_serve()) tk_poll();
+    else tk_if_likely(tk_counter_read(left) > 0) tk_reap();
 }
 
 static inline void tk_wait_undone(const tk_counter_t *left)

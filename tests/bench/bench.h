@@ -28,6 +28,10 @@ enum {
 #define BENCH_TARGET       (4 * BENCH_MIB)
 #define BENCH_RING         (8 * BENCH_MIB)
 #define BENCH_SEGMENT_SIZE (BENCH_RING + bench_slots * BENCH_SLOT_SIZE)
+/* Where the next small transfer lies, behind the source and the target. One place for all would
+ * measure which variable of the loop happens to lie there in a page: a load that seems to depend on
+ * a store of the copy just before it (4K aliasing) costs more than the copy. */
+#define BENCH_NEXT(at) (((at) + 576) & 8191)
 
 /* job.c: the two processes */
 struct bench_job {
@@ -94,6 +98,12 @@ bench_op bench_raw_write, bench_raw_read, bench_raw_write_window, bench_raw_read
 bench_op nbrhd_raw_ping_pong, nbrhd_raw_copies, nbrhd_raw_both, nbrhd_raw_memcpy, nbrhd_raw_flood;
 bench_op nbrhd_raw_copy_flood, nbrhd_raw_careless_flood;
 bench_op nbrhd_raw_store, nbrhd_raw_load, nbrhd_raw_look;
+bench_op nbrhd_raw_small_put, nbrhd_raw_small_get, nbrhd_raw_small_value, nbrhd_raw_small_load;
+
+/* nbrhd_small.c */
+bench_op nbrhd_put_blocking, nbrhd_get_blocking, nbrhd_put_nb, nbrhd_get_nb;
+bench_op nbrhd_put_nbi, nbrhd_get_nbi;
+bench_op nbrhd_put_val, nbrhd_put_nb_val, nbrhd_put_nbi_val, nbrhd_get_val;
 
 /* report.c */
 struct bench_result {

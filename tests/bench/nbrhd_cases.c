@@ -51,6 +51,15 @@ static void nbrhd_barrier(size_t nbytes, long count)
             bytes, 0, 0                                                                            \
     }
 
+/* Sizes of the small transfers: below, at and above a word, in one step of a copy, in several. */
+#define SMALL(name, conduit, raw, bytes)                                                           \
+    {                                                                                              \
+        name, "copy", conduit, raw, BENCH_NS, bytes, 1.1, 0                                        \
+    }
+#define SMALLS(name, conduit, raw)                                                                 \
+    SMALL(name, conduit, raw, 1), SMALL(name, conduit, raw, 8), SMALL(name, conduit, raw, 64),     \
+        SMALL(name, conduit, raw, 256), SMALL(name, conduit, raw, 512)
+
 struct bench_case bench_cases[bench_cases_max];
 
 static const struct bench_case cases[] = {
@@ -78,6 +87,18 @@ static const struct bench_case cases[] = {
     {"empty poll", "look", nbrhd_poll, nbrhd_raw_look, BENCH_NS, 0, 0, 0},
     {"put latency", "store", nbrhd_put_8, nbrhd_raw_store, BENCH_NS, 8, 0, 0},
     {"get latency", "load", nbrhd_get_8, nbrhd_raw_load, BENCH_NS, 8, 0, 0},
+    SMALLS("PutBlocking", nbrhd_put_blocking, nbrhd_raw_small_put),
+    SMALLS("GetBlocking", nbrhd_get_blocking, nbrhd_raw_small_get),
+    SMALLS("PutNB, wait", nbrhd_put_nb, nbrhd_raw_small_put),
+    SMALLS("GetNB, wait", nbrhd_get_nb, nbrhd_raw_small_get),
+    SMALLS("PutNBI flood", nbrhd_put_nbi, nbrhd_raw_small_put),
+    SMALLS("GetNBI flood", nbrhd_get_nbi, nbrhd_raw_small_get),
+    SMALL("PutBlockingVal", nbrhd_put_val, nbrhd_raw_small_value, 1),
+    SMALL("PutBlockingVal", nbrhd_put_val, nbrhd_raw_small_value, 8),
+    SMALL("PutNBVal, wait", nbrhd_put_nb_val, nbrhd_raw_small_value, 8),
+    SMALL("PutNBIVal flood", nbrhd_put_nbi_val, nbrhd_raw_small_value, 8),
+    SMALL("GetBlockingVal", nbrhd_get_val, nbrhd_raw_small_load, 1),
+    SMALL("GetBlockingVal", nbrhd_get_val, nbrhd_raw_small_load, 8),
     {"barrier of 2", "two flags", nbrhd_barrier, nbrhd_raw_both, BENCH_US, 0, 0, 0},
 };
 

@@ -150,6 +150,71 @@ void nbrhd_raw_load(size_t nbytes, long count)
     }
 }
 
+/* Small transfers: one word says whether the peer shares memory, and memcpy copies a number of
+ * bytes that the compiler does not know. The word is read each time, as everything is that another
+ * thread may change. */
+static uint64_t is_shared = 1;
+
+static inline void check_shared(void)
+{
+    if (__atomic_load_n(&is_shared, __ATOMIC_RELAXED) != 1)
+        bench_die("the peer shares no memory with us any more");
+}
+
+void nbrhd_raw_small_put(size_t nbytes, long count)
+{
+    char *to = local + BENCH_TARGET, *from = bench_job.mine + BENCH_SOURCE;
+    size_t at = 0;
+    for (long left = bench_job.me == 0 ? count : 0; left > 0; left--) {
+        check_shared();
+        memcpy(to + at, from + at, nbytes);
+        keep();
+        at = BENCH_NEXT(at);
+    }
+}
+
+void nbrhd_raw_small_get(size_t nbytes, long count)
+{
+    char *from = local + BENCH_TARGET, *to = bench_job.mine + BENCH_SOURCE;
+    size_t at = 0;
+    for (long left = bench_job.me == 0 ? count : 0; left > 0; left--) {
+        check_shared();
+        memcpy(to + at, from + at, nbytes);
+        keep();
+        at = BENCH_NEXT(at);
+    }
+}
+
+/* Of a value of 1 to 8 bytes; all our CPUs store the low-order byte first. */
+void nbrhd_raw_small_value(size_t nbytes, long count)
+{
+    char *to = local + BENCH_TARGET;
+    size_t at = 0;
+    for (long left = bench_job.me == 0 ? count : 0; left > 0; left--) {
+        uint64_t value = (uint64_t)left;
+        check_shared();
+        memcpy(to + at, &value, nbytes);
+        keep();
+        at = BENCH_NEXT(at);
+    }
+}
+
+void nbrhd_raw_small_load(size_t nbytes, long count)
+{
+    char *from = local + BENCH_TARGET;
+    uint64_t sum = 0;
+    size_t at = 0;
+    for (long left = bench_job.me == 0 ? count : 0; left > 0; left--) {
+        uint64_t value = 0;
+        check_shared();
+        memcpy(&value, from + at, nbytes);
+        keep();
+        at = BENCH_NEXT(at);
+        sum += value;
+    }
+    __asm__ __volatile__("" : : "r"(sum));
+}
+
 void nbrhd_raw_look(size_t nbytes, long count)
 {
     (void)nbytes;

@@ -111,6 +111,19 @@ static void put_nb_8(void)
     gex_Event_Wait(gex_RMA_PutNB(tm, peer, theirs, mine, 8, GEX_EVENT_DEFER, 0));
 }
 
+/* A size that the compiler does not know. */
+static volatile size_t any = 256;
+
+static void put_nb_any(void)
+{
+    gex_Event_Wait(gex_RMA_PutNB(tm, peer, theirs, mine, any, GEX_EVENT_DEFER, 0));
+}
+
+static void get_any(void)
+{
+    gex_RMA_GetBlocking(tm, mine, peer, theirs, any, 0);
+}
+
 /* Waits outside of all libraries while the device works, so that the measured wait finds the copy
  * complete. */
 static void put_block(const char *from)
@@ -404,6 +417,8 @@ static const struct operation {
     {"put-8", nothing, put_8, NULL, false},
     {"put-nb-8", nothing, put_nb_8, NULL, false},
     {"get-8", nothing, get_8, NULL, false},
+    {"put-nb-any", nothing, put_nb_any, NULL, false},
+    {"get-any", nothing, get_any, NULL, false},
     {"pair-put-nb-8", nothing, pair_put_8, NULL, false},
     {"kind-put-nb-8", nothing, pair_put_8, NULL, false},
     {"put-64k", nothing, put_64k, NULL, false},

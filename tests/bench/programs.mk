@@ -25,7 +25,7 @@ $(call bench,operations,seq)
 $(call bench,operations-par,par,operations)
 # Between neighbours: the same program with other cases and another raw side, a flood from many, and a table that has what other
 # libraries do in it. make bench-nbrhd NBRHD_OPTIONS=--medium: only Medium messages, with their aims.
-$(call bench_pair,nbrhd_pair,bench conduit_am conduit_rma job nbrhd_cases nbrhd_raw report)
+$(call bench_pair,nbrhd_pair,bench conduit_am conduit_rma job nbrhd_cases nbrhd_raw nbrhd_small report)
 $(call bench_pair,nbrhd_flood)
 nbrhd_programs = $(foreach m,seq par,tests/bench/nbrhd_pair-$(m) tests/bench/nbrhd_flood-$(m))
 # Remote atomics and non-contiguous transfers: the same program with other cases

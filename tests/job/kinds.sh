@@ -153,6 +153,13 @@ ends()
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 SOFTGPU_FAULT=copy:ms=100" good 2 "$jobs/kind_ends-seq"
 }
 
+# Only puts and gets that a CPU may do are inlined into the client.
+inlined()
+{
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good 2 "$jobs/inlined-seq" near
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=1 good 2 "$jobs/inlined-seq" far
+}
+
 # Sanitizers check the library's own memory; the tests above check memory that only devices and HCAs access.
 sanitized()
 {
@@ -169,5 +176,5 @@ lane network network
 lane hcas hcas weak_order counts
 lane ends deaths faults freed_memory others
 lane neighbours neighbours
-lane alone alone names classes ends
+lane alone alone names classes ends inlined
 finish

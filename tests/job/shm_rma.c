@@ -137,8 +137,12 @@ static void every_call_with_every_size(void)
     SIZE(2);
     SIZE(3);
     SIZE(4);
+    SIZE(5);
+    SIZE(6);
     SIZE(7);
     SIZE(8);
+    SIZE(9);
+    SIZE(15);
     SIZE(16);
     SIZE(24);
     SIZE(63);
@@ -158,6 +162,11 @@ static void every_call_with_every_size(void)
         sync_put(gex_RMA_PutNBVal(job.tm, peer, theirs(DATA), ~value, size, 0),                    \
                  GEX_EVENT_INVALID);                                                               \
         CHECK(gex_RMA_GetBlockingVal(job.tm, peer, theirs(DATA), size, 0) == (~value & mask));     \
+        CHECK(gex_RMA_PutBlockingVal(job.tm, peer, theirs(DATA), value, changing(size), 0) == 0);  \
+        CHECK(gex_RMA_GetBlockingVal(job.tm, peer, theirs(DATA), 8, 0) == (value & mask));         \
+        sync_put(gex_RMA_PutNBVal(job.tm, peer, theirs(DATA), ~value, changing(size), 0),          \
+                 GEX_EVENT_INVALID);                                                               \
+        CHECK(gex_RMA_GetBlockingVal(job.tm, peer, theirs(DATA), size, 0) == (~value & mask));     \
         CHECK(gex_RMA_PutNBIVal(job.tm, peer, theirs(DATA), value, changing(size), 0) == 0);       \
         sync_nbi();                                                                                \
         CHECK(gex_RMA_GetBlockingVal(job.tm, peer, theirs(DATA), changing(size), 0) ==             \
@@ -172,6 +181,8 @@ static void values(void)
     VALUE(3);
     VALUE(4);
     VALUE(5);
+    VALUE(6);
+    VALUE(7);
     VALUE(8);
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Puts and gets between processes that share memory, inlined into the client: a copy, complete on
- * return; for small constant sizes one load and one store. All other cases, and all calls in a
- * library built with --enable-debug, which checks them, --enable-trace, which records them, or
- * --enable-stats, which counts them, call the library's function of the same name. Included by
- * gasnetex.h. Owns nothing, locks nothing; blocking calls poll now and then. */
+ * return; for small constant sizes one load and one store, for others a call of the client's
+ * memcpy. All other cases, and all calls in a library built with --enable-debug, which checks them,
+ * --enable-trace, which records them, or --enable-stats, which counts them, call the library's
+ * function of the same name. So does gex_Event_Wait, except for the event of a copy, which is
+ * GEX_EVENT_INVALID. Included by gasnetex.h. Owns nothing, locks nothing; blocking calls and waits
+ * poll now and then. */
 #ifndef TRUNKLINE_RMA_H
 #define TRUNKLINE_RMA_H
 
@@ -44,6 +46,8 @@ int trunkline_put_nbi_val(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Valu
 gex_RMA_Value_t trunkline_get_blocking_val(gex_TM_t tm, gex_Rank_t rank, void *src, size_t nbytes,
                                            gex_Flags_t flags);
 
+void trunkline_event_wait(gex_Event_t event);
+
 /* Copies that other processes may read meanwhile: 1, 2, 4 or 8 aligned bytes move as one access.
  * With zero bytes neither address is accessed. */
 void trunkline_copy(void *to, const void *from, size_t nbytes);
@@ -64,9 +68,9 @@ TRUNKLINE_PART uintptr_t trunkline_addr_offset(gex_TM_t tm, gex_Rank_t rank)
 
 /* ---- Turns ----
  *
- * A client that only copies must serve others too, so every 128th blocking copy of a thread polls.
- * With static TLS the counter costs two instructions in any client, three in PAR. The library's own
- * objects do not use it. */
+ * A client that only copies must serve others too, so every 128th blocking copy or wait for a copy
+ * of a thread polls. With static TLS the counter costs two instructions in any client, three in
+ * PAR. The library's own objects do not use it. */
 #    if defined(TRUNKLINE_ANY_MODE)
 #        define TRUNKLINE_IS_TO_POLL() 0
 #    else
@@ -108,11 +112,52 @@ enum { TRUNKLINE_INLINE_MAX = 64 };
 #    define TRUNKLINE_IS_SMALL(nbytes)                                                             \
         (__builtin_constant_p(nbytes) && (nbytes) <= (size_t)TRUNKLINE_INLINE_MAX)
 
+/* memcpy by a name that the compiler does not know: where it knows a bound of the size, it would
+ * put string instructions in the call's place, which start slowly. Without the PLT's jump the call
+ * takes about as much less as the tests before it take. */
+#    if defined(__has_attribute)
+#        if __has_attribute(__noplt__)
+#            define TRUNKLINE_DIRECT __attribute__((__noplt__))
+#        endif
+#    endif
+#    if !defined(TRUNKLINE_DIRECT)
+#        define TRUNKLINE_DIRECT
+#    endif
+void *trunkline_memcpy(void *to, const void *from, size_t nbytes) __asm__("memcpy")
+    __attribute__((__nothrow__, __leaf__)) TRUNKLINE_DIRECT;
+
+/* Where the size turns out to be 8 at run time. The compiler forgets what the addresses are of, or
+ * it would warn where a smaller object, or none, is passed with its size in a variable. */
+TRUNKLINE_PART void trunkline_copy_8(void *to, const void *from)
+{
+    __asm__("" : "+r"(to), "+r"(from));
+    *(volatile trunkline_8_t *)to = *(const volatile trunkline_8_t *)from;
+}
+
+/* A size that the compiler does not know, or a large one. Up to 8 bytes memcpy will not do: it may
+ * write them twice, and a reader who answers the first write would lose its answer. Under
+ * -fsanitize=thread the copy stays in the library, because a race of it is the client's. */
+#    if defined(__SANITIZE_THREAD__)
+#        define TRUNKLINE_CALLS_MEMCPY(nbytes) 0
+#    else
+#        define TRUNKLINE_CALLS_MEMCPY(nbytes) ((nbytes) > 8)
+#    endif
+
+TRUNKLINE_PART void trunkline_copy_any(void *to, const void *from, size_t nbytes)
+{
+    if (TRUNKLINE_CALLS_MEMCPY(nbytes))
+        trunkline_memcpy(to, from, nbytes);
+    else if (nbytes == 8)
+        trunkline_copy_8(to, from);
+    else
+        trunkline_copy(to, from, nbytes);
+}
+
 TRUNKLINE_PART void trunkline_nbrhd_put(uintptr_t dest, const void *src, size_t nbytes)
 {
     void *to = (void *)dest;
     if (!TRUNKLINE_IS_SMALL(nbytes))
-        trunkline_copy(to, src, nbytes);
+        trunkline_copy_any(to, src, nbytes);
     else if (nbytes == 8)
         *(volatile trunkline_8_t *)to = *(const trunkline_8_t *)src;
     else if (nbytes == 4)
@@ -130,7 +175,7 @@ TRUNKLINE_PART void trunkline_nbrhd_get(void *to, uintptr_t src, size_t nbytes)
 {
     const void *from = (const void *)src;
     if (!TRUNKLINE_IS_SMALL(nbytes))
-        trunkline_copy(to, from, nbytes);
+        trunkline_copy_any(to, from, nbytes);
     else if (nbytes == 8)
         *(trunkline_8_t *)to = *(const volatile trunkline_8_t *)from;
     else if (nbytes == 4)
@@ -210,38 +255,48 @@ TRUNKLINE_NEAR int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t rank, void
     return GASNET_OK;
 }
 
-/* ---- Calls on values: inline if `nbytes` is the size of an integer type ---- */
+/* ---- Waits. A copy was complete when its event was returned; nothing else has that event. ---- */
 
-#    define TRUNKLINE_IS_NUMBER(nbytes)                                                            \
-        (__builtin_constant_p(nbytes) &&                                                           \
-         ((nbytes) == 1 || (nbytes) == 2 || (nbytes) == 4 || (nbytes) == 8))
+#    if !defined(TRUNKLINE_INSIDE)
+TRUNKLINE_NEAR void gex_Event_Wait(gex_Event_t event)
+{
+    if (event != GEX_EVENT_INVALID)
+        trunkline_event_wait(event);
+    else
+        trunkline_copy_turn();
+}
+#    endif
+
+/* ---- Calls on values ---- */
+
+/* The address of the value's low-order bytes. */
+#    if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#        define TRUNKLINE_VALUE_BYTES(value, nbytes) ((void *)&(value))
+#    else
+#        define TRUNKLINE_VALUE_BYTES(value, nbytes)                                               \
+            ((void *)((char *)&(value) + sizeof(value) - (nbytes)))
+#    endif
 
 TRUNKLINE_PART void trunkline_nbrhd_store(uintptr_t dest, gex_RMA_Value_t value, size_t nbytes)
 {
-    void *to = (void *)dest;
-    if (nbytes == 8)
-        *(volatile trunkline_8_t *)to = value;
-    else if (nbytes == 4)
-        *(volatile trunkline_4_t *)to = (uint32_t)value;
-    else if (nbytes == 2)
-        *(volatile trunkline_2_t *)to = (uint16_t)value;
+    if (nbytes == sizeof(value))
+        *(volatile trunkline_8_t *)dest = value;
+    else if (TRUNKLINE_IS_SMALL(nbytes))
+        trunkline_nbrhd_put(dest, TRUNKLINE_VALUE_BYTES(value, nbytes), nbytes);
     else
-        *(volatile unsigned char *)to = (unsigned char)value;
+        trunkline_copy((void *)dest, TRUNKLINE_VALUE_BYTES(value, nbytes), nbytes);
     TRUNKLINE_NBRHD_FENCE(__ATOMIC_RELEASE);
 }
 
 TRUNKLINE_PART gex_RMA_Value_t trunkline_nbrhd_load(uintptr_t src, size_t nbytes)
 {
-    const void *from = (const void *)src;
-    gex_RMA_Value_t value;
-    if (nbytes == 8)
-        value = *(const volatile trunkline_8_t *)from;
-    else if (nbytes == 4)
-        value = *(const volatile trunkline_4_t *)from;
-    else if (nbytes == 2)
-        value = *(const volatile trunkline_2_t *)from;
+    gex_RMA_Value_t value = 0;
+    if (nbytes == sizeof(value))
+        value = *(const volatile trunkline_8_t *)src;
+    else if (TRUNKLINE_IS_SMALL(nbytes))
+        trunkline_nbrhd_get(TRUNKLINE_VALUE_BYTES(value, nbytes), src, nbytes);
     else
-        value = *(const volatile unsigned char *)from;
+        trunkline_copy(TRUNKLINE_VALUE_BYTES(value, nbytes), (const void *)src, nbytes);
     TRUNKLINE_NBRHD_FENCE(__ATOMIC_ACQUIRE);
     return value;
 }
@@ -250,7 +305,7 @@ TRUNKLINE_NEAR int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *de
                                           gex_RMA_Value_t value, size_t nbytes, gex_Flags_t flags)
 {
     uintptr_t offset = trunkline_addr_offset(tm, rank);
-    if (!TRUNKLINE_IS_NUMBER(nbytes) || TRUNKLINE_IS_UNMAPPED(offset, flags))
+    if (TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_put_blocking_val(tm, rank, dest, value, nbytes, flags);
     trunkline_nbrhd_store((uintptr_t)dest + offset, value, nbytes);
     trunkline_copy_turn();
@@ -261,7 +316,7 @@ TRUNKLINE_NEAR gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, void *
                                             gex_RMA_Value_t value, size_t nbytes, gex_Flags_t flags)
 {
     uintptr_t offset = trunkline_addr_offset(tm, rank);
-    if (!TRUNKLINE_IS_NUMBER(nbytes) || TRUNKLINE_IS_UNMAPPED(offset, flags))
+    if (TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_put_nb_val(tm, rank, dest, value, nbytes, flags);
     trunkline_nbrhd_store((uintptr_t)dest + offset, value, nbytes);
     return GEX_EVENT_INVALID;
@@ -271,7 +326,7 @@ TRUNKLINE_NEAR int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void *dest,
                                      gex_RMA_Value_t value, size_t nbytes, gex_Flags_t flags)
 {
     uintptr_t offset = trunkline_addr_offset(tm, rank);
-    if (!TRUNKLINE_IS_NUMBER(nbytes) || TRUNKLINE_IS_UNMAPPED(offset, flags))
+    if (TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_put_nbi_val(tm, rank, dest, value, nbytes, flags);
     trunkline_nbrhd_store((uintptr_t)dest + offset, value, nbytes);
     return GASNET_OK;
@@ -281,7 +336,7 @@ TRUNKLINE_NEAR gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t ra
                                                       size_t nbytes, gex_Flags_t flags)
 {
     uintptr_t offset = trunkline_addr_offset(tm, rank);
-    if (!TRUNKLINE_IS_NUMBER(nbytes) || TRUNKLINE_IS_UNMAPPED(offset, flags))
+    if (TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_get_blocking_val(tm, rank, src, nbytes, flags);
     gex_RMA_Value_t value = trunkline_nbrhd_load((uintptr_t)src + offset, nbytes);
     trunkline_copy_turn();

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/copy.h"
 #include "base/pool.h"
 #include "base/report.h"
 #include "op/op_type.h"
@@ -82,13 +83,14 @@ static enum tk_status self_send_reserved(struct tk_am_reservation *reservation,
     return TK_OK;
 }
 
+/* Words move whole, as between neighbours: another thread may read them. */
 static bool self_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                      size_t nbytes)
 {
     (void)peer;
     if (nbytes == 0)
         return false;
-    memcpy((void *)remote, local, nbytes);
+    tk_copy_whole((void *)remote, local, nbytes);
     tk_count_transfer(tk_path_puts_self, tk_counter_put_bytes_self, nbytes);
     tk_counter_add(&op->pending, -1);
     return true;
@@ -100,7 +102,7 @@ static bool self_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, v
     (void)peer;
     if (nbytes == 0)
         return false;
-    memcpy(local, (void *)remote, nbytes);
+    tk_copy_whole(local, (void *)remote, nbytes);
     tk_count_transfer(tk_path_gets_self, tk_counter_get_bytes_self, nbytes);
     tk_counter_add(&op->pending, -1);
     return true;
@@ -111,9 +113,9 @@ static enum tk_status self_rma(struct tk_peer *peer, const struct tk_rma *rma,
 {
     (void)peer;
     if (rma->is_put)
-        memcpy((void *)rma->remote, rma->local, rma->nbytes);
+        tk_copy_whole((void *)rma->remote, rma->local, rma->nbytes);
     else
-        memcpy(rma->local, (void *)rma->remote, rma->nbytes);
+        tk_copy_whole(rma->local, (void *)rma->remote, rma->nbytes);
     state->done = rma->nbytes;
     if (rma->is_put && !rma->is_payload && rma->nbytes > 0)
         tk_count_transfer(tk_path_puts_self, tk_counter_put_bytes_self, rma->nbytes);
