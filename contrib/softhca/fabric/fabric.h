@@ -90,21 +90,24 @@ bool shca_pages_fault(uint64_t addr, uint64_t length, uint32_t access);
 /* ---- gid.c ---- */
 extern const uint16_t shca_pkeys[SHCA_PKEYS];
 uint16_t shca_lid_of(uint32_t fabric_port);
-uint32_t shca_gid_count(int hca);
-bool shca_gid_v2(int hca, uint32_t index); /* a RoCE v2 entry of the GID table */
+uint32_t shca_gid_count(uint32_t fabric_port);
+bool shca_gid_v2(uint32_t fabric_port, uint32_t index); /* a RoCE v2 entry of the GID table */
+bool shca_gid_empty(uint32_t fabric_port, uint32_t index);
 void shca_gid_of(uint32_t fabric_port, uint32_t index, union ibv_gid *gid);
 bool shca_gid_multicast(const union ibv_gid *gid);
 /* The partition and the GID type that an end with this P_Key and path belongs to
  * (segment_layout.h). */
-uint32_t shca_network_of(int hca, uint32_t pkey_index, const struct ibv_ah_attr *path);
+uint32_t shca_network_of(uint32_t fabric_port, uint32_t pkey_index, const struct ibv_ah_attr *path);
 uint16_t shca_pkey_at(int hca, uint32_t index); /* 0: there is no such entry, or it is empty */
 bool shca_valid_port(int hca, uint32_t port);
 bool shca_valid_path(int hca, const struct ibv_ah_attr *a);
 uint64_t shca_guid_of(int hca, int port);    /* host order; port 0: the node */
 uint32_t shca_ipv4_of(uint32_t fabric_port); /* host order */
 uint32_t shca_ipv4_route(uint32_t ipv4);     /* the fabric port with that address, or 0 */
-/* The fabric port with that address; 0 when there is none. */
-uint32_t shca_route(const struct ibv_ah_attr *attr);
+/* The fabric port with an IP address in this GID, of SOFTHCA_GIDS; 0: none. */
+uint32_t shca_address_route(const union ibv_gid *gid);
+/* The fabric port that a packet of port `from` on this path reaches; 0 when there is none. */
+uint32_t shca_route(uint32_t from, const struct ibv_ah_attr *attr);
 
 /* ---- inet.c ---- */
 enum {
@@ -279,6 +282,12 @@ static inline const struct shca_profile *shca_profile_of(const struct ibv_contex
 static inline int shca_hca_at(uint32_t fabric_port)
 {
     return (int)(fabric_port - 1) / shca_config.ports;
+}
+
+/* The port's number on its HCA. */
+static inline int shca_port_at(uint32_t fabric_port)
+{
+    return (int)(fabric_port - 1) % shca_config.ports + 1;
 }
 
 /* Is the port addressed by GIDs, and not by a LID? */

@@ -21,6 +21,20 @@ static int read_v6(const struct sockaddr_in6 *a, struct shca_cm_address *out)
     return 0;
 }
 
+/* The addresses of a port in VLANs and those of IPv6 stand for its own one. */
+static void make_own(const struct sockaddr *a, struct shca_cm_address *out)
+{
+    union ibv_gid gid = {.raw = {[10] = 0xff, [11] = 0xff}};
+    uint32_t ipv4 = htonl(out->ip), port;
+
+    memcpy(gid.raw + 12, &ipv4, sizeof ipv4);
+    if (a->sa_family == AF_INET6)
+        memcpy(gid.raw, &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr, sizeof gid.raw);
+    port = shca_address_route(&gid);
+    if (port)
+        out->ip = shca_ipv4_of(port);
+}
+
 int shca_cm_address_read(const struct sockaddr *a, struct shca_cm_address *out)
 {
     const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)a;
@@ -35,6 +49,7 @@ int shca_cm_address_read(const struct sockaddr *a, struct shca_cm_address *out)
     } else {
         return EINVAL;
     }
+    make_own(a, out);
     /* All loopback addresses are one. */
     if (out->ip >> 24 == IN_LOOPBACKNET)
         out->ip = INADDR_LOOPBACK;
@@ -86,17 +101,32 @@ void shca_cm_report_far(void)
                  shca_config.udp_list);
 }
 
-/* The entry of the port's own address, for RoCE v2 if it has one, as the kernel's CM chooses. */
-uint32_t shca_cm_address_gid_index(uint32_t port)
+/* 3: the port's own address; 2: IPv4 of a VLAN; 1: any other, not link-local. */
+static int worth_of(uint32_t port, const union ibv_gid *gid)
 {
     uint64_t ours = UINT64_C(0xffff) << 32 | shca_ipv4_of(port);
+
+    if (gid->global.subnet_prefix == 0)
+        return be64toh(gid->global.interface_id) == ours ? 3 : 2;
+    return be64toh(gid->global.subnet_prefix) >> 54 == 0xfe80 >> 6 ? 0 : 1;
+}
+
+/* The entry of the port's own address, or of another one that it has, for RoCE v2 if there is one,
+ * as the kernel's CM chooses. */
+uint32_t shca_cm_address_gid_index(uint32_t port)
+{
     uint32_t found = 0;
+    int best = -1;
     union ibv_gid gid;
 
-    for (uint32_t i = 0; i < shca_gid_count(shca_hca_at(port)); i++) {
+    for (uint32_t i = 0; !shca_config.udp && i < shca_gid_count(port); i++) {
+        if (shca_gid_empty(port, i))
+            continue;
         shca_gid_of(port, i, &gid);
-        if (gid.global.subnet_prefix == 0 && be64toh(gid.global.interface_id) == ours)
-            found = i;
+        if (worth_of(port, &gid) < best)
+            continue;
+        best = worth_of(port, &gid);
+        found = i;
     }
     return found;
 }

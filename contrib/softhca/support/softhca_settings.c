@@ -405,6 +405,17 @@ static bool take_speed(const char *text, struct shca_port_config *out)
     return shca_speed_codes(text, &out->width, &out->speed);
 }
 
+static bool take_subnet(const char *text, struct shca_port_config *out)
+{
+    const char *end = text;
+    int subnet;
+
+    if (!small_number(&end, &subnet) || *end || subnet > UINT8_MAX)
+        return false;
+    out->subnet = (uint8_t)subnet;
+    return true;
+}
+
 /* One NUL-terminated entry: for one port, or for all. */
 static bool take_entry(const struct port_list *l, const char *entry, struct shca_config *c)
 {
@@ -441,6 +452,25 @@ static int parse_ports(const struct port_list *l, struct shca_config *c, struct 
     return 0;
 }
 
+/* What a port has by default depends on its device. */
+static int parse_gids(struct shca_config *c, struct reason *r)
+{
+    const struct port_list gids = {"SOFTHCA_GIDS", c->gid_list,
+                                   "a list of link, ipv4, ipv6 (with @V, V from 1 to 99: of a "
+                                   "VLAN) and - joined by +, of 16 entries",
+                                   shca_gid_rows_parse};
+    int e;
+
+    for (int hca = 0; hca < SHCA_MAX_HCA; hca++)
+        for (int port = 1; port <= SHCA_MAX_PRT; port++)
+            shca_gid_rows_parse(NULL, &c->port[hca][port]);
+    e = parse_ports(&gids, c, r);
+    for (int hca = 0; hca < SHCA_MAX_HCA; hca++)
+        for (int port = 1; port <= SHCA_MAX_PRT; port++)
+            shca_gid_rows_fit(&c->device[hca], &c->port[hca][port]);
+    return e;
+}
+
 static int parse_port_lists(struct shca_config *c, struct reason *r)
 {
     const struct port_list speed = {
@@ -450,13 +480,19 @@ static int parse_port_lists(struct shca_config *c, struct reason *r)
         take_speed};
     const struct port_list rate = {"SOFTHCA_RATE", c->rate_list, "a number of MB/s up to 1000000",
                                    take_rate};
+    const struct port_list subnet = {"SOFTHCA_SUBNET", c->subnet_list, "a number up to 255",
+                                     take_subnet};
     int e;
 
     for (int hca = 0; hca < SHCA_MAX_HCA; hca++)
         for (int port = 1; port <= SHCA_MAX_PRT; port++)
             take_speed(c->device[hca].speed, &c->port[hca][port]);
     e = parse_ports(&speed, c, r);
-    return e == 0 ? parse_ports(&rate, c, r) : e;
+    if (e == 0)
+        e = parse_ports(&rate, c, r);
+    if (e == 0)
+        e = parse_ports(&subnet, c, r);
+    return e == 0 ? parse_gids(c, r) : e;
 }
 
 /* Ports on UDP are Ethernet ports: all addresses are GIDs. */

@@ -55,7 +55,7 @@ static void make_ipv4(const struct shca_op *op, const union ibv_gid *from, struc
 
 static void make_grh(const struct shca_qp *qp, const struct shca_op *op, struct ibv_grh *g)
 {
-    bool v2 = shca_gid_v2(shca_hca_at(qp->sh->port), op->sgid_index);
+    bool v2 = shca_gid_v2(qp->sh->port, op->sgid_index);
     union ibv_gid from;
 
     memset(g, 0, sizeof *g);
