@@ -22,7 +22,7 @@ launcher_sources = $(launcher_pure_sources) $(addprefix spawner/, \
     $(patsubst %,tree/%.c,tree watch) \
     $(patsubst %,children/%.c,start reach bind) \
     $(patsubst %,server/%.c,server channel upcalls jobinfo exchange gate)) \
-    $(patsubst %,contrib/softhca/support/%.c,bundle bundle_fit profiles qp_caps registry_name softhca_settings speed) contrib/softhca/fault/fault_parse.c \
+    $(patsubst %,contrib/softhca/support/%.c,bundle bundle_fit gid_list profiles qp_caps registry_name softhca_settings speed) contrib/softhca/fault/fault_parse.c \
     conduit/settings/settings_print.c conduit/stats/print.c
 launcher_flags = $(AM_CPPFLAGS) -I$(srcdir)/conduit -I$(srcdir)/contrib/softhca -DTRUNKLINE_PKGLIBDIR='"$(pkglibdir)"' $(plain_cflags) \
     $(PMIX_CFLAGS) $(IBVERBS_CFLAGS) $(HWLOC_CFLAGS)

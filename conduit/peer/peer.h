@@ -225,6 +225,9 @@ size_t tk_host_names_bytes(size_t count, size_t length);
  * settings. */
 enum tk_status tk_peer_info_exchange_all(struct tk_peer_info *info);
 
+/* Collective: replaces all infos, whose rails have changed. */
+enum tk_status tk_peer_info_exchange_again(struct tk_peer_info *info);
+
 /* The peer info of a rank; NULL before the exchange. Freed by tk_peer_info_drop_all(). */
 const struct tk_peer_info *tk_peer_info_of(uint32_t rank);
 const struct tk_host_info *tk_host_info_of(uint32_t rank);

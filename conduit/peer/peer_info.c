@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Exchange of peer infos by one fence at start-up. They remain where they were gathered until
+ * Exchange of peer infos by one fence at start-up, or two if ranks have different numbers of ports.
+ * They remain where they were gathered until
  * tk_peer_info_drop_all(). A peer info comes from another process, so everything in it is checked
  * before use. */
 #include "config.h"
@@ -156,14 +157,24 @@ static enum tk_status peer_info_learn_all(void)
     return compare_settings();
 }
 
+static enum tk_status gather_infos(const char *key, const struct tk_peer_info *info)
+{
+    free(infos);
+    infos = calloc(tk_peers.size, sizeof(*infos));
+    if (!infos || tk_gather(key, info, tk_peer_info_size(info), NULL) != TK_OK)
+        return TK_FAIL;
+    return peer_info_learn_all();
+}
+
 enum tk_status tk_peer_info_exchange_all(struct tk_peer_info *info)
 {
     snprintf(info->mode, sizeof(info->mode), "%s", TK_MODE_NAME);
     info->version = tk_peer_info_version;
     info->settings_hash = tk_settings_job_hash();
-    infos = calloc(tk_peers.size, sizeof(*infos));
-    if (!infos || settings_publish() != TK_OK ||
-        tk_gather("tk.peer_info", info, tk_peer_info_size(info), NULL) != TK_OK)
-        return TK_FAIL;
-    return peer_info_learn_all();
+    return settings_publish() == TK_OK ? gather_infos("tk.peer_info", info) : TK_FAIL;
+}
+
+enum tk_status tk_peer_info_exchange_again(struct tk_peer_info *info)
+{
+    return gather_infos("tk.peer_info_again", info);
 }

@@ -137,6 +137,19 @@ static enum tk_status open_transports(struct tk_peer_info **info)
     return TK_OK;
 }
 
+/* No rank knows before the exchange what the others found: if that differs, some transports open
+ * again with less, in all ranks, and their peer infos replace the first ones. */
+static enum tk_status exchange(struct tk_peer_info **info)
+{
+    bool is_again = false;
+    if (tk_peer_info_exchange_all(*info) != TK_OK)
+        return TK_FAIL;
+    for (int i = 0; i < path_count; i++)
+        if (paths[i].transport->lifecycle->narrow(info, local_index, &is_again) != TK_OK)
+            return TK_FAIL;
+    return is_again ? tk_peer_info_exchange_again(*info) : TK_OK;
+}
+
 /* All ranks of a host come to the same conclusion, and the lowest reports first. */
 static enum tk_status check_expected(void)
 {
@@ -231,7 +244,7 @@ static enum tk_status join_others(struct tk_peer_info **info)
     if (open_transports(info) != TK_OK || tk_limits_find_pinnable(*info) != TK_OK)
         return TK_FAIL;
     tk_phase_over("rings and devices");
-    if (tk_peer_info_exchange_all(*info) != TK_OK)
+    if (exchange(info) != TK_OK)
         return TK_FAIL;
     tk_phase_over("peer infos");
     if (tk_start_tables(tk_host_info_of) != TK_OK || connect_transports() != TK_OK)

@@ -172,6 +172,10 @@ struct tk_transport_lifecycle {
      * number among the ranks of this host. The transport gets the peers that no earlier transport
      * took. */
     enum tk_status (*open)(struct tk_peer_info **info, uint32_t turn);
+    /* With the peer infos of all ranks: opens the transport again if ranks must use less of what
+     * they found. Then it sets *is_again, in all ranks, and the peer infos are exchanged once more.
+     */
+    enum tk_status (*narrow)(struct tk_peer_info **info, uint32_t turn, bool *is_again);
     /* With the peer infos of all ranks: can these ranks be connected? All ranks derive the same
      * answer; if it is no, rank 0 logs why. */
     bool (*agree)(void);

@@ -3,7 +3,7 @@
 
 # All but the way to the host's own library, in which the libraries differ
 softhca_core_sources = $(addprefix contrib/softhca/, \
-    $(patsubst %,support/%.c,bundle bundle_fit cache_lines config counters profiles qp_caps registry_name softhca_lock softhca_settings speed) \
+    $(patsubst %,support/%.c,bundle bundle_fit cache_lines config counters gid_list profiles qp_caps registry_name softhca_lock softhca_settings speed) \
     $(patsubst %,fault/%.c,fault fault_parse) \
     $(patsubst %,fabric/%.c,contexts directory file gid gid_rows heap helper inet link load lock multicast paging peer registry segment state watch) \
     $(patsubst %,wire/%.c,atomic completion control copy datagram deliver early engine execute fatal fault_run multicast notify pending plain \
@@ -66,6 +66,6 @@ softhca_command = contrib/softhca/softhca
 $(call variant,softhca-command,$$(AM_CPPFLAGS) -I$$(srcdir) -I$$(srcdir)/contrib/softhca -DSHCA_PKGLIBDIR='"$$(pkglibdir)"' \
     $$(AM_CFLAGS) $$(IBVERBS_CFLAGS) $$(HWLOC_CFLAGS))
 softhca_command_sources = $(patsubst %,contrib/softhca/command/%.c,list main members options run steer topology) \
-    contrib/softhca/fault/fault_parse.c $(patsubst %,contrib/softhca/support/%.c,bundle bundle_fit profiles qp_caps registry_name softhca_settings speed)
+    contrib/softhca/fault/fault_parse.c $(patsubst %,contrib/softhca/support/%.c,bundle bundle_fit gid_list profiles qp_caps registry_name softhca_settings speed)
 $(call program,$(softhca_command),$(call objects,softhca-command,$(softhca_command_sources)),$$(HWLOC_LIBS))
 all_products += $(softhca_command)

@@ -65,7 +65,7 @@ step()
 gids_move()
 {
     make_steps
-    export SOFTHCA_LINK=roce SOFTHCA_GIDS=8 GASNET_QP_TIMEOUT=12
+    export SOFTHCA_LINK=roce SOFTHCA_GIDS=link+ipv4+-+-+-+- GASNET_QP_TIMEOUT=12
     SETTINGS= good 8 "$connected" 1 "$scratch/steps/move" 1 3
     SETTINGS="GASNET_IBV_CONNECT=rdmacm" good 8 "$connected" 1 "$scratch/steps/move" 1 3
 }
@@ -74,7 +74,7 @@ gids_move()
 gids_go()
 {
     make_steps
-    export SOFTHCA_LINK=roce SOFTHCA_GIDS=8 GASNET_QP_TIMEOUT=12
+    export SOFTHCA_LINK=roce SOFTHCA_GIDS=link+ipv4+-+-+-+- GASNET_QP_TIMEOUT=12
     SETTINGS= good 3 "$connected" 1 "$scratch/steps/lose" 1 2
     SETTINGS= good 8 "$connected" "$scratch/steps/flap" 3
     SETTINGS="GASNET_IBV_CONNECT_TIMEOUT=0.5" job 8 "$connected" "$scratch/steps/lose" 3

@@ -130,7 +130,7 @@ $(call program,tests/job/invalid-release,$(call objects,job-seq,tests/job/invali
 job_tests = $(patsubst %,tests/job/%.sh, \
     shm_and_mixed profiles exit exit_matrix crashes many_ranks start_cost start_growth coll_channels testbcast collectives kill soak unresponsive_rank neighbours \
     waiting hang top report web virtual_hosts vector counters trace credits srq kinds kinds_am kinds_atomic large_messages xrc modes random_mix progress_threads packets \
-    spinning two_machines legacy settings misuse checked environment firehose addressing fabrics failover port_flap connect_max on_demand rdmacm rails \
+    spinning two_machines legacy settings misuse checked environment firehose addressing fabrics fabrics_addresses failover port_flap connect_max on_demand rdmacm rails \
     segments loaded_late putget negotiated cancel teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma \
     cuda_ring locality ports_auto summit \
     raw rma barrier named_barrier legacy_threads exit_contexts limits plan gasnet_trace info bundle info_accelerators info_topology attach_memory paging connect_files query stress \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Several rails: one device with two ports, two with one, four with two; their entries in the log, and how a job ends whose ranks
-# found different numbers. What happens when one dies is in failover.sh.
+# Several rails: one device with two ports, two with one, four with two; their entries in the log, and how a job runs whose
+# ranks found different numbers. What happens when one dies is in failover.sh.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1
 hello=$jobs/hello-seq
@@ -74,11 +74,8 @@ exec "$@"
 END
 chmod 755 "$scratch/rank"
 SETTINGS="SOFTHCA_HCAS=2 GASNET_IBV_PORTS=softhca0+softhca1" job 5 "$scratch/rank" "$hello"
-fails_with 1 "ranks with different numbers of ports"
-says 'the ranks found different numbers of ports to use, and all must use as many; choose them with GASNET_IBV_PORTS' 1
-says 'ranks 0-1 *[^ ]* *2: softhca0:1+softhca1:1 (InfiniBand)$' 1
-says 'ranks 2-3 *[^ ]* *1: softhca1:1 (InfiniBand); not softhca0:1 is not in GASNET_IBV_PORTS$' 1
-says 'rank 4 *[^ ]* *2: softhca0:1+softhca1:1 (InfiniBand)$' 1
+passes "ranks with different numbers of ports"
+says '^trunkline.0@.*all ranks use 1 of the ports that they found, up to 2, because rank 2 (.*) has no more' 1
 
 # Ranks without a usable port are in the table as well, for each reason and each rank.
 cat >"$scratch/rank" <<'END'

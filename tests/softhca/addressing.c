@@ -157,6 +157,53 @@ static void subnets(void)
     message(0, 0, 0, 0, true);
 }
 
+/* A table with empty entries; in a VLAN; IPv6 */
+static void gid_rows(void)
+{
+    struct ibv_context *ctx;
+    struct ibv_port_attr port;
+    struct ibv_gid_entry e[16];
+    union ibv_gid gid, zero = {.raw = {0}};
+    const uint8_t vlan[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [13] = 105, [15] = 1};
+    const uint8_t ipv6[16] = {0xfd, 0x53, 0x48, 0x43, 0x41, 0, 1, 0, [15] = 1};
+
+    setenv("SOFTHCA_LINK", "roce", 1);
+    setenv("SOFTHCA_GIDS", "-+ipv4@5+-+ipv6", 1);
+    ctx = open_softhca(0);
+    CHECK_EQ(ibv_query_port(ctx, 1, &port), 0);
+    CHECK_EQ(port.gid_tbl_len, 6);
+    CHECK_EQ(ibv_query_gid_ex(ctx, 1, 0, e, 0), ENODATA);
+    CHECK_EQ(ibv_query_gid_ex(ctx, 1, 6, e, 0), EINVAL);
+    CHECK_EQ(ibv_query_gid(ctx, 1, 0, &gid), 0);
+    CHECK(memcmp(&gid, &zero, sizeof gid) == 0);
+    CHECK_EQ(ibv_query_gid_table(ctx, e, 16, 0), 4);
+    CHECK_EQ(e[1].gid_index, 2);
+    CHECK(memcmp(e[1].gid.raw, vlan, 16) == 0);
+    CHECK_EQ(e[3].gid_index, 5);
+    CHECK(memcmp(e[3].gid.raw, ipv6, 16) == 0);
+    CHECK_EQ(ibv_close_device(ctx), 0);
+}
+
+static void vlans(void)
+{
+    setenv("SOFTHCA_LINK", "roce", 1);
+    setenv("SOFTHCA_GIDS", "link+ipv4+link@5+ipv4@5+ipv6@7", 1);
+    message(0, 0, 7, 7, true);
+    message(0, 0, 3, 7, true); /* v2, by a router */
+    message(0, 0, 7, 9, true);
+    message(0, 0, 2, 6, false); /* v1, and link-local, without */
+    message(0, 0, 1, 5, false);
+}
+
+static void vlans_without_a_router(void)
+{
+    setenv("SOFTHCA_LINK", "roce", 1);
+    setenv("SOFTHCA_GIDS", "link+ipv4+link@5+ipv4@5", 1);
+    setenv("SOFTHCA_ROUTER", "0", 1);
+    message(0, 0, 7, 7, true);
+    message(0, 0, 3, 7, false);
+}
+
 static void roce_frames(void)
 {
     setenv("SOFTHCA_LINK", "roce", 1);
@@ -338,6 +385,46 @@ static void way_back(void)
         CHECK_EQ(ibv_destroy_ah(ah), 0);
     }
     close_two(&a, &b);
+}
+
+static void lid_bits(uint8_t bits)
+{
+    struct address to;
+    struct ibv_ah_attr path;
+    struct ibv_port_attr port;
+    struct ibv_ah *ah;
+    struct end a, b;
+
+    ud_open(&a, 0);
+    ud_open(&b, 0);
+    to = address_of(&b);
+    CHECK_EQ(ibv_query_port(a.ctx, 1, &port), 0);
+    path = path_to(&to);
+    path.dlid = (uint16_t)(to.lid | bits);
+    path.src_path_bits = 3u - bits;
+    CHECK((ah = ibv_create_ah(a.pd, &path)) != NULL);
+    CHECK_EQ(post_recv(&b, 1, 0, 140), 0);
+    ud_send(&a, ah, to.qpn, QKEY);
+    CHECK_EQ(wait_wc(b.rcq).slid, (port.lid | (3u - bits)));
+    CHECK_EQ(ibv_destroy_ah(ah), 0);
+    close_two(&a, &b);
+}
+
+/* Ports with several LIDs: each reaches the port, and a datagram comes from the one that its sender
+ * chose. */
+static void lids(void)
+{
+    struct ibv_context *ctx;
+    struct ibv_port_attr port;
+
+    setenv("SOFTHCA_LMC", "2", 1);
+    ctx = open_softhca(0);
+    CHECK_EQ(ibv_query_port(ctx, 1, &port), 0);
+    CHECK_EQ(port.lmc, 2);
+    CHECK_EQ(port.lid % 4, 0);
+    CHECK_EQ(ibv_close_device(ctx), 0);
+    for (uint8_t bits = 0; bits < 4; bits++)
+        lid_bits(bits);
 }
 
 /* ---- multicast ---- */
@@ -566,6 +653,10 @@ int main(int argc, char **argv)
         {"gids_of_version_1", gids_of_version_1},
         {"gids_of_version_2", gids_of_version_2},
         {"subnets", subnets},
+        {"lids", lids},
+        {"gid_rows", gid_rows},
+        {"vlans", vlans},
+        {"vlans_without_a_router", vlans_without_a_router},
         {"roce_frames", roce_frames},
         {"path_mtu", path_mtu},
         {"datagram_partitions", datagram_partitions},

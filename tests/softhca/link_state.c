@@ -115,7 +115,7 @@ static void addresses_come_and_go(void)
     struct ibv_port_attr port;
 
     setenv("SOFTHCA_LINK", "roce", 1);
-    setenv("SOFTHCA_GIDS", "8", 1);
+    setenv("SOFTHCA_GIDS", "link+ipv4+-+-+-+-", 1);
     ctx = open_softhca(0);
     CHECK_EQ(ibv_query_port(ctx, 1, &port), 0);
     CHECK_EQ(port.gid_tbl_len, 8);
@@ -129,6 +129,7 @@ static void addresses_come_and_go(void)
     expect_event(ctx, IBV_EVENT_GID_CHANGE, 1);
     CHECK(!row_has(ctx, 3, &before) && row_has(ctx, 6, &before));
     bad("gid softhca0:1 add 3 3", "in the table already");
+    bad("gid softhca0:1 add 7 3", "no address of that number"); /* empty at start */
     no_event(ctx);
 }
 

@@ -99,7 +99,7 @@ static void same_speed(const struct shca_profile *p, const struct ibv_port_attr 
     static const struct {
         const char *word;
         uint8_t width, speed;
-    } codes[] = {{"1xsdr", 1, 1},  {"1xqdr", 1, 4},  {"4xqdr", 2, 4},
+    } codes[] = {{"1xsdr", 1, 1},  {"1xqdr", 1, 4},  {"1xedr", 1, 32}, {"4xqdr", 2, 4},
                  {"4xfdr", 2, 16}, {"4xedr", 2, 32}, {"4xndr", 2, 128}};
     size_t i = 0;
 

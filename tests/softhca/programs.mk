@@ -35,7 +35,7 @@ $(foreach p,udp_hostile udp_stranger udp_source_port,$(call program,tests/softhc
 # Without the device: another user runs it
 $(call program,tests/softhca/udp_spray,$(call objects,softhca-test,tests/softhca/udp_spray.c contrib/softhca/support/registry_name.c),$(roce_library))
 $(call softhca_plain,loaded_late,,-ldl)
-$(call softhca_plain,settings,$(patsubst %,contrib/softhca/support/%.c,bundle bundle_fit profiles qp_caps softhca_settings registry_name speed),$$(IBVERBS_LIBS))
+$(call softhca_plain,settings,$(patsubst %,contrib/softhca/support/%.c,bundle bundle_fit gid_list profiles qp_caps softhca_settings registry_name speed),$$(IBVERBS_LIBS))
 $(call softhca_plain,faultlang,contrib/softhca/fault/fault_parse.c,$$(IBVERBS_LIBS))
 # What a program sees of topology files; two programs that know nothing of softhca
 $(call softhca_plain,hwloc_devices,,$$(HWLOC_LIBS))

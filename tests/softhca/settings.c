@@ -53,7 +53,16 @@ static void refused_by_name(void)
         {"SOFTHCA_RATE=softhca0:1", "SOFTHCA_RATE=softhca0:1: 'softhca0:1' is neither"},
         {"SOFTHCA_RATE=softhca0:1=", "SOFTHCA_RATE=softhca0:1=: 'softhca0:1=' is neither"},
         {"SOFTHCA_RATE=5,", "SOFTHCA_RATE=5,: '' is neither"},
-        {"SOFTHCA_GIDS=17", "SOFTHCA_GIDS=17 is not a number from 0 to 16"},
+        {"SOFTHCA_GIDS=ipv5",
+         "SOFTHCA_GIDS=ipv5: 'ipv5' is neither a list of link, ipv4, ipv6 (with @V"},
+        {"SOFTHCA_GIDS=link+", "SOFTHCA_GIDS=link+: 'link+' is neither a list"},
+        {"SOFTHCA_GIDS=ipv4@0", "SOFTHCA_GIDS=ipv4@0: 'ipv4@0' is neither a list"},
+        {"SOFTHCA_GIDS=ipv4@100", "SOFTHCA_GIDS=ipv4@100: 'ipv4@100' is neither a list"},
+        {"SOFTHCA_GIDS=link+link+link+link+link+link+link+link+-",
+         "SOFTHCA_GIDS=link+link+link+link+link+link+link+link+-: 'link+link"},
+        {"SOFTHCA_SUBNET=256", "SOFTHCA_SUBNET=256: '256' is neither a number up to 255 nor"},
+        {"SOFTHCA_LMC=8", "SOFTHCA_LMC=8 is not a number from 0 to 7"},
+        {"SOFTHCA_GIDS=8", "SOFTHCA_GIDS=8: '8' is neither a list of link"},
         {"SOFTHCA_PKEYS=ffff,",
          "SOFTHCA_PKEYS=ffff, is not a list of at most 8 keys from 0 to ffff"},
         {"SOFTHCA_PKEYS=10000", "SOFTHCA_PKEYS=10000 is not a list"},
@@ -71,7 +80,8 @@ static void refused_by_name(void)
         {"SOFTHCA_PROFILE=connectx-6",
          "SOFTHCA_PROFILE: 'connectx-6' is neither a file (a path has a '/') nor one of softhca, "
          "connect-ib, connectx-4, connectx-5, "
-         "connectx-7, connectx-3, qedr, e810-roce, hns, bnxt, pvrdma, rxe, e810-iwarp, i40iw, "
+         "connectx-7, connectx-4-lx-bond, connectx-3, qedr, e810-roce, hns, bnxt, pvrdma, rxe, "
+         "e810-iwarp, i40iw, "
          "cxgb4, siw, erdma, efa, mana, hfi1"},
         {"SOFTHCA_PROFILE=qedr,/nonexistent/bundle",
          "SOFTHCA_PROFILE: /nonexistent/bundle: No such file or directory"},

@@ -261,9 +261,11 @@ void tk_verbs_describe_connections(char *text, size_t size)
              receives);
 }
 
-static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
+/* most == 0: as many as the settings say */
+static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn, uint32_t most)
 {
-    enum tk_status status = tk_rails_choose(choice, turn, tk_rails_share);
+    enum tk_status status = most > 0 ? tk_rails_choose_few(choice, turn, most)
+                                     : tk_rails_choose(choice, turn, tk_rails_share);
     tk_verbs.rails = choice->rails;
     if (status != TK_OK || choice->count == 0)
         return status;
@@ -341,10 +343,10 @@ static enum tk_status check_bound(void)
     return TK_FAIL;
 }
 
-static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
+static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn, uint32_t most)
 {
     struct tk_choice choice;
-    if (choose_rails(&choice, turn) != TK_OK)
+    if (choose_rails(&choice, turn, most) != TK_OK)
         return TK_FAIL;
     if (choice.count == 0) /* tk_verbs_agree() reports that from the peer infos */
         return widen(info, choice.unused);
@@ -369,9 +371,9 @@ static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
     return TK_OK;
 }
 
-enum tk_status tk_verbs_open(struct tk_peer_info **info, uint32_t turn)
+static enum tk_status open_few(struct tk_peer_info **info, uint32_t turn, uint32_t most)
 {
-    if (open_all(info, turn) != TK_OK)
+    if (open_all(info, turn, most) != TK_OK)
         return TK_FAIL;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         *tk_peer_info_rail(*info, i) = tk_verbs.rails[i].address;
@@ -380,6 +382,21 @@ enum tk_status tk_verbs_open(struct tk_peer_info **info, uint32_t turn)
     (*info)->recv_min = tk_verbs.recv_min;
     (*info)->slack = (uint32_t)tk_verbs.slack;
     return TK_OK;
+}
+
+enum tk_status tk_verbs_open(struct tk_peer_info **info, uint32_t turn)
+{
+    return open_few(info, turn, 0);
+}
+
+static enum tk_status verbs_narrow(struct tk_peer_info **info, uint32_t turn, bool *is_again)
+{
+    uint32_t most = tk_rails_in_common();
+    if (most == 0)
+        return TK_OK;
+    *is_again = true;
+    tk_verbs_close();
+    return open_few(info, turn, most);
 }
 
 static enum tk_status connect_to(uint32_t rank)
@@ -622,6 +639,7 @@ static void report_end(void)
 
 static const struct tk_transport_lifecycle verbs_lifecycle = {
     .open = tk_verbs_open,
+    .narrow = verbs_narrow,
     .agree = tk_verbs_agree,
     .connect = connect_peers,
     .close = tk_verbs_close,

@@ -111,22 +111,25 @@ void shca_gid_of(uint32_t fabric_port, uint32_t index, union ibv_gid *gid);
 bool shca_gid_multicast(const union ibv_gid *gid);
 /* The partition and the GID type that an end with this P_Key and path belongs to
  * (segment_layout.h). */
-uint32_t shca_network_of(int hca, uint32_t pkey_index, const struct ibv_ah_attr *path);
+uint32_t shca_network_of(uint32_t fabric_port, uint32_t pkey_index, const struct ibv_ah_attr *path);
 uint16_t shca_pkey_at(int hca, uint32_t index); /* 0: there is no such entry, or it is empty */
 bool shca_valid_port(int hca, uint32_t port);
 bool shca_valid_path(int hca, const struct ibv_ah_attr *a);
 uint64_t shca_guid_of(int hca, int port);    /* host order; port 0: the node */
 uint32_t shca_ipv4_of(uint32_t fabric_port); /* host order */
 uint32_t shca_ipv4_route(uint32_t ipv4);     /* the fabric port with that address, or 0 */
-/* The fabric port with that address; 0 when there is none. */
-uint32_t shca_route(const struct ibv_ah_attr *attr);
+/* The fabric port with an IP address in this GID, of SOFTHCA_GIDS; 0: none. */
+uint32_t shca_address_route(const union ibv_gid *gid);
+/* The fabric port that a packet of port `from` on this path reaches; 0 when there is none. */
+uint32_t shca_route(uint32_t from, const struct ibv_ah_attr *attr);
 
 /* ---- gid_rows.c ---- */
-uint32_t shca_gid_addresses(int hca); /* of each port: its rows at start */
-uint32_t shca_gid_count(int hca);     /* rows of the table, empty ones included */
-bool shca_gid_is_there(uint32_t fabric_port, uint32_t index); /* not empty */
-/* The number of the address in a row, also of a removed one; -1: it never had one. */
+uint32_t shca_gid_count(uint32_t fabric_port); /* rows of the table, empty ones included */
+bool shca_gid_empty(uint32_t fabric_port, uint32_t index); /* also: there is no such row */
+/* The number of the address in a row, which is its row at start; also of a removed one; -1: it
+ * never had one. The second: what SOFTHCA_GIDS says of that address. */
 int shca_gid_address_at(uint32_t fabric_port, uint32_t index);
+const struct shca_gid_row *shca_gid_row_at(uint32_t fabric_port, uint32_t index);
 /* Empties a row, and puts an address into an empty one; both send IBV_EVENT_GID_CHANGE. NULL, or
  * why not. */
 const char *shca_gid_remove(int hca, int port, uint32_t index);
@@ -309,6 +312,17 @@ static inline const struct shca_profile *shca_profile_of(const struct ibv_contex
 static inline int shca_hca_at(uint32_t fabric_port)
 {
     return (int)(fabric_port - 1) / shca_config.ports;
+}
+
+/* The port's number on its HCA. */
+static inline int shca_port_at(uint32_t fabric_port)
+{
+    return (int)(fabric_port - 1) % shca_config.ports + 1;
+}
+
+static inline const struct shca_port_config *shca_port_config_at(uint32_t fabric_port)
+{
+    return &shca_config.port[shca_hca_at(fabric_port)][shca_port_at(fabric_port)];
 }
 
 /* Is the port addressed by GIDs, and not by a LID? */

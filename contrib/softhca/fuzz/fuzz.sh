@@ -20,7 +20,7 @@ fi
 
 # The parsers are instrumented; of the archive only what they need besides is taken.
 instrumented="$source/fuzz/targets.c $source/fuzz/libfuzzer.c $source/support/softhca_settings.c $source/support/registry_name.c $source/fault/fault_parse.c
-    $source/wire/control.c $source/support/bundle.c $source/support/bundle_fit.c $source/replace/real.c"
+    $source/wire/control.c $source/support/bundle.c $source/support/bundle_fit.c $source/support/gid_list.c $source/replace/real.c"
 # shellcheck disable=SC2046,SC2086
 ${FUZZ_CC:-clang} -g -O1 -std=gnu11 -D_GNU_SOURCE -fsanitize=fuzzer,address -I"$top_builddir" -I"$top_srcdir" -I"$source" \
     $(pkg-config --cflags libibverbs) $instrumented "$top_builddir/contrib/softhca/libcore.a" \

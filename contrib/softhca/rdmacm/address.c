@@ -21,6 +21,20 @@ static int read_v6(const struct sockaddr_in6 *a, struct shca_cm_address *out)
     return 0;
 }
 
+/* The addresses of a port in VLANs and those of IPv6 stand for its own one. */
+static void make_own(const struct sockaddr *a, struct shca_cm_address *out)
+{
+    union ibv_gid gid = {.raw = {[10] = 0xff, [11] = 0xff}};
+    uint32_t ipv4 = htonl(out->ip), port;
+
+    memcpy(gid.raw + 12, &ipv4, sizeof ipv4);
+    if (a->sa_family == AF_INET6)
+        memcpy(gid.raw, &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr, sizeof gid.raw);
+    port = shca_address_route(&gid);
+    if (port)
+        out->ip = shca_ipv4_of(port);
+}
+
 int shca_cm_address_read(const struct sockaddr *a, struct shca_cm_address *out)
 {
     const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)a;
@@ -35,6 +49,7 @@ int shca_cm_address_read(const struct sockaddr *a, struct shca_cm_address *out)
     } else {
         return EINVAL;
     }
+    make_own(a, out);
     /* All loopback addresses are one. */
     if (out->ip >> 24 == IN_LOOPBACKNET)
         out->ip = INADDR_LOOPBACK;
@@ -86,25 +101,38 @@ void shca_cm_report_far(void)
                  shca_config.udp_list);
 }
 
-/* The entry of the port's own address, for RoCE v2 if it has one, as the kernel's CM chooses. */
-static int own_row(uint32_t port)
+/* 3: the port's own address; 2: IPv4 of a VLAN; 1: any other; 0: link-local. */
+static int worth_of(uint32_t port, const union ibv_gid *gid)
 {
     uint64_t ours = UINT64_C(0xffff) << 32 | shca_ipv4_of(port);
+
+    if (gid->global.subnet_prefix == 0)
+        return be64toh(gid->global.interface_id) == ours ? 3 : 2;
+    return be64toh(gid->global.subnet_prefix) >> 54 == 0xfe80 >> 6 ? 0 : 1;
+}
+
+/* The entry of the port's own address, or of another one that it has, for RoCE v2 if there is one,
+ * as the kernel's CM chooses; -1: none is worth that much. */
+static int best_row(uint32_t port, int worth)
+{
     int found = -1;
     union ibv_gid gid;
 
-    for (uint32_t i = 0; i < shca_gid_count(shca_hca_at(port)); i++) {
+    for (uint32_t i = 0; !shca_config.udp && i < shca_gid_count(port); i++) {
+        if (shca_gid_empty(port, i))
+            continue;
         shca_gid_of(port, i, &gid);
-        if (shca_gid_is_there(port, i) && gid.global.subnet_prefix == 0 &&
-            be64toh(gid.global.interface_id) == ours)
-            found = (int)i;
+        if (worth_of(port, &gid) < worth)
+            continue;
+        worth = worth_of(port, &gid);
+        found = (int)i;
     }
     return found;
 }
 
 uint32_t shca_cm_address_gid_index(uint32_t port)
 {
-    int row = own_row(port);
+    int row = best_row(port, 0);
 
     return row < 0 ? 0 : (uint32_t)row;
 }
@@ -135,7 +163,7 @@ bool shca_cm_address_down(uint32_t port)
 
     if (port == 0)
         return false;
-    /* A RoCE port whose address was removed can't be bound to either. */
+    /* A RoCE port whose IP addresses were removed can't be bound to either. */
     return shca_link_down((int)(at / ports), (int)(at % ports) + 1) ||
-           (!shca_config.udp && shca_is_ethernet(shca_hca_at(port)) && own_row(port) < 0);
+           (!shca_config.udp && shca_is_ethernet(shca_hca_at(port)) && best_row(port, 1) < 0);
 }

@@ -440,6 +440,17 @@ static void unplug_inactive(struct shca_config *c)
                 c->unplugged[hca] |= 1u << port;
 }
 
+static bool take_subnet(const char *text, struct shca_port_config *out)
+{
+    const char *end = text;
+    int subnet;
+
+    if (!small_number(&end, &subnet) || *end || subnet > UINT8_MAX)
+        return false;
+    out->subnet = (uint8_t)subnet;
+    return true;
+}
+
 /* One NUL-terminated entry: for one port, or for all. */
 static bool take_entry(const struct port_list *l, const char *entry, struct shca_config *c)
 {
@@ -476,6 +487,25 @@ static int parse_ports(const struct port_list *l, struct shca_config *c, struct 
     return 0;
 }
 
+/* What a port has by default depends on its device. */
+static int parse_gids(struct shca_config *c, struct reason *r)
+{
+    const struct port_list gids = {"SOFTHCA_GIDS", c->gid_list,
+                                   "a list of link, ipv4, ipv6 (with @V, V from 1 to 99: of a "
+                                   "VLAN) and - joined by +, of 16 entries",
+                                   shca_gid_list_parse};
+    int e;
+
+    for (int hca = 0; hca < SHCA_MAX_HCA; hca++)
+        for (int port = 1; port <= SHCA_MAX_PRT; port++)
+            shca_gid_list_parse(NULL, &c->port[hca][port]);
+    e = parse_ports(&gids, c, r);
+    for (int hca = 0; hca < SHCA_MAX_HCA; hca++)
+        for (int port = 1; port <= SHCA_MAX_PRT; port++)
+            shca_gid_list_fit(&c->device[hca], &c->port[hca][port]);
+    return e;
+}
+
 static int parse_port_lists(struct shca_config *c, struct reason *r)
 {
     const struct port_list speed = {
@@ -489,6 +519,8 @@ static int parse_port_lists(struct shca_config *c, struct reason *r)
                                   take_mtu};
     const struct port_list state = {"SOFTHCA_STATE", c->state_list, "init, armed or no-lid",
                                     take_state};
+    const struct port_list subnet = {"SOFTHCA_SUBNET", c->subnet_list, "a number up to 255",
+                                     take_subnet};
     int e;
 
     for (int hca = 0; hca < SHCA_MAX_HCA; hca++)
@@ -498,9 +530,10 @@ static int parse_port_lists(struct shca_config *c, struct reason *r)
     e = e == 0 ? parse_ports(&rate, c, r) : e;
     e = e == 0 ? parse_ports(&mtu, c, r) : e;
     e = e == 0 ? parse_ports(&state, c, r) : e;
+    e = e == 0 ? parse_ports(&subnet, c, r) : e;
     if (e == 0)
         unplug_inactive(c);
-    return e;
+    return e == 0 ? parse_gids(c, r) : e;
 }
 
 /* Full member of the default partition, and full member of another one. */

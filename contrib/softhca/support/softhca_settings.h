@@ -20,30 +20,41 @@ enum {
     SHCA_WR_MAX = 16384,     /* work requests in one queue */
     SHCA_RATE_MAX = 1000000, /* MB/s; more than any memory of today can do */
     SHCA_PKEYS = 8,          /* entries of a port's P_Key table that can have keys */
-    SHCA_GID_ROWS = 16,      /* of a port's GID table */
     SHCA_PORT_NO_LID = 0xff, /* a state of SOFTHCA_STATE: active, with LID 0 */
 };
 #define SHCA_MSG_MAX (1u << 30) /* bytes in one message, as ConnectX */
+
+/* An entry of a port's GID table (fabric/gid.c). */
+enum shca_gid_kind { SHCA_GID_NONE, SHCA_GID_LINK, SHCA_GID_IPV4, SHCA_GID_IPV6 };
+enum { SHCA_GIDS = 16, SHCA_VLAN_MAX = 99 };
+struct shca_gid_row {
+    uint8_t kind; /* enum shca_gid_kind */
+    uint8_t vlan; /* 0: none */
+    bool v2;
+};
 
 struct shca_port_config {
     uint32_t rate;        /* MB/s, 0: unlimited */
     uint8_t width, speed; /* as ibv_query_port returns them */
     uint8_t mtu;          /* enum ibv_mtu; 0: that of the device */
     uint8_t state;        /* enum ibv_port_state until it is plugged in; 0: not set */
+    uint8_t subnet;       /* of an InfiniBand port */
+    uint8_t gids;
+    struct shca_gid_row gid[SHCA_GIDS];
 };
 
 struct shca_config {
     int hcas, ports; /* ports: the most that a device has */
-    bool roce, only, pin, no_dmabuf;
+    bool roce, only, pin, no_dmabuf, no_router;
     bool udp;      /* there are ports on the UDP wire: their GIDs are those of wire/udp */
     bool udp_only; /* no connection uses shared memory */
     bool crc_tables;
     uint32_t max_qp, max_qp_wr, max_sge, max_inline, max_cq, max_cqe, max_mr, max_pd, max_msg;
-    uint32_t max_srq, max_srq_wr, roce_types, subnet, repeat_ms, odp, scatter, gid_rows;
+    uint32_t max_srq, max_srq_wr, roce_types, repeat_ms, odp, scatter, lmc;
     uint64_t seed;
     const char *wire, *udp_list;
     const char *profile_list, *fabric_name, *down_list, *unplugged_list, *rate_list, *speed_list,
-        *state_list, *mtu_list, *pkey_list, *fault, *stats, *real;
+        *gid_list, *subnet_list, *state_list, *mtu_list, *pkey_list, *fault, *stats, *real;
     /* derived from the above */
     uint32_t down[SHCA_MAX_HCA]; /* a bit for each port that is down */
     uint32_t unplugged[SHCA_MAX_HCA];
@@ -70,6 +81,10 @@ extern const size_t shca_setting_count;
 /* Fills *out from the SOFTHCA_* of an environment; strings are not copied. Returns 0, or EINVAL
  * with one line in `why` about the first variable that is wrong. */
 int shca_settings_parse(char *const *environment, struct shca_config *out, char *why, size_t n);
+/* gid_list.c. The entries that SOFTHCA_GIDS, or NULL for the usual ones, gives to a port; false: it
+ * is no such text. The second keeps those that a device has: GIDs of one type, or InfiniBand's. */
+bool shca_gid_list_parse(const char *text, struct shca_port_config *out);
+void shca_gid_list_fit(const struct shca_profile *device, struct shca_port_config *port);
 /* speed.c. The word of SOFTHCA_SPEED for codes of a port; false: codes without a word. */
 bool shca_speed_word(uint32_t width, uint32_t speed, char *out, size_t n);
 /* The codes of such a word; false: another word. */

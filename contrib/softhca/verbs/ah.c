@@ -20,6 +20,7 @@ SHCA_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *
 {
     typedef struct ibv_ah *fn(struct ibv_pd *, struct ibv_ah_attr *);
     struct shca_ah *ah;
+    uint32_t from;
 
     if (!shca_owns(pd->context))
         SHCA_PASS(fn, "ibv_create_ah", NULL, pd, attr);
@@ -35,8 +36,11 @@ SHCA_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *
     ah->ah.context = pd->context;
     ah->ah.pd = pd;
     ah->attr = *attr;
-    ah->dest_port = shca_route(attr);
-    ah->slid = shca_lid_of(shca_fabric_port(shca_ctx(pd->context)->hca, attr->port_num));
+    from = shca_fabric_port(shca_ctx(pd->context)->hca, attr->port_num);
+    ah->dest_port = shca_route(from, attr);
+    ah->slid = shca_lid_of(from);
+    if (ah->slid)
+        ah->slid |= attr->src_path_bits & ((1u << shca_config.lmc) - 1);
     shca_container(pd, struct shca_pd, pd)->users++;
     return &ah->ah;
 }
@@ -66,9 +70,9 @@ static int index_of(struct ibv_context *ctx, uint8_t port, const union ibv_gid *
     uint32_t fabric_port = shca_fabric_port(shca_ctx(ctx)->hca, port);
     union ibv_gid own;
 
-    for (uint32_t i = 0; i < shca_gid_count(shca_hca_of(ctx)); i++) {
+    for (uint32_t i = 0; i < shca_gid_count(fabric_port); i++) {
         shca_gid_of(fabric_port, i, &own);
-        if (shca_gid_is_there(fabric_port, i) && shca_gid_v2(fabric_port, i) == v2 &&
+        if (!shca_gid_empty(fabric_port, i) && shca_gid_v2(fabric_port, i) == v2 &&
             (shca_gid_multicast(gid) || memcmp(&own, gid, sizeof own) == 0))
             return (int)i;
     }

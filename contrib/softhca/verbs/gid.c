@@ -33,6 +33,18 @@ static void report_empty(uint32_t fabric_port, const union ibv_gid *gid)
                 shca_inet_text(&own[i], at));
 }
 
+static uint32_t fabric_port_of(struct ibv_context *ctx, uint32_t port)
+{
+    return shca_fabric_port(shca_ctx(ctx)->hca, (int)port);
+}
+
+static bool has_row(struct ibv_context *ctx, uint32_t port, uint32_t index)
+{
+    return shca_valid_port(shca_hca_of(ctx), port) &&
+           index < shca_gid_count(fabric_port_of(ctx, port));
+}
+
+/* As with rdma-core, an empty entry is all zeros here. */
 SHCA_PUBLIC int ibv_query_gid(struct ibv_context *ctx, uint8_t port, int index, union ibv_gid *gid)
 {
     typedef int fn(struct ibv_context *, uint8_t, int, union ibv_gid *);
@@ -40,14 +52,13 @@ SHCA_PUBLIC int ibv_query_gid(struct ibv_context *ctx, uint8_t port, int index, 
 
     if (!shca_owns(ctx))
         SHCA_PASS(fn, "ibv_query_gid", -1, ctx, port, index, gid);
-    if (!shca_valid_port(shca_hca_of(ctx), port) || index < 0 ||
-        (uint32_t)index >= shca_gid_count(shca_hca_of(ctx))) {
+    if (index < 0 || !has_row(ctx, port, (uint32_t)index)) {
         errno = EINVAL;
         return -1;
     }
-    fabric_port = shca_fabric_port(shca_ctx(ctx)->hca, port);
+    fabric_port = fabric_port_of(ctx, port);
     memset(gid, 0, sizeof *gid); /* an empty row, as the kernel shows it */
-    if (shca_gid_is_there(fabric_port, (uint32_t)index))
+    if (!shca_gid_empty(fabric_port, (uint32_t)index))
         shca_gid_of(fabric_port, (uint32_t)index, gid);
     if (shca_config.udp)
         report_empty(fabric_port, gid);
@@ -58,14 +69,14 @@ SHCA_PUBLIC int ibv_query_gid(struct ibv_context *ctx, uint8_t port, int index, 
 static bool fill_entry(struct ibv_context *ctx, uint32_t port, uint32_t index,
                        struct ibv_gid_entry *e)
 {
-    uint32_t fabric_port = shca_fabric_port(shca_ctx(ctx)->hca, (int)port);
+    uint32_t fabric_port = fabric_port_of(ctx, port);
 
     memset(e, 0, sizeof *e);
     shca_gid_of(fabric_port, index, &e->gid);
     e->gid_index = index;
     e->port_num = port;
     e->gid_type = type_of(fabric_port, index);
-    return shca_gid_is_there(fabric_port, index);
+    return !shca_gid_empty(fabric_port, index);
 }
 
 SHCA_PUBLIC int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index,
@@ -79,8 +90,7 @@ SHCA_PUBLIC int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32
         SHCA_PASS(fn, "_ibv_query_gid_ex", ENOSYS, ctx, port, index, entry, flags, size);
     if (flags != 0)
         return EOPNOTSUPP;
-    if (!shca_valid_port(shca_hca_of(ctx), port) || index >= shca_gid_count(shca_hca_of(ctx)) ||
-        size == 0)
+    if (!has_row(ctx, port, index) || size == 0)
         return EINVAL;
     if (!fill_entry(ctx, port, index, &e))
         return ENODATA;
@@ -92,20 +102,22 @@ SHCA_PUBLIC ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid
                                          size_t max, uint32_t flags, size_t size)
 {
     typedef ssize_t fn(struct ibv_context *, struct ibv_gid_entry *, size_t, uint32_t, size_t);
-    size_t n = 0;
+    size_t n = 0, all = 0;
 
     if (!shca_owns(ctx))
         SHCA_PASS(fn, "_ibv_query_gid_table", -ENOSYS, ctx, entries, max, flags, size);
     if (flags != 0)
         return -EOPNOTSUPP;
     /* A partial table could be mistaken for a whole one. */
-    if (max < (size_t)shca_profile_of(ctx)->ports * shca_gid_count(shca_hca_of(ctx)))
+    for (uint32_t port = 1; port <= shca_profile_of(ctx)->ports; port++)
+        all += shca_gid_count(fabric_port_of(ctx, port));
+    if (max < all)
         return -EINVAL;
-    for (int port = 1; port <= (int)shca_profile_of(ctx)->ports; port++)
-        for (int i = 0; i < (int)shca_gid_count(shca_hca_of(ctx)); i++) {
+    for (uint32_t port = 1; port <= shca_profile_of(ctx)->ports; port++)
+        for (uint32_t i = 0; i < shca_gid_count(fabric_port_of(ctx, port)); i++) {
             struct ibv_gid_entry e;
 
-            if (!fill_entry(ctx, (uint32_t)port, (uint32_t)i, &e))
+            if (!fill_entry(ctx, port, i, &e))
                 continue;
             memcpy((char *)entries + n++ * size, &e, size < sizeof e ? size : sizeof e);
         }
@@ -122,11 +134,11 @@ SHCA_PUBLIC int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsign
 
     if (!shca_owns(ctx))
         SHCA_PASS(fn, "ibv_query_gid_type", -1, ctx, port, index, type);
-    if (!shca_valid_port(shca_hca_of(ctx), port) || index >= shca_gid_count(shca_hca_of(ctx))) {
+    if (!has_row(ctx, port, index) || shca_gid_empty(fabric_port_of(ctx, port), index)) {
         errno = EINVAL;
         return -1;
     }
-    *type = type_of(shca_fabric_port(shca_ctx(ctx)->hca, port), index) == IBV_GID_TYPE_ROCE_V2;
+    *type = type_of(fabric_port_of(ctx, port), index) == IBV_GID_TYPE_ROCE_V2;
     return 0;
 }
 

@@ -159,25 +159,30 @@ static void take_attrs(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, i
     TAKE(IBV_QP_ALT_PATH, alt_timeout);
 }
 
+static uint32_t port_of(const struct shca_qp *qp)
+{
+    return shca_fabric_port(shca_ctx(qp->qp.context)->hca,
+                            qp->attr.port_num ? qp->attr.port_num : 1);
+}
+
 /* Publishes the fields that initiators need; the responder lock excludes them meanwhile. False: a
  * peer broke the queue pair since its state was read. */
 static bool modify_publish(struct shca_qp *qp, uint32_t from, uint32_t to)
 {
     struct shca_qp_sh *sh = qp->sh;
-    struct shca_context *c = shca_ctx(qp->qp.context);
     bool same;
 
     shca_rx_lock(shca.seg, sh, shca.pid);
     same = atomic_load(&sh->state) == from;
     if (same) {
-        sh->port = shca_fabric_port(c->hca, qp->attr.port_num ? qp->attr.port_num : 1);
+        sh->port = port_of(qp);
         sh->access = qp->attr.qp_access_flags;
         sh->qkey = qp->attr.qkey;
         sh->rq_psn = qp->attr.rq_psn & 0xffffff;
         sh->min_rnr = qp->attr.min_rnr_timer;
         sh->max_dest_rd_atomic = qp->attr.max_dest_rd_atomic;
         atomic_store_explicit(&sh->network,
-                              shca_network_of(c->hca, qp->attr.pkey_index, &qp->attr.ah_attr) |
+                              shca_network_of(sh->port, qp->attr.pkey_index, &qp->attr.ah_attr) |
                                   shca_link_mark(sh->port),
                               memory_order_relaxed);
         sh->pkey_index = (uint8_t)qp->attr.pkey_index;
@@ -261,7 +266,7 @@ static int transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
     } else {
         take_attrs(&qp->attr, attr, mask);
         if (mask & IBV_QP_AV)
-            qp->dest_port = shca_route(&attr->ah_attr);
+            qp->dest_port = shca_route(port_of(qp), &attr->ah_attr);
         if (!shca_udp_select(qp, from, to, mask) || !modify_publish(qp, from, to)) {
             qp->attr = before;
             return EINVAL;

@@ -34,12 +34,13 @@ static void fill_port(int hca, int port, struct ibv_port_attr *a)
         a->active_mtu = shca_inet_mtu(shca_fabric_port(hca, port));
     if (own->mtu != 0 && own->mtu < a->active_mtu)
         a->active_mtu = own->mtu;
-    a->gid_tbl_len = (int)shca_gid_count(hca);
+    a->gid_tbl_len = (int)shca_gid_count(shca_fabric_port(hca, port));
     a->max_msg_sz = p->max_msg;
     a->pkey_tbl_len = (uint16_t)p->pkeys;
     a->lid = shca_lid_of(shca_fabric_port(hca, port));
     if (a->lid == 0)
         a->lid = (uint16_t)p->lid;
+    a->lmc = ethernet ? 0 : (uint8_t)shca_config.lmc;
     a->sm_lid = ethernet ? 0 : 1;
     if (own->state == SHCA_PORT_NO_LID || inactive)
         a->lid = a->sm_lid = 0;

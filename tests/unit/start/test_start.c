@@ -44,6 +44,16 @@ static void nothing_of_others_is_mapped_or_connected_before_all_are_compared(voi
                  "network_ready", "started", NULL);
 }
 
+/* Ranks that found different numbers of ports open again with fewer, before anything is connected.
+ */
+static void a_narrowed_transport_is_exchanged_again(void **state)
+{
+    assert_false(did(start_job(true), "exchange_again"));
+    job.is_narrowed = true;
+    assert_order(start_job(true), "exchange", "verbs_narrow", "exchange_again", "topology",
+                 "verbs_agree", "verbs_connect", "started", NULL);
+}
+
 static void no_rank_sends_before_all_are_ready_to_receive(void **state)
 {
     assert_order(start_job(true), "verbs_connect", "fence", "network_ready", "listed",
@@ -276,6 +286,7 @@ static void a_peer_is_described_by_its_transport(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(identity_comes_first_then_settings_then_rooms),
     TEST(nothing_of_others_is_mapped_or_connected_before_all_are_compared),
+    TEST(a_narrowed_transport_is_exchanged_again),
     TEST(no_rank_sends_before_all_are_ready_to_receive),
     TEST(only_rank_0_reports_unknown_names),
     TEST(only_rank_0_reports_the_start_and_only_on_request),

@@ -153,6 +153,12 @@ enum tk_status tk_peer_info_exchange_all(struct tk_peer_info *info)
     return step("exchange");
 }
 
+enum tk_status tk_peer_info_exchange_again(struct tk_peer_info *info)
+{
+    (void)info;
+    return step("exchange_again");
+}
+
 const struct tk_peer_info *tk_peer_info_of(uint32_t rank)
 {
     return &infos[rank];
@@ -431,6 +437,12 @@ static enum tk_status open_shm(struct tk_peer_info **info, uint32_t turn)
     return step("shm_open");
 }
 
+static enum tk_status narrow_shm(struct tk_peer_info **info, uint32_t turn, bool *is_again)
+{
+    (void)info, (void)turn, (void)is_again;
+    return TK_OK;
+}
+
 static bool agree_shm(void)
 {
     return true;
@@ -469,6 +481,13 @@ static enum tk_status open_verbs(struct tk_peer_info **info, uint32_t turn)
     return step("verbs_open");
 }
 
+static enum tk_status narrow(struct tk_peer_info **info, uint32_t turn, bool *is_again)
+{
+    (void)info, (void)turn;
+    *is_again = job.is_narrowed;
+    return job.is_narrowed ? step("verbs_narrow") : TK_OK;
+}
+
 static bool agree(void)
 {
     return step("verbs_agree") == TK_OK;
@@ -485,15 +504,21 @@ static void close_verbs(void)
 }
 
 const struct tk_transport tk_transport_self = {.name = "self"};
-static const struct tk_transport_lifecycle shm_lifecycle = {
-    .open = open_shm, .agree = agree_shm, .connect = connect_shm, .close = close_shm};
+static const struct tk_transport_lifecycle shm_lifecycle = {.open = open_shm,
+                                                            .narrow = narrow_shm,
+                                                            .agree = agree_shm,
+                                                            .connect = connect_shm,
+                                                            .close = close_shm};
 static const struct tk_transport_neighbour shm_neighbour = {.bell = bell};
 const struct tk_transport tk_transport_shm = {.name = "shm",
                                               .reports = {.describe = describe},
                                               .lifecycle = &shm_lifecycle,
                                               .neighbour = &shm_neighbour};
-static const struct tk_transport_lifecycle verbs_lifecycle = {
-    .open = open_verbs, .agree = agree, .connect = connect_verbs, .close = close_verbs};
+static const struct tk_transport_lifecycle verbs_lifecycle = {.open = open_verbs,
+                                                              .narrow = narrow,
+                                                              .agree = agree,
+                                                              .connect = connect_verbs,
+                                                              .close = close_verbs};
 const struct tk_transport tk_transport_verbs = {.name = "verbs", .lifecycle = &verbs_lifecycle};
 
 /* ---- starting */

@@ -19,7 +19,7 @@ struct job {
     uint32_t local[3];   /* the launcher's information on this host */
     uint32_t local_size; /* 0: nothing */
     uint64_t memory[ranks_max];
-    bool oversubscribed, pins;
+    bool oversubscribed, pins, is_narrowed;
     const char *segsize_text; /* of the client */
     uint64_t segsize;
 };

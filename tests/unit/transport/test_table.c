@@ -167,6 +167,12 @@ static enum tk_status paper_open(struct tk_peer_info **info, uint32_t turn)
     return TK_OK;
 }
 
+static enum tk_status paper_narrow(struct tk_peer_info **info, uint32_t turn, bool *is_again)
+{
+    (void)info, (void)turn, (void)is_again;
+    return TK_OK;
+}
+
 static bool paper_agree(void)
 {
     return true;
@@ -228,8 +234,11 @@ static const _Atomic uint32_t *paper_liveness_of(uint32_t index)
     return &paper.words[index];
 }
 
-static const struct tk_transport_lifecycle paper_lifecycle = {
-    .open = paper_open, .agree = paper_agree, .connect = paper_connect, .close = paper_close};
+static const struct tk_transport_lifecycle paper_lifecycle = {.open = paper_open,
+                                                              .narrow = paper_narrow,
+                                                              .agree = paper_agree,
+                                                              .connect = paper_connect,
+                                                              .close = paper_close};
 
 static const struct tk_transport_memory paper_memory = {.register_region = paper_register,
                                                         .unregister_region = paper_unregister,

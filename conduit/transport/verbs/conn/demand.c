@@ -119,6 +119,7 @@ static void look_at_cm(void)
 
 static void log_hopeless(const struct tk_peer *peer, double limit)
 {
+    char path[tk_path_text_size];
     if (tk_demand_is_by_cm())
         tk_log_error("no rank answered a connect of librdmacm in %.0f s, in which rank %u (%s, pid "
                      "%d) was to be connected: the network loses them (rping tries it), or that "
@@ -126,9 +127,9 @@ static void log_hopeless(const struct tk_peer *peer, double limit)
                      limit, peer->rank, peer->host, peer->pid);
     else
         tk_log_error("no datagram came from any rank in %.0f s, in which rank %u (%s, pid %d) was "
-                     "asked to connect: the network loses them (GASNET_CONNECT_STATIC=1%s goes "
-                     "without), or that rank does not poll (GASNET_CONNECT_TIMEOUT=0 waits)",
-                     limit, peer->rank, peer->host, peer->pid,
+                     "asked to connect from %s: the network loses them (GASNET_CONNECT_STATIC=1%s "
+                     "goes without), or that rank does not poll (GASNET_CONNECT_TIMEOUT=0 waits)",
+                     limit, peer->rank, peer->host, peer->pid, tk_path_to_text(peer->rank, path),
                      tk_settings.use_xrc > 0 ? " with GASNET_USE_XRC=0" : "");
 }
 

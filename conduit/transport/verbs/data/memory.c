@@ -433,6 +433,7 @@ void tk_buffers_close(void)
         struct tk_slab *slab = tk_verbs.slabs;
         tk_verbs.slabs = slab->next;
         deregister(slab->registration);
+        tk_firehose_account_static(-(int64_t)slab->area.size);
         tk_area_close(&slab->area);
         free(slab);
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Rail i of one rank is connected to rail i of another. So all ranks need the same number of rails,
- * of one kind of network, with partitions and GIDs that reach each other. All ranks have all peer
+ * of one kind of network, with partitions and GIDs that reach each other. If some found more ports
+ * than others, all choose again. All ranks have all peer
  * infos and derive the same result from them. Rank 0 reports it: a table of what each rank found,
  * or one line with two ports that can't reach each other. No lock: start-up only. */
 #include "config.h"
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/report.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
@@ -100,6 +102,50 @@ static bool meets(const struct tk_peer_info *one, const struct tk_peer_info *oth
     return true;
 }
 
+/* ---- Ranks that must use fewer rails than they found ---- */
+
+static bool is_kind_common(uint32_t rail)
+{
+    for (uint32_t r = 1; r < tk_peers.size; r++)
+        if (tk_peer_info_rail(tk_peer_info_of(r), rail)->is_ethernet !=
+            tk_peer_info_rail(tk_peer_info_of(0), rail)->is_ethernet)
+            return false;
+    return true;
+}
+
+static void log_narrow(uint32_t rails, uint32_t fewest, uint32_t least, uint32_t most)
+{
+    const struct tk_peer_info *info = tk_peer_info_of(fewest);
+    if (tk_peers.me != 0 || tk_settings.ibv_ports_verbose <= 0)
+        return;
+    if (rails < least)
+        tk_log_warn("all ranks use %u of the ports that they found, up to %u: the others are "
+                    "InfiniBand in one rank and Ethernet in another (GASNET_IBV_PORTS chooses, "
+                    "GASNET_NUM_QPS=%u silences this)",
+                    rails, most, rails);
+    else
+        tk_log_warn("all ranks use %u of the ports that they found, up to %u, because rank %u (%s) "
+                    "has no more (GASNET_IBV_PORTS chooses, GASNET_NUM_QPS=%u silences this)",
+                    rails, most, fewest, info->host.name, rails);
+}
+
+uint32_t tk_rails_in_common(void)
+{
+    uint32_t fewest = 0, least = UINT32_MAX, most = 0, rails = 0;
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        uint32_t has = tk_peer_info_of(r)->rails;
+        fewest = has < least ? r : fewest;
+        least = (uint32_t)tk_min(least, has);
+        most = (uint32_t)tk_max(most, has);
+    }
+    while (rails < least && is_kind_common(rails))
+        rails++;
+    if (rails == 0 || rails == most)
+        return 0;
+    log_narrow(rails, fewest, least, most);
+    return rails;
+}
+
 /* Names a property in which ranks differ; NULL: none. Of two such properties it returns the first,
  * because the second may follow from it. */
 static const char *difference(void)
@@ -133,9 +179,10 @@ static bool is_same_partition(const struct tk_port_address *a, const struct tk_p
            !(is_limited(a) && is_limited(b));
 }
 
-static bool shares_a_kind(const struct tk_port_address *a, const struct tk_port_address *b)
+static bool reaches(const struct tk_port_address *a, const struct tk_port_address *b)
 {
-    return !(a->needs_gid || b->needs_gid) || (tk_gid_kinds(a) & tk_gid_kinds(b));
+    struct tk_gid from, to;
+    return !(a->needs_gid || b->needs_gid) || tk_gid_pair_find(a, b, &from, &to);
 }
 
 static bool needs_network(uint32_t one, uint32_t other)
@@ -148,6 +195,8 @@ static bool needs_network(uint32_t one, uint32_t other)
 static bool is_plain(uint32_t rail)
 {
     const struct tk_port_address *first = rail_address(0, rail);
+    if (first->needs_gid && tk_gids_stay_in_network(first))
+        return false;
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         const struct tk_port_address *a = rail_address(r, rail);
         if (is_limited(a) || (a->pkey & tk_pkey_bits) != (first->pkey & tk_pkey_bits) ||
@@ -167,8 +216,7 @@ static bool is_split(struct split *split)
     const struct tk_port_address *a = rail_address(split->one, split->rail);
     const struct tk_port_address *b = rail_address(split->other, split->rail);
     split->is_by_partition = !is_same_partition(a, b);
-    return needs_network(split->one, split->other) &&
-           (split->is_by_partition || !shares_a_kind(a, b));
+    return needs_network(split->one, split->other) && (split->is_by_partition || !reaches(a, b));
 }
 
 static bool find_split(struct split *split)

@@ -90,7 +90,13 @@ typedef bool tk_rail_sharer(struct tk_rail_claim *claims, uint32_t count, uint32
 /* Finding no usable port is no failure: `count` is 0 then. `share` may be NULL. Each rank of a host
  * with several ports calls share() once; it passes its ports if GASNET_IBV_PORTS_TYPE is auto. */
 enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn, tk_rail_sharer *share);
+/* The same for at most so many rails, without asking the other ranks of the host. */
+enum tk_status tk_rails_choose_few(struct tk_choice *choice, uint32_t turn, uint32_t most);
 void tk_rails_report_none(const char *unused); /* in one line, with the remedy */
+
+/* device/agree.c: how many rails all ranks have, of one kind of network each; rank 0 logs it. 0:
+ * all have as many, or there is none. */
+uint32_t tk_rails_in_common(void);
 
 /* device/rail_share.c: through the launcher's server, before the first fence */
 tk_rail_sharer tk_rails_share;
@@ -106,10 +112,12 @@ bool tk_path_find(struct tk_path *path, const struct tk_port_address *mine,
 /* Logs that these two ports can't reach each other. */
 void tk_gids_log_apart(const char *one, const struct tk_port_address *a, const char *other,
                        const struct tk_port_address *b);
-/* "mlx5_0:1 (GID ...) to mlx5_1:1 (GID ...)": the path of a connection, for logs. */
-enum { tk_path_text_size = 256 };
+/* "mlx5_0:1 (GID ...) to mlx5_1:1 (GID ...)": the path of a connection, for logs. The second: of
+ * the primary connection to a rank, before that exists. */
+enum { tk_path_end_size = 128, tk_path_text_size = 2 * tk_path_end_size + 64 };
 const char *tk_path_text(const struct tk_port_address *mine, const struct tk_path *path,
                          char text[tk_path_text_size]);
+const char *tk_path_to_text(uint32_t rank, char text[tk_path_text_size]);
 /* The port's table of GIDs has changed: warns of those that connections use and it lacks. */
 void tk_gids_look(struct tk_rail *rail);
 /* The address of a port, and why it was chosen: for the start-up record. */

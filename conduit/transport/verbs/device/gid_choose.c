@@ -100,6 +100,25 @@ uint32_t tk_gid_kinds(const struct tk_port_address *address)
     return kinds;
 }
 
+/* No router forwards RoCE v1. Link-local addresses are of one network, whichever it is. */
+static bool stays_in_network(const struct tk_gid *gid)
+{
+    return gid->type == IBV_GID_TYPE_ROCE_V1 && family_of(gid) != link_local;
+}
+
+static bool gids_meet(const struct tk_gid *a, const struct tk_gid *b)
+{
+    return kind_of(a) == kind_of(b) && (!stays_in_network(a) || tk_gid_is_same_network(a, b));
+}
+
+bool tk_gids_stay_in_network(const struct tk_port_address *address)
+{
+    for (unsigned i = 0; i < address->gid_count; i++)
+        if (!stays_in_network(&address->gids[i]))
+            return false;
+    return true;
+}
+
 /* Rates a pair of GIDs of one kind. A common network counts more than the family of the address;
  * for v1 it counts most, because no router forwards v1. */
 static int worth_together(const struct tk_gid *a, const struct tk_gid *b)
@@ -116,7 +135,7 @@ bool tk_gid_pair_find(const struct tk_port_address *one, const struct tk_port_ad
     for (unsigned i = 0; i < one->gid_count; i++)
         for (unsigned j = 0; j < other->gid_count; j++) {
             const struct tk_gid *a = &one->gids[i], *b = &other->gids[j];
-            int worth = kind_of(a) == kind_of(b) ? worth_together(a, b) : -1;
+            int worth = gids_meet(a, b) ? worth_together(a, b) : -1;
             if (worth <= best)
                 continue;
             best = worth;

@@ -18,8 +18,9 @@
 enum {
     ip4_bytes = 4,
     mapped_bits = 96,
-    prefix_bits = 64, /* of InfiniBand subnets (IBA 4.1.1), and usual for IPv6 */
-    rows_max = 256    /* sgid_index has 8 bits */
+    unknown_bits = mapped_bits + 16, /* of the software device: 10.83.0.0/16 */
+    prefix_bits = 64,                /* of InfiniBand subnets (IBA 4.1.1), and usual for IPv6 */
+    rows_max = 256                   /* sgid_index has 8 bits */
 };
 
 /* The bytes of an address that a GID contains (RFC 4291 2.5.5.2 for IPv4) and that IP masks cover.
@@ -57,8 +58,8 @@ static bool has_address(const struct ifaddrs *interface, struct tk_gid *gid)
     return true;
 }
 
-/* Addresses that no interface has (a software device) count as one network, and as up. Old kernels
- * have link-local entries for RoCE v1 without an address; for those the GID table names the
+/* Addresses that no interface has (a software device) count as up, with a common mask. Old
+ * kernels have link-local entries for RoCE v1 without an address; for those the GID table names the
  * interface. */
 static void look_at_interfaces(const struct ifaddrs *all, uint32_t index, struct tk_gid_row *row)
 {
@@ -66,7 +67,7 @@ static void look_at_interfaces(const struct ifaddrs *all, uint32_t index, struct
     char name[IF_NAMESIZE];
     bool is_mapped = !memcmp(row->gid.raw, mapped, sizeof(mapped)), is_found = false;
     bool is_named = index > 0 && if_indextoname(index, name);
-    row->gid.network_bits = is_mapped ? mapped_bits : prefix_bits;
+    row->gid.network_bits = is_mapped ? unknown_bits : prefix_bits;
     for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
         if (is_named && strcmp(i->ifa_name, name))
             continue;

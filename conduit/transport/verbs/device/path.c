@@ -51,8 +51,9 @@ void tk_gids_log_apart(const char *one, const struct tk_port_address *a, const c
 {
     char mine[tk_gids_text_size], theirs[tk_gids_text_size];
     tk_log_error("%s has %s, and %s has %s: no GIDs of one kind (type, and IPv4, IPv6 or "
-                 "link-local), so they do not reach each other; give their interfaces addresses of "
-                 "one kind, or choose with GASNET_IBV_GID_INDEX",
+                 "link-local; RoCE v1 also needs one network), so they do not reach each other; "
+                 "give their interfaces addresses of one kind, or choose with "
+                 "GASNET_IBV_GID_INDEX",
                  one, tk_gids_text(a, mine), other, tk_gids_text(b, theirs));
 }
 
@@ -71,13 +72,26 @@ static void end_text(char *text, size_t size, const char *device, unsigned port,
 const char *tk_path_text(const struct tk_port_address *mine, const struct tk_path *path,
                          char text[tk_path_text_size])
 {
-    char from[tk_path_text_size / 2 - 4], to[sizeof(from)];
+    char from[tk_path_end_size], to[sizeof(from)];
     end_text(from, sizeof(from), mine->device, mine->port, mine->lid,
              path->is_global ? &path->from : NULL);
     end_text(to, sizeof(to), path->device, path->port, path->lid,
              path->is_global ? &path->to : NULL);
-    snprintf(text, tk_path_text_size, "%s to %s", from, to);
+    bool is_apart = path->is_global && !tk_gid_is_same_network(&path->from, &path->to);
+    snprintf(text, tk_path_text_size, "%s to %s%s", from, to,
+             is_apart ? " on another network, which only a router reaches" : "");
     return text;
+}
+
+const char *tk_path_to_text(uint32_t rank, char text[tk_path_text_size])
+{
+    const struct tk_rail *rail = &tk_verbs.rails[tk_peers.rail_to[rank]];
+    struct tk_path path;
+    *text = 0;
+    if (!tk_path_find(&path, &rail->address, tk_address_of(rank, tk_peers.rail_to[rank]),
+                      tk_peers.me < rank))
+        return text;
+    return tk_path_text(&rail->address, &path, text);
 }
 
 static const char *why_this(const struct tk_port_address *a, const struct tk_path *path)

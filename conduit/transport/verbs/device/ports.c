@@ -129,11 +129,14 @@ static const char *take_gids(struct tk_rail *rail, struct ibv_context *context, 
     struct tk_port_address *a = &rail->address;
     bool is_ethernet = attr->link_layer == IBV_LINK_LAYER_ETHERNET;
     int wanted = tk_gid_index_of(ibv_get_device_name(context->device), port);
-    if (!is_ethernet && wanted < 0)
-        wanted = 0; /* the others are its aliases */
+    bool is_first = !is_ethernet && wanted < 0; /* the others are its aliases */
     a->is_ethernet = is_ethernet;
     a->needs_gid = is_ethernet || attr->lid == 0 || (attr->flags & IBV_QPF_GRH_REQUIRED);
-    a->gid_count = (uint8_t)tk_gid_table_offer(context, port, attr->gid_tbl_len, wanted, a->gids);
+    a->gid_count = (uint8_t)tk_gid_table_offer(context, port, attr->gid_tbl_len,
+                                               is_first ? 0 : wanted, a->gids);
+    if (is_first && a->gid_count == 0) /* empty, as in some virtual functions */
+        a->gid_count =
+            (uint8_t)tk_gid_table_offer(context, port, attr->gid_tbl_len, wanted, a->gids);
     return a->needs_gid && a->gid_count == 0
                ? "has no usable GID (GASNET_IBV_GID_INDEX chooses one)"
                : NULL;

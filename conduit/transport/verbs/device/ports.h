@@ -51,11 +51,13 @@ enum { tk_gid_text_size = 48 };
 /* Selects the entries of a table that are offered to peers, best first: one of each type and
  * network. Returns their number. */
 unsigned tk_gids_offer(const struct tk_gid_row *rows, unsigned count, struct tk_gid *offered);
-/* The kinds of GIDs that a port offers, as a set; two ports reach each other by GID if they share a
- * kind. */
+/* The kinds of GIDs that a port offers, as a set; two ports reach each other by GID only if they
+ * share a kind. */
 uint32_t tk_gid_kinds(const struct tk_port_address *address);
+/* Are all of them of a kind that no router forwards? Then a common kind is not enough. */
+bool tk_gids_stay_in_network(const struct tk_port_address *address);
 /* Finds the best pair of GIDs, one of each address; both ends must pass the addresses in the same
- * order. False: they share no kind. */
+ * order. False: they share no kind, or no network where no router forwards that kind. */
 bool tk_gid_pair_find(const struct tk_port_address *one, const struct tk_port_address *other,
                       struct tk_gid *from, struct tk_gid *to);
 bool tk_gid_is_same_network(const struct tk_gid *a, const struct tk_gid *b);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Choice of the rails. Candidates are the first active port of each device that GASNET_IBV_PORTS
- * admits, and all ports that it names by number. This rank uses as many as wanted, the nearest
- * first. Equally near ports are distributed among the ranks of the host; with
+ * admits, and all ports that it names by number, ordered by network. This rank uses as many as
+ * wanted, the nearest first. Equally near ports are distributed among the ranks of the host; with
  * GASNET_IBV_PORTS_TYPE=auto all ranks decide together (rail_share.c). Each port gets a verdict,
  * because users ask why a port is not used, most of all when none is. No lock: start-up only. */
 #include "config.h"
@@ -45,7 +45,7 @@ struct search {
     struct verdict *verdicts;
     uint32_t verdict_count;
     struct candidate *found;
-    uint32_t count, wanted;
+    uint32_t count, wanted, most;
     uint32_t turn;
     unsigned broken; /* devices */
     bool in_order;   /* all ranks take the same ports, near or far */
@@ -175,6 +175,29 @@ static enum tk_status look_at_all(struct search *search)
     return status;
 }
 
+/* Hosts find the ports of two InfiniBand subnets in different orders, and some have Ethernet ports
+ * too: InfiniBand comes first, and its subnets in the order of their prefixes, so that rails with
+ * one number are on one subnet. Networks of Ethernet are left as found: routers join them. */
+static bool comes_before(const struct candidate *a, const struct candidate *b)
+{
+    if (a->network.is_ethernet != b->network.is_ethernet)
+        return !a->network.is_ethernet;
+    return !a->network.is_ethernet &&
+           memcmp(a->network.prefix, b->network.prefix, sizeof(a->network.prefix)) < 0;
+}
+
+/* Keeps the order of discovery among equals. */
+static void sort_by_network(struct search *search)
+{
+    for (uint32_t i = 1; i < search->count; i++) {
+        struct candidate moved = search->found[i];
+        uint32_t at = i;
+        for (; at > 0 && comes_before(&moved, &search->found[at - 1]); at--)
+            search->found[at] = search->found[at - 1];
+        search->found[at] = moved;
+    }
+}
+
 /* All ports that the user names are used, unless ranks share them. */
 static uint32_t rails_wanted(const struct search *search)
 {
@@ -186,7 +209,7 @@ static uint32_t rails_wanted(const struct search *search)
         most = (uint32_t)tk_settings.num_qps;
     else if (*search->family.filter)
         most = UINT32_MAX;
-    return (uint32_t)tk_min(most, search->count);
+    return (uint32_t)tk_min(tk_min(most, search->most), search->count);
 }
 
 static bool is_on(const struct search *search, uint32_t one, uint32_t other)
@@ -204,8 +227,8 @@ static uint32_t count_first_network(const struct search *search)
 }
 
 /* Restricts the choice to the network of the first port, which is the same on equal hosts: ports of
- * other networks don't reach it. If that network has fewer ports than wanted, the order of
- * discovery replaces the distances: all ranks then take the same ports, near or far, because rails
+ * other networks don't reach it. If that network has fewer ports than wanted, the order of the
+ * candidates replaces the distances: all ranks then take the same ports, near or far, because rails
  * with the same number must be on the same network. Call it when distances are known. */
 static void keep_to_one_network(struct search *search)
 {
@@ -370,8 +393,10 @@ static int farthest_taken(const struct search *search)
     return farthest;
 }
 
-static const char *why_not(const struct candidate *c, int farthest)
+static const char *why_not(const struct search *search, const struct candidate *c, int farthest)
 {
+    if (c->is_elsewhere && c->network.is_ethernet != search->found->network.is_ethernet)
+        return "is Ethernet, and InfiniBand, which is used, does not reach it";
     if (c->is_elsewhere)
         return "is not on the network of the first port";
     if (c->distance > farthest)
@@ -379,7 +404,7 @@ static const char *why_not(const struct candidate *c, int farthest)
     return "would do, but is not needed: as near as those used, it is left to other ranks";
 }
 
-/* Opens the ports in the order of discovery, which is the same on equal hosts: if rails are
+/* Opens the ports in the order of the candidates, which is the same on equal hosts: if rails are
  * separate networks, rails with the same number must be on the same one. */
 static enum tk_status take_ports(struct search *search, const char *why)
 {
@@ -390,7 +415,7 @@ static enum tk_status take_ports(struct search *search, const char *why)
         const char *device = ibv_get_device_name(c->context->device);
         struct verdict *verdict = &search->verdicts[c->verdict];
         if (!c->is_taken) {
-            set_verdict(verdict, why_not(c, farthest));
+            set_verdict(verdict, why_not(search, c, farthest));
             continue;
         }
         struct tk_rail *rail = &choice->rails[choice->count++];
@@ -415,12 +440,14 @@ static bool is_used(const struct tk_choice *choice, const struct ibv_context *co
     return false;
 }
 
-/* Candidates of a device are adjacent. */
+/* Ports of a device share its context. */
 static void close_unused(const struct search *search)
 {
     for (uint32_t i = 0; i < search->count; i++) {
         struct ibv_context *context = search->found[i].context;
-        bool is_last = i + 1 == search->count || search->found[i + 1].context != context;
+        bool is_last = true;
+        for (uint32_t j = i + 1; j < search->count; j++)
+            is_last &= search->found[j].context != context;
         if (is_last && !is_used(search->choice, context))
             ibv_close_device(context);
     }
@@ -554,6 +581,7 @@ static enum tk_status search_ports(struct search *search)
     if (tk_port_family_find(&search->family, search->turn) != TK_OK)
         return TK_FAIL;
     enum tk_status status = look_at_all(search);
+    sort_by_network(search);
     search->wanted = rails_wanted(search);
     if (status == TK_OK && search->count > 0)
         status = take_wanted(search);
@@ -565,19 +593,29 @@ static enum tk_status search_ports(struct search *search)
     return status;
 }
 
+static enum tk_status choose(struct search *search)
+{
+    enum tk_status status = search_ports(search);
+    if (status == TK_OK)
+        log_choice(search);
+    free(search->verdicts);
+    return status;
+}
+
 enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn, tk_rail_sharer *share)
 {
-    struct search search = {.turn = turn, .choice = choice, .share = share};
-    enum tk_status status = search_ports(&search);
-    if (status == TK_OK)
-        log_choice(&search);
-    free(search.verdicts);
-    return status;
+    return choose(
+        &(struct search){.most = UINT32_MAX, .turn = turn, .choice = choice, .share = share});
+}
+
+enum tk_status tk_rails_choose_few(struct tk_choice *choice, uint32_t turn, uint32_t most)
+{
+    return choose(&(struct search){.most = most, .turn = turn, .choice = choice});
 }
 
 enum tk_status tk_rails_explain(struct tk_choice *choice, tk_port_verdict report)
 {
-    struct search search = {.choice = choice};
+    struct search search = {.most = UINT32_MAX, .choice = choice};
     enum tk_status status = search_ports(&search);
     each_verdict(&search, report);
     free(search.verdicts);
