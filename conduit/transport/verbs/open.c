@@ -63,6 +63,13 @@ static int unsignaled_max(int depth)
     return (depth - at_once) / 2;
 }
 
+/* With shared receive queues a peer has fewer credits. */
+static int slack_of(const struct tk_verbs_limits *limits, int credits)
+{
+    int most = tk_settings.am_credits_slack < 0 ? tk_verbs_slack_default(credits) : credits - 1;
+    return (int)tk_min((size_t)limits->slack, tk_min((size_t)most, (size_t)credits - 1));
+}
+
 static void derive_limits(uint32_t peers)
 {
     struct tk_verbs *v = &tk_verbs;
@@ -78,7 +85,7 @@ static void derive_limits(uint32_t peers)
     v->credits_all = credits;
     tk_counter_set(&v->credits_total, credits);
     v->is_total_bound = tk_srq_in_use() || credits < (int64_t)v->credits_pp * peers;
-    v->slack = (int)tk_min((size_t)limits.slack, (size_t)tk_srq_credits_base() - 1);
+    v->slack = slack_of(&limits, tk_srq_credits_base());
     v->slack = (int)tk_min((size_t)v->slack, (size_t)(credits - 1) / peers);
     v->batch_slack = limits.batch_slack;
     v->depth_pp = limits.depth_pp;
