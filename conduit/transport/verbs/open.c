@@ -70,6 +70,15 @@ static int slack_of(const struct tk_verbs_limits *limits, int credits)
     return (int)tk_min((size_t)limits->slack, tk_min((size_t)most, (size_t)credits - 1));
 }
 
+/* Enough to save most completions; more buffers in turn would leave the first level of the cache.
+ * Connections without traffic keep the buffers, and must leave half of them to others. */
+static int unsignaled_bounces_max(const struct tk_verbs *v)
+{
+    enum { at_most = 3, kept_of = 2 };
+    size_t share = (size_t)v->bounces / kept_of / v->peers;
+    return (int)tk_min(share, tk_min(at_most, (size_t)v->unsignaled_max));
+}
+
 static void derive_limits(uint32_t peers)
 {
     struct tk_verbs *v = &tk_verbs;
@@ -93,6 +102,7 @@ static void derive_limits(uint32_t peers)
     v->unsignaled_max = v->failover_enabled ? 0 : v->logged_unsignaled_max;
     v->depth_total = limits.depth_total;
     v->bounces = limits.bounces;
+    v->unsignaled_bounces_max = unsignaled_bounces_max(v);
     v->lane_count = (uint32_t)tk_min(tk_topology.cpus, tk_lanes_max);
 }
 
