@@ -90,7 +90,7 @@ bench_op bench_put, bench_get, bench_put_window, bench_get_window;
 void bench_raw_open(const char *port);
 const char *bench_raw_describe(void);
 void bench_raw_close(void);
-bench_op bench_raw_send, bench_raw_write_imm, bench_raw_flood;
+bench_op bench_raw_send, bench_raw_write_imm, bench_raw_flood, bench_raw_write_send;
 bench_op bench_raw_fetch_add, bench_raw_compare_swap, bench_raw_fetch_add_window;
 bench_op bench_raw_write, bench_raw_read, bench_raw_write_window, bench_raw_read_window;
 

@@ -40,6 +40,7 @@ static const struct series {
     SERIES("Short flood", am_short_flood, "send", flood, KOPS, no_payload, 0, 0),
     SERIES("Medium flood", am_medium_flood, "send", flood, KOPS, medium_sizes, 0, 0),
     SERIES("Long flood", am_long_flood, "write", write_window, KOPS, long_sizes, 0, 0),
+    SERIES("Long arrivals", am_long_flood, "write+send", write_send, KOPS, long_sizes, 0, 0),
     SERIES("Long bandwidth", am_long_flood, "write", write_window, MBPS, long_bulk_sizes, 0, 0),
 };
 

@@ -25,9 +25,9 @@ static bool is_atomic(enum ibv_wr_opcode opcode)
     return opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
 }
 
-static void post(enum ibv_wr_opcode opcode, size_t nbytes)
+static void post_from(size_t at, enum ibv_wr_opcode opcode, size_t nbytes)
 {
-    struct ibv_sge sge = {(uintptr_t)bench_job.mine + BENCH_SOURCE, (uint32_t)nbytes, raw.mr->lkey};
+    struct ibv_sge sge = {(uintptr_t)bench_job.mine + at, (uint32_t)nbytes, raw.mr->lkey};
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = opcode}, *bad;
     if (opcode != IBV_WR_RDMA_READ && !is_atomic(opcode) && nbytes <= raw.inline_limit)
         wr.send_flags = IBV_SEND_INLINE;
@@ -45,6 +45,11 @@ static void post(enum ibv_wr_opcode opcode, size_t nbytes)
     sends_out++;
 }
 
+static void post(enum ibv_wr_opcode opcode, size_t nbytes)
+{
+    post_from(BENCH_SOURCE, opcode, nbytes);
+}
+
 /* Until at most `most` work requests are under way. */
 static void drain(int most)
 {
@@ -56,6 +61,8 @@ static void drain(int most)
     }
 }
 
+static uint64_t last_slot; /* of the last arrival */
+
 /* Takes arrivals and posts their buffers again; returns how many. */
 static int arrivals(void)
 {
@@ -63,7 +70,7 @@ static int arrivals(void)
     int n = ibv_poll_cq(raw.recv_cq, bench_window, wc);
     check(wc, n);
     for (int i = 0; i < n; i++)
-        raw_post_recv(wc[i].wr_id);
+        raw_post_recv(last_slot = wc[i].wr_id);
     return n;
 }
 
@@ -73,13 +80,19 @@ static void await_arrival(void)
         ;
 }
 
+/* A send's answer carries the bytes that came, like the handler's of a Medium, so both sides read
+ * what the other process wrote. The answer leaves from the slot, which is posted again behind all
+ * others: it is written after this answer has arrived. */
 static void ping_pong(enum ibv_wr_opcode opcode, size_t nbytes, long count)
 {
     for (long i = 0; i < count; i++) {
         if (bench_job.me == 1)
             await_arrival();
         drain(raw_depth / 2);
-        post(opcode, nbytes);
+        if (bench_job.me == 1 && opcode == IBV_WR_SEND)
+            post_from(BENCH_RING + last_slot * BENCH_SLOT_SIZE, opcode, nbytes);
+        else
+            post(opcode, nbytes);
         if (bench_job.me == 0)
             await_arrival();
     }
@@ -114,7 +127,7 @@ static void flood_receive(long count)
     drain(0);
 }
 
-void bench_raw_flood(size_t nbytes, long count)
+static void flood(size_t written, size_t sent, long count)
 {
     long back = 0;
     if (bench_job.me == 1) {
@@ -124,12 +137,26 @@ void bench_raw_flood(size_t nbytes, long count)
     for (long i = 0; i < count; i++) {
         while (i - back * ack_each >= flood_max)
             back += arrivals();
-        drain(raw_depth - 1);
-        post(IBV_WR_SEND, nbytes);
+        drain(raw_depth - 2);
+        if (written > 0)
+            post(IBV_WR_RDMA_WRITE, written);
+        post(IBV_WR_SEND, sent);
     }
     while (back < acks(count))
         back += arrivals();
     drain(0);
+}
+
+void bench_raw_flood(size_t nbytes, long count)
+{
+    flood(0, nbytes, count);
+}
+
+/* The receiver of a write learns of it by a message behind it, of the size of a Long's head. */
+void bench_raw_write_send(size_t nbytes, long count)
+{
+    enum { head = 24 };
+    flood(nbytes, head, count);
 }
 
 static void one_sided(enum ibv_wr_opcode opcode, size_t nbytes, long count, int window)

@@ -84,7 +84,7 @@ static void print_row(const struct bench_result *result)
 {
     const struct bench_case *what = result->what;
     struct spread ratio = ratio_of(result);
-    printf("%-18s %8zu  %12.2f  %12.2f %-9s  %-5s  %6.2f (%.2f-%.2f)  %6.2f", what->name,
+    printf("%-18s %8zu  %12.2f  %12.2f %-10s  %-5s  %6.2f (%.2f-%.2f)  %6.2f", what->name,
            what->bytes, spread_of(result->conduit, result->reps).median,
            spread_of(result->raw, result->reps).median, what->raw_name, unit_names[what->unit],
            ratio.median, ratio.first, ratio.third, best_ratio(result));
@@ -96,7 +96,7 @@ void bench_report_table(const struct bench_result *results, int count)
 {
     printf("%s, %ld CPUs, medians of %d, of the ratios also the quartiles\n", bench_raw_describe(),
            sysconf(_SC_NPROCESSORS_ONLN), count ? results[0].reps : 0);
-    printf("%-18s %8s  %12s  %12s %-9s  %-5s  %18s  %6s\n", "operation", "bytes", "conduit", "raw",
+    printf("%-18s %8s  %12s  %12s %-10s  %-5s  %18s  %6s\n", "operation", "bytes", "conduit", "raw",
            "", "unit", "ratio", "best");
     for (int i = 0; i < count; i++)
         print_row(&results[i]);

@@ -33,6 +33,14 @@ static int batch_slack(int pp, int total, uint32_t peers)
     return (int)tk_min((size_t)(pp / held_of), (size_t)(total - 1) / peers);
 }
 
+/* A third of a peer's credits, and at least one: one ACK returns several, and a peer that sends
+ * without a pause still has two thirds to use. */
+int tk_verbs_slack_default(int pp)
+{
+    enum { held_of = 3 };
+    return pp > held_of ? pp / held_of : 1;
+}
+
 /* The slack is the highest value that can't block a job: a peer must never hold all of our
  * credits. */
 void tk_verbs_limits_find(struct tk_verbs_limits *limits, uint32_t peers, uint32_t conns)
@@ -41,7 +49,9 @@ void tk_verbs_limits_find(struct tk_verbs_limits *limits, uint32_t peers, uint32
     int pp = (int)tk_settings.am_credits_pp, depth_pp = (int)tk_settings.networkdepth_pp;
     int64_t all = (int64_t)pp * peers;
     int credits = total < 0 ? (int)tk_min(256, (size_t)all) : total_or_all(total, all);
-    size_t slack = tk_min((size_t)tk_settings.am_credits_slack, (size_t)pp - 1);
+    int64_t wanted = tk_settings.am_credits_slack;
+    size_t slack =
+        tk_min(wanted < 0 ? (size_t)tk_verbs_slack_default(pp) : (size_t)wanted, (size_t)pp - 1);
     int depth = total_or_all(tk_settings.networkdepth_total, (int64_t)depth_pp * peers * conns);
     /* An immediate Long needs space for its payload and its head at the same time. */
     depth = (int)tk_max((size_t)depth, 2);

@@ -18,6 +18,9 @@ struct tk_verbs_limits {
     int bounces;
 };
 
+/* GASNET_AM_CREDITS_SLACK=-1, of so many credits. */
+int tk_verbs_slack_default(int pp);
+
 /* Finds the limits of a process with `peers` peers over the network (at least one) and so many
  * queue pairs to each. */
 void tk_verbs_limits_find(struct tk_verbs_limits *limits, uint32_t peers, uint32_t conns);

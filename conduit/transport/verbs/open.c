@@ -54,6 +54,13 @@
 #include "transport/verbs/verbs.h"
 #include "transport/verbs/verbs_state.h"
 
+/* With shared receive queues a peer has fewer credits. */
+static int slack_of(const struct tk_verbs_limits *limits, int credits)
+{
+    int most = tk_settings.am_credits_slack < 0 ? tk_verbs_slack_default(credits) : credits - 1;
+    return (int)tk_min((size_t)limits->slack, tk_min((size_t)most, (size_t)credits - 1));
+}
+
 static void derive_limits(uint32_t peers)
 {
     struct tk_verbs *v = &tk_verbs;
@@ -69,7 +76,7 @@ static void derive_limits(uint32_t peers)
     v->credits_all = credits;
     tk_counter_set(&v->credits_total, credits);
     v->is_total_bound = tk_srq_in_use() || credits < (int64_t)v->credits_pp * peers;
-    v->slack = (int)tk_min((size_t)limits.slack, (size_t)tk_srq_credits_base() - 1);
+    v->slack = slack_of(&limits, tk_srq_credits_base());
     v->slack = (int)tk_min((size_t)v->slack, (size_t)(credits - 1) / peers);
     v->batch_slack = limits.batch_slack;
     v->depth_pp = limits.depth_pp;
@@ -169,6 +176,15 @@ static int unsignaled_max(int depth)
     return (depth - at_once) / 2;
 }
 
+/* Enough to save most completions; more buffers in turn would leave the first level of the cache.
+ * Connections without traffic keep the buffers, and must leave half of them to others. */
+static int unsignaled_bounces_max(const struct tk_verbs *v)
+{
+    enum { at_most = 3, kept_of = 2 };
+    size_t share = (size_t)v->bounces / kept_of / v->peers;
+    return (int)tk_min(share, tk_min(at_most, (size_t)v->unsignaled_max));
+}
+
 /* Nearly all Shorts are small and go unsignaled, so their path compares with this number anyway. It
  * is 0 if the devices would not take them inline: so that path need not check the inline limit. */
 static void allow_unsignaled(void)
@@ -178,6 +194,7 @@ static void allow_unsignaled(void)
     v->unsignaled_max = v->failover_enabled ? 0 : v->logged_unsignaled_max;
     if (v->inline_limit < tk_short_size(tk_small_args_max))
         v->unsignaled_max = v->logged_unsignaled_max = 0;
+    v->unsignaled_bounces_max = unsignaled_bounces_max(v);
 }
 
 static enum tk_status open_conns(struct tk_peer_info *info)

@@ -92,6 +92,7 @@ struct tk_verbs {
     int unsignaled_max; /* unsignaled messages in a row on a connection; 0 where they are logged,
                            and where not even two arguments go inline */
     int logged_unsignaled_max;  /* the same for logged messages */
+    int unsignaled_bounces_max; /* the same for messages in bounce buffers; see data/tx.h */
     tk_counter_t credits_total; /* requests that this process may still have in flight */
     tk_counter_t pending_work;  /* ACKs to send, connections to move */
     tk_counter_t returns;       /* connections that were reopened; see tk_fence() */

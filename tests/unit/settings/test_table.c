@@ -61,7 +61,7 @@ static void defaults_are_the_manuals(void **state)
     unit_settings(NULL);
     assert_int_equal(tk_settings.am_credits_pp, 12);
     assert_int_equal(tk_settings.am_credits_total, -1);
-    assert_int_equal(tk_settings.am_credits_slack, 1);
+    assert_int_equal(tk_settings.am_credits_slack, -1);
     assert_int_equal(tk_settings.networkdepth_pp, 24);
     assert_int_equal(tk_settings.networkdepth_total, 255);
     assert_int_equal(tk_settings.bbuf_count, 1024);

@@ -364,6 +364,32 @@ static void freeze(struct tk_conn *conn)
     }
 }
 
+static unsigned bounce_buffers(void)
+{
+    unsigned n = 0;
+    for (const struct tk_pool_item *item = tk_verbs.bounce_pool.free; item; item = item->next)
+        n++;
+    return n;
+}
+
+/* Its last messages had no completions of their own. */
+static void a_connection_to_be_closed_gives_its_bounce_buffers_back(void **state)
+{
+    OPEN(2, NULL);
+    unsigned all = bounce_buffers();
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(send_with(1, TK_REQUEST, 4000), TK_OK);
+    world_settle();
+    assert_int_equal(got.count, 2);
+    assert_int_equal(bounce_buffers(), all - 2);
+    assert_false(tk_pair_freeze(world_conn(0, 1)));
+    assert_int_equal(bounce_buffers(), all - 2);
+    freeze(world_conn(0, 1));
+    assert_int_equal(bounce_buffers(), all);
+    tk_pair_release(world_conn(0, 1));
+    close_world();
+}
+
 /* Not closed before the peer has read the message, nor before we know that. */
 static void a_connection_is_not_closed_while_a_message_waits_to_be_read(void **state)
 {
@@ -603,6 +629,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_handler_beyond_those_that_may_hold_a_buffer_gets_a_copy),
     cmocka_unit_test(malformed_messages_about_credits_are_refused),
     cmocka_unit_test(malformed_offers_are_refused),
+    cmocka_unit_test(a_connection_to_be_closed_gives_its_bounce_buffers_back),
     cmocka_unit_test(a_connection_is_not_closed_while_a_message_waits_to_be_read),
     cmocka_unit_test(a_payload_arrives_as_it_was_sent),
     cmocka_unit_test(without_spares_the_handler_gets_a_copy),

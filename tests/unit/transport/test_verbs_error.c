@@ -101,6 +101,7 @@ static void each_kind_of_operation_is_named(void **state)
     open_world();
     transfer(1, false, 64);
     unit_assert_says(heard_after_break(1, IBV_WC_REM_ACCESS_ERR), "get of 64 bytes to rank 1");
+    tk_verbs.unsignaled_bounces_max = 0;
     large_message(2);
     unit_assert_says(heard_after_break(2, IBV_WC_RETRY_EXC_ERR), "message of 1008 bytes to rank 2");
     assert_int_equal(lost_count, 2);
@@ -108,15 +109,21 @@ static void each_kind_of_operation_is_named(void **state)
 }
 
 /* Nothing else is in flight, so no other reason exists to poll the send queue. */
-static void a_failed_small_message_is_reported_too(void **state)
+static void reported_though_unsignaled(enum tk_status (*send)(uint32_t))
 {
     open_world();
-    message(2);
+    send(2);
     const char *said = heard_after_break(2, IBV_WC_RETRY_EXC_ERR);
     assert_int_equal(unit_lines(said), 1);
     unit_assert_says(said, "message to rank 2 (node2, pid 1002) failed");
     assert_int_equal(lost_count, 1);
     world_close();
+}
+
+static void a_failed_unsignaled_message_is_reported_too(void **state)
+{
+    reported_though_unsignaled(message);
+    reported_though_unsignaled(large_message);
 }
 
 static void the_likely_cause_is_reported(void **state)
@@ -252,7 +259,7 @@ static void a_queue_that_cannot_be_polled_ends_the_program(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_the_first_failure_is_reported),
     cmocka_unit_test(each_kind_of_operation_is_named),
-    cmocka_unit_test(a_failed_small_message_is_reported_too),
+    cmocka_unit_test(a_failed_unsignaled_message_is_reported_too),
     cmocka_unit_test(the_likely_cause_is_reported),
     cmocka_unit_test(flushed_receives_are_no_news),
     cmocka_unit_test(nothing_is_reported_while_leaving),

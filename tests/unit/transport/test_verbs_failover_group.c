@@ -482,13 +482,16 @@ static void what_a_batch_holds_back_ends_with_the_connection(void **state)
     unit_listen();
     port_dies(0, 1);
     unit_heard();
+    world_be(1);
+    tk_verbs.slack = 1; /* less than a batch may hold back */
+    world_be(0);
     tk_ack_batch_begin(&batch);
-    for (int i = 0; i <= tk_verbs.slack; i++) {
+    for (int i = 0; i < 2; i++) {
         look_until_idle();
         send_from(0, 1);
     }
     look_until_idle();
-    assert_int_equal(conn_to(1, 0, 0)->credits_to_return, tk_verbs.slack + 1);
+    assert_int_equal(conn_to(1, 0, 0)->credits_to_return, 2);
     life.asker = 0;
     life.is_agreed = freeze(0) && freeze(1) && is_balanced();
     assert_true(life.is_agreed);

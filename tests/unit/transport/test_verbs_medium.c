@@ -117,9 +117,9 @@ static void mediums_of_every_shape_arrive_as_they_were_sent(void **state)
     world_close();
 }
 
-static void a_small_one_needs_no_completion_and_a_large_one_has_one(void **state)
+static void a_small_one_needs_no_completion_and_a_large_one_a_buffer(void **state)
 {
-    unit_settings(NULL);
+    unit_settings("GASNET_BBUF_COUNT=1", NULL);
     open_world();
     assert_int_equal(send(TK_REQUEST, handler, 2, tk_verbs.inline_limit - 16, NULL), TK_OK);
     struct tk_conn *conn = tk_peer(1)->connection;
@@ -130,6 +130,61 @@ static void a_small_one_needs_no_completion_and_a_large_one_has_one(void **state
     assert_int_equal(tk_counter_read(&tk_verbs.lanes->out), 1);
     world_settle();
     world_close();
+}
+
+static unsigned free_buffers(void)
+{
+    unsigned n = 0;
+    for (const struct tk_pool_item *item = tk_verbs.bounce_pool.free; item; item = item->next)
+        n++;
+    return n;
+}
+
+static void send_large(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        assert_int_equal(send(TK_REQUEST, handler, 1, payload_max, NULL), TK_OK);
+}
+
+/* It gives back the buffers of the three before it, and work of another kind does not. */
+static void of_four_large_ones_the_last_has_a_completion(void **state)
+{
+    unit_settings(NULL);
+    open_world();
+    unsigned all = free_buffers();
+    send_large(3);
+    assert_int_equal(tk_counter_read(&tk_verbs.lanes->out), 0);
+    assert_int_equal(free_buffers(), all - 3);
+    world_settle();
+    assert_int_equal(free_buffers(), all - 3);
+    send_large(1);
+    assert_int_equal(tk_counter_read(&tk_verbs.lanes->out), 1);
+    assert_int_equal(free_buffers(), all - 4);
+    world_settle();
+    assert_int_equal(free_buffers(), all);
+    assert_int_equal(tk_counter_read(&tk_verbs.lanes->out), 0);
+    assert_int_equal(fake_sins(), 0);
+    world_close();
+}
+
+/* Peers to which nothing is sent now keep buffers that others may wait for. */
+static void kept_buffers_leave_half_of_all_to_others(void **state)
+{
+    static const struct {
+        uint32_t ranks;
+        const char *count;
+        int kept;
+    } cases[] = {{2, "GASNET_BBUF_COUNT=1", 0},  {2, "GASNET_BBUF_COUNT=3", 1},
+                 {2, "GASNET_BBUF_COUNT=6", 3},  {2, "GASNET_BBUF_COUNT=1024", 3},
+                 {4, "GASNET_BBUF_COUNT=12", 2}, {4, "GASNET_BBUF_COUNT=5", 0}};
+    (void)state;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        unit_settings(cases[i].count, NULL);
+        fake_reset();
+        world_open(cases[i].ranks, 0);
+        assert_int_equal(tk_verbs.unsignaled_bounces_max, cases[i].kept);
+        world_close();
+    }
 }
 
 /* Handlers of the library are found by another path. */
@@ -229,7 +284,9 @@ static void without_a_buffer_it_gives_its_credit_back(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mediums_of_every_shape_arrive_as_they_were_sent),
-    cmocka_unit_test(a_small_one_needs_no_completion_and_a_large_one_has_one),
+    cmocka_unit_test(a_small_one_needs_no_completion_and_a_large_one_a_buffer),
+    cmocka_unit_test(of_four_large_ones_the_last_has_a_completion),
+    cmocka_unit_test(kept_buffers_leave_half_of_all_to_others),
     cmocka_unit_test(those_for_client_handlers_have_a_fast_path),
     cmocka_unit_test(credits_that_were_held_back_ride_on_it),
     cmocka_unit_test(without_a_credit_it_is_refused_or_waited_for),

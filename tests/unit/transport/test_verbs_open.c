@@ -46,6 +46,15 @@ static void the_total_of_credits_follows_the_manual(void **state)
     ASSERT_OPENED(4, total_credits(), 36, "GASNET_AM_CREDITS_TOTAL=1000");
 }
 
+static void by_default_a_third_of_the_credits_may_be_held_back(void **state)
+{
+    fake_reset();
+    ASSERT_OPENED(2, tk_verbs.slack, 4, NULL);
+    ASSERT_OPENED(2, tk_verbs.slack, 1, "GASNET_AM_CREDITS_PP=2");
+    ASSERT_OPENED(2, tk_verbs.slack, 0, "GASNET_AM_CREDITS_PP=1");
+    ASSERT_OPENED(4, tk_verbs.slack, 2, "GASNET_AM_CREDITS_TOTAL=7");
+}
+
 /* Credits that peers hold back must leave each rank one, or all could hang. */
 static void slack_is_lowered_where_it_could_stop_the_job(void **state)
 {
@@ -578,6 +587,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ranks_may_set_different_limits),
     cmocka_unit_test(an_unreachable_peer_is_named),
     cmocka_unit_test(the_total_of_credits_follows_the_manual),
+    cmocka_unit_test(by_default_a_third_of_the_credits_may_be_held_back),
     cmocka_unit_test(slack_is_lowered_where_it_could_stop_the_job),
     cmocka_unit_test(what_a_batch_holds_back_leaves_the_peer_credits_for_others),
     cmocka_unit_test(queues_are_as_deep_as_the_settings_say),

@@ -25,6 +25,7 @@
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
 
+struct tk_buffer;
 struct tk_lane;
 struct tk_loan;
 struct tk_tx_log;
@@ -75,6 +76,8 @@ struct tk_conn {
         char bytes[tk_unsignaled_max];
     } unsignaled_data;
 
+    struct tk_buffer *unsignaled_bounces; /* of unsignaled messages, linked; see data/tx.h */
+    uint8_t unsignaled_bounce_count;
     struct tk_tx_log *tx_log; /* NULL: no failover group */
     tk_counter_t reserved;    /* slots taken by am reservations */
     tk_counter_t rndv_count;  /* rendezvous messages in flight, in either direction */

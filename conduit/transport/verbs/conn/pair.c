@@ -394,6 +394,14 @@ static void flush_quiet(struct tk_conn *conn)
         tk_tx_post_nothing(tx);
 }
 
+/* All work requests have completed, so the device no longer reads these buffers. */
+static void give_unsignaled_bounces(struct tk_conn *conn)
+{
+    if (conn->unsignaled_bounce_count > 0)
+        tk_bounces_give(conn->unsignaled_bounces, conn->unsignaled_bounce_count);
+    conn->unsignaled_bounce_count = 0;
+}
+
 static bool is_idle(struct tk_conn *conn)
 {
     bool has_quiet = conn->unsignaled > 0;
@@ -401,6 +409,8 @@ static bool is_idle(struct tk_conn *conn)
         return false;
     if (has_quiet)
         flush_quiet(conn);
+    else
+        give_unsignaled_bounces(conn);
     return !has_quiet;
 }
 

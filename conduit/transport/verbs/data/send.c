@@ -64,6 +64,17 @@ static void post_gathered(struct tk_tx *tx, const struct tk_outgoing *m)
     tk_tx_post(tx, &wr, IBV_WR_SEND, 0, tk_verbs.segment->local, NULL);
 }
 
+/* Its completion also frees the buffers of the unsignaled messages before it. */
+static inline void take_over_bounces(struct tk_tx *tx)
+{
+    struct tk_conn *conn = tx->conn;
+    if (conn->unsignaled_bounce_count == 0)
+        return;
+    tx->bounce->item.next = &conn->unsignaled_bounces->item;
+    tx->more_bounces = conn->unsignaled_bounce_count;
+    conn->unsignaled_bounce_count = 0;
+}
+
 /* Posts a message that lies in its buffer. */
 static inline void post_buffer(struct tk_tx *tx, const void *at, size_t size)
 {
@@ -73,15 +84,20 @@ static inline void post_buffer(struct tk_tx *tx, const void *at, size_t size)
     wr.sg_list = &sge;
     wr.num_sge = 1;
     tx->nbytes = sge.length;
+    take_over_bounces(tx);
     tk_tx_post(tx, &wr, IBV_WR_SEND, 0, NULL, NULL);
+}
+
+static void copy_message(char *to, const struct tk_outgoing *m)
+{
+    memcpy(to, m->head, m->head_size);
+    tk_copy_large(to + m->head_size, m->payload, m->nbytes);
 }
 
 static void post_copied(struct tk_tx *tx, const struct tk_outgoing *m)
 {
-    char *bytes = tx->bounce->data;
-    memcpy(bytes, m->head, m->head_size);
-    tk_copy_large(bytes + m->head_size, m->payload, m->nbytes);
-    post_buffer(tx, bytes, m->head_size + m->nbytes);
+    copy_message(tx->bounce->data, m);
+    post_buffer(tx, tx->bounce->data, m->head_size + m->nbytes);
 }
 
 static bool worth_gathering(const struct tk_outgoing *m)
@@ -187,10 +203,58 @@ static bool post_logged(struct tk_conn *conn, const struct tk_outgoing *m)
     return true;
 }
 
+/* A bounce buffer for a message that needs no completion of its own, with its slot. NULL: nothing
+ * was taken; the message has to be signaled. */
+static inline struct tk_buffer *unsignaled_bounce_take(struct tk_conn *conn)
+{
+    if (conn->unsignaled_bounce_count >= tk_verbs.unsignaled_bounces_max ||
+        !tk_unsignaled_fits(conn, tk_verbs.unsignaled_max))
+        return NULL;
+    struct tk_buffer *bounce = tk_pool_take(&tk_verbs.bounce_pool);
+    if (bounce)
+        tk_unsignaled_count(conn);
+    return bounce;
+}
+
+/* Posts the message in the buffer, which the connection keeps. */
+static inline void unsignaled_bounce_post(struct tk_conn *conn, struct tk_buffer *bounce,
+                                          size_t size)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)bounce->data,
+                          .length = (uint32_t)size,
+                          .lkey = bounce->keys[conn->rail]};
+    struct ibv_send_wr wr, *bad;
+    wr.wr_id = conn->unsignaled_wr.wr_id;
+    wr.next = NULL;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_SEND;
+    wr.send_flags = 0;
+    tk_if_unlikely(tk_verbs.needs_more) tk_tx_name_queue(conn, &wr);
+    bounce->item.next = conn->unsignaled_bounce_count > 0 ? &conn->unsignaled_bounces->item : NULL;
+    conn->unsignaled_bounces = bounce;
+    conn->unsignaled_bounce_count++;
+    int error = ibv_post_send(conn->qp, &wr, &bad);
+    tk_if_unlikely(error) tk_post_failed((struct tk_tx *)(uintptr_t)bad->wr_id, error);
+}
+
+static bool post_copied_unsignaled(struct tk_conn *conn, const struct tk_outgoing *m)
+{
+    if (is_small(m) || is_rndv(conn, m) || worth_gathering(m))
+        return false;
+    struct tk_buffer *bounce = unsignaled_bounce_take(conn);
+    if (!bounce)
+        return false;
+    hand_over_credits(conn, m->head);
+    copy_message(bounce->data, m);
+    unsignaled_bounce_post(conn, bounce, m->head_size + m->nbytes);
+    return true;
+}
+
 static enum tk_status __attribute__((noinline))
 post_signaled(struct tk_conn *conn, struct tk_outgoing *m)
 {
-    if (post_logged(conn, m))
+    if (post_logged(conn, m) || post_copied_unsignaled(conn, m))
         return TK_OK;
     struct tk_tx *tx = tk_tx_take(conn, !is_small(m));
     if (!tx)
@@ -399,20 +463,37 @@ enum tk_status tk_logged_send_small(struct tk_peer *peer, unsigned tag, uint64_t
     return send_small(peer, tag, args, busy, true);
 }
 
+static inline void build_medium(struct tk_conn *conn, char *at, uint64_t head, const int32_t *args,
+                                const void *payload, size_t nbytes)
+{
+    struct tk_short *message = (struct tk_short *)(void *)at;
+    tk_short_build(message, tk_head_of_number(head), args);
+    hand_over_credits(conn, &message->head);
+    tk_copy_large(at + tk_short_size(tk_head_nargs(head)), payload, nbytes);
+}
+
+static enum tk_status __attribute__((noinline))
+post_medium_signaled(struct tk_conn *conn, uint64_t head, const int32_t *args, const void *payload,
+                     size_t nbytes)
+{
+    struct tk_tx *tx = tk_tx_take(conn, true);
+    tk_if_unlikely(!tx) return queue_full(conn, !tk_head_is_reply(head));
+    build_medium(conn, tx->bounce->data, head, args, payload, nbytes);
+    post_buffer(tx, tx->bounce->data, tk_short_size(tk_head_nargs(head)) + nbytes);
+    return TK_OK;
+}
+
 /* A Medium that is too large to be inline: built in the buffer from which it is sent. */
 static enum tk_status post_medium(struct tk_conn *conn, uint64_t head, const int32_t *args,
                                   const void *payload, size_t nbytes)
 {
     bool is_request = !tk_head_is_reply(head);
-    size_t front = tk_short_size(tk_head_nargs(head));
     tk_if_unlikely(is_request && tk_credit_take(conn) != TK_OK) return queue_full(conn, false);
-    struct tk_tx *tx = tk_tx_take(conn, true);
-    tk_if_unlikely(!tx) return queue_full(conn, is_request);
-    struct tk_short *message = (struct tk_short *)(void *)tx->bounce->data;
-    tk_short_build(message, tk_head_of_number(head), args);
-    hand_over_credits(conn, &message->head);
-    tk_copy_large((char *)message + front, payload, nbytes);
-    post_buffer(tx, message, front + nbytes);
+    struct tk_buffer *bounce = unsignaled_bounce_take(conn);
+    if (!bounce)
+        return post_medium_signaled(conn, head, args, payload, nbytes);
+    build_medium(conn, bounce->data, head, args, payload, nbytes);
+    unsignaled_bounce_post(conn, bounce, tk_short_size(tk_head_nargs(head)) + nbytes);
     return TK_OK;
 }
 

@@ -25,6 +25,14 @@ void tk_tx_more(struct tk_tx *tx, struct ibv_send_wr *wr, const struct tk_tx_ent
         tk_tx_name_queue(tx->conn, wr);
 }
 
+void tk_bounces_give(struct tk_buffer *first, unsigned count)
+{
+    struct tk_pool_item *last = &first->item;
+    while (--count > 0)
+        last = last->next;
+    tk_pool_give_all(&tk_verbs.bounce_pool, &first->item, last);
+}
+
 static void __attribute__((noinline)) complete_general(struct tk_tx *tx)
 {
     struct tk_op *op = tx->op;

@@ -5,7 +5,13 @@
  *
  * Small messages whose completion has no waiter are posted unsignaled (IBA 10.7.3.1): a send queue
  * completes in order, so the next completion on the connection covers them too. Less than half of
- * the queue is unsignaled (open.c), so a full queue always holds something that completes. */
+ * the queue is unsignaled (open.c), so a full queue always holds something that completes.
+ *
+ * Larger messages, which are sent from bounce buffers, are unsignaled too, up to
+ * tk_verbs.unsignaled_bounces_max in a row: the device writes one completion for several messages,
+ * and one is handled. The connection keeps their buffers until its next message from a bounce
+ * buffer, which is signaled and takes them over. Idle connections keep at most half of all bounce
+ * buffers (open.c), so a thread that waits for one gets one of the other half. */
 #ifndef TK_VERBS_TX_H
 #define TK_VERBS_TX_H
 
@@ -44,6 +50,7 @@ static inline struct tk_tx *tk_tx_take(struct tk_conn *conn, bool with_bounce)
     tx->get_to = NULL;
     tx->sources = NULL;
     tx->is_held = false;
+    tx->more_bounces = 0;
     tx->bounce = NULL;
     if (with_bounce && !(tx->bounce = tk_pool_take(&tk_verbs.bounce_pool)))
         goto no_bounce;
@@ -87,10 +94,13 @@ static inline void tk_tx_give_plain(struct tk_lane *lane, struct tk_tx *tx)
     tk_lane_give(lane, tx, 1 + tx->covers);
 }
 
+/* Gives back the first of `count` linked bounce buffers, and the others. */
+void tk_bounces_give(struct tk_buffer *first, unsigned count);
+
 static inline void tk_tx_give(struct tk_tx *tx)
 {
     if (tx->bounce)
-        tk_pool_give(&tk_verbs.bounce_pool, tx->bounce);
+        tk_bounces_give(tx->bounce, 1u + tx->more_bounces);
     tk_lane_give(tk_lane_of(tx->conn), tx, 1 + tx->covers);
 }
 

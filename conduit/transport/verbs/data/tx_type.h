@@ -40,6 +40,7 @@ struct tk_tx {
     uint8_t opcode;        /* enum ibv_wr_opcode, for messages; stored at once with: */
     uint8_t kind;          /* enum tk_tx_kind */
     bool is_held;          /* which member of the union; false also if neither */
+    uint8_t more_bounces;  /* of unsignaled messages, linked behind `bounce` */
 };
 _Static_assert(sizeof(struct tk_tx) == TK_CACHE_LINE,
                "those of the lanes, which begin at a line, have one each");
