@@ -33,9 +33,9 @@ enum field {
     fields
 };
 
-static const char *const keys[fields] = {"name", "cat",   "ph",   "pid",   "tid",  "ts",  "dur",
-                                         "rank", "peer",  "bytes", "at",   "size", "host", "how",
-                                         "error", "path", "seq",  "text", "rail", "rails"};
+static const char *const keys[fields] = {"name",  "cat",  "ph",    "pid",  "tid",  "ts",   "dur",
+                                         "rank",  "peer", "bytes", "at",   "size", "host", "how",
+                                         "error", "path", "seq",   "text", "rail", "rails"};
 
 struct cursor {
     char *at, *end;

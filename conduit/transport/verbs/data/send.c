@@ -29,8 +29,8 @@
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
 
-/* For traces: a message of the program was posted, whose number the head carries. The head of a Long
- * goes behind its payload, whose path is the message's. */
+/* For traces: a message of the program was posted, whose number the head carries. The head of a
+ * Long goes behind its payload, whose path is the message's. */
 static inline void message_take(const struct tk_conn *conn, const struct tk_message_head *head,
                                 size_t nbytes, unsigned path)
 {
