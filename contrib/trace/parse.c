@@ -73,7 +73,8 @@ static unsigned read_rails(struct trace_word rest, struct trace_rail rails[trace
         size_t length = comma ? (size_t)(comma - rest.at) : rest.length;
         if (!read_rail((struct trace_word){rest.at, length}, &rails[count++]))
             return 0;
-        length += comma ? 1 : 0;
+        if (comma && ++length == rest.length)
+            return 0;
         rest = (struct trace_word){rest.at + length, rest.length - length};
     }
     return rest.length ? 0 : count;

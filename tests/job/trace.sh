@@ -58,6 +58,29 @@ network()
     SETTINGS="COUNTERS_THREADS=3" mix 2 "$jobs/counters-par" "$scratch/t.json"
 }
 
+two_rails="SOFTHCA_HCAS=2 GASNET_NUM_QPS=2 GASNET_PUT_STRIPE_SZ=8K GASNET_GET_STRIPE_SZ=8K"
+
+# Two rails, large transfers over both, and connections on demand
+rails()
+{
+    export TRACE_CHECK=connections
+    SETTINGS="$two_rails" mix 3 "$jobs/counters-seq" "$scratch/t-%" "$scratch"/t-{0,1,2}
+    awk '/^Rails/ { on = 2; next } on == 2 { on = 1; next } !NF { on = 0 } on { print $1, $3 + $4 + $5, $7 }' "$scratch/summary" >"$scratch/rails.found"
+    python3 -c 'import sys
+bytes, made = {}, {}
+for line in (line for name in sys.argv[1:] for line in open(name, errors="replace") if line[0] != "#"):
+    words = dict(word.partition("=")[::2] for word in line.split())
+    parts = words.get("rails") or "rail" in words and words["rail"] + ":" + words.get("bytes", "0")
+    for part in parts.split(",") if parts else []:
+        rail, size = map(int, part.split(":"))
+        bytes[rail] = bytes.get(rail, 0) + (int(size) if line.split()[3] in "PGA" else 0)
+        made[rail] = made.get(rail, 0) + (" connect " in line)
+for rail in sorted(bytes): print(rail, bytes[rail], made[rail])' "$scratch"/t-{0,1,2} >"$scratch/rails.wanted"
+    [ -s "$scratch/rails.wanted" ] && cmp -s "$scratch/rails.found" "$scratch/rails.wanted" ||
+        failed "gasnet_trace has other rails: $(diff "$scratch/rails.found" "$scratch/rails.wanted")"
+    SETTINGS="$two_rails COUNTERS_THREADS=2" mix 2 "$jobs/counters-par" "$scratch/t.json"
+}
+
 shared()
 {
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" mix 3 "$jobs/counters-seq" "$scratch/t-%.json" "$scratch"/t-{0,1,2}.json
@@ -129,6 +152,7 @@ assert any(e["name"] == "end" and e["args"]["how"] != "exit" for e in events), "
 }
 
 lane network network
+lane rails rails
 lane shared shared
 lane hosts hosts
 lane programs programs
