@@ -23,7 +23,7 @@ command -v python3 >/dev/null || skip "python3 is not here"
 events_of()
 {
     sed -nE -e 's/^[0-9.]+ +[0-9]+ [0-9]+ [A-Z] ([a-z_]+) ns=([0-9]+).*/\1 \2/p' \
-        -e 's/^\{"name":"([a-z_]+)",.*"ph":"X",.*"dur":([0-9]+)\.([0-9]{3}) *,"args".*/\1 \2\3/p' "$@"
+        -e 's/^\{"name":"([a-z_]+)",.*"ph":"[Xb]",.*"dur":([0-9]+)\.([0-9]{3}) *,"args".*/\1 \2\3/p' "$@"
 }
 
 # summarized FILE...: gasnet_trace has each operation with the calls and the time that the files have
