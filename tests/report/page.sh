@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Reports of jobs in a browser (page.py): of 4 ranks on two hosts, of 6 over two rails, of two with threads, of one that was aborted, of one
-# that did nothing,
-# of 64 and 1024 that were made up, and of one with hostile names. Then the command line: bad options, files that are no input.
+# that did nothing, of 64 and 1024 that were made up, and of one with hostile names. Then the command line: bad options, files that are no
+# input.
 # Pages and pictures stay in tests/report/pages of the build tree.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 tool=$top_builddir/contrib/report/gasnet_report
