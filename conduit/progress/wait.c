@@ -67,21 +67,27 @@ static bool is_unconnected(const struct tk_peer *peer)
     return transport->demand && !transport->demand->is_connected(peer->rank);
 }
 
-static enum tk_trace_op traced_as(const struct stall *stall)
+/* For traces: before the first turn. */
+static inline void stall_is_for(struct stall *stall, const struct tk_peer *peer)
 {
-    if (stall->is_for_connection)
-        return tk_trace_connect_wait;
-    return stall->is_for_credit ? tk_trace_credit_wait : tk_trace_room_wait;
+    if (tk_is_traced && !stall->turns)
+        stall->is_for_connection = is_unconnected(peer);
 }
 
-static void stall_go_on(struct stall *stall, const struct tk_peer *peer)
+static enum tk_trace_op traced_as(const struct stall *stall)
+{
+    if (stall->is_for_credit)
+        return tk_trace_credit_wait;
+    return stall->is_for_connection ? tk_trace_connect_wait : tk_trace_room_wait;
+}
+
+static void stall_go_on(struct stall *stall)
 {
     if (stall->turns++ == (tk_is_traced ? 0 : turns_untimed))
         stall->since = tk_now();
     if (stall->turns > 1)
         return;
     stall->is_for_credit = tk_lacks_credit;
-    stall->is_for_connection = tk_is_traced && !stall->is_for_credit && is_unconnected(peer);
     tk_lacks_credit = false;
     if (TK_THREADED) {
         stall->ticket = (struct tk_wait_ticket){.outer = tk_wait_ticket};
@@ -114,7 +120,8 @@ static enum tk_wake_source space_of(const struct tk_transport *transport)
 static inline void stall_step(struct stall *stall, unsigned *empty, const struct tk_peer *peer,
                               const struct tk_wait_why *why)
 {
-    stall_go_on(stall, peer);
+    stall_is_for(stall, peer);
+    stall_go_on(stall);
     stall->ticket.is_up = false;
     wait_step(empty, space_of(tk_peer_transport(peer)), why);
     stall->ticket.is_up = true;
@@ -135,7 +142,8 @@ static void step_with_space(const struct tk_transport *transport, unsigned *empt
 static void stall_step_with_space(struct stall *stall, unsigned *empty, const struct tk_peer *peer,
                                   const struct tk_wait_why *why)
 {
-    stall_go_on(stall, peer);
+    stall_is_for(stall, peer);
+    stall_go_on(stall);
     stall->ticket.is_up = false;
     step_with_space(tk_peer_transport(peer), empty, why);
     stall->ticket.is_up = true;

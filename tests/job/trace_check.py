@@ -155,7 +155,7 @@ def rails_of(event):
     return {event["rail"]: event.get("bytes", 0)} if "rail" in event else {}
 
 
-def check_rails(events):
+def check_rails(events, two_rails):
     """What went over the network names its rails, whose bytes are those of the call; a striped transfer has several."""
     bytes_by_rail, several = {}, 0
     for e in events:
@@ -173,6 +173,9 @@ def check_rails(events):
             wrong(f"rails {rails} have not the bytes of {e}")
         if len(rails) > 1 and e["path"] != "striped":
             wrong(f"several rails: {e}")
+        # the primary of a pair of ranks, of two rails: tk_primary_number()
+        if two_rails and rails and e["path"] != "striped" and list(rails) != [(e["rank"] + e["peer"]) % 2]:
+            wrong(f"not over the primary: {e}")
         several += len(rails) > 1
         for rail, size in rails.items():
             bytes_by_rail[rail] = bytes_by_rail.get(rail, 0) + size
@@ -203,13 +206,14 @@ def main():
     check_messages(events)
     check_nesting(events)
     waits = connections = 0
-    bytes_by_rail, several = check_rails(events)
+    two_rails = os.environ.get("TRACE_CHECK") == "connections"
+    bytes_by_rail, several = check_rails(events, two_rails)
     for rank in range(ranks):
         check_counts(events, rank, f"{prefix}.{rank}")
         waits += check_paths(events, rank, f"{prefix}-stats.{rank}.json")
-        if os.environ.get("TRACE_CHECK") == "connections":
+        if two_rails:
             connections += check_connections(events, rank, f"{prefix}-stats.{rank}.json")
-    if os.environ.get("TRACE_CHECK") == "connections" and (len(bytes_by_rail) < 2 or not several or not connections):
+    if two_rails and (len(bytes_by_rail) < 2 or not several or not connections):
         wrong(f"bytes by rail {bytes_by_rail}, {several} striped, {connections} connections")
     print(*errors[:20], sep="\n")
     print(len(events), "events,", waits, "waits for credits and room")
