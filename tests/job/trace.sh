@@ -58,9 +58,9 @@ network()
     SETTINGS="COUNTERS_THREADS=3" mix 2 "$jobs/counters-par" "$scratch/t.json"
 }
 
-two_rails="SOFTHCA_HCAS=2 GASNET_NUM_QPS=2 GASNET_PUT_STRIPE_SZ=8K GASNET_GET_STRIPE_SZ=8K"
+two_rails="SOFTHCA_HCAS=2 GASNET_NUM_QPS=2 GASNET_PUT_STRIPE_SZ=8K GASNET_GET_STRIPE_SZ=8K GASNET_FIREHOSE_LEAST=4096"
 
-# Two rails, large transfers over both, and connections on demand
+# Two rails, large transfers over both, from memory that is registered for them too, and connections on demand
 rails()
 {
     export TRACE_CHECK=connections
