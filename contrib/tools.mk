@@ -10,9 +10,9 @@ $(call program,$(info),$(call objects,info,$(info_sources)),conduit/libgasnet-ib
 
 # Reads files of traces; no part of the library is linked, only its table of operations is included.
 $(call variant,trace,$$(conduit_cppflags) $$(AM_CFLAGS))
-trace_summary_sources = $(patsubst %,contrib/trace/%.c,parse parse_json summary table word)
+trace_summary_sources = $(patsubst %,contrib/trace/%.c,parse parse_json rails summary table word)
 trace = contrib/trace/gasnet_trace
-$(call program,$(trace),$(call objects,trace,contrib/trace/main.c contrib/trace/print.c $(trace_summary_sources)))
+$(call program,$(trace),$(call objects,trace,contrib/trace/main.c contrib/trace/print.c contrib/trace/print_json.c $(trace_summary_sources)))
 all_products += $(info) $(trace)
 
 # That of the settings is made by the launcher of this build, so that it shows the defaults that configure chose; a launcher built for

@@ -92,11 +92,20 @@ size_t tk_long_packed_max(unsigned nargs)
     return tk_message_max - tk_message_front(true, nargs);
 }
 
+/* For traces: the path of a message that does not go over the network. */
+static inline void path_near(enum tk_reach reach)
+{
+    if (reach != TK_REACH_NETWORK)
+        tk_path_taken = 1 + (reach == TK_REACH_SELF ? tk_path_puts_self : tk_path_puts_shared);
+}
+
 /* The mark of a message between endpoints takes the place of the trace number (endpoint.h). */
 uint16_t tk_message_number(const struct tk_peer *peer, uint8_t handler)
 {
     if (handler < GEX_AM_INDEX_BASE)
         return 0;
+    if (tk_is_traced)
+        path_near(tk_peer_transport(peer)->reach);
     return tk_trace_number(peer->rank, handler, peer == tk_peer(peer->rank));
 }
 

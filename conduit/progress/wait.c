@@ -57,8 +57,29 @@ struct stall {
     uint64_t since; /* 0: its time is not counted so far */
     uint64_t turns; /* 0: it has not begun */
     bool is_for_credit;
+    bool is_for_connection; /* only for traces; statistics count it as a wait for space */
     struct tk_wait_ticket ticket;
 };
+
+static bool is_unconnected(const struct tk_peer *peer)
+{
+    const struct tk_transport *transport = tk_peer_transport(peer);
+    return transport->demand && !transport->demand->is_connected(peer->rank);
+}
+
+/* For traces: before the first turn. */
+static inline void stall_is_for(struct stall *stall, const struct tk_peer *peer)
+{
+    if (tk_is_traced && !stall->turns)
+        stall->is_for_connection = is_unconnected(peer);
+}
+
+static enum tk_trace_op traced_as(const struct stall *stall)
+{
+    if (stall->is_for_credit)
+        return tk_trace_credit_wait;
+    return stall->is_for_connection ? tk_trace_connect_wait : tk_trace_room_wait;
+}
 
 static void stall_go_on(struct stall *stall)
 {
@@ -84,8 +105,7 @@ static void stall_end(struct stall *stall, const struct tk_peer *peer)
         tk_peer_transport(peer)->am.leave_queue(peer, &stall->ticket);
     tk_wait_over();
     if (tk_trace_has(tk_trace_bit_credit_wait))
-        tk_trace_waited(stall->is_for_credit ? tk_trace_credit_wait : tk_trace_room_wait,
-                        peer->rank, stall->since);
+        tk_trace_waited(traced_as(stall), peer->rank, stall->since);
     tk_count(stall->is_for_credit ? tk_counter_credit_waits : tk_counter_room_waits);
     if (stall->since)
         tk_count_add(stall->is_for_credit ? tk_counter_credit_wait_ns : tk_counter_room_wait_ns,
@@ -100,6 +120,7 @@ static enum tk_wake_source space_of(const struct tk_transport *transport)
 static inline void stall_step(struct stall *stall, unsigned *empty, const struct tk_peer *peer,
                               const struct tk_wait_why *why)
 {
+    stall_is_for(stall, peer);
     stall_go_on(stall);
     stall->ticket.is_up = false;
     wait_step(empty, space_of(tk_peer_transport(peer)), why);
@@ -121,6 +142,7 @@ static void step_with_space(const struct tk_transport *transport, unsigned *empt
 static void stall_step_with_space(struct stall *stall, unsigned *empty, const struct tk_peer *peer,
                                   const struct tk_wait_why *why)
 {
+    stall_is_for(stall, peer);
     stall_go_on(stall);
     stall->ticket.is_up = false;
     step_with_space(tk_peer_transport(peer), empty, why);

@@ -98,6 +98,12 @@ static void quote(FILE *out, const char *text)
     fputc('"', out);
 }
 
+bool tk_setting_is_of_launcher(const char *value)
+{
+    const char *session = tk_getenv("TRUNKLINE_SESSION");
+    return session && *session && !strncmp(value, session, strlen(session));
+}
+
 static bool is_changed(const struct tk_setting *s, char *value, size_t size)
 {
     struct tk_settings defaults;
@@ -107,7 +113,7 @@ static bool is_changed(const struct tk_setting *s, char *value, size_t size)
     tk_setting_reset(s, &defaults);
     tk_setting_format(s, &defaults, by_default, sizeof(by_default));
     tk_setting_format(s, &tk_settings, value, size);
-    return strcmp(value, by_default) != 0;
+    return strcmp(value, by_default) != 0 && !tk_setting_is_of_launcher(value);
 }
 
 char *tk_settings_changed_json(void)

@@ -203,9 +203,12 @@ uint64_t tk_settings_job_hash(void);
 char *tk_settings_job_text(void);
 
 /* The settings in force that differ from their defaults, as members of an object of JSON
- * ("NAME":"value",...). Those that the tools read by themselves are left out. Returns malloc'ed
- * memory, or NULL. */
+ * ("NAME":"value",...). Those that the tools read by themselves are left out, and those that
+ * gasnetrun_ibv --report set. Returns malloc'ed memory, or NULL. */
 char *tk_settings_changed_json(void);
+
+/* Is it a file in the folder that gasnetrun_ibv --report collects files of this job in? */
+bool tk_setting_is_of_launcher(const char *value);
 
 /* Whether this setting is unset in the environment of the job. An empty value counts as unset. */
 bool tk_setting_is_default(const struct tk_setting *setting);

@@ -308,13 +308,6 @@ static void report_no_traces(void)
     tk_log_warn("GASNET_TRACEFILE is ignored: this library records no traces: %s", remedy);
 }
 
-/* For gasnetrun_ibv --report, which itself says what its report lacks. */
-static bool is_of_launcher(const char *file)
-{
-    const char *session = tk_getenv("TRUNKLINE_SESSION");
-    return session && *session && !strncmp(file, session, strlen(session));
-}
-
 /* When: see open_stats(). */
 static void open_trace(const char *host)
 {
@@ -326,7 +319,8 @@ static void open_trace(const char *host)
                                      tk_number_in_ranges(tk_settings.trace_nodes, tk_peers.me),
                                  .local = tk_settings.trace_local};
     tk_stats_mask_parse(tk_settings.trace_mask, &plan.mask);
-    if (plan.file[0] && !tk_is_traced && plan.rank == 0 && !is_of_launcher(plan.file))
+    /* gasnetrun_ibv --report says itself what its report lacks. */
+    if (plan.file[0] && !tk_is_traced && plan.rank == 0 && !tk_setting_is_of_launcher(plan.file))
         report_no_traces();
     if (tk_is_traced)
         tk_trace_open(&plan);

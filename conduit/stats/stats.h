@@ -116,6 +116,29 @@ static inline void tk_stats_uncount_short_request(void)
 /* For traces: the path of this thread's last transfer plus 1; 0: none yet. */
 extern TK_HIDDEN TK_PER_THREAD unsigned tk_path_taken;
 
+/* For traces: bytes of a call by rail. Rails beyond the last one that fits count as that one. */
+enum { tk_rails_taken_max = 16 };
+struct tk_rails_taken {
+    uint32_t used; /* a bit for each rail; bytes of others are not set */
+    uint64_t bytes[tk_rails_taken_max];
+};
+
+/* Of this thread's current call. NULL: it is not recorded, or it polls for others. */
+extern TK_HIDDEN TK_PER_THREAD struct tk_rails_taken *tk_rails_taken;
+
+/* Part of the current call was posted on this rail. */
+static inline void tk_rail_take(unsigned rail, size_t nbytes)
+{
+    struct tk_rails_taken *taken = tk_is_traced ? tk_rails_taken : NULL;
+    if (!taken)
+        return;
+    unsigned at = rail < tk_rails_taken_max ? rail : tk_rails_taken_max - 1;
+    if (!(taken->used & 1U << at))
+        taken->bytes[at] = 0;
+    taken->used |= 1U << at;
+    taken->bytes[at] += nbytes;
+}
+
 static inline bool tk_count_transfer_mine(enum tk_path_counted path, enum tk_counter bytes,
                                           size_t nbytes)
 {

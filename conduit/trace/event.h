@@ -35,9 +35,21 @@ struct tk_trace_event {
      * The handler has the sender's number, by which the two are matched. */
     uint32_t sequence;
     uint8_t op;
-    uint8_t path; /* of a transfer: tk_path_counted + 1; 0: not a transfer, or it took no path */
+    uint8_t path; /* tk_path_counted or tk_trace_path, + 1; 0: it took none, or it is not known */
     uint8_t handler;
-    uint8_t slots; /* following slots of the ring that hold the event's text */
+    uint8_t slots;  /* following slots of the ring that hold the event's text */
+    uint8_t rail;   /* index + 1; 0: none, or several */
+    bool has_rails; /* the text is a list of rails with their bytes: 0:4096,1:4096 */
+};
+
+/* Paths that no counter has: of a message whose payload the receiver reads, and of what is
+ * registered. */
+enum tk_trace_path {
+    tk_trace_path_rendezvous = tk_paths,
+    tk_trace_path_region,
+    tk_trace_path_segment,
+    tk_trace_path_buffers,
+    tk_trace_paths
 };
 
 enum { tk_trace_text_max = 1000 };
@@ -48,7 +60,7 @@ extern const char *const tk_trace_op_names[tk_trace_ops];
 extern const char tk_trace_op_letters[tk_trace_ops];
 
 /* For each path: its word. */
-extern const char *const tk_trace_path_names[tk_paths];
+extern const char *const tk_trace_path_names[tk_trace_paths];
 
 static inline bool tk_trace_is_send(unsigned op)
 {
@@ -58,6 +70,18 @@ static inline bool tk_trace_is_send(unsigned op)
 static inline bool tk_trace_is_handler(unsigned op)
 {
     return op == tk_trace_request_handler || op == tk_trace_reply_handler;
+}
+
+/* Not nested in calls of its thread: it may begin in one and end in another. */
+static inline bool tk_trace_is_beside(unsigned op)
+{
+    return op == tk_trace_connect;
+}
+
+/* A line without a duration. */
+static inline bool tk_trace_is_moment(unsigned op)
+{
+    return op == tk_trace_information || op == tk_trace_lost || op == tk_trace_program;
 }
 
 #endif

@@ -49,6 +49,15 @@ static const char *base_name(const char *file)
     return slash ? slash + 1 : file;
 }
 
+static void put_rails(struct tk_text *lines, const struct tk_trace_event *event, const char *text,
+                      bool json)
+{
+    if (event->rail)
+        put_named(lines, json ? ",\"rail\":" : " rail=", event->rail - 1U);
+    if (event->has_rails && text)
+        put_word(lines, "rails", text, json);
+}
+
 /* ---- text ---- */
 
 static void put_event_text(struct tk_text *lines, const struct tk_trace_source *source,
@@ -64,10 +73,11 @@ static void put_event_text(struct tk_text *lines, const struct tk_trace_source *
     put_blank(lines, source);
     if (event->peer != tk_trace_no_peer)
         put_named(lines, " peer=", event->peer);
-    if (event->nbytes && !text)
+    if (event->nbytes && (!text || event->has_rails))
         put_named(lines, " bytes=", event->nbytes);
     if (event->path)
         put_word(lines, "path", tk_trace_path_names[event->path - 1], false);
+    put_rails(lines, event, text, false);
     if (event->handler)
         put_named(lines, " handler=", event->handler);
     if (event->sequence)
@@ -77,7 +87,7 @@ static void put_event_text(struct tk_text *lines, const struct tk_trace_source *
         tk_text_line(lines, base_name(event->file));
         put_named(lines, ":", event->line);
     }
-    if (text) {
+    if (text && !event->has_rails) {
         tk_text_add(lines, " text=");
         tk_text_line(lines, text);
     }
@@ -124,10 +134,35 @@ static void put_arrow(struct tk_text *lines, const struct tk_trace_source *sourc
     tk_text_add(lines, "}");
 }
 
+/* Viewers draw what overlaps calls as a row of its own: an asynchronous event, whose two ends have
+ * the same id. */
+static void put_span_id(struct tk_text *lines, const struct tk_trace_source *source,
+                        const struct tk_trace_event *event)
+{
+    put_named(lines, ",\"id\":\"", source->rank);
+    put_named(lines, "-", event->peer);
+    put_named(lines, ".", event->rail);
+    put_named(lines, "@", event->begin);
+    tk_text_add(lines, "\"");
+}
+
+static void put_span_end(struct tk_text *lines, const struct tk_trace_source *source,
+                         uint32_t thread, const struct tk_trace_event *event)
+{
+    put_object(lines, tk_trace_op_names[event->op], tk_trace_op_letters[event->op], "e");
+    put_span_id(lines, source, event);
+    put_place(lines, source, thread, event->end);
+    tk_text_add(lines, "}");
+}
+
 static void put_event_json(struct tk_text *lines, const struct tk_trace_source *source,
                            uint32_t thread, const struct tk_trace_event *event, const char *text)
 {
-    put_object(lines, tk_trace_op_names[event->op], tk_trace_op_letters[event->op], "X");
+    bool is_beside = tk_trace_is_beside(event->op);
+    put_object(lines, tk_trace_op_names[event->op], tk_trace_op_letters[event->op],
+               is_beside ? "b" : "X");
+    if (is_beside)
+        put_span_id(lines, source, event);
     put_place(lines, source, thread, event->begin);
     tk_text_add(lines, ",\"dur\":");
     tk_text_fraction(lines, duration_of(source, event), 3);
@@ -135,10 +170,11 @@ static void put_event_json(struct tk_text *lines, const struct tk_trace_source *
     put_named(lines, ",\"args\":{\"rank\":", source->rank);
     if (event->peer != tk_trace_no_peer)
         put_named(lines, ",\"peer\":", event->peer);
-    if (event->nbytes && !text)
+    if (event->nbytes && (!text || event->has_rails))
         put_named(lines, ",\"bytes\":", event->nbytes);
     if (event->path)
         put_word(lines, "path", tk_trace_path_names[event->path - 1], true);
+    put_rails(lines, event, text, true);
     if (event->handler)
         put_named(lines, ",\"handler\":", event->handler);
     if (event->sequence)
@@ -149,12 +185,14 @@ static void put_event_json(struct tk_text *lines, const struct tk_trace_source *
         put_named(lines, ":", event->line);
         tk_text_add(lines, "\"");
     }
-    if (text) {
+    if (text && !event->has_rails) {
         tk_text_add(lines, ",\"text\":\"");
         tk_text_escaped(lines, text);
         tk_text_add(lines, "\"");
     }
     tk_text_add(lines, "}}");
+    if (is_beside)
+        put_span_end(lines, source, thread, event);
     if (event->sequence && (tk_trace_is_send(event->op) || tk_trace_is_handler(event->op)))
         put_arrow(lines, source, thread, event);
 }

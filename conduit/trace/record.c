@@ -5,6 +5,7 @@
  * the library that contains the original. No lock. */
 #include "config.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,6 +118,12 @@ static void add(const struct tk_trace_event *event, const char *text, size_t len
 
 /* ---- calls ---- */
 
+/* Collectives and registrations move bytes by calls and messages of the library. */
+static bool takes_rails(enum tk_trace_op op)
+{
+    return !tk_trace_is_handler(op) && strchr("PGARV", tk_trace_op_letters[op]);
+}
+
 void tk_trace_begin(struct tk_trace_call *call, enum tk_trace_op op, uint32_t peer, size_t nbytes)
 {
     if (peer == me && !atomic_load_explicit(&is_local_wanted, memory_order_relaxed))
@@ -135,6 +142,8 @@ void tk_trace_begin(struct tk_trace_call *call, enum tk_trace_op op, uint32_t pe
                                    .op = (uint8_t)op,
                                    .outer_path = tk_path_taken,
                                    .outer_handler = mine->handler};
+    call->outer_rails = tk_rails_taken;
+    tk_rails_taken = takes_rails(op) ? &call->rails : NULL;
     tk_path_taken = 0;
     mine->peer = tk_trace_no_peer;
     mine->sequence = 0;
@@ -149,6 +158,17 @@ void tk_trace_waited(enum tk_trace_op op, uint32_t peer, uint64_t since)
                                          .line = mine->place.line,
                                          .peer = peer,
                                          .op = (uint8_t)op};
+    if (ring_of_this_thread())
+        add(&event, NULL, 0);
+}
+
+void tk_trace_connected(uint32_t peer, unsigned rail, uint64_t since)
+{
+    const struct tk_trace_event event = {.begin = since,
+                                         .end = tk_now(),
+                                         .peer = peer,
+                                         .op = tk_trace_connect,
+                                         .rail = (uint8_t)(rail + 1)};
     if (ring_of_this_thread())
         add(&event, NULL, 0);
 }
@@ -190,6 +210,34 @@ static struct tk_trace_place place_of(const struct tk_trace_call *call)
     return place;
 }
 
+enum { rails_text_size = tk_rails_taken_max * 24 };
+_Static_assert((int)rails_text_size <= (int)tk_trace_text_max, "a list of rails is a text");
+
+/* "0:4096,1:4096"; returns its size with the NUL. */
+static size_t rails_text(const struct tk_rails_taken *rails, char text[rails_text_size])
+{
+    size_t length = 0;
+    for (unsigned i = 0; i < tk_rails_taken_max; i++)
+        if (rails->used & 1U << i)
+            length += (size_t)snprintf(text + length, rails_text_size - length, "%s%u:%" PRIu64,
+                                       length ? "," : "", i, rails->bytes[i]);
+    return length + 1;
+}
+
+/* Without text, or with the list of several rails. */
+static void add_with_rails(struct tk_trace_event *event, const struct tk_rails_taken *rails)
+{
+    char text[rails_text_size];
+    bool has_one = rails->used && !(rails->used & (rails->used - 1));
+    if (has_one)
+        event->rail = (uint8_t)(__builtin_ctz(rails->used) + 1);
+    event->has_rails = rails->used && !has_one;
+    if (event->has_rails)
+        add(event, text, rails_text(rails, text));
+    else
+        add(event, NULL, 0);
+}
+
 void tk_trace_end(const struct tk_trace_call *call)
 {
     const struct tk_trace_place place = place_of(call);
@@ -209,8 +257,9 @@ void tk_trace_end(const struct tk_trace_call *call)
     mine->sequence = call->outer_sequence;
     mine->handler = call->outer_handler;
     tk_path_taken = call->outer_path;
+    tk_rails_taken = call->outer_rails;
     if (event.peer != me || atomic_load_explicit(&is_local_wanted, memory_order_relaxed))
-        add(&event, NULL, 0);
+        add_with_rails(&event, &call->rails);
 }
 
 uint16_t tk_trace_number(uint32_t peer, uint8_t handler, bool is_numbered)

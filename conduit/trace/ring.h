@@ -11,7 +11,7 @@
 
 #include "trace/event.h"
 
-/* 48 bytes each. */
+/* 56 bytes each. */
 enum { tk_trace_ring_slots = 16384 };
 
 struct tk_trace_ring {
@@ -30,7 +30,7 @@ static inline struct tk_trace_event *tk_trace_ring_slot(struct tk_trace_ring *ri
     return &ring->slots[at % tk_trace_ring_slots];
 }
 
-/* `text` may be NULL. Returns the number of slots then in use. */
+/* `text` may be NULL; a list of rails includes its NUL. Returns the number of slots then in use. */
 static inline uint64_t tk_trace_ring_add(struct tk_trace_ring *ring, struct tk_trace_event event,
                                          const char *text, size_t length)
 {
@@ -46,7 +46,7 @@ static inline uint64_t tk_trace_ring_add(struct tk_trace_ring *ring, struct tk_t
     event.slots = (uint8_t)more;
     if (!text)
         more = 0;
-    else
+    else if (!event.has_rails)
         event.nbytes = length;
     *tk_trace_ring_slot(ring, at) = event;
     for (size_t i = 0; i < more; i++) {
@@ -67,6 +67,8 @@ static inline bool tk_trace_ring_take(struct tk_trace_ring *ring, struct tk_trac
         return false;
     *event = *tk_trace_ring_slot(ring, at);
     size_t length = event->slots ? event->nbytes : 0, done = 0;
+    if (event->has_rails)
+        length = event->slots * sizeof(*event);
     if (length > size - 1)
         length = size - 1;
     for (unsigned i = 0; done < length; i++) {

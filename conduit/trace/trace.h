@@ -11,6 +11,7 @@
 
 #include "base/bits.h"
 #include "base/traced.h"
+#include "stats/stats.h"
 #include "trace/event.h"
 
 /* Classes that are recorded now; 0: none. Written at the start, the end, and by the program; a
@@ -41,6 +42,7 @@ struct tk_trace_call {
     struct tk_trace_place place;
     uint32_t peer, sequence, outer_peer, outer_sequence, outer_path;
     uint8_t op, handler, outer_handler;
+    struct tk_rails_taken rails, *outer_rails;
 };
 
 void tk_trace_begin(struct tk_trace_call *call, enum tk_trace_op op, uint32_t peer, size_t nbytes);
@@ -53,6 +55,9 @@ static inline void tk_trace_leave(const struct tk_trace_call *call)
 
 /* Records a completed wait inside of a call. */
 void tk_trace_waited(enum tk_trace_op op, uint32_t peer, uint64_t since);
+
+/* Records a connection that was made for a peer. */
+void tk_trace_connected(uint32_t peer, unsigned rail, uint64_t since);
 
 /* Records the rest of this block as one event. The peer of a message need not be given. The
  * arguments are evaluated if the class is recorded. */

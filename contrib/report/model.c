@@ -112,29 +112,41 @@ static bool is_one_of(struct trace_word word, const char *const *words)
     return false;
 }
 
-static enum report_layer layer_of(const struct trace_item *item)
+static enum report_kind kind_of(const struct trace_item *item)
+{
+    if (tk_trace_is_send(item->op))
+        return REPORT_MESSAGES;
+    return strchr("PG", trace_op_letter(item->op)) ? REPORT_TRANSFERS : REPORT_OTHER;
+}
+
+static unsigned path_of(const struct trace_item *item)
 {
     static const char *const shared[] = {"shared", "kernel", NULL};
     static const char *const self[] = {"self", NULL};
-    if (tk_trace_is_send(item->op))
-        return REPORT_MESSAGES;
-    if (!strchr("PG", trace_op_letter(item->op)))
-        return REPORT_OTHER;
+    if (item->rail != trace_no_rail)
+        return REPORT_RAILS + (item->rail < report_rails_max ? item->rail : report_rails_max - 1);
+    if (item->rails.length > 0)
+        return REPORT_SEVERAL;
     if (is_one_of(item->path, self) || item->peer == item->rank)
         return REPORT_SELF;
-    return is_one_of(item->path, shared) ? REPORT_SHARED : REPORT_NETWORK;
+    if (is_one_of(item->path, shared))
+        return REPORT_SHARED;
+    return kind_of(item) == REPORT_TRANSFERS ? REPORT_NETWORK : REPORT_UNKNOWN;
 }
 
 static void coarsen(struct report_matrix *m)
 {
-    for (unsigned layer = 0; layer < report_layers; layer++)
+    for (unsigned layer = 0; layer < report_kinds * report_paths; layer++) {
+        struct report_cell(*cells)[report_cells] =
+            m->cells[layer / report_paths][layer % report_paths];
         for (unsigned from = 0; from < report_cells; from++)
             for (unsigned to = 0; to < report_cells; to++) {
-                struct report_cell cell = m->cells[layer][from][to];
-                m->cells[layer][from][to] = (struct report_cell){0, 0};
-                m->cells[layer][from / 2][to / 2].count += cell.count;
-                m->cells[layer][from / 2][to / 2].bytes += cell.bytes;
+                struct report_cell cell = cells[from][to];
+                cells[from][to] = (struct report_cell){0, 0};
+                cells[from / 2][to / 2].count += cell.count;
+                cells[from / 2][to / 2].bytes += cell.bytes;
             }
+    }
     m->shift++;
 }
 
@@ -148,7 +160,7 @@ static void add_to_matrix(struct report_matrix *m, const struct trace_item *item
     while (item->rank >> m->shift >= report_cells || item->peer >> m->shift >= report_cells)
         coarsen(m);
     struct report_cell *cell =
-        &m->cells[layer_of(item)][item->rank >> m->shift][item->peer >> m->shift];
+        &m->cells[kind_of(item)][path_of(item)][item->rank >> m->shift][item->peer >> m->shift];
     cell->count++;
     cell->bytes += item->bytes;
     m->is_used = true;
@@ -220,7 +232,7 @@ bool report_trace_add(struct report_model *model, enum trace_kind kind,
         return true;
     add_to_matrix(&model->matrix, item);
     return report_timeline_add(&model->timeline, item) && add_to_waits(model, item) &&
-           (strchr("HI", trace_op_letter(item->op)) || add_to_calls(model, item));
+           (tk_trace_is_moment(item->op) || add_to_calls(model, item));
 }
 
 /* ---- over time ---- */

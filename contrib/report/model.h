@@ -42,14 +42,22 @@ struct report_rank {
     uint64_t memory_kb;
 };
 
-/* How a pair's operations travelled, as far as a trace has it. */
-enum report_layer {
-    REPORT_NETWORK,
+/* What a pair's operations were, and how they travelled as far as a trace has it. */
+enum report_kind {
+    REPORT_TRANSFERS,
+    REPORT_MESSAGES,
+    REPORT_OTHER, /* atomics and non-contiguous transfers */
+    report_kinds
+};
+enum report_path {
+    REPORT_NETWORK, /* by a rail that a trace of an earlier release does not name */
     REPORT_SHARED,
     REPORT_SELF,
-    REPORT_MESSAGES, /* whose path no trace has */
-    REPORT_OTHER,    /* atomics and non-contiguous transfers */
-    report_layers
+    REPORT_UNKNOWN, /* of messages in such a trace, and of others that the library sends by message
+                     */
+    REPORT_SEVERAL, /* cut into pieces over several rails */
+    REPORT_RAILS,   /* the first rail; others follow */
+    report_paths = REPORT_RAILS + report_rails_max
 };
 
 struct report_cell {
@@ -60,7 +68,7 @@ struct report_cell {
 struct report_matrix {
     unsigned shift;
     bool is_used;
-    struct report_cell cells[report_layers][report_cells][report_cells];
+    struct report_cell cells[report_kinds][report_paths][report_cells][report_cells];
 };
 
 /* Figures over time, summed over ranks. */

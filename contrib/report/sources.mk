@@ -3,7 +3,7 @@
 $(call variant,report,$$(conduit_cppflags) $$(AM_CFLAGS))
 
 # What the unit tests link too
-report_model_sources = $(patsubst %,contrib/report/%.c,finding json model page read read_stats read_text rules rules_trace timeline word_copy write_json) \
+report_model_sources = $(patsubst %,contrib/report/%.c,finding json model page read read_stats read_text rules rules_trace timeline tracks word_copy write_json) \
     $(trace_summary_sources) common/sha256.c
 report_script = $(patsubst %,contrib/report/page/%.js,base charts matrix timeline panels main)
 # $(call report_page,PART,FILES)

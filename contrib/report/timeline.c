@@ -14,8 +14,9 @@
 enum { longest_min = 16 };
 
 static const char *const names[report_activities] = {
-    "puts and gets", "sending messages", "handlers",        "barriers",   "collectives",
-    "event waits",   "credit waits",     "waits for space", "other calls"};
+    "puts and gets",         "sending messages", "handlers",     "barriers",
+    "collectives",           "event waits",      "credit waits", "waits for space",
+    "waits for connections", "registration",     "other calls"};
 
 const char *report_activity_name(enum report_activity activity)
 {
@@ -30,6 +31,10 @@ enum report_activity report_activity_of(enum tk_trace_op op)
         return REPORT_CREDIT_WAIT;
     if (op == tk_trace_room_wait)
         return REPORT_SPACE_WAIT;
+    if (op == tk_trace_connect_wait)
+        return REPORT_CONNECT_WAIT;
+    if (op == tk_trace_memory_register || op == tk_trace_memory_deregister)
+        return REPORT_REGISTRATION;
     switch (trace_op_letter(op)) {
     case 'P':
     case 'G':
@@ -64,6 +69,7 @@ static void coarsen(struct report_timeline *t)
             }
         }
     }
+    report_tracks_coarsen(&t->tracks, t->first);
     t->first = first;
     t->shift++;
 }
@@ -72,6 +78,7 @@ static void coarsen(struct report_timeline *t)
 static void move_slices(struct report_timeline *t, uint64_t first)
 {
     size_t by = (size_t)(t->first - first);
+    report_tracks_move(&t->tracks, by);
     for (size_t r = 0; r < t->row_count; r++) {
         uint64_t(*slices)[report_activities] = t->rows[r].slices;
         memmove(slices + by, slices, (report_slices - by) * sizeof(slices[0]));
@@ -369,8 +376,12 @@ bool report_timeline_add(struct report_timeline *t, const struct trace_item *ite
     if (!row)
         return false;
     cover(t, item->begin, item->begin + item->ns);
-    if (strchr("HI", trace_op_letter(item->op)))
+    if (tk_trace_is_moment(item->op))
         return item->text.length == 0 || add_mark(t, item);
+    if (!report_tracks_add(&t->tracks, t->shift, t->first, item))
+        return false;
+    if (tk_trace_is_beside(item->op))
+        return true;
     struct report_thread *thread = thread_of(row, item->thread);
     if (!thread)
         return false;
@@ -396,6 +407,7 @@ void report_timeline_free(struct report_timeline *t)
         free(t->rows[r].threads);
         free(t->rows[r].longest);
     }
+    report_tracks_free(&t->tracks);
     free(t->rows);
     free(t->row_of);
     free(t->messages);

@@ -5,10 +5,10 @@
 #ifndef TRUNKLINE_REPORT_TIMELINE_H
 #define TRUNKLINE_REPORT_TIMELINE_H
 
+#include "contrib/report/tracks.h"
 #include "contrib/trace/parse.h"
 
 enum {
-    report_slices = 512,
     report_longest_max = 10000, /* in all; each rank has its share */
     report_messages_max = 4096,
     report_message_slots = 4 * report_messages_max,
@@ -25,6 +25,8 @@ enum report_activity {
     REPORT_EVENT_WAIT,
     REPORT_CREDIT_WAIT,
     REPORT_SPACE_WAIT,
+    REPORT_CONNECT_WAIT,
+    REPORT_REGISTRATION,
     REPORT_WORK, /* other calls */
     report_activities
 };
@@ -83,6 +85,7 @@ struct report_timeline {
     struct report_mark *marks;
     size_t mark_count;
     uint64_t marks_lost;
+    struct report_tracks tracks;
 };
 
 const char *report_activity_name(enum report_activity activity);

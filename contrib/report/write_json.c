@@ -254,30 +254,63 @@ static void write_calls(FILE *out, const struct report_model *model)
 
 /* ---- the matrix ---- */
 
+static void write_paths(FILE *out)
+{
+    static const char *const names[REPORT_RAILS] = {"over the network", "in shared memory",
+                                                    "to itself", "path not in the file",
+                                                    "several rails"};
+    for (unsigned i = 0; i < REPORT_RAILS; i++)
+        fprintf(out, "%s\"%s\"", i ? "," : "", names[i]);
+    for (unsigned i = 0; i < report_rails_max; i++)
+        fprintf(out, i + 1 < report_rails_max ? ",\"rail %u\"" : ",\"rails from %u\"", i);
+}
+
+/* Rail, calls, bytes of puts, of gets, of messages and of others, connections. */
+static void write_rails(FILE *out, const struct trace_summary *trace)
+{
+    const char *before = "";
+    fputs("\"rails\":[", out);
+    for (unsigned i = 0; i < trace_rails_max; i++) {
+        const struct trace_rail_sum *rail = &trace->rails[i];
+        if (!rail->calls && !rail->connections)
+            continue;
+        fprintf(out, "%s[%u,%" PRIu64, before, i, rail->calls);
+        for (unsigned k = 0; k < trace_rail_classes; k++)
+            fprintf(out, ",%" PRIu64, rail->bytes[k]);
+        fprintf(out, ",%" PRIu64 "]", rail->connections);
+        before = ",";
+    }
+    fputs("],", out);
+}
+
+/* From, to, kind, path, operations, bytes. */
 static void write_matrix(FILE *out, const struct report_model *model)
 {
-    static const char *const layers[report_layers] = {
-        "over the network", "in shared memory", "to itself", "messages", "atomics, non-contiguous"};
     const struct report_matrix *m = &model->matrix;
     const char *before = "";
     if (!m->is_used) {
         fputs("\"matrix\":null,\n", out);
         return;
     }
-    fprintf(out, "\"matrix\":{\"per\":%llu,\"layers\":[", 1ULL << m->shift);
-    for (unsigned i = 0; i < report_layers; i++)
-        fprintf(out, "%s\"%s\"", i ? "," : "", layers[i]);
-    fputs("],\"cells\":[", out);
-    for (unsigned from = 0; from < report_cells; from++)
-        for (unsigned to = 0; to < report_cells; to++)
-            for (unsigned layer = 0; layer < report_layers; layer++) {
-                const struct report_cell *cell = &m->cells[layer][from][to];
-                if (cell->count == 0)
-                    continue;
-                fprintf(out, "%s[%u,%u,%u,%" PRIu64 ",%" PRIu64 "]", before, from, to, layer,
-                        cell->count, cell->bytes);
-                before = ",";
-            }
+    fprintf(out,
+            "\"matrix\":{\"per\":%llu,\"kinds\":[\"puts and gets\",\"messages\","
+            "\"atomics, non-contiguous\"],\"paths\":[",
+            1ULL << m->shift);
+    write_paths(out);
+    fputs("],", out);
+    write_rails(out, &model->trace);
+    fputs("\"cells\":[", out);
+    for (unsigned at = 0; at < report_cells * report_cells; at++)
+        for (unsigned layer = 0; layer < report_kinds * report_paths; layer++) {
+            unsigned from = at / report_cells, to = at % report_cells;
+            unsigned kind = layer / report_paths, path = layer % report_paths;
+            const struct report_cell *cell = &m->cells[kind][path][from][to];
+            if (cell->count == 0)
+                continue;
+            fprintf(out, "%s[%u,%u,%u,%u,%" PRIu64 ",%" PRIu64 "]", before, from, to, kind, path,
+                    cell->count, cell->bytes);
+            before = ",";
+        }
     fputs("]},\n", out);
 }
 
@@ -397,6 +430,42 @@ static void write_messages(FILE *out, const struct report_timeline *t)
     fputs("]", out);
 }
 
+/* Slice and value of those that are not 0. */
+static void write_track(FILE *out, const uint64_t *values)
+{
+    const char *before = "";
+    fputc('[', out);
+    for (unsigned i = 0; i < report_slices; i++) {
+        if (values[i] == 0)
+            continue;
+        fprintf(out, "%s[%u,%" PRIu64 "]", before, i, values[i]);
+        before = ",";
+    }
+    fputc(']', out);
+}
+
+/* A connection: rank, peer, rail, begin since that of the time line, ns. */
+static void write_tracks(FILE *out, const struct report_timeline *t)
+{
+    const struct report_tracks *tracks = &t->tracks;
+    fputs(",\n\"connecting\":", out);
+    write_track(out, tracks->values[REPORT_TRACK_CONNECTING]);
+    fputs(",\"registering\":", out);
+    write_track(out, tracks->values[REPORT_TRACK_REGISTERING]);
+    fputs(",\"rails\":[", out);
+    for (unsigned i = 0; i < report_rails_max; i++) {
+        fputs(i ? "," : "", out);
+        write_track(out, tracks->values[REPORT_TRACK_RAILS + i]);
+    }
+    fprintf(out, "],\"connected\":%" PRIu64 ",\"connections\":[", tracks->connections_seen);
+    for (size_t i = 0; i < tracks->connection_count; i++) {
+        const struct report_connection *c = &tracks->connections[i];
+        fprintf(out, "%s[%u,%u,%d,%" PRIu64 ",%" PRIu64 "]", i ? "," : "", c->rank, c->peer,
+                c->rail == trace_no_rail ? -1 : (int)c->rail, c->begin - t->begin, c->ns);
+    }
+    fputc(']', out);
+}
+
 static void write_timeline(FILE *out, const struct report_model *model)
 {
     const struct report_timeline *t = &model->timeline;
@@ -418,6 +487,7 @@ static void write_timeline(FILE *out, const struct report_model *model)
     write_groups(out, t);
     write_longest(out, t);
     write_messages(out, t);
+    write_tracks(out, t);
     fputs("},\n", out);
 }
 
@@ -534,8 +604,8 @@ static void write_missing(FILE *out, const struct report_model *model)
         {model->timeline.is_used && model->trace.lines.count == 0, "lines",
          "No source lines: the program does not set them (GASNETT_TRACE_SETSOURCELINE)."},
         {model->sample_count < 2, "samples",
-         "Nothing over time: records of gasnetrun_ibv --top --json, taken while the job runs, "
-         "show rates, rails and failovers."},
+         "No rates over time: records of gasnetrun_ibv --top --json, taken while the job runs, "
+         "show them, rails in use and failovers."},
         {!model->has_settings, "settings",
          "Settings are not known: statistics of this release as .json have those that differ from "
          "their defaults."}};

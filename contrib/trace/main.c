@@ -18,19 +18,21 @@ enum { EXIT_USAGE = 2 };
 /* The second: no line of the library is longer, conduit/trace/format.h. */
 enum { top_max = 1000000, line_max = 65536, buffer_size = 4 * line_max };
 
-enum option_code { TOP = 1, HELP, RELEASE };
+enum option_code { TOP = 1, JSON, HELP, RELEASE };
 
 static const struct option options[] = {{"top", required_argument, NULL, TOP},
+                                        {"json", no_argument, NULL, JSON},
                                         {"help", no_argument, NULL, HELP},
                                         {"version", no_argument, NULL, RELEASE},
                                         {NULL, 0, NULL, 0}};
 
 static const char usage[] =
-    "usage: gasnet_trace [--top N] FILE...\n"
+    "usage: gasnet_trace [--top N | --json] FILE...\n"
     "  FILE       what GASNET_TRACEFILE made, text or .json, of one rank or of several; -: "
     "standard "
     "input\n"
     "  --top N    at most N ranks, pairs of ranks and lines of source (default 20; 0: all)\n"
+    "  --json     all sums, as an object of JSON, with times in ns\n"
     "  --version  the release\n";
 
 static char buffer[buffer_size];
@@ -141,13 +143,15 @@ static bool is_written(void)
     return false;
 }
 
-static int summarize(char **names, size_t top)
+static int summarize(char **names, size_t top, bool is_json)
 {
     static struct trace_summary summary;
     bool is_good = true;
     for (; is_good && *names; names++)
         is_good = read_file(&summary, *names);
-    if (is_good && !trace_print(&summary, top)) {
+    if (is_good && is_json) {
+        trace_print_json(&summary);
+    } else if (is_good && !trace_print(&summary, top)) {
         fprintf(stderr, "gasnet_trace: no memory for the tables\n");
         is_good = false;
     }
@@ -158,18 +162,23 @@ static int summarize(char **names, size_t top)
 int main(int argc, char **argv)
 {
     uint64_t top = 20;
+    bool is_json = false;
     opterr = 0;
     for (int next; (next = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (next == HELP || next == RELEASE) {
             fputs(next == HELP ? usage : PACKAGE_STRING "\n", stdout);
             return is_written() ? 0 : 1;
         }
+        is_json = is_json || next == JSON;
+        if (next == JSON)
+            continue;
         if (next != TOP)
             return refuse(argv[optind - 1], "no such option, or its value is missing (--help)");
         if (!trace_number((struct trace_word){optarg, strlen(optarg)}, &top) || top > top_max)
             return refuse(optarg, "--top takes a number from 0 to 1000000");
     }
     if (optind == argc)
-        return refuse("no file", "usage: gasnet_trace [--top N] FILE... (-: standard input)");
-    return summarize(argv + optind, (size_t)top);
+        return refuse("no file",
+                      "usage: gasnet_trace [--top N | --json] FILE... (-: standard input)");
+    return summarize(argv + optind, (size_t)top, is_json);
 }

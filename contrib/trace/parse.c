@@ -65,6 +65,10 @@ static bool read_event_word(struct trace_word word, struct trace_word *line,
         return trace_number(value, &item->bytes);
     if ((value = value_of(word, "path")).length)
         item->path = value;
+    else if ((value = value_of(word, "rail")).length)
+        return trace_rails_read(value, item->rails, item);
+    else if ((value = value_of(word, "rails")).length)
+        return trace_rails_read((struct trace_word){NULL, 0}, value, item);
     else if ((value = value_of(word, "at")).length)
         item->place = value_with_blanks(value, line, &item->text);
     else if ((value = value_of(word, "seq")).length)
@@ -124,7 +128,7 @@ static enum trace_kind parse_mark(struct trace_word line, struct trace_item *ite
 
 enum trace_kind trace_parse(char *line, size_t length, struct trace_item *item)
 {
-    *item = (struct trace_item){.peer = tk_trace_no_peer};
+    *item = (struct trace_item){.peer = tk_trace_no_peer, .rail = trace_no_rail};
     const struct trace_word word = {line, length};
     if (length == 0)
         return TRACE_FOREIGN;

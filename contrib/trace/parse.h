@@ -14,6 +14,9 @@ enum trace_kind {
     TRACE_END
 };
 
+enum { trace_rails_max = 64 };
+#define trace_no_rail UINT32_MAX
+
 struct trace_item {
     uint64_t begin, ns; /* of CLOCK_MONOTONIC; on rank 0's host, if it is aligned */
     uint64_t bytes;
@@ -22,7 +25,9 @@ struct trace_item {
     uint32_t size; /* ranks of the job; at its start */
     enum tk_trace_op op;
     struct trace_word place; /* FILE:LINE of the program */
-    struct trace_word path;  /* of a transfer */
+    struct trace_word path;  /* of a transfer or a message; what was registered */
+    uint32_t rail;           /* trace_no_rail: none, several, or not known */
+    struct trace_word rails; /* several: "0:4096,1:4096", bytes by rail */
     struct trace_word text;  /* of the program */
     uint32_t sequence;       /* of a message between two ranks; 0: none */
     bool is_aligned;         /* at both: the largest error of the times */
@@ -33,6 +38,16 @@ struct trace_item {
 
 /* The line without its end. Escapes are decoded in it; words of `item` lie in it. */
 enum trace_kind trace_parse(char *line, size_t length, struct trace_item *item);
+
+/* What went over each rail. Returns how many there are. */
+struct trace_rail {
+    uint32_t rail;
+    uint64_t bytes;
+};
+unsigned trace_rails_of(const struct trace_item *item, struct trace_rail rails[trace_rails_max]);
+
+/* For parsers: both may be empty. False: not a rail or a list of rails. */
+bool trace_rails_read(struct trace_word rail, struct trace_word rails, struct trace_item *item);
 
 /* Of one that is no text. */
 enum trace_kind trace_parse_json(char *line, size_t length, struct trace_item *item);

@@ -28,12 +28,14 @@ enum field {
     PATH,
     SEQUENCE,
     TEXT,
+    RAIL,
+    RAILS,
     fields
 };
 
-static const char *const keys[fields] = {"name", "cat",  "ph",    "pid",   "tid", "ts",
-                                         "dur",  "rank", "peer",  "bytes", "at",  "size",
-                                         "host", "how",  "error", "path",  "seq", "text"};
+static const char *const keys[fields] = {"name",  "cat",  "ph",    "pid",  "tid",  "ts",   "dur",
+                                         "rank",  "peer", "bytes", "at",   "size", "host", "how",
+                                         "error", "path", "seq",   "text", "rail", "rails"};
 
 struct cursor {
     char *at, *end;
@@ -162,7 +164,8 @@ static enum trace_kind event_of(const struct trace_word *found, struct trace_ite
                     trace_op_find(found[NAME], found[CATEGORY], &item->op) &&
                     read_if_there(found[PEER], &item->peer) &&
                     read_if_there(found[SEQUENCE], &item->sequence) &&
-                    (found[BYTES].length == 0 || trace_number(found[BYTES], &item->bytes));
+                    (found[BYTES].length == 0 || trace_number(found[BYTES], &item->bytes)) &&
+                    trace_rails_read(found[RAIL], found[RAILS], item);
     item->place = found[PLACE];
     item->path = found[PATH];
     item->text = found[TEXT];
@@ -191,12 +194,13 @@ enum trace_kind trace_parse_json(char *line, size_t length, struct trace_item *i
     take(&c, ',');
     if (c.at != c.end)
         return TRACE_FOREIGN;
-    if (trace_word_is(c.found[PHASE], "X"))
+    /* "b": a span beside the calls of its thread, with its duration. */
+    if (trace_word_is(c.found[PHASE], "X") || trace_word_is(c.found[PHASE], "b"))
         return event_of(c.found, item);
     if (trace_word_is(c.found[PHASE], "i"))
         return mark_of(c.found, item);
-    /* Names of processes, and the ends of arrows. */
+    /* Names of processes, the ends of arrows and of spans. */
     bool is_frame = trace_word_is(c.found[PHASE], "M") || trace_word_is(c.found[PHASE], "s") ||
-                    trace_word_is(c.found[PHASE], "f");
+                    trace_word_is(c.found[PHASE], "f") || trace_word_is(c.found[PHASE], "e");
     return is_frame ? TRACE_FRAME : TRACE_FOREIGN;
 }

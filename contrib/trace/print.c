@@ -220,8 +220,30 @@ static bool print_words(const struct trace_table *table, size_t top, const char 
 
 static bool print_paths(const struct trace_summary *summary)
 {
-    printf("\nPaths of transfers\n");
+    printf("\nPaths of transfers and messages, and what was registered\n");
     return print_words(&summary->paths, 0, "path");
+}
+
+/* Only if a rail is in the files: traces of earlier releases have none. */
+static void print_rails(const struct trace_summary *summary)
+{
+    bool has_any = false;
+    for (unsigned i = 0; i < trace_rails_max; i++) {
+        const struct trace_rail_sum *rail = &summary->rails[i];
+        const uint64_t *bytes = rail->bytes;
+        if (!rail->calls && !rail->connections)
+            continue;
+        if (!has_any)
+            printf("\nRails: what went over each (a striped call counts for each of its rails)\n"
+                   "  %4s %12s %16s %16s %16s %16s %12s\n",
+                   "rail", "calls", "bytes of puts", "of gets", "of messages", "of others",
+                   "connections");
+        has_any = true;
+        printf("  %4u %12" PRIu64 " %16" PRIu64 " %16" PRIu64 " %16" PRIu64 " %16" PRIu64
+               " %12" PRIu64 "\n",
+               i, rail->calls, bytes[TRACE_RAIL_PUT], bytes[TRACE_RAIL_GET],
+               bytes[TRACE_RAIL_MESSAGE], bytes[TRACE_RAIL_OTHER], rail->connections);
+    }
 }
 
 static bool print_lines(const struct trace_summary *summary, size_t top)
@@ -237,6 +259,8 @@ bool trace_print(const struct trace_summary *summary, size_t top)
 {
     print_head(summary);
     print_operations(summary);
-    return print_ranks(summary, top) && print_pairs(summary, top) && print_paths(summary) &&
-           print_lines(summary, top);
+    if (!print_ranks(summary, top) || !print_pairs(summary, top) || !print_paths(summary))
+        return false;
+    print_rails(summary);
+    return print_lines(summary, top);
 }

@@ -9,4 +9,7 @@
 /* At most `top` ranks, pairs and lines; 0: all. False: no memory. */
 bool trace_print(const struct trace_summary *summary, size_t top);
 
+/* The same for programs. */
+void trace_print_json(const struct trace_summary *summary);
+
 #endif

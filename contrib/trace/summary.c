@@ -113,7 +113,8 @@ static void add_to_rank(struct trace_entry *entry, const struct trace_item *item
  * rank started. */
 static bool add_to_pair(struct trace_summary *summary, const struct trace_item *item, uint64_t own)
 {
-    if (item->peer == tk_trace_no_peer || tk_trace_is_handler(item->op) || trace_is_wait(item->op))
+    if (item->peer == tk_trace_no_peer || tk_trace_is_handler(item->op) ||
+        trace_is_wait(item->op) || tk_trace_is_beside(item->op))
         return true;
     struct trace_entry *entry = trace_table_entry(&summary->pairs, item->rank, item->peer, "", 0);
     if (entry)
@@ -135,6 +136,35 @@ static bool add_to_words(struct trace_table *table, const struct trace_item *ite
     return entry != NULL;
 }
 
+enum trace_rail_class trace_rail_class_of(enum tk_trace_op op)
+{
+    switch (trace_op_letter(op)) {
+    case 'P':
+        return TRACE_RAIL_PUT;
+    case 'G':
+        return TRACE_RAIL_GET;
+    case 'A':
+        return TRACE_RAIL_MESSAGE;
+    default:
+        return TRACE_RAIL_OTHER;
+    }
+}
+
+static void add_to_rails(struct trace_summary *summary, const struct trace_item *item)
+{
+    struct trace_rail parts[trace_rails_max];
+    unsigned count = trace_rails_of(item, parts);
+    for (unsigned i = 0; i < count; i++) {
+        struct trace_rail_sum *rail = &summary->rails[parts[i].rail];
+        if (item->op == tk_trace_connect) {
+            rail->connections++;
+            continue;
+        }
+        rail->calls++;
+        rail->bytes[trace_rail_class_of(item->op)] += parts[i].bytes;
+    }
+}
+
 static bool add_event(struct trace_summary *summary, const struct trace_item *item)
 {
     struct trace_entry *rank = rank_entry(summary, item->rank);
@@ -149,13 +179,13 @@ static bool add_event(struct trace_summary *summary, const struct trace_item *it
         trace_table_entry(&summary->threads, item->rank, item->thread, "", 0), sizeof(*recent));
     if (!recent)
         return false;
-    uint64_t own = own_time(recent, item);
+    uint64_t own = tk_trace_is_beside(item->op) ? 0 : own_time(recent, item);
     summary->events++;
     add_to_operation(&summary->operations[item->op], item, own);
     add_to_rank(rank, item, own);
-    /* Lines of the program and the library have no duration. */
-    if (strchr("HI", trace_op_letter(item->op)))
+    if (tk_trace_is_moment(item->op))
         return true;
+    add_to_rails(summary, item);
     return add_to_pair(summary, item, own) &&
            add_to_words(&summary->lines, item, item->place, own) &&
            add_to_words(&summary->paths, item, item->path, own);

@@ -18,6 +18,18 @@ struct trace_operation {
     char place[trace_word_max];
 };
 
+/* Bytes that went over a rail, by class; of atomics and of non-contiguous transfers together. */
+enum trace_rail_class {
+    TRACE_RAIL_PUT,
+    TRACE_RAIL_GET,
+    TRACE_RAIL_MESSAGE,
+    TRACE_RAIL_OTHER,
+    trace_rail_classes
+};
+struct trace_rail_sum {
+    uint64_t calls, bytes[trace_rail_classes], connections;
+};
+
 struct trace_rank {
     uint64_t begin, end;            /* of its events */
     uint64_t waits, handlers, lost; /* the first two: ns, each without calls inside */
@@ -33,7 +45,8 @@ struct trace_summary {
     struct trace_table threads; /* by rank and thread; `more` belongs to summary.c */
     struct trace_table pairs;   /* by rank and peer: what a rank starts */
     struct trace_table lines;   /* by operation and FILE:LINE */
-    struct trace_table paths;   /* of transfers: by operation and path */
+    struct trace_table paths;   /* by operation and path */
+    struct trace_rail_sum rails[trace_rails_max]; /* a striped call is one of each of its rails */
     uint64_t events, lost;
     uint64_t cut;  /* files that end within a line */
     uint32_t size; /* of the job; 0: not known */
@@ -46,6 +59,8 @@ bool trace_summary_add(struct trace_summary *summary, enum trace_kind kind,
 
 /* Calls in one file do not nest in calls of another. */
 void trace_summary_next_file(struct trace_summary *summary);
+
+enum trace_rail_class trace_rail_class_of(enum tk_trace_op op);
 
 /* Whether its time is one of waiting for others. */
 bool trace_is_wait(enum tk_trace_op op);

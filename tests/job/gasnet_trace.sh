@@ -67,6 +67,43 @@ printf '1.0000' >>"$scratch/t-0"
 run 0 "$scratch/t-0"
 has '^1 file ends within a line'
 
+grep -q '^Rails' "$scratch/out" && failed "rails of traces that have none"
+
+# Rails, connections and registrations, in both forms; as JSON for programs
+cat >"$scratch/r-0" <<'END'
+# start rank=0 size=2 pid=11 monotonic=1000000000 realtime=5 host=node1 boot=b
+1.000000100 0 0 P put ns=2000 peer=1 bytes=300 path=striped rails=0:100,1:200 at=main.c:10
+1.000003000 0 0 A request_medium ns=900 peer=1 bytes=40 path=inline rail=1 handler=200 seq=1
+1.000004000 0 0 I register ns=1500 bytes=4096 path=region
+1.000000000 0 0 I connect ns=9000 peer=1 rail=0
+END
+cat >"$scratch/r-1.json" <<'END'
+[
+{"name":"trunkline","ph":"M","pid":0},
+{"name":"get","cat":"G","ph":"X","pid":1,"tid":0,"ts":1000001.000,"dur":1.500,"args":{"rank":1,"peer":0,"bytes":50,"path":"striped","rails":"0:20,1:30","at":"\"a:7"}},
+{"name":"connect","cat":"I","ph":"b","id":"1-0.2@1","pid":1,"tid":0,"ts":1000000.000,"dur":7.000,"args":{"rank":1,"peer":0,"rail":1}},
+{"name":"connect","cat":"I","ph":"e","id":"1-0.2@1","pid":1,"tid":0,"ts":1000007.000}
+]
+END
+run 0 "$scratch/r-0" "$scratch/r-1.json"
+has '^  connect +I +2 +0\.016 +0\.000 +8\.000 +9\.000 +0$'
+has '^ +0 +2 +100 +20 +0 +0 +1$'
+has '^ +1 +3 +200 +30 +40 +0 +1$'
+has '^ +1 +0\.001 +0\.001 .* 40  request_medium +inline$'
+has '^ +1 +0\.002 .* 4096  register +region$'
+run 0 --json "$scratch/r-0" "$scratch/r-1.json"
+command -v python3 >/dev/null && {
+    python3 -c 'import json, sys
+sums = json.load(sys.stdin)
+assert sums["events"] == 6 and sums["size"] == 2 and [rank["host"] for rank in sums["ranks"]] == ["node1", ""], sums
+assert [list(rail.values()) for rail in sums["rails"]] == [[0, 2, 100, 20, 0, 0, 1], [1, 3, 200, 30, 40, 0, 1]], sums["rails"]
+assert {line["line"] for line in sums["lines"]} == {"main.c:10", "\"a:7"}, sums["lines"]
+assert {(path["operation"], path["path"], path["ns"]) for path in sums["paths"]} == {
+    ("put", "striped", 2000), ("get", "striped", 1500), ("request_medium", "inline", 900), ("register", "region", 1500)}, sums["paths"]
+assert {op["operation"]: op["calls"] for op in sums["operations"]}["connect"] == 2, sums["operations"]' <"$scratch/out" 2>"$scratch/python" ||
+        failed "--json: $(tail -1 "$scratch/python")"
+}
+
 # Files that are not traces, and files that can't be read.
 echo "a line of the program" >>"$scratch/t-1.json"
 run 1 "$scratch/t-0" "$scratch/t-1.json"
@@ -89,7 +126,7 @@ has '^usage: gasnet_trace '
 run 0 --version
 has '^trunkline [0-9]'
 run 2
-only "no file: usage: gasnet_trace [--top N] FILE... (-: standard input)"
+only "no file: usage: gasnet_trace [--top N | --json] FILE... (-: standard input)"
 run 2 --tops "$scratch/t-0"
 only "--tops: no such option, or its value is missing (--help)"
 run 2 --top

@@ -23,7 +23,7 @@ command -v python3 >/dev/null || skip "python3 is not here"
 events_of()
 {
     sed -nE -e 's/^[0-9.]+ +[0-9]+ [0-9]+ [A-Z] ([a-z_]+) ns=([0-9]+).*/\1 \2/p' \
-        -e 's/^\{"name":"([a-z_]+)",.*"ph":"X",.*"dur":([0-9]+)\.([0-9]{3}) *,"args".*/\1 \2\3/p' "$@"
+        -e 's/^\{"name":"([a-z_]+)",.*"ph":"[Xb]",.*"dur":([0-9]+)\.([0-9]{3}) *,"args".*/\1 \2\3/p' "$@"
 }
 
 # summarized FILE...: gasnet_trace has each operation with the calls and the time that the files have
@@ -56,6 +56,29 @@ network()
 {
     mix 2 "$jobs/counters-seq" "$scratch/t-%" "$scratch/t-0" "$scratch/t-1"
     SETTINGS="COUNTERS_THREADS=3" mix 2 "$jobs/counters-par" "$scratch/t.json"
+}
+
+two_rails="SOFTHCA_HCAS=2 GASNET_NUM_QPS=2 GASNET_PUT_STRIPE_SZ=8K GASNET_GET_STRIPE_SZ=8K GASNET_FIREHOSE_LEAST=4096"
+
+# Two rails, large transfers over both, from memory that is registered for them too, and connections on demand
+rails()
+{
+    export TRACE_CHECK=connections
+    SETTINGS="$two_rails" mix 3 "$jobs/counters-seq" "$scratch/t-%" "$scratch"/t-{0,1,2}
+    awk '/^Rails/ { on = 2; next } on == 2 { on = 1; next } !NF { on = 0 } on { print $1, $3 + $4 + $5, $7 }' "$scratch/summary" >"$scratch/rails.found"
+    python3 -c 'import sys
+bytes, made = {}, {}
+for line in (line for name in sys.argv[1:] for line in open(name, errors="replace") if line[0] != "#"):
+    words = dict(word.partition("=")[::2] for word in line.split())
+    parts = words.get("rails") or "rail" in words and words["rail"] + ":" + words.get("bytes", "0")
+    for part in parts.split(",") if parts else []:
+        rail, size = map(int, part.split(":"))
+        bytes[rail] = bytes.get(rail, 0) + (int(size) if line.split()[3] in "PGA" else 0)
+        made[rail] = made.get(rail, 0) + (" connect " in line)
+for rail in sorted(bytes): print(rail, bytes[rail], made[rail])' "$scratch"/t-{0,1,2} >"$scratch/rails.wanted"
+    [ -s "$scratch/rails.wanted" ] && cmp -s "$scratch/rails.found" "$scratch/rails.wanted" ||
+        failed "gasnet_trace has other rails: $(diff "$scratch/rails.found" "$scratch/rails.wanted")"
+    SETTINGS="$two_rails COUNTERS_THREADS=2" mix 2 "$jobs/counters-par" "$scratch/t.json"
 }
 
 shared()
@@ -129,6 +152,7 @@ assert any(e["name"] == "end" and e["args"]["how"] != "exit" for e in events), "
 }
 
 lane network network
+lane rails rails
 lane shared shared
 lane hosts hosts
 lane programs programs

@@ -2,11 +2,13 @@
 """Replays the traces of a job of counters-seq or counters-par: every message that was sent has its handler on the rank that it
 was sent to, every handler its message, a handler does not run before the call that sent its message began (as far as clocks were
 aligned), calls of a thread
-are inside of each other or apart, and there are as many as the program counted; paths of transfers and waits are those of the
-statistics (EXPECTED-PREFIX-stats.RANK.json).
+are inside of each other or apart, and there are as many as the program counted; paths of transfers, waits and registrations are those of the
+statistics (EXPECTED-PREFIX-stats.RANK.json); what went over the network names its rails. TRACE_CHECK=connections: so are connections,
+all of which were made on demand, over two rails.
 
 usage: trace_check.py RANKS EXPECTED-PREFIX FILE...      files of text, or one or several .json"""
 import json
+import os
 import sys
 
 OPS = {"request_short": "short_requests", "request_medium": "medium_requests", "request_long": "long_requests",
@@ -49,7 +51,7 @@ def read_json(path):
         args = event.get("args", {})
         if event["ph"] in "sf":
             arrows.setdefault(event["id"], []).append(event["ph"])
-        elif event["ph"] == "X":
+        elif event["ph"] in "Xb":
             yield {"op": event["name"], "rank": event["pid"], "thread": event["tid"], "letter": event["cat"],
                    "begin": ns(event["ts"]), "ns": ns(event["dur"]), **args}
         elif event["name"] in ("start", "end"):
@@ -93,7 +95,7 @@ def check_messages(events):
 def check_nesting(events):
     threads = {}
     for e in events:
-        if "begin" in e:
+        if "begin" in e and e["op"] != "connect":
             threads.setdefault((e["rank"], e["thread"]), []).append((e["begin"], -e["ns"], e["op"]))
     for calls in threads.values():
         outer = []
@@ -126,7 +128,8 @@ def check_paths(events, rank, path):
     """Each transfer went where the statistics have it, and each wait that they count is there."""
     expected = json.loads(open(path).readline())["counters"]
     found = dict.fromkeys((name for name in expected if name.startswith(("puts_", "gets_"))), 0)
-    found.update(credit_waits=0, room_waits=0)
+    found.update(credit_waits=0, room_waits=0, regions_registered=0, segments_registered=0)
+    registered = {"region": "regions_registered", "segment": "segments_registered"}
     for e in events:
         if e.get("rank") != rank or "begin" not in e:
             continue
@@ -135,10 +138,59 @@ def check_paths(events, rank, path):
             found[kind + e["path"]] += 1
         if e["op"] in ("credit_wait", "room_wait"):
             found[e["op"] + "s"] += 1
+        if e["op"] == "connect_wait":
+            found["room_waits"] += 1
+        if e["op"] == "register" and e["path"] in registered:
+            found[registered[e["path"]]] += 1
     for name, count in found.items():
         if expected[name] != count:
             wrong(f"rank {rank}: {count} {name}, the statistics have {expected[name]}")
     return sum(found[name] for name in ("credit_waits", "room_waits"))
+
+
+def rails_of(event):
+    """Bytes by rail; empty: the event has no rail."""
+    if "rails" in event:
+        return {int(rail): int(size) for rail, size in (part.split(":") for part in event["rails"].split(","))}
+    return {event["rail"]: event.get("bytes", 0)} if "rail" in event else {}
+
+
+def check_rails(events, two_rails):
+    """What went over the network names its rails, whose bytes are those of the call; a striped transfer has several."""
+    bytes_by_rail, several = {}, 0
+    for e in events:
+        if "begin" not in e or e["letter"] not in "PGA" or e["op"].endswith("_handler"):
+            continue
+        rails = rails_of(e)
+        is_message = e["letter"] == "A" and e.get("seq")
+        if is_message and not e.get("path"):
+            wrong(f"a message without a path: {e}")
+        if not e.get("path") or e["letter"] == "A" and not e.get("seq"):
+            continue
+        if bool(rails) != (e["path"] not in ("shared", "kernel", "self")):
+            wrong(f"rails {rails} of {e}")
+        if rails and sum(rails.values()) != e.get("bytes", 0):
+            wrong(f"rails {rails} have not the bytes of {e}")
+        if len(rails) > 1 and e["path"] != "striped":
+            wrong(f"several rails: {e}")
+        # the primary of a pair of ranks, of two rails: tk_primary_number()
+        if two_rails and rails and e["path"] != "striped" and list(rails) != [(e["rank"] + e["peer"]) % 2]:
+            wrong(f"not over the primary: {e}")
+        several += len(rails) > 1
+        for rail, size in rails.items():
+            bytes_by_rail[rail] = bytes_by_rail.get(rail, 0) + size
+    return bytes_by_rail, several
+
+
+def check_connections(events, rank, path):
+    """Each connection that the statistics have was made on demand, on one of the rails, and is there."""
+    made = json.loads(open(path).readline())["counters"]["connections_made"]
+    found = [e for e in events if e.get("rank") == rank and e["op"] == "connect"]
+    if len(found) != made:
+        wrong(f"rank {rank}: {len(found)} connections, the statistics have {made}")
+    if any("rail" not in e or "peer" not in e or e["ns"] <= 0 for e in found):
+        wrong(f"rank {rank}: a connection without a peer, a rail or a duration")
+    return len(found)
 
 
 def main():
@@ -153,10 +205,16 @@ def main():
         check_arrows()
     check_messages(events)
     check_nesting(events)
-    waits = 0
+    waits = connections = 0
+    two_rails = os.environ.get("TRACE_CHECK") == "connections"
+    bytes_by_rail, several = check_rails(events, two_rails)
     for rank in range(ranks):
         check_counts(events, rank, f"{prefix}.{rank}")
         waits += check_paths(events, rank, f"{prefix}-stats.{rank}.json")
+        if two_rails:
+            connections += check_connections(events, rank, f"{prefix}-stats.{rank}.json")
+    if two_rails and (len(bytes_by_rail) < 2 or not several or not connections):
+        wrong(f"bytes by rail {bytes_by_rail}, {several} striped, {connections} connections")
     print(*errors[:20], sep="\n")
     print(len(events), "events,", waits, "waits for credits and room")
     sys.exit(bool(errors))

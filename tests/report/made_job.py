@@ -89,10 +89,13 @@ def step(out, rank, at, number):
     near = rank // per_host * per_host + (rank + 1) % per_host
     far = (rank + per_host) % ranks
     event(out, rank, "put", "P", at, 40 + draw.random() * 60, peer=min(near, ranks - 1), bytes=8192, path="shared", at="halo.c:31")
-    event(out, rank, "put", "P", at + 200, 180 + draw.random() * 400, peer=far, bytes=4096 << rank % 3, path="bounce", at="halo.c:34")
-    event(out, rank, "get", "G", at + 900, 300 + draw.random() * 300, peer=(rank * 7 + number) % ranks, bytes=4000, path="segment", at="halo.c:38")
+    event(out, rank, "put", "P", at + 200, 180 + draw.random() * 400, peer=far, bytes=4096 << rank % 3, path="bounce", rail=rank % 3, at="halo.c:34")
+    if number % 8 == 0:
+        event(out, rank, "put_nb", "P", at + 800, 30, peer=far, bytes=65536, path="striped", rails="0:30000,1:20000,2:15536", at="halo.c:36")
+        event(out, rank, "register", "I", at + 850, 25, bytes=65536, path="region")
+    event(out, rank, "get", "G", at + 900, 300 + draw.random() * 300, peer=(rank * 7 + number) % ranks, bytes=4000, path="segment", rail=number % 2, at="halo.c:38")
     event(out, rank, "credit_wait", "S", at + 1310, 350 if late else 20, peer=0, at="queue.c:90")
-    event(out, rank, "request_medium", "A", at + 1300, 400, peer=0, bytes=512, handler=200, seq=number + 1, at="queue.c:90")
+    event(out, rank, "request_medium", "A", at + 1300, 400, peer=0, bytes=512, path="inline", rail=0, handler=200, seq=number + 1, at="queue.c:90")
     for peer in range(1, min(ranks, 64) if rank == 0 else 0):
         event(out, 0, "request_handler", "A", at + 1720 + peer, 0.5, peer=peer, bytes=512, handler=200, seq=number + 1, at="queue.c:12")
     event(out, rank, "barrier_wait", "B", at + (4600 if late else 2200 + draw.random() * 500), 5000 - (4600 if late else 2700), at="main.c:55")
@@ -105,6 +108,9 @@ def trace():
         for rank in range(ranks):
             out.write(',\n{"name":"start","cat":"I","ph":"i","s":"p","pid":%d,"tid":0,"ts":1000000.000,"args":{"rank":%d,"size":%d,"pid":%d,'
                       '"monotonic":1000000000,"realtime":5,"offset":0,"error":100,"host":"%s","boot":"b"}}' % (rank, rank, ranks, 1000 + rank, host(rank)))
+            for rail in range(2):
+                out.write(',\n{"name":"connect","cat":"I","ph":"b","id":"%d.%d","pid":%d,"tid":0,"ts":%.3f,"dur":%.3f,"args":{"rank":%d,"peer":%d,"rail":%d}}'
+                          % (rank, rail, rank, 1000010 + rank, 2000 + rank * 10, rank, (rank + 1) % ranks, rail))
             for number in range(steps):
                 step(out, rank, 1000000 + number * 5000, number)
             out.write(',\n{"name":"end","cat":"I","ph":"i","s":"p","pid":%d,"tid":0,"ts":2000000.000,"args":{"rank":%d,"monotonic":2000000000,'

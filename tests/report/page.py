@@ -28,9 +28,39 @@ def lines_of(pattern):
             yield from file
 
 
-# Sums of counters by the statistics, and (operations, bytes) by layer of the trace
+def parts_of(args):
+    if "rails" in args:
+        return [tuple(map(int, part.split(":"))) for part in args["rails"].split(",")]
+    return [(args["rail"], args.get("bytes", 0))] if "rail" in args else []
+
+
+def path_of(kind, args):
+    if "rail" in args:
+        return "rail %d" % args["rail"] if args["rail"] < 7 else "rails from 7"
+    if "rails" in args:
+        return "several rails"
+    if args.get("path") == "self" or args["peer"] == args["rank"]:
+        return "to itself"
+    if args.get("path") in ("shared", "kernel"):
+        return "in shared memory"
+    return "over the network" if kind in "PG" else "path not in the file"
+
+
+# What the table of rails has of an event
+def add_to_rails(rails, event):
+    kind, args = event["cat"], event["args"]
+    for rail, size in parts_of(args):
+        row = rails.setdefault(rail, [0] * 6)
+        if event["name"] == "connect":
+            row[5] += 1
+        else:
+            row[0] += 1
+            row["PGA".find(kind) + 1 if kind in "PGA" else 4] += size
+
+
+# Sums of counters by the statistics, (operations, bytes) by layer of the trace, and what went over each rail
 def expected(folder):
-    counters, ranks, layers = {}, set(), {}
+    counters, ranks, layers, rails = {}, set(), {}, {}
     for text in lines_of(folder + "/stats*.json"):
         line = json.loads(text)
         if "counters" in line and "rank" in line:
@@ -38,17 +68,17 @@ def expected(folder):
             for name, value in line["counters"].items():
                 counters[name] = counters.get(name, 0) + value
     for text in lines_of(folder + "/trace*.json"):
-        if '"ph":"X"' not in text or '"peer"' not in text:
+        if ('"ph":"X"' not in text and '"ph":"b"' not in text) or '"peer"' not in text:
             continue
         event = json.loads(text.rstrip().rstrip(","))
         kind, args = event["cat"], event["args"]
+        add_to_rails(rails, event)
         if kind not in "PGARV" or "handler" == event["name"][-7:] or (kind in "PG" and "path" not in args):
             continue
-        layer = "messages" if kind == "A" else "atomics, non-contiguous" if kind in "RV" else "to itself" if args["peer"] == args["rank"] else \
-            "in shared memory" if args["path"] in ("shared", "kernel") else "over the network"
+        layer = {"A": "messages", "P": "puts and gets", "G": "puts and gets"}.get(kind, "atomics, non-contiguous") + ", " + path_of(kind, args)
         number, size = layers.get(layer, (0, 0))
         layers[layer] = number + 1, size + args.get("bytes", 0)
-    return counters, ranks, layers
+    return counters, ranks, layers, rails
 
 
 # What the page shows; rows of its tables, once they are open
@@ -70,8 +100,9 @@ PAGE = """(async () => {
     }
     return { sums: Object.fromEntries([...document.querySelectorAll("[data-sum]")].map((e) => [e.dataset.sum, e.textContent])),
         parts: [...document.querySelectorAll("main section")].map((part) => part.id), findings: [...document.querySelectorAll("[data-rule]")].map((e) => [e.dataset.rule, e.querySelector(".sentence").textContent]),
-        nothing: Boolean(document.getElementById("nothing")), ranks: rows("ranks").length, matrix: rows("matrix"), settings: rows("settings"), lines: rows("lines"),
-        layers: Object.fromEntries([...document.querySelectorAll("#matrix .aside table:first-of-type tr")].map((r) => [r.cells[0].textContent, r.cells[1].textContent])),
+        nothing: Boolean(document.getElementById("nothing")), ranks: rows("ranks").length, matrix: rows("matrix-table"), rails: rows("matrix-rails"), moved: rows("rails-table"), connections: rows("timeline-connections"), settings: rows("settings"), keys: [...document.querySelectorAll("#timeline .keys li")].map((key) => key.textContent),
+        bars: document.querySelectorAll("#timeline .connection").length, lines: rows("lines"),
+        layers: Object.fromEntries([...document.querySelectorAll("#matrix-paths tr")].map((r) => [r.cells[0].textContent, r.cells[1].textContent])),
         errors: document.getElementById("errors").textContent, wide: document.documentElement.scrollWidth - innerWidth, overlaps,
         scripts: document.scripts.length, images: document.images.length, title: document.title };
 })()"""
@@ -82,7 +113,7 @@ def number(text):
 
 
 def check_numbers(name, folder, shown):
-    counters, ranks, layers = expected(folder)
+    counters, ranks, layers, rails = expected(folder)
     sums = {key: value for key, value in counters.items() if value}
     if {key: number(value) for key, value in shown["sums"].items()} != sums:
         failed(name, "counters %s, not %s" % (shown["sums"], sums))
@@ -90,6 +121,14 @@ def check_numbers(name, folder, shown):
         failed(name, "%d ranks of %d" % (shown["ranks"], len(ranks)))
     if layers and {key: number(value) for key, value in shown["layers"].items()} != {key: value[0] for key, value in layers.items()}:
         failed(name, "the matrix has %s, not %s" % (shown["layers"], layers))
+    if {number(row[0]): [number(cell) for cell in row[1:]] for row in shown["rails"]} != rails:
+        failed(name, "rails %s, not %s" % (shown["rails"], rails))
+    moved = {rail: sum(row[1:5]) for rail, row in rails.items() if sum(row[1:5]) and rail < 7}
+    if {number(row[0]): number(row[1]) for row in shown["moved"] if number(row[0]) < 7} != moved:
+        failed(name, "over time %s, not %s" % (shown["moved"], moved))
+    connections = sum(row[5] for row in rails.values())
+    if len(shown["connections"]) != min(connections, 200):
+        failed(name, "%d connections, not %d" % (len(shown["connections"]), connections))
 
 
 def make(name, title=None):
@@ -142,7 +181,7 @@ def look(chromium, name, wanted=(), unwanted=(), title=None):
     if name != "made1024" and not chromium.run(STABLE):
         failed(name, "the second drawing differs")
     chromium.run('chosen.metric = "bytes"; draw()')
-    if chromium.picture(os.path.join(output, name + "-light.png"), {"seq4": 6000, "made64": 3000, "made1024": 2000}.get(name, 1500)) < 20000:
+    if chromium.picture(os.path.join(output, name + "-light.png"), {"seq4": 6000, "rails6": 3600, "made64": 3000, "made1024": 2000}.get(name, 1500)) < 20000:
         failed(name, "the picture is empty")
     return shown
 
@@ -195,17 +234,36 @@ def check_keys(chromium, name):
     chromium.picture(os.path.join(output, name + "-arrows-light.png"), 1800)
 
 
+# Two rails, connections on demand, of which some were waited for
+def check_rails(shown):
+    sums = {name: number(value) for name, value in shown["sums"].items()}
+    made = len(shown["connections"])
+    if made != sums["connections_made"] or len(shown["rails"]) != 2 or not all(number(row[1]) for row in shown["rails"]):
+        failed("rails6", "rails %s, %d connections, not %d" % (shown["rails"], made, sums["connections_made"]))
+    layers = shown["layers"]
+    if not {"puts and gets, several rails", "puts and gets, rail 0", "puts and gets, rail 1", "messages, rail 0", "messages, rail 1"} <= set(layers):
+        failed("rails6", "layers %s" % layers)
+    for wanted in "waits for connections", "registration":
+        if wanted not in shown["keys"]:
+            failed("rails6", "the time line has no %s: %s" % (wanted, shown["keys"]))
+    if shown["bars"] != made:
+        failed("rails6", "%d connections are drawn, not %d" % (shown["bars"], made))
+
+
 def main():
     traced = bool(glob.glob(scratch + "/seq4/trace*"))
     trace_parts = ("matrix", "timeline", "times", "lines") if traced else ()
     chromium = browser.Browser(60)
     try:
-        seq = look(chromium, "seq4", wanted=("sizes", "balance", "counters", "settings") + trace_parts, unwanted=("samples",))
+        seq = look(chromium, "seq4", wanted=("sizes", "balance", "counters", "settings") + trace_parts, unwanted=("samples",) if not traced else ())
         if ["GASNET_AM_CREDITS_PP", "4"] not in seq["settings"]:
             failed("seq4", "settings %s" % seq["settings"])
         if traced and not any(row[0].startswith("ring.c:") for row in seq["lines"]):
             failed("seq4", "source lines %s" % seq["lines"])
         look_dark(chromium, "seq4")
+        if traced:
+            check_rails(look(chromium, "rails6", wanted=trace_parts + ("samples",)))
+            look_dark(chromium, "rails6")
         look(chromium, "par2", wanted=("sizes", "counters") + trace_parts)
         aborted = look(chromium, "aborted")
         if "bad-end" not in dict(aborted["findings"]):

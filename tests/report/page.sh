@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Reports of jobs in a browser (page.py): of 4 ranks on two hosts, of two with threads, of one that was aborted, of one that did nothing,
-# of 64 and 1024 that were made up, and of one with hostile names. Then the command line: bad options, files that are no input.
+# Reports of jobs in a browser (page.py): of 4 ranks on two hosts, of 6 over two rails, of two with threads, of one that was aborted, of one
+# that did nothing, of 64 and 1024 that were made up, and of one with hostile names. Then the command line: bad options, files that are no
+# input.
 # Pages and pictures stay in tests/report/pages of the build tree.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 tool=$top_builddir/contrib/report/gasnet_report
@@ -92,6 +93,11 @@ RUN="-H =n0,=n1"
 recorded seq4 4 seq GASNET_AM_CREDITS_PP=4 GASNET_SUPERNODE_MAXSIZE=0
 passes
 RUN=
+# Six ranks: barriers do not connect them all, so that some calls wait for a connection.
+[ "${TRUNKLINE_TEST_TRACE_TWIN:-no}" = no ] || {
+    recorded rails6 6 seq SOFTHCA_HCAS=2 GASNET_NUM_QPS=2 GASNET_PUT_STRIPE_SZ=16K REPORT_STEPS=2
+    passes
+}
 recorded par2 2 par
 passes
 recorded aborted 2 seq REPORT_END=abort

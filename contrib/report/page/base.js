@@ -5,7 +5,9 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 /* Positions in the tables of the data (write_json.c). */
-const CELL = { from: 0, to: 1, layer: 2, count: 3, bytes: 4 };
+const CELL = { from: 0, to: 1, kind: 2, path: 3, count: 4, bytes: 5 };
+const RAIL = { rail: 0, calls: 1, puts: 2, gets: 3, messages: 4, others: 5, connections: 6 };
+const CONNECTION = { rank: 0, peer: 1, rail: 2, begin: 3, ns: 4 };
 const CALLS = { operation: 0, path: 1, calls: 2, ns: 3, bytes: 4, times: 5, sizes: 6 };
 const LONG = { rank: 0, thread: 1, operation: 2, activity: 3, begin: 4, ns: 5, peer: 6, bytes: 7, place: 8 };
 const TRACE = { events: 0, span: 1, calls: 2, waits: 3, handlers: 4, lost: 5 };
@@ -13,7 +15,7 @@ const SAMPLE = { micros: 0, messages: 1, puts: 2, gets: 3, network: 4, neighbour
     connections: 10, registrations: 11, ranks: 12, railsLeast: 13, railsMost: 14, memory: 15 };
 
 /* What the reader chose; it stays while live data comes. */
-const chosen = { metric: "bytes", layer: "all", balance: "", times: "", view: null, row: 0, arrows: false, cell: null, open: {} };
+const chosen = { metric: "bytes", kind: "all", path: "all", balance: "", times: "", view: null, row: 0, arrows: false, cell: null, open: {} };
 
 function report(text) {
     const place = document.getElementById("errors");

@@ -66,7 +66,7 @@ function rankBars(values, width, format, text) {
 }
 
 /* Panels over one axis of time. Panels: {name, format, lines: [{name, points: [[seconds, value], ...]}]}. */
-function trends(panels, width, text) {
+function trends(panels, width, text, axis = "time since the start of the job") {
     const left = 84, height = 96, gap = 40, top = 26, plot = width - left - 12;
     const points = panels.flatMap((panel) => panel.lines.flatMap((one) => one.points));
     const from = Math.min(...points.map((p) => p[0])), until = Math.max(...points.map((p) => p[0]));
@@ -81,17 +81,18 @@ function trends(panels, width, text) {
             image.append(line(left, y, width - 12, y, "grid"), label(left - 8, y + 4, panel.format(mark), { "text-anchor": "end" }));
         }
         image.append(label(left, base - height - 10, panel.name, { class: "strong" }));
+        const apart = panel.lines.length > 2 ? 84 : 130;
         panel.lines.forEach((one, k) => {
             const path = one.points.map((p, n) => (n ? "L" : "M") + round(place(p[0])) + " " + round(base - p[1] / full * height)).join("");
-            image.append(titled(svg("path", { d: path, class: k ? "trend second" : "trend" }), one.name));
+            image.append(titled(svg("path", { d: path, class: "trend t" + k }), one.name));
             if (panel.lines.length > 1)
-                image.append(box(width - 250 + k * 130, base - height - 19, 12, 4, k ? "a6" : "bar"),
-                    label(width - 232 + k * 130, base - height - 10, one.name));
+                image.append(box(width - apart * (panel.lines.length - k) + 10, base - height - 15, 12, 4, "b" + k),
+                    label(width - apart * (panel.lines.length - k) + 28, base - height - 10, one.name));
         });
     });
     for (let at = Math.ceil(from / step); at * step <= until; at++)
         image.append(label(Math.min(place(at * step), width - 26), bottom + 18, short(round(at * step)) + " s", { "text-anchor": "middle" }));
     image.append(line(left, bottom, width - 12, bottom, "axis"),
-        label(left + plot / 2, bottom + 40, "time since the start of the job", { "text-anchor": "middle", class: "ink" }));
+        label(left + plot / 2, bottom + 40, axis, { "text-anchor": "middle", class: "ink" }));
     return image;
 }

@@ -9,12 +9,16 @@ function cividis(share) {
     return "rgb(" + CIVIDIS[low].map((c, i) => Math.round(c + (CIVIDIS[low + 1][i] - c) * (at - low))).join(",") + ")";
 }
 
-/* Amounts of the chosen metric and layer, by row and column. */
+function isChosen(matrix, cell) {
+    return (chosen.kind === "all" || matrix.kinds[cell[CELL.kind]] === chosen.kind) && (chosen.path === "all" || matrix.paths[cell[CELL.path]] === chosen.path);
+}
+
+/* Amounts of the chosen metric, kind and path, by row and column. */
 function matrixAmounts(matrix, size) {
     const cells = Math.ceil(size / matrix.per), amounts = Array.from({ length: cells }, () => new Array(cells).fill(0));
     const column = chosen.metric === "bytes" ? CELL.bytes : CELL.count;
     for (const cell of matrix.cells)
-        if (chosen.layer === "all" || matrix.layers[cell[CELL.layer]] === chosen.layer)
+        if (isChosen(matrix, cell))
             if (cell[CELL.from] < cells && cell[CELL.to] < cells)
                 amounts[cell[CELL.from]][cell[CELL.to]] += cell[column];
     return amounts;
@@ -128,11 +132,19 @@ function matrixAside(model, amounts) {
     const all = sum(matrix.cells, (cell) => cell[column]), heaviest = [];
     amounts.forEach((row, from) => row.forEach((amount, to) => { if (amount > 0) heaviest.push([amount, from, to]); }));
     heaviest.sort((a, b) => b[0] - a[0] || a[1] - b[1] || a[2] - b[2]);
+    const by = matrix.kinds.flatMap((kind, k) => matrix.paths.map((path, p) => [kind + ", " + path,
+        sum(matrix.cells.filter((cell) => cell[CELL.kind] === k && cell[CELL.path] === p), (cell) => cell[column])])).filter(([, amount]) => amount > 0);
     return el("div", { class: "aside" }, el("h3", null, "By path"),
-        el("table", null, el("tbody", null, ...matrix.layers.map((name, i) => [name, sum(matrix.cells.filter((cell) => cell[CELL.layer] === i), (cell) => cell[column])])
-            .filter(([, amount]) => amount > 0).map(([name, amount]) => el("tr", null, el("td", { class: "text" }, name), el("td", null, format(amount)), el("td", null, percent(amount / all)))))),
+        el("table", { id: "matrix-paths" }, el("tbody", null, ...by.map(([name, amount]) =>
+            el("tr", null, el("td", { class: "text" }, name), el("td", null, format(amount)), el("td", null, percent(amount / all)))))),
         el("h3", null, "The most"),
         el("table", null, el("tbody", null, ...heaviest.slice(0, 10).map(([amount, from, to]) => el("tr", null, el("td", { class: "text" }, cellName(model, from, to)), el("td", null, format(amount)))))));
+}
+
+/* What each rail carried; a striped call is one of each of its rails. */
+function railsTable(matrix) {
+    return table("Bytes over each rail, from the trace", [["rail"], ["calls"], ["puts"], ["gets"], ["messages"], ["others"], ["connections made"]],
+        matrix.rails.map((rail) => [String(rail[RAIL.rail]), ...[RAIL.calls, RAIL.puts, RAIL.gets, RAIL.messages, RAIL.others, RAIL.connections].map((c) => count(rail[c]))]));
 }
 
 function matrixTable(model, amounts) {
@@ -151,13 +163,15 @@ function matrixSection(model, width) {
     const amounts = matrixAmounts(matrix, model.size), drawn = matrixPicture(model, amounts, width);
     const readout = el("p", { class: "readout", "aria-live": "polite" }, "Point at a cell, or use the arrow keys.");
     matrixCursor(model, amounts, drawn, readout);
-    const present = matrix.layers.filter((name, i) => matrix.cells.some((cell) => cell[CELL.layer] === i));
+    const present = (names, column) => [["all", "all"], ...names.filter((name, i) => matrix.cells.some((cell) => cell[column] === i)).map((name) => [name, name])];
     return el("section", { id: "matrix" }, el("h2", null, "Who talks to whom"),
         el("p", { class: "lead" }, "Operations that ranks started, from the trace. Lines are borders between hosts." +
             (matrix.per > 1 ? ` A cell stands for ${matrix.per} × ${matrix.per} ranks.` : "") +
-            " A trace has the path of puts and gets; that of messages follows from the hosts."),
+            (matrix.rails.length ? " A rail is a port in use; what is cut into pieces goes over several." : "")),
         el("div", { class: "controls" },
             choice("matrix-metric", "Show", [["bytes", "bytes"], ["count", "operations"]], chosen.metric, (v) => { chosen.metric = v; draw(); }),
-            choice("matrix-layer", "Path", [["all", "all"], ...present.map((name) => [name, name])], chosen.layer, (v) => { chosen.layer = v; draw(); })),
-        el("div", { class: "beside" }, drawn.image, matrixAside(model, amounts)), readout, folded("matrix-table", "As a table", () => matrixTable(model, amounts)));
+            choice("matrix-kind", "Of", present(matrix.kinds, CELL.kind), chosen.kind, (v) => { chosen.kind = v; draw(); }),
+            choice("matrix-path", "Path", present(matrix.paths, CELL.path), chosen.path, (v) => { chosen.path = v; draw(); })),
+        el("div", { class: "beside" }, drawn.image, matrixAside(model, amounts)), readout, matrix.rails.length ? folded("matrix-rails", "Rails", () => railsTable(matrix)) : null,
+        folded("matrix-table", "As a table", () => matrixTable(model, amounts)));
 }

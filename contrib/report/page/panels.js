@@ -125,10 +125,28 @@ function rates(samples, columns, unit) {
     return points;
 }
 
-function samplesSection(model, width) {
-    const samples = model.samples;
-    if (samples.length < 2)
+/* Bytes per second over each rail, of slices of the time line: 64 points at most. */
+function railsOverTime(model, width) {
+    const t = model.timeline;
+    if (!t || !t.rails.some((rail) => rail.length))
         return null;
+    const last = most(t.rails.flat(), ([slice]) => slice), per = Math.ceil((last + 1) / 64), seconds = t.slice * per / 1e9;
+    const lines = t.rails.map((rail, i) => ({ name: (i === t.rails.length - 1 ? "from " : "rail ") + i, rail })).filter(({ rail }) => rail.length).map(({ name, rail }) => {
+        const sums = new Array(Math.ceil((last + 1) / per)).fill(0);
+        rail.forEach(([slice, moved]) => { sums[Math.floor(slice / per)] += moved; });
+        return { name, points: sums.map((moved, i) => [Math.max(t.offset / 1e9 + (i + 0.5) * seconds, 0), moved / seconds]) };
+    });
+    return el("div", { id: "rails" }, el("h3", null, "Rails"),
+        el("p", { class: "lead" }, "Bytes of puts, gets, messages and atomics of the program over each rail, of all ranks together, from the trace."),
+        trends([{ name: "Bytes per second", format: bytes, lines }], width, "Bytes over rails", "time since the first event of the trace"),
+        folded("rails-table", "As a table", () => table("Bytes over each rail", [["rail"], ["bytes"]],
+            t.rails.map((rail, i) => [String(i), sum(rail, ([, moved]) => moved)]).filter(([, all]) => all > 0).map(([rail, all]) => [rail, count(all)]))));
+}
+
+function samplesSection(model, width) {
+    const samples = model.samples, rails = railsOverTime(model, width);
+    if (samples.length < 2)
+        return rails && el("section", { id: "samples" }, el("h2", null, "Over time"), rails);
     const one = () => 1, threads = (s) => 1e9 * s[SAMPLE.ranks], level = (c) => samples.map((s) => [s[SAMPLE.micros] / 1e6, s[c]]);
     const panels = [
         { name: "Bytes per second", format: bytes, lines: [{ name: "network", points: rates(samples, [SAMPLE.network], one) }, { name: "neighbours", points: rates(samples, [SAMPLE.neighbours], one) }] },
@@ -138,7 +156,7 @@ function samplesSection(model, width) {
         { name: "Failovers since the start", format: few, lines: [{ name: "failed", points: level(SAMPLE.failovers) }, { name: "came back", points: level(SAMPLE.back) }] }]
         .filter((panel) => panel.lines.some((item) => item.points.some((p) => p[1] > 0)));
     if (panels.length === 0)
-        return null;
+        return rails && el("section", { id: "samples" }, el("h2", null, "Over time"), rails);
     return el("section", { id: "samples" }, el("h2", null, "Over time"),
         el("p", { class: "lead" }, `All ranks together, from ${plural(samples.length, "record")} of --top.`),
         trends(panels, width, "Rates over time"),
@@ -146,7 +164,7 @@ function samplesSection(model, width) {
             [["time"], ["messages"], ["puts"], ["gets"], ["bytes, network"], ["bytes, neighbours"], ["rails"], ["failovers"], ["back"]],
             samples.map((s) => [short(s[SAMPLE.micros] / 1e6) + " s", ...[SAMPLE.messages, SAMPLE.puts, SAMPLE.gets, SAMPLE.network, SAMPLE.neighbours].map((c) => count(s[c])),
                 s[SAMPLE.railsLeast] === s[SAMPLE.railsMost] ? String(s[SAMPLE.railsMost]) : `${s[SAMPLE.railsLeast]}–${s[SAMPLE.railsMost]}`,
-                count(s[SAMPLE.failovers]), count(s[SAMPLE.back])]))));
+                count(s[SAMPLE.failovers]), count(s[SAMPLE.back])]))), rails);
 }
 
 /* ---- tables ---- */

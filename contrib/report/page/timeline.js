@@ -5,6 +5,7 @@
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 const DIGIT = Object.fromEntries([...DIGITS].map((digit, i) => [digit, i]));
 const TIME_LEFT = 118, TIME_TOP = 30, CALLS_DRAWN = 1500, ARROWS_DRAWN = 300;
+const TRACK_HEIGHT = 36, CONNECTIONS_DRAWN = 600;
 
 function timeView(t) {
     const [from, until] = chosen.view || [0, t.span];
@@ -86,9 +87,53 @@ function timeAxis(image, view, place, bottom, width) {
             label(Math.min(place(at), width - 34), TIME_TOP - 12, nanos(at), { "text-anchor": "middle" }));
 }
 
+/* Bars of slices, as high as how many there were at a time, on the average. */
+function drawTrack(image, t, track, view, place, y, name, color) {
+    const peak = most(track, ([, ns]) => ns);
+    for (const [slice, ns] of track) {
+        const from = t.offset + slice * t.slice, until = from + t.slice;
+        if (until <= view.from || from >= view.until)
+            continue;
+        const x = place(Math.max(from, view.from)), size = Math.max(ns / peak * TRACK_HEIGHT, 1);
+        image.append(titled(box(x, y + TRACK_HEIGHT - size, Math.max(place(Math.min(until, view.until)) - x, 1), size, color),
+            `${name}: ${short(ns / t.slice)} at a time at ${nanos(Math.max(from, 0))}`));
+    }
+}
+
+/* One bar for each connection, beside those that were made at the same time. */
+function drawConnections(image, list, view, place, y) {
+    const ends = [], bars = [...list].sort((a, b) => a[CONNECTION.begin] - b[CONNECTION.begin]).map((made) => {
+        let lane = ends.findIndex((end) => end <= made[CONNECTION.begin]);
+        lane = lane < 0 ? ends.length : lane;
+        ends[lane] = made[CONNECTION.begin] + made[CONNECTION.ns];
+        return [made, lane];
+    });
+    const high = TRACK_HEIGHT / Math.max(ends.length, 3);
+    for (const [made, lane] of bars) {
+        const x = place(Math.max(made[CONNECTION.begin], view.from)), end = place(Math.min(made[CONNECTION.begin] + made[CONNECTION.ns], view.until));
+        image.append(titled(box(x, y + lane * high, Math.max(end - x, 1), high * 0.8, "connection a8"),
+            `rank ${made[CONNECTION.rank]} was connected to rank ${made[CONNECTION.peer]}` + (made[CONNECTION.rail] < 0 ? "" : ` on rail ${made[CONNECTION.rail]}`) +
+            ` in ${nanos(made[CONNECTION.ns])}, from ${nanos(made[CONNECTION.begin])}`));
+    }
+}
+
+/* Rows below those of the ranks, for all ranks together. */
+function drawTracks(image, t, tracks, view, place, y, plot) {
+    for (const [name, track, color] of tracks) {
+        const list = t.connections.filter((made) => made[CONNECTION.begin] < view.until && made[CONNECTION.begin] + made[CONNECTION.ns] > view.from);
+        image.append(box(TIME_LEFT, y, plot, TRACK_HEIGHT, "empty"), label(TIME_LEFT - 10, y + TRACK_HEIGHT / 2 + 4, name, { "text-anchor": "end" }));
+        if (name === "connections" && t.connections.length === t.connected && list.length <= CONNECTIONS_DRAWN)
+            drawConnections(image, list, view, place, y);
+        else
+            drawTrack(image, t, track, view, place, y, name, color);
+        y += TRACK_HEIGHT + 5;
+    }
+}
+
 function timePicture(model, width) {
     const t = model.timeline, view = timeView(t), rows = t.rows.length, height = rows > 32 ? 10 : rows > 12 ? 16 : 30, gap = rows > 32 ? 2 : 5;
-    const bottom = TIME_TOP + rows * (height + gap), plot = width - TIME_LEFT - 12;
+    const tracks = [["connections", t.connecting, "a8"], ["registration", t.registering, "a9"]].filter(([, track]) => track.length);
+    const below = TIME_TOP + rows * (height + gap), bottom = below + (tracks.length ? 8 + tracks.length * (TRACK_HEIGHT + 5) : 0), plot = width - TIME_LEFT - 12;
     const place = (ns) => TIME_LEFT + (ns - view.from) / (view.until - view.from) * plot;
     const rowOf = (rank) => TIME_TOP + Math.floor(rank / t.per) * (height + gap);
     const image = picture(width, bottom + 6, "Time line of ranks", { tabindex: 0, id: "timeline-picture" });
@@ -109,6 +154,7 @@ function timePicture(model, width) {
     for (const [rank, at, text] of t.marks)
         if (at >= view.from && at <= view.until)
             image.append(titled(line(place(at), rowOf(rank) - 2, place(at), rowOf(rank) + height + 2, "tick-mark"), `rank ${rank} at ${nanos(at)}: ${text}`));
+    drawTracks(image, t, tracks, view, place, below + 8, plot);
     const arrows = chosen.arrows ? drawArrows(image, t, view, place, rowOf, height) : 0;
     return { image, place, plot, view, list, arrows };
 }
@@ -188,12 +234,17 @@ function timelineSection(model, width) {
     return el("section", { id: "timeline" }, el("h2", null, "Time line"),
         el("p", { class: "lead" }, "The share of time in calls of the library, each without calls inside of it; what is left empty is the program's own. " +
             "Keys: + and − zoom, ← and → move, ↑ and ↓ choose a row, Home shows all; drag over a part to see only that." +
-            (t.per > 1 ? ` A row stands for ${t.per} ranks.` : "")),
+            (t.per > 1 ? ` A row stands for ${t.per} ranks.` : "") +
+            (t.connected ? " Connections: from when the peer was asked for, or asked, until messages may be sent." : "")),
         controls,
         el("ul", { class: "keys" }, ...used.map(([name, i]) => el("li", null, el("span", { class: "swatch a" + i }), name))),
         drawn.image, readout,
         el("p", { class: "soft" }, (drawn.list ? `${plural(drawn.list.length, "call")} drawn one by one (the longest of each rank).` :
             "Zoom in to see single calls.") + (chosen.arrows ? ` ${plural(drawn.arrows, "message")} of a sample of ${count(t.messages.length)} of ${count(t.sent)}.` : "")),
+        t.connected ? folded("timeline-connections", "Connections", () => table(`Connections made, the longest first, ${Math.min(t.connections.length, 200)} of ${count(t.connected)}`,
+            [["rank"], ["peer"], ["rail"], ["began at"], ["took"]],
+            [...t.connections].sort((a, b) => b[CONNECTION.ns] - a[CONNECTION.ns]).slice(0, 200).map((made) => [String(made[CONNECTION.rank]), String(made[CONNECTION.peer]),
+                made[CONNECTION.rail] < 0 ? "" : String(made[CONNECTION.rail]), nanos(made[CONNECTION.begin]), nanos(made[CONNECTION.ns])]))) : null,
         folded("timeline-table", "As a table", () => table("Share of the time of each thread, in the part that is shown",
             [["ranks", true], ...used.map(([name]) => [name])],
             t.rows.map((row) => { const shares = rowShares(t, row, drawn.view); return [ranksOf(row.first, row.last), ...used.map(([, i]) => percent(shares[i]))]; }))));

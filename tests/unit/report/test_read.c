@@ -151,6 +151,8 @@ static void many_records_become_few_samples(void **state)
     made_end();
 }
 
+#define CELL(kind, path, from, to) model->matrix.cells[REPORT_##kind][path][from][to]
+
 static void a_trace_makes_a_matrix_of_any_size(void **state)
 {
     made_begin();
@@ -160,16 +162,77 @@ static void a_trace_makes_a_matrix_of_any_size(void **state)
     made_event(1, 6, 1, "put", " peer=0 bytes=7"); /* refused */
     made_event(1, 8, 1, "request_medium", " peer=0 bytes=30 seq=1");
     made_event(0, 9, 1, "request_handler", " peer=1 bytes=30 seq=1");
-    assert_int_equal(model->matrix.cells[REPORT_NETWORK][1][0].bytes, 100);
-    assert_int_equal(model->matrix.cells[REPORT_SHARED][1][0].bytes, 50);
-    assert_int_equal(model->matrix.cells[REPORT_SELF][1][1].bytes, 7);
-    assert_int_equal(model->matrix.cells[REPORT_MESSAGES][1][0].count, 1);
-    assert_int_equal(model->matrix.cells[REPORT_MESSAGES][0][1].count, 0);
+    assert_int_equal(CELL(TRANSFERS, REPORT_NETWORK, 1, 0).bytes, 100);
+    assert_int_equal(CELL(TRANSFERS, REPORT_SHARED, 1, 0).bytes, 50);
+    assert_int_equal(CELL(TRANSFERS, REPORT_SELF, 1, 1).bytes, 7);
+    assert_int_equal(CELL(MESSAGES, REPORT_UNKNOWN, 1, 0).count, 1);
+    assert_int_equal(CELL(MESSAGES, REPORT_UNKNOWN, 0, 1).count, 0);
     made_event(1023, 20, 1, "put", " peer=1022 bytes=3 path=inline");
     assert_int_equal(model->matrix.shift, 4);
-    assert_int_equal(model->matrix.cells[REPORT_NETWORK][63][63].bytes, 3);
-    assert_int_equal(model->matrix.cells[REPORT_NETWORK][0][0].bytes, 100);
-    assert_int_equal(model->matrix.cells[REPORT_NETWORK][0][0].count, 1);
+    assert_int_equal(CELL(TRANSFERS, REPORT_NETWORK, 63, 63).bytes, 3);
+    assert_int_equal(CELL(TRANSFERS, REPORT_NETWORK, 0, 0).bytes, 100);
+    assert_int_equal(CELL(TRANSFERS, REPORT_NETWORK, 0, 0).count, 1);
+    made_end();
+}
+
+static void the_matrix_has_rails_and_paths_of_messages(void **state)
+{
+    made_begin();
+    made_event(0, 0, 1, "put", " peer=1 bytes=100 path=bounce rail=1");
+    made_event(0, 2, 1, "put", " peer=1 bytes=300 path=striped rails=0:100,1:200");
+    made_event(0, 4, 1, "request_medium", " peer=1 bytes=30 path=inline rail=0 seq=1");
+    made_event(0, 6, 1, "request_short", " peer=2 path=shared seq=1");
+    made_event(0, 8, 1, "atomic", " peer=1 bytes=8 rail=40");
+    assert_int_equal(CELL(TRANSFERS, REPORT_RAILS + 1, 0, 1).bytes, 100);
+    assert_int_equal(CELL(TRANSFERS, REPORT_SEVERAL, 0, 1).bytes, 300);
+    assert_int_equal(CELL(MESSAGES, REPORT_RAILS, 0, 1).bytes, 30);
+    assert_int_equal(CELL(MESSAGES, REPORT_SHARED, 0, 2).count, 1);
+    assert_int_equal(CELL(OTHER, REPORT_RAILS + report_rails_max - 1, 0, 1).bytes, 8);
+    assert_int_equal(model->trace.rails[1].bytes[TRACE_RAIL_PUT], 300);
+    assert_int_equal(model->trace.rails[0].bytes[TRACE_RAIL_PUT], 100);
+    assert_int_equal(model->trace.rails[0].bytes[TRACE_RAIL_MESSAGE], 30);
+    assert_int_equal(model->trace.rails[40].bytes[TRACE_RAIL_OTHER], 8);
+    made_end();
+}
+
+static uint64_t sum_of(unsigned track)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < report_slices; i++)
+        sum += model->timeline.tracks.values[track][i];
+    return sum;
+}
+
+/* However wide slices become, and whichever file comes first. */
+static void rails_and_connections_have_all_their_amounts(void **state)
+{
+    enum { connections = report_connections_max + 500 };
+    struct unit_random r = unit_random(9);
+    uint64_t wanted[2] = {0, 0}, connecting = 0, registering = 0;
+    made_begin();
+    for (int i = 0; i < connections; i++) {
+        unsigned one = unit_below(&r, 100000), other = unit_below(&r, 100000);
+        double at = i < connections / 2 ? 1e6 + 300.0 * i : 200.0 * i;
+        char more[80];
+        snprintf(more, sizeof(more), " peer=1 bytes=%u path=striped rails=0:%u,1:%u", one + other,
+                 one, other);
+        made_event(0, at, unit_below(&r, 100000), "put", more);
+        made_event(0, at, 1 + i, "connect", " peer=1 rail=1");
+        made_event(0, at, 3, "register", " bytes=4096 path=region");
+        wanted[0] += one;
+        wanted[1] += other;
+        connecting += (uint64_t)(1 + i) * 1000;
+        registering += 3000;
+    }
+    const struct report_tracks *tracks = &model->timeline.tracks;
+    assert_int_equal(sum_of(REPORT_TRACK_RAILS), wanted[0]);
+    assert_int_equal(sum_of(REPORT_TRACK_RAILS + 1), wanted[1]);
+    assert_int_equal(sum_of(REPORT_TRACK_CONNECTING), connecting);
+    assert_int_equal(sum_of(REPORT_TRACK_REGISTERING), registering);
+    assert_int_equal(tracks->connections_seen, connections);
+    assert_int_equal(tracks->connection_count, report_connections_max);
+    for (size_t i = 0; i < tracks->connection_count; i++)
+        assert_true(tracks->connections[i].ns > 500 * 1000);
     made_end();
 }
 
@@ -443,6 +506,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(records_of_top_are_samples_and_counters),
     cmocka_unit_test(many_records_become_few_samples),
     cmocka_unit_test(a_trace_makes_a_matrix_of_any_size),
+    cmocka_unit_test(the_matrix_has_rails_and_paths_of_messages),
+    cmocka_unit_test(rails_and_connections_have_all_their_amounts),
     cmocka_unit_test(the_time_line_has_all_time_once),
     cmocka_unit_test(the_sample_of_messages_is_whole),
     cmocka_unit_test(the_longest_calls_are_kept),

@@ -306,8 +306,16 @@ static void the_changed_settings_are_those_that_differ(void **state)
     char *some = tk_settings_changed_json();
     assert_string_equal(some, "\"GASNET_AM_CREDITS_PP\":\"7\",\"GASNET_QUIET\":\"1\","
                               "\"GASNET_STATSFILE\":\"a\\\"\\\\\\u00c3%\"");
+    /* --report collects statistics: the user has not set this. */
+    setenv("TRUNKLINE_SESSION", "/tmp/session", 1);
+    unit_settings("GASNET_QUIET=y", "GASNET_STATSFILE=/tmp/session/statistics.%.json",
+                  "GASNET_TRACEFILE=/tmp/trace", NULL);
+    char *own = tk_settings_changed_json();
+    unsetenv("TRUNKLINE_SESSION");
+    assert_string_equal(own, "\"GASNET_QUIET\":\"1\",\"GASNET_TRACEFILE\":\"/tmp/trace\"");
     free(none);
     free(some);
+    free(own);
 }
 
 static void the_printed_table_has_every_setting_in_order(void **state)

@@ -49,7 +49,8 @@ static struct tk_trace_event random_event(struct unit_random *r)
                                    .peer = unit_below(r, 3) ? unit_below(r, 9) : tk_trace_no_peer,
                                    .sequence = unit_below(r, 3),
                                    .op = (uint8_t)unit_below(r, tk_trace_ops),
-                                   .path = (uint8_t)unit_below(r, tk_paths + 1),
+                                   .path = (uint8_t)unit_below(r, tk_trace_paths + 1),
+                                   .rail = (uint8_t)unit_below(r, 5),
                                    .handler = (uint8_t)unit_below(r, 256)};
     event.end = event.begin + unit_below(r, 1000000) * UINT64_C(1009);
     return event;
@@ -66,6 +67,7 @@ static void assert_event(const struct trace_item *item, const struct tk_trace_ev
     assert_int_equal(item->peer, event->peer);
     assert_int_equal(item->op, event->op);
     assert_word(item->path, event->path ? tk_trace_path_names[event->path - 1] : "");
+    assert_int_equal(item->rail, event->rail ? event->rail - 1U : trace_no_rail);
     char place[300] = "";
     if (event->file) {
         const char *slash = strrchr(event->file, '/');
@@ -90,6 +92,58 @@ static void what_is_written_is_read(void **state)
         assert_event(&item, &event, text != NULL);
         assert_int_not_equal(next_item(&at, &item), TRACE_FOREIGN);
     }
+}
+
+/* Of one rail, of several, and of none as in files of earlier releases. */
+static void rails_are_read(void **state)
+{
+    static const char list[] = "0:4096,1:1024,15:18446744073709551615";
+    struct tk_trace_event event = {.end = 5, .nbytes = 5120, .peer = 1, .op = tk_trace_put};
+    struct trace_rail rails[trace_rails_max];
+    struct trace_item item;
+    for (int json = 0; json < 2; json++) {
+        char *at = lines.bytes;
+        lines.length = 0;
+        event.has_rails = true;
+        tk_trace_put_event(&lines, &source, 5, &event, list, json);
+        event.has_rails = false;
+        event.rail = 64;
+        tk_trace_put_event(&lines, &source, 5, &event, NULL, json);
+        event.rail = 0;
+        tk_trace_put_event(&lines, &source, 5, &event, NULL, json);
+        assert_int_equal(next_item(&at, &item), TRACE_EVENT);
+        assert_int_equal(item.bytes, 5120);
+        assert_int_equal(item.text.length, 0);
+        assert_int_equal(trace_rails_of(&item, rails), 3);
+        assert_int_equal(rails[1].rail, 1);
+        assert_int_equal(rails[1].bytes, 1024);
+        assert_true(rails[2].rail == 15 && rails[2].bytes == UINT64_MAX);
+        assert_int_equal(next_item(&at, &item), TRACE_EVENT);
+        assert_int_equal(trace_rails_of(&item, rails), 1);
+        assert_true(rails[0].rail == 63 && rails[0].bytes == 5120);
+        assert_int_equal(next_item(&at, &item), TRACE_EVENT);
+        assert_int_equal(trace_rails_of(&item, rails), 0);
+    }
+}
+
+/* A connection overlaps calls: viewers get its two ends, and it is one event of the file. */
+static void a_connection_is_one_event(void **state)
+{
+    const struct tk_trace_event event = {
+        .begin = 7000, .end = 12000, .peer = 2, .rail = 2, .op = tk_trace_connect};
+    struct trace_item item;
+    char *at = lines.bytes;
+    lines.length = 0;
+    tk_trace_put_event(&lines, &source, 5, &event, NULL, true);
+    lines.bytes[lines.length] = '\0';
+    assert_string_equal(
+        lines.bytes, ",\n{\"name\":\"connect\",\"cat\":\"I\",\"ph\":\"b\",\"id\":\"3-2.2@7000\","
+                     "\"pid\":3,\"tid\":5,\"ts\":7.000,\"dur\":5.000,\"args\":{\"rank\":3,"
+                     "\"peer\":2,\"rail\":1}},\n{\"name\":\"connect\",\"cat\":\"I\",\"ph\":\"e\","
+                     "\"id\":\"3-2.2@7000\",\"pid\":3,\"tid\":5,\"ts\":12.000}");
+    assert_int_equal(next_item(&at, &item), TRACE_EVENT);
+    assert_true(item.op == tk_trace_connect && item.ns == 5000 && item.rail == 1);
+    assert_int_equal(next_item(&at, &item), TRACE_FRAME);
 }
 
 static void marks_are_read(void **state)
@@ -156,6 +210,12 @@ static void what_is_not_a_trace_is_foreign(void **state)
         "99999999999999999999.000000001 0 0 P put ns=1",
         "1.000000001 0 0 P put ns=1 peer=-1",
         "1.000000001 0 0 P put ns=1 word",
+        "1.000000001 0 0 P put ns=1 rail=64",
+        "1.000000001 0 0 P put ns=1 rail=x",
+        "1.000000001 0 0 P put ns=1 rails=0",
+        "1.000000001 0 0 P put ns=1 rails=0:1,",
+        "1.000000001 0 0 P put ns=1 rails=64:1",
+        "1.000000001 0 0 P put ns=1 rails=0:1;1:2",
         "{",
         "{}",
         "{\"name\":\"put\"",
@@ -203,14 +263,16 @@ static struct trace_summary summary;
 
 static void add(uint64_t begin, uint64_t ns, uint32_t thread, enum tk_trace_op op, uint32_t peer)
 {
-    const struct trace_item item = {.begin = begin,
-                                    .ns = ns,
-                                    .bytes = 8,
-                                    .rank = 1,
-                                    .thread = thread,
-                                    .peer = peer,
-                                    .op = op,
-                                    .place = {"a.c:1", 5}};
+    const struct trace_item item = {
+        .begin = begin,
+        .ns = ns,
+        .bytes = 8,
+        .rank = 1,
+        .thread = thread,
+        .peer = peer,
+        .op = op,
+        .rail = op == tk_trace_put || op == tk_trace_connect ? 3 : trace_no_rail,
+        .place = {"a.c:1", 5}};
     assert_true(trace_summary_add(&summary, TRACE_EVENT, &item));
 }
 
@@ -222,6 +284,7 @@ static void sums_are_right(void **state)
     add(20, 5, 0, tk_trace_put, 2);
     add(21, 3, 1, tk_trace_put, 0);
     add(30, 10, 0, tk_trace_request_handler, 2); /* has nothing inside */
+    add(15, 30, 0, tk_trace_connect, 2);         /* around nothing, and in nothing */
     add(19, 41, 0, tk_trace_event_wait, tk_trace_no_peer);
     add(90, 7, 0, tk_trace_lost, tk_trace_no_peer);
     trace_summary_next_file(&summary);
@@ -236,10 +299,13 @@ static void sums_are_right(void **state)
     assert_int_equal(summary.operations[tk_trace_put].sum.max, 5);
     assert_int_equal(summary.operations[tk_trace_put].sum.bytes, 24);
     assert_int_equal(summary.operations[tk_trace_get].sum.own, 100);
-    assert_int_equal(summary.events, 6);
+    assert_int_equal(summary.rails[3].calls, 3);
+    assert_int_equal(summary.rails[3].bytes[TRACE_RAIL_PUT], 24);
+    assert_int_equal(summary.rails[3].connections, 1);
+    assert_int_equal(summary.events, 7);
     assert_int_equal(summary.lost, 8);
     assert_int_equal(summary.threads.count, 2);
-    assert_int_equal(summary.lines.count, 4);
+    assert_int_equal(summary.lines.count, 5);
     const struct trace_entry *pair = trace_table_entry(&summary.pairs, 1, 2, "", 0);
     assert_int_equal(pair->sum.calls, 3);
     assert_int_equal(pair->sum.ns, 110);
@@ -293,6 +359,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(rails_are_read),
+        cmocka_unit_test(a_connection_is_one_event),
         cmocka_unit_test(marks_are_read),
         cmocka_unit_test(what_is_not_a_trace_is_foreign),
         cmocka_unit_test(damaged_lines_are_ignored),

@@ -55,6 +55,20 @@ static void what_comes_out_went_in(void **state)
     free(ring);
 }
 
+/* A list of rails takes slots as a text does, and the event keeps its bytes. */
+static void a_list_of_rails_keeps_the_bytes(void **state)
+{
+    static const char list[] = "0:1048576,1:1048576,2:1048576,3:1048576,4:1048576,5:1048576";
+    struct tk_trace_ring *ring = calloc(1, sizeof(*ring));
+    struct tk_trace_event event = {.op = tk_trace_put, .nbytes = 6291456, .has_rails = true};
+    char text[tk_trace_text_max + 1];
+    assert_int_equal(tk_trace_ring_add(ring, event, list, sizeof(list)), 3);
+    assert_true(tk_trace_ring_take(ring, &event, text, sizeof(text)));
+    assert_int_equal(event.nbytes, 6291456);
+    assert_string_equal(text, list);
+    free(ring);
+}
+
 /* One that is full to the last slot loses nothing. */
 static void a_ring_holds_all_its_slots(void **state)
 {
@@ -218,6 +232,7 @@ static void the_longest_event_fits(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_comes_out_went_in),
+    cmocka_unit_test(a_list_of_rails_keeps_the_bytes),
     cmocka_unit_test(a_ring_holds_all_its_slots),
     cmocka_unit_test(an_event_is_a_line_of_text),
     cmocka_unit_test(an_event_is_an_object_and_a_message_an_arrow),

@@ -30,6 +30,7 @@ struct tk_demand_record {
     struct tk_incarnation incarnation;
     unsigned denied; /* how often the other end had no space */
     bool is_wanted;  /* this rank wants it */
+    bool is_new;     /* for traces: its queue pairs were created for it */
     bool has_waited; /* it waited for receive buffers of a shared queue */
     uint64_t came;   /* arrival of a request that waits for space; 0: none */
     struct tk_datagram request;

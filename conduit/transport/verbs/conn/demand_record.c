@@ -14,6 +14,7 @@
 #include "peer/peer.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
+#include "trace/trace.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/conn/conns.h"
@@ -118,6 +119,7 @@ TK_FIRST_USE static enum tk_status make_pair(struct tk_demand_record *record)
         return TK_FAIL;
     }
     record->conns = conns;
+    record->is_new = true;
     tk_conns.demand->ahead += is_ahead;
     tk_evict_add(record->peer->rank);
     return TK_OK;
@@ -218,6 +220,14 @@ void tk_demand_refill(uint64_t now)
         tk_pair_open_ahead();
 }
 
+/* One event for each rail's connection, from when the peer was asked for or asked. */
+TK_FIRST_USE static void trace_opened(struct tk_demand_record *record)
+{
+    for (uint32_t k = 0; record->is_new && k < tk_verbs.conns_pp; k++)
+        tk_trace_connected(record->peer->rank, record->conns[k].rail, record->since);
+    record->is_new = false;
+}
+
 /* Where the number of connections is bounded, starts to watch the new one, so that its use is
  * noticed. */
 TK_FIRST_USE static void record_live(struct tk_demand_record *record)
@@ -228,6 +238,8 @@ TK_FIRST_USE static void record_live(struct tk_demand_record *record)
                          __ATOMIC_RELAXED);
         refill_later();
     }
+    if (tk_trace_has(tk_trace_bit_connect))
+        trace_opened(record);
     tk_pair_release(record->conns);
     if (!tk_demand_is_up(peer)) {
         set_table(peer, tk_conns.demand->connected);

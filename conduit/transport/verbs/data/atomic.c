@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "base/lock.h"
 #include "peer/peer.h"
+#include "stats/stats.h"
 #include "transport/transport.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/conn/connect.h"
@@ -65,6 +66,7 @@ static void post(struct tk_tx *tx, const struct tk_device_atomic *a, struct ibv_
 {
     struct ibv_send_wr wr;
     tx->nbytes = sge->length = word_size;
+    tk_rail_take(tx->conn->rail, word_size);
     wr.sg_list = sge;
     wr.num_sge = 1;
     wr.wr.atomic.remote_addr = a->remote;

@@ -9,6 +9,7 @@
 
 #include "base/atomic.h"
 #include "base/lock.h"
+#include "stats/stats.h"
 #include "transport/transport.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/buffer.h"
@@ -46,6 +47,7 @@ enum tk_status tk_verbs_gather(struct tk_peer *peer, const struct tk_gather *g)
         wr.wr.rdma.remote_addr = g->remote;
         wr.wr.rdma.rkey = g->remote_keys[conn->rail];
         tx->nbytes = nbytes;
+        tk_rail_take(conn->rail, nbytes);
         tx->op = g->op;
         tk_counter_add(&g->op->pending, 1);
         tx->sources = g->is_put ? g->sources : NULL;

@@ -20,6 +20,7 @@
 #include "memory/memory.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
+#include "trace/trace.h"
 #include "transport/verbs/data/buffer.h"
 #include "transport/verbs/data/error.h"
 #include "transport/verbs/device/device.h"
@@ -43,6 +44,21 @@ static struct tk_registration *make_registration(void)
     r->mrs = (struct ibv_mr **)tk_align_up((uintptr_t)(r->remote + tk_verbs.rail_count),
                                            sizeof(*r->mrs));
     return r;
+}
+
+static size_t __attribute__((unused)) size_of(const struct tk_registration *r)
+{
+    for (uint32_t i = 0; i < tk_verbs.device_count; i++)
+        if (r->mrs[i])
+            return r->mrs[i]->length;
+    return 0;
+}
+
+/* For traces: what the registration in progress is for. */
+static inline void register_for(enum tk_trace_path what)
+{
+    if (tk_is_traced)
+        tk_path_taken = 1 + (unsigned)what;
 }
 
 static void deregister(struct tk_registration *r)
@@ -162,6 +178,8 @@ static struct tk_registration *reg_accelerator(const struct tk_region *region)
 
 enum tk_status tk_verbs_register(struct tk_region *region)
 {
+    TK_TRACED(memory_register, tk_trace_no_peer, region->size);
+    register_for(tk_trace_path_segment);
     struct tk_registration *r =
         region->is_device ? reg_accelerator(region) : reg_segment(region->base, region->size);
     if (!r)
@@ -180,6 +198,8 @@ bool tk_verbs_pins(void)
 
 void tk_verbs_unregister(struct tk_region *region)
 {
+    TK_TRACED(memory_deregister, tk_trace_no_peer, region->size);
+    register_for(tk_trace_path_segment);
     deregister(region->handle);
     region->handle = NULL;
     region->local_keys = region->remote_keys = NULL;
@@ -203,6 +223,8 @@ void tk_segment_forget(void)
 
 static void *pin(void *base, size_t size, bool is_source, uint32_t *key)
 {
+    TK_TRACED(memory_register, tk_trace_no_peer, size);
+    register_for(tk_trace_path_region);
     int access = is_source ? 0 : IBV_ACCESS_LOCAL_WRITE;
     /* On iWARP the peer's device writes the data of a read (RFC 5040 4.1). */
     if (tk_verbs.has_iwarp)
@@ -218,6 +240,8 @@ static void *pin(void *base, size_t size, bool is_source, uint32_t *key)
 
 static void unpin(void *handle)
 {
+    TK_TRACED(memory_deregister, tk_trace_no_peer, size_of(handle));
+    register_for(tk_trace_path_region);
     deregister(handle);
 }
 
@@ -286,6 +310,15 @@ static void fill_pool(struct tk_slab *slab, unsigned count, struct tk_pool *pool
     }
 }
 
+static struct tk_registration *reg_buffers(const struct tk_rail *rail, const struct tk_area *area,
+                                           const char *what)
+{
+    TK_TRACED(memory_register, tk_trace_no_peer, area->size);
+    register_for(tk_trace_path_buffers);
+    return reg_for_good(rail ? rail->device : NULL, area->base, area->size, what,
+                        IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+}
+
 /* With a rail: receive buffers of that rail, which may be smaller. Without: send buffers, for any
  * rail. */
 static enum tk_status slab_open(const struct tk_rail *rail, struct tk_pool *pool, unsigned count,
@@ -299,8 +332,7 @@ static enum tk_status slab_open(const struct tk_rail *rail, struct tk_pool *pool
     }
     if (tk_area_open(&slab->area, what, tk_slab_area_bytes(count, buffer_size), false) != TK_OK)
         goto free_slab;
-    slab->registration = reg_for_good(rail ? rail->device : NULL, slab->area.base, slab->area.size,
-                                      what, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+    slab->registration = reg_buffers(rail, &slab->area, what);
     if (!slab->registration)
         goto close_area;
     fill_pool(slab, count, pool, rail);

@@ -141,6 +141,8 @@ static void __attribute__((noinline)) count_transfer(const struct post *p)
         tk_count_transfer(path,
                           is_put ? tk_counter_put_bytes_network : tk_counter_get_bytes_network,
                           p->rma->nbytes);
+    else if (tk_is_traced)
+        tk_path_taken = 1 + path;
 }
 
 /* Posts the piece that find_piece() found; with the connection's lock held. */
@@ -166,6 +168,7 @@ static void post_piece(struct tk_tx *tx, struct post *p)
     if (p->state->done == 0)
         count_transfer(p);
     tx->nbytes = sge.length;
+    tk_rail_take(tx->conn->rail, sge.length);
     p->state->done += sge.length;
     if (tx->conn->is_fenced && p->plan.wants_fence)
         tk_fence_want(p->state, tx->conn);
@@ -464,8 +467,11 @@ count_plain(struct plain plain, bool is_held, size_t nbytes)
 {
     if (plain.opcode == IBV_WR_RDMA_READ)
         return tk_count_transfer_mine(tk_path_gets_segment, tk_counter_get_bytes_network, nbytes);
-    if (plain.is_payload)
+    if (plain.is_payload) {
+        if (tk_is_traced)
+            tk_path_taken = 1 + tk_path_puts_segment;
         return true;
+    }
     if (plain.is_inline)
         return tk_count_small_put_mine(nbytes);
     return tk_count_transfer_mine(is_held ? tk_path_puts_registered : tk_path_puts_segment,
@@ -490,6 +496,7 @@ post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, u
     tx->nbytes = r->sge.length = (uint32_t)nbytes;
     tk_if_unlikely(!count_plain(plain, region != NULL, nbytes)) return retry_uncounted(conn, tx,
                                                                                        region);
+    tk_rail_take(conn->rail, nbytes);
     if (region)
         tk_tx_hold(tx, region);
     if (TK_THREADED)

@@ -14,6 +14,8 @@
 #include "base/lock.h"
 #include "base/report.h"
 #include "settings/settings.h"
+#include "stats/stats.h"
+#include "trace/event.h"
 #include "transport/transport.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/buffer.h"
@@ -26,6 +28,18 @@
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
+
+/* For traces: a message of the program was posted, whose number the head carries. The head of a
+ * Long goes behind its payload, whose path is the message's. */
+static inline void message_take(const struct tk_conn *conn, const struct tk_message_head *head,
+                                size_t nbytes, unsigned path)
+{
+    if (!tk_is_traced || !tk_rails_taken || !head->reserved)
+        return;
+    if (!tk_path_taken)
+        tk_path_taken = 1 + path;
+    tk_rail_take(conn->rail, nbytes);
+}
 
 /* Copies head and payload into one range; the payload may be empty. The device copies them anyway,
  * and a software device has a shorter path for requests with one range. */
@@ -148,16 +162,22 @@ static void __attribute__((noinline)) post_offer(struct tk_tx *tx, const struct 
 void tk_message_post_tx(struct tk_conn *conn, struct tk_tx *tx, struct tk_outgoing *m)
 {
     hand_over_credits(conn, m->head);
-    if (is_small(m))
+    if (is_small(m)) {
+        message_take(conn, m->head, m->nbytes, tk_path_puts_inline);
         post_inline(tx, m);
-    else if (is_rndv(conn, m))
+    } else if (is_rndv(conn, m)) {
+        message_take(conn, m->head, m->nbytes, tk_trace_path_rendezvous);
         post_offer(tx, m);
-    else if (is_in_place(tx, m))
+    } else if (is_in_place(tx, m)) {
+        message_take(conn, m->head, m->nbytes, tk_path_puts_bounce);
         post_buffer(tx, m->head, m->head_size + m->nbytes);
-    else if (worth_gathering(m))
+    } else if (worth_gathering(m)) {
+        message_take(conn, m->head, m->nbytes, tk_path_puts_segment);
         post_gathered(tx, m);
-    else
+    } else {
+        message_take(conn, m->head, m->nbytes, tk_path_puts_bounce);
         post_copied(tx, m);
+    }
 }
 
 /* Posts the message in unsignaled_data. It completes only in case of an error. */
@@ -173,6 +193,7 @@ static inline void unsignaled_post(struct tk_conn *conn, size_t size)
 static size_t gather_unsignaled(struct tk_conn *conn, const struct tk_outgoing *m)
 {
     char *bytes = conn->unsignaled_data.bytes;
+    message_take(conn, m->head, m->nbytes, tk_path_puts_inline);
     hand_over_credits(conn, m->head);
     memcpy(bytes, m->head, m->head_size);
     if (m->nbytes)
@@ -245,6 +266,7 @@ static bool post_copied_unsignaled(struct tk_conn *conn, const struct tk_outgoin
     struct tk_buffer *bounce = unsignaled_bounce_take(conn);
     if (!bounce)
         return false;
+    message_take(conn, m->head, m->nbytes, tk_path_puts_bounce);
     hand_over_credits(conn, m->head);
     copy_message(bounce->data, m);
     unsignaled_bounce_post(conn, bounce, m->head_size + m->nbytes);
@@ -315,6 +337,7 @@ static bool post_prebuilt_signaled(struct tk_conn *conn, size_t size)
         size > tk_verbs.inline_limit || tk_verbs.failover_enabled ? NULL : tk_tx_take(conn, false);
     if (!tx)
         return false;
+    message_take(conn, &conn->unsignaled_data.message.head, 0, tk_path_puts_inline);
     hand_over_credits(conn, &conn->unsignaled_data.message.head);
     tx->nbytes = conn->unsignaled_sge.length = (uint32_t)size;
     tk_tx_post_more(tx, wr, IBV_WR_SEND, IBV_SEND_INLINE, false, NULL);
@@ -350,8 +373,9 @@ take_at_once(struct tk_conn *conn, bool is_request, bool is_logged)
 }
 
 static inline void __attribute__((always_inline))
-post_taken(struct tk_conn *conn, size_t size, bool is_logged)
+post_taken(struct tk_conn *conn, size_t size, size_t nbytes, bool is_logged)
 {
+    message_take(conn, &conn->unsignaled_data.message.head, nbytes, tk_path_puts_inline);
     hand_over_credits(conn, &conn->unsignaled_data.message.head);
     if (is_logged)
         tk_unsignaled_post_logged(conn, size);
@@ -366,7 +390,7 @@ static enum tk_status post_short(struct tk_conn *conn, bool is_request, size_t s
         return queue_full(conn, false);
     if (size > tk_verbs.inline_limit || !take_at_once(conn, false, is_logged))
         return post_short_signaled(conn);
-    post_taken(conn, size, is_logged);
+    post_taken(conn, size, 0, is_logged);
     return TK_OK;
 }
 
@@ -412,7 +436,7 @@ send_short(struct tk_peer *peer, struct tk_message_head head, const int32_t *arg
         return send_short_slowly(peer, head, args, busy);
     }
     tk_short_build(&conn->unsignaled_data.message, head, args);
-    post_taken(conn, size, is_logged);
+    post_taken(conn, size, 0, is_logged);
     tk_unlock(&conn->lock);
     return TK_OK;
 }
@@ -446,7 +470,7 @@ send_small(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *bus
     message->head = tk_tag_head(tag);
     message->args[0] = (int32_t)args;
     message->args[1] = (int32_t)(args >> 32);
-    post_taken(conn, size, is_logged);
+    post_taken(conn, size, 0, is_logged);
     tk_unlock(&conn->lock);
     return TK_OK;
 }
@@ -470,6 +494,7 @@ static inline void build_medium(struct tk_conn *conn, char *at, uint64_t head, c
     tk_short_build(message, tk_head_of_number(head), args);
     hand_over_credits(conn, &message->head);
     tk_copy_large(at + tk_short_size(tk_head_nargs(head)), payload, nbytes);
+    message_take(conn, &message->head, nbytes, tk_path_puts_bounce);
 }
 
 static enum tk_status __attribute__((noinline))
@@ -531,7 +556,7 @@ send_medium(struct tk_peer *peer, uint64_t head, const int32_t *args, const void
     }
     tk_short_build(&conn->unsignaled_data.message, tk_head_of_number(head), args);
     tk_copy(conn->unsignaled_data.bytes + front, payload, nbytes);
-    post_taken(conn, size, is_logged);
+    post_taken(conn, size, nbytes, is_logged);
     tk_unlock(&conn->lock);
     return TK_OK;
 }
