@@ -53,9 +53,11 @@ static const struct pace paces[][2] = {
     [TK_WAIT_BLOCK] = {{0, 0}, {0, 0}},
     [TK_WAIT_SPINBLOCK] = {{spin_to_block, 0}, {spin_crowded, yield_crowded}}};
 
-/* With a CPU for each rank, but not for each thread. It never sleeps: that other threads must be
- * woken would cost each of their polls. */
+/* With a CPU for each rank, but not for each thread: see yield_or_sleep(). */
 static const struct pace crowded_by_threads = {spin_crowded, FOR_EVER};
+
+/* A yield that takes longer gave the CPU to another thread; others take a fourth of it. */
+static const uint64_t yield_given = TK_SECOND / 500000;
 
 /* Set by any thread at any time. */
 static tk_counter_t mode = TK_WAIT_BY_LOAD;
@@ -74,6 +76,7 @@ struct waits {
     unsigned asleep;     /* turns of tk_poll_asleep() */
     int32_t events_seen;
     bool is_counted; /* among waiting_threads */
+    unsigned given;  /* yields of this wait that gave the CPU to another thread, and sleeps */
 };
 
 static struct waits *this_thread(void)
@@ -172,10 +175,10 @@ static bool are_threads_crowded(void)
 static const struct pace *pace_now(void)
 {
     int wanted = tk_counter_read(&mode);
-    if ((wanted == TK_WAIT_BY_LOAD || wanted == TK_WAIT_SPIN) && !tk_topology.oversubscribed &&
-        are_threads_crowded())
-        return &crowded_by_threads;
-    return &paces[wanted][tk_topology.oversubscribed];
+    bool may_spin = wanted == TK_WAIT_BY_LOAD || wanted == TK_WAIT_SPIN;
+    if (!may_spin || tk_topology.oversubscribed || !are_threads_crowded())
+        return &paces[wanted][tk_topology.oversubscribed];
+    return wanted == TK_WAIT_SPIN ? &paces[TK_WAIT_SPIN][true] : &crowded_by_threads;
 }
 
 /* Some threads may not have waited yet, or only compute: a thread that spins for space in a ring
@@ -184,6 +187,24 @@ static unsigned spins_of(const struct pace *pace, enum tk_wake_source wake)
 {
     const bool yields = TK_THREADED && wake == TK_WAKE_SPACE && pace->yields == FOR_EVER;
     return yields ? (unsigned)tk_min(pace->spins, spin_for_space) : pace->spins;
+}
+
+/* Yields as long as the CPU is free, so that a thread that does not compete keeps its latency. On a
+ * CPU that others use it sleeps like a rank that has to share: a thread that yields again and again
+ * waits for its turn longer than one that wakes up, and takes turns that others need. */
+static void yield_or_sleep(struct waits *waits, bool is_first, enum tk_wake_source wake)
+{
+    if (is_first)
+        waits->given = 0;
+    if (waits->given < yield_crowded) {
+        uint64_t begin = tk_now();
+        sched_yield();
+        waits->given += tk_now() - begin > yield_given;
+        return;
+    }
+    tk_sleep_expect();
+    waits->given++;
+    sleep_once(waits->given - yield_crowded, wake);
 }
 
 void tk_back_off(unsigned empty, enum tk_wake_source wake, const struct tk_wait_why *why)
@@ -196,7 +217,9 @@ void tk_back_off(unsigned empty, enum tk_wake_source wake, const struct tk_wait_
     tk_empty_polls = 0;
     note(why, empty, spins);
     if (empty > spins) {
-        if (empty - spins <= pace->yields)
+        if (pace == &crowded_by_threads)
+            yield_or_sleep(waits, empty == spins + 1, wake);
+        else if (empty - spins <= pace->yields)
             sched_yield();
         else
             sleep_once(empty - spins - pace->yields, wake);

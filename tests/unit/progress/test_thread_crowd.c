@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ranks with a CPU each whose threads outnumber CPUs: threads that wait soon yield, none sleeps,
- * and threads that have ended do not count. sched_yield() is a fake, so that the back-off can be
- * counted. */
+ * Ranks with a CPU each whose threads outnumber CPUs: threads that wait soon yield, and sleep if
+ * others took the CPU meanwhile; threads that have ended do not count. sched_yield() and the
+ * doorbell are fakes, so that the back-off can be counted. */
 #include "config.h"
 
 #include <pthread.h>
 
+#include "common/clock.h"
 #include "fake_job.h"
 #include "progress/progress.h"
 #include "topology/topology.h"
+#include "transport/doorbell.h"
 #include "unit.h"
 
 enum {
@@ -18,17 +20,52 @@ enum {
 };
 
 static _Thread_local unsigned yields;
+static unsigned sleeps;
+static bool is_taken; /* each yield takes as long as if another thread ran */
 
 int sched_yield(void)
 {
+    uint64_t end = tk_now() + TK_SECOND / 100000;
     yields++;
+    while (is_taken && tk_now() < end)
+        continue;
     return 0;
+}
+
+void tk_doorbell_look(struct tk_doorbell *bell)
+{
+    (void)bell;
+}
+
+bool tk_doorbell_sleep(struct tk_doorbell *own, bool (*look)(void *what), void *what, uint64_t nsec)
+{
+    (void)own, (void)nsec;
+    look(what);
+    sleeps++;
+    return false;
+}
+
+bool tk_doorbell_open_socket(struct tk_doorbell *own)
+{
+    return own && false;
+}
+
+bool tk_doorbell_has_socket(struct tk_doorbell *own)
+{
+    return own && false;
+}
+
+bool tk_doorbell_sleep_on(struct tk_doorbell *own, bool (*look)(void *what), void *what,
+                          struct pollfd *files, unsigned count, uint64_t nsec)
+{
+    (void)files, (void)count;
+    return tk_doorbell_sleep(own, look, what, nsec);
 }
 
 static unsigned yields_of(unsigned steps)
 {
     unsigned empty = 0;
-    yields = 0;
+    yields = sleeps = 0;
     for (unsigned i = 0; i < steps; i++)
         tk_wait_step(&empty);
     return yields;
@@ -98,6 +135,19 @@ static void threads_that_outnumber_cpus_yield(void **state)
     end_others(2);
 }
 
+static void on_a_cpu_that_others_use_they_sleep(void **state)
+{
+    (void)state;
+    begin_others(2);
+    is_taken = true;
+    assert_in_range(yields_of(few), 5, 50);
+    assert_in_range(sleeps, few / 2, few - 1);
+    is_taken = false;
+    yields_of(few);
+    assert_in_range(sleeps, 0, few / 4); /* time slices of others may be in between */
+    end_others(2);
+}
+
 static void threads_that_have_ended_do_not_count(void **state)
 {
     (void)state;
@@ -107,13 +157,16 @@ static void threads_that_have_ended_do_not_count(void **state)
     assert_int_equal(yields_of(few), 0);
 }
 
-static void a_client_that_says_spin_yields_too(void **state)
+static void a_client_that_says_spin_yields_and_never_sleeps(void **state)
 {
     (void)state;
     tk_wait_mode(TK_WAIT_SPIN);
     assert_int_equal(yields_of(few), 0);
     begin_others(2);
+    is_taken = true;
     assert_in_range(yields_of(few), few / 2, few - 1);
+    assert_int_equal(sleeps, 0);
+    is_taken = false;
     end_others(2);
 }
 
@@ -122,8 +175,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(threads_with_a_cpu_each_spin, open_job, close_job),
         cmocka_unit_test_setup_teardown(threads_that_outnumber_cpus_yield, open_job, close_job),
+        cmocka_unit_test_setup_teardown(on_a_cpu_that_others_use_they_sleep, open_job, close_job),
         cmocka_unit_test_setup_teardown(threads_that_have_ended_do_not_count, open_job, close_job),
-        cmocka_unit_test_setup_teardown(a_client_that_says_spin_yields_too, open_job, close_job),
+        cmocka_unit_test_setup_teardown(a_client_that_says_spin_yields_and_never_sleeps, open_job,
+                                        close_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
