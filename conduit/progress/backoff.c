@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Back-off of a waiting thread: it spins, then yields its CPU, then sleeps (sleep.c). Which of
- * these and for how long depends on the mode the client asked for and on whether ranks outnumber
- * CPUs. Owns the wait mode. No lock.
+ * these and for how long depends on the mode the client asked for and on whether ranks, or their
+ * threads, outnumber CPUs. Owns the wait mode and the number of threads that wait. No lock.
  *
  * If everything that may end a wait wakes the sleeper, sleeps are long. Space in a queue, memory
  * that others write, and devices that report no events do not wake it: then a thread sleeps for
@@ -10,8 +10,10 @@
 #include "config.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "common/clock.h"
 #include "base/thread_own.h"
@@ -51,6 +53,12 @@ static const struct pace paces[][2] = {
     [TK_WAIT_BLOCK] = {{0, 0}, {0, 0}},
     [TK_WAIT_SPINBLOCK] = {{spin_to_block, 0}, {spin_crowded, yield_crowded}}};
 
+/* With a CPU for each rank, but not for each thread: see yield_or_sleep(). */
+static const struct pace crowded_by_threads = {spin_crowded, FOR_EVER};
+
+/* A yield that takes longer gave the CPU to another thread; others take a fourth of it. */
+static const uint64_t yield_given = TK_SECOND / 500000;
+
 /* Set by any thread at any time. */
 static tk_counter_t mode = TK_WAIT_BY_LOAD;
 
@@ -67,6 +75,8 @@ struct waits {
     unsigned kept_awake; /* times in a row */
     unsigned asleep;     /* turns of tk_poll_asleep() */
     int32_t events_seen;
+    bool is_counted; /* among waiting_threads */
+    unsigned given;  /* yields of this wait that gave the CPU to another thread, and sleeps */
 };
 
 static struct waits *this_thread(void)
@@ -129,23 +139,87 @@ void tk_wait_forget(void)
     tk_wait_note_end();
 }
 
-/* Threads may outnumber CPUs even if ranks do not: a thread that spins for space in a ring keeps
- * the receiver from its CPU (8 threads on 2 CPUs then send less than a fourth). */
+/* Threads of the client that have waited at least once, until they end. */
+static tk_counter_t waiting_threads;
+static pthread_key_t thread_end;
+static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
+
+static void leave(void *unused)
+{
+    (void)unused;
+    tk_counter_add(&waiting_threads, -1);
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&thread_end, leave);
+}
+
+static void __attribute__((noinline)) count_thread(struct waits *waits)
+{
+    waits->is_counted = true;
+    pthread_once(&thread_end_once, make_key);
+    pthread_setspecific(thread_end, &waiting_threads);
+    tk_counter_add(&waiting_threads, 1);
+}
+
+/* Other ranks of the machine are assumed to have as many threads as this one. A thread that spins
+ * for a millisecond keeps others from its CPU, of which one would send what it waits for: 8 threads
+ * of each of two ranks on 2 CPUs then sent some hundred messages a second. */
+static bool are_threads_crowded(void)
+{
+    return TK_THREADED &&
+           (uint32_t)tk_counter_read(&waiting_threads) * tk_machine_ranks() > tk_topology.cpus;
+}
+
+static const struct pace *pace_now(void)
+{
+    int wanted = tk_counter_read(&mode);
+    bool may_spin = wanted == TK_WAIT_BY_LOAD || wanted == TK_WAIT_SPIN;
+    if (!may_spin || tk_topology.oversubscribed || !are_threads_crowded())
+        return &paces[wanted][tk_topology.oversubscribed];
+    return wanted == TK_WAIT_SPIN ? &paces[TK_WAIT_SPIN][true] : &crowded_by_threads;
+}
+
+/* Some threads may not have waited yet, or only compute: a thread that spins for space in a ring
+ * keeps the receiver from its CPU. */
 static unsigned spins_of(const struct pace *pace, enum tk_wake_source wake)
 {
     const bool yields = TK_THREADED && wake == TK_WAKE_SPACE && pace->yields == FOR_EVER;
     return yields ? (unsigned)tk_min(pace->spins, spin_for_space) : pace->spins;
 }
 
+/* Yields as long as the CPU is free, so that a thread that does not compete keeps its latency. On a
+ * CPU that others use it sleeps like a rank that has to share: a thread that yields again and again
+ * waits for its turn longer than one that wakes up, and takes turns that others need. */
+static void yield_or_sleep(struct waits *waits, bool is_first, enum tk_wake_source wake)
+{
+    if (is_first)
+        waits->given = 0;
+    if (waits->given < yield_crowded) {
+        uint64_t begin = tk_now();
+        sched_yield();
+        waits->given += tk_now() - begin > yield_given;
+        return;
+    }
+    tk_sleep_expect();
+    waits->given++;
+    sleep_once(waits->given - yield_crowded, wake);
+}
+
 void tk_back_off(unsigned empty, enum tk_wake_source wake, const struct tk_wait_why *why)
 {
-    const struct pace *pace = &paces[tk_counter_read(&mode)][tk_topology.oversubscribed];
-    const unsigned spins = spins_of(pace, wake);
     struct waits *waits = this_thread();
+    if (TK_THREADED && !waits->is_counted)
+        count_thread(waits);
+    const struct pace *pace = pace_now();
+    const unsigned spins = spins_of(pace, wake);
     tk_empty_polls = 0;
     note(why, empty, spins);
     if (empty > spins) {
-        if (empty - spins <= pace->yields)
+        if (pace == &crowded_by_threads)
+            yield_or_sleep(waits, empty == spins + 1, wake);
+        else if (empty - spins <= pace->yields)
             sched_yield();
         else
             sleep_once(empty - spins - pace->yields, wake);

@@ -20,6 +20,7 @@ $(call variant,bench-pmix,$$(AM_CPPFLAGS) $$(AM_CFLAGS) $$(PMIX_CFLAGS))
 $(call program,tests/bench/pmix_start,$(call objects,bench-pmix,tests/bench/pmix_start.c),$$(PMIX_LIBS))
 $(call bench,first_message,seq,,$$(IBVERBS_LIBS))
 $(call bench,threads,par)
+$(call bench,pairs,par)
 $(call bench,working_set,seq,conduit_am job working_set)
 $(call bench,operations,seq)
 $(call bench,operations-par,par,operations)
@@ -63,7 +64,7 @@ bench-roce: all-am tests/bench/roce
 # All of them, as a page: doc/benchmarks.md. BENCH="--any-load nbrhd kv" for options and parts.
 # Everything they need is built before the first measurement, not in the middle of a table.
 bench: all-am $(bench_programs) $(nbrhd_programs) $(vector_programs) $(collectives_programs) $(atomics_programs) $(workloads_programs) \
-    $(no_pidfd) $(softgpu_libraries) tests/bench/first_message tests/bench/kinds tests/bench/threads tests/launcher/pmix_probe tests/job/footprint-par \
+    $(no_pidfd) $(softgpu_libraries) tests/bench/first_message tests/bench/kinds tests/bench/threads tests/bench/pairs tests/launcher/pmix_probe tests/job/footprint-par \
     tests/job/many_ranks-seq
 	$(srcdir)/tests/bench/benchmarks $(BENCH)
 bench-compare:
@@ -134,12 +135,19 @@ bench-rails: all-am $(bench_programs)
 bench-scale: spawner/gasnetrun_ibv $(softhca_library) tests/bench/start tests/bench/first_message \
     tests/launcher/pmix_probe tests/job/footprint-par tests/job/many_ranks-seq
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/scale
-bench-threads: all-am tests/bench/threads
+# Threads with peers of their own and with one; then in pairs, beside as many processes
+bench-threads: all-am tests/bench/threads tests/bench/pairs
 	@$(AM_TESTS_ENVIRONMENT) \
 	echo "Over the network" && \
 	"$$GASNETRUN" -n 9 tests/bench/threads --json tests/bench/bench-threads.json && \
 	echo "Between neighbours" && \
-	GASNET_SUPERNODE_MAXSIZE=0 "$$GASNETRUN" -n 9 tests/bench/threads --json tests/bench/bench-threads-nbrhd.json
+	GASNET_SUPERNODE_MAXSIZE=0 "$$GASNETRUN" -n 9 tests/bench/threads --json tests/bench/bench-threads-nbrhd.json && \
+	echo "In pairs, over the network" && \
+	$(srcdir)/tests/bench/pairs_table --json tests/bench/bench-pairs.json && \
+	echo "In pairs, over the network, threads with GASNET_NUM_QPS=8 GASNET_IBV_FAILOVER=0" && \
+	$(srcdir)/tests/bench/pairs_table --set GASNET_NUM_QPS=8 --set GASNET_IBV_FAILOVER=0 --json tests/bench/bench-pairs-qps.json && \
+	echo "In pairs, between neighbours" && \
+	$(srcdir)/tests/bench/pairs_table --where neighbours --json tests/bench/bench-pairs-nbrhd.json
 bench-working-set: all-am $(bench_programs)
 	@$(AM_TESTS_ENVIRONMENT) \
 	GASNET_FIREHOSE_MAXVICTIM_M=4 "$$GASNETRUN" -n 2 tests/bench/working_set

@@ -61,6 +61,16 @@ static int slack_of(const struct tk_verbs_limits *limits, int credits)
     return (int)tk_min((size_t)limits->slack, tk_min((size_t)most, (size_t)credits - 1));
 }
 
+/* Where threads spread over connections, those that use different ones share no lane: which of them
+ * run at the same time is not known. */
+static uint32_t lanes_wanted(void)
+{
+    size_t wanted = tk_topology.cpus;
+    if (tk_lanes_spread())
+        wanted = tk_max(wanted, tk_verbs.conns_pp);
+    return (uint32_t)tk_min(wanted, tk_lanes_max);
+}
+
 static void derive_limits(uint32_t peers)
 {
     struct tk_verbs *v = &tk_verbs;
@@ -82,7 +92,7 @@ static void derive_limits(uint32_t peers)
     v->depth_pp = limits.depth_pp;
     v->depth_total = limits.depth_total;
     v->bounces = limits.bounces;
-    v->lane_count = (uint32_t)tk_min(tk_topology.cpus, tk_lanes_max);
+    v->lane_count = lanes_wanted();
 }
 
 static enum tk_status open_tx(void)

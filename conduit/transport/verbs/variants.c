@@ -16,6 +16,9 @@
  * yes      yes           no  one     |logged logged shared_logged          shared_logged
  * yes      yes           no  several |logged logged shared_logged_devices  shared_logged_devices
  *
+ * In PAR, with several connections to a peer and neither failover nor XRC, puts and gets are those
+ * that spread: each thread uses a connection of its own.
+ *
  * The other combinations do not occur; conn/xrc_agree.c prevents them. XRC requires shared receive
  * queues: a request names the queue of its receiver. XRC excludes failover: a shared queue pair
  * could not be drained for one peer. */
@@ -25,6 +28,7 @@
 #include "base/report.h"
 #include "transport/transport.h"
 #include "transport/verbs/conn/xrc.h"
+#include "transport/verbs/data/lane.h"
 #include "transport/verbs/data/poll.h"
 #include "transport/verbs/data/rma_plan.h"
 #include "transport/verbs/data/rma_post.h"
@@ -90,6 +94,14 @@ static size_t stripe_min(void)
     return tk_max(2 * limits->blocking_stripe, limits->stripe_above[true] + 1);
 }
 
+static void variants_spread(struct tk_transport *chosen)
+{
+    chosen->rma.put = tk_spread_put;
+    chosen->rma.put_from = tk_spread_put_from;
+    chosen->rma.payload_from = tk_spread_payload_from;
+    chosen->rma.get = tk_spread_get;
+}
+
 void tk_verbs_variant_choose(const struct tk_transport *plain)
 {
     const struct tk_verbs_variant *variant = tk_verbs_variant_of(tk_verbs_conditions());
@@ -106,6 +118,8 @@ void tk_verbs_variant_choose(const struct tk_transport *plain)
     chosen->rma.put_from = variant->put_from;
     chosen->rma.payload_from = variant->payload_from;
     chosen->rma.get = variant->get;
+    if (tk_lanes_spread() && !tk_xrc_in_use())
+        variants_spread(chosen);
     chosen->poll = variant->poll;
     chosen->reap = chosen->reap_in_handler = variant->reap;
 }

@@ -42,7 +42,7 @@ struct tk_conn {
     int rx_base;             /* receive buffers needed while no request is in flight */
     struct ibv_qp *qp;
     struct tk_peer *peer;
-    struct tk_lane *lane;   /* the same for all connections to a rank */
+    struct tk_lane *lane;   /* the same for all connections to a rank, but see tk_lanes_spread() */
     struct ibv_qp *target;  /* receives for this connection; NULL: qp does */
     uint8_t number;         /* among those to the peer */
     bool takes_small;       /* the peer's receive buffers are small; larger messages by rendezvous

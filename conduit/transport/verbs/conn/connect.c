@@ -283,9 +283,11 @@ static struct tk_lane *lane_of_number(uint32_t number)
 }
 
 /* Ranks that share a queue pair share the completion queue of its sends. */
-static struct tk_lane *lane_to(uint32_t rank)
+static struct tk_lane *lane_to(uint32_t rank, uint32_t number)
 {
-    return lane_of_number(tk_xrc_in_use() ? tk_conns.xrc->group_of[rank] : rank);
+    if (tk_xrc_in_use())
+        return lane_of_number(tk_conns.xrc->group_of[rank]);
+    return lane_of_number(tk_lanes_spread() ? rank * tk_verbs.conns_pp + number : rank);
 }
 
 enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t number,
@@ -295,7 +297,7 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
         conn->peer = peer;
         conn->number = (uint8_t)number;
         conn->rail = number % tk_verbs.rail_count;
-        conn->lane = lane_to(peer->rank);
+        conn->lane = lane_to(peer->rank, number);
     }
     tk_lock(&conn->lock);
     conn_prepare(conn, is_primary);
@@ -312,7 +314,7 @@ bool tk_conn_open_ahead(struct tk_conn *conn)
 {
     const struct tk_device *device = tk_rail_of(conn)->device;
     struct ibv_qp_init_attr attr = conn_attr(NULL, device, true);
-    conn->lane = lane_to(tk_conns.expected); /* as if ranks connected in order */
+    conn->lane = lane_to(tk_conns.expected, 0); /* as if ranks connected in order */
     attr.qp_context = conn;
     attr.send_cq = tk_sends_of(device, tk_lane_of(conn))->cq;
     conn->peer = tk_peer(tk_peers.me); /* no peer is known yet */
@@ -323,7 +325,7 @@ bool tk_conn_open_ahead(struct tk_conn *conn)
 
 bool tk_conn_suits(const struct tk_conn *ahead, uint32_t rank)
 {
-    return tk_lane_of(ahead) == lane_to(rank);
+    return tk_lane_of(ahead) == lane_to(rank, 0);
 }
 
 TK_FIRST_USE void tk_conn_give(struct tk_conn *conn, struct tk_peer *peer)

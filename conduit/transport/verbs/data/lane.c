@@ -9,6 +9,16 @@
 #include "transport/verbs/data/lane_type.h"
 #include "transport/verbs/verbs_state.h"
 
+/* In turn: threads that begin together get different connections. A thread that ends gives nothing
+ * back. */
+unsigned tk_lane_choose_own(void)
+{
+    static tk_counter_t chosen;
+    uint32_t turn = (uint32_t)tk_counter_add(&chosen, 1);
+    tk_lane_mine.own_number = (uint8_t)(turn % tk_verbs.conns_pp + 1);
+    return tk_lane_mine.own_number;
+}
+
 /* Gives each lane adjacent work requests, so that cache lines that are fetched in pairs belong to
  * one lane. */
 void tk_lanes_open(void)

@@ -48,9 +48,29 @@ static inline struct ibv_cq *tk_send_cq(const struct tk_device *device, unsigned
 enum { tk_lane_poll_step = 256 / 8, tk_lanes_due_next = 256 - tk_lane_poll_step };
 struct tk_lane_place {
     struct tk_lane *lane;
-    uint8_t polls; /* times tk_lane_poll_step */
+    uint8_t polls;      /* times tk_lane_poll_step */
+    uint8_t own_number; /* of its connection to each peer, plus 1; 0: not chosen yet */
 };
 extern TK_HIDDEN TK_PER_THREAD_NEAR struct tk_lane_place tk_lane_mine;
+
+/* Several connections to a peer, each in a lane of its own: threads then use different ones for
+ * puts and gets that go by one request. Where connections replace each other, all of them are in
+ * the lane of their rank. */
+static inline bool tk_lanes_spread(void)
+{
+    return TK_THREADED && tk_verbs.conns_pp > 1 && !tk_verbs.failover_enabled;
+}
+
+/* Chooses this thread's number. */
+unsigned tk_lane_choose_own(void);
+
+/* This thread's connection to the peer; like the primary one, it may lack a queue pair. */
+static inline struct tk_conn *tk_lane_own_conn(const struct tk_peer *peer)
+{
+    unsigned number = tk_lane_mine.own_number;
+    tk_if_unlikely(number == 0) number = tk_lane_choose_own();
+    return tk_conns_to(peer->rank) + (number - 1);
+}
 
 /* Distributes the depth_total work requests over the lanes. */
 void tk_lanes_open(void);

@@ -393,9 +393,9 @@ enum tk_status tk_verbs_rma(struct tk_peer *peer, const struct tk_rma *rma,
 /* ---- fast paths: one work request whose completion only decrements op->pending. They try the
  * lock; under contention the caller uses tk_verbs_rma(). ---- */
 
-/* A constant in each fast path: is posted work logged, or does it name the queue of its
- * receiver? */
-enum posting { POST_PLAIN, POST_LOGGED, POST_XRC };
+/* A constant in each fast path: is posted work logged, or does it name the queue of its receiver?
+ * Or does each thread use a connection of its own, as far as there are any? */
+enum posting { POST_PLAIN, POST_LOGGED, POST_XRC, POST_SPREAD };
 
 typedef bool put_at_once(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
                          const void *local, size_t nbytes);
@@ -507,7 +507,8 @@ post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, u
     if (keys)
         r->sge.lkey = keys[conn->rail];
     r->wr.wr.rdma.remote_addr = remote;
-    r->wr.wr.rdma.rkey = peer->segment_key;
+    r->wr.wr.rdma.rkey =
+        posting == POST_SPREAD ? tk_peers.keys[peer->rank][conn->rail] : peer->segment_key;
     if (posting == POST_LOGGED) {
         const struct tk_tx_entry_keys both = {.local = keys, .remote = tk_peers.keys[peer->rank]};
         tk_tx_entry_plain(tx, remote, &r->sge, plain.opcode, plain.is_inline, &both);
@@ -519,11 +520,17 @@ post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, u
     return true;
 }
 
+/* Messages and puts are not ordered among each other, except for the payload of a Long. */
+static inline struct tk_conn *conn_for(const struct tk_peer *peer, enum posting posting)
+{
+    return posting == POST_SPREAD ? tk_lane_own_conn(peer) : tk_primary(peer);
+}
+
 static inline bool __attribute__((always_inline))
 put_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
           size_t nbytes, enum posting posting)
 {
-    struct tk_conn *conn = tk_primary(peer);
+    struct tk_conn *conn = conn_for(peer, posting);
     tk_if_unlikely(nbytes - 1 >= conn->short_put_max) return false;
     return post_plain(conn, peer, op, remote, local, nbytes, NULL, NULL, plain_put, posting);
 }
@@ -533,7 +540,7 @@ static inline bool __attribute__((always_inline))
 put_held(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local, size_t nbytes,
          struct tk_pinned *region, enum posting posting)
 {
-    return post_plain(tk_primary(peer), peer, op, remote, local, nbytes, NULL, region,
+    return post_plain(conn_for(peer, posting), peer, op, remote, local, nbytes, NULL, region,
                       plain_put_from, posting);
 }
 
@@ -561,7 +568,7 @@ static inline bool __attribute__((always_inline))
 put_from_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                size_t nbytes, put_at_once *elsewhere, enum posting posting)
 {
-    struct tk_conn *conn = tk_primary(peer);
+    struct tk_conn *conn = conn_for(peer, posting);
     if (!is_one_piece(conn, nbytes))
         return false;
     if (!tk_is_registered(local, nbytes))
@@ -587,8 +594,8 @@ get_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
 {
     size_t max = posting == POST_LOGGED ? tk_verbs.logged_get_max : tk_verbs.short_get_max;
     tk_if_unlikely(nbytes - 1 >= max || !tk_is_registered(local, nbytes)) return false;
-    return post_plain(tk_primary(peer), peer, op, remote, local, nbytes, tk_verbs.segment->local,
-                      NULL, plain_get, posting);
+    return post_plain(conn_for(peer, posting), peer, op, remote, local, nbytes,
+                      tk_verbs.segment->local, NULL, plain_get, posting);
 }
 
 /* All of them for one kind of posting. */
@@ -628,3 +635,4 @@ get_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
 FAST_PATHS(tk_verbs, POST_PLAIN)
 FAST_PATHS(tk_logged, POST_LOGGED)
 FAST_PATHS(tk_xrc, POST_XRC)
+FAST_PATHS(tk_spread, POST_SPREAD)

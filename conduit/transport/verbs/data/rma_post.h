@@ -38,6 +38,14 @@ bool tk_xrc_payload_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remot
                          const void *local, size_t nbytes);
 bool tk_xrc_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                 size_t nbytes);
+bool tk_spread_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                   size_t nbytes);
+bool tk_spread_put_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                        size_t nbytes);
+bool tk_spread_payload_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
+                            const void *local, size_t nbytes);
+bool tk_spread_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                   size_t nbytes);
 enum tk_status tk_verbs_rma(struct tk_peer *peer, const struct tk_rma *rma,
                             struct tk_rma_state *state);
 
