@@ -81,13 +81,16 @@ quick_tests = $(check_scripts) $(filter-out tests/unit/transport/test_shm_%_mode
     tests/launcher/status.sh tests/softhca/two_processes tests/workloads/kv/test_%,$(TESTS))
 # check-X runs tests, and build-X builds what they need.
 tests_of_quick = $(quick_tests)
-tests_of_sanitizer = $(sanitizer_tests)
-tests_of_tsan = $(tsan_tests)
+# PASSED=...: without these. contrib/run-tests.sh runs the programs among the tests ahead, at low priority beside the virtual machines.
+tests_of_sanitizer = $(filter-out $(PASSED),$(sanitizer_tests))
+tests_of_tsan = $(filter-out $(PASSED),$(tsan_tests))
+tests_of_sanitizer-ahead = $(filter-out %.sh,$(sanitizer_tests))
+tests_of_tsan-ahead = $(filter-out %.sh,$(tsan_tests))
 tests_of_vm = $(vm_tests)
 # make check-kinds: with the accelerator of this machine in place of softgpu, or they skip with a reason
 tests_of_kinds = $(accelerator_tests)
 check-kinds: export KINDS_REAL = 1
-check_kinds = quick sanitizer tsan vm kinds
+check_kinds = quick sanitizer tsan sanitizer-ahead tsan-ahead vm kinds
 $(check_kinds:%=check-%): check-%:
 	$(MAKE) check-TESTS TESTS='$(tests_of_$*)'
 $(check_kinds:%=build-%): build-%:
