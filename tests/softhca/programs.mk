@@ -45,6 +45,10 @@ $(call softhca_plain,rdmacm_client,,$$(RDMACM_LIBS) $$(IBVERBS_LIBS))
 $(call program,tests/softhca/replay,$(call objects,softhca-test,contrib/softhca/fuzz/replay.c contrib/softhca/fuzz/targets.c \
     contrib/softhca/replace/real.c),$(softhca_core) -ldl)
 
+# A library to be preloaded
+$(call shared,tests/softhca/libfast_clock.so,$(call objects,preloaded,tests/softhca/fast_clock.c))
+needs_tests/softhca/perftest.sh = tests/softhca/libfast_clock.so
+
 softhca_test_programs = $(patsubst %,tests/softhca/%,$(softhca_programs) $(softhca_proofs) mesh_random loaded_late settings \
     udp_hostile udp_stranger udp_source_port faultrules faultlang refused_environment profiles profile_manners cm)
 softhca_scripts = $(patsubst %,tests/softhca/%.sh,debian_tools udp udp6 rdmacm perftest instrumented_programs pyverbs udp_programs control replace \
