@@ -81,12 +81,16 @@ prepare()
 }
 
 # make_tree NAME: configures $base/NAME and leaves us in it. Of the debug information tests need no more than lines: without the rest
-# compiling takes a sixth less. ThreadSanitizer is no less strict with -O1, for which the compiler needs half of the time.
+# compiling takes a sixth less; programs of tests are compiled with -O1 (tests/programs.mk). ThreadSanitizer is no less strict with -O1, for which the compiler needs half of the time.
 make_tree()
 {
     local options=()
+    unset TEST_CFLAGS
     case $1 in
-    check) options=(--enable-werror --enable-debug-twin --enable-trace-twin --enable-mcswitch CFLAGS="-g1 -O2") ;;
+    check)
+        export TEST_CFLAGS=-O1
+        options=(--enable-werror --enable-debug-twin --enable-trace-twin --enable-mcswitch CFLAGS="-g1 -O2")
+        ;;
     asan) options=(--enable-debug --enable-trace "--enable-sanitizer=address,undefined" CFLAGS=-g1) ;;
     tsan) options=(--enable-sanitizer=thread CFLAGS="-g1 -O1") ;;
     esac

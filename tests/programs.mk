@@ -4,6 +4,9 @@
 #   tsan_tests       make check-tsan, in a tree configured with --enable-sanitizer=thread
 #   vm_tests         make check-vm, over the kernel's Soft-RoCE in virtual machines
 # A test builds what it needs and no more (contrib/build/needs.awk): make try TEST=tests/job/am.sh.
+# TEST_CFLAGS, also from the environment, come behind CFLAGS for programs of tests that are not clients: contrib/run-tests.sh has -O1
+# there, which the compiler does in half of the time. Clients' programs get what the library gets, because puts, gets and atomics
+# between neighbours are code in the headers; so do the searches of weak_memory.c, which compute.
 
 client_flags = $(AM_CPPFLAGS) -I$(srcdir)/conduit/include -I$(srcdir)/conduit/include/ibv-conduit -Iconduit/include
 upper = $(upper_$(1))

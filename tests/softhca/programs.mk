@@ -4,7 +4,7 @@
 
 softhca_test_flags = $(AM_CPPFLAGS) -I$(srcdir) -I$(srcdir)/contrib/softhca -I$(srcdir)/contrib/roce $(AM_CFLAGS) $(IBVERBS_CFLAGS) $(RDMACM_CFLAGS) \
     $(HWLOC_CFLAGS)
-$(call variant,softhca-test,$$(softhca_test_flags))
+$(call variant,softhca-test,$$(softhca_test_flags),$$(TEST_CFLAGS))
 # $(call softhca_program,NAME[,MORE SOURCES][,LIBRARIES]) with the device; $(call softhca_plain,...) without
 softhca_program = $(call program,tests/softhca/$(1),$(call objects,softhca-test,tests/softhca/$(1).c $(2)),$(softhca_library) $(or $(3),$$(IBVERBS_LIBS)) -ldl)
 softhca_plain = $(call program,tests/softhca/$(1),$(call objects,softhca-test,tests/softhca/$(1).c $(2)),$(3))
