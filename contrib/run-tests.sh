@@ -270,16 +270,18 @@ for wanted in "$@"; do
         ;;
     esac
 done
+group=
 # shellcheck disable=SC2086 # a list
 if prepare $groups; then
     while [ $# -gt 0 ]; do
         wanted=$1
         shift
-        if [ "$wanted" = vm ]; then
-            build_ahead "$@"
-        else
-            wait # for a tree that is built ahead
-        fi
+        case $wanted,$group in
+        vm,) build_ahead "$@" ;;
+        sim,) case " $* " in *' vm '*) build_ahead "$@" ;; esac ;; # it uses one CPU, and no clock
+        vm,*) ;;
+        *) wait ;; # for a tree that is built ahead
+        esac
         run_stage "$wanted"
     done
 else
