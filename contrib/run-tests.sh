@@ -9,6 +9,7 @@
 #   tsan   the tests of several threads in a build with ThreadSanitizer
 # Tests that failed beside the others, if they are few, run once more with the machine to themselves, to find out whether load is what
 # they need in order to fail. They are failures all the same.
+# While the virtual machines run, tests of the later stages that are one program run too; what does not pass there runs again in its stage.
 # Each stage builds in its own folder below ./build-tests (BUILD=directory for another place) and has a time limit; all of them
 # together have one of 80 minutes (LIMIT=seconds), at whose end the stage that runs is cut short, those behind it do not start, and
 # each of them is a failure.
@@ -80,12 +81,16 @@ prepare()
 }
 
 # make_tree NAME: configures $base/NAME and leaves us in it. Of the debug information tests need no more than lines: without the rest
-# compiling takes a sixth less. ThreadSanitizer is no less strict with -O1, for which the compiler needs half of the time.
+# compiling takes a sixth less; programs of tests are compiled with -O1 (tests/programs.mk). ThreadSanitizer is no less strict with -O1, for which the compiler needs half of the time.
 make_tree()
 {
     local options=()
+    unset TEST_CFLAGS
     case $1 in
-    check) options=(--enable-werror --enable-debug-twin --enable-trace-twin --enable-mcswitch CFLAGS="-g1 -O2") ;;
+    check)
+        export TEST_CFLAGS=-O1
+        options=(--enable-werror --enable-debug-twin --enable-trace-twin --enable-mcswitch CFLAGS="-g1 -O2")
+        ;;
     asan) options=(--enable-debug --enable-trace "--enable-sanitizer=address,undefined" CFLAGS=-g1) ;;
     tsan) options=(--enable-sanitizer=thread CFLAGS="-g1 -O1") ;;
     esac
@@ -93,27 +98,35 @@ make_tree()
     [ -f Makefile ] || within 300 configure.log "$top/configure" --quiet "${options[@]}" || { tail -5 configure.log; return 1; }
 }
 
-# build_ahead STAGE...: builds their trees in the background. Machines that are emulated wait for each other, so that a third of the
-# CPUs' time is left; no test may be slower for it. What goes wrong here is tried again, and told, by the stage itself.
+# The target's name of a stage that has its own tree
+declare -A kind=([asan]=sanitizer [tsan]=tsan)
+
+# build_ahead STAGE...: builds their trees in the background, then runs those of their tests that are one program. Machines that are
+# emulated wait for each other, so that a third of the CPUs' time is left; no test may be slower for it. What goes wrong here is tried
+# again, and told, by the stage itself.
 build_ahead()
 {
     local stage
     set -m # a process group of its own, which can be ended as a whole
-    for stage in "$@"; do
-        case $stage in
-        asan) ahead "$stage" build-sanitizer ;;
-        tsan) ahead "$stage" build-tsan ;;
-        esac
-    done >/dev/null 2>&1 </dev/null &
+    {
+        for stage in "$@"; do
+            [ -z "${kind[$stage]-}" ] || ahead "$stage" "build-${kind[$stage]}"
+        done
+        for stage in "$@"; do
+            [ -z "${kind[$stage]-}" ] || ahead "$stage" "check-${kind[$stage]}-ahead" began
+        done
+    } >/dev/null 2>&1 </dev/null &
     group=$!
     trap 'kill -- "-$group" 2>/dev/null' EXIT
     set +m
 }
 
-# ahead NAME TARGET
+# ahead NAME TARGET [FILE]: the file is there from the beginning of tests on.
 ahead()
 (
-    make_tree "$1" && nice -n 19 timeout --foreground -k 10 "$(at_most 1500)" make -j"$(nproc)" -k --no-print-directory "$2" >ahead.log
+    make_tree "$1" || exit
+    [ -z "${3-}" ] || : >"$3"
+    nice -n 19 timeout --foreground -k 10 "$(at_most 1500)" make -j"$(nproc)" -k --no-print-directory "$2" >ahead.log
 )
 
 # Adds the results written since $1 (a file) to the totals and shows what failed or was skipped.
@@ -130,6 +143,18 @@ count()
         done < <(sed -n 's/^:test-result: *\([A-Z]*\).*/\1/p' "$trs")
         show "$trs"
     done < <(find tests contrib -name '*.trs' -newer "$1" 2>/dev/null | sort)
+}
+
+# Sets passed_ahead to the tests of this tree that build_ahead() has run and that passed, and counts them. All others run in the stage:
+# beside machines that are emulated a test may fail for want of a CPU.
+count_ahead()
+{
+    passed_ahead=
+    [ -f began ] || return 0
+    passed_ahead=$(find tests contrib -name '*.trs' -newer began -exec grep -lE '^:test-result: *PASS' {} + 2>/dev/null | sed 's/\.trs$//' | paste -s -d ' ')
+    rm began
+    passed=$((passed + $(wc -w <<<"$passed_ahead")))
+    say "$(wc -w <<<"$passed_ahead") tests passed while the virtual machines ran"
 }
 
 # The tests since $1 (a file) that took longest, beside the others: from the birth of the log to the result.
@@ -176,10 +201,10 @@ second_try()
     done
 }
 
-# run_make LIMIT target...: builds what the target's tests need and runs them, all within so many seconds; counts the tests
+# run_make LIMIT TARGET [NAME=VALUE]: builds what the target's tests need and runs them, all within so many seconds; counts the tests
 run_make()
 {
-    local limit status before
+    local limit target=$2 status before
     limit=$(at_most "$1")
     [ "$limit" -gt 0 ] || limit=1 # 0 would be no limit
     shift
@@ -192,13 +217,13 @@ run_make()
     [ $status -eq 124 ] || [ $status -eq 137 ] || second_try 600 "$before"
     rm -f "$before"
     if [ $status -eq 124 ] || [ $status -eq 137 ]; then
-        too_long "make $*" "$limit"
+        too_long "make $target" "$limit"
     elif [ $((passed + failed + skipped)) -eq $had ]; then
         tail -30 test.log
-        broken "make $* ran no test"
+        broken "make $target ran no test"
     elif [ $status -ne 0 ] && [ $failed -eq 0 ]; then
         tail -30 test.log
-        broken "make $* ended with status $status"
+        broken "make $target ended with status $status"
     fi
 }
 
@@ -209,7 +234,8 @@ stage()
     if [ "$(at_most "$limit")" -eq 0 ]; then
         broken "make $target did not start: all stages together have $whole s (LIMIT)"
     elif make_tree "$name"; then
-        run_make "$limit" "$target"
+        count_ahead
+        run_make "$limit" "$target" ${passed_ahead:+"PASSED=$passed_ahead"}
     else
         broken "the tree for $target does not build"
     fi
@@ -231,6 +257,7 @@ run_stage()
 }
 
 [ $# -gt 0 ] || set -- check sim vm asan tsan
+rm -f "$base"/*/began # of a run that was killed
 groups=
 for wanted in "$@"; do
     case $wanted in
@@ -243,16 +270,18 @@ for wanted in "$@"; do
         ;;
     esac
 done
+group=
 # shellcheck disable=SC2086 # a list
 if prepare $groups; then
     while [ $# -gt 0 ]; do
         wanted=$1
         shift
-        if [ "$wanted" = vm ]; then
-            build_ahead "$@"
-        else
-            wait # for a tree that is built ahead
-        fi
+        case $wanted,$group in
+        vm,) build_ahead "$@" ;;
+        sim,) case " $* " in *' vm '*) build_ahead "$@" ;; esac ;; # it uses one CPU, and no clock
+        vm,*) ;;
+        *) wait ;; # for a tree that is built ahead
+        esac
         run_stage "$wanted"
     done
 else

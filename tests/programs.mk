@@ -4,6 +4,9 @@
 #   tsan_tests       make check-tsan, in a tree configured with --enable-sanitizer=thread
 #   vm_tests         make check-vm, over the kernel's Soft-RoCE in virtual machines
 # A test builds what it needs and no more (contrib/build/needs.awk): make try TEST=tests/job/am.sh.
+# TEST_CFLAGS, also from the environment, come behind CFLAGS for programs of tests that are not clients: contrib/run-tests.sh has -O1
+# there, which the compiler does in half of the time. Clients' programs get what the library gets, because puts, gets and atomics
+# between neighbours are code in the headers; so do the searches of weak_memory.c, which compute.
 
 client_flags = $(AM_CPPFLAGS) -I$(srcdir)/conduit/include -I$(srcdir)/conduit/include/ibv-conduit -Iconduit/include
 upper = $(upper_$(1))
@@ -81,13 +84,16 @@ quick_tests = $(check_scripts) $(filter-out tests/unit/transport/test_shm_%_mode
     tests/launcher/status.sh tests/softhca/two_processes tests/workloads/kv/test_%,$(TESTS))
 # check-X runs tests, and build-X builds what they need.
 tests_of_quick = $(quick_tests)
-tests_of_sanitizer = $(sanitizer_tests)
-tests_of_tsan = $(tsan_tests)
+# PASSED=...: without these. contrib/run-tests.sh runs the programs among the tests ahead, at low priority beside the virtual machines.
+tests_of_sanitizer = $(filter-out $(PASSED),$(sanitizer_tests))
+tests_of_tsan = $(filter-out $(PASSED),$(tsan_tests))
+tests_of_sanitizer-ahead = $(filter-out %.sh,$(sanitizer_tests))
+tests_of_tsan-ahead = $(filter-out %.sh,$(tsan_tests))
 tests_of_vm = $(vm_tests)
 # make check-kinds: with the accelerator of this machine in place of softgpu, or they skip with a reason
 tests_of_kinds = $(accelerator_tests)
 check-kinds: export KINDS_REAL = 1
-check_kinds = quick sanitizer tsan vm kinds
+check_kinds = quick sanitizer tsan sanitizer-ahead tsan-ahead vm kinds
 $(check_kinds:%=check-%): check-%:
 	$(MAKE) check-TESTS TESTS='$(tests_of_$*)'
 $(check_kinds:%=build-%): build-%:

@@ -13,10 +13,11 @@ printf '#!/bin/sh\n' >"$dir/contrib/install-packages.sh"
 cat >"$dir/configure" <<'CONFIGURE'
 #!/bin/sh
 printf 'one:\n\tmkdir -p tests; echo ":test-result: PASS" >tests/one.trs\n' >Makefile
-printf 'check: one\n\tsleep 60\ncheck-sim: one\ncheck-sanitizer: one\ncheck-vm: one\n\tfor i in 1 2 3 4 5 6 7 8 9; do [ ! -f ../asan/ahead ] || exit 0; sleep 1; done; exit 1\n' >>Makefile
+printf 'check: one\n\tsleep 60\ncheck-sim: one\ncheck-sanitizer: one\n\techo "$(PASSED)" >without; rm -f tests/three.trs\ncheck-vm: one\n\tfor i in 1 2 3 4 5 6 7 8 9; do [ ! -f ../asan/ahead ] || exit 0; sleep 1; done; exit 1\n' >>Makefile
 printf 'check-tsan:\n\t@echo "FAIL: two"; echo "    | its reason"; echo "    of no interest"; mkdir -p tests; echo ":test-result: FAIL" >tests/two.trs; touch tests/two.log; exit 1\n' >>Makefile
 printf 'check-TESTS:\n' >>Makefile
 printf 'build-sanitizer:\n\techo built >ahead\n' >>Makefile
+printf 'check-sanitizer-ahead:\n\tmkdir -p tests; for t in two:PASS three:FAIL; do echo ":test-result: $${t#*:}" >tests/$${t%%:*}.trs; done; exit 1\n' >>Makefile
 CONFIGURE
 chmod +x "$dir/contrib/install-packages.sh" "$dir/configure"
 failed=0
@@ -41,9 +42,14 @@ expect '^==> FAILED: make check was cut short after [1-3] s: all stages together
 LIMIT=60 "$dir/contrib/run-tests.sh" sim asan >"$dir/out" 2>&1 || { echo "status of a run that passed is not 0"; failed=1; }
 expect '^2 passed, 0 failed, 0 skipped$'
 
-# The tree of a stage behind the virtual machines is built beside them.
-LIMIT=60 "$dir/contrib/run-tests.sh" vm asan >"$dir/out" 2>&1 || { echo "status of a run with virtual machines is not 0"; failed=1; }
-expect '^2 passed, 0 failed, 0 skipped$'
+# The tree of a stage behind the virtual machines is built beside them, and its programs run: what passed does not run again, what
+# failed counts only as it does in its stage.
+LIMIT=60 "$dir/contrib/run-tests.sh" sim vm asan >"$dir/out" 2>&1 || { echo "status of a run with virtual machines is not 0"; failed=1; }
+expect '^==> 1 tests passed while the virtual machines ran$' '^4 passed, 0 failed, 0 skipped$'
+[ "$(cat "$dir/build-tests/asan/without")" = tests/two ] || { echo "asan leaves out '$(cat "$dir/build-tests/asan/without")', not tests/two"; failed=1; }
+LIMIT=60 "$dir/contrib/run-tests.sh" asan >"$dir/out" 2>&1
+expect '^1 passed, 0 failed, 0 skipped$'
+[ "$(cat "$dir/build-tests/asan/without")" = "" ] || { echo "asan leaves out what passed in another run"; failed=1; }
 
 LIMIT=60 "$dir/contrib/run-tests.sh" tsan >"$dir/out" 2>&1
 [ $? -eq 1 ] || { echo "status of a run with a failed test is not 1"; failed=1; }

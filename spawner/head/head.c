@@ -185,10 +185,13 @@ static void describe_missing(struct head *h)
 static void head_apply_policy(struct head *h)
 {
     char text[1024];
-    if (!policy_must_end(&h->policy, clock_ms()))
+    bool must_end = policy_must_end(&h->policy, clock_ms());
+    if (!must_end && !policy_is_corrected(&h->policy))
         return;
     if (policy_sentence(&h->policy, log_verbosity() > 0, text, sizeof(text)))
         head_log(h, "%s", text);
+    if (!must_end)
+        return;
     if (h->policy.cause == CAUSE_LATE)
         describe_missing(h);
     order_end(h, h->job->grace_ms);

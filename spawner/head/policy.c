@@ -205,6 +205,36 @@ void policy_oom_killed(struct policy *p, uint32_t rank, const char *text, size_t
     policy_copy_text(p->oom_text, sizeof(p->oom_text), text, length);
 }
 
+/* Whether the rank was dying before the decision: a process gives its devices back, which its peers
+ * notice, before waitpid() returns it, and on a busy host longer before than the window lasts. The
+ * launcher sends SIGTERM, and SIGKILL when the grace is over, so an earlier SIGKILL is not its own.
+ * Another signal counts if others had lost the rank: SIGTERM may also make it crash. */
+static bool was_dying(const struct policy *p, uint32_t rank, int signal, int64_t now)
+{
+    int64_t grace = p->job ? p->job->grace_ms : 0;
+    bool is_own = signal == SIGKILL || (p->rank[rank].unreachable && signal != SIGTERM);
+    return p->decided && !p->hurried && is_own && now < p->decided_at + grace &&
+           policy_explains(p, CAUSE_SIGNAL, rank);
+}
+
+static void policy_correct(struct policy *p, uint32_t rank, int signal)
+{
+    p->cause = CAUSE_SIGNAL;
+    p->culprit = rank;
+    p->code = signal;
+    p->corrected = true;
+}
+
+static void killed(struct policy *p, uint32_t rank, int wait_status, int64_t now)
+{
+    int signal = WTERMSIG(wait_status);
+    if (was_dying(p, rank, signal, now))
+        policy_correct(p, rank, signal);
+    else if (!policy_blame(p, CAUSE_SIGNAL, rank, signal, now))
+        return;
+    p->core = WCOREDUMP(wait_status);
+}
+
 /* Judges a rank that has exited; called again when others report that they had lost it before. */
 static void judge_end(struct policy *p, uint32_t rank, int64_t now)
 {
@@ -212,8 +242,7 @@ static void judge_end(struct policy *p, uint32_t rank, int64_t now)
     if (p->rank[rank].aborted)
         return; /* what it does after PMIx_Abort does not matter */
     if (WIFSIGNALED(wait_status)) {
-        if (policy_blame(p, CAUSE_SIGNAL, rank, WTERMSIG(wait_status), now))
-            p->core = WCOREDUMP(wait_status);
+        killed(p, rank, wait_status, now);
     } else if (WEXITSTATUS(wait_status) != 0) {
         left_with(p, rank, WEXITSTATUS(wait_status), now);
     } else {
@@ -255,6 +284,7 @@ void policy_lost(struct policy *p, uint32_t first, uint32_t count)
 
 void policy_user_signal(struct policy *p, int signal)
 {
+    p->hurried = true;
     if (policy_blame(p, CAUSE_USER, 0, signal, 0))
         p->decide_at = 0; /* the user does not wait for a window */
 }
@@ -331,8 +361,16 @@ bool policy_must_end(struct policy *p, int64_t now)
     if (now < end_of_window(p) && p->exited < p->ranks && !p->closed)
         return false;
     p->decided = true;
+    p->decided_at = now;
     p->remaining = p->ranks - p->exited;
     return true;
+}
+
+bool policy_is_corrected(struct policy *p)
+{
+    bool corrected = p->corrected;
+    p->corrected = false;
+    return corrected;
 }
 
 int64_t policy_deadline(const struct policy *p)

@@ -70,9 +70,12 @@ struct policy {
     uint32_t
         oom_rank; /* the rank that the kernel killed for lack of memory; valid if oom_text is set */
     char oom_text[512];
-    int64_t decide_at;  /* end of the window */
-    bool closed;        /* no more events will come */
-    bool decided;       /* later events do not change the verdict */
+    int64_t decide_at; /* end of the window */
+    bool closed;       /* no more events will come */
+    bool decided;      /* later events do not change the verdict, but for a correction */
+    int64_t decided_at;
+    bool hurried;       /* the user wants the end at once: SIGKILL may be ours */
+    bool corrected;     /* and the head has not been told yet */
     uint32_t remaining; /* ranks still alive at the decision */
 };
 
@@ -108,6 +111,10 @@ void policy_close(struct policy *p);
 
 /* True exactly once: the verdict is final and the ranks still alive are to be ended. */
 bool policy_must_end(struct policy *p, int64_t now);
+
+/* True exactly once, some time after policy_must_end(), if the verdict has changed: a rank that
+ * others had lost was dying of a signal already, which waitpid() returned later. */
+bool policy_is_corrected(struct policy *p);
 
 /* When to call policy_must_end() again; CLOCK_NEVER if only an event can change its result. */
 int64_t policy_deadline(const struct policy *p);

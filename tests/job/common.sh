@@ -121,9 +121,8 @@ job()
     job_size=$1
     shift
     command="$SETTINGS gasnetrun_ibv $RUN -n $job_size $*"
-    rm -f "$scratch/stats"
+    [ -e "$scratch/stats" ] || { : >"$scratch/stats" && chmod 666 "$scratch/stats"; } # for ranks of another user too
     : >"$scratch/stats"
-    chmod 666 "$scratch/stats"
     mkdir "$scratch/tmp"
     job_began=${EPOCHREALTIME/[^0-9]/}
     # shellcheck disable=SC2086 # SETTINGS and RUN are lists of words
@@ -136,15 +135,27 @@ job()
     nothing_is_left
 }
 
-# The job had its own directory for temporary files, so a file with our name in /dev/shm must not exist.
+# The job had its own directory for temporary files, so a file with our name in /dev/shm must not exist. This and
+# no_rnr() start no process for it, because there are more than a thousand jobs.
 nothing_is_left()
 {
     rmdir "$scratch/tmp" 2>/dev/null || {
         failed "left behind: $(find "$scratch/tmp" -mindepth 1 | head -5 | tr '\n' ' ')"
         rm -rf "$scratch/tmp"
     }
-    left=$(find /dev/shm -mindepth 1 -maxdepth 1 2>/dev/null | grep -iE 'trunkline|gasnet|softhca')
-    [ -z "$left" ] || failed "left behind: $left"
+    existing /dev/shm/*[tT][rR][uU][nN][kK][lL][iI][nN][eE]* /dev/shm/*[gG][aA][sS][nN][eE][tT]* \
+        /dev/shm/*[sS][oO][fF][tT][hH][cC][aA]* || failed "left behind: $left"
+}
+
+# existing FILE...: sets left to those that exist, which patterns without a match do not; true if there are none
+existing()
+{
+    local file
+    left=
+    for file; do
+        [ ! -e "$file" ] && [ ! -L "$file" ] || left="$left $file"
+    done
+    [ -z "$left" ]
 }
 
 # The last job succeeded, and the device counted no RNR event.
@@ -175,19 +186,24 @@ needs_softhca()
         GASNET_SOFTHCA=*) softhca_wish=${softhca_word#*=} ;;
         esac
     done
-    [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] && [ "$softhca_wish" != never ] && [ "$softhca_nbrhd" != 0 ] && [ "$softhca_nbrhd" -lt "$job_size" ]
+    existing /sys/class/infiniband/* && [ "$softhca_wish" != never ] && [ "$softhca_nbrhd" != 0 ] && [ "$softhca_nbrhd" -lt "$job_size" ]
 }
 
 # A job of one rank, or on a real device, has no counts; otherwise every rank must have left its own.
 no_rnr()
 {
-    rnr_lines=$(grep -c '^softhca: ' "$scratch/stats")
+    local line rnr=
+    rnr_lines=0
+    while IFS= read -r line; do
+        case $line in 'softhca: '*) rnr_lines=$((rnr_lines + 1)) ;; *) continue ;; esac
+        case $line in *' rnr 0 '*) ;; *) rnr=$rnr$line$'\n' ;; esac
+    done <"$scratch/stats"
     if needs_softhca && [ "$rnr_lines" -lt "$job_size" ]; then
         failed "$1: $rnr_lines ranks counted RNR events, not $job_size"
         return 1
     fi
-    if grep '^softhca: ' "$scratch/stats" | grep -qv ' rnr 0 '; then
-        grep -v ' rnr 0 ' "$scratch/stats"
+    if [ -n "$rnr" ]; then
+        echo "$rnr"
         failed "$1: a receiver was not ready"
         return 1
     fi

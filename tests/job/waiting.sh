@@ -42,11 +42,16 @@ idle()
     done <"$scratch/used"
 }
 
-SETTINGS="GASNET_SUPERNODE_MAXSIZE=0"
-idle seq
-idle par
-SETTINGS="GASNET_SUPERNODE_MAXSIZE=1" idle seq
-SETTINGS="GASNET_SUPERNODE_MAXSIZE=3" idle seq
+# Seconds of waiting, in which a rank's own CPU time is measured: together, because they do not disturb each other.
+neighbours() { SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 idle seq; }
+neighbours_par() { SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 idle par; }
+network() { SETTINGS=GASNET_SUPERNODE_MAXSIZE=1 idle seq; }
+mixed() { SETTINGS=GASNET_SUPERNODE_MAXSIZE=3 idle seq; }
+for ranks in neighbours neighbours_par network mixed; do
+    lane $ranks $ranks
+done
+join_lanes
+SETTINGS=GASNET_SUPERNODE_MAXSIZE=0
 
 # Two ranks on one CPU, in each mode of waiting. A barrier that loses its wake-up takes 20 ms, so that these would take minutes.
 good 2 taskset -c 0 "$jobs/waiting-seq" hand 0

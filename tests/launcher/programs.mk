@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests of the launcher
-$(call variant,launcher-test,$$(AM_CPPFLAGS) -I$$(srcdir)/conduit $$(AM_CFLAGS) $$(CMOCKA_CFLAGS) $$(PMIX_CFLAGS) $$(HWLOC_CFLAGS))
+$(call variant,launcher-test,$$(AM_CPPFLAGS) -I$$(srcdir)/conduit $$(AM_CFLAGS) $$(CMOCKA_CFLAGS) $$(PMIX_CFLAGS) $$(HWLOC_CFLAGS),$$(TEST_CFLAGS))
 $(call variant,launcher-plain,$$(AM_CPPFLAGS) $$(plain_cflags))
 launcher_program = $(call program,tests/launcher/$(1),$(call objects,launcher-test,$(2)),$(3))
 $(call launcher_program,pmix_probe,tests/launcher/pmix_probe.c,$$(PMIX_LIBS))

@@ -475,6 +475,58 @@ static void the_end_of_a_lost_rank_explains_the_others(void **state)
     verdict(CAUSE_EXIT, 2, 255);
 }
 
+/* The verdict after an abort of rank 0, which has lost rank 2, and the late end of rank 2 */
+static void late_end(int wait_status, int64_t after_ms, int status)
+{
+    static const struct job job = {.grace_ms = 3000};
+    const int64_t decided = 100 + POLICY_UNREACHABLE_MS;
+    ranks_join(3, 3);
+    policy.job = &job;
+    says_it_lost(0, 2, 100);
+    assert_true(policy_must_end(&policy, decided));
+    assert_false(policy_is_corrected(&policy));
+    assert_int_equal(policy_status(&policy), 1);
+    policy_exited(&policy, 1, KILLED(SIGTERM), decided + 1);
+    policy_exited(&policy, 2, wait_status, decided + after_ms);
+    assert_false(policy_must_end(&policy, decided + after_ms));
+    assert_int_equal(policy_status(&policy), status);
+    assert_true(policy_is_corrected(&policy) == (status != 1));
+    assert_false(policy_is_corrected(&policy));
+    assert_true(policy_sentence(&policy, false, text, sizeof(text)) == (status != 1));
+    policy_free(&policy);
+}
+
+/* waitpid() returns a killed rank after the decision. */
+static void a_late_death_corrects_the_verdict(void **state)
+{
+    late_end(KILLED(SIGKILL), 2999, 137);
+    assert_string_equal(text, "rank 2 (pid 102) was killed by signal 9 (SIGKILL: Killed)");
+    late_end(KILLED(SIGSEGV), 1, 139);
+    late_end(KILLED(SIGTERM), 1, 1); /* ours */
+    late_end(KILLED(SIGKILL), 3000, 1);
+    late_end(EXITED(3), 1, 1);
+
+    ranks_join(3, 3); /* it may have crashed because of SIGTERM */
+    policy_aborted(&policy, 0, 1, "", 0, 100);
+    assert_true(policy_must_end(&policy, 100 + POLICY_WINDOW_MS));
+    policy_exited(&policy, 2, KILLED(SIGSEGV), 101 + POLICY_WINDOW_MS);
+    assert_int_equal(policy_status(&policy), 1);
+    policy_free(&policy);
+
+    static const struct job job = {.grace_ms = 3000};
+    for (int hurried = 0; hurried < 2; hurried++) { /* a SIGKILL that is ours or not */
+        ranks_join(3, 3);
+        policy.job = &job;
+        policy_aborted(&policy, 0, 1, "", 0, 100);
+        assert_true(policy_must_end(&policy, 100 + POLICY_WINDOW_MS));
+        if (hurried)
+            policy_user_signal(&policy, SIGINT);
+        policy_exited(&policy, 2, KILLED(SIGKILL), 101 + POLICY_WINDOW_MS);
+        assert_int_equal(policy_status(&policy), hurried ? 1 : 137);
+        policy_free(&policy);
+    }
+}
+
 static void a_lost_rank_that_lives_is_not_waited_for_long(void **state)
 {
     ranks_join(2, 2);
@@ -778,6 +830,7 @@ int main(void)
         cmocka_unit_test(no_window_when_nothing_more_will_come),
         cmocka_unit_test(a_death_explains_an_abort),
         cmocka_unit_test(the_end_of_a_lost_rank_explains_the_others),
+        cmocka_unit_test(a_late_death_corrects_the_verdict),
         cmocka_unit_test(a_lost_rank_that_lives_is_not_waited_for_long),
         cmocka_unit_test(abort_codes),
         cmocka_unit_test(abort_words_stay_on_one_line),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The packets and end points of contrib/roce, without sockets; everything runs in one process on a simulated clock.
-$(call variant,roce-test,$$(AM_CPPFLAGS) -I$$(srcdir)/contrib/roce -I$$(srcdir)/contrib/softhca -I$$(srcdir)/tests/roce $$(AM_CFLAGS) $$(CMOCKA_CFLAGS))
+$(call variant,roce-test,$$(AM_CPPFLAGS) -I$$(srcdir)/contrib/roce -I$$(srcdir)/contrib/softhca -I$$(srcdir)/tests/roce $$(AM_CFLAGS) $$(CMOCKA_CFLAGS),$$(TEST_CFLAGS))
 roce_program = $(call program,tests/roce/$(1),$(call objects,roce-test,$(2)),$(roce_library) $(3))
 roce_test_sources = $(1:%=tests/roce/%.c)
 $(call roce_program,endpoint_random,$(call roce_test_sources,endpoint_random kernel world))

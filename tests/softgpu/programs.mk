@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests of the software accelerator. The programs are linked with its libraries as a client's are with the vendor's.
 
-$(call variant,softgpu-test,$$(AM_CPPFLAGS) -I$$(srcdir) -I$$(srcdir)/contrib/softgpu/include $$(AM_CFLAGS) $$(IBVERBS_CFLAGS))
+$(call variant,softgpu-test,$$(AM_CPPFLAGS) -I$$(srcdir) -I$$(srcdir)/contrib/softgpu/include $$(AM_CFLAGS) $$(IBVERBS_CFLAGS),$$(TEST_CFLAGS))
 softgpu_rpath = -Wl,-rpath,$(abs_builddir)/$(softgpu_folder)
 # $(call softgpu_program,NAME,SONAMES)
 softgpu_program = $(call program,tests/softgpu/$(1),$(call objects,softgpu-test,tests/softgpu/$(1).c),\

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # softhca answers librdmacm's clients as the kernel's connection manager does: cm_events.txt was written by the kernel, and
-# tests/vm/cm-events.sh compares it with the kernel again. For both link layers, and linked with softhca.
+# tests/vm/guest-cm-events.sh compares it with the kernel again. For both link layers, and linked with softhca.
 set -u
 export SOFTHCA_FABRIC=events-$$ SOFTHCA_ONLY=1
 # The thread sanitizer must allow a child of a process with threads to start a thread: each opens its own device.

@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Debian's perftest, unmodified, on the software HCA: each line below is one server and one client on this
-# host. Both must end well and the client must print a rate above zero (for -a: for all 23 sizes).
+# host. Both must end well and the client must print a rate above zero (for -a: for all 23 sizes). fast_clock.c shortens what they
+# do besides.
 . "${top_srcdir:?}/tests/softhca/tools_common.sh"
 prepare perftest ib_write_bw ib_write_lat ib_read_bw ib_read_lat ib_send_bw ib_send_lat ib_atomic_bw \
     ib_atomic_lat
+lib=$lib:$top_builddir/tests/softhca/libfast_clock.so
 
 # rates TOOL FILE: how many lines of results with a rate (messages, in bandwidth tests) above zero
 rates()

@@ -4,7 +4,7 @@
 
 softhca_test_flags = $(AM_CPPFLAGS) -I$(srcdir) -I$(srcdir)/contrib/softhca -I$(srcdir)/contrib/roce $(AM_CFLAGS) $(IBVERBS_CFLAGS) $(RDMACM_CFLAGS) \
     $(HWLOC_CFLAGS)
-$(call variant,softhca-test,$$(softhca_test_flags))
+$(call variant,softhca-test,$$(softhca_test_flags),$$(TEST_CFLAGS))
 # $(call softhca_program,NAME[,MORE SOURCES][,LIBRARIES]) with the device; $(call softhca_plain,...) without
 softhca_program = $(call program,tests/softhca/$(1),$(call objects,softhca-test,tests/softhca/$(1).c $(2)),$(softhca_library) $(or $(3),$$(IBVERBS_LIBS)) -ldl)
 softhca_plain = $(call program,tests/softhca/$(1),$(call objects,softhca-test,tests/softhca/$(1).c $(2)),$(3))
@@ -44,6 +44,10 @@ $(call softhca_plain,rdmacm_client,,$$(RDMACM_LIBS) $$(IBVERBS_LIBS))
 # Hostile text: the corpus, replayed through the entry points of the fuzzers
 $(call program,tests/softhca/replay,$(call objects,softhca-test,contrib/softhca/fuzz/replay.c contrib/softhca/fuzz/targets.c \
     contrib/softhca/replace/real.c),$(softhca_core) -ldl)
+
+# A library to be preloaded
+$(call shared,tests/softhca/libfast_clock.so,$(call objects,preloaded,tests/softhca/fast_clock.c))
+needs_tests/softhca/perftest.sh = tests/softhca/libfast_clock.so
 
 softhca_test_programs = $(patsubst %,tests/softhca/%,$(softhca_programs) $(softhca_proofs) mesh_random loaded_late settings \
     udp_hostile udp_stranger udp_source_port faultrules faultlang refused_environment profiles profile_manners cm)

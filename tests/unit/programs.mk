@@ -4,8 +4,8 @@
 # same functions replace the rooms below, and a test that reaches too far down does not link.
 
 unit_flags = $(conduit_cppflags) -I$(srcdir)/tests/unit/support $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(IBVERBS_CFLAGS) $(RDMACM_CFLAGS) $(PMIX_CFLAGS)
-$(call variant,unit-seq,$$(unit_flags) -DGASNET_SEQ)
-$(call variant,unit-par,$$(unit_flags) -DGASNET_PAR)
+$(call variant,unit-seq,$$(unit_flags) -DGASNET_SEQ,$$(TEST_CFLAGS))
+$(call variant,unit-par,$$(unit_flags) -DGASNET_PAR,$$(TEST_CFLAGS))
 # All executions of a few threads: a source of conduit/ is compiled once more, its shared accesses go to weak_memory.c.
 $(call variant,unit-weak,$$(unit_flags) -DGASNET_PAR -include $$(srcdir)/tests/unit/support/weak_hooks.h)
 unit_library_seq = conduit/libgasnet-ibv-seq.a
@@ -167,9 +167,9 @@ tsan_tests += $(filter %/test_stats_par %/test_kind_stage_par %/test_local_par %
 # The tools interface: the tools' own archives come first; a conduit's archives behind them provide
 # what the unit tests' support needs. $(call tools_unit,NAME,VARIANT[,MORE SOURCES][,SOURCE])
 tools_archives = conduit/tools/libgasnet_tools-$(1).a conduit/libgasnet-ibv-$(1).a
-$(call variant,tools-unit-seq,$$(unit_flags) -DGASNETT_THREAD_SINGLE)
-$(call variant,tools-unit-true,$$(unit_flags) -DGASNETT_THREAD_SINGLE -DGASNETT_USE_TRUE_MUTEXES=1)
-$(call variant,tools-unit-par,$$(unit_flags) -DGASNETT_THREAD_SAFE)
+$(call variant,tools-unit-seq,$$(unit_flags) -DGASNETT_THREAD_SINGLE,$$(TEST_CFLAGS))
+$(call variant,tools-unit-true,$$(unit_flags) -DGASNETT_THREAD_SINGLE -DGASNETT_USE_TRUE_MUTEXES=1,$$(TEST_CFLAGS))
+$(call variant,tools-unit-par,$$(unit_flags) -DGASNETT_THREAD_SAFE,$$(TEST_CFLAGS))
 tools_unit = $(eval tools_unit_tests += tests/unit/tools/$(1))$(call program,tests/unit/tools/$(1),\
     $(call objects,tools-unit-$(2),tests/unit/tools/$(or $(4),$(1)).c $(3) $(unit_support)),\
     $(call tools_archives,$(if $(filter par,$(2)),par,seq)) $$(CMOCKA_LIBS) -ldl -lpthread -lm)

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # On the first of three machines: the test of broadcasts on each, with plain verbs and as a job, without and with loss.
-# usage: guest-mcswitch.sh CONTROLLER
+# usage: guest-mcswitch.sh CONTROLLER DIRECTORY      in which mcswitch.sh says that it has read counters and set the loss
 . "$(dirname "$0")/guest-lib.sh"
-controller=$1 meeting=10.0.0.1:7777
+controller=$1 answers=$2 meeting=10.0.0.1:7777
 program=$top_builddir/tests/mcswitch/broadcast
 export GASNET_MCAST=require GASNET_MCAST_CTRL=$controller GASNET_VERBOSEENV=1
 # As guest-machines.sh has it.
@@ -34,18 +34,28 @@ job()
     grep 'broadcasts go by trees' $out.err
 }
 
+# ready FOR: until mcswitch.sh, which reads this line, has done its part, for a minute at most
+ready()
+{
+    local i name=${1// /-}
+    echo "ready for $1"
+    for ((i = 0; i < 600; i++)); do
+        [ ! -e "$answers/$name" ] || return 0
+        sleep 0.1
+    done
+    failed "mcswitch.sh does not answer '$1'"
+    exit 1
+}
+
 members mtu=1024 timeout=19 most=1000000 rounds=10 || exit 1
-echo "ready for jobs"
-sleep 3
+ready jobs
 # An emulated machine may stand still for long: nothing may be sent twice because of that.
 export GASNET_MCAST_TIMEOUT=21
-job "testbcast" -i 20 -m switch,binomial -k fresh,kept -s 8:32768
+job "testbcast" -i 10 -m switch,binomial -k fresh,kept -s 8:32768
 unset GASNET_MCAST_TIMEOUT
-echo "ready for loss"
-sleep 3
+ready loss
 members mtu=1024 timeout=14 retries=7 most=20000 rounds=5 || exit 1
-echo "ready for jobs with loss"
-sleep 3
+ready "jobs with loss"
 export GASNET_QP_TIMEOUT=16 # each lost packet of a tree costs this, 0.27 s
 job "testbcast, 1 % loss" -i 10 -m switch,binomial -k fresh,kept -s 64:64
 job "testbcast, large, 1 % loss" -i 5 -m switch -k fresh,kept -s 16384:16384

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Checks against the kernel's own RDMA stack: make check-vm. Not part of make check, because a VM is
 # slow.
-vm_tests = $(patsubst %,tests/vm/%.sh,one_machine cm-events machines failures softhca mcswitch)
+vm_tests = $(patsubst %,tests/vm/%.sh,one_machine machines failures softhca mcswitch)
 needs_tests/vm/mcswitch.sh = $(mcswitch_needs)
 # One after the other: two CPUs are emulated at a time.
-tests/vm/cm-events.log: tests/vm/one_machine.log
-tests/vm/machines.log: tests/vm/cm-events.log
+tests/vm/machines.log: tests/vm/one_machine.log
 tests/vm/failures.log: tests/vm/machines.log
 tests/vm/softhca.log: tests/vm/failures.log
 tests/vm/mcswitch.log: tests/vm/softhca.log

@@ -7,7 +7,7 @@ workloads_flags = $(client_flags) $(call includes,$(patsubst %,$(srcdir)/tests/w
 $(call variant,workload,$$(workloads_flags))
 $(call variant,workload-seq,$$(workloads_flags) -DGASNET_SEQ)
 $(call variant,workload-par,$$(workloads_flags) -DGASNET_PAR)
-$(call variant,workload-unit,$$(workloads_flags) -I$$(srcdir)/conduit $$(CMOCKA_CFLAGS) -DGASNET_SEQ)
+$(call variant,workload-unit,$$(workloads_flags) -I$$(srcdir)/conduit $$(CMOCKA_CFLAGS) -DGASNET_SEQ,$$(TEST_CFLAGS))
 
 # Tests without a job, and tests with one
 workloads_pure = tests/workloads/common/libpure.a
