@@ -534,8 +534,8 @@ static void write_missing(FILE *out, const struct report_model *model)
         {model->timeline.is_used && model->trace.lines.count == 0, "lines",
          "No source lines: the program does not set them (GASNETT_TRACE_SETSOURCELINE)."},
         {model->sample_count < 2, "samples",
-         "Nothing over time: records of gasnetrun_ibv --top --json, taken while the job runs, "
-         "show rates, rails and failovers."},
+         "Nothing over time: rates, rails and failovers need two records of gasnetrun_ibv --top "
+         "--json of the running job; --report takes one each second."},
         {!model->has_settings, "settings",
          "Settings are not known: statistics of this release as .json have those that differ from "
          "their defaults."}};

@@ -48,12 +48,18 @@ function scaleOf(amounts) {
 
 function matrixLegend(scale, format, x, width) {
     const part = svg("g", null);
+    if (scale.least === scale.largest) {
+        const step = svg("rect", { x: round(x), y: 8, width: 12, height: 12 });
+        step.style.fill = cividis(1);
+        return fill(part, null, [step, label(x + 20, 18, format(scale.least) + " each")]);
+    }
     for (let i = 0; i < 48; i++) {
         const step = svg("rect", { x: round(x + i * width / 48), y: 8, width: round(width / 48 + 0.5), height: 12 });
         step.style.fill = cividis((i + 0.5) / 48);
         part.append(step);
     }
     part.append(label(x, 36, format(scale.least)), label(x + width, 36, format(scale.largest), { "text-anchor": "end" }));
+    part.append(label(x + width / 2, 36, "logarithmic", { "text-anchor": "middle" }));
     return part;
 }
 
@@ -131,7 +137,7 @@ function matrixAside(model, amounts) {
     return el("div", { class: "aside" }, el("h3", null, "By path"),
         el("table", null, el("tbody", null, ...matrix.layers.map((name, i) => [name, sum(matrix.cells.filter((cell) => cell[CELL.layer] === i), (cell) => cell[column])])
             .filter(([, amount]) => amount > 0).map(([name, amount]) => el("tr", null, el("td", { class: "text" }, name), el("td", null, format(amount)), el("td", null, percent(amount / all)))))),
-        el("h3", null, "The most"),
+        el("h3", null, "Largest cells"),
         el("table", null, el("tbody", null, ...heaviest.slice(0, 10).map(([amount, from, to]) => el("tr", null, el("td", { class: "text" }, cellName(model, from, to)), el("td", null, format(amount)))))));
 }
 
@@ -155,9 +161,9 @@ function matrixSection(model, width) {
     return el("section", { id: "matrix" }, el("h2", null, "Who talks to whom"),
         el("p", { class: "lead" }, "Operations that ranks started, from the trace. Lines are borders between hosts." +
             (matrix.per > 1 ? ` A cell stands for ${matrix.per} × ${matrix.per} ranks.` : "") +
-            " A trace has the path of puts and gets; that of messages follows from the hosts."),
+            " A trace has the path of puts and gets, not that of messages: these are a path of their own."),
         el("div", { class: "controls" },
             choice("matrix-metric", "Show", [["bytes", "bytes"], ["count", "operations"]], chosen.metric, (v) => { chosen.metric = v; draw(); }),
             choice("matrix-layer", "Path", [["all", "all"], ...present.map((name) => [name, name])], chosen.layer, (v) => { chosen.layer = v; draw(); })),
-        el("div", { class: "beside" }, drawn.image, matrixAside(model, amounts)), readout, folded("matrix-table", "As a table", () => matrixTable(model, amounts)));
+        el("div", { class: "beside" }, el("div", { class: "with-readout" }, drawn.image, readout), matrixAside(model, amounts)), folded("matrix-table", "As a table", () => matrixTable(model, amounts)));
 }
