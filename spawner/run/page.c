@@ -4,6 +4,7 @@
 
 #include "page.h"
 
+#include "common/report_file.h"
 #include "environ.h"
 #include "program.h"
 #include "spawner/util/log.h"
@@ -27,8 +28,11 @@ static bool open_file(struct page *p)
     enum { FLAGS = O_WRONLY | O_CLOEXEC | O_NOCTTY };
     p->fd = open(p->name, FLAGS | O_CREAT | O_EXCL, 0666);
     p->is_new = p->fd >= 0;
-    if (!p->is_new && errno == EEXIST)
-        p->fd = open(p->name, FLAGS);
+    if (p->is_new || errno != EEXIST)
+        return p->is_new;
+    p->fd = open(p->name, FLAGS | O_NONBLOCK); /* a pipe without a reader is an error */
+    if (p->fd >= 0)
+        fcntl(p->fd, F_SETFL, O_WRONLY);
     return p->fd >= 0;
 }
 
@@ -48,6 +52,13 @@ int page_open(struct page *p, const char *name, const struct job *job, const cha
     if (!program_beside("gasnet_report", "contrib/report", p->tool, sizeof(p->tool))) {
         log_error("--report %s: gasnet_report is not beside this launcher; install it there", name);
         return EXIT_RUNTIME;
+    }
+    if (!tk_report_is_replaceable(name, false)) {
+        log_error(
+            "--report %s: this file is not a report: it is not replaced; name another one, or "
+            "remove it",
+            name);
+        return EXIT_USAGE;
     }
     if (!open_file(p)) {
         log_error("--report %s: cannot write it: %s; name a file that you can write", name,
@@ -162,7 +173,8 @@ static pid_t start_tool(const struct page *p, const struct tool_command *c, int 
     pid_t pid = fork();
     if (pid != 0)
         return pid;
-    unsetenv("LD_PRELOAD"); /* softhca, which is for ranks */
+    unsetenv("LD_PRELOAD");   /* softhca, which is for ranks */
+    signal(SIGTSTP, SIG_IGN); /* a launcher that waits would wait for a stopped tool */
     dup2(to, STDOUT_FILENO);
     if (p->samples.file)
         keep_open(fileno(p->samples.file));

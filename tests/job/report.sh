@@ -143,11 +143,21 @@ refused()
     RUN="-t --report $scratch/page.html" job 1 touch "$scratch/has_run"
     fails_with 0
     [ ! -e "$scratch/has_run" ] && [ ! -e "$scratch/page.html" ] || failed "a job was run, or a page made"
-    echo old >"$scratch/page.html"
+    mkfifo "$scratch/pipe" # that nobody reads
+    RUN="--report $scratch/pipe" job 1 touch "$scratch/has_run"
+    fails_with 2
+    says "--report $scratch/pipe: cannot write it: No such device or address; name a file that you can write" 1
+    echo "#!/bin/sh" >"$scratch/program"
+    RUN="--report $scratch/program" job 1 touch "$scratch/has_run"
+    fails_with 2
+    says "--report $scratch/program: this file is not a report: it is not replaced; name another one, or remove it" 1
+    [ ! -e "$scratch/has_run" ] && [ "$(cat "$scratch/program")" = "#!/bin/sh" ] || failed "a job was run, or a program replaced"
+    old='<!DOCTYPE html>old'
+    echo "$old" >"$scratch/page.html"
     RUN="--report $scratch/page.html" job 1 true
     fails_with 74
     says "there is no report in $scratch/page.html: no rank wrote statistics or a trace" 1
-    [ "$(cat "$scratch/page.html")" = old ] || failed "an older page is gone"
+    [ "$(cat "$scratch/page.html")" = "$old" ] || failed "an older page is gone"
     RUN="--report /dev/full" job 1 "$jobs/barrier-seq"
     fails_with 74
     says '--report /dev/full: cannot write it: No space left on device' 1
