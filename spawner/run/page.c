@@ -36,11 +36,26 @@ static bool open_file(struct page *p)
     return p->fd >= 0;
 }
 
-/* A file that was empty only because we made it is of no use. */
+/* A new file is made only to see that it can be: one of a launcher that is killed would be left
+ * behind, empty. */
+static bool try_file(struct page *p)
+{
+    if (!open_file(p))
+        return false;
+    if (p->is_new) {
+        unlink(p->name);
+        close(p->fd);
+        p->fd = -1;
+    }
+    return true;
+}
+
 static void page_close(struct page *p, bool is_written)
 {
     collect_close(&p->collect);
     samples_close(&p->samples);
+    if (p->fd < 0)
+        return;
     if (p->is_new && !is_written)
         unlink(p->name);
     close(p->fd);
@@ -60,7 +75,7 @@ int page_open(struct page *p, const char *name, const struct job *job, const cha
             name);
         return EXIT_USAGE;
     }
-    if (!open_file(p)) {
+    if (!try_file(p)) {
         log_error("--report %s: cannot write it: %s; name a file that you can write", name,
                   strerror(errno));
         return EXIT_USAGE;
@@ -215,6 +230,10 @@ static bool run_tool(const struct page *p, const struct tool_command *c, int sig
     else if (WIFSIGNALED(status))
         log_error("there is no report in %s: gasnet_report was killed by signal %d", p->name,
                   WTERMSIG(status));
+    else if (WEXITSTATUS(status) != 0)
+        log_error("there is no report in %s: gasnet_report failed, for the reason above (it writes "
+                  "to a file in %s)",
+                  p->name, p->collect.parent);
     return pid >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -233,10 +252,11 @@ static bool write_all(int fd, const char *bytes, size_t length)
 
 /* From a file without a name to FILE, which stays as it was until the page is whole. Devices and
  * pipes have no length. */
-static bool copy_page(const struct page *p, int from)
+static bool copy_page(struct page *p, int from)
 {
     static char bytes[1 << 16];
-    bool is_good = (ftruncate(p->fd, 0) == 0 || errno == EINVAL) && lseek(from, 0, SEEK_SET) == 0;
+    bool is_good = (p->fd >= 0 || open_file(p)) && (ftruncate(p->fd, 0) == 0 || errno == EINVAL) &&
+                   lseek(from, 0, SEEK_SET) == 0;
     ssize_t n = 0;
     while (is_good && (n = read(from, bytes, sizeof(bytes))) > 0)
         is_good = write_all(p->fd, bytes, (size_t)n);
@@ -246,7 +266,7 @@ static bool copy_page(const struct page *p, int from)
     return is_good;
 }
 
-static bool make_page(const struct page *p, const struct tool_command *c, int signals)
+static bool make_page(struct page *p, const struct tool_command *c, int signals)
 {
     int to = collect_file(p->collect.parent);
     if (to < 0)

@@ -112,6 +112,22 @@ killed()
     says 'lacks statistics of 1 rank (first: 1), which wrote none; a time line' 1
 }
 
+# A launcher that is killed leaves no empty page.
+orphaned()
+{
+    begin 2 -- "$jobs/top-seq" "$scratch/marks"
+    all_marks 2
+    kill -KILL "$launcher"
+    { wait "$launcher"; } 2>/dev/null
+    status=$?
+    [ ! -e "$scratch/page.html" ] || failed "an empty page"
+    until_end=$((SECONDS + patience)) # guards end by themselves
+    while [ -n "$(ls "$scratch/tmp")" ] && [ $SECONDS -lt $until_end ]; do
+        sleep 0.05
+    done
+    nothing_is_left
+}
+
 # The user's own files stay, and are read where they are of one rank each.
 own_files()
 {
@@ -163,7 +179,7 @@ refused()
     says '--report /dev/full: cannot write it: No space left on device' 1
 }
 
-for name in well failing aborted interrupted killed own_files refused; do
+for name in well failing aborted interrupted killed orphaned own_files refused; do
     lane $name $name
 done
 finish
