@@ -55,7 +55,7 @@ function follow() {
         update().then(next, () => {
             const live = document.getElementById("live");
             if (live)
-                live.textContent = "The job has ended: this is its last state.";
+                live.textContent = "No answer any more: the job or --top has ended. This is the last state.";
         });
 }
 

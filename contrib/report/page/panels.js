@@ -15,7 +15,7 @@ function headOf(model) {
         facts.push(["events in the trace", count(model.events)]);
     const files = [["statistics", 0], ["traces", 1], ["--top", 2]].filter(([, i]) => model.files[i])
         .map(([name, i]) => `${name}: ${plural(model.files[i], "file")}`).join(", ");
-    if (files)
+    if (files && !model.live)
         facts.push(["input", files]);
     return [el("h1", null, model.title || (model.program ? "Report of " + model.program : "Report of a job")),
         model.live ? el("p", { class: "live", id: "live" }, "Live, once a second") : null,
