@@ -208,14 +208,16 @@ static bool ends_job(int signal)
 
 /* Returns its status as waitpid() gives it. The first signal that the user sends ends it: the job
  * is over, and this is all that is waited for. */
-static int await_tool(pid_t pid, int signals)
+static int await_tool(pid_t pid, int signals, bool *is_interrupted)
 {
     enum { PACE_MS = 10 };
     int status = 0;
     while (waitpid(pid, &status, WNOHANG) == 0) {
         struct pollfd p = {signals, POLLIN, 0};
-        if (poll(&p, 1, PACE_MS) > 0 && ends_job(signals_next(signals)))
+        if (poll(&p, 1, PACE_MS) > 0 && ends_job(signals_next(signals))) {
+            *is_interrupted = true;
             kill(pid, SIGKILL);
+        }
     }
     return status;
 }
@@ -224,9 +226,12 @@ static int await_tool(pid_t pid, int signals)
 static bool run_tool(const struct page *p, const struct tool_command *c, int signals, int to)
 {
     pid_t pid = start_tool(p, c, to);
-    int status = pid < 0 ? 0 : await_tool(pid, signals);
+    bool is_interrupted = false;
+    int status = pid < 0 ? 0 : await_tool(pid, signals, &is_interrupted);
     if (pid < 0)
         log_error("cannot start gasnet_report: %s", strerror(errno));
+    else if (WIFSIGNALED(status) && is_interrupted)
+        log_error("there is no report in %s: a signal ended it before it was whole", p->name);
     else if (WIFSIGNALED(status))
         log_error("there is no report in %s: gasnet_report was killed by signal %d", p->name,
                   WTERMSIG(status));

@@ -128,6 +128,35 @@ orphaned()
     nothing_is_left
 }
 
+# The tool fails; or ^Z, which it alone would get, and ^C come while the launcher waits for it. A copy of the launcher has a tool beside it
+# that takes long.
+tool()
+{
+    mkdir "$scratch/bin"
+    cp "$GASNETRUN" "$scratch/bin/gasnetrun_ibv"
+    GASNETRUN=$scratch/bin/gasnetrun_ibv
+    export TRUNKLINE_SOFTHCA_LIB=$top_builddir/contrib/softhca/libsofthca.so
+    printf '#!/bin/sh\nexit 1\n' >"$scratch/bin/gasnet_report"
+    chmod 755 "$scratch/bin/gasnet_report"
+    RUN="--report $scratch/page.html" job 1 "$jobs/barrier-seq"
+    fails_with 74
+    says "there is no report in $scratch/page.html: gasnet_report failed, for the reason above" 1
+    printf '#!/bin/sh\necho $$ >"%s/pid.new"; mv "%s/pid.new" "%s/pid"; exec sleep 100\n' "$scratch" "$scratch" "$scratch" >"$scratch/bin/gasnet_report"
+    begin 1 -- "$jobs/barrier-seq"
+    until_end=$((SECONDS + patience))
+    until [ -s "$scratch/pid" ] || [ $SECONDS -ge $until_end ]; do
+        sleep 0.02
+    done
+    read -r pid <"$scratch/pid" || failed "the tool does not run"
+    kill -TSTP "$pid"
+    sleep 0.1
+    grep -q '^State:.*[TZ]' "/proc/$pid/status" && failed "the tool is stopped, and the launcher waits for it"
+    kill -INT "$launcher"
+    ended 74
+    says "there is no report in $scratch/page.html: a signal ended it before it was whole" 1
+    [ ! -e "$scratch/page.html" ] || failed "a page that is not whole"
+}
+
 # The user's own files stay, and are read where they are of one rank each.
 own_files()
 {
@@ -179,7 +208,7 @@ refused()
     says '--report /dev/full: cannot write it: No space left on device' 1
 }
 
-for name in well failing aborted interrupted killed orphaned own_files refused; do
+for name in well failing aborted interrupted killed orphaned tool own_files refused; do
     lane $name $name
 done
 finish
