@@ -11,7 +11,7 @@ launcher_pure_sources = $(addprefix spawner/, \
     $(patsubst %,run/%.c,options program environ host_list batch hosts layout foreign) \
     $(patsubst %,server/%.c,owner handshake) \
     $(patsubst %,guard/%.c,session oom)) \
-    common/file_text.c common/number.c common/sha256.c common/signal_name.c conduit/stats/table.c \
+    common/file_text.c common/number.c common/report_file.c common/sha256.c common/signal_name.c conduit/stats/table.c \
     $(patsubst %,conduit/settings/settings_%.c,forms parse size table)
 launcher_sources = $(launcher_pure_sources) $(addprefix spawner/, \
     $(patsubst %,run/%.c,main page place plan device probe ask top others samples top_table web) \

@@ -25,7 +25,8 @@ while read -r file; do
     echo "make dist forgets $file"
     bad=1
 done < <(cd "$top_srcdir" && find common conduit spawner contrib tests man doc -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.sh' \
-    -o -name '*.py' -o -name '*.inc' -o -name '*.[1-8]' -o -name '*.[1-8].in' -o -name '*.md' -o -name '*.txt' \) |
+    -o -name '*.py' -o -name '*.js' -o -name '*.html' -o -name '*.css' -o -name '*.awk' -o -name '*.svg' -o -name '*.inc' \
+    -o -name '*.[1-8]' -o -name '*.[1-8].in' -o -name '*.md' -o -name '*.txt' -o -name README -o -perm /100 \) |
     grep -vE '/(build|build-tests)/')
 [ "$(wc -l <"$list.all")" -gt 500 ] || { echo "no list of make dist"; bad=1; }
 exit $bad

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What the charts show: read from a file of doc/pictures/data, or from a page of benchmarks. The format is in contrib/pictures/README.
+import math
 import re
 
 
@@ -38,10 +39,9 @@ class Picture:
 
 def is_number(text):
     try:
-        float(text)
+        return math.isfinite(float(text))
     except ValueError:
         return False
-    return True
 
 
 def read_text(path):
@@ -50,6 +50,8 @@ def read_text(path):
             return file.read()
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: it is not text in UTF-8") from None
 
 
 def read_point(words, where):
@@ -59,6 +61,8 @@ def read_point(words, where):
     at, middle, least, largest = words[0], *(float(word) for word in words[1:])
     if not least <= middle <= largest:
         raise DataError(f"{where}: the median {middle:g} is not between {least:g} and {largest:g}")
+    if least < 0 or largest == 0:
+        raise DataError(f"{where}: {least:g} to {largest:g}: what was measured is above 0")
     return at, middle, least, largest
 
 

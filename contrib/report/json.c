@@ -9,7 +9,8 @@
 
 #include "contrib/report/json.h"
 
-enum { depth_max = 32 };
+/* A record of --top of the largest job has half of these nodes. */
+enum { depth_max = 32, nodes_max = 1 << 25 };
 
 struct parser {
     struct json_tree *tree;
@@ -110,7 +111,7 @@ static struct json_node *add_node(struct parser *p, enum json_type type, struct 
     if (tree->count == tree->room) {
         size_t room = tree->room ? 2 * tree->room : 256;
         struct json_node *nodes =
-            room > UINT32_MAX ? NULL : realloc(tree->nodes, room * sizeof(*nodes));
+            room > nodes_max ? NULL : realloc(tree->nodes, room * sizeof(*nodes));
         if (!nodes) {
             p->is_out_of_memory = true;
             return NULL;

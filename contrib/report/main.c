@@ -5,12 +5,14 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/report_file.h"
 #include "contrib/report/live.h"
 #include "contrib/report/read.h"
 #include "contrib/report/write.h"
@@ -44,6 +46,7 @@ struct request {
     bool is_json, is_live;
 };
 
+/* A wrong word of the command line */
 static int refuse(const char *word, const char *why)
 {
     fprintf(stderr, "gasnet_report: %s: %s\n", word, why);
@@ -72,16 +75,44 @@ static bool write_to(FILE *out, const struct request *request, const struct repo
     return fail(request->output, "write", errno);
 }
 
+/* A new file beside the output. Its name can't be guessed, so that in a directory of several users
+ * nobody has made it a link to another file; its mode is that of any new file. */
+static FILE *create_part(char *part)
+{
+    int fd = mkostemp(part, O_CLOEXEC);
+    mode_t mask = umask(0);
+    umask(mask);
+    FILE *out = fd >= 0 && fchmod(fd, 0666 & ~mask) == 0 ? fdopen(fd, "w") : NULL;
+    int error = errno;
+    if (fd >= 0 && !out) {
+        close(fd);
+        unlink(part);
+    }
+    errno = error;
+    return out;
+}
+
+/* Without -o's value the shell's list of input files gives one of them as the output. */
+static bool may_replace(const struct request *request)
+{
+    if (tk_report_is_replaceable(request->output, request->is_json))
+        return true;
+    fprintf(stderr,
+            "gasnet_report: -o %s: this file is not a report: it is not replaced; name another "
+            "one, or remove it\n",
+            request->output);
+    return false;
+}
+
 /* Devices and pipes are written as they are; another file is replaced at the end. */
 static bool write_file(const struct request *request, const struct report_model *model)
 {
     struct stat status;
     bool is_special = stat(request->output, &status) == 0 && !S_ISREG(status.st_mode);
     char *part = NULL;
-    if (!is_special && asprintf(&part, "%s.part", request->output) < 0)
+    if (!is_special && asprintf(&part, "%s.XXXXXX", request->output) < 0)
         return fail(request->output, "write", ENOMEM);
-    const char *name = is_special ? request->output : part;
-    FILE *out = fopen(name, "we");
+    FILE *out = is_special ? fopen(request->output, "we") : create_part(part);
     bool is_done = out && write_to(out, request, model);
     if (!out)
         fail(request->output, "create", errno);
@@ -134,12 +165,33 @@ static int print_text(const char *text)
     return 1;
 }
 
+/* getopt() leaves the letter of a short option, which may stand in a group. */
+static int wrong_option(bool lacks_value, const char *word)
+{
+    char letter[] = {'-', (char)optopt, '\0'};
+    const char *why = lacks_value ? "its value is missing (--help)"
+                                  : "no such option, or it takes no value (--help)";
+    return refuse(optopt > ' ' && optopt < 0x7f ? letter : word, why);
+}
+
+static int live(const struct request *request, bool has_output, char **words)
+{
+    if (has_output || request->is_json || *request->title)
+        return refuse(has_output         ? "-o"
+                      : request->is_json ? "--json"
+                                         : "--title",
+                      "--serve writes no file: it takes a port and nothing else");
+    if (words[0] && words[1])
+        return refuse(words[1], "--serve takes one port");
+    return report_live(words[0]);
+}
+
 int main(int argc, char **argv)
 {
     struct request request = {.output = "report.html", .title = ""};
     bool has_output = false;
     opterr = 0;
-    for (int next; (next = getopt_long(argc, argv, "o:", options, NULL)) != -1;) {
+    for (int next; (next = getopt_long(argc, argv, ":o:", options, NULL)) != -1;) {
         switch (next) {
         case 'o':
             request.output = optarg;
@@ -158,18 +210,18 @@ int main(int argc, char **argv)
         case RELEASE:
             return print_text(next == HELP ? usage : PACKAGE_STRING "\n");
         default:
-            return refuse(argv[optind - 1], "no such option, or its value is missing (--help)");
+            return wrong_option(next == ':', argv[optind - 1]);
         }
     }
-    if (request.is_live && argc - optind <= 1)
-        return report_live(argv[optind]);
     if (request.is_live)
-        return refuse(argv[optind + 1], "--serve takes one port");
+        return live(&request, has_output, argv + optind);
     if (optind == argc)
         return refuse("no file", "usage: gasnet_report [-o FILE.html] [--title TEXT] FILE...");
     if (request.output[0] == '\0')
         return refuse("-o", "the name of the report is empty");
     if (request.is_json && !has_output)
         request.output = "-";
+    if (strcmp(request.output, "-") != 0 && !may_replace(&request))
+        return EXIT_USAGE;
     return make_report(&request, argv + optind);
 }

@@ -103,16 +103,44 @@ static bool take_line(struct report_reader *reader, char *line, size_t length)
     return complain(reader, true, why_not(status));
 }
 
+struct line {
+    char *text;
+    size_t length, room;
+};
+
+static bool grow(struct line *line)
+{
+    size_t room = line->room ? 2 * line->room : 4096;
+    char *text = realloc(line->text, room);
+    if (!text)
+        return false;
+    line->text = text;
+    line->room = room;
+    return true;
+}
+
+/* With its newline; false: the end, or an error, which errno has. getline() would take all memory
+ * for a file without lines: here such a line ends when it is longer than one may be. */
+static bool next_line(struct line *line, FILE *file)
+{
+    line->length = 0;
+    errno = 0;
+    for (int c = 0; c != '\n' && line->length <= line_max; line->text[line->length++] = (char)c)
+        if (line->length == line->room && !grow(line))
+            return false;
+        else if ((c = getc_unlocked(file)) == EOF)
+            break;
+    return line->length > 0;
+}
+
 static bool read_opened(struct report_reader *reader, FILE *file)
 {
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t length = 0;
+    struct line line = {.text = NULL};
     bool is_good = true;
-    while (is_good && (errno = 0, length = getline(&line, &room, file)) > 0)
-        is_good = take_line(reader, line, (size_t)length);
+    while (is_good && next_line(&line, file))
+        is_good = take_line(reader, line.text, line.length);
     int error = errno;
-    free(line);
+    free(line.text);
     if (!is_good)
         return false;
     if (ferror(file) || error)

@@ -169,7 +169,7 @@ static enum read_status read_top_counters(struct report_reader *reader,
 static enum read_status read_top_rank(struct report_reader *reader, const struct json_node *node)
 {
     const struct json_tree *tree = &reader->tree;
-    uint32_t number;
+    uint32_t number, pid;
     if (!json_number32(tree, node, "rank", &number))
         return READ_FOREIGN;
     if (number >= report_ranks_max)
@@ -178,7 +178,8 @@ static enum read_status read_top_rank(struct report_reader *reader, const struct
     if (!rank)
         return READ_NO_MEMORY;
     rank->was_seen = true;
-    json_number32(tree, node, "pid", &rank->pid);
+    if (json_number32(tree, node, "pid", &pid) && pid != 0) /* 0: it has ended */
+        rank->pid = pid;
     if (rank->source != REPORT_STATS)
         report_word_copy(rank->host, sizeof(rank->host), json_text(tree, node, "host"));
     report_word_copy(rank->state, sizeof(rank->state), json_text(tree, node, "state"));

@@ -20,7 +20,7 @@ $(call report_page,style,contrib/report/page/report.css)
 $(call report_page,script,$(report_script))
 
 report = contrib/report/gasnet_report
-report_sources = $(patsubst %,contrib/report/%.c,main live serve http) spawner/server/owner.c common/number.c $(report_model_sources) $(report_page_sources) conduit/stats/table.c
+report_sources = $(patsubst %,contrib/report/%.c,main live serve http) spawner/server/owner.c common/number.c common/report_file.c $(report_model_sources) $(report_page_sources) conduit/stats/table.c
 $(call program,$(report),$(call objects,report,$(report_sources)))
 all_products += $(report)
 directories += contrib/report

@@ -75,33 +75,29 @@ static void member(FILE *out, const char *name, const char *text)
 
 /* ---- ranks ---- */
 
-/* The first rank before `rank` that is on the same host; `rank` if there is none. */
-static uint32_t first_of_host(const struct report_model *model, uint32_t rank)
+/* "hosts": names; each rank has the index of its own in `index`. False: no memory. */
+static bool write_hosts(FILE *out, const struct report_model *model, uint32_t size, uint32_t *index)
 {
-    const char *host = model->ranks[rank].host;
-    /* Ranks are numbered in blocks by host. */
-    if (rank > 0 && strcmp(model->ranks[rank - 1].host, host) == 0)
-        return rank - 1;
-    uint32_t i = 0;
-    while (i < rank && strcmp(model->ranks[i].host, host) != 0)
-        i++;
-    return i;
-}
-
-/* "hosts": names; each rank has the index of its own in `index`. */
-static void write_hosts(FILE *out, const struct report_model *model, uint32_t size, uint32_t *index)
-{
-    uint32_t count = 0;
+    struct trace_table hosts = {0};
+    bool is_good = true;
     fputs("\"hosts\":[", out);
     for (uint32_t i = 0; i < size && i < model->rank_count; i++) {
-        uint32_t first = first_of_host(model, i);
-        index[i] = first < i ? index[first] : count;
-        if (first < i)
+        const char *host = model->ranks[i].host;
+        size_t count = hosts.count;
+        const struct trace_entry *entry = trace_table_entry(&hosts, 0, 0, host, strlen(host));
+        if (!entry) {
+            is_good = false;
+            break;
+        }
+        index[i] = (uint32_t)(entry - hosts.entries);
+        if (hosts.count == count)
             continue;
-        fputs(count++ ? "," : "", out);
-        report_write_string(out, model->ranks[i].host);
+        fputs(count ? "," : "", out);
+        report_write_string(out, host);
     }
     fputs("],", out);
+    trace_table_free(&hosts);
+    return is_good;
 }
 
 /* Traces of all ranks in order have rank N as entry N. */
@@ -604,8 +600,8 @@ static void write_missing(FILE *out, const struct report_model *model)
         {model->timeline.is_used && model->trace.lines.count == 0, "lines",
          "No source lines: the program does not set them (GASNETT_TRACE_SETSOURCELINE)."},
         {model->sample_count < 2, "samples",
-         "No rates over time: records of gasnetrun_ibv --top --json, taken while the job runs, "
-         "show them, rails in use and failovers."},
+         "Nothing over time: rates, rails and failovers need two records of gasnetrun_ibv --top "
+         "--json of the running job; --report takes one each second."},
         {!model->has_settings, "settings",
          "Settings are not known: statistics of this release as .json have those that differ from "
          "their defaults."}};
@@ -655,14 +651,14 @@ bool report_write_json(FILE *out, const struct report_model *model, bool is_live
             PACKAGE_STRING, is_live ? "true" : "false", size, model->stats_files,
             model->trace_files, model->top_files, model->silent_hosts, model->trace.events,
             model->trace.lost);
-    write_hosts(out, model, size, index);
+    bool is_done = write_hosts(out, model, size, index);
     write_columns(out);
     write_ranks(out, model, size, index);
     write_sizes(out, model);
     write_calls(out, model);
     write_matrix(out, model);
     write_timeline(out, model);
-    bool is_done = write_lines(out, model);
+    is_done = is_done && write_lines(out, model);
     write_samples(out, model);
     write_settings(out, model);
     is_done = is_done && write_findings(out, model);

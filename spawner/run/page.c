@@ -4,6 +4,7 @@
 
 #include "page.h"
 
+#include "common/report_file.h"
 #include "environ.h"
 #include "program.h"
 #include "spawner/util/log.h"
@@ -27,16 +28,34 @@ static bool open_file(struct page *p)
     enum { FLAGS = O_WRONLY | O_CLOEXEC | O_NOCTTY };
     p->fd = open(p->name, FLAGS | O_CREAT | O_EXCL, 0666);
     p->is_new = p->fd >= 0;
-    if (!p->is_new && errno == EEXIST)
-        p->fd = open(p->name, FLAGS);
+    if (p->is_new || errno != EEXIST)
+        return p->is_new;
+    p->fd = open(p->name, FLAGS | O_NONBLOCK); /* a pipe without a reader is an error */
+    if (p->fd >= 0)
+        fcntl(p->fd, F_SETFL, O_WRONLY);
     return p->fd >= 0;
 }
 
-/* A file that was empty only because we made it is of no use. */
+/* A new file is made only to see that it can be: one of a launcher that is killed would be left
+ * behind, empty. */
+static bool try_file(struct page *p)
+{
+    if (!open_file(p))
+        return false;
+    if (p->is_new) {
+        unlink(p->name);
+        close(p->fd);
+        p->fd = -1;
+    }
+    return true;
+}
+
 static void page_close(struct page *p, bool is_written)
 {
     collect_close(&p->collect);
     samples_close(&p->samples);
+    if (p->fd < 0)
+        return;
     if (p->is_new && !is_written)
         unlink(p->name);
     close(p->fd);
@@ -49,7 +68,14 @@ int page_open(struct page *p, const char *name, const struct job *job, const cha
         log_error("--report %s: gasnet_report is not beside this launcher; install it there", name);
         return EXIT_RUNTIME;
     }
-    if (!open_file(p)) {
+    if (!tk_report_is_replaceable(name, false)) {
+        log_error(
+            "--report %s: this file is not a report: it is not replaced; name another one, or "
+            "remove it",
+            name);
+        return EXIT_USAGE;
+    }
+    if (!try_file(p)) {
         log_error("--report %s: cannot write it: %s; name a file that you can write", name,
                   strerror(errno));
         return EXIT_USAGE;
@@ -162,7 +188,8 @@ static pid_t start_tool(const struct page *p, const struct tool_command *c, int 
     pid_t pid = fork();
     if (pid != 0)
         return pid;
-    unsetenv("LD_PRELOAD"); /* softhca, which is for ranks */
+    unsetenv("LD_PRELOAD");   /* softhca, which is for ranks */
+    signal(SIGTSTP, SIG_IGN); /* a launcher that waits would wait for a stopped tool */
     dup2(to, STDOUT_FILENO);
     if (p->samples.file)
         keep_open(fileno(p->samples.file));
@@ -181,14 +208,16 @@ static bool ends_job(int signal)
 
 /* Returns its status as waitpid() gives it. The first signal that the user sends ends it: the job
  * is over, and this is all that is waited for. */
-static int await_tool(pid_t pid, int signals)
+static int await_tool(pid_t pid, int signals, bool *is_interrupted)
 {
     enum { PACE_MS = 10 };
     int status = 0;
     while (waitpid(pid, &status, WNOHANG) == 0) {
         struct pollfd p = {signals, POLLIN, 0};
-        if (poll(&p, 1, PACE_MS) > 0 && ends_job(signals_next(signals)))
+        if (poll(&p, 1, PACE_MS) > 0 && ends_job(signals_next(signals))) {
+            *is_interrupted = true;
             kill(pid, SIGKILL);
+        }
     }
     return status;
 }
@@ -197,12 +226,19 @@ static int await_tool(pid_t pid, int signals)
 static bool run_tool(const struct page *p, const struct tool_command *c, int signals, int to)
 {
     pid_t pid = start_tool(p, c, to);
-    int status = pid < 0 ? 0 : await_tool(pid, signals);
+    bool is_interrupted = false;
+    int status = pid < 0 ? 0 : await_tool(pid, signals, &is_interrupted);
     if (pid < 0)
         log_error("cannot start gasnet_report: %s", strerror(errno));
+    else if (WIFSIGNALED(status) && is_interrupted)
+        log_error("there is no report in %s: a signal ended it before it was whole", p->name);
     else if (WIFSIGNALED(status))
         log_error("there is no report in %s: gasnet_report was killed by signal %d", p->name,
                   WTERMSIG(status));
+    else if (WEXITSTATUS(status) != 0)
+        log_error("there is no report in %s: gasnet_report failed, for the reason above (it writes "
+                  "to a file in %s)",
+                  p->name, p->collect.parent);
     return pid >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -221,10 +257,11 @@ static bool write_all(int fd, const char *bytes, size_t length)
 
 /* From a file without a name to FILE, which stays as it was until the page is whole. Devices and
  * pipes have no length. */
-static bool copy_page(const struct page *p, int from)
+static bool copy_page(struct page *p, int from)
 {
     static char bytes[1 << 16];
-    bool is_good = (ftruncate(p->fd, 0) == 0 || errno == EINVAL) && lseek(from, 0, SEEK_SET) == 0;
+    bool is_good = (p->fd >= 0 || open_file(p)) && (ftruncate(p->fd, 0) == 0 || errno == EINVAL) &&
+                   lseek(from, 0, SEEK_SET) == 0;
     ssize_t n = 0;
     while (is_good && (n = read(from, bytes, sizeof(bytes))) > 0)
         is_good = write_all(p->fd, bytes, (size_t)n);
@@ -234,7 +271,7 @@ static bool copy_page(const struct page *p, int from)
     return is_good;
 }
 
-static bool make_page(const struct page *p, const struct tool_command *c, int signals)
+static bool make_page(struct page *p, const struct tool_command *c, int signals)
 {
     int to = collect_file(p->collect.parent);
     if (to < 0)

@@ -9,8 +9,8 @@
 
 struct page {
     const char *name; /* FILE */
-    int fd;
-    bool is_new; /* FILE did not exist */
+    int fd;           /* -1: there is none yet */
+    bool is_new;      /* FILE did not exist */
     char tool[4096];
     struct collect collect;
     struct samples samples;

@@ -112,6 +112,51 @@ killed()
     says 'lacks statistics of 1 rank (first: 1), which wrote none; a time line' 1
 }
 
+# A launcher that is killed leaves no empty page.
+orphaned()
+{
+    begin 2 -- "$jobs/top-seq" "$scratch/marks"
+    all_marks 2
+    kill -KILL "$launcher"
+    { wait "$launcher"; } 2>/dev/null
+    status=$?
+    [ ! -e "$scratch/page.html" ] || failed "an empty page"
+    until_end=$((SECONDS + patience)) # guards end by themselves
+    while [ -n "$(ls "$scratch/tmp")" ] && [ $SECONDS -lt $until_end ]; do
+        sleep 0.05
+    done
+    nothing_is_left
+}
+
+# The tool fails; or ^Z, which it alone would get, and ^C come while the launcher waits for it. A copy of the launcher has a tool beside it
+# that takes long.
+tool()
+{
+    mkdir "$scratch/bin"
+    cp "$GASNETRUN" "$scratch/bin/gasnetrun_ibv"
+    GASNETRUN=$scratch/bin/gasnetrun_ibv
+    export TRUNKLINE_SOFTHCA_LIB=$top_builddir/contrib/softhca/libsofthca.so
+    printf '#!/bin/sh\nexit 1\n' >"$scratch/bin/gasnet_report"
+    chmod 755 "$scratch/bin/gasnet_report"
+    RUN="--report $scratch/page.html" job 1 "$jobs/barrier-seq"
+    fails_with 74
+    says "there is no report in $scratch/page.html: gasnet_report failed, for the reason above" 1
+    printf '#!/bin/sh\necho $$ >"%s/pid.new"; mv "%s/pid.new" "%s/pid"; exec sleep 100\n' "$scratch" "$scratch" "$scratch" >"$scratch/bin/gasnet_report"
+    begin 1 -- "$jobs/barrier-seq"
+    until_end=$((SECONDS + patience))
+    until [ -s "$scratch/pid" ] || [ $SECONDS -ge $until_end ]; do
+        sleep 0.02
+    done
+    read -r pid <"$scratch/pid" || failed "the tool does not run"
+    kill -TSTP "$pid"
+    sleep 0.1
+    grep -q '^State:.*[TZ]' "/proc/$pid/status" && failed "the tool is stopped, and the launcher waits for it"
+    kill -INT "$launcher"
+    ended 74
+    says "there is no report in $scratch/page.html: a signal ended it before it was whole" 1
+    [ ! -e "$scratch/page.html" ] || failed "a page that is not whole"
+}
+
 # The user's own files stay, and are read where they are of one rank each.
 own_files()
 {
@@ -143,17 +188,27 @@ refused()
     RUN="-t --report $scratch/page.html" job 1 touch "$scratch/has_run"
     fails_with 0
     [ ! -e "$scratch/has_run" ] && [ ! -e "$scratch/page.html" ] || failed "a job was run, or a page made"
-    echo old >"$scratch/page.html"
+    mkfifo "$scratch/pipe" # that nobody reads
+    RUN="--report $scratch/pipe" job 1 touch "$scratch/has_run"
+    fails_with 2
+    says "--report $scratch/pipe: cannot write it: No such device or address; name a file that you can write" 1
+    echo "#!/bin/sh" >"$scratch/program"
+    RUN="--report $scratch/program" job 1 touch "$scratch/has_run"
+    fails_with 2
+    says "--report $scratch/program: this file is not a report: it is not replaced; name another one, or remove it" 1
+    [ ! -e "$scratch/has_run" ] && [ "$(cat "$scratch/program")" = "#!/bin/sh" ] || failed "a job was run, or a program replaced"
+    old='<!DOCTYPE html>old'
+    echo "$old" >"$scratch/page.html"
     RUN="--report $scratch/page.html" job 1 true
     fails_with 74
     says "there is no report in $scratch/page.html: no rank wrote statistics or a trace" 1
-    [ "$(cat "$scratch/page.html")" = old ] || failed "an older page is gone"
+    [ "$(cat "$scratch/page.html")" = "$old" ] || failed "an older page is gone"
     RUN="--report /dev/full" job 1 "$jobs/barrier-seq"
     fails_with 74
     says '--report /dev/full: cannot write it: No space left on device' 1
 }
 
-for name in well failing aborted interrupted killed own_files refused; do
+for name in well failing aborted interrupted killed orphaned tool own_files refused; do
     lane $name $name
 done
 finish

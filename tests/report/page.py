@@ -186,6 +186,17 @@ def look(chromium, name, wanted=(), unwanted=(), title=None):
     return shown
 
 
+# On the screen of a telephone
+def look_narrow(chromium, name):
+    chromium.open(os.path.join(output, name + ".html"), 420)
+    shown = chromium.run(PAGE)
+    for text in chromium.complaints() + shown["overlaps"][:5]:
+        failed(name + ", narrow", text)
+    if shown["wide"] > 0:
+        failed(name, "the page is %d pixels wider than a narrow window" % shown["wide"])
+    chromium.picture(os.path.join(output, name + "-narrow.png"), 2500)
+
+
 # Everything can be reached and done by keys.
 def check_keys(chromium, name):
     seen = []
@@ -277,6 +288,7 @@ def main():
         if os.path.getsize(os.path.join(output, "made64.html")) > 2 << 20:
             failed("made64", "the report is larger than 2 MiB")
         check_keys(chromium, "made64")
+        look_narrow(chromium, "made64")
         look(chromium, "made1024", wanted=("matrix", "timeline", "samples"))
         look_dark(chromium, "made1024", 900)
         hostile = look(chromium, "hostile", title="<img src=x onerror=alert(1)>")

@@ -40,8 +40,18 @@ command_line()
     run 2
     only "no file: usage: gasnet_report [-o FILE.html] [--title TEXT] FILE..."
     run 2 --nothing "$scratch/none"
-    only "--nothing: no such option, or its value is missing (--help)"
-    run 2 -o
+    only "--nothing: no such option, or it takes no value (--help)"
+    run 2 -xo "$scratch/none"
+    only "-x: no such option, or it takes no value (--help)"
+    run 2 --output
+    only "-o: its value is missing (--help)"
+    run 2 --serve -o "$scratch/none"
+    only "-o: --serve writes no file: it takes a port and nothing else"
+    # "-o stats-*.json": the list of files without the name of a report before it
+    cp "$scratch"/seq4/stats-0.json "$scratch/kept.json"
+    run 2 -o "$scratch/kept.json" "$scratch"/seq4/stats-1.json
+    only "-o $scratch/kept.json: this file is not a report: it is not replaced; name another one, or remove it"
+    cmp -s "$scratch"/seq4/stats-0.json "$scratch/kept.json" || failed "statistics are replaced by a report"
     run 2 -o "" "$scratch/none"
     only "-o: the name of the report is empty"
     run 1 -o "$scratch/no.html" "$scratch/none"
@@ -54,13 +64,24 @@ command_line()
     head -c 300000 /dev/zero >"$scratch/zeros"
     run 1 -o "$scratch/no.html" "$scratch/zeros"
     only "$scratch/zeros:1: not a line of statistics, of a trace or of --top --json of trunkline"
+    # Neither memory nor time for a file without end
+    [ "$sanitizer" != no ] || {
+        limit_was=$(ulimit -Sv)
+        ulimit -Sv 1500000
+        run 1 -o "$scratch/no.html" /dev/zero
+        ulimit -Sv "$limit_was"
+        only "/dev/zero:1: not a line of statistics, of a trace or of --top --json of trunkline"
+    }
     run 1 -o "$scratch/no.html" "$tool"
     [ "$(wc -l <"$scratch/err")" -eq 1 ] || failed "more than one line about a program"
     sed '1s/"counters":{/"counters":[/' "$scratch"/seq4/stats-0.json >"$scratch/broken"
     run 1 -o "$scratch/no.html" "$scratch/broken"
-    [ ! -e "$scratch/no.html" ] && [ -z "$(ls "$scratch"/*.part 2>/dev/null)" ] || failed "a report that failed is left behind"
+    [ -z "$(ls "$scratch"/no.html* 2>/dev/null)" ] || failed "a report that failed is left behind"
     run 1 -o "$scratch/none/x.html" "$scratch"/seq4/stats-0.json
     only "cannot create $scratch/none/x.html: No such file or directory"
+    (umask 027 && "$tool" -o "$scratch/mode.html" "$scratch"/seq4/stats-0.json)
+    [ "$(stat -c %a "$scratch/mode.html")" = 640 ] || failed "the mode of a report is $(stat -c %a "$scratch/mode.html")"
+    run 0 -o "$scratch/mode.html" "$scratch"/seq4/stats-0.json
     run 1 -o /dev/full "$scratch"/seq4/stats-0.json
     only "cannot write /dev/full: No space left on device"
     run 0 -o - "$scratch"/seq4/stats-0.json

@@ -67,12 +67,14 @@ function rankBars(values, width, format, text) {
 
 /* Panels over one axis of time. Panels: {name, format, lines: [{name, points: [[seconds, value], ...]}]}. */
 function trends(panels, width, text, axis = "time since the start of the job") {
-    const left = 84, height = 96, gap = 40, top = 26, plot = width - left - 12;
+    /* Where there is no space for the names of lines beside that of the panel, they stand below it. */
+    const isNarrow = width < 640, below = isNarrow ? 18 : 0;
+    const left = 84, height = 96, gap = 40 + below, top = 26 + below, plot = width - left - 12;
     const points = panels.flatMap((panel) => panel.lines.flatMap((one) => one.points));
     const from = Math.min(...points.map((p) => p[0])), until = Math.max(...points.map((p) => p[0]));
     const place = (seconds) => left + (seconds - from) / Math.max(until - from, 1e-9) * plot;
     const bottom = top + panels.length * (height + gap) - gap, image = picture(width, bottom + 46, text);
-    const step = ticks(until - from, Math.max(2, Math.floor(plot / 110)))[1];
+    const step = ticks(until - from, Math.max(3, Math.floor(plot / 110)))[1], digits = Math.max(0, -Math.floor(Math.log10(step)));
     panels.forEach((panel, i) => {
         const base = top + i * (height + gap) + height;
         const marks = ticks(most(panel.lines.flatMap((one) => one.points), (p) => p[1]), 2, panel.format), full = marks[marks.length - 1];
@@ -80,18 +82,20 @@ function trends(panels, width, text, axis = "time since the start of the job") {
             const y = base - mark / full * height;
             image.append(line(left, y, width - 12, y, "grid"), label(left - 8, y + 4, panel.format(mark), { "text-anchor": "end" }));
         }
-        image.append(label(left, base - height - 10, panel.name, { class: "strong" }));
-        const apart = panel.lines.length > 2 ? 84 : 130;
+        image.append(label(left, base - height - 10 - below, panel.name, { class: "strong" }));
+        const apart = panel.lines.length > 2 ? 84 : 130, first = isNarrow ? left : width - apart * panel.lines.length + 10;
         panel.lines.forEach((one, k) => {
             const path = one.points.map((p, n) => (n ? "L" : "M") + round(place(p[0])) + " " + round(base - p[1] / full * height)).join("");
-            image.append(titled(svg("path", { d: path, class: "trend t" + k }), one.name));
+            const name = "trend t" + k, key = first + k * apart;
+            image.append(titled(svg("path", { d: path, class: name }), one.name));
+            if (one.points.length === 1) /* two records have one rate */
+                image.append(titled(svg("circle", { cx: round(place(one.points[0][0])), cy: round(base - one.points[0][1] / full * height), r: 3, class: name }), one.name));
             if (panel.lines.length > 1)
-                image.append(box(width - apart * (panel.lines.length - k) + 10, base - height - 15, 12, 4, "b" + k),
-                    label(width - apart * (panel.lines.length - k) + 28, base - height - 10, one.name));
+                image.append(box(key, base - height - 15, 12, 4, "b" + k), label(key + 18, base - height - 10, one.name));
         });
     });
     for (let at = Math.ceil(from / step); at * step <= until; at++)
-        image.append(label(Math.min(place(at * step), width - 26), bottom + 18, short(round(at * step)) + " s", { "text-anchor": "middle" }));
+        image.append(label(Math.min(place(at * step), width - 26), bottom + 18, (at * step).toFixed(digits) + " s", { "text-anchor": "middle" }));
     image.append(line(left, bottom, width - 12, bottom, "axis"),
         label(left + plot / 2, bottom + 40, axis, { "text-anchor": "middle", class: "ink" }));
     return image;

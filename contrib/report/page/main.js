@@ -41,6 +41,8 @@ function draw() {
 
 async function update() {
     const answer = await fetch("data.json" + location.search, { cache: "no-store" });
+    if (answer.status === 503) /* no record has come yet */
+        return;
     if (!answer.ok)
         throw new Error("status " + answer.status);
     render(await answer.json());
@@ -53,7 +55,7 @@ function follow() {
         update().then(next, () => {
             const live = document.getElementById("live");
             if (live)
-                live.textContent = "The job has ended: this is its last state.";
+                live.textContent = "No answer any more: the job or --top has ended. This is the last state.";
         });
 }
 
@@ -61,6 +63,8 @@ function start() {
     const text = document.getElementById("data").textContent.trim(), isServed = location.protocol.startsWith("http");
     if (text)
         render(JSON.parse(text));
+    else
+        document.getElementById("head").replaceChildren(el("h1", null, "Report of a job"), el("p", { class: "live", id: "live" }, "Waiting for the first numbers."));
     if (isServed && (!text || current.live))
         follow();
     let wait = 0;

@@ -52,12 +52,18 @@ function scaleOf(amounts) {
 
 function matrixLegend(scale, format, x, width) {
     const part = svg("g", null);
+    if (scale.least === scale.largest) {
+        const step = svg("rect", { x: round(x), y: 8, width: 12, height: 12 });
+        step.style.fill = cividis(1);
+        return fill(part, null, [step, label(x + 20, 18, format(scale.least) + " each")]);
+    }
     for (let i = 0; i < 48; i++) {
         const step = svg("rect", { x: round(x + i * width / 48), y: 8, width: round(width / 48 + 0.5), height: 12 });
         step.style.fill = cividis((i + 0.5) / 48);
         part.append(step);
     }
     part.append(label(x, 36, format(scale.least)), label(x + width, 36, format(scale.largest), { "text-anchor": "end" }));
+    part.append(label(x + width / 2, 36, "logarithmic", { "text-anchor": "middle" }));
     return part;
 }
 
@@ -137,7 +143,7 @@ function matrixAside(model, amounts) {
     return el("div", { class: "aside" }, el("h3", null, "By path"),
         el("table", { id: "matrix-paths" }, el("tbody", null, ...by.map(([name, amount]) =>
             el("tr", null, el("td", { class: "text" }, name), el("td", null, format(amount)), el("td", null, percent(amount / all)))))),
-        el("h3", null, "The most"),
+        el("h3", null, "Largest cells"),
         el("table", null, el("tbody", null, ...heaviest.slice(0, 10).map(([amount, from, to]) => el("tr", null, el("td", { class: "text" }, cellName(model, from, to)), el("td", null, format(amount)))))));
 }
 
@@ -172,6 +178,6 @@ function matrixSection(model, width) {
             choice("matrix-metric", "Show", [["bytes", "bytes"], ["count", "operations"]], chosen.metric, (v) => { chosen.metric = v; draw(); }),
             choice("matrix-kind", "Of", present(matrix.kinds, CELL.kind), chosen.kind, (v) => { chosen.kind = v; draw(); }),
             choice("matrix-path", "Path", present(matrix.paths, CELL.path), chosen.path, (v) => { chosen.path = v; draw(); })),
-        el("div", { class: "beside" }, drawn.image, matrixAside(model, amounts)), readout, matrix.rails.length ? folded("matrix-rails", "Rails", () => railsTable(matrix)) : null,
+        el("div", { class: "beside" }, el("div", { class: "with-readout" }, drawn.image, readout), matrixAside(model, amounts)), matrix.rails.length ? folded("matrix-rails", "Rails", () => railsTable(matrix)) : null,
         folded("matrix-table", "As a table", () => matrixTable(model, amounts)));
 }

@@ -15,7 +15,7 @@ function headOf(model) {
         facts.push(["events in the trace", count(model.events)]);
     const files = [["statistics", 0], ["traces", 1], ["--top", 2]].filter(([, i]) => model.files[i])
         .map(([name, i]) => `${name}: ${plural(model.files[i], "file")}`).join(", ");
-    if (files)
+    if (files && !model.live)
         facts.push(["input", files]);
     return [el("h1", null, model.title || (model.program ? "Report of " + model.program : "Report of a job")),
         model.live ? el("p", { class: "live", id: "live" }, "Live, once a second") : null,
@@ -209,14 +209,21 @@ function mean(all, ranks) {
     return (all / ranks).toLocaleString("en-US", { maximumFractionDigits: 3 });
 }
 
+/* More rows than that take seconds at each drawing: ranks with an end of their own kind come before the others. */
+function ranksShown(model, most) {
+    const isOdd = (rank) => Number(rank.how !== "exit"), byRank = (a, b) => a.rank - b.rank;
+    return model.ranks.length <= most ? model.ranks : [...model.ranks].sort((a, b) => isOdd(b) - isOdd(a) || byRank(a, b)).slice(0, most).sort(byRank);
+}
+
 function ranksSection(model) {
+    const shown = ranksShown(model, 2048);
     const isLive = model.ranks.some((rank) => rank.now), isTraced = model.ranks.some((rank) => rank.trace);
     const columns = [["rank"], ["host", true], ["pid"], ["time"], ["end", true]];
     if (isLive)
         columns.push(["state", true], ["waits for", true], ["rails"], ["memory"]);
     if (isTraced)
         columns.push(["events"], ["in calls"], ["in waits"], ["in handlers"], ["lost"]);
-    const rows = () => model.ranks.map((rank) => {
+    const rows = () => shown.map((rank) => {
         const row = [String(rank.rank), model.hosts[rank.host], rank.pid ? String(rank.pid) : "", rank.micros ? short(rank.micros / 1e6) + " s" : "", rank.how];
         const now = rank.now, trace = rank.trace;
         if (isLive)
@@ -226,5 +233,6 @@ function ranksSection(model) {
             row.push(...(trace ? [count(trace[0]), nanos(trace[2]), nanos(trace[3]), nanos(trace[4]), count(trace[5])] : ["", "", "", "", ""]));
         return row;
     });
-    return el("section", { id: "ranks" }, el("h2", null, "Ranks"), table("Ranks of the job", columns, rows()));
+    return el("section", { id: "ranks" }, el("h2", null, "Ranks"),
+        table("Ranks of the job" + (shown.length < model.ranks.length ? `; ${count(shown.length)} of ${count(model.ranks.length)}, first those that did not end by exit` : ""), columns, rows()));
 }

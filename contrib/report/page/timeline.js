@@ -237,7 +237,8 @@ function timelineSection(model, width) {
             (t.per > 1 ? ` A row stands for ${t.per} ranks.` : "") +
             (t.connected ? " Connections: from when the peer was asked for, or asked, until messages may be sent." : "")),
         controls,
-        el("ul", { class: "keys" }, ...used.map(([name, i]) => el("li", null, el("span", { class: "swatch a" + i }), name))),
+        el("ul", { class: "keys" }, ...used.map(([name, i]) => el("li", null, el("span", { class: "swatch a" + i }), name)),
+            t.marks.length ? el("li", null, el("span", { class: "swatch mark-swatch" }), "texts of the program") : null),
         drawn.image, readout,
         el("p", { class: "soft" }, (drawn.list ? `${plural(drawn.list.length, "call")} drawn one by one (the longest of each rank).` :
             "Zoom in to see single calls.") + (chosen.arrows ? ` ${plural(drawn.arrows, "message")} of a sample of ${count(t.messages.length)} of ${count(t.sent)}.` : "")),

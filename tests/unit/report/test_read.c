@@ -135,6 +135,14 @@ static void records_of_top_are_samples_and_counters(void **state)
     made_read(top_record, 4, 40, 4000);
     assert_int_equal(report_counter(&model->ranks[0], "puts_inline"), 44);
     assert_int_equal(model->samples[3].figures[REPORT_PUTS], 40);
+    /* A record of a rank that has ended has pid 0; which process it was stays known. */
+    made_rank(1, 2, "\"puts_inline\":1");
+    model->ranks[1].pid = 77;
+    made_read("{\"job\":5,\"program\":\"p\",\"size\":2,\"hosts\":1,\"silent_hosts\":%d,\"ranks\":["
+              "{\"rank\":1,\"host\":\"a\",\"pid\":%d,\"state\":\"\",\"waits_for\":null,"
+              "\"counters\":null,\"why\":\"it has ended\"}]}",
+              0, 0);
+    assert_int_equal(model->ranks[1].pid, 77);
     made_end();
 }
 
