@@ -27,6 +27,16 @@ uint32_t wire_number(const uint8_t *p)
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
+const char *wire_name(uint16_t type)
+{
+    static const char *const names[WIRE_TYPES] = {
+        [WIRE_HELLO] = "hello",           [WIRE_JOB] = "job",       [WIRE_GO] = "go",
+        [WIRE_SERVER] = "server",         [WIRE_REPORT] = "report", [WIRE_FENCE] = "fence",
+        [WIRE_FENCE_DONE] = "fence_done", [WIRE_LOST] = "lost",     [WIRE_KILL] = "kill",
+        [WIRE_ENDING] = "ending",         [WIRE_DONE] = "done",     [WIRE_LEFT] = "left"};
+    return type < WIRE_TYPES ? names[type] : NULL;
+}
+
 uint32_t wire_limit(uint16_t type)
 {
     switch (type) {
@@ -68,6 +78,7 @@ void wire_send_host(struct wire_channel *c, uint32_t host, enum wire_type type, 
         memcpy(h + HEADER, payload, length);
     bytes_commit(&c->out, HEADER + length);
     c->frames++;
+    c->kinds[type]++;
     c->moved += HEADER + length;
 }
 
@@ -154,6 +165,7 @@ bool wire_next(struct wire_channel *c, struct wire_frame *frame)
                                  .payload = h + HEADER};
     c->taken = HEADER + (size_t)length;
     c->frames++;
+    c->kinds[type]++;
     c->moved += HEADER + (size_t)length;
     return true;
 }

@@ -85,12 +85,13 @@ struct wire_frame {
 };
 
 struct wire_channel {
-    int fd;                 /* -1 when closed */
-    bool ended;             /* the peer is gone, or broke the protocol */
-    bool broken;            /* it broke the protocol */
-    bool deaf;              /* the peer no longer reads: frames to it are dropped */
-    uint32_t host;          /* in the frames of wire_send() */
-    uint64_t frames, moved; /* frames sent and received, and their bytes */
+    int fd;                     /* -1 when closed */
+    bool ended;                 /* the peer is gone, or broke the protocol */
+    bool broken;                /* it broke the protocol */
+    bool deaf;                  /* the peer no longer reads: frames to it are dropped */
+    uint32_t host;              /* in the frames of wire_send() */
+    uint64_t frames, moved;     /* frames sent and received, and their bytes */
+    uint32_t kinds[WIRE_TYPES]; /* of these frames, by type */
     struct bytes in, out;
     size_t taken; /* bytes of `in` belonging to the frame handed out last */
 };
@@ -128,6 +129,9 @@ bool wire_next(struct wire_channel *c, struct wire_frame *frame);
 
 /* Events to poll for on the channel. */
 short wire_poll_events(const struct wire_channel *c, bool want_input);
+
+/* The name of a type for -v -v, as --simulate prints it; NULL: it is not counted there. */
+const char *wire_name(uint16_t type);
 
 /* The largest payload of a type. */
 uint32_t wire_limit(uint16_t type);
