@@ -113,9 +113,46 @@ static void run(struct simulation *s, bool by_tree)
         s->leaders[n].clock += inside(s, n);
 }
 
+/* ---- mistakes, to show that the results tell them */
+
+static void plant_send(struct barrier *b, uint32_t from, uint32_t to)
+{
+    struct simulation *s = b->s;
+    struct sim_event event = {.time = 0};
+    const struct tk_leaders_step step = {.to = to, .sends = true};
+    barrier_send(b, from, &step, s->leaders[from].clock);
+    sim_events_next(&s->events, &event);
+    s->leaders[to].came++;
+    uint64_t now = s->leaders[to].clock > event.time ? s->leaders[to].clock : event.time;
+    s->leaders[to].clock = sim_compute(s, s->host_of[to], now, s->costs.message);
+}
+
+/* All send to the first leader, and that to all. */
+static void plant_gather(struct simulation *s)
+{
+    struct barrier b = {.s = s};
+    for (uint32_t n = 1; n < s->nbrhds; n++)
+        plant_send(&b, n, 0);
+    for (uint32_t n = 1; n < s->nbrhds; n++)
+        plant_send(&b, 0, n);
+}
+
+static void plant_connect(struct simulation *s)
+{
+    for (uint32_t from = 0; from < s->nbrhds; from++)
+        for (uint32_t to = from + 1; to < s->nbrhds; to++)
+            s->leaders[from].clock = sim_connect(s, from, to, s->leaders[from].clock);
+}
+
 void sim_barrier(struct simulation *s, uint32_t number)
 {
     struct tk_leaders steps;
+    if (s->in.plants_connect)
+        plant_connect(s);
+    if (s->in.plants_gather) {
+        plant_gather(s);
+        return;
+    }
     tk_leaders_plan(&steps, 0, s->nbrhds, true);
     run(s, tk_leaders_use_tree(&steps, number));
 }

@@ -9,11 +9,11 @@
 #include "settings/settings.h"
 #include "spawner/head/policy.h"
 #include "spawner/tree/shape.h"
-#include "spawner/util/launcher_clock.h"
+#include "spawner/util/log.h"
 #include "spawner/wire/job_frame.h"
 #include "spawner/wire/wire.h"
 
-#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -120,39 +120,55 @@ static uint64_t grow_tree(struct simulation *s, uint64_t bytes)
     return last;
 }
 
-/* How many guards a frame from the head passes on its way to the farthest host. */
-static uint32_t depth(const struct simulation *s)
+/* The farthest host: how many processes pass a frame on to it, and how many frames these send
+ * before that one. Each process starts with its first block, which is the largest. */
+struct way {
+    uint32_t levels;
+    uint64_t sent;
+};
+
+static struct way longest_way(const struct simulation *s)
 {
-    uint32_t levels = 0, first = 0, end = s->in.hosts;
+    struct way way = {0};
+    uint32_t first = 0, end = s->in.hosts;
     while (first < end) {
-        uint32_t next = shape_begin(first, end, degree(), 1);
+        way.levels++;
+        way.sent += shape_blocks(first, end, degree());
+        end = shape_begin(first, end, degree(), 1);
         first++;
-        end = next;
-        levels++;
     }
-    return levels;
+    return way;
+}
+
+/* What a process takes to send one frame more: its own time, or that of its link. */
+static uint64_t sending(const struct simulation *s, uint64_t bytes)
+{
+    uint64_t link = bytes * 8 / s->in.gbits, own = frame_cost(s, bytes);
+    return link > own ? link : own;
 }
 
 /* A frame to all hosts: each process on its way sends it to those below, one after another. */
 static uint64_t to_all(struct simulation *s, uint64_t bytes)
 {
-    uint32_t levels = depth(s), most = branches(s);
+    const struct way way = longest_way(s);
+    uint64_t most = branches(s);
     head_works(s, most, most * bytes);
-    s->cpu += s->in.hosts * frame_cost(s, bytes);
+    s->cpu += (2 * (uint64_t)s->in.hosts - most) * frame_cost(s, bytes);
     s->guard_bytes += (most + 1) * bytes;
-    return levels * (frame_time(s, bytes) + (most - 1) * bytes * 8 / s->in.gbits);
+    return way.sent * sending(s, bytes) + way.levels * frame_time(s, bytes);
 }
 
 /* A frame from each host, with `bytes` in all; the last host is ready at `last`, the first at
- * `first`. Returns when the head has all. */
+ * `first`. Returns when the head has all. Guards pass on those of the hosts below them. */
 static uint64_t from_all(struct simulation *s, uint64_t bytes, uint64_t first, uint64_t last)
 {
-    uint64_t before = s->head_cpu;
-    uint64_t each = bytes / s->in.hosts;
-    head_works(s, s->in.hosts, bytes);
-    s->cpu += s->in.hosts * (depth(s) - 1) * frame_cost(s, each);
+    const struct way way = longest_way(s);
+    uint64_t hosts = s->in.hosts, each = bytes / hosts, before = s->head_cpu;
+    head_works(s, hosts, bytes);
+    s->cpu += (hosts + 2 * (way.levels - 1) * (hosts - branches(s))) * frame_cost(s, each);
     s->guard_bytes += 2 * bytes / branches(s);
-    uint64_t busy = first + (s->head_cpu - before), path = last + depth(s) * frame_time(s, each);
+    uint64_t busy = first + (s->head_cpu - before);
+    uint64_t path = last + way.levels * frame_time(s, each);
     return busy > path ? busy : path;
 }
 
@@ -291,9 +307,43 @@ static void launch(struct simulation *s, struct policy *policy)
     }
 }
 
+/* The head itself has started the guard of that host. */
+static bool is_below_head(const struct simulation *s, uint32_t host)
+{
+    for (uint32_t i = 0; i < branches(s); i++)
+        if (shape_begin(0, s->in.hosts, degree(), i) == host)
+            return true;
+    return false;
+}
+
+/* Frames of the end: guards of the hosts lost, and those below them, take no part. Another guard
+ * reports the loss; the head sees that of its own branches. */
+static void count_end(struct simulation *s, uint32_t lost, bool is_head_branch)
+{
+    uint64_t reached = branches(s) - is_head_branch;
+    s->frames.lost = !is_head_branch;
+    s->frames.kill = s->frames.ending = s->frames.left = reached;
+    s->frames.done = s->in.hosts - lost;
+    head_works(s, s->frames.done + 3 * reached, 12 * (uint64_t)s->in.ranks);
+}
+
+/* The verdict, when the head may reach it; and its end, by the exits of all others. */
+static int64_t judge(struct simulation *s, struct policy *policy, uint32_t host, int64_t ms)
+{
+    uint32_t end = shape_end(s->in.hosts, degree(), host);
+    lose(s, policy, host, ms);
+    while (!policy_must_end(policy, ms))
+        ms = policy_deadline(policy);
+    for (uint32_t h = 0; h < s->in.hosts; h++)
+        for (uint32_t i = 0; (h < host || h >= end) && i < s->hosts[h].ranks; i++)
+            policy_exited(policy, s->first[s->hosts[h].first] + i, SIGTERM, ms);
+    s->is_verdict_wrong = !policy_all_gone(policy) || policy_status(policy) != EXIT_RUNTIME;
+    return ms;
+}
+
 void sim_fail(struct simulation *s)
 {
-    enum { silent_max = 4 };
+    enum { silent_max = 4 }; /* heartbeats without an answer: tree/watch.c */
     struct policy policy;
     uint64_t heartbeat = (uint64_t)(tk_settings.ssh_heartbeat * 1e9);
     uint64_t now = s->ends[SIM_CALLS] + (s->in.forks ? 0 : (silent_max + 1) * heartbeat);
@@ -303,25 +353,12 @@ void sim_fail(struct simulation *s)
         return;
     }
     launch(s, &policy);
-    now += depth(s) * frame_time(s, 100);
-    s->frames.lost++;
-    lose(s, &policy, host, (int64_t)(now / 1000000));
-    int64_t decision = policy_deadline(&policy);
-    while (!policy_must_end(&policy, decision))
-        decision = policy_deadline(&policy);
-    now = decision > 0 ? (uint64_t)decision * 1000000 : now;
-    now += to_all(s, 4);
-    s->frames.kill += branches(s);
-    s->frames.ending += branches(s) - (shape_begin(0, s->in.hosts, degree(), 0) == host);
-    for (uint32_t h = 0; h < s->in.hosts; h++)
-        for (uint32_t i = 0; (h < host || h >= end) && i < s->hosts[h].ranks; i++)
-            policy_exited(&policy, s->first[s->hosts[h].first] + i, 15, decision);
-    each_rank(s, s->costs.rank_guard);
-    s->has_failed |= !policy_all_gone(&policy) || policy_status(&policy) == 0;
-    uint64_t rest = s->in.hosts - (end - host);
-    s->frames.done = rest;
-    head_works(s, 2 * rest, 12 * (uint64_t)s->in.ranks);
-    s->ends[SIM_FAILURE] = s->ends[SIM_EXIT] =
-        now + depth(s) * frame_time(s, 12) + s->in.ranks / s->in.hosts * s->costs.rank_guard;
+    now += longest_way(s).levels * frame_time(s, 100);
+    now = (uint64_t)judge(s, &policy, host, (int64_t)(now / 1000000)) * 1000000;
     policy_free(&policy);
+    now += to_all(s, 4);
+    count_end(s, end - host, is_below_head(s, host));
+    each_rank(s, s->costs.rank_guard);
+    s->ends[SIM_FAILURE] = s->ends[SIM_EXIT] = now + longest_way(s).levels * frame_time(s, 12) +
+                                               s->in.ranks / s->in.hosts * s->costs.rank_guard;
 }

@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* All connections of more would be too many. */
+enum { PLANTED_MAX = 4096 };
+
 uint64_t sim_random(struct simulation *s, uint64_t limit)
 {
     s->random ^= s->random << 13; /* Marsaglia's xorshift */
@@ -146,6 +149,40 @@ static bool prepare(struct simulation *s, const struct options *o)
     return is_right;
 }
 
+static bool make_room(struct simulation *s)
+{
+    if (allocate(s))
+        return true;
+    log_error("--simulate: out of memory for %u processes", s->in.ranks);
+    return false;
+}
+
+static bool is_small_enough(const struct simulation *s)
+{
+    if (!s->in.plants_connect || s->nbrhds <= PLANTED_MAX)
+        return true;
+    log_error("--simulate: plant=connect: %u neighbourhoods would have too many connections, not "
+              "more than %d",
+              s->nbrhds, PLANTED_MAX);
+    return false;
+}
+
+static bool print_run(struct simulation *s, bool as_json)
+{
+    run(s);
+    if (s->has_failed || sim_captured.has_failed) {
+        log_error("--simulate: out of memory for %u processes", s->in.ranks);
+        return false;
+    }
+    if (s->is_verdict_wrong)
+        log_error("--simulate: after the failure of a host the job does not end with status 1");
+    if (as_json)
+        sim_print_json(s);
+    else
+        sim_print(s);
+    return true;
+}
+
 bool simulate_run(const struct options *o)
 {
     static struct simulation s;
@@ -153,16 +190,7 @@ bool simulate_run(const struct options *o)
     if (is_done && s.in.prints_costs) {
         sim_costs_print(&s.costs);
     } else if (is_done) {
-        s.has_failed = !allocate(&s);
-        if (!s.has_failed)
-            run(&s);
-        is_done = !s.has_failed && !sim_captured.has_failed;
-        if (!is_done)
-            log_error("--simulate: out of memory for %u processes", o->ranks);
-        else if (o->json)
-            sim_print_json(&s);
-        else
-            sim_print(&s);
+        is_done = make_room(&s) && is_small_enough(&s) && print_run(&s, o->json);
     }
     release(&s);
     return is_done;

@@ -70,7 +70,8 @@ struct simulation {
     uint64_t cpu; /* of all, ns */
     uint64_t ends[sim_phases];
     uint64_t random;
-    bool has_failed; /* no memory */
+    bool has_failed;       /* no memory */
+    bool is_verdict_wrong; /* after the failure of a host the policy does not end the job with 1 */
 };
 
 /* A number below `limit`, the same for each run with this seed. */

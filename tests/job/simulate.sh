@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # gasnetrun_ibv --simulate predicts the messages of a job exactly: frames of the launcher's head, requests to PMIx, connections and the
-# datagrams that make them, messages of barriers and collectives. Reports of the launcher are left out: how many events share one depends on
-# time. Datagrams are
-# compared where no two ranks may ask each other at once (not in reduce_all), and are equal where none was sent again.
+# datagrams that make them, messages of barriers and collectives; also where a host fails. Reports of the launcher are left out: how many
+# events share one depends on time. Datagrams are compared where no two ranks may ask each other at once (not in reduce_all), and are equal
+# where none was sent again. What is logarithmic grows so, and planted mistakes don't.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_CONNECT_STATIC=0
 
@@ -22,7 +22,7 @@ counter()
 # of_head NAME: frames of a kind
 of_head()
 {
-    sed -n "s/.*head: of these.* $1 \([0-9]*\).*/\1/p" "$scratch/err"
+    awk -v kind="$1" '/head: of these/ { for (i = 1; i < NF; i++) if ($i == kind) n = $(i + 1) } END { print n + 0 }' "$scratch/err"
 }
 
 # requests NUMBER: the sum of a column of what ranks print
@@ -76,4 +76,65 @@ compare()
 
 compare 16 16 1 barrier:2 broadcast:64 reduce:64
 compare 64 16 0 barrier:3 broadcast:100000 reduce:2000 reduce_all:8
+
+# One host fails: rank 6 kills the guard above it, in the middle of a branch and at the head's own.
+fail()
+{
+    local list='' i
+    for ((i = 0; i < 12; i++)); do
+        list+=",=n$i:1"
+    done
+    # shellcheck disable=SC2016 # of the rank's shell
+    SETTINGS="GASNET_SSH_OUT_DEGREE=$1" RUN="-v -v -H ${list#,}" job 12 \
+        sh -c 'if [ "$PMIX_RANK" = '"$2"' ]; then sleep 0.5; kill -9 $PPID; fi; exec sleep 30'
+    fails_with 1 "a host was lost"
+    simulated=$(GASNET_SSH_OUT_DEGREE=$1 "$GASNETRUN" -n 12 -N 12 "--simulate=start=fork,fail=$2" --json) || failed "no simulation"
+    for i in hello job go server lost kill ending done left; do
+        same "degree $1, host $2 fails: frames '$i' of the head" "$(predicted $i)" "$(of_head $i)"
+    done
+}
+fail 3 6
+fail 3 8
+
+# grows WHAT WORDS LEAST MOST: of the busiest rank, from 64 to 1024 hosts, in percent
+grows()
+{
+    local few many
+    few=$("$GASNETRUN" -n 256 -N 64 "--simulate=barrier:2$2" --json | sed "s/.*\"rank\":{[^}]*\"$1\":\([0-9]*\).*/\1/")
+    many=$("$GASNETRUN" -n 4096 -N 1024 "--simulate=barrier:2$2" --json | sed "s/.*\"rank\":{[^}]*\"$1\":\([0-9]*\).*/\1/")
+    [ $((100 * many)) -ge $((few * $3)) ] && [ $((100 * many)) -le $((few * $4)) ] ||
+        failed "$1 of the busiest rank${2:+ with $2}: $few on 64 hosts, $many on 1024, not $3 to $4 %"
+}
+unset GASNET_SUPERNODE_MAXSIZE
+grows messages "" 100 100
+grows connections "" 100 100
+grows messages ,reduce_all:8 100 200 # the logarithm of 1024 is 167 % of that of 64
+# Mistakes show as what they are: linear.
+grows messages ,plant=gather 1500 1700
+grows connections ,plant=connect 1500 1700
+
+# The same seed gives the same result, another one another.
+for seed in 7 7 8; do
+    "$GASNETRUN" -n 100000 -N 782 "--simulate=barrier:2,reduce_all:8,seed=$seed" --json >>"$scratch/seeds" || failed "no simulation"
+done
+[ "$(sort -u "$scratch/seeds" | wc -l)" = 2 ] || failed "seeds 7, 7 and 8 give $(sort -u "$scratch/seeds" | wc -l) results, not 2"
+
+# wrong WORDS TEXT: refused in one line
+wrong()
+{
+    "$GASNETRUN" -n 100 -N 10 "--simulate=$1" >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    [ $status = 2 ] && [ "$(wc -l <"$scratch/err")" = 1 ] && grep -q "$2" "$scratch/err" || failed "--simulate=$1: status $status, not 2 with '$2'"
+}
+wrong bogus=1 'unknown word bogus'
+wrong fabric=ring 'fabric=ring: not one of switch, fattree, dragonfly'
+wrong seed=x 'seed=x: not a number between 0 and'
+wrong fail=10 'fail=10: not a number between 0 and 9'
+wrong reduce:0 'reduce=0: not a number between 1 and'
+wrong fabric=dragonfly,ports=4 'has 6 hosts at most, not 10; ports='
+wrong costs=/nonexistent 'costs=/nonexistent: No such file'
+echo "message 3 us" >"$scratch/costs"
+wrong "costs=$scratch/costs" 'line 1: message is in us, not in ns'
+"$GASNETRUN" -n 2 --simulate=costs >"$scratch/costs" && "$GASNETRUN" -n 2 "--simulate=costs=$scratch/costs" >"$scratch/out" ||
+    failed "--simulate=costs prints a file that it does not read"
 finish
