@@ -9,7 +9,9 @@
 #include "settings/settings.h"
 #include "spawner/head/policy.h"
 #include "spawner/tree/shape.h"
+#include "spawner/tree/tree.h"
 #include "spawner/util/log.h"
+#include "spawner/wire/hello.h"
 #include "spawner/wire/job_frame.h"
 #include "spawner/wire/wire.h"
 
@@ -17,7 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { frame_header = 16, fence_head = 12, hello_bytes = 200 };
+enum { fence_head = 12 /* status, number and count of exchange.h */ };
 
 static uint32_t degree(void)
 {
@@ -45,7 +47,7 @@ static void head_works(struct simulation *s, uint64_t frames, uint64_t bytes)
 {
     uint64_t cost = frames * s->costs.frame + bytes * s->costs.frame_kib / 1024;
     s->head_frames += frames;
-    s->head_bytes += bytes + frames * frame_header;
+    s->head_bytes += bytes + frames * WIRE_HEADER;
     s->head_cpu += cost;
     s->cpu += cost;
 }
@@ -82,6 +84,17 @@ static uint64_t job_bytes(const struct simulation *s)
     return bytes;
 }
 
+static uint64_t hello_bytes(void)
+{
+    struct bytes packed = {0};
+    struct hello hello;
+    hello_here(&hello, HELLO_PORTS_UNKNOWN);
+    hello_pack(&hello, &packed);
+    uint64_t bytes = packed.length;
+    bytes_free(&packed);
+    return bytes;
+}
+
 /* One process starts the guards below it, one after another. Returns how many. */
 static uint32_t start_blocks(struct simulation *s, const struct block *of, struct block *blocks)
 {
@@ -99,6 +112,7 @@ static uint32_t start_blocks(struct simulation *s, const struct block *of, struc
 
 static uint64_t grow_tree(struct simulation *s, uint64_t bytes)
 {
+    const uint64_t hello = hello_bytes();
     struct block *stack = calloc((size_t)s->in.hosts + 1, sizeof(*stack));
     uint64_t last = 0;
     uint32_t used = 1;
@@ -110,7 +124,7 @@ static uint64_t grow_tree(struct simulation *s, uint64_t bytes)
     for (bool is_head = true; used > 0; is_head = false) {
         struct block block = stack[--used];
         if (!is_head) { /* the guard of the first host has come up */
-            block.time += frame_time(s, hello_bytes) + frame_time(s, bytes);
+            block.time += frame_time(s, hello) + frame_time(s, bytes);
             s->hosts[block.first++].clock = block.time;
             last = block.time > last ? block.time : last;
         }
@@ -247,7 +261,7 @@ void sim_start(struct simulation *s)
     s->frames.report_least = 2 * (uint64_t)s->in.hosts;
     head_works(s, branches(s), branches(s) * bytes);
     s->cpu += s->in.hosts * (s->costs.host_server + frame_cost(s, bytes));
-    uint64_t all = from_all(s, (uint64_t)s->in.hosts * hello_bytes, 0, last_guard);
+    uint64_t all = from_all(s, (uint64_t)s->in.hosts * hello_bytes(), 0, last_guard);
     uint64_t go = all + to_all(s, 0);
     head_works(s, s->in.hosts, 4 * (uint64_t)s->in.hosts);
     s->ends[SIM_GUARDS] = go;
@@ -343,10 +357,9 @@ static int64_t judge(struct simulation *s, struct policy *policy, uint32_t host,
 
 void sim_fail(struct simulation *s)
 {
-    enum { silent_max = 4 }; /* heartbeats without an answer: tree/watch.c */
     struct policy policy;
     uint64_t heartbeat = (uint64_t)(tk_settings.ssh_heartbeat * 1e9);
-    uint64_t now = s->ends[SIM_CALLS] + (s->in.forks ? 0 : (silent_max + 1) * heartbeat);
+    uint64_t now = s->ends[SIM_CALLS] + (s->in.forks ? 0 : (TREE_SILENT_MAX + 1) * heartbeat);
     uint32_t host = (uint32_t)s->in.fails, end = shape_end(s->in.hosts, degree(), host);
     if (!policy_init(&policy, s->in.ranks, 0, 0)) {
         s->has_failed = true;

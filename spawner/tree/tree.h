@@ -9,6 +9,9 @@
 #include "spawner/agent/agent.h"
 #include "spawner/wire/wire.h"
 
+/* Intervals without a sign of life. */
+enum { TREE_SILENT_MAX = 4 };
+
 struct tree_branch {
     uint32_t host, end; /* the hosts host .. end - 1; the guard of the first is our child */
     struct agent *agent;

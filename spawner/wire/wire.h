@@ -15,6 +15,9 @@
 /* Bumped whenever a frame changes its meaning; checked in HELLO. */
 enum { WIRE_VERSION = 6 };
 
+/* Bytes in front of a payload. */
+enum { WIRE_HEADER = 16 };
+
 /* A larger frame is a bug or an intruder: the largest valid frame is a line of output, except
  * frames that carry an environment or data of all ranks (wire_limit()). */
 enum { WIRE_MAX_PAYLOAD = 4 << 20, WIRE_MAX_BULK = 1 << 30 };
