@@ -69,6 +69,12 @@ static unsigned tree_path(const struct sim_fabric *f, uint32_t from, uint32_t to
     return 2;
 }
 
+/* The link of a group to another one, of those of the group. */
+static uint32_t global_link(const struct sim_fabric *f, uint32_t from, uint32_t to)
+{
+    return to > from ? to - from - 1 : to + global_links(f) - from;
+}
+
 /* Inside a group each router has a link to each other one. */
 static uint32_t local_link(const struct sim_fabric *f, uint32_t group, uint32_t from, uint32_t to)
 {
@@ -83,12 +89,7 @@ static unsigned dragonfly_path(const struct sim_fabric *f, uint32_t from, uint32
     uint32_t group_a = a / f->across, group_b = b / f->across;
     uint32_t at = a % f->across, end = b % f->across;
     if (group_a != group_b) {
-        uint32_t out = (group_b - group_a + global_links(f)) % (global_links(f) + 1);
-        uint32_t in = (group_a - group_b + global_links(f)) % (global_links(f) + 1);
-        if (group_b < group_a) /* unsigned differences wrap at another modulus */
-            out = group_b + global_links(f) - group_a;
-        if (group_a < group_b)
-            in = group_a + global_links(f) - group_b;
+        uint32_t out = global_link(f, group_a, group_b), in = global_link(f, group_b, group_a);
         if (at != out / f->below)
             path[count++] = local_link(f, group_a, at, out / f->below);
         path[count++] = local_link(f, group_a, f->across, 0) + out;

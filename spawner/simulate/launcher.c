@@ -245,6 +245,7 @@ static void gather(struct simulation *s)
         host->clock += cost + others * s->costs.pmix_get / s->in.cpus;
         s->pmix_gets += gets + others;
         s->cpu += cost + others * s->costs.pmix_get;
+        host->cpu += cost + others * s->costs.pmix_get;
         s->pmix_puts += host->ranks + (others > 0);
     }
     s->pmix_puts++; /* the settings of rank 0 */
