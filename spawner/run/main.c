@@ -394,8 +394,10 @@ int main(int argc, char **argv)
         return main_flush();
     case ACTION_PLAN:
         return plan_print(&options) ? main_flush() : EXIT_USAGE;
-    case ACTION_SIMULATE:
-        return simulate_run(&options) ? main_flush() : EXIT_USAGE;
+    case ACTION_SIMULATE: {
+        int status = simulate_run(&options);
+        return status ? status : main_flush();
+    }
     case ACTION_EXPLAIN: {
         int status = ask_explain(options.job);
         return status ? status : main_flush();

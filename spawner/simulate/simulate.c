@@ -149,12 +149,10 @@ static bool prepare(struct simulation *s, const struct options *o)
     return is_right;
 }
 
-static bool make_room(struct simulation *s)
+static int out_of_memory(const struct simulation *s)
 {
-    if (allocate(s))
-        return true;
     log_error("--simulate: out of memory for %u processes", s->in.ranks);
-    return false;
+    return EXIT_RUNTIME;
 }
 
 static bool is_small_enough(const struct simulation *s)
@@ -167,31 +165,34 @@ static bool is_small_enough(const struct simulation *s)
     return false;
 }
 
-static bool print_run(struct simulation *s, bool as_json)
+static int print_run(struct simulation *s, bool as_json)
 {
+    if (!allocate(s))
+        return out_of_memory(s);
+    if (!is_small_enough(s))
+        return EXIT_USAGE;
     run(s);
-    if (s->has_failed || sim_captured.has_failed) {
-        log_error("--simulate: out of memory for %u processes", s->in.ranks);
-        return false;
-    }
-    if (s->is_verdict_wrong)
-        log_error("--simulate: after the failure of a host the job does not end with status 1");
+    if (s->has_failed || sim_captured.has_failed)
+        return out_of_memory(s);
     if (as_json)
         sim_print_json(s);
     else
         sim_print(s);
-    return true;
+    if (s->is_verdict_wrong)
+        log_error("--simulate: after the failure of a host the job does not end with status 1");
+    return s->is_verdict_wrong ? EXIT_RUNTIME : 0;
 }
 
-bool simulate_run(const struct options *o)
+int simulate_run(const struct options *o)
 {
     static struct simulation s;
-    bool is_done = prepare(&s, o);
-    if (is_done && s.in.prints_costs) {
+    int status = 0;
+    if (!prepare(&s, o))
+        status = EXIT_USAGE;
+    else if (s.in.prints_costs)
         sim_costs_print(&s.costs);
-    } else if (is_done) {
-        is_done = make_room(&s) && is_small_enough(&s) && print_run(&s, o->json);
-    }
+    else
+        status = print_run(&s, o->json);
     release(&s);
-    return is_done;
+    return status;
 }

@@ -6,10 +6,8 @@
 
 #include "spawner/run/options.h"
 
-#include <stdbool.h>
-
-/* Prints the result. False: a value of the command line or of a setting is wrong, or there is no
- * memory, which was reported. */
-bool simulate_run(const struct options *o);
+/* Prints the result. Returns the status of the launcher, not 0 if something failed, which was
+ * reported. */
+int simulate_run(const struct options *o);
 
 #endif

@@ -75,6 +75,7 @@ compare()
 }
 
 compare 16 16 1 barrier:2 broadcast:64 reduce:64
+export GASNET_SSH_OUT_DEGREE=4 # guards start guards
 compare 64 16 0 barrier:3 broadcast:100000 reduce:2000 reduce_all:8
 
 # One host fails: rank 6 kills the guard above it, in the middle of a branch and at the head's own.
