@@ -149,7 +149,7 @@ static void count(struct simulation *s, const struct connection *c, const uint32
         s->leaders[nbrhd[end]].datagrams += sign * (int)c->datagrams[end];
 }
 
-static void make(struct simulation *s, struct connection *c, const uint32_t nbrhd[2], uint64_t now)
+static void make(struct simulation *s, const uint32_t nbrhd[2], uint64_t now)
 {
     for (int end = 0; end < 2; end++) {
         s->leaders[nbrhd[end]].connections++;
@@ -175,7 +175,7 @@ uint64_t sim_connect(struct simulation *s, uint32_t from, uint32_t to, uint64_t 
         count(s, c, nbrhd, 1);
     }
     if (is_new)
-        make(s, c, nbrhd, now);
+        make(s, nbrhd, now);
     return c->up[end] > now ? c->up[end] : now;
 }
 
