@@ -205,15 +205,15 @@ static void set_hosts(struct simulation *s, uint64_t clock)
         s->hosts[h].clock = clock;
 }
 
-/* CPU time for each rank of each host. */
-static void each_rank(struct simulation *s, uint64_t cost)
+/* CPU time for each rank of each host, and of each rank for each rank of its host. */
+static void each_rank(struct simulation *s, uint64_t cost, uint64_t of_host)
 {
     for (uint32_t h = 0; h < s->in.hosts; h++) {
         struct sim_host *host = &s->hosts[h];
-        uint64_t together = host->ranks > s->in.cpus ? cost * host->ranks / s->in.cpus : cost;
-        host->clock += together;
-        host->cpu += cost * host->ranks;
-        s->cpu += cost * host->ranks;
+        uint64_t one = cost + of_host * host->ranks, all = one * host->ranks;
+        host->clock += host->ranks > s->in.cpus ? all / s->in.cpus : one;
+        host->cpu += all;
+        s->cpu += all;
     }
 }
 
@@ -223,7 +223,7 @@ static void fence(struct simulation *s, uint64_t bytes)
 {
     uint64_t first, last;
     uint64_t parts = bytes + (uint64_t)s->in.hosts * fence_head;
-    each_rank(s, s->costs.fence);
+    each_rank(s, s->costs.fence, 0);
     spread_hosts(s, &first, &last);
     uint64_t there = from_all(s, parts, first, last);
     s->frames.fence += s->in.hosts;
@@ -270,9 +270,11 @@ void sim_start(struct simulation *s)
         uint64_t ready = s->hosts[h].clock + s->costs.host_server;
         s->hosts[h].clock = ready > go ? ready : go;
     }
-    each_rank(s, s->costs.rank_pmix + s->costs.rank_library + s->costs.rank_server +
-                     s->costs.rank_guard + (has_others ? s->costs.rank_device : 0) +
-                     s->costs.peer * s->in.ranks);
+    each_rank(s,
+              s->costs.rank_pmix + s->costs.rank_library + s->costs.rank_server +
+                  s->costs.rank_guard + (has_others ? s->costs.rank_device : 0) +
+                  s->costs.peer * s->in.ranks,
+              s->costs.rank_local);
     spread_hosts(s, &first, &last);
     s->ends[SIM_RANKS] = last;
     gather(s);
@@ -372,7 +374,7 @@ void sim_fail(struct simulation *s)
     policy_free(&policy);
     now += to_all(s, 4);
     count_end(s, end - host, is_below_head(s, host));
-    each_rank(s, s->costs.rank_guard);
+    each_rank(s, s->costs.rank_guard, 0);
     s->ends[SIM_FAILURE] = s->ends[SIM_EXIT] = now + longest_way(s).levels * frame_time(s, 12) +
                                                s->in.ranks / s->in.hosts * s->costs.rank_guard;
 }
