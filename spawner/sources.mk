@@ -27,18 +27,25 @@ launcher_sources = $(launcher_pure_sources) $(addprefix spawner/, \
 launcher_flags = $(AM_CPPFLAGS) -I$(srcdir)/conduit -I$(srcdir)/contrib/softhca -DTRUNKLINE_PKGLIBDIR='"$(pkglibdir)"' $(plain_cflags) \
     $(PMIX_CFLAGS) $(IBVERBS_CFLAGS) $(HWLOC_CFLAGS)
 $(call variant,launcher,$$(launcher_flags))
+
+# --simulate: the library's functions that decide, with a world around them in place of a process (simulate/world.c) and without its
+# start. Compiled as those of --plan (conduit/sources.mk), because they look into the library's objects.
+simulate_sources = $(patsubst %,spawner/simulate/%.c,barriers connections costs events fabric input launcher result rounds simulate world) \
+    $(patsubst %,conduit/collective/%.c,blocks broadcast choose coll reduce) conduit/team/list.c conduit/topology/leaders.c \
+    conduit/transport/verbs/conn/handshake.c
+simulate_objects := $(call objects,plan,$(simulate_sources))
 launcher_libs = $(PMIX_LIBS) $(IBVERBS_LIBS) $(HWLOC_LIBS)
 
 # Never sanitized: libpmix under AddressSanitizer is most of the time that a short job takes, and tests are short jobs.
 launcher = spawner/gasnetrun_ibv
-$(call program,$(launcher),$(call objects,launcher,$(launcher_sources)) $(plan_objects),$$(launcher_libs),plain)
+$(call program,$(launcher),$(call objects,launcher,$(launcher_sources)) $(plan_objects) $(simulate_objects),$$(launcher_libs),plain)
 all_products += $(launcher)
 
 # The same with the sanitizer of the tree, for tests of the launcher alone
 ifneq ($(enable_sanitizer),no)
 launcher_checked = launcher-sanitized
 $(call variant,launcher-sanitized,$$(launcher_flags) $$(SANITIZER_CFLAGS))
-$(call program,spawner/gasnetrun_sanitized,$(call objects,launcher-sanitized,$(launcher_sources)) $(plan_objects),$$(launcher_libs))
+$(call program,spawner/gasnetrun_sanitized,$(call objects,launcher-sanitized,$(launcher_sources)) $(plan_objects) $(simulate_objects),$$(launcher_libs))
 else
 launcher_checked = launcher
 endif

@@ -94,7 +94,8 @@ void tk_agree_connect(void)
 {
     uint32_t index = tk_topology.nbrhd_rank;
     tk_leaders_open(&agreement.leaders, tk_transports_connect_later());
-    agreement.end = agreement.leaders.tree ? agreement.leaders.tree : agreement.leaders.all;
+    agreement.end =
+        tk_leaders_use_tree(&agreement.leaders, 0) ? agreement.leaders.tree : agreement.leaders.all;
     if (tk_topology.nbrhd_size == 1)
         return;
     /* The tree of the barriers, so that their mappings are used again. */

@@ -34,9 +34,20 @@ struct tk_leaders {
     struct tk_leaders_step steps[tk_leaders_steps_max];
 };
 
-/* With a tree where connections are made on first use and there are many leaders. After
- * tk_topology_build(). */
+/* The steps of the leader of neighbourhood `mine` of `count`, in which `to` and `from` are indices
+ * of neighbourhoods. With a tree where connections are made on first use and there are many
+ * leaders. Pure: gasnetrun_ibv --simulate computes the steps of all leaders. */
+void tk_leaders_plan(struct tk_leaders *leaders, uint32_t mine, uint32_t count, bool on_demand);
+
+/* The same with ranks, for this rank; no steps if it is not a leader. After tk_topology_build(). */
 void tk_leaders_open(struct tk_leaders *leaders, bool on_demand);
+
+/* Whether a barrier, counted from 0, uses the steps of the tree: it and the end of the job, which
+ * is like barrier 0, then use the steps before `tree`, others those from `tree` on. */
+static inline bool tk_leaders_use_tree(const struct tk_leaders *leaders, uint32_t number)
+{
+    return leaders->tree > 0 && number < tk_leaders_few;
+}
 
 /* If a message arrives for a step that does not wait for one, the sender is faulty. */
 static inline bool tk_leaders_await(const struct tk_leaders *leaders, uint32_t step)

@@ -718,6 +718,15 @@ static void report_messages(const struct head *h)
     tree_count(&h->tree, &frames, &bytes);
     log_verbose(2, "head: %llu messages, %llu bytes", (unsigned long long)frames,
                 (unsigned long long)bytes);
+    char kinds[400] = "";
+    for (uint16_t type = 1; type < WIRE_TYPES; type++) {
+        uint64_t count = tree_count_kind(&h->tree, (enum wire_type)type);
+        size_t used = strlen(kinds);
+        if (wire_name(type) && count)
+            snprintf(kinds + used, sizeof(kinds) - used, " %s %llu", wire_name(type),
+                     (unsigned long long)count);
+    }
+    log_verbose(2, "head: of these%s", kinds);
 }
 
 int head_run(const struct job *job, struct collect *collect)

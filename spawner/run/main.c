@@ -16,6 +16,7 @@
 #include "probe.h"
 #include "program.h"
 #include "spawner/util/launcher_clock.h"
+#include "spawner/simulate/simulate.h"
 #include "spawner/util/log.h"
 #include "spawner/guard/remote.h"
 #include "spawner/guard/session.h"
@@ -393,6 +394,10 @@ int main(int argc, char **argv)
         return main_flush();
     case ACTION_PLAN:
         return plan_print(&options) ? main_flush() : EXIT_USAGE;
+    case ACTION_SIMULATE: {
+        int status = simulate_run(&options);
+        return status ? status : main_flush();
+    }
     case ACTION_EXPLAIN: {
         int status = ask_explain(options.job);
         return status ? status : main_flush();

@@ -35,6 +35,12 @@ const char options_help[] =
     "hosts "
     "(-n N\n"
     "                       -N M), each connected to PEERS others; runs nothing\n"
+    "  --simulate[=WORD,...]\n"
+    "                       simulate the start, the connections, the collectives and the end of a "
+    "job of N\n"
+    "                       processes on M hosts (-n N -N M); WORDs are in the manual page; "
+    "--json: for\n"
+    "                       programs; runs nothing\n"
     "  --explain [JOB]      print what each process of a running job waits for, and why it hangs; "
     "JOB is\n"
     "                       the pid of its gasnetrun_ibv, needed if this user runs several\n"
@@ -205,6 +211,11 @@ static bool take_long_wish(struct options *o, struct options_reader *r, const ch
     } else if (!strncmp(name, "plan=", 5)) {
         o->wish = ACTION_PLAN;
         o->plan = name + 5;
+    } else if (!strcmp(name, "simulate")) {
+        o->wish = ACTION_SIMULATE;
+    } else if (!strncmp(name, "simulate=", 9)) {
+        o->wish = ACTION_SIMULATE;
+        o->simulate = name + 9;
     } else {
         return false;
     }
@@ -240,9 +251,9 @@ static bool take_long(struct options *o, struct options_reader *r, const char *w
 /* Options of one letter have no such names. */
 static bool is_long_name(const char *word)
 {
-    static const char *const names[] = {"help",     "version", "settings", "counters", "once",
-                                        "json",     "top",     "explain",  "plan",     "spawner",
-                                        "nodefile", "bind",    "stdin",    "report",   "web"};
+    static const char *const names[] = {
+        "help", "version", "settings", "counters", "once", "json",  "top",    "explain",
+        "plan", "spawner", "simulate", "nodefile", "bind", "stdin", "report", "web"};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (is_long(word, names[i]))
             return true;
@@ -328,17 +339,18 @@ bool options_parse(struct options *o, char **argv, char *why, size_t size)
                              o->report);
     if (o->wish == ACTION_TOP)
         return take_job(o, &r);
-    if (o->once || o->json || o->web)
+    if (o->once || o->web || (o->json && o->wish != ACTION_SIMULATE))
         return options_wrong(&r, "%s is for gasnetrun_ibv --top alone",
                              o->once   ? "--once"
                              : o->json ? "--json"
                                        : "--web");
-    if (o->wish != ACTION_RUN && o->wish != ACTION_PLAN)
+    bool is_planned = o->wish == ACTION_PLAN || o->wish == ACTION_SIMULATE;
+    if (o->wish != ACTION_RUN && !is_planned)
         return true;
     if (!o->ranks)
         return options_wrong(&r, "the number of processes is missing: %s",
                              "gasnetrun_ibv -n N program");
-    if (o->wish == ACTION_PLAN)
+    if (is_planned)
         return true;
     if (!*r.at)
         return options_wrong(&r, "the program to run is missing: %s", "gasnetrun_ibv -n N program");

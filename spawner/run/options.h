@@ -16,6 +16,7 @@ enum options_action {
     ACTION_COUNTERS,
     ACTION_COUNTERS_MAN,
     ACTION_PLAN,
+    ACTION_SIMULATE,
     ACTION_EXPLAIN,
     ACTION_TOP
 };
@@ -36,9 +37,10 @@ struct options {
     const char *host_list; /* -H; NULL when not given */
     const char *nodefile;  /* NULL when not given */
     const char *plan;      /* --plan=WHAT; NULL: --plan alone, or not given */
+    const char *simulate;  /* --simulate=WORDS; NULL: --simulate alone, or not given */
     const char *job;       /* --explain JOB, --top JOB; NULL: the only one */
     const char *report;    /* --report FILE; NULL when not given */
-    bool once, json, web;  /* of --top */
+    bool once, json, web;  /* of --top; json also of --simulate */
     uint16_t port;         /* of --web; 0: any */
     char **command;        /* program and its arguments */
 };

@@ -319,6 +319,14 @@ void tree_count(const struct tree *t, uint64_t *frames, uint64_t *bytes)
     }
 }
 
+uint64_t tree_count_kind(const struct tree *t, enum wire_type type)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < t->count; i++)
+        count += t->branches[i].control.kinds[type];
+    return count;
+}
+
 void tree_free(struct tree *t)
 {
     for (uint32_t i = 0; i < t->count; i++)

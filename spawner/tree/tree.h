@@ -9,6 +9,9 @@
 #include "spawner/agent/agent.h"
 #include "spawner/wire/wire.h"
 
+/* Intervals without a sign of life. */
+enum { TREE_SILENT_MAX = 4 };
+
 struct tree_branch {
     uint32_t host, end; /* the hosts host .. end - 1; the guard of the first is our child */
     struct agent *agent;
@@ -90,6 +93,7 @@ struct wire_channel *tree_input_channel(struct tree *t);
 
 /* Messages on control channels so far, and their bytes. */
 void tree_count(const struct tree *t, uint64_t *frames, uint64_t *bytes);
+uint64_t tree_count_kind(const struct tree *t, enum wire_type type);
 
 void tree_free(struct tree *t);
 

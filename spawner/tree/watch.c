@@ -16,9 +16,6 @@ enum { ANSWER_MS = 5000 };
 /* The kernel kills the ranks when the guard dies; this bounds the wait for its end. */
 enum { SWEEP_MS = 5000 };
 
-/* Intervals without a sign of life. */
-enum { SILENT_MAX = 4 };
-
 void tree_kill(struct tree *t, uint32_t grace_ms)
 {
     t->ending = true;
@@ -97,14 +94,14 @@ static void ask(struct tree *t, struct tree_branch *b)
 
     if (!b->is_open || b->control.ended || b->abandoned)
         return;
-    if (b->silent < SILENT_MAX) {
+    if (b->silent < TREE_SILENT_MAX) {
         b->silent++;
         wire_send(&b->control, WIRE_PING, 0, 0, NULL, 0);
         return;
     }
     snprintf(what, sizeof(what),
              "no sign of life for %g s; the host, or its guard, is stopped or cut off",
-             SILENT_MAX * t->job->heartbeat_ms / 1000.0);
+             TREE_SILENT_MAX * t->job->heartbeat_ms / 1000.0);
     branch_explain(t, b->host, what, b->why, sizeof(b->why));
     b->abandoned = true;
     b->answer_by = clock_ms() + SWEEP_MS;

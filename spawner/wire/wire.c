@@ -11,8 +11,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HEADER = 16 };
-
 /* One read takes at most this much, so that one busy channel cannot starve the others. */
 enum { READ_CHUNK = 256 << 10 };
 
@@ -25,6 +23,16 @@ void wire_put_number(uint8_t *p, uint32_t n)
 uint32_t wire_number(const uint8_t *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+const char *wire_name(uint16_t type)
+{
+    static const char *const names[WIRE_TYPES] = {
+        [WIRE_HELLO] = "hello",           [WIRE_JOB] = "job",       [WIRE_GO] = "go",
+        [WIRE_SERVER] = "server",         [WIRE_REPORT] = "report", [WIRE_FENCE] = "fence",
+        [WIRE_FENCE_DONE] = "fence_done", [WIRE_LOST] = "lost",     [WIRE_KILL] = "kill",
+        [WIRE_ENDING] = "ending",         [WIRE_DONE] = "done",     [WIRE_LEFT] = "left"};
+    return type < WIRE_TYPES ? names[type] : NULL;
 }
 
 uint32_t wire_limit(uint16_t type)
@@ -59,16 +67,17 @@ void wire_send_host(struct wire_channel *c, uint32_t host, enum wire_type type, 
 {
     if (c->ended || c->deaf)
         return;
-    uint8_t *h = bytes_reserve(&c->out, HEADER + length);
+    uint8_t *h = bytes_reserve(&c->out, WIRE_HEADER + length);
     wire_put_number(h, (uint32_t)length);
     wire_put_number(h + 4, (uint32_t)type | (uint32_t)aux << 16);
     wire_put_number(h + 8, rank);
     wire_put_number(h + 12, host);
     if (length)
-        memcpy(h + HEADER, payload, length);
-    bytes_commit(&c->out, HEADER + length);
+        memcpy(h + WIRE_HEADER, payload, length);
+    bytes_commit(&c->out, WIRE_HEADER + length);
     c->frames++;
-    c->moved += HEADER + length;
+    c->kinds[type]++;
+    c->moved += WIRE_HEADER + length;
 }
 
 void wire_send(struct wire_channel *c, enum wire_type type, uint16_t aux, uint32_t rank,
@@ -135,7 +144,7 @@ bool wire_next(struct wire_channel *c, struct wire_frame *frame)
 {
     bytes_consume(&c->in, c->taken);
     c->taken = 0;
-    if (c->in.length < HEADER)
+    if (c->in.length < WIRE_HEADER)
         return false;
     const uint8_t *h = bytes_front(&c->in);
     uint32_t length = wire_number(h), kind = wire_number(h + 4);
@@ -144,17 +153,18 @@ bool wire_next(struct wire_channel *c, struct wire_frame *frame)
         c->ended = c->broken = true;
         return false;
     }
-    if (c->in.length < HEADER + (size_t)length)
+    if (c->in.length < WIRE_HEADER + (size_t)length)
         return false;
     *frame = (struct wire_frame){.type = type,
                                  .aux = (uint16_t)(kind >> 16),
                                  .rank = wire_number(h + 8),
                                  .host = wire_number(h + 12),
                                  .length = length,
-                                 .payload = h + HEADER};
-    c->taken = HEADER + (size_t)length;
+                                 .payload = h + WIRE_HEADER};
+    c->taken = WIRE_HEADER + (size_t)length;
     c->frames++;
-    c->moved += HEADER + (size_t)length;
+    c->kinds[type]++;
+    c->moved += WIRE_HEADER + (size_t)length;
     return true;
 }
 

@@ -15,6 +15,9 @@
 /* Bumped whenever a frame changes its meaning; checked in HELLO. */
 enum { WIRE_VERSION = 6 };
 
+/* Bytes in front of a payload. */
+enum { WIRE_HEADER = 16 };
+
 /* A larger frame is a bug or an intruder: the largest valid frame is a line of output, except
  * frames that carry an environment or data of all ranks (wire_limit()). */
 enum { WIRE_MAX_PAYLOAD = 4 << 20, WIRE_MAX_BULK = 1 << 30 };
@@ -85,12 +88,13 @@ struct wire_frame {
 };
 
 struct wire_channel {
-    int fd;                 /* -1 when closed */
-    bool ended;             /* the peer is gone, or broke the protocol */
-    bool broken;            /* it broke the protocol */
-    bool deaf;              /* the peer no longer reads: frames to it are dropped */
-    uint32_t host;          /* in the frames of wire_send() */
-    uint64_t frames, moved; /* frames sent and received, and their bytes */
+    int fd;                     /* -1 when closed */
+    bool ended;                 /* the peer is gone, or broke the protocol */
+    bool broken;                /* it broke the protocol */
+    bool deaf;                  /* the peer no longer reads: frames to it are dropped */
+    uint32_t host;              /* in the frames of wire_send() */
+    uint64_t frames, moved;     /* frames sent and received, and their bytes */
+    uint32_t kinds[WIRE_TYPES]; /* of these frames, by type */
     struct bytes in, out;
     size_t taken; /* bytes of `in` belonging to the frame handed out last */
 };
@@ -128,6 +132,9 @@ bool wire_next(struct wire_channel *c, struct wire_frame *frame);
 
 /* Events to poll for on the channel. */
 short wire_poll_events(const struct wire_channel *c, bool want_input);
+
+/* The name of a type for -v -v, as --simulate prints it; NULL: it is not counted there. */
+const char *wire_name(uint16_t type);
 
 /* The largest payload of a type. */
 uint32_t wire_limit(uint16_t type);

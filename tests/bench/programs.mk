@@ -130,6 +130,10 @@ bench-start-ratio: all-am $(bench_programs) tests/launcher/pmix_probe
 bench-start-crowd: spawner/gasnetrun_ibv $(softhca_library) tests/bench/start tests/bench/pmix_start tests/job/many_ranks-seq
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/start_crowd $(START_CROWD)
 .PHONY: bench-start-crowd
+
+bench-simulate: spawner/gasnetrun_ibv $(softhca_library) tests/job/simulated-seq
+	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/simulated $(SIMULATED)
+.PHONY: bench-simulate
 bench-rails: all-am $(bench_programs)
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/rails
 bench-scale: spawner/gasnetrun_ibv $(softhca_library) tests/bench/start tests/bench/first_message \

@@ -84,6 +84,7 @@ $(call job,segment_cost,seq)
 $(call job,shm_rma,seq par)
 $(call job,spinning,seq par)
 $(call job,stores,seq)
+$(call job,simulated,seq)
 $(call job,start_cost,seq)
 $(call job,start_growth,seq)
 $(call job,soak,seq par)
@@ -133,7 +134,7 @@ job_tests = $(patsubst %,tests/job/%.sh, \
     spinning two_machines legacy settings misuse checked environment firehose addressing fabrics fabrics_addresses failover port_flap connect_max on_demand rdmacm rails \
     segments loaded_late putget negotiated cancel teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma \
     cuda_ring locality ports_auto summit \
-    raw rma barrier named_barrier legacy_threads exit_contexts limits plan gasnet_trace info bundle info_accelerators info_topology attach_memory paging connect_files query stress \
+    raw rma barrier named_barrier legacy_threads exit_contexts limits plan simulate gasnet_trace info bundle info_accelerators info_topology attach_memory paging connect_files query stress \
     tools foreign_launchers others strangers exit_messages)
 TESTS += $(job_tests)
 accelerator_tests = $(patsubst %,tests/job/%.sh,kinds kinds_am kinds_atomic)

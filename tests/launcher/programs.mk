@@ -19,9 +19,10 @@ $(foreach u,$(launcher_units),$(call launcher_program,unit_$(u),tests/launcher/u
 $(call launcher_program,unit_top,tests/launcher/unit_top.c spawner/head/view.c spawner/head/collect.c spawner/run/samples.c spawner/run/top_table.c spawner/util/byte_queue.c \
     spawner/util/log.c conduit/stats/table.c,$$(CMOCKA_LIBS))
 $(call launcher_program,unit_bind,tests/launcher/unit_bind.c spawner/children/bind.c,$$(CMOCKA_LIBS) $$(HWLOC_LIBS))
+$(call launcher_program,unit_simulate,tests/launcher/unit_simulate.c $(patsubst %,spawner/simulate/%.c,events fabric input),$(launcher_pure) $$(CMOCKA_LIBS))
 # Defines accept() and recv(), as the launcher's executable does
 $(call launcher_program,unit_gate,tests/launcher/unit_gate.c spawner/server/gate.c,$(launcher_pure) $$(CMOCKA_LIBS))
-launcher_unit_tests = $(patsubst %,tests/launcher/unit_%,$(launcher_units) top bind gate)
+launcher_unit_tests = $(patsubst %,tests/launcher/unit_%,$(launcher_units) top bind simulate gate)
 endif
 launcher_scripts = $(patsubst %,tests/launcher/%.sh,status usage signals killed start_timeout foreign_connection server_stuck_at_exit output \
     unread_output input environment hosts scale slurm openmpi ordinary_user ssh ssh_errors)

@@ -76,6 +76,8 @@ for spawner in mpi pmi; do
     err_has "spawner=$spawner: .* was not found in PATH"
 done
 wrong 'number of processes is missing' --plan
+wrong 'number of processes is missing' --simulate
+wrong '-N 5: more hosts than processes' --simulate -n 4 -N 5
 wrong '-N 5: more hosts than processes' --plan -n 4 -N 5
 wrong "--plan=few: neither 'all' nor a number of peers between 0 and 3" --plan=few -n 4 -N 4
 wrong "--plan=4: neither 'all' nor a number of peers between 0 and 3" --plan=4 -n 4 -N 4

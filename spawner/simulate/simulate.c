@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See simulate.h. Lays out the job, and runs its phases one after another: each begins in each
+ * process when that has ended the one before. */
+#include "config.h"
+
+#include "simulate.h"
+#include "simulation.h"
+#include "world.h"
+
+#include "settings/settings.h"
+#include "spawner/util/log.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* All connections of more would be too many. */
+enum { PLANTED_MAX = 4096 };
+
+uint64_t sim_random(struct simulation *s, uint64_t limit)
+{
+    s->random ^= s->random << 13; /* Marsaglia's xorshift */
+    s->random ^= s->random >> 7;
+    s->random ^= s->random << 17;
+    return limit ? s->random % limit : 0;
+}
+
+/* With fewer CPUs than leaders on a host these wait for each other. */
+uint64_t sim_compute(struct simulation *s, uint32_t host, uint64_t now, uint64_t cost)
+{
+    struct sim_host *h = &s->hosts[host];
+    uint64_t width = h->end - h->first;
+    h->cpu += cost;
+    s->cpu += cost;
+    if (width <= s->in.cpus)
+        return now + cost;
+    uint64_t begin = h->clock > now ? h->clock : now;
+    h->clock = begin + cost / s->in.cpus;
+    return begin + cost;
+}
+
+/* Ranks in blocks, as many on each host as possible; neighbourhoods as tk_topology_map() makes
+ * them. */
+static void lay_out(struct simulation *s)
+{
+    uint32_t each = s->in.ranks / s->in.hosts, more = s->in.ranks % s->in.hosts, rank = 0;
+    uint32_t most = (uint32_t)tk_settings.supernode_maxsize;
+    for (uint32_t h = 0; h < s->in.hosts; h++) {
+        struct sim_host *host = &s->hosts[h];
+        host->ranks = each + (h < more);
+        host->first = s->nbrhds;
+        for (uint32_t left = host->ranks; left > 0;) {
+            uint32_t size = most && most < left ? most : left;
+            s->first[s->nbrhds] = rank;
+            s->host_of[s->nbrhds++] = h;
+            rank += size;
+            left -= size;
+        }
+        host->end = s->nbrhds;
+    }
+    s->first[s->nbrhds] = rank;
+}
+
+static bool allocate(struct simulation *s)
+{
+    size_t ranks = s->in.ranks;
+    s->hosts = calloc(s->in.hosts, sizeof(*s->hosts));
+    s->first = calloc(ranks + 1, sizeof(*s->first));
+    s->host_of = calloc(ranks, sizeof(*s->host_of));
+    if (!s->hosts || !s->first || !s->host_of)
+        return false;
+    lay_out(s);
+    s->leaders = calloc(s->nbrhds, sizeof(*s->leaders));
+    s->members = calloc(s->nbrhds, sizeof(*s->members));
+    return s->leaders && s->members && sim_world_open(s->first, s->nbrhds);
+}
+
+static void make_calls(struct simulation *s)
+{
+    uint32_t barriers = 0;
+    for (uint32_t i = 0; i < s->in.call_count && !s->has_failed; i++) {
+        const struct sim_call *call = &s->in.calls[i];
+        if (call->kind != SIM_BARRIER)
+            sim_collective(s, call);
+        for (uint32_t n = 0; call->kind == SIM_BARRIER && n < call->times; n++)
+            sim_barrier(s, barriers++);
+    }
+    s->ends[SIM_CALLS] = s->ends[SIM_EXCHANGE];
+    for (uint32_t n = 0; n < s->nbrhds; n++)
+        if (s->leaders[n].clock > s->ends[SIM_CALLS])
+            s->ends[SIM_CALLS] = s->leaders[n].clock;
+}
+
+static void take_stock(struct simulation *s)
+{
+    for (uint32_t n = 0; n < s->nbrhds; n++) {
+        const struct sim_leader *l = &s->leaders[n];
+        s->stock.sent += l->sent;
+        s->stock.datagrams += l->datagrams;
+        s->stock.connections += l->connections;
+    }
+}
+
+static void run(struct simulation *s)
+{
+    sim_start(s);
+    make_calls(s);
+    take_stock(s);
+    if (s->in.fails >= 0)
+        sim_fail(s);
+    else
+        sim_end(s);
+}
+
+static void release(struct simulation *s)
+{
+    sim_events_free(&s->events);
+    sim_connections_close(s);
+    sim_fabric_close(&s->fabric);
+    sim_world_close();
+    free(s->leaders);
+    free(s->members);
+    free(s->hosts);
+    free(s->first);
+    free(s->host_of);
+}
+
+static void refuse(const char *line)
+{
+    log_error("%s", line);
+}
+
+static bool prepare(struct simulation *s, const struct options *o)
+{
+    char why[1024];
+    if (tk_settings_parse(environ, &tk_settings, refuse) != TK_OK)
+        return false;
+    sim_costs_default(&s->costs);
+    if (o->hosts > o->ranks) {
+        log_error("-N %u: more hosts than processes (-n %u)", o->hosts, o->ranks);
+        return false;
+    }
+    bool is_right =
+        sim_input_parse(&s->in, o->ranks, o->hosts ? o->hosts : 1, o->simulate, why, sizeof(why)) &&
+        (!s->in.costs[0] || sim_costs_read(&s->costs, s->in.costs, why, sizeof(why))) &&
+        sim_fabric_open(&s->fabric, &s->in, why, sizeof(why));
+    if (!is_right)
+        log_error("%s", why);
+    s->random = s->in.seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    return is_right;
+}
+
+static int out_of_memory(const struct simulation *s)
+{
+    log_error("--simulate: out of memory for %u processes", s->in.ranks);
+    return EXIT_RUNTIME;
+}
+
+static bool is_small_enough(const struct simulation *s)
+{
+    if (!s->in.plants_connect || s->nbrhds <= PLANTED_MAX)
+        return true;
+    log_error("--simulate: plant=connect: %u neighbourhoods would have too many connections, not "
+              "more than %d",
+              s->nbrhds, PLANTED_MAX);
+    return false;
+}
+
+static int print_run(struct simulation *s, bool as_json)
+{
+    if (!allocate(s))
+        return out_of_memory(s);
+    if (!is_small_enough(s))
+        return EXIT_USAGE;
+    run(s);
+    if (s->has_failed || sim_captured.has_failed)
+        return out_of_memory(s);
+    if (as_json)
+        sim_print_json(s);
+    else
+        sim_print(s);
+    if (s->is_verdict_wrong)
+        log_error("--simulate: after the failure of a host the job does not end with status 1");
+    return s->is_verdict_wrong ? EXIT_RUNTIME : 0;
+}
+
+int simulate_run(const struct options *o)
+{
+    static struct simulation s;
+    int status = 0;
+    if (!prepare(&s, o))
+        status = EXIT_USAGE;
+    else if (s.in.prints_costs)
+        sim_costs_print(&s.costs);
+    else
+        status = print_run(&s, o->json);
+    release(&s);
+    return status;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The state of a simulation, shared by the files of this folder. Ranks of a neighbourhood behave
+ * alike, so only its first rank, the leader, has a record. Times are ns from the start of the
+ * launcher. One thread. */
+#ifndef TRUNKLINE_SPAWNER_SIMULATE_SIMULATION_H
+#define TRUNKLINE_SPAWNER_SIMULATE_SIMULATION_H
+
+#include "costs.h"
+#include "events.h"
+#include "fabric.h"
+#include "input.h"
+
+enum sim_phase {
+    SIM_GUARDS,   /* until all hosts have answered */
+    SIM_RANKS,    /* until the first fence */
+    SIM_EXCHANGE, /* peer infos, connections of start-up, the last wait */
+    SIM_CALLS,    /* the program's collectives */
+    SIM_FAILURE,  /* of a host: until the launcher has ended all others */
+    SIM_EXIT,     /* codes, last fence, end of the processes */
+    sim_phases
+};
+
+/* Frames on the head's control sockets by kind. */
+struct sim_frames {
+    uint64_t hello, job, go, server, fence, fence_done, done, left, lost, kill, ending;
+    uint64_t report_least; /* reports depend on time: at least so many */
+};
+
+struct sim_leader {
+    uint64_t clock;    /* when it has done what it was told so far */
+    uint64_t received; /* bit for each step */
+    uint64_t bytes;    /* sent to other hosts' ranks */
+    uint32_t sent, came;
+    uint32_t datagrams, connections;
+    uint16_t step;
+    bool has_sent; /* in this step */
+};
+
+/* Of a collective in progress, a leader. */
+struct sim_member {
+    uint32_t round, stage, outstanding;
+    uint8_t phase, value;
+};
+
+struct sim_host {
+    uint64_t clock;
+    uint64_t cpu;        /* ns used */
+    uint32_t first, end; /* its neighbourhoods */
+    uint32_t ranks;
+};
+
+struct simulation {
+    struct sim_input in;
+    struct sim_costs costs;
+    struct sim_fabric fabric;
+    struct sim_events events;
+    uint32_t nbrhds;
+    uint32_t *first;   /* rank of each neighbourhood, and then the number of ranks */
+    uint32_t *host_of; /* by neighbourhood */
+    struct sim_leader *leaders;
+    struct sim_member *members;
+    struct sim_host *hosts;
+    struct sim_connections *connections;
+    struct sim_frames frames;
+    uint64_t head_cpu, head_bytes, head_frames, guard_bytes, guard_cpu_most;
+    uint64_t pmix_puts, pmix_gets, pmix_fences;
+    struct {
+        uint64_t sent, datagrams, connections;
+    } stock;      /* of all ranks before the end of the job, as its statistics count */
+    uint64_t cpu; /* of all, ns */
+    uint64_t ends[sim_phases];
+    uint64_t random;
+    bool has_failed;       /* no memory */
+    bool is_verdict_wrong; /* after the failure of a host the policy does not end the job with 1 */
+};
+
+/* A number below `limit`, the same for each run with this seed. */
+uint64_t sim_random(struct simulation *s, uint64_t limit);
+
+/* CPU time of the host of a neighbourhood that begins at `now`; returns its end. */
+uint64_t sim_compute(struct simulation *s, uint32_t host, uint64_t now, uint64_t cost);
+
+/* ---- connections.c: ensures that two leaders are connected; returns when `from` may send. */
+uint64_t sim_connect(struct simulation *s, uint32_t from, uint32_t to, uint64_t now);
+void sim_connections_close(struct simulation *s);
+
+/* ---- barriers.c */
+void sim_barrier(struct simulation *s, uint32_t number);
+/* The end of the job: like the first barrier. */
+void sim_agree(struct simulation *s);
+
+/* ---- rounds.c */
+void sim_collective(struct simulation *s, const struct sim_call *call);
+
+/* ---- launcher.c */
+void sim_start(struct simulation *s);
+void sim_end(struct simulation *s);
+void sim_fail(struct simulation *s);
+
+/* ---- result.c */
+void sim_print(const struct simulation *s);
+void sim_print_json(const struct simulation *s);
+
+#endif

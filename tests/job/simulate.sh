@@ -1,0 +1,143 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# gasnetrun_ibv --simulate predicts the messages of a job exactly: frames of the launcher's head, requests to PMIx, connections and the
+# datagrams that make them, messages of barriers and collectives; also where a host fails. Reports of the launcher are left out: how many
+# events share one depends on time. Datagrams are compared where no two ranks may ask each other at once (not in reduce_all), and are equal
+# where none was sent again. What is logarithmic grows so, and planted mistakes don't.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+export GASNET_CONNECT_STATIC=0
+
+# predicted NAME: of the counts of the simulation
+predicted()
+{
+    sed -n "s/.*[{,]\"$1\":\([0-9]*\).*/\1/p" <<<"${simulated#*counts}"
+}
+
+# counter NAME: the sum over all ranks
+counter()
+{
+    cat "$scratch"/statistics.* | sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" | awk '{ n += $1 } END { print n + 0 }'
+}
+
+# of_head NAME: frames of a kind
+of_head()
+{
+    awk -v kind="$1" '/head: of these/ { for (i = 1; i < NF; i++) if ($i == kind) n = $(i + 1) } END { print n + 0 }' "$scratch/err"
+}
+
+# requests NUMBER: the sum of a column of what ranks print
+requests()
+{
+    awk -v at="$1" '/^rank/ { n += $at } END { print n + 0 }' "$scratch/out"
+}
+
+# of_demand NUMBER: the same of what they say about connections: datagrams, and those sent again
+of_demand()
+{
+    sed -n 's/.*connections on demand: .* rank; \([0-9]*\) datagrams, \([0-9]*\) of them again.*/\1 \2/p' "$scratch/err" |
+        awk -v at="$1" '{ n += $at } END { print n + 0 }'
+}
+
+same()
+{
+    [ "$2" = "$3" ] || failed "$1: predicted $2, in the job $3"
+}
+
+# A datagram that was sent again may be answered again, and that answer too.
+same_datagrams()
+{
+    [ "$2" -ge "$1" ] && [ "$2" -le $(($1 + 3 * $3)) ] || failed "datagrams: predicted $1, in the job $2, $3 of them again"
+}
+
+# compare RANKS HOSTS NEIGHBOURHOOD CALL...
+compare()
+{
+    local ranks=$1 hosts=$2 list='' i
+    export GASNET_SUPERNODE_MAXSIZE=$3
+    shift 3
+    for ((i = 0; i < hosts; i++)); do
+        list+=",=n$i:$((ranks / hosts))"
+    done
+    SETTINGS="GASNET_IBV_PORTS_VERBOSE=2 GASNET_STATSFILE=$scratch/statistics.%.json" RUN="-v -v -H ${list#,}" \
+        good "$ranks" "$jobs/simulated-seq" "$@"
+    words=$(printf ',%s' "$@")
+    simulated=$("$GASNETRUN" -n "$ranks" -N "$hosts" "--simulate=start=fork$words" --json) || failed "no simulation"
+    for i in hello job go server fence fence_done done left; do
+        same "frames '$i' of the head" "$(predicted $i)" "$(of_head $i)"
+    done
+    same "PMIx_Get" "$(predicted pmix_gets)" "$(requests 3)"
+    same "PMIx_Put" "$(predicted pmix_puts)" "$(requests 5)"
+    same "PMIx_Fence" "$(predicted pmix_fences)" $(($(requests 7) + ranks)) # the last one is still to come
+    same "messages" "$(predicted messages)" "$(counter internal_sent)"
+    same "connections" "$(predicted connections)" "$(counter connections_made)"
+    [[ $words == *reduce_all* ]] || same_datagrams "$(predicted datagrams)" "$(of_demand 1)" "$(of_demand 2)"
+    rm -f "$scratch"/statistics.*
+}
+
+compare 16 16 1 barrier:2 broadcast:64 reduce:64
+export GASNET_SSH_OUT_DEGREE=4 # guards start guards
+compare 64 16 0 barrier:3 broadcast:100000 reduce:2000 reduce_all:8
+# Barriers by the tree and then by dissemination, and rings
+compare 12 12 1 barrier:103 broadcast:500000 reduce:400000 reduce_all:100000
+
+# One host fails: rank 6 kills the guard above it, in the middle of a branch and at the head's own.
+fail()
+{
+    local list='' i
+    for ((i = 0; i < 12; i++)); do
+        list+=",=n$i:1"
+    done
+    # shellcheck disable=SC2016 # of the rank's shell
+    SETTINGS="GASNET_SSH_OUT_DEGREE=$1" RUN="-v -v -H ${list#,}" job 12 \
+        sh -c 'if [ "$PMIX_RANK" = '"$2"' ]; then sleep 0.5; kill -9 $PPID; fi; exec sleep 30'
+    fails_with 1 "a host was lost"
+    simulated=$(GASNET_SSH_OUT_DEGREE=$1 "$GASNETRUN" -n 12 -N 12 "--simulate=start=fork,fail=$2" --json) || failed "no simulation"
+    for i in hello job go server lost kill ending done left; do
+        same "degree $1, host $2 fails: frames '$i' of the head" "$(predicted $i)" "$(of_head $i)"
+    done
+}
+fail 3 6
+fail 3 8
+
+# grows WHAT WORDS LEAST MOST: of the busiest rank, from 64 to 1024 hosts, in percent
+grows()
+{
+    local few many
+    few=$("$GASNETRUN" -n 256 -N 64 "--simulate=barrier:2$2" --json | sed "s/.*\"rank\":{[^}]*\"$1\":\([0-9]*\).*/\1/")
+    many=$("$GASNETRUN" -n 4096 -N 1024 "--simulate=barrier:2$2" --json | sed "s/.*\"rank\":{[^}]*\"$1\":\([0-9]*\).*/\1/")
+    [ $((100 * many)) -ge $((few * $3)) ] && [ $((100 * many)) -le $((few * $4)) ] ||
+        failed "$1 of the busiest rank${2:+ with $2}: $few on 64 hosts, $many on 1024, not $3 to $4 %"
+}
+unset GASNET_SUPERNODE_MAXSIZE
+grows messages "" 100 100
+grows connections "" 100 100
+grows messages ,reduce_all:8 100 200 # the logarithm of 1024 is 167 % of that of 64
+# Mistakes show as what they are: linear.
+grows messages ,plant=gather 1500 1700
+grows connections ,plant=connect 1500 1700
+
+# The same seed gives the same result, another one another.
+for seed in 7 7 8; do
+    "$GASNETRUN" -n 100000 -N 782 "--simulate=barrier:2,reduce_all:8,seed=$seed" --json >>"$scratch/seeds" || failed "no simulation"
+done
+[ "$(sort -u "$scratch/seeds" | wc -l)" = 2 ] || failed "seeds 7, 7 and 8 give $(sort -u "$scratch/seeds" | wc -l) results, not 2"
+
+# wrong WORDS TEXT: refused in one line
+wrong()
+{
+    "$GASNETRUN" -n 100 -N 10 "--simulate=$1" >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    [ $status = 2 ] && [ "$(wc -l <"$scratch/err")" = 1 ] && grep -q "$2" "$scratch/err" || failed "--simulate=$1: status $status, not 2 with '$2'"
+}
+wrong bogus=1 'unknown word bogus'
+wrong fabric=ring 'fabric=ring: not one of switch, fattree, dragonfly'
+wrong seed=x 'seed=x: not a number between 0 and'
+wrong fail=10 'fail=10: not a number between 0 and 9'
+wrong reduce:0 'reduce=0: not a number between 1 and'
+wrong fabric=dragonfly,ports=4 'has 6 hosts at most, not 10; ports='
+wrong costs=/nonexistent 'costs=/nonexistent: No such file'
+echo "message 3 us" >"$scratch/costs"
+wrong "costs=$scratch/costs" 'line 1: message is in us, not in ns'
+"$GASNETRUN" -n 2 --simulate=costs >"$scratch/costs" && "$GASNETRUN" -n 2 "--simulate=costs=$scratch/costs" >"$scratch/out" ||
+    failed "--simulate=costs prints a file that it does not read"
+finish
