@@ -57,6 +57,9 @@ def check(model, key, value):
             fail(f"a time line: not {value}")
     elif key == "marks":
         check_marks(model, value)
+    elif key == "no_setting":
+        if value in (name for name, _ in model["settings"]):
+            fail(f"settings: {model['settings']}, with {value}")
     elif key == "how":
         number, text = value.split(":")
         how = [rank["how"] for rank in model["ranks"] if rank["rank"] == int(number)]
