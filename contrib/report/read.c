@@ -96,7 +96,7 @@ static bool take_line(struct report_reader *reader, char *line, size_t length)
                                   : report_read_line(reader, line, length);
     if (status == READ_GOOD)
         return true;
-    if (status == READ_FOREIGN && !is_whole && reader->line > 1) {
+    if (status == READ_FOREIGN && !is_whole && reader->line > 1 && length <= line_max) {
         reader->model->cut++;
         return true;
     }

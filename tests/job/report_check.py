@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the data in a page of gasnet_report, for report.sh and web.sh.
-   report_check.py FILE [stats=RANK,...] [top=RANK,...] [hosts=N] [title=TEXT] [timeline=yes|no] [marks=FILE] [how=RANK:TEXT]...
+   report_check.py FILE [stats=RANK,...] [top=RANK,...] [hosts=N] [title=TEXT] [timeline=yes|no] [marks=FILE] [how=RANK:TEXT] [no_setting=NAME]...
    stats, top: just these ranks have counters from statistics or from samples; marks: the counters are those of top.c"""
 import json
 import re
@@ -57,6 +57,9 @@ def check(model, key, value):
             fail(f"a time line: not {value}")
     elif key == "marks":
         check_marks(model, value)
+    elif key == "no_setting":
+        if value in (name for name, _ in model["settings"]):
+            fail(f"settings: {model['settings']}, with {value}")
     elif key == "how":
         number, text = value.split(":")
         how = [rank["how"] for rank in model["ranks"] if rank["rank"] == int(number)]

@@ -69,6 +69,10 @@ command_line()
         limit_was=$(ulimit -Sv)
         ulimit -Sv 1500000
         run 1 -o "$scratch/no.html" /dev/zero
+        cp "$scratch/err" "$scratch/zeros.err"
+        run 1 -o "$scratch/no.html" - < <(cat "$scratch"/seq4/stats-0.json /dev/zero)
+        only "standard input:2: not a line of statistics, of a trace or of --top --json of trunkline"
+        cp "$scratch/zeros.err" "$scratch/err"
         ulimit -Sv "$limit_was"
         only "/dev/zero:1: not a line of statistics, of a trace or of --top --json of trunkline"
     }
