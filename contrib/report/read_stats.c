@@ -67,20 +67,6 @@ static bool read_sizes(struct report_reader *reader, const struct json_node *siz
     return true;
 }
 
-static bool ends_with(struct trace_word word, const char *end)
-{
-    size_t n = strlen(end);
-    return word.length >= n && memcmp(word.at + word.length - n, end, n) == 0;
-}
-
-/* Where --report lets ranks write (spawner/guard/files.c): nothing that the user has set. */
-static bool is_of_launcher(struct trace_word value)
-{
-    static const char folder[] = "/gasnetrun-";
-    return (ends_with(value, "/statistics.%.json") || ends_with(value, "/trace.%")) &&
-           memmem(value.at, value.length, folder, sizeof(folder) - 1) != NULL;
-}
-
 /* "settings": those that differ from their defaults. */
 static bool read_settings(struct report_reader *reader, const struct json_node *root)
 {
@@ -90,8 +76,7 @@ static bool read_settings(struct report_reader *reader, const struct json_node *
         return true;
     reader->model->has_settings = true;
     for (const struct json_node *n = json_first(tree, settings); n; n = json_next(tree, n))
-        if (n->type == JSON_STRING && !is_of_launcher(n->text) &&
-            !report_setting_add(reader->model, n->key, n->text))
+        if (n->type == JSON_STRING && !report_setting_add(reader->model, n->key, n->text))
             return false;
     return true;
 }
