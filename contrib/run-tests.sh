@@ -126,9 +126,10 @@ build_ahead()
 # ahead NAME TARGET [FILE]: the file is there from the beginning of tests on.
 ahead()
 (
+    parallel=$(nproc)
     make_tree "$1" || exit
-    [ -z "${3-}" ] || : >"$3"
-    nice -n 19 timeout --foreground -k 10 "$(at_most 1500)" make -j"$(nproc)" -k --no-print-directory "$2" >ahead.log
+    [ -z "${3-}" ] || { : >"$3" && parallel=$jobs; }
+    nice -n 19 timeout --foreground -k 10 "$(at_most 1500)" make -j"$parallel" -k --no-print-directory "$2" >ahead.log
 )
 
 # Adds the results written since $1 (a file) to the totals and shows what failed or was skipped.
