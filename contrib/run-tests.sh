@@ -9,7 +9,8 @@
 #   tsan   the tests of several threads in a build with ThreadSanitizer
 # Tests that failed beside the others, if they are few, run once more with the machine to themselves, to find out whether load is what
 # they need in order to fail. They are failures all the same.
-# While the virtual machines run, tests of the later stages that are one program run too; what does not pass there runs again in its stage.
+# While the virtual machines run, tests of the later stages that are one program run too; what does not pass there runs again in its
+# stage.
 # Each stage builds in its own folder below ./build-tests (BUILD=directory for another place) and has a time limit; all of them
 # together have one of 80 minutes (LIMIT=seconds), at whose end the stage that runs is cut short, those behind it do not start, and
 # each of them is a failure.
@@ -81,7 +82,8 @@ prepare()
 }
 
 # make_tree NAME: configures $base/NAME and leaves us in it. Of the debug information tests need no more than lines: without the rest
-# compiling takes a sixth less; programs of tests are compiled with -O1 (tests/programs.mk). ThreadSanitizer is no less strict with -O1, for which the compiler needs half of the time.
+# compiling takes a sixth less. Programs of tests are compiled with -O1 (tests/programs.mk). ThreadSanitizer is no less strict with
+# -O1, for which the compiler needs half of the time.
 make_tree()
 {
     local options=()
@@ -124,9 +126,10 @@ build_ahead()
 # ahead NAME TARGET [FILE]: the file is there from the beginning of tests on.
 ahead()
 (
+    parallel=$(nproc)
     make_tree "$1" || exit
-    [ -z "${3-}" ] || : >"$3"
-    nice -n 19 timeout --foreground -k 10 "$(at_most 1500)" make -j"$(nproc)" -k --no-print-directory "$2" >ahead.log
+    [ -z "${3-}" ] || { : >"$3" && parallel=$jobs; }
+    nice -n 19 timeout --foreground -k 10 "$(at_most 1500)" make -j"$parallel" -k --no-print-directory "$2" >ahead.log
 )
 
 # Adds the results written since $1 (a file) to the totals and shows what failed or was skipped.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # On the first of three machines: the test of broadcasts on each, with plain verbs and as a job, without and with loss.
-# usage: guest-mcswitch.sh CONTROLLER DIRECTORY      in which mcswitch.sh says that it has read counters and set the loss
+# usage: guest-mcswitch.sh CONTROLLER DIRECTORY      mcswitch.sh leaves a file there when it has read counters or set the loss
 . "$(dirname "$0")/guest-lib.sh"
 controller=$1 answers=$2 meeting=10.0.0.1:7777
 program=$top_builddir/tests/mcswitch/broadcast
