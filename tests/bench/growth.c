@@ -159,9 +159,9 @@ static void count_operations(bool is_planted)
 /* ---- instructions of rank 0 ---- */
 
 /* By these names callgrind knows it: --toggle-collect, --dump-after. */
-void measured(void (*run)(void), int times);
+__attribute__((noinline)) void measured(void (*run)(void), int times);
 
-__attribute__((noinline, noclone)) void measured(void (*run)(void), int times)
+void measured(void (*run)(void), int times)
 {
     for (int i = 0; i < times; i++)
         run();

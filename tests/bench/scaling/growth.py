@@ -6,21 +6,22 @@ import math
 PROMISES = {"constant": 0.0, "logarithmic": None, "linear": 1.0}
 # By how much an exponent may exceed the promise. Counts repeat exactly but have steps, as a tree does that gets another level. Times of a
 # machine that does other work too are judged by the lower end of their range.
-TOLERANCE = {"count": 0.1, "time": 0.35}
+TOLERANCE = {"count": 0.1, "time": 0.5}
 # Relative errors that a curve may have by chance: residuals below them do not tell one model from the other.
 NOISE = {"count": 0.01, "time": 0.1}
-# A logarithm is refused if a power fits so many times better, or a bend upwards explains so many times more than what is left (F).
-BETTER = 2.0
+# A logarithm is refused if a bend upwards explains so many times more than what is left (F). A power bends so.
 BENT = 10.0
+# The exponent of a power through log2 of 2 to 16 is 0.66, and it falls from there: a steeper curve is none, however much noise there is.
+STEEPEST_LOGARITHM = 0.75
 # Quantiles of Student's t for 95 %, by degrees of freedom
 STUDENT = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23]
 
 
 class Fit:
-    """An exponent, half the width of its 95 % range, and the sum of squares of relative errors."""
+    """An exponent, and half the width of its 95 % range."""
 
-    def __init__(self, exponent, half, squares):
-        self.exponent, self.half, self.squares = exponent, half, squares
+    def __init__(self, exponent, half):
+        self.exponent, self.half = exponent, half
 
 
 def line(points):
@@ -31,15 +32,15 @@ def line(points):
     slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
     offset = mean_y - slope * mean_x
     squares = sum((y - offset - slope * x) ** 2 for x, y in points)
-    return offset, slope, math.sqrt(squares / (n - 2) / spread) if n > 2 else 0.0, squares
+    return offset, slope, math.sqrt(squares / (n - 2) / spread) if n > 2 else 0.0
 
 
 def power(points):
     """y = a x^b, in logarithms of both."""
-    _, slope, error, squares = line([(math.log(x), math.log(y)) for x, y in points])
+    _, slope, error = line([(math.log(x), math.log(y)) for x, y in points])
     freedom = len(points) - 2
     student = STUDENT[min(freedom, len(STUDENT)) - 1] if freedom > 0 else 0.0
-    return Fit(slope, student * error, squares)
+    return Fit(slope, student * error)
 
 
 def weighted(points, parts):
@@ -57,13 +58,13 @@ def weighted(points, parts):
     return factors, sum((sum(f * cell for f, cell in zip(factors, row)) - 1) ** 2 for row in rows)
 
 
-def is_logarithm(points, of_power, noise):
-    """y = a + c ln x, unless the power fits better, or the curve bends upwards over ln x."""
+def is_logarithm(points, noise):
+    """y = a + c ln x, unless the curve bends upwards over ln x."""
     chance = len(points) * noise ** 2
     _, straight = weighted(points, [lambda x: 1, math.log])
     factors, bent = weighted(points, [lambda x: 1, math.log, lambda x: math.log(x) ** 2])
     gain = (straight - bent) * max(1, len(points) - 3) / (bent + chance)
-    return straight + chance <= BETTER * (of_power + chance) and (factors[2] <= 0 or gain < BENT)
+    return factors[2] <= 0 or gain < BENT
 
 
 def upper_half(points):
@@ -84,12 +85,12 @@ class Growth:
         if kind not in TOLERANCE:
             raise ValueError(f"'{kind}' is no kind of curve: {' or '.join(TOLERANCE)}")
         self.kind, self.points = kind, usable(points)
-        self.all = self.held = Fit(0.0, 0.0, 0.0)
+        self.all = self.held = Fit(0.0, 0.0)
         self.is_logarithm = False
         if len(self.points) >= 4:
             self.all = power(self.points)
             self.held = power(upper_half(self.points)) if kind == "count" else self.all
-            self.is_logarithm = is_logarithm(self.points, self.all.squares, NOISE[kind])
+            self.is_logarithm = self.held.exponent <= STEEPEST_LOGARITHM and is_logarithm(self.points, NOISE[kind])
         elif any(y > 0 for _, y in points):
             raise ValueError(f"{len(self.points)} points are too few to fit an exponent: 4 at least")
 

@@ -40,6 +40,10 @@ class Fits(unittest.TestCase):
             fit = Growth(shaken(lambda x: 7 * x, share)).all
             self.assertLess(abs(fit.exponent - 1), fit.half)
             self.assertGreater(fit.half, share / 10)
+        # By hand: slope 0.98, residuals 0.03 and 0.09, t of two degrees of freedom 4.30
+        fit = Growth([(math.exp(x), math.exp(y)) for x, y in ((0, 0), (1, 1.1), (2, 1.9), (3, 3))]).all
+        self.assertAlmostEqual(fit.exponent, 0.98, 6)
+        self.assertAlmostEqual(fit.half, 0.182, 3)
 
     def test_each_promise_is_kept_by_its_curves(self):
         kept = {"constant": [lambda x: 5, lambda x: 640 + x % 7, lambda x: 0],
@@ -61,9 +65,11 @@ class Fits(unittest.TestCase):
     def test_a_logarithm_and_a_power_are_told_apart_in_noise(self):
         self.assertEqual(Growth(shaken(math.log2, 0.05)).word(), "logarithmic")
         self.assertEqual(Growth(shaken(math.sqrt, 0.02)).word(), "power")
+        self.assertFalse(Growth(shaken(lambda x: x, 0.9), "time").is_logarithm)
 
     def test_times_are_judged_by_the_lower_end(self):
-        self.assertTrue(Growth(shaken(lambda x: x ** 1.2, 0.2), "time").keeps("linear"))
+        self.assertTrue(Growth(shaken(lambda x: x ** 1.55, 0.2), "time").keeps("linear"))
+        self.assertFalse(Growth(curve(lambda x: x ** 1.55), "time").keeps("linear"))
         self.assertFalse(Growth(shaken(lambda x: x * x, 0.2), "time").keeps("linear"))
 
     def test_too_few_points_are_refused(self):
