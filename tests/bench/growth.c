@@ -2,7 +2,7 @@
 /* growth WHAT - counts for make bench-scaling, which starts it with different numbers of ranks.
  *
  * operations: each rank prints its queue pairs and connections after the start, and messages, bytes
- * and the least time of barriers, and of broadcasts, reductions and splits of a team, each with a
+ * and the median time of barriers, and of broadcasts, reductions and splits of a team, each with a
  * barrier, because a root could run ahead. "to-all" after it plants a mistake: each rank sends a
  * message to each other one at the start.
  *
@@ -113,20 +113,26 @@ static const struct {
 } operations[] = {
     {"barrier", barrier}, {"broadcast", broadcast}, {"reduction", reduce}, {"split", split}};
 
-/* Does the operation `turns` times; the least time of one, which other work on the machine has
- * changed least. */
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Does the operation `turns` times; the median of their times. The least is that of a rank that
+ * came last and did not wait. */
 static double time_turns(void (*run)(void))
 {
-    double least = 1e9;
+    double took[turns];
     for (int turn = 0; turn < turns; turn++) {
         double began = now();
         run();
-        double took = now() - began;
-        least = took < least ? took : least;
+        took[turn] = now() - began;
         if (run != barrier)
             barrier();
     }
-    return least;
+    qsort(took, turns, sizeof(*took), compare);
+    return took[turns / 2];
 }
 
 /* One line for each rank: words "NAME.WHAT VALUE". */
@@ -144,13 +150,13 @@ static void count_operations(bool is_planted)
         operations[i].run(); /* connections that it needs */
         barrier();
         was = growth_counts();
-        double least = time_turns(operations[i].run);
+        double median = time_turns(operations[i].run);
         is = growth_counts();
         const char *name = operations[i].name;
         at += snprintf(line + at, sizeof(line) - (size_t)at,
                        " %s.messages %.3f %s.bytes %.3f %s.us %.1f", name,
                        (double)(is.messages - was.messages) / turns, name,
-                       (double)(is.bytes - was.bytes) / turns, name, 1e6 * least);
+                       (double)(is.bytes - was.bytes) / turns, name, 1e6 * median);
         barrier();
     }
     printf("%s\n", line);

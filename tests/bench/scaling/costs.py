@@ -13,13 +13,16 @@ LEAST = 16  # ranks; smaller jobs have few ticks of the clock
 class Costs:
     def __init__(self):
         self.alone, self.launcher_ms, self.launcher_kib = [], [], []
+        self.smallest = None  # (ranks, CPU ms of PMIx alone): most of it is the host's
         self.found = []
 
     def of_ranks(self, ranks, curves, launcher):
         """Takes what the sweep over ranks has just measured."""
+        alone = ranks, curves.points["CPU ms of PMIx alone"][-1][1]
+        self.smallest = self.smallest or alone
         if ranks < LEAST:
             return
-        self.alone.append((ranks, curves.points["CPU ms of PMIx alone"][-1][1]))
+        self.alone.append(alone)
         self.launcher_ms.append((ranks, launcher["ms"]))
         self.launcher_kib.append((ranks, launcher["KiB"]))
 
@@ -30,10 +33,10 @@ class Costs:
         """The rest, with jobs of their own."""
         if len(self.alone) < 2:
             return
-        launcher, (of_host, pmix) = line(self.launcher_ms)[1], line(self.alone)[:2]
+        launcher, pmix = line(self.launcher_ms)[1], line(self.alone)[1]
         self.add("rank.pmix", 1e6 * (pmix - launcher), "ns", "CPU time of a rank for exec, PMIx_Init, a fence and PMIx_Finalize")
         self.add("rank.server", 1e6 * launcher, "ns", "CPU time of the launcher's processes for a rank of their host: server and guard")
-        self.add("host.server", 1e6 * of_host, "ns", "CPU time of the launcher's processes of a host beside that for ranks")
+        self.add("host.server", 1e6 * (self.smallest[1] - self.smallest[0] * pmix), "ns", "CPU time of the launcher's processes of a host beside that for ranks")
         self.add("rank.guard", 0, "ns", "in rank.server")
         sizes = [ranks for ranks, _ in self.alone][-3:]
         near, net = self.starts(bench, sizes, "0"), self.starts(bench, sizes, "1")
