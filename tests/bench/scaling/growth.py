@@ -13,6 +13,7 @@ NOISE = {"count": 0.01, "time": 0.1}
 BENT = 10.0
 # The exponent of a power through log2 of 2 to 16 is 0.66, and it falls from there: a steeper curve is none, however much noise there is.
 STEEPEST_LOGARITHM = 0.75
+FEWEST = 4  # points of a fit
 # Quantiles of Student's t for 95 %, by degrees of freedom
 STUDENT = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23]
 
@@ -69,7 +70,7 @@ def is_logarithm(points, noise):
 
 def upper_half(points):
     """What large jobs will see: a part that grows faster is hidden at first by one that is constant, and x - 1 is not linear at first."""
-    return points[-max(4, (len(points) + 1) // 2):]
+    return points[-max(FEWEST, (len(points) + 1) // 2):]
 
 
 def usable(points):
@@ -87,12 +88,12 @@ class Growth:
         self.kind, self.points = kind, usable(points)
         self.all = self.held = Fit(0.0, 0.0)
         self.is_logarithm = False
-        if len(self.points) >= 4:
+        if len(self.points) >= FEWEST:
             self.all = power(self.points)
             self.held = power(upper_half(self.points)) if kind == "count" else self.all
             self.is_logarithm = self.held.exponent <= STEEPEST_LOGARITHM and is_logarithm(self.points, NOISE[kind])
         elif any(y > 0 for _, y in points):
-            raise ValueError(f"{len(self.points)} points are too few to fit an exponent: 4 at least")
+            raise ValueError(f"{len(self.points)} points are too few to fit an exponent: {FEWEST} at least")
 
     def least(self):
         return self.held.exponent - (self.held.half if self.kind == "time" else 0.0)
