@@ -30,16 +30,30 @@ def ratio_ticks(least, largest):
     return [below[-1]] + [tick for tick in RATIO_TICKS if below[-1] < tick < above[0]] + [above[0]]
 
 
+def log_ticks(least, largest):
+    """1, 2, 5 and so on, or powers of ten where that is many; at least up to 2."""
+    largest = max(largest, 2 * least)
+    for steps in ((1, 2, 5), (1,)):
+        ticks = [step * 10.0 ** power for power in range(-6, 13) for step in steps]
+        first = max(i for i, tick in enumerate(ticks) if tick <= least * (1 + 1e-9))
+        last = min(i for i, tick in enumerate(ticks) if tick >= largest * (1 - 1e-9))
+        if last - first < 8:
+            break
+    return ticks[first:last + 1]
+
+
 def values(panels):
     return [value for panel in panels for points in panel.series.values() for _, *three in points for value in three]
 
 
 def ticks_of(panel, panels):
     """Panels with one unit share an axis, so that they can be compared. It begins at 0 where one of them has bars."""
-    alike = [one for one in panels if (one.y, one.ratio) == (panel.y, panel.ratio)]
+    alike = [one for one in panels if (one.y, one.ratio, one.log) == (panel.y, panel.ratio, panel.log)]
     seen = values(alike)
     if panel.ratio:
         return ratio_ticks(min(seen), max(seen))
+    if panel.log:
+        return log_ticks(min(seen), max(seen))
     from_zero = any(one.has_bars() for one in alike) or min(seen) < max(seen) / 2
     return linear_ticks(0.0 if from_zero else min(seen), max(seen))
 
@@ -96,7 +110,7 @@ class Plot:
     def y(self, value):
         low, high = self.ticks[0], self.ticks[-1]
         assert low <= value <= high, f"{value} is outside of the axis of '{self.panel.title}'"
-        share = math.log(value / low) / math.log(high / low) if self.panel.ratio else (value - low) / (high - low)
+        share = math.log(value / low) / math.log(high / low) if self.panel.ratio or self.panel.log else (value - low) / (high - low)
         return self.bottom - share * (self.bottom - self.top)
 
     def x(self, place):

@@ -15,6 +15,7 @@ class Panel:
         self.title, self.under, self.x, self.y, self.better = title, "", "", "", ""
         self.line = None        # (value, name): a horizontal line to compare with
         self.ratio = False      # the y axis is logarithmic around 1
+        self.log = False        # the y axis is logarithmic
         self.series = {}        # name: [(x as written, median, least, largest)]
 
     def places(self):
@@ -99,6 +100,42 @@ def check(picture, path):
     for panel in picture.panels:
         if not panel.x or not panel.y or panel.better not in ("higher", "lower") or not any(panel.series.values()):
             raise DataError(f"{path}: panel '{panel.title}' lacks x, y, better (higher or lower) or data")
+
+
+# ---- Curves of make bench-scaling ----
+
+CURVE_PANELS = [("Messages and connections", "ranks", ("messages", "queue pairs", "connections")),
+                ("Bytes and memory", "ranks", ("bytes of a", "memory")),
+                ("Start, and instructions", "ranks", ("bytes read", "bytes of the launcher", "page faults", "CPU ms", "instructions")),
+                ("More ranks a host, 4 hosts", "ranks a host", ("messages", "bytes", "connections")),
+                ("More hosts, 4 ranks each", "hosts", ("messages", "bytes", "connections")),
+                ("Instructions, registered regions", "registered regions", ("instructions",)),
+                ("Instructions, connections", "connections", ("instructions",)),
+                ("Instructions, teams", "teams", ("instructions",)),
+                ("Instructions, threads", "threads", ("instructions",))]
+
+
+def read_curves(path):
+    """How much each curve of doc/scaling/measured.txt has grown since its first point, in panels by what it grows with."""
+    picture = Picture()
+    picture.title = "What grows, and with what"
+    picture.columns = 3
+    picture.note = ("Each curve divided by its first point, both axes logarithmic: a straight line is a power, and its slope the exponent. "
+                    "Counts are of the busiest rank.")
+    for line in read_text(path).splitlines():
+        if line.startswith("measured "):
+            picture.measured = line[len("measured "):]
+    for title, against, words in CURVE_PANELS:
+        panel = Panel(title)
+        panel.x, panel.y, panel.better, panel.log = against, "times the first point", "lower", True
+        for cells in (line[len("curve "):].split(" | ") for line in read_text(path).splitlines() if line.startswith("curve ")):
+            points = [tuple(map(float, point.split(":"))) for point in cells[3].split()]
+            if cells[1] == against and cells[0].startswith(words) and all(y > 0 for _, y in points):
+                panel.series[cells[0]] = [(f"{x:g}", *[y / points[0][1]] * 3) for x, y in points]
+        if panel.series:
+            picture.panels.append(panel)
+    check(picture, path)
+    return picture
 
 
 # ---- Pages of benchmarks ----

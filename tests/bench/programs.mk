@@ -18,6 +18,8 @@ $(call bench,start,seq)
 $(call bench,leave,seq)
 $(call variant,bench-pmix,$$(AM_CPPFLAGS) $$(AM_CFLAGS) $$(PMIX_CFLAGS))
 $(call program,tests/bench/pmix_start,$(call objects,bench-pmix,tests/bench/pmix_start.c),$$(PMIX_LIBS))
+# make bench-scaling; it has functions of libibverbs in it, as tests/job/footprint
+$(call bench,growth,par,growth growth_counts,-rdynamic)
 $(call bench,first_message,seq,,$$(IBVERBS_LIBS))
 $(call bench,threads,par)
 $(call bench,pairs,par)
@@ -50,8 +52,8 @@ no_pidfd = tests/bench/libnopidfd.so
 $(call variant,preloaded,$$(AM_CPPFLAGS) $$(AM_CFLAGS) $$(pic))
 $(call shared,$(no_pidfd),$(call objects,preloaded,tests/bench/no_pidfd.c),-ldl)
 bench_programs = $(patsubst %,tests/bench/%,roce bench bench-par start leave working_set operations operations-par)
-cleaned += $(wildcard tests/bench/*.json)
-TESTS += tests/bench/compare.sh
+cleaned += $(wildcard tests/bench/*.json scaling.txt scaling.svg)
+TESTS += tests/bench/compare.sh tests/bench/scaling.sh
 
 bench-softhca: tests/bench/softhca
 	tests/bench/softhca
@@ -139,6 +141,11 @@ bench-rails: all-am $(bench_programs)
 bench-scale: spawner/gasnetrun_ibv $(softhca_library) tests/bench/start tests/bench/first_message \
     tests/launcher/pmix_probe tests/job/footprint-par tests/job/many_ranks-seq
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/scale
+# Exponents of what grows, held against doc/scaling.md; SCALING="--ranks 1024", SCALING=--update, which writes that page
+bench-scaling: spawner/gasnetrun_ibv $(softhca_library) $(no_pidfd) tests/bench/growth tests/bench/pmix_start tests/bench/start \
+    tests/job/start_growth-seq tests/job/footprint-par
+	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/scaling/measure $(SCALING)
+.PHONY: bench-scaling
 # Threads with peers of their own and with one; then in pairs, beside as many processes
 bench-threads: all-am tests/bench/threads tests/bench/pairs
 	@$(AM_TESTS_ENVIRONMENT) \

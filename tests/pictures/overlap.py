@@ -100,6 +100,15 @@ class Charts(unittest.TestCase):
         for points in ("1 5 4 6\n2 7 6 8\n", "1 5 4 6\n2 7 6 8\n4 9 9 9\n8 12 11 13\n", "0 5 4 6\n2 7 6 8\n4 9 9 9\n8 12 11 13\n"):
             self.assertEqual(self.drawn(HEAD + PANEL + "series a\n" + points).problems(), [])
 
+    def test_curves_of_growth_are_right(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("measured 2026-01-02, 2 CPUs\ncurve messages | ranks | count | 2:3 4:6 8:9 16:4000\n"
+                       "curve connections | ranks | count | 2:1 4:1 8:1 16:1\ncurve bytes of a split | hosts | count | 2:4 4:2 8:1 16:1\n")
+            file.flush()
+            picture = data.read_curves(file.name)
+        self.assertEqual([panel.x for panel in picture.panels], ["ranks", "hosts"])
+        self.assertEqual(charts.draw(picture).problems(), [])
+
     def test_a_ninth_series_is_drawn(self):
         text = HEAD + PANEL + "".join(f"series s{i}\n1 5 4 6\n" for i in range(9))
         self.assertEqual(self.drawn(text).problems(), [])

@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The fits of make bench-scaling find known exponents and planted mistakes, and the table of doc/scaling.md agrees with its curves.
+set -u
+command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+measure=${top_srcdir:?}/tests/bench/scaling/measure
+out=$(mktemp) || exit 1
+trap 'rm -f "$out"' EXIT
+
+# refused WORDS OPTIONS: before any job is started
+refused()
+{
+    local words=$1 status
+    shift
+    GASNETRUN=/bin/false top_builddir=/ "$measure" "$@" >"$out" 2>&1
+    status=$?
+    if [ $status -ne 2 ] || ! grep -q -- "$words" "$out"; then
+        echo "measure $*: status $status, not 2 with '$words': $(tail -2 "$out")"
+        exit 1
+    fi
+}
+
+python3 "$top_srcdir/tests/bench/scaling/test_growth.py" >"$out" 2>&1 || { cat "$out"; exit 1; }
+refused "4 is not from 64 to 4096" --ranks 4
+refused "--update needs all curves" --update --only hosts

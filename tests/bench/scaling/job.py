@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Jobs of bench-scaling: starts them over the network, with connections on demand, and reads what they print. A job that fails or hangs ends
+# the bench with a line.
+import os
+import resource
+import subprocess
+
+# As in large jobs at all sizes: receive queues are shared, and have as few buffers for each rank as 256 ranks have by default. With more,
+# messages carry credits along, and small jobs would send half as many. Each end of a connection has a queue pair of its own (no XRC).
+SETTINGS = {"GASNET_SUPERNODE_MAXSIZE": "1", "GASNET_CONNECT_STATIC": "0", "GASNET_USE_FIREHOSE": "0", "GASNET_USE_SRQ": "1",
+            "GASNET_USE_XRC": "0", "GASNET_QUIET": "1", "JOB_DEADLINE": "280", "SOFTHCA_SEED": "0"}
+BUFFERS, BUFFERS_LEAST = 4, 16  # of each rank, of a job
+LIMIT = 300  # seconds
+
+
+class BenchError(Exception):
+    """One line: which job, and what it said."""
+
+
+def children():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+class Bench:
+    def __init__(self, work, plant):
+        self.work, self.plant, self.costs = work, plant, None
+        self.launcher, self.top = os.environ["GASNETRUN"], os.environ["top_builddir"]
+
+    def built(self, path):
+        return os.path.join(self.top, path)
+
+    def run(self, ranks, command, settings=None, options=()):
+        """The lines that the job prints."""
+        buffers = {"GASNET_RBUF_COUNT": str(max(BUFFERS * ranks, BUFFERS_LEAST))}
+        full = [self.launcher, *options, "-n", str(ranks), *command]
+        try:
+            done = subprocess.run(full, env={**os.environ, **SETTINGS, **buffers, **(settings or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
+        except subprocess.TimeoutExpired:
+            raise BenchError(f"{' '.join(full)}: not over after {LIMIT} s") from None
+        if done.returncode:
+            raise BenchError(f"{' '.join(full)}: status {done.returncode}: {done.stderr.strip()[-300:]}")
+        return done.stdout.splitlines()
+
+    def timed(self, ranks, command, attempts=1):
+        """(lines, CPU seconds, user and system, of launcher and ranks)"""
+        before = children()
+        try:
+            lines = self.run(ranks, command)
+        except BenchError as error:
+            if attempts == 1:
+                raise
+            print(f"once more: {error}", flush=True)
+            return self.timed(ranks, command, attempts - 1)
+        return lines, children() - before
+
+    def operations(self, ranks, hosts=None):
+        """Lines of growth.c; on virtual hosts, whose ranks share memory, if their number is given."""
+        command = [self.built("tests/bench/growth"), "operations", *([self.plant] if self.plant else [])]
+        if not hosts:
+            return self.run(ranks, command)
+        names = ",".join(f"=n{i}:{ranks // hosts}" for i in range(hosts))
+        return self.run(ranks, command, {"GASNET_SUPERNODE_MAXSIZE": "0"}, ["-H", names])
+
+    @staticmethod
+    def words(lines):
+        """[{word: value}] by rank, of lines "rank 0 word value word value"."""
+        of = {}
+        for line in lines:
+            words = line.split()
+            if words[:1] == ["rank"]:
+                of[int(words[1])] = {name: float(value) for name, value in zip(words[2::2], words[3::2])}
+        return [of[rank] for rank in sorted(of)]
+
+    @staticmethod
+    def amounts(line):
+        """{unit: value} of "rank 3: 1 bytes, 2 reads"."""
+        parts = [part.split() for part in line.split(": ", 1)[1].split(", ")]
+        return {unit: float(value) for value, unit in parts}
