@@ -277,6 +277,10 @@ TRUNKLINE_NEAR void gex_Event_Wait(gex_Event_t event)
             ((void *)((char *)&(value) + sizeof(value) - (nbytes)))
 #    endif
 
+/* A size that no value has is left to the library: the compiler would warn of bytes behind it. */
+#    define TRUNKLINE_IS_TOO_LONG(nbytes)                                                          \
+        (__builtin_constant_p(nbytes) && (nbytes) > sizeof(gex_RMA_Value_t))
+
 TRUNKLINE_PART void trunkline_nbrhd_store(uintptr_t dest, gex_RMA_Value_t value, size_t nbytes)
 {
     if (nbytes == sizeof(value))
@@ -305,7 +309,7 @@ TRUNKLINE_NEAR int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *de
                                           gex_RMA_Value_t value, size_t nbytes, gex_Flags_t flags)
 {
     uintptr_t offset = trunkline_addr_offset(tm, rank);
-    if (TRUNKLINE_IS_UNMAPPED(offset, flags))
+    if (TRUNKLINE_IS_TOO_LONG(nbytes) || TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_put_blocking_val(tm, rank, dest, value, nbytes, flags);
     trunkline_nbrhd_store((uintptr_t)dest + offset, value, nbytes);
     trunkline_copy_turn();
@@ -316,7 +320,7 @@ TRUNKLINE_NEAR gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, void *
                                             gex_RMA_Value_t value, size_t nbytes, gex_Flags_t flags)
 {
     uintptr_t offset = trunkline_addr_offset(tm, rank);
-    if (TRUNKLINE_IS_UNMAPPED(offset, flags))
+    if (TRUNKLINE_IS_TOO_LONG(nbytes) || TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_put_nb_val(tm, rank, dest, value, nbytes, flags);
     trunkline_nbrhd_store((uintptr_t)dest + offset, value, nbytes);
     return GEX_EVENT_INVALID;
@@ -326,7 +330,7 @@ TRUNKLINE_NEAR int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void *dest,
                                      gex_RMA_Value_t value, size_t nbytes, gex_Flags_t flags)
 {
     uintptr_t offset = trunkline_addr_offset(tm, rank);
-    if (TRUNKLINE_IS_UNMAPPED(offset, flags))
+    if (TRUNKLINE_IS_TOO_LONG(nbytes) || TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_put_nbi_val(tm, rank, dest, value, nbytes, flags);
     trunkline_nbrhd_store((uintptr_t)dest + offset, value, nbytes);
     return GASNET_OK;
@@ -336,7 +340,7 @@ TRUNKLINE_NEAR gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t ra
                                                       size_t nbytes, gex_Flags_t flags)
 {
     uintptr_t offset = trunkline_addr_offset(tm, rank);
-    if (TRUNKLINE_IS_UNMAPPED(offset, flags))
+    if (TRUNKLINE_IS_TOO_LONG(nbytes) || TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_get_blocking_val(tm, rank, src, nbytes, flags);
     gex_RMA_Value_t value = trunkline_nbrhd_load((uintptr_t)src + offset, nbytes);
     trunkline_copy_turn();
