@@ -318,7 +318,7 @@ static void one_queue_pair_of_two_from_now_on(void)
     CHECK_EQ(strcmp(ask(&a, "fault list"), expected), 0);
     CHECK_EQ(strcmp(ask(&a, "fault set drop:x=1"),
                     "error drop takes no 'x'; it takes dev, port, qp, op, nth, every, after, "
-                    "count, p, for, lost"),
+                    "count, p, for, lost, over"),
              0);
     CHECK_EQ(strcmp(ask(&a, "fault list"), expected), 0); /* a mistake changes nothing */
     CHECK_EQ(strncmp(ask(&a, "fault clear"), "ok", 2), 0);

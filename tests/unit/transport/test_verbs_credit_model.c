@@ -217,7 +217,7 @@ static void check_rest(uint32_t me)
         assert_int_equal(tk_counter_read(&ours->space) + ours->unsignaled, v->depth_pp);
         assert_true(ours->credits > 0);
         assert_int_equal(tk_counter_read(&ours->rndv_count), 0);
-        kept += ours->unsignaled_bounce_count;
+        kept += ours->unsignaled_tx.more_bounces;
         if (ours->loan)
             continue;
         assert_int_equal(fake_receives(ours->qp), tk_credit_buffers_posted(ours));

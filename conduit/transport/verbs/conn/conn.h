@@ -67,7 +67,8 @@ struct tk_conn {
     tk_counter_t returned;      /* in PAR: slots that came back; with the lane's lock */
     tk_counter_t broken;        /* not 0: an error was logged; posted work never completes */
     tk_counter_t space;         /* free slots of the send queue, in PAR less `returned` */
-    struct tk_tx unsignaled_tx; /* names the connection in errors of unsignaled messages */
+    struct tk_tx unsignaled_tx; /* names the connection in errors of unsignaled messages; has their
+                                   bounce buffers, linked, `more_bounces` of them; see data/tx.h */
     uint64_t starved_since;     /* when a report saw that a request lacked a credit; 0: never */
     struct ibv_send_wr unsignaled_wr; /* for unsignaled messages; only its length changes */
     struct ibv_sge unsignaled_sge;
@@ -76,8 +77,6 @@ struct tk_conn {
         char bytes[tk_unsignaled_max];
     } unsignaled_data;
 
-    struct tk_buffer *unsignaled_bounces; /* of unsignaled messages, linked; see data/tx.h */
-    uint8_t unsignaled_bounce_count;
     struct tk_tx_log *tx_log; /* NULL: no failover group */
     tk_counter_t reserved;    /* slots taken by am reservations */
     tk_counter_t rndv_count;  /* rendezvous messages in flight, in either direction */

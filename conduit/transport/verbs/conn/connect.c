@@ -114,7 +114,7 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
     tk_counter_set(&conn->returned, 0);
     conn->rx_base = tk_notice_buffers();
     conn->credits = conn->credits_to_return = conn->unsignaled = conn->control_expected = 0;
-    conn->starved_since = conn->carried = conn->unsignaled_bounce_count = 0;
+    conn->starved_since = conn->carried = conn->unsignaled_tx.more_bounces = 0;
     tk_credit_queue_clear(conn);
     conn->is_closing = conn->has_sent_control = conn->is_ready = false;
     tk_counter_set(&conn->state, TK_LIVE);

@@ -397,9 +397,9 @@ static void flush_quiet(struct tk_conn *conn)
 /* All work requests have completed, so the device no longer reads these buffers. */
 static void give_unsignaled_bounces(struct tk_conn *conn)
 {
-    if (conn->unsignaled_bounce_count > 0)
-        tk_bounces_give(conn->unsignaled_bounces, conn->unsignaled_bounce_count);
-    conn->unsignaled_bounce_count = 0;
+    if (conn->unsignaled_tx.more_bounces > 0)
+        tk_bounces_give(conn->unsignaled_tx.bounce, conn->unsignaled_tx.more_bounces);
+    conn->unsignaled_tx.more_bounces = 0;
 }
 
 static bool is_idle(struct tk_conn *conn)

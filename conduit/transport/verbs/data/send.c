@@ -82,11 +82,11 @@ static void post_gathered(struct tk_tx *tx, const struct tk_outgoing *m)
 static inline void take_over_bounces(struct tk_tx *tx)
 {
     struct tk_conn *conn = tx->conn;
-    if (conn->unsignaled_bounce_count == 0)
+    if (conn->unsignaled_tx.more_bounces == 0)
         return;
-    tx->bounce->item.next = &conn->unsignaled_bounces->item;
-    tx->more_bounces = conn->unsignaled_bounce_count;
-    conn->unsignaled_bounce_count = 0;
+    tx->bounce->item.next = &conn->unsignaled_tx.bounce->item;
+    tx->more_bounces = conn->unsignaled_tx.more_bounces;
+    conn->unsignaled_tx.more_bounces = 0;
 }
 
 /* Posts a message that lies in its buffer. */
@@ -228,7 +228,7 @@ static bool post_logged(struct tk_conn *conn, const struct tk_outgoing *m)
  * was taken; the message has to be signaled. */
 static inline struct tk_buffer *unsignaled_bounce_take(struct tk_conn *conn)
 {
-    if (conn->unsignaled_bounce_count >= tk_verbs.unsignaled_bounces_max ||
+    if (conn->unsignaled_tx.more_bounces >= tk_verbs.unsignaled_bounces_max ||
         !tk_unsignaled_fits(conn, tk_verbs.unsignaled_max))
         return NULL;
     struct tk_buffer *bounce = tk_pool_take(&tk_verbs.bounce_pool);
@@ -252,9 +252,10 @@ static inline void unsignaled_bounce_post(struct tk_conn *conn, struct tk_buffer
     wr.opcode = IBV_WR_SEND;
     wr.send_flags = 0;
     tk_if_unlikely(tk_verbs.needs_more) tk_tx_name_queue(conn, &wr);
-    bounce->item.next = conn->unsignaled_bounce_count > 0 ? &conn->unsignaled_bounces->item : NULL;
-    conn->unsignaled_bounces = bounce;
-    conn->unsignaled_bounce_count++;
+    bounce->item.next =
+        conn->unsignaled_tx.more_bounces > 0 ? &conn->unsignaled_tx.bounce->item : NULL;
+    conn->unsignaled_tx.bounce = bounce;
+    conn->unsignaled_tx.more_bounces++;
     int error = ibv_post_send(conn->qp, &wr, &bad);
     tk_if_unlikely(error) tk_post_failed((struct tk_tx *)(uintptr_t)bad->wr_id, error);
 }
