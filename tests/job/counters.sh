@@ -52,7 +52,9 @@ network_seq()
     SETTINGS="COUNTERS_SEED=$COUNTERS_SEED" mix 2 "$jobs/counters-seq"
     # Refused ones are not counted.
     SETTINGS="COUNTERS_SEED=$COUNTERS_SEED GASNET_AM_CREDITS_PP=1 GASNET_NETWORKDEPTH_PP=2" mix 2 "$jobs/counters-seq"
-    [ "$(of "$scratch/stats-0.json" messages_cancelled)" -gt 5 ] || failed "few messages were cancelled"
+    # By chance 5 to 15 in each rank
+    [ $(($(of "$scratch/stats-0.json" messages_cancelled) + $(of "$scratch/stats-1.json" messages_cancelled))) -gt 5 ] ||
+        failed "few messages were cancelled"
     [ "$(of "$scratch/stats-0.json" put_bytes_neighbours)" = 0 ] || failed "puts over the network counted among neighbours"
     [ "$(of "$scratch/stats-0.json" credit_waits)" -gt 0 ] || failed "nothing waited for one credit"
     # Immediate commits find no buffer with these settings.

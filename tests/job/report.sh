@@ -62,13 +62,17 @@ shows()
     python3 "$top_srcdir/tests/job/report_check.py" "$@" >"$scratch/shown" 2>&1 || failed "$(cat "$scratch/shown")"
 }
 
+# In a library configured with --enable-trace each program records a trace.
+traces=no lines_without=1
+[ "${TRUNKLINE_TEST_TRACE:-no}" = no ] || traces=yes lines_without=0
+
 # A job that ends well, of a program that records no trace; and one of the trace twin.
 well()
 {
     RUN="--report $scratch/page.html" good 2 "$jobs/am-seq"
-    shows "$scratch/page.html" stats=0,1 hosts=1 timeline=no "title=Report of am-seq"
-    says 'the report .*/page.html lacks a time line, for which the program must be linked with a trace twin$' 1
-    says '' 1
+    shows "$scratch/page.html" stats=0,1 hosts=1 "timeline=$traces" "title=Report of am-seq"
+    says 'the report .*/page.html lacks a time line, for which the program must be linked with a trace twin$' "$lines_without"
+    says '' "$lines_without"
     RUN="--report $scratch/page.html" good 2 "$jobs/report_traced"
     # Not those by which --report collects files
     shows "$scratch/page.html" stats=0,1 hosts=1 timeline=yes no_setting=GASNET_STATSFILE no_setting=GASNET_TRACEFILE
@@ -80,7 +84,7 @@ failing()
 {
     RUN="--report $scratch/page.html -H =n0,=n1" job 4 sh -c "'$jobs/am-seq' && exit \$PMIX_RANK"
     fails_with 3
-    shows "$scratch/page.html" stats=0,1,2,3 hosts=2 timeline=no
+    shows "$scratch/page.html" stats=0,1,2,3 hosts=2 "timeline=$traces"
 }
 
 # A fatal signal in one rank; the others are ended. Two hosts, by a command in place of ssh that runs both here.
@@ -110,7 +114,7 @@ killed()
     all_marks 2 && sleep 2 && kill -KILL "$(pid_of 1)"
     ended 137
     shows "$scratch/page.html" stats=0 top=1 hosts=1
-    says 'lacks statistics of 1 rank (first: 1), which wrote none; a time line' 1
+    says 'lacks statistics of 1 rank (first: 1), which wrote none' 1
 }
 
 # A launcher that is killed leaves no empty page.
@@ -162,7 +166,7 @@ tool()
 own_files()
 {
     RUN="--report $scratch/page.html" SETTINGS="GASNET_STATSFILE=$scratch/own-%.json" good 2 "$jobs/am-seq"
-    shows "$scratch/page.html" stats=0,1 hosts=1 timeline=no
+    shows "$scratch/page.html" stats=0,1 hosts=1 "timeline=$traces"
     [ -s "$scratch/own-0.json" ] && [ -s "$scratch/own-1.json" ] || failed "the user's own files are gone"
     rm -f "$scratch/page.html"
     touch -d '1 hour ago' "$scratch/own-0.json" "$scratch/own-1.json"
