@@ -19,6 +19,7 @@ enum tk_own {
     TK_OWN_EXCHANGE,    /* collective/exchange.c */
     TK_OWN_TRACE,       /* trace/record.c */
     TK_OWN_TRACE_MASK,
+    TK_OWN_RAILS,   /* stats/stats.h */
     TK_OWN_WAIT,    /* base/wait_record.c */
     TK_OWN_BACKOFF, /* progress/backoff.c */
     TK_OWN_GRANTED, /* transport/shm/ring_queue.c */

@@ -50,16 +50,16 @@ static inline bool tk_poll(void)
 {
     /* Bytes that handlers transfer in a poll do not belong to the call that polls. */
     const unsigned path = tk_is_traced ? tk_path_taken : 0;
-    struct tk_rails_taken *const rails = tk_is_traced ? tk_rails_taken : NULL;
+    struct tk_rails_taken *const rails = tk_is_traced ? *tk_rails_taken() : NULL;
     if (tk_is_traced)
-        tk_rails_taken = NULL;
+        *tk_rails_taken() = NULL;
     bool any = tk_poll_transports();
     tk_if_unlikely(tk_counter_read(&tk_deferred_work_wanted) != 0) any =
         tk_deferred_work_after(any);
     else if (TK_THREADED && any) tk_wake_own_threads();
     if (tk_is_traced) {
         tk_path_taken = path;
-        tk_rails_taken = rails;
+        *tk_rails_taken() = rails;
     }
     return any;
 }

@@ -23,7 +23,6 @@ TK_PER_THREAD_NEAR struct tk_stats_block *tk_stats_mine = &nobody;
 
 TK_PER_THREAD bool tk_lacks_credit;
 TK_PER_THREAD unsigned tk_path_taken;
-TK_PER_THREAD struct tk_rails_taken *tk_rails_taken;
 
 static struct tk_stats_block *_Atomic blocks; /* of threads */
 static struct tk_stats_block *unused;

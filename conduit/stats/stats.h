@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "base/mode.h"
 #include "base/platform.h"
+#include "base/thread_own.h"
 #include "base/traced.h"
 #include "stats/table.h"
 
@@ -123,13 +124,17 @@ struct tk_rails_taken {
     uint64_t bytes[tk_rails_taken_max];
 };
 
-/* Of this thread's current call. NULL: it is not recorded, or it polls for others. */
-extern TK_HIDDEN TK_PER_THREAD struct tk_rails_taken *tk_rails_taken;
+/* Of this thread's current call. NULL: it is not recorded, or it polls for others. Only libraries
+ * that trace use it, so it takes no static TLS of the others. */
+static inline struct tk_rails_taken **tk_rails_taken(void)
+{
+    return tk_thread_own(TK_OWN_RAILS, sizeof(struct tk_rails_taken *));
+}
 
 /* Part of the current call was posted on this rail. */
 static inline void tk_rail_take(unsigned rail, size_t nbytes)
 {
-    struct tk_rails_taken *taken = tk_is_traced ? tk_rails_taken : NULL;
+    struct tk_rails_taken *taken = tk_is_traced ? *tk_rails_taken() : NULL;
     if (!taken)
         return;
     unsigned at = rail < tk_rails_taken_max ? rail : tk_rails_taken_max - 1;

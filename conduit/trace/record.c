@@ -142,8 +142,8 @@ void tk_trace_begin(struct tk_trace_call *call, enum tk_trace_op op, uint32_t pe
                                    .op = (uint8_t)op,
                                    .outer_path = tk_path_taken,
                                    .outer_handler = mine->handler};
-    call->outer_rails = tk_rails_taken;
-    tk_rails_taken = takes_rails(op) ? &call->rails : NULL;
+    call->outer_rails = *tk_rails_taken();
+    *tk_rails_taken() = takes_rails(op) ? &call->rails : NULL;
     tk_path_taken = 0;
     mine->peer = tk_trace_no_peer;
     mine->sequence = 0;
@@ -257,7 +257,7 @@ void tk_trace_end(const struct tk_trace_call *call)
     mine->sequence = call->outer_sequence;
     mine->handler = call->outer_handler;
     tk_path_taken = call->outer_path;
-    tk_rails_taken = call->outer_rails;
+    *tk_rails_taken() = call->outer_rails;
     if (event.peer != me || atomic_load_explicit(&is_local_wanted, memory_order_relaxed))
         add_with_rails(&event, &call->rails);
 }

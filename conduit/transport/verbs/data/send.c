@@ -34,7 +34,7 @@
 static inline void message_take(const struct tk_conn *conn, const struct tk_message_head *head,
                                 size_t nbytes, unsigned path)
 {
-    if (!tk_is_traced || !tk_rails_taken || !head->reserved)
+    if (!tk_is_traced || !*tk_rails_taken() || !head->reserved)
         return;
     if (!tk_path_taken)
         tk_path_taken = 1 + path;
