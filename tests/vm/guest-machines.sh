@@ -14,8 +14,7 @@ address_handles()
     good "hello, three machines" 3 $all "$jobs/hello-seq" && grep -q '^3 ranks over verbs rxe0:1 .*RoCE v2' $out.out ||
         failed "not over rxe0: $(cat $out.out)"
     good "AM matrix" 2 $both "$jobs/am-seq"
-    # Larger ones on one machine, where they take a fraction of the time: guest-conduit.sh
-    good "put/get matrix to 64 KiB" 2 $both "$jobs/putget-seq" 65536
+    good "put/get matrix to 256 KiB" 2 $both "$jobs/putget-seq" 262144
     # Each rank has one neighbour on its machine and reaches two ranks by its device.
     good "AM matrix, PAR, two ranks on each" 4 $both "$jobs/am-par"
     good "collectives, three machines" 3 $all "$jobs/collectives-seq" random 1 4
@@ -83,7 +82,7 @@ siw_on_first_use()
         "$jobs/first_contact-par" ring
     GASNET_NUM_QPS=2 good "AM matrix, two queue pairs each, iWARP" 2 $both "$jobs/am-seq"
     GASNET_USE_SRQ=1 good "the same, shared receive queues, iWARP" 3 $all "$jobs/first_contact-seq" 9
-    good "put/get matrix to 32 KiB, iWARP" 2 $both "$jobs/putget-par" 32768
+    good "put/get matrix to 64 KiB, iWARP" 2 $both "$jobs/putget-par" 65536
 }
 
 # In the place of Soft-RoCE.
