@@ -191,6 +191,7 @@ static void write_columns(FILE *out)
 
 /* ---- histograms ---- */
 
+/* Number and value of those that are not 0. */
 static void write_bins(FILE *out, const uint64_t *bins, unsigned count)
 {
     const char *before = "";
@@ -426,32 +427,18 @@ static void write_messages(FILE *out, const struct report_timeline *t)
     fputs("]", out);
 }
 
-/* Slice and value of those that are not 0. */
-static void write_track(FILE *out, const uint64_t *values)
-{
-    const char *before = "";
-    fputc('[', out);
-    for (unsigned i = 0; i < report_slices; i++) {
-        if (values[i] == 0)
-            continue;
-        fprintf(out, "%s[%u,%" PRIu64 "]", before, i, values[i]);
-        before = ",";
-    }
-    fputc(']', out);
-}
-
 /* A connection: rank, peer, rail, begin since that of the time line, ns. */
 static void write_tracks(FILE *out, const struct report_timeline *t)
 {
     const struct report_tracks *tracks = &t->tracks;
     fputs(",\n\"connecting\":", out);
-    write_track(out, tracks->values[REPORT_TRACK_CONNECTING]);
+    write_bins(out, tracks->values[REPORT_TRACK_CONNECTING], report_slices);
     fputs(",\"registering\":", out);
-    write_track(out, tracks->values[REPORT_TRACK_REGISTERING]);
+    write_bins(out, tracks->values[REPORT_TRACK_REGISTERING], report_slices);
     fputs(",\"rails\":[", out);
     for (unsigned i = 0; i < report_rails_max; i++) {
         fputs(i ? "," : "", out);
-        write_track(out, tracks->values[REPORT_TRACK_RAILS + i]);
+        write_bins(out, tracks->values[REPORT_TRACK_RAILS + i], report_slices);
     }
     fprintf(out, "],\"connected\":%" PRIu64 ",\"connections\":[", tracks->connections_seen);
     for (size_t i = 0; i < tracks->connection_count; i++) {

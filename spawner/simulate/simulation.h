@@ -27,7 +27,7 @@ struct sim_frames {
 };
 
 struct sim_leader {
-    uint64_t clock;    /* when it has done what it was told so far */
+    uint64_t clock;    /* when it has finished the work given to it */
     uint64_t received; /* bit for each step */
     uint64_t bytes;    /* sent to other hosts' ranks */
     uint32_t sent, came;

@@ -8,20 +8,6 @@ export GASNET_SUPERNODE_MAXSIZE=1
 hello=$jobs/hello-seq
 program=$jobs/putget-seq
 
-# by_rank NAME SETTING...: makes $scratch/NAME, a wrapper that sets the N-th SETTING for rank N.
-by_rank()
-{
-    local name=$scratch/$1 rank=0 setting
-    shift
-    echo '#!/bin/sh' >"$name"
-    for setting; do
-        echo "[ \$PMIX_RANK -ne $rank ] || export $setting" >>"$name"
-        rank=$((rank + 1))
-    done
-    echo 'exec "$@"' >>"$name"
-    chmod 755 "$name"
-}
-
 # The record of rank 0 has the choice and the reason.
 records()
 {

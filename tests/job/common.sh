@@ -214,6 +214,20 @@ fails_with()
     [ "$status" -eq "$1" ] || failed "${2:-job}: status $status, not $1"
 }
 
+# by_rank NAME SETTING...: makes $scratch/NAME, a wrapper that sets the N-th SETTING for rank N.
+by_rank()
+{
+    local name=$scratch/$1 rank=0 setting
+    shift
+    echo '#!/bin/sh' >"$name"
+    for setting; do
+        echo "[ \$PMIX_RANK -ne $rank ] || export $setting" >>"$name"
+        rank=$((rank + 1))
+    done
+    echo 'exec "$@"' >>"$name"
+    chmod 755 "$name"
+}
+
 # says PATTERN [TIMES]: that many lines of standard error match (default: at least one).
 says()
 {

@@ -10,20 +10,6 @@ hello=$jobs/hello-seq
 connected=$jobs/connected-seq
 putget=$jobs/putget-seq
 
-# by_rank NAME SETTING...: makes $scratch/NAME, a wrapper that sets the N-th SETTING for rank N.
-by_rank()
-{
-    local name=$scratch/$1 rank=0 setting
-    shift
-    echo '#!/bin/sh' >"$name"
-    for setting; do
-        echo "[ \$PMIX_RANK -ne $rank ] || export $setting" >>"$name"
-        rank=$((rank + 1))
-    done
-    echo 'exec "$@"' >>"$name"
-    chmod 755 "$name"
-}
-
 one_line()
 {
     says '^trunkline' 1

@@ -1,64 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The program that gasnetrun_ibv --simulate predicts: the words of its arguments are those of the
  * simulation, barrier:TIMES, broadcast:BYTES, reduce:BYTES, reduce_all:BYTES. Without a segment.
- * Each rank prints its requests to PMIx; the rest is in the statistics. Calls of libpmix are
- * counted by wrappers. */
-#include <dlfcn.h>
+ * Each rank prints its requests to PMIx; the rest is in the statistics. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "job.h"
+#include "pmix_calls.h"
 
 #include "gasnet_coll.h"
-
-static unsigned gets, puts_made, fences;
-static _Thread_local bool inside;
-
-/* libpmix's own function; the types are as wide as its own. */
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
-
-int PMIx_Get(const void *proc, const char *key, const void *info, size_t count, void **value);
-int PMIx_Get_nb(const void *proc, const char *key, const void *info, size_t count,
-                void (*done)(void), void *object);
-int PMIx_Put(unsigned char scope, const char *key, void *value);
-int PMIx_Fence_nb(const void *procs, size_t proc_count, const void *info, size_t count,
-                  void (*done)(void), void *object);
-
-static unsigned is_of_a_rank(const char *key)
-{
-    return strncmp(key, "tk.", 3) == 0;
-}
-
-int PMIx_Get(const void *proc, const char *key, const void *info, size_t count, void **value)
-{
-    gets += is_of_a_rank(key);
-    inside = true;
-    int rc = REAL(PMIx_Get)(proc, key, info, count, value);
-    inside = false;
-    return rc;
-}
-
-int PMIx_Get_nb(const void *proc, const char *key, const void *info, size_t count,
-                void (*done)(void), void *object)
-{
-    gets += !inside && is_of_a_rank(key);
-    return REAL(PMIx_Get_nb)(proc, key, info, count, done, object);
-}
-
-int PMIx_Put(unsigned char scope, const char *key, void *value)
-{
-    puts_made++;
-    return REAL(PMIx_Put)(scope, key, value);
-}
-
-int PMIx_Fence_nb(const void *procs, size_t proc_count, const void *info, size_t count,
-                  void (*done)(void), void *object)
-{
-    fences++;
-    return REAL(PMIx_Fence_nb)(procs, proc_count, info, count, done, object);
-}
 
 /* True if `word` begins with the name and ":"; then *number is behind it. */
 static bool is_call(const char *word, const char *name, size_t *number)
@@ -94,7 +46,7 @@ int main(int argc, char **argv)
                 gex_Event_Wait(gex_Coll_BarrierNB(job.tm, 0));
         else
             gex_Event_Wait(begin(argv[i]));
-    printf("rank %u: %u gets, %u puts, %u fences\n", (unsigned)gex_TM_QueryRank(job.tm), gets,
-           puts_made, fences);
+    printf("rank %u: %u gets, %u puts, %u fences\n", (unsigned)gex_TM_QueryRank(job.tm),
+           pmix_calls.gets, pmix_calls.puts, pmix_calls.fences);
     gasnet_exit(0);
 }

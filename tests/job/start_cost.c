@@ -18,54 +18,12 @@
 #include <unistd.h>
 
 #include "job.h"
+#include "pmix_calls.h"
 
-static unsigned gets, puts_made, fences, limits_read, registrations;
-static _Thread_local bool inside;
+static unsigned limits_read, registrations;
 
-/* libpmix's own function; the types are as wide as its own. */
+/* The function itself. */
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
-
-int PMIx_Get(const void *proc, const char *key, const void *info, size_t count, void **value);
-int PMIx_Get_nb(const void *proc, const char *key, const void *info, size_t count,
-                void (*done)(void), void *object);
-int PMIx_Put(unsigned char scope, const char *key, void *value);
-int PMIx_Fence_nb(const void *procs, size_t proc_count, const void *info, size_t count,
-                  void (*done)(void), void *object);
-
-/* Is it a key that ranks publish? libpmix itself queries values of the job. */
-static unsigned is_of_a_rank(const char *key)
-{
-    return strncmp(key, "tk.", 3) == 0;
-}
-
-int PMIx_Get(const void *proc, const char *key, const void *info, size_t count, void **value)
-{
-    gets += is_of_a_rank(key);
-    inside = true; /* some releases of libpmix implement it by PMIx_Get_nb */
-    int rc = REAL(PMIx_Get)(proc, key, info, count, value);
-    inside = false;
-    return rc;
-}
-
-int PMIx_Get_nb(const void *proc, const char *key, const void *info, size_t count,
-                void (*done)(void), void *object)
-{
-    gets += !inside && is_of_a_rank(key);
-    return REAL(PMIx_Get_nb)(proc, key, info, count, done, object);
-}
-
-int PMIx_Put(unsigned char scope, const char *key, void *value)
-{
-    puts_made++;
-    return REAL(PMIx_Put)(scope, key, value);
-}
-
-int PMIx_Fence_nb(const void *procs, size_t proc_count, const void *info, size_t count,
-                  void (*done)(void), void *object)
-{
-    fences++;
-    return REAL(PMIx_Fence_nb)(procs, proc_count, info, count, done, object);
-}
 
 int open(const char *path, int flags, ...)
 {
@@ -164,8 +122,9 @@ int main(int argc, char **argv)
     job_barrier();
     printf("rank %u: %u gets, %u puts, %u fences, %u rings, %u segments, %u files, %u limits, "
            "%u registrations, %u tables, %u libraries, %lu KiB\n",
-           (unsigned)job.rank, gets, puts_made, fences, mapped("memfd:message rings"),
-           mapped("memfd:segment"), in_session(), limits_read, registrations, tables_shared(),
-           mapped("/libibverbs.so") + mapped("/librdmacm.so"), rings_present());
+           (unsigned)job.rank, pmix_calls.gets, pmix_calls.puts, pmix_calls.fences,
+           mapped("memfd:message rings"), mapped("memfd:segment"), in_session(), limits_read,
+           registrations, tables_shared(), mapped("/libibverbs.so") + mapped("/librdmacm.so"),
+           rings_present());
     job_end();
 }
