@@ -17,13 +17,13 @@
 extern const char __start_trunkline_first_use[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_trunkline_first_use[] __attribute__((weak, visibility("hidden")));
 
-/* Touches the pages before the first prefetch, which does nothing for unmapped pages. Otherwise the
- * kernel would map them in the middle of a first message. */
-static inline void tk_first_use_map(void)
+/* Reads all of it before the first prefetch, which does nothing for unmapped pages: otherwise the
+ * kernel would map them in the middle of a first message. And if little else runs until then, the
+ * prefetch finds the lines in a cache of this processor. */
+static inline void tk_first_use_load(void)
 {
-    enum { page_min = 4096 };
     uintptr_t stop = (uintptr_t)__stop_trunkline_first_use;
-    for (uintptr_t at = (uintptr_t)__start_trunkline_first_use; at < stop; at += page_min)
+    for (uintptr_t at = (uintptr_t)__start_trunkline_first_use; at < stop; at += TK_CACHE_LINE)
         (void)*(const volatile char *)at;
     if (stop)
         (void)*(const volatile char *)(stop - 1);

@@ -111,7 +111,7 @@ struct tk_rings_place {
     uint32_t reserved;
 };
 
-enum { tk_peer_info_version = 8, tk_job_secret_size = 16 };
+enum { tk_peer_info_version = 9, tk_job_secret_size = 16 };
 
 /* A rank's offer for extended reliable connections, see transport/verbs/conn/xrc_agree.c: the
  * reason against them, or 0; for how many ranks a send queue has space; and a file to share with

@@ -29,12 +29,13 @@ enum { tk_small_put_max = 1023 /* bytes; no device takes more into a work reques
 /* All counts, of a thread or summed. On the fast path an inline put is counted by its exact size,
  * which costs one addition; tk_stats_fold() adds these to the counts of their path, and their
  * bytes. A Short request is counted by the remaining budget of requests (tk_stats_take_turn()), so
- * that one subtraction does both; tk_stats_fold() adds these too. */
+ * that one subtraction does both; tk_stats_fold() adds these too. What every message counts comes
+ * first: polls have touched that page before a first message. */
 struct tk_stats {
+    uint64_t requests_granted, requests_left; /* their difference: Short requests */
     uint64_t counts[tk_counters];
     uint64_t transfers[tk_paths][tk_size_classes];
     uint64_t small_puts[tk_small_put_max + 1];
-    uint64_t requests_granted, requests_left; /* their difference: Short requests */
 };
 
 enum { tk_stats_words = sizeof(struct tk_stats) / sizeof(uint64_t) };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The first message to a peer, which has to connect first, beside a round trip of bare datagrams
  * over the same port: a job of two ranks, and one sample. Rank 0 prints "first US later US datagram
- * US", the later message and the datagram being medians. Run by scale, several times. One client
- * thread. */
+ * US", the later message and the datagram being medians. Run by scale, several times. The same with
+ * first_parts.c is first_parts, which also prints where the time goes. One client thread. */
 #include "config.h"
 
 #include <stdbool.h>
@@ -13,6 +13,8 @@
 
 #include <gasnetex.h>
 #include <trunkline_rails.h>
+
+#include "first_parts.h"
 
 enum { rounds = 1001, grh_size = 40 /* in front of a datagram */, buffer_size = 128 };
 
@@ -141,6 +143,8 @@ static void on_request(gex_Token_t token, gex_AM_Arg_t is_last)
 {
     is_over = is_last;
     gex_AM_ReplyShort0(token, reply_index, 0);
+    if (first_parts_end)
+        first_parts_end();
 }
 
 static double message(gex_TM_t tm, int is_last)
@@ -155,7 +159,11 @@ static double message(gex_TM_t tm, int is_last)
 static void ask(gex_TM_t tm, double datagram)
 {
     static double later[rounds];
+    if (first_parts_begin)
+        first_parts_begin();
     double first = message(tm, 0);
+    if (first_parts_end)
+        first_parts_end();
     for (int i = 0; i < rounds; i++)
         later[i] = message(tm, i == rounds - 1);
     printf("first %.1f later %.2f datagram %.2f\n", first, median(later), datagram);
@@ -180,9 +188,13 @@ int main(int argc, char **argv)
     /* Its last answer shows that rank 1 is about to poll. A fence of the launcher would not: it
      * lets one rank go long before the other. */
     double datagram = datagrams(me == 0);
+    if (first_parts_begin && me != 0)
+        first_parts_begin();
     if (me == 0)
         ask(tm, datagram);
     else
         GASNET_BLOCKUNTIL(is_over);
+    if (first_parts_print)
+        must(first_parts_print(me), "a message is missing between the parts");
     gasnet_exit(0);
 }

@@ -21,6 +21,7 @@ $(call program,tests/bench/pmix_start,$(call objects,bench-pmix,tests/bench/pmix
 # make bench-scaling; it has functions of libibverbs in it, as tests/job/footprint
 $(call bench,growth,par,growth growth_counts,-rdynamic)
 $(call bench,first_message,seq,,$$(IBVERBS_LIBS))
+$(call bench,first_parts,seq,first_message first_parts,$$(IBVERBS_LIBS) -rdynamic)
 $(call bench,threads,par)
 $(call bench,pairs,par)
 $(call bench,working_set,seq,conduit_am job working_set)
@@ -66,7 +67,7 @@ bench-roce: all-am tests/bench/roce
 # All of them, as a page: doc/benchmarks.md. BENCH="--any-load nbrhd kv" for options and parts.
 # Everything they need is built before the first measurement, not in the middle of a table.
 bench: all-am $(bench_programs) $(nbrhd_programs) $(vector_programs) $(collectives_programs) $(atomics_programs) $(workloads_programs) \
-    $(no_pidfd) $(softgpu_libraries) tests/bench/first_message tests/bench/kinds tests/bench/threads tests/bench/pairs tests/launcher/pmix_probe tests/job/footprint-par \
+    $(no_pidfd) $(softgpu_libraries) tests/bench/first_message tests/bench/first_parts tests/bench/kinds tests/bench/threads tests/bench/pairs tests/launcher/pmix_probe tests/job/footprint-par \
     tests/job/many_ranks-seq
 	$(srcdir)/tests/bench/benchmarks $(BENCH)
 bench-compare:
@@ -138,7 +139,7 @@ bench-simulate: spawner/gasnetrun_ibv $(softhca_library) tests/job/simulated-seq
 .PHONY: bench-simulate
 bench-rails: all-am $(bench_programs)
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/rails
-bench-scale: spawner/gasnetrun_ibv $(softhca_library) tests/bench/start tests/bench/first_message \
+bench-scale: spawner/gasnetrun_ibv $(softhca_library) tests/bench/start tests/bench/first_message tests/bench/first_parts \
     tests/launcher/pmix_probe tests/job/footprint-par tests/job/many_ranks-seq
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/scale
 # Exponents of what grows, held against doc/scaling.md; SCALING="--ranks 1024", SCALING=--update, which writes that page

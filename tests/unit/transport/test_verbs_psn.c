@@ -11,6 +11,7 @@
 #include "fake_world.h"
 #include "transport/verbs/conn/conns.h"
 #include "transport/verbs/conn/psn.h"
+#include "transport/verbs/conn/siphash.h"
 #include "unit.h"
 
 enum { ranks = 3, conns = 2, psn_mask = 0xffffff, flows_max = ranks * ranks * conns };
@@ -48,6 +49,15 @@ static struct numbers numbers_of_job(void)
             }
     world_close();
     return n;
+}
+
+/* The published vector of 16 bytes: key and text are 0, 1, 2 and so on. */
+static void siphash_has_the_published_value(void **state)
+{
+    uint8_t count[tk_siphash_key_size];
+    for (uint8_t i = 0; i < sizeof(count); i++)
+        count[i] = i;
+    assert_true(tk_siphash(count, count) == UINT64_C(0x3f2acc7f57c29bdb));
 }
 
 static int in_order(const void *a, const void *b)
@@ -161,6 +171,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_number_says_nothing_about_another),
     cmocka_unit_test(both_ends_agree_in_every_incarnation),
     cmocka_unit_test(incarnations_are_far_apart),
+    cmocka_unit_test(siphash_has_the_published_value),
     cmocka_unit_test(the_secret_decides),
     cmocka_unit_test(random_numbers_differ),
 };

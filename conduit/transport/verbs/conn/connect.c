@@ -277,13 +277,13 @@ static enum tk_status conn_make(struct tk_conn *conn, bool is_primary)
     return error ? conn_failed(conn, "modify_qp to INIT", error) : TK_OK;
 }
 
-static struct tk_lane *lane_of_number(uint32_t number)
+TK_FIRST_USE static struct tk_lane *lane_of_number(uint32_t number)
 {
     return &tk_verbs.lanes[number % tk_lane_count()];
 }
 
 /* Ranks that share a queue pair share the completion queue of its sends. */
-static struct tk_lane *lane_to(uint32_t rank, uint32_t number)
+TK_FIRST_USE static struct tk_lane *lane_to(uint32_t rank, uint32_t number)
 {
     if (tk_xrc_in_use())
         return lane_of_number(tk_conns.xrc->group_of[rank]);
@@ -323,7 +323,7 @@ bool tk_conn_open_ahead(struct tk_conn *conn)
     return conn->qp && tk_conn_init(conn) == 0;
 }
 
-bool tk_conn_suits(const struct tk_conn *ahead, uint32_t rank)
+TK_FIRST_USE bool tk_conn_suits(const struct tk_conn *ahead, uint32_t rank)
 {
     return tk_lane_of(ahead) == lane_to(rank, 0);
 }

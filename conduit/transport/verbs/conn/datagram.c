@@ -133,7 +133,7 @@ enum tk_status tk_datagrams_prepare(void)
 
 /* Restores the mark: a packet may have overwritten everything, also the bytes before the
  * datagram. */
-static void datagram_post(struct tk_buffer *buffer)
+TK_FIRST_USE static void datagram_post(struct tk_buffer *buffer)
 {
     struct ibv_recv_wr *bad;
     buffer->data[0] = (char)tk_datagram_mark;
@@ -201,7 +201,7 @@ static size_t bytes_of_datagram(void)
            numbers() * sizeof(((struct tk_datagram *)NULL)->qps[0]);
 }
 
-bool tk_is_datagram(const struct tk_buffer *buffer)
+TK_FIRST_USE bool tk_is_datagram(const struct tk_buffer *buffer)
 {
     return tk_is_datagram_conn(buffer->conn);
 }

@@ -346,7 +346,7 @@ enum tk_status tk_demand_open(void)
         return TK_FAIL;
     }
     tk_lock_init(&tk_conns.demand->lock);
-    tk_first_use_map();
+    tk_first_use_load();
     if (!tk_demand_is_by_cm())
         return tk_evict_open((uint32_t)tk_settings.connect_max / tk_verbs.conns_pp);
     tk_conns.demand->is_listening = true;

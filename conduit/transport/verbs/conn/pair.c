@@ -230,7 +230,7 @@ void tk_pair_open_ahead(void)
 
 /* False if the rank has entries from an earlier connection: other threads may hold pointers to
  * those. */
-bool tk_pair_is_ahead_for(uint32_t rank)
+TK_FIRST_USE bool tk_pair_is_ahead_for(uint32_t rank)
 {
     return tk_conns.ahead && tk_conns_to(rank) == tk_verbs.nobody &&
            tk_conn_suits(tk_conns.ahead, rank);
@@ -239,7 +239,7 @@ bool tk_pair_is_ahead_for(uint32_t rank)
 /* A queue pair is tied to its completion queue, that of another lane here. If this peer used it,
  * the order of connecting would decide whether threads with different peers share a lane. It is
  * dropped, not kept for a rank of its lane, because this peer needs its receive buffers. */
-static void drop_unsuited(uint32_t rank)
+TK_FIRST_USE static void drop_unsuited(uint32_t rank)
 {
     if (!tk_conns.ahead || tk_conn_suits(tk_conns.ahead, rank))
         return;

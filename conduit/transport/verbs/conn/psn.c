@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See psn.h. Owns nothing; the secret is in tk_verbs. */
+ * See psn.h. Owns nothing; the secret is in tk_conns. */
 #include "config.h"
 
 #include "transport/verbs/conn/psn.h"
@@ -11,9 +11,9 @@
 
 #include "base/first_use.h"
 #include "base/report.h"
-#include "common/sha256.h"
 #include "peer/peer.h"
 #include "transport/verbs/conn/conns.h"
+#include "transport/verbs/conn/siphash.h"
 
 enum { psn_bits = 24, psn_mask = (1 << psn_bits) - 1, psn_of_xrc = TK_PSN_ATOMICS + 1 };
 
@@ -22,13 +22,17 @@ struct psn_subject {
     uint32_t kind; /* enum tk_psn_kind, or psn_of_xrc */
     uint32_t ranks[2], number;
 };
+_Static_assert(sizeof(struct psn_subject) == tk_siphash_text_size, "it is hashed as it is");
+_Static_assert(sizeof(tk_conns.secret) == tk_siphash_key_size, "the secret is the key");
 
-/* Computes the first two words of the code, one for each direction. */
+/* Computes two words, one for each direction. */
 TK_FIRST_USE static void psn_code(const struct psn_subject *subject, uint32_t words[2])
 {
-    uint8_t code[SHA256_SIZE];
-    tk_sha256_hmac(tk_conns.secret, sizeof(tk_conns.secret), subject, sizeof(*subject), code);
-    memcpy(words, code, 2 * sizeof(words[0]));
+    uint8_t text[tk_siphash_text_size];
+    memcpy(text, subject, sizeof(text));
+    uint64_t code = tk_siphash(tk_conns.secret, text);
+    words[0] = (uint32_t)code;
+    words[1] = (uint32_t)(code >> 32);
 }
 
 /* No packet of an earlier incarnation may be mistaken for one that is expected now. Packets of one

@@ -5,6 +5,7 @@
  * tables; locks only in demand.c. */
 #include "config.h"
 
+#include "base/first_use.h"
 #include "peer/peer.h"
 #include "transport/transport.h"
 #include "transport/verbs/conn/conn.h"
@@ -15,7 +16,7 @@
 #include "transport/verbs/verbs_state.h"
 
 /* The table to call; NULL: the peer can't be used now. */
-static const struct tk_transport *table_for(struct tk_peer *peer, bool is_reply)
+TK_FIRST_USE static const struct tk_transport *table_for(struct tk_peer *peer, bool is_reply)
 {
     if (!tk_demand_is_up(peer))
         tk_demand_use(peer, is_reply);
@@ -28,14 +29,15 @@ static bool is_answer(unsigned kind)
     return kind == TK_REPLY || kind == TK_ACK;
 }
 
-static enum tk_status demand_send(struct tk_peer *peer, struct tk_outgoing *message)
+TK_FIRST_USE static enum tk_status demand_send(struct tk_peer *peer, struct tk_outgoing *message)
 {
     const struct tk_transport *table = table_for(peer, is_answer(message->head->kind));
     return table ? table->am.send(peer, message) : TK_BUSY;
 }
 
-static enum tk_status demand_send_short(struct tk_peer *peer, struct tk_message_head head,
-                                        const int32_t *args, tk_short_busy *busy)
+TK_FIRST_USE static enum tk_status demand_send_short(struct tk_peer *peer,
+                                                     struct tk_message_head head,
+                                                     const int32_t *args, tk_short_busy *busy)
 {
     const struct tk_transport *table = table_for(peer, is_answer(head.kind));
     if (table)
@@ -43,8 +45,8 @@ static enum tk_status demand_send_short(struct tk_peer *peer, struct tk_message_
     return busy ? busy(peer, head, args) : TK_BUSY;
 }
 
-static enum tk_status demand_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
-                                        tk_small_busy *busy)
+TK_FIRST_USE static enum tk_status demand_send_small(struct tk_peer *peer, unsigned tag,
+                                                     uint64_t args, tk_small_busy *busy)
 {
     const struct tk_transport *table = table_for(peer, is_answer(tk_tag_head(tag).kind));
     if (table)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/first_use.h"
 #include "base/lock.h"
 #include "base/pool.h"
 #include "base/report.h"
@@ -45,7 +46,8 @@ static void greeting_came(struct tk_conn *conn, struct tk_buffer *buffer)
 }
 
 /* The first byte is no kind of active message. */
-static void __attribute__((noinline)) handle_unknown_kind(struct tk_buffer *buffer, size_t size)
+TK_FIRST_USE static void __attribute__((noinline))
+handle_unknown_kind(struct tk_buffer *buffer, size_t size)
 {
     const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
     if (head->kind == TK_GREETING && tk_cm_greets()) {

@@ -16,6 +16,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/first_use.h"
 #include "base/lock.h"
 #include "peer/peer.h"
 #include "transport/transport.h"
@@ -41,7 +42,7 @@ static uint32_t conns_on(uint32_t rail)
     return (uint32_t)tk_max(count, 1);
 }
 
-void tk_stripe_open(struct tk_conn *conn, uint32_t remote_rate)
+TK_FIRST_USE void tk_stripe_open(struct tk_conn *conn, uint32_t remote_rate)
 {
     uint32_t own = tk_rail_of(conn)->address.rate_mbps, fastest = 1;
     uint32_t rate = (uint32_t)tk_max(1, tk_min(own, remote_rate));

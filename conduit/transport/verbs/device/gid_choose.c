@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/first_use.h"
 #include "peer/peer.h"
 #include "transport/verbs/device/ports.h"
 #include "transport/verbs/library.h"
@@ -44,7 +45,7 @@ static int worth_of(const struct tk_gid *gid)
     return (is_v2(gid) ? families : 0) + (int)family_of(gid);
 }
 
-bool tk_gid_is_same_network(const struct tk_gid *a, const struct tk_gid *b)
+TK_FIRST_USE bool tk_gid_is_same_network(const struct tk_gid *a, const struct tk_gid *b)
 {
     unsigned bits = (unsigned)tk_max(a->network_bits, b->network_bits), bytes = bits / 8;
     if (bits > 8 * sizeof(a->raw) || memcmp(a->raw, b->raw, bytes))
