@@ -55,7 +55,7 @@ $(call variant,preloaded,$$(AM_CPPFLAGS) $$(AM_CFLAGS) $$(pic))
 $(call shared,$(no_pidfd),$(call objects,preloaded,tests/bench/no_pidfd.c),-ldl)
 bench_programs = $(patsubst %,tests/bench/%,roce bench bench-par start leave working_set operations operations-par peers_ours)
 cleaned += $(wildcard tests/bench/*.json scaling.txt scaling.svg)
-TESTS += tests/bench/compare.sh tests/bench/peers.sh tests/bench/scaling.sh
+TESTS += tests/bench/benchmarks.sh tests/bench/compare.sh tests/bench/peers.sh tests/bench/scaling.sh
 
 bench-softhca: tests/bench/softhca
 	tests/bench/softhca
