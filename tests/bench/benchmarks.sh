@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# tests/bench/benchmarks: a part that fails or lacks its tools keeps its old section and is named, and the others are measured; the
-# head of the page says which sections are of which commit; neither the page itself nor files that git does not know are uncommitted
-# changes; the seconds of the parts are printed. With a make that prints what it is told, in a tree of its own.
+# tests/bench/benchmarks: a part that fails or lacks its tools keeps its old section and is named; the others are measured, and stay after
+# a signal; the head of the page says which sections are of which commit; neither the page itself nor files that git does not know are
+# uncommitted changes; the seconds of the parts are printed. With a make that prints what it is told, in a tree of its own.
 set -u
 command -v git >/dev/null || { echo "skipped: no git"; exit 77; }
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 tree=$dir/tree page=$dir/tree/doc/benchmarks.md
-export BENCH_LOOK_SECONDS=0.1 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
+export HANGING='' BROKEN='' BENCH_LOOK_SECONDS=0.1 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 
 fail()
@@ -51,6 +51,7 @@ cat >"$dir/bin/make" <<'END'
 #!/bin/sh
 case $* in
 *bench-kv) [ -n "$BROKEN" ] && { echo "kv: no server" >&2; exit 2; } ;;
+*bench-rails) [ -n "$HANGING" ] && exec sleep 60 ;;
 *bench-instructions) [ -n "$BROKEN" ] && { echo "SKIP: no callgrind"; exit 2; } ;;
 esac
 echo "  CC  some.c"
@@ -70,16 +71,31 @@ section rma && has "$dir/section" "table of .*bench-rma" && has "$dir/section" "
 hasnt "$page" "some.c"
 has "$page" "The sections are of 2 commits"
 has "$page" "^- 2026-01-02, abc1234: kv$"
-BROKEN='' run 0 --any-load kv
+run 0 --any-load kv
 section kv && has "$dir/section" "commit $head; "
 has "$page" "^All sections are of commit $head\.$"
-BROKEN='' run 0 --any-load
+run 0 --any-load
 has "$dir/out" "aim 900: met"
 [ "$(grep -c '^==> *[0-9]* *[a-z-]*$' "$dir/out")" -eq "$(grep -c '^## ' "$page")" ] || fail "not each part has its seconds"
 has "$page" "^All sections are of commit $head\.$"
 run 0 --check
+
+# A signal ends the part that runs, and keeps the ones before it.
+HANGING=yes PATH=$dir/bin:$PATH "$tree/tests/bench/benchmarks" --any-load collectives rails kv >"$dir/out" 2>&1 &
+hanging=$!
+for ((i = 0; i < 200; i++)); do
+    ! grep -q '==> Two rails' "$dir/out" || break
+    sleep 0.05
+done
+sed -i 's/table of .*bench-\(collectives\|rails\)/earlier &/' "$page"
+kill $hanging
+wait $hanging
+[ $? -eq 1 ] || fail "a signal is not status 1"
+has "$dir/out" "stopped; 1 parts are in"
+section collectives && hasnt "$dir/section" "earlier"
+section rails && has "$dir/section" "earlier"
 echo "# changed" >>"$tree/tests/bench/benchmarks"
-BROKEN='' run 0 --any-load kv
+run 0 --any-load kv
 has "$page" "^- [0-9-]*, $head and uncommitted changes: kv$"
 sed -i 's/, rma,/,/' "$page"
 run 1 --check
