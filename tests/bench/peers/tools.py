@@ -137,7 +137,8 @@ class Ucx:
     COUNTS = {SHARED: (20000, 20000, 10000, 1000, 100), NETWORK: (1000, 1000, 500, 100, 10)}
     # posix needs /dev/shm, sysv does not.
     SETTINGS = {SHARED: {"UCX_TLS": "self,posix,sysv,cma"}, NETWORK: {"UCX_TLS": "self,tcp", "UCX_NET_DEVICES": "lo"}}
-    NOTE = "UCX over tcp: put-pong and messages only, because ucx_perftest's target of other puts and of gets polls once a millisecond"
+    NOTE = ("UCX: no put, because ucx_perftest does not wait until each is at the target; over tcp put-pong and messages only, because the\n"
+            "target of its one-sided tests polls once a millisecond")
 
     def __init__(self, folder, _samples):
         if not shutil.which("ucx_perftest"):
