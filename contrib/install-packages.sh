@@ -7,7 +7,7 @@
 #              memcached and Redis, which the workload kv drives, numba for softgpu
 #   browser    make check: Chromium, which looks at the pages of gasnet_report (80 MB). Optional, as vm
 #   sanitizer  libraries for --enable-sanitizer
-#   bench      make bench-nbrhd and bench-kv: what they compare with, in their tables
+#   bench      make bench-peers, bench-nbrhd and bench-kv: what they compare with, in their tables
 #   vm         make check-vm: virtual machines with the kernel's RDMA stack. Optional: failing to get these is no error
 # Uses sudo when not root. Status 0: all there; 1: something is missing, and which.
 set -u
@@ -16,7 +16,7 @@ build="gcc g++ binutils make autoconf automake pkg-config libibverbs-dev librdma
 test="libcmocka-dev cmake clang libclang-rt-dev libc6-dev-arm64-cross binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db mandoc openmpi-bin mpich slurmctld slurmd slurm-client slurm-wlm-basic-plugins openssh-server openssh-client procps util-linux iproute2 memcached redis-server python3"
 browser="chromium fonts-dejavu-core"
 sanitizer="libasan8 libubsan1 libtsan2"
-bench="ucx-utils openmpi-bin libopenmpi-dev memcached redis-server python3"
+bench="ucx-utils libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev memcached redis-server python3"
 vm="qemu-system-x86 busybox-static kmod cpio xz-utils iproute2 rdma-core ibverbs-utils perftest openssh-client openssh-server openmpi-bin procps python3-pyverbs"
 
 die()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Fails when the documents and the tree disagree: an option of the launcher that its manual page lacks, a setting that no
 # page knows, a path or a manual page that is not there, a generated part that is out of date, a front page that grew, a
-# message in doc/messages.md that no source can print.
+# message in doc/messages.md that no source can print, a head of doc/benchmarks.md that does not fit its sections.
 # usage: documents.sh             (through make check)
 #        documents.sh --update    writes the generated parts
 set -u
@@ -135,6 +135,7 @@ if [ "${1:-}" = --update ]; then
     architecture "$work/new" && cp "$work/new" doc/architecture.md
     exit
 fi
+tests/bench/benchmarks --check || wrong "doc/benchmarks.md does not say which sections are of which commit: run tests/bench/benchmarks --head"
 architecture "$work/new"
 cmp -s "$work/new" doc/architecture.md || wrong "doc/architecture.md does not show the rooms: run contrib/check/documents.sh --update"
 [ "$(wc -l <README.md)" -le $readme_lines ] || wrong "README.md has more than $readme_lines lines: it is a front door"

@@ -37,6 +37,8 @@ $(call bench_pair,atomics,atomics_cases bench conduit_am job raw_open raw_ops re
 atomics_programs = tests/bench/atomics-seq tests/bench/atomics-par
 $(call bench_pair,vector,bench conduit_am job report vector_cases)
 vector_programs = tests/bench/vector-seq tests/bench/vector-par
+# Beside UCX, libfabric, Open MPI and MPICH: puts, gets and messages, alone
+$(call bench,peers_ours,seq,conduit_am conduit_rma job peers_ours)
 # Collectives: times in a job of any size, and a table that has Open MPI in it
 $(call bench_pair,collectives)
 collectives_programs = tests/bench/collectives-seq tests/bench/collectives-par
@@ -52,9 +54,9 @@ $(foreach p,softhca roce,$(call program,tests/bench/$(p),$(call objects,bench-se
 no_pidfd = tests/bench/libnopidfd.so
 $(call variant,preloaded,$$(AM_CPPFLAGS) $$(AM_CFLAGS) $$(pic))
 $(call shared,$(no_pidfd),$(call objects,preloaded,tests/bench/no_pidfd.c),-ldl)
-bench_programs = $(patsubst %,tests/bench/%,roce bench bench-par start leave working_set operations operations-par)
+bench_programs = $(patsubst %,tests/bench/%,roce bench bench-par start leave working_set operations operations-par peers_ours)
 cleaned += $(wildcard tests/bench/*.json scaling.txt scaling.svg)
-TESTS += tests/bench/compare.sh tests/bench/scaling.sh
+TESTS += tests/bench/benchmarks.sh tests/bench/compare.sh tests/bench/peers.sh tests/bench/scaling.sh
 
 bench-softhca: tests/bench/softhca
 	tests/bench/softhca
@@ -90,6 +92,9 @@ bench-par: all-am $(bench_programs)
 	"$$GASNETRUN" -n 2 tests/bench/bench-par --json tests/bench/bench-par.json
 bench-nbrhd: all-am $(nbrhd_programs)
 	@$(AM_TESTS_ENVIRONMENT) GASNET_SUPERNODE_MAXSIZE=0 $(srcdir)/tests/bench/nbrhd $(NBRHD_OPTIONS)
+# Beside UCX, libfabric and two MPIs: what contrib/install-packages.sh bench installs
+bench-peers: all-am tests/bench/peers_ours
+	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/peers/measure --json tests/bench/bench-peers.json $(PEERS_OPTIONS)
 bench-atomics: all-am $(atomics_programs) $(bench_programs) $(no_pidfd)
 	@$(AM_TESTS_ENVIRONMENT) \
 	for mode in seq par; do \
@@ -163,4 +168,4 @@ bench-threads: all-am tests/bench/threads tests/bench/pairs
 bench-working-set: all-am $(bench_programs)
 	@$(AM_TESTS_ENVIRONMENT) \
 	GASNET_FIREHOSE_MAXVICTIM_M=4 "$$GASNETRUN" -n 2 tests/bench/working_set
-.PHONY: bench bench-kinds bench-compare bench-scale bench-collectives bench-verbs bench-start bench-kv bench-rma bench-nbrhd bench-par bench-instructions bench-atomics bench-vector bench-kind-rows bench-start-hosts bench-start-ratio bench-rails bench-working-set bench-threads
+.PHONY: bench bench-kinds bench-compare bench-scale bench-collectives bench-verbs bench-start bench-kv bench-rma bench-nbrhd bench-peers bench-par bench-instructions bench-atomics bench-vector bench-kind-rows bench-start-hosts bench-start-ratio bench-rails bench-working-set bench-threads
