@@ -6,6 +6,10 @@
 # usage: dist.sh             (through make check)
 set -u
 : "${top_srcdir:?run through make check}" "${top_builddir:?}"
+if [ "$top_srcdir" -ef "$top_builddir" ]; then
+    echo "a build inside the tree: its output can't be told from sources; skipped"
+    exit 77
+fi
 list=$(mktemp) || exit 2
 trap 'rm -f "$list"' EXIT
 bad=0

@@ -6,8 +6,8 @@
 set -u
 cd "${1:-${top_srcdir:-$(dirname "$0")/../..}}" || exit 2
 
-# Functions begin with "{" in the first column and end with "}" there: the shape that .clang-format makes.
-find common conduit spawner contrib tests -name '*.[ch]' | sort | xargs awk -v max_file=900 -v max_function=100 '
+# A build inside the tree generates page_*.c there. Functions begin with "{" in the first column and end with "}" there: the shape that .clang-format makes.
+find common conduit spawner contrib tests -name '*.[ch]' ! -path 'contrib/report/page_*.c' | sort | xargs awk -v max_file=900 -v max_function=100 '
     function end_file() {
         if (lines > longest_file) {
             longest_file = lines
