@@ -53,16 +53,31 @@ static char *base_of(gex_TM_t tm, gex_Rank_t rank)
     return base;
 }
 
+/* Nothing beside the bytes of a put or get changes, at either end. */
+static void transfer_size(gex_TM_t tm, gex_Rank_t rank, char *there, size_t size)
+{
+    char here[LARGEST], back[LARGEST + 2];
+    const gex_RMA_Value_t before = 0xa5 - size % 2, after = 0x5a + size % 2;
+    job_fill(here, size, size);
+    back[0] = back[size + 1] = 0x33;
+    gex_RMA_PutBlockingVal(tm, rank, there, before, 1, 0);
+    gex_RMA_PutBlockingVal(tm, rank, there + 1 + size, after, 1, 0);
+    gex_Event_Wait(gex_RMA_PutNB(tm, rank, there + 1, here, size, GEX_EVENT_NOW, 0));
+    gex_Event_Wait(gex_RMA_GetNB(tm, back + 1, rank, there + 1, size, 0));
+    CHECK_PATTERN(back + 1, size, size);
+    CHECK(back[0] == 0x33 && back[size + 1] == 0x33, "a get of %zu bytes", size);
+    CHECK(gex_RMA_GetBlockingVal(tm, rank, there, 1, 0) == before, "a put of %zu bytes", size);
+    CHECK(gex_RMA_GetBlockingVal(tm, rank, there + 1 + size, 1, 0) == after, "a put of %zu bytes",
+          size);
+}
+
 /* There and back, of sizes that the compiler does not know, and of one that it knows. */
 static void transfer(gex_TM_t tm, gex_Rank_t rank, char *there)
 {
-    char here[LARGEST], back[LARGEST];
-    for (size_t size = 1; size <= LARGEST; size += size < 20 ? 1 : 97) {
-        job_fill(here, size, size);
-        gex_Event_Wait(gex_RMA_PutNB(tm, rank, there, here, size, GEX_EVENT_NOW, 0));
-        gex_Event_Wait(gex_RMA_GetNB(tm, back, rank, there, size, 0));
-        CHECK_PATTERN(back, size, size);
-    }
+    char here[8], back[8];
+    for (size_t size = 1; size <= LARGEST; size += size < 68 ? 1 : 97)
+        transfer_size(tm, rank, there, size);
+    job_fill(here, sizeof(here), 1);
     CHECK(gex_RMA_PutBlocking(tm, rank, there, here, 8, 0) == GASNET_OK);
     CHECK(gex_RMA_GetBlocking(tm, back, rank, there, 8, 0) == GASNET_OK);
     CHECK(memcmp(here, back, 8) == 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Puts and gets between processes that share memory, inlined into the client: a copy, complete on
- * return; for small constant sizes one load and one store, for others a call of the client's
- * memcpy. All other cases, and all calls in a library built with --enable-debug, which checks them,
+ * return; for small sizes a few loads and stores, for others a call of the client's memcpy. All
+ * other cases, and all calls in a library built with --enable-debug, which checks them,
  * --enable-trace, which records them, or --enable-stats, which counts them, call the library's
  * function of the same name. So does gex_Event_Wait, except for the event of a copy, which is
  * GEX_EVENT_INVALID. Included by gasnetex.h. Owns nothing, locks nothing; blocking calls and waits
@@ -126,29 +126,49 @@ enum { TRUNKLINE_INLINE_MAX = 64 };
 void *trunkline_memcpy(void *to, const void *from, size_t nbytes) __asm__("memcpy")
     __attribute__((__nothrow__, __leaf__)) TRUNKLINE_DIRECT;
 
-/* Where the size turns out to be 8 at run time. The compiler forgets what the addresses are of, or
- * it would warn where a smaller object, or none, is passed with its size in a variable. */
-TRUNKLINE_PART void trunkline_copy_8(void *to, const void *from)
+typedef unsigned char trunkline_16_t
+    __attribute__((__vector_size__(16), __may_alias__, __aligned__(1)));
+
+/* 16 to 64 bytes without a branch on the size: the first and the last 16 bytes and those next to
+ * them; up to 32 bytes the first and the last, twice. All are loaded before one is stored. A call
+ * of memcpy takes longer than this copy. */
+TRUNKLINE_PART void trunkline_copy_16_to_64(char *to, const char *from, size_t nbytes)
 {
-    __asm__("" : "+r"(to), "+r"(from));
-    *(volatile trunkline_8_t *)to = *(const volatile trunkline_8_t *)from;
+    const size_t inner = ((nbytes - 1) & 32) / 2, last = nbytes - 16;
+    const trunkline_16_t first = *(const trunkline_16_t *)from;
+    const trunkline_16_t second = *(const trunkline_16_t *)(from + inner);
+    const trunkline_16_t third = *(const trunkline_16_t *)(from + last - inner);
+    const trunkline_16_t fourth = *(const trunkline_16_t *)(from + last);
+    *(trunkline_16_t *)to = first;
+    *(trunkline_16_t *)(to + inner) = second;
+    *(trunkline_16_t *)(to + last - inner) = third;
+    *(trunkline_16_t *)(to + last) = fourth;
 }
 
-/* A size that the compiler does not know, or a large one. Up to 8 bytes memcpy will not do: it may
- * write them twice, and a reader who answers the first write would lose its answer. Under
- * -fsanitize=thread the copy stays in the library, because a race of it is the client's. */
+/* Up to 8 bytes memcpy will not do: it may write them twice, and a reader who answers the first
+ * write would lose its answer. Under -fsanitize=thread copies of a size that the compiler does not
+ * know stay in the library, because a race of them is the client's. */
 #    if defined(__SANITIZE_THREAD__)
-#        define TRUNKLINE_CALLS_MEMCPY(nbytes) 0
+#        define TRUNKLINE_COPIES_HERE 0
 #    else
-#        define TRUNKLINE_CALLS_MEMCPY(nbytes) ((nbytes) > 8)
+#        define TRUNKLINE_COPIES_HERE 1
 #    endif
 
+/* A size that the compiler does not know, or a large one. The compiler forgets what the addresses
+ * are of, or it would warn where a smaller object, or none, is passed with its size in a variable;
+ * and nothing is read before what comes earlier. The largest sizes are expected, so that memcpy's
+ * call is in the caller's line: it suffers more from a jump than the other copies. */
 TRUNKLINE_PART void trunkline_copy_any(void *to, const void *from, size_t nbytes)
 {
-    if (TRUNKLINE_CALLS_MEMCPY(nbytes))
+    __asm__ __volatile__("" : "+r"(to), "+r"(from) : : "memory");
+    if (TRUNKLINE_COPIES_HERE && __builtin_expect(nbytes > 64, 1))
         trunkline_memcpy(to, from, nbytes);
+    else if (TRUNKLINE_COPIES_HERE && nbytes >= 16)
+        trunkline_copy_16_to_64((char *)to, (const char *)from, nbytes);
     else if (nbytes == 8)
-        trunkline_copy_8(to, from);
+        *(volatile trunkline_8_t *)to = *(const volatile trunkline_8_t *)from;
+    else if (nbytes == 1)
+        *(volatile unsigned char *)to = *(const volatile unsigned char *)from;
     else
         trunkline_copy(to, from, nbytes);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/report.h"
+#include "common/clock.h"
 #include "transport/shm/ring.h"
 
 static bool power_of_two(uint64_t value)
@@ -103,6 +104,18 @@ void tk_ring_in_close(struct tk_ring_in *in)
 {
     free((void *)in->done);
     in->done = NULL;
+}
+
+/* A line that two CPUs write moves between them for every message, which takes several times as
+ * long as the message. While one thread stands back, the other moves some dozens of messages with
+ * the line at hand. Longer pays in floods, but not where threads send a few messages at a time. */
+static const uint64_t stand_back = TK_SECOND / 5000000;
+
+void tk_ring_stand_back(void)
+{
+    const uint64_t begin = tk_now();
+    while (tk_now() - begin < stand_back)
+        continue;
 }
 
 /* The position behind the message at `position`. While the message is in use, this is a position of

@@ -177,6 +177,12 @@ static inline struct tk_ring_slot *tk_ring_slot(struct tk_ring_shared *shared, u
     return (struct tk_ring_slot *)(void *)((char *)shared->slots + place);
 }
 
+/* ---- Contention ---- */
+
+/* Waits for 0.2 us. Call it when another thread was faster, at this end of the ring: it leaves that
+ * thread the cache line that both need. */
+void tk_ring_stand_back(void);
+
 /* ---- Sending ---- */
 
 /* Does a slot with these lines fit between tail and a head that may be outdated? */

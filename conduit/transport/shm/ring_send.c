@@ -29,16 +29,20 @@ ring_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
 {
     uint64_t tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
     uint64_t head, next;
-    do {
+    for (;;) {
         head = atomic_load_explicit(&out->head, memory_order_acquire); /* as in ring.h */
         tk_if_unlikely(!tk_ring_fits(out, head, tail, lines) &&
                        !look_again(out, &tail, lines)) return tk_ring_queue_reserve(out, lines,
                                                                                     ticket);
         next = tk_ring_advance(tail, lines);
-    } while (!atomic_compare_exchange_weak_explicit(&out->shared->tail, &tail, next,
-                                                    memory_order_relaxed, memory_order_relaxed));
-    *ticket = tail;
-    return true;
+        *ticket = tail;
+        if (atomic_compare_exchange_weak_explicit(&out->shared->tail, &tail, next,
+                                                  memory_order_relaxed, memory_order_relaxed))
+            return true;
+        if (TK_THREADED)
+            tk_ring_stand_back();
+        tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
+    }
 }
 
 bool tk_ring_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)

@@ -166,8 +166,10 @@ static bool __attribute__((noinline)) serve(struct tk_ring_in *ring)
 {
     struct tk_ring_look at;
     uint64_t end;
-    if (!tk_ring_begin(ring, &at))
+    if (!tk_ring_begin(ring, &at)) { /* PAR: another thread takes the message */
+        tk_ring_stand_back();
         return false;
+    }
     do {
         tk_if_unlikely(!tk_ring_is_tagged(&at))
         {

@@ -5,6 +5,7 @@
  * rings are our own. */
 #include "config.h"
 
+#include "common/clock.h"
 #include "fake_job.h"
 #include "ring_memory.h"
 #include "topology/topology.h"
@@ -376,6 +377,23 @@ static void space_left_in_one_ring_comes_back_while_the_other_is_never_empty(voi
     }
 }
 
+/* Two threads that try again at once take the line from each other for every message. */
+static void a_thread_leaves_the_ring_to_another_for_a_moment(void **state)
+{
+    if (!TK_THREADED)
+        skip();
+    for (unsigned reply = 0; reply < 2; reply++) {
+        struct tk_ring_in *in = reply ? &tk_shm.replies : &tk_shm.requests;
+        assert_int_equal(send_small(reply, 0, true), TK_OK);
+        tk_lock(&in->taking); /* as if another thread were about to take the message */
+        uint64_t begin = tk_now();
+        assert_false(tk_transport_shm.poll());
+        assert_true(tk_now() - begin >= TK_SECOND / 5000000);
+        tk_unlock(&in->taking);
+        assert_true(tk_transport_shm.poll());
+    }
+}
+
 static enum tk_status send_reserved(struct tk_am_reservation *r)
 {
     struct {
@@ -499,6 +517,7 @@ static const struct CMUnitTest tests[] = {
     PROMISE(a_medium_that_finds_no_space_is_refused_or_waited_for),
     PROMISE(space_comes_back_lap_after_lap),
     PROMISE(space_left_in_one_ring_comes_back_while_the_other_is_never_empty),
+    PROMISE(a_thread_leaves_the_ring_to_another_for_a_moment),
     PROMISE(what_is_reserved_finds_a_place_in_the_ring_or_leaves_it_alone),
     PROMISE(what_makes_no_sense_is_refused_by_name),
 };
