@@ -17,6 +17,8 @@
 struct tk_alone {
     _Atomic uint64_t *_Atomic head;
     uint64_t seen;
+    _Atomic uint64_t *_Atomic inside; /* head, until a thread of the library enters transports */
+    _Atomic uint64_t never;           /* in place of the kernel's head: no number is this one */
 };
 extern TK_HIDDEN struct tk_alone tk_alone;
 
@@ -31,6 +33,10 @@ void tk_alone_accept(void);
 /* tk_is_alone() is not needed and is false from now on. */
 void tk_alone_close(void);
 
+/* Called by the client's thread before it starts a thread of the library that takes locks of
+ * transports. */
+void tk_alone_share(void);
+
 /* Slow path: examines the kernel's records since the last check. */
 bool tk_alone_check(void);
 
@@ -38,6 +44,23 @@ bool tk_alone_check(void);
 static inline bool tk_was_alone(void)
 {
     return atomic_load_explicit(tk_alone.head, memory_order_acquire) == tk_alone.seen;
+}
+
+/* Is the caller the only thread that takes locks of transports? If so it need take none itself
+ * until it leaves the library: no other thread starts unless this one starts it, so the answer
+ * stays true for as long as this thread does something else, preempted or not. Another thread reads
+ * false, because the kernel recorded its start before it ran. */
+static inline bool tk_is_only_inside(void)
+{
+    return atomic_load_explicit(atomic_load_explicit(&tk_alone.inside, memory_order_relaxed),
+                                memory_order_relaxed) == tk_alone.seen;
+}
+
+/* Was the answer false only because records have to be examined? Then tk_is_alone() examines
+ * them. */
+static inline bool tk_may_be_only_inside(void)
+{
+    return atomic_load_explicit(&tk_alone.inside, memory_order_relaxed) != &tk_alone.never;
 }
 
 /* False for good from the moment a second thread starts; false if the kernel does not report. */

@@ -17,6 +17,7 @@
 #include "common/clock.h"
 #include "base/report.h"
 #include "op/threads.h"
+#include "process/alone.h"
 #include "process/thread.h"
 #include "progress/progress.h"
 #include "progress/progress_private.h"
@@ -245,6 +246,8 @@ struct tk_progress_thread_info tk_progress_thread(unsigned number)
 
 void tk_progress_threads_start(void)
 {
+    if (count > 0)
+        tk_alone_share();
     for (unsigned i = 0; i < count; i++)
         if (tk_thread_start_with(run, &threads[i], tk_settings.thread_stack_min,
                                  tk_settings.thread_stack_pad) != TK_OK)
