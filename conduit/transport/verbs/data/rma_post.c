@@ -20,6 +20,7 @@
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/buffer.h"
 #include "transport/verbs/data/lane.h"
+#include "transport/verbs/data/poll.h"
 #include "transport/verbs/data/rma_plan.h"
 #include "transport/verbs/data/rma_post.h"
 #include "transport/verbs/data/stripe.h"
@@ -200,6 +201,21 @@ static enum tk_status __attribute__((noinline)) no_tx(const struct post *p)
     return TK_BUSY;
 }
 
+/* Completes what the device has completed already, so that the next piece finds this one's buffer
+ * in the processor's cache. Otherwise the pieces of a software device, which executes a request as
+ * it is posted, would pass through as many buffers as the send queue has slots, and each copy would
+ * come from memory. An empty look takes a tenth of the time of a copy of this length. */
+enum { look_min = 16 << 10 };
+static void __attribute__((noinline)) look_for_bounces(void)
+{
+    if (tk_verbs.failover_enabled)
+        return;
+    if (tk_verbs.device.next)
+        tk_devices_reap();
+    else
+        tk_verbs_reap();
+}
+
 static inline enum tk_status post_next(struct post *p)
 {
     struct tk_conn *conn = find_conn(p, tk_min(left_of(p), p->plan.piece_max));
@@ -217,6 +233,8 @@ static inline enum tk_status post_next(struct post *p)
         return no_tx(p);
     if (p->plan.is_striped)
         tk_stripe_count(conn, p->piece.nbytes);
+    if (p->piece.path == TK_RMA_BOUNCE && p->piece.nbytes >= look_min)
+        look_for_bounces();
     return TK_OK;
 }
 
