@@ -183,6 +183,17 @@ static bool are_all_known(void)
 
 /* ---- the kernel's records ---- */
 
+/* Threads of the library read it while the client's thread, still alone, starts others of them. */
+static uint64_t seen(void)
+{
+    return atomic_load_explicit(&tk_alone.seen, memory_order_relaxed);
+}
+
+static void set_seen(uint64_t head)
+{
+    atomic_store_explicit(&tk_alone.seen, head, memory_order_relaxed);
+}
+
 static void set_head(_Atomic uint64_t *head)
 {
     atomic_store_explicit(&tk_alone.head, head, memory_order_relaxed);
@@ -203,7 +214,7 @@ void tk_alone_accept(void)
     coming = NULL;
     if (head_now() == &tk_alone.never)
         return;
-    tk_alone.seen = atomic_load_explicit(head_now(), memory_order_acquire);
+    set_seen(atomic_load_explicit(head_now(), memory_order_acquire));
     remember_all();
 }
 
@@ -248,9 +259,9 @@ static bool are_of_processes(uint64_t from, uint64_t to)
 bool tk_alone_check(void)
 {
     uint64_t head = atomic_load_explicit(head_now(), memory_order_acquire);
-    bool is_alone = head != tk_alone.never && are_of_processes(tk_alone.seen, head);
+    bool is_alone = head != tk_alone.never && are_of_processes(seen(), head);
     if (is_alone)
-        tk_alone.seen = head;
+        set_seen(head);
     else
         set_head(&tk_alone.never);
     return is_alone;

@@ -16,7 +16,7 @@
  * process; if the kernel does not support that, head never equals `seen`. */
 struct tk_alone {
     _Atomic uint64_t *_Atomic head;
-    uint64_t seen;
+    _Atomic uint64_t seen;
     _Atomic uint64_t *_Atomic inside; /* head, until a thread of the library enters transports */
     _Atomic uint64_t never;           /* in place of the kernel's head: no number is this one */
 };
@@ -43,7 +43,8 @@ bool tk_alone_check(void);
 /* True if nothing was recorded since the last check found one thread. False: check the records. */
 static inline bool tk_was_alone(void)
 {
-    return atomic_load_explicit(tk_alone.head, memory_order_acquire) == tk_alone.seen;
+    return atomic_load_explicit(tk_alone.head, memory_order_acquire) ==
+           atomic_load_explicit(&tk_alone.seen, memory_order_relaxed);
 }
 
 /* Is the caller the only thread that takes locks of transports? If so it need take none itself
@@ -53,7 +54,8 @@ static inline bool tk_was_alone(void)
 static inline bool tk_is_only_inside(void)
 {
     return atomic_load_explicit(atomic_load_explicit(&tk_alone.inside, memory_order_relaxed),
-                                memory_order_relaxed) == tk_alone.seen;
+                                memory_order_relaxed) ==
+           atomic_load_explicit(&tk_alone.seen, memory_order_relaxed);
 }
 
 /* Was the answer false only because records have to be examined? Then tk_is_alone() examines
