@@ -23,7 +23,7 @@
 #include "base/bits.h"
 #include "base/lock.h"
 #include "base/pool.h"
-#include "op/op_type.h"
+#include "op/op.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/error.h"
 #include "transport/verbs/data/lane.h"
@@ -113,15 +113,6 @@ static inline void tk_tx_complete_plain(struct tk_lane *lane, struct tk_tx *tx)
     struct tk_op *op = tx->op;
     tk_tx_give_plain(lane, tx);
     tk_counter_add(&op->pending, -1);
-}
-
-/* Of an operation that may count pieces of other threads, unless `is_only`. */
-static inline void tk_op_complete_piece(struct tk_op *op, bool is_only)
-{
-    if (is_only)
-        tk_counter_add_locked(&op->pending, -1);
-    else
-        tk_counter_add(&op->pending, -1);
 }
 
 /* The same, but tries the lane's lock, since waiting would require saved registers. False: nothing
