@@ -33,7 +33,7 @@ void tk_alone_accept(void);
 /* tk_is_alone() is not needed and is false from now on. */
 void tk_alone_close(void);
 
-/* Called by the client's thread before it starts a thread of the library that takes locks of
+/* Called by the client's thread before a thread of the library starts that takes locks of
  * transports. */
 void tk_alone_share(void);
 

@@ -188,6 +188,7 @@ static void add(unsigned role, const char *device)
 {
     bool receives = role == TK_DEVICE_RECEIVES;
     struct progress_thread *t = &threads[count++];
+    tk_alone_share();
     *t = (struct progress_thread){
         .device = device,
         .role = role,
@@ -246,8 +247,6 @@ struct tk_progress_thread_info tk_progress_thread(unsigned number)
 
 void tk_progress_threads_start(void)
 {
-    if (count > 0)
-        tk_alone_share();
     for (unsigned i = 0; i < count; i++)
         if (tk_thread_start_with(run, &threads[i], tk_settings.thread_stack_min,
                                  tk_settings.thread_stack_pad) != TK_OK)
