@@ -74,7 +74,7 @@ int tk_atomic_implicit(const struct tk_atomic *m)
     if (!m->ad->by_device_only && by_cpu(m))
         return 0;
     struct tk_op *op = tk_nbi_op(kind_of(m->opcode));
-    tk_counter_add(&op->pending, 1);
+    tk_op_add_piece(op);
     if (post(m, op) == TK_OK)
         return 0;
     tk_counter_add(&op->pending, -1);

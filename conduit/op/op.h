@@ -18,6 +18,7 @@
 #include "base/mode.h"
 #include "op/op_type.h"
 #include "op/unsynced.h"
+#include "process/alone.h"
 
 static inline void tk_op_init(struct tk_op *op)
 {
@@ -69,6 +70,24 @@ static inline struct tk_op *tk_op_take_with(int32_t pending)
 static inline struct tk_op *tk_op_take(void)
 {
     return tk_op_take_with(0);
+}
+
+/* Counts one more piece of an operation that counts others of this thread. */
+static inline void tk_op_add_piece(struct tk_op *op)
+{
+    if (TK_THREADED && tk_is_only_inside())
+        tk_counter_add_locked(&op->pending, 1);
+    else
+        tk_counter_add(&op->pending, 1);
+}
+
+/* Of an operation whose pieces any thread may complete, unless `is_only` (process/alone.h). */
+static inline void tk_op_complete_piece(struct tk_op *op, bool is_only)
+{
+    if (is_only)
+        tk_counter_add_locked(&op->pending, -1);
+    else
+        tk_counter_add(&op->pending, -1);
 }
 
 /* By any thread. */

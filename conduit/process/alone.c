@@ -43,8 +43,11 @@ struct start_record {
     uint64_t time;
 };
 
-static _Atomic uint64_t never = UINT64_MAX; /* no head reaches this value */
-struct tk_alone tk_alone = {.head = &never, .seen = 0};
+struct tk_alone tk_alone = {.head = &tk_alone.never,
+                            .seen = 0,
+                            .inside = &tk_alone.never,
+                            .never = UINT64_MAX /* no head reaches this value */};
+static bool is_shared;
 static _Atomic uint64_t
     *coming; /* the kernel's head, between tk_alone_open() and the first tk_alone_accept() */
 static const char *records;
@@ -180,7 +183,25 @@ static bool are_all_known(void)
 
 /* ---- the kernel's records ---- */
 
-/* &never is final, see tk_alone_check(). */
+/* Threads of the library read it while the client's thread, still alone, starts others of them. */
+static uint64_t seen(void)
+{
+    return atomic_load_explicit(&tk_alone.seen, memory_order_relaxed);
+}
+
+static void set_seen(uint64_t head)
+{
+    atomic_store_explicit(&tk_alone.seen, head, memory_order_relaxed);
+}
+
+static void set_head(_Atomic uint64_t *head)
+{
+    atomic_store_explicit(&tk_alone.head, head, memory_order_relaxed);
+    atomic_store_explicit(&tk_alone.inside, is_shared ? &tk_alone.never : head,
+                          memory_order_relaxed);
+}
+
+/* tk_alone.never is final, see tk_alone_check(). */
 static _Atomic uint64_t *head_now(void)
 {
     return atomic_load_explicit(&tk_alone.head, memory_order_relaxed);
@@ -189,17 +210,17 @@ static _Atomic uint64_t *head_now(void)
 void tk_alone_accept(void)
 {
     if (coming)
-        atomic_store_explicit(&tk_alone.head, coming, memory_order_relaxed);
+        set_head(coming);
     coming = NULL;
-    if (head_now() == &never)
+    if (head_now() == &tk_alone.never)
         return;
-    tk_alone.seen = atomic_load_explicit(head_now(), memory_order_acquire);
+    set_seen(atomic_load_explicit(head_now(), memory_order_acquire));
     remember_all();
 }
 
 void tk_alone_close(void)
 {
-    atomic_store_explicit(&tk_alone.head, &never, memory_order_relaxed);
+    set_head(&tk_alone.never);
     coming = NULL;
     if (records)
         munmap((void *)(uintptr_t)(records - records_size), 2 * records_size);
@@ -238,10 +259,16 @@ static bool are_of_processes(uint64_t from, uint64_t to)
 bool tk_alone_check(void)
 {
     uint64_t head = atomic_load_explicit(head_now(), memory_order_acquire);
-    bool is_alone = head != never && are_of_processes(tk_alone.seen, head);
+    bool is_alone = head != tk_alone.never && are_of_processes(seen(), head);
     if (is_alone)
-        tk_alone.seen = head;
+        set_seen(head);
     else
-        atomic_store_explicit(&tk_alone.head, &never, memory_order_relaxed);
+        set_head(&tk_alone.never);
     return is_alone;
+}
+
+void tk_alone_share(void)
+{
+    is_shared = true;
+    set_head(head_now());
 }

@@ -16,7 +16,9 @@
  * process; if the kernel does not support that, head never equals `seen`. */
 struct tk_alone {
     _Atomic uint64_t *_Atomic head;
-    uint64_t seen;
+    _Atomic uint64_t seen;
+    _Atomic uint64_t *_Atomic inside; /* head, until a thread of the library enters transports */
+    _Atomic uint64_t never;           /* in place of the kernel's head: no number is this one */
 };
 extern TK_HIDDEN struct tk_alone tk_alone;
 
@@ -31,13 +33,36 @@ void tk_alone_accept(void);
 /* tk_is_alone() is not needed and is false from now on. */
 void tk_alone_close(void);
 
+/* Called by the client's thread before a thread of the library starts that takes locks of
+ * transports. */
+void tk_alone_share(void);
+
 /* Slow path: examines the kernel's records since the last check. */
 bool tk_alone_check(void);
 
 /* True if nothing was recorded since the last check found one thread. False: check the records. */
 static inline bool tk_was_alone(void)
 {
-    return atomic_load_explicit(tk_alone.head, memory_order_acquire) == tk_alone.seen;
+    return atomic_load_explicit(tk_alone.head, memory_order_acquire) ==
+           atomic_load_explicit(&tk_alone.seen, memory_order_relaxed);
+}
+
+/* Is the caller the only thread that takes locks of transports? If so it need take none itself
+ * until it leaves the library: no other thread starts unless this one starts it, so the answer
+ * stays true for as long as this thread does something else, preempted or not. Another thread reads
+ * false, because the kernel recorded its start before it ran. */
+static inline bool tk_is_only_inside(void)
+{
+    return atomic_load_explicit(atomic_load_explicit(&tk_alone.inside, memory_order_relaxed),
+                                memory_order_relaxed) ==
+           atomic_load_explicit(&tk_alone.seen, memory_order_relaxed);
+}
+
+/* Was the answer false only because records have to be examined? Then tk_is_alone() examines
+ * them. */
+static inline bool tk_may_be_only_inside(void)
+{
+    return atomic_load_explicit(&tk_alone.inside, memory_order_relaxed) != &tk_alone.never;
 }
 
 /* False for good from the moment a second thread starts; false if the kernel does not report. */

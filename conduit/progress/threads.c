@@ -17,6 +17,7 @@
 #include "common/clock.h"
 #include "base/report.h"
 #include "op/threads.h"
+#include "process/alone.h"
 #include "process/thread.h"
 #include "progress/progress.h"
 #include "progress/progress_private.h"
@@ -187,6 +188,7 @@ static void add(unsigned role, const char *device)
 {
     bool receives = role == TK_DEVICE_RECEIVES;
     struct progress_thread *t = &threads[count++];
+    tk_alone_share();
     *t = (struct progress_thread){
         .device = device,
         .role = role,

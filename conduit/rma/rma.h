@@ -88,7 +88,7 @@ static inline int tk_implicit(bool is_put, struct tk_peer *peer, void *remote, c
 {
     struct tk_op *op = tk_nbi_op(is_put ? TK_NBI_PUT : TK_NBI_GET);
     struct tk_asked asked;
-    tk_counter_add(&op->pending, 1);
+    tk_op_add_piece(op);
     tk_if_unlikely(!tk_at_once(is_put, peer, op, remote, local, nbytes,
                                &asked)) return tk_implicit_slowly(&asked, is_put, op, lc_opt,
                                                                   flags);

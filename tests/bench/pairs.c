@@ -33,7 +33,7 @@ struct worker {
     _Alignas(128) pthread_t id;
     int number;
     char *here, *there;
-    double rate;                      /* operations in a second */
+    double done, begin, end;          /* operations of a sample, and its times */
     long wanted;                      /* messages from its partner so far */
     _Alignas(128) volatile long came; /* of these */
     volatile int32_t last;            /* number of its partner's last burst; 0: not known yet */
@@ -168,26 +168,42 @@ static void meet(const struct worker *w)
     pthread_barrier_wait(&job.all);
 }
 
-static void print_sum(const struct operation *o)
+static double largest(double a, double b)
 {
-    double mine = 0, sum = 0;
-    for (int i = 0; i < options.threads; i++)
-        mine += workers[i].rate;
-    gex_Event_Wait(gex_Coll_ReduceToOneNB(job.tm, 0, &sum, &mine, GEX_DT_DBL, sizeof(mine), 1,
-                                          GEX_OP_ADD, NULL, NULL, 0));
+    return a > b ? a : b;
+}
+
+static void reduce(double *of_all, const double *mine, size_t count, gex_OP_t op)
+{
+    gex_Event_Wait(gex_Coll_ReduceToOneNB(job.tm, 0, of_all, mine, GEX_DT_DBL, sizeof(*mine), count,
+                                          op, NULL, NULL, 0));
+}
+
+/* Operations of all by the time from the first begin to the last end. Rates of single threads do
+ * not add up: where they outnumber CPUs, one that begins late goes on when others have ended. */
+static void print_rate(const struct operation *o)
+{
+    double mine = 0, sum = 0, times[2] = {-workers[0].begin, workers[0].end}, latest[2];
+    for (int i = 0; i < options.threads; i++) {
+        mine += workers[i].done;
+        times[0] = largest(times[0], -workers[i].begin);
+        times[1] = largest(times[1], workers[i].end);
+    }
+    reduce(&sum, &mine, 1, GEX_OP_ADD);
+    reduce(latest, times, 2, GEX_OP_MAX);
     if (job.me == 0)
-        printf("%s|%zu|%.0f\n", o->name, o->nbytes, sum);
+        printf("%s|%zu|%.0f\n", o->name, o->nbytes, sum / (latest[0] + latest[1]));
 }
 
 static void sample(struct worker *w, const struct operation *o, double seconds)
 {
     meet(w);
-    double begin = now();
-    long done = o->run(w, o->nbytes, begin + seconds);
-    w->rate = (double)done / (now() - begin);
+    w->begin = now();
+    w->done = (double)o->run(w, o->nbytes, w->begin + seconds);
+    w->end = now();
     meet(w);
     if (w->number == 0 && seconds == options.seconds)
-        print_sum(o);
+        print_rate(o);
 }
 
 /* Partners are on different CPUs, as far as there are any. */

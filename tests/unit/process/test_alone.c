@@ -24,6 +24,18 @@ static void *wait_to_end(void *unused)
     return NULL;
 }
 
+static void check(bool is_so, int code)
+{
+    if (!is_so)
+        _exit(code);
+}
+
+static void *look_inside(void *unused)
+{
+    check(!tk_is_only_inside(), 2);
+    return NULL;
+}
+
 static void start_thread(pthread_t *thread)
 {
     if (pthread_create(thread, NULL, wait_to_end, NULL) != 0)
@@ -34,12 +46,6 @@ static void end_thread(pthread_t thread)
 {
     sem_post(&to_end);
     pthread_join(thread, NULL);
-}
-
-static void check(bool is_so, int code)
-{
-    if (!is_so)
-        _exit(code);
 }
 
 static void start_process(void)
@@ -71,8 +77,11 @@ static void start_one(void *unused)
 {
     pthread_t thread;
     be_asked();
+    check(tk_is_only_inside(), 5);
     start_thread(&thread);
-    check(!tk_is_alone(), 2);
+    check(!tk_is_only_inside(), 6); /* without asking */
+    check(tk_may_be_only_inside() && !tk_is_alone(), 2);
+    check(!tk_is_only_inside() && !tk_may_be_only_inside(), 7);
     tk_alone_accept(); /* too late */
     check(!tk_is_alone(), 3);
     end_thread(thread);
@@ -125,6 +134,38 @@ static void miss_some(void *unused)
     end_thread(thread);
     start_many_processes();
     check(!tk_is_alone(), 5);
+}
+
+static void share(void *unused)
+{
+    be_asked();
+    start_process();
+    check(!tk_is_only_inside() && tk_may_be_only_inside(), 2);
+    check(tk_is_alone() && tk_is_only_inside(), 3);
+    tk_alone_share();
+    check(!tk_is_only_inside() && !tk_may_be_only_inside(), 4);
+    start_process();
+    tk_alone_accept();
+    check(tk_is_alone() && !tk_is_only_inside(), 5);
+}
+
+static void a_thread_of_the_library_that_takes_locks_counts_for_these(void **state)
+{
+    run(share);
+}
+
+static void look(void *unused)
+{
+    pthread_t thread;
+    be_asked();
+    if (pthread_create(&thread, NULL, look_inside, NULL) != 0)
+        _exit(90);
+    pthread_join(thread, NULL);
+}
+
+static void the_new_thread_is_not_the_only_one(void **state)
+{
+    run(look);
 }
 
 static void a_client_that_starts_many_processes_stays_alone(void **state)
@@ -218,7 +259,9 @@ static void without_kernel_reports_no_client_is_alone(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_client_that_starts_a_thread_is_no_longer_alone),
+    cmocka_unit_test(the_new_thread_is_not_the_only_one),
     cmocka_unit_test(processes_are_no_threads),
+    cmocka_unit_test(a_thread_of_the_library_that_takes_locks_counts_for_these),
     cmocka_unit_test(a_client_that_starts_many_processes_stays_alone),
     cmocka_unit_test(threads_are_not_merely_counted),
     cmocka_unit_test(threads_of_the_library_do_not_count),

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * How often a thread of the library wakes up and for how long it works, with a fake clock: the
- * limits hold however much there is to do. */
+ * limits hold however much there is to do. And that the client's thread takes locks from the time
+ * at which there may be such a thread. */
 #include "config.h"
 
+#include <unistd.h>
+
 #include "common/clock.h"
+#include "process/alone.h"
 #include "progress/thread_pace.h"
+#include "progress/threads.h"
+#include "settings/settings.h"
+#include "transport/transport.h"
 #include "unit.h"
 
 /* A thread that always finds something to do, `work` ns each time; wake-ups in a second, and how
@@ -71,11 +78,35 @@ static void of_both_limits_the_stricter_counts(void **state)
     assert_in_range(worked, TK_SECOND / 20, TK_SECOND / 8);
 }
 
+static void open_threads(void *unused)
+{
+    static const struct tk_transport shm = {.name = "shm"};
+    (void)unused;
+    tk_alone_open();
+    tk_alone_accept();
+    if (!tk_is_only_inside())
+        _exit(unit_cannot);
+    tk_transports.at[0] = &shm;
+    tk_transports.count = 1;
+    tk_progress_threads_open();
+    if (tk_progress_threads_count() != 0 || !tk_is_only_inside())
+        _exit(1);
+    tk_settings.rcv_thread = true;
+    tk_progress_threads_open();
+    _exit(tk_progress_threads_count() != 1 || tk_is_only_inside() ? 2 : 0);
+}
+
+static void with_a_thread_of_the_library_no_other_is_the_only_one(void **state)
+{
+    unit_assert_exit_or_skip(open_threads, NULL, 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(without_limits_it_never_rests),
     cmocka_unit_test(it_wakes_up_no_more_often_than_the_rate),
     cmocka_unit_test(it_works_no_longer_than_the_load),
     cmocka_unit_test(of_both_limits_the_stricter_counts),
+    cmocka_unit_test(with_a_thread_of_the_library_no_other_is_the_only_one),
 };
 
 UNIT_MAIN(tests)

@@ -623,6 +623,8 @@ static int post_send(struct ibv_qp *which, struct ibv_send_wr *wr, struct ibv_se
         keep_inline(r, qp->init.cap.max_inline_data);
     if (qp->broken)
         fake_break(which, IBV_WC_WR_FLUSH_ERR);
+    if (fake.is_prompt)
+        fake_settle();
     return 0;
 }
 

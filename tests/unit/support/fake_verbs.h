@@ -60,6 +60,7 @@ struct fake {
     } failing[fake_calls];
 
     void (*before_create_qp)(void); /* may be NULL */
+    bool is_prompt; /* a request is complete when posting returns, as on a software device */
 
     /* Objects that exist */
     int contexts, pds, channels, cqs, qps, mrs, srqs;

@@ -330,6 +330,25 @@ static void without_a_bounce_buffer_nothing_is_posted(void **state)
     world_close();
 }
 
+/* The buffer of one piece is free for the next: on a device that completes at once a transfer of
+ * any length uses one. */
+static void a_prompt_device_needs_one_bounce_buffer(void **state)
+{
+    static char copy[segment_size];
+    for (int is_put = 0; is_put < 2; is_put++) {
+        fake_reset();
+        fake.is_prompt = true;
+        open_world("GASNET_BBUF_COUNT=1");
+        memset(copy, 0, sizeof(copy));
+        memcpy(world_segment(1), is_put ? copy : outside, segment_size);
+        rma = transfer(is_put, is_put ? outside : copy, 0, segment_size);
+        assert_int_equal(start(), TK_OK);
+        run();
+        assert_memory_equal(is_put ? world_segment(1) : copy, outside, segment_size);
+        world_close();
+    }
+}
+
 static void a_get_is_not_done_before_its_bytes_are_in_place(void **state)
 {
     char here[100] = "";
@@ -712,6 +731,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(immediate_takes_an_idle_queue_for_what_none_could_hold),
     cmocka_unit_test(a_quiet_message_is_no_reason_to_refuse_for_ever),
     cmocka_unit_test(without_a_bounce_buffer_nothing_is_posted),
+    cmocka_unit_test(a_prompt_device_needs_one_bounce_buffer),
     cmocka_unit_test(a_get_is_not_done_before_its_bytes_are_in_place),
     cmocka_unit_test(the_fast_path_counts_only_its_operation),
     cmocka_unit_test(a_payload_takes_the_path_of_a_put_without_being_one),

@@ -119,6 +119,19 @@ post_borrowed(struct tk_peer *peer, struct tk_op *op, const struct tk_device_ato
     return tx ? TK_OK : atomic_busy(peer);
 }
 
+static inline bool __attribute__((always_inline))
+post_plain(struct tk_conn *conn, struct tk_op *op, const struct tk_device_atomic *a,
+           struct ibv_sge *sge, bool is_only)
+{
+    if (!is_only)
+        tk_lock(&conn->lock);
+    struct tk_tx *tx = tk_tx_take_plain(conn, op, IBV_WR_ATOMIC_FETCH_AND_ADD, is_only);
+    tk_if_likely(tx) post(tx, a, sge);
+    if (!is_only)
+        tk_unlock(&conn->lock);
+    return tx;
+}
+
 /* Without a result address the device writes to memory that no code reads. */
 static bool find_place(const struct tk_device_atomic *a, struct ibv_sge *sge)
 {
@@ -140,11 +153,8 @@ enum tk_status tk_verbs_atomic(struct tk_peer *peer, struct tk_op *op,
     struct tk_conn *conn = tk_conns_to(peer->rank); /* one connection to each peer */
     struct ibv_sge sge;
     tk_if_unlikely(!find_place(a, &sge)) return post_bounced(peer, op, a);
-    tk_lock(&conn->lock);
-    struct tk_tx *tx = tk_tx_take_plain(conn, op, IBV_WR_ATOMIC_FETCH_AND_ADD);
-    tk_if_likely(tx) post(tx, a, &sge);
-    tk_unlock(&conn->lock);
-    tk_if_likely(tx) return TK_OK;
+    tk_if_likely(tk_is_only_thread() ? post_plain(conn, op, a, &sge, true)
+                                     : post_plain(conn, op, a, &sge, false)) return TK_OK;
     return post_borrowed(peer, op, a, &sge);
 }
 

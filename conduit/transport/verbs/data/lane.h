@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "base/lock.h"
 #include "base/pool_type.h"
+#include "process/alone.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/lane_type.h"
 #include "transport/verbs/data/tx_type.h"
@@ -24,6 +25,13 @@
 static inline unsigned tk_lane_count(void)
 {
     return TK_THREADED ? tk_verbs.lane_count : 1;
+}
+
+/* May the caller leave out the locks of connections, lanes and queues? In SEQ there is nothing to
+ * leave out. */
+static inline bool tk_is_only_thread(void)
+{
+    return TK_THREADED && tk_is_only_inside();
 }
 
 static inline struct tk_lane *tk_lane_of(const struct tk_conn *conn)

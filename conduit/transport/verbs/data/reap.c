@@ -7,6 +7,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/lock.h"
+#include "process/alone.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/data/error.h"
@@ -43,7 +44,7 @@ struct batch {
     int txs, slots;
 };
 
-static inline void gather(struct batch *batch, struct tk_tx *tx)
+static inline void gather(struct batch *batch, struct tk_tx *tx, bool is_only)
 {
     struct tk_op *op = tx->op;
     tk_if_unlikely(tx->conn != batch->conn)
@@ -59,7 +60,7 @@ static inline void gather(struct batch *batch, struct tk_tx *tx)
         batch->last = &tx->item;
     tx->item.next = batch->first;
     batch->first = &tx->item;
-    tk_counter_add(&op->pending, -1);
+    tk_op_complete_piece(op, is_only);
 }
 
 static inline void batch_release(const struct batch *batch)
@@ -78,10 +79,11 @@ static inline void batch_release(const struct batch *batch)
 static void __attribute__((noinline)) all_done(const struct ibv_wc *wc, int n)
 {
     struct batch batch = {.first = NULL};
+    const bool is_only = tk_is_only_thread();
     do {
         struct tk_tx *tx = (struct tk_tx *)(uintptr_t)wc->wr_id;
         tk_if_unlikely(tx->kind != TK_TX_PLAIN || wc->status != IBV_WC_SUCCESS) tx_done(tx, wc);
-        else gather(&batch, tx);
+        else gather(&batch, tx, is_only);
         wc++;
     } while (--n > 0);
     batch_release(&batch);
@@ -99,23 +101,43 @@ static void __attribute__((noinline)) any_done(const struct ibv_wc *wc, int n)
 }
 
 /* Handles the only completion of a look. False: nothing was done. */
-static inline bool one_done(struct tk_lane *lane, const struct ibv_wc *wc)
+static inline bool __attribute__((always_inline))
+one_done(struct tk_lane *lane, const struct ibv_wc *wc, bool is_only)
 {
     struct tk_tx *tx = (struct tk_tx *)(uintptr_t)wc->wr_id;
     tk_if_unlikely(tx->kind != TK_TX_PLAIN || wc->status != IBV_WC_SUCCESS) return false;
-    return tk_tx_complete_at_once(lane, tx);
+    return tk_tx_complete_at_once(lane, tx, is_only);
+}
+
+static inline bool __attribute__((always_inline))
+reap_some(struct tk_lane *lane, struct tk_sends *sends, bool is_only)
+{
+    struct ibv_wc wc[tk_poll_batch];
+    int n = is_only
+                ? ibv_poll_cq(sends->cq, tk_poll_batch, wc)
+                : tk_cq_take_unchecked(sends->cq, &sends->lock, TK_DEVICE_SENDS, wc, tk_poll_batch);
+    tk_if_likely(n == 1 && one_done(lane, wc, is_only)) return true;
+    if (n == 0)
+        return false;
+    any_done(wc, n);
+    return true;
+}
+
+/* Not inline: both bodies in one function would share its registers and stack. After the client
+ * has started a process, this finds out that it is alone still. */
+static bool __attribute__((noinline)) reap_locked(struct tk_lane *lane, struct tk_sends *sends)
+{
+    tk_if_unlikely(tk_may_be_only_inside()) tk_is_alone();
+    return reap_some(lane, sends, false);
 }
 
 static inline bool __attribute__((always_inline))
 reap_from(struct tk_lane *lane, struct tk_sends *sends)
 {
-    struct ibv_wc wc[tk_poll_batch];
-    int n = tk_cq_take_unchecked(sends->cq, &sends->lock, TK_DEVICE_SENDS, wc, tk_poll_batch);
-    tk_if_likely(n == 1 && one_done(lane, wc)) return true;
-    if (n == 0)
-        return false;
-    any_done(wc, n);
-    return true;
+    if (!TK_THREADED)
+        return reap_some(lane, sends, false);
+    tk_if_likely(tk_is_only_thread()) return reap_some(lane, sends, true);
+    return reap_locked(lane, sends);
 }
 
 static inline bool __attribute__((always_inline)) reap_from_all(struct tk_lane *lane)

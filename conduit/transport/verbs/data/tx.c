@@ -68,8 +68,10 @@ void tk_tx_complete(struct tk_tx *tx)
         complete_general(tx);
     else if (tx->kind == TK_TX_HELD && !tk_firehose_put_found(tx->held))
         complete_last_held(tx);
+    else if (tk_is_only_thread())
+        tk_tx_complete_at_once(tk_lane_of(tx->conn), tx, true);
     else
-        tk_if_unlikely(!tk_tx_complete_at_once(tk_lane_of(tx->conn), tx)) complete_plain(tx);
+        tk_if_unlikely(!tk_tx_complete_at_once(tk_lane_of(tx->conn), tx, false)) complete_plain(tx);
 }
 
 void tk_tx_post_nothing(struct tk_tx *tx)

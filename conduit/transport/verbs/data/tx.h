@@ -23,7 +23,7 @@
 #include "base/bits.h"
 #include "base/lock.h"
 #include "base/pool.h"
-#include "op/op_type.h"
+#include "op/op.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/error.h"
 #include "transport/verbs/data/lane.h"
@@ -64,14 +64,17 @@ no_tx:
 }
 
 /* The same for work whose completion only decrements its operation's count. NULL also if only
- * another lane has a free work request: callers then take the slow path. */
-static inline struct tk_tx *tk_tx_take_plain(struct tk_conn *conn, struct tk_op *op,
-                                             enum ibv_wr_opcode opcode)
+ * another lane has a free work request: callers then take the slow path. `is_only`, a constant
+ * where it saves time: no other thread takes locks (process/alone.h). */
+static inline struct tk_tx *__attribute__((always_inline))
+tk_tx_take_plain(struct tk_conn *conn, struct tk_op *op, enum ibv_wr_opcode opcode, bool is_only)
 {
     struct tk_lane *lane = tk_lane_of(conn);
-    tk_if_unlikely(tk_conn_space(conn) <= 0 || !tk_trylock_free(&lane->lock)) return NULL;
+    tk_if_unlikely(tk_conn_space(conn) <= 0) return NULL;
+    tk_if_unlikely(!is_only && !tk_trylock_free(&lane->lock)) return NULL;
     struct tk_tx *tx = tk_lane_pop(lane);
-    tk_unlock(&lane->lock);
+    if (!is_only)
+        tk_unlock(&lane->lock);
     tk_if_unlikely(!tx) return NULL;
     tk_counter_add_locked(&conn->space, -1);
     tk_lane_use(lane);
@@ -114,14 +117,16 @@ static inline void tk_tx_complete_plain(struct tk_lane *lane, struct tk_tx *tx)
 
 /* The same, but tries the lane's lock, since waiting would require saved registers. False: nothing
  * was done. */
-static inline bool tk_tx_complete_at_once(struct tk_lane *lane, struct tk_tx *tx)
+static inline bool __attribute__((always_inline))
+tk_tx_complete_at_once(struct tk_lane *lane, struct tk_tx *tx, bool is_only)
 {
-    tk_if_unlikely(!tk_trylock_free(&lane->lock)) return false;
+    tk_if_unlikely(!is_only && !tk_trylock_free(&lane->lock)) return false;
     struct tk_op *op = tx->op;
     tk_slots_give_locked(tx->conn, 1 + tx->covers);
     tk_lane_push(lane, tx);
-    tk_unlock(&lane->lock);
-    tk_counter_add(&op->pending, -1);
+    if (!is_only)
+        tk_unlock(&lane->lock);
+    tk_op_complete_piece(op, is_only);
     return true;
 }
 
