@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/bits.h"
+#include "bootstrap/bootstrap.h"
 #include "common/clock.h"
 #include "start/start_private.h"
 
@@ -43,8 +44,12 @@ void tk_phases_begin(void)
     phase_count = 0;
 }
 
+/* Rank 0 reports its own times. The kernel adds up those of all threads at each call, so the other
+ * ranks, on CPUs that they may share, do not ask. */
 void tk_phase_over(const char *name)
 {
+    if (tk_bootstrap.rank != 0)
+        return;
     struct times now = read_times();
     if (phase_count < phases_max) {
         phases[phase_count].name = name;

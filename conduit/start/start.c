@@ -423,7 +423,7 @@ void tk_start(void)
     }
     /* The registration cache calls this. If the cache has nothing to do, it need not look at each
      * thread. */
-    if (has_others())
+    if (has_others() && tk_settings.use_firehose)
         tk_alone_accept();
     else
         tk_alone_close();

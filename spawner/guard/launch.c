@@ -66,16 +66,11 @@ void guard_start_server(struct guard *g)
     g->deadline = clock_ms() + SERVER_START_MS;
 }
 
-static bool same_name(const char *a, const char *b)
-{
-    size_t n = strcspn(a, "=");
-    return strncmp(a, b, n + 1) == 0;
-}
-
 static bool named_in(const char *entry, char *const *list, size_t count)
 {
+    size_t n = strcspn(entry, "=") + 1;
     for (size_t i = 0; i < count; i++)
-        if (same_name(entry, list[i]))
+        if (!strncmp(entry, list[i], n))
             return true;
     return false;
 }
@@ -88,14 +83,13 @@ static size_t list_length(char *const *list)
     return n;
 }
 
-/* Appends copies of the variables that are not set yet: the caller passes lists in order of
- * precedence. */
+/* Appends the variables that are not set yet: the caller passes lists in order of precedence. */
 static size_t add_env(char **env, size_t used, char *const *list)
 {
     size_t before = used;
     for (; list && *list; list++)
         if (!named_in(*list, env, before))
-            env[used++] = strdup(*list);
+            env[used++] = *list;
     return used;
 }
 
@@ -133,13 +127,12 @@ void guard_keep_env(struct guard *g, const struct wire_frame *frame)
         return;
     for (const char *c = text; c < end; c += strlen(c) + 1)
         count++;
-    char **env = calloc(count + list_length(g->job->env) + 1, sizeof(*env));
+    char **env = calloc(count + 1, sizeof(*env));
     if (!env)
         return; /* out of memory: guard_start_ranks() reports it */
     for (const char *c = text; c < end; c += strlen(c) + 1)
         env[used++] = strdup(c);
-    used = add_own_env(g, env, used);
-    add_env(env, used, g->job->env);
+    add_own_env(g, env, used);
     g->envs[i] = env;
 }
 
@@ -150,25 +143,19 @@ static void free_env(char **env)
     free(env);
 }
 
-/* Settings that came with GO take precedence over those of the job. */
-static char **with_late_env(char **env, char *const *late)
+/* The environment of a rank: settings that came with GO, what the server and this guard gave it,
+ * and the job's. The strings are shared: a copy for each rank would be copied again with each
+ * process that is started. */
+static char **whole_env(const struct guard *g, char *const *own)
 {
-    size_t used = list_length(env);
-    char **more = realloc(env, (used + list_length(late) + 1) * sizeof(*env));
-    if (!more)
-        return env;
-    for (; late && *late; late++) {
-        size_t i = 0;
-        while (i < used && !same_name(more[i], *late))
-            i++;
-        if (i < used)
-            free(more[i]);
-        else
-            used++;
-        more[i] = strdup(*late);
-        more[used] = NULL;
-    }
-    return more;
+    size_t most = list_length(g->late_env) + list_length(own) + list_length(g->job->env);
+    char **env = calloc(most + 1, sizeof(*env));
+    if (!env)
+        return NULL;
+    size_t used = add_env(env, 0, g->late_env);
+    used = add_env(env, used, own);
+    add_env(env, used, g->job->env);
+    return env;
 }
 
 static void close_pair(const int pair[2])
@@ -228,7 +215,35 @@ static void keep_files(struct guard *g, uint32_t rank, const int ours[3])
         g->feed.fd = ours[JOB_STDIN];
 }
 
-static bool start_rank(struct guard *g, uint32_t rank)
+/* Numbers of files that a child needs are lower than those of the pipes of all ranks before it,
+ * because it gets a table of files up to the highest of them (child_start()). */
+static bool reserve_low(int low[3])
+{
+    for (int s = 0; s < 3; s++)
+        low[s] = -1;
+    for (int s = 0; s < 3; s++)
+        if ((low[s] = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0)
+            return false;
+    return true;
+}
+
+static void close_low(const int low[3])
+{
+    for (int s = 0; s < 3; s++)
+        if (low[s] >= 0)
+            close(low[s]);
+}
+
+/* The numbers that the files had are free again. */
+static void move_low(const int files[3], const int low[3])
+{
+    for (int s = 0; s < 3; s++) {
+        dup3(files[s], low[s], O_CLOEXEC);
+        close(files[s]);
+    }
+}
+
+static bool start_rank(struct guard *g, uint32_t rank, const int low[3])
 {
     const struct job *job = g->job;
     struct child_image image = {.program = job->program,
@@ -239,18 +254,20 @@ static bool start_rank(struct guard *g, uint32_t rank)
     int theirs[3], ours[3];
     uint32_t i = rank - g->first;
 
-    if (!g->envs[i]) {
+    char **env = g->envs[i] ? whole_env(g, g->envs[i]) : NULL;
+    if (!env) {
         errno = ENOMEM;
         return false;
     }
-    g->envs[i] = with_late_env(g->envs[i], g->late_env);
-    if (!open_files(g, rank, theirs, ours))
+    if (!open_files(g, rank, theirs, ours)) {
+        free(env);
         return false;
+    }
+    move_low(theirs, low);
     guard_bind_rank(g, rank, &image);
-    pid_t pid = child_start(&image, rank, g->envs[i], theirs);
+    pid_t pid = child_start(&image, rank, env, low);
     int error = errno;
-    for (int s = 0; s < 3; s++)
-        close(theirs[s]);
+    free(env);
     keep_files(g, rank, ours);
     errno = error;
     if (pid < 0)
@@ -265,15 +282,19 @@ static bool start_rank(struct guard *g, uint32_t rank)
 
 void guard_start_ranks(struct guard *g)
 {
+    int low[3];
+
     g->phase = GUARD_RUNNING;
     g->deadline = CLOCK_NEVER;
     if (!guard_plan_binding(g))
         return;
+    bool can_start = reserve_low(low);
     for (uint32_t i = 0; i < g->count && !g->killing; i++)
-        if (!start_rank(g, g->first + i)) {
+        if (!can_start || !start_rank(g, g->first + i, low)) {
             guard_report_failure(g, "cannot start rank %u: %s%s", g->first + i, strerror(errno),
                                  launch_remedy(errno));
             break;
         }
+    close_low(low);
     guard_hurry_reports(g);
 }

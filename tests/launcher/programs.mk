@@ -18,7 +18,7 @@ $(foreach u,$(launcher_units),$(call launcher_program,unit_$(u),tests/launcher/u
 # With a made tree and caller instead of those of the launcher
 $(call launcher_program,unit_top,tests/launcher/unit_top.c spawner/head/view.c spawner/head/collect.c spawner/run/samples.c spawner/run/top_table.c spawner/util/byte_queue.c \
     spawner/util/log.c conduit/stats/table.c,$$(CMOCKA_LIBS))
-$(call launcher_program,unit_bind,tests/launcher/unit_bind.c spawner/children/bind.c,$$(CMOCKA_LIBS) $$(HWLOC_LIBS))
+$(call launcher_program,unit_bind,tests/launcher/unit_bind.c spawner/children/bind.c spawner/children/start.c,$$(CMOCKA_LIBS) $$(HWLOC_LIBS))
 $(call launcher_program,unit_simulate,tests/launcher/unit_simulate.c $(patsubst %,spawner/simulate/%.c,events fabric input),$(launcher_pure) $$(CMOCKA_LIBS))
 # Defines accept() and recv(), as the launcher's executable does
 $(call launcher_program,unit_gate,tests/launcher/unit_gate.c spawner/server/gate.c,$(launcher_pure) $$(CMOCKA_LIBS))

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of the plan that binds ranks to CPUs, on machines that hwloc makes up. */
+/* Unit tests of the plan that binds ranks to CPUs, on machines that hwloc makes up, and of what a
+ * start of a process costs. */
 #include "config.h"
 
 #include "spawner/children/bind.h"
+#include "spawner/children/children.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -126,6 +132,61 @@ static void the_process_is_bound(void **state)
     assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
+/* Microseconds of CPUs that children which have ended took. */
+static long took(void)
+{
+    struct rusage u;
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &u), 0);
+    return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000L + u.ru_utime.tv_usec +
+           u.ru_stime.tv_usec;
+}
+
+/* The least that one start took. */
+static long least_start(const struct child_image *image, const int fds[3])
+{
+    enum { starts = 10 };
+    char *const env[] = {NULL};
+    long least = 0;
+    for (int i = 0; i < starts; i++) {
+        long before = took();
+        int status;
+        pid_t pid = child_start(image, 0, env, fds);
+        assert_true(pid > 0);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        long now = took() - before;
+        least = i == 0 || now < least ? now : least;
+    }
+    return least;
+}
+
+/* The guard has two pipes for each rank. A child of fork() copies and closes them all: 16000 took
+ * several times as long as the rest of a start. */
+static void a_start_costs_the_same_however_many_files_are_open(void **state)
+{
+    enum { many = 16000 };
+    struct rlimit limit;
+    static const int none[] = {0};
+    char *const argv[] = {"true", NULL};
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC), last = null;
+    const int fds[] = {null, null, null};
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    struct child_image image = {
+        .program = "/bin/true", .argv = argv, .files = limit, .ignored = none, .exec_report = null};
+    limit.rlim_cur = limit.rlim_max;
+    if (limit.rlim_max < many + 64 || setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        skip();
+    long few = least_start(&image, fds);
+    for (int i = 0; i < many; i++)
+        assert_true((last = fcntl(null, F_DUPFD_CLOEXEC, 3)) >= 0);
+    long much = least_start(&image, fds);
+    print_message("%ld us with few files, %ld with %d\n", few, much, many);
+    assert_true(much < 2 * few);
+    for (int fd = null; fd <= last; fd++)
+        close(fd);
+    setrlimit(RLIMIT_NOFILE, &image.files);
+}
+
 static int tear_down(void **state)
 {
     bind_free(&plan);
@@ -140,6 +201,7 @@ int main(void)
         cmocka_unit_test(cpus_that_may_not_be_used_are_not_there),
         cmocka_unit_test(too_many_are_one_sentence),
         cmocka_unit_test(the_process_is_bound),
+        cmocka_unit_test(a_start_costs_the_same_however_many_files_are_open),
     };
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }

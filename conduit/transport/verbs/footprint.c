@@ -92,7 +92,8 @@ static void add_shared(struct tk_footprint *total, const struct tk_job_shape *sh
     unsigned have = 0;
     for (uint32_t peers = shape->is_static ? all : 0; peers <= all; peers++) {
         int conns = (int)peers_on(shape, peers, device);
-        unsigned more = tk_verbs_pool_growth(have, (unsigned)tk_loan_stock(plan, conns).buffers);
+        unsigned stock = (unsigned)tk_loan_stock(plan, conns).buffers;
+        unsigned more = tk_verbs_pool_growth(have, tk_verbs_shared_pool(stock, size));
         if (more > 0)
             add_buffers(total, shape, more, size);
         have += more;

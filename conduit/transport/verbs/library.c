@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See library.h. Owns the pointers to the functions, written when a library is loaded and only read
- * after that. */
+ * See library.h. Owns the pointers to the functions. They are atomic because any thread may call
+ * the first function that softhca leaves out; a pointer never changes once it is set. */
 #include "config.h"
 
 #include "transport/verbs/library.h"
@@ -9,6 +9,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <rdma/rdma_cma.h>
+#include <stdbool.h>
+#include <unistd.h>
 
 #include "base/report.h"
 
@@ -20,12 +22,12 @@ enum { TK_FUNCTIONS_OF_CM(NUMBER) cm_end };
 
 static const char *const names_of_verbs[] = {TK_FUNCTIONS_OF_VERBS(NAME)};
 static const char *const names_of_cm[] = {TK_FUNCTIONS_OF_CM(NAME)};
-static void *functions_of_verbs[verbs_end], *functions_of_cm[cm_end];
+static _Atomic(void *) functions_of_verbs[verbs_end], functions_of_cm[cm_end];
 
 static const struct library {
     const char *file, *package;
     const char *const *names;
-    void **functions;
+    _Atomic(void *) *functions;
     int count;
 } verbs = {"libibverbs.so.1", "libibverbs1", names_of_verbs, functions_of_verbs, verbs_end},
   cm = {"librdmacm.so.1", "librdmacm1", names_of_cm, functions_of_cm, cm_end};
@@ -34,8 +36,8 @@ static const struct library {
  * preloaded objects (softhca), then the library that was loaded last. */
 static enum tk_status look_up(const struct library *library, int number)
 {
-    library->functions[number] = dlsym(RTLD_DEFAULT, library->names[number]);
-    if (library->functions[number])
+    if (library->functions[number] ||
+        (library->functions[number] = dlsym(RTLD_DEFAULT, library->names[number])))
         return TK_OK;
     tk_log_error("%s has no function %s(): it is older than the one that this library was built "
                  "with; install a newer rdma-core",
@@ -63,6 +65,26 @@ static enum tk_status load(const struct library *library)
 enum tk_status tk_verbs_library_open(void)
 {
     return load(&verbs);
+}
+
+/* The class of devices that programs can use. Without it libibverbs lists none. */
+static bool kernel_has_devices(void)
+{
+    return access("/sys/class/infiniband_verbs", F_OK) == 0;
+}
+
+/* What softhca leaves out is loaded when it is called: see loaded(). */
+static bool is_preloaded(void)
+{
+    bool is_there = dlsym(RTLD_DEFAULT, verbs.names[0]) != NULL;
+    for (int i = 0; is_there && i < verbs.count; i++)
+        verbs.functions[i] = dlsym(RTLD_DEFAULT, verbs.names[i]);
+    return is_there;
+}
+
+enum tk_status tk_verbs_library_need(void)
+{
+    return !kernel_has_devices() && is_preloaded() ? TK_OK : load(&verbs);
 }
 
 enum tk_status tk_cm_library_open(void)

@@ -111,6 +111,10 @@ struct ibv_mr *tk_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t lengt
 /* Loads the library, unless it is loaded. Call it before the first function of the library, while
  * one thread runs. TK_FAIL: the library is missing; that was logged. */
 enum tk_status tk_verbs_library_open(void);
+
+/* The same for a program that needs devices, but not the library: where softhca is preloaded and
+ * the kernel has no device, softhca's functions suffice. */
+enum tk_status tk_verbs_library_need(void);
 enum tk_status tk_cm_library_open(void);
 
 #endif

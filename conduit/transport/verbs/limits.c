@@ -132,6 +132,14 @@ unsigned tk_verbs_pool_growth(unsigned have, unsigned wanted)
     return wanted > have ? wanted - have : 0;
 }
 
+/* In steps for several peers: a rank connects a few at its start, and an area of memory for each,
+ * with a registration, cost a twentieth of it. */
+unsigned tk_verbs_shared_pool(unsigned wanted, size_t size)
+{
+    const unsigned step = (unsigned)tk_max(((size_t)256 << 10) / size, 1);
+    return (wanted + step - 1) / step * step;
+}
+
 /* -1: shared if connections with queues of their own would need more buffers. */
 static bool is_srq_wanted(const struct tk_loan_input *input, uint32_t ranks)
 {

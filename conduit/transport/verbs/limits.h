@@ -41,6 +41,9 @@ enum { tk_pool_growth_min = 16 /* buffers: 1 MiB, small beside what is posted fo
  * enough. */
 unsigned tk_verbs_pool_growth(unsigned have, unsigned wanted);
 
+/* How many buffers of `size` bytes a pool for a shared queue gets when `wanted` are needed. */
+unsigned tk_verbs_shared_pool(unsigned wanted, size_t size);
+
 /* Number of buffers whose payloads handlers may read in place at the same time. */
 unsigned tk_verbs_spares(bool is_threaded);
 

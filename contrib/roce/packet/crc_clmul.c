@@ -5,9 +5,12 @@
  * by the table, as if it were 16 bytes of input. Owns nothing. */
 #include "config.h"
 
+#include <stdbool.h>
+
 #include "packet/crc.h"
 
 #if defined(__x86_64__)
+#    include <cpuid.h>
 #    include <immintrin.h>
 
 /* x^n mod P, reflected and shifted left by one, because the product of two reflected numbers of 64
@@ -94,15 +97,35 @@ WIDE static uint32_t by_wide_clmul(uint32_t state, const void *data, size_t leng
     return by_clmul(by_clmul(0, rest, sizeof rest), b, length);
 }
 
+/* Not __builtin_cpu_supports(): it brings a constructor that executes CPUID some twenty times in
+ * each process, needed or not, and on virtual machines each one is an exit to the hypervisor. */
+
 roce_crc_way *roce_crc_clmul(void)
 {
-    return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1") ? by_clmul : NULL;
+    const unsigned needed = bit_PCLMUL | bit_SSE4_1;
+    unsigned a, b, c, d;
+
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & needed) == needed ? by_clmul : NULL;
+}
+
+/* XCR0: the kernel keeps XMM and YMM registers. */
+static bool keeps_ymm(void)
+{
+    enum { xmm_and_ymm = 6 };
+    unsigned a, b, c, d;
+
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
+        return false;
+    __asm__("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+    return (a & xmm_and_ymm) == xmm_and_ymm;
 }
 
 roce_crc_way *roce_crc_wide_clmul(void)
 {
-    return roce_crc_clmul() && __builtin_cpu_supports("vpclmulqdq") &&
-                   __builtin_cpu_supports("avx2")
+    unsigned a, b, c, d;
+
+    return roce_crc_clmul() && keeps_ymm() && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+                   (b & bit_AVX2) && (c & bit_VPCLMULQDQ)
                ? by_wide_clmul
                : NULL;
 }

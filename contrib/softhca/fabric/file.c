@@ -24,6 +24,7 @@ struct area {
 };
 
 static struct shca_file *files;
+static int free_fd; /* the lowest free descriptor, when a mapping was last asked for */
 
 /* One read of 8 bytes recognises private memory (malloc, stack), so that registering it costs the
  * same in a process with thousands of mappings. Bit 61: a page of a file or of shared memory. */
@@ -99,6 +100,7 @@ static bool ask_for_area(uint64_t start, uint64_t end, struct area *found, bool 
 
     if (maps < 0)
         return false;
+    free_fd = maps;
     e = area_at(maps, start, found);
     *have = e == 0 && found->shared;
     while (*have && e == 0 && found->end < end) {
@@ -175,10 +177,9 @@ bool shca_file_reachable(const void *addr, size_t length)
 static bool is_file(int fd, uint64_t dev, uint64_t ino)
 {
     struct stat st;
-    int flags = fcntl(fd, F_GETFL);
 
-    return flags >= 0 && (flags & O_ACCMODE) == O_RDWR &&
-           fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && st.st_dev == dev && st.st_ino == ino;
+    return fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && st.st_dev == dev && st.st_ino == ino &&
+           (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 }
 
 /* A duplicate of that descriptor, or -1 if it belongs to another file by now. */
@@ -193,20 +194,32 @@ static int duplicate(int fd, uint64_t dev, uint64_t ino)
     return copy;
 }
 
+/* Memory is mostly registered just after its file was made, so the descriptor before the lowest
+ * free one is tried first, and then those below it, before those above. */
+static int find_low_fd(uint64_t dev, uint64_t ino)
+{
+    enum { tried = 128 };
+    int first = free_fd < tried ? free_fd : tried, found;
+
+    for (int n = 0; n < tried; n++) {
+        int fd = n < first ? first - 1 - n : n;
+        if (is_file(fd, dev, ino) && (found = duplicate(fd, dev, ino)) >= 0)
+            return found;
+    }
+    return -1;
+}
+
 /* The program's own descriptor of the file, if it kept it open. The low ones are tried first: to
  * list the directory the kernel makes an entry for each, which costs more than these calls. */
 static int find_fd(uint64_t dev, uint64_t ino)
 {
-    enum { tried = 128 };
     struct dirent *e;
-    int found = -1;
+    int found = find_low_fd(dev, ino);
     DIR *d;
 
-    for (int fd = 0; fd < tried; fd++)
-        if (is_file(fd, dev, ino) && (found = duplicate(fd, dev, ino)) >= 0)
-            return found;
+    if (found >= 0)
+        return found;
     d = opendir("/proc/self/fd");
-
     if (!d)
         return -1;
     while (found < 0 && (e = readdir(d)))

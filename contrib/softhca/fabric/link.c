@@ -39,13 +39,21 @@ static void recount(void)
     } while (any != any_now());
 }
 
-static void copy_state(const struct shca_segment *from, void *copied)
+/* Reads the head of its segment: to map it, and to end the mapping, costs a process that joins as
+ * much as the rest. What is read at once may be older than its mark "settled", so it is read again
+ * once that is there. */
+static bool copy_state(uint32_t slot)
 {
-    if (!atomic_load(&from->settled))
-        return;
+    struct shca_segment head;
+    uint32_t pid;
+    int fd;
+
+    if (shca_registry_find(slot, &pid, &fd) != 0 || !shca_segment_peek(slot, pid, fd, &head) ||
+        !atomic_load(&head.settled) || !shca_segment_peek(slot, pid, fd, &head))
+        return false;
     for (int i = 0; i < SHCA_MAX_HCA; i++)
-        atomic_store(&shca.seg->down[i], atomic_load(&from->down[i]));
-    *(bool *)copied = true;
+        atomic_store(&shca.seg->down[i], atomic_load(&head.down[i]));
+    return true;
 }
 
 /* From one that the directory names; else from any that has settled. */
@@ -55,14 +63,11 @@ static bool copy_from_member(void)
     bool copied = false;
     uint32_t slot, count;
 
-    if (shca_directory_find_settled(&slot) && slot != shca.slot)
-        shca_peer_peek(slot, copy_state, &copied);
-    if (copied)
+    if (shca_directory_find_settled(&slot) && slot != shca.slot && copy_state(slot))
         return true;
     count = shca_registry_slots(slots);
     for (uint32_t i = 0; i < count && !copied; i++)
-        if (slots[i] != shca.slot)
-            shca_peer_peek(slots[i], copy_state, &copied);
+        copied = slots[i] != shca.slot && copy_state(slots[i]);
     return copied;
 }
 

@@ -46,8 +46,11 @@ struct reason {
 /* The value that an entry of the environment gives to a name; NULL: it is about another name. */
 static const char *value_in(const char *entry, const char *name)
 {
-    size_t n = strlen(name);
+    size_t n;
 
+    if (*entry != *name) /* nearly all, of thousands of pairs */
+        return NULL;
+    n = strlen(name);
     return strncmp(entry, name, n) == 0 && entry[n] == '=' ? entry + n + 1 : NULL;
 }
 
@@ -371,7 +374,7 @@ static int parse_devices(struct shca_config *c, char *const *env, struct reason 
         c->hcas = f.n;
     if (c->profile_list && !is_given(env, "SOFTHCA_PORTS"))
         c->ports = ports_needed(&f);
-    for (int i = 0; i < SHCA_MAX_HCA; i++) {
+    for (int i = 0; i < c->hcas; i++) {
         c->device[i] = *f.list[i % f.n];
         if (i >= f.n && c->device[i].device)
             c->device[i].device = NULL; /* a second one of that name */
@@ -496,11 +499,11 @@ static int parse_gids(struct shca_config *c, struct reason *r)
                                    shca_gid_list_parse};
     int e;
 
-    for (int hca = 0; hca < SHCA_MAX_HCA; hca++)
+    for (int hca = 0; hca < c->hcas; hca++)
         for (int port = 1; port <= SHCA_MAX_PRT; port++)
             shca_gid_list_parse(NULL, &c->port[hca][port]);
     e = parse_ports(&gids, c, r);
-    for (int hca = 0; hca < SHCA_MAX_HCA; hca++)
+    for (int hca = 0; hca < c->hcas; hca++)
         for (int port = 1; port <= SHCA_MAX_PRT; port++)
             shca_gid_list_fit(&c->device[hca], &c->port[hca][port]);
     return e;
@@ -523,7 +526,7 @@ static int parse_port_lists(struct shca_config *c, struct reason *r)
                                      take_subnet};
     int e;
 
-    for (int hca = 0; hca < SHCA_MAX_HCA; hca++)
+    for (int hca = 0; hca < c->hcas; hca++)
         for (int port = 1; port <= SHCA_MAX_PRT; port++)
             take_speed(c->device[hca].speed, &c->port[hca][port]);
     e = parse_ports(&speed, c, r);
@@ -557,7 +560,7 @@ static int parse_pkeys(struct shca_config *c, struct reason *r)
         c->pkeys[n++] = (uint16_t)key;
         at = *end ? end + 1 : NULL;
     }
-    for (int i = 0; i < SHCA_MAX_HCA && n > 0; i++)
+    for (int i = 0; i < c->hcas && n > 0; i++)
         c->device[i].pkeys = n;
     return 0;
 }

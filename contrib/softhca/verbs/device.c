@@ -33,7 +33,7 @@ static int number_of_stem(int hca)
 
 static void make_devices(void)
 {
-    for (int i = 0; i < SHCA_MAX_HCA; i++) {
+    for (int i = 0; i < shca_config.hcas; i++) {
         struct ibv_device *d = &devices[i].dev;
         const struct shca_profile *p = &shca_config.device[i];
 

@@ -120,6 +120,8 @@ static enum refusal refusal_by_settings(void)
         return ENDS_ALONE;
     if (tk_verbs.is_static)
         return IS_STATIC;
+    if (tk_settings.supernode_maxsize == 1) /* of the whole job: no device or peer can change it */
+        return NO_GROUPS;
     return tk_verbs.conns_pp > tk_xrc_conns_max ? MANY_CONNS : OFFERED;
 }
 

@@ -122,11 +122,14 @@ static enum tk_status srq_fit(struct tk_device *device, int buffers)
     struct tk_rail *rail = first_rail(device);
     if (buffers <= srq->buffers)
         return TK_OK;
-    if (tk_recv_pool_fit(rail, (unsigned)buffers) != TK_OK)
+    if (tk_recv_pool_fit(rail, tk_verbs_shared_pool((unsigned)buffers, tk_recv_size())) != TK_OK)
         return TK_FAIL;
-    srq->buffers = buffers;
-    for (struct tk_buffer *buffer; (buffer = tk_pool_take(&rail->recv_pool)) != NULL;)
+    for (; srq->buffers < buffers; srq->buffers++) {
+        struct tk_buffer *buffer = tk_recv_buffer_take(rail);
+        if (!buffer)
+            return TK_FAIL;
         tk_srq_give(srq, buffer);
+    }
     return TK_OK;
 }
 

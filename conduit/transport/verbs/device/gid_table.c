@@ -80,8 +80,23 @@ static void look_at_interfaces(const struct ifaddrs *all, uint32_t index, struct
     }
 }
 
-static bool read_row(struct ibv_context *context, int port, int index, const struct ifaddrs *all,
-                     struct tk_gid_row *row)
+/* Read when the first row that belongs to one is found: InfiniBand has none, and the list costs a
+ * socket and some ten system calls. */
+struct interfaces {
+    struct ifaddrs *all; /* NULL also if they can't be listed */
+    bool are_read;
+};
+
+static const struct ifaddrs *interfaces_read(struct interfaces *interfaces)
+{
+    if (!interfaces->are_read && getifaddrs(&interfaces->all) != 0)
+        interfaces->all = NULL;
+    interfaces->are_read = true;
+    return interfaces->all;
+}
+
+static bool read_row(struct ibv_context *context, int port, int index,
+                     struct interfaces *interfaces, struct tk_gid_row *row)
 {
     struct ibv_gid_entry entry;
     if (ibv_query_gid_ex(context, (uint32_t)port, (uint32_t)index, &entry, 0))
@@ -91,7 +106,7 @@ static bool read_row(struct ibv_context *context, int port, int index, const str
     if (entry.gid_type == IBV_GID_TYPE_IB)
         row->gid.network_bits = prefix_bits;
     else
-        look_at_interfaces(all, entry.ndev_ifindex, row);
+        look_at_interfaces(interfaces_read(interfaces), entry.ndev_ifindex, row);
     return true;
 }
 
@@ -121,17 +136,15 @@ unsigned tk_gid_table_offer(struct ibv_context *context, int port, int length, i
                             struct tk_gid *offered)
 {
     struct tk_gid_row rows[rows_max];
-    struct ifaddrs *all = NULL;
+    struct interfaces interfaces = {.all = NULL};
     unsigned count = 0;
-    if (getifaddrs(&all) != 0)
-        all = NULL;
     for (int i = 0; i < length && i < rows_max; i++) {
-        if ((wanted >= 0 && i != wanted) || !read_row(context, port, i, all, &rows[count]))
+        if ((wanted >= 0 && i != wanted) || !read_row(context, port, i, &interfaces, &rows[count]))
             continue;
         rows[count].is_down &= wanted < 0;
         count++;
     }
-    if (all)
-        freeifaddrs(all);
+    if (interfaces.all)
+        freeifaddrs(interfaces.all);
     return tk_gids_offer(rows, count, offered);
 }

@@ -166,7 +166,7 @@ static enum tk_status look_at_device(struct search *search, struct ibv_device *d
 static enum tk_status look_at_all(struct search *search)
 {
     int devices = 0;
-    enum tk_status status = tk_verbs_library_open();
+    enum tk_status status = tk_verbs_library_need();
     struct ibv_device **list = status == TK_OK ? ibv_get_device_list(&devices) : NULL;
     for (int i = 0; list && i < devices && status == TK_OK; i++)
         status = look_at_device(search, list[i]);
