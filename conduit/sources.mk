@@ -35,7 +35,7 @@ $(call room,conduit/transport/shm,ring ring_send ring_queue shm_layout shm_liven
 $(call room,conduit/transport,transport transports)
 $(call room,conduit/transport/verbs/cm,address reconnect on_demand endpoint_state events iwarp_first_send startup_handshake connect_request private_data start)
 $(call room,conduit/transport/verbs/conn,connect datagram demand demand_record handshake incarnation qp_evict pair psn unconnected xrc xrc_agree xrc_table)
-$(call room,conduit/transport/verbs/data,ack deferred atomic am_reserve credit error events gather housekeeping credit_loan credit_loan_messages memory poll queues reap receive receive_shared rendezvous rendezvous_request rendezvous_queue rma_plan rma_post send srq stripe lane tx)
+$(call room,conduit/transport/verbs/data,ack deferred atomic am_reserve credit error events gather housekeeping credit_loan credit_loan_messages memory poll queues reap receive receive_shared rendezvous rendezvous_request rendezvous_queue rma_plan rma_post send send_long srq stripe lane tx)
 $(call room,conduit/transport/verbs/device,agree device gid_choose gid_index gid_table known last_wqe list_ports network paging path places port_filter port_list ports qp_state rail_select rail_share)
 $(call room,conduit/transport/verbs/failover,async_events connection_state control failover port_events reconnect failover_group tx_log)
 $(call room,conduit/transport/verbs,footprint library limits open variants)

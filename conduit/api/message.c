@@ -11,6 +11,7 @@
 #include "message/medium.h"
 #include "message/message.h"
 #include "message/short.h"
+#include "settings/settings.h"
 #include "team/objects.h"
 #include "trace/trace.h"
 
@@ -33,6 +34,11 @@ static inline void set_payload(struct tk_message *m, const void *src, size_t nby
     m->nbytes = nbytes;
     m->dest = dest;
     m->lc_opt = lc_opt;
+}
+
+static inline bool may_be_direct(const struct tk_message *m)
+{
+    return m->lc_opt == GEX_EVENT_NOW && m->nbytes >= tk_settings.long_put_min;
 }
 
 /* Out of line, like the next two: the copy of a peer takes much stack space. */
@@ -181,6 +187,7 @@ int trunkline_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handl
     tk_if_unlikely(!peers) return request_between("gex_AM_RequestLong", tm, rank, &m);
     m.peer = &peers[rank];
     TK_CHECK_DEST("gex_AM_RequestLong", m.peer, dest, nbytes);
+    tk_if_likely(may_be_direct(&m) && tk_long_direct(&m, TK_REQUEST)) return 0;
     return tk_request(&m);
 }
 
@@ -259,6 +266,11 @@ int trunkline_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const voi
     set_head(&m, TK_LONG, handler, flags, nargs, args);
     set_payload(&m, src, nbytes, dest, lc_opt);
     m.peer = token->arrival.peer;
+    tk_if_likely(may_be_direct(&m) && tk_long_direct(&m, TK_REPLY))
+    {
+        token->arrival.replied = true;
+        return 0;
+    }
     tk_if_unlikely(tk_kind_long_is(&m)) return tk_kind_long_reply(token, &m);
     return tk_reply(token, &m);
 }

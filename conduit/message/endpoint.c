@@ -116,7 +116,7 @@ struct tk_peer *tk_ep_peer_open(struct tk_ep_peer *copy, struct tk_peer *real, u
     copy->transport.am.reserve_place = ep_reserve_place;
     copy->transport.am.send_reserved = ep_send_reserved;
     copy->transport.am.release = ep_release;
-    copy->transport.rma.payload_from = NULL; /* rma.post() does it: the keys may differ */
+    copy->transport.am.send_long = NULL; /* rma.post() does it: the keys may differ */
     copy->transport.rma.post = ep_rma;
     copy->transport.am.leave_queue = ep_leave_queue;
     copy->transport.am.before_reply = ep_replies;

@@ -71,6 +71,11 @@ void tk_internal_register_whole(enum tk_internal_handler index, tk_internal_whol
 int tk_request(struct tk_message *message);
 int tk_reply(gex_Token_t token, struct tk_message *message);
 
+/* A Long with GEX_EVENT_NOW of GASNET_LONG_PUT_MIN bytes or more: sends it if it lies in the
+ * segment, the peer's transport posts both parts at once, and sources are lent. False: nothing was
+ * done. */
+bool tk_long_direct(const struct tk_message *message, enum tk_message_kind kind);
+
 /* The message of a Long whose payload is in its place by now. TK_BUSY: the transport has no space.
  * It is counted when it is sent. */
 enum tk_status tk_message_send_placed(const struct tk_message *m, enum tk_message_kind kind);

@@ -32,7 +32,7 @@ void tk_message_count(const struct tk_message *m, enum tk_message_kind kind);
 bool tk_is_packed(const struct tk_message *m);
 
 /* With GEX_EVENT_NOW: not copied, but lent to the device until it has sent it. */
-bool tk_is_lent(const struct tk_message *m);
+bool tk_is_lent(const struct tk_message *m, bool packed);
 
 /* Whether the payload of a Long that is not packed is striped over several queue pairs, which are
  * not ordered with each other. Then `all` counts it until it is complete, and the head must wait

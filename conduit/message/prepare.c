@@ -130,7 +130,7 @@ static void commit_now(struct tk_am_reservation *reservation, struct tk_message 
 {
     struct tk_op op;
     tk_op_init(&op);
-    bool is_lent = tk_is_lent(m);
+    bool is_lent = tk_is_lent(m, tk_is_packed(m));
     commit_from(reservation, m, &op, !is_lent);
     if (is_lent)
         tk_source_look(&op.pending);

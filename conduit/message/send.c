@@ -146,12 +146,11 @@ static bool is_better_put(const struct tk_message *m)
 bool tk_is_packed(const struct tk_message *m)
 {
     size_t max = tk_peer_transport(m->peer)->am.packed_max;
-    if (!tk_is_on_demand) {
+    if (!tk_is_on_demand)
         max = tk_min(tk_settings.packedlong_limit, max);
-        if (is_better_put(m))
-            return false;
-    }
-    return m->category == TK_LONG && m->nbytes > 0 && m->nbytes <= max;
+    if (m->category != TK_LONG || m->nbytes - 1 >= max) /* a payload of 0 bytes is not packed */
+        return false;
+    return tk_is_on_demand || !is_better_put(m);
 }
 
 struct tk_rma tk_payload_put(const struct tk_message *m, struct tk_op *op, bool copy)
@@ -223,62 +222,45 @@ static enum tk_status send_behind(struct tk_message *m, struct tk_outgoing *out)
     return tk_wait_send(m->peer, out, false);
 }
 
-/* The handler of a message that came over a connection may be the first to use it from here. */
-static void begin_reply(struct tk_peer *peer)
+/* In two steps. An immediate payload is not striped, because it cannot wait. */
+static enum tk_status __attribute__((noinline))
+send_in_two(struct tk_message *m, const struct tk_outgoing *whole, struct tk_op *op, bool copy)
 {
-    const struct tk_transport *transport = tk_peer_transport(peer);
-    if (transport->am.before_reply)
-        transport->am.before_reply(peer);
-}
-
-/* In place, in one piece. */
-static bool put_at_once(const struct tk_message *m, struct tk_op *op)
-{
-    const struct tk_transport *transport = tk_peer_transport(m->peer);
-    if (!transport->rma.payload_from)
-        return false;
-    tk_counter_add(&op->pending, 1);
-    if (transport->rma.payload_from(m->peer, op, (uintptr_t)m->dest, m->payload, m->nbytes))
-        return true;
-    tk_counter_add(&op->pending, -1);
-    return false;
-}
-
-static void put_payload(const struct tk_message *m, struct tk_op *op, bool copy)
-{
-    if (!copy && put_at_once(m, op))
-        return;
+    struct tk_outgoing out = {.head = whole->head, .head_size = whole->head_size};
     const struct tk_rma rma = tk_payload_put(m, op, copy);
-    tk_wait_rma(m->peer, &rma);
-}
-
-/* The payload of a Long that does not fit beside its head is sent first, over the same queue pair:
- * the head cannot overtake it. An immediate one is not striped, because it cannot wait. */
-static enum tk_status send_apart(struct tk_message *m, enum tk_message_kind kind, struct tk_op *op,
-                                 bool copy)
-{
-    union tk_front front;
-    struct tk_outgoing out = {.head = &front.head,
-                              .head_size = tk_front_build(&front, m, kind, false)};
-    if (kind == TK_REPLY)
-        begin_reply(m->peer);
-    if (m->immediate) {
-        const struct tk_rma rma = tk_payload_put(m, op, copy);
-        return send_apart_at_once(m, kind, &rma, &out);
-    }
+    if (m->immediate)
+        return send_apart_at_once(m, (enum tk_message_kind)out.head->kind, &rma, &out);
     if (tk_is_payload_striped(m))
         return send_behind(m, &out);
-    put_payload(m, op, copy);
+    tk_wait_rma(m->peer, &rma);
     return tk_wait_send(m->peer, &out, false);
 }
 
-static enum tk_status inject(struct tk_message *m, enum tk_message_kind kind, struct tk_op *op,
-                             bool copy)
+/* The payload of a Long that does not fit beside its head is sent first, over the same queue pair:
+ * the head cannot overtake it. */
+static inline enum tk_status send_apart(struct tk_message *m, enum tk_message_kind kind,
+                                        struct tk_op *op, bool copy)
+{
+    const struct tk_transport *transport = tk_peer_transport(m->peer);
+    union tk_front front;
+    struct tk_outgoing out = {.head = &front.head,
+                              .head_size = tk_front_build(&front, m, kind, false),
+                              .payload = m->payload,
+                              .nbytes = m->nbytes,
+                              .source = op};
+    /* the handler of a message that came over a connection may be the first to use it from here */
+    if (kind == TK_REPLY && transport->am.before_reply)
+        transport->am.before_reply(m->peer);
+    if (!copy && transport->am.send_long && (m->immediate || !tk_is_payload_striped(m)) &&
+        transport->am.send_long(m->peer, &out, (uintptr_t)m->dest))
+        return TK_OK;
+    return send_in_two(m, &out, op, copy);
+}
+
+static enum tk_status send_whole(struct tk_message *m, enum tk_message_kind kind, struct tk_op *op,
+                                 bool packed, bool copy)
 {
     union tk_front front;
-    bool packed = tk_is_packed(m);
-    if (m->category == TK_LONG && m->nbytes > 0 && !packed)
-        return send_apart(m, kind, op, copy);
     struct tk_outgoing out = {.head = &front.head,
                               .head_size = tk_front_build(&front, m, kind, packed),
                               .payload = m->payload,
@@ -287,18 +269,29 @@ static enum tk_status inject(struct tk_message *m, enum tk_message_kind kind, st
     return tk_wait_send(m->peer, &out, m->immediate);
 }
 
-bool tk_is_lent(const struct tk_message *m)
+static inline enum tk_status inject(struct tk_message *m, enum tk_message_kind kind,
+                                    struct tk_op *op, bool packed, bool copy)
 {
-    bool is_behind = m->category == TK_MEDIUM || tk_is_packed(m);
+    return m->category == TK_LONG && m->nbytes > 0 && !packed
+               ? send_apart(m, kind, op, copy)
+               : send_whole(m, kind, op, packed, copy);
+}
+
+bool tk_is_lent(const struct tk_message *m, bool packed)
+{
+    bool is_behind = m->category == TK_MEDIUM || packed;
     return m->nbytes >= (is_behind ? (size_t)tk_medium_lent_min : 1) && tk_source_lend();
 }
 
 static enum tk_status send_now(struct tk_message *m, enum tk_message_kind kind)
 {
     struct tk_op op;
+    bool packed = tk_is_packed(m);
+    if (m->nbytes < tk_medium_lent_min && (packed || m->category == TK_MEDIUM))
+        return send_whole(m, kind, NULL, packed, true); /* always copied */
     tk_op_init(&op);
-    bool is_lent = tk_is_lent(m);
-    enum tk_status status = inject(m, kind, &op, !is_lent);
+    bool is_lent = tk_is_lent(m, packed);
+    enum tk_status status = inject(m, kind, &op, packed, !is_lent);
     if (is_lent)
         tk_source_look(&op.pending);
     tk_wait_done(&op);
@@ -309,7 +302,7 @@ static enum tk_status send_with_event(struct tk_message *m, enum tk_message_kind
 {
     struct tk_op *op = tk_op_take();
     tk_counter_set(&op->pending, 1);
-    enum tk_status status = inject(m, kind, op, false);
+    enum tk_status status = inject(m, kind, op, tk_is_packed(m), false);
     tk_counter_add(&op->pending, -1);
     *m->lc_opt = tk_event_of(op);
     return status;
@@ -321,7 +314,7 @@ static enum tk_status send_in_group(struct tk_message *m, enum tk_message_kind k
 {
     struct tk_op *op = tk_nbi_op(TK_NBI_LC);
     tk_counter_add(&op->pending, 1);
-    enum tk_status status = inject(m, kind, op, false);
+    enum tk_status status = inject(m, kind, op, tk_is_packed(m), false);
     tk_counter_add(&op->pending, -1);
     return status;
 }
@@ -365,6 +358,27 @@ void tk_message_count(const struct tk_message *m, enum tk_message_kind kind)
         return; /* counted where it was sent */
     tk_count(counters[kind == TK_REPLY][m->category == TK_LONG]);
     tk_count_add(tk_message_bytes(m->peer), m->nbytes);
+}
+
+bool tk_long_direct(const struct tk_message *m, enum tk_message_kind kind)
+{
+    const struct tk_transport *transport = tk_peer_transport(m->peer);
+    union tk_front front;
+    struct tk_op op;
+    if (!transport->am.send_long || tk_is_payload_striped(m) || !tk_source_lends())
+        return false;
+    struct tk_outgoing out = {.head = &front.head,
+                              .head_size = tk_front_build(&front, m, kind, false),
+                              .payload = m->payload,
+                              .nbytes = m->nbytes,
+                              .source = &op};
+    tk_op_init(&op);
+    if (!transport->am.send_long(m->peer, &out, (uintptr_t)m->dest))
+        return false;
+    tk_message_count(m, kind);
+    tk_source_look(&op.pending);
+    tk_wait_done(&op);
+    return true;
 }
 
 enum tk_status tk_message_send_placed(const struct tk_message *m, enum tk_message_kind kind)

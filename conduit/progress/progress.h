@@ -173,6 +173,7 @@ void tk_wait_source_free(const struct tk_op *op);
  * it; the second, once it is posted, polls a few times until `left` is zero. The caller waits if it
  * is not. */
 bool tk_source_lend(void);
+bool tk_source_lends(void); /* the answer for as long as devices are fast; decides nothing */
 void tk_source_look(const tk_counter_t *left);
 
 /* As tk_wait_served(), for conditions other than a single operation. */

@@ -242,6 +242,11 @@ bool tk_source_lend(void)
     return tk_lend_next(&lend);
 }
 
+bool tk_source_lends(void)
+{
+    return lend.lends;
+}
+
 /* A source that was copied or sent inline says nothing about the device. */
 void tk_source_look(const tk_counter_t *left)
 {

@@ -168,7 +168,8 @@ static void make_table(struct tk_transport *table, const struct tk_transport *ne
 {
     *table = *network;
     table->rma.put = tk_put_never;
-    table->rma.put_from = table->rma.payload_from = NULL;
+    table->rma.put_from = NULL;
+    table->am.send_long = NULL;
     table->rma.get = tk_get_never;
     table->rma.post = rma_on_demand;
     table->reports.end = report_end;

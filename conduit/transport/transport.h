@@ -95,6 +95,10 @@ struct tk_transport_am {
     size_t medium_below;
     /* Any message. */
     enum tk_status (*send)(struct tk_peer *peer, struct tk_outgoing *message);
+    /* Fast path for a Long that is not packed: puts the payload to `remote`, in the segment of
+     * endpoint 0, and sends the head behind it. message->source->pending counts the payload while
+     * it is in use. False: nothing was done; use rma.post(), then send(). May be NULL. */
+    bool (*send_long)(struct tk_peer *peer, struct tk_outgoing *message, uintptr_t remote);
     /* Takes what depends on the peer (a request's credit) and, if requested, a slot in our own send
      * queue and a buffer. All of it or, with TK_BUSY, nothing. */
     enum tk_status (*reserve)(struct tk_am_reservation *reservation, bool place, bool buffer);
@@ -137,10 +141,6 @@ struct tk_transport_rma {
      * completes. May be NULL. */
     bool (*put_from)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                      size_t nbytes);
-    /* The same for the payload of a Long, before its head is sent: it counts as a payload, and
-     * op->pending counts it while its source is in use. May be NULL. */
-    bool (*payload_from)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
-                         const void *local, size_t nbytes);
     /* Posts as many pieces as there are resources for; TK_BUSY when some are left: call it again
      * with an equal request and the same state. After TK_OK the transport refers to neither. */
     enum tk_status (*post)(struct tk_peer *peer, const struct tk_rma *rma,

@@ -24,6 +24,8 @@ enum {
     flag_offset = 4096,
     go_offset = 8192,
     medium = 4096,
+    packed_long = 2048,
+    apart_long = 8192,
     block_offset = 128 << 10,
     block = 64 << 10 /* in one region: GASNET_FIREHOSE_LEAST is as large */
 };
@@ -40,12 +42,14 @@ static void on_request(gex_Token_t token);
 static void on_note(gex_Token_t token);
 static void on_medium(gex_Token_t token, void *data, size_t nbytes);
 static void on_medium_back(gex_Token_t token, void *data, size_t nbytes);
+static void on_bulk(gex_Token_t token, void *data, size_t nbytes);
 
 static gex_AM_Entry_t table[] = {
     {0, (gex_AM_Fn_t)on_request, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, "request"},
     {0, (gex_AM_Fn_t)on_note, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQREP, 0, NULL, "note"},
     {0, (gex_AM_Fn_t)on_medium, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, NULL, "medium"},
     {0, (gex_AM_Fn_t)on_medium_back, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0, NULL, "back"},
+    {0, (gex_AM_Fn_t)on_bulk, GEX_FLAG_AM_MEDLONG | GEX_FLAG_AM_REQUEST, 0, NULL, "bulk"},
 };
 
 static void on_request(gex_Token_t token)
@@ -79,6 +83,35 @@ static void request_medium(void)
 {
     gex_AM_RequestMedium(tm, peer, table[2].gex_index, mine + block_offset, medium, GEX_EVENT_NOW,
                          0);
+}
+
+/* Requests whose handler does not reply. */
+static void on_bulk(gex_Token_t token, void *data, size_t nbytes)
+{
+    (void)token, (void)data, (void)nbytes;
+    requests_in++;
+}
+
+static void request_bulk(void)
+{
+    gex_AM_RequestMedium(tm, peer, table[4].gex_index, mine + block_offset, medium, GEX_EVENT_NOW,
+                         0);
+}
+
+static void request_long(size_t nbytes)
+{
+    gex_AM_RequestLong(tm, peer, table[4].gex_index, mine + block_offset, nbytes,
+                       theirs + 2 * block_offset, GEX_EVENT_NOW, 0);
+}
+
+static void request_packed(void)
+{
+    request_long(packed_long);
+}
+
+static void request_apart(void)
+{
+    request_long(apart_long);
 }
 
 static gex_AM_SrcDesc_t prepare_medium(void)
@@ -334,6 +367,21 @@ static void send_medium(int64_t number)
     send_when_asked(request_medium, number);
 }
 
+static void send_bulk(int64_t number)
+{
+    send_when_asked(request_bulk, number);
+}
+
+static void send_packed(int64_t number)
+{
+    send_when_asked(request_packed, number);
+}
+
+static void send_apart(int64_t number)
+{
+    send_when_asked(request_apart, number);
+}
+
 /* A collective that rank 0 starts last, when all of rank 1's part has come. */
 static void enter(gex_Event_t entered, int64_t number)
 {
@@ -440,6 +488,11 @@ static const struct operation {
     {"prepared-cancel", nothing, cancel_prepared, NULL, false},
     {"medium-reply-in", ask_medium, poll_once, serve_request, true},
     {"medium-request-in", ask_by_memory, poll_once, send_medium, true},
+    {"medium-in", ask_by_memory, poll_once, send_bulk, true},
+    {"long-request", nothing, request_packed, serve_request, false},
+    {"long-in", ask_by_memory, poll_once, send_packed, true},
+    {"long-8k-request", nothing, request_apart, serve_request, false},
+    {"long-8k-in", ask_by_memory, poll_once, send_apart, true},
 };
 
 /* callgrind collects inside this function. */

@@ -47,10 +47,8 @@ enum {
 
 #define SENDS(name)                                                                                \
     .send_short = name##_send_short, .send_small = name##_send_small,                              \
-    .send_medium = name##_send_medium
-#define RMA(name)                                                                                  \
-    .put = name##_put, .put_from = name##_put_from, .payload_from = name##_payload_from,           \
-    .get = name##_get
+    .send_medium = name##_send_medium, .send_long = name##_send_long
+#define RMA(name)           .put = name##_put, .put_from = name##_put_from, .get = name##_get
 #define POLLS(polls, reaps) .poll = polls, .reap = reaps
 
 #define PLAIN    SENDS(tk_verbs), RMA(tk_verbs)
@@ -98,7 +96,6 @@ static void variants_spread(struct tk_transport *chosen)
 {
     chosen->rma.put = tk_spread_put;
     chosen->rma.put_from = tk_spread_put_from;
-    chosen->rma.payload_from = tk_spread_payload_from;
     chosen->rma.get = tk_spread_get;
 }
 
@@ -114,9 +111,9 @@ void tk_verbs_variant_choose(const struct tk_transport *plain)
     chosen->am.send_short = variant->send_short;
     chosen->am.send_small = variant->send_small;
     chosen->am.send_medium = variant->send_medium;
+    chosen->am.send_long = variant->send_long;
     chosen->rma.put = variant->put;
     chosen->rma.put_from = variant->put_from;
-    chosen->rma.payload_from = variant->payload_from;
     chosen->rma.get = variant->get;
     if (tk_lanes_spread() && !tk_xrc_in_use())
         variants_spread(chosen);

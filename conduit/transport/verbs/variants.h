@@ -32,12 +32,11 @@ struct tk_verbs_variant {
                                  tk_small_busy *busy);
     enum tk_status (*send_medium)(struct tk_peer *peer, uint64_t head, const int32_t *args,
                                   const void *payload, size_t nbytes, tk_medium_busy *busy);
+    bool (*send_long)(struct tk_peer *peer, struct tk_outgoing *message, uintptr_t remote);
     bool (*put)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                 size_t nbytes);
     bool (*put_from)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                      size_t nbytes);
-    bool (*payload_from)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
-                         const void *local, size_t nbytes);
     bool (*get)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                 size_t nbytes);
     bool (*poll)(void);

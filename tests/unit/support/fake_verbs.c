@@ -601,11 +601,10 @@ static void keep_inline(struct request *r, uint32_t max)
     r->wr.num_sge = 1;
 }
 
-static int post_send(struct ibv_qp *which, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+static int post_one_send(struct ibv_qp *which, struct ibv_send_wr *wr)
 {
     struct fake_qp *qp = (struct fake_qp *)which;
     uint32_t depth = qp->init.cap.max_send_wr;
-    *bad = wr;
     if (fails(FAKE_POST_SEND))
         return errno;
     if (qp->posted - qp->freed == depth) {
@@ -626,6 +625,17 @@ static int post_send(struct ibv_qp *which, struct ibv_send_wr *wr, struct ibv_se
     if (fake.is_prompt)
         fake_settle();
     return 0;
+}
+
+static int post_send(struct ibv_qp *which, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    int error = 0;
+    fake.send_calls++;
+    for (; wr && !error; wr = wr->next) {
+        *bad = wr;
+        error = post_one_send(which, wr);
+    }
+    return error;
 }
 
 static int post_recv(struct ibv_qp *which, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)

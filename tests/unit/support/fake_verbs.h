@@ -85,7 +85,8 @@ struct fake {
     /* The last work request, as it was posted */
     struct ibv_send_wr last;
     struct ibv_sge last_sge[2];
-    unsigned posted; /* work requests posted so far */
+    unsigned posted;     /* work requests posted so far */
+    unsigned send_calls; /* calls that posted them */
 };
 
 extern struct fake fake;

@@ -261,6 +261,38 @@ static void short_transfers_go_over_another_conn(void **state)
     world_close();
 }
 
+/* A Long of one chain: its payload comes before its head over the other connection, too. */
+static void assert_long_moves(int carried)
+{
+    open_failing_rails(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
+    char *own = world_segment(0), *far = world_segment(1);
+    struct tk_short message = {.head = {.kind = TK_REQUEST, .nargs = 1},
+                               .args = {stream[1].sent++}};
+    struct tk_outgoing both = {.head = &message.head,
+                               .head_size = tk_short_size(1),
+                               .payload = own,
+                               .nbytes = 5000,
+                               .source = &op};
+    tk_op_init(&op);
+    memset(own, 5, 5000);
+    assert_true(tk_logged_send_long(tk_peer(1), &both, (uintptr_t)far));
+    while (carried-- > 0)
+        assert_true(fake_carry(qp_of(0, 1)));
+    fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
+    logged_until_idle();
+    assert_true(tk_op_done(&op));
+    assert_memory_equal(far, own, 5000);
+    assert_int_equal(stream[1].came, 1);
+    assert_int_equal(assert_whole(), 0);
+    world_close();
+}
+
+static void a_long_goes_over_another_conn_in_order(void **state)
+{
+    for (int carried = 0; carried <= 2; carried++)
+        assert_long_moves(carried);
+}
+
 /* Uses the keys of the new device. */
 static void short_transfers_know_the_new_device(void **state)
 {
@@ -444,6 +476,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_port_that_stays_down_is_given_up),
     cmocka_unit_test(transfers_go_over_another_conn),
     cmocka_unit_test(short_transfers_go_over_another_conn),
+    cmocka_unit_test(a_long_goes_over_another_conn_in_order),
     cmocka_unit_test(short_transfers_know_the_new_device),
     cmocka_unit_test(what_was_read_is_not_written_again),
     cmocka_unit_test(lost_answers_are_asked_for_again),

@@ -12,6 +12,7 @@
 #include "stats/stats.h"
 #include "stats/write.h"
 #include "transport/verbs/data/poll.h"
+#include "transport/verbs/data/send.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/verbs.h"
 #include "unit.h"
@@ -386,12 +387,6 @@ static bool put_from(const char *local, size_t nbytes)
     return tk_verbs_put_from(tk_peer(1), &op, (uintptr_t)world_segment(1), local, nbytes);
 }
 
-static bool payload_from(const char *local, size_t nbytes)
-{
-    tk_counter_set(&op.pending, 1);
-    return tk_verbs_payload_from(tk_peer(1), &op, (uintptr_t)world_segment(1), local, nbytes);
-}
-
 static bool short_get(char *local, size_t nbytes)
 {
     tk_counter_set(&op.pending, 1);
@@ -435,27 +430,102 @@ static uint64_t put_bytes(void)
     return sum.counts[tk_counter_put_bytes_network];
 }
 
-/* It is counted as a message's payload. */
-static void a_payload_takes_the_path_of_a_put_without_being_one(void **state)
+/* ---- Longs: the payload and the head behind it in one chain */
+
+static struct {
+    struct tk_message_head head;
+    struct tk_long_head place;
+    int32_t args[tk_max_args];
+} front;
+
+static bool send_long(enum tk_message_kind kind, unsigned nargs, const void *payload, size_t nbytes)
+{
+    front.head = (struct tk_message_head){
+        .kind = (uint8_t)kind, .category = TK_LONG, .handler = 200, .nargs = (uint8_t)nargs};
+    struct tk_outgoing m = {.head = &front.head,
+                            .head_size = tk_message_front(true, nargs),
+                            .payload = payload,
+                            .nbytes = nbytes,
+                            .source = &op};
+    tk_counter_set(&op.pending, 1);
+    return tk_verbs_send_long(tk_peer(1), &m, (uintptr_t)world_segment(1));
+}
+
+/* The head is not there before the payload. Only the payload has a completion, which frees the
+ * source; it is no put of the program. */
+static void a_long_is_one_chain_with_one_completion(void **state)
 {
     fake_reset();
     open_world(NULL);
     char *inside = tk_segment_area.base;
-    uint64_t before = put_bytes();
-    assert_true(payload_from(inside + 7, 5000));
-    assert_false(tk_op_done(&op));
-    settle();
-    assert_true(tk_op_done(&op));
+    struct tk_conn *conn = tk_primary(tk_peer(1));
+    struct ibv_qp *theirs = world_conn(1, 0)->qp;
+    int receives = fake_receives(theirs), space = tk_conn_space(conn);
+    unsigned before = fake.posted, calls = fake.send_calls;
+    uint64_t bytes = put_bytes();
+    assert_true(short_put(outside, 8)); /* a work request that completes before them */
+    conn->credits_to_return = 2;
+    assert_true(send_long(TK_REQUEST, 0, inside + 7, 5000));
+    assert_int_equal(front.head.credits, 2);
+    assert_int_equal(conn->credits_to_return, 0);
+    assert_int_equal(fake.posted, before + 3);
+    assert_int_equal(fake.send_calls, calls + 2);
+    assert_int_equal(tk_counter_read(&op.pending), 2);
+    assert_int_equal(conn->credits, tk_verbs.credits_pp - 1);
+    assert_true(fake_carry(conn->qp) && fake_carry(conn->qp));
     assert_memory_equal(world_segment(1), inside + 7, 5000);
-    assert_int_equal(put_bytes(), before);
-    assert_true(put_from(inside, 5000));
+    assert_int_equal(fake_receives(theirs), receives);
+    assert_true(fake_carry(conn->qp));
+    assert_int_equal(fake_receives(theirs), receives - 1);
     settle();
-    assert_int_equal(put_bytes(), before + 5000);
-    assert_refused(payload_from(inside, 0));
-    assert_refused(payload_from(outside, 100));
-    tk_primary(tk_peer(1))->is_fenced = true;
-    assert_refused(payload_from(inside, 100));
-    tk_primary(tk_peer(1))->is_fenced = false;
+    assert_int_equal(tk_counter_read(&op.pending), 0);
+    assert_int_equal(tk_counter_read(&tk_verbs.lanes->out), 0);
+    assert_int_equal(conn->unsignaled, 1);
+    assert_int_equal(tk_conn_space(conn), space - 1);
+    assert_true(send_long(TK_REQUEST, 0, inside, 5000)); /* its completion covers the other head */
+    settle();
+    assert_int_equal(tk_conn_space(conn), space - 1);
+    assert_int_equal(put_bytes(), bytes + 8);
+    assert_int_equal(fake_sins(), 0);
+    world_close();
+}
+
+static void assert_long_refused(bool sent, int space, int credits)
+{
+    struct tk_conn *conn = tk_primary(tk_peer(1));
+    assert_refused(sent);
+    assert_int_equal(tk_conn_space(conn), space);
+    assert_int_equal(conn->credits, credits);
+}
+
+/* Refused: an empty payload, unregistered memory, a connection that needs reads behind writes, a
+ * head that is too large to be inline, a request without a credit, and one without a free work
+ * request or two slots. */
+static void a_long_that_is_refused_leaves_all_as_it_was(void **state)
+{
+    fake_reset();
+    unit_settings("GASNET_AM_CREDITS_PP=1", "GASNET_NETWORKDEPTH_PP=5", NULL);
+    world_open(2, segment_size);
+    char *inside = tk_segment_area.base;
+    struct tk_conn *conn = tk_primary(tk_peer(1));
+    unsigned before = fake.posted;
+    assert_long_refused(send_long(TK_REQUEST, 0, inside, 0), 5, 1);
+    assert_long_refused(send_long(TK_REQUEST, 0, outside, 100), 5, 1);
+    conn->is_fenced = true;
+    assert_long_refused(send_long(TK_REQUEST, 0, inside, 100), 5, 1);
+    conn->is_fenced = false;
+    assert_long_refused(send_long(TK_REQUEST, tk_max_args, inside, 100), 5, 1);
+    struct tk_pool_item *txs = tk_verbs.lanes->free;
+    tk_verbs.lanes->free = NULL;
+    assert_long_refused(send_long(TK_REQUEST, 0, inside, 100), 5, 1);
+    tk_verbs.lanes->free = txs;
+    assert_int_equal(fake.posted, before);
+    assert_true(send_long(TK_REQUEST, 0, inside, 100));
+    assert_long_refused(send_long(TK_REQUEST, 0, inside, 100), 3, 0);
+    assert_false(tk_lacks_credit);
+    assert_true(send_long(TK_REPLY, 0, inside, 100));
+    assert_long_refused(send_long(TK_REPLY, 0, inside, 100), 1, 0);
+    assert_int_equal(fake.posted, before + 4);
     assert_int_equal(fake_sins(), 0);
     world_close();
 }
@@ -734,7 +804,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_prompt_device_needs_one_bounce_buffer),
     cmocka_unit_test(a_get_is_not_done_before_its_bytes_are_in_place),
     cmocka_unit_test(the_fast_path_counts_only_its_operation),
-    cmocka_unit_test(a_payload_takes_the_path_of_a_put_without_being_one),
+    cmocka_unit_test(a_long_is_one_chain_with_one_completion),
+    cmocka_unit_test(a_long_that_is_refused_leaves_all_as_it_was),
     cmocka_unit_test(of_what_it_refuses_nothing_is_done),
     cmocka_unit_test(what_was_registered_before_goes_the_short_way),
     cmocka_unit_test(what_a_region_does_not_hold_is_refused),

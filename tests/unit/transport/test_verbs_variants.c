@@ -28,27 +28,18 @@ static void assert_sends(const struct tk_verbs_variant *v, bool is_logged)
     assert_true(v->send_short == (is_logged ? tk_logged_send_short : tk_verbs_send_short));
     assert_true(v->send_small == (is_logged ? tk_logged_send_small : tk_verbs_send_small));
     assert_true(v->send_medium == (is_logged ? tk_logged_send_medium : tk_verbs_send_medium));
+    assert_true(v->send_long == (is_logged ? tk_logged_send_long : tk_verbs_send_long));
 }
 
 static void assert_rma(const struct tk_verbs_variant *v, enum posting posting)
 {
     static const struct tk_verbs_variant expected[] = {
-        [PLAIN] = {.put = tk_verbs_put,
-                   .put_from = tk_verbs_put_from,
-                   .payload_from = tk_verbs_payload_from,
-                   .get = tk_verbs_get},
-        [LOGGED] = {.put = tk_logged_put,
-                    .put_from = tk_logged_put_from,
-                    .payload_from = tk_logged_payload_from,
-                    .get = tk_logged_get},
-        [OVER_XRC] = {.put = tk_xrc_put,
-                      .put_from = tk_xrc_put_from,
-                      .payload_from = tk_xrc_payload_from,
-                      .get = tk_xrc_get},
+        [PLAIN] = {.put = tk_verbs_put, .put_from = tk_verbs_put_from, .get = tk_verbs_get},
+        [LOGGED] = {.put = tk_logged_put, .put_from = tk_logged_put_from, .get = tk_logged_get},
+        [OVER_XRC] = {.put = tk_xrc_put, .put_from = tk_xrc_put_from, .get = tk_xrc_get},
     };
     assert_true(v->put == expected[posting].put);
     assert_true(v->put_from == expected[posting].put_from);
-    assert_true(v->payload_from == expected[posting].payload_from);
     assert_true(v->get == expected[posting].get);
 }
 
@@ -93,8 +84,8 @@ static void combinations_that_exclude_each_other_are_refused(void **state)
 
 static void assert_complete(const struct tk_verbs_variant *v)
 {
-    assert_true(v->send_short && v->send_small && v->send_medium && v->put && v->put_from &&
-                v->payload_from && v->get && v->poll && v->reap);
+    assert_true(v->send_short && v->send_small && v->send_medium && v->send_long && v->put &&
+                v->put_from && v->get && v->poll && v->reap);
 }
 
 static void no_variant_lacks_a_function(void **state)
@@ -115,7 +106,7 @@ static void assert_job_uses(unsigned conditions)
     assert_true(t->am.send_short == v->send_short && t->am.send_small == v->send_small);
     assert_true(t->am.send_medium == v->send_medium);
     assert_true(t->rma.put == v->put && t->rma.put_from == v->put_from);
-    assert_true(t->rma.payload_from == v->payload_from && t->rma.get == v->get);
+    assert_true(t->am.send_long == v->send_long && t->rma.get == v->get);
     assert_true(t->poll == v->poll && t->reap == v->reap && t->reap_in_handler == v->reap);
     assert_true(t->rma.post == tk_transport_verbs.rma.post &&
                 t->am.send == tk_transport_verbs.am.send);
@@ -233,7 +224,7 @@ static void the_plain_table_is_the_variant_without_conditions(void **state)
     assert_true(tk_transport_verbs.am.send_medium == v->send_medium);
     assert_true(tk_transport_verbs.rma.put == v->put && tk_transport_verbs.rma.get == v->get);
     assert_true(tk_transport_verbs.rma.put_from == v->put_from);
-    assert_true(tk_transport_verbs.rma.payload_from == v->payload_from);
+    assert_true(tk_transport_verbs.am.send_long == v->send_long);
     assert_true(tk_transport_verbs.poll == v->poll && tk_transport_verbs.reap == v->reap);
 }
 

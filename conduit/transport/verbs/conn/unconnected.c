@@ -152,7 +152,8 @@ static void make_table(struct tk_transport *table, const struct tk_transport *co
     table->am.send_reserved = demand_send_reserved;
     table->am.release = demand_release;
     table->rma.put = demand_put;
-    table->rma.put_from = table->rma.payload_from = NULL; /* rma.post() connects instead */
+    table->rma.put_from = NULL; /* rma.post() connects instead */
+    table->am.send_long = NULL;
     table->rma.get = demand_get;
     table->rma.post = demand_rma;
     table->rma.gather = demand_gather;

@@ -92,6 +92,16 @@ static inline void tk_credit_return(struct tk_conn *conn, int credits)
     tk_credit_give(conn, credits);
 }
 
+/* Every message to the peer carries the credits to return. */
+static inline void tk_credits_hand_over(struct tk_conn *conn, struct tk_message_head *head)
+{
+    if (conn->credits_to_return == 0 || head->kind >= TK_CONTROL)
+        return;
+    int credits = (int)tk_min((size_t)conn->credits_to_return, UINT8_MAX);
+    head->credits = (uint8_t)credits;
+    conn->credits_to_return -= credits;
+}
+
 /* Posts a buffer that came over this connection; `extra`: rx_extra without it. The device returns a
  * request that it refuses, so the caller need not save `buffer` in a register for that case. */
 static inline void tk_recv_post_again(struct tk_conn *conn, struct tk_buffer *buffer, int extra)

@@ -457,7 +457,7 @@ struct request {
  * those of a thread that is the only one. */
 struct plain {
     enum ibv_wr_opcode opcode;
-    bool is_inline, is_payload;
+    bool is_inline;
     struct request *only;
 };
 
@@ -471,10 +471,9 @@ REQUEST(inline_put, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE);
 REQUEST(put_in_place, IBV_WR_RDMA_WRITE, 0);
 REQUEST(get_in_place, IBV_WR_RDMA_READ, 0);
 
-static const struct plain plain_put = {IBV_WR_RDMA_WRITE, true, false, &inline_put},
-                          plain_put_from = {IBV_WR_RDMA_WRITE, false, false, &put_in_place},
-                          plain_payload = {IBV_WR_RDMA_WRITE, false, true, &put_in_place},
-                          plain_get = {IBV_WR_RDMA_READ, false, false, &get_in_place};
+static const struct plain plain_put = {IBV_WR_RDMA_WRITE, true, &inline_put},
+                          plain_put_from = {IBV_WR_RDMA_WRITE, false, &put_in_place},
+                          plain_get = {IBV_WR_RDMA_READ, false, &get_in_place};
 
 static inline void __attribute__((always_inline)) fill_plain(struct request *r, struct plain plain)
 {
@@ -491,11 +490,6 @@ count_plain(struct plain plain, bool is_held, size_t nbytes)
 {
     if (plain.opcode == IBV_WR_RDMA_READ)
         return tk_count_transfer_mine(tk_path_gets_segment, tk_counter_get_bytes_network, nbytes);
-    if (plain.is_payload) {
-        if (tk_is_traced)
-            tk_path_taken = 1 + tk_path_puts_segment;
-        return true;
-    }
     if (plain.is_inline)
         return tk_count_small_put_mine(nbytes);
     return tk_count_transfer_mine(is_held ? tk_path_puts_registered : tk_path_puts_segment,
@@ -558,7 +552,7 @@ post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, u
     return post_with(conn, peer, op, remote, local, nbytes, keys, region, plain, posting, false);
 }
 
-/* Messages and puts are not ordered among each other, except for the payload of a Long. */
+/* Messages and puts are not ordered among each other. */
 static inline struct tk_conn *conn_for(const struct tk_peer *peer, enum posting posting)
 {
     return posting == POST_SPREAD ? tk_lane_own_conn(peer) : tk_primary(peer);
@@ -616,17 +610,6 @@ put_from_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const v
 }
 
 static inline bool __attribute__((always_inline))
-payload_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
-              size_t nbytes, enum posting posting)
-{
-    struct tk_conn *conn = tk_primary(peer);
-    if (!is_one_piece(conn, nbytes) || !tk_is_registered(local, nbytes))
-        return false;
-    return post_plain(conn, peer, op, remote, local, nbytes, tk_verbs.segment->local, NULL,
-                      plain_payload, posting);
-}
-
-static inline bool __attribute__((always_inline))
 get_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local, size_t nbytes,
           enum posting posting)
 {
@@ -658,11 +641,6 @@ get_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                          size_t nbytes)                                                            \
     {                                                                                              \
         return put_from_plain(peer, op, to, local, nbytes, name##_put_found, posting);             \
-    }                                                                                              \
-    bool name##_payload_from(struct tk_peer *peer, struct tk_op *op, uintptr_t to,                 \
-                             const void *local, size_t nbytes)                                     \
-    {                                                                                              \
-        return payload_plain(peer, op, to, local, nbytes, posting);                                \
     }                                                                                              \
     bool name##_get(struct tk_peer *peer, struct tk_op *op, uintptr_t from, void *local,           \
                     size_t nbytes)                                                                 \

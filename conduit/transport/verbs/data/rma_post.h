@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Puts and gets of the table of this transport: see put, put_from, payload_from, get and rma in
+ * Puts and gets of the table of this transport: see put, put_from, get and post in
  * transport.h. The "logged" ones are for failover groups: what they post is logged. The "xrc" ones
  * are for connections that share queue pairs. */
 #ifndef TK_VERBS_RMA_POST_H
@@ -18,32 +18,24 @@ bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, cons
                   size_t nbytes);
 bool tk_verbs_put_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                        size_t nbytes);
-bool tk_verbs_payload_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
-                           const void *local, size_t nbytes);
 bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                   size_t nbytes);
 bool tk_logged_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                    size_t nbytes);
 bool tk_logged_put_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                         size_t nbytes);
-bool tk_logged_payload_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
-                            const void *local, size_t nbytes);
 bool tk_logged_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                    size_t nbytes);
 bool tk_xrc_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                 size_t nbytes);
 bool tk_xrc_put_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                      size_t nbytes);
-bool tk_xrc_payload_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
-                         const void *local, size_t nbytes);
 bool tk_xrc_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                 size_t nbytes);
 bool tk_spread_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                    size_t nbytes);
 bool tk_spread_put_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                         size_t nbytes);
-bool tk_spread_payload_from(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
-                            const void *local, size_t nbytes);
 bool tk_spread_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                    size_t nbytes);
 enum tk_status tk_verbs_rma(struct tk_peer *peer, const struct tk_rma *rma,

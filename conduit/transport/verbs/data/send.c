@@ -15,7 +15,6 @@
 #include "base/report.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
-#include "trace/event.h"
 #include "transport/transport.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/buffer.h"
@@ -23,23 +22,12 @@
 #include "transport/verbs/data/error.h"
 #include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/send.h"
+#include "transport/verbs/data/send_trace.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/data/tx_type.h"
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
-
-/* For traces: a message of the program was posted, whose number the head carries. The head of a
- * Long goes behind its payload, whose path is the message's. */
-static inline void message_take(const struct tk_conn *conn, const struct tk_message_head *head,
-                                size_t nbytes, unsigned path)
-{
-    if (!tk_is_traced || !*tk_rails_taken() || !head->reserved)
-        return;
-    if (!tk_path_taken)
-        tk_path_taken = 1 + path;
-    tk_rail_take(conn->rail, nbytes);
-}
 
 /* Copies head and payload into one range; the payload may be empty. The device copies them anyway,
  * and a software device has a shorter path for requests with one range. */
@@ -121,16 +109,6 @@ static bool worth_gathering(const struct tk_outgoing *m)
            tk_is_registered(m->payload, m->nbytes);
 }
 
-/* Every message to the peer carries the credits to return. */
-static inline void hand_over_credits(struct tk_conn *conn, struct tk_message_head *head)
-{
-    if (conn->credits_to_return == 0 || head->kind >= TK_CONTROL)
-        return;
-    int credits = (int)tk_min((size_t)conn->credits_to_return, UINT8_MAX);
-    head->credits = (uint8_t)credits;
-    conn->credits_to_return -= credits;
-}
-
 static inline bool is_small(const struct tk_outgoing *m)
 {
     return m->head_size + m->nbytes <= tk_verbs.inline_limit;
@@ -161,21 +139,21 @@ static void __attribute__((noinline)) post_offer(struct tk_tx *tx, const struct 
 /* `tx` has a bounce buffer unless the message is small. */
 void tk_message_post_tx(struct tk_conn *conn, struct tk_tx *tx, struct tk_outgoing *m)
 {
-    hand_over_credits(conn, m->head);
+    tk_credits_hand_over(conn, m->head);
     if (is_small(m)) {
-        message_take(conn, m->head, m->nbytes, tk_path_puts_inline);
+        tk_message_take(conn, m->head, m->nbytes, tk_path_puts_inline);
         post_inline(tx, m);
     } else if (is_rndv(conn, m)) {
-        message_take(conn, m->head, m->nbytes, tk_trace_path_rendezvous);
+        tk_message_take(conn, m->head, m->nbytes, tk_trace_path_rendezvous);
         post_offer(tx, m);
     } else if (is_in_place(tx, m)) {
-        message_take(conn, m->head, m->nbytes, tk_path_puts_bounce);
+        tk_message_take(conn, m->head, m->nbytes, tk_path_puts_bounce);
         post_buffer(tx, m->head, m->head_size + m->nbytes);
     } else if (worth_gathering(m)) {
-        message_take(conn, m->head, m->nbytes, tk_path_puts_segment);
+        tk_message_take(conn, m->head, m->nbytes, tk_path_puts_segment);
         post_gathered(tx, m);
     } else {
-        message_take(conn, m->head, m->nbytes, tk_path_puts_bounce);
+        tk_message_take(conn, m->head, m->nbytes, tk_path_puts_bounce);
         post_copied(tx, m);
     }
 }
@@ -193,8 +171,8 @@ static inline void unsignaled_post(struct tk_conn *conn, size_t size)
 static size_t gather_unsignaled(struct tk_conn *conn, const struct tk_outgoing *m)
 {
     char *bytes = conn->unsignaled_data.bytes;
-    message_take(conn, m->head, m->nbytes, tk_path_puts_inline);
-    hand_over_credits(conn, m->head);
+    tk_message_take(conn, m->head, m->nbytes, tk_path_puts_inline);
+    tk_credits_hand_over(conn, m->head);
     memcpy(bytes, m->head, m->head_size);
     if (m->nbytes)
         memcpy(bytes + m->head_size, m->payload, m->nbytes);
@@ -267,8 +245,8 @@ static bool post_copied_unsignaled(struct tk_conn *conn, const struct tk_outgoin
     struct tk_buffer *bounce = unsignaled_bounce_take(conn);
     if (!bounce)
         return false;
-    message_take(conn, m->head, m->nbytes, tk_path_puts_bounce);
-    hand_over_credits(conn, m->head);
+    tk_message_take(conn, m->head, m->nbytes, tk_path_puts_bounce);
+    tk_credits_hand_over(conn, m->head);
     copy_message(bounce->data, m);
     unsignaled_bounce_post(conn, bounce, m->head_size + m->nbytes);
     return true;
@@ -338,8 +316,8 @@ static bool post_prebuilt_signaled(struct tk_conn *conn, size_t size)
         size > tk_verbs.inline_limit || tk_verbs.failover_enabled ? NULL : tk_tx_take(conn, false);
     if (!tx)
         return false;
-    message_take(conn, &conn->unsignaled_data.message.head, 0, tk_path_puts_inline);
-    hand_over_credits(conn, &conn->unsignaled_data.message.head);
+    tk_message_take(conn, &conn->unsignaled_data.message.head, 0, tk_path_puts_inline);
+    tk_credits_hand_over(conn, &conn->unsignaled_data.message.head);
     tx->nbytes = conn->unsignaled_sge.length = (uint32_t)size;
     tk_tx_post_more(tx, wr, IBV_WR_SEND, IBV_SEND_INLINE, false, NULL);
     wr->wr_id = (uintptr_t)&conn->unsignaled_tx;
@@ -376,8 +354,8 @@ take_at_once(struct tk_conn *conn, bool is_request, bool is_logged)
 static inline void __attribute__((always_inline))
 post_taken(struct tk_conn *conn, size_t size, size_t nbytes, bool is_logged)
 {
-    message_take(conn, &conn->unsignaled_data.message.head, nbytes, tk_path_puts_inline);
-    hand_over_credits(conn, &conn->unsignaled_data.message.head);
+    tk_message_take(conn, &conn->unsignaled_data.message.head, nbytes, tk_path_puts_inline);
+    tk_credits_hand_over(conn, &conn->unsignaled_data.message.head);
     if (is_logged)
         tk_unsignaled_post_logged(conn, size);
     else
@@ -493,9 +471,9 @@ static inline void build_medium(struct tk_conn *conn, char *at, uint64_t head, c
 {
     struct tk_short *message = (struct tk_short *)(void *)at;
     tk_short_build(message, tk_head_of_number(head), args);
-    hand_over_credits(conn, &message->head);
+    tk_credits_hand_over(conn, &message->head);
     tk_copy_large(at + tk_short_size(tk_head_nargs(head)), payload, nbytes);
-    message_take(conn, &message->head, nbytes, tk_path_puts_bounce);
+    tk_message_take(conn, &message->head, nbytes, tk_path_puts_bounce);
 }
 
 static enum tk_status __attribute__((noinline))

@@ -44,6 +44,10 @@ void tk_message_post_tx(struct tk_conn *conn, struct tk_tx *tx, struct tk_outgoi
 /* Posts the message in unsignaled_data, whose slot is taken, and logs it. */
 void tk_unsignaled_post_logged(struct tk_conn *conn, size_t size);
 
+/* data/send_long.c */
+bool tk_verbs_send_long(struct tk_peer *peer, struct tk_outgoing *m, uintptr_t remote);
+bool tk_logged_send_long(struct tk_peer *peer, struct tk_outgoing *m, uintptr_t remote);
+
 /* data/am_reserve.c */
 enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool place, bool buffer);
 enum tk_status tk_verbs_reserve_place(struct tk_am_reservation *reservation);
