@@ -106,12 +106,12 @@ struct tk_port_address {
  * first bytes of the rings. */
 struct tk_rings_place {
     uint64_t inode;
-    uint8_t nonce[16];
-    int32_t fd; /* -1: no rings, the rank shares no memory with neighbours */
+    uint8_t nonce[8]; /* against accidents; and each byte travels to all hosts */
+    int32_t fd;       /* -1: no rings, the rank shares no memory with neighbours */
     uint32_t reserved;
 };
 
-enum { tk_peer_info_version = 8, tk_job_secret_size = 16 };
+enum { tk_peer_info_version = 9, tk_job_secret_size = 16 };
 
 /* A rank's offer for extended reliable connections, see transport/verbs/conn/xrc_agree.c: the
  * reason against them, or 0; for how many ranks a send queue has space; and a file to share with
@@ -150,7 +150,8 @@ struct tk_peer_info {
                            * compared */
     uint32_t unused_size; /* of the text */
     struct tk_xrc_offer xrc;
-    uint8_t secret[tk_job_secret_size]; /* rank 0's is the job's; 0: it opened no device */
+    uint8_t secret[tk_job_secret_size]; /* of rank 0, for the job; 0 in others: tk_gather() sends
+                                         * what the ranks of a host have in common once */
 };
 
 static inline size_t tk_peer_info_size(const struct tk_peer_info *info)
@@ -228,7 +229,8 @@ enum tk_status tk_peer_info_exchange_all(struct tk_peer_info *info);
 /* Collective: replaces all infos, whose rails have changed. */
 enum tk_status tk_peer_info_exchange_again(struct tk_peer_info *info);
 
-/* The peer info of a rank; NULL before the exchange. Freed by tk_peer_info_drop_all(). */
+/* The peer info of a rank; NULL before the exchange. tk_peer_info_drop_all(), after a barrier
+ * behind the exchange, frees all, here and in the launcher's servers. */
 const struct tk_peer_info *tk_peer_info_of(uint32_t rank);
 const struct tk_host_info *tk_host_info_of(uint32_t rank);
 void tk_peer_info_drop_all(void);
