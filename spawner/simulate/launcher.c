@@ -275,13 +275,14 @@ void sim_start(struct simulation *s)
     s->frames.go = branches(s);
     s->frames.report_least = 2 * (uint64_t)s->in.hosts;
     head_works(s, branches(s), branches(s) * bytes);
-    s->cpu += s->in.hosts * (s->costs.host_server + frame_cost(s, bytes));
+    const uint64_t server = s->costs.host_server + s->in.ranks * s->costs.server_peer;
+    s->cpu += s->in.hosts * (server + frame_cost(s, bytes));
     uint64_t all = from_all(s, (uint64_t)s->in.hosts * hello_bytes(), 0, last_guard);
     uint64_t go = all + to_all(s, 0);
     head_works(s, s->in.hosts, 4 * (uint64_t)s->in.hosts);
     s->ends[SIM_GUARDS] = go;
     for (uint32_t h = 0; h < s->in.hosts; h++) {
-        uint64_t ready = s->hosts[h].clock + s->costs.host_server;
+        uint64_t ready = s->hosts[h].clock + server;
         s->hosts[h].clock = ready > go ? ready : go;
     }
     each_rank(s,

@@ -41,7 +41,8 @@ static uint64_t host_memory(const struct simulation *s, uint64_t connections)
     tk_plan(&one, &shape);
     tk_report_into(NULL, 0);
     return (one.private_bytes + one.shared + one.registered) * local +
-           local * s->costs.launcher_rank + s->costs.launcher_host;
+           local * s->costs.launcher_rank + s->in.ranks * s->costs.launcher_peer +
+           s->costs.launcher_host;
 }
 
 static struct busiest find_busiest(const struct simulation *s)
