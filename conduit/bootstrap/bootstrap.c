@@ -172,13 +172,22 @@ static bool read_list(const char *text, uint32_t *list, uint32_t *count)
     }
 }
 
+static bool has_me(void)
+{
+    uint32_t i = 0;
+    while (i < tk_bootstrap.local_size && tk_bootstrap.local[i] != myself.rank)
+        i++;
+    return i < tk_bootstrap.local_size;
+}
+
 static void take_local(const char *text)
 {
     size_t most = 1;
     for (const char *at = text; *at; at++)
         most += *at == ',';
     tk_bootstrap.local = malloc(tk_bootstrap_local_bytes(most));
-    if (tk_bootstrap.local && read_list(text, tk_bootstrap.local, &tk_bootstrap.local_size))
+    if (tk_bootstrap.local && read_list(text, tk_bootstrap.local, &tk_bootstrap.local_size) &&
+        has_me())
         return;
     free(tk_bootstrap.local);
     tk_bootstrap.local = NULL;
@@ -277,6 +286,11 @@ enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
     return put(PMIX_GLOBAL, key, blob, size);
 }
 
+void tk_bootstrap_withdraw(const char *key)
+{
+    put(PMIX_GLOBAL, key, "", 1);
+}
+
 enum tk_status tk_bootstrap_put_local(const char *key, const void *blob, size_t size)
 {
     enum tk_status status = put(PMIX_LOCAL, key, blob, size);
@@ -290,15 +304,20 @@ enum tk_status tk_bootstrap_put_local(const char *key, const void *blob, size_t 
     return TK_FAIL;
 }
 
+static void ring_bell(void)
+{
+    void (*bell)(void) = atomic_load_explicit(&fence_bell, memory_order_acquire);
+    if (bell)
+        bell();
+}
+
 /* On libpmix's thread, or on ours. */
 static void fence_done(pmix_status_t rc, void *unused)
 {
     (void)unused;
     atomic_store_explicit(&fence_status, (uint32_t)rc, memory_order_release);
     tk_futex_wake_all(&fence_status);
-    void (*bell)(void) = atomic_load_explicit(&fence_bell, memory_order_acquire);
-    if (bell)
-        bell();
+    ring_bell();
 }
 
 /* On one host the server already has all data, and collecting would copy everything that was ever
@@ -338,10 +357,16 @@ static int fence_now(void)
     return (int)atomic_load_explicit(&fence_status, memory_order_acquire);
 }
 
+/* The last answer to a question, for a poll that sleeps. A late answer to a question that was given
+ * up sets it too, which ends one sleep early. */
+static _Atomic bool is_answered, answers_awaited;
+
 bool tk_bootstrap_has_answer(void)
 {
-    return atomic_load_explicit(&fence_awaited, memory_order_relaxed) &&
-           fence_now() != fence_pending;
+    return (atomic_load_explicit(&fence_awaited, memory_order_relaxed) &&
+            fence_now() != fence_pending) ||
+           (atomic_load_explicit(&answers_awaited, memory_order_relaxed) &&
+            atomic_load_explicit(&is_answered, memory_order_acquire));
 }
 
 /* The answer comes through another process and libpmix's thread, which need this CPU more than we
@@ -464,8 +489,11 @@ static void answered(struct answer *answer, pmix_status_t rc)
 {
     _Atomic uint32_t *unanswered = &answer->question->unanswered;
     answer->rc = rc;
-    if (atomic_fetch_sub_explicit(unanswered, 1, memory_order_acq_rel) == 1)
-        tk_futex_wake_all(unanswered);
+    if (atomic_fetch_sub_explicit(unanswered, 1, memory_order_acq_rel) != 1)
+        return;
+    tk_futex_wake_all(unanswered);
+    atomic_store_explicit(&is_answered, true, memory_order_release);
+    ring_bell();
 }
 
 static void on_value(pmix_status_t rc, pmix_value_t *value, void *object)
@@ -508,6 +536,34 @@ static bool wait_for_answers(struct question *q, uint64_t deadline)
         tk_futex_wait(&q->unanswered, left, TK_SECOND);
     }
     return true;
+}
+
+static void wait_with_poll(struct question *q, void (*poll)(void))
+{
+    atomic_store(&is_answered, false);
+    atomic_store(&answers_awaited, true);
+    while (atomic_load_explicit(&q->unanswered, memory_order_acquire) > 0)
+        poll();
+    atomic_store(&answers_awaited, false);
+}
+
+enum tk_status tk_bootstrap_get_local(const char *key, const uint32_t *ranks, uint32_t count,
+                                      struct tk_bootstrap_blob *blobs, void (*poll)(void))
+{
+    enum tk_status status = TK_OK;
+    struct question *q = ask(key, ranks, count, 0);
+    if (!q)
+        return TK_FAIL;
+    if (poll)
+        wait_with_poll(q, poll);
+    else
+        wait_for_answers(q, 0);
+    for (uint32_t i = 0; i < count; i++)
+        blobs[i] = q->answers[i].blob;
+    for (uint32_t i = 0; i < count && status == TK_OK; i++)
+        status = get_verdict(ranks[i], key, q->answers[i].rc, blobs[i].at, blobs[i].size);
+    free(q);
+    return status;
 }
 
 /* All requests are sent at once: sequential requests would each wait for the server, on a busy host

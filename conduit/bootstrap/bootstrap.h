@@ -41,6 +41,9 @@ enum tk_status tk_bootstrap_open(void);
 /* Puts a blob under `key` for all ranks to get after the next fence. */
 enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size);
 
+/* Puts a single byte in place of a blob of this rank that nobody needs any more. */
+void tk_bootstrap_withdraw(const char *key);
+
 /* Waits for all ranks. Calls `poll` (may be NULL) repeatedly while waiting, so that messages are
  * still served; with nothing to do `poll` sleeps briefly, or until the doorbell rings for the
  * answer. `deadline` is on tk_now()'s clock, 0 for none. TK_BUSY when it passed: the fence is then
@@ -71,10 +74,17 @@ struct tk_bootstrap_blob {
 };
 enum tk_status tk_bootstrap_get_all(const char *key, struct tk_bootstrap_blob *blobs);
 
-/* Before the first fence: data that ranks of this host exchange, which goes to no other host. A
- * rank puts once. Waits until all of `ranks` have put; TK_FAIL, without a message, after the time
- * limit: *missing is a rank that had not put. */
+/* Data that ranks of this host exchange without a fence, which goes to no other host. */
 enum tk_status tk_bootstrap_put_local(const char *key, const void *blob, size_t size);
+
+/* Waits until all of `ranks` have put it; calls `poll` as tk_bootstrap_fence() does. Fails as
+ * tk_bootstrap_get_all(). */
+enum tk_status tk_bootstrap_get_local(const char *key, const uint32_t *ranks, uint32_t count,
+                                      struct tk_bootstrap_blob *blobs, void (*poll)(void));
+
+/* The same before the first fence, with a time limit. A rank puts once. Waits until all of `ranks`
+ * have put; TK_FAIL, without a message, after the time
+ * limit: *missing is a rank that had not put. */
 enum tk_status tk_bootstrap_await_local(const char *key, const uint32_t *ranks, uint32_t count,
                                         struct tk_bootstrap_blob *blobs, int seconds,
                                         uint32_t *missing);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * See gather.h. Owns the table of the last gathering, in memory of its own or on the host's board.
- * Without a board each rank asks the server itself. No lock: one thread at a time. */
+ * Without a board each rank asks the server itself. The blobs of a host travel as one
+ * (host_blob.h). No lock: one thread at a time. */
 #include "config.h"
 
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "bootstrap/board.h"
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/gather.h"
+#include "bootstrap/host_blob.h"
 
 static const char board_key[] = "tk.board";
 
@@ -31,9 +33,12 @@ static struct {
 /* Whether there is a board to be used, decided with the first gathering. */
 static enum { UNDECIDED, ALONE, LEADS, FOLLOWS } role;
 
-/* The blobs that the leader, or a rank without a board, has received. */
+/* What the leader, or a rank without a board, has received: the blobs of the ranks, or of the
+ * hosts, and the size of each rank's. */
 struct blobs {
     struct tk_bootstrap_blob *at;
+    uint64_t *sizes;
+    uint32_t count;
     size_t total; /* bytes of a table of them */
 };
 
@@ -64,11 +69,59 @@ void *tk_gathered(uint32_t rank, size_t *size)
 
 /* ---- the leader, or a rank that asks the server itself */
 
+static bool has_neighbours(void)
+{
+    return tk_bootstrap.local && tk_bootstrap.local_size > 1;
+}
+
+/* With several hosts, one rank of each puts the blobs of its host as one: less goes through the
+ * launcher, and its servers keep, and are asked for, one value of a host in place of one of each
+ * rank. On one host a fence moves no data. */
+static bool is_packed(void)
+{
+    return tk_bootstrap.local_size < tk_bootstrap.size;
+}
+
 static void blobs_free(struct blobs *blobs)
 {
-    for (uint32_t r = 0; blobs->at && r < tk_bootstrap.size; r++)
-        free(blobs->at[r].at);
+    for (uint32_t i = 0; blobs->at && i < blobs->count; i++)
+        free(blobs->at[i].at);
     free(blobs->at);
+    free(blobs->sizes);
+}
+
+static enum tk_status get_of_ranks(const char *key, struct blobs *blobs)
+{
+    blobs->count = tk_bootstrap.size;
+    if (tk_bootstrap_get_all(key, blobs->at) != TK_OK)
+        return TK_FAIL;
+    for (uint32_t r = 0; r < blobs->count; r++)
+        blobs->sizes[r] = blobs->at[r].size;
+    return TK_OK;
+}
+
+/* The lowest rank of each host has put the host's blob, so the lowest rank that is in no blob yet
+ * is such a rank. */
+static enum tk_status get_of_hosts(const char *key, struct blobs *blobs)
+{
+    for (uint32_t r = 0; r < tk_bootstrap.size; r++)
+        blobs->sizes[r] = tk_host_no_size;
+    for (uint32_t r = 0; r < tk_bootstrap.size; r++) {
+        if (blobs->sizes[r] != tk_host_no_size)
+            continue;
+        struct tk_bootstrap_blob *blob = &blobs->at[blobs->count];
+        if (tk_bootstrap_get(r, key, &blob->at, &blob->size) != TK_OK)
+            return TK_FAIL;
+        blobs->count++;
+        if (!tk_host_read_sizes(blob, blobs->sizes, tk_bootstrap.size) ||
+            blobs->sizes[r] == tk_host_no_size) {
+            tk_log_error("rank %u has sent data of its host in another form, or of ranks of other "
+                         "hosts: link all programs of a job with the same version",
+                         r);
+            return TK_FAIL;
+        }
+    }
+    return TK_OK;
 }
 
 static enum tk_status blobs_get(const char *key, struct blobs *blobs)
@@ -76,15 +129,21 @@ static enum tk_status blobs_get(const char *key, struct blobs *blobs)
     uint32_t size = tk_bootstrap.size;
     blobs->total = size * sizeof(struct place);
     blobs->at = calloc(size, sizeof(*blobs->at));
-    if (!blobs->at) {
+    blobs->sizes = calloc(size, sizeof(*blobs->sizes));
+    if (!blobs->at || !blobs->sizes) {
         tk_log_error("out of memory for the data of %u ranks", size);
         return TK_FAIL;
     }
-    if (tk_bootstrap_get_all(key, blobs->at) != TK_OK)
+    if ((is_packed() ? get_of_hosts : get_of_ranks)(key, blobs) != TK_OK)
         return TK_FAIL;
     for (uint32_t r = 0; r < size; r++)
-        blobs->total += tk_align_up(blobs->at[r].size, unit);
+        blobs->total += tk_align_up(blobs->sizes[r], unit);
     return TK_OK;
+}
+
+static void *place_in(uint32_t rank, void *table)
+{
+    return (char *)table + ((struct place *)table)[rank].at;
 }
 
 static void write_table(void *table, const void *what)
@@ -93,10 +152,14 @@ static void write_table(void *table, const void *what)
     struct place *places = table;
     uint64_t at = tk_bootstrap.size * sizeof(*places);
     for (uint32_t r = 0; r < tk_bootstrap.size; r++) {
-        places[r] = (struct place){.at = at, .size = blobs->at[r].size};
-        memcpy((char *)table + at, blobs->at[r].at, blobs->at[r].size);
-        at += tk_align_up(blobs->at[r].size, unit);
+        places[r] = (struct place){.at = at, .size = blobs->sizes[r]};
+        at += tk_align_up(blobs->sizes[r], unit);
     }
+    for (uint32_t i = 0; i < blobs->count; i++)
+        if (is_packed())
+            tk_host_unpack(&blobs->at[i], place_in, table);
+        else
+            memcpy(place_in(i, table), blobs->at[i].at, blobs->at[i].size);
 }
 
 static enum tk_status keep_own(const struct blobs *blobs)
@@ -137,11 +200,6 @@ static enum tk_status gather_follow(const char *key)
 
 /* ---- */
 
-static bool has_neighbours(void)
-{
-    return tk_bootstrap.local && tk_bootstrap.local_size > 1;
-}
-
 /* Ranks on several hosts have their leaders; the lowest rank of a host leads. */
 static enum tk_status offer_board(void)
 {
@@ -150,7 +208,7 @@ static enum tk_status offer_board(void)
         return TK_OK;
     tk_board_open(&place);
     role = place.fd >= 0 ? LEADS : ALONE;
-    return tk_bootstrap_put(board_key, &place, sizeof(place));
+    return tk_bootstrap_put_local(board_key, &place, sizeof(place));
 }
 
 /* After the first fence. */
@@ -171,11 +229,58 @@ static enum tk_status choose_role(void)
     return TK_OK;
 }
 
+/* The leader, with the blobs of the ranks behind it. */
+static enum tk_status put_host(const char *key, const void *mine, size_t size, void (*poll)(void))
+{
+    uint32_t count = has_neighbours() ? tk_bootstrap.local_size : 1;
+    const uint32_t *ranks = has_neighbours() ? tk_bootstrap.local : &tk_bootstrap.rank;
+    struct tk_bootstrap_blob *blobs = calloc(count, sizeof(*blobs));
+    void *packed = NULL;
+    size_t bytes;
+    enum tk_status status = TK_FAIL;
+    if (!blobs) {
+        tk_log_error("out of memory for the data of %u ranks", count);
+        return TK_FAIL;
+    }
+    blobs[0] = (struct tk_bootstrap_blob){.at = (void *)mine, .size = size};
+    if (count == 1 || tk_bootstrap_get_local(key, ranks + 1, count - 1, blobs + 1, poll) == TK_OK)
+        packed = tk_host_pack(ranks, blobs, count, &bytes);
+    if (packed)
+        status = tk_bootstrap_put(key, packed, bytes);
+    free(packed);
+    for (uint32_t i = 1; i < count; i++)
+        free(blobs[i].at);
+    free(blobs);
+    return status;
+}
+
+static bool leads_host(void)
+{
+    return !has_neighbours() || tk_bootstrap.local[0] == tk_bootstrap.rank;
+}
+
+static enum tk_status put_mine(const char *key, const void *mine, size_t size, void (*poll)(void))
+{
+    if (!is_packed())
+        return tk_bootstrap_put(key, mine, size);
+    return leads_host() ? put_host(key, mine, size, poll) : tk_bootstrap_put_local(key, mine, size);
+}
+
+void tk_gather_withdraw(const char *key)
+{
+    if (!tk_bootstrap.alone && is_packed() && leads_host())
+        tk_bootstrap_withdraw(key);
+}
+
 /* Without a launcher no server would answer. */
 static enum tk_status gather_alone(const void *mine, size_t size)
 {
     struct tk_bootstrap_blob only = {.at = (void *)mine, .size = size};
-    struct blobs blobs = {.at = &only, .total = sizeof(struct place) + tk_align_up(size, unit)};
+    uint64_t sizes[] = {size};
+    struct blobs blobs = {.at = &only,
+                          .sizes = sizes,
+                          .count = 1,
+                          .total = sizeof(struct place) + tk_align_up(size, unit)};
     return keep_own(&blobs);
 }
 
@@ -184,7 +289,7 @@ enum tk_status tk_gather(const char *key, const void *mine, size_t size, void (*
     tk_gather_drop();
     if (tk_bootstrap.alone)
         return gather_alone(mine, size);
-    if (offer_board() != TK_OK || tk_bootstrap_put(key, mine, size) != TK_OK ||
+    if (offer_board() != TK_OK || put_mine(key, mine, size, poll) != TK_OK ||
         tk_bootstrap_fence_data(poll, 0) != TK_OK || choose_role() != TK_OK)
         return TK_FAIL;
     return role == FOLLOWS ? gather_follow(key) : gather_lead(key);

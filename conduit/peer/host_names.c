@@ -13,6 +13,7 @@
 static struct {
     char **at; /* by hash; NULL: free */
     size_t size, used;
+    const char *last; /* consecutive ranks mostly share one */
 } names;
 
 /* FNV-1a, 64 bits */
@@ -50,19 +51,22 @@ static bool grow(void)
 
 const char *tk_host_name_keep(const char *name)
 {
+    if (names.last && !strcmp(names.last, name))
+        return names.last;
     if (2 * names.used >= names.size && !grow())
         return NULL;
     char **place = place_of(name);
     if (*place)
-        return *place;
+        return names.last = *place;
     names.used++;
-    return *place = strdup(name);
+    return names.last = *place = strdup(name);
 }
 
 void tk_host_names_complete(void)
 {
     free(names.at);
     names.at = NULL;
+    names.last = NULL;
     names.size = names.used = 0;
 }
 

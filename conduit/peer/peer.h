@@ -46,9 +46,8 @@ static inline const struct tk_transport *tk_peer_transport(const struct tk_peer 
 struct tk_peers {
     struct tk_peer *at;  /* by job rank; in its block are the arrays down to rail_to */
     uintptr_t *offsets;  /* by job rank: address offset of the segment of endpoint 0 */
-    size_t *mapped;      /* bytes of that segment mapped here */
     uint32_t **keys;     /* remote keys of the same segments, one per rail; NULL: none known */
-    uint32_t *rail_to;   /* by job rank: the rail that tk_peer.segment_key belongs to */
+    uint8_t *rail_to;    /* by job rank: the rail that tk_peer.segment_key belongs to */
     uint32_t *key_table; /* what `keys` points into: made with the first of them */
     const uintptr_t *unmapped; /* by job rank: tk_unmapped each; from start/tables.c on */
     uint32_t rails;            /* of each rank; 0: no network */
@@ -106,8 +105,8 @@ struct tk_port_address {
  * first bytes of the rings. */
 struct tk_rings_place {
     uint64_t inode;
-    uint8_t nonce[16];
-    int32_t fd; /* -1: no rings, the rank shares no memory with neighbours */
+    uint8_t nonce[8]; /* against accidents; and each byte travels to all hosts */
+    int32_t fd;       /* -1: no rings, the rank shares no memory with neighbours */
     uint32_t reserved;
 };
 
@@ -150,7 +149,8 @@ struct tk_peer_info {
                            * compared */
     uint32_t unused_size; /* of the text */
     struct tk_xrc_offer xrc;
-    uint8_t secret[tk_job_secret_size]; /* rank 0's is the job's; 0: it opened no device */
+    uint8_t secret[tk_job_secret_size]; /* of rank 0, for the job; 0 in others: tk_gather() sends
+                                         * what the ranks of a host have in common once */
 };
 
 static inline size_t tk_peer_info_size(const struct tk_peer_info *info)
@@ -190,9 +190,8 @@ static inline size_t tk_peers_lay_out(struct tk_peers *peers, void *block, size_
     uintptr_t at = (uintptr_t)block;
     peers->at = (struct tk_peer *)at;
     peers->offsets = (uintptr_t *)(at += size * sizeof(*peers->at));
-    peers->mapped = (size_t *)(at += size * sizeof(*peers->offsets));
-    peers->keys = (uint32_t **)(at += size * sizeof(*peers->mapped));
-    peers->rail_to = (uint32_t *)(at += size * sizeof(*peers->keys));
+    peers->keys = (uint32_t **)(at += size * sizeof(*peers->offsets));
+    peers->rail_to = (uint8_t *)(at += size * sizeof(*peers->keys));
     at += size * sizeof(*peers->rail_to);
     return tk_align_up(at - (uintptr_t)block, TK_CACHE_LINE);
 }
@@ -203,6 +202,12 @@ void tk_peers_unmap(uintptr_t *unmapped, uint32_t size);
 static inline size_t tk_peers_unmapped_bytes(size_t size)
 {
     return size * sizeof(*tk_peers.unmapped);
+}
+
+/* The sizes of the segments of neighbours that are mapped. */
+static inline size_t tk_peers_mapped_bytes(size_t neighbours)
+{
+    return neighbours * sizeof(size_t);
 }
 
 /* The keys of their segments. */
@@ -228,7 +233,8 @@ enum tk_status tk_peer_info_exchange_all(struct tk_peer_info *info);
 /* Collective: replaces all infos, whose rails have changed. */
 enum tk_status tk_peer_info_exchange_again(struct tk_peer_info *info);
 
-/* The peer info of a rank; NULL before the exchange. Freed by tk_peer_info_drop_all(). */
+/* The peer info of a rank; NULL before the exchange. tk_peer_info_drop_all(), after a barrier
+ * behind the exchange, frees all, here and in the launcher's servers. */
 const struct tk_peer_info *tk_peer_info_of(uint32_t rank);
 const struct tk_host_info *tk_host_info_of(uint32_t rank);
 void tk_peer_info_drop_all(void);

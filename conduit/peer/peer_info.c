@@ -17,7 +17,11 @@
 #include "peer/peer.h"
 #include "settings/settings.h"
 
+static const char key_of_infos[] = "tk.peer_info", key_of_again[] = "tk.peer_info_again",
+                  key_of_settings[] = "tk.settings";
+
 static struct tk_peer_info **infos;
+static bool is_again;
 
 const struct tk_peer_info *tk_peer_info_of(uint32_t rank)
 {
@@ -29,8 +33,19 @@ const struct tk_host_info *tk_host_info_of(uint32_t rank)
     return &infos[rank]->host;
 }
 
+static void withdraw(void)
+{
+    tk_gather_withdraw(key_of_infos);
+    if (is_again)
+        tk_gather_withdraw(key_of_again);
+    if (tk_peers.me == 0)
+        tk_gather_withdraw(key_of_settings);
+}
+
 void tk_peer_info_drop_all(void)
 {
+    if (infos)
+        withdraw();
     free(infos);
     infos = NULL;
     tk_gather_drop();
@@ -60,7 +75,7 @@ static enum tk_status explain_settings(uint32_t rank)
     void *theirs;
     size_t size;
     char *mine = tk_settings_job_text();
-    if (mine && tk_bootstrap_get(rank, "tk.settings", &theirs, &size) == TK_OK) {
+    if (mine && tk_bootstrap_get(rank, key_of_settings, &theirs, &size) == TK_OK) {
         ((char *)theirs)[size] = 0;
         log_difference(rank, mine, theirs);
         free(theirs);
@@ -128,7 +143,7 @@ static enum tk_status settings_publish(void)
     if (tk_peers.me != 0)
         return TK_OK;
     char *text = tk_settings_job_text();
-    enum tk_status status = text ? tk_bootstrap_put("tk.settings", text, strlen(text)) : TK_FAIL;
+    enum tk_status status = text ? tk_bootstrap_put(key_of_settings, text, strlen(text)) : TK_FAIL;
     free(text);
     return status;
 }
@@ -171,10 +186,11 @@ enum tk_status tk_peer_info_exchange_all(struct tk_peer_info *info)
     snprintf(info->mode, sizeof(info->mode), "%s", TK_MODE_NAME);
     info->version = tk_peer_info_version;
     info->settings_hash = tk_settings_job_hash();
-    return settings_publish() == TK_OK ? gather_infos("tk.peer_info", info) : TK_FAIL;
+    return settings_publish() == TK_OK ? gather_infos(key_of_infos, info) : TK_FAIL;
 }
 
 enum tk_status tk_peer_info_exchange_again(struct tk_peer_info *info)
 {
-    return gather_infos("tk.peer_info_again", info);
+    is_again = true;
+    return gather_infos(key_of_again, info);
 }

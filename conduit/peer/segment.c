@@ -2,8 +2,8 @@
  *
  * Known segments of all ranks, and the exchange that makes them known. Owns the rows of records for
  * endpoints other than 0 (one row per rank that has any), the keys of all segments, and the
- * mappings of neighbours' segments. A lock guards the allocation of rows; their contents need none
- * (see peer.h). */
+ * mappings of neighbours' segments. A lock guards the allocation of rows and tables; their contents
+ * need none (see peer.h). */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -32,6 +32,7 @@ typedef _Atomic(struct record *) row_t;
 
 static _Atomic(row_t *) rows; /* by rank */
 static tk_lock_t rows_lock = TK_LOCK_INIT;
+static size_t *mapped_here; /* by neighbour: bytes of the segment of endpoint 0 mapped here */
 static _Atomic uint64_t published[tk_endpoints_known]; /* inodes of ours, by endpoint; 0: none */
 
 struct tk_staging tk_staging;
@@ -101,12 +102,32 @@ bool tk_bound_find_published(uintptr_t address, size_t nbytes, struct tk_bound *
     return false;
 }
 
-/* The recorded offset and size of a mapping; NULL: the endpoint has no record. */
+/* Only segments of neighbours are mapped, so that the table need not be by rank of the job. */
+static size_t *mapped_at(uint32_t rank)
+{
+    uint32_t low = 0, high = tk_topology.nbrhd_size;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (tk_topology.nbrhd_ranks[middle] < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == tk_topology.nbrhd_size || tk_topology.nbrhd_ranks[low] != rank)
+        return NULL;
+    tk_lock(&rows_lock);
+    if (!mapped_here)
+        mapped_here = zeros(1, tk_peers_mapped_bytes(tk_topology.nbrhd_size));
+    tk_unlock(&rows_lock);
+    return &mapped_here[low];
+}
+
+/* The recorded offset of a mapping, and its size; NULL: the endpoint has no record. */
 static uintptr_t *offset_at(uint32_t rank, uint32_t endpoint, size_t **mapped)
 {
     if (endpoint == 0) {
-        *mapped = &tk_peers.mapped[rank];
-        return &tk_peers.offsets[rank];
+        *mapped = mapped_at(rank);
+        return *mapped ? &tk_peers.offsets[rank] : NULL;
     }
     struct record *row = endpoint < tk_endpoints_known ? row_of(rank) : NULL;
     if (!row)
@@ -118,6 +139,8 @@ static uintptr_t *offset_at(uint32_t rank, uint32_t endpoint, size_t **mapped)
 uintptr_t tk_bound_addr_offset(uint32_t rank, uint32_t endpoint)
 {
     size_t *mapped;
+    if (endpoint == 0)
+        return tk_segment_addr_offset(rank);
     const uintptr_t *offset = offset_at(rank, endpoint, &mapped);
     return offset ? __atomic_load_n(offset, __ATOMIC_ACQUIRE) : tk_unmapped;
 }
@@ -136,6 +159,8 @@ void tk_bound_mapped(uint32_t rank, uint32_t endpoint, uintptr_t offset, size_t 
 static void unmap(uint32_t rank, const struct tk_bound *old)
 {
     size_t *mapped;
+    if (old->endpoint == 0 && tk_segment_addr_offset(rank) == tk_unmapped)
+        return;
     uintptr_t *offset = offset_at(rank, old->endpoint, &mapped);
     if (!offset || *mapped == 0)
         return;

@@ -6,8 +6,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/bits.h"
+#include "base/report.h"
 #include "base/segment_mode.h"
 #include "firehose/firehose.h"
 #include "memory/memory.h"
@@ -65,37 +67,48 @@ static enum tk_status limit_by(const struct tk_segment_bounds *space, uint64_t *
 }
 
 /* Peer infos were made at different moments, and GASNET_PHYSMEM_MAX may differ between ranks: the
- * smallest value on a host counts for all of its ranks. */
-static struct tk_segment_bounds space_on_host(uint32_t host)
+ * smallest value on a host counts for all of its ranks. One pass for all hosts. */
+static void measure_hosts(struct tk_segment_bounds *spaces)
 {
-    struct tk_segment_bounds space = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
+    for (uint32_t host = 0; host < tk_topology.hosts; host++)
+        spaces[host] = (struct tk_segment_bounds){UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         const struct tk_peer_info *info = tk_peer_info_of(r);
-        if (tk_topology.host_of[r] != host)
-            continue;
-        space.memory = tk_min(space.memory, info->host_memory);
-        space.left = tk_min(space.left, info->memory_left);
+        struct tk_segment_bounds *space = &spaces[tk_topology.host_of[r]];
+        space->memory = tk_min(space->memory, info->host_memory);
+        space->left = tk_min(space->left, info->memory_left);
         if (tk_topology.nbrhds > 1 && !tk_is_on_demand)
-            space.pinnable = tk_min(space.pinnable, info->pinnable);
-        space.ranks++;
+            space->pinnable = tk_min(space->pinnable, info->pinnable);
+        space->ranks++;
     }
-    return space;
 }
 
-/* Each rank's limit follows from the peer infos of its host, so no second exchange is needed. */
-enum tk_status tk_limits_find(void)
+static enum tk_status limits_by(const struct tk_segment_bounds *spaces)
 {
     tk_segment_limit_global = UINT64_MAX;
     for (uint32_t host = 0; host < tk_topology.hosts; host++) {
         uint64_t limit;
-        const struct tk_segment_bounds space = space_on_host(host);
-        if (limit_by(&space, &limit) != TK_OK)
+        if (limit_by(&spaces[host], &limit) != TK_OK)
             return TK_FAIL;
         tk_segment_limit_global = tk_min(tk_segment_limit_global, limit);
         if (host == tk_topology.my_host)
             tk_segment_limit_local = limit;
     }
     return TK_OK;
+}
+
+/* Each rank's limit follows from the peer infos of its host, so no second exchange is needed. */
+enum tk_status tk_limits_find(void)
+{
+    struct tk_segment_bounds *spaces = malloc(tk_topology.hosts * sizeof(*spaces));
+    if (!spaces) {
+        tk_log_error("out of memory for the limits of %u hosts", tk_topology.hosts);
+        return TK_FAIL;
+    }
+    measure_hosts(spaces);
+    enum tk_status status = limits_by(spaces);
+    free(spaces);
+    return status;
 }
 
 /* A job of one process has no device either. */

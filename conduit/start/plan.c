@@ -60,6 +60,7 @@ static uint64_t tables(const struct tk_job_shape *shape)
     struct tk_peers layout;
     uint32_t ranks = shape->ranks, rails = tk_shape_peers(shape) ? shape->rails : 0;
     return tk_peers_lay_out(&layout, NULL, ranks) + tk_peers_keys_bytes(ranks, rails) +
+           tk_peers_mapped_bytes(shape->nbrhd) +
            tk_host_names_bytes(shape->hosts, shape->host_name_length) +
            tk_topology_local_bytes(shape->local) + tk_bootstrap_local_bytes(shape->local) +
            tk_exit_table_bytes(ranks) +

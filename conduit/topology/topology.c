@@ -89,25 +89,38 @@ struct host {
 
 struct hosts {
     struct host *all;
-    uint32_t count, nbrhds; /* so far */
+    uint32_t *slots; /* by hash: a host's number + 1, or 0 */
+    uint32_t mask;
+    uint32_t count, nbrhds, last; /* so far; the host of the last rank */
 };
 
-/* Linear in hosts, not in ranks: a job has few hosts compared to ranks, and consecutive ranks
- * mostly share one. */
-static uint32_t topology_find_host(const struct tk_host_info *info, const struct host *all,
-                                   uint32_t hosts)
+/* FNV-1a, 64 bits */
+static uint32_t hash_of(const char *id)
 {
-    for (uint32_t h = hosts; h-- > 0;)
-        if (!strcmp(all[h].info->id, info->id))
-            return h;
-    return hosts;
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *id; id++)
+        hash = (hash ^ (unsigned char)*id) * 0x100000001b3u;
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+/* The number of the host, which is new if it equals `count`. Consecutive ranks mostly share one. */
+static uint32_t find_host(struct hosts *hosts, const struct tk_host_info *info)
+{
+    if (hosts->count > 0 && !strcmp(hosts->all[hosts->last].info->id, info->id))
+        return hosts->last;
+    uint32_t at = hash_of(info->id) & hosts->mask;
+    for (; hosts->slots[at]; at = (at + 1) & hosts->mask)
+        if (!strcmp(hosts->all[hosts->slots[at] - 1].info->id, info->id))
+            return hosts->last = hosts->slots[at] - 1;
+    hosts->slots[at] = hosts->count + 1;
+    return hosts->last = hosts->count;
 }
 
 /* Returns its neighbourhood. */
 static uint32_t place(struct hosts *hosts, const struct tk_host_info *info, uint32_t *host_of)
 {
     uint32_t most = (uint32_t)tk_settings.supernode_maxsize;
-    uint32_t h = topology_find_host(info, hosts->all, hosts->count);
+    uint32_t h = find_host(hosts, info);
     struct host *host = &hosts->all[h];
     if (h == hosts->count) {
         hosts->count++;
@@ -120,18 +133,23 @@ static uint32_t place(struct hosts *hosts, const struct tk_host_info *info, uint
     return host->nbrhd;
 }
 
+/* At most half of the table of slots is in use, so that searches are short. */
 enum tk_status tk_topology_map(uint32_t *map, uint32_t size,
                                const struct tk_host_info *(*info_of)(uint32_t))
 {
-    struct hosts hosts = {.all = calloc(size, sizeof(*hosts.all))};
-    if (!hosts.all) {
+    struct hosts hosts = {.mask = 1};
+    while (hosts.mask / 2 < size)
+        hosts.mask = 2 * hosts.mask + 1;
+    hosts.all = calloc(size, sizeof(*hosts.all));
+    hosts.slots = calloc((size_t)hosts.mask + 1, sizeof(*hosts.slots));
+    bool has_memory = hosts.all && hosts.slots;
+    if (!has_memory)
         tk_log_error("out of memory for the hosts of %u ranks", size);
-        return TK_FAIL;
-    }
-    for (uint32_t r = 0; r < size; r++)
+    for (uint32_t r = 0; has_memory && r < size; r++)
         map[size + r] = place(&hosts, info_of(r), &map[r]);
     free(hosts.all);
-    return TK_OK;
+    free(hosts.slots);
+    return has_memory ? TK_OK : TK_FAIL;
 }
 
 /* Both are numbered from 0 on. */

@@ -712,21 +712,29 @@ static void reap_guards(struct head *h)
     }
 }
 
+static void add_count(char *text, size_t size, const char *name, uint64_t count)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, " %s %llu", name, (unsigned long long)count);
+}
+
 static void report_messages(const struct head *h)
 {
     uint64_t frames, bytes;
     tree_count(&h->tree, &frames, &bytes);
     log_verbose(2, "head: %llu messages, %llu bytes", (unsigned long long)frames,
                 (unsigned long long)bytes);
-    char kinds[400] = "";
+    char kinds[400] = "", sizes[400] = "";
     for (uint16_t type = 1; type < WIRE_TYPES; type++) {
-        uint64_t count = tree_count_kind(&h->tree, (enum wire_type)type);
-        size_t used = strlen(kinds);
-        if (wire_name(type) && count)
-            snprintf(kinds + used, sizeof(kinds) - used, " %s %llu", wire_name(type),
-                     (unsigned long long)count);
+        tree_count_kind(&h->tree, (enum wire_type)type, &frames, &bytes);
+        if (!wire_name(type) || !frames)
+            continue;
+        add_count(kinds, sizeof(kinds), wire_name(type), frames);
+        if (bytes)
+            add_count(sizes, sizeof(sizes), wire_name(type), bytes);
     }
     log_verbose(2, "head: of these%s", kinds);
+    log_verbose(2, "head: bytes in them%s", sizes);
 }
 
 int head_run(const struct job *job, struct collect *collect)

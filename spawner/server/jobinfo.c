@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The keys a rank may ask PMIx about its job. From the node map and the process map libpmix derives
- * sizes, local ranks, peers and host names by itself; the rest is set here. Owns nothing, takes no
- * lock. */
+ * sizes, local ranks, peers and host names by itself; the rest is set here, and only for the ranks
+ * of this host: for each rank of a large job it would take three times the memory and the time of
+ * what libpmix derives. Owns nothing, takes no lock. */
 #include "config.h"
 
 #include "server_private.h"
@@ -99,15 +100,15 @@ pmix_status_t server_register_job(const struct server_job *server)
     if (rc != PMIX_SUCCESS)
         return rc;
 
-    size_t count = JOB_KEYS + (size_t)job->ranks;
+    const struct job_host *own = server_host(server);
+    size_t count = JOB_KEYS + (size_t)own->count;
     pmix_info_t *info;
     PMIX_INFO_CREATE(info, count);
     if (!info)
         return PMIX_ERR_NOMEM;
     load_job(info, server, nodes, ranks);
-    for (uint32_t h = 0; h < job->host_count; h++)
-        for (uint32_t i = 0; i < job->hosts[h].count; i++)
-            load_rank(&info[JOB_KEYS + job->hosts[h].first + i], job, h, job->hosts[h].first + i);
+    for (uint32_t i = 0; i < own->count; i++)
+        load_rank(&info[JOB_KEYS + i], job, job->host, own->first + i);
     pmix_nspace_t name;
     PMIX_LOAD_NSPACE(name, job->nspace);
     rc =

@@ -228,27 +228,41 @@ static void fence(struct simulation *s, uint64_t bytes)
     uint64_t there = from_all(s, parts, first, last);
     s->frames.fence += s->in.hosts;
     s->frames.fence_done += branches(s);
+    s->fence_bytes.up += parts;
+    s->fence_bytes.down += branches(s) * (bytes + fence_head);
     s->pmix_fences += s->in.ranks;
     set_hosts(s, there + to_all(s, bytes + fence_head));
 }
 
-/* What a host's first rank asks its server for, and the others ask. */
+static void ask(struct simulation *s, struct sim_host *host, uint64_t gets, uint64_t unpacked)
+{
+    uint64_t cost = gets * s->costs.pmix_get + unpacked * s->costs.info_unpack;
+    host->clock += cost;
+    host->cpu += cost;
+    s->cpu += cost;
+    s->pmix_gets += gets;
+}
+
+/* The first rank of a host asks its server for the infos of its host, packs them, and after the
+ * fence asks for those of each host; each other rank asks for the board. On one host the first
+ * rank asks for the info of each rank. Then what was put is withdrawn. */
 static void gather(struct simulation *s)
 {
-    uint64_t bytes = s->in.ranks * s->costs.rank_bytes + s->in.hosts * s->costs.host_bytes +
-                     s->costs.first_bytes;
-    fence(s, bytes);
+    bool is_packed = s->in.hosts > 1;
+    for (uint32_t h = 0; is_packed && h < s->in.hosts; h++)
+        ask(s, &s->hosts[h], s->hosts[h].ranks - 1, 0);
+    fence(s, sim_data_of_hosts(s).first);
     for (uint32_t h = 0; h < s->in.hosts; h++) {
         struct sim_host *host = &s->hosts[h];
-        uint64_t gets = s->in.ranks, others = host->ranks - 1;
-        uint64_t cost = gets * s->costs.pmix_get;
-        host->clock += cost + others * s->costs.pmix_get / s->in.cpus;
-        s->pmix_gets += gets + others;
-        s->cpu += cost + others * s->costs.pmix_get;
-        host->cpu += cost + others * s->costs.pmix_get;
-        s->pmix_puts += host->ranks + (others > 0);
+        uint64_t others = host->ranks - 1, cost = others * s->costs.pmix_get;
+        ask(s, host, is_packed ? s->in.hosts : s->in.ranks, s->in.ranks);
+        host->clock += cost / s->in.cpus;
+        host->cpu += cost;
+        s->cpu += cost;
+        s->pmix_gets += others;
+        s->pmix_puts += host->ranks + (others > 0) + is_packed;
     }
-    s->pmix_puts++; /* the settings of rank 0 */
+    s->pmix_puts += 1 + is_packed; /* the settings of rank 0 */
 }
 
 void sim_start(struct simulation *s)
@@ -261,13 +275,14 @@ void sim_start(struct simulation *s)
     s->frames.go = branches(s);
     s->frames.report_least = 2 * (uint64_t)s->in.hosts;
     head_works(s, branches(s), branches(s) * bytes);
-    s->cpu += s->in.hosts * (s->costs.host_server + frame_cost(s, bytes));
+    const uint64_t server = s->costs.host_server + s->in.ranks * s->costs.server_peer;
+    s->cpu += s->in.hosts * (server + frame_cost(s, bytes));
     uint64_t all = from_all(s, (uint64_t)s->in.hosts * hello_bytes(), 0, last_guard);
     uint64_t go = all + to_all(s, 0);
     head_works(s, s->in.hosts, 4 * (uint64_t)s->in.hosts);
     s->ends[SIM_GUARDS] = go;
     for (uint32_t h = 0; h < s->in.hosts; h++) {
-        uint64_t ready = s->hosts[h].clock + s->costs.host_server;
+        uint64_t ready = s->hosts[h].clock + server;
         s->hosts[h].clock = ready > go ? ready : go;
     }
     each_rank(s,
@@ -294,7 +309,7 @@ void sim_end(struct simulation *s)
         struct sim_host *host = &s->hosts[s->host_of[n]];
         host->clock = s->leaders[n].clock > host->clock ? s->leaders[n].clock : host->clock;
     }
-    fence(s, 0);
+    fence(s, sim_data_of_hosts(s).left);
     spread_hosts(s, &first, &last);
     s->frames.done = s->in.hosts;
     s->frames.left = branches(s);

@@ -41,7 +41,8 @@ static uint64_t host_memory(const struct simulation *s, uint64_t connections)
     tk_plan(&one, &shape);
     tk_report_into(NULL, 0);
     return (one.private_bytes + one.shared + one.registered) * local +
-           local * s->costs.launcher_rank + s->costs.launcher_host;
+           local * s->costs.launcher_rank + s->in.ranks * s->costs.launcher_peer +
+           s->costs.launcher_host;
 }
 
 static struct busiest find_busiest(const struct simulation *s)
@@ -58,8 +59,7 @@ static struct busiest find_busiest(const struct simulation *s)
         b.cpu = most_of(b.cpu, s->hosts[h].cpu);
     b.link = sim_fabric_busiest(&s->fabric, b.link_name, sizeof(b.link_name));
     b.memory = host_memory(s, b.connections);
-    b.fence = s->in.ranks * s->costs.rank_bytes + s->in.hosts * s->costs.host_bytes +
-              s->costs.first_bytes;
+    b.fence = sim_data_of_hosts(s).first;
     return b;
 }
 
@@ -115,6 +115,8 @@ static unsigned rows_of(const struct simulation *s, struct row rows[rows_max])
                               {"server", f->server},
                               {"fence", f->fence},
                               {"fence_done", f->fence_done},
+                              {"fence_bytes", s->fence_bytes.up},
+                              {"done_bytes", s->fence_bytes.down},
                               {"lost", f->lost},
                               {"kill", f->kill},
                               {"ending", f->ending},

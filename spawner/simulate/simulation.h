@@ -65,6 +65,9 @@ struct simulation {
     uint64_t head_cpu, head_bytes, head_frames, guard_bytes, guard_cpu_most;
     uint64_t pmix_puts, pmix_gets, pmix_fences;
     struct {
+        uint64_t up, down;
+    } fence_bytes; /* of the head, without headers of frames */
+    struct {
         uint64_t sent, datagrams, connections;
     } stock;      /* of all ranks before the end of the job, as its statistics count */
     uint64_t cpu; /* of all, ns */
@@ -91,6 +94,13 @@ void sim_agree(struct simulation *s);
 
 /* ---- rounds.c */
 void sim_collective(struct simulation *s, const struct sim_call *call);
+
+/* ---- infos.c: bytes that a fence of data carries, of all hosts: the first, and that at the end.
+ * Nothing on one host, where fences carry no data. */
+struct sim_data {
+    uint64_t first, left;
+};
+struct sim_data sim_data_of_hosts(const struct simulation *s);
 
 /* ---- launcher.c */
 void sim_start(struct simulation *s);

@@ -319,12 +319,13 @@ void tree_count(const struct tree *t, uint64_t *frames, uint64_t *bytes)
     }
 }
 
-uint64_t tree_count_kind(const struct tree *t, enum wire_type type)
+void tree_count_kind(const struct tree *t, enum wire_type type, uint64_t *frames, uint64_t *bytes)
 {
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < t->count; i++)
-        count += t->branches[i].control.kinds[type];
-    return count;
+    *frames = *bytes = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        *frames += t->branches[i].control.kinds[type].frames;
+        *bytes += t->branches[i].control.kinds[type].bytes;
+    }
 }
 
 void tree_free(struct tree *t)

@@ -93,7 +93,7 @@ struct wire_channel *tree_input_channel(struct tree *t);
 
 /* Messages on control channels so far, and their bytes. */
 void tree_count(const struct tree *t, uint64_t *frames, uint64_t *bytes);
-uint64_t tree_count_kind(const struct tree *t, enum wire_type type);
+void tree_count_kind(const struct tree *t, enum wire_type type, uint64_t *frames, uint64_t *bytes);
 
 void tree_free(struct tree *t);
 

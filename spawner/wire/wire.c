@@ -76,7 +76,8 @@ void wire_send_host(struct wire_channel *c, uint32_t host, enum wire_type type, 
         memcpy(h + WIRE_HEADER, payload, length);
     bytes_commit(&c->out, WIRE_HEADER + length);
     c->frames++;
-    c->kinds[type]++;
+    c->kinds[type].frames++;
+    c->kinds[type].bytes += length;
     c->moved += WIRE_HEADER + length;
 }
 
@@ -163,7 +164,8 @@ bool wire_next(struct wire_channel *c, struct wire_frame *frame)
                                  .payload = h + WIRE_HEADER};
     c->taken = WIRE_HEADER + (size_t)length;
     c->frames++;
-    c->kinds[type]++;
+    c->kinds[type].frames++;
+    c->kinds[type].bytes += length;
     c->moved += WIRE_HEADER + (size_t)length;
     return true;
 }

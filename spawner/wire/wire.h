@@ -88,13 +88,16 @@ struct wire_frame {
 };
 
 struct wire_channel {
-    int fd;                     /* -1 when closed */
-    bool ended;                 /* the peer is gone, or broke the protocol */
-    bool broken;                /* it broke the protocol */
-    bool deaf;                  /* the peer no longer reads: frames to it are dropped */
-    uint32_t host;              /* in the frames of wire_send() */
-    uint64_t frames, moved;     /* frames sent and received, and their bytes */
-    uint32_t kinds[WIRE_TYPES]; /* of these frames, by type */
+    int fd;                 /* -1 when closed */
+    bool ended;             /* the peer is gone, or broke the protocol */
+    bool broken;            /* it broke the protocol */
+    bool deaf;              /* the peer no longer reads: frames to it are dropped */
+    uint32_t host;          /* in the frames of wire_send() */
+    uint64_t frames, moved; /* frames sent and received, and their bytes */
+    struct {
+        uint32_t frames;
+        uint64_t bytes;  /* of payloads */
+    } kinds[WIRE_TYPES]; /* of these frames, by type */
     struct bytes in, out;
     size_t taken; /* bytes of `in` belonging to the frame handed out last */
 };

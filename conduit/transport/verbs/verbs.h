@@ -69,6 +69,9 @@ void tk_verbs_close(void);
 /* Its memory in a job of that shape, without the cache of registered memory. */
 void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *shape);
 
+/* Whether the peer infos of that job offer XRC, provided that the devices support it. */
+bool tk_verbs_offers_xrc(const struct tk_job_shape *shape);
+
 /* The rails in use, for logs: device, port, address, and why it was chosen; and the rail that small
  * transfers to a peer use. */
 uint32_t tk_verbs_rails(void);

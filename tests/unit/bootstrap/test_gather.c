@@ -27,8 +27,8 @@ struct server {
         size_t size;
         char bytes[blob_max];
     } put[ranks][keys_max];
-    unsigned puts[ranks];
-    _Atomic uint32_t gets[ranks], came, fences;
+    _Atomic unsigned puts[ranks];
+    _Atomic uint32_t gets[ranks], came, fences, local_puts, withdrawn;
     bool refuses; /* answers no query */
 };
 
@@ -39,11 +39,12 @@ static uint32_t local[ranks] = {0, 1, 2, 3};
 enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
 {
     uint32_t me = tk_bootstrap.rank;
-    unsigned i = server->puts[me]++;
+    unsigned i = server->puts[me];
     assert_true(i < keys_max && size <= blob_max);
     snprintf(server->put[me][i].key, sizeof(server->put[me][i].key), "%s", key);
     memcpy(server->put[me][i].bytes, blob, size);
     server->put[me][i].size = size;
+    server->puts[me] = i + 1;
     return TK_OK;
 }
 
@@ -70,6 +71,34 @@ enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, siz
         *size = found.size;
     }
     return status;
+}
+
+enum tk_status tk_bootstrap_put_local(const char *key, const void *blob, size_t size)
+{
+    enum tk_status status = tk_bootstrap_put(key, blob, size);
+    atomic_fetch_add(&server->local_puts, 1);
+    tk_futex_wake_all(&server->local_puts);
+    return status;
+}
+
+void tk_bootstrap_withdraw(const char *key)
+{
+    (void)key;
+    atomic_fetch_add(&server->withdrawn, 1);
+}
+
+/* Waits, as the server lets a rank wait for what is not there yet. */
+enum tk_status tk_bootstrap_get_local(const char *key, const uint32_t *of, uint32_t count,
+                                      struct tk_bootstrap_blob *blobs, void (*poll)(void))
+{
+    (void)poll;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t gets = server->gets[tk_bootstrap.rank];
+        for (uint32_t now; now = server->local_puts, look_up(of[i], key, &blobs[i]) != TK_OK;)
+            tk_futex_wait(&server->local_puts, now, TK_SECOND);
+        server->gets[tk_bootstrap.rank] = gets + 1;
+    }
+    return TK_OK;
 }
 
 enum tk_status tk_bootstrap_get_all(const char *key, struct tk_bootstrap_blob *blobs)
@@ -236,6 +265,69 @@ static void without_neighbours_there_is_no_board(void **state)
 {
     each_rank(alone_on_the_host);
     assert_gets(3 * ranks, 3 * ranks);
+}
+
+/* ---- several hosts: { 0, 2 } and { 1, 3 }, or { 0 } and { 1, 2, 3 } */
+
+static void take_host(const uint32_t *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i] == tk_bootstrap.rank) {
+            memcpy(local, list, count * sizeof(*list));
+            tk_bootstrap.local_size = count;
+        }
+}
+
+static void gather_on_two_hosts(void)
+{
+    take_host((const uint32_t[]){0, 2}, 2);
+    take_host((const uint32_t[]){1, 3}, 2);
+    gather_thrice();
+    tk_gather_withdraw("k0");
+}
+
+static void gather_on_unlike_hosts(void)
+{
+    take_host((const uint32_t[]){0}, 1);
+    take_host((const uint32_t[]){1, 2, 3}, 3);
+    gather_thrice();
+}
+
+/* The leader queries for the rank behind it and for two hosts, the other for the board. */
+static void a_host_puts_and_gets_one_blob_for_all_its_ranks(void **state)
+{
+    each_rank(gather_on_two_hosts);
+    for (uint32_t r = 0; r < ranks; r++)
+        assert_int_equal(server->gets[r], r < 2 ? 3 * (1 + 2) : 1);
+    assert_int_equal(server->withdrawn, 2); /* each leader's */
+}
+
+static void hosts_may_have_one_rank_and_several(void **state)
+{
+    each_rank(gather_on_unlike_hosts);
+    assert_int_equal(server->gets[0], 3 * 2);
+    assert_int_equal(server->gets[1], 3 * (2 + 2));
+    assert_int_equal(server->gets[2], 1);
+    assert_int_equal(server->gets[3], 1);
+}
+
+/* A rank of this version must not wait for ever for a rank that no blob names, nor take what an
+ * older version puts. */
+static void get_what_is_no_host_blob(void)
+{
+    take_host((const uint32_t[]){0, 2}, 2);
+    take_host((const uint32_t[]){1, 3}, 2);
+    if (tk_bootstrap.rank % 2 == 1) {
+        tk_bootstrap_put("k0", "older", 6);
+        tk_bootstrap_fence_data(NULL, 0);
+        return;
+    }
+    must(tk_gather("k0", "mine", 4, NULL) == TK_FAIL, 90);
+}
+
+static void what_is_no_blob_of_a_host_is_refused(void **state)
+{
+    each_rank(get_what_is_no_host_blob);
 }
 
 /* No server exists. */
@@ -438,6 +530,9 @@ static const struct CMUnitTest tests[] = {
     TEST(without_its_file_each_asks_itself),
     TEST(a_process_without_a_launcher_has_its_own),
     TEST(without_neighbours_there_is_no_board),
+    TEST(a_host_puts_and_gets_one_blob_for_all_its_ranks),
+    TEST(hosts_may_have_one_rank_and_several),
+    TEST(what_is_no_blob_of_a_host_is_refused),
     TEST(when_the_leader_fails_all_fail),
     TEST(no_rank_waits_for_a_leader_that_has_ended),
     TEST(a_host_has_one_copy_of_a_table),

@@ -16,6 +16,11 @@ void *tk_gathered(uint32_t rank, size_t *size)
     return NULL;
 }
 
+void tk_gather_withdraw(const char *key)
+{
+    (void)key;
+}
+
 void tk_gather_drop(void)
 {
 }

@@ -87,7 +87,9 @@ static int set_up(void **state)
     memset(&network, 0, sizeof(network));
     network.is_open = true;
     admitted = 0;
-    tk_topology = (struct tk_topology){.hosts = 1, .local_size = 1, .nbrhd_size = 1, .cpus = 1};
+    static uint32_t neighbours[] = {0, 1};
+    tk_topology = (struct tk_topology){
+        .hosts = 1, .local_size = 1, .nbrhd_size = 1, .nbrhd_ranks = neighbours, .cpus = 1};
     if (tk_peers_open(me, ranks) != TK_OK)
         return -1;
     tk_peers.rails = 2;

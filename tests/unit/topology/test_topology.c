@@ -4,6 +4,7 @@
  * info. */
 #include "config.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include "topology/topology.h"
@@ -16,6 +17,14 @@ static struct tk_host_info infos[ranks_max];
 static const struct tk_host_info *info_of(uint32_t rank)
 {
     return &infos[rank];
+}
+
+static const struct tk_host_info *many_hosts;
+static uint32_t many_count;
+
+static const struct tk_host_info *info_of_many(uint32_t rank)
+{
+    return &many_hosts[rank % many_count];
 }
 
 /* From `infos`. */
@@ -56,6 +65,26 @@ static void interleaved_ranks_find_their_neighbours(void **state)
     static const uint32_t locals[] = {1, 4, 7}, hosts[] = {0, 1, 2, 0, 1, 2, 0, 1};
     assert_memory_equal(tk_topology.local_ranks, locals, sizeof(locals));
     assert_memory_equal(tk_topology.host_of, hosts, sizeof(hosts));
+}
+
+/* Ranks dealt out in turns to many hosts: comparing each rank's host with all of them would take
+ * 10 s of CPU time, not a tenth of one. */
+static void many_hosts_take_no_longer_than_few(void **state)
+{
+    enum { hosts = 20000, size = 20 * hosts };
+    static struct tk_host_info many[hosts];
+    static uint32_t map[2 * size];
+    struct timespec from, to;
+    for (uint32_t h = 0; h < hosts; h++)
+        snprintf(many[h].id, sizeof(many[h].id), "0123-boot-id host-%u", h);
+    many_hosts = many;
+    many_count = hosts;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    assert_int_equal(tk_topology_map(map, size, info_of_many), TK_OK);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    for (uint32_t r = 0; r < size; r++)
+        assert_int_equal(map[r], r % hosts);
+    assert_true(to.tv_sec - from.tv_sec < 3);
 }
 
 static void hosts_are_numbered_by_their_lowest_rank(void **state)
@@ -216,6 +245,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(hosts_are_cut_each_by_itself),
     cmocka_unit_test(one_rank_is_one_host),
     cmocka_unit_test(interleaved_ranks_find_their_neighbours),
+    cmocka_unit_test(many_hosts_take_no_longer_than_few),
     cmocka_unit_test(hosts_are_numbered_by_their_lowest_rank),
     cmocka_unit_test(a_host_for_each_rank_works_too),
     cmocka_unit_test(hosts_differ_when_any_part_of_their_ids_does),

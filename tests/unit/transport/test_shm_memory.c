@@ -83,7 +83,7 @@ static void refused(const char *why)
 /* After a job that crashed pid, descriptor and inode may match by chance. */
 static void another_nonce_is_another_job(void **state)
 {
-    theirs.rings.nonce[15] ^= 1;
+    theirs.rings.nonce[7] ^= 1;
     refused("they are those of another job");
 }
 
@@ -139,7 +139,7 @@ static void count_loss(uint32_t rank)
 
 static void scratch_that_cannot_be_mapped_ends_the_job(void **state)
 {
-    theirs.rings.nonce[15] ^= 1;
+    theirs.rings.nonce[7] ^= 1;
     refused("they are those of another job");
     tk_lost_peer = count_loss;
     unit_listen();

@@ -32,7 +32,7 @@ uint32_t tk_psn_of_xrc(uint32_t sender, uint32_t group, uint32_t number);
 /* From the kernel's random source; false: it has no bytes, errno says why. */
 bool tk_psn_random(uint32_t *psn);
 
-/* Draws a secret for the peer info. When the infos are known, rank 0's becomes the job's secret. */
+/* Rank 0 draws the job's secret for its peer info. All take it when the infos are known. */
 enum tk_status tk_psn_secret_draw(struct tk_peer_info *info);
 void tk_psn_secret_agree(void);
 

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How many bytes of data a host adds to the fences: peer infos, packed by the first rank of the
+ * host, and the settings of rank 0. Sizes of peer infos and of what is packed are those of
+ * conduit/peer and conduit/bootstrap. */
+#include "config.h"
+
+#include "simulation.h"
+
+#include "bootstrap/host_blob.h"
+#include "peer/peer.h"
+#include "settings/settings.h"
+#include "start/plan.h"
+#include "transport/verbs/verbs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* In libpmix 4.2 a number takes a byte for each 7 bits. A value is in the data with its key, its
+ * size, and 4 bytes more; a host adds the size of its data twice, and 6 bytes. A host without data
+ * adds nothing. */
+enum { value_more = 4, host_more = 6 };
+
+static const char infos[] = "tk.peer_info", settings[] = "tk.settings";
+
+static uint64_t number_bytes(uint64_t number)
+{
+    uint64_t bytes = 1;
+    for (; number >> 7; number >>= 7)
+        bytes++;
+    return bytes;
+}
+
+static uint64_t value_bytes(const char *key, uint64_t size)
+{
+    return strlen(key) + number_bytes(size) + size + value_more;
+}
+
+static uint64_t host_bytes(uint64_t values)
+{
+    return values + 2 * number_bytes(values) + host_more;
+}
+
+static uint64_t settings_bytes(void)
+{
+    char *text = tk_settings_job_text();
+    uint64_t bytes = text ? strlen(text) : 0;
+    free(text);
+    return bytes;
+}
+
+/* What a host puts. Ranks make connections on demand, so an info has no numbers of queue pairs; its
+ * text is empty. The secret of the job is in rank 0's info alone, so that the others of its host
+ * differ from it. With XRC they also differ in the file that it needs. */
+static uint64_t packed_bytes(const struct tk_job_shape *shape, uint32_t local, uint64_t words)
+{
+    const struct tk_peer_info info = {
+        .ranks = shape->ranks, .rails = shape->rails, .unused_size = 1};
+    const struct tk_host_blob head = {.ranks = local,
+                                      .runs = 1,
+                                      .size = (uint32_t)tk_peer_info_size(&info),
+                                      .words = (uint32_t)words};
+    return tk_host_blob_bytes(&head);
+}
+
+struct sim_data sim_data_of_hosts(const struct simulation *s)
+{
+    struct sim_data data = {0};
+    struct tk_job_shape shape;
+    tk_plan_shape(&shape, s->in.ranks, s->in.hosts);
+    shape.is_static = false;
+    const uint64_t words = s->costs.info_words + tk_verbs_offers_xrc(&shape);
+    const uint64_t secret = tk_job_secret_size / tk_host_word;
+    for (uint32_t h = 0; s->in.hosts > 1 && h < s->in.hosts; h++) {
+        uint64_t packed = packed_bytes(&shape, s->hosts[h].ranks, words + (h == 0 ? secret : 0));
+        uint64_t first = value_bytes(infos, packed), left = value_bytes(infos, 1);
+        if (h == 0) {
+            first += value_bytes(settings, settings_bytes());
+            left += value_bytes(settings, 1);
+        }
+        data.first += host_bytes(first);
+        data.left += host_bytes(left);
+    }
+    return data;
+}
