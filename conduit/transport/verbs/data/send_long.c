@@ -53,7 +53,7 @@ static inline struct tk_tx *take(struct tk_conn *conn, const struct tk_outgoing 
 {
     enum { slots = 2 };
     tk_if_unlikely(max == 0 || tk_conn_space(conn) < slots || !take_credit(conn, m)) return NULL;
-    struct tk_tx *tx = tk_tx_take_plain(conn, m->source, IBV_WR_RDMA_WRITE);
+    struct tk_tx *tx = tk_tx_take_plain(conn, m->source, IBV_WR_RDMA_WRITE, false);
     tk_if_unlikely(!tx && m->head->kind == TK_REQUEST) tk_credit_return(conn, 1);
     return tx;
 }
