@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Fails when the table of doc/devices.md is not what the library does: a job of two ranks runs on each profile of softhca
+# Fails when the table of doc/devices.md is not what the library does: a job of two times two ranks runs on each profile of softhca
 # (contrib/softhca/support/profiles.def), and says what it chose at its start, or why it can't run there. Fails too when a line
 # of the list behind the table names no test, or one that is not there.
 # usage: devices.sh             (through make check)
@@ -21,11 +21,11 @@ profiles()
     grep -oE '\.name = "[^"]+"' "$top/contrib/softhca/support/profiles.def" | cut -d'"' -f2 | grep -v '^softhca$'
 }
 
-# row NAME: with the features that a user must ask for
+# row NAME: with the features that a user must ask for; XRC is for ranks that share memory
 row()
 {
-    SOFTHCA_PROFILE=$1 SOFTHCA_ONLY=1 GASNET_SOFTHCA=always GASNET_SUPERNODE_MAXSIZE=1 GASNET_USE_SRQ=1 GASNET_USE_XRC=1 GASNET_USE_ODP=1 \
-        timeout 60 "$launcher" -n 2 "$info" --device-job >"$work/$1.out" 2>"$work/$1.err" </dev/null
+    SOFTHCA_PROFILE=$1 SOFTHCA_ONLY=1 GASNET_SOFTHCA=always GASNET_SUPERNODE_MAXSIZE=2 GASNET_USE_SRQ=1 GASNET_USE_XRC=1 GASNET_USE_ODP=1 \
+        timeout 60 "$launcher" -n 4 "$info" --device-job >"$work/$1.out" 2>"$work/$1.err" </dev/null
     if grep -q '^| ' "$work/$1.out"; then
         echo "| $1 $(grep '^| ' "$work/$1.out")"
     else

@@ -36,8 +36,10 @@ static const struct library {
  * preloaded objects (softhca), then the library that was loaded last. */
 static enum tk_status look_up(const struct library *library, int number)
 {
-    if (library->functions[number] ||
-        (library->functions[number] = dlsym(RTLD_DEFAULT, library->names[number])))
+    void *function = library->functions[number];
+    if (!function)
+        library->functions[number] = function = dlsym(RTLD_DEFAULT, library->names[number]);
+    if (function)
         return TK_OK;
     tk_log_error("%s has no function %s(): it is older than the one that this library was built "
                  "with; install a newer rdma-core",

@@ -30,8 +30,9 @@ fuzz()
 {
     local work=$dir/corpus/$1
     mkdir -p "$work" || return 1
-    # Leaks: the device stays open on purpose. A single input that takes 5 s is a failure.
-    ASAN_OPTIONS=detect_leaks=0 FUZZ_TARGET=$1 "$dir/fuzzer" -max_total_time="$seconds" -timeout=5 -max_len=4200 \
+    # Leaks: the device stays open on purpose. A single input that takes 30 s is a failure;
+    # less and a machine at its limits fails too, which stops a process for seconds.
+    ASAN_OPTIONS=detect_leaks=0 FUZZ_TARGET=$1 "$dir/fuzzer" -max_total_time="$seconds" -timeout=30 -max_len=4200 \
         -print_final_stats=1 -artifact_prefix="$dir/found/$1-" "$work" "$top_srcdir/tests/softhca/corpus/$1" \
         >"$dir/$1.log" 2>&1
 }

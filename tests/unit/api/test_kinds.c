@@ -137,7 +137,9 @@ static int files;
 
 static int set_up(void **state)
 {
-    static uint32_t nbrhd_of[ranks], host_of[ranks];
+    static uint32_t nbrhd_of[ranks], host_of[ranks], nbrhd_ranks[ranks];
+    for (uint32_t r = 0; r < ranks; r++)
+        nbrhd_ranks[r] = r;
     unit_settings(NULL, NULL);
     memset(&fake_cuda, 0, sizeof(fake_cuda));
     fake_cuda.count = 2;
@@ -145,8 +147,11 @@ static int set_up(void **state)
     fake_cuda.stack[fake_cuda.depth++] = clients_context;
     memset(&network, 0, sizeof(network));
     network.has_dmabuf = network.has_peer_memory = true;
-    tk_topology = (struct tk_topology){
-        .nbrhd_of = nbrhd_of, .host_of = host_of, .nbrhd_size = ranks, .nbrhds = 1};
+    tk_topology = (struct tk_topology){.nbrhd_of = nbrhd_of,
+                                       .host_of = host_of,
+                                       .nbrhd_ranks = nbrhd_ranks,
+                                       .nbrhd_size = ranks,
+                                       .nbrhds = 1};
     if (tk_peers_open(0, ranks) != TK_OK)
         return -1;
     tk_peers.rails = 2;
