@@ -20,7 +20,7 @@ same_answers()
     [ "$(sed -n 's/^verify  *results_digest  *//p' "$scratch/out" | sort -u | wc -l)" -eq 1 ] || failed "answers differ"
     good_run 4 $small --servers 2 --window 32 --transport memcached,redis --socket unix
     grep -q '^env  *provider  *Unix sockets$' "$scratch/out" || failed "the report does not say what carries it"
-    job 3 "$program" --transport memcached,redis --duration 0.3 --warmup 0.1 --keys 500 --json "$scratch/time.json"
+    job 3 "$program" --transport memcached,redis --duration 1 --warmup 0.1 --keys 500 --json "$scratch/time.json"
     passes "by time"
     json_holds "$scratch/time.json" 'all(len(x["intervals"]) > 1 and 0.5 < sum(i["servers"][0] for i in x["intervals"]) / sum(sum(i["clients"]) for i in x["intervals"]) < 2 for x in r)'
     json_holds "$scratch/time.json" 'all(sum(i["clients"][1] for i in x["intervals"]) > 0 for x in r)'
