@@ -64,7 +64,7 @@ class Parsers(unittest.TestCase):
         self.refused(["message 65536"], parse.rows, recorded("mpi.txt"), [("message", 65536)], "mpi_pingpong")
 
     def test_zero_and_words_are_no_times(self):
-        for time in ("0", "0.000", "-1", "nan", "fast"):
+        for time in ("0", "0.000", "-1", "nan", "inf", "fast"):
             self.refused(["put 8"], parse.rows, f"put 8 {time}\n", [("put", 8)], "mpi_pingpong")
         for line in ("puts:8,10,0.1,0.1,0.1,9,9,0,0", "put-pong:8,10,0.000,0.1,0.1,9,9,8,8", "put-pong:8,10,?,0.1,0.1,9,9,8,8"):
             self.refused([line], parse.ucx, line, [("puts" if "puts" in line else "put-pong", 8)])
