@@ -143,6 +143,14 @@ class Runs(unittest.TestCase):
         self.assertRegex(first, r"shared memory get +512 ns +1512.0 +500.0 +3.024 \(3.024-3.024\) to MPICH\n")
         self.assertNotRegex(rest, r"get +512 ")
         self.assertIn("Beside MPICH 4.0.2\n", text)
+        page = os.path.join(self.folder.name, "page")
+        with open(page, "w", encoding="utf-8") as file:
+            file.write("## Puts (`make bench-peers`)\n\n" + text)
+        with open(page + "-later", "w", encoding="utf-8") as file:
+            file.write("## Puts (`make bench-peers`)\n\n" + text.replace("3.024 (3.024-3.024)", "6.048 (6.048-6.048)"))
+        done = subprocess.run([sys.executable, os.path.join(HERE, "..", "compare"), page, page + "-later"], stdout=subprocess.PIPE, text=True,
+                              timeout=60, check=False)
+        self.assertIn("bench-peers, Trunkline to the fastest other one: shared memory get 512 ns, ratio 1: 3.024 -> 6.048", done.stdout)
 
     def test_nonsense_and_failures_are_named(self):
         for words, why in (("echo fast", "mpi_pingpong printed no time of put 8 and others; its last line: fast"),
