@@ -100,11 +100,12 @@ struct tk_wait_progress {
 
 /* Where this rank has its counters (stats/stats.h), for gasnetrun_ibv --top: addresses of the block
  * of all threads, of the pointer to the first block of a thread, and of the counts as of the last
- * reset. A block is `words` words, then the pointer to the next one. */
+ * reset. A block is a struct tk_stats, of which `layout` must be known, then the pointer to the
+ * next one. */
 struct tk_wait_counters {
     uint64_t shared, list, at_reset;
-    uint32_t words;
-    uint32_t rails; /* ports in use; 0: not known yet, or none */
+    uint32_t layout; /* tk_stats_layout */
+    uint32_t rails;  /* ports in use; 0: not known yet, or none */
 };
 
 struct tk_wait_page {

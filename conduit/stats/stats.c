@@ -146,5 +146,5 @@ void tk_stats_show(struct tk_wait_counters *places)
     places->shared = (uintptr_t)&tk_stats_only;
     places->list = (uintptr_t)&blocks;
     places->at_reset = (uintptr_t)&at_reset;
-    places->words = tk_stats_words;
+    places->layout = tk_stats_layout;
 }

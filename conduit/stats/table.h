@@ -40,6 +40,10 @@ struct tk_stats {
 
 enum { tk_stats_words = sizeof(struct tk_stats) / sizeof(uint64_t) };
 
+/* What a launcher compares before it reads counters of a rank, which may have another build of the
+ * library: changes with the number of words, and by hand (the 2) with their order. */
+enum { tk_stats_layout = 2 << 24 | tk_stats_words };
+
 /* Rows of the table, in the order of the output. `path`: rows of transfers, by path. */
 struct tk_stats_class {
     char letter;

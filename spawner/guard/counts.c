@@ -94,7 +94,7 @@ static void take_counters(const struct waits_rank *w, struct counts_rank *c)
 {
     const struct tk_wait_counters *at = &w->page.counters;
     struct tk_stats sum;
-    if (at->words != tk_stats_words) {
+    if (at->layout != tk_stats_layout) {
         snprintf(c->why, sizeof(c->why), "its counters are those of another build of the library");
         return;
     }

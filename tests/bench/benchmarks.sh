@@ -79,6 +79,8 @@ has "$dir/out" "aim 900: met"
 [ "$(grep -c '^==> *[0-9]* *[a-z-]*$' "$dir/out")" -eq "$(grep -c '^## ' "$page")" ] || fail "not each part has its seconds"
 has "$page" "^All sections are of commit $head\.$"
 run 0 --check
+run 2 --check kv
+run 2 --out
 
 # A signal ends the part that runs, and keeps the ones before it.
 HANGING=yes PATH=$dir/bin:$PATH "$tree/tests/bench/benchmarks" --any-load collectives rails kv >"$dir/out" 2>&1 &

@@ -29,7 +29,8 @@ static void must(bool truth, const char *what)
 {
     if (truth)
         return;
-    fprintf(stderr, "first_message: %s: %s\n", what, trunkline_rails_error());
+    const char *error = trunkline_rails_error();
+    fprintf(stderr, "first_message: %s%s%s\n", what, *error ? ": " : "", error);
     gasnet_exit(1);
 }
 

@@ -63,11 +63,12 @@ static void put_and_wait(size_t nbytes, char mark)
                         nbytes, 0);
 }
 
-/* Both look at their memory, nobody polls. The first mark differs from what earlier calls left:
- * each call begins with another one. */
+/* Both look at their memory, nobody polls. Each call begins with a mark that is not there yet, the
+ * first one with 2, because a segment begins as bytes of 1: rank 0, which took them for an answer,
+ * would put its next mark over the one that rank 1 still has to see, and both would wait. */
 static void put_pong(size_t nbytes, long count)
 {
-    static char mark;
+    static char mark = 1;
     for (long i = 0; i < count; i++) {
         mark = (char)(mark % 100 + 1);
         if (bench_job.me == 1)

@@ -92,7 +92,7 @@ bench-par: all-am $(bench_programs)
 	"$$GASNETRUN" -n 2 tests/bench/bench-par --json tests/bench/bench-par.json
 bench-nbrhd: all-am $(nbrhd_programs)
 	@$(AM_TESTS_ENVIRONMENT) GASNET_SUPERNODE_MAXSIZE=0 $(srcdir)/tests/bench/nbrhd $(NBRHD_OPTIONS)
-# Beside UCX, libfabric and two MPIs: what contrib/install-packages.sh bench installs
+# Beside UCX, libfabric and two MPIs: what contrib/install-packages.sh bench installs. make bench-peers PEERS_OPTIONS="--turns 1": briefly.
 bench-peers: all-am tests/bench/peers_ours
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/peers/measure --json tests/bench/bench-peers.json $(PEERS_OPTIONS)
 bench-atomics: all-am $(atomics_programs) $(bench_programs) $(no_pidfd)

@@ -39,10 +39,15 @@ figure()
     sed -n "s/^trunkline\[1@.* thread of .* \([0-9.]*\)${1}.*/\1/p" "$scratch/err"
 }
 
-# at_most FIGURE LIMIT, at_least: compare numbers that may have a fraction
+# is_at_most NUMBER LIMIT: numbers that may have a fraction; false if one is empty
+is_at_most()
+{
+    [ -n "$1" ] && [ -n "$2" ] && awk -v is="$1" -v most="$2" 'BEGIN { exit is > most }'
+}
+
 at_most()
 {
-    awk -v is="${1:-none}" -v most="$2" 'BEGIN { exit is == "none" || is > most }' || failed "$3: ${1:-nothing}, more than $2"
+    is_at_most "$1" "$2" || failed "$3: ${1:-nothing}, more than $2"
 }
 
 answering()
@@ -76,7 +81,7 @@ rests()
 {
     for seconds in 0.5 1 2; do
         SETTINGS="$verbose GASNET_RCV_THREAD_LOAD=20" good 2 "$par" flood $seconds sleep
-        [ "$(awk -v is="$(figure ' % of the time')" 'BEGIN { print is != "" && is <= 45 }')" = 0 ] || return 0
+        ! is_at_most "$(figure ' % of the time')" 45 || return 0
     done
     failed "awake for $(figure ' % of the time') per cent of the time, of 20, and for more than 45 twice before"
 }
@@ -85,7 +90,7 @@ completes()
 {
     for try in 1 2 3; do
         SETTINGS="GASNET_SND_THREAD=1 GASNET_VERBOSEENV=1" good 2 "$par" puts
-        [ "$(awk -v is="$(figure ' wake-ups in')" 'BEGIN { print is != "" && is >= 10 }')" = 0 ] || return 0
+        ! is_at_most 10 "$(figure ' wake-ups in')" || return 0
     done
     failed "$(figure ' wake-ups in') wake-ups for 60 completions, and less than 10 twice before"
 }

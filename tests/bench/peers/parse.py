@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What the programs of bench-peers print, as microseconds of an operation by (operation, bytes). Output in which nothing is found, or
 # less than was asked for, is an error that quotes it: a table must not show 0 for what was not measured.
+import math
 
 
 class Unreadable(Exception):
@@ -13,8 +14,8 @@ def last_line(text):
 
 
 def checked(found, wanted, program, text):
-    """`found`, if it has all rows that are wanted, each more than nothing."""
-    missing = [row for row in wanted if not found.get(row, 0) > 0]
+    """`found`, if it has all rows that are wanted, each more than nothing and finite."""
+    missing = [row for row in wanted if not 0 < found.get(row, 0) < math.inf]
     if missing or not found:
         what = " and others".join([" ".join(map(str, missing[0])), *([""] if len(missing) > 1 else [])]) if missing else "any row"
         raise Unreadable(f"{program} printed no time of {what}; its last line: {last_line(text)}")

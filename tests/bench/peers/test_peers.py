@@ -64,7 +64,7 @@ class Parsers(unittest.TestCase):
         self.refused(["message 65536"], parse.rows, recorded("mpi.txt"), [("message", 65536)], "mpi_pingpong")
 
     def test_zero_and_words_are_no_times(self):
-        for time in ("0", "0.000", "-1", "nan", "fast"):
+        for time in ("0", "0.000", "-1", "nan", "inf", "fast"):
             self.refused(["put 8"], parse.rows, f"put 8 {time}\n", [("put", 8)], "mpi_pingpong")
         for line in ("puts:8,10,0.1,0.1,0.1,9,9,0,0", "put-pong:8,10,0.000,0.1,0.1,9,9,8,8", "put-pong:8,10,?,0.1,0.1,9,9,8,8"):
             self.refused([line], parse.ucx, line, [("puts" if "puts" in line else "put-pong", 8)])
@@ -143,6 +143,14 @@ class Runs(unittest.TestCase):
         self.assertRegex(first, r"shared memory get +512 ns +1512.0 +500.0 +3.024 \(3.024-3.024\) to MPICH\n")
         self.assertNotRegex(rest, r"get +512 ")
         self.assertIn("Beside MPICH 4.0.2\n", text)
+        page = os.path.join(self.folder.name, "page")
+        with open(page, "w", encoding="utf-8") as file:
+            file.write("## Puts (`make bench-peers`)\n\n" + text)
+        with open(page + "-later", "w", encoding="utf-8") as file:
+            file.write("## Puts (`make bench-peers`)\n\n" + text.replace("3.024 (3.024-3.024)", "6.048 (6.048-6.048)"))
+        done = subprocess.run([sys.executable, os.path.join(HERE, "..", "compare"), page, page + "-later"], stdout=subprocess.PIPE, text=True,
+                              timeout=60, check=False)
+        self.assertIn("bench-peers, Trunkline to the fastest other one: shared memory get 512 ns, ratio 1: 3.024 -> 6.048", done.stdout)
 
     def test_nonsense_and_failures_are_named(self):
         for words, why in (("echo fast", "mpi_pingpong printed no time of put 8 and others; its last line: fast"),

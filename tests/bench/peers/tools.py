@@ -18,7 +18,6 @@ SIZES = (8, 512, 4096, 65536, 1048576)
 OPERATIONS = ("put", "put-pong", "puts", "get", "gets", "message", "messages")
 SHARED, NETWORK = "memory", "network"
 LIMIT = 45  # seconds of one run, which takes two at most on an idle machine
-OURS_LIMIT = 200  # of ours, without which there is no table: also on a busy machine
 PATIENCE = 5  # seconds for a process to end that is asked to
 INSTALL = "contrib/install-packages.sh bench"
 REFUSED = ("onnection refused", "connect() failed")
@@ -71,15 +70,15 @@ def end(process):
         process.wait()
 
 
-def run(command, settings=None, limit=LIMIT):
+def run(command, settings=None):
     """(status, output, errors) of a command in a session of its own; nothing of it is left."""
     with tempfile.TemporaryFile("w+", errors="replace") as out, tempfile.TemporaryFile("w+", errors="replace") as errors:
         process = subprocess.Popen(command, env={**os.environ, **(settings or {})}, stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
                                    start_new_session=True)
         try:
-            status = process.wait(limit)
+            status = process.wait(LIMIT)
         except subprocess.TimeoutExpired:
-            raise Missing(f"{os.path.basename(command[0])} was not over after {limit} s") from None
+            raise Missing(f"{os.path.basename(command[0])} was not over after {LIMIT} s") from None
         finally:
             end(process)
         out.seek(0)
@@ -87,8 +86,8 @@ def run(command, settings=None, limit=LIMIT):
         return status, out.read(), errors.read()
 
 
-def output(command, settings=None, limit=LIMIT):
-    status, text, errors = run(command, settings, limit)
+def output(command, settings=None):
+    status, text, errors = run(command, settings)
     if status:
         raise Missing(f"{os.path.basename(command[0])} ended with status {status}: {why(errors + text)}")
     return text
@@ -125,7 +124,7 @@ class Ours:
 
     def run(self, where):
         settings = {"GASNET_SUPERNODE_MAXSIZE": "0" if where == SHARED else "1"}
-        return parse.rows(output([*self.program, *self.samples], settings, OURS_LIMIT), all_rows(), "peers_ours")
+        return parse.rows(output([*self.program, *self.samples], settings), all_rows(), "peers_ours")
 
 
 class Ucx:
