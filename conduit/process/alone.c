@@ -269,21 +269,26 @@ static bool is_of_process(uint64_t at, size_t *size)
     return record.process != record.parent_process;
 }
 
-static bool are_of_processes(uint64_t from, uint64_t to)
+static bool are_of_processes(const _Atomic uint64_t *now, uint64_t from, uint64_t to)
 {
+    const uint64_t begin = from;
+    bool are = true;
     size_t size;
-    if (to - from > records_size) /* some were overwritten */
+    for (; are && from != to && to - begin <= records_size; from += size)
+        are = is_of_process(from, &size) && size <= to - from;
+    /* Some were overwritten, perhaps while they were read: by the first thread, if this one is
+     * another. */
+    atomic_thread_fence(memory_order_acquire);
+    if (atomic_load_explicit(now, memory_order_relaxed) - begin > records_size)
         return are_all_known();
-    for (; from != to; from += size)
-        if (!is_of_process(from, &size) || size > to - from)
-            return false;
-    return true;
+    return are;
 }
 
 bool tk_alone_check(void)
 {
-    uint64_t head = atomic_load_explicit(head_now(), memory_order_acquire);
-    bool is_alone = head != tk_alone.never && are_of_processes(seen(), head);
+    const _Atomic uint64_t *now = head_now();
+    uint64_t head = atomic_load_explicit(now, memory_order_acquire);
+    bool is_alone = head != tk_alone.never && are_of_processes(now, seen(), head);
     if (is_alone)
         set_seen(head);
     else
