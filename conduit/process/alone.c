@@ -18,6 +18,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,15 +81,37 @@ static bool is_first_thread(void)
     return stat("/proc/self/task", &status) == 0 && status.st_nlink == links_of_one;
 }
 
-static int open_event(void)
+struct opening {
+    pid_t of; /* whose starts are recorded */
+    int fd;
+};
+
+static void *open_event(void *opening)
 {
+    struct opening *o = opening;
     struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
                                    .size = sizeof(attr),
                                    .config = PERF_COUNT_SW_DUMMY,
                                    .task = 1,
                                    .exclude_kernel = 1,
                                    .exclude_hv = 1};
-    return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    o->fd = (int)syscall(SYS_perf_event_open, &attr, o->of, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    return NULL;
+}
+
+/* By a thread that ends at once: prctl(PR_TASK_PERF_EVENTS_DISABLE), with which profilers pause
+ * what they count, stops all events that the calling thread has opened, this one too if it had. */
+static int open_event_apart(void)
+{
+    struct opening opening = {.of = (pid_t)syscall(SYS_gettid), .fd = -1};
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, NULL, open_event, &opening) == 0)
+        pthread_join(thread, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return opening.fd;
 }
 
 /* Read-only: then the kernel overwrites records that were not read, and moves its head on. */
@@ -101,7 +125,7 @@ static void *map_records(int fd, size_t size)
 void tk_alone_open(void)
 {
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
-    int fd = !records && is_first_thread() ? open_event() : -1;
+    int fd = !records && is_first_thread() ? open_event_apart() : -1;
     struct perf_event_mmap_page *control = fd >= 0 ? map_records(fd, size) : NULL;
     if (!control)
         return;
@@ -245,21 +269,26 @@ static bool is_of_process(uint64_t at, size_t *size)
     return record.process != record.parent_process;
 }
 
-static bool are_of_processes(uint64_t from, uint64_t to)
+static bool are_of_processes(const _Atomic uint64_t *now, uint64_t from, uint64_t to)
 {
+    const uint64_t begin = from;
+    bool are = true;
     size_t size;
-    if (to - from > records_size) /* some were overwritten */
+    for (; are && from != to && to - begin <= records_size; from += size)
+        are = is_of_process(from, &size) && size <= to - from;
+    /* Some were overwritten, perhaps while they were read: by the first thread, if this one is
+     * another. */
+    atomic_thread_fence(memory_order_acquire);
+    if (atomic_load_explicit(now, memory_order_relaxed) - begin > records_size)
         return are_all_known();
-    for (; from != to; from += size)
-        if (!is_of_process(from, &size) || size > to - from)
-            return false;
-    return true;
+    return are;
 }
 
 bool tk_alone_check(void)
 {
-    uint64_t head = atomic_load_explicit(head_now(), memory_order_acquire);
-    bool is_alone = head != tk_alone.never && are_of_processes(seen(), head);
+    const _Atomic uint64_t *now = head_now();
+    uint64_t head = atomic_load_explicit(now, memory_order_acquire);
+    bool is_alone = head != tk_alone.never && are_of_processes(now, seen(), head);
     if (is_alone)
         set_seen(head);
     else

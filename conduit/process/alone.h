@@ -49,8 +49,11 @@ static inline bool tk_was_alone(void)
 
 /* Is the caller the only thread that takes locks of transports? If so it need take none itself
  * until it leaves the library: no other thread starts unless this one starts it, so the answer
- * stays true for as long as this thread does something else, preempted or not. Another thread reads
- * false, because the kernel recorded its start before it ran. */
+ * stays true for as long as this thread does something else, preempted or not; a signal handler may
+ * not call pthread_create(). Do not keep the answer over a poll, which runs handlers. Another
+ * thread of the client reads false, because the kernel recorded its start before it ran. Threads of
+ * the library that do not enter transports read true: the first of them that is to enter one needs
+ * tk_alone_share(). */
 static inline bool tk_is_only_inside(void)
 {
     return atomic_load_explicit(atomic_load_explicit(&tk_alone.inside, memory_order_relaxed),

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -168,6 +169,21 @@ static void the_new_thread_is_not_the_only_one(void **state)
     run(look);
 }
 
+static void start_while_events_are_off(void *unused)
+{
+    pthread_t thread;
+    be_asked();
+    check(prctl(PR_TASK_PERF_EVENTS_DISABLE) == 0, 92);
+    start_thread(&thread);
+    check(!tk_is_only_inside() && !tk_is_alone(), 2);
+    end_thread(thread);
+}
+
+static void a_client_that_disables_its_events_is_watched_all_the_same(void **state)
+{
+    run(start_while_events_are_off);
+}
+
 static void a_client_that_starts_many_processes_stays_alone(void **state)
 {
     run(miss_some);
@@ -260,6 +276,7 @@ static void without_kernel_reports_no_client_is_alone(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_client_that_starts_a_thread_is_no_longer_alone),
     cmocka_unit_test(the_new_thread_is_not_the_only_one),
+    cmocka_unit_test(a_client_that_disables_its_events_is_watched_all_the_same),
     cmocka_unit_test(processes_are_no_threads),
     cmocka_unit_test(a_thread_of_the_library_that_takes_locks_counts_for_these),
     cmocka_unit_test(a_client_that_starts_many_processes_stays_alone),
