@@ -421,9 +421,9 @@ void tk_start(void)
         tk_transports_close();
         tk_exit_failed();
     }
-    /* The registration cache calls this. If the cache has nothing to do, it need not look at each
-     * thread. */
-    if (has_others() && tk_settings.use_firehose)
+    /* The registration cache asks this, and in PAR the paths that take no lock while there is one
+     * thread. If nobody asks, threads need not be looked at. */
+    if (has_others() && (TK_THREADED || tk_settings.use_firehose))
         tk_alone_accept();
     else
         tk_alone_close();

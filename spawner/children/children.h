@@ -21,8 +21,12 @@ struct child_image {
     const int *ignored;           /* signals that were ignored when we were started, 0-terminated */
     const struct bind_plan *bind; /* NULL: not bound */
     uint32_t bind_index;
-    int exec_report; /* where a child reports that exec failed: its rank and errno */
+    int exec_report;    /* where a child reports that it can't be started: its rank and errno */
+    int last_inherited; /* child_last_inherited() */
 };
+
+/* The highest file that a program is to inherit: files of the user, which are not close-on-exec. */
+int child_last_inherited(void);
 
 struct child_report {
     uint32_t rank;

@@ -6,8 +6,10 @@
 #include "bind.h"
 #include "children.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/close_range.h>
 #include <linux/sched.h>
 #include <sched.h>
@@ -52,23 +54,48 @@ static void child_place_files(const int fds[3])
         dup2(high[i], i);
 }
 
-static void child_exec(const struct child_image *image, uint32_t rank, char *const *env,
-                       const int fds[3], pid_t parent) __attribute__((noreturn));
+int child_last_inherited(void)
+{
+    int last = 2;
+    struct dirent *entry;
+    DIR *dir = opendir("/proc/self/fd");
+
+    while (dir && (entry = readdir(dir)) != NULL) {
+        int fd = atoi(entry->d_name), flags = fcntl(fd, F_GETFD);
+        if (fd > last && flags >= 0 && !(flags & FD_CLOEXEC))
+            last = fd;
+    }
+    if (dir)
+        closedir(dir);
+    return dir ? last : INT_MAX - 1;
+}
 
 static int last_file(const struct child_image *image, const int fds[3])
 {
-    int last = image->exec_report;
+    int last =
+        image->exec_report > image->last_inherited ? image->exec_report : image->last_inherited;
     for (int i = 0; i < 3; i++)
         last = fds[i] > last ? fds[i] : last;
     return last;
 }
 
-static void child_exec(const struct child_image *image, uint32_t rank, char *const *env,
-                       const int fds[3], pid_t parent)
+static void __attribute__((noreturn)) child_failed(const struct child_image *image, uint32_t rank)
+{
+    struct child_report report = {rank, (uint32_t)errno};
+    if (write(image->exec_report, &report, sizeof(report)) < 0)
+        _exit(EXIT_NO_EXEC);
+    _exit(EXIT_NO_EXEC);
+}
+
+static void __attribute__((noreturn))
+child_exec(const struct child_image *image, uint32_t rank, char *const *env, const int fds[3],
+           pid_t parent, bool shares_files)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent || !leave_files(last_file(image, fds))) /* it died before PDEATHSIG */
+    if (getppid() != parent) /* it died before PDEATHSIG was set */
         _exit(EXIT_NO_EXEC);
+    if (shares_files && !leave_files(last_file(image, fds)))
+        child_failed(image, rank);
     setpgid(0, 0);
     child_restore_signals(image->ignored);
     child_place_files(fds);
@@ -78,29 +105,28 @@ static void child_exec(const struct child_image *image, uint32_t rank, char *con
     if (image->bind)
         bind_apply(image->bind, image->bind_index);
     execvpe(image->program, image->argv, env);
-
-    struct child_report report = {rank, (uint32_t)errno};
-    if (write(image->exec_report, &report, sizeof(report)) < 0)
-        _exit(EXIT_NO_EXEC);
-    _exit(EXIT_NO_EXEC);
+    child_failed(image, rank);
 }
 
 /* fork(), but the child shares our files, and we sleep until it has called exec. fork() would copy
  * the table of files, and exec close the copies: two for each rank so far, which costs a host of N
- * ranks the square of N. Where clone3() is not allowed, that price is paid. */
-static pid_t fork_with_files(void)
+ * ranks the square of N. Where clone3() is not allowed (seccomp of containers), that price is
+ * paid. */
+static pid_t fork_with_files(bool *shares_files)
 {
     struct clone_args how = {.flags = CLONE_FILES | CLONE_VFORK, .exit_signal = SIGCHLD};
     pid_t pid = (pid_t)syscall(SYS_clone3, &how, sizeof(how));
-    return pid < 0 && errno != EAGAIN && errno != ENOMEM ? fork() : pid;
+    *shares_files = pid >= 0 || errno == EAGAIN || errno == ENOMEM;
+    return *shares_files ? pid : fork();
 }
 
 pid_t child_start(const struct child_image *image, uint32_t rank, char *const *env,
                   const int fds[3])
 {
-    pid_t parent = getpid(), pid = fork_with_files();
+    bool shares_files;
+    pid_t parent = getpid(), pid = fork_with_files(&shares_files);
     if (pid == 0)
-        child_exec(image, rank, env, fds, parent);
+        child_exec(image, rank, env, fds, parent, shares_files);
     if (pid > 0)
         setpgid(pid, pid); /* both sides do it: kill(-pid) works from now on, whichever ran first */
     return pid;

@@ -243,14 +243,15 @@ static void move_low(const int files[3], const int low[3])
     }
 }
 
-static bool start_rank(struct guard *g, uint32_t rank, const int low[3])
+static bool start_rank(struct guard *g, uint32_t rank, const int low[3], int last_inherited)
 {
     const struct job *job = g->job;
     struct child_image image = {.program = job->program,
                                 .argv = job->argv,
                                 .files = job->files,
                                 .ignored = job->ignored,
-                                .exec_report = g->exec_report[1]};
+                                .exec_report = g->exec_report[1],
+                                .last_inherited = last_inherited};
     int theirs[3], ours[3];
     uint32_t i = rank - g->first;
 
@@ -288,9 +289,10 @@ void guard_start_ranks(struct guard *g)
     g->deadline = CLOCK_NEVER;
     if (!guard_plan_binding(g))
         return;
+    int last_inherited = child_last_inherited();
     bool can_start = reserve_low(low);
     for (uint32_t i = 0; i < g->count && !g->killing; i++)
-        if (!can_start || !start_rank(g, g->first + i, low)) {
+        if (!can_start || !start_rank(g, g->first + i, low, last_inherited)) {
             guard_report_failure(g, "cannot start rank %u: %s%s", g->first + i, strerror(errno),
                                  launch_remedy(errno));
             break;
