@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -547,19 +548,54 @@ static void wait_with_poll(struct question *q, void (*poll)(void))
     atomic_store(&answers_awaited, false);
 }
 
+/* A server keeps a request for missing data of a rank of its host, but not for long: libpmix 4
+ * answers after 2 s if there is no limit, and as soon as that rank has put anything else. */
+static bool is_too_early(pmix_status_t rc)
+{
+    return rc == PMIX_ERR_TIMEOUT || rc == PMIX_ERR_NOT_FOUND;
+}
+
+static struct question *ask_and_wait(const char *key, const uint32_t *ranks, uint32_t count,
+                                     void (*poll)(void))
+{
+    enum { limit = 3600 /* s: in place of the 2 s; it is asked again anyway */ };
+    struct question *q = ask(key, ranks, count, limit);
+    if (q && poll)
+        wait_with_poll(q, poll);
+    else if (q)
+        wait_for_answers(q, 0);
+    return q;
+}
+
+/* Until the rank has put it. If the rank ends before, the launcher ends the job. */
+static enum tk_status ask_again(const char *key, uint32_t rank, struct answer *answer,
+                                void (*poll)(void))
+{
+    const struct timespec pause = {.tv_nsec = 1000000}; /* an answer may come at once each time */
+    while (is_too_early(answer->rc)) {
+        nanosleep(&pause, NULL);
+        struct question *q = ask_and_wait(key, &rank, 1, poll);
+        if (!q)
+            return TK_FAIL;
+        answer->rc = q->answers[0].rc;
+        answer->blob = q->answers[0].blob;
+        free(q);
+    }
+    return TK_OK;
+}
+
 enum tk_status tk_bootstrap_get_local(const char *key, const uint32_t *ranks, uint32_t count,
                                       struct tk_bootstrap_blob *blobs, void (*poll)(void))
 {
     enum tk_status status = TK_OK;
-    struct question *q = ask(key, ranks, count, 0);
+    struct question *q = ask_and_wait(key, ranks, count, poll);
     if (!q)
         return TK_FAIL;
-    if (poll)
-        wait_with_poll(q, poll);
-    else
-        wait_for_answers(q, 0);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        if (status == TK_OK)
+            status = ask_again(key, ranks[i], &q->answers[i], poll);
         blobs[i] = q->answers[i].blob;
+    }
     for (uint32_t i = 0; i < count && status == TK_OK; i++)
         status = get_verdict(ranks[i], key, q->answers[i].rc, blobs[i].at, blobs[i].size);
     free(q);

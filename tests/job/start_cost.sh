@@ -57,6 +57,9 @@ most "questions of the others" "$(sum gets '[12356789]')" 6
 [ -e /sys/class/infiniband_verbs ] && of_kernel=8 || of_kernel=0
 [ "$(sum libraries)" -eq "$of_kernel" ] || failed "$(sum libraries) libraries of the kernel's devices in 8 ranks, not $of_kernel"
 [ "$(sum tables)" -eq 16 ] || failed "not each rank shares two tables with the others of its host"
+# The leader waits for a rank that is late, also where that rank has put something else meanwhile.
+SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 JOB_LATE_PUT=1" RUN="-H =a:2,=b:2" good 4 "$jobs/start_cost-seq"
+[ "$(grep -c '^rank' "$scratch/out")" = 4 ] || failed "not all of 4 ranks have printed"
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" RUN="-H =a:1,=b:1" good 2 "$jobs/start_cost-seq"
 [ "$(sum tables)" -eq 0 ] || failed "ranks that are alone on their hosts share tables"
 
