@@ -243,10 +243,14 @@ static enum tk_status put_host(const char *key, const void *mine, size_t size, v
         return TK_FAIL;
     }
     blobs[0] = (struct tk_bootstrap_blob){.at = (void *)mine, .size = size};
-    if (count == 1 || tk_bootstrap_get_local(key, ranks + 1, count - 1, blobs + 1, poll) == TK_OK)
+    bool have_all =
+        count == 1 || tk_bootstrap_get_local(key, ranks + 1, count - 1, blobs + 1, poll) == TK_OK;
+    if (have_all)
         packed = tk_host_pack(ranks, blobs, count, &bytes);
     if (packed)
         status = tk_bootstrap_put(key, packed, bytes);
+    else if (have_all)
+        tk_log_error("out of memory for the data of this host");
     free(packed);
     for (uint32_t i = 1; i < count; i++)
         free(blobs[i].at);

@@ -47,11 +47,19 @@ static enum tk_status look_up(const struct library *library, int number)
     return TK_FAIL;
 }
 
+static bool is_whole(const struct library *library)
+{
+    for (int i = 0; i < library->count; i++)
+        if (!library->functions[i])
+            return false;
+    return true;
+}
+
 /* RTLD_GLOBAL, so that the search above finds its functions, and softhca's dlsym(RTLD_NEXT) finds
  * the library behind itself. Never unloaded: devices have threads and drivers in it. */
 static enum tk_status load(const struct library *library)
 {
-    if (library->functions[library->count - 1])
+    if (is_whole(library))
         return TK_OK;
     if (!dlopen(library->file, RTLD_LAZY | RTLD_GLOBAL)) {
         tk_log_error("%s can't be loaded: %s; install rdma-core's libraries (Debian: %s)",
@@ -69,10 +77,12 @@ enum tk_status tk_verbs_library_open(void)
     return load(&verbs);
 }
 
-/* The class of devices that programs can use. Without it libibverbs lists none. */
+/* The class of devices that programs can use, or that of all: libibverbs may have the kernel load
+ * the module that makes the first. Without both it lists no device. */
 static bool kernel_has_devices(void)
 {
-    return access("/sys/class/infiniband_verbs", F_OK) == 0;
+    return access("/sys/class/infiniband_verbs", F_OK) == 0 ||
+           access("/sys/class/infiniband", F_OK) == 0;
 }
 
 /* What softhca leaves out is loaded when it is called: see loaded(). */
