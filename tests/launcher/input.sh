@@ -113,6 +113,18 @@ status_is 0
 [ "$(tr '\n' ' ' <"$work/out")" = "out out " ] || fail "wrong output"
 clean
 
+promise "ranks inherit the user's other files, of whatever number"
+if command -v bash >/dev/null; then
+    for number in 5 63 200; do
+        TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" bash -c "exec \"\$@\" $number<\"\$0\"" "$work/data" \
+            "$GASNETRUN" -n 1 bash -c "cat <&$number" >"$work/out" 2>"$work/err" </dev/null
+        status=$?
+        status_is 0
+        cmp "$work/data" "$work/out" || fail "file $number differs"
+    done
+    clean
+fi
+
 promise "in the background of a terminal the job runs and leaves the terminal alone"
 if command -v script >/dev/null && command -v bash >/dev/null; then
     TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" script -qec \
