@@ -645,7 +645,8 @@ enum tk_status tk_bootstrap_await_local(const char *key, const uint32_t *ranks, 
     return status;
 }
 
-/* Without PMIX_IMMEDIATE libpmix's servers wait for ever for a key that no rank put. */
+/* Without PMIX_IMMEDIATE libpmix's servers wait for a key that no rank put: 2 s for one of a rank
+ * of their host, for ever for another. */
 enum tk_status tk_bootstrap_peek(uint32_t rank, const char *key, void *blob, size_t size)
 {
     pmix_proc_t peer;

@@ -162,16 +162,6 @@ static int measure(int cases)
     return chosen_count;
 }
 
-static void obey(void)
-{
-    for (;;) {
-        struct bench_command command = bench_command_wait();
-        if (command.index < 0)
-            return;
-        run(command);
-    }
-}
-
 static int report(int count)
 {
     bench_report_table(results, count);
@@ -188,7 +178,7 @@ int main(int argc, char **argv)
     if (bench_job.me == 0)
         status = report(measure(cases));
     else
-        obey();
+        bench_obey(run);
     gex_Coll_BarrierBlocking(bench_job.tm, 0);
     bench_raw_close();
     gasnet_exit(status);

@@ -53,7 +53,8 @@ struct bench_command {
     int32_t count;
 };
 void bench_command_send(struct bench_command command);
-struct bench_command bench_command_wait(void);
+/* Runs what the other side sends, until an index below 0 comes. */
+void bench_obey(double (*run)(struct bench_command command));
 double bench_now(void); /* seconds */
 /* Rank N stays on the Nth CPU that the job may use, if there are enough. */
 void bench_pin(void);

@@ -115,10 +115,13 @@ void bench_command_send(struct bench_command command)
                         command.raw, command.count);
 }
 
-struct bench_command bench_command_wait(void)
+void bench_obey(double (*run)(struct bench_command command))
 {
-    static int commands;
-    commands++;
-    GASNET_BLOCKUNTIL(commands_in == commands);
-    return commanded;
+    for (int commands = 1;; commands++) {
+        GASNET_BLOCKUNTIL(commands_in == commands);
+        struct bench_command command = commanded;
+        if (command.index < 0)
+            return;
+        run(command);
+    }
 }

@@ -157,16 +157,6 @@ static void measure(int row, int samples, double wanted)
            1e6 * operations[row / sizes_count].share * seconds[samples / 2]);
 }
 
-static void obey(void)
-{
-    for (;;) {
-        struct bench_command command = bench_command_wait();
-        if (command.index < 0)
-            return;
-        run(command);
-    }
-}
-
 /* peers_ours [SAMPLES [MILLISECONDS]]: of each row, and of each sample */
 int main(int argc, char **argv)
 {
@@ -181,7 +171,7 @@ int main(int argc, char **argv)
             measure(row, samples, wanted);
         bench_command_send((struct bench_command){.index = -1});
     } else {
-        obey();
+        bench_obey(run);
     }
     gex_Coll_BarrierBlocking(bench_job.tm, 0);
     gasnet_exit(0);
