@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Barriers in three parts: neighbours signal each other by flags in shared memory (nbrhd.h), the
- * leaders of neighbourhoods by active messages with credits of their own kind, and then neighbours
- * again.
+ * leaders of neighbourhoods by active messages whose number in flight is bounded, so that they take
+ * no credits and need no answer (leaders.h), and then neighbours again.
  *
  * Barriers of one process advance strictly in order, so counters suffice: of barriers entered, of
  * messages sent and received in each round, and of completed barriers; one call advances all
@@ -34,6 +34,7 @@ static struct {
     struct tk_nbrhd nbrhd;
     struct tk_leaders leaders;
     bool by_tree;                        /* the first barriers, among leaders */
+    uint32_t led;                        /* barriers that have passed all steps of leaders */
     uint32_t entered;                    /* barriers of the job so far; wraps, as all counts do */
     uint32_t sent[tk_leaders_steps_max]; /* messages sent in each step of leaders */
     tk_counter_t received[tk_leaders_steps_max];
@@ -52,7 +53,7 @@ static void barrier_received(struct tk_peer *from, const int32_t *args)
 static bool barrier_send(const struct tk_leaders_step *step)
 {
     int32_t arg = (int32_t)step->to_step;
-    return tk_internal_send(tk_peer(step->to), TK_REQUEST, TK_HANDLER_BARRIER, 1, &arg) == TK_OK;
+    return tk_internal_send(tk_peer(step->to), TK_BOUNDED, TK_HANDLER_BARRIER, 1, &arg) == TK_OK;
 }
 
 static uint32_t pass_step(unsigned number, uint32_t count)
@@ -78,8 +79,7 @@ static uint32_t pass_steps(unsigned first, unsigned end, uint32_t count)
     return count;
 }
 
-/* Our neighbourhood has entered `count` barriers. */
-static uint32_t barrier_lead(uint32_t count)
+static uint32_t lead_few(uint32_t count)
 {
     const struct tk_leaders *leaders = &state.leaders;
     uint32_t few = leaders->tree ? tk_leaders_few : 0;
@@ -90,6 +90,19 @@ static uint32_t barrier_lead(uint32_t count)
         state.by_tree = false;
     }
     return few + pass_steps(leaders->tree, leaders->all, count - few);
+}
+
+/* Our neighbourhood has entered `count` barriers. The bound on messages in flight, and so the
+ * number of receive buffers, is derived from how far a leader goes ahead: leaders.h. */
+static uint32_t barrier_lead(uint32_t count)
+{
+    uint32_t before;
+    do {
+        uint32_t ahead = count - state.led;
+        before = state.led;
+        state.led = lead_few(before + (uint32_t)tk_min(ahead, tk_leaders_ahead));
+    } while (state.led != before && state.led != count);
+    return state.led;
 }
 
 static void barrier_finish_first(void)

@@ -164,7 +164,7 @@ static bool agree_gather(void)
 static bool agree_send(const struct tk_leaders_step *step)
 {
     int32_t args[] = {(int32_t)step->to_step, (int32_t)agreement.largest};
-    return tk_internal_send(tk_peer(step->to), TK_REQUEST, TK_HANDLER_AGREE, 2, args) == TK_OK;
+    return tk_internal_send(tk_peer(step->to), TK_BOUNDED, TK_HANDLER_AGREE, 2, args) == TK_OK;
 }
 
 static bool agree_among_leaders(void)

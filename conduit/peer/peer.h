@@ -110,7 +110,7 @@ struct tk_rings_place {
     uint32_t reserved;
 };
 
-enum { tk_peer_info_version = 9, tk_job_secret_size = 16 };
+enum { tk_peer_info_version = 10, tk_job_secret_size = 16 };
 
 /* A rank's offer for extended reliable connections, see transport/verbs/conn/xrc_agree.c: the
  * reason against them, or 0; for how many ranks a send queue has space; and a file to share with
@@ -144,7 +144,8 @@ struct tk_peer_info {
     uint32_t credits;     /* requests that each peer may have in flight to it from the beginning */
     uint32_t recv_min;    /* minimum of buffers for its shared queue, if fewer were configured */
     uint32_t whole_max;   /* bytes of the largest message that its receive buffers take */
-    uint32_t slack;       /* of its credits, each peer may hold back that many */
+    uint16_t slack;       /* of its credits, each peer may hold back that many */
+    uint16_t has_bounded; /* it has receive buffers for messages that take no credit (TK_BOUNDED) */
     uint32_t traces;      /* it writes a trace, or would with another mask: clocks must be
                            * compared */
     uint32_t unused_size; /* of the text */

@@ -8,9 +8,6 @@
 #include "topology/leaders.h"
 #include "topology/topology.h"
 
-/* Up to this number of leaders there is no tree: dissemination makes few connections too. */
-enum { leaders_without_tree = 8 };
-
 enum { AWAIT_FIRST, AWAIT_SECOND, ASK_ABOVE, FREE_FIRST, FREE_SECOND };
 
 /* Numbers the tree in preorder: the first child of a node is the next neighbourhood, to which a
@@ -78,7 +75,7 @@ static void add_dissemination(struct tk_leaders *leaders, uint32_t mine, uint32_
 void tk_leaders_plan(struct tk_leaders *leaders, uint32_t mine, uint32_t count, bool on_demand)
 {
     *leaders = (struct tk_leaders){.all = 0};
-    if (on_demand && count > leaders_without_tree)
+    if (on_demand && count > tk_leaders_without_tree)
         add_tree(leaders, mine, count);
     add_dissemination(leaders, mine, count);
 }

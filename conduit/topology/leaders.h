@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/bits.h"
+
 /* Steps of a tree come first, then those of dissemination. */
 enum { tk_leaders_tree_steps = 5, tk_leaders_steps_max = tk_leaders_tree_steps + 32 };
 
@@ -15,6 +17,14 @@ enum { tk_leaders_tree_steps = 5, tk_leaders_steps_max = tk_leaders_tree_steps +
  * as much as hundreds of barriers save, so only a job with many barriers makes the connections of
  * dissemination. */
 enum { tk_leaders_few = 100 };
+
+/* Up to this number of leaders there is no tree: dissemination makes few connections too. */
+enum { tk_leaders_without_tree = 8 };
+
+/* A leader sends messages of at most this many barriers beyond those that it has completed. Two, so
+ * that a barrier may begin while the one before it is on its way; more are seldom started at once,
+ * and each costs receive buffers. */
+enum { tk_leaders_ahead = 2 };
 
 /* In each step a leader sends the step's message, if any, then waits for the message of its own
  * step, if any, then begins the next step. A message carries the step of its receiver. */
@@ -41,6 +51,32 @@ void tk_leaders_plan(struct tk_leaders *leaders, uint32_t mine, uint32_t count, 
 
 /* The same with ranks, for this rank; no steps if it is not a leader. After tk_topology_build(). */
 void tk_leaders_open(struct tk_leaders *leaders, bool on_demand);
+
+/* How many messages of barriers and of the agreement at the end can be on their way to a rank of a
+ * job of `ranks`, sent and not handled. Of one step all come from one leader.
+ *
+ * Tree, a = tk_leaders_ahead: a child that sends message m to its parent has completed m - a, so it
+ * has received m - a messages of its parent, which the parent sent after it had handled as many of
+ * the child. So at most `a` are on their way. A parent that sends message m to a child has handled
+ * m messages of the child, which had completed m - a before it sent the last one: again `a`.
+ *
+ * Dissemination: a leader that sends message m of a step has completed m - a, which all others had
+ * entered: each of them had sent a message m - a, and so had completed m - 2a, for which it had
+ * handled as many messages of that step. So at most 2a are on their way. The first barrier of
+ * dissemination begins in a leader when the tree's last one is over there, with messages of the
+ * tree still on their way to others: both count.
+ *
+ * The agreement sends one message in each step, of the tree if there is one. */
+static inline int tk_leaders_messages_max(uint32_t ranks)
+{
+    enum { tree_awaits = 3 };
+    int rounds = 0;
+    while (rounds < 32 && (UINT64_C(1) << rounds) < ranks)
+        rounds++;
+    int tree = ranks > tk_leaders_without_tree ? tree_awaits : 0;
+    int at_end = (int)tk_max((size_t)tree, (size_t)rounds);
+    return tk_leaders_ahead * (tree + 2 * rounds) + at_end;
+}
 
 /* Whether a barrier, counted from 0, uses the steps of the tree: it and the end of the job, which
  * is like barrier 0, then use the steps before `tree`, others those from `tree` on. */

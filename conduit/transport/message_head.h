@@ -21,6 +21,9 @@ enum tk_message_kind {
     TK_ACK,   /* as REPLY, without a handler */
     TK_CONTROL, /* at most one in each direction per job (exit notice); it has a receive buffer of
                    its own */
+    TK_BOUNDED, /* a request without a reply, of a protocol that bounds how many are in flight to a
+                   rank: tk_leaders_messages_max(). It takes no credit where shared receive queues
+                   have buffers for all of them, and is a REQUEST elsewhere */
     /* Between transports: never delivered to the rooms above */
     TK_NOTICE,
     TK_LOAN,      /* verbs/data/credit_loan_messages.c */

@@ -29,6 +29,7 @@ $(call job,any_address,everything)
 $(call job,atomics,seq par large everything,atomics atomics_history atomics_misuse atomics_types atomics_words)
 $(call job,attach,seq par)
 $(call job,barrier,seq par)
+$(call job,barrier_credits,seq par)
 $(call job,barrier_threads,par)
 $(call job,counters,seq par)
 $(call job,counters_shifted,seq par,counters shifted_clock)
@@ -135,7 +136,7 @@ job_tests = $(patsubst %,tests/job/%.sh, \
     spinning two_machines legacy settings misuse checked environment firehose addressing fabrics fabrics_addresses failover port_flap connect_max on_demand rdmacm rails \
     segments loaded_late putget negotiated cancel teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma \
     cuda_ring locality ports_auto summit \
-    raw rma barrier named_barrier legacy_threads exit_contexts limits plan simulate gasnet_trace info bundle info_accelerators info_topology attach_memory paging connect_files query stress \
+    raw rma barrier barrier_credits named_barrier legacy_threads exit_contexts limits plan simulate gasnet_trace info bundle info_accelerators info_topology attach_memory paging connect_files query stress \
     tools foreign_launchers others strangers exit_messages)
 TESTS += $(job_tests)
 accelerator_tests = $(patsubst %,tests/job/%.sh,kinds kinds_am kinds_atomic)

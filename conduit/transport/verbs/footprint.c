@@ -71,7 +71,8 @@ static bool is_shared(const struct tk_job_shape *shape, const struct tk_verbs_li
                                   .credits_pp = limits->credits_pp,
                                   .credits_total = limits->credits_total,
                                   .notices = tk_srq_notices(shape->conns, fails_over(shape), false),
-                                  .held = (int)tk_verbs_spares(shape->is_threaded)};
+                                  .held = (int)tk_verbs_spares(shape->is_threaded),
+                                  .bounded = tk_srq_bounded(shape->ranks, fails_over(shape))};
     if (!tk_verbs_srq_wish(&input, shape->ranks))
         return false;
     *plan = tk_loan_plan(&input);

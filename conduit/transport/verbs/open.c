@@ -407,7 +407,8 @@ static enum tk_status open_few(struct tk_peer_info **info, uint32_t turn, uint32
     (*info)->credits = (uint32_t)tk_srq_credits_base();
     (*info)->whole_max = tk_recv_size();
     (*info)->recv_min = tk_verbs.recv_min;
-    (*info)->slack = (uint32_t)tk_verbs.slack;
+    (*info)->slack = (uint16_t)tk_verbs.slack;
+    (*info)->has_bounded = tk_srq_in_use() && tk_verbs.srq_plan.bounded > 0;
     return TK_OK;
 }
 
@@ -558,17 +559,22 @@ static enum tk_status connect_on_demand(void)
 }
 
 /* Ranks with shared receive queues grant fewer credits. The slack must be small enough for all
- * ranks, so that credits held back by others can't block any of them. */
-static void agree_on_slack(void)
+ * ranks, so that credits held back by others can't block any of them.
+ * Bounded messages take no credit if all ranks have buffers for them. */
+static void agree_on_credits(void)
 {
-    for (uint32_t r = 0; r < tk_peers.size; r++)
-        tk_verbs.slack = (int)tk_min((size_t)tk_verbs.slack, tk_peer_info_of(r)->slack);
+    tk_verbs.has_bounded = true;
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        const struct tk_peer_info *info = tk_peer_info_of(r);
+        tk_verbs.slack = (int)tk_min((size_t)tk_verbs.slack, info->slack);
+        tk_verbs.has_bounded &= info->has_bounded;
+    }
 }
 
 enum tk_status tk_verbs_connect(const uint32_t *host_of)
 {
     tk_psn_secret_agree();
-    agree_on_slack();
+    agree_on_credits();
     set_rma_limits();
     tk_atomics_agree();
     tk_paging_report();

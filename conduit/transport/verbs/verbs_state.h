@@ -81,6 +81,8 @@ struct tk_verbs {
     uint32_t lane_count;
     struct tk_tx *txs;
     int credits_pp, slack, batch_slack;
+    bool has_bounded; /* all ranks have receive buffers for TK_BOUNDED, so that it takes no credit
+                       */
     struct tk_loan_plan srq_plan; /* .buffers is 0: receive queues are not shared */
     uint32_t recv_min; /* not 0: GASNET_RBUF_COUNT is too small, and this is the minimum */
     int depth_pp, depth_total;

@@ -5,8 +5,8 @@ import os
 import resource
 import subprocess
 
-# As in large jobs at all sizes: receive queues are shared, and have as few buffers for each rank as 256 ranks have by default. With more,
-# messages carry credits along, and small jobs would send half as many. Each end of a connection has a queue pair of its own (no XRC).
+# As in large jobs at all sizes: receive queues are shared, and have as few buffers for each rank as 256 ranks have by default. With more, requests
+# are acknowledged together or by the next message, and small jobs would send fewer. Each end of a connection has a queue pair of its own (no XRC).
 SETTINGS = {"GASNET_SUPERNODE_MAXSIZE": "1", "GASNET_CONNECT_STATIC": "0", "GASNET_USE_FIREHOSE": "0", "GASNET_USE_SRQ": "1",
             "GASNET_USE_XRC": "0", "GASNET_QUIET": "1", "JOB_DEADLINE": "280", "SOFTHCA_SEED": "0"}
 BUFFERS, BUFFERS_LEAST = 4, 16  # of each rank, of a job

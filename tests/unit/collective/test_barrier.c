@@ -3,7 +3,8 @@
  * The barrier, with 1 to 12 ranks, each a process, that share memory in groups of 1 to 9. This test
  * is their network: it decides which rank starts, which polls, whose sends are refused and which
  * message arrives next, at random from a seed. Checked at every step: no rank leaves a barrier that
- * some rank has not entered, and barriers end in order. Checked at the end: all of them end. */
+ * some rank has not entered, barriers end in order, and no more messages are in flight than
+ * leaders.h promises. Checked at the end: all of them end. */
 #include "config.h"
 
 #include <string.h>
@@ -61,7 +62,8 @@ static enum tk_status take_from_rank(struct tk_peer *to, struct tk_outgoing *m)
         refusals--;
         return TK_BUSY;
     }
-    if (m->head->handler != TK_HANDLER_BARRIER || outcome.sent == sent_max)
+    if (m->head->handler != TK_HANDLER_BARRIER || m->head->kind != TK_BOUNDED ||
+        outcome.sent == sent_max)
         _exit(1);
     outcome.message[outcome.sent].to = to->rank;
     outcome.message[outcome.sent++].round = *(const unsigned *)(m->head + 1);
@@ -238,6 +240,25 @@ static void check(void)
                      done[r] - 1);
 }
 
+static bool is_of_tree(unsigned round)
+{
+    return is_on_demand && size > tk_leaders_without_tree && round < tk_leaders_tree_steps;
+}
+
+/* Receivers have as many buffers, and messages of barriers take no credits. */
+static void check_bound(uint32_t to)
+{
+    unsigned of_round[tk_leaders_steps_max] = {0}, all = 0;
+    for (unsigned i = 0; i < in_flight; i++)
+        if (flying[i].to == to) {
+            all++;
+            of_round[flying[i].round]++;
+        }
+    for (unsigned round = 0; round < tk_leaders_steps_max; round++)
+        assert_true(of_round[round] <= (is_of_tree(round) ? 1 : 2) * tk_leaders_ahead);
+    assert_true((int)all <= tk_leaders_messages_max(size));
+}
+
 static void tell(uint32_t rank, struct order order)
 {
     struct outcome o;
@@ -251,6 +272,8 @@ static void tell(uint32_t rank, struct order order)
         flying[in_flight].to = o.message[i].to;
         flying[in_flight++].round = o.message[i].round;
     }
+    for (unsigned i = 0; i < o.sent; i++)
+        check_bound(o.message[i].to);
     check();
 }
 

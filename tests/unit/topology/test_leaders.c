@@ -47,6 +47,24 @@ static void test_few_barriers_use_the_tree(void **state)
     assert_false(tk_leaders_use_tree(&leaders, 0));
 }
 
+/* What a rank may have to receive at once: leaders.h. */
+static void test_enough_messages_are_expected(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= most; count++)
+        for (uint32_t mine = 0; mine < 2 * count; mine++) {
+            struct tk_leaders leaders;
+            int tree = 0, rounds = 0;
+            tk_leaders_plan(&leaders, mine / 2, count, mine % 2);
+            for (unsigned i = 0; i < leaders.all; i++)
+                *(i < leaders.tree ? &tree : &rounds) += leaders.steps[i].awaits;
+            int at_end = leaders.tree ? tree : rounds;
+            assert_true(tk_leaders_ahead * (tree + 2 * rounds) + at_end <=
+                        tk_leaders_messages_max(count));
+        }
+    assert_int_equal(tk_leaders_messages_max(256), 2 * 3 + 4 * 8 + 8);
+}
+
 /* Rank r is in neighbourhood r % most, so its first rank is that of its index; or in r / each. */
 static void assert_ranks(uint32_t mine, bool in_turn)
 {
@@ -94,6 +112,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_message_is_awaited),
         cmocka_unit_test(test_few_barriers_use_the_tree),
+        cmocka_unit_test(test_enough_messages_are_expected),
         cmocka_unit_test(test_ranks_are_the_first_of_their_neighbourhoods),
         cmocka_unit_test(test_other_ranks_have_no_steps),
     };

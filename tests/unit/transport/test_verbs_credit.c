@@ -226,9 +226,10 @@ static void a_shared_queue_is_full_again_before_the_handler_runs(void **state)
         assert_int_equal(got.count, 1);
         /* The handler holds one buffer; of the last message only a rendezvous request came through
          * the queue. */
-        assert_int_equal(got.receives, 4 - (i == 2));
+        const int all = 4 + tk_verbs.srq_plan.bounded;
+        assert_int_equal(got.receives, all - (i == 2));
         assert_payload(i >= 0 ? sizes[i] : 0);
-        assert_int_equal(fake_srq_receives(tk_verbs.device.srq->queue), 4);
+        assert_int_equal(fake_srq_receives(tk_verbs.device.srq->queue), all);
         close_world();
     }
 }
@@ -242,7 +243,7 @@ static void a_handler_beyond_those_that_may_hold_a_buffer_gets_a_copy(void **sta
     world_be(0);
     assert_int_equal(send_with(1, TK_REQUEST, 3000), TK_OK);
     world_settle();
-    assert_int_equal(got.receives, 4);
+    assert_int_equal(got.receives, 4 + tk_verbs.srq_plan.bounded);
     assert_payload(3000);
     close_world();
 }
@@ -353,6 +354,48 @@ static void an_exit_notice_needs_no_credit(void **state)
     world_settle();
     assert_int_equal(got.count, 2);
     assert_int_equal(world_conn(1, 0)->control_expected, 0);
+    close_world();
+}
+
+static bool is_balanced(void)
+{
+    struct tk_pair_balance of[2];
+    for (uint32_t r = 0; r < 2; r++) {
+        world_be(r);
+        of[r] = tk_pair_balance(tk_conns_to(!r));
+    }
+    world_be(0);
+    return of[0].out == of[1].owed && of[1].out == of[0].owed;
+}
+
+/* The connection may be closed only when all of them have come. */
+static void a_bounded_message_takes_no_credit_and_has_no_answer(void **state)
+{
+    OPEN_SHARED("GASNET_AM_CREDITS_PP=1");
+    unsigned before = fake.posted;
+    assert_int_equal(request(1), TK_OK);
+    assert_int_equal(request(1), TK_BUSY);
+    for (int i = 0; i < tk_verbs.srq_plan.bounded; i++)
+        assert_int_equal(send_with(1, TK_BOUNDED, 0), TK_OK);
+    assert_false(is_balanced());
+    world_settle();
+    assert_int_equal(got.count, 1 + tk_verbs.srq_plan.bounded);
+    assert_int_equal(credits(0, 1), 1);
+    assert_int_equal(fake.posted - before, 2 + tk_verbs.srq_plan.bounded); /* and an ACK */
+    assert_true(is_balanced());
+    assert_int_equal(send_with(1, TK_BOUNDED, 0), TK_OK);
+    assert_false(is_balanced());
+    close_world();
+}
+
+static void without_shared_queues_a_bounded_message_is_a_request(void **state)
+{
+    OPEN(2, "GASNET_AM_CREDITS_PP=1");
+    assert_int_equal(send_with(1, TK_BOUNDED, 0), TK_OK);
+    assert_int_equal(send_with(1, TK_BOUNDED, 0), TK_BUSY);
+    world_settle();
+    assert_int_equal(got.head.kind, TK_REQUEST);
+    assert_int_equal(credits(0, 1), 1);
     close_world();
 }
 
@@ -639,6 +682,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(beyond_the_slack_all_banked_credits_come_in_one_ack),
     cmocka_unit_test(what_came_together_is_acknowledged_together),
     cmocka_unit_test(an_exit_notice_needs_no_credit),
+    cmocka_unit_test(a_bounded_message_takes_no_credit_and_has_no_answer),
+    cmocka_unit_test(without_shared_queues_a_bounded_message_is_a_request),
     cmocka_unit_test(a_credit_that_comes_back_while_the_connection_is_held_stays_there),
     cmocka_unit_test(the_process_as_a_whole_has_a_limit_too),
     cmocka_unit_test(a_full_send_queue_gives_the_credit_back),

@@ -460,8 +460,21 @@ static int credits_out(struct tk_conn *conns)
     return ours;
 }
 
+/* Bounded messages take no credit either; without failover only the primary carries them. */
+static void add_bounded(struct tk_conn *conns, struct tk_pair_balance *balance)
+{
+    struct tk_conn *primary = tk_primary(conns->peer);
+    tk_lock(&primary->lock);
+    if (primary->loan) {
+        balance->out += (int)primary->loan->bounded_sent;
+        balance->owed += (int)primary->loan->bounded_came;
+    }
+    tk_unlock(&primary->lock);
+}
+
 /* An exit notice takes no credit, but counts as one here, because it must not be lost either. It
- * may have been sent over an earlier primary. */
+ * may have been sent over an earlier primary. `out` of an end is never less than `owed` of the
+ * other one, in credits, in notices and in bounded messages: so equal sums are equal in each. */
 struct tk_pair_balance tk_pair_balance(struct tk_conn *conns)
 {
     struct tk_pair_balance balance = {.out = credits_out(conns)};
@@ -476,6 +489,7 @@ struct tk_pair_balance tk_pair_balance(struct tk_conn *conns)
     }
     balance.out += has_sent_control;
     balance.owed += !control_expected;
+    add_bounded(conns, &balance);
     return balance;
 }
 

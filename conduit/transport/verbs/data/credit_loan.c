@@ -61,6 +61,7 @@ struct tk_loan_plan tk_loan_plan(const struct tk_loan_input *input)
                                 .most = input->credits_pp,
                                 .buffers = least_of(input->buffers, tk_loan_buffers_max(input)),
                                 .held = input->held,
+                                .bounded = input->bounded,
                                 .notices = input->notices};
     int spare = plan.buffers - tk_loan_buffers_min(input);
     plan.batch = 1 + least_of(batch_max - 1, spare / 8);
@@ -79,7 +80,9 @@ struct tk_loan_stock tk_loan_stock(const struct tk_loan_plan *plan, int conns)
     int further = most_of(0, conns - plan->conns) * (plan->base + plan->notices);
     int capacity = least_of((plan->most + plan->notices) * conns, plan->capacity + further);
     int replies = least_of(plan->replies, plan->most * conns);
-    return (struct tk_loan_stock){.buffers = capacity + replies + plan->batch - 1 + plan->held,
+    int bounded = conns > 0 ? plan->bounded : 0;
+    return (struct tk_loan_stock){.buffers =
+                                      capacity + replies + plan->batch - 1 + plan->held + bounded,
                                   .capacity = capacity};
 }
 

@@ -24,6 +24,8 @@ struct tk_loan_plan {
     int batch;    /* used buffers are posted again in groups of this many */
     int held;     /* handlers that may read a payload in its receive buffer at the same time */
     int notices;  /* for each connection: buffers for messages that take no credit */
+    int bounded;  /* beyond `buffers`: for messages that take no credit because their protocol
+                     bounds them (TK_BOUNDED), from all peers together */
     int capacity; /* what remains for requests and notices */
     int base;     /* credits of each connection that are never reclaimed */
 };
@@ -34,6 +36,7 @@ struct tk_loan_input {
     int credits_pp, credits_total; /* more are of no use */
     int notices; /* for each connection: its exit notice, and failover's notices */
     int held;
+    int bounded; /* as in the plan */
 };
 
 /* The minimum of buffers for `conns` connections. */
@@ -47,7 +50,7 @@ struct tk_loan_plan tk_loan_plan(const struct tk_loan_input *input);
 int tk_loan_conns_fit(const struct tk_loan_input *input);
 
 /* The stock of a queue with so many connections: as much as they can use, up to the plan; each
- * connection beyond the plan's number adds its base. */
+ * connection beyond the plan's number adds its base. And the buffers for bounded messages. */
 struct tk_loan_stock {
     int buffers, capacity;
 };

@@ -137,6 +137,23 @@ static void loan_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer
     tk_loan_came(conn, &copy, size);
 }
 
+/* One of a barrier or of the end of the job. Counted when its buffer is back in the queue: then the
+ * connection may be closed. */
+static void bounded_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer,
+                         size_t size)
+{
+    struct tk_short copy;
+    if (size > sizeof(copy) || !tk_verbs.has_bounded)
+        tk_wire_error(conn, "a malformed message came");
+    memcpy(&copy, buffer->data, size);
+    size_t front = tk_message_check(conn, &copy.head, size);
+    tk_srq_give(srq, buffer);
+    tk_lock(&conn->lock);
+    conn->loan->bounded_came++;
+    tk_unlock(&conn->lock);
+    tk_message_hand_up(conn, &copy.head, (char *)&copy + front, size - front);
+}
+
 /* The queue pair may be gone already. */
 static void greeting_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer)
 {
@@ -163,6 +180,8 @@ static void handle_unknown_kind(struct tk_conn *conn, struct tk_srq *srq, struct
         greeting_came(conn, srq, buffer);
     else if (tk_is_datagram_conn(conn))
         tk_demand_came(buffer, (uint32_t)size);
+    else if (head->kind == TK_BOUNDED)
+        bounded_came(conn, srq, buffer, size);
     else if (head->kind == TK_LOAN)
         loan_came(conn, srq, buffer, size);
     else if (head->kind == TK_RENDEZVOUS)

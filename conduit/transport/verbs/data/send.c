@@ -23,6 +23,7 @@
 #include "transport/verbs/data/rendezvous.h"
 #include "transport/verbs/data/send.h"
 #include "transport/verbs/data/send_trace.h"
+#include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/data/tx_type.h"
 #include "transport/verbs/failover/tx_log.h"
@@ -284,8 +285,21 @@ static enum tk_status send_request(struct tk_conn *conn, struct tk_outgoing *m)
     return tk_message_post(conn, m) == TK_OK ? TK_OK : queue_full(conn, true);
 }
 
+/* Its receive buffer is always there. */
+static enum tk_status send_bounded(struct tk_conn *conn, struct tk_outgoing *m)
+{
+    if (tk_message_post(conn, m) != TK_OK)
+        return queue_full(conn, false);
+    conn->loan->bounded_sent++;
+    return TK_OK;
+}
+
 static enum tk_status send_locked(struct tk_conn *conn, struct tk_outgoing *m)
 {
+    if (m->head->kind == TK_BOUNDED && tk_verbs.has_bounded)
+        return send_bounded(conn, m);
+    if (m->head->kind == TK_BOUNDED)
+        m->head->kind = TK_REQUEST;
     if (m->head->kind == TK_REQUEST)
         return send_request(conn, m);
     if (tk_message_post(conn, m) != TK_OK)

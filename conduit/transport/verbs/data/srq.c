@@ -74,7 +74,8 @@ void tk_srq_choose(uint32_t peers, int credits_total)
         .credits_pp = tk_verbs.credits_pp,
         .credits_total = credits_total,
         .notices = tk_srq_notices(tk_verbs.conns_pp, tk_verbs.failover_enabled, tk_cm_greets()),
-        .held = (int)tk_verbs_spares(TK_THREADED)};
+        .held = (int)tk_verbs_spares(TK_THREADED),
+        .bounded = tk_srq_bounded(tk_peers.size, tk_verbs.failover_enabled)};
     if (peers == 0 || !tk_verbs_srq_wish(&input, tk_peers.size))
         return;
     const char *why = refusal(&input, conns);

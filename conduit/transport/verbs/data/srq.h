@@ -21,6 +21,7 @@
 #include "base/bits.h"
 #include "base/lock.h"
 #include "base/status.h"
+#include "topology/leaders.h"
 #include "transport/verbs/data/buffer.h"
 #include "transport/verbs/data/credit_loan.h"
 #include "transport/verbs/failover/connection_state.h"
@@ -40,6 +41,9 @@ struct tk_loan {
     int granted, returned;
     bool is_grant_due, is_return_due, is_request_due;
     bool is_pending; /* counted among the pending work */
+    /* TK_BOUNDED: sent, and handled; the connection is closed only when the other end has the same
+     * numbers. The primary's lock. */
+    uint32_t bounded_sent, bounded_came;
 };
 
 struct tk_srq_entry {
@@ -86,6 +90,14 @@ static inline int tk_srq_notices(uint32_t conns_pp, bool fails_over, bool greets
 {
     return 1 + (fails_over ? tk_notice_buffers_max * (int)(conns_pp - 1) : 0) +
            (greets ? (int)conns_pp : 0);
+}
+
+/* Buffers for messages of barriers and of the end of a job of so many ranks. In a failover group
+ * these messages take credits like others: what is in flight over a dead connection is counted by
+ * credits there. */
+static inline int tk_srq_bounded(uint32_t ranks, bool fails_over)
+{
+    return fails_over ? 0 : tk_leaders_messages_max(ranks);
 }
 
 /* Bytes of a queue that so many connections joined one after the other, with all its tables. */
