@@ -196,7 +196,7 @@ static void with_cpus_for_all_we_spin_first(void **state)
 static void with_more_ranks_than_cpus_we_soon_give_ours_away_and_then_sleep(void **state)
 {
     open_job(true);
-    assert_in_range(empty_steps(100), 5, 50);
+    assert_in_range(empty_steps(100), 2, 8);
     assert_in_range(sleeps, 20, 99 - yields);
     close_job();
 }
