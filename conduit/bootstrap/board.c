@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * See board.h. Owns the file, on the leader, and its mappings. The first page is the head, which
- * only the leader writes; editions and tables follow one after another, and the pages of a replaced
- * edition are freed. No lock: one thread at a time. */
+ * only the leader writes, but for the meeting; editions and tables follow one after another, and
+ * the pages of a replaced edition are freed. No lock: one thread at a time. */
 #include "config.h"
 
 #include <errno.h>
@@ -24,6 +24,9 @@
 /* Between checks whether the leader is still alive. */
 static const uint64_t patience = TK_SECOND / 4;
 
+/* Ranks that have the peer infos meet within 0.1 s, where 512 share a CPU. */
+static const uint64_t meeting_patience = TK_SECOND;
+
 /* Special values in place of the size of an edition. */
 enum edition_kind { EDITION_WHOLE, EDITION_NONE, EDITION_FAILED };
 
@@ -37,12 +40,16 @@ struct edition {
  * ahead of the others. */
 enum { editions_known = 8 };
 
+/* One word that is set once decides for all. */
+enum meeting { MEETING_OPEN, MEETING_HELD, MEETING_OFF };
+
 struct board_head {
     uint8_t nonce[16];
     _Atomic uint32_t editions; /* and tables so far; the word on which the others sleep */
     uint32_t reserved;
     struct edition last[editions_known]; /* by number, reused cyclically; written before the
                                           * count */
+    _Atomic uint32_t arrived, meeting;
 };
 
 static struct {
@@ -255,6 +262,27 @@ const void *tk_board_kept(size_t *size)
     struct edition edition = wait_for_edition();
     *size = edition.size;
     return map_edition(&edition, PROT_READ, MAP_SHARED | MAP_POPULATE);
+}
+
+static bool meeting_end(uint32_t how)
+{
+    uint32_t was = MEETING_OPEN;
+    if (!atomic_compare_exchange_strong(&board.head->meeting, &was, how))
+        return was == MEETING_HELD;
+    tk_futex_wake_all(&board.head->meeting);
+    return how == MEETING_HELD;
+}
+
+bool tk_board_meet(uint32_t ranks)
+{
+    if (!board.head)
+        return false;
+    if (atomic_fetch_add(&board.head->arrived, 1) + 1 == ranks)
+        return meeting_end(MEETING_HELD);
+    uint64_t now, until = tk_now() + meeting_patience;
+    while (atomic_load(&board.head->meeting) == MEETING_OPEN && (now = tk_now()) < until)
+        tk_futex_wait(&board.head->meeting, MEETING_OPEN, until - now);
+    return meeting_end(MEETING_OFF);
 }
 
 void tk_board_drop(void)

@@ -119,7 +119,11 @@ int tk_bootstrap_stack_file(void);
 /* Disconnects in order; no bootstrap call may follow. */
 void tk_bootstrap_close(void);
 
-/* The same for a rank that leaves while others continue: the next fence counts it as arrived. */
+/* The same for a process that is about to end, after all ranks have come to the end of the job with
+ * status 0. Under our launcher it stays connected until it ends. */
+void tk_bootstrap_close_last(void);
+
+/* As tk_bootstrap_close(), for a rank that leaves while others continue: the next fence counts it as arrived. */
 void tk_bootstrap_close_early(void);
 
 #endif

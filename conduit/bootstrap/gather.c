@@ -276,6 +276,14 @@ void tk_gather_withdraw(const char *key)
         tk_bootstrap_withdraw(key);
 }
 
+enum tk_status tk_gather_meet(void)
+{
+    bool shares = role == LEADS || role == FOLLOWS;
+    if (shares && !is_packed() && tk_board_meet(tk_bootstrap.size))
+        return TK_OK;
+    return tk_bootstrap_fence(NULL, 0);
+}
+
 /* Without a launcher no server would answer. */
 static enum tk_status gather_alone(const void *mine, size_t size)
 {

@@ -239,7 +239,11 @@ static void part(void)
     tk_liveness_set(TK_LIVENESS_LEFT);
     if (tk_bootstrap_leave_mark())
         tk_state_code_known(&tk_exit_state);
-    tk_bootstrap_close();
+    /* If one exits with a status, the launcher waits for those that have finalized. */
+    if (tk_state_code(&tk_exit_state) == 0 && !tk_report_has_lost_output())
+        tk_bootstrap_close_last();
+    else
+        tk_bootstrap_close();
     tk_state_over(&tk_exit_state);
 }
 

@@ -3,8 +3,9 @@
  * Whether the client has one thread only. A thread is started by another one, and the kernel
  * reports each thread or process that a given thread starts, before it runs, in memory shared with
  * it: perf_event_open(2), PERF_RECORD_FORK of an event that counts nothing. So if there was one
- * thread when recording began, and that thread has started none since, there is no other. Threads
- * that it starts while it is inside the library, and their descendants, are not the client's.
+ * thread when the library's start began, and that thread has started none since it ended, there is
+ * no other. Threads that it starts while it is inside the library, and their descendants, are not
+ * the client's.
  *
  * The shared memory holds some hundred records: if more forks happen between two checks, some are
  * lost, and each may have been a thread. Then the existing threads are examined one by one: if each
@@ -50,8 +51,7 @@ struct tk_alone tk_alone = {.head = &tk_alone.never,
                             .inside = &tk_alone.never,
                             .never = UINT64_MAX /* no head reaches this value */};
 static bool is_shared;
-static _Atomic uint64_t
-    *coming; /* the kernel's head, between tk_alone_open() and the first tk_alone_accept() */
+static bool began_alone; /* between tk_alone_open() and the first tk_alone_accept() */
 static const char *records;
 static size_t records_size;
 
@@ -124,14 +124,7 @@ static void *map_records(int fd, size_t size)
 
 void tk_alone_open(void)
 {
-    size_t size = (size_t)sysconf(_SC_PAGESIZE);
-    int fd = !records && is_first_thread() ? open_event_apart() : -1;
-    struct perf_event_mmap_page *control = fd >= 0 ? map_records(fd, size) : NULL;
-    if (!control)
-        return;
-    records = (char *)control + size;
-    records_size = size;
-    coming = (_Atomic uint64_t *)&control->data_head;
+    began_alone = !records && is_first_thread();
 }
 
 /* ---- the existing threads ---- */
@@ -231,11 +224,25 @@ static _Atomic uint64_t *head_now(void)
     return atomic_load_explicit(&tk_alone.head, memory_order_relaxed);
 }
 
+/* The thread and the event cost a fiftieth of a rank's start, and most jobs need neither. Until now
+ * this thread was inside the library, so recording may begin as late as this. */
+static void begin_recording(void)
+{
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    int fd = open_event_apart();
+    struct perf_event_mmap_page *control = fd >= 0 ? map_records(fd, size) : NULL;
+    if (!control)
+        return;
+    records = (char *)control + size;
+    records_size = size;
+    set_head((_Atomic uint64_t *)&control->data_head);
+}
+
 void tk_alone_accept(void)
 {
-    if (coming)
-        set_head(coming);
-    coming = NULL;
+    if (began_alone)
+        begin_recording();
+    began_alone = false;
     if (head_now() == &tk_alone.never)
         return;
     set_seen(atomic_load_explicit(head_now(), memory_order_acquire));
@@ -245,7 +252,7 @@ void tk_alone_accept(void)
 void tk_alone_close(void)
 {
     set_head(&tk_alone.never);
-    coming = NULL;
+    began_alone = false;
     if (records)
         munmap((void *)(uintptr_t)(records - records_size), 2 * records_size);
     records = NULL;

@@ -26,8 +26,8 @@ extern TK_HIDDEN struct tk_alone tk_alone;
  * exist. tk_is_alone() is false until tk_alone_accept(), when all of these have been started. */
 void tk_alone_open(void);
 
-/* Threads started since the last check are not the client's. Has no effect once tk_is_alone() has
- * seen a second thread. */
+/* Threads started since tk_alone_open() or the last check are not the client's. The first call
+ * begins recording. Has no effect once tk_is_alone() has seen a second thread. */
 void tk_alone_accept(void);
 
 /* tk_is_alone() is not needed and is false from now on. */

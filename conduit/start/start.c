@@ -17,6 +17,7 @@
 #include "base/segment_mode.h"
 #include "base/wait_record.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/gather.h"
 #include "collective/barrier.h"
 #include "collective/clocks.h"
 #include "collective/coll.h"
@@ -225,7 +226,7 @@ static enum tk_status wait_for_peers(void)
 {
     struct tk_op op;
     if (has_others()) {
-        enum tk_status status = tk_bootstrap_fence(NULL, 0);
+        enum tk_status status = tk_gather_meet();
         if (status == TK_OK)
             tk_exit_network_ready();
         return status;

@@ -49,6 +49,10 @@ fi
 # The host map; over the network also the addresses of ports.
 [ "$(sum tables)" -eq 32 ] || failed "not each rank shares one table with the others of its host"
 
+# Over the network on one host: peer infos and segments take a fence each; before they send, ranks meet in shared memory.
+SETTINGS="GASNET_SUPERNODE_MAXSIZE=1" good 8 "$jobs/start_cost-seq"
+most "fences of ranks of one host" "$(sum fences)" $((8 * 2))
+
 # Several hosts: one leader on each, which twice queries one key of each other rank of its host, and then of each host.
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" RUN="-H =a:4,=b:4" good 8 "$jobs/start_cost-seq"
 most "questions of the leaders" "$(sum gets '0|4')" $((2 * 2 * (3 + 2)))

@@ -97,6 +97,8 @@ void shca_file_put(struct shca_file *f);
 /* ---- paging.c ---- */
 /* Makes the pages present as a write would, which is what pinning does; 0 or ENOMEM. */
 int shca_pages_pin(uint64_t addr, uint64_t length);
+/* Whether it is present and writable now; false also where the kernel can't populate. */
+bool shca_page_written(const void *at);
 bool shca_page_writable(const void *at);
 /* A device's page fault, for a region with these rights: as on hardware, the fault of a writable
  * region needs the right to write even if the transfer only reads. False: the program could not

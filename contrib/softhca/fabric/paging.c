@@ -38,6 +38,11 @@ int shca_pages_pin(uint64_t addr, uint64_t length)
     return e == 0 || e == EINVAL ? 0 : ENOMEM;
 }
 
+bool shca_page_written(const void *at)
+{
+    return populate((uintptr_t)at, 1, MADV_POPULATE_WRITE) == 0;
+}
+
 bool shca_page_writable(const void *at)
 {
     return populate((uintptr_t)at, 1, MADV_POPULATE_WRITE) != EINVAL || !kernel_populates();

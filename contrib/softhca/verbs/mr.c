@@ -75,6 +75,10 @@ static int mr_check_pages(const char *addr, size_t length, unsigned access)
 {
     if (access & IBV_ACCESS_ON_DEMAND)
         return !addr && length == SIZE_MAX ? EINVAL : 0;
+    /* Usually these two calls are enough. If one fails, the others find out why. */
+    if ((access & IBV_ACCESS_LOCAL_WRITE) && shca_page_written(addr) &&
+        shca_page_written(addr + length - 1))
+        return 0;
     if (!mr_readable(addr) || !mr_readable(addr + length - 1))
         return EFAULT;
     if ((access & IBV_ACCESS_LOCAL_WRITE) &&

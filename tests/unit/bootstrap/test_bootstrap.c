@@ -621,6 +621,12 @@ static void closing_in_order_waits_for_no_rank(void **state)
     assert_int_equal(server.finalizes, 1);
 }
 
+static void closing_last_finalizes_without_our_launcher(void **state)
+{
+    tk_bootstrap_close_last();
+    assert_int_equal(server.finalizes, 1);
+}
+
 /* ---- the mark of a rank that leaves in order */
 
 static void assert_no_mark(void *unused)
@@ -722,6 +728,31 @@ the_slot_says_that_a_rank_has_left_closing_does_too_and_where_its_waits_are(void
     assert_true(of_waits.wait_page == (uintptr_t)file);
 }
 
+static void close_last(void *of)
+{
+    server.nspace = of;
+    assert_int_equal(tk_bootstrap_open(), TK_OK);
+    tk_bootstrap_close_last();
+    _exit((int)server.finalizes);
+}
+
+/* With the mark PMIx_Finalize() has nothing to say, but a launcher inside ours needs it. */
+static void under_our_launcher_the_mark_is_enough_at_the_end(void **state)
+{
+    char directory[] = "/tmp/unit-session-XXXXXX", file[sizeof(directory) + 16];
+    assert_non_null(mkdtemp(directory));
+    snprintf(file, sizeof(file), "%s/" TK_RANK_SLOTS_NAME, directory);
+    setenv("TRUNKLINE_SESSION", directory, 1);
+    write_slots(file);
+    unit_assert_exit(close_last, "trunkline-7-1a", 0);
+    assert_int_equal(read_slot(file).has_left, 1);
+    unit_assert_exit(close_last, "prterun-7@1", 1);
+    unlink(file);
+    unit_assert_exit(close_last, "trunkline-7-1a", 1);
+    unsetenv("TRUNKLINE_SESSION");
+    assert_int_equal(rmdir(directory), 0);
+}
+
 static void without_a_file_of_the_guard_there_is_no_mark(void **state)
 {
     setenv("TRUNKLINE_SESSION", "/nowhere", 1);
@@ -779,6 +810,8 @@ static const struct CMUnitTest tests[] = {
     OPEN(closing_early_starts_no_second_fence),
     OPEN(closing_in_order_waits_for_no_rank),
     TEST(under_other_launchers_there_is_no_mark),
+    OPEN(closing_last_finalizes_without_our_launcher),
+    TEST(under_our_launcher_the_mark_is_enough_at_the_end),
     TEST(the_slot_says_that_a_rank_has_left_closing_does_too_and_where_its_waits_are),
     TEST(without_a_file_of_the_guard_there_is_no_mark),
 };

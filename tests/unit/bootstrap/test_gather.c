@@ -28,7 +28,7 @@ struct server {
         char bytes[blob_max];
     } put[ranks][keys_max];
     _Atomic unsigned puts[ranks];
-    _Atomic uint32_t gets[ranks], came, fences, local_puts, withdrawn;
+    _Atomic uint32_t gets[ranks], came, fences, local_puts, withdrawn, arrived;
     bool refuses; /* answers no query */
 };
 
@@ -120,6 +120,11 @@ enum tk_status tk_bootstrap_fence_data(void (*poll)(void), uint64_t deadline)
     while (atomic_load(&server->fences) == now)
         tk_futex_wait(&server->fences, now, TK_SECOND);
     return TK_OK;
+}
+
+enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
+{
+    return tk_bootstrap_fence_data(poll, deadline);
 }
 
 /* ---- the ranks */
@@ -232,6 +237,53 @@ static void a_rank_that_cannot_reach_the_board_asks_the_server(void **state)
     assert_int_equal(server->gets[1], 1);
     assert_int_equal(server->gets[2], 1 + 3 * ranks);
     assert_int_equal(server->gets[3], 1);
+}
+
+static void gather_and_meet(void)
+{
+    gather_once(0);
+    atomic_fetch_add(&server->arrived, 1);
+    must(tk_gather_meet() == TK_OK, 21);
+    must(atomic_load(&server->arrived) == ranks, 22);
+    gather_once(1);
+}
+
+static void ranks_of_one_host_meet_without_a_fence(void **state)
+{
+    each_rank(gather_and_meet);
+    assert_int_equal(server->fences, 2);
+}
+
+/* Longer than the others wait without a fence. */
+static void meet_late(void)
+{
+    gather_once(0);
+    if (tk_bootstrap.rank == 1)
+        usleep(1500000);
+    atomic_fetch_add(&server->arrived, 1);
+    must(tk_gather_meet() == TK_OK, 23);
+    must(atomic_load(&server->arrived) == ranks, 24);
+}
+
+static void for_a_late_rank_all_take_a_fence(void **state)
+{
+    each_rank(meet_late);
+    assert_int_equal(server->fences, 2);
+}
+
+static void meet_out_of_reach(void)
+{
+    if (tk_bootstrap.rank == 2)
+        must(chroot("/proc/self/fdinfo") == 0, 20);
+    gather_and_meet();
+}
+
+static void a_rank_that_cannot_reach_the_board_meets_the_others(void **state)
+{
+    if (geteuid() != 0)
+        skip();
+    each_rank(meet_out_of_reach);
+    assert_int_equal(server->fences, 3);
 }
 
 /* A client may close descriptors that are not its own. */
@@ -527,6 +579,9 @@ static const struct CMUnitTest tests[] = {
     TEST(one_rank_asks_for_all_others),
     TEST(what_one_writes_to_it_is_its_own),
     TEST(a_rank_that_cannot_reach_the_board_asks_the_server),
+    TEST(ranks_of_one_host_meet_without_a_fence),
+    TEST(for_a_late_rank_all_take_a_fence),
+    TEST(a_rank_that_cannot_reach_the_board_meets_the_others),
     TEST(without_its_file_each_asks_itself),
     TEST(a_process_without_a_launcher_has_its_own),
     TEST(without_neighbours_there_is_no_board),

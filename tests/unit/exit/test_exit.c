@@ -118,6 +118,11 @@ void tk_bootstrap_close(void)
     note("close");
 }
 
+void tk_bootstrap_close_last(void)
+{
+    note("close");
+}
+
 /* No launcher asks for stacks. */
 void tk_bootstrap_show_stacks(uint32_t signal)
 {

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -273,6 +274,34 @@ static void without_kernel_reports_no_client_is_alone(void **state)
     run(be_forbidden);
 }
 
+/* A thread and an event each leave a mapping. Most jobs need neither, and close without accept. */
+static unsigned mappings(void)
+{
+    unsigned count = 0;
+    char line[4096];
+    FILE *f = fopen("/proc/self/maps", "re");
+    while (f && fgets(line, sizeof(line), f))
+        count++;
+    check(f && count > 0, 90);
+    fclose(f);
+    return count;
+}
+
+static void open_only(void *unused)
+{
+    unsigned before = mappings();
+    tk_alone_open();
+    check(mappings() == before, 2);
+    tk_alone_close();
+    tk_alone_accept(); /* too late */
+    check(mappings() == before && !tk_is_alone(), 3);
+}
+
+static void nothing_is_recorded_before_it_is_needed(void **state)
+{
+    unit_assert_exit(open_only, NULL, 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_client_that_starts_a_thread_is_no_longer_alone),
     cmocka_unit_test(the_new_thread_is_not_the_only_one),
@@ -285,6 +314,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_the_first_thread_can_be_alone),
     cmocka_unit_test(after_close_no_client_is_alone),
     cmocka_unit_test(without_kernel_reports_no_client_is_alone),
+    cmocka_unit_test(nothing_is_recorded_before_it_is_needed),
 };
 
 UNIT_MAIN(tests)

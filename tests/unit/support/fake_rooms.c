@@ -8,6 +8,7 @@
 
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/gather.h"
 #include "collective/barrier.h"
 #include "collective/clocks.h"
 #include "collective/coll.h"
@@ -101,6 +102,11 @@ enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
 {
     (void)poll, (void)deadline;
     return step("fence");
+}
+
+enum tk_status tk_gather_meet(void)
+{
+    return tk_bootstrap_fence(NULL, 0);
 }
 
 void tk_bootstrap_bell(void (*ring)(void))
