@@ -127,7 +127,10 @@ static unsigned rows_of(const struct simulation *s, struct row rows[rows_max])
                               {"pmix_fences", s->pmix_fences},
                               {"datagrams", s->stock.datagrams},
                               {"connections", s->stock.connections},
-                              {"messages", s->stock.sent}};
+                              {"messages", s->stock.sent},
+                              {"acks", s->stock.acks},
+                              {"loan_messages", s->stock.loans},
+                              {"credit_waits", s->stock.waits}};
     enum { count = sizeof(all) / sizeof(all[0]) };
     for (unsigned i = 0; i < count; i++)
         rows[i] = all[i];
