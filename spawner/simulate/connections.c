@@ -146,29 +146,31 @@ static void count(struct simulation *s, const struct sim_connection *c, const ui
         s->leaders[nbrhd[end]].datagrams += sign * (int)c->ends[end].datagrams;
 }
 
-static bool partner_add(struct sim_leader *l, uint32_t partner)
+bool sim_list_add(uint32_t **list, uint32_t *count, uint32_t *space, uint32_t partner)
 {
-    if (l->connections == l->partner_space) {
-        uint32_t space = l->partner_space ? 2 * l->partner_space : 8;
-        uint32_t *more = realloc(l->partners, space * sizeof(*more));
+    if (*count == *space) {
+        uint32_t larger = *space ? 2 * *space : 8;
+        uint32_t *more = realloc(*list, larger * sizeof(*more));
         if (!more)
             return false;
-        l->partners = more;
-        l->partner_space = space;
+        *list = more;
+        *space = larger;
     }
-    l->partners[l->connections++] = partner;
+    (*list)[(*count)++] = partner;
     return true;
 }
 
-static void make(struct simulation *s, struct sim_connection *c, const uint32_t nbrhd[2],
-                 uint64_t now)
+void sim_connection_make(struct simulation *s, uint32_t me, uint32_t other, struct sim_end *end,
+                         uint64_t now)
 {
-    for (int end = 0; end < 2; end++) {
-        s->has_failed |= !partner_add(&s->leaders[nbrhd[end]], nbrhd[!end]);
-        sim_messages_connect(s, nbrhd[end], &c->ends[end]);
-        sim_compute(s, s->host_of[nbrhd[end]], now, s->costs.connection);
-    }
-    s->fabric.links[2 * s->host_of[nbrhd[0]]].messages += 2;
+    struct sim_leader *l = &s->leaders[me];
+    s->has_failed |= !sim_list_add(&l->partners, &l->connections, &l->partner_space, other);
+    l->made++;
+    l->connections_most =
+        l->connections > l->connections_most ? l->connections : l->connections_most;
+    sim_messages_connect(s, me, end);
+    sim_compute(s, s->host_of[me], now, s->costs.connection);
+    s->fabric.links[2 * s->host_of[me]].messages++;
 }
 
 uint64_t sim_connect(struct simulation *s, uint32_t from, uint32_t to, uint64_t now)
@@ -187,15 +189,17 @@ uint64_t sim_connect(struct simulation *s, uint32_t from, uint32_t to, uint64_t 
         shake(s, c);
         count(s, c, nbrhd, 1);
     }
-    if (is_new)
-        make(s, c, nbrhd, now);
+    for (int e = 0; is_new && e < 2; e++)
+        sim_connection_make(s, nbrhd[e], nbrhd[!e], &c->ends[e], now);
     return c->ends[end].up > now ? c->ends[end].up : now;
 }
 
 void sim_connections_close(struct simulation *s)
 {
-    for (uint32_t n = 0; s->leaders && n < s->nbrhds; n++)
+    for (uint32_t n = 0; s->leaders && n < s->nbrhds; n++) {
         free(s->leaders[n].partners);
+        free(s->leaders[n].records);
+    }
     if (s->connections)
         free(s->connections->at);
     free(s->connections);

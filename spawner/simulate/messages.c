@@ -6,6 +6,7 @@
 #include "messages.h"
 
 #include "connections.h"
+#include "demand.h"
 
 #include "settings/settings.h"
 #include "start/plan.h"
@@ -44,6 +45,7 @@ void sim_messages_open(struct simulation *s)
     shape.is_static = false;
     if (tk_shape_peers(&shape) == 0)
         return;
+    s->connections_max = (uint32_t)tk_settings.connect_max / shape.conns;
     s->is_shared = tk_verbs_shares(&shape, &s->limits, &s->plan);
     s->credits =
         tk_verbs_credits_find(&s->limits, s->is_shared ? &s->plan : NULL, tk_shape_peers(&shape));
@@ -108,6 +110,7 @@ static uint64_t post(struct simulation *s, struct sim_end *end, const struct sim
 {
     int carried = tk_credit_carried(kind_on_wire(m->what), end->to_return);
     end->to_return -= carried;
+    end->is_quiet = true;
     uint64_t bytes = m->nbytes + m->head;
     uint64_t leaves =
         sim_compute(s, s->host_of[m->from], now, s->costs.message + copying(s, m->nbytes));
@@ -135,6 +138,8 @@ static bool send_on(struct simulation *s, const struct sim_message *m, uint64_t 
     struct sim_connection *c = sim_connection(s, m->from, m->to);
     struct sim_end *end = &c->ends[sim_end_of(m->from, m->to)];
     bool is_last;
+    if (s->connections_max && !sim_demand_use(s, m->from, m->to, now))
+        return false;
     do {
         struct sim_message part = *m;
         if (!credit_take(s, l, end)) {
@@ -179,15 +184,14 @@ static bool wait_add(struct simulation *s, const struct sim_message *m, uint64_t
 bool sim_message_send(struct simulation *s, const struct sim_message *m, uint64_t now)
 {
     uint64_t sent = 0;
-    uint64_t ready = sim_connect(s, m->from, m->to, now);
+    uint64_t ready = s->connections_max ? now : sim_connect(s, m->from, m->to, now);
     if (s->has_failed || send_on(s, m, &sent, ready))
         return true;
     s->has_failed |= !wait_add(s, m, sent);
     return false;
 }
 
-/* The senders of this leader try again, in the order in which they began to wait. */
-static void retry(struct simulation *s, uint32_t nbrhd, uint64_t now)
+void sim_messages_retry(struct simulation *s, uint32_t nbrhd, uint64_t now)
 {
     uint32_t *at = &s->leaders[nbrhd].waiting;
     while (*at && !s->has_failed) {
@@ -310,6 +314,10 @@ static void owe(struct simulation *s, struct sim_event *e, struct sim_end *end)
 
 bool sim_message_came(struct simulation *s, struct sim_event *e)
 {
+    if (e->what == SIM_DATAGRAM || e->what == SIM_TIMER) {
+        sim_demand_came(s, e);
+        return false;
+    }
     struct sim_connection *c = sim_connection(s, e->a, e->b);
     struct sim_end *end = &c->ends[sim_end_of(e->a, e->b)];
     int carried = (int)(e->what >> carried_shift);
@@ -322,6 +330,6 @@ bool sim_message_came(struct simulation *s, struct sim_event *e)
         s->leaders[e->a].came++;
         owe(s, e, end);
     }
-    retry(s, e->a, e->time);
+    sim_messages_retry(s, e->a, e->time);
     return e->what < SIM_KINDS_OF_OWNERS;
 }

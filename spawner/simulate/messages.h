@@ -31,6 +31,10 @@ void sim_messages_connect(struct simulation *s, uint32_t nbrhd, struct sim_end *
  * sender when it is gone. */
 bool sim_message_send(struct simulation *s, const struct sim_message *m, uint64_t now);
 
+/* The messages of this leader that wait are tried again, in the order in which they began to
+ * wait. */
+void sim_messages_retry(struct simulation *s, uint32_t nbrhd, uint64_t now);
+
 /* Takes an event of a message. True: the message is its owner's, and `event` has its kind, and the
  * time at which it is handled. */
 bool sim_message_came(struct simulation *s, struct sim_event *event);

@@ -101,7 +101,8 @@ static void take_stock(struct simulation *s)
         s->stock.loans += l->loans;
         s->stock.waits += l->waits;
         s->stock.datagrams += l->datagrams;
-        s->stock.connections += l->connections;
+        s->stock.connections += l->made;
+        s->stock.closed += l->closed;
     }
 }
 
@@ -164,6 +165,11 @@ static int out_of_memory(const struct simulation *s)
 
 static bool is_small_enough(const struct simulation *s)
 {
+    if (s->in.plants_connect && tk_settings.connect_max) {
+        log_error("--simulate: plant=connect: not with GASNET_CONNECT_MAX=%lld",
+                  (long long)tk_settings.connect_max);
+        return false;
+    }
     if (!s->in.plants_connect || s->nbrhds <= PLANTED_MAX)
         return true;
     log_error("--simulate: plant=connect: %u neighbourhoods would have too many connections, not "

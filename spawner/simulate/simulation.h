@@ -37,8 +37,15 @@ struct sim_leader {
     uint32_t acks, loans; /* sent: acknowledgements, and messages about loans of credits */
     uint32_t waits;       /* messages that found no credit */
     uint32_t datagrams, connections;
-    uint32_t *partners; /* that it is connected to */
+    uint32_t *partners; /* that it is connected to now */
     uint32_t partner_space;
+    uint32_t made, closed; /* connections, in all */
+    uint32_t connections_most;
+    uint32_t *records; /* partners: demand.c */
+    uint32_t record_count, record_space;
+    uint32_t looks, questions;
+    uint64_t timer;
+    bool is_due;          /* messages may be sent again */
     uint32_t waiting;     /* its messages that wait for credits: messages.c */
     uint32_t next_victim; /* the partner that credits are reclaimed from next */
     int credits_total;    /* requests that it may send now to all together */
@@ -77,6 +84,7 @@ struct simulation {
     struct tk_loan_plan plan;      /* of its shared receive queue */
     struct tk_verbs_credits credits;
     bool is_shared;              /* receive queues are */
+    uint32_t connections_max;    /* of a process at once; 0: not bounded */
     struct sim_waiting *waiting; /* messages.c */
     uint32_t waiting_count, waiting_space, waiting_free;
     /* A message of this leader that waited for a credit is gone. */
@@ -88,7 +96,7 @@ struct simulation {
         uint64_t up, down;
     } fence_bytes; /* of the head, without headers of frames */
     struct {
-        uint64_t sent, acks, loans, waits, datagrams, connections;
+        uint64_t sent, acks, loans, waits, datagrams, connections, closed;
     } stock;      /* of all ranks before the end of the job, as its statistics count */
     uint64_t cpu; /* of all, ns */
     uint64_t ends[sim_phases];

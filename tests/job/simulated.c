@@ -39,14 +39,14 @@ static gex_Event_t begin(const char *word)
                                   nbytes / 4, GEX_OP_ADD, NULL, NULL, 0);
 }
 
-/* By files in the directory SIMULATED_MEET, without messages. */
-static void meet(void)
+/* By files in the directory SIMULATED_MEET, without messages; polls, because others may have to
+ * close connections to this rank. */
+static void wait_for_all(void)
 {
     const char *directory = getenv("SIMULATED_MEET");
     unsigned ranks = gex_TM_QuerySize(job.tm);
     static unsigned times;
     char name[4096];
-    GASNETT_STATS_DUMP(1);
     if (!directory)
         return;
     times++;
@@ -56,9 +56,18 @@ static void meet(void)
     fclose(file);
     for (unsigned r = 0; r < ranks; r++) {
         snprintf(name, sizeof(name), "%s/%u.%u", directory, times, r);
-        while (access(name, F_OK) != 0)
+        while (access(name, F_OK) != 0) {
+            gasnet_AMPoll();
             usleep(1000);
+        }
     }
+}
+
+static void meet(void)
+{
+    wait_for_all();
+    GASNETT_STATS_DUMP(1);
+    wait_for_all();
 }
 
 int main(int argc, char **argv)

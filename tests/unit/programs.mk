@@ -142,6 +142,7 @@ $(call unit,transport/test_verbs_handshake,seq,conduit/transport/verbs/conn/hand
 $(call unit,transport/test_verbs_xrc_table,seq,conduit/transport/verbs/conn/xrc_table.c)
 $(call unit,transport/test_verbs_credit_loan_model,seq)
 $(call unit,transport/test_verbs_credit_rules,seq)
+$(call unit,transport/test_verbs_evict_choice,seq)
 $(call unit,transport/test_verbs_medium,seq,$(unit_verbs))
 $(call unit,transport/test_verbs_incarnation,seq,conduit/transport/verbs/conn/incarnation.c conduit/transport/verbs/conn/handshake.c)
 $(call unit,transport/test_verbs_open,seq,$(unit_verbs))
