@@ -3,22 +3,16 @@
  * table of them. */
 #include "config.h"
 
-#include "simulation.h"
+#include "connections.h"
+
+#include "messages.h"
 
 #include "transport/verbs/conn/handshake.h"
 
 #include <stdlib.h>
 
-/* Which end of a pair: the lower rank's is 0. */
-struct connection {
-    uint64_t key;       /* lower neighbourhood, higher one, and 1 beside it: never 0 */
-    uint64_t wanted[2]; /* when an end has something to send; UINT64_MAX: it has not */
-    uint64_t up[2];     /* when an end may send */
-    uint32_t datagrams[2];
-};
-
 struct sim_connections {
-    struct connection *at;
+    struct sim_connection *at;
     uint64_t space, used;
 };
 
@@ -31,7 +25,7 @@ static uint64_t spread(uint64_t key)
     return key ^ key >> 33;
 }
 
-static struct connection *place_of(const struct sim_connections *c, uint64_t key)
+static struct sim_connection *place_of(const struct sim_connections *c, uint64_t key)
 {
     uint64_t i = spread(key) & (c->space - 1);
     while (c->at[i].key && c->at[i].key != key)
@@ -53,18 +47,20 @@ static bool grow(struct sim_connections *c)
     return true;
 }
 
-static struct connection *find(struct simulation *s, uint64_t key)
+struct sim_connection *sim_connection(struct simulation *s, uint32_t from, uint32_t to)
 {
-    if (!s->connections && !(s->connections = calloc(1, sizeof(*s->connections))))
+    uint64_t key = from < to ? (uint64_t)from << 32 | to : (uint64_t)to << 32 | from;
+    struct sim_connections *all = s->connections;
+    if (all && all->space && place_of(all, key)->key)
+        return place_of(all, key);
+    if (!all && !(all = s->connections = calloc(1, sizeof(*all))))
         return NULL;
-    if (4 * s->connections->used >= 3 * s->connections->space && !grow(s->connections))
+    if (4 * all->used >= 3 * all->space && !grow(all))
         return NULL;
-    struct connection *c = place_of(s->connections, key);
-    if (!c->key) {
-        s->connections->used++;
-        *c = (struct connection){
-            .key = key, .wanted = {UINT64_MAX, UINT64_MAX}, .up = {UINT64_MAX, UINT64_MAX}};
-    }
+    const struct sim_end end = {.wanted = UINT64_MAX, .up = UINT64_MAX};
+    struct sim_connection *c = place_of(all, key);
+    all->used++;
+    *c = (struct sim_connection){.key = key, .ends = {end, end}};
     return c;
 }
 
@@ -73,7 +69,7 @@ static struct connection *find(struct simulation *s, uint64_t key)
 
 struct shake {
     struct simulation *s;
-    struct connection *c;
+    struct sim_connection *c;
     enum tk_handshake_state state[2];
     struct {
         uint64_t time;
@@ -109,22 +105,22 @@ static void shake_step(struct shake *k, unsigned at)
     if (step.connects)
         time += k->s->costs.connection / 2;
     if (step.next == TK_HANDSHAKE_UP && k->state[end] != TK_HANDSHAKE_UP)
-        k->c->up[end] = time;
+        k->c->ends[end].up = time;
     k->state[end] = step.next;
     if (step.sends == TK_HANDSHAKE_SILENCE)
         return;
-    k->c->datagrams[end]++;
+    k->c->ends[end].datagrams++;
     shake_add(k, time + flight(k->s), !end, tk_handshake_came(step.sends));
 }
 
-static void shake(struct simulation *s, struct connection *c)
+static void shake(struct simulation *s, struct sim_connection *c)
 {
     struct shake k = {.s = s, .c = c};
-    c->datagrams[0] = c->datagrams[1] = 0;
+    c->ends[0].datagrams = c->ends[1].datagrams = 0;
     for (int end = 0; end < 2; end++) {
         k.state[end] = TK_HANDSHAKE_IDLE;
-        if (c->wanted[end] != UINT64_MAX)
-            shake_add(&k, c->wanted[end], end, TK_HANDSHAKE_WANTED);
+        if (c->ends[end].wanted != UINT64_MAX)
+            shake_add(&k, c->ends[end].wanted, end, TK_HANDSHAKE_WANTED);
     }
     while (k.count > 0) {
         unsigned next = 0;
@@ -136,51 +132,74 @@ static void shake(struct simulation *s, struct connection *c)
 }
 
 /* When the other end asks too before it has heard of our request. */
-static bool crosses(const struct simulation *s, const struct connection *c, int end, uint64_t now)
+static bool crosses(const struct simulation *s, const struct sim_connection *c, int end,
+                    uint64_t now)
 {
-    return c->wanted[end] == UINT64_MAX &&
-           now < c->wanted[!end] + s->costs.connection / 2 + flight(s);
+    return c->ends[end].wanted == UINT64_MAX &&
+           now < c->ends[!end].wanted + s->costs.connection / 2 + flight(s);
 }
 
-static void count(struct simulation *s, const struct connection *c, const uint32_t nbrhd[2],
+static void count(struct simulation *s, const struct sim_connection *c, const uint32_t nbrhd[2],
                   int sign)
 {
     for (int end = 0; end < 2; end++)
-        s->leaders[nbrhd[end]].datagrams += sign * (int)c->datagrams[end];
+        s->leaders[nbrhd[end]].datagrams += sign * (int)c->ends[end].datagrams;
 }
 
-static void make(struct simulation *s, const uint32_t nbrhd[2], uint64_t now)
+bool sim_list_add(uint32_t **list, uint32_t *count, uint32_t *space, uint32_t partner)
 {
-    for (int end = 0; end < 2; end++) {
-        s->leaders[nbrhd[end]].connections++;
-        sim_compute(s, s->host_of[nbrhd[end]], now, s->costs.connection);
+    if (*count == *space) {
+        uint32_t larger = *space ? 2 * *space : 8;
+        uint32_t *more = realloc(*list, larger * sizeof(*more));
+        if (!more)
+            return false;
+        *list = more;
+        *space = larger;
     }
-    s->fabric.links[2 * s->host_of[nbrhd[0]]].messages += 2;
+    (*list)[(*count)++] = partner;
+    return true;
+}
+
+void sim_connection_make(struct simulation *s, uint32_t me, uint32_t other, struct sim_end *end,
+                         uint64_t now)
+{
+    struct sim_leader *l = &s->leaders[me];
+    s->has_failed |= !sim_list_add(&l->partners, &l->connections, &l->partner_space, other);
+    l->made++;
+    l->connections_most =
+        l->connections > l->connections_most ? l->connections : l->connections_most;
+    sim_messages_connect(s, me, end);
+    sim_compute(s, s->host_of[me], now, s->costs.connection);
+    s->fabric.links[2 * s->host_of[me]].messages++;
 }
 
 uint64_t sim_connect(struct simulation *s, uint32_t from, uint32_t to, uint64_t now)
 {
-    int end = from > to;
+    int end = sim_end_of(from, to);
     const uint32_t nbrhd[2] = {end ? to : from, end ? from : to};
-    struct connection *c = find(s, (uint64_t)nbrhd[0] << 32 | nbrhd[1]);
+    struct sim_connection *c = sim_connection(s, from, to);
     if (!c) {
         s->has_failed = true;
         return now;
     }
-    bool is_new = c->wanted[0] == UINT64_MAX && c->wanted[1] == UINT64_MAX;
+    bool is_new = c->ends[0].wanted == UINT64_MAX && c->ends[1].wanted == UINT64_MAX;
     if (is_new || crosses(s, c, end, now)) {
         count(s, c, nbrhd, -1);
-        c->wanted[end] = now;
+        c->ends[end].wanted = now;
         shake(s, c);
         count(s, c, nbrhd, 1);
     }
-    if (is_new)
-        make(s, nbrhd, now);
-    return c->up[end] > now ? c->up[end] : now;
+    for (int e = 0; is_new && e < 2; e++)
+        sim_connection_make(s, nbrhd[e], nbrhd[!e], &c->ends[e], now);
+    return c->ends[end].up > now ? c->ends[end].up : now;
 }
 
 void sim_connections_close(struct simulation *s)
 {
+    for (uint32_t n = 0; s->leaders && n < s->nbrhds; n++) {
+        free(s->leaders[n].partners);
+        free(s->leaders[n].records);
+    }
     if (s->connections)
         free(s->connections->at);
     free(s->connections);

@@ -52,7 +52,7 @@ static struct busiest find_busiest(const struct simulation *s)
         const struct sim_leader *l = &s->leaders[n];
         b.messages = most_of(b.messages, (uint64_t)l->sent + l->came);
         b.bytes = most_of(b.bytes, l->bytes);
-        b.connections = most_of(b.connections, l->connections);
+        b.connections = most_of(b.connections, l->connections_most);
         b.datagrams = most_of(b.datagrams, l->datagrams);
     }
     for (uint32_t h = 0; h < s->in.hosts; h++)
@@ -104,7 +104,7 @@ struct row {
     uint64_t value;
 };
 
-enum { rows_max = 24 };
+enum { rows_max = 32 };
 
 static unsigned rows_of(const struct simulation *s, struct row rows[rows_max])
 {
@@ -127,7 +127,11 @@ static unsigned rows_of(const struct simulation *s, struct row rows[rows_max])
                               {"pmix_fences", s->pmix_fences},
                               {"datagrams", s->stock.datagrams},
                               {"connections", s->stock.connections},
-                              {"messages", s->stock.sent}};
+                              {"connections_closed", s->stock.closed},
+                              {"messages", s->stock.sent},
+                              {"acks", s->stock.acks},
+                              {"loan_messages", s->stock.loans},
+                              {"credit_waits", s->stock.waits}};
     enum { count = sizeof(all) / sizeof(all[0]) };
     for (unsigned i = 0; i < count; i++)
         rows[i] = all[i];

@@ -4,7 +4,7 @@
  * table of receives that wait for a message and messages that wait for their receive. */
 #include "config.h"
 
-#include "simulation.h"
+#include "messages.h"
 #include "world.h"
 
 #include "topology/tree.h"
@@ -123,28 +123,17 @@ static uint64_t copying(const struct simulation *s, uint64_t nbytes)
     return nbytes * s->costs.copy_kib / 1024;
 }
 
+/* A message that waits for a credit keeps its sender in the round. */
 static void message_send(struct simulation *s, uint32_t from, uint32_t to, uint64_t key,
                          uint64_t nbytes)
 {
-    struct sim_leader *l = &s->leaders[from];
-    uint64_t ready = sim_connect(s, from, to, l->clock);
-    l->clock = sim_compute(s, s->host_of[from], ready, s->costs.message + copying(s, nbytes));
-    l->sent++;
-    l->bytes += nbytes + header_bytes;
-    uint64_t comes = sim_fabric_send(&s->fabric, s->host_of[from], s->host_of[to], l->clock,
-                                     nbytes + header_bytes);
-    s->has_failed |= !sim_events_add(&s->events, comes, EVENT_ARRIVES, to, from, key);
-}
-
-/* The receiver is ready. Payloads outside of segments travel in messages: the engine's chunks. */
-static void put(struct simulation *s, uint32_t from, uint32_t to, uint64_t key, uint64_t nbytes)
-{
-    uint32_t more = (uint32_t)((nbytes - 1) / TK_MAX_MEDIUM);
-    s->leaders[from].sent += more;
-    s->leaders[to].came += more;
-    s->leaders[from].clock =
-        sim_compute(s, s->host_of[from], s->leaders[from].clock, more * s->costs.message);
-    message_send(s, from, to, key, nbytes);
+    const struct sim_message m = {.from = from,
+                                  .to = to,
+                                  .what = EVENT_ARRIVES,
+                                  .head = header_bytes,
+                                  .key = key,
+                                  .nbytes = nbytes};
+    s->members[from].outstanding += !sim_message_send(s, &m, s->leaders[from].clock);
 }
 
 static void post(struct simulation *s, uint32_t me, uint64_t phase, const struct sim_transfer *t)
@@ -156,7 +145,7 @@ static void post(struct simulation *s, uint32_t me, uint64_t phase, const struct
         message_send(s, me, other, key, nbytes);
     } else if (t->is_send) {
         if (meet(other, me, ready, A_MESSAGE, &nbytes))
-            put(s, me, other, key, t->nbytes);
+            message_send(s, me, other, key, t->nbytes);
         else
             s->members[me].outstanding++;
     } else {
@@ -233,26 +222,31 @@ static void member_advance(struct simulation *s, uint32_t me, uint64_t now)
         continue;
 }
 
+static void has_sent(struct simulation *s, uint32_t nbrhd, uint64_t now)
+{
+    s->members[nbrhd].outstanding--;
+    member_advance(s, nbrhd, now);
+}
+
 /* A message; or the announcement of a receiver, to a send that may wait for it. */
-static void arrive(struct simulation *s, const struct sim_event *e)
+static void arrive(struct simulation *s, struct sim_event *e)
 {
     uint64_t nbytes = 0;
     struct sim_leader *l = &s->leaders[e->a];
-    uint64_t now = sim_compute(s, s->host_of[e->a], e->time, s->costs.message);
-    l->came++;
-    if (!meet(e->b, e->a, e->c, A_RECEIVE, &nbytes))
+    if (!sim_message_came(s, e) || !meet(e->b, e->a, e->c, A_RECEIVE, &nbytes))
         return;
     if (e->c & tk_coll_ready_tag) {
-        l->clock = now > l->clock ? now : l->clock;
-        put(s, e->a, e->b, e->c & ~(uint64_t)tk_coll_ready_tag, nbytes);
+        l->clock = e->time > l->clock ? e->time : l->clock;
+        message_send(s, e->a, e->b, e->c & ~(uint64_t)tk_coll_ready_tag, nbytes);
     }
     s->members[e->a].outstanding--;
-    member_advance(s, e->a, now + copying(s, nbytes));
+    member_advance(s, e->a, e->time + copying(s, nbytes));
 }
 
 static void collective_once(struct simulation *s)
 {
     struct sim_event event;
+    s->sent = has_sent;
     for (uint32_t n = 0; n < s->nbrhds; n++) {
         s->members[n] = (struct sim_member){0};
         s->has_failed |= !sim_events_add(&s->events, s->leaders[n].clock, EVENT_GO, n, 0, 0);

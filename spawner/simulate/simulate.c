@@ -3,6 +3,8 @@
  * process when that has ended the one before. */
 #include "config.h"
 
+#include "connections.h"
+#include "messages.h"
 #include "simulate.h"
 #include "simulation.h"
 #include "world.h"
@@ -95,13 +97,18 @@ static void take_stock(struct simulation *s)
     for (uint32_t n = 0; n < s->nbrhds; n++) {
         const struct sim_leader *l = &s->leaders[n];
         s->stock.sent += l->sent;
+        s->stock.acks += l->acks;
+        s->stock.loans += l->loans;
+        s->stock.waits += l->waits;
         s->stock.datagrams += l->datagrams;
-        s->stock.connections += l->connections;
+        s->stock.connections += l->made;
+        s->stock.closed += l->closed;
     }
 }
 
 static void run(struct simulation *s)
 {
+    sim_messages_open(s);
     sim_start(s);
     make_calls(s);
     take_stock(s);
@@ -115,6 +122,7 @@ static void release(struct simulation *s)
 {
     sim_events_free(&s->events);
     sim_connections_close(s);
+    sim_messages_close(s);
     sim_fabric_close(&s->fabric);
     sim_world_close();
     free(s->leaders);
@@ -157,6 +165,11 @@ static int out_of_memory(const struct simulation *s)
 
 static bool is_small_enough(const struct simulation *s)
 {
+    if (s->in.plants_connect && tk_settings.connect_max) {
+        log_error("--simulate: plant=connect: not with GASNET_CONNECT_MAX=%lld",
+                  (long long)tk_settings.connect_max);
+        return false;
+    }
     if (!s->in.plants_connect || s->nbrhds <= PLANTED_MAX)
         return true;
     log_error("--simulate: plant=connect: %u neighbourhoods would have too many connections, not "

@@ -10,6 +10,9 @@
 #include "fabric.h"
 #include "input.h"
 
+#include "transport/verbs/data/credit_loan.h"
+#include "transport/verbs/limits.h"
+
 enum sim_phase {
     SIM_GUARDS,   /* until all hosts have answered */
     SIM_RANKS,    /* until the first fence */
@@ -27,13 +30,29 @@ struct sim_frames {
 };
 
 struct sim_leader {
-    uint64_t clock;    /* when it has finished the work given to it */
-    uint64_t received; /* bit for each step */
-    uint64_t bytes;    /* sent to other hosts' ranks */
-    uint32_t sent, came;
+    uint64_t clock;       /* when it has finished the work given to it */
+    uint64_t received;    /* bit for each step */
+    uint64_t bytes;       /* sent to other hosts' ranks */
+    uint32_t sent, came;  /* without the following */
+    uint32_t acks, loans; /* sent: acknowledgements, and messages about loans of credits */
+    uint32_t waits;       /* messages that found no credit */
     uint32_t datagrams, connections;
+    uint32_t *partners; /* that it is connected to now */
+    uint32_t partner_space;
+    uint32_t made, closed; /* connections, in all */
+    uint32_t connections_most;
+    uint32_t *records; /* partners: demand.c */
+    uint32_t record_count, record_space;
+    uint32_t looks, questions;
+    uint64_t timer;
+    bool is_due;          /* messages may be sent again */
+    uint32_t waiting;     /* its messages that wait for credits: messages.c */
+    uint32_t next_victim; /* the partner that credits are reclaimed from next */
+    int credits_total;    /* requests that it may send now to all together */
+    struct tk_lender lender;
     uint16_t step;
-    bool has_sent; /* in this step */
+    bool has_sent;   /* in this step */
+    bool is_sending; /* what it sends in this step waits for a credit */
 };
 
 /* Of a collective in progress, a leader. */
@@ -61,6 +80,15 @@ struct simulation {
     struct sim_member *members;
     struct sim_host *hosts;
     struct sim_connections *connections;
+    struct tk_verbs_limits limits; /* of each process */
+    struct tk_loan_plan plan;      /* of its shared receive queue */
+    struct tk_verbs_credits credits;
+    bool is_shared;              /* receive queues are */
+    uint32_t connections_max;    /* of a process at once; 0: not bounded */
+    struct sim_waiting *waiting; /* messages.c */
+    uint32_t waiting_count, waiting_space, waiting_free;
+    /* A message of this leader that waited for a credit is gone. */
+    void (*sent)(struct simulation *s, uint32_t nbrhd, uint64_t now);
     struct sim_frames frames;
     uint64_t head_cpu, head_bytes, head_frames, guard_bytes, guard_cpu_most;
     uint64_t pmix_puts, pmix_gets, pmix_fences;
@@ -68,7 +96,7 @@ struct simulation {
         uint64_t up, down;
     } fence_bytes; /* of the head, without headers of frames */
     struct {
-        uint64_t sent, datagrams, connections;
+        uint64_t sent, acks, loans, waits, datagrams, connections, closed;
     } stock;      /* of all ranks before the end of the job, as its statistics count */
     uint64_t cpu; /* of all, ns */
     uint64_t ends[sim_phases];
@@ -82,10 +110,6 @@ uint64_t sim_random(struct simulation *s, uint64_t limit);
 
 /* CPU time of the host of a neighbourhood that begins at `now`; returns its end. */
 uint64_t sim_compute(struct simulation *s, uint32_t host, uint64_t now, uint64_t cost);
-
-/* ---- connections.c: ensures that two leaders are connected; returns when `from` may send. */
-uint64_t sim_connect(struct simulation *s, uint32_t from, uint32_t to, uint64_t now);
-void sim_connections_close(struct simulation *s);
 
 /* ---- barriers.c */
 void sim_barrier(struct simulation *s, uint32_t number);

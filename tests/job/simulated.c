@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The program that gasnetrun_ibv --simulate predicts: the words of its arguments are those of the
  * simulation, barrier:TIMES, broadcast:BYTES, reduce:BYTES, reduce_all:BYTES. Without a segment.
- * Each rank prints its requests to PMIx; the rest is in the statistics. */
+ * Each rank prints its requests to PMIx; the rest is in the statistics, which it writes and begins
+ * anew at the word meet, and when its calls are over: no rank goes on before all have, so that no
+ * later message is among them. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "job.h"
 #include "pmix_calls.h"
 
 #include "gasnet_coll.h"
+#include "gasnet_tools.h"
 
 /* True if `word` begins with the name and ":"; then *number is behind it. */
 static bool is_call(const char *word, const char *name, size_t *number)
@@ -35,18 +39,52 @@ static gex_Event_t begin(const char *word)
                                   nbytes / 4, GEX_OP_ADD, NULL, NULL, 0);
 }
 
+/* By files in the directory SIMULATED_MEET, without messages; polls, because others may have to
+ * close connections to this rank. */
+static void wait_for_all(void)
+{
+    const char *directory = getenv("SIMULATED_MEET");
+    unsigned ranks = gex_TM_QuerySize(job.tm);
+    static unsigned times;
+    char name[4096];
+    if (!directory)
+        return;
+    times++;
+    snprintf(name, sizeof(name), "%s/%u.%u", directory, times, (unsigned)gex_TM_QueryRank(job.tm));
+    FILE *file = fopen(name, "w");
+    CHECK(file != NULL);
+    fclose(file);
+    for (unsigned r = 0; r < ranks; r++) {
+        snprintf(name, sizeof(name), "%s/%u.%u", directory, times, r);
+        while (access(name, F_OK) != 0) {
+            gasnet_AMPoll();
+            usleep(1000);
+        }
+    }
+}
+
+static void meet(void)
+{
+    wait_for_all();
+    GASNETT_STATS_DUMP(1);
+    wait_for_all();
+}
+
 int main(int argc, char **argv)
 {
     gex_Client_t client;
     size_t barriers;
     CHECK(gex_Client_Init(&client, &job.ep, &job.tm, "simulated", &argc, &argv, 0) == GASNET_OK);
     for (int i = 1; i < argc; i++)
-        if (is_call(argv[i], "barrier", &barriers))
+        if (!strcmp(argv[i], "meet"))
+            meet();
+        else if (is_call(argv[i], "barrier", &barriers))
             for (; barriers > 0; barriers--)
                 gex_Event_Wait(gex_Coll_BarrierNB(job.tm, 0));
         else
             gex_Event_Wait(begin(argv[i]));
     printf("rank %u: %u gets, %u puts, %u fences\n", (unsigned)gex_TM_QueryRank(job.tm),
            pmix_calls.gets, pmix_calls.puts, pmix_calls.fences);
+    meet();
     gasnet_exit(0);
 }

@@ -191,14 +191,20 @@ static void add_queue_pairs(struct tk_footprint *total, const struct tk_job_shap
         tk_align_up(tk_xrc_table_bytes(shape->ranks, shape->conns), tk_page_size()) / shape->nbrhd;
 }
 
+bool tk_verbs_shares(const struct tk_job_shape *shape, struct tk_verbs_limits *limits,
+                     struct tk_loan_plan *plan)
+{
+    tk_verbs_limits_find(limits, tk_shape_peers(shape), shape->conns);
+    return is_shared(shape, limits, plan);
+}
+
 bool tk_verbs_offers_xrc(const struct tk_job_shape *shape)
 {
     struct tk_verbs_limits limits;
     struct tk_loan_plan plan;
     if (tk_shape_peers(shape) == 0)
         return false;
-    tk_verbs_limits_find(&limits, tk_shape_peers(shape), shape->conns);
-    return is_shared(shape, &limits, &plan) && tk_verbs_xrc_wish(shape->is_static) &&
+    return tk_verbs_shares(shape, &limits, &plan) && tk_verbs_xrc_wish(shape->is_static) &&
            shape->conns <= tk_xrc_conns_max;
 }
 
@@ -208,8 +214,7 @@ void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *s
     struct tk_loan_plan plan;
     if (tk_shape_peers(shape) == 0)
         return;
-    tk_verbs_limits_find(&limits, tk_shape_peers(shape), shape->conns);
-    bool shares = is_shared(shape, &limits, &plan);
+    bool shares = tk_verbs_shares(shape, &limits, &plan);
     for (uint32_t i = 0; shares && i < shape->devices; i++)
         add_shared(total, shape, &plan, i);
     total->private_bytes += sizeof(struct tk_rndv_state);

@@ -64,6 +64,25 @@ void tk_verbs_limits_find(struct tk_verbs_limits *limits, uint32_t peers, uint32
                                        .bounces = total_or_all(tk_settings.bbuf_count, depth)};
 }
 
+/* With shared queues connections have fewer credits of their own, and a process fewer in all. */
+static int slack_of(const struct tk_verbs_limits *limits, int base)
+{
+    int most = tk_settings.am_credits_slack < 0 ? tk_verbs_slack_default(base) : base - 1;
+    return (int)tk_min((size_t)limits->slack, tk_min((size_t)most, (size_t)base - 1));
+}
+
+struct tk_verbs_credits tk_verbs_credits_find(const struct tk_verbs_limits *limits,
+                                              const struct tk_loan_plan *plan, uint32_t peers)
+{
+    int base = plan ? plan->base : limits->credits_pp;
+    int total = plan ? plan->replies : limits->credits_total;
+    return (struct tk_verbs_credits){
+        .base = base,
+        .total = total,
+        .slack = (int)tk_min((size_t)slack_of(limits, base), (size_t)(total - 1) / peers),
+        .is_total_bound = plan || total < (int64_t)limits->credits_pp * peers};
+}
+
 uint32_t tk_verbs_peers_at_once(uint32_t peers, uint32_t conns, bool is_static)
 {
     uint32_t most = (uint32_t)tk_settings.connect_max / conns;

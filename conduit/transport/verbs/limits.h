@@ -25,6 +25,18 @@ int tk_verbs_slack_default(int pp);
  * queue pairs to each. */
 void tk_verbs_limits_find(struct tk_verbs_limits *limits, uint32_t peers, uint32_t conns);
 
+/* What a process may use of these limits. */
+struct tk_verbs_credits {
+    int base;  /* of a new connection */
+    int total; /* of all connections together */
+    int slack;
+    bool is_total_bound; /* connections may have more than `total` */
+};
+
+/* With the plan of shared receive queues; NULL: each connection has its own. */
+struct tk_verbs_credits tk_verbs_credits_find(const struct tk_verbs_limits *limits,
+                                              const struct tk_loan_plan *plan, uint32_t peers);
+
 /* The connections that receive over one rail. */
 struct tk_verbs_receivers {
     uint32_t primaries; /* all queue pairs on the rail */

@@ -54,13 +54,6 @@
 #include "transport/verbs/verbs.h"
 #include "transport/verbs/verbs_state.h"
 
-/* With shared receive queues a peer has fewer credits. */
-static int slack_of(const struct tk_verbs_limits *limits, int credits)
-{
-    int most = tk_settings.am_credits_slack < 0 ? tk_verbs_slack_default(credits) : credits - 1;
-    return (int)tk_min((size_t)limits->slack, tk_min((size_t)most, (size_t)credits - 1));
-}
-
 /* Where threads spread over connections, those that use different ones share no lane: which of them
  * run at the same time is not known. */
 static uint32_t lanes_wanted(void)
@@ -82,12 +75,12 @@ static void derive_limits(uint32_t peers)
     size_t shared = tk_verbs_shared_buffer(v->failover_enabled);
     v->small_max = (uint32_t)shared; /* the same size in all ranks */
     v->recv_small = tk_srq_in_use() && shared < tk_buffer_size ? (uint32_t)shared : 0;
-    int credits = tk_srq_in_use() ? v->srq_plan.replies : limits.credits_total;
-    v->credits_all = credits;
-    tk_counter_set(&v->credits_total, credits);
-    v->is_total_bound = tk_srq_in_use() || credits < (int64_t)v->credits_pp * peers;
-    v->slack = slack_of(&limits, tk_srq_credits_base());
-    v->slack = (int)tk_min((size_t)v->slack, (size_t)(credits - 1) / peers);
+    const struct tk_verbs_credits credits =
+        tk_verbs_credits_find(&limits, tk_srq_in_use() ? &v->srq_plan : NULL, peers);
+    v->credits_all = credits.total;
+    tk_counter_set(&v->credits_total, credits.total);
+    v->is_total_bound = credits.is_total_bound;
+    v->slack = credits.slack;
     v->batch_slack = limits.batch_slack;
     v->depth_pp = limits.depth_pp;
     v->depth_total = limits.depth_total;

@@ -20,6 +20,7 @@
 #include "transport/verbs/conn/conns.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand_private.h"
+#include "transport/verbs/conn/evict_choice.h"
 #include "transport/verbs/conn/handshake.h"
 #include "transport/verbs/conn/incarnation.h"
 #include "transport/verbs/conn/pair.h"
@@ -28,12 +29,8 @@
 #include "transport/verbs/failover/failover_group.h"
 #include "transport/verbs/verbs_state.h"
 
-static const uint64_t spared_time =
-    TK_SECOND / 50; /* a new connection is kept so long, so that it is used */
 static const uint64_t refill_time =
     TK_SECOND / 1000; /* a delay, so that the first message goes first */
-static const uint64_t request_time = TK_SECOND / 500;  /* a request waits so long for space here */
-static const uint64_t denied_time = TK_SECOND / 10000; /* first repeat after a denial */
 
 /* ---- records ---- */
 
@@ -234,7 +231,7 @@ TK_FIRST_USE static void record_live(struct tk_demand_record *record)
 {
     struct tk_peer *peer = record->peer;
     if (!tk_demand_is_up(peer)) {
-        __atomic_store_n(&record->conns->spared, record->is_wanted ? tk_now() + spared_time : 0,
+        __atomic_store_n(&record->conns->spared, record->is_wanted ? tk_now() + tk_evict_spared : 0,
                          __ATOMIC_RELAXED);
         refill_later();
     }
@@ -439,13 +436,13 @@ static void close_record(struct tk_demand_record *record)
     record->conns = NULL;
     tk_conns.demand->closed++;
     tk_count_rare(tk_counter_connections_closed);
-    record->due = record->denied ? tk_now() + spread(after(denied_time, record->denied)) : 0;
+    record->due = record->denied ? tk_now() + spread(after(tk_evict_denied, record->denied)) : 0;
     tk_demand_record_advance(record, TK_INCARNATION_CLOSED);
 }
 
 TK_FIRST_USE bool tk_demand_record_begin(struct tk_demand_record *record, uint64_t now)
 {
-    if (record->came && (tk_evict_has_space() || now - record->came > request_time)) {
+    if (record->came && (tk_evict_has_space() || now - record->came > tk_evict_request_waits)) {
         struct tk_datagram request = record->request;
         record->came = 0;
         tk_demand_record_came(record, &request);

@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "peer/peer.h"
 #include "transport/verbs/conn/conn.h"
+#include "transport/verbs/conn/evict_choice.h"
 #include "transport/verbs/conn/qp_evict.h"
 
 static struct {
@@ -53,7 +54,7 @@ void tk_evict_use_tables(const struct tk_transport *connected, const struct tk_t
 
 TK_FIRST_USE bool tk_evict_has_space(void)
 {
-    return evict.max == 0 || evict.count < evict.max;
+    return tk_evict_fits(evict.count, evict.max);
 }
 
 uint32_t tk_evict_count(void)
@@ -101,26 +102,26 @@ void tk_evict_used(struct tk_peer *peer)
 
 bool tk_evict_is_idle(const struct tk_peer *peer)
 {
-    return __atomic_load_n(&peer->transport, __ATOMIC_ACQUIRE) == evict.watched &&
-           __atomic_load_n(&tk_conns_to(peer->rank)->spared, __ATOMIC_RELAXED) <= tk_now();
+    bool is_watched = __atomic_load_n(&peer->transport, __ATOMIC_ACQUIRE) == evict.watched;
+    uint64_t spared = __atomic_load_n(&tk_conns_to(peer->rank)->spared, __ATOMIC_RELAXED);
+    return tk_evict_may(is_watched, spared, tk_now());
 }
 
 /* Moves the returned peer to the end of the list: if it can't be closed now, the others are tried
  * first. */
 struct tk_peer *tk_evict_next(bool (*is_open)(const struct tk_peer *peer))
 {
-    struct tk_peer *oldest = NULL;
+    struct tk_evict_choice choice = {.is_made = false};
     for (uint32_t i = 0; evict.max > 0 && i < evict.count; i++) {
         struct tk_peer *peer = tk_peer(evict.ranks[i]);
         if (!is_open(peer))
             continue;
         tk_evict_watch(peer);
-        if (tk_evict_is_idle(peer) &&
-            (!oldest || (int32_t)(tk_conns_to(peer->rank)->last_used -
-                                  tk_conns_to(oldest->rank)->last_used) < 0))
-            oldest = peer;
+        if (tk_evict_is_idle(peer))
+            tk_evict_consider(&choice, peer->rank, tk_conns_to(peer->rank)->last_used);
     }
-    if (oldest)
-        tk_conns_to(oldest->rank)->last_used = ++evict.looks;
-    return oldest;
+    if (!choice.is_made)
+        return NULL;
+    tk_conns_to(choice.rank)->last_used = ++evict.looks;
+    return tk_peer(choice.rank);
 }

@@ -7,9 +7,11 @@
 
 #include "base/atomic.h"
 #include "base/lock.h"
+#include "stats/stats.h"
 #include "transport/transport.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/ack.h"
+#include "transport/verbs/data/credit_rules.h"
 #include "transport/verbs/data/lane_type.h"
 #include "transport/verbs/data/send.h"
 #include "transport/verbs/verbs_state.h"
@@ -21,7 +23,9 @@ static enum tk_status send_ack(struct tk_conn *conn)
     /* The ACK itself returns one credit; tk_message_post() puts the others into its head. */
     conn->credits_to_return--;
     enum tk_status status = tk_message_post(conn, &message);
-    if (status != TK_OK)
+    if (status == TK_OK)
+        tk_count_rare(tk_counter_acks_sent);
+    else
         conn->credits_to_return++;
     return status;
 }
@@ -29,7 +33,7 @@ static enum tk_status send_ack(struct tk_conn *conn)
 /* With the connection's lock held. */
 static void settle(struct tk_conn *conn)
 {
-    if (conn->credits_to_return <= tk_verbs.slack || conn->ack_due)
+    if (!tk_ack_is_due(conn->credits_to_return, tk_verbs.slack) || conn->ack_due)
         return;
     if (send_ack(conn) == TK_OK)
         return;
@@ -44,7 +48,7 @@ static TK_PER_THREAD struct tk_ack_batch *batch_now;
 static bool leave_to_batch(const struct tk_conn *conn)
 {
     struct tk_ack_batch *batch = batch_now;
-    if (!batch || conn->credits_to_return >= tk_verbs.batch_slack)
+    if (!batch || !tk_ack_may_be_left(conn->credits_to_return, tk_verbs.batch_slack))
         return false;
     if (batch->count > 0 && batch->peers[batch->count - 1] == conn->peer)
         return true;
@@ -89,7 +93,8 @@ void tk_ack_forget(struct tk_conn *conn)
 void tk_ack_retry(struct tk_conn *conn)
 {
     tk_lock(&conn->lock);
-    if (conn->ack_due && (conn->credits_to_return <= tk_verbs.slack || send_ack(conn) == TK_OK))
+    if (conn->ack_due &&
+        (!tk_ack_is_due(conn->credits_to_return, tk_verbs.slack) || send_ack(conn) == TK_OK))
         tk_ack_forget(conn);
     tk_unlock(&conn->lock);
 }

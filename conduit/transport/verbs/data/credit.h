@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/buffer.h"
+#include "transport/verbs/data/credit_rules.h"
 #include "transport/verbs/data/error.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
@@ -57,7 +58,7 @@ static inline int tk_credit_waiting(const struct tk_conn *conn)
 static inline bool tk_credit_take_alone(struct tk_conn *conn, int kept)
 {
     tk_if_unlikely(
-        conn->credits <= kept ||
+        !tk_credit_suffices(conn->credits, kept) ||
         (tk_verbs.is_total_bound && !tk_counter_take(&tk_verbs.credits_total))) return false;
     conn->credits--;
     conn->rx_extra--;
@@ -95,9 +96,9 @@ static inline void tk_credit_return(struct tk_conn *conn, int credits)
 /* Every message to the peer carries the credits to return. */
 static inline void tk_credits_hand_over(struct tk_conn *conn, struct tk_message_head *head)
 {
-    if (conn->credits_to_return == 0 || head->kind >= TK_CONTROL)
+    int credits = tk_credit_carried(head->kind, conn->credits_to_return);
+    if (credits == 0)
         return;
-    int credits = (int)tk_min((size_t)conn->credits_to_return, UINT8_MAX);
     head->credits = (uint8_t)credits;
     conn->credits_to_return -= credits;
 }

@@ -21,6 +21,7 @@
 #include "base/first_use.h"
 #include "base/lock.h"
 #include "base/report.h"
+#include "stats/stats.h"
 #include "transport/transport.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/data/credit.h"
@@ -60,7 +61,10 @@ static bool post(struct tk_conn *conn, enum loan_kind kind, int count, int given
         .args = {kind, count, given},
     };
     struct tk_outgoing out = {.head = &message.head, .head_size = tk_short_size(loan_args)};
-    return tk_message_post(conn, &out) == TK_OK;
+    bool is_posted = tk_message_post(conn, &out) == TK_OK;
+    if (is_posted)
+        tk_count_rare(tk_counter_loan_messages);
+    return is_posted;
 }
 
 static void set_pending(struct tk_conn *conn)

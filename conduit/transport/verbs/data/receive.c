@@ -63,7 +63,7 @@ static inline void account(struct tk_conn *conn, const struct tk_message_head *h
 {
     int credits = head->credits;
     conn->rx_extra--;
-    if (head->kind == TK_REPLY || head->kind == TK_ACK)
+    if (tk_credit_comes_back(head->kind))
         credits++;
     else
         tk_if_unlikely(head->kind == TK_CONTROL)

@@ -68,8 +68,7 @@ static inline void __attribute__((always_inline))
 count(struct tk_conn *conn, const struct tk_message_head *head, bool is_counted)
 {
     tk_if_unlikely(head->kind == TK_CONTROL) control_came(conn);
-    count_credits(conn, head->credits + (head->kind == TK_REPLY || head->kind == TK_ACK),
-                  is_counted);
+    count_credits(conn, tk_credit_received(head->kind, head->credits), is_counted);
 }
 
 static inline void __attribute__((always_inline))
