@@ -16,9 +16,12 @@
 #include <string.h>
 
 /* In libpmix 4.2 a number takes a byte for each 7 bits. A value is in the data with its key, its
- * size, and 4 bytes more; a host adds the size of its data twice, and 6 bytes. A host without data
- * adds nothing. */
-enum { value_more = 4, host_more = 6 };
+ * size, and 4 bytes more; a host adds the size of its data twice, the rank that put them, and 5
+ * bytes. A host without data adds nothing. */
+enum { value_more = 4, host_more = 5 };
+
+/* Of an info, where ranks differ if they have rings: the number of their file, and the nonce. */
+enum { rings_words = 3 };
 
 static const char infos[] = "tk.peer_info", settings[] = "tk.settings";
 
@@ -35,9 +38,9 @@ static uint64_t value_bytes(const char *key, uint64_t size)
     return strlen(key) + number_bytes(size) + size + value_more;
 }
 
-static uint64_t host_bytes(uint64_t values)
+static uint64_t host_bytes(uint64_t values, uint32_t rank)
 {
-    return values + 2 * number_bytes(values) + host_more;
+    return values + 2 * number_bytes(values) + number_bytes(rank) + host_more;
 }
 
 static uint64_t settings_bytes(void)
@@ -68,7 +71,9 @@ struct sim_data sim_data_of_hosts(const struct simulation *s)
     struct tk_job_shape shape;
     tk_plan_shape(&shape, s->in.ranks, s->in.hosts);
     shape.is_static = false;
-    const uint64_t words = s->costs.info_words + tk_verbs_offers_xrc(&shape);
+    const uint64_t rings = tk_settings.supernode_maxsize == 1 ? rings_words : 0;
+    const uint64_t least = s->costs.info_words > rings ? s->costs.info_words - rings : 0;
+    const uint64_t words = least + tk_verbs_offers_xrc(&shape);
     const uint64_t secret = tk_job_secret_size / tk_host_word;
     for (uint32_t h = 0; s->in.hosts > 1 && h < s->in.hosts; h++) {
         uint64_t packed = packed_bytes(&shape, s->hosts[h].ranks, words + (h == 0 ? secret : 0));
@@ -77,8 +82,9 @@ struct sim_data sim_data_of_hosts(const struct simulation *s)
             first += value_bytes(settings, settings_bytes());
             left += value_bytes(settings, 1);
         }
-        data.first += host_bytes(first);
-        data.left += host_bytes(left);
+        const uint32_t rank = s->first[s->hosts[h].first]; /* that puts them */
+        data.first += host_bytes(first, rank);
+        data.left += host_bytes(left, rank);
     }
     return data;
 }

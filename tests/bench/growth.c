@@ -8,7 +8,8 @@
  *
  * ranks, connections, regions, teams, threads: the instructions of polls and puts in rank 0 as
  * their number grows. callgrind writes a file each time measured() returns, and a line here says
- * what that was. Nothing waits inside measured(): the other ranks are idle then.
+ * what that was. Another line has counts and the time of the same calls, without callgrind. Nothing
+ * waits inside measured(): the other ranks are idle then.
  *
  * The main thread does everything but puts of the mode threads. */
 #include "config.h"
@@ -30,6 +31,7 @@
 enum {
     turns = 8,   /* of each operation: its counts are a mean, in which early and late ones cancel */
     count = 100, /* of each measured() */
+    region_puts = 8, /* the same of large ones, each in a measured() of its own */
     segment_size = 1 << 20,
     block = 64 << 10, /* a region of its own: GASNET_FIREHOSE_LEAST is as large */
     regions_max = 256,
@@ -205,6 +207,16 @@ static void settle(void)
         gasnet_AMPoll();
 }
 
+/* Of one; without callgrind the time means something. */
+static void print_counted(const char *name, unsigned long x, int times, struct growth_counts was,
+                          double took)
+{
+    struct growth_counts is = growth_counts();
+    printf("counted %s %lu messages %.3f bytes %.3f queue_pairs %ld us %.4f\n", name, x,
+           (double)(is.messages - was.messages) / times, (double)(is.bytes - was.bytes) / times,
+           is.queue_pairs, 1e6 * took / times);
+}
+
 static void measure(const char *name, unsigned long x, void (*run)(void), int times)
 {
     settle();
@@ -212,7 +224,10 @@ static void measure(const char *name, unsigned long x, void (*run)(void), int ti
     events_made = 0;
     printf("measured %s %lu %d\n", name, x, times);
     fflush(stdout);
+    struct growth_counts was = growth_counts();
+    double began = now();
     measured(run, times);
+    print_counted(name, x, times, was, now() - began);
 }
 
 static void target_rank(gex_Rank_t peer)
@@ -262,12 +277,17 @@ static void of_regions(void)
         settle();
         put_block();
         gex_Event_Wait(events[--events_made]);
-        printf("measured region %lu %d\n", x, 8);
-        for (int i = 0; i < 8; i++) {
+        printf("measured region %lu %d\n", x, region_puts);
+        struct growth_counts was = growth_counts();
+        double took = 0;
+        for (int i = 0; i < region_puts; i++) {
+            double began = now();
             measured(put_block, 1);
+            took += now() - began;
             usleep(1000);
             gex_Event_Wait(events[--events_made]);
         }
+        print_counted("region", x, region_puts, was, took);
     }
 }
 
@@ -346,7 +366,7 @@ static void run_mode(const char *name)
         if (strcmp(modes[i].name, name) != 0)
             continue;
         if (me == 0)
-            target_rank(1);
+            target_rank(size - 1); /* on another host, if there are several */
         void (*run)(void) = me == 0 ? modes[i].of_rank_0 : modes[i].of_others;
         if (run)
             run();

@@ -17,9 +17,13 @@ $(call bench,bench-par,par,$(bench_sources),$$(IBVERBS_LIBS))
 $(call bench,start,seq)
 $(call bench,leave,seq)
 $(call variant,bench-pmix,$$(AM_CPPFLAGS) $$(AM_CFLAGS) $$(PMIX_CFLAGS))
-$(call program,tests/bench/pmix_start,$(call objects,bench-pmix,tests/bench/pmix_start.c),$$(PMIX_LIBS))
+$(foreach p,pmix_start pmix_steps,$(call program,tests/bench/$(p),$(call objects,bench-pmix,tests/bench/$(p).c),$$(PMIX_LIBS)))
 # make bench-scaling; it has functions of libibverbs in it, as tests/job/footprint
 $(call bench,growth,par,growth growth_counts,-rdynamic)
+# Single steps of a start, with the functions that take them: costs for --simulate
+$(call variant,bench-rooms,$$(conduit_cppflags) $$(AM_CFLAGS) $$(IBVERBS_CFLAGS) $$(PMIX_CFLAGS) -DGASNET_SEQ)
+$(call program,tests/bench/info_steps,$(call objects,bench-rooms,tests/bench/info_steps.c),conduit/libgasnet-ibv-seq.a -ldl -lpthread)
+$(call program,tests/bench/frame_steps,$(call objects,launcher-test,tests/bench/frame_steps.c),$(launcher_pure))
 $(call bench,first_message,seq,,$$(IBVERBS_LIBS))
 $(call bench,first_parts,seq,first_message first_parts,$$(IBVERBS_LIBS) -rdynamic)
 $(call bench,threads,par)
@@ -139,8 +143,11 @@ bench-start-crowd: spawner/gasnetrun_ibv $(softhca_library) tests/bench/start te
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/start_crowd $(START_CROWD)
 .PHONY: bench-start-crowd
 
-bench-simulate: spawner/gasnetrun_ibv $(softhca_library) tests/job/simulated-seq
-	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/simulated $(SIMULATED)
+# Costs of this machine, and jobs that are predicted with them: 4 minutes; SIMULATED="--ranks 256" half of that, SIMULATED=--update the page
+cost_programs = spawner/gasnetrun_ibv $(softhca_library) tests/launcher/registration tests/job/simulated-seq tests/job/start_growth-seq \
+    $(patsubst %,tests/bench/%,frame_steps info_steps pmix_start pmix_steps growth)
+bench-simulate: $(cost_programs)
+	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/scaling/predict $(SIMULATED)
 .PHONY: bench-simulate
 bench-rails: all-am $(bench_programs)
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/rails
@@ -148,8 +155,7 @@ bench-scale: spawner/gasnetrun_ibv $(softhca_library) tests/bench/start tests/be
     tests/launcher/pmix_probe tests/job/footprint-par tests/job/many_ranks-seq
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/scale
 # Exponents of what grows, held against doc/scaling.md; SCALING="--ranks 1024", SCALING=--update, which writes that page
-bench-scaling: spawner/gasnetrun_ibv $(softhca_library) $(no_pidfd) tests/bench/growth tests/bench/pmix_start tests/bench/start \
-    tests/job/start_growth-seq tests/job/footprint-par
+bench-scaling: $(cost_programs) $(no_pidfd) tests/job/footprint-par
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench/scaling/measure $(SCALING)
 .PHONY: bench-scaling
 # Threads with peers of their own and with one; then in pairs, beside as many processes

@@ -3,14 +3,15 @@
  * What a rank costs at the start of a job, beside others: the bytes and calls that this process
  * reads, its page faults, those since PMIx_Init() has returned, and its mappings, after a put to
  * the next rank and a barrier. Rank 0 also prints those of the processes of the launcher on this
- * host: bytes moved, the most memory that each had, and CPU time. Counts of the kernel: a rank
- * can't forget one. */
+ * host: bytes moved, the most memory that each had, and CPU time in us, of all and of the guard
+ * alone. Counts of the kernel: a rank can't forget one. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "job.h"
@@ -60,20 +61,14 @@ static unsigned mappings(void)
     return count;
 }
 
-/* CPU time of all threads of a process so far, in ms, by ticks. */
-static long cpu_ms(int pid)
+/* CPU time of all threads of a process so far, in us. */
+static long cpu_us(int pid)
 {
-    char path[64], line[1024];
-    unsigned long user = 0, system = 0;
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    FILE *in = fopen(path, "re");
-    const char *at = in && fgets(line, sizeof(line), in) ? strrchr(line, ')') : NULL;
-    if (!at ||
-        sscanf(at, ") %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu %lu", &user, &system) != 2)
-        user = system = 0; /* it has just ended */
-    if (in)
-        fclose(in);
-    return (long)(user + system) * 1000 / sysconf(_SC_CLK_TCK);
+    clockid_t clock;
+    struct timespec t = {0};
+    if (clock_getcpuclockid(pid, &clock) == 0) /* else it has just ended */
+        clock_gettime(clock, &t);
+    return (long)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
 /* The guard, which is the parent of the ranks, and its child that serves PMIx. */
@@ -82,7 +77,7 @@ static void print_launcher(void)
     unsigned long moved = 0, kib = 0;
     char path[64], name[64] = "";
     int pid, guard = (int)getppid();
-    long ms = 0;
+    long us = 0;
     snprintf(path, sizeof(path), "/proc/%d/task/%d/children", guard, guard);
     FILE *children = fopen(path, "re");
     CHECK(children != NULL, "%s can't be read", path);
@@ -96,11 +91,11 @@ static void print_launcher(void)
         if (!is_launcher)
             continue;
         moved += number_of("io", pid, "rchar: ") + number_of("io", pid, "wchar: ");
-        ms += cpu_ms(pid);
+        us += cpu_us(pid);
         kib += number_of("status", pid, "VmHWM:");
     }
     fclose(children);
-    printf("launcher: %lu bytes, %lu KiB, %ld ms\n", moved, kib, ms);
+    printf("launcher: %lu bytes, %lu KiB, %ld us, %ld guard\n", moved, kib, us, cpu_us(guard));
 }
 
 int main(int argc, char **argv)

@@ -11,6 +11,8 @@ $(call program,tests/launcher/foreign_connection,$(call objects,launcher-plain,t
 launcher_pure = tests/launcher/libpure.a
 $(call archive,$(launcher_pure),$(call objects,$(launcher_checked),$(launcher_pure_sources)))
 $(call launcher_program,hostile,tests/launcher/hostile.c,$(launcher_pure))
+# Defines a function of libpmix, and finds its next one
+$(call launcher_program,registration,tests/launcher/registration.c spawner/server/jobinfo.c,$(launcher_pure) $$(PMIX_LIBS) -ldl)
 
 ifeq ($(have_cmocka),yes)
 launcher_units = launcher environ auth explain wire hosts foreign
@@ -25,8 +27,8 @@ $(call launcher_program,unit_gate,tests/launcher/unit_gate.c spawner/server/gate
 launcher_unit_tests = $(patsubst %,tests/launcher/unit_%,$(launcher_units) top bind simulate gate)
 endif
 launcher_scripts = $(patsubst %,tests/launcher/%.sh,status usage signals killed start_timeout foreign_connection server_stuck_at_exit output \
-    unread_output input environment hosts scale slurm openmpi ordinary_user ssh ssh_errors)
-launcher_needs = $(patsubst %,tests/launcher/%,pmix_probe foreign_connection hostile)
+    unread_output input environment hosts scale slurm openmpi ordinary_user ssh ssh_errors registration)
+launcher_needs = $(patsubst %,tests/launcher/%,pmix_probe foreign_connection hostile registration)
 $(foreach t,$(launcher_scripts),$(eval needs_$(t) = $$(launcher_needs)))
 TESTS += $(launcher_unit_tests) $(launcher_scripts) $(if $(filter-out no,$(enable_sanitizer)),tests/launcher/sanitized.sh)
 sanitizer_tests += $(launcher_unit_tests) tests/launcher/sanitized.sh

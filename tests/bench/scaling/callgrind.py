@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 
-from job import BenchError
+from job import BenchError, virtual
 
 RANK = """#!/bin/sh
 [ "$PMIX_RANK" = 0 ] || exec "{program}" "$@"
@@ -49,7 +49,30 @@ def is_here(told=[]):
     return False
 
 
-def add(bench, curves, mode, ranks, place=lambda x: x):
+NAMES = {"region": "put of a region"}
+COUNTED = {"messages": ("messages of a {}", "count"), "bytes": ("bytes of a {}", "count"), "us": ("us of a {}", "time")}
+
+
+def count(bench, curves, mode, ranks):
+    """The same job without callgrind: queue pairs, and messages, bytes and the time of a put, of three jobs the least."""
+    least = {}
+    for _ in range(3):
+        for words in map(str.split, bench.run(ranks, [bench.built("tests/bench/growth"), mode], SETTINGS)):
+            if words[0] != "counted" or words[1] == "poll":
+                continue
+            for name, value in zip(words[3::2], words[4::2]):
+                key = name, words[1], int(words[2])
+                least[key] = min(float(value), least.get(key, 1e18))
+    for (name, what, x), value in least.items():
+        if name == "queue_pairs":
+            if mode != "threads":
+                curves.add("queue pairs", x, value)
+        else:
+            text, kind = COUNTED[name]
+            curves.add(text.format(NAMES.get(what, what)), x, value, kind)
+
+
+def add(bench, curves, mode, ranks, place=lambda x: x, hosts=None):
     """Curves of one job: instructions of a poll, a put and so on, and counts that rank 0 prints beside them."""
     if not is_here():
         return
@@ -57,7 +80,8 @@ def add(bench, curves, mode, ranks, place=lambda x: x):
     with open(script, "w", encoding="utf-8") as file:
         file.write(RANK.format(program=bench.built("tests/bench/growth"), preload=bench.built("tests/bench/libnopidfd.so"), out=out))
     os.chmod(script, 0o755)
-    lines = bench.run(ranks, [script, mode], SETTINGS)
+    settings = {**SETTINGS, "GASNET_SUPERNODE_MAXSIZE": "0"} if hosts else SETTINGS
+    lines = bench.run(ranks, [script, mode], settings, virtual(ranks, hosts) if hosts else ())
     files = iter(sorted(glob.glob(out + ".*"), key=lambda name: int(name.rsplit(".", 1)[1])))
     for line in lines:
         words = line.split()
@@ -67,8 +91,7 @@ def add(bench, curves, mode, ranks, place=lambda x: x):
             parts = [next(files, None) for _ in range(times if name == "region" else 1)]
             if None in parts:
                 raise BenchError(f"callgrind has written too few files for {mode}")
-            what = "put of a region" if name == "region" else name
-            curves.add(f"instructions of a {what}", place(x), sum(instructions(part) for part in parts) / times)
+            curves.add(f"instructions of a {NAMES.get(name, name)}", place(x), sum(instructions(part) for part in parts) / times)
         elif words[0] == mode and words[2] in ("messages", "queue_pairs"):
             curves.add("messages of a split" if words[2] == "messages" else "queue pairs", int(words[1]), float(words[3]))
     for name in glob.glob(out + "*"):

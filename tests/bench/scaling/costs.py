@@ -1,77 +1,260 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What things cost on this machine, for simulations of larger jobs: doc/scaling/costs.txt, lines "name value unit  # comment". Each is the slope
-# of a line through jobs of several sizes, or of two jobs that differ in one thing. Names that a reader of the file does not know are
-# no error there, and costs that are not here keep its own values.
-from growth import line
+# What things cost on this machine, for simulations of larger jobs: doc/scaling/costs.txt, lines "name value unit  # comment". All are measured
+# with jobs of 16 and 64 ranks, by programs that call one function of the launcher, the library or libpmix again and again, and by both
+# together: what a whole job of 64 ranks takes beyond one of 16 and beyond what the other costs explain is the cost of a rank. doc/scaling.md
+# ("How costs are measured") has each. Names that a reader of the file does not know are no error there, and costs that are not here keep
+# its own values.
+import json
+import os
+import re
+import subprocess
 
-HEAD = """# What things cost, measured by make bench-scaling SCALING=--update. name value unit  # comment
-# CPU times are user and system, of whole jobs on one host, for each further rank.
+from growth import line
+from job import BenchError, children, virtual
+
+HEAD = """# What things cost, measured by make bench-scaling SCALING=--update, or bench-simulate SIMULATED=--update. name value unit  # comment
+# CPU times are user and system, the least of several runs. doc/scaling.md says how each is measured.
 """
-LEAST = 16  # ranks; smaller jobs have few ticks of the clock
+FEW, MANY = 16, 64  # ranks of the jobs: larger ones are predicted, not fitted
+TURNS = 5
+LARGE, CROWD = 100000, 1024  # ranks of the job, and of the host, in programs that measure what a rank costs for each other one
+
+# Names of costs.def that may be missing in the file, with the reason.
+UNMEASURED = {"host.dial": "takes an sshd: SCALING=\"--update --dial\", or tests/bench/dial",
+              "info.words": "a count, which tests/job/simulate.sh holds to the byte"}
+# By how much the values built in may differ from those of the file: times do from run to run, and with other work on the machine.
+FACTORS = {"ns": 2.0, "B": 1.2}
+
+
+def built_in(text):
+    """{name: (value, unit, sentence)} of costs.def."""
+    found = re.findall(r'^SIM_COST\(\w+, "([^"]+)", (\d+), "(\w+)", "([^"]+)"\)', text, re.M)
+    return {name: (float(value), unit, sentence) for name, value, unit, sentence in found}
+
+
+def read(*path):
+    with open(os.path.join(os.environ["top_srcdir"], *path), encoding="utf-8") as file:
+        return file.read()
+
+
+def of_file(text):
+    """The same of a file of costs."""
+    return {words[0]: (float(words[1]), words[2]) for words in (one.partition("#")[0].split() for one in text.splitlines()) if words}
+
+
+def rounded(value):
+    """Three digits: more are noise."""
+    return round(value, 3 - len(str(int(value)))) if value >= 1000 else value
+
+
+def with_values(definitions, values):
+    """costs.def with these values built in."""
+    for name, value in values.items():
+        definitions = re.sub(rf'^(SIM_COST\(\w+, "{re.escape(name)}", )\d+', rf"\g<1>{rounded(value)}", definitions, flags=re.M)
+    return definitions
+
+
+def disagreements(definitions, file):
+    """Lines about costs that are built in with another value than the file has, or that it does not have without a reason."""
+    inside, outside, wrong = built_in(definitions), of_file(file), []
+    for name, (value, unit, _) in inside.items():
+        if name not in outside:
+            wrong += [] if name in UNMEASURED else [f"{name}: not in doc/scaling/costs.txt, and costs.py has no reason why"]
+            continue
+        measured, other = outside[name]
+        factor = FACTORS.get(unit, 1.0)
+        if unit != other:
+            wrong.append(f"{name}: {unit} in costs.def, {other} in doc/scaling/costs.txt")
+        elif not measured / factor <= value <= measured * factor:
+            wrong.append(f"{name}: {value:g} {unit} in costs.def, {measured:g} in doc/scaling/costs.txt: not within a factor of {factor:g}")
+    wrong += [f"{name}: in UNMEASURED, but not in costs.def" for name in UNMEASURED if name not in inside]
+    return wrong
+
+
+class Job:
+    """The same job for the launcher and for the simulation; `nbrhd` is GASNET_SUPERNODE_MAXSIZE."""
+
+    def __init__(self, ranks, hosts, nbrhd, calls=("barrier:2", "reduce_all:8")):
+        self.ranks, self.hosts, self.nbrhd, self.calls = ranks, hosts, nbrhd, calls
+
+    def environment(self):
+        return {**os.environ, "GASNET_SUPERNODE_MAXSIZE": str(self.nbrhd), "GASNET_CONNECT_STATIC": "0", "GASNET_QUIET": "1", "JOB_DEADLINE": "280"}
+
+    def run(self, bench, options=(), settings=None):
+        """CPU seconds, and what was done."""
+        program = bench.built("tests/job/simulated-seq")
+        command = [bench.launcher, *options, "-n", str(self.ranks), *virtual(self.ranks, self.hosts), program, *self.calls]
+        before = children()
+        done = subprocess.run(command, env={**self.environment(), **(settings or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=300, check=False)
+        if done.returncode:
+            raise BenchError(f"{' '.join(command)}: status {done.returncode}: {done.stderr.strip()[-300:]}")
+        return children() - before, done
+
+    def simulate(self, bench, costs):
+        """The object that --simulate prints, with the costs of a file."""
+        words = ",".join(["start=fork", *self.calls, f"costs={costs}"])
+        command = [bench.launcher, "-n", str(self.ranks), "-N", str(self.hosts), f"--simulate={words}", "--json"]
+        done = subprocess.run(command, env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        if done.returncode:
+            raise BenchError(f"{' '.join(command)}: status {done.returncode}: {done.stderr.strip()[-300:]}")
+        return json.loads(done.stdout)
+
+
+JOBS = {"near few": Job(FEW, 1, 0), "near many": Job(MANY, 1, 0), "net many": Job(MANY, 1, 1), "hosts few": Job(FEW, 4, 0),
+        "hosts many": Job(FEW, 16, 0)}
 
 
 class Costs:
-    def __init__(self):
-        self.alone, self.launcher_ms, self.launcher_kib = [], [], []
-        self.smallest = None  # (ranks, CPU ms of PMIx alone): most of it is the host's
-        self.found = []
+    def __init__(self, beside=()):
+        """`beside`: functions that run a job each, in turns with ours, so that other load meets both."""
+        self.values, self.how, self.least, self.beside = {}, {}, {}, beside
+        self.known = built_in(read("spawner", "simulate", "costs.def"))
 
-    def of_ranks(self, ranks, curves, launcher):
-        """Takes what the sweep over ranks has just measured."""
-        alone = ranks, curves.points["CPU ms of PMIx alone"][-1][1]
-        self.smallest = self.smallest or alone
-        if ranks < LEAST:
-            return
-        self.alone.append(alone)
-        self.launcher_ms.append((ranks, launcher["ms"]))
-        self.launcher_kib.append((ranks, launcher["KiB"]))
+    def add(self, name, value, how):
+        self.values[name], self.how[name] = max(0, round(value)), how
 
-    def add(self, name, value, unit, comment):
-        self.found.append(f"{name} {max(0, round(value))} {unit}  # {comment}")
-
-    def measure(self, bench):
-        """The rest, with jobs of their own."""
-        if len(self.alone) < 2:
-            return
-        launcher, pmix = line(self.launcher_ms)[1], line(self.alone)[1]
-        self.add("rank.pmix", 1e6 * (pmix - launcher), "ns", "CPU time of a rank for exec, PMIx_Init, a fence and PMIx_Finalize")
-        self.add("rank.server", 1e6 * launcher, "ns", "CPU time of the launcher's processes for a rank of their host: server and guard")
-        self.add("host.server", 1e6 * (self.smallest[1] - self.smallest[0] * pmix), "ns", "CPU time of the launcher's processes of a host beside that for ranks")
-        self.add("rank.guard", 0, "ns", "in rank.server")
-        sizes = [ranks for ranks, _ in self.alone][-3:]
-        near, net = self.starts(bench, sizes, "0"), self.starts(bench, sizes, "1")
-        self.add("rank.library", 1e6 * (near - pmix), "ns", "CPU time of a rank for the library, without a device: hello of neighbours less PMIx")
-        self.add("rank.device", 1e6 * (net - near), "ns", "CPU time of a rank that opens a device, in addition: softhca")
-        offset, slope = line(self.launcher_kib)[:2]
-        self.add("launcher.rank", 1024 * slope, "B", "memory of the launcher for a rank of its host")
-        self.add("launcher.host", 1024 * offset, "B", "memory of the launcher without ranks")
+    def measure(self, bench, turns=TURNS, dial=False):
+        self.of_programs(bench)
+        self.of_requests(bench)
         self.of_connections(bench)
         self.of_messages(bench)
+        self.of_launcher(bench)
+        self.of_jobs(bench, turns)
+        if dial:
+            self.of_ssh(bench)
+
+    # ---- programs that call one function
 
     @staticmethod
-    def starts(bench, sizes, neighbours):
-        """CPU ms of hello for each further rank."""
-        points = []
-        for ranks in sizes:
-            command = ["env", f"GASNET_SUPERNODE_MAXSIZE={neighbours}", bench.built("tests/bench/start")]
-            points.append((ranks, 1000 * min(bench.timed(ranks, command)[1] for _ in range(2))))
-        return line(points)[1]
+    def program(bench, *words):
+        """The least of each number that a program prints, by the word before it, in three runs."""
+        least = {}
+        for _ in range(3):
+            command = [bench.built(words[0]), *words[1:]]
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+            if done.returncode:
+                raise BenchError(f"{' '.join(words)}: status {done.returncode}: {done.stderr.strip()[-300:]}")
+            printed = done.stdout.split()
+            for name, value in zip(printed[::2], printed[1::2]):
+                least[name] = min(float(value), least.get(name, float(value)))
+        return least
+
+    def of_programs(self, bench):
+        for program, words in (("frame_steps", []), ("info_steps", [str(LARGE)])):
+            for name, value in self.program(bench, f"tests/bench/{program}", *words).items():
+                self.add(name, value, " ".join([program, *words]))
+        few, many = (self.program(bench, "tests/launcher/registration", "job", str(n), "128") for n in (LARGE // 10, LARGE))
+        more = LARGE - LARGE // 10
+        self.add("server.peer", (many["ns"] - few["ns"]) / more, "registration")
+        self.add("launcher.peer", (many["bytes"] - few["bytes"]) / more, "registration")
+        few, many = (self.program(bench, "tests/launcher/registration", "clients", str(n)) for n in (FEW, CROWD))
+        more = CROWD - FEW
+        self.add("rank.local", (many["ns"] + many["server"] - few["ns"] - few["server"]) / more, f"registration, {FEW} and {CROWD} ranks")
+
+    def of_ssh(self, bench):
+        command = [os.path.join(os.environ["top_srcdir"], "tests", "bench", "dial")]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300, check=False)
+        if done.returncode:
+            raise BenchError(done.stderr.strip()[-300:])
+        self.add("host.dial", float(done.stdout.split()[1]), "dial")
+
+    def of_requests(self, bench):
+        """Of several jobs the least of each kind."""
+        least = {}
+        for hosts in (1, 4, 16):
+            for _ in range(TURNS):
+                ranks = MANY if hosts == 1 else FEW
+                for words in map(str.split, bench.run(ranks, [bench.built("tests/bench/pmix_steps")], options=virtual(ranks, hosts))):
+                    key = words[0], hosts
+                    least[key] = min(float(words[2]), least.get(key, 1e18))
+        self.add("rank.fence", least["fences", 1], f"pmix_steps, {MANY} ranks")
+        self.add("pmix.get", least["gets", 4], f"pmix_steps, {FEW} ranks on 4 hosts")
+        self.add("host.guard", (least["head", 16] - least["head", 4]) / 12, "pmix_steps, 4 and 16 hosts")
 
     def of_connections(self, bench, ranks=32):
-        """Jobs that differ in whether all connect to all."""
-        program, took, ends = bench.built("tests/bench/growth"), [], []
-        for more in ([], ["to-all"]):
-            runs = [bench.timed(ranks, [program, "operations", *more]) for _ in range(2)]
-            took.append(min(seconds for _, seconds in runs))
-            ends.append(sum(rank["connections"] for rank in bench.words(runs[0][0])))
-        self.add("connection", 1e9 * (took[1] - took[0]) / (ends[1] - ends[0]), "ns", "CPU time to make one end of a connection, and a Short and its reply")
+        """Jobs that differ in whether all connect to all, in turns."""
+        program, least, ends = bench.built("tests/bench/growth"), [1e9, 1e9], [0, 0]
+        for _ in range(TURNS):
+            for i, more in enumerate(([], ["to-all"])):
+                lines, seconds = bench.timed(ranks, [program, "operations", *more])
+                least[i] = min(seconds, least[i])
+                ends[i] = sum(rank["connections"] for rank in bench.words(lines))
+        more = ends[1] - ends[0]
+        self.add("connection", 1e9 * (least[1] - least[0]) / more, f"growth, {ranks} ranks that connect, and send a Short and its reply")
 
-    def of_messages(self, bench):
-        """A barrier of two ranks is a message in each direction at the same time; of two neighbours, a value up and one down."""
-        network = min(bench.words(bench.operations(2))[0]["barrier.us"] for _ in range(5))
-        memory = min(bench.words(bench.operations(2, 1))[0]["barrier.us"] for _ in range(5))
-        self.add("message", 1000 * network / 2, "ns", "CPU time of a message at each end: half a barrier of two ranks over the network")
-        self.add("flag", 1000 * memory / 2, "ns", "CPU time to pass a value to a neighbour: half a barrier of two neighbours")
+    def of_messages(self, bench, few=2, many=5002):
+        """A barrier of two ranks is a message in each direction, and has four ends; of two neighbours, a value up and one down."""
+        for name, nbrhd in (("message", 1), ("flag", 0)):
+            least = [1e9, 1e9]
+            for _ in range(TURNS):
+                for i, times in enumerate((few, many)):
+                    least[i] = min(least[i], Job(2, 1, nbrhd, (f"barrier:{times}",)).run(bench)[0])
+            self.add(name, 1e9 * (least[1] - least[0]) / (many - few) / 4, f"barriers of {'neighbours' if name == 'flag' else 'two ranks'}")
 
-    def text(self, measured):
-        return HEAD + f"# Measured {measured}\n" + "".join(one + "\n" for one in self.found)
+    def of_launcher(self, bench):
+        """What the guard and the server have used when all ranks have met in a barrier."""
+        points = {"us": [], "guard": [], "KiB": []}
+        for ranks in (FEW, FEW * 2, MANY):
+            runs = []
+            for _ in range(3):
+                lines = bench.run(ranks, [bench.built("tests/job/start_growth-seq")])
+                runs.append(next(bench.amounts(one) for one in lines if one.startswith("launcher")))
+            for name, of in points.items():
+                of.append((ranks, min(run[name] for run in runs)))
+        guard, both = line(points["guard"])[1], line(points["us"])[1]
+        offset, slope = line(points["KiB"])[:2]
+        self.add("rank.guard", 1000 * guard, "start_growth")
+        self.add("rank.server", 1000 * (both - guard), "start_growth")
+        self.add("launcher.rank", 1024 * slope, "start_growth")
+        self.add("launcher.host", 1024 * offset, "start_growth")
+
+    # ---- whole jobs, and what the simulation says about them without the costs that are sought
+
+    def of_jobs(self, bench, turns):
+        for _ in range(turns):
+            for ranks in (FEW, MANY):
+                self.keep(f"alone {ranks}", bench.timed(ranks, [bench.built("tests/bench/pmix_start")], attempts=4)[1])
+            for name, job in JOBS.items():
+                self.keep(name, job.run(bench)[0])
+            for run in self.beside:
+                run(bench)
+        alone = 1e9 * (self.least[f"alone {MANY}"] - self.least[f"alone {FEW}"]) / (MANY - FEW)
+        known = self.values["rank.local"] * (FEW + MANY) + self.values["rank.server"] + self.values["rank.guard"]
+        self.add("rank.pmix", alone - known, "pmix_start")
+        self.residue(bench, "host.server", ("hosts few", "hosts many"), 12, "16 ranks on 4 and 16 hosts")
+        self.residue(bench, "rank.library", ("near few", "near many"), MANY - FEW, f"{FEW} and {MANY} neighbours")
+        # Of the same size, because ranks that wait over the network poll more on a machine that is busy.
+        self.residue(bench, "rank.device", ("near many", "net many"), MANY, f"{MANY} neighbours and {MANY} ranks over softhca")
+
+    def keep(self, name, seconds):
+        self.least[name] = min(seconds, self.least.get(name, seconds))
+
+    def residue(self, bench, cost, names, more, how):
+        """What the second job takes beyond the first one, and the simulation does not explain."""
+        for other in ("host.server", "rank.library", "rank.device"):
+            if other not in self.values or other == cost:
+                self.add(other, 0, how)
+        self.write(bench.path("costs"))
+        says = [JOBS[name].simulate(bench, bench.path("costs"))["cpu"]["all"] for name in names]
+        took = [self.least[name] for name in names]
+        self.add(cost, 1e9 * (took[1] - took[0] - says[1] + says[0]) / more, how)
+
+    def lines(self):
+        return [f"{name} {value} {self.known[name][1]}  # {self.known[name][2]}: {self.how[name]}" for name, value in self.values.items()]
+
+    def write(self, path):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("".join(one + "\n" for one in self.lines()))
+
+    def publish(self, top, measured):
+        """Writes doc/scaling/costs.txt, and costs.def with the same values. What was not measured now keeps its line."""
+        path, definitions = os.path.join(top, "doc", "scaling", "costs.txt"), os.path.join(top, "spawner", "simulate", "costs.def")
+        with open(path, encoding="utf-8") as file:
+            kept = [one for one in file.read().splitlines() if one.split()[:1] and one.split()[0] in UNMEASURED and one.split()[0] not in self.values]
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(HEAD + f"# Measured {measured}\n" + "".join(one + "\n" for one in self.lines() + kept))
+        with open(definitions, encoding="utf-8") as file:
+            text = file.read()
+        with open(definitions, "w", encoding="utf-8") as file:
+            file.write(with_values(text, self.values))

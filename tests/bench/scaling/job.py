@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Jobs of bench-scaling: starts them over the network, with connections on demand, and reads what they print. A job that fails or hangs ends
 # the bench with a line.
+import datetime
 import os
 import resource
 import subprocess
@@ -13,6 +14,11 @@ BUFFERS, BUFFERS_LEAST = 4, 16  # of each rank, of a job
 LIMIT = 300  # seconds
 
 
+def virtual(ranks, hosts):
+    """Options for virtual hosts of this machine; none for this host alone."""
+    return ["-H", ",".join(f"=n{i}:{ranks // hosts}" for i in range(hosts))] if hosts > 1 else []
+
+
 class BenchError(Exception):
     """One line: which job, and what it said."""
 
@@ -22,10 +28,19 @@ def children():
     return usage.ru_utime + usage.ru_stime
 
 
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        model = next((line.split(": ", 1)[1].strip() for line in file if line.startswith("model name")), "unknown")
+    return f"{datetime.date.today()}, {model}, {os.cpu_count()} CPUs, softhca"
+
+
 class Bench:
     def __init__(self, work, plant):
         self.work, self.plant, self.costs = work, plant, None
         self.launcher, self.top = os.environ["GASNETRUN"], os.environ["top_builddir"]
+
+    def path(self, name):
+        return os.path.join(self.work, name)
 
     def built(self, path):
         return os.path.join(self.top, path)
@@ -60,8 +75,7 @@ class Bench:
         command = [self.built("tests/bench/growth"), "operations", *([self.plant] if self.plant else [])]
         if not hosts:
             return self.run(ranks, command)
-        names = ",".join(f"=n{i}:{ranks // hosts}" for i in range(hosts))
-        return self.run(ranks, command, {"GASNET_SUPERNODE_MAXSIZE": "0"}, ["-H", names])
+        return self.run(ranks, command, {"GASNET_SUPERNODE_MAXSIZE": "0"}, virtual(ranks, hosts))
 
     @staticmethod
     def words(lines):
