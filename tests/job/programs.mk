@@ -43,6 +43,7 @@ $(call job,endpoint_am,seq par large)
 $(call job,endpoints,seq par)
 $(call job,environment,seq par)
 $(call job,exit,seq par)
+$(call job,exit_attach,seq)
 $(call job,exit_contexts,seq par)
 $(call job,exit_on_file,seq)
 $(call job,first_contact,seq par)
@@ -136,7 +137,7 @@ job_tests = $(patsubst %,tests/job/%.sh, \
     segments loaded_late putget negotiated cancel teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma \
     cuda_ring locality ports_auto summit \
     raw rma barrier named_barrier legacy_threads exit_contexts limits plan simulate gasnet_trace info bundle info_accelerators info_topology attach_memory paging connect_files query stress \
-    tools foreign_launchers others strangers exit_messages)
+    tools foreign_launchers others strangers exit_messages exit_attach)
 TESTS += $(job_tests)
 accelerator_tests = $(patsubst %,tests/job/%.sh,kinds kinds_am kinds_atomic)
 $(foreach t,$(accelerator_tests),$(eval needs_$(t) = $$(softgpu_libraries)))
