@@ -35,12 +35,19 @@ static void child_restore_signals(const int *ignored)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Leaves the table of files that is shared with the parent for one of its own, with those up to
- * `last` only. Before Linux 5.9 with all, which exec closes. */
-static bool leave_files(int last)
+/* Leaves a table of files that is shared with others for one of its own, with those up to `last`
+ * only. Before Linux 5.9 with all, which exec closes. */
+static bool leave_files(unsigned last)
 {
     return syscall(SYS_close_range, last + 1, ~0U, CLOSE_RANGE_UNSHARE) == 0 ||
            unshare(CLONE_FILES) == 0;
+}
+
+/* Tried on this process, whose table nobody shares and which has no file of that number: containers
+ * may allow clone3() and refuse what a child needs after it. */
+static bool can_leave_files(void)
+{
+    return leave_files(~0U - 1);
 }
 
 /* The given files may themselves be 0, 1 or 2 in another order, so they move out of the way first.
@@ -94,7 +101,7 @@ child_exec(const struct child_image *image, uint32_t rank, char *const *env, con
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* it died before PDEATHSIG was set */
         _exit(EXIT_NO_EXEC);
-    if (shares_files && !leave_files(last_file(image, fds)))
+    if (shares_files && !leave_files((unsigned)last_file(image, fds)))
         child_failed(image, rank);
     setpgid(0, 0);
     child_restore_signals(image->ignored);
@@ -110,13 +117,14 @@ child_exec(const struct child_image *image, uint32_t rank, char *const *env, con
 
 /* fork(), but the child shares our files, and we sleep until it has called exec. fork() would copy
  * the table of files, and exec close the copies: two for each rank so far, which costs a host of N
- * ranks the square of N. Where clone3() is not allowed (seccomp of containers), that price is
- * paid. */
+ * ranks the square of N. Where the kernel refuses what that takes (seccomp of containers), that
+ * price is paid. */
 static pid_t fork_with_files(bool *shares_files)
 {
     struct clone_args how = {.flags = CLONE_FILES | CLONE_VFORK, .exit_signal = SIGCHLD};
-    pid_t pid = (pid_t)syscall(SYS_clone3, &how, sizeof(how));
-    *shares_files = pid >= 0 || errno == EAGAIN || errno == ENOMEM;
+    *shares_files = can_leave_files();
+    pid_t pid = *shares_files ? (pid_t)syscall(SYS_clone3, &how, sizeof(how)) : -1;
+    *shares_files = *shares_files && (pid >= 0 || errno == EAGAIN || errno == ENOMEM);
     return *shares_files ? pid : fork();
 }
 

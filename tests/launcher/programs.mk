@@ -25,9 +25,10 @@ $(call launcher_program,unit_gate,tests/launcher/unit_gate.c spawner/server/gate
 launcher_unit_tests = $(patsubst %,tests/launcher/unit_%,$(launcher_units) top bind simulate gate)
 endif
 launcher_scripts = $(patsubst %,tests/launcher/%.sh,status usage signals killed start_timeout foreign_connection server_stuck_at_exit output \
-    unread_output input environment hosts scale slurm openmpi ordinary_user ssh ssh_errors)
+    unread_output input environment hosts scale slurm openmpi ordinary_user ssh ssh_errors refused)
+needs_tests/launcher/refused.sh = tests/job/deny_syscalls
 launcher_needs = $(patsubst %,tests/launcher/%,pmix_probe foreign_connection hostile)
-$(foreach t,$(launcher_scripts),$(eval needs_$(t) = $$(launcher_needs)))
+$(foreach t,$(launcher_scripts),$(eval needs_$(t) += $$(launcher_needs)))
 TESTS += $(launcher_unit_tests) $(launcher_scripts) $(if $(filter-out no,$(enable_sanitizer)),tests/launcher/sanitized.sh)
 sanitizer_tests += $(launcher_unit_tests) tests/launcher/sanitized.sh
 tsan_tests += tests/launcher/sanitized.sh
