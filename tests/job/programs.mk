@@ -83,6 +83,7 @@ $(call job,raw,seq par,,$$(IBVERBS_LIBS))
 $(call job,remapped_memory,seq par large everything)
 $(call job,rma,seq par)
 $(call job,segment_cost,seq)
+$(call job,shares,seq)
 $(call job,shm_rma,seq par)
 $(call job,spinning,seq par)
 $(call job,stores,seq)
@@ -137,7 +138,7 @@ job_tests = $(patsubst %,tests/job/%.sh, \
     segments loaded_late putget negotiated cancel teams invalid thread_lines thread_turns threads endpoint_am endpoints watchdog am atomics am_items nbi shm_rma \
     cuda_ring locality ports_auto summit \
     raw rma barrier named_barrier legacy_threads exit_contexts limits plan simulate gasnet_trace info bundle info_accelerators info_topology attach_memory paging connect_files query stress \
-    tools foreign_launchers others strangers exit_messages exit_attach)
+    tools foreign_launchers others strangers exit_messages exit_attach shares)
 TESTS += $(job_tests)
 accelerator_tests = $(patsubst %,tests/job/%.sh,kinds kinds_am kinds_atomic)
 $(foreach t,$(accelerator_tests),$(eval needs_$(t) = $$(softgpu_libraries)))
