@@ -21,8 +21,9 @@
 #include "base/page.h"
 #include "bootstrap/board.h"
 
-/* Between checks whether the leader is still alive. */
-static const uint64_t patience = TK_SECOND / 4;
+/* Between checks whether the leader is still alive, and between polls: an edition comes within
+ * milliseconds, and a poll may sleep while it does. */
+static const uint64_t patience = TK_SECOND / 4, patience_with_poll = TK_SECOND / 50;
 
 /* Ranks that have the peer infos meet within 0.1 s, where 512 share a CPU. */
 static const uint64_t meeting_patience = TK_SECOND;
@@ -214,12 +215,14 @@ static bool is_leader_gone(void)
 }
 
 /* The next edition or table. If the leader has ended without it, that counts as a failure. */
-static struct edition wait_for_edition(void)
+static struct edition wait_for_edition(void (*poll)(void))
 {
     uint32_t now;
     while ((now = atomic_load_explicit(&board.head->editions, memory_order_acquire)) ==
            board.seen) {
-        tk_futex_wait(&board.head->editions, now, patience);
+        tk_futex_wait(&board.head->editions, now, poll ? patience_with_poll : patience);
+        if (poll && atomic_load_explicit(&board.head->editions, memory_order_acquire) == board.seen)
+            poll();
         if (is_leader_gone() &&
             atomic_load_explicit(&board.head->editions, memory_order_acquire) == board.seen)
             return (struct edition){.kind = EDITION_FAILED};
@@ -240,13 +243,13 @@ static void *map_edition(const struct edition *edition, int access, int flags)
     return at == MAP_FAILED ? NULL : at;
 }
 
-void *tk_board_wait(size_t *size, bool *failed)
+void *tk_board_wait(size_t *size, bool *failed, void (*poll)(void))
 {
     tk_board_drop();
     *failed = false;
     if (!board.head)
         return NULL;
-    struct edition edition = wait_for_edition();
+    struct edition edition = wait_for_edition(poll);
     *failed = edition.kind == EDITION_FAILED;
     board.edition = map_edition(&edition, PROT_READ | PROT_WRITE, MAP_PRIVATE);
     *size = board.size = edition.size;
@@ -259,7 +262,7 @@ const void *tk_board_kept(size_t *size)
 {
     if (!board.head || board.leads)
         return NULL;
-    struct edition edition = wait_for_edition();
+    struct edition edition = wait_for_edition(NULL);
     *size = edition.size;
     return map_edition(&edition, PROT_READ, MAP_SHARED | MAP_POPULATE);
 }

@@ -34,8 +34,8 @@ bool tk_board_publish(size_t size, void (*write)(void *edition, const void *what
 
 /* Called by the others: waits for the next edition. Writes to it are private to this process. NULL:
  * there is none, and *failed says whether the leader, or the job, has failed. Valid until the next
- * call, or tk_board_drop(). */
-void *tk_board_wait(size_t *size, bool *failed);
+ * call, or tk_board_drop(). Calls `poll`, which may be NULL, as tk_bootstrap_fence() does. */
+void *tk_board_wait(size_t *size, bool *failed, void (*poll)(void));
 void tk_board_drop(void);
 
 /* A table, read-only in each process: the leader copies it to the board, the others wait for it.

@@ -473,11 +473,12 @@ enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, siz
     return get_verdict(rank, key, rc, *blob, *size);
 }
 
-/* The number of outstanding answers; written by libpmix's thread. */
+/* Written by libpmix's thread, `rc` last. */
+enum { no_answer = 1 /* no PMIx status, see fence_pending */ };
 struct answer {
     struct question *question;
     struct tk_bootstrap_blob blob;
-    pmix_status_t rc;
+    _Atomic pmix_status_t rc;
 };
 
 struct question {
@@ -489,7 +490,7 @@ struct question {
 static void answered(struct answer *answer, pmix_status_t rc)
 {
     _Atomic uint32_t *unanswered = &answer->question->unanswered;
-    answer->rc = rc;
+    atomic_store_explicit(&answer->rc, rc, memory_order_release);
     if (atomic_fetch_sub_explicit(unanswered, 1, memory_order_acq_rel) != 1)
         return;
     tk_futex_wake_all(unanswered);
@@ -505,7 +506,7 @@ static void on_value(pmix_status_t rc, pmix_value_t *value, void *object)
     answered(answer, rc);
 }
 
-/* Of `ranks`, or of the first `count` of the job; `seconds` 0: without a limit. */
+/* `seconds` 0: without a limit. */
 static struct question *ask(const char *key, const uint32_t *ranks, uint32_t count, int seconds)
 {
     pmix_proc_t peer;
@@ -518,7 +519,8 @@ static struct question *ask(const char *key, const uint32_t *ranks, uint32_t cou
     atomic_store(&q->unanswered, count);
     for (uint32_t i = 0; i < count; i++) {
         q->answers[i].question = q;
-        PMIX_LOAD_PROCID(&peer, myself.nspace, ranks ? ranks[i] : i);
+        atomic_store_explicit(&q->answers[i].rc, no_answer, memory_order_relaxed);
+        PMIX_LOAD_PROCID(&peer, myself.nspace, ranks[i]);
         pmix_status_t rc = PMIx_Get_nb(&peer, key, seconds ? &q->limit : NULL, seconds != 0,
                                        on_value, &q->answers[i]);
         if (rc != PMIX_SUCCESS) /* no callback will come */
@@ -539,13 +541,16 @@ static bool wait_for_answers(struct question *q, uint64_t deadline)
     return true;
 }
 
-static void wait_with_poll(struct question *q, void (*poll)(void))
+static bool poll_for_answers(struct question *q, void (*poll)(void), uint64_t deadline)
 {
+    bool all;
     atomic_store(&is_answered, false);
     atomic_store(&answers_awaited, true);
-    while (atomic_load_explicit(&q->unanswered, memory_order_acquire) > 0)
+    while (!(all = atomic_load_explicit(&q->unanswered, memory_order_acquire) == 0) &&
+           !(deadline && tk_now() > deadline))
         poll();
     atomic_store(&answers_awaited, false);
+    return all;
 }
 
 /* A server keeps a request for missing data of a rank of its host, but not for long: libpmix 4
@@ -555,67 +560,123 @@ static bool is_too_early(pmix_status_t rc)
     return rc == PMIX_ERR_TIMEOUT || rc == PMIX_ERR_NOT_FOUND;
 }
 
-static struct question *ask_and_wait(const char *key, const uint32_t *ranks, uint32_t count,
-                                     void (*poll)(void))
+/* How long to wait for values, and how. */
+struct patience {
+    void (*poll)(void); /* NULL: there is nothing else to do */
+    uint64_t deadline;  /* 0: none */
+    int limit;          /* s, for the server; 0: its own */
+};
+
+static bool is_over(const struct patience *p)
 {
-    enum { limit = 3600 /* s: in place of the 2 s; it is asked again anyway */ };
-    struct question *q = ask(key, ranks, count, limit);
-    if (q && poll)
-        wait_with_poll(q, poll);
-    else if (q)
-        wait_for_answers(q, 0);
-    return q;
+    return p->deadline && tk_now() > p->deadline;
 }
 
-/* Until the rank has put it. If the rank ends before, the launcher ends the job. */
-static enum tk_status ask_again(const char *key, uint32_t rank, struct answer *answer,
-                                void (*poll)(void))
+/* False: out of memory. An answer that has not come in time is no_answer; it may still be written,
+ * so the memory that it goes to is leaked then. */
+static bool ask_and_wait(const char *key, const uint32_t *ranks, uint32_t count,
+                         struct tk_bootstrap_blob *blobs, pmix_status_t *rcs,
+                         const struct patience *p)
 {
-    const struct timespec pause = {.tv_nsec = 1000000}; /* an answer may come at once each time */
-    while (is_too_early(answer->rc)) {
-        nanosleep(&pause, NULL);
-        struct question *q = ask_and_wait(key, &rank, 1, poll);
-        if (!q)
-            return TK_FAIL;
-        answer->rc = q->answers[0].rc;
-        answer->blob = q->answers[0].blob;
-        free(q);
+    struct question *q = ask(key, ranks, count, p->limit);
+    if (!q)
+        return false;
+    bool all =
+        p->poll ? poll_for_answers(q, p->poll, p->deadline) : wait_for_answers(q, p->deadline);
+    for (uint32_t i = 0; i < count; i++) {
+        rcs[i] = atomic_load_explicit(&q->answers[i].rc, memory_order_acquire);
+        if (rcs[i] != no_answer)
+            blobs[i] = q->answers[i].blob;
     }
-    return TK_OK;
+    if (all)
+        free(q);
+    return true;
 }
 
-enum tk_status tk_bootstrap_get_local(const char *key, const uint32_t *ranks, uint32_t count,
-                                      struct tk_bootstrap_blob *blobs, void (*poll)(void))
+static void pause_with_poll(uint64_t ns, void (*poll)(void))
+{
+    const struct timespec pause = {.tv_nsec = (long)ns};
+    uint64_t until = tk_now() + ns;
+    if (!poll)
+        nanosleep(&pause, NULL);
+    while (poll && tk_now() < until)
+        poll();
+}
+
+/* Until the rank has put it. Each answer may come at once, from another host. */
+static bool ask_again(const char *key, uint32_t rank, struct tk_bootstrap_blob *blob,
+                      pmix_status_t *rc, const struct patience *p)
+{
+    enum { shortest = 1000000, longest = 100000000 /* ns */ };
+    for (uint64_t ns = shortest; is_too_early(*rc) && !is_over(p);
+         ns = tk_min(2 * ns, (uint64_t)longest)) {
+        pause_with_poll(ns, p->poll);
+        if (!ask_and_wait(key, &rank, 1, blob, rc, p))
+            return false;
+    }
+    return true;
+}
+
+/* `rcs` has space for the status of each. */
+static enum tk_status get_with_patience(const char *key, const uint32_t *ranks, uint32_t count,
+                                        struct tk_bootstrap_blob *blobs, pmix_status_t *rcs,
+                                        const struct patience *p)
 {
     enum tk_status status = TK_OK;
-    struct question *q = ask_and_wait(key, ranks, count, poll);
-    if (!q)
+    if (!ask_and_wait(key, ranks, count, blobs, rcs, p))
         return TK_FAIL;
-    for (uint32_t i = 0; i < count; i++) {
-        if (status == TK_OK)
-            status = ask_again(key, ranks[i], &q->answers[i], poll);
-        blobs[i] = q->answers[i].blob;
+    for (uint32_t i = 0; i < count && status == TK_OK; i++) {
+        if (!ask_again(key, ranks[i], &blobs[i], &rcs[i], p))
+            return TK_FAIL;
+        if (p->deadline && (is_too_early(rcs[i]) || rcs[i] == no_answer)) {
+            tk_log_error("rank %u has not published '%s' in %.17g s (GASNET_CONNECT_TIMEOUT): it "
+                         "has ended, or runs another version of the library",
+                         ranks[i], key, tk_settings.connect_timeout);
+            return TK_FAIL;
+        }
+        status = get_verdict(ranks[i], key, rcs[i], blobs[i].at, blobs[i].size);
     }
-    for (uint32_t i = 0; i < count && status == TK_OK; i++)
-        status = get_verdict(ranks[i], key, q->answers[i].rc, blobs[i].at, blobs[i].size);
-    free(q);
     return status;
 }
 
-/* All requests are sent at once: sequential requests would each wait for the server, on a busy host
- * for a time slice of other processes. */
-enum tk_status tk_bootstrap_get_all(const char *key, struct tk_bootstrap_blob *blobs)
+static enum tk_status get_patiently(const char *key, const uint32_t *ranks, uint32_t count,
+                                    struct tk_bootstrap_blob *blobs, const struct patience *p)
 {
+    pmix_status_t *rcs = calloc(count, sizeof(*rcs));
+    enum tk_status status = TK_FAIL;
+    if (rcs)
+        status = get_with_patience(key, ranks, count, blobs, rcs, p);
+    else
+        tk_log_error("out of memory for the data of %u ranks", count);
+    free(rcs);
+    return status;
+}
+
+/* If a rank ends before it has put, the launcher ends the job. */
+enum tk_status tk_bootstrap_get_local(const char *key, const uint32_t *ranks, uint32_t count,
+                                      struct tk_bootstrap_blob *blobs, void (*poll)(void))
+{
+    enum { limit = 3600 /* s: in place of the 2 s; it is asked again anyway */ };
+    const struct patience patience = {.poll = poll, .limit = limit};
+    return get_patiently(key, ranks, count, blobs, &patience);
+}
+
+/* Sequential requests would each wait for the server, on a busy host for a time slice of other
+ * processes. Since the fence all values are there, but for those of a rank that leaves: the fence
+ * of its exit counts as this one. Its exit reaches us in the poll then. */
+enum tk_status tk_bootstrap_get_many(const char *key, const uint32_t *ranks, uint32_t count,
+                                     struct tk_bootstrap_blob *blobs, void (*poll)(void))
+{
+    /* libpmix and the server have a copy of each question and answer until it is taken. */
+    enum { at_once_max = 1024 };
     enum tk_status status = TK_OK;
-    struct question *q = ask(key, NULL, tk_bootstrap.size, 0);
-    if (!q)
-        return TK_FAIL;
-    wait_for_answers(q, 0);
-    for (uint32_t r = 0; r < tk_bootstrap.size; r++)
-        blobs[r] = q->answers[r].blob;
-    for (uint32_t r = 0; r < tk_bootstrap.size && status == TK_OK; r++)
-        status = get_verdict(r, key, q->answers[r].rc, blobs[r].at, blobs[r].size);
-    free(q);
+    for (uint32_t first = 0; first < count && status == TK_OK; first += at_once_max) {
+        double limit = tk_settings.connect_timeout;
+        const struct patience patience = {
+            .poll = poll, .deadline = limit > 0 ? tk_now() + (uint64_t)(limit * 1e9) : 0};
+        status = get_patiently(key, ranks + first, tk_min(count - first, at_once_max),
+                               blobs + first, &patience);
+    }
     return status;
 }
 

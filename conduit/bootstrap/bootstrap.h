@@ -66,19 +66,21 @@ bool tk_bootstrap_has_answer(void);
  * *size. Call only after a fence of data. */
 enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size);
 
-/* The same for every rank, by rank, into zeroed blobs; if it fails, those that arrived are filled
- * in. For few ranks of a host: data that all need goes through tk_gather() (gather.h). */
+/* The same for `ranks`, into zeroed blobs; if it fails, those that arrived are filled in. Calls
+ * `poll` as tk_bootstrap_fence() does. Fails after GASNET_CONNECT_TIMEOUT where a rank has put
+ * nothing. For few ranks of a host: data that all need goes through tk_gather() (gather.h). */
 struct tk_bootstrap_blob {
     void *at;
     size_t size;
 };
-enum tk_status tk_bootstrap_get_all(const char *key, struct tk_bootstrap_blob *blobs);
+enum tk_status tk_bootstrap_get_many(const char *key, const uint32_t *ranks, uint32_t count,
+                                     struct tk_bootstrap_blob *blobs, void (*poll)(void));
 
 /* Data that ranks of this host exchange without a fence, which goes to no other host. */
 enum tk_status tk_bootstrap_put_local(const char *key, const void *blob, size_t size);
 
 /* Waits until all of `ranks` have put it; calls `poll` as tk_bootstrap_fence() does. Fails as
- * tk_bootstrap_get_all(). */
+ * tk_bootstrap_get_many(), but without a limit. */
 enum tk_status tk_bootstrap_get_local(const char *key, const uint32_t *ranks, uint32_t count,
                                       struct tk_bootstrap_blob *blobs, void (*poll)(void));
 

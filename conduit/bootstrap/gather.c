@@ -33,6 +33,12 @@ static struct {
 /* Whether there is a board to be used, decided with the first gathering. */
 static enum { UNDECIDED, ALONE, LEADS, FOLLOWS } role;
 
+/* The ranks whose blobs are asked for: all of one host, or the lowest of each of several. The first
+ * gathering learns them. */
+static struct {
+    uint32_t *ranks, count;
+} sources;
+
 /* What the leader, or a rank without a board, has received: the blobs of the ranks, or of the
  * hosts, and the size of each rank's. */
 struct blobs {
@@ -90,51 +96,97 @@ static void blobs_free(struct blobs *blobs)
     free(blobs->sizes);
 }
 
-static enum tk_status get_of_ranks(const char *key, struct blobs *blobs)
+static enum tk_status get_of_ranks(const char *key, struct blobs *blobs, void (*poll)(void))
 {
-    blobs->count = tk_bootstrap.size;
-    if (tk_bootstrap_get_all(key, blobs->at) != TK_OK)
+    sources.count = blobs->count = tk_bootstrap.size;
+    for (uint32_t r = 0; r < tk_bootstrap.size; r++)
+        sources.ranks[r] = r;
+    if (tk_bootstrap_get_many(key, sources.ranks, sources.count, blobs->at, poll) != TK_OK)
         return TK_FAIL;
     for (uint32_t r = 0; r < blobs->count; r++)
         blobs->sizes[r] = blobs->at[r].size;
     return TK_OK;
 }
 
-/* The lowest rank of each host has put the host's blob, so the lowest rank that is in no blob yet
- * is such a rank. */
-static enum tk_status get_of_hosts(const char *key, struct blobs *blobs)
+static enum tk_status refuse_blob(uint32_t rank)
 {
-    for (uint32_t r = 0; r < tk_bootstrap.size; r++)
-        blobs->sizes[r] = tk_host_no_size;
-    for (uint32_t r = 0; r < tk_bootstrap.size; r++) {
-        if (blobs->sizes[r] != tk_host_no_size)
-            continue;
-        struct tk_bootstrap_blob *blob = &blobs->at[blobs->count];
-        if (tk_bootstrap_get(r, key, &blob->at, &blob->size) != TK_OK)
-            return TK_FAIL;
-        blobs->count++;
-        if (!tk_host_read_sizes(blob, blobs->sizes, tk_bootstrap.size) ||
-            blobs->sizes[r] == tk_host_no_size) {
-            tk_log_error("rank %u has sent data of its host in another form, or of ranks of other "
-                         "hosts: link all programs of a job with the same version",
-                         r);
-            return TK_FAIL;
-        }
-    }
+    tk_log_error("rank %u has sent data of its host in another form, or of ranks of other hosts: "
+                 "link all programs of a job with the same version",
+                 rank);
+    return TK_FAIL;
+}
+
+/* The blobs of the hosts whose lowest ranks these are. */
+static enum tk_status add_hosts(const char *key, const uint32_t *ranks, uint32_t count,
+                                struct blobs *blobs, void (*poll)(void))
+{
+    struct tk_bootstrap_blob *at = blobs->at + blobs->count;
+    blobs->count += count;
+    if (tk_bootstrap_get_many(key, ranks, count, at, poll) != TK_OK)
+        return TK_FAIL;
+    for (uint32_t i = 0; i < count; i++)
+        if (!tk_host_read_sizes(&at[i], blobs->sizes, tk_bootstrap.size) ||
+            blobs->sizes[ranks[i]] == tk_host_no_size)
+            return refuse_blob(ranks[i]);
     return TK_OK;
 }
 
-static enum tk_status blobs_get(const char *key, struct blobs *blobs)
+/* Of the ranks from `from` on, those to be asked now. Where the launcher tells this rank nothing
+ * about hosts, and rank 0 shows nobody else either, each rank has put a blob of its own. */
+static uint32_t number_to_ask(const struct blobs *blobs, uint32_t from)
+{
+    bool each_its_own = !tk_bootstrap.local && from == 1;
+    for (uint32_t r = from; r < tk_bootstrap.size && each_its_own; r++)
+        each_its_own = blobs->sizes[r] == tk_host_no_size;
+    return each_its_own ? tk_bootstrap.size - from : 1;
+}
+
+/* The lowest rank of each host has put the host's blob, so the lowest rank that is in no blob yet
+ * is such a rank. Which ones these are a rank knows only by asking for one after another. */
+static enum tk_status find_hosts(const char *key, struct blobs *blobs, void (*poll)(void))
+{
+    enum tk_status status = TK_OK;
+    for (uint32_t r = 0; r < tk_bootstrap.size && status == TK_OK; r++) {
+        if (blobs->sizes[r] != tk_host_no_size)
+            continue;
+        uint32_t *ranks = sources.ranks + sources.count, count = number_to_ask(blobs, r);
+        for (uint32_t i = 0; i < count; i++)
+            ranks[i] = r + i;
+        sources.count += count;
+        status = add_hosts(key, ranks, count, blobs, poll);
+    }
+    if (status != TK_OK)
+        sources.count = 0;
+    return status;
+}
+
+static enum tk_status get_of_hosts(const char *key, struct blobs *blobs, void (*poll)(void))
+{
+    for (uint32_t r = 0; r < tk_bootstrap.size; r++)
+        blobs->sizes[r] = tk_host_no_size;
+    if (sources.count == 0)
+        return find_hosts(key, blobs, poll);
+    if (add_hosts(key, sources.ranks, sources.count, blobs, poll) != TK_OK)
+        return TK_FAIL;
+    for (uint32_t r = 0; r < tk_bootstrap.size; r++)
+        if (blobs->sizes[r] == tk_host_no_size)
+            return refuse_blob(r);
+    return TK_OK;
+}
+
+static enum tk_status blobs_get(const char *key, struct blobs *blobs, void (*poll)(void))
 {
     uint32_t size = tk_bootstrap.size;
     blobs->total = size * sizeof(struct place);
     blobs->at = calloc(size, sizeof(*blobs->at));
     blobs->sizes = calloc(size, sizeof(*blobs->sizes));
-    if (!blobs->at || !blobs->sizes) {
+    if (!sources.ranks)
+        sources.ranks = calloc(size, sizeof(*sources.ranks));
+    if (!blobs->at || !blobs->sizes || !sources.ranks) {
         tk_log_error("out of memory for the data of %u ranks", size);
         return TK_FAIL;
     }
-    if ((is_packed() ? get_of_hosts : get_of_ranks)(key, blobs) != TK_OK)
+    if ((is_packed() ? get_of_hosts : get_of_ranks)(key, blobs, poll) != TK_OK)
         return TK_FAIL;
     for (uint32_t r = 0; r < size; r++)
         blobs->total += tk_align_up(blobs->sizes[r], unit);
@@ -174,10 +226,10 @@ static enum tk_status keep_own(const struct blobs *blobs)
     return TK_OK;
 }
 
-static enum tk_status gather_lead(const char *key)
+static enum tk_status gather_lead(const char *key, void (*poll)(void))
 {
     struct blobs blobs = {.at = NULL};
-    enum tk_status status = blobs_get(key, &blobs);
+    enum tk_status status = blobs_get(key, &blobs, poll);
     if (status == TK_OK)
         status = keep_own(&blobs);
     if (role == LEADS)
@@ -189,13 +241,13 @@ static enum tk_status gather_lead(const char *key)
 /* ---- the others */
 
 /* The leader has logged why it failed. */
-static enum tk_status gather_follow(const char *key)
+static enum tk_status gather_follow(const char *key, void (*poll)(void))
 {
     bool failed;
-    last.table = tk_board_wait(&last.size, &failed);
+    last.table = tk_board_wait(&last.size, &failed, poll);
     if (failed)
         return TK_FAIL;
-    return last.table ? TK_OK : gather_lead(key);
+    return last.table ? TK_OK : gather_lead(key, poll);
 }
 
 /* ---- */
@@ -304,5 +356,5 @@ enum tk_status tk_gather(const char *key, const void *mine, size_t size, void (*
     if (offer_board() != TK_OK || put_mine(key, mine, size, poll) != TK_OK ||
         tk_bootstrap_fence_data(poll, 0) != TK_OK || choose_role() != TK_OK)
         return TK_FAIL;
-    return role == FOLLOWS ? gather_follow(key) : gather_lead(key);
+    return (role == FOLLOWS ? gather_follow : gather_lead)(key, poll);
 }

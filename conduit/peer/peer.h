@@ -321,6 +321,9 @@ enum tk_status tk_share(const void *mine, void *all, size_t size, void (*poll)(v
 enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count, void (*poll)(void),
                                     uint32_t *unable);
 
+/* After a barrier that follows an exchange: nobody needs what this rank has published for it. */
+void tk_segments_withdraw(void);
+
 /* The same records for an exchange by other means: ours as tk_bound_offer_size() bytes, to be
  * freed, and those of another rank, which are checked. TK_FAIL: they are invalid, which was
  * logged. */

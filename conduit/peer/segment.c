@@ -435,16 +435,17 @@ static void set_published(const struct tk_bound *mine, uint32_t count)
                               memory_order_release);
 }
 
+static char exchanged[32]; /* the key of the last exchange */
+
 enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count, void (*poll)(void),
                                     uint32_t *unable)
 {
     /* A bootstrap may cache the value of a key on the way, so each exchange uses a new key. */
     static unsigned times;
-    char key[32];
-    snprintf(key, sizeof(key), "tk.segments.%u", times++);
+    snprintf(exchanged, sizeof(exchanged), "tk.segments.%u", times++);
     *unable = tk_nobody;
     struct offer *own = make_offer(mine, count);
-    enum tk_status status = tk_gather(key, own, tk_bound_offer_size(mine, count), poll);
+    enum tk_status status = tk_gather(exchanged, own, tk_bound_offer_size(mine, count), poll);
     if (status == TK_OK)
         status = bound_learn_all(unable);
     if (status == TK_OK && *unable == tk_nobody)
@@ -452,6 +453,11 @@ enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count,
     tk_gather_drop();
     free(own);
     return status;
+}
+
+void tk_segments_withdraw(void)
+{
+    tk_gather_withdraw(exchanged);
 }
 
 /* ---- the same for a team, which exchanges offers itself ---- */

@@ -46,6 +46,11 @@ struct start_record {
     uint64_t time;
 };
 
+/* What the kernel writes at a time: a record of a start, or of the end of the thread itself. Its
+ * head moves on only when it has written, so the record at the head may overwrite the oldest one
+ * already. Twice that. */
+enum { margin = 2 * sizeof(struct start_record) };
+
 struct tk_alone tk_alone = {.head = &tk_alone.never,
                             .seen = 0,
                             .inside = &tk_alone.never,
@@ -281,12 +286,12 @@ static bool are_of_processes(const _Atomic uint64_t *now, uint64_t from, uint64_
     const uint64_t begin = from;
     bool are = true;
     size_t size;
-    for (; are && from != to && to - begin <= records_size; from += size)
+    for (; are && from != to && to - begin <= records_size - margin; from += size)
         are = is_of_process(from, &size) && size <= to - from;
-    /* Some were overwritten, perhaps while they were read: by the first thread, if this one is
-     * another. */
+    /* Some were overwritten, or are being, perhaps while they were read: by the first thread, if
+     * this one is another. */
     atomic_thread_fence(memory_order_acquire);
-    if (atomic_load_explicit(now, memory_order_relaxed) - begin > records_size)
+    if (atomic_load_explicit(now, memory_order_relaxed) - begin > records_size - margin)
         return are_all_known();
     return are;
 }

@@ -101,6 +101,7 @@ enum tk_status tk_attach(uintptr_t size)
     /* A rank may send requests as soon as it returns, and the replies may be Longs into its
      * segment. */
     wait_for_all();
+    tk_segments_withdraw();
     return TK_OK;
 }
 

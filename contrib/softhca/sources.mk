@@ -11,7 +11,7 @@ softhca_core_sources = $(addprefix contrib/softhca/, \
     $(patsubst %,wire/udp/%.c,attend batch calls datagram drops early explain fate faults held name network open put_off qp rx select source state \
         timer tx) \
     wire/xrc.c \
-    $(patsubst %,verbs/%.c,ah channel context cq cq_ex device dm dmabuf domain gid modify mr multicast poll port process qp qp_ex qp_manners recv register send srq stats \
+    $(patsubst %,verbs/%.c,ah channel context cq cq_ex device dm dmabuf domain gid modify mr multicast poll port process qp qp_ex qp_manners recv register send srq stats status \
         unsupported wr xrc xrcd) \
     $(patsubst %,rdmacm/%.c,address agent bind channel connect device ep event exchange host id info object qp rest wire))
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Starting one rank. The parent is a process of one thread, so the child may call anything before
- * exec. Owns nothing, takes no lock. */
+ * exec. Owns a word that both share, takes no lock. */
 #include "config.h"
 
 #include "bind.h"
@@ -11,12 +11,17 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/close_range.h>
+#include <linux/futex.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { EXIT_NO_EXEC = 127 };
@@ -35,12 +40,54 @@ static void child_restore_signals(const int *ignored)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Leaves the table of files that is shared with the parent for one of its own, with those up to
- * `last` only. Before Linux 5.9 with all, which exec closes. */
-static bool leave_files(int last)
+/* Leaves a table of files that is shared with others for one of its own, with those up to `last`
+ * only. Before Linux 5.9 with all, which exec closes. */
+static bool leave_files(unsigned last)
 {
     return syscall(SYS_close_range, last + 1, ~0U, CLOSE_RANGE_UNSHARE) == 0 ||
            unshare(CLONE_FILES) == 0;
+}
+
+/* Tried on this process, whose table nobody shares and which has no file of that number: containers
+ * may allow clone3() and refuse what a child needs after it. */
+static bool can_leave_files(void)
+{
+    return leave_files(~0U - 1);
+}
+
+/* Whether the child has left our files; NULL: there is no memory to share it. One child at a time.
+ */
+static _Atomic uint32_t *has_left;
+
+static bool prepare_to_wait(void)
+{
+    if (!has_left) {
+        void *page = mmap(NULL, sizeof(*has_left), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        has_left = page == MAP_FAILED ? NULL : page;
+    }
+    if (has_left)
+        atomic_store(has_left, 0);
+    return has_left;
+}
+
+static void tell_that_it_has_left(void)
+{
+    atomic_store(has_left, 1);
+    syscall(SYS_futex, has_left, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Not until it has called exec, as CLONE_VFORK would: that may hang on a file system, while signals
+ * and limits of time have to be served. */
+static void wait_until_it_has_left(pid_t pid)
+{
+    const struct timespec look = {.tv_nsec = 10000000}; /* whether it has been killed */
+    siginfo_t end = {.si_pid = 0};
+    while (!atomic_load(has_left) && end.si_pid == 0) {
+        syscall(SYS_futex, has_left, FUTEX_WAIT, 0, &look, NULL, 0);
+        if (!atomic_load(has_left))
+            waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT);
+    }
 }
 
 /* The given files may themselves be 0, 1 or 2 in another order, so they move out of the way first.
@@ -94,8 +141,10 @@ child_exec(const struct child_image *image, uint32_t rank, char *const *env, con
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* it died before PDEATHSIG was set */
         _exit(EXIT_NO_EXEC);
-    if (shares_files && !leave_files(last_file(image, fds)))
+    if (shares_files && !leave_files((unsigned)last_file(image, fds)))
         child_failed(image, rank);
+    if (shares_files)
+        tell_that_it_has_left();
     setpgid(0, 0);
     child_restore_signals(image->ignored);
     child_place_files(fds);
@@ -108,15 +157,16 @@ child_exec(const struct child_image *image, uint32_t rank, char *const *env, con
     child_failed(image, rank);
 }
 
-/* fork(), but the child shares our files, and we sleep until it has called exec. fork() would copy
+/* fork(), but the child shares our files until it leaves them. fork() would copy
  * the table of files, and exec close the copies: two for each rank so far, which costs a host of N
- * ranks the square of N. Where clone3() is not allowed (seccomp of containers), that price is
- * paid. */
+ * ranks the square of N. Where the kernel refuses what that takes (seccomp of containers), that
+ * price is paid. */
 static pid_t fork_with_files(bool *shares_files)
 {
-    struct clone_args how = {.flags = CLONE_FILES | CLONE_VFORK, .exit_signal = SIGCHLD};
-    pid_t pid = (pid_t)syscall(SYS_clone3, &how, sizeof(how));
-    *shares_files = pid >= 0 || errno == EAGAIN || errno == ENOMEM;
+    struct clone_args how = {.flags = CLONE_FILES, .exit_signal = SIGCHLD};
+    *shares_files = can_leave_files() && prepare_to_wait();
+    pid_t pid = *shares_files ? (pid_t)syscall(SYS_clone3, &how, sizeof(how)) : -1;
+    *shares_files = *shares_files && (pid >= 0 || errno == EAGAIN || errno == ENOMEM);
     return *shares_files ? pid : fork();
 }
 
@@ -127,6 +177,8 @@ pid_t child_start(const struct child_image *image, uint32_t rank, char *const *e
     pid_t parent = getpid(), pid = fork_with_files(&shares_files);
     if (pid == 0)
         child_exec(image, rank, env, fds, parent, shares_files);
+    if (pid > 0 && shares_files)
+        wait_until_it_has_left(pid);
     if (pid > 0)
         setpgid(pid, pid); /* both sides do it: kill(-pid) works from now on, whichever ran first */
     return pid;

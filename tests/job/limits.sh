@@ -145,5 +145,14 @@ if [ "$status" -eq 77 ]; then
 else
     [ "$status" -ne 0 ] || failed "memory of a client's own was reached without process_vm_readv"
     says "^trunkline.*segment of the client's own memory.*process_vm_readv: Operation not permitted.*GASNET_SUPERNODE_MAXSIZE=1"
+    # What Docker's filter refuses of what the library asks for; memory of the client's own is registered on demand in putget.
+    for program in am-seq putget-par; do
+        for nbrhd in 0 1; do
+            SETTINGS="GASNET_SUPERNODE_MAXSIZE=$nbrhd" job 2 "$jobs/deny_syscalls" perf_event_open userfaultfd process_vm_readv \
+                process_vm_writev pidfd_open close_range unshare ENOSYS clone3 -- "$jobs/$program"
+            fails_with 0 "$program in a container"
+            says '^trunkline' 0
+        done
+    done
 fi
 finish

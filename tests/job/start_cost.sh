@@ -73,4 +73,10 @@ SETTINGS="GASNET_SUPERNODE_MAXSIZE=$((of_kernel == 0))" good 2 env "LD_LIBRARY_P
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=1" job 2 env LD_PRELOAD= "LD_LIBRARY_PATH=$scratch" "$jobs/start_cost-seq"
 fails_with 1 "without libibverbs"
 says "^trunkline.*: libibverbs.so.1 can't be loaded: .*; install rdma-core's libraries (Debian: libibverbs1)"
+# Nor does softhca need it to name what failed.
+if [ "$of_kernel" -eq 0 ]; then
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 SOFTHCA_FAULT=error:op=write,status=rem_access" job 2 env "LD_LIBRARY_PATH=$scratch" "$jobs/putget-seq"
+    fails_with 1 "a failed request without libibverbs"
+    says '^trunkline.* failed on softhca0:1, queue pair [0-9]*: remote access error'
+fi
 finish

@@ -4,6 +4,9 @@ $(call variant,launcher-test,$$(AM_CPPFLAGS) -I$$(srcdir)/conduit $$(AM_CFLAGS) 
 $(call variant,launcher-plain,$$(AM_CPPFLAGS) $$(plain_cflags))
 launcher_program = $(call program,tests/launcher/$(1),$(call objects,launcher-test,$(2)),$(3))
 $(call launcher_program,pmix_probe,tests/launcher/pmix_probe.c,$$(PMIX_LIBS))
+# Not with a sanitizer: it is loaded before that.
+$(call variant,launcher-preload,$$(AM_CPPFLAGS) $$(plain_cflags) $(pic))
+$(call shared,tests/launcher/hung_exec.so,$(call objects,launcher-preload,tests/launcher/hung_exec.c))
 # Without libraries: it runs as a user that may not be able to read the build tree.
 $(call program,tests/launcher/foreign_connection,$(call objects,launcher-plain,tests/launcher/foreign_connection.c),,plain)
 
@@ -27,9 +30,11 @@ $(call launcher_program,unit_gate,tests/launcher/unit_gate.c spawner/server/gate
 launcher_unit_tests = $(patsubst %,tests/launcher/unit_%,$(launcher_units) top bind simulate gate)
 endif
 launcher_scripts = $(patsubst %,tests/launcher/%.sh,status usage signals killed start_timeout foreign_connection server_stuck_at_exit output \
-    unread_output input environment hosts scale slurm openmpi ordinary_user ssh ssh_errors registration)
+    unread_output input environment hosts scale slurm openmpi ordinary_user ssh ssh_errors refused registration)
+needs_tests/launcher/start_timeout.sh = tests/launcher/hung_exec.so
+needs_tests/launcher/refused.sh = tests/job/deny_syscalls
 launcher_needs = $(patsubst %,tests/launcher/%,pmix_probe foreign_connection hostile registration)
-$(foreach t,$(launcher_scripts),$(eval needs_$(t) = $$(launcher_needs)))
+$(foreach t,$(launcher_scripts),$(eval needs_$(t) += $$(launcher_needs)))
 TESTS += $(launcher_unit_tests) $(launcher_scripts) $(if $(filter-out no,$(enable_sanitizer)),tests/launcher/sanitized.sh)
 sanitizer_tests += $(launcher_unit_tests) tests/launcher/sanitized.sh
 tsan_tests += tests/launcher/sanitized.sh

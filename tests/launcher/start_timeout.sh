@@ -44,6 +44,26 @@ stopped_job()
     clean
 }
 
+hung_exec()
+{
+    promise "a program that is never loaded: limits of time and signals are served"
+    for end in limit TERM; do
+        GASNET_START_TIMEOUT=2
+        if [ $end = TERM ]; then GASNET_START_TIMEOUT=60; fi
+        GASNET_KILL_GRACE=0.3 LD_PRELOAD=$top_builddir/tests/launcher/hung_exec.so TEST_HUNG_RANK=1 \
+            start -n 3 "$probe" init say=ready fence finalize
+        eventually 10 out_count ready 2 || fail "ranks did not start"
+        began=$(now)
+        [ $end = limit ] || kill -TERM "$job_pid"
+        finish
+        if [ $end = TERM ]; then status_is 143; else late; fi
+        [ $end = TERM ] || err_has '^gasnetrun_ibv: rank 1 (pid [0-9]*) has not joined the job'
+        in_time 10 "$began" || fail "too slow"
+        clean
+    done
+}
+
+aside hung_exec
 aside stopped_guard
 aside stopped_job
 promise "a rank that never joins"
@@ -106,6 +126,7 @@ for kilobytes in 16384 32768 65536 98304; do
     clean
 done
 
+joined hung_exec
 joined stopped_guard
 joined stopped_job
 exit 0

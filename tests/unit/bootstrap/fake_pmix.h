@@ -32,6 +32,9 @@ static struct {
     pmix_op_cbfunc_t pending;
     pmix_notification_fn_t lost; /* called when the server is lost */
     bool collects, immediate, get_refuses;
+    const void *unanswered; /* gets: each stays so */
+    bool get_is_silent;
+    unsigned gets_until_there; /* of a value: the first ones find none */
     int abort_code;
     char abort_text[32];
     struct {
@@ -233,7 +236,14 @@ pmix_status_t PMIx_Get_nb(const pmix_proc_t *proc, const char key[], const pmix_
     pmix_value_t *value = NULL;
     if (server.get_refuses)
         return PMIX_ERR_BAD_PARAM;
-    pmix_status_t rc = PMIx_Get(proc, key, info, ninfo, &value);
+    server.unanswered = cbdata;
+    if (server.get_is_silent)
+        return PMIX_SUCCESS;
+    pmix_status_t rc = server.gets < server.gets_until_there ? PMIX_ERR_NOT_FOUND : PMIX_SUCCESS;
+    if (rc != PMIX_SUCCESS)
+        server.gets++;
+    else
+        rc = PMIx_Get(proc, key, info, ninfo, &value);
     cbfunc(rc, value, cbdata);
     if (rc == PMIX_SUCCESS)
         PMIX_VALUE_RELEASE(value);

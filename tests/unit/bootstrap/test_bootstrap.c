@@ -12,6 +12,7 @@
 #include "base/rank_slot.h"
 #include "bootstrap/bootstrap.h"
 #include "fake_pmix.h"
+#include "settings/settings.h"
 #include "unit.h"
 
 /* ---- */
@@ -38,6 +39,7 @@ static int set_up(void **state)
     server.job_size = (pmix_value_t){.type = PMIX_UINT32, .data.uint32 = ranks};
     server.peers_type = PMIX_STRING;
     naps = wakes = 0;
+    tk_settings.connect_timeout = 5;
     tk_bootstrap_bell(NULL);
     tk_bootstrap = (struct tk_bootstrap){.rank = 0, .size = 1, .local_size = 1, .alone = true};
     return 0;
@@ -316,12 +318,14 @@ static void a_failed_put_is_reported_with_its_size(void **state)
     unit_assert_says(said, "PMIx_Put of 17 bytes failed");
 }
 
+static const uint32_t all[ranks] = {0, 1, 2, 3};
+
 static void all_are_asked_at_once(void **state)
 {
     struct tk_bootstrap_blob blobs[ranks] = {{NULL, 0}};
     for (uint32_t r = 0; r < ranks; r++)
         publish(r, "k", "abcd", r);
-    assert_int_equal(tk_bootstrap_get_all("k", blobs), TK_OK);
+    assert_int_equal(tk_bootstrap_get_many("k", all, ranks, blobs, NULL), TK_OK);
     for (uint32_t r = 0; r < ranks; r++) {
         assert_int_equal(blobs[r].size, r);
         assert_memory_equal(blobs[r].at, "abcd", r);
@@ -331,29 +335,62 @@ static void all_are_asked_at_once(void **state)
     assert_int_equal(tk_bootstrap.counts.bytes_got, 0 + 1 + 2 + 3);
 }
 
-static void assert_get_all_fails(uint32_t rank)
+static void assert_get_all_fails(const char *text, void (*poll)(void))
 {
-    char text[64];
     struct tk_bootstrap_blob blobs[ranks] = {{NULL, 0}};
     unit_listen();
-    enum tk_status status = tk_bootstrap_get_all("k", blobs);
+    enum tk_status status = tk_bootstrap_get_many("k", all, ranks, blobs, poll);
     const char *said = unit_heard();
     assert_int_equal(status, TK_FAIL);
-    snprintf(text, sizeof(text), "PMIx_Get of 'k' of rank %u failed", rank);
     unit_assert_says(said, text);
     assert_int_equal(unit_lines(said), 1);
     for (uint32_t r = 0; r < ranks; r++)
         free(blobs[r].at);
 }
 
+static const char of_two_is_missing[] = "rank 2 has not published 'k' in 5 s";
+
+static void poll_for_10_ms(void)
+{
+    take_a_nap(TK_SECOND / 100);
+}
+
+/* Asked for again until the limit has passed. */
 static void one_that_is_missing_among_all_is_named(void **state)
 {
     publish(0, "k", "x", 1);
     publish(1, "k", "x", 1);
     publish(3, "k", "x", 1);
-    assert_get_all_fails(2);
+    for (unsigned with_poll = 0; with_poll < 2; with_poll++) {
+        uint64_t begin = tk_now();
+        assert_get_all_fails(of_two_is_missing, with_poll ? poll_for_10_ms : NULL);
+        assert_in_range(tk_now() - begin, 5 * TK_SECOND, 6 * TK_SECOND);
+    }
+    assert_in_range(server.gets, 10, 1000);
     server.get_refuses = true;
-    assert_get_all_fails(0);
+    assert_get_all_fails("PMIx_Get of 'k' of rank 0 failed", NULL);
+}
+
+static void a_value_that_comes_late_is_awaited(void **state)
+{
+    struct tk_bootstrap_blob blob = {NULL, 0};
+    publish(2, "k", "x", 1);
+    server.gets_until_there = server.gets + 5;
+    assert_int_equal(tk_bootstrap_get_many("k", all + 2, 1, &blob, poll_for_10_ms), TK_OK);
+    assert_int_equal(blob.size, 1);
+    free(blob.at);
+}
+
+/* libpmix 4 keeps a question for a value of another host for ever. */
+static void a_server_that_does_not_answer_is_not_awaited_for_ever(void **state)
+{
+    server.get_is_silent = true;
+    for (unsigned with_poll = 0; with_poll < 2; with_poll++) {
+        uint64_t begin = tk_now();
+        assert_get_all_fails("rank 0 has not published 'k' in 5 s",
+                             with_poll ? poll_for_10_ms : NULL);
+        assert_in_range(tk_now() - begin, 5 * TK_SECOND, 7 * TK_SECOND);
+    }
 }
 
 static void assert_get_fails(uint32_t rank)
@@ -791,6 +828,8 @@ static const struct CMUnitTest tests[] = {
     OPEN(a_peek_does_not_wait_for_the_key),
     OPEN(all_are_asked_at_once),
     OPEN(one_that_is_missing_among_all_is_named),
+    OPEN(a_value_that_comes_late_is_awaited),
+    OPEN(a_server_that_does_not_answer_is_not_awaited_for_ever),
     OPEN(a_fence_of_data_makes_known_what_was_put),
     OPEN(what_was_put_is_committed_once),
     OPEN(a_fence_alone_carries_no_data),

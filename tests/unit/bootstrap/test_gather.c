@@ -28,11 +28,13 @@ struct server {
         char bytes[blob_max];
     } put[ranks][keys_max];
     _Atomic unsigned puts[ranks];
-    _Atomic uint32_t gets[ranks], came, fences, local_puts, withdrawn, arrived;
+    _Atomic uint32_t gets[ranks], turns[ranks]; /* values, and how often some at once */
+    _Atomic uint32_t came, fences, local_puts, withdrawn, arrived;
     bool refuses; /* answers no query */
 };
 
 static struct server *server;
+static useconds_t sleeps_before_get;
 struct tk_bootstrap tk_bootstrap;
 static uint32_t local[ranks] = {0, 1, 2, 3};
 
@@ -101,11 +103,16 @@ enum tk_status tk_bootstrap_get_local(const char *key, const uint32_t *of, uint3
     return TK_OK;
 }
 
-enum tk_status tk_bootstrap_get_all(const char *key, struct tk_bootstrap_blob *blobs)
+enum tk_status tk_bootstrap_get_many(const char *key, const uint32_t *of, uint32_t count,
+                                     struct tk_bootstrap_blob *blobs, void (*poll)(void))
 {
     enum tk_status status = TK_OK;
-    for (uint32_t r = 0; r < tk_bootstrap.size && status == TK_OK; r++)
-        status = look_up(r, key, &blobs[r]);
+    server->turns[tk_bootstrap.rank]++;
+    usleep(sleeps_before_get);
+    for (uint32_t i = 0; i < count && status == TK_OK; i++)
+        status = look_up(of[i], key, &blobs[i]);
+    if (poll)
+        poll();
     return status;
 }
 
@@ -313,13 +320,14 @@ static void alone_on_the_host(void)
     gather_thrice();
 }
 
+/* The first time rank 0's blob says that all others have put blobs of their own. */
 static void without_neighbours_there_is_no_board(void **state)
 {
     each_rank(alone_on_the_host);
     assert_gets(3 * ranks, 3 * ranks);
+    for (uint32_t r = 0; r < ranks; r++)
+        assert_int_equal(server->turns[r], 2 + 1 + 1);
 }
-
-/* ---- several hosts: { 0, 2 } and { 1, 3 }, or { 0 } and { 1, 2, 3 } */
 
 static void take_host(const uint32_t *list, uint32_t count)
 {
@@ -329,6 +337,48 @@ static void take_host(const uint32_t *list, uint32_t count)
             tk_bootstrap.local_size = count;
         }
 }
+
+/* Rank 0's blob shows a host of several, though this rank is told of none. */
+static void gather_without_a_list(void)
+{
+    take_host((const uint32_t[]){0, 2}, 2);
+    take_host((const uint32_t[]){1}, 1);
+    take_host((const uint32_t[]){3}, 1);
+    if (tk_bootstrap.rank == 3)
+        tk_bootstrap.local = NULL;
+    gather_thrice();
+}
+
+static void lists_of_others_are_heeded_without_one(void **state)
+{
+    each_rank(gather_without_a_list);
+    assert_int_equal(server->gets[3], 3 * 3);
+}
+
+/* ---- polls */
+
+static uint32_t polls;
+
+static void count_polls(void)
+{
+    polls++;
+}
+
+static void gather_with_poll(void)
+{
+    gather_once(0);
+    if (tk_bootstrap.rank == 0) /* the others wait for the board meanwhile */
+        sleeps_before_get = 300000;
+    must(tk_gather("k1", "x", 1, count_polls) == TK_OK, 60);
+    must(polls > 0, 61);
+}
+
+static void all_poll_while_the_leader_asks(void **state)
+{
+    each_rank(gather_with_poll);
+}
+
+/* ---- several hosts: { 0, 2 } and { 1, 3 }, or { 0 } and { 1, 2, 3 } */
 
 static void gather_on_two_hosts(void)
 {
@@ -349,8 +399,10 @@ static void gather_on_unlike_hosts(void)
 static void a_host_puts_and_gets_one_blob_for_all_its_ranks(void **state)
 {
     each_rank(gather_on_two_hosts);
-    for (uint32_t r = 0; r < ranks; r++)
+    for (uint32_t r = 0; r < ranks; r++) {
         assert_int_equal(server->gets[r], r < 2 ? 3 * (1 + 2) : 1);
+        assert_int_equal(server->turns[r], r < 2 ? 2 + 1 + 1 : 0); /* once the hosts are known */
+    }
     assert_int_equal(server->withdrawn, 2); /* each leader's */
 }
 
@@ -585,6 +637,8 @@ static const struct CMUnitTest tests[] = {
     TEST(without_its_file_each_asks_itself),
     TEST(a_process_without_a_launcher_has_its_own),
     TEST(without_neighbours_there_is_no_board),
+    TEST(lists_of_others_are_heeded_without_one),
+    TEST(all_poll_while_the_leader_asks),
     TEST(a_host_puts_and_gets_one_blob_for_all_its_ranks),
     TEST(hosts_may_have_one_rank_and_several),
     TEST(what_is_no_blob_of_a_host_is_refused),

@@ -190,6 +190,58 @@ static void a_client_that_starts_many_processes_stays_alone(void **state)
     run(miss_some);
 }
 
+static sem_t to_start, has_started;
+
+/* A thread that neither starts in the first one, nor is known. */
+static void *start_unseen(void *unused)
+{
+    pthread_t thread;
+    while (sem_wait(&to_start) != 0)
+        continue;
+    start_thread(&thread);
+    sem_post(&has_started);
+    pthread_join(thread, NULL);
+    return NULL;
+}
+
+/* Whether the records alone decide after so many starts; else the thread that they lack is found.
+ */
+static void start_in_a_ring(size_t processes, bool records_decide)
+{
+    pthread_t helper;
+    be_asked();
+    sem_init(&to_start, 0, 0);
+    sem_init(&has_started, 0, 0);
+    check(pthread_create(&helper, NULL, start_unseen, NULL) == 0, 90);
+    tk_alone_accept();
+    sem_post(&to_start);
+    while (sem_wait(&has_started) != 0)
+        continue;
+    for (size_t i = 0; i < processes; i++)
+        start_process();
+    check(tk_is_alone() == records_decide, 2);
+    end_thread(helper);
+}
+
+enum { record_size = 32 };
+
+static void start_almost_a_ring(void *unused)
+{
+    start_in_a_ring((size_t)sysconf(_SC_PAGESIZE) / record_size - 2, true);
+}
+
+static void start_a_ring(void *unused)
+{
+    start_in_a_ring((size_t)sysconf(_SC_PAGESIZE) / record_size - 1, false);
+}
+
+/* The kernel may be writing the next record, which overwrites the first. */
+static void a_record_that_may_be_overwritten_now_is_not_believed(void **state)
+{
+    run(start_almost_a_ring);
+    run(start_a_ring);
+}
+
 /* As many threads as before, but one is the client's. */
 static void change_ours_for_theirs(void *unused)
 {
@@ -309,6 +361,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(processes_are_no_threads),
     cmocka_unit_test(a_thread_of_the_library_that_takes_locks_counts_for_these),
     cmocka_unit_test(a_client_that_starts_many_processes_stays_alone),
+    cmocka_unit_test(a_record_that_may_be_overwritten_now_is_not_believed),
     cmocka_unit_test(threads_are_not_merely_counted),
     cmocka_unit_test(threads_of_the_library_do_not_count),
     cmocka_unit_test(only_the_first_thread_can_be_alone),

@@ -151,6 +151,11 @@ enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count,
     return exchange.status;
 }
 
+void tk_segments_withdraw(void)
+{
+    step("withdraw");
+}
+
 /* ---- neighbours */
 
 static struct tk_bound bounds[ranks][tk_endpoints_max];
@@ -203,7 +208,7 @@ static void attaching_ends_with_a_barrier_so_that_all_can_be_written_to(void **s
 {
     gasnet_client_attach_hook = hook;
     assert_int_equal(tk_attach(size), TK_OK);
-    assert_string_equal(steps, "fill barrier wait exchange lasts bind hook barrier wait ");
+    assert_string_equal(steps, "fill barrier wait exchange lasts bind hook barrier wait withdraw ");
     assert_int_equal(exchange.count, 1);
     assert_int_equal(exchange.records[0].base, (uintptr_t)memory);
     assert_ptr_equal(tk_ep.segment, &tk_segment);
