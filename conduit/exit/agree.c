@@ -47,10 +47,9 @@ static struct {
     _Atomic uint32_t received[tk_leaders_steps_max];
     bool cannot; /* a neighbour is unreachable: ranks notice by timeout */
     bool has_begun, is_over;
-    uint32_t largest;   /* code known so far */
-    uint32_t arrived;   /* number of children that have arrived */
-    unsigned step, end; /* among leaders; behind their last one */
-    bool has_sent;      /* our message of this step is sent */
+    uint32_t largest;         /* code known so far */
+    uint32_t arrived;         /* number of children that have arrived */
+    struct tk_agree_place at; /* among leaders */
 } agreement;
 
 static void agree_received(struct tk_peer *from, const int32_t *args)
@@ -94,8 +93,7 @@ void tk_agree_connect(void)
 {
     uint32_t index = tk_topology.nbrhd_rank;
     tk_leaders_open(&agreement.leaders, tk_transports_connect_later());
-    agreement.end =
-        tk_leaders_use_tree(&agreement.leaders, 0) ? agreement.leaders.tree : agreement.leaders.all;
+    tk_agree_at_begin(&agreement.at, &agreement.leaders);
     if (tk_topology.nbrhd_size == 1)
         return;
     /* The tree of the barriers, so that their mappings are used again. */
@@ -167,18 +165,33 @@ static bool agree_send(const struct tk_leaders_step *step)
     return tk_internal_send(tk_peer(step->to), TK_REQUEST, TK_HANDLER_AGREE, 2, args) == TK_OK;
 }
 
+static bool has_come(void)
+{
+    return agreement.at.step < agreement.at.end &&
+           atomic_load_explicit(&agreement.received[agreement.at.step], memory_order_relaxed) != 0;
+}
+
 static bool agree_among_leaders(void)
 {
-    while (agreement.step < agreement.end) {
-        const struct tk_leaders_step *step = &agreement.leaders.steps[agreement.step];
-        if (step->sends && !agreement.has_sent && !(agreement.has_sent = agree_send(step)))
+    for (;;) {
+        const struct tk_leaders_step *step = &agreement.leaders.steps[agreement.at.step];
+        switch (tk_agree_next(&agreement.at, &agreement.leaders, has_come())) {
+        case TK_AGREE_SEND:
+            if (!agree_send(step))
+                return false;
+            tk_agree_sent(&agreement.at);
+            break;
+        case TK_AGREE_WAIT:
             return false;
-        if (step->awaits && !agree_take(&agreement.received[agreement.step]))
-            return false;
-        agreement.step++;
-        agreement.has_sent = false;
+        case TK_AGREE_PASS:
+            if (step->awaits)
+                agree_take(&agreement.received[agreement.at.step]);
+            tk_agree_passed(&agreement.at);
+            break;
+        case TK_AGREE_OVER:
+            return true;
+        }
     }
-    return true;
 }
 
 static bool agree_advance(bool (*among_leaders)(void))
@@ -200,10 +213,43 @@ bool tk_agree_step(void)
 
 static bool are_no_others(void)
 {
-    return agreement.end == 0;
+    return agreement.at.end == 0;
 }
 
 bool tk_agree_step_by_flags(void)
 {
     return agree_advance(are_no_others);
+}
+
+const struct tk_leaders *tk_agree_leaders(void)
+{
+    return &agreement.leaders;
+}
+
+/* A neighbour does not know how deep its leader is, but no leader is deeper than this. */
+static uint32_t deepest(void)
+{
+    uint32_t depth = 1;
+    while (depth < 32 && UINT32_C(1) << depth <= tk_topology.nbrhds)
+        depth++;
+    return depth;
+}
+
+static uint32_t depth_in_nbrhd(void)
+{
+    uint32_t depth = 0;
+    for (uint32_t at = tk_topology.nbrhd_rank; at > 0; depth++)
+        at = tk_tree_place(at, tk_topology.nbrhd_size).above;
+    return depth;
+}
+
+uint32_t tk_agree_depth(void)
+{
+    if (!tk_leaders_have_tree(tk_topology.nbrhds, tk_transports_connect_later()) ||
+        agreement.arrived < agreement.below_count)
+        return 0;
+    if (tk_topology.nbrhd_rank > 0)
+        return deepest() + depth_in_nbrhd();
+    bool is_above = tk_agree_awaits_above(&agreement.at, &agreement.leaders);
+    return is_above ? agreement.leaders.depth : 0;
 }
