@@ -44,6 +44,7 @@ static struct {
     struct tk_tree_place place;
     uint32_t below_count;
     struct tk_leaders leaders;
+    bool has_tree; /* on all ranks, of the leaders */
     _Atomic uint32_t received[tk_leaders_steps_max];
     bool cannot; /* a neighbour is unreachable: ranks notice by timeout */
     bool has_begun, is_over;
@@ -92,7 +93,9 @@ static struct flags *flags_of(uint32_t neighbour)
 void tk_agree_connect(void)
 {
     uint32_t index = tk_topology.nbrhd_rank;
-    tk_leaders_open(&agreement.leaders, tk_transports_connect_later());
+    bool is_later = tk_transports_connect_later();
+    agreement.has_tree = tk_leaders_have_tree(tk_topology.nbrhds, is_later);
+    tk_leaders_open(&agreement.leaders, is_later);
     tk_agree_at_begin(&agreement.at, &agreement.leaders);
     if (tk_topology.nbrhd_size == 1)
         return;
@@ -221,6 +224,11 @@ bool tk_agree_step_by_flags(void)
     return agree_advance(are_no_others);
 }
 
+bool tk_agree_has_tree(void)
+{
+    return agreement.has_tree;
+}
+
 const struct tk_leaders *tk_agree_leaders(void)
 {
     return &agreement.leaders;
@@ -245,8 +253,7 @@ static uint32_t depth_in_nbrhd(void)
 
 uint32_t tk_agree_depth(void)
 {
-    if (!tk_leaders_have_tree(tk_topology.nbrhds, tk_transports_connect_later()) ||
-        agreement.arrived < agreement.below_count)
+    if (!agreement.has_tree || agreement.arrived < agreement.below_count)
         return 0;
     if (tk_topology.nbrhd_rank > 0)
         return deepest() + depth_in_nbrhd();

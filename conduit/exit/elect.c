@@ -24,7 +24,6 @@
 #include "peer/peer.h"
 #include "progress/progress.h"
 #include "topology/topology.h"
-#include "transport/transport.h"
 
 static struct {
     atomic_int requested; /* 1 + code of a leader's request */
@@ -243,7 +242,7 @@ static void notify_along_tree(int code)
 
 void tk_elect_notify(int code, bool is_late)
 {
-    if (is_late || !tk_leaders_have_tree(tk_topology.nbrhds, tk_transports_connect_later()))
+    if (is_late || !tk_agree_has_tree())
         notify_each(code);
     else
         notify_along_tree(code);

@@ -34,6 +34,9 @@ bool tk_agree_step_by_flags(void);
 /* The largest code known so far. */
 int tk_agree_code(void);
 
+/* Whether the leaders of neighbourhoods form a tree. */
+bool tk_agree_has_tree(void);
+
 /* The steps among leaders; none on a rank that is not the first of its neighbourhood. */
 const struct tk_leaders *tk_agree_leaders(void);
 
