@@ -30,8 +30,8 @@ $(call variant,launcher,$$(launcher_flags))
 
 # --simulate: the library's functions that decide, with a world around them in place of a process (simulate/world.c) and without its
 # start. Compiled as those of --plan (conduit/sources.mk), because they look into the library's objects.
-simulate_sources = $(patsubst %,spawner/simulate/%.c,barriers connections costs events fabric infos input launcher result rounds simulate world) \
-    $(patsubst %,conduit/collective/%.c,blocks broadcast choose coll reduce) conduit/team/list.c conduit/topology/leaders.c \
+simulate_sources = $(patsubst %,spawner/simulate/%.c,barriers connections costs ending events fabric failing infos input launcher leaving result rounds simulate world) \
+    $(patsubst %,conduit/collective/%.c,blocks broadcast choose coll reduce) conduit/team/list.c conduit/topology/leaders.c conduit/exit/decide.c conduit/exit/state.c \
     conduit/transport/verbs/conn/handshake.c conduit/bootstrap/host_blob.c conduit/settings/settings_text.c
 simulate_objects := $(call objects,plan,$(simulate_sources))
 launcher_libs = $(PMIX_LIBS) $(IBVERBS_LIBS) $(HWLOC_LIBS)

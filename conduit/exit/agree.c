@@ -234,29 +234,12 @@ const struct tk_leaders *tk_agree_leaders(void)
     return &agreement.leaders;
 }
 
-/* A neighbour does not know how deep its leader is, but no leader is deeper than this. */
-static uint32_t deepest(void)
-{
-    uint32_t depth = 1;
-    while (depth < 32 && UINT32_C(1) << depth <= tk_topology.nbrhds)
-        depth++;
-    return depth;
-}
-
-static uint32_t depth_in_nbrhd(void)
-{
-    uint32_t depth = 0;
-    for (uint32_t at = tk_topology.nbrhd_rank; at > 0; depth++)
-        at = tk_tree_place(at, tk_topology.nbrhd_size).above;
-    return depth;
-}
-
 uint32_t tk_agree_depth(void)
 {
     if (!agreement.has_tree || agreement.arrived < agreement.below_count)
         return 0;
     if (tk_topology.nbrhd_rank > 0)
-        return deepest() + depth_in_nbrhd();
+        return tk_elect_depth_of_neighbour(tk_topology.nbrhds, tk_topology.nbrhd_rank);
     bool is_above = tk_agree_awaits_above(&agreement.at, &agreement.leaders);
     return is_above ? agreement.leaders.depth : 0;
 }

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "exit/decide.h"
 #include "settings/settings.h"
+#include "topology/tree.h"
 
 /* Time for all ranks to leave by themselves before the others are notified: a collective exit is
  * over long before. Where ranks outnumber CPUs some wait for a CPU; a notice would run their
@@ -19,9 +20,10 @@ static const uint64_t patience = TK_SECOND / 10;
  * reach leaving ranks, which only poll. All waits together take less than a second. */
 static const uint64_t turn_max = TK_SECOND / 200, all_turns = TK_SECOND / 5;
 
-/* For a question, its answer and a notice along the tree, before the ranks one step below ask too:
- * with each question rank 0 makes a connection. A tree of a million leaders has 20 steps. */
-static const uint64_t pause_of_step = TK_SECOND / 100;
+/* Part of the grace period: for a question, its answer and a notice along the tree, before the
+ * ranks one step below ask too: with each question rank 0 makes a connection. A tree of a million
+ * leaders has 20 steps. */
+enum { pauses_of_grace = 10 };
 
 uint64_t tk_exit_grace(bool oversubscribed, uint32_t ranks, uint32_t cpus)
 {
@@ -91,9 +93,19 @@ struct tk_elect_step tk_elect_next(const struct tk_elect_view *view)
     return step;
 }
 
-uint64_t tk_elect_pause(uint32_t depth)
+uint64_t tk_elect_pause(uint32_t depth, uint64_t grace)
 {
-    return depth * pause_of_step;
+    return depth * grace / pauses_of_grace;
+}
+
+uint32_t tk_elect_depth_of_neighbour(uint32_t nbrhds, uint32_t index)
+{
+    uint32_t depth = 1;
+    while (depth < 32 && UINT32_C(1) << depth <= nbrhds)
+        depth++;
+    for (; index > 0; depth++)
+        index = tk_tree_place(index, index + 1).above;
+    return depth;
 }
 
 enum tk_elect_question tk_elect_answer(uint32_t leader, uint32_t asker)

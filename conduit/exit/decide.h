@@ -85,7 +85,10 @@ struct tk_elect_step tk_elect_next(const struct tk_elect_view *view);
 
 /* Time for which a rank that waits for one `depth` steps above it does not ask. A rank that waits
  * for one below it asks at once, as does each where there is no tree (depth 0). */
-uint64_t tk_elect_pause(uint32_t depth);
+uint64_t tk_elect_pause(uint32_t depth, uint64_t grace);
+
+/* The depth of a rank that is not the first of its neighbourhood: below any leader of `nbrhds`. */
+uint32_t tk_elect_depth_of_neighbour(uint32_t nbrhds, uint32_t index);
 
 /* Rank 0's answer. */
 enum tk_elect_question tk_elect_answer(uint32_t leader, uint32_t asker);

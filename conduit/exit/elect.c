@@ -194,12 +194,12 @@ static bool is_taken(void)
     return tk_peers.me == 0 && !atomic_compare_exchange_strong(&election.leader, &nobody, 1);
 }
 
-static void elect_decide(uint64_t waited)
+static void elect_decide(uint64_t waited, uint64_t grace)
 {
     struct tk_elect_view view = {.me = tk_peers.me,
                                  .ranks = tk_peers.size,
                                  .waited = waited,
-                                 .asks_after = tk_elect_pause(tk_agree_depth()),
+                                 .asks_after = tk_elect_pause(tk_agree_depth(), grace),
                                  .answer = atomic_load(&election.answer),
                                  .has_asked = election.has_asked,
                                  .is_notified = tk_elect_requested() >= 0};
@@ -210,10 +210,10 @@ static void elect_decide(uint64_t waited)
     election.role = step.role;
 }
 
-enum tk_role tk_elect_step(uint64_t waited)
+enum tk_role tk_elect_step(uint64_t waited, uint64_t grace)
 {
     if (election.role == TK_ROLE_OPEN)
-        elect_decide(waited);
+        elect_decide(waited, grace);
     return election.role;
 }
 

@@ -54,8 +54,8 @@ void tk_elect_connect(void);
  * have space for. Called by any thread, not in handlers. */
 void tk_elect_serve(void);
 
-/* Called by the leaving thread, `waited` ns after its grace period ended. */
-enum tk_role tk_elect_step(uint64_t waited);
+/* Called by the leaving thread, `waited` ns after its grace period of `grace` ns ended. */
+enum tk_role tk_elect_step(uint64_t waited, uint64_t grace);
 
 /* Called by the leader, repeatedly: each other rank gets one exit request, along the tree if there
  * is one. If that is late (`is_late`) this rank sends them itself, as many at a time as the queues

@@ -102,7 +102,7 @@ static void notify_others(uint64_t now)
     if (!tk_state_is_grace_over(&tk_exit_state, now))
         return;
     uint64_t waited = now - tk_exit_state.grace_end;
-    if (tk_elect_step(waited) == TK_ROLE_LEADER)
+    if (tk_elect_step(waited, grace()) == TK_ROLE_LEADER)
         tk_elect_notify(tk_state_code(&tk_exit_state), waited > tk_notice_patience(grace()));
 }
 

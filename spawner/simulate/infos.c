@@ -20,7 +20,10 @@
  * adds nothing. */
 enum { value_more = 4, host_more = 6 };
 
-static const char infos[] = "tk.peer_info", settings[] = "tk.settings";
+/* The data of a rank that is not the first of its host, which puts nothing else. */
+enum { rank_more = 4 };
+
+static const char infos[] = "tk.peer_info", settings[] = "tk.settings", code[] = "tk.exit";
 
 static uint64_t number_bytes(uint64_t number)
 {
@@ -38,6 +41,16 @@ static uint64_t value_bytes(const char *key, uint64_t size)
 static uint64_t host_bytes(uint64_t values)
 {
     return values + 2 * number_bytes(values) + host_more;
+}
+
+/* The codes of exits, a byte each, that ranks add to the last fence: as if those of the first hosts
+ * did. */
+static uint64_t codes_bytes(const struct simulation *s, const struct sim_host *host)
+{
+    uint64_t before = s->first[host->first], puts = s->end.puts;
+    uint64_t count = puts < before ? 0 : puts - before;
+    count = count < host->ranks ? count : host->ranks;
+    return count ? count * (value_bytes(code, 1) + rank_more) - rank_more : 0;
 }
 
 static uint64_t settings_bytes(void)
@@ -73,6 +86,7 @@ struct sim_data sim_data_of_hosts(const struct simulation *s)
     for (uint32_t h = 0; s->in.hosts > 1 && h < s->in.hosts; h++) {
         uint64_t packed = packed_bytes(&shape, s->hosts[h].ranks, words + (h == 0 ? secret : 0));
         uint64_t first = value_bytes(infos, packed), left = value_bytes(infos, 1);
+        left += codes_bytes(s, &s->hosts[h]);
         if (h == 0) {
             first += value_bytes(settings, settings_bytes());
             left += value_bytes(settings, 1);

@@ -75,7 +75,7 @@ static void three_ask(void)
     tk_elect_serve();
     assert_int_equal(fake_job.count, 3);
     assert_int_equal(tk_counter_read(&tk_deferred_work_wanted), 0);
-    assert_int_equal(tk_elect_step(1), TK_ROLE_MEMBER);
+    assert_int_equal(tk_elect_step(1, TK_SECOND / 10), TK_ROLE_MEMBER);
 }
 
 static void the_first_rank_that_asks_leads(void **state)
@@ -86,11 +86,11 @@ static void the_first_rank_that_asks_leads(void **state)
 static void rank_0_is_first(void)
 {
     open_as(0);
-    assert_int_equal(tk_elect_step(1), TK_ROLE_LEADER);
+    assert_int_equal(tk_elect_step(1, TK_SECOND / 10), TK_ROLE_LEADER);
     hear(7, TK_HANDLER_ELECT, TK_ELECT_ASK);
     tk_elect_serve();
     sent(7, TK_HANDLER_ELECT, TK_ELECT_FOLLOW);
-    assert_int_equal(tk_elect_step(2), TK_ROLE_LEADER);
+    assert_int_equal(tk_elect_step(2, TK_SECOND / 10), TK_ROLE_LEADER);
 }
 
 static void rank_0_may_lead_itself(void **state)
@@ -102,14 +102,14 @@ static void asks(int32_t answer, enum tk_role role)
 {
     open_as(9);
     fake_job.busy_sends = 1;
-    assert_int_equal(tk_elect_step(1), TK_ROLE_OPEN); /* no space yet */
-    assert_int_equal(tk_elect_step(2), TK_ROLE_OPEN);
-    assert_int_equal(tk_elect_step(3), TK_ROLE_OPEN);
+    assert_int_equal(tk_elect_step(1, TK_SECOND / 10), TK_ROLE_OPEN); /* no space yet */
+    assert_int_equal(tk_elect_step(2, TK_SECOND / 10), TK_ROLE_OPEN);
+    assert_int_equal(tk_elect_step(3, TK_SECOND / 10), TK_ROLE_OPEN);
     sent(0, TK_HANDLER_ELECT, TK_ELECT_ASK);
     assert_int_equal(fake_job.count, 1);
     hear(0, TK_HANDLER_ELECT, answer);
-    assert_int_equal(tk_elect_step(4), role);
-    assert_int_equal(tk_elect_step(TK_SECOND), role);
+    assert_int_equal(tk_elect_step(4, TK_SECOND / 10), role);
+    assert_int_equal(tk_elect_step(TK_SECOND, TK_SECOND / 10), role);
     assert_int_equal(fake_job.count, 1);
 }
 
@@ -136,7 +136,7 @@ static void is_requested(void)
     hear(4, TK_HANDLER_EXIT, 7);
     hear(5, TK_HANDLER_EXIT, 8);
     assert_int_equal(tk_elect_requested(), 7);
-    assert_int_equal(tk_elect_step(1), TK_ROLE_MEMBER);
+    assert_int_equal(tk_elect_step(1, TK_SECOND / 10), TK_ROLE_MEMBER);
     assert_int_equal(fake_job.count, 0);
 }
 
@@ -150,7 +150,7 @@ static uint64_t turn_of(uint32_t rank)
 {
     uint64_t waited = 0;
     open_as(rank);
-    while (tk_elect_step(waited * 1000000) == TK_ROLE_OPEN)
+    while (tk_elect_step(waited * 1000000, TK_SECOND / 10) == TK_ROLE_OPEN)
         waited++;
     return waited;
 }

@@ -222,7 +222,7 @@ static void leave(uint32_t rank)
     int asks_at = ranks[rank].left_at + grace_ms;
     if (!tk_agree_step()) {
         uint64_t waited = (uint64_t)(now_ms - asks_at) * ms;
-        if (now_ms > asks_at && tk_elect_step(waited) == TK_ROLE_LEADER)
+        if (now_ms > asks_at && tk_elect_step(waited, grace_ms * ms) == TK_ROLE_LEADER)
             tk_elect_notify(tk_agree_code(), waited > tk_notice_patience(grace_ms * ms));
         return;
     }
