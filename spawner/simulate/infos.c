@@ -16,8 +16,8 @@
 #include <string.h>
 
 /* In libpmix 4.2 a number takes a byte for each 7 bits. A value is in the data with its key, its
- * size, and 4 bytes more; a host adds the size of its data twice, and 6 bytes. A host without data
- * adds nothing. */
+ * size, and 4 bytes more; a host adds the size of its data and of its first rank's, and 6 bytes. A
+ * host without data adds nothing. */
 enum { value_more = 4, host_more = 6 };
 
 /* The data of a rank that is not the first of its host, which puts nothing else. */
@@ -38,19 +38,19 @@ static uint64_t value_bytes(const char *key, uint64_t size)
     return strlen(key) + number_bytes(size) + size + value_more;
 }
 
-static uint64_t host_bytes(uint64_t values)
+/* Values of its first rank, and the data of others. */
+static uint64_t host_bytes(uint64_t values, uint64_t others)
 {
-    return values + 2 * number_bytes(values) + host_more;
+    return values + others + number_bytes(values) + number_bytes(values + others) + host_more;
 }
 
-/* The codes of exits, a byte each, that ranks add to the last fence: as if those of the first hosts
- * did. */
-static uint64_t codes_bytes(const struct simulation *s, const struct sim_host *host)
+/* Ranks of a host that add the code of their exit, a byte, to the last fence: as if those of the
+ * first hosts did. */
+static uint64_t codes_of(const struct simulation *s, const struct sim_host *host)
 {
     uint64_t before = s->first[host->first], puts = s->end.puts;
     uint64_t count = puts < before ? 0 : puts - before;
-    count = count < host->ranks ? count : host->ranks;
-    return count ? count * (value_bytes(code, 1) + rank_more) - rank_more : 0;
+    return count < host->ranks ? count : host->ranks;
 }
 
 static uint64_t settings_bytes(void)
@@ -86,13 +86,14 @@ struct sim_data sim_data_of_hosts(const struct simulation *s)
     for (uint32_t h = 0; s->in.hosts > 1 && h < s->in.hosts; h++) {
         uint64_t packed = packed_bytes(&shape, s->hosts[h].ranks, words + (h == 0 ? secret : 0));
         uint64_t first = value_bytes(infos, packed), left = value_bytes(infos, 1);
-        left += codes_bytes(s, &s->hosts[h]);
+        uint64_t codes = codes_of(s, &s->hosts[h]), of_code = value_bytes(code, 1);
+        left += codes ? of_code : 0;
         if (h == 0) {
             first += value_bytes(settings, settings_bytes());
             left += value_bytes(settings, 1);
         }
-        data.first += host_bytes(first);
-        data.left += host_bytes(left);
+        data.first += host_bytes(first, 0);
+        data.left += host_bytes(left, codes ? (codes - 1) * (of_code + rank_more) : 0);
     }
     return data;
 }
