@@ -129,6 +129,7 @@ end()
     same "$4: messages that agree" "$(predicted exit_agree)" "$(of_exit a)"
     same "$4: messages that elect" "$(predicted exit_elect)" "$(of_exit e)"
     same "$4: notices" "$(predicted exit_notices)" "$(of_exit n)"
+    [ "$(predicted exit_notices)" = $(($1 - 1)) ] || failed "$4: $(predicted exit_notices) notices, not one to each other rank"
     for i in hello job go server fence fence_done done left abort lost; do
         same "$4: frames '$i' of the head" "$(predicted $i)" "$(of_head $i)"
     done
