@@ -10,7 +10,7 @@ $(call room,conduit/base,check code lock page ranges report thread_own wait_reco
 $(call room,conduit/bootstrap,board bootstrap gather host_blob host_table)
 $(call room,conduit/collective,barrier blocks broadcast choose clocks coll engine exchange kernels local local_place local_team match mcast mcast_control mcast_receive mcast_life mcast_leave mcast_window mcast_slots mcast_start mcast_notify named nbrhd node_local reduce team_create)
 $(call room,conduit/event,event nbi)
-$(call room,conduit/exit,agree bus elect exit helper interrupted leave signal_report signals stack state summary watch watchdog)
+$(call room,conduit/exit,agree bus decide elect exit helper interrupted leave signal_report signals stack state summary watch watchdog)
 $(call room,conduit/firehose,cache limits mapping monitor)
 $(call room,conduit/mcswitch,client protocol)
 $(call room,conduit/kind,classes cuda device hip library memory why ze)

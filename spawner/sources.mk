@@ -30,9 +30,10 @@ $(call variant,launcher,$$(launcher_flags))
 
 # --simulate: the library's functions that decide, with a world around them in place of a process (simulate/world.c) and without its
 # start. Compiled as those of --plan (conduit/sources.mk), because they look into the library's objects.
-simulate_sources = $(patsubst %,spawner/simulate/%.c,barriers connections costs demand events fabric infos input launcher messages result rounds simulate world) \
-    $(patsubst %,conduit/collective/%.c,blocks broadcast choose coll reduce) conduit/team/list.c conduit/topology/leaders.c \
-    $(patsubst %,conduit/transport/verbs/conn/%.c,handshake incarnation) conduit/bootstrap/host_blob.c conduit/settings/settings_text.c
+simulate_sources = $(patsubst %,spawner/simulate/%.c,barriers connections costs demand ending events fabric failing infos input launcher leaving messages result rounds \
+    simulate world) $(patsubst %,conduit/collective/%.c,blocks broadcast choose coll reduce) conduit/team/list.c conduit/topology/leaders.c \
+    $(patsubst %,conduit/exit/%.c,decide state) $(patsubst %,conduit/transport/verbs/conn/%.c,handshake incarnation) conduit/bootstrap/host_blob.c \
+    conduit/settings/settings_text.c
 simulate_objects := $(call objects,plan,$(simulate_sources))
 launcher_libs = $(PMIX_LIBS) $(IBVERBS_LIBS) $(HWLOC_LIBS)
 

@@ -44,13 +44,13 @@ static struct {
     struct tk_tree_place place;
     uint32_t below_count;
     struct tk_leaders leaders;
+    bool has_tree; /* on all ranks, of the leaders */
     _Atomic uint32_t received[tk_leaders_steps_max];
     bool cannot; /* a neighbour is unreachable: ranks notice by timeout */
     bool has_begun, is_over;
-    uint32_t largest;   /* code known so far */
-    uint32_t arrived;   /* number of children that have arrived */
-    unsigned step, end; /* among leaders; behind their last one */
-    bool has_sent;      /* our message of this step is sent */
+    uint32_t largest;         /* code known so far */
+    uint32_t arrived;         /* number of children that have arrived */
+    struct tk_agree_place at; /* among leaders */
 } agreement;
 
 static void agree_received(struct tk_peer *from, const int32_t *args)
@@ -93,9 +93,10 @@ static struct flags *flags_of(uint32_t neighbour)
 void tk_agree_connect(void)
 {
     uint32_t index = tk_topology.nbrhd_rank;
-    tk_leaders_open(&agreement.leaders, tk_transports_connect_later());
-    agreement.end =
-        tk_leaders_use_tree(&agreement.leaders, 0) ? agreement.leaders.tree : agreement.leaders.all;
+    bool is_later = tk_transports_connect_later();
+    agreement.has_tree = tk_leaders_have_tree(tk_topology.nbrhds, is_later);
+    tk_leaders_open(&agreement.leaders, is_later);
+    tk_agree_at_begin(&agreement.at, &agreement.leaders);
     if (tk_topology.nbrhd_size == 1)
         return;
     /* The tree of the barriers, so that their mappings are used again. */
@@ -167,18 +168,33 @@ static bool agree_send(const struct tk_leaders_step *step)
     return tk_internal_send(tk_peer(step->to), TK_BOUNDED, TK_HANDLER_AGREE, 2, args) == TK_OK;
 }
 
+static bool has_come(void)
+{
+    return agreement.at.step < agreement.at.end &&
+           atomic_load_explicit(&agreement.received[agreement.at.step], memory_order_relaxed) != 0;
+}
+
 static bool agree_among_leaders(void)
 {
-    while (agreement.step < agreement.end) {
-        const struct tk_leaders_step *step = &agreement.leaders.steps[agreement.step];
-        if (step->sends && !agreement.has_sent && !(agreement.has_sent = agree_send(step)))
+    for (;;) {
+        const struct tk_leaders_step *step = &agreement.leaders.steps[agreement.at.step];
+        switch (tk_agree_next(&agreement.at, &agreement.leaders, has_come())) {
+        case TK_AGREE_SEND:
+            if (!agree_send(step))
+                return false;
+            tk_agree_sent(&agreement.at);
+            break;
+        case TK_AGREE_WAIT:
             return false;
-        if (step->awaits && !agree_take(&agreement.received[agreement.step]))
-            return false;
-        agreement.step++;
-        agreement.has_sent = false;
+        case TK_AGREE_PASS:
+            if (step->awaits)
+                agree_take(&agreement.received[agreement.at.step]);
+            tk_agree_passed(&agreement.at);
+            break;
+        case TK_AGREE_OVER:
+            return true;
+        }
     }
-    return true;
 }
 
 static bool agree_advance(bool (*among_leaders)(void))
@@ -200,10 +216,30 @@ bool tk_agree_step(void)
 
 static bool are_no_others(void)
 {
-    return agreement.end == 0;
+    return agreement.at.end == 0;
 }
 
 bool tk_agree_step_by_flags(void)
 {
     return agree_advance(are_no_others);
+}
+
+bool tk_agree_has_tree(void)
+{
+    return agreement.has_tree;
+}
+
+const struct tk_leaders *tk_agree_leaders(void)
+{
+    return &agreement.leaders;
+}
+
+uint32_t tk_agree_depth(void)
+{
+    if (!agreement.has_tree || agreement.arrived < agreement.below_count)
+        return 0;
+    if (tk_topology.nbrhd_rank > 0)
+        return tk_elect_depth_of_neighbour(tk_topology.nbrhds, tk_topology.nbrhd_rank);
+    bool is_above = tk_agree_awaits_above(&agreement.at, &agreement.leaders);
+    return is_above ? agreement.leaders.depth : 0;
 }

@@ -31,7 +31,9 @@
  *
  * A notified rank leaves too, so AGREE completes once all have been notified: with the leader's
  * code or a larger one. N leaving ranks send at most N log N small messages to agree, log N each,
- * and 4 N to elect and notify. A rank that leaves in a signal handler takes part by flags and in
+ * and 4 N to elect and notify. Where connections are made on demand, leaders of neighbourhoods form
+ * a tree: each sends 3 messages to agree, and passes a notice on to 3 others and its neighbours
+ * (elect.c). A rank that leaves in a signal handler takes part by flags and in
  * the fence only. If it is the first of one of several neighbourhoods, AGREE cannot complete; the
  * fence then carries the code of each rank, and all take the largest.
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Between the files of exit/ only. Calls go down this list and never back:
- *   exit -> signals, interrupted -> helper, bus -> leave, watch, signal_report -> agree, elect,
- *   summary, watchdog -> state (state.h) */
+ *   exit -> signals, interrupted -> helper, bus -> leave, watch, signal_report -> elect, summary,
+ *   watchdog -> agree -> state (state.h), decide (decide.h) */
 #ifndef TK_EXIT_PRIVATE_H
 #define TK_EXIT_PRIVATE_H
 
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "exit/decide.h"
 #include "transport/neighbour.h"
 
 /* ---- agree.c: a barrier of all ranks that ends with one code */
@@ -33,28 +34,33 @@ bool tk_agree_step_by_flags(void);
 /* The largest code known so far. */
 int tk_agree_code(void);
 
-/* ---- elect.c: election of the rank that notifies the others, and the notices */
+/* Whether the leaders of neighbourhoods form a tree. */
+bool tk_agree_has_tree(void);
 
-enum tk_role {
-    TK_ROLE_OPEN,   /* undecided */
-    TK_ROLE_LEADER, /* this rank notifies the others */
-    TK_ROLE_MEMBER  /* another rank notifies the others, or has notified this one */
-};
+/* The steps among leaders; none on a rank that is not the first of its neighbourhood. */
+const struct tk_leaders *tk_agree_leaders(void);
+
+/* How many ranks above it this rank waits for in the trees: 0 if it waits for one below, or among
+ * leaders without a tree. */
+uint32_t tk_agree_depth(void);
+
+/* ---- elect.c: election of the rank that notifies the others, and the notices */
 
 /* Called together with tk_agree_open() and tk_agree_connect(). */
 void tk_elect_open(void);
 void tk_elect_connect(void);
 
-/* Rank 0 answers queries, as many as the queues have space for. Called by any thread, not in
- * handlers. */
+/* Rank 0 answers queries, and first ranks of neighbourhoods pass notices on, as many as the queues
+ * have space for. Called by any thread, not in handlers. */
 void tk_elect_serve(void);
 
-/* Called by the leaving thread, `waited` ns after its grace period ended. */
-enum tk_role tk_elect_step(uint64_t waited);
+/* Called by the leaving thread, `waited` ns after its grace period of `grace` ns ended. */
+enum tk_role tk_elect_step(uint64_t waited, uint64_t grace);
 
-/* Called by the leader, repeatedly: sends each other rank one exit request, as many at a time as
- * the queues have space for. */
-void tk_elect_notify(int code);
+/* Called by the leader, repeatedly: each other rank gets one exit request, along the tree if there
+ * is one. If that is late (`is_late`) this rank sends them itself, as many at a time as the queues
+ * have space for. */
+void tk_elect_notify(int code, bool is_late);
 
 /* The code of an exit request that has arrived; -1: none has. */
 int tk_elect_requested(void);

@@ -28,12 +28,6 @@
 #include "transport/transport.h"
 #include "transport/connect_record.h"
 
-/* Time for all ranks to leave by themselves before the others are notified: a collective exit is
- * over long before. Where ranks outnumber CPUs some wait for a CPU; a notice would run their
- * SIGQUIT handlers for nothing, and have rank 0 talk to all. */
-static const uint64_t grace_alone = TK_SECOND / 10, grace_in_crowd = TK_SECOND / 5,
-                      grace_of_each = TK_SECOND / 200;
-
 /* For the last flush: an interrupted thread may hold a stream's lock for ever. In whole seconds. */
 enum { last_flush = 1 };
 
@@ -55,9 +49,7 @@ static bool has_network(void)
 
 static uint64_t grace(void)
 {
-    if (!tk_topology.oversubscribed)
-        return grace_alone;
-    return tk_max(grace_in_crowd, grace_of_each * (tk_machine_ranks() / tk_topology.cpus));
+    return tk_exit_grace(tk_topology.oversubscribed, tk_machine_ranks(), tk_topology.cpus);
 }
 
 void tk_leave_add(bool (*give_back)(bool all))
@@ -107,9 +99,11 @@ _Noreturn void tk_abort_job(int code, const char *why)
 
 static void notify_others(uint64_t now)
 {
-    if (tk_state_is_grace_over(&tk_exit_state, now) &&
-        tk_elect_step(now - tk_exit_state.grace_end) == TK_ROLE_LEADER)
-        tk_elect_notify(tk_state_code(&tk_exit_state));
+    if (!tk_state_is_grace_over(&tk_exit_state, now))
+        return;
+    uint64_t waited = now - tk_exit_state.grace_end;
+    if (tk_elect_step(waited, grace()) == TK_ROLE_LEADER)
+        tk_elect_notify(tk_state_code(&tk_exit_state), waited > tk_notice_patience(grace()));
 }
 
 /* Any step may yield the code of all ranks. */
@@ -167,7 +161,8 @@ static void serve_asleep(void)
 static void leave_agree(void)
 {
     serve();
-    while (has_network() && !has_agreed() && !tk_state_is_grace_over(&tk_exit_state, tk_now())) {
+    while (!tk_leave_parts(has_network(), has_agreed(),
+                           tk_state_is_grace_over(&tk_exit_state, tk_now()))) {
         give_back(false);
         serve_asleep();
     }
@@ -201,18 +196,17 @@ static void learn_code_of_all(void)
             tk_state_learn(&tk_exit_state, code);
 }
 
-/* True if no rank can learn a larger code from the fence. The fence then needs no data; with data a
- * rank would wait until the server has taken it. */
-static bool all_have_zero(uint8_t code)
+/* A fence without data is faster: with data a rank would wait until the server has taken it. */
+static bool puts_code(uint8_t code)
 {
-    return code == 0 && has_network() && tk_agree_step_by_flags();
+    return tk_leave_puts_code(tk_peers.size, code, has_network() && tk_agree_step_by_flags());
 }
 
 /* With GASNET_CATCH_EXIT=0 some ranks may have exited before. */
 static enum tk_status part_from_others(void (*poll)(void), uint64_t until)
 {
     const uint8_t code = (uint8_t)tk_state_code(&tk_exit_state);
-    if (tk_peers.size > 1 && !all_have_zero(code))
+    if (puts_code(code))
         tk_bootstrap_put(key_of_code, &code, sizeof(code));
     return tk_settings.catch_exit ? tk_bootstrap_fence_data(poll, until)
                                   : tk_bootstrap_part(poll, until);

@@ -11,7 +11,6 @@
 #include "exit/exit_private.h"
 #include "exit/state.h"
 #include "peer/peer.h"
-#include "settings/settings.h"
 #include "transport/neighbour.h"
 
 /* What PMIx and flushing may take on top of the deadline before the watchdog strikes, in whole
@@ -20,11 +19,7 @@ enum { watchdog_margin = 3 };
 
 double tk_exit_timeout(void)
 {
-    double linear =
-        tk_settings.exit_timeout_min + tk_settings.exit_timeout_factor * (double)tk_peers.size;
-    if (tk_settings.exit_timeout > 0)
-        return tk_settings.exit_timeout;
-    return linear < tk_settings.exit_timeout_max ? linear : tk_settings.exit_timeout_max;
+    return tk_exit_timeout_of(tk_peers.size);
 }
 
 static void watchdog_set(void)

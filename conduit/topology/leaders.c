@@ -15,6 +15,7 @@ enum { AWAIT_FIRST, AWAIT_SECOND, ASK_ABOVE, FREE_FIRST, FREE_SECOND };
 struct place {
     uint32_t above, below[2];
     uint32_t below_count, which; /* our index among the children of our parent */
+    uint32_t depth;
 };
 
 static struct place find_place(uint32_t mine, uint32_t count)
@@ -26,6 +27,7 @@ static struct place find_place(uint32_t mine, uint32_t count)
         bool is_second = mine > root + first;
         place.above = root;
         place.which = is_second;
+        place.depth++;
         root += is_second ? first + 1 : 1;
         size = is_second ? size - 1 - first : first;
     }
@@ -53,6 +55,7 @@ static void add_tree(struct tk_leaders *leaders, uint32_t mine, uint32_t count)
 {
     struct place place = find_place(mine, count);
     leaders->all = leaders->tree = tk_leaders_tree_steps;
+    leaders->depth = place.depth;
     for (uint32_t i = 0; i < place.below_count; i++) {
         await(&leaders->steps[AWAIT_FIRST + i], place.below[i]);
         send_in(&leaders->steps[FREE_FIRST + i], place.below[i], ASK_ABOVE);
@@ -72,10 +75,15 @@ static void add_dissemination(struct tk_leaders *leaders, uint32_t mine, uint32_
     }
 }
 
+bool tk_leaders_have_tree(uint32_t count, bool on_demand)
+{
+    return on_demand && count > leaders_without_tree;
+}
+
 void tk_leaders_plan(struct tk_leaders *leaders, uint32_t mine, uint32_t count, bool on_demand)
 {
     *leaders = (struct tk_leaders){.all = 0};
-    if (on_demand && count > tk_leaders_without_tree)
+    if (tk_leaders_have_tree(count, on_demand))
         add_tree(leaders, mine, count);
     add_dissemination(leaders, mine, count);
 }

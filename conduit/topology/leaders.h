@@ -41,8 +41,12 @@ struct tk_leaders_step {
  * takes twice as long, but each leader communicates with 3 others at most. */
 struct tk_leaders {
     unsigned tree, all; /* steps; 0: no tree, no other leaders, or this rank is not a leader */
+    uint32_t depth;     /* steps up to the root of the tree */
     struct tk_leaders_step steps[tk_leaders_steps_max];
 };
+
+/* Whether there is a tree among so many leaders. */
+bool tk_leaders_have_tree(uint32_t count, bool on_demand);
 
 /* The steps of the leader of neighbourhood `mine` of `count`, in which `to` and `from` are indices
  * of neighbourhoods. With a tree where connections are made on first use and there are many

@@ -17,11 +17,21 @@
 bool policy_init(struct policy *p, uint32_t ranks, int64_t start_ms, int64_t began)
 {
     *p = (struct policy){.ranks = ranks,
+                         .running = ranks,
                          .start_ms = start_ms,
                          .late_at = start_ms ? began + start_ms : CLOCK_NEVER,
                          .decide_at = CLOCK_NEVER};
     p->rank = calloc(ranks, sizeof(*p->rank));
     return p->rank != NULL;
+}
+
+/* A rank changes between two calls, with -1 and 1. The head asks after each frame, so it must not
+ * look at all ranks: while a million ranks of 4000 hosts exit that took it 10 s. */
+static void policy_count(struct policy *p, const struct policy_rank *rank, int sign)
+{
+    bool is_running = !rank->exited && !rank->finalized;
+    p->running += (uint32_t)(sign * is_running);
+    p->awaited += (uint32_t)(sign * (is_running && rank->unreachable && !rank->aborted));
 }
 
 void policy_free(struct policy *p)
@@ -108,8 +118,11 @@ void policy_connected(struct policy *p, uint32_t rank, int64_t now)
 
 void policy_finalized(struct policy *p, uint32_t rank)
 {
-    if (rank < p->ranks)
-        p->rank[rank].finalized = true;
+    if (rank >= p->ranks)
+        return;
+    policy_count(p, &p->rank[rank], -1);
+    p->rank[rank].finalized = true;
+    policy_count(p, &p->rank[rank], 1);
 }
 
 /* The library passes "peer 3 unreachable" to PMIx_Abort when it has lost a peer
@@ -133,13 +146,17 @@ void policy_aborted(struct policy *p, uint32_t rank, int code, const char *text,
     unsigned peer;
     if (rank >= p->ranks || p->rank[rank].aborted)
         return;
+    policy_count(p, &p->rank[rank], -1);
     p->rank[rank].aborted = true;
     p->rank[rank].abort_code = code;
+    policy_count(p, &p->rank[rank], 1);
     if (policy_blame(p, CAUSE_ABORT, rank, code, now))
         policy_quote(p, text, length);
     if (!is_accusation(text, length, &peer) || peer >= p->ranks)
         return;
+    policy_count(p, &p->rank[peer], -1);
     p->rank[peer].unreachable = true;
+    policy_count(p, &p->rank[peer], 1);
     if (p->rank[peer].exited)
         judge_end(p, peer, now);
 }
@@ -153,16 +170,6 @@ static bool others_depend(const struct policy *p, uint32_t rank)
     return false;
 }
 
-/* Whether another rank lives and has not finalized, joined or not: it may be about to enter a
- * fence. */
-static bool others_run(const struct policy *p, uint32_t rank)
-{
-    for (uint32_t r = 0; r < p->ranks; r++)
-        if (r != rank && !p->rank[r].exited && !p->rank[r].finalized)
-            return true;
-    return false;
-}
-
 static void exited_zero(struct policy *p, uint32_t rank, int64_t now)
 {
     struct policy_rank *self = &p->rank[rank];
@@ -170,7 +177,7 @@ static void exited_zero(struct policy *p, uint32_t rank, int64_t now)
     if (self->finalized)
         return;
     if (self->connected) {
-        if (others_run(p, rank))
+        if (p->running > 0) /* joined or not: it may be about to enter a fence */
             policy_blame(p, CAUSE_UNFINISHED, rank, 0, now);
         return;
     }
@@ -254,6 +261,7 @@ void policy_exited(struct policy *p, uint32_t rank, int wait_status, int64_t now
 {
     if (rank >= p->ranks || p->rank[rank].exited)
         return;
+    policy_count(p, &p->rank[rank], -1);
     p->rank[rank].exited = true;
     p->rank[rank].wait_status = wait_status;
     p->exited++;
@@ -277,6 +285,7 @@ void policy_lost(struct policy *p, uint32_t first, uint32_t count)
         if (p->rank[r].exited)
             continue;
         p->launched += !p->rank[r].pid;
+        policy_count(p, &p->rank[r], -1);
         p->rank[r].exited = true;
         p->exited++;
     }
@@ -317,25 +326,11 @@ static bool first_leaves_in_order(const struct policy *p)
     return p->cause == CAUSE_EXIT && p->rank[p->culprit].finalized;
 }
 
-static bool others_leave_in_order(const struct policy *p)
-{
-    for (uint32_t r = 0; r < p->ranks; r++)
-        if (!p->rank[r].finalized && !p->rank[r].exited)
-            return false;
-    return true;
-}
-
 /* Whether a rank that others have lost is expected to exit soon. A rank that aborted too has only
  * lost others itself. */
 static bool end_is_expected(const struct policy *p)
 {
-    for (uint32_t r = 0; r < p->ranks && policy_weight(p->cause) <= policy_weight(CAUSE_EXIT);
-         r++) {
-        const struct policy_rank *rank = &p->rank[r];
-        if (rank->unreachable && !rank->exited && !rank->aborted && !rank->finalized)
-            return true;
-    }
-    return false;
+    return policy_weight(p->cause) <= policy_weight(CAUSE_EXIT) && p->awaited > 0;
 }
 
 static int64_t end_of_window(const struct policy *p)
@@ -345,7 +340,7 @@ static int64_t end_of_window(const struct policy *p)
         return first_end + POLICY_UNREACHABLE_MS;
     if (!first_leaves_in_order(p))
         return p->decide_at;
-    return first_end + (others_leave_in_order(p) ? POLICY_LEAVING_MS : POLICY_FIRST_LEAVES_MS);
+    return first_end + (p->running == 0 ? POLICY_LEAVING_MS : POLICY_FIRST_LEAVES_MS);
 }
 
 void policy_close(struct policy *p)

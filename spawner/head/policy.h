@@ -58,6 +58,8 @@ struct policy {
     const struct job *job; /* for names of hosts; may be NULL */
     struct policy_rank *rank;
     uint32_t launched, exited;
+    uint32_t running; /* neither finalized nor exited */
+    uint32_t awaited; /* of these: unreachable, and not aborted themselves */
     int64_t start_ms; /* time for all ranks to join; 0 = for ever */
     int64_t late_at;  /* when that time is over */
     bool any_absent;  /* some rank has left without joining */

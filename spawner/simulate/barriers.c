@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Barriers of all processes, and the agreement on the exit code, which has the same messages:
- * inside neighbourhoods by the tree of tree.h, between their leaders by the steps of leaders.h. */
+/* Barriers of all processes: inside neighbourhoods by the tree of tree.h, between their leaders by
+ * the steps of leaders.h. */
 #include "config.h"
 
 #include "connections.h"
@@ -33,7 +33,7 @@ static uint32_t size_of(const struct simulation *s, uint32_t nbrhd)
 }
 
 /* A parent looks at each of its children in turn. */
-static uint64_t inside(const struct simulation *s, uint32_t nbrhd)
+uint64_t sim_inside(const struct simulation *s, uint32_t nbrhd)
 {
     uint32_t size = size_of(s, nbrhd);
     uint64_t most = size - 1 < tk_tree_fan ? size - 1 : tk_tree_fan;
@@ -85,7 +85,7 @@ static void begin(struct simulation *s)
         l->received = 0;
         l->has_sent = l->is_sending = false;
         l->clock = sim_compute(s, s->host_of[n], l->clock, (size_of(s, n) - 1) * s->costs.flag);
-        l->clock += inside(s, n);
+        l->clock += sim_inside(s, n);
         s->has_failed |= !sim_events_add(&s->events, l->clock, EVENT_ENTER, n, 0, 0);
     }
 }
@@ -112,7 +112,7 @@ static void run(struct simulation *s, bool by_tree)
         else
             came(s, &event);
     for (uint32_t n = 0; n < s->nbrhds; n++)
-        s->leaders[n].clock += inside(s, n);
+        s->leaders[n].clock += sim_inside(s, n);
 }
 
 /* ---- mistakes, to show that the results tell them */
@@ -161,9 +161,4 @@ void sim_barrier(struct simulation *s, uint32_t number)
     }
     tk_leaders_plan(&steps, 0, s->nbrhds, true);
     run(s, tk_leaders_use_tree(&steps, number));
-}
-
-void sim_agree(struct simulation *s)
-{
-    sim_barrier(s, 0);
 }

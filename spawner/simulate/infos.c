@@ -16,14 +16,17 @@
 #include <string.h>
 
 /* In libpmix 4.2 a number takes a byte for each 7 bits. A value is in the data with its key, its
- * size, and 4 bytes more; a host adds the size of its data twice, the rank that put them, and 5
- * bytes. A host without data adds nothing. */
+ * size, and 4 bytes more; a host adds the size of its data and of its first rank's, the rank that
+ * put them, and 5 bytes. A host without data adds nothing. */
 enum { value_more = 4, host_more = 5 };
 
 /* Of an info, where ranks differ if they have rings: the number of their file, and the nonce. */
 enum { rings_words = 3 };
 
-static const char infos[] = "tk.peer_info", settings[] = "tk.settings";
+/* Beside the number of a rank that is not the first of its host: such a rank puts nothing else. */
+enum { rank_more = 3 };
+
+static const char infos[] = "tk.peer_info", settings[] = "tk.settings", code[] = "tk.exit";
 
 static uint64_t number_bytes(uint64_t number)
 {
@@ -38,9 +41,29 @@ static uint64_t value_bytes(const char *key, uint64_t size)
     return strlen(key) + number_bytes(size) + size + value_more;
 }
 
-static uint64_t host_bytes(uint64_t values, uint32_t rank)
+/* Values of its first rank, and the data of others. */
+static uint64_t host_bytes(uint64_t values, uint64_t others, uint32_t rank)
 {
-    return values + 2 * number_bytes(values) + number_bytes(rank) + host_more;
+    return values + others + number_bytes(values) + number_bytes(values + others) +
+           number_bytes(rank) + host_more;
+}
+
+/* Ranks of a host that add the code of their exit, a byte, to the last fence: as if those of the
+ * first hosts did. */
+static uint64_t codes_of(const struct simulation *s, const struct sim_host *host)
+{
+    uint64_t before = s->first[host->first], puts = s->end.puts;
+    uint64_t count = puts < before ? 0 : puts - before;
+    return count < host->ranks ? count : host->ranks;
+}
+
+/* Codes of the ranks behind the first one of a host. */
+static uint64_t others_bytes(uint32_t rank, uint64_t codes, uint64_t of_code)
+{
+    uint64_t bytes = 0;
+    for (uint64_t i = 1; i < codes; i++)
+        bytes += of_code + number_bytes(rank + i) + rank_more;
+    return bytes;
 }
 
 static uint64_t settings_bytes(void)
@@ -78,13 +101,15 @@ struct sim_data sim_data_of_hosts(const struct simulation *s)
     for (uint32_t h = 0; s->in.hosts > 1 && h < s->in.hosts; h++) {
         uint64_t packed = packed_bytes(&shape, s->hosts[h].ranks, words + (h == 0 ? secret : 0));
         uint64_t first = value_bytes(infos, packed), left = value_bytes(infos, 1);
+        uint64_t codes = codes_of(s, &s->hosts[h]), of_code = value_bytes(code, 1);
+        left += codes ? of_code : 0;
         if (h == 0) {
             first += value_bytes(settings, settings_bytes());
             left += value_bytes(settings, 1);
         }
         const uint32_t rank = s->first[s->hosts[h].first]; /* that puts them */
-        data.first += host_bytes(first, rank);
-        data.left += host_bytes(left, rank);
+        data.first += host_bytes(first, 0, rank);
+        data.left += host_bytes(left, others_bytes(rank, codes, of_code), rank);
     }
     return data;
 }

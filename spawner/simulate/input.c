@@ -27,6 +27,7 @@ struct reader {
     struct sim_input *in;
     char *why;
     size_t size;
+    bool has_failure, has_code; /* given */
 };
 
 static int place_in(const char *const *names, size_t count, const char *word)
@@ -75,11 +76,24 @@ static bool take_call(struct reader *r, const char *key, char *value)
 
 static bool take_plant(struct reader *r, const char *value)
 {
-    r->in->plants_gather |= !strcmp(value, "gather");
-    r->in->plants_connect |= !strcmp(value, "connect");
-    if (!strcmp(value, "gather") || !strcmp(value, "connect"))
+    static const char *const names[] = {"gather", "connect", "notify", "ask"};
+    bool *const plants[] = {&r->in->plants_gather, &r->in->plants_connect, &r->in->plants_notify,
+                            &r->in->plants_ask};
+    int which = place_in(names, sizeof(names) / sizeof(*names), value);
+    if (which >= 0)
+        return *plants[which] = true;
+    snprintf(r->why, r->size, "--simulate: plant=%s: not one of gather, connect, notify, ask",
+             value);
+    return false;
+}
+
+static bool take_failure(struct reader *r, const char *value)
+{
+    r->in->is_silent = !strcmp(value, "silent");
+    r->has_failure = true;
+    if (r->in->is_silent || !strcmp(value, "closed"))
         return true;
-    snprintf(r->why, r->size, "--simulate: plant=%s: not one of gather, connect", value);
+    snprintf(r->why, r->size, "--simulate: failure=%s: not one of closed, silent", value);
     return false;
 }
 
@@ -123,6 +137,8 @@ static bool take_text(struct reader *r, const char *key, const char *value, bool
         return take_costs(r, value);
     if (!strcmp(key, "plant"))
         return take_plant(r, value);
+    if (!strcmp(key, "failure"))
+        return take_failure(r, value);
     return *is_known = false;
 }
 
@@ -147,11 +163,18 @@ static bool take_value(struct reader *r, const char *key, char *value)
         return take_number(r, key, value, 0, 100, &n) && (in->jitter = (uint32_t)n, true);
     if (!strcmp(key, "fail"))
         return take_number(r, key, value, 0, in->hosts - 1, &n) && (in->fails = (int64_t)n, true);
+    if (!strcmp(key, "exits"))
+        return take_number(r, key, value, 0, in->ranks - 1, &n) && (in->exits = (int64_t)n, true);
+    if (!strcmp(key, "late"))
+        return take_number(r, key, value, 0, in->ranks - 1, &n) && (in->late = (int64_t)n, true);
+    if (!strcmp(key, "code"))
+        return take_number(r, key, value, 0, 255, &n) &&
+               (in->code = (uint32_t)n, r->has_code = true);
     if (take_call(r, key, value) || r->why[0])
         return r->why[0] == 0;
     snprintf(r->why, r->size,
              "--simulate: unknown word %s; see gasnetrun_ibv(1) for fabric, ports, latency, rate, "
-             "cpus, seed, jitter, start, costs, fail, and collectives",
+             "cpus, seed, jitter, start, costs, fail, failure, exits, late, code, and collectives",
              key);
     return false;
 }
@@ -180,7 +203,7 @@ bool sim_input_parse(struct sim_input *in, uint32_t ranks, uint32_t hosts, const
                      char *why, size_t size)
 {
     char copy[2048];
-    struct reader r = {in, why, size};
+    struct reader r = {.in = in, .why = why, .size = size};
     *in = (struct sim_input){.ranks = ranks,
                              .hosts = hosts,
                              .cpus = (ranks - 1) / hosts + 1,
@@ -189,7 +212,9 @@ bool sim_input_parse(struct sim_input *in, uint32_t ranks, uint32_t hosts, const
                              .gbits = 200,
                              .seed = 1,
                              .jitter = 10,
-                             .fails = -1};
+                             .fails = -1,
+                             .exits = -1,
+                             .late = -1};
     why[0] = 0;
     if ((size_t)snprintf(copy, sizeof(copy), "%s", words ? words : "") >= sizeof(copy)) {
         snprintf(why, size, "--simulate: more than %zu characters", sizeof(copy) - 1);
@@ -200,5 +225,12 @@ bool sim_input_parse(struct sim_input *in, uint32_t ranks, uint32_t hosts, const
             return false;
     if (!in->ports)
         choose_ports(in);
-    return true;
+    if (!r.has_code)
+        in->code = in->exits >= 0;
+    if (!r.has_failure)
+        in->is_silent = !in->forks; /* a host that is switched off; a guard that is killed */
+    if ((in->fails >= 0) + (in->exits >= 0) + (in->late >= 0) < 2)
+        return true;
+    snprintf(why, size, "--simulate: more than one of fail, exits and late");
+    return false;
 }

@@ -31,11 +31,17 @@ struct sim_input {
     uint32_t jitter; /* percent by which the start of hosts differs */
     bool forks;      /* guards are started by forks, on virtual hosts, else by ssh */
     int64_t fails;   /* the host that fails after the calls; -1: none */
+    bool is_silent;  /* its connections stay open */
+    int64_t exits;   /* the rank that exits alone after the calls, the others work; -1: all exit */
+    int64_t late;    /* the rank that works on alone; -1: none */
+    uint32_t code;   /* of the exits; of one alone 1 if the user names none */
     char costs[512]; /* file; empty: built in */
     struct sim_call calls[SIM_CALLS_MAX];
     uint32_t call_count;
     bool plants_gather;  /* mistakes, for tests: each leader sends to the first one, */
-    bool plants_connect; /* and connects to all others */
+    bool plants_connect; /* and connects to all others; */
+    bool plants_notify;  /* each passes a notice of the exit on to all others; */
+    bool plants_ask;     /* each rank asks at once who leads */
     bool prints_costs;
 };
 

@@ -122,6 +122,12 @@ static unsigned rows_of(const struct simulation *s, struct row rows[rows_max])
                               {"ending", f->ending},
                               {"done", f->done},
                               {"left", f->left},
+                              {"abort", f->abort},
+                              {"exit_agree", s->end.agree},
+                              {"exit_elect", s->end.elect},
+                              {"exit_notices", s->end.notices},
+                              {"exit_local", s->end.local},
+                              {"exit_puts", s->end.puts},
                               {"pmix_puts", s->pmix_puts},
                               {"pmix_gets", s->pmix_gets},
                               {"pmix_fences", s->pmix_fences},
@@ -161,6 +167,12 @@ void sim_print(const struct simulation *s)
     printf("Busiest rank: %" PRIu64 " messages, %" PRIu64 " bytes, %" PRIu64
            " connections, %" PRIu64 " datagrams\n",
            b.messages, b.bytes, b.connections, b.datagrams);
+    printf("At the end: busiest rank %" PRIu64 " messages, %" PRIu64 " bytes, %" PRIu64
+           " connections; host %" PRIu64 " messages, %" PRIu64 " connections; head %" PRIu64
+           " frames, %" PRIu64 " bytes\n",
+           s->end.rank.messages, s->end.rank.bytes, s->end.rank.connections, s->end.host.messages,
+           s->end.host.connections, s->head_frames - s->end.head_frames,
+           s->head_bytes - s->end.head_bytes);
     printf("Busiest link: %s, %u messages, %" PRIu64 " bytes\n", b.link_name, b.link->messages,
            b.link->bytes);
     printf("Head: %" PRIu64 " frames, %" PRIu64 " bytes; a guard of its own: %" PRIu64 " bytes\n",
@@ -188,6 +200,12 @@ void sim_print_json(const struct simulation *s)
     printf(",\"rank\":{\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"connections\":%" PRIu64
            ",\"datagrams\":%" PRIu64 "}",
            b.messages, b.bytes, b.connections, b.datagrams);
+    printf(",\"end\":{\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"connections\":%" PRIu64
+           ",\"host_messages\":%" PRIu64 ",\"host_bytes\":%" PRIu64 ",\"host_connections\":%" PRIu64
+           ",\"head_frames\":%" PRIu64 ",\"head_bytes\":%" PRIu64 "}",
+           s->end.rank.messages, s->end.rank.bytes, s->end.rank.connections, s->end.host.messages,
+           s->end.host.bytes, s->end.host.connections, s->head_frames - s->end.head_frames,
+           s->head_bytes - s->end.head_bytes);
     printf(",\"link\":{\"name\":\"%s\",\"messages\":%u,\"bytes\":%" PRIu64 "}", b.link_name,
            b.link->messages, b.link->bytes);
     printf(",\"head\":{\"frames\":%" PRIu64 ",\"bytes\":%" PRIu64 "},\"guard\":{\"bytes\":%" PRIu64

@@ -170,12 +170,22 @@ static bool is_small_enough(const struct simulation *s)
                   (long long)tk_settings.connect_max);
         return false;
     }
-    if (!s->in.plants_connect || s->nbrhds <= PLANTED_MAX)
+    if ((!s->in.plants_connect && !s->in.plants_notify) || s->nbrhds <= PLANTED_MAX)
         return true;
-    log_error("--simulate: plant=connect: %u neighbourhoods would have too many connections, not "
+    log_error("--simulate: plant=: %u neighbourhoods would have too many connections, not "
               "more than %d",
               s->nbrhds, PLANTED_MAX);
     return false;
+}
+
+/* What the simulated job ends with, if not as it should. */
+static int verdict(const struct simulation *s)
+{
+    if (s->is_late)
+        log_error("--simulate: ranks have not agreed on the code by GASNET_EXITTIMEOUT");
+    else if (s->status != s->wanted)
+        log_error("--simulate: the job ends with status %d, not %d", s->status, s->wanted);
+    return s->is_late || s->status != s->wanted ? EXIT_RUNTIME : 0;
 }
 
 static int print_run(struct simulation *s, bool as_json)
@@ -191,9 +201,7 @@ static int print_run(struct simulation *s, bool as_json)
         sim_print_json(s);
     else
         sim_print(s);
-    if (s->is_verdict_wrong)
-        log_error("--simulate: after the failure of a host the job does not end with status 1");
-    return s->is_verdict_wrong ? EXIT_RUNTIME : 0;
+    return verdict(s);
 }
 
 int simulate_run(const struct options *o)

@@ -25,7 +25,7 @@ enum sim_phase {
 
 /* Frames on the head's control sockets by kind. */
 struct sim_frames {
-    uint64_t hello, job, go, server, fence, fence_done, done, left, lost, kill, ending;
+    uint64_t hello, job, go, server, fence, fence_done, done, left, lost, kill, ending, abort;
     uint64_t report_least; /* reports depend on time: at least so many */
 };
 
@@ -68,6 +68,18 @@ struct sim_host {
     uint32_t ranks;
 };
 
+/* Ranks at the end of the job, from the end of the calls. A message is one of the library, through
+ * the network or (`local`) shared memory. */
+struct sim_end {
+    uint64_t agree, elect, notices; /* messages of all ranks by what they are for */
+    uint64_t local;                 /* of these */
+    uint64_t puts;                  /* ranks that add their code to the last fence */
+    struct {
+        uint64_t messages, bytes, connections; /* of the busiest one; messages sent and received */
+    } rank, host;
+    uint64_t head_frames, head_bytes; /* before that */
+};
+
 struct simulation {
     struct sim_input in;
     struct sim_costs costs;
@@ -97,12 +109,14 @@ struct simulation {
     } fence_bytes; /* of the head, without headers of frames */
     struct {
         uint64_t sent, acks, loans, waits, datagrams, connections, closed;
-    } stock;      /* of all ranks before the end of the job, as its statistics count */
+    } stock; /* of all ranks before the end of the job, as its statistics count */
+    struct sim_end end;
     uint64_t cpu; /* of all, ns */
     uint64_t ends[sim_phases];
     uint64_t random;
-    bool has_failed;       /* no memory */
-    bool is_verdict_wrong; /* after the failure of a host the policy does not end the job with 1 */
+    bool has_failed;    /* no memory */
+    bool is_late;       /* ranks have not agreed by GASNET_EXITTIMEOUT */
+    int status, wanted; /* that the policy ends the job with, and that it should */
 };
 
 /* A number below `limit`, the same for each run with this seed. */
@@ -113,8 +127,8 @@ uint64_t sim_compute(struct simulation *s, uint32_t host, uint64_t now, uint64_t
 
 /* ---- barriers.c */
 void sim_barrier(struct simulation *s, uint32_t number);
-/* The end of the job: like the first barrier. */
-void sim_agree(struct simulation *s);
+/* Time in which a neighbourhood hands a value on from its last rank to its first, or back. */
+uint64_t sim_inside(const struct simulation *s, uint32_t nbrhd);
 
 /* ---- rounds.c */
 void sim_collective(struct simulation *s, const struct sim_call *call);
@@ -128,7 +142,20 @@ struct sim_data sim_data_of_hosts(const struct simulation *s);
 
 /* ---- launcher.c */
 void sim_start(struct simulation *s);
+
+/* ---- leaving.c: ranks leave, until all agree; their hosts' clocks are then when they enter the
+ * last fence. Returns the code of the job. */
+int sim_leave(struct simulation *s);
+/* Leaders in a barrier that hosts `first` .. `end` - 1 do not come to: calls `sends` for each that
+ * sends one of these a message. */
+void sim_get_stuck(struct simulation *s, uint32_t first, uint32_t end,
+                   void (*sends)(void *object, uint32_t from, uint32_t to, uint64_t time),
+                   void *object);
+
+/* ---- ending.c: all exit, and the launcher judges it */
 void sim_end(struct simulation *s);
+
+/* ---- failing.c: a host fails while the others are in a barrier */
 void sim_fail(struct simulation *s);
 
 /* ---- result.c */

@@ -12,6 +12,10 @@
 /* Intervals without a sign of life. */
 enum { TREE_SILENT_MAX = 4 };
 
+/* For the answer to the order to end. A guard's loop blocks only in poll(); its longest step is to
+ * start a thousand ranks. */
+enum { TREE_ANSWER_MS = 5000 };
+
 struct tree_branch {
     uint32_t host, end; /* the hosts host .. end - 1; the guard of the first is our child */
     struct agent *agent;

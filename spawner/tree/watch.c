@@ -10,9 +10,6 @@
 
 #include <stdio.h>
 
-/* The guard's loop blocks only in poll(); its longest step is to start a thousand ranks. */
-enum { ANSWER_MS = 5000 };
-
 /* The kernel kills the ranks when the guard dies; this bounds the wait for its end. */
 enum { SWEEP_MS = 5000 };
 
@@ -26,7 +23,7 @@ void tree_kill(struct tree *t, uint32_t grace_ms)
             continue;
         wire_send_number(&b->control, WIRE_KILL, 0, grace_ms);
         if (!b->answered && b->answer_by == CLOCK_NEVER)
-            b->answer_by = clock_ms() + ANSWER_MS;
+            b->answer_by = clock_ms() + TREE_ANSWER_MS;
     }
 }
 

@@ -27,11 +27,19 @@ uint32_t wire_number(const uint8_t *p)
 
 const char *wire_name(uint16_t type)
 {
-    static const char *const names[WIRE_TYPES] = {
-        [WIRE_HELLO] = "hello",           [WIRE_JOB] = "job",       [WIRE_GO] = "go",
-        [WIRE_SERVER] = "server",         [WIRE_REPORT] = "report", [WIRE_FENCE] = "fence",
-        [WIRE_FENCE_DONE] = "fence_done", [WIRE_LOST] = "lost",     [WIRE_KILL] = "kill",
-        [WIRE_ENDING] = "ending",         [WIRE_DONE] = "done",     [WIRE_LEFT] = "left"};
+    static const char *const names[WIRE_TYPES] = {[WIRE_HELLO] = "hello",
+                                                  [WIRE_JOB] = "job",
+                                                  [WIRE_GO] = "go",
+                                                  [WIRE_SERVER] = "server",
+                                                  [WIRE_REPORT] = "report",
+                                                  [WIRE_FENCE] = "fence",
+                                                  [WIRE_FENCE_DONE] = "fence_done",
+                                                  [WIRE_LOST] = "lost",
+                                                  [WIRE_KILL] = "kill",
+                                                  [WIRE_ENDING] = "ending",
+                                                  [WIRE_DONE] = "done",
+                                                  [WIRE_LEFT] = "left",
+                                                  [WIRE_ABORT] = "abort"};
     return type < WIRE_TYPES ? names[type] : NULL;
 }
 

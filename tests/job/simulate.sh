@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # gasnetrun_ibv --simulate predicts the messages of a job exactly: frames of the launcher's head, bytes of its fences, requests to PMIx,
-# connections and the datagrams that make them, messages of barriers and collectives, and acknowledgements; also where a host fails. Reports of the launcher are
-# left out: how many events share one depends on time. With fewer connections than partners (GASNET_CONNECT_MAX) counts are close. Datagrams are compared where no two ranks may ask each other at once (not in
+# connections and the datagrams that make them, messages of barriers and collectives, acknowledgements, and those of the end, by which ranks
+# agree, elect and notify; also where one rank exits alone, or a host fails. Reports of the launcher are left out: how many events share one
+# depends on time. With fewer connections than partners (GASNET_CONNECT_MAX) counts are close. Datagrams are compared where no two ranks may
+# ask each other at once (not in
 # reduce_all), and are equal where none was sent again. What is logarithmic grows so, and planted mistakes don't.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_CONNECT_STATIC=0
@@ -44,6 +46,12 @@ of_demand()
         awk -v at="$1" '{ n += $at } END { print n + 0 }'
 }
 
+# of_exit LETTER: messages of the end that ranks have sent
+of_exit()
+{
+    tr -cd "$1" <"$scratch/exit" | wc -c
+}
+
 same()
 {
     [ "$2" = "$3" ] || failed "$1: predicted $2, in the job $3"
@@ -63,17 +71,21 @@ same_data()
     [ $less -ge 0 ] && [ $((less % $4)) = 0 ] && [ $less -le $((hosts * $4)) ] || failed "bytes of '$1': predicted $2, in the job $3"
 }
 
+# list HOSTS RANKS: virtual hosts of so many ranks each
+list()
+{
+    seq -s , -f "=n%g:$2" 0 $(($1 - 1))
+}
+
 # run RANKS HOSTS WORD...: a job on virtual hosts
 run()
 {
-    local ranks=$1 hosts=$2 list='' i
+    local ranks=$1 hosts=$2
     shift 2
-    for ((i = 0; i < hosts; i++)); do
-        list+=",=n$i:$((ranks / hosts))"
-    done
     rm -rf "$scratch/meet" "$scratch"/statistics.*
     mkdir "$scratch/meet"
-    SETTINGS="GASNET_IBV_PORTS_VERBOSE=2 GASNET_STATSFILE=$scratch/statistics.%.json SIMULATED_MEET=$scratch/meet" RUN="-v -v -H ${list#,}" \
+    SETTINGS="GASNET_IBV_PORTS_VERBOSE=2 GASNET_STATSFILE=$scratch/statistics.%.json SIMULATED_MEET=$scratch/meet" \
+        RUN="-v -v -H $(list "$hosts" $((ranks / hosts)))" \
         good "$ranks" "$jobs/simulated-seq" "$@"
 }
 
@@ -189,31 +201,64 @@ limited 4 barrier:2 reduce_all:8 broadcast:64 reduce:64
 limited 2 barrier:2 reduce_all:8 broadcast:64
 close_to "connections closed" "$(predicted connections_closed)" "$(counter connections_closed)"
 
-# One host fails: rank 6 kills the guard above it, in the middle of a branch and at the head's own.
+# end RANKS HOSTS NEIGHBOURHOOD WORD CODE: one exits alone. Time decides where a process does not run for longer than the grace period, 0.2 s
+# here: others ask then, and go to the fence before all have agreed. Such a run says nothing, and is repeated. If all but one exit, time
+# decides always: tests/unit/exit/test_leaving has that, by a clock of its own.
+end()
+{
+    local tries i
+    for tries in 1 2 3; do
+        : >"$scratch/exit"
+        SETTINGS="GASNET_SUPERNODE_MAXSIZE=$3 JOB_EXIT_CALLS=$scratch/exit" RUN="-v -v -H $(list "$2" $(($1 / $2)))" \
+            job "$1" "$jobs/simulated-seq" barrier:2 "$4"
+        [ "$5" = 0 ] || fails_with "$5" "$4"
+        simulated=$(GASNET_SUPERNODE_MAXSIZE=$3 "$GASNETRUN" -n "$1" -N "$2" "--simulate=start=fork,barrier:2,$4" --json) || failed "no simulation"
+        [ "$(predicted exit_agree) $(predicted exit_elect) $(predicted exit_notices)" = "$(of_exit a) $(of_exit e) $(of_exit n)" ] && break
+    done
+    same "$4: messages that agree" "$(predicted exit_agree)" "$(of_exit a)"
+    same "$4: messages that elect" "$(predicted exit_elect)" "$(of_exit e)"
+    same "$4: notices" "$(predicted exit_notices)" "$(of_exit n)"
+    [ "$(predicted exit_notices)" = $(($1 - 1)) ] || failed "$4: $(predicted exit_notices) notices, not one to each other rank"
+    for i in hello job go server fence fence_done done left abort lost; do
+        same "$4: frames '$i' of the head" "$(predicted $i)" "$(of_head $i)"
+    done
+    # Guards that have left before the head has seen the last exit get no order.
+    [ "$(of_head kill)" -le "$(predicted kill)" ] || failed "$4: predicted $(predicted kill) orders to end at most, in the job $(of_head kill)"
+    local local=$(($1 / $2)) less=$(($(predicted fence_bytes) - $(bytes_of_head fence)))
+    [ $local -le 4 ] || return 0 # of many ranks words of peer infos are equal by chance so that sizes take a byte less
+    [ $less -ge 0 ] && [ $less -le $((16 * local * $2)) ] && [ $((less % 4)) = 0 ] ||
+        failed "$4: bytes of fences: predicted $(predicted fence_bytes), in the job $(bytes_of_head fence)"
+}
+end 64 16 0 exits:5 1
+end 64 16 0 exits:0 1
+end 16 16 1 exits:9 1
+end 16 2 0 exits:3 1 # no tree: the leader notifies each rank itself
+
+# fail DEGREE RANK WAY [NAME=VALUE...]: its host fails before the others enter a barrier. Closed: the guard above sees the end of the
+# connection, and the head ends the job before others notice. Silent: those notice first that send to that rank.
 fail()
 {
-    local list='' i
-    for ((i = 0; i < 12; i++)); do
-        list+=",=n$i:1"
-    done
-    # shellcheck disable=SC2016 # of the rank's shell
-    SETTINGS="GASNET_SSH_OUT_DEGREE=$1" RUN="-v -v -H ${list#,}" job 12 \
-        sh -c 'if [ "$PMIX_RANK" = '"$2"' ]; then sleep 0.5; kill -9 $PPID; fi; exec sleep 30'
+    local i
+    SETTINGS="GASNET_SSH_OUT_DEGREE=$1 GASNET_SUPERNODE_MAXSIZE=1 ${*:4}" RUN="-v -v -H $(list 12 1)" job 12 "$jobs/simulated-seq" barrier:2 "fail:$2"
     fails_with 1 "a host was lost"
-    simulated=$(GASNET_SSH_OUT_DEGREE=$1 "$GASNETRUN" -n 12 -N 12 "--simulate=start=fork,fail=$2" --json) || failed "no simulation"
-    for i in hello job go server lost kill ending done left; do
-        same "degree $1, host $2 fails: frames '$i' of the head" "$(predicted $i)" "$(of_head $i)"
+    simulated=$(env GASNET_SSH_OUT_DEGREE="$1" "${@:4}" "$GASNETRUN" -n 12 -N 12 "--simulate=start=fork,barrier:2,fail=$2,failure=$3" --json) ||
+        failed "no simulation"
+    for i in hello job go server fence fence_done lost kill ending done left abort; do
+        same "degree $1, host $2 fails, $3: frames '$i' of the head" "$(predicted $i)" "$(of_head $i)"
     done
 }
-fail 3 6
-fail 3 8
+fail 3 6 closed
+fail 3 8 closed
+# Ranks 2 and 5 are below rank 1 in the tree of leaders. The guard counts as stuck after its 5 intervals.
+fail 3 1 silent JOB_STOPS=1 GASNET_QP_TIMEOUT=8 GASNET_SSH_HEARTBEAT=0.5
+[ "$(predicted abort)" = 2 ] || failed "$(predicted abort) ranks notice that rank 1 is silent, not 2"
 
-# grows WHAT WORDS LEAST MOST: of the busiest rank, from 64 to 1024 hosts, in percent
+# grows WHAT WORDS LEAST MOST [PART]: of the busiest rank, in all or at the end, from 64 to 1024 hosts, in percent
 grows()
 {
-    local few many
-    few=$("$GASNETRUN" -n 256 -N 64 "--simulate=barrier:2$2" --json | sed "s/.*\"rank\":{[^}]*\"$1\":\([0-9]*\).*/\1/")
-    many=$("$GASNETRUN" -n 4096 -N 1024 "--simulate=barrier:2$2" --json | sed "s/.*\"rank\":{[^}]*\"$1\":\([0-9]*\).*/\1/")
+    local few many part=${5:-rank}
+    few=$("$GASNETRUN" -n 256 -N 64 "--simulate=barrier:2$2" --json | sed "s/.*\"$part\":{[^}]*\"$1\":\([0-9]*\).*/\1/")
+    many=$("$GASNETRUN" -n 4096 -N 1024 "--simulate=barrier:2$2" --json | sed "s/.*\"$part\":{[^}]*\"$1\":\([0-9]*\).*/\1/")
     [ $((100 * many)) -ge $((few * $3)) ] && [ $((100 * many)) -le $((few * $4)) ] ||
         failed "$1 of the busiest rank${2:+ with $2}: $few on 64 hosts, $many on 1024, not $3 to $4 %"
 }
@@ -221,15 +266,27 @@ unset GASNET_SUPERNODE_MAXSIZE
 grows messages "" 100 100
 grows connections "" 100 100
 grows messages ,reduce_all:8 100 200 # the logarithm of 1024 is 167 % of that of 64
+grows messages ,exits=77 100 100 end
+grows messages ,late=77 100 200 end
+grows messages ,fail=1 100 100 end
+grows head_frames ,exits=77 1200 1600 end # linear in hosts
 # Mistakes show as what they are: linear.
+grows messages ,exits=77,plant=notify 1500 4000 end
+grows messages ,late=77,plant=ask 1500 4000 end
 grows messages ,plant=gather 1500 1700
 grows connections ,plant=connect 1500 1700
 
 # The same seed gives the same result, another one another.
 for seed in 7 7 8; do
     "$GASNETRUN" -n 100000 -N 782 "--simulate=barrier:2,reduce_all:8,seed=$seed" --json >>"$scratch/seeds" || failed "no simulation"
+    "$GASNETRUN" -n 100000 -N 782 "--simulate=barrier:2,late=5,seed=$seed" --json >>"$scratch/late" || failed "no simulation of a late rank"
 done
 [ "$(sort -u "$scratch/seeds" | wc -l)" = 2 ] || failed "seeds 7, 7 and 8 give $(sort -u "$scratch/seeds" | wc -l) results, not 2"
+[ "$(sort -u "$scratch/late" | wc -l)" = 2 ] || failed "seeds 7, 7 and 8 give $(sort -u "$scratch/late" | wc -l) results of a late rank, not 2"
+# A million ranks, in time: without the tree the notices alone take longer than GASNET_EXITTIMEOUT, which is an error here.
+for word in exits=777 late=777 fail=777; do
+    timeout 60 "$GASNETRUN" -n 1000000 -N 3907 "--simulate=barrier:2,$word" --json >/dev/null || failed "a million ranks, $word: status $?"
+done
 
 # wrong WORDS TEXT: refused in one line
 wrong()
@@ -240,6 +297,9 @@ wrong()
 }
 wrong bogus=1 'unknown word bogus'
 wrong fabric=ring 'fabric=ring: not one of switch, fattree, dragonfly'
+wrong exits=100 'exits=100: not a number between 0 and 99'
+wrong late=1,exits=2 'more than one of fail, exits and late'
+wrong failure=quick 'not one of closed, silent'
 wrong seed=x 'seed=x: not a number between 0 and'
 wrong fail=10 'fail=10: not a number between 0 and 9'
 wrong reduce:0 'reduce=0: not a number between 1 and'

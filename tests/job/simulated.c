@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The program that gasnetrun_ibv --simulate predicts: the words of its arguments are those of the
- * simulation, barrier:TIMES, broadcast:BYTES, reduce:BYTES, reduce_all:BYTES. Without a segment.
+ * simulation, barrier:TIMES, broadcast:BYTES, reduce:BYTES, reduce_all:BYTES, and at the end
+ * exits:RANK, late:RANK, or fail:RANK, which kills the guard above that rank. Without a segment.
  * Each rank prints its requests to PMIx; the rest is in the statistics, which it writes and begins
  * anew at the word meet, and when its calls are over: no rank goes on before all have, so that no
  * later message is among them. */
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +72,52 @@ static void meet(void)
     wait_for_all();
 }
 
+/* Works until the library ends this process. */
+static void work(void)
+{
+    for (;;) {
+        gasnet_AMPoll();
+        usleep(1000);
+    }
+}
+
+/* The guard of this host ends, and its ranks with it; or it says nothing more, and this rank dies.
+ */
+static void fail(void)
+{
+    kill(getppid(), getenv("JOB_STOPS") ? SIGSTOP : SIGKILL);
+    raise(SIGKILL);
+}
+
+/* True: the word is how the job ends. */
+static bool ends(const char *word)
+{
+    size_t rank, me = gex_TM_QueryRank(job.tm);
+    if (is_call(word, "exits", &rank)) {
+        if (rank != me)
+            work();
+        gasnet_exit(1);
+    }
+    if (is_call(word, "late", &rank)) {
+        if (rank == me)
+            work();
+        gasnet_exit(0);
+    }
+    if (!is_call(word, "fail", &rank))
+        return false;
+    if (rank == me)
+        fail();
+    usleep(500000);
+    return true;
+}
+
+static void say_requests(void)
+{
+    printf("rank %u: %u gets, %u puts, %u fences\n", (unsigned)gex_TM_QueryRank(job.tm),
+           pmix_calls.gets, pmix_calls.puts, pmix_calls.fences);
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     gex_Client_t client;
@@ -81,10 +129,13 @@ int main(int argc, char **argv)
         else if (is_call(argv[i], "barrier", &barriers))
             for (; barriers > 0; barriers--)
                 gex_Event_Wait(gex_Coll_BarrierNB(job.tm, 0));
-        else
+        else if (strchr("elf", argv[i][0])) { /* the last word */
+            say_requests();
+            if (ends(argv[i]))
+                gex_Event_Wait(gex_Coll_BarrierNB(job.tm, 0));
+        } else
             gex_Event_Wait(begin(argv[i]));
-    printf("rank %u: %u gets, %u puts, %u fences\n", (unsigned)gex_TM_QueryRank(job.tm),
-           pmix_calls.gets, pmix_calls.puts, pmix_calls.fences);
+    say_requests();
     meet();
     gasnet_exit(0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of the pure parts of --simulate: order of events, and the links of a fabric. */
+/* Unit tests of the pure parts of --simulate: order of events, the links of a fabric, and words. */
 #include "config.h"
 
 #include "spawner/simulate/events.h"
@@ -104,6 +104,44 @@ static void too_many_hosts_are_refused(void **state)
     sim_fabric_close(&other);
 }
 
+static struct sim_input read_words(const char *words)
+{
+    char why[200];
+    struct sim_input in;
+    assert_true(sim_input_parse(&in, 100, 10, words, why, sizeof(why)));
+    return in;
+}
+
+static void refused(const char *words)
+{
+    char why[200];
+    struct sim_input in;
+    assert_false(sim_input_parse(&in, 100, 10, words, why, sizeof(why)));
+    assert_true(why[0] != 0);
+}
+
+static void a_job_ends_in_one_way(void **state)
+{
+    (void)state;
+    assert_true(read_words("barrier:2").exits < 0 && read_words("barrier:2").late < 0);
+    assert_int_equal(read_words("exits=99").exits, 99);
+    assert_int_equal(read_words("exits=99").code, 1);
+    assert_int_equal(read_words("exits=99,code=0").code, 0);
+    assert_int_equal(read_words("late=0").late, 0);
+    assert_int_equal(read_words("late=0").code, 0);
+    assert_true(read_words("fail=3").is_silent);
+    assert_false(read_words("fail=3,start=fork").is_silent);
+    assert_false(read_words("fail=3,failure=closed").is_silent);
+    assert_true(read_words("failure=silent,fail=3,start=fork").is_silent);
+    refused("exits=100");
+    refused("late=100");
+    refused("code=256");
+    refused("exits=1,late=2");
+    refused("fail=1,exits=2");
+    refused("failure=quick");
+    refused("plant=none");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +150,7 @@ int main(void)
         cmocka_unit_test(dragonfly_has_one_link_between_two_groups),
         cmocka_unit_test(a_link_carries_one_message_after_another),
         cmocka_unit_test(too_many_hosts_are_refused),
+        cmocka_unit_test(a_job_ends_in_one_way),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     sim_fabric_close(&fabric);

@@ -12,8 +12,6 @@
 #include "progress/progress.h"
 #include "unit.h"
 
-enum { ASK = 1, LEAD, FOLLOW }; /* as on the wire */
-
 enum { size = 64 };
 
 static void open_as(uint32_t me)
@@ -29,8 +27,8 @@ static void hear(uint32_t from, enum tk_internal_handler handler, int32_t arg)
 {
     struct {
         struct tk_message_head head;
-        int32_t arg;
-    } message = {.head = {.handler = (uint8_t)handler, .nargs = 1}, .arg = arg};
+        int32_t args[2];
+    } message = {.head = {.handler = (uint8_t)handler, .nargs = 2}, .args = {arg}};
     struct tk_arrival arrival = {.peer = tk_peer(from), .head = &message.head};
     tk_deliver(&arrival);
 }
@@ -65,19 +63,19 @@ static void in_child(void (*body)(void))
 static void three_ask(void)
 {
     open_as(0);
-    hear(5, TK_HANDLER_ELECT, ASK);
-    hear(3, TK_HANDLER_ELECT, ASK);
+    hear(5, TK_HANDLER_ELECT, TK_ELECT_ASK);
+    hear(3, TK_HANDLER_ELECT, TK_ELECT_ASK);
     fake_job.busy_sends = 1;
     tk_elect_serve(); /* no space for the first answer */
-    sent(5, TK_HANDLER_ELECT, LEAD);
-    hear(2, TK_HANDLER_ELECT, ASK);
+    sent(5, TK_HANDLER_ELECT, TK_ELECT_LEAD);
+    hear(2, TK_HANDLER_ELECT, TK_ELECT_ASK);
     tk_elect_serve();
-    sent(2, TK_HANDLER_ELECT, FOLLOW);
-    sent(3, TK_HANDLER_ELECT, FOLLOW);
+    sent(2, TK_HANDLER_ELECT, TK_ELECT_FOLLOW);
+    sent(3, TK_HANDLER_ELECT, TK_ELECT_FOLLOW);
     tk_elect_serve();
     assert_int_equal(fake_job.count, 3);
     assert_int_equal(tk_counter_read(&tk_deferred_work_wanted), 0);
-    assert_int_equal(tk_elect_step(1), TK_ROLE_MEMBER);
+    assert_int_equal(tk_elect_step(1, TK_SECOND / 10), TK_ROLE_MEMBER);
 }
 
 static void the_first_rank_that_asks_leads(void **state)
@@ -88,11 +86,11 @@ static void the_first_rank_that_asks_leads(void **state)
 static void rank_0_is_first(void)
 {
     open_as(0);
-    assert_int_equal(tk_elect_step(1), TK_ROLE_LEADER);
-    hear(7, TK_HANDLER_ELECT, ASK);
+    assert_int_equal(tk_elect_step(1, TK_SECOND / 10), TK_ROLE_LEADER);
+    hear(7, TK_HANDLER_ELECT, TK_ELECT_ASK);
     tk_elect_serve();
-    sent(7, TK_HANDLER_ELECT, FOLLOW);
-    assert_int_equal(tk_elect_step(2), TK_ROLE_LEADER);
+    sent(7, TK_HANDLER_ELECT, TK_ELECT_FOLLOW);
+    assert_int_equal(tk_elect_step(2, TK_SECOND / 10), TK_ROLE_LEADER);
 }
 
 static void rank_0_may_lead_itself(void **state)
@@ -104,25 +102,25 @@ static void asks(int32_t answer, enum tk_role role)
 {
     open_as(9);
     fake_job.busy_sends = 1;
-    assert_int_equal(tk_elect_step(1), TK_ROLE_OPEN); /* no space yet */
-    assert_int_equal(tk_elect_step(2), TK_ROLE_OPEN);
-    assert_int_equal(tk_elect_step(3), TK_ROLE_OPEN);
-    sent(0, TK_HANDLER_ELECT, ASK);
+    assert_int_equal(tk_elect_step(1, TK_SECOND / 10), TK_ROLE_OPEN); /* no space yet */
+    assert_int_equal(tk_elect_step(2, TK_SECOND / 10), TK_ROLE_OPEN);
+    assert_int_equal(tk_elect_step(3, TK_SECOND / 10), TK_ROLE_OPEN);
+    sent(0, TK_HANDLER_ELECT, TK_ELECT_ASK);
     assert_int_equal(fake_job.count, 1);
     hear(0, TK_HANDLER_ELECT, answer);
-    assert_int_equal(tk_elect_step(4), role);
-    assert_int_equal(tk_elect_step(TK_SECOND), role);
+    assert_int_equal(tk_elect_step(4, TK_SECOND / 10), role);
+    assert_int_equal(tk_elect_step(TK_SECOND, TK_SECOND / 10), role);
     assert_int_equal(fake_job.count, 1);
 }
 
 static void asks_and_leads(void)
 {
-    asks(LEAD, TK_ROLE_LEADER);
+    asks(TK_ELECT_LEAD, TK_ROLE_LEADER);
 }
 
 static void asks_and_follows(void)
 {
-    asks(FOLLOW, TK_ROLE_MEMBER);
+    asks(TK_ELECT_FOLLOW, TK_ROLE_MEMBER);
 }
 
 static void others_ask_rank_0_once(void **state)
@@ -138,7 +136,7 @@ static void is_requested(void)
     hear(4, TK_HANDLER_EXIT, 7);
     hear(5, TK_HANDLER_EXIT, 8);
     assert_int_equal(tk_elect_requested(), 7);
-    assert_int_equal(tk_elect_step(1), TK_ROLE_MEMBER);
+    assert_int_equal(tk_elect_step(1, TK_SECOND / 10), TK_ROLE_MEMBER);
     assert_int_equal(fake_job.count, 0);
 }
 
@@ -152,7 +150,7 @@ static uint64_t turn_of(uint32_t rank)
 {
     uint64_t waited = 0;
     open_as(rank);
-    while (tk_elect_step(waited * 1000000) == TK_ROLE_OPEN)
+    while (tk_elect_step(waited * 1000000, TK_SECOND / 10) == TK_ROLE_OPEN)
         waited++;
     return waited;
 }
@@ -178,14 +176,14 @@ static void tells(void)
 {
     open_as(2);
     fake_job.busy_sends = 3; /* 0, 1 and 3 */
-    tk_elect_notify(6);
+    tk_elect_notify(6, false);
     for (uint32_t rank = 4; rank < size; rank++)
         sent(rank, TK_HANDLER_EXIT, 6);
-    tk_elect_notify(6);
+    tk_elect_notify(6, false);
     sent(0, TK_HANDLER_EXIT, 6);
     sent(1, TK_HANDLER_EXIT, 6);
     sent(3, TK_HANDLER_EXIT, 6);
-    tk_elect_notify(6);
+    tk_elect_notify(6, false);
     assert_int_equal(fake_job.count, size - 1);
     for (unsigned i = 0; i < fake_job.count; i++)
         assert_int_equal(fake_job.sent[i].head->kind, TK_CONTROL);

@@ -82,6 +82,13 @@ void tk_neighbour_wake(uint32_t rank)
     wakes[rank]++;
 }
 
+static bool on_demand; /* connections, and so there is a tree */
+
+bool tk_transports_connect_later(void)
+{
+    return on_demand;
+}
+
 bool tk_is_progress_thread(void)
 {
     return false;
@@ -102,7 +109,7 @@ struct flight {
 };
 
 static struct flight flights[in_flight_most];
-static unsigned flying, requests_sent[ranks_most], leaders_seen;
+static unsigned flying, requests_sent[ranks_most], leaders_seen, questions;
 static int slowest_ms, refusals_of_ten;
 static tk_internal_fn handlers[tk_internal_handlers];
 
@@ -124,6 +131,7 @@ enum tk_status tk_internal_send(struct tk_peer *peer, enum tk_message_kind kind,
     memcpy(f->args, args, nargs * sizeof(*args));
     f->due_ms = now_ms + 1 + (int)unit_below(&dice, (unsigned)slowest_ms);
     ranks[tk_peers.me].told_to_agree += handler == TK_HANDLER_AGREE;
+    questions += handler == TK_HANDLER_ELECT && args[0] == TK_ELECT_ASK;
     if (handler == TK_HANDLER_EXIT)
         leaders_seen += requests_sent[tk_peers.me]++ == 0;
     return TK_OK;
@@ -167,7 +175,7 @@ static void open_world(uint32_t hosts, uint32_t ranks_of_host, uint64_t seed)
     size = hosts * ranks_of_host, per_host = ranks_of_host;
     dice = unit_random(seed);
     tk_counter_set(&tk_deferred_work_wanted, 0);
-    now_ms = 0, flying = 0, leaders_seen = 0, slowest_ms = 3, refusals_of_ten = 2;
+    now_ms = 0, flying = 0, leaders_seen = 0, questions = 0, slowest_ms = 3, refusals_of_ten = 2;
     close_world();
     memset(pages, 0, sizeof(pages));
     memset(requests_sent, 0, sizeof(requests_sent));
@@ -213,8 +221,9 @@ static void leave(uint32_t rank)
 {
     int asks_at = ranks[rank].left_at + grace_ms;
     if (!tk_agree_step()) {
-        if (now_ms > asks_at && tk_elect_step((uint64_t)(now_ms - asks_at) * ms) == TK_ROLE_LEADER)
-            tk_elect_notify(tk_agree_code());
+        uint64_t waited = (uint64_t)(now_ms - asks_at) * ms;
+        if (now_ms > asks_at && tk_elect_step(waited, grace_ms * ms) == TK_ROLE_LEADER)
+            tk_elect_notify(tk_agree_code(), waited > tk_notice_patience(grace_ms * ms));
         return;
     }
     for (uint32_t r = 0; r < size; r++)
@@ -449,6 +458,91 @@ static void several_leaders_end_it_as_well(void **unused)
     assert_all_done(largest);
 }
 
+/* ---- with a tree among leaders */
+
+static unsigned requests_of_all(void)
+{
+    unsigned all = 0;
+    for (uint32_t r = 0; r < size; r++)
+        all += requests_sent[r];
+    return all;
+}
+
+/* No rank sends more than its tree and its neighbourhood need: what one leader sent alone before.
+ */
+static void assert_none_sends_many(void)
+{
+    for (uint32_t r = 0; r < size; r++) {
+        assert_true(requests_sent[r] <= tk_notice_over_tree_max + per_host - 1);
+        assert_true(ranks[r].told_to_agree <= tk_notice_over_tree_max);
+    }
+}
+
+static void one_of_many_leaves(uint32_t count, uint32_t of_host, uint32_t who)
+{
+    on_demand = true;
+    open_world(count, of_host, 1 + who);
+    for (uint32_t r = 0; r < size; r++)
+        ranks[r].comes_at = r == who ? 5 : never;
+    slowest_ms = 1;
+    live_until(5 + 3 * grace_ms); /* before the leader's patience ends */
+    on_demand = false;
+    assert_all_done(ranks[who].code);
+    assert_int_equal(questions, who != 0);
+    assert_int_equal(requests_of_all(), size - 1);
+    assert_none_sends_many();
+}
+
+static void notices_travel_along_the_tree(void **unused)
+{
+    for (uint32_t who = 0; who < 64; who++)
+        one_of_many_leaves(64, 1, who);
+    for (uint32_t who = 0; who < 48; who++)
+        one_of_many_leaves(16, 3, who);
+}
+
+/* All but one leave, and that one polls. Those below it in the tree would ask after it. */
+static void one_of_many_works_on(uint32_t count, uint32_t of_host, uint32_t who)
+{
+    on_demand = true;
+    open_world(count, of_host, 1 + who);
+    for (uint32_t r = 0; r < size; r++)
+        ranks[r].comes_at = r == who ? never : 5;
+    ranks[who].code = 0;
+    slowest_ms = 1;
+    live_until(5 + 3 * grace_ms); /* before the leader's patience ends */
+    on_demand = false;
+    assert_all_done(largest_code());
+    assert_true(questions <= 8); /* a rank of each level, not each rank */
+    assert_true(requests_of_all() <= size - 1);
+    assert_none_sends_many();
+}
+
+static void few_ask_after_a_late_rank(void **unused)
+{
+    for (uint32_t who = 0; who < 64; who++)
+        one_of_many_works_on(64, 1, who);
+    for (uint32_t who = 0; who < 48; who++)
+        one_of_many_works_on(16, 3, who);
+}
+
+/* It does not pass the notice on, so the leader sends it to all after its patience. */
+static void a_silent_rank_on_the_way_delays_the_notice_only(void **unused)
+{
+    for (uint32_t who = 1; who < 16; who++) {
+        on_demand = true;
+        open_world(16, 2, 1 + who);
+        for (uint32_t r = 0; r < size; r++)
+            ranks[r].comes_at = r == 0 ? 5 : never;
+        ranks[2 * who].silent_until = never;
+        live_until(5 + grace_ms + 2 * grace_ms + 100);
+        on_demand = false;
+        assert_nobody_done();
+        for (uint32_t r = 0; r < size; r++)
+            assert_true(ranks[r].left_at >= 0 || !looks(r));
+    }
+}
+
 static void come_late(int32_t what, enum tk_internal_handler handler, uint32_t to)
 {
     const int32_t args[2] = {what, 0};
@@ -462,9 +556,9 @@ static void late_messages_change_nothing(void **unused)
     open_world(8, 1, 9);
     int largest = largest_code();
     live_until(grace_ms);
-    come_late(ASK, TK_HANDLER_ELECT, 0);
-    come_late(FOLLOW, TK_HANDLER_ELECT, 5);
-    come_late(LEAD, TK_HANDLER_ELECT, 6);
+    come_late(TK_ELECT_ASK, TK_HANDLER_ELECT, 0);
+    come_late(TK_ELECT_FOLLOW, TK_HANDLER_ELECT, 5);
+    come_late(TK_ELECT_LEAD, TK_HANDLER_ELECT, 6);
     come_late(255, TK_HANDLER_EXIT, 7);
     live_until(3 * grace_ms);
     assert_all_done(largest);
@@ -481,6 +575,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_late_rank_ends_with_the_others),
     cmocka_unit_test(of_two_that_ask_at_once_one_leads),
     cmocka_unit_test(several_leaders_end_it_as_well),
+    cmocka_unit_test(notices_travel_along_the_tree),
+    cmocka_unit_test(few_ask_after_a_late_rank),
+    cmocka_unit_test(a_silent_rank_on_the_way_delays_the_notice_only),
     cmocka_unit_test(late_messages_change_nothing),
 };
 
