@@ -101,6 +101,15 @@ struct tk_port_address {
         gids[tk_gids_max]; /* gid_count of them, the best first; the stored struct ends there */
 };
 
+/* The address of a listener of librdmacm (transport/verbs/cm). */
+struct tk_cm_place {
+    uint8_t address[16]; /* IPv4 uses the first 4 bytes */
+    uint16_t port;       /* in network order; 0: no listener */
+    uint8_t is_ip6;
+    uint8_t reserved;
+    uint32_t scope; /* the interface of a link-local address; valid on its own host only */
+};
+
 /* How neighbours find the shared-memory rings of a rank: see memory.h. The nonce is also in the
  * first bytes of the rings. */
 struct tk_rings_place {
@@ -126,7 +135,7 @@ struct tk_xrc_offer {
 /* The record that each rank publishes at start-up. After it come the addresses of its rails; the
  * numbers (uint32_t) of its datagram queue pairs, one for each rail, 0 for none; if all ranks are
  * connected at start-up, the numbers of its queue pairs for each rank of the job, itself included;
- * and a zero-terminated text about ports it does not use. */
+ * the addresses of listeners; and a zero-terminated text about ports it does not use. */
 struct tk_peer_info {
     uint32_t version;
     uint32_t pid;
@@ -149,6 +158,8 @@ struct tk_peer_info {
     uint32_t traces;      /* it writes a trace, or would with another mask: clocks must be
                            * compared */
     uint32_t unused_size; /* of the text */
+    uint32_t cm_places; /* addresses of listeners, one for each rail; 0: librdmacm connects none */
+    uint32_t reserved;
     struct tk_xrc_offer xrc;
     uint8_t secret[tk_job_secret_size]; /* of rank 0, for the job; 0 in others: tk_gather() sends
                                          * what the ranks of a host have in common once */
@@ -157,7 +168,8 @@ struct tk_peer_info {
 static inline size_t tk_peer_info_size(const struct tk_peer_info *info)
 {
     return sizeof(*info) + info->rails * (sizeof(struct tk_port_address) + sizeof(uint32_t)) +
-           (size_t)info->ranks * info->numbers * sizeof(uint32_t) + info->unused_size;
+           (size_t)info->ranks * info->numbers * sizeof(uint32_t) +
+           info->cm_places * sizeof(struct tk_cm_place) + info->unused_size;
 }
 
 static inline struct tk_port_address *tk_peer_info_rail(const struct tk_peer_info *info,
@@ -176,9 +188,14 @@ static inline uint32_t *tk_peer_info_qps(const struct tk_peer_info *info, uint32
     return tk_peer_info_datagram_qps(info) + info->rails + (size_t)rank * info->numbers;
 }
 
+static inline struct tk_cm_place *tk_peer_info_cm_places(const struct tk_peer_info *info)
+{
+    return (struct tk_cm_place *)tk_peer_info_qps(info, info->ranks);
+}
+
 static inline char *tk_peer_info_unused(const struct tk_peer_info *info)
 {
-    return (char *)tk_peer_info_qps(info, info->ranks);
+    return (char *)(tk_peer_info_cm_places(info) + info->cm_places);
 }
 
 /* Allocates the table; only rank numbers are filled in. */

@@ -61,6 +61,13 @@ most "questions of the others" "$(sum gets '[12356789]')" 6
 [ -e /sys/class/infiniband_verbs ] && of_kernel=8 || of_kernel=0
 [ "$(sum libraries)" -eq "$of_kernel" ] || failed "$(sum libraries) libraries of the kernel's devices in 8 ranks, not $of_kernel"
 [ "$(sum tables)" -eq 16 ] || failed "not each rank shares two tables with the others of its host"
+# Addresses for librdmacm are in the peer infos: no rank puts or asks for a key more.
+over="GASNET_SUPERNODE_MAXSIZE=1 SOFTHCA_LINK=roce"
+SETTINGS=$over RUN="-H =a:4,=b:4" good 8 "$jobs/start_cost-seq"
+gets=$(sum gets) puts=$(sum puts)
+SETTINGS="$over GASNET_IBV_CONNECT=rdmacm" RUN="-H =a:4,=b:4" good 8 "$jobs/start_cost-seq"
+most "questions of all ranks, with librdmacm" "$(sum gets)" "$gets"
+most "keys of all ranks, with librdmacm" "$(sum puts)" "$puts"
 # The leader waits for a rank that is late, also where that rank has put something else meanwhile.
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 JOB_LATE_PUT=1" RUN="-H =a:2,=b:2" good 4 "$jobs/start_cost-seq"
 [ "$(grep -c '^rank' "$scratch/out")" = 4 ] || failed "not all of 4 ranks have printed"

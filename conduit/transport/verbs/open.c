@@ -321,6 +321,7 @@ static enum tk_status widen(struct tk_peer_info **info, const char *unused)
     wide.conns = tk_verbs.conns_pp;
     /* librdmacm carries the numbers of queue pairs. */
     wide.numbers = tk_verbs.is_static && !all_by_cm() ? tk_verbs.conns_pp : 0;
+    wide.cm_places = any_by_cm() ? tk_verbs.rail_count : 0;
     wide.unused_size = (uint32_t)strlen(unused) + 1;
     struct tk_peer_info *moved = realloc(*info, tk_peer_info_size(&wide));
     if (!moved) {
@@ -397,6 +398,7 @@ static enum tk_status open_few(struct tk_peer_info **info, uint32_t turn, uint32
         return TK_FAIL;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         *tk_peer_info_rail(*info, i) = tk_verbs.rails[i].address;
+    tk_cm_publish(*info);
     (*info)->credits = (uint32_t)tk_srq_credits_base();
     (*info)->whole_max = tk_recv_size();
     (*info)->recv_min = tk_verbs.recv_min;
@@ -567,6 +569,8 @@ static void agree_on_credits(void)
 enum tk_status tk_verbs_connect(const uint32_t *host_of)
 {
     tk_psn_secret_agree();
+    if (tk_cm_secret())
+        tk_psn_cm_secret(tk_cm_secret(), tk_cm_secret_size);
     agree_on_credits();
     set_rma_limits();
     tk_atomics_agree();

@@ -61,33 +61,7 @@ uint32_t world_hosts[world_max] = {0, 1, 2, 3, 4, 5, 6, 7};
 static struct node nodes[world_max];
 static uint32_t world_size, being, begun;
 
-/* ---- bootstrap/: what each rank has published under the one name that is used here */
-
-static struct {
-    void *bytes;
-    size_t size;
-} blobs[world_max];
-
-enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
-{
-    (void)key;
-    free(blobs[being].bytes);
-    blobs[being].bytes = malloc(size);
-    blobs[being].size = size;
-    memcpy(blobs[being].bytes, blob, size);
-    return TK_OK;
-}
-
-enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size)
-{
-    (void)key;
-    if (rank >= world_max || !blobs[rank].bytes)
-        return TK_FAIL;
-    *size = blobs[rank].size;
-    *blob = malloc(*size);
-    memcpy(*blob, blobs[rank].bytes, *size);
-    return TK_OK;
-}
+/* ---- bootstrap/ */
 
 /* The fake does not know which ranks share the host, so ranks share no ports. */
 struct tk_bootstrap tk_bootstrap;
@@ -231,8 +205,6 @@ void world_close(void)
         free(tk_peers.rail_to);
         free(tk_peers.keys);
         free(world_cards[r]);
-        free(blobs[r].bytes);
-        blobs[r].bytes = NULL;
     }
     world_size = 0;
     assert_int_equal(

@@ -69,11 +69,26 @@ static void assert_all_connected(uint32_t size, uint32_t conns)
                 assert_connected(r, p, k);
 }
 
+/* Connects are not encrypted, so they carry another secret than packet numbers are made of. */
+static void assert_secrets(uint32_t size)
+{
+    static const uint8_t none[tk_cm_secret_size];
+    const uint8_t *secret = world_verbs(0)->cm->secret, *job = world_cards[0]->secret;
+    assert_memory_not_equal(secret, none, 8);
+    assert_memory_not_equal(secret + 8, none, 8);
+    assert_memory_not_equal(secret, secret + 8, 8);
+    assert_memory_not_equal(secret, job, 8);
+    assert_memory_not_equal(secret + 8, job + 8, 8);
+    for (uint32_t r = 1; r < size; r++)
+        assert_memory_equal(world_verbs(r)->cm->secret, secret, tk_cm_secret_size);
+}
+
 static void ranks_connect_over_all_rails(void **state)
 {
     set_up(2, "GASNET_NUM_QPS=3", NULL);
     world_open(4, 1 << 16);
     assert_all_connected(4, 3);
+    assert_secrets(4);
     /* The lower rank sends one connect for each connection. */
     assert_int_equal(fake_cm.connects, 4 * 3 / 2 * 3);
     assert_all_closed();
@@ -444,6 +459,36 @@ static void what_is_missing_to_listen_is_named(void **state)
                      "fake0:1 (10.0.1.1:0): rdma_listen failed: Address already in use");
 }
 
+/* What another process sent is checked; one without listeners has only ports of other networks. */
+static void addresses_of_a_peer_are_judged(void **state)
+{
+    static const struct {
+        uint32_t places, credits;
+        const char *said;
+    } cases[] = {{1, 1,
+                  "rank 1 published 1 addresses for librdmacm and 1 credits, which make no sense "
+                  "with 2 ports and "},
+                 {2, 0, "rank 1 published 2 addresses for librdmacm and 0 credits"},
+                 {2, 1u << 30, "rank 1 published 2 addresses for librdmacm and 1073741824 credits"},
+                 {0, 1,
+                  "fake0:1 is connected by librdmacm, its counterpart of rank 1 (node1) is "
+                  "not: iWARP does not reach other networks"}};
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        set_up(2, "GASNET_NUM_QPS=2", NULL);
+        world_open_only(2, 0);
+        assert_int_equal(world_cards[1]->cm_places, 2);
+        world_cards[1]->cm_places = cases[i].places;
+        world_cards[1]->credits = cases[i].credits;
+        unit_listen();
+        enum tk_status status = tk_verbs_connect(world_hosts);
+        const char *said = unit_heard();
+        assert_int_equal(status, TK_FAIL);
+        assert_int_equal(unit_lines(said), 1);
+        unit_assert_says(said, cases[i].said);
+        assert_all_closed();
+    }
+}
+
 /* Each rail has the address of its own port, not the first that binds. */
 static void each_rail_listens_at_its_own_address(void **state)
 {
@@ -495,6 +540,7 @@ int main(void)
         cmocka_unit_test(answers_that_fail_are_named),
         cmocka_unit_test(what_is_missing_to_listen_is_named),
         cmocka_unit_test(each_rail_listens_at_its_own_address),
+        cmocka_unit_test(addresses_of_a_peer_are_judged),
         cmocka_unit_test(roce_listens_at_its_gid)};
     unit_deadline();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #include "base/status.h"
 
 struct tk_conn;
+struct tk_peer_info;
 struct tk_tx;
 
 /* ---- start-up and end, single-threaded ---- */
@@ -21,8 +22,15 @@ struct tk_tx;
 /* Marks the rails (tk_rail.by_cm) once they are chosen. */
 enum tk_status tk_cm_choose(void);
 
-/* Opens a listener for each such rail, and publishes what peers must know about them. */
+/* Opens a listener for each such rail; the second adds their addresses to a peer info that has
+ * space for them. */
 enum tk_status tk_cm_open(void);
+void tk_cm_publish(struct tk_peer_info *info);
+
+/* Where the caller puts the secret that connects of this job carry, once the peer infos are known;
+ * NULL: librdmacm connects no rail. */
+enum { tk_cm_secret_size = 16 };
+uint8_t *tk_cm_secret(void);
 
 /* Call it before any other buffer of the connection is posted. */
 enum tk_status tk_cm_expect_greeting(struct tk_conn *conn);

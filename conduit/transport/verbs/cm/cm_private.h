@@ -16,13 +16,13 @@
 #include "base/counter.h"
 #include "base/status.h"
 #include "peer/peer.h"
+#include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/conn.h"
 #include "transport/verbs/verbs_state.h"
 
 struct tk_rail;
 
 enum {
-    tk_cm_secret_size = 16,
     tk_cm_text_max = 64 /* an IPv6 address with interface, and a port */
 };
 
@@ -71,15 +71,6 @@ enum tk_cm_verdict tk_cm_refusal_read(const void *data, size_t size);
 const char *tk_cm_verdict_text(enum tk_cm_verdict verdict);
 
 /* ---- address.c: listeners ---- */
-
-/* A listener's address, as peers get it. */
-struct tk_cm_place {
-    uint8_t address[16]; /* IPv4 uses the first 4 bytes */
-    uint16_t port;       /* in network order; 0: no listener */
-    uint8_t is_ip6;
-    uint8_t reserved;
-    uint32_t scope; /* the interface of a link-local address; valid on its own host only */
-};
 
 struct tk_cm_listener {
     struct rdma_cm_id *id; /* NULL: librdmacm does not connect this rail */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connecting by librdmacm, start-up and end: chooses the rails, opens their listeners, publishes
- * their addresses and reads those of others. Owns tk_verbs.cm. Single-threaded, no lock. */
+ * Connecting by librdmacm, start-up and end: chooses the rails, opens their listeners, adds
+ * their addresses to the peer info and takes those of others from theirs. Owns tk_verbs.cm.
+ * Single-threaded, no lock. */
 #include "config.h"
 
 #include <errno.h>
@@ -9,23 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/lock.h"
 #include "base/report.h"
-#include "bootstrap/bootstrap.h"
 #include "common/clock.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"
 #include "transport/verbs/conn/conn.h"
-#include "transport/verbs/data/srq.h"
 #include "transport/verbs/device/device.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/verbs_state.h"
-
-static const char published[] = "tk.cm";
 
 /* ---- which rails ---- */
 
@@ -57,18 +53,6 @@ static bool any_by_cm(void)
 }
 
 /* ---- opening ---- */
-
-/* Followed by the addresses of the rails. */
-struct card {
-    uint32_t rails;
-    uint32_t credits;                  /* that we always grant each peer */
-    uint8_t secret[tk_cm_secret_size]; /* rank 0's becomes the job's */
-};
-
-static size_t card_size(void)
-{
-    return sizeof(struct card) + tk_verbs.rail_count * sizeof(struct tk_cm_place);
-}
 
 static enum tk_status allocate(void)
 {
@@ -104,29 +88,6 @@ static enum tk_status open_channel(void)
     return TK_FAIL;
 }
 
-static enum tk_status cm_publish(void)
-{
-    struct card *card = calloc(1, card_size());
-    enum tk_status status = TK_FAIL;
-    if (!card) {
-        tk_log_error("out of memory for the addresses of ports (%zu bytes)", card_size());
-        return TK_FAIL;
-    }
-    struct tk_cm_place *places = (struct tk_cm_place *)(card + 1);
-    card->rails = tk_verbs.rail_count;
-    card->credits = (uint32_t)tk_srq_credits_base();
-    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
-        places[i] = tk_verbs.cm->listeners[i].place;
-    if (getrandom(card->secret, sizeof(card->secret), 0) != (ssize_t)sizeof(card->secret))
-        tk_log_error("no random bytes for the job's secret: %s", strerror(errno));
-    else
-        status = tk_bootstrap_put(published, card, card_size());
-    if (tk_peers.me == 0)
-        memcpy(tk_verbs.cm->secret, card->secret, sizeof(card->secret));
-    free(card);
-    return status;
-}
-
 enum tk_status tk_cm_open(void)
 {
     if (!any_by_cm())
@@ -137,7 +98,13 @@ enum tk_status tk_cm_open(void)
         if (tk_verbs.rails[i].by_cm &&
             tk_cm_listen(&tk_verbs.cm->listeners[i], &tk_verbs.rails[i]) != TK_OK)
             return TK_FAIL;
-    return cm_publish();
+    return TK_OK;
+}
+
+void tk_cm_publish(struct tk_peer_info *info)
+{
+    for (uint32_t i = 0; i < info->cm_places; i++)
+        tk_peer_info_cm_places(info)[i] = tk_verbs.cm->listeners[i].place;
 }
 
 void tk_cm_describe(uint32_t rail, char *text, size_t size)
@@ -172,26 +139,23 @@ void tk_cm_close(void)
 
 /* ---- start-up ---- */
 
+/* A peer without rails of librdmacm has published no address; check_place() names it. */
 static enum tk_status learn_of(uint32_t rank)
 {
     struct tk_cm *cm = tk_verbs.cm;
-    struct card *card;
-    size_t size;
-    if (tk_bootstrap_get(rank, published, (void **)&card, &size) != TK_OK)
+    const struct tk_peer_info *info = tk_peer_info_of(rank);
+    uint32_t rails = tk_verbs.rail_count;
+    if ((info->cm_places != 0 && info->cm_places != rails) || info->credits < 1 ||
+        info->credits > (uint32_t)tk_verbs.credits_pp) {
+        tk_log_error("rank %u published %u addresses for librdmacm and %u credits, which make no "
+                     "sense with %u ports and %d credits at most",
+                     rank, info->cm_places, info->credits, rails, tk_verbs.credits_pp);
         return TK_FAIL;
-    bool is_sound = size == card_size() && card->rails == tk_verbs.rail_count &&
-                    card->credits >= 1 && card->credits <= (uint32_t)tk_verbs.credits_pp;
-    if (is_sound) {
-        cm->credits[rank] = card->credits;
-        memcpy(&cm->places[rank * tk_verbs.rail_count], card + 1, size - sizeof(*card));
-        if (rank == 0)
-            memcpy(cm->secret, card->secret, sizeof(cm->secret));
-    } else {
-        tk_log_error("rank %u published addresses for librdmacm that make no sense (%zu bytes)",
-                     rank, size);
     }
-    free(card);
-    return is_sound ? TK_OK : TK_FAIL;
+    cm->credits[rank] = info->credits;
+    memcpy(&cm->places[(size_t)rank * rails], tk_peer_info_cm_places(info),
+           info->cm_places * sizeof(*cm->places));
+    return TK_OK;
 }
 
 static bool is_ours(const struct tk_conn *conn)
@@ -203,7 +167,7 @@ static enum tk_status cm_learn(void)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         bool is_peer = tk_verbs.is_static ? tk_conns_to(r)->qp != NULL : tk_is_verbs_peer(r);
-        if (r != tk_peers.me && (r == 0 || is_peer) && learn_of(r) != TK_OK)
+        if (r != tk_peers.me && is_peer && learn_of(r) != TK_OK)
             return TK_FAIL;
     }
     return TK_OK;
@@ -237,6 +201,11 @@ static enum tk_status open_ends(void)
         tk_verbs.cm->left++;
     }
     return TK_OK;
+}
+
+uint8_t *tk_cm_secret(void)
+{
+    return tk_verbs.cm ? tk_verbs.cm->secret : NULL;
 }
 
 enum tk_status tk_cm_open_ends(void)

@@ -15,11 +15,11 @@
 #include "transport/verbs/conn/conns.h"
 #include "transport/verbs/conn/siphash.h"
 
-enum { psn_bits = 24, psn_mask = (1 << psn_bits) - 1, psn_of_xrc = TK_PSN_ATOMICS + 1 };
+enum { psn_bits = 24, psn_mask = (1 << psn_bits) - 1, psn_of_xrc = TK_PSN_ATOMICS + 1, psn_of_cm };
 
 /* What a code is computed over. All ranks of a job have the same byte order. */
 struct psn_subject {
-    uint32_t kind; /* enum tk_psn_kind, or psn_of_xrc */
+    uint32_t kind; /* enum tk_psn_kind, psn_of_xrc or psn_of_cm */
     uint32_t ranks[2], number;
 };
 _Static_assert(sizeof(struct psn_subject) == tk_siphash_text_size, "it is hashed as it is");
@@ -88,4 +88,14 @@ enum tk_status tk_psn_secret_draw(struct tk_peer_info *info)
 void tk_psn_secret_agree(void)
 {
     memcpy(tk_conns.secret, tk_peer_info_of(0)->secret, sizeof(tk_conns.secret));
+}
+
+void tk_psn_cm_secret(uint8_t *secret, uint32_t size)
+{
+    uint32_t words[2];
+    for (uint32_t i = 0; i < size / sizeof(words); i++) {
+        const struct psn_subject subject = {.kind = psn_of_cm, .number = i};
+        psn_code(&subject, words);
+        memcpy(secret + i * sizeof(words), words, sizeof(words));
+    }
 }

@@ -36,4 +36,8 @@ bool tk_psn_random(uint32_t *psn);
 enum tk_status tk_psn_secret_draw(struct tk_peer_info *info);
 void tk_psn_secret_agree(void);
 
+/* Another secret of the job, which follows from the first and does not betray it: connects of
+ * librdmacm carry it. */
+void tk_psn_cm_secret(uint8_t *secret, uint32_t size);
+
 #endif

@@ -16,6 +16,7 @@
 #include "settings/settings.h"
 #include "transport/verbs/device/device.h"
 #include "transport/verbs/device/ports.h"
+#include "transport/verbs/device/split.h"
 #include "transport/verbs/verbs.h"
 
 enum { ports_text = 256, port_text = 128 };
@@ -167,73 +168,16 @@ static const struct tk_port_address *rail_address(uint32_t rank, uint32_t rail)
     return tk_peer_info_rail(tk_peer_info_of(rank), rail);
 }
 
-static bool is_limited(const struct tk_port_address *a)
+static enum tk_status find_split(struct tk_split *split)
 {
-    return !(a->pkey & tk_pkey_full);
+    struct tk_split_job job = {.size = tk_peers.size,
+                               .rails = tk_peer_info_of(0)->rails,
+                               .nbrhd_of = tk_topology.nbrhd_of,
+                               .address_of = rail_address};
+    return tk_split_find(&job, split);
 }
 
-/* IBA 10.9.1.1 */
-static bool is_same_partition(const struct tk_port_address *a, const struct tk_port_address *b)
-{
-    return (a->pkey & tk_pkey_bits) == (b->pkey & tk_pkey_bits) &&
-           !(is_limited(a) && is_limited(b));
-}
-
-static bool reaches(const struct tk_port_address *a, const struct tk_port_address *b)
-{
-    struct tk_gid from, to;
-    return !(a->needs_gid || b->needs_gid) || tk_gid_pair_find(a, b, &from, &to);
-}
-
-static bool needs_network(uint32_t one, uint32_t other)
-{
-    const uint32_t *nbrhd_of = tk_topology.nbrhd_of;
-    return !nbrhd_of || nbrhd_of[one] != nbrhd_of[other];
-}
-
-/* Does the first rank represent all others? If not, pairs of ranks are compared. */
-static bool is_plain(uint32_t rail)
-{
-    const struct tk_port_address *first = rail_address(0, rail);
-    if (first->needs_gid && tk_gids_stay_in_network(first))
-        return false;
-    for (uint32_t r = 0; r < tk_peers.size; r++) {
-        const struct tk_port_address *a = rail_address(r, rail);
-        if (is_limited(a) || (a->pkey & tk_pkey_bits) != (first->pkey & tk_pkey_bits) ||
-            a->needs_gid != first->needs_gid || tk_gid_kinds(a) != tk_gid_kinds(first))
-            return false;
-    }
-    return true;
-}
-
-struct split {
-    uint32_t one, other, rail;
-    bool is_by_partition;
-};
-
-static bool is_split(struct split *split)
-{
-    const struct tk_port_address *a = rail_address(split->one, split->rail);
-    const struct tk_port_address *b = rail_address(split->other, split->rail);
-    split->is_by_partition = !is_same_partition(a, b);
-    return needs_network(split->one, split->other) && (split->is_by_partition || !reaches(a, b));
-}
-
-static bool find_split(struct split *split)
-{
-    for (uint32_t rail = 0; rail < tk_peer_info_of(0)->rails; rail++) {
-        split->rail = rail;
-        if (is_plain(rail))
-            continue;
-        for (split->one = 0; split->one < tk_peers.size; split->one++)
-            for (split->other = split->one + 1; split->other < tk_peers.size; split->other++)
-                if (is_split(split))
-                    return true;
-    }
-    return false;
-}
-
-static void log_split(const struct split *split)
+static void log_split(const struct tk_split *split)
 {
     const struct tk_port_address *a = rail_address(split->one, split->rail);
     const struct tk_port_address *b = rail_address(split->other, split->rail);
@@ -297,8 +241,10 @@ bool tk_verbs_agree(void)
 {
     uint32_t without = count_without();
     const char *what = without > 0 ? NULL : difference();
-    struct split split;
-    bool is_apart = without == 0 && !what && find_split(&split);
+    struct tk_split split = {.other = 0};
+    if (without == 0 && !what && find_split(&split) != TK_OK)
+        return false;
+    bool is_apart = split.other != 0;
     bool agree = without == 0 && !what && !is_apart;
     if (agree)
         return has_buffers();

@@ -88,7 +88,7 @@ unsigned tk_gids_offer(const struct tk_gid_row *rows, unsigned count, struct tk_
 }
 
 /* All InfiniBand GIDs are of one kind: subnets differ by prefix, and routers connect them. */
-static unsigned kind_of(const struct tk_gid *gid)
+unsigned tk_gid_kind(const struct tk_gid *gid)
 {
     return gid->type == IBV_GID_TYPE_IB ? 0 : (unsigned)worth_of(gid);
 }
@@ -97,25 +97,26 @@ uint32_t tk_gid_kinds(const struct tk_port_address *address)
 {
     uint32_t kinds = 0;
     for (unsigned i = 0; i < address->gid_count; i++)
-        kinds |= 1u << kind_of(&address->gids[i]);
+        kinds |= 1u << tk_gid_kind(&address->gids[i]);
     return kinds;
 }
 
 /* No router forwards RoCE v1. Link-local addresses are of one network, whichever it is. */
-static bool stays_in_network(const struct tk_gid *gid)
+bool tk_gid_stays_in_network(const struct tk_gid *gid)
 {
     return gid->type == IBV_GID_TYPE_ROCE_V1 && family_of(gid) != link_local;
 }
 
 static bool gids_meet(const struct tk_gid *a, const struct tk_gid *b)
 {
-    return kind_of(a) == kind_of(b) && (!stays_in_network(a) || tk_gid_is_same_network(a, b));
+    return tk_gid_kind(a) == tk_gid_kind(b) &&
+           (!tk_gid_stays_in_network(a) || tk_gid_is_same_network(a, b));
 }
 
 bool tk_gids_stay_in_network(const struct tk_port_address *address)
 {
     for (unsigned i = 0; i < address->gid_count; i++)
-        if (!stays_in_network(&address->gids[i]))
+        if (!tk_gid_stays_in_network(&address->gids[i]))
             return false;
     return true;
 }

@@ -51,6 +51,9 @@ enum { tk_gid_text_size = 48 };
 /* Selects the entries of a table that are offered to peers, best first: one of each type and
  * network. Returns their number. */
 unsigned tk_gids_offer(const struct tk_gid_row *rows, unsigned count, struct tk_gid *offered);
+/* The kind of a GID: its type and family, below 8; and whether no router forwards it. */
+unsigned tk_gid_kind(const struct tk_gid *gid);
+bool tk_gid_stays_in_network(const struct tk_gid *gid);
 /* The kinds of GIDs that a port offers, as a set; two ports reach each other by GID only if they
  * share a kind. */
 uint32_t tk_gid_kinds(const struct tk_port_address *address);
