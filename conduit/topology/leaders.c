@@ -77,7 +77,7 @@ static void add_dissemination(struct tk_leaders *leaders, uint32_t mine, uint32_
 
 bool tk_leaders_have_tree(uint32_t count, bool on_demand)
 {
-    return on_demand && count > leaders_without_tree;
+    return on_demand && count > tk_leaders_without_tree;
 }
 
 void tk_leaders_plan(struct tk_leaders *leaders, uint32_t mine, uint32_t count, bool on_demand)

@@ -5,7 +5,7 @@
  * other ranks of a neighbourhood, its crowd, behave alike. One thread. */
 #include "config.h"
 
-#include "simulation.h"
+#include "connections.h"
 
 #include "exit/decide.h"
 #include "exit/state.h"
@@ -546,7 +546,7 @@ static uint64_t most_of(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void busiest(struct sim_end *end, const struct actor *a, uint64_t *of_host)
+static void busiest(struct sim_ending *end, const struct actor *a, uint64_t *of_host)
 {
     uint64_t messages = (uint64_t)a->sent + a->came + a->local;
     end->rank.messages = most_of(end->rank.messages, messages);

@@ -70,7 +70,7 @@ struct sim_host {
 
 /* Ranks at the end of the job, from the end of the calls. A message is one of the library, through
  * the network or (`local`) shared memory. */
-struct sim_end {
+struct sim_ending {
     uint64_t agree, elect, notices; /* messages of all ranks by what they are for */
     uint64_t local;                 /* of these */
     uint64_t puts;                  /* ranks that add their code to the last fence */
@@ -110,7 +110,7 @@ struct simulation {
     struct {
         uint64_t sent, acks, loans, waits, datagrams, connections, closed;
     } stock; /* of all ranks before the end of the job, as its statistics count */
-    struct sim_end end;
+    struct sim_ending end;
     uint64_t cpu; /* of all, ns */
     uint64_t ends[sim_phases];
     uint64_t random;
