@@ -97,6 +97,8 @@ static uint32_t lead_few(uint32_t count)
 static uint32_t barrier_lead(uint32_t count)
 {
     uint32_t before;
+    if (state.leaders.all == 0)
+        return count;
     do {
         uint32_t ahead = count - state.led;
         before = state.led;

@@ -8,7 +8,10 @@
 #include "wire/entry.h"
 #include "wire/request.h"
 
-enum { unmapped_max = 4 /* small messages of a connection before memory is mapped for them */ };
+/* Small messages of a connection before memory is mapped for them. As many cost less than the five
+ * system calls of a mapping and its page faults, and a connection of a program with few barriers
+ * and messages carries no more. */
+enum { unmapped_max = 16 };
 
 static struct shca_cq_sh *deliver_cq_of(struct shca_peer *p, struct shca_qp_sh *t)
 {
