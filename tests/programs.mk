@@ -13,7 +13,7 @@ upper = $(upper_$(1))
 upper_seq = SEQ
 upper_par = PAR
 upper_parsync = PARSYNC
-check_scripts = $(patsubst %,contrib/check/%.sh,layers lengths documents devices calls modes rebuild rules dist time_limit subjects testing pictures)
+check_scripts = $(patsubst %,contrib/check/%.sh,layers format lengths documents devices calls modes rebuild rules dist time_limit subjects testing pictures)
 # What they look at
 needs_contrib/check/devices.sh = $(launcher) $(info) $(softhca_library) $(softhca_command)
 $(foreach c,calls documents modes rebuild,$(eval needs_contrib/check/$(c).sh = all-am $(mcswitchd) $(sim_library)))

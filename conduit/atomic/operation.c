@@ -21,8 +21,8 @@ static enum tk_status post(const struct tk_atomic *m, struct tk_op *op)
     return status;
 }
 
-/* The location's address in this process; NULL: our CPU cannot access it, or must not, as memory of a
- * device. A segment of the client's own memory is mapped by its owner only. */
+/* The location's address in this process; NULL: our CPU cannot access it, or must not, as memory of
+ * a device. A segment of the client's own memory is mapped by its owner only. */
 static void *mapped(const struct tk_atomic *m)
 {
     uint32_t rank = m->peer->rank;

@@ -21,12 +21,12 @@
  * one exchange to take and one store to release cost half as much as a mutex. A thread that finds
  * it taken spins a little, then yields its CPU: the holder may be waiting for that very CPU.
  *
- * A process with one thread takes the locks too, except in the fast paths of puts, gets and atomics.
- * A flag that the second thread sets would not do: the first may be preempted between reading it
- * and the accesses that the lock guards, and a membarrier orders those accesses but does not move
- * the thread back out of the critical section. But the kernel tells a thread whether it has started
- * another one itself, which it does not do inside of these paths: tk_is_only_inside() of
- * process/alone.h, four instructions for all locks of an operation. That takes 21 of the 162
+ * A process with one thread takes the locks too, except in the fast paths of puts, gets and
+ * atomics. A flag that the second thread sets would not do: the first may be preempted between
+ * reading it and the accesses that the lock guards, and a membarrier orders those accesses but does
+ * not move the thread back out of the critical section. But the kernel tells a thread whether it
+ * has started another one itself, which it does not do inside of these paths: tk_is_only_inside()
+ * of process/alone.h, four instructions for all locks of an operation. That takes 21 of the 162
  * instructions of a put of 8 bytes, and five locked ones of 5 ns each. A free lock takes five
  * instructions; recv_cq_lock, which is read before it is taken, takes eight.
  */

@@ -373,8 +373,11 @@ bool tk_long_direct(const struct tk_message *m, enum tk_message_kind kind)
                               .nbytes = m->nbytes,
                               .source = &op};
     tk_op_init(&op);
-    if (!transport->am.send_long(m->peer, &out, (uintptr_t)m->dest))
+    if (!transport->am.send_long(m->peer, &out, (uintptr_t)m->dest)) {
+        if (tk_is_traced)
+            tk_trace_unsent();
         return false;
+    }
     tk_message_count(m, kind);
     tk_source_look(&op.pending);
     tk_wait_done(&op);

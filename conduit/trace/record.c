@@ -274,9 +274,15 @@ uint16_t tk_trace_number(uint32_t peer, uint8_t handler, bool is_numbered)
     return (uint16_t)number;
 }
 
+/* The next message gets its number, unless another thread has taken a later one. */
 void tk_trace_unsent(void)
 {
-    this_thread()->sequence = 0;
+    struct recorder *mine = this_thread();
+    uint32_t number = mine->sequence;
+    if (number)
+        atomic_compare_exchange_strong_explicit(&numbers_sent[mine->peer], &number, number - 1,
+                                                memory_order_relaxed, memory_order_relaxed);
+    mine->sequence = 0;
 }
 
 /* ---- the program ---- */

@@ -57,7 +57,13 @@ esac
 echo "  CC  some.c"
 echo "table of $*"
 END
-chmod 755 "$dir/bin/make"
+mkdir -p "$tree/contrib/pictures" "$tree/doc/pictures"
+cat >"$tree/contrib/pictures/make-pictures" <<'END'
+#!/bin/sh
+[ -n "$BROKEN" ] && { echo "make-pictures: no rows" >&2; exit 2; }
+echo "picture of $2" >"$3"
+END
+chmod 755 "$dir/bin/make" "$tree/contrib/pictures/make-pictures"
 printf '# Benchmarks\n\n## K (`make bench-kv`)\n\n2026-01-02, commit abc1234; some CPU.\n\n    old table\n' >"$page"
 git -C "$tree" init -q && git -C "$tree" add . && git -C "$tree" -c user.name=a -c user.email=a@b commit -q -m a || fail "no repository"
 head=$(git -C "$tree" rev-parse --short HEAD)
@@ -66,6 +72,7 @@ echo generated >"$tree/untracked"
 BROKEN=yes run 1 --any-load kv rma instructions
 has "$dir/out" "failed, and kept as it was: kv: kv: no server"
 has "$dir/out" "failed, and kept as it was: instructions: left out: no callgrind"
+has "$dir/out" "no picture: .*part verbs"
 section kv && has "$dir/section" "old table"
 section rma && has "$dir/section" "table of .*bench-rma" && has "$dir/section" "commit $head; "
 hasnt "$page" "some.c"
@@ -78,6 +85,11 @@ run 0 --any-load
 has "$dir/out" "aim 900: met"
 [ "$(grep -c '^==> *[0-9]* *[a-z-]*$' "$dir/out")" -eq "$(grep -c '^## ' "$page")" ] || fail "not each part has its seconds"
 has "$page" "^All sections are of commit $head\.$"
+has "$tree/doc/pictures/benchmarks.svg" "picture of"
+echo old >"$tree/doc/pictures/benchmarks.svg"
+BROKEN=yes run 1 --any-load rma
+has "$dir/out" "failed, and kept as it was: the picture: make-pictures: no rows"
+has "$tree/doc/pictures/benchmarks.svg" "old"
 run 0 --check
 run 2 --check kv
 run 2 --out
@@ -104,3 +116,10 @@ run 1 --check
 run 0 --head
 run 0 --check
 has "$page" "rails, working-set, rma, atomics\|working-set, rma, atomics"
+
+# By hand, without what make sets: one line.
+for script in kv rma pairs_table; do
+    env -u GASNETRUN -u top_builddir "$top_srcdir/tests/bench/$script" >"$dir/out" 2>&1
+    [ $? -eq 2 ] && [ "$(wc -l <"$dir/out")" -eq 1 ] || fail "$script without GASNETRUN"
+    has "$dir/out" "^$script: GASNETRUN and top_builddir are not set: run it by make bench-"
+done

@@ -179,8 +179,9 @@ static void reduce(double *of_all, const double *mine, size_t count, gex_OP_t op
                                           op, NULL, NULL, 0));
 }
 
-/* Operations of all by the time from the first begin to the last end. Rates of single threads do
- * not add up: where they outnumber CPUs, one that begins late goes on when others have ended. */
+/* Operations of all by the time from the first begin to the last end, which is compared among
+ * ranks: they are on one host, and have one CLOCK_MONOTONIC. Rates of single threads do not add up:
+ * where they outnumber CPUs, one that begins late goes on when others have ended. */
 static void print_rate(const struct operation *o)
 {
     double mine = 0, sum = 0, times[2] = {-workers[0].begin, workers[0].end}, latest[2];
@@ -228,15 +229,24 @@ static void *work(void *argument)
 
 /* ---- start ---- */
 
+/* Hosts have no common clock. */
+static bool is_one_host(void)
+{
+    gex_Rank_t hosts;
+    gex_System_QueryMyPosition(NULL, NULL, &hosts, NULL);
+    return hosts == 1;
+}
+
 static _Noreturn void usage_exit(const char *why, const char *what)
 {
     if (job.me == 0)
-        fprintf(stderr,
-                "pairs: %s%s\nusage: gasnetrun_ibv -n EVEN pairs [--threads N] [--ms N]\n"
-                "  --threads N  of each process (1; 1..16)\n"
-                "  --ms N       milliseconds of one sample (50; 1..1000)\n"
-                "Prints operation|bytes|operations in a second, of all threads together.\n",
-                why, what);
+        fprintf(
+            stderr,
+            "pairs: %s%s\nusage: gasnetrun_ibv -n EVEN pairs [--threads N] [--ms N]   on one host\n"
+            "  --threads N  of each process (1; 1..16)\n"
+            "  --ms N       milliseconds of one sample (50; 1..1000)\n"
+            "Prints operation|bytes|operations in a second, of all threads together.\n",
+            why, what);
     gex_Coll_BarrierBlocking(job.tm, 0);
     gasnet_exit(2);
 }
@@ -269,6 +279,8 @@ static void parse(int argc, char **argv)
         usage_exit("nothing is expected after the options: ", argv[optind]);
     if (job.size % 2)
         usage_exit("needs an even number of processes: ", "gasnetrun_ibv -n 2");
+    if (!is_one_host())
+        usage_exit("compares times of all processes, so they must be ", "on one host");
 }
 
 static void attach(void)

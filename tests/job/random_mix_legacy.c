@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* GASNet-1 in the mix: puts, gets and fills of each kind, to the same areas as random_mix_rma.c. Owns
- * nothing. */
+/* GASNet-1 in the mix: puts, gets and fills of each kind, to the same areas as random_mix_rma.c.
+ * Owns nothing. */
 #include "config.h"
 
 #include "random_mix.h"

@@ -92,6 +92,18 @@ def check_messages(events):
             wrong(f"message {key}: {s['op']} ran a {h['op']}")
 
 
+def check_numbers(events):
+    """A rank of one thread uses each number once, and none for what was not sent."""
+    numbers, threads = {}, {}
+    for e in events:
+        if e["op"] in OPS and e.get("seq"):
+            numbers.setdefault((e["rank"], e["peer"]), []).append(e["seq"])
+            threads.setdefault(e["rank"], set()).add(e["thread"])
+    for (rank, peer), used in numbers.items():
+        if len(threads[rank]) == 1 and (len(set(used)) != len(used) or max(used) != len(used) + max(used) // 65536):
+            wrong(f"rank {rank} has sent {len(used)} messages to {peer} with numbers up to {max(used)}")
+
+
 def check_nesting(events):
     threads = {}
     for e in events:
@@ -205,6 +217,7 @@ def main():
         check_arrows()
     check_messages(events)
     check_nesting(events)
+    check_numbers(events)
     waits = connections = 0
     two_rails = os.environ.get("TRACE_CHECK") == "connections"
     bytes_by_rail, several = check_rails(events, two_rails)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The targets of the fuzzers: settings, lines of the kernel's socket table, rules of faults,
- * requests of the softhca command, and bundles. Each must not crash and must keep the promises of its header;
- * abort() reports that it did not. Owns nothing but the device that the last one opens. */
+ * requests of the softhca command, and bundles. Each must not crash and must keep the promises of
+ * its header; abort() reports that it did not. Owns nothing but the device that the last one opens.
+ */
 #include "config.h"
 
 #include <stdio.h>

@@ -463,7 +463,8 @@ static void segments_in_other_words_are_refused(void **state)
 {
     enum { one = wire_head + wire_record };
     static const struct wire_segments sound = {.count = 1, .rails = rails};
-    struct wire_segments high = {.count = 1, .rails = rails, .at = {{.endpoint = tk_endpoints_known}}};
+    struct wire_segments high = {
+        .count = 1, .rails = rails, .at = {{.endpoint = tk_endpoints_known}}};
     struct wire_segments many = {.count = 0x20000001, .rails = rails};
     struct wire_segments keyless = {.count = 1, .rails = 1};
     const struct {

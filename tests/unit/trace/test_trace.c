@@ -4,12 +4,14 @@
  * correct. */
 #include "config.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "trace/format.h"
 #include "trace/ring.h"
+#include "trace/trace_private.h"
 #include "unit.h"
 
 static const struct tk_trace_source source = {
@@ -230,7 +232,40 @@ static void the_longest_event_fits(void **state)
     lines.length = 0;
 }
 
+static void *take_number(void *number)
+{
+    *(uint16_t *)number = tk_trace_number(1, 200, true);
+    return NULL;
+}
+
+static uint16_t number_of_another_thread(void)
+{
+    pthread_t thread;
+    uint16_t number;
+    assert_int_equal(pthread_create(&thread, NULL, take_number, &number), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    return number;
+}
+
+static void what_was_not_sent_uses_no_number(void **state)
+{
+    const struct tk_trace_plan plan = {.size = 2};
+    assert_true(tk_trace_recorder_open(&plan));
+    uint16_t first = tk_trace_number(1, 200, true);
+    tk_trace_unsent();
+    assert_int_equal(tk_trace_number(1, 200, true), first);
+    assert_int_equal(number_of_another_thread(), first + 1);
+    tk_trace_unsent(); /* too late */
+    assert_int_equal(tk_trace_number(1, 200, true), first + 2);
+    assert_int_equal(tk_trace_number(1, 200, false), 0);
+    tk_trace_unsent();
+    tk_trace_unsent();
+    assert_int_equal(number_of_another_thread(), first + 3);
+    tk_trace_recorder_close();
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_was_not_sent_uses_no_number),
     cmocka_unit_test(what_comes_out_went_in),
     cmocka_unit_test(a_list_of_rails_keeps_the_bytes),
     cmocka_unit_test(a_ring_holds_all_its_slots),
