@@ -263,6 +263,10 @@ int shca_open_of(uint32_t pid, int fd, int flags); /* a descriptor of another pr
 struct shca_segment *shca_segment_map(uint32_t slot, uint32_t pid, int remote_fd);
 /* Reads its head only. */
 bool shca_segment_peek(uint32_t slot, uint32_t pid, int remote_fd, struct shca_segment *head);
+/* The same of a member that has settled. What is read at once may be older than the mark "settled",
+ * so it is read again once that is there. */
+bool shca_segment_peek_settled(uint32_t slot, uint32_t pid, int remote_fd,
+                               struct shca_segment *head);
 
 /* ---- state.c ---- */
 uint32_t shca_qp_state(struct shca_qp *qp);

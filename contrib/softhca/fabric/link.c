@@ -40,16 +40,15 @@ static void recount(void)
 }
 
 /* Reads the head of its segment: to map it, and to end the mapping, costs a process that joins as
- * much as the rest. What is read at once may be older than its mark "settled", so it is read again
- * once that is there. */
+ * much as the rest. */
 static bool copy_state(uint32_t slot)
 {
     struct shca_segment head;
     uint32_t pid;
     int fd;
 
-    if (shca_registry_find(slot, &pid, &fd) != 0 || !shca_segment_peek(slot, pid, fd, &head) ||
-        !atomic_load(&head.settled) || !shca_segment_peek(slot, pid, fd, &head))
+    if (shca_registry_find(slot, &pid, &fd) != 0 ||
+        !shca_segment_peek_settled(slot, pid, fd, &head))
         return false;
     for (int i = 0; i < SHCA_MAX_HCA; i++)
         atomic_store(&shca.seg->down[i], atomic_load(&head.down[i]));

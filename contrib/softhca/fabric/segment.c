@@ -115,14 +115,29 @@ struct shca_segment *shca_segment_map(uint32_t slot, uint32_t pid, int remote_fd
     return NULL;
 }
 
+static bool read_head(int fd, uint32_t slot, uint32_t pid, struct shca_segment *head)
+{
+    return pread(fd, head, sizeof *head, 0) == (ssize_t)sizeof *head && agrees(head, slot, pid);
+}
+
 bool shca_segment_peek(uint32_t slot, uint32_t pid, int remote_fd, struct shca_segment *head)
 {
     int fd = open_segment(pid, remote_fd, O_RDONLY);
-    bool ok;
+    bool ok = fd >= 0 && read_head(fd, slot, pid, head);
 
-    if (fd < 0)
-        return false;
-    ok = pread(fd, head, sizeof *head, 0) == (ssize_t)sizeof *head && agrees(head, slot, pid);
-    close(fd);
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+bool shca_segment_peek_settled(uint32_t slot, uint32_t pid, int remote_fd,
+                               struct shca_segment *head)
+{
+    int fd = open_segment(pid, remote_fd, O_RDONLY);
+    bool ok = fd >= 0 && read_head(fd, slot, pid, head) && atomic_load(&head->settled) &&
+              read_head(fd, slot, pid, head);
+
+    if (fd >= 0)
+        close(fd);
     return ok;
 }
