@@ -31,6 +31,9 @@ struct sim_input {
     uint32_t jitter; /* percent by which the start of hosts differs */
     bool forks;      /* guards are started by forks, on virtual hosts, else by ssh */
     int64_t fails;   /* the host that fails after the calls; -1: none */
+    uint32_t srq;    /* of a device: buffers of a shared receive queue, */
+    uint32_t qps;    /* and queue pairs; 0: not known */
+    uint64_t memory; /* of a host, bytes; 0: not known */
     char costs[512]; /* file; empty: built in */
     struct sim_call calls[SIM_CALLS_MAX];
     uint32_t call_count;
