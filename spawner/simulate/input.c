@@ -157,6 +157,12 @@ static bool take_value(struct reader *r, const char *key, char *value)
         return take_number(r, key, value, 1, 100000, &in->gbits);
     if (!strcmp(key, "cpus"))
         return take_number(r, key, value, 1, 65536, &n) && (in->cpus = (uint32_t)n, true);
+    if (!strcmp(key, "srq"))
+        return take_number(r, key, value, 1, INT32_MAX, &n) && (in->srq = (uint32_t)n, true);
+    if (!strcmp(key, "qps"))
+        return take_number(r, key, value, 1, UINT32_MAX, &n) && (in->qps = (uint32_t)n, true);
+    if (!strcmp(key, "memory"))
+        return take_number(r, key, value, 1, 1048576, &n) && (in->memory = n << 30, true);
     if (!strcmp(key, "seed"))
         return take_number(r, key, value, 0, UINT64_MAX, &in->seed);
     if (!strcmp(key, "jitter"))
@@ -172,10 +178,12 @@ static bool take_value(struct reader *r, const char *key, char *value)
                (in->code = (uint32_t)n, r->has_code = true);
     if (take_call(r, key, value) || r->why[0])
         return r->why[0] == 0;
-    snprintf(r->why, r->size,
-             "--simulate: unknown word %s; see gasnetrun_ibv(1) for fabric, ports, latency, rate, "
-             "cpus, seed, jitter, start, costs, fail, failure, exits, late, code, and collectives",
-             key);
+    snprintf(
+        r->why, r->size,
+        "--simulate: unknown word %s; see gasnetrun_ibv(1) for fabric, ports, latency, rate, "
+        "cpus, seed, jitter, start, costs, fail, failure, exits, late, code, srq, qps, memory, and "
+        "collectives",
+        key);
     return false;
 }
 
@@ -212,6 +220,7 @@ bool sim_input_parse(struct sim_input *in, uint32_t ranks, uint32_t hosts, const
                              .gbits = 200,
                              .seed = 1,
                              .jitter = 10,
+                             .srq = 32767, /* of most devices: doc/limitations.md */
                              .fails = -1,
                              .exits = -1,
                              .late = -1};

@@ -35,6 +35,9 @@ struct sim_input {
     int64_t exits;   /* the rank that exits alone after the calls, the others work; -1: all exit */
     int64_t late;    /* the rank that works on alone; -1: none */
     uint32_t code;   /* of the exits; of one alone 1 if the user names none */
+    uint32_t srq;    /* of a device: buffers of a shared receive queue, */
+    uint32_t qps;    /* and queue pairs; 0: not known */
+    uint64_t memory; /* of a host, bytes; 0: not known */
     char costs[512]; /* file; empty: built in */
     struct sim_call calls[SIM_CALLS_MAX];
     uint32_t call_count;

@@ -46,7 +46,7 @@ void sim_messages_open(struct simulation *s)
     if (tk_shape_peers(&shape) == 0)
         return;
     s->connections_max = (uint32_t)tk_settings.connect_max / shape.conns;
-    s->is_shared = tk_verbs_shares(&shape, &s->limits, &s->plan);
+    s->is_shared = tk_verbs_shares(&shape, (int)s->in.srq, &s->limits, &s->plan);
     s->credits =
         tk_verbs_credits_find(&s->limits, s->is_shared ? &s->plan : NULL, tk_shape_peers(&shape));
     for (uint32_t n = 0; n < s->nbrhds; n++) {

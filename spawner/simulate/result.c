@@ -20,8 +20,9 @@ struct busiest {
     uint64_t cpu;                                     /* of one host, ns */
     const struct sim_link *link;
     char link_name[48];
-    uint64_t memory; /* of a host, by the library and the launcher */
-    uint64_t fence;  /* bytes of the largest one */
+    uint64_t memory;      /* of a host, by the library and the launcher */
+    uint64_t fence;       /* bytes of the largest one */
+    uint64_t queue_pairs; /* of a host */
 };
 
 static uint64_t most_of(uint64_t a, uint64_t b)
@@ -29,17 +30,36 @@ static uint64_t most_of(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static uint64_t host_memory(const struct simulation *s, uint64_t connections)
+static struct tk_footprint footprint(const struct simulation *s, uint64_t connections)
 {
     struct tk_job_shape shape;
     struct tk_footprint one = {0};
     char why[200];
-    uint64_t local = (s->in.ranks - 1) / s->in.hosts + 1;
     tk_plan_shape(&shape, s->in.ranks, s->in.hosts);
     shape.connected = (uint32_t)connections;
     tk_report_into(why, sizeof(why));
     tk_plan(&one, &shape);
     tk_report_into(NULL, 0);
+    return one;
+}
+
+/* Leaders alone have connections; each rank has queue pairs for datagrams. */
+static uint64_t queue_pairs(const struct simulation *s)
+{
+    uint64_t most = 0, each = s->nbrhds > 1 ? footprint(s, 0).queue_pairs : 0;
+    for (uint32_t h = 0; h < s->in.hosts; h++) {
+        uint64_t sum = each * s->hosts[h].ranks;
+        for (uint32_t n = s->hosts[h].first; n < s->hosts[h].end; n++)
+            sum += s->leaders[n].connections_most;
+        most = most_of(most, sum);
+    }
+    return most;
+}
+
+static uint64_t host_memory(const struct simulation *s, uint64_t connections)
+{
+    uint64_t local = (s->in.ranks - 1) / s->in.hosts + 1;
+    const struct tk_footprint one = footprint(s, connections);
     return (one.private_bytes + one.shared + one.registered) * local +
            local * s->costs.launcher_rank + s->in.ranks * s->costs.launcher_peer +
            s->costs.launcher_host;
@@ -59,6 +79,7 @@ static struct busiest find_busiest(const struct simulation *s)
         b.cpu = most_of(b.cpu, s->hosts[h].cpu);
     b.link = sim_fabric_busiest(&s->fabric, b.link_name, sizeof(b.link_name));
     b.memory = host_memory(s, b.connections);
+    b.queue_pairs = queue_pairs(s);
     b.fence = sim_data_of_hosts(s).first;
     return b;
 }
@@ -70,6 +91,25 @@ static uint64_t end_of(const struct simulation *s, int phase)
     for (int i = 0; i <= phase; i++)
         end = most_of(end, s->ends[i]);
     return end;
+}
+
+/* Limits of devices and hosts, if they are known. The first rank that opens too many queue pairs,
+ * or has no memory for buffers, ends the job. */
+static bool device_limit(const struct simulation *s, const struct busiest *b, char *text,
+                         size_t size)
+{
+    if (s->in.qps && b->queue_pairs > s->in.qps)
+        snprintf(text, size,
+                 "the ranks of a host need %" PRIu64 " queue pairs, and its device has %u: "
+                 "GASNET_CONNECT_MAX bounds those of a rank",
+                 b->queue_pairs, s->in.qps);
+    else if (s->in.memory && b->memory > s->in.memory)
+        snprintf(text, size,
+                 "the library and the launcher need %" PRIu64 " bytes of a host that has %" PRIu64,
+                 b->memory, s->in.memory);
+    else
+        return false;
+    return true;
 }
 
 /* What takes most of the time, or stops the job. */
@@ -84,6 +124,8 @@ static void limit_of(const struct simulation *s, const struct busiest *b, char *
                  b->fence, WIRE_MAX_BULK);
         return;
     }
+    if (device_limit(s, b, text, size))
+        return;
     for (int i = 0; i < sim_phases; i++) {
         uint64_t took = end_of(s, i) - (i ? end_of(s, i - 1) : 0);
         if (took > spent) {
@@ -177,7 +219,10 @@ void sim_print(const struct simulation *s)
            b.link->bytes);
     printf("Head: %" PRIu64 " frames, %" PRIu64 " bytes; a guard of its own: %" PRIu64 " bytes\n",
            s->head_frames, s->head_bytes, s->guard_bytes);
-    printf("Memory of a host: %.1f MiB\n\n", (double)b.memory / 1048576);
+    printf("Memory of a host: %.1f MiB; queue pairs: %" PRIu64 "\n", (double)b.memory / 1048576,
+           b.queue_pairs);
+    printf("Credits: %d of a connection, %d of a rank, slack %d; %s receive queues\n\n",
+           s->credits.base, s->credits.total, s->credits.slack, s->is_shared ? "shared" : "own");
     for (unsigned i = 0; i < count; i++)
         printf("%-12s %12" PRIu64 "\n", rows[i].name, rows[i].value);
     printf("\nLimit: %s\n", limit);
@@ -209,8 +254,10 @@ void sim_print_json(const struct simulation *s)
     printf(",\"link\":{\"name\":\"%s\",\"messages\":%u,\"bytes\":%" PRIu64 "}", b.link_name,
            b.link->messages, b.link->bytes);
     printf(",\"head\":{\"frames\":%" PRIu64 ",\"bytes\":%" PRIu64 "},\"guard\":{\"bytes\":%" PRIu64
-           "},\"memory\":%" PRIu64 ",\"counts\":{",
-           s->head_frames, s->head_bytes, s->guard_bytes, b.memory);
+           "},\"memory\":%" PRIu64 ",\"queue_pairs\":%" PRIu64,
+           s->head_frames, s->head_bytes, s->guard_bytes, b.memory, b.queue_pairs);
+    printf(",\"credits\":{\"connection\":%d,\"rank\":%d,\"slack\":%d,\"shared\":%s},\"counts\":{",
+           s->credits.base, s->credits.total, s->credits.slack, s->is_shared ? "true" : "false");
     for (unsigned i = 0; i < count; i++)
         printf("%s\"%s\":%" PRIu64, i ? "," : "", rows[i].name, rows[i].value);
     printf("},\"limit\":\"%s\"}\n", limit);

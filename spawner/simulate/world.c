@@ -56,6 +56,7 @@ void sim_world_close(void)
     free(sim_captured.transfers);
     world.order = NULL;
     world.scratch = NULL;
+    world.scratch_size = 0;
     sim_captured = (struct sim_captured){.count = 0};
 }
 

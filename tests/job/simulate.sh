@@ -288,6 +288,22 @@ for word in exits=777 late=777 fail=777; do
     timeout 60 "$GASNETRUN" -n 1000000 -N 3907 "--simulate=barrier:2,$word" --json >/dev/null || failed "a million ranks, $word: status $?"
 done
 
+# limit WORDS TEXT: what is reached first
+limit()
+{
+    local text
+    text=$("$GASNETRUN" -n 1000000 -N 3907 "--simulate=barrier:2$1" | sed -n 's/^Limit: //p')
+    [[ $text == *$2* ]] || failed "with $1 the limit is '$text', not '$2'"
+}
+limit "" 'the phase ranks'
+limit ,qps=100 'queue pairs, and its device has 100'
+limit ,qps=1000000,memory=4 'bytes of a host that has 4294967296'
+# Shared receive queues are used where devices allow as many buffers as their connections need.
+for srq in 32767 10000000; do
+    "$GASNETRUN" -n 1000000 -N 3907 "--simulate=barrier:1,srq=$srq" --json | sed 's/.*"shared":\([a-z]*\).*/\1/'
+done >"$scratch/shared"
+[ "$(tr '\n' ' ' <"$scratch/shared")" = "false true " ] || failed "shared receive queues with 32767 and 10000000 buffers: $(cat "$scratch/shared")"
+
 # wrong WORDS TEXT: refused in one line
 wrong()
 {

@@ -24,7 +24,8 @@ $(foreach u,$(launcher_units),$(call launcher_program,unit_$(u),tests/launcher/u
 $(call launcher_program,unit_top,tests/launcher/unit_top.c spawner/head/view.c spawner/head/collect.c spawner/run/samples.c spawner/run/top_table.c spawner/util/byte_queue.c \
     spawner/util/log.c conduit/stats/table.c,$$(CMOCKA_LIBS))
 $(call launcher_program,unit_bind,tests/launcher/unit_bind.c spawner/children/bind.c spawner/children/start.c,$$(CMOCKA_LIBS) $$(HWLOC_LIBS))
-$(call launcher_program,unit_simulate,tests/launcher/unit_simulate.c $(patsubst %,spawner/simulate/%.c,events fabric input),$(launcher_pure) $$(CMOCKA_LIBS))
+# With the library's functions that decide
+$(call program,tests/launcher/unit_simulate,$(call objects,plan,tests/launcher/unit_simulate.c) $(plan_objects) $(simulate_objects),$(launcher_pure) $$(CMOCKA_LIBS) $$(IBVERBS_LIBS))
 # Defines accept() and recv(), as the launcher's executable does
 $(call launcher_program,unit_gate,tests/launcher/unit_gate.c spawner/server/gate.c,$(launcher_pure) $$(CMOCKA_LIBS))
 launcher_unit_tests = $(patsubst %,tests/launcher/unit_%,$(launcher_units) top bind simulate gate)

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of the pure parts of --simulate: order of events, the links of a fabric, and words. */
+/* Unit tests of the parts of --simulate: order of events, the links of a fabric, words, and what
+ * holds for credits and connections whatever their limits. */
 #include "config.h"
 
+#include "settings/settings.h"
+#include "spawner/simulate/connections.h"
 #include "spawner/simulate/events.h"
 #include "spawner/simulate/fabric.h"
+#include "spawner/simulate/messages.h"
+#include "spawner/simulate/world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -142,6 +148,162 @@ static void a_job_ends_in_one_way(void **state)
     refused("plant=none");
 }
 
+/* ---- credits and connections of a job with a leader on each host */
+
+struct tk_settings tk_settings;
+
+enum { leaders = 24 };
+static struct simulation job;
+static struct sim_leader leader[leaders];
+static struct sim_member member[leaders];
+static struct sim_host host[leaders];
+static uint32_t first[leaders + 1], host_of[leaders];
+
+static void no_error(const char *line)
+{
+    fail_msg("%s", line);
+}
+
+static void job_open(char *setting, char *other)
+{
+    char one[] = "GASNET_SUPERNODE_MAXSIZE=1", why[200];
+    char *env[] = {one, setting, other, NULL};
+    assert_int_equal(tk_settings_parse(env, &tk_settings, no_error), TK_OK);
+    memset(leader, 0, sizeof(leader));
+    job = (struct simulation){.in = {.ranks = leaders,
+                                     .hosts = leaders,
+                                     .fabric = SIM_ONE_SWITCH,
+                                     .ports = leaders,
+                                     .latency = 300,
+                                     .gbits = 200,
+                                     .cpus = 1,
+                                     .srq = 32767},
+                              .random = 1,
+                              .nbrhds = leaders,
+                              .first = first,
+                              .host_of = host_of,
+                              .leaders = leader,
+                              .members = member,
+                              .hosts = host};
+    sim_costs_default(&job.costs);
+    assert_true(sim_fabric_open(&job.fabric, &job.in, why, sizeof(why)));
+    for (uint32_t n = 0; n < leaders; n++) {
+        first[n] = host_of[n] = n;
+        host[n] = (struct sim_host){.first = n, .end = n + 1, .ranks = 1};
+    }
+    first[leaders] = leaders;
+    assert_true(sim_world_open(first, leaders));
+    sim_messages_open(&job);
+}
+
+static void job_run(void)
+{
+    static const struct sim_call calls[] = {
+        {SIM_REDUCE_ALL, 2, 8}, {SIM_BROADCAST, 1, 300000}, {SIM_REDUCE, 1, 300000}};
+    for (uint32_t i = 0; i < 3; i++)
+        sim_barrier(&job, i);
+    for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        sim_collective(&job, &calls[i]);
+    assert_false(job.has_failed);
+}
+
+static void job_close(void)
+{
+    sim_events_free(&job.events);
+    sim_connections_close(&job);
+    sim_messages_close(&job);
+    sim_fabric_close(&job.fabric);
+    sim_world_close();
+}
+
+/* What an end may send, and what the other holds back of it, is what it was given. */
+static int connections_with_all_credits(void)
+{
+    int open = 0;
+    for (uint32_t a = 0; a < leaders; a++)
+        for (uint32_t i = 0; i < leader[a].connections; i++) {
+            uint32_t b = leader[a].partners[i];
+            struct sim_connection *c = sim_connection(&job, a, b);
+            const struct sim_end *end = &c->ends[sim_end_of(a, b)];
+            int limit = job.is_shared ? end->borrower.limit : job.credits.base;
+            assert_int_equal(end->credits + c->ends[!sim_end_of(a, b)].to_return, limit);
+            assert_true(end->to_return <= job.credits.slack);
+            if (job.is_shared)
+                assert_int_equal(c->ends[!sim_end_of(a, b)].account.granted, limit);
+            open++;
+        }
+    return open;
+}
+
+/* Returns the number of messages. */
+static uint32_t all_messages_came(void)
+{
+    uint32_t sent = 0, came = 0;
+    for (uint32_t n = 0; n < leaders; n++) {
+        sent += leader[n].sent;
+        came += leader[n].came;
+        assert_int_equal(leader[n].waiting, 0);
+        assert_int_equal(leader[n].record_count, 0);
+    }
+    assert_int_equal(sent, came);
+    return sent;
+}
+
+static uint32_t sum_of(size_t member_at)
+{
+    uint32_t sum = 0;
+    for (uint32_t n = 0; n < leaders; n++)
+        sum += *(const uint32_t *)(const void *)((const char *)&leader[n] + member_at);
+    return sum;
+}
+
+static uint32_t run_with(char *setting, char *other)
+{
+    job_open(setting, other);
+    job_run();
+    uint32_t sent = all_messages_came();
+    assert_true(connections_with_all_credits() > 0);
+    return sent;
+}
+
+static void credits_come_back(void **state)
+{
+    (void)state;
+    char none[] = "GASNET_AM_CREDITS_PP=12", one[] = "GASNET_AM_CREDITS_PP=1",
+         total[] = "GASNET_AM_CREDITS_TOTAL=1", srq[] = "GASNET_USE_SRQ=1",
+         few[] = "GASNET_RBUF_COUNT=150";
+    uint32_t all = run_with(none, NULL);
+    assert_int_equal(sum_of(offsetof(struct sim_leader, waits)), 0);
+    job_close();
+    assert_int_equal(run_with(one, NULL), all);
+    assert_int_equal(sum_of(offsetof(struct sim_leader, acks)), all); /* the slack is 0 */
+    job_close();
+    assert_int_equal(run_with(total, NULL), all);
+    assert_true(sum_of(offsetof(struct sim_leader, waits)) > 0);
+    for (uint32_t n = 0; n < leaders; n++)
+        assert_int_equal(leader[n].credits_total, 1);
+    job_close();
+    assert_int_equal(run_with(srq, few), all);
+    assert_true(sum_of(offsetof(struct sim_leader, loans)) > 0);
+    job_close();
+}
+
+static void connections_are_bounded(void **state)
+{
+    (void)state;
+    char none[] = "GASNET_CONNECT_MAX=0", limit[] = "GASNET_CONNECT_MAX=3",
+         one[] = "GASNET_AM_CREDITS_PP=1";
+    uint32_t all = run_with(none, one), made = sum_of(offsetof(struct sim_leader, made));
+    job_close();
+    assert_int_equal(run_with(limit, one), all);
+    for (uint32_t n = 0; n < leaders; n++) {
+        assert_true(leader[n].connections_most <= 3);
+        assert_int_equal(leader[n].made - leader[n].closed, leader[n].connections);
+    }
+    assert_true(sum_of(offsetof(struct sim_leader, made)) > made);
+    job_close();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +313,8 @@ int main(void)
         cmocka_unit_test(a_link_carries_one_message_after_another),
         cmocka_unit_test(too_many_hosts_are_refused),
         cmocka_unit_test(a_job_ends_in_one_way),
+        cmocka_unit_test(credits_come_back),
+        cmocka_unit_test(connections_are_bounded),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     sim_fabric_close(&fabric);

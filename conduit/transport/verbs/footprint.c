@@ -5,6 +5,7 @@
  * job. Memory that a driver allocates for queue pairs and completion queues is not included. */
 #include "config.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -62,9 +63,9 @@ static unsigned wanted(const struct tk_job_shape *shape, const struct tk_verbs_l
     return tk_verbs_receive_buffers(limits, &receivers);
 }
 
-/* Do all connections of a device share its pool of buffers? */
+/* Do all connections of a device, which allows `most` buffers in a queue, share its pool? */
 static bool is_shared(const struct tk_job_shape *shape, const struct tk_verbs_limits *limits,
-                      struct tk_loan_plan *plan)
+                      int most, struct tk_loan_plan *plan)
 {
     uint32_t conns = tk_verbs_peers_at_once(tk_shape_peers(shape), shape->conns, shape->is_static);
     struct tk_loan_input input = {.conns = (int)conns,
@@ -73,10 +74,8 @@ static bool is_shared(const struct tk_job_shape *shape, const struct tk_verbs_li
                                   .notices = tk_srq_notices(shape->conns, fails_over(shape), false),
                                   .held = (int)tk_verbs_spares(shape->is_threaded),
                                   .bounded = tk_srq_bounded(shape->ranks, fails_over(shape))};
-    if (!tk_verbs_srq_wish(&input, shape->ranks))
-        return false;
-    *plan = tk_loan_plan(&input);
-    return true;
+    return tk_verbs_srq_wish(&input, shape->ranks) &&
+           tk_verbs_srq_fits(&input, (int)conns, most, plan);
 }
 
 /* How many of `peers` send to a device: all of them in a failover group. */
@@ -191,11 +190,11 @@ static void add_queue_pairs(struct tk_footprint *total, const struct tk_job_shap
         tk_align_up(tk_xrc_table_bytes(shape->ranks, shape->conns), tk_page_size()) / shape->nbrhd;
 }
 
-bool tk_verbs_shares(const struct tk_job_shape *shape, struct tk_verbs_limits *limits,
+bool tk_verbs_shares(const struct tk_job_shape *shape, int most, struct tk_verbs_limits *limits,
                      struct tk_loan_plan *plan)
 {
     tk_verbs_limits_find(limits, tk_shape_peers(shape), shape->conns);
-    return is_shared(shape, limits, plan);
+    return is_shared(shape, limits, most, plan);
 }
 
 bool tk_verbs_offers_xrc(const struct tk_job_shape *shape)
@@ -204,7 +203,7 @@ bool tk_verbs_offers_xrc(const struct tk_job_shape *shape)
     struct tk_loan_plan plan;
     if (tk_shape_peers(shape) == 0)
         return false;
-    return tk_verbs_shares(shape, &limits, &plan) && tk_verbs_xrc_wish(shape->is_static) &&
+    return tk_verbs_shares(shape, INT_MAX, &limits, &plan) && tk_verbs_xrc_wish(shape->is_static) &&
            shape->conns <= tk_xrc_conns_max;
 }
 
@@ -214,7 +213,7 @@ void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *s
     struct tk_loan_plan plan;
     if (tk_shape_peers(shape) == 0)
         return;
-    bool shares = tk_verbs_shares(shape, &limits, &plan);
+    bool shares = tk_verbs_shares(shape, INT_MAX, &limits, &plan);
     for (uint32_t i = 0; shares && i < shape->devices; i++)
         add_shared(total, shape, &plan, i);
     total->private_bytes += sizeof(struct tk_rndv_state);

@@ -183,6 +183,14 @@ bool tk_verbs_srq_wish(struct tk_loan_input *input, uint32_t ranks)
     return true;
 }
 
+bool tk_verbs_srq_fits(struct tk_loan_input *input, int conns, int most, struct tk_loan_plan *plan)
+{
+    if (most < input->buffers)
+        input->buffers = (int)tk_max((size_t)most, (size_t)tk_loan_buffers_min(input));
+    *plan = tk_loan_plan(input);
+    return tk_loan_stock(plan, conns).buffers <= most;
+}
+
 /* A queue pair that connections to several ranks share can't be closed to make space, and none of
  * these ranks may end before the others: late packets for it would break the queue pair. */
 bool tk_verbs_xrc_wish(bool is_static)

@@ -72,6 +72,10 @@ unsigned tk_verbs_landings(bool is_threaded);
  * of connections that these cover. */
 bool tk_verbs_srq_wish(struct tk_loan_input *input, uint32_t ranks);
 
+/* Divides a queue among these connections, on a device that allows `most` buffers in one. False: it
+ * needs more, and is not used. */
+bool tk_verbs_srq_fits(struct tk_loan_input *input, int conns, int most, struct tk_loan_plan *plan);
+
 /* Do ranks that share memory share queue pairs too? Provided that receive queues are shared and the
  * devices support it. */
 bool tk_verbs_xrc_wish(bool is_static);

@@ -70,10 +70,10 @@ void tk_verbs_close(void);
 void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *shape);
 
 /* Finds the limits of a process of that job, which has peers over the network. True: receive queues
- * are shared, provided that the devices support it, and `plan` divides them. */
+ * are shared, on devices that allow `most` buffers in one, and `plan` divides them. */
 struct tk_verbs_limits;
 struct tk_loan_plan;
-bool tk_verbs_shares(const struct tk_job_shape *shape, struct tk_verbs_limits *limits,
+bool tk_verbs_shares(const struct tk_job_shape *shape, int most, struct tk_verbs_limits *limits,
                      struct tk_loan_plan *plan);
 
 /* Whether the peer infos of that job offer XRC, provided that the devices support it. */

@@ -50,10 +50,9 @@ static bool is_asked_for(void)
 static const char *refusal(struct tk_loan_input *input, uint32_t conns)
 {
     struct ibv_device_attr attr = least_device();
-    if (attr.max_srq_wr < input->buffers)
-        input->buffers = (int)tk_max((size_t)attr.max_srq_wr, (size_t)tk_loan_buffers_min(input));
-    struct tk_loan_plan plan = tk_loan_plan(input);
-    if (attr.max_srq < 1 || attr.max_srq_wr < tk_loan_stock(&plan, (int)conns).buffers)
+    struct tk_loan_plan plan;
+    bool fits = tk_verbs_srq_fits(input, (int)conns, attr.max_srq_wr, &plan);
+    if (attr.max_srq < 1 || !fits)
         return "the device has none, or too small ones";
     if (tk_verbs.failover_enabled && !tk_last_wqe_comes())
         return "a device does not report that a queue pair has received its last "
