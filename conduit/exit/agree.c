@@ -15,6 +15,7 @@
 
 #include "base/report.h"
 #include "exit/exit_private.h"
+#include "exit/state.h"
 #include "message/message.h"
 #include "peer/peer.h"
 #include "progress/steps.h"
@@ -25,8 +26,9 @@
 #include "transport/neighbour.h"
 #include "transport/transport.h"
 
-/* Set in a word with a code; the word is 0 before. */
-enum { known = 0x100 };
+/* Set in a word with a code; the word is 0 before. `carried`, downwards: the first rank adds the
+ * code to the last fence. */
+enum { known = 0x100, carried = 0x200 };
 
 struct word {
     _Alignas(TK_CACHE_LINE) _Atomic uint32_t code;
@@ -48,6 +50,7 @@ static struct {
     _Atomic uint32_t received[tk_leaders_steps_max];
     bool cannot; /* a neighbour is unreachable: ranks notice by timeout */
     bool has_begun, is_over;
+    bool is_carried;          /* as the word above says */
     uint32_t largest;         /* code known so far */
     uint32_t arrived;         /* number of children that have arrived */
     struct tk_agree_place at; /* among leaders */
@@ -131,11 +134,11 @@ static bool agree_take(const _Atomic uint32_t *word)
     return true;
 }
 
-static bool write_once(struct word *word)
+static bool write_once(struct word *word, uint32_t more)
 {
     if (atomic_load_explicit(&word->code, memory_order_relaxed) != 0)
         return false;
-    atomic_store_explicit(&word->code, known | agreement.largest, memory_order_release);
+    atomic_store_explicit(&word->code, known | more | agreement.largest, memory_order_release);
     return true;
 }
 
@@ -157,7 +160,7 @@ static bool agree_gather(void)
             return false;
         agreement.arrived++;
     }
-    if (agreement.above && write_once(&agreement.ours->up))
+    if (agreement.above && write_once(&agreement.ours->up, 0))
         agree_wake(agreement.place.above);
     return true;
 }
@@ -197,14 +200,31 @@ static bool agree_among_leaders(void)
     }
 }
 
+/* What the ranks below are told. A first rank that has entered the fence has added what it knew
+ * before. */
+static uint32_t carried_below(void)
+{
+    if (agreement.above)
+        return agreement.is_carried ? carried : 0;
+    return tk_state_phase(&tk_exit_state) == TK_EXIT_AGREE ? carried : 0;
+}
+
+static bool take_from_above(void)
+{
+    if (!agree_take(&agreement.above->down.code))
+        return false;
+    agreement.is_carried =
+        atomic_load_explicit(&agreement.above->down.code, memory_order_relaxed) & carried;
+    return true;
+}
+
 static bool agree_advance(bool (*among_leaders)(void))
 {
     if (agreement.cannot || !agreement.has_begun || agreement.is_over)
         return agreement.is_over;
-    if (!agree_gather() ||
-        !(agreement.above ? agree_take(&agreement.above->down.code) : among_leaders()))
+    if (!agree_gather() || !(agreement.above ? take_from_above() : among_leaders()))
         return false;
-    if (agreement.below_count > 0 && write_once(&agreement.ours->down))
+    if (agreement.below_count > 0 && write_once(&agreement.ours->down, carried_below()))
         agree_wake_below();
     return agreement.is_over = true;
 }
@@ -222,6 +242,11 @@ static bool are_no_others(void)
 bool tk_agree_step_by_flags(void)
 {
     return agree_advance(are_no_others);
+}
+
+bool tk_agree_is_carried(void)
+{
+    return agreement.is_carried;
 }
 
 bool tk_agree_has_tree(void)

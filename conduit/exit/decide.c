@@ -133,7 +133,7 @@ bool tk_leave_parts(bool has_network, bool has_agreed, bool is_grace_over)
     return !has_network || has_agreed || is_grace_over;
 }
 
-bool tk_leave_puts_code(uint32_t ranks, int code, bool has_agreed)
+bool tk_leave_puts_code(uint32_t ranks, int code, bool has_agreed, bool is_carried)
 {
-    return ranks > 1 && !(code == 0 && has_agreed);
+    return ranks > 1 && !is_carried && !(code == 0 && has_agreed);
 }

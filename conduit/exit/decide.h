@@ -115,8 +115,8 @@ uint64_t tk_notice_patience(uint64_t grace);
 /* Whether a rank goes on to the launcher's fence. */
 bool tk_leave_parts(bool has_network, bool has_agreed, bool is_grace_over);
 
-/* Whether it adds its code to the data of the fence: not if no rank can learn a larger one from it.
- */
-bool tk_leave_puts_code(uint32_t ranks, int code, bool has_agreed);
+/* Whether it adds its code to the data of the fence: not if no rank can learn a larger one from it,
+ * or if the first rank of its neighbourhood adds what all have agreed on. */
+bool tk_leave_puts_code(uint32_t ranks, int code, bool has_agreed, bool is_carried);
 
 #endif

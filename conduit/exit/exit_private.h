@@ -34,6 +34,10 @@ bool tk_agree_step_by_flags(void);
 /* The largest code known so far. */
 int tk_agree_code(void);
 
+/* Whether all have agreed, and the first rank of the neighbourhood adds the code to the last fence.
+ */
+bool tk_agree_is_carried(void);
+
 /* Whether the leaders of neighbourhoods form a tree. */
 bool tk_agree_has_tree(void);
 

@@ -199,7 +199,8 @@ static void learn_code_of_all(void)
 /* A fence without data is faster: with data a rank would wait until the server has taken it. */
 static bool puts_code(uint8_t code)
 {
-    return tk_leave_puts_code(tk_peers.size, code, has_network() && tk_agree_step_by_flags());
+    bool has_all = has_network() && tk_agree_step_by_flags();
+    return tk_leave_puts_code(tk_peers.size, code, has_all, tk_agree_is_carried());
 }
 
 /* With GASNET_CATCH_EXIT=0 some ranks may have exited before. */

@@ -48,15 +48,6 @@ static uint64_t host_bytes(uint64_t values, uint64_t others, uint32_t rank)
            number_bytes(rank) + host_more;
 }
 
-/* Ranks of a host that add the code of their exit, a byte, to the last fence: as if those of the
- * first hosts did. */
-static uint64_t codes_of(const struct simulation *s, const struct sim_host *host)
-{
-    uint64_t before = s->first[host->first], puts = s->end.puts;
-    uint64_t count = puts < before ? 0 : puts - before;
-    return count < host->ranks ? count : host->ranks;
-}
-
 /* Codes of the ranks behind the first one of a host. */
 static uint64_t others_bytes(uint32_t rank, uint64_t codes, uint64_t of_code)
 {
@@ -101,7 +92,8 @@ struct sim_data sim_data_of_hosts(const struct simulation *s)
     for (uint32_t h = 0; s->in.hosts > 1 && h < s->in.hosts; h++) {
         uint64_t packed = packed_bytes(&shape, s->hosts[h].ranks, words + (h == 0 ? secret : 0));
         uint64_t first = value_bytes(infos, packed), left = value_bytes(infos, 1);
-        uint64_t codes = codes_of(s, &s->hosts[h]), of_code = value_bytes(code, 1);
+        /* a byte each; the first rank of the host is one of those that add it */
+        uint64_t codes = s->hosts[h].codes, of_code = value_bytes(code, 1);
         left += codes ? of_code : 0;
         if (h == 0) {
             first += value_bytes(settings, settings_bytes());

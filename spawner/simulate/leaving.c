@@ -577,40 +577,52 @@ static void count_messages(struct simulation *s)
     }
 }
 
-/* When ranks that left at a time go on to the fence, and whether they add their code. */
-static uint64_t part(uint64_t left_at, uint64_t grace, uint64_t agreed_at, int code, uint32_t ranks)
+/* Ranks that leave alike. */
+struct leavers {
+    uint64_t left_at, agreed_at;
+    uint32_t nbrhd, count;
+    bool has_leader; /* the first rank adds what it knows before it enters the fence */
+};
+
+static bool is_in_time(const struct leavers *l)
 {
-    bool has_agreed = agreed_at <= left_at + grace;
-    if (tk_leave_puts_code(leaving.s->in.ranks, code, has_agreed))
-        leaving.s->end.puts += ranks;
-    return tk_leave_parts(true, has_agreed, false) ? agreed_at : left_at + grace;
+    return l->agreed_at <= l->left_at + grace_of(&leaving.actors[l->nbrhd]);
 }
 
-static void part_actor(struct actor *a, uint64_t agreed_at)
+/* They go on to the fence, and may add their code. */
+static void part(const struct leavers *l)
 {
-    struct sim_host *host = &leaving.s->hosts[host_of(a)];
-    uint64_t grace = grace_of(a);
+    const struct actor *first = &leaving.actors[l->nbrhd];
+    struct sim_host *host = &leaving.s->hosts[host_of(first)];
+    bool is_carried = l->has_leader && is_in_time(l) && first->agreed_at <= first->state.grace_end;
+    bool has_agreed = is_in_time(l);
+    if (tk_leave_puts_code(leaving.s->in.ranks, tk_state_code(&first->state), has_agreed,
+                           is_carried)) {
+        leaving.s->end.puts += l->count;
+        host->codes += l->count;
+    }
     uint64_t parts =
-        part(a->state.grace_end - grace, grace, agreed_at, tk_state_code(&a->state), 1);
+        tk_leave_parts(true, has_agreed, false) ? l->agreed_at : l->left_at + grace_of(first);
     host->clock = most_of(host->clock, parts);
-    leaving.s->is_late |= agreed_at > a->state.deadline;
+}
+
+static uint64_t left_at(const struct actor *a)
+{
+    return a->state.grace_end - grace_of(a);
 }
 
 static void part_all(struct simulation *s)
 {
     for (uint32_t n = 0; n < s->nbrhds; n++) {
-        struct actor *a = &leaving.actors[n];
+        const struct actor *a = &leaving.actors[n];
         const struct crowd *c = &leaving.crowds[n];
-        struct sim_host *host = &s->hosts[s->host_of[n]];
         uint64_t below = a->agreed_at + sim_inside(s, n);
-        part_actor(a, a->agreed_at);
-        if (has_single(n)) {
-            tk_state_learn(&leaving.actors[leaving.single].state, tk_state_code(&a->state));
-            part_actor(&leaving.actors[leaving.single], below);
-        }
+        part(&(struct leavers){left_at(a), a->agreed_at, n, 1, false});
+        s->is_late |= a->agreed_at > a->state.deadline;
+        if (has_single(n))
+            part(&(struct leavers){left_at(&leaving.actors[leaving.single]), below, n, 1, true});
         if (c->size)
-            host->clock = most_of(host->clock, part(c->left_at, grace_of(a), below,
-                                                    tk_state_code(&a->state), c->size));
+            part(&(struct leavers){c->left_at, below, n, c->size, true});
         s->leaders[n].clock = most_of(a->clock, s->leaders[n].clock);
     }
 }

@@ -66,6 +66,7 @@ struct sim_host {
     uint64_t cpu;        /* ns used */
     uint32_t first, end; /* its neighbourhoods */
     uint32_t ranks;
+    uint32_t codes; /* ranks that add theirs to the last fence */
 };
 
 /* Ranks at the end of the job, from the end of the calls. A message is one of the library, through

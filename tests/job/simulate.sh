@@ -209,7 +209,7 @@ end()
     local tries i
     for tries in 1 2 3; do
         : >"$scratch/exit"
-        SETTINGS="GASNET_SUPERNODE_MAXSIZE=$3 JOB_EXIT_CALLS=$scratch/exit" RUN="-v -v -H $(list "$2" $(($1 / $2)))" \
+        SETTINGS="GASNET_SUPERNODE_MAXSIZE=$3 GASNET_EXITTIMEOUT=20 JOB_EXIT_CALLS=$scratch/exit" RUN="-v -v -H $(list "$2" $(($1 / $2)))" \
             job "$1" "$jobs/simulated-seq" barrier:2 "$4"
         [ "$5" = 0 ] || fails_with "$5" "$4"
         simulated=$(GASNET_SUPERNODE_MAXSIZE=$3 "$GASNETRUN" -n "$1" -N "$2" "--simulate=start=fork,barrier:2,$4" --json) || failed "no simulation"

@@ -107,7 +107,8 @@ static bool ends(const char *word)
         return false;
     if (rank == me)
         fail();
-    usleep(500000);
+    /* The launcher ends the job before the others enter the barrier, or is silent for longer. */
+    usleep(getenv("JOB_STOPS") ? 500000 : 5000000);
     return true;
 }
 

@@ -175,10 +175,11 @@ static void all_agree_or_none(void **unused)
 static void codes_travel_where_one_may_be_missed(void **unused)
 {
     (void)unused;
-    assert_false(tk_leave_puts_code(8, 0, true));
-    assert_true(tk_leave_puts_code(8, 0, false));
-    assert_true(tk_leave_puts_code(8, 3, true));
-    assert_false(tk_leave_puts_code(1, 3, true));
+    assert_false(tk_leave_puts_code(8, 0, true, false));
+    assert_true(tk_leave_puts_code(8, 0, false, false));
+    assert_true(tk_leave_puts_code(8, 3, true, false));
+    assert_false(tk_leave_puts_code(1, 3, true, false));
+    assert_false(tk_leave_puts_code(8, 3, true, true));
     assert_true(tk_leave_parts(false, false, false));
     assert_true(tk_leave_parts(true, true, false));
     assert_true(tk_leave_parts(true, false, true));

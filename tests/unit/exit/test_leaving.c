@@ -458,6 +458,31 @@ static void several_leaders_end_it_as_well(void **unused)
     assert_all_done(largest);
 }
 
+/* First ranks that are about to enter the fence add the code for their neighbours; those that are
+ * in it already can't. */
+static void assert_carried(enum tk_exit_phase phase, uint32_t count, uint32_t of_host)
+{
+    atomic_store(&tk_exit_state.phase, phase);
+    open_world(count, of_host, 11);
+    int largest = largest_code();
+    live_until(grace_ms);
+    assert_all_done(largest);
+    for (uint32_t r = 0; r < size; r++) {
+        be(r);
+        assert_int_equal(tk_agree_is_carried(), phase == TK_EXIT_AGREE && r % of_host != 0);
+    }
+    atomic_store(&tk_exit_state.phase, TK_EXIT_RUNNING);
+}
+
+static void first_ranks_carry_the_code_unless_they_are_in_the_fence(void **unused)
+{
+    for (uint32_t of_host = 1; of_host <= 12; of_host += 11) {
+        assert_carried(TK_EXIT_AGREE, 3, of_host);
+        assert_carried(TK_EXIT_PART, 3, of_host);
+        assert_carried(TK_EXIT_HANDED_OVER, 1, of_host);
+    }
+}
+
 /* ---- with a tree among leaders */
 
 static unsigned requests_of_all(void)
@@ -575,6 +600,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_late_rank_ends_with_the_others),
     cmocka_unit_test(of_two_that_ask_at_once_one_leads),
     cmocka_unit_test(several_leaders_end_it_as_well),
+    cmocka_unit_test(first_ranks_carry_the_code_unless_they_are_in_the_fence),
     cmocka_unit_test(notices_travel_along_the_tree),
     cmocka_unit_test(few_ask_after_a_late_rank),
     cmocka_unit_test(a_silent_rank_on_the_way_delays_the_notice_only),
