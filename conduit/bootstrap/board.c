@@ -195,7 +195,7 @@ bool tk_board_publish(size_t size, void (*write)(void *edition, const void *what
     return true;
 }
 
-const void *tk_board_keep(const void *table, size_t size)
+const void *tk_board_keep(const void *table, size_t size, uint64_t *where)
 {
     struct edition edition;
     if (!board.head || !board.leads)
@@ -205,6 +205,7 @@ const void *tk_board_keep(const void *table, size_t size)
         memcpy(at, table, size);
         mprotect(at, size, PROT_READ);
     }
+    *where = edition.at;
     board_show(at ? edition : (struct edition){.kind = EDITION_NONE});
     return at;
 }
@@ -258,12 +259,13 @@ void *tk_board_wait(size_t *size, bool *failed, void (*poll)(void))
 
 /* Tables are read on the path of a first message, so their pages are mapped now to avoid page
  * faults there (3 us). */
-const void *tk_board_kept(size_t *size)
+const void *tk_board_kept(size_t *size, uint64_t *where)
 {
     if (!board.head || board.leads)
         return NULL;
     struct edition edition = wait_for_edition(NULL);
     *size = edition.size;
+    *where = edition.at;
     return map_edition(&edition, PROT_READ, MAP_SHARED | MAP_POPULATE);
 }
 
@@ -286,6 +288,12 @@ bool tk_board_meet(uint32_t ranks)
     while (atomic_load(&board.head->meeting) == MEETING_OPEN && (now = tk_now()) < until)
         tk_futex_wait(&board.head->meeting, MEETING_OPEN, until - now);
     return meeting_end(MEETING_OFF);
+}
+
+void *tk_board_copy(uint64_t where, size_t size)
+{
+    const struct edition edition = {.at = where, .size = size, .kind = EDITION_WHOLE};
+    return board.head ? map_edition(&edition, PROT_READ | PROT_WRITE, MAP_PRIVATE) : NULL;
 }
 
 void tk_board_drop(void)

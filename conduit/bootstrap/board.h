@@ -40,9 +40,14 @@ void tk_board_drop(void);
 
 /* A table, read-only in each process: the leader copies it to the board, the others wait for it.
  * The caller unmaps it. NULL: not available, and the caller needs a table of its own: there is no
- * board, no memory for it, the leader has ended, or the function is not for this rank. / */
-const void *tk_board_keep(const void *table, size_t size);
-const void *tk_board_kept(size_t *size);
+ * board, no memory for it, the leader has ended, or the function is not for this rank. *where is
+ * its position, for tk_board_copy(). */
+const void *tk_board_keep(const void *table, size_t size, uint64_t *where);
+const void *tk_board_kept(size_t *size, uint64_t *where);
+
+/* Of a table that was kept there: a copy to which this process may write. Its pages are those of
+ * the table until they are written. NULL: not available. */
+void *tk_board_copy(uint64_t where, size_t size);
 
 /* A barrier of the `ranks` that have joined, once. False, in all of them: one has not come for a
  * second, because it is late, has ended or could not join; then another barrier is needed. */

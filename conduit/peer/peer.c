@@ -24,13 +24,12 @@ enum tk_status tk_peers_open(uint32_t rank, uint32_t size)
     memset(block, 0, bytes);
     tk_peers_lay_out(&tk_peers, block, size);
     tk_peers.key_table = NULL;
+    tk_peers.offsets = NULL;
     tk_peers.size = size;
     tk_peers.me = rank;
-    for (uint32_t r = 0; r < size; r++) {
+    for (uint32_t r = 0; r < size; r++)
         tk_peers.at[r] = (struct tk_peer){
             .rank = r, .segment_fd = -1, .segment_size = tk_is_everything ? UINTPTR_MAX : 0};
-        tk_peers.offsets[r] = r == rank ? 0 : tk_unmapped;
-    }
     return TK_OK;
 }
 

@@ -45,11 +45,12 @@ static inline const struct tk_transport *tk_peer_transport(const struct tk_peer 
 
 struct tk_peers {
     struct tk_peer *at;  /* by job rank; in its block are the arrays down to rail_to */
-    uintptr_t *offsets;  /* by job rank: address offset of the segment of endpoint 0 */
     uint32_t **keys;     /* remote keys of the same segments, one per rail; NULL: none known */
     uint8_t *rail_to;    /* by job rank: the rail that tk_peer.segment_key belongs to */
     uint32_t *key_table; /* what `keys` points into: made with the first of them */
     const uintptr_t *unmapped; /* by job rank: tk_unmapped each; from start/tables.c on */
+    uintptr_t *offsets;        /* a copy of them, with the address offsets of segments of
+                                * endpoints 0; only neighbours have any */
     uint32_t rails;            /* of each rank; 0: no network */
     uint32_t size;
     uint32_t me;
@@ -207,8 +208,7 @@ static inline size_t tk_peers_lay_out(struct tk_peers *peers, void *block, size_
 {
     uintptr_t at = (uintptr_t)block;
     peers->at = (struct tk_peer *)at;
-    peers->offsets = (uintptr_t *)(at += size * sizeof(*peers->at));
-    peers->keys = (uint32_t **)(at += size * sizeof(*peers->offsets));
+    peers->keys = (uint32_t **)(at += size * sizeof(*peers->at));
     peers->rail_to = (uint8_t *)(at += size * sizeof(*peers->keys));
     at += size * sizeof(*peers->rail_to);
     return tk_align_up(at - (uintptr_t)block, TK_CACHE_LINE);

@@ -7,6 +7,7 @@
 
 #include "base/bits.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/host_table.h"
 #include "collective/local.h"
 #include "exit/exit.h"
 #include "firehose/firehose.h"
@@ -73,6 +74,9 @@ enum tk_status tk_plan(struct tk_footprint *total, const struct tk_job_shape *sh
 {
     *total = (struct tk_footprint){.private_bytes = tables(shape)};
     tk_footprint_add_table(total, shape, tk_start_tables_bytes(shape->ranks));
+    total->private_bytes +=
+        tk_host_table_copy_bytes(tk_peers_unmapped_bytes(shape->ranks),
+                                 tk_peers_unmapped_bytes(shape->nbrhd), shape->local > 1);
     tk_shm_footprint(total, shape);
     tk_verbs_footprint(total, shape);
     return tk_firehose_footprint(total, shape);

@@ -2,7 +2,8 @@
  *
  * Tables that are equal on all ranks once the peer infos have arrived: the host of each rank, and
  * the address offsets of segments that are not mapped. Owns the tables, which the ranks of a host
- * share. No lock: start-up only. */
+ * share, and makes the copy of the offsets that has those of mapped segments. No lock: start-up
+ * only. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -39,6 +40,12 @@ enum tk_status tk_start_tables(const struct tk_host_info *(*info_of)(uint32_t))
         return TK_FAIL;
     const char *at = common.at;
     tk_peers.unmapped = (const uintptr_t *)(const void *)at;
+    tk_peers.offsets = tk_host_table_copy(&common, tk_peers_unmapped_bytes(size));
+    if (!tk_peers.offsets) {
+        tk_log_error("out of memory for the address offsets of %u segments", size);
+        return TK_FAIL;
+    }
+    tk_peers.offsets[tk_peers.me] = 0;
     at += tk_peers_unmapped_bytes(size);
     return tk_topology_build(tk_peers.me, size, (const uint32_t *)(const void *)at);
 }

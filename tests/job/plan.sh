@@ -78,5 +78,5 @@ for case in 2:4 3:4 4:6 255:256; do
 done
 
 idle=$(value idle_peer "$("$GASNETRUN" --plan=0 -n 100000 -N 1000)")
-[ "${idle:-999}" -le 256 ] || failed "a peer without a connection takes $idle bytes, more than 256"
+[ "${idle:-999}" -le 100 ] || failed "a peer without a connection takes $idle bytes, more than 100"
 finish

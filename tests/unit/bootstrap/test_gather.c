@@ -536,11 +536,57 @@ static void a_host_has_one_copy_of_a_table(void **state)
     each_rank(share_tables);
 }
 
+/* KiB of a mapping that this process has for itself. */
+static unsigned long own_kib(const void *at)
+{
+    char line[512];
+    unsigned long begin = 0, kib = 0, from, to;
+    FILE *maps = fopen("/proc/self/smaps", "re");
+    while (fgets(line, sizeof(line), maps)) {
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+            begin = from;
+        if (begin == (unsigned long)(uintptr_t)at && sscanf(line, "Private_Dirty: %lu", &kib) == 1)
+            break;
+    }
+    fclose(maps);
+    return kib;
+}
+
+/* Each process writes to one page of three, after the others have made their copies. */
+static void copy_tables(void)
+{
+    enum { size = 3 * 4096, middle = 4096 + 77 };
+    gather_once(0);
+    struct tk_host_table table = take_table(size + 1, 9), small = take_table(100, 1);
+    char *copy = tk_host_table_copy(&table, size), *less = tk_host_table_copy(&small, 100);
+    must(copy != NULL && less != NULL, 55);
+    must(own_kib(copy) == 0, 56);
+    copy[middle] = less[99] = (char)(40 + tk_bootstrap.rank);
+    gather_once(1);
+    must(copy[middle] == (char)(40 + tk_bootstrap.rank), 57);
+    must(copy[0] == 9 && copy[middle - 1] == 9 && copy[size - 1] == 9 && less[98] == 1, 58);
+    must(is_all(&table, 9) && is_all(&small, 1), 59);
+    must(own_kib(copy) == 4, 61);
+    free(less);
+}
+
+static void a_copy_takes_memory_where_it_is_written(void **state)
+{
+    if (sysconf(_SC_PAGESIZE) == 4096)
+        each_rank(copy_tables);
+    assert_int_equal(tk_host_table_copy_bytes(4096, 8, true), 4096);
+    assert_int_equal(tk_host_table_copy_bytes(8 << 20, 8, true), 2 * tk_page_size());
+    assert_int_equal(tk_host_table_copy_bytes(8 << 20, 8, false), 8 << 20);
+}
+
 static void make_own_tables(void)
 {
     alone_on_the_host();
     struct tk_host_table table = take_table(100, 1);
     must(!table.is_mapped && is_all(&table, (char)(1 + tk_bootstrap.rank)), 60);
+    char *copy = tk_host_table_copy(&table, 100);
+    must(copy && !memcmp(copy, table.at, 100), 62);
+    free(copy);
     tk_host_table_drop(&table);
 }
 
@@ -645,6 +691,7 @@ static const struct CMUnitTest tests[] = {
     TEST(when_the_leader_fails_all_fail),
     TEST(no_rank_waits_for_a_leader_that_has_ended),
     TEST(a_host_has_one_copy_of_a_table),
+    TEST(a_copy_takes_memory_where_it_is_written),
     TEST(without_a_board_each_has_its_own_table),
     TEST(a_rank_without_the_shared_table_has_its_own),
     TEST(a_board_has_the_pages_of_one_edition),
