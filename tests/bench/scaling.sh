@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The fits of make bench-scaling find known exponents and planted mistakes, and the table of doc/scaling.md agrees with its curves.
+# The fits of make bench-scaling find known exponents and planted mistakes, the table of doc/scaling.md agrees with its curves, and the costs
+# built into --simulate with doc/scaling/costs.txt.
 set -u
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
 measure=${top_srcdir:?}/tests/bench/scaling/measure
@@ -20,6 +21,12 @@ refused()
     fi
 }
 
-python3 "$top_srcdir/tests/bench/scaling/test_growth.py" >"$out" 2>&1 || { cat "$out"; exit 1; }
+for test in growth costs; do
+    python3 "$top_srcdir/tests/bench/scaling/test_$test.py" >"$out" 2>&1 || { cat "$out"; exit 1; }
+done
 refused "4 is not from 64 to 4096" --ranks 4
 refused "--update needs all curves" --update --only hosts
+refused "--dial is of the file of costs" --dial
+measure=$top_srcdir/tests/bench/scaling/predict
+refused "8 is not from 16 to 1024" --ranks 8
+refused "--update needs all jobs" --update --ranks 256

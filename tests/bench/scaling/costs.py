@@ -20,7 +20,7 @@ TURNS = 5
 LARGE, CROWD = 100000, 1024  # ranks of the job, and of the host, in programs that measure what a rank costs for each other one
 
 # Names of costs.def that may be missing in the file, with the reason.
-UNMEASURED = {"host.dial": "takes an sshd: SCALING=\"--update --dial\", or tests/bench/dial",
+UNMEASURED = {"host.dial": "takes an sshd: --dial, or tests/bench/dial",
               "info.words": "a count, which tests/job/simulate.sh holds to the byte"}
 # By how much the values built in may differ from those of the file: times do from run to run, and with other work on the machine.
 FACTORS = {"ns": 2.0, "B": 1.2}
@@ -76,12 +76,13 @@ class Job:
 
     def __init__(self, ranks, hosts, nbrhd, calls=("barrier:2", "reduce_all:8")):
         self.ranks, self.hosts, self.nbrhd, self.calls = ranks, hosts, nbrhd, calls
+        self.least = 1e9  # CPU seconds of a run without options
 
     def environment(self):
         return {**os.environ, "GASNET_SUPERNODE_MAXSIZE": str(self.nbrhd), "GASNET_CONNECT_STATIC": "0", "GASNET_QUIET": "1", "JOB_DEADLINE": "280"}
 
     def run(self, bench, options=(), settings=None):
-        """CPU seconds, and what was done."""
+        """What it printed."""
         program = bench.built("tests/job/simulated-seq")
         command = [bench.launcher, *options, "-n", str(self.ranks), *virtual(self.ranks, self.hosts), program, *self.calls]
         before = children()
@@ -89,7 +90,9 @@ class Job:
                               stderr=subprocess.PIPE, text=True, timeout=300, check=False)
         if done.returncode:
             raise BenchError(f"{' '.join(command)}: status {done.returncode}: {done.stderr.strip()[-300:]}")
-        return children() - before, done
+        if not options:
+            self.least = min(self.least, children() - before)
+        return done
 
     def simulate(self, bench, costs):
         """The object that --simulate prints, with the costs of a file."""
@@ -101,14 +104,20 @@ class Job:
         return json.loads(done.stdout)
 
 
-JOBS = {"near few": Job(FEW, 1, 0), "near many": Job(MANY, 1, 0), "net many": Job(MANY, 1, 1), "hosts few": Job(FEW, 4, 0),
-        "hosts many": Job(FEW, 16, 0)}
+NEAR_FEW, NEAR_MANY, NET_MANY = Job(FEW, 1, 0), Job(MANY, 1, 0), Job(MANY, 1, 1)
+HOSTS_FEW, HOSTS_MANY = Job(FEW, 4, 0), Job(FEW, 16, 1)
+JOBS = (NEAR_FEW, NEAR_MANY, NET_MANY, HOSTS_FEW, HOSTS_MANY)
+
+
+def job(ranks, hosts, nbrhd):
+    """One of those, if it is such a job: what they measure is for both."""
+    return next((one for one in JOBS if (one.ranks, one.hosts, one.nbrhd) == (ranks, hosts, nbrhd)), None) or Job(ranks, hosts, nbrhd)
 
 
 class Costs:
     def __init__(self, beside=()):
         """`beside`: functions that run a job each, in turns with ours, so that other load meets both."""
-        self.values, self.how, self.least, self.beside = {}, {}, {}, beside
+        self.values, self.how, self.beside = {}, {}, beside
         self.known = built_in(read("spawner", "simulate", "costs.def"))
 
     def add(self, name, value, how):
@@ -172,7 +181,7 @@ class Costs:
         self.add("pmix.get", least["gets", 4], f"pmix_steps, {FEW} ranks on 4 hosts")
         self.add("host.guard", (least["head", 16] - least["head", 4]) / 12, "pmix_steps, 4 and 16 hosts")
 
-    def of_connections(self, bench, ranks=32):
+    def of_connections(self, bench, ranks=MANY):
         """Jobs that differ in whether all connect to all, in turns."""
         program, least, ends = bench.built("tests/bench/growth"), [1e9, 1e9], [0, 0]
         for _ in range(TURNS):
@@ -183,14 +192,15 @@ class Costs:
         more = ends[1] - ends[0]
         self.add("connection", 1e9 * (least[1] - least[0]) / more, f"growth, {ranks} ranks that connect, and send a Short and its reply")
 
-    def of_messages(self, bench, few=2, many=5002):
+    def of_messages(self, bench, few=2, many=20002):
         """A barrier of two ranks is a message in each direction, and has four ends; of two neighbours, a value up and one down."""
         for name, nbrhd in (("message", 1), ("flag", 0)):
-            least = [1e9, 1e9]
+            jobs = [Job(2, 1, nbrhd, (f"barrier:{times}",)) for times in (few, many)]
             for _ in range(TURNS):
-                for i, times in enumerate((few, many)):
-                    least[i] = min(least[i], Job(2, 1, nbrhd, (f"barrier:{times}",)).run(bench)[0])
-            self.add(name, 1e9 * (least[1] - least[0]) / (many - few) / 4, f"barriers of {'neighbours' if name == 'flag' else 'two ranks'}")
+                for one in jobs:
+                    one.run(bench)
+            each = (jobs[1].least - jobs[0].least) / (many - few)
+            self.add(name, 1e9 * each / 4, f"barriers of {'neighbours' if name == 'flag' else 'two ranks'}")
 
     def of_launcher(self, bench):
         """What the guard and the server have used when all ranks have met in a barrier."""
@@ -212,33 +222,31 @@ class Costs:
     # ---- whole jobs, and what the simulation says about them without the costs that are sought
 
     def of_jobs(self, bench, turns):
+        least = {FEW: 1e9, MANY: 1e9}
         for _ in range(turns):
-            for ranks in (FEW, MANY):
-                self.keep(f"alone {ranks}", bench.timed(ranks, [bench.built("tests/bench/pmix_start")], attempts=4)[1])
-            for name, job in JOBS.items():
-                self.keep(name, job.run(bench)[0])
+            for _ in range(2):
+                for ranks in least:
+                    least[ranks] = min(least[ranks], bench.timed(ranks, [bench.built("tests/bench/pmix_start")], attempts=4)[1])
+                for one in JOBS:
+                    one.run(bench)
             for run in self.beside:
                 run(bench)
-        alone = 1e9 * (self.least[f"alone {MANY}"] - self.least[f"alone {FEW}"]) / (MANY - FEW)
+        alone = 1e9 * (least[MANY] - least[FEW]) / (MANY - FEW)
         known = self.values["rank.local"] * (FEW + MANY) + self.values["rank.server"] + self.values["rank.guard"]
         self.add("rank.pmix", alone - known, "pmix_start")
-        self.residue(bench, "host.server", ("hosts few", "hosts many"), 12, "16 ranks on 4 and 16 hosts")
-        self.residue(bench, "rank.library", ("near few", "near many"), MANY - FEW, f"{FEW} and {MANY} neighbours")
+        self.residue(bench, "host.server", HOSTS_FEW, HOSTS_MANY, 12, "16 ranks on 4 and 16 hosts")
+        self.residue(bench, "rank.library", NEAR_FEW, NEAR_MANY, MANY - FEW, f"{FEW} and {MANY} neighbours")
         # Of the same size, because ranks that wait over the network poll more on a machine that is busy.
-        self.residue(bench, "rank.device", ("near many", "net many"), MANY, f"{MANY} neighbours and {MANY} ranks over softhca")
+        self.residue(bench, "rank.device", NEAR_MANY, NET_MANY, MANY, f"{MANY} neighbours and {MANY} ranks over softhca")
 
-    def keep(self, name, seconds):
-        self.least[name] = min(seconds, self.least.get(name, seconds))
-
-    def residue(self, bench, cost, names, more, how):
+    def residue(self, bench, cost, one, other, more, how):
         """What the second job takes beyond the first one, and the simulation does not explain."""
-        for other in ("host.server", "rank.library", "rank.device"):
-            if other not in self.values or other == cost:
-                self.add(other, 0, how)
+        for name in ("host.server", "rank.library", "rank.device"):
+            if name not in self.values or name == cost:
+                self.add(name, 0, how)
         self.write(bench.path("costs"))
-        says = [JOBS[name].simulate(bench, bench.path("costs"))["cpu"]["all"] for name in names]
-        took = [self.least[name] for name in names]
-        self.add(cost, 1e9 * (took[1] - took[0] - says[1] + says[0]) / more, how)
+        says = [each.simulate(bench, bench.path("costs"))["cpu"]["all"] for each in (one, other)]
+        self.add(cost, 1e9 * (other.least - one.least - says[1] + says[0]) / more, how)
 
     def lines(self):
         return [f"{name} {value} {self.known[name][1]}  # {self.known[name][2]}: {self.how[name]}" for name, value in self.values.items()]

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+# The costs built into gasnetrun_ibv --simulate are those of doc/scaling/costs.txt, and make bench-simulate names a job that was not predicted.
+import importlib.machinery
+import importlib.util
+import os
+import re
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.join(HERE, "..", "..", "..")
+sys.path.insert(0, HERE)
+
+import costs
+
+loader = importlib.machinery.SourceFileLoader("predict", os.path.join(HERE, "predict"))
+predict = importlib.util.module_from_spec(importlib.util.spec_from_loader("predict", loader))
+loader.exec_module(predict)
+
+
+def read(*path):
+    with open(os.path.join(TOP, *path), encoding="utf-8") as file:
+        return file.read()
+
+
+class BuiltIn(unittest.TestCase):
+    def setUp(self):
+        self.definitions, self.file = read("spawner", "simulate", "costs.def"), read("doc", "scaling", "costs.txt")
+
+    def wrong(self, definitions, file, words):
+        found = costs.disagreements(definitions, file)
+        self.assertTrue(any(words in one for one in found), found)
+
+    def test_the_values_built_in_are_those_measured(self):
+        self.assertGreater(len(costs.built_in(self.definitions)), 20)
+        self.assertEqual(costs.disagreements(self.definitions, self.file), [])
+
+    def test_another_value_or_unit_is_found(self):
+        for name, (value, unit) in costs.of_file(self.file).items():
+            line = re.search(rf"^{re.escape(name)} .*$", self.file, re.M).group(0)
+            self.wrong(self.definitions, self.file.replace(line, f"{name} {8 * value + 10:g} {unit}"), f"{name}: ")
+            self.wrong(self.definitions, self.file.replace(line, f"{name} {value:g} years"), f"{name}: {unit} in costs.def, years")
+
+    def test_values_that_are_written_agree(self):
+        values = {name: round(3.3333 * value) for name, (value, _, _) in costs.built_in(self.definitions).items()}
+        file = "".join(f"{name} {value} {costs.built_in(self.definitions)[name][1]}\n" for name, value in values.items())
+        found = costs.disagreements(costs.with_values(self.definitions, values), file)
+        self.assertEqual([one for one in found if not one.startswith("info.words")], [])
+
+    def test_a_cost_that_is_not_measured_needs_a_reason(self):
+        self.wrong(self.definitions, self.file.replace("\nmessage ", "\nmassage "), "message: not in doc/scaling/costs.txt")
+
+
+class Predicted(unittest.TestCase):
+    def row(self, **changes):
+        row = predict.Row((64, 4, 0))
+        row.expected = {"messages": 24, "connections": 12, "fence_bytes": 1000, "done_bytes": 4000, "go": 4}
+        row.counts = {"messages": 24, "connections": 12, "fence_bytes": 1000, "done_bytes": 4000, **changes}
+        row.predicted, row.job.least = 1.0, 1.0
+        return row
+
+    def test_equal_counts_and_near_times_are_right(self):
+        row = self.row()
+        row.job.least = 0.81
+        self.assertEqual(row.wrong(), [])
+
+    def test_a_time_beyond_25_percent_is_named(self):
+        for measured in (0.79, 1.34):
+            row = self.row()
+            row.job.least = measured
+            self.assertEqual(len(row.wrong()), 1)
+            self.assertIn("64 ranks on 4 hosts", row.wrong()[0])
+
+    def test_a_message_more_or_less_is_named(self):
+        for messages in (23, 25):
+            self.assertIn(f"messages: predicted 24, in the job {messages}", self.row(messages=messages).wrong()[0])
+
+    def test_bytes_may_be_fewer_by_words_that_are_equal_by_chance(self):
+        self.assertEqual(self.row(fence_bytes=1000 - 4 * 15).wrong(), [])
+        self.assertEqual(len(self.row(fence_bytes=1000 - 4).wrong()), 1)
+        self.assertEqual(len(self.row(fence_bytes=1000 + 4 * 15).wrong()), 1)
+        self.assertEqual(len(self.row(fence_bytes=1000 - 5 * 4 * 15).wrong()), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
