@@ -9,7 +9,7 @@
 #include "topology/leaders.h"
 #include "topology/tree.h"
 
-enum { EVENT_ENTER, EVENT_CAME };
+enum { EVENT_ENTER, EVENT_CAME = SIM_BOUNDED };
 
 /* Of a message of the library: header and arguments. */
 enum { message_bytes = 32 };

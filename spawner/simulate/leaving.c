@@ -108,11 +108,12 @@ static uint64_t grace_of(const struct actor *a)
 
 /* ---- messages */
 
-/* A connection that is not between two leaders is made once, for one message. */
+/* A connection that is not between two leaders is made once, for one message; so is each where the
+ * number is bounded. */
 static uint64_t connect_to(struct actor *from, struct actor *to, uint64_t now)
 {
     struct simulation *s = leaving.s;
-    if (is_first(from) && to && is_first(to))
+    if (is_first(from) && to && is_first(to) && !s->connections_max)
         return sim_connect(s, from->nbrhd, to->nbrhd, now);
     from->connections++;
     if (to)

@@ -81,8 +81,10 @@ void sim_messages_connect(struct simulation *s, uint32_t nbrhd, struct sim_end *
 
 /* ---- sending */
 
-static uint8_t kind_on_wire(uint32_t kind)
+static uint8_t kind_on_wire(const struct simulation *s, uint32_t kind)
 {
+    if (kind == SIM_BOUNDED && s->is_shared && s->plan.bounded > 0)
+        return TK_BOUNDED;
     return kind == ACK ? TK_ACK : kind > ACK ? TK_LOAN : TK_REQUEST;
 }
 
@@ -108,7 +110,7 @@ static uint64_t cross(struct simulation *s, uint32_t from, uint32_t to, uint64_t
 static uint64_t post(struct simulation *s, struct sim_end *end, const struct sim_message *m,
                      uint64_t now)
 {
-    int carried = tk_credit_carried(kind_on_wire(m->what), end->to_return);
+    int carried = tk_credit_carried(kind_on_wire(s, m->what), end->to_return);
     end->to_return -= carried;
     end->is_quiet = true;
     uint64_t bytes = m->nbytes + m->head;
@@ -142,7 +144,7 @@ static bool send_on(struct simulation *s, const struct sim_message *m, uint64_t 
         return false;
     do {
         struct sim_message part = *m;
-        if (!credit_take(s, l, end)) {
+        if (kind_on_wire(s, m->what) == TK_REQUEST && !credit_take(s, l, end)) {
             l->waits += *sent == 0;
             if (s->is_shared && end->credits == 0)
                 tk_borrower_starves(&end->borrower);
@@ -323,12 +325,13 @@ bool sim_message_came(struct simulation *s, struct sim_event *e)
     int carried = (int)(e->what >> carried_shift);
     e->what &= (1u << carried_shift) - 1;
     e->time = sim_compute(s, s->host_of[e->a], e->time, s->costs.message);
-    credits_come(s, e, end, tk_credit_received(kind_on_wire(e->what), carried));
+    credits_come(s, e, end, tk_credit_received(kind_on_wire(s, e->what), carried));
     if (e->what > ACK)
         loan_came(s, e, end);
     if (e->what < ACK) {
         s->leaders[e->a].came++;
-        owe(s, e, end);
+        if (kind_on_wire(s, e->what) == TK_REQUEST)
+            owe(s, e, end);
     }
     sim_messages_retry(s, e->a, e->time);
     return e->what < SIM_KINDS_OF_OWNERS;

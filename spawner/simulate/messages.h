@@ -10,6 +10,10 @@
 /* Events of messages: `a` receives from `b`; `c` is the sender's key. Kinds of owners are below. */
 enum { SIM_KINDS_OF_OWNERS = 64 };
 
+/* Of an owner whose protocol bounds its messages: they take no credit where shared receive queues
+ * have buffers for all of them (TK_BOUNDED). */
+enum { SIM_BOUNDED = SIM_KINDS_OF_OWNERS - 1 };
+
 struct sim_message {
     uint32_t from, to;
     uint32_t what; /* the kind of its event */
