@@ -13,8 +13,8 @@
  *
  * Where receive queues are shared (data/srq.h) the same holds for the queue of a device: it has the
  * buffers for all credits of peers, and for the replies to as many requests as this process may
- * have in flight. And for messages that take no credit because their protocol bounds how many are on
- * their way (TK_BOUNDED): a barrier needs no acknowledgements, and no credit of the program.
+ * have in flight. And for messages that take no credit because their protocol bounds how many are
+ * on their way (TK_BOUNDED): a barrier needs no acknowledgements, and no credit of the program.
  *
  * In PAR, threads that wait for credits of one connection form a wait queue. Each has a ticket.
  * Credits are kept for the tickets below served + credits, whose threads may take them in any
