@@ -44,8 +44,8 @@ void tk_board_drop(void);
 const void *tk_board_keep(const void *table, size_t size);
 const void *tk_board_kept(size_t *size);
 
-/* A barrier of the `ranks` that have joined, once. False, in all of them: one has not come for a
- * second, because it is late, has ended or could not join; then another barrier is needed. */
+/* A barrier of the `ranks` that have joined, once. False, in all of them: one has not come for
+ * some seconds, because it is late, has ended or could not join; then another barrier is needed. */
 bool tk_board_meet(uint32_t ranks);
 
 #endif
