@@ -25,8 +25,9 @@
  * milliseconds, and a poll may sleep while it does. */
 static const uint64_t patience = TK_SECOND / 4, patience_with_poll = TK_SECOND / 50;
 
-/* Ranks that have the peer infos meet within 0.1 s, where 512 share a CPU. */
-static const uint64_t meeting_patience = TK_SECOND;
+/* On two CPUs that others used too, 256 ranks met within 0.1 s and 1024 within 1.1 s. Who waits in
+ * vain, because a rank can't join, starts this much later. */
+static const uint64_t meeting_patience = TK_SECOND, patience_of_each = TK_SECOND / 250;
 
 /* Special values in place of the size of an edition. */
 enum edition_kind { EDITION_WHOLE, EDITION_NONE, EDITION_FAILED };
@@ -284,7 +285,7 @@ bool tk_board_meet(uint32_t ranks)
         return false;
     if (atomic_fetch_add(&board.head->arrived, 1) + 1 == ranks)
         return meeting_end(MEETING_HELD);
-    uint64_t now, until = tk_now() + meeting_patience;
+    uint64_t now, until = tk_now() + meeting_patience + ranks * patience_of_each;
     while (atomic_load(&board.head->meeting) == MEETING_OPEN && (now = tk_now()) < until)
         tk_futex_wait(&board.head->meeting, MEETING_OPEN, until - now);
     return meeting_end(MEETING_OFF);

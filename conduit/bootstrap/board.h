@@ -49,8 +49,8 @@ const void *tk_board_kept(size_t *size, uint64_t *where);
  * the table until they are written. NULL: not available. */
 void *tk_board_copy(uint64_t where, size_t size);
 
-/* A barrier of the `ranks` that have joined, once. False, in all of them: one has not come for a
- * second, because it is late, has ended or could not join; then another barrier is needed. */
+/* A barrier of the `ranks` that have joined, once. False, in all of them: one has not come for
+ * some seconds, because it is late, has ended or could not join; then another barrier is needed. */
 bool tk_board_meet(uint32_t ranks);
 
 #endif
