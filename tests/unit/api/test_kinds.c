@@ -152,8 +152,12 @@ static int set_up(void **state)
                                        .nbrhd_ranks = nbrhd_ranks,
                                        .nbrhd_size = ranks,
                                        .nbrhds = 1};
+    static uintptr_t offsets[ranks];
     if (tk_peers_open(0, ranks) != TK_OK)
         return -1;
+    tk_peers_unmap(offsets, ranks);
+    offsets[0] = 0;
+    tk_peers.offsets = offsets;
     tk_peers.rails = 2;
     if (!ep1) {
         ep1 = tk_ep_create(GEX_EP_CAPABILITY_RMA, 0);

@@ -41,8 +41,12 @@ static int set_up(void **state)
         .base = 0x2000, .size = 20, .keys = keys[1], .endpoint = tk_endpoint_staging, .fd = 5};
     mine[2] = (struct tk_bound){
         .base = 0x3000, .size = 30, .keys = keys[2], .endpoint = 32, .fd = -1, .kind = &hip};
+    static uintptr_t offsets[ranks];
     if (tk_peers_open(me, ranks) != TK_OK)
         return -1;
+    tk_peers_unmap(offsets, ranks);
+    offsets[me] = 0;
+    tk_peers.offsets = offsets;
     tk_peers.rails = rails;
     for (uint32_t e = 0; e < tk_endpoints_known; e++)
         tk_bound_set(other, &(struct tk_bound){.endpoint = e, .fd = -1});

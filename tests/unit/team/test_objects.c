@@ -18,8 +18,12 @@ static uint32_t nbrhd_of[ranks] = {0, 1, 0, 1, 1}, host_of[ranks];
 static int set_up(void **state)
 {
     static uintptr_t unmapped[ranks];
+    static uintptr_t offsets[ranks];
     if (tk_peers_open(me, ranks) != TK_OK)
         return -1;
+    tk_peers_unmap(offsets, ranks);
+    offsets[me] = 0;
+    tk_peers.offsets = offsets;
     tk_peers_unmap(unmapped, ranks);
     tk_peers.unmapped = unmapped;
     tk_topology =

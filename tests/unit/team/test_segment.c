@@ -90,8 +90,12 @@ static int set_up(void **state)
     static uint32_t neighbours[] = {0, 1};
     tk_topology = (struct tk_topology){
         .hosts = 1, .local_size = 1, .nbrhd_size = 1, .nbrhd_ranks = neighbours, .cpus = 1};
+    static uintptr_t offsets[ranks];
     if (tk_peers_open(me, ranks) != TK_OK)
         return -1;
+    tk_peers_unmap(offsets, ranks);
+    offsets[me] = 0;
+    tk_peers.offsets = offsets;
     tk_peers.rails = 2;
     if (!ep1) {
         ep1 = tk_ep_create(GEX_EP_CAPABILITY_RMA, 0);

@@ -69,8 +69,12 @@ static int set_up(void **state)
 {
     static const struct tk_team_hooks hooks = {hook_fill, hook_open, hook_close};
     static uintptr_t unmapped[ranks];
+    static uintptr_t offsets[ranks];
     if (tk_peers_open(me, ranks) != TK_OK)
         return -1;
+    tk_peers_unmap(offsets, ranks);
+    offsets[me] = 0;
+    tk_peers.offsets = offsets;
     tk_peers_unmap(unmapped, ranks);
     tk_peers.unmapped = unmapped;
     tk_topology = (struct tk_topology){.nbrhds = 3,

@@ -43,7 +43,11 @@ static void lost(uint32_t rank)
 static int open_two(void **state)
 {
     unit_settings(NULL, NULL);
+    static uintptr_t offsets[2];
     assert_int_equal(tk_peers_open(0, 2), TK_OK);
+    tk_peers_unmap(offsets, 2);
+    offsets[0] = 0;
+    tk_peers.offsets = offsets;
     static uint32_t map[4];
     assert_int_equal(tk_topology_map(map, 2, one_host), TK_OK);
     assert_int_equal(tk_topology_build(0, 2, map), TK_OK);
