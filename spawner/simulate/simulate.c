@@ -92,6 +92,15 @@ static void make_calls(struct simulation *s)
             s->ends[SIM_CALLS] = s->leaders[n].clock;
 }
 
+/* A message that waits for ever would be a mistake of the library: a job that does not end. */
+static uint32_t find_stuck(const struct simulation *s)
+{
+    uint32_t n = 0;
+    while (n < s->nbrhds && !s->leaders[n].waiting)
+        n++;
+    return n;
+}
+
 static void take_stock(struct simulation *s)
 {
     for (uint32_t n = 0; n < s->nbrhds; n++) {
@@ -191,9 +200,13 @@ static int print_run(struct simulation *s, bool as_json)
         sim_print_json(s);
     else
         sim_print(s);
+    uint32_t stuck = find_stuck(s);
+    if (stuck < s->nbrhds)
+        log_error("--simulate: rank %u waits for a credit or a connection that does not come",
+                  s->first[stuck]);
     if (s->is_verdict_wrong)
         log_error("--simulate: after the failure of a host the job does not end with status 1");
-    return s->is_verdict_wrong ? EXIT_RUNTIME : 0;
+    return s->is_verdict_wrong || stuck < s->nbrhds ? EXIT_RUNTIME : 0;
 }
 
 int simulate_run(const struct options *o)
