@@ -92,6 +92,15 @@ static void make_calls(struct simulation *s)
             s->ends[SIM_CALLS] = s->leaders[n].clock;
 }
 
+/* A message that waits for ever would be a mistake of the library: a job that does not end. */
+static uint32_t find_stuck(const struct simulation *s)
+{
+    uint32_t n = 0;
+    while (n < s->nbrhds && !s->leaders[n].waiting)
+        n++;
+    return n;
+}
+
 static void take_stock(struct simulation *s)
 {
     for (uint32_t n = 0; n < s->nbrhds; n++) {
@@ -201,7 +210,12 @@ static int print_run(struct simulation *s, bool as_json)
         sim_print_json(s);
     else
         sim_print(s);
-    return verdict(s);
+    uint32_t stuck = find_stuck(s);
+    if (stuck < s->nbrhds)
+        log_error("--simulate: rank %u waits for a credit or a connection that does not come",
+                  s->first[stuck]);
+    int status = verdict(s);
+    return stuck < s->nbrhds ? EXIT_RUNTIME : status;
 }
 
 int simulate_run(const struct options *o)
