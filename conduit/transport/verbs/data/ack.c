@@ -16,7 +16,7 @@
 #include "transport/verbs/data/send.h"
 #include "transport/verbs/verbs_state.h"
 
-static enum tk_status send_ack(struct tk_conn *conn)
+static inline enum tk_status __attribute__((always_inline)) send_ack(struct tk_conn *conn)
 {
     struct tk_message_head head = {.kind = TK_ACK};
     struct tk_outgoing message = {.head = &head, .head_size = sizeof(head)};
