@@ -21,9 +21,12 @@
 #include "base/page.h"
 #include "bootstrap/board.h"
 
-/* Between checks whether the leader is still alive, and between polls: an edition comes within
- * milliseconds, and a poll may sleep while it does. */
-static const uint64_t patience = TK_SECOND / 4, patience_with_poll = TK_SECOND / 50;
+/* Between checks whether the leader is still alive. */
+static const uint64_t patience = TK_SECOND / 4;
+
+/* Before the first poll, because an edition comes within milliseconds, and a poll may sleep while
+ * it does; and between polls. */
+static const uint64_t patience_to_poll = TK_SECOND / 50, patience_of_poll = TK_SECOND / 500;
 
 /* On two CPUs that others used too, 256 ranks met within 0.1 s and 1024 within 1.1 s. Who waits in
  * vain, because a rank can't join, starts this much later. */
@@ -220,11 +223,15 @@ static bool is_leader_gone(void)
 static struct edition wait_for_edition(void (*poll)(void))
 {
     uint32_t now;
+    uint64_t most = poll ? patience_to_poll : patience;
     while ((now = atomic_load_explicit(&board.head->editions, memory_order_acquire)) ==
            board.seen) {
-        tk_futex_wait(&board.head->editions, now, poll ? patience_with_poll : patience);
-        if (poll && atomic_load_explicit(&board.head->editions, memory_order_acquire) == board.seen)
+        tk_futex_wait(&board.head->editions, now, most);
+        if (poll &&
+            atomic_load_explicit(&board.head->editions, memory_order_acquire) == board.seen) {
             poll();
+            most = patience_of_poll;
+        }
         if (is_leader_gone() &&
             atomic_load_explicit(&board.head->editions, memory_order_acquire) == board.seen)
             return (struct edition){.kind = EDITION_FAILED};
