@@ -125,7 +125,8 @@ void tk_bootstrap_close(void);
  * status 0. Under our launcher it stays connected until it ends. */
 void tk_bootstrap_close_last(void);
 
-/* As tk_bootstrap_close(), for a rank that leaves while others continue: the next fence counts it as arrived. */
+/* As tk_bootstrap_close(), for a rank that leaves while others continue: the next fence counts it
+ * as arrived. */
 void tk_bootstrap_close_early(void);
 
 #endif

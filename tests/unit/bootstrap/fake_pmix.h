@@ -23,7 +23,7 @@ enum { blob_max = 65536, blobs_max = 8, ranks = 4, me = 2, nap_limit = 200000 };
 static struct {
     pmix_status_t init, put, commit, fence_call, fence_result;
     pmix_value_t job_size; /* PMIX_UNDEF: not known */
-    const char *nspace; /* NULL: "job" */
+    const char *nspace;    /* NULL: "job" */
     const char *local_peers;
     pmix_data_type_t peers_type;
     unsigned inits, puts, gets, commits, fences, finalizes, aborts;
