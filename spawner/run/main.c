@@ -28,6 +28,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -369,6 +370,7 @@ int main(int argc, char **argv)
     job.began = clock_ms();
     fill_standard_files();
     environ_forget_pmix();
+    signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would hide the end of every child */
     if (argc == 4 && !strcmp(argv[1], "--guard"))
         return remote_run(argv[2], argv[3], probe_active_port);
     if (!options_parse(&options, argv, why, sizeof(why)))

@@ -115,4 +115,18 @@ kill -USR2 "$job_pid" # arrives after SIGHUP, ends the ranks
 finish
 status_is 140
 clean
+
+promise "an inherited SIGCHLD that is ignored hides no end of a rank"
+start_ignoring_children()
+{
+    env --ignore-signal=CHLD TRUNKLINE_TEST_MARK="$mark" timeout -s KILL 20 "$GASNETRUN" -n 2 "$probe" init "$@" \
+        >"$work/out" 2>"$work/err" </dev/null &
+    job_pid=$!
+    finish
+}
+start_ignoring_children finalize
+status_is 0
+start_ignoring_children finalize exit=3
+status_is 3
+clean
 exit 0
