@@ -70,6 +70,24 @@ static void guard_report_oom(struct guard *g, uint32_t rank, int status)
         guard_send(g, WIRE_OOM_KILLED, rank, text, strlen(text));
 }
 
+static void take_mark(struct guard *g, uint32_t i)
+{
+    uint32_t rank = g->first + i;
+    if (g->finalized[i] || !session_slot(g->session, rank).has_left)
+        return;
+    g->finalized[i] = true;
+    guard_report(g, REPORT_FINALIZED, rank, 0);
+}
+
+/* With code 0 a rank does not tell the server that it leaves. */
+void guard_take_marks(struct guard *g)
+{
+    for (uint32_t i = 0; i < g->count; i++)
+        if (g->pids[i])
+            take_mark(g, i);
+    guard_hurry_reports(g);
+}
+
 static void rank_ended(struct guard *g, uint32_t i, int status)
 {
     uint32_t rank = g->first + i;
@@ -77,10 +95,8 @@ static void rank_ended(struct guard *g, uint32_t i, int status)
     g->pids[i] = 0;
     g->alive--;
     guard_report_oom(g, rank, status);
-    if (WIFEXITED(status) && !g->finalized[i] && session_slot(g->session, rank).has_left) {
-        g->finalized[i] = true;
-        guard_report(g, REPORT_FINALIZED, rank, 0);
-    }
+    if (WIFEXITED(status))
+        take_mark(g, i);
     guard_report(g, REPORT_EXITED, rank, (uint32_t)status);
     if (status || !g->finalized[i] || !g->alive)
         guard_hurry_reports(g);

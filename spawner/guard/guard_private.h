@@ -86,6 +86,9 @@ struct guard {
     unsigned silent; /* intervals since anything came from above */
 };
 
+/* guard.c. Reports the ranks that have left in order and still live. */
+void guard_take_marks(struct guard *g);
+
 /* launch.c. Starts the PMIx server process; reports a failure to the head. */
 void guard_start_server(struct guard *g);
 

@@ -74,6 +74,9 @@ static void obey(struct guard *g, const struct wire_frame *f)
         children_signal(g->pids, g->count, (int)number);
         watch_while_running(g, (int)number);
         break;
+    case WIRE_WANT_MARKS:
+        guard_take_marks(g);
+        break;
     case WIRE_EXPLAIN:
         guard_send_waits(g);
         break;

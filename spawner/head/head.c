@@ -185,6 +185,8 @@ static void describe_missing(struct head *h)
 static void head_apply_policy(struct head *h)
 {
     char text[1024];
+    if (policy_wants_marks(&h->policy))
+        tree_send(&h->tree, WIRE_ALL, WIRE_WANT_MARKS, 0, 0, NULL, 0);
     bool must_end = policy_must_end(&h->policy, clock_ms());
     if (!must_end && !policy_is_corrected(&h->policy))
         return;

@@ -326,6 +326,13 @@ static bool first_leaves_in_order(const struct policy *p)
     return p->cause == CAUSE_EXIT && p->rank[p->culprit].finalized;
 }
 
+bool policy_wants_marks(struct policy *p)
+{
+    bool wants = !p->has_asked && !p->decided && first_leaves_in_order(p) && p->running > 0;
+    p->has_asked |= wants;
+    return wants;
+}
+
 /* Whether a rank that others have lost is expected to exit soon. A rank that aborted too has only
  * lost others itself. */
 static bool end_is_expected(const struct policy *p)

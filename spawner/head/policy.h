@@ -58,6 +58,7 @@ struct policy {
     const struct job *job; /* for names of hosts; may be NULL */
     struct policy_rank *rank;
     uint32_t launched, exited;
+    bool has_asked;   /* policy_wants_marks() */
     uint32_t running; /* neither finalized nor exited */
     uint32_t awaited; /* of these: unreachable, and not aborted themselves */
     int64_t start_ms; /* time for all ranks to join; 0 = for ever */
@@ -90,6 +91,11 @@ void policy_free(struct policy *p);
 void policy_launched(struct policy *p, uint32_t rank, int pid);
 void policy_connected(struct policy *p, uint32_t rank, int64_t now);
 void policy_finalized(struct policy *p, uint32_t rank);
+
+/* True once: a rank that left in order exited with a status. Those that leave with 0 too tell
+ * nobody until they have ended, so the guards must be asked (policy_finalized()): their destructors
+ * get the time of ranks that leave. */
+bool policy_wants_marks(struct policy *p);
 void policy_aborted(struct policy *p, uint32_t rank, int code, const char *text, size_t length,
                     int64_t now);
 void policy_oom_killed(struct policy *p, uint32_t rank, const char *text, size_t length);

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* Bumped whenever a frame changes its meaning; checked in HELLO. */
-enum { WIRE_VERSION = 6 };
+enum { WIRE_VERSION = 7 };
 
 /* Bytes in front of a payload. */
 enum { WIRE_HEADER = 16 };
@@ -41,12 +41,13 @@ enum wire_type {
     WIRE_ENDING,     /* the answer to KILL: the guard's loop is alive; not relayed */
     WIRE_PONG,       /* the answer to PING; not relayed */
     /* head to guard, control socket; the host of a frame is where it goes, or WIRE_ALL */
-    WIRE_JOB,    /* payload of job_frame.h: the answer to HELLO */
-    WIRE_GO,     /* all hosts have answered; payload NAME=value\0...: settings made since */
-    WIRE_KILL,   /* payload u32 grace in ms: TERM now, KILL after it */
-    WIRE_SIGNAL, /* payload u32 signal number for every rank */
-    WIRE_MUTE,   /* aux = stream that has no reader any more */
-    WIRE_PING,   /* not relayed: each guard asks those below it */
+    WIRE_JOB,        /* payload of job_frame.h: the answer to HELLO */
+    WIRE_GO,         /* all hosts have answered; payload NAME=value\0...: settings made since */
+    WIRE_KILL,       /* payload u32 grace in ms: TERM now, KILL after it */
+    WIRE_SIGNAL,     /* payload u32 signal number for every rank */
+    WIRE_MUTE,       /* aux = stream that has no reader any more */
+    WIRE_PING,       /* not relayed: each guard asks those below it */
+    WIRE_WANT_MARKS, /* asks which living ranks have left in order; they come as REPORT */
     /* both ways, between the PMIx servers through guards and head; payloads of exchange.h */
     WIRE_FENCE,       /* up: one host's part of a fence */
     WIRE_FENCE_DONE,  /* down: the parts of all hosts */

@@ -107,6 +107,16 @@ item_64_from_atexit()
     quietly
 }
 
+# All have left with 0 when one exits with a status: the others have time to end.
+item_64_late_status()
+{
+    for hosts in "" "-H =a:1,=b:2" "-H =a:2,=b:1"; do
+        RUN=$hosts SETTINGS=TEST_LATE_STATUS=3 leaves 3 exit-all 0 3
+        says '^late end of rank' 2
+    done
+    RUN="" SETTINGS=
+}
+
 # Exit notices come to a rank that is leaving.
 item_64_again_while_leaving()
 {
@@ -188,7 +198,7 @@ item_63_a_stack_overflows()
 
 # Two lanes for each mode: most of the time is waiting.
 from_signals="item_64_from_a_signal_handler item_64_from_signal_handlers_of_all item_64_from_atexit item_64_the_code_counts"
-other_ways="item_63_a_stack_overflows item_64_again_while_leaving item_65_sigquit_handlers_run item_67_a_rank_is_killed
+other_ways="item_63_a_stack_overflows item_64_again_while_leaving item_64_late_status item_65_sigquit_handlers_run item_67_a_rank_is_killed
     item_68_a_rank_calls__exit item_69_between_init_and_attach one_has_left_before"
 # shellcheck disable=SC2086 # lists
 both_lanes()

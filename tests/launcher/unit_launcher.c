@@ -367,6 +367,28 @@ static void ranks_that_leave_in_order_have_time(void **state)
     policy_free(&policy);
 }
 
+/* Ranks that leave with 0 tell it when they have ended, so the head asks their guards, once. */
+static void ranks_that_leave_with_zero_are_asked_for(void **state)
+{
+    ranks_join(3, 3);
+    assert_false(policy_wants_marks(&policy));
+    policy_finalized(&policy, 0);
+    policy_exited(&policy, 0, EXITED(0), 99);
+    assert_false(policy_wants_marks(&policy));
+    policy_finalized(&policy, 1);
+    policy_exited(&policy, 1, EXITED(3), 100);
+    assert_true(policy_wants_marks(&policy));
+    assert_false(policy_wants_marks(&policy));
+    policy_finalized(&policy, 2);
+    assert_true(policy_deadline(&policy) == 100 + POLICY_LEAVING_MS);
+    policy_free(&policy);
+
+    ranks_join(2, 2);
+    policy_exited(&policy, 0, EXITED(3), 100); /* not in order */
+    assert_false(policy_wants_marks(&policy));
+    policy_free(&policy);
+}
+
 /* The job's, of two ranks that leave in order with these. */
 static int status_of_two(int first, int second)
 {
@@ -825,6 +847,7 @@ int main(void)
         cmocka_unit_test(a_good_job),
         cmocka_unit_test(the_window),
         cmocka_unit_test(ranks_that_leave_in_order_have_time),
+        cmocka_unit_test(ranks_that_leave_with_zero_are_asked_for),
         cmocka_unit_test(of_ranks_that_leave_in_order_the_largest_code_counts),
         cmocka_unit_test(no_window_when_no_rank_is_left),
         cmocka_unit_test(no_window_when_nothing_more_will_come),
