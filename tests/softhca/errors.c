@@ -508,15 +508,32 @@ static void drained_queue(void)
     close_two(&a, &b);
 }
 
-/* As pinning does: memory that is not writable cannot be registered for writing. */
-static void constant_memory(struct ibv_pd *pd)
+static bool is_refused(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
-    void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    struct ibv_mr *mr = ibv_reg_mr(pd, page, 4096, 0);
+    errno = 0;
+    return !ibv_reg_mr(pd, addr, length, access) && errno == EFAULT;
+}
 
-    CHECK(page != MAP_FAILED && mr && ibv_dereg_mr(mr) == 0);
-    CHECK(ibv_reg_mr(pd, page, 4096, IBV_ACCESS_LOCAL_WRITE) == NULL && errno == EFAULT);
-    munmap(page, 4096);
+/* As pinning does: memory that is not writable cannot be registered for writing, memory that is not
+ * there or not readable not at all; both ends count. */
+static void unfit_memory(struct ibv_pd *pd)
+{
+    enum { PAGE = 4096 };
+    char *at = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ibv_mr *mr = ibv_reg_mr(pd, at, 3 * PAGE, IBV_ACCESS_LOCAL_WRITE);
+
+    CHECK(at != MAP_FAILED && mr && ibv_dereg_mr(mr) == 0);
+    CHECK(mprotect(at + 2 * PAGE, PAGE, PROT_READ) == 0);
+    CHECK(is_refused(pd, at, 3 * PAGE, IBV_ACCESS_LOCAL_WRITE));
+    CHECK(is_refused(pd, at + 2 * PAGE, PAGE, IBV_ACCESS_LOCAL_WRITE));
+    mr = ibv_reg_mr(pd, at, 3 * PAGE, 0);
+    CHECK(mr && ibv_dereg_mr(mr) == 0);
+    CHECK(mprotect(at, PAGE, PROT_NONE) == 0);
+    CHECK(is_refused(pd, at, 2 * PAGE, IBV_ACCESS_LOCAL_WRITE) && is_refused(pd, at, 2 * PAGE, 0));
+    munmap(at + 2 * PAGE, PAGE);
+    CHECK(is_refused(pd, at + PAGE, 2 * PAGE, IBV_ACCESS_LOCAL_WRITE));
+    CHECK(is_refused(pd, at + PAGE, PAGE + 1, 0));
+    munmap(at, 2 * PAGE);
 }
 
 static void not_offered(void)
@@ -531,7 +548,7 @@ static void not_offered(void)
     CHECK_EQ(post(&a, IBV_WR_LOCAL_INV, 1, 0, 8, 0, NULL, 0), EOPNOTSUPP);
     CHECK_EQ(post(&a, IBV_WR_SEND_WITH_INV, 1, 0, 8, 0, NULL, 0), EOPNOTSUPP);
     CHECK(ibv_reg_mr(a.pd, (void *)16, 4096, 0) == NULL && errno == EFAULT);
-    constant_memory(a.pd);
+    unfit_memory(a.pd);
     CHECK(ibv_reg_mr(a.pd, a.buf, 4096, IBV_ACCESS_REMOTE_WRITE) == NULL && errno == EINVAL);
     close_two(&a, &b);
 }

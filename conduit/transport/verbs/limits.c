@@ -183,12 +183,24 @@ bool tk_verbs_srq_wish(struct tk_loan_input *input, uint32_t ranks)
     return true;
 }
 
-bool tk_verbs_srq_fits(struct tk_loan_input *input, int conns, int most, struct tk_loan_plan *plan)
+static bool fits(struct tk_loan_input *input, int conns, int most, struct tk_loan_plan *plan)
 {
-    if (most < input->buffers)
-        input->buffers = (int)tk_max((size_t)most, (size_t)tk_loan_buffers_min(input));
+    int room = most - input->bounded;
+    if (room < input->buffers)
+        input->buffers = room > tk_loan_buffers_min(input) ? room : tk_loan_buffers_min(input);
     *plan = tk_loan_plan(input);
     return tk_loan_stock(plan, conns).buffers <= most;
+}
+
+/* Where there is no room for bounded messages they take credits. */
+bool tk_verbs_srq_fits(struct tk_loan_input *input, int conns, int most, struct tk_loan_plan *plan)
+{
+    const int wanted = input->buffers;
+    if (fits(input, conns, most, plan))
+        return true;
+    input->bounded = 0;
+    input->buffers = wanted;
+    return fits(input, conns, most, plan);
 }
 
 /* A queue pair that connections to several ranks share can't be closed to make space, and none of

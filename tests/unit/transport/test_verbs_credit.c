@@ -216,9 +216,11 @@ static void a_shared_queue_is_full_again_before_the_handler_runs(void **state)
 {
     static const size_t sizes[] = {0, 200, 300, 65000}; /* the first is sent as a Short, too */
     const struct tk_message_head head = {.kind = TK_REQUEST};
-    for (int i = -1; i < 4; i++) {
+    for (int i = -2; i < 4; i++) {
         OPEN_SHARED("GASNET_RBUF_COUNT=4");
-        if (i < 0)
+        if (i == -2)
+            assert_int_equal(send_with(1, TK_BOUNDED, 0), TK_OK);
+        else if (i == -1)
             assert_int_equal(tk_verbs_send_short(tk_peer(1), head, NULL, NULL), TK_OK);
         else
             assert_int_equal(send_with(1, TK_REQUEST, sizes[i]), TK_OK);
