@@ -97,6 +97,7 @@ struct tk_port_address {
     uint8_t reads_out; /* that it may have outstanding (max_qp_init_rd_atom) */
     uint8_t atomics;   /* of the device: enum ibv_atomic_cap */
     uint8_t paging;    /* enum tk_paging; the same for all ports of a rank */
+    uint8_t is_iwarp;  /* which is Ethernet too */
     char device[32];
     struct tk_gid
         gids[tk_gids_max]; /* gid_count of them, the best first; the stored struct ends there */

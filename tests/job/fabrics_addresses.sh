@@ -146,6 +146,14 @@ numbers()
     SETTINGS="GASNET_NUM_QPS=2 GASNET_USE_SRQ=1 GASNET_USE_XRC=1" job_by_rank 2 "$messages"
     passes "a second port of another kind"
     says 'all ranks use 1 of the ports that they found, up to 2: the others are InfiniBand in one rank and Ethernet in another' 1
+    ranks=("SOFTHCA_PROFILE=connectx-7,e810-iwarp" "SOFTHCA_PROFILE=connectx-7,qedr")
+    SETTINGS="GASNET_NUM_QPS=2" job_by_rank 2 "$messages"
+    passes "a second port of iWARP"
+    says 'all ranks use 1 of the ports that they found, up to 2: the others are Ethernet in one rank and iWARP in another' 1
+    ranks=(SOFTHCA_PROFILE=qedr SOFTHCA_PROFILE=e810-iwarp)
+    SETTINGS="" job_by_rank 2 "$messages"
+    fails_with 1 "RoCE and iWARP"
+    says '^trunkline.0@.*the ranks found different kinds of ports to use, and iWARP does not reach other networks' 1
 }
 
 # InfiniBand is preferred, wherever the host has it.

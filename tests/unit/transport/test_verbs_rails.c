@@ -549,6 +549,16 @@ static void so_are_different_kinds(void **state)
     for (uint32_t r = 0; r < 5; r++)
         tk_peer_info_rail(world_cards[r], 1)->is_ethernet = 1;
     assert_string_equal(said_by(0, true), "");
+    tk_peer_info_rail(world_cards[3], 1)->is_iwarp = 1;
+    assert_string_equal(said_by(3, false), "");
+    said = said_by(0, false);
+    unit_assert_says(said, "different kinds of ports to use, and iWARP does not reach other");
+    unit_assert_says(said, "2: mlx5_0:1+mlx5_1:1 (InfiniBand and iWARP)\n");
+    assert_int_equal(tk_rails_in_common(), 1);
+    for (uint32_t r = 0; r < 5; r++)
+        tk_peer_info_rail(world_cards[r], 1)->is_iwarp = 1;
+    assert_string_equal(said_by(0, true), "");
+    assert_int_equal(tk_rails_in_common(), 0);
     for (uint32_t r = 0; r < 5; r++)
         free(world_cards[r]);
 }

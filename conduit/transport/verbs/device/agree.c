@@ -32,16 +32,32 @@ static void ports_of(const struct tk_peer_info *info, char *text, size_t size)
     }
 }
 
+/* Ports of one kind reach each other. */
+enum port_kind { KIND_INFINIBAND, KIND_ETHERNET, KIND_IWARP };
+static const char *const kind_names[] = {"InfiniBand", "Ethernet", "iWARP"};
+
+static enum port_kind kind_of(const struct tk_peer_info *info, uint32_t rail)
+{
+    const struct tk_port_address *a = tk_peer_info_rail(info, rail);
+    if (a->is_iwarp)
+        return KIND_IWARP;
+    return a->is_ethernet ? KIND_ETHERNET : KIND_INFINIBAND;
+}
+
 static const char *agree_kind_of(const struct tk_peer_info *info)
 {
-    uint32_t ethernet = 0;
+    static const char *const texts[] = {"",
+                                        " (InfiniBand)",
+                                        " (Ethernet)",
+                                        " (InfiniBand and Ethernet)",
+                                        " (iWARP)",
+                                        " (InfiniBand and iWARP)",
+                                        " (Ethernet and iWARP)",
+                                        " (InfiniBand, Ethernet and iWARP)"};
+    unsigned kinds = 0;
     for (uint32_t i = 0; i < info->rails; i++)
-        ethernet += tk_peer_info_rail(info, i)->is_ethernet;
-    if (info->rails == 0)
-        return "";
-    if (ethernet == 0)
-        return " (InfiniBand)";
-    return ethernet == info->rails ? " (Ethernet)" : " (InfiniBand and Ethernet)";
+        kinds |= 1u << kind_of(info, i);
+    return texts[kinds];
 }
 
 static const char *unused_of(const struct tk_peer_info *info)
@@ -95,23 +111,26 @@ static bool has_as_many(const struct tk_peer_info *one, const struct tk_peer_inf
     return one->rails == other->rails && one->conns == other->conns;
 }
 
-static bool meets(const struct tk_peer_info *one, const struct tk_peer_info *other)
-{
-    for (uint32_t i = 0; i < one->rails; i++)
-        if (tk_peer_info_rail(one, i)->is_ethernet != tk_peer_info_rail(other, i)->is_ethernet)
-            return false;
-    return true;
-}
-
 /* ---- Ranks that must use fewer rails than they found ---- */
 
-static bool is_kind_common(uint32_t rail)
+/* The first rank whose port of this number is of another kind than rank 0's; 0: none. */
+static uint32_t of_another_kind(uint32_t rail)
 {
-    for (uint32_t r = 1; r < tk_peers.size; r++)
-        if (tk_peer_info_rail(tk_peer_info_of(r), rail)->is_ethernet !=
-            tk_peer_info_rail(tk_peer_info_of(0), rail)->is_ethernet)
-            return false;
-    return true;
+    uint32_t r = 1;
+    while (r < tk_peers.size &&
+           kind_of(tk_peer_info_of(r), rail) == kind_of(tk_peer_info_of(0), rail))
+        r++;
+    return r < tk_peers.size ? r : 0;
+}
+
+static void log_narrow_kinds(uint32_t rails, uint32_t most)
+{
+    enum port_kind one = kind_of(tk_peer_info_of(0), rails),
+                   other = kind_of(tk_peer_info_of(of_another_kind(rails)), rails);
+    tk_log_warn("all ranks use %u of the ports that they found, up to %u: the others are "
+                "%s in one rank and %s in another (GASNET_IBV_PORTS chooses, "
+                "GASNET_NUM_QPS=%u silences this)",
+                rails, most, kind_names[tk_min(one, other)], kind_names[tk_max(one, other)], rails);
 }
 
 static void log_narrow(uint32_t rails, uint32_t fewest, uint32_t least, uint32_t most)
@@ -120,10 +139,7 @@ static void log_narrow(uint32_t rails, uint32_t fewest, uint32_t least, uint32_t
     if (tk_peers.me != 0 || tk_settings.ibv_ports_verbose <= 0)
         return;
     if (rails < least)
-        tk_log_warn("all ranks use %u of the ports that they found, up to %u: the others are "
-                    "InfiniBand in one rank and Ethernet in another (GASNET_IBV_PORTS chooses, "
-                    "GASNET_NUM_QPS=%u silences this)",
-                    rails, most, rails);
+        log_narrow_kinds(rails, most);
     else
         tk_log_warn("all ranks use %u of the ports that they found, up to %u, because rank %u (%s) "
                     "has no more (GASNET_IBV_PORTS chooses, GASNET_NUM_QPS=%u silences this)",
@@ -139,7 +155,7 @@ uint32_t tk_rails_in_common(void)
         least = (uint32_t)tk_min(least, has);
         most = (uint32_t)tk_max(most, has);
     }
-    while (rails < least && is_kind_common(rails))
+    while (rails < least && of_another_kind(rails) == 0)
         rails++;
     if (rails == 0 || rails == most)
         return 0;
@@ -155,9 +171,13 @@ static const char *difference(void)
     for (uint32_t r = 1; r < tk_peers.size; r++)
         if (!has_as_many(first, tk_peer_info_of(r)))
             return "numbers of ports to use, and all must use as many";
-    for (uint32_t r = 1; r < tk_peers.size; r++)
-        if (!meets(first, tk_peer_info_of(r)))
-            return "kinds of ports to use, and InfiniBand does not reach Ethernet";
+    for (uint32_t i = 0; i < first->rails; i++) {
+        uint32_t r = of_another_kind(i);
+        if (r != 0)
+            return kind_of(first, i) == KIND_IWARP || kind_of(tk_peer_info_of(r), i) == KIND_IWARP
+                       ? "kinds of ports to use, and iWARP does not reach other networks"
+                       : "kinds of ports to use, and InfiniBand does not reach Ethernet";
+    }
     return NULL;
 }
 
