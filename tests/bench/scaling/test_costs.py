@@ -81,6 +81,21 @@ class Predicted(unittest.TestCase):
         for messages in (23, 25):
             self.assertIn(f"messages: predicted 24, in the job {messages}", self.row(messages=messages).wrong()[0])
 
+    def test_counts_of_a_job_that_was_disturbed_are_taken_again(self):
+        for disturbed, wrong in ((2, 0), (3, 1)):
+            row, jobs = self.row(), iter([13] * disturbed + [0] * 3)
+            row.count = lambda bench, row=row, jobs=jobs: row.counts.update(fence_bytes=1000 + next(jobs))
+            row.count_calmly(None)
+            self.assertEqual(len(row.wrong()), wrong)
+
+    def test_a_job_that_took_longer_is_taken_again(self):
+        for disturbed, wrong in ((2, 0), (4, 1)):
+            row, times = self.row(), iter([2.0] * disturbed + [1.0] * 4)
+            row.job.least = 2.0
+            row.job.run = lambda bench, row=row, times=times: setattr(row.job, "least", min(row.job.least, next(times)))
+            row.time_calmly(None)
+            self.assertEqual(len(row.wrong()), wrong)
+
     def test_bytes_may_be_fewer_by_words_that_are_equal_by_chance(self):
         self.assertEqual(self.row(fence_bytes=1000 - 4 * 15).wrong(), [])
         self.assertEqual(len(self.row(fence_bytes=1000 - 4).wrong()), 1)
