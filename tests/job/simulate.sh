@@ -104,8 +104,12 @@ compare()
     local ranks=$1 hosts=$2 i
     export GASNET_SUPERNODE_MAXSIZE=$3
     shift 3
-    run "$ranks" "$hosts" "$@"
     simulate "$ranks" "$hosts" "$@"
+    # A rank that does not run for the grace period adds its code to the last fence: such a run says nothing.
+    for i in 1 2 3; do
+        run "$ranks" "$hosts" "$@"
+        [ "$(bytes_of_head fence)" -le "$(predicted fence_bytes)" ] && break
+    done
     for i in hello job go server fence fence_done done left; do
         same "frames '$i' of the head" "$(predicted $i)" "$(of_head $i)"
     done
@@ -307,6 +311,12 @@ for srq in 32767 10000000; do
     "$GASNETRUN" -n 1000000 -N 3907 "--simulate=barrier:1,srq=$srq" --json | sed 's/.*"shared":\([a-z]*\).*/\1/'
 done >"$scratch/shared"
 [ "$(tr '\n' ' ' <"$scratch/shared")" = "false true " ] || failed "shared receive queues with 32767 and 10000000 buffers: $(cat "$scratch/shared")"
+
+# The manual names each count.
+simulate 4 2 barrier:1
+for name in $(sed 's/.*"counts":{\([^}]*\)}.*/\1/; s/:[0-9]*//g; s/[",]/ /g' <<<"$simulated"); do
+    sed -n '/^\.B counts/,/^\.RE/p' "$top_srcdir/man/gasnetrun_ibv.1" | grep -qw "$name" || failed "gasnetrun_ibv(1) does not name the count $name"
+done
 
 # wrong WORDS TEXT: refused in one line
 wrong()
