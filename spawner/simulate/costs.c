@@ -77,7 +77,12 @@ bool sim_costs_read(struct sim_costs *costs, const char *file, char *why, size_t
         number++;
         is_right = take_line(costs, line, what, sizeof(what));
     }
+    int failed = ferror(f) ? errno : 0; /* a directory opens, and cannot be read */
     fclose(f);
+    if (failed) {
+        snprintf(why, size, "costs=%s: %s", file, strerror(failed));
+        return false;
+    }
     if (!is_right)
         snprintf(why, size, "costs=%s, line %u: %s", file, number, what);
     return is_right;

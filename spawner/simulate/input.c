@@ -48,26 +48,40 @@ static bool take_number(struct reader *r, const char *key, const char *text, uin
     return false;
 }
 
-/* barrier:TIMES, or KIND:BYTES[:TIMES] */
+/* A number of a collective: `name` is the word up to it, as the user wrote it. */
+static bool take_part(struct reader *r, const char *name, const char *text, uint64_t most,
+                      uint64_t *number)
+{
+    if (tk_number_digits(text, 1, most, number))
+        return true;
+    snprintf(r->why, r->size, "--simulate: %s:%s: not a number between 1 and %" PRIu64, name, text,
+             most);
+    return false;
+}
+
+/* barrier[:TIMES], or KIND:BYTES[:TIMES] */
 static bool take_call(struct reader *r, const char *key, char *value)
 {
     int kind = place_in(call_names, sizeof(call_names) / sizeof(*call_names), key);
     struct sim_call *call = &r->in->calls[r->in->call_count];
     uint64_t times = 1, nbytes = 0;
-    char *more = strchr(value, ':');
+    char name[64], *more = value;
     if (kind < 0)
         return false;
     if (r->in->call_count == SIM_CALLS_MAX) {
         snprintf(r->why, r->size, "--simulate: more than %d collectives", SIM_CALLS_MAX);
         return false;
     }
-    if (more)
-        *more++ = 0;
-    if (kind == SIM_BARRIER)
-        more = value;
-    else if (!take_number(r, key, value, 1, UINT64_C(1) << 30, &nbytes))
-        return false;
-    if (more && *more && !take_number(r, key, more, 1, 1000000, &times))
+    snprintf(name, sizeof(name), "%s", key);
+    if (kind != SIM_BARRIER) {
+        more = strchr(value, ':');
+        if (more)
+            *more++ = 0;
+        if (!take_part(r, key, value, UINT64_C(1) << 30, &nbytes))
+            return false;
+        snprintf(name, sizeof(name), "%s:%s", key, value);
+    }
+    if (more && *more && !take_part(r, name, more, 1000000, &times))
         return false;
     *call = (struct sim_call){(enum sim_call_kind)kind, (uint32_t)times, nbytes};
     r->in->call_count++;

@@ -224,7 +224,7 @@ void sim_print(const struct simulation *s)
     printf("Credits: %d of a connection, %d of a rank, slack %d; %s receive queues\n\n",
            s->credits.base, s->credits.total, s->credits.slack, s->is_shared ? "shared" : "own");
     for (unsigned i = 0; i < count; i++)
-        printf("%-12s %12" PRIu64 "\n", rows[i].name, rows[i].value);
+        printf("%-18s %12" PRIu64 "\n", rows[i].name, rows[i].value);
     printf("\nLimit: %s\n", limit);
 }
 

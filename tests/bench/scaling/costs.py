@@ -124,14 +124,14 @@ class Costs:
         self.values[name], self.how[name] = max(0, round(value)), how
 
     def measure(self, bench, turns=TURNS, dial=False):
+        if dial:  # first: it is what may be missing
+            self.of_ssh(bench)
         self.of_programs(bench)
         self.of_requests(bench)
         self.of_connections(bench)
         self.of_messages(bench)
         self.of_launcher(bench)
         self.of_jobs(bench, turns)
-        if dial:
-            self.of_ssh(bench)
 
     # ---- programs that call one function
 
@@ -255,14 +255,12 @@ class Costs:
         with open(path, "w", encoding="utf-8") as file:
             file.write("".join(one + "\n" for one in self.lines()))
 
-    def publish(self, top, measured):
-        """Writes doc/scaling/costs.txt, and costs.def with the same values. What was not measured now keeps its line."""
+    def texts(self, top, measured):
+        """{path: text} of doc/scaling/costs.txt, and of costs.def with the same values. What was not measured now keeps its line."""
         path, definitions = os.path.join(top, "doc", "scaling", "costs.txt"), os.path.join(top, "spawner", "simulate", "costs.def")
         with open(path, encoding="utf-8") as file:
             kept = [one for one in file.read().splitlines() if one.split()[:1] and one.split()[0] in UNMEASURED and one.split()[0] not in self.values]
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(HEAD + f"# Measured {measured}\n" + "".join(one + "\n" for one in self.lines() + kept))
         with open(definitions, encoding="utf-8") as file:
             text = file.read()
-        with open(definitions, "w", encoding="utf-8") as file:
-            file.write(with_values(text, self.values))
+        return {path: HEAD + f"# Measured {measured}\n" + "".join(one + "\n" for one in self.lines() + kept),
+                definitions: with_values(text, self.values)}

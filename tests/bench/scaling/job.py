@@ -34,6 +34,31 @@ def machine():
     return f"{datetime.date.today()}, {model}, {os.cpu_count()} CPUs, softhca"
 
 
+def write_files(texts):
+    """{path: text}: all are written beside the old ones before the first of these is replaced, so that an error leaves those as they are."""
+    try:
+        for path, text in texts.items():
+            with open(path + ".new", "w", encoding="utf-8") as file:
+                file.write(text)
+        for path in texts:
+            os.replace(path + ".new", path)
+    finally:
+        for path in texts:
+            if os.path.exists(path + ".new"):
+                os.remove(path + ".new")
+
+
+def said(error):
+    """One line about an error that ends a bench."""
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"{' '.join(error.cmd)}: not over after {error.timeout:g} s"
+    return f"{error}"
+
+
+# What a bench ends with one line for: not mistakes in its own code
+ERRORS = (BenchError, OSError, subprocess.TimeoutExpired)
+
+
 class Bench:
     def __init__(self, work, plant):
         self.work, self.plant, self.costs = work, plant, None

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-# The costs built into gasnetrun_ibv --simulate are those of doc/scaling/costs.txt, and make bench-simulate names a job that was not predicted.
+# The costs built into gasnetrun_ibv --simulate are those of doc/scaling/costs.txt, make bench-simulate names a job that was not predicted, and
+# --update writes all of its files or none.
 import importlib.machinery
 import importlib.util
 import os
 import re
+import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
@@ -14,6 +17,7 @@ TOP = os.path.join(HERE, "..", "..", "..")
 sys.path.insert(0, HERE)
 
 import costs
+import job
 
 loader = importlib.machinery.SourceFileLoader("predict", os.path.join(HERE, "predict"))
 predict = importlib.util.module_from_spec(importlib.util.spec_from_loader("predict", loader))
@@ -56,8 +60,8 @@ class BuiltIn(unittest.TestCase):
 class Predicted(unittest.TestCase):
     def row(self, **changes):
         row = predict.Row((64, 4, 0))
-        row.expected = {"messages": 24, "connections": 12, "fence_bytes": 1000, "done_bytes": 4000, "go": 4}
-        row.counts = {"messages": 24, "connections": 12, "fence_bytes": 1000, "done_bytes": 4000, **changes}
+        row.expected = {**dict.fromkeys(predict.FRAMES, 4), "messages": 24, "connections": 12, "fence_bytes": 1000, "done_bytes": 4000}
+        row.counts = {**row.expected, **changes}
         row.predicted, row.job.least = 1.0, 1.0
         return row
 
@@ -77,11 +81,79 @@ class Predicted(unittest.TestCase):
         for messages in (23, 25):
             self.assertIn(f"messages: predicted 24, in the job {messages}", self.row(messages=messages).wrong()[0])
 
+    def test_counts_of_a_job_that_was_disturbed_are_taken_again(self):
+        for disturbed, wrong in ((2, 0), (3, 1)):
+            row, jobs = self.row(), iter([13] * disturbed + [0] * 3)
+            row.count = lambda bench, row=row, jobs=jobs: row.counts.update(fence_bytes=1000 + next(jobs))
+            row.count_calmly(None)
+            self.assertEqual(len(row.wrong()), wrong)
+
+    def test_a_job_that_took_longer_is_taken_again(self):
+        for disturbed, wrong in ((2, 0), (4, 1)):
+            row, times = self.row(), iter([2.0] * disturbed + [1.0] * 4)
+            row.job.least = 2.0
+            row.job.run = lambda bench, row=row, times=times: setattr(row.job, "least", min(row.job.least, next(times)))
+            row.time_calmly(None)
+            self.assertEqual(len(row.wrong()), wrong)
+
     def test_bytes_may_be_fewer_by_words_that_are_equal_by_chance(self):
         self.assertEqual(self.row(fence_bytes=1000 - 4 * 15).wrong(), [])
         self.assertEqual(len(self.row(fence_bytes=1000 - 4).wrong()), 1)
         self.assertEqual(len(self.row(fence_bytes=1000 + 4 * 15).wrong()), 1)
         self.assertEqual(len(self.row(fence_bytes=1000 - 5 * 4 * 15).wrong()), 1)
+
+
+class Written(unittest.TestCase):
+    def setUp(self):
+        self.top = tempfile.TemporaryDirectory()
+        self.addCleanup(self.top.cleanup)
+        for path in ("doc/scaling.md", "doc/scaling/costs.txt", "spawner/simulate/costs.def"):
+            os.makedirs(os.path.dirname(self.path(path)), exist_ok=True)
+            with open(self.path(path), "w", encoding="utf-8") as file:
+                file.write(read(path))
+        before = os.environ.get("top_srcdir")
+        self.addCleanup(lambda: os.environ.pop("top_srcdir") if before is None else os.environ.update(top_srcdir=before))
+        os.environ["top_srcdir"] = self.top.name
+
+    def path(self, name):
+        return os.path.join(self.top.name, name)
+
+    def text(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def test_all_costs_and_the_table_are_written(self):
+        measured = costs.Costs()
+        for name, (value, _, _) in measured.known.items():
+            if name not in costs.UNMEASURED:
+                measured.add(name, 2.5 * value + 3, "a test")
+        job.write_files({**predict.updated([Predicted().row(pmix_gets=7)]), **measured.texts(self.top.name, "1999-12-31, a machine")})
+        definitions, file = self.text("spawner/simulate/costs.def"), self.text("doc/scaling/costs.txt")
+        self.assertEqual(costs.disagreements(definitions, file), [])
+        self.assertIn("# Measured 1999-12-31, a machine\n", file)
+        # What was not measured has its old value and comment.
+        self.assertIn(re.search(r"^host.dial .*\n", read("doc", "scaling", "costs.txt"), re.M).group(0), file)
+        page = self.text("doc/scaling.md")
+        table = page[page.index(predict.BEGIN):page.index(predict.END)]
+        self.assertEqual(len([line for line in table.splitlines() if line.startswith("| 64 | 4 |")]), 1)
+        self.assertNotIn("| 1024 |", table)
+        self.assertEqual(page.partition(predict.BEGIN)[0], read("doc", "scaling.md").partition(predict.BEGIN)[0])
+        self.assertEqual(page.partition(predict.END)[2], read("doc", "scaling.md").partition(predict.END)[2])
+
+    def test_an_error_leaves_all_files(self):
+        with self.assertRaises(OSError):
+            job.write_files({self.path("doc/scaling.md"): "new", self.path("missing/costs.txt"): "new"})
+        self.assertEqual(self.text("doc/scaling.md"), read("doc", "scaling.md"))
+        self.assertEqual(sorted(os.listdir(self.path("doc"))), ["scaling", "scaling.md"])
+
+    def test_a_page_without_the_table_is_refused(self):
+        with open(self.path("doc/scaling.md"), "w", encoding="utf-8") as file:
+            file.write("nothing\n")
+        with self.assertRaisesRegex(job.BenchError, "there is no line"):
+            predict.updated([])
+
+    def test_a_job_that_hangs_is_one_line(self):
+        self.assertEqual(job.said(subprocess.TimeoutExpired(["a", "b"], 300)), "a b: not over after 300 s")
 
 
 if __name__ == "__main__":
