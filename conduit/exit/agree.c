@@ -268,3 +268,9 @@ uint32_t tk_agree_depth(void)
     bool is_above = tk_agree_awaits_above(&agreement.at, &agreement.leaders);
     return is_above ? agreement.leaders.depth : 0;
 }
+
+uint32_t tk_agree_depth_max(void)
+{
+    uint32_t last = tk_topology.nbrhd_size - 1;
+    return agreement.has_tree ? tk_elect_depth_of_neighbour(tk_topology.nbrhds, last) : 0;
+}

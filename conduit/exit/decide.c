@@ -125,12 +125,18 @@ unsigned tk_notice_over_tree(const struct tk_leaders *leaders, uint32_t from,
 
 uint64_t tk_notice_patience(uint64_t grace)
 {
-    return 2 * grace;
+    return grace;
 }
 
 bool tk_leave_parts(bool has_network, bool has_agreed, bool is_grace_over)
 {
     return !has_network || has_agreed || is_grace_over;
+}
+
+uint64_t tk_leave_aside_max(uint32_t depth, uint64_t grace)
+{
+    uint64_t of_tree = depth ? tk_elect_pause(depth, grace) + tk_notice_patience(grace) : 0;
+    return 2 * grace + of_tree;
 }
 
 bool tk_leave_puts_code(uint32_t ranks, int code, bool has_agreed, bool is_carried)

@@ -106,14 +106,21 @@ enum { tk_notice_over_tree_max = 3 };
 unsigned tk_notice_over_tree(const struct tk_leaders *leaders, uint32_t from,
                              uint32_t to[tk_notice_over_tree_max]);
 
-/* A rank on the way may not poll, or be gone: after this time in addition to the grace period the
- * elected rank sends a notice to each rank itself, if not all agree. */
+/* A rank on the way may not poll, or be gone: after this time since its election the elected rank
+ * sends a notice to each rank itself, if not all agree. From the election, because a rank deep in a
+ * large tree asks late. */
 uint64_t tk_notice_patience(uint64_t grace);
 
 /* ---- leaving (leave.c) */
 
 /* Whether a rank goes on to the launcher's fence. */
 bool tk_leave_parts(bool has_network, bool has_agreed, bool is_grace_over);
+
+/* How long after its grace period a rank that leaves without the network waits for the others in
+ * the fence. It passes no notice on, so those below it in the tree hear when the elected rank has
+ * lost its patience; then their own grace period begins. `depth`: of the deepest rank, 0 without a
+ * tree. */
+uint64_t tk_leave_aside_max(uint32_t depth, uint64_t grace);
 
 /* Whether it adds its code to the data of the fence: not if no rank can learn a larger one from it,
  * or if the first rank of its neighbourhood adds what all have agreed on. */

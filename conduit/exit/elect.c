@@ -37,7 +37,8 @@ static struct {
     atomic_int answer;
     bool has_asked;
     enum tk_role role;
-    bool *notified; /* by rank */
+    uint64_t led_after;     /* the time waited when the role was decided */
+    _Atomic bool *notified; /* by rank: a request is sent; by any thread */
     uint32_t next_to_notify;
 
     /* Requests that this rank passes on, as the first of its neighbourhood; owned by the thread
@@ -131,12 +132,17 @@ static void give_answer(uint32_t rank)
     tk_counter_add(&tk_deferred_work_wanted, -1);
 }
 
+/* A rank sends each other at most one, whether it leads or passes one on: there is a receive buffer
+ * for one (TK_CONTROL). */
 static bool elect_request(uint32_t rank, int code, bool along_tree)
 {
     int32_t args[] = {code, along_tree};
-    if (rank == tk_peers.me)
+    if (rank == tk_peers.me || atomic_exchange(&election.notified[rank], true))
         return true;
-    return tk_internal_send(tk_peer(rank), TK_CONTROL, TK_HANDLER_EXIT, 2, args) != TK_BUSY;
+    if (tk_internal_send(tk_peer(rank), TK_CONTROL, TK_HANDLER_EXIT, 2, args) != TK_BUSY)
+        return true;
+    atomic_store(&election.notified[rank], false);
+    return false;
 }
 
 static bool pass_over_tree(uint32_t from, int code)
@@ -208,6 +214,7 @@ static void elect_decide(uint64_t waited, uint64_t grace)
     if (step.asks)
         election.has_asked = elect_send(tk_peer(0), TK_ELECT_ASK);
     election.role = step.role;
+    election.led_after = waited;
 }
 
 enum tk_role tk_elect_step(uint64_t waited, uint64_t grace)
@@ -223,9 +230,7 @@ static void notify_each(int code)
 {
     bool all = true;
     for (uint32_t rank = election.next_to_notify; rank < tk_peers.size; rank++) {
-        if (!election.notified[rank])
-            election.notified[rank] = elect_request(rank, code, false);
-        all &= election.notified[rank];
+        all &= elect_request(rank, code, false);
         if (all)
             election.next_to_notify = rank + 1;
     }
@@ -236,12 +241,13 @@ static void notify_along_tree(int code)
     uint32_t first = tk_topology.nbrhd_ranks[0];
     if (first == tk_peers.me)
         pass_on(first, code);
-    else if (!election.notified[first])
-        election.notified[first] = elect_request(first, code, true);
+    else
+        elect_request(first, code, true);
 }
 
-void tk_elect_notify(int code, bool is_late)
+void tk_elect_notify(int code, uint64_t waited, uint64_t grace)
 {
+    bool is_late = waited - election.led_after > tk_notice_patience(grace);
     if (is_late || !tk_agree_has_tree())
         notify_each(code);
     else

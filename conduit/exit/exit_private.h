@@ -48,6 +48,9 @@ const struct tk_leaders *tk_agree_leaders(void);
  * leaders without a tree. */
 uint32_t tk_agree_depth(void);
 
+/* About the largest that it is on any rank; 0: no tree. */
+uint32_t tk_agree_depth_max(void);
+
 /* ---- elect.c: election of the rank that notifies the others, and the notices */
 
 /* Called together with tk_agree_open() and tk_agree_connect(). */
@@ -61,10 +64,10 @@ void tk_elect_serve(void);
 /* Called by the leaving thread, `waited` ns after its grace period of `grace` ns ended. */
 enum tk_role tk_elect_step(uint64_t waited, uint64_t grace);
 
-/* Called by the leader, repeatedly: each other rank gets one exit request, along the tree if there
- * is one. If that is late (`is_late`) this rank sends them itself, as many at a time as the queues
- * have space for. */
-void tk_elect_notify(int code, bool is_late);
+/* Called by the leader, repeatedly, with the times of tk_elect_step(): each other rank gets an exit
+ * request, along the tree if there is one. If not all agree in tk_notice_patience() this rank sends
+ * them itself, as many at a time as the queues have space for. */
+void tk_elect_notify(int code, uint64_t waited, uint64_t grace);
 
 /* The code of an exit request that has arrived; -1: none has. */
 int tk_elect_requested(void);

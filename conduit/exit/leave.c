@@ -103,7 +103,7 @@ static void notify_others(uint64_t now)
         return;
     uint64_t waited = now - tk_exit_state.grace_end;
     if (tk_elect_step(waited, grace()) == TK_ROLE_LEADER)
-        tk_elect_notify(tk_state_code(&tk_exit_state), waited > tk_notice_patience(grace()));
+        tk_elect_notify(tk_state_code(&tk_exit_state), waited, grace());
 }
 
 /* Any step may yield the code of all ranks. */
@@ -314,8 +314,8 @@ _Noreturn void tk_leave_without_network(void)
     /* Ranks of other neighbourhoods that wait for this one give up after `grace` and enter the
      * fence too. A rank that enters it because all agree has written the code to its flags before.
      */
-    enum tk_status status =
-        part_from_others(serve_aside_and_nap, tk_exit_state.grace_end + 2 * grace());
+    uint64_t until = tk_exit_state.grace_end + tk_leave_aside_max(tk_agree_depth_max(), grace());
+    enum tk_status status = part_from_others(serve_aside_and_nap, until);
     serve_aside();
     if (status == TK_OK) {
         if (!has_network() || !tk_agree_step_by_flags())

@@ -31,6 +31,7 @@ static void policy_count(struct policy *p, const struct policy_rank *rank, int s
 {
     bool is_running = !rank->exited && !rank->finalized;
     p->running += (uint32_t)(sign * is_running);
+    p->joined += (uint32_t)(sign * (is_running && rank->connected));
     p->awaited += (uint32_t)(sign * (is_running && rank->unreachable && !rank->aborted));
 }
 
@@ -111,7 +112,9 @@ void policy_connected(struct policy *p, uint32_t rank, int64_t now)
 {
     if (rank >= p->ranks)
         return;
+    policy_count(p, &p->rank[rank], -1);
     p->rank[rank].connected = true;
+    policy_count(p, &p->rank[rank], 1);
     if (p->any_absent)
         policy_blame(p, CAUSE_ABSENT, p->absent, 0, now);
 }
@@ -161,15 +164,6 @@ void policy_aborted(struct policy *p, uint32_t rank, int code, const char *text,
         judge_end(p, peer, now);
 }
 
-/* Whether another rank has joined and may still communicate. */
-static bool others_depend(const struct policy *p, uint32_t rank)
-{
-    for (uint32_t r = 0; r < p->ranks; r++)
-        if (r != rank && p->rank[r].connected && !p->rank[r].exited && !p->rank[r].finalized)
-            return true;
-    return false;
-}
-
 static void exited_zero(struct policy *p, uint32_t rank, int64_t now)
 {
     struct policy_rank *self = &p->rank[rank];
@@ -184,7 +178,7 @@ static void exited_zero(struct policy *p, uint32_t rank, int64_t now)
     if (!p->any_absent)
         p->absent = rank;
     p->any_absent = true;
-    if (others_depend(p, rank))
+    if (p->joined > 0) /* these may still communicate */
         policy_blame(p, CAUSE_ABSENT, rank, 0, now);
 }
 

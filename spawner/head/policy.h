@@ -60,7 +60,8 @@ struct policy {
     uint32_t launched, exited;
     bool has_asked;   /* policy_wants_marks() */
     uint32_t running; /* neither finalized nor exited */
-    uint32_t awaited; /* of these: unreachable, and not aborted themselves */
+    uint32_t joined;  /* of these: connected */
+    uint32_t awaited; /* of the running: unreachable, and not aborted themselves */
     int64_t start_ms; /* time for all ranks to join; 0 = for ever */
     int64_t late_at;  /* when that time is over */
     bool any_absent;  /* some rank has left without joining */

@@ -325,7 +325,7 @@ static void notify_each(struct actor *a, int code)
     }
 }
 
-static void notify(uint32_t who)
+static void notify(uint32_t who, uint64_t now)
 {
     struct actor *a = &leaving.actors[who];
     int code = tk_state_code(&a->state);
@@ -337,7 +337,7 @@ static void notify(uint32_t who)
         pass_on(a, nobody, code);
     else
         pass_to(a, a->nbrhd, code);
-    later(a->state.grace_end + tk_notice_patience(grace_of(a)) + 1, EVENT_PATIENCE, who, 0, 0);
+    later(now + tk_notice_patience(grace_of(a)) + 1, EVENT_PATIENCE, who, 0, 0);
 }
 
 /* ---- election */
@@ -395,7 +395,7 @@ static void elect(uint32_t who, uint64_t now)
     if (step.role == TK_ROLE_OPEN && !a->has_asked)
         later(a->state.grace_end + view.asks_after, EVENT_GRACE, who, 0, 0);
     if (step.role == TK_ROLE_LEADER)
-        notify(who);
+        notify(who, now);
 }
 
 static void answer(uint32_t who, uint64_t now)

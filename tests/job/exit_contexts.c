@@ -294,6 +294,19 @@ static void with_own_codes(void)
     by_raise_among_leaving();
 }
 
+/* Rank VICTIM uses no network; the last rank leaves with a larger code, and the others poll. */
+static void by_raise_among_pollers(void)
+{
+    if (job.rank == (gex_Rank_t)job_number("VICTIM", 0))
+        by_raise();
+    if (job.rank == job.size - 1) {
+        code++;
+        leave();
+    }
+    for (;;)
+        gasnet_AMPoll();
+}
+
 /* The last rank leaves alone (GASNET_CATCH_EXIT=0), then rank 0 ends the job. */
 static void behind_one_that_left(void)
 {
@@ -437,6 +450,7 @@ static const struct {
     {"raise", by_raise, false},
     {"raise-among-leaving", by_raise_among_leaving, true},
     {"raise-with-own-codes", with_own_codes, true},
+    {"raise-among-pollers", by_raise_among_pollers, true},
     {"behind-one-that-left", behind_one_that_left, true},
     {"exit-all", by_exit, true},
     {"sigint", by_sigint, false},

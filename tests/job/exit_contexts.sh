@@ -86,6 +86,15 @@ item_64_the_code_counts()
     SETTINGS=
 }
 
+# Also if others are notified late, because that rank passes no notice on along the tree of leaders.
+item_64_the_larger_code_counts()
+{
+    for victim in 1 5 7; do
+        SETTINGS="VICTIM=$victim GASNET_SUPERNODE_MAXSIZE=1" leaves 12 raise-among-pollers 64 65
+    done
+    SETTINGS=
+}
+
 # The others do not wait for a rank that ended alone.
 one_has_left_before()
 {
@@ -197,7 +206,8 @@ item_63_a_stack_overflows()
 }
 
 # Two lanes for each mode: most of the time is waiting.
-from_signals="item_64_from_a_signal_handler item_64_from_signal_handlers_of_all item_64_from_atexit item_64_the_code_counts"
+from_signals="item_64_from_a_signal_handler item_64_from_signal_handlers_of_all item_64_from_atexit item_64_the_code_counts
+    item_64_the_larger_code_counts"
 other_ways="item_63_a_stack_overflows item_64_again_while_leaving item_64_late_status item_65_sigquit_handlers_run item_67_a_rank_is_killed
     item_68_a_rank_calls__exit item_69_between_init_and_attach one_has_left_before"
 # shellcheck disable=SC2086 # lists

@@ -172,6 +172,18 @@ static void all_agree_or_none(void **unused)
         }
 }
 
+/* A rank without the network is still in the fence when the last others enter it: they are notified
+ * when the elected rank loses its patience, and wait for a grace period. */
+static void a_rank_without_the_network_waits_for_those_notified_late(void **unused)
+{
+    (void)unused;
+    const uint64_t grace = TK_SECOND / 10;
+    assert_int_equal(tk_leave_aside_max(0, grace), 2 * grace); /* no tree */
+    for (uint32_t depth = 1; depth < 30; depth++)
+        assert_true(tk_leave_aside_max(depth, grace) >=
+                    tk_elect_pause(depth, grace) + tk_notice_patience(grace) + 3 * grace / 2);
+}
+
 static void codes_travel_where_one_may_be_missed(void **unused)
 {
     (void)unused;
@@ -194,6 +206,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_deeper_asks_the_later),
     cmocka_unit_test(a_rank_asks_once_and_only_after_its_pause),
     cmocka_unit_test(all_agree_or_none),
+    cmocka_unit_test(a_rank_without_the_network_waits_for_those_notified_late),
     cmocka_unit_test(codes_travel_where_one_may_be_missed),
 };
 

@@ -176,14 +176,14 @@ static void tells(void)
 {
     open_as(2);
     fake_job.busy_sends = 3; /* 0, 1 and 3 */
-    tk_elect_notify(6, false);
+    tk_elect_notify(6, 1, TK_SECOND / 10);
     for (uint32_t rank = 4; rank < size; rank++)
         sent(rank, TK_HANDLER_EXIT, 6);
-    tk_elect_notify(6, false);
+    tk_elect_notify(6, 1, TK_SECOND / 10);
     sent(0, TK_HANDLER_EXIT, 6);
     sent(1, TK_HANDLER_EXIT, 6);
     sent(3, TK_HANDLER_EXIT, 6);
-    tk_elect_notify(6, false);
+    tk_elect_notify(6, 1, TK_SECOND / 10);
     assert_int_equal(fake_job.count, size - 1);
     for (unsigned i = 0; i < fake_job.count; i++)
         assert_int_equal(fake_job.sent[i].head->kind, TK_CONTROL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Agreement on a code and election of the rank that notifies the others, together: up to 64 hosts
+ * Agreement on a code and election of the rank that notifies the others, together: up to 512 hosts
  * of one or more ranks, all in this process, with a fake clock and a fake network, which refuses,
  * delays and reorders at random from a seed. Ranks leave, only poll, or are silent. Checked: no
  * rank is done before all have arrived, all that are done have the largest code, and every rank
@@ -16,7 +16,7 @@
 #include "unit.h"
 
 enum {
-    ranks_most = 192,
+    ranks_most = 1024,
     in_flight_most = 1 << 16,
     ms = 1000000,
     grace_ms = 100, /* as leave.c has it */
@@ -110,6 +110,7 @@ struct flight {
 
 static struct flight flights[in_flight_most];
 static unsigned flying, requests_sent[ranks_most], leaders_seen, questions;
+static bool has_notified[ranks_most][ranks_most];
 static int slowest_ms, refusals_of_ten;
 static tk_internal_fn handlers[tk_internal_handlers];
 
@@ -122,7 +123,6 @@ enum tk_status tk_internal_send(struct tk_peer *peer, enum tk_message_kind kind,
                                 enum tk_internal_handler handler, unsigned nargs,
                                 const int32_t *args)
 {
-    (void)kind;
     if ((int)unit_below(&dice, 10) < refusals_of_ten)
         return TK_BUSY;
     assert_true(flying < in_flight_most);
@@ -132,8 +132,12 @@ enum tk_status tk_internal_send(struct tk_peer *peer, enum tk_message_kind kind,
     f->due_ms = now_ms + 1 + (int)unit_below(&dice, (unsigned)slowest_ms);
     ranks[tk_peers.me].told_to_agree += handler == TK_HANDLER_AGREE;
     questions += handler == TK_HANDLER_ELECT && args[0] == TK_ELECT_ASK;
-    if (handler == TK_HANDLER_EXIT)
+    if (handler == TK_HANDLER_EXIT) {
+        assert_int_equal(kind, TK_CONTROL);
+        assert_false(has_notified[tk_peers.me][peer->rank]); /* there is one receive buffer */
+        has_notified[tk_peers.me][peer->rank] = true;
         leaders_seen += requests_sent[tk_peers.me]++ == 0;
+    }
     return TK_OK;
 }
 
@@ -179,6 +183,7 @@ static void open_world(uint32_t hosts, uint32_t ranks_of_host, uint64_t seed)
     close_world();
     memset(pages, 0, sizeof(pages));
     memset(requests_sent, 0, sizeof(requests_sent));
+    memset(has_notified, 0, sizeof(has_notified));
     memset(wakes, 0, sizeof(wakes));
     for (uint32_t r = 0; r < size; r++) {
         numbers[r] = r, nbrhd_of[r] = r / per_host;
@@ -223,7 +228,7 @@ static void leave(uint32_t rank)
     if (!tk_agree_step()) {
         uint64_t waited = (uint64_t)(now_ms - asks_at) * ms;
         if (now_ms > asks_at && tk_elect_step(waited, grace_ms * ms) == TK_ROLE_LEADER)
-            tk_elect_notify(tk_agree_code(), waited > tk_notice_patience(grace_ms * ms));
+            tk_elect_notify(tk_agree_code(), waited, grace_ms * ms);
         return;
     }
     for (uint32_t r = 0; r < size; r++)
@@ -510,7 +515,7 @@ static void one_of_many_leaves(uint32_t count, uint32_t of_host, uint32_t who)
     for (uint32_t r = 0; r < size; r++)
         ranks[r].comes_at = r == who ? 5 : never;
     slowest_ms = 1;
-    live_until(5 + 3 * grace_ms); /* before the leader's patience ends */
+    live_until(5 + 3 * grace_ms);
     on_demand = false;
     assert_all_done(ranks[who].code);
     assert_int_equal(questions, who != 0);
@@ -526,6 +531,15 @@ static void notices_travel_along_the_tree(void **unused)
         one_of_many_leaves(16, 3, who);
 }
 
+/* It asks later than the leader's patience is long. */
+static void notices_of_a_rank_deep_in_a_tree_travel_along_it_too(void **unused)
+{
+    enum { count = 512, of_host = 2 };
+    assert_true(tk_elect_pause(tk_elect_depth_of_neighbour(count, of_host - 1), grace_ms * ms) >
+                tk_notice_patience(grace_ms * ms));
+    one_of_many_leaves(count, of_host, count * of_host - 1);
+}
+
 /* All but one leave, and that one polls. Those below it in the tree would ask after it. */
 static void one_of_many_works_on(uint32_t count, uint32_t of_host, uint32_t who)
 {
@@ -535,7 +549,7 @@ static void one_of_many_works_on(uint32_t count, uint32_t of_host, uint32_t who)
         ranks[r].comes_at = r == who ? never : 5;
     ranks[who].code = 0;
     slowest_ms = 1;
-    live_until(5 + 3 * grace_ms); /* before the leader's patience ends */
+    live_until(5 + 3 * grace_ms);
     on_demand = false;
     assert_all_done(largest_code());
     assert_true(questions <= 8); /* a rank of each level, not each rank */
@@ -602,6 +616,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(several_leaders_end_it_as_well),
     cmocka_unit_test(first_ranks_carry_the_code_unless_they_are_in_the_fence),
     cmocka_unit_test(notices_travel_along_the_tree),
+    cmocka_unit_test(notices_of_a_rank_deep_in_a_tree_travel_along_it_too),
     cmocka_unit_test(few_ask_after_a_late_rank),
     cmocka_unit_test(a_silent_rank_on_the_way_delays_the_notice_only),
     cmocka_unit_test(late_messages_change_nothing),
