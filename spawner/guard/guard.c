@@ -70,24 +70,6 @@ static void guard_report_oom(struct guard *g, uint32_t rank, int status)
         guard_send(g, WIRE_OOM_KILLED, rank, text, strlen(text));
 }
 
-static void take_mark(struct guard *g, uint32_t i)
-{
-    uint32_t rank = g->first + i;
-    if (g->finalized[i] || !session_slot(g->session, rank).has_left)
-        return;
-    g->finalized[i] = true;
-    guard_report(g, REPORT_FINALIZED, rank, 0);
-}
-
-/* With code 0 a rank does not tell the server that it leaves. */
-void guard_take_marks(struct guard *g)
-{
-    for (uint32_t i = 0; i < g->count; i++)
-        if (g->pids[i])
-            take_mark(g, i);
-    guard_hurry_reports(g);
-}
-
 static void rank_ended(struct guard *g, uint32_t i, int status)
 {
     uint32_t rank = g->first + i;
@@ -96,7 +78,7 @@ static void rank_ended(struct guard *g, uint32_t i, int status)
     g->alive--;
     guard_report_oom(g, rank, status);
     if (WIFEXITED(status))
-        take_mark(g, i);
+        guard_take_mark(g, i);
     guard_report(g, REPORT_EXITED, rank, (uint32_t)status);
     if (status || !g->finalized[i] || !g->alive)
         guard_hurry_reports(g);

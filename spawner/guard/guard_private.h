@@ -86,9 +86,6 @@ struct guard {
     unsigned silent; /* intervals since anything came from above */
 };
 
-/* guard.c. Reports the ranks that have left in order and still live. */
-void guard_take_marks(struct guard *g);
-
 /* launch.c. Starts the PMIx server process; reports a failure to the head. */
 void guard_start_server(struct guard *g);
 
@@ -116,6 +113,10 @@ void guard_drop_files(struct guard *g);
  * the report, else when no further report has followed for a moment. */
 void guard_report(struct guard *g, enum report_kind kind, uint32_t rank, uint32_t number);
 void guard_hurry_reports(struct guard *g);
+
+/* Reports a rank that has left in order, and all of these that live. */
+void guard_take_mark(struct guard *g, uint32_t i);
+void guard_take_marks(struct guard *g);
 void guard_send_due_reports(struct guard *g);
 
 /* Sends all reports, and then a frame of this host to the head. */

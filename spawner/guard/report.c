@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "guard_private.h"
+#include "session.h"
 #include "spawner/util/launcher_clock.h"
 
 #include <stdarg.h>
@@ -66,4 +67,22 @@ void guard_report_failure(struct guard *g, const char *format, ...)
         return;
     size_t length = (size_t)(used + n);
     guard_send(g, WIRE_FAILED, 0, text, length < sizeof(text) ? length : sizeof(text) - 1);
+}
+
+void guard_take_mark(struct guard *g, uint32_t i)
+{
+    uint32_t rank = g->first + i;
+    if (g->finalized[i] || !session_slot(g->session, rank).has_left)
+        return;
+    g->finalized[i] = true;
+    guard_report(g, REPORT_FINALIZED, rank, 0);
+}
+
+/* With code 0 a rank does not tell the server that it leaves. */
+void guard_take_marks(struct guard *g)
+{
+    for (uint32_t i = 0; i < g->count; i++)
+        if (g->pids[i])
+            guard_take_mark(g, i);
+    guard_hurry_reports(g);
 }
