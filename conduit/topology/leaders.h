@@ -70,7 +70,10 @@ void tk_leaders_open(struct tk_leaders *leaders, bool on_demand);
  * dissemination begins in a leader when the tree's last one is over there, with messages of the
  * tree still on their way to others: both count.
  *
- * The agreement sends one message in each step, of the tree if there is one. */
+ * The agreement sends one message in each step, of the tree if there is one.
+ *
+ * What is handled needs no buffer any more: it is in its queue again before the handler counts the
+ * message, or in the batch to be posted, which the queue has buffers for (credit_loan.c). */
 static inline int tk_leaders_messages_max(uint32_t ranks)
 {
     enum { tree_awaits = 3 };
