@@ -150,6 +150,10 @@ numbers()
     SETTINGS="GASNET_NUM_QPS=2" job_by_rank 2 "$messages"
     passes "a second port of iWARP"
     says 'all ranks use 1 of the ports that they found, up to 2: the others are Ethernet in one rank and iWARP in another' 1
+    ranks=("SOFTHCA_PROFILE=qedr,e810-iwarp GASNET_IBV_PORTS_VERBOSE=1" SOFTHCA_PROFILE=e810-iwarp,qedr)
+    SETTINGS="" job_by_rank 2 "$messages"
+    passes "RoCE and iWARP on each host"
+    says 'port irdma0:1 is not used: it is iWARP, and RoCE, which is used, does not reach it' 1
     ranks=(SOFTHCA_PROFILE=qedr SOFTHCA_PROFILE=e810-iwarp)
     SETTINGS="" job_by_rank 2 "$messages"
     fails_with 1 "RoCE and iWARP"

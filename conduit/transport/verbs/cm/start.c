@@ -30,9 +30,8 @@ enum tk_status tk_cm_choose(void)
     bool is_asked = !strcmp(tk_settings.ibv_connect, "rdmacm");
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
         struct tk_rail *rail = &tk_verbs.rails[i];
-        struct tk_port_address *a = &rail->address;
+        const struct tk_port_address *a = &rail->address;
         rail->is_iwarp = rail->context->device->transport_type == IBV_TRANSPORT_IWARP;
-        a->is_iwarp = rail->is_iwarp;
         rail->by_cm = is_asked || rail->is_iwarp;
         tk_verbs.has_iwarp |= rail->is_iwarp;
         if (rail->is_iwarp && !strcmp(tk_settings.ibv_connect, "verbs")) {

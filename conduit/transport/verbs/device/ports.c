@@ -131,6 +131,7 @@ static const char *take_gids(struct tk_rail *rail, struct ibv_context *context, 
     int wanted = tk_gid_index_of(ibv_get_device_name(context->device), port);
     bool is_first = !is_ethernet && wanted < 0; /* the others are its aliases */
     a->is_ethernet = is_ethernet;
+    a->is_iwarp = context->device->transport_type == IBV_TRANSPORT_IWARP;
     a->needs_gid = is_ethernet || attr->lid == 0 || (attr->flags & IBV_QPF_GRH_REQUIRED);
     a->gid_count = (uint8_t)tk_gid_table_offer(context, port, attr->gid_tbl_len,
                                                is_first ? 0 : wanted, a->gids);

@@ -78,7 +78,7 @@ int tk_gid_row_now(struct ibv_context *context, int port, const struct tk_gid *g
 /* device/network.c */
 enum { tk_gid_size = 16 };
 struct tk_network {
-    bool is_ethernet;
+    bool is_ethernet, is_iwarp;
     uint8_t prefix[tk_gid_size];
 };
 void tk_network_of(struct tk_network *network, const struct tk_rail *rail);

@@ -177,11 +177,14 @@ static enum tk_status look_at_all(struct search *search)
 
 /* Hosts find the ports of two InfiniBand subnets in different orders, and some have Ethernet ports
  * too: InfiniBand comes first, and its subnets in the order of their prefixes, so that rails with
- * one number are on one subnet. Networks of Ethernet are left as found: routers join them. */
+ * one number are on one subnet. Then come RoCE and iWARP. Networks of these are left as found:
+ * routers join them. */
 static bool comes_before(const struct candidate *a, const struct candidate *b)
 {
     if (a->network.is_ethernet != b->network.is_ethernet)
         return !a->network.is_ethernet;
+    if (a->network.is_iwarp != b->network.is_iwarp)
+        return !a->network.is_iwarp;
     return !a->network.is_ethernet &&
            memcmp(a->network.prefix, b->network.prefix, sizeof(a->network.prefix)) < 0;
 }
@@ -397,6 +400,8 @@ static const char *why_not(const struct search *search, const struct candidate *
 {
     if (c->is_elsewhere && c->network.is_ethernet != search->found->network.is_ethernet)
         return "is Ethernet, and InfiniBand, which is used, does not reach it";
+    if (c->is_elsewhere && c->network.is_iwarp != search->found->network.is_iwarp)
+        return "is iWARP, and RoCE, which is used, does not reach it";
     if (c->is_elsewhere)
         return "is not on the network of the first port";
     if (c->distance > farthest)
