@@ -115,7 +115,7 @@ static bool device_limit(const struct simulation *s, const struct busiest *b, ch
 /* What takes most of the time, or stops the job. */
 static void limit_of(const struct simulation *s, const struct busiest *b, char *text, size_t size)
 {
-    uint64_t total = s->ends[SIM_EXIT], spent = 0;
+    uint64_t total = end_of(s, SIM_EXIT), spent = 0;
     int longest = 0;
     if (b->fence > WIRE_MAX_BULK) {
         snprintf(text, size,
@@ -126,6 +126,10 @@ static void limit_of(const struct simulation *s, const struct busiest *b, char *
     }
     if (device_limit(s, b, text, size))
         return;
+    if (s->hangs) {
+        snprintf(text, size, "nobody notices that a host is silent: the job does not end");
+        return;
+    }
     for (int i = 0; i < sim_phases; i++) {
         uint64_t took = end_of(s, i) - (i ? end_of(s, i - 1) : 0);
         if (took > spent) {

@@ -117,6 +117,7 @@ struct simulation {
     uint64_t ends[sim_phases];
     uint64_t random;
     bool has_failed;    /* no memory */
+    bool hangs;         /* nobody notices that a host has failed */
     bool is_late;       /* ranks have not agreed by GASNET_EXITTIMEOUT */
     int status, wanted; /* that the policy ends the job with, and that it should */
 };

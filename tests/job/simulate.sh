@@ -299,6 +299,15 @@ for word in exits=777 late=777 fail=777; do
     timeout 60 "$GASNETRUN" -n 1000000 -N 3907 "--simulate=barrier:2,$word" --json >/dev/null || failed "a million ranks, $word: status $?"
 done
 
+# A silent host that neither the launcher nor a device is to notice. With one of both, ranks 2 and 5 or the launcher end the job.
+silent=start=fork,barrier:2,fail=1,failure=silent
+GASNET_SSH_HEARTBEAT=0 GASNET_QP_TIMEOUT=0 timeout 20 "$GASNETRUN" -n 12 -N 12 "--simulate=$silent" >"$scratch/out" 2>"$scratch/err"
+[ $? = 1 ] && grep -q 'the job does not end: nobody notices that host 1 is silent' "$scratch/err" || failed "a silent host is noticed: $(cat "$scratch/err")"
+for setting in GASNET_SSH_HEARTBEAT=0 GASNET_QP_TIMEOUT=0; do
+    env $setting "$GASNETRUN" -n 12 -N 12 "--simulate=$silent" | awk '$1 == "failure" { print int($2) }'
+done >"$scratch/silent"
+[ "$(tr '\n' ' ' <"$scratch/silent")" = "14 25 " ] || failed "a silent host without heartbeats, and without timeouts, takes $(cat "$scratch/silent") s, not 14 and 25"
+
 # limit WORDS TEXT: what is reached first
 limit()
 {
