@@ -339,11 +339,11 @@ bool options_parse(struct options *o, char **argv, char *why, size_t size)
                              o->report);
     if (o->wish == ACTION_TOP)
         return take_job(o, &r);
-    if (o->once || o->web || (o->json && o->wish != ACTION_SIMULATE))
+    if (o->once || o->web)
         return options_wrong(&r, "%s is for gasnetrun_ibv --top alone",
-                             o->once   ? "--once"
-                             : o->json ? "--json"
-                                       : "--web");
+                             o->once ? "--once" : "--web");
+    if (o->json && o->wish != ACTION_SIMULATE)
+        return options_wrong(&r, "%s is for gasnetrun_ibv --top and --simulate", "--json");
     bool is_planned = o->wish == ACTION_PLAN || o->wish == ACTION_SIMULATE;
     if (o->wish != ACTION_RUN && !is_planned)
         return true;

@@ -21,6 +21,8 @@
 /* An order, the code of an abort, an entry of a report, and a sentence. */
 enum { order_bytes = 4, code_bytes = 4, entry_bytes = 12, text_bytes = 100 };
 
+static const uint64_t never = UINT64_MAX;
+
 struct accusation {
     uint64_t time;
     uint32_t rank, lost;
@@ -51,7 +53,7 @@ static bool is_below_head(const struct simulation *s, uint32_t host)
 }
 
 /* Until a device gives up a message: its timeout, 4.096 us times a power of two, for each try. A
- * device may wait up to four times as long. */
+ * device may wait up to four times as long. Timeout 0: it never does. */
 static uint64_t giving_up(void)
 {
     return (UINT64_C(4096) << tk_settings.qp_timeout) * (uint64_t)(tk_settings.qp_retry_count + 1);
@@ -64,7 +66,8 @@ static void accuse(void *unused, uint32_t from, uint32_t to, uint64_t time)
     struct simulation *s = failing.s;
     struct tk_exit_state state = {.pid = 1};
     (void)unused;
-    if (s->host_of[to] != failing.host || !tk_state_fail(&state, "peer unreachable"))
+    if (s->host_of[to] != failing.host || tk_settings.qp_timeout == 0 ||
+        !tk_state_fail(&state, "peer unreachable"))
         return;
     if (failing.count == failing.space) {
         uint32_t space = failing.space ? 2 * failing.space : 64;
@@ -111,16 +114,19 @@ static void take_loss(struct simulation *s, uint64_t now)
     policy_launcher_failed(&failing.policy, why, sizeof(why) - 1, (int64_t)(now / 1000000));
 }
 
-/* Until the policy ends the job, what comes first counts. Returns when that is. */
+/* Until the policy ends the job, what comes first counts. Returns when that is; `never` where
+ * nobody notices. */
 static uint64_t decide(struct simulation *s)
 {
     uint32_t next = 0;
     bool is_known = false;
     for (;;) {
         int64_t deadline = policy_deadline(&failing.policy);
-        uint64_t ends = deadline == INT64_MAX ? UINT64_MAX : (uint64_t)deadline * 1000000;
-        uint64_t abort = next < failing.count ? failing.by[next].time : UINT64_MAX;
-        uint64_t loss = is_known ? UINT64_MAX : failing.loss;
+        uint64_t ends = deadline == INT64_MAX ? never : (uint64_t)deadline * 1000000;
+        uint64_t abort = next < failing.count ? failing.by[next].time : never;
+        uint64_t loss = is_known ? never : failing.loss;
+        if (ends == never && abort == never && loss == never)
+            return never;
         if (ends <= abort && ends <= loss) {
             if (policy_must_end(&failing.policy, deadline))
                 return ends;
@@ -173,11 +179,17 @@ static void fail(struct simulation *s)
     uint64_t begins = s->ends[SIM_CALLS];
     failing.loss = begins + (s->in.is_silent ? (TREE_SILENT_MAX + 1) * heartbeat : 0) +
                    sim_levels(s) * sim_frame_time(s, text_bytes);
+    if (s->in.is_silent && heartbeat == 0)
+        failing.loss = never;
     launch(s);
     sim_get_stuck(s, failing.host, failing.end, accuse, NULL);
     if (failing.count)
         qsort(failing.by, failing.count, sizeof(*failing.by), by_time);
-    uint64_t decided = decide(s), now = decided + sim_to_all(s, order_bytes);
+    uint64_t decided = decide(s);
+    s->hangs = decided == never;
+    if (s->hangs)
+        return;
+    uint64_t now = decided + sim_to_all(s, order_bytes);
     end_others(s, now);
     now += sim_levels(s) * sim_frame_time(s, entry_bytes) +
            s->in.ranks / s->in.hosts * s->costs.rank_guard;

@@ -45,6 +45,7 @@ void sim_messages_open(struct simulation *s)
     shape.is_static = false;
     if (tk_shape_peers(&shape) == 0)
         return;
+    s->conns = shape.conns;
     s->connections_max = (uint32_t)tk_settings.connect_max / shape.conns;
     s->is_shared = tk_verbs_shares(&shape, (int)s->in.srq, &s->limits, &s->plan);
     s->credits =

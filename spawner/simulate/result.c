@@ -50,7 +50,7 @@ static uint64_t queue_pairs(const struct simulation *s)
     for (uint32_t h = 0; h < s->in.hosts; h++) {
         uint64_t sum = each * s->hosts[h].ranks;
         for (uint32_t n = s->hosts[h].first; n < s->hosts[h].end; n++)
-            sum += s->leaders[n].connections_most;
+            sum += (uint64_t)s->leaders[n].connections_most * s->conns;
         most = most_of(most, sum);
     }
     return most;
@@ -115,7 +115,7 @@ static bool device_limit(const struct simulation *s, const struct busiest *b, ch
 /* What takes most of the time, or stops the job. */
 static void limit_of(const struct simulation *s, const struct busiest *b, char *text, size_t size)
 {
-    uint64_t total = s->ends[SIM_EXIT], spent = 0;
+    uint64_t total = end_of(s, SIM_EXIT), spent = 0;
     int longest = 0;
     if (b->fence > WIRE_MAX_BULK) {
         snprintf(text, size,
@@ -126,6 +126,10 @@ static void limit_of(const struct simulation *s, const struct busiest *b, char *
     }
     if (device_limit(s, b, text, size))
         return;
+    if (s->hangs) {
+        snprintf(text, size, "nobody notices that a host is silent: the job does not end");
+        return;
+    }
     for (int i = 0; i < sim_phases; i++) {
         uint64_t took = end_of(s, i) - (i ? end_of(s, i - 1) : 0);
         if (took > spent) {
@@ -174,7 +178,7 @@ static unsigned rows_of(const struct simulation *s, struct row rows[rows_max])
                               {"pmix_gets", s->pmix_gets},
                               {"pmix_fences", s->pmix_fences},
                               {"datagrams", s->stock.datagrams},
-                              {"connections", s->stock.connections},
+                              {"connections", s->stock.connections * s->conns},
                               {"connections_closed", s->stock.closed},
                               {"messages", s->stock.sent},
                               {"acks", s->stock.acks},
@@ -208,13 +212,13 @@ void sim_print(const struct simulation *s)
            (double)s->cpu / 1e9, (double)s->head_cpu / 1e9, (double)b.cpu / 1e9);
     printf("Busiest rank: %" PRIu64 " messages, %" PRIu64 " bytes, %" PRIu64
            " connections, %" PRIu64 " datagrams\n",
-           b.messages, b.bytes, b.connections, b.datagrams);
+           b.messages, b.bytes, b.connections * s->conns, b.datagrams);
     printf("At the end: busiest rank %" PRIu64 " messages, %" PRIu64 " bytes, %" PRIu64
            " connections; host %" PRIu64 " messages, %" PRIu64 " connections; head %" PRIu64
            " frames, %" PRIu64 " bytes\n",
-           s->end.rank.messages, s->end.rank.bytes, s->end.rank.connections, s->end.host.messages,
-           s->end.host.connections, s->head_frames - s->end.head_frames,
-           s->head_bytes - s->end.head_bytes);
+           s->end.rank.messages, s->end.rank.bytes, s->end.rank.connections * s->conns,
+           s->end.host.messages, s->end.host.connections * s->conns,
+           s->head_frames - s->end.head_frames, s->head_bytes - s->end.head_bytes);
     printf("Busiest link: %s, %u messages, %" PRIu64 " bytes\n", b.link_name, b.link->messages,
            b.link->bytes);
     printf("Head: %" PRIu64 " frames, %" PRIu64 " bytes; a guard of its own: %" PRIu64 " bytes\n",
@@ -244,13 +248,13 @@ void sim_print_json(const struct simulation *s)
            (double)s->head_cpu / 1e9, (double)b.cpu / 1e9);
     printf(",\"rank\":{\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"connections\":%" PRIu64
            ",\"datagrams\":%" PRIu64 "}",
-           b.messages, b.bytes, b.connections, b.datagrams);
+           b.messages, b.bytes, b.connections * s->conns, b.datagrams);
     printf(",\"end\":{\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"connections\":%" PRIu64
            ",\"host_messages\":%" PRIu64 ",\"host_bytes\":%" PRIu64 ",\"host_connections\":%" PRIu64
            ",\"head_frames\":%" PRIu64 ",\"head_bytes\":%" PRIu64 "}",
-           s->end.rank.messages, s->end.rank.bytes, s->end.rank.connections, s->end.host.messages,
-           s->end.host.bytes, s->end.host.connections, s->head_frames - s->end.head_frames,
-           s->head_bytes - s->end.head_bytes);
+           s->end.rank.messages, s->end.rank.bytes, s->end.rank.connections * s->conns,
+           s->end.host.messages, s->end.host.bytes, s->end.host.connections * s->conns,
+           s->head_frames - s->end.head_frames, s->head_bytes - s->end.head_bytes);
     printf(",\"link\":{\"name\":\"%s\",\"messages\":%u,\"bytes\":%" PRIu64 "}", b.link_name,
            b.link->messages, b.link->bytes);
     printf(",\"head\":{\"frames\":%" PRIu64 ",\"bytes\":%" PRIu64 "},\"guard\":{\"bytes\":%" PRIu64

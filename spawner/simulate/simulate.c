@@ -190,11 +190,15 @@ static bool is_small_enough(const struct simulation *s)
 /* What the simulated job ends with, if not as it should. */
 static int verdict(const struct simulation *s)
 {
-    if (s->is_late)
+    if (s->hangs)
+        log_error("--simulate: the job does not end: nobody notices that host %lld is silent, with "
+                  "GASNET_SSH_HEARTBEAT=0",
+                  (long long)s->in.fails);
+    else if (s->is_late)
         log_error("--simulate: ranks have not agreed on the code by GASNET_EXITTIMEOUT");
     else if (s->status != s->wanted)
         log_error("--simulate: the job ends with status %d, not %d", s->status, s->wanted);
-    return s->is_late || s->status != s->wanted ? EXIT_RUNTIME : 0;
+    return s->hangs || s->is_late || s->status != s->wanted ? EXIT_RUNTIME : 0;
 }
 
 static int print_run(struct simulation *s, bool as_json)

@@ -97,7 +97,8 @@ struct simulation {
     struct tk_loan_plan plan;      /* of its shared receive queue */
     struct tk_verbs_credits credits;
     bool is_shared;              /* receive queues are */
-    uint32_t connections_max;    /* of a process at once; 0: not bounded */
+    uint32_t conns;              /* connections to a peer; what is counted below are peers */
+    uint32_t connections_max;    /* peers of a process at once; 0: not bounded */
     struct sim_waiting *waiting; /* messages.c */
     uint32_t waiting_count, waiting_space, waiting_free;
     /* A message of this leader that waited for a credit is gone. */
@@ -116,6 +117,7 @@ struct simulation {
     uint64_t ends[sim_phases];
     uint64_t random;
     bool has_failed;    /* no memory */
+    bool hangs;         /* nobody notices that a host has failed */
     bool is_late;       /* ranks have not agreed by GASNET_EXITTIMEOUT */
     int status, wanted; /* that the policy ends the job with, and that it should */
 };

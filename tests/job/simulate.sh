@@ -159,6 +159,13 @@ compare 64 16 0 barrier:3 broadcast:100000 reduce:2000 reduce_all:8
 # Barriers by the tree and then by dissemination, and rings
 compare 12 12 1 barrier:103 broadcast:500000 reduce:400000 reduce_all:100000
 
+# Three connections to each peer. Each has a port of its own in the simulation, and all have one here, so peer infos differ.
+export GASNET_NUM_QPS=3
+run 12 12 barrier:2
+simulate 12 12 barrier:2
+unset GASNET_NUM_QPS
+same "three connections to each peer" "$(predicted connections)" "$(counter connections_made)"
+
 # One credit for each connection, and two; two for all connections together: broadcasts wait for them
 credits 16 GASNET_AM_CREDITS_PP=1 barrier:4 broadcast:64 reduce:64 reduce_all:64 broadcast:300000
 credits 16 GASNET_AM_CREDITS_PP=2 barrier:4 broadcast:64 reduce:64 broadcast:300000 reduce:300000
@@ -292,6 +299,15 @@ for word in exits=777 late=777 fail=777; do
     timeout 60 "$GASNETRUN" -n 1000000 -N 3907 "--simulate=barrier:2,$word" --json >/dev/null || failed "a million ranks, $word: status $?"
 done
 
+# A silent host that neither the launcher nor a device is to notice. With one of both, ranks 2 and 5 or the launcher end the job.
+silent=start=fork,barrier:2,fail=1,failure=silent
+GASNET_SSH_HEARTBEAT=0 GASNET_QP_TIMEOUT=0 timeout 20 "$GASNETRUN" -n 12 -N 12 "--simulate=$silent" >"$scratch/out" 2>"$scratch/err"
+[ $? = 1 ] && grep -q 'the job does not end: nobody notices that host 1 is silent' "$scratch/err" || failed "a silent host is noticed: $(cat "$scratch/err")"
+for setting in GASNET_SSH_HEARTBEAT=0 GASNET_QP_TIMEOUT=0; do
+    env $setting "$GASNETRUN" -n 12 -N 12 "--simulate=$silent" | awk '$1 == "failure" { print int($2) }'
+done >"$scratch/silent"
+[ "$(tr '\n' ' ' <"$scratch/silent")" = "14 25 " ] || failed "a silent host without heartbeats, and without timeouts, takes $(cat "$scratch/silent") s, not 14 and 25"
+
 # limit WORDS TEXT: what is reached first
 limit()
 {
@@ -338,6 +354,8 @@ wrong barrier:2:3 'barrier:2:3: not a number between 1 and'
 wrong fabric=dragonfly,ports=4 'has 6 hosts at most, not 10; ports='
 GASNET_CONNECT_MAX=4 wrong plant=connect 'not with GASNET_CONNECT_MAX=4'
 wrong costs=/nonexistent 'costs=/nonexistent: No such file'
+"$GASNETRUN" -n 2 --json true 2>"$scratch/err"
+[ $? = 2 ] && grep -q -- '--json is for gasnetrun_ibv --top and --simulate' "$scratch/err" || failed "--json without --simulate: $(cat "$scratch/err")"
 echo "message 3 us" >"$scratch/costs"
 wrong "costs=$scratch/costs" 'line 1: message is in us, not in ns'
 wrong "costs=$scratch" "costs=$scratch: Is a directory"

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 
 from growth import line
 from job import BenchError, children, virtual
@@ -248,19 +249,24 @@ class Costs:
         says = [each.simulate(bench, bench.path("costs"))["cpu"]["all"] for each in (one, other)]
         self.add(cost, 1e9 * (other.least - one.least - says[1] + says[0]) / more, how)
 
-    def lines(self):
-        return [f"{name} {value} {self.known[name][1]}  # {self.known[name][2]}: {self.how[name]}" for name, value in self.values.items()]
+    def lines(self, values=None):
+        return [f"{name} {value} {self.known[name][1]}  # {self.known[name][2]}: {self.how[name]}" for name, value in (values or self.values).items()]
 
     def write(self, path):
         with open(path, "w", encoding="utf-8") as file:
             file.write("".join(one + "\n" for one in self.lines()))
 
     def texts(self, top, measured):
-        """{path: text} of doc/scaling/costs.txt, and of costs.def with the same values. What was not measured now keeps its line."""
+        """{path: text} of doc/scaling/costs.txt, and of costs.def with the same values. What was not measured now keeps its line; so does what
+        came out as 0, a difference that other work has hidden."""
         path, definitions = os.path.join(top, "doc", "scaling", "costs.txt"), os.path.join(top, "spawner", "simulate", "costs.def")
         with open(path, encoding="utf-8") as file:
-            kept = [one for one in file.read().splitlines() if one.split()[:1] and one.split()[0] in UNMEASURED and one.split()[0] not in self.values]
+            old = {one.split()[0]: one for one in file.read().splitlines() if one.split() and one[0] != "#"}
+        good = {name: value for name, value in self.values.items() if value > 0}
+        kept = [one for name, one in old.items() if name not in good and (name in UNMEASURED or name in self.values)]
+        for name in self.values.keys() - good.keys():
+            print(f"{name}: 0 in this run, so that it keeps its value: other work has hidden it", file=sys.stderr)
         with open(definitions, encoding="utf-8") as file:
             text = file.read()
-        return {path: HEAD + f"# Measured {measured}\n" + "".join(one + "\n" for one in self.lines() + kept),
-                definitions: with_values(text, self.values)}
+        return {path: HEAD + f"# Measured {measured}\n" + "".join(one + "\n" for one in self.lines(good) + kept),
+                definitions: with_values(text, good)}

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The costs built into gasnetrun_ibv --simulate are those of doc/scaling/costs.txt, make bench-simulate names a job that was not predicted, and
 # --update writes all of its files or none.
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import os
 import re
 import subprocess
@@ -139,6 +141,18 @@ class Written(unittest.TestCase):
         self.assertNotIn("| 1024 |", table)
         self.assertEqual(page.partition(predict.BEGIN)[0], read("doc", "scaling.md").partition(predict.BEGIN)[0])
         self.assertEqual(page.partition(predict.END)[2], read("doc", "scaling.md").partition(predict.END)[2])
+
+    def test_a_cost_that_is_0_keeps_its_value(self):
+        measured = costs.Costs()
+        measured.add("message", 4321, "a test")
+        measured.add("peer", -1, "a test")
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            texts = measured.texts(self.top.name, "1999-12-31, a machine")
+        self.assertIn("peer: 0 in this run", said.getvalue())
+        file, definitions = texts[self.path("doc/scaling/costs.txt")], texts[self.path("spawner/simulate/costs.def")]
+        self.assertEqual(costs.of_file(file)["peer"], costs.of_file(read("doc", "scaling", "costs.txt"))["peer"])
+        self.assertEqual(costs.built_in(definitions)["peer"], measured.known["peer"])
+        self.assertEqual(costs.of_file(file)["message"], (4321, "ns"))
 
     def test_an_error_leaves_all_files(self):
         with self.assertRaises(OSError):
