@@ -25,6 +25,9 @@ static const uint64_t turn_max = TK_SECOND / 200, all_turns = TK_SECOND / 5;
  * leaders has 20 steps. */
 enum { pauses_of_grace = 10 };
 
+/* What the launcher needs to take an abort on a busy machine. */
+static const uint64_t aside_margin = TK_SECOND / 2;
+
 uint64_t tk_exit_grace(bool oversubscribed, uint32_t ranks, uint32_t cpus)
 {
     if (!oversubscribed)
@@ -136,7 +139,7 @@ bool tk_leave_parts(bool has_network, bool has_agreed, bool is_grace_over)
 uint64_t tk_leave_aside_max(uint32_t depth, uint64_t grace)
 {
     uint64_t of_tree = depth ? tk_elect_pause(depth, grace) + tk_notice_patience(grace) : 0;
-    return 2 * grace + of_tree;
+    return tk_min(3 * grace + of_tree, tk_aside_watchdog * TK_SECOND - aside_margin);
 }
 
 bool tk_leave_puts_code(uint32_t ranks, int code, bool has_agreed, bool is_carried)

@@ -116,10 +116,14 @@ uint64_t tk_notice_patience(uint64_t grace);
 /* Whether a rank goes on to the launcher's fence. */
 bool tk_leave_parts(bool has_network, bool has_agreed, bool is_grace_over);
 
-/* How long after its grace period a rank that leaves without the network waits for the others in
- * the fence. It passes no notice on, so those below it in the tree hear when the elected rank has
- * lost its patience; then their own grace period begins. `depth`: of the deepest rank, 0 without a
- * tree. */
+/* The watchdog of a rank that leaves without the network, in seconds: the interrupted thread may
+ * hold libpmix's lock, which the helper waits for. */
+enum { tk_aside_watchdog = 3 };
+
+/* How long such a rank waits for the others in the fence, from the begin of its exit. It passes no
+ * notice on, so those below it in the tree hear when the elected rank has lost its patience; then
+ * their own grace period begins. It asks the launcher to end the job before its watchdog does.
+ * `depth`: of the deepest rank, 0 without a tree. */
 uint64_t tk_leave_aside_max(uint32_t depth, uint64_t grace);
 
 /* Whether it adds its code to the data of the fence: not if no rank can learn a larger one from it,

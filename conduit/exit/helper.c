@@ -20,11 +20,6 @@
 #include "stats/write.h"
 #include "trace/trace.h"
 
-/* The watchdog of an exit in a signal handler, in seconds: the interrupted thread may hold
- * libpmix's lock, which the helper waits for. The helper stops waiting for other ranks long before.
- */
-enum { interrupted_max = 3 };
-
 static bool helper_runs;
 
 /* The launcher did not see the death, or ignores it. A leaving rank learns from the fence that not
@@ -97,7 +92,7 @@ void tk_helper_watch_neighbours(void)
 
 void tk_helper_watchdog(void)
 {
-    alarm(interrupted_max);
+    alarm(tk_aside_watchdog);
 }
 
 bool tk_helper_hand_over(void)

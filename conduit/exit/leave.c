@@ -314,7 +314,8 @@ _Noreturn void tk_leave_without_network(void)
     /* Ranks of other neighbourhoods that wait for this one give up after `grace` and enter the
      * fence too. A rank that enters it because all agree has written the code to its flags before.
      */
-    uint64_t until = tk_exit_state.grace_end + tk_leave_aside_max(tk_agree_depth_max(), grace());
+    uint64_t began = tk_exit_state.grace_end - grace();
+    uint64_t until = began + tk_leave_aside_max(tk_agree_depth_max(), grace());
     enum tk_status status = part_from_others(serve_aside_and_nap, until);
     serve_aside();
     if (status == TK_OK) {

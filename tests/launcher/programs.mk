@@ -18,7 +18,7 @@ $(call launcher_program,hostile,tests/launcher/hostile.c,$(launcher_pure))
 $(call launcher_program,registration,tests/launcher/registration.c spawner/server/jobinfo.c,$(launcher_pure) $$(PMIX_LIBS) -ldl)
 
 ifeq ($(have_cmocka),yes)
-launcher_units = launcher environ auth explain wire hosts foreign
+launcher_units = launcher policy environ auth explain wire hosts foreign
 $(foreach u,$(launcher_units),$(call launcher_program,unit_$(u),tests/launcher/unit_$(u).c,$(launcher_pure) $$(CMOCKA_LIBS)))
 # With a made tree and caller instead of those of the launcher
 $(call launcher_program,unit_top,tests/launcher/unit_top.c spawner/head/view.c spawner/head/collect.c spawner/run/samples.c spawner/run/top_table.c spawner/util/byte_queue.c \

@@ -178,10 +178,11 @@ static void a_rank_without_the_network_waits_for_those_notified_late(void **unus
 {
     (void)unused;
     const uint64_t grace = TK_SECOND / 10;
-    assert_int_equal(tk_leave_aside_max(0, grace), 2 * grace); /* no tree */
+    assert_int_equal(tk_leave_aside_max(0, grace), 3 * grace); /* no tree */
     for (uint32_t depth = 1; depth < 30; depth++)
         assert_true(tk_leave_aside_max(depth, grace) >=
-                    tk_elect_pause(depth, grace) + tk_notice_patience(grace) + 3 * grace / 2);
+                    tk_elect_pause(depth, grace) + tk_notice_patience(grace) + 5 * grace / 2);
+    assert_true(tk_leave_aside_max(9, 10 * grace) <= tk_aside_watchdog * TK_SECOND - 5 * grace);
 }
 
 static void codes_travel_where_one_may_be_missed(void **unused)
