@@ -515,8 +515,8 @@ static void take_exit_notice(void)
 {
     struct {
         struct tk_message_head head;
-        int32_t code;
-    } message = {.head = {.kind = TK_CONTROL, .handler = TK_HANDLER_EXIT, .nargs = 1}, .code = 9};
+        int32_t code, along_tree;
+    } message = {.head = {.kind = TK_CONTROL, .handler = TK_HANDLER_EXIT, .nargs = 2}, .code = 9};
     struct tk_arrival arrival = {.peer = tk_peer(2), .head = &message.head};
     tk_deliver(&arrival);
     note("handled"); /* the handler itself must not leave: locks may be held below it */
