@@ -82,19 +82,6 @@ static bool has_tree(void)
     return tk_leaders_have_tree(leaving.s->nbrhds, true);
 }
 
-static uint32_t nbrhd_of_rank(uint32_t rank)
-{
-    uint32_t low = 0, high = leaving.s->nbrhds;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (leaving.s->first[middle] <= rank)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void later(uint64_t time, uint32_t what, uint32_t a, uint32_t b, uint64_t c)
 {
     leaving.s->has_failed |= !sim_events_add(&leaving.s->events, time, what, a, b, c);
@@ -525,7 +512,7 @@ static bool leaving_open(struct simulation *s, int64_t single)
     }
     if (single < 0)
         return true;
-    uint32_t nbrhd = nbrhd_of_rank((uint32_t)single);
+    uint32_t nbrhd = sim_nbrhd_of_rank(s, (uint32_t)single);
     leaving.single = s->first[nbrhd] == single ? nbrhd : s->nbrhds;
     if (leaving.single != s->nbrhds)
         return true;

@@ -105,7 +105,7 @@ static bool meet(uint32_t from, uint32_t to, uint64_t key, enum waits_for state,
 
 /* ---- messages */
 
-static uint32_t nbrhd_of_rank(const struct simulation *s, uint32_t rank)
+uint32_t sim_nbrhd_of_rank(const struct simulation *s, uint32_t rank)
 {
     uint32_t low = 0, high = s->nbrhds;
     while (high - low > 1) {
@@ -138,7 +138,7 @@ static void message_send(struct simulation *s, uint32_t from, uint32_t to, uint6
 
 static void post(struct simulation *s, uint32_t me, uint64_t phase, const struct sim_transfer *t)
 {
-    uint32_t other = nbrhd_of_rank(s, t->other);
+    uint32_t other = sim_nbrhd_of_rank(s, t->other);
     uint64_t key = phase << 32 | t->tag, ready = key | tk_coll_ready_tag, nbytes = t->nbytes;
     bool is_large = nbytes > tk_coll_eager_max;
     if (t->is_send && !is_large) {

@@ -135,6 +135,7 @@ uint64_t sim_inside(const struct simulation *s, uint32_t nbrhd);
 
 /* ---- rounds.c */
 void sim_collective(struct simulation *s, const struct sim_call *call);
+uint32_t sim_nbrhd_of_rank(const struct simulation *s, uint32_t rank);
 
 /* ---- infos.c: bytes that a fence of data carries, of all hosts: the first, and that at the end.
  * Nothing on one host, where fences carry no data. */
