@@ -28,8 +28,8 @@ static const uint64_t patience = TK_SECOND / 4;
  * it does; and between polls. */
 static const uint64_t patience_to_poll = TK_SECOND / 50, patience_of_poll = TK_SECOND / 500;
 
-/* On two CPUs that others used too, 256 ranks met within 0.1 s and 1024 within 1.1 s. Who waits in
- * vain, because a rank can't join, starts this much later. */
+/* 256 ranks met within 0.1 s and 1024 within 1.1 s on two CPUs beside other work. If a rank can't
+ * join, the others start this much later. */
 static const uint64_t meeting_patience = TK_SECOND, patience_of_each = TK_SECOND / 250;
 
 /* Special values in place of the size of an edition. */

@@ -13,10 +13,11 @@ struct sim_end {
     uint64_t wanted; /* when it has something to send; UINT64_MAX: it has not */
     uint64_t up;     /* when it may send */
     uint32_t datagrams;
-    int credits;                 /* requests that it may send now */
-    int to_return;               /* the other's credits that it holds back */
-    struct tk_borrower borrower; /* with shared receive queues: of its own credits, */
-    struct tk_account account;   /* and of the other's */
+    int credits;                    /* requests that it may send now */
+    int to_return;                  /* the other's credits that it holds back */
+    int bounded_sent, bounded_came; /* messages that take no credit */
+    struct tk_borrower borrower;    /* with shared receive queues: of its own credits, */
+    struct tk_account account;      /* and of the other's */
 
     /* Where the number of connections is bounded: demand.c */
     struct tk_incarnation incarnation;

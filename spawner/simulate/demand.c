@@ -78,7 +78,7 @@ static void drop_if_settled(const struct record *r)
 
 /* ---- datagrams: in the 64 bits of an event */
 
-enum { what_bits = 4, count_bits = 11, epoch_bits = 19 };
+enum { what_bits = 4, count_bits = 11, count_mask = (1 << count_bits) - 1, epoch_bits = 19 };
 
 static uint64_t pack(const struct tk_incarnation_word *w)
 {
@@ -107,13 +107,14 @@ static struct tk_incarnation_word unpack(uint64_t word)
     return w;
 }
 
-/* Credits in use, and those held back, as tk_pair_balance() counts them. */
+/* Credits in use, and those held back, and messages without credits, as tk_pair_balance() counts
+ * them. */
 static void balance(const struct record *r, int *out, int *owed)
 {
     const struct sim_end *end = r->end;
     int ours = r->s->is_shared ? end->borrower.limit - end->borrower.given : r->s->credits.base;
-    *out = ours - end->credits;
-    *owed = end->to_return;
+    *out = (ours - end->credits + end->bounded_sent) & count_mask;
+    *owed = (end->to_return + end->bounded_came) & count_mask;
 }
 
 static void say(struct record *r, struct tk_incarnation_word word)

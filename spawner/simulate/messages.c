@@ -113,6 +113,7 @@ static uint64_t post(struct simulation *s, struct sim_end *end, const struct sim
 {
     int carried = tk_credit_carried(kind_on_wire(s, m->what), end->to_return);
     end->to_return -= carried;
+    end->bounded_sent += kind_on_wire(s, m->what) == TK_BOUNDED;
     end->is_quiet = true;
     uint64_t bytes = m->nbytes + m->head;
     uint64_t leaves =
@@ -327,6 +328,7 @@ bool sim_message_came(struct simulation *s, struct sim_event *e)
     e->what &= (1u << carried_shift) - 1;
     e->time = sim_compute(s, s->host_of[e->a], e->time, s->costs.message);
     credits_come(s, e, end, tk_credit_received(kind_on_wire(s, e->what), carried));
+    end->bounded_came += kind_on_wire(s, e->what) == TK_BOUNDED;
     if (e->what > ACK)
         loan_came(s, e, end);
     if (e->what < ACK) {

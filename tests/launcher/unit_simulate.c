@@ -304,6 +304,17 @@ static void connections_are_bounded(void **state)
     job_close();
 }
 
+/* Messages of barriers count on both ends, so that connections which carried some are closed. */
+static void connections_of_shared_queues_are_bounded(void **state)
+{
+    (void)state;
+    char limit[] = "GASNET_CONNECT_MAX=3", srq[] = "GASNET_USE_SRQ=1";
+    run_with(limit, srq);
+    assert_true(job.is_shared && job.plan.bounded > 0);
+    assert_true(sum_of(offsetof(struct sim_leader, closed)) > 0);
+    job_close();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +326,7 @@ int main(void)
         cmocka_unit_test(a_job_ends_in_one_way),
         cmocka_unit_test(credits_come_back),
         cmocka_unit_test(connections_are_bounded),
+        cmocka_unit_test(connections_of_shared_queues_are_bounded),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     sim_fabric_close(&fabric);

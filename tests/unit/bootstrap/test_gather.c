@@ -338,7 +338,7 @@ static void take_host(const uint32_t *list, uint32_t count)
         }
 }
 
-/* Rank 0's blob shows a host of several, though this rank is told of none. */
+/* Rank 0's blob covers several ranks of its host; the launcher listed no hosts for this rank. */
 static void gather_without_a_list(void)
 {
     take_host((const uint32_t[]){0, 2}, 2);

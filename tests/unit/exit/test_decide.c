@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The decisions of the end of a job, without ranks: times, the way of a notice, who asks when, and
- * what the last fence carries. */
+ * The decisions of the end of a job, without ranks: times, the path of a notice, which rank asks
+ * when, and what the last fence carries. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -40,6 +40,18 @@ static void assert_all_closed(void)
     assert_int_equal(fake_sins(), 0);
 }
 
+/* One line says why, and nothing is left open. */
+static void assert_connect_fails(const char *why)
+{
+    unit_listen();
+    enum tk_status status = tk_verbs_connect(world_hosts);
+    const char *said = unit_heard();
+    assert_int_equal(status, TK_FAIL);
+    assert_int_equal(unit_lines(said), 1);
+    unit_assert_says(said, why);
+    assert_all_closed();
+}
+
 /* ---- start-up ---- */
 
 static void assert_connected(uint32_t rank, uint32_t peer, uint32_t number)
@@ -374,13 +386,7 @@ static void each_call_that_fails_is_named(void **state)
         world_open_only(2, 0);
         fake_cm.failing[cases[i].call].error = 12;
         fake_cm.is_alone = true;
-        unit_listen();
-        enum tk_status status = tk_verbs_connect(world_hosts);
-        const char *said = unit_heard();
-        assert_int_equal(status, TK_FAIL);
-        assert_int_equal(unit_lines(said), 1);
-        unit_assert_says(said, cases[i].said);
-        assert_all_closed();
+        assert_connect_fails(cases[i].said);
     }
 }
 
@@ -479,13 +485,7 @@ static void addresses_of_a_peer_are_judged(void **state)
         assert_int_equal(world_cards[1]->cm_places, 2);
         world_cards[1]->cm_places = cases[i].places;
         world_cards[1]->credits = cases[i].credits;
-        unit_listen();
-        enum tk_status status = tk_verbs_connect(world_hosts);
-        const char *said = unit_heard();
-        assert_int_equal(status, TK_FAIL);
-        assert_int_equal(unit_lines(said), 1);
-        unit_assert_says(said, cases[i].said);
-        assert_all_closed();
+        assert_connect_fails(cases[i].said);
     }
 }
 
