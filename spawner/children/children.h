@@ -46,6 +46,9 @@ void children_signal(const pid_t *pids, uint32_t count, int signal);
  * sub-reaper) but the `count` of `except`. Returns how many there were; signal 0 only counts. */
 unsigned children_signal_all(int signal, const pid_t *except, size_t count);
 
+/* The first `max` of these children. Returns how many there are. */
+unsigned children_list(pid_t *list, size_t max, const pid_t *except, size_t count);
+
 /* Kills with SIGKILL and reaps children until no child is left or `deadline` (clock_ms) passes. */
 bool children_sweep(int64_t deadline);
 

@@ -42,62 +42,71 @@ static pid_t parent_of(const char *pid)
     return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-struct exceptions {
-    const pid_t *pids;
-    size_t count;
+/* What is done with each child. */
+struct child_visit {
+    const pid_t *except;
+    size_t except_count;
+    int signal;
+    pid_t *pids; /* the first of them, up to max */
+    size_t max;
+    unsigned found;
 };
 
-static bool is_exception(const struct exceptions *e, pid_t pid)
+static void visit_child(struct child_visit *v, pid_t pid)
 {
-    for (size_t i = 0; i < e->count; i++)
-        if (e->pids[i] == pid)
-            return true;
-    return false;
+    for (size_t i = 0; i < v->except_count; i++)
+        if (v->except[i] == pid)
+            return;
+    if (v->found < v->max)
+        v->pids[v->found] = pid;
+    v->found++;
+    kill(pid, v->signal);
 }
 
 /* Reads the kernel's own list of our children; false if the kernel does not keep one. The list may
  * miss a child that appears or exits meanwhile, so a caller that needs all children repeats the
  * call until the list is empty. */
-static bool signal_listed(int signal, const struct exceptions *except, unsigned *found)
+static bool visit_listed(struct child_visit *v)
 {
     int pid;
     FILE *f = fopen("/proc/thread-self/children", "re");
     if (!f)
         return false;
     while (fscanf(f, "%d", &pid) == 1)
-        if (!is_exception(except, pid)) {
-            ++*found;
-            kill(pid, signal);
-        }
+        visit_child(v, pid);
     fclose(f);
     return true;
 }
 
-static void signal_scanned(int signal, const struct exceptions *except, unsigned *found)
+static void visit_scanned(struct child_visit *v)
 {
     pid_t self = getpid();
     DIR *d = opendir("/proc");
     if (!d)
         return;
-    for (struct dirent *e = readdir(d); e; e = readdir(d)) {
-        if (!isdigit((unsigned char)e->d_name[0]) || parent_of(e->d_name) != self)
-            continue;
-        pid_t pid = (pid_t)atol(e->d_name);
-        if (is_exception(except, pid))
-            continue;
-        ++*found;
-        kill(pid, signal);
-    }
+    for (struct dirent *e = readdir(d); e; e = readdir(d))
+        if (isdigit((unsigned char)e->d_name[0]) && parent_of(e->d_name) == self)
+            visit_child(v, (pid_t)atol(e->d_name));
     closedir(d);
 }
 
-unsigned children_signal_all(int signal, const pid_t *pids, size_t count)
+static unsigned visit_children(struct child_visit *v)
 {
-    struct exceptions except = {pids, count};
-    unsigned found = 0;
-    if (!signal_listed(signal, &except, &found))
-        signal_scanned(signal, &except, &found);
-    return found;
+    if (!visit_listed(v))
+        visit_scanned(v);
+    return v->found;
+}
+
+unsigned children_signal_all(int signal, const pid_t *except, size_t count)
+{
+    return visit_children(
+        &(struct child_visit){.except = except, .except_count = count, .signal = signal});
+}
+
+unsigned children_list(pid_t *list, size_t max, const pid_t *except, size_t count)
+{
+    return visit_children(
+        &(struct child_visit){.except = except, .except_count = count, .pids = list, .max = max});
 }
 
 /* Waits briefly for the end of a child; briefly, because an orphan may be reparented to us at any

@@ -12,6 +12,8 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -132,7 +134,7 @@ static void leave_if_over(struct guard *g)
 {
     if (!tree_is_over(&g->tree) || !tree_is_silent(&g->tree))
         return;
-    if (!childless(g)) {
+    if (!g->left_some && !childless(g)) {
         children_signal_all(SIGKILL, NULL, 0);
         children_sweep(clock_ms() + SWEEP_MS);
     }
@@ -142,14 +144,41 @@ static void leave_if_over(struct guard *g)
     _exit(0);
 }
 
+/* Appends a process to a list in a sentence; false when the text is full. */
+static bool add_unkillable(const struct guard *g, pid_t pid, char *text, size_t size)
+{
+    char name[40], doing[200];
+    size_t used = strlen(text);
+
+    snprintf(name, sizeof(name), "pid %d", (int)pid);
+    for (uint32_t i = 0; i < g->count; i++)
+        if (g->pids[i] == pid)
+            snprintf(name, sizeof(name), "rank %u (pid %d)", g->first + i, (int)pid);
+    procinfo_describe(pid, NULL, doing, sizeof(doing));
+    return snprintf(text + used, size - used, "%s%s is %s", used ? ", " : "", name, doing) <
+           (int)(size - used);
+}
+
 /* Gives up a process in an uninterruptible sleep, or one that has changed its user. */
 static void leave_unkillable(struct guard *g)
 {
+    enum { NAMED_MAX = 3 };
+    char text[500] = "", more[32] = "";
+    pid_t left[NAMED_MAX];
+
     g->patience = CLOCK_NEVER;
     if (g->phase == GUARD_DRAINING || g->phase == GUARD_SENDING || childless(g))
         return;
-    guard_report_failure(g,
-                         "processes of the job do not end even by SIGKILL; they are left behind");
+    g->left_some = true;
+    unsigned count = children_list(left, NAMED_MAX, g->apart, tree_pids(&g->tree, g->apart));
+    unsigned named = 0;
+    while (named < count && named < NAMED_MAX && add_unkillable(g, left[named], text, sizeof(text)))
+        named++;
+    if (named < count)
+        snprintf(more, sizeof(more), ", and %u more", count - named);
+    guard_show_failure(
+        g, "processes of the job do not end even by SIGKILL; they are left behind: %s%s", text,
+        more);
     g->phase = GUARD_DRAINING;
     g->deadline = clock_ms() + DRAIN_MS;
 }

@@ -81,6 +81,7 @@ struct guard {
     bool killing;     /* the head has ordered the end */
     int64_t deadline; /* of the current phase: server start, KILL, end of draining */
     int64_t patience; /* when to give up processes that survive SIGKILL */
+    bool left_some;   /* such processes were given up */
     int64_t tick_at;  /* when the silence of the process above is checked next */
     bool is_head_stopped;
     unsigned silent; /* intervals since anything came from above */
@@ -125,6 +126,10 @@ void guard_send(struct guard *g, enum wire_type type, uint32_t rank, const void 
 
 /* Reports to the head that this host cannot go on. */
 void guard_report_failure(struct guard *g, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The same for what the user must know even if the job ends for another reason. */
+void guard_show_failure(struct guard *g, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* end.c. The head, or the guard above, is gone: no grace period, and the output has no reader. */

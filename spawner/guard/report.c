@@ -52,21 +52,41 @@ void guard_send(struct guard *g, enum wire_type type, uint32_t rank, const void 
     wire_send(&g->control, type, 0, rank, payload, length);
 }
 
-void guard_report_failure(struct guard *g, const char *format, ...)
+static void report_failure(struct guard *g, bool show, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
+
+static void report_failure(struct guard *g, bool show, const char *format, va_list args)
 {
-    char text[700];
+    char text[900];
     int used = 0;
-    va_list args;
 
     if (g->job && g->job->host_count > 1)
         used = snprintf(text, 300, "host %.280s: ", g->job->hosts[g->job->host].name);
-    va_start(args, format);
     int n = vsnprintf(text + used, sizeof(text) - (size_t)used, format, args);
-    va_end(args);
     if (n < 0)
         return;
     size_t length = (size_t)(used + n);
-    guard_send(g, WIRE_FAILED, 0, text, length < sizeof(text) ? length : sizeof(text) - 1);
+    send_reports(g);
+    wire_send(&g->control, WIRE_FAILED, show, 0, text,
+              length < sizeof(text) ? length : sizeof(text) - 1);
+}
+
+void guard_report_failure(struct guard *g, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    report_failure(g, false, format, args);
+    va_end(args);
+}
+
+void guard_show_failure(struct guard *g, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    report_failure(g, true, format, args);
+    va_end(args);
 }
 
 void guard_take_mark(struct guard *g, uint32_t i)

@@ -430,7 +430,8 @@ static void head_take_control(void *owner, const struct wire_frame *f)
         take_hello(h, f);
         break;
     case WIRE_FAILED:
-        policy_launcher_failed(&h->policy, words, length, clock_ms());
+        if (!policy_launcher_failed(&h->policy, words, length, clock_ms()) && f->aux)
+            head_log(h, "%s", words);
         break;
     case WIRE_LOST:
         host_is_lost(h, f->host, words, length);

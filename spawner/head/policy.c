@@ -267,10 +267,12 @@ void policy_no_exec(struct policy *p, uint32_t rank, int error, int64_t now)
     policy_blame(p, CAUSE_NO_EXEC, rank, error, now);
 }
 
-void policy_launcher_failed(struct policy *p, const char *text, size_t length, int64_t now)
+bool policy_launcher_failed(struct policy *p, const char *text, size_t length, int64_t now)
 {
-    if (policy_blame(p, CAUSE_LAUNCHER, 0, 0, now))
-        policy_quote(p, text, length);
+    if (!policy_blame(p, CAUSE_LAUNCHER, 0, 0, now))
+        return false;
+    policy_quote(p, text, length);
+    return true;
 }
 
 void policy_lost(struct policy *p, uint32_t first, uint32_t count)

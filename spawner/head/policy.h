@@ -102,7 +102,9 @@ void policy_aborted(struct policy *p, uint32_t rank, int code, const char *text,
 void policy_oom_killed(struct policy *p, uint32_t rank, const char *text, size_t length);
 void policy_exited(struct policy *p, uint32_t rank, int wait_status, int64_t now);
 void policy_no_exec(struct policy *p, uint32_t rank, int error, int64_t now);
-void policy_launcher_failed(struct policy *p, const char *text, size_t length, int64_t now);
+
+/* False: the job ends for another reason, and the text is not shown. */
+bool policy_launcher_failed(struct policy *p, const char *text, size_t length, int64_t now);
 void policy_user_signal(struct policy *p, int signal);
 
 /* A host is lost, and with it ranks whose end was not observed. That is reported by

@@ -32,7 +32,7 @@ enum wire_type {
     WIRE_ABORT,      /* rank, payload u32 code, then text */
     WIRE_OOM_KILLED, /* rank, payload text: why the kernel killed it; its exit follows */
     WIRE_EXEC_ERROR, /* rank, payload u32 errno: the program could not be executed */
-    WIRE_FAILED,     /* payload text: why the host cannot continue */
+    WIRE_FAILED,     /* payload text: why the host cannot continue; aux = 1: shown in any case */
     WIRE_LOST,       /* host and all below it are gone; payload text: how it was noticed */
     WIRE_DONE,       /* every process of the job on this host is gone */
     WIRE_LEFT,       /* the last frame of a guard: nothing of its branch is left; not relayed */

@@ -9,6 +9,7 @@ $(call variant,launcher-preload,$$(AM_CPPFLAGS) $$(plain_cflags) $(pic))
 $(call shared,tests/launcher/hung_exec.so,$(call objects,launcher-preload,tests/launcher/hung_exec.c))
 # Without libraries: it runs as a user that may not be able to read the build tree.
 $(call program,tests/launcher/foreign_connection,$(call objects,launcher-plain,tests/launcher/foreign_connection.c),,plain)
+$(call program,tests/launcher/other_user,$(call objects,launcher-plain,tests/launcher/other_user.c),,plain)
 
 # The launcher's pure parts, with the sanitizer of the tree
 launcher_pure = tests/launcher/libpure.a
@@ -31,7 +32,8 @@ $(call launcher_program,unit_gate,tests/launcher/unit_gate.c spawner/server/gate
 launcher_unit_tests = $(patsubst %,tests/launcher/unit_%,$(launcher_units) top bind simulate gate)
 endif
 launcher_scripts = $(patsubst %,tests/launcher/%.sh,status usage signals killed start_timeout foreign_connection server_stuck_at_exit output \
-    unread_output input environment hosts scale slurm openmpi ordinary_user ssh ssh_errors refused registration)
+    unread_output input environment hosts scale slurm openmpi ordinary_user ssh ssh_errors refused registration unkillable)
+needs_tests/launcher/unkillable.sh = tests/launcher/other_user
 needs_tests/launcher/start_timeout.sh = tests/launcher/hung_exec.so
 needs_tests/launcher/refused.sh = tests/job/deny_syscalls
 launcher_needs = $(patsubst %,tests/launcher/%,pmix_probe foreign_connection hostile registration)
