@@ -35,11 +35,15 @@ refused()
     [ "$(grep -cE "$pattern" $out.err)" = 1 ] || failed "$name: not once '$pattern': $(tail -n 5 $out.err)"
 }
 
+# The launcher waits so long for a process that does not end by SIGKILL, and for its output (ms).
+stuck_wait=6000
+stuck='host node2: processes of the job do not end even by SIGKILL; they are left behind: rank 1 '
+
 # breaks NAME PATTERN ACTION...: runs ACTION during a job in full traffic. The job must end in time,
 # with a line of each rank that waits for the other; PATTERN allows further lines.
 breaks()
 {
-    local name=$1 pattern=$2 i began
+    local name=$1 pattern=$2 i began limit=$bound
     shift 2
     rm -f $SOAK_DIR/*
     timeout -k 5 $((JOB_DEADLINE + 15)) "$GASNETRUN" -E JOB_DEADLINE -E SOAK_DIR -n 2 -H $both "$jobs/soak-seq" putget \
@@ -56,7 +60,8 @@ breaks()
     took=$(((${EPOCHREALTIME/[^0-9]/} - began) / 1000))
     printf '%-48s status %d, %6d ms\n' "$name" $status $took
     [ $status = 1 ] || failed "$name: status $status"
-    [ $took -le $bound ] || failed "$name: took $took ms, more than $bound"
+    ! grep -q "$stuck" $out.err || limit=$((limit + stuck_wait))
+    [ $took -le $limit ] || failed "$name: took $took ms, more than $limit"
     grep -qE "$transfer" $out.err || failed "$name: no '$transfer': $(cat $out.err)"
     sed -i -E "/$pattern/d" $out.err
     only_says "$transfer"
@@ -112,7 +117,9 @@ other_mtu
 ssh node2 ip link set eth0 down
 refused "port down before" 'rank 1 +node2 +0: none: rxe0:1 is down' "$GASNETRUN" -n 2 -H $both "$jobs/barrier-seq"
 ssh node2 ip link set eth0 up
-breaks "port down in the job" "^$" ssh node2 ip link set eth0 down
+# A virtio_net device that is down keeps the last frames that it sent; each refers to its queue pair, and the process cannot end
+# before they are gone: it stays in the kernel (__rxe_cleanup) until the device is up again. That happens once in ten times.
+breaks "port down in the job" "$stuck" ssh node2 ip link set eth0 down
 ssh node2 ip link set eth0 up
 breaks "cable out" "^$" rxe-wire cut 2.0
 rxe-wire join 2.0 >/dev/null
