@@ -35,8 +35,8 @@ refused()
     [ "$(grep -cE "$pattern" $out.err)" = 1 ] || failed "$name: not once '$pattern': $(tail -n 5 $out.err)"
 }
 
-# The launcher waits so long for a process that does not end by SIGKILL, and for its output (ms).
-stuck_wait=6000
+# The launcher waits so long for a process that does not end: GASNET_KILL_GRACE, 5 s after SIGKILL, and 1 s for its output (ms).
+stuck_wait=10000
 stuck='host node2: processes of the job do not end even by SIGKILL; they are left behind: rank 1 '
 
 # breaks NAME PATTERN ACTION...: runs ACTION during a job in full traffic. The job must end in time,
