@@ -19,6 +19,7 @@
 
 #include "common/sha256.h"
 
+enum { pause_min = 10, pause_doublings = 5 }; /* ms between attempts of a dial */
 enum step { STEP_CONNECT, STEP_GREETING, STEP_CLAIM, STEP_ANSWER, STEP_OPEN };
 
 /* Offsets of the fields of claim and answer in the exchanged bytes. */
@@ -129,25 +130,58 @@ void tk_mcsw_close(struct tk_mcsw_client *c)
 
 /* ---- connecting ---- */
 
-void tk_mcsw_dial(struct tk_mcsw_client *c, const struct sockaddr_storage *to,
-                  const struct tk_mcsw_job *job, uint32_t ms)
+static void open_connection(struct tk_mcsw_client *c)
 {
     socklen_t length =
-        to->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+        c->to.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
     int on = 1;
 
-    memset(c, 0, sizeof(*c));
-    c->job = *job;
-    c->deadline = now_ms() + ms;
-    c->fd = socket(to->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    c->dial_at = 0;
+    c->step = STEP_CONNECT;
+    c->held = c->sent = 0;
+    c->fd = socket(c->to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (c->fd < 0) {
         broken(c, strerror(errno));
         return;
     }
     setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     setsockopt(c->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    if (connect(c->fd, (const struct sockaddr *)to, length) != 0 && errno != EINPROGRESS)
+    if (connect(c->fd, (const struct sockaddr *)&c->to, length) != 0 && errno != EINPROGRESS)
         broken(c, strerror(errno));
+}
+
+void tk_mcsw_dial(struct tk_mcsw_client *c, const struct sockaddr_storage *to,
+                  const struct tk_mcsw_job *job, uint32_t ms)
+{
+    memset(c, 0, sizeof(*c));
+    c->job = *job;
+    c->to = *to;
+    c->deadline = now_ms() + ms;
+    open_connection(c);
+}
+
+/* Dials again after a pause if the switch had not answered: it may have closed this connection to
+ * make space for others, or after a delay of this host. A refusal comes as an answer. */
+static void dropped(struct tk_mcsw_client *c)
+{
+    unsigned doublings = c->dropped < pause_doublings ? c->dropped : pause_doublings;
+
+    if (c->step == STEP_OPEN) {
+        broken(c, "the switch closed the connection");
+        return;
+    }
+    close(c->fd);
+    c->fd = -1;
+    c->dropped++;
+    c->dial_at = now_ms() + (pause_min << doublings);
+}
+
+static void failed(struct tk_mcsw_client *c, int error)
+{
+    if (error == ECONNRESET || error == EPIPE)
+        dropped(c);
+    else
+        broken(c, strerror(error));
 }
 
 static bool connected(struct tk_mcsw_client *c)
@@ -160,7 +194,7 @@ static bool connected(struct tk_mcsw_client *c)
         return false;
     getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &length);
     if (error != 0)
-        broken(c, strerror(error));
+        failed(c, error);
     else
         c->step = STEP_GREETING;
     return error == 0;
@@ -205,13 +239,29 @@ static void write_claim(struct tk_mcsw_client *c)
     c->step = STEP_CLAIM;
 }
 
+/* Not authenticated, since a switch that does not have the key can't prove anything. */
+static bool is_refusal(struct tk_mcsw_client *c)
+{
+    uint8_t refusal[TK_MCSW_CODE];
+
+    tk_mcsw_put_refusal(refusal, TK_MCSW_E_FULL);
+    if (memcmp(refusal, c->talk + answer_code, sizeof(refusal)) != 0)
+        return false;
+    broken(c, "the switch has no space for another job");
+    c->error = TK_MCSW_E_FULL;
+    return true;
+}
+
 static void check_answer(struct tk_mcsw_client *c)
 {
     uint8_t code[TK_MCSW_CODE];
 
     tk_mcsw_code(c->job.key, true, c->talk, answer_code, code);
     if (!tk_sha256_equal(code, c->talk + answer_code)) {
+        if (is_refusal(c))
+            return;
         broken(c, "the switch and this process do not have the same key of the job");
+        c->error = TK_MCSW_E_KEY;
         return;
     }
     c->step = STEP_OPEN;
@@ -230,14 +280,11 @@ static bool receive(struct tk_mcsw_client *c, uint8_t *to, size_t size)
         if (n > 0) {
             c->held += (size_t)n;
         } else if (n == 0) {
-            broken(c, c->step == STEP_ANSWER
-                          ? "the switch closed the connection in place of an answer (another key "
-                            "of the job, no space for another job, or its 5 s were over)"
-                          : "the switch closed the connection");
+            dropped(c);
             return false;
         } else if (errno != EINTR) {
             if (errno != EAGAIN && errno != EWOULDBLOCK)
-                broken(c, strerror(errno));
+                failed(c, errno);
             return false;
         }
     }
@@ -253,7 +300,7 @@ static bool transmit(struct tk_mcsw_client *c, const uint8_t *from, size_t size)
             c->sent += (size_t)n;
         } else if (errno != EINTR) {
             if (errno != EAGAIN && errno != EWOULDBLOCK)
-                broken(c, strerror(errno));
+                failed(c, errno);
             return false;
         }
     }
@@ -371,14 +418,28 @@ static bool advance(struct tk_mcsw_client *c)
     return transmit(c, c->out, c->to_send) && read_frame(c);
 }
 
+static void timed_out(struct tk_mcsw_client *c)
+{
+    char why[160];
+
+    snprintf(
+        why, sizeof(why),
+        "the switch closed %u connections before it answered (too many connections at it, or a "
+        "host with far more work than CPUs)",
+        c->dropped);
+    broken(c, c->dropped && c->step != STEP_OPEN ? why : "the switch does not answer in time");
+}
+
 enum tk_mcsw_status tk_mcsw_step(struct tk_mcsw_client *c)
 {
+    if (c->dial_at && c->status == TK_MCSW_GOING && now_ms() >= c->dial_at)
+        open_connection(c);
     /* Also without a pending request: there may be events. */
     while (c->fd >= 0 && advance(c))
         if (c->status == TK_MCSW_REFUSED)
             break;
     if (c->status == TK_MCSW_GOING && now_ms() >= c->deadline)
-        broken(c, "the switch does not answer in time");
+        timed_out(c);
     return c->status;
 }
 
@@ -394,7 +455,8 @@ enum tk_mcsw_status tk_mcsw_wait(struct tk_mcsw_client *c)
 {
     while (tk_mcsw_step(c) == TK_MCSW_GOING) {
         struct pollfd p = {.fd = c->fd, .events = tk_mcsw_poll_events(c)};
-        int64_t left = c->deadline - now_ms();
+        int64_t next = c->dial_at && c->dial_at < c->deadline ? c->dial_at : c->deadline;
+        int64_t left = next - now_ms();
 
         poll(&p, 1, left > 0 ? (int)left : 0);
     }

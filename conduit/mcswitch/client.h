@@ -30,7 +30,7 @@ struct tk_mcsw_job {
 bool tk_mcsw_job_make(struct tk_mcsw_job *job, const uint8_t site_key[TK_MCSW_KEY]);
 
 struct tk_mcsw_client {
-    int fd; /* non-blocking; -1: none */
+    int fd; /* non-blocking; -1: none, or the next attempt of a dial is not due yet */
     enum tk_mcsw_status status;
     uint16_t error; /* when refused: enum tk_mcsw_error */
     char why[160];  /* when refused */
@@ -44,6 +44,9 @@ struct tk_mcsw_client {
     void *context;
     /* private */
     uint8_t step, asked;
+    struct sockaddr_storage to;
+    int64_t dial_at;  /* the next attempt of a dial; 0: none is due */
+    unsigned dropped; /* attempts that the switch ended before it answered */
     size_t sent, to_send, held;
     uint8_t talk[TK_MCSW_TALK];
     uint8_t out[TK_MCSW_FRAME_MAX], in[TK_MCSW_FRAME_MAX];
@@ -53,7 +56,9 @@ struct tk_mcsw_client {
  * False, with a sentence, on failure. Once per job: the others get the address from the modex. */
 bool tk_mcsw_resolve(const char *text, struct sockaddr_storage *to, char *why, size_t space);
 
-/* Connects and proves that it knows the job's key. Each request has `ms` from its call on. */
+/* Connects and proves that it knows the job's key. Each request has `ms` from its call on. A switch
+ * with too many unauthenticated connections closes the oldest, and any that takes too long, so a
+ * connection that it closes without a reason is made again until the time is over. */
 void tk_mcsw_dial(struct tk_mcsw_client *c, const struct sockaddr_storage *to,
                   const struct tk_mcsw_job *job, uint32_t ms);
 /* Closes the socket; this process leaves its groups. */

@@ -212,6 +212,15 @@ void tk_mcsw_put_header(uint8_t to[TK_MCSW_HEADER], uint32_t flags)
     tk_mcsw_put(&f, flags, 4);
 }
 
+void tk_mcsw_put_refusal(uint8_t to[TK_MCSW_CODE], enum tk_mcsw_error error)
+{
+    struct tk_mcsw_frame f = {to, to + TK_MCSW_CODE};
+
+    memset(to, 0, TK_MCSW_CODE);
+    tk_mcsw_put_bytes(&f, TK_MCSW_MAGIC, 8);
+    tk_mcsw_put(&f, error, 2);
+}
+
 void tk_mcsw_code(const uint8_t key[TK_MCSW_KEY], bool by_switch, const uint8_t *talk, size_t bytes,
                   uint8_t code[TK_MCSW_CODE])
 {

@@ -5,7 +5,7 @@
  *
  *     greeting  switch   magic 8, version 4, flags 4, nonce 32
  *     claim     member   magic 8, version 4, flags 4, job 16, key 32, nonce 32, code 32
- *     answer    switch   code 32
+ *     answer    switch   code 32, or magic 8, enum tk_mcsw_error 2, zeros: the claim is refused
  *     frames    both     length 4 (of type and body), type 2, body
  *
  * A code is an HMAC-SHA-256 with the job's key over its role and all bytes before it, so that
@@ -66,7 +66,7 @@ enum tk_mcsw_error {
     TK_MCSW_E_KEY,       /* the proof is wrong */
     TK_MCSW_E_PROTOCOL,  /* magic, version, length, type */
     TK_MCSW_E_ARGUMENT,  /* a field is out of its range */
-    TK_MCSW_E_FULL,      /* no group, no member, no connection left */
+    TK_MCSW_E_FULL,      /* no job, no group, no member left */
     TK_MCSW_E_UNKNOWN,   /* no such group or member in this job */
     TK_MCSW_E_STATE,     /* joined twice, not complete ... */
     TK_MCSW_E_UNREACHED, /* the member's address is not found */
@@ -166,6 +166,8 @@ void tk_mcsw_get_place(struct tk_mcsw_frame *f, struct tk_mcsw_place *p);
 
 /* Magic, version and flags. */
 void tk_mcsw_put_header(uint8_t to[TK_MCSW_HEADER], uint32_t flags);
+/* What the switch sends in place of a code. */
+void tk_mcsw_put_refusal(uint8_t to[TK_MCSW_CODE], enum tk_mcsw_error error);
 /* The code of the first `bytes` of the talk, by the end that it belongs to. */
 void tk_mcsw_code(const uint8_t key[TK_MCSW_KEY], bool by_switch, const uint8_t *talk, size_t bytes,
                   uint8_t code[TK_MCSW_CODE]);

@@ -2,7 +2,9 @@
 /* The controller of mcswitchd with correct members, and with others: wrong keys, connections that
  * are silent or stop in the middle, every wrong length, other jobs, members that do not read. A
  * correct member is served throughout. Started by daemon.sh, which started the switch: controller
- * HOST:PORT [FILE], FILE with the switch's own key. */
+ * HOST:PORT [FILE], FILE with the switch's own key. Other tests: controller HOST:PORT crowd PID:
+ * members that get no CPU while strangers come, a switch, with that PID, that gets none, and more
+ * jobs than it takes; controller HOST:PORT full N: more members than the N that it may have. */
 #include "config.h"
 
 #include "common/sha256.h"
@@ -10,13 +12,25 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { patience_ms = 20000, strangers = 100, rqpn_first = 0x100 };
+enum {
+    patience_ms = 60000,
+    strangers = 100,
+    crowd = 300,       /* more than the unauthenticated connections that a switch keeps */
+    proof_ms = 5000,   /* of the switch */
+    late_members = 80, /* more than the events of a round of the switch's loop */
+    jobs_most = 1024,  /* of the switch */
+    connections_most = 512,
+    rqpn_first = 0x100
+};
 
 #define CHECK(x)                                                                                   \
     do {                                                                                           \
@@ -244,12 +258,12 @@ static void wrong_key(void)
     dial(&a, &job);
     liar.key[5] ^= 1;
     tk_mcsw_dial(&b, &where, &liar, patience_ms);
-    refused(&b, TK_MCSW_E_LOCAL);
+    refused(&b, TK_MCSW_E_KEY);
     CHECK(strstr(b.why, "key"));
     if (has_site_key) { /* also for an unknown job */
         liar.id[0] ^= 1;
         tk_mcsw_dial(&b, &where, &liar, patience_ms);
-        refused(&b, TK_MCSW_E_LOCAL);
+        refused(&b, TK_MCSW_E_KEY);
     }
     tk_mcsw_probe(&a, patience_ms);
     done(&a);
@@ -381,17 +395,174 @@ static void slow(void)
     tk_mcsw_close(&b);
 }
 
+/* ---- a correct member that gets no CPU, and a switch that gets none ---- */
+
+/* Connects as far as possible without any step of the member after the first. */
+static void dial_and_sleep(struct tk_mcsw_client *c, const struct tk_mcsw_job *job)
+{
+    struct pollfd p = {.events = POLLIN};
+
+    tk_mcsw_dial(c, &where, job, patience_ms);
+    CHECK(c->status == TK_MCSW_GOING);
+    p.fd = c->fd;
+    CHECK(poll(&p, 1, patience_ms) == 1 && p.revents & POLLIN); /* the greeting */
+}
+
+/* Strangers that came while a member had no CPU take its place; it comes again. */
+static void crowded(void)
+{
+    struct tk_mcsw_job job = job_new();
+    struct tk_mcsw_client a;
+    uint8_t greeting[TK_MCSW_GREETING];
+    int fds[crowd];
+
+    dial_and_sleep(&a, &job);
+    for (int i = 0; i < crowd; i++) {
+        fds[i] = raw_open();
+        CHECK(recv(fds[i], greeting, sizeof greeting, MSG_WAITALL) == sizeof greeting);
+    }
+    done(&a);
+    CHECK(a.dropped > 0); /* else this tests nothing */
+    tk_mcsw_probe(&a, patience_ms);
+    done(&a);
+    for (int i = 0; i < crowd; i++)
+        close(fds[i]);
+    tk_mcsw_close(&a);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Members that have greetings in the sockets, and a switch that is stopped before the first one's
+ * time is over; false: this machine was too slow. */
+static bool stop_with_members(pid_t pid, struct tk_mcsw_client *c, int n)
+{
+    struct tk_mcsw_job job = job_new();
+    int64_t begin = now_ms();
+
+    for (int i = 0; i < n; i++)
+        dial_and_sleep(&c[i], &job);
+    CHECK(kill(pid, SIGSTOP) == 0);
+    if (now_ms() - begin < proof_ms / 2)
+        return true;
+    CHECK(kill(pid, SIGCONT) == 0);
+    for (int i = 0; i < n; i++)
+        tk_mcsw_close(&c[i]);
+    return false;
+}
+
+/* Proofs that lie in a stopped switch's sockets when their time is over count; a member that was
+ * stopped itself, the last one, comes again. */
+static void stopped(pid_t pid)
+{
+    static struct tk_mcsw_client all[late_members + 1];
+    struct tk_mcsw_client *sleeper = &all[late_members];
+    int tries = 0;
+
+    while (!stop_with_members(pid, all, late_members + 1))
+        CHECK(++tries < 20);
+    for (int i = 0; i < late_members; i++)
+        CHECK(tk_mcsw_step(&all[i]) == TK_MCSW_GOING); /* sends its proof */
+    usleep(1000 * (proof_ms + 200));
+    CHECK(kill(pid, SIGCONT) == 0);
+    for (int i = 0; i < late_members; i++) {
+        done(&all[i]);
+        CHECK(all[i].dropped == 0);
+        tk_mcsw_close(&all[i]);
+    }
+    done(sleeper);
+    CHECK(sleeper->dropped > 0);
+    tk_mcsw_close(sleeper);
+}
+
+/* A job too many is refused at once and with the reason, although others may dial for long. */
+static void too_many_jobs(void)
+{
+    static struct tk_mcsw_client all[jobs_most];
+    struct rlimit files = {0};
+    struct tk_mcsw_job job;
+    struct tk_mcsw_client one;
+
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    if (files.rlim_max < 2 * jobs_most || setrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    for (int i = 0; i < jobs_most; i++) {
+        job = job_new();
+        dial(&all[i], &job);
+    }
+    job = job_new();
+    tk_mcsw_dial(&one, &where, &job, patience_ms);
+    refused(&one, TK_MCSW_E_FULL);
+    CHECK(strstr(one.why, "no space for another job") && one.dropped == 0);
+    for (int i = 0; i < jobs_most; i++)
+        tk_mcsw_close(&all[i]);
+}
+
+/* A switch with as many connections as it may have ends a stranger's for a member, at once; without
+ * strangers a member waits for a free one. */
+static void full(int limit)
+{
+    static struct tk_mcsw_client all[connections_most];
+    struct tk_mcsw_job job = job_new();
+    struct tk_mcsw_client one;
+    uint8_t greeting[TK_MCSW_GREETING];
+    int fd;
+
+    CHECK(limit > 0 && limit <= connections_most);
+    for (int i = 0; i < limit - 1; i++)
+        dial(&all[i], &job);
+    fd = raw_open();
+    CHECK(recv(fd, greeting, sizeof greeting, MSG_WAITALL) == sizeof greeting);
+    dial(&all[limit - 1], &job);
+    CHECK(all[limit - 1].dropped == 0);
+    CHECK(ends(fd));
+    tk_mcsw_dial(&one, &where, &job, patience_ms);
+    while (one.dropped < 3) {
+        CHECK(tk_mcsw_step(&one) == TK_MCSW_GOING);
+        usleep(1000);
+    }
+    tk_mcsw_close(&all[0]);
+    done(&one);
+    for (int i = 1; i < limit; i++)
+        tk_mcsw_close(&all[i]);
+    tk_mcsw_close(&one);
+}
+
+/* The tests that have a word and a number. */
+static void named(const char *name, int number)
+{
+    if (strcmp(name, "crowd") == 0) {
+        crowded();
+        stopped((pid_t)number);
+        too_many_jobs();
+    } else if (strcmp(name, "full") == 0) {
+        full(number);
+    } else {
+        CHECK(!"a known word");
+    }
+}
+
 int main(int argc, char **argv)
 {
-    char why[160] = "usage: controller HOST:PORT [FILE]";
+    char why[160] = "usage: controller HOST:PORT [FILE], or controller HOST:PORT WORD NUMBER";
 
     if (argc < 2 || !tk_mcsw_resolve(argv[1], &where, why, sizeof why) ||
-        (argc > 2 && !tk_mcsw_key_read(argv[2], site_key, why, sizeof why))) {
+        (argc == 3 && !tk_mcsw_key_read(argv[2], site_key, why, sizeof why))) {
         fprintf(stderr, "%s\n", why);
         return 2;
     }
-    has_site_key = argc > 2;
-    alarm(4 * patience_ms / 1000);
+    has_site_key = argc == 3;
+    alarm(5 * patience_ms / 1000);
+    if (argc > 3) {
+        named(argv[2], atoi(argv[3]));
+        return 0;
+    }
     life();
     incomplete();
     arguments();

@@ -81,6 +81,21 @@ grep -q 'there is no group 3' "$work/out" || fail "no reason: $(cat "$work/out")
 [ $? = 1 ] || fail "a second switch with the same addresses: $(cat "$work/out")"
 stat >/dev/null || fail "the second switch broke the first"
 stop
+# Members and strangers without CPU, and a switch without. It closes one member in favour of strangers, and one after 5 s.
+start --udp $vips
+"$top_builddir/tests/mcswitch/controller" $controller crowd $switch || fail "the controller with a crowd: $(stat)"
+stop
+# 160 files: 32 members beside the 128 for other things. Strangers do not use up what members need.
+cat >"$work/limited" <<END
+#!/bin/bash
+ulimit -n 160
+exec "$mcswitchd" "\$@"
+END
+chmod +x "$work/limited"
+mcswitchd=$work/limited start --udp $vips
+"$top_builddir/tests/mcswitch/controller" $controller full 32 || fail "the controller with 32 connections: $(stat)"
+"$top_builddir/tests/mcswitch/controller" $controller || fail "the controller with 160 files: $(stat)"
+stop
 printf '%064d\n' 12345 >"$work/key"
 start --udp $vips --key "$work/key"
 "$top_builddir/tests/mcswitch/controller" $controller "$work/key" || fail "the controller with a key"

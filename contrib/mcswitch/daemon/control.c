@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,7 +23,9 @@
 
 enum {
     proof_ms = 5000,
-    unproved_most = 64, /* unauthenticated connections that may be open at a time */
+    unproved_most = 256,  /* unauthenticated connections that may be open at a time */
+    other_files = 128,    /* of ports, the administrator and the standard streams */
+    accepts_of_round = 8, /* so that a crowd leaves time for the data of groups */
     frames_of_round = 4,
     claim_id = TK_MCSW_GREETING + TK_MCSW_HEADER,
     claim_key = claim_id + TK_MCSW_ID,
@@ -35,7 +38,8 @@ static struct mcd_job jobs[MCD_JOBS];
 static struct mcd_source listener = {.fd = -1};
 static const uint8_t *site;
 static const struct mcd_control_calls *calls;
-static unsigned unproved, top; /* behind the last connection in use */
+static unsigned unproved, top;           /* behind the last connection in use */
+static unsigned limit = MCD_CONNECTIONS; /* or fewer, if the process may not have so many files */
 struct mcd_control_counters mcd_control_count;
 
 /* ---- the end of a connection ---- */
@@ -150,11 +154,41 @@ static bool key_of_claim(const uint8_t *talk, const struct mcd_job *job, uint8_t
     return site || job || !all_zero(key, TK_MCSW_KEY);
 }
 
-static void check_claim(struct mcd_connection *c)
+/* Says so, because a member dials again if it is closed without a reason. */
+static void refuse_claim(struct mcd_connection *c, uint64_t *counter, enum tk_mcsw_error error)
+{
+    uint8_t refusal[TK_MCSW_CODE];
+
+    (*counter)++;
+    tk_mcsw_put_refusal(refusal, error);
+    mcd_control_send(c, refusal, sizeof refusal);
+    c->ending = true;
+}
+
+/* The job of a correct claim and its key; NULL: refused. */
+static struct mcd_job *job_of_claim(struct mcd_connection *c, uint8_t *key)
 {
     struct mcd_job *job = find_job(c->in + claim_id);
-    uint8_t key[TK_MCSW_KEY], code[TK_MCSW_CODE];
+    uint8_t code[TK_MCSW_CODE];
+    bool good = key_of_claim(c->in, job, key);
+
+    tk_mcsw_code(key, false, c->in, claim_code, code);
+    if (!good || !tk_sha256_equal(code, c->in + claim_code)) {
+        refuse_claim(c, &mcd_control_count.refused_key, TK_MCSW_E_KEY);
+        return NULL;
+    }
+    if (!job)
+        job = new_job(c->in + claim_id, key);
+    if (!job)
+        refuse_claim(c, &mcd_control_count.refused_full, TK_MCSW_E_FULL);
+    return job;
+}
+
+static void check_claim(struct mcd_connection *c)
+{
     struct tk_mcsw_frame version = {c->in + TK_MCSW_GREETING + 8, c->in + TK_MCSW_TALK};
+    uint8_t key[TK_MCSW_KEY], code[TK_MCSW_CODE];
+    struct mcd_job *job;
 
     if (memcmp(c->in + TK_MCSW_GREETING, TK_MCSW_MAGIC, 8) != 0 ||
         tk_mcsw_get(&version, 4) != TK_MCSW_VERSION) {
@@ -162,24 +196,9 @@ static void check_claim(struct mcd_connection *c)
         c->ending = true;
         return;
     }
-    if (!key_of_claim(c->in, job, key)) {
-        mcd_control_count.refused_key++;
-        c->ending = true;
-        return;
-    }
-    tk_mcsw_code(key, false, c->in, claim_code, code);
-    if (!tk_sha256_equal(code, c->in + claim_code)) {
-        mcd_control_count.refused_key++;
-        c->ending = true;
-        return;
-    }
+    job = job_of_claim(c, key);
     if (!job)
-        job = new_job(c->in + claim_id, key);
-    if (!job) {
-        mcd_control_count.refused_full++;
-        c->ending = true;
         return;
-    }
     job->connections++;
     c->job = job;
     tk_mcsw_code(key, true, c->in, answer_code, code);
@@ -253,12 +272,23 @@ static void ready(struct mcd_source *s, uint32_t events)
 
 static struct mcd_connection *free_connection(void)
 {
-    for (unsigned i = 0; i < MCD_CONNECTIONS; i++)
+    for (unsigned i = 0; i < limit; i++)
         if (connections[i].state == MCD_FREE) {
             top = i < top ? top : i + 1;
             return &connections[i];
         }
     return NULL;
+}
+
+/* Its claim may have come, unread, while the switch had no CPU: then it is a member, and stays. */
+static void end_unproved(struct mcd_connection *c)
+{
+    if (pull_in(c, TK_MCSW_GREETING + TK_MCSW_CLAIM))
+        check_claim(c);
+    else
+        mcd_control_count.late++;
+    if (c->ending || c->state == MCD_CLAIM)
+        end_connection(c);
 }
 
 /* Closes the oldest unauthenticated connection to make space for a new one. */
@@ -270,10 +300,8 @@ static void end_oldest_unproved(void)
         if (connections[i].state == MCD_CLAIM &&
             (!oldest || connections[i].deadline < oldest->deadline))
             oldest = &connections[i];
-    if (oldest) {
-        mcd_control_count.late++;
-        end_connection(oldest);
-    }
+    if (oldest)
+        end_unproved(oldest);
 }
 
 /* Keep-alive ends the connections of a dead host within half a minute. */
@@ -299,15 +327,11 @@ static void greet(struct mcd_connection *c)
     mcd_control_send(c, c->in, TK_MCSW_GREETING);
 }
 
-static void accept_ready(struct mcd_source *s, uint32_t events)
+static void admit(int fd)
 {
-    int fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     struct mcd_connection *c;
 
-    (void)events;
-    if (fd < 0)
-        return;
-    if (unproved >= unproved_most)
+    if (unproved >= unproved_most || mcd_control_count.open >= limit)
         end_oldest_unproved();
     c = free_connection();
     if (!c) {
@@ -327,20 +351,48 @@ static void accept_ready(struct mcd_source *s, uint32_t events)
     greet(c);
 }
 
+static void accept_ready(struct mcd_source *s, uint32_t events)
+{
+    (void)events;
+    for (int i = 0; i < accepts_of_round; i++) {
+        int fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd < 0)
+            return;
+        admit(fd);
+    }
+}
+
 void mcd_control_tick(uint64_t now)
 {
     for (unsigned i = 0; i < top; i++) {
         struct mcd_connection *c = &connections[i];
 
-        if (c->state == MCD_CLAIM && now > c->deadline) {
-            mcd_control_count.late++;
-            c->ending = true;
-        }
+        if (c->state == MCD_CLAIM && now > c->deadline)
+            end_unproved(c);
         if (c->state != MCD_FREE && c->ending)
             end_connection(c);
     }
     while (top > 0 && connections[top - 1].state == MCD_FREE)
         top--;
+}
+
+/* accept() must not fail for lack of files: the connection would stay in the queue, and wake the
+ * loop for ever. */
+static void find_limit(void)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    if (files.rlim_cur < MCD_CONNECTIONS + other_files) {
+        files.rlim_cur = MCD_CONNECTIONS + other_files;
+        if (files.rlim_max < files.rlim_cur)
+            files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    if (files.rlim_cur < MCD_CONNECTIONS + other_files)
+        limit = files.rlim_cur > other_files ? (unsigned)files.rlim_cur - other_files : 1;
 }
 
 bool mcd_control_open(const char *text, const uint8_t *site_key, const struct mcd_control_calls *to)
@@ -351,6 +403,7 @@ bool mcd_control_open(const char *text, const uint8_t *site_key, const struct mc
 
     site = site_key;
     calls = to;
+    find_limit();
     connections = calloc(MCD_CONNECTIONS, sizeof *connections);
     if (!tk_mcsw_resolve(text, &at, why, sizeof why)) {
         fprintf(stderr, "mcswitchd: --control: %s\n", why);
@@ -363,7 +416,7 @@ bool mcd_control_open(const char *text, const uint8_t *site_key, const struct mc
     setsockopt(listener.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (!connections || listener.fd < 0 ||
         bind(listener.fd, (struct sockaddr *)&at, sizeof at) != 0 ||
-        listen(listener.fd, 128) != 0 || !mcd_loop_add(&listener, EPOLLIN)) {
+        listen(listener.fd, SOMAXCONN) != 0 || !mcd_loop_add(&listener, EPOLLIN)) {
         fprintf(stderr, "mcswitchd: --control %s: %s\n", text, strerror(errno));
         return false;
     }
