@@ -18,7 +18,6 @@
 #include "settings/settings.h"
 
 enum {
-    request_ms = 3000,
     member_ms =
         50, /* additional time for each member if a rank waits for all: a host may have many */
     retry_max = 64, /* s */
@@ -26,9 +25,10 @@ enum {
     status_version = 1,
     status_levels = 1, /* bit */
 };
-static const uint64_t step_limit = 5 * TK_SECOND; /* of one attempt */
-/* Two acknowledgement timeouts, but a host that is busy may need longer for anything. */
-static const uint64_t status_least = TK_SECOND;
+static const uint64_t step_limit = 15 * TK_SECOND; /* longer than its request */
+/* Two acknowledgement timeouts, but a host that is busy may need longer for anything; a device
+ * reports a switch that is not reached. */
+static const uint64_t status_least = 10 * TK_SECOND;
 
 /* From the coordinator to the others. */
 struct offer {
@@ -133,7 +133,7 @@ static void count_leaver(void *context, const struct tk_mcsw_event *event)
 static void dial(struct tk_mcast_group *group, enum tk_mcast_life life)
 {
     lose_connection(group);
-    tk_mcsw_dial(&group->client, &group->at, &group->job, request_ms);
+    tk_mcsw_dial(&group->client, &group->at, &group->job, tk_mcast_request_ms);
     group->client.event = count_leaver;
     group->client.context = group;
     group->left = 0;
@@ -163,7 +163,7 @@ static void join(struct tk_mcast_group *group)
     mine.rank = group->me;
     group->mine = mine;
     tk_mcast_window_forget(group);
-    tk_mcsw_join(&group->client, group->group, &mine, request_ms + more_ms(group));
+    tk_mcsw_join(&group->client, group->group, &mine, tk_mcast_request_ms + more_ms(group));
     go(group, TK_MCAST_JOIN);
 }
 
@@ -298,7 +298,7 @@ static void answered(struct tk_mcast_group *group)
     switch (group->life) {
     case TK_MCAST_DIAL:
     case TK_MCAST_JOIN_DIAL:
-        tk_mcsw_probe(&group->client, request_ms);
+        tk_mcsw_probe(&group->client, tk_mcast_request_ms);
         go(group, group->life == TK_MCAST_DIAL ? TK_MCAST_CREATE : TK_MCAST_PROBE);
         return;
     case TK_MCAST_PROBE:
@@ -316,7 +316,7 @@ static void answered(struct tk_mcast_group *group)
             attempt_failed(group, "the job has more neighbourhoods than the switch takes");
             return;
         }
-        tk_mcsw_create(&group->client, group->members, request_ms);
+        tk_mcsw_create(&group->client, group->members, tk_mcast_request_ms);
         return;
     default:
         return;

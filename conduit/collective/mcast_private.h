@@ -16,6 +16,9 @@
 
 enum {
     tk_mcast_slots = 8, /* of a ring */
+    /* A host with far more work than CPUs may stop the switch, or another member, for seconds. A
+     * switch that has ended refuses connections at once. */
+    tk_mcast_request_ms = 10000,
     tk_mcast_groups_max = 8,
     tk_mcast_control_head = 32,
     tk_mcast_control_entry = 16, /* with sections: one for each leaf, and the leaf's own control */

@@ -9,8 +9,6 @@
 #include "collective/mcast_private.h"
 #include "progress/progress.h"
 
-enum { request_ms = 3000 };
-
 static bool is_same(const struct tk_mcast_window *a, const struct tk_mcast_window *b)
 {
     return a->base == b->base && a->size == b->size && a->rkey == b->rkey;
@@ -41,7 +39,7 @@ static void ask(struct tk_mcast_group *group, const struct tk_mcast_window *wind
     group->window = (struct tk_mcast_window){.size = 0};
     group->asked = *window;
     group->asks_window = true;
-    tk_mcsw_repair(&group->client, group->group, TK_MCSW_REPAIR_WINDOW, &mine, request_ms);
+    tk_mcsw_repair(&group->client, group->group, TK_MCSW_REPAIR_WINDOW, &mine, tk_mcast_request_ms);
 }
 
 /* If a switch refuses, the same request is not repeated. */

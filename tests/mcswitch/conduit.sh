@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Jobs whose broadcasts go over mcswitchd, on softhca's packets: the switch's counts for each broadcast, by testbcast; random
-# collectives, also with ranks that share a member; a switch that is killed and comes back, a missing switch, and a rank that
+# collectives, also with ranks that share a member; a switch that stands still, is killed and comes back, or is missing; a rank that
 # dies; more neighbourhoods than one level of the switch supports.
 . "${top_srcdir:?}/tests/mcswitch/common.sh"
 : "${GASNETRUN:?}"
@@ -82,6 +82,17 @@ counted 40 2
 counted 4 0 32768:262144
 left_in_order 3
 
+# A switch that gets no CPU for 6 s while a job starts is not given up.
+kill -STOP "$switch"
+(
+    sleep 6
+    kill -CONT "$switch"
+) &
+others=($!)
+run 0 3 testbcast-seq -i 2 -m switch -s 8:8
+wait "${others[0]}"
+others=()
+
 # Payloads with different offsets in the segments go along the tree; the switch has only the group's test at the start and two
 # small broadcasts of testbcast.
 before=$(copies_once)
@@ -123,8 +134,8 @@ more_than()
     return 1
 }
 
-# The death of a switch is noticed after 2 s, which must be longer than any delay in the start of many ranks.
-export GASNET_MCAST_TIMEOUT=16
+# The death of a switch is noticed after 8 s, which must be longer than any delay in the start of many ranks.
+export GASNET_MCAST_TIMEOUT=18
 
 # In the middle of a job with two leaves, which runs until the file exists: it continues, over the new switch.
 before=$(counter core copies)
