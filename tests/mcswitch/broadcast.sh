@@ -11,10 +11,10 @@ members()
 {
     local n=$1 rank pids=()
     shift
-    port=$((port + 1))
+    port=$((port + 1)) # at the switch's address, which no other test has
     for ((rank = n - 1; rank >= 0; rank--)); do
         LD_PRELOAD=$top_builddir/contrib/softhca/libsofthca.so timeout 200 "$top_builddir/tests/mcswitch/broadcast" \
-            $rank "$n" 127.0.0.1:$port $controller "$@" >"$work/out$rank" 2>&1 &
+            $rank "$n" "${vips%%,*}:$port" $controller "$@" >"$work/out$rank" 2>&1 &
         pids+=($!)
     done
     others=("${pids[@]}")
@@ -39,7 +39,8 @@ copied_once()
     [ "$copies" = "$wanted" ] || fail "$copies copies without those of repeats, $wanted wanted: $(stat)"
 }
 
-start --udp $vips
+# Where members contend for the lock, its lease is longer than any delay of a busy machine.
+start --udp $vips --lease 60000
 during=hostile members 3
 copied_once
 # Two levels, in one process.
@@ -55,8 +56,8 @@ members 4 lease=200
 [ "$(counter core steals)" -ge 1 ] || fail "no lock was taken after the lease: $(stat)"
 stop
 
-start --udp ${vips/,/:45056,}:45056 --loss 1 --lease 20000
-members 4 mtu=4096 timeout=16
+start --udp ${vips/,/:45056,}:45056 --loss 1 --lease 60000
+members 4 mtu=4096
 copied_once
 [ "$(counter port lost_in)" -gt 0 ] && [ "$(counter port lost_out)" -gt 0 ] || fail "nothing was lost: $(stat)"
 stop
@@ -73,7 +74,8 @@ kill_it()
     until grep -qs ready "$work/switch" || ! kill -0 $switch 2>/dev/null; do sleep 0.02; done
     touch "$work/killed"
 }
-start --udp $vips
-during=kill_it members 3 timeout=15 rounds=3 killed="$work/killed"
+# Until its members notice that the switch was killed it takes this time-out eight times, 4.3 s: no delay before should be longer.
+start --udp $vips --lease 60000
+during=kill_it members 3 timeout=17 rounds=3 killed="$work/killed"
 stop
 finish

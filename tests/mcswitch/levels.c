@@ -27,7 +27,7 @@ static uint64_t random_number(void)
 
 static void join_all(const char *controller)
 {
-    struct member_options o = {.mtu = 1024, .timeout = 18, .retries = 6};
+    struct member_options o = {.mtu = 1024, .timeout = 20, .retries = 7};
     struct tk_mcsw_job job;
 
     CHECK(tk_mcsw_job_make(&job, NULL));
