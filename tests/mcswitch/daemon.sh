@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # mcswitchd as a process: every wrong option gives one line with the legal values and status 2; the controller serves correct
-# members despite wrong keys, wrong lengths, crowds of outsiders and hosts without CPU; only the administrator can use its socket; it ends by SIGTERM with
-# nothing left, and can be restarted after kill -9.
+# members despite wrong keys, wrong lengths, crowds of outsiders and hosts without CPU; only the administrator can use its socket; it
+# ends by SIGTERM with nothing left, and can be restarted after kill -9.
 . "${top_srcdir:?}/tests/mcswitch/common.sh"
 
 # wrong TEXT OPTION...: status 2 and one line with TEXT, and the usage's name

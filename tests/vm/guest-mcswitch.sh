@@ -52,11 +52,12 @@ ready jobs
 # An emulated machine may stand still for long: nothing may be sent twice because of that.
 export GASNET_MCAST_TIMEOUT=21
 job "testbcast" -i 10 -m switch,binomial -k fresh,kept -s 8:32768
-unset GASNET_MCAST_TIMEOUT
 ready loss
+# With this count Soft-RoCE repeats for ever.
 members mtu=1024 timeout=14 retries=7 most=20000 rounds=5 || exit 1
 ready "jobs with loss"
-export GASNET_QP_TIMEOUT=16 # each lost packet of a tree costs this, 0.27 s
+# A lost packet may cost this time, 0.5 s with the switch and 1.1 s along a tree; a machine that stands still for 7 times as long ends the job.
+export GASNET_MCAST_TIMEOUT=17 GASNET_QP_TIMEOUT=18
 job "testbcast, 1 % loss" -i 10 -m switch,binomial -k fresh,kept -s 64:64
 job "testbcast, large, 1 % loss" -i 5 -m switch -k fresh,kept -s 16384:16384
 finish

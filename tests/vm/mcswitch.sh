@@ -17,7 +17,7 @@ start --vip 10.0.0.250,10.0.0.251 "${ports[@]}" --lease 30000 || finish
 # The guests reach the controller as 10.1.0.254. What they print is also the sign to read counters and for loss to begin; they wait
 # until a file says that this is done.
 mkdir "$work/done"
-"$rxe_vm/rxe-machines" run -t 400 -N 3 -n 1 --dgram $base --host --rw "$work/done" -- bash "$top_srcdir/tests/vm/guest-mcswitch.sh" \
+"$rxe_vm/rxe-machines" run -t 900 -N 3 -n 1 --dgram $base --host --rw "$work/done" -- bash "$top_srcdir/tests/vm/guest-mcswitch.sh" \
     "10.1.0.254:${controller##*:}" "$work/done" >"$work/out" 2>&1 &
 others=($!)
 # until_guest WORDS
