@@ -83,7 +83,8 @@ void tk_mcsw_destroy(struct tk_mcsw_client *c, uint32_t group, uint32_t ms);
 
 /* Continues as far as possible without waiting. Also takes events, when no request is pending. */
 enum tk_mcsw_status tk_mcsw_step(struct tk_mcsw_client *c);
-/* Events to poll for on fd while the status is TK_MCSW_GOING; else POLLIN for events. */
+/* Events to poll for on fd while the status is TK_MCSW_GOING; else POLLIN for events. While fd is
+ * -1 there are none: step again within milliseconds. */
 short tk_mcsw_poll_events(const struct tk_mcsw_client *c);
 /* Steps until done, refused or late. */
 enum tk_mcsw_status tk_mcsw_wait(struct tk_mcsw_client *c);
