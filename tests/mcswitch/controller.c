@@ -475,6 +475,7 @@ static void stopped(pid_t pid)
         CHECK(all[i].dropped == 0);
         tk_mcsw_close(&all[i]);
     }
+    CHECK(poll(&(struct pollfd){.fd = sleeper->fd, .events = POLLRDHUP}, 1, patience_ms) == 1);
     done(sleeper);
     CHECK(sleeper->dropped > 0);
     tk_mcsw_close(sleeper);
