@@ -15,6 +15,9 @@ struct sim_end {
     uint32_t datagrams;
     int credits;                    /* requests that it may send now */
     int to_return;                  /* the other's credits that it holds back */
+    int returned;                   /* those of the last poll that it has returned since, */
+    bool is_acked;                  /* by an ACK: messages.c */
+    uint32_t sent_in, taken_in;     /* passes: of its last message, and of the other's */
     int bounded_sent, bounded_came; /* messages that take no credit */
     struct tk_borrower borrower;    /* with shared receive queues: of its own credits, */
     struct tk_account account;      /* and of the other's */

@@ -17,16 +17,18 @@
 #include <stdlib.h>
 
 /* Kinds of events after those of owners. `c` of a loan: credits, and above 16 bits those that are
- * given back. */
+ * given back. The kind of a message has above it the credits that it carries, and whether it
+ * follows another one. */
 enum {
     PART = SIM_KINDS_OF_OWNERS, /* of a payload in several messages */
     ACK,
+    ACK_MORE, /* a credit that the last ACK returns in addition */
     LOAN_REQUEST,
     LOAN_GRANT,
     LOAN_RECLAIM,
     LOAN_RETURN
 };
-enum { carried_shift = 8, given_shift = 16 };
+enum { carried_shift = 8, follows_shift = 16, given_shift = 16 };
 
 /* Bytes of messages without payload: a header, with the arguments of a loan; a request to read, and
  * the offer of it (rendezvous.h). */
@@ -50,8 +52,11 @@ void sim_messages_open(struct simulation *s)
     s->is_shared = tk_verbs_shares(&shape, (int)s->in.srq, &s->limits, &s->plan);
     s->credits =
         tk_verbs_credits_find(&s->limits, s->is_shared ? &s->plan : NULL, tk_shape_peers(&shape));
+    if (tk_verbs_fails_over(shape.conns))
+        s->credits.batch_slack = 0; /* its polls handle one message at a time */
     for (uint32_t n = 0; n < s->nbrhds; n++) {
         s->leaders[n].credits_total = s->credits.total;
+        s->leaders[n].pass = s->leaders[n].passes = 1;
         s->leaders[n].lender = (struct tk_lender){
             .base = s->plan.base, .most = s->limits.credits_pp, .notices = s->plan.notices};
     }
@@ -69,6 +74,7 @@ void sim_messages_connect(struct simulation *s, uint32_t nbrhd, struct sim_end *
 {
     struct sim_leader *l = &s->leaders[nbrhd];
     end->credits = s->credits.base;
+    end->returned = 0;
     if (!s->is_shared)
         return;
     int capacity = tk_loan_stock(&s->plan, (int)l->connections).capacity;
@@ -109,10 +115,14 @@ static uint64_t cross(struct simulation *s, uint32_t from, uint32_t to, uint64_t
 
 /* One message, whatever it takes. Returns when its sender has posted it. */
 static uint64_t post(struct simulation *s, struct sim_end *end, const struct sim_message *m,
-                     uint64_t now)
+                     bool follows, uint64_t now)
 {
     int carried = tk_credit_carried(kind_on_wire(s, m->what), end->to_return);
     end->to_return -= carried;
+    if (carried) {
+        end->returned = carried;
+        end->is_acked = false;
+    }
     end->bounded_sent += kind_on_wire(s, m->what) == TK_BOUNDED;
     end->is_quiet = true;
     uint64_t bytes = m->nbytes + m->head;
@@ -120,8 +130,9 @@ static uint64_t post(struct simulation *s, struct sim_end *end, const struct sim
         sim_compute(s, s->host_of[m->from], now, s->costs.message + copying(s, m->nbytes));
     uint64_t comes = cross(s, m->from, m->to, leaves, bytes);
     s->leaders[m->from].bytes += bytes;
-    s->has_failed |= !sim_events_add(
-        &s->events, comes, m->what | (uint32_t)carried << carried_shift, m->to, m->from, m->key);
+    uint32_t what =
+        m->what | (uint32_t)carried << carried_shift | (uint32_t)follows << follows_shift;
+    s->has_failed |= !sim_events_add(&s->events, comes, what, m->to, m->from, m->key);
     return leaves;
 }
 
@@ -133,6 +144,33 @@ static bool credit_take(struct simulation *s, struct sim_leader *l, struct sim_e
     end->credits--;
     l->credits_total--;
     return true;
+}
+
+/* ---- passes: a leader handles what a poll has found, and posts messages until it has to wait. A
+ * leader that waits takes in one poll what a pass of another one has sent to it: both messages of
+ * a leader that sends its part of a reduction and begins the next collective, or all parts of a
+ * payload. What it posts then is of one pass again. */
+
+static void pass_begin(struct sim_leader *l)
+{
+    l->pass = ++l->passes;
+}
+
+static void pass_take(struct sim_leader *l, struct sim_end *end, bool follows)
+{
+    if (!follows)
+        pass_begin(l);
+    else
+        l->pass = end->taken_in;
+    end->taken_in = l->pass;
+}
+
+/* Does this message follow another of the same pass to the same leader? */
+static bool pass_sends(const struct sim_leader *l, struct sim_end *end)
+{
+    bool follows = end->sent_in == l->pass;
+    end->sent_in = l->pass;
+    return follows;
 }
 
 /* As many messages of the payload as there are credits for. True: all of them. */
@@ -157,7 +195,7 @@ static bool send_on(struct simulation *s, const struct sim_message *m, uint64_t 
         part.what = is_last ? m->what : PART;
         *sent += part.nbytes;
         l->sent++;
-        now = post(s, end, &part, now);
+        now = post(s, end, &part, pass_sends(l, end), now);
         l->clock = now > l->clock ? now : l->clock;
     } while (!is_last);
     return true;
@@ -198,6 +236,8 @@ bool sim_message_send(struct simulation *s, const struct sim_message *m, uint64_
 void sim_messages_retry(struct simulation *s, uint32_t nbrhd, uint64_t now)
 {
     uint32_t *at = &s->leaders[nbrhd].waiting;
+    if (*at)
+        pass_begin(&s->leaders[nbrhd]);
     while (*at && !s->has_failed) {
         uint32_t place = *at;
         struct sim_waiting *w = &s->waiting[place - 1];
@@ -224,7 +264,7 @@ static void loan_post(struct simulation *s, const struct sim_event *e, uint32_t 
                                   .what = kind,
                                   .head = loan_bytes,
                                   .key = (uint64_t)given << given_shift | (uint64_t)count};
-    post(s, &c->ends[sim_end_of(e->a, e->b)], &m, e->time);
+    post(s, &c->ends[sim_end_of(e->a, e->b)], &m, false, e->time);
     s->leaders[e->a].loans++;
 }
 
@@ -304,16 +344,72 @@ static void loan_came(struct simulation *s, const struct sim_event *e, struct si
 
 /* ---- receiving */
 
-/* The handlers of the library's requests send no reply. */
-static void owe(struct simulation *s, struct sim_event *e, struct sim_end *end)
+static void ack(struct simulation *s, struct sim_event *e, struct sim_end *end)
 {
-    const struct sim_message ack = {.from = e->a, .to = e->b, .what = ACK, .head = ack_bytes};
-    end->to_return++;
-    if (!tk_ack_is_due(end->to_return, s->credits.slack))
+    const struct sim_message m = {.from = e->a, .to = e->b, .what = ACK, .head = ack_bytes};
+    int returned = tk_credit_received(TK_ACK, end->to_return);
+    s->leaders[e->a].acks++;
+    e->time = post(s, end, &m, false, e->time);
+    end->returned = returned;
+    end->is_acked = true;
+}
+
+/* At the end of a batch one ACK returns its credits, before the receiver sends anything. Here it
+ * may have returned those of the first messages already, because a later one is of the next call,
+ * which was not simulated yet: then the same ACK or message returns this credit too, or an ACK is
+ * sent that would have been due. */
+static bool joins_batch(struct simulation *s, struct sim_event *e, struct sim_end *end)
+{
+    int returned = end->returned;
+    if (returned == 0 || !tk_ack_may_be_left(returned, s->credits.batch_slack))
+        return false;
+    if (!end->is_acked && tk_ack_is_due(returned + 1, s->credits.slack))
+        ack(s, e, end);
+    else
+        s->has_failed |=
+            !sim_events_add(&s->events, e->time + 2 * s->in.latency, ACK_MORE, e->b, e->a, 0);
+    end->returned = returned + 1;
+    return true;
+}
+
+/* The handlers of the library's requests send no reply. */
+static void owe(struct simulation *s, struct sim_event *e, struct sim_end *end, bool follows)
+{
+    if (follows && joins_batch(s, e, end))
+        return;
+    end->returned = 0;
+    if (!tk_ack_is_due(++end->to_return, s->credits.slack))
         return;
     end->to_return--; /* the ACK itself returns one */
-    s->leaders[e->a].acks++;
-    e->time = post(s, end, &ack, e->time);
+    ack(s, e, end);
+}
+
+/* A message of the library, or a part of one. */
+static void request_came(struct simulation *s, struct sim_event *e, struct sim_end *end,
+                         bool follows)
+{
+    pass_take(&s->leaders[e->a], end, follows);
+    s->leaders[e->a].came++;
+    if (kind_on_wire(s, e->what) == TK_REQUEST)
+        owe(s, e, end, follows);
+}
+
+static void take(struct simulation *s, struct sim_event *e, struct sim_end *end)
+{
+    int carried = (int)(e->what >> carried_shift & UINT8_MAX);
+    bool follows = e->what >> follows_shift;
+    e->what &= (1u << carried_shift) - 1;
+    if (e->what == ACK_MORE) {
+        credits_come(s, e, end, 1);
+        return;
+    }
+    e->time = sim_compute(s, s->host_of[e->a], e->time, s->costs.message);
+    credits_come(s, e, end, tk_credit_received(kind_on_wire(s, e->what), carried));
+    end->bounded_came += kind_on_wire(s, e->what) == TK_BOUNDED;
+    if (e->what > ACK)
+        loan_came(s, e, end);
+    if (e->what < ACK)
+        request_came(s, e, end, follows);
 }
 
 bool sim_message_came(struct simulation *s, struct sim_event *e)
@@ -322,20 +418,7 @@ bool sim_message_came(struct simulation *s, struct sim_event *e)
         sim_demand_came(s, e);
         return false;
     }
-    struct sim_connection *c = sim_connection(s, e->a, e->b);
-    struct sim_end *end = &c->ends[sim_end_of(e->a, e->b)];
-    int carried = (int)(e->what >> carried_shift);
-    e->what &= (1u << carried_shift) - 1;
-    e->time = sim_compute(s, s->host_of[e->a], e->time, s->costs.message);
-    credits_come(s, e, end, tk_credit_received(kind_on_wire(s, e->what), carried));
-    end->bounded_came += kind_on_wire(s, e->what) == TK_BOUNDED;
-    if (e->what > ACK)
-        loan_came(s, e, end);
-    if (e->what < ACK) {
-        s->leaders[e->a].came++;
-        if (kind_on_wire(s, e->what) == TK_REQUEST)
-            owe(s, e, end);
-    }
+    take(s, e, &sim_connection(s, e->a, e->b)->ends[sim_end_of(e->a, e->b)]);
     sim_messages_retry(s, e->a, e->time);
     return e->what < SIM_KINDS_OF_OWNERS;
 }

@@ -30,12 +30,13 @@ struct sim_frames {
 };
 
 struct sim_leader {
-    uint64_t clock;       /* when it has finished the work given to it */
-    uint64_t received;    /* bit for each step */
-    uint64_t bytes;       /* sent to other hosts' ranks */
-    uint32_t sent, came;  /* without the following */
-    uint32_t acks, loans; /* sent: acknowledgements, and messages about loans of credits */
-    uint32_t waits;       /* messages that found no credit */
+    uint64_t clock;        /* when it has finished the work given to it */
+    uint64_t received;     /* bit for each step */
+    uint64_t bytes;        /* sent to other hosts' ranks */
+    uint32_t sent, came;   /* without the following */
+    uint32_t acks, loans;  /* sent: acknowledgements, and messages about loans of credits */
+    uint32_t waits;        /* messages that found no credit */
+    uint32_t pass, passes; /* what it posts belongs to this pass; their number: messages.c */
     uint32_t datagrams, connections;
     uint32_t *partners; /* that it is connected to now */
     uint32_t partner_space;

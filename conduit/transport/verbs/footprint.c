@@ -30,7 +30,7 @@
 
 static bool fails_over(const struct tk_job_shape *shape)
 {
-    return shape->conns > 1 && tk_settings.ibv_failover;
+    return tk_verbs_fails_over(shape->conns);
 }
 
 /* How many of the peers are connected at once (GASNET_CONNECT_MAX). */

@@ -80,7 +80,13 @@ struct tk_verbs_credits tk_verbs_credits_find(const struct tk_verbs_limits *limi
         .base = base,
         .total = total,
         .slack = (int)tk_min((size_t)slack_of(limits, base), (size_t)(total - 1) / peers),
+        .batch_slack = plan ? 0 : limits->batch_slack,
         .is_total_bound = plan || total < (int64_t)limits->credits_pp * peers};
+}
+
+bool tk_verbs_fails_over(uint32_t conns)
+{
+    return conns > 1 && tk_settings.ibv_failover;
 }
 
 uint32_t tk_verbs_peers_at_once(uint32_t peers, uint32_t conns, bool is_static)
@@ -213,7 +219,6 @@ bool tk_verbs_xrc_wish(bool is_static)
 
 bool tk_verbs_static_asks(uint32_t conns)
 {
-    bool fails_over = conns > 1 && tk_settings.ibv_failover;
-    return tk_settings.use_xrc > 0 && tk_settings.use_srq != 0 && !fails_over &&
+    return tk_settings.use_xrc > 0 && tk_settings.use_srq != 0 && !tk_verbs_fails_over(conns) &&
            tk_verbs_xrc_wish(false);
 }

@@ -25,11 +25,16 @@ int tk_verbs_slack_default(int pp);
  * queue pairs to each. */
 void tk_verbs_limits_find(struct tk_verbs_limits *limits, uint32_t peers, uint32_t conns);
 
+/* Do the queue pairs to a peer replace each other? iWARP, which limits.c does not know, excludes
+ * it. */
+bool tk_verbs_fails_over(uint32_t conns);
+
 /* What a process may use of these limits. */
 struct tk_verbs_credits {
     int base;  /* of a new connection */
     int total; /* of all connections together */
     int slack;
+    int batch_slack;     /* as above; from a shared queue each message is acknowledged by itself */
     bool is_total_bound; /* connections may have more than `total` */
 };
 

@@ -81,7 +81,7 @@ static void derive_limits(uint32_t peers)
     tk_counter_set(&v->credits_total, credits.total);
     v->is_total_bound = credits.is_total_bound;
     v->slack = credits.slack;
-    v->batch_slack = limits.batch_slack;
+    v->batch_slack = credits.batch_slack;
     v->depth_pp = limits.depth_pp;
     v->depth_total = limits.depth_total;
     v->bounces = limits.bounces;
@@ -300,8 +300,7 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn, uint
         return TK_FAIL;
     /* On iWARP a completion means that TCP has the data, not that it arrived (RFC 5040 5.5): we
      * can't know what a broken connection lost, so we can't send it again. */
-    tk_verbs.failover_enabled =
-        tk_verbs.conns_pp > 1 && tk_settings.ibv_failover && !tk_verbs.has_iwarp;
+    tk_verbs.failover_enabled = tk_verbs_fails_over(tk_verbs.conns_pp) && !tk_verbs.has_iwarp;
     tk_verbs.needs_more = tk_verbs.failover_enabled;
     tk_verbs.message_max = UINT32_MAX;
     for (uint32_t i = 0; i < choice->count; i++)
