@@ -319,6 +319,29 @@ static bool take_job(struct options *o, struct options_reader *r)
     return true;
 }
 
+/* --plan and --simulate start no job, and would ignore what is for one. */
+static bool is_for_no_job(const struct options *o, struct options_reader *r)
+{
+    const struct {
+        bool is_given;
+        const char *name;
+    } of_jobs[] = {{o->cpus, "-c"},     {o->bind, "--bind"},     {o->no_input, "--stdin none"},
+                   {o->exported, "-E"}, {o->label, "-l"},        {o->dry_run, "-t"},
+                   {o->keep, "-k"},     {o->spawner, "-spawner"}};
+    if (o->host_list || o->nodefile)
+        return options_wrong(r,
+                             "%s names the hosts of a job, and --plan and --simulate start none: "
+                             "-N M says how many hosts there are",
+                             o->host_list ? "-H" : "--nodefile");
+    for (size_t i = 0; i < sizeof(of_jobs) / sizeof(*of_jobs); i++)
+        if (of_jobs[i].is_given)
+            return options_wrong(r, "%s is for a job, and --plan and --simulate start none",
+                                 of_jobs[i].name);
+    return !*r->at ||
+           options_wrong(r, "%s: --plan and --simulate run no program; their words follow a '='",
+                         *r->at);
+}
+
 bool options_parse(struct options *o, char **argv, char *why, size_t size)
 {
     struct options_reader r = {argv + 1, why, size};
@@ -351,7 +374,7 @@ bool options_parse(struct options *o, char **argv, char *why, size_t size)
         return options_wrong(&r, "the number of processes is missing: %s",
                              "gasnetrun_ibv -n N program");
     if (is_planned)
-        return true;
+        return is_for_no_job(o, &r);
     if (!*r.at)
         return options_wrong(&r, "the program to run is missing: %s", "gasnetrun_ibv -n N program");
     return true;

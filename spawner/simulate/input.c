@@ -54,8 +54,11 @@ static bool take_part(struct reader *r, const char *name, const char *text, uint
 {
     if (tk_number_digits(text, 1, most, number))
         return true;
-    snprintf(r->why, r->size, "--simulate: %s:%s: not a number between 1 and %" PRIu64, name, text,
-             most);
+    if (!*text)
+        snprintf(r->why, r->size, "--simulate: %s lacks its number of bytes: %s:BYTES", name, name);
+    else
+        snprintf(r->why, r->size, "--simulate: %s:%s: not a number between 1 and %" PRIu64, name,
+                 text, most);
     return false;
 }
 
@@ -221,6 +224,24 @@ static void choose_ports(struct sim_input *in)
         in->ports *= 2;
 }
 
+/* The words for the end of the job agree with each other. */
+static bool end_is_possible(const struct reader *r)
+{
+    const struct sim_input *in = r->in;
+    const char *flaw = NULL;
+    if ((in->fails >= 0) + (in->exits >= 0) + (in->late >= 0) > 1)
+        flaw = "--simulate: more than one of fail, exits and late";
+    else if (r->has_failure && in->fails < 0)
+        flaw = "--simulate: failure says how a host fails, and fail=HOST is missing";
+    else if (r->has_code && in->fails >= 0)
+        flaw = "--simulate: code is that of an exit, and with fail a host fails before";
+    else if (in->late >= 0 && in->ranks == 1)
+        flaw = "--simulate: late: there is no other process that exits";
+    if (flaw)
+        snprintf(r->why, r->size, "%s", flaw);
+    return !flaw;
+}
+
 bool sim_input_parse(struct sim_input *in, uint32_t ranks, uint32_t hosts, const char *words,
                      char *why, size_t size)
 {
@@ -252,8 +273,5 @@ bool sim_input_parse(struct sim_input *in, uint32_t ranks, uint32_t hosts, const
         in->code = in->exits >= 0;
     if (!r.has_failure)
         in->is_silent = !in->forks; /* a host that is switched off; a guard that is killed */
-    if ((in->fails >= 0) + (in->exits >= 0) + (in->late >= 0) < 2)
-        return true;
-    snprintf(why, size, "--simulate: more than one of fail, exits and late");
-    return false;
+    return end_is_possible(&r);
 }

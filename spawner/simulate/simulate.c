@@ -172,8 +172,13 @@ static int out_of_memory(const struct simulation *s)
     return EXIT_RUNTIME;
 }
 
-static bool is_small_enough(const struct simulation *s)
+static bool is_possible(const struct simulation *s)
 {
+    if (s->nbrhds > 1 && (tk_settings.connect_static || !tk_settings.connect_dynamic)) {
+        log_error("--simulate: connections are made on demand: not with GASNET_CONNECT_%s",
+                  tk_settings.connect_static ? "STATIC=1" : "DYNAMIC=0");
+        return false;
+    }
     if (s->in.plants_connect && tk_settings.connect_max) {
         log_error("--simulate: plant=connect: not with GASNET_CONNECT_MAX=%lld",
                   (long long)tk_settings.connect_max);
@@ -205,7 +210,7 @@ static int print_run(struct simulation *s, bool as_json)
 {
     if (!allocate(s))
         return out_of_memory(s);
-    if (!is_small_enough(s))
+    if (!is_possible(s))
         return EXIT_USAGE;
     run(s);
     if (s->has_failed || sim_captured.has_failed)

@@ -371,12 +371,20 @@ wrong late=1,exits=2 'more than one of fail, exits and late'
 wrong failure=quick 'not one of closed, silent'
 wrong seed=x 'seed=x: not a number between 0 and'
 wrong fail=10 'fail=10: not a number between 0 and 9'
+wrong failure=silent 'fail=HOST is missing'
+wrong fail=1,code=3 'code is that of an exit'
+wrong broadcast 'broadcast lacks its number of bytes: broadcast:BYTES'
+wrong reduce:,barrier 'reduce lacks its number of bytes'
 wrong reduce:0 'reduce:0: not a number between 1 and'
 wrong broadcast:8:0 'broadcast:8:0: not a number between 1 and'
 wrong barrier:2:3 'barrier:2:3: not a number between 1 and'
 wrong fabric=dragonfly,ports=4 'has 6 hosts at most, not 10; ports='
 GASNET_CONNECT_MAX=4 wrong plant=connect 'not with GASNET_CONNECT_MAX=4'
+GASNET_CONNECT_STATIC=1 wrong barrier 'on demand: not with GASNET_CONNECT_STATIC=1'
+GASNET_CONNECT_DYNAMIC=0 wrong barrier 'on demand: not with GASNET_CONNECT_DYNAMIC=0'
 wrong costs=/nonexistent 'costs=/nonexistent: No such file'
+"$GASNETRUN" -n 1 --simulate=late=0 2>"$scratch/err"
+[ $? = 2 ] && grep -q 'late: there is no other process' "$scratch/err" || failed "one process that is late: $(cat "$scratch/err")"
 "$GASNETRUN" -n 2 --json true 2>"$scratch/err"
 [ $? = 2 ] && grep -q -- '--json is for gasnetrun_ibv --top and --simulate' "$scratch/err" || failed "--json without --simulate: $(cat "$scratch/err")"
 echo "message 3 us" >"$scratch/costs"

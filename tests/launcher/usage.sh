@@ -78,6 +78,19 @@ done
 wrong 'number of processes is missing' --plan
 wrong 'number of processes is missing' --simulate
 wrong '-N 5: more hosts than processes' --simulate -n 4 -N 5
+for action in --plan --simulate --simulate=barrier --simulate=costs; do
+    wrong '-H names the hosts of a job, and --plan and --simulate start none: -N M says how many' $action -n 4 -H a,b
+    wrong '--nodefile names the hosts of a job' -nodefile /no/such $action -n 4
+    for option in '-c 2' '--bind none' '--stdin none' '-E PATH' -l -t -k '-spawner local'; do
+        case $option in
+        --stdin*) name=$option ;;
+        *) name=${option% *} ;;
+        esac
+        wrong "$name is for a job, and --plan and --simulate start none" $action -n 4 $option
+    done
+    wrong "$probe: --plan and --simulate run no program" $action -n 4 "$probe" -N 2
+    wrong "$probe: --plan and --simulate run no program" -n 4 $action -- "$probe"
+done
 wrong '-N 5: more hosts than processes' --plan -n 4 -N 5
 wrong "--plan=few: neither 'all' nor a number of peers between 0 and 3" --plan=few -n 4 -N 4
 wrong "--plan=4: neither 'all' nor a number of peers between 0 and 3" --plan=4 -n 4 -N 4
