@@ -4,9 +4,11 @@
 
 #include "costs.h"
 
-#include <errno.h>
+#include "common/file_text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct cost {
@@ -45,7 +47,7 @@ static bool take_line(struct sim_costs *costs, char *line, char *why, size_t siz
 {
     char name[64], unit[16], rest[2];
     double value;
-    line[strcspn(line, "#\n")] = 0;
+    line[strcspn(line, "#")] = 0;
     int words = sscanf(line, " %63s %lf %15s %1s", name, &value, unit, rest);
     if (words <= 0)
         return true;
@@ -65,24 +67,19 @@ static bool take_line(struct sim_costs *costs, char *line, char *why, size_t siz
 
 bool sim_costs_read(struct sim_costs *costs, const char *file, char *why, size_t size)
 {
-    char line[512], what[200] = "";
+    enum { file_max = 1 << 20 };
+    char what[200] = "", *next;
+    size_t length;
     bool is_right = true;
     unsigned number = 0;
-    FILE *f = fopen(file, "re");
-    if (!f) {
-        snprintf(why, size, "costs=%s: %s", file, strerror(errno));
+    char *content = tk_file_text(file, file_max, &length, what, sizeof(what));
+    if (!content) {
+        snprintf(why, size, "costs=%s: %s", file, what);
         return false;
     }
-    while (is_right && fgets(line, sizeof(line), f)) {
-        number++;
-        is_right = take_line(costs, line, what, sizeof(what));
-    }
-    int failed = ferror(f) ? errno : 0; /* a directory opens, and cannot be read */
-    fclose(f);
-    if (failed) {
-        snprintf(why, size, "costs=%s: %s", file, strerror(failed));
-        return false;
-    }
+    for (next = content; next && is_right; number++)
+        is_right = take_line(costs, strsep(&next, "\n"), what, sizeof(what));
+    free(content);
     if (!is_right)
         snprintf(why, size, "costs=%s, line %u: %s", file, number, what);
     return is_right;

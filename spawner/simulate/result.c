@@ -197,9 +197,10 @@ void sim_print(const struct simulation *s)
     char limit[200];
     unsigned count = rows_of(s, rows);
     limit_of(s, &b, limit, sizeof(limit));
-    printf("%u processes on %u hosts, %u neighbourhoods; %s of %" PRIu64 " Gbit/s, %" PRIu64
+    printf("%u process%s on %u host%s, %u neighbourhood%s; %s of %" PRIu64 " Gbit/s, %" PRIu64
            " ns a link; seed %" PRIu64 "\n\n",
-           s->in.ranks, s->in.hosts, s->nbrhds, sim_fabric_name(s->in.fabric), s->in.gbits,
+           s->in.ranks, s->in.ranks > 1 ? "es" : "", s->in.hosts, s->in.hosts > 1 ? "s" : "",
+           s->nbrhds, s->nbrhds > 1 ? "s" : "", sim_fabric_name(s->in.fabric), s->in.gbits,
            s->in.latency, s->in.seed);
     printf("%-12s %12s %12s\n", "phase", "seconds", "until");
     for (int i = 0; i < sim_phases; i++) {

@@ -382,6 +382,7 @@ wrong fabric=dragonfly,ports=4 'has 6 hosts at most, not 10; ports='
 GASNET_CONNECT_MAX=4 wrong plant=connect 'not with GASNET_CONNECT_MAX=4'
 GASNET_CONNECT_STATIC=1 wrong barrier 'on demand: not with GASNET_CONNECT_STATIC=1'
 GASNET_CONNECT_DYNAMIC=0 wrong barrier 'on demand: not with GASNET_CONNECT_DYNAMIC=0'
+wrong costs=/dev/zero 'costs=/dev/zero: it is not text'
 wrong costs=/nonexistent 'costs=/nonexistent: No such file'
 "$GASNETRUN" -n 1 --simulate=late=0 2>"$scratch/err"
 [ $? = 2 ] && grep -q 'late: there is no other process' "$scratch/err" || failed "one process that is late: $(cat "$scratch/err")"
