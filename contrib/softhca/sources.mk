@@ -5,7 +5,7 @@
 softhca_core_sources = $(addprefix contrib/softhca/, \
     $(patsubst %,support/%.c,bundle bundle_fit cache_lines config counters gid_list profiles qp_caps registry_name softhca_lock softhca_settings speed) \
     $(patsubst %,fault/%.c,fault fault_parse) \
-    $(patsubst %,fabric/%.c,contexts directory file gid gid_rows heap helper inet link load lock multicast paging peer registry segment state watch) \
+    $(patsubst %,fabric/%.c,contexts directory file gid gid_rows heap helper inet link load lock multicast paging peer registry segment socket_owner state watch) \
     $(patsubst %,wire/%.c,atomic completion control copy datagram deliver early engine execute fatal fault_run multicast notify pending plain \
         rate rdma receive receive_queue send_queue shared target) \
     $(patsubst %,wire/udp/%.c,attend batch calls datagram drops early explain fate faults held name network open put_off qp rx select source state \

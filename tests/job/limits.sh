@@ -44,6 +44,22 @@ else
     echo "not tried: this user cannot make a place of its own (unshare)"
 fi
 
+# ---- PID namespaces: the memory of another one can't be opened, and softhca says so before anybody waits
+# shellcheck disable=SC2209 # words of a command
+apart="unshare --pid --fork --kill-child --mount-proc"
+if [ "$sanitizer" = no ] && [ "$(id -u)" -eq 0 ] && $apart true 2>/dev/null; then
+    # shellcheck disable=SC2086 # words
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=1 job 2 $apart "$jobs/hello-seq"
+    fails_with 1 "ranks in two PID namespaces"
+    within 10 # not by GASNET_CONNECT_TIMEOUT
+    says '^softhca: process [0-9]* of the same fabric, .*, is in another PID namespace .*SOFTHCA_UDP=auto'
+    # shellcheck disable=SC2086 # words
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 SOFTHCA_UDP=auto" job 2 $apart "$jobs/hello-seq"
+    fails_with 0 "ranks in two PID namespaces that send packets"
+else
+    echo "not tried: this user cannot make PID namespaces (unshare)"
+fi
+
 # ---- memory of a cgroup, of either version
 make_group()
 {

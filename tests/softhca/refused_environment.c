@@ -232,7 +232,7 @@ static void another_layout(void)
 static void forge(int fd, pid_t other)
 {
     struct shca_segment head = {.magic = SHCA_MAGIC, .size = UINT64_C(256) << 20, .slot = 7};
-    struct shca_name name = {.slot = 7};
+    struct shca_name name = {.slot = 7, .space = shca_name_space()};
     char fabric[SHCA_NAME], text[108];
     int memory;
 

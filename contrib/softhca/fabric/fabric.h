@@ -268,6 +268,11 @@ bool shca_segment_peek(uint32_t slot, uint32_t pid, int remote_fd, struct shca_s
 bool shca_segment_peek_settled(uint32_t slot, uint32_t pid, int remote_fd,
                                struct shca_segment *head);
 
+/* ---- socket_owner.c ---- */
+/* The user who made the socket of a line of /proc/net/unix; -1: the kernel doesn't say (before
+ * Linux 5.3, or without CONFIG_UNIX_DIAG). */
+int64_t shca_socket_owner(const char *line);
+
 /* ---- state.c ---- */
 uint32_t shca_qp_state(struct shca_qp *qp);
 

@@ -13,6 +13,9 @@
  * to the first member that has one, and finds the others through it. What the directory says counts
  * if a socket with the name exists, which one connect() answers; else the table is read.
  *
+ * A pid, and /proc, belong to a PID namespace, so the second name says in which one its process is:
+ * members that share no namespace can't reach each other, and the one that joins later is refused.
+ *
  * Owns the cache of the table; registry_lock protects it. */
 #include "config.h"
 
@@ -39,6 +42,7 @@ struct member {
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct member members[SHCA_MEMBERS];
 static uint64_t refreshed;
+static unsigned space; /* of this process, since it joined */
 
 /* A leading NUL: the abstract name space. */
 static socklen_t address_of(const char *name, struct sockaddr_un *a)
@@ -76,6 +80,7 @@ int shca_registry_claim(uint32_t *slot, int *fd)
      * contain it) is not reused immediately by the next process after one has died. */
     uint32_t start = (uint32_t)getpid() * 2654435761u >> 22;
 
+    space = shca_name_space();
     for (uint32_t i = 0; i < SHCA_MEMBERS; i++) {
         int e;
 
@@ -92,7 +97,7 @@ int shca_registry_claim(uint32_t *slot, int *fd)
 
 static void segment_name(char name[108], uint32_t slot, uint32_t pid, int seg_fd)
 {
-    struct shca_name n = {.slot = slot, .pid = pid, .fd = seg_fd};
+    struct shca_name n = {.slot = slot, .pid = pid, .space = space, .fd = seg_fd};
 
     memcpy(n.fabric, shca_config.fabric, sizeof n.fabric);
     shca_name_segment(name, 108, &n);
@@ -156,6 +161,26 @@ static void foreign_line(const char *line)
              n.pid, shca_config.fabric_name, layout, SHCA_LAYOUT);
 }
 
+/* A member that another PID namespace hides: its pid means nothing here, or another process. */
+static struct {
+    bool asked; /* the owners of names are looked up */
+    uint32_t pid;
+    bool is_ours; /* known to be a process of this user, which every user could pretend */
+} hidden;
+
+static void hidden_line(const char *line, const struct shca_name *n)
+{
+    int64_t uid;
+
+    if (!hidden.asked || hidden.is_ours)
+        return;
+    uid = shca_socket_owner(line);
+    if (uid >= 0 && uid != geteuid())
+        return;
+    hidden.pid = n->pid;
+    hidden.is_ours = uid >= 0;
+}
+
 static void read_line(const char *line)
 {
     struct shca_name n;
@@ -166,6 +191,10 @@ static void read_line(const char *line)
     }
     if (strcmp(n.fabric, shca_config.fabric) != 0)
         return;
+    if (n.space != space) {
+        hidden_line(line, &n);
+        return;
+    }
     /* Two processes claim one slot: one of the names is false. */
     if (members[n.slot].pid != 0 && members[n.slot].pid != n.pid && !registry_is_ours(n.pid))
         return;
@@ -220,7 +249,8 @@ static bool find_guide(void)
     char line[512];
 
     while (f && !is_found && tried < guides_tried && fgets(line, sizeof line, f))
-        if (shca_name_parse(line, &n) && strcmp(n.fabric, shca_config.fabric) == 0) {
+        if (shca_name_parse(line, &n) && n.space == space &&
+            strcmp(n.fabric, shca_config.fabric) == 0) {
             is_found = is_guide(&n);
             tried++;
         }
@@ -424,6 +454,18 @@ static int compare(const struct shca_segment *theirs)
     return e;
 }
 
+/* Messages to such a member would be lost in silence. Packets reach it. */
+static int refuse_hidden(void)
+{
+    if (!hidden.pid || shca_config.udp)
+        return 0;
+    shca_log("process %u of the same fabric, %s, is in another PID namespace (container), where "
+             "this process can't reach its memory; let all run in one, or set SOFTHCA_UDP=auto so "
+             "that they send packets",
+             hidden.pid, shca_config.fabric_name);
+    return hidden.is_ours ? EINVAL : 0;
+}
+
 int shca_registry_agree(void)
 {
     struct shca_segment head;
@@ -432,12 +474,17 @@ int shca_registry_agree(void)
     if (shca_directory_is_alike(shca.seg))
         return 0;
     pthread_mutex_lock(&registry_lock);
-    if ((e = refresh()) != 0) {
+    hidden.asked = true;
+    e = refresh();
+    hidden.asked = false;
+    if (e != 0) {
         shca_log("cannot join fabric %s: /proc/self/net/unix, by which its processes find each "
                  "other: %s; %s",
                  shca_config.fabric, strerror(e), shca_remedy(e));
         e = ENOTSUP;
     }
+    if (e == 0)
+        e = refuse_hidden();
     for (uint32_t i = 0; i < SHCA_MEMBERS && e == 0; i++)
         if (members[i].pid != 0 && i != shca.slot &&
             shca_segment_peek(i, members[i].pid, members[i].fd, &head))

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "registry_name.h"
 
@@ -64,9 +65,18 @@ static void add_spread(char *out, size_t room)
     snprintf(out + n, room - n, "-%s", letters);
 }
 
+/* The inode, with as many digits as number() reads. */
+unsigned shca_name_space(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/ns/pid", &st) == 0 ? (unsigned)(st.st_ino % 1000000000) : 0;
+}
+
 void shca_name_segment(char *out, size_t room, const struct shca_name *n)
 {
-    snprintf(out, room, MARK "%u.%s.%u.%u.%d", SHCA_LAYOUT, n->fabric, n->slot, n->pid, n->fd);
+    snprintf(out, room, MARK "%u.%s.%u.%u.%d-%u", SHCA_LAYOUT, n->fabric, n->slot, n->pid, n->fd,
+             n->space);
     add_spread(out, room);
 }
 
@@ -101,6 +111,16 @@ static bool fabric(const char **at, struct shca_name *out)
     return true;
 }
 
+/* A name of layout 14 has none. */
+static bool space(const char **at, unsigned *value)
+{
+    *value = 0;
+    if (**at != '-' || !isdigit((unsigned char)(*at)[1]))
+        return true;
+    (*at)++;
+    return number(at, value);
+}
+
 /* Other layouts end differently behind the numbers. */
 static bool names_parse(const char *line, struct shca_name *out, unsigned *layout)
 {
@@ -113,7 +133,7 @@ static bool names_parse(const char *line, struct shca_name *out, unsigned *layou
     at += sizeof mark - 1;
     if (!number(&at, layout) || !dot(&at) || !fabric(&at, out) || !dot(&at) ||
         !number(&at, &out->slot) || !dot(&at) || !number(&at, &out->pid) || !dot(&at) ||
-        !number(&at, &fd) || (*at && *at != '\n' && *at != '-'))
+        !number(&at, &fd) || !space(&at, &out->space) || (*at && *at != '\n' && *at != '-'))
         return false;
     out->fd = (int)fd;
     return out->slot < SHCA_MEMBERS && out->pid != 0;

@@ -14,7 +14,7 @@
 /* A line of /proc/net/unix about one member. */
 struct shca_name {
     char fabric[SHCA_NAME];
-    unsigned uid, slot, pid;
+    unsigned uid, slot, pid, space;
     int fd;
 };
 
@@ -26,6 +26,8 @@ void shca_name_claim(char *out, size_t room, const char *fabric, unsigned slot);
 void shca_name_word(char *out, size_t room, const char *fabric, const char *word);
 /* The name that locates the segment of that slot. */
 void shca_name_segment(char *out, size_t room, const struct shca_name *n);
+/* Of this process, for names: tells PID namespaces apart. 0: unknown, without /proc. */
+unsigned shca_name_space(void);
 /* Reads a line of /proc/net/unix; false: it is not about a segment of our layout. */
 bool shca_name_parse(const char *line, struct shca_name *out);
 /* The same for segments of other layouts; for error messages only. */

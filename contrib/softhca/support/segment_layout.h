@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /* Every name contains this number, so that processes with different layouts never meet. */
-enum { SHCA_LAYOUT = 14 };
+enum { SHCA_LAYOUT = 15 };
 #define SHCA_MAGIC (UINT64_C(0x4341485446004f53) + SHCA_LAYOUT)
 
 enum {
