@@ -80,10 +80,12 @@ static enum tk_status setting_refuse(const struct tk_setting *s, const char *val
                  s->name, value);
     else if (s->words)
         snprintf(why, size, "%s='%s' is not one of %s", s->name, value, s->words);
-    else
-        snprintf(why, size, "%s='%s' is not a %s from %.15g to %.15g (%s)", s->name, value,
+    else {
+        const char *unit = s->type == TK_SETTING_SIZE ? "B" : s->unit;
+        snprintf(why, size, "%s='%s' is not a %s from %.15g to %.15g%s%s%s", s->name, value,
                  s->type == TK_SETTING_INT ? "whole number" : "number", s->min, s->max,
-                 s->type == TK_SETTING_SIZE ? "B" : s->unit);
+                 *unit ? " (" : "", unit, *unit ? ")" : "");
+    }
     return TK_FAIL;
 }
 

@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -134,6 +135,30 @@ static void __attribute__((noreturn)) child_failed(const struct child_image *ima
     _exit(EXIT_NO_EXEC);
 }
 
+static bool is_binary(const char *path)
+{
+    char magic[4];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool is = fd >= 0 && read(fd, magic, sizeof(magic)) == sizeof(magic) &&
+              memcmp(magic, "\177ELF", sizeof(magic)) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
+/* execvpe() gives to the shell what the kernel refuses: good for a script without a first line #!,
+ * but of a binary for another machine the shell prints garbage. */
+static void exec_program(const struct child_image *image, char *const *env)
+{
+    execve(image->program, image->argv, env);
+    if (errno != ENOEXEC)
+        return;
+    if (is_binary(image->program))
+        errno = ENOEXEC;
+    else
+        execvpe(image->program, image->argv, env);
+}
+
 static void __attribute__((noreturn))
 child_exec(const struct child_image *image, uint32_t rank, char *const *env, const int fds[3],
            pid_t parent, bool shares_files)
@@ -153,7 +178,7 @@ child_exec(const struct child_image *image, uint32_t rank, char *const *env, con
      * runs unbound; that is not a reason to end a job. */
     if (image->bind)
         bind_apply(image->bind, image->bind_index);
-    execvpe(image->program, image->argv, env);
+    exec_program(image, env);
     child_failed(image, rank);
 }
 

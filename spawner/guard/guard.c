@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,15 +38,34 @@ static void guard_read_exec_errors(struct guard *g)
     }
 }
 
-/* A crash of libpmix, or SIGKILL: from the kernel for lack of memory, or from a user. */
+/* libpmix was seen to crash with 128 KiB. */
+static bool stack_is_small(char *text, size_t size)
+{
+    const rlim_t enough = 512 << 10;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= enough)
+        return false;
+    snprintf(text, size, "libpmix needs more than %llu KiB of stack; raise ulimit -s",
+             (unsigned long long)limit.rlim_cur >> 10);
+    return true;
+}
+
+/* A limit of the user's, a crash of libpmix, or SIGKILL: from the kernel for lack of memory, or
+ * from a user. */
 static void server_was_killed(struct guard *g, int status)
 {
-    char name[100], memory[500];
+    char name[100], text[500];
     const char *why = "libpmix crashed; with -v -v this shows what it printed before";
+    int signal = WTERMSIG(status);
 
-    signal_text(WTERMSIG(status), WCOREDUMP(status), name, sizeof(name));
-    if (WTERMSIG(status) == SIGKILL)
-        why = oom_explain(&g->memory, memory, sizeof(memory)) ? memory : "sent by another process";
+    signal_text(signal, WCOREDUMP(status), name, sizeof(name));
+    if (signal == SIGKILL)
+        why = oom_explain(&g->memory, text, sizeof(text)) ? text : "sent by another process";
+    else if (signal == SIGXFSZ)
+        why = "a file of libpmix in the session directory became too large; raise ulimit -f";
+    else if ((signal == SIGSEGV || signal == SIGBUS) && stack_is_small(text, sizeof(text)))
+        why = text;
     guard_report_failure(g, "the PMIx server process was killed by signal %s: %s", name, why);
 }
 
@@ -283,8 +303,21 @@ static void *guard_alloc(size_t count, size_t size)
     return memory;
 }
 
+/* A guard leaves by _exit(). exit() is the end of one that is out of memory. */
+static struct guard *at_exit;
+static pid_t at_exit_of; /* not a process that the guard forked */
+
+static void abandon_at_exit(void)
+{
+    if (getpid() == at_exit_of)
+        guard_abandon(at_exit);
+}
+
 static void guard_begin(struct guard *g)
 {
+    at_exit = g;
+    at_exit_of = getpid();
+    atexit(abandon_at_exit);
     if (g->signals < 0 || pipe2(g->exec_report, O_CLOEXEC | O_NONBLOCK) != 0)
         guard_report_failure(g, "the guard cannot start: %s", strerror(errno));
     else if (g->job->directory && chdir(g->job->directory) != 0)

@@ -135,6 +135,23 @@ for how in auto 1; do
     clean
 done
 
+if [ -z "${TRUNKLINE_TEST_SANITIZER#no}" ]; then # a sanitizer needs terabytes
+    promise "limits that end libpmix are named: of the stack, and of the size of files"
+    for limited in "-s 64" "-f 1"; do
+        # shellcheck disable=SC2086 # two words; the file is written by a process without the limit
+        (ulimit $limited && TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -n 2 "$probe" 2>&1) | cat >"$work/err"
+        err_has "the PMIx server process was killed by signal .*raise ulimit ${limited% *}\$"
+        clean
+    done
+
+    promise "a guard that is out of memory leaves no session directory"
+    (ulimit -d 1000; TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -n 2 "$probe" >"$work/out" 2>"$work/err")
+    status=$?
+    status_is 1
+    err_has 'out of memory\|no memory'
+    clean
+fi
+
 promise "what is needed counts what we were started with, and is enough"
 (ulimit -n 30 && TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -n 4 "$probe" >"$work/out" 2>"$work/err" 8>&2 9>&2)
 status=$?

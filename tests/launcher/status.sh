@@ -90,6 +90,14 @@ printf '#!/bin/sh\nexit 6' >"$work/broken"
 job -n 2 "$work/broken"
 status_is 6
 
+promise "a binary for another machine is refused, and not given to the shell"
+{ printf '\177ELF\002\001\001'; head -c 500 /dev/zero; } >"$work/foreign"
+chmod +x "$work/foreign"
+job -n 2 "$work/foreign"
+status_is 2
+err_lines 1
+err_has 'program.*cannot be executed: Exec format error'
+
 promise "a program that cannot be executed after all: its loader is missing"
 LC_ALL=C sed 's#/ld-linux#/no-linux#; s#/ld-musl#/no-musl#' /bin/true >"$work/unloadable"
 chmod +x "$work/unloadable"

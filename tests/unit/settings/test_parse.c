@@ -104,6 +104,8 @@ static void a_whole_number_has_both_ends_of_its_range(void **state)
     assert_int_equal(values.am_credits_total, -1);
     assert_refused("GASNET_AM_CREDITS_PP", "0", "a whole number from 1 to 1024 (requests)");
     assert_refused("GASNET_AM_CREDITS_PP", "1025", "from 1 to 1024");
+    assert_refused("GASNET_USE_XRC", "2", "from -1 to 1");
+    assert_null(strchr(why, '(')); /* it has no unit */
 }
 
 static void a_whole_number_is_whole(void **state)
