@@ -228,9 +228,8 @@ void tk_area_close(struct tk_area *area)
 
 static const char reach_remedy[] =
     "neighbours must be processes of one user that see each other in /proc: set "
-    "GASNET_SUPERNODE_MAXSIZE=1 to do without shared memory, or GASNET_HOST_DETECT to distinguish "
-    "hosts "
-    "in another way";
+    "GASNET_SUPERNODE_MAXSIZE=1 to do without shared memory (over softhca with SOFTHCA_UDP=auto), "
+    "or GASNET_HOST_DETECT to distinguish hosts in another way";
 
 /* In another pid namespace the pid may denote another process, and its descriptor another file: so
  * the inode is compared. */

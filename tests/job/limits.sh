@@ -54,6 +54,10 @@ if [ "$sanitizer" = no ] && [ "$(id -u)" -eq 0 ] && $apart true 2>/dev/null; the
     within 10 # not by GASNET_CONNECT_TIMEOUT
     says '^softhca: process [0-9]* of the same fabric, .*, is in another PID namespace .*SOFTHCA_UDP=auto'
     # shellcheck disable=SC2086 # words
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 job 2 $apart "$jobs/hello-seq"
+    fails_with 1 "neighbours in two PID namespaces"
+    says 'GASNET_SUPERNODE_MAXSIZE=1 .*SOFTHCA_UDP=auto.*in another way$'
+    # shellcheck disable=SC2086 # words
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=1 SOFTHCA_UDP=auto" job 2 $apart "$jobs/hello-seq"
     fails_with 0 "ranks in two PID namespaces that send packets"
 else
