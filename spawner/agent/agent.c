@@ -4,6 +4,7 @@
 
 #include "agent_private.h"
 #include "ssh.h"
+#include "spawner/children/children.h"
 #include "spawner/util/launcher_clock.h"
 
 #include <signal.h>
@@ -109,8 +110,7 @@ bool agent_set_ended(struct agent_set *s, pid_t pid, int status)
 void agent_set_close(struct agent_set *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
-        if (s->agents[i].pid)
-            kill(s->agents[i].pid, SIGKILL);
+        child_signal(s->agents[i].pid, SIGKILL); /* children_sweep() may have reaped it */
         ssh_free(&s->agents[i]);
     }
     ssh_close(s);

@@ -5,6 +5,7 @@
 #include "listen.h"
 #include "ssh.h"
 #include "ssh_text.h"
+#include "spawner/children/children.h"
 #include "spawner/util/byte_queue.h"
 #include "spawner/util/launcher_clock.h"
 #include "spawner/util/log.h"
@@ -409,8 +410,8 @@ static void look_for_end(struct agent *a)
 
 void ssh_cancel(struct agent *a)
 {
-    if (a->state == AGENT_STARTING && a->pid)
-        kill(a->pid, SIGTERM);
+    if (a->state == AGENT_STARTING)
+        child_signal(a->pid, SIGTERM);
     ssh_fail(a, "given up, as the job ends");
 }
 

@@ -39,8 +39,17 @@ struct child_report {
 pid_t child_start(const struct child_image *image, uint32_t rank, char *const *env,
                   const int fds[3]);
 
-/* Sends `signal` to the process group of each live rank; pids[r] is 0 for one that is gone. */
+/* Sends `signal` to a child of the calling process. False, and nobody gets it, if that is no pid of
+ * a child (0, or reaped: then another process may have the pid by now). */
+bool child_signal(pid_t pid, int signal);
+
+/* Sends `signal` to the process group of each live rank; pids[r] is 0 for one that is gone, and one
+ * that is no child of the calling process is passed over as in child_signal(). */
 void children_signal(const pid_t *pids, uint32_t count, int signal);
+
+/* Sends `signal` to the process group of a process that is a child of `parent`, another process,
+ * which does not reap any more. False if it is no child of it. */
+bool grandchild_signal(pid_t pid, pid_t parent, int signal);
 
 /* Sends `signal` to every child of the calling process (orphans of the ranks, when it is a
  * sub-reaper) but the `count` of `except`. Returns how many there were; signal 0 only counts. */

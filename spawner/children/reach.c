@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sends signals: to the ranks by their process groups, and to the processes that they left behind
- * by /proc, because a sub-reaper becomes the parent of every orphan. Owns nothing, takes no lock.
- */
+ * by /proc, because a sub-reaper becomes the parent of every orphan. Pids are reused, and many jobs
+ * of a user run at a time, so each pid is checked to be that of a child: it belongs to no other
+ * process until it is reaped. Owns nothing, takes no lock. */
 #include "config.h"
 
 #include "children.h"
@@ -18,11 +19,68 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Not reaped; the caller is the only one that reaps. */
+static bool is_child(pid_t pid)
+{
+    siginfo_t info;
+    return pid > 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+bool child_signal(pid_t pid, int signal)
+{
+    return is_child(pid) && kill(pid, signal) == 0;
+}
+
 void children_signal(const pid_t *pids, uint32_t count, int signal)
 {
     for (uint32_t r = 0; r < count; r++)
-        if (pids[r] > 0)
+        if (is_child(pids[r]))
             kill(-pids[r], signal);
+}
+
+enum { NAMESPACES_MAX = 33 }; /* the kernel nests 32 below the first */
+
+/* The pids of a process, a string of digits or "self", in the namespace of /proc and in each one
+ * below it, down to its own. Returns how many there are. */
+static unsigned pids_of(const char *process, pid_t pids[NAMESPACES_MAX])
+{
+    char path[64], line[512], *end;
+    unsigned count = 0;
+    snprintf(path, sizeof(path), "/proc/%.20s/status", process);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f)) {
+        if (strncmp(line, "NSpid:", 6) != 0)
+            continue;
+        for (char *at = line + 6; count < NAMESPACES_MAX; at = end) {
+            long pid = strtol(at, &end, 10);
+            if (end == at)
+                break;
+            pids[count++] = (pid_t)pid;
+        }
+    }
+    if (f)
+        fclose(f);
+    return count;
+}
+
+/* How many namespaces of pids lie between that of /proc and ours: none but in containers that have
+ * the /proc of their host. There the pids in /proc are those of other processes here. */
+static unsigned namespaces_below_proc(void)
+{
+    pid_t pids[NAMESPACES_MAX];
+    unsigned count = pids_of("self", pids);
+    return count ? count - 1 : 0;
+}
+
+/* The pid here of a process that /proc has as `listed`; 0 when it is gone. */
+static pid_t pid_here(pid_t listed, unsigned below)
+{
+    pid_t pids[NAMESPACES_MAX];
+    char process[16];
+    if (!below)
+        return listed;
+    snprintf(process, sizeof(process), "%d", (int)listed);
+    return pids_of(process, pids) > below ? pids[below] : 0;
 }
 
 /* The parent of a process by /proc; 0 when it is gone. The name may hold blanks and brackets, so
@@ -40,6 +98,14 @@ static pid_t parent_of(const char *pid)
     char *end = strrchr(text, ')');
     int parent = 0;
     return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+bool grandchild_signal(pid_t pid, pid_t parent, int signal)
+{
+    char process[16];
+    snprintf(process, sizeof(process), "%d", (int)pid);
+    return pid > 0 && parent > 0 && !namespaces_below_proc() && parent_of(process) == parent &&
+           kill(-pid, signal) == 0;
 }
 
 /* What is done with each child. */
@@ -60,7 +126,7 @@ static void visit_child(struct child_visit *v, pid_t pid)
     if (v->found < v->max)
         v->pids[v->found] = pid;
     v->found++;
-    kill(pid, v->signal);
+    child_signal(pid, v->signal);
 }
 
 /* Reads the kernel's own list of our children; false if the kernel does not keep one. The list may
@@ -68,12 +134,13 @@ static void visit_child(struct child_visit *v, pid_t pid)
  * call until the list is empty. */
 static bool visit_listed(struct child_visit *v)
 {
-    int pid;
+    int listed;
     FILE *f = fopen("/proc/thread-self/children", "re");
     if (!f)
         return false;
-    while (fscanf(f, "%d", &pid) == 1)
-        visit_child(v, pid);
+    unsigned below = namespaces_below_proc();
+    while (fscanf(f, "%d", &listed) == 1)
+        visit_child(v, pid_here(listed, below));
     fclose(f);
     return true;
 }

@@ -83,8 +83,7 @@ static bool childless(struct guard *g)
 static void begin_cleaning(struct guard *g)
 {
     g->phase = GUARD_CLEANING;
-    if (g->server_pid)
-        kill(g->server_pid, SIGKILL);
+    child_signal(g->server_pid, SIGKILL);
     if (g->killing && g->deadline != CLOCK_NEVER)
         g->deadline = clock_earlier(g->deadline, clock_ms() + g->job->grace_ms);
     else

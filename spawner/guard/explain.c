@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "guard_private.h"
+#include "spawner/children/children.h"
 #include "spawner/util/launcher_clock.h"
 #include "session.h"
 #include "stacks.h"
@@ -155,7 +156,7 @@ void guard_watch_stack(struct guard *g)
     if (g->stack.asked) {
         look_at_answers(g);
     } else if (g->stack.gdb) {
-        kill(g->stack.gdb, SIGKILL);
+        child_signal(g->stack.gdb, SIGKILL);
         g->stack.deadline = CLOCK_NEVER;
     }
 }

@@ -202,9 +202,9 @@ static void orders_lost(void *owner, uint32_t host, const char *why)
 }
 
 /* Its ranks end when it does; nothing more can be done about them from here. */
-static void orders_stuck(void *owner, uint32_t host)
+static void orders_stuck(void *owner, uint32_t host, pid_t guard)
 {
-    (void)owner, (void)host;
+    (void)owner, (void)host, (void)guard;
 }
 
 static void orders_note(void *owner, const char *text)

@@ -467,14 +467,15 @@ static void head_lost(void *owner, uint32_t host, const char *why)
     host_is_lost(owner, host, why, strlen(why));
 }
 
-static void head_stuck(void *owner, uint32_t host)
+/* That guard may have reaped a rank, whose pid another process has now, without saying so. */
+static void head_stuck(void *owner, uint32_t host, pid_t guard)
 {
     struct head *h = owner;
     const struct job_host *of = &h->job->hosts[host];
 
     for (uint32_t r = of->first; r < of->first + of->count; r++)
-        if (h->policy.rank[r].pid && !h->policy.rank[r].exited)
-            kill(-h->policy.rank[r].pid, SIGKILL);
+        if (!h->policy.rank[r].exited)
+            grandchild_signal(h->policy.rank[r].pid, guard, SIGKILL);
 }
 
 static void head_note(void *owner, const char *words)

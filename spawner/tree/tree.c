@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "shape.h"
+#include "spawner/children/children.h"
 #include "spawner/util/launcher_clock.h"
 #include "spawner/wire/hello.h"
 #include "spawner/wire/job_frame.h"
@@ -44,8 +45,7 @@ void branch_lose(struct tree *t, struct tree_branch *b, const char *why)
 
 void branch_kill(struct tree *t, struct tree_branch *b)
 {
-    if (b->agent->pid)
-        kill(b->agent->pid, SIGKILL);
+    child_signal(b->agent->pid, SIGKILL);
     if (tree_is_forked(t, b->host))
         return; /* the end of its sockets follows */
     branch_cut(b);

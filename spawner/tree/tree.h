@@ -38,8 +38,8 @@ struct tree_events {
     void (*output)(void *owner, const struct wire_frame *frame);
     /* The hosts of a branch are lost; `why` is a sentence. Called at most once for each branch. */
     void (*lost)(void *owner, uint32_t host, const char *why);
-    /* A guard on this host survives SIGKILL. */
-    void (*stuck)(void *owner, uint32_t host);
+    /* A guard on this host, process `guard`, survives SIGKILL. */
+    void (*stuck)(void *owner, uint32_t host, pid_t guard);
     /* A line for the user. */
     void (*note)(void *owner, const char *text);
 };

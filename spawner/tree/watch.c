@@ -81,7 +81,7 @@ static void watch_answer(struct tree *t, struct tree_branch *b)
     }
     b->answer_by = CLOCK_NEVER;
     b->control.ended = b->output.ended = true;
-    t->events->stuck(t->owner, b->host);
+    t->events->stuck(t->owner, b->host, b->agent->pid);
     branch_lose(t, b, "the guard process does not end even by SIGKILL; it is left behind");
 }
 

@@ -194,4 +194,39 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
     out_count 'of 4' 4 || fail "output"
     clean
 fi
+
+# Containers may have the /proc of their host, where processes have other pids. A process that is no part of the job gets the one that
+# /proc has for a process that a rank leaves behind.
+promise "with the /proc of other pids, what ranks leave behind is ended, and nothing else"
+cat >"$work/inside" <<'END'
+"$GASNETRUN" -n 1 sh -c 'setsid sh -c "read -r pid rest </proc/self/stat && echo \$pid >$0/left; exec sleep 1000" &
+    read -r line <"$0/fifo"' "$1" &
+launcher=$!
+until [ -s "$1/left" ]; do sleep 0.02; done
+left=$(cat "$1/left")
+for try in 1 2 3 4 5; do # others may take the pid first
+    echo $((left - 1)) 2>/dev/null >/proc/sys/kernel/ns_last_pid || break
+    sleep 1000 &
+    [ $! -ne "$left" ] || { other=$! && break; }
+done
+echo go >"$1/fifo"
+wait $launcher
+status=$?
+if [ -z "${other-}" ]; then
+    echo "not tried: pids cannot be chosen"
+elif ! kill -0 "$other"; then
+    exit 98
+fi
+[ $status -eq 0 ] || exit $status
+! grep -qs "$TRUNKLINE_TEST_MARK" "/proc/$left/environ" || exit 97
+END
+if [ "$(id -u)" = 0 ] && unshare -pf true 2>/dev/null; then
+    mkfifo "$work/fifo"
+    TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" unshare -pf sh "$work/inside" "$work" >"$work/out" 2>"$work/err"
+    status=$?
+    status_is 0
+    err_lines 0
+    cat "$work/out"
+    clean
+fi
 exit 0

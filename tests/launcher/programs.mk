@@ -24,7 +24,7 @@ $(foreach u,$(launcher_units),$(call launcher_program,unit_$(u),tests/launcher/u
 # With a made tree and caller instead of those of the launcher
 $(call launcher_program,unit_top,tests/launcher/unit_top.c spawner/head/view.c spawner/head/collect.c spawner/run/samples.c spawner/run/top_table.c spawner/util/byte_queue.c \
     spawner/util/log.c conduit/stats/table.c,$$(CMOCKA_LIBS))
-$(call launcher_program,unit_bind,tests/launcher/unit_bind.c spawner/children/bind.c spawner/children/start.c,$$(CMOCKA_LIBS) $$(HWLOC_LIBS))
+$(call launcher_program,unit_bind,tests/launcher/unit_bind.c $(patsubst %,spawner/children/%.c,bind start reach),$$(CMOCKA_LIBS) $$(HWLOC_LIBS))
 # With the library's functions that decide
 $(call program,tests/launcher/unit_simulate,$(call objects,plan,tests/launcher/unit_simulate.c) $(plan_objects) $(simulate_objects),$(launcher_pure) $$(CMOCKA_LIBS) $$(IBVERBS_LIBS))
 # Defines accept() and recv(), as the launcher's executable does

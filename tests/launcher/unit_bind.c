@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Unit tests of the plan that binds ranks to CPUs, on machines that hwloc makes up, and of what a
- * start of a process costs. */
+ * start of a process costs; and that signals go to children only. */
 #include "config.h"
 
 #include "spawner/children/bind.h"
@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -187,6 +188,55 @@ static void a_start_costs_the_same_however_many_files_are_open(void **state)
     setrlimit(RLIMIT_NOFILE, &image.files);
 }
 
+/* A child that waits for a signal, in a process group of its own. */
+static pid_t waiting_child(void)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        for (alarm(60);;)
+            pause();
+    assert_true(pid > 0 && setpgid(pid, pid) == 0);
+    return pid;
+}
+
+static int end_of(pid_t pid)
+{
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WTERMSIG(status);
+}
+
+/* Not to a process that has the pid of a former child. Our child stands for it in a child of ours.
+ */
+static void signals_go_to_children_only(void **state)
+{
+    pid_t child = waiting_child(), other = fork();
+    int status;
+    if (other == 0) {
+        children_signal(&child, 1, SIGKILL);
+        _exit(child_signal(child, 0) || grandchild_signal(child, getpid(), 0));
+    }
+    assert_int_equal(waitpid(other, &status, 0), other);
+    assert_int_equal(status, 0);
+    assert_false(child_signal(0, 0));
+    assert_false(child_signal(-1, 0));
+    assert_true(child_signal(child, SIGTERM));
+    assert_int_equal(end_of(child), SIGTERM);
+    assert_false(child_signal(child, 0));
+}
+
+static void groups_of_children_get_signals(void **state)
+{
+    pid_t pids[] = {0, waiting_child(), -1, waiting_child()};
+    children_signal(pids, 4, SIGTERM);
+    assert_int_equal(end_of(pids[1]), SIGTERM);
+    assert_int_equal(end_of(pids[3]), SIGTERM);
+    pids[1] = waiting_child();
+    assert_false(grandchild_signal(pids[1], pids[3], SIGKILL));
+    assert_true(grandchild_signal(pids[1], getpid(), SIGTERM));
+    assert_int_equal(end_of(pids[1]), SIGTERM);
+}
+
 static int tear_down(void **state)
 {
     bind_free(&plan);
@@ -202,6 +252,8 @@ int main(void)
         cmocka_unit_test(too_many_are_one_sentence),
         cmocka_unit_test(the_process_is_bound),
         cmocka_unit_test(a_start_costs_the_same_however_many_files_are_open),
+        cmocka_unit_test(signals_go_to_children_only),
+        cmocka_unit_test(groups_of_children_get_signals),
     };
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }
