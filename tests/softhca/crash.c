@@ -215,6 +215,7 @@ static bool kill_after(int k)
     stage->k = k;
     stage->polled = false;
     child = fork();
+    CHECK(child >= 0);
     if (child == 0)
         victim();
     inside = step(child, k);

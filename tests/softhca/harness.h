@@ -495,11 +495,13 @@ static inline int run_cases(const struct test_case *c, int argc, char **argv)
     for (; c->name; c++) {
         double start = seconds();
         int status;
+        siginfo_t end;
         pid_t pid;
 
         if (argc > 1 && strcmp(argv[1], c->name) != 0)
             continue;
         pid = fork();
+        CHECK(pid >= 0);
         if (pid == 0) {
             char fabric[64];
 
@@ -510,8 +512,11 @@ static inline int run_cases(const struct test_case *c, int argc, char **argv)
             c->run();
             exit(0);
         }
-        waitpid(pid, &status, 0);
-        kill(-pid, SIGKILL); /* what a failed case left behind */
+        /* What a failed case left behind; before its end is reaped, after which the number may be
+         * that of another program's process group. */
+        CHECK_EQ(waitid(P_PID, (id_t)pid, &end, WEXITED | WNOWAIT), 0);
+        kill(-pid, SIGKILL);
+        CHECK_EQ(waitpid(pid, &status, 0), pid);
         printf("%s %s (%.2f s)\n", status == 0 ? "ok  " : "FAIL", c->name, seconds() - start);
         failed += status != 0;
     }

@@ -514,6 +514,7 @@ static void clients_leave_nothing(void)
 
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
         pid = fork();
+        CHECK(pid >= 0);
         if (pid == 0) {
             close(fds[0]);
             client(fds[1]);

@@ -461,6 +461,7 @@ static void start_ranks(int number, pid_t *pid)
     ranks = number;
     for (me = 0; me < ranks; me++) {
         pid[me] = fork();
+        CHECK(pid[me] >= 0);
         if (pid[me] == 0) {
             deadline(ALARM + (int)setting("MESH_SECONDS", TIME));
             CHECK_EQ(prctl(PR_SET_PDEATHSIG, SIGKILL), 0);

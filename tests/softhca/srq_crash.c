@@ -75,6 +75,7 @@ static void start_senders(struct server *s, uint32_t count)
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
         s->fd[i] = fds[0];
         s->pid[i] = fork();
+        CHECK(s->pid[i] >= 0);
         if (s->pid[i] == 0)
             sender(fds[1], i, count);
         close(fds[1]);

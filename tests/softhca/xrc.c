@@ -431,6 +431,7 @@ static void killed_sender(void)
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
         fd[i] = fds[0];
         pid[i] = fork();
+        CHECK(pid[i] >= 0);
         if (pid[i] == 0)
             endless_sender(fds[1], i);
         close(fds[1]);
