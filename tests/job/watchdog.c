@@ -232,19 +232,31 @@ static int wait_for_signal(const sigset_t *set, double deadline)
     return signal > 0 ? signal : (errno == EINTR ? SIGCHLD : 0);
 }
 
-static void end_family(pid_t child, const sigset_t *set)
+/* The pid of one that has ended meanwhile may be another program's. */
+static void signal_family(const struct family *family, int signal)
+{
+    for (int i = 0; i < family->count; i++)
+        if (descends_from_us(family->pid[i]))
+            kill(family->pid[i], signal);
+}
+
+/* `child` is reaped or not; its group may be another program's if it is. */
+static void end_family(pid_t child, int is_reaped, const sigset_t *set)
 {
     static struct family family;
     double deadline = now() + 2;
     int status, ended = 0;
 
-    kill(-child, SIGTERM);
+    find_family(&family);
+    if (is_reaped)
+        signal_family(&family, SIGTERM);
+    else
+        kill(-child, SIGTERM);
     for (find_family(&family); family.count && now() < deadline; find_family(&family)) {
         wait_for_signal(set, now() + 0.1);
         reap(child, &status, &ended);
     }
-    for (int i = 0; i < family.count; i++)
-        kill(family.pid[i], SIGKILL);
+    signal_family(&family, SIGKILL);
     for (int i = 0; i < 20 && family.count; i++) {
         wait_for_signal(set, now() + 0.1);
         reap(child, &status, &ended);
@@ -271,7 +283,7 @@ static int leftovers(pid_t child, const sigset_t *set)
     fprintf(stderr, "watchdog: %d process(es) still run %g s after the end of the command:\n",
             family.count, leave_seconds);
     print_family(&family, 2);
-    end_family(child, set);
+    end_family(child, 1, set);
     return 1;
 }
 
@@ -298,7 +310,7 @@ static int out_of_time(pid_t child, const sigset_t *set, double limit, char **co
     find_family(&family);
     fprintf(stderr, "watchdog: %s has not ended within %g s; running:\n", command[0], limit);
     print_family(&family, 3);
-    end_family(child, set);
+    end_family(child, 0, set);
     return OUT_OF_TIME;
 }
 
@@ -312,7 +324,7 @@ static int watch(pid_t child, const sigset_t *set, double limit, char **command)
         if (signal == 0)
             return out_of_time(child, set, limit, command);
         if (signal != SIGCHLD) {
-            end_family(child, set);
+            end_family(child, 0, set);
             return 128 + signal;
         }
         reap(child, &status, &ended);
