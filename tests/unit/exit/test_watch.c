@@ -18,7 +18,7 @@
 enum { ranks = 4, me = 2 /* watches 3, then 0, then 1 */, first_rank = 10 };
 
 static _Atomic uint32_t liveness[ranks];
-static bool unreachable[ranks];
+static bool unreachable[ranks], is_reaped[ranks];
 
 static unsigned looks;
 
@@ -39,6 +39,8 @@ static void make_neighbours(void)
         if (r != me && (peer->pid = fork()) == 0)
             for (alarm(60);;)
                 pause();
+        if (peer->pid < 0) /* kill() would mean all processes */
+            _exit(4);
     }
     tk_peers.at = peers;
     tk_topology.nbrhd_size = ranks;
@@ -57,9 +59,11 @@ static void end(uint32_t index, enum tk_rank_liveness how)
     kill(pid_of(index), SIGKILL);
 }
 
+/* Then another process may get the pid. */
 static void reap(uint32_t index)
 {
     waitpid(pid_of(index), NULL, 0);
+    is_reaped[index] = true;
 }
 
 /* The expected result of the wait: the dead rank's index, or me: it was called. */
@@ -69,7 +73,7 @@ static void expect(uint32_t index, enum tk_rank_liveness how)
     const struct tk_peer *dead = tk_watch_wait(&seen);
     uint32_t got = dead ? dead->rank - first_rank : me;
     for (uint32_t r = 0; r < ranks; r++)
-        if (r != me)
+        if (r != me && !is_reaped[r])
             kill(pid_of(r), SIGKILL);
     if (got != index || (dead && seen != how)) {
         fprintf(stderr, "dead: %u, liveness %d;", got, (int)seen);
