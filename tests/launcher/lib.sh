@@ -110,6 +110,7 @@ job()
 start()
 {
     : >"$work/out"
+    oom_before=$(oom_kills)
     TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" "$@" >"$work/out" 2>"$work/err" </dev/null &
     job_pid=$!
 }
@@ -129,6 +130,15 @@ gone()
 
 status_is() { [ "$status" -eq "$1" ] || fail "status $status, expected $1"; }
 err_has() { grep -q -- "$1" "$work/err" || fail "stderr lacks: $1"; }
+# err_has_kill PATTERN: a line that ends with it and says who killed, or, if memory ran out for anybody on this host meanwhile, that
+# it may have been the kernel
+err_has_kill()
+{
+    grep -q -- "$1: sent by another process\$" "$work/err" ||
+        { [ "$(oom_kills)" != "$oom_before" ] && grep -q -- "$1: the host may be out of memory: " "$work/err"; } ||
+        fail "stderr lacks: $1: sent by another process"
+}
+oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
 err_lines() { [ "$(wc -l <"$work/err")" -eq "$1" ] || fail "stderr has $(wc -l <"$work/err") lines, expected $1"; }
 out_is() { [ "$(cat "$work/out")" = "$1" ] || fail "stdout is not: $1"; }
 out_has() { grep -q -- "$1" "$work/out"; }
