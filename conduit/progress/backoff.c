@@ -93,9 +93,8 @@ static struct waits *this_thread(void)
  * longer they sleep. */
 static uint64_t longest_by_ring(void)
 {
-    enum { few = 8, most = 5 };
-    unsigned crowd = tk_topology.cpus ? tk_machine_ranks() / tk_topology.cpus / few : 0;
-    return longest_rung * tk_min(tk_max(crowd, 1), most);
+    enum { most = 5 };
+    return longest_rung * tk_min(tk_machine_crowd(), most);
 }
 
 /* The same reason kept us awake twice, although the poll in between found nothing: another thread

@@ -77,6 +77,15 @@ static inline uint32_t tk_machine_ranks(void)
     return tk_topology.on_machine ? tk_topology.on_machine : tk_topology.local_size;
 }
 
+/* How many times as long a rank of this machine waits for its CPU as where each CPU has a few: it
+ * answers so much later. At least 1. */
+static inline unsigned tk_machine_crowd(void)
+{
+    enum { few = 8 };
+    unsigned crowd = tk_topology.cpus ? tk_machine_ranks() / tk_topology.cpus / few : 0;
+    return crowd > 0 ? crowd : 1;
+}
+
 /* Whether the rank shares memory with this one. True for this rank itself. */
 static inline bool tk_is_neighbour(uint32_t rank)
 {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Ranks are connected when one first uses the other, and not before: whichever begins, if both begin, however many datagrams are
 # lost, over one rail or several, by librdmacm and by datagrams. With GASNET_CONNECT_STATIC=1 or GASNET_CONNECT_DYNAMIC=0 all are
-# connected at start-up. What a first message asks of the device is counted.
+# connected at start-up. What a first message asks of the device is counted. In a crowd no rank is asked twice.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=1 GASNET_IBV_PORTS_VERBOSE=2 GASNET_CONNECT_STATIC=0
 first=$jobs/first_contact-seq
@@ -34,6 +34,22 @@ plain()
         [ $total -gt 64 ] || return 0
     done
     failed "ranks of a ring were connected to $total peers together, of 240, as in two jobs before"
+}
+
+# A rank that waits for its CPU is not asked again: three datagrams make a connection. Where other work keeps all ranks from the CPU,
+# one of three jobs must do.
+crowd()
+{
+    local sums
+    is_cheap 48 || return
+    for try in 1 2 3; do
+        SETTINGS= good 48 taskset -c 0 "$first" ring
+        sums=$(sed -n 's/.*on demand: .* this rank; \([0-9]*\) datagrams, \([0-9]*\) of them again.*/\1 \2/p' "$scratch/err" |
+            awk '{ sent += $1; again += $2 } END { print NR, sent, again }')
+        [ "${sums%% *}" = 48 ] || failed "not 48 ranks counted datagrams: $sums"
+        [ "${sums##* }" != 0 ] || return 0
+    done
+    failed "48 ranks of a CPU repeated datagrams, as in two jobs before (ranks, datagrams, repeats): $sums"
 }
 
 rails()
@@ -154,6 +170,7 @@ bounded_by_rdmacm()
 }
 
 lane plain plain
+lane crowd crowd
 lane rails rails
 lane lossy lossy static ahead handles parts
 lane computing computing

@@ -184,6 +184,23 @@ static void virtual_hosts_are_hosts(void **state)
     assert_int_equal(tk_machine_ranks(), 2);
 }
 
+/* Up to 15 ranks of a CPU count as one. */
+static void a_crowd_is_counted_by_cpus(void **state)
+{
+    static const struct {
+        unsigned ranks, cpus, crowd;
+    } cases[] = {{1, 1, 1},  {15, 1, 1},    {16, 1, 2},   {256, 2, 16},
+                 {31, 2, 1}, {1024, 2, 64}, {1024, 0, 1}, {64, 128, 1}};
+    build("aab", 0);
+    struct tk_topology before = tk_topology;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        tk_topology.on_machine = cases[i].ranks;
+        tk_topology.cpus = cases[i].cpus;
+        assert_int_equal(tk_machine_crowd(), cases[i].crowd);
+    }
+    tk_topology = before;
+}
+
 /* These records are compared and hashed as bytes elsewhere; stack contents must not leave the
  * process. */
 static void a_card_has_no_stray_bytes(void **state)
@@ -252,6 +269,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(more_ranks_than_cpus_is_oversubscribed),
     cmocka_unit_test(host_detect_decides_what_makes_a_host),
     cmocka_unit_test(virtual_hosts_are_hosts),
+    cmocka_unit_test(a_crowd_is_counted_by_cpus),
     cmocka_unit_test(a_card_has_no_stray_bytes),
 };
 

@@ -387,6 +387,18 @@ static void lives_of_chance_end_well(void **state)
 }
 
 /* The code is prefetched as a whole when a peer is first used, so it is in one section. */
+/* In a crowd a repeat comes later, but by its setting at once where that is longer than the longest
+ * one. */
+static void a_crowd_is_given_time_to_answer(void **state)
+{
+    (void)state;
+    assert_int_equal(tk_incarnation_patience(5, 1000, 1), 5);
+    assert_int_equal(tk_incarnation_patience(5, 1000, 64), 320);
+    assert_int_equal(tk_incarnation_patience(5, 1000, 4096), 1000);
+    assert_int_equal(tk_incarnation_patience(60000, 1000, 1), 60000);
+    assert_int_equal(tk_incarnation_patience(60000, 1000, 2), 60000);
+}
+
 static void its_code_is_in_the_section_of_a_first_use(void **state)
 {
     const uintptr_t code[] = {(uintptr_t)tk_incarnation_act, (uintptr_t)tk_incarnation_came,
@@ -399,6 +411,7 @@ static void its_code_is_in_the_section_of_a_first_use(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(its_code_is_in_the_section_of_a_first_use),
+    cmocka_unit_test(a_crowd_is_given_time_to_answer),
     cmocka_unit_test(every_order_ends_well),
     cmocka_unit_test(lives_of_chance_end_well),
 };

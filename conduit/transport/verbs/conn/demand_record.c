@@ -14,6 +14,7 @@
 #include "peer/peer.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
+#include "topology/topology.h"
 #include "trace/trace.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/conn.h"
@@ -177,6 +178,13 @@ static bool say(const struct tk_demand_record *record, const struct tk_incarnati
     return true;
 }
 
+/* With XRC an answer may also be dropped here, while a neighbour connects its queue pair. */
+static uint64_t first_interval(uint64_t longest)
+{
+    uint64_t least = (uint64_t)tk_settings.connect_retrans_min * 1000;
+    return tk_incarnation_patience(least, longest, tk_xrc_in_use() ? 1 : tk_machine_crowd());
+}
+
 /* A message that could not be sent is treated like a lost one, but is repeated sooner. */
 TK_FIRST_USE static void record_send(struct tk_demand_record *record,
                                      const struct tk_incarnation_word *word)
@@ -192,7 +200,7 @@ TK_FIRST_USE static void record_send(struct tk_demand_record *record,
     if (record->interval != 0)
         tk_count_rare(tk_counter_datagrams_repeated);
     if (!record->interval)
-        record->interval = (uint64_t)tk_settings.connect_retrans_min * 1000;
+        record->interval = first_interval(longest);
     record->due = now + record->interval;
     record->interval = tk_min(2 * record->interval, longest);
 }

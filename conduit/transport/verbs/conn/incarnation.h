@@ -93,6 +93,15 @@ struct tk_incarnation_step {
     struct tk_incarnation_word sends; /* which datagram; TK_HANDSHAKE_SILENCE: none */
 };
 
+/* How long an answer is waited for until the datagram is first sent again, in the unit of `least`
+ * and `longest`, the settings. A peer that waits for its CPU answers no sooner if it is asked
+ * again, but then answers again too: `crowd` is how many times as long the peer waits for its turn
+ * as one that is alone. */
+static inline uint64_t tk_incarnation_patience(uint64_t least, uint64_t longest, unsigned crowd)
+{
+    return least * crowd <= longest ? least * crowd : least > longest ? least : longest;
+}
+
 struct tk_incarnation_step tk_incarnation_act(struct tk_incarnation *incarnation,
                                               enum tk_incarnation_event event,
                                               const struct tk_incarnation_facts *facts);
